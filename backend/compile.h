@@ -1,0 +1,36 @@
+// Tile IR in, a CompiledKernel out.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backend/compiled_kernel.h"
+#include "tileir/ir.h"
+#include "tileir/target_desc.h"
+
+namespace tilewright::backend {
+
+/// Everything that changes what is compiled; hashed whole by caches.
+struct CompileOptions {
+  std::string target = "cpu";  // "cpu" (this machine), "cpu:x86-64", "cpu:x86-64-v3", "cpu:x86-64-v4", later "sm_90a"
+  int num_warps = 4;
+  int num_stages = 0;  // 0: the target's default
+  bool check = false;
+  bool contract = true;
+  friend bool operator==(const CompileOptions&, const CompileOptions&) = default;
+};
+
+/// What a caller wants to see of a compilation; changes nothing in its result.
+struct CompileHooks {
+  bool keep_text = false;  // fill tile_ir, llvm_ir, assembly
+  /// Called with "NN_pass" and tile IR after each pass, "llvm" and LLVM IR, "assembly" and assembly.
+  std::function<void(const std::string& stage, const std::string& text)> dump;
+};
+
+/// The facts of a target. Throws Error for a name that is none.
+ir::TargetDesc describe_target(const std::string& target);
+
+/// Runs the target's pipeline on a verified function and generates code. Throws Error for what the target cannot do.
+CompiledKernel compile(ir::Function, const CompileOptions&, const CompileHooks& = {});
+
+}  // namespace tilewright::backend

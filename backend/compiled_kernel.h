@@ -1,0 +1,46 @@
+// What code generation makes: bytes and how to call them. No LLVM here, so devices are testable with no compiler.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tileir/type.h"
+#include "tilewright/error.h"
+
+namespace tilewright::backend {
+
+/// How long a phase of a compilation took.
+struct PhaseTiming {
+  std::string phase;  // "passes", "lowering", "llvm", ...
+  double ms;
+};
+
+/// A load or store that checked mode can name.
+struct AccessSite {
+  Location where;
+  bool is_store;
+  int element_bytes;
+};
+
+struct Resources {
+  int registers = -1, spill_bytes = -1, shared_bytes = -1, num_warps = -1;
+};
+
+struct CompiledKernel {
+  enum class Format { elf, ptx };
+  std::string name;
+  std::string entry;   // symbol of the entry point
+  std::string target;  // "cpu:x86-64-v4", "sm_90a"
+  Format format = Format::elf;
+  std::vector<std::byte> image;   // relocatable ELF object, or PTX text
+  std::vector<ir::Type> params;   // all scalars; pointers take 8 bytes
+  std::size_t scratch_bytes = 0;  // host: per thread, 64-byte aligned
+  std::vector<AccessSite> sites;  // host, checked: what a site number means
+  Resources resources;
+  std::vector<PhaseTiming> timings;
+  // Filled if CompileOptions::keep_text.
+  std::string tile_ir, llvm_ir, assembly;
+};
+
+}  // namespace tilewright::backend

@@ -1,0 +1,25 @@
+// How the host device calls a compiled kernel: shared by the code that emits such calls and the runtime that makes them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace tilewright::backend {
+
+/// Checked mode asks this before each access of a tile. addresses[i] is lane i's; active[i] is 1 where the lane would access, and is
+/// set to 0 where it must not. `site` counts CompiledKernel::sites.
+using HostCheck = void (*)(void* context, const std::uint64_t* addresses, std::uint8_t* active, std::int32_t lanes, std::int32_t site);
+
+/// What every program of a launch shares. The emitted code reads these by offset.
+struct HostLaunch {
+  std::int32_t grid[3];
+  std::int32_t reserved;
+  HostCheck check;       // null unless compiled for checked mode
+  void* check_context;
+};
+static_assert(offsetof(HostLaunch, check) == 16 && sizeof(HostLaunch) == 32);
+
+/// Runs programs [begin, end) of the linear program id (axis 0 fastest). `arguments`: 8 bytes a parameter, its bits in the low end.
+/// `scratch`: CompiledKernel::scratch_bytes, 64-byte aligned, not shared with another thread.
+using HostEntry = void (*)(const std::uint64_t* arguments, const HostLaunch*, std::int64_t begin, std::int64_t end, std::byte* scratch);
+
+}  // namespace tilewright::backend

@@ -1,0 +1,42 @@
+// What is known of integer and pointer tiles along each axis: contiguity, divisibility, constancy (after Triton's AxisInfo).
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tileir/ir.h"
+
+namespace tilewright::passes {
+
+/// Along each axis d of a tile, elements come in aligned runs (a run starts at a multiple of its length):
+///   contiguity[d]    the length of runs x, x+1, x+2, ... (pointers: successive elements)
+///   constancy[d]     the length of runs of equal values
+///   divisibility[d]  a power of two that divides the first value of each run of contiguity[d] (pointers: in bytes)
+/// Example, arange(0, 16) along axis 0: contiguity 16, constancy 1, divisibility 2^62 (the run starts at 0).
+///   [0 0 0 0 4 4 4 4]: contiguity 1, constancy 4, divisibility 4.
+/// All are powers of two, at least 1. A scalar has none of the arrays' axes: its divisibility is `scalar_divisibility`.
+struct AxisInfo {
+  std::array<std::int64_t, ir::kMaxRank> contiguity{1, 1, 1, 1, 1}, divisibility{1, 1, 1, 1, 1}, constancy{1, 1, 1, 1, 1};
+  std::int64_t scalar_divisibility = 1;
+  std::optional<std::int64_t> constant;  // every element is this
+};
+
+inline constexpr std::int64_t kMaxDivisibility = std::int64_t{1} << 62;
+
+/// Forward dataflow to a fixed point over the whole function, loops included. Signed index arithmetic is taken not to wrap within
+/// one run (a run that wraps would span the whole address range).
+class AxisInfoAnalysis {
+ public:
+  explicit AxisInfoAnalysis(const ir::Function&);
+  const AxisInfo& operator()(ir::ValueId v) const { return info_[v.index]; }
+  /// One line a value: "%3: contiguity = [16], divisibility = [4], constancy = [1]".
+  std::string print() const;
+
+ private:
+  const ir::Function* f_;
+  std::vector<AxisInfo> info_;
+};
+
+}  // namespace tilewright::passes

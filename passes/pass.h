@@ -1,0 +1,39 @@
+// What a pass is, and the table of them.
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tileir/ir.h"
+#include "tileir/target_desc.h"
+
+namespace tilewright::passes {
+
+/// What a pass is told besides the function.
+struct PassContext {
+  ir::TargetDesc target;
+  bool contract = true;  // a * b + c may become fma(a, b, c)
+};
+
+/// Changes the function; true if it changed anything.
+using PassFunction = bool (*)(ir::Function&, const PassContext&);
+
+struct PassInfo {
+  std::string_view name;
+  std::string_view summary;
+  PassFunction run;
+};
+
+/// Every pass of passes.def.
+std::span<const PassInfo> all_passes();
+/// The pass of this name, or null.
+const PassInfo* find_pass(std::string_view name);
+
+// Declarations of all passes: bool canonicalize(ir::Function&, const PassContext&); and so on.
+#define TW_PASS(name, summary) bool name(ir::Function&, const PassContext&);
+#include "passes/passes.def"
+#undef TW_PASS
+
+}  // namespace tilewright::passes

@@ -1,0 +1,38 @@
+// The two exceptions of the public surface: what a user's mistake and a failing device throw.
+#pragma once
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tilewright {
+
+/// A place in the user's source. `column` is 0 where it is not known, `line` is 0 where there is no place at all.
+struct Location {
+  std::string file;
+  int line = 0, column = 0;
+};
+
+/// What a further line of an error says: where the other party was defined.
+struct Note {
+  Location where;
+  std::string text;
+};
+
+/// A user's mistake. what() is "file:line:column: error: message", then a line "file:line:column: note: text" for each note.
+class Error : public std::runtime_error {
+ public:
+  Error(Location where, const std::string& message, const std::vector<Note>& notes = {});
+  const Location& where() const { return where_; }
+
+ private:
+  Location where_;
+};
+
+/// A device that failed: the driver call and the name of its error are in the text.
+class DeviceError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace tilewright

@@ -1,0 +1,31 @@
+// What passes and the interpreter may know of a target: a plain struct of facts, no code.
+#pragma once
+#include <string>
+
+namespace tilewright::ir {
+
+/// In which order a reduce combines elements: part of a configuration's meaning, so that results are the same from run to run and
+/// the interpreter can be asked for any target's bits.
+///
+/// Along the innermost axis of more than one element, a commutative reduce keeps L = min(extent, lanes) partials: partial k takes
+/// elements k, k + L, k + 2L, ... in order; then, while L > 1, L halves and partial k takes partial k + L. Every other reduce (not
+/// commutative, or along an outer axis) takes the elements in order.
+struct ReductionOrder {
+  int lanes = 1;
+};
+
+struct TargetDesc {
+  enum class Kind { host, nvptx };
+  std::string name = "host-baseline";
+  Kind kind = Kind::host;
+  int vector_bits = 128;          // width of a SIMD register
+  bool has_fma = false;           // a fused multiply-add instruction for f32 and f64
+  bool has_f16_conversion = false;  // f16 <-> f32 instructions
+  bool has_masked_memory = false;   // masked vector loads and stores
+  ReductionOrder reduction;
+
+  /// Lanes of a vector of 32-bit elements.
+  int lanes() const { return vector_bits / 32; }
+};
+
+}  // namespace tilewright::ir

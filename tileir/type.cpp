@@ -1,0 +1,105 @@
+// Element tables and the arithmetic of shapes.
+#include "tileir/type.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "tileir/diagnostics.h"
+
+namespace tilewright::ir {
+
+namespace {
+struct ElementRow {
+  std::string_view text;
+  int bits;
+  char kind;
+};
+constexpr ElementRow kElements[] = {
+#define X(name, text, bits, kind) {text, bits, #kind[0]},
+    TW_ELEMENTS(X)
+#undef X
+};
+static_assert(std::size(kElements) == kElementCount);
+const ElementRow& row(Element e) { return kElements[static_cast<int>(e)]; }
+}  // namespace
+
+int bits(Element e) { return row(e).bits; }
+std::string_view text(Element e) { return row(e).text; }
+bool is_float(Element e) { return row(e).kind == 'f'; }
+bool is_signed(Element e) { return row(e).kind == 's'; }
+bool is_unsigned(Element e) { return row(e).kind == 'u'; }
+
+std::optional<Element> parse_element(std::string_view word) {
+  for (int i = 0; i < kElementCount; ++i)
+    if (kElements[i].text == word) return static_cast<Element>(i);
+  return std::nullopt;
+}
+
+Element integer(int width, bool is_signed) {
+  switch (width) {
+    case 8: return is_signed ? Element::i8 : Element::u8;
+    case 16: return is_signed ? Element::i16 : Element::u16;
+    case 32: return is_signed ? Element::i32 : Element::u32;
+    case 64: return is_signed ? Element::i64 : Element::u64;
+    default: TW_UNREACHABLE("no integer of this width");
+  }
+}
+
+Type::Type(Element e, std::span<const std::int64_t> shape) : element_(e) {
+  TW_CHECK(shape.size() <= kMaxRank, "rank above 5");
+  rank_ = static_cast<std::uint8_t>(shape.size());
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    TW_CHECK(shape[i] > 0 && std::has_single_bit(static_cast<std::uint64_t>(shape[i])), "extent is not a power of two");
+    log2_[i] = static_cast<std::uint8_t>(std::countr_zero(static_cast<std::uint64_t>(shape[i])));
+  }
+}
+
+Type Type::pointer(Element pointee, bool is_const, std::span<const std::int64_t> shape) {
+  Type t(pointee, shape);
+  t.pointer_ = is_const ? 2 : 1;
+  return t;
+}
+
+std::vector<std::int64_t> Type::shape() const {
+  std::vector<std::int64_t> s(rank_);
+  for (int i = 0; i < rank_; ++i) s[i] = extent(i);
+  return s;
+}
+
+int Type::log2_elements() const {
+  int n = 0;
+  for (int i = 0; i < rank_; ++i) n += log2_[i];
+  return n;
+}
+
+Type Type::with_element(Element e) const {
+  Type t = *this;
+  t.element_ = e;
+  t.pointer_ = 0;
+  return t;
+}
+
+Type Type::with_shape(std::span<const std::int64_t> shape) const {
+  Type t(element_, shape);
+  t.pointer_ = pointer_;
+  return t;
+}
+
+Type Type::pointee() const {
+  TW_CHECK(is_pointer(), "pointee of a type that is no pointer");
+  return with_element(element_);
+}
+
+std::string text(const Type& t) {
+  std::string s{text(t.element())};
+  if (t.is_pointer()) s = fmt::format("ptr<{}{}>", t.is_const_pointer() ? "const " : "", s);
+  if (t.rank() > 0) s += fmt::format("[{}]", fmt::join(t.shape(), ", "));
+  return s;
+}
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  return shape.empty() ? std::string("a scalar") : fmt::format("[{}]", fmt::join(shape, ", "));
+}
+std::string shape_text(const Type& t) { return shape_text(t.shape()); }
+
+}  // namespace tilewright::ir

@@ -1,0 +1,117 @@
+// Element types and tile types: values of eight bytes, compared and hashed as such.
+#pragma once
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <optional>
+#include <vector>
+
+namespace tilewright::ir {
+
+// name in C++, spelling in text, bits, kind (b bool, s signed, u unsigned, f float)
+#define TW_ELEMENTS(X)   \
+  X(boolean, "i1", 1, b) \
+  X(i8, "i8", 8, s)      \
+  X(i16, "i16", 16, s)   \
+  X(i32, "i32", 32, s)   \
+  X(i64, "i64", 64, s)   \
+  X(u8, "u8", 8, u)      \
+  X(u16, "u16", 16, u)   \
+  X(u32, "u32", 32, u)   \
+  X(u64, "u64", 64, u)   \
+  X(f16, "f16", 16, f)   \
+  X(bf16, "bf16", 16, f) \
+  X(f32, "f32", 32, f)   \
+  X(f64, "f64", 64, f)   \
+  X(f8e4m3, "f8e4m3", 8, f) \
+  X(f8e5m2, "f8e5m2", 8, f)
+
+/// What a tile holds. Order is part of the interface (public headers mirror it).
+enum class Element : std::uint8_t {
+#define X(name, text, bits, kind) name,
+  TW_ELEMENTS(X)
+#undef X
+};
+inline constexpr int kElementCount = 15;
+
+/// Bits of one element; 1 for bool, which takes a byte in memory.
+int bits(Element);
+/// Bytes of one element in memory.
+inline int bytes(Element e) { return (bits(e) + 7) / 8; }
+std::string_view text(Element);
+std::optional<Element> parse_element(std::string_view);
+
+bool is_float(Element);   // fp8 included
+bool is_signed(Element);  // signed integers
+bool is_unsigned(Element);
+inline bool is_integer(Element e) { return is_signed(e) || is_unsigned(e); }
+inline bool is_fp8(Element e) { return e == Element::f8e4m3 || e == Element::f8e5m2; }
+/// The integer element of this many bits (8 to 64).
+Element integer(int bits, bool is_signed);
+
+inline constexpr int kMaxRank = 5;
+inline constexpr int kMaxLog2Elements = 20;
+
+/// The type of a tile: an element, or a pointer to elements, and 0 to 5 extents that are powers of two (at most 2^20 elements).
+class Type {
+ public:
+  Type() = default;
+  /// A scalar.
+  explicit Type(Element e) : element_(e) {}
+  /// Requires: each extent a power of two, at most five, at most 2^20 elements in all. The front end and the parser check this first.
+  Type(Element e, std::span<const std::int64_t> shape);
+
+  static Type pointer(Element pointee, bool is_const, std::span<const std::int64_t> shape = {});
+
+  Element element() const { return element_; }  // of a pointer: what it points to
+  bool is_pointer() const { return pointer_ != 0; }
+  bool is_const_pointer() const { return pointer_ == 2; }
+  bool is_bool() const { return !is_pointer() && element_ == Element::boolean; }
+  bool is_float() const { return !is_pointer() && ir::is_float(element_); }
+  bool is_integer() const { return !is_pointer() && ir::is_integer(element_); }
+
+  int rank() const { return rank_; }
+  bool is_scalar() const { return rank_ == 0; }
+  std::int64_t extent(int axis) const { return std::int64_t{1} << log2_[axis]; }
+  int log2_extent(int axis) const { return log2_[axis]; }
+  std::vector<std::int64_t> shape() const;
+  int log2_elements() const;
+  std::int64_t elements() const { return std::int64_t{1} << log2_elements(); }
+
+  bool same_shape(const Type& o) const { return rank_ == o.rank_ && log2_ == o.log2_; }
+  /// The same shape with other elements.
+  Type with_element(Element e) const;
+  /// The same elements (pointer or not) in another shape.
+  Type with_shape(std::span<const std::int64_t> shape) const;
+  /// The value type a pointer tile loads: this shape of pointees.
+  Type pointee() const;
+  Type scalar() const { return with_shape({}); }
+
+  std::uint64_t key() const { return std::bit_cast<std::uint64_t>(*this); }
+  friend bool operator==(const Type& a, const Type& b) { return a.key() == b.key(); }
+
+ private:
+  Element element_ = Element::i32;
+  std::uint8_t pointer_ = 0;  // 0 no, 1 pointer, 2 pointer to const
+  std::uint8_t rank_ = 0;
+  std::array<std::uint8_t, kMaxRank> log2_{};
+};
+static_assert(sizeof(Type) == 8);
+
+/// "f32[64, 32]", "ptr<const f16>", "i32": the spelling of the textual IR.
+std::string text(const Type&);
+/// "[64, 32]"; a scalar is "a scalar".
+std::string shape_text(const Type&);
+std::string shape_text(std::span<const std::int64_t> shape);
+
+}  // namespace tilewright::ir
+
+template <>
+struct std::hash<tilewright::ir::Type> {
+  std::size_t operator()(const tilewright::ir::Type& t) const { return std::hash<std::uint64_t>{}(t.key()); }
+};
