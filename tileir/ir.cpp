@@ -15,6 +15,15 @@ const Attr* find(const OpData& op, AttrName name) {
     if (a.name == name) return &a;
   return nullptr;
 }
+
+/// Equal ops must compare equal whatever order their attributes came in.
+void sort_attrs(OpData& op) {
+  const std::vector<AttrInfo>& row = info(op.kind).attributes;
+  const auto place = [&](const Attr& a) {
+    return std::find_if(row.begin(), row.end(), [&](const AttrInfo& i) { return i.name == a.name; }) - row.begin();
+  };
+  std::stable_sort(op.attrs.begin(), op.attrs.end(), [&](const Attr& a, const Attr& b) { return place(a) < place(b); });
+}
 }  // namespace
 
 std::int64_t Function::attr(OpId id, AttrName name) const {
@@ -99,6 +108,7 @@ OpId Function::create_op(OpKind kind, Loc loc, std::span<const ValueId> operands
   op.kind = kind;
   op.loc = loc;
   op.attrs = std::move(attrs);
+  sort_attrs(op);
   op.operands.assign(operands.begin(), operands.end());
   for (ValueId v : operands) values_[v.index].users.push_back(id);
   for (Type t : results) add_result(id, t);
@@ -145,6 +155,7 @@ void Function::set_attr(OpId id, Attr a) {
     *it = std::move(a);
   else
     attrs.push_back(std::move(a));
+  sort_attrs(ops_[id.index]);
 }
 
 void Function::drop_use(ValueId v, OpId user) {

@@ -62,8 +62,7 @@ RuleResult check_alike(const RuleInput& in, bool (*accepts)(Type), std::string_v
   for (std::size_t i = 1; i < in.operands.size(); ++i) {
     const int at = static_cast<int>(i);
     if (in.operands[i] == first) continue;
-    if (in.operands[i].same_shape(first))
-      return fail(in, at, "{}; it must be {} as 'a' is", seen(in, at), text(first));
+    if (in.operands[i].same_shape(first)) return fail(in, at, "{}; it must be {} as 'a' is", seen(in, at), text(first));
     return fail(in, at, "{}; its shape must be {} as that of 'a'", seen_shape(in, at), shape_text(first));
   }
   return {};
@@ -184,12 +183,8 @@ RuleResult rule_permute(const RuleInput& in) {
 
 // ---- element-wise ----
 
-RuleResult rule_number(const RuleInput& in) {
-  return alike(in, is_number, "expected integers, f16, bf16, f32 or f64");
-}
-RuleResult rule_floating(const RuleInput& in) {
-  return alike(in, is_arithmetic_float, "expected f16, bf16, f32 or f64");
-}
+RuleResult rule_number(const RuleInput& in) { return alike(in, is_number, "expected integers, f16, bf16, f32 or f64"); }
+RuleResult rule_floating(const RuleInput& in) { return alike(in, is_arithmetic_float, "expected f16, bf16, f32 or f64"); }
 RuleResult rule_integral(const RuleInput& in) {
   return alike(in, [](Type t) { return t.is_integer(); }, "expected integers");
 }
@@ -199,9 +194,7 @@ RuleResult rule_unsigned_integral(const RuleInput& in) {
 RuleResult rule_bitwise(const RuleInput& in) {
   return alike(in, [](Type t) { return t.is_integer() || t.is_bool(); }, "expected integers or i1");
 }
-RuleResult rule_float_test(const RuleInput& in) {
-  return comparison(in, is_arithmetic_float, "expected f16, bf16, f32 or f64");
-}
+RuleResult rule_float_test(const RuleInput& in) { return comparison(in, is_arithmetic_float, "expected f16, bf16, f32 or f64"); }
 RuleResult rule_bit_count(const RuleInput& in) {
   RuleResult r = check_alike(in, [](Type t) { return t.is_integer(); }, "expected integers");
   return r.ok() ? one(in.operands[0].with_element(Element::i32)) : r;
@@ -209,9 +202,7 @@ RuleResult rule_bit_count(const RuleInput& in) {
 RuleResult rule_compare(const RuleInput& in) {
   return comparison(in, [](Type t) { return is_number(t) || t.is_bool(); }, "expected integers, f16, bf16, f32, f64 or i1");
 }
-RuleResult rule_order(const RuleInput& in) {
-  return comparison(in, is_number, "expected integers, f16, bf16, f32 or f64");
-}
+RuleResult rule_order(const RuleInput& in) { return comparison(in, is_number, "expected integers, f16, bf16, f32 or f64"); }
 
 RuleResult rule_select(const RuleInput& in) {
   const Type condition = in.operands[0], a = in.operands[1], b = in.operands[2];
@@ -233,7 +224,8 @@ RuleResult rule_cast(const RuleInput& in) {
   if (!r.ok()) return r;
   const Type from = in.operands[0], to = r.types[0];
   if (from.is_pointer() || to.is_pointer())
-    return fail(in, 0, "{} and the result {}; the value of a pointer cannot be cast (bitcast to or from 64 bits instead)", seen(in, 0), text(to));
+    return fail(in, 0, "{} and the result {}; the value of a pointer cannot be cast (bitcast to or from 64 bits instead)", seen(in, 0),
+                text(to));
   RuleResult shape = check_same_shape(in, to);
   return shape.ok() ? r : shape;
 }
@@ -243,8 +235,7 @@ RuleResult rule_bitcast(const RuleInput& in) {
   if (!r.ok()) return r;
   const Type from = in.operands[0], to = r.types[0];
   const auto width = [](Type t) { return t.is_pointer() ? 64 : bits(t.element()); };  // 1 for i1, so that it meets only itself
-  if (width(from) != width(to))
-    return fail(in, 0, "{}, {} bits wide; the result {} has {}", seen(in, 0), width(from), text(to), width(to));
+  if (width(from) != width(to)) return fail(in, 0, "{}, {} bits wide; the result {} has {}", seen(in, 0), width(from), text(to), width(to));
   RuleResult shape = check_same_shape(in, to);
   return shape.ok() ? r : shape;
 }
@@ -317,7 +308,8 @@ std::optional<Element> accumulator(Element e) {
 
 RuleResult rule_dot(const RuleInput& in) {
   const Type a = in.operands[0], b = in.operands[1], acc = in.operands[2];
-  if (a.is_pointer() || !accumulator(a.element())) return fail(in, 0, "{}; expected f16, bf16, f32, f64, f8e4m3, f8e5m2 or i8", seen(in, 0));
+  if (a.is_pointer() || !accumulator(a.element()))
+    return fail(in, 0, "{}; expected f16, bf16, f32, f64, f8e4m3, f8e5m2 or i8", seen(in, 0));
   if (b.is_pointer() || b.element() != a.element())
     return fail(in, 1, "{}; its elements must be {} as those of 'a' are", seen(in, 1), text(a.element()));
   if (a.rank() != 2 && a.rank() != 3) return fail(in, 0, "{}; it must be [M, K] or [batch, M, K]", seen_shape(in, 0));
@@ -392,7 +384,9 @@ RuleResult check_attribute(const RuleInput& in, const Attr& a) {
 
 RuleResult check_attributes(const RuleInput& in) {
   const OpInfo& row = info(in.kind);
-  const auto count = [&](AttrName n) { return std::count_if(in.attrs.begin(), in.attrs.end(), [&](const Attr& a) { return a.name == n; }); };
+  const auto count = [&](AttrName n) {
+    return std::count_if(in.attrs.begin(), in.attrs.end(), [&](const Attr& a) { return a.name == n; });
+  };
   for (const Attr& a : in.attrs) {
     const bool known = std::any_of(row.attributes.begin(), row.attributes.end(), [&](const AttrInfo& i) { return i.name == a.name; });
     if (!known) return fail(in, -1, "it has no attribute '{}'", text(a.name));
@@ -418,7 +412,8 @@ RuleResult check_results(const RuleInput& in, RuleResult r) {
   for (Type t : r.types)
     if (RuleResult size = check_size(in, t); !size.ok()) return size;
   if (in.declared.empty()) return r;
-  if (in.declared.size() != r.types.size()) return fail(in, -1, "{} result types are stated; it has {}", in.declared.size(), r.types.size());
+  if (in.declared.size() != r.types.size())
+    return fail(in, -1, "{} result types are stated; it has {}", in.declared.size(), r.types.size());
   for (std::size_t i = 0; i < r.types.size(); ++i)
     if (in.declared[i] != r.types[i])
       return fail(in, -1, "result{} is stated as {}; it is {}", r.types.size() > 1 ? fmt::format(" {}", i) : "", text(in.declared[i]),
