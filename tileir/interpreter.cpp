@@ -44,6 +44,7 @@ class Interpreter {
   void run_program(std::span<const std::uint64_t> arguments, std::array<std::int32_t, 3> id) {
     id_ = id;
     executed_ = 0;
+    if (options_.begin_program) options_.begin_program(id);
     const auto& args = f_.block(f_.body()).args;
     TW_CHECK(arguments.size() == args.size(), "interpret: one word a parameter");
     for (std::size_t i = 0; i < args.size(); ++i) {

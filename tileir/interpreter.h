@@ -22,6 +22,8 @@ struct InterpretOptions {
   ReductionOrder reduction;
   /// Asked before each access of a lane; false: the access does not happen (a load gives 0). Absent: every access happens.
   std::function<bool(std::uint64_t address, int bytes, bool is_store, OpId)> may_access;
+  /// Called before each program with its id.
+  std::function<void(std::array<std::int32_t, 3> id)> begin_program;
   /// At most this many ops are executed in one program; then Error. Guards fuzzers against endless loops.
   std::uint64_t max_ops = 1ull << 32;
 };
