@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# check_install.sh BUILD CXX [FLAG...]: installs a build into a new folder and uses it as a stranger would, through CMake and pkg-config,
+# and looks at what the shared library needs and exports.
+set -euo pipefail
+build=$1 cxx=$2
+shift 2
+flags="$*"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { printf 'install: %s\n' "$*" >&2; exit 1; }
+
+cmake --install "$build" --prefix "$work/first" >/dev/null
+mv "$work/first" "$work/prefix"  # a package that only works where it was put is broken
+prefix=$work/prefix
+library=$(find "$prefix" -name 'libtilewright.so' | head -n 1)
+[ -n "$library" ] || fail "no libtilewright.so"
+[ -s "$prefix/include/tilewright/tilewright.h" ] || fail "no tilewright/tilewright.h"
+
+if grep -rnE '#include *[<"](llvm|fmt|CLI|doctest)' "$prefix/include"; then fail "a public header includes a dependency"; fi
+if ldd "$library" | grep -E 'LLVM|libz3|libxml2|libtinfo|libedit|libz\.|libzstd|not found'; then
+  # The library that shares LLVM needs all that LLVM needs.
+  grep -q '^TILEWRIGHT_SHARED_LLVM:BOOL=ON' "$build/CMakeCache.txt" || fail "the library needs these"
+fi
+exported=$(nm -DC --defined-only "$library" | cut -d' ' -f3-)
+grep -q '^tilewright::Device::open' <<<"$exported" || fail "tilewright::Device::open is not exported"
+grep -q '^typeinfo for tilewright::Error' <<<"$exported" || fail "tilewright::Error cannot cross the library's border"
+if grep -E 'llvm::|fmt::v|LLVM|tilewright::(ir|passes|backend|rt)::' <<<"$exported" | grep -vE '^tilewright::[A-Za-z]|^(typeinfo|vtable|guard|VTT)' |
+  head -n 5 | grep .; then fail "the library exports these"; fi
+if grep -vE 'tilewright::' <<<"$exported" | head -n 5 | grep .; then fail "the library exports these, which are not its own"; fi
+
+cmake -S "$here/consumer" -B "$work/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" \
+  -DCMAKE_CXX_FLAGS="$flags" >"$work/log" || { cat "$work/log"; fail "find_package"; }
+cmake --build "$work/cmake" >"$work/log" || { cat "$work/log"; fail "the consumer does not build through CMake"; }
+"$work/cmake/consumer"
+
+if command -v pkg-config >/dev/null; then
+  export PKG_CONFIG_PATH=$(dirname "$library")/pkgconfig
+  # shellcheck disable=SC2046,SC2086
+  "$cxx" $flags "$here/consumer/consumer.cpp" -o "$work/consumer" $(pkg-config --cflags --libs tilewright)
+  LD_LIBRARY_PATH=$(dirname "$library") "$work/consumer"
+fi

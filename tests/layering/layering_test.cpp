@@ -1,0 +1,98 @@
+// Holds the sources of this repository to the architecture's rules, and shows that each rule catches what breaks it.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tests/layering/rules.h"
+
+namespace tilewright::layering {
+namespace {
+
+Sources repository() {
+  namespace fs = std::filesystem;
+  const fs::path root = TW_SOURCE_ROOT;
+  Sources sources;
+  for (const char* folder : {"tileir", "passes", "backend", "runtime", "frontend", "examples", "tests"})
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      const auto extension = entry.path().extension();
+      if (extension != ".h" && extension != ".cpp" && extension != ".def") continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      sources.emplace(fs::relative(entry.path(), root).generic_string(), std::string(std::istreambuf_iterator<char>(in), {}));
+    }
+  return sources;
+}
+
+/// A small repository that keeps all rules, with one file more.
+Sources with(const std::string& path, const std::string& text) {
+  Sources sources = {
+      {"tileir/ir.h", "// IR.\n#include <vector>\n"},
+      {"tileir/include/tilewright/error.h", "// Errors.\n#include <string>\n"},
+      {"passes/pass.h", "// Passes.\n#include \"tileir/ir.h\"\n"},
+      {"backend/compile.h", "// Compilation.\n#include \"tileir/ir.h\"\n"},
+      {"backend/emit.h", "// Emission.\n#include <llvm/IR/Module.h>\n"},
+      {"runtime/launch.cpp", "// Launch.\n#include \"backend/compile.h\"\n#include \"tilewright/error.h\"\n"},
+  };
+  sources[path] = text;
+  return sources;
+}
+
+std::string only_violation(const std::string& path, const std::string& text) {
+  const auto found = violations(with(path, text));
+  REQUIRE_MESSAGE(found.size() == 1, "violations: " << found.size());
+  return found[0];
+}
+
+TEST_CASE("layering: the repository keeps the rules") {
+  const Sources sources = repository();
+  REQUIRE(sources.size() > 20);
+  for (const std::string& line : violations(sources)) FAIL_CHECK(line);
+}
+
+TEST_CASE("layering: sources that keep the rules pass") {
+  CHECK(violations(with("runtime/host/loader.cpp", "// Loads.\n#include <llvm/ADT/Twine.h>\n#include \"backend/emit.h\"\n")).empty());
+  CHECK(violations(
+            with("passes/cse.cpp", "// getenv, printf and <llvm/x.h> in a comment are fine: /* exit( */\nconst char* s = \"printf\";\n"))
+            .empty());
+  CHECK(violations(with("passes/passes.def", "// Table.\n" + std::string(1000, '\n'))).empty());
+}
+
+TEST_CASE("layering: an include against the direction is caught") {
+  CHECK(only_violation("tileir/a.cpp", "// A.\n#include \"passes/pass.h\"\n") ==
+        "tileir/a.cpp:2: tileir stands below passes and does not include it");
+  CHECK(only_violation("passes/a.cpp", "// A.\n#include \"backend/compile.h\"\n").find("passes stands below backend") != std::string::npos);
+  CHECK(only_violation("frontend/trace.cpp", "// A.\n#include \"passes/pass.h\"\n").find("tracing includes tileir only") !=
+        std::string::npos);
+}
+
+TEST_CASE("layering: LLVM outside of its two folders is caught, named or brought in") {
+  CHECK(only_violation("passes/a.cpp", "// A.\n#include <llvm/ADT/Twine.h>\n").find("LLVM is known to") != std::string::npos);
+  CHECK(only_violation("runtime/jit.cpp", "// A.\n#include \"backend/emit.h\"\n") == "runtime/jit.cpp:2: 'backend/emit.h' brings in LLVM");
+}
+
+TEST_CASE("layering: a public header that includes anything else than public ones is caught") {
+  CHECK(only_violation("tileir/include/tilewright/a.h", "// A.\n#include \"tileir/ir.h\"\n").find("public headers, not") !=
+        std::string::npos);
+  CHECK(only_violation("tileir/include/tilewright/a.h", "// A.\n#include <fmt/format.h>\n").find("standard library, not") !=
+        std::string::npos);
+  CHECK(violations(with("tileir/include/tilewright/a.h", "// A.\n#include <string>\n#include \"tilewright/error.h\"\n")).empty());
+}
+
+TEST_CASE("layering: words that belong in one place are caught elsewhere") {
+  CHECK(only_violation("runtime/a.cpp", "// A.\nauto x = std::getenv(name);\n").find("reads the environment") != std::string::npos);
+  CHECK(violations(with("runtime/environment.cpp", "// E.\nauto x = std::getenv(name);\n")).empty());
+  CHECK(only_violation("passes/a.cpp", "// A.\nvoid f() { std::exit(1); }\n").find("neither prints nor exits") != std::string::npos);
+  CHECK(only_violation("passes/a.cpp", "// A.\n\n/* x\n*/ void f() { std::printf(\"\"); }\n").starts_with("passes/a.cpp:4:"));
+}
+
+TEST_CASE("layering: names, lengths and headers of files are checked") {
+  CHECK(only_violation("passes/utils.h", "// A.\n").find("named for what it holds") != std::string::npos);
+  CHECK(only_violation("passes/a.cpp", "// A.\n" + std::string(600, '\n')).find("more than 600 lines") != std::string::npos);
+  CHECK(only_violation("passes/a.cpp", "#include <vector>\n").find("first line") != std::string::npos);
+  CHECK(only_violation("passes/a.cpp", "// A.\n#include \"pass.h\"\n").find("no file from the repository's root") != std::string::npos);
+  CHECK(only_violation("examples/a.cpp", "// A.\n#include \"tileir/ir.h\"\n").find("an example includes") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace tilewright::layering

@@ -1,0 +1,226 @@
+// Reads includes and words out of sources and compares them with the rules of the architecture.
+#include "tests/layering/rules.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+namespace tilewright::layering {
+namespace {
+
+// In this order: each may include itself and what stands before it.
+constexpr std::array<std::string_view, 5> kLayers = {"tileir", "passes", "backend", "runtime", "frontend"};
+constexpr int kMaxLines = 600;
+
+bool starts_with_any(std::string_view path, std::initializer_list<std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view p) { return path.starts_with(p); });
+}
+
+/// Position in kLayers, -1 for tests, examples and what else there is.
+int layer_of(std::string_view path) {
+  for (std::size_t i = 0; i < kLayers.size(); ++i)
+    if (path.starts_with(kLayers[i]) && path.substr(kLayers[i].size()).starts_with("/")) return static_cast<int>(i);
+  return -1;
+}
+
+bool is_public(std::string_view path) { return path.find("/include/tilewright/") != std::string_view::npos; }
+bool may_include_llvm(std::string_view path) { return !is_public(path) && starts_with_any(path, {"backend/", "runtime/host/"}); }
+
+// The half of the front end that only traces: it makes IR and knows nothing of passes, back ends and devices.
+bool is_tracing(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return path.starts_with("frontend/") &&
+         (path.find("/detail/") != std::string_view::npos || starts_with_any(name, {"trace", "ops", "tile."}));
+}
+
+bool may_print(std::string_view path) { return starts_with_any(path, {"frontend/cli/", "runtime/log.cpp", "tileir/diagnostics.cpp"}); }
+
+struct Include {
+  int line;
+  std::string name;
+  bool angled;
+};
+
+/// A file without its comments and without the contents of its literals, line by line; and its includes.
+struct Text {
+  std::vector<std::string> lines;
+  std::vector<Include> includes;
+};
+
+std::string trimmed(const std::string& line) {
+  const auto first = line.find_first_not_of(" \t");
+  return first == std::string::npos ? "" : line.substr(first);
+}
+
+void add_include(const std::string& line, int number, std::vector<Include>& includes) {
+  std::string rest = trimmed(line);
+  if (!rest.starts_with("#")) return;
+  rest = trimmed(rest.substr(1));
+  if (!rest.starts_with("include")) return;
+  rest = trimmed(rest.substr(7));
+  if (rest.empty() || (rest[0] != '<' && rest[0] != '"')) return;
+  const auto end = rest.find(rest[0] == '<' ? '>' : '"', 1);
+  if (end != std::string::npos) includes.push_back({number, rest.substr(1, end - 1), rest[0] == '<'});
+}
+
+/// Drops comments and literals from a line. Raw strings are rare enough in the sources to be left as they are.
+std::string code_of(const std::string& line, bool& in_comment) {
+  std::string code;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (in_comment) {
+      if (line.compare(i, 2, "*/") == 0) in_comment = false, ++i;
+    } else if (line.compare(i, 2, "//") == 0) {
+      break;
+    } else if (line.compare(i, 2, "/*") == 0) {
+      in_comment = true, ++i;
+    } else if (line[i] == '"') {
+      for (++i; i < line.size() && line[i] != '"'; ++i)
+        if (line[i] == '\\') ++i;
+      code += "\"\"";
+    } else {
+      code += line[i];
+    }
+  }
+  return code;
+}
+
+Text read(const std::string& source) {
+  Text text;
+  bool in_comment = false;
+  std::istringstream in(source);
+  for (std::string line; std::getline(in, line);) {
+    if (!in_comment) add_include(line, static_cast<int>(text.lines.size()) + 1, text.includes);
+    text.lines.push_back(code_of(line, in_comment));
+  }
+  return text;
+}
+
+bool is_word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+/// `word` as an identifier of its own; with `called`, only where an opening parenthesis follows.
+bool has_word(const std::string& line, std::string_view word, bool called = false) {
+  for (auto at = line.find(word); at != std::string::npos; at = line.find(word, at + 1)) {
+    const auto end = at + word.size();
+    const bool whole = (at == 0 || !is_word_char(line[at - 1])) && (end == line.size() || !is_word_char(line[end]));
+    if (whole && (!called || line.compare(end, 1, "(") == 0)) return true;
+  }
+  return false;
+}
+
+class Checker {
+ public:
+  explicit Checker(const Sources& sources) : sources_(sources) {
+    for (const auto& [path, source] : sources) texts_.emplace(path, read(source));
+  }
+
+  std::vector<std::string> run() {
+    for (const auto& [path, text] : texts_) {
+      check_file(path, text);
+      for (const Include& include : text.includes) check_include(path, include);
+      check_words(path, text);
+      check_reach(path);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void report(const std::string& path, int line, const std::string& text) {
+    found_.push_back(path + ":" + std::to_string(line) + ": " + text);
+  }
+
+  /// The file of the repository that an include means, or "".
+  std::string resolve(const Include& include) const {
+    if (sources_.contains(include.name)) return include.name;
+    for (std::string_view layer : kLayers)
+      if (auto path = std::string(layer) + "/include/" + include.name; sources_.contains(path)) return path;
+    return "";
+  }
+
+  void check_file(const std::string& path, const Text& text) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const std::string stem = name.substr(0, name.find('.'));
+    for (std::string_view vague : {"util", "utils", "helper", "helpers", "common", "misc"})
+      if (stem == vague) report(path, 1, "a file is named for what it holds, not '" + stem + "'");
+    const bool table = name.ends_with(".def");
+    if (!table && text.lines.size() > kMaxLines) report(path, kMaxLines + 1, "more than " + std::to_string(kMaxLines) + " lines");
+    if (!sources_.at(path).starts_with("//")) report(path, 1, "the first line says what the file holds");
+  }
+
+  void check_include(const std::string& path, const Include& include) {
+    const int layer = layer_of(path);
+    if (layer < 0) {
+      if (path.starts_with("examples/") && include.name != "tilewright/tilewright.h" && include.name != "example.h" && !is_std(include))
+        report(path, include.line, "an example includes what a user would, not '" + include.name + "'");
+      return;
+    }
+    if (starts_with_any(include.name, {"llvm/", "llvm-c/"}) && !may_include_llvm(path))
+      report(path, include.line, "LLVM is known to backend/ and runtime/host/ only");
+    if (starts_with_any(include.name, {"tests/", "examples/"})) report(path, include.line, "the library includes no tests");
+
+    const std::string target = resolve(include);
+    if (target.empty()) {
+      if (!include.angled) report(path, include.line, "'" + include.name + "' is no file from the repository's root");
+      if (is_public(path) && !is_std(include))
+        report(path, include.line, "a public header includes the standard library, not '" + include.name + "'");
+      return;
+    }
+    if (is_public(path) && !is_public(target)) report(path, include.line, "a public header includes public headers, not '" + target + "'");
+    const int other = layer_of(target);
+    if (other > layer)
+      report(path, include.line, std::string(kLayers[layer]) + " stands below " + std::string(kLayers[other]) + " and does not include it");
+    if (is_tracing(path) && other > 0 && other < layer) report(path, include.line, "tracing includes tileir only, not '" + target + "'");
+  }
+
+  static bool is_std(const Include& include) { return include.angled && include.name.find_first_of("./") == std::string::npos; }
+
+  void check_words(const std::string& path, const Text& text) {
+    if (layer_of(path) < 0) return;
+    for (std::size_t i = 0; i < text.lines.size(); ++i) {
+      const std::string& line = text.lines[i];
+      const int number = static_cast<int>(i) + 1;
+      for (std::string_view word : {"getenv", "secure_getenv"})
+        if (path != "runtime/environment.cpp" && has_word(line, word))
+          report(path, number, "only runtime/environment.cpp reads the environment");
+      if (may_print(path)) continue;
+      const auto forbidden = [&](std::string_view word) {
+        report(path, number, "the library neither prints nor exits: '" + std::string(word) + "'");
+      };
+      for (std::string_view word : {"printf", "fprintf", "puts", "fputs", "exit", "_exit", "quick_exit"})
+        if (has_word(line, word, true)) forbidden(word);
+      for (std::string_view word : {"cout", "cerr", "clog"})
+        if (has_word(line, word)) forbidden(word);
+    }
+  }
+
+  /// No LLVM behind a header that a layer above the back end includes: what a file reaches counts, not only what it names.
+  void check_reach(const std::string& path) {
+    if (may_include_llvm(path)) return;
+    for (const Include& include : texts_.at(path).includes) {
+      std::set<std::string> seen;
+      if (const std::string target = resolve(include); !target.empty() && may_include_llvm(target) && reaches_llvm(target, seen))
+        report(path, include.line, "'" + target + "' brings in LLVM");
+    }
+  }
+
+  bool reaches_llvm(const std::string& path, std::set<std::string>& seen) const {
+    if (!seen.insert(path).second) return false;
+    const auto& includes = texts_.at(path).includes;
+    return std::any_of(includes.begin(), includes.end(), [&](const Include& include) {
+      if (starts_with_any(include.name, {"llvm/", "llvm-c/"})) return true;
+      const std::string target = resolve(include);
+      return !target.empty() && reaches_llvm(target, seen);
+    });
+  }
+
+  const Sources& sources_;
+  std::map<std::string, Text> texts_;
+  std::vector<std::string> found_;
+};
+
+}  // namespace
+
+std::vector<std::string> violations(const Sources& sources) { return Checker(sources).run(); }
+
+}  // namespace tilewright::layering

@@ -1,0 +1,15 @@
+// The rules on what may include and name what, checked on the text of one source file at a time.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tilewright::layering {
+
+/// The sources by path from the repository's root: "tileir/ir.h" -> its text.
+using Sources = std::map<std::string, std::string>;
+
+/// What breaks a rule, one line each: "path:line: text". Empty if nothing does.
+std::vector<std::string> violations(const Sources&);
+
+}  // namespace tilewright::layering
