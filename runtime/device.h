@@ -1,0 +1,99 @@
+// What a device can do, in the shape of the CUDA driver API: memory, streams, events, loaded kernels and their launch. The public
+// Device, Buffer, Stream and Event are handles to these objects, and keep them alive.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "backend/compiled_kernel.h"
+#include "runtime/memory_registry.h"
+#include "tilewright/here.h"
+
+namespace tilewright::rt {
+
+class Device;
+
+/// A moment on a stream.
+class Event {
+ public:
+  explicit Event(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  virtual ~Event() = default;
+  /// Milliseconds from this moment to a later one of the same device; waits for both.
+  virtual double elapsed_ms(const Event& later) const = 0;
+  Device& device() const { return *device_; }
+
+ private:
+  std::shared_ptr<Device> device_;
+};
+
+/// Work in order. Work of one stream never overlaps, whichever threads submit it.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual void synchronize() = 0;
+  virtual std::shared_ptr<Event> record() = 0;
+  /// Later work of this stream starts after the event. Requires: an event of the same device.
+  virtual void wait(const Event&) = 0;
+  /// The driver's own handle, or null.
+  virtual void* native() const = 0;
+};
+
+/// A kernel that is loaded on a device; unloaded when it dies.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+};
+
+struct LaunchConfig {
+  std::array<std::int32_t, 3> grid{1, 1, 1};  // each at least 1
+  int num_warps = 4;
+  bool check = false;  // the kernel was compiled for checked mode
+  Here where = {};     // the user's launch
+};
+
+/// One device. Every function may be called from any thread. Addresses are the device's own; on the cpu they are pointers.
+class Device : public std::enable_shared_from_this<Device> {
+ public:
+  explicit Device(std::string name) : name_(std::move(name)) {}
+  virtual ~Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  /// What Device::open takes: "cpu", "cuda:0".
+  const std::string& name() const { return name_; }
+  virtual std::string description() const = 0;
+  /// What backend::compile is told to compile for.
+  virtual std::string target() const = 0;
+  virtual std::size_t free_memory() const = 0;
+
+  /// At least 64-byte aligned; 0 bytes give a valid address too. Throws std::bad_alloc.
+  virtual std::uint64_t allocate(std::size_t bytes) = 0;
+  virtual void release(std::uint64_t address, std::size_t bytes) noexcept = 0;
+  /// Complete when they return.
+  virtual void copy_in(std::uint64_t to, const void* from, std::size_t bytes, Stream&) = 0;
+  virtual void copy_out(void* to, std::uint64_t from, std::size_t bytes, Stream&) = 0;
+  /// Writes `count` copies of a pattern of 1, 2, 4 or 8 bytes.
+  virtual void fill(std::uint64_t to, const void* pattern, std::size_t pattern_bytes, std::size_t count, Stream&) = 0;
+
+  virtual std::shared_ptr<Stream> create_stream() = 0;
+  /// Where work goes that names no stream.
+  virtual Stream& default_stream() = 0;
+  /// Waits for the work of every stream.
+  virtual void synchronize() = 0;
+
+  /// Throws DeviceError at `where` if the image cannot be loaded.
+  virtual std::shared_ptr<const Executable> load(const backend::CompiledKernel&, const Here& where) = 0;
+  /// `arguments`: 8 bytes a parameter, its bits in the low end. Throws Error for what checked mode found.
+  virtual void launch(const Executable&, const LaunchConfig&, std::span<const std::uint64_t> arguments, Stream&) = 0;
+
+  MemoryRegistry& memory() { return memory_; }
+
+ private:
+  std::string name_;
+  MemoryRegistry memory_;
+};
+
+}  // namespace tilewright::rt

@@ -1,0 +1,20 @@
+// Which devices there are, and why others are not.
+#pragma once
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "runtime/device.h"
+#include "tilewright/device.h"
+
+namespace tilewright::rt {
+
+/// The device of this name, the same object each time. Throws Error that says what there is.
+std::shared_ptr<Device> open_device(std::string_view name, const Here&);
+
+/// The best usable device.
+std::shared_ptr<Device> open_best_device(const Here&);
+
+std::vector<DeviceInfo> list_devices();
+
+}  // namespace tilewright::rt

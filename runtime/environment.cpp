@@ -1,0 +1,37 @@
+// The environment variables that the library reads.
+#include "runtime/environment.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace tilewright::rt {
+
+namespace {
+std::string read(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+bool means_off(std::string_view value) { return value.empty() || value == "0" || value == "false" || value == "off" || value == "no"; }
+}  // namespace
+
+bool environment_check() {
+  static const bool on = !means_off(read("TILEWRIGHT_CHECK"));
+  return on;
+}
+
+int environment_threads() {
+  const std::string value = read("TILEWRIGHT_THREADS");
+  int threads = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), threads);
+  return error == std::errc() && end == value.data() + value.size() && threads > 0 ? threads : 0;
+}
+
+std::string environment_dump() { return read("TILEWRIGHT_DUMP"); }
+
+std::string environment_log() {
+  std::string value = read("TILEWRIGHT_LOG");
+  return means_off(value) ? "" : value;
+}
+
+}  // namespace tilewright::rt

@@ -1,0 +1,19 @@
+// The environment variables that the library reads; the only place that calls getenv.
+#pragma once
+#include <string>
+
+namespace tilewright::rt {
+
+/// TILEWRIGHT_CHECK: every launch runs in checked mode. Read once, at the first launch.
+bool environment_check();
+
+/// TILEWRIGHT_THREADS: how many threads run a grid on the cpu device; 0 if unset or not a positive number. Read at each call.
+int environment_threads();
+
+/// TILEWRIGHT_DUMP: the folder that compiled kernels leave their stages in; empty if unset. Read at each call.
+std::string environment_dump();
+
+/// TILEWRIGHT_LOG: debug, info, warning; anything else that is not off means warning; empty if unset. Read at each call.
+std::string environment_log();
+
+}  // namespace tilewright::rt

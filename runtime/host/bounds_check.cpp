@@ -1,0 +1,115 @@
+// Checked mode of one launch on the cpu.
+#include "runtime/host/bounds_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tilewright::rt {
+
+namespace {
+
+// Offsets from a null pointer below this are told as such, and not as an index of whatever buffer lies lowest.
+constexpr std::uint64_t kNullArea = std::uint64_t{1} << 20;
+
+std::uint64_t distance(const Region& r, std::uint64_t address) {
+  if (address < r.begin) return r.begin - address;
+  return address < r.end() ? 0 : address - r.end();
+}
+
+const Region* nearest(std::uint64_t address, std::span<const Region> live, std::span<const std::uint64_t> arguments) {
+  const auto pointed_to = [&](const Region& r) {
+    return std::any_of(arguments.begin(), arguments.end(), [&](std::uint64_t a) { return a >= r.begin && a <= r.end(); });
+  };
+  const Region* best = nullptr;
+  bool best_is_argument = false;
+  for (const Region& r : live) {
+    const bool is_argument = pointed_to(r);
+    if (best && (is_argument < best_is_argument || (is_argument == best_is_argument && distance(r, address) >= distance(*best, address))))
+      continue;
+    best = &r;
+    best_is_argument = is_argument;
+  }
+  return best;
+}
+
+std::string plural(std::uint64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+
+}  // namespace
+
+std::string describe_bad_access(std::uint64_t address, const backend::AccessSite& site, std::span<const Region> live,
+                                std::span<const std::uint64_t> arguments) {
+  const std::string access = fmt::format("{} of {}", site.is_store ? "store" : "load", plural(site.element_bytes, "byte"));
+  if (address < kNullArea || -address < kNullArea)
+    return fmt::format("{} at address {:#x}, {} bytes from a null pointer", access, address, static_cast<std::int64_t>(address));
+  const Region* r = nearest(address, live, arguments);
+  if (!r) return fmt::format("{} at address {:#x}, and there is no buffer on this device", access, address);
+  const auto width = static_cast<std::uint64_t>(r->element_bytes);
+  std::int64_t index;
+  std::string far;
+  if (address < r->begin) {
+    const std::uint64_t before = (r->begin - address + width - 1) / width;
+    index = -static_cast<std::int64_t>(before);
+    far = plural(before, "element") + " before its beginning";
+  } else if (address < r->end()) {
+    index = static_cast<std::int64_t>((address - r->begin) / width);
+    far = fmt::format("its last {} past the end", plural(address + site.element_bytes - r->end(), "byte"));
+  } else {
+    const std::uint64_t past = (address - r->end()) / width;
+    index = r->elements + static_cast<std::int64_t>(past);
+    far = past == 0 ? "the first element past its end" : plural(past, "element") + " past its end";
+  }
+  return fmt::format("{} at index {} of a buffer of {} {} element{} ({})", access, index, r->elements, r->element,
+                     r->elements == 1 ? "" : "s", far);
+}
+
+BoundsCheck::BoundsCheck(std::vector<Region> live, std::span<const backend::AccessSite> sites) : live_(std::move(live)), sites_(sites) {
+  for (const Region& r : live_) {
+    if (r.bytes == 0) continue;
+    // Only overlapping regions merge: two buffers that merely touch stay two, and an element across both is out of bounds.
+    if (!intervals_.empty() && r.begin < intervals_.back().end)
+      intervals_.back().end = std::max(intervals_.back().end, r.end());
+    else
+      intervals_.push_back({r.begin, r.end()});
+  }
+}
+
+const BoundsCheck::Interval* BoundsCheck::find(std::uint64_t address, std::uint64_t bytes) const {
+  auto after = std::upper_bound(intervals_.begin(), intervals_.end(), address, [](std::uint64_t a, const Interval& i) { return a < i.begin; });
+  if (after == intervals_.begin()) return nullptr;
+  const Interval& i = *std::prev(after);
+  return address < i.end && i.end - address >= bytes ? &i : nullptr;
+}
+
+void BoundsCheck::record(Failure failure) {
+  std::lock_guard lock(mutex_);
+  if (!first_ || failure < *first_) first_ = failure;
+  ++failures_;
+}
+
+void BoundsCheck::check(void* context, const std::uint64_t* addresses, std::uint8_t* active, std::int32_t lanes, std::int32_t site) {
+  auto& self = *static_cast<BoundsCheck*>(context);
+  const auto bytes = static_cast<std::uint64_t>(self.sites_[site].element_bytes);
+  const Interval* hit = nullptr;  // of the lane before: lanes of a tile lie in one buffer nearly always
+  for (std::int32_t i = 0; i < lanes; ++i) {
+    if (!active[i]) continue;
+    const std::uint64_t a = addresses[i];
+    if (hit && a >= hit->begin && a < hit->end && hit->end - a >= bytes) continue;
+    if (const Interval* found = self.find(a, bytes)) {
+      hit = found;
+      continue;
+    }
+    active[i] = 0;
+    self.record({site, a});
+  }
+}
+
+void BoundsCheck::report(std::span<const std::uint64_t> arguments, const Here& launched) const {
+  if (!first_) return;
+  const backend::AccessSite& site = sites_[first_->site];
+  std::string launch_note = "launched here";
+  if (failures_ > 1) launch_note += fmt::format("; {} accesses in all were outside of every buffer", failures_);
+  throw Error(site.where, describe_bad_access(first_->address, site, live_, arguments), {{detail::location_of(launched), launch_note}});
+}
+
+}  // namespace tilewright::rt

@@ -1,0 +1,52 @@
+// Checked mode of one launch on the cpu: turns off the lanes that would touch no live buffer, and says afterwards what it saw.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "backend/compiled_kernel.h"
+#include "runtime/memory_registry.h"
+#include "tilewright/here.h"
+
+namespace tilewright::rt {
+
+class BoundsCheck {
+ public:
+  /// `live`: MemoryRegistry::snapshot. `sites` must outlive this object.
+  BoundsCheck(std::vector<Region> live, std::span<const backend::AccessSite> sites);
+
+  /// A backend::HostCheck whose context is a BoundsCheck. Thread-safe.
+  static void check(void* context, const std::uint64_t* addresses, std::uint8_t* active, std::int32_t lanes, std::int32_t site);
+
+  /// Throws Error at the kernel's line if an access was out of bounds. `arguments`: of the launch; the buffers they point into are
+  /// the ones that a bad address is measured from first.
+  void report(std::span<const std::uint64_t> arguments, const Here& launched) const;
+
+ private:
+  struct Interval {
+    std::uint64_t begin, end;
+  };
+  struct Failure {
+    std::int32_t site;
+    std::uint64_t address;
+    auto operator<=>(const Failure&) const = default;
+  };
+  const Interval* find(std::uint64_t address, std::uint64_t bytes) const;
+  void record(Failure);
+
+  std::vector<Region> live_;
+  std::vector<Interval> intervals_;  // disjoint, sorted: overlapping regions are one
+  std::span<const backend::AccessSite> sites_;
+  std::mutex mutex_;
+  std::optional<Failure> first_;  // the lowest one, so that a report does not depend on which thread came first
+  std::int64_t failures_ = 0;
+};
+
+/// What is wrong with an access: "load of 4 bytes at index 1024 of a buffer of 1000 float elements (24 elements past its end)".
+std::string describe_bad_access(std::uint64_t address, const backend::AccessSite&, std::span<const Region> live,
+                                std::span<const std::uint64_t> arguments);
+
+}  // namespace tilewright::rt

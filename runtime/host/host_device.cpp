@@ -1,0 +1,201 @@
+// The cpu as a device.
+#include "runtime/host/host_device.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <optional>
+
+#include "runtime/host/bounds_check.h"
+#include "runtime/host/cpu_model.h"
+#include "runtime/host/object_loader.h"
+#include "runtime/host/scratch.h"
+#include "runtime/host/thread_pool.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::rt {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+// Kept free behind each buffer, so that checked mode sees small overruns even where the heap is dense.
+constexpr std::size_t kGap = 256;
+
+void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+
+std::size_t alignment_for(std::size_t bytes) { return bytes >= 2 * kHugePage ? kHugePage : kAlignment; }
+
+// What the machine could give without swapping; free pages alone leave out the file cache.
+std::size_t available_memory() {
+  std::size_t kib = 0;
+  if (std::FILE* f = std::fopen("/proc/meminfo", "r")) {
+    char line[128];
+    while (std::fgets(line, sizeof line, f) && std::sscanf(line, "MemAvailable: %zu kB", &kib) != 1) continue;
+    std::fclose(f);
+  }
+  return kib ? kib * 1024 : static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+struct HostExecutable : Executable {
+  backend::HostEntry entry = nullptr;
+  std::size_t parameters = 0, scratch_bytes = 0;
+  std::vector<backend::AccessSite> sites;
+  std::unique_ptr<LoadedObject> object;
+
+  explicit HostExecutable(const backend::CompiledKernel& kernel)
+      : parameters(kernel.params.size()), scratch_bytes(kernel.scratch_bytes), sites(kernel.sites) {}
+};
+
+class HostEvent : public Event {
+ public:
+  explicit HostEvent(std::shared_ptr<Device> device) : Event(std::move(device)), at_(Clock::now()) {}
+  double elapsed_ms(const Event& later) const override {
+    return std::chrono::duration<double, std::milli>(static_cast<const HostEvent&>(later).at_ - at_).count();
+  }
+
+ private:
+  Clock::time_point at_;
+};
+
+// Work is done when the call that submits it returns, so only the order between threads that share a stream is left to keep.
+class HostStream : public Stream {
+ public:
+  explicit HostStream(Device& device) : device_(device) {}
+  void synchronize() override { std::lock_guard lock(mutex_); }
+  std::shared_ptr<Event> record() override {
+    std::lock_guard lock(mutex_);
+    return std::make_shared<HostEvent>(device_.shared_from_this());
+  }
+  void wait(const Event&) override {}
+  void* native() const override { return nullptr; }
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  Device& device_;
+  std::mutex mutex_;
+};
+
+std::unique_lock<std::mutex> enter(Stream& stream) { return std::unique_lock(static_cast<HostStream&>(stream).mutex()); }
+
+class HostDevice : public Device {
+ public:
+  explicit HostDevice(const std::string& name) : Device(name), default_stream_(*this), pool_(cpu_threads()) {}
+
+  std::string description() const override { return cpu_description(); }
+  std::string target() const override { return name(); }
+  std::size_t free_memory() const override { return available_memory(); }
+
+  std::uint64_t allocate(std::size_t bytes) override;
+  void release(std::uint64_t address, std::size_t bytes) noexcept override {
+    ::operator delete(pointer(address), std::align_val_t{alignment_for(bytes)});
+  }
+  void copy_in(std::uint64_t to, const void* from, std::size_t bytes, Stream& stream) override {
+    const auto turn = enter(stream);
+    std::memcpy(pointer(to), from, bytes);
+  }
+  void copy_out(void* to, std::uint64_t from, std::size_t bytes, Stream& stream) override {
+    const auto turn = enter(stream);
+    std::memcpy(to, pointer(from), bytes);
+  }
+  void fill(std::uint64_t to, const void* pattern, std::size_t pattern_bytes, std::size_t count, Stream&) override;
+
+  std::shared_ptr<Stream> create_stream() override;
+  Stream& default_stream() override { return default_stream_; }
+  void synchronize() override { default_stream_.synchronize(); }
+
+  std::shared_ptr<const Executable> load(const backend::CompiledKernel&, const Here&) override;
+  void launch(const Executable&, const LaunchConfig&, std::span<const std::uint64_t> arguments, Stream&) override;
+
+ private:
+  ObjectLoader& loader(const Here&);
+
+  HostStream default_stream_;
+  ThreadPool pool_;
+  ScratchPool scratch_;
+  std::mutex loader_mutex_;
+  std::optional<ObjectLoader> loader_;  // started by the first kernel, not by opening the device
+};
+
+// A stream that a user holds keeps its device alive; the device's own must not.
+class OwningHostStream : public HostStream {
+ public:
+  explicit OwningHostStream(std::shared_ptr<Device> device) : HostStream(*device), keep_(std::move(device)) {}
+
+ private:
+  std::shared_ptr<Device> keep_;
+};
+
+std::uint64_t HostDevice::allocate(std::size_t bytes) {
+  if (bytes > PTRDIFF_MAX - kGap) throw std::bad_alloc();
+  void* p = ::operator new(bytes + kGap, std::align_val_t{alignment_for(bytes)});
+  // Streaming kernels touch every page once; with small pages a good part of that time goes to page faults and table walks.
+  if (alignment_for(bytes) == kHugePage) madvise(p, bytes, MADV_HUGEPAGE);
+  return reinterpret_cast<std::uint64_t>(p);
+}
+
+void HostDevice::fill(std::uint64_t to, const void* pattern, std::size_t pattern_bytes, std::size_t count, Stream& stream) {
+  const auto turn = enter(stream);
+  auto* out = static_cast<std::byte*>(pointer(to));
+  const std::size_t bytes = count * pattern_bytes;
+  if (bytes == 0) return;
+  // Doubling what is there already: a few large copies, whatever the width.
+  std::memcpy(out, pattern, pattern_bytes);
+  for (std::size_t done = pattern_bytes; done < bytes; done *= 2) std::memcpy(out + done, out, std::min(done, bytes - done));
+}
+
+std::shared_ptr<Stream> HostDevice::create_stream() { return std::make_shared<OwningHostStream>(shared_from_this()); }
+
+ObjectLoader& HostDevice::loader(const Here& where) {
+  std::lock_guard lock(loader_mutex_);
+  if (!loader_) loader_.emplace(where);
+  return *loader_;
+}
+
+std::shared_ptr<const Executable> HostDevice::load(const backend::CompiledKernel& kernel, const Here& where) {
+  TW_CHECK(kernel.format == backend::CompiledKernel::Format::elf, "the cpu runs ELF objects");
+  auto executable = std::make_shared<HostExecutable>(kernel);
+  executable->object = loader(where).load(kernel.image, kernel.entry, where);
+  executable->entry = reinterpret_cast<backend::HostEntry>(executable->object->entry());
+  return executable;
+}
+
+void HostDevice::launch(const Executable& executable, const LaunchConfig& config, std::span<const std::uint64_t> arguments, Stream& stream) {
+  const auto& kernel = static_cast<const HostExecutable&>(executable);
+  TW_CHECK(arguments.size() == kernel.parameters, "a launch passes one word a parameter");
+  std::int64_t programs = config.grid[0];
+  if (__builtin_mul_overflow(programs, config.grid[1], &programs) || __builtin_mul_overflow(programs, config.grid[2], &programs))
+    throw Error(detail::location_of(config.where), fmt::format("grid is {{{}, {}, {}}}: more than 2^63 programs", config.grid[0],
+                                                               config.grid[1], config.grid[2]));
+  std::optional<BoundsCheck> check;
+  if (config.check) check.emplace(memory().snapshot(), kernel.sites);
+  const backend::HostLaunch launch{{config.grid[0], config.grid[1], config.grid[2]}, 0, check ? &BoundsCheck::check : nullptr,
+                                   check ? &*check : nullptr};
+  {
+    const auto turn = enter(stream);
+    pool_.run(programs, [&](Chunks& chunks) {
+      const ScratchPool::Lease scratch = scratch_.acquire(kernel.scratch_bytes);
+      for (Chunks::Range r; chunks.next(r);) kernel.entry(arguments.data(), &launch, r.begin, r.end, scratch.data());
+    });
+  }
+  if (check) check->report(arguments, config.where);
+}
+
+}  // namespace
+
+std::shared_ptr<Device> make_host_device(const std::string& name) { return std::make_shared<HostDevice>(name); }
+
+std::shared_ptr<const Executable> make_host_executable(backend::HostEntry entry, const backend::CompiledKernel& kernel) {
+  auto executable = std::make_shared<HostExecutable>(kernel);
+  executable->entry = entry;
+  return executable;
+}
+
+}  // namespace tilewright::rt

@@ -1,0 +1,77 @@
+// Where kernels run: opening devices, putting data there.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tilewright/buffer.h"
+#include "tilewright/here.h"
+#include "tilewright/stream.h"
+
+namespace tilewright {
+
+struct DeviceInfo {
+  std::string name, description;
+  bool usable = false;
+  std::string reason;  // why not usable
+};
+
+/// A handle to a device; copies name the same one. Buffers and streams keep the device alive.
+class Device {
+ public:
+  /// The best device there is: "cuda:0" if usable, else "cpu".
+  static Device open(Here at = Here::current());
+  /// "cpu", "cpu:x86-64-v3" (code for a lesser processor), "cuda:1", "emulator:sm_80". Throws Error that says what there is.
+  static Device open(std::string_view name, Here at = Here::current());
+  /// Every device of this machine, the unusable ones with the reason.
+  static std::vector<DeviceInfo> list();
+
+  Device(const Device&) = default;
+  Device& operator=(const Device&) = default;
+
+  const std::string& name() const;
+  std::string description() const;
+  /// Waits for all work of the device.
+  void synchronize(Here at = Here::current()) const;
+  /// Bytes that could be allocated now.
+  std::size_t free_memory() const;
+
+  /// A buffer that holds a copy of the values.
+  template <ValueElement T>
+  Buffer<T> upload(const std::vector<T>& values, Here at = Here::current()) const {
+    Buffer<T> buffer = allocate<T>(values.size(), at);
+    buffer.upload(values, at);
+    return buffer;
+  }
+  template <class T, std::size_t N>
+    requires ValueElement<std::remove_const_t<T>>
+  Buffer<std::remove_const_t<T>> upload(std::span<T, N> values, Here at = Here::current()) const {
+    auto buffer = allocate<std::remove_const_t<T>>(values.size(), at);
+    buffer.upload(std::span<const std::remove_const_t<T>>(values), at);
+    return buffer;
+  }
+  /// A buffer of `count` elements whose contents are undefined.
+  template <ValueElement T>
+  Buffer<T> allocate(Extent count, Here at = Here::current()) const {
+    return Buffer<T>(detail::RawBuffer(device_, detail::CodeOf<T>::value, count.value, at));
+  }
+  /// Memory of this device that the caller owns, as a buffer; it must outlive the buffer.
+  template <ValueElement T>
+  Buffer<T> wrap(T* memory, Extent count, Here at = Here::current()) const {
+    return Buffer<T>(detail::RawBuffer(device_, detail::CodeOf<T>::value, memory, count.value, at));
+  }
+  /// A new stream.
+  Stream stream(Here at = Here::current()) const;
+
+  // For the library itself; never null.
+  const std::shared_ptr<rt::Device>& handle() const { return device_; }
+
+ private:
+  explicit Device(std::shared_ptr<rt::Device> device) : device_(std::move(device)) {}
+  std::shared_ptr<rt::Device> device_;
+};
+
+}  // namespace tilewright

@@ -1,0 +1,50 @@
+// Streams and events of the host side: handles to a device's ordered work and to moments in it.
+#pragma once
+#include <memory>
+
+#include "tilewright/here.h"
+
+namespace tilewright {
+
+namespace rt {
+class Device;
+class Event;
+class Stream;
+}  // namespace rt
+
+/// A moment on a stream. Default-constructed: none; using it is an error.
+class Event {
+ public:
+  Event() = default;
+  explicit Event(std::shared_ptr<rt::Event> event) : event_(std::move(event)) {}
+  /// Milliseconds from this event to a later one of the same device; waits for both.
+  double elapsed_ms(const Event& later, Here at = Here::current()) const;
+
+ private:
+  friend class Stream;
+  std::shared_ptr<rt::Event> event_;
+};
+
+/// Work in order: what is submitted later starts when the earlier is done. Default-constructed: none; using it is an error.
+class Stream {
+ public:
+  Stream() = default;
+  Stream(std::shared_ptr<rt::Device> device, std::shared_ptr<rt::Stream> stream) : device_(std::move(device)), stream_(std::move(stream)) {}
+  void synchronize(Here at = Here::current()) const;
+  Event record(Here at = Here::current()) const;
+  /// Later work of this stream waits for the event.
+  void wait(const Event&, Here at = Here::current()) const;
+  /// The driver's own stream (a CUstream); null where there is none.
+  void* native() const;
+
+  // For the library itself: null if the stream is none.
+  const std::shared_ptr<rt::Device>& device() const { return device_; }
+  const std::shared_ptr<rt::Stream>& handle() const { return stream_; }
+
+ private:
+  rt::Stream& existing(const Here&) const;
+  std::shared_ptr<rt::Device> device_;
+  std::shared_ptr<rt::Stream> stream_;
+};
+
+}  // namespace tilewright

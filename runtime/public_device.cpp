@@ -1,0 +1,44 @@
+// The out-of-line halves of the public Device, Stream and Event.
+#include "runtime/device.h"
+#include "runtime/devices.h"
+#include "tilewright/device.h"
+
+namespace tilewright {
+
+Device Device::open(Here at) { return Device(rt::open_best_device(at)); }
+Device Device::open(std::string_view name, Here at) { return Device(rt::open_device(name, at)); }
+std::vector<DeviceInfo> Device::list() { return rt::list_devices(); }
+
+const std::string& Device::name() const { return device_->name(); }
+std::string Device::description() const { return device_->description(); }
+void Device::synchronize(Here) const { device_->synchronize(); }
+std::size_t Device::free_memory() const { return device_->free_memory(); }
+Stream Device::stream(Here) const { return Stream(device_, device_->create_stream()); }
+
+rt::Stream& Stream::existing(const Here& at) const {
+  if (!stream_) throw Error(detail::location_of(at), "this stream is none: a stream comes from Device::stream()");
+  return *stream_;
+}
+
+void Stream::synchronize(Here at) const { existing(at).synchronize(); }
+Event Stream::record(Here at) const { return Event(existing(at).record()); }
+void* Stream::native() const { return stream_ ? stream_->native() : nullptr; }
+
+void Stream::wait(const Event& event, Here at) const {
+  rt::Stream& stream = existing(at);
+  if (!event.event_) throw Error(detail::location_of(at), "wait: this event is none: an event comes from Stream::record()");
+  if (&event.event_->device() != device_.get())
+    throw Error(detail::location_of(at),
+                "wait: the event is of device '" + event.event_->device().name() + "', the stream of device '" + device_->name() + "'");
+  stream.wait(*event.event_);
+}
+
+double Event::elapsed_ms(const Event& later, Here at) const {
+  if (!event_ || !later.event_) throw Error(detail::location_of(at), "elapsed_ms: this event is none: an event comes from Stream::record()");
+  if (&event_->device() != &later.event_->device())
+    throw Error(detail::location_of(at), "elapsed_ms: the events are of two devices, '" + event_->device().name() + "' and '" +
+                                             later.event_->device().name() + "'");
+  return event_->elapsed_ms(*later.event_);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,113 @@
+// The registry of live buffers and the callback of checked mode, called directly.
+#include "runtime/host/bounds_check.h"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+using namespace tilewright;
+
+namespace {
+
+const backend::AccessSite kLoad{{"kernel.cpp", 7, 3}, false, 4}, kStore{{"kernel.cpp", 9, 0}, true, 4};
+constexpr std::uint64_t kBase = std::uint64_t{1} << 40;
+
+rt::Region floats(std::uint64_t begin, std::int64_t n) { return {begin, static_cast<std::uint64_t>(4 * n), n, 4, "float"}; }
+
+struct Checked {
+  std::vector<std::uint8_t> active;
+  std::string error;
+};
+Checked run(std::vector<rt::Region> live, std::vector<std::uint64_t> addresses, std::vector<std::uint8_t> active, std::int32_t site = 0,
+            std::vector<std::uint64_t> arguments = {}) {
+  const std::vector<backend::AccessSite> sites{kLoad, kStore};
+  rt::BoundsCheck check(std::move(live), sites);
+  rt::BoundsCheck::check(&check, addresses.data(), active.data(), static_cast<std::int32_t>(addresses.size()), site);
+  Checked result{std::move(active), ""};
+  try {
+    check.report(arguments, Here::current());
+  } catch (const Error& e) {
+    result.error = e.what();
+  }
+  return result;
+}
+bool has(const std::string& text, const char* piece) { return text.find(piece) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("memory_registry: snapshots are sorted, and removal is by number") {
+  rt::MemoryRegistry registry;
+  const auto high = registry.add(floats(2000, 4)), low = registry.add(floats(1000, 4)), same = registry.add(floats(1000, 2));
+  auto all = registry.snapshot();
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].begin == 1000);
+  CHECK(all[2].begin == 2000);
+  registry.remove(low);
+  registry.remove(high);
+  all = registry.snapshot();
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].elements == 2);
+  registry.remove(same);
+  CHECK(registry.snapshot().empty());
+}
+
+TEST_CASE("bounds_check: good lanes stay active and nothing is reported") {
+  const auto r = run({floats(kBase, 4), floats(kBase + 1000, 1)}, {kBase, kBase + 12, kBase + 1000, kBase + 4}, {1, 1, 1, 1});
+  CHECK(r.active == std::vector<std::uint8_t>{1, 1, 1, 1});
+  CHECK(r.error.empty());
+}
+
+TEST_CASE("bounds_check: a bad lane is turned off, a lane that is off is not looked at") {
+  const auto r = run({floats(kBase, 4)}, {kBase + 16, kBase + 4000, kBase}, {1, 0, 1});
+  CHECK(r.active == std::vector<std::uint8_t>{0, 0, 1});
+  CHECK_MESSAGE(has(r.error, "kernel.cpp:7:3: error: load of 4 bytes at index 4 of a buffer of 4 float elements (the first element past its end)"), r.error);
+  CHECK_MESSAGE(has(r.error, "bounds_check_test.cpp:"), r.error);
+  CHECK_MESSAGE(has(r.error, "note: launched here"), r.error);
+}
+
+TEST_CASE("bounds_check: the message tells index, distance and side") {
+  CHECK(has(run({floats(kBase, 1000)}, {kBase + 4096}, {1}).error,
+            "load of 4 bytes at index 1024 of a buffer of 1000 float elements (24 elements past its end)"));
+  CHECK(has(run({floats(kBase, 10)}, {kBase - 12}, {1}, 1).error,
+            "kernel.cpp:9: error: store of 4 bytes at index -3 of a buffer of 10 float elements (3 elements before its beginning)"));
+  CHECK(has(run({{kBase, 6, 6, 1, "uint8_t"}}, {kBase + 4}, {1}).error, "index 4 of a buffer of 6 uint8_t elements (its last 2 bytes past the end)"));
+  CHECK(has(run({floats(kBase, 0)}, {kBase}, {1}).error, "index 0 of a buffer of 0 float elements"));
+}
+
+TEST_CASE("bounds_check: the nearest buffer is one that the launch was given") {
+  const std::vector<rt::Region> live{floats(kBase, 100), floats(kBase + 800, 100)};
+  CHECK(has(run(live, {kBase + 796}, {1}, 0, {kBase}).error, "index 199 of"));
+  CHECK(has(run(live, {kBase + 796}, {1}, 0, {kBase, kBase + 800}).error, "index -1 of"));
+}
+
+TEST_CASE("bounds_check: null pointers and devices without buffers") {
+  CHECK(has(run({floats(kBase, 4)}, {16}, {1}).error, "load of 4 bytes at address 0x10, 16 bytes from a null pointer"));
+  CHECK(has(run({}, {kBase}, {1}).error, "there is no buffer on this device"));
+}
+
+TEST_CASE("bounds_check: overlapping regions are one, touching ones are two") {
+  CHECK(run({floats(kBase, 4), floats(kBase + 8, 4)}, {kBase + 14}, {1}).error.empty());
+  CHECK_FALSE(run({floats(kBase, 4), floats(kBase + 16, 4)}, {kBase + 14}, {1}).error.empty());
+}
+
+TEST_CASE("bounds_check: the lowest failure is reported, however many threads find one") {
+  const std::vector<backend::AccessSite> sites{kLoad, kStore};
+  rt::BoundsCheck check({floats(kBase, 4)}, sites);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&check, t] {
+      for (std::uint64_t i = 0; i < 100; ++i) {
+        const std::uint64_t address = kBase + 16 + 4 * (i + 100 * t);
+        std::uint8_t active = 1;
+        rt::BoundsCheck::check(&check, &address, &active, 1, t % 2);
+      }
+    });
+  for (auto& t : threads) t.join();
+  try {
+    check.report({}, Here::current());
+    FAIL("nothing reported");
+  } catch (const Error& e) {
+    CHECK(has(e.what(), "load of 4 bytes at index 4 of"));
+    CHECK(has(e.what(), "400 accesses in all"));
+  }
+}

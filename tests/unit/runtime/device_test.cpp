@@ -1,0 +1,206 @@
+// Opening devices, buffers, streams and events by their public classes; each mistake names the user's line.
+#include "tilewright/device.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <numeric>
+
+#include "runtime/device.h"
+#include "runtime/environment.h"
+#include "runtime/host/cpu_model.h"
+#include "runtime/log.h"
+
+using namespace tilewright;
+
+namespace {
+
+bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+
+// The text of the Error that f throws, if it names a line of this file within f.
+template <class F>
+std::string error_of(F&& f, Here first = Here::current()) {
+  try {
+    f();
+  } catch (const Error& e) {
+    const bool here = has(e.where().file, "device_test.cpp") && e.where().line >= static_cast<int>(first.line()) &&
+                      e.where().line < static_cast<int>(first.line()) + 4;
+    return here ? e.what() : std::string("wrong place: ") + e.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("device: the best one opens, and one name is one device") {
+  Device a = Device::open(), b = Device::open("cpu");
+  CHECK(a.name() == "cpu");
+  CHECK(a.handle() == b.handle());
+  CHECK_FALSE(a.description().empty());
+  CHECK(a.free_memory() > 0);
+  a.synchronize();
+}
+
+TEST_CASE("device: the list says what is usable and why the rest is not") {
+  const auto all = Device::list();
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].name == "cpu");
+  CHECK(all[0].usable);
+  CHECK(all[0].reason.empty());
+  CHECK(all[1].name == "cuda:0");
+  CHECK_FALSE(all[1].usable);
+  CHECK_FALSE(all[1].reason.empty());
+}
+
+TEST_CASE("device: an absent device says what there is and why") {
+  for (const char* name : {"cuda:99", "emulator:sm_80", "cpu:x86-64-v9", "gpu", ""}) {
+    const std::string text = error_of([&] { (void)Device::open(name); });
+    CHECK_MESSAGE(has(text, "no device '" + std::string(name) + "': "), text);
+    CHECK_MESSAGE(has(text, "there is: cpu"), text);
+    CHECK_MESSAGE(!has(text, "wrong place"), text);
+  }
+}
+
+TEST_CASE("device: the levels of cpu that this machine has open as devices of their own") {
+  CHECK(Device::open("cpu:x86-64").name() == "cpu:x86-64");
+  CHECK(Device::open("cpu:x86-64").handle() != Device::open("cpu").handle());
+  for (const char* level : {"x86-64-v3", "x86-64-v4"})
+    if (rt::reason_against_level(level).empty()) CHECK(Device::open(std::string("cpu:") + level).name() == std::string("cpu:") + level);
+}
+
+TEST_CASE("buffer: upload and download return the same values, for every element type") {
+  Device device = Device::open("cpu");
+  std::vector<float> f(1000);
+  std::iota(f.begin(), f.end(), 0.5f);
+  CHECK(device.upload(f).download() == f);
+  const std::vector<bool> b{true, false, true, true};
+  Buffer<bool> bools = device.upload(b);
+  CHECK(bools.download() == b);
+  CHECK(device.upload(std::span(f)).size() == 1000);
+  CHECK(device.upload(std::span<const float>(f).first(10)).download() == std::vector<float>(f.begin(), f.begin() + 10));
+  const std::vector<f16> h{f16(1.5f), f16(-2.0f)};
+  CHECK(device.upload(h).download() == h);
+  const std::vector<double> d{1, 2, 3};
+  std::vector<double> into(3);
+  device.upload(d).download(std::span(into));
+  CHECK(into == d);
+}
+
+TEST_CASE("buffer: memory is aligned, empty buffers are fine") {
+  Device device = Device::open("cpu");
+  for (std::int64_t n : {0, 1, 1000, 3 << 20}) {
+    auto buffer = device.allocate<std::int8_t>(n);
+    CHECK(buffer.size() == static_cast<std::size_t>(n));
+    CHECK(reinterpret_cast<std::uintptr_t>(buffer.data()) % 64 == 0);
+  }
+  auto empty = device.allocate<float>(0);
+  CHECK(empty.data() != nullptr);
+  CHECK(empty.download().empty());
+  empty.fill(1);
+}
+
+TEST_CASE("buffer: fill writes every element, whatever its width") {
+  Device device = Device::open("cpu");
+  auto i = device.allocate<int>(7);
+  i.fill(-3);
+  CHECK(i.download() == std::vector<int>(7, -3));
+  auto d = device.allocate<double>(1001);
+  d.fill(0.25);
+  CHECK(d.download() == std::vector<double>(1001, 0.25));
+  auto b = device.allocate<std::uint8_t>(1);
+  b.fill(9);
+  CHECK(b.download() == std::vector<std::uint8_t>{9});
+}
+
+TEST_CASE("buffer: wrap neither copies nor owns") {
+  Device device = Device::open("cpu");
+  std::vector<float> mine(8, 1.0f);
+  {
+    auto buffer = device.wrap(mine.data(), mine.size());
+    CHECK(buffer.data() == mine.data());
+    buffer.fill(2);
+  }
+  CHECK(mine == std::vector<float>(8, 2.0f));
+}
+
+TEST_CASE("buffer: moving hands over the memory, the moved-from one is an error to use") {
+  Device device = Device::open("cpu");
+  auto a = device.upload(std::vector<int>{1, 2, 3});
+  const int* data = a.data();
+  auto b = std::move(a);
+  CHECK(b.data() == data);
+  CHECK(a.size() == 0);
+  CHECK(has(error_of([&] { (void)a.download(); }), "this buffer is empty"));
+  CHECK(has(error_of([&] { a.fill(1); }), "this buffer is empty"));
+  CHECK(has(error_of([&] { a.upload(std::vector<int>{1}); }), "this buffer is empty"));
+  a = std::move(b);
+  CHECK(a.download() == std::vector<int>{1, 2, 3});
+}
+
+TEST_CASE("buffer: a buffer keeps its device, and the registry knows live buffers only") {
+  Buffer<float> kept;
+  std::size_t before;
+  {
+    Device device = Device::open("cpu:x86-64");
+    before = device.handle()->memory().snapshot().size();
+    kept = device.upload(std::vector<float>{4, 5});
+    CHECK(device.handle()->memory().snapshot().size() == before + 1);
+  }
+  CHECK(kept.download() == std::vector<float>{4, 5});
+  kept = {};
+  CHECK(Device::open("cpu:x86-64").handle()->memory().snapshot().size() == before);
+}
+
+TEST_CASE("buffer: mistakes name the line and the sizes") {
+  Device device = Device::open("cpu");
+  auto x = device.allocate<float>(12);
+  std::vector<float> ten(10);
+  CHECK(has(error_of([&] { x.upload(ten); }), "error: upload: the host side has 10 elements, the buffer 12"));
+  CHECK(has(error_of([&] { x.download(std::span(ten)); }), "error: download: the host side has 10 elements, the buffer 12"));
+  CHECK(has(error_of([&] { (void)device.allocate<float>(-1); }), "error: allocate: the number of elements is -1"));
+  CHECK(has(error_of([&] { (void)device.wrap(ten.data(), -5); }), "error: wrap: the number of elements is -5"));
+  CHECK(has(error_of([&] { (void)device.wrap(static_cast<float*>(nullptr), 5); }), "error: wrap: the pointer is null"));
+  CHECK(has(error_of([&] { (void)device.wrap(reinterpret_cast<float*>(reinterpret_cast<char*>(ten.data()) + 1), 2); }), "not aligned to 4 bytes"));
+  CHECK(has(error_of([&] { (void)device.allocate<double>(std::int64_t{1} << 61); }), "out of memory: 2305843009213693952 double elements"));
+  CHECK_THROWS_AS((void)device.allocate<float>(std::int64_t{1} << 50), DeviceError);
+}
+
+TEST_CASE("stream: events measure time and belong to their device") {
+  Device device = Device::open("cpu");
+  const Stream s = device.stream();
+  const Event first = s.record(), second = s.record();
+  CHECK(first.elapsed_ms(second) >= 0);
+  CHECK(first.elapsed_ms(first) == 0);
+  CHECK(second.elapsed_ms(first) <= 0);
+  s.wait(second);
+  s.synchronize();
+  CHECK(s.native() == nullptr);
+
+  const Stream other = Device::open("cpu:x86-64").stream();
+  const Event elsewhere = other.record();
+  CHECK(has(error_of([&] { s.wait(elsewhere); }), "the event is of device 'cpu:x86-64', the stream of device 'cpu'"));
+  CHECK(has(error_of([&] { (void)first.elapsed_ms(elsewhere); }), "the events are of two devices"));
+  CHECK(has(error_of([&] { Stream().synchronize(); }), "this stream is none"));
+  CHECK(has(error_of([&] { (void)Stream().record(); }), "this stream is none"));
+  CHECK(has(error_of([&] { s.wait(Event()); }), "this event is none"));
+  CHECK(has(error_of([&] { (void)Event().elapsed_ms(first); }), "this event is none"));
+}
+
+TEST_CASE("environment: the number of threads is a positive number or nothing") {
+  const std::string before = rt::environment_threads() ? std::to_string(rt::environment_threads()) : "";
+  for (auto [text, want] : {std::pair{"3", 3}, {"0", 0}, {"-2", 0}, {"4x", 0}, {"", 0}}) {
+    setenv("TILEWRIGHT_THREADS", text, 1);
+    CHECK(rt::environment_threads() == want);
+  }
+  before.empty() ? unsetenv("TILEWRIGHT_THREADS") : setenv("TILEWRIGHT_THREADS", before.c_str(), 1);
+}
+
+TEST_CASE("log: a sink receives notices until it is removed") {
+  std::vector<std::string> seen;
+  set_log_sink([&](LogLevel level, std::string_view text) { seen.push_back((level == LogLevel::warning ? "W " : "I ") + std::string(text)); });
+  rt::log(LogLevel::warning, "one");
+  rt::log(LogLevel::info, "two");
+  set_log_sink({});
+  rt::log(LogLevel::info, "three");
+  CHECK(seen == std::vector<std::string>{"W one", "I two"});
+}

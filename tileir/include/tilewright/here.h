@@ -1,0 +1,26 @@
+// Where the user's code called from, and the integers it passes as sizes: what every public signature on the host and in a kernel shares.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <source_location>
+
+#include "tilewright/error.h"
+
+namespace tilewright {
+
+/// A last, defaulted parameter of every function that can fail: the user's line.
+using Here = std::source_location;
+
+/// One extent, count or offset: any C++ integer, none of them narrowed.
+struct Extent {
+  template <std::integral I>
+    requires(!std::same_as<I, bool>)
+  constexpr Extent(I value) : value(static_cast<std::int64_t>(value)) {}
+  std::int64_t value;
+};
+
+namespace detail {
+inline Location location_of(const Here& at) { return {at.file_name(), static_cast<int>(at.line()), static_cast<int>(at.column())}; }
+}  // namespace detail
+
+}  // namespace tilewright
