@@ -1,0 +1,173 @@
+// The fixed point of axis_info over structured control flow, and its text.
+#include "passes/analysis/axis_info.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "passes/analysis/axis_info_transfer.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::passes {
+
+using ir::BlockId;
+using ir::Function;
+using ir::OpId;
+using ir::OpKind;
+using ir::Type;
+using ir::ValueId;
+
+namespace {
+
+class Solver {
+ public:
+  explicit Solver(const Function& f) : f_(f), facts_(f.value_capacity()) {
+    const auto& args = f.block(f.body()).args;
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      const std::int64_t promised = i < f.params.size() ? std::max<std::int64_t>(f.params[i].divisible_by, 1) : 1;
+      at(args[i]) = uniform(f.type(args[i]), promised & -promised, full_range(f.type(args[i])));
+    }
+    solve(f.body());
+  }
+  const Fact& operator()(ValueId v) const { return facts_[v.index]; }
+
+ private:
+  Fact& at(ValueId v) { return facts_[v.index]; }
+
+  void solve(BlockId b) {
+    for (OpId id : f_.ops(b)) {
+      switch (f_.kind(id)) {
+        case OpKind::for_: solve_for(id); break;
+        case OpKind::if_: solve_if(id); break;
+        case OpKind::while_: solve_while(id); break;
+        case OpKind::reduce_: solve_reduce(id); break;
+        default:
+          if (f_.op(id).results.size() == 1) solve_op(id);
+      }
+    }
+  }
+
+  void solve_op(OpId id) {
+    std::vector<const Fact*> operands;
+    for (ValueId v : f_.op(id).operands) operands.push_back(&facts_[v.index]);
+    at(f_.result(id)) = transfer(f_, id, operands);
+  }
+
+  /// What is known after one more way of coming by the value. The chains down are long (a divisor that halves with every trip, a bound that
+  /// grows by one), so what still moves after a few rounds is given up.
+  bool weaken(ValueId arg, const Fact& incoming, int round) {
+    Fact met = meet(at(arg), incoming);
+    if (met == at(arg)) return false;
+    if (round > 0 && !(met.range == at(arg).range)) met.range = full_range(met.type);
+    if (round > 5) met = unknown(met.type);
+    const bool changed = !(met == at(arg));
+    at(arg) = met;
+    return changed;
+  }
+
+  Fact induction_variable(OpId loop) {
+    const Fact &lo = at(f_.operand(loop, 0)), &hi = at(f_.operand(loop, 1)), &step = at(f_.operand(loop, 2));
+    const Type t = f_.type(f_.operand(loop, 0));
+    // lo + n step, between lo and hi on the side that the step's sign says.
+    Range range{std::min(lo.range.lo, hi.range.lo + 1), std::max(lo.range.hi, hi.range.hi - 1)};
+    if (step.range.lo >= 0) range = {lo.range.lo, hi.range.hi - 1};
+    if (step.range.hi <= 0) range = {hi.range.lo + 1, lo.range.hi};
+    return uniform(t, std::min(divisibility_of_all(lo), divisibility_of_all(step)), clipped(t, range));
+  }
+
+  void solve_for(OpId id) {
+    const BlockId body = f_.region(id);
+    const int carried = static_cast<int>(f_.op(id).results.size());
+    at(f_.arg(body, 0)) = induction_variable(id);
+    for (int k = 0; k < carried; ++k) at(f_.arg(body, k + 1)) = at(f_.operand(id, k + 3));
+    for (int round = 0;; ++round) {
+      solve(body);
+      bool changed = false;
+      for (int k = 0; k < carried; ++k) changed |= weaken(f_.arg(body, k + 1), at(f_.operand(f_.terminator(body), k)), round);
+      if (!changed) break;
+    }
+    for (int k = 0; k < carried; ++k) at(f_.result(id, k)) = at(f_.arg(body, k + 1));
+  }
+
+  void solve_if(OpId id) {
+    const BlockId then = f_.region(id, 0), otherwise = f_.region(id, 1);
+    solve(then);
+    solve(otherwise);
+    for (int k = 0; k < static_cast<int>(f_.op(id).results.size()); ++k)
+      at(f_.result(id, k)) = meet(at(f_.operand(f_.terminator(then), k)), at(f_.operand(f_.terminator(otherwise), k)));
+  }
+
+  void solve_while(OpId id) {
+    const BlockId before = f_.region(id, 0), after = f_.region(id, 1);
+    const int carried = static_cast<int>(f_.op(id).operands.size()), forwarded = static_cast<int>(f_.op(id).results.size());
+    for (int k = 0; k < carried; ++k) at(f_.arg(before, k)) = at(f_.operand(id, k));
+    for (int round = 0;; ++round) {
+      solve(before);
+      for (int k = 0; k < forwarded; ++k) at(f_.arg(after, k)) = at(f_.operand(f_.terminator(before), k + 1));
+      solve(after);
+      bool changed = false;
+      for (int k = 0; k < carried; ++k) changed |= weaken(f_.arg(before, k), at(f_.operand(f_.terminator(after), k)), round);
+      if (!changed) break;
+    }
+    for (int k = 0; k < forwarded; ++k) at(f_.result(id, k)) = at(f_.operand(f_.terminator(before), k + 1));
+  }
+
+  void solve_reduce(OpId id) {
+    for (ValueId v : f_.block(f_.region(id)).args) at(v) = unknown(f_.type(v));
+    solve(f_.region(id));
+    for (ValueId v : f_.op(id).results) at(v) = unknown(f_.type(v));
+  }
+
+  const Function& f_;
+  std::vector<Fact> facts_;
+};
+
+std::string power_text(std::int64_t x) { return x >= kMaxDivisibility ? "2^62" : fmt::format("{}", x); }
+
+std::string info_text(Type t, const AxisInfo& info) {
+  std::string s;
+  if (t.is_scalar()) {
+    s = fmt::format("divisibility = {}", power_text(info.scalar_divisibility));
+  } else {
+    std::vector<std::string> divisibility;
+    for (int d = 0; d < t.rank(); ++d) divisibility.push_back(power_text(info.divisibility[d]));
+    const auto axes = [&](const auto& x) { return fmt::join(x.begin(), x.begin() + t.rank(), ", "); };
+    s = fmt::format("contiguity = [{}], divisibility = [{}], constancy = [{}]", axes(info.contiguity), fmt::join(divisibility, ", "),
+                    axes(info.constancy));
+  }
+  if (info.constant) s += fmt::format(", constant = {}", *info.constant);
+  return s;
+}
+
+}  // namespace
+
+AxisInfoAnalysis::AxisInfoAnalysis(const Function& f) : f_(&f), info_(f.value_capacity()) {
+  const Solver solver(f);
+  for (std::uint32_t i = 0; i < info_.size(); ++i) info_[i] = solver(ValueId{i}).info;
+}
+
+std::string AxisInfoAnalysis::print() const {
+  std::string out;
+  const auto line = [&](ValueId v, const std::string& name) {
+    const Type t = f_->type(v);
+    if (!t.is_float()) out += fmt::format("%{}: {}\n", name, info_text(t, info_[v.index]));
+  };
+  const auto& args = f_->block(f_->body()).args;
+  for (std::size_t i = 0; i < args.size(); ++i) line(args[i], i < f_->params.size() ? f_->params[i].name : fmt::format("arg{}", i));
+  int next = 0;  // the numbers that the printer gives: in order of definition
+  const auto block = [&](const auto& self, BlockId b) -> void {
+    for (OpId id : f_->ops(b)) {
+      for (ValueId v : f_->op(id).results) line(v, fmt::format("{}", next++));
+      for (BlockId region : f_->op(id).regions) {
+        for (ValueId v : f_->block(region).args) line(v, fmt::format("{}", next++));
+        self(self, region);
+      }
+    }
+  };
+  block(block, f_->body());
+  return out;
+}
+
+}  // namespace tilewright::passes

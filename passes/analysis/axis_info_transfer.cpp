@@ -1,0 +1,427 @@
+// Transfer functions. Each claim is proved of the bits, modulo 2^width, in the comment beside it. Where that needs the arithmetic not to
+// wrap (a signed 32- or 64-bit index extended to 64 bits), axis_info.h says so.
+//
+// Notation, of one axis: c contiguity, k constancy, d divisibility; "aligned run of L": positions [i L, (i + 1) L).
+#include "passes/analysis/axis_info_transfer.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "tileir/builder.h"
+#include "tileir/interpreter.h"
+
+namespace tilewright::passes {
+
+using ir::Function;
+using ir::OpId;
+using ir::OpKind;
+using ir::Type;
+
+namespace {
+
+using Operands = std::span<const Fact* const>;
+
+/// The largest power of two that divides x.
+std::int64_t power_of_two_in(std::uint64_t x) {
+  return x == 0 ? kMaxDivisibility : std::int64_t{1} << std::min(std::countr_zero(x), 62);
+}
+
+std::int64_t saturating_product(std::int64_t a, std::int64_t b) {  // of powers of two
+  const int log = std::countr_zero(static_cast<std::uint64_t>(a)) + std::countr_zero(static_cast<std::uint64_t>(b));
+  return std::int64_t{1} << std::min(log, 62);
+}
+
+/// How far successive elements are apart in the unit of divisibility.
+std::int64_t unit(Type t) { return t.is_pointer() ? ir::bytes(t.element()) : 1; }
+
+/// What divides the elements at multiples of `run` along axis d: those are starts of runs, or lie a multiple of `run` behind one.
+std::int64_t divisibility_at(const Fact& x, int d, std::int64_t run) {
+  const std::int64_t start = x.info.divisibility[d];
+  return run >= x.info.contiguity[d] ? start : std::min(start, saturating_product(run, unit(x.type)));
+}
+
+/// The length of runs that start at a multiple of their length, as positions and as values: such a run wraps nowhere.
+std::int64_t aligned_run(const Fact& x, int d) {
+  const std::int64_t half = x.type.is_integer() ? std::int64_t{1} << std::min(ir::bits(x.type.element()) - 1, 62) : kMaxDivisibility;
+  return std::min({x.info.contiguity[d], x.info.divisibility[d], half});
+}
+
+/// Shorter runs: their starts are divisible by less.
+void shorten(Fact& x, int d, std::int64_t run) {
+  x.info.divisibility[d] = divisibility_at(x, d, run);
+  x.info.contiguity[d] = std::min(x.info.contiguity[d], run);
+}
+
+/// Elements that `all` divides, nothing else known.
+Fact divisible(Type t, std::int64_t all) {
+  Fact r{t, {}, full_range(t)};
+  r.info.scalar_divisibility = all;
+  for (int d = 0; d < t.rank(); ++d) r.info.divisibility[d] = all;
+  return r;
+}
+
+/// The same, and constant where all operands are.
+Fact lane_wise(Type t, std::int64_t all, Operands in) {
+  Fact r = divisible(t, all);
+  for (int d = 0; d < t.rank(); ++d) {
+    r.info.constancy[d] = t.extent(d);
+    for (const Fact* x : in) r.info.constancy[d] = std::min(r.info.constancy[d], x->info.constancy[d]);
+  }
+  return r;
+}
+
+/// Sets the runs along axis d; what divides all elements divides the starts of runs too.
+void set_run(Fact& r, int d, std::int64_t run, std::int64_t start_divisibility) {
+  r.info.contiguity[d] = run;
+  r.info.divisibility[d] = std::max(r.info.scalar_divisibility, start_divisibility);
+}
+
+/// An integer as the 64-bit offset or the wider integer it is extended to: a run that may wrap is cut into aligned ones, which do not.
+Fact extended(const Fact& x) {
+  Fact r = x;
+  if (!x.type.is_integer()) return r;
+  const bool is_index = ir::is_signed(x.type.element()) && ir::bits(x.type.element()) >= 32;
+  const Range all = full_range(x.type);
+  // A run that wraps holds both ends of the type's range.
+  if (is_index || x.range.lo > all.lo || x.range.hi < all.hi) return r;
+  for (int d = 0; d < x.type.rank(); ++d) shorten(r, d, aligned_run(x, d));
+  return r;
+}
+
+// ---- sums ----
+
+// Runs of a over constant b, or the other way round, stay runs: (x + j) + y. Starts: the sum of what divides the parts.
+Fact sum(Type t, const Fact& a, const Fact& b, bool subtract) {
+  const Fact* in[] = {&a, &b};
+  Fact r = lane_wise(t, std::min(divisibility_of_all(a), divisibility_of_all(b)), in);
+  for (int d = 0; d < t.rank(); ++d) {
+    std::int64_t run = std::min(a.info.contiguity[d], b.info.constancy[d]);
+    if (!subtract) run = std::max(run, std::min(a.info.constancy[d], b.info.contiguity[d]));
+    set_run(r, d, run, std::min(divisibility_at(a, d, run), divisibility_at(b, d, run)));
+  }
+  return r;
+}
+
+Fact address(Type t, const Fact& p, const Fact& offset) {
+  Fact bytes = extended(offset);  // the offset in bytes: of a run of elements
+  bytes.type = Type::pointer(t.element(), false, t.shape());
+  for (auto& x : bytes.info.divisibility) x = saturating_product(x, unit(t));
+  bytes.info.scalar_divisibility = saturating_product(bytes.info.scalar_divisibility, unit(t));
+  return sum(t, p, bytes, false);
+}
+
+// ---- products, quotients ----
+
+Fact multiply(Type t, Operands in) {
+  return lane_wise(t, saturating_product(divisibility_of_all(*in[0]), divisibility_of_all(*in[1])), in);
+}
+
+/// What is left of a divisor of x in x / 2^log: 1 unless it says that the division is exact. (Of 64 bits, 2^62 may be all there is.)
+std::int64_t divided(std::int64_t divisibility, int log) { return std::max<std::int64_t>(divisibility >> std::min(log, 62), 1); }
+
+// floor((s + j) / b) = s / b for j < L if L divides s and b: constant over aligned runs of L. Division truncates, so x >= 0 is asked of it.
+Fact divide(Type t, Operands in) {
+  const Fact &a = *in[0], &b = *in[1];
+  std::int64_t all = 1;
+  if (b.info.constant && *b.info.constant > 0 && std::has_single_bit(static_cast<std::uint64_t>(*b.info.constant)))
+    all = divided(divisibility_of_all(a), std::countr_zero(static_cast<std::uint64_t>(*b.info.constant)));
+  Fact r = lane_wise(t, all, in);
+  if (!a.range.is_nonnegative()) return r;
+  for (int d = 0; d < t.rank(); ++d) {
+    const std::int64_t run = std::min({aligned_run(a, d), divisibility_of_all(b), b.info.constancy[d]});
+    r.info.constancy[d] = std::max(r.info.constancy[d], run);
+  }
+  return r;
+}
+
+// (s + j) % b = s % b + j for j < L if L divides s and b, s >= 0: s % b is a multiple of L, at most |b| - L. (x % 0 = x keeps runs too.)
+Fact remainder(Type t, Operands in) {
+  const Fact &a = *in[0], &b = *in[1];
+  Fact r = lane_wise(t, std::min(divisibility_of_all(a), divisibility_of_all(b)), in);
+  if (!a.range.is_nonnegative()) return r;
+  for (int d = 0; d < t.rank(); ++d) {
+    const std::int64_t run = std::min({aligned_run(a, d), divisibility_of_all(b), b.info.constancy[d]});
+    set_run(r, d, run, std::min(divisibility_at(a, d, run), divisibility_of_all(b)));
+  }
+  return r;
+}
+
+Fact shift_left(Type t, Operands in) {
+  const Fact &a = *in[0], &b = *in[1];
+  std::int64_t all = divisibility_of_all(a);  // x << y is a multiple of x, or 0
+  if (b.info.constant && *b.info.constant >= 0 && *b.info.constant < ir::bits(t.element()))
+    all = saturating_product(all, std::int64_t{1} << std::min<std::int64_t>(*b.info.constant, 62));
+  return lane_wise(t, all, in);
+}
+
+// x >> y is floor(x / 2^y), of negative x too: as divide, without its condition.
+Fact shift_right(Type t, Operands in) {
+  const Fact &a = *in[0], &b = *in[1];
+  if (!b.info.constant || *b.info.constant < 0 || *b.info.constant >= ir::bits(t.element())) return lane_wise(t, 1, in);
+  const int log = static_cast<int>(*b.info.constant);
+  const std::int64_t power = std::int64_t{1} << std::min(log, 62);
+  Fact r = lane_wise(t, divided(divisibility_of_all(a), log), in);
+  for (int d = 0; d < t.rank(); ++d) r.info.constancy[d] = std::max(r.info.constancy[d], std::min(aligned_run(a, d), power));
+  return r;
+}
+
+// ---- bits ----
+
+Fact bit_and(Type t, Operands in) {
+  // The low zeros of either are low zeros of the result.
+  Fact r = lane_wise(t, std::max(divisibility_of_all(*in[0]), divisibility_of_all(*in[1])), in);
+  for (int i = 0; i < 2; ++i) {
+    const Fact &a = *in[i], &mask = *in[1 - i];
+    if (!mask.info.constant || !t.is_integer()) continue;
+    const auto m = static_cast<std::uint64_t>(*mask.info.constant);
+    for (int d = 0; d < t.rank(); ++d) {
+      if (std::has_single_bit(m + 1)) {
+        // x & (2^n - 1) is x modulo 2^n: aligned runs of at most 2^n stay runs.
+        const std::int64_t run = std::min(aligned_run(a, d), power_of_two_in(m + 1));
+        set_run(r, d, run, divisibility_at(a, d, run));
+      } else {
+        // x & ...1000 has the same upper bits all along an aligned run of at most 2^zeros.
+        r.info.constancy[d] = std::max(r.info.constancy[d], std::min(aligned_run(a, d), power_of_two_in(m)));
+      }
+    }
+  }
+  return r;
+}
+
+Fact least_divisor(Type t, Operands in) {
+  std::int64_t all = kMaxDivisibility;
+  for (const Fact* x : in) all = std::min(all, divisibility_of_all(*x));
+  return lane_wise(t, all, in);
+}
+
+Fact extreme(Type t, Operands in, bool least) {
+  const Range &a = in[0]->range, &b = in[1]->range;
+  if (least ? a.hi <= b.lo : a.lo >= b.hi) return *in[0];  // always the one, or always the other
+  if (least ? b.hi <= a.lo : b.lo >= a.hi) return *in[1];
+  return least_divisor(t, in);
+}
+
+// ---- choices ----
+
+// Where the condition is constant the result is a piece of one of the arms.
+Fact select(Type t, Operands in) {
+  const Fact &c = *in[0], &a = *in[1], &b = *in[2];
+  Fact r = lane_wise(t, std::min(divisibility_of_all(a), divisibility_of_all(b)), in);
+  for (int d = 0; d < t.rank(); ++d) {
+    const std::int64_t run = std::min({a.info.contiguity[d], b.info.contiguity[d], c.info.constancy[d]});
+    set_run(r, d, run, std::min(divisibility_at(a, d, run), divisibility_at(b, d, run)));
+  }
+  return r;
+}
+
+// s + j < b is s < b for j < L if L divides s and b, and so is >=. (<= and > may change at s = b.)
+Fact compare(OpKind k, Type t, Operands in) {
+  Fact r = lane_wise(t, 1, in);
+  if (!in[0]->type.is_integer()) return r;
+  const bool forward = k == OpKind::lt_ || k == OpKind::ge_, backward = k == OpKind::gt_ || k == OpKind::le_;
+  if (!forward && !backward) return r;
+  const Fact &a = forward ? *in[0] : *in[1], &b = forward ? *in[1] : *in[0];  // x > y is y < x
+  for (int d = 0; d < t.rank(); ++d) {
+    const std::int64_t run = std::min({aligned_run(a, d), divisibility_of_all(b), b.info.constancy[d]});
+    r.info.constancy[d] = std::max(r.info.constancy[d], run);
+  }
+  return r;
+}
+
+// ---- conversions ----
+
+Fact cast(Type t, Operands in) {
+  const Fact& x = *in[0];
+  if (!t.is_integer() || !x.type.is_integer()) return lane_wise(t, 1, in);
+  // To the same width or fewer bits: values are taken modulo 2^width, of which all claims are.
+  Fact r = ir::bits(t.element()) > ir::bits(x.type.element()) ? extended(x) : x;
+  r.type = t;
+  return r;
+}
+
+Fact bitcast(Type t, Operands in) {
+  const Fact& x = *in[0];
+  const bool alike = (t.is_integer() && x.type.is_integer()) || (t.is_pointer() && x.type.is_pointer() && unit(t) == unit(x.type));
+  Fact r = x;
+  r.type = t;
+  if (alike) return r;
+  const bool addresses = (t.is_pointer() || t.is_integer()) && (x.type.is_pointer() || x.type.is_integer());
+  return lane_wise(t, addresses ? divisibility_of_all(x) : 1, in);  // runs of another step are none
+}
+
+// ---- shapes ----
+
+Fact broadcast(Type t, const Fact& x) {
+  if (x.type.is_scalar()) return uniform(t, x.info.scalar_divisibility, x.range);
+  Fact r = x;
+  r.type = t;
+  for (int d = 0; d < t.rank(); ++d)
+    if (t.log2_extent(d) != x.type.log2_extent(d)) r.info.constancy[d] = t.extent(d);  // from one element, which was a run of one
+  return r;
+}
+
+Fact permute(const Function& f, OpId id, Type t, const Fact& x) {
+  Fact r = x;
+  r.type = t;
+  const auto& axes = f.attr_list(id, ir::AttrName::axes);
+  for (int d = 0; d < t.rank(); ++d) {
+    r.info.contiguity[d] = x.info.contiguity[axes[d]];
+    r.info.divisibility[d] = x.info.divisibility[axes[d]];
+    r.info.constancy[d] = x.info.constancy[axes[d]];
+  }
+  return r;
+}
+
+/// The last axis of more than one element before axis `end`, or -1.
+int last_long_axis(Type t, int end) {
+  for (int d = end - 1; d >= 0; --d)
+    if (t.log2_extent(d) > 0) return d;
+  return -1;
+}
+
+// From the last axis on, axes of equal extent are the same ones. The first pair that differs starts at the same elements too, so runs no
+// longer than the shorter extent survive; of the axes further out nothing is known.
+Fact reshape(Type t, const Fact& x) {
+  if (x.type.is_scalar()) return uniform(t, x.info.scalar_divisibility, x.range);
+  Fact r = divisible(t, divisibility_of_all(x));
+  r.range = x.range;
+  int from = last_long_axis(x.type, x.type.rank()), to = last_long_axis(t, t.rank());
+  while (from >= 0 && to >= 0) {
+    const std::int64_t shared = std::min(x.type.extent(from), t.extent(to));
+    const std::int64_t run = std::min(x.info.contiguity[from], shared);
+    set_run(r, to, run, divisibility_at(x, from, run));
+    r.info.constancy[to] = std::min(x.info.constancy[from], shared);
+    if (x.type.log2_extent(from) != t.log2_extent(to)) break;
+    from = last_long_axis(x.type, from);
+    to = last_long_axis(t, to);
+  }
+  return r;
+}
+
+Fact arange(const Function& f, OpId id, Type t) {
+  const auto lo = static_cast<std::uint64_t>(f.attr(id, ir::AttrName::lo));
+  Fact r = divisible(t, 1);
+  set_run(r, 0, t.extent(0), power_of_two_in(lo));
+  return r;
+}
+
+/// Every element is v.
+Fact known(Type t, std::int64_t v) {
+  Fact r = uniform(t, power_of_two_in(static_cast<std::uint64_t>(v)), {});
+  r.info.constant = v;
+  return r;
+}
+
+Fact constant(const Function& f, OpId id, Type t) {
+  if (t.is_pointer()) return uniform(t, kMaxDivisibility, {});
+  if (!t.is_integer() && !t.is_bool()) return uniform(t, 1, {});
+  return known(t, ir::integer_value(t.element(), static_cast<std::uint64_t>(f.attr(id, ir::AttrName::value))));
+}
+
+/// An element-wise op or a change of shape whose operands are all known constants.
+std::optional<Fact> evaluated(OpKind k, Type t, Operands in) {
+  if (ir::info(k).family == ir::Family::shape && in[0]->info.constant) return known(t, *in[0]->info.constant);
+  if (!ir::info(k).has(ir::kElementwise) || in.empty() || in.size() > 3 || !(t.is_integer() || t.is_bool())) return std::nullopt;
+  Type types[3];
+  std::uint64_t bits[3];
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (!in[i]->info.constant) return std::nullopt;
+    types[i] = in[i]->type.scalar();
+    bits[i] = ir::element_bits(types[i].element(), *in[i]->info.constant);
+  }
+  const std::uint64_t u = ir::evaluate_scalar(k, std::span(types).first(in.size()), std::span(bits).first(in.size()), t.scalar());
+  return known(t, ir::integer_value(t.element(), u));
+}
+
+Fact transfer_of(const Function& f, OpId id, Type t, Operands in) {
+  const OpKind k = f.kind(id);
+  if (const auto all_known = evaluated(k, t, in)) return *all_known;
+  switch (k) {
+    case OpKind::constant_: return constant(f, id, t);
+    case OpKind::arange_: return arange(f, id, t);
+    case OpKind::reshape_: return reshape(t, *in[0]);
+    case OpKind::broadcast_: return broadcast(t, *in[0]);
+    case OpKind::permute_: return permute(f, id, t, *in[0]);
+    case OpKind::cast_: return cast(t, in);
+    case OpKind::bitcast_: return bitcast(t, in);
+    case OpKind::add_ptr_: return address(t, *in[0], *in[1]);
+    case OpKind::select_: return select(t, in);
+    case OpKind::eq_:
+    case OpKind::ne_:
+    case OpKind::lt_:
+    case OpKind::le_:
+    case OpKind::gt_:
+    case OpKind::ge_: return compare(k, t, in);
+    default: break;
+  }
+  if (!ir::info(k).has(ir::kElementwise)) return unknown(t);
+  if (!t.is_integer()) return lane_wise(t, 1, in);
+  switch (k) {
+    case OpKind::add_:
+    case OpKind::sub_: return sum(t, *in[0], *in[1], k == OpKind::sub_);
+    case OpKind::mul_: return multiply(t, in);
+    case OpKind::div_: return divide(t, in);
+    case OpKind::rem_: return remainder(t, in);
+    case OpKind::shl_: return shift_left(t, in);
+    case OpKind::shr_: return shift_right(t, in);
+    case OpKind::bit_and_: return bit_and(t, in);
+    case OpKind::bit_or_:
+    case OpKind::bit_xor_:
+    case OpKind::neg_:
+    case OpKind::abs_: return least_divisor(t, in);
+    case OpKind::minimum_:
+    case OpKind::maximum_: return extreme(t, in, k == OpKind::minimum_);
+    default: return lane_wise(t, 1, in);
+  }
+}
+
+}  // namespace
+
+bool operator==(const AxisInfo& a, const AxisInfo& b) {
+  return a.contiguity == b.contiguity && a.divisibility == b.divisibility && a.constancy == b.constancy &&
+         a.scalar_divisibility == b.scalar_divisibility && a.constant == b.constant;
+}
+
+Fact unknown(Type t) { return divisible(t, 1); }
+
+Fact uniform(Type t, std::int64_t divisibility, Range range) {
+  Fact r = divisible(t, divisibility);
+  r.range = range;
+  for (int d = 0; d < t.rank(); ++d) r.info.constancy[d] = t.extent(d);
+  return r;
+}
+
+std::int64_t divisibility_of_all(const Fact& x) {
+  // Each axis tells of all elements; for a scalar there is none.
+  std::int64_t all = x.type.is_scalar() ? x.info.scalar_divisibility : 1;
+  for (int d = 0; d < x.type.rank(); ++d) all = std::max(all, divisibility_at(x, d, 1));
+  return all;
+}
+
+Fact meet(const Fact& a, const Fact& b) {
+  Fact r = divisible(a.type, std::min(divisibility_of_all(a), divisibility_of_all(b)));
+  for (int d = 0; d < a.type.rank(); ++d) {
+    const std::int64_t run = std::min(a.info.contiguity[d], b.info.contiguity[d]);
+    set_run(r, d, run, std::min(divisibility_at(a, d, run), divisibility_at(b, d, run)));
+    r.info.constancy[d] = std::min(a.info.constancy[d], b.info.constancy[d]);
+  }
+  if (a.info.constant == b.info.constant) r.info.constant = a.info.constant;
+  r.range = united(a.range, b.range);
+  return r;
+}
+
+Fact transfer(const Function& f, OpId id, Operands in) {
+  const Type t = f.type(f.result(id));
+  Fact r = transfer_of(f, id, t, in);
+  std::array<Range, 3> ranges;
+  std::array<Type, 3> types;
+  if (in.size() > ranges.size()) return r;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    ranges[i] = in[i]->range;
+    types[i] = in[i]->type;
+  }
+  r.range = range_of(f, id, std::span(ranges).first(in.size()), std::span(types).first(in.size()));
+  return r;
+}
+
+}  // namespace tilewright::passes

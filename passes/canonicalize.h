@@ -1,0 +1,66 @@
+// The rules of canonicalize by op family. Every rule is exact: the program computes the same bits (NaNs aside, whose bits are free).
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+#include "passes/rewriter.h"
+
+namespace tilewright::passes::canonical {
+
+// ---- rules for an op with one result: the value that takes its place, or none if no rule applies ----
+
+/// Constant operands, and the order of the operands of commutative ops and comparisons (constants last; done in place).
+ir::ValueId fold_constants(Rewriter&, ir::OpId);
+/// Integers and bools: add, sub, mul, div, rem, bits, shifts, minimum, maximum.
+ir::ValueId fold_integer(Rewriter&, ir::OpId);
+/// Floats, only what holds for every input, NaN, infinities and both zeros included.
+ir::ValueId fold_float(Rewriter&, ir::OpId);
+/// Comparisons, select, and bit_not of them.
+ir::ValueId fold_choice(Rewriter&, ir::OpId);
+/// cast, bitcast, add_ptr.
+ir::ValueId fold_convert(Rewriter&, ir::OpId);
+/// reshape, broadcast, permute, arange, and element-wise ops over broadcasts.
+ir::ValueId fold_shape(Rewriter&, ir::OpId);
+
+// ---- rules that change the op or what is around it; true if one applied ----
+
+/// load, store: constant masks.
+bool fold_memory(Rewriter&, ir::OpId);
+/// for, if, while, reduce: known trip counts and conditions, values that a loop hands on unchanged.
+bool fold_control(Rewriter&, ir::OpId);
+/// Removes all on which no effect depends: ops, loops, loop-carried values, results of if. A while may not end: it stays.
+bool remove_dead(Rewriter&);
+
+// ---- what rules ask of a value ----
+
+/// The number of trips of a for with constant bounds and step.
+std::optional<std::uint64_t> constant_trip_count(const ir::Function&, ir::OpId loop);
+
+/// Bits [0, width) of a value of this element.
+inline std::uint64_t element_mask(ir::Element e) { return ~std::uint64_t{0} >> (64 - ir::bits(e)); }
+
+/// A binary op whose second operand may be a constant: the form that most rules look at.
+struct Binary {
+  Binary(const ir::Function& f, ir::OpId id)
+      : a(f.operand(id, 0)), b(f.operand(id, 1)), type(f.type(a)), element(type.element()), width(ir::bits(element)), c(f.constant_bits(b)) {
+    if (c) *c &= element_mask(element);
+  }
+  bool is(std::uint64_t bits) const { return c && *c == bits; }
+  bool is_all_ones() const { return c && *c == element_mask(element); }
+  bool is_power_of_two() const { return c && std::has_single_bit(*c); }
+
+  ir::ValueId a, b;
+  ir::Type type;  // of the operands
+  ir::Element element;
+  int width;
+  std::optional<std::uint64_t> c;  // the bits of b
+};
+
+/// Operand i of the op that defines `v`, if that op is of this kind; else none.
+inline ir::ValueId operand_of(const ir::Function& f, ir::ValueId v, ir::OpKind k, int i = 0) {
+  const ir::OpId id = f.defined_by(v, k);
+  return id ? f.operand(id, i) : ir::ValueId{};
+}
+
+}  // namespace tilewright::passes::canonical

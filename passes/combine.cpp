@@ -1,0 +1,79 @@
+// Patterns that may change rounding: a * b + c into fma, and sums with a dot into its accumulator.
+//
+// Input, output: any IR. Numerics change (fewer roundings) where PassContext::contract allows it; integers never do.
+// See tests/files/passes/combine/.
+#include "passes/pass.h"
+#include "passes/rewriter.h"
+
+namespace tilewright::passes {
+
+using ir::Function;
+using ir::OpId;
+using ir::OpKind;
+using ir::ValueId;
+
+namespace {
+
+bool may_contract(ir::Type t, const PassContext& context) {
+  if (!context.contract || !context.target.has_fma || !t.is_float()) return false;
+  if (t.element() == ir::Element::f32 || t.element() == ir::Element::f64) return true;
+  return context.target.kind == ir::TargetDesc::Kind::nvptx;  // a host has no 16-bit fma: one in software costs more than it saves
+}
+
+/// The op that defines `v`, if it is of kind `k`, in the same block, and nobody else uses it: merging it duplicates and moves nothing.
+OpId sole_use_of(const Function& f, ValueId v, OpKind k, OpId user) {
+  const OpId id = f.defined_by(v, k);
+  return id && f.value(v).users.size() == 1 && f.op(id).parent == f.op(user).parent ? id : OpId{};
+}
+
+ValueId fuse_multiply(Rewriter& rw, OpId id, const PassContext& context) {
+  const Function& f = rw.ir();
+  if (!may_contract(f.type(f.result(id)), context)) return {};
+  const bool is_sub = f.kind(id) == OpKind::sub_;
+  const ValueId a = f.operand(id, 0), b = f.operand(id, 1);
+  if (const OpId mul = sole_use_of(f, a, OpKind::mul_, id)) {
+    // x * y + z -> fma(x, y, z), x * y - z -> fma(x, y, -z)
+    return rw.ternary(OpKind::fma_, f.operand(mul, 0), f.operand(mul, 1), is_sub ? rw.unary(OpKind::neg_, b) : b);
+  }
+  if (const OpId mul = sole_use_of(f, b, OpKind::mul_, id)) {
+    // z + x * y -> fma(x, y, z), z - x * y -> fma(-x, y, z)
+    const ValueId x = f.operand(mul, 0);
+    return rw.ternary(OpKind::fma_, is_sub ? rw.unary(OpKind::neg_, x) : x, f.operand(mul, 1), a);
+  }
+  return {};
+}
+
+ValueId accumulate_in_dot(Rewriter& rw, OpId id, const PassContext& context) {
+  const Function& f = rw.ir();
+  const ir::Type t = f.type(f.result(id));
+  if (f.kind(id) != OpKind::add_ || (t.is_float() && !context.contract)) return {};
+  for (int i = 0; i < 2; ++i) {
+    const OpId dot = sole_use_of(f, f.operand(id, i), OpKind::dot_, id);
+    if (!dot || f.constant_bits(f.operand(dot, 2)) != 0u) continue;
+    // dot(a, b, 0) + c -> dot(a, b, c); with another dot as c, one accumulates onto the other
+    const ValueId operands[] = {f.operand(dot, 0), f.operand(dot, 1), f.operand(id, 1 - i)};
+    return f.result(rw.create(OpKind::dot_, operands, f.op(dot).attrs));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool combine(Function& f, const PassContext& context) {
+  Rewriter rw(f);
+  f.walk([&](OpId id) {
+    const OpKind k = f.kind(id);
+    if (k != OpKind::add_ && k != OpKind::sub_) return;
+    rw.at(id);
+    ValueId v = accumulate_in_dot(rw, id, context);
+    if (!v) v = fuse_multiply(rw, id, context);
+    if (!v) return;
+    const std::vector<ValueId> operands = f.op(id).operands;
+    rw.replace(id, v);
+    for (ValueId x : operands)  // the product, or the dot, that is now part of the new op
+      if (const OpId left = f.value(x).op; left && !f.has_uses(x) && ir::info(f.kind(left)).has(ir::kPure)) rw.erase(left);
+  });
+  return rw.changed();
+}
+
+}  // namespace tilewright::passes

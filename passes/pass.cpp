@@ -1,0 +1,22 @@
+// The table of passes.
+#include "passes/pass.h"
+
+namespace tilewright::passes {
+
+namespace {
+constexpr PassInfo kPasses[] = {
+#define TW_PASS(name, summary) {#name, summary, name},
+#include "passes/passes.def"
+#undef TW_PASS
+};
+}  // namespace
+
+std::span<const PassInfo> all_passes() { return kPasses; }
+
+const PassInfo* find_pass(std::string_view name) {
+  for (const PassInfo& p : kPasses)
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,83 @@
+// Runs passes one after the other, and says which one was at fault when the compiler breaks.
+#include "passes/pass_manager.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "tileir/diagnostics.h"
+#include "tileir/printer.h"
+#include "tileir/verifier.h"
+
+namespace tilewright::passes {
+
+using ir::Function;
+
+namespace {
+
+const PassInfo& pass_named(std::string_view name) {
+  if (const PassInfo* p = find_pass(name)) return *p;
+  std::string known;
+  for (const PassInfo& p : all_passes()) known += fmt::format("{}'{}'", known.empty() ? "" : ", ", p.name);
+  throw Error({}, fmt::format("there is no pass '{}'; the passes are {}", name, known));
+}
+
+/// What a report of a compiler bug needs: passes are functions of their input, so the IR before any of them can be made again from
+/// one copy, and no pass pays for a copy of its own.
+struct Replay {
+  const Function& start;
+  const PassContext& context;
+  std::span<const std::string_view> names;
+  std::size_t current = 0;
+
+  static void describe(const void* subject, std::string_view pass) {
+    const auto& self = *static_cast<const Replay*>(subject);
+    Function f = self.start;
+    for (std::string_view name : self.names.first(self.current)) find_pass(name)->run(f, self.context);
+    fmt::print(stderr, "  in pass '{}' on kernel '{}'\n", pass, f.name);
+    std::error_code no_directory;
+    const auto stamp = std::chrono::system_clock::now().time_since_epoch().count();
+    const auto path = std::filesystem::temp_directory_path(no_directory) / fmt::format("tilewright-{}-{}-{}.tile", f.name, pass, stamp);
+    std::ofstream out(path);
+    out << "// passes: " << pass << '\n' << ir::print(f, {.locations = true});
+    out.close();
+    if (out) fmt::print(stderr, "  the IR before it: {}\n", path.string());
+  }
+};
+
+std::string problems_text(const std::vector<ir::Problem>& problems) {
+  std::string s;
+  for (const ir::Problem& p : problems) s += fmt::format("{}{}: {}", s.empty() ? "" : "; ", text(p.where), p.message);
+  return s;
+}
+
+}  // namespace
+
+std::vector<PassTiming> run_passes(Function& f, std::span<const std::string_view> names, const PassContext& context,
+                                   const RunOptions& options) {
+  std::vector<const PassInfo*> passes;  // an unknown name is found before anything is changed
+  for (std::string_view name : names) passes.push_back(&pass_named(name));
+  if (options.dump) options.dump("00_traced", f);
+  const Function start = f;
+  Replay replay{start, context, names};
+  std::vector<PassTiming> timings;
+  for (const PassInfo* pass : passes) {
+    const BugContext bug(pass->name, &replay, Replay::describe);
+    const auto begin = std::chrono::steady_clock::now();
+    pass->run(f, context);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    timings.push_back({std::string(pass->name), took.count()});
+    if (options.verify_each) {
+      const auto problems = ir::verify(f);
+      TW_CHECK(problems.empty(), fmt::format("the pass '{}' left malformed IR: {}", pass->name, problems_text(problems)));
+    }
+    ++replay.current;
+    if (options.dump) options.dump(fmt::format("{:02}_{}", replay.current, pass->name), f);
+  }
+  return timings;
+}
+
+}  // namespace tilewright::passes

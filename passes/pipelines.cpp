@@ -1,0 +1,32 @@
+// Which passes make a good program for a target, in which order, and why.
+#include "passes/pass_manager.h"
+
+namespace tilewright::passes {
+
+std::vector<std::string_view> pipeline(const ir::TargetDesc&) {
+  return {
+      // The trace holds every constant and broadcast that the user's expressions implied; the passes after this one look for plain forms.
+      "canonicalize",
+      // Two spellings of one address must be one value before loops are looked at: the same step is then seen to be the same.
+      "cse",
+      // Before canonicalize gets to see its sums: (init + broadcast(offset)) + x is what that pass turns into scalar arithmetic.
+      "split_carried_offsets",
+      "canonicalize",
+      // After the carried tiles are gone: what they were added to no longer varies in the loop.
+      "licm",
+      // After licm, so that an invariant product stays outside of its loop; before expand_math, whose polynomials already are the
+      // sums of products that they are meant to be.
+      "combine",
+      "expand_math",
+      // Before legalize_floats, which takes up the casts that it makes.
+      "widen_dot",
+      // After expand_math, which writes 16-bit arithmetic too.
+      "legalize_floats",
+      // The last two work op by op: they leave casts to and fro, constants inside of loops, and the same cast of one value many times.
+      "canonicalize",
+      "cse",
+      "licm",
+  };
+}
+
+}  // namespace tilewright::passes
