@@ -27,7 +27,7 @@ template <class Bits, FloatFormat F>
 struct SmallFloat {
   SmallFloat() = default;
   template <class S>
-    requires std::is_arithmetic_v<S>
+  requires std::is_arithmetic_v<S>
   explicit constexpr SmallFloat(S value) : bits(static_cast<Bits>(encode(F, static_cast<double>(value)))) {}
   explicit constexpr SmallFloat(FloatConstant c) : bits(static_cast<Bits>(encode(F, c.value))) {}
   explicit constexpr operator float() const { return static_cast<float>(decode(F, bits)); }
@@ -73,8 +73,8 @@ concept NumberElement = IntegerElement<T> || FloatElement<T>;
 template <class T>
 concept ValueElement = BoolElement<T> || IntegerElement<T> || AnyFloatElement<T>;
 template <class T>
-concept PointerElement = std::is_pointer_v<T> && ValueElement<std::remove_cv_t<std::remove_pointer_t<T>>> &&
-                         !std::is_volatile_v<std::remove_pointer_t<T>>;
+concept PointerElement =
+    std::is_pointer_v<T> && ValueElement<std::remove_cv_t<std::remove_pointer_t<T>>> && !std::is_volatile_v<std::remove_pointer_t<T>>;
 template <class T>
 concept Element = ValueElement<T> || PointerElement<T>;
 
@@ -95,8 +95,8 @@ concept ConstantOf = (AnyFloatElement<T> && (HostInteger<S> || HostFloat<S>)) ||
 // "Same kind widens": strictly, from U to T.
 template <class U, class T>
 concept WidensTo = (SignedElement<U> && SignedElement<T> && sizeof(U) < sizeof(T)) ||
-                   (UnsignedElement<U> && IntegerElement<T> && sizeof(U) < sizeof(T)) ||
-                   (OneOf<U, f16, bf16> && OneOf<T, float, double>) || (OneOf<U, float> && OneOf<T, double>);
+                   (UnsignedElement<U> && IntegerElement<T> && sizeof(U) < sizeof(T)) || (OneOf<U, f16, bf16> && OneOf<T, float, double>) ||
+                   (OneOf<U, float> && OneOf<T, double>);
 
 // Two types that meet in a third one. In this order only; operators and CommonOf take care of the other.
 template <class T, class U>
@@ -109,18 +109,17 @@ struct CommonOf<A, A> {
   using type = A;
 };
 template <class A, class B>
-  requires WidensTo<A, B>
+requires WidensTo<A, B>
 struct CommonOf<A, B> {
   using type = B;
 };
 template <class A, class B>
-  requires WidensTo<B, A>
+requires WidensTo<B, A>
 struct CommonOf<A, B> {
   using type = A;
 };
 template <class A, class B>
-  requires(MeetInThird<A, B> || MeetInThird<B, A>)
-struct CommonOf<A, B> {
+requires(MeetInThird<A, B> || MeetInThird<B, A>) struct CommonOf<A, B> {
   using type = float;
 };
 
@@ -141,10 +140,10 @@ struct TypeCode {
 
 template <class T>
 struct CodeOf;
-#define TW_CODE(TYPE, NAME)                        \
-  template <>                                      \
-  struct CodeOf<TYPE> {                            \
-    static constexpr Code value = Code::NAME;      \
+#define TW_CODE(TYPE, NAME)                   \
+  template <>                                 \
+  struct CodeOf<TYPE> {                       \
+    static constexpr Code value = Code::NAME; \
   };
 TW_CODE(bool, boolean)
 TW_CODE(std::int8_t, i8)
@@ -164,17 +163,17 @@ TW_CODE(tilewright::f8e5m2, f8e5m2)
 #undef TW_CODE
 
 template <Element T>
-inline constexpr TypeCode kCode = std::is_pointer_v<T>
-                                      ? TypeCode{CodeOf<Pointee<T>>::value, std::is_const_v<std::remove_pointer_t<T>> ? Indirection::const_pointer
-                                                                                                                     : Indirection::pointer}
-                                      : TypeCode{CodeOf<Pointee<T>>::value, Indirection::value};
+inline constexpr TypeCode kCode =
+    std::is_pointer_v<T>
+        ? TypeCode{CodeOf<Pointee<T>>::value, std::is_const_v<std::remove_pointer_t<T>> ? Indirection::const_pointer : Indirection::pointer}
+        : TypeCode{CodeOf<Pointee<T>>::value, Indirection::value};
 
 }  // namespace detail
 }  // namespace tilewright
 
 // Small floats as compile-time constants of kernels and as keys: equal values hash alike (-0 equals +0).
 template <class T>
-  requires tilewright::OneOf<T, tilewright::f16, tilewright::bf16, tilewright::f8e4m3, tilewright::f8e5m2>
+requires tilewright::OneOf<T, tilewright::f16, tilewright::bf16, tilewright::f8e4m3, tilewright::f8e5m2>
 struct std::hash<T> {
   std::size_t operator()(T v) const { return std::hash<float>{}(static_cast<float>(v)); }
 };

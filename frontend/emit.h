@@ -1,0 +1,67 @@
+// Adding ops to the current trace on behalf of one operation of the user: checks of its arguments, constants, broadcasting.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/trace_state.h"
+#include "tilewright/tile.h"
+
+namespace tilewright::detail {
+
+using Extents = std::vector<std::int64_t>;
+
+/// `name`: what the user called; messages begin with it.
+class Emit {
+ public:
+  Emit(std::string_view name, const Here& at) : name_(name), at_(at), trace_(Trace::current(name, at)), b_(trace_.builder(at)) {}
+
+  ir::Builder& b() { return b_; }
+  Trace& trace() { return trace_; }
+  ir::Type type(ir::ValueId v) const { return trace_.function().type(v); }
+  [[noreturn]] void fail(const std::string& message) const;
+  /// With a note at the other party, if its line is known.
+  [[noreturn]] void fail(const std::string& message, ir::ValueId party, const std::string& note) const;
+
+  ir::ValueId value(const Handle& h, std::string_view operand) const { return trace_.value(h, name_, operand, at_); }
+  /// A splat. Throws Error if the constant does not fit the element.
+  ir::ValueId constant(const Scalar&, ir::Element, std::span<const std::int64_t> shape = {});
+  ir::ValueId real(ir::Type, double);
+  ir::ValueId integer(ir::Type, std::int64_t);
+
+  /// Arguments as values of one element type and one shape: narrower ones widened, shapes broadcast, constants made.
+  std::vector<ir::ValueId> unify(std::span<const Input>, TypeCode meet, std::span<const std::string_view> operands);
+  std::vector<ir::ValueId> unify(std::span<const Input> inputs, TypeCode meet, ir::OpKind);
+  /// An integer argument as i32 or i64: a tile of any integer type is cast.
+  ir::ValueId integer_input(const Input&, ir::Element, std::string_view operand);
+
+  /// The shape that tiles broadcast to, aligned from the right.
+  Extents common_shape(std::span<const ir::ValueId>, std::span<const std::string_view> operands) const;
+  /// v in this shape. Requires: it broadcasts.
+  ir::ValueId spread(ir::ValueId, std::span<const std::int64_t> shape);
+  /// The same; throws Error if it does not: "'mask' is [64] and does not broadcast to [32], the shape of 'pointer'".
+  ir::ValueId spread_onto(ir::ValueId v, std::string_view operand, ir::ValueId onto, std::string_view onto_operand);
+  void spread_all(std::span<ir::ValueId>, std::span<const std::string_view> operands);
+
+  /// A place among `count` axes, counted from the end if negative.
+  int axis(std::int64_t axis, int count, ir::ValueId of, std::string_view operand) const;
+  /// Throws Error unless this is the shape of a tile.
+  Extents checked(const Shape&) const;
+  void check_size(std::span<const std::int64_t> shape) const;
+
+ private:
+  std::string_view name_;
+  const Here& at_;
+  Trace& trace_;
+  ir::Builder& b_;
+};
+
+/// "axis 0" to "axis 4" as they read in messages: "[64, 32]" or "a scalar".
+std::string text_of(std::span<const std::int64_t> shape);
+/// Whether `from` broadcasts to `to`, aligned from the right.
+bool broadcasts(std::span<const std::int64_t> from, std::span<const std::int64_t> to);
+
+inline Made made(ir::ValueId v) { return {v.index}; }
+
+}  // namespace tilewright::detail

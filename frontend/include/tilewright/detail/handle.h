@@ -1,0 +1,145 @@
+// What every tile handle is made of, and what meets it: values of the current trace, C++ constants, and the line they were written on.
+#pragma once
+#include <cstdint>
+
+#include "tilewright/elements.h"
+#include "tilewright/here.h"
+
+namespace tilewright::detail {
+
+/// A value of the current trace on its way into a handle.
+struct Made {
+  std::uint32_t value;
+};
+
+class Trace;
+
+/// A variable of a kernel: it names a value of the trace it belongs to, or nothing. While it names one, the trace knows it, so that
+/// loops and branches see which variables were assigned in them. A handle may outlive its trace; using it then is an error.
+class Handle {
+ public:
+  Handle() noexcept = default;
+  explicit Handle(Made);
+  Handle(const Handle& other) noexcept {
+    if (other.trace_ != 0) adopt(other, 0);
+  }
+  // A moved handle stays the same variable: a vector may move its elements in the body of a loop.
+  Handle(Handle&& other) noexcept {
+    if (other.trace_ != 0) adopt(other, other.variable_);
+  }
+  Handle& operator=(const Handle& other) noexcept {
+    if (other.trace_ != trace_)
+      rebind(other);
+    else
+      value_ = other.value_;
+    return *this;
+  }
+  ~Handle() {
+    if (trace_ != 0) leave();
+  }
+
+ private:
+  friend class Trace;
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  void adopt(const Handle&, std::uint32_t variable) noexcept;
+  void rebind(const Handle&) noexcept;
+  void leave() noexcept;
+
+  // Mutable: a loop gives even a const variable of its surroundings another value while its body is traced.
+  mutable std::uint32_t value_ = kNone;
+  std::uint32_t trace_ = 0;     // the trace's serial number; 0: never named a value
+  std::uint32_t slot_ = 0;      // place in the trace's table of handles
+  std::uint32_t variable_ = 0;  // the same for a handle and what it was moved to
+};
+
+/// A variable as it was when a loop or a branch began.
+struct Variable {
+  const Handle* handle;
+  std::uint32_t slot, id, value;
+};
+
+/// A C++ scalar on its way to becoming a constant: checked against the element type that it meets.
+struct Scalar {
+  enum class Kind : std::uint8_t { signed_integer, unsigned_integer, real, boolean };
+
+  constexpr Scalar() = default;
+  template <HostScalar S>
+  constexpr Scalar(S v) {
+    if constexpr (std::same_as<S, bool>)
+      kind = Kind::boolean, bits = v;
+    else if constexpr (std::same_as<S, FloatConstant>)
+      kind = Kind::real, real = v.value;
+    else if constexpr (HostFloat<S>)
+      kind = Kind::real, real = static_cast<double>(v);
+    else
+      kind = std::is_signed_v<S> ? Kind::signed_integer : Kind::unsigned_integer, bits = static_cast<std::uint64_t>(v);
+  }
+
+  Kind kind = Kind::signed_integer;
+  std::uint64_t bits = 0;  // integers (two's complement) and bool
+  double real = 0;
+};
+
+/// One argument of an operation: a handle, or a constant.
+struct Input {
+  Input(const Handle& handle, const Here& at) : handle(&handle), at(at) {}
+  Input(Scalar constant, const Here& at) : constant(constant), at(at) {}
+  const Handle* handle = nullptr;
+  Scalar constant;
+  Here at;
+};
+
+/// An argument that may be left out: a handle, a constant, or nothing.
+struct Maybe {
+  Maybe() = default;
+  Maybe(const Handle& handle) : handle(&handle) {}
+  Maybe(Scalar constant) : constant(constant), is_constant(true) {}
+  bool given() const { return handle != nullptr || is_constant; }
+  const Handle* handle = nullptr;
+  Scalar constant;
+  bool is_constant = false;
+};
+
+// The element-wise operations, by what the op table calls them. The second name is how messages call them.
+#define TW_UNARY_OPERATIONS(X)                                                                                                  \
+  X(neg, "operator-")                                                                                                           \
+  X(bit_not, "operator~") X(abs, "abs") X(ceil, "ceil") X(floor, "floor") X(round, "round") X(rint, "rint") X(trunc, "trunc")   \
+      X(sqrt, "sqrt") X(rsqrt, "rsqrt") X(exp, "exp") X(exp2, "exp2") X(log, "log") X(log2, "log2") X(sin, "sin") X(cos, "cos") \
+          X(tan, "tan") X(tanh, "tanh") X(erf, "erf") X(isnan, "isnan") X(isinf, "isinf") X(popcount, "popcount") X(clz, "clz") \
+              X(ffs, "ffs")
+#define TW_BINARY_OPERATIONS(X)                                                                                                    \
+  X(add, "operator+")                                                                                                              \
+  X(sub, "operator-") X(mul, "operator*") X(div, "operator/") X(rem, "operator%") X(bit_and, "operator&") X(bit_or, "operator|")   \
+      X(bit_xor, "operator^") X(shl, "operator<<") X(shr, "operator>>") X(eq, "operator==") X(ne, "operator!=") X(lt, "operator<") \
+          X(le, "operator<=") X(gt, "operator>") X(ge, "operator>=") X(minimum, "minimum") X(maximum, "maximum") X(fmin, "fmin")   \
+              X(fmax, "fmax") X(copysign, "copysign") X(pow, "pow") X(umulhi, "umulhi") X(div_rn, "div_rn")
+enum class Unary : std::uint8_t {
+  logical_not,
+#define X(name, text) name,
+  TW_UNARY_OPERATIONS(X)
+#undef X
+};
+enum class Binary : std::uint8_t {
+  logical_and,
+  logical_or,
+#define X(name, text) name,
+  TW_BINARY_OPERATIONS(X)
+#undef X
+};
+
+Made constant(Scalar, TypeCode, const Here&);
+Made unary(Unary, const Input&);
+/// `meet`: the element type that both sides are taken to first.
+Made binary(Binary, const Input& a, const Input& b, TypeCode meet);
+Made offset_pointer(const Input& pointer, const Input& offset, bool negative);
+Made cast(const Handle&, TypeCode, const Here&);
+Made bitcast(const Handle&, TypeCode, const Here&);
+/// Ptr<T> -> Ptr<const T>; an empty handle gives an empty one.
+Handle add_const(const Handle&, const Here&);
+/// What a handle is, for shape(), rank() and extent(); throws Error if it is empty or of another trace.
+int rank(const Handle&, const Here&);
+std::int64_t extent(const Handle&, std::int64_t axis, const Here&);
+/// The value of parameter `index` of the kernel that is being traced.
+Made parameter_value(int index);
+
+}  // namespace tilewright::detail

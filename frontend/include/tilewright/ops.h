@@ -1,0 +1,9 @@
+// The functions of the language, group by group.
+#pragma once
+#include "tilewright/ops/control.h"
+#include "tilewright/ops/create.h"
+#include "tilewright/ops/dot.h"
+#include "tilewright/ops/elementwise.h"
+#include "tilewright/ops/library.h"
+#include "tilewright/ops/memory.h"
+#include "tilewright/ops/reduce.h"

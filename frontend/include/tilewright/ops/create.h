@@ -1,0 +1,105 @@
+// Program ids, tiles made from nothing, and tiles in another shape.
+#pragma once
+#include "tilewright/tile.h"
+
+namespace tilewright {
+
+namespace detail {
+
+Made program_id(std::int64_t axis, const Here&);
+Made num_programs(std::int64_t axis, const Here&);
+Made arange(std::int64_t lo, std::int64_t hi, const Here&);
+Made full(const char* name, const Shape&, const Input& value, TypeCode);
+Made full_like(const char* name, const Handle& like, const Input& value, TypeCode);
+
+Made column(const Handle&, const Here&);
+Made row(const Handle&, const Here&);
+Made transpose(const Handle&, const Here&);
+Made ravel(const Handle&, const Here&);
+Made expand_dims(const Handle&, std::int64_t axis, const Here&);
+Made squeeze(const Handle&, std::int64_t axis, const Here&);
+Made broadcast_to(const Handle&, const Shape&, const Here&);
+Made reshape(const Handle&, const Shape&, const Here&);
+Made permute(const Handle&, const Shape& axes, const Here&);
+
+}  // namespace detail
+
+/// The index of this program along an axis of the grid, 0 to 2: a scalar.
+inline I32 program_id(Axis axis, Here at = Here::current()) { return I32(detail::program_id(axis.value, at)); }
+/// The extent of the grid along an axis, 0 to 2: a scalar.
+inline I32 num_programs(Axis axis, Here at = Here::current()) { return I32(detail::num_programs(axis.value, at)); }
+
+/// lo, lo + 1, ... hi - 1 as [hi - lo], a power of two.
+inline I32 arange(Extent lo, Extent hi, Here at = Here::current()) { return I32(detail::arange(lo.value, hi.value, at)); }
+/// Every element `value`.
+template <ValueElement T>
+Tile<T> full(Shape shape, detail::Operand<T> value, Here at = Here::current()) {
+  value.at = at;
+  return Tile<T>(detail::full("full", shape, value, detail::kCode<T>));
+}
+template <ValueElement T>
+Tile<T> zeros(Shape shape, Here at = Here::current()) {
+  return Tile<T>(detail::full("zeros", shape, {detail::Scalar(T()), at}, detail::kCode<T>));
+}
+template <ValueElement T>
+Tile<T> ones(Shape shape, Here at = Here::current()) {
+  return Tile<T>(detail::full("ones", shape, {detail::Scalar(T(1)), at}, detail::kCode<T>));
+}
+/// Zeros of the shape and type of t.
+template <ValueElement T>
+Tile<T> zeros_like(const Tile<T>& t, Here at = Here::current()) {
+  return Tile<T>(detail::full_like("zeros_like", t, {detail::Scalar(T()), at}, detail::kCode<T>));
+}
+template <ValueElement T>
+Tile<T> full_like(const Tile<T>& t, detail::Fixed<detail::Operand<T>> value, Here at = Here::current()) {
+  value.at = at;
+  return Tile<T>(detail::full_like("full_like", t, value, detail::kCode<T>));
+}
+
+/// [N] -> [N, 1].
+template <Element T>
+Tile<T> column(const Tile<T>& t, Here at = Here::current()) {
+  return Tile<T>(detail::column(t, at));
+}
+/// [N] -> [1, N].
+template <Element T>
+Tile<T> row(const Tile<T>& t, Here at = Here::current()) {
+  return Tile<T>(detail::row(t, at));
+}
+/// The last two axes swapped.
+template <Element T>
+Tile<T> transpose(const Tile<T>& t, Here at = Here::current()) {
+  return Tile<T>(detail::transpose(t, at));
+}
+/// All elements in row-major order, as one axis.
+template <Element T>
+Tile<T> ravel(const Tile<T>& t, Here at = Here::current()) {
+  return Tile<T>(detail::ravel(t, at));
+}
+/// A new axis of extent 1 at position `axis` of the result.
+template <Element T>
+Tile<T> expand_dims(const Tile<T>& t, Axis axis, Here at = Here::current()) {
+  return Tile<T>(detail::expand_dims(t, axis.value, at));
+}
+/// Without an axis, whose extent must be 1.
+template <Element T>
+Tile<T> squeeze(const Tile<T>& t, Axis axis, Here at = Here::current()) {
+  return Tile<T>(detail::squeeze(t, axis.value, at));
+}
+/// Aligned from the right as in NumPy; extents of 1 stretch.
+template <Element T>
+Tile<T> broadcast_to(const Tile<T>& t, Shape shape, Here at = Here::current()) {
+  return Tile<T>(detail::broadcast_to(t, shape, at));
+}
+/// The same elements in row-major order under another shape.
+template <Element T>
+Tile<T> reshape(const Tile<T>& t, Shape shape, Here at = Here::current()) {
+  return Tile<T>(detail::reshape(t, shape, at));
+}
+/// Axis i of the result is axis axes[i] of t.
+template <Element T>
+Tile<T> permute(const Tile<T>& t, Shape axes, Here at = Here::current()) {
+  return Tile<T>(detail::permute(t, axes, at));
+}
+
+}  // namespace tilewright

@@ -1,0 +1,98 @@
+// Functions of one element at a time. The op table (tileir/ops.def) says what each means at its edges.
+#pragma once
+#include "tilewright/tile.h"
+
+namespace tilewright {
+
+namespace detail {
+Made fma(const Input& a, const Input& b, const Input& c, TypeCode meet);
+Made clamp(const Input& x, const Input& lo, const Input& hi, TypeCode meet);
+Made where(const Handle& condition, const Input& a, const Input& b, TypeCode meet);
+}  // namespace detail
+
+#define TW_UNARY(NAME, KIND, RESULT)                                  \
+  template <KIND T>                                                   \
+  Tile<RESULT> NAME(const Tile<T>& x, Here at = Here::current()) {    \
+    return Tile<RESULT>(detail::unary(detail::Unary::NAME, {x, at})); \
+  }
+/// The least integer stays itself.
+TW_UNARY(abs, NumberElement, T)
+TW_UNARY(ceil, FloatElement, T)
+TW_UNARY(floor, FloatElement, T)
+/// Half away from zero.
+TW_UNARY(round, FloatElement, T)
+/// Half to even.
+TW_UNARY(rint, FloatElement, T)
+TW_UNARY(trunc, FloatElement, T)
+TW_UNARY(sqrt, FloatElement, T)
+/// 1 / sqrt(x).
+TW_UNARY(rsqrt, FloatElement, T)
+TW_UNARY(exp, FloatElement, T)
+TW_UNARY(exp2, FloatElement, T)
+TW_UNARY(log, FloatElement, T)
+TW_UNARY(log2, FloatElement, T)
+TW_UNARY(sin, FloatElement, T)
+TW_UNARY(cos, FloatElement, T)
+TW_UNARY(tan, FloatElement, T)
+TW_UNARY(tanh, FloatElement, T)
+TW_UNARY(erf, FloatElement, T)
+TW_UNARY(isnan, FloatElement, bool)
+TW_UNARY(isinf, FloatElement, bool)
+/// How many bits are set.
+TW_UNARY(popcount, IntegerElement, std::int32_t)
+/// Leading zero bits; the width of T for 0.
+TW_UNARY(clz, IntegerElement, std::int32_t)
+/// 1 + the index of the lowest set bit; 0 for 0.
+TW_UNARY(ffs, IntegerElement, std::int32_t)
+#undef TW_UNARY
+
+// Two or more arguments: tiles and constants in any mixture with at least one tile.
+#define TW_BINARY(NAME, KIND)                                                                                              \
+  template <detail::Argument A, detail::Argument B>                                                                        \
+  requires KIND<detail::Common<A, B>> Tile<detail::Common<A, B>> NAME(const A& a, const B& b, Here at = Here::current()) { \
+    using T = detail::Common<A, B>;                                                                                        \
+    return Tile<T>(detail::binary(detail::Binary::NAME, detail::input(a, at), detail::input(b, at), detail::kCode<T>));    \
+  }
+TW_BINARY(pow, FloatElement)
+/// NaN wins, and -0 is below +0.
+TW_BINARY(minimum, NumberElement)
+TW_BINARY(maximum, NumberElement)
+/// A number wins over NaN.
+TW_BINARY(fmin, FloatElement)
+TW_BINARY(fmax, FloatElement)
+/// |a| with the sign of b.
+TW_BINARY(copysign, FloatElement)
+/// The upper half of the double-width product.
+TW_BINARY(umulhi, UnsignedElement)
+/// a / b rounded to nearest even.
+TW_BINARY(div_rn, FloatElement)
+#undef TW_BINARY
+
+#define TW_TERNARY(NAME, KIND)                                                                                        \
+  template <detail::Argument A, detail::Argument B, detail::Argument C>                                               \
+  requires KIND<detail::Common<A, B, C>> Tile<detail::Common<A, B, C>> NAME(const A& a, const B& b, const C& c,       \
+                                                                            Here at = Here::current()) {              \
+    using T = detail::Common<A, B, C>;                                                                                \
+    return Tile<T>(detail::NAME(detail::input(a, at), detail::input(b, at), detail::input(c, at), detail::kCode<T>)); \
+  }
+/// a * b + c, rounded once.
+TW_TERNARY(fma, FloatElement)
+/// minimum(maximum(x, lo), hi); NaN in any of them wins.
+TW_TERNARY(clamp, NumberElement)
+#undef TW_TERNARY
+
+/// condition ? a : b, lane by lane; pointers too.
+template <detail::Argument A, detail::Argument B>
+requires Element<detail::Common<A, B>> Tile<detail::Common<A, B>> where(const Bool& condition, const A& a, const B& b,
+                                                                        Here at = Here::current()) {
+  using T = detail::Common<A, B>;
+  return Tile<T>(detail::where(condition, detail::input(a, at), detail::input(b, at), detail::kCode<T>));
+}
+
+/// t.to<U>() for templates, where `t.template to<U>()` is a mouthful.
+template <ValueElement U, ValueElement T>
+Tile<U> cast(const Tile<T>& t, Here at = Here::current()) {
+  return Tile<U>(detail::cast(t, detail::kCode<U>, at));
+}
+
+}  // namespace tilewright

@@ -1,0 +1,77 @@
+// Loads and stores through tiles of pointers, and through views.
+#pragma once
+#include <span>
+
+#include "tilewright/tile.h"
+
+namespace tilewright {
+
+// Enumerators after PTX.
+enum class Cache { standard, all, global, streaming, write_back, write_through };
+enum class Evict { normal, first, last };
+struct LoadOptions {
+  Cache cache = Cache::standard;
+  Evict evict = Evict::normal;
+  bool is_volatile = false;
+};
+struct StoreOptions {
+  Cache cache = Cache::standard;
+  Evict evict = Evict::normal;
+  bool is_volatile = false;
+};
+
+namespace detail {
+
+template <class P>
+concept Writable = PointerElement<P> && !std::is_const_v<std::remove_pointer_t<P>>;
+/// A mask: a Bool, true or false, or nothing.
+using Mask = Other<bool>;
+/// A value that is stored: a tile of exactly this type, or a constant.
+template <class T>
+struct Value : Maybe {
+  Value(const Tile<T>& tile) : Maybe(tile) {}
+  template <ConstantOf<T> S>
+  Value(S constant) : Maybe(Scalar(constant)) {}
+};
+
+Made load(const Handle& pointer, const Maybe& mask, const Maybe& other, const LoadOptions&, const Here&);
+void store(const Handle& pointer, const Maybe& value, const Maybe& mask, const StoreOptions&, const Here&);
+
+/// A view's memory as a kernel sees it: the address of its first element; extents and strides, one an axis, in elements.
+struct ViewOf {
+  const Handle& base;
+  std::span<const Tile<std::int64_t>> extents, strides;
+};
+Made view_load(const ViewOf&, std::span<const Offset> offsets, const Shape&, const Maybe& other, const Here&);
+void view_store(const ViewOf&, std::span<const Offset> offsets, const Handle& tile, const Here&);
+
+/// The tile of `shape` at `offsets` of a view; outside of the extents it gives `other`, or 0.
+template <ValueElement T>
+Tile<T> view_load(const Ptr<const T>& base, std::span<const I64> extents, std::span<const I64> strides, std::span<const Offset> offsets,
+                  const Shape& shape, const Other<T>& other, const Here& at) {
+  return Tile<T>(view_load({base, extents, strides}, offsets, shape, other, at));
+}
+/// Writes the tile at `offsets` of a view; what lies outside of the extents is dropped.
+template <ValueElement T>
+void view_store(const Ptr<T>& base, std::span<const I64> extents, std::span<const I64> strides, std::span<const Offset> offsets,
+                const Tile<T>& tile, const Here& at) {
+  view_store({base, extents, strides}, offsets, static_cast<const Handle&>(tile), at);
+}
+
+}  // namespace detail
+
+/// The elements that p points to. Where the mask is false nothing is read and the result is `other`, 0 if there is none. mask and
+/// other broadcast to the shape of p, never the reverse.
+template <PointerElement P>
+Tile<detail::Pointee<P>> load(const Tile<P>& p, detail::Mask mask = {}, detail::Fixed<detail::Other<detail::Pointee<P>>> other = {},
+                              LoadOptions options = {}, Here at = Here::current()) {
+  return Tile<detail::Pointee<P>>(detail::load(p, mask, other, options, at));
+}
+/// Writes the elements whose mask is true. value and mask broadcast to the shape of p, never the reverse.
+template <detail::Writable P>
+void store(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> value, detail::Mask mask = {}, StoreOptions options = {},
+           Here at = Here::current()) {
+  detail::store(p, value, mask, options, at);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,113 @@
+// Loads and stores, through pointers and through views.
+#include "tilewright/ops/memory.h"
+
+#include <fmt/format.h>
+
+#include "frontend/emit.h"
+
+namespace tilewright::detail {
+
+static_assert(static_cast<int>(Cache::write_through) == static_cast<int>(ir::Cache::write_through) &&
+              static_cast<int>(Cache::streaming) == static_cast<int>(ir::Cache::streaming) &&
+              static_cast<int>(Evict::last) == static_cast<int>(ir::Evict::last));
+
+namespace {
+
+template <class Options>
+std::vector<ir::Attr> attributes(const Options& o) {
+  std::vector<ir::Attr> attrs;
+  if (o.cache != Cache::standard) attrs.push_back(ir::Attr{ir::AttrName::cache, static_cast<std::int64_t>(o.cache), {}});
+  if (o.evict != Evict::normal) attrs.push_back(ir::Attr{ir::AttrName::evict, static_cast<std::int64_t>(o.evict), {}});
+  if (o.is_volatile) attrs.push_back(ir::Attr{ir::AttrName::is_volatile, 1, {}});
+  return attrs;
+}
+
+/// An argument in the shape of the pointer.
+ir::ValueId onto(Emit& e, const Maybe& m, std::string_view name, ir::ValueId pointer) {
+  const ir::Type t = e.type(pointer);
+  if (m.is_constant) return e.constant(m.constant, name == "mask" ? ir::Element::boolean : t.element(), t.shape());
+  return e.spread_onto(e.value(*m.handle, name), name, pointer, "pointer");
+}
+
+/// `load` with what is checked already.
+ir::ValueId emit_load(Emit& e, ir::ValueId pointer, ir::ValueId mask, ir::ValueId other, std::vector<ir::Attr> attrs) {
+  std::vector<ir::ValueId> operands{pointer};
+  if (mask) operands.push_back(mask);
+  if (mask && other) operands.push_back(other);
+  return e.trace().function().result(e.b().create(ir::OpKind::load_, operands, std::move(attrs)));
+}
+
+/// Addresses of a block of a view, and which of them lie in it.
+struct Block {
+  ir::ValueId pointer, mask;
+};
+Block block_of(Emit& e, const ViewOf& view, std::span<const Offset> offsets, std::span<const std::int64_t> shape) {
+  ir::Builder& b = e.b();
+  if (shape.size() != offsets.size())
+    e.fail(fmt::format("the view has {} {} and the tile is {}", offsets.size(), offsets.size() == 1 ? "axis" : "axes", text_of(shape)));
+  Block block{e.value(view.base, "view"), {}};
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const ir::ValueId offset = e.integer_input(offsets[i], ir::Element::i64, "offset");
+    if (!e.type(offset).is_scalar())
+      e.fail(fmt::format("the offset of axis {} is {}; it must be a scalar", i, ir::shape_text(e.type(offset))), offset,
+             "offset defined here");
+    // Along its own axis, so that each axis costs a line of arithmetic and not a tile of it.
+    Extents line(shape.size(), 1);
+    line[i] = shape[i];
+    const auto spread = [&](ir::ValueId v) { return e.spread(v, line); };
+    const ir::ValueId lanes = b.cast(b.reshape(b.arange(0, shape[i]), line), ir::Element::i64);
+    const ir::ValueId index = b.binary(ir::OpKind::add_, spread(offset), lanes);
+    const ir::ValueId stride = spread(e.value(view.strides[i], "view"));
+    const ir::ValueId extent = spread(e.value(view.extents[i], "view"));
+    const ir::ValueId inside = b.binary(ir::OpKind::bit_and_, b.binary(ir::OpKind::ge_, index, e.integer(e.type(index), 0)),
+                                        b.binary(ir::OpKind::lt_, index, extent));
+    ir::ValueId step[] = {block.pointer, b.binary(ir::OpKind::mul_, index, stride)};
+    constexpr std::string_view names[] = {"view", "offset"};
+    e.spread_all(step, names);
+    block.pointer = b.add_ptr(step[0], step[1]);
+    if (!block.mask) {
+      block.mask = inside;
+    } else {
+      ir::ValueId both[] = {block.mask, inside};
+      e.spread_all(both, names);
+      block.mask = b.binary(ir::OpKind::bit_and_, both[0], both[1]);
+    }
+  }
+  return block;
+}
+
+}  // namespace
+
+Made load(const Handle& pointer, const Maybe& mask, const Maybe& other, const LoadOptions& options, const Here& at) {
+  Emit e("load", at);
+  const ir::ValueId p = e.value(pointer, "pointer");
+  const ir::ValueId m = mask.given() ? onto(e, mask, "mask", p) : ir::ValueId{};
+  const ir::ValueId o = other.given() ? onto(e, other, "other", p) : ir::ValueId{};
+  return made(emit_load(e, p, m, o, attributes(options)));
+}
+
+void store(const Handle& pointer, const Maybe& value, const Maybe& mask, const StoreOptions& options, const Here& at) {
+  Emit e("store", at);
+  const ir::ValueId p = e.value(pointer, "pointer");
+  std::vector<ir::ValueId> operands{p, onto(e, value, "value", p)};
+  if (mask.given()) operands.push_back(onto(e, mask, "mask", p));
+  e.b().create(ir::OpKind::store_, operands, attributes(options));
+}
+
+Made view_load(const ViewOf& view, std::span<const Offset> offsets, const Shape& shape, const Maybe& other, const Here& at) {
+  Emit e("view load", at);
+  const Block block = block_of(e, view, offsets, e.checked(shape));
+  const ir::ValueId o = other.given() ? onto(e, other, "other", block.pointer) : ir::ValueId{};
+  return made(emit_load(e, block.pointer, block.mask, o, {}));
+}
+
+void view_store(const ViewOf& view, std::span<const Offset> offsets, const Handle& tile, const Here& at) {
+  Emit e("view store", at);
+  const ir::ValueId v = e.value(tile, "tile");
+  const Block block = block_of(e, view, offsets, e.type(v).shape());
+  std::vector<ir::ValueId> operands{block.pointer, v};
+  if (block.mask) operands.push_back(block.mask);
+  e.b().create(ir::OpKind::store_, operands);
+}
+
+}  // namespace tilewright::detail

@@ -1,0 +1,82 @@
+// The state of one trace: the function being recorded, and the table of the handles that name its values.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "frontend/trace.h"
+#include "tileir/builder.h"
+#include "tilewright/ops/control.h"
+
+namespace tilewright::detail {
+
+/// Throws Error at the user's line.
+[[noreturn]] void fail(const Here&, const std::string& message, const std::vector<Note>& notes = {});
+
+class Trace {
+ public:
+  Trace(const std::string& name, std::span<const TracedParam>);
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  /// The current trace of this thread. Throws Error if there is none or if it cannot go on. `what`: the operation, for the message.
+  static Trace& current(std::string_view what, const Here&);
+  /// The same without complaint, for destructors.
+  static Trace* active() { return current_; }
+
+  /// The place to add ops at; what is added comes from this line.
+  ir::Builder& builder(const Here&);
+  ir::BlockId block() const { return builder_.block(); }
+  ir::Function& function() { return function_; }
+  ir::Function take() { return std::move(function_); }
+
+  /// What a handle names. Throws Error if it is empty, of another trace, or made inside of a loop or branch that has ended.
+  ir::ValueId value(const Handle&, std::string_view what, std::string_view operand, const Here&) const;
+  /// Whether a value may be used at the end of a block; never for none and half_assigned().
+  bool usable(ir::ValueId, ir::BlockId) const;
+  /// What a variable names that got its first value in one branch of a when only: using it is an error that names the when.
+  ir::ValueId half_assigned(const Here& when);
+
+  // ---- variables ----
+  /// Every handle of this trace, oldest first.
+  std::vector<Variable> variables() const;
+  /// Where a variable lives now (a moved handle is the same variable), or null if it is gone.
+  const Handle* find(const Variable&) const;
+  static ir::ValueId value_of(const Handle& h) { return {h.value_}; }
+  static void set(const Handle& h, ir::ValueId v) { h.value_ = v.index; }
+  /// Handles that name a key name what it maps to.
+  void rename(const std::unordered_map<std::uint32_t, std::uint32_t>&);
+
+  // ---- bodies left early ----
+  struct Broken {
+    Location where;
+    std::string what;  // "loop", "when"
+  };
+  /// Nothing can be traced any more: a body was left before its end.
+  void leave_early(const Here&, std::string what);
+  const std::optional<Broken>& broken() const { return broken_; }
+  [[noreturn]] void report_broken(const std::string& how) const;
+
+ private:
+  friend class Handle;
+  static Trace* alive(std::uint32_t serial);
+  void enter(Handle&, std::uint32_t value, std::uint32_t variable);
+
+  static thread_local Trace* current_;
+  Trace* outer_;
+  std::uint32_t serial_;
+  ir::Function function_;
+  ir::Builder builder_;
+  const char* last_file_ = nullptr;
+  std::uint32_t last_file_index_ = 0;
+  std::vector<const Handle*> handles_;  // by slot; null where free
+  std::vector<std::uint32_t> free_slots_;
+  std::uint32_t next_variable_ = 1;
+  std::vector<Location> half_assigned_;
+  std::optional<Broken> broken_;
+};
+
+}  // namespace tilewright::detail
