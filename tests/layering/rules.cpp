@@ -30,9 +30,9 @@ bool may_include_llvm(std::string_view path) { return !is_public(path) && starts
 
 // The half of the front end that only traces: it makes IR and knows nothing of passes, back ends and devices.
 bool is_tracing(std::string_view path) {
+  if (!path.starts_with("frontend/")) return false;
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  return path.starts_with("frontend/") &&
-         (path.find("/detail/") != std::string_view::npos || starts_with_any(name, {"trace", "ops", "tile."}));
+  return path.find("/ops/") != std::string_view::npos || starts_with_any(name, {"trace", "ops", "emit", "tile.h", "handle.h"});
 }
 
 bool may_print(std::string_view path) { return starts_with_any(path, {"frontend/cli/", "runtime/log.cpp", "tileir/diagnostics.cpp"}); }
