@@ -1,0 +1,61 @@
+// Writes math functions as arithmetic, so that they give the same bits on every target and need no library. 16-bit floats go
+// through f32. Every lane computes the same ops: no branches, no tables. Numerics: this is where a function's error comes from,
+// see ACCURACY.md. Tests: tests/files/passes/expand_math/.
+#include "passes/math/functions.h"
+#include "passes/pass.h"
+#include "passes/rewriter.h"
+
+namespace tilewright::passes {
+
+namespace math {
+
+Expr rsqrt(Expr x) { return 1.0 / sqrt(x); }
+
+Expr round(Expr x) {
+  const Expr t = trunc(x);
+  return select(abs(x - t) >= 0.5, t + copysign(like(x, 1.0), x), t);
+}
+
+}  // namespace math
+
+namespace {
+
+using math::Expr;
+using Unary = Expr (*)(Expr);
+
+Unary expansion(ir::OpKind k) {
+  switch (k) {
+    case ir::OpKind::exp_: return math::exp;
+    case ir::OpKind::exp2_: return math::exp2;
+    case ir::OpKind::log_: return math::log;
+    case ir::OpKind::log2_: return math::log2;
+    case ir::OpKind::sin_: return math::sin;
+    case ir::OpKind::cos_: return math::cos;
+    case ir::OpKind::tan_: return math::tan;
+    case ir::OpKind::tanh_: return math::tanh;
+    case ir::OpKind::erf_: return math::erf;
+    case ir::OpKind::rsqrt_: return math::rsqrt;
+    case ir::OpKind::round_: return math::round;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+bool expand_math(ir::Function& f, const PassContext& context) {
+  Rewriter rewriter(f);
+  math::Emitter emitter(rewriter, context.target.has_fma);
+  f.walk([&](ir::OpId id) {
+    const Unary unary = expansion(f.kind(id));
+    if (!unary && f.kind(id) != ir::OpKind::pow_) return;
+    rewriter.at(id);
+    const ir::Element element = f.type(f.result(id)).element();
+    const ir::Element wide = element == ir::Element::f64 ? element : ir::Element::f32;
+    const auto operand = [&](int i) { return math::cast(emitter.wrap(f.operand(id, i)), wide); };
+    const Expr y = unary ? unary(operand(0)) : math::pow(operand(0), operand(1));
+    rewriter.replace(id, math::cast(y, element).id);
+  });
+  return rewriter.changed();
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,96 @@
+// exp, exp2 and tanh: x = n ln2 + r, a polynomial in r, and 2^n put together from its bits.
+#include <span>
+
+#include "passes/math/functions.h"
+
+namespace tilewright::passes::math {
+
+namespace {
+
+// (e^r - 1 - r) / r^2 for |r| <= ln2 / 2, error relative to e^r.
+constexpr double kExp32[] = {0x1.fffffcp-2, 0x1.55548cp-3, 0x1.555858p-5, 0x1.123df4p-7, 0x1.6ac87ap-10};  // 2^-28.2
+constexpr double kExp64[] = {0x1.000000000000ap-1,  0x1.5555555555502p-3,  0x1.5555555550602p-5,  0x1.11111111251d3p-7,
+                             0x1.6c16c184b63bep-10, 0x1.a01a013b83936p-13, 0x1.a019988c48c64p-16, 0x1.71def8c9d4863p-19,
+                             0x1.28aed8522d204p-22, 0x1.adcf0b5e63966p-26};  // 2^-57.9
+// The same, error relative to e^r - 1.
+constexpr double kExpm1_32[] = {0x1.fffffep-2, 0x1.5554aap-3, 0x1.55579cp-5, 0x1.122c98p-7, 0x1.6ab43ap-10};  // 2^-26.1
+constexpr double kExpm1_64[] = {0x1p-1,                0x1.5555555555559p-3,  0x1.5555555555558p-5,  0x1.111111110f706p-7,
+                                0x1.6c16c16c171d2p-10, 0x1.a01a01afa65b5p-13, 0x1.a01a019b7b7e4p-16, 0x1.71ddf90b7d553p-19,
+                                0x1.27e4fd660d0aap-22, 0x1.af5d731739a0dp-26, 0x1.1f345eac2ab06p-29};  // 2^-61.6
+// (2^r - 1) / r for |r| <= 1/2, error relative to 2^r.
+constexpr double kExp2_32[] = {0x1.62e43p-1, 0x1.ebfb94p-3, 0x1.c6af9ep-5, 0x1.3b681ap-7, 0x1.5ef4d2p-10, 0x1.179402p-13};  // 2^-26.3
+constexpr double kExp2_64[] = {0x1.62e42fefa39efp-1,  0x1.ebfbdff82c5b3p-3,  0x1.c6b08d704a26fp-5,  0x1.3b2ab6fb9daddp-7,
+                               0x1.5d87fe784535dp-10, 0x1.4309131675bb7p-13, 0x1.ffcbfe68c75b4p-17, 0x1.62bfb4b5eb7dfp-20,
+                               0x1.b5207c80ae885p-24, 0x1.e63b6826fd05p-28,  0x1.f0f2d57c7b2fep-32};  // 2^-57.1
+
+constexpr double kLog2E = 0x1.71547652b82fep+0;
+
+/// How exp and exp2 see a format: beyond the limits the result is 0 or infinite.
+struct Exponential {
+  std::span<const double> exp, expm1, exp2;
+  double ln2_high, ln2_low;  // the high part has trailing zeros, so that n * ln2_high is exact without fma too
+  double exp_least, exp_most, exp2_least, exp2_most, tanh_most;
+};
+constexpr Exponential kExponential32{kExp32, kExpm1_32, kExp2_32, 0.693359375, -0x1.bd0106p-13, -104, 89, -151, 129, 10};
+constexpr Exponential kExponential64{kExp64, kExpm1_64, kExp2_64, 0x1.62e42feep-1, 0x1.a39ef35793c76p-33, -746, 710, -1076, 1025, 22};
+const Exponential& exponential_of(Expr x) { return x.element() == ir::Element::f32 ? kExponential32 : kExponential64; }
+
+/// r = x - n ln2, where t = x log2(e) + magic holds n + `offset` in its low bits.
+struct Reduced {
+  Expr r, t;
+};
+Reduced reduce(Expr x, double offset) {
+  const Exponential& e = exponential_of(x);
+  const double magic = format_of(x).magic() + offset;
+  const Expr t = mad(x, kLog2E, magic);
+  const Expr n = t - magic;
+  return {mad(n, -e.ln2_low, mad(n, -e.ln2_high, x)), t};
+}
+
+}  // namespace
+
+Expr scale_normal(Expr p, Expr t) {
+  const Format& f = format_of(p);
+  return p * bitcast(signed_bits(t) << f.mantissa, f.real);
+}
+
+Expr scale_any(Expr p, Expr t) {
+  // 2^n in two factors, each in range; the shift drops everything of t above the exponent's width.
+  const Format& f = format_of(p);
+  const Expr twice = unsigned_bits(t), half = twice >> 1;
+  const Expr low = bitcast(half << f.mantissa, f.real), high = bitcast((twice - half) << f.mantissa, f.real);
+  return p * low * high;
+}
+
+Expr exp_moderate(Expr x) {
+  const auto [r, t] = reduce(x, format_of(x).bias);
+  return scale_normal(mad(mad(polynomial(r, exponential_of(x).exp), r, 1.0), r, 1.0), t);
+}
+
+Expr exp(Expr x) {
+  const Exponential& e = exponential_of(x);
+  const auto [r, t] = reduce(at_least(at_most(x, e.exp_most), e.exp_least), 2 * format_of(x).bias);
+  return scale_any(mad(mad(polynomial(r, e.exp), r, 1.0), r, 1.0), t);
+}
+
+Expr exp2(Expr x) {
+  const Exponential& e = exponential_of(x);
+  const double magic = format_of(x).magic() + 2 * format_of(x).bias;
+  const Expr y = at_least(at_most(x, e.exp2_most), e.exp2_least);
+  const Expr t = y + magic, r = y - (t - magic);
+  return scale_any(mad(polynomial(r, e.exp2), r, 1.0), t);
+}
+
+Expr tanh(Expr x) {
+  // tanh x = E / (E + 2) with E = e^2x - 1 = 2^n (e^r - 1) + (2^n - 1), accurate for small and large x alike.
+  const Exponential& e = exponential_of(x);
+  const Format& f = format_of(x);
+  const Expr magnitude = at_most(abs(x), e.tanh_most);
+  const auto [r, t] = reduce(magnitude + magnitude, f.bias);
+  const Expr p = mad(r * r, polynomial(r, e.expm1), r);
+  const Expr s = bitcast(signed_bits(t) << f.mantissa, f.real);
+  const Expr y = mad(s, p, s - 1.0);
+  return copysign(y / (y + 2.0), x);
+}
+
+}  // namespace tilewright::passes::math

@@ -1,0 +1,87 @@
+// log and log2: x = 2^k m with m around 1, and a series in m - 1.
+#include <limits>
+
+#include "passes/math/functions.h"
+
+namespace tilewright::passes::math {
+
+namespace {
+
+// (log(1 + f) - f + f^2 / 2) / f^3 for |f| <= 1/3, error relative to log(1 + f): 2^-27.7.
+constexpr double kLog32[] = {0x1.555506p-2, -0x1.fffeep-3, 0x1.99d086p-3, -0x1.55a128p-3, 0x1.1ecfccp-3, -0x1.f2a7cap-4, 0x1.1e8fe8p-3, -0x1.0904a4p-3};
+// log2(1 + f) / f for |f| <= 1/3: 2^-24.6, of which the rounding of the first coefficient is the larger part.
+constexpr double kLog2_32[] = {0x1.715476p+0,  -0x1.71544ap-1, 0x1.ec720ap-2,  -0x1.7179fap-2, 0x1.2740dp-2,
+                               -0x1.e3dcaep-3, 0x1.a912ep-3,   -0x1.cce8a8p-3, 0x1.67f158p-3};
+// (2 atanh(s) / s - 2) / s^2 in s^2, for s = f / (2 + f) with 1 + f in [sqrt(1/2), sqrt 2]: 2^-59.5.
+constexpr double kLog64[] = {0x1.5555555555593p-1, 0x1.999999997f9d7p-2, 0x1.249249422dec3p-2, 0x1.c71c51d369522p-3,
+                             0x1.74664ade46409p-3, 0x1.39a07023fafccp-3, 0x1.2f133a8b3dd77p-3};
+
+constexpr std::int64_t kTwoThirds32 = 0x3f2aaaab;
+constexpr std::int64_t kSqrtHalf64 = 0x3fe6a09e667f3bcd;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// The logarithm's value outside (0, inf): -inf at 0, NaN below, inf and NaN for themselves.
+Expr with_special_cases(Expr x, Expr y) {
+  const Expr at_or_below_zero = select(x == 0.0, -kInfinity, like(x, kNaN));
+  const Expr positive = select(x < kInfinity, y, x);
+  return select(x <= 0.0, at_or_below_zero, positive);
+}
+
+/// log(1 + f) = f - (half_square - rest), for f64.
+struct Log1p {
+  Expr f, half_square, rest;
+};
+Log1p log1p(Expr m) {
+  // As in fdlibm: 2 atanh(s) = f - s (f - R) = f - (f^2/2 - s (f^2/2 + R)), R = s^2 P(s^2).
+  const Expr f = m - 1.0, s = f / (f + 2.0), z = s * s, half_square = f * 0.5 * f;
+  return {f, half_square, s * mad(z, polynomial(z, kLog64), half_square)};
+}
+
+}  // namespace
+
+Decomposed decompose(Expr x, std::int64_t low_bits) {
+  // Subnormals are scaled up, and the scale taken out of k.
+  const Format& f = format_of(x);
+  const int shift = f.mantissa + 1;
+  const double least_normal = f.bias == 127 ? 0x1p-126 : 0x1p-1022;
+  const Expr tiny = x < least_normal;
+  const Expr bits = signed_bits(select(tiny, x * static_cast<double>(std::int64_t{1} << shift), x));
+  const Expr k = (bits - low_bits) >> f.mantissa;
+  const Expr m = bitcast(bits - (k << f.mantissa), f.real);
+  // Through i32, which every vector unit converts.
+  return {m, cast(cast(k, ir::Element::i32), f.real) + select(tiny, like(x, -static_cast<double>(shift)), 0.0)};
+}
+
+Expr log(Expr x) {
+  if (x.element() == ir::Element::f32) {
+    const auto [m, k] = decompose(x, kTwoThirds32);
+    const Expr f = m - 1.0, z = f * f;
+    const Expr r = mad(z, mad(f, polynomial(f, kLog32), -0.5), mad(k, -0x1.bd0106p-13, f));
+    return with_special_cases(x, mad(k, 0.693359375, r));
+  }
+  const auto [m, k] = decompose(x, kSqrtHalf64);
+  const auto [f, half_square, rest] = log1p(m);
+  const Expr r = f - (half_square - mad(k, 0x1.a39ef35793c76p-33, rest));
+  return with_special_cases(x, mad(k, 0x1.62e42feep-1, r));
+}
+
+Expr log2(Expr x) {
+  if (x.element() == ir::Element::f32) {
+    const auto [m, k] = decompose(x, kTwoThirds32);
+    const Expr f = m - 1.0;
+    return with_special_cases(x, mad(f, polynomial(f, kLog2_32), k));
+  }
+  // log(m) in two parts, the high one short enough that its product with the high part of log2(e) is exact (FreeBSD's e_log2.c).
+  constexpr double kLog2EHigh = 0x1.71547652p+0, kLog2ELow = 0x1.705fc2eefa2p-33;
+  const auto [m, k] = decompose(x, kSqrtHalf64);
+  const auto [f, half_square, rest] = log1p(m);
+  const Expr high = bitcast(signed_bits(f - half_square) & ~std::int64_t{0xffffffff}, kF64.real);
+  const Expr low = (f - high) - half_square + rest;
+  const Expr product = high * kLog2EHigh;
+  const Expr product_low = mad(low + high, kLog2ELow, low * kLog2EHigh);
+  const Expr sum = k + product;
+  return with_special_cases(x, sum + (((k - sum) + product) + product_low));
+}
+
+}  // namespace tilewright::passes::math

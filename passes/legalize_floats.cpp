@@ -1,0 +1,110 @@
+// Gives small floats to targets that compute in f32 and f64: arithmetic on f16 and bf16 goes through f32, casts become bit operations
+// (an f16 <-> f32 cast stays where the target has the instruction). Afterwards only moves, bitcasts, dot and those casts touch small
+// floats. Numerics stay: each result is the op's exact one, rounded once. For + - * / and sqrt rounding to f32 first does no harm,
+// since f32 has more than twice f16's and bf16's precision plus two bits. Tests: tests/files/passes/legalize_floats/.
+#include <optional>
+#include <vector>
+
+#include "passes/math/small_floats.h"
+#include "passes/pass.h"
+#include "passes/rewriter.h"
+
+namespace tilewright::passes {
+
+namespace {
+
+using ir::Element;
+using ir::OpKind;
+using math::Expr;
+
+class Legalizer {
+ public:
+  Legalizer(Rewriter& rewriter, const ir::TargetDesc& target)
+      : rewriter_(rewriter), emitter_(rewriter, target.has_fma), f16_instruction_(target.has_f16_conversion) {}
+
+  /// What takes the op's place; none if it may stay.
+  std::optional<Expr> replacement(ir::OpId);
+
+ private:
+  Expr operand(ir::OpId id, int i) { return emitter_.wrap(rewriter_.ir().operand(id, i)); }
+  std::optional<Expr> cast(ir::OpId);
+  /// Ops on signs and classes: they see bits, and keep those of NaN.
+  std::optional<Expr> on_bits(OpKind, Expr x, ir::OpId);
+  Expr through_f32(ir::OpId);
+
+  Rewriter& rewriter_;
+  math::Emitter emitter_;
+  bool f16_instruction_;
+};
+
+/// Whether a result is always one of the small type's numbers, given operands that are.
+bool is_exact(OpKind k) {
+  switch (k) {
+    case OpKind::minimum_: case OpKind::maximum_: case OpKind::fmin_: case OpKind::fmax_:
+    case OpKind::ceil_: case OpKind::floor_: case OpKind::round_: case OpKind::rint_: case OpKind::trunc_:
+      return true;
+    default: return false;
+  }
+}
+
+std::optional<Expr> Legalizer::cast(ir::OpId id) {
+  const Element from = rewriter_.ir().type(rewriter_.ir().operand(id, 0)).element(), to = rewriter_.ir().type(rewriter_.ir().result(id)).element();
+  if (!math::is_small_float(from) && !math::is_small_float(to)) return std::nullopt;
+  const bool instruction = (from == Element::f16 && to == Element::f32) || (from == Element::f32 && to == Element::f16);
+  if (instruction && f16_instruction_) return std::nullopt;
+  rewriter_.at(id);
+  return from == to ? operand(id, 0) : math::convert(operand(id, 0), to, f16_instruction_);
+}
+
+std::optional<Expr> Legalizer::on_bits(OpKind k, Expr x, ir::OpId id) {
+  constexpr std::uint64_t kSign = 0x8000, kMagnitude = 0x7fff;
+  const auto bits = [&] { return math::unsigned_bits(x); };
+  const std::uint64_t infinity = x.element() == Element::f16 ? 0x7c00 : 0x7f80;
+  switch (k) {
+    case OpKind::neg_: return math::bitcast(bits() ^ kSign, x.element());
+    case OpKind::abs_: return math::bitcast(bits() & kMagnitude, x.element());
+    case OpKind::copysign_:
+      return math::bitcast((bits() & kMagnitude) | (math::unsigned_bits(operand(id, 1)) & kSign), x.element());
+    case OpKind::isnan_: return (bits() & kMagnitude) > infinity;
+    case OpKind::isinf_: return (bits() & kMagnitude) == infinity;
+    default: return std::nullopt;
+  }
+}
+
+Expr Legalizer::through_f32(ir::OpId id) {
+  const OpKind kind = rewriter_.ir().kind(id);
+  const Element small = operand(id, 0).element();
+  std::vector<ir::ValueId> wide;
+  for (int i = 0; i < static_cast<int>(rewriter_.ir().op(id).operands.size()); ++i)
+    wide.push_back(math::widen(operand(id, i), f16_instruction_).id);
+  const Expr y = emitter_.wrap(rewriter_.ir().result(rewriter_.create(kind, wide)));
+  if (y.element() != Element::f32) return y;  // a comparison
+  return is_exact(kind) ? math::narrow_exact(y, small, f16_instruction_) : math::narrow(y, small, f16_instruction_);
+}
+
+std::optional<Expr> Legalizer::replacement(ir::OpId id) {
+  const ir::Function& f = rewriter_.ir();
+  const OpKind kind = f.kind(id);
+  if (kind == OpKind::cast_) return cast(id);
+  const bool moves = kind == OpKind::select_ || kind == OpKind::bitcast_ || kind == OpKind::constant_ || kind == OpKind::add_ptr_;
+  if (!ir::info(kind).has(ir::kElementwise) || moves) return std::nullopt;
+  const ir::Type t = f.type(f.operand(id, 0));
+  if (t.is_pointer() || !math::is_small_float(t.element())) return std::nullopt;
+  rewriter_.at(id);
+  if (kind == OpKind::fma_) return math::fma_small(operand(id, 0), operand(id, 1), operand(id, 2), f16_instruction_);
+  if (std::optional<Expr> y = on_bits(kind, operand(id, 0), id)) return y;
+  return through_f32(id);
+}
+
+}  // namespace
+
+bool legalize_floats(ir::Function& f, const PassContext& context) {
+  Rewriter rewriter(f);
+  Legalizer legalizer(rewriter, context.target);
+  f.walk([&](ir::OpId id) {
+    if (const std::optional<Expr> y = legalizer.replacement(id)) rewriter.replace(id, y->id);
+  });
+  return rewriter.changed();
+}
+
+}  // namespace tilewright::passes
