@@ -46,6 +46,7 @@ std::string shortest(Element e, std::uint64_t bits) {
   const double v = float_value(e, bits);
   if (e == Element::f64) return fmt::format("{}", v);
   if (e == Element::f32) return fmt::format("{}", static_cast<float>(v));
+  if (v == std::trunc(v) && std::fabs(v) < 1e6) return fmt::format("{}", v);  // 65504, not its neighbour 65500 that reads back as it
   for (int digits = 1;; ++digits) {
     std::string s = fmt::format("{:.{}g}", v, digits);
     std::uint64_t back = 0;

@@ -50,6 +50,7 @@ TEST_CASE("literal: spellings") {
   CHECK(literal(Type(Element::f32), 0x80000000) == "-0.0");
   CHECK(literal(Type(Element::f32), 0x3dcccccd) == "0.1");
   CHECK(literal(Type(Element::f16), element_bits(Element::f16, 0.1)) == "0.1");
+  CHECK(literal(Type(Element::f16), element_bits(Element::f16, 65504.0)) == "65504.0");
   CHECK(literal(Type(Element::f32), 0xff800000) == "-inf");
   CHECK(literal(Type(Element::f32), 0x7fc00000) == "nan");
   CHECK(literal(Type(Element::f32), 0x7fc00001) == "0x7fc00001");

@@ -150,6 +150,7 @@ TEST_CASE("parser: a long line and a long name do no harm") {
 
 TEST_CASE("parser: text with carriage returns and tabs, and no text at all") {
   CHECK(error("kernel @f(%n: i32) {\r\n\t%a = add %n, %n : i32\r\n}\r\n").empty());
+  CHECK(error("kernel @f() {\n") == "t:2:1: error: expected an op or '}', found the end of the text");
   CHECK(parse("", "t").functions.empty());
   CHECK(parse(" // nothing", "t").functions.empty());
 }

@@ -1,0 +1,62 @@
+// Runs every .tile file below tests/files as a subcase, or only the files named on the command line. With TILEWRIGHT_UPDATE=1 in the
+// environment, failing CHECK lines are rewritten with the current output instead.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text_test.h"
+
+namespace {
+
+using tilewright::test::Failure;
+
+/// The files to run; main fills it before doctest starts.
+std::vector<std::string>& files() {
+  static std::vector<std::string> all;
+  return all;
+}
+
+void find_files() {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(TW_TEST_FILES))
+    if (entry.path().extension() == ".tile") files().push_back(entry.path().string());
+  std::sort(files().begin(), files().end());
+}
+
+void run_file(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  REQUIRE_MESSAGE(in, "cannot read " << file);
+  const std::string contents{std::istreambuf_iterator<char>(in), {}};
+  const tilewright::test::TextTestResult result = tilewright::test::run_text_test(contents, file);
+  const char* update = std::getenv("TILEWRIGHT_UPDATE");
+  if (update && std::string_view(update) == "1" && result.updated != contents) {
+    std::ofstream(file, std::ios::binary) << result.updated;
+    MESSAGE("rewrote " << file);
+    return;
+  }
+  for (const Failure& f : result.failures) ADD_FAIL_CHECK_AT(file.c_str(), f.line, f.message);
+}
+
+}  // namespace
+
+TEST_CASE("text tests: every file holds what it says") {
+  REQUIRE_FALSE(files().empty());
+  for (const std::string& file : files()) {
+    SUBCASE(file.c_str()) { run_file(file); }
+  }
+}
+
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i)
+    if (argv[i][0] != '-') files().push_back(argv[i]);
+  if (files().empty()) find_files();
+  doctest::Context context(argc, argv);
+  return context.run();
+}

@@ -1,0 +1,154 @@
+// The runner must fail where it should: each property of a check with a text that breaks it.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "check.h"
+#include "text_test.h"
+#include "tileir/parser.h"
+
+using namespace tilewright;
+using namespace tilewright::test;
+
+namespace {
+
+/// The lines of the checks that fail; "CHECK-NEXT: x" and so on, lines counted from 1.
+std::vector<int> failing(const std::vector<std::string>& lines, const std::string& text) {
+  std::vector<Check> checks;
+  for (const std::string& l : lines) {
+    const std::string name = l.substr(0, l.find(':'));
+    const CheckKind kind = name == "CHECK"        ? CheckKind::plain
+                           : name == "CHECK-NEXT" ? CheckKind::next
+                           : name == "CHECK-NOT"  ? CheckKind::not_
+                           : name == "CHECK-DAG"  ? CheckKind::dag
+                                                  : CheckKind::label;
+    checks.push_back({kind, l.substr(l.find(':') + 2), static_cast<int>(checks.size()) + 1});
+  }
+  std::vector<int> at;
+  for (const Failure& f : run_checks(checks, text)) at.push_back(f.line);
+  return at;
+}
+
+using Lines = std::vector<int>;
+
+bool holds(const std::string& contents) { return run_text_test(contents, "t.tile").failures.empty(); }
+/// The messages of all failures, each with its line.
+std::string failures(const std::string& contents) {
+  std::string all;
+  for (const Failure& f : run_text_test(contents, "t.tile").failures) all += std::to_string(f.line) + ": " + f.message + "\n";
+  return all;
+}
+
+const std::string kKernel = "kernel @f(%n: i32) {\n  %0 = add %n, %n : i32\n}\n";
+
+}  // namespace
+
+TEST_CASE("check: plain ones match in order") {
+  CHECK(failing({"CHECK: a", "CHECK: b"}, "a\nb\n") == Lines{});
+  CHECK(failing({"CHECK: b", "CHECK: a"}, "a\nb\n") == Lines{2});
+  CHECK(failing({"CHECK: a", "CHECK: a"}, "a\n") == Lines{2});
+  CHECK(failing({"CHECK: a  b"}, "a \t b\n") == Lines{});
+  CHECK(failing({"CHECK: a.c"}, "abc\n") == Lines{1});
+}
+
+TEST_CASE("check: NEXT means the very next line") {
+  CHECK(failing({"CHECK: a", "CHECK-NEXT: b"}, "a\nb\n") == Lines{});
+  CHECK(failing({"CHECK: a", "CHECK-NEXT: b"}, "a\n\nb\n") == Lines{2});
+  CHECK(failing({"CHECK: a", "CHECK-NEXT: b"}, "a b\n") == Lines{2});
+}
+
+TEST_CASE("check: NOT holds between its neighbours only") {
+  CHECK(failing({"CHECK: a", "CHECK-NOT: x", "CHECK: b"}, "x a\nb x\n") == Lines{});
+  CHECK(failing({"CHECK: a", "CHECK-NOT: x", "CHECK: b"}, "a\nx\nb\n") == Lines{2});
+  CHECK(failing({"CHECK: a", "CHECK-NOT: x"}, "a\nb\nx\n") == Lines{2});
+  CHECK(failing({"CHECK-NOT: x", "CHECK: a"}, "x\na\n") == Lines{1});
+}
+
+TEST_CASE("check: DAG matches in any order, each somewhere else") {
+  CHECK(failing({"CHECK-DAG: a", "CHECK-DAG: b", "CHECK: c"}, "b\na\nc\n") == Lines{});
+  CHECK(failing({"CHECK-DAG: a", "CHECK-DAG: a"}, "a\n") == Lines{2});
+  CHECK(failing({"CHECK-DAG: a", "CHECK-DAG: c", "CHECK: b"}, "a\nb\nc\n") == Lines{3});
+  CHECK(failing({"CHECK-DAG: {{x*}}", "CHECK-DAG: q"}, "a\n") == Lines{2});
+}
+
+TEST_CASE("check: LABEL keeps failures and matches within their part") {
+  const std::vector<std::string> checks = {"CHECK-LABEL: f", "CHECK: a", "CHECK-LABEL: g", "CHECK: b"};
+  CHECK(failing(checks, "f\na\ng\nb\n") == Lines{});
+  CHECK(failing(checks, "f\ng\na\nb\n") == Lines{2});
+  CHECK(failing(checks, "f\nb\ng\na\n") == Lines{2, 4});
+  CHECK(failing(checks, "f\na\n") == Lines{3});
+}
+
+TEST_CASE("check: regular expressions and captures") {
+  CHECK(failing({"CHECK: {{[0-9]+}} b"}, "12 b\n") == Lines{});
+  CHECK(failing({"CHECK: {{^}}b"}, "ab\n") == Lines{1});
+  CHECK(failing({"CHECK: x{{a{2}}}y"}, "xaay\n") == Lines{});
+  CHECK(failing({"CHECK: %[[X:[0-9]+]] =", "CHECK: use %[[X]]"}, "%12 =\nuse %12\n") == Lines{});
+  CHECK(failing({"CHECK: %[[X:[0-9]+]] =", "CHECK: use %[[X]]{{$}}"}, "%1 =\nuse %12\n") == Lines{2});
+  CHECK(failing({"CHECK: [[X:[a-z]]] [[X]]"}, "a b\n") == Lines{1});
+  CHECK(failing({"CHECK: [[X:[a-z]]] [[X]]"}, "a b b\n") == Lines{});
+  CHECK(failing({"CHECK: f32[[[N:[0-9]+]]]", "CHECK: i32[[[N]]]"}, "f32[64]\ni32[64]\n") == Lines{});
+  CHECK(failing({"CHECK: {{(a)(b)}}[[X:c]]", "CHECK: [[X]]"}, "abc\nc\n") == Lines{});
+  CHECK(failing({"CHECK: a", "CHECK: [[X]]"}, "a\nb\n") == Lines{2});
+  CHECK(failing({"CHECK: a", "CHECK: {{(}}"}, "a\n(\n") == Lines{2});
+  CHECK(failing({"CHECK: {{a"}, "{{a\n") == Lines{1});
+}
+
+TEST_CASE("text_test: checks are of the output") {
+  CHECK(holds(kKernel + "// CHECK: %0 = add %n, %n : i32\n"));
+  CHECK(failures(kKernel + "// CHECK: sub\n").find("4: CHECK not found: sub") == 0);
+  CHECK(failures(kKernel + "// CHECK:\n").find("4: a CHECK without a pattern") == 0);
+  CHECK(holds("// prints: itself\n" + kKernel));
+  CHECK(failures("// prints: itself\nkernel @f(%n: i32) {\n  %x = add %n, %n : i32\n}\n") ==
+        "3: this is printed as:   %0 = add %n, %n : i32\n");
+}
+
+TEST_CASE("text_test: errors must be expected, and expected ones must be there") {
+  const std::string bad = "kernel @f(%n: i32) {\n  %0 = exp %n : i32";
+  CHECK(failures(bad + "\n}\n").find("2: unexpected error: exp: 'x' is i32") == 0);
+  CHECK(holds(bad + "  // error: exp: 'x' is i32\n}\n"));
+  CHECK(failures(bad + "  // error: something else\n}\n").find("2: no error here says: something else") == 0);
+  CHECK_FALSE(holds(bad + "\n}  // error: exp: 'x' is i32\n"));
+  CHECK(holds("kernel @f(%n: i32) {\n  // error: exp: 'x' is i32\n\n  %0 = exp %n : i32\n}\n"));
+  CHECK_FALSE(holds(bad + "  // error: exp: 'x' is i32\n}\n// note: 'x' defined here\n"));
+  CHECK(failures(kKernel + "// error: nothing\n").find("no error here says: nothing") != std::string::npos);
+}
+
+TEST_CASE("text_test: directives that are wrong are failures") {
+  CHECK(failures("// pases: cse\n" + kKernel) == "1: unknown directive 'pases'\n");
+  CHECK(failures("// CHECK-SOME: cse\n" + kKernel) == "1: unknown directive 'CHECK-SOME'\n");
+  CHECK(failures("// target: z80\n" + kKernel).find("1: unknown target 'z80'") == 0);
+  CHECK(failures("// analysis: astrology\n" + kKernel).find("1: unknown analysis 'astrology'") == 0);
+  CHECK(failures("// passes: cse\n" + kKernel).find("1: passes or an analysis without a CHECK") == 0);
+  CHECK(failures("// passes: no_such_pass\n" + kKernel + "// CHECK: add\n").find("no_such_pass") != std::string::npos);
+  CHECK(failures("// only a comment\n") == "1: there is no kernel\n");
+}
+
+TEST_CASE("text_test: cases are apart, and lines count through the file") {
+  const std::string two = kKernel + "// -----\nkernel @g() {\n}\n// CHECK: nothing\n";
+  CHECK(failures(two).find("7: CHECK not found: nothing") == 0);
+}
+
+TEST_CASE("text_test: blessing replaces the checks of failing cases only, and makes them hold") {
+  const std::string good = kKernel + "// CHECK: add\n";
+  CHECK(run_text_test(good, "t.tile").updated == good);
+  const std::string updated =
+      run_text_test(good + "// -----\n// A comment.\n" + kKernel + "// CHECK: sub\n// CHECK-NOT: add\n", "t.tile").updated;
+  CHECK(updated == good + "// -----\n// A comment.\n" + kKernel +
+                       "// CHECK-LABEL: kernel @f(%n: i32) {\n// CHECK-NEXT: %0 = add %n, %n : i32\n// CHECK-NEXT: }\n");
+  CHECK(holds(updated));
+}
+
+TEST_CASE("text tests: every op of the table occurs in roundtrip") {
+  std::set<ir::OpKind> seen;
+  for (const auto& entry : std::filesystem::directory_iterator(TW_TEST_FILES "/roundtrip")) {
+    std::ifstream in(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    for (const ir::Function& f : ir::parse(text, entry.path().string()).functions) f.walk([&](ir::OpId id) { seen.insert(f.kind(id)); });
+  }
+  for (ir::OpKind k : ir::all_ops()) CHECK_MESSAGE(seen.contains(k), "no test of " << text(k));
+}

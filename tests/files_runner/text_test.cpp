@@ -1,0 +1,340 @@
+// Reads directives and runs cases. A new directive is a function in the table of directives.
+#include "text_test.h"
+
+#include <algorithm>
+#include <optional>
+#include <regex>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "passes/analysis/axis_info.h"
+#include "passes/pass_manager.h"
+#include "tileir/parser.h"
+#include "tileir/printer.h"
+#include "tileir/verifier.h"
+
+namespace tilewright::test {
+
+namespace {
+
+/// A problem or a note that a case expects, or that there is.
+struct Finding {
+  int line;
+  std::string text;
+};
+
+struct Case {
+  int first_line = 1;
+  std::vector<std::string> lines;
+  std::vector<Check> checks;
+  std::vector<std::string> passes;
+  int passes_line = 0;
+  std::string analysis;
+  int prints_itself_line = 0;  // 0: it need not
+  ir::TargetDesc target;
+  std::vector<Finding> errors, notes;
+  std::vector<Failure> failures;  // malformed directives, then what does not hold
+
+  /// The case's text, its lines numbered as in the file.
+  std::string text() const {
+    std::string s(static_cast<std::size_t>(first_line - 1), '\n');
+    for (const std::string& l : lines) s += l + '\n';
+    return s;
+  }
+  void fail(int line, std::string message) { failures.push_back({line, std::move(message)}); }
+};
+
+std::string trimmed(std::string_view s) {
+  const std::size_t first = s.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return std::string(s.substr(first, s.find_last_not_of(" \t\r") - first + 1));
+}
+
+std::vector<std::string> split(std::string_view s, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= s.size();) {
+    const std::size_t end = std::min(s.find(separator, begin), s.size());
+    parts.emplace_back(s.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// ---- directives ----
+
+void read_passes(Case& c, int line, const std::string& text) {
+  for (const std::string& name : split(text, ',')) c.passes.push_back(trimmed(name));
+  c.passes_line = line;
+}
+
+void read_target(Case& c, int line, const std::string& text) {
+  ir::TargetDesc& t = c.target;
+  if (text == "baseline") {
+    t = {};
+  } else if (text == "avx2" || text == "avx512") {
+    t.name = "host-" + text;
+    t.vector_bits = text == "avx2" ? 256 : 512;
+    t.has_fma = t.has_f16_conversion = t.has_masked_memory = true;
+  } else {
+    c.fail(line, fmt::format("unknown target '{}'; expected baseline, avx2 or avx512", text));
+  }
+  t.reduction.lanes = t.lanes();
+}
+
+struct Analysis {
+  std::string_view name;
+  std::string (*print)(const ir::Function&);
+};
+constexpr Analysis kAnalyses[] = {
+    {"axis_info", [](const ir::Function& f) { return passes::AxisInfoAnalysis(f).print(); }},
+};
+
+const Analysis* find_analysis(std::string_view name) {
+  const auto it = std::find_if(std::begin(kAnalyses), std::end(kAnalyses), [&](const Analysis& a) { return a.name == name; });
+  return it == std::end(kAnalyses) ? nullptr : it;
+}
+
+void read_analysis(Case& c, int line, const std::string& text) {
+  if (!find_analysis(text)) return c.fail(line, fmt::format("unknown analysis '{}'", text));
+  c.analysis = text;
+}
+
+void read_prints(Case& c, int line, const std::string& text) {
+  if (text != "itself") return c.fail(line, "expected 'prints: itself'");
+  c.prints_itself_line = line;
+}
+
+void read_error(Case& c, int line, const std::string& text) { c.errors.push_back({line, text}); }
+void read_note(Case& c, int line, const std::string& text) { c.notes.push_back({line, text}); }
+
+struct Directive {
+  std::string_view name;
+  void (*read)(Case&, int line, const std::string& text);
+  bool names_next_line = false;  // alone on its line, it speaks of the line of code after it
+};
+constexpr Directive kDirectives[] = {
+    {"passes", read_passes}, {"target", read_target},     {"analysis", read_analysis},
+    {"prints", read_prints}, {"error", read_error, true}, {"note", read_note, true},
+};
+
+std::optional<CheckKind> check_kind(std::string_view name) {
+  if (name == "CHECK") return CheckKind::plain;
+  if (name == "CHECK-NEXT") return CheckKind::next;
+  if (name == "CHECK-NOT") return CheckKind::not_;
+  if (name == "CHECK-DAG") return CheckKind::dag;
+  if (name == "CHECK-LABEL") return CheckKind::label;
+  return std::nullopt;
+}
+
+/// Splits "  code  // name: text". Comments of another form are no directives.
+struct SplitLine {
+  bool has_code;
+  std::string name, text;
+};
+SplitLine split_line(const std::string& line) {
+  static const std::regex directive(R"((?:^|\s)//\s*(CHECK[A-Z-]*|[a-z_]+):(?:\s+(.*))?$)");
+  const std::size_t comment = line.find("//");
+  SplitLine s{!trimmed(std::string_view(line).substr(0, comment)).empty(), {}, {}};
+  std::smatch m;
+  if (comment != std::string::npos && std::regex_search(line, m, directive)) s.name = m[1], s.text = trimmed(m[2].str());
+  return s;
+}
+
+int line_of_next_code(const std::vector<std::string>& lines, std::size_t i) {
+  std::size_t next = i + 1;
+  while (next < lines.size() && !split_line(lines[next]).has_code) ++next;
+  return static_cast<int>(next < lines.size() ? next : i);
+}
+
+void read_directives(Case& c) {
+  read_target(c, c.first_line, "baseline");
+  for (std::size_t i = 0; i < c.lines.size(); ++i) {
+    const SplitLine s = split_line(c.lines[i]);
+    const int line = c.first_line + static_cast<int>(i);
+    if (s.name.empty()) continue;
+    if (const auto kind = check_kind(s.name)) {
+      c.checks.push_back({*kind, s.text, line});
+      if (s.text.empty()) c.fail(line, "a CHECK without a pattern holds of everything");
+      continue;
+    }
+    const auto d = std::find_if(std::begin(kDirectives), std::end(kDirectives), [&](const Directive& x) { return x.name == s.name; });
+    if (d == std::end(kDirectives))
+      c.fail(line, fmt::format("unknown directive '{}'", s.name));
+    else
+      d->read(c, d->names_next_line && !s.has_code ? c.first_line + line_of_next_code(c.lines, i) : line, s.text);
+  }
+  if (c.checks.empty() && (!c.passes.empty() || !c.analysis.empty())) c.fail(c.first_line, "passes or an analysis without a CHECK");
+  if (!c.notes.empty() && c.errors.empty()) c.fail(c.notes[0].line, "a note without an error");
+}
+
+std::vector<Case> read_cases(std::string_view contents) {
+  std::vector<Case> cases(1);
+  int line = 0;
+  for (const std::string& l : split(contents, '\n')) {
+    ++line;
+    if (trimmed(l) == "// -----") {
+      cases.emplace_back().first_line = line + 1;
+    } else {
+      cases.back().lines.push_back(l);
+    }
+  }
+  for (Case& c : cases) read_directives(c);
+  return cases;
+}
+
+// ---- errors ----
+
+/// The findings of an Error: lines "file:line:column: error: text", then notes.
+void add_error(const Error& e, std::vector<Finding>& errors, std::vector<Finding>& notes) {
+  static const std::regex form(R"(^.*?(?::(\d+))?(?::\d+)?: (error|note): (.*)$)");
+  for (const std::string& line : split(e.what(), '\n')) {
+    std::smatch m;
+    if (!std::regex_match(line, m, form)) continue;
+    (m[2] == "error" ? errors : notes).push_back({m[1].matched ? std::stoi(m[1]) : 0, m[3]});
+  }
+}
+
+/// Everything that is wrong with a text; the module if nothing is.
+std::optional<ir::Module> read_module(const Case& c, const std::string& file, std::vector<Finding>& errors, std::vector<Finding>& notes) {
+  try {
+    ir::Module m = ir::parse_unverified(c.text(), file);
+    for (const ir::Function& f : m.functions)
+      for (const ir::Problem& p : ir::verify(f)) {
+        errors.push_back({p.where.line, p.message});
+        for (const Note& n : p.notes) notes.push_back({n.where.line, n.text});
+      }
+    if (errors.empty()) return m;
+  } catch (const Error& e) {
+    add_error(e, errors, notes);
+  }
+  return std::nullopt;
+}
+
+/// Line 0 stands for a place that is not known.
+bool meets(const Finding& expected, const Finding& seen) {
+  return (seen.line == expected.line || seen.line == 0) && seen.text.find(expected.text) != std::string::npos;
+}
+
+void compare(Case& c, std::string_view what, const std::vector<Finding>& expected, const std::vector<Finding>& seen, bool all) {
+  for (const Finding& e : expected) {
+    if (e.text.empty()) c.fail(e.line, fmt::format("an expected {} without a text", what));
+    if (std::none_of(seen.begin(), seen.end(), [&](const Finding& s) { return meets(e, s); }))
+      c.fail(e.line, fmt::format("no {} here says: {}", what, e.text));
+  }
+  for (const Finding& s : seen)
+    if (all && std::none_of(expected.begin(), expected.end(), [&](const Finding& e) { return meets(e, s); }))
+      c.fail(s.line, fmt::format("unexpected {}: {}", what, s.text));
+}
+
+// ---- output ----
+
+void check_reads_back(Case& c, const ir::Module& m) {
+  for (const bool locations : {false, true}) {
+    const ir::PrintOptions options{locations};
+    const std::string once = print(m, options);
+    try {
+      if (const std::string twice = print(ir::parse(once, "output"), options); twice != once)
+        c.fail(c.first_line, fmt::format("the output reads back as something else:\n{}\nwas:\n{}", twice, once));
+    } catch (const Error& e) {
+      c.fail(c.first_line, fmt::format("the output does not read back: {}\n{}", e.what(), once));
+    }
+  }
+}
+
+std::string output(Case& c, ir::Module& m) {
+  const std::vector<std::string_view> names(c.passes.begin(), c.passes.end());
+  passes::PassContext context;
+  context.target = c.target;
+  passes::RunOptions options;
+  options.verify_each = true;
+  std::string out;
+  for (ir::Function& f : m.functions) {
+    if (!names.empty()) passes::run_passes(f, names, context, options);
+    const Analysis* analysis = find_analysis(c.analysis);
+    out += analysis ? fmt::format("analysis of @{}\n{}\n", f.name, analysis->print(f)) : print(f) + '\n';
+  }
+  if (!names.empty()) check_reads_back(c, m);
+  return out;
+}
+
+/// The first line in which a text, comments and empty lines aside, differs from the output.
+void check_prints_itself(Case& c, const std::string& output) {
+  std::vector<Finding> code;
+  for (std::size_t i = 0; i < c.lines.size(); ++i)
+    if (split_line(c.lines[i]).has_code) code.push_back({c.first_line + static_cast<int>(i), c.lines[i]});
+  std::size_t at = 0;
+  for (const std::string& l : split(output, '\n')) {
+    if (l.empty()) continue;
+    if (at == code.size() || code[at].text != l) {
+      const int line = at < code.size() ? code[at].line : c.prints_itself_line;
+      return c.fail(line, fmt::format("this is printed as: {}", l));
+    }
+    ++at;
+  }
+  if (at < code.size()) c.fail(code[at].line, "this is not printed");
+}
+
+/// The lines of a case with its CHECK lines replaced by ones for this output.
+std::vector<std::string> blessed(const Case& c, const std::string& output) {
+  std::vector<std::string> lines, fresh;
+  bool first = true;
+  for (const std::string& l : split(output, '\n')) {
+    const std::string text = trimmed(l);
+    if (text.empty()) continue;
+    const bool label = text.starts_with("kernel ") || text.starts_with("analysis ");
+    fresh.push_back(fmt::format("// {}: {}", label ? "CHECK-LABEL" : first ? "CHECK" : "CHECK-NEXT", text));
+    first = false;
+  }
+  bool placed = false;
+  for (std::size_t i = 0; i < c.lines.size(); ++i) {
+    const int line = c.first_line + static_cast<int>(i);
+    if (std::none_of(c.checks.begin(), c.checks.end(), [&](const Check& k) { return k.line == line; })) {
+      lines.push_back(c.lines[i]);
+    } else if (!placed) {
+      lines.insert(lines.end(), fresh.begin(), fresh.end());
+      placed = true;
+    }
+  }
+  return lines;
+}
+
+/// Runs a case; the lines it should have instead are the result.
+std::vector<std::string> run_case(Case& c, const std::string& file) {
+  if (!c.failures.empty()) return c.lines;  // malformed
+  std::vector<Finding> errors, notes;
+  std::optional<ir::Module> m = read_module(c, file, errors, notes);
+  compare(c, "error", c.errors, errors, true);
+  compare(c, "note", c.notes, notes, false);
+  if (!m) return c.lines;
+  if (m->functions.empty()) c.fail(c.first_line, "there is no kernel");
+  check_reads_back(c, *m);
+  std::string out;
+  try {
+    out = output(c, *m);
+  } catch (const Error& e) {
+    c.fail(c.passes_line, e.what());
+    return c.lines;
+  }
+  if (c.prints_itself_line > 0) check_prints_itself(c, out);
+  const std::vector<Failure> failed = run_checks(c.checks, out);
+  c.failures.insert(c.failures.end(), failed.begin(), failed.end());
+  return failed.empty() ? c.lines : blessed(c, out);
+}
+
+}  // namespace
+
+TextTestResult run_text_test(std::string_view contents, const std::string& file) {
+  TextTestResult result;
+  std::vector<std::string> updated;
+  for (Case& c : read_cases(contents)) {
+    if (c.first_line > 1) updated.push_back("// -----");
+    const std::vector<std::string> lines = run_case(c, file);
+    updated.insert(updated.end(), lines.begin(), lines.end());
+    result.failures.insert(result.failures.end(), c.failures.begin(), c.failures.end());
+  }
+  result.updated = fmt::format("{}", fmt::join(updated, "\n"));
+  return result;
+}
+
+}  // namespace tilewright::test

@@ -1,0 +1,28 @@
+// One .tile file as a test: what its directives ask for, and what of that does not hold.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "check.h"
+
+namespace tilewright::test {
+
+struct TextTestResult {
+  std::vector<Failure> failures;
+  /// The file with the CHECK lines of its failing cases replaced by the output there is.
+  std::string updated;
+};
+
+/// Runs every case of a file; cases are separated by lines `// -----`. A directive is a comment `// name: text`:
+///   passes: a, b       these run, in order, before the output is checked
+///   target: avx2       what passes are told of the target: baseline (if not named), avx2 or avx512
+///   analysis: NAME     the output is what this analysis prints instead of the IR
+///   prints: itself     the output is the case's own text, comments aside
+///   error: text        at the end of the offending line, or on a line of its own before it: a problem there whose message holds the text
+///   note: text         likewise, a note of such a problem
+///   CHECK: pattern     and the like (see check.h), of the output
+/// A case without errors must also read back from its own output, with and without locations.
+TextTestResult run_text_test(std::string_view contents, const std::string& file);
+
+}  // namespace tilewright::test
