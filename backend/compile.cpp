@@ -1,0 +1,105 @@
+// From a traced function to a CompiledKernel, phase by phase.
+#include "backend/compile.h"
+
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <chrono>
+
+#include "backend/host/emit_object.h"
+#include "backend/host/lowering.h"
+#include "passes/pass_manager.h"
+#include "tileir/diagnostics.h"
+#include "tileir/printer.h"
+
+namespace tilewright::backend {
+
+namespace {
+
+/// Adds the time since its construction as a phase.
+class Phase {
+ public:
+  Phase(std::vector<PhaseTiming>& timings, std::string name) : timings_(timings), name_(std::move(name)) {}
+  ~Phase() { timings_.push_back({name_, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count()}); }
+
+ private:
+  std::vector<PhaseTiming>& timings_;
+  std::string name_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::string text_of(const llvm::Module& m) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  m.print(stream, nullptr);
+  return text;
+}
+
+void describe_function(const void* subject, std::string_view name) {
+  llvm::errs() << "while compiling (" << llvm::StringRef(name.data(), name.size()) << "):\n" << ir::print(*static_cast<const ir::Function*>(subject));
+}
+
+void run_pipeline(ir::Function& f, const ir::TargetDesc& target, const CompileOptions& options, const CompileHooks& hooks) {
+  passes::PassContext context{target, options.contract};
+  passes::RunOptions run;
+  if (hooks.dump)
+    run.dump = [&](const std::string& stage, const ir::Function& at) { hooks.dump(stage, ir::print(at, {.locations = true})); };
+  const auto names = passes::pipeline(target);
+  passes::run_passes(f, names, context, run);
+}
+
+CompiledKernel compile_host(ir::Function f, const CompileOptions& options, const CompileHooks& hooks) {
+  CompiledKernel out;
+  out.name = f.name;
+  out.entry = "tilewright_entry";
+  out.target = options.target;
+  out.format = CompiledKernel::Format::elf;
+  for (ir::ValueId v : f.block(f.body()).args) out.params.push_back(f.type(v));
+  const host::Machine machine = host::machine_of(options.target);
+  {
+    Phase phase(out.timings, "passes");
+    run_pipeline(f, machine.description, options, hooks);
+  }
+  if (hooks.keep_text) out.tile_ir = ir::print(f);
+  BugContext context("host lowering", &f, describe_function);
+  llvm::LLVMContext llvm_context;
+  llvm::Module module(f.name, llvm_context);
+  std::unique_ptr<llvm::TargetMachine> target;
+  {
+    Phase phase(out.timings, "lowering");
+    target = host::make_target_machine(machine);
+    module.setDataLayout(target->createDataLayout());
+    module.setTargetTriple(target->getTargetTriple().str());
+    host::HostLowering lowering(module, f, machine.description, options.check);
+    lowering.run(out.entry);
+    out.scratch_bytes = static_cast<std::size_t>(lowering.scratch_bytes());
+    out.sites = lowering.sites();
+    std::string broken;
+    llvm::raw_string_ostream stream(broken);
+    if (llvm::verifyModule(module, &stream)) TW_UNREACHABLE("the lowering made wrong LLVM IR: " + broken);
+  }
+  {
+    Phase phase(out.timings, "llvm");
+    host::optimise(module, *target);
+    if (hooks.keep_text || hooks.dump) {
+      out.llvm_ir = text_of(module);
+      out.assembly = host::emit_assembly(module, *target);
+      if (hooks.dump) hooks.dump("llvm", out.llvm_ir), hooks.dump("assembly", out.assembly);
+    }
+    out.image = host::emit_object(module, *target);
+  }
+  return out;
+}
+
+}  // namespace
+
+ir::TargetDesc describe_target(const std::string& target) { return host::machine_of(target).description; }
+
+CompiledKernel compile(ir::Function f, const CompileOptions& options, const CompileHooks& hooks) {
+  return compile_host(std::move(f), options, hooks);
+}
+
+}  // namespace tilewright::backend

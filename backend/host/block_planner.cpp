@@ -1,0 +1,406 @@
+// The scheduling of one block; see block_planner.h.
+#include "backend/host/block_planner.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "tileir/diagnostics.h"
+
+namespace tilewright::backend::host {
+
+using ir::OpKind;
+using ir::Type;
+
+BlockPlanner::BlockPlanner(Plan& plan, BlockId b)
+    : p_(plan), f_(plan.f_), block_(b), steps_(plan.blocks_[b.index].steps), ready_(f_.value_capacity(), 0), made_in_(f_.value_capacity(), -1) {}
+
+void BlockPlanner::run() {
+  for (OpId id : f_.ops(block_)) {
+    const auto& op = f_.op(id);
+    const auto& info = ir::info(op.kind);
+    if (info.has(ir::kTerminator)) {
+      schedule_terminator(id);
+    } else if (info.family == ir::Family::control) {
+      schedule_control(id);
+    } else if (op.kind == OpKind::dot_) {
+      schedule_dot(id);
+    } else if (op.kind == OpKind::store_ || (op.kind == OpKind::load_ && !f_.type(op.results[0]).is_scalar())) {
+      op.kind == OpKind::store_ && f_.type(op.operands[0]).is_scalar() ? schedule_scalar(id) : schedule_looped(id);
+    } else if (op.kind == OpKind::reduce_) {
+      if (!is_view(f_, id)) schedule_looped(id);
+    } else if (p_.place(op.results[0]) == Place::scalar) {
+      schedule_scalar(id);
+    } else if (p_.place(op.results[0]) == Place::looped) {
+      schedule_looped(id);
+    } else if (p_.place(op.results[0]) == Place::stored) {
+      schedule_reshape(id);
+    }
+  }
+  if (!pending_.empty()) append(Step{});
+}
+
+int BlockPlanner::append(Step step) {
+  step.scalars_before = std::move(pending_);
+  pending_.clear();
+  steps_.push_back(std::move(step));
+  return static_cast<int>(steps_.size()) - 1;
+}
+
+/// The step before which a value can be used by anything but the loop nest that makes it.
+int BlockPlanner::ready(ValueId v) const {
+  if (f_.defining_block(v) != block_) return 0;  // of an outer block: there already
+  switch (p_.place(v)) {
+    case Place::scalar:
+    case Place::looped:
+    case Place::stored: return ready_[v.index];
+    case Place::view: return ready(p_.resolve(v).value);
+    case Place::recomputed: {
+      int at = 0;
+      for (ValueId x : f_.op(f_.value(v).op).operands) at = std::max(at, ready(x));
+      return at;
+    }
+  }
+  TW_UNREACHABLE("place");
+}
+
+int BlockPlanner::operand_needs(ValueId x, const std::vector<std::int64_t>& extents) const {
+  const Source s = p_.resolve(x);
+  const bool mine = f_.defining_block(s.value) == block_ && made_in_[s.value.index] >= 0;
+  if (!mine || f_.kind(f_.value(s.value).op) == OpKind::reduce_) return ready(x);
+  // In registers of its loop nest if this one asks for it at the same index.
+  const Type from = f_.type(s.value), asked = f_.type(x);
+  const AxisMap of_asked = squeezed_axes(asked);
+  std::int8_t next = 0;
+  bool same = squeezed(from) == extents;
+  for (int i = 0; i < from.rank() && same; ++i)
+    if (from.log2_extent(i) > 0) same = s.map[i] >= 0 && of_asked[s.map[i]] == next++;
+  return same ? made_in_[s.value.index] : ready(x);
+}
+
+int BlockPlanner::needs(OpId id, const std::vector<std::int64_t>& extents) const {
+  int at = 0;
+  for (ValueId x : f_.op(id).operands) at = std::max(at, operand_needs(x, extents));
+  // A reduce's region may name scalars of outside.
+  for (BlockId r : f_.op(id).regions)
+    f_.walk(r, [&](OpId inner) {
+      for (ValueId x : f_.op(inner).operands)
+        if (!f_.encloses(r, f_.defining_block(x))) at = std::max(at, ready(x));
+    });
+  return at;
+}
+
+void BlockPlanner::schedule_scalar(OpId id) {
+  const auto& op = f_.op(id);
+  int at = 0;
+  for (ValueId x : op.operands) {
+    at = std::max(at, ready(x));
+    if (!f_.type(x).is_scalar()) require_stored(x);
+  }
+  if (op.kind == OpKind::load_) at = std::max(at, load_floor_);
+  if (op.kind == OpKind::store_) at = static_cast<int>(steps_.size());
+  (at < static_cast<int>(steps_.size()) ? steps_[at].scalars_before : pending_).push_back(id);
+  for (ValueId r : op.results) ready_[r.index] = at;
+  p_.step_of_[id.index] = at;
+  if (op.kind == OpKind::load_) store_floor_ = std::max(store_floor_, at);
+  if (op.kind == OpKind::store_) load_floor_ = store_floor_ = at;
+}
+
+void BlockPlanner::schedule_looped(OpId id) {
+  const auto& op = f_.op(id);
+  const Type shape = f_.type(op.kind == OpKind::store_ || op.kind == OpKind::reduce_ ? op.operands[0] : op.results[0]);
+  const auto extents = squeezed(shape);
+  bool sequential = false;
+  if (op.kind == OpKind::reduce_) {
+    const int axis = static_cast<int>(f_.attr(id, ir::AttrName::axis));
+    const bool innermost = squeezed_axes(shape)[axis] == static_cast<int>(extents.size()) - 1;
+    sequential = innermost && !f_.attr(id, ir::AttrName::commutative);
+  }
+  int at = needs(id, extents);
+  if (op.kind == OpKind::load_) at = std::max(at, f_.attr(id, ir::AttrName::is_volatile) ? std::max(load_floor_, store_floor_) : load_floor_);
+  if (op.kind == OpKind::store_) at = std::max(at, store_floor_);
+  const int count = static_cast<int>(steps_.size());
+  while (at < count && !(steps_[at].is_loops && steps_[at].extents == extents && steps_[at].sequential == sequential)) ++at;
+  if (at == count) {
+    Step step;
+    step.is_loops = true;
+    step.extents = extents;
+    step.sequential = sequential;
+    append(std::move(step));
+  }
+  steps_[at].items.push_back({id, {}, kNoClass});
+  p_.step_of_[id.index] = at;
+  for (ValueId r : op.results) {
+    made_in_[r.index] = at;
+    ready_[r.index] = at + 1;
+    // A reduce keeps its results in memory unless they are scalars.
+    if (op.kind == OpKind::reduce_ && !f_.type(r).is_scalar()) p_.ensure_class(r);
+  }
+  for (ValueId x : op.operands) {
+    const Source s = p_.resolve(x);
+    if (p_.place(s.value) == Place::looped && (f_.defining_block(s.value) != block_ || made_in_[s.value.index] != at)) require_stored(s.value);
+  }
+  if (op.kind == OpKind::load_) {
+    store_floor_ = std::max(store_floor_, at + 1);
+    if (f_.attr(id, ir::AttrName::is_volatile)) load_floor_ = at + 1;
+  }
+  if (op.kind == OpKind::store_) load_floor_ = store_floor_ = at + 1;
+}
+
+void BlockPlanner::require_stored(ValueId v) {
+  const Source s = p_.resolve(v);
+  if (p_.place(s.value) == Place::looped || p_.place(s.value) == Place::stored) p_.ensure_class(s.value);
+}
+
+void BlockPlanner::fill(ValueId v, ClassId target) {
+  require_stored(v);
+  Step step;
+  step.is_loops = true;
+  step.extents = squeezed(f_.type(v));
+  step.items.push_back({{}, v, target});
+  append(std::move(step));
+}
+
+void BlockPlanner::read_whole(OpId id, int operand) {
+  const ValueId x = f_.operand(id, operand);
+  if (f_.type(x).is_scalar()) return;
+  const Place place = p_.place(x);
+  if (place == Place::looped || place == Place::stored) {
+    p_.ensure_class(x);
+    return;
+  }
+  const Type t = f_.type(x);
+  const ClassId c = p_.new_class(t.elements() * (t.is_pointer() ? 8 : ir::bytes(t.element())));
+  fill(x, c);
+  p_.filled_.push_back({id, operand, c});
+}
+
+/// A reshape that is no view: the same buffer under another shape.
+void BlockPlanner::schedule_reshape(OpId id) {
+  const auto& op = f_.op(id);
+  read_whole(id, 0);
+  const ClassId c = p_.operand_class(id, 0);
+  if (p_.class_[op.results[0].index] == kNoClass) p_.class_[op.results[0].index] = c;
+  Step step;
+  step.op = id;
+  p_.step_of_[id.index] = append(std::move(step));
+  ready_[op.results[0].index] = static_cast<int>(steps_.size());
+}
+
+void BlockPlanner::schedule_dot(OpId id) {
+  const auto& op = f_.op(id);
+  read_whole(id, 0);
+  read_whole(id, 1);
+  const ValueId acc = op.operands[2], result = op.results[0];
+  const Place place = p_.place(acc);
+  const ClassId c = p_.ensure_class(result);
+  Step step;
+  step.op = id;
+  if (place == Place::recomputed || place == Place::view) {
+    fill(acc, c);
+  } else {
+    // In place where nobody else wants the old values.
+    const OpId def = f_.value(acc).op;
+    const bool alone = f_.value(acc).users.size() == 1 && f_.defining_block(acc) == block_ &&
+                       (!def || ir::info(f_.kind(def)).has(ir::kElementwise) || f_.kind(def) == OpKind::load_ || f_.kind(def) == OpKind::dot_);
+    p_.ensure_class(acc);
+    if (alone)
+      p_.unite(c, p_.class_of(acc));
+    else
+      step.copies.push_back({p_.class_of(acc), c});
+  }
+  p_.step_of_[id.index] = append(std::move(step));
+  ready_[result.index] = static_cast<int>(steps_.size());
+}
+
+bool BlockPlanner::accesses_memory(OpId id) const {
+  bool found = false;
+  for (BlockId b : f_.op(id).regions)
+    f_.walk(b, [&](OpId inner) { found = found || ir::info(f_.kind(inner)).has(ir::kReads) || ir::info(f_.kind(inner)).has(ir::kWrites); });
+  return found;
+}
+
+void BlockPlanner::schedule_control(OpId id) {
+  const auto& op = f_.op(id);
+  const bool is_for = op.kind == OpKind::for_, is_while = op.kind == OpKind::while_;
+  Step step;
+  step.op = id;
+  // Carried tiles: the argument and the result of a for share a buffer; while has one for each of its regions.
+  const int first = is_for ? 3 : 0;
+  for (std::size_t i = 0; i < op.results.size(); ++i) {
+    const ValueId r = op.results[i];
+    if (f_.type(r).is_scalar()) continue;
+    const ClassId c = p_.ensure_class(r);
+    if (is_for) p_.class_[f_.arg(op.regions[0], static_cast<int>(i) + 1).index] = c;
+    if (is_while) p_.class_[f_.arg(op.regions[1], static_cast<int>(i)).index] = c;
+    ClassId into = c;
+    if (is_while) into = p_.ensure_class(f_.arg(op.regions[0], static_cast<int>(i)));
+    if (!is_for && !is_while) continue;
+    const ValueId init = op.operands[first + i];
+    const Place place = p_.place(init);
+    if (place == Place::recomputed || place == Place::view)
+      fill(init, into);
+    else
+      step.copies.push_back({p_.ensure_class(init), into});
+  }
+  for (BlockId b : op.regions) BlockPlanner(p_, b).run();
+  // Tiles of this block that the regions read must lie in buffers.
+  for (BlockId b : op.regions)
+    f_.walk(b, [&](OpId inner) {
+      for (ValueId x : f_.op(inner).operands) {
+        const Source s = p_.resolve(x);
+        if (p_.place(s.value) == Place::looped && !f_.encloses(b, f_.defining_block(s.value))) p_.ensure_class(s.value);
+      }
+    });
+  const int at = append(std::move(step));
+  p_.step_of_[id.index] = at;
+  for (ValueId r : op.results) ready_[r.index] = at + 1;
+  if (accesses_memory(id)) load_floor_ = store_floor_ = at + 1;
+}
+
+void BlockPlanner::deliver(ValueId v, ClassId to, Step& terminator) {
+  const Place place = p_.place(v);
+  if (place == Place::recomputed || place == Place::view)
+    fill(v, to);
+  else if (p_.find(p_.ensure_class(v)) != p_.find(to))
+    terminator.copies.push_back({p_.class_of(v), to});
+}
+
+void BlockPlanner::schedule_terminator(OpId id) {
+  const auto& op = f_.op(id);
+  const OpId parent = f_.block(block_).parent;
+  Step step;
+  step.op = id;
+  const auto& owner = f_.op(parent);
+  if (owner.kind == OpKind::for_) {
+    yield_to_for(id, parent);
+    return;
+  }
+  if (owner.kind == OpKind::if_) {
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      const ValueId v = op.operands[i], r = owner.results[i];
+      if (f_.type(v).is_scalar()) continue;
+      // Nothing reads the result before the end of the arm, so what the arm makes may be made there.
+      const bool first_time = std::find(op.operands.begin(), op.operands.begin() + static_cast<std::ptrdiff_t>(i), v) == op.operands.begin() + static_cast<std::ptrdiff_t>(i);
+      if (p_.place(v) == Place::looped && f_.defining_block(v) == block_ && first_time && !p_.is_stored(v)) p_.class_[v.index] = p_.class_of(r);
+      deliver(v, p_.class_of(r), step);
+    }
+  } else if (owner.kind == OpKind::while_) {
+    const bool is_condition = op.kind == OpKind::condition_;
+    for (std::size_t i = is_condition ? 1 : 0; i < op.operands.size(); ++i) {
+      const ValueId v = op.operands[i];
+      if (f_.type(v).is_scalar()) continue;
+      const int n = static_cast<int>(i) - (is_condition ? 1 : 0);
+      deliver(v, p_.class_of(f_.arg(owner.regions[is_condition ? 1 : 0], n)), step);
+    }
+  }
+  p_.step_of_[id.index] = append(std::move(step));
+}
+
+/// The ops of this block that read a tile of it, views looked through.
+std::vector<OpId> BlockPlanner::readers(ValueId v) const {
+  std::vector<OpId> out;
+  for (OpId user : f_.value(v).users) {
+    if (is_view(f_, user)) {
+      for (ValueId r : f_.op(user).results)
+        for (OpId u : readers(r)) out.push_back(u);
+      continue;
+    }
+    OpId at = user;
+    while (f_.op(at).parent != block_) at = f_.block(f_.op(at).parent).parent;
+    out.push_back(at);
+  }
+  return out;
+}
+
+/// Whether the tile that is yielded for an argument may be written over it: nothing reads the old one after the first write, but for
+/// the loop nest that writes, and that at the same index.
+bool BlockPlanner::may_share(ValueId yielded, ValueId argument) const {
+  if (p_.place(yielded) == Place::view || p_.place(yielded) == Place::recomputed || f_.defining_block(yielded) != block_) return false;
+  const ClassId c = p_.class_of(yielded);
+  const bool shared_with_other = c != kNoClass && [&] {
+    for (ValueId a : f_.block(block_).args)
+      if (!f_.type(a).is_scalar() && p_.class_of(a) == c) return true;
+    return false;
+  }();
+  if (shared_with_other) return false;
+  // The first write of the yielded value's buffer, and whether it is a loop nest.
+  int first = -1;
+  const std::vector<std::int64_t> extents = squeezed(f_.type(yielded));
+  for (int s = 0; s < static_cast<int>(steps_.size()) && first < 0; ++s) {
+    for (const Item& item : steps_[s].items) {
+      if (item.op)
+        for (ValueId r : f_.op(item.op).results)
+          if (r == yielded || (c != kNoClass && p_.class_of(r) == c)) first = s;
+      if (item.fill && c != kNoClass && p_.find(item.target) == c) first = s;
+    }
+    if (steps_[s].op)
+      for (ValueId r : f_.op(steps_[s].op).results)
+        if (r == yielded || (c != kNoClass && p_.class_of(r) == c)) first = s;
+  }
+  if (first < 0) return false;
+  for (OpId reader : readers(argument)) {
+    if (f_.kind(reader) == OpKind::reshape_) return false;  // its result would be read later
+    const int at = p_.step_of_[reader.index];
+    if (at < 0 || at > first) return false;
+    if (at == first && !steps_[first].is_loops) return false;
+    if (at == first) {
+      // At the same index only: every operand that leads to the argument keeps its axes.
+      if (f_.kind(reader) == OpKind::reduce_) return false;
+      for (ValueId x : f_.op(reader).operands) {
+        const Source s = p_.resolve(x);
+        if (s.value != argument) continue;
+        if (squeezed(f_.type(argument)) != steps_[first].extents) return false;
+        const AxisMap axes = squeezed_axes(f_.type(x));
+        std::int8_t next = 0;
+        for (int i = 0; i < f_.type(argument).rank(); ++i)
+          if (f_.type(argument).log2_extent(i) > 0 && (s.map[i] < 0 || axes[s.map[i]] != next++)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+void BlockPlanner::yield_to_for(OpId id, OpId loop) {
+  const auto& op = f_.op(id);
+  const auto& results = f_.op(loop).results;
+  Step step;
+  step.op = id;
+  struct Late {
+    ValueId value;
+    ClassId to;
+  };
+  std::vector<Late> recomputed;
+  std::vector<Copy> from_arguments;
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    const ValueId v = op.operands[i], argument = f_.arg(block_, static_cast<int>(i) + 1);
+    if (f_.type(v).is_scalar() || v == argument) continue;
+    const ClassId to = p_.class_of(results[i]);
+    if (p_.class_of(v) == to) continue;  // a dot that accumulates in place
+    const bool once = std::count(op.operands.begin(), op.operands.end(), v) == 1;
+    if (once && may_share(v, argument)) {
+      if (p_.is_stored(v))
+        p_.unite(p_.class_of(v), to);
+      else
+        p_.class_[v.index] = to;
+      continue;
+    }
+    const Place place = p_.place(v);
+    const bool in_argument = p_.is_stored(v) && std::any_of(results.begin(), results.end(), [&](ValueId r) {
+      return !f_.type(r).is_scalar() && p_.class_of(r) == p_.class_of(v);
+    });
+    if (place == Place::recomputed) {
+      recomputed.push_back({v, to});
+    } else if (place == Place::view || in_argument) {
+      // It reads or lies in an argument that another yield is about to overwrite: through a buffer between them.
+      const ClassId between = p_.new_class(p_.class_bytes(to));
+      fill(v, between);
+      step.copies.push_back({between, to});
+    } else {
+      step.copies.push_back({p_.ensure_class(v), to});
+    }
+  }
+  for (const Late& each : recomputed) fill(each.value, each.to);
+  p_.step_of_[id.index] = append(std::move(step));
+}
+
+}  // namespace tilewright::backend::host

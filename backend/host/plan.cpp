@@ -1,0 +1,232 @@
+// Places, views, buffer classes and their lifetimes; block_planner.cpp forms the steps.
+#include "backend/host/plan.h"
+
+#include <algorithm>
+
+#include "backend/host/block_planner.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::backend::host {
+
+using ir::Family;
+using ir::OpKind;
+using ir::Type;
+
+namespace {
+// Above this many operations an expression of scalars and index ranges is worth a buffer.
+constexpr int kRecomputeLimit = 16;
+
+int op_cost(OpKind k) {
+  switch (k) {
+    case OpKind::constant_:
+    case OpKind::arange_:
+    case OpKind::cast_:
+    case OpKind::bitcast_: return 0;
+    case OpKind::div_:
+    case OpKind::rem_:
+    case OpKind::sqrt_:
+    case OpKind::div_rn_: return 8;
+    default: return 1;
+  }
+}
+}  // namespace
+
+std::vector<std::int64_t> squeezed(const Type& t) {
+  std::vector<std::int64_t> out;
+  for (int i = 0; i < t.rank(); ++i)
+    if (t.log2_extent(i) > 0) out.push_back(t.extent(i));
+  return out;
+}
+
+AxisMap squeezed_axes(const Type& t) {
+  AxisMap map = kNoAxes;
+  std::int8_t n = 0;
+  for (int i = 0; i < t.rank(); ++i)
+    if (t.log2_extent(i) > 0) map[i] = n++;
+  return map;
+}
+
+bool is_view(const Function& f, OpId id) {
+  const auto& op = f.op(id);
+  switch (op.kind) {
+    case OpKind::broadcast_: return !f.type(op.operands[0]).is_scalar();
+    case OpKind::permute_: return true;
+    case OpKind::reshape_:
+      return !f.type(op.operands[0]).is_scalar() && !f.type(op.results[0]).is_scalar() &&
+             squeezed(f.type(op.operands[0])) == squeezed(f.type(op.results[0]));
+    case OpKind::reduce_:
+      return !f.type(op.results[0]).is_scalar() &&
+             f.type(op.operands[0]).log2_extent(static_cast<int>(f.attr(id, ir::AttrName::axis))) == 0;
+    default: return false;
+  }
+}
+
+Source Plan::resolve(ValueId v) const {
+  Source s{v, kNoAxes};
+  const Type t = f_.type(v);
+  for (int i = 0; i < t.rank(); ++i) s.map[i] = t.log2_extent(i) > 0 ? static_cast<std::int8_t>(i) : std::int8_t{-1};
+  while (true) {
+    const OpId id = f_.value(s.value).op;
+    if (!id || !is_view(f_, id)) return s;
+    const auto& op = f_.op(id);
+    const ValueId x = op.kind == OpKind::reduce_ ? op.operands[f_.value(s.value).number] : op.operands[0];
+    const Type from = f_.type(x), to = f_.type(s.value);
+    AxisMap map = kNoAxes;
+    switch (op.kind) {
+      case OpKind::broadcast_:
+        for (int i = 0; i < from.rank(); ++i)
+          if (from.log2_extent(i) > 0) map[i] = s.map[i];
+        break;
+      case OpKind::permute_: {
+        const auto& axes = f_.attr_list(id, ir::AttrName::axes);
+        for (int i = 0; i < to.rank(); ++i) map[axes[i]] = s.map[i];
+        break;
+      }
+      default: {  // reshape and reduce: extents other than 1 keep their order
+        std::vector<std::int8_t> running;
+        for (int i = 0; i < to.rank(); ++i)
+          if (to.log2_extent(i) > 0) running.push_back(s.map[i]);
+        std::size_t n = 0;
+        for (int i = 0; i < from.rank(); ++i)
+          if (from.log2_extent(i) > 0) map[i] = running[n++];
+      }
+    }
+    s = {x, map};
+  }
+}
+
+Plan::Plan(const Function& f)
+    : f_(f),
+      place_(f.value_capacity(), Place::scalar),
+      cost_(f.value_capacity(), 0),
+      class_(f.value_capacity(), kNoClass),
+      blocks_(f.block_capacity()),
+      step_of_(f.op_capacity(), -1) {
+  place_values();
+  BlockPlanner(*this, f.body()).run();
+  plan_lifetimes();
+}
+
+void Plan::place_values() {
+  for (ValueId v : f_.block(f_.body()).args) place_[v.index] = Place::scalar;
+  f_.walk([&](OpId id) {
+    const auto& op = f_.op(id);
+    for (BlockId b : op.regions)
+      for (ValueId a : f_.block(b).args) place_[a.index] = f_.type(a).is_scalar() ? Place::scalar : Place::stored;
+    for (ValueId r : op.results) {
+      Place& place = place_[r.index];
+      if (f_.type(r).is_scalar()) {
+        place = Place::scalar;
+        continue;
+      }
+      const auto& info = ir::info(op.kind);
+      const bool elementwise = info.has(ir::kElementwise);
+      bool cheap = op.kind == OpKind::constant_ || op.kind == OpKind::arange_ || elementwise || info.family == Family::shape;
+      int cost = op_cost(op.kind) * (info.family == Family::shape ? 0 : 1);
+      for (ValueId x : op.operands) {
+        cheap = cheap && (f_.type(x).is_scalar() || place_[x.index] == Place::recomputed);
+        cost = std::min(cost + cost_[x.index], 1 << 20);
+      }
+      // A reshape that is no view cannot be indexed through; its operand must lie in a buffer.
+      const bool opaque = op.kind == OpKind::reshape_ && !is_view(f_, id) && !f_.type(op.operands[0]).is_scalar();
+      if (cheap && !opaque && cost <= kRecomputeLimit) {
+        place = Place::recomputed;
+        cost_[r.index] = cost;
+      } else if (is_view(f_, id)) {
+        place = Place::view;
+      } else if (elementwise || op.kind == OpKind::load_ || op.kind == OpKind::reduce_) {
+        place = Place::looped;
+      } else {
+        place = Place::stored;
+      }
+    }
+  });
+}
+
+ClassId Plan::new_class(std::int64_t bytes) {
+  parent_.push_back(static_cast<ClassId>(parent_.size()));
+  class_bytes_.push_back(bytes);
+  return parent_.back();
+}
+
+ClassId Plan::find(ClassId c) const {
+  if (c == kNoClass) return c;
+  while (parent_[c] != c) c = parent_[c] = parent_[parent_[c]];
+  return c;
+}
+
+ClassId Plan::ensure_class(ValueId v) {
+  if (class_[v.index] == kNoClass) {
+    const Type t = f_.type(v);
+    class_[v.index] = new_class(t.elements() * (t.is_pointer() ? 8 : ir::bytes(t.element())));
+  }
+  return find(class_[v.index]);
+}
+
+void Plan::unite(ClassId a, ClassId b) {
+  a = find(a), b = find(b);
+  TW_CHECK(class_bytes_[a] == class_bytes_[b], "buffers of different sizes");
+  parent_[a] = b;
+}
+
+ClassId Plan::operand_class(OpId op, int operand) const {
+  for (const Filled& each : filled_)
+    if (each.op == op && each.operand == operand) return find(each.into);
+  const ClassId c = class_of(f_.operand(op, operand));
+  TW_CHECK(c != kNoClass, "an operand that must lie in a buffer does not");
+  return c;
+}
+
+void Plan::plan_lifetimes() {
+  // The block that owns a class encloses every block where it is written or read.
+  std::vector<BlockId> owner(parent_.size());
+  std::vector<std::int32_t> last(parent_.size(), -1);
+  const auto ancestor_step = [&](BlockId from, std::int32_t step, BlockId to) {
+    while (from != to) {
+      const OpId parent = f_.block(from).parent;
+      if (!parent) return std::int32_t{-1};
+      step = step_of_[parent.index];
+      from = f_.op(parent).parent;
+    }
+    return step;
+  };
+  struct Touch {
+    ClassId c;
+    BlockId block;
+    std::int32_t step;
+  };
+  std::vector<Touch> touches;
+  const auto touch = [&](ClassId c, BlockId b, std::int32_t step) {
+    if (c != kNoClass) touches.push_back({find(c), b, step});
+  };
+  for (std::uint32_t n = 0; n < blocks_.size(); ++n) {
+    const BlockId b{n};
+    for (std::size_t s = 0; s < blocks_[n].steps.size(); ++s) {
+      const Step& step = blocks_[n].steps[s];
+      const auto at = static_cast<std::int32_t>(s);
+      const auto touch_op = [&](OpId id) {
+        for (ValueId x : f_.op(id).operands) touch(class_of(resolve(x).value), b, at);
+        for (ValueId r : f_.op(id).results) touch(class_of(r), b, at);
+      };
+      for (OpId id : step.scalars_before) touch_op(id);
+      if (step.op) touch_op(step.op);
+      for (const Item& item : step.items) {
+        if (item.op) touch_op(item.op);
+        if (item.fill) touch(class_of(resolve(item.fill).value), b, at), touch(item.target, b, at);
+      }
+      for (const Copy& copy : step.copies) touch(copy.from, b, at), touch(copy.to, b, at);
+      for (const Filled& each : filled_)
+        if (each.op == step.op && step.op) touch(each.into, b, at);
+    }
+  }
+  for (const Touch& t : touches)
+    if (!owner[t.c] || f_.encloses(t.block, owner[t.c])) owner[t.c] = t.block;
+  // Two blocks neither of which encloses the other: the nearest block around both.
+  for (const Touch& t : touches)
+    while (!f_.encloses(owner[t.c], t.block)) owner[t.c] = f_.op(f_.block(owner[t.c]).parent).parent;
+  for (const Touch& t : touches) last[t.c] = std::max(last[t.c], ancestor_step(t.block, t.step, owner[t.c]));
+  for (ClassId c = 0; c < static_cast<ClassId>(last.size()); ++c)
+    if (owner[c] && last[c] >= 0) blocks_[owner[c].index].steps[last[c]].freed.push_back(c);
+}
+
+}  // namespace tilewright::backend::host

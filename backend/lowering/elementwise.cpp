@@ -1,0 +1,289 @@
+// One function an op: lower_<name>. The dispatch is made from the op table, so a missing one does not compile.
+#include "backend/lowering/elementwise.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+#include "tileir/diagnostics.h"
+
+namespace tilewright::backend {
+
+using ir::Element;
+using ir::OpKind;
+using ir::Type;
+using llvm::Intrinsic::ID;
+using llvm::Value;
+
+llvm::Type* register_type(llvm::LLVMContext& c, Type t) {
+  if (t.is_pointer()) return llvm::Type::getInt64Ty(c);
+  switch (t.element()) {
+    case Element::f32: return llvm::Type::getFloatTy(c);
+    case Element::f64: return llvm::Type::getDoubleTy(c);
+    default: return llvm::Type::getIntNTy(c, ir::bits(t.element()));
+  }
+}
+
+llvm::Type* memory_type(llvm::LLVMContext& c, Type t) { return t.is_bool() ? llvm::Type::getInt8Ty(c) : register_type(c, t); }
+int memory_bytes(Type t) { return t.is_pointer() ? 8 : ir::bytes(t.element()); }
+
+llvm::Type* with_lanes_of(llvm::Type* scalar, const Value* like) {
+  const auto* v = llvm::dyn_cast<llvm::FixedVectorType>(like->getType());
+  return v ? llvm::FixedVectorType::get(scalar, v->getNumElements()) : scalar;
+}
+
+llvm::Constant* constant_lanes(llvm::LLVMContext& c, Type t, std::uint64_t bits, unsigned lanes) {
+  llvm::Type* type = register_type(c, t);
+  llvm::Constant* one = type->isFloatTy()    ? llvm::ConstantFP::get(c, llvm::APFloat(llvm::APFloat::IEEEsingle(), llvm::APInt(32, bits & 0xffffffffu)))
+                        : type->isDoubleTy() ? llvm::ConstantFP::get(c, llvm::APFloat(llvm::APFloat::IEEEdouble(), llvm::APInt(64, bits)))
+                                             : static_cast<llvm::Constant*>(llvm::ConstantInt::get(
+                                                   type, llvm::APInt(64, bits).trunc(type->getIntegerBitWidth())));
+  return lanes == 0 ? one : llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes), one);
+}
+
+namespace {
+
+/// What a lower_<name> sees of its op.
+struct Lanes {
+  llvm::IRBuilder<>& b;
+  const ir::TargetDesc& target;
+  std::span<const Type> types;
+  Type result;
+  std::span<Value* const> x;
+
+  Element element() const { return types[0].element(); }
+  bool floating() const { return types[0].is_float(); }
+  bool is_signed() const { return ir::is_signed(element()); }
+  llvm::Type* lanes_of(llvm::Type* scalar) const { return with_lanes_of(scalar, x[0]); }
+  llvm::Type* result_type() const { return lanes_of(register_type(b.getContext(), result)); }
+  Value* integer(std::uint64_t v) const { return llvm::ConstantInt::get(x[0]->getType(), v); }
+  Value* all_ones() const { return llvm::Constant::getAllOnesValue(x[0]->getType()); }
+  Value* call(ID id) const { return b.CreateIntrinsic(id, {x[0]->getType()}, llvm::ArrayRef(x.data(), x.size())); }
+  Value* call(ID id, std::initializer_list<Value*> args) const {
+    return b.CreateIntrinsic(id, {(*args.begin())->getType()}, llvm::ArrayRef(args.begin(), args.size()));
+  }
+};
+
+// ---- one operand ----
+
+Value* lower_neg(const Lanes& e) { return e.floating() ? e.b.CreateFNeg(e.x[0]) : e.b.CreateNeg(e.x[0]); }
+Value* lower_abs(const Lanes& e) {
+  if (e.floating()) return e.call(llvm::Intrinsic::fabs);
+  return e.is_signed() ? e.call(llvm::Intrinsic::abs, {e.x[0], e.b.getFalse()}) : e.x[0];
+}
+Value* lower_bit_not(const Lanes& e) { return e.b.CreateNot(e.x[0]); }
+Value* lower_ceil(const Lanes& e) { return e.call(llvm::Intrinsic::ceil); }
+Value* lower_floor(const Lanes& e) { return e.call(llvm::Intrinsic::floor); }
+Value* lower_round(const Lanes& e) { return e.call(llvm::Intrinsic::round); }
+Value* lower_rint(const Lanes& e) { return e.call(llvm::Intrinsic::rint); }
+Value* lower_trunc(const Lanes& e) { return e.call(llvm::Intrinsic::trunc); }
+Value* lower_sqrt(const Lanes& e) { return e.call(llvm::Intrinsic::sqrt); }
+Value* lower_isnan(const Lanes& e) { return e.b.CreateFCmpUNO(e.x[0], e.x[0]); }
+Value* lower_isinf(const Lanes& e) {
+  return e.b.CreateFCmpOEQ(e.call(llvm::Intrinsic::fabs), llvm::ConstantFP::getInfinity(e.x[0]->getType()));
+}
+Value* to_i32(const Lanes& e, Value* v) { return e.b.CreateZExtOrTrunc(v, e.result_type()); }
+Value* lower_popcount(const Lanes& e) { return to_i32(e, e.call(llvm::Intrinsic::ctpop)); }
+Value* lower_clz(const Lanes& e) { return to_i32(e, e.call(llvm::Intrinsic::ctlz, {e.x[0], e.b.getFalse()})); }
+Value* lower_ffs(const Lanes& e) {
+  Value* at = e.b.CreateAdd(e.call(llvm::Intrinsic::cttz, {e.x[0], e.b.getFalse()}), e.integer(1));
+  return to_i32(e, e.b.CreateSelect(e.b.CreateICmpEQ(e.x[0], e.integer(0)), e.integer(0), at));
+}
+
+// These never reach a back end of a target without an instruction for them: passes::expand_math has replaced them.
+Value* expanded(const Lanes&) { TW_UNREACHABLE("a function that expand_math replaces reached the lowering"); }
+Value* lower_rsqrt(const Lanes& e) { return expanded(e); }
+Value* lower_exp(const Lanes& e) { return expanded(e); }
+Value* lower_exp2(const Lanes& e) { return expanded(e); }
+Value* lower_log(const Lanes& e) { return expanded(e); }
+Value* lower_log2(const Lanes& e) { return expanded(e); }
+Value* lower_sin(const Lanes& e) { return expanded(e); }
+Value* lower_cos(const Lanes& e) { return expanded(e); }
+Value* lower_tan(const Lanes& e) { return expanded(e); }
+Value* lower_tanh(const Lanes& e) { return expanded(e); }
+Value* lower_erf(const Lanes& e) { return expanded(e); }
+Value* lower_pow(const Lanes& e) { return expanded(e); }
+
+// ---- two operands ----
+
+Value* lower_add(const Lanes& e) { return e.floating() ? e.b.CreateFAdd(e.x[0], e.x[1]) : e.b.CreateAdd(e.x[0], e.x[1]); }
+Value* lower_sub(const Lanes& e) { return e.floating() ? e.b.CreateFSub(e.x[0], e.x[1]) : e.b.CreateSub(e.x[0], e.x[1]); }
+Value* lower_mul(const Lanes& e) { return e.floating() ? e.b.CreateFMul(e.x[0], e.x[1]) : e.b.CreateMul(e.x[0], e.x[1]); }
+
+/// A divisor for which LLVM's division is defined, and the lanes where it replaces the user's: x / 0, and least / -1.
+struct SafeDivisor {
+  Value *divisor, *zero, *overflow;
+};
+SafeDivisor safe_divisor(const Lanes& e) {
+  const auto* c = llvm::dyn_cast<llvm::Constant>(e.x[1]);
+  const llvm::Constant* splat = c && c->getType()->isVectorTy() ? c->getSplatValue() : c;
+  if (const auto* n = llvm::dyn_cast_or_null<llvm::ConstantInt>(splat); n && !n->isZero() && !(e.is_signed() && n->isMinusOne()))
+    return {e.x[1], nullptr, nullptr};
+  Value* zero = e.b.CreateICmpEQ(e.x[1], e.integer(0));
+  Value* overflow = nullptr;
+  Value* bad = zero;
+  if (e.is_signed()) {
+    const unsigned width = e.x[0]->getType()->getScalarSizeInBits();
+    Value* least = llvm::ConstantInt::get(e.x[0]->getType(), llvm::APInt::getSignedMinValue(width));
+    overflow = e.b.CreateAnd(e.b.CreateICmpEQ(e.x[0], least), e.b.CreateICmpEQ(e.x[1], e.all_ones()));
+    bad = e.b.CreateOr(zero, overflow);
+  }
+  return {e.b.CreateSelect(bad, e.integer(1), e.x[1]), zero, overflow};
+}
+
+Value* lower_div(const Lanes& e) {
+  if (e.floating()) return e.b.CreateFDiv(e.x[0], e.x[1]);
+  const SafeDivisor d = safe_divisor(e);
+  Value* q = e.is_signed() ? e.b.CreateSDiv(e.x[0], d.divisor) : e.b.CreateUDiv(e.x[0], d.divisor);
+  // least / 1 = least is what least / -1 is to give, so only zero needs another answer.
+  return d.zero ? e.b.CreateSelect(d.zero, e.all_ones(), q) : q;
+}
+Value* lower_div_rn(const Lanes& e) { return e.b.CreateFDiv(e.x[0], e.x[1]); }
+Value* lower_rem(const Lanes& e) {
+  const SafeDivisor d = safe_divisor(e);
+  Value* r = e.is_signed() ? e.b.CreateSRem(e.x[0], d.divisor) : e.b.CreateURem(e.x[0], d.divisor);
+  // least % 1 = 0 is what least % -1 is to give.
+  return d.zero ? e.b.CreateSelect(d.zero, e.x[0], r) : r;
+}
+Value* lower_bit_and(const Lanes& e) { return e.b.CreateAnd(e.x[0], e.x[1]); }
+Value* lower_bit_or(const Lanes& e) { return e.b.CreateOr(e.x[0], e.x[1]); }
+Value* lower_bit_xor(const Lanes& e) { return e.b.CreateXor(e.x[0], e.x[1]); }
+Value* lower_shl(const Lanes& e) {
+  // LLVM leaves shifts past the width undefined.
+  const unsigned width = e.x[0]->getType()->getScalarSizeInBits();
+  Value* inside = e.b.CreateICmpULT(e.x[1], e.integer(width));
+  return e.b.CreateSelect(inside, e.b.CreateShl(e.x[0], e.b.CreateAnd(e.x[1], e.integer(width - 1))), e.integer(0));
+}
+Value* lower_shr(const Lanes& e) {
+  const unsigned width = e.x[0]->getType()->getScalarSizeInBits();
+  Value* inside = e.b.CreateICmpULT(e.x[1], e.integer(width));
+  if (e.is_signed()) return e.b.CreateAShr(e.x[0], e.b.CreateSelect(inside, e.x[1], e.integer(width - 1)));
+  return e.b.CreateSelect(inside, e.b.CreateLShr(e.x[0], e.b.CreateAnd(e.x[1], e.integer(width - 1))), e.integer(0));
+}
+Value* lower_minimum(const Lanes& e) {
+  return e.call(e.floating() ? llvm::Intrinsic::minimum : e.is_signed() ? llvm::Intrinsic::smin : llvm::Intrinsic::umin);
+}
+Value* lower_maximum(const Lanes& e) {
+  return e.call(e.floating() ? llvm::Intrinsic::maximum : e.is_signed() ? llvm::Intrinsic::smax : llvm::Intrinsic::umax);
+}
+/// A number wins over NaN: each operand, where NaN, is replaced by the other one first.
+Value* number_wins(const Lanes& e, ID id) {
+  Value* a = e.b.CreateSelect(e.b.CreateFCmpUNO(e.x[0], e.x[0]), e.x[1], e.x[0]);
+  Value* b = e.b.CreateSelect(e.b.CreateFCmpUNO(e.x[1], e.x[1]), e.x[0], e.x[1]);
+  return e.call(id, {a, b});
+}
+Value* lower_fmin(const Lanes& e) { return number_wins(e, llvm::Intrinsic::minimum); }
+Value* lower_fmax(const Lanes& e) { return number_wins(e, llvm::Intrinsic::maximum); }
+Value* lower_copysign(const Lanes& e) { return e.call(llvm::Intrinsic::copysign); }
+Value* lower_umulhi(const Lanes& e) {
+  const unsigned width = e.x[0]->getType()->getScalarSizeInBits();
+  llvm::Type* wide = e.lanes_of(e.b.getIntNTy(2 * width));
+  Value* product = e.b.CreateMul(e.b.CreateZExt(e.x[0], wide), e.b.CreateZExt(e.x[1], wide));
+  return e.b.CreateTrunc(e.b.CreateLShr(product, width), e.x[0]->getType());
+}
+
+Value* compare(const Lanes& e, llvm::CmpInst::Predicate floats, llvm::CmpInst::Predicate signeds, llvm::CmpInst::Predicate unsigneds) {
+  if (e.floating()) return e.b.CreateFCmp(floats, e.x[0], e.x[1]);
+  return e.b.CreateICmp(e.is_signed() ? signeds : unsigneds, e.x[0], e.x[1]);
+}
+Value* lower_eq(const Lanes& e) { return compare(e, llvm::CmpInst::FCMP_OEQ, llvm::CmpInst::ICMP_EQ, llvm::CmpInst::ICMP_EQ); }
+Value* lower_ne(const Lanes& e) { return compare(e, llvm::CmpInst::FCMP_UNE, llvm::CmpInst::ICMP_NE, llvm::CmpInst::ICMP_NE); }
+Value* lower_lt(const Lanes& e) { return compare(e, llvm::CmpInst::FCMP_OLT, llvm::CmpInst::ICMP_SLT, llvm::CmpInst::ICMP_ULT); }
+Value* lower_le(const Lanes& e) { return compare(e, llvm::CmpInst::FCMP_OLE, llvm::CmpInst::ICMP_SLE, llvm::CmpInst::ICMP_ULE); }
+Value* lower_gt(const Lanes& e) { return compare(e, llvm::CmpInst::FCMP_OGT, llvm::CmpInst::ICMP_SGT, llvm::CmpInst::ICMP_UGT); }
+Value* lower_ge(const Lanes& e) { return compare(e, llvm::CmpInst::FCMP_OGE, llvm::CmpInst::ICMP_SGE, llvm::CmpInst::ICMP_UGE); }
+
+// ---- three operands ----
+
+/// f32 on a machine without FMA: the product is exact in f64, and the sum is rounded to odd there, so that rounding it to f32 is the
+/// only rounding that shows (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+Value* fma_by_double(const Lanes& e) {
+  llvm::Type* wide = e.lanes_of(e.b.getDoubleTy());
+  llvm::Type* bits = e.lanes_of(e.b.getInt64Ty());
+  Value* p = e.b.CreateFMul(e.b.CreateFPExt(e.x[0], wide), e.b.CreateFPExt(e.x[1], wide));
+  Value* c = e.b.CreateFPExt(e.x[2], wide);
+  // TwoSum: s + error = p + c exactly.
+  Value* s = e.b.CreateFAdd(p, c);
+  Value* c_part = e.b.CreateFSub(s, p);
+  Value* error = e.b.CreateFAdd(e.b.CreateFSub(p, e.b.CreateFSub(s, c_part)), e.b.CreateFSub(c, c_part));
+  // Where the sum was inexact and came out even, the odd neighbour on the error's side lies between it and the exact sum's other end.
+  Value* zero = llvm::ConstantFP::getZero(wide);
+  Value* up = e.b.CreateFCmpOGT(error, zero);
+  Value* inexact = e.b.CreateFCmpONE(error, zero);
+  Value* raw = e.b.CreateBitCast(s, bits);
+  Value* even = e.b.CreateICmpEQ(e.b.CreateAnd(raw, llvm::ConstantInt::get(bits, 1)), llvm::ConstantInt::get(bits, 0));
+  Value* away = e.b.CreateICmpEQ(up, e.b.CreateFCmpOGT(s, zero));  // the error points away from zero
+  Value* moved = e.b.CreateAdd(raw, e.b.CreateSelect(away, llvm::ConstantInt::get(bits, 1), llvm::ConstantInt::getSigned(bits, -1)));
+  Value* odd = e.b.CreateSelect(e.b.CreateAnd(inexact, even), moved, raw);
+  return e.b.CreateFPTrunc(e.b.CreateBitCast(odd, wide), e.x[0]->getType());
+}
+Value* lower_fma(const Lanes& e) {
+  if (e.element() == Element::f32 && !e.target.has_fma) return fma_by_double(e);
+  return e.call(llvm::Intrinsic::fma);
+}
+Value* lower_select(const Lanes& e) { return e.b.CreateSelect(e.x[0], e.x[1], e.x[2]); }
+
+// ---- conversions ----
+
+/// The one conversion of a 16-bit float that stays an instruction; the others are bit operations by now.
+llvm::Type* half_lanes(const Lanes& e) { return e.lanes_of(e.b.getHalfTy()); }
+
+Value* lower_cast(const Lanes& e) {
+  const Type from = e.types[0], to = e.result;
+  llvm::Type* type = e.result_type();
+  Value* x = e.x[0];
+  if (from.element() == Element::f16) {
+    TW_CHECK(to.element() == Element::f32 && e.target.has_f16_conversion, "a cast that legalize_floats replaces");
+    return e.b.CreateFPExt(e.b.CreateBitCast(x, half_lanes(e)), type);
+  }
+  if (to.element() == Element::f16) {
+    TW_CHECK(from.element() == Element::f32 && e.target.has_f16_conversion, "a cast that legalize_floats replaces");
+    return e.b.CreateBitCast(e.b.CreateFPTrunc(x, half_lanes(e)), type);
+  }
+  if (to.is_bool()) {
+    return from.is_float() ? e.b.CreateFCmpUNE(x, llvm::ConstantFP::getZero(x->getType())) : e.b.CreateICmpNE(x, e.integer(0));
+  }
+  if (from.is_float() && to.is_float()) return e.b.CreateFPCast(x, type);
+  if (from.is_float()) {
+    const ID id = ir::is_signed(to.element()) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return e.b.CreateIntrinsic(id, {type, x->getType()}, {x});
+  }
+  const bool sign = !from.is_bool() && ir::is_signed(from.element());
+  if (to.is_float()) return sign ? e.b.CreateSIToFP(x, type) : e.b.CreateUIToFP(x, type);
+  return e.b.CreateIntCast(x, type, sign);
+}
+Value* lower_bitcast(const Lanes& e) { return e.b.CreateBitCast(e.x[0], e.result_type()); }
+Value* lower_add_ptr(const Lanes& e) {
+  Value* offset = e.b.CreateIntCast(e.x[1], e.x[0]->getType(), ir::is_signed(e.types[1].element()));
+  const int size = ir::bytes(e.result.element());
+  if (size > 1) offset = e.b.CreateMul(offset, e.integer(static_cast<std::uint64_t>(size)));
+  return e.b.CreateAdd(e.x[0], offset);
+}
+
+}  // namespace
+
+Value* lower_elementwise(llvm::IRBuilder<>& b, const ir::TargetDesc& target, OpKind kind, std::span<const Type> operand_types, Type result,
+                         std::span<Value* const> operands) {
+  const Lanes e{b, target, operand_types, result, operands};
+#define TW_LOWER(name) \
+  case OpKind::name##_: return lower_##name(e);
+#define TW_SKIP(name) \
+  case OpKind::name##_: break;
+#define TW_FAMILY_unary TW_LOWER
+#define TW_FAMILY_binary TW_LOWER
+#define TW_FAMILY_ternary TW_LOWER
+#define TW_FAMILY_convert TW_LOWER
+#define TW_FAMILY_program TW_SKIP
+#define TW_FAMILY_create TW_SKIP
+#define TW_FAMILY_shape TW_SKIP
+#define TW_FAMILY_memory TW_SKIP
+#define TW_FAMILY_reduce TW_SKIP
+#define TW_FAMILY_linalg TW_SKIP
+#define TW_FAMILY_control TW_SKIP
+#define TW_OP(name, family, ...) TW_FAMILY_##family(name)
+  switch (kind) {
+#include "tileir/ops.def"
+  }
+#undef TW_OP
+  TW_UNREACHABLE("not an element-wise op");
+}
+
+}  // namespace tilewright::backend

@@ -1,0 +1,29 @@
+// dot of small floats as a dot of their values in f32, which holds them exactly.
+// Stage: traced to traced. Numerics: none change; the products and sums are in f32 either way. See tests/files/passes/widen_dot.
+#include "passes/pass.h"
+#include "tileir/builder.h"
+
+namespace tilewright::passes {
+
+using namespace ir;
+
+bool widen_dot(Function& f, const PassContext& context) {
+  if (context.target.kind != TargetDesc::Kind::host) return false;  // tensor cores take them as they are
+  bool changed = false;
+  f.walk([&](OpId id) {
+    if (f.kind(id) != OpKind::dot_) return;
+    for (int i : {0, 1}) {
+      const ValueId x = f.operand(id, i);
+      const Type t = f.type(x);
+      if (!t.is_float() || bits(t.element()) >= 32) continue;
+      Builder b(f);
+      b.before(id);
+      b.set_loc(f.op(id).loc);
+      f.set_operand(id, i, b.cast(x, Element::f32));
+      changed = true;
+    }
+  });
+  return changed;
+}
+
+}  // namespace tilewright::passes
