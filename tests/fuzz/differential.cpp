@@ -1,0 +1,116 @@
+// Execution of one program by two executors, and the comparison of what they left in memory.
+#include "tests/fuzz/differential.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <unordered_map>
+
+#include "tileir/builder.h"
+#include "tileir/printer.h"
+
+namespace tilewright::fuzz {
+
+using namespace ir;
+
+namespace {
+
+constexpr std::uint64_t kMaxOps = 2'000'000;  // of one program: far above what the generator makes
+
+std::uint64_t word_at(const std::vector<std::byte>& bytes, std::size_t i, Element e) {
+  std::uint64_t w = 0;
+  const auto size = static_cast<std::size_t>(ir::bytes(e));
+  std::memcpy(&w, &bytes[i * size], size);
+  return w;
+}
+
+bool equal(Element e, std::uint64_t a, std::uint64_t b) {
+  if (a == b) return true;
+  return is_float(e) && std::isnan(float_value(e, a)) && std::isnan(float_value(e, b));
+}
+
+std::string show(Element e, std::uint64_t w) {
+  return is_float(e) ? fmt::format("{} ({:#x})", float_value(e, w), w) : fmt::format("{} ({:#x})", integer_value(e, w), w);
+}
+
+std::optional<std::string> try_run(const Program& p, Executor& executor, const Memory& memory) {
+  try {
+    executor.run(p.function, memory.words(), p.grid);
+  } catch (const std::exception& e) {
+    return fmt::format("{} failed: {}", executor.name(), e.what());
+  }
+  if (const int i = memory.broken_guard(); i >= 0)
+    return fmt::format("{} wrote outside of the buffer '{}'", executor.name(), p.function.params[i].name);
+  return std::nullopt;
+}
+
+}  // namespace
+
+void InterpreterExecutor::run(const Function& f, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) {
+  InterpretOptions options;
+  options.grid = grid;
+  options.reduction = order_;
+  options.max_ops = kMaxOps;
+  interpret(f, words, options);
+}
+
+void RewritingExecutor::run(const Function& f, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) {
+  Function changed = f;
+  rewrite_(changed);
+  interpreter_.run(changed, words, grid);
+}
+
+std::string check_meaning(const Program& p) {
+  const Memory memory(p);
+  std::string problem;
+  struct Touch {
+    int reader = -1, writer = -1;  // numbers of programs; -1 none, -2 several
+  };
+  std::unordered_map<std::uint64_t, Touch> touched;  // by address of the first byte: accesses of one buffer have one size
+  int program = -1;
+  InterpretOptions options;
+  options.grid = p.grid;
+  options.max_ops = kMaxOps;
+  options.begin_program = [&](std::array<std::int32_t, 3>) { ++program; };
+  options.may_access = [&](std::uint64_t address, int bytes, bool is_store, OpId id) {
+    if (!memory.inside(address, bytes)) {
+      if (problem.empty()) problem = fmt::format("access outside of all buffers: {}", print(p.function, id));
+      return false;
+    }
+    Touch& t = touched[address];
+    int& mine = is_store ? t.writer : t.reader;
+    mine = mine == -1 || mine == program ? program : -2;
+    if (t.writer != -1 && t.reader != -1 && t.writer != t.reader) problem = "a program reads what another one writes";
+    if (t.writer == -2) problem = "two programs write one element";
+    return true;
+  };
+  try {
+    interpret(p.function, memory.words(), options);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return problem;
+}
+
+std::optional<std::string> compare(const Program& p, Executor& reference, Executor& candidate) {
+  const Memory expected(p), got(p);
+  if (auto failure = try_run(p, reference, expected)) return failure;
+  if (auto failure = try_run(p, candidate, got)) return failure;
+  for (std::size_t i = 0; i < p.arguments.size(); ++i) {
+    const Argument& a = p.arguments[i];
+    if (!a.is_buffer || a.alias >= 0) continue;
+    const auto want = expected.contents(static_cast<int>(i)), have = got.contents(static_cast<int>(i));
+    if (want == have) continue;
+    for (std::size_t k = 0; k < want.size() / bytes(a.element); ++k) {
+      const std::uint64_t w = word_at(want, k, a.element), h = word_at(have, k, a.element);
+      if (!equal(a.element, w, h))
+        return fmt::format("{}[{}]: {} says {}, {} says {}", p.function.params[i].name, k, reference.name(), show(a.element, w), candidate.name(),
+                           show(a.element, h));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace tilewright::fuzz

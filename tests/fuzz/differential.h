@@ -1,0 +1,59 @@
+// Runs a program by two executors on equal memory and says where the results differ.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "tests/fuzz/program.h"
+#include "tileir/interpreter.h"
+#include "tileir/target_desc.h"
+
+namespace tilewright::fuzz {
+
+/// Something that runs a function over a grid, on memory of this process.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual std::string name() const = 0;
+  /// `words`: one a parameter. Throws std::exception for what it cannot do.
+  virtual void run(const ir::Function&, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) = 0;
+};
+
+/// The reference: the interpreter, reductions in a target's order.
+class InterpreterExecutor : public Executor {
+ public:
+  explicit InterpreterExecutor(ir::ReductionOrder order = {}) : order_(order) {}
+  std::string name() const override { return "interpreter"; }
+  void run(const ir::Function&, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) override;
+
+ private:
+  ir::ReductionOrder order_;
+};
+
+/// The interpreter after the function was changed: by a prefix of a pass pipeline, or by a mutation.
+class RewritingExecutor : public Executor {
+ public:
+  using Rewrite = std::function<void(ir::Function&)>;
+  RewritingExecutor(std::string name, Rewrite rewrite, ir::ReductionOrder order = {})
+      : name_(std::move(name)), rewrite_(std::move(rewrite)), interpreter_(order) {}
+  std::string name() const override { return name_; }
+  void run(const ir::Function&, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) override;
+
+ private:
+  std::string name_;
+  Rewrite rewrite_;
+  InterpreterExecutor interpreter_;
+};
+
+/// Why a program has no meaning to compare: an access outside its buffers, or programs of the grid that touch each other's memory.
+/// Empty if it has one. Runs it in the interpreter.
+std::string check_meaning(const Program&);
+
+/// What differs after both ran, or what one of them threw. Nothing if all buffers are equal: bit for bit, except that any two NaNs are.
+std::optional<std::string> compare(const Program&, Executor& reference, Executor& candidate);
+
+}  // namespace tilewright::fuzz

@@ -1,0 +1,219 @@
+// The steps of a generation: which op comes next, and on which values.
+#include "tests/fuzz/generator.h"
+
+#include <algorithm>
+#include <string>
+
+#include "tests/fuzz/maker.h"
+#include "tileir/type_rules.h"
+
+namespace tilewright::fuzz {
+
+using namespace ir;
+
+Program generate(std::uint64_t seed, const GeneratorOptions& options) { return Maker(seed, options).make(); }
+
+Maker::Maker(std::uint64_t seed, const GeneratorOptions& options)
+    : r_(seed), options_(options), p_{Function("fuzz_" + std::to_string(seed)), {}, {1, 1, 1}, seed}, f_(p_.function), b_(f_) {
+  f_.add_file(f_.name + ".cpp");
+}
+
+Program Maker::make() {
+  p_.grid = {static_cast<std::int32_t>(r_.between(1, 3)), static_cast<std::int32_t>(r_.between(1, 2)), 1};
+  if (r_.chance(50)) p_.grid = {1, 1, 1};
+  choose_shapes();
+  for (int i = 0; i < 2; ++i) load_step();
+  steps(static_cast<int>(r_.between(options_.min_ops, options_.max_ops)));
+  store_sinks();
+  return std::move(p_);
+}
+
+/// A few shapes that fit one another, so that values of different shapes meet through broadcast, reshape, permute and reduce.
+void Maker::choose_shapes() {
+  const int usual = std::min(options_.max_log2_elements, 7);
+  const int total = static_cast<int>(r_.chance(15) ? r_.between(0, options_.max_log2_elements) : r_.between(1, usual));
+  const int inner = static_cast<int>(r_.between(0, total));
+  const std::int64_t n = std::int64_t{1} << total, columns = std::int64_t{1} << inner, rows = n / columns;
+  shapes_ = {{}, {n}, {rows, columns}, {rows, 1}, {1, columns}};
+  if (r_.chance(25)) {
+    const std::int64_t half = rows > 1 ? 2 : 1;
+    shapes_.push_back({half, rows / half, columns});
+  }
+  if (r_.chance(10)) shapes_.push_back({1, n, 1});
+}
+
+Loc Maker::next_loc() { return {0, ++line_, 0}; }
+
+Type Maker::any_type() {
+  // The full shapes come twice: most work should be on tiles.
+  const std::size_t i = r_.below(shapes_.size() + 2);
+  return Type(static_cast<Element>(r_.below(kElementCount)), i < shapes_.size() ? shapes_[i] : shapes_[i - shapes_.size() + 1]);
+}
+
+void Maker::steps(int n) {
+  for (int i = 0; i < n; ++i) step();
+}
+
+void Maker::step() {
+  b_.set_loc(next_loc());
+  const std::size_t choice = r_.below(100);
+  if (choice < 56) return elementwise_step();
+  if (choice < 66) return shape_step();
+  if (choice < 74) return load_step();
+  if (choice < 78) return store_step();
+  if (choice < 86) return reduce_step();
+  if (depth_ >= 2) return elementwise_step();  // deeper nests cost time and find nothing new
+  if (choice < 89) return dot_step();
+  if (choice < 93) return for_step();
+  if (choice < 96) return if_step();
+  if (choice < 98) return while_step();
+  walk_step();
+}
+
+void Maker::elementwise_step() {
+  const OpKind kind = r_.pick(elementwise_ops());
+  std::span<const Signature> all = signatures(kind);
+  const Signature* chosen = &r_.pick(all);
+  Shape shape = any_type().shape();
+  // Mostly an op on a value that is there, rather than one for which all operands must be made.
+  if (const ValueId seed = pick([](Type) { return true; }); seed && r_.chance(75)) {
+    shape = f_.type(seed).shape();
+    std::vector<const Signature*> fitting;
+    for (const Signature& s : all)
+      if (std::find(s.operands.begin(), s.operands.end(), f_.type(seed).element()) != s.operands.end()) fitting.push_back(&s);
+    if (!fitting.empty()) chosen = r_.pick(fitting);
+  }
+  std::vector<ValueId> operands;
+  for (Element e : chosen->operands) operands.push_back(value_of(Type(e, shape)));
+  if (kind == OpKind::bitcast_) operands[0] = without_nan(operands[0]);
+  if (kind == OpKind::copysign_) operands[1] = without_nan(operands[1]);
+  const Type declared(chosen->result, shape);
+  keep(result(b_.create(kind, operands, {}, std::span(&declared, 1))));
+}
+
+void Maker::shape_step() {
+  const ValueId x = pick([](Type) { return true; });
+  if (!x) return load_step();
+  const Type t = f_.type(x);
+  switch (r_.below(4)) {
+    case 0:
+      for (const Shape& s : shapes_)
+        if (Type(t.element(), s).log2_elements() == t.log2_elements() && s != t.shape()) {
+          keep(b_.reshape(x, s));
+          return;
+        }
+      break;
+    case 1:
+      for (const Shape& s : shapes_) {
+        const Type to(t.element(), s);
+        if (!t.is_scalar() && s != t.shape() && r_.chance(70) && infer({OpKind::broadcast_, std::span(&t, 1), {}, std::span(&to, 1)}).ok()) {
+          keep(b_.broadcast(x, s));
+          return;
+        }
+      }
+      break;
+    case 2:
+      if (t.rank() >= 2) {
+        Shape axes(t.rank());
+        for (int i = 0; i < t.rank(); ++i) axes[i] = i;
+        for (int i = t.rank() - 1; i > 0; --i) std::swap(axes[i], axes[r_.below(i + 1)]);
+        keep(b_.permute(x, axes));
+        return;
+      }
+      break;
+    default: break;
+  }
+  // Nothing of the kind fits: something new instead.
+  const Shape& shape = r_.pick(shapes_);
+  if (shape.size() == 1 && r_.chance(50)) {
+    const std::int64_t lo = r_.between(-3, 5);
+    keep(b_.arange(lo, lo + shape[0]));
+  } else if (r_.chance(50)) {
+    const OpKind kind = r_.chance(50) ? OpKind::program_id_ : OpKind::num_programs_;
+    keep(result(b_.create(kind, {}, {{AttrName::axis, static_cast<std::int64_t>(r_.below(3)), {}}})));
+  } else {
+    keep(constant(any_type()));
+  }
+}
+
+ValueId Maker::pick(const std::function<bool(Type)>& accept) {
+  std::vector<ValueId> fitting;
+  for (ValueId v : pool_)
+    if (accept(f_.type(v))) fitting.push_back(v);
+  if (fitting.empty()) return {};
+  // The better of two draws: later values lie at the end of longer chains.
+  return fitting[std::max(r_.below(fitting.size()), r_.below(fitting.size()))];
+}
+
+ValueId Maker::value_of(Type t) {
+  if (r_.chance(85))
+    if (const ValueId v = pick([&](Type u) { return u == t; })) return v;
+  if (making_ < 3 && r_.chance(75)) {
+    ++making_;
+    const ValueId v = convert_to(t);
+    --making_;
+    if (v) return v;
+  }
+  if (r_.chance(70)) return load(input_region(t.element(), t.elements()), t.shape());
+  if (t.is_scalar() && r_.chance(30)) return keep(scalar_parameter(t, random_bits(t.element(), 1)));
+  return keep(constant(t));
+}
+
+/// A value of type t made from one of the pool that differs in element or shape; none if there is nothing to start from.
+ValueId Maker::convert_to(Type t) {
+  const auto from = pick([&](Type u) { return u.same_shape(t) && u != t; });
+  if (from && r_.chance(70)) return keep(b_.cast(from, t.element()));
+  const auto narrow = pick([&](Type u) {
+    return u != t && infer({OpKind::broadcast_, std::span(&u, 1), {}, std::span(&t, 1)}).ok();
+  });
+  if (narrow && r_.chance(60)) return keep(b_.broadcast(narrow, t.shape()));
+  const auto other = pick([&](Type u) { return u.scalar() == t.scalar() && u != t && u.log2_elements() == t.log2_elements(); });
+  if (other) return keep(b_.reshape(other, t.shape()));
+  return from ? keep(b_.cast(from, t.element())) : ValueId{};
+}
+
+ValueId Maker::constant(Type t) { return b_.constant_bits(t, random_bits(t.element(), static_cast<int>(r_.below(3)))); }
+
+ValueId Maker::changed(ValueId v) {
+  const Type t = f_.type(v);
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    const OpKind kind = r_.pick(elementwise_ops());
+    const auto fits = [&](const Signature& s) {
+      return s.result == t.element() && s.operands.size() == 2 && s.operands[0] == t.element() && s.operands[1] == t.element();
+    };
+    const auto all = signatures(kind);
+    if (kind == OpKind::copysign_ || std::none_of(all.begin(), all.end(), fits)) continue;
+    return keep(b_.binary(kind, v, value_of(t)));
+  }
+  return value_of(t);
+}
+
+ValueId Maker::without_nan(ValueId x) {
+  const Type t = f_.type(x);
+  if (!t.is_float()) return x;
+  const ValueId tested = is_fp8(t.element()) ? b_.cast(x, Element::f32) : x;
+  const ValueId nan = b_.unary(OpKind::isnan_, tested);
+  return b_.select(nan, b_.constant_float(t, 1), x);
+}
+
+ValueId Maker::scalar_condition() {
+  if (r_.chance(40)) return value_of(Type(Element::boolean));
+  const ValueId n = value_of(Type(Element::i32)), bound = b_.constant(Type(Element::i32), r_.between(-2, 3));
+  return b_.binary(r_.chance(50) ? OpKind::lt_ : OpKind::ne_, n, bound);
+}
+
+/// What nobody has used yet reaches memory, or a wrong value could not be seen.
+void Maker::store_sinks() {
+  std::vector<ValueId> sinks;
+  for (ValueId v : pool_)
+    if (!f_.has_uses(v)) sinks.push_back(v);
+  constexpr std::size_t kMost = 6;
+  while (sinks.size() > kMost) sinks.erase(sinks.begin() + static_cast<std::ptrdiff_t>(r_.below(sinks.size())));
+  for (ValueId v : sinks) {
+    b_.set_loc(next_loc());
+    const Type t = f_.type(v);
+    store(output_region(t.element(), t.elements()), v);
+  }
+}
+
+}  // namespace tilewright::fuzz

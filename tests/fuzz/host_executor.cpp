@@ -1,0 +1,34 @@
+// One compilation, one load and one call a program.
+#include "tests/fuzz/host_executor.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "backend/compile.h"
+#include "backend/host_abi.h"
+#include "passes/pass_manager.h"
+
+namespace tilewright::fuzz {
+
+void HostExecutor::run(const ir::Function& f, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) {
+  backend::CompileOptions options;
+  options.target = target_;
+  const backend::CompiledKernel kernel = backend::compile(f, options);
+  const auto object = loader_.load(kernel.image, kernel.entry, {});
+  const backend::HostLaunch launch{{grid[0], grid[1], grid[2]}, 0, nullptr, nullptr};
+  const std::size_t bytes = (kernel.scratch_bytes + 63) / 64 * 64 + 64;
+  const std::unique_ptr<void, decltype(&std::free)> scratch(std::aligned_alloc(64, bytes), &std::free);
+  std::memset(scratch.get(), 0xa5, bytes);  // what is read before it is written must show
+  reinterpret_cast<backend::HostEntry>(object->entry())(words.data(), &launch, 0, std::int64_t{grid[0]} * grid[1] * grid[2],
+                                                       static_cast<std::byte*>(scratch.get()));
+}
+
+RewritingExecutor lowered_reference(const std::string& target) {
+  const ir::TargetDesc description = backend::describe_target(target);
+  return RewritingExecutor("interpreter after the passes", [description](ir::Function& f) {
+    passes::run_passes(f, passes::pipeline(description), {description, true});
+  }, description.reduction);
+}
+
+}  // namespace tilewright::fuzz

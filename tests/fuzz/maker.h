@@ -1,0 +1,123 @@
+// The state of one generation: the function so far and the values that may be used next.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "tests/fuzz/generator.h"
+#include "tests/fuzz/random.h"
+#include "tests/fuzz/signatures.h"
+#include "tileir/builder.h"
+
+namespace tilewright::fuzz {
+
+using ir::Element;
+using ir::OpKind;
+using ir::Type;
+using ir::ValueId;
+using Shape = std::vector<std::int64_t>;
+
+/// Arguments of a call are evaluated in the compiler's own order: no call here has two that draw numbers or make ops, so that a seed gives
+/// the same program everywhere.
+class Maker {
+ public:
+  Maker(std::uint64_t seed, const GeneratorOptions&);
+  Program make();
+
+ private:
+  /// A buffer, or the part of it that belongs to the running program: elements [0, length) from `pointer`.
+  struct Region {
+    ValueId pointer;       // the parameter
+    int parameter;
+    Element element;
+    std::int64_t length;
+    bool sliced;           // the part starts `length` times the program's number into the buffer
+    bool writable;
+  };
+  /// A tile of addresses within a region, and the mask without which some would not be (none: all are).
+  struct Access {
+    ValueId address, mask;
+  };
+  /// A tile of non-negative offsets, none above `greatest`.
+  struct Offsets {
+    ValueId value;
+    std::int64_t greatest;
+  };
+
+  // ---- generator.cpp: steps and values ----
+  void choose_shapes();
+  void step();
+  void steps(int n);
+  void elementwise_step();
+  void shape_step();
+  void store_sinks();
+  /// A value of this type: mostly one that is there, else made from one of another type, loaded or constant.
+  ValueId value_of(Type);
+  ValueId convert_to(Type);
+  ValueId constant(Type);
+  /// Some value of the pool, later ones preferred; none if no one passes.
+  ValueId pick(const std::function<bool(Type)>& accept);
+  /// Another value of v's type, made by an op on v.
+  ValueId changed(ValueId v);
+  /// x with its NaNs replaced, so that nobody sees their bits.
+  ValueId without_nan(ValueId x);
+  ValueId scalar_condition();
+  ValueId keep(ValueId v) {
+    pool_.push_back(v);
+    return v;
+  }
+  ir::Loc next_loc();
+  Type any_type();
+  ValueId result(ir::OpId id) const { return f_.result(id); }
+  ValueId index_constant(const Shape& shape, Element e, std::int64_t v) { return b_.constant(Type(e, shape), v); }
+
+  // ---- maker_memory.cpp ----
+  Region& input_region(Element, std::int64_t want);
+  Region& output_region(Element, std::int64_t want);
+  ValueId scalar_parameter(Type, std::uint64_t bits);
+  std::vector<std::byte> random_contents(Element, std::int64_t count);
+  std::uint64_t random_bits(Element, int wildness);
+  ValueId program_number();
+  /// An injective tile of offsets where `injective`, else any.
+  Offsets offsets(const Shape&, std::int64_t length, bool injective);
+  Offsets affine_offsets(const Shape&, bool permuted);
+  Offsets narrowed(Offsets);
+  Access access(const Region&, const Shape&, bool injective);
+  ValueId addresses(const Region&, Offsets);
+  std::vector<ir::Attr> random_attributes(OpKind);
+  ValueId load(const Region&, const Shape&);
+  void store(const Region&, ValueId);
+  void load_step();
+  void store_step();
+  /// A loop that walks through memory with a carried pointer or offset.
+  void walk_step();
+
+  // ---- maker_control.cpp ----
+  void reduce_step();
+  void dot_step();
+  void for_step();
+  void if_step();
+  void while_step();
+  struct Range {
+    ValueId lo, hi, step;
+  };
+  Range loop_range();
+  /// Runs `body` with a block as insertion point; what it puts in the pool is forgotten.
+  void within(ir::BlockId, const std::function<void()>& body);
+  std::vector<ValueId> carried_values(int most);
+
+  Random r_;
+  GeneratorOptions options_;
+  Program p_;
+  ir::Function& f_;
+  ir::Builder b_;
+  std::vector<ValueId> pool_;
+  std::vector<Shape> shapes_;
+  std::vector<Region> regions_;
+  ValueId program_number_;
+  int depth_ = 0;       // of regions around the insertion point
+  int making_ = 0;      // of value_of within itself
+  std::uint32_t line_ = 0;
+};
+
+}  // namespace tilewright::fuzz

@@ -1,0 +1,314 @@
+// Buffers, addresses within them, loads and stores of random programs.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "tests/fuzz/maker.h"
+
+namespace tilewright::fuzz {
+
+using namespace ir;
+
+/// The bits of an element. Wildness 0: small numbers, so that long chains keep meaning; 1: special values among them; 2: any bits.
+std::uint64_t Maker::random_bits(Element e, int wildness) {
+  if (e == Element::boolean) return r_.below(2);
+  const std::uint64_t any = r_.next() >> (64 - bits(e));
+  if (wildness == 2) return any;
+  const bool special = wildness == 1 && r_.chance(25);
+  if (is_float(e)) {
+    constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+    constexpr double kSpecial[] = {0.0, -0.0, kInf, -kInf, kNan, 0.5, -1.5, 2.5, 1e-40, -1e-310, 65504.0, 3.4e38, -1.7e308, 0x1p31, 0x1p63};
+    if (special) return r_.chance(20) ? r_.below(3) : element_bits(e, r_.pick(kSpecial));  // 1 and 2 are subnormals
+    double v = static_cast<double>(r_.between(-64, 64));
+    if (r_.chance(50)) v /= 8;
+    if (r_.chance(20)) v += 0.1;
+    return element_bits(e, v);
+  }
+  if (special) {
+    const std::uint64_t top = std::uint64_t{1} << (bits(e) - 1);
+    const std::uint64_t kSpecial[] = {0, 1, top, top - 1, ~std::uint64_t{0}, 2, static_cast<std::uint64_t>(bits(e)), any};
+    return element_bits(e, static_cast<std::int64_t>(r_.pick(kSpecial)));
+  }
+  return element_bits(e, r_.between(is_signed(e) ? -20 : 0, 40));
+}
+
+std::vector<std::byte> Maker::random_contents(Element e, std::int64_t count) {
+  const int wildness = r_.chance(60) ? 0 : r_.chance(60) ? 1 : 2;
+  const std::size_t size = static_cast<std::size_t>(bytes(e));
+  std::vector<std::byte> out(static_cast<std::size_t>(count) * size);
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint64_t word = random_bits(e, wildness);
+    if (e == Element::boolean && word && wildness == 2) word = 1 + r_.below(255);  // any nonzero byte is true
+    std::memcpy(&out[static_cast<std::size_t>(i) * size], &word, size);
+  }
+  return out;
+}
+
+ValueId Maker::scalar_parameter(Type t, std::uint64_t word) {
+  Argument a;
+  a.word = word;
+  p_.arguments.push_back(a);
+  Param param{"n" + std::to_string(p_.arguments.size()), 1};
+  if (t.is_integer() && word % 16 == 0 && r_.chance(50)) param.divisible_by = 16;
+  return f_.add_param(t, param);
+}
+
+namespace {
+/// A buffer's start: on a 64-byte boundary and known to be, or anywhere and not.
+Param place(Random& r, Argument& a, const std::string& name) {
+  if (r.chance(60)) return {name, r.chance(50) ? 16 : 64};
+  a.misalignment = r.between(0, 15);
+  return {name, bytes(a.element)};
+}
+}  // namespace
+
+Maker::Region& Maker::input_region(Element e, std::int64_t want) {
+  if (r_.chance(50))
+    for (Region& region : regions_)
+      if (region.element == e && !region.sliced && region.length * 2 >= want) return region;
+  Argument a;
+  a.is_buffer = true;
+  a.element = e;
+  const std::int64_t length = std::max<std::int64_t>(1, r_.chance(50) ? want + r_.between(0, 5) : r_.between(want / 2, 2 * want));
+  a.bytes = random_contents(e, length);
+  const Param param = place(r_, a, "in" + std::to_string(p_.arguments.size()));
+  p_.arguments.push_back(std::move(a));
+  const ValueId pointer = f_.add_param(Type::pointer(e, r_.chance(70)), param);
+  return regions_.emplace_back(Region{pointer, static_cast<int>(p_.arguments.size()) - 1, e, length, false, false});
+}
+
+Maker::Region& Maker::output_region(Element e, std::int64_t want) {
+  Argument a;
+  a.is_buffer = true;
+  a.element = e;
+  const std::int64_t length = r_.chance(50) ? want : want + r_.between(0, want + 5);
+  a.bytes = random_contents(e, length * p_.grid[0] * p_.grid[1] * p_.grid[2]);
+  const Param param = place(r_, a, "out" + std::to_string(p_.arguments.size()));
+  const std::int64_t misalignment = a.misalignment;
+  p_.arguments.push_back(std::move(a));
+  const int parameter = static_cast<int>(p_.arguments.size()) - 1;
+  const ValueId pointer = f_.add_param(Type::pointer(e, false), param);
+  if (r_.chance(20)) {
+    // A second parameter for the same memory: no back end may assume that pointers differ.
+    Argument second;
+    second.is_buffer = true;
+    second.element = e;
+    second.misalignment = misalignment;
+    second.alias = parameter;
+    p_.arguments.push_back(second);
+    const ValueId other = f_.add_param(Type::pointer(e, true), {"alias" + std::to_string(p_.arguments.size()), param.divisible_by});
+    regions_.push_back({other, parameter + 1, e, length, true, false});
+  }
+  return regions_.emplace_back(Region{pointer, parameter, e, length, true, true});
+}
+
+/// The linear number of the running program, computed at the top of the body on first use.
+ValueId Maker::program_number() {
+  if (program_number_) return program_number_;
+  Builder b(f_);
+  b.at_start(f_.body());
+  b.set_loc(b_.loc());
+  const auto index = [&](OpKind kind, std::int64_t axis) { return f_.result(b.create(kind, {}, {{AttrName::axis, axis, {}}})); };
+  ValueId n = index(OpKind::program_id_, 2);
+  for (int axis : {1, 0}) {
+    const ValueId before = b.binary(OpKind::mul_, n, index(OpKind::num_programs_, axis));
+    n = b.binary(OpKind::add_, before, index(OpKind::program_id_, axis));
+  }
+  return program_number_ = n;
+}
+
+/// Sum over the axes of a coordinate times its stride: row-major, or with the axes in another order.
+Maker::Offsets Maker::affine_offsets(const Shape& shape, bool permuted) {
+  const int rank = static_cast<int>(shape.size());
+  std::vector<int> order(rank);
+  for (int i = 0; i < rank; ++i) order[i] = rank - 1 - i;
+  if (permuted)
+    for (int i = rank - 1; i > 0; --i) std::swap(order[i], order[r_.below(i + 1)]);
+  ValueId sum;
+  std::int64_t stride = 1, greatest = 0;
+  for (int axis : order) {
+    if (shape[axis] == 1 && r_.chance(90)) continue;
+    Shape line(rank, 1);
+    line[axis] = shape[axis];
+    ValueId coordinate = b_.broadcast(b_.reshape(b_.arange(0, shape[axis]), line), shape);
+    if (stride != 1) coordinate = b_.binary(OpKind::mul_, coordinate, index_constant(shape, Element::i32, stride));
+    sum = sum ? b_.binary(OpKind::add_, sum, coordinate) : coordinate;
+    greatest += (shape[axis] - 1) * stride;
+    stride *= shape[axis];
+  }
+  if (!sum) sum = index_constant(shape, Element::i32, 0);
+  return {sum, greatest};
+}
+
+Maker::Offsets Maker::offsets(const Shape& shape, std::int64_t length, bool injective) {
+  const Type t(Element::i32, shape);
+  if (!injective && r_.chance(25)) {
+    // A gather: any integers modulo the length.
+    const Element e = r_.chance(50) ? Element::u32 : Element::u64;
+    const ValueId any = b_.cast(value_of(t), e);
+    return {b_.cast(b_.binary(OpKind::rem_, any, index_constant(shape, e, length)), Element::i32), length - 1};
+  }
+  Offsets o = affine_offsets(shape, r_.chance(20));
+  const std::int64_t n = t.elements();
+  const auto with = [&](OpKind kind, ValueId v, std::int64_t c) { return b_.binary(kind, v, index_constant(shape, Element::i32, c)); };
+  switch (r_.below(10)) {
+    case 0: return {b_.binary(OpKind::sub_, index_constant(shape, Element::i32, n - 1), o.value), n - 1};
+    case 1: return {with(OpKind::bit_xor_, o.value, static_cast<std::int64_t>(r_.below(n))), n - 1};
+    case 2: return {with(OpKind::bit_and_, with(OpKind::mul_, o.value, 2 * r_.between(0, 20) + 1), n - 1), n - 1};  // odd: a permutation
+    case 3: {
+      const std::int64_t stride = r_.between(2, 3);
+      return {with(OpKind::mul_, o.value, stride), o.greatest * stride};
+    }
+    case 4: {
+      const std::int64_t start = r_.between(1, 7);
+      return {with(OpKind::add_, o.value, start), o.greatest + start};
+    }
+    default: return o;
+  }
+}
+
+/// The same offsets in another integer type that can hold them.
+Maker::Offsets Maker::narrowed(Offsets o) {
+  if (r_.chance(60)) return o;
+  constexpr Element kTypes[] = {Element::i8, Element::i16, Element::i64, Element::u8, Element::u16, Element::u32, Element::u64};
+  const Element e = r_.pick(kTypes);
+  const int value_bits = bits(e) - (is_signed(e) ? 1 : 0);
+  if (value_bits < 63 && o.greatest >> value_bits != 0) return o;
+  return {b_.cast(o.value, e), o.greatest};
+}
+
+ValueId Maker::addresses(const Region& region, Offsets o) {
+  const Shape shape = f_.type(o.value).shape();
+  const Type i32(Element::i32);
+  ValueId base = region.pointer;
+  if (region.sliced) {
+    const ValueId number = program_number(), length = b_.constant(i32, region.length);
+    const ValueId start = b_.binary(OpKind::mul_, number, length);
+    switch (r_.below(3)) {
+      case 0:  // the scalar pointer moves first
+        base = b_.add_ptr(base, start);
+        break;
+      case 1:  // one offset of both
+        o.value = b_.binary(OpKind::add_, o.value, b_.broadcast(start, shape));
+        return b_.add_ptr(b_.broadcast(base, shape), o.value);
+      default: {  // two steps of tiles
+        const ValueId far = b_.broadcast(start, shape);
+        return b_.add_ptr(b_.add_ptr(b_.broadcast(base, shape), o.value), far);
+      }
+    }
+  }
+  const ValueId offset = narrowed(o).value;
+  return b_.add_ptr(b_.broadcast(base, shape), offset);
+}
+
+Maker::Access Maker::access(const Region& region, const Shape& shape, bool injective) {
+  const Offsets o = offsets(shape, region.length, injective);
+  ValueId mask;
+  if (o.greatest >= region.length || r_.chance(25)) {
+    const std::int64_t limit = r_.chance(60) ? region.length : r_.between(0, region.length);
+    const ValueId n = r_.chance(50) ? scalar_parameter(Type(Element::i32), static_cast<std::uint64_t>(limit))
+                                    : b_.constant(Type(Element::i32), limit);
+    mask = b_.binary(OpKind::lt_, o.value, b_.broadcast(n, shape));
+  }
+  if (r_.chance(15)) {
+    const ValueId extra = value_of(Type(Element::boolean, shape));
+    mask = mask ? b_.binary(OpKind::bit_and_, mask, extra) : extra;
+  }
+  ValueId address = addresses(region, o);
+  const Type t = f_.type(address);
+  if (r_.chance(5)) address = b_.bitcast(b_.bitcast(address, Type(r_.chance(50) ? Element::i64 : Element::u64)), t);
+  if (r_.chance(5)) {
+    const ValueId condition = value_of(Type(Element::boolean, shape)), same = addresses(region, o);
+    address = b_.select(condition, address, same);
+  }
+  return {address, mask};
+}
+
+std::vector<Attr> Maker::random_attributes(OpKind kind) {
+  std::vector<Attr> attrs;
+  for (const AttrInfo& a : info(kind).attributes) {
+    if (a.required || !r_.chance(5)) continue;
+    if (ir::kind(a.name) == AttrKind::symbol)
+      attrs.push_back({a.name, static_cast<std::int64_t>(r_.below(symbols(a.name).size())), {}});
+    else if (ir::kind(a.name) == AttrKind::flag)
+      attrs.push_back({a.name, 1, {}});
+  }
+  return attrs;
+}
+
+ValueId Maker::load(const Region& chosen, const Shape& shape) {
+  const Region region = chosen;  // making values may add regions
+  const Access at = access(region, shape, false);
+  std::vector<ValueId> operands{at.address};
+  if (at.mask) {
+    operands.push_back(at.mask);
+    if (r_.chance(50)) operands.push_back(making_ < 3 ? value_of(Type(region.element, shape)) : constant(Type(region.element, shape)));
+  }
+  return keep(result(b_.create(OpKind::load_, operands, random_attributes(OpKind::load_))));
+}
+
+void Maker::store(const Region& chosen, ValueId v) {
+  const Region region = chosen;
+  const Access at = access(region, f_.type(v).shape(), true);
+  std::vector<ValueId> operands{at.address, v};
+  if (at.mask) operands.push_back(at.mask);
+  b_.create(OpKind::store_, operands, random_attributes(OpKind::store_));
+}
+
+void Maker::load_step() {
+  // Sometimes from memory that this program has stored to.
+  std::vector<Region> own;
+  for (const Region& region : regions_)
+    if (region.sliced) own.push_back(region);
+  if (!own.empty() && r_.chance(50)) {
+    const Region& region = r_.pick(own);
+    load(region, r_.pick(shapes_));
+    return;
+  }
+  const Type t = any_type();
+  load(input_region(t.element(), t.elements()), t.shape());
+}
+
+void Maker::store_step() {
+  const ValueId v = pick([](Type) { return true; });
+  if (!v) return load_step();
+  const Type t = f_.type(v);
+  for (const Region& region : regions_)
+    if (region.writable && region.element == t.element() && r_.chance(60)) return store(region, v);
+  store(output_region(t.element(), t.elements()), v);
+}
+
+void Maker::walk_step() {
+  const Type t = any_type();
+  const Type i32(Element::i32);
+  const Shape shape = t.shape();
+  const std::int64_t trips = r_.between(1, 4), stride = r_.chance(70) ? t.elements() : r_.between(1, 9);
+  const Region region = input_region(t.element(), t.elements() * trips);
+  const Offsets first = affine_offsets(shape, r_.chance(20));
+  const bool by_pointer = r_.chance(60), masked = first.greatest + stride * (trips - 1) >= region.length || r_.chance(30);
+  const ValueId pointers = b_.broadcast(region.pointer, shape), start = by_pointer ? b_.add_ptr(pointers, first.value) : first.value;
+  const ValueId count = r_.chance(50) ? b_.constant(i32, trips) : scalar_parameter(i32, static_cast<std::uint64_t>(trips));
+  const ValueId operands[] = {b_.constant(i32, 0), count, b_.constant(i32, 1),
+                              start, value_of(t)};
+  const OpId id = b_.create(OpKind::for_, operands);
+  const BlockId body = f_.region(id);
+  const ValueId i = f_.add_arg(body, i32), position = f_.add_arg(body, f_.type(operands[3])), sum = f_.add_arg(body, t);
+  within(body, [&] {
+    ValueId moved = position;
+    if (by_pointer) moved = b_.binary(OpKind::add_, first.value, b_.broadcast(b_.binary(OpKind::mul_, i, b_.constant(i32, stride)), shape));
+    std::vector<ValueId> access{by_pointer ? position : b_.add_ptr(pointers, position)};
+    if (masked) access.push_back(b_.binary(OpKind::lt_, moved, index_constant(shape, Element::i32, region.length)));
+    keep(result(b_.create(OpKind::load_, access)));
+    keep(sum);
+    steps(1);
+    const ValueId step = index_constant(shape, Element::i32, stride);
+    const ValueId yielded[] = {by_pointer ? b_.add_ptr(position, step) : b_.binary(OpKind::add_, position, step), changed(sum)};
+    b_.create(OpKind::yield_, yielded);
+  });
+  keep(f_.result(id, 1));
+}
+
+}  // namespace tilewright::fuzz
