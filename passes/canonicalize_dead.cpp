@@ -108,18 +108,17 @@ bool remove_dead(Rewriter& rw) {
       if (!live(f.result(id, k))) slots.push_back(k);
     return slots;
   };
-  // Slots of terminators first: they may be the only users of dead ops. Dead ops next, users before what they use. Then nobody
-  // uses the arguments and results that remain.
+  // Slots of terminators and first values first: they may be the only users of dead ops. Dead ops next, users before what they use.
+  // Then nobody uses the arguments and results that remain.
   for (OpId id : partly_dead)
-    for (int k : dead_slots(id))
+    for (int k : dead_slots(id)) {
       for (BlockId b : std::vector<BlockId>(f.op(id).regions)) rw.erase_operand(f.terminator(b), k);
+      if (f.kind(id) == OpKind::for_) rw.erase_operand(id, k + 3);
+    }
   for (auto it = dead.rbegin(); it != dead.rend(); ++it) rw.erase(*it);
   for (OpId id : partly_dead)
     for (int k : dead_slots(id)) {
-      if (f.kind(id) == OpKind::for_) {
-        rw.erase_arg(f.region(id), k + 1);
-        rw.erase_operand(id, k + 3);
-      }
+      if (f.kind(id) == OpKind::for_) rw.erase_arg(f.region(id), k + 1);
       rw.erase_result(id, k);
     }
   return true;
