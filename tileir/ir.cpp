@@ -22,7 +22,7 @@ void sort_attrs(OpData& op) {
   const auto place = [&](const Attr& a) {
     return std::find_if(row.begin(), row.end(), [&](const AttrInfo& i) { return i.name == a.name; }) - row.begin();
   };
-  std::stable_sort(op.attrs.begin(), op.attrs.end(), [&](const Attr& a, const Attr& b) { return place(a) < place(b); });
+  std::sort(op.attrs.begin(), op.attrs.end(), [&](const Attr& a, const Attr& b) { return place(a) < place(b); });
 }
 }  // namespace
 
