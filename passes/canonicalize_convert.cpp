@@ -49,6 +49,9 @@ ValueId fold_cast(Rewriter& rw, OpId id) {
   if (!source) return {};
   const Element from = f.type(source).element(), middle = f.type(x).element();
   // to(middle(x)) -> to(x) if the middle keeps the value, or if all three are integers and the last keeps no more bits than the middle
+  // Small floats stay next to the f32 that hardware converts them to and from: legalize_floats may have put it there.
+  const auto is_small = [](Element e) { return ir::is_float(e) && ir::bits(e) < 32; };
+  if (from != to && middle == Element::f32 && (is_small(from) || is_small(to))) return {};
   const bool wraps_alike = ir::is_integer(from) && ir::is_integer(middle) && ir::is_integer(to) && ir::bits(to) <= ir::bits(middle);
   return is_exact(from, middle) || wraps_alike ? rw.cast(source, to) : ValueId{};
 }
