@@ -1,0 +1,155 @@
+// Arguments of launches and views: checked, and sorted into the classes that specializations rely on.
+#include "tilewright/detail/arguments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/device.h"
+
+namespace tilewright::detail {
+
+namespace {
+
+// What a specialization is told at most: enough for 16-byte accesses, few enough classes to compile few variants.
+constexpr std::int64_t kClass = 16;
+
+std::int64_t element_bytes(Code c) {
+  switch (c) {
+    case Code::boolean:
+    case Code::i8:
+    case Code::u8:
+    case Code::f8e4m3:
+    case Code::f8e5m2: return 1;
+    case Code::i16:
+    case Code::u16:
+    case Code::f16:
+    case Code::bf16: return 2;
+    case Code::i32:
+    case Code::u32:
+    case Code::f32: return 4;
+    case Code::i64:
+    case Code::u64:
+    case Code::f64: return 8;
+  }
+  return 8;
+}
+
+bool is_integer(Code c) { return c >= Code::i8 && c <= Code::u64; }
+
+/// The largest power of two that divides n; kClass at most, and for 0.
+std::int64_t power_of_two_in(std::uint64_t n) {
+  n |= kClass;
+  return static_cast<std::int64_t>(n & -n);
+}
+
+std::int64_t class_of_integer(std::int64_t value) { return value % kClass == 0 ? kClass : 1; }
+
+}  // namespace
+
+Arguments::Arguments(const Here& at) : at_(at) {
+  constexpr std::size_t kUsual = 16;
+  bits_.reserve(kUsual);
+  words_.reserve(kUsual);
+}
+
+void Arguments::fail(const std::string& message) const {
+  throw Error(location_of(at_), fmt::format("argument {}: {}", position_, message));
+}
+
+void Arguments::add_word(TypeCode type, std::uint64_t bits, std::int64_t divisible_by) {
+  bits_.push_back(bits);
+  words_.push_back({type, divisible_by});
+}
+
+void Arguments::add_device(rt::Device* device) {
+  if (device_ && device_ != device)
+    fail(fmt::format("its buffer is on device '{}', but that of argument {} is on device '{}'", device->name(), device_position_,
+                     device_->name()));
+  if (!device_) device_position_ = position_;
+  device_ = device;
+}
+
+void Arguments::add_pointer(TypeCode type, const PointerArgument& p) {
+  const std::int64_t bytes = element_bytes(type.element);
+  if (p.is_stand_in) {
+    if (p.alignment < bytes || (p.alignment & (p.alignment - 1)) != 0)
+      fail(fmt::format("an alignment of {} bytes; it must be a power of two and at least {}, the size of an element", p.alignment, bytes));
+    add_word(type, 0, std::min<std::int64_t>(p.alignment, kClass));
+  } else {
+    const void* memory = p.raw;
+    if (p.buffer) {
+      memory = p.buffer->at(p.offset, at_);
+      add_device(p.buffer->device().get());
+    }
+    const auto address = reinterpret_cast<std::uint64_t>(memory);
+    const std::int64_t alignment = power_of_two_in(address);
+    if (alignment < bytes) fail(fmt::format("the pointer {:#x} is not aligned to {} bytes, the size of an element", address, bytes));
+    add_word(type, address, alignment);
+  }
+  ++position_;
+}
+
+void Arguments::add_value(Code code, std::uint64_t bits) {
+  // The low bits decide, whatever the width and the sign: 16 divides -32 in two's complement too.
+  add_word({code}, bits, is_integer(code) && element_bytes(code) >= 2 ? class_of_integer(static_cast<std::int64_t>(bits)) : 1);
+  ++position_;
+}
+
+void Arguments::add_stand_in(Code code, std::int64_t divisible_by) {
+  if (divisible_by < 1) fail(fmt::format("a multiple of {}; the divisor must be at least 1", divisible_by));
+  if (divisible_by > 1 && !is_integer(code)) fail(fmt::format("a multiple of {} that is no integer", divisible_by));
+  add_word({code}, 0, power_of_two_in(static_cast<std::uint64_t>(divisible_by)));
+  ++position_;
+}
+
+void Arguments::add_view(TypeCode pointer, const HostView& view, std::span<const std::int64_t> extents,
+                         std::span<const std::int64_t> strides) {
+  if (!view.made()) fail("the view is empty: a view comes from tw::view()");
+  const int position = position_;
+  add_pointer(pointer, {.buffer = view.buffer, .alignment = view.alignment, .is_stand_in = view.buffer == nullptr});
+  position_ = position;
+  for (std::int64_t e : extents) add_word({Code::i64}, static_cast<std::uint64_t>(e), class_of_integer(e));
+  for (std::int64_t s : strides) {
+    add_word({Code::i64}, static_cast<std::uint64_t>(s), class_of_integer(s));
+    key_.add(static_cast<std::uint8_t>(s == 1));  // which strides the specialization knows
+  }
+  ++position_;
+}
+
+void row_major(std::span<const std::int64_t> extents, std::span<std::int64_t> strides, const Here& at) {
+  std::int64_t stride = 1;
+  for (std::size_t i = extents.size(); i-- > 0;) {
+    if (extents[i] < 0) throw Error(location_of(at), fmt::format("view: extent {} of axis {}; it must not be negative", extents[i], i));
+    strides[i] = stride;
+    if (__builtin_mul_overflow(stride, std::max<std::int64_t>(extents[i], 1), &stride))
+      throw Error(location_of(at), fmt::format("view: extents {{{}}} have more than 2^63 elements", fmt::join(extents, ", ")));
+  }
+}
+
+void check_view(const RawBuffer& buffer, std::span<const std::int64_t> extents, std::span<const std::int64_t> strides, const Here& at) {
+  buffer.at(0, at);
+  // The first and the last element that the view reaches; 128 bits hold any sum of five products.
+  __int128 lowest = 0, highest = 0;
+  bool is_empty = false;
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    if (extents[i] < 0) throw Error(location_of(at), fmt::format("view: extent {} of axis {}; it must not be negative", extents[i], i));
+    is_empty |= extents[i] == 0;
+    (strides[i] < 0 ? lowest : highest) += static_cast<__int128>(extents[i] - 1) * strides[i];
+  }
+  if (is_empty || (lowest >= 0 && highest < static_cast<__int128>(buffer.size()))) return;
+  const auto shown = [](__int128 v) { return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : static_cast<std::int64_t>(v); };
+  throw Error(location_of(at), fmt::format("view: extents {{{}}} with strides {{{}}} reach from element {} to element {} of a buffer of {} elements",
+                                           fmt::join(extents, ", "), fmt::join(strides, ", "), shown(lowest), shown(highest), buffer.size()));
+}
+
+int view_axis(std::int64_t axis, int rank, const char* what, const Here& at) {
+  if (axis < -rank || axis >= rank)
+    throw Error(location_of(at), fmt::format("{}: axis {} of a view of rank {}; it must be {} to {}", what, axis, rank, -rank, rank - 1));
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+void no_view_parameter(const char* what, const Here& at) {
+  throw Error(location_of(at), fmt::format("{}: this view is no parameter of a kernel: pass it to the launch, and use the parameter here", what));
+}
+
+}  // namespace tilewright::detail

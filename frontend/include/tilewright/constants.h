@@ -1,0 +1,148 @@
+// Compile-time constants of a kernel: aggregates are taken apart field by field, without reflection and without the user's help, and
+// become the key of a specialization. Numbers and enums count by their bits; other types by their == and std::hash.
+#pragma once
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "tilewright/elements.h"
+#include "tilewright/kernel_key.h"
+
+namespace tilewright::detail {
+
+struct Anything {
+  template <class T>
+  operator T() const;
+};
+
+template <class T, std::size_t... I>
+constexpr bool braces_to(std::index_sequence<I...>) {
+  return requires { T{(void(I), Anything{})...}; };
+}
+/// How many fields an aggregate has; 17 stands for more than 16.
+template <class T, std::size_t N = 17>
+constexpr std::size_t field_count() {
+  if constexpr (braces_to<T>(std::make_index_sequence<N>{}) || N == 0)
+    return N;
+  else
+    return field_count<T, N - 1>();
+}
+
+/// References to the fields of an aggregate.
+template <class T>
+constexpr auto fields(const T& v) {
+  constexpr std::size_t n = field_count<T>();
+  static_assert(n <= 16, "a compile-time constant has at most 16 fields");
+  if constexpr (n == 0) {
+    return std::tie();
+#define TW_FIELDS(N, ...)          \
+  }                                \
+  else if constexpr (n == N) {     \
+    const auto& [__VA_ARGS__] = v; \
+    return std::tie(__VA_ARGS__);
+    TW_FIELDS(1, a)
+    TW_FIELDS(2, a, b)
+    TW_FIELDS(3, a, b, c)
+    TW_FIELDS(4, a, b, c, d)
+    TW_FIELDS(5, a, b, c, d, e)
+    TW_FIELDS(6, a, b, c, d, e, f)
+    TW_FIELDS(7, a, b, c, d, e, f, g)
+    TW_FIELDS(8, a, b, c, d, e, f, g, h)
+    TW_FIELDS(9, a, b, c, d, e, f, g, h, i)
+    TW_FIELDS(10, a, b, c, d, e, f, g, h, i, j)
+    TW_FIELDS(11, a, b, c, d, e, f, g, h, i, j, k)
+    TW_FIELDS(12, a, b, c, d, e, f, g, h, i, j, k, l)
+    TW_FIELDS(13, a, b, c, d, e, f, g, h, i, j, k, l, m)
+    TW_FIELDS(14, a, b, c, d, e, f, g, h, i, j, k, l, m, o)
+    TW_FIELDS(15, a, b, c, d, e, f, g, h, i, j, k, l, m, o, p)
+    TW_FIELDS(16, a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q)
+#undef TW_FIELDS
+  }
+}
+
+template <class T>
+struct IsArray : std::false_type {};
+template <class T, std::size_t N>
+struct IsArray<std::array<T, N>> : std::true_type {};
+
+template <class T>
+concept PlainConstant = std::is_arithmetic_v<T> || std::is_enum_v<T> || AnyFloatElement<T>;
+/// Nothing to compare: captureless lambdas and tags. Their type is part of the kernel's signature.
+template <class T>
+concept EmptyConstant = std::is_empty_v<T> && std::is_trivially_copyable_v<T>;
+template <class T>
+concept OwnConstant = requires(const T& a) {
+  { a == a } -> std::convertible_to<bool>;
+  { std::hash<T>{}(a) } -> std::convertible_to<std::size_t>;
+};
+
+template <class T>
+constexpr bool is_constant();
+template <class T>
+constexpr bool fields_are_constants() {
+  if constexpr (field_count<T>() > 16)
+    return false;
+  else
+    return []<class... F>(std::type_identity<std::tuple<const F&...>>) { return (is_constant<F>() && ...); }(
+        std::type_identity<decltype(fields(std::declval<const T&>()))>{});
+}
+template <class T>
+constexpr bool is_constant() {
+  if constexpr (PlainConstant<T> || EmptyConstant<T> || OwnConstant<T>)
+    return true;
+  else if constexpr (IsArray<T>::value)
+    return is_constant<typename T::value_type>();
+  else if constexpr (std::is_aggregate_v<T> && std::is_class_v<T>)
+    return fields_are_constants<T>();
+  else
+    return false;
+}
+/// What may be a compile-time parameter of a kernel.
+template <class T>
+concept Constant = is_constant<T>();
+
+/// Calls visit(number, enum or own) for each leaf: a key is made of these, never of the bytes of the whole, which may be padding.
+template <class T, class V>
+constexpr void visit_leaves(const T& value, V&& visit) {
+  if constexpr (PlainConstant<T>)
+    visit(value);
+  else if constexpr (EmptyConstant<T>)
+    return;
+  else if constexpr (OwnConstant<T>)
+    visit(value);
+  else if constexpr (IsArray<T>::value)
+    for (const auto& e : value) visit_leaves(e, visit);
+  else
+    std::apply([&](const auto&... f) { (visit_leaves(f, visit), ...); }, fields(value));
+}
+
+template <class T>
+class OwnValueOf : public OwnValue {
+ public:
+  explicit OwnValueOf(const T& value) : value_(value) {}
+  bool equals(const OwnValue& other) const override { return value_ == static_cast<const OwnValueOf&>(other).value_; }
+
+ private:
+  T value_;
+};
+
+/// Adds a constant to the key of a specialization.
+template <Constant T>
+void add_constant(KernelKey& key, const T& value) {
+  visit_leaves(value, [&]<class L>(const L& leaf) {
+    if constexpr (std::same_as<L, long double>)
+      key.add_bytes(&leaf, 10);  // of the x87 format; the other bytes are padding
+    else if constexpr (PlainConstant<L>)
+      key.add_bytes(&leaf, sizeof leaf);
+    else
+      key.add_own(std::make_shared<const OwnValueOf<L>>(leaf), std::hash<L>{}(leaf));
+  });
+}
+
+}  // namespace tilewright::detail

@@ -1,0 +1,213 @@
+// The arguments of one launch on their way from C++ types to words, and what a specialization may know of each.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tilewright/buffer.h"
+#include "tilewright/constants.h"
+#include "tilewright/elements.h"
+#include "tilewright/here.h"
+#include "tilewright/view.h"
+
+namespace tilewright {
+
+/// A pointer that is not there yet, for compile(); see pointer().
+template <class T>
+struct PointerStandIn {
+  int alignment;
+};
+/// A number that is not there yet, for compile(); see scalar().
+template <class T>
+struct ScalarStandIn {
+  int divisible_by;
+};
+
+namespace detail {
+
+/// A pointer as a launch takes it.
+struct PointerArgument {
+  const RawBuffer* buffer = nullptr;
+  std::int64_t offset = 0;  // in the buffer, in elements
+  const void* raw = nullptr;
+  int alignment = 0;  // in bytes, if it is a stand-in
+  bool is_stand_in = false;
+};
+
+/// Gathers the run-time parameters of a launch in order, each a word, and the constants in a key. A word's class is what the
+/// specialization may rely on: how many bytes a pointer is aligned to, whether 16 divides a number. It never changes a type.
+class Arguments {
+ public:
+  explicit Arguments(const Here& at);
+
+  void add_pointer(TypeCode, const PointerArgument&);
+  void add_value(Code, std::uint64_t bits);
+  void add_stand_in(Code, std::int64_t divisible_by);
+  void add_view(TypeCode, const HostView&, std::span<const std::int64_t> extents, std::span<const std::int64_t> strides);
+  template <Constant T>
+  void add_constant(const T& value) {
+    detail::add_constant(key_, value);
+    ++position_;
+  }
+
+  struct Word {
+    TypeCode type;
+    std::int64_t divisible_by;  // the class
+  };
+  const std::vector<std::uint64_t>& bits() const { return bits_; }
+  const std::vector<Word>& words() const { return words_; }
+  /// Of the buffers among them; null if there is none.
+  rt::Device* device() const { return device_; }
+  /// Holds the constants; the launch adds the rest.
+  KernelKey& key() { return key_; }
+
+ private:
+  void add_word(TypeCode, std::uint64_t bits, std::int64_t divisible_by);
+  void add_integer(std::int64_t value);
+  void add_device(rt::Device*);
+  [[noreturn]] void fail(const std::string& message) const;
+
+  Here at_;
+  int position_ = 0;  // of the argument, for messages
+  std::vector<std::uint64_t> bits_;
+  std::vector<Word> words_;
+  rt::Device* device_ = nullptr;
+  int device_position_ = 0;
+  KernelKey key_;
+};
+
+/// How many words precede the next parameter, and the launch that is traced.
+struct TracedWords {
+  int next = 0;
+  Here at;
+};
+
+// An argument keeps its kind and never narrows: int for int64_t is fine, int64_t for int is not.
+template <class S, class T>
+concept Lossless =
+    std::same_as<S, T> ||
+    (HostInteger<S> && HostInteger<T> && (std::is_signed_v<S> == std::is_signed_v<T>) && sizeof(S) <= sizeof(T)) ||
+    (HostInteger<S> && HostInteger<T> && std::is_unsigned_v<S> && std::is_signed_v<T> && sizeof(S) < sizeof(T)) ||
+    (std::floating_point<S> && std::floating_point<T> && sizeof(S) <= sizeof(T));
+
+/// For a kernel's parameter of type P: what a launch takes (Argument), what compile() takes (StandIn), how it becomes words or part of
+/// the key (add), and what the kernel's function is called with (traced). Aggregates and enums are taken as they are, so braces work.
+template <class P>
+struct Parameter {
+  static_assert(Constant<P>,
+                "a compile-time parameter of a kernel is a number, a bool, an enum, an aggregate of these, or has == and std::hash");
+  using Argument = P;
+  using StandIn = P;
+  static void add(Arguments& to, const P& value) { to.add_constant(value); }
+  static P traced(TracedWords&, const P& value) { return value; }
+};
+
+template <class P>
+  requires std::is_arithmetic_v<P>
+struct Parameter<P> {
+  struct Argument {
+    template <class S>
+      requires Lossless<S, P>
+    Argument(S v) : value(v) {}
+    P value;
+  };
+  using StandIn = Argument;
+  static void add(Arguments& to, const Argument& a) { to.add_constant(a.value); }
+  static P traced(TracedWords&, const Argument& a) { return a.value; }
+};
+
+template <ValueElement T>
+struct Parameter<Tile<T>> {
+  struct Argument {
+    template <class S>
+      requires Lossless<S, T>
+    Argument(S v) : value(static_cast<T>(v)) {}
+    explicit Argument(ScalarStandIn<T> s) : is_stand_in(true), divisible_by(s.divisible_by) {}
+    T value{};
+    bool is_stand_in = false;
+    int divisible_by = 1;
+  };
+  struct StandIn : Argument {
+    template <class S>
+      requires Lossless<S, T>
+    StandIn(S v) : Argument(v) {}
+    StandIn(ScalarStandIn<T> s) : Argument(s) {}
+  };
+  static void add(Arguments& to, const Argument& a) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &a.value, sizeof a.value);
+    a.is_stand_in ? to.add_stand_in(CodeOf<T>::value, a.divisible_by) : to.add_value(CodeOf<T>::value, bits);
+  }
+  static Tile<T> traced(TracedWords& words, const Argument&) { return parameter<T>(words.next++); }
+};
+
+template <PointerElement P>
+struct Parameter<Tile<P>> {
+  using T = Pointee<P>;
+  struct Argument : PointerArgument {
+    Argument(const Buffer<T>& b) : PointerArgument{.buffer = &b.raw()} {}
+    Argument(BufferAt<T> b) : PointerArgument{.buffer = &b.buffer->raw(), .offset = b.offset} {}
+    Argument(std::nullptr_t) {}
+    template <class U>
+      requires std::same_as<U*, P> || std::same_as<const U*, P>
+    Argument(U* p) : PointerArgument{.raw = p} {}
+    template <class U>
+      requires std::same_as<U*, P> || std::same_as<const U*, P>
+    explicit Argument(PointerStandIn<U> s) : PointerArgument{.alignment = s.alignment, .is_stand_in = true} {}
+  };
+  struct StandIn : Argument {
+    using Argument::Argument;
+    template <class U>
+      requires std::same_as<U*, P> || std::same_as<const U*, P>
+    StandIn(PointerStandIn<U> s) : Argument(s) {}
+  };
+  static void add(Arguments& to, const Argument& a) { to.add_pointer(kCode<P>, a); }
+  static Tile<P> traced(TracedWords& words, const Argument&) { return parameter<P>(words.next++); }
+};
+
+template <class T, int R>
+struct Parameter<View<T, R>> {
+  using Argument = View<T, R>;
+  using StandIn = View<T, R>;
+  using Access = ViewAccess<T, R>;
+  static void add(Arguments& to, const Argument& v) { to.add_view(kCode<T*>, Access::host(v), Access::extents(v), Access::strides(v)); }
+  static View<T, R> traced(TracedWords& words, const Argument& v) {
+    auto base = parameter<T*>(words.next++);
+    std::array<I64, R> extents, strides;
+    for (I64& e : extents) e = parameter<std::int64_t>(words.next++);
+    // A stride of 1 is known to the specialization: neighbours are neighbours in memory, which decides how they are loaded.
+    for (int i = 0; i < R; ++i, ++words.next) strides[i] = Access::strides(v)[i] == 1 ? I64(1, words.at) : parameter<std::int64_t>(words.next);
+    return Access::parameter(std::move(base), std::move(extents), std::move(strides));
+  }
+};
+
+template <class P>
+using LaunchArgument = typename Parameter<std::remove_cvref_t<P>>::Argument;
+template <class P>
+using CompileArgument = typename Parameter<std::remove_cvref_t<P>>::StandIn;
+
+template <class F>
+struct SignatureOf : SignatureOf<decltype(&F::operator())> {};
+#define TW_SIGNATURE(...)                \
+  template <class... P>                  \
+  struct SignatureOf<__VA_ARGS__> {      \
+    using type = void(P...);             \
+  };
+TW_SIGNATURE(void (*)(P...))
+TW_SIGNATURE(void (*)(P...) noexcept)
+#undef TW_SIGNATURE
+#define TW_SIGNATURE(...)                \
+  template <class L, class... P>         \
+  struct SignatureOf<__VA_ARGS__> {      \
+    using type = void(P...);             \
+  };
+TW_SIGNATURE(void (L::*)(P...) const)
+TW_SIGNATURE(void (L::*)(P...))
+TW_SIGNATURE(void (L::*)(P...) const noexcept)
+TW_SIGNATURE(void (L::*)(P...) noexcept)
+#undef TW_SIGNATURE
+
+}  // namespace detail
+}  // namespace tilewright

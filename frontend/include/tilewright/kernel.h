@@ -1,0 +1,128 @@
+// Kernels: C++ functions over tiles. Their parameter types decide what a launch accepts, and the host compiler checks it.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "tilewright/detail/arguments.h"
+#include "tilewright/launch.h"
+
+namespace tilewright {
+
+/// Stands for a pointer in compile(): of this alignment in bytes, a power of two.
+template <class T>
+PointerStandIn<T> pointer(int alignment = 16) {
+  return {alignment};
+}
+/// Stands for a number in compile(): a multiple of `divisible_by`.
+template <class T>
+ScalarStandIn<T> scalar(int divisible_by = 1) {
+  return {divisible_by};
+}
+/// Stands for a row-major view in compile().
+template <class T, int R>
+View<T, R> view(PointerStandIn<T> p, const Extent (&extents)[R], Here at = Here::current()) {
+  return detail::ViewAccess<T, R>::make({nullptr, p.alignment}, extents, nullptr, at);
+}
+
+struct Timing {
+  std::string phase;
+  double ms;
+};
+/// -1 where not known.
+struct Resources {
+  int registers = -1, spill_bytes = -1, shared_bytes = -1, num_warps = -1;
+};
+
+/// What compile() made: text for people to read. Empty where the target has no such thing.
+class Compiled {
+ public:
+  struct Parts {
+    std::string ptx, tile_ir, llvm_ir, assembly;
+    std::vector<Timing> timings;
+    Resources resources;
+  };
+  explicit Compiled(Parts parts) : parts_(std::move(parts)) {}
+  const std::string& ptx() const { return parts_.ptx; }
+  /// After all passes.
+  const std::string& tile_ir() const { return parts_.tile_ir; }
+  const std::string& llvm_ir() const { return parts_.llvm_ir; }
+  const std::string& assembly() const { return parts_.assembly; }
+  /// How long each phase took, in order; the first is "trace".
+  const std::vector<Timing>& timings() const { return parts_.timings; }
+  Resources resources() const { return parts_.resources; }
+
+ private:
+  Parts parts_;
+};
+
+namespace detail {
+
+/// A kernel without its signature: its name and its compiled specializations.
+class KernelState;
+std::shared_ptr<KernelState> make_kernel(std::string name);
+
+/// Calls the kernel's function with the parameters of the current trace.
+struct Body {
+  void (*call)(void* context);
+  void* context;
+};
+void launch(KernelState*, const Launch&, Arguments&, Body, const Here&);
+Compiled compile(KernelState*, std::string_view target, const Launch&, Arguments&, Body, const Here&);
+
+}  // namespace detail
+
+template <class Signature>
+class Kernel;
+
+/// A kernel with its compiled specializations, one for each combination of constants, classes of arguments, options and device. Copies
+/// share them. Every function may be called from many threads at once.
+template <class... P>
+class Kernel<void(P...)> {
+ public:
+  /// `name` appears in messages, dumps and profiles.
+  Kernel(std::string name, std::function<void(P...)> f) : state_(detail::make_kernel(std::move(name))), f_(std::move(f)) {}
+
+  /// Runs one program for each point of the grid. Compiles first if this specialization is new.
+  void operator()(const Launch& launch, detail::LaunchArgument<P>... args, Here at = Here::current()) const {
+    detail::Arguments arguments(at);
+    (Parameter<P>::add(arguments, args), ...);
+    auto body = [&] { call(at, args...); };
+    detail::launch(state_.get(), launch, arguments, erased(body), at);
+  }
+
+  /// Compiles for a target ("cpu", "sm_90a") with no device, afresh at each call. Takes pointer(), scalar() and view() of pointer() too.
+  Compiled compile(std::string_view target, const Launch& launch, detail::CompileArgument<P>... args, Here at = Here::current()) const {
+    detail::Arguments arguments(at);
+    (Parameter<P>::add(arguments, args), ...);
+    auto body = [&] { call(at, args...); };
+    return detail::compile(state_.get(), target, launch, arguments, erased(body), at);
+  }
+
+ private:
+  template <class Q>
+  using Parameter = detail::Parameter<std::remove_cvref_t<Q>>;
+
+  template <class... A>
+  void call(const Here& at, const A&... args) const {
+    detail::TracedWords words{0, at};
+    // Braces: from left to right, as the words were added.
+    std::tuple<std::remove_cvref_t<P>...> values{Parameter<P>::traced(words, args)...};
+    std::apply([&](auto&... v) { f_(static_cast<P&&>(v)...); }, values);
+  }
+  template <class F>
+  static detail::Body erased(F& body) {
+    return {[](void* context) { (*static_cast<F*>(context))(); }, &body};
+  }
+
+  std::shared_ptr<detail::KernelState> state_;
+  std::function<void(P...)> f_;
+};
+
+template <class F>
+Kernel(std::string, F) -> Kernel<typename detail::SignatureOf<F>::type>;
+
+}  // namespace tilewright

@@ -1,0 +1,67 @@
+// How a kernel is launched: the grid and the options that change what is compiled.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+
+#include "tilewright/device.h"
+
+namespace tilewright {
+
+/// 1 to 3 extents: 7, {7}, {7, 8}, {7, 8, 9}. How many and how large is checked at the launch.
+class Grid {
+ public:
+  Grid() = default;
+  template <detail::HostInteger I>
+  Grid(I x) : extents_{Extent(x).value} {}
+  Grid(std::initializer_list<Extent> extents) : rank_(extents.size()) {
+    std::size_t axis = 0;
+    for (Extent e : extents)
+      if (axis < extents_.size()) extents_[axis++] = e.value;
+  }
+  std::size_t rank() const { return rank_; }
+  std::int64_t operator[](std::size_t axis) const { return extents_[axis]; }
+
+ private:
+  std::array<std::int64_t, 3> extents_{1, 1, 1};
+  std::size_t rank_ = 1;
+};
+
+/// A stream, or none said.
+class StreamRef {
+ public:
+  StreamRef() = default;
+  StreamRef(const Stream& stream) : stream_(stream), given_(true) {}
+  bool given() const { return given_; }
+  const Stream& stream() const { return stream_; }
+
+ private:
+  Stream stream_;
+  bool given_ = false;
+};
+
+/// A device, or none said.
+class DeviceRef {
+ public:
+  DeviceRef() = default;
+  DeviceRef(const Device& device) : device_(device.handle()) {}
+  const std::shared_ptr<rt::Device>& handle() const { return device_; }
+
+ private:
+  std::shared_ptr<rt::Device> device_;
+};
+
+struct Launch {
+  Grid grid = {};
+  int num_warps = 4;                   // 1, 2, 4, 8, 16 or 32
+  std::optional<int> num_stages = {};  // 1 to 8; default by target
+  StreamRef stream = {};               // default: the device's own
+  DeviceRef device = {};               // needed only where no argument and no stream has one
+  bool check = false;                  // checked mode: accesses outside of every buffer are reported
+  bool contract = true;                // a * b + c may become a fused multiply-add
+};
+
+}  // namespace tilewright

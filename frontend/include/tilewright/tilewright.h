@@ -1,0 +1,12 @@
+// The public surface of Tilewright: devices and buffers, kernels and views, and the language of tiles.
+#pragma once
+#include "tilewright/constants.h"
+#include "tilewright/device.h"
+#include "tilewright/elements.h"
+#include "tilewright/error.h"
+#include "tilewright/kernel.h"
+#include "tilewright/launch.h"
+#include "tilewright/log.h"
+#include "tilewright/ops.h"
+#include "tilewright/tile.h"
+#include "tilewright/view.h"

@@ -1,0 +1,150 @@
+// Views: memory with extents and strides. view() makes one on the host; as a kernel's parameter it is loaded from and stored to.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "tilewright/buffer.h"
+#include "tilewright/ops/memory.h"
+
+namespace tilewright {
+
+namespace detail {
+
+/// What a launch passes of a view: an address, and extents and strides in elements.
+struct HostView {
+  const RawBuffer* buffer = nullptr;  // null: not made by view(), or a stand-in:
+  int alignment = 0;                  // in bytes, of memory that is not there yet
+  bool made() const { return buffer != nullptr || alignment != 0; }
+};
+
+/// Throws Error unless every element of the extents lies inside of the buffer.
+void check_view(const RawBuffer&, std::span<const std::int64_t> extents, std::span<const std::int64_t> strides, const Here&);
+/// Throws Error for a negative extent; gives the strides of a dense row-major array.
+void row_major(std::span<const std::int64_t> extents, std::span<std::int64_t> strides, const Here&);
+/// The axis counted from 0. Throws Error if there is none such.
+int view_axis(std::int64_t axis, int rank, const char* what, const Here&);
+[[noreturn]] void no_view_parameter(const char* what, const Here&);
+
+template <class T, int R>
+struct ViewAccess;
+
+}  // namespace detail
+
+/// A strided view of memory of rank R. View<const T, R> is read only. The buffer must outlive it.
+template <class T, int R>
+  requires ValueElement<std::remove_const_t<T>>
+class View {
+  static_assert(R >= 1 && R <= 5, "a view has 1 to 5 axes");
+  // Offsets: tiles of rank 0 and integers, exactly R of them.
+  struct Offsets {
+    template <std::convertible_to<detail::Offset>... I>
+      requires(sizeof...(I) == R)
+    Offsets(const I&... offset) : each{detail::Offset(offset)...} {}
+    std::span<const detail::Offset> at(const Here& here) {
+      for (detail::Offset& o : each) o.at = here;  // the user's line, and not that of the constructor above
+      return each;
+    }
+    std::array<detail::Offset, R> each;
+  };
+
+ public:
+  using element_type = std::remove_const_t<T>;
+  View() = default;
+  template <class U>
+    requires std::same_as<const U, T>
+  View(const View<U, R>& v)
+      : host_(v.host_),
+        host_extents_(v.host_extents_),
+        host_strides_(v.host_strides_),
+        is_parameter_(v.is_parameter_),
+        base_(v.base_),
+        extents_(v.extents_),
+        strides_(v.strides_) {}
+
+  // ---- in a kernel ----
+
+  /// The tile of `shape` at `offsets`; what lies outside of the extents gives `other`.
+  Tile<element_type> load(Offsets offsets, Shape shape, detail::Other<element_type> other = {}, Here at = Here::current()) const {
+    expect_parameter("load", at);
+    return detail::view_load<element_type>(base_, extents_, strides_, offsets.at(at), shape, other, at);
+  }
+  /// Writes the tile at `offsets`; what lies outside of the extents is dropped.
+  void store(Offsets offsets, const Tile<element_type>& tile, Here at = Here::current()) const
+    requires(!std::is_const_v<T>)
+  {
+    expect_parameter("store", at);
+    detail::view_store<element_type>(base_, extents_, strides_, offsets.at(at), tile, at);
+  }
+  I64 extent(Axis axis, Here at = Here::current()) const {
+    expect_parameter("extent", at);
+    return extents_[detail::view_axis(axis.value, R, "extent", at)];
+  }
+  /// In elements.
+  I64 stride(Axis axis, Here at = Here::current()) const {
+    expect_parameter("stride", at);
+    return strides_[detail::view_axis(axis.value, R, "stride", at)];
+  }
+
+ private:
+  template <class U, int S>
+    requires ValueElement<std::remove_const_t<U>>
+  friend class View;
+  friend struct detail::ViewAccess<T, R>;
+
+  void expect_parameter(const char* what, const Here& at) const {
+    if (!is_parameter_) detail::no_view_parameter(what, at);
+  }
+
+  // On the host:
+  detail::HostView host_;
+  std::array<std::int64_t, R> host_extents_{}, host_strides_{};
+  // In a kernel:
+  bool is_parameter_ = false;
+  Ptr<T> base_;
+  std::array<I64, R> extents_, strides_;
+};
+
+namespace detail {
+
+/// What view() and a launch see of a view.
+template <class T, int R>
+struct ViewAccess {
+  static View<T, R> make(HostView host, const Extent (&extents)[R], const Extent* strides, const Here& at) {
+    View<T, R> v;
+    v.host_ = host;
+    for (int i = 0; i < R; ++i) v.host_extents_[i] = extents[i].value;
+    if (strides)
+      for (int i = 0; i < R; ++i) v.host_strides_[i] = strides[i].value;
+    else
+      row_major(v.host_extents_, v.host_strides_, at);
+    if (host.buffer) check_view(*host.buffer, v.host_extents_, v.host_strides_, at);
+    return v;
+  }
+  static View<T, R> parameter(Ptr<T> base, std::array<I64, R> extents, std::array<I64, R> strides) {
+    View<T, R> v;
+    v.is_parameter_ = true;
+    v.base_ = std::move(base);
+    v.extents_ = std::move(extents);
+    v.strides_ = std::move(strides);
+    return v;
+  }
+  static const HostView& host(const View<T, R>& v) { return v.host_; }
+  static const std::array<std::int64_t, R>& extents(const View<T, R>& v) { return v.host_extents_; }
+  static const std::array<std::int64_t, R>& strides(const View<T, R>& v) { return v.host_strides_; }
+};
+
+}  // namespace detail
+
+/// The first elements of a buffer as a row-major array. Throws Error if they are not as many as the extents.
+template <class T, int R>
+View<T, R> view(const Buffer<T>& buffer, const Extent (&extents)[R], Here at = Here::current()) {
+  return detail::ViewAccess<T, R>::make({&buffer.raw()}, extents, nullptr, at);
+}
+/// Element (i, j, ...) is element i * strides[0] + j * strides[1] + ... of the buffer. Throws Error if one lies outside.
+template <class T, int R>
+View<T, R> view(const Buffer<T>& buffer, const Extent (&extents)[R], const Extent (&strides)[R], Here at = Here::current()) {
+  return detail::ViewAccess<T, R>::make({&buffer.raw()}, extents, strides, at);
+}
+
+}  // namespace tilewright

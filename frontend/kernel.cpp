@@ -1,0 +1,206 @@
+// From a kernel and its arguments to a compiled specialization and its launch.
+#include "tilewright/kernel.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cctype>
+#include <optional>
+#include <mutex>
+#include <unordered_set>
+
+#include "backend/compile.h"
+#include "frontend/dump.h"
+#include "frontend/trace.h"
+#include "frontend/trace_state.h"
+#include "runtime/devices.h"
+#include "runtime/environment.h"
+#include "runtime/kernel_cache.h"
+#include "runtime/log.h"
+
+namespace tilewright::detail {
+
+class KernelState {
+ public:
+  explicit KernelState(std::string kernel_name) : name(std::move(kernel_name)) {}
+
+  const std::string name;
+  rt::KernelCache cache;
+
+  /// Logs, once, that constants of many values make many specializations.
+  void count_constants(std::uint64_t hash) {
+    constexpr std::size_t kMany = 32;
+    std::lock_guard lock(mutex_);
+    constants_.insert(hash);
+    if (constants_.size() <= kMany || warned_) return;
+    warned_ = true;
+    rt::log(LogLevel::warning, fmt::format("kernel '{}' has been compiled for more than {} values of its compile-time parameters; a value that "
+                                           "changes often is better a run-time parameter",
+                                           name, kMany));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<std::uint64_t> constants_;
+  bool warned_ = false;
+};
+
+std::shared_ptr<KernelState> make_kernel(std::string name) { return std::make_shared<KernelState>(std::move(name)); }
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+[[noreturn]] void refuse(const KernelState& kernel, const Here& at, const std::string& message) {
+  throw Error(location_of(at), fmt::format("launch of '{}': {}", kernel.name, message));
+}
+
+KernelState& existing(KernelState* kernel, const Here& at) {
+  if (!kernel) throw Error(location_of(at), "this kernel has been moved from");
+  if (Trace::active()) refuse(*kernel, at, "a kernel cannot be launched or compiled inside of a kernel");
+  return *kernel;
+}
+
+std::array<std::int32_t, 3> checked_grid(const KernelState& kernel, const Grid& grid, const Here& at) {
+  if (grid.rank() < 1 || grid.rank() > 3) refuse(kernel, at, fmt::format("the grid has {} extents; it must have 1 to 3", grid.rank()));
+  std::array<std::int32_t, 3> extents{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (grid[i] < 1) refuse(kernel, at, fmt::format("grid extent {} is {}; it must be at least 1", i, grid[i]));
+    if (grid[i] > INT32_MAX) refuse(kernel, at, fmt::format("grid extent {} is {}; it must be at most {}", i, grid[i], INT32_MAX));
+    extents[i] = static_cast<std::int32_t>(grid[i]);
+  }
+  return extents;
+}
+
+backend::CompileOptions checked_options(const KernelState& kernel, const Launch& launch, const Here& at) {
+  const int warps = launch.num_warps;
+  if (warps < 1 || warps > 32 || (warps & (warps - 1)) != 0)
+    refuse(kernel, at, fmt::format("num_warps is {}; it must be 1, 2, 4, 8, 16 or 32", warps));
+  if (launch.num_stages && (*launch.num_stages < 1 || *launch.num_stages > 8))
+    refuse(kernel, at, fmt::format("num_stages is {}; it must be 1 to 8", *launch.num_stages));
+  backend::CompileOptions options;
+  options.num_warps = warps;
+  options.num_stages = launch.num_stages.value_or(0);
+  options.check = launch.check || rt::environment_check();
+  options.contract = launch.contract;
+  return options;
+}
+
+rt::Device& device_of(const KernelState& kernel, const Launch& launch, const Arguments& arguments, const Here& at) {
+  struct Source {
+    const char* what;
+    rt::Device* device;
+  };
+  if (launch.stream.given() && !launch.stream.stream().handle()) refuse(kernel, at, "the stream is none: a stream comes from Device::stream()");
+  const Source sources[] = {{"the buffers are", arguments.device()},
+                            {"the stream is", launch.stream.given() ? launch.stream.stream().device().get() : nullptr},
+                            {"Launch::device is", launch.device.handle().get()}};
+  const Source* found = nullptr;
+  for (const Source& s : sources) {
+    if (!s.device) continue;
+    if (found && found->device != s.device)
+      refuse(kernel, at, fmt::format("{} on device '{}', but {} '{}'", found->what, found->device->name(), s.what, s.device->name()));
+    if (!found) found = &s;
+  }
+  if (!found) refuse(kernel, at, "no buffer and no stream says on which device; name it in Launch::device");
+  return *found->device;
+}
+
+// What distinguishes this specialization besides its constants: whole options and classes, never a value.
+void add_rest(KernelKey& key, const Arguments& arguments, const backend::CompileOptions& options) {
+  for (const Arguments::Word& w : arguments.words()) key.add(static_cast<std::int32_t>(w.divisible_by));
+  key.add(options.num_warps);
+  key.add(options.num_stages);
+  key.add(static_cast<std::uint8_t>(options.check * 2 + options.contract));
+  key.add_bytes(options.target.data(), options.target.size());
+  key.seal();
+}
+
+// A C identifier, since a kernel's name becomes a symbol.
+std::string symbol_name(const std::string& name) {
+  std::string symbol;
+  for (const char c : name) symbol += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  if (symbol.empty() || std::isdigit(static_cast<unsigned char>(symbol[0]))) symbol.insert(0, "k");
+  return symbol;
+}
+
+ir::Function trace(const KernelState& kernel, const Arguments& arguments, Body body, const Here& at) {
+  std::vector<TracedParam> params;
+  for (const Arguments::Word& w : arguments.words())
+    params.push_back({ir_type(w.type), {.name = fmt::format("arg{}", params.size()), .divisible_by = w.divisible_by}});
+  return trace_kernel(symbol_name(kernel.name), params, [&] { body.call(body.context); }, location_of(at));
+}
+
+backend::CompiledKernel compile_function(const KernelState& kernel, const Arguments& arguments, const backend::CompileOptions& options,
+                                         bool keep_text, std::uint64_t hash, Body body, const Here& at) {
+  const auto start = Clock::now();
+  ir::Function function = trace(kernel, arguments, body, at);
+  const double traced_ms = ms_since(start);
+  backend::CompileHooks hooks{.keep_text = keep_text, .dump = {}};
+  std::optional<DumpFolder> folder;
+  if (const std::string dir = rt::environment_dump(); !dir.empty()) {
+    folder.emplace(dir, function.name, hash);
+    hooks.dump = [&](const std::string& stage, const std::string& text) { folder->write(stage, text); };
+  }
+  backend::CompiledKernel compiled = [&] {
+    try {
+      return backend::compile(std::move(function), options, hooks);
+    } catch (const Error& e) {
+      if (e.where().line != 0) throw;
+      // What the target as a whole cannot do has no line of its own: the launch asked for it.
+      const std::string_view text = e.what();
+      const auto message = text.find(": error: ");
+      refuse(kernel, at, std::string(text.substr(message == text.npos ? 0 : message + 9)));
+    }
+  }();
+  compiled.timings.insert(compiled.timings.begin(), {"trace", traced_ms});
+  return compiled;
+}
+
+}  // namespace
+
+void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body body, const Here& at) {
+  KernelState& kernel = existing(state, at);
+  rt::LaunchConfig config{.grid = checked_grid(kernel, launch.grid, at), .num_warps = launch.num_warps, .where = at};
+  backend::CompileOptions options = checked_options(kernel, launch, at);
+  rt::Device& device = device_of(kernel, launch, arguments, at);
+  options.target = device.target();
+  config.check = options.check;
+
+  KernelKey& key = arguments.key();
+  key.seal();
+  const std::uint64_t constants = key.hash();
+  key.add_bytes(device.name().data(), device.name().size());
+  add_rest(key, arguments, options);
+  std::shared_ptr<const rt::Executable> executable = kernel.cache.find(key);
+  if (!executable)
+    executable = kernel.cache.get(key, [&] {
+      const auto compiled = compile_function(kernel, arguments, options, false, key.hash(), body, at);
+      auto loaded = device.load(compiled, at);
+      kernel.count_constants(constants);
+      return loaded;
+    });
+  device.launch(*executable, config, arguments.bits(), launch.stream.given() ? *launch.stream.stream().handle() : device.default_stream());
+}
+
+Compiled compile(KernelState* state, std::string_view target, const Launch& launch, Arguments& arguments, Body body, const Here& at) {
+  const KernelState& kernel = existing(state, at);
+  backend::CompileOptions options = checked_options(kernel, launch, at);
+  options.target = target;
+  KernelKey& key = arguments.key();
+  add_rest(key, arguments, options);
+  backend::CompiledKernel made = compile_function(kernel, arguments, options, true, key.hash(), body, at);
+
+  Compiled::Parts parts;
+  parts.tile_ir = std::move(made.tile_ir);
+  parts.llvm_ir = std::move(made.llvm_ir);
+  parts.assembly = std::move(made.assembly);
+  if (made.format == backend::CompiledKernel::Format::ptx) parts.ptx.assign(reinterpret_cast<const char*>(made.image.data()), made.image.size());
+  for (const backend::PhaseTiming& t : made.timings) parts.timings.push_back({t.phase, t.ms});
+  const backend::Resources& r = made.resources;
+  parts.resources = {r.registers, r.spill_bytes, r.shared_bytes, r.num_warps};
+  return Compiled(std::move(parts));
+}
+
+}  // namespace tilewright::detail
