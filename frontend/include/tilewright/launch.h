@@ -16,7 +16,7 @@ class Grid {
  public:
   Grid() = default;
   template <detail::HostInteger I>
-  Grid(I x) : extents_{Extent(x).value} {}
+  Grid(I x) : extents_{Extent(x).value, 1, 1} {}
   Grid(std::initializer_list<Extent> extents) : rank_(extents.size()) {
     std::size_t axis = 0;
     for (Extent e : extents)
