@@ -46,8 +46,8 @@ Made view_load(const ViewOf&, std::span<const Offset> offsets, const Shape&, con
 void view_store(const ViewOf&, std::span<const Offset> offsets, const Handle& tile, const Here&);
 
 /// The tile of `shape` at `offsets` of a view; outside of the extents it gives `other`, or 0.
-template <ValueElement T>
-Tile<T> view_load(const Ptr<const T>& base, std::span<const I64> extents, std::span<const I64> strides, std::span<const Offset> offsets,
+template <ValueElement T, PointerElement P>
+Tile<T> view_load(const Tile<P>& base, std::span<const I64> extents, std::span<const I64> strides, std::span<const Offset> offsets,
                   const Shape& shape, const Other<T>& other, const Here& at) {
   return Tile<T>(view_load({base, extents, strides}, offsets, shape, other, at));
 }
