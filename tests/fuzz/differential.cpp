@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <stdexcept>
 #include <unordered_map>
+#include <utility>
 
 #include "tileir/builder.h"
 #include "tileir/printer.h"
@@ -36,6 +38,7 @@ std::string show(Element e, std::uint64_t w) {
 }
 
 std::optional<std::string> try_run(const Program& p, Executor& executor, const Memory& memory) {
+  executor.expect_within(&memory);
   try {
     executor.run(p.function, memory.words(), p.grid);
   } catch (const std::exception& e) {
@@ -49,11 +52,19 @@ std::optional<std::string> try_run(const Program& p, Executor& executor, const M
 }  // namespace
 
 void InterpreterExecutor::run(const Function& f, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) {
+  OpId outside;
   InterpretOptions options;
   options.grid = grid;
   options.reduction = order_;
   options.max_ops = kMaxOps;
+  if (memory_)
+    options.may_access = [&](std::uint64_t address, int bytes, bool, OpId id) {
+      const bool inside = memory_->inside(address, bytes);
+      if (!inside) outside = id;
+      return inside;
+    };
   interpret(f, words, options);
+  if (outside) throw std::runtime_error(fmt::format("access outside of all buffers: {}", print(f, outside)));
 }
 
 void RewritingExecutor::run(const Function& f, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) {
@@ -62,23 +73,30 @@ void RewritingExecutor::run(const Function& f, std::span<const std::uint64_t> wo
   interpreter_.run(changed, words, grid);
 }
 
-std::string check_meaning(const Program& p) {
+std::string check_meaning(const Program& p, bool one_lane_an_element) {
   const Memory memory(p);
   std::string problem;
   struct Touch {
     int reader = -1, writer = -1;  // numbers of programs; -1 none, -2 several
   };
   std::unordered_map<std::uint64_t, Touch> touched;  // by address of the first byte: accesses of one buffer have one size
-  int program = -1;
+  std::unordered_map<std::uint64_t, int> stored;  // addresses of the store in progress, as the number of its run of accesses
+  int program = -1, run = 0;
+  OpId last;
   InterpretOptions options;
   options.grid = p.grid;
   options.max_ops = kMaxOps;
-  options.begin_program = [&](std::array<std::int32_t, 3>) { ++program; };
+  options.begin_program = [&](std::array<std::int32_t, 3>) {
+    ++program;
+    last = {};
+  };
   options.may_access = [&](std::uint64_t address, int bytes, bool is_store, OpId id) {
     if (!memory.inside(address, bytes)) {
       if (problem.empty()) problem = fmt::format("access outside of all buffers: {}", print(p.function, id));
       return false;
     }
+    if (id != last) ++run, last = id;
+    if (one_lane_an_element && is_store && std::exchange(stored[address], run) == run) problem = "two lanes of a store meet";
     Touch& t = touched[address];
     int& mine = is_store ? t.writer : t.reader;
     mine = mine == -1 || mine == program ? program : -2;

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +20,8 @@ class Executor {
   virtual std::string name() const = 0;
   /// `words`: one a parameter. Throws std::exception for what it cannot do.
   virtual void run(const ir::Function&, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) = 0;
+  /// The memory that the next run may touch; null: unknown. Who can tell throws for other accesses.
+  virtual void expect_within(const Memory*) {}
 };
 
 /// The reference: the interpreter, reductions in a target's order.
@@ -29,9 +30,11 @@ class InterpreterExecutor : public Executor {
   explicit InterpreterExecutor(ir::ReductionOrder order = {}) : order_(order) {}
   std::string name() const override { return "interpreter"; }
   void run(const ir::Function&, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) override;
+  void expect_within(const Memory* memory) override { memory_ = memory; }
 
  private:
   ir::ReductionOrder order_;
+  const Memory* memory_ = nullptr;
 };
 
 /// The interpreter after the function was changed: by a prefix of a pass pipeline, or by a mutation.
@@ -42,6 +45,7 @@ class RewritingExecutor : public Executor {
       : name_(std::move(name)), rewrite_(std::move(rewrite)), interpreter_(order) {}
   std::string name() const override { return name_; }
   void run(const ir::Function&, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) override;
+  void expect_within(const Memory* memory) override { interpreter_.expect_within(memory); }
 
  private:
   std::string name_;
@@ -50,8 +54,9 @@ class RewritingExecutor : public Executor {
 };
 
 /// Why a program has no meaning to compare: an access outside its buffers, or programs of the grid that touch each other's memory.
-/// Empty if it has one. Runs it in the interpreter.
-std::string check_meaning(const Program&);
+/// Empty if it has one. Runs it in the interpreter. `one_lane_an_element`: nor may lanes of one store meet in an element; this also
+/// refuses loops whose only access is a store to the same place.
+std::string check_meaning(const Program&, bool one_lane_an_element = false);
 
 /// What differs after both ran, or what one of them threw. Nothing if all buffers are equal: bit for bit, except that any two NaNs are.
 std::optional<std::string> compare(const Program&, Executor& reference, Executor& candidate);

@@ -71,7 +71,8 @@ void Maker::step() {
 }
 
 void Maker::elementwise_step() {
-  const OpKind kind = r_.pick(elementwise_ops());
+  // A cast has a case for each pair of elements, where other ops have a few: it takes more draws to see them all.
+  const OpKind kind = r_.chance(15) ? OpKind::cast_ : r_.pick(elementwise_ops());
   std::span<const Signature> all = signatures(kind);
   const Signature* chosen = &r_.pick(all);
   Shape shape = any_type().shape();

@@ -12,16 +12,28 @@ namespace tilewright::fuzz {
 
 using namespace ir;
 
+namespace {
+/// A value half way between two of a narrower format, or next to it by less than a float can see: what rounding twice gets wrong.
+double near_tie(Random& r) {
+  constexpr int kMantissas[] = {2, 3, 7, 10, 23};
+  const int mantissa = r.pick(kMantissas);
+  const double tie = 1 + std::ldexp(static_cast<double>(2 * r.between(0, 3) + 1), -mantissa - 1);
+  return std::ldexp(tie + static_cast<double>(r.between(-1, 1)) * 0x1p-45, static_cast<int>(r.between(-4, 8)));
+}
+}  // namespace
+
 /// The bits of an element. Wildness 0: small numbers, so that long chains keep meaning; 1: special values among them; 2: any bits.
 std::uint64_t Maker::random_bits(Element e, int wildness) {
   if (e == Element::boolean) return r_.below(2);
   const std::uint64_t any = r_.next() >> (64 - bits(e));
   if (wildness == 2) return any;
-  const bool special = wildness == 1 && r_.chance(25);
+  const bool special = wildness == 1 && r_.chance(40);
   if (is_float(e)) {
     constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
     constexpr double kSpecial[] = {0.0, -0.0, kInf, -kInf, kNan, 0.5, -1.5, 2.5, 1e-40, -1e-310, 65504.0, 3.4e38, -1.7e308, 0x1p31, 0x1p63};
-    if (special) return r_.chance(20) ? r_.below(3) : element_bits(e, r_.pick(kSpecial));  // 1 and 2 are subnormals
+    if (special && r_.chance(20)) return r_.below(3);  // 1 and 2 are subnormals
+    if (special && bits(e) >= 32 && r_.chance(50)) return element_bits(e, near_tie(r_));
+    if (special) return element_bits(e, r_.pick(kSpecial));
     double v = static_cast<double>(r_.between(-64, 64));
     if (r_.chance(50)) v /= 8;
     if (r_.chance(20)) v += 0.1;
@@ -36,7 +48,7 @@ std::uint64_t Maker::random_bits(Element e, int wildness) {
 }
 
 std::vector<std::byte> Maker::random_contents(Element e, std::int64_t count) {
-  const int wildness = r_.chance(60) ? 0 : r_.chance(60) ? 1 : 2;
+  const int wildness = r_.chance(50) ? 0 : r_.chance(65) ? 1 : 2;
   const std::size_t size = static_cast<std::size_t>(bytes(e));
   std::vector<std::byte> out(static_cast<std::size_t>(count) * size);
   for (std::int64_t i = 0; i < count; ++i) {

@@ -1,0 +1,52 @@
+// Prefixes of a target's pipeline as executors.
+#include "tests/fuzz/pass_executor.h"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "passes/pass_manager.h"
+
+namespace tilewright::fuzz {
+
+namespace {
+void run_verified(ir::Function& f, std::span<const std::string_view> names, const ir::TargetDesc& target) {
+  passes::RunOptions options;
+  options.verify_each = true;
+  passes::run_passes(f, names, {target, false}, options);
+}
+}  // namespace
+
+void expand_math(Program& p, const ir::TargetDesc& target) {
+  const std::string_view names[] = {"expand_math"};
+  run_verified(p.function, names, target);
+}
+
+RewritingExecutor after_passes(const ir::TargetDesc& target, std::size_t count) {
+  return RewritingExecutor(
+      fmt::format("interpreter after {} passes", count),
+      [target, count](ir::Function& f) {
+        const std::vector<std::string_view> names = passes::pipeline(target);
+        run_verified(f, std::span(names).first(count), target);
+      },
+      target.reduction);
+}
+
+std::size_t pass_count(const ir::TargetDesc& target) { return passes::pipeline(target).size(); }
+
+std::size_t first_wrong_prefix(const Program& p, const ir::TargetDesc& target) {
+  InterpreterExecutor reference(target.reduction);
+  for (std::size_t n = 1; n <= pass_count(target); ++n) {
+    RewritingExecutor candidate = after_passes(target, n);
+    if (compare(p, reference, candidate)) return n;
+  }
+  return 0;
+}
+
+std::string pass_name(const ir::TargetDesc& target, std::size_t prefix) {
+  return fmt::format("{} (pass {})", passes::pipeline(target)[prefix - 1], prefix);
+}
+
+}  // namespace tilewright::fuzz
