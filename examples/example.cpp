@@ -151,7 +151,7 @@ std::string format(const char* pattern, auto... values) {
 
 void print_row(const Options& options, const tilewright::Device& device, const std::string& row) {
   const std::string header =
-      format("%-16s %-22s %9s %10s %14s %14s %11s %8s", "kernel", "size", "error", "time", "rate", "share", "plain C++", "faster");
+      format("%-16s %-22s %9s %10s %14s %14s %11s %8s", "kernel", "size", "error", "time", "rate", "share", "plain C++", "speedup");
   std::printf("%s\n%s\n", header.c_str(), row.c_str());
   if (options.table.empty()) return;
   const bool first = !std::ifstream(options.table).good();
