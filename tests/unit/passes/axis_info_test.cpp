@@ -162,3 +162,56 @@ TEST_CASE("axis_info: an unsigned run that may wrap is not extended") {
   CHECK(info_of(k.f, k.b.cast(sum, Element::u64)).contiguity[0] == 1);
   CHECK(info_of(k.f, k.b.cast(i, Element::u64)).contiguity[0] == 8);
 }
+
+TEST_CASE("axis_info: a run of 8-bit integers that wraps is not ordered") {
+  Kernel k;
+  const std::vector<std::int64_t> shape{256};
+  const ValueId i = k.b.cast(k.b.arange(0, 256), Element::i8);  // 0 .. 127, -128 .. -1
+  CHECK(info_of(k.f, i).contiguity[0] == 256);
+  const ValueId zero = k.b.constant(Type(Element::i8, shape), 0);
+  CHECK(info_of(k.f, k.b.binary(OpKind::lt_, i, zero)).constancy[0] == 128);
+  CHECK(info_of(k.f, k.b.cast(i, Element::i32)).contiguity[0] == 128);
+}
+
+TEST_CASE("axis_info: reshape keeps the runs of the axes that stay, and cuts those of the innermost that does not") {
+  Kernel k;
+  const ValueId i = k.b.arange(0, 32);
+  const auto reshaped = [&](ValueId x, std::vector<std::int64_t> shape) { return info_of(k.f, k.b.reshape(x, shape)); };
+  CHECK(reshaped(i, {4, 8}).contiguity[1] == 8);
+  CHECK(reshaped(i, {4, 8}).divisibility[1] == 8);
+  CHECK(reshaped(i, {4, 8}).contiguity[0] == 1);
+  CHECK(reshaped(i, {1, 32, 1}).contiguity[1] == 32);
+  const ValueId column = k.b.broadcast(k.b.reshape(k.b.arange(0, 8), std::vector<std::int64_t>{8, 1}), std::vector<std::int64_t>{8, 4});
+  CHECK(info_of(k.f, column).contiguity[0] == 8);
+  CHECK(reshaped(column, {8, 1, 4}).contiguity[0] == 8);
+  CHECK(reshaped(column, {4, 8}).contiguity[0] == 1);
+  CHECK(reshaped(column, {4, 8}).constancy[1] == 4);
+}
+
+TEST_CASE("axis_info: a loop keeps what every trip keeps") {
+  Kernel k;
+  const ValueId lo = k.i32(0), hi = k.param(Type(Element::i32), 1), step = k.i32(32);
+  const ValueId operands[] = {lo, hi, step, k.b.arange(0, 16), lo};
+  const OpId loop = k.b.create(OpKind::for_, operands);
+  const BlockId body = k.f.region(loop);
+  k.b.at_end(body);
+  const ValueId iv = k.f.add_arg(body, Type(Element::i32));
+  const ValueId tile = k.f.add_arg(body, Type(Element::i32, std::vector<std::int64_t>{16})), count = k.f.add_arg(body, Type(Element::i32));
+  const ValueId next = k.b.binary(OpKind::add_, tile, k.splat(4, 16));
+  const ValueId values[] = {next, k.b.binary(OpKind::add_, count, k.i32(1))};
+  k.b.create(OpKind::yield_, values);
+  CHECK(info_of(k.f, iv).scalar_divisibility == 32);
+  CHECK(info_of(k.f, tile).contiguity[0] == 16);
+  CHECK(info_of(k.f, tile).divisibility[0] == 4);
+  CHECK(info_of(k.f, count).scalar_divisibility == 1);
+  CHECK(info_of(k.f, k.f.result(loop, 0)).divisibility[0] == 4);
+}
+
+TEST_CASE("axis_info: values are printed under the names of the IR's text") {
+  Kernel k;
+  k.param(Type::pointer(Element::f32, true), 16);
+  k.b.arange(0, 8);
+  k.b.constant(Type(Element::i32), 12);
+  CHECK(AxisInfoAnalysis(k.f).print() ==
+        "%p: divisibility = 16\n%0: contiguity = [8], divisibility = [2^62], constancy = [1]\n%1: divisibility = 4, constant = 12\n");
+}

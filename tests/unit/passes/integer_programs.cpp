@@ -183,7 +183,8 @@ class Generator {
   void for_loop(int depth, const Scope& scope) {
     const Type iv(Element::i32);
     const int trips = below(5), step = pick(std::vector<int>{1, 2, 4, -1, -3}), lo = (below(5) - 1) * 4;
-    std::vector<ValueId> operands{b_.constant(iv, lo), b_.constant(iv, lo + trips * step), b_.constant(iv, step)};
+    const int last = step > 0 ? below(step) : -below(-step);  // the last step may lead beyond hi
+    std::vector<ValueId> operands{b_.constant(iv, lo), b_.constant(iv, lo + trips * step - last), b_.constant(iv, step)};
     const int carried = below(3);
     for (int i = 0; i < carried; ++i) operands.push_back(carriable());
     const OpId loop = b_.create(OpKind::for_, operands);
