@@ -14,6 +14,12 @@ void Rewriter::at(OpId id) {
   set_loc(ir().op(id).loc);
 }
 
+void Rewriter::touch(OpId id) {
+  touched_.push_back(id);
+  const OpId parent = ir().erased(id) ? OpId{} : ir().block(ir().op(id).parent).parent;
+  if (parent && tilewright::ir::info(ir().kind(id)).has(tilewright::ir::kTerminator)) touched_.push_back(parent);  // it looks at what its regions yield
+}
+
 void Rewriter::touch_definer(ValueId v) {
   const ir::ValueData& d = ir().value(v);
   const OpId id = d.op ? d.op : ir().block(d.block).parent;  // of an argument: the loop that may now do without it

@@ -34,11 +34,11 @@ class Rewriter : public ir::Builder {
   std::vector<ir::ValueId> inline_block(ir::BlockId, std::span<const ir::ValueId> values, ir::OpId where);
 
   bool changed() const { return changed_; }
-  /// Ops that were made, whose operands changed, or whose results lost a use, since the last call.
+  /// Ops that were made, whose operands changed (or those that their regions end with), or whose results lost a use, since the last call.
   std::vector<ir::OpId> take_touched();
 
  private:
-  void touch(ir::OpId id) { touched_.push_back(id); }
+  void touch(ir::OpId);
   void touch_definer(ir::ValueId);
 
   bool changed_ = false;
