@@ -48,6 +48,9 @@ ValueId fold_cast(Rewriter& rw, OpId id) {
   const ValueId source = operand_of(f, x, OpKind::cast_);
   if (!source) return {};
   const Element from = f.type(source).element(), middle = f.type(x).element();
+  // Small floats stay next to the f32 that hardware converts them to and from: legalize_floats may have put it there.
+  const auto is_small = [](Element e) { return ir::is_float(e) && ir::bits(e) < 32; };
+  if (from != to && middle == Element::f32 && (is_small(from) || is_small(to))) return {};
   // to(middle(x)) -> to(x) if the middle keeps the value, or if all three are integers and the last keeps no more bits than the middle.
   // But an integer that does not fit wraps when it comes from an integer, and saturates when it comes from a float.
   const bool all_integers = ir::is_integer(from) && ir::is_integer(middle) && ir::is_integer(to);
