@@ -244,3 +244,19 @@ TEST_CASE("canonicalize: two permutes are one, for all pairs of three axes") {
   } while (std::next_permutation(first.begin(), first.end()));
   CHECK(kernel.check() == "");
 }
+
+TEST_CASE("canonicalize: what takes the place of an op keeps where it was written") {
+  Function f("where");
+  f.add_file("user.cpp");
+  Builder b(f);
+  const ValueId x = f.add_param(Type(Element::u32), {"x", 1}), p = f.add_param(Type::pointer(Element::u32, false), {"p", 1});
+  b.set_loc({0, 7, 3});
+  const ValueId quotient = b.binary(OpKind::div_, x, b.constant(Type(Element::u32), 8));
+  b.set_loc({0, 9, 1});
+  const ValueId operands[] = {p, quotient};
+  const OpId store = b.create(OpKind::store_, operands);
+  passes::canonicalize(f, {});
+  const OpId shift = f.defined_by(f.operand(store, 1), OpKind::shr_);
+  REQUIRE(shift);
+  CHECK(f.op(shift).loc == Loc{0, 7, 3});
+}
