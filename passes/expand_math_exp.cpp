@@ -14,9 +14,17 @@ constexpr double kExp64[] = {0x1.000000000000ap-1,  0x1.5555555555502p-3,  0x1.5
                              0x1.28aed8522d204p-22, 0x1.adcf0b5e63966p-26};  // 2^-57.9
 // The same, error relative to e^r - 1.
 constexpr double kExpm1_32[] = {0x1.fffffep-2, 0x1.5554aap-3, 0x1.55579cp-5, 0x1.122c98p-7, 0x1.6ab43ap-10};  // 2^-26.1
-constexpr double kExpm1_64[] = {0x1p-1,                0x1.5555555555559p-3,  0x1.5555555555558p-5,  0x1.111111110f706p-7,
-                                0x1.6c16c16c171d2p-10, 0x1.a01a01afa65b5p-13, 0x1.a01a019b7b7e4p-16, 0x1.71ddf90b7d553p-19,
-                                0x1.27e4fd660d0aap-22, 0x1.af5d731739a0dp-26, 0x1.1f345eac2ab06p-29};  // 2^-61.6
+constexpr double kExpm1_64[] = {0x1p-1,
+                                0x1.5555555555559p-3,
+                                0x1.5555555555558p-5,
+                                0x1.111111110f706p-7,
+                                0x1.6c16c16c171d2p-10,
+                                0x1.a01a01afa65b5p-13,
+                                0x1.a01a019b7b7e4p-16,
+                                0x1.71ddf90b7d553p-19,
+                                0x1.27e4fd660d0aap-22,
+                                0x1.af5d731739a0dp-26,
+                                0x1.1f345eac2ab06p-29};  // 2^-61.6
 // (2^r - 1) / r for |r| <= 1/2, error relative to 2^r.
 constexpr double kExp2_32[] = {0x1.62e43p-1, 0x1.ebfb94p-3, 0x1.c6af9ep-5, 0x1.3b681ap-7, 0x1.5ef4d2p-10, 0x1.179402p-13};  // 2^-26.3
 constexpr double kExp2_64[] = {0x1.62e42fefa39efp-1,  0x1.ebfbdff82c5b3p-3,  0x1.c6b08d704a26fp-5,  0x1.3b2ab6fb9daddp-7,

@@ -8,15 +8,16 @@ namespace tilewright::passes::math {
 namespace {
 
 // (log(1 + f) - f + f^2 / 2) / f^3 for |f| <= 1/3, error relative to log(1 + f): 2^-27.7.
-constexpr double kLog32[] = {0x1.555506p-2, -0x1.fffeep-3, 0x1.99d086p-3, -0x1.55a128p-3, 0x1.1ecfccp-3, -0x1.f2a7cap-4, 0x1.1e8fe8p-3, -0x1.0904a4p-3};
-// log2(1 + f) / f for |f| <= 1/3: 2^-24.6, of which the rounding of the first coefficient is the larger part.
-constexpr double kLog2_32[] = {0x1.715476p+0,  -0x1.71544ap-1, 0x1.ec720ap-2,  -0x1.7179fap-2, 0x1.2740dp-2,
-                               -0x1.e3dcaep-3, 0x1.a912ep-3,   -0x1.cce8a8p-3, 0x1.67f158p-3};
+constexpr double kLog32[] = {0x1.555506p-2, -0x1.fffeep-3,  0x1.99d086p-3, -0x1.55a128p-3,
+                             0x1.1ecfccp-3, -0x1.f2a7cap-4, 0x1.1e8fe8p-3, -0x1.0904a4p-3};
+// (log2(1 + f) / f - log2(e)) / f for 1 + f in [sqrt(1/2), sqrt 2]: 2^-27.5.
+constexpr double kLog2_32[] = {-0x1.71547p-1, 0x1.ec7078p-2,  -0x1.715b14p-2, 0x1.2786fcp-2, -0x1.eaa876p-3,
+                               0x1.a18e04p-3, -0x1.867e96p-3, 0x1.86d6bcp-3,  -0x1.de66fep-4};
 // (2 atanh(s) / s - 2) / s^2 in s^2, for s = f / (2 + f) with 1 + f in [sqrt(1/2), sqrt 2]: 2^-59.5.
 constexpr double kLog64[] = {0x1.5555555555593p-1, 0x1.999999997f9d7p-2, 0x1.249249422dec3p-2, 0x1.c71c51d369522p-3,
                              0x1.74664ade46409p-3, 0x1.39a07023fafccp-3, 0x1.2f133a8b3dd77p-3};
 
-constexpr std::int64_t kTwoThirds32 = 0x3f2aaaab;
+constexpr std::int64_t kTwoThirds32 = 0x3f2aaaab, kSqrtHalf32 = 0x3f3504f3;
 constexpr std::int64_t kSqrtHalf64 = 0x3fe6a09e667f3bcd;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -68,9 +69,12 @@ Expr log(Expr x) {
 
 Expr log2(Expr x) {
   if (x.element() == ir::Element::f32) {
-    const auto [m, k] = decompose(x, kTwoThirds32);
+    // f log2(e) in two parts, and k last: next to -1/2 < log2(m) < 1/2 it adds no error of its own.
+    constexpr double kLog2EHigh = 0x1.715476p+0, kLog2ELow = 0x1.4ae0cp-26;
+    const auto [m, k] = decompose(x, kSqrtHalf32);
     const Expr f = m - 1.0;
-    return with_special_cases(x, mad(f, polynomial(f, kLog2_32), k));
+    const Expr tail = mad(f, kLog2ELow, f * f * polynomial(f, kLog2_32));
+    return with_special_cases(x, mad(f, kLog2EHigh, tail) + k);
   }
   // log(m) in two parts, the high one short enough that its product with the high part of log2(e) is exact (FreeBSD's e_log2.c).
   constexpr double kLog2EHigh = 0x1.71547652p+0, kLog2ELow = 0x1.705fc2eefa2p-33;

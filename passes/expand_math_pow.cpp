@@ -12,9 +12,10 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kSqrtHalf64 = 0x3fe6a09e667f3bcd;
 
 // For f32, in f64. 2 atanh(s) / s / ln2 in s^2, for s = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt 2]: 2^-37.8.
-constexpr double kLogShort[] = {0x1.71547652bef0fp+1, 0x1.ec709d1167756p-1, 0x1.2777810437127p-1, 0x1.a58cfcf51306dp-2, 0x1.5cf2e5b228e1ep-2};
+constexpr double kLogShort[] = {0x1.71547652bef0fp+1, 0x1.ec709d1167756p-1, 0x1.2777810437127p-1, 0x1.a58cfcf51306dp-2,
+                                0x1.5cf2e5b228e1ep-2};
 // (2^r - 1) / r for |r| <= 1/2: 2^-28.9.
-constexpr double kExp2Short[] = {0x1.62e430af30514p-1,  0x1.ebfbdc3c9a0f5p-3,  0x1.c6aee886bd797p-5,
+constexpr double kExp2Short[] = {0x1.62e430af30514p-1, 0x1.ebfbdc3c9a0f5p-3,  0x1.c6aee886bd797p-5,
                                  0x1.3b2d4c99bb8b5p-7, 0x1.5f3e560e5c6ebp-10, 0x1.41fbfb80d55acp-13};
 // For f64: ((2 atanh(s) / s - 2) / s^2 - 2/3) / s^2 / ln2 in s^2, error relative to the logarithm: 2^-73.4.
 constexpr double kLogTail[] = {0x1.2776c50ef9bfcp-1, 0x1.a61762a7aede9p-2, 0x1.484b13d6abce8p-2, 0x1.0c9a853ba4e2ap-2,

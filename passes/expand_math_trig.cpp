@@ -11,7 +11,7 @@ namespace {
 
 // (sin(r) / r - 1) / r^2 in r^2 for |r| <= pi/4: 2^-27.9 and 2^-57.9.
 constexpr double kSin32[] = {-0x1.555546p-3, 0x1.110776p-7, -0x1.9952fap-13};
-constexpr double kSin64[] = {-0x1.5555555555548p-3,  0x1.111111110f731p-7,  -0x1.a01a019be95b7p-13,
+constexpr double kSin64[] = {-0x1.5555555555548p-3, 0x1.111111110f731p-7,   -0x1.a01a019be95b7p-13,
                              0x1.71de35557404bp-19, -0x1.ae5e4bcff5ab2p-26, 0x1.5d8b71ee69f85p-33};
 // (cos(r) - 1 + r^2 / 2) / r^4: 2^-33.0 and 2^-63.9.
 constexpr double kCos32[] = {0x1.55554ap-5, -0x1.6c0c28p-10, 0x1.99e80cp-16};
@@ -21,12 +21,14 @@ constexpr double kCos64[] = {0x1.555555555554bp-5,   -0x1.6c16c16c1500dp-10, 0x1
 constexpr double kTan32[] = {0x1.5554dep-2, 0x1.112deap-3, 0x1.b5852p-5, 0x1.90728p-6, 0x1.9686f8p-9, 0x1.33e748p-7};
 
 // 2/pi * 2^102 in the first 128 bits, and the bits after them.
-constexpr std::uint64_t kTwoOverPi32[] = {0x00000028be60db93, 0x91054a7f09d5f47d, 0x4d377036d8a5664f, 0x10e4107f9458eaf7, 0xaef1586dc91b8e90};
+constexpr std::uint64_t kTwoOverPi32[] = {0x00000028be60db93, 0x91054a7f09d5f47d, 0x4d377036d8a5664f, 0x10e4107f9458eaf7,
+                                          0xaef1586dc91b8e90};
 // 2/pi * 2^137 in the first 192 bits, and the bits after them.
-constexpr std::uint64_t kTwoOverPi64[] = {
-    0x0000000000000145, 0xf306dc9c882a53f8, 0x4eafa3ea69bb81b6, 0xc52b3278872083fc, 0xa2c757bd778ac36e, 0x48dc74849ba5c00c, 0x925dd413a32439fc,
-    0x3bd63962534e7dd1, 0x046bea5d768909d3, 0x38e04d68befc8273, 0x23ac7306a673e939, 0x08bf177bf250763f, 0xf12fffbc0b301fde, 0x5e2316b414da3eda,
-    0x6cfd9e4f96136e9e, 0x8c7ecd3cbfd45aea, 0x4f758fd7cbe2f67a, 0x0e73ef14a525d4d7, 0xf6bf623f1aba10ac, 0x06608df8f6d757e1};
+constexpr std::uint64_t kTwoOverPi64[] = {0x0000000000000145, 0xf306dc9c882a53f8, 0x4eafa3ea69bb81b6, 0xc52b3278872083fc,
+                                          0xa2c757bd778ac36e, 0x48dc74849ba5c00c, 0x925dd413a32439fc, 0x3bd63962534e7dd1,
+                                          0x046bea5d768909d3, 0x38e04d68befc8273, 0x23ac7306a673e939, 0x08bf177bf250763f,
+                                          0xf12fffbc0b301fde, 0x5e2316b414da3eda, 0x6cfd9e4f96136e9e, 0x8c7ecd3cbfd45aea,
+                                          0x4f758fd7cbe2f67a, 0x0e73ef14a525d4d7, 0xf6bf623f1aba10ac, 0x06608df8f6d757e1};
 
 constexpr double kPiOver2 = 0x1.921fb54442d18p+0, kPiOver2Low = 0x1.1a62633145c07p-54;
 constexpr double kPiOver4 = 0x1.921fb54442d18p-1;

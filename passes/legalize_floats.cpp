@@ -40,15 +40,22 @@ class Legalizer {
 /// Whether a result is always one of the small type's numbers, given operands that are.
 bool is_exact(OpKind k) {
   switch (k) {
-    case OpKind::minimum_: case OpKind::maximum_: case OpKind::fmin_: case OpKind::fmax_:
-    case OpKind::ceil_: case OpKind::floor_: case OpKind::round_: case OpKind::rint_: case OpKind::trunc_:
-      return true;
+    case OpKind::minimum_:
+    case OpKind::maximum_:
+    case OpKind::fmin_:
+    case OpKind::fmax_:
+    case OpKind::ceil_:
+    case OpKind::floor_:
+    case OpKind::round_:
+    case OpKind::rint_:
+    case OpKind::trunc_: return true;
     default: return false;
   }
 }
 
 std::optional<Expr> Legalizer::cast(ir::OpId id) {
-  const Element from = rewriter_.ir().type(rewriter_.ir().operand(id, 0)).element(), to = rewriter_.ir().type(rewriter_.ir().result(id)).element();
+  const Element from = rewriter_.ir().type(rewriter_.ir().operand(id, 0)).element(),
+                to = rewriter_.ir().type(rewriter_.ir().result(id)).element();
   if (!math::is_small_float(from) && !math::is_small_float(to)) return std::nullopt;
   const bool instruction = (from == Element::f16 && to == Element::f32) || (from == Element::f32 && to == Element::f16);
   if (instruction && f16_instruction_) return std::nullopt;
@@ -63,8 +70,7 @@ std::optional<Expr> Legalizer::on_bits(OpKind k, Expr x, ir::OpId id) {
   switch (k) {
     case OpKind::neg_: return math::bitcast(bits() ^ kSign, x.element());
     case OpKind::abs_: return math::bitcast(bits() & kMagnitude, x.element());
-    case OpKind::copysign_:
-      return math::bitcast((bits() & kMagnitude) | (math::unsigned_bits(operand(id, 1)) & kSign), x.element());
+    case OpKind::copysign_: return math::bitcast((bits() & kMagnitude) | (math::unsigned_bits(operand(id, 1)) & kSign), x.element());
     case OpKind::isnan_: return (bits() & kMagnitude) > infinity;
     case OpKind::isinf_: return (bits() & kMagnitude) == infinity;
     default: return std::nullopt;

@@ -13,8 +13,12 @@ constexpr std::uint32_t kInfinity32 = 0x7f800000, kMagnitude32 = 0x7fffffff, kQu
 /// Fields of a layout as numbers. For f16: width 15, top 0x7c00, bias 15.
 struct Fields {
   explicit Fields(detail::FloatFormat f)
-      : mantissa(f.mantissa), width(f.exponent + f.mantissa), bias((1 << (f.exponent - 1)) - 1), ieee(f.ieee),
-        magnitude((std::uint64_t{1} << width) - 1), top(((std::uint64_t{1} << f.exponent) - 1) << f.mantissa),
+      : mantissa(f.mantissa),
+        width(f.exponent + f.mantissa),
+        bias((1 << (f.exponent - 1)) - 1),
+        ieee(f.ieee),
+        magnitude((std::uint64_t{1} << width) - 1),
+        top(((std::uint64_t{1} << f.exponent) - 1) << f.mantissa),
         nan(ieee ? top | std::uint64_t{1} << (f.mantissa - 1) : magnitude) {}
   int mantissa, width, bias;  // width: bits below the sign
   bool ieee;
@@ -66,7 +70,8 @@ Expr widen(Expr x, bool f16_instruction) {
   const Fields f(layout_of(from));
   const Expr code = code_of(x), magnitude = code & f.magnitude;
   const Expr bits = unsigned_bits(bitcast(magnitude << (23 - f.mantissa), Element::f32) * power_of_two(127 - f.bias));
-  const Expr value = f.ieee ? select(magnitude >= f.top, bits | kInfinity32, bits) : select(magnitude == f.nan, kInfinity32 | kQuiet32, bits);
+  const Expr value =
+      f.ieee ? select(magnitude >= f.top, bits | kInfinity32, bits) : select(magnitude == f.nan, kInfinity32 | kQuiet32, bits);
   const Expr sign = (code & (f.magnitude + 1)) << (31 - f.width);
   return bitcast(value | sign, Element::f32);
 }

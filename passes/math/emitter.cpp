@@ -20,8 +20,6 @@ Expr polynomial(Expr x, std::span<const double> c) {
   return y;
 }
 
-Expr bitcast(Expr x, ir::Element e) {
-  return x.emitter->wrap(x.emitter->builder().bitcast(x.id, x.type().with_element(e)));
-}
+Expr bitcast(Expr x, ir::Element e) { return x.emitter->wrap(x.emitter->builder().bitcast(x.id, x.type().with_element(e))); }
 
 }  // namespace tilewright::passes::math

@@ -54,9 +54,9 @@ inline ir::Type Expr::type() const { return emitter->builder().function().type(i
 /// A constant of another expression's type.
 inline Expr like(Expr model, Number v) { return model.emitter->constant(model.type(), v); }
 
-#define TW_EXPR_OPERATOR(symbol, op)                                                                    \
-  inline Expr operator symbol(Expr a, Expr b) { return a.emitter->binary(ir::OpKind::op##_, a, b); }    \
-  inline Expr operator symbol(Expr a, Number b) { return a symbol like(a, b); }                         \
+#define TW_EXPR_OPERATOR(symbol, op)                                                                 \
+  inline Expr operator symbol(Expr a, Expr b) { return a.emitter->binary(ir::OpKind::op##_, a, b); } \
+  inline Expr operator symbol(Expr a, Number b) { return a symbol like(a, b); }                      \
   inline Expr operator symbol(Number a, Expr b) { return like(b, a) symbol b; }
 TW_EXPR_OPERATOR(+, add)
 TW_EXPR_OPERATOR(-, sub)

@@ -35,7 +35,8 @@ Expr round(Expr x);
 
 /// p * 2^n for an integer n with 2^n in the range of normal numbers. `t` is a float whose low bits hold n + bias.
 Expr scale_normal(Expr p, Expr t);
-/// p * 2^n, rounded once, for any n from about -2 bias to 2 bias: results may be subnormal or infinite. The low bits of `t` hold n + 2 bias.
+/// p * 2^n, rounded once, for any n from about -2 bias to 2 bias: results may be subnormal or infinite. The low bits of `t` hold n + 2
+/// bias.
 Expr scale_any(Expr p, Expr t);
 /// e^x for |x| small enough that the result is normal, within 2 ulp. No special cases but NaN.
 Expr exp_moderate(Expr x);

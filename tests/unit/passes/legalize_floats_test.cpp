@@ -29,7 +29,8 @@ std::vector<std::string> offenders(const ir::Function& f, bool f16_instruction) 
   std::vector<std::string> found;
   f.walk([&](ir::OpId id) {
     const OpKind k = f.kind(id);
-    const bool carries = !ir::info(k).has(ir::kElementwise) || k == OpKind::constant_ || k == OpKind::select_ || k == OpKind::bitcast_ || k == OpKind::add_ptr_;
+    const bool carries = !ir::info(k).has(ir::kElementwise) || k == OpKind::constant_ || k == OpKind::select_ || k == OpKind::bitcast_ ||
+                         k == OpKind::add_ptr_;
     if (carries) return;
     bool small = false;
     for (const auto& list : {f.op(id).operands, f.op(id).results})
@@ -101,8 +102,8 @@ void check(OpKind k, const std::vector<Element>& elements, Element result, const
       const std::uint64_t expected = ir::evaluate_scalar(k, types, std::span(lane, elements.size()), Type(result, {}));
       if (same(result, got, expected)) continue;
       ++wrong;
-      FAIL_CHECK(fmt::format("{} {} -> {} of {:#x} {:#x} {:#x}: got {:#x}, expected {:#x}, f16 instruction {}", ir::text(k), ir::text(elements[0]),
-                             ir::text(result), lane[0], lane[1], lane[2], got, expected, f16_instruction));
+      FAIL_CHECK(fmt::format("{} {} -> {} of {:#x} {:#x} {:#x}: got {:#x}, expected {:#x}, f16 instruction {}", ir::text(k),
+                             ir::text(elements[0]), ir::text(result), lane[0], lane[1], lane[2], got, expected, f16_instruction));
     }
   }
 }
@@ -150,7 +151,8 @@ TEST_CASE("legalize_floats: ops of one operand are exact for every 16-bit patter
   std::mt19937_64 random(2);
   for (const Element e : {Element::f16, Element::bf16}) {
     const Words all = patterns(e, e, random);
-    for (const OpKind k : {OpKind::neg_, OpKind::abs_, OpKind::ceil_, OpKind::floor_, OpKind::round_, OpKind::rint_, OpKind::trunc_, OpKind::sqrt_})
+    for (const OpKind k :
+         {OpKind::neg_, OpKind::abs_, OpKind::ceil_, OpKind::floor_, OpKind::round_, OpKind::rint_, OpKind::trunc_, OpKind::sqrt_})
       check(k, {e}, e, {all});
     for (const OpKind k : {OpKind::isnan_, OpKind::isinf_}) check(k, {e}, Element::boolean, {all});
   }
@@ -159,7 +161,8 @@ TEST_CASE("legalize_floats: ops of one operand are exact for every 16-bit patter
 /// Random patterns, half of them special values or numbers of a similar size.
 Words operands_of(Element e, std::size_t n, std::mt19937_64& random) {
   const std::uint64_t infinity = e == Element::f16 ? 0x7c00 : 0x7f80, one = ir::element_bits(e, 1.0);
-  const std::uint64_t special[] = {0, 1, 2, infinity, infinity - 1, infinity + 1, 0x7fff, one, one + 1, one - 1, infinity / 31, infinity / 31 * 2};
+  const std::uint64_t special[] = {0,      1,   2,       infinity, infinity - 1,  infinity + 1,
+                                   0x7fff, one, one + 1, one - 1,  infinity / 31, infinity / 31 * 2};
   Words w;
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint64_t r = random(), sign = (r >> 20) & 0x8000;
@@ -176,10 +179,11 @@ TEST_CASE("legalize_floats: ops of two operands are the exact result rounded onc
   std::mt19937_64 random(3);
   for (const Element e : {Element::f16, Element::bf16}) {
     const Words a = operands_of(e, 60000, random), b = operands_of(e, 60000, random);
-    for (const OpKind k : {OpKind::add_, OpKind::sub_, OpKind::mul_, OpKind::div_, OpKind::div_rn_, OpKind::minimum_, OpKind::maximum_, OpKind::fmin_,
-                           OpKind::fmax_, OpKind::copysign_})
+    for (const OpKind k : {OpKind::add_, OpKind::sub_, OpKind::mul_, OpKind::div_, OpKind::div_rn_, OpKind::minimum_, OpKind::maximum_,
+                           OpKind::fmin_, OpKind::fmax_, OpKind::copysign_})
       check(k, {e, e}, e, {a, b});
-    for (const OpKind k : {OpKind::eq_, OpKind::ne_, OpKind::lt_, OpKind::le_, OpKind::gt_, OpKind::ge_}) check(k, {e, e}, Element::boolean, {a, b});
+    for (const OpKind k : {OpKind::eq_, OpKind::ne_, OpKind::lt_, OpKind::le_, OpKind::gt_, OpKind::ge_})
+      check(k, {e, e}, Element::boolean, {a, b});
   }
 }
 

@@ -46,7 +46,9 @@ class StraightLine {
   bool evaluate_cast(const Step&, std::size_t n);
   void evaluate_slow(const Step&, std::size_t n);
   template <class T>
-  T* lanes(int slot) { return reinterpret_cast<T*>(values_[slot].bytes); }
+  T* lanes(int slot) {
+    return reinterpret_cast<T*>(values_[slot].bytes);
+  }
 
   std::vector<Step> steps_;
   std::vector<ir::Type> params_;
@@ -63,8 +65,12 @@ auto with_type(ir::Element e, F&& visit) {
     case ir::Element::i16: return visit(std::int16_t{});
     case ir::Element::i32: return visit(std::int32_t{});
     case ir::Element::i64: return visit(std::int64_t{});
-    case ir::Element::u8: case ir::Element::f8e4m3: case ir::Element::f8e5m2: return visit(std::uint8_t{});
-    case ir::Element::u16: case ir::Element::f16: case ir::Element::bf16: return visit(std::uint16_t{});
+    case ir::Element::u8:
+    case ir::Element::f8e4m3:
+    case ir::Element::f8e5m2: return visit(std::uint8_t{});
+    case ir::Element::u16:
+    case ir::Element::f16:
+    case ir::Element::bf16: return visit(std::uint16_t{});
     case ir::Element::u32: return visit(std::uint32_t{});
     case ir::Element::u64: return visit(std::uint64_t{});
     case ir::Element::f32: return visit(float{});
@@ -208,7 +214,8 @@ inline bool StraightLine::evaluate_fast(const Step& s, std::size_t n) {
         case K::add_: return map([](T x, T y) { return x + y; });
         case K::sub_: return map([](T x, T y) { return x - y; });
         case K::mul_: return map([](T x, T y) { return x * y; });
-        case K::div_: case K::div_rn_: return map([](T x, T y) { return x / y; });
+        case K::div_:
+        case K::div_rn_: return map([](T x, T y) { return x / y; });
         case K::neg_: return map([](T x, T) { return -x; });
         case K::abs_: return map([](T x, T) { return std::fabs(x); });
         case K::sqrt_: return map([](T x, T) { return std::sqrt(x); });
@@ -235,7 +242,10 @@ inline bool StraightLine::evaluate_fast(const Step& s, std::size_t n) {
         case K::bit_or_: return map([](T x, T y) { return static_cast<U>(x | y); });
         case K::bit_xor_: return map([](T x, T y) { return static_cast<U>(x ^ y); });
         case K::shl_: return map([](T x, T y) { return static_cast<U>(static_cast<U>(y) < width ? static_cast<U>(x) << y : U{0}); });
-        case K::shr_: return map([](T x, T y) { return static_cast<T>(static_cast<U>(y) < width ? x >> y : x >> (width - 1) >> (std::is_signed_v<T> ? 0 : 1)); });
+        case K::shr_:
+          return map([](T x, T y) {
+            return static_cast<T>(static_cast<U>(y) < width ? x >> y : x >> (width - 1) >> (std::is_signed_v<T> ? 0 : 1));
+          });
         default: return false;
       }
     }
