@@ -94,6 +94,7 @@ TEST_CASE("type_rules: shape ops") {
   CHECK(result("reshape", {"f32[64]"}, {}, {"f16[64]"}) == "reshape: 'x' is f32[64]; its elements cannot become those of f16[64]");
   CHECK(result("broadcast", {"ptr<f32>"}, {}, {"ptr<f32>[4, 4]"}) == "ptr<f32>[4, 4]");
   CHECK(result("broadcast", {"f32[64, 1]"}, {}, {"f32[64, 32]"}) == "f32[64, 32]");
+  CHECK(result("broadcast", {"f32"}, {}, {"f16[4]"}) == "broadcast: 'x' is f32; its elements cannot become those of f16[4]");
   CHECK(result("broadcast", {"f32[64]"}, {}, {"f32[64, 32]"}) ==
         "broadcast: 'x' is [64]; it must be a scalar or have rank 2 to become [64, 32]");
   CHECK(result("broadcast", {"f32[64, 2]"}, {}, {"f32[64, 32]"}) ==
@@ -187,6 +188,7 @@ TEST_CASE("type_rules: dot") {
   CHECK(result("dot", {"f16[16, 32]", "f16[32, 8]", "f16[16, 8]"}) ==
         "dot: 'acc' is f16[16, 8]; it must be f32[16, 8] for 'a' f16[16, 32] and 'b' f16[32, 8]");
   CHECK(result("dot", {"i16[16, 32]", "i16[32, 8]", "i32[16, 8]"}).find("dot: 'a' is i16[16, 32]; expected") == 0);
+  CHECK(result("dot", {"f16[2, 16, 32]", "f16[32, 8]", "f32[2, 16, 8]"}) == "dot: 'b' is [32, 8]; it must have rank 3 as 'a' has");
   CHECK(result("dot", {"f16[32]", "f16[32]", "f32"}) == "dot: 'a' is [32]; it must be [M, K] or [batch, M, K]");
 }
 
@@ -195,6 +197,7 @@ TEST_CASE("type_rules: control") {
   CHECK(result("for", {"i32", "i64", "i32"}) == "for: 'hi' is i64; it must be i32 as 'lo' is");
   CHECK(result("for", {"u32", "u32", "u32"}) == "for: 'lo' is u32; it must be i32 or i64");
   CHECK(result("for", {"i32", "i32", "i32"}, {number(AttrName::num_stages, 9)}) == "for: num_stages is 9; it must be 1 to 8");
+  CHECK(result("for", {"i32", "i32", "i32"}, {number(AttrName::unroll, -1)}) == "for: unroll is -1; it must not be negative");
   CHECK(result("if", {"i1"}, {}, {"f32", "i32[2]"}) == "f32, i32[2]");
   CHECK(result("if", {"i1[1]"}) == "if: 'condition' is i1[1]; it must be a scalar i1");
   CHECK(result("while", {"f32", "i32"}) == "f32, i32");

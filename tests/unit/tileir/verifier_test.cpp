@@ -64,6 +64,7 @@ TEST_CASE("verifier: broken lists are reported, and end") {
   SUBCASE("an op that does not exist") { s.op(s.find(OpKind::if_)).next = OpId{1000}; }
   SUBCASE("a region that does not exist") { s.op(loop).regions[0] = BlockId{1000}; }
   SUBCASE("a region of its own") { s.op(loop).regions[0] = s.f.body(); }
+  SUBCASE("a region that names another owner") { s.block(s.f.region(loop)).parent = a; }
   SUBCASE("two owners of a region") { s.op(loop).regions[0] = s.f.region(s.find(OpKind::if_), 1); }
   SUBCASE("an operand that does not exist") { s.op(a).operands[0] = ValueId{1000}; }
   CHECK_FALSE(verify(s.f).empty());
@@ -134,6 +135,9 @@ TEST_CASE("verifier: results and parameters that nobody described") {
   CHECK(s.reports("yield: 0 values; 'if' expects 1 here"));
   s.f.add_result(s.find(OpKind::add_), Type(Element::i32));
   CHECK(s.reports("add: 2 result types are stated; it has 1"));
+  const ValueId n = s.f.arg(s.f.body(), 0), both[] = {n, n};
+  s.f.create_op(OpKind::add_, {}, both, {}, {}, s.f.body());
+  CHECK(s.reports("add: 0 results; it has 1"));
   s.f.params.pop_back();
   CHECK(s.reports("1 parameters are described; there are 2"));
 }
