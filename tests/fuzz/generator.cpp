@@ -85,7 +85,12 @@ void Maker::elementwise_step() {
     if (!fitting.empty()) chosen = r_.pick(fitting);
   }
   std::vector<ValueId> operands;
-  for (Element e : chosen->operands) operands.push_back(value_of(Type(e, shape)));
+  for (Element e : chosen->operands) {
+    // Now and then the same value twice, or a constant: what simplification looks for.
+    const Type t(e, shape);
+    const bool again = !operands.empty() && f_.type(operands.back()) == t && r_.chance(10);
+    operands.push_back(again ? operands.back() : r_.chance(10) ? constant(t) : value_of(t));
+  }
   if (kind == OpKind::bitcast_) operands[0] = without_nan(operands[0]);
   if (kind == OpKind::copysign_) operands[1] = without_nan(operands[1]);
   const Type declared(chosen->result, shape);

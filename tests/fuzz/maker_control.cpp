@@ -24,7 +24,7 @@ void Maker::reduce_step() {
   const ValueId x = pick([](Type t) { return t.rank() > 0; });
   if (!x) return load_step();
   const Type t = f_.type(x);
-  const std::int64_t axis = static_cast<std::int64_t>(r_.below(t.rank()));
+  const std::int64_t axis = r_.chance(50) ? t.rank() - 1 : static_cast<std::int64_t>(r_.below(t.rank()));
   enum Form { kOneOp, kLast, kAffine, kArgument };
   const Form form = static_cast<Form>(std::array{kOneOp, kOneOp, kOneOp, kLast, kAffine, kArgument}[r_.below(6)]);
   std::vector<ValueId> operands{x};
@@ -37,6 +37,8 @@ void Maker::reduce_step() {
         if (info(k).has(kCommutative) && s.result == t.element() && s.operands == std::vector(2, t.element())) fitting.push_back(k);
     if (fitting.empty()) return elementwise_step();
     op = r_.pick(fitting);
+    // Sums are where the order shows.
+    if (t.is_float() && !is_fp8(t.element()) && r_.chance(40)) op = OpKind::add_;
     commutative = r_.chance(80);
   } else if (form == kAffine) {
     if (!t.is_integer()) return elementwise_step();

@@ -26,6 +26,11 @@ double near_tie(Random& r) {
 std::uint64_t Maker::random_bits(Element e, int wildness) {
   if (e == Element::boolean) return r_.below(2);
   const std::uint64_t any = r_.next() >> (64 - bits(e));
+  if (wildness == 0 && r_.chance(20)) {
+    // What algebra treats in its own way: 0, 1, -1, powers of two.
+    constexpr std::int64_t kPlain[] = {0, 1, -1, 2, 4, 8, 16};
+    return element_bits(e, r_.pick(kPlain));
+  }
   if (wildness == 2) return any;
   const bool special = wildness == 1 && r_.chance(40);
   if (is_float(e)) {
@@ -36,7 +41,7 @@ std::uint64_t Maker::random_bits(Element e, int wildness) {
     if (special) return element_bits(e, r_.pick(kSpecial));
     double v = static_cast<double>(r_.between(-64, 64));
     if (r_.chance(50)) v /= 8;
-    if (r_.chance(20)) v += 0.1;
+    if (r_.chance(40)) v += static_cast<double>(r_.below(1000)) / 999;  // sums of these round
     return element_bits(e, v);
   }
   if (special) {

@@ -46,6 +46,7 @@ ValueId spoiled(Builder& b, ValueId v) {
 Rewrite spoil(OpKind kind) {
   return [kind](Function& f) {
     for (OpId id : ops_of(f, kind)) {
+      if (f.erased(id)) continue;  // with the op around it
       if (f.op(id).results.empty()) {
         f.erase(id);
         continue;

@@ -148,6 +148,9 @@ class Shrinker {
       : best_(p), fails_(fails), attempts_(attempts), strict_(check_meaning(p, true).empty()) {}
 
   Program run() {
+    // Unless the failure lies in dead code, as an access outside of a buffer may.
+    clean_ = true;
+    clean_ = attempt([](Program&) { return true; });
     while (round() && attempts_ > 0) {
     }
     return std::move(best_);
@@ -160,7 +163,7 @@ class Shrinker {
     if (attempts_ <= 0) return false;
     Program candidate = best_;
     if (!edit(candidate)) return false;
-    remove_dead_code(candidate.function);
+    if (clean_) remove_dead_code(candidate.function);
     if (!verify(candidate.function).empty() || !check_meaning(candidate, strict_).empty()) return false;
     --attempts_;
     if (!fails_(candidate)) return false;
@@ -239,7 +242,8 @@ class Shrinker {
   Program best_;
   const std::function<bool(const Program&)>& fails_;
   int attempts_;
-  bool strict_;  // lanes of one store do not meet, and shall not
+  bool strict_;         // lanes of one store do not meet, and shall not
+  bool clean_ = false;  // dead code goes with every edit
 };
 
 }  // namespace
