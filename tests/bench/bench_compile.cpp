@@ -1,22 +1,87 @@
 // How long a kernel takes from a C++ function to machine code, by phase; how that grows with the tile; and what a launch costs after it.
-#include <tilewright/tilewright.h>
-
-#include <algorithm>
+// Goes through the layers one by one and not through Kernel::compile, which also writes the texts that it returns.
 #include <chrono>
 #include <cstdio>
 #include <map>
+#include <tuple>
 
+#include "backend/compile.h"
+#include "frontend/trace.h"
+#include "runtime/device.h"
 #include "tests/bench/kernels.h"
 #include "tests/bench/report.h"
 
 namespace {
 
 using namespace bench;
+using Timings = std::vector<tw::backend::PhaseTiming>;
+using Clock = std::chrono::steady_clock;
 
-// What the kernels are compiled for: aligned pointers and sizes divisible by 16, the best case and the usual one.
-auto in() { return tw::pointer<const float>(); }
-auto out() { return tw::pointer<float>(); }
-auto size() { return tw::scalar<std::int32_t>(16); }
+double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+/// How a parameter of type P of a kernel is traced. The one that is no tile is the block.
+template <class P>
+struct Parameter {
+  static void add(std::vector<tw::detail::TracedParam>&) {}
+  static int value(int&, int block) { return block; }
+};
+template <class T>
+struct Parameter<tw::Tile<T>> {
+  /// As most launches have it: pointers to aligned memory, sizes divisible by 16.
+  static void add(std::vector<tw::detail::TracedParam>& params) {
+    params.push_back({tw::detail::ir_type(tw::detail::kCode<T>), {.name = "p", .divisible_by = std::is_floating_point_v<T> ? 1 : 16}});
+  }
+  static tw::Tile<T> value(int& next, int) { return tw::detail::parameter<T>(next++); }
+};
+
+/// Traces f, compiles it, loads it. Each phase and its time.
+template <class... P>
+Timings compile(const tw::Device& device, void (*f)(P...), int block) {
+  const auto trace = [&] {
+    std::vector<tw::detail::TracedParam> params;
+    (Parameter<P>::add(params), ...);
+    const auto body = [&] {
+      int next = 0;
+      std::tuple<P...> arguments{Parameter<P>::value(next, block)...};  // braces: from left to right
+      std::apply(f, arguments);
+    };
+    return tw::detail::trace_kernel("kernel", params, body, {});
+  };
+  auto start = Clock::now();
+  tw::ir::Function function = trace();
+  const double trace_ms = ms_since(start);
+
+  tw::rt::Device& target = *device.handle();
+  tw::backend::CompileOptions options;
+  options.target = target.target();
+  tw::backend::CompiledKernel compiled = tw::backend::compile(std::move(function), options);
+  start = Clock::now();
+  const auto loaded = target.load(compiled, tw::Here::current());
+  const double load_ms = ms_since(start);
+
+  Timings timings = {{"trace", trace_ms}};
+  timings.insert(timings.end(), compiled.timings.begin(), compiled.timings.end());
+  timings.push_back({"load", load_ms});
+  return timings;
+}
+
+/// Medians of the phases and of their sums, by phase in the order in which they happen.
+std::vector<std::pair<std::string, double>> medians(const std::vector<Timings>& runs) {
+  std::vector<std::string> phases = {"total"};
+  std::map<std::string, std::vector<double>> samples;
+  for (const Timings& run : runs) {
+    double total = 0;
+    for (const auto& [phase, ms] : run) {
+      if (!samples.contains(phase)) phases.push_back(phase);
+      samples[phase].push_back(ms);
+      total += ms;
+    }
+    samples["total"].push_back(total);
+  }
+  std::vector<std::pair<std::string, double>> result;
+  for (const std::string& phase : phases) result.emplace_back(phase + " ms", summarise(samples[phase]).median);
+  return result;
+}
 
 class CompileBench {
  public:
@@ -26,75 +91,53 @@ class CompileBench {
   void run() {
     first_launch();
     for (int block : {256, 1024, 4096, 16384, 65536}) {
-      measure("vector_add", block, [&] { return kernels_.vector_add.compile(target(), {}, in(), in(), out(), size(), block); });
-      measure("softmax", block, [&] { return kernels_.softmax.compile(target(), {}, in(), out(), size(), block); });
-      measure("layer_norm", block, [&] { return kernels_.layer_norm.compile(target(), {}, in(), in(), in(), out(), size(), block); });
+      measure("vector_add", vector_add, block);
+      measure("softmax", softmax, block);
+      measure("layer_norm", layer_norm, block);
     }
     for (int block : {16, 32, 64, 128}) {
-      measure("matmul", block, [&] { return kernels_.matmul.compile(target(), {}, in(), in(), out(), size(), size(), size(), block); });
-      measure("attention", block,
-              [&] { return kernels_.attention.compile(target(), {}, in(), in(), in(), out(), size(), tw::scalar<float>(), block); });
+      measure("matmul", matmul<float>, block);
+      measure("attention", attention, block);
     }
     warm_launch();
     report_.finish();
   }
 
  private:
-  std::string target() const { return device_.name(); }
-
-  /// Medians of each phase of `compile`, in the order in which they happen, and of the whole.
-  template <class Compile>
-  void measure(const std::string& kernel, int block, Compile&& compile) {
+  template <class... P>
+  void measure(const std::string& kernel, void (*f)(P...), int block) {
     const std::string name = kernel + " block " + std::to_string(block);
     if (!options_.wants(name)) return;
-    compile();
-    std::vector<tw::Compiled> runs;
-    const Samples whole = time_ms(options_.repeats, [&] { runs.push_back(compile()); });
-    std::vector<std::string> phases;
-    std::map<std::string, std::vector<double>> samples;
-    for (const tw::Compiled& run : runs)
-      for (const auto& [phase, ms] : run.timings()) {
-        if (!samples.contains(phase)) phases.push_back(phase);
-        samples[phase].push_back(ms);
-      }
-    std::vector<std::pair<std::string, double>> values = {{"total ms", whole.median}};
-    for (const std::string& phase : phases) {
-      auto& s = samples[phase];
-      std::nth_element(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(s.size() / 2), s.end());
-      values.emplace_back(phase, s[s.size() / 2]);
-    }
-    report_.row(name, values);
+    std::vector<Timings> runs;
+    for (int i = 0; i < options_.repeats; ++i) runs.push_back(compile(device_, f, block));
+    report_.row(name, medians(runs));
   }
 
-  /// All that a user waits for at the first launch of a process and at the first of each later kernel: compiling, loading, running.
+  /// All that a user waits for at the first launch of a process, and at the first launch of a later kernel.
   void first_launch() {
     if (!options_.wants("first launch")) return;
     auto x = device_.upload(std::vector<float>(4096, 1.0f)), y = device_.allocate<float>(4096);
     const auto launch = [&](int block) {
-      return time_ms_once([&] {
-        kernels_.softmax({.grid = 1}, x, y, 4000, block);
-        device_.synchronize();
-      });
+      const auto start = Clock::now();
+      kernels_.softmax({.grid = 1}, x, y, 4000, block);
+      device_.synchronize();
+      return ms_since(start);
     };
     report_.row("first launch, softmax", {{"first in process ms", launch(4096)}, {"next kernel ms", launch(8192)}});
-  }
-
-  template <class F>
-  static double time_ms_once(F&& f) {
-    const auto start = std::chrono::steady_clock::now();
-    f();
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
 
   void warm_launch() {
     if (!options_.wants("warm launch")) return;
     constexpr int kLaunches = 10000;
-    auto cell = device_.allocate<std::int32_t>(1);
-    const Samples ms = time_ms(options_.repeats, [&] {
-      for (int i = 0; i < kLaunches; ++i) kernels_.touch({.grid = 1}, cell);
-      device_.synchronize();
-    });
-    report_.row("warm launch, grid 1", {{"us", 1e3 * ms.median / kLaunches}, {"least us", 1e3 * ms.least / kLaunches}});
+    auto cell = device_.allocate<std::int32_t>(64);
+    for (int programs : {1, 64}) {
+      const Samples ms = time_ms(options_.repeats, [&] {
+        for (int i = 0; i < kLaunches; ++i) kernels_.touch({.grid = programs}, cell);
+        device_.synchronize();
+      });
+      report_.row("warm launch, grid " + std::to_string(programs),
+                  {{"us", 1e3 * ms.median / kLaunches}, {"least us", 1e3 * ms.least / kLaunches}});
+    }
   }
 
   Options options_;

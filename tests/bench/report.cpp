@@ -71,6 +71,11 @@ Options parse(int argc, char** argv, const std::string& description) {
   return options;
 }
 
+Samples summarise(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  return {samples[samples.size() / 2], samples.front(), samples.back()};
+}
+
 Samples time_ms(int repeats, const std::function<void()>& f) {
   using Clock = std::chrono::steady_clock;
   f();
@@ -80,8 +85,7 @@ Samples time_ms(int repeats, const std::function<void()>& f) {
     f();
     ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   }
-  std::sort(samples.begin(), samples.end());
-  return {samples[samples.size() / 2], samples.front(), samples.back()};
+  return summarise(std::move(samples));
 }
 
 Report::Report(Options options, std::string program, std::string device)

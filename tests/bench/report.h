@@ -23,6 +23,7 @@ Options parse(int argc, char** argv, const std::string& description);
 struct Samples {
   double median, least, most;
 };
+Samples summarise(std::vector<double>);
 /// f() `repeats` times after once for warmth, each time in ms.
 Samples time_ms(int repeats, const std::function<void()>& f);
 
