@@ -29,7 +29,7 @@ ir::ValueId fold_shape(Rewriter&, ir::OpId);
 bool fold_memory(Rewriter&, ir::OpId);
 /// for, if, while, reduce: known trip counts and conditions, values that a loop hands on unchanged.
 bool fold_control(Rewriter&, ir::OpId);
-/// Removes all on which no effect depends: ops, loops, loop-carried values, results of if. A while may not end: it stays.
+/// Removes what no effect depends on: ops, loops, loop-carried values, results of if. A while may not end: it stays.
 bool remove_dead(Rewriter&);
 
 // ---- what rules ask of a value ----

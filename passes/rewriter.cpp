@@ -6,6 +6,8 @@
 namespace tilewright::passes {
 
 using ir::BlockId;
+using ir::info;
+using ir::kTerminator;
 using ir::OpId;
 using ir::ValueId;
 
@@ -17,7 +19,7 @@ void Rewriter::at(OpId id) {
 void Rewriter::touch(OpId id) {
   touched_.push_back(id);
   const OpId parent = ir().erased(id) ? OpId{} : ir().block(ir().op(id).parent).parent;
-  if (parent && tilewright::ir::info(ir().kind(id)).has(tilewright::ir::kTerminator)) touched_.push_back(parent);  // it looks at what its regions yield
+  if (parent && info(ir().kind(id)).has(kTerminator)) touched_.push_back(parent);  // it looks at what its regions yield
 }
 
 void Rewriter::touch_definer(ValueId v) {

@@ -72,7 +72,7 @@ TEST_CASE("axis_info: no claim about a random program is false") {
       for (const auto& elements : trace[i]) {
         const std::string wrong = refuted(analysis(v), p.f.type(v), elements, wraps);
         if (!wrong.empty() && !wraps) {
-          FAIL_CHECK("seed ", seed, ": ", wrong, " of ", print(p.f, p.f.value(v).op ? p.f.value(v).op : OpId{0}), "\n", analysis.print(), print(p.f));
+          FAIL_CHECK("seed ", seed, ": ", wrong, " of value ", i, " of those observed\n", analysis.print(), print(p.f));
           return;
         }
         ++claims;

@@ -31,7 +31,8 @@ std::vector<std::uint64_t> edges(Element e) {
     const double inf = std::numeric_limits<double>::infinity();
     const double least = e == Element::f16 ? 0x1p-24 : e == Element::bf16 ? 0x1p-133 : e == Element::f32 ? 0x1p-149 : 5e-324;
     const double big = e == Element::f16 ? 65504 : 0x1p126;
-    for (double x : {0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -4.0, 3.0, 1.25, 0x1p-14, least, big, inf, -inf, std::nan("")}) v.push_back(element_bits(e, x));
+    for (double x : {0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -4.0, 3.0, 1.25, 0x1p-14, least, big, inf, -inf, std::nan("")})
+      v.push_back(element_bits(e, x));
     return v;
   }
   const int width = bits(e);
@@ -132,7 +133,8 @@ std::vector<OpKind> binary_ops(Element e) {
 
 std::vector<OpKind> unary_ops(Type t) {
   std::vector<OpKind> ops;
-  for (OpKind k : {OpKind::neg_, OpKind::abs_, OpKind::bit_not_, OpKind::ceil_, OpKind::floor_, OpKind::rint_, OpKind::trunc_, OpKind::round_})
+  for (OpKind k : {OpKind::neg_, OpKind::abs_, OpKind::bit_not_, OpKind::ceil_, OpKind::floor_, OpKind::rint_, OpKind::trunc_,
+                   OpKind::round_})
     if (infer({k, std::span(&t, 1), {}, {}}).ok()) ops.push_back(k);
   return ops;
 }

@@ -1,5 +1,5 @@
-// Random programs over tiles of integers, pointers and bools, some of whose values are observed: for tests of what passes and analyses say of
-// index arithmetic. Every integer element takes part, and 8- and 16-bit ones wrap all the time.
+// Random programs over tiles of integers, pointers and bools, some of whose values are observed: for tests of what passes and analyses
+// say of index arithmetic. Every integer element takes part, and 8- and 16-bit ones wrap all the time.
 #pragma once
 #include <cstdint>
 #include <memory>
