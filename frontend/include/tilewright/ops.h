@@ -6,4 +6,5 @@
 #include "tilewright/ops/elementwise.h"
 #include "tilewright/ops/library.h"
 #include "tilewright/ops/memory.h"
+#include "tilewright/ops/random.h"
 #include "tilewright/ops/reduce.h"

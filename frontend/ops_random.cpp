@@ -1,0 +1,85 @@
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011) and what is drawn from its words.
+#include "tilewright/ops/random.h"
+
+#include <numbers>
+
+#include "frontend/emit.h"
+
+namespace tilewright::detail {
+
+namespace {
+
+using ir::OpKind;
+using ir::ValueId;
+using Words = std::array<ValueId, 4>;
+
+const ir::Type kU32(ir::Element::u32);
+
+/// The low and high words of an integer extended to 64 bits.
+std::pair<ValueId, ValueId> halves(Emit& e, const Input& x, std::string_view name) {
+  if (x.handle == nullptr) {
+    const std::uint64_t bits = x.constant.bits;
+    return {e.integer(kU32, static_cast<std::uint32_t>(bits)), e.integer(kU32, static_cast<std::uint32_t>(bits >> 32))};
+  }
+  const ValueId v = e.value(*x.handle, name);
+  if (ir::bits(e.type(v).element()) == 32 && !ir::is_signed(e.type(v).element())) return {v, e.integer(e.type(v), 0)};
+  const ValueId wide = e.b().cast(v, ir::Element::u64);
+  const ValueId high = e.b().binary(OpKind::shr_, wide, e.integer(e.type(wide), 32));
+  return {e.b().cast(wide, ir::Element::u32), e.b().cast(high, ir::Element::u32)};
+}
+
+Words rounds(Emit& e, ValueId key0, ValueId key1, Words counter) {
+  constexpr std::string_view names[] = {"seed", "seed", "c0", "c1", "c2", "c3"};
+  ValueId all[] = {key0, key1, counter[0], counter[1], counter[2], counter[3]};
+  e.spread_all(all, names);
+  ir::Builder& b = e.b();
+  const ir::Type t = e.type(all[0]);
+  const ValueId m0 = e.integer(t, 0xd2511f53), m1 = e.integer(t, 0xcd9e8d57), w0 = e.integer(t, 0x9e3779b9), w1 = e.integer(t, 0xbb67ae85);
+  ValueId k0 = all[0], k1 = all[1];
+  Words x{all[2], all[3], all[4], all[5]};
+  for (int round = 0; round < 10; ++round) {
+    if (round > 0) k0 = b.binary(OpKind::add_, k0, w0), k1 = b.binary(OpKind::add_, k1, w1);
+    const ValueId high0 = b.binary(OpKind::umulhi_, x[0], m0), low0 = b.binary(OpKind::mul_, x[0], m0);
+    const ValueId high1 = b.binary(OpKind::umulhi_, x[2], m1), low1 = b.binary(OpKind::mul_, x[2], m1);
+    x = {b.binary(OpKind::bit_xor_, b.binary(OpKind::bit_xor_, high1, x[1]), k0), low1,
+         b.binary(OpKind::bit_xor_, b.binary(OpKind::bit_xor_, high0, x[3]), k1), low0};
+  }
+  return x;
+}
+
+/// The upper 24 bits, which f32 holds exactly, plus `first`, times 2^-24.
+ValueId uniform(Emit& e, ValueId word, int first) {
+  ir::Builder& b = e.b();
+  const ValueId bits = b.binary(OpKind::shr_, word, e.integer(e.type(word), 8));
+  const ValueId count = b.cast(b.binary(OpKind::add_, bits, e.integer(e.type(word), first)), ir::Element::f32);
+  return b.binary(OpKind::mul_, count, e.real(e.type(count), 0x1p-24));
+}
+
+}  // namespace
+
+std::array<Made, 4> philox(const Input& seed, const Input& c0, const Input& c1, const Input& c2, const Input& c3) {
+  Emit e("philox", seed.at);
+  const auto [key0, key1] = halves(e, seed, "seed");
+  const Words w =
+      rounds(e, key0, key1, {halves(e, c0, "c0").first, halves(e, c1, "c1").first, halves(e, c2, "c2").first, halves(e, c3, "c3").first});
+  return {made(w[0]), made(w[1]), made(w[2]), made(w[3])};
+}
+
+Made draw(Draw kind, const Input& seed, const Input& counter) {
+  constexpr std::string_view kNames[] = {"rand", "randn", "randint"};
+  Emit e(kNames[static_cast<int>(kind)], seed.at);
+  const auto [key0, key1] = halves(e, seed, "seed");
+  const auto [low, high] = halves(e, counter, "counter");
+  const ValueId zero = e.integer(kU32, 0);
+  const Words w = rounds(e, key0, key1, {low, high, zero, zero});
+  if (kind == Draw::randint) return made(w[0]);
+  if (kind == Draw::rand) return made(uniform(e, w[0], 0));
+  // Box and Muller; the logarithm's argument is in (0, 1].
+  ir::Builder& b = e.b();
+  const ValueId u = uniform(e, w[0], 1), v = uniform(e, w[1], 0);
+  const ir::Type t = e.type(u);
+  const ValueId radius = b.unary(OpKind::sqrt_, b.binary(OpKind::mul_, e.real(t, -2), b.unary(OpKind::log_, u)));
+  return made(b.binary(OpKind::mul_, radius, b.unary(OpKind::cos_, b.binary(OpKind::mul_, e.real(t, 2 * std::numbers::pi), v))));
+}
+
+}  // namespace tilewright::detail
