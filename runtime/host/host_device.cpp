@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -42,6 +43,12 @@ std::size_t available_memory() {
     std::fclose(f);
   }
   return kib ? kib * 1024 : static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::size_t total_memory() {
+  struct sysinfo info;
+  if (sysinfo(&info) != 0) return PTRDIFF_MAX;
+  return (static_cast<std::size_t>(info.totalram) + info.totalswap) * info.mem_unit;
 }
 
 struct HostExecutable : Executable {
@@ -134,7 +141,8 @@ class OwningHostStream : public HostStream {
 };
 
 std::uint64_t HostDevice::allocate(std::size_t bytes) {
-  if (bytes > PTRDIFF_MAX - kGap) throw std::bad_alloc();
+  // The kernel would hand out more than the machine has, and kill the process when it is written.
+  if (bytes > total_memory()) throw std::bad_alloc();
   void* p = ::operator new(bytes + kGap, std::align_val_t{alignment_for(bytes)});
   // Streaming kernels touch every page once; with small pages a good part of that time goes to page faults and table walks.
   if (alignment_for(bytes) == kHugePage) madvise(p, bytes, MADV_HUGEPAGE);
