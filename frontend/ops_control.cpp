@@ -43,15 +43,16 @@ std::vector<std::uint32_t> add_arguments(Trace& t, std::span<const Variable> var
   std::vector<std::uint32_t> arguments;
   for (const Variable& v : variables) {
     arguments.push_back(f.add_arg(block, f.type({v.value})).index);
-    if (const Handle* h = t.find(v); h != nullptr && Trace::value_of(*h)) Trace::set(*h, {arguments.back()});
+    if (const Handle* h = t.find(v, variables); h != nullptr && Trace::value_of(*h)) Trace::set(*h, {arguments.back()});
   }
   return arguments;
 }
 
 /// What a variable names at the end of a body that began with `argument`. A variable that lost its value or its life in the body has
 /// nothing to give to the next turn; that is a mistake if the body used it.
-ValueId at_end_of_body(Trace& t, const Variable& v, ValueId argument, std::string_view construct, const Here& at) {
-  const Handle* h = t.find(v);
+ValueId at_end_of_body(Trace& t, const Region& region, std::size_t i, ValueId argument, std::string_view construct, const Here& at) {
+  const Variable& v = region.variables[i];
+  const Handle* h = t.find(v, region.variables);
   const ir::Function& f = t.function();
   if (h == nullptr || !Trace::value_of(*h)) {
     if (f.has_uses(argument))
@@ -75,6 +76,11 @@ ValueId at_end_of_body(Trace& t, const Variable& v, ValueId argument, std::strin
                     construct, ir::shape_text(after), ir::shape_text(before)),
         notes_of(f, {v.value}, construct, at));
   return now;
+}
+
+/// A body must end where it began.
+void expect_at(Emit& e, BlockId body) {
+  if (e.b().block() != body) e.fail("a loop inside of this one was begun and never ended");
 }
 
 void yield(ir::Builder& b, std::span<const ValueId> values) { b.create(ir::OpKind::yield_, values); }
@@ -152,12 +158,12 @@ void Loop::close() {
   ir::Function& f = t.function();
   const OpId op{region_.op};
   const BlockId body = f.region(op);
-  if (t.block() != body) e.fail("a loop inside of this one was begun and never ended");
+  expect_at(e, body);
 
   const std::size_t n = region_.variables.size();
   std::vector<ValueId> last(n), yields;
   for (std::size_t i = 0; i < n; ++i) {
-    last[i] = at_end_of_body(t, region_.variables[i], {region_.arguments[i]}, "loop", at_);
+    last[i] = at_end_of_body(t, region_, i, {region_.arguments[i]}, "loop", at_);
     if (last[i].index != region_.arguments[i]) yields.push_back(last[i]);
   }
   yield(e.b(), yields);
@@ -171,7 +177,7 @@ void Loop::close() {
     if (last[i].index == region_.arguments[i]) continue;
     f.add_operand(op, {region_.variables[i].value});
     const ValueId result = f.add_result(op, f.type({region_.arguments[i]}));
-    if (const Handle* h = t.find(region_.variables[i])) Trace::set(*h, result);
+    if (const Handle* h = t.find(region_.variables[i], region_.variables)) Trace::set(*h, result);
   }
 }
 
@@ -203,13 +209,14 @@ When::~When() {
 }
 
 /// What the arm assigned. Variables get back what they named before it.
-When::Arm When::end_arm() {
+When::Arm When::end_arm(int number) {
   Emit e("when", at_);
   Trace& t = e.trace();
+  expect_at(e, t.function().region({region_.op}, number));
   Arm arm;
   std::unordered_set<const Handle*> known;
   for (const Variable& v : region_.variables) {
-    const Handle* h = t.find(v);
+    const Handle* h = t.find(v, region_.variables);
     arm.values.push_back(h != nullptr ? Trace::value_of(*h).index : v.value);
     if (h == nullptr) continue;
     known.insert(h);
@@ -224,13 +231,13 @@ When::Arm When::end_arm() {
 }
 
 void When::end_then() {
-  then_ = end_arm();
+  then_ = end_arm(0);
   Emit e("when", at_);
   e.b().at_end(e.trace().function().region({region_.op}, 1));
 }
 
 void When::end_otherwise() {
-  const Arm otherwise = end_arm();
+  const Arm otherwise = end_arm(1);
   Emit e("when", at_);
   Trace& t = e.trace();
   ir::Function& f = t.function();
@@ -239,7 +246,7 @@ void When::end_otherwise() {
   std::vector<std::pair<const Handle*, ValueId>> results;
   // a, b: what the variable names at the end of each branch.
   const auto merge = [&](const Variable& v, ValueId before, ValueId a, ValueId b) {
-    const Handle* h = t.find(v);
+    const Handle* h = t.find(v, region_.variables);
     if (h == nullptr || (a == before && b == before)) return;
     if (!a || !b || !t.usable(a, f.region(op, 0)) || !t.usable(b, f.region(op, 1))) {
       Trace::set(*h, before && (!a || !b) ? ValueId{} : t.half_assigned(at_));
@@ -289,13 +296,14 @@ void While::end_condition(const Handle& condition) {
   Emit e("loop_while", at_);
   Trace& t = e.trace();
   ir::Function& f = t.function();
+  expect_at(e, f.region({region_.op}, 0));
   const ValueId c = e.value(condition, "condition");
   if (!e.type(c).is_scalar())
     e.fail(fmt::format("'condition' is {}; it must be a scalar, so reduce it with any or all", ir::shape_text(e.type(c))), c,
            "'condition' defined here");
   std::vector<ValueId> operands{c};
   for (std::size_t i = 0; i < region_.variables.size(); ++i) {
-    const ValueId v = at_end_of_body(t, region_.variables[i], {region_.arguments[i]}, "loop_while", at_);
+    const ValueId v = at_end_of_body(t, region_, i, {region_.arguments[i]}, "loop_while", at_);
     forwarded_.push_back(v.index);
     operands.push_back(v);
   }
@@ -310,11 +318,12 @@ void While::end_body() {
   ir::Function& f = t.function();
   const OpId op{region_.op};
   const BlockId condition = f.region(op, 0), body = f.region(op, 1);
+  expect_at(e, body);
   const std::size_t n = region_.variables.size();
   std::vector<ValueId> last(n), yields;
   std::vector<bool> carried(n);
   for (std::size_t i = 0; i < n; ++i) {
-    last[i] = at_end_of_body(t, region_.variables[i], {body_arguments_[i]}, "loop_while", at_);
+    last[i] = at_end_of_body(t, region_, i, {body_arguments_[i]}, "loop_while", at_);
     carried[i] = last[i].index != body_arguments_[i] || forwarded_[i] != region_.arguments[i];
     if (carried[i]) yields.push_back(last[i]);
   }
@@ -333,7 +342,7 @@ void While::end_body() {
     if (!carried[i]) continue;
     f.add_operand(op, {region_.variables[i].value});
     const ValueId result = f.add_result(op, f.type({body_arguments_[i]}));
-    if (const Handle* h = t.find(region_.variables[i])) Trace::set(*h, result);
+    if (const Handle* h = t.find(region_.variables[i], region_.variables)) Trace::set(*h, result);
   }
   done_ = true;
 }

@@ -143,7 +143,7 @@ void CustomReduce::finish(std::span<const Handle* const> combined) {
   Emit e("reduce", at_);
   ir::Function& f = e.trace().function();
   for (const Variable& v : before_)
-    if (const Handle* h = e.trace().find(v); h != nullptr && Trace::value_of(*h).index != v.value)
+    if (const Handle* h = e.trace().find(v, before_); h != nullptr && Trace::value_of(*h).index != v.value)
       e.fail("the combine function assigns to a variable outside of it; it may only return the combined elements");
   std::vector<ir::ValueId> yields;
   for (std::size_t i = 0; i < combined.size(); ++i) {

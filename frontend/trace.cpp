@@ -159,10 +159,13 @@ std::vector<Variable> Trace::variables() const {
   return all;
 }
 
-const Handle* Trace::find(const Variable& v) const {
-  if (handles_[v.slot] == v.handle && v.handle->variable_ == v.id) return v.handle;
-  for (const Handle* h : handles_)
-    if (h != nullptr && h->variable_ == v.id) return h;
+const Handle* Trace::find(const Variable& v, std::span<const Variable> among) const {
+  const auto in_place = [&](const Variable& x) { return handles_[x.slot] == x.handle && x.handle->variable_ == x.id; };
+  if (in_place(v)) return v.handle;
+  for (const Handle* h : handles_) {
+    if (h == nullptr || h->variable_ != v.id) continue;
+    if (std::none_of(among.begin(), among.end(), [&](const Variable& x) { return x.handle == h && in_place(x); })) return h;
+  }
   return nullptr;
 }
 

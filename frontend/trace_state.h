@@ -43,8 +43,9 @@ class Trace {
   // ---- variables ----
   /// Every handle of this trace, oldest first.
   std::vector<Variable> variables() const;
-  /// Where a variable lives now (a moved handle is the same variable), or null if it is gone.
-  const Handle* find(const Variable&) const;
+  /// Where a variable lives now, or null if it is gone. `among`: all that were there at the time. A variable may have been moved, so
+  /// one that is gone from its place is looked for among the handles that are new.
+  const Handle* find(const Variable&, std::span<const Variable> among) const;
   static ir::ValueId value_of(const Handle& h) { return {h.value_}; }
   static void set(const Handle& h, ir::ValueId v) { h.value_ = v.index; }
   /// Handles that name a key name what it maps to.

@@ -228,6 +228,7 @@ TEST_CASE("mistakes: control") {
   MISTAKE("range: 'hi' is [4]; it must be a scalar", for (auto i : tw::range(0, lanes(4))) (void)i);
   MISTAKE("range: constant 3000000000 does not fit i32", for (auto i : tw::range(0, 3000000000u)) (void)i);
   MISTAKE("range: num_stages is 9; it must be from 1 to 8", for (auto i : tw::range(0, n, 1, {.num_stages = 9})) (void)i);
+  MISTAKE("when: a loop inside of this one was begun and never ended", std::optional<tw::Range<int>> r; tw::when(b, [&] { r.emplace(tw::detail::input(0, tw::Here::current()), tw::detail::input(n, tw::Here::current()), tw::detail::input(1, tw::Here::current()), tw::RangeOptions()); (void)r->begin(); }));
   MISTAKE("range: unroll is 0; it must be at least 1", for (auto i : tw::range(0, n, 1, {.unroll = 0})) (void)i);
   MISTAKE("reduce: the combine function gives [4]; it takes and gives scalars", tw::reduce(lanes(4), 0, [](tw::I32 p, tw::I32 q) { return p + q + lanes(4); }));
   MISTAKE("reduce: the combine function assigns to a variable outside of it", tw::reduce(lanes(4), 0, [&](tw::I32 p, tw::I32 q) { n = p; return p + q; }));

@@ -189,6 +189,24 @@ TEST_CASE("range: a vector that moves its elements in the body keeps them as var
   CHECK(out[0] == 32);
 }
 
+TEST_CASE("range: a variable that was moved from stays one of its own") {
+  std::vector<std::int32_t> out(2);
+  run(
+      [](tw::Ptr<int> out, tw::I32 n) {
+        tw::I32 x = 1;
+        auto taken = std::make_unique<tw::I32>(std::move(x));
+        x = 10;
+        const auto twice = [](tw::I32 v) { return v + v; };
+        for ([[maybe_unused]] auto i : tw::range(0, n)) {
+          taken.reset();
+          x = twice(std::move(x));
+        }
+        tw::store(out, x);
+      },
+      out, 3);
+  CHECK(out[0] == 80);
+}
+
 TEST_CASE("range: a pointer is carried and bounds may be of 64 bits") {
   std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8}, out(1);
   run(

@@ -59,7 +59,7 @@ class When {
     std::vector<std::uint32_t> values;  // of Region::variables
     std::vector<Variable> fresh;        // variables that had no value before
   };
-  Arm end_arm();
+  Arm end_arm(int number);
 
   Here at_;
   Region region_;
