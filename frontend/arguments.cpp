@@ -138,8 +138,9 @@ void check_view(const RawBuffer& buffer, std::span<const std::int64_t> extents, 
   }
   if (is_empty || (lowest >= 0 && highest < static_cast<__int128>(buffer.size()))) return;
   const auto shown = [](__int128 v) { return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : static_cast<std::int64_t>(v); };
-  throw Error(location_of(at), fmt::format("view: extents {{{}}} with strides {{{}}} reach from element {} to element {} of a buffer of {} elements",
-                                           fmt::join(extents, ", "), fmt::join(strides, ", "), shown(lowest), shown(highest), buffer.size()));
+  throw Error(location_of(at),
+              fmt::format("view: extents {{{}}} with strides {{{}}} reach from element {} to element {} of a buffer of {} elements",
+                          fmt::join(extents, ", "), fmt::join(strides, ", "), shown(lowest), shown(highest), buffer.size()));
 }
 
 int view_axis(std::int64_t axis, int rank, const char* what, const Here& at) {
@@ -149,7 +150,8 @@ int view_axis(std::int64_t axis, int rank, const char* what, const Here& at) {
 }
 
 void no_view_parameter(const char* what, const Here& at) {
-  throw Error(location_of(at), fmt::format("{}: this view is no parameter of a kernel: pass it to the launch, and use the parameter here", what));
+  throw Error(location_of(at),
+              fmt::format("{}: this view is no parameter of a kernel: pass it to the launch, and use the parameter here", what));
 }
 
 }  // namespace tilewright::detail

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cctype>
-#include <optional>
+#include <chrono>
 #include <mutex>
+#include <optional>
 #include <unordered_set>
 
 #include "backend/compile.h"
@@ -34,9 +34,10 @@ class KernelState {
     constants_.insert(hash);
     if (constants_.size() <= kMany || warned_) return;
     warned_ = true;
-    rt::log(LogLevel::warning, fmt::format("kernel '{}' has been compiled for more than {} values of its compile-time parameters; a value that "
-                                           "changes often is better a run-time parameter",
-                                           name, kMany));
+    rt::log(LogLevel::warning,
+            fmt::format("kernel '{}' has been compiled for more than {} values of its compile-time parameters; a value that "
+                        "changes often is better a run-time parameter",
+                        name, kMany));
   }
 
  private:
@@ -92,7 +93,8 @@ rt::Device& device_of(const KernelState& kernel, const Launch& launch, const Arg
     const char* what;
     rt::Device* device;
   };
-  if (launch.stream.given() && !launch.stream.stream().handle()) refuse(kernel, at, "the stream is none: a stream comes from Device::stream()");
+  if (launch.stream.given() && !launch.stream.stream().handle())
+    refuse(kernel, at, "the stream is none: a stream comes from Device::stream()");
   const Source sources[] = {{"the buffers are", arguments.device()},
                             {"the stream is", launch.stream.given() ? launch.stream.stream().device().get() : nullptr},
                             {"Launch::device is", launch.device.handle().get()}};
@@ -196,7 +198,8 @@ Compiled compile(KernelState* state, std::string_view target, const Launch& laun
   parts.tile_ir = std::move(made.tile_ir);
   parts.llvm_ir = std::move(made.llvm_ir);
   parts.assembly = std::move(made.assembly);
-  if (made.format == backend::CompiledKernel::Format::ptx) parts.ptx.assign(reinterpret_cast<const char*>(made.image.data()), made.image.size());
+  if (made.format == backend::CompiledKernel::Format::ptx)
+    parts.ptx.assign(reinterpret_cast<const char*>(made.image.data()), made.image.size());
   for (const backend::PhaseTiming& t : made.timings) parts.timings.push_back({t.phase, t.ms});
   const backend::Resources& r = made.resources;
   parts.resources = {r.registers, r.spill_bytes, r.shared_bytes, r.num_warps};

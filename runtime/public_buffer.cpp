@@ -52,8 +52,9 @@ RawBuffer::RawBuffer(std::shared_ptr<rt::Device> device, Code element, std::int6
     if (too_many) throw std::bad_alloc();
     memory_ = reinterpret_cast<void*>(device_->allocate(bytes));
   } catch (const std::bad_alloc&) {
-    throw DeviceError(location_of(at), fmt::format("allocate: out of memory: {} {} elements do not fit on device '{}', where {} bytes are free",
-                                                   count, facts(element).name, device_->name(), device_->free_memory()));
+    throw DeviceError(location_of(at),
+                      fmt::format("allocate: out of memory: {} {} elements do not fit on device '{}', where {} bytes are free", count,
+                                  facts(element).name, device_->name(), device_->free_memory()));
   }
   watch();
 }
@@ -110,14 +111,16 @@ void RawBuffer::release() noexcept {
 const void* RawBuffer::at(std::int64_t offset, const Here& at) const {
   if (!device_) throw Error(location_of(at), "this buffer is empty: it was never allocated, or has been moved from");
   if (offset < 0 || offset > count_)
-    throw Error(location_of(at), fmt::format("buffer + {}: the buffer has {} elements, and the offset must be 0 to {}", offset, count_, count_));
+    throw Error(location_of(at),
+                fmt::format("buffer + {}: the buffer has {} elements, and the offset must be 0 to {}", offset, count_, count_));
   return static_cast<const std::byte*>(memory_) + offset * facts(element_).bytes;
 }
 
 void RawBuffer::expect_size(const char* what, std::size_t count, const Here& at) const {
   this->at(0, at);
   if (count != size())
-    throw Error(location_of(at), fmt::format("{}: the host side has {} elements, the buffer {}; they must be as many", what, count, size()));
+    throw Error(location_of(at),
+                fmt::format("{}: the host side has {} elements, the buffer {}; they must be as many", what, count, size()));
 }
 
 void RawBuffer::read(void* to, std::size_t count, const Here& at) const {

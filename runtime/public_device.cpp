@@ -34,10 +34,11 @@ void Stream::wait(const Event& event, Here at) const {
 }
 
 double Event::elapsed_ms(const Event& later, Here at) const {
-  if (!event_ || !later.event_) throw Error(detail::location_of(at), "elapsed_ms: this event is none: an event comes from Stream::record()");
+  if (!event_ || !later.event_)
+    throw Error(detail::location_of(at), "elapsed_ms: this event is none: an event comes from Stream::record()");
   if (&event_->device() != &later.event_->device())
-    throw Error(detail::location_of(at), "elapsed_ms: the events are of two devices, '" + event_->device().name() + "' and '" +
-                                             later.event_->device().name() + "'");
+    throw Error(detail::location_of(at),
+                "elapsed_ms: the events are of two devices, '" + event_->device().name() + "' and '" + later.event_->device().name() + "'");
   return event_->elapsed_ms(*later.event_);
 }
 

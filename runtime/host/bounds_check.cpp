@@ -75,7 +75,8 @@ BoundsCheck::BoundsCheck(std::vector<Region> live, std::span<const backend::Acce
 }
 
 const BoundsCheck::Interval* BoundsCheck::find(std::uint64_t address, std::uint64_t bytes) const {
-  auto after = std::upper_bound(intervals_.begin(), intervals_.end(), address, [](std::uint64_t a, const Interval& i) { return a < i.begin; });
+  auto after =
+      std::upper_bound(intervals_.begin(), intervals_.end(), address, [](std::uint64_t a, const Interval& i) { return a < i.begin; });
   if (after == intervals_.begin()) return nullptr;
   const Interval& i = *std::prev(after);
   return address < i.end && i.end - address >= bytes ? &i : nullptr;

@@ -175,17 +175,18 @@ std::shared_ptr<const Executable> HostDevice::load(const backend::CompiledKernel
   return executable;
 }
 
-void HostDevice::launch(const Executable& executable, const LaunchConfig& config, std::span<const std::uint64_t> arguments, Stream& stream) {
+void HostDevice::launch(const Executable& executable, const LaunchConfig& config, std::span<const std::uint64_t> arguments,
+                        Stream& stream) {
   const auto& kernel = static_cast<const HostExecutable&>(executable);
   TW_CHECK(arguments.size() == kernel.parameters, "a launch passes one word a parameter");
   std::int64_t programs = config.grid[0];
   if (__builtin_mul_overflow(programs, config.grid[1], &programs) || __builtin_mul_overflow(programs, config.grid[2], &programs))
-    throw Error(detail::location_of(config.where), fmt::format("grid is {{{}, {}, {}}}: more than 2^63 programs", config.grid[0],
-                                                               config.grid[1], config.grid[2]));
+    throw Error(detail::location_of(config.where),
+                fmt::format("grid is {{{}, {}, {}}}: more than 2^63 programs", config.grid[0], config.grid[1], config.grid[2]));
   std::optional<BoundsCheck> check;
   if (config.check) check.emplace(memory().snapshot(), kernel.sites);
-  const backend::HostLaunch launch{{config.grid[0], config.grid[1], config.grid[2]}, 0, check ? &BoundsCheck::check : nullptr,
-                                   check ? &*check : nullptr};
+  const backend::HostLaunch launch{
+      {config.grid[0], config.grid[1], config.grid[2]}, 0, check ? &BoundsCheck::check : nullptr, check ? &*check : nullptr};
   {
     const auto turn = enter(stream);
     pool_.run(programs, [&](Chunks& chunks) {

@@ -89,8 +89,9 @@ constexpr bool fields_are_constants() {
   if constexpr (field_count<T>() > 16)
     return false;
   else
-    return []<class... F>(std::type_identity<std::tuple<const F&...>>) { return (is_constant<F>() && ...); }(
-        std::type_identity<decltype(fields(std::declval<const T&>()))>{});
+    return []<class... F>(std::type_identity<std::tuple<const F&...>>) {
+      return (is_constant<F>() && ...);
+    }(std::type_identity<decltype(fields(std::declval<const T&>()))>{});
 }
 template <class T>
 constexpr bool is_constant() {

@@ -68,7 +68,8 @@ TEST_CASE("constants: what may be one") {
   int captured = 0;
   const auto capturing = [captured](int x) { return x + captured; };
   static_assert(Constant<int> && Constant<bool> && Constant<double> && Constant<Mode> && Constant<f16> && Constant<f8e4m3>);
-  static_assert(Constant<Tiles> && Constant<Nested> && Constant<Own> && Constant<std::array<Tiles, 2>> && Constant<Empty> && Constant<std::string>);
+  static_assert(Constant<Tiles> && Constant<Nested> && Constant<Own> && Constant<std::array<Tiles, 2>> && Constant<Empty> &&
+                Constant<std::string>);
   static_assert(Constant<decltype(lambda)>);
   static_assert(Constant<Sixteen> && !Constant<Seventeen>);
   static_assert(!Constant<std::vector<int>> && !Constant<NoKey> && !Constant<decltype(capturing)>);

@@ -32,11 +32,11 @@ Failure failure_of(F&& f) {
   return {"no error", 0};
 }
 // On one line with the launch that must fail.
-#define CHECK_REFUSED(launch, piece)                          \
-  do {                                                        \
-    const Failure failure = failure_of([&] { launch; });      \
-    CHECK_MESSAGE(has(failure.text, piece), failure.text);    \
-    CHECK_MESSAGE(failure.line == __LINE__, failure.text);    \
+#define CHECK_REFUSED(launch, piece)                       \
+  do {                                                     \
+    const Failure failure = failure_of([&] { launch; });   \
+    CHECK_MESSAGE(has(failure.text, piece), failure.text); \
+    CHECK_MESSAGE(failure.line == __LINE__, failure.text); \
   } while (false)
 
 void add(tw::Ptr<const float> x, tw::Ptr<const float> y, tw::Ptr<float> z, tw::I32 n, int BLOCK) {
@@ -107,7 +107,8 @@ TEST_CASE("kernel: bad pointers are refused at the launch's line") {
   CHECK_REFUSED(k({.grid = 1}, p, 1), "this buffer is empty");
   int* odd = reinterpret_cast<int*>(reinterpret_cast<char*>(moved.data()) + 2);
   CHECK_REFUSED(k({.grid = 1, .device = device}, odd, 1), "is not aligned to 4 bytes");
-  CHECK_REFUSED((void)k.compile("cpu", {}, tw::pointer<int>(2), 1), "argument 0: an alignment of 2 bytes; it must be a power of two and at least 4");
+  CHECK_REFUSED((void)k.compile("cpu", {}, tw::pointer<int>(2), 1),
+                "argument 0: an alignment of 2 bytes; it must be a power of two and at least 4");
   CHECK_REFUSED((void)k.compile("cpu", {}, tw::pointer<int>(24), 1), "an alignment of 24 bytes");
   CHECK_REFUSED((void)k.compile("cpu", {}, tw::pointer<int>(), tw::scalar<int>(0)), "argument 1: a multiple of 0");
 }
@@ -127,7 +128,8 @@ TEST_CASE("kernel: results arrive, whatever the size") {
 TEST_CASE("kernel: every kind of argument and parameter") {
   tw::Device device = tw::Device::open("cpu");
   auto out = device.upload(std::vector<double>(8));
-  tw::Kernel kinds("kinds", [](const tw::Ptr<double>& p, tw::I64 wide, tw::F64 f, tw::Bool b, tw::F16 h, tw::U8 u, Config c, const std::array<int, 2>& a) {
+  tw::Kernel kinds("kinds", [](const tw::Ptr<double>& p, tw::I64 wide, tw::F64 f, tw::Bool b, tw::F16 h, tw::U8 u, Config c,
+                               const std::array<int, 2>& a) {
     tw::store(p, wide.to<double>());
     tw::store(p + 1, f);
     tw::store(p + 2, b.to<double>());
@@ -254,7 +256,8 @@ TEST_CASE("kernel: checked mode reports the kernel's line and the launch's, and 
   const int launched = __LINE__ + 1;
   const Failure failure = failure_of([&] { k({.grid = 1, .check = true}, x, z); });
   CHECK_MESSAGE(failure.line == body, failure.text);
-  CHECK_MESSAGE(has(failure.text, "load of 4 bytes at index 1000 of a buffer of 1000 float elements (the first element past its end)"), failure.text);
+  CHECK_MESSAGE(has(failure.text, "load of 4 bytes at index 1000 of a buffer of 1000 float elements (the first element past its end)"),
+                failure.text);
   CHECK_MESSAGE(has(failure.text, "kernel_test.cpp:" + std::to_string(launched) + ":"), failure.text);
   CHECK(z.download()[999] == 999);
   auto enough = device.upload(iota(1024, 0));
@@ -289,7 +292,8 @@ TEST_CASE("kernel: the log says once that there are many specializations") {
 
 TEST_CASE("kernel: compile needs no device and shows what it made") {
   tw::Kernel k("add", add);
-  const tw::Compiled c = k.compile("cpu", {}, tw::pointer<const float>(), tw::pointer<float>(), tw::pointer<float>(4), tw::scalar<int>(16), 64);
+  const tw::Compiled c =
+      k.compile("cpu", {}, tw::pointer<const float>(), tw::pointer<float>(), tw::pointer<float>(4), tw::scalar<int>(16), 64);
   CHECK(has(c.tile_ir(), "store"));
   CHECK_FALSE(c.llvm_ir().empty());
   CHECK_FALSE(c.assembly().empty());
@@ -312,7 +316,9 @@ TEST_CASE("kernel: TILEWRIGHT_DUMP leaves every stage") {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir))
     if (entry.is_regular_file()) files.push_back(entry.path().string());
   std::filesystem::remove_all(dir);
-  const auto some = [&](const char* piece) { return std::any_of(files.begin(), files.end(), [&](const std::string& f) { return has(f, piece); }); };
+  const auto some = [&](const char* piece) {
+    return std::any_of(files.begin(), files.end(), [&](const std::string& f) { return has(f, piece); });
+  };
   CHECK(some("/a_dump_-"));
   CHECK(some(".tile"));
   CHECK(some("llvm.ll"));

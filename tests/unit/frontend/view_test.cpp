@@ -46,13 +46,15 @@ TEST_CASE("view: what reaches outside is refused, what just fits is not") {
   const std::string text = error_of([&] { (void)view(b, {5, 5}); });
   CHECK_MESSAGE(has(text, "view_test.cpp:"), text);
   CHECK_MESSAGE(has(text, (":" + std::to_string(line) + ":").c_str()), text);
-  CHECK_MESSAGE(has(text, "error: view: extents {5, 5} with strides {5, 1} reach from element 0 to element 24 of a buffer of 24 elements"), text);
+  CHECK_MESSAGE(has(text, "error: view: extents {5, 5} with strides {5, 1} reach from element 0 to element 24 of a buffer of 24 elements"),
+                text);
   CHECK(has(error_of([&] { (void)view(b, {4, 6}, {6, 2}); }), "to element 28 of"));
   CHECK(has(error_of([&] { (void)view(b, {4, 6}, {-6, 1}); }), "from element -18 to"));
   CHECK(has(error_of([&] { (void)view(b, {-1, 6}); }), "extent -1 of axis 0; it must not be negative"));
   CHECK(has(error_of([&] { (void)view(b, {2, -6}, {1, 1}); }), "extent -6 of axis 1"));
   CHECK(has(error_of([&] { (void)view(b, {std::int64_t{1} << 40, std::int64_t{1} << 40}); }), "more than 2^63 elements"));
-  CHECK(has(error_of([&] { (void)view(b, {std::int64_t{1} << 62, 2}, {std::int64_t{1} << 62, 1}); }), "reach from element 0 to element 9223372036854775807"));
+  CHECK(has(error_of([&] { (void)view(b, {std::int64_t{1} << 62, 2}, {std::int64_t{1} << 62, 1}); }),
+            "reach from element 0 to element 9223372036854775807"));
   Buffer<float> empty;
   CHECK(has(error_of([&] { (void)view(empty, {1}); }), "this buffer is empty"));
 }

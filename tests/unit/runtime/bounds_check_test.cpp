@@ -60,7 +60,9 @@ TEST_CASE("bounds_check: good lanes stay active and nothing is reported") {
 TEST_CASE("bounds_check: a bad lane is turned off, a lane that is off is not looked at") {
   const auto r = run({floats(kBase, 4)}, {kBase + 16, kBase + 4000, kBase}, {1, 0, 1});
   CHECK(r.active == std::vector<std::uint8_t>{0, 0, 1});
-  CHECK_MESSAGE(has(r.error, "kernel.cpp:7:3: error: load of 4 bytes at index 4 of a buffer of 4 float elements (the first element past its end)"), r.error);
+  CHECK_MESSAGE(
+      has(r.error, "kernel.cpp:7:3: error: load of 4 bytes at index 4 of a buffer of 4 float elements (the first element past its end)"),
+      r.error);
   CHECK_MESSAGE(has(r.error, "bounds_check_test.cpp:"), r.error);
   CHECK_MESSAGE(has(r.error, "note: launched here"), r.error);
 }
@@ -70,7 +72,8 @@ TEST_CASE("bounds_check: the message tells index, distance and side") {
             "load of 4 bytes at index 1024 of a buffer of 1000 float elements (24 elements past its end)"));
   CHECK(has(run({floats(kBase, 10)}, {kBase - 12}, {1}, 1).error,
             "kernel.cpp:9: error: store of 4 bytes at index -3 of a buffer of 10 float elements (3 elements before its beginning)"));
-  CHECK(has(run({{kBase, 6, 6, 1, "uint8_t"}}, {kBase + 4}, {1}).error, "index 4 of a buffer of 6 uint8_t elements (its last 2 bytes past the end)"));
+  CHECK(has(run({{kBase, 6, 6, 1, "uint8_t"}}, {kBase + 4}, {1}).error,
+            "index 4 of a buffer of 6 uint8_t elements (its last 2 bytes past the end)"));
   CHECK(has(run({floats(kBase, 0)}, {kBase}, {1}).error, "index 0 of a buffer of 0 float elements"));
 }
 

@@ -160,7 +160,8 @@ TEST_CASE("buffer: mistakes name the line and the sizes") {
   CHECK(has(error_of([&] { (void)device.allocate<float>(-1); }), "error: allocate: the number of elements is -1"));
   CHECK(has(error_of([&] { (void)device.wrap(ten.data(), -5); }), "error: wrap: the number of elements is -5"));
   CHECK(has(error_of([&] { (void)device.wrap(static_cast<float*>(nullptr), 5); }), "error: wrap: the pointer is null"));
-  CHECK(has(error_of([&] { (void)device.wrap(reinterpret_cast<float*>(reinterpret_cast<char*>(ten.data()) + 1), 2); }), "not aligned to 4 bytes"));
+  CHECK(has(error_of([&] { (void)device.wrap(reinterpret_cast<float*>(reinterpret_cast<char*>(ten.data()) + 1), 2); }),
+            "not aligned to 4 bytes"));
   CHECK(has(error_of([&] { (void)device.allocate<double>(std::int64_t{1} << 61); }), "out of memory: 2305843009213693952 double elements"));
   CHECK_THROWS_AS((void)device.allocate<float>(std::int64_t{1} << 50), DeviceError);
 }
@@ -197,7 +198,8 @@ TEST_CASE("environment: the number of threads is a positive number or nothing") 
 
 TEST_CASE("log: a sink receives notices until it is removed") {
   std::vector<std::string> seen;
-  set_log_sink([&](LogLevel level, std::string_view text) { seen.push_back((level == LogLevel::warning ? "W " : "I ") + std::string(text)); });
+  set_log_sink(
+      [&](LogLevel level, std::string_view text) { seen.push_back((level == LogLevel::warning ? "W " : "I ") + std::string(text)); });
   rt::log(LogLevel::warning, "one");
   rt::log(LogLevel::info, "two");
   set_log_sink({});

@@ -70,7 +70,8 @@ TEST_CASE("host_device: more programs than 64 bits count are refused") {
   const auto kernel = rt::make_host_executable(&iota, two_parameters());
   const std::vector<std::uint64_t> arguments{0, 0};
   constexpr std::int32_t kMost = 2147483647;
-  CHECK_THROWS_AS(device->launch(*kernel, {.grid = {kMost, kMost, kMost}, .where = Here::current()}, arguments, device->default_stream()), Error);
+  CHECK_THROWS_AS(device->launch(*kernel, {.grid = {kMost, kMost, kMost}, .where = Here::current()}, arguments, device->default_stream()),
+                  Error);
 }
 
 TEST_CASE("host_device: launches from many threads, on one stream and on several") {

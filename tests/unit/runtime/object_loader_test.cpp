@@ -70,7 +70,8 @@ TEST_CASE("object_loader: a missing symbol is named, and the loader still works"
   rt::ObjectLoader loader(Here::current());
   auto broken = image();
   const std::string_view name = "fmaf";
-  auto at = std::search(broken.begin(), broken.end(), name.begin(), name.end(), [](std::byte b, char c) { return static_cast<char>(b) == c; });
+  auto at =
+      std::search(broken.begin(), broken.end(), name.begin(), name.end(), [](std::byte b, char c) { return static_cast<char>(b) == c; });
   REQUIRE(at != broken.end());
   *at = std::byte{'q'};
   const Here here = Here::current();

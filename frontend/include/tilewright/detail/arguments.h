@@ -87,8 +87,7 @@ struct TracedWords {
 // An argument keeps its kind and never narrows: int for int64_t is fine, int64_t for int is not.
 template <class S, class T>
 concept Lossless =
-    std::same_as<S, T> ||
-    (HostInteger<S> && HostInteger<T> && (std::is_signed_v<S> == std::is_signed_v<T>) && sizeof(S) <= sizeof(T)) ||
+    std::same_as<S, T> || (HostInteger<S> && HostInteger<T> && (std::is_signed_v<S> == std::is_signed_v<T>) && sizeof(S) <= sizeof(T)) ||
     (HostInteger<S> && HostInteger<T> && std::is_unsigned_v<S> && std::is_signed_v<T> && sizeof(S) < sizeof(T)) ||
     (std::floating_point<S> && std::floating_point<T> && sizeof(S) <= sizeof(T));
 
@@ -178,7 +177,8 @@ struct Parameter<View<T, R>> {
     std::array<I64, R> extents, strides;
     for (I64& e : extents) e = parameter<std::int64_t>(words.next++);
     // A stride of 1 is known to the specialization: neighbours are neighbours in memory, which decides how they are loaded.
-    for (int i = 0; i < R; ++i, ++words.next) strides[i] = Access::strides(v)[i] == 1 ? I64(1, words.at) : parameter<std::int64_t>(words.next);
+    for (int i = 0; i < R; ++i, ++words.next)
+      strides[i] = Access::strides(v)[i] == 1 ? I64(1, words.at) : parameter<std::int64_t>(words.next);
     return Access::parameter(std::move(base), std::move(extents), std::move(strides));
   }
 };
@@ -190,18 +190,18 @@ using CompileArgument = typename Parameter<std::remove_cvref_t<P>>::StandIn;
 
 template <class F>
 struct SignatureOf : SignatureOf<decltype(&F::operator())> {};
-#define TW_SIGNATURE(...)                \
-  template <class... P>                  \
-  struct SignatureOf<__VA_ARGS__> {      \
-    using type = void(P...);             \
+#define TW_SIGNATURE(...)           \
+  template <class... P>             \
+  struct SignatureOf<__VA_ARGS__> { \
+    using type = void(P...);        \
   };
 TW_SIGNATURE(void (*)(P...))
 TW_SIGNATURE(void (*)(P...) noexcept)
 #undef TW_SIGNATURE
-#define TW_SIGNATURE(...)                \
-  template <class L, class... P>         \
-  struct SignatureOf<__VA_ARGS__> {      \
-    using type = void(P...);             \
+#define TW_SIGNATURE(...)           \
+  template <class L, class... P>    \
+  struct SignatureOf<__VA_ARGS__> { \
+    using type = void(P...);        \
   };
 TW_SIGNATURE(void (L::*)(P...) const)
 TW_SIGNATURE(void (L::*)(P...))
