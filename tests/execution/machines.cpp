@@ -1,0 +1,119 @@
+// Buffers of random elements around a kernel, and the comparison on every machine.
+#include "tests/execution/machines.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "runtime/devices.h"
+#include "tests/fuzz/host_executor.h"
+#include "tests/fuzz/random.h"
+#include "tileir/verifier.h"
+
+namespace tilewright::test {
+
+using namespace ir;
+
+const std::vector<std::string>& machines() {
+  static const std::vector<std::string> usable = [] {
+    std::vector<std::string> out;
+    for (const char* name : {"cpu", "cpu:x86-64", "cpu:x86-64-v3", "cpu:x86-64-v4"}) {
+      try {
+        rt::open_device(name, {});
+        out.push_back(name);
+      } catch (const Error&) {  // this machine lacks the level
+      }
+    }
+    return out;
+  }();
+  return usable;
+}
+
+void check_on_machines(const fuzz::Program& p) {
+  for (const std::string& machine : machines()) {
+    fuzz::HostExecutor candidate(machine);
+    fuzz::RewritingExecutor reference = fuzz::lowered_reference(machine);
+    const auto difference = fuzz::compare(p, reference, candidate);
+    INFO(machine, ": ", difference.value_or(""), "\n", fuzz::text(p));
+    CHECK_FALSE(difference.has_value());
+  }
+}
+
+namespace {
+
+std::uint64_t random_bits(fuzz::Random& random, ir::Element e) {
+  const std::uint64_t raw = random.next();
+  if (e == ir::Element::boolean) return raw & 1;
+  if (!ir::is_float(e)) {
+    constexpr std::int64_t kSpecial[] = {0, 1, -1, 2, 31, 32, 63, 64, INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, -128, 127, -32768};
+    return element_bits(e, random.chance(30) ? random.pick(kSpecial) : random.chance(50) ? random.between(-100, 100) : static_cast<std::int64_t>(raw));
+  }
+  constexpr double kSpecial[] = {0.0, -0.0, 1.0, -1.0, 0.5, 1e30, -1e-30, 65504, 1e-40, 1e300, 3e9, -3e9, HUGE_VAL, -HUGE_VAL, NAN};
+  if (random.chance(25)) return element_bits(e, random.pick(kSpecial));
+  if (random.chance(50)) return element_bits(e, (random.between(-1000, 1000) + 0.25) / 64.0);
+  return bits(e) == 64 ? raw : raw & ((std::uint64_t{1} << bits(e)) - 1);
+}
+
+}  // namespace
+
+ProgramBuilder::ProgramBuilder(const std::string& name) : builder_(program_.function) {
+  program_.function = Function(name);
+  builder_ = Builder(program_.function);
+}
+
+ValueId ProgramBuilder::pointers(Type shape, bool is_const, std::vector<std::byte> contents) {
+  const ValueId base = program_.function.add_param(Type::pointer(shape.element(), is_const), {"p" + std::to_string(program_.arguments.size()), bytes(shape.element())});
+  fuzz::Argument argument;
+  argument.is_buffer = true;
+  argument.element = shape.element();
+  argument.bytes = std::move(contents);
+  program_.arguments.push_back(std::move(argument));
+  if (shape.is_scalar()) return base;
+  const std::int64_t n = shape.elements();
+  const ValueId index = builder_.reshape(builder_.arange(0, n), shape.shape());
+  return builder_.add_ptr(builder_.broadcast(base, shape.shape()), index);
+}
+
+ValueId ProgramBuilder::input(Type t) {
+  fuzz::Random random(seed_++);
+  std::vector<std::byte> contents(static_cast<std::size_t>(t.elements()) * bytes(t.element()));
+  for (std::int64_t i = 0; i < t.elements(); ++i) {
+    const std::uint64_t word = random_bits(random, t.element());
+    std::memcpy(&contents[static_cast<std::size_t>(i) * bytes(t.element())], &word, bytes(t.element()));
+  }
+  const ValueId p = pointers(t, true, std::move(contents));
+  return builder_.function().result(builder_.create(OpKind::load_, std::span(&p, 1)));
+}
+
+ValueId ProgramBuilder::small_input(Type t) {
+  fuzz::Random random(seed_++);
+  std::vector<std::byte> contents(static_cast<std::size_t>(t.elements()) * bytes(t.element()));
+  for (std::int64_t i = 0; i < t.elements(); ++i) {
+    const std::uint64_t word = element_bits(t.element(), random.between(t.is_bool() || is_unsigned(t.element()) ? 0 : -4, 4));
+    std::memcpy(&contents[static_cast<std::size_t>(i) * bytes(t.element())], &word, bytes(t.element()));
+  }
+  const ValueId p = pointers(t, true, std::move(contents));
+  return builder_.function().result(builder_.create(OpKind::load_, std::span(&p, 1)));
+}
+
+ValueId ProgramBuilder::scalar(Type t, std::uint64_t bits) {
+  fuzz::Argument argument;
+  argument.word = bits;
+  program_.arguments.push_back(argument);
+  return program_.function.add_param(t, {"s" + std::to_string(program_.arguments.size()), 1});
+}
+
+void ProgramBuilder::output(ValueId v) {
+  const Type t = builder_.function().type(v);
+  const std::vector<std::byte> poison(static_cast<std::size_t>(t.elements()) * bytes(t.element()), std::byte{0xa5});
+  const ValueId operands[] = {pointers(t, false, poison), v};
+  builder_.create(OpKind::store_, operands);
+}
+
+fuzz::Program ProgramBuilder::take() {
+  verify_or_throw(program_.function);
+  return std::move(program_);
+}
+
+}  // namespace tilewright::test

@@ -1,0 +1,39 @@
+// What the tests of this folder run a program on, and how they compare.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tests/fuzz/program.h"
+#include "tileir/builder.h"
+
+namespace tilewright::test {
+
+/// "cpu", and the levels of x86-64 that this machine can run.
+const std::vector<std::string>& machines();
+
+/// Fails the current test for each machine whose memory differs from the interpreter's after the machine's own passes.
+void check_on_machines(const fuzz::Program&);
+
+/// Builds a program whose kernel reads and writes whole buffers of one shape.
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(const std::string& name);
+  ir::Builder& ir() { return builder_; }
+  /// A tile of this type, loaded from a new buffer of random elements; infinities, NaNs, zeros and extremes among them.
+  ir::ValueId input(ir::Type);
+  /// The same, of small whole numbers: sums and products of a few of them are exact.
+  ir::ValueId small_input(ir::Type);
+  /// A scalar parameter.
+  ir::ValueId scalar(ir::Type, std::uint64_t bits);
+  /// Stores a tile (or scalar) to a new buffer of its own.
+  void output(ir::ValueId);
+  fuzz::Program take();
+
+ private:
+  ir::ValueId pointers(ir::Type shape, bool is_const, std::vector<std::byte> contents);
+  fuzz::Program program_;
+  ir::Builder builder_;
+  std::uint64_t seed_ = 1;
+};
+
+}  // namespace tilewright::test

@@ -1,0 +1,162 @@
+// What is not element-wise: reductions along every axis, dot, shapes, control flow and what the planner may get wrong about buffers.
+#include <doctest/doctest.h>
+
+#include "tests/execution/machines.h"
+
+namespace tilewright::test {
+
+using namespace ir;
+
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+constexpr Element kNumbers[] = {Element::i8,  Element::i16, Element::i32, Element::i64,  Element::u8,  Element::u16,
+                                Element::u32, Element::u64, Element::f16, Element::bf16, Element::f32, Element::f64};
+
+/// Combines elements of all operands by `body`, which gets the earlier ones, then the later ones.
+template <class Body>
+std::vector<ValueId> reduce(Builder& b, const std::vector<ValueId>& x, int axis, bool commutative, Body body) {
+  Function& f = b.function();
+  std::vector<Attr> attrs{{AttrName::axis, axis, {}}};
+  if (commutative) attrs.push_back({AttrName::commutative, 1, {}});
+  const OpId id = b.create(OpKind::reduce_, x, attrs);
+  const BlockId region = f.region(id);
+  std::vector<ValueId> args;
+  for (int side = 0; side < 2; ++side)
+    for (ValueId v : x) args.push_back(f.add_arg(region, f.type(v).scalar()));
+  Builder inside(f);
+  inside.at_end(region);
+  const std::vector<ValueId> out = body(inside, args);
+  inside.create(OpKind::yield_, out);
+  return f.op(id).results;
+}
+
+std::vector<ValueId> reduce_by(Builder& b, ValueId x, int axis, OpKind k) {
+  return reduce(b, {x}, axis, true, [&](Builder& in, const std::vector<ValueId>& a) { return std::vector{in.binary(k, a[0], a[1])}; });
+}
+
+}  // namespace
+
+TEST_CASE("reduce: sum, product, extremes along every axis of every shape, for every type") {
+  for (const Shape& shape : {Shape{64}, Shape{8}, Shape{1}, Shape{4, 32}, Shape{32, 4}, Shape{2, 8, 16}, Shape{16, 1}, Shape{1, 128}})
+    for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+      ProgramBuilder p("reduce");
+      for (Element e : kNumbers)
+        for (OpKind k : {OpKind::add_, OpKind::mul_, OpKind::maximum_, OpKind::minimum_}) p.output(reduce_by(p.ir(), p.input(Type(e, shape)), axis, k)[0]);
+      for (OpKind k : {OpKind::bit_and_, OpKind::bit_or_, OpKind::bit_xor_}) {
+        p.output(reduce_by(p.ir(), p.input(Type(Element::boolean, shape)), axis, k)[0]);
+        p.output(reduce_by(p.ir(), p.input(Type(Element::u16, shape)), axis, k)[0]);
+      }
+      check_on_machines(p.take());
+    }
+}
+
+TEST_CASE("reduce: combines that keep an order, and several tiles at once") {
+  for (const Shape& shape : {Shape{64}, Shape{8, 32}, Shape{32, 8}, Shape{4, 4, 4}})
+    for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+      ProgramBuilder p("ordered");
+      Builder& b = p.ir();
+      // The last element; and x -> a x + c composed, which is associative and not commutative (in wrapping integers).
+      p.output(reduce(b, {p.input(Type(Element::f32, shape))}, axis, false, [](Builder&, const std::vector<ValueId>& a) { return std::vector{a[1]}; })[0]);
+      const auto line = reduce(b, {p.input(Type(Element::i32, shape)), p.input(Type(Element::i32, shape))}, axis, false, [](Builder& in, const std::vector<ValueId>& a) {
+        return std::vector{in.binary(OpKind::mul_, a[0], a[2]), in.binary(OpKind::add_, in.binary(OpKind::mul_, a[1], a[2]), a[3])};
+      });
+      p.output(line[0]);
+      p.output(line[1]);
+      // The greatest value and the least index of it.
+      const auto best = reduce(b, {p.small_input(Type(Element::f32, shape)), p.small_input(Type(Element::i32, shape))}, axis, true, [](Builder& in, const std::vector<ValueId>& a) {
+        const ValueId tie = in.binary(OpKind::bit_and_, in.binary(OpKind::eq_, a[0], a[2]), in.binary(OpKind::lt_, a[1], a[3]));
+        const ValueId first = in.binary(OpKind::bit_or_, in.binary(OpKind::gt_, a[0], a[2]), tie);
+        return std::vector{in.select(first, a[0], a[2]), in.select(first, a[1], a[3])};
+      });
+      p.output(best[0]);
+      p.output(best[1]);
+      check_on_machines(p.take());
+    }
+}
+
+TEST_CASE("dot: every pair of element types, every size of a register tile and smaller, batches") {
+  struct Size {
+    std::int64_t batch, m, n, k;
+  };
+  for (const Size& s : {Size{0, 16, 16, 16}, Size{0, 64, 64, 32}, Size{0, 1, 1, 1}, Size{0, 2, 4, 8}, Size{0, 128, 8, 2}, Size{0, 4, 128, 1}, Size{4, 8, 16, 4}}) {
+    ProgramBuilder p("dot");
+    const auto shape = [&](std::int64_t a, std::int64_t b) { return s.batch ? Shape{s.batch, a, b} : Shape{a, b}; };
+    for (const auto [in, out] : {std::pair{Element::f16, Element::f32}, {Element::bf16, Element::f32}, {Element::f8e4m3, Element::f32}, {Element::f8e5m2, Element::f32},
+                                 {Element::f32, Element::f32}, {Element::i8, Element::i32}, {Element::f64, Element::f64}}) {
+      const bool exact = is_fp8(in) || in == Element::i8;
+      const auto operand = [&](std::int64_t a, std::int64_t b) { return exact ? p.small_input(Type(in, shape(a, b))) : p.input(Type(in, shape(a, b))); };
+      const ValueId operands[] = {operand(s.m, s.k), operand(s.k, s.n), p.small_input(Type(out, shape(s.m, s.n)))};
+      p.output(p.ir().function().result(p.ir().create(OpKind::dot_, operands)));
+    }
+    check_on_machines(p.take());
+  }
+}
+
+TEST_CASE("shapes: permuted, broadcast and reshaped tiles of computed values") {
+  ProgramBuilder p("shapes");
+  Builder& b = p.ir();
+  for (Element e : {Element::f32, Element::i8, Element::boolean, Element::f16, Element::f64}) {
+    const ValueId x = p.input(Type(e, Shape{16, 32})), y = p.input(Type(e, Shape{32, 1}));
+    const std::int64_t swap[] = {1, 0}, rotate[] = {2, 0, 1};
+    p.output(b.permute(x, swap));
+    p.output(b.reshape(x, Shape{8, 64}));
+    p.output(b.permute(b.reshape(x, Shape{4, 8, 16}), rotate));
+    p.output(b.broadcast(y, Shape{32, 64}));
+    p.output(b.permute(b.broadcast(b.reshape(y, Shape{1, 32}), Shape{8, 32}), swap));
+    p.output(b.select(b.broadcast(p.input(Type(Element::boolean, Shape{1, 32})), Shape{16, 32}), x, b.reshape(b.permute(x, swap), Shape{16, 32})));
+  }
+  check_on_machines(p.take());
+}
+
+TEST_CASE("for: carried tiles that swap, rotate and read each other") {
+  for (std::int64_t trips : {0, 1, 2, 5}) {
+    ProgramBuilder p("swap");
+    Builder& b = p.ir();
+    Function& f = b.function();
+    const Type t(Element::f32, Shape{8, 8}), index(Element::i32);
+    const std::int64_t swap[] = {1, 0};
+    const ValueId operands[] = {b.constant(index, 0), p.scalar(index, static_cast<std::uint64_t>(trips)), b.constant(index, 1),
+                                p.small_input(t), p.small_input(t), p.small_input(t)};
+    const OpId loop = b.create(OpKind::for_, operands);
+    const BlockId body = f.region(loop);
+    f.add_arg(body, index);
+    const ValueId x = f.add_arg(body, t), y = f.add_arg(body, t), z = f.add_arg(body, t);
+    Builder in(f);
+    in.at_end(body);
+    // x' = y, y' = transpose(x) + z, z' = z + x: each reads what another one replaces.
+    const ValueId next[] = {y, in.binary(OpKind::add_, in.permute(x, swap), z), in.binary(OpKind::add_, z, x)};
+    in.create(OpKind::yield_, next);
+    for (int i = 0; i < 3; ++i) p.output(f.result(loop, i));
+    check_on_machines(p.take());
+  }
+}
+
+TEST_CASE("memory: a store is seen by later loads, and never by earlier ones, however the lanes overlap") {
+  for (std::int64_t shift : {0, 1, 7, 16, -3}) {
+    ProgramBuilder p("overlap");
+    Builder& b = p.ir();
+    Function& f = b.function();
+    const Shape shape{64};
+    std::vector<std::byte> bytes;
+    const ValueId seed = p.small_input(Type(Element::i32, Shape{128}));
+    p.output(seed);  // the buffer that all of this moves within
+    const ValueId base = f.arg(f.body(), 1);
+    const auto at = [&](std::int64_t offset) {
+      const ValueId index = b.binary(OpKind::add_, b.arange(0, 64), b.constant(Type(Element::i32, shape), 16 + offset));
+      return b.add_ptr(b.broadcast(base, shape), index);
+    };
+    const auto load = [&](ValueId pointer) { return f.result(b.create(OpKind::load_, std::span(&pointer, 1))); };
+    const ValueId before = load(at(0));
+    const ValueId moved[] = {at(shift), before};
+    b.create(OpKind::store_, moved);
+    const ValueId after = load(at(0));
+    const ValueId again[] = {at(-shift), b.binary(OpKind::add_, after, before)};
+    b.create(OpKind::store_, again);
+    p.output(load(at(0)));
+    p.output(after);
+    check_on_machines(p.take());
+  }
+}
+
+}  // namespace tilewright::test
