@@ -46,13 +46,13 @@ class Fuzzer {
     for (std::uint64_t i = 0; i < settings_.count && failures < settings_.max_failures; ++i) {
       const std::uint64_t seed = settings_.seed + i;
       if (!settings_.quiet && i % 100 == 0) fmt::print(stderr, "\rseed {} ({} of {})", seed, i, settings_.count);
-      Program p = generate(seed);
+      const Program p = generate(seed);
       coverage_.count(p.function);
       const BugContext context("fuzzing", &p, [](const void* subject, std::string_view) {
         fmt::print(stderr, "{}", text(*static_cast<const Program*>(subject)));
       });
       ++programs_;
-      if (const auto failure = settings_.isolate ? isolated_check(p) : check(p)) {
+      if (const auto failure = check(p)) {
         ++failures;
         report(p, *failure);
       }
@@ -62,13 +62,15 @@ class Fuzzer {
   }
 
  private:
-  std::optional<Failure> check(Program& p) {
+  std::optional<Failure> check(const Program& p) {
     if (const std::string reason = check_meaning(p); !reason.empty())
       return Failure{"the generator", reason, [](const Program& q) { return !check_meaning(q).empty(); }};
     if (settings_.check == "all" || settings_.check == "passes")
       if (auto failure = check_passes(p)) return failure;
     if (settings_.check == "all" || settings_.check == "host")
-      if (auto difference = host_difference(p)) return host_failure(*difference);
+      if (auto difference = settings_.isolate ? isolated([&] { return host_difference(p); }) : host_difference(p))
+        return Failure{"machine code", *difference,
+                       [this](const Program& q) { return isolated([&] { return host_difference(q); }).has_value(); }};
     return std::nullopt;
   }
 
@@ -92,18 +94,6 @@ class Fuzzer {
   std::optional<std::string> host_difference(const Program& p) {
     RewritingExecutor reference = lowered_reference(settings_.target);
     return compare(p, reference, host_);
-  }
-  Failure host_failure(const std::string& difference) {
-    return {"machine code", difference, [this](const Program& q) { return isolated([&] { return host_difference(q); }).has_value(); }};
-  }
-
-  /// The same checks, the one that runs machine code in a process of its own.
-  std::optional<Failure> isolated_check(Program& p) {
-    if (settings_.check != "host")
-      if (auto failure = check_passes(p)) return failure;
-    if (settings_.check == "passes") return std::nullopt;
-    if (auto difference = isolated([&] { return host_difference(p); })) return host_failure(*difference);
-    return std::nullopt;
   }
 
   void report(const Program& p, const Failure& failure) {

@@ -96,7 +96,9 @@ std::pair<int, T> trips(T lo, T hi, T step) {
                          });
   k.store(c, k.f.result(id, 0));
   k.store(l, k.f.result(id, 1));
-  k.run();
+  InterpretOptions options;
+  options.max_ops = 1000;
+  k.run(options);
   return {count[0], last[0]};
 }
 
@@ -278,6 +280,7 @@ TEST_CASE("interpreter: loops run as Python's range, up to the ends of their typ
   CHECK(trips(3, 0, 1).first == 0);
   CHECK(trips(0, 3, -1).first == 0);
   CHECK(trips(0, 3, 0).first == 0);
+  CHECK(trips(3, 0, 0).first == 0);
   constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max(), kLeast = std::numeric_limits<std::int32_t>::min();
   CHECK(trips(kMost - 5, kMost, 4) == std::pair(2, kMost - 1));
   CHECK(trips(kLeast + 5, kLeast, -4) == std::pair(2, kLeast + 1));
