@@ -11,10 +11,10 @@ namespace tilewright::ir {
 
 /// One execution of an element-wise op. Every word holds its element's bits in the low end, zeros above.
 struct Lanes {
-  std::span<const Type> types;                      // of the operands
-  std::span<const std::uint64_t* const> operands;   // each `count` words
+  std::span<const Type> types;                     // of the operands
+  std::span<const std::uint64_t* const> operands;  // each `count` words
   Type result;
-  std::uint64_t* out;                               // `count` words; may be an operand
+  std::uint64_t* out;  // `count` words; may be an operand
   std::size_t count;
 };
 

@@ -80,7 +80,7 @@ std::string check_meaning(const Program& p, bool one_lane_an_element) {
     int reader = -1, writer = -1;  // numbers of programs; -1 none, -2 several
   };
   std::unordered_map<std::uint64_t, Touch> touched;  // by address of the first byte: accesses of one buffer have one size
-  std::unordered_map<std::uint64_t, int> stored;  // addresses of the store in progress, as the number of its run of accesses
+  std::unordered_map<std::uint64_t, int> stored;     // addresses of the store in progress, as the number of its run of accesses
   int program = -1, run = 0;
   OpId last;
   InterpretOptions options;
@@ -124,8 +124,8 @@ std::optional<std::string> compare(const Program& p, Executor& reference, Execut
     for (std::size_t k = 0; k < want.size() / bytes(a.element); ++k) {
       const std::uint64_t w = word_at(want, k, a.element), h = word_at(have, k, a.element);
       if (!equal(a.element, w, h))
-        return fmt::format("{}[{}]: {} says {}, {} says {}", p.function.params[i].name, k, reference.name(), show(a.element, w), candidate.name(),
-                           show(a.element, h));
+        return fmt::format("{}[{}]: {} says {}, {} says {}", p.function.params[i].name, k, reference.name(), show(a.element, w),
+                           candidate.name(), show(a.element, h));
     }
   }
   return std::nullopt;

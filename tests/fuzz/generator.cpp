@@ -112,7 +112,8 @@ void Maker::shape_step() {
     case 1:
       for (const Shape& s : shapes_) {
         const Type to(t.element(), s);
-        if (!t.is_scalar() && s != t.shape() && r_.chance(70) && infer({OpKind::broadcast_, std::span(&t, 1), {}, std::span(&to, 1)}).ok()) {
+        if (!t.is_scalar() && s != t.shape() && r_.chance(70) &&
+            infer({OpKind::broadcast_, std::span(&t, 1), {}, std::span(&to, 1)}).ok()) {
           keep(b_.broadcast(x, s));
           return;
         }
@@ -169,9 +170,7 @@ ValueId Maker::value_of(Type t) {
 ValueId Maker::convert_to(Type t) {
   const auto from = pick([&](Type u) { return u.same_shape(t) && u != t; });
   if (from && r_.chance(70)) return keep(b_.cast(from, t.element()));
-  const auto narrow = pick([&](Type u) {
-    return u != t && infer({OpKind::broadcast_, std::span(&u, 1), {}, std::span(&t, 1)}).ok();
-  });
+  const auto narrow = pick([&](Type u) { return u != t && infer({OpKind::broadcast_, std::span(&u, 1), {}, std::span(&t, 1)}).ok(); });
   if (narrow && r_.chance(60)) return keep(b_.broadcast(narrow, t.shape()));
   const auto other = pick([&](Type u) { return u.scalar() == t.scalar() && u != t && u.log2_elements() == t.log2_elements(); });
   if (other) return keep(b_.reshape(other, t.shape()));

@@ -27,11 +27,11 @@ class Maker {
  private:
   /// A buffer, or the part of it that belongs to the running program: elements [0, length) from `pointer`.
   struct Region {
-    ValueId pointer;       // the parameter
+    ValueId pointer;  // the parameter
     int parameter;
     Element element;
     std::int64_t length;
-    bool sliced;           // the part starts `length` times the program's number into the buffer
+    bool sliced;  // the part starts `length` times the program's number into the buffer
     bool writable;
   };
   /// A tile of addresses within a region, and the mask without which some would not be (none: all are).
@@ -115,8 +115,8 @@ class Maker {
   std::vector<Shape> shapes_;
   std::vector<Region> regions_;
   ValueId program_number_;
-  int depth_ = 0;       // of regions around the insertion point
-  int making_ = 0;      // of value_of within itself
+  int depth_ = 0;   // of regions around the insertion point
+  int making_ = 0;  // of value_of within itself
   std::uint32_t line_ = 0;
 };
 

@@ -86,8 +86,9 @@ void Maker::dot_step() {
   struct Kind {
     Element factor, sum;
   };
-  constexpr Kind kKinds[] = {{Element::f32, Element::f32}, {Element::f16, Element::f32},    {Element::bf16, Element::f32},  {Element::f64, Element::f64},
-                             {Element::i8, Element::i32},  {Element::f8e4m3, Element::f32}, {Element::f8e5m2, Element::f32}};
+  constexpr Kind kKinds[] = {{Element::f32, Element::f32},   {Element::f16, Element::f32}, {Element::bf16, Element::f32},
+                             {Element::f64, Element::f64},   {Element::i8, Element::i32},  {Element::f8e4m3, Element::f32},
+                             {Element::f8e5m2, Element::f32}};
   const Kind k = r_.pick(kKinds);
   const auto extent = [&] { return std::int64_t{1} << r_.between(0, r_.chance(20) ? 5 : 3); };
   const std::int64_t m = extent(), n = extent(), depth = extent();
@@ -194,7 +195,8 @@ void Maker::while_step() {
     ValueId go_on = b_.binary(OpKind::lt_, f_.arg(before, 0), b_.constant(i32, r_.between(0, 4)));
     if (r_.chance(40)) go_on = b_.binary(OpKind::bit_and_, go_on, scalar_condition());
     std::vector<ValueId> forwarded{go_on, f_.arg(before, 0)};
-    for (std::size_t i = 1; i < types.size(); ++i) forwarded.push_back(r_.chance(60) ? f_.arg(before, static_cast<int>(i)) : value_of(types[i]));
+    for (std::size_t i = 1; i < types.size(); ++i)
+      forwarded.push_back(r_.chance(60) ? f_.arg(before, static_cast<int>(i)) : value_of(types[i]));
     b_.create(OpKind::condition_, forwarded);
   });
   within(after, [&] {

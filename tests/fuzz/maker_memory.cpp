@@ -226,8 +226,8 @@ Maker::Access Maker::access(const Region& region, const Shape& shape, bool injec
   ValueId mask;
   if (o.greatest >= region.length || r_.chance(25)) {
     const std::int64_t limit = r_.chance(60) ? region.length : r_.between(0, region.length);
-    const ValueId n = r_.chance(50) ? scalar_parameter(Type(Element::i32), static_cast<std::uint64_t>(limit))
-                                    : b_.constant(Type(Element::i32), limit);
+    const ValueId n =
+        r_.chance(50) ? scalar_parameter(Type(Element::i32), static_cast<std::uint64_t>(limit)) : b_.constant(Type(Element::i32), limit);
     mask = b_.binary(OpKind::lt_, o.value, b_.broadcast(n, shape));
   }
   if (r_.chance(15)) {
@@ -308,8 +308,7 @@ void Maker::walk_step() {
   const bool by_pointer = r_.chance(60), masked = first.greatest + stride * (trips - 1) >= region.length || r_.chance(30);
   const ValueId pointers = b_.broadcast(region.pointer, shape), start = by_pointer ? b_.add_ptr(pointers, first.value) : first.value;
   const ValueId count = r_.chance(50) ? b_.constant(i32, trips) : scalar_parameter(i32, static_cast<std::uint64_t>(trips));
-  const ValueId operands[] = {b_.constant(i32, 0), count, b_.constant(i32, 1),
-                              start, value_of(t)};
+  const ValueId operands[] = {b_.constant(i32, 0), count, b_.constant(i32, 1), start, value_of(t)};
   const OpId id = b_.create(OpKind::for_, operands);
   const BlockId body = f_.region(id);
   const ValueId i = f_.add_arg(body, i32), position = f_.add_arg(body, f_.type(operands[3])), sum = f_.add_arg(body, t);

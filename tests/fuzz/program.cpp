@@ -29,7 +29,8 @@ Memory::Memory(const Program& p) : blocks_(p.arguments.size()) {
     Block& b = blocks_[i];
     b.storage.assign(kAlignment + 2 * kGuard + static_cast<std::size_t>(a.misalignment) * bytes(a.element) + a.bytes.size(), kGuardByte);
     const auto start = reinterpret_cast<std::uint64_t>(b.storage.data()) + kGuard;
-    const std::uint64_t aligned = (start + kAlignment - 1) / kAlignment * kAlignment + static_cast<std::uint64_t>(a.misalignment) * bytes(a.element);
+    const std::uint64_t aligned =
+        (start + kAlignment - 1) / kAlignment * kAlignment + static_cast<std::uint64_t>(a.misalignment) * bytes(a.element);
     b.begin = kGuard + (aligned - start);
     b.size = a.bytes.size();
     std::copy(a.bytes.begin(), a.bytes.end(), b.storage.begin() + static_cast<std::ptrdiff_t>(b.begin));
@@ -68,8 +69,8 @@ std::string text(const Program& p) {
     else if (a.alias >= 0)
       s += fmt::format("// {} = {}\n", name, p.function.params[a.alias].name);
     else
-      s += fmt::format("// {}: {} elements of {}, {} past a 64-byte boundary\n", name, a.bytes.size() / bytes(a.element), ir::text(a.element),
-                       a.misalignment);
+      s += fmt::format("// {}: {} elements of {}, {} past a 64-byte boundary\n", name, a.bytes.size() / bytes(a.element),
+                       ir::text(a.element), a.misalignment);
   }
   return s + ir::print(p.function);
 }

@@ -37,7 +37,8 @@ ValueId spoiled(Builder& b, ValueId v) {
   const Type t = b.function().type(v);
   if (t.is_pointer()) return b.add_ptr(v, b.constant(t.with_element(Element::i32), 1));
   if (t.is_bool()) return b.unary(OpKind::bit_not_, v);
-  if (is_fp8(t.element())) return b.bitcast(b.binary(OpKind::bit_xor_, b.bitcast(v, Type(Element::u8)), b.constant(t.with_element(Element::u8), 0x80)), t);
+  if (is_fp8(t.element()))
+    return b.bitcast(b.binary(OpKind::bit_xor_, b.bitcast(v, Type(Element::u8)), b.constant(t.with_element(Element::u8), 0x80)), t);
   if (t.is_float()) return b.unary(OpKind::neg_, v);
   return b.binary(OpKind::add_, v, b.constant(t, 1));
 }
@@ -144,7 +145,8 @@ std::vector<Mistake> mistakes() {
       const OpId end = f.terminator(f.region(id));
       for (std::size_t i = 0; i < f.op(end).operands.size(); ++i)
         for (std::size_t k = 0; k < i; ++k)
-          if (f.operand(end, static_cast<int>(i)) == args[k + 1]) f.set_operand(end, static_cast<int>(i), f.operand(end, static_cast<int>(k)));
+          if (f.operand(end, static_cast<int>(i)) == args[k + 1])
+            f.set_operand(end, static_cast<int>(i), f.operand(end, static_cast<int>(k)));
     }
   };
   const auto other_side = [](Function& f) {
@@ -176,7 +178,8 @@ std::vector<Mistake> mistakes() {
   const auto two_roundings = instead(OpKind::fma_, [](Builder& b, const std::vector<ValueId>& x, Type) {
     return b.binary(OpKind::add_, b.binary(OpKind::mul_, x[0], x[1]), x[2]);
   });
-  const auto flat_transpose = instead(OpKind::permute_, [](Builder& b, const std::vector<ValueId>& x, Type t) { return b.reshape(x[0], t.shape()); });
+  const auto flat_transpose =
+      instead(OpKind::permute_, [](Builder& b, const std::vector<ValueId>& x, Type t) { return b.reshape(x[0], t.shape()); });
   const auto unsigned_offsets = instead(OpKind::add_ptr_, [](Builder& b, const std::vector<ValueId>& x, Type) {
     const Type t = b.function().type(x[1]);
     return is_signed(t.element()) ? ValueId{} : b.add_ptr(x[0], b.bitcast(x[1], Type(integer(bits(t.element()), true))));
@@ -198,15 +201,15 @@ std::vector<Mistake> mistakes() {
       {"fma rounds twice", OpKind::fma_, two_roundings},
       {"permute moves nothing", OpKind::permute_, flat_transpose},
       {"unsigned offsets are sign-extended", OpKind::add_ptr_, unsigned_offsets},
-      {"minimum lets the number win", OpKind::minimum_, instead(OpKind::minimum_, [](Builder& b, const std::vector<ValueId>& x, Type t) {
-         return t.is_float() ? b.binary(OpKind::fmin_, x[0], x[1]) : ValueId{};
-       })},
+      {"minimum lets the number win", OpKind::minimum_,
+       instead(OpKind::minimum_, [](Builder& b, const std::vector<ValueId>& x,
+                                    Type t) { return t.is_float() ? b.binary(OpKind::fmin_, x[0], x[1]) : ValueId{}; })},
       {"fmax lets NaN win", OpKind::fmax_, other_op(OpKind::fmax_, OpKind::maximum_)},
       {"round goes to even", OpKind::round_, other_op(OpKind::round_, OpKind::rint_)},
       {"lt holds for equal values", OpKind::lt_, other_op(OpKind::lt_, OpKind::le_)},
-      {"ge is the negation of lt", OpKind::ge_, instead(OpKind::ge_, [](Builder& b, const std::vector<ValueId>& x, Type) {
-         return b.unary(OpKind::bit_not_, b.binary(OpKind::lt_, x[0], x[1]));
-       })},
+      {"ge is the negation of lt", OpKind::ge_,
+       instead(OpKind::ge_, [](Builder& b, const std::vector<ValueId>& x,
+                               Type) { return b.unary(OpKind::bit_not_, b.binary(OpKind::lt_, x[0], x[1])); })},
   };
 }
 

@@ -22,7 +22,8 @@ std::vector<Signature> find_signatures(OpKind k) {
   for (std::size_t i = 0; i < n; ++i) combinations *= kElementCount;
   for (std::size_t c = 0; c < combinations; ++c) {
     std::vector<Element> elements(n);
-    for (std::size_t i = 0, rest = c; i < n; ++i, rest /= kElementCount) types[i] = Type(elements[i] = static_cast<Element>(rest % kElementCount));
+    for (std::size_t i = 0, rest = c; i < n; ++i, rest /= kElementCount)
+      types[i] = Type(elements[i] = static_cast<Element>(rest % kElementCount));
     if (const RuleResult r = infer({k, types, {}, {}}); r.ok()) {
       found.push_back({elements, r.types[0].element()});
       continue;

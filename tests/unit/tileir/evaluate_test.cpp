@@ -36,7 +36,7 @@ double real(OpKind k, Element e, std::initializer_list<double> values) {
 }
 
 constexpr Element kFloats[] = {Element::f16, Element::bf16, Element::f32, Element::f64};
-constexpr Element kIntegers[] = {Element::i8,  Element::i16, Element::i32, Element::i64,
+constexpr Element kIntegers[] = {Element::i8, Element::i16, Element::i32, Element::i64,
                                  Element::u8, Element::u16, Element::u32, Element::u64};
 
 /// Integer ops in unbounded integers, taken modulo the width at the end. a and b are values, `n` the width.
@@ -67,8 +67,7 @@ TEST_CASE("evaluate: 8-bit integer arithmetic is exact modulo 2^8 for every pair
       for (std::uint64_t a = 0; a < 256; ++a)
         for (std::uint64_t b = 0; b < 256; ++b) {
           const std::int64_t want = op.value(integer_value(e, a), integer_value(e, b), 8, is_signed(e));
-          if (eval(op.kind, e, {a, b}) != element_bits(e, want))
-            FAIL_CHECK(text(op.kind) << " " << text(e) << " " << a << ", " << b);
+          if (eval(op.kind, e, {a, b}) != element_bits(e, want)) FAIL_CHECK(text(op.kind) << " " << text(e) << " " << a << ", " << b);
         }
 }
 
@@ -180,7 +179,8 @@ TEST_CASE("evaluate: 16-bit float arithmetic is the exact result rounded once") 
         const double r = decode(format, static_cast<std::uint32_t>(got));
         if (!std::isfinite(r)) return;
         const std::uint32_t magnitude = got & 0x7fff;
-        const double sign = got & 0x8000 ? -1 : 1, up = decode(format, magnitude + 1), low = magnitude ? decode(format, magnitude - 1) : -up;
+        const double sign = got & 0x8000 ? -1 : 1, up = decode(format, magnitude + 1),
+                     low = magnitude ? decode(format, magnitude - 1) : -up;
         if (!std::isfinite(up)) return;
         // compare_exact(m): the sign of (exact - m). Midpoints are exact in double.
         const int above = compare_exact(sign * (std::fabs(r) + up) / 2), below = compare_exact(sign * (std::fabs(r) + low) / 2);
@@ -190,10 +190,13 @@ TEST_CASE("evaluate: 16-bit float arithmetic is the exact result rounded once") 
       };
       const auto sign_of = [](long double v) { return (v > 0) - (v < 0); };
       // long double holds each of these expressions exactly, or with an error far below the operands' last bit.
-      judge(OpKind::add_, [&](double m) { return std::fabs(a) > std::fabs(b) ? sign_of((static_cast<long double>(a) - m) + b)
-                                                                            : sign_of((static_cast<long double>(b) - m) + a); });
+      judge(OpKind::add_, [&](double m) {
+        return std::fabs(a) > std::fabs(b) ? sign_of((static_cast<long double>(a) - m) + b)
+                                           : sign_of((static_cast<long double>(b) - m) + a);
+      });
       judge(OpKind::mul_, [&](double m) { return sign_of(static_cast<long double>(a) * b - m); });
-      judge(OpKind::div_, [&](double m) { return sign_of(static_cast<long double>(a) - static_cast<long double>(m) * b) * (b < 0 ? -1 : 1); });
+      judge(OpKind::div_,
+            [&](double m) { return sign_of(static_cast<long double>(a) - static_cast<long double>(m) * b) * (b < 0 ? -1 : 1); });
     }
   }
 }

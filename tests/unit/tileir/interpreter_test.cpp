@@ -90,10 +90,9 @@ std::pair<int, T> trips(T lo, T hi, T step) {
   std::vector<T> last(1);
   Kernel k;
   const ValueId c = k.buffer(count, Element::i32), l = k.buffer(last, t.element());
-  const OpId id = k.loop(k.b.constant(t, lo), k.b.constant(t, hi), k.b.constant(t, step), {k.i32(0), k.b.constant(t, 0)},
-                         [&](ValueId i, std::vector<ValueId> carried) {
-                           return std::vector{k.b.binary(OpKind::add_, carried[0], k.i32(1)), i};
-                         });
+  const OpId id =
+      k.loop(k.b.constant(t, lo), k.b.constant(t, hi), k.b.constant(t, step), {k.i32(0), k.b.constant(t, 0)},
+             [&](ValueId i, std::vector<ValueId> carried) { return std::vector{k.b.binary(OpKind::add_, carried[0], k.i32(1)), i}; });
   k.store(c, k.f.result(id, 0));
   k.store(l, k.f.result(id, 1));
   InterpretOptions options;
@@ -135,7 +134,8 @@ TEST_CASE("interpreter: masked-off lanes read nothing and give other, or 0") {
   const ValueId with_other[] = {k.addresses(p, {4}), mask, k.b.constant_float(tile(Element::f32, {4}), 9)};
   const ValueId a = k.f.result(k.b.create(OpKind::load_, with_other)), z = k.f.result(k.b.create(OpKind::load_, std::span(with_other, 2)));
   k.store(q, a);
-  const ValueId masked[] = {k.addresses(k.b.add_ptr(q, k.i32(4)), {4}), z, k.b.binary(OpKind::lt_, k.b.arange(0, 4), k.b.constant(tile(Element::i32, {4}), 2))};
+  const ValueId masked[] = {k.addresses(k.b.add_ptr(q, k.i32(4)), {4}), z,
+                            k.b.binary(OpKind::lt_, k.b.arange(0, 4), k.b.constant(tile(Element::i32, {4}), 2))};
   k.b.create(OpKind::store_, masked);
   std::vector<std::uint64_t> touched;
   InterpretOptions options;
@@ -228,7 +228,8 @@ TEST_CASE("interpreter: a reduce of several tiles combines them together") {
   const ValueId x[] = {k.load(k.buffer(in, Element::i32), {8}), k.b.arange(0, 8)};
   const OpId id = k.b.create(OpKind::reduce_, x, {{AttrName::axis, 0, {}}});
   const BlockId region = k.f.region(id);
-  const ValueId va = k.f.add_arg(region, kI32), ia = k.f.add_arg(region, kI32), vb = k.f.add_arg(region, kI32), ib = k.f.add_arg(region, kI32);
+  const ValueId va = k.f.add_arg(region, kI32), ia = k.f.add_arg(region, kI32), vb = k.f.add_arg(region, kI32),
+                ib = k.f.add_arg(region, kI32);
   k.b.at_end(region);
   const ValueId keep = k.b.binary(OpKind::ge_, va, vb);
   const ValueId y[] = {k.b.select(keep, va, vb), k.b.select(keep, ia, ib)};
@@ -294,8 +295,8 @@ TEST_CASE("interpreter: carried values change all at once") {
   Kernel k;
   const ValueId p = k.buffer(in, Element::i32), q = k.buffer(out, Element::i32);
   const ValueId a = k.load(p, {}), b = k.load(k.b.add_ptr(p, k.i32(1)), {});
-  const OpId id = k.loop(k.i32(0), k.scalar(kI32, 5), k.i32(1), {a, b},
-                         [](ValueId, std::vector<ValueId> c) { return std::vector{c[1], c[0]}; });
+  const OpId id =
+      k.loop(k.i32(0), k.scalar(kI32, 5), k.i32(1), {a, b}, [](ValueId, std::vector<ValueId> c) { return std::vector{c[1], c[0]}; });
   k.store(q, k.f.result(id, 0));
   k.store(k.b.add_ptr(q, k.i32(1)), k.f.result(id, 1));
   k.run();

@@ -110,7 +110,8 @@ TEST_CASE("small_float: rounding picks the nearest value, ties to even") {
       const double v = std::bit_cast<double>(random() >> 1);
       if (std::isfinite(v)) check_against_search(n, values, v);
       // Near the format's own range, where a uniform pattern seldom falls.
-      check_against_search(n, values, std::ldexp(1.0 + static_cast<double>(random() >> 12) * 0x1p-52, static_cast<int>(random() % 60) - 30));
+      check_against_search(n, values,
+                           std::ldexp(1.0 + static_cast<double>(random() >> 12) * 0x1p-52, static_cast<int>(random() % 60) - 30));
     }
   }
 }
