@@ -41,7 +41,7 @@ std::vector<std::int64_t> squeezed(const Type& t) {
 AxisMap squeezed_axes(const Type& t) {
   AxisMap map = kNoAxes;
   std::int8_t n = 0;
-  for (int i = 0; i < t.rank(); ++i)
+  for (int i = 0; i < std::min(t.rank(), ir::kMaxRank); ++i)  // rank() alone has GCC 12 warn of writes past the end
     if (t.log2_extent(i) > 0) map[i] = n++;
   return map;
 }

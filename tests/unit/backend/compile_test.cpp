@@ -1,0 +1,102 @@
+// What the host back end makes of a kernel, read off its LLVM IR: vector accesses, masks split off, no libm.
+#include "backend/compile.h"
+
+#include <doctest/doctest.h>
+
+#include "tileir/parser.h"
+
+namespace tilewright::backend {
+
+namespace {
+
+CompiledKernel compiled(const char* text, const char* target, bool check = false) {
+  CompileOptions options;
+  options.target = target;
+  options.check = check;
+  return compile(ir::parse(text, "test.tile").functions.at(0), options, {.keep_text = true, .dump = {}});
+}
+
+bool has(const std::string& text, const char* piece) { return text.find(piece) != std::string::npos; }
+
+constexpr const char* kMasked = R"(kernel @double(%x: ptr<const f32>, %y: ptr<f32>, %n: i32) {
+  %pid = program_id {axis = 0} : i32
+  %size = constant {value = 256} : i32
+  %first = mul %pid, %size : i32
+  %fb = broadcast %first : i32[256]
+  %r = arange {lo = 0, hi = 256} : i32[256]
+  %i = add %fb, %r : i32[256]
+  %nb = broadcast %n : i32[256]
+  %m = lt %i, %nb : i1[256]
+  %xb = broadcast %x : ptr<const f32>[256]
+  %xp = add_ptr %xb, %i : ptr<const f32>[256]
+  %yb = broadcast %y : ptr<f32>[256]
+  %yp = add_ptr %yb, %i : ptr<f32>[256]
+  %v = load %xp, %m : f32[256]
+  %w = add %v, %v : f32[256]
+  store %yp, %w, %m
+})";
+
+}  // namespace
+
+TEST_CASE("compile: contiguous accesses are whole vectors; their masks are in a loop of their own") {
+  const auto wide = compiled(kMasked, "cpu:x86-64-v4"), middle = compiled(kMasked, "cpu:x86-64-v3"), narrow = compiled(kMasked, "cpu:x86-64");
+  CHECK(has(wide.llvm_ir, "load <16 x float>"));
+  CHECK(has(wide.llvm_ir, "@llvm.masked.load.v16f32"));
+  CHECK(has(wide.llvm_ir, "store <16 x float>"));
+  CHECK(has(middle.llvm_ir, "load <8 x float>"));
+  CHECK(has(narrow.llvm_ir, "load <4 x float>"));
+  // Without masked instructions lanes that are off touch a place aside; nothing branches around each lane.
+  CHECK_FALSE(has(narrow.llvm_ir, "@llvm.masked"));
+}
+
+TEST_CASE("compile: the same kernel gives the same bytes") {
+  const auto a = compiled(kMasked, "cpu"), b = compiled(kMasked, "cpu");
+  CHECK(a.image == b.image);
+  CHECK(a.scratch_bytes == b.scratch_bytes);
+}
+
+TEST_CASE("compile: checked mode names a site for each access") {
+  const auto k = compiled(kMasked, "cpu", true);
+  // The same access is emitted in several loops; each place has its own number.
+  REQUIRE(k.sites.size() >= 2);
+  for (const AccessSite& site : k.sites) {
+    CHECK(site.where.file == "test.tile");
+    CHECK(site.where.line == (site.is_store ? 16 : 14));
+    CHECK(site.element_bytes == 4);
+  }
+}
+
+TEST_CASE("compile: math is arithmetic; no function of a library is called") {
+  for (const char* target : {"cpu", "cpu:x86-64-v3", "cpu:x86-64"}) {
+    const auto k = compiled(R"(kernel @math(%x: ptr<f32>) {
+      %i = arange {lo = 0, hi = 64} : i32[64]
+      %xb = broadcast %x : ptr<f32>[64]
+      %xp = add_ptr %xb, %i : ptr<f32>[64]
+      %v = load %xp : f32[64]
+      %e = exp %v : f32[64]
+      %s = sin %e : f32[64]
+      %l = log %s : f32[64]
+      %t = tanh %l : f32[64]
+      %p = pow %t, %v : f32[64]
+      store %xp, %p
+    })", target);
+    for (const char* name : {"expf", "sinf", "logf", "tanhf", "powf"}) CHECK_FALSE(has(k.assembly, name));
+  }
+}
+
+TEST_CASE("compile: a target that does not exist is named") {
+  CHECK_THROWS_WITH_AS(describe_target("sm_1"), doctest::Contains("'sm_1'"), Error);
+}
+
+TEST_CASE("compile: time does not grow faster than the number of elements") {
+  // The code is loops: its size is the same for every tile.
+  const auto text = [](int n) {
+    std::string s = kMasked;
+    for (std::size_t at = 0; (at = s.find("256", at)) != std::string::npos;) s.replace(at, 3, std::to_string(n)), at += 3;
+    return s;
+  };
+  const auto small = compiled(text(256).c_str(), "cpu:x86-64-v3"), large = compiled(text(65536).c_str(), "cpu:x86-64-v3");
+  CHECK(large.image.size() < 2 * small.image.size());
+}
+
+}  // namespace tilewright::backend

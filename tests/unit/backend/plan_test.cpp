@@ -1,0 +1,175 @@
+// How the host back end fuses loops and shares buffers: what it must fuse, and what it must keep apart.
+#include "backend/host/plan.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tileir/parser.h"
+
+namespace tilewright::backend::host {
+
+using ir::OpKind;
+
+namespace {
+
+struct Planned {
+  explicit Planned(const char* text) : function(ir::parse(text, "test.tile").functions.at(0)), plan(function) {}
+  ir::Function function;
+  Plan plan;
+
+  /// The loop nests of a block, each as the names of its ops.
+  std::vector<std::string> nests(BlockId b) const {
+    std::vector<std::string> out;
+    for (const Step& step : plan.block(b).steps) {
+      if (!step.is_loops) continue;
+      std::string names;
+      for (const Item& item : step.items) names += (names.empty() ? "" : " ") + std::string(item.op ? ir::text(function.kind(item.op)) : "fill");
+      out.push_back(names);
+    }
+    return out;
+  }
+  int copies(BlockId b) const {
+    int n = 0;
+    for (const Step& step : plan.block(b).steps)
+      n += static_cast<int>(std::count_if(step.copies.begin(), step.copies.end(), [&](const Copy& c) { return !plan.same_class(c.from, c.to); }));
+    return n;
+  }
+  BlockId loop_body() const {
+    BlockId body;
+    function.walk([&](OpId id) {
+      if (function.kind(id) == OpKind::for_) body = function.region(id);
+    });
+    return body;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("plan: loads and what is computed from them share a nest, the store has its own") {
+  const Planned p(R"(kernel @add(%x: ptr<const f32>, %y: ptr<const f32>, %z: ptr<f32>) {
+    %i = arange {lo = 0, hi = 64} : i32[64]
+    %xb = broadcast %x : ptr<const f32>[64]
+    %xp = add_ptr %xb, %i : ptr<const f32>[64]
+    %yb = broadcast %y : ptr<const f32>[64]
+    %yp = add_ptr %yb, %i : ptr<const f32>[64]
+    %zb = broadcast %z : ptr<f32>[64]
+    %zp = add_ptr %zb, %i : ptr<f32>[64]
+    %a = load %xp : f32[64]
+    %b = load %yp : f32[64]
+    %s = add %a, %b : f32[64]
+    store %zp, %s
+  })");
+  CHECK(p.nests(p.function.body()) == std::vector<std::string>{"load load add", "store"});
+}
+
+TEST_CASE("plan: a value computed from a reduction starts the next nest") {
+  const Planned p(R"(kernel @normalise(%x: ptr<f32>) {
+    %i = arange {lo = 0, hi = 64} : i32[64]
+    %xb = broadcast %x : ptr<f32>[64]
+    %xp = add_ptr %xb, %i : ptr<f32>[64]
+    %a = load %xp : f32[64]
+    %m = reduce %a {axis = 0, commutative} : f32 (%p: f32, %q: f32) {
+      %r = maximum %p, %q : f32
+      yield %r
+    }
+    %mb = broadcast %m : f32[64]
+    %d = sub %a, %mb : f32[64]
+    %t = reduce %d {axis = 0, commutative} : f32 (%p: f32, %q: f32) {
+      %r = add %p, %q : f32
+      yield %r
+    }
+    %tb = broadcast %t : f32[64]
+    %o = mul %d, %tb : f32[64]
+    store %xp, %o
+  })");
+  CHECK(p.nests(p.function.body()) == std::vector<std::string>{"load reduce", "sub reduce", "mul store"});
+}
+
+TEST_CASE("plan: a load after a store, and a second store, never share its nest") {
+  const Planned p(R"(kernel @order(%x: ptr<i32>) {
+    %i = arange {lo = 0, hi = 64} : i32[64]
+    %xb = broadcast %x : ptr<i32>[64]
+    %xp = add_ptr %xb, %i : ptr<i32>[64]
+    %a = load %xp : i32[64]
+    store %xp, %i
+    %b = load %xp : i32[64]
+    %c = add %a, %b : i32[64]
+    store %xp, %c
+    store %xp, %a
+  })");
+  CHECK(p.nests(p.function.body()) == std::vector<std::string>{"load", "store", "load add", "store", "store"});
+}
+
+TEST_CASE("plan: an accumulator is updated in place, by dot and by element-wise ops") {
+  const Planned by_dot(R"(kernel @dot(%n: i32, %o: ptr<f32>) {
+    %z = constant {value = 0} : i32
+    %one = constant {value = 1} : i32
+    %x = constant {value = 2.0} : f32[16, 16]
+    %init = constant {value = 0.0} : f32[16, 16]
+    %r = for %z, %n, %one, %init : f32[16, 16] (%k: i32, %acc: f32[16, 16]) {
+      %d = dot %x, %x, %acc : f32[16, 16]
+      yield %d
+    }
+    %ob = broadcast %o : ptr<f32>[16, 16]
+    store %ob, %r
+  })");
+  CHECK(by_dot.copies(by_dot.loop_body()) == 0);
+  CHECK(by_dot.copies(by_dot.function.body()) == 0);
+  const Planned by_add(R"(kernel @sum(%n: i32, %x: ptr<const f32>, %o: ptr<f32>) {
+    %z = constant {value = 0} : i32
+    %one = constant {value = 1} : i32
+    %i = arange {lo = 0, hi = 64} : i32[64]
+    %xb = broadcast %x : ptr<const f32>[64]
+    %xp = add_ptr %xb, %i : ptr<const f32>[64]
+    %init = constant {value = 0.0} : f32[64]
+    %r = for %z, %n, %one, %init : f32[64] (%k: i32, %acc: f32[64]) {
+      %v = load %xp : f32[64]
+      %s = add %acc, %v : f32[64]
+      yield %s
+    }
+    %ob = broadcast %o : ptr<f32>[64]
+    store %ob, %r
+  })");
+  CHECK(by_add.copies(by_add.loop_body()) == 0);
+}
+
+TEST_CASE("plan: carried tiles that others still read are copied") {
+  const Planned p(R"(kernel @swap(%n: i32, %o: ptr<f32>) {
+    %z = constant {value = 0} : i32
+    %one = constant {value = 1} : i32
+    %a = constant {value = 0.0} : f32[8, 8]
+    %b = constant {value = 1.0} : f32[8, 8]
+    %r, %s = for %z, %n, %one, %a, %b : f32[8, 8], f32[8, 8] (%k: i32, %x: f32[8, 8], %y: f32[8, 8]) {
+      %t = permute %x {axes = [1, 0]} : f32[8, 8]
+      %u = add %t, %y : f32[8, 8]
+      yield %y, %u
+    }
+    %ob = broadcast %o : ptr<f32>[8, 8]
+    store %ob, %r
+    store %ob, %s
+  })");
+  CHECK(p.copies(p.loop_body()) == 2);
+}
+
+TEST_CASE("plan: index arithmetic lies in no buffer") {
+  const Planned p(R"(kernel @indices(%x: ptr<f32>, %n: i32) {
+    %i = arange {lo = 0, hi = 64} : i32[64]
+    %c = reshape %i : i32[64, 1]
+    %nb = broadcast %n : i32[64, 1]
+    %m = mul %c, %nb : i32[64, 1]
+    %w = broadcast %m : i32[64, 64]
+    %r = reshape %i : i32[1, 64]
+    %v = broadcast %r : i32[64, 64]
+    %o = add %w, %v : i32[64, 64]
+    %xb = broadcast %x : ptr<f32>[64, 64]
+    %xp = add_ptr %xb, %o : ptr<f32>[64, 64]
+    %one = constant {value = 1.0} : f32[64, 64]
+    store %xp, %one
+  })");
+  p.function.walk([&](OpId id) {
+    for (ValueId r : p.function.op(id).results) CHECK_FALSE(p.plan.is_stored(r));
+  });
+}
+
+}  // namespace tilewright::backend::host
