@@ -19,7 +19,7 @@ Maker::Maker(std::uint64_t seed, const GeneratorOptions& options)
 }
 
 Program Maker::make() {
-  p_.grid = {static_cast<std::int32_t>(r_.between(1, 3)), static_cast<std::int32_t>(r_.between(1, 2)), 1};
+  p_.grid = {static_cast<std::int32_t>(r_.between(1, 3)), static_cast<std::int32_t>(r_.between(1, 2)), r_.chance(30) ? 2 : 1};
   if (r_.chance(50)) p_.grid = {1, 1, 1};
   choose_shapes();
   for (int i = 0; i < 2; ++i) load_step();

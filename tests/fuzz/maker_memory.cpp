@@ -226,9 +226,14 @@ Maker::Access Maker::access(const Region& region, const Shape& shape, bool injec
   ValueId mask;
   if (o.greatest >= region.length || r_.chance(25)) {
     const std::int64_t limit = r_.chance(60) ? region.length : r_.between(0, region.length);
-    const ValueId n =
-        r_.chance(50) ? scalar_parameter(Type(Element::i32), static_cast<std::uint64_t>(limit)) : b_.constant(Type(Element::i32), limit);
-    mask = b_.binary(OpKind::lt_, o.value, b_.broadcast(n, shape));
+    // Every way to write x < limit: x < limit, limit > x, x <= limit - 1, limit - 1 >= x.
+    const bool strict = r_.chance(60), index_first = r_.chance(60);
+    const std::int64_t bound = strict ? limit : limit - 1;
+    const ValueId scalar =
+        r_.chance(50) ? scalar_parameter(Type(Element::i32), element_bits(Element::i32, bound)) : b_.constant(Type(Element::i32), bound);
+    const ValueId n = b_.broadcast(scalar, shape);
+    const OpKind kind = index_first ? (strict ? OpKind::lt_ : OpKind::le_) : (strict ? OpKind::gt_ : OpKind::ge_);
+    mask = index_first ? b_.binary(kind, o.value, n) : b_.binary(kind, n, o.value);
   }
   if (r_.chance(15)) {
     const ValueId extra = value_of(Type(Element::boolean, shape));
