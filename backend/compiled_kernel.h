@@ -21,6 +21,7 @@ struct AccessSite {
   Location where;
   bool is_store;
   int element_bytes;
+  int parameter = -1;  // that the address is computed from, or -1
 };
 
 struct Resources {

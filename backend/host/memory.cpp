@@ -1,5 +1,6 @@
 // Loads and stores of a loop nest's lanes: whole vectors where addresses follow each other, lane by lane otherwise.
 #include "backend/host/lowering.h"
+#include "backend/host/pointer_origin.h"
 #include "backend/host_abi.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
@@ -176,7 +177,7 @@ Value* HostLowering::checked(Value* addresses, Value* mask, unsigned lanes, OpId
   b_.CreateAlignedStore(addresses, place, llvm::Align(8));
   b_.CreateAlignedStore(mask ? b_.CreateZExt(mask, flags) : llvm::ConstantInt::get(flags, 1), active, llvm::Align(1));
   const auto site = static_cast<std::int32_t>(sites_.size());
-  sites_.push_back({f_.where(id), is_store, bytes});
+  sites_.push_back({f_.where(id), is_store, bytes, pointer_origin(f_, f_.operand(id, 0))});
   Value* function = b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), launch_, offsetof(HostLaunch, check)));
   Value* context = b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), launch_, offsetof(HostLaunch, check_context)));
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getInt32Ty(), b_.getInt32Ty()}, false);

@@ -17,18 +17,23 @@ std::uint64_t distance(const Region& r, std::uint64_t address) {
   return address < r.end() ? 0 : address - r.end();
 }
 
-const Region* nearest(std::uint64_t address, std::span<const Region> live, std::span<const std::uint64_t> arguments) {
-  const auto pointed_to = [&](const Region& r) {
-    return std::any_of(arguments.begin(), arguments.end(), [&](std::uint64_t a) { return a >= r.begin && a <= r.end(); });
+bool points_into(std::uint64_t argument, const Region& r) { return argument >= r.begin && argument <= r.end(); }
+
+// The buffer that the address was computed from; else the nearest of those that the launch was given, which in a dense heap need not be
+// the nearest of all.
+const Region* measured_from(std::uint64_t address, std::optional<std::uint64_t> origin, std::span<const Region> live,
+                            std::span<const std::uint64_t> arguments) {
+  const auto rank = [&](const Region& r) {
+    if (origin && points_into(*origin, r)) return 2;
+    return std::any_of(arguments.begin(), arguments.end(), [&](std::uint64_t a) { return points_into(a, r); }) ? 1 : 0;
   };
   const Region* best = nullptr;
-  bool best_is_argument = false;
+  int best_rank = 0;
   for (const Region& r : live) {
-    const bool is_argument = pointed_to(r);
-    if (best && (is_argument < best_is_argument || (is_argument == best_is_argument && distance(r, address) >= distance(*best, address))))
-      continue;
+    const int n = rank(r);
+    if (best && (n < best_rank || (n == best_rank && distance(r, address) >= distance(*best, address)))) continue;
     best = &r;
-    best_is_argument = is_argument;
+    best_rank = n;
   }
   return best;
 }
@@ -40,9 +45,11 @@ std::string plural(std::uint64_t n, const char* what) { return fmt::format("{} {
 std::string describe_bad_access(std::uint64_t address, const backend::AccessSite& site, std::span<const Region> live,
                                 std::span<const std::uint64_t> arguments) {
   const std::string access = fmt::format("{} of {}", site.is_store ? "store" : "load", plural(site.element_bytes, "byte"));
-  if (address < kNullArea || -address < kNullArea)
+  std::optional<std::uint64_t> origin;
+  if (site.parameter >= 0) origin = arguments[static_cast<std::size_t>(site.parameter)];
+  if (address < kNullArea || -address < kNullArea || origin == 0)
     return fmt::format("{} at address {:#x}, {} bytes from a null pointer", access, address, static_cast<std::int64_t>(address));
-  const Region* r = nearest(address, live, arguments);
+  const Region* r = measured_from(address, origin, live, arguments);
   if (!r) return fmt::format("{} at address {:#x}, and there is no buffer on this device", access, address);
   const auto width = static_cast<std::uint64_t>(r->element_bytes);
   std::int64_t index;

@@ -21,8 +21,8 @@ class BoundsCheck {
   /// A backend::HostCheck whose context is a BoundsCheck. Thread-safe.
   static void check(void* context, const std::uint64_t* addresses, std::uint8_t* active, std::int32_t lanes, std::int32_t site);
 
-  /// Throws Error at the kernel's line if an access was out of bounds. `arguments`: of the launch; the buffers they point into are
-  /// the ones that a bad address is measured from first.
+  /// Throws Error at the kernel's line if an access was out of bounds. `arguments`: of the launch. A bad address
+  /// is measured from the buffer that it was computed from if that is known, else from the nearest one.
   void report(std::span<const std::uint64_t> arguments, const Here& launched) const;
 
  private:

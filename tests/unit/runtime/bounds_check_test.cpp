@@ -83,6 +83,17 @@ TEST_CASE("bounds_check: the nearest buffer is one that the launch was given") {
   CHECK(has(run(live, {kBase + 796}, {1}, 0, {kBase, kBase + 800}).error, "index -1 of"));
 }
 
+TEST_CASE("bounds_check: an address is measured from the buffer that it was computed from, however near another one is") {
+  const std::vector<rt::Region> live{floats(kBase, 100), floats(kBase + 800, 100), floats(kBase + 1600, 100)};
+  const std::vector<std::uint64_t> arguments{7, kBase + 400, kBase + 1600};
+  const auto text = [&](int parameter) { return rt::describe_bad_access(kBase + 1204, {{}, false, 4, parameter}, live, arguments); };
+  CHECK(has(text(1), "index 301 of"));
+  CHECK(has(text(2), "index -99 of"));
+  CHECK(has(text(-1), "index -99 of"));  // the buffer between them is nearer, but not the launch's
+  const std::vector<std::uint64_t> null{0};
+  CHECK(has(rt::describe_bad_access(kBase + 1204, {{}, false, 4, 0}, live, null), "bytes from a null pointer"));
+}
+
 TEST_CASE("bounds_check: null pointers and devices without buffers") {
   CHECK(has(run({floats(kBase, 4)}, {16}, {1}).error, "load of 4 bytes at address 0x10, 16 bytes from a null pointer"));
   CHECK(has(run({}, {kBase}, {1}).error, "there is no buffer on this device"));

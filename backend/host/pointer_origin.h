@@ -1,0 +1,11 @@
+// Which parameter of a kernel an address is computed from: checked mode measures a bad address from that parameter's buffer.
+#pragma once
+#include "tileir/ir.h"
+
+namespace tilewright::backend::host {
+
+/// The number of the parameter, or -1 if the address is not computed from one alone. Of a variable of a loop: the one it begins with;
+/// of a choice: the first.
+int pointer_origin(const ir::Function&, ir::ValueId pointer);
+
+}  // namespace tilewright::backend::host
