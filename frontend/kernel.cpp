@@ -53,33 +53,40 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
 
-[[noreturn]] void refuse(const KernelState& kernel, const Here& at, const std::string& message) {
-  throw Error(location_of(at), fmt::format("launch of '{}': {}", kernel.name, message));
-}
+/// What the user asked for, and where.
+struct Request {
+  const char* what;  // "launch", "compile"
+  KernelState& kernel;
+  const Here& at;
+  [[noreturn]] void refuse(const std::string& message) const {
+    throw Error(location_of(at), fmt::format("{} of '{}': {}", what, kernel.name, message));
+  }
+};
 
-KernelState& existing(KernelState* kernel, const Here& at) {
+Request expect_usable(const char* what, KernelState* kernel, const Here& at) {
   if (!kernel) throw Error(location_of(at), "this kernel has been moved from");
-  if (Trace::active()) refuse(*kernel, at, "a kernel cannot be launched or compiled inside of a kernel");
-  return *kernel;
+  const Request r{what, *kernel, at};
+  if (Trace::active()) r.refuse("a kernel cannot be launched or compiled inside of a kernel");
+  return r;
 }
 
-std::array<std::int32_t, 3> checked_grid(const KernelState& kernel, const Grid& grid, const Here& at) {
-  if (grid.rank() < 1 || grid.rank() > 3) refuse(kernel, at, fmt::format("the grid has {} extents; it must have 1 to 3", grid.rank()));
+std::array<std::int32_t, 3> checked_grid(const Request& request, const Grid& grid) {
+  if (grid.rank() < 1 || grid.rank() > 3) request.refuse(fmt::format("the grid has {} extents; it must have 1 to 3", grid.rank()));
   std::array<std::int32_t, 3> extents{};
   for (std::size_t i = 0; i < 3; ++i) {
-    if (grid[i] < 1) refuse(kernel, at, fmt::format("grid extent {} is {}; it must be at least 1", i, grid[i]));
-    if (grid[i] > INT32_MAX) refuse(kernel, at, fmt::format("grid extent {} is {}; it must be at most {}", i, grid[i], INT32_MAX));
+    if (grid[i] < 1) request.refuse(fmt::format("grid extent {} is {}; it must be at least 1", i, grid[i]));
+    if (grid[i] > INT32_MAX) request.refuse(fmt::format("grid extent {} is {}; it must be at most {}", i, grid[i], INT32_MAX));
     extents[i] = static_cast<std::int32_t>(grid[i]);
   }
   return extents;
 }
 
-backend::CompileOptions checked_options(const KernelState& kernel, const Launch& launch, const Here& at) {
+backend::CompileOptions checked_options(const Request& request, const Launch& launch) {
   const int warps = launch.num_warps;
   if (warps < 1 || warps > 32 || (warps & (warps - 1)) != 0)
-    refuse(kernel, at, fmt::format("num_warps is {}; it must be 1, 2, 4, 8, 16 or 32", warps));
+    request.refuse(fmt::format("num_warps is {}; it must be 1, 2, 4, 8, 16 or 32", warps));
   if (launch.num_stages && (*launch.num_stages < 1 || *launch.num_stages > 8))
-    refuse(kernel, at, fmt::format("num_stages is {}; it must be 1 to 8", *launch.num_stages));
+    request.refuse(fmt::format("num_stages is {}; it must be 1 to 8", *launch.num_stages));
   backend::CompileOptions options;
   options.num_warps = warps;
   options.num_stages = launch.num_stages.value_or(0);
@@ -88,13 +95,12 @@ backend::CompileOptions checked_options(const KernelState& kernel, const Launch&
   return options;
 }
 
-rt::Device& device_of(const KernelState& kernel, const Launch& launch, const Arguments& arguments, const Here& at) {
+rt::Device& device_of(const Request& request, const Launch& launch, const Arguments& arguments) {
   struct Source {
     const char* what;
     rt::Device* device;
   };
-  if (launch.stream.given() && !launch.stream.stream().handle())
-    refuse(kernel, at, "the stream is none: a stream comes from Device::stream()");
+  if (launch.stream.given() && !launch.stream.stream().handle()) request.refuse("the stream is none: a stream comes from Device::stream()");
   const Source sources[] = {{"the buffers are", arguments.device()},
                             {"the stream is", launch.stream.given() ? launch.stream.stream().device().get() : nullptr},
                             {"Launch::device is", launch.device.handle().get()}};
@@ -102,10 +108,10 @@ rt::Device& device_of(const KernelState& kernel, const Launch& launch, const Arg
   for (const Source& s : sources) {
     if (!s.device) continue;
     if (found && found->device != s.device)
-      refuse(kernel, at, fmt::format("{} on device '{}', but {} '{}'", found->what, found->device->name(), s.what, s.device->name()));
+      request.refuse(fmt::format("{} on device '{}', but {} '{}'", found->what, found->device->name(), s.what, s.device->name()));
     if (!found) found = &s;
   }
-  if (!found) refuse(kernel, at, "no buffer and no stream says on which device; name it in Launch::device");
+  if (!found) request.refuse("no buffer and no stream says on which device; name it in Launch::device");
   return *found->device;
 }
 
@@ -127,17 +133,19 @@ std::string symbol_name(const std::string& name) {
   return symbol;
 }
 
-ir::Function trace(const KernelState& kernel, const Arguments& arguments, Body body, const Here& at) {
+ir::Function trace(const Request& request, const Arguments& arguments, Body body) {
+  if (!body.call) request.refuse("the kernel has no function: what it was made from is null");
   std::vector<TracedParam> params;
   for (const Arguments::Word& w : arguments.words())
     params.push_back({ir_type(w.type), {.name = fmt::format("arg{}", params.size()), .divisible_by = w.divisible_by}});
-  return trace_kernel(symbol_name(kernel.name), params, [&] { body.call(body.context); }, location_of(at));
+  return trace_kernel(
+      symbol_name(request.kernel.name), params, [&] { body.call(body.context); }, location_of(request.at));
 }
 
-backend::CompiledKernel compile_function(const KernelState& kernel, const Arguments& arguments, const backend::CompileOptions& options,
-                                         bool keep_text, std::uint64_t hash, Body body, const Here& at) {
+backend::CompiledKernel compile_function(const Request& request, const Arguments& arguments, const backend::CompileOptions& options,
+                                         bool keep_text, std::uint64_t hash, Body body) {
   const auto start = Clock::now();
-  ir::Function function = trace(kernel, arguments, body, at);
+  ir::Function function = trace(request, arguments, body);
   const double traced_ms = ms_since(start);
   backend::CompileHooks hooks{.keep_text = keep_text, .dump = {}};
   std::optional<DumpFolder> folder;
@@ -150,10 +158,10 @@ backend::CompiledKernel compile_function(const KernelState& kernel, const Argume
       return backend::compile(std::move(function), options, hooks);
     } catch (const Error& e) {
       if (e.where().line != 0) throw;
-      // What the target as a whole cannot do has no line of its own: the launch asked for it.
+      // What the target as a whole cannot do has no line of its own: the request asked for it.
       const std::string_view text = e.what();
       const auto message = text.find(": error: ");
-      refuse(kernel, at, std::string(text.substr(message == text.npos ? 0 : message + 9)));
+      request.refuse(std::string(text.substr(message == text.npos ? 0 : message + 9)));
     }
   }();
   compiled.timings.insert(compiled.timings.begin(), {"trace", traced_ms});
@@ -163,10 +171,11 @@ backend::CompiledKernel compile_function(const KernelState& kernel, const Argume
 }  // namespace
 
 void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body body, const Here& at) {
-  KernelState& kernel = existing(state, at);
-  rt::LaunchConfig config{.grid = checked_grid(kernel, launch.grid, at), .num_warps = launch.num_warps, .where = at};
-  backend::CompileOptions options = checked_options(kernel, launch, at);
-  rt::Device& device = device_of(kernel, launch, arguments, at);
+  const Request request = expect_usable("launch", state, at);
+  KernelState& kernel = request.kernel;
+  rt::LaunchConfig config{.grid = checked_grid(request, launch.grid), .num_warps = launch.num_warps, .where = at};
+  backend::CompileOptions options = checked_options(request, launch);
+  rt::Device& device = device_of(request, launch, arguments);
   options.target = device.target();
   config.check = options.check;
 
@@ -178,7 +187,7 @@ void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body
   std::shared_ptr<const rt::Executable> executable = kernel.cache.find(key);
   if (!executable)
     executable = kernel.cache.get(key, [&] {
-      const auto compiled = compile_function(kernel, arguments, options, false, key.hash(), body, at);
+      const auto compiled = compile_function(request, arguments, options, false, key.hash(), body);
       auto loaded = device.load(compiled, at);
       kernel.count_constants(constants);
       return loaded;
@@ -187,12 +196,13 @@ void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body
 }
 
 Compiled compile(KernelState* state, std::string_view target, const Launch& launch, Arguments& arguments, Body body, const Here& at) {
-  const KernelState& kernel = existing(state, at);
-  backend::CompileOptions options = checked_options(kernel, launch, at);
+  const Request request = expect_usable("compile", state, at);
+  checked_grid(request, launch.grid);
+  backend::CompileOptions options = checked_options(request, launch);
   options.target = target;
   KernelKey& key = arguments.key();
   add_rest(key, arguments, options);
-  backend::CompiledKernel made = compile_function(kernel, arguments, options, true, key.hash(), body, at);
+  backend::CompiledKernel made = compile_function(request, arguments, options, true, key.hash(), body);
 
   Compiled::Parts parts;
   parts.tile_ir = std::move(made.tile_ir);

@@ -70,7 +70,10 @@ Machine machine_of(const std::string& target) {
       describe(m, target, level.vector_bits, level.fma, level.f16c, level.masked);
       return m;
     }
-  if (target != "cpu") throw Error({}, "'" + target + "' is no target; there are cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4");
+  if (target != "cpu") {
+    const char* reason = target.starts_with("sm_") ? "this build has no PTX back end yet" : "it is no target";
+    throw Error({}, "target '" + target + "': " + reason + "; there are cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4");
+  }
   m.cpu = llvm::sys::getHostCPUName().str();
   const auto features = llvm::sys::getHostCPUFeatures();
   for (const auto& feature : features) m.features += (m.features.empty() ? "" : ",") + std::string(feature.second ? "+" : "-") + feature.first().str();

@@ -65,7 +65,7 @@ namespace detail {
 class KernelState;
 std::shared_ptr<KernelState> make_kernel(std::string name);
 
-/// Calls the kernel's function with the parameters of the current trace.
+/// Calls the kernel's function with the parameters of the current trace. No `call`: the function is null.
 struct Body {
   void (*call)(void* context);
   void* context;
@@ -108,13 +108,14 @@ class Kernel<void(P...)> {
 
   template <class... A>
   void call(const Here& at, const A&... args) const {
-    detail::TracedWords words{0, at};
+    [[maybe_unused]] detail::TracedWords words{0, at};
     // Braces: from left to right, as the words were added.
     std::tuple<std::remove_cvref_t<P>...> values{Parameter<P>::traced(words, args)...};
     std::apply([&](auto&... v) { f_(static_cast<P&&>(v)...); }, values);
   }
   template <class F>
-  static detail::Body erased(F& body) {
+  detail::Body erased(F& body) const {
+    if (!f_) return {nullptr, nullptr};
     return {[](void* context) { (*static_cast<F*>(context))(); }, &body};
   }
 
