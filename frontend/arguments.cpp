@@ -78,6 +78,7 @@ void Arguments::add_pointer(TypeCode type, const PointerArgument& p) {
   } else {
     const void* memory = p.raw;
     if (p.buffer) {
+      if (!p.buffer->device()) fail("this buffer is empty: it was never allocated, or has been moved from");
       memory = p.buffer->at(p.offset, at_);
       add_device(p.buffer->device().get());
     }
@@ -105,6 +106,8 @@ void Arguments::add_stand_in(Code code, std::int64_t divisible_by) {
 void Arguments::add_view(TypeCode pointer, const HostView& view, std::span<const std::int64_t> extents,
                          std::span<const std::int64_t> strides) {
   if (!view.made()) fail("the view is empty: a view comes from tw::view()");
+  // Again: since the view was made, another buffer may have been moved into this one.
+  if (view.buffer) check_view(*view.buffer, extents, strides, at_);
   const int position = position_;
   add_pointer(pointer, {.buffer = view.buffer, .alignment = view.alignment, .is_stand_in = view.buffer == nullptr});
   position_ = position;

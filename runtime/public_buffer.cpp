@@ -63,6 +63,9 @@ RawBuffer::RawBuffer(std::shared_ptr<rt::Device> device, Code element, void* mem
     : device_(std::move(device)), memory_(memory), count_(count), element_(element) {
   expect_count("wrap", count, at);
   if (!memory && count > 0) throw Error(location_of(at), fmt::format("wrap: the pointer is null, and not {} elements", count));
+  std::uint64_t end = 0;
+  if (__builtin_mul_overflow(count, facts(element).bytes, &end) || __builtin_add_overflow(end, address(memory), &end))
+    throw Error(location_of(at), fmt::format("wrap: {} elements of {} reach past the end of all addresses", count, facts(element).name));
   if (address(memory) % facts(element).bytes != 0)
     throw Error(location_of(at), fmt::format("wrap: the pointer {:#x} is not aligned to {} bytes, the size of {}", address(memory),
                                              facts(element).bytes, facts(element).name));
