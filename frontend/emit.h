@@ -49,6 +49,8 @@ class Emit {
   /// Throws Error unless this is the shape of a tile.
   Extents checked(const Shape&) const;
   void check_size(std::span<const std::int64_t> shape) const;
+  /// Throws Error inside of a combine function: the target may apply it to any elements in any order, many at once.
+  void expect_no_combine() const;
 
  private:
   std::string_view name_;

@@ -132,6 +132,7 @@ Loop::Loop(const Input& lo, const Input& hi, const Input& step, bool wide, const
 void Loop::open() {
   Emit e("range", at_);
   if (open_) e.fail("this range is already being looped over");
+  e.expect_no_combine();
   Trace& t = e.trace();
   const ValueId operands[] = {e.value(lo_, "lo"), e.value(hi_, "hi"), e.value(step_, "step")};
   std::vector<ir::Attr> attrs;
@@ -193,6 +194,7 @@ Loop::~Loop() noexcept(false) {
 
 When::When(const Handle& condition, const Here& at) : at_(at) {
   Emit e("when", at_);
+  e.expect_no_combine();
   Trace& t = e.trace();
   const ValueId c = e.value(condition, "condition");
   if (!e.type(c).is_scalar())
@@ -279,6 +281,7 @@ void When::end_otherwise() {
 
 While::While(const Here& at) : at_(at) {
   Emit e("loop_while", at_);
+  e.expect_no_combine();
   Trace& t = e.trace();
   region_.outer = t.block().index;
   region_.variables = live_variables(t);

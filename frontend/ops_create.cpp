@@ -120,8 +120,8 @@ Made reshape(const Handle& t, const Shape& shape, const Here& at) {
   std::int64_t elements = 1;
   for (std::int64_t n : extents) elements *= n;
   if (elements != e.type(v).elements())
-    e.fail(fmt::format("'t' is {} with {} elements; shape {} has {}", ir::shape_text(e.type(v)), e.type(v).elements(), text_of(extents),
-                       elements),
+    e.fail(fmt::format("'t' is {} with {} elements; {} has {}", ir::shape_text(e.type(v)), e.type(v).elements(),
+                       extents.empty() ? "a scalar" : "shape " + text_of(extents), elements),
            v, "'t' defined here");
   return made(e.b().reshape(v, extents));
 }

@@ -80,6 +80,7 @@ Block block_of(Emit& e, const ViewOf& view, std::span<const Offset> offsets, std
 
 Made load(const Handle& pointer, const Maybe& mask, const Maybe& other, const LoadOptions& options, const Here& at) {
   Emit e("load", at);
+  e.expect_no_combine();
   const ir::ValueId p = e.value(pointer, "pointer");
   const ir::ValueId m = mask.given() ? onto(e, mask, "mask", p) : ir::ValueId{};
   const ir::ValueId o = other.given() ? onto(e, other, "other", p) : ir::ValueId{};
@@ -88,6 +89,7 @@ Made load(const Handle& pointer, const Maybe& mask, const Maybe& other, const Lo
 
 void store(const Handle& pointer, const Maybe& value, const Maybe& mask, const StoreOptions& options, const Here& at) {
   Emit e("store", at);
+  e.expect_no_combine();
   const ir::ValueId p = e.value(pointer, "pointer");
   std::vector<ir::ValueId> operands{p, onto(e, value, "value", p)};
   if (mask.given()) operands.push_back(onto(e, mask, "mask", p));
@@ -96,6 +98,7 @@ void store(const Handle& pointer, const Maybe& value, const Maybe& mask, const S
 
 Made view_load(const ViewOf& view, std::span<const Offset> offsets, const Shape& shape, const Maybe& other, const Here& at) {
   Emit e("view load", at);
+  e.expect_no_combine();
   const Block block = block_of(e, view, offsets, e.checked(shape));
   const ir::ValueId o = other.given() ? onto(e, other, "other", block.pointer) : ir::ValueId{};
   return made(emit_load(e, block.pointer, block.mask, o, {}));
@@ -103,6 +106,7 @@ Made view_load(const ViewOf& view, std::span<const Offset> offsets, const Shape&
 
 void view_store(const ViewOf& view, std::span<const Offset> offsets, const Handle& tile, const Here& at) {
   Emit e("view store", at);
+  e.expect_no_combine();
   const ir::ValueId v = e.value(tile, "tile");
   const Block block = block_of(e, view, offsets, e.type(v).shape());
   std::vector<ir::ValueId> operands{block.pointer, v};

@@ -123,12 +123,14 @@ Made reduce(Reduction r, const Handle& t, std::int64_t axis, bool keep_dims, con
 
 CustomReduce::CustomReduce(std::span<const Handle* const> tiles, std::int64_t axis, const Here& at) : count_(tiles.size()), at_(at) {
   Emit e("reduce", at_);
-  constexpr std::string_view kT = "t";
-  const std::vector<std::string_view> names(count_, kT);
+  e.expect_no_combine();
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < count_; ++i) texts.push_back(count_ == 1 ? "t" : fmt::format("get<{}>(t)", i));
+  const std::vector<std::string_view> names(texts.begin(), texts.end());
   std::vector<ir::ValueId> values;
-  for (const Handle* t : tiles) values.push_back(e.value(*t, kT));
+  for (std::size_t i = 0; i < count_; ++i) values.push_back(e.value(*tiles[i], names[i]));
   e.spread_all(values, names);
-  const Opened o = open(e, values, e.axis(axis, e.type(values[0]).rank(), values[0], kT), false);
+  const Opened o = open(e, values, e.axis(axis, e.type(values[0]).rank(), values[0], names[0]), false);
   op_ = o.op.index;
   outer_ = o.outer.index;
   for (ir::ValueId v : o.arguments) arguments_.push_back(made(v));

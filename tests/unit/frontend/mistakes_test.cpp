@@ -233,5 +233,5 @@ TEST_CASE("mistakes: control") {
   MISTAKE("reduce: the combine function gives [4]; it takes and gives scalars", tw::reduce(lanes(4), 0, [](tw::I32 p, tw::I32 q) { return p + q + lanes(4); }));
   MISTAKE("reduce: the combine function assigns to a variable outside of it", tw::reduce(lanes(4), 0, [&](tw::I32 p, tw::I32 q) { n = p; return p + q; }));
   MISTAKE("reduce: axis 1 is out of range", tw::reduce(lanes(4), 1, [](tw::I32 p, tw::I32 q) { return p + q; }));
-  MISTAKE("store: it is not allowed in the region of 'reduce', which must be pure", tw::reduce(lanes(4), 0, [&](tw::I32 p, tw::I32 q) { tw::store(out, 1); return p + q; }));
+  MISTAKE("store: a combine function only computes with its elements; it cannot load, store, reduce, branch or loop", tw::reduce(lanes(4), 0, [&](tw::I32 p, tw::I32 q) { tw::store(out, 1); return p + q; }));
 }

@@ -108,13 +108,14 @@ class Range {
     Tile<I> operator*() const { return Tile<I>(loop_->index()); }
     Iterator& operator++() {
       loop_->close();
-      loop_ = nullptr;
+      is_traced_ = true;
       return *this;
     }
-    bool operator!=(End) const { return loop_ != nullptr; }
+    bool operator!=(End) const { return !is_traced_; }
 
    private:
     detail::Loop* loop_;
+    bool is_traced_ = false;
   };
   Range(const detail::Input& lo, const detail::Input& hi, const detail::Input& step, const RangeOptions& options)
       : loop_(lo, hi, step, sizeof(I) == 8, options) {}
