@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 
 #include "frontend/trace_state.h"
 #include "tileir/diagnostics.h"
@@ -19,11 +20,25 @@ namespace {
 // Handle values from here on are no values of the function: see half_assigned().
 constexpr std::uint32_t kFirstHalfAssigned = 0xf0000000;
 
+// What a handle is of that was copied where its trace is not going on: no trace.
+constexpr std::uint32_t kNoTrace = UINT32_MAX;
+
 // Handles may outlive their trace and move between threads, so no two traces of a process share a number.
 std::uint32_t next_serial() {
   static std::atomic<std::uint32_t> last{0};
   std::uint32_t n = ++last;
-  return n != 0 ? n : ++last;  // 0 means no trace
+  while (n == 0 || n == kNoTrace) n = ++last;
+  return n;
+}
+
+// Every trace that is going on, in any thread: a handle may be destroyed in another thread than the one that traces it.
+struct LiveTraces {
+  std::mutex mutex;
+  std::unordered_map<std::uint32_t, Trace*> by_serial;
+};
+LiveTraces& live_traces() {
+  static auto* traces = new LiveTraces;  // never destroyed: handles may be, at the very end of a program
+  return *traces;
 }
 
 std::string_view construct(ir::OpKind k) {
@@ -48,7 +63,7 @@ void Handle::adopt(const Handle& other, std::uint32_t variable) noexcept {
   if (Trace* trace = Trace::alive(other.trace_)) {
     trace->enter(*this, other.value_, variable);
   } else {
-    trace_ = other.trace_;
+    trace_ = kNoTrace;
     value_ = other.value_;
   }
 }
@@ -66,6 +81,8 @@ void Handle::leave() noexcept {
   if (Trace* trace = Trace::alive(trace_)) {
     trace->handles_[slot_] = nullptr;
     trace->free_slots_.push_back(slot_);
+  } else {
+    Trace::forget(*this);
   }
   trace_ = 0;
   value_ = kNone;
@@ -90,10 +107,18 @@ void Trace::enter(Handle& h, std::uint32_t value, std::uint32_t variable) {
 Trace::Trace(const std::string& name, std::span<const TracedParam> params)
     : outer_(current_), serial_(next_serial()), function_(name), builder_(function_) {
   for (const TracedParam& p : params) function_.add_param(p.type, p.param);
+  LiveTraces& live = live_traces();
+  std::lock_guard lock(live.mutex);
+  live.by_serial.emplace(serial_, this);
   current_ = this;
 }
 
-Trace::~Trace() { current_ = outer_; }
+Trace::~Trace() {
+  current_ = outer_;
+  LiveTraces& live = live_traces();
+  std::lock_guard lock(live.mutex);
+  live.by_serial.erase(serial_);
+}
 
 Trace& Trace::current(std::string_view what, const Here& at) {
   if (current_ == nullptr)
@@ -106,6 +131,14 @@ Trace* Trace::alive(std::uint32_t serial) {
   Trace* t = current_;
   while (t != nullptr && t->serial_ != serial) t = t->outer_;
   return t;
+}
+
+void Trace::forget(const Handle& h) noexcept {
+  if (h.trace_ == kNoTrace) return;
+  LiveTraces& live = live_traces();
+  std::lock_guard lock(live.mutex);
+  // Its slot is not used again: the table belongs to the thread that traces.
+  if (const auto it = live.by_serial.find(h.trace_); it != live.by_serial.end()) it->second->handles_[h.slot_] = nullptr;
 }
 
 ir::Builder& Trace::builder(const Here& at) {

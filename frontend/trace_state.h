@@ -64,6 +64,8 @@ class Trace {
  private:
   friend class Handle;
   static Trace* alive(std::uint32_t serial);
+  /// A handle of a trace of another thread goes away.
+  static void forget(const Handle&) noexcept;
   void enter(Handle&, std::uint32_t value, std::uint32_t variable);
 
   static thread_local Trace* current_;
