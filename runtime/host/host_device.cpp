@@ -6,6 +6,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -94,7 +95,7 @@ std::unique_lock<std::mutex> enter(Stream& stream) { return std::unique_lock(sta
 
 class HostDevice : public Device {
  public:
-  explicit HostDevice(const std::string& name) : Device(name), default_stream_(*this), pool_(cpu_threads()) {}
+  explicit HostDevice(const std::string& name) : Device(name), threads_(cpu_threads()), default_stream_(*this), pool_(threads_) {}
 
   std::string description() const override { return cpu_description(); }
   std::string target() const override { return name(); }
@@ -102,7 +103,7 @@ class HostDevice : public Device {
 
   std::uint64_t allocate(std::size_t bytes) override;
   void release(std::uint64_t address, std::size_t bytes) noexcept override {
-    ::operator delete(pointer(address), std::align_val_t{alignment_for(bytes)});
+    ::operator delete (pointer(address), std::align_val_t{alignment_for(bytes)});
   }
   void copy_in(std::uint64_t to, const void* from, std::size_t bytes, Stream& stream) override {
     const auto turn = enter(stream);
@@ -124,6 +125,8 @@ class HostDevice : public Device {
  private:
   ObjectLoader& loader(const Here&);
 
+  const std::size_t total_memory_ = total_memory();
+  const int threads_;
   HostStream default_stream_;
   ThreadPool pool_;
   ScratchPool scratch_;
@@ -143,7 +146,7 @@ class OwningHostStream : public HostStream {
 std::uint64_t HostDevice::allocate(std::size_t bytes) {
   // The kernel would hand out more than the machine has, and kill the process when it is written.
   if (bytes > total_memory()) throw std::bad_alloc();
-  void* p = ::operator new(bytes + kGap, std::align_val_t{alignment_for(bytes)});
+  void* p = ::operator new (bytes + kGap, std::align_val_t{alignment_for(bytes)});
   // Streaming kernels touch every page once; with small pages a good part of that time goes to page faults and table walks.
   if (alignment_for(bytes) == kHugePage) madvise(p, bytes, MADV_HUGEPAGE);
   return reinterpret_cast<std::uint64_t>(p);
@@ -183,6 +186,12 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
   if (__builtin_mul_overflow(programs, config.grid[1], &programs) || __builtin_mul_overflow(programs, config.grid[2], &programs))
     throw Error(detail::location_of(config.where),
                 fmt::format("grid is {{{}, {}, {}}}: more than 2^63 programs", config.grid[0], config.grid[1], config.grid[2]));
+  // As in allocate(): refused, where the system would promise the memory and end the process when it is written.
+  const auto threads = static_cast<std::size_t>(std::min<std::int64_t>(programs, threads_));
+  if (kernel.scratch_bytes > total_memory_ / threads)
+    throw DeviceError(detail::location_of(config.where),
+                      fmt::format("launch: out of memory: each of {} threads needs {} bytes for the kernel's tiles on device '{}'", threads,
+                                  kernel.scratch_bytes, name()));
   std::optional<BoundsCheck> check;
   if (config.check) check.emplace(memory().snapshot(), kernel.sites);
   const backend::HostLaunch launch{

@@ -74,6 +74,20 @@ TEST_CASE("host_device: more programs than 64 bits count are refused") {
                   Error);
 }
 
+TEST_CASE("host_device: a kernel whose tiles do not fit into the machine is refused, and the device goes on") {
+  const auto device = rt::open_device("cpu", Here::current());
+  backend::CompiledKernel greedy = two_parameters();
+  greedy.scratch_bytes = std::size_t{1} << 50;
+  const auto kernel = rt::make_host_executable(&iota, two_parameters()), too_large = rt::make_host_executable(&iota, greedy);
+  std::vector<int> out(4, -1);
+  const std::vector<std::uint64_t> arguments{address(out.data()), 10};
+  const rt::LaunchConfig config{.grid = {4, 1, 1}, .where = Here::current()};
+  CHECK_THROWS_AS(device->launch(*too_large, config, arguments, device->default_stream()), DeviceError);
+  CHECK(out == std::vector<int>(4, -1));
+  device->launch(*kernel, config, arguments, device->default_stream());
+  CHECK(out == std::vector<int>{10, 11, 12, 13});
+}
+
 TEST_CASE("host_device: launches from many threads, on one stream and on several") {
   Device device = Device::open("cpu");
   rt::Device& driver = *device.handle();
