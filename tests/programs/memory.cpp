@@ -1,0 +1,234 @@
+// Loads and stores through pointers and views: masks, others, options, strides, edges, and what a program sees of its own stores.
+#include <algorithm>
+
+#include "tests/programs/programs.h"
+
+namespace {
+
+using namespace programs;
+using tw::arange, tw::column, tw::row, tw::load, tw::store;
+
+}  // namespace
+
+TEST_CASE("memory: masks and others: scalars, tiles, constants, broadcast") {
+  on_every_device([](tw::Device& device) {
+    const tw::Kernel kernel("others", [](tw::Ptr<const float> x, tw::Ptr<const float> other, tw::Ptr<float> out, tw::I32 n) {
+      auto i = arange(0, 64);
+      auto slot = [&, k = 0]() mutable { return out + k++ * 64 + i; };
+      store(slot(), load(x + i));
+      store(slot(), load(x + i, i < n));
+      store(slot(), load(x + i, i < n, -1.5));
+      store(slot(), load(x + i, i < n, load(other + i)));
+      store(slot(), load(x + i, i % 3 == 0, load(other + 5)));
+      store(slot(), load(x + i, true));
+      store(slot(), load(x + i, false, tw::inf));
+      store(slot(), load(x + i, n > 5, 3));
+      store(slot(), load(x + (63 - i), i >= n, i.to<float>()));
+      auto square = load(x + column(arange(0, 8)) * 8 + row(arange(0, 8)), row(arange(0, 8)) < 5, column(arange(0, 8)).to<float>());
+      store(slot(), tw::ravel(square));
+      store(slot(), load(x + i * 0 + 3));
+      auto p = slot();
+      store(p, 0);
+      store(p, load(x + i), i % 2 == 1);
+      store(p, 9.5f, i < 4);
+      store(out + 12 * 64 + i, load(x), i < n);  // a scalar value
+    });
+    const auto x = numbers<float>(64, 1), other = numbers<float>(64, 2);
+    auto out = device.upload(std::vector<float>(13 * 64, -7));
+    kernel({.grid = 1}, device.upload(x), device.upload(other), out, 37);
+    std::vector<float> want;
+    auto rows = [&](auto f) {
+      for (int i = 0; i < 64; ++i) want.push_back(f(i));
+    };
+    rows([&](int i) { return x[i]; });
+    rows([&](int i) { return i < 37 ? x[i] : 0; });
+    rows([&](int i) { return i < 37 ? x[i] : -1.5f; });
+    rows([&](int i) { return i < 37 ? x[i] : other[i]; });
+    rows([&](int i) { return i % 3 == 0 ? x[i] : other[5]; });
+    rows([&](int i) { return x[i]; });
+    rows([&](int) { return INFINITY; });
+    rows([&](int i) { return x[i]; });
+    rows([&](int i) { return i >= 37 ? x[63 - i] : i; });
+    rows([&](int i) { return i % 8 < 5 ? x[i] : i / 8; });
+    rows([&](int) { return x[3]; });
+    rows([&](int i) { return i < 4 ? 9.5f : i % 2 == 1 ? x[i] : 0; });
+    rows([&](int i) { return i < 37 ? x[0] : -7; });
+    check_same("others (rows of 64)", out.download(), want);
+  });
+}
+
+TEST_CASE("memory: cache and eviction options change nothing that is computed") {
+  on_every_device([](tw::Device& device) {
+    const tw::Kernel kernel("options", [](tw::Ptr<const std::int64_t> x, tw::Ptr<std::int64_t> y) {
+      auto i = arange(0, 32);
+      auto a = load(x + i, {}, {}, {.cache = tw::Cache::streaming});
+      auto b = load(x + i, i < 8, 1, {.cache = tw::Cache::global, .evict = tw::Evict::first});
+      auto c = load(x + i, i > 3, {}, {.is_volatile = true});
+      store(y + i, a, {}, {.cache = tw::Cache::write_back});
+      store(y + 32 + i, b, i < 16, {.evict = tw::Evict::last});
+      store(y + 64 + i, c, {}, {.cache = tw::Cache::write_through, .is_volatile = true});
+    });
+    const auto x = random_bits<std::int64_t>(32, 1);
+    auto y = device.upload(std::vector<std::int64_t>(96, -1));
+    kernel({.grid = 1}, device.upload(x), y);
+    std::vector<std::int64_t> want = x;
+    for (int i = 0; i < 32; ++i) want.push_back(i < 8 ? x[i] : i < 16 ? 1 : -1);
+    for (int i = 0; i < 32; ++i) want.push_back(i > 3 ? x[i] : 0);
+    check_same("options", y.download(), want);
+  });
+}
+
+TEST_CASE("memory: a program sees its own stores, shifted, through another pointer, of another shape, in a loop") {
+  on_every_device([](tw::Device& device) {
+    const tw::Kernel kernel("visible", [](tw::Ptr<float> x, tw::Ptr<float> y, tw::I32 steps) {
+      auto i = arange(0, 128);
+      store(x + i, load(x + 127 - i));  // in place, reversed
+      auto t = load(x + column(arange(0, 8)) * 16 + row(arange(0, 16)));
+      store(x + column(arange(0, 16)) * 8 + row(arange(0, 8)), tw::transpose(t));  // in place, transposed
+      auto before = load(x + i);
+      store(x + i, before + 1);
+      store(y + i, load(x + i) - before);  // 1 everywhere
+      for (auto s : tw::range(0, steps)) {
+        auto left = load(x + i - 1, i > 0), right = load(x + i + 1, i < 127);
+        store(x + i, (left + right) * 0.5f + s.to<float>());
+      }
+      store(y + 128, load(x + 5));
+      store(x + 5, 0);
+      store(y + 129, load(x + 5));
+    });
+    auto x = numbers<float>(128, 1);
+    auto bx = device.upload(x);
+    auto by = device.allocate<float>(130);
+    kernel({.grid = 1}, bx, by, 7);
+    std::vector<float> y(128, 1);
+    std::reverse(x.begin(), x.end());
+    auto old = x;
+    for (int r = 0; r < 8; ++r)
+      for (int c = 0; c < 16; ++c) x[c * 8 + r] = old[r * 16 + c];
+    for (int i = 0; i < 128; ++i) old[i] = x[i] + 1, y[i] = (x[i] + 1) - x[i];
+    for (int s = 0; s < 7; ++s) {
+      x = old;
+      for (int i = 0; i < 128; ++i) old[i] = ((i > 0 ? x[i - 1] : 0) + (i < 127 ? x[i + 1] : 0)) * 0.5f + s;
+    }
+    y.push_back(old[5]), y.push_back(0), old[5] = 0;
+    check_same("x", bx.download(), old);
+    check_same("y", by.download(), y);
+  });
+}
+
+TEST_CASE("memory: pointers are 64-bit where the offsets are not") {
+  on_every_device([](tw::Device& device) {
+    const tw::Kernel kernel("far", [](tw::Ptr<const std::uint8_t> x, tw::Ptr<std::uint8_t> y, tw::I32 big) {
+      auto i = arange(0, 16);
+      auto far = x + big + big;     // 64-bit in effect
+      auto near = x + (big + big);  // wraps to a negative number
+      store(y + i, load(far - (std::int64_t{1} << 31) + i));
+      store(y + 16 + i, load(near + (std::int64_t{1} << 31) + i));
+      store(y + 32 + i, load(x + tw::full<std::uint32_t>({}, 4294967295u) - (std::int64_t{1} << 32) + i + 1));
+      store(y + 48 + i, load(x + 15 + tw::cast<std::int8_t>(-i)));
+    });
+    const auto x = random_bits<std::uint8_t>(16, 1);
+    auto y = device.allocate<std::uint8_t>(64);
+    kernel({.grid = 1}, device.upload(x), y, 1 << 30);
+    std::vector<std::uint8_t> want = x;
+    for (int k = 0; k < 2; ++k) want.insert(want.end(), x.begin(), x.end());
+    want.insert(want.end(), x.rbegin(), x.rend());
+    check_same("far", y.download(), want);
+  });
+}
+
+TEST_CASE("memory: buffers at an offset, raw pointers, wrapped memory, null") {
+  on_every_device([](tw::Device& device) {
+    const tw::Kernel kernel("scale", [](tw::Ptr<const double> x, tw::Ptr<double> y, tw::I32 n, tw::F64 by) {
+      auto i = arange(0, 16);
+      store(y + i, load(x + i, i < n) * by, i < n);
+    });
+    const auto x = numbers<double>(20, 1);
+    const auto in = device.upload(x);
+    std::vector<double> memory(32, 0), want(32, 0);
+    auto out = device.wrap(memory.data(), memory.size());
+    kernel({.grid = 1}, in + 3, out + 1, 16, 2.0);
+    for (int i = 0; i < 16; ++i) want[1 + i] = x[3 + i] * 2;
+    kernel({.grid = 1, .device = device}, in.data() + 1, memory.data() + 17, 13, 0.5f);
+    for (int i = 0; i < 13; ++i) want[17 + i] = x[1 + i] * 0.5;
+    kernel({.grid = 1}, nullptr, out, 0, 1.0);  // all lanes masked off
+    device.synchronize();
+    check_same("scale", memory, want);
+    CHECK(out.data() == memory.data());
+    CHECK(has(message_of([&] { kernel({.grid = 1}, in + 21, out, 1, 1.0); }), "memory.cpp:"));
+    CHECK(has(message_of([&] { kernel({.grid = 1}, in.data(), memory.data(), 1, 1.0); }), "memory.cpp:"));  // no device
+  });
+}
+
+TEST_CASE("memory: views of any strides, their edges, read only") {
+  on_every_device([](tw::Device& device) {
+    const tw::Kernel kernel("view_copy", [](tw::View<const float, 2> x, tw::View<float, 2> y, int bm, int bn) {
+      auto i = tw::program_id(0).to<std::int64_t>() * bm;
+      auto j = tw::program_id(1) * bn;
+      y.store({i, j}, x.load({i, j}, {bm, bn}) * 2.0f + 1.0f);
+    });
+    const int m = 19, n = 37;
+    const auto x = numbers<float>(m * n, 1);
+    auto bx = device.upload(x);
+    const tw::Launch launch{.grid = {tw::cdiv(m, 8), tw::cdiv(n, 16)}};
+    for (int form = 0; form < 4; ++form) {
+      CAPTURE(form);
+      auto out = device.upload(std::vector<float>(2000, -1));
+      // As it is; from a transposed matrix; from one row repeated; into a transposed matrix.
+      const auto from = form == 1 ? tw::view(bx, {m, n}, {1, m}) : form == 2 ? tw::view(bx, {m, n}, {0, 1}) : tw::view(bx, {m, n});
+      const auto to = form == 3 ? tw::view(out, {m, n}, {2, 50}) : tw::view(out, {m, n}, {50, 1});
+      kernel(launch, from, to, 8, 16);
+      std::vector<float> want(2000, -1);
+      for (int i = 0; i < m; ++i)
+        for (int j = 0; j < n; ++j) {
+          const float v = form == 1 ? x[i + j * m] : form == 2 ? x[j] : x[i * n + j];
+          want[form == 3 ? i * 2 + j * 50 : i * 50 + j] = v * 2.0f + 1.0f;
+        }
+      check_same("view", out.download(), want);
+    }
+    auto small = device.allocate<float>(m * n - 1);
+    CHECK(has(message_of([&] { tw::view(small, {m, n}); }), "memory.cpp:"));
+    CHECK(has(message_of([&] { tw::view(bx, {m, n}, {n + 1, 1}); }), "memory.cpp:"));
+  });
+}
+
+TEST_CASE("memory: views outside of their extents: other, and nothing written; ranks 1, 3 and 5") {
+  on_every_device([](tw::Device& device) {
+    const tw::Kernel kernel("outside", [](tw::View<std::int32_t, 1> x, tw::View<std::int32_t, 3> y, tw::View<const std::int32_t, 5> z,
+                                          tw::Ptr<std::int32_t> out, tw::I32 at) {
+      auto i = arange(0, 16);
+      store(out + i, x.load({at}, {16}, 7));
+      store(out + 16 + i, x.load({-5}, {16}, tw::I32(8)));
+      store(out + 32 + i, x.load({1000000000}, {16}));
+      store(out + 48 + i, x.load({tw::I64(1) << 40}, {16}, i));
+      store(out + 64 + i, tw::ravel(y.load({1, -1, 2}, {1, 4, 4}, -3)));
+      store(out + 80 + i, tw::ravel(z.load({0, 1, 0, 1, 0}, {1, 2, 2, 2, 2}, 9)));
+      store(out + 96, x.extent(0).to<std::int32_t>());
+      store(out + 97, (y.stride(0) + y.stride(-1) * 1000 + z.extent(-2) * 100000).to<std::int32_t>());
+      x.store({at}, tw::full<std::int32_t>({16}, 100));
+      x.store({-14}, tw::full<std::int32_t>({16}, 200));
+      y.store({1, 2, -2}, tw::full<std::int32_t>({2, 2, 4}, 5));
+    });
+    std::vector<std::int32_t> x(20), y(2 * 3 * 5), z(2 * 2 * 2 * 2 * 2), want;
+    for (int i = 0; i < 20; ++i) x[i] = 10 + i;
+    for (int i = 0; i < 30; ++i) y[i] = 1000 + i;
+    for (int i = 0; i < 32; ++i) z[i] = 2000 + i;
+    auto bx = device.upload(x), by = device.upload(y);
+    const auto bz = device.upload(z);
+    auto out = device.allocate<std::int32_t>(98);
+    kernel({.grid = 1}, tw::view(bx, {18}), tw::view(by, {2, 3, 5}), tw::view(bz, {2, 2, 2, 2, 2}), out, 11);
+    for (int i = 0; i < 16; ++i) want.push_back(11 + i < 18 ? x[11 + i] : 7);
+    for (int i = 0; i < 16; ++i) want.push_back(i - 5 >= 0 ? x[i - 5] : 8);
+    for (int i = 0; i < 16; ++i) want.push_back(0);
+    for (int i = 0; i < 16; ++i) want.push_back(i);
+    for (int i = 0; i < 16; ++i) want.push_back(i / 4 >= 1 && i % 4 < 3 ? y[15 + (i / 4 - 1) * 5 + 2 + i % 4] : -3);
+    for (int i = 0; i < 16; ++i) want.push_back(i / 8 == 0 && i / 2 % 2 == 0 ? z[8 + (i / 4 % 2) * 4 + 2 + i % 2] : 9);
+    want.insert(want.end(), {18, 15 + 1000 + 200000});
+    check_same("outside", out.download(), want);
+    for (int i = 11; i < 18; ++i) x[i] = 100;
+    x[0] = x[1] = 200;
+    for (int j = 0; j < 2; ++j) y[15 + 10 + j] = 5;
+    check_same("x", bx.download(), x);
+    check_same("y", by.download(), y);
+  });
+}
