@@ -12,11 +12,11 @@ using HostCheck = void (*)(void* context, const std::uint64_t* addresses, std::u
 /// What every program of a launch shares. The emitted code reads these by offset.
 struct HostLaunch {
   std::int32_t grid[3];
-  std::int32_t reserved;
+  std::int32_t cache_kib;  // of the last-level cache; stores of more than that go around it. 0: not known, they never do
   HostCheck check;       // null unless compiled for checked mode
   void* check_context;
 };
-static_assert(offsetof(HostLaunch, check) == 16 && sizeof(HostLaunch) == 32);
+static_assert(offsetof(HostLaunch, cache_kib) == 12 && offsetof(HostLaunch, check) == 16 && sizeof(HostLaunch) == 32);
 
 /// Runs programs [begin, end) of the linear program id (axis 0 fastest). `arguments`: 8 bytes a parameter, its bits in the low end.
 /// `scratch`: CompiledKernel::scratch_bytes, 64-byte aligned, not shared with another thread.

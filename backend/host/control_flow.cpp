@@ -42,6 +42,7 @@ void HostLowering::run(const std::string& entry) {
     Value* raw = b_.CreateLoad(memory_type(c_, t), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), arguments_, i), f_.params[i].name);
     scalars_[params[i].index] = from_memory(raw, t);
   }
+  streaming_ = output_exceeds_caches();
   emit_loop(function_->getArg(2), function_->getArg(3), i64(1), {}, true, [&](Value* program, const Values&) {
     Value* gx = b_.CreateZExt(grid_[0], b_.getInt64Ty());
     Value* gy = b_.CreateZExt(grid_[1], b_.getInt64Ty());
@@ -52,6 +53,7 @@ void HostLowering::run(const std::string& entry) {
     emit_block(f_.body());
     return Values{};
   });
+  finish_streaming();
   b_.CreateRetVoid();
 }
 

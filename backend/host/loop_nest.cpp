@@ -81,8 +81,23 @@ void HostLowering::emit_rows(Nest& nest) {
   const std::int64_t width = static_cast<std::int64_t>(nest.lanes) * nest.unroll;
   Value* const extent = i64(step.extents.back());
   const std::vector<Prefix> masks = prefixes(nest);
+  const auto main_loop = [&](Value* end) {
+    Value* streams = init.empty() ? may_stream(nest) : nullptr;
+    if (!streams) return spread(emit_loop(i64(0), end, i64(width), init, !masks.empty(), body));
+    auto *around = llvm::BasicBlock::Create(c_, "stream", function_), *through = llvm::BasicBlock::Create(c_, "cached", function_),
+         *join = llvm::BasicBlock::Create(c_, "stored", function_);
+    b_.CreateCondBr(streams, around, through);
+    for (llvm::BasicBlock* way : {around, through}) {
+      b_.SetInsertPoint(way);
+      nest.streams = way == around;
+      emit_loop(i64(0), end, i64(width), {}, !masks.empty(), body);
+      nest.streams = false;
+      b_.CreateBr(join);
+    }
+    b_.SetInsertPoint(join);
+  };
   if (masks.empty()) {
-    spread(emit_loop(i64(0), extent, i64(width), init, false, body));
+    main_loop(extent);
   } else {
     // The rows' first lanes, for which every mask holds, run without masks; the rest with them.
     Value* least = extent;
@@ -93,7 +108,7 @@ void HostLowering::emit_rows(Nest& nest) {
     }
     Value* full = b_.CreateAnd(least, i64(-width), "full");
     for (const Prefix& p : masks) nest.known_true.insert(p.masks.begin(), p.masks.end());
-    spread(emit_loop(i64(0), full, i64(width), init, true, body));
+    main_loop(full);
     nest.known_true.clear();
     // Where all there is to do is masked stores, nothing is left once the longest mask ends.
     const bool only_stores = std::all_of(step.items.begin(), step.items.end(), [&](const Item& item) {

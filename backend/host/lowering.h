@@ -39,6 +39,7 @@ struct Nest {
   std::vector<Scope> scopes;  // dims + 1
   std::unordered_map<std::uint32_t, Value*> registers;  // looped values of this nest at the current index
   std::unordered_set<std::uint32_t> known_true;         // masks that hold for all lanes in the loop being emitted
+  bool streams = false;  // the loop being emitted stores around the caches
 
   bool vectorised() const { return lanes > 1; }
   int vector_dim() const { return dims - 1; }
@@ -105,6 +106,13 @@ class HostLowering {
   std::optional<Value*> prefix_count(Nest&, ValueId mask, const AxisMap& dims, std::vector<std::uint32_t>& parts);
   std::vector<Prefix> prefixes(Nest&);
 
+  // streaming.cpp
+  Value* output_exceeds_caches();
+  bool is_streamable(const Nest&, OpId) const;
+  Value* may_stream(Nest&);
+  void store_around_caches(Value* v, Value* address);
+  void finish_streaming();
+
   // memory.cpp
   Value* emit_load(Nest&, OpId);
   void emit_store(Nest&, OpId);
@@ -157,6 +165,8 @@ class HostLowering {
   std::vector<Value*> scalars_;                    // by value
   std::unordered_map<ClassId, std::int64_t> offsets_;  // of live buffers
   Value* dummy_ = nullptr;
+  Value* streaming_ = nullptr;  // whether the launch stores more than the caches hold; null: nothing to stream
+  bool streamed_ = false;
 };
 
 }  // namespace tilewright::backend::host

@@ -142,7 +142,9 @@ void HostLowering::emit_store(Nest& nest, OpId id) {
   const bool is_volatile = f_.attr(id, AttrName::is_volatile) != 0;
   const Access a = access(nest, id, true);
   Value* v = to_memory(operand(nest, op.operands[1], nest.vectorised()), t);
-  if (nest.vectorised())
+  if (nest.streams && !a.mask && !is_volatile && is_streamable(nest, id))
+    store_around_caches(v, a.address);
+  else if (nest.vectorised())
     store_lanes(a, v, is_volatile);
   else
     store_one(a.address, a.mask, v, is_volatile);

@@ -1,10 +1,13 @@
 // What processor this machine has.
 #include "runtime/host/cpu_model.h"
 
+#include <unistd.h>
+
 #include <cpuid.h>
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <cstdio>
 #include <cstring>
 #include <thread>
 
@@ -54,6 +57,18 @@ std::string reason_against_level(std::string_view level) {
   if (level == "x86-64-v3") return has_v3() ? "" : "this machine's processor lacks AVX2 or FMA";
   if (level == "x86-64-v4") return has_v4() ? "" : "this machine's processor lacks AVX-512 (F, BW, CD, DQ, VL)";
   return "the levels of 'cpu' are x86-64, x86-64-v3 and x86-64-v4";
+}
+
+int last_level_cache_kib() {
+  // The kernel's own figure is of what one core sees; sysconf adds up the slices of a socket on some processors.
+  for (const char* path : {"/sys/devices/system/cpu/cpu0/cache/index3/size", "/sys/devices/system/cpu/cpu0/cache/index2/size"})
+    if (std::FILE* f = std::fopen(path, "r")) {
+      int kib = 0;
+      const bool read = std::fscanf(f, "%dK", &kib) == 1;
+      std::fclose(f);
+      if (read) return kib;
+    }
+  return 0;
 }
 
 }  // namespace tilewright::rt

@@ -14,4 +14,7 @@ int cpu_threads();
 /// Why code for "x86-64", "x86-64-v3" or "x86-64-v4" cannot run here; empty if it can.
 std::string reason_against_level(std::string_view level);
 
+/// Of the last-level cache, in KiB; 0 where the system does not say.
+int last_level_cache_kib();
+
 }  // namespace tilewright::rt

@@ -127,6 +127,7 @@ class HostDevice : public Device {
 
   const std::size_t total_memory_ = total_memory();
   const int threads_;
+  const int cache_kib_ = last_level_cache_kib();
   HostStream default_stream_;
   ThreadPool pool_;
   ScratchPool scratch_;
@@ -195,7 +196,7 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
   std::optional<BoundsCheck> check;
   if (config.check) check.emplace(memory().snapshot(), kernel.sites);
   const backend::HostLaunch launch{
-      {config.grid[0], config.grid[1], config.grid[2]}, 0, check ? &BoundsCheck::check : nullptr, check ? &*check : nullptr};
+      {config.grid[0], config.grid[1], config.grid[2]}, cache_kib_, check ? &BoundsCheck::check : nullptr, check ? &*check : nullptr};
   {
     const auto turn = enter(stream);
     pool_.run(programs, [&](Chunks& chunks) {

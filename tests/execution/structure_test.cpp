@@ -82,7 +82,7 @@ TEST_CASE("dot: every pair of element types, every size of a register tile and s
   for (const Size& s : {Size{0, 16, 16, 16}, Size{0, 64, 64, 32}, Size{0, 1, 1, 1}, Size{0, 2, 4, 8}, Size{0, 128, 8, 2}, Size{0, 4, 128, 1}, Size{4, 8, 16, 4}}) {
     ProgramBuilder p("dot");
     const auto shape = [&](std::int64_t a, std::int64_t b) { return s.batch ? Shape{s.batch, a, b} : Shape{a, b}; };
-    for (const auto [in, out] : {std::pair{Element::f16, Element::f32}, {Element::bf16, Element::f32}, {Element::f8e4m3, Element::f32}, {Element::f8e5m2, Element::f32},
+    for (const auto& [in, out] : {std::pair{Element::f16, Element::f32}, {Element::bf16, Element::f32}, {Element::f8e4m3, Element::f32}, {Element::f8e5m2, Element::f32},
                                  {Element::f32, Element::f32}, {Element::i8, Element::i32}, {Element::f64, Element::f64}}) {
       const bool exact = is_fp8(in) || in == Element::i8;
       const auto operand = [&](std::int64_t a, std::int64_t b) { return exact ? p.small_input(Type(in, shape(a, b))) : p.input(Type(in, shape(a, b))); };

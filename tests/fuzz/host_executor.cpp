@@ -16,7 +16,8 @@ void HostExecutor::run(const ir::Function& f, std::span<const std::uint64_t> wor
   options.target = target_;
   const backend::CompiledKernel kernel = backend::compile(f, options);
   const auto object = loader_.load(kernel.image, kernel.entry, {});
-  const backend::HostLaunch launch{{grid[0], grid[1], grid[2]}, 0, nullptr, nullptr};
+  // A cache of 1 KiB: larger results are stored around it, smaller ones are not.
+  const backend::HostLaunch launch{{grid[0], grid[1], grid[2]}, 1, nullptr, nullptr};
   const std::size_t bytes = (kernel.scratch_bytes + 63) / 64 * 64 + 64;
   const std::unique_ptr<void, decltype(&std::free)> scratch(std::aligned_alloc(64, bytes), &std::free);
   std::memset(scratch.get(), 0xa5, bytes);  // what is read before it is written must show
