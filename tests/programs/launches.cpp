@@ -167,6 +167,28 @@ TEST_CASE("launches: the same launch gives the same bits each time, whatever the
   });
 }
 
+TEST_CASE("launches: buffers of one device opened twice meet; a buffer may go while a kernel reads it") {
+  on_every_device([](tw::Device& device) {
+    const tw::Kernel kernel("slow", [](tw::Ptr<const float> x, tw::Ptr<float> y) {
+      auto i = tw::program_id(0) * 256 + arange(0, 256);
+      auto sum = tw::zeros<float>({256});
+      for (auto k : tw::range(0, 200)) sum += load(x + i) * (k + 1).to<float>();
+      store(y + i, sum);
+    });
+    const int n = 1 << 14;
+    const tw::Device again = tw::Device::open(device.name());
+    auto y = again.allocate<float>(n);
+    const tw::Stream stream = device.stream();
+    {
+      const auto x = device.upload(std::vector<float>(n, 1));
+      kernel({.grid = n / 256, .stream = stream, .device = again}, x, y);
+    }
+    const auto next = device.upload(std::vector<float>(n, 7));  // where x was, perhaps
+    stream.synchronize();
+    check_same("y", y.download(), std::vector<float>(n, 20100));
+  });
+}
+
 TEST_CASE("launches: compile() without a device") {
   const tw::Kernel kernel("saxpy", saxpy);
   for (const char* target : {"cpu", "cpu:x86-64", "cpu:x86-64-v3"}) {
