@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "frontend/emit.h"
 
 namespace tilewright::detail {
@@ -10,12 +12,15 @@ namespace tilewright::detail {
 namespace {
 
 constexpr std::string_view kT = "t";
+constexpr std::string_view kPair[] = {"a", "b"};
 
 Made program(ir::OpKind kind, std::int64_t axis, const Here& at) {
   Emit e(ir::text(kind), at);
   const ir::OpId op = e.b().create(kind, {}, {ir::Attr{ir::AttrName::axis, axis, {}}});
   return made(e.trace().function().result(op));
 }
+
+std::array<ir::ValueId, 2> pair(Emit& e, const Handle& a, const Handle& b) { return {e.value(a, kPair[0]), e.value(b, kPair[1])}; }
 
 }  // namespace
 
@@ -142,6 +147,51 @@ Made permute(const Handle& t, const Shape& axes, const Here& at) {
     order.push_back(i);
   }
   return rank == 0 ? made(v) : made(e.b().permute(v, order));
+}
+
+Made flip(const Handle& t, std::int64_t axis, const Here& at) {
+  Emit e("flip", at);
+  const ir::ValueId v = e.value(t, kT);
+  const int i = e.axis(axis, e.type(v).rank(), v, kT);
+  return made(e.trace().function().result(e.b().create(ir::OpKind::flip_, std::span(&v, 1), {ir::Attr{ir::AttrName::axis, i, {}}})));
+}
+
+Made join(const Handle& a, const Handle& b, const Here& at) {
+  Emit e("join", at);
+  std::array<ir::ValueId, 2> v = pair(e, a, b);
+  e.spread_all(v, kPair);
+  return made(e.b().binary(ir::OpKind::join_, v[0], v[1]));
+}
+
+std::pair<Made, Made> split(const Handle& t, const Here& at) {
+  Emit e("split", at);
+  const ir::ValueId v = e.value(t, kT);
+  const ir::Type type = e.type(v);
+  if (type.is_scalar() || type.extent(type.rank() - 1) != 2)
+    e.fail(fmt::format("'t' is {}; its last axis must have extent 2", ir::shape_text(type)), v, "'t' defined here");
+  const ir::Function& f = e.trace().function();
+  const ir::OpId op = e.b().create(ir::OpKind::split_, std::span(&v, 1));
+  return {made(f.result(op, 0)), made(f.result(op, 1))};
+}
+
+Made interleave(const Handle& a, const Handle& b, const Here& at) {
+  Emit e("interleave", at);
+  std::array<ir::ValueId, 2> v = pair(e, a, b);
+  e.spread_all(v, kPair);
+  Extents shape = e.type(v[0]).shape();
+  if (shape.empty()) return made(e.b().binary(ir::OpKind::join_, v[0], v[1]));
+  shape.back() *= 2;
+  e.check_size(shape);
+  // As lines, since join needs an axis to spare.
+  for (ir::ValueId& x : v) x = e.b().reshape(x, Extents{e.type(x).elements()});
+  return made(e.b().reshape(e.b().binary(ir::OpKind::join_, v[0], v[1]), shape));
+}
+
+Made cat(const Handle& a, const Handle& b, std::int64_t axis, const Here& at) {
+  Emit e("cat", at);
+  const std::array<ir::ValueId, 2> v = pair(e, a, b);
+  const int i = e.axis(axis, e.type(v[0]).rank(), v[0], kPair[0]);
+  return made(e.trace().function().result(e.b().create(ir::OpKind::cat_, v, {ir::Attr{ir::AttrName::axis, i, {}}})));
 }
 
 int rank(const Handle& t, const Here& at) {

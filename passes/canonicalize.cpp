@@ -62,6 +62,8 @@ void visit(Rewriter& rw, OpId id) {
     canonical::fold_memory(rw, id);
   } else if (info.regions > 0) {
     canonical::fold_control(rw, id);
+  } else if (f.kind(id) == ir::OpKind::split_) {
+    canonical::fold_split(rw, id);
   } else if (info.results == 1) {
     if (const ValueId v = simplified(rw, id)) rw.replace(id, v);
   }

@@ -123,7 +123,50 @@ ValueId fold_permute(Rewriter& rw, OpId id) {
   return rw.broadcast(f.type(y).is_scalar() ? y : rw.permute(y, axes), to.shape());
 }
 
+/// What every element of v is, as a tile or scalar of type `to`; none if they may differ.
+ValueId uniform_as(Rewriter& rw, ValueId v, Type to) {
+  const Function& f = rw.ir();
+  if (const auto c = f.constant_bits(v)) return rw.constant_bits(to, *c);
+  const ValueId scalar = operand_of(f, v, OpKind::broadcast_);
+  return scalar && f.type(scalar).is_scalar() ? rw.broadcast(scalar, to.shape()) : ValueId{};
+}
+
+ValueId fold_flip(Rewriter& rw, OpId id) {
+  const Function& f = rw.ir();
+  const ValueId x = f.operand(id, 0);
+  const std::int64_t axis = f.attr(id, ir::AttrName::axis);
+  if (f.type(x).log2_extent(static_cast<int>(axis)) == 0 || f.constant_bits(x)) return x;
+  // What is repeated along the axis reads the same in both directions.
+  if (const ValueId y = operand_of(f, x, OpKind::broadcast_))
+    if (f.type(y).is_scalar() || f.type(y).log2_extent(static_cast<int>(axis)) == 0) return x;
+  const OpId inner = f.defined_by(x, OpKind::flip_);
+  return inner && f.attr(inner, ir::AttrName::axis) == axis ? f.operand(inner, 0) : ValueId{};  // flip(flip(x)) -> x
+}
+
+// cat(s, s) and join(s, s), every element of s the same -> a broadcast; join(split(x)) -> x
+ValueId fold_pair(Rewriter& rw, OpId id) {
+  const Function& f = rw.ir();
+  const ValueId a = f.operand(id, 0), b = f.operand(id, 1);
+  const Type to = f.type(f.result(id));
+  if (a == b || (f.constant_bits(a) && f.constant_bits(a) == f.constant_bits(b))) return uniform_as(rw, a, to);
+  const OpId halves = f.kind(id) == OpKind::join_ ? f.defined_by(a, OpKind::split_) : OpId{};
+  return halves && f.result(halves, 0) == a && f.result(halves, 1) == b ? f.operand(halves, 0) : ValueId{};
+}
+
 }  // namespace
+
+bool fold_split(Rewriter& rw, OpId id) {
+  const Function& f = rw.ir();
+  const ValueId x = f.operand(id, 0);
+  if (const OpId pair = f.defined_by(x, OpKind::join_)) {  // split(join(a, b)) -> a, b
+    rw.replace(id, std::vector<ValueId>(f.op(pair).operands));
+    return true;
+  }
+  const ValueId half = uniform_as(rw, x, f.type(f.result(id)));
+  if (!half) return false;
+  rw.replace(id, std::vector<ValueId>(2, half));
+  return true;
+}
 
 ValueId fold_shape(Rewriter& rw, OpId id) {
   const Function& f = rw.ir();
@@ -131,6 +174,9 @@ ValueId fold_shape(Rewriter& rw, OpId id) {
     case OpKind::reshape_: return fold_reshape(rw, id);
     case OpKind::broadcast_: return fold_broadcast(rw, id);
     case OpKind::permute_: return fold_permute(rw, id);
+    case OpKind::flip_: return fold_flip(rw, id);
+    case OpKind::join_:
+    case OpKind::cat_: return fold_pair(rw, id);
     case OpKind::arange_: {  // one element: lo
       const Type t = f.type(f.result(id));
       return t.elements() == 1 ? rw.constant(t, f.attr(id, ir::AttrName::lo)) : ValueId{};

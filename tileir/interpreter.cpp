@@ -132,6 +132,36 @@ class Interpreter {
     for (std::int64_t axis : f_.attr_list(id, AttrName::axes)) step.push_back(from[axis]);
     gather(id, step);
   }
+  void run_flip(OpId id) {
+    const ValueId x = f_.operand(id, 0);
+    const std::int64_t axis = f_.attr(id, AttrName::axis), extent = type(x).extent(static_cast<int>(axis)), inner = strides(type(x))[axis];
+    auto& out = result(id);
+    for (std::int64_t i = 0; i < type(x).elements(); ++i) {
+      const std::int64_t at = i / inner % extent;
+      out[i] = words(x)[i + (extent - 1 - 2 * at) * inner];
+    }
+  }
+  void run_join(OpId id) { alternate(id, 1); }
+  void run_cat(OpId id) {
+    const ValueId a = f_.operand(id, 0);
+    const auto axis = static_cast<int>(f_.attr(id, AttrName::axis));
+    alternate(id, strides(type(a))[axis] * type(a).extent(axis));
+  }
+  /// Row-major: `block` elements of operand 0, as many of operand 1, the next ones of operand 0, and so on.
+  void alternate(OpId id, std::int64_t block) {
+    auto& out = result(id);
+    const Words *const from[] = {&words(f_.operand(id, 0)), &words(f_.operand(id, 1))};
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(out.size()); ++i)
+      out[i] = (*from[i / block % 2])[i / (2 * block) * block + i % block];
+  }
+  void run_split(OpId id) {
+    const auto& x = words(f_.operand(id, 0));
+    for (int half = 0; half < 2; ++half) {
+      auto& out = words(f_.result(id, half));
+      out.resize(x.size() / 2);
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = x[2 * i + half];
+    }
+  }
   /// result[i, j, ...] = x[i * step[0] + j * step[1] + ...].
   void gather(OpId id, const std::vector<std::int64_t>& step) {
     auto& out = result(id);

@@ -181,6 +181,51 @@ RuleResult rule_permute(const RuleInput& in) {
   return one(x.with_shape(std::span(shape.data(), axes.size())));
 }
 
+/// The attribute axis is an axis of operand 0.
+RuleResult check_axis(const RuleInput& in) {
+  const Type t = in.operands[0];
+  const std::int64_t axis = in.number(AttrName::axis);
+  if (t.is_scalar()) return fail(in, 0, "{} is a scalar; it must have an axis", name(in, 0));
+  if (axis < 0 || axis >= t.rank()) return fail(in, 0, "axis is {}; it must be 0 to {}, since {}", axis, t.rank() - 1, seen_shape(in, 0));
+  return {};
+}
+
+RuleResult check_pair(const RuleInput& in) {
+  return check_alike(in, [](Type) { return true; }, "");
+}
+
+RuleResult rule_flip(const RuleInput& in) {
+  RuleResult r = check_axis(in);
+  return r.ok() ? one(in.operands[0]) : r;
+}
+
+RuleResult rule_join(const RuleInput& in) {
+  if (RuleResult r = check_pair(in); !r.ok()) return r;
+  const Type a = in.operands[0];
+  if (a.rank() == kMaxRank) return fail(in, 0, "{}; with one axis more it would have over {}", seen_shape(in, 0), kMaxRank);
+  std::vector<std::int64_t> shape = a.shape();
+  shape.push_back(2);
+  return one(a.with_shape(shape));
+}
+
+RuleResult rule_split(const RuleInput& in) {
+  const Type x = in.operands[0];
+  if (x.is_scalar()) return fail(in, 0, "{} is a scalar; its last axis must have extent 2", name(in, 0));
+  if (x.extent(x.rank() - 1) != 2) return fail(in, 0, "{}; its last axis must have extent 2", seen_shape(in, 0));
+  std::vector<std::int64_t> shape = x.shape();
+  shape.pop_back();
+  const Type half = x.with_shape(shape);
+  return {{half, half}, {}, -1};
+}
+
+RuleResult rule_cat(const RuleInput& in) {
+  if (RuleResult r = check_pair(in); !r.ok()) return r;
+  if (RuleResult r = check_axis(in); !r.ok()) return r;
+  std::vector<std::int64_t> shape = in.operands[0].shape();
+  shape[in.number(AttrName::axis)] *= 2;
+  return one(in.operands[0].with_shape(shape));
+}
+
 // ---- element-wise ----
 
 RuleResult rule_number(const RuleInput& in) { return alike(in, is_number, "expected integers, f16, bf16, f32 or f64"); }

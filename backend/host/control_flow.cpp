@@ -141,6 +141,10 @@ void HostLowering::emit_single(const Step& step) {
     case OpKind::if_: emit_if(step.op); break;
     case OpKind::while_: emit_while(step.op); break;
     case OpKind::dot_: emit_dot(step.op); break;
+    case OpKind::flip_: emit_flip(step.op); break;
+    case OpKind::join_:
+    case OpKind::cat_: emit_pair(step.op); break;
+    case OpKind::split_: emit_split(step.op); break;
     case OpKind::reshape_:  // its result lies where its operand does
     case OpKind::yield_:
     case OpKind::condition_: break;  // their copies are all there is to do here

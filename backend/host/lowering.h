@@ -1,5 +1,5 @@
 // Tile IR to LLVM IR for the host: one function that runs a range of programs. Split by meaning: control_flow, loop_nest, evaluate,
-// masks, memory, reduce, dot.
+// masks, memory, reduce, dot, rearrange.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
@@ -145,6 +145,13 @@ class HostLowering {
 
   // dot.cpp
   void emit_dot(OpId);
+
+  // rearrange.cpp
+  /// Of buffers taken as blocks of so many elements each, copies one.
+  void move_block(ir::Type, std::int64_t elements, Value* to, Value* to_block, Value* from, Value* from_block);
+  void emit_flip(OpId);
+  void emit_pair(OpId);  // join, cat
+  void emit_split(OpId);
 
   Value* i64(std::int64_t v) { return b_.getInt64(static_cast<std::uint64_t>(v)); }
   Value* alloca_in_entry(llvm::Type*, unsigned count, unsigned align);

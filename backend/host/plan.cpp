@@ -46,6 +46,8 @@ AxisMap squeezed_axes(const Type& t) {
   return map;
 }
 
+bool rearranges(OpKind k) { return k == OpKind::flip_ || k == OpKind::join_ || k == OpKind::split_ || k == OpKind::cat_; }
+
 bool is_view(const Function& f, OpId id) {
   const auto& op = f.op(id);
   switch (op.kind) {
@@ -121,8 +123,9 @@ void Plan::place_values() {
       }
       const auto& info = ir::info(op.kind);
       const bool elementwise = info.has(ir::kElementwise);
-      bool cheap = op.kind == OpKind::constant_ || op.kind == OpKind::arange_ || elementwise || info.family == Family::shape;
-      int cost = op_cost(op.kind) * (info.family == Family::shape ? 0 : 1);
+      const bool reshapes = info.family == Family::shape && !rearranges(op.kind);
+      bool cheap = op.kind == OpKind::constant_ || op.kind == OpKind::arange_ || elementwise || reshapes;
+      int cost = op_cost(op.kind) * (reshapes ? 0 : 1);
       for (ValueId x : op.operands) {
         cheap = cheap && (f_.type(x).is_scalar() || place_[x.index] == Place::recomputed);
         cost = std::min(cost + cost_[x.index], 1 << 20);

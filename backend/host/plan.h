@@ -24,7 +24,7 @@ enum class Place : std::uint8_t {
   recomputed,  // cheap, of scalars and index ranges alone: made again at each use
   view,        // an index mapping of another tile; never made
   looped,      // made by a loop nest, where it is in registers; stored if it is used elsewhere
-  stored,      // made by an op of its own (dot, control flow), or an argument of a block: always in a buffer
+  stored,      // made by an op of its own (dot, flip, control flow), or an argument of a block: always in a buffer
 };
 
 /// Buffers, numbered; values that share one have the same class.
@@ -108,6 +108,8 @@ class Plan {
   std::vector<Filled> filled_;
 };
 
+/// flip, join, split and cat: they move blocks of elements from buffers to buffers.
+bool rearranges(ir::OpKind);
 /// The op that maps indices only: broadcast of a tile, permute, reshape that moves extents of 1, reduce along an extent of 1.
 bool is_view(const Function&, OpId);
 /// Extents other than 1, in order.

@@ -44,7 +44,10 @@ class Solver {
         case OpKind::while_: solve_while(id); break;
         case OpKind::reduce_: solve_reduce(id); break;
         default:
-          if (f_.op(id).results.size() == 1) solve_op(id);
+          if (f_.op(id).results.size() == 1)
+            solve_op(id);
+          else
+            for (ValueId v : f_.op(id).results) at(v) = unknown(f_.type(v));  // split
       }
     }
   }

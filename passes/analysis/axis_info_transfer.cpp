@@ -320,7 +320,8 @@ Fact constant(const Function& f, OpId id, Type t) {
 
 /// An element-wise op or a change of shape whose operands are all known constants.
 std::optional<Fact> evaluated(OpKind k, Type t, Operands in) {
-  if (ir::info(k).family == ir::Family::shape && in[0]->info.constant) return known(t, *in[0]->info.constant);
+  const auto same_constant = [&](const Fact* x) { return x->info.constant && x->info.constant == in[0]->info.constant; };
+  if (ir::info(k).family == ir::Family::shape && std::all_of(in.begin(), in.end(), same_constant)) return known(t, *in[0]->info.constant);
   if (!ir::info(k).has(ir::kElementwise) || in.empty() || in.size() > 3 || !(t.is_integer() || t.is_bool())) return std::nullopt;
   Type types[3];
   std::uint64_t bits[3];

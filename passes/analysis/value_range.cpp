@@ -110,7 +110,10 @@ Range range_of(const ir::Function& f, ir::OpId id, std::span<const Range> in, st
     case OpKind::arange_: return {f.attr(id, ir::AttrName::lo), f.attr(id, ir::AttrName::hi) - 1};
     case OpKind::reshape_:
     case OpKind::broadcast_:
-    case OpKind::permute_: return in[0];
+    case OpKind::permute_:
+    case OpKind::flip_: return in[0];
+    case OpKind::join_:
+    case OpKind::cat_: return united(in[0], in[1]);
     case OpKind::add_: return clipped(t, {in[0].lo + in[1].lo, in[0].hi + in[1].hi});
     case OpKind::sub_: return clipped(t, {in[0].lo - in[1].hi, in[0].hi - in[1].lo});
     case OpKind::mul_: return product(t, in[0], in[1]);

@@ -109,6 +109,88 @@ TEST_CASE("shapes: permuted, broadcast and reshaped tiles of computed values") {
   check_on_machines(p.take());
 }
 
+TEST_CASE("shapes: flip, join, split and cat of every type along every axis") {
+  constexpr Element kAll[] = {Element::boolean, Element::i8,  Element::i16, Element::i32,  Element::i64, Element::u8,     Element::u16,   Element::u32,
+                              Element::u64,     Element::f16, Element::bf16, Element::f32, Element::f64, Element::f8e4m3, Element::f8e5m2};
+  for (const Shape& shape : {Shape{1}, Shape{64}, Shape{16, 2}, Shape{4, 1, 8}, Shape{2, 2, 2, 2, 2}}) {
+    ProgramBuilder p("rearranged");
+    Builder& b = p.ir();
+    Function& f = b.function();
+    for (Element e : kAll) {
+      const ValueId x = p.input(Type(e, shape)), y = p.input(Type(e, shape)), s = p.input(Type(e));
+      const ValueId pair[] = {x, y}, splat[] = {b.broadcast(s, shape), y}, scalars[] = {s, p.input(Type(e))};
+      for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+        p.output(f.result(b.create(OpKind::flip_, std::span(&x, 1), {{AttrName::axis, axis, {}}})));
+        p.output(f.result(b.create(OpKind::cat_, pair, {{AttrName::axis, axis, {}}})));
+        p.output(f.result(b.create(OpKind::cat_, splat, {{AttrName::axis, axis, {}}})));
+      }
+      if (shape.size() < kMaxRank) p.output(f.result(b.create(OpKind::join_, pair)));
+      const ValueId two = f.result(b.create(OpKind::join_, scalars));
+      p.output(two);
+      const ValueId turned = f.result(b.create(OpKind::flip_, std::span(&two, 1), {{AttrName::axis, 0, {}}}));
+      const OpId apart = b.create(OpKind::split_, std::span(&turned, 1));  // into scalars
+      p.output(f.result(apart, 0));
+      p.output(b.broadcast(f.result(apart, 1), shape));
+      if (shape.back() != 2) continue;
+      const OpId halves = b.create(OpKind::split_, std::span(&x, 1));
+      p.output(f.result(halves, 1));
+      if (e != Element::boolean) p.output(f.result(halves, 0));  // else nobody reads it
+    }
+    check_on_machines(p.take());
+  }
+}
+
+TEST_CASE("shapes: addresses that are flipped, joined and split, views and results of each other") {
+  ProgramBuilder p("addresses");
+  Builder& b = p.ir();
+  Function& f = b.function();
+  const auto flip = [&](ValueId v, std::int64_t axis) { return f.result(b.create(OpKind::flip_, std::span(&v, 1), {{AttrName::axis, axis, {}}})); };
+  const std::int64_t swap[] = {1, 0};
+  const ValueId index = b.broadcast(p.scalar(Type(Element::i32), 3), Shape{8, 4});
+  const ValueId x = p.input(Type(Element::i32, Shape{8, 4})), at = f.operand(f.value(x).op, 0);
+  const ValueId turned = flip(at, 0);  // pointers
+  p.output(f.result(b.create(OpKind::load_, std::span(&turned, 1))));
+  const ValueId both[] = {at, turned};
+  const OpId apart = b.create(OpKind::split_, std::vector{f.result(b.create(OpKind::join_, both))});
+  const ValueId again = f.result(apart, 1);
+  p.output(f.result(b.create(OpKind::load_, std::span(&again, 1))));
+  // Of a view, a computed value, one made again at each use, another result; and what is derived from them.
+  const ValueId sum = b.binary(OpKind::add_, x, index);
+  p.output(flip(b.permute(x, swap), 1));
+  p.output(b.permute(flip(flip(sum, 0), 1), swap));
+  p.output(b.binary(OpKind::mul_, flip(index, 1), flip(sum, 1)));
+  p.output(b.reshape(flip(b.reshape(sum, Shape{2, 16}), 1), Shape{8, 4}));
+  p.output(reduce_by(b, flip(x, 0), 0, OpKind::add_)[0]);
+  check_on_machines(p.take());
+}
+
+TEST_CASE("for: tiles that each trip takes apart, turns round and carries on") {
+  for (std::int64_t trips : {0, 1, 3}) {
+    ProgramBuilder p("turned");
+    Builder& b = p.ir();
+    Function& f = b.function();
+    const Type t(Element::f32, Shape{8, 2}), index(Element::i32);
+    const ValueId operands[] = {b.constant(index, 0), p.scalar(index, static_cast<std::uint64_t>(trips)), b.constant(index, 1), p.small_input(t), p.small_input(t),
+                                p.small_input(Type(Element::f32))};
+    const OpId loop = b.create(OpKind::for_, operands);
+    const BlockId body = f.region(loop);
+    f.add_arg(body, index);
+    const ValueId x = f.add_arg(body, t), y = f.add_arg(body, t), s = f.add_arg(body, Type(Element::f32));
+    Builder in(f);
+    in.at_end(body);
+    const ValueId flipped = f.result(in.create(OpKind::flip_, std::span(&x, 1), {{AttrName::axis, 0, {}}}));
+    const OpId halves = in.create(OpKind::split_, std::span(&y, 1));
+    const ValueId pair[] = {f.result(halves, 1), f.result(halves, 0)}, scalars[] = {s, s};
+    const ValueId two = f.result(in.create(OpKind::join_, scalars));
+    const OpId apart = in.create(OpKind::split_, std::span(&two, 1));
+    // Results themselves are carried: x' = halves of y swapped, y' = x flipped.
+    const ValueId next[] = {f.result(in.create(OpKind::join_, pair)), flipped, in.binary(OpKind::add_, f.result(apart, 0), f.result(apart, 1))};
+    in.create(OpKind::yield_, next);
+    for (int i = 0; i < 3; ++i) p.output(f.result(loop, i));
+    check_on_machines(p.take());
+  }
+}
+
 TEST_CASE("for: carried tiles that swap, rotate and read each other") {
   for (std::int64_t trips : {0, 1, 2, 5}) {
     ProgramBuilder p("swap");

@@ -97,11 +97,13 @@ void Maker::elementwise_step() {
   keep(result(b_.create(kind, operands, {}, std::span(&declared, 1))));
 }
 
+Attr Maker::axis_of(Type t) { return {AttrName::axis, static_cast<std::int64_t>(r_.below(t.rank())), {}}; }
+
 void Maker::shape_step() {
   const ValueId x = pick([](Type) { return true; });
   if (!x) return load_step();
   const Type t = f_.type(x);
-  switch (r_.below(4)) {
+  switch (r_.below(8)) {
     case 0:
       for (const Shape& s : shapes_)
         if (Type(t.element(), s).log2_elements() == t.log2_elements() && s != t.shape()) {
@@ -125,6 +127,36 @@ void Maker::shape_step() {
         for (int i = 0; i < t.rank(); ++i) axes[i] = i;
         for (int i = t.rank() - 1; i > 0; --i) std::swap(axes[i], axes[r_.below(i + 1)]);
         keep(b_.permute(x, axes));
+        return;
+      }
+      break;
+    case 3:
+      if (t.rank() > 0) {
+        keep(result(b_.create(OpKind::flip_, std::span(&x, 1), {axis_of(t)})));
+        return;
+      }
+      break;
+    case 4:
+      if (t.rank() > 0 && t.log2_elements() < options_.max_log2_elements) {
+        const ValueId pair[] = {x, value_of(t)};
+        keep(result(b_.create(OpKind::cat_, pair, {axis_of(t)})));
+        return;
+      }
+      break;
+    case 5:
+      if (t.rank() < kMaxRank && t.log2_elements() < options_.max_log2_elements) {
+        const ValueId pair[] = {x, value_of(t)};
+        keep(b_.binary(OpKind::join_, pair[0], pair[1]));
+        return;
+      }
+      break;
+    case 6:
+      if (t.log2_elements() > 0) {
+        const Shape pairs = t.elements() == 2 ? Shape{2} : Shape{t.elements() / 2, 2};
+        const ValueId tile = t.extent(t.rank() - 1) == 2 ? x : b_.reshape(x, pairs);
+        const OpId id = b_.create(OpKind::split_, std::span(&tile, 1));
+        keep(result(id));
+        keep(f_.result(id, 1));
         return;
       }
       break;

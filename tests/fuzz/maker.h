@@ -50,6 +50,7 @@ class Maker {
   void steps(int n);
   void elementwise_step();
   void shape_step();
+  ir::Attr axis_of(Type);
   void store_sinks();
   /// A value of this type: mostly one that is there, else made from one of another type, loaded or constant.
   ValueId value_of(Type);

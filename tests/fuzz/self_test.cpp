@@ -180,6 +180,13 @@ std::vector<Mistake> mistakes() {
   });
   const auto flat_transpose =
       instead(OpKind::permute_, [](Builder& b, const std::vector<ValueId>& x, Type t) { return b.reshape(x[0], t.shape()); });
+  const auto cat_swapped = [](Function& f) {
+    for (OpId id : ops_of(f, OpKind::cat_)) {
+      const ValueId a = f.operand(id, 0);
+      f.set_operand(id, 0, f.operand(id, 1));
+      f.set_operand(id, 1, a);
+    }
+  };
   const auto unsigned_offsets = instead(OpKind::add_ptr_, [](Builder& b, const std::vector<ValueId>& x, Type) {
     const Type t = b.function().type(x[1]);
     return is_signed(t.element()) ? ValueId{} : b.add_ptr(x[0], b.bitcast(x[1], Type(integer(bits(t.element()), true))));
@@ -200,6 +207,7 @@ std::vector<Mistake> mistakes() {
       {"a shift count is taken modulo the width", OpKind::shl_, shift_modulo},
       {"fma rounds twice", OpKind::fma_, two_roundings},
       {"permute moves nothing", OpKind::permute_, flat_transpose},
+      {"cat swaps its operands", OpKind::cat_, cat_swapped},
       {"unsigned offsets are sign-extended", OpKind::add_ptr_, unsigned_offsets},
       {"minimum lets the number win", OpKind::minimum_,
        instead(OpKind::minimum_, [](Builder& b, const std::vector<ValueId>& x,

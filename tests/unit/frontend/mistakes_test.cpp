@@ -113,6 +113,17 @@ TEST_CASE("mistakes: axes and shapes") {
   MISTAKE("reshape: 't' is [4] with 4 elements; shape [2, 4] has 8", tw::reshape(lanes(4), {2, 4}));
   MISTAKE("permute: 't' is [2, 2]; axes [0] must name each of its 2 axes once", tw::permute(tw::zeros<float>({2, 2}), {0}));
   MISTAKE("permute: axes [0, -2] name axis 0 twice", tw::permute(tw::zeros<float>({2, 2}), {0, -2}));
+  MISTAKE("flip: axis 1 is out of range: 't' is [4], so it must be from -1 to 0", tw::flip(lanes(4), 1));
+  MISTAKE("flip: axis 0 of 't', which is a scalar and has no axes", tw::flip(f, 0));
+  MISTAKE("join: 'a' is [4] and 'b' is [8]; extents must be equal or 1, aligned from the right, but 4 and 8 differ", tw::join(lanes(4), lanes(8)));
+  MISTAKE("join: 'a' is [1, 1, 1, 1, 1]; with one axis more it would have over 5", auto t = tw::zeros<float>({1, 1, 1, 1, 1}); tw::join(t, t));
+  MISTAKE("split: 't' is [4]; its last axis must have extent 2", tw::split(lanes(4)));
+  MISTAKE("split: 't' is a scalar; its last axis must have extent 2", tw::split(f));
+  MISTAKE("interleave: 'a' is [2] and 'b' is [4]", tw::interleave(lanes(2), lanes(4)));
+  MISTAKE("interleave: a tile of shape [2097152] is too large", tw::interleave(tw::zeros<float>({1 << 20}), f));
+  MISTAKE("cat: 'b' is [8]; its shape must be [4] as that of 'a'", tw::cat(lanes(4), lanes(8), 0));
+  MISTAKE("cat: axis 1 is out of range: 'a' is [4], so it must be from -1 to 0", tw::cat(lanes(4), lanes(4), 1));
+  MISTAKE("cat: axis 0 of 'a', which is a scalar and has no axes", tw::cat(f, f, 0));
   MISTAKE("extent: axis 1 is out of range: 't' is [4]", (void)lanes(4).extent(1));
 }
 

@@ -125,6 +125,50 @@ TEST_CASE("shape: column, row, broadcasting, reshape, permute, squeeze") {
     for (int i = 0; i < 4; ++i) CHECK(out[j * 4 + i] == i * 10 + j);
 }
 
+TEST_CASE("shape: flip, join, split, interleave, cat") {
+  std::vector<std::int32_t> flipped(32), joined(16), odd(4), woven(16), woven_deep(4), stacked(64), two(2);
+  run(
+      [](tw::Ptr<int> flipped, tw::Ptr<int> joined, tw::Ptr<int> odd, tw::Ptr<int> woven, tw::Ptr<int> woven_deep, tw::Ptr<int> stacked, tw::Ptr<int> two) {
+        const auto put = [](tw::Ptr<int> out, tw::I32 t) {
+          const int n = static_cast<int>(tw::ravel(t).extent(0));
+          tw::store(out + tw::arange(0, n), tw::ravel(t));
+        };
+        auto m = tw::column(tw::arange(0, 4)) * 10 + tw::row(tw::arange(0, 8));
+        auto l = tw::arange(0, 8);
+        put(flipped, tw::flip(tw::flip(m, -1), 0));
+        CHECK(tw::join(l, tw::I32(7)).shape() == tw::Shape{8, 2});
+        put(joined, tw::join(l, tw::I32(7)));
+        auto [even, uneven] = tw::split(tw::reshape(l, {2, 2, 2}));
+        CHECK(even.shape() == tw::Shape{2, 2});
+        put(odd, uneven);
+        CHECK(tw::interleave(m, m).shape() == tw::Shape{4, 16});
+        put(woven, tw::interleave(l, -l));
+        put(woven_deep, tw::interleave(tw::reshape(tw::arange(0, 2), {1, 1, 1, 1, 2}), tw::I32(5)));
+        CHECK(tw::cat(m, m, 0).shape() == tw::Shape{8, 8});
+        put(stacked, tw::cat(m, -m, -1));
+        auto [first, second] = tw::split(tw::interleave(tw::I32(3), tw::I32(4)));
+        CHECK(first.rank() == 0);
+        tw::store(two, second);
+        tw::store(two + 1, first);
+      },
+      flipped, joined, odd, woven, woven_deep, stacked, two);
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 8; ++j) {
+      CHECK(flipped[i * 8 + j] == (3 - i) * 10 + 7 - j);
+      CHECK(stacked[i * 16 + j] == i * 10 + j);
+      CHECK(stacked[i * 16 + 8 + j] == -(i * 10 + j));
+    }
+  for (int i = 0; i < 8; ++i) {
+    CHECK(joined[2 * i] == i);
+    CHECK(joined[2 * i + 1] == 7);
+    CHECK(woven[2 * i] == i);
+    CHECK(woven[2 * i + 1] == -i);
+  }
+  CHECK(odd == std::vector<std::int32_t>{1, 3, 5, 7});
+  CHECK(woven_deep == std::vector<std::int32_t>{0, 5, 1, 5});
+  CHECK(two == std::vector<std::int32_t>{4, 3});
+}
+
 TEST_CASE("element-wise: rounding, comparison and bits") {
   const std::vector<float> x{-2.5f, -0.5f, 0.5f, 1.5f, kNan, kInf, -0.0f, 3.7f};
 #define EXPECT_MAP(CALL, EXPECTED)                                           \

@@ -55,6 +55,9 @@ static_assert(float(tw::f16(1.5f)) == 1.5f && float(tw::bf16(1.00390625f)) == 1.
       is<tw::F32>(tw::full_like(x, 3));
   is<tw::F32>(tw::column(x)), is<tw::F32>(tw::row(x)), is<tw::F32>(tw::expand_dims(x, -1)), is<tw::F32>(tw::squeeze(x, 0));
   is<tw::F32>(tw::broadcast_to(x, {n, n})), is<tw::F32>(tw::reshape(x, {2, n})), is<tw::F32>(tw::permute(x, {1, 0, 2}));
+  is<tw::F32>(tw::flip(x, 0)), is<tw::F32>(tw::join(x, x)), is<tw::Ptr<float>>(tw::flip(p + tw::arange(0, n), -1));
+  auto [even, odd] = tw::split(x);
+  is<tw::F32>(even), is<tw::F32>(tw::interleave(even, odd)), is<tw::F32>(tw::cat(even, odd, 0));
   is<tw::F32>(tw::transpose(x)), is<tw::F32>(tw::ravel(x)), is<tw::Ptr<float>>(tw::column(p + tw::arange(0, n)));
 }
 

@@ -183,6 +183,35 @@ TEST_CASE("interpreter: shape ops move elements where they say") {
   CHECK(stretched == std::vector<std::int32_t>{0, 0, 1, 1, 2, 2, 3, 3});
 }
 
+TEST_CASE("interpreter: flip, join, split and cat move elements along their axis") {
+  using Words = std::vector<std::int32_t>;
+  Words in{0, 1, 2, 3, 4, 5, 6, 7}, rows(8), columns(8), joined(4), first(4), second(4), below(8), beside(8);
+  Kernel k;
+  const ValueId p = k.buffer(in, Element::i32);
+  const auto out = [&](Words& to, ValueId v) { k.store(k.buffer(to, Element::i32), v); };
+  const auto make = [&](OpKind kind, std::vector<ValueId> x, std::vector<Attr> attrs = {}) { return k.b.create(kind, x, std::move(attrs)); };
+  const auto along = [](std::int64_t axis) { return std::vector{Attr{AttrName::axis, axis, {}}}; };
+  const ValueId x = k.load(p, {2, 4}), y = k.load(p, {2}), pairs = k.load(p, {4, 2}), small = k.load(p, {2, 2});
+  out(rows, k.f.result(make(OpKind::flip_, {x}, along(0))));
+  out(columns, k.f.result(make(OpKind::flip_, {x}, along(1))));
+  const ValueId turned = k.f.result(make(OpKind::flip_, {y}, along(0)));
+  out(joined, k.f.result(make(OpKind::join_, {y, turned})));
+  const OpId halves = make(OpKind::split_, {pairs});
+  out(first, k.f.result(halves, 0));
+  out(second, k.f.result(halves, 1));
+  const ValueId other = k.f.result(make(OpKind::flip_, {small}, along(1)));
+  out(below, k.f.result(make(OpKind::cat_, {small, other}, along(0))));
+  out(beside, k.f.result(make(OpKind::cat_, {small, other}, along(1))));
+  k.run();
+  CHECK(rows == Words{4, 5, 6, 7, 0, 1, 2, 3});
+  CHECK(columns == Words{3, 2, 1, 0, 7, 6, 5, 4});
+  CHECK(joined == Words{0, 1, 1, 0});
+  CHECK(first == Words{0, 2, 4, 6});
+  CHECK(second == Words{1, 3, 5, 7});
+  CHECK(below == Words{0, 1, 2, 3, 1, 0, 3, 2});
+  CHECK(beside == Words{0, 1, 1, 0, 2, 3, 3, 2});
+}
+
 TEST_CASE("interpreter: a commutative reduce along the innermost axis combines lane partials, every other one goes in order") {
   std::vector<float> in(64);
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = std::exp(6 * std::sin(static_cast<float>(i))) * (i % 3 == 0 ? -3.3f : 1.7f);

@@ -1,5 +1,7 @@
 // Program ids, tiles made from nothing, and tiles in another shape.
 #pragma once
+#include <utility>
+
 #include "tilewright/tile.h"
 
 namespace tilewright {
@@ -21,6 +23,11 @@ Made squeeze(const Handle&, std::int64_t axis, const Here&);
 Made broadcast_to(const Handle&, const Shape&, const Here&);
 Made reshape(const Handle&, const Shape&, const Here&);
 Made permute(const Handle&, const Shape& axes, const Here&);
+Made flip(const Handle&, std::int64_t axis, const Here&);
+Made join(const Handle& a, const Handle& b, const Here&);
+std::pair<Made, Made> split(const Handle&, const Here&);
+Made interleave(const Handle& a, const Handle& b, const Here&);
+Made cat(const Handle& a, const Handle& b, std::int64_t axis, const Here&);
 
 }  // namespace detail
 
@@ -100,6 +107,32 @@ Tile<T> reshape(const Tile<T>& t, Shape shape, Here at = Here::current()) {
 template <Element T>
 Tile<T> permute(const Tile<T>& t, Shape axes, Here at = Here::current()) {
   return Tile<T>(detail::permute(t, axes, at));
+}
+/// The elements along an axis in reverse order.
+template <Element T>
+Tile<T> flip(const Tile<T>& t, Axis axis, Here at = Here::current()) {
+  return Tile<T>(detail::flip(t, axis.value, at));
+}
+/// a and b, broadcast to one shape, at indices 0 and 1 of a new last axis.
+template <Element T>
+Tile<T> join(const Tile<T>& a, const Tile<T>& b, Here at = Here::current()) {
+  return Tile<T>(detail::join(a, b, at));
+}
+/// The inverse of join: the elements at index 0 and those at index 1 of the last axis, whose extent must be 2.
+template <Element T>
+std::pair<Tile<T>, Tile<T>> split(const Tile<T>& t, Here at = Here::current()) {
+  const auto [first, second] = detail::split(t, at);
+  return {Tile<T>(first), Tile<T>(second)};
+}
+/// a[0], b[0], a[1], b[1], ... along the last axis, a and b broadcast to one shape; two scalars give [2].
+template <Element T>
+Tile<T> interleave(const Tile<T>& a, const Tile<T>& b, Here at = Here::current()) {
+  return Tile<T>(detail::interleave(a, b, at));
+}
+/// The elements of a, then those of b along an axis. The shapes must be equal.
+template <Element T>
+Tile<T> cat(const Tile<T>& a, const Tile<T>& b, Axis axis, Here at = Here::current()) {
+  return Tile<T>(detail::cat(a, b, axis.value, at));
 }
 
 }  // namespace tilewright
