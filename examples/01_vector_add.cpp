@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   auto x = device.upload(xs), y = device.upload(ys);
   auto z = device.upload(std::vector<float>(n, NAN));
   tw::Kernel kernel("add", add);
-  const int block = 4096;
+  const int block = 1024;
 
   return example::report(options, device,
                          {.kernel = "vector add",
