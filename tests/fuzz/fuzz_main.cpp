@@ -15,7 +15,7 @@
 #include "tests/fuzz/host_executor.h"
 #include "tests/fuzz/isolation.h"
 #include "tests/fuzz/pass_executor.h"
-#include "tests/fuzz/shrinker.h"
+#include "tests/fuzz/shrink_program.h"
 #include "tests/fuzz/signatures.h"
 #include "tileir/diagnostics.h"
 

@@ -8,7 +8,7 @@
 
 #include "tests/fuzz/differential.h"
 #include "tests/fuzz/generator.h"
-#include "tests/fuzz/shrinker.h"
+#include "tests/fuzz/shrink_program.h"
 #include "tests/fuzz/signatures.h"
 #include "tileir/builder.h"
 #include "tileir/parser.h"

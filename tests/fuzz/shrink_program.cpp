@@ -1,0 +1,65 @@
+// The shrinker of functions, told how a program is launched.
+#include "tests/fuzz/shrink_program.h"
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "passes/shrinker.h"
+#include "tests/fuzz/differential.h"
+
+namespace tilewright::fuzz {
+
+namespace {
+
+/// The program with another function, whose parameters are some of the old ones.
+Program with_function(const Program& p, ir::Function f) {
+  std::unordered_map<std::string, int> old;
+  for (std::size_t i = 0; i < p.function.params.size(); ++i) old[p.function.params[i].name] = static_cast<int>(i);
+  Program q{std::move(f), {}, p.grid, p.seed};
+  std::vector<int> place(p.arguments.size(), -1);  // in q, of the arguments of p
+  for (std::size_t i = 0; i < q.function.params.size(); ++i) {
+    const int from = old.at(q.function.params[i].name);
+    place[from] = static_cast<int>(i);
+    Argument a = p.arguments[from];
+    if (a.alias >= 0) {
+      // What it was a second name for may be gone: then this is the buffer.
+      if (const int to = place[a.alias]; to >= 0)
+        a.alias = to;
+      else
+        a = p.arguments[a.alias], place[p.arguments[from].alias] = static_cast<int>(i);
+    }
+    q.arguments.push_back(std::move(a));
+  }
+  return q;
+}
+
+}  // namespace
+
+Program shrink(const Program& p, const std::function<bool(const Program&)>& fails, int max_attempts) {
+  const bool strict = check_meaning(p, true).empty();  // lanes of one store do not meet, and shall not
+  const auto still_fails = [&](const Program& q) {
+    return max_attempts-- > 0 && check_meaning(q, strict).empty() && fails(q);
+  };
+  Program best = p;
+  const auto with_grid = [&](std::array<std::int32_t, 3> grid) {
+    Program q = best;
+    if (std::exchange(q.grid, grid) != grid && still_fails(q)) best = std::move(q);
+  };
+  with_grid({1, 1, 1});
+  passes::ShrinkOptions options{max_attempts, {}};
+  for (std::size_t i = 0; i < p.arguments.size(); ++i)
+    if (!p.arguments[i].is_buffer) options.scalars[p.function.params[i].name] = p.arguments[i].word;
+  ir::Function small =
+      passes::shrink(best.function, [&](const ir::Function& f) { return still_fails(with_function(best, f)); }, options);
+  best = with_function(best, std::move(small));
+  for (int axis = 0; axis < 3; ++axis) {
+    std::array<std::int32_t, 3> grid = best.grid;
+    grid[axis] = 1;
+    with_grid(grid);
+  }
+  return best;
+}
+
+}  // namespace tilewright::fuzz
