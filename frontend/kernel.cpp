@@ -3,18 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <chrono>
 #include <mutex>
-#include <optional>
 #include <unordered_set>
 
 #include "backend/compile.h"
-#include "frontend/dump.h"
+#include "frontend/compile_request.h"
 #include "frontend/trace.h"
 #include "frontend/trace_state.h"
 #include "runtime/devices.h"
-#include "runtime/environment.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/log.h"
 
@@ -53,46 +50,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
 
-/// What the user asked for, and where.
-struct Request {
-  const char* what;  // "launch", "compile"
-  KernelState& kernel;
-  const Here& at;
-  [[noreturn]] void refuse(const std::string& message) const {
-    throw Error(location_of(at), fmt::format("{} of '{}': {}", what, kernel.name, message));
-  }
-};
-
 Request expect_usable(const char* what, KernelState* kernel, const Here& at) {
   if (!kernel) throw Error(location_of(at), "this kernel has been moved from");
-  const Request r{what, *kernel, at};
+  const Request r{what, kernel->name, at};
   if (Trace::active()) r.refuse("a kernel cannot be launched or compiled inside of a kernel");
   return r;
-}
-
-std::array<std::int32_t, 3> checked_grid(const Request& request, const Grid& grid) {
-  if (grid.rank() < 1 || grid.rank() > 3) request.refuse(fmt::format("the grid has {} extents; it must have 1 to 3", grid.rank()));
-  std::array<std::int32_t, 3> extents{};
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (grid[i] < 1) request.refuse(fmt::format("grid extent {} is {}; it must be at least 1", i, grid[i]));
-    if (grid[i] > INT32_MAX) request.refuse(fmt::format("grid extent {} is {}; it must be at most {}", i, grid[i], INT32_MAX));
-    extents[i] = static_cast<std::int32_t>(grid[i]);
-  }
-  return extents;
-}
-
-backend::CompileOptions checked_options(const Request& request, const Launch& launch) {
-  const int warps = launch.num_warps;
-  if (warps < 1 || warps > 32 || (warps & (warps - 1)) != 0)
-    request.refuse(fmt::format("num_warps is {}; it must be 1, 2, 4, 8, 16 or 32", warps));
-  if (launch.num_stages && (*launch.num_stages < 1 || *launch.num_stages > 8))
-    request.refuse(fmt::format("num_stages is {}; it must be 1 to 8", *launch.num_stages));
-  backend::CompileOptions options;
-  options.num_warps = warps;
-  options.num_stages = launch.num_stages.value_or(0);
-  options.check = launch.check || rt::environment_check();
-  options.contract = launch.contract;
-  return options;
 }
 
 rt::Device& device_of(const Request& request, const Launch& launch, const Arguments& arguments) {
@@ -125,45 +87,21 @@ void add_rest(KernelKey& key, const Arguments& arguments, const backend::Compile
   key.seal();
 }
 
-// A C identifier, since a kernel's name becomes a symbol.
-std::string symbol_name(const std::string& name) {
-  std::string symbol;
-  for (const char c : name) symbol += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  if (symbol.empty() || std::isdigit(static_cast<unsigned char>(symbol[0]))) symbol.insert(0, "k");
-  return symbol;
-}
-
 ir::Function trace(const Request& request, const Arguments& arguments, Body body) {
   if (!body.call) request.refuse("the kernel has no function: what it was made from is null");
   std::vector<TracedParam> params;
   for (const Arguments::Word& w : arguments.words())
     params.push_back({ir_type(w.type), {.name = fmt::format("arg{}", params.size()), .divisible_by = w.divisible_by}});
   return trace_kernel(
-      symbol_name(request.kernel.name), params, [&] { body.call(body.context); }, location_of(request.at));
+      symbol_name(request.kernel), params, [&] { body.call(body.context); }, location_of(request.at));
 }
 
-backend::CompiledKernel compile_function(const Request& request, const Arguments& arguments, const backend::CompileOptions& options,
-                                         bool keep_text, std::uint64_t hash, Body body) {
+backend::CompiledKernel trace_and_compile(const Request& request, const Arguments& arguments, const backend::CompileOptions& options,
+                                          bool keep_text, std::uint64_t hash, Body body) {
   const auto start = Clock::now();
   ir::Function function = trace(request, arguments, body);
   const double traced_ms = ms_since(start);
-  backend::CompileHooks hooks{.keep_text = keep_text, .dump = {}};
-  std::optional<DumpFolder> folder;
-  if (const std::string dir = rt::environment_dump(); !dir.empty()) {
-    folder.emplace(dir, function.name, hash);
-    hooks.dump = [&](const std::string& stage, const std::string& text) { folder->write(stage, text); };
-  }
-  backend::CompiledKernel compiled = [&] {
-    try {
-      return backend::compile(std::move(function), options, hooks);
-    } catch (const Error& e) {
-      if (e.where().line != 0) throw;
-      // What the target as a whole cannot do has no line of its own: the request asked for it.
-      const std::string_view text = e.what();
-      const auto message = text.find(": error: ");
-      request.refuse(std::string(text.substr(message == text.npos ? 0 : message + 9)));
-    }
-  }();
+  backend::CompiledKernel compiled = compile_function(request, std::move(function), options, keep_text, hash);
   compiled.timings.insert(compiled.timings.begin(), {"trace", traced_ms});
   return compiled;
 }
@@ -172,7 +110,7 @@ backend::CompiledKernel compile_function(const Request& request, const Arguments
 
 void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body body, const Here& at) {
   const Request request = expect_usable("launch", state, at);
-  KernelState& kernel = request.kernel;
+  KernelState& kernel = *state;
   rt::LaunchConfig config{.grid = checked_grid(request, launch.grid), .num_warps = launch.num_warps, .where = at};
   backend::CompileOptions options = checked_options(request, launch);
   rt::Device& device = device_of(request, launch, arguments);
@@ -187,7 +125,7 @@ void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body
   std::shared_ptr<const rt::Executable> executable = kernel.cache.find(key);
   if (!executable)
     executable = kernel.cache.get(key, [&] {
-      const auto compiled = compile_function(request, arguments, options, false, key.hash(), body);
+      const auto compiled = trace_and_compile(request, arguments, options, false, key.hash(), body);
       auto loaded = device.load(compiled, at);
       kernel.count_constants(constants);
       return loaded;
@@ -202,7 +140,7 @@ Compiled compile(KernelState* state, std::string_view target, const Launch& laun
   options.target = target;
   KernelKey& key = arguments.key();
   add_rest(key, arguments, options);
-  backend::CompiledKernel made = compile_function(request, arguments, options, true, key.hash(), body);
+  backend::CompiledKernel made = trace_and_compile(request, arguments, options, true, key.hash(), body);
 
   Compiled::Parts parts;
   parts.tile_ir = std::move(made.tile_ir);

@@ -34,4 +34,6 @@ std::string environment_log() {
   return means_off(value) ? "" : value;
 }
 
+bool environment_no_color() { return !read("NO_COLOR").empty(); }
+
 }  // namespace tilewright::rt

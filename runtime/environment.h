@@ -16,4 +16,7 @@ std::string environment_dump();
 /// TILEWRIGHT_LOG: debug, info, warning; anything else that is not off means warning; empty if unset. Read at each call.
 std::string environment_log();
 
+/// NO_COLOR: no colours on a terminal, whatever its value, unless that is empty. Read at each call.
+bool environment_no_color();
+
 }  // namespace tilewright::rt

@@ -1,0 +1,70 @@
+// Checks of what a launch asks for, and the compilation with its dumps.
+#include "frontend/compile_request.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <optional>
+#include <string_view>
+
+#include "frontend/dump.h"
+#include "runtime/environment.h"
+
+namespace tilewright::detail {
+
+void Request::refuse(const std::string& message) const {
+  throw Error(location_of(at), fmt::format("{} of '{}': {}", what, kernel, message));
+}
+
+std::array<std::int32_t, 3> checked_grid(const Request& request, const Grid& grid) {
+  if (grid.rank() < 1 || grid.rank() > 3) request.refuse(fmt::format("the grid has {} extents; it must have 1 to 3", grid.rank()));
+  std::array<std::int32_t, 3> extents{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (grid[i] < 1) request.refuse(fmt::format("grid extent {} is {}; it must be at least 1", i, grid[i]));
+    if (grid[i] > INT32_MAX) request.refuse(fmt::format("grid extent {} is {}; it must be at most {}", i, grid[i], INT32_MAX));
+    extents[i] = static_cast<std::int32_t>(grid[i]);
+  }
+  return extents;
+}
+
+backend::CompileOptions checked_options(const Request& request, const Launch& launch) {
+  const int warps = launch.num_warps;
+  if (warps < 1 || warps > 32 || (warps & (warps - 1)) != 0)
+    request.refuse(fmt::format("num_warps is {}; it must be 1, 2, 4, 8, 16 or 32", warps));
+  if (launch.num_stages && (*launch.num_stages < 1 || *launch.num_stages > 8))
+    request.refuse(fmt::format("num_stages is {}; it must be 1 to 8", *launch.num_stages));
+  backend::CompileOptions options;
+  options.num_warps = warps;
+  options.num_stages = launch.num_stages.value_or(0);
+  options.check = launch.check || rt::environment_check();
+  options.contract = launch.contract;
+  return options;
+}
+
+backend::CompiledKernel compile_function(const Request& request, ir::Function function, const backend::CompileOptions& options,
+                                         bool keep_text, std::uint64_t hash) {
+  backend::CompileHooks hooks{.keep_text = keep_text, .dump = {}};
+  std::optional<DumpFolder> folder;
+  if (const std::string dir = rt::environment_dump(); !dir.empty()) {
+    folder.emplace(dir, symbol_name(function.name), hash);
+    hooks.dump = [&](const std::string& stage, const std::string& text) { folder->write(stage, text); };
+  }
+  try {
+    return backend::compile(std::move(function), options, hooks);
+  } catch (const Error& e) {
+    if (e.where().line != 0) throw;
+    // What the target as a whole cannot do has no line of its own: the request asked for it.
+    const std::string_view text = e.what();
+    const auto message = text.find(": error: ");
+    request.refuse(std::string(text.substr(message == text.npos ? 0 : message + 9)));
+  }
+}
+
+std::string symbol_name(const std::string& name) {
+  std::string symbol;
+  for (const char c : name) symbol += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  if (symbol.empty() || std::isdigit(static_cast<unsigned char>(symbol[0]))) symbol.insert(0, "k");
+  return symbol;
+}
+
+}  // namespace tilewright::detail

@@ -1,0 +1,43 @@
+// What a misspelt name was probably meant to be: for messages.
+#pragma once
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilewright::ir {
+
+/// How many letters to insert, delete or change to get from a to b. Quadratic.
+inline int edit_distance(std::string_view a, std::string_view b) {
+  std::vector<int> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    int diagonal = row[0];
+    row[0] = static_cast<int>(i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const int above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+/// "; did you mean 'load'?" if a candidate is near the word, else nothing. `spell` gives a candidate's name.
+template <class Range, class Spell = std::identity>
+std::string suggestion(std::string_view word, const Range& candidates, Spell&& spell = {}) {
+  constexpr std::size_t kLongest = 32;  // no name is longer, and the distance is quadratic
+  if (word.size() > kLongest) return {};
+  int best = static_cast<int>(word.size()) / 3 + 1;
+  std::string_view found;
+  for (const auto& c : candidates) {
+    const std::string_view s = spell(c);
+    if (const int d = edit_distance(word, s); d <= best && (found.empty() || d < best)) best = d, found = s;
+  }
+  return found.empty() ? std::string() : fmt::format("; did you mean '{}'?", found);
+}
+
+}  // namespace tilewright::ir
