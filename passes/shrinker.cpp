@@ -161,11 +161,13 @@ class Shrinker {
   }
 
   bool round() {
-    bool changed = in_chunks(16, [&](OpId id) { return has_effect(best_, id); }, [](Function& f, OpId id) {
-      if (has_results_in_use(f, id)) return false;
-      f.erase(id);
-      return true;
-    });
+    bool changed = in_chunks(
+        16, [&](OpId id) { return has_effect(best_, id); },
+        [](Function& f, OpId id) {
+          if (has_results_in_use(f, id)) return false;
+          f.erase(id);
+          return true;
+        });
     changed |= in_chunks(64, [](OpId) { return true; }, results_to_zero);
     for (OpId id : last_first(best_)) changed |= shrink_op(id);
     return changed | parameters();

@@ -7,7 +7,7 @@
 namespace tilewright::fuzz {
 
 struct GeneratorOptions {
-  int min_ops = 6, max_ops = 30;   // steps at the top level; one step may make several ops
+  int min_ops = 6, max_ops = 30;  // steps at the top level; one step may make several ops
   int max_log2_elements = 11;
 };
 

@@ -13,11 +13,11 @@ namespace tilewright::fuzz {
 /// What one parameter is given: a word, or a buffer.
 struct Argument {
   bool is_buffer = false;
-  std::uint64_t word = 0;          // a scalar's bits
-  ir::Element element{};           // a buffer's
-  std::vector<std::byte> bytes;    // a buffer's contents before the launch
-  std::int64_t misalignment = 0;   // elements between a 64-byte boundary and the buffer's start
-  int alias = -1;                  // the parameter whose buffer this one points to as well; then `bytes` is empty
+  std::uint64_t word = 0;         // a scalar's bits
+  ir::Element element{};          // a buffer's
+  std::vector<std::byte> bytes;   // a buffer's contents before the launch
+  std::int64_t misalignment = 0;  // elements between a 64-byte boundary and the buffer's start
+  int alias = -1;                 // the parameter whose buffer this one points to as well; then `bytes` is empty
 };
 
 struct Program {

@@ -39,9 +39,7 @@ Program with_function(const Program& p, ir::Function f) {
 
 Program shrink(const Program& p, const std::function<bool(const Program&)>& fails, int max_attempts) {
   const bool strict = check_meaning(p, true).empty();  // lanes of one store do not meet, and shall not
-  const auto still_fails = [&](const Program& q) {
-    return max_attempts-- > 0 && check_meaning(q, strict).empty() && fails(q);
-  };
+  const auto still_fails = [&](const Program& q) { return max_attempts-- > 0 && check_meaning(q, strict).empty() && fails(q); };
   Program best = p;
   const auto with_grid = [&](std::array<std::int32_t, 3> grid) {
     Program q = best;
@@ -51,8 +49,7 @@ Program shrink(const Program& p, const std::function<bool(const Program&)>& fail
   passes::ShrinkOptions options{max_attempts, {}};
   for (std::size_t i = 0; i < p.arguments.size(); ++i)
     if (!p.arguments[i].is_buffer) options.scalars[p.function.params[i].name] = p.arguments[i].word;
-  ir::Function small =
-      passes::shrink(best.function, [&](const ir::Function& f) { return still_fails(with_function(best, f)); }, options);
+  ir::Function small = passes::shrink(best.function, [&](const ir::Function& f) { return still_fails(with_function(best, f)); }, options);
   best = with_function(best, std::move(small));
   for (int axis = 0; axis < 3; ++axis) {
     std::array<std::int32_t, 3> grid = best.grid;
