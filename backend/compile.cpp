@@ -43,7 +43,7 @@ void describe_function(const void* subject, std::string_view name) {
 }
 
 void run_pipeline(ir::Function& f, const ir::TargetDesc& target, const CompileOptions& options, const CompileHooks& hooks) {
-  passes::PassContext context{target, options.contract};
+  passes::PassContext context{target, options.contract, options.check};
   passes::RunOptions run;
   if (hooks.dump)
     run.dump = [&](const std::string& stage, const ir::Function& at) { hooks.dump(stage, ir::print(at, {.locations = true})); };
@@ -77,6 +77,7 @@ CompiledKernel compile_host(ir::Function f, const CompileOptions& options, const
     lowering.run(out.entry);
     out.scratch_bytes = static_cast<std::size_t>(lowering.scratch_bytes());
     out.sites = lowering.sites();
+    out.reports = lowering.reports();
     std::string broken;
     llvm::raw_string_ostream stream(broken);
     if (llvm::verifyModule(module, &stream)) TW_UNREACHABLE("the lowering made wrong LLVM IR: " + broken);

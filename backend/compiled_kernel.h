@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tileir/op_info.h"
 #include "tileir/type.h"
 #include "tilewright/error.h"
 
@@ -24,6 +25,15 @@ struct AccessSite {
   int parameter = -1;  // that the address is computed from, or -1
 };
 
+/// A device_print, or a device_assert of checked mode.
+struct ReportSite {
+  Location where;
+  bool is_print;
+  std::string text;               // of a print with a {} for each operand
+  ir::Reason reason{};            // of an assert
+  std::vector<ir::Type> operands;  // what a report points to; of an assert the condition, and the mask if there is one
+};
+
 struct Resources {
   int registers = -1, spill_bytes = -1, shared_bytes = -1, num_warps = -1;
 };
@@ -38,6 +48,7 @@ struct CompiledKernel {
   std::vector<ir::Type> params;   // all scalars; pointers take 8 bytes
   std::size_t scratch_bytes = 0;  // host: per thread, 64-byte aligned
   std::vector<AccessSite> sites;  // host, checked: what a site number means
+  std::vector<ReportSite> reports;  // likewise of HostLaunch::report
   Resources resources;
   std::vector<PhaseTiming> timings;
   // Filled if CompileOptions::keep_text.

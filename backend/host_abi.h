@@ -9,14 +9,20 @@ namespace tilewright::backend {
 /// set to 0 where it must not. `site` counts CompiledKernel::sites.
 using HostCheck = void (*)(void* context, const std::uint64_t* addresses, std::uint8_t* active, std::int32_t lanes, std::int32_t site);
 
+/// A program prints, or finds that an assertion does not hold (somewhere: the receiver looks for the lane). program: its three ids.
+/// operands[i]: where the elements of operand i lie, row-major, a byte for a bool. `site` counts CompiledKernel::reports.
+using HostReport = void (*)(void* context, const std::int32_t* program, const void* const* operands, std::int32_t site);
+
 /// What every program of a launch shares. The emitted code reads these by offset.
 struct HostLaunch {
   std::int32_t grid[3];
   std::int32_t cache_kib;  // of the last-level cache; stores of more than that go around it. 0: not known, they never do
   HostCheck check;       // null unless compiled for checked mode
   void* check_context;
+  HostReport report = nullptr;  // null if the kernel has no reports
+  void* report_context = nullptr;
 };
-static_assert(offsetof(HostLaunch, cache_kib) == 12 && offsetof(HostLaunch, check) == 16 && sizeof(HostLaunch) == 32);
+static_assert(offsetof(HostLaunch, cache_kib) == 12 && offsetof(HostLaunch, check) == 16 && offsetof(HostLaunch, report) == 32 && sizeof(HostLaunch) == 48);
 
 /// Runs programs [begin, end) of the linear program id (axis 0 fastest). `arguments`: 8 bytes a parameter, its bits in the low end.
 /// `scratch`: CompiledKernel::scratch_bytes, 64-byte aligned, not shared with another thread.

@@ -32,7 +32,7 @@ class Liveness {
  private:
   bool has_effect(OpId id) const {
     const OpKind k = f_.kind(id);
-    return ir::info(k).has(ir::kWrites) || k == OpKind::while_ || (k == OpKind::load_ && f_.attr(id, ir::AttrName::is_volatile) != 0);
+    return ir::info(k).has(ir::kWrites) || ir::info(k).has(ir::kObserved) || k == OpKind::while_ || (k == OpKind::load_ && f_.attr(id, ir::AttrName::is_volatile) != 0);
   }
 
   void mark(ValueId v) {
@@ -50,7 +50,7 @@ class Liveness {
     const auto& operands = f_.op(id).operands;
     const std::size_t always = k == OpKind::for_ ? 3 : operands.size();
     for (std::size_t i = 0; i < always; ++i) mark(operands[i]);
-    if (k == OpKind::while_ || k == OpKind::reduce_)
+    if (k == OpKind::while_ || ir::combines(k))
       for (BlockId b : f_.op(id).regions)
         for (ValueId v : f_.op(f_.terminator(b)).operands) mark(v);
   }

@@ -89,6 +89,7 @@ class Merger {
       mix(h, static_cast<std::uint64_t>(a.name));
       mix(h, static_cast<std::uint64_t>(a.number));
       for (std::int64_t x : a.list) mix(h, static_cast<std::uint64_t>(x));
+      mix(h, std::hash<std::string>{}(a.text));
     }
     return h;
   }
@@ -124,7 +125,7 @@ class Merger {
         states_[id.index] = state;
         scope.push_back(table_.emplace(h, id));
       }
-      if (f_.kind(id) == OpKind::reduce_) {
+      if (ir::combines(f_.kind(id))) {
         // Its region is a function of its own: values from outside would make it one of more arguments.
         std::unordered_multimap<std::size_t, OpId> outside;
         std::swap(outside, table_);

@@ -15,6 +15,7 @@ namespace tilewright::passes {
 struct PassContext {
   ir::TargetDesc target;
   bool contract = true;  // a * b + c may become fma(a, b, c)
+  bool check = false;    // checked mode: assertions stay, hints become assertions
 };
 
 /// Changes the function; true if it changed anything.

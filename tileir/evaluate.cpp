@@ -21,9 +21,14 @@ void evaluate_lanes(OpKind kind, const Lanes& lanes) {
 #define TW_CASE_ternary(name) TW_CASE_lanes(name)
 #define TW_CASE_convert(name) TW_CASE_lanes(name)
 #define TW_CASE_memory(name) TW_CASE_none(name)
+#define TW_CASE_atomic(name) TW_CASE_none(name)
 #define TW_CASE_reduce(name) TW_CASE_none(name)
+#define TW_CASE_index(name) TW_CASE_none(name)
 #define TW_CASE_linalg(name) TW_CASE_none(name)
 #define TW_CASE_control(name) TW_CASE_none(name)
+#define TW_CASE_debug(name) TW_CASE_none(name)
+#define TW_CASE_hint(name) TW_CASE_none(name)
+#define TW_CASE_escape(name) TW_CASE_none(name)
   switch (kind) {
 #define TW_OP(name, family, ...) TW_CASE_##family(name)
 #include "tileir/ops.def"

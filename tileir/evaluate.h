@@ -30,9 +30,14 @@ void evaluate_lanes(OpKind, const Lanes&);
 #define TW_DECLARE_ternary(name) void evaluate_##name(const Lanes&);
 #define TW_DECLARE_convert(name) void evaluate_##name(const Lanes&);
 #define TW_DECLARE_memory(name)
+#define TW_DECLARE_atomic(name)
 #define TW_DECLARE_reduce(name)
+#define TW_DECLARE_index(name)
 #define TW_DECLARE_linalg(name)
 #define TW_DECLARE_control(name)
+#define TW_DECLARE_debug(name)
+#define TW_DECLARE_hint(name)
+#define TW_DECLARE_escape(name)
 #define TW_OP(name, family, ...) TW_DECLARE_##family(name)
 #include "tileir/ops.def"
 #undef TW_OP
@@ -44,8 +49,13 @@ void evaluate_lanes(OpKind, const Lanes&);
 #undef TW_DECLARE_ternary
 #undef TW_DECLARE_convert
 #undef TW_DECLARE_memory
+#undef TW_DECLARE_atomic
 #undef TW_DECLARE_reduce
+#undef TW_DECLARE_index
 #undef TW_DECLARE_linalg
 #undef TW_DECLARE_control
+#undef TW_DECLARE_debug
+#undef TW_DECLARE_hint
+#undef TW_DECLARE_escape
 
 }  // namespace tilewright::ir

@@ -17,6 +17,14 @@ struct TileValue {
   std::vector<std::uint64_t> bits;
 };
 
+/// What a program says to the outside: a device_print, or a device_assert that does not hold.
+struct Report {
+  OpId op;
+  std::array<std::int32_t, 3> program;
+  std::vector<const TileValue*> operands;  // of a print
+  std::int64_t lane = -1;                  // of an assert: the first at fault, row-major
+};
+
 struct InterpretOptions {
   std::array<std::int32_t, 3> grid{1, 1, 1};
   ReductionOrder reduction;
@@ -24,6 +32,8 @@ struct InterpretOptions {
   std::function<bool(std::uint64_t address, int bytes, bool is_store, OpId)> may_access;
   /// Called before each program with its id.
   std::function<void(std::array<std::int32_t, 3> id)> begin_program;
+  /// Absent: nothing is printed, and asserts are passed over.
+  std::function<void(const Report&)> report;
   /// At most this many ops are executed in one program; then Error. Guards fuzzers against endless loops.
   std::uint64_t max_ops = 1ull << 32;
 };

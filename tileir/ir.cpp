@@ -35,6 +35,11 @@ const std::vector<std::int64_t>& Function::attr_list(OpId id, AttrName name) con
   const Attr* a = find(op(id), name);
   return a ? a->list : none;
 }
+const std::string& Function::attr_text(OpId id, AttrName name) const {
+  static const std::string none;
+  const Attr* a = find(op(id), name);
+  return a ? a->text : none;
+}
 bool Function::has_attr(OpId id, AttrName name) const { return find(op(id), name) != nullptr; }
 
 OpId Function::defined_by(ValueId v, OpKind k) const {

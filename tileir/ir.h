@@ -88,6 +88,8 @@ class Function {
   /// The attribute's number, or 0 if the op does not carry it.
   std::int64_t attr(OpId, AttrName) const;
   const std::vector<std::int64_t>& attr_list(OpId, AttrName) const;
+  /// The text of a string attribute, empty if the op does not carry it.
+  const std::string& attr_text(OpId, AttrName) const;
   bool has_attr(OpId, AttrName) const;
   /// The last op of a block: its terminator, if it has one.
   OpId terminator(BlockId b) const { return block(b).last; }

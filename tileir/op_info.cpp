@@ -71,6 +71,9 @@ constexpr OpKind kAllOps[] = {
 constexpr std::string_view kCaches[] = {"standard", "all", "global", "streaming", "write_back", "write_through"};
 constexpr std::string_view kEvicts[] = {"normal", "first", "last"};
 constexpr std::string_view kPrecisions[] = {"standard", "tf32", "tf32x3", "bf16x3", "ieee"};
+constexpr std::string_view kOrders[] = {"acq_rel", "relaxed", "acquire", "release"};
+constexpr std::string_view kScopes[] = {"device", "block", "system"};
+constexpr std::string_view kReasons[] = {"assertion", "assume", "multiple_of", "max_contiguous", "gather"};
 
 }  // namespace
 
@@ -116,6 +119,9 @@ std::span<const std::string_view> symbols(AttrName a) {
     case AttrName::cache: return kCaches;
     case AttrName::evict: return kEvicts;
     case AttrName::precision: return kPrecisions;
+    case AttrName::order: return kOrders;
+    case AttrName::scope: return kScopes;
+    case AttrName::reason: return kReasons;
     default: return {};
   }
 }

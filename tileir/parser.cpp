@@ -10,6 +10,7 @@
 
 #include "tileir/lexer.h"
 #include "tileir/literal.h"
+#include "tileir/suggestion.h"
 #include "tileir/verifier.h"
 
 namespace tilewright::ir {
@@ -17,35 +18,6 @@ namespace tilewright::ir {
 namespace {
 
 constexpr int kMaxNesting = 128;  // regions; the recursion of every later walk is bounded by it too
-
-int edit_distance(std::string_view a, std::string_view b) {
-  std::vector<int> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    int diagonal = row[0];
-    row[0] = static_cast<int>(i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const int above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
-/// "; did you mean 'load'?" if a candidate is near the word, else nothing.
-template <class Range, class Spell>
-std::string suggestion(std::string_view word, const Range& candidates, Spell&& spell) {
-  constexpr std::size_t kLongest = 32;  // no name is longer, and the distance is quadratic
-  if (word.size() > kLongest) return {};
-  int best = static_cast<int>(word.size()) / 3 + 1;
-  std::string_view found;
-  for (const auto& c : candidates) {
-    const std::string_view s = spell(c);
-    if (const int d = edit_distance(word, s); d <= best && (found.empty() || d < best)) best = d, found = s;
-  }
-  return found.empty() ? std::string() : fmt::format("; did you mean '{}'?", found);
-}
 
 /// A constant's value as written; its meaning waits for the type, which comes after it.
 using Literal = std::optional<Token>;
@@ -315,6 +287,7 @@ class Parser {
         expect(']', "after the numbers");
         break;
       case AttrKind::symbol: a.number = symbol(name); break;
+      case AttrKind::string: a.text = expect(TokenKind::string, "a string in quotes").text; break;
       case AttrKind::bits:
         if (token_.kind != TokenKind::number && token_.kind != TokenKind::word) fail_expected("a value");
         literal = advance();

@@ -97,13 +97,14 @@ class Printer {
         const bool known = a.number >= 0 && a.number < static_cast<std::int64_t>(all.size());
         return fmt::format("{} = {}", text(a.name), known ? all[a.number] : "?");
       }
+      case AttrKind::string: return fmt::format("{} = {}", text(a.name), quoted(a.text));
     }
     return {};
   }
 
   /// An optional attribute that says what its absence says is left out.
   static bool worth_printing(OpKind k, const Attr& a) {
-    if (a.number != 0 || !a.list.empty()) return true;
+    if (a.number != 0 || !a.list.empty() || !a.text.empty()) return true;
     const std::vector<AttrInfo>& row = info(k).attributes;
     return std::any_of(row.begin(), row.end(), [&](const AttrInfo& i) { return i.name == a.name && i.required; });
   }

@@ -1,4 +1,4 @@
-// The type rules of ops.def, one function each, and the checks that are the same for every op.
+// The type rules of ops.def but for those of type_rules_tiles.cpp, and the checks that are the same for every op.
 #include "tileir/type_rules.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "tileir/diagnostics.h"
+#include "tileir/type_rule_checks.h"
 
 namespace tilewright::ir {
 
@@ -23,91 +24,10 @@ std::span<const std::int64_t> RuleInput::list(AttrName name) const {
   return {};
 }
 
+namespace rules {
+
 namespace {
-
 constexpr int kMaxStages = 8;
-
-/// The failure of an op; `operand` is the one at fault, -1 if it is no operand's.
-template <class... Args>
-RuleResult fail(const RuleInput& in, int operand, fmt::format_string<Args...> format, Args&&... args) {
-  return {{}, fmt::format("{}: {}", text(in.kind), fmt::format(format, std::forward<Args>(args)...)), operand};
-}
-
-RuleResult one(Type t) { return {{t}, {}, -1}; }
-RuleResult none() { return {}; }
-
-/// "'mask'"; of several that share a name: "'init' 2".
-std::string name(const RuleInput& in, int i) {
-  const OpInfo& row = info(in.kind);
-  const int last = static_cast<int>(row.operands.size()) - 1;
-  const bool numbered = last >= 0 && row.operands[last].variadic && i >= last && static_cast<int>(in.operands.size()) > last + 1;
-  return numbered ? fmt::format("'{}' {}", row.operand_name(i), i - last + 1) : fmt::format("'{}'", row.operand_name(i));
-}
-/// "'x' is f32[64]"
-std::string seen(const RuleInput& in, int i) { return fmt::format("{} is {}", name(in, i), text(in.operands[i])); }
-/// "'x' is [64, 32]"
-std::string seen_shape(const RuleInput& in, int i) { return fmt::format("{} is {}", name(in, i), shape_text(in.operands[i])); }
-
-bool is_number(Type t) { return t.is_integer() || (t.is_float() && !is_fp8(t.element())); }
-bool is_arithmetic_float(Type t) { return t.is_float() && !is_fp8(t.element()); }
-bool is_plain(Type t) { return !t.is_pointer(); }
-
-/// All operands have the type of the first, which `accepts` holds of. On success the result is empty.
-RuleResult check_alike(const RuleInput& in, bool (*accepts)(Type), std::string_view expected) {
-  const Type first = in.operands[0];
-  if (!accepts(first)) {
-    const bool castable = is_plain(first) && (is_fp8(first.element()) || first.is_bool()) && accepts(Type(Element::f32));
-    return fail(in, 0, "{}; {}{}", seen(in, 0), expected, castable ? " (cast it first)" : "");
-  }
-  for (std::size_t i = 1; i < in.operands.size(); ++i) {
-    const int at = static_cast<int>(i);
-    if (in.operands[i] == first) continue;
-    if (in.operands[i].same_shape(first)) return fail(in, at, "{}; it must be {} as 'a' is", seen(in, at), text(first));
-    return fail(in, at, "{}; its shape must be {} as that of 'a'", seen_shape(in, at), shape_text(first));
-  }
-  return {};
-}
-
-RuleResult alike(const RuleInput& in, bool (*accepts)(Type), std::string_view expected) {
-  RuleResult r = check_alike(in, accepts, expected);
-  return r.ok() ? one(in.operands[0]) : r;
-}
-
-RuleResult comparison(const RuleInput& in, bool (*accepts)(Type), std::string_view expected) {
-  RuleResult r = check_alike(in, accepts, expected);
-  return r.ok() ? one(in.operands[0].with_element(Element::boolean)) : r;
-}
-
-RuleResult check_size(const RuleInput& in, Type t) {
-  if (t.log2_elements() <= kMaxLog2Elements) return {};
-  return fail(in, -1, "the result {} has 2^{} elements; a tile has at most 2^{}", text(t), t.log2_elements(), kMaxLog2Elements);
-}
-
-/// The one result type that the writer states, for ops whose result does not follow from their operands.
-RuleResult stated(const RuleInput& in) {
-  if (in.declared.size() == 1) {
-    RuleResult r = check_size(in, in.declared[0]);  // first, since rules go on to count its elements
-    return r.ok() ? one(in.declared[0]) : r;
-  }
-  return fail(in, -1, "{} result types are stated; it must be 1", in.declared.size());
-}
-
-bool is_scalar_bool(Type t) { return t.is_scalar() && t.is_bool(); }
-
-/// Operand i, if there is one, is a mask for tiles of this shape.
-RuleResult check_mask(const RuleInput& in, int i, Type like) {
-  if (i >= static_cast<int>(in.operands.size())) return {};
-  const Type mask = in.operands[i];
-  if (!mask.is_bool()) return fail(in, i, "{}; its elements must be i1", seen(in, i));
-  if (!mask.same_shape(like))
-    return fail(in, i, "{}; its shape must be {} as that of {}", seen_shape(in, i), shape_text(like), name(in, 0));
-  return {};
-}
-
-/// Operand i, if there is one, is what operand 0 points to.
-RuleResult check_pointee(const RuleInput& in, int i) {
-  if (i >= static_cast<int>(in.operands.size()) || in.operands[i] == in.operands[0].pointee()) return {};
-  return fail(in, i, "{}; it must be {}, which 'pointer' points to", seen(in, i), text(in.operands[0].pointee()));
 }
 
 // ---- program and create ----
@@ -181,16 +101,7 @@ RuleResult rule_permute(const RuleInput& in) {
   return one(x.with_shape(std::span(shape.data(), axes.size())));
 }
 
-/// The attribute axis is an axis of operand 0.
-RuleResult check_axis(const RuleInput& in) {
-  const Type t = in.operands[0];
-  const std::int64_t axis = in.number(AttrName::axis);
-  if (t.is_scalar()) return fail(in, 0, "{} is a scalar; it must have an axis", name(in, 0));
-  if (axis < 0 || axis >= t.rank()) return fail(in, 0, "axis is {}; it must be 0 to {}, since {}", axis, t.rank() - 1, seen_shape(in, 0));
-  return {};
-}
-
-RuleResult check_pair(const RuleInput& in) {
+static RuleResult check_pair(const RuleInput& in) {
   return check_alike(in, [](Type) { return true; }, "");
 }
 
@@ -259,7 +170,7 @@ RuleResult rule_select(const RuleInput& in) {
 
 // ---- conversions ----
 
-RuleResult check_same_shape(const RuleInput& in, Type to) {
+static RuleResult check_same_shape(const RuleInput& in, Type to) {
   if (in.operands[0].same_shape(to)) return {};
   return fail(in, 0, "{}; its shape must be that of the result, {}", seen_shape(in, 0), shape_text(to));
 }
@@ -338,7 +249,7 @@ RuleResult rule_reduce(const RuleInput& in) {
 // ---- linear algebra ----
 
 /// What a product of this element accumulates in, if there is one.
-std::optional<Element> accumulator(Element e) {
+static std::optional<Element> accumulator(Element e) {
   switch (e) {
     case Element::f16:
     case Element::bf16:
@@ -384,7 +295,7 @@ RuleResult rule_for(const RuleInput& in) {
   return {{in.operands.begin() + 3, in.operands.end()}, {}, -1};
 }
 
-RuleResult check_condition(const RuleInput& in) {
+static RuleResult check_condition(const RuleInput& in) {
   if (is_scalar_bool(in.operands[0])) return {};
   return fail(in, 0, "{}; it must be a scalar i1", seen(in, 0));
 }
@@ -397,6 +308,12 @@ RuleResult rule_if(const RuleInput& in) {
 RuleResult rule_while(const RuleInput& in) { return {{in.operands.begin(), in.operands.end()}, {}, -1}; }
 RuleResult rule_yield(const RuleInput&) { return none(); }
 RuleResult rule_condition(const RuleInput& in) { return check_condition(in); }
+
+}  // namespace rules
+
+namespace {
+
+using namespace rules;
 
 // ---- what is the same for every op ----
 
@@ -412,7 +329,8 @@ RuleResult check_count(const RuleInput& in) {
 
 RuleResult check_attribute(const RuleInput& in, const Attr& a) {
   switch (kind(a.name)) {
-    case AttrKind::integers: return {};
+    case AttrKind::integers:
+    case AttrKind::string: return {};
     case AttrKind::integer:
     case AttrKind::bits: break;
     case AttrKind::flag:

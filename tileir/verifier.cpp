@@ -155,6 +155,7 @@ class Verifier {
   void check_regions(OpId id) {
     const OpData& op = f_.op(id);
     if (static_cast<int>(op.regions.size()) != info(op.kind).regions) return;  // reported
+    if (static_cast<int>(op.operands.size()) < info(op.kind).min_operands()) return;  // reported
     const std::vector<Type> operands = types(op.operands), results = types(op.results);
     switch (op.kind) {
       case OpKind::for_: {
@@ -176,7 +177,9 @@ class Verifier {
         check_end(id, 0, OpKind::condition_, operands);
         check_end(id, 1, OpKind::yield_, operands);
         break;
-      case OpKind::reduce_: check_combine(id, operands); break;
+      case OpKind::reduce_:
+      case OpKind::scan_: check_combine(id, operands); break;
+      case OpKind::atomic_update_: check_combine(id, {operands[0].pointee()}); break;
       default: TW_CHECK(op.regions.empty(), "an op with regions that the verifier does not know");
     }
   }
@@ -213,7 +216,7 @@ class Verifier {
     if (const Location where = f_.where(id); where.line > 0) p.notes.push_back({where, fmt::format("'{}' starts here", text(f_.kind(id)))});
   }
 
-  /// The region of reduce is applied to pairs of elements in an order that the target picks, so it is a pure function of scalars.
+  /// The region is applied to pairs of elements in an order that the target picks, so it is a pure function of scalars.
   void check_combine(OpId id, const std::vector<Type>& operands) {
     std::vector<Type> elements, pairs;
     for (Type t : operands) elements.push_back(t.scalar());
@@ -225,11 +228,11 @@ class Verifier {
       const OpData& op = f_.op(inner);
       const OpInfo& row = info(op.kind);
       if (!row.has(kPure) && !row.has(kTerminator))
-        note_owner(report(inner, "it is not allowed in the region of 'reduce', which must be pure"), id);
+        note_owner(report(inner, "it is not allowed in the region of '{}', which must be pure", text(f_.kind(id))), id);
       for (const auto* values : {&op.operands, &op.results})
         for (ValueId v : *values)
           if (!f_.type(v).is_scalar())
-            note_owner(report(inner, "{} in the region of 'reduce', which works on scalars", text(f_.type(v))), id);
+            note_owner(report(inner, "{} in the region of '{}', which works on scalars", text(f_.type(v)), text(f_.kind(id))), id);
     }
   }
 

@@ -24,8 +24,8 @@ void BlockPlanner::run() {
       schedule_control(id);
     } else if (op.kind == OpKind::dot_) {
       schedule_dot(id);
-    } else if (rearranges(op.kind)) {
-      schedule_rearrangement(id);
+    } else if (works_on_buffers(op.kind)) {
+      schedule_on_buffers(id);
     } else if (op.kind == OpKind::store_ || (op.kind == OpKind::load_ && !f_.type(op.results[0]).is_scalar())) {
       op.kind == OpKind::store_ && f_.type(op.operands[0]).is_scalar() ? schedule_scalar(id) : schedule_looped(id);
     } else if (op.kind == OpKind::reduce_) {
@@ -215,7 +215,7 @@ void BlockPlanner::schedule_dot(OpId id) {
 }
 
 /// Results of rank 0, which split may have, are scalars from this step on.
-void BlockPlanner::schedule_rearrangement(OpId id) {
+void BlockPlanner::schedule_on_buffers(OpId id) {
   const auto& op = f_.op(id);
   for (std::size_t i = 0; i < op.operands.size(); ++i) read_whole(id, static_cast<int>(i));
   for (ValueId r : op.results)
@@ -225,6 +225,7 @@ void BlockPlanner::schedule_rearrangement(OpId id) {
   const int at = append(std::move(step));
   p_.step_of_[id.index] = at;
   for (ValueId r : op.results) ready_[r.index] = at + 1;
+  if (ir::info(op.kind).has(ir::kReads) || ir::info(op.kind).has(ir::kWrites)) load_floor_ = store_floor_ = at + 1;
 }
 
 bool BlockPlanner::accesses_memory(OpId id) const {

@@ -24,7 +24,7 @@ class BlockPlanner {
   void schedule_looped(OpId);
   void schedule_reshape(OpId);
   void schedule_dot(OpId);
-  void schedule_rearrangement(OpId);
+  void schedule_on_buffers(OpId);
   void schedule_control(OpId);
   void schedule_terminator(OpId);
   /// A loop nest of its own that writes a value into a buffer.

@@ -145,10 +145,18 @@ void HostLowering::emit_single(const Step& step) {
     case OpKind::join_:
     case OpKind::cat_: emit_pair(step.op); break;
     case OpKind::split_: emit_split(step.op); break;
+    case OpKind::scan_: emit_scan(step.op); break;
+    case OpKind::sort_: emit_sort(step.op); break;
+    case OpKind::gather_: emit_gather(step.op); break;
+    case OpKind::histogram_: emit_histogram(step.op); break;
+    case OpKind::device_print_:
+    case OpKind::device_assert_: emit_report(step.op); break;
     case OpKind::reshape_:  // its result lies where its operand does
     case OpKind::yield_:
     case OpKind::condition_: break;  // their copies are all there is to do here
-    default: TW_UNREACHABLE("an op that is no step of its own");
+    default:
+      TW_CHECK(ir::info(f_.kind(step.op)).family == ir::Family::atomic, "an op that is no step of its own");
+      emit_atomic(step.op);
   }
 }
 
@@ -164,6 +172,8 @@ void HostLowering::emit_scalar(OpId id) {
     case OpKind::constant_:
       result = constant_lanes(c_, f_.type(op.results[0]), static_cast<std::uint64_t>(f_.attr(id, ir::AttrName::value)), 0);
       break;
+    case OpKind::multiple_of_:
+    case OpKind::max_contiguous_: result = scalar(op.operands[0]); break;
     case OpKind::reshape_:
     case OpKind::broadcast_:
       if (f_.type(op.operands[0]).is_scalar()) {

@@ -1,5 +1,5 @@
 // Tile IR to LLVM IR for the host: one function that runs a range of programs. Split by meaning: control_flow, loop_nest, evaluate,
-// masks, memory, reduce, dot, rearrange.
+// masks, memory, reduce, dot, rearrange, scan, sort, index, atomics, report.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
@@ -59,6 +59,7 @@ class HostLowering {
   void run(const std::string& entry);
   std::int64_t scratch_bytes() const { return scratch_.high_water(); }
   const std::vector<AccessSite>& sites() const { return sites_; }
+  const std::vector<ReportSite>& reports() const { return reports_; }
 
  private:
   using Values = std::vector<Value*>;
@@ -153,6 +154,18 @@ class HostLowering {
   void emit_pair(OpId);  // join, cat
   void emit_split(OpId);
 
+  // scan.cpp, sort.cpp, index.cpp: from the operands' buffers to the results'; scalars are values
+  void emit_scan(OpId);
+  void emit_sort(OpId);
+  void emit_gather(OpId);
+  void emit_histogram(OpId);
+
+  // atomics.cpp
+  void emit_atomic(OpId);
+
+  // report.cpp: device_print and device_assert
+  void emit_report(OpId);
+
   Value* i64(std::int64_t v) { return b_.getInt64(static_cast<std::uint64_t>(v)); }
   Value* alloca_in_entry(llvm::Type*, unsigned count, unsigned align);
 
@@ -166,6 +179,7 @@ class HostLowering {
   Plan plan_;
   Scratch scratch_;
   std::vector<AccessSite> sites_;
+  std::vector<ReportSite> reports_;
   llvm::Function* function_ = nullptr;
   Value *arguments_ = nullptr, *launch_ = nullptr, *scratch_base_ = nullptr;
   std::array<Value*, 3> program_{}, grid_{};

@@ -46,13 +46,26 @@ AxisMap squeezed_axes(const Type& t) {
   return map;
 }
 
-bool rearranges(OpKind k) { return k == OpKind::flip_ || k == OpKind::join_ || k == OpKind::split_ || k == OpKind::cat_; }
+bool works_on_buffers(OpKind k) {
+  switch (k) {
+    case OpKind::flip_:
+    case OpKind::join_:
+    case OpKind::split_:
+    case OpKind::cat_:
+    case OpKind::scan_: return true;
+    default: break;
+  }
+  const Family family = ir::info(k).family;
+  return family == Family::index || family == Family::atomic || family == Family::debug;
+}
 
 bool is_view(const Function& f, OpId id) {
   const auto& op = f.op(id);
   switch (op.kind) {
     case OpKind::broadcast_: return !f.type(op.operands[0]).is_scalar();
     case OpKind::permute_: return true;
+    case OpKind::multiple_of_:
+    case OpKind::max_contiguous_: return !f.type(op.operands[0]).is_scalar();
     case OpKind::reshape_:
       return !f.type(op.operands[0]).is_scalar() && !f.type(op.results[0]).is_scalar() &&
              squeezed(f.type(op.operands[0])) == squeezed(f.type(op.results[0]));
@@ -84,6 +97,8 @@ Source Plan::resolve(ValueId v) const {
         for (int i = 0; i < to.rank(); ++i) map[axes[i]] = s.map[i];
         break;
       }
+      case OpKind::multiple_of_:
+      case OpKind::max_contiguous_: map = s.map; break;
       default: {  // reshape and reduce: extents other than 1 keep their order
         std::vector<std::int8_t> running;
         for (int i = 0; i < to.rank(); ++i)
@@ -123,7 +138,7 @@ void Plan::place_values() {
       }
       const auto& info = ir::info(op.kind);
       const bool elementwise = info.has(ir::kElementwise);
-      const bool reshapes = info.family == Family::shape && !rearranges(op.kind);
+      const bool reshapes = (info.family == Family::shape && !works_on_buffers(op.kind)) || info.family == Family::hint;
       bool cheap = op.kind == OpKind::constant_ || op.kind == OpKind::arange_ || elementwise || reshapes;
       int cost = op_cost(op.kind) * (reshapes ? 0 : 1);
       for (ValueId x : op.operands) {

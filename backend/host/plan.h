@@ -108,9 +108,9 @@ class Plan {
   std::vector<Filled> filled_;
 };
 
-/// flip, join, split and cat: they move blocks of elements from buffers to buffers.
-bool rearranges(ir::OpKind);
-/// The op that maps indices only: broadcast of a tile, permute, reshape that moves extents of 1, reduce along an extent of 1.
+/// Ops that are a step of their own: from whole operands in buffers to whole results in buffers (scalars: values).
+bool works_on_buffers(ir::OpKind);
+/// The op that maps indices only: broadcast of a tile, permute, reshape that moves extents of 1, reduce along an extent of 1, hints.
 bool is_view(const Function&, OpId);
 /// Extents other than 1, in order.
 std::vector<std::int64_t> squeezed(const ir::Type&);

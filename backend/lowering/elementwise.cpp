@@ -275,9 +275,14 @@ Value* lower_elementwise(llvm::IRBuilder<>& b, const ir::TargetDesc& target, OpK
 #define TW_FAMILY_create TW_SKIP
 #define TW_FAMILY_shape TW_SKIP
 #define TW_FAMILY_memory TW_SKIP
+#define TW_FAMILY_atomic TW_SKIP
 #define TW_FAMILY_reduce TW_SKIP
+#define TW_FAMILY_index TW_SKIP
 #define TW_FAMILY_linalg TW_SKIP
 #define TW_FAMILY_control TW_SKIP
+#define TW_FAMILY_debug TW_SKIP
+#define TW_FAMILY_hint TW_SKIP
+#define TW_FAMILY_escape TW_SKIP
 #define TW_OP(name, family, ...) TW_FAMILY_##family(name)
   switch (kind) {
 #include "tileir/ops.def"

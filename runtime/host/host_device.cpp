@@ -196,7 +196,8 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
   std::optional<BoundsCheck> check;
   if (config.check) check.emplace(memory().snapshot(), kernel.sites);
   const backend::HostLaunch launch{
-      {config.grid[0], config.grid[1], config.grid[2]}, cache_kib_, check ? &BoundsCheck::check : nullptr, check ? &*check : nullptr};
+      {config.grid[0], config.grid[1], config.grid[2]}, cache_kib_, check ? &BoundsCheck::check : nullptr, check ? &*check : nullptr,
+      nullptr, nullptr};
   {
     const auto turn = enter(stream);
     pool_.run(programs, [&](Chunks& chunks) {

@@ -1,0 +1,9 @@
+// Atomics.
+#include "backend/host/lowering.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::backend::host {
+
+void HostLowering::emit_atomic(OpId) { TW_UNREACHABLE("not lowered"); }
+
+}  // namespace tilewright::backend::host
