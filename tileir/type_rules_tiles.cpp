@@ -117,7 +117,8 @@ RuleResult rule_dot_scaled(const RuleInput& in) {
     const std::int64_t shape[] = {i == 1 ? m : n, k / kBlock};
     const Type expected(Element::u8, shape);
     if (in.operands[i] != expected)
-      return fail(in, i, "{}; it must be {}, {} of K elements by {}", seen(in, i), text(expected), i == 1 ? "the rows of 'a'" : "the columns of 'b'", kBlock);
+      return fail(in, i, "{}; it must be {}, one for each {} and {} elements of K", seen(in, i), text(expected),
+                  i == 1 ? "row of 'a'" : "column of 'b'", kBlock);
   }
   const std::int64_t shape[] = {m, n};
   const Type expected(Element::f32, shape);
