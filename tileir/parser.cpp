@@ -85,10 +85,11 @@ class Parser {
     if (error != std::errc() || stop != end) fail(t, fmt::format("expected {}, found '{}'", what, t.text));
     return v;
   }
-  std::uint32_t position(std::string_view what) {
+  /// A line from 1 or a column from 0, which stands for one that is not known.
+  std::uint32_t position(std::string_view what, std::int64_t least) {
     const Token at = token_;
     const std::int64_t v = integer(what);
-    if (v < 0 || v > INT32_MAX) fail(at, fmt::format("{} is out of range for {}", v, what));
+    if (v < least || v > INT32_MAX) fail(at, fmt::format("{} is out of range for {}", v, what));
     return static_cast<std::uint32_t>(v);
   }
 
@@ -224,9 +225,9 @@ class Parser {
     if (!accept('@')) return {text_file_, word.line, word.column};
     const Token file = expect(TokenKind::string, "a file name in quotes");
     expect(':', "after the file");
-    const std::uint32_t line = position("a line number");
+    const std::uint32_t line = position("a line number", 1);
     expect(':', "after the line");
-    return {f_->add_file(file.text), line, position("a column number")};
+    return {f_->add_file(file.text), line, position("a column number", 0)};
   }
 
   void region(OpId id, int depth) {
