@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <exception>
@@ -49,7 +50,45 @@ std::optional<std::string> try_run(const Program& p, Executor& executor, const M
   return std::nullopt;
 }
 
+/// Updates of one such kind give the same in any order, if nobody looks at the old values.
+bool any_order(const Function& f, OpId id) {
+  switch (f.kind(id)) {
+    case OpKind::atomic_add_:
+    case OpKind::atomic_max_:
+    case OpKind::atomic_min_:
+    case OpKind::atomic_and_:
+    case OpKind::atomic_or_:
+    case OpKind::atomic_xor_: return is_integer(f.type(f.result(id)).element()) && !f.has_uses(f.result(id));
+    default: return false;
+  }
+}
+
+/// Who touched an element: numbers of programs; -1 none, -2 several.
+struct Touch {
+  int reader = -1, writer = -1, updater = -1;
+  OpKind update{};  // of the updater
+};
+void note(int& who, int program) { who = who == -1 || who == program ? program : -2; }
+
+std::string conflict(const Touch& t) {
+  if (t.writer == -2) return "two programs write one element";
+  if (t.writer != -1 && t.reader != -1 && t.writer != t.reader) return "a program reads what another one writes";
+  for (int other : {t.reader, t.writer})
+    if (t.updater != -1 && other != -1 && (t.updater != other || other == -2)) return "a program touches what another one updates";
+  return {};
+}
+
 }  // namespace
+
+std::string report_text(const std::string& said, std::array<std::int32_t, 3> program, std::span<const TileValue> operands) {
+  std::string s = fmt::format("program ({}, {}, {}): {}", program[0], program[1], program[2], said);
+  for (const TileValue& v : operands) {
+    s += fmt::format("; {}", ir::text(v.type));
+    const Element e = v.type.element();
+    for (std::uint64_t w : v.bits) s += is_float(e) && std::isnan(float_value(e, w)) ? " nan" : fmt::format(" {:x}", w);
+  }
+  return s;
+}
 
 void InterpreterExecutor::run(const Function& f, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) {
   OpId outside;
@@ -63,6 +102,12 @@ void InterpreterExecutor::run(const Function& f, std::span<const std::uint64_t> 
       if (!inside) outside = id;
       return inside;
     };
+  reports_.clear();
+  options.report = [&](const Report& r) {
+    std::vector<TileValue> operands;
+    for (const TileValue* v : r.operands) operands.push_back(*v);
+    reports_.push_back(report_text((r.lane < 0 ? "" : "does not hold: ") + f.attr_text(r.op, AttrName::text), r.program, operands));
+  };
   interpret(f, words, options);
   if (outside) throw std::runtime_error(fmt::format("access outside of all buffers: {}", print(f, outside)));
 }
@@ -71,14 +116,12 @@ void RewritingExecutor::run(const Function& f, std::span<const std::uint64_t> wo
   Function changed = f;
   rewrite_(changed);
   interpreter_.run(changed, words, grid);
+  reports_ = interpreter_.reports();
 }
 
 std::string check_meaning(const Program& p, bool one_lane_an_element) {
   const Memory memory(p);
   std::string problem;
-  struct Touch {
-    int reader = -1, writer = -1;  // numbers of programs; -1 none, -2 several
-  };
   std::unordered_map<std::uint64_t, Touch> touched;  // by address of the first byte: accesses of one buffer have one size
   std::unordered_map<std::uint64_t, int> stored;     // addresses of the store in progress, as the number of its run of accesses
   int program = -1, run = 0;
@@ -96,13 +139,21 @@ std::string check_meaning(const Program& p, bool one_lane_an_element) {
       return false;
     }
     if (id != last) ++run, last = id;
-    if (one_lane_an_element && is_store && std::exchange(stored[address], run) == run) problem = "two lanes of a store meet";
+    const bool is_plain_store = p.function.kind(id) == OpKind::store_;
+    if (one_lane_an_element && is_plain_store && std::exchange(stored[address], run) == run) problem = "two lanes of a store meet";
     Touch& t = touched[address];
-    int& mine = is_store ? t.writer : t.reader;
-    mine = mine == -1 || mine == program ? program : -2;
-    if (t.writer != -1 && t.reader != -1 && t.writer != t.reader) problem = "a program reads what another one writes";
-    if (t.writer == -2) problem = "two programs write one element";
+    if (any_order(p.function, id) && (t.updater == -1 || t.update == p.function.kind(id))) {
+      note(t.updater, program);
+      t.update = p.function.kind(id);
+    } else {
+      if (is_store) note(t.writer, program);
+      if (!is_plain_store) note(t.reader, program);
+    }
+    if (const std::string c = conflict(t); !c.empty()) problem = c;
     return true;
+  };
+  options.report = [&](const Report& r) {
+    if (r.lane >= 0) problem = fmt::format("an assertion does not hold: {}", print(p.function, r.op));
   };
   try {
     interpret(p.function, memory.words(), options);
@@ -127,6 +178,12 @@ std::optional<std::string> compare(const Program& p, Executor& reference, Execut
         return fmt::format("{}[{}]: {} says {}, {} says {}", p.function.params[i].name, k, reference.name(), show(a.element, w),
                            candidate.name(), show(a.element, h));
     }
+  }
+  for (std::size_t i = 0; i < std::max(reference.reports().size(), candidate.reports().size()); ++i) {
+    const auto nth = [&](const Executor& e) { return i < e.reports().size() ? e.reports()[i] : "nothing"; };
+    if (nth(reference) != nth(candidate))
+      return fmt::format("report {}: {} says\n  {}\n{} says\n  {}", i + 1, reference.name(), nth(reference), candidate.name(),
+                         nth(candidate));
   }
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tests/fuzz/program.h"
 #include "tileir/interpreter.h"
@@ -22,7 +23,15 @@ class Executor {
   virtual void run(const ir::Function&, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) = 0;
   /// The memory that the next run may touch; null: unknown. Who can tell throws for other accesses.
   virtual void expect_within(const Memory*) {}
+  /// What the programs of the last run printed, and which assertions did not hold, in order.
+  const std::vector<std::string>& reports() const { return reports_; }
+
+ protected:
+  std::vector<std::string> reports_;
 };
+
+/// A report as text: bits of elements, but all NaNs alike.
+std::string report_text(const std::string& said, std::array<std::int32_t, 3> program, std::span<const ir::TileValue> operands);
 
 /// The reference: the interpreter, reductions in a target's order.
 class InterpreterExecutor : public Executor {
@@ -53,12 +62,14 @@ class RewritingExecutor : public Executor {
   InterpreterExecutor interpreter_;
 };
 
-/// Why a program has no meaning to compare: an access outside its buffers, or programs of the grid that touch each other's memory.
-/// Empty if it has one. Runs it in the interpreter. `one_lane_an_element`: nor may lanes of one store meet in an element; this also
-/// refuses loops whose only access is a store to the same place.
+/// Why a program has no meaning to compare: an access outside its buffers, programs of the grid that touch each other's memory (but with
+/// atomics of one kind, on integers, that nobody looks at the results of), or an assertion that does not hold. Empty if it has one. Runs it
+/// in the interpreter. `one_lane_an_element`: nor may lanes of one store meet in an element; this also refuses loops whose only access is a
+/// store to the same place.
 std::string check_meaning(const Program&, bool one_lane_an_element = false);
 
-/// What differs after both ran, or what one of them threw. Nothing if all buffers are equal: bit for bit, except that any two NaNs are.
+/// What differs after both ran, or what one of them threw. Nothing if all buffers and all reports are equal: bit for bit, except that any
+/// two NaNs are.
 std::optional<std::string> compare(const Program&, Executor& reference, Executor& candidate);
 
 }  // namespace tilewright::fuzz

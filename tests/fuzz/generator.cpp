@@ -56,18 +56,26 @@ void Maker::steps(int n) {
 
 void Maker::step() {
   b_.set_loc(next_loc());
-  const std::size_t choice = r_.below(100);
-  if (choice < 56) return elementwise_step();
-  if (choice < 66) return shape_step();
-  if (choice < 74) return load_step();
-  if (choice < 78) return store_step();
-  if (choice < 86) return reduce_step();
-  if (depth_ >= 2) return elementwise_step();  // deeper nests cost time and find nothing new
-  if (choice < 89) return dot_step();
-  if (choice < 93) return for_step();
-  if (choice < 96) return if_step();
-  if (choice < 98) return while_step();
-  walk_step();
+  using Step = void (Maker::*)();
+  struct Choice {
+    int share;  // of 100
+    Step step;
+    bool nests = false;  // makes regions, or is slow in them
+  };
+  static constexpr Choice kChoices[] = {
+      {47, &Maker::elementwise_step}, {9, &Maker::shape_step},    {8, &Maker::load_step},        {4, &Maker::store_step},
+      {7, &Maker::reduce_step},       {3, &Maker::scan_step},     {2, &Maker::sort_step},        {2, &Maker::gather_step},
+      {1, &Maker::histogram_step},    {3, &Maker::atomic_step},   {2, &Maker::hint_step},        {1, &Maker::print_step},
+      {1, &Maker::assert_step},       {1, &Maker::ptx_step},      {2, &Maker::dot_step, true},   {1, &Maker::dot_scaled_step, true},
+      {3, &Maker::for_step, true},    {2, &Maker::if_step, true}, {1, &Maker::while_step, true}, {1, &Maker::walk_step, true},
+  };
+  int draw = static_cast<int>(r_.below(101));
+  for (const Choice& c : kChoices)
+    if ((draw -= c.share) < 0) {
+      if (c.nests && depth_ >= 2) break;  // deeper nests cost time and find nothing new
+      return (this->*c.step)();
+    }
+  elementwise_step();
 }
 
 void Maker::elementwise_step() {
@@ -94,7 +102,7 @@ void Maker::elementwise_step() {
   if (kind == OpKind::bitcast_) operands[0] = without_nan(operands[0]);
   if (kind == OpKind::copysign_) operands[1] = without_nan(operands[1]);
   const Type declared(chosen->result, shape);
-  keep(result(b_.create(kind, operands, {}, std::span(&declared, 1))));
+  keep(result(b_.create(kind, operands, random_attributes(kind), std::span(&declared, 1))));
 }
 
 Attr Maker::axis_of(Type t) { return {AttrName::axis, static_cast<std::int64_t>(r_.below(t.rank())), {}}; }

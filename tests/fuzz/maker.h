@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "tests/fuzz/generator.h"
@@ -12,6 +13,7 @@
 namespace tilewright::fuzz {
 
 using ir::Element;
+using ir::OpId;
 using ir::OpKind;
 using ir::Type;
 using ir::ValueId;
@@ -38,10 +40,12 @@ class Maker {
   struct Access {
     ValueId address, mask;
   };
-  /// A tile of non-negative offsets, none above `greatest`.
+  /// A tile of non-negative offsets, none above `greatest`. Along the last axis they come in aligned runs of `run` successive ones, each
+  /// of which starts at a multiple of `multiple`: what hints may say of them.
   struct Offsets {
     ValueId value;
     std::int64_t greatest;
+    std::int64_t run = 1, multiple = 1;
   };
 
   // ---- generator.cpp: steps and values ----
@@ -82,7 +86,10 @@ class Maker {
   /// An injective tile of offsets where `injective`, else any.
   Offsets offsets(const Shape&, std::int64_t length, bool injective);
   Offsets affine_offsets(const Shape&, bool permuted);
+  /// Any integers modulo the length.
+  Offsets gathered_offsets(const Shape&, std::int64_t length);
   Offsets narrowed(Offsets);
+  Offsets hinted(Offsets);
   Access access(const Region&, const Shape&, bool injective);
   ValueId addresses(const Region&, Offsets);
   std::vector<ir::Attr> random_attributes(OpKind);
@@ -93,9 +100,40 @@ class Maker {
   /// A loop that walks through memory with a carried pointer or offset.
   void walk_step();
 
-  // ---- maker_control.cpp ----
+  // ---- maker_tiles.cpp ----
+  /// Tiles to combine and how: the operands of a reduce or a scan, and what its region makes of an earlier and a later element of each.
+  struct Combination {
+    std::vector<ValueId> operands;
+    bool commutative = false;
+    std::function<std::vector<ValueId>(const std::vector<ValueId>&)> combine;
+  };
+  std::optional<Combination> combination(ValueId x);
+  Combination greatest_with_index(ValueId x);
+  Combination segments(ValueId x);
+  /// Fills the region of an op that combines elements of these types.
+  void combine_region(OpId, const std::vector<Type>&, const std::function<std::vector<ValueId>(const std::vector<ValueId>&)>&);
   void reduce_step();
+  void scan_step();
+  void sort_step();
+  void gather_step();
+  void histogram_step();
   void dot_step();
+  void dot_scaled_step();
+
+  // ---- maker_effects.cpp ----
+  void atomic_step();
+  /// On memory that every program updates: what commutes, and nobody looks at the old values.
+  void shared_atomic_step();
+  void create_atomic(OpKind, Element, const std::vector<ValueId>& operands, bool keep_result);
+  OpKind binary_op(Element);
+  /// Holds in every lane, which the passes may or may not see.
+  ValueId true_condition(const Shape&);
+  void hint_step();
+  void print_step();
+  void assert_step();
+  void ptx_step();
+
+  // ---- maker_control.cpp ----
   void for_step();
   void if_step();
   void while_step();

@@ -1,6 +1,5 @@
-// Reductions, products and structured control flow of random programs.
+// Structured control flow of random programs.
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "tests/fuzz/maker.h"
@@ -18,88 +17,6 @@ void Maker::within(BlockId block, const std::function<void()>& body) {
   --depth_;
   b_.at_end(outer);
   pool_.resize(visible);
-}
-
-void Maker::reduce_step() {
-  const ValueId x = pick([](Type t) { return t.rank() > 0; });
-  if (!x) return load_step();
-  const Type t = f_.type(x);
-  const std::int64_t axis = r_.chance(50) ? t.rank() - 1 : static_cast<std::int64_t>(r_.below(t.rank()));
-  enum Form { kOneOp, kLast, kAffine, kArgument };
-  const Form form = static_cast<Form>(std::array{kOneOp, kOneOp, kOneOp, kLast, kAffine, kArgument}[r_.below(6)]);
-  std::vector<ValueId> operands{x};
-  bool commutative = false;
-  OpKind op = OpKind::maximum_;
-  if (form == kOneOp) {
-    std::vector<OpKind> fitting;
-    for (OpKind k : elementwise_ops())
-      for (const Signature& s : signatures(k))
-        if (info(k).has(kCommutative) && s.result == t.element() && s.operands == std::vector(2, t.element())) fitting.push_back(k);
-    if (fitting.empty()) return elementwise_step();
-    op = r_.pick(fitting);
-    // Sums are where the order shows.
-    if (t.is_float() && !is_fp8(t.element()) && r_.chance(40)) op = OpKind::add_;
-    commutative = r_.chance(80);
-  } else if (form == kAffine) {
-    if (!t.is_integer()) return elementwise_step();
-    operands.push_back(value_of(t));
-  } else if (form == kArgument) {
-    if (t.is_bool() || is_fp8(t.element())) return elementwise_step();
-    operands.push_back(affine_offsets(t.shape(), false).value);
-    commutative = true;
-  }
-  std::vector<Attr> attrs{{AttrName::axis, axis, {}}};
-  if (commutative) attrs.push_back({AttrName::commutative, 1, {}});
-  const OpId id = b_.create(OpKind::reduce_, operands, attrs);
-  const BlockId region = f_.region(id);
-  std::vector<ValueId> a;
-  for (int side = 0; side < 2; ++side)
-    for (ValueId v : operands) a.push_back(f_.add_arg(region, f_.type(v).scalar()));
-  within(region, [&] {
-    std::vector<ValueId> y;
-    switch (form) {
-      case kOneOp: y = {b_.binary(op, a[0], a[1])}; break;
-      case kLast: y = {a[1]}; break;
-      case kAffine:  // x -> a0 x + a1, then x -> a2 x + a3
-        y = {b_.binary(OpKind::mul_, a[0], a[2]), b_.binary(OpKind::add_, b_.binary(OpKind::mul_, a[1], a[2]), a[3])};
-        break;
-      case kArgument: {
-        // The greatest by value, NaN above all, the lowest index among equals: the same in any order.
-        const ValueId above = b_.binary(OpKind::gt_, a[0], a[2]), equal = b_.binary(OpKind::eq_, a[0], a[2]);
-        ValueId wins = above, ties = equal;
-        if (t.is_float()) {
-          const ValueId na = b_.unary(OpKind::isnan_, a[0]), nb = b_.unary(OpKind::isnan_, a[2]);
-          wins = b_.binary(OpKind::bit_or_, above, b_.binary(OpKind::bit_and_, na, b_.unary(OpKind::bit_not_, nb)));
-          ties = b_.binary(OpKind::bit_or_, equal, b_.binary(OpKind::bit_and_, na, nb));
-        }
-        const ValueId earlier = b_.binary(OpKind::bit_or_, wins, b_.binary(OpKind::bit_and_, ties, b_.binary(OpKind::lt_, a[1], a[3])));
-        y = {b_.select(earlier, a[0], a[2]), b_.select(earlier, a[1], a[3])};
-        break;
-      }
-    }
-    b_.create(OpKind::yield_, y);
-  });
-  for (ValueId v : f_.op(id).results) keep(v);
-}
-
-void Maker::dot_step() {
-  struct Kind {
-    Element factor, sum;
-  };
-  constexpr Kind kKinds[] = {{Element::f32, Element::f32},   {Element::f16, Element::f32}, {Element::bf16, Element::f32},
-                             {Element::f64, Element::f64},   {Element::i8, Element::i32},  {Element::f8e4m3, Element::f32},
-                             {Element::f8e5m2, Element::f32}};
-  const Kind k = r_.pick(kKinds);
-  const auto extent = [&] { return std::int64_t{1} << r_.between(0, r_.chance(20) ? 5 : 3); };
-  const std::int64_t m = extent(), n = extent(), depth = extent();
-  Shape a{m, depth}, b{depth, n}, c{m, n};
-  if (r_.chance(25))
-    for (Shape* s : {&a, &b, &c}) s->insert(s->begin(), 2);
-  const ValueId operands[] = {value_of(Type(k.factor, a)), value_of(Type(k.factor, b)), value_of(Type(k.sum, c))};
-  std::vector<Attr> attrs;
-  // The other precisions are a target's choice of rounding.
-  if (r_.chance(30)) attrs.push_back({AttrName::precision, static_cast<std::int64_t>(Precision::ieee), {}});
-  keep(result(b_.create(OpKind::dot_, operands, attrs)));
 }
 
 Maker::Range Maker::loop_range() {

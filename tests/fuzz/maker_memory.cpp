@@ -157,17 +157,19 @@ Maker::Offsets Maker::affine_offsets(const Shape& shape, bool permuted) {
     stride *= shape[axis];
   }
   if (!sum) sum = index_constant(shape, Element::i32, 0);
-  return {sum, greatest};
+  const std::int64_t run = permuted || rank == 0 ? 1 : shape.back();
+  return {sum, greatest, run, run};
+}
+
+Maker::Offsets Maker::gathered_offsets(const Shape& shape, std::int64_t length) {
+  const Element e = r_.chance(50) ? Element::u32 : Element::u64;
+  const ValueId any = b_.cast(value_of(Type(Element::i32, shape)), e);
+  return {b_.cast(b_.binary(OpKind::rem_, any, index_constant(shape, e, length)), Element::i32), length - 1};
 }
 
 Maker::Offsets Maker::offsets(const Shape& shape, std::int64_t length, bool injective) {
   const Type t(Element::i32, shape);
-  if (!injective && r_.chance(25)) {
-    // A gather: any integers modulo the length.
-    const Element e = r_.chance(50) ? Element::u32 : Element::u64;
-    const ValueId any = b_.cast(value_of(t), e);
-    return {b_.cast(b_.binary(OpKind::rem_, any, index_constant(shape, e, length)), Element::i32), length - 1};
-  }
+  if (!injective && r_.chance(25)) return gathered_offsets(shape, length);
   Offsets o = affine_offsets(shape, r_.chance(20));
   const std::int64_t n = t.elements();
   const auto with = [&](OpKind kind, ValueId v, std::int64_t c) { return b_.binary(kind, v, index_constant(shape, Element::i32, c)); };
@@ -181,7 +183,7 @@ Maker::Offsets Maker::offsets(const Shape& shape, std::int64_t length, bool inje
     }
     case 4: {
       const std::int64_t start = r_.between(1, 7);
-      return {with(OpKind::add_, o.value, start), o.greatest + start};
+      return {with(OpKind::add_, o.value, start), o.greatest + start, o.run, 1};
     }
     default: return o;
   }
@@ -195,6 +197,20 @@ Maker::Offsets Maker::narrowed(Offsets o) {
   const int value_bits = bits(e) - (is_signed(e) ? 1 : 0);
   if (value_bits < 63 && o.greatest >> value_bits != 0) return o;
   return {b_.cast(o.value, e), o.greatest};
+}
+
+/// The same offsets through hints that are true of them.
+Maker::Offsets Maker::hinted(Offsets o) {
+  const auto divisor_of = [&](std::int64_t n) {
+    while (n > 1 && n % 2 == 0 && r_.chance(30)) n /= 2;
+    return n;
+  };
+  const auto hint = [&](OpKind kind, AttrName name, std::int64_t n) {
+    o.value = result(b_.create(kind, std::span(&o.value, 1), {{name, n}}));
+  };
+  if (r_.chance(5)) hint(OpKind::max_contiguous_, AttrName::length, divisor_of(o.run));
+  if (r_.chance(5)) hint(OpKind::multiple_of_, AttrName::divisor, divisor_of(o.multiple));
+  return o;
 }
 
 ValueId Maker::addresses(const Region& region, Offsets o) {
@@ -222,7 +238,7 @@ ValueId Maker::addresses(const Region& region, Offsets o) {
 }
 
 Maker::Access Maker::access(const Region& region, const Shape& shape, bool injective) {
-  const Offsets o = offsets(shape, region.length, injective);
+  const Offsets o = hinted(offsets(shape, region.length, injective));
   ValueId mask;
   if (o.greatest >= region.length || r_.chance(25)) {
     const std::int64_t limit = r_.chance(60) ? region.length : r_.between(0, region.length);

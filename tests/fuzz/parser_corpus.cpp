@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kPrograms = 300;
+constexpr int kPrograms = 500;
+constexpr std::size_t kLongest = 1500;  // what takes long to read is changed seldom
 
 void write(const fs::path& path, const std::string& text) {
   std::ofstream out(path, std::ios::binary);
@@ -61,10 +62,12 @@ int main(int argc, char** argv) {
     const int cases = write_cases(argv[1], to);
     if (cases == 0) throw std::runtime_error(std::string("no .tile files in ") + argv[1]);
     fuzz::GeneratorOptions small;
-    small.min_ops = 1, small.max_ops = 3;
-    for (int seed = 1; seed <= kPrograms; ++seed)
-      write(to / fmt::format("program_{}", seed),
-            ir::print(fuzz::generate(static_cast<std::uint64_t>(seed), small).function, {.locations = seed % 8 == 0}));
+    small.min_ops = 1, small.max_ops = 2, small.max_log2_elements = 5;
+    int programs = 0;
+    for (std::uint64_t seed = 1; programs < kPrograms; ++seed) {
+      const std::string text = ir::print(fuzz::generate(seed, small).function, {.locations = seed % 8 == 0});
+      if (text.size() <= kLongest) write(to / fmt::format("program_{}", programs++), text);
+    }
     std::string dictionary;
     const auto& words = fuzz::vocabulary();
     for (const std::string& word : std::set(words.begin(), words.end())) dictionary += fmt::format("\"{}\"\n", word);
