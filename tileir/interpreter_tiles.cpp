@@ -101,7 +101,7 @@ void Interpreter::run_gather(OpId id) {
   const std::int64_t extent = type(x).extent(axis), picked = type(index).extent(axis), inner = strides(type(x))[axis];
   auto& out = result(id);
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(out.size()); ++i) {
-    const auto at = static_cast<std::int64_t>(words(index)[i] & static_cast<std::uint64_t>(extent - 1));
+    const std::int64_t at = integer_value(type(index).element(), words(index)[i]) & (extent - 1);
     out[i] = words(x)[(i / (inner * picked) * extent + at) * inner + i % inner];
   }
 }

@@ -1,10 +1,56 @@
 // gather and histogram.
 #include "backend/host/lowering.h"
-#include "tileir/diagnostics.h"
+#include "backend/lowering/elementwise.h"
 
 namespace tilewright::backend::host {
 
-void HostLowering::emit_gather(OpId) { TW_UNREACHABLE("not lowered"); }
-void HostLowering::emit_histogram(OpId) { TW_UNREACHABLE("not lowered"); }
+using ir::Type;
+
+void HostLowering::emit_gather(OpId id) {
+  const Type x = f_.type(f_.operand(id, 0)), index = f_.type(f_.operand(id, 1));
+  const auto axis = static_cast<int>(f_.attr(id, ir::AttrName::axis));
+  const std::int64_t extent = x.extent(axis), picked = index.extent(axis);
+  std::int64_t inner = 1;
+  for (int i = axis + 1; i < x.rank(); ++i) inner *= x.extent(i);
+  Value *from = buffer(plan_.operand_class(id, 0)), *indices = buffer(plan_.operand_class(id, 1)), *to = buffer(plan_.class_of(f_.result(id)));
+  const auto place = [&](Value* outer, std::int64_t along, Value* at, Value* i) {  // row-major, of [outer, along, inner]
+    Value* row = b_.CreateAdd(b_.CreateMul(outer, i64(along), "", true, true), at, "", true, true);
+    return b_.CreateAdd(b_.CreateMul(row, i64(inner), "", true, true), i, "", true, true);
+  };
+  emit_loop(i64(0), i64(x.elements() / (extent * inner)), i64(1), {}, false, [&](Value* outer, const Values&) {
+    emit_loop(i64(0), i64(picked), i64(1), {}, false, [&](Value* k, const Values&) {
+      emit_loop(i64(0), i64(inner), i64(1), {}, false, [&](Value* i, const Values&) {
+        Value* result = place(outer, picked, k, i);
+        Value* at = b_.CreateIntCast(read_lanes(indices, index, result, 1), b_.getInt64Ty(), ir::is_signed(index.element()));
+        // Modulo the extent, so that a wrong index reads a wrong element and no foreign memory.
+        move_block(x, 1, to, result, from, place(outer, extent, b_.CreateAnd(at, i64(extent - 1)), i));
+        return Values{};
+      });
+      return Values{};
+    });
+    return Values{};
+  });
+}
+
+void HostLowering::emit_histogram(OpId id) {
+  const ValueId x = f_.operand(id, 0);
+  const bool masked = f_.op(id).operands.size() > 1;
+  const Type t = f_.type(x), bins = f_.type(f_.result(id)), mask_type(ir::Element::boolean);
+  const auto values = [&](int operand, Type type, Value* i) {
+    const ValueId v = f_.operand(id, operand);
+    return f_.type(v).is_scalar() ? scalar(v) : read_lanes(buffer(plan_.operand_class(id, operand)), type, i, 1);
+  };
+  Value* to = buffer(plan_.class_of(f_.result(id)));
+  b_.CreateMemSet(to, b_.getInt8(0), static_cast<std::uint64_t>(bins.elements() * memory_bytes(bins)), llvm::Align(64));
+  emit_loop(i64(0), i64(t.elements()), i64(1), {}, false, [&](Value* i, const Values&) {
+    // As unsigned, negative values are beyond all bins.
+    Value* bin = b_.CreateIntCast(values(0, t, i), b_.getInt64Ty(), ir::is_signed(t.element()));
+    Value* counts = b_.CreateICmpULT(bin, i64(bins.elements()));
+    if (masked) counts = b_.CreateAnd(counts, values(1, mask_type, i));
+    Value* slot = b_.CreateSelect(counts, bin, i64(0));  // where it does not count, 0 is added to bin 0: no branch
+    write_lanes(to, bins, slot, b_.CreateAdd(read_lanes(to, bins, slot, 1), b_.CreateZExt(counts, b_.getInt32Ty())));
+    return Values{};
+  });
+}
 
 }  // namespace tilewright::backend::host

@@ -132,11 +132,14 @@ class HostLowering {
   Value* checked(Value* addresses, Value* mask, unsigned lanes, OpId, bool is_store, int bytes);
   bool has_masked_access(llvm::Type* element, unsigned lanes) const;
   Value* dummy();
+  void keep_order();
   void scalar_load(OpId);
   void scalar_store(OpId);
 
   // reduce.cpp
   bool is_inner_reduce(const Step&, OpId) const;
+  /// The one op of a region that only combines its two arguments by it, or nothing.
+  std::optional<ir::OpKind> single_op(OpId) const;
   Values identity(OpId, unsigned lanes);
   bool has_identity(OpId) const;
   Values combine(OpId, const Values& earlier, const Values& later);
@@ -150,11 +153,16 @@ class HostLowering {
   // rearrange.cpp
   /// Of buffers taken as blocks of so many elements each, copies one.
   void move_block(ir::Type, std::int64_t elements, Value* to, Value* to_block, Value* from, Value* from_block);
+  /// Elements of a buffer from `index` on, a multiple of `lanes`; one lane is no vector.
+  Value* read_lanes(Value* base, ir::Type, Value* index, unsigned lanes);
+  void write_lanes(Value* base, ir::Type, Value* index, Value*);
   void emit_flip(OpId);
   void emit_pair(OpId);  // join, cat
   void emit_split(OpId);
 
   // scan.cpp, sort.cpp, index.cpp: from the operands' buffers to the results'; scalars are values
+  friend class ScanEmitter;
+  friend class RowSorter;
   void emit_scan(OpId);
   void emit_sort(OpId);
   void emit_gather(OpId);
@@ -162,9 +170,13 @@ class HostLowering {
 
   // atomics.cpp
   void emit_atomic(OpId);
+  Value* atomic_lane(OpId, const Values& operands);
+  Value* update_memory(OpId, const Values& operands);
 
   // report.cpp: device_print and device_assert
   void emit_report(OpId);
+  Value* report_operand(OpId, int i);
+  Value* some_lane_fails(const ir::Type&, Value* condition, Value* mask);
 
   Value* i64(std::int64_t v) { return b_.getInt64(static_cast<std::uint64_t>(v)); }
   Value* alloca_in_entry(llvm::Type*, unsigned count, unsigned align);

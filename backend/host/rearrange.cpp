@@ -29,6 +29,20 @@ void HostLowering::move_block(Type t, std::int64_t elements, Value* to, Value* t
     b_.CreateMemCpy(target, align, source, align, static_cast<std::uint64_t>(bytes));
 }
 
+Value* HostLowering::read_lanes(Value* base, Type t, Value* index, unsigned lanes) {
+  llvm::Type* element = memory_type(c_, t);
+  llvm::Type* type = lanes > 1 ? llvm::FixedVectorType::get(element, lanes) : element;
+  const llvm::Align align(std::min<std::uint64_t>(64, static_cast<std::uint64_t>(memory_bytes(t)) * lanes));
+  return from_memory(b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(element, base, index), align), t);
+}
+
+void HostLowering::write_lanes(Value* base, Type t, Value* index, Value* v) {
+  llvm::Type* element = memory_type(c_, t);
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
+  const llvm::Align align(std::min<std::uint64_t>(64, static_cast<std::uint64_t>(memory_bytes(t)) * (vector ? vector->getNumElements() : 1)));
+  b_.CreateAlignedStore(to_memory(v, t), b_.CreateInBoundsGEP(element, base, index), align);
+}
+
 void HostLowering::emit_flip(OpId id) {
   const Type t = f_.type(f_.result(id));
   const auto axis = static_cast<int>(f_.attr(id, ir::AttrName::axis));

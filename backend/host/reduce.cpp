@@ -18,19 +18,18 @@ bool HostLowering::is_inner_reduce(const Step& step, OpId id) const {
   return squeezed_axes(f_.type(f_.operand(id, 0)))[axis] == static_cast<int>(step.extents.size()) - 1;
 }
 
-namespace {
-/// The one op of a region that only combines its two arguments by it, or nothing.
-std::optional<OpKind> single_op(const Function& f, OpId reduce) {
-  const BlockId r = f.region(reduce);
-  if (f.block(r).args.size() != 2) return std::nullopt;
-  const OpId yield = f.terminator(r), def = f.value(f.operand(yield, 0)).op;
-  if (!def || f.op(def).parent != r || f.block(r).first != def || f.op(def).operands.size() != 2) return std::nullopt;
-  const ValueId a = f.arg(r, 0), b = f.arg(r, 1);
-  const auto& x = f.op(def).operands;
+std::optional<OpKind> HostLowering::single_op(OpId id) const {
+  const BlockId r = f_.region(id);
+  if (f_.block(r).args.size() != 2) return std::nullopt;
+  const OpId yield = f_.terminator(r), def = f_.value(f_.operand(yield, 0)).op;
+  if (!def || f_.op(def).parent != r || f_.block(r).first != def || f_.op(def).operands.size() != 2) return std::nullopt;
+  const ValueId a = f_.arg(r, 0), b = f_.arg(r, 1);
+  const auto& x = f_.op(def).operands;
   if (!((x[0] == a && x[1] == b) || (x[0] == b && x[1] == a))) return std::nullopt;
-  return f.kind(def);
+  return f_.kind(def);
 }
 
+namespace {
 /// The bits that leave every element as it is when combined with it.
 std::optional<std::uint64_t> identity_bits(OpKind k, Type t) {
   const ir::Element e = t.element();
@@ -56,14 +55,14 @@ std::optional<std::uint64_t> identity_bits(OpKind k, Type t) {
 }  // namespace
 
 bool HostLowering::has_identity(OpId id) const {
-  const auto k = single_op(f_, id);
+  const auto k = single_op(id);
   return k && identity_bits(*k, f_.type(f_.operand(id, 0))).has_value();
 }
 
 /// What partials start from: the identity, or anything where the first element replaces it.
 HostLowering::Values HostLowering::identity(OpId id, unsigned lanes) {
   Values out;
-  const auto k = single_op(f_, id);
+  const auto k = single_op(id);
   for (ValueId x : f_.op(id).operands) {
     const Type t = f_.type(x).scalar();
     const auto bits = k ? identity_bits(*k, t) : std::nullopt;

@@ -1,9 +1,327 @@
-// Sorting rows.
+// Sorting rows: a bitonic network over records that hold a key and where it comes from, after which all tiles are picked by record.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
 #include "backend/host/lowering.h"
+#include "backend/lowering/elementwise.h"
+#include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::backend::host {
 
-void HostLowering::emit_sort(OpId) { TW_UNREACHABLE("not lowered"); }
+using ir::AttrName;
+using ir::Type;
+
+/// Emits one sort. A record is a signed integer: the key, mapped so that signed order is the order asked for, above the index within
+/// the row. So no two records are equal, and any network sorts stably. Keys too wide for that have a second word for the index; integers
+/// that nothing is sorted along with have no index, since equal ones cannot be told apart.
+///
+/// All comparisons of the network put the lesser record first. To merge two sorted runs of n, records i and 2n - 1 - i are compared
+/// first; then those n/2, n/4, ... 1 apart. Distances below the lanes of a vector are shuffles, the others whole vectors; extents are
+/// loop bounds, so that the size of the code depends on the vector alone.
+class RowSorter {
+  using Values = HostLowering::Values;
+  using Record = std::array<Value*, 2>;  // vectors; the second one is null if one word holds all
+
+ public:
+  RowSorter(HostLowering& h, OpId id) : h_(h), b_(h.b_), id_(id), keys_(h.f_.type(h.f_.operand(id, 0))) {
+    const auto& op = h.f_.op(id);
+    descending_ = h.f_.attr(id, AttrName::descending) != 0;
+    const Type result = h.f_.type(op.results[0]);
+    log2_extent_ = keys_.log2_extent(keys_.rank() - 1);
+    log2_kept_ = result.log2_extent(result.rank() - 1);
+    for (std::size_t j = 0; j < op.operands.size(); ++j) {
+      types_.push_back(h.f_.type(op.operands[j]));
+      from_.push_back(h.buffer(h.plan_.operand_class(id, static_cast<int>(j))));
+      to_.push_back(h.buffer(h.plan_.class_of(op.results[j])));
+    }
+    keys_only_ = op.operands.size() == 1 && !keys_.is_float();
+    key_bits_ = ir::bits(keys_.element());
+    const int bits = key_bits_ + (keys_only_ ? 0 : log2_extent_);
+    word_bits_ = bits <= 32 ? 32 : 64;
+    words_ = bits <= 64 ? 1 : 2;
+    lanes_ = static_cast<unsigned>(std::min<std::int64_t>(h.target_.vector_bits / word_bits_, keys_.elements()));
+    log2_lanes_ = std::countr_zero(lanes_);
+    log2_group_ = std::max(log2_extent_, log2_lanes_);
+    log2_run_ = std::max(log2_kept_, log2_lanes_);
+  }
+
+  void run() {
+    if (log2_extent_ == 0) {
+      for (std::size_t j = 0; j < types_.size(); ++j)
+        h_.move_block(types_[j], keys_.elements(), to_[j], h_.i64(0), from_[j], h_.i64(0));
+      return;
+    }
+    std::array<std::int64_t, 2> scratch{};
+    for (int w = 0; w < words_; ++w) {
+      scratch[w] = h_.scratch_.allocate((std::int64_t{word_bits_} / 8) << log2_group_);
+      records_[w] = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), h_.scratch_base_, static_cast<std::uint64_t>(scratch[w]));
+    }
+    loop(keys_.elements() >> log2_group_, 1, [&](Value* group) {
+      Value* first = b_.CreateShl(group, static_cast<std::uint64_t>(log2_group_), "", true, true);
+      make_records(first);
+      sort_group();
+      write_rows(first);
+    });
+    for (int w = 0; w < words_; ++w) h_.scratch_.free(scratch[w]);
+  }
+
+ private:
+  // Records that stay in the first-level cache while all distances below their number are compared.
+  static constexpr int kLog2Chunk = 11;
+
+  // ---- emission ----
+
+  void loop(std::int64_t n, std::int64_t step, const std::function<void(Value*)>& body) { loop(h_.i64(0), h_.i64(n), step, false, body); }
+  void loop(Value* lo, Value* hi, std::int64_t step, bool may_be_empty, const std::function<void(Value*)>& body) {
+    h_.emit_loop(lo, hi, h_.i64(step), {}, may_be_empty, [&](Value* i, const Values&) {
+      body(i);
+      return Values{};
+    });
+  }
+  Value* plus(Value* a, Value* b) { return b_.CreateAdd(a, b, "", true, true); }
+  Value* minus(Value* a, Value* b) { return b_.CreateSub(a, b, "", true, true); }
+  Value* power(Value* exponent) { return b_.CreateShl(h_.i64(1), exponent, "", true, true); }
+  llvm::Type* word() { return b_.getIntNTy(static_cast<unsigned>(word_bits_)); }
+  llvm::Type* key_word() { return b_.getIntNTy(static_cast<unsigned>(key_bits_)); }
+  llvm::Type* words() { return llvm::FixedVectorType::get(word(), lanes_); }
+
+  Value* address(int w, Value* at) { return b_.CreateInBoundsGEP(word(), records_[w], at); }
+  llvm::Align align(std::int64_t lanes) { return llvm::Align(static_cast<std::uint64_t>(word_bits_ / 8 * lanes)); }
+  Record load(Value* at) {
+    Record r{};
+    for (int w = 0; w < words_; ++w) r[w] = b_.CreateAlignedLoad(words(), address(w, at), align(lanes_));
+    return r;
+  }
+  void store(Value* at, const Record& r) {
+    for (int w = 0; w < words_; ++w) b_.CreateAlignedStore(r[w], address(w, at), align(lanes_));
+  }
+  /// Lane i of the result is lane lanes[i] of a, then b.
+  Record shuffle(const Record& a, const Record& b, const std::vector<int>& lanes) {
+    Record r{};
+    for (int w = 0; w < words_; ++w) r[w] = b_.CreateShuffleVector(a[w], b[w], lanes);
+    return r;
+  }
+  Record exchanged(const Record& r, int mask) {  // lane i with lane i ^ mask
+    std::vector<int> lanes;
+    for (int i = 0; i < static_cast<int>(lanes_); ++i) lanes.push_back(i ^ mask);
+    return shuffle(r, r, lanes);
+  }
+  Record reversed(const Record& r) { return exchanged(r, static_cast<int>(lanes_) - 1); }
+
+  /// The lesser and the greater of two records, lane by lane.
+  std::pair<Record, Record> ordered(const Record& a, const Record& b) {
+    if (words_ == 1)
+      return {{b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a[0], b[0])}, {b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a[0], b[0])}};
+    Value* equal = b_.CreateICmpEQ(a[0], b[0]);
+    Value* swap = b_.CreateOr(b_.CreateICmpSLT(b[0], a[0]), b_.CreateAnd(equal, b_.CreateICmpSLT(b[1], a[1])));
+    std::pair<Record, Record> r;
+    for (int w = 0; w < words_; ++w) {
+      r.first[w] = b_.CreateSelect(swap, b[w], a[w]);
+      r.second[w] = b_.CreateSelect(swap, a[w], b[w]);
+    }
+    return r;
+  }
+
+  // ---- records ----
+
+  /// Keys as signed integers of their own width whose order is the one asked for, NaN last.
+  Value* mapped(Value* key) {
+    const std::uint64_t sign = std::uint64_t{1} << (key_bits_ - 1), magnitude = sign - 1;
+    llvm::Type* type = with_lanes_of(key_word(), key);
+    const auto constant = [&](std::uint64_t bits) { return llvm::ConstantInt::get(type, bits); };
+    if (!keys_.is_float()) {
+      const std::uint64_t flipped = (ir::is_unsigned(keys_.element()) ? sign : 0) ^ (descending_ ? sign | magnitude : 0);
+      return flipped != 0 ? b_.CreateXor(key, constant(flipped)) : key;
+    }
+    Value* bits = b_.CreateBitCast(key, type);
+    Value* size = b_.CreateAnd(bits, constant(magnitude));
+    // -0 as +0; of other negative numbers the magnitude counts down.
+    Value* is_negative = b_.CreateAShr(bits, constant(static_cast<std::uint64_t>(key_bits_) - 1));
+    Value* turned = b_.CreateXor(bits, b_.CreateAnd(is_negative, constant(magnitude)));
+    Value* order = b_.CreateSelect(b_.CreateICmpEQ(size, constant(0)), constant(0), turned);
+    if (descending_) order = b_.CreateNot(order);
+    Value* is_nan = b_.CreateICmpUGT(size, constant(ir::element_bits(keys_.element(), HUGE_VAL)));
+    return b_.CreateSelect(is_nan, constant(magnitude), order);
+  }
+
+  /// The records of the rows that begin at element `first`.
+  void make_records(Value* first) {
+    std::vector<llvm::Constant*> steps;
+    for (unsigned i = 0; i < lanes_; ++i) steps.push_back(llvm::ConstantInt::get(word(), i));
+    Value* within_row = llvm::ConstantInt::get(words(), (std::uint64_t{1} << log2_extent_) - 1);
+    loop(std::int64_t{1} << log2_group_, lanes_, [&](Value* at) {
+      Value* key = b_.CreateSExt(mapped(h_.read_lanes(from_[0], keys_, plus(first, at), lanes_)), words());
+      Value* place = b_.CreateAdd(b_.CreateVectorSplat(lanes_, b_.CreateTrunc(at, word())), llvm::ConstantVector::get(steps));
+      Value* index = b_.CreateAnd(place, within_row);
+      if (words_ == 2)
+        store(at, {key, index});
+      else if (keys_only_)
+        store(at, {key});
+      else
+        store(at, {b_.CreateOr(b_.CreateShl(key, static_cast<std::uint64_t>(log2_extent_)), index)});
+    });
+  }
+
+  // ---- the network ----
+
+  /// Compares each lane with the one at i ^ mask; lanes with this bit set keep the greater record.
+  Record compare_lanes(const Record& r, int mask, int bit) {
+    const auto [lesser, greater] = ordered(r, exchanged(r, mask));
+    std::vector<int> lanes;
+    for (int i = 0; i < static_cast<int>(lanes_); ++i) lanes.push_back((i & bit) != 0 ? i + static_cast<int>(lanes_) : i);
+    return shuffle(lesser, greater, lanes);
+  }
+  Record merge_lanes(Record r, int distance) {
+    for (; distance > 0; distance /= 2) r = compare_lanes(r, distance, distance);
+    return r;
+  }
+  /// Runs of `size` lanes, each sorted.
+  Record sort_lanes(Record r, int size) {
+    for (int run = 2; run <= size; run *= 2) r = merge_lanes(compare_lanes(r, run - 1, run / 2), run / 4);
+    return r;
+  }
+  void each_vector(Value* base, int log2_size, const std::function<Record(const Record&)>& f) {
+    loop(std::int64_t{1} << log2_size, lanes_, [&](Value* i) {
+      Value* at = plus(base, i);
+      store(at, f(load(at)));
+    });
+  }
+  void finish_lanes(Value* base, int log2_size) {
+    each_vector(base, log2_size, [&](const Record& r) { return merge_lanes(r, static_cast<int>(lanes_) / 2); });
+  }
+
+  /// Of 2^log2_size records, the first comparisons of merges to runs of 2^log2_to: i with 2n - 1 - i. Of the greater ones the order is
+  /// left reversed, which the comparisons that follow put right.
+  void compare_mirrored(Value* base, int log2_size, Value* log2_to) {
+    Value* log2_half = minus(log2_to, h_.i64(1));
+    Value* last = minus(power(log2_to), h_.i64(lanes_));
+    loop(std::int64_t{1} << (log2_size - 1), lanes_, [&](Value* i) {
+      Value* run = plus(base, b_.CreateShl(b_.CreateLShr(i, log2_half), log2_to));
+      Value* within = b_.CreateAnd(i, minus(power(log2_half), h_.i64(1)));
+      Value *low = plus(run, within), *high = plus(run, minus(last, within));
+      const auto [lesser, greater] = ordered(load(low), reversed(load(high)));
+      store(low, lesser);
+      store(high, greater);
+    });
+  }
+  /// Those 2^log2_distance apart.
+  void compare_apart(Value* base, int log2_size, Value* log2_distance) {
+    Value* distance = power(log2_distance);
+    loop(std::int64_t{1} << (log2_size - 1), lanes_, [&](Value* i) {
+      Value* within = b_.CreateAnd(i, minus(distance, h_.i64(1)));
+      // i with a zero bit put in at the distance
+      Value* low = plus(base, plus(b_.CreateShl(minus(i, within), 1), within));
+      Value* high = plus(low, distance);
+      const auto [lesser, greater] = ordered(load(low), load(high));
+      store(low, lesser);
+      store(high, greater);
+    });
+  }
+  /// Those 2^(from - 1), ... 2^to apart.
+  void compare_down(Value* base, int log2_size, Value* from, int to) {
+    loop(h_.i64(0), minus(from, h_.i64(to)), 1, true, [&](Value* i) { compare_apart(base, log2_size, minus(minus(from, h_.i64(1)), i)); });
+  }
+
+  void sort_chunk(Value* base, int log2_size) {
+    each_vector(base, log2_size, [&](const Record& r) { return sort_lanes(r, static_cast<int>(lanes_)); });
+    if (log2_size == log2_lanes_) return;
+    loop(h_.i64(log2_lanes_ + 1), h_.i64(log2_size + 1), 1, false, [&](Value* log2_to) {
+      compare_mirrored(base, log2_size, log2_to);
+      compare_down(base, log2_size, minus(log2_to, h_.i64(1)), log2_lanes_);
+      finish_lanes(base, log2_size);
+    });
+  }
+  void sort_run(Value* base, int log2_size) {
+    const int chunk = std::min(log2_size, kLog2Chunk);
+    const auto each_chunk = [&](const std::function<void(Value*)>& f) {
+      loop(std::int64_t{1} << log2_size, std::int64_t{1} << chunk, [&](Value* i) { f(plus(base, i)); });
+    };
+    each_chunk([&](Value* at) { sort_chunk(at, chunk); });
+    if (log2_size == chunk) return;
+    loop(h_.i64(chunk + 1), h_.i64(log2_size + 1), 1, false, [&](Value* log2_to) {
+      compare_mirrored(base, log2_size, log2_to);
+      compare_down(base, log2_size, minus(log2_to, h_.i64(1)), chunk);
+      each_chunk([&](Value* at) {
+        compare_down(at, chunk, h_.i64(chunk), log2_lanes_);
+        finish_lanes(at, chunk);
+      });
+    });
+  }
+
+  /// Of each pair of sorted runs the lesser half, as a sorted run, until one is left.
+  void keep_least() {
+    loop(h_.i64(0), h_.i64(log2_group_ - log2_run_), 1, false, [&](Value* round) {
+      Value* pairs = power(minus(h_.i64(log2_group_ - log2_run_ - 1), round));
+      loop(h_.i64(0), pairs, 1, false, [&](Value* pair) {
+        const std::int64_t run = std::int64_t{1} << log2_run_;
+        Value* low = b_.CreateShl(pair, static_cast<std::uint64_t>(log2_run_) + 1, "", true, true);
+        Value* last = plus(low, h_.i64(2 * run - lanes_));
+        // Over runs that are used up, or its own first one.
+        Value* to = b_.CreateShl(pair, static_cast<std::uint64_t>(log2_run_), "", true, true);
+        loop(run, lanes_, [&](Value* i) { store(plus(to, i), ordered(load(plus(low, i)), reversed(load(minus(last, i)))).first); });
+        compare_down(to, log2_run_, h_.i64(log2_run_), log2_lanes_);
+        finish_lanes(to, log2_run_);
+      });
+    });
+  }
+
+  void sort_group() {
+    if (log2_extent_ < log2_lanes_) {  // a vector of several rows
+      each_vector(h_.i64(0), log2_group_, [&](const Record& r) { return sort_lanes(r, 1 << log2_extent_); });
+      return;
+    }
+    loop(std::int64_t{1} << log2_group_, std::int64_t{1} << log2_run_, [&](Value* base) { sort_run(base, log2_run_); });
+    if (log2_run_ < log2_group_) keep_least();
+  }
+
+  // ---- results ----
+
+  void write_rows(Value* first) {
+    const std::int64_t kept = std::int64_t{1} << log2_kept_;
+    Value* first_row = b_.CreateLShr(first, static_cast<std::uint64_t>(log2_extent_));
+    loop(std::int64_t{1} << (log2_group_ - log2_extent_), 1, [&](Value* r) {
+      Value* row = plus(first_row, r);
+      Value* sorted = b_.CreateShl(r, static_cast<std::uint64_t>(log2_extent_), "", true, true);
+      Value* to = b_.CreateShl(row, static_cast<std::uint64_t>(log2_kept_), "", true, true);
+      if (keys_only_) {
+        const std::int64_t lanes = std::min<std::int64_t>(lanes_, kept);
+        loop(kept, lanes, [&](Value* i) {
+          llvm::Type* type = lanes > 1 ? llvm::FixedVectorType::get(word(), static_cast<unsigned>(lanes)) : word();
+          Value* record = b_.CreateAlignedLoad(type, address(0, plus(sorted, i)), align(lanes));
+          // The mapping of integers is its own inverse.
+          h_.write_lanes(to_[0], keys_, plus(to, i), mapped(b_.CreateTrunc(record, with_lanes_of(key_word(), record))));
+        });
+        return;
+      }
+      Value* from = b_.CreateShl(row, static_cast<std::uint64_t>(log2_extent_), "", true, true);
+      loop(kept, 1, [&](Value* i) {
+        Value* record = b_.CreateAlignedLoad(word(), address(words_ - 1, plus(sorted, i)), align(1));
+        Value* index = b_.CreateAnd(b_.CreateZExt(record, b_.getInt64Ty()), h_.i64((std::int64_t{1} << log2_extent_) - 1));
+        for (std::size_t j = 0; j < types_.size(); ++j) h_.move_block(types_[j], 1, to_[j], plus(to, i), from_[j], plus(from, index));
+      });
+    });
+  }
+
+  HostLowering& h_;
+  llvm::IRBuilder<>& b_;
+  const OpId id_;
+  const Type keys_;
+  bool descending_ = false, keys_only_ = false;
+  int key_bits_ = 0, word_bits_ = 0;
+  int words_ = 1;                         // of a record
+  unsigned lanes_ = 1;                    // records of a vector
+  int log2_extent_ = 0, log2_kept_ = 0;   // of rows
+  int log2_lanes_ = 0;
+  int log2_group_ = 0;                    // records at a time: a row, or a vector of rows
+  int log2_run_ = 0;                      // records of a row that are sorted wholly, before the lesser ones of all runs are merged
+  std::vector<Type> types_;
+  Values from_, to_;
+  std::array<Value*, 2> records_{};
+};
+
+void HostLowering::emit_sort(OpId id) { RowSorter(*this, id).run(); }
 
 }  // namespace tilewright::backend::host
