@@ -17,12 +17,13 @@ struct PhaseTiming {
   double ms;
 };
 
-/// A load or store that checked mode can name.
+/// An access of memory that checked mode can name.
 struct AccessSite {
   Location where;
   bool is_store;
   int element_bytes;
   int parameter = -1;  // that the address is computed from, or -1
+  bool is_atomic = false;
 };
 
 /// A device_print, or a device_assert of checked mode.

@@ -58,12 +58,14 @@ void visit(Rewriter& rw, OpId id) {
   if (info.has(ir::kTerminator)) return;
   if (info.has(ir::kPure) && is_unused(f, id)) return rw.erase(id);
   rw.at(id);
-  if (info.family == ir::Family::memory) {
+  if (info.family == ir::Family::memory || info.family == ir::Family::atomic) {
     canonical::fold_memory(rw, id);
   } else if (info.regions > 0) {
     canonical::fold_control(rw, id);
   } else if (f.kind(id) == ir::OpKind::split_) {
     canonical::fold_split(rw, id);
+  } else if (f.kind(id) == ir::OpKind::sort_) {
+    canonical::fold_sort(rw, id);
   } else if (info.results == 1) {
     if (const ValueId v = simplified(rw, id)) rw.replace(id, v);
   }

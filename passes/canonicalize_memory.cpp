@@ -1,4 +1,4 @@
-// Loads and stores whose masks are known.
+// Loads, stores and atomics whose masks are known.
 #include "passes/canonicalize.h"
 
 namespace tilewright::passes::canonical {
@@ -46,13 +46,25 @@ bool fold_store(Rewriter& rw, OpId id) {
   return true;
 }
 
+bool fold_atomic(Rewriter& rw, OpId id) {
+  const Function& f = rw.ir();
+  if (f.kind(id) == OpKind::atomic_cas_ || f.op(id).operands.size() < 3) return false;
+  const auto mask = f.constant_bits(f.operand(id, 2));
+  if (!mask) return false;
+  if (*mask == 0)
+    rw.replace(id, rw.constant_bits(f.type(f.result(id)), 0));  // atomic(p, x, false) -> 0
+  else
+    rw.erase_operand(id, 2);  // atomic(p, x, true) -> atomic(p, x)
+  return true;
+}
+
 }  // namespace
 
 bool fold_memory(Rewriter& rw, OpId id) {
   switch (rw.ir().kind(id)) {
     case OpKind::load_: return fold_load(rw, id);
     case OpKind::store_: return fold_store(rw, id);
-    default: return false;
+    default: return ir::info(rw.ir().kind(id)).family == ir::Family::atomic && fold_atomic(rw, id);
   }
 }
 

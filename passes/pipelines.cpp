@@ -17,6 +17,8 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc&) {
       // After licm, so that an invariant product stays outside of its loop; before expand_math, whose polynomials already are the
       // sums of products that they are meant to be.
       "combine",
+      // Before expand_math and legalize_floats, which take up the arithmetic of the regions that it makes.
+      "legalize_atomics",
       "expand_math",
       // Before legalize_floats, which takes up the casts that it makes.
       "widen_dot",

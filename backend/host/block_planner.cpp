@@ -98,13 +98,14 @@ void BlockPlanner::schedule_scalar(OpId id) {
     at = std::max(at, ready(x));
     if (!f_.type(x).is_scalar()) require_stored(x);
   }
+  const bool is_volatile_load = op.kind == OpKind::load_ && f_.attr(id, ir::AttrName::is_volatile);
   if (op.kind == OpKind::load_) at = std::max(at, load_floor_);
-  if (op.kind == OpKind::store_) at = static_cast<int>(steps_.size());
+  if (op.kind == OpKind::store_ || is_volatile_load) at = static_cast<int>(steps_.size());
   (at < static_cast<int>(steps_.size()) ? steps_[at].scalars_before : pending_).push_back(id);
   for (ValueId r : op.results) ready_[r.index] = at;
   p_.step_of_[id.index] = at;
   if (op.kind == OpKind::load_) store_floor_ = std::max(store_floor_, at);
-  if (op.kind == OpKind::store_) load_floor_ = store_floor_ = at;
+  if (op.kind == OpKind::store_ || is_volatile_load) load_floor_ = store_floor_ = at;
 }
 
 void BlockPlanner::schedule_looped(OpId id) {
@@ -218,8 +219,9 @@ void BlockPlanner::schedule_dot(OpId id) {
 void BlockPlanner::schedule_on_buffers(OpId id) {
   const auto& op = f_.op(id);
   for (std::size_t i = 0; i < op.operands.size(); ++i) read_whole(id, static_cast<int>(i));
+  const bool is_atomic = ir::info(op.kind).family == ir::Family::atomic;
   for (ValueId r : op.results)
-    if (!f_.type(r).is_scalar()) p_.ensure_class(r);
+    if (!f_.type(r).is_scalar() && !(is_atomic && !f_.has_uses(r))) p_.ensure_class(r);  // most atomics are for their effect alone
   Step step;
   step.op = id;
   const int at = append(std::move(step));

@@ -125,6 +125,10 @@ void HostLowering::store_one(Value* address, Value* mask, Value* v, bool is_vola
   b_.CreateAlignedStore(v, p, llvm::Align(1), is_volatile);
 }
 
+/// After a volatile load and before a volatile store: programs that wait for each other that way expect of LLVM what the processor does
+/// anyway, that other accesses stay on their side.
+void HostLowering::keep_order() { b_.CreateFence(llvm::AtomicOrdering::AcquireRelease, llvm::SyncScope::SingleThread); }
+
 Value* HostLowering::emit_load(Nest& nest, OpId id) {
   const auto& op = f_.op(id);
   const Type t = f_.type(op.results[0]);
@@ -133,7 +137,9 @@ Value* HostLowering::emit_load(Nest& nest, OpId id) {
   const Access a = access(nest, id, false);
   Value* other = op.operands.size() > 2 ? to_memory(operand(nest, op.operands[2], vector), t)
                                         : zero_of(vector ? llvm::FixedVectorType::get(element, nest.lanes) : element);
-  return from_memory(vector ? load_lanes(a, element, other, is_volatile) : load_one(a.address, a.mask, element, other, is_volatile), t);
+  Value* v = vector ? load_lanes(a, element, other, is_volatile) : load_one(a.address, a.mask, element, other, is_volatile);
+  if (is_volatile) keep_order();
+  return from_memory(v, t);
 }
 
 void HostLowering::emit_store(Nest& nest, OpId id) {
@@ -142,6 +148,7 @@ void HostLowering::emit_store(Nest& nest, OpId id) {
   const bool is_volatile = f_.attr(id, AttrName::is_volatile) != 0;
   const Access a = access(nest, id, true);
   Value* v = to_memory(operand(nest, op.operands[1], nest.vectorised()), t);
+  if (is_volatile) keep_order();
   if (nest.streams && !a.mask && !is_volatile && is_streamable(nest, id))
     store_around_caches(v, a.address);
   else if (nest.vectorised())
@@ -158,7 +165,9 @@ void HostLowering::scalar_load(OpId id) {
   Value* mask = op.operands.size() > 1 ? scalar(op.operands[1]) : nullptr;
   if (check_) mask = checked(address, mask, 1, id, false, ir::bytes(t.element()));
   Value* other = op.operands.size() > 2 ? to_memory(scalar(op.operands[2]), t) : zero_of(element);
-  scalars_[op.results[0].index] = from_memory(load_one(address, mask, element, other, f_.attr(id, AttrName::is_volatile) != 0), t);
+  const bool is_volatile = f_.attr(id, AttrName::is_volatile) != 0;
+  scalars_[op.results[0].index] = from_memory(load_one(address, mask, element, other, is_volatile), t);
+  if (is_volatile) keep_order();
 }
 
 void HostLowering::scalar_store(OpId id) {
@@ -167,7 +176,9 @@ void HostLowering::scalar_store(OpId id) {
   Value* address = scalar(op.operands[0]);
   Value* mask = op.operands.size() > 2 ? scalar(op.operands[2]) : nullptr;
   if (check_) mask = checked(address, mask, 1, id, true, ir::bytes(t.element()));
-  store_one(address, mask, to_memory(scalar(op.operands[1]), t), f_.attr(id, AttrName::is_volatile) != 0);
+  const bool is_volatile = f_.attr(id, AttrName::is_volatile) != 0;
+  if (is_volatile) keep_order();
+  store_one(address, mask, to_memory(scalar(op.operands[1]), t), is_volatile);
 }
 
 /// Asks the runtime which lanes may access memory; the mask of those that may.
@@ -179,7 +190,8 @@ Value* HostLowering::checked(Value* addresses, Value* mask, unsigned lanes, OpId
   b_.CreateAlignedStore(addresses, place, llvm::Align(8));
   b_.CreateAlignedStore(mask ? b_.CreateZExt(mask, flags) : llvm::ConstantInt::get(flags, 1), active, llvm::Align(1));
   const auto site = static_cast<std::int32_t>(sites_.size());
-  sites_.push_back({f_.where(id), is_store, bytes, pointer_origin(f_, f_.operand(id, 0))});
+  const bool is_atomic = ir::info(f_.kind(id)).family == ir::Family::atomic;
+  sites_.push_back({f_.where(id), is_store, bytes, pointer_origin(f_, f_.operand(id, 0)), is_atomic});
   Value* function = b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), launch_, offsetof(HostLaunch, check)));
   Value* context = b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), launch_, offsetof(HostLaunch, check_context)));
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getInt32Ty(), b_.getInt32Ty()}, false);

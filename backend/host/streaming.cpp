@@ -11,15 +11,18 @@ namespace tilewright::backend::host {
 using ir::OpKind;
 using ir::Type;
 
-/// Whether all programs together store more than the last-level cache holds; null if there are no tiles to store.
+/// Whether all programs together store more than the last-level cache holds; null if no tiles are to be stored that way.
 Value* HostLowering::output_exceeds_caches() {
   std::int64_t bytes = 0;  // of one program, masks and loops left out of account
+  bool has_atomics = false;
   f_.walk([&](OpId id) {
+    has_atomics = has_atomics || ir::info(f_.kind(id)).family == ir::Family::atomic;
     if (f_.kind(id) != OpKind::store_) return;
     const Type t = f_.type(f_.operand(id, 1));
     if (!t.is_scalar()) bytes += t.elements() * memory_bytes(t);
   });
-  if (bytes == 0 || check_) return nullptr;
+  // An atomic may tell another program that what was stored before it is there.
+  if (bytes == 0 || check_ || has_atomics) return nullptr;
   Value* kib = b_.CreateLoad(b_.getInt32Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), launch_, offsetof(HostLaunch, cache_kib)));
   Value* cache = b_.CreateShl(b_.CreateZExt(kib, b_.getInt64Ty()), 10);
   Value* total = i64(bytes);

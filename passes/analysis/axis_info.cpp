@@ -42,7 +42,9 @@ class Solver {
         case OpKind::for_: solve_for(id); break;
         case OpKind::if_: solve_if(id); break;
         case OpKind::while_: solve_while(id); break;
-        case OpKind::reduce_: solve_reduce(id); break;
+        case OpKind::reduce_:
+        case OpKind::scan_:
+        case OpKind::atomic_update_: solve_combine(id); break;
         default:
           if (f_.op(id).results.size() == 1)
             solve_op(id);
@@ -117,7 +119,7 @@ class Solver {
     for (int k = 0; k < forwarded; ++k) at(f_.result(id, k)) = at(f_.operand(f_.terminator(before), k + 1));
   }
 
-  void solve_reduce(OpId id) {
+  void solve_combine(OpId id) {
     for (ValueId v : f_.block(f_.region(id)).args) at(v) = unknown(f_.type(v));
     solve(f_.region(id));
     for (ValueId v : f_.op(id).results) at(v) = unknown(f_.type(v));

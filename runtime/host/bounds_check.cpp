@@ -38,13 +38,20 @@ const Region* measured_from(std::uint64_t address, std::optional<std::uint64_t> 
   return best;
 }
 
+// An atomic that crosses cache lines is slow on some processors and an error on others.
+bool is_misaligned(std::uint64_t address, const backend::AccessSite& site) {
+  return site.is_atomic && address % static_cast<std::uint64_t>(site.element_bytes) != 0;
+}
+
 std::string plural(std::uint64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
 
 }  // namespace
 
 std::string describe_bad_access(std::uint64_t address, const backend::AccessSite& site, std::span<const Region> live,
                                 std::span<const std::uint64_t> arguments) {
-  const std::string access = fmt::format("{} of {}", site.is_store ? "store" : "load", plural(site.element_bytes, "byte"));
+  const std::string access =
+      fmt::format("{} of {}", site.is_atomic ? "atomic access" : site.is_store ? "store" : "load", plural(site.element_bytes, "byte"));
+  if (is_misaligned(address, site)) return fmt::format("{} at address {:#x}, which is not a multiple of {}", access, address, site.element_bytes);
   std::optional<std::uint64_t> origin;
   if (site.parameter >= 0) origin = arguments[static_cast<std::size_t>(site.parameter)];
   if (address < kNullArea || -address < kNullArea || origin == 0)
@@ -102,8 +109,9 @@ void BoundsCheck::check(void* context, const std::uint64_t* addresses, std::uint
   for (std::int32_t i = 0; i < lanes; ++i) {
     if (!active[i]) continue;
     const std::uint64_t a = addresses[i];
-    if (hit && a >= hit->begin && a < hit->end && hit->end - a >= bytes) continue;
-    if (const Interval* found = self.find(a, bytes)) {
+    const bool is_aligned = !is_misaligned(a, self.sites_[site]);
+    if (is_aligned && hit && a >= hit->begin && a < hit->end && hit->end - a >= bytes) continue;
+    if (const Interval* found = is_aligned ? self.find(a, bytes) : nullptr) {
       hit = found;
       continue;
     }
@@ -116,7 +124,8 @@ void BoundsCheck::report(std::span<const std::uint64_t> arguments, const Here& l
   if (!first_) return;
   const backend::AccessSite& site = sites_[first_->site];
   std::string launch_note = "launched here";
-  if (failures_ > 1) launch_note += fmt::format("; {} accesses in all were outside of every buffer", failures_);
+  if (failures_ > 1)
+    launch_note += fmt::format("; {} accesses in all were outside of every buffer{}", failures_, site.is_atomic ? " or misaligned" : "");
   throw Error(site.where, describe_bad_access(first_->address, site, live_, arguments), {{detail::location_of(launched), launch_note}});
 }
 

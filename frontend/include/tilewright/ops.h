@@ -1,5 +1,6 @@
 // The functions of the language, group by group.
 #pragma once
+#include "tilewright/ops/atomic.h"
 #include "tilewright/ops/control.h"
 #include "tilewright/ops/create.h"
 #include "tilewright/ops/dot.h"

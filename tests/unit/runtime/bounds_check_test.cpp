@@ -9,7 +9,7 @@ using namespace tilewright;
 
 namespace {
 
-const backend::AccessSite kLoad{{"kernel.cpp", 7, 3}, false, 4}, kStore{{"kernel.cpp", 9, 0}, true, 4};
+const backend::AccessSite kLoad{{"kernel.cpp", 7, 3}, false, 4}, kStore{{"kernel.cpp", 9, 0}, true, 4}, kAtomic{{"kernel.cpp", 11, 0}, true, 4, -1, true};
 constexpr std::uint64_t kBase = std::uint64_t{1} << 40;
 
 rt::Region floats(std::uint64_t begin, std::int64_t n) { return {begin, static_cast<std::uint64_t>(4 * n), n, 4, "float"}; }
@@ -20,7 +20,7 @@ struct Checked {
 };
 Checked run(std::vector<rt::Region> live, std::vector<std::uint64_t> addresses, std::vector<std::uint8_t> active, std::int32_t site = 0,
             std::vector<std::uint64_t> arguments = {}) {
-  const std::vector<backend::AccessSite> sites{kLoad, kStore};
+  const std::vector<backend::AccessSite> sites{kLoad, kStore, kAtomic};
   rt::BoundsCheck check(std::move(live), sites);
   rt::BoundsCheck::check(&check, addresses.data(), active.data(), static_cast<std::int32_t>(addresses.size()), site);
   Checked result{std::move(active), ""};
@@ -97,6 +97,15 @@ TEST_CASE("bounds_check: an address is measured from the buffer that it was comp
 TEST_CASE("bounds_check: null pointers and devices without buffers") {
   CHECK(has(run({floats(kBase, 4)}, {16}, {1}).error, "load of 4 bytes at address 0x10, 16 bytes from a null pointer"));
   CHECK(has(run({}, {kBase}, {1}).error, "there is no buffer on this device"));
+}
+
+TEST_CASE("bounds_check: atomics are told as such, and need the alignment that loads and stores do not") {
+  CHECK(run({floats(kBase, 4)}, {kBase + 2}, {1}).error.empty());
+  const auto r = run({floats(kBase, 4)}, {kBase, kBase + 6, kBase + 16}, {1, 1, 1}, 2);
+  CHECK(r.active == std::vector<std::uint8_t>{1, 0, 0});
+  CHECK_MESSAGE(has(r.error, "kernel.cpp:11: error: atomic access of 4 bytes at address 0x10000000006, which is not a multiple of 4"), r.error);
+  CHECK_MESSAGE(has(r.error, "2 accesses in all were outside of every buffer or misaligned"), r.error);
+  CHECK(has(run({floats(kBase, 4)}, {kBase + 16}, {1}, 2).error, "atomic access of 4 bytes at index 4 of a buffer of 4 float elements"));
 }
 
 TEST_CASE("bounds_check: overlapping regions are one, touching ones are two") {

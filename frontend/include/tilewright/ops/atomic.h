@@ -1,0 +1,65 @@
+// Atomics through tiles of pointers.
+#pragma once
+#include "tilewright/ops/memory.h"
+
+namespace tilewright {
+
+/// What an atomic orders: acquire, what comes after it in its program; release, what comes before it; acq_rel, both.
+enum class Order { relaxed, acquire, release, acq_rel };
+/// Who sees the atomic as one step: the threads of the same program, all programs on the device, or the host and other devices too.
+enum class Scope { block, device, system };
+struct AtomicOptions {
+  Order order = Order::acq_rel;
+  Scope scope = Scope::device;
+};
+
+namespace detail {
+
+template <class P>
+concept AtomicNumber = Writable<P> && NumberElement<Pointee<P>>;
+template <class P>
+concept AtomicInteger = Writable<P> && IntegerElement<Pointee<P>>;
+
+enum class Atomic : std::uint8_t { add, max, min, bit_and, bit_or, bit_xor, exchange };
+
+Made atomic(Atomic, const Handle& pointer, const Maybe& value, const Maybe& mask, const AtomicOptions&, const Here&);
+Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desired, const AtomicOptions&, const Here&);
+
+}  // namespace detail
+
+// Each returns what the element was before, 0 where the mask is false, where nothing is touched. Lanes go in row-major order, one at a time:
+// those that hit one address all count, and see each other's results. value and mask broadcast to the shape of p, never the reverse; through a
+// scalar p it happens once a program. Elements are 32- and 64-bit integers, f32 and f64. Addresses are multiples of the element's size:
+// checked mode reports others, elsewhere an x86 cpu only takes very long over an element that crosses a cache line, and a GPU fails.
+#define TW_ATOMIC(name, kind, operation)                                                                                              \
+  template <detail::kind P>                                                                                                           \
+  Tile<detail::Pointee<P>> name(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> value, detail::Mask mask = {},     \
+                                AtomicOptions options = {}, Here at = Here::current()) {                                              \
+    return Tile<detail::Pointee<P>>(detail::atomic(detail::Atomic::operation, p, value, mask, options, at));                          \
+  }
+/// Adds value; f16 and bf16 too. Integers wrap; sums of floats depend on which program comes first.
+TW_ATOMIC(atomic_add, AtomicNumber, add)
+/// The greater of both, as maximum: NaN wins, +0 is above -0.
+TW_ATOMIC(atomic_max, AtomicNumber, max)
+/// The lesser of both, as minimum: NaN wins, -0 is below +0.
+TW_ATOMIC(atomic_min, AtomicNumber, min)
+/// old & value.
+TW_ATOMIC(atomic_and, AtomicInteger, bit_and)
+/// old | value.
+TW_ATOMIC(atomic_or, AtomicInteger, bit_or)
+/// old ^ value.
+TW_ATOMIC(atomic_xor, AtomicInteger, bit_xor)
+/// value itself.
+TW_ATOMIC(atomic_exchange, AtomicNumber, exchange)
+#undef TW_ATOMIC
+
+/// Writes `desired` where the element has the bits of `expected` (so -0 is not +0, and a NaN equals itself); returns what it was before, which
+/// tells whether it was written. There is no mask: a lane that expects what cannot be there only looks.
+template <detail::AtomicNumber P>
+Tile<detail::Pointee<P>> atomic_cas(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> expected,
+                                    detail::Fixed<detail::Value<detail::Pointee<P>>> desired, AtomicOptions options = {},
+                                    Here at = Here::current()) {
+  return Tile<detail::Pointee<P>>(detail::atomic_cas(p, expected, desired, options, at));
+}
+
+}  // namespace tilewright

@@ -1,0 +1,51 @@
+// Atomics that a cpu has no instruction for as atomic_update, whose region computes the new value: add on f16 and bf16, max and min on
+// floats. (f32 and f64 add stay: code generation knows them.)
+// Stage: traced to traced. Numerics: none change. Tests: tests/files/passes/legalize_atomics/.
+#include <optional>
+#include <vector>
+
+#include "passes/pass.h"
+#include "passes/rewriter.h"
+
+namespace tilewright::passes {
+
+namespace {
+
+using ir::OpKind;
+using ir::ValueId;
+
+/// The op that computes the new value; none where the target has an instruction.
+std::optional<OpKind> combiner(OpKind k, ir::Type t) {
+  if (!t.is_float()) return std::nullopt;
+  switch (k) {
+    case OpKind::atomic_add_: return ir::bits(t.element()) < 32 ? std::optional(OpKind::add_) : std::nullopt;
+    case OpKind::atomic_max_: return OpKind::maximum_;
+    case OpKind::atomic_min_: return OpKind::minimum_;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+bool legalize_atomics(ir::Function& f, const PassContext& context) {
+  if (context.target.kind != ir::TargetDesc::Kind::host) return false;
+  Rewriter rw(f);
+  f.walk([&](ir::OpId id) {
+    if (ir::info(f.kind(id)).family != ir::Family::atomic) return;
+    const ir::Type element = f.type(f.result(id)).scalar();
+    const auto kind = combiner(f.kind(id), element);
+    if (!kind) return;
+    rw.at(id);
+    const std::vector<ValueId> operands = f.op(id).operands;
+    const ir::OpId update = rw.create(OpKind::atomic_update_, operands, f.op(id).attrs);
+    const ir::BlockId region = f.region(update);
+    const ValueId old = f.add_arg(region, element), value = f.add_arg(region, element);
+    rw.at_end(region);
+    const ValueId yields[] = {rw.binary(*kind, old, value)};
+    rw.create(OpKind::yield_, yields);
+    rw.replace(id, f.result(update));
+  });
+  return rw.changed();
+}
+
+}  // namespace tilewright::passes
