@@ -20,16 +20,18 @@ ir::ValueId fold_float(Rewriter&, ir::OpId);
 ir::ValueId fold_choice(Rewriter&, ir::OpId);
 /// cast, bitcast, add_ptr.
 ir::ValueId fold_convert(Rewriter&, ir::OpId);
-/// reshape, broadcast, permute, flip, join, cat, arange, and element-wise ops over broadcasts.
+/// reshape, broadcast, permute, flip, join, cat, gather, arange, and element-wise ops over broadcasts.
 ir::ValueId fold_shape(Rewriter&, ir::OpId);
 
 // ---- rules that change the op or what is around it; true if one applied ----
 
 /// split of a join, or of equal elements.
 bool fold_split(Rewriter&, ir::OpId);
+/// sort along an extent of 1.
+bool fold_sort(Rewriter&, ir::OpId);
 /// load, store: constant masks.
 bool fold_memory(Rewriter&, ir::OpId);
-/// for, if, while, reduce: known trip counts and conditions, values that a loop hands on unchanged.
+/// for, if, while, reduce, scan: known trip counts and conditions, values that a loop hands on unchanged.
 bool fold_control(Rewriter&, ir::OpId);
 /// Removes what no effect depends on: ops, loops, loop-carried values, results of if. A while may not end: it stays.
 bool remove_dead(Rewriter&);

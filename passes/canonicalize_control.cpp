@@ -155,6 +155,14 @@ bool fold_reduce(Rewriter& rw, OpId id) {
   return true;
 }
 
+bool fold_scan(Rewriter& rw, OpId id) {
+  const Function& f = rw.ir();
+  const int axis = static_cast<int>(f.attr(id, ir::AttrName::axis));
+  if (f.type(f.operand(id, 0)).log2_extent(axis) > 0) return false;
+  rw.replace(id, std::vector<ValueId>(f.op(id).operands));  // along an extent of 1: scan(x) -> x
+  return true;
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> constant_trip_count(const Function& f, OpId loop) {
@@ -176,6 +184,7 @@ bool fold_control(Rewriter& rw, OpId id) {
     case OpKind::if_: return fold_if(rw, id);
     case OpKind::while_: return fold_while(rw, id);
     case OpKind::reduce_: return fold_reduce(rw, id);
+    case OpKind::scan_: return fold_scan(rw, id);
     default: return false;
   }
 }

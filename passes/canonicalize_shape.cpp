@@ -168,6 +168,14 @@ bool fold_split(Rewriter& rw, OpId id) {
   return true;
 }
 
+bool fold_sort(Rewriter& rw, OpId id) {
+  const Function& f = rw.ir();
+  const Type keys = f.type(f.operand(id, 0));
+  if (keys.log2_extent(keys.rank() - 1) > 0) return false;
+  rw.replace(id, std::vector<ValueId>(f.op(id).operands));  // rows of one element: sort(x) -> x
+  return true;
+}
+
 ValueId fold_shape(Rewriter& rw, OpId id) {
   const Function& f = rw.ir();
   switch (f.kind(id)) {
@@ -177,6 +185,7 @@ ValueId fold_shape(Rewriter& rw, OpId id) {
     case OpKind::flip_: return fold_flip(rw, id);
     case OpKind::join_:
     case OpKind::cat_: return fold_pair(rw, id);
+    case OpKind::gather_: return uniform_as(rw, f.operand(id, 0), f.type(f.result(id)));  // of equal elements: they, wherever from
     case OpKind::arange_: {  // one element: lo
       const Type t = f.type(f.result(id));
       return t.elements() == 1 ? rw.constant(t, f.attr(id, ir::AttrName::lo)) : ValueId{};

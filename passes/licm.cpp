@@ -1,7 +1,8 @@
 // Moves pure ops out of loops when nothing they use is computed there.
 //
 // Input, output: any IR. Numerics do not change. See tests/files/passes/licm/. No op of the table traps, so an op may be moved out of a
-// loop that does not run; reduce and dot stay unless the loop is known to run, since they cost too much to be done for nothing.
+// loop that does not run; what costs too much to be done for nothing (dot, reduce, scan, sort, histogram) stays unless the loop is known
+// to run.
 #include "passes/canonicalize.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
@@ -30,13 +31,24 @@ bool uses_only_outside(const Function& f, OpId id, BlockId loop_body) {
   return only;
 }
 
+bool is_costly(OpKind k) {
+  switch (k) {
+    case OpKind::dot_:
+    case OpKind::dot_scaled_:
+    case OpKind::reduce_:
+    case OpKind::scan_:
+    case OpKind::sort_:
+    case OpKind::histogram_: return true;
+    default: return false;
+  }
+}
+
 void hoist_from(Rewriter& rw, OpId loop, BlockId body, bool certainly_runs) {
   const Function& f = rw.ir();
   for (OpId id : f.ops(body)) {
     const OpKind k = f.kind(id);
     if (!ir::info(k).has(ir::kPure)) continue;
-    const bool is_costly = k == OpKind::dot_ || k == OpKind::reduce_;
-    if ((is_costly && !certainly_runs) || !uses_only_outside(f, id, body)) continue;
+    if ((is_costly(k) && !certainly_runs) || !uses_only_outside(f, id, body)) continue;
     rw.move_before(id, loop);
   }
 }
@@ -45,7 +57,7 @@ void visit(Rewriter& rw, BlockId b) {
   const Function& f = rw.ir();
   for (OpId id : f.ops(b)) {
     const OpKind k = f.kind(id);
-    if (k == OpKind::reduce_) continue;
+    if (ir::combines(k)) continue;
     // Inner loops first: what leaves them may leave this one too.
     for (BlockId r : std::vector<BlockId>(f.op(id).regions)) visit(rw, r);
     if (k == OpKind::for_) {

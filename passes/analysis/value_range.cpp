@@ -111,7 +111,12 @@ Range range_of(const ir::Function& f, ir::OpId id, std::span<const Range> in, st
     case OpKind::reshape_:
     case OpKind::broadcast_:
     case OpKind::permute_:
-    case OpKind::flip_: return in[0];
+    case OpKind::flip_:
+    case OpKind::multiple_of_:
+    case OpKind::max_contiguous_:
+    case OpKind::sort_:
+    case OpKind::gather_: return in[0];
+    case OpKind::histogram_: return {0, types[0].elements()};
     case OpKind::join_:
     case OpKind::cat_: return united(in[0], in[1]);
     case OpKind::add_: return clipped(t, {in[0].lo + in[1].lo, in[0].hi + in[1].hi});
