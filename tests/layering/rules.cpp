@@ -157,6 +157,10 @@ class Checker {
     }
     if (starts_with_any(include.name, {"llvm/", "llvm-c/"}) && !may_include_llvm(path))
       report(path, include.line, "LLVM is known to backend/ and runtime/host/ only");
+    const bool is_cli = path.starts_with("frontend/cli/");
+    if (include.name.starts_with("CLI/") && !is_cli) report(path, include.line, "CLI11 is known to frontend/cli/ only");
+    if (include.name.starts_with("frontend/cli/") && !is_cli)
+      report(path, include.line, "the command line stands above the library, which does not include it");
     if (starts_with_any(include.name, {"tests/", "examples/"})) report(path, include.line, "the library includes no tests");
 
     const std::string target = resolve(include);

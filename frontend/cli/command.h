@@ -1,0 +1,51 @@
+// What the subcommands share: how each is added to the command line, and the two ways in which they fail.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "frontend/cli/files.h"
+
+namespace tilewright::cli {
+
+/// The command line is wrong: exit code 2. what() is the message without a prefix.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// What the command line names cannot be done, or turned out to be wrong: exit code 1. A tilewright::Error ends in 1 as well.
+class Failure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// One call of the program: the files that it has read, and the subcommand that it was asked for.
+struct Session {
+  Files files;
+  std::function<void()> run;
+};
+
+/// A subcommand whose options are kept in an Options object, and run by `execute` once the whole command line is read.
+template <class Options>
+CLI::App* add_command(CLI::App& root, Session& session, const char* name, const char* description, const char* examples,
+                      const std::shared_ptr<Options>& options, void (*execute)(const Options&, Session&)) {
+  CLI::App* command = root.add_subcommand(name, description);
+  command->group("Commands");
+  command->footer(examples);
+  command->callback([=, &session] { session.run = [=, &session] { execute(*options, session); }; });
+  return command;
+}
+
+// One file each, in the order of --help.
+void add_devices(CLI::App& root, Session&);
+void add_compile(CLI::App& root, Session&);
+void add_opt(CLI::App& root, Session&);
+void add_run(CLI::App& root, Session&);
+void add_reduce(CLI::App& root, Session&);
+void add_ops(CLI::App& root, Session&);
+void add_completion(CLI::App& root, Session&);
+void add_man(CLI::App& root, Session&);
+
+}  // namespace tilewright::cli

@@ -1,0 +1,128 @@
+// Executions of kernels that were read from text.
+#include "frontend/cli/execution.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "frontend/cli/command.h"
+#include "frontend/cli/diagnostics_text.h"
+#include "frontend/compile_request.h"
+#include "runtime/devices.h"
+#include "runtime/host/bounds_check.h"
+#include "tileir/interpreter.h"
+#include "tileir/printer.h"
+#include "tilewright/kernel_key.h"
+
+namespace tilewright::cli {
+
+namespace {
+
+constexpr const char* kInterpreter = "interpreter";
+
+detail::Code code_of(ir::Element e) { return static_cast<detail::Code>(e); }
+
+Grid grid_of(const std::vector<std::int64_t>& extents) {
+  switch (extents.size()) {
+    case 1: return Grid{extents[0]};
+    case 2: return Grid{extents[0], extents[1]};
+    default: return Grid{extents[0], extents[1], extents[2]};
+  }
+}
+
+std::uint64_t hash_of(const ir::Function& f, const backend::CompileOptions& options) {
+  detail::KernelKey key;
+  const std::string text = ir::print(f) + options.target;
+  key.add_bytes(text.data(), text.size());
+  key.add(static_cast<std::uint8_t>(options.check * 2 + options.contract));
+  key.seal();
+  return key.hash();
+}
+
+}  // namespace
+
+std::shared_ptr<rt::Device> open_named_device(const std::string& name) {
+  const bool is_level = name == "cpu:x86-64" || name == "cpu:x86-64-v3" || name == "cpu:x86-64-v4";
+  const bool is_name = name == "cpu" || is_level || name == "cuda" || name.starts_with("cuda:") || name.starts_with("emulator");
+  try {
+    return rt::open_device(name, Here());
+  } catch (const Error& e) {
+    if (is_name) throw Failure(message_of(e));
+    throw UsageError(message_of(e) + ", interpreter");
+  }
+}
+
+Execution::Execution(const ir::Function& f, const std::vector<Argument>& arguments, const ExecutionOptions& options)
+    : function_(f), arguments_(arguments), options_(options) {
+  const Here here;
+  const detail::Request request{"run", f.name, here};
+  const bool interpreted = options.device == kInterpreter;
+  device_ = open_named_device(interpreted ? "cpu" : options.device);
+  backend::CompileOptions compile;
+  try {
+    config_.grid = detail::checked_grid(request, grid_of(options.grid));
+    compile = detail::checked_options(request, {.num_warps = options.warps, .check = options.check, .contract = options.contract});
+  } catch (const Error& e) {
+    throw UsageError(message_of(e));
+  }
+  config_.num_warps = options.warps;
+  config_.check = compile.check;
+  for (const Argument& a : arguments) {
+    detail::RawBuffer buffer;
+    if (a.is_buffer()) buffer = detail::RawBuffer(device_, code_of(a.type.element()), a.elements, here);
+    words_.push_back(a.is_buffer() ? reinterpret_cast<std::uint64_t>(buffer.memory()) : a.word);
+    buffers_.push_back(std::move(buffer));
+  }
+  restore();
+  if (interpreted) return;
+  compile.target = device_->target();
+  const backend::CompiledKernel compiled = detail::compile_function(request, f, compile, false, hash_of(f, compile));
+  timings_ = compiled.timings;
+  const auto start = std::chrono::steady_clock::now();
+  executable_ = device_->load(compiled, here);
+  timings_.push_back({"load", std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()});
+}
+
+void Execution::restore() {
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    const Argument& a = arguments_[i];
+    const std::uint64_t zero = 0;
+    if (!a.is_buffer() || a.elements == 0) continue;
+    if (a.bytes.empty()) buffers_[i].fill(&zero, Here());
+    else buffers_[i].write(a.bytes.data(), static_cast<std::size_t>(a.elements), Here());
+  }
+}
+
+std::vector<std::byte> Execution::contents(int parameter) const {
+  const Argument& a = arguments_[parameter];
+  std::vector<std::byte> bytes(static_cast<std::size_t>(a.elements) * static_cast<std::size_t>(ir::bytes(a.type.element())));
+  buffers_[parameter].read(bytes.data(), static_cast<std::size_t>(a.elements), Here());
+  return bytes;
+}
+
+void Execution::launch() {
+  if (executable_) return device_->launch(*executable_, config_, words_, device_->default_stream());
+  interpret();
+}
+
+void Execution::interpret() {
+  const std::vector<rt::Region> live = device_->memory().snapshot();
+  ir::InterpretOptions options;
+  options.grid = config_.grid;
+  options.max_ops = options_.max_ops;
+  options.reduction = backend::describe_target(device_->target()).reduction;
+  options.may_access = [&](std::uint64_t address, int bytes, bool is_store, ir::OpId op) {
+    for (const rt::Region& r : live)
+      if (address >= r.begin && address <= r.end() && r.end() - address >= static_cast<std::uint64_t>(bytes)) return true;
+    if (options_.skip_bad_accesses) return false;
+    const Location where = function_.where(op);
+    throw Error(where, rt::describe_bad_access(address, {where, is_store, bytes}, live, words_));
+  };
+  ir::interpret(function_, words_, options);
+}
+
+std::string Execution::device_text() const {
+  return executable_ ? fmt::format("{}: {}", device_->name(), device_->description()) : "interpreter: the reference meaning";
+}
+
+}  // namespace tilewright::cli

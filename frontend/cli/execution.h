@@ -1,0 +1,59 @@
+// One kernel of a .tile file on its arguments: on a device through the path that launches take, or in the interpreter.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/compiled_kernel.h"
+#include "frontend/cli/values.h"
+#include "runtime/device.h"
+#include "tilewright/buffer.h"
+#include "tilewright/launch.h"
+
+namespace tilewright::cli {
+
+struct ExecutionOptions {
+  std::string device = "cpu";  // what Device::open takes, or "interpreter"
+  std::vector<std::int64_t> grid = {};
+  int warps = 4;
+  bool check = false;
+  bool contract = true;
+  bool skip_bad_accesses = false;  // in the interpreter: an access outside of every buffer does not happen, where it would be an Error
+  std::uint64_t max_ops = std::uint64_t{1} << 32;  // of one program in the interpreter
+};
+
+/// Throws UsageError for a name that no device can have, Failure if this machine lacks the device.
+std::shared_ptr<rt::Device> open_named_device(const std::string& name);
+
+class Execution {
+ public:
+  /// Makes the buffers, and compiles for a device. `arguments` must outlive this object.
+  Execution(const ir::Function&, const std::vector<Argument>& arguments, const ExecutionOptions&);
+
+  /// Throws Error for what checked mode finds. The interpreter always checks.
+  void launch();
+  /// Every buffer holds again what its argument says.
+  void restore();
+  /// What the buffer of a parameter holds now.
+  std::vector<std::byte> contents(int parameter) const;
+
+  std::string device_text() const;
+  const std::vector<backend::PhaseTiming>& timings() const { return timings_; }
+
+ private:
+  void interpret();
+
+  ir::Function function_;
+  const std::vector<Argument>& arguments_;
+  ExecutionOptions options_;
+  std::shared_ptr<rt::Device> device_;  // of the buffers; the interpreter works in the cpu's memory
+  rt::LaunchConfig config_;
+  std::shared_ptr<const rt::Executable> executable_;  // null in the interpreter
+  std::vector<detail::RawBuffer> buffers_;            // one a parameter, empty for scalars
+  std::vector<std::uint64_t> words_;
+  std::vector<backend::PhaseTiming> timings_;
+};
+
+}  // namespace tilewright::cli

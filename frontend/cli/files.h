@@ -1,0 +1,31 @@
+// The files that a command line names: read whole, written whole, '-' being standard input and output.
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "tileir/ir.h"
+
+namespace tilewright::cli {
+
+class Files {
+ public:
+  /// What a file holds. Throws UsageError if it cannot be read, or if standard input is asked for a second time.
+  std::string read(const std::string& path);
+  /// Throws UsageError if the file cannot be made or standard output is taken already, Failure if writing fails.
+  void write(const std::string& path, std::string_view contents);
+
+  /// The kernels of a .tile file, verified. Its text is kept for messages.
+  ir::Module read_tile(const std::string& path);
+  /// The text of a .tile file by the name that messages give it; empty if there is none.
+  std::string_view source(const std::string& name) const;
+
+ private:
+  bool stdin_taken_ = false, stdout_taken_ = false;
+  std::map<std::string, std::string> sources_;
+};
+
+/// The kernel of that name, or the only one if the name is empty. Throws UsageError that says which there are.
+const ir::Function& choose_kernel(const ir::Module&, const std::string& name);
+
+}  // namespace tilewright::cli

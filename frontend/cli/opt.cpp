@@ -1,0 +1,64 @@
+// tilewright opt: passes of the compiler on text.
+#include <fmt/format.h>
+
+#include <string_view>
+#include <vector>
+
+#include "frontend/cli/command.h"
+#include "frontend/cli/pass_list.h"
+#include "frontend/cli/targets.h"
+#include "passes/pass_manager.h"
+#include "tileir/printer.h"
+
+namespace tilewright::cli {
+
+namespace {
+
+struct Options {
+  std::string file, passes, target = "cpu", kernel, output = "-";
+  bool no_contract = false, no_verify_each = false, timing = false, locations = false;
+};
+
+void execute(const Options& options, Session& session) {
+  const ir::TargetDesc target = find_target(options.target);
+  const std::vector<std::string_view> names = parse_pass_list(options.passes, target);
+  ir::Module module = session.files.read_tile(options.file);
+  if (!options.kernel.empty()) module.functions = {ir::Function(choose_kernel(module, options.kernel))};
+  std::string timing;
+  for (ir::Function& f : module.functions) {
+    const passes::PassContext context{target, !options.no_contract};
+    passes::RunOptions run;
+    run.verify_each = !options.no_verify_each;
+    double total = 0;
+    timing += fmt::format("passes on kernel '{}'\n", f.name);
+    for (const passes::PassTiming& t : passes::run_passes(f, names, context, run)) {
+      timing += fmt::format("{:>10.3f} ms  {}\n", t.ms, t.name);
+      total += t.ms;
+    }
+    timing += fmt::format("{:>10.3f} ms  in all\n", total);
+  }
+  if (options.timing) fmt::print(stderr, "{}", timing);
+  session.files.write(options.output, ir::print(module, {.locations = options.locations}));
+}
+
+}  // namespace
+
+void add_opt(CLI::App& root, Session& session) {
+  const auto o = std::make_shared<Options>();
+  CLI::App* c = add_command(root, session, "opt", "Run passes on a .tile file and print what they make of it",
+                            "Examples: what merging does after folding; the whole pipeline of this machine, timed\n"
+                            "  tilewright opt softmax.tile --passes=canonicalize,cse\n"
+                            "  tilewright opt softmax.tile --passes=default --timing -o optimised.tile",
+                            o, execute);
+  c->add_option("FILE", o->file, "Textual tile IR; - is standard input")->required()->type_name("");
+  c->add_option("--passes", o->passes, "Names with commas between, in order; default: the target's pipeline")->required()->type_name("PASS,...");
+  c->add_option("--target", o->target, "What the passes may assume")->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4");
+  c->add_option("--kernel", o->kernel, "Which kernel of the file; default: all")->type_name("NAME");
+  c->add_option("-o,--output", o->output, "Where to; default: standard output")->type_name("OUT");
+  c->add_flag("--timing", o->timing, "How long each pass took, on standard error");
+  c->add_flag("--locations", o->locations, "Print where each op was written");
+  c->add_flag("--no-contract", o->no_contract, "Never make a * b + c a fused multiply-add");
+  c->add_flag("!--verify-each,--no-verify-each", o->no_verify_each, "Verify the IR after each pass, as is the default, or do not");
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,112 @@
+// tilewright reduce: the smallest kernel that still fails as the given one does.
+#include <fmt/format.h>
+
+#include "frontend/cli/command.h"
+#include "frontend/cli/failure_judge.h"
+#include "frontend/cli/pass_list.h"
+#include "frontend/cli/run_options.h"
+#include "frontend/cli/targets.h"
+#include "passes/shrinker.h"
+#include "tileir/printer.h"
+
+namespace tilewright::cli {
+
+namespace {
+
+// Of one program in the interpreter; what takes more is too slow to try thousands of times.
+constexpr std::uint64_t kMaxOps = 20'000'000;
+
+struct Options {
+  RunOptions run;
+  std::string passes, target = "cpu", output = "-";
+  bool against_device = false;
+  double tolerance = 1e-3;
+  int attempts = 4000;
+  unsigned seconds = 20;
+};
+
+std::size_t op_count(const ir::Function& f) {
+  std::size_t n = 0;
+  f.walk([&](ir::OpId) { ++n; });
+  return n;
+}
+
+JudgeOptions judge_options(const Options& o) {
+  if (o.passes.empty() == !o.against_device)
+    throw UsageError("give either --passes (do the passes change what the kernel does?) or --run (does the device do what the interpreter does?)");
+  JudgeOptions j;
+  j.judge_passes = !o.passes.empty();
+  j.target = find_target(o.target);
+  if (j.judge_passes) j.passes = parse_pass_list(o.passes, j.target);
+  // Without a grid, some programs, so that program ids differ.
+  j.execution = !o.run.grid.empty() ? execution_options(o.run) : ExecutionOptions{.device = o.run.device, .grid = {3}, .contract = !o.run.no_contract};
+  j.execution.max_ops = kMaxOps;
+  j.execution.skip_bad_accesses = o.run.arguments.empty();
+  j.tolerance = o.tolerance;
+  j.seconds = o.seconds;
+  if (!j.judge_passes && o.run.arguments.empty()) throw UsageError("--run needs the arguments of the launch: --grid and --arg as 'tilewright run' takes them");
+  if (!j.judge_passes && o.run.device == "interpreter") throw UsageError("--run compares with the interpreter; --device must be another one");
+  return j;
+}
+
+std::string header(const Options& o, const Verdict& verdict) {
+  std::string out = fmt::format("// {}\n// tilewright reduce FILE {}", verdict.text.substr(0, verdict.text.find('\n')),
+                                o.against_device ? "--run" : "--passes=" + o.passes + (o.target == "cpu" ? "" : " --target " + o.target));
+  if (o.run.device != "cpu") out += " --device " + o.run.device;
+  if (!o.run.grid.empty()) out += " --grid " + o.run.grid;
+  for (const std::string& a : o.run.arguments) out += " --arg " + a;
+  return out + "\n";
+}
+
+void execute(const Options& options, Session& session) {
+  const JudgeOptions judge_by = judge_options(options);
+  const ir::Module module = session.files.read_tile(options.run.file);
+  const ir::Function& f = choose_kernel(module, options.run.kernel);
+  std::vector<Argument> arguments =
+      options.run.arguments.empty() ? make_arguments(f) : parse_arguments(f, options.run.arguments, session.files);
+  passes::ShrinkOptions shrink;
+  shrink.max_attempts = options.attempts;
+  for (const Argument& a : arguments)
+    if (!a.is_buffer()) shrink.scalars[a.name] = a.word;
+  const FailureJudge judge(judge_by, std::move(arguments));
+  Verdict first = judge.judge(f);
+  if (first.kind.empty())
+    throw Failure(fmt::format("kernel '{}' does not fail: {}", f.name,
+                              judge_by.judge_passes ? "the passes leave what it does" : "the device does what the interpreter does"));
+  fmt::print(stderr, "'{}' fails: {}\n", f.name, first.text);
+  int tried = 0;
+  const ir::Function small = passes::shrink(
+      f,
+      [&](const ir::Function& candidate) {
+        ++tried;
+        Verdict v = judge.judge(candidate);
+        if (v.kind != first.kind) return false;
+        first.text = std::move(v.text);
+        return true;
+      },
+      shrink);
+  fmt::print(stderr, "reduced from {} ops to {} in {} attempts\n", op_count(f), op_count(small), tried);
+  session.files.write(options.output, header(options, first) + ir::print(small));
+}
+
+}  // namespace
+
+void add_reduce(CLI::App& root, Session& session) {
+  const auto o = std::make_shared<Options>();
+  CLI::App* c = add_command(root, session, "reduce", "Shrink a kernel that the compiler gets wrong to a small one that fails alike",
+                            "Examples: passes that crash or change what a kernel does; a device that differs from the interpreter\n"
+                            "  tilewright reduce bad.tile --passes=default -o small.tile\n"
+                            "  tilewright reduce bad.tile --run --grid 4 --arg x=x.npy --arg n=i32:1000 -o small.tile\n"
+                            "Without --arg, --passes makes up the arguments. Every attempt runs in a process of its own.",
+                            o, execute);
+  add_run_options(*c, o->run);
+  c->add_option("--passes", o->passes, "The passes to judge, as 'tilewright opt' takes them")->type_name("PASS,...");
+  c->add_flag("--run", o->against_device, "Judge the device by the interpreter, on the given launch");
+  c->add_option("--target", o->target, "What the passes may assume")->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4");
+  c->add_option("--tolerance", o->tolerance, "How far floats may differ, relative to their magnitude; 0.001 if not given")->type_name("NUMBER");
+  c->add_option("--attempts", o->attempts, "How many smaller kernels to try; 4000 if not given")->type_name("N");
+  c->add_option("--seconds", o->seconds, "When a kernel counts as one that does not end; 20 if not given")->type_name("N");
+  c->add_option("-o,--output", o->output, "Where to; default: standard output")->type_name("OUT");
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,132 @@
+// tilewright run: one launch of a kernel of a .tile file, its buffers from and to NumPy files.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+
+#include "frontend/cli/command.h"
+#include "frontend/cli/execution.h"
+#include "frontend/cli/npy.h"
+#include "frontend/cli/run_options.h"
+
+namespace tilewright::cli {
+
+namespace {
+
+// A report's median is over so many launches, or as many as take this long.
+constexpr int kTimedLaunches = 21;
+constexpr double kTimedMs = 1000;
+
+struct Options {
+  RunOptions run;
+  std::vector<std::string> outputs;
+  bool report = false;
+};
+
+struct Output {
+  int parameter;
+  std::string path;
+};
+
+std::vector<Output> parse_outputs(const ir::Function& f, const Options& options) {
+  std::vector<Output> outputs;
+  for (const std::string& text : options.outputs) {
+    const auto [name, path] = split_assignment(text, "--out");
+    const int i = find_parameter(f, name);
+    const ir::Type t = f.type(f.arg(f.body(), i));
+    if (!t.is_pointer())
+      throw UsageError(fmt::format("--out '{}': parameter '{}' is {}; only buffers can be written", text, f.params[i].name, ir::text(t)));
+    for (const Output& o : outputs)
+      if (o.path == path) throw UsageError(fmt::format("--out: {} is written twice", path == "-" ? "standard output" : "'" + path + "'"));
+    outputs.push_back({i, path});
+  }
+  return outputs;
+}
+
+double timed_launch(Execution& execution) {
+  const auto start = std::chrono::steady_clock::now();
+  execution.launch();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Each launch finds the buffers as they were given: a kernel may read what it writes.
+std::string timing_text(Execution& execution, double first_ms) {
+  std::vector<double> ms;
+  double total = first_ms;
+  while (static_cast<int>(ms.size()) < kTimedLaunches && total < kTimedMs) {
+    execution.restore();
+    ms.push_back(timed_launch(execution));
+    total += ms.back();
+  }
+  if (ms.empty()) ms.push_back(first_ms);
+  std::nth_element(ms.begin(), ms.begin() + static_cast<std::ptrdiff_t>(ms.size() / 2), ms.end());
+  return fmt::format("{:.4f} ms, the median of {} launch{}; the first took {:.4f} ms", ms[ms.size() / 2], ms.size(), ms.size() == 1 ? "" : "es",
+                     first_ms);
+}
+
+std::string report(const ir::Function& f, const std::vector<Argument>& arguments, const RunOptions& options, Execution& execution, double first_ms) {
+  std::string out = fmt::format("kernel '{}' on {}\n", f.name, execution.device_text());
+  out += fmt::format("  {:<9} {}\n", "grid", options.grid);
+  for (const Argument& a : arguments) {
+    const std::string what =
+        a.is_buffer() ? fmt::format("{} elements, {} bytes", a.elements, a.elements * ir::bytes(a.type.element())) : "a scalar";
+    out += fmt::format("  {:<9} {}: {}, {}\n", "argument", a.name, ir::text(a.type), what);
+  }
+  for (const backend::PhaseTiming& t : execution.timings()) out += fmt::format("  {:<9} {:.3f} ms\n", t.phase, t.ms);
+  return out + fmt::format("  {:<9} {}\n", "launch", timing_text(execution, first_ms));
+}
+
+void execute(const Options& options, Session& session) {
+  const ExecutionOptions launch = execution_options(options.run);
+  const ir::Module module = session.files.read_tile(options.run.file);
+  const ir::Function& f = choose_kernel(module, options.run.kernel);
+  const std::vector<Output> outputs = parse_outputs(f, options);
+  const std::vector<Argument> arguments = parse_arguments(f, options.run.arguments, session.files);
+  Execution execution(f, arguments, launch);
+  const double first_ms = timed_launch(execution);
+  for (const Output& o : outputs) {
+    const Argument& a = arguments[o.parameter];
+    session.files.write(o.path, write_npy(a.type.element(), a.shape, execution.contents(o.parameter)));
+  }
+  if (options.report) fmt::print(stderr, "{}", report(f, arguments, options.run, execution, first_ms));
+}
+
+}  // namespace
+
+void add_run_options(CLI::App& command, RunOptions& o) {
+  command.add_option("FILE", o.file, "Textual tile IR; - is standard input")->required()->type_name("");
+  command.add_option("--kernel", o.kernel, "Which kernel of the file; may be left out if there is one")->type_name("NAME");
+  command.add_option("--device", o.device, "What runs it")->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4|interpreter");
+  command.add_option("--grid", o.grid, "How many programs along each axis")->type_name("X[,Y[,Z]]");
+  command.add_option("--arg", o.arguments, "A parameter's value: FILE.npy, zeros:f32:N (a buffer), i32:5, f32:0.5, ... (a scalar)")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--warps", o.warps, "Warps of a program, where the target has them")->type_name("N");
+  command.add_flag("--check", o.check, "Checked mode: accesses outside of every buffer are reported");
+  command.add_flag("--no-contract", o.no_contract, "Never make a * b + c a fused multiply-add");
+}
+
+ExecutionOptions execution_options(const RunOptions& o) {
+  if (o.grid.empty()) throw UsageError("--grid is required: how many programs to run, as --grid 64 or --grid 8,8");
+  return {.device = o.device, .grid = parse_grid(o.grid), .warps = o.warps, .check = o.check, .contract = !o.no_contract};
+}
+
+void add_run(CLI::App& root, Session& session) {
+  const auto o = std::make_shared<Options>();
+  CLI::App* c = add_command(root, session, "run", "Launch a kernel of a .tile file once, on NumPy files",
+                            "Example: z = x + y of 1000 elements, 256 of them a program\n"
+                            "  tilewright run add.tile --grid 4 --arg x=x.npy --arg y=y.npy --arg z=zeros:f32:1000 --arg n=i32:1000 \\\n"
+                            "    --out z=z.npy --check\n"
+                            "Each buffer holds a copy of its file. --out writes a buffer after the launch, in the shape of the file that it came from.\n"
+                            "bf16 and fp8 are stored as void of 2 or 1 bytes, as ml_dtypes does: array.view(ml_dtypes.bfloat16).",
+                            o, execute);
+  add_run_options(*c, o->run);
+  c->add_option("--out", o->outputs, "Write a parameter's buffer after the launch; - is standard output")
+      ->type_name("NAME=FILE.npy")
+      ->allow_extra_args(false);
+  c->add_flag("--report", o->report, "Print the device, sizes and times on standard error; launches again to time it");
+}
+
+}  // namespace tilewright::cli

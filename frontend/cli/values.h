@@ -1,0 +1,43 @@
+// The arguments of a kernel as a command line writes them: NAME=VALUE.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/cli/files.h"
+#include "tileir/ir.h"
+
+namespace tilewright::cli {
+
+/// What one parameter is given: a scalar's bits, or the contents of a buffer.
+struct Argument {
+  std::string name;
+  ir::Type type;
+  std::uint64_t word = 0;           // a scalar's bits
+  std::vector<std::int64_t> shape = {};  // a buffer's
+  std::int64_t elements = 0;
+  std::vector<std::byte> bytes = {};  // empty: zeros
+  bool is_buffer() const { return type.is_pointer(); }
+};
+
+/// "NAME=VALUE" apart. Throws UsageError, naming `option`, if there is no '='.
+std::pair<std::string, std::string> split_assignment(const std::string& text, const char* option);
+
+/// The index of a parameter by its name, or by its position if no parameter is called so. Throws UsageError that suggests one.
+int find_parameter(const ir::Function&, const std::string& name);
+
+/// VALUE for a parameter: FILE.npy, zeros:TYPE:N or TYPE:NUMBER. Throws UsageError if it does not fit the parameter, Failure if the file
+/// is not a good one.
+Argument parse_value(const ir::Function&, int parameter, const std::string& value, Files&);
+
+/// One argument for each parameter, from NAME=VALUE words. Throws UsageError if one is missing or given twice.
+std::vector<Argument> parse_arguments(const ir::Function&, std::span<const std::string> words, Files&);
+
+/// "X[,Y[,Z]]": 1 to 3 positive extents. Throws UsageError.
+std::vector<std::int64_t> parse_grid(const std::string&);
+
+}  // namespace tilewright::cli

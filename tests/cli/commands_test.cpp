@@ -1,0 +1,287 @@
+// Every subcommand of the program: what it writes where, and its exit code.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "frontend/cli/npy.h"
+#include "tests/cli/program.h"
+#include "tileir/op_info.h"
+
+namespace tilewright::test {
+namespace {
+
+using cli::read_npy;
+using cli::write_npy;
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
+
+template <class T>
+std::string npy(ir::Element e, const std::vector<T>& values, std::vector<std::int64_t> shape = {}) {
+  if (shape.empty()) shape = {static_cast<std::int64_t>(values.size())};
+  return write_npy(e, shape, std::as_bytes(std::span(values)));
+}
+
+template <class T>
+std::vector<T> values(const std::string& npy_contents) {
+  const cli::NpyArray array = read_npy(npy_contents, "result");
+  std::vector<T> v(array.data.size() / sizeof(T));
+  std::memcpy(v.data(), array.data.data(), array.data.size());
+  return v;
+}
+
+std::vector<float> numbers(std::size_t n, float scale) {
+  std::vector<float> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = scale * static_cast<float>(i);
+  return v;
+}
+
+const std::vector<std::string> kCommands = {"devices", "compile", "opt", "run", "reduce", "ops", "completion", "man"};
+
+TEST_CASE("command line: --help explains the program and every command, with an example each") {
+  const Outcome root = tilewright({"--help"});
+  CHECK(root.code == 0);
+  CHECK(root.err.empty());
+  for (const std::string& c : kCommands) {
+    CHECK(contains(root.out, "\n  " + c + " "));
+    const Outcome help = tilewright({c, "--help"});
+    CAPTURE(c);
+    CHECK(help.code == 0);
+    CHECK(help.err.empty());
+    CHECK(contains(help.out, "Usage: tilewright " + c + " "));
+    CHECK(contains(help.out, "\n  tilewright " + c));
+  }
+  const Outcome version = tilewright({"--version"});
+  CHECK(version.code == 0);
+  CHECK(version.out.starts_with("tilewright 0."));
+}
+
+TEST_CASE("devices: the cpu, and why the others are missing") {
+  const Outcome o = tilewright({"devices"});
+  CHECK(o.code == 0);
+  CHECK(o.err.empty());
+  CHECK(o.out.starts_with("cpu "));
+  CHECK(contains(o.out, "\ncuda:0"));
+  CHECK(contains(o.out, "not usable: "));
+  CHECK(contains(o.out, "\ninterpreter"));
+}
+
+TEST_CASE("compile: each form of a kernel, from a file or standard input, to a file or standard output") {
+  const Folder folder;
+  folder.write("add.tile", kernel_text("add"));
+  const Outcome ir = tilewright({"compile", "add.tile"}, "", folder.path());
+  CHECK(ir.code == 0);
+  CHECK(ir.err.empty());
+  CHECK(contains(ir.out, "kernel @add("));
+  const Outcome llvm = tilewright({"compile", "-", "--emit", "llvm", "--target", "cpu:x86-64-v3"}, kernel_text("add"));
+  CHECK(llvm.code == 0);
+  CHECK(contains(llvm.out, "define void @tilewright_entry("));
+  const Outcome assembly = tilewright({"compile", "add.tile", "--emit=assembly", "--target=cpu:x86-64", "-o", "add.s"}, "", folder.path());
+  CHECK(assembly.code == 0);
+  CHECK(assembly.out.empty());
+  CHECK(contains(folder.read("add.s"), "tilewright_entry:"));
+  CHECK(contains(folder.read("add.s"), "xmm"));
+  CHECK_FALSE(contains(folder.read("add.s"), "ymm"));  // the baseline has no AVX
+  const Outcome stats = tilewright({"compile", "add.tile", "--emit", "stats"}, "", folder.path());
+  CHECK(stats.code == 0);
+  for (const char* what : {"kernel 'add' for cpu", "object bytes", "passes ms", "llvm ms", "total ms"}) CHECK(contains(stats.out, what));
+}
+
+TEST_CASE("compile: all kernels of a file, or the one that is named") {
+  const std::string both = kernel_text("add") + kernel_text("softmax");
+  const Outcome all = tilewright({"compile", "-"}, both);
+  CHECK(all.code == 0);
+  CHECK(contains(all.out, "kernel @add("));
+  CHECK(contains(all.out, "kernel @softmax("));
+  const Outcome one = tilewright({"compile", "-", "--kernel", "softmax", "--emit", "tileir"}, both);
+  CHECK_FALSE(contains(one.out, "kernel @add("));
+  CHECK(contains(one.out, "kernel @softmax("));
+}
+
+TEST_CASE("opt: runs the passes that are named, in order, and prints what can be read again") {
+  const std::string text = "kernel @k(%z: ptr<i32>) {\n  %a = constant {value = 2} : i32\n  %b = add %a, %a : i32\n  store %z, %b\n}\n";
+  const Outcome folded = tilewright({"opt", "-", "--passes=canonicalize,cse"}, text);
+  CHECK(folded.code == 0);
+  CHECK(folded.err.empty());
+  CHECK(contains(folded.out, "{value = 4}"));
+  CHECK_FALSE(contains(folded.out, "add"));
+  CHECK(contains(tilewright({"opt", "-", "--passes=cse"}, text).out, "add"));
+  const Outcome again = tilewright({"opt", "-", "--passes", "canonicalize"}, folded.out);
+  CHECK(again.out == folded.out);
+  CHECK(contains(tilewright({"opt", "-", "--passes=cse", "--locations"}, text).out, "@ \"<stdin>\":3:8"));
+}
+
+TEST_CASE("opt: --timing names every pass of the pipeline on standard error, results stay on standard output") {
+  const Outcome o = tilewright({"opt", "-", "--passes=default", "--timing", "--verify-each"}, kernel_text("softmax"));
+  CHECK(o.code == 0);
+  CHECK(o.out.starts_with("kernel @softmax("));
+  for (const char* pass : {"canonicalize\n", "licm\n", "expand_math\n", "in all\n"}) CHECK(contains(o.err, pass));
+  CHECK(contains(o.out, "fma ") != contains(tilewright({"opt", "-", "--passes=combine,canonicalize", "--no-contract"}, kernel_text("layer_norm")).out, "fma "));
+}
+
+TEST_CASE("run: reads and writes NumPy files on every device, and keeps their shapes") {
+  const Folder folder;
+  folder.write("add.tile", kernel_text("add"));
+  const auto x = numbers(600, 0.5f), y = numbers(600, 2.0f);
+  folder.write("x.npy", npy(ir::Element::f32, x, {20, 30}));
+  folder.write("y.npy", npy(ir::Element::f32, y));
+  folder.write("z.npy", npy(ir::Element::f32, numbers(600, 0), {2, 300}));
+  for (const char* device : {"cpu", "cpu:x86-64", "interpreter"}) {
+    CAPTURE(device);
+    const Outcome o = tilewright({"run", "add.tile", "--kernel", "add", "--device", device, "--grid", "3", "--arg", "x=x.npy", "--arg", "y=y.npy",
+                                  "--arg", "z=z.npy", "--arg", "n=i32:600", "--out", "z=out.npy", "--out", "x=x_again.npy", "--check"},
+                                 "", folder.path());
+    CHECK(o.code == 0);
+    CHECK(o.out.empty());
+    CHECK(o.err.empty());
+    CHECK(read_npy(folder.read("out.npy"), "out").shape == std::vector<std::int64_t>{2, 300});
+    CHECK(read_npy(folder.read("x_again.npy"), "x").shape == std::vector<std::int64_t>{20, 30});
+    const auto z = values<float>(folder.read("out.npy"));
+    REQUIRE(z.size() == 600);
+    for (std::size_t i = 0; i < z.size(); ++i) CHECK(z[i] == x[i] + y[i]);
+  }
+}
+
+TEST_CASE("run: arrays through standard input and output, zeros, positions for names, grids of three extents") {
+  const Folder folder;
+  folder.write("add.tile", kernel_text("add"));
+  const auto x = numbers(10, 3.0f);
+  const Outcome o = tilewright({"run", "add.tile", "--grid", "1,1,1", "--arg", "0=-", "--arg", "1=zeros:float32:10", "--arg", "2=zeros:f32:10", "--arg",
+                                "n=int32:10", "--out", "z=-"},
+                               npy(ir::Element::f32, x), folder.path());
+  CHECK(o.code == 0);
+  CHECK(o.err.empty());
+  CHECK(values<float>(o.out) == x);
+  CHECK(read_npy(o.out, "out").shape == std::vector<std::int64_t>{10});
+}
+
+TEST_CASE("run: scalars of every element type arrive as they were written") {
+  struct Case {
+    const char *type, *value;
+    std::string expected;  // the bytes, little-endian
+  };
+  const Case cases[] = {{"i1", "bool:true", std::string("\1", 1)},
+                        {"i8", "i8:-2", "\xfe"},
+                        {"i16", "int16:-2", "\xfe\xff"},
+                        {"i32", "i32:0x7f", std::string("\x7f\0\0\0", 4)},
+                        {"i64", "i64:-9223372036854775808", std::string("\0\0\0\0\0\0\0\x80", 8)},
+                        {"u8", "uint8:255", "\xff"},
+                        {"u64", "u64:18446744073709551615", std::string(8, '\xff')},
+                        {"f16", "f16:1.5", std::string("\0\x3e", 2)},
+                        {"bf16", "bfloat16:-1.0", std::string("\x80\xbf", 2)},
+                        {"f32", "f32:1e-3", std::string("\x6f\x12\x83\x3a", 4)},
+                        {"f64", "float64:inf", std::string("\0\0\0\0\0\0\xf0\x7f", 8)},
+                        {"f8e4m3", "float8_e4m3fn:0.5", "\x30"},
+                        {"f8e5m2", "f8e5m2:-inf", "\xfc"}};
+  for (const Case& c : cases) {
+    CAPTURE(c.value);
+    const std::string text = fmt::format("kernel @k(%v: {0}, %z: ptr<{0}>) {{\n  store %z, %v\n}}\n", c.type);
+    const Outcome o = tilewright({"run", "-", "--grid", "1", "--arg", fmt::format("v={}", c.value), "--arg", fmt::format("z=zeros:{}:1", c.type),
+                                  "--out", "z=-"},
+                                 text);
+    CHECK(o.err.empty());
+    REQUIRE(o.code == 0);
+    CHECK(o.out.substr(o.out.size() - c.expected.size()) == c.expected);
+  }
+}
+
+TEST_CASE("run: --check reports an access outside of a buffer at the line of the .tile file, on the cpu and in the interpreter") {
+  const Folder folder;
+  folder.write("add.tile", kernel_text("add"));
+  for (const char* device : {"cpu", "interpreter"}) {
+    const Outcome o = tilewright({"run", "add.tile", "--device", device, "--grid", "4", "--arg", "x=zeros:f32:1000", "--arg", "y=zeros:f32:1000",
+                                  "--arg", "z=zeros:f32:1000", "--arg", "n=i32:1001", "--check"},
+                                 "", folder.path());
+    CHECK(o.code == 1);
+    CHECK(o.out.empty());
+    CAPTURE(o.err);
+    CHECK(o.err.starts_with("add.tile:13:8: error: load of 4 bytes at index 1000 of a buffer of 1000 float elements"));
+    CHECK(contains(o.err, "\n   13 |   %a = load %x_at, %mask : f32[256]\n      |        ^\n"));
+    CHECK_FALSE(contains(o.err, "<unknown>"));
+  }
+}
+
+TEST_CASE("run: --report says on standard error what ran and how long it took") {
+  const Outcome o = tilewright({"run", "-", "--grid", "2,3", "--arg", "x=zeros:bf16:600", "--arg", "factor=f32:2", "--arg", "n=i32:600", "--report",
+                                "--out", "x=-"},
+                               kernel_text("scale_bf16"));
+  CHECK(o.code == 0);
+  CHECK(read_npy(o.out, "out").elements == 600);
+  for (const char* part : {"kernel 'scale_bf16' on cpu: ", "  grid      2,3\n", "x: ptr<bf16>, 600 elements, 1200 bytes", "factor: f32, a scalar", "passes",
+                           "llvm", "load", "median of 21 launches"})
+    CHECK(contains(o.err, part));
+}
+
+TEST_CASE("run: the timed launches of a report start from the given buffers, and the output is that of the first") {
+  const std::string text = "kernel @k(%x: ptr<i32>) {\n  %v = load %x : i32\n  %w = add %v, %v : i32\n  store %x, %w\n}\n";
+  const Outcome o = tilewright({"run", "/dev/stdin", "--grid", "1", "--arg", "x=zeros:i32:1", "--report", "--out", "x=-"}, text);
+  CHECK(o.code == 0);
+  CHECK(values<std::int32_t>(o.out) == std::vector<std::int32_t>{0});
+}
+
+TEST_CASE("ops: a list by family with every op, one in full, JSON and Markdown") {
+  const Outcome list = tilewright({"ops"}), json = tilewright({"ops", "--json"}), markdown = tilewright({"ops", "--markdown"});
+  CHECK(list.code == 0);
+  CHECK(list.out.starts_with("program\n"));
+  std::size_t names = 0;
+  for (const ir::OpKind k : ir::all_ops()) {
+    const std::string name(ir::text(k));
+    CHECK(contains(list.out, "\n  " + name + " "));
+    CHECK(contains(json.out, "{\"name\": \"" + name + "\""));
+    CHECK(contains(markdown.out, "### `" + name + "`\n"));
+    ++names;
+  }
+  std::size_t objects = 0;
+  for (auto at = json.out.find("\"family\""); at != json.out.npos; at = json.out.find("\"family\"", at + 1)) ++objects;
+  CHECK(objects == names);
+  const Outcome one = tilewright({"ops", "load"});
+  for (const char* part : {"load  (memory)", "%r = load %pointer [, %mask] [, %other]", "mask (may be left out)", "cache: standard | all | global",
+                           "results     1", "traits      reads"})
+    CHECK(contains(one.out, part));
+  CHECK(contains(tilewright({"ops", "for", "--markdown"}).out, "### `for`"));
+}
+
+TEST_CASE("man and completion: made of the same commands and options as --help") {
+  const Outcome man = tilewright({"man"});
+  CHECK(man.code == 0);
+  CHECK(man.out.starts_with(".TH TILEWRIGHT 1\n.SH NAME\n"));
+  for (const std::string& c : kCommands) CHECK(contains(man.out, ".SS tilewright " + c + "\n"));
+  CHECK(contains(man.out, "\\fB\\-\\-emit\\fR \\fItileir|llvm|assembly|stats\\fR"));
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const Outcome o = tilewright({"completion", shell});
+    CAPTURE(shell);
+    CHECK(o.code == 0);
+    CHECK(o.err.empty());
+    for (const std::string& c : kCommands) CHECK(contains(o.out, c));
+    for (const char* word : {"expand_math", "tileir", "interpreter", "atomic_add", "no-contract"}) CHECK(contains(o.out, word));
+  }
+}
+
+TEST_CASE("reduce: a pass that changes what a kernel does is pinned down in a few ops") {
+  // cse keeps, canonicalize keeps; a pipeline without legalising is right too: nothing to reduce.
+  const Outcome fine = tilewright({"reduce", "-", "--passes=default"}, kernel_text("softmax"));
+  CHECK(fine.code == 1);
+  CHECK(contains(fine.err, "kernel 'softmax' does not fail: the passes leave what it does"));
+}
+
+TEST_CASE("reduce: a launch that disagrees with the interpreter leaves a small kernel that says how it was found") {
+  // Between interpreter and cpu nothing may differ; a tolerance that nothing meets stands for a wrong device: exp differs in its last bits.
+  const Folder folder;
+  folder.write("softmax.tile", kernel_text("softmax"));
+  folder.write("in.npy", npy(ir::Element::f32, numbers(200, 0.037f)));
+  const Outcome o = tilewright({"reduce", "softmax.tile", "--run", "--grid", "2", "--arg", "in=in.npy", "--arg", "out=zeros:f32:200", "--arg",
+                                "columns=i32:100", "--tolerance", "0", "--attempts", "60", "-o", "small.tile"},
+                               "", folder.path());
+  CAPTURE(o.err);
+  REQUIRE(o.code == 0);
+  CHECK(contains(o.err, "'softmax' fails: out["));
+  CHECK(contains(o.err, "reduced from 25 ops to "));
+  const std::string small = folder.read("small.tile");
+  CHECK(small.starts_with("// out["));
+  CHECK(contains(small, "\n// tilewright reduce FILE --run --grid 2 --arg in=in.npy"));
+  CHECK(small.size() < kernel_text("softmax").size());
+  CHECK(tilewright({"opt", "small.tile", "--passes=cse"}, "", folder.path()).code == 0);
+}
+
+}  // namespace
+}  // namespace tilewright::test
