@@ -24,12 +24,13 @@ void Emit::fail(const std::string& message, ir::ValueId party, const std::string
 void Emit::expect_no_combine() const {
   const ir::Function& f = trace_.function();
   for (ir::OpId owner = f.block(trace_.block()).parent; owner; owner = f.block(f.op(owner).parent).parent)
-    if (f.kind(owner) == ir::OpKind::reduce_)
+    if (ir::combines(f.kind(owner)))
       detail::fail(at_,
                    fmt::format("{}: a combine function only computes with its elements; it cannot load, store, reduce, branch or loop "
                                "(where() chooses between values)",
                                name_),
-                   {{f.where(owner), "it combines the elements of this reduction"}});
+                   {{f.where(owner),
+                     fmt::format("it combines the elements of this {}", f.kind(owner) == ir::OpKind::scan_ ? "scan" : "reduction")}});
 }
 
 std::string text_of(std::span<const std::int64_t> shape) { return ir::shape_text(shape); }

@@ -1,9 +1,9 @@
-// Reductions: the named ones, and those by the user's function.
+// The named reductions.
 #include "tilewright/ops/reduce.h"
 
 #include <fmt/format.h>
 
-#include "frontend/emit.h"
+#include "frontend/combine.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::detail {
@@ -29,27 +29,11 @@ ir::OpKind combiner(Reduction r) {
 
 bool is_arg(Reduction r) { return r == Reduction::argmax || r == Reduction::argmin; }
 
-/// A reduce op with an empty region, which the builder then stands in; one argument for the earlier and the later element of each tile.
-struct Opened {
-  ir::OpId op;
-  ir::BlockId outer;
-  std::vector<ir::ValueId> arguments;
-};
-Opened open(Emit& e, std::span<const ir::ValueId> tiles, int axis, bool commutative) {
+/// Of named reductions: elements may be combined in any order.
+std::vector<ir::Attr> attributes(int axis) {
   std::vector<ir::Attr> attrs{ir::Attr{ir::AttrName::axis, axis, {}}};
-  if (commutative) attrs.push_back(ir::Attr{ir::AttrName::commutative, 1, {}});
-  ir::Function& f = e.trace().function();
-  Opened o{{}, e.b().block(), {}};
-  o.op = e.b().create(ir::OpKind::reduce_, tiles, std::move(attrs));
-  const ir::BlockId region = f.region(o.op);
-  for (int twice = 0; twice < 2; ++twice)
-    for (ir::ValueId t : tiles) o.arguments.push_back(f.add_arg(region, f.type(t).scalar()));
-  e.b().at_end(region);
-  return o;
-}
-void close(Emit& e, const Opened& o, std::span<const ir::ValueId> yields) {
-  e.b().create(ir::OpKind::yield_, yields);
-  e.b().at_end(o.outer);
+  attrs.push_back(ir::Attr{ir::AttrName::commutative, 1, {}});
+  return attrs;
 }
 
 ir::ValueId simple(Emit& e, Reduction r, ir::ValueId x, int axis) {
@@ -57,10 +41,7 @@ ir::ValueId simple(Emit& e, Reduction r, ir::ValueId x, int axis) {
   // 16-bit floats keep too few bits for a running sum.
   const bool widen = t.is_float() && ir::bits(t.element()) <= 16 && (r == Reduction::sum || r == Reduction::prod);
   if (widen) x = e.b().cast(x, ir::Element::f32);
-  const Opened o = open(e, std::span(&x, 1), axis, true);
-  const ir::ValueId y = e.b().binary(combiner(r), o.arguments[0], o.arguments[1]);
-  close(e, o, std::span(&y, 1));
-  const ir::ValueId result = e.trace().function().result(o.op);
+  const ir::ValueId result = combine_by(e, ir::OpKind::reduce_, combiner(r), x, attributes(axis));
   return widen ? e.b().cast(result, t.element()) : result;
 }
 
@@ -72,7 +53,7 @@ ir::ValueId arg(Emit& e, Reduction r, ir::ValueId x, int axis) {
   line[axis] = t.extent(axis);
   const ir::ValueId index = b.broadcast(b.reshape(b.arange(0, t.extent(axis)), line), t.shape());
   const ir::ValueId tiles[] = {x, index};
-  const Opened o = open(e, tiles, axis, true);
+  const OpenCombine o = open_combine(e, ir::OpKind::reduce_, tiles, attributes(axis));
   const ir::ValueId va = o.arguments[0], ia = o.arguments[1], vb = o.arguments[2], ib = o.arguments[3];
   ir::ValueId better = b.binary(r == Reduction::argmax ? ir::OpKind::gt_ : ir::OpKind::lt_, vb, va);
   ir::ValueId equal = b.binary(ir::OpKind::eq_, vb, va);
@@ -84,7 +65,7 @@ ir::ValueId arg(Emit& e, Reduction r, ir::ValueId x, int axis) {
   const ir::ValueId lower = b.binary(ir::OpKind::lt_, ib, ia);
   const ir::ValueId take_b = b.binary(ir::OpKind::bit_or_, better, b.binary(ir::OpKind::bit_and_, equal, lower));
   const ir::ValueId yields[] = {b.select(take_b, vb, va), b.select(take_b, ib, ia)};
-  close(e, o, yields);
+  close_combine(e, o, yields);
   return e.trace().function().result(o.op, 1);
 }
 
@@ -119,44 +100,6 @@ Made reduce(Reduction r, const Handle& t, std::int64_t axis, bool keep_dims, con
   if (!keep_dims) return made(result);
   shape[i] = 1;
   return made(e.b().reshape(result, shape));
-}
-
-CustomReduce::CustomReduce(std::span<const Handle* const> tiles, std::int64_t axis, const Here& at) : count_(tiles.size()), at_(at) {
-  Emit e("reduce", at_);
-  e.expect_no_combine();
-  std::vector<std::string> texts;
-  for (std::size_t i = 0; i < count_; ++i) texts.push_back(count_ == 1 ? "t" : fmt::format("get<{}>(t)", i));
-  const std::vector<std::string_view> names(texts.begin(), texts.end());
-  std::vector<ir::ValueId> values;
-  for (std::size_t i = 0; i < count_; ++i) values.push_back(e.value(*tiles[i], names[i]));
-  e.spread_all(values, names);
-  const Opened o = open(e, values, e.axis(axis, e.type(values[0]).rank(), values[0], names[0]), false);
-  op_ = o.op.index;
-  outer_ = o.outer.index;
-  for (ir::ValueId v : o.arguments) arguments_.push_back(made(v));
-  for (const Variable& v : e.trace().variables()) before_.push_back(v);
-}
-
-CustomReduce::~CustomReduce() {
-  if (!finished_ && Trace::active() != nullptr) Trace::active()->leave_early(at_, "combine function");
-}
-
-void CustomReduce::finish(std::span<const Handle* const> combined) {
-  Emit e("reduce", at_);
-  ir::Function& f = e.trace().function();
-  for (const Variable& v : before_)
-    if (const Handle* h = e.trace().find(v, before_); h != nullptr && Trace::value_of(*h).index != v.value)
-      e.fail("the combine function assigns to a variable outside of it; it may only return the combined elements");
-  std::vector<ir::ValueId> yields;
-  for (std::size_t i = 0; i < combined.size(); ++i) {
-    const ir::ValueId v = e.value(*combined[i], "result of the combine function");
-    if (!e.type(v).is_scalar())
-      e.fail(fmt::format("the combine function gives {}; it takes and gives scalars", ir::shape_text(e.type(v))), v, "made here");
-    yields.push_back(v);
-  }
-  close(e, {{op_}, {outer_}, {}}, yields);
-  for (ir::ValueId r : f.op({op_}).results) results_.push_back(made(r));
-  finished_ = true;
 }
 
 }  // namespace tilewright::detail

@@ -46,7 +46,8 @@ std::string_view construct(ir::OpKind k) {
     case ir::OpKind::for_: return "loop";
     case ir::OpKind::if_: return "when";
     case ir::OpKind::while_: return "loop_while";
-    case ir::OpKind::reduce_: return "combine function";
+    case ir::OpKind::reduce_:
+    case ir::OpKind::scan_: return "combine function";
     default: TW_UNREACHABLE("an op without regions encloses a value");
   }
 }
