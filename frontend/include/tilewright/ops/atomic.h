@@ -31,6 +31,10 @@ Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desir
 // those that hit one address all count, and see each other's results. value and mask broadcast to the shape of p, never the reverse; through a
 // scalar p it happens once a program. Elements are 32- and 64-bit integers, f32 and f64. Addresses are multiples of the element's size:
 // checked mode reports others, elsewhere an x86 cpu only takes very long over an element that crosses a cache line, and a GPU fails.
+//
+// Programs start in the order of their numbers (axis 0 fastest), so a program may wait for one of a lower number: for a flag that that one
+// sets with Order::release and this one reads with Order::acquire, as an addition of 0 does. One that waits for a higher number may wait
+// for ever.
 #define TW_ATOMIC(name, kind, operation)                                                                                              \
   template <detail::kind P>                                                                                                           \
   Tile<detail::Pointee<P>> name(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> value, detail::Mask mask = {},     \

@@ -9,6 +9,7 @@ namespace tilewright {
 // Enumerators after PTX.
 enum class Cache { standard, all, global, streaming, write_back, write_through };
 enum class Evict { normal, first, last };
+// is_volatile: memory is read or written each time that the program gets there, and in the program's order.
 struct LoadOptions {
   Cache cache = Cache::standard;
   Evict evict = Evict::normal;
