@@ -1,4 +1,4 @@
-// The matrix product.
+// The matrix products.
 #include "tilewright/ops/dot.h"
 
 #include <fmt/format.h>
@@ -28,6 +28,25 @@ Made dot(const Handle& a, const Handle& b, const Maybe& acc, TypeCode acc_type, 
   if (precision != Precision::standard) attrs.push_back(ir::Attr{ir::AttrName::precision, static_cast<std::int64_t>(precision), {}});
   const ir::ValueId operands[] = {va, vb, vc};
   return made(e.trace().function().result(e.b().create(ir::OpKind::dot_, operands, std::move(attrs))));
+}
+
+Made dot_scaled(const Handle& a, const Handle& a_scale, const Handle& b, const Handle& b_scale, const Maybe& acc, const Here& at) {
+  Emit e("dot_scaled", at);
+  const ir::ValueId va = e.value(a, "a"), vas = e.value(a_scale, "a_scale"), vb = e.value(b, "b"), vbs = e.value(b_scale, "b_scale");
+  ir::ValueId vc;
+  if (acc.given()) {
+    vc = e.value(*acc.handle, "acc");
+  } else {
+    // As in dot: the shape of the accumulator needs operands of rank 2. What else is wrong with them the rule says.
+    const ir::Type ta = e.type(va), tb = e.type(vb);
+    if (ta.rank() != 2) e.fail(fmt::format("'a' is {}; it must be [M, K]", ir::shape_text(ta)), va, "'a' defined here");
+    if (tb.rank() != 2) e.fail(fmt::format("'b' is {}; it must be [K, N]", ir::shape_text(tb)), vb, "'b' defined here");
+    const Extents shape{ta.extent(0), tb.extent(1)};
+    e.check_size(shape);
+    vc = e.integer(ir::Type(ir::Element::f32, shape), 0);
+  }
+  const ir::ValueId operands[] = {va, vas, vb, vbs, vc};
+  return made(e.trace().function().result(e.b().create(ir::OpKind::dot_scaled_, operands)));
 }
 
 }  // namespace tilewright::detail

@@ -38,6 +38,8 @@ Row row(Binary op) {
   TW_UNREACHABLE("binary operation");
 }
 
+const ir::Attr kFast{ir::AttrName::fast, 1, {}, {}};
+
 }  // namespace
 
 Made unary(Unary op, const Input& x) {
@@ -52,6 +54,21 @@ Made binary(Binary op, const Input& a, const Input& b, TypeCode meet) {
   const Input inputs[] = {a, b};
   const auto v = e.unify(inputs, meet, r.kind);
   return made(e.b().binary(r.kind, v[0], v[1]));
+}
+
+Made fast_unary(Unary op, const Input& x) {
+  const Row r = row(op);
+  const std::string name = fmt::format("fast::{}", r.name);
+  Emit e(name, x.at);
+  const ir::ValueId v = e.value(*x.handle, "x");
+  return made(e.trace().function().result(e.b().create(r.kind, std::span(&v, 1), {kFast})));
+}
+
+Made fast_div(const Input& a, const Input& b, TypeCode meet) {
+  Emit e("fast::div", a.at);
+  const Input inputs[] = {a, b};
+  const auto v = e.unify(inputs, meet, ir::OpKind::div_);
+  return made(e.trace().function().result(e.b().create(ir::OpKind::div_, v, {kFast})));
 }
 
 Made fma(const Input& a, const Input& b, const Input& c, TypeCode meet) {

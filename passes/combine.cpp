@@ -1,8 +1,11 @@
-// Patterns that may change rounding: a * b + c into fma, sums with a dot into its accumulator, one reciprocal for a row of quotients.
+// Patterns that may change rounding: a * b + c into fma, sums with a dot into its accumulator, one reciprocal for a row of quotients
+// and for fast ones.
 //
 // Input, output: any IR. Numerics change: fewer roundings where PassContext::contract allows it, and f32 quotients within the 2 ulp
 // that `/` promises (div_rn stays exact); integers never do.
 // See tests/files/passes/combine/.
+#include <cmath>
+
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 
@@ -61,6 +64,23 @@ ValueId accumulate_in_dot(Rewriter& rw, OpId id, const PassContext& context) {
 // Below this many quotients of one divisor a reciprocal saves nothing.
 constexpr int kLog2RowOfQuotients = 3;
 
+/// fast: x / c -> x * (1 / c), x / broadcast(s) -> x * broadcast(1 / s), f32, within 1.5 ulp while 1 / s is a normal number.
+ValueId multiply_by_reciprocal(Rewriter& rw, OpId id) {
+  const Function& f = rw.ir();
+  const ir::Type t = f.type(f.result(id));
+  const ValueId divisor = f.operand(id, 1);
+  if (t.element() != ir::Element::f32 || !f.attr(id, ir::AttrName::fast)) return {};
+  if (const auto bits = f.constant_bits(divisor)) {
+    const double c = ir::float_value(t.element(), *bits), size = std::fabs(c);
+    return size >= 0x1p-126 && size <= 0x1p126 ? rw.binary(OpKind::mul_, f.operand(id, 0), rw.constant_float(t, 1 / c)) : ValueId{};
+  }
+  const OpId broadcast = f.defined_by(divisor, OpKind::broadcast_);
+  if (!broadcast) return {};
+  const ValueId s = f.operand(broadcast, 0);
+  const ValueId r = rw.binary(OpKind::div_, rw.constant(f.type(s), 1), s);
+  return rw.binary(OpKind::mul_, f.operand(id, 0), rw.broadcast(r, t.shape()));
+}
+
 /// x / broadcast(s) -> (x * c) * broadcast(1 / (s * c)), f32, within 1.5 ulp: a vector division costs ten multiplications.
 /// c is a power of two, 1 but where 1 / s would overflow or be subnormal; it is chosen once for each s.
 ValueId share_reciprocal(Rewriter& rw, OpId id) {
@@ -88,7 +108,8 @@ bool combine(Function& f, const PassContext& context) {
     const OpKind k = f.kind(id);
     ValueId v;
     rw.at(id);
-    if (k == OpKind::div_) v = share_reciprocal(rw, id);
+    if (k == OpKind::div_) v = multiply_by_reciprocal(rw, id);
+    if (k == OpKind::div_ && !v) v = share_reciprocal(rw, id);
     if (k == OpKind::add_ || k == OpKind::sub_) {
       v = accumulate_in_dot(rw, id, context);
       if (!v) v = fuse_multiply(rw, id, context);

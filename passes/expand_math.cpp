@@ -23,6 +23,18 @@ namespace {
 using math::Expr;
 using Unary = Expr (*)(Expr);
 
+/// The cheaper expansions of f32.
+Unary fast_expansion(ir::OpKind k) {
+  switch (k) {
+    case ir::OpKind::exp_: return math::fast_exp;
+    case ir::OpKind::log_: return math::fast_log;
+    case ir::OpKind::sin_: return math::fast_sin;
+    case ir::OpKind::cos_: return math::fast_cos;
+    case ir::OpKind::tanh_: return math::fast_tanh;
+    default: return nullptr;
+  }
+}
+
 Unary expansion(ir::OpKind k) {
   switch (k) {
     case ir::OpKind::exp_: return math::exp;
@@ -46,11 +58,12 @@ bool expand_math(ir::Function& f, const PassContext& context) {
   Rewriter rewriter(f);
   math::Emitter emitter(rewriter, context.target.has_fma);
   f.walk([&](ir::OpId id) {
-    const Unary unary = expansion(f.kind(id));
+    Unary unary = expansion(f.kind(id));
     if (!unary && f.kind(id) != ir::OpKind::pow_) return;
     rewriter.at(id);
     const ir::Element element = f.type(f.result(id)).element();
     const ir::Element wide = element == ir::Element::f64 ? element : ir::Element::f32;
+    if (f.attr(id, ir::AttrName::fast) && wide == ir::Element::f32) unary = fast_expansion(f.kind(id));
     const auto operand = [&](int i) { return math::cast(emitter.wrap(f.operand(id, i)), wide); };
     const Expr y = unary ? unary(operand(0)) : math::pow(operand(0), operand(1));
     rewriter.replace(id, math::cast(y, element).id);

@@ -5,6 +5,8 @@ namespace tilewright::passes {
 
 std::vector<std::string_view> pipeline(const ir::TargetDesc&) {
   return {
+      // First: hints say more, and assertions are about, the values that the user wrote; what they become is ordinary IR from here on.
+      "apply_hints",
       // The trace holds every constant and broadcast that the user's expressions implied; the passes after this one look for plain forms.
       "canonicalize",
       // Two spellings of one address must be one value before loops are looked at: the same step is then seen to be the same.
@@ -14,6 +16,8 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc&) {
       "canonicalize",
       // After the carried tiles are gone: what they were added to no longer varies in the loop.
       "licm",
+      // Before combine, which puts what is added to a product into its accumulator.
+      "expand_dot_scaled",
       // After licm, so that an invariant product stays outside of its loop; before expand_math, whose polynomials already are the
       // sums of products that they are meant to be.
       "combine",

@@ -1,6 +1,7 @@
 // The type rules of ops that work on whole tiles, of atomics, and of what a program tells the outside: scan to inline_ptx in ops.def.
 #include <bit>
 
+#include "tileir/print_format.h"
 #include "tileir/type_rule_checks.h"
 
 namespace tilewright::ir::rules {
@@ -128,11 +129,22 @@ RuleResult rule_dot_scaled(const RuleInput& in) {
 
 // ---- debug ----
 
-RuleResult rule_device_print(const RuleInput&) { return none(); }
+static std::string_view string_of(const RuleInput& in, AttrName name) {
+  for (const Attr& a : in.attrs)
+    if (a.name == name) return a.text;
+  return {};
+}
+
+RuleResult rule_device_print(const RuleInput& in) {
+  const std::string wrong = wrong_with_print(string_of(in, AttrName::text), in.operands);
+  return wrong.empty() ? none() : fail(in, -1, "{}", wrong);
+}
 RuleResult rule_device_assert(const RuleInput& in) {
   if (!in.operands[0].is_bool()) return fail(in, 0, "{}; its elements must be i1", seen(in, 0));
-  RuleResult r = check_mask(in, 1, in.operands[0]);
-  return r.ok() ? none() : r;
+  if (RuleResult r = check_mask(in, 1, in.operands[0]); !r.ok()) return r;
+  if (in.operands.size() > 2 && !in.operands[2].same_shape(in.operands[0]))
+    return fail(in, 2, "{}; its shape must be {} as that of {}", seen_shape(in, 2), shape_text(in.operands[0]), name(in, 0));
+  return none();
 }
 
 // ---- hints ----

@@ -133,7 +133,6 @@ class HostLowering {
   bool has_masked_access(llvm::Type* element, unsigned lanes) const;
   Value* dummy();
   void keep_order();
-  void keep_order();
   void scalar_load(OpId);
   void scalar_store(OpId);
 
@@ -171,8 +170,6 @@ class HostLowering {
 
   // atomics.cpp
   void emit_atomic(OpId);
-  Value* atomic_lane(OpId, const Values& operands);
-  Value* update_memory(OpId, const Values& operands);
   Value* atomic_lane(OpId, const Values& operands);
   Value* update_memory(OpId, const Values& operands);
 

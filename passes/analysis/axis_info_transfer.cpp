@@ -305,6 +305,40 @@ Fact arange(const Function& f, OpId id, Type t) {
   return r;
 }
 
+/// The most that a chain of hints says of one value, as powers of two.
+struct Claims {
+  std::int64_t divisor = 1, length = 1;
+};
+Claims claims_of(const Function& f, OpId id) {
+  Claims c;
+  for (; id && ir::info(f.kind(id)).family == ir::Family::hint; id = f.value(f.operand(id, 0)).op) {
+    const auto number = [&](ir::AttrName a) { return power_of_two_in(static_cast<std::uint64_t>(f.attr(id, a))); };
+    if (f.kind(id) == OpKind::multiple_of_) c.divisor = std::max(c.divisor, number(ir::AttrName::divisor));
+    if (f.kind(id) == OpKind::max_contiguous_) c.length = std::max(c.length, number(ir::AttrName::length));
+  }
+  return c;
+}
+
+// A divisor is claimed of elements that do not follow on their neighbour. A run that is known of may be part of a longer one, which started
+// a multiple of its length before: what divides both divides its start. Where neighbours are equal, none follows.
+Fact hinted(const Function& f, OpId id, const Fact& x) {
+  Fact r = x;
+  const Claims c = claims_of(f, id);
+  const int last = x.type.rank() - 1;
+  if (last < 0) {
+    r.info.scalar_divisibility = std::max(r.info.scalar_divisibility, c.divisor);
+    return r;
+  }
+  const std::int64_t extent = x.type.extent(last), run = std::max(r.info.contiguity[last], std::min(c.length, extent));
+  const std::int64_t start = run == extent ? c.divisor : std::min(c.divisor, saturating_product(run, unit(x.type)));
+  if (extent == 1 || r.info.constancy[last] > 1) {
+    r.info.scalar_divisibility = std::max(r.info.scalar_divisibility, c.divisor);
+    for (int d = 0; d < last; ++d) r.info.divisibility[d] = std::max(r.info.divisibility[d], c.divisor);
+  }
+  set_run(r, last, run, std::max(r.info.divisibility[last], start));
+  return r;
+}
+
 /// Every element is v.
 Fact known(Type t, std::int64_t v) {
   Fact r = uniform(t, power_of_two_in(static_cast<std::uint64_t>(v)), {});
@@ -347,6 +381,8 @@ Fact transfer_of(const Function& f, OpId id, Type t, Operands in) {
     case OpKind::bitcast_: return bitcast(t, in);
     case OpKind::add_ptr_: return address(t, *in[0], *in[1]);
     case OpKind::select_: return select(t, in);
+    case OpKind::multiple_of_:
+    case OpKind::max_contiguous_: return hinted(f, id, *in[0]);
     case OpKind::eq_:
     case OpKind::ne_:
     case OpKind::lt_:

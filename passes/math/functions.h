@@ -33,6 +33,13 @@ Expr pow(Expr x, Expr y);
 Expr rsqrt(Expr x);
 Expr round(Expr x);
 
+// Of f32 alone, with the ranges and errors that ACCURACY.md gives.
+Expr fast_exp(Expr x);
+Expr fast_log(Expr x);
+Expr fast_sin(Expr x);
+Expr fast_cos(Expr x);
+Expr fast_tanh(Expr x);
+
 /// p * 2^n for an integer n with 2^n in the range of normal numbers. `t` is a float whose low bits hold n + bias.
 Expr scale_normal(Expr p, Expr t);
 /// p * 2^n, rounded once, for any n from about -2 bias to 2 bias: results may be subnormal or infinite. The low bits of `t` hold n + 2

@@ -16,6 +16,7 @@
 #include "runtime/host/bounds_check.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/host/object_loader.h"
+#include "runtime/host/reports.h"
 #include "runtime/host/scratch.h"
 #include "runtime/host/thread_pool.h"
 #include "tileir/diagnostics.h"
@@ -56,10 +57,11 @@ struct HostExecutable : Executable {
   backend::HostEntry entry = nullptr;
   std::size_t parameters = 0, scratch_bytes = 0;
   std::vector<backend::AccessSite> sites;
+  std::vector<backend::ReportSite> reports;
   std::unique_ptr<LoadedObject> object;
 
   explicit HostExecutable(const backend::CompiledKernel& kernel)
-      : parameters(kernel.params.size()), scratch_bytes(kernel.scratch_bytes), sites(kernel.sites) {}
+      : parameters(kernel.params.size()), scratch_bytes(kernel.scratch_bytes), sites(kernel.sites), reports(kernel.reports) {}
 };
 
 class HostEvent : public Event {
@@ -195,9 +197,13 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
                                   kernel.scratch_bytes, name()));
   std::optional<BoundsCheck> check;
   if (config.check) check.emplace(memory().snapshot(), kernel.sites);
-  const backend::HostLaunch launch{
-      {config.grid[0], config.grid[1], config.grid[2]}, cache_kib_, check ? &BoundsCheck::check : nullptr, check ? &*check : nullptr,
-      nullptr, nullptr};
+  Reports reports(kernel.reports);
+  const backend::HostLaunch launch{{config.grid[0], config.grid[1], config.grid[2]},
+                                   cache_kib_,
+                                   check ? &BoundsCheck::check : nullptr,
+                                   check ? &*check : nullptr,
+                                   kernel.reports.empty() ? nullptr : &Reports::report,
+                                   kernel.reports.empty() ? nullptr : &reports};
   {
     const auto turn = enter(stream);
     pool_.run(programs, [&](Chunks& chunks) {
@@ -205,6 +211,8 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
       for (Chunks::Range r; chunks.next(r);) kernel.entry(arguments.data(), &launch, r.begin, r.end, scratch.data());
     });
   }
+  // Assertions first: what they found is often why an access went wrong.
+  reports.finish(config.where);
   if (check) check->report(arguments, config.where);
 }
 

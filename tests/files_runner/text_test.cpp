@@ -33,6 +33,7 @@ struct Case {
   std::string analysis;
   int prints_itself_line = 0;  // 0: it need not
   ir::TargetDesc target;
+  bool checked = false;
   std::vector<Finding> errors, notes;
   std::vector<Failure> failures;  // malformed directives, then what does not hold
 
@@ -82,6 +83,11 @@ void read_target(Case& c, int line, const std::string& text) {
   t.reduction.lanes = t.lanes();
 }
 
+void read_mode(Case& c, int line, const std::string& text) {
+  c.checked = text == "checked";
+  if (!c.checked) c.fail(line, fmt::format("unknown mode '{}'; expected checked", text));
+}
+
 struct Analysis {
   std::string_view name;
   std::string (*print)(const ir::Function&);
@@ -116,6 +122,7 @@ struct Directive {
 constexpr Directive kDirectives[] = {
     {"passes", read_passes}, {"target", read_target},     {"analysis", read_analysis},
     {"prints", read_prints}, {"error", read_error, true}, {"note", read_note, true},
+    {"mode", read_mode},
 };
 
 std::optional<CheckKind> check_kind(std::string_view name) {
@@ -246,6 +253,7 @@ std::string output(Case& c, ir::Module& m) {
   const std::vector<std::string_view> names(c.passes.begin(), c.passes.end());
   passes::PassContext context;
   context.target = c.target;
+  context.check = c.checked;
   passes::RunOptions options;
   options.verify_each = true;
   std::string out;

@@ -17,6 +17,7 @@ struct TextTestResult {
 /// Runs every case of a file; cases are separated by lines `// -----`. A directive is a comment `// name: text`:
 ///   passes: a, b       these run, in order, before the output is checked
 ///   target: avx2       what passes are told of the target: baseline (if not named), avx2 or avx512
+///   mode: checked      passes work for checked mode
 ///   analysis: NAME     the output is what this analysis prints instead of the IR
 ///   prints: itself     the output is the case's own text, comments aside
 ///   error: text        at the end of the offending line, or on a line of its own before it: a problem there whose message holds the text

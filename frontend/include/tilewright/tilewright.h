@@ -2,6 +2,7 @@
 #pragma once
 #include "tilewright/constants.h"
 #include "tilewright/device.h"
+#include "tilewright/device_print.h"
 #include "tilewright/elements.h"
 #include "tilewright/error.h"
 #include "tilewright/kernel.h"

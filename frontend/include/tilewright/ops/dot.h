@@ -27,6 +27,7 @@ template <class A, class B>
 using DotResult = typename DotOf<A, B>::type;
 
 Made dot(const Handle& a, const Handle& b, const Maybe& acc, TypeCode acc_type, Precision, const Here&);
+Made dot_scaled(const Handle& a, const Handle& a_scale, const Handle& b, const Handle& b_scale, const Maybe& acc, const Here&);
 }  // namespace detail
 
 /// acc + a·b.  a: [M, K], b: [K, N], acc: [M, N], or all with one leading batch extent. f16, bf16, fp8 and f32 accumulate in f32,
@@ -36,6 +37,14 @@ Tile<detail::DotResult<A, B>> dot(const Tile<A>& a, const Tile<B>& b, detail::Fi
                                   Precision precision = Precision::standard, Here at = Here::current()) {
   using R = detail::DotResult<A, B>;
   return Tile<R>(detail::dot(a, b, acc, detail::kCode<R>, precision, at));
+}
+
+/// acc + a·b in f32 over microscaling formats (OCP MX). a: [M, K], b: [K, N] in fp8, or U8 that hold two e2m1 along K each, the low half
+/// first; a_scale: [M, K / 32], b_scale: [N, K / 32] in e8m0, a power of two 2^(s - 127) for 32 elements of K, 255 being NaN.
+template <OneOf<f8e4m3, f8e5m2, std::uint8_t> A, OneOf<f8e4m3, f8e5m2, std::uint8_t> B>
+F32 dot_scaled(const Tile<A>& a, const U8& a_scale, const Tile<B>& b, const U8& b_scale, detail::Optional<float> acc = {},
+               Here at = Here::current()) {
+  return F32(detail::dot_scaled(a, a_scale, b, b_scale, acc, at));
 }
 
 }  // namespace tilewright

@@ -8,6 +8,8 @@ namespace detail {
 Made fma(const Input& a, const Input& b, const Input& c, TypeCode meet);
 Made clamp(const Input& x, const Input& lo, const Input& hi, TypeCode meet);
 Made where(const Handle& condition, const Input& a, const Input& b, TypeCode meet);
+Made fast_unary(Unary, const Input&);
+Made fast_div(const Input& a, const Input& b, TypeCode meet);
 }  // namespace detail
 
 #define TW_UNARY(NAME, KIND, RESULT)                                  \
@@ -80,6 +82,30 @@ TW_TERNARY(fma, FloatElement)
 /// minimum(maximum(x, lo), hi); NaN in any of them wins.
 TW_TERNARY(clamp, NumberElement)
 #undef TW_TERNARY
+
+/// Cheaper f32 (and 16-bit) functions of a documented, smaller range and accuracy: passes/ACCURACY.md. f64 is as without `fast`.
+namespace fast {
+#define TW_FAST_UNARY(NAME)                                                \
+  template <FloatElement T>                                                \
+  Tile<T> NAME(const Tile<T>& x, Here at = Here::current()) {              \
+    return Tile<T>(detail::fast_unary(detail::Unary::NAME, {x, at}));      \
+  }
+/// 0 below -87.6, infinite from 88.3 on.
+TW_FAST_UNARY(exp)
+/// For normal x > 0; -inf for others but NaN and infinity.
+TW_FAST_UNARY(log)
+/// For |x| up to 10000.
+TW_FAST_UNARY(sin)
+TW_FAST_UNARY(cos)
+TW_FAST_UNARY(tanh)
+#undef TW_FAST_UNARY
+/// a times the reciprocal of b, where that is cheaper.
+template <detail::Argument A, detail::Argument B>
+requires FloatElement<detail::Common<A, B>> Tile<detail::Common<A, B>> div(const A& a, const B& b, Here at = Here::current()) {
+  using T = detail::Common<A, B>;
+  return Tile<T>(detail::fast_div(detail::input(a, at), detail::input(b, at), detail::kCode<T>));
+}
+}  // namespace fast
 
 /// condition ? a : b, lane by lane; pointers too.
 template <detail::Argument A, detail::Argument B>

@@ -1,0 +1,105 @@
+// What a kernel tells the outside (prints and assertions), what it promises the compiler (hints), and PTX written by hand.
+#pragma once
+#include <array>
+#include <concepts>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "tilewright/tile.h"
+
+namespace tilewright {
+
+namespace detail {
+
+/// A text that knows its line: the way for functions with a variable number of arguments.
+struct Text {
+  Text(const char* text, Here at = Here::current()) : text(text), at(at) {}
+  const char* text;
+  Here at;
+};
+
+void device_print(const Text& format, std::span<const Handle* const> tiles);
+void device_assert(const Handle& condition, const Text& text, const Maybe& mask);
+void assume(const Handle& condition, const Here&);
+Made multiple_of(const Handle&, std::int64_t divisor, const Here&);
+Made max_contiguous(const Handle&, std::int64_t length, const Here&);
+Made inline_ptx(const Text& ptx, const char* constraints, std::span<const Handle* const> tiles, const Handle* fallback, TypeCode result);
+
+template <class F, class Tiles>
+struct FallbackOf : std::false_type {};
+template <class F, class... T>
+struct FallbackOf<F, std::tuple<const T&...>> : std::is_invocable<const F&, const T&...> {};
+
+template <class... A>
+constexpr bool all_tiles(const std::tuple<const A&...>*) {
+  return (AnyTile<A> && ...);
+}
+
+template <ValueElement R, class... T>
+Tile<R> inline_ptx_of(const Text& ptx, const char* constraints, const std::tuple<const T&...>& tiles, const Handle* fallback) {
+  return std::apply(
+      [&](const T&... each) {
+        const std::array<const Handle*, sizeof...(T)> handles{&each...};
+        return Tile<R>(inline_ptx(ptx, constraints, handles, fallback, kCode<R>));
+      },
+      tiles);
+}
+
+}  // namespace detail
+
+/// Prints a line, "FILE:LINE: program (0, 0, 0): x = [1, 2, 3, 4]", to standard output or to what on_device_print was given. A {} of
+/// the format is the next tile, {:.3f} one whose elements are formatted as std::format does it, {{ and }} are braces. Lines of one
+/// program come in its order, those of different programs in any.
+template <Element... T>
+void device_print(detail::Text format, const Tile<T>&... tiles) {
+  const std::array<const detail::Handle*, sizeof...(T)> handles{&tiles...};
+  detail::device_print(format, handles);
+}
+
+/// In checked mode (Launch::check) the launch throws Error with this text if the condition is false where the mask is true; elsewhere
+/// nothing is compiled. The other programs and lanes run on.
+inline void device_assert(const Bool& condition, detail::Text text, detail::Optional<bool> mask = {}) {
+  detail::device_assert(condition, text, mask);
+}
+
+// Hints. The compiler believes them; checked mode reports those that are wrong.
+
+/// The condition holds, in every lane. What comes after may rely on it: x % 16 == 0, x == 3. Gives the condition.
+inline Bool assume(const Bool& condition, Here at = Here::current()) {
+  detail::assume(condition, at);
+  return condition;
+}
+/// t, of which the first element of each run of consecutive ones along the last axis is a multiple of n (a pointer: its address in bytes).
+template <Element T>
+[[nodiscard]] Tile<T> multiple_of(const Tile<T>& t, Extent n, Here at = Here::current()) {
+  return Tile<T>(detail::multiple_of(t, n.value, at));
+}
+/// t, whose elements along the last axis come in aligned runs of n, each one more than the one before (a pointer: the next element).
+template <Element T>
+[[nodiscard]] Tile<T> max_contiguous(const Tile<T>& t, Extent n, Here at = Here::current()) {
+  return Tile<T>(detail::max_contiguous(t, n.value, at));
+}
+
+/// PTX applied to each lane: inline_ptx<float>("ex2.approx.f32 $0, $1;", "=f,f", x). $0 is the result, $1, $2, ... the tiles, which
+/// broadcast; the constraints give the class of register of each (f, d, r, l, h). It must have no effect but its result. A last argument
+/// that is callable over the tiles says what other devices compute; without it the kernel runs on GPUs only.
+template <ValueElement R, class... A>
+Tile<R> inline_ptx(detail::Text ptx, const char* constraints, const A&... arguments) {
+  const std::tuple<const A&...> all(arguments...);
+  if constexpr (detail::all_tiles(static_cast<const std::tuple<const A&...>*>(nullptr))) {
+    return detail::inline_ptx_of<R>(ptx, constraints, all, nullptr);
+  } else {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      const auto tiles = std::tie(std::get<I>(all)...);
+      const auto& function = std::get<sizeof...(A) - 1>(all);
+      using Tiles = std::remove_const_t<decltype(tiles)>;
+      static_assert(detail::all_tiles(static_cast<const Tiles*>(nullptr)) && detail::FallbackOf<decltype(function), Tiles>::value,
+                    "inline_ptx takes tiles, and last a function that can be called with them");
+      const Tile<R> fallback = std::apply(function, tiles);
+      return detail::inline_ptx_of<R>(ptx, constraints, tiles, &fallback);
+    }(std::make_index_sequence<sizeof...(A) - 1>());
+  }
+}
+
+}  // namespace tilewright

@@ -1,0 +1,16 @@
+// The constraints of inline_ptx, "=f,f,r": which kind of register each value comes in.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tileir/type.h"
+
+namespace tilewright::detail {
+
+/// What is wrong with PTX and constraints for these types; empty if nothing is. One output, "=" and its class, then a class for each
+/// input: r for 32-bit integers, l for 64-bit ones and pointers, h for 16 bits of any kind, f for f32, d for f64. In the PTX $0 is the
+/// output, $1 the first input, and $$ a dollar.
+std::string wrong_with_inline_ptx(std::string_view ptx, std::string_view constraints, const ir::Type& result, std::span<const ir::Type> inputs);
+
+}  // namespace tilewright::detail

@@ -1,0 +1,39 @@
+// The one place where the library writes to standard output: the user's kernel asked for it.
+#include "runtime/device_print.h"
+
+#include <cstdio>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace tilewright {
+
+namespace {
+// One of the process, as the log's sink is.
+struct Printer {
+  std::mutex mutex;
+  PrintHandler handler;
+};
+Printer& printer() {
+  static Printer only;
+  return only;
+}
+}  // namespace
+
+void on_device_print(PrintHandler handler) {
+  std::lock_guard lock(printer().mutex);
+  printer().handler = std::move(handler);
+}
+
+namespace rt {
+
+void print_line(std::string_view line) {
+  std::lock_guard lock(printer().mutex);
+  if (printer().handler) return printer().handler(line);
+  const std::string whole = std::string(line) + '\n';  // one write, so that the user's own output does not come between
+  std::fwrite(whole.data(), 1, whole.size(), stdout);
+  std::fflush(stdout);  // what was printed before a crash is what the print was for
+}
+
+}  // namespace rt
+}  // namespace tilewright

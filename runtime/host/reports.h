@@ -1,0 +1,47 @@
+// What the programs of one launch on the cpu say: prints go out at once, the first assertion that fails comes out of the launch.
+#pragma once
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "backend/compiled_kernel.h"
+#include "tilewright/here.h"
+
+namespace tilewright::rt {
+
+class Reports {
+ public:
+  /// `sites` must outlive this object.
+  explicit Reports(std::span<const backend::ReportSite> sites) : sites_(sites) {}
+
+  /// A backend::HostReport whose context is a Reports. Thread-safe.
+  static void report(void* context, const std::int32_t* program, const void* const* operands, std::int32_t site) noexcept;
+
+  /// Throws what a print handler threw, else Error at the kernel's line if an assertion failed: that of the program with the lowest ids
+  /// (axis 2 counts most), in it the first of the kernel.
+  void finish(const Here& launched) const;
+
+ private:
+  struct Program {
+    std::int32_t z, y, x;  // in this order of weight
+    auto operator<=>(const Program&) const = default;
+  };
+  struct Failure {
+    Program program;
+    std::int32_t site;
+    std::int64_t elements;  // of this one that fail
+    std::string message;
+  };
+  void fail(const Program&, const void* const* operands, std::int32_t site);
+
+  std::span<const backend::ReportSite> sites_;
+  std::mutex mutex_;
+  std::exception_ptr thrown_;
+  std::optional<Failure> first_;  // so that a report does not depend on which thread came first
+  std::int64_t failures_ = 0;     // elements of all of them
+};
+
+}  // namespace tilewright::rt
