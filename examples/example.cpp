@@ -186,6 +186,18 @@ std::vector<float> normal(std::size_t count, unsigned seed, float scale) {
   return values;
 }
 
+std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint32_t counter) {
+  std::array<std::uint32_t, 4> c{counter, 0, 0, 0};
+  auto low = static_cast<std::uint32_t>(seed), high = static_cast<std::uint32_t>(seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p = std::uint64_t{0xD2511F53} * c[0], q = std::uint64_t{0xCD9E8D57} * c[2];
+    c = {static_cast<std::uint32_t>(q >> 32) ^ c[1] ^ low, static_cast<std::uint32_t>(q), static_cast<std::uint32_t>(p >> 32) ^ c[3] ^ high,
+         static_cast<std::uint32_t>(p)};
+    low += 0x9E3779B9, high += 0xBB67AE85;
+  }
+  return c;
+}
+
 void parallel(int count, int grain, const std::function<void(int, int)>& f) {
   const int part = std::max(grain, (count + 8 * workers().count() - 1) / (8 * workers().count()));
   std::atomic<int> next = 0;

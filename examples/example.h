@@ -3,6 +3,8 @@
 #pragma once
 #include <tilewright/tilewright.h>
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,6 +22,9 @@ struct Options {
 
 /// Normally distributed numbers.
 std::vector<float> normal(std::size_t count, unsigned seed, float scale = 1.0f);
+
+/// Philox4x32-10 of (counter, 0, 0, 0), in plain C++: what tw::philox(seed, counter) gives.
+std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint32_t counter);
 
 /// Calls f(begin, end) on all cores, on parts of [0, count) that grow by no less than `grain`.
 void parallel(int count, int grain, const std::function<void(int begin, int end)>& f);
