@@ -28,11 +28,12 @@ View<T, R> view(PointerStandIn<T> p, const Extent (&extents)[R], Here at = Here:
   return detail::ViewAccess<T, R>::make({nullptr, p.alignment}, extents, nullptr, at);
 }
 
+/// How long a phase of a compilation took.
 struct Timing {
   std::string phase;
   double ms;
 };
-/// -1 where not known.
+/// What a program of a compiled kernel needs; -1 where not known.
 struct Resources {
   int registers = -1, spill_bytes = -1, shared_bytes = -1, num_warps = -1;
 };

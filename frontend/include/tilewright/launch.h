@@ -54,6 +54,7 @@ class DeviceRef {
   std::shared_ptr<rt::Device> device_;
 };
 
+/// How a kernel is launched. The options are checked on every target; one that has no use for an option ignores it.
 struct Launch {
   Grid grid = {};
   int num_warps = 4;                   // 1, 2, 4, 8, 16 or 32

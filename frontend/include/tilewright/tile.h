@@ -100,7 +100,9 @@ class Tile : public detail::Handle {
     for (int i = 0, n = detail::rank(*this, at); i < n; ++i) s.push_back(detail::extent(*this, i, at));
     return s;
   }
+  /// How many axes; 0 for a scalar.
   int rank(Here at = Here::current()) const { return detail::rank(*this, at); }
+  /// The extent along an axis.
   int extent(Axis axis, Here at = Here::current()) const { return static_cast<int>(detail::extent(*this, axis.value, at)); }
 
   /// The values in another element type: to float rounds to nearest even, float to integer truncates and saturates (NaN: 0),
@@ -128,30 +130,41 @@ class Tile : public detail::Handle {
   friend THIRD operator OP(const Tile<U>& a, Operand b) {                                                     \
     return THIRD(detail::binary(Binary::NAME, {a, b.at}, b, detail::kCode<typename Third<U>::element_type>)); \
   }
+  /// Integers wrap. Floats that are multiplied and then added may be fused (Launch::contract).
   TW_BINARY(+, add, NumberElement, Tile, Third<U>)
   TW_BINARY(-, sub, NumberElement, Tile, Third<U>)
   TW_BINARY(*, mul, NumberElement, Tile, Third<U>)
+  /// Integers as in C++, towards zero, and x / 0 is -1 (all bits set), the least / -1 the least. f32: at most 2 ulp from the quotient.
   TW_BINARY(/, div, NumberElement, Tile, Third<U>)
+  /// a - (a / b) * b, of the sign of a; x % 0 is x.
   TW_BINARY(%, rem, IntegerElement, Tile, Third<U>)
+  /// Bits; on bool tiles logic.
   TW_BINARY(&, bit_and, detail::Bitwise, Tile, Third<U>)
   TW_BINARY(|, bit_or, detail::Bitwise, Tile, Third<U>)
   TW_BINARY(^, bit_xor, detail::Bitwise, Tile, Third<U>)
+  /// The number of bits is taken as unsigned; from the width on, the result is 0, or the sign bits of what is shifted right.
   TW_BINARY(<<, shl, IntegerElement, Tile, Third<U>)
   TW_BINARY(>>, shr, IntegerElement, Tile, Third<U>)
+  /// Lane by lane, IEEE: NaN is unequal to everything.
   TW_BINARY(==, eq, detail::Comparable, Tile<bool>, Tile<bool>)
   TW_BINARY(!=, ne, detail::Comparable, Tile<bool>, Tile<bool>)
   TW_BINARY(<, lt, detail::Ordered, Tile<bool>, Tile<bool>)
   TW_BINARY(<=, le, detail::Ordered, Tile<bool>, Tile<bool>)
   TW_BINARY(>, gt, detail::Ordered, Tile<bool>, Tile<bool>)
   TW_BINARY(>=, ge, detail::Ordered, Tile<bool>, Tile<bool>)
+  /// Both sides are computed, whatever the first is.
   TW_BINARY(&&, logical_and, BoolElement, Tile<bool>, Tile<bool>)
   TW_BINARY(||, logical_or, BoolElement, Tile<bool>, Tile<bool>)
 #undef TW_BINARY
 
+  /// Integers wrap; -(+0) is -0.
   friend Tile operator-(Operand a) requires NumberElement<T> { return Tile(detail::unary(Unary::neg, a)); }
+  /// Each bit turned around.
   friend Tile operator~(Operand a) requires detail::Bitwise<T> { return Tile(detail::unary(Unary::bit_not, a)); }
+  /// Not, lane by lane.
   friend Tile operator!(Operand a) requires BoolElement<T> { return Tile(detail::unary(Unary::logical_not, a)); }
 
+  /// Pointers move by elements; offsets of any integer type are extended to 64 bits first.
   friend Tile operator+(Operand p, Offset n) requires PointerElement<T> { return Tile(detail::offset_pointer(p, n, false)); }
   friend Tile operator+(Offset n, Operand p) requires PointerElement<T> { return Tile(detail::offset_pointer(p, n, false)); }
   friend Tile operator-(Operand p, Offset n) requires PointerElement<T> { return Tile(detail::offset_pointer(p, n, true)); }
@@ -174,6 +187,7 @@ class Tile : public detail::Handle {
 #undef TW_ASSIGN
 };
 
+/// Short names of the handles: a scalar parameter of a kernel is a tile of rank 0.
 template <class T>
 using Ptr = Tile<T*>;
 using Bool = Tile<bool>;

@@ -76,11 +76,12 @@ class View {
     expect_parameter("store", at);
     detail::view_store<element_type>(base_, extents_, strides_, offsets.at(at), tile, at);
   }
+  /// The extent along an axis.
   I64 extent(Axis axis, Here at = Here::current()) const {
     expect_parameter("extent", at);
     return extents_[detail::view_axis(axis.value, R, "extent", at)];
   }
-  /// In elements.
+  /// How many elements lie between neighbours along an axis.
   I64 stride(Axis axis, Here at = Here::current()) const {
     expect_parameter("stride", at);
     return strides_[detail::view_axis(axis.value, R, "stride", at)];

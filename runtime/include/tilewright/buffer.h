@@ -75,10 +75,12 @@ class Buffer {
   Buffer(Buffer&&) noexcept = default;
   Buffer& operator=(Buffer&&) noexcept = default;
 
+  /// How many elements.
   std::size_t size() const { return raw_.size(); }
   /// The device's address of the first element; on the cpu it can be used as it is.
   T* data() const { return static_cast<T*>(raw_.memory()); }
 
+  /// A copy of the contents, once all work submitted before is done.
   std::vector<T> download(Here at = Here::current()) const {
     if constexpr (std::same_as<T, bool>) {
       const auto bytes = std::make_unique<bool[]>(size());
@@ -103,6 +105,7 @@ class Buffer {
       raw_.write(from.data(), from.size(), at);
     }
   }
+  /// Every element `value`.
   void fill(T value, Here at = Here::current()) { raw_.fill(&value, at); }
 
   friend BufferAt<T> operator+(const Buffer& buffer, Extent k) { return {&buffer, k.value}; }

@@ -13,6 +13,7 @@
 
 namespace tilewright {
 
+/// One device of this machine, as Device::list() gives it.
 struct DeviceInfo {
   std::string name, description;
   bool usable = false;

@@ -5,6 +5,7 @@
 
 namespace tilewright {
 
+/// How much a notice matters.
 enum class LogLevel { debug, info, warning };
 
 /// Called with each notice, from any thread, one at a time. Must not call set_log_sink.

@@ -30,7 +30,9 @@ class Stream {
  public:
   Stream() = default;
   Stream(std::shared_ptr<rt::Device> device, std::shared_ptr<rt::Stream> stream) : device_(std::move(device)), stream_(std::move(stream)) {}
+  /// Waits for all work of this stream.
   void synchronize(Here at = Here::current()) const;
+  /// The moment when all that was submitted so far is done.
   Event record(Here at = Here::current()) const;
   /// Later work of this stream waits for the event.
   void wait(const Event&, Here at = Here::current()) const;

@@ -39,15 +39,19 @@ struct SmallFloat {
 
 }  // namespace detail
 
+/// IEEE binary16, 1 + 5 + 10 bits: as bits on the host, with explicit conversions that round to nearest even, as the three below.
 struct f16 : detail::SmallFloat<std::uint16_t, detail::kF16> {
   using SmallFloat::SmallFloat;
 };
+/// The upper half of a float, 1 + 8 + 7 bits.
 struct bf16 : detail::SmallFloat<std::uint16_t, detail::kBF16> {
   using SmallFloat::SmallFloat;
 };
+/// OCP OFP8, 1 + 4 + 3 bits: no infinity, greatest value 448.
 struct f8e4m3 : detail::SmallFloat<std::uint8_t, detail::kF8E4M3> {
   using SmallFloat::SmallFloat;
 };
+/// OCP OFP8, 1 + 5 + 2 bits.
 struct f8e5m2 : detail::SmallFloat<std::uint8_t, detail::kF8E5M2> {
   using SmallFloat::SmallFloat;
 };

@@ -8,6 +8,7 @@
 
 namespace tilewright {
 
+/// num_stages: how many rounds of loads are under way at once, 1 to 8, where the target can. unroll: how many rounds become one.
 struct RangeOptions {
   std::optional<int> num_stages = {};
   int unroll = 1;

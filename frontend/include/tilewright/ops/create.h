@@ -38,16 +38,18 @@ inline I32 num_programs(Axis axis, Here at = Here::current()) { return I32(detai
 
 /// lo, lo + 1, ... hi - 1 as [hi - lo], a power of two.
 inline I32 arange(Extent lo, Extent hi, Here at = Here::current()) { return I32(detail::arange(lo.value, hi.value, at)); }
-/// Every element `value`.
+/// Every element `value`, which broadcasts to the shape. full<T>({}, value) is a scalar.
 template <ValueElement T>
 Tile<T> full(Shape shape, detail::Operand<T> value, Here at = Here::current()) {
   value.at = at;
   return Tile<T>(detail::full("full", shape, value, detail::kCode<T>));
 }
+/// Every element 0, or false.
 template <ValueElement T>
 Tile<T> zeros(Shape shape, Here at = Here::current()) {
   return Tile<T>(detail::full("zeros", shape, {detail::Scalar(T()), at}, detail::kCode<T>));
 }
+/// Every element 1, or true.
 template <ValueElement T>
 Tile<T> ones(Shape shape, Here at = Here::current()) {
   return Tile<T>(detail::full("ones", shape, {detail::Scalar(T(1)), at}, detail::kCode<T>));
@@ -57,6 +59,7 @@ template <ValueElement T>
 Tile<T> zeros_like(const Tile<T>& t, Here at = Here::current()) {
   return Tile<T>(detail::full_like("zeros_like", t, {detail::Scalar(T()), at}, detail::kCode<T>));
 }
+/// `value`, which broadcasts, in the shape and type of t.
 template <ValueElement T>
 Tile<T> full_like(const Tile<T>& t, detail::Fixed<detail::Operand<T>> value, Here at = Here::current()) {
   value.at = at;
@@ -98,7 +101,7 @@ template <Element T>
 Tile<T> broadcast_to(const Tile<T>& t, Shape shape, Here at = Here::current()) {
   return Tile<T>(detail::broadcast_to(t, shape, at));
 }
-/// The same elements in row-major order under another shape.
+/// The same elements in row-major order under another shape of as many.
 template <Element T>
 Tile<T> reshape(const Tile<T>& t, Shape shape, Here at = Here::current()) {
   return Tile<T>(detail::reshape(t, shape, at));

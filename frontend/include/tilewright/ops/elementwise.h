@@ -17,28 +17,44 @@ Made fast_div(const Input& a, const Input& b, TypeCode meet);
   Tile<RESULT> NAME(const Tile<T>& x, Here at = Here::current()) {    \
     return Tile<RESULT>(detail::unary(detail::Unary::NAME, {x, at})); \
   }
-/// The least integer stays itself.
+/// |x|; the least integer stays itself.
 TW_UNARY(abs, NumberElement, T)
+/// The least integer that is not below x.
 TW_UNARY(ceil, FloatElement, T)
+/// The greatest integer that is not above x.
 TW_UNARY(floor, FloatElement, T)
-/// Half away from zero.
+/// The nearest integer, half away from zero.
 TW_UNARY(round, FloatElement, T)
-/// Half to even.
+/// The nearest integer, half to even.
 TW_UNARY(rint, FloatElement, T)
+/// x without its fraction.
 TW_UNARY(trunc, FloatElement, T)
+/// The square root, at most 1 ulp from the exact one; NaN below 0.
 TW_UNARY(sqrt, FloatElement, T)
-/// 1 / sqrt(x).
+/// 1 / sqrt(x), at most 4 ulp from it.
 TW_UNARY(rsqrt, FloatElement, T)
+/// e to the x, for f32 at most 4 ulp from it on every device, as exp2, log, log2, tanh and erf are; passes/ACCURACY.md has what was
+/// measured. f16 and bf16 are computed in f32 and rounded once, here and below.
 TW_UNARY(exp, FloatElement, T)
+/// 2 to the x.
 TW_UNARY(exp2, FloatElement, T)
+/// The natural logarithm; -inf of 0, NaN below.
 TW_UNARY(log, FloatElement, T)
+/// The logarithm of base 2; -inf of 0, NaN below.
 TW_UNARY(log2, FloatElement, T)
+/// The sine of x radians, for every finite x at most 4 ulp or 1e-6 from it.
 TW_UNARY(sin, FloatElement, T)
+/// The cosine of x radians, for every finite x at most 4 ulp or 1e-6 from it.
 TW_UNARY(cos, FloatElement, T)
+/// The tangent of x radians, any finite x.
 TW_UNARY(tan, FloatElement, T)
+/// The hyperbolic tangent.
 TW_UNARY(tanh, FloatElement, T)
+/// The error function.
 TW_UNARY(erf, FloatElement, T)
+/// Whether x is not a number.
 TW_UNARY(isnan, FloatElement, bool)
+/// Whether x is an infinity of either sign.
 TW_UNARY(isinf, FloatElement, bool)
 /// How many bits are set.
 TW_UNARY(popcount, IntegerElement, std::int32_t)
@@ -55,11 +71,12 @@ TW_UNARY(ffs, IntegerElement, std::int32_t)
     using T = detail::Common<A, B>;                                                                                        \
     return Tile<T>(detail::binary(detail::Binary::NAME, detail::input(a, at), detail::input(b, at), detail::kCode<T>));    \
   }
+/// a to the b, with the special cases of C; for f32 at most 16 ulp from it.
 TW_BINARY(pow, FloatElement)
-/// NaN wins, and -0 is below +0.
+/// The lesser and the greater. NaN wins, and -0 is below +0.
 TW_BINARY(minimum, NumberElement)
 TW_BINARY(maximum, NumberElement)
-/// A number wins over NaN.
+/// The lesser and the greater. A number wins over NaN, and -0 is below +0.
 TW_BINARY(fmin, FloatElement)
 TW_BINARY(fmax, FloatElement)
 /// |a| with the sign of b.

@@ -57,6 +57,7 @@ requires IntegerElement<detail::Common<A, B>> Tile<detail::Common<A, B>> cdiv(co
   using T = detail::Common<A, B>;
   return Tile<T>(detail::cdiv(detail::input(a, at), detail::input(b, at), detail::kCode<T>));
 }
+/// The same on the host.
 template <detail::HostInteger A, detail::HostInteger B>
 constexpr std::common_type_t<A, B> cdiv(A a, B b) {
   using C = std::common_type_t<A, B>;
@@ -69,6 +70,7 @@ template <IntegerElement T>
 Tile<T> next_power_of_two(const Tile<T>& n, Here at = Here::current()) {
   return Tile<T>(detail::next_power_of_two(n, at));
 }
+/// The same on the host.
 template <detail::HostInteger I>
 constexpr I next_power_of_two(I n) {
   if (n <= 1) return 1;

@@ -6,15 +6,18 @@
 
 namespace tilewright {
 
-// Enumerators after PTX.
+/// Which caches a load or store should go through, named as in PTX. A hint: targets that have no such choice ignore it.
 enum class Cache { standard, all, global, streaming, write_back, write_through };
+/// What a cache should drop early (first) or late (last). A hint, too.
 enum class Evict { normal, first, last };
 // is_volatile: memory is read or written each time that the program gets there, and in the program's order.
+/// is_volatile: every load reads memory, though the same address was read before.
 struct LoadOptions {
   Cache cache = Cache::standard;
   Evict evict = Evict::normal;
   bool is_volatile = false;
 };
+/// is_volatile: every store writes memory, though the same address is written after.
 struct StoreOptions {
   Cache cache = Cache::standard;
   Evict evict = Evict::normal;

@@ -24,17 +24,21 @@ Made reduce(Reduction, const Handle&, std::int64_t axis, bool keep_dims, const H
   Tile<RESULT> NAME(const Tile<T>& t, Axis axis, bool keep_dims = false, Here at = Here::current()) { \
     return Tile<RESULT>(detail::reduce(detail::Reduction::NAME, t, axis.value, keep_dims, at));       \
   }
-/// Of the tile's type; 16-bit floats accumulate in f32, integers wrap.
+/// The sum and the product along an axis, which goes unless keep_dims; without an axis, over all elements. Of the tile's type; 16-bit
+/// floats accumulate in f32, integers wrap.
 TW_REDUCE(sum, NumberElement, T)
 TW_REDUCE(prod, NumberElement, T)
-/// NaN wins.
+/// The greatest and the least along an axis; NaN wins. Of two values: maximum, minimum.
 TW_REDUCE(max, NumberElement, T)
 TW_REDUCE(min, NumberElement, T)
-/// The index of the first NaN, else the lowest among equals (+0 and -0 are equal); over a whole tile, the row-major index.
+/// The index along an axis of the greatest and of the least: of the first NaN, else the lowest among equals (+0 and -0 are equal);
+/// over a whole tile, the row-major index.
 TW_REDUCE(argmax, NumberElement, std::int32_t)
 TW_REDUCE(argmin, NumberElement, std::int32_t)
+/// Whether any or all of the elements along an axis are true.
 TW_REDUCE(any, BoolElement, bool)
 TW_REDUCE(all, BoolElement, bool)
+/// The bits that are set in an odd number of the elements along an axis.
 TW_REDUCE(xor_sum, IntegerElement, T)
 #undef TW_REDUCE
 

@@ -20,7 +20,7 @@ Made scan(Scan, const Handle&, std::int64_t axis, bool reverse, const Here&);
 /// type; 16-bit floats accumulate in f32, integers wrap.
 TW_SCAN(cumsum)
 TW_SCAN(cumprod)
-/// NaN wins.
+/// The greatest and the least so far; NaN wins.
 TW_SCAN(cummax)
 TW_SCAN(cummin)
 #undef TW_SCAN
