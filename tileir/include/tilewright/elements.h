@@ -10,14 +10,16 @@
 
 namespace tilewright {
 
+/// T is one of these types.
 template <class T, class... Us>
 concept OneOf = (std::same_as<T, Us> || ...);
 
-/// tw::inf, tw::nan: constants of every float type.
+/// What inf and nan are: they take the float type of the tile that they meet.
 struct FloatConstant {
   double value;
   friend constexpr FloatConstant operator-(FloatConstant c) { return {-c.value}; }
 };
+/// Infinity and not-a-number, for every float type that has them: -tw::inf is a constant, too.
 inline constexpr FloatConstant inf{__builtin_inf()}, nan{__builtin_nan("")};
 
 namespace detail {
@@ -58,6 +60,7 @@ struct f8e5m2 : detail::SmallFloat<std::uint8_t, detail::kF8E5M2> {
 static_assert(std::is_trivially_copyable_v<f16> && std::is_trivially_copyable_v<f8e4m3>);
 static_assert(sizeof(f16) == 2 && sizeof(bf16) == 2 && sizeof(f8e4m3) == 1 && sizeof(f8e5m2) == 1);
 
+/// The families of element types, as the signatures of functions name them.
 template <class T>
 concept SignedElement = OneOf<T, std::int8_t, std::int16_t, std::int32_t, std::int64_t>;
 template <class T>
@@ -175,9 +178,11 @@ inline constexpr TypeCode kCode =
 }  // namespace detail
 }  // namespace tilewright
 
+//! @cond
 // Small floats as compile-time constants of kernels and as keys: equal values hash alike (-0 equals +0).
 template <class T>
 requires tilewright::OneOf<T, tilewright::f16, tilewright::bf16, tilewright::f8e4m3, tilewright::f8e5m2>
 struct std::hash<T> {
   std::size_t operator()(T v) const { return std::hash<float>{}(static_cast<float>(v)); }
 };
+//! @endcond

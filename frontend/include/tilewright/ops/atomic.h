@@ -8,6 +8,7 @@ namespace tilewright {
 enum class Order { relaxed, acquire, release, acq_rel };
 /// Who sees the atomic as one step: the threads of the same program, all programs on the device, or the host and other devices too.
 enum class Scope { block, device, system };
+/// How an atomic is ordered, and who sees it.
 struct AtomicOptions {
   Order order = Order::acq_rel;
   Scope scope = Scope::device;
@@ -27,14 +28,6 @@ Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desir
 
 }  // namespace detail
 
-// Each returns what the element was before, 0 where the mask is false, where nothing is touched. Lanes go in row-major order, one at a time:
-// those that hit one address all count, and see each other's results. value and mask broadcast to the shape of p, never the reverse; through a
-// scalar p it happens once a program. Elements are 32- and 64-bit integers, f32 and f64. Addresses are multiples of the element's size:
-// checked mode reports others, elsewhere an x86 cpu only takes very long over an element that crosses a cache line, and a GPU fails.
-//
-// Programs start in the order of their numbers (axis 0 fastest), so a program may wait for one of a lower number: for a flag that that one
-// sets with Order::release and this one reads with Order::acquire, as an addition of 0 does. One that waits for a higher number may wait
-// for ever.
 #define TW_ATOMIC(name, kind, operation)                                                                                              \
   template <detail::kind P>                                                                                                           \
   Tile<detail::Pointee<P>> name(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> value, detail::Mask mask = {},     \
@@ -42,6 +35,16 @@ Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desir
     return Tile<detail::Pointee<P>>(detail::atomic(detail::Atomic::operation, p, value, mask, options, at));                          \
   }
 /// Adds value; f16 and bf16 too. Integers wrap; sums of floats depend on which program comes first.
+///
+/// As every atomic: elements are 32- and 64-bit integers, f32 and f64. The result is what the element was before, 0 where the mask is false,
+/// where nothing is touched. Lanes go in row-major order, one at a time: those that hit one address all count, and see each other's results.
+/// value and mask broadcast to the shape of p, never the reverse; through a scalar p it happens once a program. Addresses are multiples of the
+/// element's size: checked mode reports others; elsewhere an x86 cpu takes very long over an element that crosses a cache line, and a GPU
+/// fails.
+///
+/// Programs start in the order of their numbers (axis 0 fastest), so a program may wait for one of a lower number: for a flag that that one
+/// sets with Order::release and this one reads with Order::acquire, as an addition of 0 does. One that waits for a higher number may wait for
+/// ever.
 TW_ATOMIC(atomic_add, AtomicNumber, add)
 /// The greater of both, as maximum: NaN wins, +0 is above -0.
 TW_ATOMIC(atomic_max, AtomicNumber, max)
