@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Keeps the hand-written pages true: their code blocks are regions of files that are compiled and run, the output they quote is what those
-programs print, and every link leads somewhere.
+programs print, every link leads somewhere, and triton.md leaves no name of Triton out.
 
     <!-- code: tutorial/02_masks.cpp kernel -->   the block below is the region between // [kernel] and // [/kernel] of that file
     <!-- output: 02_masks -->                     the block below is what the program prints (needs --programs)
@@ -58,6 +58,15 @@ def expect_links(page):
             pages.fail(f"{page.relative_to(pages.ROOT)}: the link to '{target}' leads nowhere")
 
 
+def expect_names():
+    """The page for users of Triton leaves none of its names out."""
+    said = set(re.findall(r"\w+", (DOCS / "triton.md").read_text()))
+    names = " ".join(line for line in (DOCS / "triton_names.txt").read_text().splitlines() if not line.startswith("#"))
+    missing = [name for name in names.split() if name not in said]
+    if missing:
+        pages.fail(f"triton.md does not say what becomes of {', '.join(missing)}")
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--check", action="store_true", help="change nothing, fail if a page is out of date")
@@ -74,6 +83,7 @@ def main():
                 pages.fail(f"no page shows the region '{name}' of {file.name}")
     for page in all_pages:
         expect_links(page)
+    expect_names()
     pages.finish(new, options.check)
 
 
