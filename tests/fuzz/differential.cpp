@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "passes/pass.h"
 #include "tileir/builder.h"
 #include "tileir/printer.h"
 
@@ -119,6 +120,28 @@ void RewritingExecutor::run(const Function& f, std::span<const std::uint64_t> wo
   reports_ = interpreter_.reports();
 }
 
+/// The first hint that is not true, as checked mode finds it.
+static std::string wrong_hint(const Program& p) {
+  bool has_hints = false;
+  p.function.walk([&](OpId id) { has_hints |= info(p.function.kind(id)).family == Family::hint; });
+  if (!has_hints) return {};
+  Function checked = p.function;
+  passes::PassContext context;
+  context.check = true;
+  passes::apply_hints(checked, context);
+  const Memory memory(p);
+  std::string problem;
+  InterpretOptions options;
+  options.grid = p.grid;
+  options.max_ops = kMaxOps;
+  options.report = [&](const Report& r) {
+    if (r.lane < 0 || static_cast<Reason>(checked.attr(r.op, AttrName::reason)) == Reason::gather || !problem.empty()) return;
+    problem = fmt::format("a hint is wrong, or an assertion: {}", print(checked, r.op));
+  };
+  interpret(checked, memory.words(), options);
+  return problem;
+}
+
 std::string check_meaning(const Program& p, bool one_lane_an_element) {
   const Memory memory(p);
   std::string problem;
@@ -157,10 +180,10 @@ std::string check_meaning(const Program& p, bool one_lane_an_element) {
   };
   try {
     interpret(p.function, memory.words(), options);
+    return problem.empty() ? wrong_hint(p) : problem;
   } catch (const std::exception& e) {
     return e.what();
   }
-  return problem;
 }
 
 std::optional<std::string> compare(const Program& p, Executor& reference, Executor& candidate) {

@@ -1,23 +1,30 @@
 // fuzz_programs: random programs through the passes and through machine code, compared with the interpreter.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <random>
 #include <string>
+#include <vector>
 
 #include "backend/compile.h"
+#include "passes/pass_manager.h"
+#include "runtime/host/cpu_model.h"
 #include "tests/fuzz/differential.h"
 #include "tests/fuzz/generator.h"
 #include "tests/fuzz/host_executor.h"
 #include "tests/fuzz/isolation.h"
 #include "tests/fuzz/pass_executor.h"
+#include "tests/fuzz/reproducer.h"
 #include "tests/fuzz/shrink_program.h"
 #include "tests/fuzz/signatures.h"
 #include "tileir/diagnostics.h"
+#include "tileir/printer.h"
 
 using namespace tilewright;
 using namespace tilewright::fuzz;
@@ -26,103 +33,148 @@ namespace {
 
 struct Settings {
   std::uint64_t seed = 1, count = 1000;
-  std::string target = "cpu", check = "all", out;
+  double seconds = 0;
+  std::vector<std::string> targets = {"cpu", "cpu:x86-64-v3", "cpu:x86-64"};
+  std::string check = "all", out;
   int max_failures = 5;
-  bool isolate = false, quiet = false;
+  bool every_target = false, isolate = false, quiet = false, fresh = false;
 };
 
 /// One way to be wrong, with what it takes to look again while shrinking.
 struct Failure {
   std::string stage, difference;
+  std::string passes, target;  // as Blame has them
   std::function<bool(const Program&)> again;
+};
+
+/// A target, what its passes are told, and its machine code.
+struct Machine {
+  explicit Machine(const std::string& name) : target(backend::describe_target(name)), host(name) {}
+  ir::TargetDesc target;
+  HostExecutor host;
 };
 
 class Fuzzer {
  public:
-  explicit Fuzzer(const Settings& s) : settings_(s), target_(backend::describe_target(s.target)) {}
+  explicit Fuzzer(const Settings& s) : settings_(s) {
+    for (const std::string& name : s.targets) {
+      const std::string reason = name.starts_with("cpu:") ? rt::reason_against_level(name.substr(4)) : "";
+      if (reason.empty())
+        machines_.push_back(std::make_unique<Machine>(name));
+      else
+        fmt::print("not compared: {}: {}\n", name, reason);
+    }
+  }
 
   int run() {
+    const auto start = std::chrono::steady_clock::now();
+    const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
     int failures = 0;
-    for (std::uint64_t i = 0; i < settings_.count && failures < settings_.max_failures; ++i) {
-      const std::uint64_t seed = settings_.seed + i;
-      if (!settings_.quiet && i % 100 == 0) fmt::print(stderr, "\rseed {} ({} of {})", seed, i, settings_.count);
+    std::uint64_t programs = 0;
+    while (programs < settings_.count && failures < settings_.max_failures && (settings_.seconds <= 0 || elapsed() < settings_.seconds)) {
+      const std::uint64_t seed = settings_.seed + programs;
+      if (!settings_.quiet && programs % 100 == 0) fmt::print(stderr, "\rseed {} ({} of {})", seed, programs, settings_.count);
       const Program p = generate(seed);
       coverage_.count(p.function);
       const BugContext context("fuzzing", &p, [](const void* subject, std::string_view) {
         fmt::print(stderr, "{}", text(*static_cast<const Program*>(subject)));
       });
-      ++programs_;
+      ++programs;
       if (const auto failure = check(p)) {
         ++failures;
         report(p, *failure);
       }
     }
-    summary(failures);
+    summary(programs, failures, elapsed());
     return failures == 0 ? 0 : 1;
   }
 
  private:
   std::optional<Failure> check(const Program& p) {
     if (const std::string reason = check_meaning(p); !reason.empty())
-      return Failure{"the generator", reason, [](const Program& q) { return !check_meaning(q).empty(); }};
-    if (settings_.check == "all" || settings_.check == "passes")
-      if (auto failure = check_passes(p)) return failure;
-    if (settings_.check == "all" || settings_.check == "host")
-      if (auto difference = settings_.isolate ? isolated([&] { return host_difference(p); }) : host_difference(p))
-        return Failure{"machine code", *difference,
-                       [this](const Program& q) { return isolated([&] { return host_difference(q); }).has_value(); }};
+      return Failure{"the generator", reason, {}, {}, [](const Program& q) { return !check_meaning(q).empty(); }};
+    if (settings_.check != "host")
+      for (const auto& m : machines_)
+        if (auto failure = check_passes(p, *m)) return failure;
+    if (settings_.check != "passes")
+      for (std::size_t i = 0; i < machines_.size(); ++i) {
+        if (!settings_.every_target && p.seed % machines_.size() != i) continue;
+        Machine& machine = *machines_[i];
+        if (auto difference = settings_.isolate ? isolated([&] { return host_difference(p, machine); }) : host_difference(p, machine))
+          return Failure{
+              "machine code for " + machine.host.name(), *difference, {}, machine.host.name(), [this, &machine](const Program& q) {
+                return isolated([&] { return host_difference(q, machine); }).has_value();
+              }};
+      }
     return std::nullopt;
   }
 
-  std::optional<Failure> check_passes(const Program& p) {
-    Program expanded = p;
-    expand_math(expanded, target_);
-    InterpreterExecutor reference(target_.reduction);
-    RewritingExecutor candidate = after_passes(target_, pass_count(target_));
-    const auto difference = compare(expanded, reference, candidate);
-    if (!difference) return std::nullopt;
-    const std::size_t prefix = first_wrong_prefix(expanded, target_);
-    return Failure{prefix == 0 ? "the passes" : pass_name(target_, prefix), *difference, [this, prefix](const Program& q) {
-                     Program e = q;
-                     expand_math(e, target_);
-                     InterpreterExecutor before(target_.reduction);
-                     RewritingExecutor after = after_passes(target_, prefix);
-                     return compare(e, before, after).has_value();
-                   }};
+  /// After the whole pipeline; of every eighth program after each pass.
+  std::optional<Failure> check_passes(const Program& p, const Machine& m) {
+    constexpr std::uint64_t kEach = 8;
+    const ir::TargetDesc& target = m.target;
+    Program fixed = p;
+    fix_rounding(fixed, target);
+    std::size_t prefix = pass_count(target);
+    if (p.seed % kEach != 0) {
+      InterpreterExecutor reference(target.reduction);
+      RewritingExecutor candidate = after_passes(target, prefix);
+      if (!compare(fixed, reference, candidate)) return std::nullopt;
+    }
+    prefix = first_wrong_prefix(fixed, target);
+    if (prefix == 0) return std::nullopt;
+    const auto difference = [prefix, target](const Program& q) {
+      Program e = q;
+      fix_rounding(e, target);
+      InterpreterExecutor before(target.reduction);
+      RewritingExecutor after = after_passes(target, prefix);
+      return compare(e, before, after);
+    };
+    const auto names = passes::pipeline(target);
+    const std::string list = fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(prefix), ","));
+    return Failure{pass_name(target, prefix), difference(p).value_or("nothing"), list, m.host.name(),
+                   [difference](const Program& q) { return difference(q).has_value(); }};
   }
 
-  std::optional<std::string> host_difference(const Program& p) {
-    RewritingExecutor reference = lowered_reference(settings_.target);
-    return compare(p, reference, host_);
+  std::optional<std::string> host_difference(const Program& p, Machine& m) {
+    RewritingExecutor reference = lowered_reference(m.host.name());
+    return compare(p, reference, m.host);
   }
 
   void report(const Program& p, const Failure& failure) {
     fmt::print("\nseed {}: {} changes the result\n{}\n", p.seed, failure.stage, failure.difference);
     std::fflush(stdout);
-    const Program small = shrink(p, failure.again);
+    Program small = shrink(p, failure.again);
     fmt::print("shrunk:\n{}\n", text(small));
+    if (!settings_.out.empty() && !failure.target.empty()) {
+      Program fixed = small;
+      fix_rounding(fixed, machines_.front()->target);
+      const bool exact = ir::print(fixed.function) == ir::print(small.function);
+      // What the passes are compared on has its rounding fixed: so must what the command line compares.
+      if (!failure.passes.empty()) small = fixed;
+      const Blame blame{failure.difference, failure.passes, failure.target, exact || !failure.passes.empty()};
+      fmt::print("in {}: {}\n", settings_.out, write_reproducer(small, blame, settings_.out));
+    }
     std::fflush(stdout);
-    if (settings_.out.empty()) return;
-    std::filesystem::create_directories(settings_.out);
-    std::ofstream(fmt::format("{}/{}.tile", settings_.out, p.seed)) << text(small);
   }
 
-  void summary(int failures) {
+  void summary(std::uint64_t programs, int failures, double seconds) {
     if (!settings_.quiet) {
       fmt::print(stderr, "\n");
       int column = 0;
-      for (ir::OpKind k : ir::all_ops()) fmt::print("{:<14}{:>8}{}", ir::text(k), coverage_.of(k), ++column % 5 == 0 ? "\n" : "   ");
+      for (ir::OpKind k : ir::all_ops()) fmt::print("{:<15}{:>8}{}", ir::text(k), coverage_.of(k), ++column % 5 == 0 ? "\n" : "   ");
       fmt::print("\n");
     }
     for (ir::OpKind k : coverage_.missing()) fmt::print("never generated: {}\n", ir::text(k));
-    fmt::print("{} programs from seed {} on {}: {} failures\n", programs_, settings_.seed, settings_.target, failures);
+    std::vector<std::string> names;
+    for (const auto& m : machines_) names.push_back(m->host.name());
+    fmt::print("{} programs from seed {} (next: {}) on {}: {} failures, {:.0f} s, {:.0f} programs/s\n", programs, settings_.seed,
+               settings_.seed + programs, fmt::join(names, ", "), failures, seconds, static_cast<double>(programs) / seconds);
   }
 
   Settings settings_;
-  ir::TargetDesc target_;
-  HostExecutor host_{settings_.target};
+  std::vector<std::unique_ptr<Machine>> machines_;
   Coverage coverage_;
-  std::uint64_t programs_ = 0;
 };
 
 }  // namespace
@@ -130,16 +182,24 @@ class Fuzzer {
 int main(int argc, char** argv) {
   Settings s;
   CLI::App app("Compares random programs: interpreter, passes, machine code");
-  app.add_option("--seed", s.seed, "first seed");
+  app.add_option("--seed", s.seed, "first seed; a long run goes on where the one before stopped");
+  app.add_flag("--fresh", s.fresh, "a first seed that nobody has seen; it is printed");
   app.add_option("--count", s.count, "how many programs");
-  app.add_option("--target", s.target, "as the compiler names it: cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4");
+  app.add_option("--seconds", s.seconds, "stop after so long; 0: do not");
+  app.add_option("--target", s.targets, "as the compiler names them: cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4");
+  app.add_flag("--every-target", s.every_target, "machine code for all targets of each program, and not for one in turn");
   app.add_option("--check", s.check, "what to compare with the interpreter")->check(CLI::IsMember({"all", "passes", "host"}));
-  app.add_option("--out", s.out, "folder for shrunk programs");
+  app.add_option("--out", s.out, "folder for shrunk programs, which say how to run them");
   app.add_option("--max-failures", s.max_failures, "stop after so many");
   app.add_flag("--isolate", s.isolate, "machine code in processes of its own: crashes are reported and shrunk");
   app.add_flag("--quiet", s.quiet, "no progress and no table of ops");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (s.fresh) {
+      s.seed = std::uint64_t{std::random_device{}()} * 1'000'000;
+      fmt::print("first seed: {}\n", s.seed);
+      std::fflush(stdout);
+    }
     return Fuzzer(s).run();
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "passes/pass_manager.h"
+#include "passes/rewriter.h"
 
 namespace tilewright::fuzz {
 
@@ -19,9 +20,16 @@ void run_verified(ir::Function& f, std::span<const std::string_view> names, cons
 }
 }  // namespace
 
-void expand_math(Program& p, const ir::TargetDesc& target) {
+void fix_rounding(Program& p, const ir::TargetDesc& target) {
   const std::string_view names[] = {"expand_math"};
   run_verified(p.function, names, target);
+  ir::Function& f = p.function;
+  f.walk([&](ir::OpId id) {
+    if (f.kind(id) != ir::OpKind::div_ || f.type(f.result(id)).element() != ir::Element::f32) return;
+    passes::Rewriter r(f);
+    r.at(id);
+    r.replace(id, r.binary(ir::OpKind::div_rn_, f.operand(id, 0), f.operand(id, 1)));
+  });
 }
 
 RewritingExecutor after_passes(const ir::TargetDesc& target, std::size_t count) {

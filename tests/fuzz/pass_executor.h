@@ -8,8 +8,9 @@
 
 namespace tilewright::fuzz {
 
-/// Replaces elementary functions by arithmetic, as the pass expand_math does: the passes after it must keep every bit.
-void expand_math(Program&, const ir::TargetDesc&);
+/// Replaces what passes may round otherwise: elementary functions by arithmetic, as expand_math does, and f32 quotients by exact ones.
+/// Every pass must keep each bit of what is left.
+void fix_rounding(Program&, const ir::TargetDesc&);
 
 /// The interpreter after the first `count` passes of the target's pipeline, without contraction, each verified.
 RewritingExecutor after_passes(const ir::TargetDesc&, std::size_t count);
