@@ -206,9 +206,8 @@ def page(mistakes):
     return "\n".join(out)
 
 
-def main():
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--check", action="store_true", help="change nothing, fail if the page is out of date")
+def collect():
+    """Every distinct mistake that a test holds."""
     tests = pages.ROOT / "tests"
     mistakes = []
     for folder in ("unit/frontend", "unit/runtime"):
@@ -216,12 +215,18 @@ def main():
             mistakes += from_unit_test(file)
     for file in sorted((tests / "files").rglob("*.tile")):
         mistakes += from_text_test(file)
-    if (tests / "cli/mistakes_test.cpp").exists():
-        mistakes += from_command_line(tests / "cli/mistakes_test.cpp")
+    mistakes += from_command_line(tests / "cli/mistakes_test.cpp")
     mistakes = distinct(mistakes)
     if len(mistakes) < 120:
         pages.fail(f"found {len(mistakes)} mistakes in the tests; there are more: is one of their forms not read any longer?")
-    pages.finish({"docs/errors.md": page(mistakes)}, options.parse_args().check)
+    return mistakes
 
 
-main()
+def main():
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--check", action="store_true", help="change nothing, fail if the page is out of date")
+    pages.finish({"docs/errors.md": page(collect())}, options.parse_args().check)
+
+
+if __name__ == "__main__":
+    main()

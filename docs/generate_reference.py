@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the language reference from the doc comments of the public headers, and the op reference from the op table, as `tilewright ops` has
-it. A public name that no group lists, or that has no doc comment, is an error: so nothing is left out."""
+"""Writes the language reference from the doc comments of the public headers, with the mistakes that tests hold, and the op reference from the
+op table, as `tilewright ops` has it. A public name that no group lists, or that has no doc comment, is an error: so nothing is left out."""
 import argparse
 import collections
 import pathlib
 import re
 import subprocess
 
+import generate_errors
 import header_text
 import pages
 
@@ -90,20 +91,32 @@ def heading(names):
     return ", ".join(f"`{n}`" for n in names[:6]) + (" ..." if len(names) > 6 else "")
 
 
-def entry_text(entry, ops):
+def refused(names, mistakes):
+    """What the functions of these names refuse, as tests have it: one message of each form, whatever the operand is called."""
+    forms = {}
+    for m in mistakes:
+        if m.area == generate_errors.FRONT_END and m.text.split(":")[0] in [n.split("::")[-1] for n in names] and len(m.text) < 160:
+            forms.setdefault(re.sub(r"'\w+'|\[[^]]*\]|-?\d+|a scalar", "", m.text.split(":", 1)[1]), m.text)
+    return list(forms.values())
+
+
+def entry_text(entry, ops, mistakes):
     out = [f"### {heading(entry.names)}", ""]
     for item in entry.parts:
         code = item.code + ";" if item.code and not item.members else item.code or "\n".join(s + ";" for s in item.signatures)
         out += ["```cpp", code, "```", "", *([text_of(item.doc), ""] if item.doc else [])]
         if item.members:
             out += [*rows(item.members)[1:], ""]
+    messages = refused(entry.names, mistakes)
+    if messages and any(item.signatures for item in entry.parts):
+        out += ["Refused, among others:", "", "```text", *messages, "```", ""]
     linked = [n for n in entry.names if n in ops]
     if linked:
         out += ["Tile IR: " + ", ".join(f"[`{n}`](ops.md#{n})" for n in linked), ""]
     return out
 
 
-def language(ops):
+def language(ops, mistakes):
     headers = sorted(str(p.relative_to(pages.ROOT)) for layer in ("frontend", "runtime", "tileir")
                      for p in (pages.ROOT / layer / "include/tilewright").rglob("*.h") if "/detail/" not in str(p))
     items, left = {}, {}
@@ -128,7 +141,7 @@ def language(ops):
                     pages.fail(f"{header} has no '{name}', which generate_reference.py lists")
             left[header] = [i for i in left[header] if i not in chosen]
             for entry in entries(chosen):
-                out += entry_text(entry, ops)
+                out += entry_text(entry, ops, mistakes)
     for header, rest in left.items():
         if rest:
             pages.fail(f"{header}: {rest[0].names[0]} is in no group of generate_reference.py")
@@ -158,7 +171,8 @@ def main():
     arguments.add_argument("--program", type=pathlib.Path, required=True, help="the program tilewright, which holds the op table")
     options = arguments.parse_args()
     ops = op_page(options.program)
-    pages.finish({"docs/reference/language.md": language(set(re.findall(r"^### `(\w+)`", ops, re.M))), "docs/reference/ops.md": ops}, options.check)
+    pages.finish({"docs/reference/language.md": language(set(re.findall(r"^### `(\w+)`", ops, re.M)), generate_errors.collect()),
+                  "docs/reference/ops.md": ops}, options.check)
 
 
 main()
