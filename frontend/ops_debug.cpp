@@ -86,7 +86,7 @@ Made inline_ptx(const Text& ptx, const char* constraints, std::span<const Handle
       e.fail(fmt::format("the fallback gives {}; it must be {}, the shape of the operands", ir::shape_text(e.type(v)), text_of(shape)), v,
              "made here");
     operands.push_back(e.spread(v, shape));
-    attrs.insert(attrs.begin() + 2, ir::Attr{ir::AttrName::has_fallback, 1, {}, {}});
+    attrs.push_back(ir::Attr{ir::AttrName::has_fallback, 1, {}, {}});
   }
   return made(e.trace().function().result(e.b().create(ir::OpKind::inline_ptx_, operands, std::move(attrs), std::span(&type, 1))));
 }
