@@ -56,10 +56,12 @@ std::string emit(const ir::Function& f, const Options& options) {
 
 void check_form(const Options& options) {
   for (const std::string_view form : kFormsOfPtx)
-    if (options.emit == form) throw Failure(fmt::format("--emit {}: this build has no PTX back end yet; it emits tileir, llvm, assembly and stats", form));
+    if (options.emit == form)
+      throw Failure(fmt::format("--emit {}: this build has no PTX back end yet; it emits tileir, llvm, assembly and stats", form));
   for (const std::string_view form : kForms)
     if (options.emit == form) return;
-  throw UsageError(fmt::format("--emit '{}' is none of tileir, llvm, assembly, stats{}", options.emit, ir::suggestion(options.emit, kForms)));
+  throw UsageError(
+      fmt::format("--emit '{}' is none of tileir, llvm, assembly, stats{}", options.emit, ir::suggestion(options.emit, kForms)));
 }
 
 void execute(const Options& options, Session& session) {

@@ -65,8 +65,9 @@ std::string bash(const CommandTree& tree) {
       if (!o.takes_value()) continue;
       const auto words = o.choices();
       for (const std::string& name : o.names)
-        out += words.empty() ? fmt::format("    {}:{}) COMPREPLY=($(compgen -f -- \"$current\")); return ;;\n", c.name, name)
-                             : fmt::format("    {}:{}) COMPREPLY=($(compgen -W '{}' -- \"$current\")); return ;;\n", c.name, name, joined(words));
+        out += words.empty()
+                   ? fmt::format("    {}:{}) COMPREPLY=($(compgen -f -- \"$current\")); return ;;\n", c.name, name)
+                   : fmt::format("    {}:{}) COMPREPLY=($(compgen -W '{}' -- \"$current\")); return ;;\n", c.name, name, joined(words));
     }
   out += "  esac\n  case $command in\n";
   for (const CommandText& c : tree.commands) {
@@ -77,9 +78,10 @@ std::string bash(const CommandTree& tree) {
   std::vector<std::string> first = command_names(tree), options = option_names(tree.root);
   first.insert(first.end(), options.begin(), options.end());
   out += fmt::format("    *) words='{}' ;;\n  esac\n", joined(first));
-  out += "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-         "  # where files are wanted, but not among the options\n"
-         "  case $command:$current in *:-*) ;; ";
+  out +=
+      "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+      "  # where files are wanted, but not among the options\n"
+      "  case $command:$current in *:-*) ;; ";
   std::vector<std::string> with_files;
   for (const CommandText& c : tree.commands)
     if (has_positional(c) && positional_choices(c).empty()) with_files.push_back(c.name + ":*");
@@ -91,9 +93,12 @@ std::string bash(const CommandTree& tree) {
 std::string zsh_text(std::string_view s) {
   std::string out;
   for (const char c : s) {
-    if (c == '\'') out += "'\\''";
-    else if (c == '[' || c == ']' || c == ':') out += std::string("\\") + c;
-    else out += c;
+    if (c == '\'')
+      out += "'\\''";
+    else if (c == '[' || c == ']' || c == ':')
+      out += std::string("\\") + c;
+    else
+      out += c;
   }
   return out;
 }
@@ -107,8 +112,9 @@ std::string zsh_words(const std::vector<std::string>& words) {
 std::string zsh(const CommandTree& tree) {
   std::string out = "#compdef tilewright\n_tilewright() {\n  local -a commands\n  commands=(\n";
   for (const CommandText& c : tree.commands) out += fmt::format("    '{}:{}'\n", c.name, zsh_text(c.description));
-  out += "  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    return\n  fi\n  local command=$words[2]\n"
-         "  shift words\n  (( CURRENT-- ))\n  case $command in\n";
+  out +=
+      "  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    return\n  fi\n  local command=$words[2]\n"
+      "  shift words\n  (( CURRENT-- ))\n  case $command in\n";
   for (const CommandText& c : tree.commands) {
     out += fmt::format("    {})\n      _arguments", c.name);
     for (const OptionText& o : c.options) {

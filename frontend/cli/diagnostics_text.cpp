@@ -17,7 +17,7 @@ namespace tilewright::cli {
 namespace {
 
 constexpr std::size_t kLongestLine = 160;  // of source that is shown
-constexpr std::string_view kProgram = "tilewright";
+constexpr std::string_view kProgram = "tilewright", kLaunched = "launched here";
 
 std::string coloured(std::string_view s, const char* code, bool colour) {
   return colour ? fmt::format("\033[{}m{}\033[0m", code, s) : std::string(s);
@@ -94,8 +94,10 @@ std::string excerpt(const Place& place, const std::string& whole, bool colour) {
   std::string blank;
   for (const char c : line.substr(0, place.column - 1)) {
     // A tab stays one; of a character of several bytes only the first takes a column.
-    if (c == '\t') blank += '\t';
-    else if ((static_cast<unsigned char>(c) & 0xc0) != 0x80) blank += ' ';
+    if (c == '\t')
+      blank += '\t';
+    else if ((static_cast<unsigned char>(c) & 0xc0) != 0x80)
+      blank += ' ';
   }
   return out + fmt::format("      | {}{}\n", blank, coloured("^", "1;32", colour));
 }
@@ -108,14 +110,21 @@ std::string with_source_lines(std::string_view text, const Files& files, bool co
     const auto end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    const auto parts = split_message(line);
+    auto parts = split_message(line);
     if (!parts) {
       out += fmt::format("{}\n", line);
       continue;
     }
     const std::string_view where = parts->place == "<unknown>" || parts->place.empty() ? kProgram : parts->place;
+    if (where == kProgram && parts->text.starts_with(kLaunched)) {
+      // The command line is where: what counts is what follows.
+      parts->text.remove_prefix(kLaunched.size());
+      if (!parts->text.starts_with("; ")) continue;
+      parts->text.remove_prefix(2);
+    }
     const char* code = parts->severity == "error" ? "1;31" : "1;36";
-    out += fmt::format("{}: {} {}\n", coloured(where, "1", colour), coloured(fmt::format("{}:", parts->severity), code, colour), parts->text);
+    out +=
+        fmt::format("{}: {} {}\n", coloured(where, "1", colour), coloured(fmt::format("{}:", parts->severity), code, colour), parts->text);
     const Place place = read_place(parts->place);
     if (const auto source = line_of(place, files)) out += excerpt(place, *source, colour);
   }

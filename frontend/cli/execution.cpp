@@ -3,13 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <optional>
 
 #include "frontend/cli/command.h"
 #include "frontend/cli/diagnostics_text.h"
 #include "frontend/compile_request.h"
 #include "runtime/devices.h"
 #include "runtime/host/bounds_check.h"
+#include "runtime/host/reports.h"
 #include "tileir/interpreter.h"
 #include "tileir/printer.h"
 #include "tilewright/kernel_key.h"
@@ -88,8 +92,10 @@ void Execution::restore() {
     const Argument& a = arguments_[i];
     const std::uint64_t zero = 0;
     if (!a.is_buffer() || a.elements == 0) continue;
-    if (a.bytes.empty()) buffers_[i].fill(&zero, Here());
-    else buffers_[i].write(a.bytes.data(), static_cast<std::size_t>(a.elements), Here());
+    if (a.bytes.empty())
+      buffers_[i].fill(&zero, Here());
+    else
+      buffers_[i].write(a.bytes.data(), static_cast<std::size_t>(a.elements), Here());
   }
 }
 
@@ -105,7 +111,57 @@ void Execution::launch() {
   interpret();
 }
 
+namespace {
+
+/// What device_print and device_assert of a function say, in the words of the cpu's checked mode.
+class InterpreterReports {
+ public:
+  explicit InterpreterReports(const ir::Function& f) : f_(f) {
+    f.walk([&](ir::OpId id) {
+      const bool is_print = f.kind(id) == ir::OpKind::device_print_;
+      if (!is_print && f.kind(id) != ir::OpKind::device_assert_) return;
+      sites_.push_back({f.where(id), is_print, f.attr_text(id, ir::AttrName::text), {}, {}});
+      for (const ir::ValueId v : f.op(id).operands) sites_.back().operands.push_back(f.type(v));
+      if (!is_print) sites_.back().operands.resize(1);  // the condition: a report says in which lane it is wrong
+      if (const auto reason = f.attr(id, ir::AttrName::reason); reason != 0)
+        sites_.back().text =
+            fmt::format("{} {} does not hold", ir::symbols(ir::AttrName::reason)[static_cast<std::size_t>(reason)], sites_.back().text);
+      ops_.push_back(id);
+    });
+    reports_.emplace(sites_);
+  }
+
+  void add(const ir::Report& r) {
+    const auto site = static_cast<std::size_t>(std::find(ops_.begin(), ops_.end(), r.op) - ops_.begin());
+    const std::vector<ir::Type>& types = sites_[site].operands;
+    std::vector<std::vector<std::byte>> memory;
+    std::vector<const void*> operands;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      const std::size_t width = types[i].is_pointer() ? 8 : static_cast<std::size_t>(ir::bytes(types[i].element()));
+      std::vector<std::byte>& m = memory.emplace_back(width * static_cast<std::size_t>(types[i].elements()), std::byte{1});
+      if (sites_[site].is_print) {
+        for (std::size_t k = 0; k < r.operands[i]->bits.size(); ++k) std::memcpy(&m[k * width], &r.operands[i]->bits[k], width);
+      } else {
+        m[static_cast<std::size_t>(r.lane)] = std::byte{0};
+      }
+    }
+    for (const auto& m : memory) operands.push_back(m.data());
+    rt::Reports::report(&*reports_, r.program.data(), operands.data(), static_cast<std::int32_t>(site));
+  }
+  void finish() const { reports_->finish(Here()); }
+  bool is_print(ir::OpId id) const { return f_.kind(id) == ir::OpKind::device_print_; }
+
+ private:
+  const ir::Function& f_;
+  std::vector<backend::ReportSite> sites_;
+  std::vector<ir::OpId> ops_;
+  std::optional<rt::Reports> reports_;
+};
+
+}  // namespace
+
 void Execution::interpret() {
+  InterpreterReports reports(function_);
   const std::vector<rt::Region> live = device_->memory().snapshot();
   ir::InterpretOptions options;
   options.grid = config_.grid;
@@ -118,7 +174,11 @@ void Execution::interpret() {
     const Location where = function_.where(op);
     throw Error(where, rt::describe_bad_access(address, {where, is_store, bytes}, live, words_));
   };
+  options.report = [&](const ir::Report& r) {
+    if (config_.check || reports.is_print(r.op)) reports.add(r);
+  };
   ir::interpret(function_, words_, options);
+  reports.finish();
 }
 
 std::string Execution::device_text() const {

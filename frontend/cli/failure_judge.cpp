@@ -67,8 +67,7 @@ std::string difference(const ir::Function& f, const std::vector<Argument>& argum
     const auto want = expected.contents(static_cast<int>(i)), have = got.contents(static_cast<int>(i));
     for (std::size_t k = 0; k < static_cast<std::size_t>(arguments[i].elements); ++k) {
       const std::uint64_t w = word_at(want, k, e), h = word_at(have, k, e);
-      if (!close(e, w, h, tolerance))
-        return fmt::format("{}[{}] is {}, and should be {}", f.params[i].name, k, shown(e, h), shown(e, w));
+      if (!close(e, w, h, tolerance)) return fmt::format("{}[{}] is {}, and should be {}", f.params[i].name, k, shown(e, h), shown(e, w));
     }
   }
   return {};

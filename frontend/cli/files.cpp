@@ -45,7 +45,8 @@ std::string Files::read(const std::string& path) {
 
 void Files::write(const std::string& path, std::string_view contents) {
   const bool to_stdout = path == "-";
-  if (to_stdout && std::exchange(stdout_taken_, true)) throw UsageError("standard output '-' is written twice; it can be only one of the outputs");
+  if (to_stdout && std::exchange(stdout_taken_, true))
+    throw UsageError("standard output '-' is written twice; it can be only one of the outputs");
   OpenFile opened(to_stdout ? nullptr : std::fopen(path.c_str(), "wb"));
   std::FILE* f = to_stdout ? stdout : opened.get();
   if (!f) throw UsageError(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
@@ -76,8 +77,7 @@ const ir::Function& choose_kernel(const ir::Module& module, const std::string& n
   }
   if (name.empty()) throw UsageError(fmt::format("the file holds {} kernels; name one with --kernel: {}", module.functions.size(), all));
   const auto spell = [](const ir::Function& f) -> std::string_view { return f.name; };
-  throw UsageError(
-      fmt::format("there is no kernel '{}'{}; the file holds {}", name, ir::suggestion(name, module.functions, spell), all));
+  throw UsageError(fmt::format("there is no kernel '{}'{}; the file holds {}", name, ir::suggestion(name, module.functions, spell), all));
 }
 
 }  // namespace tilewright::cli

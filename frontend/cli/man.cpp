@@ -16,10 +16,14 @@ struct Options {
 std::string roff(std::string_view s) {
   std::string out;
   for (const char c : s) {
-    if (c == '\\') out += "\\e";
-    else if (c == '-') out += "\\-";
-    else if ((c == '.' || c == '\'') && (out.empty() || out.back() == '\n')) out += std::string("\\&") + c;
-    else out += c;
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else if ((c == '.' || c == '\'') && (out.empty() || out.back() == '\n'))
+      out += std::string("\\&") + c;
+    else
+      out += c;
   }
   return out;
 }
@@ -28,7 +32,8 @@ std::string option_text(const OptionText& o) {
   std::string head;
   for (const std::string& n : o.names) head += fmt::format("{}\\fB{}\\fR", head.empty() ? "" : ", ", roff(n));
   if (o.takes_value()) head += fmt::format(" \\fI{}\\fR", roff(o.value));
-  return fmt::format(".TP\n{}\n{}{}{}\n", head, roff(o.description), o.required ? " (required)" : "", o.repeatable ? " (may be repeated)" : "");
+  return fmt::format(".TP\n{}\n{}{}{}\n", head, roff(o.description), o.required ? " (required)" : "",
+                     o.repeatable ? " (may be repeated)" : "");
 }
 
 std::string command_text(const CommandText& c) {

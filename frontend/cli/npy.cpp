@@ -26,13 +26,13 @@ struct Names {
 };
 // In the order of ir::Element.
 constexpr Names kNames[] = {
-    {ir::Element::boolean, "|b1", "bool"},          {ir::Element::i8, "|i1", "int8"},
-    {ir::Element::i16, "<i2", "int16"},             {ir::Element::i32, "<i4", "int32"},
-    {ir::Element::i64, "<i8", "int64"},             {ir::Element::u8, "|u1", "uint8"},
-    {ir::Element::u16, "<u2", "uint16"},            {ir::Element::u32, "<u4", "uint32"},
-    {ir::Element::u64, "<u8", "uint64"},            {ir::Element::f16, "<f2", "float16"},
-    {ir::Element::bf16, "<V2", "bfloat16"},         {ir::Element::f32, "<f4", "float32"},
-    {ir::Element::f64, "<f8", "float64"},           {ir::Element::f8e4m3, "|V1", "float8_e4m3fn"},
+    {ir::Element::boolean, "|b1", "bool"},       {ir::Element::i8, "|i1", "int8"},
+    {ir::Element::i16, "<i2", "int16"},          {ir::Element::i32, "<i4", "int32"},
+    {ir::Element::i64, "<i8", "int64"},          {ir::Element::u8, "|u1", "uint8"},
+    {ir::Element::u16, "<u2", "uint16"},         {ir::Element::u32, "<u4", "uint32"},
+    {ir::Element::u64, "<u8", "uint64"},         {ir::Element::f16, "<f2", "float16"},
+    {ir::Element::bf16, "<V2", "bfloat16"},      {ir::Element::f32, "<f4", "float32"},
+    {ir::Element::f64, "<f8", "float64"},        {ir::Element::f8e4m3, "|V1", "float8_e4m3fn"},
     {ir::Element::f8e5m2, "|V1", "float8_e5m2"},
 };
 static_assert(std::size(kNames) == ir::kElementCount);
@@ -130,8 +130,8 @@ class Header {
     const auto d = parse_dtype(text);
     if (!d) throw Failure(fmt::format("'{}': elements of dtype '{}' have no counterpart here", name_, shown(text)));
     if (d->order == '>' && d->bytes > 1)
-      throw Failure(fmt::format("'{}': the array is big-endian ('{}'); it must be little-endian (array.astype(array.dtype.newbyteorder('<')))",
-                                name_, text));
+      throw Failure(fmt::format(
+          "'{}': the array is big-endian ('{}'); it must be little-endian (array.astype(array.dtype.newbyteorder('<')))", name_, text));
     return text;
   }
   bool truth() {
@@ -203,7 +203,8 @@ NpyArray read_npy(std::string_view contents, const std::string& name) {
   array.elements = bytes / parse_dtype(array.dtype)->bytes;
   if (rest.size() != static_cast<std::size_t>(bytes))
     fail(fmt::format("{} of dtype '{}' take {} bytes, and {} follow its header",
-                     array.shape.empty() ? "a scalar" : fmt::format("({}) elements", fmt::join(array.shape, ", ")), array.dtype, bytes, rest.size()));
+                     array.shape.empty() ? "a scalar" : fmt::format("({}) elements", fmt::join(array.shape, ", ")), array.dtype, bytes,
+                     rest.size()));
   array.data.resize(rest.size());
   std::memcpy(array.data.data(), rest.data(), rest.size());
   return array;

@@ -28,8 +28,8 @@ constexpr std::string_view kRules[] = {
 #undef TW_OP
 };
 constexpr std::pair<Trait, std::string_view> kTraits[] = {
-    {kElementwise, "elementwise"}, {kPure, "pure"},      {kCommutative, "commutative"}, {kReads, "reads"},
-    {kWrites, "writes"},           {kTerminator, "terminator"}, {kObserved, "observed"},
+    {kElementwise, "elementwise"}, {kPure, "pure"},         {kCommutative, "commutative"}, {kReads, "reads"}, {kWrites, "writes"},
+    {kTerminator, "terminator"},   {kObserved, "observed"},
 };
 
 struct Options {
@@ -121,8 +121,10 @@ std::string json_string(std::string_view s) {
   std::string out = "\"";
   for (const char c : s) {
     if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
-    else out += c;
+    if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+    else
+      out += c;
   }
   return out + '"';
 }
@@ -139,11 +141,12 @@ std::string as_json(OpKind k) {
                                      json_string(kind_text(kind(a.name))), a.required, fmt::join(words, ", ")));
   }
   for (const std::string_view t : traits(op)) trait_names.push_back(json_string(t));
-  return fmt::format("{{\"name\": {}, \"family\": {}, \"form\": {}, \"operands\": [{}], \"attributes\": [{}], \"results\": {}, \"regions\": {}, "
-                     "\"traits\": [{}], \"rule\": {}, \"doc\": {}}}",
-                     json_string(op.name), json_string(family(k)), json_string(form(op)), fmt::join(operands, ", "),
-                     fmt::join(attributes, ", "), op.results == kAny ? "null" : fmt::format("{}", op.results), op.regions,
-                     fmt::join(trait_names, ", "), json_string(rule(k)), json_string(op.documentation));
+  return fmt::format(
+      "{{\"name\": {}, \"family\": {}, \"form\": {}, \"operands\": [{}], \"attributes\": [{}], \"results\": {}, \"regions\": {}, "
+      "\"traits\": [{}], \"rule\": {}, \"doc\": {}}}",
+      json_string(op.name), json_string(family(k)), json_string(form(op)), fmt::join(operands, ", "), fmt::join(attributes, ", "),
+      op.results == kAny ? "null" : fmt::format("{}", op.results), op.regions, fmt::join(trait_names, ", "), json_string(rule(k)),
+      json_string(op.documentation));
 }
 
 /// Words that Markdown would read as its own.
@@ -198,7 +201,8 @@ void execute(const Options& options, Session& session) {
   const auto kind = parse_op(options.name);
   if (!kind) {
     const auto spell = [](OpKind k) { return text(k); };
-    throw UsageError(fmt::format("there is no op '{}'{}; 'tilewright ops' lists them", options.name, suggestion(options.name, all_ops(), spell)));
+    throw UsageError(
+        fmt::format("there is no op '{}'{}; 'tilewright ops' lists them", options.name, suggestion(options.name, all_ops(), spell)));
   }
   session.files.write("-", options.json ? as_json(*kind) + "\n" : options.markdown ? as_markdown(*kind) : in_full(*kind));
 }

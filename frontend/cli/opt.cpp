@@ -51,7 +51,9 @@ void add_opt(CLI::App& root, Session& session) {
                             "  tilewright opt softmax.tile --passes=default --timing -o optimised.tile",
                             o, execute);
   c->add_option("FILE", o->file, "Textual tile IR; - is standard input")->required()->type_name("");
-  c->add_option("--passes", o->passes, "Names with commas between, in order; default: the target's pipeline")->required()->type_name("PASS,...");
+  c->add_option("--passes", o->passes, "Names with commas between, in order; default: the target's pipeline")
+      ->required()
+      ->type_name("PASS,...");
   c->add_option("--target", o->target, "What the passes may assume")->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4");
   c->add_option("--kernel", o->kernel, "Which kernel of the file; default: all")->type_name("NAME");
   c->add_option("-o,--output", o->output, "Where to; default: standard output")->type_name("OUT");

@@ -33,19 +33,23 @@ std::size_t op_count(const ir::Function& f) {
 
 JudgeOptions judge_options(const Options& o) {
   if (o.passes.empty() == !o.against_device)
-    throw UsageError("give either --passes (do the passes change what the kernel does?) or --run (does the device do what the interpreter does?)");
+    throw UsageError(
+        "give either --passes (do the passes change what the kernel does?) or --run (does the device do what the interpreter does?)");
   JudgeOptions j;
   j.judge_passes = !o.passes.empty();
   j.target = find_target(o.target);
   if (j.judge_passes) j.passes = parse_pass_list(o.passes, j.target);
   // Without a grid, some programs, so that program ids differ.
-  j.execution = !o.run.grid.empty() ? execution_options(o.run) : ExecutionOptions{.device = o.run.device, .grid = {3}, .contract = !o.run.no_contract};
+  j.execution = !o.run.grid.empty() ? execution_options(o.run)
+                                    : ExecutionOptions{.device = o.run.device, .grid = {3}, .contract = !o.run.no_contract};
   j.execution.max_ops = kMaxOps;
   j.execution.skip_bad_accesses = o.run.arguments.empty();
   j.tolerance = o.tolerance;
   j.seconds = o.seconds;
-  if (!j.judge_passes && o.run.arguments.empty()) throw UsageError("--run needs the arguments of the launch: --grid and --arg as 'tilewright run' takes them");
-  if (!j.judge_passes && o.run.device == "interpreter") throw UsageError("--run compares with the interpreter; --device must be another one");
+  if (!j.judge_passes && o.run.arguments.empty())
+    throw UsageError("--run needs the arguments of the launch: --grid and --arg as 'tilewright run' takes them");
+  if (!j.judge_passes && o.run.device == "interpreter")
+    throw UsageError("--run compares with the interpreter; --device must be another one");
   return j;
 }
 
@@ -53,6 +57,8 @@ std::string header(const Options& o, const Verdict& verdict) {
   std::string out = fmt::format("// {}\n// tilewright reduce FILE {}", verdict.text.substr(0, verdict.text.find('\n')),
                                 o.against_device ? "--run" : "--passes=" + o.passes + (o.target == "cpu" ? "" : " --target " + o.target));
   if (o.run.device != "cpu") out += " --device " + o.run.device;
+  if (o.tolerance != Options().tolerance) out += fmt::format(" --tolerance {}", o.tolerance);
+  if (o.run.no_contract) out += " --no-contract";
   if (!o.run.grid.empty()) out += " --grid " + o.run.grid;
   for (const std::string& a : o.run.arguments) out += " --arg " + a;
   return out + "\n";
@@ -103,7 +109,8 @@ void add_reduce(CLI::App& root, Session& session) {
   c->add_option("--passes", o->passes, "The passes to judge, as 'tilewright opt' takes them")->type_name("PASS,...");
   c->add_flag("--run", o->against_device, "Judge the device by the interpreter, on the given launch");
   c->add_option("--target", o->target, "What the passes may assume")->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4");
-  c->add_option("--tolerance", o->tolerance, "How far floats may differ, relative to their magnitude; 0.001 if not given")->type_name("NUMBER");
+  c->add_option("--tolerance", o->tolerance, "How far floats may differ, relative to their magnitude; 0.001 if not given")
+      ->type_name("NUMBER");
   c->add_option("--attempts", o->attempts, "How many smaller kernels to try; 4000 if not given")->type_name("N");
   c->add_option("--seconds", o->seconds, "When a kernel counts as one that does not end; 20 if not given")->type_name("N");
   c->add_option("-o,--output", o->output, "Where to; default: standard output")->type_name("OUT");

@@ -10,6 +10,7 @@
 #include "frontend/cli/execution.h"
 #include "frontend/cli/npy.h"
 #include "frontend/cli/run_options.h"
+#include "tilewright/device_print.h"
 
 namespace tilewright::cli {
 
@@ -53,6 +54,7 @@ double timed_launch(Execution& execution) {
 
 /// Each launch finds the buffers as they were given: a kernel may read what it writes.
 std::string timing_text(Execution& execution, double first_ms) {
+  on_device_print([](std::string_view) {});  // once is enough
   std::vector<double> ms;
   double total = first_ms;
   while (static_cast<int>(ms.size()) < kTimedLaunches && total < kTimedMs) {
@@ -62,11 +64,12 @@ std::string timing_text(Execution& execution, double first_ms) {
   }
   if (ms.empty()) ms.push_back(first_ms);
   std::nth_element(ms.begin(), ms.begin() + static_cast<std::ptrdiff_t>(ms.size() / 2), ms.end());
-  return fmt::format("{:.4f} ms, the median of {} launch{}; the first took {:.4f} ms", ms[ms.size() / 2], ms.size(), ms.size() == 1 ? "" : "es",
-                     first_ms);
+  return fmt::format("{:.4f} ms, the median of {} launch{}; the first took {:.4f} ms", ms[ms.size() / 2], ms.size(),
+                     ms.size() == 1 ? "" : "es", first_ms);
 }
 
-std::string report(const ir::Function& f, const std::vector<Argument>& arguments, const RunOptions& options, Execution& execution, double first_ms) {
+std::string report(const ir::Function& f, const std::vector<Argument>& arguments, const RunOptions& options, Execution& execution,
+                   double first_ms) {
   std::string out = fmt::format("kernel '{}' on {}\n", f.name, execution.device_text());
   out += fmt::format("  {:<9} {}\n", "grid", options.grid);
   for (const Argument& a : arguments) {
@@ -84,6 +87,8 @@ void execute(const Options& options, Session& session) {
   const ir::Function& f = choose_kernel(module, options.run.kernel);
   const std::vector<Output> outputs = parse_outputs(f, options);
   const std::vector<Argument> arguments = parse_arguments(f, options.run.arguments, session.files);
+  const bool stdout_is_taken = std::any_of(outputs.begin(), outputs.end(), [](const Output& o) { return o.path == "-"; });
+  if (stdout_is_taken) on_device_print([](std::string_view line) { fmt::print(stderr, "{}\n", line); });
   Execution execution(f, arguments, launch);
   const double first_ms = timed_launch(execution);
   for (const Output& o : outputs) {
@@ -104,7 +109,8 @@ void add_run_options(CLI::App& command, RunOptions& o) {
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   command.add_option("--warps", o.warps, "Warps of a program, where the target has them")->type_name("N");
-  command.add_flag("--check", o.check, "Checked mode: accesses outside of every buffer are reported");
+  command.add_flag("--check", o.check,
+                   "Checked mode: accesses outside of every buffer and assertions that fail are reported, on the cpu also wrong hints");
   command.add_flag("--no-contract", o.no_contract, "Never make a * b + c a fused multiply-add");
 }
 
@@ -115,13 +121,15 @@ ExecutionOptions execution_options(const RunOptions& o) {
 
 void add_run(CLI::App& root, Session& session) {
   const auto o = std::make_shared<Options>();
-  CLI::App* c = add_command(root, session, "run", "Launch a kernel of a .tile file once, on NumPy files",
-                            "Example: z = x + y of 1000 elements, 256 of them a program\n"
-                            "  tilewright run add.tile --grid 4 --arg x=x.npy --arg y=y.npy --arg z=zeros:f32:1000 --arg n=i32:1000 \\\n"
-                            "    --out z=z.npy --check\n"
-                            "Each buffer holds a copy of its file. --out writes a buffer after the launch, in the shape of the file that it came from.\n"
-                            "bf16 and fp8 are stored as void of 2 or 1 bytes, as ml_dtypes does: array.view(ml_dtypes.bfloat16).",
-                            o, execute);
+  CLI::App* c = add_command(
+      root, session, "run", "Launch a kernel of a .tile file once, on NumPy files",
+      "Example: z = x + y of 1000 elements, 256 of them a program\n"
+      "  tilewright run add.tile --grid 4 --arg x=x.npy --arg y=y.npy --arg z=zeros:f32:1000 --arg n=i32:1000 \\\n"
+      "    --out z=z.npy --check\n"
+      "Each buffer holds a copy of its file. --out writes a buffer after the launch, in the shape of the file that it came from.\n"
+      "device_print writes to standard output, or to standard error if an --out is -.\n"
+      "bf16 and fp8 are stored as void of 2 or 1 bytes, as ml_dtypes does: array.view(ml_dtypes.bfloat16).",
+      o, execute);
   add_run_options(*c, o->run);
   c->add_option("--out", o->outputs, "Write a parameter's buffer after the launch; - is standard output")
       ->type_name("NAME=FILE.npy")

@@ -53,10 +53,10 @@ struct Reading {
     const std::string_view rest = std::string_view(value).substr(6);
     const auto colon = rest.find(':');
     const auto element = parse_element_name(rest.substr(0, colon));
-    if (!element || colon == rest.npos)
-      throw UsageError(fmt::format("'{}': a buffer of zeros is zeros:TYPE:N, as zeros:f32:1024", value));
+    if (!element || colon == rest.npos) throw UsageError(fmt::format("'{}': a buffer of zeros is zeros:TYPE:N, as zeros:f32:1024", value));
     const auto n = whole_number<std::int64_t>(rest.substr(colon + 1));
-    if (!n || *n < 0) throw UsageError(fmt::format("'{}': the number of elements is '{}'; it must be 0 or more", value, rest.substr(colon + 1)));
+    if (!n || *n < 0)
+      throw UsageError(fmt::format("'{}': the number of elements is '{}'; it must be 0 or more", value, rest.substr(colon + 1)));
     if (!argument.is_buffer()) refuse(fmt::format("which '{}' is not; expected {}", value, expected(argument.type)));
     if (*element != argument.type.element())
       refuse(fmt::format("and '{}' has elements of {}; expected {}", value, element_names(*element), expected(argument.type)));
@@ -76,7 +76,8 @@ struct Reading {
   void file(Files& files) {
     if (!argument.is_buffer()) {
       const bool is_number = !ir::parse_literal(argument.type, value).error.size();
-      refuse(fmt::format("which '{}' is not; expected {}", value, is_number ? fmt::format("{}:{}", ir::text(argument.type), value) : expected(argument.type)));
+      refuse(fmt::format("which '{}' is not; expected {}", value,
+                         is_number ? fmt::format("{}:{}", ir::text(argument.type), value) : expected(argument.type)));
     }
     NpyArray array = read_npy(files.read(value), value == "-" ? "<stdin>" : value);
     if (!dtype_holds(array.dtype, argument.type.element()))
@@ -123,9 +124,12 @@ int find_parameter(const ir::Function& f, const std::string& name) {
 
 Argument parse_value(const ir::Function& f, int parameter, const std::string& value, Files& files) {
   Reading reading{f, parameter, value, {.name = f.params[parameter].name, .type = f.type(f.arg(f.body(), parameter))}};
-  if (value.starts_with("zeros:")) reading.zeros();
-  else if (const auto element = typed(value)) reading.scalar(*element);
-  else reading.file(files);
+  if (value.starts_with("zeros:"))
+    reading.zeros();
+  else if (const auto element = typed(value))
+    reading.scalar(*element);
+  else
+    reading.file(files);
   reading.check_promise();
   return std::move(reading.argument);
 }
@@ -141,7 +145,8 @@ std::vector<Argument> parse_arguments(const ir::Function& f, std::span<const std
   std::string missing;
   for (std::size_t i = 0; i < given.size(); ++i)
     if (!given[i])
-      missing += fmt::format("{}'{}' ({})", missing.empty() ? "" : ", ", f.params[i].name, expected(f.type(f.arg(f.body(), static_cast<int>(i)))));
+      missing +=
+          fmt::format("{}'{}' ({})", missing.empty() ? "" : ", ", f.params[i].name, expected(f.type(f.arg(f.body(), static_cast<int>(i)))));
   if (!missing.empty()) throw UsageError(fmt::format("no --arg gives a value to {}", missing));
   std::vector<Argument> arguments;
   for (std::optional<Argument>& a : given) arguments.push_back(std::move(*a));

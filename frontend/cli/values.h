@@ -17,7 +17,7 @@ namespace tilewright::cli {
 struct Argument {
   std::string name;
   ir::Type type;
-  std::uint64_t word = 0;           // a scalar's bits
+  std::uint64_t word = 0;                // a scalar's bits
   std::vector<std::int64_t> shape = {};  // a buffer's
   std::int64_t elements = 0;
   std::vector<std::byte> bytes = {};  // empty: zeros

@@ -116,7 +116,8 @@ TEST_CASE("opt: --timing names every pass of the pipeline on standard error, res
   CHECK(o.code == 0);
   CHECK(o.out.starts_with("kernel @softmax("));
   for (const char* pass : {"canonicalize\n", "licm\n", "expand_math\n", "in all\n"}) CHECK(contains(o.err, pass));
-  CHECK(contains(o.out, "fma ") != contains(tilewright({"opt", "-", "--passes=combine,canonicalize", "--no-contract"}, kernel_text("layer_norm")).out, "fma "));
+  CHECK(contains(o.out, "fma ") !=
+        contains(tilewright({"opt", "-", "--passes=combine,canonicalize", "--no-contract"}, kernel_text("layer_norm")).out, "fma "));
 }
 
 TEST_CASE("run: reads and writes NumPy files on every device, and keeps their shapes") {
@@ -128,9 +129,10 @@ TEST_CASE("run: reads and writes NumPy files on every device, and keeps their sh
   folder.write("z.npy", npy(ir::Element::f32, numbers(600, 0), {2, 300}));
   for (const char* device : {"cpu", "cpu:x86-64", "interpreter"}) {
     CAPTURE(device);
-    const Outcome o = tilewright({"run", "add.tile", "--kernel", "add", "--device", device, "--grid", "3", "--arg", "x=x.npy", "--arg", "y=y.npy",
-                                  "--arg", "z=z.npy", "--arg", "n=i32:600", "--out", "z=out.npy", "--out", "x=x_again.npy", "--check"},
-                                 "", folder.path());
+    const Outcome o = tilewright(
+        {"run",     "add.tile", "--kernel", "add",   "--device",  device,  "--grid",    "3",     "--arg",         "x=x.npy", "--arg",
+         "y=y.npy", "--arg",    "z=z.npy",  "--arg", "n=i32:600", "--out", "z=out.npy", "--out", "x=x_again.npy", "--check"},
+        "", folder.path());
     CHECK(o.code == 0);
     CHECK(o.out.empty());
     CHECK(o.err.empty());
@@ -146,8 +148,8 @@ TEST_CASE("run: arrays through standard input and output, zeros, positions for n
   const Folder folder;
   folder.write("add.tile", kernel_text("add"));
   const auto x = numbers(10, 3.0f);
-  const Outcome o = tilewright({"run", "add.tile", "--grid", "1,1,1", "--arg", "0=-", "--arg", "1=zeros:float32:10", "--arg", "2=zeros:f32:10", "--arg",
-                                "n=int32:10", "--out", "z=-"},
+  const Outcome o = tilewright({"run", "add.tile", "--grid", "1,1,1", "--arg", "0=-", "--arg", "1=zeros:float32:10", "--arg",
+                                "2=zeros:f32:10", "--arg", "n=int32:10", "--out", "z=-"},
                                npy(ir::Element::f32, x), folder.path());
   CHECK(o.code == 0);
   CHECK(o.err.empty());
@@ -176,9 +178,9 @@ TEST_CASE("run: scalars of every element type arrive as they were written") {
   for (const Case& c : cases) {
     CAPTURE(c.value);
     const std::string text = fmt::format("kernel @k(%v: {0}, %z: ptr<{0}>) {{\n  store %z, %v\n}}\n", c.type);
-    const Outcome o = tilewright({"run", "-", "--grid", "1", "--arg", fmt::format("v={}", c.value), "--arg", fmt::format("z=zeros:{}:1", c.type),
-                                  "--out", "z=-"},
-                                 text);
+    const Outcome o = tilewright(
+        {"run", "-", "--grid", "1", "--arg", fmt::format("v={}", c.value), "--arg", fmt::format("z=zeros:{}:1", c.type), "--out", "z=-"},
+        text);
     CHECK(o.err.empty());
     REQUIRE(o.code == 0);
     CHECK(o.out.substr(o.out.size() - c.expected.size()) == c.expected);
@@ -189,8 +191,8 @@ TEST_CASE("run: --check reports an access outside of a buffer at the line of the
   const Folder folder;
   folder.write("add.tile", kernel_text("add"));
   for (const char* device : {"cpu", "interpreter"}) {
-    const Outcome o = tilewright({"run", "add.tile", "--device", device, "--grid", "4", "--arg", "x=zeros:f32:1000", "--arg", "y=zeros:f32:1000",
-                                  "--arg", "z=zeros:f32:1000", "--arg", "n=i32:1001", "--check"},
+    const Outcome o = tilewright({"run", "add.tile", "--device", device, "--grid", "4", "--arg", "x=zeros:f32:1000", "--arg",
+                                  "y=zeros:f32:1000", "--arg", "z=zeros:f32:1000", "--arg", "n=i32:1001", "--check"},
                                  "", folder.path());
     CHECK(o.code == 1);
     CHECK(o.out.empty());
@@ -202,13 +204,13 @@ TEST_CASE("run: --check reports an access outside of a buffer at the line of the
 }
 
 TEST_CASE("run: --report says on standard error what ran and how long it took") {
-  const Outcome o = tilewright({"run", "-", "--grid", "2,3", "--arg", "x=zeros:bf16:600", "--arg", "factor=f32:2", "--arg", "n=i32:600", "--report",
-                                "--out", "x=-"},
-                               kernel_text("scale_bf16"));
+  const Outcome o = tilewright(
+      {"run", "-", "--grid", "2,3", "--arg", "x=zeros:bf16:600", "--arg", "factor=f32:2", "--arg", "n=i32:600", "--report", "--out", "x=-"},
+      kernel_text("scale_bf16"));
   CHECK(o.code == 0);
   CHECK(read_npy(o.out, "out").elements == 600);
-  for (const char* part : {"kernel 'scale_bf16' on cpu: ", "  grid      2,3\n", "x: ptr<bf16>, 600 elements, 1200 bytes", "factor: f32, a scalar", "passes",
-                           "llvm", "load", "median of 21 launches"})
+  for (const char* part : {"kernel 'scale_bf16' on cpu: ", "  grid      2,3\n", "x: ptr<bf16>, 600 elements, 1200 bytes",
+                           "factor: f32, a scalar", "passes", "llvm", "load", "median of 21 launches"})
     CHECK(contains(o.err, part));
 }
 
@@ -235,8 +237,8 @@ TEST_CASE("ops: a list by family with every op, one in full, JSON and Markdown")
   for (auto at = json.out.find("\"family\""); at != json.out.npos; at = json.out.find("\"family\"", at + 1)) ++objects;
   CHECK(objects == names);
   const Outcome one = tilewright({"ops", "load"});
-  for (const char* part : {"load  (memory)", "%r = load %pointer [, %mask] [, %other]", "mask (may be left out)", "cache: standard | all | global",
-                           "results     1", "traits      reads"})
+  for (const char* part : {"load  (memory)", "%r = load %pointer [, %mask] [, %other]", "mask (may be left out)",
+                           "cache: standard | all | global", "results     1", "traits      reads"})
     CHECK(contains(one.out, part));
   CHECK(contains(tilewright({"ops", "for", "--markdown"}).out, "### `for`"));
 }
@@ -257,11 +259,44 @@ TEST_CASE("man and completion: made of the same commands and options as --help")
   }
 }
 
-TEST_CASE("reduce: a pass that changes what a kernel does is pinned down in a few ops") {
-  // cse keeps, canonicalize keeps; a pipeline without legalising is right too: nothing to reduce.
+TEST_CASE(
+    "run: device_print goes to standard output, or to standard error if an array goes there; failed assertions are told in checked mode") {
+  const std::string text =
+      "kernel @k(%x: ptr<f32>, %n: i32) {\n  %v = load %x : f32\n  device_print %v, %n {text = \"v = {}, n = {}\"}\n"
+      "  %three = constant {value = 3} : i32\n  %c = lt %n, %three : i1\n  device_assert %c {text = \"n is small\"}\n  store %x, %v\n}\n";
+  for (const char* device : {"cpu", "interpreter"}) {
+    CAPTURE(device);
+    const std::vector<std::string> words = {"run", "-", "--device", device, "--grid", "1", "--arg", "x=zeros:f32:1", "--arg", "n=i32:5"};
+    const auto with = [&](std::vector<std::string> more) {
+      more.insert(more.begin(), words.begin(), words.end());
+      return tilewright(more, text);
+    };
+    const Outcome plain = with({});
+    CHECK(plain.code == 0);
+    CHECK(plain.out == "<stdin>:3: program (0, 0, 0): v = 0, n = 5\n");
+    CHECK(plain.err.empty());
+    const Outcome piped = with({"--out", "x=-", "--report"});
+    CHECK(read_npy(piped.out, "out").elements == 1);
+    CHECK(piped.err.starts_with("<stdin>:3: program (0, 0, 0): v = 0, n = 5\nkernel 'k' on "));  // once, however often it is timed
+    const Outcome checked = with({"--check"});
+    CHECK(checked.code == 1);
+    CHECK(contains(checked.err, "<stdin>:6:3: error: device_assert: n is small (program (0, 0, 0))\n    6 |   device_assert %c"));
+  }
+}
+
+TEST_CASE("reduce: passes that change what a kernel does are pinned down in a few ops; passes that do not are told") {
   const Outcome fine = tilewright({"reduce", "-", "--passes=default"}, kernel_text("softmax"));
   CHECK(fine.code == 1);
   CHECK(contains(fine.err, "kernel 'softmax' does not fail: the passes leave what it does"));
+  // Contraction rounds once where the kernel rounds twice: with no tolerance at all, that is a pass to blame.
+  const Outcome o = tilewright({"reduce", "-", "--passes=combine", "--tolerance", "0"}, kernel_text("layer_norm"));
+  CAPTURE(o.err);
+  REQUIRE(o.code == 0);
+  CHECK(contains(o.err, "'layer_norm' fails: y["));
+  CHECK(contains(o.out, "// tilewright reduce FILE --passes=combine --tolerance 0\n"));
+  CHECK(o.out.size() < kernel_text("layer_norm").size() / 2);
+  const Outcome again = tilewright({"reduce", "-", "--passes=combine", "--tolerance", "0", "--attempts", "1"}, o.out);
+  CHECK(again.code == 0);  // it fails by itself
 }
 
 TEST_CASE("reduce: a launch that disagrees with the interpreter leaves a small kernel that says how it was found") {
@@ -269,8 +304,8 @@ TEST_CASE("reduce: a launch that disagrees with the interpreter leaves a small k
   const Folder folder;
   folder.write("softmax.tile", kernel_text("softmax"));
   folder.write("in.npy", npy(ir::Element::f32, numbers(200, 0.037f)));
-  const Outcome o = tilewright({"reduce", "softmax.tile", "--run", "--grid", "2", "--arg", "in=in.npy", "--arg", "out=zeros:f32:200", "--arg",
-                                "columns=i32:100", "--tolerance", "0", "--attempts", "60", "-o", "small.tile"},
+  const Outcome o = tilewright({"reduce", "softmax.tile", "--run", "--grid", "2", "--arg", "in=in.npy", "--arg", "out=zeros:f32:200",
+                                "--arg", "columns=i32:100", "--tolerance", "0", "--attempts", "60", "-o", "small.tile"},
                                "", folder.path());
   CAPTURE(o.err);
   REQUIRE(o.code == 0);
@@ -278,7 +313,7 @@ TEST_CASE("reduce: a launch that disagrees with the interpreter leaves a small k
   CHECK(contains(o.err, "reduced from 25 ops to "));
   const std::string small = folder.read("small.tile");
   CHECK(small.starts_with("// out["));
-  CHECK(contains(small, "\n// tilewright reduce FILE --run --grid 2 --arg in=in.npy"));
+  CHECK(contains(small, "\n// tilewright reduce FILE --run --tolerance 0 --grid 2 --arg in=in.npy"));
   CHECK(small.size() < kernel_text("softmax").size());
   CHECK(tilewright({"opt", "small.tile", "--passes=cse"}, "", folder.path()).code == 0);
 }

@@ -22,7 +22,8 @@ std::vector<std::string> add(const std::vector<std::string>& rest) {
 }
 
 std::string zeros_npy(ir::Element e, std::int64_t n) {
-  return cli::write_npy(e, std::vector<std::int64_t>{n}, std::vector<std::byte>(static_cast<std::size_t>(n) * static_cast<std::size_t>(ir::bytes(e))));
+  return cli::write_npy(e, std::vector<std::int64_t>{n},
+                        std::vector<std::byte>(static_cast<std::size_t>(n) * static_cast<std::size_t>(ir::bytes(e))));
 }
 
 /// The files that the mistakes name.
@@ -38,9 +39,10 @@ void fill(const Folder& folder) {
                "kernel @promise(%x: ptr<f32> {divisible_by = 128}, %n: i32 {divisible_by = 16}) {\n}\n"
                "kernel @number(%n: i32 {divisible_by = 16}) {\n}\n");
   folder.write("null.tile", "kernel @null() {\n  %p = constant {value = 0} : ptr<f32>\n  %v = load %p : f32\n  store %p, %v\n}\n");
-  folder.write("huge.tile",
-               "kernel @huge(%x: ptr<f32>) {\n  %a = arange {lo = 0, hi = 1048576} : i32[1048576]\n  %p = broadcast %x : ptr<f32>[1048576]\n"
-               "  %q = add_ptr %p, %a : ptr<f32>[1048576]\n  %v = load %q : f32[1048576]\n  store %q, %v\n}\n");
+  folder.write(
+      "huge.tile",
+      "kernel @huge(%x: ptr<f32>) {\n  %a = arange {lo = 0, hi = 1048576} : i32[1048576]\n  %p = broadcast %x : ptr<f32>[1048576]\n"
+      "  %q = add_ptr %p, %a : ptr<f32>[1048576]\n  %v = load %q : f32[1048576]\n  store %q, %v\n}\n");
   folder.write("f32.npy", zeros_npy(ir::Element::f32, 8));
   folder.write("f64.npy", zeros_npy(ir::Element::f64, 8));
   folder.write("i32.npy", zeros_npy(ir::Element::i32, 8));
@@ -99,11 +101,19 @@ const std::vector<Mistake> kMistakes = {
     // ---- targets, forms, passes, kernels ----
     {{"compile", "add.tile", "--target", "sm_90a"}, 1, "target 'sm_90a': this build has no PTX back end yet; there are cpu, cpu:x86-64"},
     {{"opt", "add.tile", "--passes=cse", "--target", "sm_80"}, 1, "target 'sm_80': this build has no PTX back end yet"},
-    {{"compile", "add.tile", "--target", "tpu"}, 2, "target 'tpu': it is no target; there are cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4"},
-    {{"compile", "add.tile", "--emit", "ptx"}, 1, "--emit ptx: this build has no PTX back end yet; it emits tileir, llvm, assembly and stats"},
+    {{"compile", "add.tile", "--target", "tpu"},
+     2,
+     "target 'tpu': it is no target; there are cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4"},
+    {{"compile", "add.tile", "--emit", "ptx"},
+     1,
+     "--emit ptx: this build has no PTX back end yet; it emits tileir, llvm, assembly and stats"},
     {{"compile", "add.tile", "--emit", "cubin"}, 1, "--emit cubin: this build has no PTX back end yet"},
-    {{"compile", "add.tile", "--emit", "assmebly"}, 2, "--emit 'assmebly' is none of tileir, llvm, assembly, stats; did you mean 'assembly'?"},
-    {{"opt", "add.tile", "--passes=canonicalise"}, 2, "--passes: there is no pass 'canonicalise'; did you mean 'canonicalize'?; there are: default canonicalize cse"},
+    {{"compile", "add.tile", "--emit", "assmebly"},
+     2,
+     "--emit 'assmebly' is none of tileir, llvm, assembly, stats; did you mean 'assembly'?"},
+    {{"opt", "add.tile", "--passes=canonicalise"},
+     2,
+     "--passes: there is no pass 'canonicalise'; did you mean 'canonicalize'?; there are: default "},
     {{"opt", "add.tile", "--passes=cse,,licm"}, 2, "--passes: there is no pass ''"},
     {{"opt", "add.tile", "--passes=cse licm"}, 2, "--passes: there is no pass 'cse licm'"},
     {{"compile", "add.tile", "--kernel", "ad"}, 2, "there is no kernel 'ad'; did you mean 'add'?; the file holds 'add'"},
@@ -118,7 +128,9 @@ const std::vector<Mistake> kMistakes = {
     {{"run", "none.tile", "--grid=-3"}, 2, "--grid '-3': extent '-3' is no number"},
     {{"run", "none.tile", "--grid", "1,2,3,4"}, 2, "--grid '1,2,3,4' has 4 extents; a grid has 1 to 3"},
     {{"run", "none.tile", "--grid", "1", "--warps", "3"}, 2, "num_warps is 3; it must be 1, 2, 4, 8, 16 or 32"},
-    {{"run", "none.tile", "--grid", "1", "--device", "gpu"}, 2, "no device 'gpu': a device is 'cpu', 'cpu:LEVEL', 'cuda:N' or 'emulator:sm_XX'; there is: cpu, interpreter"},
+    {{"run", "none.tile", "--grid", "1", "--device", "gpu"},
+     2,
+     "no device 'gpu': a device is 'cpu', 'cpu:LEVEL', 'cuda:N' or 'emulator:sm_XX'; there is: cpu, interpreter"},
     {{"run", "none.tile", "--grid", "1", "--device", "cuda:0"}, 1, "no device 'cuda:0': this build has no CUDA back end yet"},
     {{"run", "none.tile", "--grid", "1", "--device", "emulator:sm_80"}, 1, "no device 'emulator:sm_80': this build has no emulator yet"},
     {{"run", "none.tile", "--grid", "1", "--device", "cpu:x86-64-v9"}, 2, "no device 'cpu:x86-64-v9': "},
@@ -134,9 +146,11 @@ const std::vector<Mistake> kMistakes = {
     {add({"--arg", "=f32.npy"}), 2, "--arg '=f32.npy' is not NAME=VALUE"},
     {add({"--arg", "x="}), 2, "--arg 'x=' is not NAME=VALUE"},
     {add({"--arg", "x=nope.npy"}), 2, "cannot read 'nope.npy': No such file or directory"},
-    {add({"--arg", "x=f64.npy"}), 2, "parameter 'x' of 'add' is ptr<const f32>, and 'f64.npy' has elements of dtype '<f8'; expected f32 (float32)"},
+    {add({"--arg", "x=f64.npy"}), 2,
+     "parameter 'x' of 'add' is ptr<const f32>, and 'f64.npy' has elements of dtype '<f8'; expected f32 (float32)"},
     {add({"--arg", "x=void2.npy"}), 2, "'void2.npy' has elements of dtype '<V2'; expected f32 (float32)"},
-    {add({"--arg", "x=f32:5"}), 2, "parameter 'x' of 'add' is ptr<const f32>, and not the scalar 'f32:5'; expected a FILE.npy of f32 (float32) or zeros:f32:N"},
+    {add({"--arg", "x=f32:5"}), 2,
+     "parameter 'x' of 'add' is ptr<const f32>, and not the scalar 'f32:5'; expected a FILE.npy of f32 (float32) or zeros:f32:N"},
     {add({"--arg", "x=zeros:i32:8"}), 2, "and 'zeros:i32:8' has elements of i32 (int32); expected a FILE.npy of f32"},
     {add({"--arg", "x=zeros:f32"}), 2, "'zeros:f32': a buffer of zeros is zeros:TYPE:N, as zeros:f32:1024"},
     {add({"--arg", "x=zeros:f31:8"}), 2, "'zeros:f31:8': a buffer of zeros is zeros:TYPE:N"},
@@ -150,29 +164,41 @@ const std::vector<Mistake> kMistakes = {
     {add({"--arg", "n=i32:3000000000"}), 2, "'i32:3000000000': 3000000000 does not fit i32"},
     {add({"--arg", "n=i32:"}), 2, "'i32:': '' is no i32 value"},
     {add({"--arg", "x=-", "--arg", "y=-"}), 1, "'<stdin>' is not a good NPY file: it has 0 bytes"},
-    {{"run", "promise.tile", "--kernel", "promise", "--grid", "1", "--arg", "x=f32.npy"}, 2, "must be aligned to 128 bytes; buffers of the command line are aligned to 64"},
-    {{"run", "promise.tile", "--kernel", "number", "--grid", "1", "--arg", "n=i32:24"}, 2, "parameter 'n' of 'number' is i32, and must be divisible by 16 as the kernel says; 24 is not"},
+    {{"run", "promise.tile", "--kernel", "promise", "--grid", "1", "--arg", "x=f32.npy"},
+     2,
+     "must be aligned to 128 bytes; buffers of the command line are aligned to 64"},
+    {{"run", "promise.tile", "--kernel", "number", "--grid", "1", "--arg", "n=i32:24"},
+     2,
+     "parameter 'n' of 'number' is i32, and must be divisible by 16 as the kernel says; 24 is not"},
     {add({"--out", "z"}), 2, "--out 'z' is not NAME=VALUE"},
     {add({"--out", "n=n.npy"}), 2, "--out 'n=n.npy': parameter 'n' is i32; only buffers can be written"},
     {add({"--out", "zz=n.npy"}), 2, "there is no parameter 'zz' of 'add'; did you mean 'z'?"},
     {add({"--arg", "x=text.npy"}), 1, "'text.npy' is not a good NPY file: it does not start with \\x93NUMPY"},
-    {add({"--arg", "x=cut.npy"}), 1, "'cut.npy' is not a good NPY file: (8) elements of dtype '<f4' take 32 bytes, and 12 follow its header"},
+    {add({"--arg", "x=cut.npy"}), 1,
+     "'cut.npy' is not a good NPY file: (8) elements of dtype '<f4' take 32 bytes, and 12 follow its header"},
     {add({"--arg", "x=fortran.npy"}), 1, "'fortran.npy': the array is in Fortran order; it must be in C order (numpy.ascontiguousarray)"},
-    {add({"--arg", "x=f32.npy", "--arg", "y=f32.npy", "--arg", "z=zeros:f32:1000000000000000", "--arg", "n=i32:1"}), 1, "allocate: out of memory"},
+    {add({"--arg", "x=f32.npy", "--arg", "y=f32.npy", "--arg", "z=zeros:f32:1000000000000000", "--arg", "n=i32:1"}), 1,
+     "allocate: out of memory"},
     {add({"--arg", "x=f32.npy", "--arg", "y=f32.npy", "--arg", "z=zeros:f32:8", "--arg", "n=i32:8", "--out", "z=-", "--out", "x=-"}), 2,
      "--out: standard output is written twice"},
     {add({"--out", "x=a.npy", "--out", "z=a.npy"}), 2, "--out: 'a.npy' is written twice"},
 
     // ---- what only the launch finds ----
-    {{"run", "null.tile", "--grid", "1", "--check"}, 1, "null.tile:3:8: error: load of 4 bytes at address 0x0, 0 bytes from a null pointer"},
+    {{"run", "null.tile", "--grid", "1", "--check"},
+     1,
+     "null.tile:3:8: error: load of 4 bytes at address 0x0, 0 bytes from a null pointer"},
     {{"run", "null.tile", "--grid", "1", "--device", "interpreter"}, 1, "null.tile:3:8: error: load of 4 bytes at address 0x0"},
-    {{"run", "huge.tile", "--grid", "1", "--check", "--arg", "x=f32.npy"}, 1, "huge.tile:5:8: error: load of 4 bytes at index 8 of a buffer of 8 float elements"},
+    {{"run", "huge.tile", "--grid", "1", "--check", "--arg", "x=f32.npy"},
+     1,
+     "huge.tile:5:8: error: load of 4 bytes at index 8 of a buffer of 8 float elements"},
 
     // ---- reduce ----
     {{"reduce", "add.tile"}, 2, "give either --passes (do the passes change what the kernel does?) or --run"},
     {{"reduce", "add.tile", "--passes=cse", "--run"}, 2, "give either --passes"},
     {{"reduce", "add.tile", "--run"}, 2, "--run needs the arguments of the launch: --grid and --arg as 'tilewright run' takes them"},
-    {{"reduce", "add.tile", "--run", "--device", "interpreter", "--grid", "1", "--arg", "x=f32.npy"}, 2, "--run compares with the interpreter; --device must be another one"},
+    {{"reduce", "add.tile", "--run", "--device", "interpreter", "--grid", "1", "--arg", "x=f32.npy"},
+     2,
+     "--run compares with the interpreter; --device must be another one"},
     {{"reduce", "add.tile", "--passes=nope"}, 2, "--passes: there is no pass 'nope'"},
     {{"reduce", "none.tile", "--passes=cse"}, 1, "kernel 'none' does not fail: the passes leave what it does"},
     {{"reduce", "add.tile", "--passes=cse", "--tolerance", "small"}, 2, "--tolerance: 'small' is no number that it takes"},
@@ -224,8 +250,9 @@ TEST_CASE("mistakes: an error in a kernel that was dumped shows the C++ that it 
                "  %v = load %p : f32 @ \"user.cpp\":2:10\n  store %x, %v\n}\n");
   const Outcome o = tilewright({"run", "dumped.tile", "--grid", "1", "--arg", "x=zeros:f32:8", "--check"}, "", folder.path());
   CHECK(o.code == 1);
-  CHECK(o.err.starts_with("user.cpp:2:10: error: load of 4 bytes at index 8 of a buffer of 8 float elements (the first element past its end)\n"
-                          "    2 | auto x = tw::load(in + at);\n      |          ^\n"));
+  CHECK(o.err.starts_with(
+      "user.cpp:2:10: error: load of 4 bytes at index 8 of a buffer of 8 float elements (the first element past its end)\n"
+      "    2 | auto x = tw::load(in + at);\n      |          ^\n"));
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ Outcome tilewright(const std::vector<std::string>& arguments, const std::string&
   words.push_back(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    const int files[] = {open(in.c_str(), O_RDONLY), open(out.c_str(), O_WRONLY | O_CREAT, 0600), open(err.c_str(), O_WRONLY | O_CREAT, 0600)};
+    const int files[] = {open(in.c_str(), O_RDONLY), open(out.c_str(), O_WRONLY | O_CREAT, 0600),
+                         open(err.c_str(), O_WRONLY | O_CREAT, 0600)};
     for (int i = 0; i < 3; ++i)
       if (dup2(files[i], i) < 0) _exit(125);
     if (chdir(folder.c_str()) != 0) _exit(126);

@@ -17,6 +17,11 @@ library=$(find "$prefix" -name 'libtilewright.so' | head -n 1)
 [ -n "$library" ] || fail "no libtilewright.so"
 [ -s "$prefix/include/tilewright/tilewright.h" ] || fail "no tilewright/tilewright.h"
 
+if [ -e "$build/bin/tilewright" ]; then
+  "$prefix/bin/tilewright" --version >/dev/null || fail "the program tilewright does not start"
+  [ -s "$prefix/share/man/man1/tilewright.1" ] || fail "no manual page"
+fi
+
 if grep -rnE '#include *[<"](llvm|fmt|CLI|doctest)' "$prefix/include"; then fail "a public header includes a dependency"; fi
 if ldd "$library" | grep -E 'LLVM|libz3|libxml2|libtinfo|libedit|libz\.|libzstd|not found'; then
   # The library that shares LLVM needs all that LLVM needs.

@@ -1,0 +1,76 @@
+// Child processes of 'reduce': what they return, what ends them, and that nothing is left of them.
+#include "frontend/cli/child_process.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+namespace tilewright::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::size_t folders() {
+  std::size_t n = 0;
+  for (const auto& entry : fs::directory_iterator(fs::temp_directory_path()))
+    n += entry.path().filename().string().starts_with("tilewright-reduce-");
+  return n;
+}
+
+TEST_CASE("child_process: what the check returns comes back whole, what it prints is kept apart") {
+  const ChildProcesses children;
+  const std::string large(1 << 20, 'x');
+  const ChildResult r = children.run(
+      [&] {
+        std::printf("not to be seen");
+        std::fputs("a word", stderr);
+        return large;
+      },
+      10);
+  CHECK(r.text == large);
+  CHECK(r.errors == "a word");
+  CHECK(r.signal == 0);
+}
+
+TEST_CASE("child_process: a crash and a check that does not end are told by their signals") {
+  const ChildProcesses children;
+  const ChildResult crash = children.run(
+      []() -> std::string {
+        std::signal(SIGABRT, SIG_DFL);
+        std::abort();
+      },
+      10);
+  CHECK(crash.signal == SIGABRT);
+  const ChildResult endless = children.run(
+      []() -> std::string {
+        std::signal(SIGALRM, SIG_DFL);
+        while (true) std::this_thread::sleep_for(std::chrono::seconds(1));
+      },
+      1);
+  CHECK(endless.signal == SIGALRM);
+}
+
+TEST_CASE("child_process: files that a check leaves in the temporary folder go with it") {
+  const std::size_t before = folders();
+  {
+    const ChildProcesses children;
+    CHECK(folders() == before + 1);
+    const ChildResult r = children.run(
+        [] {
+          const fs::path file = fs::temp_directory_path() / "reproducer.tile";
+          std::fclose(std::fopen(file.c_str(), "w"));
+          return file.string();
+        },
+        10);
+    CHECK(r.text.find("tilewright-reduce-") != std::string::npos);
+    CHECK(fs::exists(r.text));
+  }
+  CHECK(folders() == before);
+}
+
+}  // namespace
+}  // namespace tilewright::cli
