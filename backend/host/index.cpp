@@ -12,7 +12,8 @@ void HostLowering::emit_gather(OpId id) {
   const std::int64_t extent = x.extent(axis), picked = index.extent(axis);
   std::int64_t inner = 1;
   for (int i = axis + 1; i < x.rank(); ++i) inner *= x.extent(i);
-  Value *from = buffer(plan_.operand_class(id, 0)), *indices = buffer(plan_.operand_class(id, 1)), *to = buffer(plan_.class_of(f_.result(id)));
+  Value *from = buffer(plan_.operand_class(id, 0)), *indices = buffer(plan_.operand_class(id, 1));
+  Value* to = buffer(plan_.class_of(f_.result(id)));
   const auto place = [&](Value* outer, std::int64_t along, Value* at, Value* i) {  // row-major, of [outer, along, inner]
     Value* row = b_.CreateAdd(b_.CreateMul(outer, i64(along), "", true, true), at, "", true, true);
     return b_.CreateAdd(b_.CreateMul(row, i64(inner), "", true, true), i, "", true, true);

@@ -39,7 +39,8 @@ Value* HostLowering::read_lanes(Value* base, Type t, Value* index, unsigned lane
 void HostLowering::write_lanes(Value* base, Type t, Value* index, Value* v) {
   llvm::Type* element = memory_type(c_, t);
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
-  const llvm::Align align(std::min<std::uint64_t>(64, static_cast<std::uint64_t>(memory_bytes(t)) * (vector ? vector->getNumElements() : 1)));
+  const std::uint64_t bytes = static_cast<std::uint64_t>(memory_bytes(t)) * (vector ? vector->getNumElements() : 1);
+  const llvm::Align align(std::min<std::uint64_t>(64, bytes));
   b_.CreateAlignedStore(to_memory(v, t), b_.CreateInBoundsGEP(element, base, index), align);
 }
 

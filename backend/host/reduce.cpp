@@ -81,10 +81,10 @@ HostLowering::Values HostLowering::combine(OpId id, const Values& earlier, const
     values[f_.arg(region, static_cast<int>(i + n)).index] = later[i];
   }
   const auto* like = llvm::dyn_cast<llvm::FixedVectorType>(earlier[0]->getType());
+  const auto everywhere = [&](Value* s) { return like ? b_.CreateVectorSplat(like->getNumElements(), s) : s; };
   const auto look_up = [&](ValueId v) -> Value* {
-    if (const auto it = values.find(v.index); it != values.end()) return it->second;
-    Value* outside = scalar(v);
-    return like ? b_.CreateVectorSplat(like->getNumElements(), outside) : outside;
+    const auto it = values.find(v.index);
+    return it != values.end() ? it->second : everywhere(scalar(v));  // of outside
   };
   for (OpId inner : f_.ops(region)) {
     const auto& op = f_.op(inner);
@@ -93,10 +93,20 @@ HostLowering::Values HostLowering::combine(OpId id, const Values& earlier, const
     for (ValueId x : op.operands) operands.push_back(look_up(x)), types.push_back(f_.type(x));
     if (op.kind == OpKind::yield_) return operands;
     const Type t = f_.type(op.results[0]);
-    values[op.results[0].index] =
-        op.kind == OpKind::constant_
-            ? constant_lanes(c_, t, static_cast<std::uint64_t>(f_.attr(inner, AttrName::value)), like ? like->getNumElements() : 0)
-            : lower_elementwise(b_, target_, op.kind, types, t, operands);
+    const auto axis = static_cast<std::size_t>(f_.attr(inner, AttrName::axis));
+    Value*& result = values[op.results[0].index];
+    switch (op.kind) {
+      case OpKind::constant_:
+        result = constant_lanes(c_, t, static_cast<std::uint64_t>(f_.attr(inner, AttrName::value)), like ? like->getNumElements() : 0);
+        break;
+      case OpKind::program_id_: result = everywhere(program_[axis]); break;
+      case OpKind::num_programs_: result = everywhere(grid_[axis]); break;
+      case OpKind::reshape_:
+      case OpKind::broadcast_:
+      case OpKind::multiple_of_:
+      case OpKind::max_contiguous_: result = operands[0]; break;  // of a scalar
+      default: result = lower_elementwise(b_, target_, op.kind, types, t, operands);
+    }
   }
   TW_UNREACHABLE("a region without yield");
 }

@@ -59,8 +59,10 @@ TEST_CASE("scan: sums, products and extremes along every axis, both ways, for ev
     for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
       ProgramBuilder p("scan");
       for (Element e : kNumbers)
-        for (OpKind k : {OpKind::add_, OpKind::mul_, OpKind::maximum_, OpKind::minimum_})
+        for (OpKind k : {OpKind::add_, OpKind::maximum_, OpKind::mul_, OpKind::minimum_}) {
+          if (shape != Shape{64} && shape != Shape{4, 32} && (k == OpKind::mul_ || k == OpKind::minimum_)) continue;
           p.output(scan_by(p.ir(), p.input(Type(e, shape)), axis, k == OpKind::mul_ || e == Element::i16 || e == Element::f32, k));
+        }
       for (OpKind k : {OpKind::bit_and_, OpKind::bit_or_, OpKind::bit_xor_}) {
         p.output(scan_by(p.ir(), p.input(Type(Element::boolean, shape)), axis, k == OpKind::bit_or_, k));
         p.output(scan_by(p.ir(), p.input(Type(Element::u16, shape)), axis, k == OpKind::bit_and_, k));
@@ -102,39 +104,43 @@ TEST_CASE("scan: combinations that keep an order, of several tiles, that use sca
 }
 
 TEST_CASE("sort: keys of every type, rows of every length, both directions, alone and with values") {
-  for (const Shape& shape : {Shape{1}, Shape{2}, Shape{16}, Shape{256}, Shape{8, 1}, Shape{16, 2}, Shape{4, 4}, Shape{1, 1, 64}, Shape{2, 2, 2, 2, 8}})
-    for (bool descending : {false, true}) {
-      ProgramBuilder p("sort");
-      Builder& b = p.ir();
-      for (Element e : kNumbers) {
-        p.output(sort(b, {p.input(Type(e, shape))}, descending)[0]);
-        // Few different keys: stability shows in the values.
-        const auto pair = sort(b, {p.small_input(Type(e, shape)), p.input(Type(Element::i16, shape))}, descending);
-        p.output(pair[0]);
-        p.output(pair[1]);
-      }
-      std::vector<ValueId> all{p.small_input(Type(Element::i8, shape))};
-      for (Element e : kOthers) all.push_back(p.input(Type(e, shape)));
-      for (Element e : kNumbers) all.push_back(p.input(Type(e, shape)));
-      for (ValueId v : sort(b, all, descending)) p.output(v);
-      check_on_machines(p.take());
+  bool descending = false;
+  for (const Shape& shape : {Shape{1}, Shape{2}, Shape{16}, Shape{256}, Shape{8, 1}, Shape{16, 2}, Shape{4, 4}, Shape{1, 1, 64}, Shape{2, 2, 2, 2, 8}}) {
+    ProgramBuilder p("sort");
+    Builder& b = p.ir();
+    for (Element e : kNumbers) {
+      p.output(sort(b, {p.input(Type(e, shape))}, descending)[0]);
+      // Few different keys: stability shows in the values.
+      const auto pair = sort(b, {p.small_input(Type(e, shape)), p.input(Type(Element::i16, shape))}, !descending);
+      p.output(pair[0]);
+      p.output(pair[1]);
+      descending = !descending;
     }
+    std::vector<ValueId> all{p.small_input(Type(Element::i8, shape))};
+    for (Element e : kOthers) all.push_back(p.input(Type(e, shape)));
+    for (Element e : kNumbers) all.push_back(p.input(Type(e, shape)));
+    for (ValueId v : sort(b, all, descending)) p.output(v);
+    check_on_machines(p.take());
+    descending = !descending;  // 12 types left it as it was
+  }
 }
 
 TEST_CASE("sort: the first so many of each row") {
+  bool descending = false;
   for (const Shape& shape : {Shape{64}, Shape{4, 8}, Shape{2, 512}})
-    for (std::int64_t count = 1; count <= shape.back(); count *= 4)
-      for (bool descending : {false, true}) {
-        ProgramBuilder p("least");
-        Builder& b = p.ir();
-        for (Element e : kNumbers) {
-          p.output(sort(b, {p.input(Type(e, shape))}, descending, count)[0]);
-          const auto pair = sort(b, {p.small_input(Type(e, shape)), p.input(Type(Element::f64, shape))}, descending, count);
-          p.output(pair[0]);
-          p.output(pair[1]);
-        }
-        check_on_machines(p.take());
+    for (std::int64_t count = 1; count <= shape.back(); count *= 8) {
+      ProgramBuilder p("least");
+      Builder& b = p.ir();
+      for (Element e : {Element::i8, Element::u32, Element::i64, Element::f16, Element::f32, Element::f64}) {
+        p.output(sort(b, {p.input(Type(e, shape))}, descending, count)[0]);
+        const auto pair = sort(b, {p.small_input(Type(e, shape)), p.input(Type(Element::f64, shape))}, !descending, count);
+        p.output(pair[0]);
+        p.output(pair[1]);
+        descending = !descending;
       }
+      check_on_machines(p.take());
+      descending = !descending;
+    }
 }
 
 TEST_CASE("sort: rows longer than what the first-level cache holds") {
@@ -158,9 +164,11 @@ TEST_CASE("gather: every type along every axis, by indices of every type, inside
       Shape fewer = shape, more = shape;
       fewer[axis] = 1;
       more[axis] *= 4;
-      for (Element e : kNumbers) p.output(gather(b, p.input(Type(e, shape)), p.input(Type(Element::i32, more)), axis));
       for (Element e : kOthers) p.output(gather(b, p.input(Type(e, shape)), p.small_input(Type(Element::i64, shape)), axis));
-      for (Element e : kIntegers) p.output(gather(b, p.input(Type(Element::f32, shape)), p.input(Type(e, fewer)), axis));
+      if (shape.size() <= 2) {
+        for (Element e : kNumbers) p.output(gather(b, p.input(Type(e, shape)), p.input(Type(Element::i32, more)), axis));
+        for (Element e : kIntegers) p.output(gather(b, p.input(Type(Element::f32, shape)), p.input(Type(e, fewer)), axis));
+      }
       // Of a tile that is never stored, by one; and of addresses.
       const ValueId s = p.scalar(Type(Element::i32), 3);
       p.output(gather(b, b.broadcast(s, shape), b.broadcast(s, more), axis));

@@ -97,6 +97,15 @@ void segments(tw::Ptr<const std::int32_t> x, tw::Ptr<const bool> starts, tw::Ptr
   store(out + at, tw::where(flags, sums, -sums));
 }
 
+/// What a combine function may name beside its elements: scalars of outside, the program, hints, constants.
+void outside(tw::Ptr<std::int32_t> out, tw::I32 n, int N) {
+  auto t = arange(0, N) % 3;
+  auto f = [&](auto a, auto b) { return a + tw::multiple_of(b, 1) + (n + 10 * tw::program_id(0) + tw::num_programs(0)); };
+  auto at = out + tw::program_id(0) * (N + 1);
+  store(at + arange(0, N), tw::scan(t, 0, f));
+  store(at + N, tw::reduce(t, 0, f));
+}
+
 // ---- sorts ----
 
 template <class T>
@@ -229,6 +238,21 @@ TEST_CASE("scans: sums that start again at flags, backwards, beside a bool tile"
       sum = starts[i] || i == N - 1 ? x[i] : sum + x[i];
       any = any || starts[i];
       want[i] = any ? sum : -sum;
+    }
+    check_same("sums", out.download(), want);
+  });
+}
+
+TEST_CASE("scans: combine functions that name scalars of outside and the program") {
+  on_every_device([](tw::Device& device) {
+    constexpr int N = 64;
+    auto out = device.allocate<std::int32_t>(2 * (N + 1));
+    tw::Kernel("outside", outside)({.grid = 2}, out, 7, N);
+    std::vector<std::int32_t> want;
+    for (int program : {0, 1}) {
+      std::int32_t sum = 0;
+      for (int i = 0; i < N; ++i) want.push_back(sum += i % 3 + (i == 0 ? 0 : 7 + 10 * program + 2));
+      want.push_back(sum);
     }
     check_same("sums", out.download(), want);
   });
