@@ -172,4 +172,44 @@ TEST_CASE("plan: index arithmetic lies in no buffer") {
   });
 }
 
+TEST_CASE("plan: volatile scalar loads stay in order, though the later one could be made earlier") {
+  const Planned p(R"(kernel @flags(%p: ptr<i32>, %x: ptr<i32>) {
+    %i = arange {lo = 0, hi = 64} : i32[64]
+    %xb = broadcast %x : ptr<i32>[64]
+    %xp = add_ptr %xb, %i : ptr<i32>[64]
+    %v = load %xp : i32[64]
+    %s = reduce %v {axis = 0, commutative} : i32 (%a: i32, %b: i32) {
+      %c = add %a, %b : i32
+      yield %c
+    }
+    %late = add_ptr %p, %s : ptr<i32>
+    %first = load %late {is_volatile} : i32
+    %second = load %p {is_volatile} : i32
+    %both = sub %first, %second : i32
+    store %p, %both
+  })");
+  std::vector<OpId> loads;
+  for (const Step& step : p.plan.block(p.function.body()).steps)
+    for (OpId id : step.scalars_before)
+      if (p.function.kind(id) == OpKind::load_) loads.push_back(id);
+  REQUIRE(loads.size() == 2);
+  CHECK(p.function.defined_by(p.function.operand(loads[0], 0), OpKind::add_ptr_));
+}
+
+TEST_CASE("plan: an atomic for its effect alone has no buffer for what was before") {
+  const Planned p(R"(kernel @counts(%p: ptr<i32>) {
+    %i = arange {lo = 0, hi = 64} : i32[64]
+    %pb = broadcast %p : ptr<i32>[64]
+    %pp = add_ptr %pb, %i : ptr<i32>[64]
+    %alone = atomic_add %pp, %i : i32[64]
+    %old = atomic_add %pp, %i : i32[64]
+    store %pp, %old
+  })");
+  std::vector<bool> stored;
+  p.function.walk([&](OpId id) {
+    if (p.function.kind(id) == OpKind::atomic_add_) stored.push_back(p.plan.is_stored(p.function.result(id)));
+  });
+  CHECK(stored == std::vector<bool>{false, true});
+}
+
 }  // namespace tilewright::backend::host
