@@ -23,37 +23,48 @@ KINDS = {
          "the launch."),
         ("Constants that do not fit", r"constant \S+ |has no infinity|is no integer",
          "A C++ number takes the type of the tile that it meets. Cast the tile to a wider type first, or choose a number that fits."),
-        ("Handles outside of their place", r"was made (inside|in)|is empty|another (trace|kernel)|outside of|first value|no kernel is|belongs to",
-         "A handle names a value of the kernel that is being traced, in the loop or branch that made it. Declare it with a value before the "
+        ("Handles outside of their place",
+         r"was made (inside|in)|is empty|another (trace|kernel)|outside of|first value|no kernel is|belongs to",
+         "A handle names a value of the kernel that is being traced, in the loop or branch that made it. Declare it with a value before "
+         "the "
          "loop or branch and assign to it inside; do not keep handles from one kernel to another."),
         ("Loops and branches", r"\bloop|\bwhen\b|\bwhile|branch|range:|\bstep\b|^condition",
          "The body of a run-time loop is traced once: do not leave it early, and let every handle keep its type and shape. For a condition "
          "inside of a loop, use `tw::when`; for a loop that ends early, `tw::loop_while`."),
         ("Combine functions", r"combine function|combine|\bfunction of (reduce|scan)",
-         "The function of `reduce` and `scan` works on scalars and may only compute: no memory, no loops, no assignments to handles outside."),
-        ("Matrix products", r"^dot", "`a` is [M, K], `b` is [K, N] and `acc` is [M, N], or all with one batch extent in front; `dot_scaled` has "
+         "The function of `reduce` and `scan` works on scalars and may only compute: no memory, no loops, no assignments to handles "
+         "outside."),
+        ("Matrix products", r"^dot", "`a` is [M, K], `b` is [K, N] and `acc` is [M, N], or all with one batch extent in front; "
+         "`dot_scaled` has "
          "one scale for 32 elements of K."),
         ("Prints, assertions, hints, PTX", r"^(device_print|device_assert|assume|multiple_of|max_contiguous|inline_ptx)",
          "One `{}` for each tile; hints need conditions, integers or pointers; PTX needs a constraint for the result and for each tile."),
         ("Atomics", r"^atomic", "Atomics are on integers and floats of 32 and 64 bits (`atomic_add` also on f16 and bf16); value and mask "
          "broadcast to the pointers, never the reverse."),
-        ("Extents and sizes of tiles", r"power of two|too large|elements; a|must be positive|the end must be above|elements must fit|at most 5|over 5"
+        ("Extents and sizes of tiles",
+         r"power of two|too large|elements; a|must be positive|the end must be above|elements must fit|at most 5|over 5"
          r"|reshape|bins",
          "Extents are powers of two, 2^20 elements at most in a tile of up to five axes. Choose the next power of two "
          "(`tw::next_power_of_two`) and mask what is too much, or loop over smaller tiles."),
-        ("Axes", r"axis|\baxes\b|is a scalar|rank", "Axes count from 0, the outermost; negative ones from the end. What works along an axis needs "
+        ("Axes", r"axis|\baxes\b|is a scalar|rank", "Axes count from 0, the outermost; negative ones from the end. What works along an "
+         "axis needs "
          "a tile that has it."),
     ],
     HOST: [
-        ("Views", r"view", "A view's extents and strides must stay inside of its buffer, which must outlive it; `load` and `store` belong into "
+        ("Views", r"view", "A view's extents and strides must stay inside of its buffer, which must outlive it; `load` and `store` "
+         "belong into "
          "kernels, on parameters."),
-        ("Grids and options", r"grid|num_warps|num_stages", "1 to 3 extents from 1 to 2^31 - 1; `num_warps` a power of two up to 32; `num_stages` "
+        ("Grids and options", r"grid|num_warps|num_stages", "1 to 3 extents from 1 to 2^31 - 1; `num_warps` a power of two up to 32; "
+         "`num_stages` "
          "from 1 to 8."),
-        ("Kernels", r"kernel|constant", "A kernel needs a function, and a launch is not part of a kernel. A kernel that was moved from is empty."),
+        ("Kernels", r"kernel|constant", "A kernel needs a function, and a launch is not part of a kernel. A kernel that was moved from "
+         "is empty."),
         ("Devices, targets, streams", r"device|target|stream|event",
-         "One device for all arguments and the stream; name it in `Launch::device` where no argument has one. `tw::Device::list()` says what "
+         "One device for all arguments and the stream; name it in `Launch::device` where no argument has one. `tw::Device::list()` says "
+         "what "
          "there is, and why what is missing is missing."),
-        ("Buffers and pointers", r"", "Sizes must agree, pointers must be aligned to their elements and belong to the device, and a buffer that "
+        ("Buffers and pointers", r"", "Sizes must agree, pointers must be aligned to their elements and belong to the device, and a "
+         "buffer that "
          "was moved from is empty."),
     ],
 }
@@ -184,10 +195,13 @@ def page(mistakes):
     count = collections.Counter(m.area for m in mistakes)
     forms = {re.sub(r"\d+", "0", re.sub(r"^[\w+*/<>=&|^!~-]+: ", "", m.text)) for m in mistakes}
     out = ["# Mistakes and messages", "", "<!-- Written by docs/generate_errors.py from the tests; do not edit. -->", "",
-           f"{len(mistakes)} mistakes that Tilewright tells apart, each held by a test of its text; {len(forms)} messages, if the same one of two",
-           "operations counts once. In C++ each is a `tw::Error`: `what()` begins with `file:line:column: error: ` of your own source, further",
+           f"{len(mistakes)} mistakes that Tilewright tells apart, each held by a test of its text; {len(forms)} messages, if the same "
+           f"one of two",
+           "operations counts once. In C++ each is a `tw::Error`: `what()` begins with `file:line:column: error: ` of your own source, "
+           "further",
            "lines are notes on the other party, and `where()` gives the place. The program `tilewright` prints the same to standard error",
-           "with the line itself, and ends with 1, or with 2 where the command line is wrong. Many mistakes do not get that far: signed with",
+           "with the line itself, and ends with 1, or with 2 where the command line is wrong. Many mistakes do not get that far: signed "
+           "with",
            "unsigned, arithmetic on `bool` or fp8, an argument of a wrong type do not compile.", ""]
     for area in areas:
         out.append(f"* [{area}](#{anchor(area)}): {count[area]}")
@@ -200,7 +214,8 @@ def page(mistakes):
             members = [m for m in mistakes if m.area == area and m.kind == kind]
             if members:
                 title = kind[0].upper() + kind[1:] if kind else "Others"
-                out += [f"### {title}", "", *([known[kind], ""] if kind in known else []), "| message | what was written | test |", "|---|---|---|"]
+                out += [f"### {title}", "", *([known[kind], ""] if kind in known else [])]
+                out += ["| message | what was written | test |", "|---|---|---|"]
                 out += [f"| {cell(m.text, 400)} | {cell(m.code)} | [{m.test.split('/')[-1].split('.')[0]}](../{m.test}) |" for m in members]
                 out.append("")
     return "\n".join(out)

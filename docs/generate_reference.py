@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the language reference from the doc comments of the public headers, with the mistakes that tests hold, and the op reference from the
-op table, as `tilewright ops` has it. A public name that no group lists, or that has no doc comment, is an error: so nothing is left out."""
+"""Writes the language reference from the doc comments of the public headers, with the mistakes that tests hold, and the op reference
+from the op table, as `tilewright ops` has it. A public name that no group lists, or that has no doc comment, is an
+error: so nothing is left out."""
 import argparse
 import collections
 import pathlib
@@ -17,37 +18,46 @@ CREATE, LIBRARY = FRONT + "ops/create.h", FRONT + "ops/library.h"
 # Title, what to know first, and where it comes from: headers, or pairs of a header and some of its names.
 GROUPS = [
     ("Values and types",
-     "A kernel computes on handles, `tw::Tile<T>`: names of tiles. A C++ number that meets a tile takes the tile's type if it fits, else it is an "
-     "error. Of two element types of one kind the wider one is met (`I8` with `I32` is `I32`, `F16` with `F32` is `F32`, `F16` with `BF16` is "
-     "`F32`); integers with floats, and signed with unsigned of the same width, do not compile. Shapes broadcast as in NumPy. In signatures, "
+     "A kernel computes on handles, `tw::Tile<T>`: names of tiles. A C++ number that meets a tile takes the tile's type if it fits, "
+     "else it is an "
+     "error. Of two element types of one kind the wider one is met (`I8` with `I32` is `I32`, `F16` with `F32` is `F32`, `F16` with "
+     "`BF16` is "
+     "`F32`); integers with floats, and signed with unsigned of the same width, do not compile. Shapes broadcast as in NumPy. In "
+     "signatures, "
      "`Argument` is a tile or a C++ number, `Common<A, B>` the element type they meet in, `Pointee<P>` what a pointer points to.",
      [FRONT + "tile.h", TILEIR + "elements.h", TILEIR + "here.h"]),
-    ("Program", "Many copies of a kernel run, one for each point of a grid; each asks which one it is.", [(CREATE, ["program_id", "num_programs"])]),
+    ("Program", "Many copies of a kernel run, one for each point of a grid; each asks which one it is.",
+     [(CREATE, ["program_id", "num_programs"])]),
     ("Create", "Shapes are braced lists of powers of two; `{}` is the shape of a scalar.",
      [(CREATE, ["arange", "full", "zeros", "ones", "zeros_like", "full_like"])]),
     ("Shape operations", "Axes count from 0, the outermost; negative ones from the end. The order of elements is always row-major.",
-     [(CREATE, ["column", "row", "transpose", "ravel", "expand_dims", "squeeze", "broadcast_to", "reshape", "permute", "flip", "join", "split",
-                "interleave", "cat"])]),
-    ("Element-wise", "Also the operators of `Tile`, above. Loads, stores, comparisons, min and max keep subnormals. [Accuracy](../../passes/ACCURACY.md).",
+     [(CREATE, ["column", "row", "transpose", "ravel", "expand_dims", "squeeze", "broadcast_to", "reshape", "permute", "flip", "join",
+                "split", "interleave", "cat"])]),
+    ("Element-wise", "Also the operators of `Tile`, above. Loads, stores, comparisons, min and max keep subnormals. "
+     "[Accuracy](../../passes/ACCURACY.md).",
      [FRONT + "ops/elementwise.h"]),
     ("Reduce", "Tiles of any rank. The order of combinations is fixed: the same bits from run to run.", [FRONT + "ops/reduce.h"]),
     ("Scan", "Each element becomes the combination of those up to it.", [FRONT + "ops/scan.h"]),
     ("Sort", "Along the last axis, stable; NaN last in either direction, equal to each other as +0 and -0 are.", [FRONT + "ops/sort.h"]),
     ("Index", "", [FRONT + "ops/index.h"]),
     ("Linear algebra", "", [FRONT + "ops/dot.h"]),
-    ("Memory", "Offsets count elements and are 64 bits in effect. A store is visible to a later load of the same address in the same program.",
+    ("Memory", "Offsets count elements and are 64 bits in effect. A store is visible to a later load of the same address in the same "
+     "program.",
      [FRONT + "ops/memory.h"]),
     ("Views", "Made on the host by `view`, taken by a kernel as a parameter.", [FRONT + "view.h"]),
     ("Atomics", "", [FRONT + "ops/atomic.h"]),
     ("Control", "Native `if` and `for` are compile-time: they decide what is traced. These are for values that only the run knows.",
      [FRONT + "ops/control.h"]),
-    ("Random", "Numbers are functions of a seed and a counter: any lane makes its own, in any order, again and again.", [FRONT + "ops/random.h"]),
+    ("Random", "Numbers are functions of a seed and a counter: any lane makes its own, in any order, again and again.",
+     [FRONT + "ops/random.h"]),
     ("Library", "", [LIBRARY]),
     ("Hints, debugging, PTX", "Hints are believed. Checked mode (`Launch::check`) reports those that are wrong.",
      [FRONT + "ops/debug.h", RUNTIME + "device_print.h"]),
     ("Kernels and launches",
-     "Parameters of a kernel that are handles or views are run-time values; every other one is a compile-time constant: numbers, bools, enums, "
-     "`std::array`, aggregates of at most 16 fields of these, captureless lambdas, and types with `operator==` and `std::hash`. A kernel is compiled once "
+     "Parameters of a kernel that are handles or views are run-time values; every other one is a compile-time constant: numbers, bools, "
+     "enums, "
+     "`std::array`, aggregates of at most 16 fields of these, captureless lambdas, and types with `operator==` and `std::hash`. A "
+     "kernel is compiled once "
      "per kind of device, constants, divisibility of integers, alignment of pointers and options.",
      [FRONT + "kernel.h", FRONT + "launch.h"]),
     ("Devices, buffers, streams", "", [RUNTIME + "device.h", RUNTIME + "buffer.h", RUNTIME + "stream.h"]),
@@ -83,7 +93,8 @@ def rows(members):
     out = ["", "| member | |", "|---|---|"]
     for m in members:
         for i, s in enumerate(m.signature):
-            out.append(f"| `{s}` | {text_of(' '.join(m.doc.split())) if i == 0 else ''} |".replace("||", "\\|\\|").replace("operator|", "operator\\|"))
+            said = text_of(" ".join(m.doc.split())) if i == 0 else ""
+            out.append(f"| `{s}` | {said} |".replace("||", "\\|\\|").replace("operator|", "operator\\|"))
     return out
 
 
@@ -127,9 +138,12 @@ def language(ops, mistakes):
             pages.fail(f"{header}: no doc comment above {', '.join(undocumented)}")
         if header in WITHOUT_NAMES and items[header]:
             pages.fail(f"{header}: {items[header][0].names[0]} is in no group of generate_reference.py")
-    out = ["# The language", "", "<!-- Written by docs/generate_reference.py from the doc comments of the public headers; do not edit. -->", "",
-           "`#include <tilewright/tilewright.h>`; everything is in namespace `tilewright`, for which `tw` stands here. Every function that can fail takes",
-           "your line as a last, defaulted argument, which is left out below. [Tile IR](ops.md), op by op; the [tutorial](../tutorial/01_launch.md).", ""]
+    out = ["# The language", "",
+           "<!-- Written by docs/generate_reference.py from the doc comments of the public headers; do not edit. -->", "",
+           "`#include <tilewright/tilewright.h>`; everything is in namespace `tilewright`, for which `tw` stands here. Every function "
+           "that can fail takes",
+           "your line as a last, defaulted argument, which is left out below. [Tile IR](ops.md), op by op; the "
+           "[tutorial](../tutorial/01_launch.md).", ""]
     out += [f"* [{title}](#{anchor(title)})" for title, _, _ in GROUPS] + [""]
     for title, intro, sources in GROUPS:
         out += [f"## {title}", "", *([intro, ""] if intro else [])]
@@ -154,7 +168,8 @@ def op_page(program):
     text = re.sub(r"^## (.*)$", r"## \1 ops", text, flags=re.M)
     families = re.findall(r"^## (.*)$", text, re.M)
     head = ["# Tile IR", "", "<!-- Written by docs/generate_reference.py from the op table (tileir/ops.def); do not edit. -->", "",
-            "What kernels become when they are traced. `tilewright ops` prints the same; [tileir/README.md](../../tileir/README.md) describes the",
+            "What kernels become when they are traced. `tilewright ops` prints the same; [tileir/README.md](../../tileir/README.md) "
+            "describes the",
             "text form and what the words of this page mean.", "",
             *[f"* [{f}](#{anchor(f)}): " + ", ".join(f"[`{n}`](#{n})" for n in ops_of(text, f)) for f in families], ""]
     return "\n".join(head) + "\n" + text.rstrip() + "\n"

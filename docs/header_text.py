@@ -70,9 +70,9 @@ def signature(declaration):
         end = cpp_text.closing(rest, opening.end() - 1)
         rest = rest[:end + 1] + re.sub(r"\s*(?<!:):(?!:).*$", "", rest[end + 1:])  # no member initialisers
     s = re.sub(r"\b(inline|friend|constexpr|explicit) ", "", head + rest).replace("operator ", "operator")
-    for name, form in (("detail::Fixed", "{}"), ("detail::Other", "Tile<{}>"), ("detail::Optional", "Tile<{}>"), ("detail::Value", "Tile<{}>"),
-                       ("detail::Operand", "Tile<{}>")):
-        s = unwrapped(s, name, form)
+    s = unwrapped(s, "detail::Fixed", "{}")
+    for name in ("Other", "Optional", "Value", "Operand"):
+        s = unwrapped(s, f"detail::{name}", "Tile<{}>")
     s = s.replace("detail::Text", "const char*").replace("detail::Mask", "Bool").replace("Tile<bool>", "Bool").replace("detail::", "")
     s = re.sub(r"\boperator(\w+ |[^\w(]+)\s*\(", lambda m: "operator" + m[1].strip() + "(", s)
     return re.sub(r"\(\s+", "(", s).strip().rstrip(";")
@@ -80,7 +80,8 @@ def signature(declaration):
 
 def name_of(declaration):
     rest = without_template(cpp_text.one_line(declaration))
-    found = re.match(r"(?:struct|class|enum class)\s+(\w+)|using (\w+)|concept (\w+)|(?:inline |static )*constexpr [\w:<>]+ (\w+)\s*[{=]", rest)
+    found = re.match(r"(?:struct|class|enum class)\s+(\w+)|using (\w+)|concept (\w+)"
+                     r"|(?:inline |static )*constexpr [\w:<>]+ (\w+)\s*[{=]", rest)
     if found:
         return next(n for n in found.groups() if n)
     found = re.search(r"(operator\(\)|operator\s*[^\s\w(]+|operator \w+|~?\w+)\s*\(", rest)
@@ -180,10 +181,10 @@ class Scope:
         self.at = (body[1] if body else end) + 1
         kind = re.match(r"(struct|class|enum class)\b", without_template(declaration))
         name = name_of(declaration)
-        hidden = re.search(r"\b(detail::)?(Made|RawBuffer|shared_ptr)\b", declaration) or "= delete" in declaration or "= default" in declaration or (name or "").startswith(("~", "operator=")) and name != "operator=="
-        deduction = re.search(r"\)\s*->", declaration)
-        is_type = bool(kind) and not (self.in_class and kind)
-        if name is None or hidden or deduction or declaration.startswith("static_assert") or not self.visible or (self.in_class and kind):
+        hidden = (re.search(r"\b(detail::)?(Made|RawBuffer|shared_ptr)\b|= delete|= default|\)\s*->", declaration)
+                  or declaration.startswith("static_assert") or re.match(r"~|operator=$", name or "~"))
+        is_type = bool(kind) and not self.in_class
+        if hidden or not self.visible or (self.in_class and kind):
             self.doc = None
         elif kind and body:
             self.add_type(kind[1], name, declaration, self.text[body[0] + 1:body[1]])
