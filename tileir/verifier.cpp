@@ -179,7 +179,9 @@ class Verifier {
         break;
       case OpKind::reduce_:
       case OpKind::scan_: check_combine(id, operands); break;
-      case OpKind::atomic_update_: check_combine(id, {operands[0].pointee()}); break;
+      case OpKind::atomic_update_:
+        if (operands[0].is_pointer()) check_combine(id, {operands[0].pointee()});  // else reported
+        break;
       default: TW_CHECK(op.regions.empty(), "an op with regions that the verifier does not know");
     }
   }

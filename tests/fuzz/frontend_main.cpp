@@ -1,0 +1,68 @@
+// frontend_fuzz: random wrong kernels against the public surface, with a right one between them.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <exception>
+#include <random>
+
+#include "tests/fuzz/frontend_fuzz.h"
+
+using namespace tilewright;
+
+namespace {
+
+void twice(Ptr<const float> in, Ptr<float> out, I32 n, int BLOCK) {
+  const I32 at = program_id(0) * BLOCK + arange(0, BLOCK);
+  store(out + at, load(in + at, at < n) * 2, at < n);
+}
+
+/// Whether a kernel without mistakes does what it should.
+bool right_one_works(const Kernel<void(Ptr<const float>, Ptr<float>, I32, int)>& kernel, const Device& device) {
+  constexpr int kCount = 100, kBlock = 32;
+  std::vector<float> in(kCount);
+  for (int i = 0; i < kCount; ++i) in[static_cast<std::size_t>(i)] = static_cast<float>(i);
+  const auto from = device.upload(in);
+  auto to = device.allocate<float>(kCount);
+  kernel({.grid = (kCount + kBlock - 1) / kBlock}, from, to, kCount, kBlock);
+  const std::vector<float> out = to.download();
+  for (int i = 0; i < kCount; ++i)
+    if (out[static_cast<std::size_t>(i)] != static_cast<float>(2 * i)) return false;
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t seed = 1, count = UINT64_MAX;
+  double seconds = 10;
+  bool fresh = false;
+  CLI::App app("Calls the public surface at random: each call works, or throws Error with its own line");
+  app.add_option("--seed", seed, "first seed");
+  app.add_flag("--fresh", fresh, "a first seed that nobody has seen; it is printed");
+  app.add_option("--count", count, "how many kernels at most");
+  app.add_option("--seconds", seconds, "stop after so long");
+  CLI11_PARSE(app, argc, argv);
+  if (fresh) seed = std::uint64_t{std::random_device{}()} * 1'000'000;
+  fmt::print("first seed: {}\n", seed);
+  std::fflush(stdout);
+  try {
+    const Device device = Device::open("cpu");
+    const Kernel kernel("twice", twice);
+    fuzz::Tally tally;
+    std::uint64_t kernels = 0;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    for (; kernels < count && std::chrono::steady_clock::now() < end && !tally.finding; ++kernels) {
+      fuzz::fuzz_one_kernel(seed + kernels, tally);
+      if (kernels % 16 == 0 && !right_one_works(kernel, device))
+        tally.finding = fmt::format("seed {}: a right kernel gives wrong results afterwards", seed + kernels);
+    }
+    fmt::print("{} kernels, of which {} compile; {} calls worked, {} were refused\n", tally.kernels, tally.compiled, tally.worked,
+               tally.refused);
+    if (tally.finding) fmt::print("{}\n", *tally.finding);
+    return tally.finding ? 1 : 0;
+  } catch (const std::exception& e) {
+    fmt::print("an exception: {}\n", e.what());
+    return 1;
+  }
+}
