@@ -37,7 +37,7 @@ struct Settings {
   std::vector<std::string> targets = {"cpu", "cpu:x86-64-v3", "cpu:x86-64"};
   std::string check = "all", out;
   int max_failures = 5;
-  bool every_target = false, isolate = false, quiet = false, fresh = false;
+  bool every_target = false, no_shrink = false, isolate = false, quiet = false, fresh = false;
 };
 
 /// One way to be wrong, with what it takes to look again while shrinking.
@@ -144,8 +144,8 @@ class Fuzzer {
   void report(const Program& p, const Failure& failure) {
     fmt::print("\nseed {}: {} changes the result\n{}\n", p.seed, failure.stage, failure.difference);
     std::fflush(stdout);
-    Program small = shrink(p, failure.again);
-    fmt::print("shrunk:\n{}\n", text(small));
+    Program small = settings_.no_shrink ? p : shrink(p, failure.again);
+    fmt::print("{}:\n{}\n", settings_.no_shrink ? "the program" : "shrunk", text(small));
     if (!settings_.out.empty() && !failure.target.empty()) {
       Program fixed = small;
       fix_rounding(fixed, machines_.front()->target);
@@ -191,6 +191,7 @@ int main(int argc, char** argv) {
   app.add_option("--check", s.check, "what to compare with the interpreter")->check(CLI::IsMember({"all", "passes", "host"}));
   app.add_option("--out", s.out, "folder for shrunk programs, which say how to run them");
   app.add_option("--max-failures", s.max_failures, "stop after so many");
+  app.add_flag("--no-shrink", s.no_shrink, "show failing programs as they are");
   app.add_flag("--isolate", s.isolate, "machine code in processes of its own: crashes are reported and shrunk");
   app.add_flag("--quiet", s.quiet, "no progress and no table of ops");
   CLI11_PARSE(app, argc, argv);

@@ -31,7 +31,9 @@ Program Maker::make() {
 /// A few shapes that fit one another, so that values of different shapes meet through broadcast, reshape, permute and reduce.
 void Maker::choose_shapes() {
   const int usual = std::min(options_.max_log2_elements, 7);
-  const int total = static_cast<int>(r_.chance(15) ? r_.between(0, options_.max_log2_elements) : r_.between(1, usual));
+  int total = static_cast<int>(r_.chance(15) ? r_.between(0, options_.max_log2_elements) : r_.between(1, usual));
+  // Seldom so much that rows are sorted in parts.
+  if (options_.max_log2_elements == GeneratorOptions().max_log2_elements && r_.chance(1)) options_.max_log2_elements = total = 13;
   const int inner = static_cast<int>(r_.between(0, total));
   const std::int64_t n = std::int64_t{1} << total, columns = std::int64_t{1} << inner, rows = n / columns;
   shapes_ = {{}, {n}, {rows, columns}, {rows, 1}, {1, columns}};

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Does the fuzzer notice a wrong lowering? Plants one mistake at a time in a copy of the host back end, builds it, and runs random
-# programs until one differs from the interpreter.
-#   tests/fuzz/lowering_mutants.sh [BUILD_FOLDER [PROGRAMS]]     about half a minute a mutant on 2 cores
+# Does the fuzzer notice a wrong lowering? Plants one mistake at a time in a copy of the host back end (or of a pass that lowers), builds
+# it, and runs random programs until one differs from the interpreter.
+#   tests/fuzz/lowering_mutants.sh [BUILD_FOLDER [PROGRAMS [FAMILY]]]     about half a minute a mutant on 2 cores
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=${1:-$(mktemp -d)}
 programs=${2:-2000}
+only=${3:-}
 mkdir -p "$work/source"
 cp -r "$root"/{CMakeLists.txt,cmake,tileir,passes,backend,runtime,frontend,tests,examples} "$work/source/"
 cmake -S "$work/source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_EXAMPLES=OFF -DTILEWRIGHT_BENCH=OFF \
@@ -17,6 +18,7 @@ caught=0 missed=0
 # mutant FAMILY FILE FROM TO: FROM, a text that occurs in FILE, becomes TO (first occurrence).
 mutant() {
   local family=$1 file=$work/source/$2 from=$3 to=$4
+  [ -z "$only" ] || [ "$only" = "$family" ] || return 0
   cp "$file" "$work/kept"
   FROM=$from TO=$to perl -0pi -e 's/\Q$ENV{FROM}\E/$ENV{TO}/' "$file"
   if cmp -s "$file" "$work/kept"; then
@@ -25,17 +27,17 @@ mutant() {
     return
   fi
   ninja -C "$work/build" fuzz_programs >"$work/build.log" || { cat "$work/build.log"; exit 1; }
-  if "$fuzz" --check host --isolate --quiet --max-failures 1 --count "$programs" --out "$work/out" >"$work/fuzz.log" 2>&1; then
+  if "$fuzz" --isolate --quiet --max-failures 1 --count "$programs" --no-shrink >"$work/fuzz.log" 2>&1; then
     echo "MISSED $family: $2: $from -> $to"
     missed=$((missed + 1))
   else
-    echo "caught $family: $2: $from -> $to"
+    echo "caught $family: $2: $from -> $to: $(sed -n 's/^\([0-9]* programs\) from.*/after \1/p' "$work/fuzz.log")"
     caught=$((caught + 1))
   fi
   cp "$work/kept" "$file"
 }
 
-e=backend/lowering/elementwise.cpp h=backend/host
+e=backend/lowering/elementwise.cpp h=backend/host p=passes
 mutant unary $e 'e.b.CreateAdd(e.call(llvm::Intrinsic::cttz, {e.x[0], e.b.getFalse()}), e.integer(1))' 'e.call(llvm::Intrinsic::cttz, {e.x[0], e.b.getFalse()})'
 mutant binary $e 'e.b.CreateICmpULT(e.x[1], e.integer(width))' 'e.b.CreateICmpULE(e.x[1], e.integer(width))'
 mutant binary $e 'return d.zero ? e.b.CreateSelect(d.zero, e.all_ones(), q) : q;' 'return q;'
@@ -56,5 +58,22 @@ mutant dot $h/dot.cpp 'b_.CreateMul(batch, i64(K * N))' 'b_.CreateMul(batch, i64
 mutant control $h/control_flow.cpp 'b_.CreateSelect(up, b_.CreateSub(hi, lo), b_.CreateSub(lo, hi))' 'b_.CreateSub(hi, lo)'
 mutant control $h/block_planner.cpp 'if (at < 0 || at > first) return false;' 'if (at < 0) continue;'
 mutant program $h/control_flow.cpp 'b_.CreateURem(rest, gy)' 'rest'
+mutant scan $h/scan.cpp 'reverse_ ? b_.CreateSub(h_.i64(extent_ - 1), k, "", true, true) : k' 'k'
+mutant scan $h/scan.cpp 'const int source = reverse_ ? lane + distance : lane - distance;' 'const int source = lane - distance;'
+mutant scan $h/scan.cpp '*k == OpKind::minimum_' '*k == OpKind::add_ || *k == OpKind::minimum_'
+mutant sort $h/sort.cpp 'b_.CreateSelect(is_nan, constant(magnitude), order)' 'order'
+mutant sort $h/sort.cpp 'ordered(load(low), reversed(load(high)))' 'ordered(load(low), load(high))'
+mutant sort $h/sort.cpp 'if (descending_) order = b_.CreateNot(order);' ''
+mutant sort $h/sort.cpp 'b_.CreateSelect(b_.CreateICmpEQ(size, constant(0)), constant(0), turned)' 'turned'
+mutant index $h/index.cpp 'b_.CreateAnd(at, i64(extent - 1))' 'b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, at, i64(extent - 1))'
+mutant index $h/index.cpp 'if (masked) counts = b_.CreateAnd(counts, values(1, mask_type, i));' ''
+mutant index $h/index.cpp 'b_.CreateIntCast(values(0, t, i), b_.getInt64Ty(), ir::is_signed(t.element()))' 'b_.CreateIntCast(values(0, t, i), b_.getInt64Ty(), true)'
+mutant atomic $h/atomics.cpp 'return is_signed ? AtomicRMWInst::Max : AtomicRMWInst::UMax;' 'return AtomicRMWInst::Max;'
+mutant atomic $h/atomics.cpp 'exchange_if(x[1], x[2])' 'exchange_if(x[2], x[1])'
+mutant atomic $h/atomics.cpp 'combine(id, {old}, {x[1]})[0]' 'combine(id, {x[1]}, {old})[0]'
+mutant atomic $p/legalize_atomics.cpp 'case OpKind::atomic_max_: return OpKind::maximum_;' 'case OpKind::atomic_max_: return OpKind::fmax_;'
+mutant report $h/report.cpp 'b_.CreateStore(program_[i],' 'b_.CreateStore(program_[2 - i],'
+mutant scaled $p/expand_dot_scaled.cpp 'select(magnitude < 2, small, normal)' 'normal'
+mutant scaled $p/expand_dot_scaled.cpp 'select(u == 0, 0x400000,' 'select(u == 0, 0,'
 echo "$caught passed, $missed failed"
 [ "$missed" = 0 ]
