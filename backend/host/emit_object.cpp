@@ -8,6 +8,8 @@
 #include <llvm/IR/PassManager.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
@@ -26,10 +28,26 @@ namespace {
 
 void on_fatal_error(void*, const char* reason, bool) { compiler_bug(__FILE__, __LINE__, "LLVM", reason); }
 
+/// LLVM 19's X86AvoidStoreForwardingBlocks asks the stores before a load for their size, which masked ones do not have: a fatal error.
+void turn_off_what_fails() {
+  auto& options = llvm::cl::getRegisteredOptions();
+  if (const auto it = options.find("x86-disable-avoid-SFB"); it != options.end()) it->second->addOccurrence(0, it->first(), "true");
+}
+
+/// X86AvoidStoreForwardingBlocks of LLVM 19 asks a load for its size, and ends the process where that is a masked one's, which is not known.
+void disable_store_forwarding_pass() {
+  const auto& options = llvm::cl::getRegisteredOptions();
+  const auto it = options.find("x86-disable-avoid-SFB");
+  TW_CHECK(it != options.end(), "LLVM lacks the option that turns off a pass of its own which aborts");
+  static_cast<llvm::cl::opt<bool>*>(it->second)->setValue(true);
+}
+
 void initialise_llvm() {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::install_fatal_error_handler(on_fatal_error);
+    disable_store_forwarding_pass();
+    turn_off_what_fails();
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     llvm::InitializeNativeTargetAsmParser();

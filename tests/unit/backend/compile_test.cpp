@@ -49,6 +49,27 @@ TEST_CASE("compile: contiguous accesses are whole vectors; their masks are in a 
   CHECK_FALSE(has(narrow.llvm_ir, "@llvm.masked"));
 }
 
+TEST_CASE("compile: a masked load of what is also stored in part does not end LLVM") {
+  const auto k = compiled(R"(kernel @test(%x: ptr<const f32> {divisible_by = 64}, %y: ptr<i64> {divisible_by = 8}, %z: ptr<i64> {divisible_by = 8}) {
+  %0 = broadcast %x : ptr<const f32>[1, 8]
+  %1 = load %0 : f32[1, 8]
+  %2 = cast %1 : f16[1, 8]
+  %3 = cast %2 : i1[1, 8]
+  %4 = reshape %3 : i1[8]
+  %5 = broadcast %z : ptr<i64>[8]
+  %6 = arange {lo = 0, hi = 8} : i32[8]
+  %7 = constant {value = 3} : i32
+  %8 = broadcast %7 : i32[8]
+  %9 = lt %6, %8 : i1[8]
+  %10 = bit_and %9, %4 : i1[8]
+  %11 = broadcast %y : ptr<i64>[8]
+  %12 = add_ptr %11, %6 : ptr<i64>[8]
+  %13 = load %12, %10 : i64[8]
+  %14 = atomic_min %5, %13 : i64[8]
+})", "cpu:x86-64-v3");
+  CHECK_FALSE(k.image.empty());
+}
+
 TEST_CASE("compile: the same kernel gives the same bytes") {
   const auto a = compiled(kMasked, "cpu"), b = compiled(kMasked, "cpu");
   CHECK(a.image == b.image);
