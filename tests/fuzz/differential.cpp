@@ -22,6 +22,8 @@ using namespace ir;
 namespace {
 
 constexpr std::uint64_t kMaxOps = 2'000'000;  // of one program: far above what the generator makes
+// Passes write one op as many: a cast of a small float is about twenty on integers.
+constexpr std::uint64_t kMaxOpsAfterPasses = 64 * kMaxOps;
 
 std::uint64_t word_at(const std::vector<std::byte>& bytes, std::size_t i, Element e) {
   std::uint64_t w = 0;
@@ -96,7 +98,7 @@ void InterpreterExecutor::run(const Function& f, std::span<const std::uint64_t> 
   InterpretOptions options;
   options.grid = grid;
   options.reduction = order_;
-  options.max_ops = kMaxOps;
+  options.max_ops = kMaxOpsAfterPasses;
   if (memory_)
     options.may_access = [&](std::uint64_t address, int bytes, bool, OpId id) {
       const bool inside = memory_->inside(address, bytes);
