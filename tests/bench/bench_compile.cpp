@@ -8,6 +8,7 @@
 #include "backend/compile.h"
 #include "frontend/trace.h"
 #include "runtime/device.h"
+#include "tests/bench/families.h"
 #include "tests/bench/kernels.h"
 #include "tests/bench/report.h"
 
@@ -34,9 +35,14 @@ struct Parameter<tw::Tile<T>> {
   static tw::Tile<T> value(int& next, int) { return tw::detail::parameter<T>(next++); }
 };
 
-/// Traces f, compiles it, loads it. Each phase and its time.
+struct Compilation {
+  Timings timings;  // each phase and its time
+  std::size_t image_bytes;
+};
+
+/// Traces f, compiles it, loads it.
 template <class... P>
-Timings compile(const tw::Device& device, void (*f)(P...), int block) {
+Compilation compile(const tw::Device& device, void (*f)(P...), int block) {
   const auto trace = [&] {
     std::vector<tw::detail::TracedParam> params;
     (Parameter<P>::add(params), ...);
@@ -62,7 +68,7 @@ Timings compile(const tw::Device& device, void (*f)(P...), int block) {
   Timings timings = {{"trace", trace_ms}};
   timings.insert(timings.end(), compiled.timings.begin(), compiled.timings.end());
   timings.push_back({"load", load_ms});
-  return timings;
+  return {std::move(timings), compiled.image.size()};
 }
 
 /// Medians of the phases and of their sums, by phase in the order in which they happen.
@@ -95,6 +101,9 @@ class CompileBench {
       measure("softmax", softmax, block);
       measure("layer_norm", layer_norm, block);
     }
+    families::each([&](const char* name, auto kernel) {
+      for (int block : {64, 1024, 16384, 65536}) measure(name, kernel, block);
+    });
     for (int block : {16, 32, 64, 128}) {
       measure("matmul", matmul<float>, block);
       measure("attention", attention, block);
@@ -109,8 +118,15 @@ class CompileBench {
     const std::string name = kernel + " block " + std::to_string(block);
     if (!options_.wants(name)) return;
     std::vector<Timings> runs;
-    for (int i = 0; i < options_.repeats; ++i) runs.push_back(compile(device_, f, block));
-    report_.row(name, medians(runs));
+    std::size_t image_bytes = 0;
+    for (int i = 0; i < options_.repeats; ++i) {
+      Compilation c = compile(device_, f, block);
+      runs.push_back(std::move(c.timings));
+      image_bytes = c.image_bytes;
+    }
+    auto values = medians(runs);
+    values.emplace_back("object bytes", static_cast<double>(image_bytes));
+    report_.row(name, values);
   }
 
   /// All that a user waits for at the first launch of a process, and at the first launch of a later kernel.
