@@ -16,6 +16,7 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SCCP.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include <mutex>
@@ -127,6 +128,10 @@ void optimise(llvm::Module& m, llvm::TargetMachine& machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
   llvm::FunctionPassManager passes;
+  passes.addPass(llvm::EarlyCSEPass());
+  // A loop that turns out to run once has a constant index, and so constant masks. Those must be known here: LLVM 19's code generator takes
+  // a constant mask x < 0 for x, of which the sign counts, and then every x but 0 for a lane that is on.
+  passes.addPass(llvm::SCCPPass());
   passes.addPass(llvm::EarlyCSEPass());
   for (llvm::Function& f : m)
     if (!f.isDeclaration()) passes.run(f, functions);
