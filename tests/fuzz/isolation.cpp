@@ -17,6 +17,7 @@ std::optional<std::string> isolated(const std::function<std::optional<std::strin
   if (child < 0) throw std::runtime_error("fork failed");
   if (child == 0) {
     close(ends[0]);
+    dup2(ends[1], STDERR_FILENO);  // what a check of the compiler says of itself is the message
     alarm(seconds);
     const std::optional<std::string> found = check();
     if (found) {
@@ -34,7 +35,9 @@ std::optional<std::string> isolated(const std::function<std::optional<std::strin
   waitpid(child, &status, 0);
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
-    return signal == SIGALRM ? "it did not end in time" : std::string("it was ended by a signal: ") + strsignal(signal);
+    if (signal == SIGALRM) return "it did not end in time";
+    const std::string first = message.substr(0, message.find('\n'));
+    return std::string("it was ended by a signal: ") + strsignal(signal) + (first.empty() ? "" : ": " + first);
   }
   if (WEXITSTATUS(status) == 0) return std::nullopt;
   return message.empty() ? "it failed without a message" : message;

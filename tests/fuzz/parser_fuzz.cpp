@@ -51,7 +51,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const passes::PassContext context;
   passes::RunOptions options;
   options.verify_each = true;
-  for (ir::Function& f : m.functions) passes::run_passes(f, passes::pipeline(context.target), context, options);
+  try {
+    for (ir::Function& f : m.functions) passes::run_passes(f, passes::pipeline(context.target), context, options);
+  } catch (const Error&) {  // what the target cannot do, as PTX without a fallback
+    return 0;
+  }
   check_round_trip(m, {.locations = false});
   return 0;
 }

@@ -41,21 +41,29 @@ Program shrink(const Program& p, const std::function<bool(const Program&)>& fail
   const bool strict = check_meaning(p, true).empty();  // lanes of one store do not meet, and shall not
   const auto still_fails = [&](const Program& q) { return max_attempts-- > 0 && check_meaning(q, strict).empty() && fails(q); };
   Program best = p;
-  const auto with_grid = [&](std::array<std::int32_t, 3> grid) {
+  const auto attempt = [&](const std::function<bool(Program&)>& edit) {
     Program q = best;
-    if (std::exchange(q.grid, grid) != grid && still_fails(q)) best = std::move(q);
+    if (edit(q) && still_fails(q)) best = std::move(q);
   };
-  with_grid({1, 1, 1});
+  attempt([](Program& q) { return std::exchange(q.grid, {1, 1, 1}) != q.grid; });
+  // What the command line has no words for: buffers off a boundary, and two parameters for one buffer.
+  attempt([](Program& q) {
+    bool changed = false;
+    for (Argument& a : q.arguments) changed |= std::exchange(a.misalignment, 0) != 0;
+    return changed;
+  });
+  attempt([](Program& q) {
+    bool changed = false;
+    for (Argument& a : q.arguments)
+      if (a.alias >= 0) a = Argument(q.arguments[static_cast<std::size_t>(a.alias)]), changed = true;
+    return changed;
+  });
   passes::ShrinkOptions options{max_attempts, {}};
   for (std::size_t i = 0; i < p.arguments.size(); ++i)
     if (!p.arguments[i].is_buffer) options.scalars[p.function.params[i].name] = p.arguments[i].word;
   ir::Function small = passes::shrink(best.function, [&](const ir::Function& f) { return still_fails(with_function(best, f)); }, options);
   best = with_function(best, std::move(small));
-  for (int axis = 0; axis < 3; ++axis) {
-    std::array<std::int32_t, 3> grid = best.grid;
-    grid[axis] = 1;
-    with_grid(grid);
-  }
+  for (std::size_t axis = 0; axis < 3; ++axis) attempt([&](Program& q) { return std::exchange(q.grid[axis], 1) != 1; });
   return best;
 }
 
