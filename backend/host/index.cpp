@@ -41,17 +41,35 @@ void HostLowering::emit_histogram(OpId id) {
     const ValueId v = f_.operand(id, operand);
     return f_.type(v).is_scalar() ? scalar(v) : read_lanes(buffer(plan_.operand_class(id, operand)), type, i, 1);
   };
-  Value* to = buffer(plan_.class_of(f_.result(id)));
-  b_.CreateMemSet(to, b_.getInt8(0), static_cast<std::uint64_t>(bins.elements() * memory_bytes(bins)), llvm::Align(64));
-  emit_loop(i64(0), i64(t.elements()), i64(1), {}, false, [&](Value* i, const Values&) {
-    // As unsigned, negative values are beyond all bins.
-    Value* bin = b_.CreateIntCast(values(0, t, i), b_.getInt64Ty(), ir::is_signed(t.element()));
-    Value* counts = b_.CreateICmpULT(bin, i64(bins.elements()));
-    if (masked) counts = b_.CreateAnd(counts, values(1, mask_type, i));
-    Value* slot = b_.CreateSelect(counts, bin, i64(0));  // where it does not count, 0 is added to bin 0: no branch
-    write_lanes(to, bins, slot, b_.CreateAdd(read_lanes(to, bins, slot, 1), b_.CreateZExt(counts, b_.getInt32Ty())));
+  // A table has a slot more than bins, for what does not count: no branch, and no zero to add. Elements that follow each other count in
+  // tables of their own where that is worth adding them up: equal ones in one table would wait for each other's stores.
+  const std::int64_t size = (bins.elements() / 16 + 1) * 16;  // whole vectors
+  const std::int64_t tables = t.elements() >= 4 * bins.elements() ? 4 : 1;
+  const std::int64_t bytes = tables * size * memory_bytes(bins), scratch = scratch_.allocate(bytes);
+  Value* counts = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), scratch_base_, static_cast<std::uint64_t>(scratch));
+  b_.CreateMemSet(counts, b_.getInt8(0), static_cast<std::uint64_t>(bytes), llvm::Align(64));
+  emit_loop(i64(0), i64(t.elements()), i64(tables), {}, false, [&](Value* first, const Values&) {
+    for (std::int64_t table = 0; table < tables; ++table) {
+      Value* i = b_.CreateAdd(first, i64(table), "", true, true);
+      // As unsigned, negative values are beyond all bins.
+      Value* bin = b_.CreateIntCast(values(0, t, i), b_.getInt64Ty(), ir::is_signed(t.element()));
+      bin = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, bin, i64(bins.elements()));
+      if (masked) bin = b_.CreateSelect(values(1, mask_type, i), bin, i64(bins.elements()));
+      Value* slot = b_.CreateAdd(bin, i64(table * size), "", true, true);
+      write_lanes(counts, bins, slot, b_.CreateAdd(read_lanes(counts, bins, slot, 1), b_.getInt32(1)));
+    }
     return Values{};
   });
+  Value* to = buffer(plan_.class_of(f_.result(id)));
+  const auto lanes = static_cast<unsigned>(std::min<std::int64_t>(target_.lanes(), bins.elements()));
+  emit_loop(i64(0), i64(bins.elements()), i64(lanes), {}, false, [&](Value* bin, const Values&) {
+    Value* sum = read_lanes(counts, bins, bin, lanes);
+    for (std::int64_t table = 1; table < tables; ++table)
+      sum = b_.CreateAdd(sum, read_lanes(counts, bins, b_.CreateAdd(bin, i64(table * size), "", true, true), lanes));
+    write_lanes(to, bins, bin, sum);
+    return Values{};
+  });
+  scratch_.free(scratch);
 }
 
 }  // namespace tilewright::backend::host
