@@ -152,7 +152,8 @@ void Maker::histogram_step() {
   ValueId x = pick([](Type t) { return t.is_integer(); });
   if (!x) return load_step();
   const Type t = f_.type(x);
-  const std::int64_t bins = std::int64_t{1} << r_.between(0, r_.chance(10) ? options_.max_log2_elements : 6);
+  std::int64_t bins = std::int64_t{1} << r_.between(0, r_.chance(20) ? options_.max_log2_elements : 6);
+  if (bits(t.element()) == 8 && r_.chance(40)) bins = 256;  // all that u8 holds
   if (r_.chance(50)) {  // most of it inside, rather than most of it outside
     const ValueId most = index_constant(t.shape(), t.element(), 2 * bins - 1);
     x = b_.binary(OpKind::bit_and_, x, most);
