@@ -39,7 +39,8 @@ std::string text_of(const llvm::Module& m) {
 }
 
 void describe_function(const void* subject, std::string_view name) {
-  llvm::errs() << "while compiling (" << llvm::StringRef(name.data(), name.size()) << "):\n" << ir::print(*static_cast<const ir::Function*>(subject));
+  llvm::errs() << "while compiling (" << llvm::StringRef(name.data(), name.size()) << "):\n"
+               << ir::print(*static_cast<const ir::Function*>(subject));
 }
 
 void run_pipeline(ir::Function& f, const ir::TargetDesc& target, const CompileOptions& options, const CompileHooks& hooks) {

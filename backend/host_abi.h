@@ -17,12 +17,13 @@ using HostReport = void (*)(void* context, const std::int32_t* program, const vo
 struct HostLaunch {
   std::int32_t grid[3];
   std::int32_t cache_kib;  // of the last-level cache; stores of more than that go around it. 0: not known, they never do
-  HostCheck check;       // null unless compiled for checked mode
+  HostCheck check;         // null unless compiled for checked mode
   void* check_context;
   HostReport report = nullptr;  // null if the kernel has no reports
   void* report_context = nullptr;
 };
-static_assert(offsetof(HostLaunch, cache_kib) == 12 && offsetof(HostLaunch, check) == 16 && offsetof(HostLaunch, report) == 32 && sizeof(HostLaunch) == 48);
+static_assert(offsetof(HostLaunch, cache_kib) == 12 && offsetof(HostLaunch, check) == 16 && offsetof(HostLaunch, report) == 32 &&
+              sizeof(HostLaunch) == 48);
 
 /// Runs programs [begin, end) of the linear program id (axis 0 fastest). `arguments`: 8 bytes a parameter, its bits in the low end.
 /// `scratch`: CompiledKernel::scratch_bytes, 64-byte aligned, not shared with another thread.

@@ -53,7 +53,8 @@ int main(int argc, char** argv) {
                                 example::parallel(count, 1 << 16, [&](int begin, int end) {
                                   std::int32_t mine[256] = {};
                                   for (int i = begin; i < end; ++i) ++mine[bytes[i]];
-                                  for (int b = 0; b < 256; ++b) std::atomic_ref(plain_bins[b]).fetch_add(mine[b], std::memory_order_relaxed);
+                                  for (int b = 0; b < 256; ++b)
+                                    std::atomic_ref(plain_bins[b]).fetch_add(mine[b], std::memory_order_relaxed);
                                 });
                               },
                           .tile_result = [&] { return as_floats(bins.download()); },

@@ -18,8 +18,8 @@ void look_up(tw::Ptr<const std::int32_t> tokens, tw::Ptr<const float> table, tw:
   tw::store(out + tw::column(token) * WIDTH + lanes, tw::load(table + row * WIDTH + lanes, mask), mask);
 }
 
-void add_gradients(tw::Ptr<const std::int32_t> tokens, tw::Ptr<const float> gradients, tw::Ptr<float> table_gradient, tw::I32 count, int TOKENS,
-                   int WIDTH) {
+void add_gradients(tw::Ptr<const std::int32_t> tokens, tw::Ptr<const float> gradients, tw::Ptr<float> table_gradient, tw::I32 count,
+                   int TOKENS, int WIDTH) {
   auto token = tw::program_id(0) * TOKENS + tw::arange(0, TOKENS);
   auto mask = tw::column(token < count);
   auto row = tw::column(tw::load(tokens + token, token < count));
@@ -71,7 +71,8 @@ int main(int argc, char** argv) {
                               [&] {
                                 float* sums = plain.data() + looked_up;
                                 example::parallel(count, kTokens, [&](int begin, int end) {
-                                  for (int i = begin; i < end; ++i) std::copy_n(&table[std::size_t(tokens[i]) * kWidth], kWidth, &plain[std::size_t(i) * kWidth]);
+                                  for (int i = begin; i < end; ++i)
+                                    std::copy_n(&table[std::size_t(tokens[i]) * kWidth], kWidth, &plain[std::size_t(i) * kWidth]);
                                 });
                                 std::fill_n(sums, table.size(), 0.0f);
                                 example::parallel(count, kTokens, [&](int begin, int end) {

@@ -80,21 +80,22 @@ int int8_there_and_back(const example::Options& options, tw::Device& device) {
   tw::Kernel to("to_int8", to_int8);
   tw::Kernel from("from_int8", from_int8);
   const int block = tw::next_power_of_two(columns);
-  return example::report(options, device,
-                         {.kernel = "int8 and back",
-                          .size = std::to_string(rows) + " x " + std::to_string(columns) + " f32",
-                          .bytes = 10.0 * static_cast<double>(xs.size()),
-                          .tolerance = 1e-3,  // another rounding of a quotient moves an element by one step
-                          .tile =
-                              [&] {
-                                to({.grid = rows}, x, q, scales, columns, block);
-                                from({.grid = rows}, q, scales, back, columns, block);
-                                device.synchronize();
-                              },
-                          .plain = [&] { example::parallel(rows, 1, [&](int begin, int end) { there_and_back(plain.data(), begin, end); }); },
-                          .tile_result = [&] { return back.download(); },
-                          .plain_result = [&] { return plain; },
-                          .want = want});
+  return example::report(
+      options, device,
+      {.kernel = "int8 and back",
+       .size = std::to_string(rows) + " x " + std::to_string(columns) + " f32",
+       .bytes = 10.0 * static_cast<double>(xs.size()),
+       .tolerance = 1e-3,  // another rounding of a quotient moves an element by one step
+       .tile =
+           [&] {
+             to({.grid = rows}, x, q, scales, columns, block);
+             from({.grid = rows}, q, scales, back, columns, block);
+             device.synchronize();
+           },
+       .plain = [&] { example::parallel(rows, 1, [&](int begin, int end) { there_and_back(plain.data(), begin, end); }); },
+       .tile_result = [&] { return back.download(); },
+       .plain_result = [&] { return plain; },
+       .want = want});
 }
 
 int product_of_fp8(const example::Options& options, tw::Device& device) {

@@ -17,8 +17,9 @@ Made gather(const Handle& t, const Handle& index, std::int64_t axis, const Here&
   const int along = e.axis(axis, from.rank(), tiles[0], "t");
   constexpr const char* kNote = "'index' defined here";
   if (by.rank() != from.rank())
-    e.fail(fmt::format("'index' is {}; it must have rank {} as 't' has, which is {}", ir::shape_text(by), from.rank(), ir::shape_text(from)),
-           tiles[1], kNote);
+    e.fail(
+        fmt::format("'index' is {}; it must have rank {} as 't' has, which is {}", ir::shape_text(by), from.rank(), ir::shape_text(from)),
+        tiles[1], kNote);
   for (int i = 0; i < from.rank(); ++i)
     if (i != along && by.extent(i) != from.extent(i))
       e.fail(fmt::format("'index' is {}; extent {} of axis {} must be {} as that of 't', which is {}", ir::shape_text(by), by.extent(i), i,

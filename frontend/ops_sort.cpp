@@ -45,7 +45,8 @@ std::pair<Made, Made> sort(const Handle& keys, const Handle& values, bool descen
   Emit e("sort", at);
   const ir::ValueId tiles[] = {rows(e, keys, "keys"), e.value(values, "values")};
   if (!e.type(tiles[1]).same_shape(e.type(tiles[0])))
-    e.fail(fmt::format("'values' is {}; its shape must be {} as that of 'keys'", ir::shape_text(e.type(tiles[1])), ir::shape_text(e.type(tiles[0]))),
+    e.fail(fmt::format("'values' is {}; its shape must be {} as that of 'keys'", ir::shape_text(e.type(tiles[1])),
+                       ir::shape_text(e.type(tiles[0]))),
            tiles[1], "'values' defined here");
   const ir::OpId op = emit_sort(e, tiles, descending);
   return {made(e.trace().function().result(op, 0)), made(e.trace().function().result(op, 1))};

@@ -51,7 +51,8 @@ std::string wrong_with_names(std::string_view ptx, std::size_t inputs) {
     const std::string_view number = ptx.substr(i + 1, end - i - 1);
     if (number.empty()) return "a $ without a number; a dollar as such is $$";
     if (number.size() > 3 || static_cast<std::size_t>(std::stoi(std::string(number))) > inputs)
-      return fmt::format("${} in the PTX; $0 is the result{}", number, inputs == 0 ? "" : fmt::format(" and $1 to ${} are the operands", inputs));
+      return fmt::format("${} in the PTX; $0 is the result{}", number,
+                         inputs == 0 ? "" : fmt::format(" and $1 to ${} are the operands", inputs));
     i = end - 1;
   }
   return {};
@@ -59,7 +60,8 @@ std::string wrong_with_names(std::string_view ptx, std::size_t inputs) {
 
 }  // namespace
 
-std::string wrong_with_inline_ptx(std::string_view ptx, std::string_view constraints, const ir::Type& result, std::span<const ir::Type> inputs) {
+std::string wrong_with_inline_ptx(std::string_view ptx, std::string_view constraints, const ir::Type& result,
+                                  std::span<const ir::Type> inputs) {
   const auto classes = split(constraints);
   if (!classes[0].starts_with('='))
     return fmt::format("the constraints are '{}'; the first must be that of the result, such as '=f'", constraints);

@@ -84,8 +84,7 @@ class Checker {
     const ValueId at = positions(x);
     const ValueId before = rw_.binary(OpKind::maximum_, rw_.binary(OpKind::sub_, at, splat(at, 1)), splat(at, 0));
     const ValueId operands[] = {x, before};
-    const ValueId neighbour =
-        f_.result(rw_.create(OpKind::gather_, operands, {ir::Attr{AttrName::axis, t.rank() - 1, {}, {}}}));
+    const ValueId neighbour = f_.result(rw_.create(OpKind::gather_, operands, {ir::Attr{AttrName::axis, t.rank() - 1, {}, {}}}));
     return rw_.binary(OpKind::eq_, x, rw_.binary(OpKind::add_, neighbour, splat(x, step)));
   }
 
@@ -226,8 +225,9 @@ bool apply_hints(Function& f, const PassContext& context) {
     f.walk([&](OpId id) {
       if (f.kind(id) != OpKind::inline_ptx_) return;
       if (!f.attr(id, AttrName::has_fallback))
-        throw Error(f.where(id),
-                    "inline_ptx: this target does not run PTX; add what to compute instead: a last argument that is callable over the tiles");
+        throw Error(
+            f.where(id),
+            "inline_ptx: this target does not run PTX; add what to compute instead: a last argument that is callable over the tiles");
       rw.replace(id, f.op(id).operands.back());
     });
   f.walk([&](OpId id) {

@@ -47,7 +47,12 @@ inline std::uint64_t element_mask(ir::Element e) { return ~std::uint64_t{0} >> (
 /// A binary op whose second operand may be a constant: the form that most rules look at.
 struct Binary {
   Binary(const ir::Function& f, ir::OpId id)
-      : a(f.operand(id, 0)), b(f.operand(id, 1)), type(f.type(a)), element(type.element()), width(ir::bits(element)), c(f.constant_bits(b)) {
+      : a(f.operand(id, 0)),
+        b(f.operand(id, 1)),
+        type(f.type(a)),
+        element(type.element()),
+        width(ir::bits(element)),
+        c(f.constant_bits(b)) {
     if (c) *c &= element_mask(element);
   }
   bool is(std::uint64_t bits) const { return c && *c == bits; }

@@ -34,7 +34,9 @@ ValueId Builder::constant_bits(Type t, std::uint64_t bits) {
   const OpId id = create(OpKind::constant_, {}, {Attr{AttrName::value, static_cast<std::int64_t>(bits), {}}}, std::span(&t, 1));
   return f_->result(id);
 }
-ValueId Builder::constant(Type t, std::int64_t v) { return constant_bits(t, t.is_pointer() ? static_cast<std::uint64_t>(v) : element_bits(t.element(), v)); }
+ValueId Builder::constant(Type t, std::int64_t v) {
+  return constant_bits(t, t.is_pointer() ? static_cast<std::uint64_t>(v) : element_bits(t.element(), v));
+}
 ValueId Builder::constant_float(Type t, double v) { return constant_bits(t, element_bits(t.element(), v)); }
 
 ValueId Builder::unary(OpKind k, ValueId x) { return f_->result(create(k, std::span(&x, 1))); }

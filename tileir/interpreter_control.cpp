@@ -71,7 +71,8 @@ void Interpreter::run_multiple_of(OpId id) { words(f_.result(id)) = words(f_.ope
 void Interpreter::run_max_contiguous(OpId id) { words(f_.result(id)) = words(f_.operand(id, 0)); }
 void Interpreter::run_inline_ptx(OpId id) {
   if (f_.attr(id, AttrName::has_fallback) == 0)
-    throw Error(f_.where(id), "inline_ptx: there is no fallback, a last argument that is callable over the tiles; only PTX targets can run it");
+    throw Error(f_.where(id),
+                "inline_ptx: there is no fallback, a last argument that is callable over the tiles; only PTX targets can run it");
   words(f_.result(id)) = words(f_.op(id).operands.back());
 }
 

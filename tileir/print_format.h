@@ -16,7 +16,8 @@ std::string wrong_with_print(std::string_view text, std::span<const Type> values
 
 /// The text with its values filled in: a tile as nested lists, of more than 1000 elements only the ends of each axis.
 /// bits(i, k): the bits of element k, row-major, of value i. Requires: nothing is wrong with the text.
-std::string fill_print(std::string_view text, std::span<const Type> values, const std::function<std::uint64_t(int i, std::int64_t k)>& bits);
+std::string fill_print(std::string_view text, std::span<const Type> values,
+                       const std::function<std::uint64_t(int i, std::int64_t k)>& bits);
 
 /// One element by itself: floats in the fewest digits that read back as the same f32 or f64, pointers as addresses, true and false.
 std::string element_text(const Type&, std::uint64_t bits);

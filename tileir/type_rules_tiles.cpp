@@ -173,7 +173,8 @@ RuleResult rule_inline_ptx(const RuleInput& in) {
     return fail(in, static_cast<int>(in.operands.size()) - 1, "the fallback must be {} as the result is", text(result));
   for (std::size_t i = 0; i < in.operands.size(); ++i)
     if (!in.operands[i].same_shape(result))
-      return fail(in, static_cast<int>(i), "{}; its shape must be {} as that of the result", seen_shape(in, static_cast<int>(i)), shape_text(result));
+      return fail(in, static_cast<int>(i), "{}; its shape must be {} as that of the result", seen_shape(in, static_cast<int>(i)),
+                  shape_text(result));
   return r;
 }
 

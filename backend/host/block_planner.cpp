@@ -12,7 +12,12 @@ using ir::OpKind;
 using ir::Type;
 
 BlockPlanner::BlockPlanner(Plan& plan, BlockId b)
-    : p_(plan), f_(plan.f_), block_(b), steps_(plan.blocks_[b.index].steps), ready_(f_.value_capacity(), 0), made_in_(f_.value_capacity(), -1) {}
+    : p_(plan),
+      f_(plan.f_),
+      block_(b),
+      steps_(plan.blocks_[b.index].steps),
+      ready_(f_.value_capacity(), 0),
+      made_in_(f_.value_capacity(), -1) {}
 
 void BlockPlanner::run() {
   for (OpId id : f_.ops(block_)) {
@@ -27,7 +32,7 @@ void BlockPlanner::run() {
     } else if (works_on_buffers(op.kind)) {
       schedule_on_buffers(id);
     } else if (op.kind == OpKind::store_ || (op.kind == OpKind::load_ && !f_.type(op.results[0]).is_scalar())) {
-      op.kind == OpKind::store_ && f_.type(op.operands[0]).is_scalar() ? schedule_scalar(id) : schedule_looped(id);
+      op.kind == OpKind::store_&& f_.type(op.operands[0]).is_scalar() ? schedule_scalar(id) : schedule_looped(id);
     } else if (op.kind == OpKind::reduce_) {
       if (!is_view(f_, id)) schedule_looped(id);
     } else if (p_.place(op.results[0]) == Place::scalar) {
@@ -119,7 +124,8 @@ void BlockPlanner::schedule_looped(OpId id) {
     sequential = innermost && !f_.attr(id, ir::AttrName::commutative);
   }
   int at = needs(id, extents);
-  if (op.kind == OpKind::load_) at = std::max(at, f_.attr(id, ir::AttrName::is_volatile) ? std::max(load_floor_, store_floor_) : load_floor_);
+  if (op.kind == OpKind::load_)
+    at = std::max(at, f_.attr(id, ir::AttrName::is_volatile) ? std::max(load_floor_, store_floor_) : load_floor_);
   if (op.kind == OpKind::store_) at = std::max(at, store_floor_);
   const int count = static_cast<int>(steps_.size());
   while (at < count && !(steps_[at].is_loops && steps_[at].extents == extents && steps_[at].sequential == sequential)) ++at;
@@ -140,7 +146,8 @@ void BlockPlanner::schedule_looped(OpId id) {
   }
   for (ValueId x : op.operands) {
     const Source s = p_.resolve(x);
-    if (p_.place(s.value) == Place::looped && (f_.defining_block(s.value) != block_ || made_in_[s.value.index] != at)) require_stored(s.value);
+    if (p_.place(s.value) == Place::looped && (f_.defining_block(s.value) != block_ || made_in_[s.value.index] != at))
+      require_stored(s.value);
   }
   if (op.kind == OpKind::load_) {
     store_floor_ = std::max(store_floor_, at + 1);
@@ -203,8 +210,9 @@ void BlockPlanner::schedule_dot(OpId id) {
   } else {
     // In place where nobody else wants the old values.
     const OpId def = f_.value(acc).op;
-    const bool alone = f_.value(acc).users.size() == 1 && f_.defining_block(acc) == block_ &&
-                       (!def || ir::info(f_.kind(def)).has(ir::kElementwise) || f_.kind(def) == OpKind::load_ || f_.kind(def) == OpKind::dot_);
+    const bool alone =
+        f_.value(acc).users.size() == 1 && f_.defining_block(acc) == block_ &&
+        (!def || ir::info(f_.kind(def)).has(ir::kElementwise) || f_.kind(def) == OpKind::load_ || f_.kind(def) == OpKind::dot_);
     p_.ensure_class(acc);
     if (alone)
       p_.unite(c, p_.class_of(acc));
@@ -298,8 +306,10 @@ void BlockPlanner::schedule_terminator(OpId id) {
       const ValueId v = op.operands[i], r = owner.results[i];
       if (f_.type(v).is_scalar()) continue;
       // Nothing reads the result before the end of the arm, so what the arm makes may be made there.
-      const bool first_time = std::find(op.operands.begin(), op.operands.begin() + static_cast<std::ptrdiff_t>(i), v) == op.operands.begin() + static_cast<std::ptrdiff_t>(i);
-      if (p_.place(v) == Place::looped && f_.defining_block(v) == block_ && first_time && !p_.is_stored(v)) p_.class_[v.index] = p_.class_of(r);
+      const bool first_time = std::find(op.operands.begin(), op.operands.begin() + static_cast<std::ptrdiff_t>(i), v) ==
+                              op.operands.begin() + static_cast<std::ptrdiff_t>(i);
+      if (p_.place(v) == Place::looped && f_.defining_block(v) == block_ && first_time && !p_.is_stored(v))
+        p_.class_[v.index] = p_.class_of(r);
       deliver(v, p_.class_of(r), step);
     }
   } else if (owner.kind == OpKind::while_) {
@@ -404,8 +414,8 @@ void BlockPlanner::yield_to_for(OpId id, OpId loop) {
     }
     const Place place = p_.place(v);
     const bool in_argument = p_.is_stored(v) && std::any_of(results.begin(), results.end(), [&](ValueId r) {
-      return !f_.type(r).is_scalar() && p_.class_of(r) == p_.class_of(v);
-    });
+                               return !f_.type(r).is_scalar() && p_.class_of(r) == p_.class_of(v);
+                             });
     if (place == Place::recomputed) {
       recomputed.push_back({v, to});
     } else if (place == Place::view || in_argument) {

@@ -62,7 +62,8 @@ HostLowering::Values HostLowering::emit_loop(Value* lo, Value* hi, Value* step, 
   const auto* first = llvm::dyn_cast<llvm::ConstantInt>(lo);
   const auto* end = llvm::dyn_cast<llvm::ConstantInt>(hi);
   const auto* by = llvm::dyn_cast<llvm::ConstantInt>(step);
-  if (first && end && by && first->getSExtValue() < end->getSExtValue() && first->getSExtValue() + by->getSExtValue() >= end->getSExtValue())
+  if (first && end && by && first->getSExtValue() < end->getSExtValue() &&
+      first->getSExtValue() + by->getSExtValue() >= end->getSExtValue())
     return body(lo, init);  // once
   llvm::BasicBlock* before = b_.GetInsertBlock();
   auto* loop = llvm::BasicBlock::Create(c_, "loop", function_);
@@ -154,9 +155,7 @@ void HostLowering::emit_single(const Step& step) {
     case OpKind::reshape_:  // its result lies where its operand does
     case OpKind::yield_:
     case OpKind::condition_: break;  // their copies are all there is to do here
-    default:
-      TW_CHECK(ir::info(f_.kind(step.op)).family == ir::Family::atomic, "an op that is no step of its own");
-      emit_atomic(step.op);
+    default: TW_CHECK(ir::info(f_.kind(step.op)).family == ir::Family::atomic, "an op that is no step of its own"); emit_atomic(step.op);
   }
 }
 
@@ -211,7 +210,8 @@ void HostLowering::emit_for(OpId id) {
   Value* distance = b_.CreateSelect(up, b_.CreateSub(hi, lo), b_.CreateSub(lo, hi));
   Value* stride = b_.CreateSelect(up, step, b_.CreateNeg(step));
   stride = b_.CreateSelect(b_.CreateICmpEQ(stride, zero), llvm::ConstantInt::get(word, 1), stride);
-  Value* trips = b_.CreateAdd(b_.CreateUDiv(b_.CreateSub(distance, llvm::ConstantInt::get(word, 1)), stride), llvm::ConstantInt::get(word, 1));
+  Value* trips =
+      b_.CreateAdd(b_.CreateUDiv(b_.CreateSub(distance, llvm::ConstantInt::get(word, 1)), stride), llvm::ConstantInt::get(word, 1));
   trips = b_.CreateSelect(runs, b_.CreateZExt(trips, b_.getInt64Ty()), i64(0), "trips");
 
   Values init;

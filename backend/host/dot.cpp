@@ -18,7 +18,9 @@ void HostLowering::emit_dot(OpId id) {
   // 8 x 2 accumulators of 16 to 32 registers: more rows cost address arithmetic, more columns spill (measured on Zen 4, 2026-11).
   const auto lanes = std::min<std::int64_t>(N, target_.vector_bits / (8 * out_bytes));
   const std::int64_t columns = std::min<std::int64_t>(N / lanes, 2), rows = std::min<std::int64_t>(M, target_.vector_bits >= 512 ? 8 : 4);
-  auto vector = [&](llvm::Type* t) -> llvm::Type* { return lanes > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(t, static_cast<unsigned>(lanes))) : t; };
+  auto vector = [&](llvm::Type* t) -> llvm::Type* {
+    return lanes > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(t, static_cast<unsigned>(lanes))) : t;
+  };
   const llvm::Align wide(std::min<std::int64_t>(64, lanes * out_bytes)), narrow(std::min<std::int64_t>(64, lanes * in_bytes));
   Value* base[3] = {buffer(plan_.operand_class(id, 0)), buffer(plan_.operand_class(id, 1)), buffer(plan_.class_of(op.results[0]))};
   const bool floating = c.is_float();
@@ -53,14 +55,16 @@ void HostLowering::emit_dot(OpId id) {
               Value*& sum = next[static_cast<std::size_t>(i * columns + j)];
               const Type types[3] = {c, c, c};
               Value* const operands[3] = {x, right[static_cast<std::size_t>(j)], sum};
-              sum = floating ? lower_elementwise(b_, target_, ir::OpKind::fma_, types, c, operands) : b_.CreateAdd(sum, b_.CreateMul(operands[0], operands[1]));
+              sum = floating ? lower_elementwise(b_, target_, ir::OpKind::fma_, types, c, operands)
+                             : b_.CreateAdd(sum, b_.CreateMul(operands[0], operands[1]));
             }
           }
           return next;
         });
         for (std::int64_t i = 0; i < rows; ++i)
           for (std::int64_t j = 0; j < columns; ++j)
-            b_.CreateAlignedStore(acc[static_cast<std::size_t>(i * columns + j)], b_.CreateInBoundsGEP(out, c0, i64(i * N + j * lanes)), wide);
+            b_.CreateAlignedStore(acc[static_cast<std::size_t>(i * columns + j)], b_.CreateInBoundsGEP(out, c0, i64(i * N + j * lanes)),
+                                  wide);
         return Values{};
       });
       return Values{};

@@ -9,7 +9,6 @@
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/CommandLine.h>
-#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
@@ -35,7 +34,8 @@ void turn_off_what_fails() {
   if (const auto it = options.find("x86-disable-avoid-SFB"); it != options.end()) it->second->addOccurrence(0, it->first(), "true");
 }
 
-/// X86AvoidStoreForwardingBlocks of LLVM 19 asks a load for its size, and ends the process where that is a masked one's, which is not known.
+/// X86AvoidStoreForwardingBlocks of LLVM 19 asks a load for its size, and ends the process where that is a masked one's, which is not
+/// known.
 void disable_store_forwarding_pass() {
   const auto& options = llvm::cl::getRegisteredOptions();
   const auto it = options.find("x86-disable-avoid-SFB");
@@ -95,7 +95,8 @@ Machine machine_of(const std::string& target) {
   }
   m.cpu = llvm::sys::getHostCPUName().str();
   const auto features = llvm::sys::getHostCPUFeatures();
-  for (const auto& feature : features) m.features += (m.features.empty() ? "" : ",") + std::string(feature.second ? "+" : "-") + feature.first().str();
+  for (const auto& feature : features)
+    m.features += (m.features.empty() ? "" : ",") + std::string(feature.second ? "+" : "-") + feature.first().str();
   const auto has = [&](const char* name) { return features.lookup(name); };
   const bool wide = has("avx512f") && has("avx512vl") && has("avx512bw") && has("avx512dq"), avx2 = has("avx2") && has("fma");
   describe(m, target, wide ? 512 : avx2 ? 256 : 128, has("fma"), has("f16c") && has("avx"), avx2);
@@ -110,8 +111,8 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const Machine& m) {
   TW_CHECK(target != nullptr, error);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // contraction is decided in tile IR
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(triple, m.cpu, m.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                                                          llvm::CodeGenOptLevel::Default, /*JIT=*/true));
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, m.cpu, m.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, /*JIT=*/true));
   TW_CHECK(machine != nullptr, "LLVM has no machine for this host");
   return machine;
 }

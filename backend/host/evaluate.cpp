@@ -103,9 +103,7 @@ Value* HostLowering::evaluate_new(Nest& nest, ValueId v, const AxisMap& dims, bo
   }
 }
 
-Value* HostLowering::to_memory(Value* v, Type t) {
-  return t.is_bool() ? b_.CreateZExt(v, with_lanes_of(b_.getInt8Ty(), v)) : v;
-}
+Value* HostLowering::to_memory(Value* v, Type t) { return t.is_bool() ? b_.CreateZExt(v, with_lanes_of(b_.getInt8Ty(), v)) : v; }
 Value* HostLowering::from_memory(Value* v, Type t) {
   return t.is_bool() ? b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType())) : v;
 }
@@ -136,7 +134,8 @@ Value* HostLowering::load_buffer(Nest& nest, Value* base, Type t, const AxisMap&
   for (int i = t.rank() - 1; i >= 0 && dims[i] != nest.vector_dim(); --i) log2_stride += t.log2_extent(i);
   auto* lanes = llvm::FixedVectorType::get(element, nest.lanes);
   if (log2_stride == 0)
-    return from_memory(b_.CreateAlignedLoad(lanes, b_.CreateInBoundsGEP(element, base, index), llvm::Align(std::min<unsigned>(64, nest.lanes * size))), t);
+    return from_memory(
+        b_.CreateAlignedLoad(lanes, b_.CreateInBoundsGEP(element, base, index), llvm::Align(std::min<unsigned>(64, nest.lanes * size))), t);
   Value* v = llvm::PoisonValue::get(lanes);
   for (unsigned i = 0; i < nest.lanes; ++i) {
     Value* at = b_.CreateAdd(index, i64(static_cast<std::int64_t>(i) << log2_stride), "", true, true);
@@ -149,7 +148,8 @@ void HostLowering::store_buffer(Nest& nest, Value* base, Type t, const AxisMap& 
   llvm::Type* element = memory_type(c_, t);
   const auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
   const unsigned align = static_cast<unsigned>(memory_bytes(t)) * (lanes ? lanes->getNumElements() : 1);
-  b_.CreateAlignedStore(to_memory(v, t), b_.CreateInBoundsGEP(element, base, buffer_index(nest, t, dims)), llvm::Align(std::min(64u, align)));
+  b_.CreateAlignedStore(to_memory(v, t), b_.CreateInBoundsGEP(element, base, buffer_index(nest, t, dims)),
+                        llvm::Align(std::min(64u, align)));
 }
 
 }  // namespace tilewright::backend::host

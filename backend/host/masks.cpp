@@ -41,7 +41,9 @@ std::optional<Value*> HostLowering::prefix_count(Nest& nest, ValueId mask, const
   if (axes_(index).contiguity[axis] < extent || axes_(bound).constancy[axis] < extent) return std::nullopt;
   AxisMap first = through;
   first[axis] = -1;
-  const auto wide = [&](ValueId v) { return b_.CreateIntCast(evaluate(nest, v, first, false), b_.getInt64Ty(), ir::is_signed(t.element())); };
+  const auto wide = [&](ValueId v) {
+    return b_.CreateIntCast(evaluate(nest, v, first, false), b_.getInt64Ty(), ir::is_signed(t.element()));
+  };
   Value* distance = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, wide(bound), wide(index));
   // Clamped before the 1 of "index <= bound" is added, which could overflow.
   distance = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, distance, i64(extent));

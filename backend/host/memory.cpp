@@ -193,8 +193,10 @@ Value* HostLowering::checked(Value* addresses, Value* mask, unsigned lanes, OpId
   const bool is_atomic = ir::info(f_.kind(id)).family == ir::Family::atomic;
   sites_.push_back({f_.where(id), is_store, bytes, pointer_origin(f_, f_.operand(id, 0)), is_atomic});
   Value* function = b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), launch_, offsetof(HostLaunch, check)));
-  Value* context = b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), launch_, offsetof(HostLaunch, check_context)));
-  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getInt32Ty(), b_.getInt32Ty()}, false);
+  Value* context =
+      b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), launch_, offsetof(HostLaunch, check_context)));
+  auto* type =
+      llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getInt32Ty(), b_.getInt32Ty()}, false);
   b_.CreateCall(type, function, {context, place, active, b_.getInt32(lanes), b_.getInt32(static_cast<std::uint32_t>(site))});
   Value* after = b_.CreateAlignedLoad(flags, active, llvm::Align(1));
   return b_.CreateICmpNE(after, zero_of(flags));

@@ -25,19 +25,21 @@ Value* HostLowering::some_lane_fails(const Type& t, Value* condition, Value* mas
   const auto lanes = static_cast<unsigned>(std::min<std::int64_t>(bytes, target_.vector_bits / 8));
   llvm::Type* byte = b_.getInt8Ty();
   llvm::Type* part = lanes > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(byte, lanes)) : byte;
-  const auto failing = emit_loop(i64(0), i64(bytes), i64(lanes), {llvm::Constant::getNullValue(part)}, false, [&](Value* at, const Values& carried) {
-    const auto load = [&](Value* base) { return b_.CreateAlignedLoad(part, b_.CreateInBoundsGEP(byte, base, at), llvm::Align(lanes)); };
-    Value* fails = b_.CreateXor(load(condition), llvm::ConstantInt::get(part, 1));
-    if (mask) fails = b_.CreateAnd(fails, load(mask));
-    return Values{b_.CreateOr(carried[0], fails)};
-  });
+  const auto failing =
+      emit_loop(i64(0), i64(bytes), i64(lanes), {llvm::Constant::getNullValue(part)}, false, [&](Value* at, const Values& carried) {
+        const auto load = [&](Value* base) { return b_.CreateAlignedLoad(part, b_.CreateInBoundsGEP(byte, base, at), llvm::Align(lanes)); };
+        Value* fails = b_.CreateXor(load(condition), llvm::ConstantInt::get(part, 1));
+        if (mask) fails = b_.CreateAnd(fails, load(mask));
+        return Values{b_.CreateOr(carried[0], fails)};
+      });
   return b_.CreateICmpNE(lanes > 1 ? b_.CreateOrReduce(failing[0]) : failing[0], b_.getInt8(0));
 }
 
 void HostLowering::emit_report(OpId id) {
   const auto& op = f_.op(id);
   const bool is_print = op.kind == OpKind::device_print_;
-  ReportSite site{f_.where(id), is_print, f_.attr_text(id, ir::AttrName::text), static_cast<ir::Reason>(f_.attr(id, ir::AttrName::reason)), {}};
+  ReportSite site{
+      f_.where(id), is_print, f_.attr_text(id, ir::AttrName::text), static_cast<ir::Reason>(f_.attr(id, ir::AttrName::reason)), {}};
   Values operands;
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     site.operands.push_back(f_.type(op.operands[i]));

@@ -39,7 +39,8 @@ bool HostLowering::is_streamable(const Nest& nest, OpId id) const {
   const AxisMap dims = squeezed_axes(t);
   int axis = 0;
   while (dims[axis] != nest.vector_dim()) ++axis;
-  return static_cast<int>(nest.lanes) * ir::bytes(t.element()) * 8 == target_.vector_bits && axes_(pointer).contiguity[axis] >= static_cast<std::int64_t>(nest.lanes);
+  return static_cast<int>(nest.lanes) * ir::bytes(t.element()) * 8 == target_.vector_bits &&
+         axes_(pointer).contiguity[axis] >= static_cast<std::int64_t>(nest.lanes);
 }
 
 /// For the current row: whether the launch streams and every streamable store of the nest starts on a register's boundary. Null if no

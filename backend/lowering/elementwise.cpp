@@ -10,8 +10,8 @@ namespace tilewright::backend {
 using ir::Element;
 using ir::OpKind;
 using ir::Type;
-using llvm::Intrinsic::ID;
 using llvm::Value;
+using llvm::Intrinsic::ID;
 
 llvm::Type* register_type(llvm::LLVMContext& c, Type t) {
   if (t.is_pointer()) return llvm::Type::getInt64Ty(c);
@@ -32,10 +32,11 @@ llvm::Type* with_lanes_of(llvm::Type* scalar, const Value* like) {
 
 llvm::Constant* constant_lanes(llvm::LLVMContext& c, Type t, std::uint64_t bits, unsigned lanes) {
   llvm::Type* type = register_type(c, t);
-  llvm::Constant* one = type->isFloatTy()    ? llvm::ConstantFP::get(c, llvm::APFloat(llvm::APFloat::IEEEsingle(), llvm::APInt(32, bits & 0xffffffffu)))
-                        : type->isDoubleTy() ? llvm::ConstantFP::get(c, llvm::APFloat(llvm::APFloat::IEEEdouble(), llvm::APInt(64, bits)))
-                                             : static_cast<llvm::Constant*>(llvm::ConstantInt::get(
-                                                   type, llvm::APInt(64, bits).trunc(type->getIntegerBitWidth())));
+  llvm::Constant* one =
+      type->isFloatTy() ? llvm::ConstantFP::get(c, llvm::APFloat(llvm::APFloat::IEEEsingle(), llvm::APInt(32, bits & 0xffffffffu)))
+      : type->isDoubleTy()
+          ? llvm::ConstantFP::get(c, llvm::APFloat(llvm::APFloat::IEEEdouble(), llvm::APInt(64, bits)))
+          : static_cast<llvm::Constant*>(llvm::ConstantInt::get(type, llvm::APInt(64, bits).trunc(type->getIntegerBitWidth())));
   return lanes == 0 ? one : llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes), one);
 }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 
 #include "frontend/cli/command.h"
 
@@ -205,8 +204,8 @@ NpyArray read_npy(std::string_view contents, const std::string& name) {
     fail(fmt::format("{} of dtype '{}' take {} bytes, and {} follow its header",
                      array.shape.empty() ? "a scalar" : fmt::format("({}) elements", fmt::join(array.shape, ", ")), array.dtype, bytes,
                      rest.size()));
-  array.data.resize(rest.size());
-  std::memcpy(array.data.data(), rest.data(), rest.size());
+  const auto bytes_left = std::as_bytes(std::span(rest));
+  array.data.assign(bytes_left.begin(), bytes_left.end());
   return array;
 }
 

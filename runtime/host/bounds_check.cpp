@@ -49,9 +49,13 @@ std::string plural(std::uint64_t n, const char* what) { return fmt::format("{} {
 
 std::string describe_bad_access(std::uint64_t address, const backend::AccessSite& site, std::span<const Region> live,
                                 std::span<const std::uint64_t> arguments) {
-  const std::string access =
-      fmt::format("{} of {}", site.is_atomic ? "atomic access" : site.is_store ? "store" : "load", plural(site.element_bytes, "byte"));
-  if (is_misaligned(address, site)) return fmt::format("{} at address {:#x}, which is not a multiple of {}", access, address, site.element_bytes);
+  const std::string access = fmt::format("{} of {}",
+                                         site.is_atomic  ? "atomic access"
+                                         : site.is_store ? "store"
+                                                         : "load",
+                                         plural(site.element_bytes, "byte"));
+  if (is_misaligned(address, site))
+    return fmt::format("{} at address {:#x}, which is not a multiple of {}", access, address, site.element_bytes);
   std::optional<std::uint64_t> origin;
   if (site.parameter >= 0) origin = arguments[static_cast<std::size_t>(site.parameter)];
   if (address < kNullArea || -address < kNullArea || origin == 0)

@@ -28,8 +28,8 @@ std::uint64_t bits_of(const ir::Type& t, const void* operand, std::int64_t k) {
 }
 
 std::string line_of(const ReportSite& site, const std::int32_t* program, const void* const* operands) {
-  const std::string text =
-      ir::fill_print(site.text, site.operands, [&](int i, std::int64_t k) { return bits_of(site.operands[static_cast<std::size_t>(i)], operands[i], k); });
+  const std::string text = ir::fill_print(
+      site.text, site.operands, [&](int i, std::int64_t k) { return bits_of(site.operands[static_cast<std::size_t>(i)], operands[i], k); });
   return fmt::format("{}:{}: program ({}, {}, {}): {}", site.where.file, site.where.line, program[0], program[1], program[2], text);
 }
 
@@ -52,7 +52,8 @@ std::string claim(const ReportSite& site, const void* const* operands, std::int6
     case ir::Reason::assume: return "assume: the condition does not hold";
     case ir::Reason::multiple_of: return fmt::format("multiple_of: {} is no multiple of {}", seen(site, operands, lane), site.text);
     case ir::Reason::max_contiguous:
-      return fmt::format("max_contiguous: {} follows {} within a run of {}", seen(site, operands, lane), seen(site, operands, lane - 1), site.text);
+      return fmt::format("max_contiguous: {} follows {} within a run of {}", seen(site, operands, lane), seen(site, operands, lane - 1),
+                         site.text);
     case ir::Reason::gather: return fmt::format("gather: index {} is outside of {}", seen(site, operands, lane), site.text);
   }
   return site.text;

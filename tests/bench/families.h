@@ -28,9 +28,7 @@ inline void masked(In x, Out y, int block) {
   auto i = tw::arange(0, block);
   tw::store(y + i, tw::load(x + i, i < 1000, -tw::inf), i < 999);
 }
-inline void transpose(In x, Out y, int block) {
-  output(y, tw::ravel(tw::transpose(rows(input(x, block), block))), block);
-}
+inline void transpose(In x, Out y, int block) { output(y, tw::ravel(tw::transpose(rows(input(x, block), block))), block); }
 inline void flip(In x, Out y, int block) { output(y, tw::flip(input(x, block), 0), block); }
 inline void reduction(In x, Out y, int block) { tw::store(y, tw::sum(input(x, block))); }
 inline void row_reduction(In x, Out y, int block) {
@@ -48,7 +46,9 @@ inline void gather(In x, Out y, int block) {
   auto t = input(x, block);
   output(y, tw::gather(t, t.to<int>(), 0), block);
 }
-inline void histogram(In x, Out y, int block) { tw::store(y + tw::arange(0, 64), tw::histogram(input(x, block).to<int>(), 64).to<float>()); }
+inline void histogram(In x, Out y, int block) {
+  tw::store(y + tw::arange(0, 64), tw::histogram(input(x, block).to<int>(), 64).to<float>());
+}
 inline void atomic(In x, Out y, int block) { tw::atomic_add(y + input(x, block).to<int>() % 64, 1.0f); }
 inline void philox(In x, Out y, int block) { output(y, input(x, block) + tw::rand(7, tw::arange(0, block)), block); }
 inline void loop(In x, Out y, int block) {
@@ -61,10 +61,10 @@ inline void loop(In x, Out y, int block) {
 template <class V>
 void each(V&& visit) {
 #define TW_FAMILY(NAME) visit(#NAME, NAME);
-  TW_FAMILY(arithmetic) TW_FAMILY(exponential) TW_FAMILY(trigonometry) TW_FAMILY(power) TW_FAMILY(conversions)
-  TW_FAMILY(integer_division) TW_FAMILY(strided) TW_FAMILY(masked) TW_FAMILY(transpose) TW_FAMILY(flip) TW_FAMILY(reduction)
-  TW_FAMILY(row_reduction) TW_FAMILY(argmax) TW_FAMILY(scan) TW_FAMILY(sort) TW_FAMILY(topk) TW_FAMILY(gather) TW_FAMILY(histogram)
-  TW_FAMILY(atomic) TW_FAMILY(philox) TW_FAMILY(loop)
+  TW_FAMILY(arithmetic)
+  TW_FAMILY(exponential) TW_FAMILY(trigonometry) TW_FAMILY(power) TW_FAMILY(conversions) TW_FAMILY(integer_division) TW_FAMILY(strided)
+      TW_FAMILY(masked) TW_FAMILY(transpose) TW_FAMILY(flip) TW_FAMILY(reduction) TW_FAMILY(row_reduction) TW_FAMILY(argmax) TW_FAMILY(scan)
+          TW_FAMILY(sort) TW_FAMILY(topk) TW_FAMILY(gather) TW_FAMILY(histogram) TW_FAMILY(atomic) TW_FAMILY(philox) TW_FAMILY(loop)
 #undef TW_FAMILY
 }
 

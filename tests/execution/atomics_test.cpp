@@ -46,7 +46,8 @@ void check_atomic(OpKind k, std::span<const Element> elements, const Shape& shap
     const ValueId base = cells(p, e);
     p.output(atomic(p.ir(), k, {shared_addresses(p, base, shape), p.input(t)}));
     p.output(atomic(p.ir(), k, {shared_addresses(p, base, shape), p.input(t), p.input(mask)}));
-    atomic(p.ir(), k, {shared_addresses(p, base, shape), p.ir().broadcast(p.input(Type(e)), shape), p.input(mask)});  // whose result nobody reads
+    atomic(p.ir(), k,
+           {shared_addresses(p, base, shape), p.ir().broadcast(p.input(Type(e)), shape), p.input(mask)});  // whose result nobody reads
   }
   check_on_machines(p.take());
 }
@@ -69,9 +70,9 @@ TEST_CASE("atomics: compare-and-exchange compares bits, NaN and the sign of 0 to
       Builder& b = p.ir();
       const Type t(e, shape);
       const ValueId at = shared_addresses(p, cells(p, e), shape);
-      p.output(atomic(b, OpKind::atomic_cas_, {at, load(b, at), p.input(t)}));    // the first lane of each cell finds what it expects
-      p.output(atomic(b, OpKind::atomic_cas_, {at, p.input(t), p.input(t)}));     // hardly any does
-      p.output(atomic(b, OpKind::atomic_cas_, {at, load(b, at), load(b, at)}));   // every one does
+      p.output(atomic(b, OpKind::atomic_cas_, {at, load(b, at), p.input(t)}));   // the first lane of each cell finds what it expects
+      p.output(atomic(b, OpKind::atomic_cas_, {at, p.input(t), p.input(t)}));    // hardly any does
+      p.output(atomic(b, OpKind::atomic_cas_, {at, load(b, at), load(b, at)}));  // every one does
       if (is_float(e)) {
         p.output(atomic(b, OpKind::atomic_exchange_, {at, b.constant_float(t, -0.0)}));
         p.output(atomic(b, OpKind::atomic_cas_, {at, b.constant_float(t, 0.0), p.input(t)}));
@@ -111,7 +112,8 @@ TEST_CASE("atomics: the region of an update computes in every type, with scalars
       const ValueId old = f.add_arg(region, Type(e)), value = f.add_arg(region, Type(e));
       Builder in(f);
       in.at_end(region);
-      const ValueId yields[] = {in.binary(OpKind::sub_, in.binary(OpKind::minimum_, old, in.constant(Type(e), 9)), in.binary(OpKind::maximum_, value, factor))};
+      const ValueId yields[] = {
+          in.binary(OpKind::sub_, in.binary(OpKind::minimum_, old, in.constant(Type(e), 9)), in.binary(OpKind::maximum_, value, factor))};
       in.create(OpKind::yield_, yields);
       p.output(f.result(id));
     }
@@ -147,7 +149,8 @@ TEST_CASE("atomics: in loops and branches, and through addresses that a loop car
     const Type t(Element::i32, Shape{4}), index(Element::i32);
     const ValueId base = cells(p, Element::i32);
     const ValueId first = b.add_ptr(b.broadcast(base, t.shape()), b.arange(0, 4));
-    const ValueId init[] = {b.constant(index, 0), p.scalar(index, static_cast<std::uint64_t>(trips)), b.constant(index, 1), first, p.small_input(t)};
+    const ValueId init[] = {b.constant(index, 0), p.scalar(index, static_cast<std::uint64_t>(trips)), b.constant(index, 1), first,
+                            p.small_input(t)};
     const OpId loop = b.create(OpKind::for_, init);
     const BlockId body = f.region(loop);
     const ValueId i = f.add_arg(body, index), at = f.add_arg(body, f.type(first)), sum = f.add_arg(body, t);
@@ -158,7 +161,8 @@ TEST_CASE("atomics: in loops and branches, and through addresses that a loop car
     const ValueId yielded = f.add_result(choice, t);
     for (int arm = 0; arm < 2; ++arm) {
       in.at_end(f.region(choice, arm));
-      const ValueId y[] = {arm == 0 ? atomic(in, OpKind::atomic_add_, {at, sum}) : atomic(in, OpKind::atomic_xor_, {at, in.broadcast(i, t.shape())})};
+      const ValueId y[] = {arm == 0 ? atomic(in, OpKind::atomic_add_, {at, sum})
+                                    : atomic(in, OpKind::atomic_xor_, {at, in.broadcast(i, t.shape())})};
       in.create(OpKind::yield_, y);
     }
     in.at_end(body);
@@ -176,7 +180,8 @@ TEST_CASE("atomics: what many programs add, combine and count") {
   const Type t(Element::u32, Shape{64});
   for (OpKind k : {OpKind::atomic_add_, OpKind::atomic_max_, OpKind::atomic_min_, OpKind::atomic_or_, OpKind::atomic_xor_}) {
     const ValueId base = cells(p, Element::u32);
-    const ValueId program = b.broadcast(b.cast(b.function().result(b.create(OpKind::program_id_, {}, {{AttrName::axis, 0, {}}})), Element::u32), t.shape());
+    const ValueId program =
+        b.broadcast(b.cast(b.function().result(b.create(OpKind::program_id_, {}, {{AttrName::axis, 0, {}}})), Element::u32), t.shape());
     atomic(b, k, {shared_addresses(p, base, t.shape()), b.binary(OpKind::mul_, program, p.input(t))});
   }
   fuzz::Program program = p.take();

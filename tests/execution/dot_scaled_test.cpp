@@ -56,7 +56,8 @@ TEST_CASE("dot_scaled: every e2m1 value under every scale") {
   const ValueId row = b.broadcast(b.reshape(b.arange(0, 32), Extents{32, 1}), Extents{32, 32});
   const ValueId column = b.broadcast(b.reshape(b.arange(0, 32), Extents{1, 32}), Extents{32, 32});
   const Type square(Element::f32, Extents{32, 32});
-  const ValueId picked = b.cast(b.select(b.binary(OpKind::eq_, row, column), b.constant(square, 1), b.constant(square, 0)), Element::f8e4m3);
+  const ValueId picked =
+      b.cast(b.select(b.binary(OpKind::eq_, row, column), b.constant(square, 1), b.constant(square, 0)), Element::f8e4m3);
   const ValueId ones = b.constant(Type(Element::u8, Extents{32, 1}), 127);
   const ValueId operands[] = {a, b.cast(r, Element::u8), picked, ones, b.constant(Type(Element::f32, columns), 0)};
   p.output(p.ir().function().result(b.create(OpKind::dot_scaled_, operands)));

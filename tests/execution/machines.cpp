@@ -47,7 +47,9 @@ std::uint64_t random_bits(fuzz::Random& random, ir::Element e) {
   if (e == ir::Element::boolean) return raw & 1;
   if (!ir::is_float(e)) {
     constexpr std::int64_t kSpecial[] = {0, 1, -1, 2, 31, 32, 63, 64, INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, -128, 127, -32768};
-    return element_bits(e, random.chance(30) ? random.pick(kSpecial) : random.chance(50) ? random.between(-100, 100) : static_cast<std::int64_t>(raw));
+    return element_bits(e, random.chance(30)   ? random.pick(kSpecial)
+                           : random.chance(50) ? random.between(-100, 100)
+                                               : static_cast<std::int64_t>(raw));
   }
   constexpr double kSpecial[] = {0.0, -0.0, 1.0, -1.0, 0.5, 1e30, -1e-30, 65504, 1e-40, 1e300, 3e9, -3e9, HUGE_VAL, -HUGE_VAL, NAN};
   if (random.chance(25)) return element_bits(e, random.pick(kSpecial));
@@ -63,7 +65,8 @@ ProgramBuilder::ProgramBuilder(const std::string& name) : builder_(program_.func
 }
 
 ValueId ProgramBuilder::pointers(Type shape, bool is_const, std::vector<std::byte> contents) {
-  const ValueId base = program_.function.add_param(Type::pointer(shape.element(), is_const), {"p" + std::to_string(program_.arguments.size()), bytes(shape.element())});
+  const ValueId base = program_.function.add_param(Type::pointer(shape.element(), is_const),
+                                                   {"p" + std::to_string(program_.arguments.size()), bytes(shape.element())});
   fuzz::Argument argument;
   argument.is_buffer = true;
   argument.element = shape.element();

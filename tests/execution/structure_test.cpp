@@ -43,7 +43,8 @@ TEST_CASE("reduce: sum, product, extremes along every axis of every shape, for e
     for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
       ProgramBuilder p("reduce");
       for (Element e : kNumbers)
-        for (OpKind k : {OpKind::add_, OpKind::mul_, OpKind::maximum_, OpKind::minimum_}) p.output(reduce_by(p.ir(), p.input(Type(e, shape)), axis, k)[0]);
+        for (OpKind k : {OpKind::add_, OpKind::mul_, OpKind::maximum_, OpKind::minimum_})
+          p.output(reduce_by(p.ir(), p.input(Type(e, shape)), axis, k)[0]);
       for (OpKind k : {OpKind::bit_and_, OpKind::bit_or_, OpKind::bit_xor_}) {
         p.output(reduce_by(p.ir(), p.input(Type(Element::boolean, shape)), axis, k)[0]);
         p.output(reduce_by(p.ir(), p.input(Type(Element::u16, shape)), axis, k)[0]);
@@ -58,18 +59,23 @@ TEST_CASE("reduce: combines that keep an order, and several tiles at once") {
       ProgramBuilder p("ordered");
       Builder& b = p.ir();
       // The last element; and x -> a x + c composed, which is associative and not commutative (in wrapping integers).
-      p.output(reduce(b, {p.input(Type(Element::f32, shape))}, axis, false, [](Builder&, const std::vector<ValueId>& a) { return std::vector{a[1]}; })[0]);
-      const auto line = reduce(b, {p.input(Type(Element::i32, shape)), p.input(Type(Element::i32, shape))}, axis, false, [](Builder& in, const std::vector<ValueId>& a) {
-        return std::vector{in.binary(OpKind::mul_, a[0], a[2]), in.binary(OpKind::add_, in.binary(OpKind::mul_, a[1], a[2]), a[3])};
-      });
+      p.output(reduce(b, {p.input(Type(Element::f32, shape))}, axis, false,
+                      [](Builder&, const std::vector<ValueId>& a) { return std::vector{a[1]}; })[0]);
+      const auto line = reduce(b, {p.input(Type(Element::i32, shape)), p.input(Type(Element::i32, shape))}, axis, false,
+                               [](Builder& in, const std::vector<ValueId>& a) {
+                                 return std::vector{in.binary(OpKind::mul_, a[0], a[2]),
+                                                    in.binary(OpKind::add_, in.binary(OpKind::mul_, a[1], a[2]), a[3])};
+                               });
       p.output(line[0]);
       p.output(line[1]);
       // The greatest value and the least index of it.
-      const auto best = reduce(b, {p.small_input(Type(Element::f32, shape)), p.small_input(Type(Element::i32, shape))}, axis, true, [](Builder& in, const std::vector<ValueId>& a) {
-        const ValueId tie = in.binary(OpKind::bit_and_, in.binary(OpKind::eq_, a[0], a[2]), in.binary(OpKind::lt_, a[1], a[3]));
-        const ValueId first = in.binary(OpKind::bit_or_, in.binary(OpKind::gt_, a[0], a[2]), tie);
-        return std::vector{in.select(first, a[0], a[2]), in.select(first, a[1], a[3])};
-      });
+      const auto best = reduce(b, {p.small_input(Type(Element::f32, shape)), p.small_input(Type(Element::i32, shape))}, axis, true,
+                               [](Builder& in, const std::vector<ValueId>& a) {
+                                 const ValueId tie =
+                                     in.binary(OpKind::bit_and_, in.binary(OpKind::eq_, a[0], a[2]), in.binary(OpKind::lt_, a[1], a[3]));
+                                 const ValueId first = in.binary(OpKind::bit_or_, in.binary(OpKind::gt_, a[0], a[2]), tie);
+                                 return std::vector{in.select(first, a[0], a[2]), in.select(first, a[1], a[3])};
+                               });
       p.output(best[0]);
       p.output(best[1]);
       check_on_machines(p.take());
@@ -80,13 +86,21 @@ TEST_CASE("dot: every pair of element types, every size of a register tile and s
   struct Size {
     std::int64_t batch, m, n, k;
   };
-  for (const Size& s : {Size{0, 16, 16, 16}, Size{0, 64, 64, 32}, Size{0, 1, 1, 1}, Size{0, 2, 4, 8}, Size{0, 128, 8, 2}, Size{0, 4, 128, 1}, Size{4, 8, 16, 4}}) {
+  for (const Size& s : {Size{0, 16, 16, 16}, Size{0, 64, 64, 32}, Size{0, 1, 1, 1}, Size{0, 2, 4, 8}, Size{0, 128, 8, 2},
+                        Size{0, 4, 128, 1}, Size{4, 8, 16, 4}}) {
     ProgramBuilder p("dot");
     const auto shape = [&](std::int64_t a, std::int64_t b) { return s.batch ? Shape{s.batch, a, b} : Shape{a, b}; };
-    for (const auto& [in, out] : {std::pair{Element::f16, Element::f32}, {Element::bf16, Element::f32}, {Element::f8e4m3, Element::f32}, {Element::f8e5m2, Element::f32},
-                                 {Element::f32, Element::f32}, {Element::i8, Element::i32}, {Element::f64, Element::f64}}) {
+    for (const auto& [in, out] : {std::pair{Element::f16, Element::f32},
+                                  {Element::bf16, Element::f32},
+                                  {Element::f8e4m3, Element::f32},
+                                  {Element::f8e5m2, Element::f32},
+                                  {Element::f32, Element::f32},
+                                  {Element::i8, Element::i32},
+                                  {Element::f64, Element::f64}}) {
       const bool exact = is_fp8(in) || in == Element::i8;
-      const auto operand = [&](std::int64_t a, std::int64_t b) { return exact ? p.small_input(Type(in, shape(a, b))) : p.input(Type(in, shape(a, b))); };
+      const auto operand = [&](std::int64_t a, std::int64_t b) {
+        return exact ? p.small_input(Type(in, shape(a, b))) : p.input(Type(in, shape(a, b)));
+      };
       const ValueId operands[] = {operand(s.m, s.k), operand(s.k, s.n), p.small_input(Type(out, shape(s.m, s.n)))};
       p.output(p.ir().function().result(p.ir().create(OpKind::dot_, operands)));
     }
@@ -105,14 +119,16 @@ TEST_CASE("shapes: permuted, broadcast and reshaped tiles of computed values") {
     p.output(b.permute(b.reshape(x, Shape{4, 8, 16}), rotate));
     p.output(b.broadcast(y, Shape{32, 64}));
     p.output(b.permute(b.broadcast(b.reshape(y, Shape{1, 32}), Shape{8, 32}), swap));
-    p.output(b.select(b.broadcast(p.input(Type(Element::boolean, Shape{1, 32})), Shape{16, 32}), x, b.reshape(b.permute(x, swap), Shape{16, 32})));
+    p.output(b.select(b.broadcast(p.input(Type(Element::boolean, Shape{1, 32})), Shape{16, 32}), x,
+                      b.reshape(b.permute(x, swap), Shape{16, 32})));
   }
   check_on_machines(p.take());
 }
 
 TEST_CASE("shapes: flip, join, split and cat of every type along every axis") {
-  constexpr Element kAll[] = {Element::boolean, Element::i8,  Element::i16, Element::i32,  Element::i64, Element::u8,     Element::u16,   Element::u32,
-                              Element::u64,     Element::f16, Element::bf16, Element::f32, Element::f64, Element::f8e4m3, Element::f8e5m2};
+  constexpr Element kAll[] = {Element::boolean, Element::i8,  Element::i16, Element::i32,    Element::i64,
+                              Element::u8,      Element::u16, Element::u32, Element::u64,    Element::f16,
+                              Element::bf16,    Element::f32, Element::f64, Element::f8e4m3, Element::f8e5m2};
   for (const Shape& shape : {Shape{1}, Shape{64}, Shape{16, 2}, Shape{4, 1, 8}, Shape{2, 2, 2, 2, 2}}) {
     ProgramBuilder p("rearranged");
     Builder& b = p.ir();
@@ -145,7 +161,9 @@ TEST_CASE("shapes: addresses that are flipped, joined and split, views and resul
   ProgramBuilder p("addresses");
   Builder& b = p.ir();
   Function& f = b.function();
-  const auto flip = [&](ValueId v, std::int64_t axis) { return f.result(b.create(OpKind::flip_, std::span(&v, 1), {{AttrName::axis, axis, {}}})); };
+  const auto flip = [&](ValueId v, std::int64_t axis) {
+    return f.result(b.create(OpKind::flip_, std::span(&v, 1), {{AttrName::axis, axis, {}}}));
+  };
   const std::int64_t swap[] = {1, 0};
   const ValueId index = b.broadcast(p.scalar(Type(Element::i32), 3), Shape{8, 4});
   const ValueId x = p.input(Type(Element::i32, Shape{8, 4})), at = f.operand(f.value(x).op, 0);
@@ -171,8 +189,9 @@ TEST_CASE("for: tiles that each trip takes apart, turns round and carries on") {
     Builder& b = p.ir();
     Function& f = b.function();
     const Type t(Element::f32, Shape{8, 2}), index(Element::i32);
-    const ValueId operands[] = {b.constant(index, 0), p.scalar(index, static_cast<std::uint64_t>(trips)), b.constant(index, 1), p.small_input(t), p.small_input(t),
-                                p.small_input(Type(Element::f32))};
+    const ValueId operands[] = {b.constant(index, 0), p.scalar(index, static_cast<std::uint64_t>(trips)),
+                                b.constant(index, 1), p.small_input(t),
+                                p.small_input(t),     p.small_input(Type(Element::f32))};
     const OpId loop = b.create(OpKind::for_, operands);
     const BlockId body = f.region(loop);
     f.add_arg(body, index);
@@ -185,7 +204,8 @@ TEST_CASE("for: tiles that each trip takes apart, turns round and carries on") {
     const ValueId two = f.result(in.create(OpKind::join_, scalars));
     const OpId apart = in.create(OpKind::split_, std::span(&two, 1));
     // Results themselves are carried: x' = halves of y swapped, y' = x flipped.
-    const ValueId next[] = {f.result(in.create(OpKind::join_, pair)), flipped, in.binary(OpKind::add_, f.result(apart, 0), f.result(apart, 1))};
+    const ValueId next[] = {f.result(in.create(OpKind::join_, pair)), flipped,
+                            in.binary(OpKind::add_, f.result(apart, 0), f.result(apart, 1))};
     in.create(OpKind::yield_, next);
     for (int i = 0; i < 3; ++i) p.output(f.result(loop, i));
     check_on_machines(p.take());
@@ -199,8 +219,9 @@ TEST_CASE("for: carried tiles that swap, rotate and read each other") {
     Function& f = b.function();
     const Type t(Element::f32, Shape{8, 8}), index(Element::i32);
     const std::int64_t swap[] = {1, 0};
-    const ValueId operands[] = {b.constant(index, 0), p.scalar(index, static_cast<std::uint64_t>(trips)), b.constant(index, 1),
-                                p.small_input(t), p.small_input(t), p.small_input(t)};
+    const ValueId operands[] = {b.constant(index, 0), p.scalar(index, static_cast<std::uint64_t>(trips)),
+                                b.constant(index, 1), p.small_input(t),
+                                p.small_input(t),     p.small_input(t)};
     const OpId loop = b.create(OpKind::for_, operands);
     const BlockId body = f.region(loop);
     f.add_arg(body, index);

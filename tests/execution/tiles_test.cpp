@@ -13,7 +13,8 @@ using Shape = std::vector<std::int64_t>;
 constexpr Element kNumbers[] = {Element::i8,  Element::i16, Element::i32, Element::i64,  Element::u8,  Element::u16,
                                 Element::u32, Element::u64, Element::f16, Element::bf16, Element::f32, Element::f64};
 constexpr Element kOthers[] = {Element::boolean, Element::f8e4m3, Element::f8e5m2};
-constexpr Element kIntegers[] = {Element::i8, Element::i16, Element::i32, Element::i64, Element::u8, Element::u16, Element::u32, Element::u64};
+constexpr Element kIntegers[] = {Element::i8, Element::i16, Element::i32, Element::i64,
+                                 Element::u8, Element::u16, Element::u32, Element::u64};
 
 /// Running combinations by `body`, which gets the earlier elements, then the later ones.
 template <class Body>
@@ -79,23 +80,26 @@ TEST_CASE("scan: combinations that keep an order, of several tiles, that use sca
         Builder& b = p.ir();
         // x -> a x + c composed; in floats a product and a sum that may become one fma.
         for (Element e : {Element::i32, Element::f32, Element::f64}) {
-          const auto line = scan(b, {p.small_input(Type(e, shape)), p.input(Type(e, shape))}, axis, reverse, [](Builder& in, const std::vector<ValueId>& a) {
-            return std::vector{in.binary(OpKind::mul_, a[0], a[2]), in.binary(OpKind::add_, in.binary(OpKind::mul_, a[1], a[2]), a[3])};
-          });
+          const auto line = scan(
+              b, {p.small_input(Type(e, shape)), p.input(Type(e, shape))}, axis, reverse, [](Builder& in, const std::vector<ValueId>& a) {
+                return std::vector{in.binary(OpKind::mul_, a[0], a[2]), in.binary(OpKind::add_, in.binary(OpKind::mul_, a[1], a[2]), a[3])};
+              });
           p.output(line[0]);
           p.output(line[1]);
         }
         // Of three types, one of which is a byte for a bit: sums that start again where a flag is set, and the last flagged value.
         const ValueId scale = p.scalar(Type(Element::f32), 0x3f000000);
-        const auto segments = scan(b, {p.input(Type(Element::boolean, shape)), p.input(Type(Element::f16, shape)), p.input(Type(Element::i64, shape))}, axis, reverse,
-                                   [&](Builder& in, const std::vector<ValueId>& a) {
-                                     const ValueId half = in.cast(in.binary(OpKind::mul_, in.cast(a[1], Element::f32), scale), Element::f16);
-                                     return std::vector{in.binary(OpKind::bit_or_, a[0], a[3]), in.select(a[3], a[4], in.binary(OpKind::add_, half, a[4])),
-                                                        in.select(a[3], a[5], a[2])};
-                                   });
+        const auto segments =
+            scan(b, {p.input(Type(Element::boolean, shape)), p.input(Type(Element::f16, shape)), p.input(Type(Element::i64, shape))}, axis,
+                 reverse, [&](Builder& in, const std::vector<ValueId>& a) {
+                   const ValueId half = in.cast(in.binary(OpKind::mul_, in.cast(a[1], Element::f32), scale), Element::f16);
+                   return std::vector{in.binary(OpKind::bit_or_, a[0], a[3]), in.select(a[3], a[4], in.binary(OpKind::add_, half, a[4])),
+                                      in.select(a[3], a[5], a[2])};
+                 });
         for (ValueId v : segments) p.output(v);
         // The last element, and a function that the passes expand.
-        p.output(scan(b, {p.input(Type(Element::f8e5m2, shape))}, axis, reverse, [](Builder&, const std::vector<ValueId>& a) { return std::vector{a[1]}; })[0]);
+        p.output(scan(b, {p.input(Type(Element::f8e5m2, shape))}, axis, reverse,
+                      [](Builder&, const std::vector<ValueId>& a) { return std::vector{a[1]}; })[0]);
         p.output(scan(b, {p.small_input(Type(Element::f32, shape))}, axis, reverse, [](Builder& in, const std::vector<ValueId>& a) {
           return std::vector{in.unary(OpKind::tanh_, in.binary(OpKind::sub_, a[1], a[0]))};
         })[0]);
@@ -105,7 +109,8 @@ TEST_CASE("scan: combinations that keep an order, of several tiles, that use sca
 
 TEST_CASE("sort: keys of every type, rows of every length, both directions, alone and with values") {
   bool descending = false;
-  for (const Shape& shape : {Shape{1}, Shape{2}, Shape{16}, Shape{256}, Shape{8, 1}, Shape{16, 2}, Shape{4, 4}, Shape{1, 1, 64}, Shape{2, 2, 2, 2, 8}}) {
+  for (const Shape& shape :
+       {Shape{1}, Shape{2}, Shape{16}, Shape{256}, Shape{8, 1}, Shape{16, 2}, Shape{4, 4}, Shape{1, 1, 64}, Shape{2, 2, 2, 2, 8}}) {
     ProgramBuilder p("sort");
     Builder& b = p.ir();
     for (Element e : kNumbers) {
@@ -199,7 +204,8 @@ TEST_CASE("whole tiles: results that feed each other, views, and what a loop car
     Function& f = b.function();
     const Type t(Element::i32, Shape{8, 16}), index(Element::i32);
     const std::int64_t swap[] = {1, 0};
-    const ValueId operands[] = {b.constant(index, 0), p.scalar(index, static_cast<std::uint64_t>(trips)), b.constant(index, 1), p.input(t), p.small_input(t)};
+    const ValueId operands[] = {b.constant(index, 0), p.scalar(index, static_cast<std::uint64_t>(trips)), b.constant(index, 1), p.input(t),
+                                p.small_input(t)};
     const OpId loop = b.create(OpKind::for_, operands);
     const BlockId body = f.region(loop);
     const ValueId trip = f.add_arg(body, index), x = f.add_arg(body, t), y = f.add_arg(body, t);

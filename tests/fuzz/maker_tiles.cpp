@@ -151,6 +151,7 @@ void Maker::gather_step() {
 void Maker::histogram_step() {
   ValueId x = pick([](Type t) { return t.is_integer(); });
   if (!x) return load_step();
+  if (r_.chance(25)) x = b_.cast(x, Element::u8);  // negative values become large ones
   const Type t = f_.type(x);
   std::int64_t bins = std::int64_t{1} << r_.between(0, r_.chance(20) ? options_.max_log2_elements : 6);
   if (bits(t.element()) == 8 && r_.chance(40)) bins = 256;  // all that u8 holds

@@ -72,14 +72,17 @@ TEST_CASE("layering: LLVM outside of its two folders is caught, named or brought
 }
 
 TEST_CASE("layering: the command line is the top: it may print and include every layer, and no layer includes it or its parser") {
-  Sources sources = with("frontend/cli/run.cpp", "// Run.\n#include <CLI/CLI.hpp>\n#include \"frontend/cli/run.h\"\n#include \"tileir/ir.h\"\nint x = puts(\"\");\n");
+  Sources sources =
+      with("frontend/cli/run.cpp",
+           "// Run.\n#include <CLI/CLI.hpp>\n#include \"frontend/cli/run.h\"\n#include \"tileir/ir.h\"\nint x = puts(\"\");\n");
   sources["frontend/cli/run.h"] = "// Run.\n#include \"backend/compile.h\"\n";
   CHECK(violations(sources).empty());
   sources["frontend/kernel.cpp"] = "// Kernel.\n#include \"frontend/cli/run.h\"\n";
   const auto found = violations(sources);
   REQUIRE(found.size() == 1);
   CHECK(found[0].find("the command line stands above the library") != std::string::npos);
-  CHECK(only_violation("runtime/a.cpp", "// A.\n#include <CLI/CLI.hpp>\n").find("CLI11 is known to frontend/cli/ only") != std::string::npos);
+  CHECK(only_violation("runtime/a.cpp", "// A.\n#include <CLI/CLI.hpp>\n").find("CLI11 is known to frontend/cli/ only") !=
+        std::string::npos);
 }
 
 TEST_CASE("layering: a public header that includes anything else than public ones is caught") {

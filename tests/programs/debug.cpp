@@ -163,11 +163,13 @@ TEST_CASE("hints: right ones are silent and change nothing, wrong ones are repor
       CHECK(got == want);
     }
     const tw::Launch checked{.grid = 1, .check = true};
-    CHECK(has(message_of([&] { kernel(checked, offsets, in, out, 40); }), "error: assume: the condition does not hold (program (0, 0, 0))"));
+    CHECK(
+        has(message_of([&] { kernel(checked, offsets, in, out, 40); }), "error: assume: the condition does not hold (program (0, 0, 0))"));
     CHECK(has(message_of([&] { kernel(checked, offsets, in, out + 1, 64); }), "is no multiple of 64 (program (0, 0, 0))"));
     at[32] += 4;
     auto shifted = device.upload(at);
-    CHECK(has(message_of([&] { kernel(checked, shifted, in, out, 64); }), "error: multiple_of: 52 is no multiple of 16 (program (0, 0, 0), element [32]"));
+    CHECK(has(message_of([&] { kernel(checked, shifted, in, out, 64); }),
+              "error: multiple_of: 52 is no multiple of 16 (program (0, 0, 0), element [32]"));
     at[32] -= 4;
     std::reverse(at.begin() + 16, at.begin() + 32);
     auto reversed = device.upload(at);
@@ -271,7 +273,9 @@ TEST_CASE("fast functions: within the documented bounds") {
     check("tanh", 4, [](double x) { return std::tanh(x); }, 0, 3e-7);
     check("div", 5, [](double x) { return x / 3; }, 2.4e-7, 0);
     check("div by a row", 6, [](double x) { return x / 7000; }, 2.4e-7, 0);
-    check("exp of f16", 7, [](double x) { return std::exp(-std::fabs(static_cast<double>(static_cast<float>(tw::f16(static_cast<float>(x)))))); }, 5e-4, 6e-8);
+    check(
+        "exp of f16", 7,
+        [](double x) { return std::exp(-std::fabs(static_cast<double>(static_cast<float>(tw::f16(static_cast<float>(x)))))); }, 5e-4, 6e-8);
   });
 }
 

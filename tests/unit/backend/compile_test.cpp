@@ -39,7 +39,8 @@ constexpr const char* kMasked = R"(kernel @double(%x: ptr<const f32>, %y: ptr<f3
 }  // namespace
 
 TEST_CASE("compile: contiguous accesses are whole vectors; their masks are in a loop of their own") {
-  const auto wide = compiled(kMasked, "cpu:x86-64-v4"), middle = compiled(kMasked, "cpu:x86-64-v3"), narrow = compiled(kMasked, "cpu:x86-64");
+  const auto wide = compiled(kMasked, "cpu:x86-64-v4"), middle = compiled(kMasked, "cpu:x86-64-v3"),
+             narrow = compiled(kMasked, "cpu:x86-64");
   CHECK(has(wide.llvm_ir, "load <16 x float>"));
   CHECK(has(wide.llvm_ir, "@llvm.masked.load.v16f32"));
   CHECK(has(wide.llvm_ir, "store <16 x float>"));
@@ -50,7 +51,8 @@ TEST_CASE("compile: contiguous accesses are whole vectors; their masks are in a 
 }
 
 TEST_CASE("compile: a masked load of what is also stored in part does not end LLVM") {
-  const auto k = compiled(R"(kernel @test(%x: ptr<const f32> {divisible_by = 64}, %y: ptr<i64> {divisible_by = 8}, %z: ptr<i64> {divisible_by = 8}) {
+  const auto k =
+      compiled(R"(kernel @test(%x: ptr<const f32> {divisible_by = 64}, %y: ptr<i64> {divisible_by = 8}, %z: ptr<i64> {divisible_by = 8}) {
   %0 = broadcast %x : ptr<const f32>[1, 8]
   %1 = load %0 : f32[1, 8]
   %2 = cast %1 : f16[1, 8]
@@ -66,7 +68,8 @@ TEST_CASE("compile: a masked load of what is also stored in part does not end LL
   %12 = add_ptr %11, %6 : ptr<i64>[8]
   %13 = load %12, %10 : i64[8]
   %14 = atomic_min %5, %13 : i64[8]
-})", "cpu:x86-64-v3");
+})",
+               "cpu:x86-64-v3");
   CHECK_FALSE(k.image.empty());
 }
 
@@ -100,7 +103,8 @@ TEST_CASE("compile: math is arithmetic; no function of a library is called") {
       %t = tanh %l : f32[64]
       %p = pow %t, %v : f32[64]
       store %xp, %p
-    })", target);
+    })",
+                            target);
     for (const char* name : {"expf", "sinf", "logf", "tanhf", "powf"}) CHECK_FALSE(has(k.assembly, name));
   }
 }

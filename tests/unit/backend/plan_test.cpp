@@ -24,7 +24,8 @@ struct Planned {
     for (const Step& step : plan.block(b).steps) {
       if (!step.is_loops) continue;
       std::string names;
-      for (const Item& item : step.items) names += (names.empty() ? "" : " ") + std::string(item.op ? ir::text(function.kind(item.op)) : "fill");
+      for (const Item& item : step.items)
+        names += (names.empty() ? "" : " ") + std::string(item.op ? ir::text(function.kind(item.op)) : "fill");
       out.push_back(names);
     }
     return out;
@@ -32,7 +33,8 @@ struct Planned {
   int copies(BlockId b) const {
     int n = 0;
     for (const Step& step : plan.block(b).steps)
-      n += static_cast<int>(std::count_if(step.copies.begin(), step.copies.end(), [&](const Copy& c) { return !plan.same_class(c.from, c.to); }));
+      n += static_cast<int>(
+          std::count_if(step.copies.begin(), step.copies.end(), [&](const Copy& c) { return !plan.same_class(c.from, c.to); }));
     return n;
   }
   BlockId loop_body() const {

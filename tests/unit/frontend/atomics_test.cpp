@@ -45,8 +45,9 @@ TEST_CASE("atomics: orders and scopes are named in the IR, the defaults left out
     tw::atomic_cas(p, 1, 2, {.order = tw::Order::acquire});
   }));
   INFO(text);
-  for (const char* line : {"atomic_add %p0, %0 : i32", "{order = relaxed} : i32", "{order = acquire, scope = block} : i32", "{order = release, scope = system} : i32",
-                           "atomic_exchange %p0, %", "{scope = block} : i32", "atomic_cas %p0, %", "{order = acquire} : i32"})
+  for (const char* line : {"atomic_add %p0, %0 : i32", "{order = relaxed} : i32", "{order = acquire, scope = block} : i32",
+                           "{order = release, scope = system} : i32", "atomic_exchange %p0, %", "{scope = block} : i32",
+                           "atomic_cas %p0, %", "{order = acquire} : i32"})
     CHECK_MESSAGE(has(text, line), line);
 }
 

@@ -128,7 +128,8 @@ TEST_CASE("shape: column, row, broadcasting, reshape, permute, squeeze") {
 TEST_CASE("shape: flip, join, split, interleave, cat") {
   std::vector<std::int32_t> flipped(32), joined(16), odd(4), woven(16), woven_deep(4), stacked(64), two(2);
   run(
-      [](tw::Ptr<int> flipped, tw::Ptr<int> joined, tw::Ptr<int> odd, tw::Ptr<int> woven, tw::Ptr<int> woven_deep, tw::Ptr<int> stacked, tw::Ptr<int> two) {
+      [](tw::Ptr<int> flipped, tw::Ptr<int> joined, tw::Ptr<int> odd, tw::Ptr<int> woven, tw::Ptr<int> woven_deep, tw::Ptr<int> stacked,
+         tw::Ptr<int> two) {
         const auto put = [](tw::Ptr<int> out, tw::I32 t) {
           const int n = static_cast<int>(tw::ravel(t).extent(0));
           tw::store(out + tw::arange(0, n), tw::ravel(t));
@@ -213,21 +214,14 @@ TEST_CASE("element-wise: functions of floats are near those of libm") {
       CHECK(r[i] == doctest::Approx(theirs(double(x[i]))).epsilon(1e-6));
     }
   };
-#define NEAR(NAME) \
-  near(            \
-      #NAME, [](tw::F32 v) { return tw::NAME(v); }, [](double v) { return std::NAME(v); })
+#define NEAR(NAME) near(#NAME, [](tw::F32 v) { return tw::NAME(v); }, [](double v) { return std::NAME(v); })
   NEAR(sqrt), NEAR(exp), NEAR(exp2), NEAR(log), NEAR(log2), NEAR(sin), NEAR(cos), NEAR(tan), NEAR(tanh), NEAR(erf);
 #undef NEAR
-  near(
-      "rsqrt", [](tw::F32 v) { return tw::rsqrt(v); }, [](double v) { return 1 / std::sqrt(v); });
-  near(
-      "pow", [](tw::F32 v) { return tw::pow(v, 2.5); }, [](double v) { return std::pow(v, 2.5); });
-  near(
-      "sigmoid", [](tw::F32 v) { return tw::sigmoid(v); }, [](double v) { return 1 / (1 + std::exp(-v)); });
-  near(
-      "silu", [](tw::F32 v) { return tw::silu(v); }, [](double v) { return v / (1 + std::exp(-v)); });
-  near(
-      "gelu", [](tw::F32 v) { return tw::gelu(v); }, [](double v) { return v / 2 * (1 + std::erf(v / std::sqrt(2.0))); });
+  near("rsqrt", [](tw::F32 v) { return tw::rsqrt(v); }, [](double v) { return 1 / std::sqrt(v); });
+  near("pow", [](tw::F32 v) { return tw::pow(v, 2.5); }, [](double v) { return std::pow(v, 2.5); });
+  near("sigmoid", [](tw::F32 v) { return tw::sigmoid(v); }, [](double v) { return 1 / (1 + std::exp(-v)); });
+  near("silu", [](tw::F32 v) { return tw::silu(v); }, [](double v) { return v / (1 + std::exp(-v)); });
+  near("gelu", [](tw::F32 v) { return tw::gelu(v); }, [](double v) { return v / 2 * (1 + std::erf(v / std::sqrt(2.0))); });
   near(
       "gelu_tanh", [](tw::F32 v) { return tw::gelu_tanh(v); },
       [](double v) { return v / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v))); });

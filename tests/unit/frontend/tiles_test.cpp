@@ -40,9 +40,11 @@ TEST_CASE("tiles: 16-bit floats are scanned in f32, others as they are") {
     f.walk([&](tw::ir::OpId id) { n += f.kind(id) == k && f.type(f.result(id)).element() == e; });
     return n;
   };
-  const auto half = traced::trace([](tw::Ptr<tw::f16> p) { tw::store(p + tw::arange(0, 8), tw::cumsum(tw::load(p + tw::arange(0, 8)), 0)); });
+  const auto half =
+      traced::trace([](tw::Ptr<tw::f16> p) { tw::store(p + tw::arange(0, 8), tw::cumsum(tw::load(p + tw::arange(0, 8)), 0)); });
   CHECK(count(half, tw::ir::OpKind::scan_, tw::ir::Element::f32) == 1);
-  const auto byte = traced::trace([](tw::Ptr<std::int8_t> p) { tw::store(p + tw::arange(0, 8), tw::cumsum(tw::load(p + tw::arange(0, 8)), 0)); });
+  const auto byte =
+      traced::trace([](tw::Ptr<std::int8_t> p) { tw::store(p + tw::arange(0, 8), tw::cumsum(tw::load(p + tw::arange(0, 8)), 0)); });
   CHECK(count(byte, tw::ir::OpKind::scan_, tw::ir::Element::i8) == 1);
   CHECK(count(byte, tw::ir::OpKind::cast_, tw::ir::Element::i32) == 0);
 }
@@ -59,13 +61,19 @@ TEST_CASE("tiles: scans, sorts and picks mean what they say") {
   CHECK(run([](tw::I32 t) { return tw::cummax(t, 0); }) == V{5, 5, 5, 5});
   CHECK(run([](tw::I32 t) { return tw::cummin(t, 0, true); }) == V{2, 2, 3, 4});
   CHECK(run([](tw::I32 t) { return tw::scan(t, 0, [](tw::I32 a, tw::I32 b) { return 10 * a + b; }); }) == V{5, 52, 523, 5234});
-  CHECK(run([](tw::I32 t) { return std::get<1>(tw::scan(std::tuple{t, t}, 0, [](auto a, auto b) { return std::tuple{std::get<0>(b), std::get<0>(a)}; }, true)); }) == V{2, 3, 4, 4});
+  CHECK(run([](tw::I32 t) {
+          return std::get<1>(
+              tw::scan(std::tuple{t, t}, 0, [](auto a, auto b) { return std::tuple{std::get<0>(b), std::get<0>(a)}; }, true));
+        }) == V{2, 3, 4, 4});
   CHECK(run([](tw::I32 t) { return tw::sort(t); }) == V{2, 3, 4, 5});
   CHECK(run([](tw::I32 t) { return tw::sort(t, true); }) == V{5, 4, 3, 2});
   CHECK(run([](tw::I32 t) { return tw::sort(t / 4, t, true).second; }) == V{5, 4, 2, 3});
   CHECK(run([](tw::I32 t) { return tw::argsort(t); }) == V{1, 2, 3, 0});
   CHECK(run([](tw::I32 t) { return tw::argsort(t / 4, true); }) == V{0, 3, 1, 2});
-  CHECK(run([](tw::I32 t) { auto [top, at] = tw::topk(t, 2); return tw::ravel(tw::join(top, at)); }) == V{5, 0, 4, 3});
+  CHECK(run([](tw::I32 t) {
+          auto [top, at] = tw::topk(t, 2);
+          return tw::ravel(tw::join(top, at));
+        }) == V{5, 0, 4, 3});
   CHECK(run([](tw::I32 t) { return tw::gather(t, t - 2, 0); }) == V{4, 5, 2, 3});
   CHECK(run([](tw::I32 t) { return tw::histogram(t, 4); }) == V{0, 0, 1, 1});
   CHECK(run([](tw::I32 t) { return tw::histogram(t / 4, 4, t > 4); }) == V{0, 1, 0, 0});

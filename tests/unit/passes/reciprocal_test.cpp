@@ -42,18 +42,23 @@ TEST_CASE("combine: a shared reciprocal is within 2 ulp for every pair of magnit
     %d = broadcast %s : f32[1024]
     %q = div %v, %d : f32[1024]
     store %yp, %q
-  })", "test.tile").functions.at(0);
+  })",
+                             "test.tile")
+                       .functions.at(0);
   REQUIRE(combine(f, {}));
   std::mt19937_64 random(7);
-  std::vector<float> divisors = {0.0f, -0.0f, 1.0f, 3.0f, HUGE_VALF, -HUGE_VALF, NAN, 0x1p-149f, 0x1p-126f, 0x1.fffffep-127f, 0x1p126f, 0x1.fffffep127f, -0x1.8p127f};
+  std::vector<float> divisors = {
+      0.0f, -0.0f, 1.0f, 3.0f, HUGE_VALF, -HUGE_VALF, NAN, 0x1p-149f, 0x1p-126f, 0x1.fffffep-127f, 0x1p126f, 0x1.fffffep127f, -0x1.8p127f};
   for (int i = 0; i < 150; ++i) divisors.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(random())));
   double worst = 0;
   for (const float s : divisors) {
     std::vector<float> x = {0.0f, -0.0f, HUGE_VALF, -HUGE_VALF, NAN, 0x1p-149f, 0x1.fffffep127f, s, -s}, y(1024, -1);
     while (x.size() < 512) x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(random())));
     // Half of them near the divisor, so that their quotients are ordinary numbers.
-    while (x.size() < 1024) x.push_back(std::isfinite(s) && s != 0 ? s * static_cast<float>(static_cast<double>(random() >> 40) / 0x1p22) : 1.0f);
-    const std::uint64_t words[] = {reinterpret_cast<std::uint64_t>(x.data()), std::bit_cast<std::uint32_t>(s), reinterpret_cast<std::uint64_t>(y.data())};
+    while (x.size() < 1024)
+      x.push_back(std::isfinite(s) && s != 0 ? s * static_cast<float>(static_cast<double>(random() >> 40) / 0x1p22) : 1.0f);
+    const std::uint64_t words[] = {reinterpret_cast<std::uint64_t>(x.data()), std::bit_cast<std::uint32_t>(s),
+                                   reinterpret_cast<std::uint64_t>(y.data())};
     ir::interpret(f, words);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double error = ulp_error(y[i], x[i], s);

@@ -9,7 +9,8 @@ using namespace tilewright;
 
 namespace {
 
-const backend::AccessSite kLoad{{"kernel.cpp", 7, 3}, false, 4}, kStore{{"kernel.cpp", 9, 0}, true, 4}, kAtomic{{"kernel.cpp", 11, 0}, true, 4, -1, true};
+const backend::AccessSite kLoad{{"kernel.cpp", 7, 3}, false, 4}, kStore{{"kernel.cpp", 9, 0}, true, 4},
+    kAtomic{{"kernel.cpp", 11, 0}, true, 4, -1, true};
 constexpr std::uint64_t kBase = std::uint64_t{1} << 40;
 
 rt::Region floats(std::uint64_t begin, std::int64_t n) { return {begin, static_cast<std::uint64_t>(4 * n), n, 4, "float"}; }
@@ -103,7 +104,8 @@ TEST_CASE("bounds_check: atomics are told as such, and need the alignment that l
   CHECK(run({floats(kBase, 4)}, {kBase + 2}, {1}).error.empty());
   const auto r = run({floats(kBase, 4)}, {kBase, kBase + 6, kBase + 16}, {1, 1, 1}, 2);
   CHECK(r.active == std::vector<std::uint8_t>{1, 0, 0});
-  CHECK_MESSAGE(has(r.error, "kernel.cpp:11: error: atomic access of 4 bytes at address 0x10000000006, which is not a multiple of 4"), r.error);
+  CHECK_MESSAGE(has(r.error, "kernel.cpp:11: error: atomic access of 4 bytes at address 0x10000000006, which is not a multiple of 4"),
+                r.error);
   CHECK_MESSAGE(has(r.error, "2 accesses in all were outside of every buffer or misaligned"), r.error);
   CHECK(has(run({floats(kBase, 4)}, {kBase + 16}, {1}, 2).error, "atomic access of 4 bytes at index 4 of a buffer of 4 float elements"));
 }

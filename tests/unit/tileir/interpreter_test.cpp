@@ -189,7 +189,9 @@ TEST_CASE("interpreter: flip, join, split and cat move elements along their axis
   Kernel k;
   const ValueId p = k.buffer(in, Element::i32);
   const auto out = [&](Words& to, ValueId v) { k.store(k.buffer(to, Element::i32), v); };
-  const auto make = [&](OpKind kind, std::vector<ValueId> x, std::vector<Attr> attrs = {}) { return k.b.create(kind, x, std::move(attrs)); };
+  const auto make = [&](OpKind kind, std::vector<ValueId> x, std::vector<Attr> attrs = {}) {
+    return k.b.create(kind, x, std::move(attrs));
+  };
   const auto along = [](std::int64_t axis) { return std::vector{Attr{AttrName::axis, axis, {}}}; };
   const ValueId x = k.load(p, {2, 4}), y = k.load(p, {2}), pairs = k.load(p, {4, 2}), small = k.load(p, {2, 2});
   out(rows, k.f.result(make(OpKind::flip_, {x}, along(0))));

@@ -29,8 +29,9 @@ std::uint64_t at(std::vector<T>& v) {
 /// Loads x[8], applies the lines in between to %x, and stores %y.
 std::string unary(const std::string& element, const std::string& lines, const std::string& out = "") {
   const std::string to = out.empty() ? element : out;
-  return "kernel @test(%p: ptr<" + element + ">, %q: ptr<" + to + ">) {\n  %i = arange {lo = 0, hi = 8} : i32[8]\n  %pp = broadcast %p : ptr<" + element +
-         ">[8]\n  %a = add_ptr %pp, %i : ptr<" + element + ">[8]\n  %x = load %a : " + element + "[8]\n" + lines + "  %qq = broadcast %q : ptr<" + to +
+  return "kernel @test(%p: ptr<" + element + ">, %q: ptr<" + to +
+         ">) {\n  %i = arange {lo = 0, hi = 8} : i32[8]\n  %pp = broadcast %p : ptr<" + element + ">[8]\n  %a = add_ptr %pp, %i : ptr<" +
+         element + ">[8]\n  %x = load %a : " + element + "[8]\n" + lines + "  %qq = broadcast %q : ptr<" + to +
          ">[8]\n  %b = add_ptr %qq, %i : ptr<" + to + ">[8]\n  store %b, %y\n}\n";
 }
 
@@ -90,8 +91,7 @@ TEST_CASE("interpreter: sort keeps the first of each row") {
 
 TEST_CASE("interpreter: gather takes the index modulo the extent, along its axis") {
   std::vector<std::int32_t> x{10, 11, 12, 13, 14, 15, 16, 17}, y(8);
-  run(unary("i32",
-            "  %k = constant {value = -1} : i32[8]\n  %n = add %i, %k : i32[8]\n  %y = gather %x, %n {axis = 0} : i32[8]\n"),
+  run(unary("i32", "  %k = constant {value = -1} : i32[8]\n  %n = add %i, %k : i32[8]\n  %y = gather %x, %n {axis = 0} : i32[8]\n"),
       {at(x), at(y)});
   CHECK(y == std::vector<std::int32_t>{17, 10, 11, 12, 13, 14, 15, 16});
   // index[i, j] names a row of x[4, 2]; columns stay.
@@ -106,15 +106,15 @@ TEST_CASE("interpreter: histogram counts what lies in its bins") {
   std::vector<std::int32_t> x{0, 7, 8, -1, 7, 3, 7, 1 << 30}, y(8);
   run(unary("i32", "  %y = histogram %x {bins = 8} : i32[8]\n"), {at(x), at(y)});
   CHECK(y == std::vector<std::int32_t>{1, 0, 0, 1, 0, 0, 0, 3});
-  run(unary("i32",
-            "  %c = constant {value = 4} : i32[8]\n  %m = lt %i, %c : i1[8]\n  %y = histogram %x, %m {bins = 8} : i32[8]\n"),
+  run(unary("i32", "  %c = constant {value = 4} : i32[8]\n  %m = lt %i, %c : i1[8]\n  %y = histogram %x, %m {bins = 8} : i32[8]\n"),
       {at(x), at(y)});
   CHECK(y == std::vector<std::int32_t>{1, 0, 0, 0, 0, 0, 0, 1});
 }
 
 TEST_CASE("interpreter: lanes of an atomic act one after the other, masked ones not at all") {
   std::vector<std::int32_t> counter{100, -7}, x{1, 2, 3, 4, 5, 6, 7, 8}, old(8);
-  run("kernel @test(%c: ptr<i32>, %p: ptr<i32>, %q: ptr<i32>) {\n  %i = arange {lo = 0, hi = 8} : i32[8]\n  %pp = broadcast %p : ptr<i32>[8]\n"
+  run("kernel @test(%c: ptr<i32>, %p: ptr<i32>, %q: ptr<i32>) {\n  %i = arange {lo = 0, hi = 8} : i32[8]\n  %pp = broadcast %p : "
+      "ptr<i32>[8]\n"
       "  %a = add_ptr %pp, %i : ptr<i32>[8]\n  %x = load %a : i32[8]\n  %k = constant {value = 3} : i32[8]\n  %m = ge %i, %k : i1[8]\n"
       "  %cc = broadcast %c : ptr<i32>[8]\n  %y = atomic_add %cc, %x, %m : i32[8]\n  %qq = broadcast %q : ptr<i32>[8]\n"
       "  %b = add_ptr %qq, %i : ptr<i32>[8]\n  store %b, %y\n}\n",
@@ -138,7 +138,8 @@ TEST_CASE("interpreter: each atomic writes what its row says") {
   CHECK(after("atomic_exchange %p, %v", 12, 10) == 10);
   CHECK(after("atomic_cas %p, %v, %v", 12, 10) == 12);
   CHECK(after("atomic_add %p, %v", INT32_MAX, 1) == INT32_MIN);
-  CHECK(after("atomic_update %p, %v : i32 (%a: i32, %b: i32) {\n  %s = sub %a, %b : i32\n  yield %s\n  }\n  %z = atomic_or %p, %v", 12, 10) == (2 | 10));
+  CHECK(after("atomic_update %p, %v : i32 (%a: i32, %b: i32) {\n  %s = sub %a, %b : i32\n  yield %s\n  }\n  %z = atomic_or %p, %v", 12,
+              10) == (2 | 10));
 }
 
 TEST_CASE("interpreter: float atomics have NaN win, and a cas compares bits") {
@@ -192,9 +193,11 @@ TEST_CASE("interpreter: dot_scaled multiplies elements by the scale of their blo
 
 TEST_CASE("interpreter: reports go to the listener, in order") {
   std::vector<std::string> seen;
-  const Module m = parse("kernel @test(%v: i32, %m: i1) {\n  device_print %v {text = \"v = {}\"}\n  %i = arange {lo = 0, hi = 4} : i32[4]\n"
-                         "  %t = broadcast %v : i32[4]\n  %c = lt %i, %t : i1[4]\n  device_assert %c {text = \"below v\"}\n"
-                         "  device_assert %m {text = \"m\"}\n}\n", "test.tile");
+  const Module m = parse(
+      "kernel @test(%v: i32, %m: i1) {\n  device_print %v {text = \"v = {}\"}\n  %i = arange {lo = 0, hi = 4} : i32[4]\n"
+      "  %t = broadcast %v : i32[4]\n  %c = lt %i, %t : i1[4]\n  device_assert %c {text = \"below v\"}\n"
+      "  device_assert %m {text = \"m\"}\n}\n",
+      "test.tile");
   const Function& f = m.functions[0];
   InterpretOptions options;
   options.grid = {1, 2, 1};
@@ -210,7 +213,8 @@ TEST_CASE("interpreter: reports go to the listener, in order") {
 TEST_CASE("interpreter: inline_ptx is its fallback, or an error") {
   const std::string head = "kernel @test(%p: ptr<f32>, %v: f32) {\n  %y = inline_ptx %v";
   std::vector<float> out{0};
-  run(head + ", %v {text = \"mov.f32 $0, $1;\", constraints = \"=f,f\", has_fallback} : f32\n  store %p, %y\n}\n", {at(out), std::bit_cast<std::uint32_t>(2.0f)});
+  run(head + ", %v {text = \"mov.f32 $0, $1;\", constraints = \"=f,f\", has_fallback} : f32\n  store %p, %y\n}\n",
+      {at(out), std::bit_cast<std::uint32_t>(2.0f)});
   CHECK(out[0] == 2);
   CHECK_THROWS_WITH(run(head + " {text = \"\", constraints = \"=f,f\"} : f32\n}\n", {at(out), 0}), doctest::Contains("test.tile:2:"));
 }

@@ -28,23 +28,23 @@ Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desir
 
 }  // namespace detail
 
-#define TW_ATOMIC(name, kind, operation)                                                                                              \
-  template <detail::kind P>                                                                                                           \
-  Tile<detail::Pointee<P>> name(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> value, detail::Mask mask = {},     \
-                                AtomicOptions options = {}, Here at = Here::current()) {                                              \
-    return Tile<detail::Pointee<P>>(detail::atomic(detail::Atomic::operation, p, value, mask, options, at));                          \
+#define TW_ATOMIC(name, kind, operation)                                                                                          \
+  template <detail::kind P>                                                                                                       \
+  Tile<detail::Pointee<P>> name(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> value, detail::Mask mask = {}, \
+                                AtomicOptions options = {}, Here at = Here::current()) {                                          \
+    return Tile<detail::Pointee<P>>(detail::atomic(detail::Atomic::operation, p, value, mask, options, at));                      \
   }
 /// Adds value; f16 and bf16 too. Integers wrap; sums of floats depend on which program comes first.
 ///
-/// As every atomic: elements are 32- and 64-bit integers, f32 and f64. The result is what the element was before, 0 where the mask is false,
-/// where nothing is touched. Lanes go in row-major order, one at a time: those that hit one address all count, and see each other's results.
-/// value and mask broadcast to the shape of p, never the reverse; through a scalar p it happens once a program. Addresses are multiples of the
-/// element's size: checked mode reports others; elsewhere an x86 cpu takes very long over an element that crosses a cache line, and a GPU
-/// fails.
+/// As every atomic: elements are 32- and 64-bit integers, f32 and f64. The result is what the element was before, 0 where the mask is
+/// false, where nothing is touched. Lanes go in row-major order, one at a time: those that hit one address all count, and see each other's
+/// results. value and mask broadcast to the shape of p, never the reverse; through a scalar p it happens once a program. Addresses are
+/// multiples of the element's size: checked mode reports others; elsewhere an x86 cpu takes very long over an element that crosses a cache
+/// line, and a GPU fails.
 ///
 /// Programs start in the order of their numbers (axis 0 fastest), so a program may wait for one of a lower number: for a flag that that one
-/// sets with Order::release and this one reads with Order::acquire, as an addition of 0 does. One that waits for a higher number may wait for
-/// ever.
+/// sets with Order::release and this one reads with Order::acquire, as an addition of 0 does. One that waits for a higher number may wait
+/// for ever.
 TW_ATOMIC(atomic_add, AtomicNumber, add)
 /// The greater of both, as maximum: NaN wins, +0 is above -0.
 TW_ATOMIC(atomic_max, AtomicNumber, max)
@@ -60,8 +60,8 @@ TW_ATOMIC(atomic_xor, AtomicInteger, bit_xor)
 TW_ATOMIC(atomic_exchange, AtomicNumber, exchange)
 #undef TW_ATOMIC
 
-/// Writes `desired` where the element has the bits of `expected` (so -0 is not +0, and a NaN equals itself); returns what it was before, which
-/// tells whether it was written. There is no mask: a lane that expects what cannot be there only looks.
+/// Writes `desired` where the element has the bits of `expected` (so -0 is not +0, and a NaN equals itself); returns what it was before,
+/// which tells whether it was written. There is no mask: a lane that expects what cannot be there only looks.
 template <detail::AtomicNumber P>
 Tile<detail::Pointee<P>> atomic_cas(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> expected,
                                     detail::Fixed<detail::Value<detail::Pointee<P>>> desired, AtomicOptions options = {},
