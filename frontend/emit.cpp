@@ -205,6 +205,12 @@ ir::ValueId Emit::spread_onto(ir::ValueId v, std::string_view operand, ir::Value
   return spread(v, shape);
 }
 
+ir::ValueId Emit::argument_onto(const Maybe& m, ir::Element element, std::string_view operand, ir::ValueId onto,
+                                std::string_view onto_operand) {
+  if (m.is_constant) return constant(m.constant, element, type(onto).shape());
+  return spread_onto(value(*m.handle, operand), operand, onto, onto_operand);
+}
+
 void Emit::spread_all(std::span<ir::ValueId> values, std::span<const std::string_view> operands) {
   const Extents shape = common_shape(values, operands);
   for (ir::ValueId& v : values) v = spread(v, shape);

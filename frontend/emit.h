@@ -42,6 +42,8 @@ class Emit {
   ir::ValueId spread(ir::ValueId, std::span<const std::int64_t> shape);
   /// The same; throws Error if it does not: "'mask' is [64] and does not broadcast to [32], the shape of 'pointer'".
   ir::ValueId spread_onto(ir::ValueId v, std::string_view operand, ir::ValueId onto, std::string_view onto_operand);
+  /// An argument that is given, in the shape of another: a constant of this element, or a tile that broadcasts to it.
+  ir::ValueId argument_onto(const Maybe&, ir::Element, std::string_view operand, ir::ValueId onto, std::string_view onto_operand);
   void spread_all(std::span<ir::ValueId>, std::span<const std::string_view> operands);
 
   /// A place among `count` axes, counted from the end if negative.

@@ -27,19 +27,15 @@ ir::Scope scope_of(Scope s) {
   TW_UNREACHABLE("a scope of atomics");
 }
 
-struct Kind {
-  ir::OpKind op;
-  std::string_view name;
-};
-Kind kind_of(Atomic a) {
+ir::OpKind kind_of(Atomic a) {
   switch (a) {
-    case Atomic::add: return {ir::OpKind::atomic_add_, "atomic_add"};
-    case Atomic::max: return {ir::OpKind::atomic_max_, "atomic_max"};
-    case Atomic::min: return {ir::OpKind::atomic_min_, "atomic_min"};
-    case Atomic::bit_and: return {ir::OpKind::atomic_and_, "atomic_and"};
-    case Atomic::bit_or: return {ir::OpKind::atomic_or_, "atomic_or"};
-    case Atomic::bit_xor: return {ir::OpKind::atomic_xor_, "atomic_xor"};
-    case Atomic::exchange: return {ir::OpKind::atomic_exchange_, "atomic_exchange"};
+    case Atomic::add: return ir::OpKind::atomic_add_;
+    case Atomic::max: return ir::OpKind::atomic_max_;
+    case Atomic::min: return ir::OpKind::atomic_min_;
+    case Atomic::bit_and: return ir::OpKind::atomic_and_;
+    case Atomic::bit_or: return ir::OpKind::atomic_or_;
+    case Atomic::bit_xor: return ir::OpKind::atomic_xor_;
+    case Atomic::exchange: return ir::OpKind::atomic_exchange_;
   }
   TW_UNREACHABLE("an atomic");
 }
@@ -53,22 +49,16 @@ std::vector<ir::Attr> attributes(const AtomicOptions& o) {
   return attrs;
 }
 
-/// An argument in the shape of the pointer.
-ir::ValueId onto(Emit& e, const Maybe& m, ir::Element element, std::string_view name, ir::ValueId pointer) {
-  if (m.is_constant) return e.constant(m.constant, element, e.type(pointer).shape());
-  return e.spread_onto(e.value(*m.handle, name), name, pointer, "pointer");
-}
-
 }  // namespace
 
 Made atomic(Atomic a, const Handle& pointer, const Maybe& value, const Maybe& mask, const AtomicOptions& options, const Here& at) {
-  const Kind kind = kind_of(a);
-  Emit e(kind.name, at);
+  const ir::OpKind kind = kind_of(a);
+  Emit e(ir::text(kind), at);
   e.expect_no_combine();
   const ir::ValueId p = e.value(pointer, "pointer");
-  std::vector<ir::ValueId> operands{p, onto(e, value, e.type(p).element(), "value", p)};
-  if (mask.given()) operands.push_back(onto(e, mask, ir::Element::boolean, "mask", p));
-  return made(e.trace().function().result(e.b().create(kind.op, operands, attributes(options))));
+  std::vector<ir::ValueId> operands{p, e.argument_onto(value, e.type(p).element(), "value", p, "pointer")};
+  if (mask.given()) operands.push_back(e.argument_onto(mask, ir::Element::boolean, "mask", p, "pointer"));
+  return made(e.trace().function().result(e.b().create(kind, operands, attributes(options))));
 }
 
 Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desired, const AtomicOptions& options, const Here& at) {
@@ -76,7 +66,8 @@ Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desir
   e.expect_no_combine();
   const ir::ValueId p = e.value(pointer, "pointer");
   const ir::Element element = e.type(p).element();
-  const ir::ValueId operands[] = {p, onto(e, expected, element, "expected", p), onto(e, desired, element, "desired", p)};
+  const ir::ValueId operands[] = {p, e.argument_onto(expected, element, "expected", p, "pointer"),
+                                  e.argument_onto(desired, element, "desired", p, "pointer")};
   return made(e.trace().function().result(e.b().create(ir::OpKind::atomic_cas_, operands, attributes(options))));
 }
 

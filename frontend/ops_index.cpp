@@ -35,10 +35,7 @@ Made histogram(const Handle& t, std::int64_t bins, const Maybe& mask, const Here
   if (bins < 1 || bins > std::int64_t{1} << ir::kMaxLog2Elements || !std::has_single_bit(static_cast<std::uint64_t>(bins)))
     e.fail(fmt::format("{} bins; the number must be a power of two from 1 to 2^20 = 1048576", bins));
   std::vector<ir::ValueId> operands{x};
-  if (mask.is_constant)
-    operands.push_back(e.constant(mask.constant, ir::Element::boolean, e.type(x).shape()));
-  else if (mask.given())
-    operands.push_back(e.spread_onto(e.value(*mask.handle, "mask"), "mask", x, "t"));
+  if (mask.given()) operands.push_back(e.argument_onto(mask, ir::Element::boolean, "mask", x, "t"));
   return made(e.trace().function().result(e.b().create(ir::OpKind::histogram_, operands, {ir::Attr{ir::AttrName::bins, bins, {}}})));
 }
 

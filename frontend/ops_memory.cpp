@@ -22,11 +22,12 @@ std::vector<ir::Attr> attributes(const Options& o) {
   return attrs;
 }
 
-/// An argument in the shape of the pointer.
-ir::ValueId onto(Emit& e, const Maybe& m, std::string_view name, ir::ValueId pointer) {
-  const ir::Type t = e.type(pointer);
-  if (m.is_constant) return e.constant(m.constant, name == "mask" ? ir::Element::boolean : t.element(), t.shape());
-  return e.spread_onto(e.value(*m.handle, name), name, pointer, "pointer");
+/// An argument in the shape of the pointer: a mask, or elements that it points to.
+ir::ValueId mask_onto(Emit& e, const Maybe& mask, ir::ValueId pointer) {
+  return e.argument_onto(mask, ir::Element::boolean, "mask", pointer, "pointer");
+}
+ir::ValueId elements_onto(Emit& e, const Maybe& m, std::string_view name, ir::ValueId pointer) {
+  return e.argument_onto(m, e.type(pointer).element(), name, pointer, "pointer");
 }
 
 /// `load` with what is checked already.
@@ -82,8 +83,8 @@ Made load(const Handle& pointer, const Maybe& mask, const Maybe& other, const Lo
   Emit e("load", at);
   e.expect_no_combine();
   const ir::ValueId p = e.value(pointer, "pointer");
-  const ir::ValueId m = mask.given() ? onto(e, mask, "mask", p) : ir::ValueId{};
-  const ir::ValueId o = other.given() ? onto(e, other, "other", p) : ir::ValueId{};
+  const ir::ValueId m = mask.given() ? mask_onto(e, mask, p) : ir::ValueId{};
+  const ir::ValueId o = other.given() ? elements_onto(e, other, "other", p) : ir::ValueId{};
   return made(emit_load(e, p, m, o, attributes(options)));
 }
 
@@ -91,8 +92,8 @@ void store(const Handle& pointer, const Maybe& value, const Maybe& mask, const S
   Emit e("store", at);
   e.expect_no_combine();
   const ir::ValueId p = e.value(pointer, "pointer");
-  std::vector<ir::ValueId> operands{p, onto(e, value, "value", p)};
-  if (mask.given()) operands.push_back(onto(e, mask, "mask", p));
+  std::vector<ir::ValueId> operands{p, elements_onto(e, value, "value", p)};
+  if (mask.given()) operands.push_back(mask_onto(e, mask, p));
   e.b().create(ir::OpKind::store_, operands, attributes(options));
 }
 
@@ -100,7 +101,7 @@ Made view_load(const ViewOf& view, std::span<const Offset> offsets, const Shape&
   Emit e("view load", at);
   e.expect_no_combine();
   const Block block = block_of(e, view, offsets, e.checked(shape));
-  const ir::ValueId o = other.given() ? onto(e, other, "other", block.pointer) : ir::ValueId{};
+  const ir::ValueId o = other.given() ? elements_onto(e, other, "other", block.pointer) : ir::ValueId{};
   return made(emit_load(e, block.pointer, block.mask, o, {}));
 }
 

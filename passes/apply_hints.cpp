@@ -176,8 +176,9 @@ class Believer {
     const OpId def = f_.value(x).op;
     if (def && (f_.kind(def) == OpKind::cast_ || f_.kind(def) == OpKind::bitcast_)) {
       const Type from = f_.type(f_.operand(def, 0)), to = f_.type(x);
-      const auto width = [](Type t) { return t.is_pointer() ? 64 : ir::bits(t.element()); };
-      if ((from.is_integer() || from.is_pointer()) && width(from) <= width(to)) believe_multiple(assume, f_.operand(def, 0), d);
+      // A cast keeps the value modulo a power of two, so of d only that factor holds of what was cast.
+      if ((from.is_integer() || from.is_pointer()) && from.element_bits() <= to.element_bits())
+        believe_multiple(assume, f_.operand(def, 0), d & -d);
     }
     const OpId hint = rw_.create(OpKind::multiple_of_, std::span(&x, 1), {ir::Attr{AttrName::divisor, d, {}, {}}});
     replace_after(assume, x, f_.result(hint), hint);

@@ -35,7 +35,7 @@ void Interpreter::run_program(std::span<const std::uint64_t> arguments, std::arr
   const auto& args = f_.block(f_.body()).args;
   TW_CHECK(arguments.size() == args.size(), "interpret: one word a parameter");
   for (std::size_t i = 0; i < args.size(); ++i) {
-    const int width = type(args[i]).is_pointer() ? 64 : bits(type(args[i]).element());
+    const int width = type(args[i]).element_bits();
     words(args[i]).assign(1, width == 64 ? arguments[i] : arguments[i] & ((std::uint64_t{1} << width) - 1));
   }
   run(f_.body());

@@ -99,7 +99,7 @@ ParsedLiteral hex_bits(const Type& t, std::string_view word) {
   std::uint64_t v = 0;
   const std::string_view digits = word.substr(2);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), v, 16);
-  const int width = t.is_pointer() ? 64 : bits(t.element());
+  const int width = t.element_bits();
   if (error == std::errc::invalid_argument || end != digits.data() + digits.size()) return {0, fmt::format("'{}' is no number", word)};
   if (error == std::errc::result_out_of_range || (width < 64 && v >> width != 0))
     return {0, fmt::format("{} does not fit the {} bits of {}", word, width, text(t.scalar()))};

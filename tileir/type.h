@@ -74,6 +74,10 @@ class Type {
   bool is_bool() const { return !is_pointer() && element_ == Element::boolean; }
   bool is_float() const { return !is_pointer() && ir::is_float(element_); }
   bool is_integer() const { return !is_pointer() && ir::is_integer(element_); }
+  /// Of one element as it is held: 1 for bool, 64 for a pointer.
+  int element_bits() const { return is_pointer() ? 64 : bits(element_); }
+  /// Of one element in memory: 1 for bool, 8 for a pointer.
+  int element_bytes() const { return is_pointer() ? 8 : bytes(element_); }
 
   int rank() const { return rank_; }
   bool is_scalar() const { return rank_ == 0; }

@@ -92,13 +92,26 @@ inline RuleResult check_pointee(const RuleInput& in, int i) {
   return fail(in, i, "{}; it must be {}, which 'pointer' points to", seen(in, i), text(in.operands[0].pointee()));
 }
 
-/// The attribute axis is an axis of operand 0.
-inline RuleResult check_axis(const RuleInput& in) {
+/// The attribute axis is an axis of operand 0. purpose: " to reduce".
+inline RuleResult check_axis(const RuleInput& in, std::string_view purpose = "") {
   const Type t = in.operands[0];
   const std::int64_t axis = in.number(AttrName::axis);
-  if (t.is_scalar()) return fail(in, 0, "{} is a scalar; it must have an axis", name(in, 0));
+  if (t.is_scalar()) return fail(in, 0, "{} is a scalar; it must have an axis{}", name(in, 0), purpose);
   if (axis < 0 || axis >= t.rank()) return fail(in, 0, "axis is {}; it must be 0 to {}, since {}", axis, t.rank() - 1, seen_shape(in, 0));
   return {};
+}
+
+/// Every operand has the shape of the first and is no pointer; the results are the operands in `shape`. done: "reduced".
+inline RuleResult tiles_in(const RuleInput& in, std::span<const std::int64_t> shape, std::string_view done) {
+  RuleResult r;
+  for (std::size_t i = 0; i < in.operands.size(); ++i) {
+    const int at = static_cast<int>(i);
+    if (in.operands[i].is_pointer()) return fail(in, at, "{}; pointers cannot be {}", seen(in, at), done);
+    if (!in.operands[i].same_shape(in.operands[0]))
+      return fail(in, at, "{}; its shape must be {} as that of {}", seen_shape(in, at), shape_text(in.operands[0]), name(in, 0));
+    r.types.push_back(in.operands[i].with_shape(shape));
+  }
+  return r;
 }
 
 // RuleResult rule_number(const RuleInput&); and so on.

@@ -190,8 +190,8 @@ RuleResult rule_bitcast(const RuleInput& in) {
   RuleResult r = stated(in);
   if (!r.ok()) return r;
   const Type from = in.operands[0], to = r.types[0];
-  const auto width = [](Type t) { return t.is_pointer() ? 64 : bits(t.element()); };  // 1 for i1, so that it meets only itself
-  if (width(from) != width(to)) return fail(in, 0, "{}, {} bits wide; the result {} has {}", seen(in, 0), width(from), text(to), width(to));
+  if (from.element_bits() != to.element_bits())  // 1 for i1, so that it meets only itself
+    return fail(in, 0, "{}, {} bits wide; the result {} has {}", seen(in, 0), from.element_bits(), text(to), to.element_bits());
   RuleResult shape = check_same_shape(in, to);
   return shape.ok() ? r : shape;
 }
@@ -228,22 +228,10 @@ RuleResult rule_store(const RuleInput& in) {
 
 RuleResult rule_reduce(const RuleInput& in) {
   if (in.operands.empty()) return fail(in, -1, "there is nothing to reduce; expected at least one tile");
-  const Type first = in.operands[0];
-  if (first.is_scalar()) return fail(in, 0, "{} is a scalar; it must have an axis to reduce", name(in, 0));
-  const std::int64_t axis = in.number(AttrName::axis);
-  if (axis < 0 || axis >= first.rank())
-    return fail(in, 0, "axis is {}; it must be 0 to {}, since {}", axis, first.rank() - 1, seen_shape(in, 0));
-  std::vector<std::int64_t> shape = first.shape();
-  shape.erase(shape.begin() + axis);
-  RuleResult r;
-  for (std::size_t i = 0; i < in.operands.size(); ++i) {
-    const int at = static_cast<int>(i);
-    if (in.operands[i].is_pointer()) return fail(in, at, "{}; pointers cannot be reduced", seen(in, at));
-    if (!in.operands[i].same_shape(first))
-      return fail(in, at, "{}; its shape must be {} as that of {}", seen_shape(in, at), shape_text(first), name(in, 0));
-    r.types.push_back(in.operands[i].with_shape(shape));
-  }
-  return r;
+  if (RuleResult r = check_axis(in, " to reduce"); !r.ok()) return r;
+  std::vector<std::int64_t> shape = in.operands[0].shape();
+  shape.erase(shape.begin() + in.number(AttrName::axis));
+  return tiles_in(in, shape, "reduced");
 }
 
 // ---- linear algebra ----

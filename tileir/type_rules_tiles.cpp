@@ -11,15 +11,7 @@ namespace tilewright::ir::rules {
 RuleResult rule_scan(const RuleInput& in) {
   if (in.operands.empty()) return fail(in, -1, "there is nothing to scan; expected at least one tile");
   if (RuleResult r = check_axis(in); !r.ok()) return r;
-  RuleResult r;
-  for (std::size_t i = 0; i < in.operands.size(); ++i) {
-    const int at = static_cast<int>(i);
-    if (in.operands[i].is_pointer()) return fail(in, at, "{}; pointers cannot be scanned", seen(in, at));
-    if (!in.operands[i].same_shape(in.operands[0]))
-      return fail(in, at, "{}; its shape must be {} as that of {}", seen_shape(in, at), shape_text(in.operands[0]), name(in, 0));
-    r.types.push_back(in.operands[i]);
-  }
-  return r;
+  return tiles_in(in, in.operands[0].shape(), "scanned");
 }
 
 // ---- sort and index ----
@@ -33,15 +25,7 @@ RuleResult rule_sort(const RuleInput& in) {
     return fail(in, 0, "count is {}; it must be a power of two from 1 to {}, since {}", count, extent, seen_shape(in, 0));
   std::vector<std::int64_t> shape = keys.shape();
   shape.back() = count;
-  RuleResult r;
-  for (std::size_t i = 0; i < in.operands.size(); ++i) {
-    const int at = static_cast<int>(i);
-    if (in.operands[i].is_pointer()) return fail(in, at, "{}; pointers cannot be sorted", seen(in, at));
-    if (!in.operands[i].same_shape(keys))
-      return fail(in, at, "{}; its shape must be {} as that of {}", seen_shape(in, at), shape_text(keys), name(in, 0));
-    r.types.push_back(in.operands[i].with_shape(shape));
-  }
-  return r;
+  return tiles_in(in, shape, "sorted");
 }
 
 RuleResult rule_gather(const RuleInput& in) {

@@ -44,7 +44,7 @@ Value* HostLowering::update_memory(OpId id, const Values& x) {
   const OpKind k = f_.kind(id);
   const Type t = f_.type(f_.result(id)).scalar();
   const AtomicOrdering order = ordering(f_, id);
-  const llvm::Align align(static_cast<std::uint64_t>(memory_bytes(t)));
+  const llvm::Align align(static_cast<std::uint64_t>(t.element_bytes()));
   llvm::Type *element = register_type(c_, t), *word = b_.getIntNTy(static_cast<unsigned>(ir::bits(t.element())));
   Value* p = b_.CreateIntToPtr(x[0], b_.getPtrTy());
   const auto exchange_if = [&](Value* expected, Value* desired) {
@@ -77,7 +77,7 @@ Value* HostLowering::update_memory(OpId id, const Values& x) {
 /// One lane: what was there before, 0 if the lane is off.
 Value* HostLowering::atomic_lane(OpId id, const Values& x) {
   Value* mask = x.size() > 2 && f_.kind(id) != OpKind::atomic_cas_ ? x[2] : nullptr;
-  if (check_) mask = checked(x[0], mask, 1, id, true, memory_bytes(f_.type(f_.result(id))));
+  if (check_) mask = checked(x[0], mask, 1, id, true, f_.type(f_.result(id)).element_bytes());
   if (!mask) return update_memory(id, x);
   llvm::BasicBlock* off = b_.GetInsertBlock();
   auto* active = llvm::BasicBlock::Create(c_, "active", function_);
@@ -103,20 +103,14 @@ void HostLowering::emit_atomic(OpId id) {
     scalars_[result.index] = atomic_lane(id, x);
     return;
   }
-  const auto place = [&](Value* base, Type t, Value* lane) { return b_.CreateInBoundsGEP(memory_type(c_, t), base, lane); };
-  const auto align = [](Type t) { return llvm::Align(static_cast<std::uint64_t>(memory_bytes(t))); };
   Values from;
   for (std::size_t i = 0; i < op.operands.size(); ++i) from.push_back(buffer(plan_.operand_class(id, static_cast<int>(i))));
   Value* to = plan_.is_stored(result) ? buffer(plan_.class_of(result)) : nullptr;
   emit_loop(i64(0), i64(f_.type(result).elements()), i64(1), {}, false, [&](Value* lane, const Values&) {
     Values of_lane;
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      const Type t = f_.type(op.operands[i]).scalar();
-      of_lane.push_back(from_memory(b_.CreateAlignedLoad(memory_type(c_, t), place(from[i], t, lane), align(t)), t));
-    }
+    for (std::size_t i = 0; i < from.size(); ++i) of_lane.push_back(read_lanes(from[i], f_.type(op.operands[i]), lane, 1));
     Value* old = atomic_lane(id, of_lane);
-    const Type t = f_.type(result).scalar();
-    if (to) b_.CreateAlignedStore(to_memory(old, t), place(to, t, lane), align(t));
+    if (to) write_lanes(to, f_.type(result), lane, old);
     return Values{};
   });
 }

@@ -179,7 +179,7 @@ void BlockPlanner::read_whole(OpId id, int operand) {
     return;
   }
   const Type t = f_.type(x);
-  const ClassId c = p_.new_class(t.elements() * (t.is_pointer() ? 8 : ir::bytes(t.element())));
+  const ClassId c = p_.new_class(t.elements() * t.element_bytes());
   fill(x, c);
   p_.filled_.push_back({id, operand, c});
 }

@@ -14,7 +14,7 @@ void HostLowering::emit_dot(OpId id) {
   const int r = c.rank();
   const std::int64_t batches = r == 3 ? c.extent(0) : 1, M = c.extent(r - 2), N = c.extent(r - 1), K = a.extent(a.rank() - 1);
   llvm::Type *in = register_type(c_, a), *out = register_type(c_, c);
-  const int in_bytes = memory_bytes(a), out_bytes = memory_bytes(c);
+  const int in_bytes = a.element_bytes(), out_bytes = c.element_bytes();
   // 8 x 2 accumulators of 16 to 32 registers: more rows cost address arithmetic, more columns spill (measured on Zen 4, 2026-11).
   const auto lanes = std::min<std::int64_t>(N, target_.vector_bits / (8 * out_bytes));
   const std::int64_t columns = std::min<std::int64_t>(N / lanes, 2), rows = std::min<std::int64_t>(M, target_.vector_bits >= 512 ? 8 : 4);

@@ -126,7 +126,7 @@ Value* HostLowering::buffer_index(Nest& nest, Type t, const AxisMap& dims) {
 
 Value* HostLowering::load_buffer(Nest& nest, Value* base, Type t, const AxisMap& dims, bool vector) {
   llvm::Type* element = memory_type(c_, t);
-  const int size = memory_bytes(t);
+  const int size = t.element_bytes();
   Value* index = buffer_index(nest, t, dims);
   if (!vector) return from_memory(b_.CreateAlignedLoad(element, b_.CreateInBoundsGEP(element, base, index), llvm::Align(size)), t);
   // How far apart the lanes lie: the stride of the axis that runs with the vector dimension.
@@ -147,7 +147,7 @@ Value* HostLowering::load_buffer(Nest& nest, Value* base, Type t, const AxisMap&
 void HostLowering::store_buffer(Nest& nest, Value* base, Type t, const AxisMap& dims, Value* v) {
   llvm::Type* element = memory_type(c_, t);
   const auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
-  const unsigned align = static_cast<unsigned>(memory_bytes(t)) * (lanes ? lanes->getNumElements() : 1);
+  const unsigned align = static_cast<unsigned>(t.element_bytes()) * (lanes ? lanes->getNumElements() : 1);
   b_.CreateAlignedStore(to_memory(v, t), b_.CreateInBoundsGEP(element, base, buffer_index(nest, t, dims)),
                         llvm::Align(std::min(64u, align)));
 }

@@ -45,7 +45,7 @@ void HostLowering::emit_histogram(OpId id) {
   // tables of their own where that is worth adding them up: equal ones in one table would wait for each other's stores.
   const std::int64_t size = (bins.elements() / 16 + 1) * 16;  // whole vectors
   const std::int64_t tables = t.elements() >= 4 * bins.elements() ? 4 : 1;
-  const std::int64_t bytes = tables * size * memory_bytes(bins), scratch = scratch_.allocate(bytes);
+  const std::int64_t bytes = tables * size * bins.element_bytes(), scratch = scratch_.allocate(bytes);
   Value* counts = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), scratch_base_, static_cast<std::uint64_t>(scratch));
   b_.CreateMemSet(counts, b_.getInt8(0), static_cast<std::uint64_t>(bytes), llvm::Align(64));
   emit_loop(i64(0), i64(t.elements()), i64(tables), {}, false, [&](Value* first, const Values&) {

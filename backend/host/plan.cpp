@@ -176,7 +176,7 @@ ClassId Plan::find(ClassId c) const {
 ClassId Plan::ensure_class(ValueId v) {
   if (class_[v.index] == kNoClass) {
     const Type t = f_.type(v);
-    class_[v.index] = new_class(t.elements() * (t.is_pointer() ? 8 : ir::bytes(t.element())));
+    class_[v.index] = new_class(t.elements() * t.element_bytes());
   }
   return find(class_[v.index]);
 }

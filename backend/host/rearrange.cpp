@@ -19,7 +19,7 @@ std::int64_t stride(Type t, int axis) {
 
 void HostLowering::move_block(Type t, std::int64_t elements, Value* to, Value* to_block, Value* from, Value* from_block) {
   llvm::Type* element = memory_type(c_, t);
-  const std::int64_t bytes = elements * memory_bytes(t);
+  const std::int64_t bytes = elements * t.element_bytes();
   const llvm::Align align(static_cast<std::uint64_t>(std::min<std::int64_t>(64, bytes)));
   Value* target = b_.CreateInBoundsGEP(element, to, b_.CreateMul(to_block, i64(elements), "", true, true));
   Value* source = b_.CreateInBoundsGEP(element, from, b_.CreateMul(from_block, i64(elements), "", true, true));
@@ -32,14 +32,14 @@ void HostLowering::move_block(Type t, std::int64_t elements, Value* to, Value* t
 Value* HostLowering::read_lanes(Value* base, Type t, Value* index, unsigned lanes) {
   llvm::Type* element = memory_type(c_, t);
   llvm::Type* type = lanes > 1 ? llvm::FixedVectorType::get(element, lanes) : element;
-  const llvm::Align align(std::min<std::uint64_t>(64, static_cast<std::uint64_t>(memory_bytes(t)) * lanes));
+  const llvm::Align align(std::min<std::uint64_t>(64, static_cast<std::uint64_t>(t.element_bytes()) * lanes));
   return from_memory(b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(element, base, index), align), t);
 }
 
 void HostLowering::write_lanes(Value* base, Type t, Value* index, Value* v) {
   llvm::Type* element = memory_type(c_, t);
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
-  const std::uint64_t bytes = static_cast<std::uint64_t>(memory_bytes(t)) * (vector ? vector->getNumElements() : 1);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(t.element_bytes()) * (vector ? vector->getNumElements() : 1);
   const llvm::Align align(std::min<std::uint64_t>(64, bytes));
   b_.CreateAlignedStore(to_memory(v, t), b_.CreateInBoundsGEP(element, base, index), align);
 }
@@ -68,7 +68,7 @@ void HostLowering::emit_pair(OpId id) {
     llvm::Type* element = memory_type(c_, part);
     for (int i = 0; i < 2; ++i) {
       Value* at = b_.CreateConstInBoundsGEP1_64(element, to, static_cast<std::uint64_t>(i));
-      b_.CreateAlignedStore(to_memory(scalar(f_.operand(id, i)), part), at, llvm::Align(static_cast<std::uint64_t>(memory_bytes(part))));
+      b_.CreateAlignedStore(to_memory(scalar(f_.operand(id, i)), part), at, llvm::Align(static_cast<std::uint64_t>(part.element_bytes())));
     }
     return;
   }
@@ -91,7 +91,7 @@ void HostLowering::emit_split(OpId id) {
     for (int i = 0; i < 2; ++i) {
       Value* at = b_.CreateConstInBoundsGEP1_64(element, from, static_cast<std::uint64_t>(i));
       scalars_[f_.result(id, i).index] =
-          from_memory(b_.CreateAlignedLoad(element, at, llvm::Align(static_cast<std::uint64_t>(memory_bytes(part)))), part);
+          from_memory(b_.CreateAlignedLoad(element, at, llvm::Align(static_cast<std::uint64_t>(part.element_bytes()))), part);
     }
     return;
   }

@@ -19,7 +19,7 @@ Value* HostLowering::output_exceeds_caches() {
     has_atomics = has_atomics || ir::info(f_.kind(id)).family == ir::Family::atomic;
     if (f_.kind(id) != OpKind::store_) return;
     const Type t = f_.type(f_.operand(id, 1));
-    if (!t.is_scalar()) bytes += t.elements() * memory_bytes(t);
+    if (!t.is_scalar()) bytes += t.elements() * t.element_bytes();
   });
   // An atomic may tell another program that what was stored before it is there.
   if (bytes == 0 || check_ || has_atomics) return nullptr;

@@ -23,7 +23,6 @@ llvm::Type* register_type(llvm::LLVMContext& c, Type t) {
 }
 
 llvm::Type* memory_type(llvm::LLVMContext& c, Type t) { return t.is_bool() ? llvm::Type::getInt8Ty(c) : register_type(c, t); }
-int memory_bytes(Type t) { return t.is_pointer() ? 8 : ir::bytes(t.element()); }
 
 llvm::Type* with_lanes_of(llvm::Type* scalar, const Value* like) {
   const auto* v = llvm::dyn_cast<llvm::FixedVectorType>(like->getType());

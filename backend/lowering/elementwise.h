@@ -13,8 +13,6 @@ namespace tilewright::backend {
 llvm::Type* register_type(llvm::LLVMContext&, ir::Type);
 /// How it lies in memory: as in registers, but a byte for bool.
 llvm::Type* memory_type(llvm::LLVMContext&, ir::Type);
-/// Bytes of an element in memory; 8 for a pointer.
-int memory_bytes(ir::Type);
 
 /// `scalar`, or a vector of it with as many lanes as `like` has.
 llvm::Type* with_lanes_of(llvm::Type* scalar, const llvm::Value* like);

@@ -137,7 +137,7 @@ class InterpreterReports {
     std::vector<std::vector<std::byte>> memory;
     std::vector<const void*> operands;
     for (std::size_t i = 0; i < types.size(); ++i) {
-      const std::size_t width = types[i].is_pointer() ? 8 : static_cast<std::size_t>(ir::bytes(types[i].element()));
+      const auto width = static_cast<std::size_t>(types[i].element_bytes());
       std::vector<std::byte>& m = memory.emplace_back(width * static_cast<std::size_t>(types[i].elements()), std::byte{1});
       if (sites_[site].is_print) {
         for (std::size_t k = 0; k < r.operands[i]->bits.size(); ++k) std::memcpy(&m[k * width], &r.operands[i]->bits[k], width);

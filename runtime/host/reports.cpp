@@ -17,12 +17,10 @@ namespace {
 
 using backend::ReportSite;
 
-int bytes_of(const ir::Type& t) { return t.is_pointer() ? 8 : ir::bytes(t.element()); }
-
 /// Element k of an operand as bits.
 std::uint64_t bits_of(const ir::Type& t, const void* operand, std::int64_t k) {
   std::uint64_t bits = 0;
-  const int size = bytes_of(t);
+  const int size = t.element_bytes();
   std::memcpy(&bits, static_cast<const std::byte*>(operand) + k * size, static_cast<std::size_t>(size));
   return bits;
 }

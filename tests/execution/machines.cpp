@@ -59,6 +59,21 @@ std::uint64_t random_bits(fuzz::Random& random, ir::Element e) {
 
 }  // namespace
 
+std::vector<ValueId> combine(Builder& b, OpKind kind, const std::vector<ValueId>& x, std::vector<Attr> attrs,
+                             const std::function<std::vector<ValueId>(Builder&, const std::vector<ValueId>&)>& body) {
+  Function& f = b.function();
+  const OpId id = b.create(kind, x, std::move(attrs));
+  const BlockId region = f.region(id);
+  std::vector<ValueId> args;
+  for (int side = 0; side < 2; ++side)
+    for (ValueId v : x) args.push_back(f.add_arg(region, f.type(v).scalar()));
+  Builder inside(f);
+  inside.at_end(region);
+  const std::vector<ValueId> out = body(inside, args);
+  inside.create(OpKind::yield_, out);
+  return f.op(id).results;
+}
+
 ProgramBuilder::ProgramBuilder(const std::string& name) : builder_(program_.function) {
   program_.function = Function(name);
   builder_ = Builder(program_.function);

@@ -1,5 +1,6 @@
 // What the tests of this folder run a program on, and how they compare.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,10 @@ const std::vector<std::string>& machines();
 
 /// Fails the current test for each machine whose memory differs from the interpreter's after the machine's own passes.
 void check_on_machines(const fuzz::Program&);
+
+/// reduce or scan by `body`, which gets the earlier elements of all tiles, then the later ones.
+std::vector<ir::ValueId> combine(ir::Builder&, ir::OpKind, const std::vector<ir::ValueId>& x, std::vector<ir::Attr>,
+                                 const std::function<std::vector<ir::ValueId>(ir::Builder&, const std::vector<ir::ValueId>&)>& body);
 
 /// Builds a program whose kernel reads and writes whole buffers of one shape.
 class ProgramBuilder {

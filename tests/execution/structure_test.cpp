@@ -17,19 +17,9 @@ constexpr Element kNumbers[] = {Element::i8,  Element::i16, Element::i32, Elemen
 /// Combines elements of all operands by `body`, which gets the earlier ones, then the later ones.
 template <class Body>
 std::vector<ValueId> reduce(Builder& b, const std::vector<ValueId>& x, int axis, bool commutative, Body body) {
-  Function& f = b.function();
   std::vector<Attr> attrs{{AttrName::axis, axis, {}}};
   if (commutative) attrs.push_back({AttrName::commutative, 1, {}});
-  const OpId id = b.create(OpKind::reduce_, x, attrs);
-  const BlockId region = f.region(id);
-  std::vector<ValueId> args;
-  for (int side = 0; side < 2; ++side)
-    for (ValueId v : x) args.push_back(f.add_arg(region, f.type(v).scalar()));
-  Builder inside(f);
-  inside.at_end(region);
-  const std::vector<ValueId> out = body(inside, args);
-  inside.create(OpKind::yield_, out);
-  return f.op(id).results;
+  return combine(b, OpKind::reduce_, x, std::move(attrs), body);
 }
 
 std::vector<ValueId> reduce_by(Builder& b, ValueId x, int axis, OpKind k) {

@@ -19,18 +19,9 @@ constexpr Element kIntegers[] = {Element::i8, Element::i16, Element::i32, Elemen
 /// Running combinations by `body`, which gets the earlier elements, then the later ones.
 template <class Body>
 std::vector<ValueId> scan(Builder& b, const std::vector<ValueId>& x, int axis, bool reverse, Body body) {
-  Function& f = b.function();
   std::vector<Attr> attrs{{AttrName::axis, axis, {}}};
   if (reverse) attrs.push_back({AttrName::reverse, 1, {}});
-  const OpId id = b.create(OpKind::scan_, x, attrs);
-  const BlockId region = f.region(id);
-  std::vector<ValueId> args;
-  for (int side = 0; side < 2; ++side)
-    for (ValueId v : x) args.push_back(f.add_arg(region, f.type(v).scalar()));
-  Builder inside(f);
-  inside.at_end(region);
-  inside.create(OpKind::yield_, body(inside, args));
-  return f.op(id).results;
+  return combine(b, OpKind::scan_, x, std::move(attrs), body);
 }
 
 ValueId scan_by(Builder& b, ValueId x, int axis, bool reverse, OpKind k) {

@@ -21,7 +21,7 @@ std::uint64_t low_bits(std::uint64_t x, int n) { return n >= 64 ? x : x & ((std:
 
 /// What is false of a claim about these elements, or nothing. `wraps`: set if a run of signed indices wraps, of which nothing is promised.
 std::string refuted(const AxisInfo& info, Type t, const std::vector<std::uint64_t>& x, bool& wraps) {
-  const int width = t.is_pointer() ? 64 : bits(t.element());
+  const int width = t.element_bits();
   const std::int64_t unit = t.is_pointer() ? bytes(t.element()) : 1;
   const bool is_index = t.is_integer() && is_signed(t.element()) && width >= 32;
   const auto divides = [&](std::int64_t d, std::uint64_t v) { return low_bits(v & static_cast<std::uint64_t>(d - 1), width) == 0; };

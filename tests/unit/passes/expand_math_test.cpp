@@ -22,6 +22,7 @@ namespace {
 using ir::Element;
 using ir::OpKind;
 using ir::Type;
+using testing::expanded;
 using testing::StraightLine;
 
 constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -84,23 +85,6 @@ double error_in_ulp(Precision p, R got, R expected) {
   const R a = bounded(got), b = bounded(expected);
   const int exponent = b == 0 ? p.least_exponent : std::min(std::max(std::ilogb(b), p.least_exponent), p.greatest_exponent);
   return static_cast<double>(std::ldexp(std::fabs(a - b), p.digits - 1 - exponent));
-}
-
-/// store p, op(x0, x1), expanded and legalized.
-ir::Function expanded(OpKind k, Element e, bool has_fma) {
-  ir::Function f("one");
-  std::vector<ir::ValueId> xs;
-  for (int i = 0; i < ir::info(k).min_operands(); ++i) xs.push_back(f.add_param(Type(e, {}), {"x" + std::to_string(i)}));
-  const ir::ValueId p = f.add_param(Type::pointer(e, false), {"p"});
-  ir::Builder b(f);
-  const ir::ValueId stored[] = {p, f.result(b.create(k, xs))};
-  b.create(OpKind::store_, stored);
-  PassContext context;
-  context.target.has_fma = has_fma;
-  expand_math(f, context);
-  legalize_floats(f, context);
-  REQUIRE(ir::verify(f).empty());
-  return f;
 }
 
 /// T: how an element lies in an array; R: the reference's type.

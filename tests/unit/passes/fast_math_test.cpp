@@ -24,19 +24,9 @@ using testing::StraightLine;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 ir::Function expanded(OpKind k, Element e, bool has_fma, bool fast = true) {
-  ir::Function f("one");
-  const ir::ValueId x = f.add_param(Type(e), {"x"}), p = f.add_param(Type::pointer(e, false), {"p"});
-  ir::Builder b(f);
   std::vector<ir::Attr> attrs;
   if (fast) attrs.push_back({ir::AttrName::fast, 1, {}, {}});
-  const ir::ValueId stored[] = {p, f.result(b.create(k, std::span(&x, 1), std::move(attrs)))};
-  b.create(OpKind::store_, stored);
-  PassContext context;
-  context.target.has_fma = has_fma;
-  expand_math(f, context);
-  legalize_floats(f, context);
-  REQUIRE(ir::verify(f).empty());
-  return f;
+  return testing::expanded(k, e, has_fma, std::move(attrs));
 }
 
 std::vector<float> run(OpKind k, bool has_fma, const std::vector<float>& x) {

@@ -312,7 +312,7 @@ Trace run(const IntegerProgram& program, const Function& f) {
   Trace trace;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const Type t = program.f.type(program.observed[i].value);
-    const std::size_t element = t.is_pointer() ? 8 : static_cast<std::size_t>(bytes(t.element()));
+    const auto element = static_cast<std::size_t>(t.element_bytes());
     const auto n = static_cast<std::size_t>(t.elements());
     auto& times = trace.emplace_back();
     for (std::size_t at = 0; at + n * element <= buffers[i].bytes.size(); at += n * element) {

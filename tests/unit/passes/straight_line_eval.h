@@ -1,18 +1,24 @@
 // Runs a straight line of element-wise ops over arrays, fast enough to sweep a 32-bit argument: each op over a block of lanes in a
 // loop that the host compiler vectorizes. Ops without such a loop go through ir::evaluate_scalar, lane by lane.
 #pragma once
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
+#include "passes/pass.h"
+#include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 #include "tileir/interpreter.h"
 #include "tileir/ir.h"
+#include "tileir/verifier.h"
 
 namespace tilewright::passes::testing {
 
@@ -250,6 +256,23 @@ inline bool StraightLine::evaluate_fast(const Step& s, std::size_t n) {
       }
     }
   });
+}
+
+/// store p, op(x0, x1), expanded and legalized.
+inline ir::Function expanded(ir::OpKind k, ir::Element e, bool has_fma, std::vector<ir::Attr> attrs = {}) {
+  ir::Function f("one");
+  std::vector<ir::ValueId> xs;
+  for (int i = 0; i < ir::info(k).min_operands(); ++i) xs.push_back(f.add_param(ir::Type(e, {}), {"x" + std::to_string(i)}));
+  const ir::ValueId p = f.add_param(ir::Type::pointer(e, false), {"p"});
+  ir::Builder b(f);
+  const ir::ValueId stored[] = {p, f.result(b.create(k, xs, std::move(attrs)))};
+  b.create(ir::OpKind::store_, stored);
+  PassContext context;
+  context.target.has_fma = has_fma;
+  expand_math(f, context);
+  legalize_floats(f, context);
+  REQUIRE(ir::verify(f).empty());
+  return f;
 }
 
 }  // namespace tilewright::passes::testing
