@@ -1,0 +1,118 @@
+// Where the elements of a tile are: a linear map over F2 from the bits of hardware coordinates to the bits of tile coordinates.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tileir/layout/f2_matrix.h"
+#include "tileir/type.h"
+
+namespace tilewright::ir {
+
+/// What a layout maps from: a register of a thread, a lane of a warp, a warp of a block, a block of a cluster; or, for shared memory,
+/// an offset in elements.
+enum class HardwareDim : std::uint8_t { reg, lane, warp, block, offset };
+inline constexpr int kHardwareDims = 5;
+/// "register", "lane", "warp", "block", "offset".
+std::string_view text(HardwareDim);
+
+/// The layout of a tile. Bit i of hardware dimension d contributes bases(d)[i]; contributions are added by XOR. A contribution is a
+/// flat index: the tile's coordinates in row-major order, so that the low bits are those of the last axis and each axis has bits of its
+/// own. (Triton's LinearLayout is the model; see "Linear Layouts", Zhou et al., 2025.)
+///
+/// Example: f32[8, 16] by 32 lanes, 4 registers each, 4 elements of a row a thread:
+///   register [1, 2], lane [4, 8, 16, 32, 64]: register r of lane l holds row l / 4, column 4 (l % 4) + r.
+///
+/// A layout may hold an element in several places (a basis that is zero, or depends on others) but, unless it is a sublayout, holds
+/// every element somewhere. Extents are powers of two, by construction.
+class LinearLayout {
+ public:
+  /// A scalar that nothing holds.
+  LinearLayout() = default;
+  /// A tile of extents 2^log2_extents[a], outermost first, with no bases yet.
+  explicit LinearLayout(std::vector<int> log2_extents) : log2_extents_(std::move(log2_extents)) {}
+
+  // ---- reading ----
+  const std::vector<int>& log2_extents() const { return log2_extents_; }
+  int rank() const { return static_cast<int>(log2_extents_.size()); }
+  int log2_elements() const;
+  const std::vector<std::uint32_t>& bases(HardwareDim d) const { return bases_[static_cast<int>(d)]; }
+  int bits(HardwareDim d) const { return static_cast<int>(bases(d).size()); }
+  /// 2^bits(d): how many registers a thread has, how many lanes...
+  std::uint32_t size(HardwareDim d) const { return 1u << bits(d); }
+  /// The flat index that coordinate x of d contributes. Requires: x < size(d).
+  std::uint32_t apply(HardwareDim d, std::uint32_t x) const;
+  std::uint32_t operator()(std::uint32_t reg, std::uint32_t lane, std::uint32_t warp) const;
+  /// All bases side by side: register, lane, warp, block, offset, from bit 0 up.
+  F2Matrix matrix() const;
+  /// Bit of the flat index where axis a begins; its bits are [axis_shift(a), axis_shift(a) + log2_extents()[a]).
+  int axis_shift(int axis) const;
+  std::uint32_t axis_mask(int axis) const;
+  /// The coordinates of a flat index, outermost first.
+  std::vector<std::uint32_t> coordinates(std::uint32_t flat) const;
+  std::uint32_t flat(std::span<const std::uint32_t> coordinates) const;
+
+  bool is_surjective() const;  // every element is somewhere
+  bool is_injective() const;   // no element is in two places
+  /// Bits of d that only lead to another copy: the element is also held where the bit is 0 (seen from the dimensions before d and the
+  /// lower bits of d). A store happens where all free bits are 0, and so once for each element.
+  std::uint32_t free_bits(HardwareDim d) const;
+  /// The largest k for which the low k register bits map to the low k bits of the flat index in order, and no other coordinate to any of
+  /// these: a thread holds 2^k neighbours from a multiple of 2^k on, in order.
+  int log2_contiguity() const;
+  friend bool operator==(const LinearLayout&, const LinearLayout&) = default;
+
+  // ---- building ----
+  void add_basis(HardwareDim d, std::uint32_t flat) { bases_[static_cast<int>(d)].push_back(flat); }
+  void set_bases(HardwareDim d, std::vector<std::uint32_t> bases) { bases_[static_cast<int>(d)] = std::move(bases); }
+
+  // ---- what shape ops make of a layout: the same elements at the same places ----
+  /// The same flat order under other extents. Requires: as many elements.
+  LinearLayout reshaped(std::vector<int> log2_extents) const;
+  /// Axis i of the result is axis axes[i] of this.
+  LinearLayout permuted(std::span<const std::int64_t> axes) const;
+  /// Of an operand of this tile that is broadcast to it: the axes whose extent is 1 there contribute nothing.
+  LinearLayout narrowed(std::vector<int> log2_extents) const;
+  /// Without an axis, or with it kept at extent 1: the places of the results of a reduce.
+  LinearLayout without_axis(int axis) const;
+  /// Registers that are copies of others dropped: bases of register bits that are free.
+  LinearLayout without_free_registers() const;
+
+  // ---- algebra ----
+  /// Direct sum: `outer`'s bases above this layout's, in coordinates above this layout's along each axis (extents multiply). Of each
+  /// dimension the bits of this come first. Triton's operator*.
+  LinearLayout operator*(const LinearLayout& outer) const;
+  /// The layout `outer` for which inner * outer == *this; none if there is none.
+  std::optional<LinearLayout> divided_by(const LinearLayout& inner) const;
+  /// Only these dimensions.
+  LinearLayout sublayout(std::span<const HardwareDim> dims) const;
+
+ private:
+  std::vector<int> log2_extents_;
+  std::array<std::vector<std::uint32_t>, kHardwareDims> bases_;
+};
+
+/// How a layout moves to another: bits of the destination's hardware coordinate (register, lane, warp, block side by side, as
+/// LinearLayout::matrix) to bits of a coordinate of the source that holds the same element; dependent places of the source are not used.
+/// Requires: equal extents, source surjective.
+F2Matrix conversion(const LinearLayout& source, const LinearLayout& destination);
+
+/// As conversion, but among the copies that the source holds it reads the nearest: as often as can be in the block of the one who needs
+/// the element, then in its warp, then in its lane. Where this map leaves lane and warp as they are, elements only change registers.
+F2Matrix nearest_conversion(const LinearLayout& source, const LinearLayout& destination);
+
+/// log2 of each extent, as the functions above take them.
+std::vector<int> log2_extents(const Type&);
+
+/// "[4, 4] {register = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0]]}": the extents, then each basis by its coordinates; empty dimensions are
+/// left out.
+std::string text(const LinearLayout&);
+/// Reads that form, whose dimensions may stand in any order and be left out where they are empty. None if it is wrong; then `error` says
+/// why. Requires: extents that a tile can have.
+std::optional<LinearLayout> parse_layout(std::string_view text, std::vector<int> log2_extents, std::string& error);
+
+}  // namespace tilewright::ir
