@@ -1,0 +1,35 @@
+// What a failed driver call says.
+#include "runtime/cuda/driver_failure.h"
+
+#include <fmt/format.h>
+
+namespace tilewright::rt::cuda {
+
+std::string failure_text(const Driver& driver, const char* call, CUresult status) {
+  const char *name = nullptr, *meaning = nullptr;
+  // Both fail for codes that the driver does not know; the number is left then.
+  if (driver.cuGetErrorName(status, &name) != CUDA_SUCCESS || !name) return fmt::format("{}: error {}", call, static_cast<int>(status));
+  if (driver.cuGetErrorString(status, &meaning) != CUDA_SUCCESS || !meaning) meaning = "no description";
+  return fmt::format("{}: {} ({}: {})", call, name, static_cast<int>(status), meaning);
+}
+
+bool loses_context(CUresult status) {
+  switch (status) {
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_CONTAINED:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED: return true;
+    default: return false;
+  }
+}
+
+}  // namespace tilewright::rt::cuda

@@ -1,0 +1,71 @@
+// Finds the CUDA driver of this machine at run time.
+#include "runtime/cuda/driver_loader.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "runtime/cuda/driver_failure.h"
+
+namespace tilewright::rt::cuda {
+
+std::string version_text(int driver_version) { return fmt::format("{}.{}", driver_version / 1000, driver_version % 1000 / 10); }
+
+int ptx_isa_of_driver(int driver_version) {
+  struct Row {
+    int driver, ptx;
+  };
+  // From the release notes of the PTX ISA. A driver newer than the table takes all of it.
+  constexpr Row kRows[] = {{13000, 90}, {12090, 88}, {12080, 87}, {12070, 86}, {12050, 85},
+                           {12040, 84}, {12030, 83}, {12020, 82}, {12010, 81}};
+  for (const Row& r : kRows)
+    if (driver_version >= r.driver) return r.ptx;
+  return 80;
+}
+
+DriverSearch driver_from(const std::function<void*(const char*)>& find) {
+  auto driver = std::make_unique<Driver>();
+  std::string missing;
+#define TW_CUDA_FUNCTION(name, symbol, parameters)                       \
+  driver->name = reinterpret_cast<decltype(Driver::name)>(find(symbol)); \
+  if (!driver->name && missing.empty()) missing = symbol;
+#include "runtime/cuda/driver_functions.def"
+
+  DriverSearch found;
+  // The version first: it says more than which function an old driver lacks.
+  if (driver->cuDriverGetVersion && driver->cuDriverGetVersion(&found.version) == CUDA_SUCCESS && found.version < kOldestDriver) {
+    found.reason = fmt::format("the NVIDIA driver is too old: it is of CUDA {}, and CUDA {} or newer is needed",
+                               version_text(found.version), version_text(kOldestDriver));
+    return found;
+  }
+  if (!missing.empty()) {
+    found.reason = fmt::format("libcuda.so.1 has no function '{}': it is no complete NVIDIA driver of CUDA {} or newer", missing,
+                               version_text(kOldestDriver));
+    return found;
+  }
+  if (const CUresult status = driver->cuInit(0); status != CUDA_SUCCESS) {
+    found.reason = "the NVIDIA driver does not start: " + failure_text(*driver, "cuInit", status);
+    return found;
+  }
+  found.driver = std::move(driver);
+  return found;
+}
+
+DriverSearch find_driver() {
+  // Never closed: the driver has threads and exit handlers of its own.
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const char* error = dlerror();
+    const std::string text = error ? error : "";
+    const bool absent = text.empty() || text.find("No such file") != std::string::npos;
+    return {nullptr, 0,
+            absent ? "libcuda.so.1 was not found: no NVIDIA driver is installed" : fmt::format("libcuda.so.1 does not load: {}", text)};
+  }
+  return driver_from([&](const char* symbol) { return dlsym(library, symbol); });
+}
+
+const DriverSearch& system_driver() {
+  static const DriverSearch search = find_driver();
+  return search;
+}
+
+}  // namespace tilewright::rt::cuda
