@@ -1,56 +1,60 @@
 // Gaussian elimination over F2, a machine word a vector.
 #include "tileir/layout/f2_matrix.h"
 
-#include <array>
 #include <bit>
 
 #include "tileir/diagnostics.h"
+#include "tileir/layout/f2_span.h"
 
 namespace tilewright::ir {
 
+F2Span::Remainder F2Span::reduce(std::uint32_t v) const {
+  std::uint32_t inputs = 0;
+  // Leading bits of vectors to come stay as they are, so this goes on below them.
+  for (std::uint32_t rest = v; rest != 0;) {
+    const auto lead = static_cast<std::size_t>(std::bit_width(rest) - 1);
+    v ^= value_[lead];
+    inputs ^= inputs_[lead];
+    rest = v & ((1u << lead) - 1);
+  }
+  return {v, inputs};
+}
+
+bool F2Span::insert(std::uint32_t v, std::uint32_t input) {
+  const Remainder r = reduce(v);
+  if (r.value == 0) return false;
+  const auto lead = static_cast<std::size_t>(std::bit_width(r.value) - 1);
+  value_[lead] = r.value;
+  inputs_[lead] = r.inputs ^ input;
+  ++dimension_;
+  return true;
+}
+
+std::vector<std::uint32_t> F2Span::insert(std::span<const std::uint32_t> vectors) {
+  std::vector<std::uint32_t> added;
+  for (const std::uint32_t v : vectors)
+    if (insert(v)) added.push_back(v);
+  return added;
+}
+
+std::vector<std::uint32_t> intersection(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) {
+  F2Span span(a);
+  std::vector<std::uint32_t> both;
+  // A vector of b that is there already is the sum of some of a and some of b; without those of b it lies in both.
+  for (const std::uint32_t v : b)
+    if (!span.insert(v, v)) both.push_back(v ^ span.reduce(v).inputs);
+  return both;
+}
+
 namespace {
 
-/// Independent vectors in echelon form, at most one for each leading bit, each with the inputs that it is the sum of.
-class Echelon {
- public:
-  struct Remainder {
-    std::uint32_t value;   // what no sum of vectors takes away: 0 where there is nothing left
-    std::uint32_t inputs;  // of the vectors that were taken away
-  };
-
-  Echelon() = default;
-  explicit Echelon(const F2Matrix& m) {
-    TW_CHECK(m.width() <= 32, "a matrix has at most 32 columns");
-    for (int i = 0; i < m.width(); ++i) insert(m.columns[static_cast<std::size_t>(i)], 1u << i);
-  }
-
-  Remainder reduce(std::uint32_t v) const {
-    std::uint32_t inputs = 0;
-    // Leading bits of vectors to come stay as they are, so this goes on below them.
-    for (std::uint32_t rest = v; rest != 0;) {
-      const int lead = std::bit_width(rest) - 1;
-      if (value_[static_cast<std::size_t>(lead)] != 0) {
-        v ^= value_[static_cast<std::size_t>(lead)];
-        inputs ^= inputs_[static_cast<std::size_t>(lead)];
-      }
-      rest = v & ((1u << lead) - 1);
-    }
-    return {v, inputs};
-  }
-
-  /// False if v depends on what is there; then nothing changes.
-  bool insert(std::uint32_t v, std::uint32_t input) {
-    const Remainder r = reduce(v);
-    if (r.value == 0) return false;
-    const auto lead = static_cast<std::size_t>(std::bit_width(r.value) - 1);
-    value_[lead] = r.value;
-    inputs_[lead] = r.inputs ^ input;
-    return true;
-  }
-
- private:
-  std::array<std::uint32_t, 32> value_{}, inputs_{};
-};
+/// The span of the columns, each with the bit that selects it.
+F2Span span_of(const F2Matrix& m) {
+  TW_CHECK(m.width() <= 32, "a matrix has at most 32 columns");
+  F2Span span;
+  for (int i = 0; i < m.width(); ++i) span.insert(m.columns[static_cast<std::size_t>(i)], 1u << i);
+  return span;
+}
 
 }  // namespace
 
@@ -62,10 +66,10 @@ std::uint32_t F2Matrix::operator()(std::uint32_t x) const {
 
 std::uint32_t F2Matrix::dependent_columns() const {
   TW_CHECK(width() <= 32, "a matrix has at most 32 columns");
-  Echelon echelon;
+  F2Span span;
   std::uint32_t dependent = 0;
   for (int i = 0; i < width(); ++i)
-    if (!echelon.insert(columns[static_cast<std::size_t>(i)], 1u << i)) dependent |= 1u << i;
+    if (!span.insert(columns[static_cast<std::size_t>(i)], 1u << i)) dependent |= 1u << i;
   return dependent;
 }
 
@@ -73,27 +77,27 @@ int F2Matrix::rank() const { return width() - std::popcount(dependent_columns())
 
 std::vector<std::uint32_t> F2Matrix::kernel() const {
   TW_CHECK(width() <= 32, "a matrix has at most 32 columns");
-  Echelon echelon;
+  F2Span span;
   std::vector<std::uint32_t> basis;
   for (int i = 0; i < width(); ++i) {
     const std::uint32_t column = columns[static_cast<std::size_t>(i)];
-    if (!echelon.insert(column, 1u << i)) basis.push_back(echelon.reduce(column).inputs | 1u << i);
+    if (!span.insert(column, 1u << i)) basis.push_back(span.reduce(column).inputs | 1u << i);
   }
   return basis;
 }
 
 std::optional<std::uint32_t> F2Matrix::solve(std::uint32_t y) const {
-  const Echelon::Remainder r = Echelon(*this).reduce(y);
+  const F2Span::Remainder r = span_of(*this).reduce(y);
   if (r.value != 0) return std::nullopt;
   return r.inputs;
 }
 
 std::optional<F2Matrix> F2Matrix::solve(const F2Matrix& right) const {
-  const Echelon echelon(*this);
+  const F2Span span = span_of(*this);
   F2Matrix inputs;
   inputs.columns.reserve(right.columns.size());
   for (const std::uint32_t y : right.columns) {
-    const Echelon::Remainder r = echelon.reduce(y);
+    const F2Span::Remainder r = span.reduce(y);
     if (r.value != 0) return std::nullopt;
     inputs.columns.push_back(r.inputs);
   }

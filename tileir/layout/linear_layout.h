@@ -108,11 +108,11 @@ F2Matrix nearest_conversion(const LinearLayout& source, const LinearLayout& dest
 /// log2 of each extent, as the functions above take them.
 std::vector<int> log2_extents(const Type&);
 
-/// "[4, 4] {register = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0]]}": the extents, then each basis by its coordinates; empty dimensions are
-/// left out.
+/// "{register = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0]]}": each basis by its coordinates; empty dimensions are left out. The extents
+/// are not part of it: where it is printed they stand before it, [4, 4].
 std::string text(const LinearLayout&);
-/// Reads that form, whose dimensions may stand in any order and be left out where they are empty. None if it is wrong; then `error` says
-/// why. Requires: extents that a tile can have.
+/// Reads that form, whose dimensions may stand in any order. None if it is wrong; then `error` says why. Requires: extents that a tile
+/// can have.
 std::optional<LinearLayout> parse_layout(std::string_view text, std::vector<int> log2_extents, std::string& error);
 
 }  // namespace tilewright::ir

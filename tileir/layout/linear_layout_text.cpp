@@ -1,6 +1,7 @@
 // The textual form of layouts: each basis by its coordinates.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "tileir/layout/linear_layout.h"
@@ -77,20 +78,22 @@ class LayoutReader {
       skip_space();
       std::uint32_t value = 0;
       const auto [end, wrong] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-      if (wrong == std::errc::result_out_of_range)
-        value = ~0u;
-      else if (wrong != std::errc())
-        return fail("a coordinate");
-      rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+      if (wrong == std::errc::invalid_argument) return fail("a coordinate");
+      const std::string_view number = rest_.substr(0, static_cast<std::size_t>(end - rest_.data()));
+      rest_.remove_prefix(number.size());
       const std::size_t axis = coordinates.size();
-      if (axis < layout_.log2_extents().size() && value >> layout_.log2_extents()[axis] != 0) {
-        error_ = fmt::format("axis {} has extent {}; a basis of {} says more", axis, 1u << layout_.log2_extents()[axis], text(d));
+      if (axis < layout_.log2_extents().size() && (wrong != std::errc() || value >> layout_.log2_extents()[axis] != 0)) {
+        error_ = fmt::format("axis {} has extent {}; a basis of {} says {}", axis, 1u << layout_.log2_extents()[axis], text(d), number);
         return false;
       }
       coordinates.push_back(value);
     }
     if (coordinates.size() != layout_.log2_extents().size()) {
-      error_ = fmt::format("a basis of {} has {} coordinates; the tile has {} axes", text(d), coordinates.size(), layout_.rank());
+      const auto counted = [](std::size_t n, std::string_view one, std::string_view many) {
+        return fmt::format("{} {}", n, n == 1 ? one : many);
+      };
+      error_ = fmt::format("a basis of {} has {}; the tile has {}", text(d), counted(coordinates.size(), "coordinate", "coordinates"),
+                           counted(layout_.log2_extents().size(), "axis", "axes"));
       return false;
     }
     layout_.add_basis(d, layout_.flat(coordinates));
@@ -124,8 +127,8 @@ class LayoutReader {
 std::string text(const LinearLayout& layout) {
   std::string out = "{";
   for (const HardwareDim d : kDims) {
-    if (layout.bits(d) == 0 && d >= HardwareDim::block) continue;
-    out += fmt::format("{}{} = [", d == HardwareDim::reg ? "" : ", ", text(d));
+    if (layout.bits(d) == 0) continue;
+    out += fmt::format("{}{} = [", out == "{" ? "" : ", ", text(d));
     bool first = true;
     for (const std::uint32_t b : layout.bases(d)) {
       out += fmt::format("{}[{}]", first ? "" : ", ", fmt::join(layout.coordinates(b), ", "));
