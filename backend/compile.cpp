@@ -11,6 +11,9 @@
 
 #include "backend/host/emit_object.h"
 #include "backend/host/lowering.h"
+#include "backend/nvptx/lowering.h"
+#include "backend/nvptx/target.h"
+#include "passes/analysis/shared_scratch.h"
 #include "passes/pass_manager.h"
 #include "tileir/diagnostics.h"
 #include "tileir/printer.h"
@@ -44,7 +47,7 @@ void describe_function(const void* subject, std::string_view name) {
 }
 
 void run_pipeline(ir::Function& f, const ir::TargetDesc& target, const CompileOptions& options, const CompileHooks& hooks) {
-  passes::PassContext context{target, options.contract, options.check};
+  passes::PassContext context{target, options.contract, options.check, options.num_warps};
   passes::RunOptions run;
   if (hooks.dump)
     run.dump = [&](const std::string& stage, const ir::Function& at) { hooks.dump(stage, ir::print(at, {.locations = true})); };
@@ -96,11 +99,74 @@ CompiledKernel compile_host(ir::Function f, const CompileOptions& options, const
   return out;
 }
 
+/// The end of the scratch that allocate_shared gave out.
+std::int64_t shared_bytes(const ir::Function& f, const ir::TargetDesc& target, int num_warps) {
+  std::int64_t end = 0;
+  f.walk([&](ir::OpId id) {
+    if (const std::int64_t bytes = passes::shared_scratch(f, id, target, num_warps)) end = std::max(end, f.attr(id, ir::AttrName::shared) + bytes);
+  });
+  return end;
+}
+
+CompiledKernel compile_nvptx(ir::Function f, const ir::TargetDesc& target, const CompileOptions& options, const CompileHooks& hooks) {
+  CompiledKernel out;
+  out.name = f.name;
+  out.entry = f.name;
+  out.target = options.target;
+  out.format = CompiledKernel::Format::ptx;
+  for (ir::ValueId v : f.block(f.body()).args) out.params.push_back(f.type(v));
+  {
+    Phase phase(out.timings, "passes");
+    run_pipeline(f, target, options, hooks);
+  }
+  if (hooks.keep_text) out.tile_ir = ir::print(f);
+  BugContext context("NVPTX lowering", &f, describe_function);
+  llvm::LLVMContext llvm_context;
+  llvm::Module module(f.name, llvm_context);
+  std::unique_ptr<llvm::TargetMachine> machine;
+  {
+    Phase phase(out.timings, "lowering");
+    machine = nvptx::make_target_machine(options.target, options.ptx_version ? options.ptx_version : nvptx::kPtxVersion);
+    module.setDataLayout(machine->createDataLayout());
+    module.setTargetTriple(machine->getTargetTriple().str());
+    nvptx::NvptxLowering lowering(module, f, target, options.num_warps, options.check);
+    lowering.run(out.entry);
+    out.reports = lowering.reports();
+    out.resources.num_warps = options.num_warps;
+    out.resources.shared_bytes = static_cast<int>(shared_bytes(f, target, options.num_warps));
+    std::string broken;
+    llvm::raw_string_ostream stream(broken);
+    if (llvm::verifyModule(module, &stream)) TW_UNREACHABLE("the lowering made wrong LLVM IR: " + broken);
+  }
+  std::string ptx;
+  {
+    Phase phase(out.timings, "llvm");
+    nvptx::optimise(module, *machine);
+  }
+  if (hooks.keep_text || hooks.dump) {
+    out.llvm_ir = text_of(module);
+    if (hooks.dump) hooks.dump("llvm", out.llvm_ir);
+  }
+  {
+    Phase phase(out.timings, "ptx");
+    ptx = nvptx::emit_ptx(module, *machine);
+  }
+  if (hooks.keep_text) out.assembly = ptx;
+  if (hooks.dump) hooks.dump("ptx", ptx);
+  const auto* bytes = reinterpret_cast<const std::byte*>(ptx.data());
+  out.image.assign(bytes, bytes + ptx.size());
+  return out;
+}
+
 }  // namespace
 
-ir::TargetDesc describe_target(const std::string& target) { return host::machine_of(target).description; }
+ir::TargetDesc describe_target(const std::string& target) {
+  if (const auto gpu = nvptx::describe(target)) return *gpu;
+  return host::machine_of(target).description;
+}
 
 CompiledKernel compile(ir::Function f, const CompileOptions& options, const CompileHooks& hooks) {
+  if (const auto gpu = nvptx::describe(options.target)) return compile_nvptx(std::move(f), *gpu, options, hooks);
   return compile_host(std::move(f), options, hooks);
 }
 

@@ -12,11 +12,12 @@ namespace tilewright::backend {
 
 /// Everything that changes what is compiled; hashed whole by caches.
 struct CompileOptions {
-  std::string target = "cpu";  // "cpu" (this machine), "cpu:x86-64", "cpu:x86-64-v3", "cpu:x86-64-v4", later "sm_90a"
+  std::string target = "cpu";  // "cpu" (this machine), "cpu:x86-64", "cpu:x86-64-v3", "cpu:x86-64-v4", "sm_75" to "sm_90a"
   int num_warps = 4;
   int num_stages = 0;  // 0: the target's default
   bool check = false;
   bool contract = true;
+  int ptx_version = 0;  // of the PTX ISA, as 10 * major + minor; 0: the oldest that has what is emitted
   friend bool operator==(const CompileOptions&, const CompileOptions&) = default;
 };
 

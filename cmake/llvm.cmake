@@ -8,7 +8,7 @@ if(TILEWRIGHT_SHARED_LLVM)
   set(TILEWRIGHT_LLVM_RUNTIME LLVM)
 else()
   # By target: Debian's llvm_map_components_to_libnames(x86) names libraries that do not exist.
-  set(TILEWRIGHT_LLVM_BACKEND LLVMX86CodeGen LLVMX86AsmParser LLVMX86Desc LLVMX86Info LLVMPasses LLVMTarget LLVMCore LLVMSupport)
+  set(TILEWRIGHT_LLVM_BACKEND LLVMNVPTXCodeGen LLVMNVPTXDesc LLVMNVPTXInfo LLVMX86CodeGen LLVMX86AsmParser LLVMX86Desc LLVMX86Info LLVMPasses LLVMTarget LLVMCore LLVMSupport)
   set(TILEWRIGHT_LLVM_RUNTIME LLVMOrcJIT LLVMSupport)
 
   # LLVM's exported dependencies include Z3, which nothing linked here calls, and the shared zlib and zstd; with their archives,

@@ -43,7 +43,7 @@ class Merger {
         x.regions.size() != y.regions.size())
       return false;
     for (std::size_t i = 0; i < x.results.size(); ++i)
-      if (f_.type(x.results[i]) != f_.type(y.results[i])) return false;
+      if (f_.type(x.results[i]) != f_.type(y.results[i]) || f_.layout_id(x.results[i]) != f_.layout_id(y.results[i])) return false;
     const auto mapped = [&](ValueId v) {
       const auto it = map.find(v.index);
       return it == map.end() ? v : it->second;
@@ -84,7 +84,7 @@ class Merger {
     } else {
       for (ValueId v : op.operands) mix(h, v.index);
     }
-    for (ValueId v : op.results) mix(h, f_.type(v).key());
+    for (ValueId v : op.results) mix(h, f_.type(v).key()), mix(h, f_.layout_id(v).index);
     for (const ir::Attr& a : op.attrs) {
       mix(h, static_cast<std::uint64_t>(a.name));
       mix(h, static_cast<std::uint64_t>(a.number));

@@ -16,6 +16,7 @@ struct PassContext {
   ir::TargetDesc target;
   bool contract = true;  // a * b + c may become fma(a, b, c)
   bool check = false;    // checked mode: assertions stay, hints become assertions
+  int num_warps = 4;     // of a program, on a GPU
 };
 
 /// Changes the function; true if it changed anything.

@@ -3,8 +3,8 @@
 
 namespace tilewright::passes {
 
-std::vector<std::string_view> pipeline(const ir::TargetDesc&) {
-  return {
+std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
+  std::vector<std::string_view> passes = {
       // First: hints say more, and assertions are about, the values that the user wrote; what they become is ordinary IR from here on.
       "apply_hints",
       // The trace holds every constant and broadcast that the user's expressions implied; the passes after this one look for plain forms.
@@ -33,6 +33,18 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc&) {
       "cse",
       "licm",
   };
+  if (target.is_gpu()) {
+    const std::string_view distributed[] = {
+        // From here on every tile lies somewhere; the passes above know nothing of places.
+        "assign_layouts",
+        // Once no op needs another place any more: what works in shared memory is known.
+        "allocate_shared",
+        // Last: hazards are between places in memory.
+        "insert_barriers",
+    };
+    passes.insert(passes.end(), std::begin(distributed), std::end(distributed));
+  }
+  return passes;
 }
 
 }  // namespace tilewright::passes

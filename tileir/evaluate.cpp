@@ -29,6 +29,7 @@ void evaluate_lanes(OpKind kind, const Lanes& lanes) {
 #define TW_CASE_debug(name) TW_CASE_none(name)
 #define TW_CASE_hint(name) TW_CASE_none(name)
 #define TW_CASE_escape(name) TW_CASE_none(name)
+#define TW_CASE_layout(name) TW_CASE_none(name)
   switch (kind) {
 #define TW_OP(name, family, ...) TW_CASE_##family(name)
 #include "tileir/ops.def"

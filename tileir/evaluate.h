@@ -38,6 +38,7 @@ void evaluate_lanes(OpKind, const Lanes&);
 #define TW_DECLARE_debug(name)
 #define TW_DECLARE_hint(name)
 #define TW_DECLARE_escape(name)
+#define TW_DECLARE_layout(name)
 #define TW_OP(name, family, ...) TW_DECLARE_##family(name)
 #include "tileir/ops.def"
 #undef TW_OP

@@ -79,6 +79,7 @@ void Interpreter::execute(OpId id) {
 #define TW_RUN_debug(name) TW_RUN_own(name)
 #define TW_RUN_hint(name) TW_RUN_own(name)
 #define TW_RUN_escape(name) TW_RUN_own(name)
+#define TW_RUN_layout(name) TW_RUN_own(name)
 #define TW_OP(name, family, ...) TW_RUN_##family(name)
 #include "tileir/ops.def"
 #undef TW_OP
@@ -98,6 +99,10 @@ void Interpreter::run_arange(OpId id) {
   const std::int64_t lo = f_.attr(id, AttrName::lo);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::uint32_t>(lo + static_cast<std::int64_t>(i));
 }
+
+// ---- layout: where elements lie does not change what they are ----
+void Interpreter::run_convert_layout(OpId id) { result(id) = words(f_.operand(id, 0)); }
+void Interpreter::run_barrier(OpId) {}
 
 // ---- element-wise ----
 void Interpreter::run_lanes(OpId id) {

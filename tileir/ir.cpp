@@ -86,6 +86,12 @@ std::uint32_t Function::add_file(const std::string& file) {
   return static_cast<std::uint32_t>(files.size() - 1);
 }
 
+LayoutId Function::add_layout(const LinearLayout& layout) {
+  auto it = std::find(layouts_.begin(), layouts_.end(), layout);
+  if (it == layouts_.end()) it = layouts_.insert(it, layout);
+  return {static_cast<std::uint32_t>(it - layouts_.begin())};
+}
+
 void Function::link(OpId id, BlockId at, OpId before) {
   BlockData& b = blocks_[at.index];
   OpData& op = ops_[id.index];

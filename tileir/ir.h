@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tileir/layout/linear_layout.h"
 #include "tileir/op_info.h"
 #include "tileir/type.h"
 #include "tilewright/error.h"
@@ -25,6 +26,7 @@ struct Id {
 using ValueId = Id<struct ValueTag>;
 using OpId = Id<struct OpTag>;
 using BlockId = Id<struct BlockTag>;
+using LayoutId = Id<struct LayoutTag>;
 
 /// Where an op was written: an index into Function::files, line and column; line 0 where not known.
 struct Loc {
@@ -60,10 +62,12 @@ struct ValueData {
   OpId op;          // the op that defines it, or none:
   BlockId block;    // the block whose argument it is
   std::uint32_t number = 0;  // which result or argument
+  LayoutId layout;           // of a tile in a distributed function, else none
   std::vector<OpId> users;   // an op once for each operand that is this value
 };
 
-/// One kernel.
+/// One kernel. Traced: what the user wrote, and what is made of it for any machine. Distributed: every tile that is no scalar has a
+/// layout (a scalar is held by every thread). Allocated: every op that needs shared memory has its offset too (attribute shared).
 class Function {
  public:
   Function() = default;
@@ -96,6 +100,12 @@ class Function {
   /// The op that defines a value if it is of this kind, else none.
   OpId defined_by(ValueId, OpKind) const;
   bool has_uses(ValueId id) const { return !value(id).users.empty(); }
+  LayoutId layout_id(ValueId id) const { return value(id).layout; }
+  /// Requires: the value has a layout.
+  const LinearLayout& layout(ValueId id) const { return layouts_[value(id).layout.index]; }
+  const LinearLayout& layout(LayoutId id) const { return layouts_[id.index]; }
+  std::size_t layout_count() const { return layouts_.size(); }
+  bool is_distributed() const { return !layouts_.empty(); }
   /// The bits of a constant, if the value is one (a splat of any shape).
   std::optional<std::uint64_t> constant_bits(ValueId) const;
 
@@ -129,6 +139,9 @@ class Function {
   ValueId add_param(Type, Param);
   ValueId add_result(OpId, Type);
   void set_type(ValueId id, Type t) { values_[id.index].type = t; }
+  /// The layout's id: equal layouts have one.
+  LayoutId add_layout(const LinearLayout&);
+  void set_layout(ValueId id, LayoutId layout) { values_[id.index].layout = layout; }
   void set_attr(OpId, Attr);
 
   // ---- changing ----
@@ -154,6 +167,7 @@ class Function {
   std::vector<OpData> ops_;
   std::vector<BlockData> blocks_;
   std::vector<ValueData> values_;
+  std::vector<LinearLayout> layouts_;
 };
 
 /// What a file of textual IR holds.

@@ -102,7 +102,7 @@ Token Lexer::next() {
     lex_number(t);
   } else if (c == '"') {
     lex_string(t);
-  } else if (c != '\0' && std::string_view("(){}[]<>,:=@").find(c) != std::string_view::npos) {
+  } else if (c != '\0' && std::string_view("(){}[]<>,:=@#").find(c) != std::string_view::npos) {
     t.kind = TokenKind::punctuation;
     t.text = take();
   } else if (c > ' ' && c < '\x7f') {

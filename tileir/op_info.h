@@ -16,7 +16,7 @@ enum class OpKind : std::uint8_t {
 };
 
 enum class Family : std::uint8_t {
-  program, create, shape, unary, binary, ternary, convert, memory, atomic, reduce, index, linalg, control, debug, hint, escape
+  program, create, shape, unary, binary, ternary, convert, memory, atomic, reduce, index, linalg, control, debug, hint, escape, layout
 };
 
 enum Trait : std::uint32_t {

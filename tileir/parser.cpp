@@ -136,6 +136,65 @@ class Parser {
     return Type::pointer(e, is_const, shape());
   }
 
+  // ---- layouts ----
+  /// layout #0 [64, 32] {register = [[0, 1], [0, 2]], lane = [...], warp = [...]}; numbered in order.
+  void layout() {
+    advance();
+    const Token at = token_;
+    if (layout_number() != static_cast<std::int64_t>(f_->layout_count()))
+      fail(at, fmt::format("layouts are numbered in order; expected #{}", f_->layout_count()));
+    const Token of = token_;
+    const std::vector<std::int64_t> extents = shape();
+    if (extents.empty()) fail(of, "a scalar has no layout");
+    LinearLayout l(log2_extents(Type(Element::i32, extents)));
+    expect('{', "before the bases");
+    list([&] { bases(l, extents); });
+    expect('}', "after the bases");
+    const std::size_t before = f_->layout_count();
+    f_->add_layout(l);
+    if (f_->layout_count() == before) fail(at, "this layout has a number already");
+  }
+  void bases(LinearLayout& l, const std::vector<std::int64_t>& extents) {
+    const Token name = expect(TokenKind::word, "a hardware dimension");
+    int d = 0;
+    while (d < kHardwareDims && text(static_cast<HardwareDim>(d)) != name.text) ++d;
+    if (d == kHardwareDims) fail(name, fmt::format("unknown hardware dimension '{}'", name.text));
+    const auto dim = static_cast<HardwareDim>(d);
+    if (!l.bases(dim).empty()) fail(name, fmt::format("'{}' is given twice", name.text));
+    expect('=', "after the dimension");
+    expect('[', "before its bases");
+    if (!token_.is(']')) list([&] {
+      const Token at = token_;
+      if (l.bits(dim) == kMaxLog2Elements) fail(at, fmt::format("a dimension has at most {} bases", kMaxLog2Elements));
+      std::vector<std::uint32_t> coordinates;
+      expect('[', "before the coordinates of a basis");
+      list([&] {
+        const Token number = token_;
+        const std::int64_t c = integer("a coordinate");
+        if (coordinates.size() == extents.size() || c < 0 || c >= extents[coordinates.size()])
+          fail(number, "the coordinates of a basis lie within the extents, one for each");
+        coordinates.push_back(static_cast<std::uint32_t>(c));
+      });
+      expect(']', "after the coordinates of a basis");
+      if (coordinates.size() != extents.size()) fail(at, fmt::format("{} coordinates; there are {} axes", coordinates.size(), extents.size()));
+      l.add_basis(dim, l.flat(coordinates));
+    });
+    expect(']', "after the bases");
+  }
+  std::int64_t layout_number() {
+    expect('#', "before the number of a layout");
+    return integer("the number of a layout");
+  }
+  /// A type and, in a distributed function, the layout of a tile.
+  std::pair<Type, LayoutId> type_and_layout() {
+    const Type t = type();
+    if (!token_.is('#')) return {t, {}};
+    const Token at = token_;
+    const std::int64_t n = layout_number();
+    if (n < 0 || n >= static_cast<std::int64_t>(f_->layout_count())) fail(at, fmt::format("there is no layout #{}", n));
+    return {t, LayoutId{static_cast<std::uint32_t>(n)}};
+  }
+
   // ---- names ----
   ValueId use() {
     const Token t = expect(TokenKind::value, "a value");
@@ -164,6 +223,7 @@ class Parser {
     if (!token_.is(')')) list([&] { param(); });
     expect(')', "after the parameters");
     expect('{', "before the kernel's body");
+    while (token_.kind == TokenKind::word && token_.text == "layout") layout();
     ops(f.body(), 0);
     leave_scope(0);
     return f;
@@ -212,11 +272,16 @@ class Parser {
     Literal literal;
     if (attributes_follow(*kind)) attributes(*kind, attrs, literal);
     std::vector<Type> types;
-    if (accept(':')) list([&] { types.push_back(type()); });
+    std::vector<LayoutId> layouts;
+    if (accept(':')) list([&] {
+      const auto [t, layout] = type_and_layout();
+      types.push_back(t), layouts.push_back(layout);
+    });
     if (types.size() != names.size())
       fail(word, fmt::format("{}: {} names for results of {} types", word.text, names.size(), types.size()));
     if (literal) resolve(*literal, types, attrs);
     const OpId id = f_->create_op(*kind, location(word), operands, types, std::move(attrs), b);
+    for (std::size_t i = 0; i < layouts.size(); ++i) f_->set_layout(f_->result(id, static_cast<int>(i)), layouts[i]);
     for (int i = 0; i < info(*kind).regions; ++i) region(id, depth + 1);
     for (std::size_t i = 0; i < names.size(); ++i) define(names[i], f_->result(id, static_cast<int>(i)));
   }
@@ -238,7 +303,10 @@ class Parser {
       list([&] {
         const Token name = expect(TokenKind::value, "an argument of the region");
         expect(':', "after the argument's name");
-        define(name, f_->add_arg(b, type()));
+        const auto [t, layout] = type_and_layout();
+        const ValueId arg = f_->add_arg(b, t);
+        f_->set_layout(arg, layout);
+        define(name, arg);
       });
       expect(')', "after the region's arguments");
     }

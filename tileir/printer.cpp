@@ -30,6 +30,7 @@ class Printer {
       if (i < f_.params.size() && f_.params[i].divisible_by != 1) put(" {{divisible_by = {}}}", f_.params[i].divisible_by);
     }
     put(") {{\n");
+    for (std::uint32_t i = 0; i < f_.layout_count(); ++i) layout(LayoutId{i});
     ops(f_.body(), 1);
     put("}}\n");
     return std::move(out_);
@@ -77,9 +78,19 @@ class Printer {
     for (ValueId v : values) s += (s.empty() ? "" : ", ") + name(v);
     return s;
   }
+  void layout(LayoutId id) {
+    std::vector<std::int64_t> shape;
+    for (int log2 : f_.layout(id).log2_extents()) shape.push_back(std::int64_t{1} << log2);
+    put("  layout #{} {} {}\n", id.index, shape_text(shape), text(f_.layout(id)));
+  }
+  /// "f32[64]", or in a distributed function "f32[64] #1".
+  std::string type(ValueId v) const {
+    const LayoutId layout = f_.layout_id(v);
+    return layout ? fmt::format("{} #{}", text(f_.type(v)), layout.index) : text(f_.type(v));
+  }
   std::string types(const std::vector<ValueId>& values) const {
     std::string s;
-    for (ValueId v : values) s += (s.empty() ? "" : ", ") + text(f_.type(v));
+    for (ValueId v : values) s += (s.empty() ? "" : ", ") + type(v);
     return s;
   }
 
@@ -136,7 +147,7 @@ class Printer {
     const std::vector<ValueId>& args = f_.block(b).args;
     if (!args.empty()) {
       out_ += " (";
-      for (std::size_t i = 0; i < args.size(); ++i) put("{}{}: {}", i ? ", " : "", name(args[i]), text(f_.type(args[i])));
+      for (std::size_t i = 0; i < args.size(); ++i) put("{}{}: {}", i ? ", " : "", name(args[i]), type(args[i]));
       out_ += ')';
     }
     out_ += " {\n";

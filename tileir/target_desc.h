@@ -24,6 +24,16 @@ struct TargetDesc {
   bool has_masked_memory = false;   // masked vector loads and stores
   ReductionOrder reduction;
 
+  // nvptx
+  int sm = 0;                     // compute capability: 75, 80, 86, 89, 90
+  bool has_wgmma = false;         // sm_90a
+  int shared_bytes = 0;           // most that a program can have
+  int max_registers = 255;        // of a thread
+  int registers_per_sm = 65536;
+  int warps_per_sm = 64;
+
+  bool is_gpu() const { return kind == Kind::nvptx; }
+  static constexpr int kLog2WarpLanes = 5;
   /// Lanes of a vector of 32-bit elements.
   int lanes() const { return vector_bits / 32; }
 };

@@ -146,6 +146,14 @@ static RuleResult hint(const RuleInput& in, AttrName number) {
 RuleResult rule_multiple_of(const RuleInput& in) { return hint(in, AttrName::divisor); }
 RuleResult rule_max_contiguous(const RuleInput& in) { return hint(in, AttrName::length); }
 
+// ---- layout ----
+
+RuleResult rule_convert_layout(const RuleInput& in) {
+  if (in.operands[0].is_scalar()) return fail(in, 0, "{}; a scalar has no layout", seen(in, 0));
+  return one(in.operands[0]);
+}
+RuleResult rule_barrier(const RuleInput&) { return none(); }
+
 // ---- escape ----
 
 RuleResult rule_inline_ptx(const RuleInput& in) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tileir/diagnostics.h"
+#include "tileir/layout_rules.h"
 #include "tileir/type_rules.h"
 
 namespace tilewright::ir {
@@ -23,6 +24,7 @@ class Verifier {
     check_uses();
     check_params();
     check_block(f_.body());
+    if (problems_.empty() && f_.is_distributed()) check_layouts();
     return std::move(problems_);
   }
 
@@ -82,6 +84,13 @@ class Verifier {
       std::sort(users[i].begin(), users[i].end());
       if (listed != users[i]) report(f_.value(ValueId{i}).op, "the uses of a value are not those listed");
     }
+  }
+
+  // ---- layouts ----
+  void check_layouts() {
+    f_.walk([&](OpId id) {
+      if (const std::string problem = layout_problem(f_, id); !problem.empty()) report(id, "{}", problem);
+    });
   }
 
   // ---- ops ----

@@ -9,7 +9,6 @@
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/CommandLine.h>
-#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -20,19 +19,12 @@
 
 #include <mutex>
 
+#include "backend/llvm_fatal_errors.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::backend::host {
 
 namespace {
-
-void on_fatal_error(void*, const char* reason, bool) { compiler_bug(__FILE__, __LINE__, "LLVM", reason); }
-
-/// LLVM 19's X86AvoidStoreForwardingBlocks asks the stores before a load for their size, which masked ones do not have: a fatal error.
-void turn_off_what_fails() {
-  auto& options = llvm::cl::getRegisteredOptions();
-  if (const auto it = options.find("x86-disable-avoid-SFB"); it != options.end()) it->second->addOccurrence(0, it->first(), "true");
-}
 
 /// X86AvoidStoreForwardingBlocks of LLVM 19 asks a load for its size, and ends the process where that is a masked one's, which is not
 /// known.
@@ -46,9 +38,8 @@ void disable_store_forwarding_pass() {
 void initialise_llvm() {
   static std::once_flag once;
   std::call_once(once, [] {
-    llvm::install_fatal_error_handler(on_fatal_error);
+    install_fatal_error_handler();
     disable_store_forwarding_pass();
-    turn_off_what_fails();
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     llvm::InitializeNativeTargetAsmParser();
@@ -90,8 +81,8 @@ Machine machine_of(const std::string& target) {
       return m;
     }
   if (target != "cpu") {
-    const char* reason = target.starts_with("sm_") ? "this build has no PTX back end yet" : "it is no target";
-    throw Error({}, "target '" + target + "': " + reason + "; there are cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4");
+    throw Error({}, "target '" + target + "': it is no target; there are cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4, " +
+                        "sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a");
   }
   m.cpu = llvm::sys::getHostCPUName().str();
   const auto features = llvm::sys::getHostCPUFeatures();

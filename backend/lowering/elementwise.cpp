@@ -283,6 +283,7 @@ Value* lower_elementwise(llvm::IRBuilder<>& b, const ir::TargetDesc& target, OpK
 #define TW_FAMILY_debug TW_SKIP
 #define TW_FAMILY_hint TW_SKIP
 #define TW_FAMILY_escape TW_SKIP
+#define TW_FAMILY_layout TW_SKIP
 #define TW_OP(name, family, ...) TW_FAMILY_##family(name)
   switch (kind) {
 #include "tileir/ops.def"

@@ -1,0 +1,9 @@
+// Placeholder while issue 5 is under way.
+#include "backend/nvptx/lowering.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::backend::nvptx {
+
+void NvptxLowering::emit_inline_ptx(OpId) { TW_UNREACHABLE("inline_ptx: not lowered yet"); }
+
+}  // namespace tilewright::backend::nvptx

@@ -1,0 +1,183 @@
+// Distributed tile IR to LLVM IR for NVPTX: one kernel, as one thread of it sees the program. Split by meaning: control_flow, tiles
+// (create, shape and element-wise ops), math, memory, shared, convert_layout, reduce, scan, sort, index, dot, atomics, report.
+#pragma once
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/compiled_kernel.h"
+#include "backend/nvptx/ptx_asm.h"
+#include "passes/analysis/axis_info.h"
+#include "tileir/ir.h"
+#include "tileir/target_desc.h"
+
+namespace tilewright::backend::nvptx {
+
+using ir::BlockId;
+using ir::Function;
+using ir::HardwareDim;
+using ir::LinearLayout;
+using ir::OpId;
+using ir::OpKind;
+using ir::Type;
+using ir::ValueId;
+
+/// What a thread holds of a tile: element i is that of register i of the layout. Of a scalar the one value, the same in every thread.
+/// Held as lower_elementwise holds them: iN for integers, i16 and i8 for the bits of small floats, i1 for bool, i64 for pointers.
+using Registers = std::vector<Value*>;
+
+class NvptxLowering {
+ public:
+  NvptxLowering(llvm::Module&, const Function&, const ir::TargetDesc&, int num_warps, bool check);
+
+  /// Emits `entry`, a kernel whose parameters are the function's; after them, if it has reports, the address of the report buffer.
+  void run(const std::string& entry);
+  const std::vector<ReportSite>& reports() const { return reports_; }
+
+ private:
+  // ---- control_flow.cpp ----
+  void emit_block(BlockId);
+  void emit_op(OpId);
+  void emit_for(OpId);
+  void emit_if(OpId);
+  void emit_while(OpId);
+  /// What the block ends with.
+  std::vector<Registers> yielded(BlockId, int skip = 0) const;
+  void set(ValueId, Registers);
+  const Registers& registers(ValueId v) const { return registers_[v.index]; }
+  Value* scalar(ValueId v) const { return registers_[v.index][0]; }
+  /// Phis for the registers of values, at the builder's position, which is the start of a block.
+  std::vector<Registers> phis(std::span<const Registers> like, unsigned incoming);
+  static void add_incoming(std::span<const Registers> phis, std::span<const Registers> values, llvm::BasicBlock* from);
+  llvm::BasicBlock* new_block(const char* name);
+  void set_location(OpId);
+
+  // ---- tiles.cpp ----
+  Value* thread();                 // %tid.x, below 32 * num_warps
+  Value* lane();
+  Value* warp();
+  /// What the thread contributes to a flat index: the layout's lane and warp bases applied to its number; i32. `mask`: only these bits.
+  Value* thread_part(const LinearLayout&, std::uint32_t mask = UINT32_MAX);
+  /// The XOR of the columns that the bits of x select; i32.
+  Value* apply(const ir::F2Matrix&, Value* x);
+  /// The flat index of what register r holds; i32.
+  Value* flat_index(const LinearLayout&, std::uint32_t reg);
+  /// Whether this thread is the one that acts for copies: the free lane and warp bits of the layout are 0. Null: always.
+  Value* is_canonical(const LinearLayout&);
+  /// Whether this is thread 0.
+  Value* is_first_thread();
+  /// Which register of `from` holds what register r of `to` holds: map(flat of r in `to`) is its flat index in `from`. Requires: lanes and
+  /// warps of both agree under the map.
+  static std::vector<std::uint32_t> match_registers(const LinearLayout& from, const LinearLayout& to,
+                                                    const std::function<std::uint32_t(std::uint32_t)>& map);
+  void emit_constant(OpId);
+  void emit_arange(OpId);
+  void emit_program_id(OpId);
+  void emit_num_programs(OpId);
+  void emit_reshape(OpId);
+  void emit_broadcast(OpId);
+  void emit_permute(OpId);
+  void emit_join(OpId);
+  void emit_split(OpId);
+  void emit_cat(OpId);
+  void emit_elementwise(OpId);
+
+  // ---- math.cpp ----
+  /// Ops for which the target has an instruction that keeps the documented accuracy; null: none.
+  Value* target_instruction(OpId, std::span<Value* const> operands);
+
+  // ---- memory.cpp: global memory ----
+  void emit_load(OpId);
+  void emit_store(OpId);
+  void emit_scalar_load(OpId);
+  void emit_scalar_store(OpId);
+  struct Access;
+  Access access(OpId, bool is_store);
+  /// `count` neighbours as words, under a predicate (null: always), which leaves `fill` (words) where it does not hold.
+  /// `modifiers`: ".global", ".volatile.global", ...
+  std::vector<Value*> load_global(Type element, Value* address, std::int64_t displacement, std::size_t count, Value* predicate,
+                                  std::span<Value* const> fill, const std::string& modifiers);
+  void store_global(Type element, Value* address, std::int64_t displacement, std::span<Value* const> elements, Value* predicate,
+                    const std::string& modifiers);
+
+  // ---- words.cpp: elements as they travel, in words of 1, 2, 4 or 8 bytes ----
+  /// The words of neighbouring elements, lowest address first.
+  std::vector<Value*> pack(Type element, std::span<Value* const> elements);
+  std::vector<Value*> unpack(Type element, std::span<Value* const> words, std::size_t count);
+  /// Types of the words that hold `count` elements, as pack makes them.
+  std::vector<llvm::Type*> word_types(Type element, std::size_t count);
+  /// ".v4.b32", ".b16", ".b8": of such words.
+  static std::string word_suffix(std::span<llvm::Type* const> words, Type element, std::size_t count);
+
+  // ---- shared.cpp: shared memory by 32-bit addresses, barriers, shuffles ----
+  /// The address of byte `offset` of the program's shared memory; i32.
+  Value* shared_address(std::int64_t offset);
+  void store_shared(Type element, Value* address, std::int64_t displacement, std::span<Value* const> elements, Value* predicate = nullptr);
+  std::vector<Value*> load_shared(Type element, Value* address, std::int64_t displacement, std::size_t count, Value* predicate = nullptr);
+  /// Every thread waits for all others and sees their shared and global writes.
+  void emit_barrier();
+  /// Every lane of the warp waits for the others and sees their writes.
+  void emit_warp_barrier();
+  enum class Shuffle { bfly, idx, up, down };
+  /// The value of lane ^ x, x, lane - x or lane + x; v: any element as it is held. Lanes without a partner keep theirs.
+  Value* shuffle(Shuffle, Value* v, Value* x);
+  Value* shuffle_xor(Value* v, std::uint32_t mask);
+
+  // ---- convert_layout.cpp ----
+  void emit_convert_layout(OpId);
+  void emit_flip(OpId);
+  /// The registers of a tile under another layout: by renaming, shuffles or shared memory from byte `shared` on.
+  Registers converted(Type, const Registers&, const LinearLayout& from, const LinearLayout& to, std::int64_t shared);
+
+  // ---- reduce.cpp, scan.cpp, sort.cpp, index.cpp, dot.cpp ----
+  /// The region of a reduce, scan or atomic_update on one pair; one value a result.
+  std::vector<Value*> combine(OpId, std::span<Value* const> earlier, std::span<Value* const> later);
+  void emit_reduce(OpId);
+  void emit_scan(OpId);
+  void emit_sort(OpId);
+  void emit_gather(OpId);
+  void emit_histogram(OpId);
+  void emit_dot(OpId);
+  void emit_dot_scaled(OpId);
+
+  // ---- atomics.cpp ----
+  void emit_atomic(OpId);
+#define TW_ATOMIC(name) void emit_##name(OpId id) { emit_atomic(id); }
+  TW_ATOMIC(atomic_add) TW_ATOMIC(atomic_max) TW_ATOMIC(atomic_min) TW_ATOMIC(atomic_and) TW_ATOMIC(atomic_or) TW_ATOMIC(atomic_xor)
+  TW_ATOMIC(atomic_exchange) TW_ATOMIC(atomic_cas) TW_ATOMIC(atomic_update)
+#undef TW_ATOMIC
+
+  // ---- report.cpp, inline_ptx.cpp ----
+  void emit_device_print(OpId);
+  void emit_device_assert(OpId);
+  void emit_inline_ptx(OpId);
+
+  llvm::Type* type_of(ValueId v);  // of one register
+  llvm::ConstantInt* i32(std::int64_t v) { return b_.getInt32(static_cast<std::uint32_t>(v)); }
+  Value* poison_of(Type element);
+  const LinearLayout& layout(ValueId v) const { return f_.layout(v); }
+  std::int64_t shared_offset(OpId id) const { return f_.attr(id, ir::AttrName::shared); }
+
+  llvm::Module& m_;
+  llvm::LLVMContext& c_;
+  llvm::IRBuilder<> b_;
+  const Function& f_;
+  const ir::TargetDesc target_;
+  const int num_warps_;
+  const bool check_;
+  passes::AxisInfoAnalysis axes_;
+  std::vector<Registers> registers_;  // by value
+  std::vector<ReportSite> reports_;
+  llvm::Function* function_ = nullptr;
+  Value *thread_ = nullptr, *lane_ = nullptr, *warp_ = nullptr, *shared_ = nullptr, *report_buffer_ = nullptr;
+  std::map<std::vector<std::uint32_t>, Value*> thread_parts_;  // by columns: made at the entry, so they are there everywhere
+  std::vector<llvm::DIFile*> debug_files_;
+  llvm::DISubprogram* debug_scope_ = nullptr;
+};
+
+}  // namespace tilewright::backend::nvptx

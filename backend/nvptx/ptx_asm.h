@@ -1,0 +1,33 @@
+// Inline PTX: one instruction, or several on one line, with its operands' constraints read off their LLVM types.
+#pragma once
+#include <llvm/IR/IRBuilder.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tilewright::backend::nvptx {
+
+using llvm::Value;
+
+/// What LLVM must know of inline PTX besides its operands.
+struct AsmEffects {
+  bool side_effects = false;  // stays, and stays in order with others that have effects
+  bool memory = false;        // reads or writes memory: loads and stores do not move across it
+  bool convergent = false;    // all lanes execute it together: it is not copied into branches
+};
+inline constexpr AsmEffects kPure{};
+inline constexpr AsmEffects kOrdered{true, false, false};
+inline constexpr AsmEffects kMemory{true, true, false};
+inline constexpr AsmEffects kCollective{true, true, true};
+
+/// `text` with $0, $1, ... for the outputs, then the inputs. The first `tied` inputs start out in the registers of the outputs of the
+/// same number, and are not counted by $. Types: i1 (a predicate), i16, i32, i64, float, double.
+std::vector<Value*> inline_ptx(llvm::IRBuilder<>&, const std::string& text, std::span<llvm::Type* const> outputs,
+                               std::span<Value* const> inputs, AsmEffects, std::size_t tied = 0);
+/// With one output.
+Value* inline_ptx(llvm::IRBuilder<>&, const std::string& text, llvm::Type* output, std::initializer_list<Value*> inputs, AsmEffects = kPure);
+/// With none.
+void inline_ptx(llvm::IRBuilder<>&, const std::string& text, std::initializer_list<Value*> inputs, AsmEffects);
+
+}  // namespace tilewright::backend::nvptx

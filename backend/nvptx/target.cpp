@@ -1,0 +1,116 @@
+// The table of targets, and LLVM's pipeline for them.
+#include "backend/nvptx/target.h"
+
+#include <llvm/ADT/SmallString.h>
+#include <llvm/Analysis/CGSCCPassManager.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/ErrorHandling.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include <mutex>
+
+#include "backend/llvm_fatal_errors.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::backend::nvptx {
+
+namespace {
+
+constexpr std::string_view kNames[] = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"};
+
+/// CUDA C++ Programming Guide, "Compute Capabilities", technical specifications per compute capability.
+struct Facts {
+  std::string_view name;
+  int sm, shared_kib, warps_per_sm;
+};
+constexpr Facts kFacts[] = {
+    {"sm_75", 75, 64, 32}, {"sm_80", 80, 163, 64}, {"sm_86", 86, 99, 48}, {"sm_89", 89, 99, 48}, {"sm_90", 90, 227, 64}, {"sm_90a", 90, 227, 64},
+};
+
+void initialise_llvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    install_fatal_error_handler();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+}
+
+}  // namespace
+
+std::span<const std::string_view> targets() { return kNames; }
+
+std::optional<ir::TargetDesc> describe(std::string_view target) {
+  for (const Facts& facts : kFacts) {
+    if (facts.name != target) continue;
+    ir::TargetDesc d;
+    d.name = target;
+    d.kind = ir::TargetDesc::Kind::nvptx;
+    d.vector_bits = 128;
+    d.has_fma = true;
+    d.has_f16_conversion = true;
+    d.has_masked_memory = true;
+    d.sm = facts.sm;
+    d.has_wgmma = target == "sm_90a";
+    d.shared_bytes = facts.shared_kib * 1024;
+    d.warps_per_sm = facts.warps_per_sm;
+    return d;
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& target, int ptx_version) {
+  initialise_llvm();
+  const char* triple = "nvptx64-nvidia-cuda";
+  std::string error;
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, error);
+  TW_CHECK(found != nullptr, error);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // contraction is decided in tile IR: add.rn and mul.rn, which ptxas keeps apart
+  std::unique_ptr<llvm::TargetMachine> machine(
+      found->createTargetMachine(triple, target, "+ptx" + std::to_string(ptx_version), options, llvm::Reloc::PIC_, std::nullopt,
+                                 llvm::CodeGenOptLevel::Default));
+  TW_CHECK(machine != nullptr, "LLVM has no machine for NVPTX");
+  return machine;
+}
+
+void optimise(llvm::Module& m, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  llvm::FunctionPassManager passes;
+  // Registers of one tile compute the same addresses and masks over and over; what EarlyCSE merges, InstCombine need not look at.
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::EarlyCSEPass());
+  for (llvm::Function& f : m)
+    if (!f.isDeclaration()) passes.run(f, functions);
+}
+
+std::string emit_ptx(llvm::Module& m, llvm::TargetMachine& machine) {
+  llvm::SmallString<0> out;
+  llvm::raw_svector_ostream stream(out);
+  llvm::legacy::PassManager passes;
+  TW_CHECK(!machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile), "LLVM cannot emit PTX");
+  passes.run(m);
+  return std::string(out.str());
+}
+
+}  // namespace tilewright::backend::nvptx

@@ -1,0 +1,29 @@
+// NVIDIA GPUs as targets: what is known of each, and LLVM's code generation for them.
+#pragma once
+#include <llvm/IR/Module.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tileir/target_desc.h"
+
+namespace tilewright::backend::nvptx {
+
+/// "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a".
+std::span<const std::string_view> targets();
+/// None for a name that is none of them.
+std::optional<ir::TargetDesc> describe(std::string_view target);
+
+/// The oldest PTX ISA that says all that is emitted for the target, as 10 * major + minor (CUDA 12.0: 80).
+inline constexpr int kPtxVersion = 80;
+
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& target, int ptx_version);
+/// LLVM's own optimisations, the few that pay for a kernel of straight code.
+void optimise(llvm::Module&, llvm::TargetMachine&);
+std::string emit_ptx(llvm::Module&, llvm::TargetMachine&);
+
+}  // namespace tilewright::backend::nvptx

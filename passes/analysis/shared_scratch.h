@@ -1,0 +1,14 @@
+// How much shared memory an op of a distributed function needs while it runs: what allocation and code generation agree on.
+#pragma once
+#include <cstdint>
+
+#include "tileir/ir.h"
+#include "tileir/target_desc.h"
+
+namespace tilewright::passes {
+
+/// Bytes of shared memory that the op works in; 0: none. The op writes there without waiting for anyone, orders its own writes and reads,
+/// and may leave other warps reading when a first one is done with it (see insert_barriers).
+std::int64_t shared_scratch(const ir::Function&, ir::OpId, const ir::TargetDesc&, int num_warps);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,211 @@
+// The rules of layouts: which tiles of an op lie alike, and which follow from which.
+#include "tileir/layout_rules.h"
+
+#include <fmt/format.h>
+
+#include "tileir/diagnostics.h"
+
+namespace tilewright::ir {
+
+namespace {
+
+/// The layout with every basis mapped, of a tile of another shape.
+template <class F>
+LinearLayout mapped(const LinearLayout& from, std::vector<int> extents, F&& map) {
+  LinearLayout to(std::move(extents));
+  for (int d = 0; d < kHardwareDims; ++d)
+    for (std::uint32_t basis : from.bases(static_cast<HardwareDim>(d))) to.add_basis(static_cast<HardwareDim>(d), map(basis));
+  return to;
+}
+
+/// a and b of this layout at 0 and 1 of a new last axis: two registers side by side.
+LinearLayout joined(const LinearLayout& half) {
+  std::vector<int> extents = half.log2_extents();
+  extents.push_back(1);
+  LinearLayout to = mapped(half, std::move(extents), [](std::uint32_t basis) { return basis << 1; });
+  std::vector<std::uint32_t> registers{1};
+  registers.insert(registers.end(), to.bases(HardwareDim::reg).begin(), to.bases(HardwareDim::reg).end());
+  to.set_bases(HardwareDim::reg, std::move(registers));
+  return to;
+}
+
+/// The halves of a joined layout; none unless it is one.
+std::optional<LinearLayout> halved(const LinearLayout& whole) {
+  const auto& registers = whole.bases(HardwareDim::reg);
+  if (registers.empty() || registers[0] != 1) return std::nullopt;
+  std::vector<int> extents = whole.log2_extents();
+  extents.pop_back();
+  LinearLayout to = mapped(whole, std::move(extents), [](std::uint32_t basis) { return basis >> 1; });
+  to.set_bases(HardwareDim::reg, {to.bases(HardwareDim::reg).begin() + 1, to.bases(HardwareDim::reg).end()});
+  return joined(to) == whole ? std::optional(to) : std::nullopt;
+}
+
+/// a and b of this layout one after the other along an axis: b in registers after those of a.
+LinearLayout concatenated(const LinearLayout& half, int axis) {
+  std::vector<int> extents = half.log2_extents();
+  const int top = half.axis_shift(axis) + extents[axis]++;
+  const std::uint32_t below = (1u << top) - 1;
+  LinearLayout to = mapped(half, std::move(extents), [&](std::uint32_t basis) { return (basis & below) | (basis & ~below) << 1; });
+  to.add_basis(HardwareDim::reg, 1u << top);
+  return to;
+}
+
+std::optional<LinearLayout> front_of(const LinearLayout& whole, int axis) {
+  std::vector<int> extents = whole.log2_extents();
+  const int top = whole.axis_shift(axis) + --extents[axis];
+  auto registers = whole.bases(HardwareDim::reg);
+  if (registers.empty() || registers.back() != 1u << top) return std::nullopt;
+  registers.pop_back();
+  const std::uint32_t below = (1u << top) - 1;
+  LinearLayout short_of = whole;
+  short_of.set_bases(HardwareDim::reg, std::move(registers));
+  LinearLayout to = mapped(short_of, std::move(extents), [&](std::uint32_t basis) { return (basis & below) | (basis >> 1 & ~below); });
+  return concatenated(to, axis) == whole ? std::optional(to) : std::nullopt;
+}
+
+std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& axes) {
+  std::vector<std::int64_t> to(axes.size());
+  for (std::size_t i = 0; i < axes.size(); ++i) to[static_cast<std::size_t>(axes[i])] = static_cast<std::int64_t>(i);
+  return to;
+}
+
+}  // namespace
+
+LayoutRule layout_rule(OpKind k) {
+  switch (k) {
+    case OpKind::reshape_:
+    case OpKind::permute_:
+    case OpKind::reduce_:
+    case OpKind::join_:
+    case OpKind::split_:
+    case OpKind::cat_: return LayoutRule::follows;
+    case OpKind::broadcast_: return LayoutRule::expands;
+    case OpKind::constant_:
+    case OpKind::arange_:
+    case OpKind::convert_layout_:
+    case OpKind::sort_:
+    case OpKind::gather_:
+    case OpKind::histogram_:
+    case OpKind::dot_:
+    case OpKind::dot_scaled_:
+    case OpKind::device_print_:
+    case OpKind::device_assert_:
+    case OpKind::assume_:
+    case OpKind::barrier_: return LayoutRule::moves;
+    default: return LayoutRule::alike;
+  }
+}
+
+std::optional<LinearLayout> result_layout(const Function& f, OpId id, const LinearLayout& operand) {
+  const std::vector<int> extents = log2_extents(f.type(f.result(id)));
+  switch (f.kind(id)) {
+    case OpKind::reshape_: return operand.reshaped(extents);
+    case OpKind::permute_: return operand.permuted(f.attr_list(id, AttrName::axes));
+    case OpKind::reduce_: return operand.without_axis(static_cast<int>(f.attr(id, AttrName::axis))).without_free_registers();
+    case OpKind::join_: return joined(operand);
+    case OpKind::split_: return halved(operand);
+    case OpKind::cat_: return concatenated(operand, static_cast<int>(f.attr(id, AttrName::axis)));
+    default: TW_UNREACHABLE("the layout of the result does not follow from an operand's");
+  }
+}
+
+std::optional<LinearLayout> operand_layout(const Function& f, OpId id, const LinearLayout& result) {
+  const std::vector<int> extents = log2_extents(f.type(f.operand(id, 0)));
+  switch (f.kind(id)) {
+    case OpKind::reshape_: return result.reshaped(extents);
+    case OpKind::permute_: return result.permuted(inverse(f.attr_list(id, AttrName::axes)));
+    case OpKind::broadcast_: return result.narrowed(extents).without_free_registers();
+    case OpKind::join_: return halved(result);
+    case OpKind::split_: return joined(result);
+    case OpKind::cat_: return front_of(result, static_cast<int>(f.attr(id, AttrName::axis)));
+    default: return std::nullopt;
+  }
+}
+
+namespace {
+
+bool has_layout(const Function& f, ValueId v) { return f.layout_id(v).valid(); }
+
+std::string wanted(const Function& f, ValueId v, const LinearLayout& layout, std::string_view whose) {
+  if (has_layout(f, v) && f.layout(v) == layout) return {};
+  return fmt::format("{} lies as {}; it must lie as {}", whose, has_layout(f, v) ? text(f.layout(v)) : "nothing", text(layout));
+}
+
+/// All tiles among the values lie as the first tile of them.
+std::string alike(const Function& f, std::initializer_list<std::span<const ValueId>> lists) {
+  LayoutId first;
+  for (const auto& values : lists)
+    for (ValueId v : values) {
+      if (f.type(v).is_scalar()) continue;
+      if (!first) first = f.layout_id(v);
+      if (f.layout_id(v) != first) return wanted(f, v, f.layout(first), "one of its tiles");
+    }
+  return {};
+}
+
+/// What a region takes, what it ends with and what its op returns, one by one: values that are handed on lie as they did.
+std::string handed_on(const Function& f, std::span<const ValueId> from, std::span<const ValueId> to) {
+  for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i)
+    if (f.layout_id(from[i]) != f.layout_id(to[i])) return fmt::format("value {} changes its layout where it is handed on", i + 1);
+  return {};
+}
+
+std::string regions_problem(const Function& f, OpId id) {
+  const OpData& op = f.op(id);
+  const auto end = [&](int i) { return std::span(f.op(f.terminator(op.regions[i])).operands); };
+  const auto args = [&](int i) { return std::span(f.block(op.regions[i]).args); };
+  const auto first = [](std::initializer_list<std::string> problems) {
+    for (const std::string& p : problems)
+      if (!p.empty()) return p;
+    return std::string();
+  };
+  switch (op.kind) {
+    case OpKind::for_: {
+      const auto init = std::span(op.operands).subspan(3);
+      return first({handed_on(f, init, args(0).subspan(1)), handed_on(f, end(0), op.results), handed_on(f, init, op.results)});
+    }
+    case OpKind::if_: return first({handed_on(f, end(0), op.results), handed_on(f, end(1), op.results)});
+    case OpKind::while_:
+      return first({handed_on(f, op.operands, args(0)), handed_on(f, end(0).subspan(1), args(1)), handed_on(f, end(1), op.operands),
+                    handed_on(f, args(1), op.results)});
+    default: return {};
+  }
+}
+
+}  // namespace
+
+std::string layout_problem(const Function& f, OpId id) {
+  const OpData& op = f.op(id);
+  for (const auto* values : {&op.operands, &op.results})
+    for (ValueId v : *values) {
+      if (f.type(v).is_scalar() == has_layout(f, v)) return f.type(v).is_scalar() ? "a scalar has a layout" : "a tile has no layout";
+      if (has_layout(f, v) && f.layout(v).log2_extents() != log2_extents(f.type(v))) return "a layout is one of another shape";
+    }
+  if (info(op.kind).family == Family::control) return regions_problem(f, id);
+  switch (layout_rule(op.kind)) {
+    case LayoutRule::alike: return alike(f, {op.operands, op.results});
+    case LayoutRule::moves:
+      if (op.kind == OpKind::dot_ || op.kind == OpKind::dot_scaled_) return alike(f, {std::span(op.operands).last(1), op.results});
+      if (op.kind == OpKind::gather_) return alike(f, {std::span(op.operands).last(1), op.results});
+      if (op.kind == OpKind::sort_) return alike(f, {op.results});
+      return {};
+    case LayoutRule::expands: {
+      const ValueId x = op.operands[0];
+      if (f.type(x).is_scalar()) return {};
+      return wanted(f, x, *operand_layout(f, id, f.layout(op.results[0])), "the operand");
+    }
+    case LayoutRule::follows: {
+      if (std::string p = alike(f, {op.operands}); !p.empty()) return p;
+      const bool from_scalar = f.type(op.operands[0]).is_scalar(), to_scalar = f.type(op.results[0]).is_scalar();
+      if (to_scalar || from_scalar) return {};
+      const auto follows = result_layout(f, id, f.layout(op.operands[0]));
+      if (!follows) return "it cannot work on this layout of its operand";
+      for (ValueId r : op.results)
+        if (std::string p = wanted(f, r, *follows, "the result"); !p.empty()) return p;
+      return {};
+    }
+  }
+  return {};
+}
+
+}  // namespace tilewright::ir
