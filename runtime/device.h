@@ -54,7 +54,8 @@ struct LaunchConfig {
   Here where = {};     // the user's launch
 };
 
-/// One device. Every function may be called from any thread. Addresses are the device's own; on the cpu they are pointers.
+/// One device. Every function may be called from any thread. Functions that are not told the user's line throw UnplacedDeviceError where
+/// the device fails (device_failure.h). Addresses are the device's own; on the cpu they are pointers.
 class Device : public std::enable_shared_from_this<Device> {
  public:
   explicit Device(std::string name) : name_(std::move(name)) {}
@@ -78,7 +79,12 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Writes `count` copies of a pattern of 1, 2, 4 or 8 bytes.
   virtual void fill(std::uint64_t to, const void* pattern, std::size_t pattern_bytes, std::size_t count, Stream&) = 0;
 
+  /// Why this device cannot reach memory at this address; empty if it can, or cannot tell.
+  virtual std::string reason_against(std::uint64_t /*address*/) const { return ""; }
+
   virtual std::shared_ptr<Stream> create_stream() = 0;
+  /// A driver's stream that the caller owns. Throws Error at the user's line if it is none of this device.
+  virtual std::shared_ptr<Stream> wrap_stream(void* native, const Here&) = 0;
   /// Where work goes that names no stream.
   virtual Stream& default_stream() = 0;
   /// Waits for the work of every stream.

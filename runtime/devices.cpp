@@ -3,27 +3,77 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 
+#include "runtime/cuda/cuda_device.h"
+#include "runtime/cuda/driver_loader.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/host/host_device.h"
+#include "runtime/log.h"
 
 namespace tilewright::rt {
 
 namespace {
 
-constexpr const char* kNoCuda = "this build has no CUDA back end yet";
 constexpr const char* kNoEmulator = "this build has no emulator yet";
 
 // One object a name for the life of the process, so that two handles to "cpu" are one device and its threads are started once.
-std::shared_ptr<Device> host_device(const std::string& name) {
+std::shared_ptr<Device> opened(const std::string& name, const std::function<std::shared_ptr<Device>()>& make) {
   static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<Device>> opened;
+  static std::map<std::string, std::shared_ptr<Device>> devices;
   std::lock_guard lock(mutex);
-  std::shared_ptr<Device>& device = opened[name];
-  if (!device) device = make_host_device(name);
+  if (const auto it = devices.find(name); it != devices.end()) return it->second;
+  std::shared_ptr<Device> device = make();
+  devices.emplace(name, device);
   return device;
+}
+
+std::shared_ptr<Device> host_device(const std::string& name) {
+  return opened(name, [&] { return make_host_device(name); });
+}
+
+std::string cuda_name(int ordinal) { return fmt::format("cuda:{}", ordinal); }
+
+// N of "cuda:N".
+std::optional<int> cuda_ordinal(std::string_view name) {
+  constexpr std::string_view kPrefix = "cuda:";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const std::string_view digits = name.substr(kPrefix.size());
+  int ordinal = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
+  // "cuda:00" would be a second name of one device.
+  if (error != std::errc() || ordinal < 0 || cuda_name(ordinal) != name) return std::nullopt;
+  return ordinal;
+}
+
+int cuda_devices(std::string& reason) {
+  const cuda::DriverSearch& search = cuda::system_driver();
+  if (search.driver) return cuda::device_count(*search.driver, reason);
+  reason = search.reason;
+  return 0;
+}
+
+// What "cuda:N" is, or a reason.
+cuda::DeviceFacts cuda_facts(std::string_view name) {
+  cuda::DeviceFacts facts;
+  const std::optional<int> ordinal = cuda_ordinal(name);
+  if (!ordinal) {
+    facts.reason = "a CUDA device is 'cuda:0', 'cuda:1' and so on";
+    return facts;
+  }
+  const int count = cuda_devices(facts.reason);
+  if (*ordinal < count) return cuda::device_facts(*cuda::system_driver().driver, *ordinal);
+  if (facts.reason.empty()) facts.reason = count == 1 ? "the driver has one device" : fmt::format("the driver has {} devices", count);
+  return facts;
+}
+
+std::shared_ptr<Device> cuda_device(const std::string& name, const cuda::DeviceFacts& facts, const Here& at) {
+  const cuda::DriverSearch& search = cuda::system_driver();
+  return opened(name, [&] { return cuda::make_cuda_device(*search.driver, {name, facts, cuda::target_for(facts.capability)}, at); });
 }
 
 std::string usable_names() {
@@ -33,25 +83,51 @@ std::string usable_names() {
   return names;
 }
 
-// Why there is no such device; empty if there is.
-std::string reason_against(std::string_view name) {
-  if (name == "cpu") return "";
-  if (name.starts_with("cpu:")) return reason_against_level(name.substr(4));
-  if (name == "cuda" || name.starts_with("cuda:")) return kNoCuda;
-  if (name == "emulator" || name.starts_with("emulator:")) return kNoEmulator;
-  return "a device is 'cpu', 'cpu:LEVEL', 'cuda:N' or 'emulator:sm_XX'";
+[[noreturn]] void refuse(std::string_view name, const std::string& reason, const Here& at) {
+  throw Error(detail::location_of(at), fmt::format("no device '{}': {}; there is: {}", name, reason, usable_names()));
 }
 
 }  // namespace
 
 std::shared_ptr<Device> open_device(std::string_view name, const Here& at) {
-  if (const std::string reason = reason_against(name); !reason.empty())
-    throw Error(detail::location_of(at), fmt::format("no device '{}': {}; there is: {}", name, reason, usable_names()));
+  std::string reason;
+  if (name == "cuda" || name.starts_with("cuda:")) {
+    const cuda::DeviceFacts facts = cuda_facts(name);
+    if (facts.reason.empty()) return cuda_device(std::string(name), facts, at);
+    reason = facts.reason;
+  } else if (name == "emulator" || name.starts_with("emulator:")) {
+    reason = kNoEmulator;
+  } else if (name.starts_with("cpu:")) {
+    reason = reason_against_level(name.substr(4));
+  } else if (name != "cpu") {
+    reason = "a device is 'cpu', 'cpu:LEVEL', 'cuda:N' or 'emulator:sm_XX'";
+  }
+  if (!reason.empty()) refuse(name, reason, at);
   return host_device(std::string(name));
 }
 
-std::shared_ptr<Device> open_best_device(const Here&) { return host_device("cpu"); }
+std::shared_ptr<Device> open_best_device(const Here& at) {
+  const std::string name = cuda_name(0);
+  const cuda::DeviceFacts facts = cuda_facts(name);
+  if (facts.reason.empty()) try {
+      return cuda_device(name, facts, at);
+    } catch (const DeviceError& e) {
+      // A GPU that another process has for itself, or that has failed.
+      log(LogLevel::warning, fmt::format("{} is there but cannot be opened, so the cpu is used: {}", name, e.what()));
+    }
+  return host_device("cpu");
+}
 
-std::vector<DeviceInfo> list_devices() { return {{"cpu", cpu_description(), true, ""}, {"cuda:0", "", false, kNoCuda}}; }
+std::vector<DeviceInfo> list_devices() {
+  std::vector<DeviceInfo> all{{"cpu", cpu_description(), true, ""}};
+  std::string reason;
+  const int count = cuda_devices(reason);
+  for (int i = 0; i < count; ++i) {
+    const cuda::DeviceFacts facts = cuda::device_facts(*cuda::system_driver().driver, i);
+    all.push_back({cuda_name(i), facts.reason.empty() ? cuda::describe(facts) : facts.name, facts.reason.empty(), facts.reason});
+  }
+  if (count == 0) all.push_back({cuda_name(0), "", false, reason});
+  return all;
+}
 
 }  // namespace tilewright::rt

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/device.h"
+#include "runtime/device_failure.h"
 #include "tilewright/buffer.h"
 
 namespace tilewright::detail {
@@ -50,7 +51,7 @@ RawBuffer::RawBuffer(std::shared_ptr<rt::Device> device, Code element, std::int6
   const bool too_many = __builtin_mul_overflow(static_cast<std::size_t>(count), static_cast<std::size_t>(facts(element).bytes), &bytes);
   try {
     if (too_many) throw std::bad_alloc();
-    memory_ = reinterpret_cast<void*>(device_->allocate(bytes));
+    memory_ = rt::at_line(at, [&] { return reinterpret_cast<void*>(device_->allocate(bytes)); });
   } catch (const std::bad_alloc&) {
     throw DeviceError(location_of(at),
                       fmt::format("allocate: out of memory: {} {} elements do not fit on device '{}', where {} bytes are free", count,
@@ -69,6 +70,9 @@ RawBuffer::RawBuffer(std::shared_ptr<rt::Device> device, Code element, void* mem
   if (address(memory) % facts(element).bytes != 0)
     throw Error(location_of(at), fmt::format("wrap: the pointer {:#x} is not aligned to {} bytes, the size of {}", address(memory),
                                              facts(element).bytes, facts(element).name));
+  if (count > 0)
+    if (const std::string reason = rt::at_line(at, [&] { return device_->reason_against(address(memory)); }); !reason.empty())
+      throw Error(location_of(at), "wrap: the pointer " + reason);
   watch();
 }
 
@@ -128,17 +132,19 @@ void RawBuffer::expect_size(const char* what, std::size_t count, const Here& at)
 
 void RawBuffer::read(void* to, std::size_t count, const Here& at) const {
   expect_size("download", count, at);
-  if (count > 0) device_->copy_out(to, address(memory_), count * facts(element_).bytes, device_->default_stream());
+  if (count == 0) return;
+  rt::at_line(at, [&] { device_->copy_out(to, address(memory_), count * facts(element_).bytes, device_->default_stream()); });
 }
 
 void RawBuffer::write(const void* from, std::size_t count, const Here& at) {
   expect_size("upload", count, at);
-  if (count > 0) device_->copy_in(address(memory_), from, count * facts(element_).bytes, device_->default_stream());
+  if (count == 0) return;
+  rt::at_line(at, [&] { device_->copy_in(address(memory_), from, count * facts(element_).bytes, device_->default_stream()); });
 }
 
 void RawBuffer::fill(const void* element, const Here& at) {
   this->at(0, at);
-  device_->fill(address(memory_), element, facts(element_).bytes, size(), device_->default_stream());
+  rt::at_line(at, [&] { device_->fill(address(memory_), element, facts(element_).bytes, size(), device_->default_stream()); });
 }
 
 }  // namespace tilewright::detail

@@ -1,5 +1,6 @@
 // The out-of-line halves of the public Device, Stream and Event.
 #include "runtime/device.h"
+#include "runtime/device_failure.h"
 #include "runtime/devices.h"
 #include "tilewright/device.h"
 
@@ -11,17 +12,27 @@ std::vector<DeviceInfo> Device::list() { return rt::list_devices(); }
 
 const std::string& Device::name() const { return device_->name(); }
 std::string Device::description() const { return device_->description(); }
-void Device::synchronize(Here) const { device_->synchronize(); }
 std::size_t Device::free_memory() const { return device_->free_memory(); }
-Stream Device::stream(Here) const { return Stream(device_, device_->create_stream()); }
+
+void Device::synchronize(Here at) const {
+  rt::at_line(at, [&] { device_->synchronize(); });
+}
+Stream Device::stream(Here at) const {
+  return rt::at_line(at, [&] { return Stream(device_, device_->create_stream()); });
+}
+Stream Device::wrap_stream(void* native, Here at) const { return Stream(device_, device_->wrap_stream(native, at)); }
 
 rt::Stream& Stream::existing(const Here& at) const {
   if (!stream_) throw Error(detail::location_of(at), "this stream is none: a stream comes from Device::stream()");
   return *stream_;
 }
 
-void Stream::synchronize(Here at) const { existing(at).synchronize(); }
-Event Stream::record(Here at) const { return Event(existing(at).record()); }
+void Stream::synchronize(Here at) const {
+  rt::at_line(at, [&] { existing(at).synchronize(); });
+}
+Event Stream::record(Here at) const {
+  return rt::at_line(at, [&] { return Event(existing(at).record()); });
+}
 void* Stream::native() const { return stream_ ? stream_->native() : nullptr; }
 
 void Stream::wait(const Event& event, Here at) const {
@@ -30,7 +41,7 @@ void Stream::wait(const Event& event, Here at) const {
   if (&event.event_->device() != device_.get())
     throw Error(detail::location_of(at),
                 "wait: the event is of device '" + event.event_->device().name() + "', the stream of device '" + device_->name() + "'");
-  stream.wait(*event.event_);
+  rt::at_line(at, [&] { stream.wait(*event.event_); });
 }
 
 double Event::elapsed_ms(const Event& later, Here at) const {
@@ -39,7 +50,7 @@ double Event::elapsed_ms(const Event& later, Here at) const {
   if (&event_->device() != &later.event_->device())
     throw Error(detail::location_of(at),
                 "elapsed_ms: the events are of two devices, '" + event_->device().name() + "' and '" + later.event_->device().name() + "'");
-  return event_->elapsed_ms(*later.event_);
+  return rt::at_line(at, [&] { return event_->elapsed_ms(*later.event_); });
 }
 
 }  // namespace tilewright

@@ -118,6 +118,7 @@ class HostDevice : public Device {
   void fill(std::uint64_t to, const void* pattern, std::size_t pattern_bytes, std::size_t count, Stream&) override;
 
   std::shared_ptr<Stream> create_stream() override;
+  std::shared_ptr<Stream> wrap_stream(void* native, const Here&) override;
   Stream& default_stream() override { return default_stream_; }
   void synchronize() override { default_stream_.synchronize(); }
 
@@ -166,6 +167,10 @@ void HostDevice::fill(std::uint64_t to, const void* pattern, std::size_t pattern
 }
 
 std::shared_ptr<Stream> HostDevice::create_stream() { return std::make_shared<OwningHostStream>(shared_from_this()); }
+
+std::shared_ptr<Stream> HostDevice::wrap_stream(void*, const Here& where) {
+  throw Error(detail::location_of(where), fmt::format("wrap_stream: device '{}' has no driver whose streams could be wrapped", name()));
+}
 
 ObjectLoader& HostDevice::loader(const Here& where) {
   std::lock_guard lock(loader_mutex_);

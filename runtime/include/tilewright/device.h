@@ -59,19 +59,22 @@ class Device {
   Buffer<T> allocate(Extent count, Here at = Here::current()) const {
     return Buffer<T>(detail::RawBuffer(device_, detail::CodeOf<T>::value, count.value, at));
   }
-  /// Memory of this device that the caller owns, as a buffer; it must outlive the buffer.
+  /// Memory that the caller owns and this device can reach, as a buffer; it must outlive the buffer.
   template <ValueElement T>
   Buffer<T> wrap(T* memory, Extent count, Here at = Here::current()) const {
     return Buffer<T>(detail::RawBuffer(device_, detail::CodeOf<T>::value, memory, count.value, at));
   }
   /// A new stream.
   Stream stream(Here at = Here::current()) const;
+  /// A stream that the caller owns, a CUstream or cudaStream_t of this device's primary context; null is the default stream. It must
+  /// outlive the returned stream. What is launched there follows what the caller submitted, graph capture included.
+  Stream wrap_stream(void* native, Here at = Here::current()) const;
 
   // For the library itself; never null.
+  explicit Device(std::shared_ptr<rt::Device> device) : device_(std::move(device)) {}
   const std::shared_ptr<rt::Device>& handle() const { return device_; }
 
  private:
-  explicit Device(std::shared_ptr<rt::Device> device) : device_(std::move(device)) {}
   std::shared_ptr<rt::Device> device_;
 };
 

@@ -36,7 +36,7 @@ class Stream {
   Event record(Here at = Here::current()) const;
   /// Later work of this stream waits for the event.
   void wait(const Event&, Here at = Here::current()) const;
-  /// The driver's own stream (a CUstream); null where there is none.
+  /// The driver's own stream (a CUstream); null where there is none, and for CUDA's default stream.
   void* native() const;
 
   // For the library itself: null if the stream is none.

@@ -33,8 +33,10 @@ std::string error_of(F&& f, Here first = Here::current()) {
 }  // namespace
 
 TEST_CASE("device: the best one opens, and one name is one device") {
-  Device a = Device::open(), b = Device::open("cpu");
-  CHECK(a.name() == "cpu");
+  const auto all = Device::list();
+  const bool has_gpu = all[1].usable;
+  Device a = Device::open(), b = Device::open(has_gpu ? "cuda:0" : "cpu");
+  CHECK(a.name() == b.name());
   CHECK(a.handle() == b.handle());
   CHECK_FALSE(a.description().empty());
   CHECK(a.free_memory() > 0);
@@ -43,17 +45,17 @@ TEST_CASE("device: the best one opens, and one name is one device") {
 
 TEST_CASE("device: the list says what is usable and why the rest is not") {
   const auto all = Device::list();
-  REQUIRE(all.size() == 2);
+  REQUIRE(all.size() >= 2);
   CHECK(all[0].name == "cpu");
   CHECK(all[0].usable);
   CHECK(all[0].reason.empty());
   CHECK(all[1].name == "cuda:0");
-  CHECK_FALSE(all[1].usable);
-  CHECK_FALSE(all[1].reason.empty());
+  CHECK(all[1].usable == all[1].reason.empty());
+  if (all[1].usable) CHECK_FALSE(all[1].description.empty());
 }
 
 TEST_CASE("device: an absent device says what there is and why") {
-  for (const char* name : {"cuda:99", "emulator:sm_80", "cpu:x86-64-v9", "gpu", ""}) {
+  for (const char* name : {"cuda:99", "emulator:sm_8", "cpu:x86-64-v9", "gpu", ""}) {
     const std::string text = error_of([&] { (void)Device::open(name); });
     CHECK_MESSAGE(has(text, "no device '" + std::string(name) + "': "), text);
     CHECK_MESSAGE(has(text, "there is: cpu"), text);
@@ -176,6 +178,7 @@ TEST_CASE("stream: events measure time and belong to their device") {
   s.wait(second);
   s.synchronize();
   CHECK(s.native() == nullptr);
+  CHECK(has(error_of([&] { (void)device.wrap_stream(nullptr); }), "device 'cpu' has no driver whose streams could be wrapped"));
 
   const Stream other = Device::open("cpu:x86-64").stream();
   const Event elsewhere = other.record();

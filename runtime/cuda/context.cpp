@@ -1,0 +1,71 @@
+// One CUDA device's primary context.
+#include "runtime/cuda/context.h"
+
+#include <fmt/format.h>
+
+#include "runtime/cuda/driver_failure.h"
+#include "runtime/device_failure.h"
+
+namespace tilewright::rt::cuda {
+
+Context::Context(const Driver& driver, CUdevice device, std::string device_name, bool survives_faults, const Here& where)
+    : driver_(driver), device_(device), device_name_(std::move(device_name)), survives_faults_(survives_faults) {
+  TW_CUDA_CALL(*this, where, cuDevicePrimaryCtxRetain, &handle_, device_);
+}
+
+Context::~Context() { driver_.cuDevicePrimaryCtxRelease(device_); }
+
+void Context::fail(CUresult status, const char* call, const Here& where, const std::string& details) {
+  std::string text = fmt::format("{} on device '{}'{}", failure_text(driver_, call, status), device_name_, details);
+  if (loses_context(status) && !survives_faults_) {
+    std::lock_guard lock(mutex_);
+    if (lost_by_.empty()) {
+      lost_by_ = history_.suspects();
+      text += fmt::format(": {} failed, and this process cannot use the device any more", lost_by_);
+    } else {
+      text += fmt::format(", which was lost when {} failed", lost_by_);
+    }
+  }
+  throw_device_error(where, text);
+}
+
+const std::string& Context::keep(const std::string& text) {
+  std::lock_guard lock(mutex_);
+  return *kept_.insert(text).first;
+}
+
+CUresult Current::enter(const char*& call) noexcept {
+  CUcontext current = nullptr;
+  call = "cuCtxGetCurrent";
+  CUresult status = context_.driver().cuCtxGetCurrent(&current);
+  if (status != CUDA_SUCCESS || current == context_.handle()) return status;
+  call = "cuCtxPushCurrent";
+  status = context_.driver().cuCtxPushCurrent(context_.handle());
+  pushed_ = status == CUDA_SUCCESS;
+  return status;
+}
+
+Current::Current(Context& context, const Here& where) : context_(context) {
+  const char* call;
+  const CUresult status = enter(call);
+  context_.expect(status, call, where);
+}
+
+Current::Current(Context& context, std::nothrow_t) noexcept : context_(context) {
+  const char* call;
+  enter(call);
+}
+
+Current::~Current() {
+  CUcontext popped;
+  if (pushed_) context_.driver().cuCtxPopCurrent(&popped);
+}
+
+OutsideCapture::OutsideCapture(const Driver& driver) noexcept : driver_(driver) {
+  exchanged_ = driver_.cuThreadExchangeStreamCaptureMode(&mode_) == CUDA_SUCCESS;
+}
+OutsideCapture::~OutsideCapture() {
+  if (exchanged_) driver_.cuThreadExchangeStreamCaptureMode(&mode_);
+}
+
+}  // namespace tilewright::rt::cuda

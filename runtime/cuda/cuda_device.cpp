@@ -1,0 +1,165 @@
+// A CUDA device.
+#include "runtime/cuda/cuda_device.h"
+
+#include <fmt/format.h>
+
+#include "runtime/cuda/cuda_kernel.h"
+#include "runtime/cuda/streams.h"
+#include "runtime/cuda/transfers.h"
+#include "runtime/device_failure.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::rt::cuda {
+
+namespace {
+
+CUstream handle(Stream& stream) { return static_cast<CudaStream&>(stream).handle(); }
+
+class CudaDevice : public Device {
+ public:
+  CudaDevice(const Driver& driver, CudaDeviceOptions options, const Here& where)
+      : Device(options.name),
+        facts_(std::move(options.facts)),
+        target_(std::move(options.target)),
+        context_(driver, facts_.device, options.name, options.survives_faults, where),
+        parts_(*this, context_, where) {}
+
+  std::string description() const override { return describe(facts_); }
+  std::string target() const override { return target_; }
+  std::size_t free_memory() const override { return parts_.memory.free_bytes(); }
+
+  std::uint64_t allocate(std::size_t bytes) override { return parts_.memory.allocate(bytes); }
+  void release(std::uint64_t address, std::size_t) noexcept override { parts_.memory.release(address); }
+  void copy_in(std::uint64_t to, const void* from, std::size_t bytes, Stream& stream) override {
+    parts_.transfers.copy_in(to, from, bytes, handle(stream));
+  }
+  void copy_out(void* to, std::uint64_t from, std::size_t bytes, Stream& stream) override {
+    parts_.transfers.copy_out(to, from, bytes, handle(stream));
+  }
+  void fill(std::uint64_t to, const void* pattern, std::size_t pattern_bytes, std::size_t count, Stream& stream) override {
+    parts_.transfers.fill(to, pattern, pattern_bytes, count, handle(stream));
+  }
+  std::string reason_against(std::uint64_t address) const override;
+
+  std::shared_ptr<Stream> create_stream() override;
+  std::shared_ptr<Stream> wrap_stream(void* native, const Here&) override;
+  Stream& default_stream() override { return parts_.default_stream; }
+  void synchronize() override;
+
+  std::shared_ptr<const Executable> load(const backend::CompiledKernel&, const Here&) override;
+  void launch(const Executable&, const LaunchConfig&, std::span<const std::uint64_t> arguments, Stream&) override;
+
+ private:
+  StreamHome home() { return {*this, context_, parts_.memory}; }
+  int attribute(CUdevice_attribute which, const Here& where) {
+    int value = 0;
+    TW_CUDA_CALL(context_, where, cuDeviceGetAttribute, &value, which, context_.device());
+    return value;
+  }
+
+  // What is made, and given back, with the context current.
+  struct Parts {
+    Parts(CudaDevice& device, Context& context, const Here& where) : Parts(device, context, where, Current(context, where)) {}
+    Parts(CudaDevice& device, Context& context, const Here& where, const Current&)
+        : memory(context, where),
+          transfers(context),
+          default_stream({device, context, memory}, nullptr, nullptr, CudaStream::Owner::user),
+          reaches_host_memory(device.attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, where) != 0),
+          most_programs{static_cast<std::uint32_t>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, where)),
+                        static_cast<std::uint32_t>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, where)),
+                        static_cast<std::uint32_t>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, where))} {}
+    mutable DeviceMemory memory;
+    Transfers transfers;
+    // The legacy default stream, as a program of the CUDA runtime has it: what that submits there and what is submitted here are in order.
+    CudaStream default_stream;
+    bool reaches_host_memory;
+    std::array<std::uint32_t, 3> most_programs;
+  };
+
+  const DeviceFacts facts_;
+  const std::string target_;
+  mutable Context context_;
+  Parts parts_;
+};
+
+std::string CudaDevice::reason_against(std::uint64_t address) const {
+  if (parts_.reaches_host_memory) return "";
+  const Current current(context_);
+  unsigned type = 0;
+  if (context_.driver().cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS) return "";
+  return fmt::format("{:#x} is ordinary memory of the host, or none at all; device '{}' reaches memory that CUDA allocated", address,
+                     name());
+}
+
+std::shared_ptr<Stream> CudaDevice::create_stream() {
+  const Current current(context_);
+  CUstream stream = nullptr;
+  // Not ordered with the default stream: the order between streams is what events are for.
+  TW_CUDA_CALL(context_, Here(), cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+  try {
+    return std::make_shared<CudaStream>(home(), shared_from_this(), stream, CudaStream::Owner::library);
+  } catch (...) {
+    context_.driver().cuStreamDestroy(stream);
+    throw;
+  }
+}
+
+std::shared_ptr<Stream> CudaDevice::wrap_stream(void* native, const Here& where) {
+  const Current current(context_, where);
+  const auto stream = static_cast<CUstream>(native);
+  CUcontext owner = nullptr;
+  TW_CUDA_CALL(context_, where, cuStreamGetCtx, stream, &owner);
+  if (owner != context_.handle())
+    throw Error(
+        detail::location_of(where),
+        fmt::format("wrap_stream: the stream is not of the primary context of device '{}', but of another device or context", name()));
+  return std::make_shared<CudaStream>(home(), shared_from_this(), stream, CudaStream::Owner::user);
+}
+
+void CudaDevice::synchronize() {
+  const Current current(context_);
+  const std::uint64_t launched = context_.history().count();
+  TW_CUDA_CALL(context_, Here(), cuCtxSynchronize);
+  context_.history().clear_until(launched);
+}
+
+std::shared_ptr<const Executable> CudaDevice::load(const backend::CompiledKernel& kernel, const Here& where) {
+  const Current current(context_, where);
+  const OutsideCapture outside(context_.driver());
+  return std::make_shared<CudaKernel>(shared_from_this(), context_, kernel, where);
+}
+
+// Allocates nothing, takes no lock and waits for nothing, so it is as good on a stream that captures a graph.
+void CudaDevice::launch(const Executable& executable, const LaunchConfig& config, std::span<const std::uint64_t> arguments,
+                        Stream& stream) {
+  const auto& kernel = static_cast<const CudaKernel&>(executable);
+  TW_CHECK(arguments.size() == kernel.parameters, "a launch passes one word a parameter");
+  std::array<unsigned, 3> grid;
+  for (std::size_t axis = 0; axis < grid.size(); ++axis) {
+    grid[axis] = static_cast<unsigned>(config.grid[axis]);
+    if (grid[axis] > parts_.most_programs[axis])
+      throw Error(detail::location_of(config.where),
+                  fmt::format("grid is {{{}, {}, {}}}: device '{}' takes at most {{{}, {}, {}}} programs", config.grid[0], config.grid[1],
+                              config.grid[2], name(), parts_.most_programs[0], parts_.most_programs[1], parts_.most_programs[2]));
+  }
+  void* parameters[kMostParameters];
+  for (std::size_t i = 0; i < arguments.size(); ++i) parameters[i] = const_cast<std::uint64_t*>(&arguments[i]);
+  const CUlaunchConfig launch{grid[0],        grid[1],           grid[2],       kernel.threads, 1, 1, kernel.dynamic_shared_bytes,
+                              handle(stream), /*attrs=*/nullptr, /*numAttrs=*/0};
+  const Current current(context_, config.where);
+  if (const CUresult status = context_.driver().cuLaunchKernelEx(&launch, kernel.function, parameters, nullptr); status != CUDA_SUCCESS)
+    context_.fail(status, "cuLaunchKernelEx", config.where,
+                  fmt::format(", of kernel '{}' with grid {{{}, {}, {}}}, {} threads of {} registers, {} bytes of shared memory",
+                              kernel.name, grid[0], grid[1], grid[2], kernel.threads, kernel.registers,
+                              kernel.static_shared_bytes + static_cast<int>(kernel.dynamic_shared_bytes)));
+  // Behind the call, which also reports what an earlier kernel did.
+  context_.history().add(kernel.name, config.where);
+}
+
+}  // namespace
+
+std::shared_ptr<Device> make_cuda_device(const Driver& driver, CudaDeviceOptions options, const Here& where) {
+  return std::make_shared<CudaDevice>(driver, std::move(options), where);
+}
+
+}  // namespace tilewright::rt::cuda

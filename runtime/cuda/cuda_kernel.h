@@ -1,0 +1,32 @@
+// A kernel that is loaded on a CUDA device.
+#pragma once
+#include <memory>
+
+#include "runtime/cuda/context.h"
+#include "runtime/device.h"
+
+namespace tilewright::rt::cuda {
+
+/// Most parameters of a kernel: 4 KiB of them, which is what every target takes.
+inline constexpr std::size_t kMostParameters = 512;
+
+struct CudaKernel : Executable {
+  /// Has the driver assemble the PTX. Throws DeviceError at `where`, with the assembler's log. The context is current.
+  CudaKernel(std::shared_ptr<Device> keep, Context&, const backend::CompiledKernel&, const Here& where);
+  ~CudaKernel() override;
+
+  const std::shared_ptr<Device> keep;
+  Context& context;
+  const std::string& name;  // kept by the context, since a failure may show up when the kernel is gone
+  const std::size_t parameters;
+  const unsigned threads, dynamic_shared_bytes;
+  int registers = 0, local_bytes = 0, static_shared_bytes = 0;
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+
+ private:
+  void assemble(const backend::CompiledKernel&, const Here&);
+  void measure(const backend::CompiledKernel&, const Here&);
+};
+
+}  // namespace tilewright::rt::cuda

@@ -1,0 +1,50 @@
+// CUDA streams and events as the runtime's own.
+#pragma once
+#include <memory>
+
+#include "runtime/cuda/context.h"
+#include "runtime/cuda/device_memory.h"
+#include "runtime/device.h"
+
+namespace tilewright::rt::cuda {
+
+class CudaEvent : public Event {
+ public:
+  /// Records it. The context is current.
+  CudaEvent(std::shared_ptr<Device>, Context&, CUstream);
+  ~CudaEvent() override;
+  double elapsed_ms(const Event& later) const override;
+  CUevent handle() const { return handle_; }
+
+ private:
+  Context& context_;
+  CUevent handle_ = nullptr;
+};
+
+/// The parts of a device that its streams use.
+struct StreamHome {
+  Device& device;
+  Context& context;
+  DeviceMemory& memory;
+};
+
+class CudaStream : public Stream {
+ public:
+  enum class Owner { user, library };
+  /// A stream that exists; the library destroys its own. `keep`: the device, unless the device itself owns this object.
+  CudaStream(const StreamHome&, std::shared_ptr<Device> keep, CUstream, Owner);
+  ~CudaStream() override;
+  void synchronize() override;
+  std::shared_ptr<Event> record() override;
+  void wait(const Event&) override;
+  void* native() const override { return handle_; }
+  CUstream handle() const { return handle_; }
+
+ private:
+  const StreamHome home_;
+  const std::shared_ptr<Device> keep_;
+  const CUstream handle_;
+  const Owner owner_;
+};
+
+}  // namespace tilewright::rt::cuda

@@ -1,0 +1,37 @@
+// Copies between host memory and a CUDA device, complete when they return, and fills.
+#pragma once
+#include <cstddef>
+#include <mutex>
+
+#include "runtime/cuda/context.h"
+
+namespace tilewright::rt::cuda {
+
+/// Large copies of ordinary memory go through two pinned blocks in turn: one is copied by the processor while the other is on its way.
+/// Small ones, and memory that is pinned already, go directly.
+class Transfers {
+ public:
+  static constexpr std::size_t kBlock = std::size_t{2} << 20;
+
+  explicit Transfers(Context& context) : context_(context) {}
+  ~Transfers();
+  Transfers(const Transfers&) = delete;
+  Transfers& operator=(const Transfers&) = delete;
+
+  void copy_in(CUdeviceptr to, const void* from, std::size_t bytes, CUstream);
+  void copy_out(void* to, CUdeviceptr from, std::size_t bytes, CUstream);
+  /// `count` copies of a pattern of 1, 2, 4 or 8 bytes. Submitted, not awaited.
+  void fill(CUdeviceptr to, const void* pattern, std::size_t pattern_bytes, std::size_t count, CUstream);
+
+ private:
+  bool goes_directly(const void* host, std::size_t bytes);
+  bool open_blocks();
+  void close_blocks() noexcept;
+
+  Context& context_;
+  std::mutex mutex_;             // of the blocks
+  std::byte* blocks_ = nullptr;  // two of kBlock, from the first large copy on
+  CUevent done_[2] = {};         // with the copy from or to the block
+};
+
+}  // namespace tilewright::rt::cuda

@@ -1,0 +1,35 @@
+// A device failure below the public classes, where the user's line is not known yet.
+#pragma once
+#include <string>
+
+#include "tilewright/here.h"
+
+namespace tilewright::rt {
+
+/// Thrown by functions of rt::Device, rt::Stream and rt::Event that are not told the user's line; at_line() adds it.
+class UnplacedDeviceError : public DeviceError {
+ public:
+  explicit UnplacedDeviceError(const std::string& message) : DeviceError(Location{}, message), message_(message) {}
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string message_;
+};
+
+/// Throws DeviceError at `where`, unplaced if that names no line.
+[[noreturn]] inline void throw_device_error(const Here& where, const std::string& message) {
+  if (where.line() == 0) throw UnplacedDeviceError(message);
+  throw DeviceError(detail::location_of(where), message);
+}
+
+/// f(), whose failures name the user's line.
+template <class F>
+decltype(auto) at_line(const Here& at, F&& f) {
+  try {
+    return f();
+  } catch (const UnplacedDeviceError& e) {
+    throw DeviceError(detail::location_of(at), e.message());
+  }
+}
+
+}  // namespace tilewright::rt

@@ -1,0 +1,81 @@
+// A CUDA driver made of host memory that records what it is asked, and fails where a test wants it to.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/cuda/driver.h"
+
+namespace tilewright::rt::cuda {
+
+/// One at a time; made before the device, gone after it. Work is done within the call that submits it.
+class FakeDriver {
+ public:
+  FakeDriver();
+  ~FakeDriver();
+  FakeDriver(const FakeDriver&) = delete;
+  FakeDriver& operator=(const FakeDriver&) = delete;
+  Driver table;
+
+  // What was called, in order; names only, so that recording allocates nothing.
+  std::vector<const char*> calls;
+  std::vector<std::string> misuse;  // calls without the right context, of dead handles, leaks
+  std::string since(std::size_t first) const;
+  std::size_t count(std::string_view call) const;
+
+  /// The next call of this name fails with this code, `times` times; others pass first if `after` says so.
+  void fail(const std::string& call, CUresult code, int times = 1, int after = 0);
+
+  // The machine.
+  int device_count = 1, driver_version = 12080;
+  std::map<CUdevice_attribute, int> attributes;
+  std::size_t memory = std::size_t{64} << 20, used = 0;
+  std::string jit_errors, jit_notes, image;
+  std::map<CUfunction_attribute, int> function_attributes;
+  std::vector<int> jit_options;
+  const void* pinned = nullptr;  // host memory that the driver knows
+  CUstream capturing = nullptr;
+  CUcontext foreign_stream_context = nullptr;
+
+  // What the last launch was given.
+  CUlaunchConfig launched{};
+  std::vector<std::uint64_t> parameters;
+  std::size_t parameter_count = 0;
+  std::function<CUresult()> kernel;
+
+  // Live things.
+  int contexts = 0, modules = 0, pools = 0;
+  std::map<CUstream, unsigned> streams;
+  std::map<CUevent, int> events;  // when recorded; 0 before
+  std::map<CUdeviceptr, std::vector<std::byte>> allocations;
+  std::map<void*, std::vector<std::byte>> host_allocations;
+  int clock = 0;
+  std::uintptr_t next_handle = 0x1000;
+
+  static CUcontext primary() { return reinterpret_cast<CUcontext>(0x77); }
+  static CUcontext other() { return reinterpret_cast<CUcontext>(0x99); }
+  /// The contexts of this thread, the current one last.
+  static std::vector<CUcontext>& context_stack();
+
+  // For the functions of the table.
+  CUresult enter(const char* call);
+  template <class Handle>
+  Handle make_handle() {
+    return reinterpret_cast<Handle>(next_handle += 0x10);
+  }
+
+ private:
+  struct Failure {
+    CUresult code;
+    int after, times;
+  };
+  std::map<std::string, Failure, std::less<>> failures_;
+};
+
+FakeDriver& fake();
+
+}  // namespace tilewright::rt::cuda
