@@ -42,6 +42,8 @@ void HostLowering::run(const std::string& entry) {
     Value* raw = b_.CreateLoad(memory_type(c_, t), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), arguments_, i), f_.params[i].name);
     scalars_[params[i].index] = from_memory(raw, t);
   }
+  // Extents of a grid are positive, which LLVM does not know.
+  unknown_zero_ = b_.CreateZExt(b_.CreateLShr(grid_[0], 31), b_.getInt64Ty());
   streaming_ = output_exceeds_caches();
   emit_loop(function_->getArg(2), function_->getArg(3), i64(1), {}, true, [&](Value* program, const Values&) {
     Value* gx = b_.CreateZExt(grid_[0], b_.getInt64Ty());

@@ -80,17 +80,20 @@ void HostLowering::emit_rows(Nest& nest) {
   }
   const std::int64_t width = static_cast<std::int64_t>(nest.lanes) * nest.unroll;
   Value* const extent = i64(step.extents.back());
+  // Where the loop runs once, a constant index would make masks that are constant in some lanes only. LLVM 19 gets those wrong when it
+  // splits them into registers: it takes a constant lane x for x < 0, and so reads where the mask is off, or leaves an address undefined.
+  Value* const begin = nest.lanes > 1 && step.extents.back() <= width ? unknown_zero_ : i64(0);
   const std::vector<Prefix> masks = prefixes(nest);
   const auto main_loop = [&](Value* end) {
     Value* streams = init.empty() ? may_stream(nest) : nullptr;
-    if (!streams) return spread(emit_loop(i64(0), end, i64(width), init, !masks.empty(), body));
+    if (!streams) return spread(emit_loop(begin, end, i64(width), init, !masks.empty(), body));
     auto *around = llvm::BasicBlock::Create(c_, "stream", function_), *through = llvm::BasicBlock::Create(c_, "cached", function_),
          *join = llvm::BasicBlock::Create(c_, "stored", function_);
     b_.CreateCondBr(streams, around, through);
     for (llvm::BasicBlock* way : {around, through}) {
       b_.SetInsertPoint(way);
       nest.streams = way == around;
-      emit_loop(i64(0), end, i64(width), {}, !masks.empty(), body);
+      emit_loop(begin, end, i64(width), {}, !masks.empty(), body);
       nest.streams = false;
       b_.CreateBr(join);
     }
@@ -115,7 +118,7 @@ void HostLowering::emit_rows(Nest& nest) {
       return item.op && f_.kind(item.op) == OpKind::store_ && f_.op(item.op).operands.size() > 2 &&
              std::any_of(masks.begin(), masks.end(), [&](const Prefix& p) { return p.masks.front() == f_.operand(item.op, 2).index; });
     });
-    spread(emit_loop(full, only_stores ? most : extent, i64(width), gather(), true, body));
+    spread(emit_loop(b_.CreateAdd(full, begin), only_stores ? most : extent, i64(width), gather(), true, body));
   }
   for (const Partials& p : reduces) finish_reduce(nest, p);
 }

@@ -194,6 +194,7 @@ class HostLowering {
   std::vector<ReportSite> reports_;
   llvm::Function* function_ = nullptr;
   Value *arguments_ = nullptr, *launch_ = nullptr, *scratch_base_ = nullptr;
+  Value* unknown_zero_ = nullptr;  // 0, i64, in a way that LLVM cannot see
   std::array<Value*, 3> program_{}, grid_{};
   std::vector<Value*> scalars_;                    // by value
   std::unordered_map<ClassId, std::int64_t> offsets_;  // of live buffers
