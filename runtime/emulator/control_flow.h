@@ -1,0 +1,28 @@
+// Where diverged lanes meet again, and which registers share a slot.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "runtime/emulator/decoder.h"
+#include "runtime/emulator/program.h"
+
+namespace tilewright::rt::emulator {
+
+/// The basic blocks of a kernel's code. The exit is the block after the last.
+struct FlowGraph {
+  struct Node {
+    u32 begin = 0, end = 0;  // instructions
+    std::vector<u32> successors;
+  };
+  std::vector<Node> nodes;
+  u32 exit() const { return static_cast<u32>(nodes.size()); }
+};
+
+FlowGraph flow_graph(const Kernel&);
+/// Sets Instruction::join of every branch: the first instruction of its immediate post-dominator, or the end of the code.
+void set_joins(const FlowGraph&, Kernel&);
+/// Gives every value a slot and writes the slots into the code: registers share one where a thread never needs both. Also lists the
+/// registers that a thread may read before it writes them.
+void assign_slots(const FlowGraph&, std::span<const Value>, std::span<const Mention>, Kernel&);
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,44 @@
+// Sums over a kernel's instructions.
+#include "runtime/emulator/counters.h"
+
+namespace tilewright::rt::emulator {
+
+void Count::add(const Count& other) {
+  executed += other.executed;
+  lanes += other.lanes;
+  requests += other.requests;
+  units += other.units;
+  ideal += other.ideal;
+  bytes += other.bytes;
+}
+
+Count KernelCounters::of(const Kernel& kernel, Category category) const {
+  Count sum;
+  for (std::size_t i = 0; i < instructions.size(); ++i)
+    if (kernel.code[i].category == category) sum.add(instructions[i]);
+  return sum;
+}
+
+Count KernelCounters::total() const {
+  Count sum;
+  for (const Count& count : instructions) sum.add(count);
+  return sum;
+}
+
+std::vector<int> KernelCounters::never_ran(const Kernel& kernel) const {
+  std::vector<int> lines;
+  for (std::size_t i = 0; i < instructions.size(); ++i)
+    if (instructions[i].executed == 0) lines.push_back(kernel.lines[i]);
+  return lines;
+}
+
+const char* name_of(Category category) {
+  constexpr std::array kNames = {"integer",     "logic",        "float32",     "float64",      "half",       "special",      "conversion",
+                                 "move",        "compare",      "control",     "warp",         "barrier",    "fence",        "atomic",
+                                 "matrix",      "load global",  "store global", "load shared", "store shared", "load local", "store local",
+                                 "load param",  "load const",   "load generic", "store generic", "async copy"};
+  static_assert(kNames.size() == kCategories);
+  return kNames[static_cast<std::size_t>(category)];
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,38 @@
+// Counts of what a launch did, for each instruction of a kernel and in sum.
+#pragma once
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/emulator/program.h"
+
+namespace tilewright::rt::emulator {
+
+/// Of one instruction. `units` are 32-byte sectors for global and local memory and wavefronts of 128 bytes for shared memory; `ideal`
+/// is how many there would be if the same bytes lay side by side and in different banks.
+struct Count {
+  u64 executed = 0;  // by warps with an active lane
+  u64 lanes = 0;
+  u64 requests = 0, units = 0, ideal = 0, bytes = 0;
+
+  void add(const Count& other);
+};
+
+struct KernelCounters {
+  std::vector<Count> instructions;  // as in Kernel::code
+  u64 launches = 0, blocks = 0;
+
+  /// Of all instructions of a category.
+  Count of(const Kernel&, Category) const;
+  Count total() const;
+  /// Lines of the PTX whose instructions never ran.
+  std::vector<int> never_ran(const Kernel&) const;
+};
+
+/// By kernel name.
+struct Counters {
+  std::map<std::string, KernelCounters, std::less<>> kernels;
+};
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,40 @@
+// Runs PTX on the processor: what the emulated device is made of. It shares nothing with the compiler whose output it executes.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "runtime/emulator/counters.h"
+#include "runtime/emulator/findings.h"
+#include "runtime/emulator/memory.h"
+#include "runtime/emulator/program.h"
+
+namespace tilewright::rt::emulator {
+
+/// Which block and which warp runs when. Correct kernels do not depend on it.
+enum class Order : u8 { forward, backward, random };
+
+struct LaunchParams {
+  std::array<u32, 3> grid{1, 1, 1}, block{1, 1, 1};
+  u64 dynamic_shared_bytes = 0;
+  std::span<const std::byte> params;  // laid out as the kernel's parameters are
+  std::string target = "sm_90a";      // the emulated device
+  bool check = true;                  // races and reads of unwritten shared memory; bounds and alignment are always checked
+  Order order = Order::forward;
+  u64 seed = 0;
+  int workers = 0;                    // threads that run blocks; 0: one a core
+  u64 instruction_limit = 0;          // warp instructions after which the launch is given up as endless; 0: none
+  Counters* counters = nullptr;       // what the launch did is added
+  Findings* findings = nullptr;       // what is wrong with the kernel
+};
+
+/// Whether the emulated device ("sm_90a") runs PTX of this .target: an equal or older one, and "a" targets only on their own.
+bool can_run(std::string_view ptx_target, std::string_view device);
+
+/// Runs a kernel to its end. False if there are findings, or would be were they asked for; the kernel may have been cut short then.
+/// Throws Error, naming the line of the PTX, if the launch itself is wrong: unknown kernel, too many threads or too much shared
+/// memory, too few bytes of parameters, a target that this device cannot run.
+bool launch(const Program&, std::string_view kernel, Memory&, const LaunchParams&);
+
+}  // namespace tilewright::rt::emulator

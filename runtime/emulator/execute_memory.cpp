@@ -1,0 +1,240 @@
+// Loads and stores of all spaces, widths and vectors.
+#include <fmt/format.h>
+
+#include "runtime/emulator/families.h"
+#include "runtime/emulator/memory_access.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+template <class T>
+void load_element(Warp& warp, s32 slot, const Places& places, std::size_t offset) {
+  if (slot < 0) return;
+  Lanes<T> value = read<T>(warp, slot);
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (has_lane(places.mask, lane)) std::memcpy(&value[lane], places.at[static_cast<std::size_t>(lane)] + offset, sizeof(T));
+  write(warp, slot, value, kAllLanes);
+}
+
+/// An element into a wider register: with its sign where the type has one.
+void load_extended(Warp& warp, const Instruction& i, s32 slot, const Places& places, std::size_t offset) {
+  if (slot < 0) return;
+  const int shift = 64 - 8 * i.width;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (!has_lane(places.mask, lane)) continue;
+    u64 bits = 0;
+    std::memcpy(&bits, places.at[static_cast<std::size_t>(lane)] + offset, i.width);
+    if (i.extends_sign) bits = static_cast<u64>(static_cast<s64>(bits << shift) >> shift);
+    std::memcpy(warp.registers + slot + lane * i.value_bytes, &bits, i.value_bytes);
+  }
+}
+
+struct Word128 {
+  u64 low, high;
+};
+
+bool is_ordering(const Warp& warp, const Instruction& i, const Places& places) {
+  return i.is_strong && warp.worker->launch->check && (places.space == Space::shared || places.space == Space::global);
+}
+
+void load(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
+  const int bytes = i.width * i.count;
+  locate(warp, i, mask, address, i.space, bytes, [&](const Places& places) {
+    const Accessor by = accessor_of(warp, i);
+    if (warp.worker->launch->check && (places.space == Space::shared || places.space == Space::global))
+      for (int lane = 0; lane < kLanes; ++lane)
+        if (has_lane(places.mask, lane)) check_read(by, places, lane, bytes);
+    check_written(warp, i, places, bytes, Access::read);
+    for (u32 k = 0; k < i.count; ++k) {
+      const s32 slot = warp.kernel->extra[i.first + k];
+      const std::size_t offset = std::size_t{k} * i.width;
+      if (i.width != i.value_bytes)
+        load_extended(warp, i, slot, places, offset);
+      else if (i.width == 4)
+        load_element<u32>(warp, slot, places, offset);
+      else if (i.width == 8)
+        load_element<u64>(warp, slot, places, offset);
+      else if (i.width == 2)
+        load_element<u16>(warp, slot, places, offset);
+      else
+        load_element<Word128>(warp, slot, places, offset);
+    }
+    if (is_ordering(warp, i, places))
+      for (int lane = 0; lane < kLanes; ++lane)
+        if (has_lane(places.mask, lane)) acquire_through(warp, i, places.space, places.address[static_cast<std::size_t>(lane)]);
+  });
+}
+
+/// Parameters are the same for all lanes where the address is constant.
+void load_parameter(Warp& warp, const Instruction& i, Mask mask) {
+  const auto& params = warp.worker->launch->params;
+  if (i.immediate + static_cast<u64>(i.width) * i.count > params.size()) return load(warp, i, mask);
+  const int shift = 64 - 8 * i.width;
+  for (u32 k = 0; k < i.count; ++k) {
+    const s32 slot = warp.kernel->extra[i.first + k];
+    if (slot < 0) continue;
+    u64 bits = 0;
+    std::memcpy(&bits, params.data() + i.immediate + k * i.width, i.width);
+    if (i.extends_sign) bits = static_cast<u64>(static_cast<s64>(bits << shift) >> shift);
+    const auto fill = [&]<class T>() {
+      Lanes<T> value;
+      for (int lane = 0; lane < kLanes; ++lane) value[lane] = static_cast<T>(bits);
+      write(warp, slot, value, mask);
+    };
+    if (i.value_bytes == 2)
+      fill.operator()<u16>();
+    else if (i.value_bytes == 4)
+      fill.operator()<u32>();
+    else
+      fill.operator()<u64>();
+  }
+}
+
+void store(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
+  const int bytes = i.width * i.count;
+  locate(warp, i, mask, address, i.space, bytes, [&](const Places& places) {
+    if (places.space == Space::param) {
+      report(warp, i, FindingKind::wrong_space, __builtin_ctz(places.mask), [] { return std::string("a store to the kernel's parameters"); });
+      return;
+    }
+    if (is_ordering(warp, i, places))
+      for (int lane = 0; lane < kLanes; ++lane)
+        if (has_lane(places.mask, lane)) release_through(warp, i, places.space, places.address[static_cast<std::size_t>(lane)], true);
+    const Accessor by = accessor_of(warp, i);
+    check_written(warp, i, places, bytes, Access::write);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if (!has_lane(places.mask, lane)) continue;
+      std::array<std::byte, 32> value;
+      for (u32 k = 0; k < i.count; ++k) {
+        const s32 slot = warp.kernel->extra[i.first + k];
+        std::memcpy(value.data() + std::size_t{k} * i.width, warp.registers + slot + lane * i.value_bytes, i.width);
+      }
+      // One lane after the other: the check sees what earlier lanes have stored.
+      check_write(by, places, lane, bytes, value.data());
+      std::memcpy(places.at[static_cast<std::size_t>(lane)], value.data(), static_cast<std::size_t>(bytes));
+    }
+  });
+}
+
+void nothing(Warp&, const Instruction&, Mask) {}
+
+void make_policy(Warp& warp, const Instruction& i, Mask mask) {
+  write(warp, i.slot[0], Lanes<u64>{}, mask);
+}
+
+Space take_space(Decoder& d) {
+  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared, Space::local, Space::constant, Space::param, Space::param};
+  const int space = d.take_one({"global", "shared", "shared::cta", "local", "const", "param", "param::entry"});
+  return space < 0 ? Space::generic : kSpaces[space];
+}
+
+/// Which order and scope an access has, and what changes nothing here: caching and eviction.
+void take_order(Decoder& d) {
+  const int order = d.take_one({"weak", "relaxed", "acquire", "release", "volatile", "mmio"});
+  d.out.is_strong = order >= 1;
+  d.out.acquires = order == 2;
+  d.out.releases = order == 3;
+  const int scope = d.take_one({"cta", "cluster", "gpu", "sys"});
+  d.out.whole_gpu = scope >= 1 || order >= 4;
+  d.take("nc");
+  d.take_one({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});
+  for (std::string_view level : {"L1", "L2"}) {
+    for (std::string_view kind : {"evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate", "cache_hint"})
+      d.take(std::string(level) + "::" + std::string(kind));
+    for (std::string_view size : {"64B", "128B", "256B"}) d.take(std::string(level) + "::" + std::string(size));
+  }
+}
+
+void take_access(Decoder& d, const Operand& address, const Operand& value, bool is_load) {
+  const bool has_hint = std::find(d.modifiers().begin(), d.modifiers().end(), "L2::cache_hint") != d.modifiers().end();
+  d.out.space = take_space(d);
+  take_order(d);
+  const int vector = d.take_one({"v2", "v4", "v8"});
+  const int count = vector < 0 ? 1 : 2 << vector;
+  const Type type = d.take_type();
+  if (type == Type::pred) d.fail("no instruction of this type");
+  d.expect_operands(has_hint ? 3 : 2);
+  d.out.width = static_cast<u8>(bytes_of(type));
+  d.out.count = static_cast<u8>(count);
+  d.out.extends_sign = is_signed(type);
+  if (d.out.width * count > 32 || (d.out.width * count > 16 && vector != 2 && !(vector == 1 && d.out.width == 8)))
+    d.fail("too many bytes for one access");
+  d.address(0, address);
+  if ((value.kind == OperandKind::vector) != (count > 1) || (count > 1 && value.parts.size() != static_cast<std::size_t>(count)))
+    d.fail(fmt::format("expected {} values", count));
+  const auto one = [&](const Operand& operand) {
+    int bytes = std::max<int>(d.out.width, 2);
+    if (operand.kind == OperandKind::reg) bytes = d.bytes_of_register(operand);
+    if (bytes == 0 || bytes < d.out.width) d.fail("a register is too narrow for its type");
+    d.out.value_bytes = static_cast<u8>(bytes);
+    if (is_load)
+      d.extra_destination(operand, bytes);
+    else
+      d.extra_source(operand, bytes, type);
+  };
+  if (count == 1) {
+    one(value);
+  } else {
+    for (const Operand& part : value.parts) one(part);
+    for (const Operand& part : value.parts)
+      if (part.kind == OperandKind::reg && d.bytes_of_register(part) != d.out.value_bytes) d.fail("the registers of a vector differ in size");
+  }
+}
+
+}  // namespace
+
+void decode_load(Decoder& d) {
+  take_access(d, d.operand(1), d.operand(0), true);
+  d.out.execute = load;
+  switch (d.out.space) {
+    case Space::global: d.out.category = Category::load_global; break;
+    case Space::shared: d.out.category = Category::load_shared; break;
+    case Space::local: d.out.category = Category::load_local; break;
+    case Space::constant: d.out.category = Category::load_const; break;
+    case Space::param:
+      d.out.category = Category::load_param;
+      if (d.operand(1).parts[0].kind != OperandKind::reg && d.out.width <= 8) d.out.execute = load_parameter;
+      break;
+    case Space::generic: d.out.category = Category::load_generic; break;
+  }
+}
+
+void decode_store(Decoder& d) {
+  take_access(d, d.operand(0), d.operand(1), false);
+  d.out.execute = store;
+  switch (d.out.space) {
+    case Space::global: d.out.category = Category::store_global; break;
+    case Space::shared: d.out.category = Category::store_shared; break;
+    case Space::local: d.out.category = Category::store_local; break;
+    case Space::generic: d.out.category = Category::store_generic; break;
+    default: d.fail(fmt::format("{} memory cannot be stored to", name_of(d.out.space)));
+  }
+}
+
+void decode_hint(Decoder& d) {
+  d.out.category = Category::move;
+  take_space(d);
+  d.take_one({"L1", "L2"});
+  take_order(d);
+  if (d.take("tensormap")) d.take_one({"const", "param"});
+  d.expect_operands(1, 2);
+  d.address(0, d.operand(0));
+  d.out.execute = nothing;
+}
+
+void decode_createpolicy(Decoder& d) {
+  d.out.category = Category::move;
+  if (d.take_one({"fractional", "range", "cvt"}) < 0) d.fail("expected '.fractional', '.range' or '.cvt'");
+  d.take("L2");
+  d.take("global");
+  // The primary and the secondary priority.
+  for (int k = 0; k < 2; ++k) take_order(d);
+  if (d.take_type() != Type::b64) d.fail("a policy has 64 bits");
+  d.expect_operands(1, 4);
+  d.destination(0, d.operand(0), 8);
+  d.out.execute = make_policy;
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,61 @@
+// What the emulator's checks found in a running kernel.
+#pragma once
+#include <array>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/emulator/scalar_types.h"
+#include "tilewright/error.h"
+
+namespace tilewright::rt::emulator {
+
+enum class FindingKind : u8 {
+  out_of_bounds,      // an access outside of every allocation or of its space
+  misaligned,
+  wrong_space,        // an address of another space than the instruction's
+  uninitialized,      // a read of memory that nobody wrote
+  race,               // two accesses, one a write, with no order between them
+  divergent,          // an aligned operation that not all lanes of a warp execute
+  absent_lanes,       // a collective with lanes that never come
+  deadlock,           // nobody can go on
+  trap,               // trap was executed
+  bad_operand,        // a value that the instruction does not define
+  missing_wait,       // asynchronous work was never waited for
+};
+const char* name_of(FindingKind);
+
+struct Finding {
+  FindingKind kind;
+  std::string kernel;
+  int ptx_line = 0;
+  Location source;  // through .loc; line 0 where there is none
+  std::string text;
+  std::array<u32, 3> block{};
+  int warp = 0, lane = 0;
+  u64 count = 1;  // how often at this instruction
+};
+
+/// "kernel.cu:12: race in 'softmax', block (0,0,0), warp 1, lane 0 (line 88 of the PTX): ..."
+std::string to_string(const Finding&);
+
+/// Thread-safe. Findings of one kind at one instruction are counted, and the first one is kept.
+class Findings {
+ public:
+  /// True for the first of its kind at this instruction of this kernel; then `add` is called with it.
+  bool is_first(const std::string& kernel, u32 instruction, FindingKind);
+  void add(u32 instruction, Finding);
+  /// In the order in which they were found.
+  std::vector<Finding> list() const;
+  bool empty() const;
+
+ private:
+  using Key = std::pair<std::pair<std::string, u32>, FindingKind>;
+  mutable std::mutex mutex_;
+  std::map<Key, u64> counts_;
+  std::vector<std::pair<u32, Finding>> found_;
+};
+
+}  // namespace tilewright::rt::emulator

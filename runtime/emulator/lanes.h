@@ -1,0 +1,85 @@
+// Values of all lanes of a warp at once, to and from its register file, and instructions that are one function of each lane's values.
+#pragma once
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "runtime/emulator/machine.h"
+
+namespace tilewright::rt::emulator {
+
+template <class T>
+struct Lanes {
+  alignas(64) T at[kLanes];
+  T& operator[](int lane) { return at[lane]; }
+  const T& operator[](int lane) const { return at[lane]; }
+};
+
+/// Has bit l set in element l: masks become vectors without shifts.
+inline constexpr auto kLaneBit = [] {
+  std::array<Mask, kLanes> bits{};
+  for (int lane = 0; lane < kLanes; ++lane) bits[static_cast<std::size_t>(lane)] = Mask{1} << lane;
+  return bits;
+}();
+
+inline bool has_lane(Mask mask, int lane) { return (mask >> lane) & 1; }
+
+// Copies, and not pointers into the register file: the same bytes are integers to one instruction and floats to the next, and a
+// destination may be a source.
+template <class T>
+Lanes<T> read(const Warp& warp, s32 slot) {
+  Lanes<T> values;
+  std::memcpy(values.at, warp.registers + slot, sizeof values.at);
+  return values;
+}
+
+template <class T>
+void write(Warp& warp, s32 slot, const Lanes<T>& values, Mask mask) {
+  if (slot < 0) return;
+  if (mask == kAllLanes) {
+    std::memcpy(warp.registers + slot, values.at, sizeof values.at);
+    return;
+  }
+  Lanes<T> merged = read<T>(warp, slot);
+  for (int lane = 0; lane < kLanes; ++lane) merged[lane] = mask & kLaneBit[lane] ? values[lane] : merged[lane];
+  std::memcpy(warp.registers + slot, merged.at, sizeof merged.at);
+}
+
+inline Mask read_mask(const Warp& warp, s32 slot) {
+  Mask mask;
+  std::memcpy(&mask, warp.registers + slot, sizeof mask);
+  return mask;
+}
+
+inline void write_mask(Warp& warp, s32 slot, Mask value, Mask mask) {
+  if (slot < 0) return;
+  const Mask merged = (read_mask(warp, slot) & ~mask) | (value & mask);
+  std::memcpy(warp.registers + slot, &merged, sizeof merged);
+}
+
+/// A predicate operand: field k of the instruction, negated where it says "!%p".
+inline Mask read_predicate(const Warp& warp, const Instruction& instruction, int k) {
+  const Mask mask = read_mask(warp, instruction.slot[static_cast<std::size_t>(k)]);
+  return (instruction.negated >> k) & 1 ? ~mask : mask;
+}
+
+template <auto F, class Result, class... Values, std::size_t... I>
+void map_lanes(Warp& warp, const Instruction& instruction, Mask mask, Result (*)(Values...), std::index_sequence<I...>) {
+  const std::tuple<Lanes<Values>...> inputs{read<Values>(warp, instruction.slot[I + 1])...};
+  Lanes<Result> result;
+  for (int lane = 0; lane < kLanes; ++lane) result[lane] = F(std::get<I>(inputs)[lane]...);
+  write(warp, instruction.slot[0], result, mask);
+}
+
+template <auto F, class Result, class... Values>
+void elementwise_of(Warp& warp, const Instruction& instruction, Mask mask, Result (*f)(Values...)) {
+  map_lanes<F>(warp, instruction, mask, f, std::index_sequence_for<Values...>{});
+}
+
+/// The handler of an instruction whose destination is F of its sources, in their order.
+template <auto F>
+void elementwise(Warp& warp, const Instruction& instruction, Mask mask) {
+  elementwise_of<F>(warp, instruction, mask, +F);
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,341 @@
+// Launches: checks of the configuration, blocks with their memory, and the threads that run them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <thread>
+
+#include "runtime/emulator/emulator.h"
+#include "runtime/emulator/lanes.h"
+#include "runtime/emulator/scheduler.h"
+#include "tilewright/error.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+struct Target {
+  int number = 0;
+  std::string_view suffix;
+};
+
+Target parse_target(std::string_view name) {
+  Target target;
+  if (!name.starts_with("sm_")) return target;
+  name.remove_prefix(3);
+  while (!name.empty() && name[0] >= '0' && name[0] <= '9') target.number = target.number * 10 + (name[0] - '0'), name.remove_prefix(1);
+  target.suffix = name;
+  return target;
+}
+
+u64 shared_limit(std::string_view device) {
+  switch (parse_target(device).number) {
+    case 75: return 64 << 10;
+    case 80:
+    case 87: return 163 << 10;
+    case 86:
+    case 89: return 99 << 10;
+    default: return parse_target(device).number >= 90 ? 227 << 10 : 48 << 10;
+  }
+}
+
+std::string text_of(const std::array<u32, 3>& extents) { return fmt::format("({},{},{})", extents[0], extents[1], extents[2]); }
+u64 product(const std::array<u32, 3>& extents) { return u64{extents[0]} * extents[1] * extents[2]; }
+
+void check_configuration(const Program& program, const Kernel& kernel, const LaunchParams& params) {
+  const auto fail = [&](const std::string& message) {
+    throw Error({program.module().name, kernel.lines.front(), 0}, fmt::format("launch of '{}': {}", kernel.name, message));
+  };
+  if (!can_run(program.module().target, params.target))
+    fail(fmt::format("code for {} does not run on {}", program.module().target, params.target));
+  const u64 threads = product(params.block);
+  if (threads == 0 || threads > 1024 || params.block[2] > 64) fail(fmt::format("a block of {} threads: expected 1 to 1024", text_of(params.block)));
+  if (product(params.grid) == 0 || params.grid[0] > 0x7fffffffu || params.grid[1] > 65535 || params.grid[2] > 65535)
+    fail(fmt::format("a grid of {} blocks", text_of(params.grid)));
+  if (kernel.required_threads[0] != 0 && kernel.required_threads != params.block)
+    fail(fmt::format("a block of {} threads: the kernel requires {}", text_of(params.block), text_of(kernel.required_threads)));
+  if (kernel.maximum_threads[0] != 0 && threads > product(kernel.maximum_threads))
+    fail(fmt::format("a block of {} threads: the kernel allows {}", text_of(params.block), text_of(kernel.maximum_threads)));
+  if (kernel.static_shared_bytes > (48 << 10)) fail(fmt::format("{} bytes of static shared memory: at most 48 KiB", kernel.static_shared_bytes));
+  const u64 shared = kernel.static_shared_bytes + params.dynamic_shared_bytes;
+  if (shared > shared_limit(params.target))
+    fail(fmt::format("{} bytes of shared memory: {} has {}", shared, params.target, shared_limit(params.target)));
+  if (params.params.size() < kernel.parameter_bytes)
+    fail(fmt::format("{} bytes of parameters: the kernel takes {}", params.params.size(), kernel.parameter_bytes));
+}
+
+u32 special_value(const Launch& launch, const Block& block, Special which, int warp, int lane) {
+  const auto& [ntid_x, ntid_y, ntid_z] = launch.block;
+  const u32 thread = static_cast<u32>(warp * kLanes + lane);
+  const u32 bit = 1u << lane;
+  const auto axis = [&](Special first) { return static_cast<std::size_t>(which) - static_cast<std::size_t>(first); };
+  switch (which) {
+    case Special::tid_x: return thread % ntid_x;
+    case Special::tid_y: return thread / ntid_x % ntid_y;
+    case Special::tid_z: return thread / ntid_x / ntid_y;
+    case Special::ntid_x:
+    case Special::ntid_y:
+    case Special::ntid_z: return launch.block[axis(Special::ntid_x)];
+    case Special::ctaid_x:
+    case Special::ctaid_y:
+    case Special::ctaid_z: return block.id[axis(Special::ctaid_x)];
+    case Special::nctaid_x:
+    case Special::nctaid_y:
+    case Special::nctaid_z: return launch.grid[axis(Special::nctaid_x)];
+    case Special::laneid: return static_cast<u32>(lane);
+    case Special::warpid: return static_cast<u32>(warp);
+    case Special::nwarpid: return static_cast<u32>(block.warps.size());
+    case Special::smid: return 0;
+    case Special::nsmid: return 1;
+    case Special::gridid: return static_cast<u32>(launch.number);
+    case Special::lanemask_eq: return bit;
+    case Special::lanemask_lt: return bit - 1;
+    case Special::lanemask_le: return bit | (bit - 1);
+    case Special::lanemask_gt: return ~(bit | (bit - 1));
+    case Special::lanemask_ge: return ~(bit - 1);
+    case Special::dynamic_shared_bytes: return static_cast<u32>(launch.dynamic_shared_bytes);
+    case Special::total_shared_bytes: return static_cast<u32>(block.shared_bytes);
+    // Without clusters, each block is one of its own.
+    case Special::clusterid_x:
+    case Special::clusterid_y:
+    case Special::clusterid_z: return block.id[axis(Special::clusterid_x)];
+    case Special::nclusterid_x:
+    case Special::nclusterid_y:
+    case Special::nclusterid_z: return launch.grid[axis(Special::nclusterid_x)];
+    case Special::cluster_nctaid_x:
+    case Special::cluster_nctaid_y:
+    case Special::cluster_nctaid_z:
+    case Special::cluster_nctarank: return 1;
+    default: return 0;
+  }
+}
+
+void fill_specials(const Launch& launch, Block& block, Warp& warp) {
+  for (const auto& [slot, which] : launch.kernel->specials) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const u64 value = special_value(launch, block, which, warp.index, lane);
+      if (which == Special::gridid)
+        std::memcpy(warp.registers + slot + lane * 8, &value, 8);
+      else if (which != Special::is_explicit_cluster || lane == 0)
+        std::memcpy(warp.registers + slot + lane * 4, &value, 4);
+    }
+  }
+}
+
+void fill_constants(const Kernel& kernel, Warp& warp) {
+  for (const Kernel::Constant& constant : kernel.constants) {
+    if (constant.bytes == 0) {
+      const Mask mask = static_cast<Mask>(constant.bits);
+      std::memcpy(warp.registers + constant.slot, &mask, sizeof mask);
+      continue;
+    }
+    for (int lane = 0; lane < kLanes; ++lane) {
+      std::byte* place = warp.registers + constant.slot + lane * constant.bytes;
+      std::memset(place, 0, constant.bytes);
+      std::memcpy(place, &constant.bits, std::min<std::size_t>(constant.bytes, 8));
+    }
+  }
+}
+
+/// The memory of a block, used for one block after the other.
+std::unique_ptr<Block> make_block(const Launch& launch) {
+  const Kernel& kernel = *launch.kernel;
+  auto block = std::make_unique<Block>();
+  const u64 threads = product(launch.block), warps = (threads + kLanes - 1) / kLanes;
+  const u64 register_bytes = (kernel.register_bytes + 63) / 64 * 64;
+  block->registers = std::make_unique<std::byte[]>(warps * register_bytes + 64);
+  block->locals = std::make_unique<std::byte[]>(threads * kernel.local_bytes + kLanes * kernel.local_bytes);
+  block->shared_bytes = kernel.static_shared_bytes + launch.dynamic_shared_bytes;
+  block->shared = std::make_unique<std::byte[]>(block->shared_bytes + 128);
+  block->warps.resize(warps);
+  auto* registers = reinterpret_cast<std::byte*>((reinterpret_cast<u64>(block->registers.get()) + 63) / 64 * 64);
+  for (std::size_t w = 0; w < warps; ++w) {
+    Warp& warp = block->warps[w];
+    warp.block = block.get();
+    warp.kernel = &kernel;
+    warp.index = static_cast<int>(w);
+    warp.registers = registers + w * register_bytes;
+    warp.local = block->locals.get() + w * kLanes * kernel.local_bytes;
+    fill_constants(kernel, warp);
+  }
+  return block;
+}
+
+void start_block(const Launch& launch, Block& block, Worker& worker, u64 number) {
+  const Kernel& kernel = *launch.kernel;
+  block.id = {static_cast<u32>(number % launch.grid[0]), static_cast<u32>(number / launch.grid[0] % launch.grid[1]),
+              static_cast<u32>(number / launch.grid[0] / launch.grid[1])};
+  block.ticket = launch.first_ticket + static_cast<u32>(number);
+  block.running = static_cast<int>(block.warps.size());
+  block.barriers = {};
+  if (launch.check) {
+    block.written.assign(block.shared_bytes, 0);
+    block.cells.assign(block.shared_bytes / static_cast<u64>(kernel.shared_granule) + 1, {});
+    block.many_reads.clear();
+    block.free_many_reads.clear();
+  }
+  u64 threads = product(launch.block);
+  for (Warp& warp : block.warps) {
+    warp.worker = &worker;
+    warp.live = threads >= kLanes ? kAllLanes : (1u << threads) - 1;
+    threads -= std::min<u64>(threads, kLanes);
+    warp.fragments.assign(1, {});
+    warp.fragments[0].mask = warp.live;
+    warp.fragments[0].join = static_cast<u32>(kernel.code.size());
+    warp.free_fragments.clear();
+    warp.current = 0;
+    warp.clock = {};
+    for (u32& epoch : warp.clock.at) epoch = 0;
+    warp.clock.at[static_cast<std::size_t>(warp.index)] = 1;
+    warp.foreign = nullptr;
+    warp.released = nullptr;
+    warp.to_acquire.clear();
+    warp.committed = 0;
+    fill_specials(launch, block, warp);
+    // What is read before it is written is the same in every run, and unlikely to look right.
+    for (const auto& [slot, bytes] : kernel.unwritten) std::memset(warp.registers + slot, 0xdb, bytes);
+  }
+}
+
+/// Hands out the blocks of a launch to threads.
+class Grid {
+ public:
+  Grid(Launch& launch, const LaunchParams& params) : launch_(launch), params_(params), blocks_(product(params.grid)) {}
+
+  void run(std::vector<Count>& counts) {
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    const u64 wanted = params_.workers > 0 ? static_cast<u64>(params_.workers) : cores;
+    const u64 helpers = std::min(wanted, blocks_) - 1;
+    workers_.resize(helpers + 1);
+    for (Worker& worker : workers_) {
+      worker.launch = &launch_;
+      worker.counts.resize(launch_.kernel->code.size());
+    }
+    std::vector<std::thread> threads;
+    run_worker(workers_[0], [&] {
+      // A launch that is over at once is not worth the threads.
+      if (!threads.empty() || workers_[0].executed < kWorthThreads) return;
+      for (u64 k = 1; k <= helpers; ++k) threads.emplace_back([this, k] { run_worker(workers_[k], [] {}); });
+    });
+    for (std::thread& thread : threads) thread.join();
+    for (const Worker& worker : workers_)
+      for (std::size_t i = 0; i < counts.size(); ++i) counts[i].add(worker.counts[i]);
+  }
+
+ private:
+  static constexpr u64 kWorthThreads = 20'000;
+  // A block that has run for so long may be waiting for one that has not started.
+  static constexpr u64 kShare = 4'000'000;
+  static constexpr std::size_t kMostResident = 256;
+
+  u64 number_of(u64 k) const {
+    if (params_.order == Order::forward) return k;
+    if (params_.order == Order::backward) return blocks_ - 1 - k;
+    // A stride without common divisor visits each block once.
+    const u64 stride = blocks_ > 2 && blocks_ % 7919 != 0 ? 7919 % blocks_ : 1;
+    return static_cast<u64>((static_cast<unsigned __int128>(k) * std::max<u64>(stride, 1) + params_.seed) % blocks_);
+  }
+
+  template <class F>
+  void run_worker(Worker& worker, F after_block) {
+    std::deque<std::unique_ptr<Block>> resident;
+    std::vector<std::unique_ptr<Block>> unused;
+    u64 random = params_.seed * 2 + 1;
+    while (!stopped_) {
+      if (resident.empty() || (waits_ && resident.size() < kMostResident)) {
+        const u64 next = next_.fetch_add(1);
+        if (next < blocks_) {
+          std::unique_ptr<Block> block;
+          if (unused.empty()) {
+            block = make_block(launch_);
+          } else {
+            block = std::move(unused.back());
+            unused.pop_back();
+          }
+          start_block(launch_, *block, worker, number_of(next));
+          if (params_.order == Order::random) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            block->next_warp = static_cast<int>((random >> 33) % block->warps.size());
+          }
+          resident.push_front(std::move(block));
+        } else if (resident.empty()) {
+          return;
+        }
+      }
+      std::unique_ptr<Block> block = std::move(resident.front());
+      resident.pop_front();
+      const Progress progress = run_block(*block, worker, kShare, params_.order == Order::backward);
+      if (progress == Progress::stopped) {
+        stopped_ = true;
+        return;
+      }
+      if (progress == Progress::finished) {
+        unused.push_back(std::move(block));
+        after_block();
+      } else {
+        waits_ = true;
+        resident.push_back(std::move(block));
+        after_block();
+      }
+    }
+  }
+
+  Launch& launch_;
+  const LaunchParams& params_;
+  u64 blocks_;
+  std::atomic<u64> next_{0};
+  std::atomic<bool> stopped_{false}, waits_{false};
+  std::vector<Worker> workers_;
+};
+
+}  // namespace
+
+bool can_run(std::string_view ptx_target, std::string_view device) {
+  const Target code = parse_target(ptx_target), chip = parse_target(device);
+  if (code.number == 0 || chip.number == 0) return false;
+  if (!code.suffix.empty()) return code.number == chip.number && code.suffix == chip.suffix;
+  return code.number <= chip.number;
+}
+
+bool launch(const Program& program, std::string_view name, Memory& memory, const LaunchParams& params) {
+  const Kernel* kernel = program.kernel(name);
+  if (kernel == nullptr) throw Error({program.module().name, 1, 0}, fmt::format("no kernel is named '{}'", name));
+  check_configuration(program, *kernel, params);
+  const std::lock_guard lock(memory.launching());
+  Findings own;
+  Launch launch;
+  launch.program = &program;
+  launch.kernel = kernel;
+  launch.params = params.params;
+  launch.grid = params.grid;
+  launch.block = params.block;
+  launch.dynamic_shared_bytes = params.dynamic_shared_bytes;
+  launch.check = params.check;
+  launch.instruction_limit = params.instruction_limit;
+  launch.findings = params.findings != nullptr ? params.findings : &own;
+  launch.first_ticket = memory.take_tickets(product(params.grid));
+  launch.number = launch.first_ticket;
+  launch.ranges = memory.snapshot(kernel->global_granule, params.check);
+  for (const auto& [variable, placed] : program.variables()) {
+    if (memory.contains(placed.address, placed.bytes)) continue;
+    Range range;
+    range.begin = placed.address;
+    range.bytes = placed.bytes;
+    launch.ranges.push_back(range);
+  }
+  std::sort(launch.ranges.begin(), launch.ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+
+  std::vector<Count> counts(kernel->code.size());
+  Grid(launch, params).run(counts);
+  if (params.counters != nullptr) {
+    KernelCounters& counters = params.counters->kernels[kernel->name];
+    counters.instructions.resize(counts.size());
+    for (std::size_t i = 0; i < counts.size(); ++i) counters.instructions[i].add(counts[i]);
+    ++counters.launches;
+    counters.blocks += product(params.grid);
+  }
+  return !launch.has_findings;
+}
+
+}  // namespace tilewright::rt::emulator

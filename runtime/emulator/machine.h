@@ -1,0 +1,165 @@
+// The state of a running launch: blocks, warps with their registers, and the fragments that a diverged warp consists of.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/emulator/clock.h"
+#include "runtime/emulator/counters.h"
+#include "runtime/emulator/findings.h"
+#include "runtime/emulator/memory.h"
+#include "runtime/emulator/program.h"
+
+namespace tilewright::rt::emulator {
+
+struct Block;
+struct Worker;
+
+enum class Wait : u8 { none, barrier, collective };
+
+/// Lanes of a warp that execute together. A fragment that diverges becomes one that waits at the join for its children.
+struct Fragment {
+  u32 pc = 0;
+  Mask mask = 0;
+  u32 join = 0;      // where this fragment ends and its parent goes on
+  s32 parent = -1;
+  u32 children = 0;  // waits for so many
+  Wait wait = Wait::none;
+  u32 wait_id = 0;   // of a barrier
+};
+
+/// cp.async operations of a warp that are not done yet, by group.
+struct AsyncCopy {
+  u32 to = 0;
+  u64 from = 0;
+  u8 bytes = 0, filled = 0;  // copied; and the rest of `filled` is zeros
+};
+
+struct Warp {
+  std::byte* registers = nullptr;
+  Block* block = nullptr;
+  Worker* worker = nullptr;
+  const Kernel* kernel = nullptr;
+  int index = 0;
+  Mask live = 0;   // lanes that have not exited
+  Mask carry = 0;  // the flag of add.cc and its like
+  std::vector<Fragment> fragments;  // a tree; dead ones are reused
+  std::vector<s32> free_fragments;
+  s32 current = 0;
+  std::byte* local = nullptr;  // of lane 0; the others follow
+
+  Clock clock;        // of this block's agents
+  ForeignRef foreign;
+  // What a fence made visible through later strong writes, and what strong reads before a fence have seen.
+  std::shared_ptr<const struct Knowledge> released;
+  std::vector<std::shared_ptr<const struct Knowledge>> to_acquire;
+
+  std::vector<AsyncCopy> open_copies;                // not committed
+  std::vector<std::vector<AsyncCopy>> copy_groups;   // committed and not done
+  u32 committed = 0;                                 // groups, in all
+
+  Fragment& fragment() { return fragments[static_cast<std::size_t>(current)]; }
+  u32 epoch() const { return clock.at[static_cast<std::size_t>(index)]; }
+  void advance_epoch() { ++clock.at[static_cast<std::size_t>(index)]; }
+};
+
+/// Everything one warp knows, in the form in which it goes to others.
+struct Knowledge {
+  u32 ticket = 0;
+  Clock own;
+  ForeignRef foreign;
+  bool whole_gpu = false;  // else only warps of the same block may take it
+};
+using KnowledgeRef = std::shared_ptr<const Knowledge>;
+
+/// What was released through addresses, by address.
+class Releases {
+ public:
+  /// Adds to what `address` gives; a plain store replaces it.
+  void release(u64 address, const KnowledgeRef&, bool replaces);
+  std::vector<KnowledgeRef> acquire(u64 address) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<u64, std::vector<KnowledgeRef>> released_;
+};
+
+struct Barrier {
+  u32 expected = 0;  // threads; 0: all of the block
+  u32 arrived = 0;   // threads, full warps counting 32
+  std::array<Mask, kMaxWarps> lanes{};
+  Clock clock;
+  ForeignRef foreign;
+  KnowledgeRef released;  // what fences before the barrier made visible, by whichever warp
+  u32 count = 0;          // of bar.red: lanes whose predicate holds
+  u32 voters = 0;
+};
+
+/// The last write and reads of a granule of shared memory. See race_check.h.
+struct SharedCell {
+  u64 write = 0, read = 0;
+};
+
+struct Block {
+  std::array<u32, 3> id{};
+  u32 ticket = 0;
+  std::vector<Warp> warps;
+  std::unique_ptr<std::byte[]> registers, locals, shared;
+  u64 shared_bytes = 0;
+  std::vector<u8> written;  // a byte for each of shared memory
+  std::vector<SharedCell> cells;
+  std::vector<std::vector<u64>> many_reads;  // of cells that several agents read
+  std::vector<u32> free_many_reads;
+  Releases releases;  // through shared memory
+  std::array<Barrier, 16> barriers;
+  int running = 0;    // warps that have not finished
+  int next_warp = 0;
+};
+
+/// What all blocks of a launch share.
+struct Launch {
+  const Program* program = nullptr;
+  const Kernel* kernel = nullptr;
+  std::span<const std::byte> params;
+  std::array<u32, 3> grid{1, 1, 1}, block{1, 1, 1};
+  u64 dynamic_shared_bytes = 0;
+  bool check = true;
+  u64 instruction_limit = 0;
+  Findings* findings = nullptr;
+  std::atomic<bool> has_findings{false};
+  u32 first_ticket = 0;
+  u64 number = 0;             // %gridid
+  std::vector<Range> ranges;  // sorted
+  Releases releases;          // through global memory
+  std::mutex atomics;         // of global memory that the host has no atomic instruction for
+};
+
+/// One thread that runs blocks.
+struct Worker {
+  Launch* launch = nullptr;
+  std::vector<Count> counts;  // one an instruction
+  std::size_t last_range = 0;
+  u64 executed = 0;           // warp instructions
+  bool stopped = false;       // a finding that ends the launch
+};
+
+/// Reports a finding at an instruction; `text` is only called for the first of its kind there.
+template <class Text>
+void report(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, Text text);
+void add_finding(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, std::string text);
+bool is_first_finding(Warp& warp, const Instruction& instruction, FindingKind kind);
+
+template <class Text>
+void report(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, Text text) {
+  if (is_first_finding(warp, instruction, kind)) add_finding(warp, instruction, kind, lane, text());
+}
+
+/// "line 12 of kernel.cu" or "line 88 of the PTX": where another instruction of the same kernel stands.
+std::string place_of(const Warp&, u32 instruction);
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,76 @@
+// From the addresses of a warp to bytes of the host: spaces, bounds, alignment and the counts of transactions.
+#pragma once
+#include <array>
+#include <cstddef>
+
+#include "runtime/emulator/lanes.h"
+#include "runtime/emulator/race_check.h"
+
+namespace tilewright::rt::emulator {
+
+enum class Access : u8 { read, write, update };
+
+/// Where the lanes of a warp access memory.
+struct Places {
+  Space space = Space::global;
+  Mask mask = 0;                           // lanes whose address is good
+  std::array<std::byte*, kLanes> at{};     // of the host
+  std::array<u64, kLanes> address{};       // in the space: an offset for all but global
+  std::array<const Range*, kLanes> range;  // global: the allocation
+};
+
+/// The addresses of an instruction: base slot plus constant.
+Lanes<u64> addresses_of(const Warp&, const Instruction&, s32 slot, u64 offset);
+
+/// Finds the places of `bytes` bytes at each address and calls f(places) for every space that there are lanes in. Lanes that are
+/// misaligned or out of bounds are reported, and left out. Counts the transactions of the request.
+template <class F>
+void locate(Warp&, const Instruction&, Mask, const Lanes<u64>& address, Space, int bytes, F f);
+
+/// The places in one space that is not generic.
+Places locate_in(Warp&, const Instruction&, Mask, const Lanes<u64>& address, Space, int bytes);
+/// The lanes whose generic address lies in this space; `address` becomes the space's own.
+Mask split_generic(Mask, Lanes<u64>& address, Space);
+
+template <class F>
+void locate(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, Space space, int bytes, F f) {
+  if (space != Space::generic) {
+    const Places places = locate_in(warp, i, mask, address, space, bytes);
+    if (places.mask != 0) f(places);
+    return;
+  }
+  for (const Space part : {Space::global, Space::shared, Space::local, Space::param}) {
+    Lanes<u64> own = address;
+    const Mask lanes = split_generic(mask, own, part);
+    if (lanes == 0) continue;
+    const Places places = locate_in(warp, i, lanes, own, part, bytes);
+    if (places.mask != 0) f(places);
+  }
+}
+
+/// Checks of one lane's access before it is done; `value` is what a write stores, if it is known.
+inline void check_read(const Accessor& by, const Places& places, int lane, int bytes) {
+  if (!by.warp->worker->launch->check) return;
+  if (places.space == Space::shared)
+    check_shared_read(by, lane, places.address[static_cast<std::size_t>(lane)], bytes);
+  else if (places.space == Space::global && places.range[static_cast<std::size_t>(lane)]->cells != nullptr)
+    check_global_read(by, lane, *places.range[static_cast<std::size_t>(lane)], places.address[static_cast<std::size_t>(lane)], bytes);
+}
+
+inline void check_write(const Accessor& by, const Places& places, int lane, int bytes, const std::byte* value) {
+  if (!by.warp->worker->launch->check) return;
+  if (places.space == Space::shared)
+    check_shared_write(by, lane, places.address[static_cast<std::size_t>(lane)], bytes, value);
+  else if (places.space == Space::global && places.range[static_cast<std::size_t>(lane)]->cells != nullptr)
+    check_global_write(by, lane, *places.range[static_cast<std::size_t>(lane)], places.address[static_cast<std::size_t>(lane)], bytes, value);
+}
+
+/// Global memory that is tracked counts as written, or has to be; reads of other bytes are reported.
+void check_written(Warp&, const Instruction&, const Places&, int bytes, Access);
+
+/// Distinct 32-byte sectors of global memory that the lanes touch.
+int sectors_of(const std::array<u64, kLanes>& address, Mask mask, int bytes);
+/// Wavefronts of shared memory: its 32 banks of 4 bytes each give one word at a time to the 32, 16 or 8 lanes of a phase.
+int wavefronts_of(const std::array<u64, kLanes>& address, Mask mask, int bytes);
+
+}  // namespace tilewright::rt::emulator

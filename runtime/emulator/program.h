@@ -1,0 +1,140 @@
+// PTX as the emulator executes it: each instruction a function and the places of its operands in a warp's register file.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/emulator/ptx_module.h"
+
+namespace tilewright::rt::emulator {
+
+struct Warp;
+struct Instruction;
+
+/// Executes an instruction for the lanes of the mask, which is not empty.
+using Handler = void (*)(Warp&, const Instruction&, Mask);
+
+/// What the scheduler has to know of an instruction.
+enum class Kind : u8 {
+  plain,       // execute() and go on
+  branch,      // to `target`
+  indexed,     // brx.idx: to Kernel::extra[first + value of slot 0]
+  exit,        // of the thread
+  trap,        // the launch fails
+  collective,  // all lanes that `members` names execute it together
+  waiting,     // execute() may park the fragment (barriers)
+};
+
+/// What an instruction counts as.
+enum class Category : u8 {
+  integer, logic, float32, float64, half, special, conversion, move, compare, control, warp, barrier, fence, atomic, matrix,
+  load_global, store_global, load_shared, store_shared, load_local, store_local, load_param, load_const, load_generic, store_generic,
+  async_copy,
+};
+inline constexpr int kCategories = static_cast<int>(Category::async_copy) + 1;
+const char* name_of(Category);
+
+inline constexpr s32 kNoSlot = -1;
+
+// Fields of an instruction that name a register: Instruction::slot by number, then these.
+inline constexpr int kSlots = 6, kGuardField = 6, kMembersField = 7;
+
+struct Instruction {
+  Handler execute = nullptr;
+  Kind kind = Kind::plain;
+  Category category = Category::control;
+  bool guard_negated = false;
+  u8 negated = 0;    // a bit for each slot whose predicate is negated
+  u8 width = 4;      // bytes of an element in memory
+  u8 count = 1;      // elements of a vector access
+  u8 value_bytes = 4;  // bytes of a register that takes or gives an element
+  bool extends_sign = false;
+  Space space = Space::generic;
+  bool is_strong = false;     // volatile, relaxed or an atomic: no race with its like
+  bool releases = false, acquires = false;
+  bool whole_gpu = false;     // scope .gpu or .sys, not .cta
+  bool short_address = false; // the base register has 32 bits
+  bool is_aligned = false;    // .aligned: all lanes of the warp execute it together
+  u32 option = 0;             // a handler's own
+  s32 guard = kNoSlot, members = kNoSlot;
+  std::array<s32, kSlots> slot{kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};  // byte offsets in the register file
+  u64 immediate = 0;          // an address's constant part; a handler's own
+  u32 target = 0, join = 0;   // branches: where to, and where both ways meet
+  u32 first = 0;              // into Kernel::extra
+  u32 extras = 0;
+  u32 index = 0;              // of this instruction in Kernel::code
+};
+
+enum class Special : u8 {
+  tid_x, tid_y, tid_z, ntid_x, ntid_y, ntid_z, ctaid_x, ctaid_y, ctaid_z, nctaid_x, nctaid_y, nctaid_z,
+  laneid, warpid, nwarpid, smid, nsmid, gridid,
+  lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt,
+  dynamic_shared_bytes, total_shared_bytes,
+  clusterid_x, clusterid_y, clusterid_z, nclusterid_x, nclusterid_y, nclusterid_z,
+  cluster_ctaid_x, cluster_ctaid_y, cluster_ctaid_z, cluster_nctaid_x, cluster_nctaid_y, cluster_nctaid_z,
+  cluster_ctarank, cluster_nctarank, is_explicit_cluster,
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<Parameter> parameters;
+  u64 parameter_bytes = 0;
+  std::vector<Instruction> code;
+  std::vector<s32> extra;  // slots of vector operands, targets of indexed branches
+  std::vector<int> lines;  // of the PTX, one an instruction
+  std::vector<SourceLine> sources;
+  std::vector<std::string_view> opcodes;
+
+  struct Constant {
+    s32 slot;
+    u8 bytes;
+    u64 bits;
+  };
+  std::vector<Constant> constants;
+  struct SpecialSlot {
+    s32 slot;
+    Special which;
+  };
+  std::vector<SpecialSlot> specials;
+  u32 register_bytes = 0;              // of a warp's register file
+  std::vector<std::pair<u32, u32>> unwritten;  // byte ranges of registers that may be read before they are written
+  u64 static_shared_bytes = 0;         // the launch's dynamic bytes follow
+  u64 local_bytes = 0;                 // a thread
+  int shared_granule = 4, global_granule = 4;  // the narrowest access: what race checks tell apart
+  std::array<u32, 3> required_threads{}, maximum_threads{}, required_cluster{};
+  u32 registers_declared = 0;
+};
+
+/// A module of PTX that is ready to run, with the memory of its variables.
+class Program {
+ public:
+  /// Parses and decodes. Throws Error at `name`:line for bad syntax, unknown instructions and undefined functions.
+  static std::shared_ptr<Program> load(std::string_view text, const std::string& name = "<ptx>");
+
+  const Module& module() const { return module_; }
+  /// Null if there is none.
+  const Kernel* kernel(std::string_view name) const;
+  const std::vector<std::unique_ptr<Kernel>>& kernels() const { return kernels_; }
+  struct Placed {
+    u64 address = 0, bytes = 0;
+  };
+  /// A variable of the space global or const; address 0 if there is none.
+  Placed variable(std::string_view name) const;
+  const std::map<std::string, Placed, std::less<>>& variables() const { return placed_; }
+
+ private:
+  void place_variables();
+
+  Module module_;
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::map<std::string, Placed, std::less<>> placed_;
+  struct Deleter {
+    void operator()(std::byte* bytes) const;
+  };
+  std::vector<std::unique_ptr<std::byte[], Deleter>> storage_;
+};
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,303 @@
+// The inside of a PTX function: scopes, registers, labels, source lines and instructions with their operands.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <unordered_map>
+
+#include "runtime/emulator/token_stream.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+/// The registers of one declaration "%r<10>"; their indices are consecutive.
+struct RegisterRange {
+  u32 first, count;
+};
+
+struct Scope {
+  int parent;
+  std::unordered_map<std::string_view, u32> registers;
+  std::unordered_map<std::string_view, RegisterRange> ranges;
+  std::unordered_map<std::string_view, u32> labels;
+};
+
+class BodyParser {
+ public:
+  BodyParser(TokenStream& in, const Module& module, Function& function) : in_(in), module_(module), function_(function) {}
+
+  void run() {
+    open_scope();
+    while (scope_ >= 0) parse_statement();
+    for (ParsedInstruction& instruction : function_.instructions) {
+      for (Operand& operand : instruction.operands) resolve(operand, instruction.line);
+      resolve(instruction.guard, instruction.line);
+    }
+    for (auto& [name, targets] : target_names_)
+      for (const auto& [target, scope] : targets) {
+        const auto label = find_label(scope, target);
+        if (!label) in_.fail(fmt::format("'{}' names the label '{}', which does not exist", name, target));
+        function_.branch_targets[std::string(name)].push_back(*label);
+      }
+  }
+
+ private:
+  void open_scope() {
+    in_.expect('{');
+    scopes_.push_back({scope_, {}, {}, {}});
+    scope_ = static_cast<int>(scopes_.size()) - 1;
+  }
+
+  Scope& scope() { return scopes_[static_cast<std::size_t>(scope_)]; }
+
+  void parse_statement() {
+    if (in_.is_sign('{')) return open_scope();
+    if (in_.take_sign('}')) {
+      scope_ = scope().parent;
+      return;
+    }
+    if (in_.take_sign(';')) return;
+    if (in_.peek().kind == TokenKind::word && in_.is_sign(':', 1)) return parse_label();
+    if (in_.peek().kind == TokenKind::word && in_.peek().text[0] == '.') return parse_directive();
+    parse_instruction();
+  }
+
+  void parse_label() {
+    const std::string_view name = in_.next().text;
+    in_.next();
+    if (in_.take_word(".branchtargets")) {
+      do target_names_[name].emplace_back(in_.expect_word("a label"), scope_);
+      while (in_.take_sign(','));
+      return in_.expect(';');
+    }
+    if (in_.is_word(".callprototype") || in_.is_word(".calltargets")) return skip_statement();
+    if (!scope().labels.emplace(name, static_cast<u32>(function_.instructions.size())).second)
+      in_.fail(fmt::format("the label '{}' stands twice", name));
+  }
+
+  void skip_statement() {
+    while (!in_.at_end() && !in_.is_sign(';')) in_.next();
+    in_.expect(';');
+  }
+
+  void parse_directive() {
+    const Token& token = in_.next();
+    const std::string_view word = token.text;
+    if (word == ".reg") return parse_registers();
+    if (word == ".loc") return parse_source_line();
+    if (word == ".pragma") return skip_statement();
+    for (const auto& [name, space] : {std::pair{".shared", Space::shared},
+                                      {".local", Space::local},
+                                      {".global", Space::global},
+                                      {".const", Space::constant},
+                                      {".param", Space::param}})
+      if (word == name) {
+        for (Variable& variable : parse_variables(in_, space, false)) {
+          for (const Variable& other : function_.variables)
+            if (other.name == variable.name) in_.fail_at(variable.line, fmt::format("'{}' is declared twice", variable.name));
+          function_.variables.push_back(std::move(variable));
+        }
+        return;
+      }
+    in_.fail_at(token.line, fmt::format("unknown directive '{}'", word));
+  }
+
+  void parse_registers() {
+    const Type type = in_.expect_type();
+    do {
+      const std::string_view name = in_.expect_word("a register");
+      const u32 first = static_cast<u32>(function_.registers.size());
+      bool is_new = true;
+      if (in_.take_sign('<')) {
+        const u32 count = static_cast<u32>(in_.expect_integer("a count"));
+        in_.expect('>');
+        is_new = scope().ranges.emplace(name, RegisterRange{first, count}).second;
+        for (u32 i = 0; i < count; ++i) function_.registers.push_back({name, static_cast<s32>(i), type});
+      } else {
+        is_new = scope().registers.emplace(name, first).second;
+        function_.registers.push_back({name, -1, type});
+      }
+      if (!is_new) in_.fail(fmt::format("the register '{}' is declared twice", name));
+    } while (in_.take_sign(','));
+    in_.expect(';');
+  }
+
+  // .loc file line column [, function_name label [+ offset], inlined_at file line column]
+  void parse_source_line() {
+    source_.file = static_cast<u32>(in_.expect_integer("a file number"));
+    source_.line = static_cast<u32>(in_.expect_integer("a line"));
+    source_.column = static_cast<u32>(in_.expect_integer("a column"));
+    while (in_.take_sign(',')) {
+      if (in_.take_word("function_name")) {
+        in_.expect_word("a label");
+        if (in_.is_sign('+')) in_.expect_integer("an offset");
+      } else {
+        if (!in_.take_word("inlined_at")) in_.fail(fmt::format("unknown attribute '{}' of '.loc'", in_.peek().text));
+        for (int i = 0; i < 3; ++i) in_.expect_integer("a file, line and column");
+      }
+    }
+  }
+
+  void parse_instruction() {
+    ParsedInstruction instruction;
+    instruction.source = source_;
+    instruction.line = in_.peek().line;
+    if (in_.take_sign('@')) {
+      const bool negated = in_.take_sign('!');
+      instruction.guard = parse_operand();
+      instruction.guard.negated = negated;
+      instruction.line = in_.peek().line;
+    }
+    instruction.opcode = in_.expect_word("an instruction");
+    if (!in_.is_sign(';')) {
+      do instruction.operands.push_back(parse_operand());
+      while (in_.take_sign(','));
+    }
+    in_.expect(';');
+    function_.instructions.push_back(std::move(instruction));
+  }
+
+  Operand parse_list(OperandKind kind, char close) {
+    Operand list;
+    list.kind = kind;
+    if (!in_.is_sign(close)) {
+      do list.parts.push_back(parse_operand());
+      while (in_.take_sign(','));
+    }
+    in_.expect(close);
+    return list;
+  }
+
+  Operand parse_address() {
+    Operand address;
+    address.kind = OperandKind::address;
+    address.parts.push_back(parse_primary());
+    if (in_.is_sign('+') || in_.is_sign('-')) {
+      // "[%r1+-16]": the sign belongs to the number.
+      in_.take_sign('+');
+      address.bits = in_.expect_integer("an offset");
+    }
+    while (in_.take_sign(',')) address.parts.push_back(parse_operand());
+    in_.expect(']');
+    return address;
+  }
+
+  Operand parse_operand() {
+    if (in_.take_sign('{')) return parse_list(OperandKind::vector, '}');
+    if (in_.take_sign('(')) return parse_list(OperandKind::list, ')');
+    if (in_.take_sign('[')) return parse_address();
+    if (in_.take_sign('!')) {
+      Operand operand = parse_primary();
+      operand.negated = true;
+      return operand;
+    }
+    Operand first = parse_primary();
+    if (in_.take_sign('|')) {
+      Operand pair;
+      pair.kind = OperandKind::pair;
+      pair.parts = {first, parse_primary()};
+      return pair;
+    }
+    // A symbol plus a constant: "mov.u64 %rd1, table+16;".
+    if (first.kind == OperandKind::symbol && (in_.is_sign('+') || in_.is_sign('-'))) first.bits = in_.expect_integer("an offset");
+    return first;
+  }
+
+  Operand parse_primary() {
+    Operand operand;
+    const Token& token = in_.peek();
+    switch (token.kind) {
+      case TokenKind::float32:
+      case TokenKind::float64:
+        operand.kind = token.kind == TokenKind::float32 ? OperandKind::float32 : OperandKind::float64;
+        operand.bits = in_.next().bits;
+        return operand;
+      case TokenKind::word: return parse_name();
+      default: break;
+    }
+    if (in_.is_sign('-') && (in_.peek(1).kind == TokenKind::float32 || in_.peek(1).kind == TokenKind::float64)) {
+      in_.next();
+      operand = parse_primary();
+      operand.bits ^= operand.kind == OperandKind::float32 ? u64{1} << 31 : u64{1} << 63;
+      return operand;
+    }
+    const bool inverted = in_.take_sign('~');
+    operand.kind = OperandKind::integer;
+    operand.bits = in_.expect_integer("an operand");
+    if (inverted) operand.bits = ~operand.bits;
+    return operand;
+  }
+
+  Operand parse_name() {
+    Operand operand;
+    operand.name = in_.next().text;
+    if (operand.name == "_") return operand;
+    if (operand.name == "WARP_SZ") {
+      operand.kind = OperandKind::integer;
+      operand.bits = kLanes;
+    } else if (const auto index = find_register(operand.name)) {
+      operand.kind = OperandKind::reg;
+      operand.index = *index;
+    } else if (operand.name[0] == '%') {
+      operand.kind = OperandKind::special;
+    } else {
+      operand.kind = OperandKind::symbol;
+      operand.index = static_cast<u32>(scope_);
+    }
+    return operand;
+  }
+
+  std::optional<u32> find_register(std::string_view name) const {
+    std::size_t digits = name.size();
+    while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
+    u32 number = 0;
+    std::from_chars(name.data() + digits, name.data() + name.size(), number);
+    const bool has_zeros = name.size() - digits > 1 && name[digits] == '0';
+    for (int at = scope_; at >= 0; at = scopes_[static_cast<std::size_t>(at)].parent) {
+      const Scope& scope = scopes_[static_cast<std::size_t>(at)];
+      if (const auto found = scope.registers.find(name); found != scope.registers.end()) return found->second;
+      if (digits == name.size() || has_zeros) continue;
+      const auto range = scope.ranges.find(name.substr(0, digits));
+      if (range != scope.ranges.end() && number < range->second.count) return range->second.first + number;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<u32> find_label(int at, std::string_view name) const {
+    for (; at >= 0; at = scopes_[static_cast<std::size_t>(at)].parent) {
+      const Scope& scope = scopes_[static_cast<std::size_t>(at)];
+      if (const auto found = scope.labels.find(name); found != scope.labels.end()) return found->second;
+    }
+    return std::nullopt;
+  }
+
+  /// Labels may stand after their use, so names wait for the end of the body.
+  void resolve(Operand& operand, int line) {
+    for (Operand& part : operand.parts) resolve(part, line);
+    if (operand.kind != OperandKind::symbol) return;
+    if (const auto label = find_label(static_cast<int>(operand.index), operand.name)) {
+      operand.kind = OperandKind::label;
+      operand.index = *label;
+      return;
+    }
+    const auto is_named = [&](const auto& entity) { return entity.name == operand.name; };
+    const auto knows = [&](const auto& entities) { return std::any_of(entities.begin(), entities.end(), is_named); };
+    if (knows(function_.variables) || knows(function_.parameters) || knows(function_.results) || knows(module_.variables) ||
+        knows(module_.functions) || function_.name == operand.name || target_names_.contains(operand.name))
+      return;
+    in_.fail_at(line, fmt::format("unknown name '{}'", operand.name));
+  }
+
+  TokenStream& in_;
+  const Module& module_;
+  Function& function_;
+  std::vector<Scope> scopes_;
+  int scope_ = -1;
+  SourceLine source_;
+  std::map<std::string_view, std::vector<std::pair<std::string_view, int>>> target_names_;
+};
+
+}  // namespace
+
+void parse_body(TokenStream& in, const Module& module, Function& function) { BodyParser(in, module, function).run(); }
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,41 @@
+// Happens-before races on shared and global memory: each granule remembers who wrote and read it last and when, in the clocks of the
+// agents, and an access that does not know of an earlier one that conflicts with it is a race.
+#pragma once
+#include <cstddef>
+
+#include "runtime/emulator/machine.h"
+
+namespace tilewright::rt::emulator {
+
+/// Who accesses: an agent of a block at an epoch of its own, knowing what `view` says.
+struct Accessor {
+  Warp* warp;
+  const Instruction* instruction;
+  int agent;
+  u32 epoch;
+  const Clock* view;
+};
+
+inline Accessor accessor_of(Warp& warp, const Instruction& instruction) {
+  return {&warp, &instruction, warp.index, warp.epoch(), &warp.clock};
+}
+
+/// A lane's read of `bytes` at an offset of the block's shared memory; also finds bytes that nobody wrote.
+void check_shared_read(const Accessor&, int lane, u64 offset, int bytes);
+/// A lane's write. `value` is what it writes, null if that is not known: a second write of the same value harms nobody.
+void check_shared_write(const Accessor&, int lane, u64 offset, int bytes, const std::byte* value);
+/// The same for global memory within `range`.
+void check_global_read(const Accessor&, int lane, const Range& range, u64 address, int bytes);
+void check_global_write(const Accessor&, int lane, const Range& range, u64 address, int bytes, const std::byte* value);
+
+/// What the warp knows, for others to take; its later accesses are not covered.
+KnowledgeRef publish(Warp&, bool whole_gpu);
+/// Lets the warp know what somebody published, if its scope reaches this warp's block.
+void take_knowledge(Warp&, const Knowledge&, bool whole_gpu);
+/// A strong write to `address` is about to be done: whoever reads it may take what this warp releases by it, or released at its last
+/// fence. A plain store ends what earlier writes released there; atomics add to it.
+void release_through(Warp&, const Instruction&, Space, u64 address, bool replaces);
+/// A strong read of `address` is done: takes what was released there, now or at the next fence.
+void acquire_through(Warp&, const Instruction&, Space, u64 address);
+
+}  // namespace tilewright::rt::emulator

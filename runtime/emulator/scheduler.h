@@ -1,0 +1,24 @@
+// Which warp and which of its fragments runs, and what lets those that wait go on.
+#pragma once
+#include "runtime/emulator/machine.h"
+
+namespace tilewright::rt::emulator {
+
+/// Lanes of a warp have come to a barrier of their block; the last ones to come let all go on.
+void arrive(Warp&, Barrier&, Mask);
+/// Gives a waiting fragment the result of bar.red.
+void finish_reduction(Warp&, const Instruction&, Mask, const Barrier&);
+
+enum class Progress : u8 {
+  finished,  // the block, or the warp
+  waiting,   // for others
+  paused,    // its share of instructions is used up
+  stopped,   // a finding ends the launch
+};
+
+/// Runs a warp for at most `budget` instructions.
+Progress run_warp(Warp&, u64 budget);
+/// Runs the warps of a block in turns until all are done, or for about `budget` instructions. `backward` takes the warps from the last.
+Progress run_block(Block&, Worker&, u64 budget, bool backward);
+
+}  // namespace tilewright::rt::emulator
