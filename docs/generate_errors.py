@@ -82,6 +82,7 @@ BY_FILE = {
 }
 BY_COMMENT = {
     "commands and options": "`tilewright --help` and `tilewright COMMAND --help` list what there is.",
+    "layouts": "`tilewright layout --help` shows the forms of layouts.",
     "files": "Check the name and the permissions.",
     "texts": "The line is shown with the message; see also the mistakes in the text of tile IR.",
     "targets, forms, passes, kernels": "`tilewright devices`, `tilewright opt --help` and the file itself list the names.",

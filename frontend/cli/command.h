@@ -45,6 +45,7 @@ void add_opt(CLI::App& root, Session&);
 void add_run(CLI::App& root, Session&);
 void add_reduce(CLI::App& root, Session&);
 void add_ops(CLI::App& root, Session&);
+void add_layout(CLI::App& root, Session&);
 void add_completion(CLI::App& root, Session&);
 void add_man(CLI::App& root, Session&);
 

@@ -36,7 +36,7 @@ std::vector<float> numbers(std::size_t n, float scale) {
   return v;
 }
 
-const std::vector<std::string> kCommands = {"devices", "compile", "opt", "run", "reduce", "ops", "completion", "man"};
+const std::vector<std::string> kCommands = {"devices", "compile", "opt", "run", "reduce", "ops", "layout", "completion", "man"};
 
 TEST_CASE("command line: --help explains the program and every command, with an example each") {
   const Outcome root = tilewright({"--help"});
@@ -241,6 +241,50 @@ TEST_CASE("ops: a list by family with every op, one in full, JSON and Markdown")
                            "cache: standard | all | global", "results     1", "traits      reads"})
     CHECK(contains(one.out, part));
   CHECK(contains(tilewright({"ops", "for", "--markdown"}).out, "### `for`"));
+}
+
+TEST_CASE("layout: a picture of which thread holds what, after the steps in the order of the command line") {
+  const Outcome plain = tilewright({"layout", "--shape", "16,64", "--order", "1,0", "--vector", "4", "--warps", "4"});
+  CHECK(plain.code == 0);
+  CHECK(plain.err.empty());
+  CHECK(plain.out.starts_with("f32[16, 64]: 4 warps of 32 lanes, 8 elements a thread\n{register = [[0, 1], [0, 2], [8, 0]], lane = "));
+  CHECK(contains(plain.out, "\n   15  w3 l16 r4-7  w3 l17 r4-7  "));
+  const Outcome slice = tilewright({"layout", "--shape", "16,64", "--slice", "1", "--reshape", "2,8", "--transpose", "--element=f16"});
+  CHECK(contains(slice.out, "after --slice 1, --reshape 2,8, --transpose: f16[8, 2]: 4 warps of 32 lanes, "));
+  const Outcome other = tilewright({"layout", "--shape", "16,64", "--reshape", "64,16", "--slice", "1"});
+  CHECK(contains(other.out, "after --reshape 64,16, --slice 1: f32[64]: "));
+  const Outcome bases = tilewright({"layout", "--shape", "2,2", "--bases", "{register = [[0, 1]], lane = [[1, 0]]}"});
+  CHECK(bases.out ==
+        "f32[2, 2]: 1 warp of 2 lanes, 2 elements a thread\n{register = [[0, 1]], lane = [[1, 0]]}\n2 elements in a row a thread (8 "
+        "bytes)\n\n"
+        "       0\n    0  l0 r0-1\n    1  l1 r0-1\n");
+  CHECK_FALSE(contains(bases.out, "\033"));
+  CHECK(contains(tilewright({"layout", "--shape", "2,2", "--colour"}).out, "\033[48;5;"));
+}
+
+TEST_CASE("layout: a conversion with its way through shared memory, also as SVG") {
+  const Folder folder;
+  const std::vector<std::string> words = {"layout", "--shape", "64,64", "--vector", "8", "--element", "f16", "--convert-to", "0,1:8"};
+  const auto with_svg = [&](const char* file) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--svg", file});
+    return tilewright(all, "", folder.path());
+  };
+  const Outcome o = with_svg("t.svg");
+  CHECK(o.code == 0);
+  for (const char* part :
+       {"from: f16[64, 64]", "\nto: f16[64, 64]", "\nshared memory: f16[64, 64] in 8192 bytes", "\nelements change warps\n",
+        "  loads:  4 of 16 bytes a thread, 4 wavefronts each (at least 4)\n", "in row-major order it would be:\n"})
+    CHECK(contains(o.out, part));
+  const std::string svg = folder.read("t.svg");
+  CHECK(svg.starts_with("<svg "));
+  CHECK(contains(svg, ">shared memory</text>"));
+  CHECK(with_svg("-").out == svg);
+  const Outcome same = tilewright({"layout", "--shape", "16", "--warps", "1", "--convert-to", "0"});
+  CHECK(contains(same.out, "\nno element moves\n"));
+  const Outcome bases =
+      tilewright({"layout", "--shape", "2,2", "--bases", "{lane = [[0, 1], [1, 0]]}", "--convert-to", "{lane = [[1, 0], [0, 1]]}"});
+  CHECK(contains(bases.out, "\nelements change lanes within their warps: by shuffles, or\nthrough shared memory:\n"));
 }
 
 TEST_CASE("man and completion: made of the same commands and options as --help") {
