@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "tileir/diagnostics.h"
+#include "tileir/layout/axis_places.h"
 
 namespace tilewright::ir {
 
@@ -63,6 +64,23 @@ std::optional<LinearLayout> front_of(const LinearLayout& whole, int axis) {
   return concatenated(to, axis) == whole ? std::optional(to) : std::nullopt;
 }
 
+/// Rows in order, of which 2^log2_kept elements stay: lanes and warps that held the others get copies. None: a row cannot be sorted so.
+std::optional<LinearLayout> sorted(const LinearLayout& rows, int log2_kept) {
+  const std::optional<AxisPlaces> places = axis_places(rows, rows.rank() - 1);
+  if (!places || !places->high_registers.empty()) return std::nullopt;
+  std::vector<int> extents = rows.log2_extents();
+  const int above = extents.back();
+  extents.back() = log2_kept;
+  LinearLayout kept(std::move(extents));
+  for (int d = 0; d < kHardwareDims; ++d)
+    for (const std::uint32_t basis : rows.bases(static_cast<HardwareDim>(d))) {
+      const bool along = basis != 0 && basis < 1u << above, stays = !along || basis < 1u << log2_kept;
+      if (stays || static_cast<HardwareDim>(d) != HardwareDim::reg)
+        kept.add_basis(static_cast<HardwareDim>(d), !stays ? 0 : along ? basis : basis >> above << log2_kept);
+    }
+  return kept;
+}
+
 std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& axes) {
   std::vector<std::int64_t> to(axes.size());
   for (std::size_t i = 0; i < axes.size(); ++i) to[static_cast<std::size_t>(axes[i])] = static_cast<std::int64_t>(i);
@@ -71,11 +89,19 @@ std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& axes) {
 
 }  // namespace
 
+/// The axis that the op wants in order, if any.
+static std::optional<int> axis_in_order(const Function& f, OpId id) {
+  if (f.kind(id) == OpKind::scan_) return static_cast<int>(f.attr(id, AttrName::axis));
+  if (f.kind(id) == OpKind::sort_) return f.type(f.operand(id, 0)).rank() - 1;
+  return std::nullopt;
+}
+
 LayoutRule layout_rule(OpKind k) {
   switch (k) {
     case OpKind::reshape_:
     case OpKind::permute_:
     case OpKind::reduce_:
+    case OpKind::sort_:
     case OpKind::join_:
     case OpKind::split_:
     case OpKind::cat_: return LayoutRule::follows;
@@ -83,7 +109,6 @@ LayoutRule layout_rule(OpKind k) {
     case OpKind::constant_:
     case OpKind::arange_:
     case OpKind::convert_layout_:
-    case OpKind::sort_:
     case OpKind::gather_:
     case OpKind::histogram_:
     case OpKind::dot_:
@@ -102,6 +127,7 @@ std::optional<LinearLayout> result_layout(const Function& f, OpId id, const Line
     case OpKind::reshape_: return operand.reshaped(extents);
     case OpKind::permute_: return operand.permuted(f.attr_list(id, AttrName::axes));
     case OpKind::reduce_: return operand.without_axis(static_cast<int>(f.attr(id, AttrName::axis))).without_free_registers();
+    case OpKind::sort_: return sorted(operand, extents.back());
     case OpKind::join_: return joined(operand);
     case OpKind::split_: return halved(operand);
     case OpKind::cat_: return concatenated(operand, static_cast<int>(f.attr(id, AttrName::axis)));
@@ -120,6 +146,16 @@ std::optional<LinearLayout> operand_layout(const Function& f, OpId id, const Lin
     case OpKind::cat_: return front_of(result, static_cast<int>(f.attr(id, AttrName::axis)));
     default: return std::nullopt;
   }
+}
+
+LinearLayout working_layout(const Function& f, OpId id, const LinearLayout& operand, int log2_warps) {
+  const std::optional<int> axis = axis_in_order(f, id);
+  if (!axis) return operand;
+  const std::optional<AxisPlaces> places = axis_places(operand, *axis);
+  // A scan takes up where it left off at each value of the high register bits: a few are cheaper than a conversion.
+  constexpr std::size_t kMostHighRegisters = 2;
+  if (places && places->high_registers.size() <= (f.kind(id) == OpKind::scan_ ? kMostHighRegisters : 0)) return operand;
+  return layout_along(operand.log2_extents(), *axis, log2_warps);
 }
 
 namespace {
@@ -183,11 +219,13 @@ std::string layout_problem(const Function& f, OpId id) {
     }
   if (info(op.kind).family == Family::control) return regions_problem(f, id);
   switch (layout_rule(op.kind)) {
-    case LayoutRule::alike: return alike(f, {op.operands, op.results});
+    case LayoutRule::alike:
+      if (op.kind == OpKind::scan_ && !axis_places(f.layout(op.operands[0]), *axis_in_order(f, id)))
+        return "its axis does not lie in order: registers, lanes, warps, registers";
+      return alike(f, {op.operands, op.results});
     case LayoutRule::moves:
       if (op.kind == OpKind::dot_ || op.kind == OpKind::dot_scaled_) return alike(f, {std::span(op.operands).last(1), op.results});
       if (op.kind == OpKind::gather_) return alike(f, {std::span(op.operands).last(1), op.results});
-      if (op.kind == OpKind::sort_) return alike(f, {op.results});
       return {};
     case LayoutRule::expands: {
       const ValueId x = op.operands[0];

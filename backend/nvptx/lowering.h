@@ -13,7 +13,9 @@
 #include "backend/compiled_kernel.h"
 #include "backend/nvptx/ptx_asm.h"
 #include "passes/analysis/axis_info.h"
+#include "passes/analysis/conversion_plan.h"
 #include "tileir/ir.h"
+#include "tileir/layout/swizzle.h"
 #include "tileir/target_desc.h"
 
 namespace tilewright::backend::nvptx {
@@ -133,6 +135,27 @@ class NvptxLowering {
   void emit_flip(OpId);
   /// The registers of a tile under another layout: by renaming, shuffles or shared memory from byte `shared` on.
   Registers converted(Type, const Registers&, const LinearLayout& from, const LinearLayout& to, std::int64_t shared);
+  /// The same of the tile in which element i is element i ^ flip of this one, by flat index.
+  Registers moved(Type, const Registers&, const LinearLayout& from, const LinearLayout& to, std::uint32_t flip, std::int64_t shared);
+  Registers along_route(Type, Registers, const passes::WarpRoute&);
+  /// Register r of the result is v[r ^ by_thread(thread)].
+  Registers xor_registers(Registers v, const ir::F2Matrix& by_thread);
+  /// Whether an odd number of the bits of `mask` is set in the thread's number; i1.
+  Value* parity_of_thread(std::uint32_t mask);
+  /// The two halves of a way through shared memory from byte `shared` on; a barrier belongs between them.
+  void put_shared(Type, const Registers&, const LinearLayout& from, const ir::SharedPlan&, std::int64_t shared, Value* predicate);
+  Registers take_shared(Type, const LinearLayout& to, const ir::SharedPlan&, std::int64_t shared, std::uint32_t flip = 0);
+  /// Addresses that differ by XOR: those of one tile by one layout, each made once.
+  struct SharedAddresses {
+    Value* of_thread = nullptr;
+    std::uint32_t touched = 0, constant = 0;  // in bytes: bits that differ between threads; XORed to every offset
+    int log2_bytes = 0;
+    std::int64_t shared = 0;
+    std::map<std::uint32_t, Value*> bases;
+  };
+  SharedAddresses shared_addresses(Type, const ir::F2Matrix& thread_offset, std::uint32_t constant, std::int64_t shared);
+  /// Of an offset in elements: an address, and what to add to it.
+  std::pair<Value*, std::int64_t> shared_place(SharedAddresses&, std::uint32_t offset);
 
   // ---- reduce.cpp, scan.cpp, sort.cpp, index.cpp, dot.cpp ----
   /// The region of a reduce, scan or atomic_update on one pair; one value a result.
