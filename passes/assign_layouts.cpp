@@ -1,93 +1,202 @@
 // Gives every tile a layout, and converts where an op needs another one.
 //
 // Input: traced. Output: distributed. Numerics do not change. See tests/files/passes/assign_layouts/.
+//
+// Free tiles (passes/analysis/free_values.h) are made in each layout that somebody asks for; the others lie where LayoutChoice says. Both
+// kinds are made where they were defined, and so once, outside of the loops that use them.
 #include <bit>
-#include <numeric>
+#include <map>
 
+#include "passes/analysis/layout_choice.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 #include "tileir/diagnostics.h"
-#include "tileir/layout/layout_builders.h"
 #include "tileir/layout_rules.h"
 
 namespace tilewright::passes {
 
+using ir::BlockId;
 using ir::Function;
 using ir::LayoutId;
 using ir::OpId;
+using ir::OpKind;
 using ir::ValueId;
 
 namespace {
 
 class Assigner {
  public:
-  Assigner(Function& f, const PassContext& context) : rw_(f), f_(f), log2_warps_(std::countr_zero(static_cast<unsigned>(context.num_warps))) {}
+  Assigner(Function& f, int num_warps)
+      : rw_(f),
+        f_(f),
+        axes_(f),
+        free_(f),
+        coalescing_(f, axes_, free_, std::countr_zero(static_cast<unsigned>(num_warps))),
+        costs_(f),
+        choice_(f, free_, coalescing_, costs_, num_warps),
+        placed_(f.op_capacity()) {}
 
   void run() {
-    std::vector<OpId> ops;
-    f_.walk([&](OpId id) { ops.push_back(id); });
-    for (std::uint32_t i = 0; i < f_.value_capacity(); ++i) {
-      const ValueId v{i};
-      if (!f_.type(v).is_scalar()) f_.set_layout(v, default_layout(f_.type(v)));
-    }
-    for (OpId id : ops) assign(id);
+    f_.walk([&](OpId id) { ops_.push_back(id); });
+    for (OpId id : ops_) assign_results(id);
+    for (OpId id : ops_) assign_operands(id);
+    sweep();
   }
 
  private:
-  LayoutId default_layout(const ir::Type& t) {
-    const std::vector<int> extents = ir::log2_extents(t);
-    std::vector<int> order(extents.size());
-    std::iota(order.rbegin(), order.rend(), 0);
-    const int bytes = t.element_bytes();
-    return f_.add_layout(ir::blocked_layout(extents, std::countr_zero(static_cast<unsigned>(std::max(16 / bytes, 1))) & 2, order, log2_warps_));
+  bool is_free(ValueId v) const { return !f_.type(v).is_scalar() && v.index < placed_values_ && free_(v); }
+
+  /// Layouts of results and arguments that are not free.
+  void assign_results(OpId id) {
+    const auto set = [&](ValueId v) {
+      if (f_.type(v).is_scalar() || free_(v)) return;
+      TW_CHECK(choice_.of(v).valid(), "a tile was left without a layout");
+      f_.set_layout(v, choice_.of(v));
+    };
+    for (ValueId v : f_.op(id).results) set(v);
+    for (BlockId b : f_.op(id).regions)
+      for (ValueId v : f_.block(b).args) set(v);
   }
 
-  ValueId convert(ValueId v, LayoutId to) {
-    if (f_.layout_id(v) == to) return v;
-    const ValueId out = f_.result(rw_.create(ir::OpKind::convert_layout_, std::span(&v, 1)));
-    f_.set_layout(out, to);
-    return out;
+  void assign_operands(OpId id) {
+    const ir::OpData& op = f_.op(id);
+    if (op.results.size() == 1 && is_free(op.results[0])) return;  // made when asked for
+    if (op.kind == OpKind::for_) return hand_on(id, f_.block(op.regions[0]).args, 3, 1);
+    if (op.kind == OpKind::while_) return hand_on(id, f_.block(op.regions[0]).args, 0, 0);
+    if (ir::info(op.kind).has(ir::kTerminator)) return end_region(id);
+    for (int i = 0; i < static_cast<int>(f_.op(id).operands.size()); ++i) {
+      const ValueId v = f_.operand(id, i);
+      if (f_.type(v).is_scalar()) continue;
+      set_operand(id, i, LayoutChoice::takes_alike(f_, id, i) ? choice_.taken(id) : where_it_lies(v));
+    }
   }
 
-  void assign(OpId id) {
+  LayoutId where_it_lies(ValueId v) { return f_.layout_id(v) ? f_.layout_id(v) : choice_.natural(v); }
+
+  /// Operands from `operand` on become the values from `first` on.
+  void hand_on(OpId id, const std::vector<ValueId>& to, std::size_t operand, std::size_t first) {
+    for (std::size_t k = 0; first + k < to.size(); ++k) set_operand(id, static_cast<int>(operand + k), f_.layout_id(to[first + k]));
+  }
+
+  void end_region(OpId id) {
+    const BlockId block = f_.op(id).parent;
+    const OpId parent = f_.block(block).parent;
+    switch (f_.kind(parent)) {
+      case OpKind::for_:
+      case OpKind::if_: return hand_on(id, f_.op(parent).results, 0, 0);
+      case OpKind::while_:
+        if (block == f_.region(parent, 0)) return hand_on(id, f_.op(parent).results, 1, 0);
+        return hand_on(id, f_.block(f_.region(parent, 0)).args, 0, 0);
+      default: return;  // of a combining region: scalars
+    }
+  }
+
+  void set_operand(OpId id, int i, LayoutId layout) {
+    const ValueId v = f_.operand(id, i), made = make(v, layout);
+    if (made != v) rw_.set_operand(id, i, made);
+  }
+
+  /// The tile under this layout.
+  ValueId make(ValueId v, LayoutId layout) {
+    if (f_.type(v).is_scalar() || f_.layout_id(v) == layout) return v;
+    ValueId& known = made_[{v.index, layout.index}];
+    if (known) return known;
+    ValueId made;
+    if (!is_free(v)) {
+      made = convert(v, layout);
+    } else if (!f_.layout_id(v)) {
+      made = place(v, layout);
+    } else {
+      const std::int64_t again = std::int64_t{free_.cost(v)} * f_.layout(layout).size(ir::HardwareDim::reg) * kInstructionCost;
+      const bool is_once = free_.cost(v) >= FreeValues::kOnce;
+      made = is_once || again > costs_(f_.layout_id(v), layout, f_.type(v)) ? convert(v, layout) : copy(v, layout);
+    }
+    return made_[{v.index, layout.index}] = made;
+  }
+
+  /// Makes a free tile for the first time: its op takes this layout. Of a load that only in case it is no worse off there.
+  ValueId place(ValueId v, LayoutId layout) {
+    const OpId id = f_.value(v).op;
+    if (const Coalescing::Access* access = coalescing_.access(id)) {
+      const LayoutId own = f_.add_layout(access->shared);
+      if (access_cost(access->facts, f_.layout(own)) + costs_(own, layout, f_.type(v)) < access_cost(access->facts, f_.layout(layout))) {
+        place_operands(id, own);
+        f_.set_layout(v, own);
+        return convert(v, layout);
+      }
+    }
+    place_operands(id, layout);
+    f_.set_layout(v, layout);
+    return v;
+  }
+
+  void place_operands(OpId id, LayoutId layout) {
+    placed_[id.index] = f_.op(id).operands;
+    for (int i = 0; i < static_cast<int>(f_.op(id).operands.size()); ++i) {
+      const ValueId made = make(f_.operand(id, i), wanted(id, i, layout));
+      if (made != f_.operand(id, i)) rw_.set_operand(id, i, made);
+    }
+  }
+
+  /// The layout of operand i for one of the result.
+  LayoutId wanted(OpId id, int i, LayoutId layout) {
+    if (f_.type(f_.operand(id, i)).is_scalar()) return {};
     const ir::LayoutRule rule = ir::layout_rule(f_.kind(id));
-    if (f_.op(id).results.empty() || f_.op(id).operands.empty()) return;
-    const ValueId x = f_.operand(id, 0), y = f_.result(id);
-    if (f_.type(x).is_scalar() || f_.type(y).is_scalar()) return;
-    rw_.before(id);
-    rw_.set_loc(f_.op(id).loc);
-    if (rule == ir::LayoutRule::expands) {
-      rw_.set_operand(id, 0, convert(x, f_.add_layout(*ir::operand_layout(f_, id, f_.layout(y)))));
-    } else if (rule == ir::LayoutRule::follows) {
-      if (!ir::result_layout(f_, id, f_.layout(x))) {  // split
-        rw_.set_operand(id, 0, convert(x, f_.add_layout(*ir::operand_layout(f_, id, f_.layout(y)))));
-        return;
-      }
-      const LayoutId wanted = f_.layout_id(y);
-      const LayoutId natural = f_.add_layout(*ir::result_layout(f_, id, f_.layout(x)));
-      if (natural == wanted) return;
-      rw_.after(id);
-      for (ValueId r : std::vector<ValueId>(f_.op(id).results)) {
-        f_.set_layout(r, natural);
-        const std::vector<OpId> users = f_.value(r).users;
-        if (users.empty()) continue;
-        const ValueId c = convert(r, wanted);
-        for (OpId user : users)
-          for (std::size_t i = 0; i < f_.op(user).operands.size(); ++i)
-            if (f_.operand(user, static_cast<int>(i)) == r) rw_.set_operand(user, static_cast<int>(i), c);
-      }
+    if (rule == ir::LayoutRule::alike) return layout;
+    return f_.add_layout(*ir::operand_layout(f_, id, ir::LinearLayout(f_.layout(layout))));
+  }
+
+  /// The op of a free tile once more.
+  ValueId copy(ValueId v, LayoutId layout) {
+    const OpId id = f_.value(v).op;
+    std::vector<ValueId> operands = placed_[id.index];
+    for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = make(operands[i], wanted(id, static_cast<int>(i), layout));
+    const ir::OpData op = f_.op(id);
+    const ir::Type type = f_.type(v);
+    const ValueId made = f_.result(f_.create_op(op.kind, op.loc, operands, std::span(&type, 1), op.attrs, op.parent, op.next));
+    f_.set_layout(made, layout);
+    return made;
+  }
+
+  /// Right behind its definition.
+  ValueId convert(ValueId v, LayoutId layout) {
+    const OpId definer = f_.value(v).op;
+    const BlockId block = definer ? f_.op(definer).parent : f_.value(v).block;
+    const OpId before = definer ? f_.op(definer).next : f_.block(block).first;
+    const ir::Type type = f_.type(v);
+    const OpId id = f_.create_op(OpKind::convert_layout_, definer ? f_.op(definer).loc : f_.op(f_.block(block).parent).loc, std::span(&v, 1),
+                                 std::span(&type, 1), {}, block, before);
+    f_.set_layout(f_.result(id), layout);
+    return f_.result(id);
+  }
+
+  /// Free tiles that nobody asked for go; a volatile load among them stays.
+  void sweep() {
+    for (auto it = ops_.rbegin(); it != ops_.rend(); ++it) {
+      const ir::OpData& op = f_.op(*it);
+      if (op.results.size() != 1 || !is_free(op.results[0]) || f_.layout_id(op.results[0])) continue;
+      if (f_.attr(*it, ir::AttrName::is_volatile)) make(op.results[0], choice_.natural(op.results[0]));
+      else rw_.erase(*it);
     }
   }
 
   Rewriter rw_;
   Function& f_;
-  int log2_warps_;
+  AxisInfoAnalysis axes_;
+  FreeValues free_;
+  Coalescing coalescing_;
+  ConversionCosts costs_;
+  LayoutChoice choice_;
+  std::size_t placed_values_ = f_.value_capacity();  // later values are copies and conversions, which are not asked for
+  std::vector<OpId> ops_;
+  std::vector<std::vector<ValueId>> placed_;  // by op: its operands as they were
+  std::map<std::pair<std::uint32_t, std::uint32_t>, ValueId> made_;
 };
 
 }  // namespace
 
 bool assign_layouts(Function& f, const PassContext& context) {
-  Assigner(f, context).run();
+  Assigner(f, context.num_warps).run();
   return true;
 }
 
