@@ -1,6 +1,6 @@
-// Writes math functions as arithmetic, so that they give the same bits on every target and need no library. 16-bit floats go
-// through f32. Every lane computes the same ops: no branches, no tables. Numerics: this is where a function's error comes from,
-// see ACCURACY.md. Tests: tests/files/passes/expand_math/.
+// Writes math functions as arithmetic, so that they give the same bits on every target and need no library; f32 ones that GPUs have
+// instructions for stay there. 16-bit floats go through f32. Every lane computes the same ops: no branches, no tables. Numerics: this is
+// where a function's error comes from, see ACCURACY.md. Tests: tests/files/passes/expand_math/.
 #include "passes/math/functions.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
@@ -52,6 +52,20 @@ Unary expansion(ir::OpKind k) {
   }
 }
 
+/// What code generation for a GPU computes as precisely as ACCURACY.md says, of f32.
+bool has_instruction(ir::OpKind k, bool fast) {
+  switch (k) {
+    case ir::OpKind::exp_:
+    case ir::OpKind::exp2_:
+    case ir::OpKind::rsqrt_: return true;
+    case ir::OpKind::log_:
+    case ir::OpKind::sin_:
+    case ir::OpKind::cos_:
+    case ir::OpKind::tanh_: return fast;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 bool expand_math(ir::Function& f, const PassContext& context) {
@@ -63,8 +77,16 @@ bool expand_math(ir::Function& f, const PassContext& context) {
     rewriter.at(id);
     const ir::Element element = f.type(f.result(id)).element();
     const ir::Element wide = element == ir::Element::f64 ? element : ir::Element::f32;
-    if (f.attr(id, ir::AttrName::fast) && wide == ir::Element::f32) unary = fast_expansion(f.kind(id));
+    const bool fast = f.attr(id, ir::AttrName::fast) != 0;
     const auto operand = [&](int i) { return math::cast(emitter.wrap(f.operand(id, i)), wide); };
+    if (context.target.is_gpu() && wide == ir::Element::f32 && has_instruction(f.kind(id), fast)) {
+      if (element == wide) return;
+      const ir::ValueId x = operand(0).id;
+      const Expr y = emitter.wrap(f.result(rewriter.create(f.kind(id), std::span(&x, 1), f.op(id).attrs)));
+      rewriter.replace(id, math::cast(y, element).id);
+      return;
+    }
+    if (fast && wide == ir::Element::f32) unary = fast_expansion(f.kind(id));
     const Expr y = unary ? unary(operand(0)) : math::pow(operand(0), operand(1));
     rewriter.replace(id, math::cast(y, element).id);
   });

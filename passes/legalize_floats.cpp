@@ -1,7 +1,8 @@
-// Gives small floats to targets that compute in f32 and f64: arithmetic on f16 and bf16 goes through f32, casts become bit operations
-// (an f16 <-> f32 cast stays where the target has the instruction). Afterwards only moves, bitcasts, dot and those casts touch small
-// floats. Numerics stay: each result is the op's exact one, rounded once. For + - * / and sqrt rounding to f32 first does no harm,
-// since f32 has more than twice f16's and bf16's precision plus two bits. Tests: tests/files/passes/legalize_floats/.
+// Gives small floats to targets that compute in f32 and f64: arithmetic on f16 and bf16 goes through f32, casts become bit operations.
+// What the target has an instruction for stays (f16 <-> f32 on most hosts; sums, products, fma, comparisons and more on GPUs);
+// afterwards only that, moves, bitcasts and dot touch small floats. Numerics stay: each result is the op's exact one, rounded once. For
+// + - * / and sqrt rounding to f32 first does no harm, since f32 has more than twice f16's and bf16's precision plus two bits. Tests:
+// tests/files/passes/legalize_floats/.
 #include <optional>
 #include <vector>
 
@@ -17,10 +18,34 @@ using ir::Element;
 using ir::OpKind;
 using math::Expr;
 
+/// GPUs (PTX ISA 8.0: "Half Precision Floating Point Instructions", "cvt") by compute capability; 0 for a host.
+math::SmallFloatCasts casts_of(const ir::TargetDesc& t) { return {t.has_f16_conversion, t.sm >= 80, t.sm >= 90}; }
+
+/// Whether a GPU computes the op on this small float in one instruction.
+bool has_instruction(OpKind k, Element e, int sm) {
+  switch (k) {
+    case OpKind::add_:
+    case OpKind::sub_:
+    case OpKind::mul_:
+    case OpKind::fma_: return e == Element::f16 ? sm >= 75 : sm >= 80;
+    case OpKind::minimum_:
+    case OpKind::maximum_:
+    case OpKind::fmin_:
+    case OpKind::fmax_: return sm >= 80;
+    case OpKind::eq_:
+    case OpKind::ne_:
+    case OpKind::lt_:
+    case OpKind::le_:
+    case OpKind::gt_:
+    case OpKind::ge_: return e == Element::f16 && sm >= 75;
+    default: return false;
+  }
+}
+
 class Legalizer {
  public:
   Legalizer(Rewriter& rewriter, const ir::TargetDesc& target)
-      : rewriter_(rewriter), emitter_(rewriter, target.has_fma), f16_instruction_(target.has_f16_conversion) {}
+      : rewriter_(rewriter), emitter_(rewriter, target.has_fma), target_(target), casts_(casts_of(target)) {}
 
   /// What takes the op's place; none if it may stay.
   std::optional<Expr> replacement(ir::OpId);
@@ -28,13 +53,15 @@ class Legalizer {
  private:
   Expr operand(ir::OpId id, int i) { return emitter_.wrap(rewriter_.ir().operand(id, i)); }
   std::optional<Expr> cast(ir::OpId);
+  bool is_instruction(Element from, Element to) const;
   /// Ops on signs and classes: they see bits, and keep those of NaN.
   std::optional<Expr> on_bits(OpKind, Expr x, ir::OpId);
   Expr through_f32(ir::OpId);
 
   Rewriter& rewriter_;
   math::Emitter emitter_;
-  bool f16_instruction_;
+  const ir::TargetDesc& target_;
+  math::SmallFloatCasts casts_;
 };
 
 /// Whether a result is always one of the small type's numbers, given operands that are.
@@ -53,14 +80,24 @@ bool is_exact(OpKind k) {
   }
 }
 
+bool Legalizer::is_instruction(Element from, Element to) const {
+  if (from == Element::f32 || to == Element::f32) {
+    const Element small = from == Element::f32 ? to : from;
+    if (small == Element::bf16) return casts_.bf16 && to == small;
+    return small == Element::f16 ? casts_.f16 : casts_.fp8;
+  }
+  // GPUs convert f16 from and to everything that has 8 to 64 bits.
+  const Element other = from == Element::f16 ? to : from;
+  return target_.is_gpu() && (from == Element::f16 || to == Element::f16) && (other == Element::f64 || ir::is_integer(other));
+}
+
 std::optional<Expr> Legalizer::cast(ir::OpId id) {
   const Element from = rewriter_.ir().type(rewriter_.ir().operand(id, 0)).element(),
                 to = rewriter_.ir().type(rewriter_.ir().result(id)).element();
   if (!math::is_small_float(from) && !math::is_small_float(to)) return std::nullopt;
-  const bool instruction = (from == Element::f16 && to == Element::f32) || (from == Element::f32 && to == Element::f16);
-  if (instruction && f16_instruction_) return std::nullopt;
+  if (is_instruction(from, to)) return std::nullopt;
   rewriter_.at(id);
-  return from == to ? operand(id, 0) : math::convert(operand(id, 0), to, f16_instruction_);
+  return from == to ? operand(id, 0) : math::convert(operand(id, 0), to, casts_);
 }
 
 std::optional<Expr> Legalizer::on_bits(OpKind k, Expr x, ir::OpId id) {
@@ -78,14 +115,16 @@ std::optional<Expr> Legalizer::on_bits(OpKind k, Expr x, ir::OpId id) {
 }
 
 Expr Legalizer::through_f32(ir::OpId id) {
-  const OpKind kind = rewriter_.ir().kind(id);
+  OpKind kind = rewriter_.ir().kind(id);
+  // `/` on a GPU's f32 is not exact.
+  if (kind == OpKind::div_ && target_.is_gpu()) kind = OpKind::div_rn_;
   const Element small = operand(id, 0).element();
   std::vector<ir::ValueId> wide;
   for (int i = 0; i < static_cast<int>(rewriter_.ir().op(id).operands.size()); ++i)
-    wide.push_back(math::widen(operand(id, i), f16_instruction_).id);
+    wide.push_back(math::widen(operand(id, i), casts_).id);
   const Expr y = emitter_.wrap(rewriter_.ir().result(rewriter_.create(kind, wide)));
   if (y.element() != Element::f32) return y;  // a comparison
-  return is_exact(kind) ? math::narrow_exact(y, small, f16_instruction_) : math::narrow(y, small, f16_instruction_);
+  return is_exact(kind) ? math::narrow_exact(y, small, casts_) : math::narrow(y, small, casts_);
 }
 
 std::optional<Expr> Legalizer::replacement(ir::OpId id) {
@@ -96,8 +135,9 @@ std::optional<Expr> Legalizer::replacement(ir::OpId id) {
   if (!ir::info(kind).has(ir::kElementwise) || moves) return std::nullopt;
   const ir::Type t = f.type(f.operand(id, 0));
   if (t.is_pointer() || !math::is_small_float(t.element())) return std::nullopt;
+  if (target_.is_gpu() && !ir::is_fp8(t.element()) && has_instruction(kind, t.element(), target_.sm)) return std::nullopt;
   rewriter_.at(id);
-  if (kind == OpKind::fma_) return math::fma_small(operand(id, 0), operand(id, 1), operand(id, 2), f16_instruction_);
+  if (kind == OpKind::fma_) return math::fma_small(operand(id, 0), operand(id, 1), operand(id, 2), casts_);
   if (std::optional<Expr> y = on_bits(kind, operand(id, 0), id)) return y;
   return through_f32(id);
 }

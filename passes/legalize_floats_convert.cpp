@@ -59,11 +59,11 @@ detail::FloatFormat layout_of(Element e) {
   }
 }
 
-Expr widen(Expr x, bool f16_instruction) {
+Expr widen(Expr x, SmallFloatCasts casts) {
   const Element from = x.element();
-  if (from == Element::f16 && f16_instruction) return cast(x, Element::f32);
+  if ((from == Element::f16 && casts.f16) || (ir::is_fp8(from) && casts.fp8)) return cast(x, Element::f32);
   if (from == Element::bf16) return bitcast(code_of(x) << 16, Element::f32);
-  if (from == Element::f8e5m2 && f16_instruction)  // the upper half of an f16
+  if (from == Element::f8e5m2 && casts.f16)  // the upper half of an f16
     return cast(bitcast(cast(unsigned_bits(x), Element::u16) << 8, Element::f16), Element::f32);
 
   // The fields in f32's places are the value times a power of two, subnormals too.
@@ -76,8 +76,8 @@ Expr widen(Expr x, bool f16_instruction) {
   return bitcast(value | sign, Element::f32);
 }
 
-Expr narrow(Expr x, Element to, bool f16_instruction) {
-  if (to == Element::f16 && f16_instruction) return cast(x, to);
+Expr narrow(Expr x, Element to, SmallFloatCasts casts) {
+  if ((to == Element::f16 && casts.f16) || (to == Element::bf16 && casts.bf16) || (ir::is_fp8(to) && casts.fp8)) return cast(x, to);
   const Expr bits = unsigned_bits(x);
   if (to == Element::bf16) {
     // A carry out of the mantissa runs into the exponent, and from the greatest number to infinity, as it should.
@@ -101,9 +101,9 @@ Expr narrow(Expr x, Element to, bool f16_instruction) {
   return from_code(bounded | sign, to);
 }
 
-Expr narrow_exact(Expr x, Element to, bool f16_instruction) {
+Expr narrow_exact(Expr x, Element to, SmallFloatCasts casts) {
   if (to == Element::bf16) return from_code(unsigned_bits(x) >> 16, to);
-  return narrow(x, to, f16_instruction);
+  return narrow(x, to, casts);
 }
 
 Expr shorten(Expr x) {
@@ -111,11 +111,11 @@ Expr shorten(Expr x) {
   return cast(bitcast(sticky(unsigned_bits(x), 39), Element::f64), Element::f32);
 }
 
-Expr convert(Expr x, Element to, bool f16_instruction) {
+Expr convert(Expr x, Element to, SmallFloatCasts casts) {
   const Element from = x.element();
   if (!is_small_float(to)) {
     if (to == Element::boolean) return (unsigned_bits(x) & Fields(layout_of(from)).magnitude) != 0;
-    return cast(widen(x, f16_instruction), to);
+    return cast(widen(x, casts), to);
   }
   if (from == Element::boolean) {
     const ir::Type t = x.type().with_element(to);
@@ -123,16 +123,16 @@ Expr convert(Expr x, Element to, bool f16_instruction) {
   }
   Expr single;
   if (is_small_float(from))
-    single = widen(x, f16_instruction);
+    single = widen(x, casts);
   else if (from == Element::f32 || (ir::is_integer(from) && ir::bits(from) <= 16))
     single = cast(x, Element::f32);
   else
     single = shorten(ir::is_integer(from) && ir::bits(from) == 64 ? shorten_integer(x) : cast(x, Element::f64));
-  return narrow(single, to, f16_instruction);
+  return narrow(single, to, casts);
 }
 
-Expr fma_small(Expr a, Expr b, Expr c, bool f16_instruction) {
-  const auto wide = [&](Expr x) { return cast(widen(x, f16_instruction), Element::f64); };
+Expr fma_small(Expr a, Expr b, Expr c, SmallFloatCasts casts) {
+  const auto wide = [&](Expr x) { return cast(widen(x, casts), Element::f64); };
   // The product is exact in f64. The sum is rounded to odd: where it has an error (Knuth's two-sum) and is even, it moves to its
   // neighbour on the error's side.
   const Expr p = wide(a) * wide(b), z = wide(c), sum = p + z;
@@ -143,7 +143,7 @@ Expr fma_small(Expr a, Expr b, Expr c, bool f16_instruction) {
   // An infinite or NaN sum has a NaN error, which is neither above nor below 0.
   const Expr inexact = abs(error) > 0.0;
   const Expr odd = bitcast(select(inexact & even, bits + step, bits), Element::f64);
-  return narrow(shorten(odd), a.element(), f16_instruction);
+  return narrow(shorten(odd), a.element(), casts);
 }
 
 }  // namespace tilewright::passes::math

@@ -11,17 +11,24 @@ inline bool is_small_float(ir::Element e) { return ir::is_float(e) && ir::bits(e
 /// The layout of a small float.
 detail::FloatFormat layout_of(ir::Element);
 
-/// Small float -> f32, exactly. With `f16_instruction`, f16 stays a cast.
-Expr widen(Expr x, bool f16_instruction);
+/// Conversions that the target has instructions for, and so stay casts.
+struct SmallFloatCasts {
+  bool f16 = false;   // f16 <-> f32
+  bool bf16 = false;  // f32 -> bf16; the other way is a shift
+  bool fp8 = false;   // both fp8 types <-> f32
+};
+
+/// Small float -> f32, exactly.
+Expr widen(Expr x, SmallFloatCasts);
 /// f32 -> small float.
-Expr narrow(Expr x, ir::Element to, bool f16_instruction);
+Expr narrow(Expr x, ir::Element to, SmallFloatCasts);
 /// f32 -> small float of a value that it can hold.
-Expr narrow_exact(Expr x, ir::Element to, bool f16_instruction);
+Expr narrow_exact(Expr x, ir::Element to, SmallFloatCasts);
 /// f64 -> an f32 that rounds to every small float as x itself does.
 Expr shorten(Expr x);
 /// Any cast from or to a small float.
-Expr convert(Expr x, ir::Element to, bool f16_instruction);
+Expr convert(Expr x, ir::Element to, SmallFloatCasts);
 /// a b + c of f16 or bf16, rounded once.
-Expr fma_small(Expr a, Expr b, Expr c, bool f16_instruction);
+Expr fma_small(Expr a, Expr b, Expr c, SmallFloatCasts);
 
 }  // namespace tilewright::passes::math

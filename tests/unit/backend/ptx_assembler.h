@@ -1,0 +1,23 @@
+// NVIDIA's assembler as a second opinion on emitted PTX, where it is installed; elsewhere tests go by the text alone.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "backend/compiled_kernel.h"
+#include "tileir/ir.h"
+
+namespace tilewright::backend::testing {
+
+/// What ptxas says of the text if it refuses it; empty if it takes it, or there is no ptxas (which is said once).
+std::string ptxas_complaints(const std::string& ptx, const std::string& target);
+
+/// The kernel's PTX, after a check that it calls nothing, keeps nothing in local memory and assembles.
+std::string checked_ptx(const CompiledKernel&);
+/// Compiles the function, or the first of the text, for a target.
+CompiledKernel compile_for(ir::Function, const std::string& target, int num_warps = 4, bool check = false);
+CompiledKernel compile_for(std::string_view tile, const std::string& target, int num_warps = 4, bool check = false);
+
+/// How often a piece stands in a text.
+int count(std::string_view text, std::string_view piece);
+
+}  // namespace tilewright::backend::testing
