@@ -114,10 +114,8 @@ struct Widths {
 /// `common`: what vectors of both sides can be made of.
 std::optional<Vectors> offset_basis(const Side& narrow, const Side& wide, const Vectors& common, Widths w, int bits) {
   const auto narrow_vector = head(common, w.narrow);
-  // Neighbours of the wide side had best be other lanes of the narrow side, or its lanes would have fewer banks to themselves.
   F2Span taken(joined(wide.threads, narrow_vector));
-  const Vectors by_lanes = intersection(narrow.phase(w.narrow + w.element), wide.registers);
-  const Vectors candidates = taken.insert(joined(by_lanes, wide.registers));
+  const Vectors candidates = taken.insert(wide.registers);
   const Vectors wide_vector = joined(narrow_vector, head(candidates, w.wide - w.narrow));
   if (size(wide_vector) < w.wide) return std::nullopt;
 

@@ -126,6 +126,21 @@ TEST_CASE("swizzle: a transpose has wide vectors on one side") {
   CHECK(std::max(plan.log2_store_vector, plan.log2_load_vector) == 2);
 }
 
+TEST_CASE("swizzle: vectors are wide on one side where that takes more than units: bases of several bits, copies that do not store") {
+  const auto vectors = [](int log2_elements, int bytes, std::string_view from, std::string_view to) {
+    std::string error;
+    const LinearLayout source = *parse_layout(from, {log2_elements}, error), destination = *parse_layout(to, {log2_elements}, error);
+    CHECK(wrong_with(source, destination, bytes) == "");
+    const SharedPlan plan = plan_swizzle(source, destination, bytes);
+    return std::pair(plan.log2_store_vector, plan.log2_load_vector);
+  };
+  CHECK(vectors(6, 4, "{register = [[32]], lane = [[1], [2], [4], [8], [16]]}",
+                "{register = [[5], [47], [49]], lane = [[28], [0], [18], [0], [6]]}") == std::pair(0, 2));
+  CHECK(vectors(5, 8, "{register = [[31], [2]], lane = [[9], [0], [14], [15], [5]]}", "{lane = [[1], [2], [4], [8], [16]]}") ==
+        std::pair(1, 0));
+  CHECK(vectors(4, 4, "{register = [[3]], lane = [[4], [1], [15], [2], [0]]}", "{lane = [[1], [2], [4], [8], [0]]}") == std::pair(1, 0));
+}
+
 TEST_CASE("swizzle: where registers have nothing in common, as the two sides of 32 x 32 by lanes, words go to banks of their own") {
   LinearLayout by_row({5, 5}), by_column({5, 5});
   for (std::uint32_t i = 0; i < 5; ++i) {
