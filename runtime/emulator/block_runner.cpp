@@ -66,7 +66,7 @@ void report_endless(Block& block, Worker& worker) {
     if (warp.live != 0) {
       const u32 pc = std::min(warp.fragment().pc, static_cast<u32>(warp.kernel->code.size()) - 1);
       return report(warp, warp.kernel->code[pc], FindingKind::deadlock, __builtin_ctz(warp.live),
-                    [&] { return fmt::format("no end after {} instructions", worker.executed); });
+                    [&] { return fmt::format("no end after {} instructions", worker.executed()); });
     }
 }
 
@@ -92,7 +92,7 @@ void arrive(Warp& warp, Barrier& barrier, Mask mask) {
 }
 
 Progress run_block(Block& block, Worker& worker, u64 budget, bool backward) {
-  const u64 limit = worker.executed + budget;
+  const u64 limit = worker.spent + budget;
   const int count = static_cast<int>(block.warps.size());
   while (block.running > 0) {
     bool any_ran = false;
@@ -100,21 +100,21 @@ Progress run_block(Block& block, Worker& worker, u64 budget, bool backward) {
       Warp& warp = block.warps[static_cast<std::size_t>(backward ? count - 1 - k : (k + block.next_warp) % count)];
       if (warp.live == 0) continue;
       warp.worker = &worker;
-      const u64 before = worker.executed;
+      const u64 before = worker.spent;
       const Progress progress = run_warp(warp, kTurn);
       if (progress == Progress::stopped) return progress;
-      any_ran |= worker.executed != before;
+      any_ran |= worker.spent != before;
       if (progress == Progress::finished) finish(warp);
     }
     if (block.running > 0 && !any_ran) {
       report_deadlock(block, worker);
       return Progress::stopped;
     }
-    if (worker.launch->instruction_limit != 0 && worker.executed > worker.launch->instruction_limit) {
+    if (worker.launch->instruction_limit != 0 && worker.executed() > worker.launch->instruction_limit) {
       report_endless(block, worker);
       return Progress::stopped;
     }
-    if (worker.executed >= limit && block.running > 0) return Progress::paused;
+    if (worker.spent >= limit && block.running > 0) return Progress::paused;
   }
   return Progress::finished;
 }

@@ -69,11 +69,12 @@ u32 number_of(Update update) {
 }
 
 template <class T>
-u64 update_memory(std::byte* place, Update update, u64 b, u64 c) {
+u64 update_memory(std::byte* place, Update update, u64 b, u64 c, bool& changed) {
   std::atomic_ref<T> memory(*reinterpret_cast<T*>(place));
   T old = memory.load();
   while (!memory.compare_exchange_weak(old, static_cast<T>(update(old, b, c)))) {
   }
+  changed |= static_cast<T>(update(old, b, c)) != old;
   return old;
 }
 
@@ -102,6 +103,7 @@ void atomic(Warp& warp, const Instruction& i, Mask mask) {
     }
     const Update update = usual == add_f32 && places.space == Space::global ? add_f32_flushed : usual;
     const s32* slots = warp.kernel->extra.data() + i.first;
+    bool changed = false;
     check_written(warp, i, places, bytes, Access::update);
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(places.mask, lane)) continue;
@@ -114,15 +116,16 @@ void atomic(Warp& warp, const Instruction& i, Mask mask) {
         const u64 b = fetch(warp, slots[i.count + k], i.value_bytes, lane), c = fetch(warp, slots[2 * i.count + k], i.value_bytes, lane);
         u64 old;
         if (i.width == 2)
-          old = update_memory<u16>(place, update, b, c);
+          old = update_memory<u16>(place, update, b, c, changed);
         else if (i.width == 4)
-          old = update_memory<u32>(place, update, b, c);
+          old = update_memory<u32>(place, update, b, c, changed);
         else
-          old = update_memory<u64>(place, update, b, c);
+          old = update_memory<u64>(place, update, b, c, changed);
         if (slots[k] >= 0) std::memcpy(warp.registers + slots[k] + lane * i.value_bytes, &old, i.value_bytes);
       }
       order_after(warp, i, places, lane);
     }
+    if (!changed) warp.worker->poll();
   });
 }
 

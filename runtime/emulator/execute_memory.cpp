@@ -40,6 +40,7 @@ bool is_ordering(const Warp& warp, const Instruction& i, const Places& places) {
 void load(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   const int bytes = i.width * i.count;
+  if (i.is_strong) warp.worker->poll();
   locate(warp, i, mask, address, i.space, bytes, [&](const Places& places) {
     const Accessor by = accessor_of(warp, i);
     if (warp.worker->launch->check && (places.space == Space::shared || places.space == Space::global))

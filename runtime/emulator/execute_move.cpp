@@ -65,7 +65,7 @@ Handler choose_split(Decoder& d, int whole, int part) {
 template <class T>
 void read_clock(Warp& warp, const Instruction& i, Mask mask) {
   Lanes<T> now;
-  for (int lane = 0; lane < kLanes; ++lane) now[lane] = static_cast<T>(warp.worker->executed + i.index + 1);
+  for (int lane = 0; lane < kLanes; ++lane) now[lane] = static_cast<T>(warp.worker->spent + i.index + 1);
   write(warp, i.slot[0], now, mask);
 }
 

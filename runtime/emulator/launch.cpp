@@ -215,7 +215,7 @@ class Grid {
     std::vector<std::thread> threads;
     run_worker(workers_[0], [&] {
       // A launch that is over at once is not worth the threads.
-      if (!threads.empty() || workers_[0].executed < kWorthThreads) return;
+      if (!threads.empty() || workers_[0].executed() < kWorthThreads) return;
       for (u64 k = 1; k <= helpers; ++k) threads.emplace_back([this, k] { run_worker(workers_[k], [] {}); });
     });
     for (std::thread& thread : threads) thread.join();

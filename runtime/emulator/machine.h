@@ -141,10 +141,16 @@ struct Launch {
 
 /// One thread that runs blocks.
 struct Worker {
+  // A warp that polls memory waits for others, who get their turn the sooner.
+  static constexpr u64 kPollCost = 1000;
+  void poll() { spent += kPollCost, polling += kPollCost; }
+  u64 executed() const { return spent - polling; }
+
   Launch* launch = nullptr;
   std::vector<Count> counts;  // one an instruction
   std::size_t last_range = 0;
-  u64 executed = 0;           // warp instructions
+  u64 spent = 0;              // warp instructions, and what polling costs on top
+  u64 polling = 0;            // of it
   bool stopped = false;       // a finding that ends the launch
 };
 

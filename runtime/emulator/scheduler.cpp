@@ -17,10 +17,10 @@ class WarpRunner {
       : warp_(warp), kernel_(*warp.kernel), worker_(*warp.worker), end_(static_cast<u32>(warp.kernel->code.size())) {}
 
   Progress run(u64 budget) {
-    const u64 limit = worker_.executed + budget;
+    const u64 limit = worker_.spent + budget;
     while (choose()) {
       if (worker_.stopped) return Progress::stopped;
-      if (worker_.executed >= limit) {
+      if (worker_.spent >= limit) {
         turn();
         return Progress::paused;
       }
@@ -80,12 +80,12 @@ class WarpRunner {
   void run_fragment(u64 limit) {
     const Instruction* const code = kernel_.code.data();
     Count* const counts = worker_.counts.data();
-    while (worker_.executed < limit) {
+    while (worker_.spent < limit) {
       Fragment& fragment = warp_.fragment();
       if (fragment.pc == fragment.join) return end_fragment();
       const Instruction& i = code[fragment.pc];
       const Mask mask = guarded(i, fragment.mask);
-      ++worker_.executed;
+      ++worker_.spent;
       if (mask != 0) {
         ++counts[i.index].executed;
         counts[i.index].lanes += static_cast<u64>(__builtin_popcount(mask));

@@ -1,0 +1,29 @@
+// The CUDA driver API on emulated devices: a table that runtime/cuda runs on as it runs on libcuda, with nothing of NVIDIA's installed.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "runtime/cuda/driver.h"
+#include "runtime/emulator/counters.h"
+#include "runtime/emulator/findings.h"
+
+namespace tilewright::rt::emulator {
+
+/// One table for the process; its devices are those of emulated_targets(), by ordinal. All work is done before a call returns, whatever
+/// the stream. A kernel with findings makes its launch fail, and cuGetErrorString() then says what was found; memory and context stay
+/// good. Modules are PTX text.
+const cuda::Driver& emulated_driver();
+
+/// "sm_75", "sm_80", "sm_86", "sm_89", "sm_90a".
+const std::vector<std::string_view>& emulated_targets();
+/// -1 if there is no such device.
+int emulated_ordinal(std::string_view target);
+
+/// What the kernels of a device did since the last call, and what was found in them.
+struct EmulatorReport {
+  Counters counters;
+  std::vector<Finding> findings;
+};
+EmulatorReport take_report(int ordinal);
+
+}  // namespace tilewright::rt::emulator
