@@ -62,7 +62,11 @@ CUdeviceptr DeviceMemory::allocate(std::size_t bytes) {
   const CUresult status = pool_ ? allocate_from_pool(&address, some) : context_.driver().cuMemAlloc(&address, some);
   if (status == CUDA_ERROR_OUT_OF_MEMORY) throw std::bad_alloc();
   context_.expect(status, pool_ ? "cuMemAllocFromPoolAsync" : "cuMemAlloc", Here());
-  if (pool_) TW_CUDA_CALL(context_, Here(), cuStreamSynchronize, allocations_);
+  if (!pool_) return address;
+  if (const CUresult reached = context_.driver().cuStreamSynchronize(allocations_); reached != CUDA_SUCCESS) {
+    context_.driver().cuMemFreeAsync(address, allocations_);
+    context_.fail(reached, "cuStreamSynchronize", Here());
+  }
   return address;
 }
 

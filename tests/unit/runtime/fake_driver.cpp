@@ -13,12 +13,26 @@ FakeDriver* g_fake = nullptr;
 std::byte* at(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
 template <class T>
 CUresult set(CUdeviceptr to, T value, std::size_t count) {
+  fake().finish();
   for (std::size_t i = 0; i < count; ++i) std::memcpy(at(to) + i * sizeof value, &value, sizeof value);
   return CUDA_SUCCESS;
 }
 CUresult wrong(const char* what) {
   fake().misuse.push_back(what);
   return CUDA_ERROR_INVALID_HANDLE;
+}
+bool is_pinned(const void* memory) {
+  const auto* m = static_cast<const std::byte*>(memory);
+  for (const auto& [begin, block] : fake().host_allocations)
+    if (m >= block.data() && m < block.data() + block.size()) return true;
+  return false;
+}
+CUresult copy(void* to, const void* from, std::size_t bytes, bool late) {
+  if (!late) fake().finish();
+  fake().pending.push_back([=] { std::memcpy(to, from, bytes); });
+  ++fake().copies_submitted;
+  if (!late) fake().finish();
+  return CUDA_SUCCESS;
 }
 bool lives(CUstream stream) { return !stream || fake().foreign_stream_context || fake().streams.count(stream); }
 
@@ -63,6 +77,7 @@ struct Does {
     return *free = fake().memory - fake().used, *total = fake().memory, CUDA_SUCCESS;
   }
   static CUresult cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
+    if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
     if (bytes > fake().memory - fake().used) return CUDA_ERROR_OUT_OF_MEMORY;
     fake().used += bytes;
     std::vector<std::byte> block(bytes);
@@ -70,6 +85,7 @@ struct Does {
     return fake().allocations.emplace(*address, std::move(block)), CUDA_SUCCESS;
   }
   static CUresult cuMemFree(CUdeviceptr address) {
+    fake().finish();
     const auto it = fake().allocations.find(address);
     if (it == fake().allocations.end()) return wrong("free of no allocation");
     fake().used -= it->second.size();
@@ -94,16 +110,17 @@ struct Does {
     return fake().host_allocations.emplace(*memory, std::move(block)), CUDA_SUCCESS;
   }
   static CUresult cuMemFreeHost(void* memory) {
+    if (!fake().pending.empty()) return wrong("free of host memory that a copy uses");
     return fake().host_allocations.erase(memory) ? CUDA_SUCCESS : wrong("free of no host allocation");
   }
   static CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream) {
-    return std::memcpy(at(to), from, bytes), CUDA_SUCCESS;
+    return copy(at(to), from, bytes, is_pinned(from));
   }
   static CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
-    return std::memcpy(to, at(from), bytes), CUDA_SUCCESS;
+    return copy(to, at(from), bytes, is_pinned(to));
   }
   static CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
-    return std::memcpy(at(to), at(from), bytes), CUDA_SUCCESS;
+    return copy(at(to), at(from), bytes, false);
   }
   static CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count, CUstream) { return set(to, value, count); }
   static CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, std::size_t count, CUstream) { return set(to, value, count); }
@@ -121,7 +138,11 @@ struct Does {
   static CUresult cuStreamDestroy(CUstream stream) {
     return fake().streams.erase(stream) ? CUDA_SUCCESS : wrong("destruction of no stream");
   }
-  static CUresult cuStreamSynchronize(CUstream stream) { return lives(stream) ? CUDA_SUCCESS : wrong("synchronize of no stream"); }
+  static CUresult cuStreamSynchronize(CUstream stream) {
+    fake().finish();
+    return lives(stream) ? CUDA_SUCCESS : wrong("synchronize of no stream");
+  }
+  static CUresult cuCtxSynchronize() { return fake().finish(), CUDA_SUCCESS; }
   static CUresult cuStreamGetCtx(CUstream, CUcontext* context) {
     const CUcontext foreign = fake().foreign_stream_context;
     return *context = foreign ? foreign : FakeDriver::primary(), CUDA_SUCCESS;
@@ -137,8 +158,10 @@ struct Does {
   static CUresult cuEventDestroy(CUevent event) { return fake().events.erase(event) ? CUDA_SUCCESS : wrong("destruction of no event"); }
   static CUresult cuEventRecord(CUevent event, CUstream stream) {
     if (!fake().events.count(event) || !lives(stream)) return wrong("record of no event or stream");
+    fake().behind[event] = fake().copies_submitted;
     return fake().events[event] = ++fake().clock, CUDA_SUCCESS;
   }
+  static CUresult cuEventSynchronize(CUevent event) { return fake().finish(fake().behind[event]), CUDA_SUCCESS; }
   static CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
     return lives(stream) && fake().events.count(event) ? CUDA_SUCCESS : wrong("wait of no stream for no event");
   }
@@ -168,6 +191,7 @@ struct Does {
   }
   static CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction, void** parameters, void**) {
     FakeDriver& f = fake();
+    f.finish();
     f.launched = *config;
     f.parameters.resize(f.parameter_count);
     for (std::size_t i = 0; i < f.parameter_count; ++i) std::memcpy(&f.parameters[i], parameters[i], sizeof(std::uint64_t));
@@ -237,6 +261,10 @@ std::size_t FakeDriver::count(std::string_view call) const {
 }
 
 void FakeDriver::fail(const std::string& call, CUresult code, int times, int after) { failures_[call] = {code, after, times}; }
+
+void FakeDriver::finish(std::size_t submitted) {
+  for (; !pending.empty() && copies_submitted - pending.size() < submitted; pending.pop_front()) pending.front()();
+}
 
 CUresult FakeDriver::enter(const char* call) {
   calls.push_back(call);

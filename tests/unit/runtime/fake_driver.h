@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -12,7 +13,8 @@
 
 namespace tilewright::rt::cuda {
 
-/// One at a time; made before the device, gone after it. Work is done within the call that submits it.
+/// One at a time; made before the device, gone after it. Copies from and to pinned memory are done as late as they may be: when a call
+/// waits for them, or other work follows. All other work is done within the call that submits it.
 class FakeDriver {
  public:
   FakeDriver();
@@ -54,6 +56,11 @@ class FakeDriver {
   std::map<CUdeviceptr, std::vector<std::byte>> allocations;
   std::map<void*, std::vector<std::byte>> host_allocations;
   int clock = 0;
+  std::deque<std::function<void()>> pending;  // copies
+  std::map<CUevent, std::size_t> behind;      // how many copies had been submitted when it was recorded
+  std::size_t copies_submitted = 0;
+  /// Does the pending copies, or as many as `submitted` counts.
+  void finish(std::size_t submitted = SIZE_MAX);
   std::uintptr_t next_handle = 0x1000;
 
   static CUcontext primary() { return reinterpret_cast<CUcontext>(0x77); }
