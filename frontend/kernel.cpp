@@ -14,6 +14,7 @@
 #include "runtime/devices.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/log.h"
+#include "runtime/ptxas.h"
 
 namespace tilewright::detail {
 
@@ -143,6 +144,7 @@ Compiled compile(KernelState* state, std::string_view target, const Launch& laun
   backend::CompiledKernel made = trace_and_compile(request, arguments, options, true, key.hash(), body);
 
   Compiled::Parts parts;
+  parts.target = made.target;
   parts.tile_ir = std::move(made.tile_ir);
   parts.llvm_ir = std::move(made.llvm_ir);
   parts.assembly = std::move(made.assembly);
@@ -155,3 +157,15 @@ Compiled compile(KernelState* state, std::string_view target, const Launch& laun
 }
 
 }  // namespace tilewright::detail
+
+namespace tilewright {
+
+Resources Compiled::resources() const {
+  if (parts_.ptx.empty()) return parts_.resources;
+  const Resources& known = parts_.resources;
+  const backend::Resources r = rt::measured_resources(
+      parts_.ptx, parts_.target, {known.registers, known.spill_bytes, known.shared_bytes, known.num_warps});
+  return {r.registers, r.spill_bytes, r.shared_bytes, r.num_warps};
+}
+
+}  // namespace tilewright

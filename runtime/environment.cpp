@@ -36,4 +36,8 @@ std::string environment_log() {
 
 bool environment_no_color() { return !read("NO_COLOR").empty(); }
 
+std::string environment_ptxas() { return read("TILEWRIGHT_PTXAS"); }
+
+std::string environment_path() { return read("PATH"); }
+
 }  // namespace tilewright::rt

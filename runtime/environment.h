@@ -19,4 +19,10 @@ std::string environment_log();
 /// NO_COLOR: no colours on a terminal, whatever its value, unless that is empty. Read at each call.
 bool environment_no_color();
 
+/// TILEWRIGHT_PTXAS: the assembler to ask; empty if unset. Read at each call.
+std::string environment_ptxas();
+
+/// PATH: folders with ':' between. Read at each call.
+std::string environment_path();
+
 }  // namespace tilewright::rt

@@ -10,6 +10,7 @@
 
 #include "frontend/cli/command.h"
 #include "frontend/cli/diagnostics_text.h"
+#include "frontend/cli/targets.h"
 #include "frontend/compile_request.h"
 #include "runtime/devices.h"
 #include "runtime/host/bounds_check.h"
@@ -62,13 +63,13 @@ Execution::Execution(const ir::Function& f, const std::vector<Argument>& argumen
   const detail::Request request{"run", f.name, here};
   const bool interpreted = options.device == kInterpreter;
   device_ = open_named_device(interpreted ? "cpu" : options.device);
-  backend::CompileOptions compile;
   try {
     config_.grid = detail::checked_grid(request, grid_of(options.grid));
-    compile = detail::checked_options(request, {.num_warps = options.warps, .check = options.check, .contract = options.contract});
   } catch (const Error& e) {
     throw UsageError(message_of(e));
   }
+  backend::CompileOptions compile =
+      compile_options("run", f.name, {.num_warps = options.warps, .check = options.check, .contract = options.contract});
   config_.num_warps = options.warps;
   config_.check = compile.check;
   for (const Argument& a : arguments) {

@@ -16,6 +16,7 @@ namespace {
 
 struct Options {
   std::string file, passes, target = "cpu", kernel, output = "-";
+  int warps = 4;
   bool no_contract = false, no_verify_each = false, timing = false, locations = false;
 };
 
@@ -26,7 +27,8 @@ void execute(const Options& options, Session& session) {
   if (!options.kernel.empty()) module.functions = {ir::Function(choose_kernel(module, options.kernel))};
   std::string timing;
   for (ir::Function& f : module.functions) {
-    const passes::PassContext context{target, !options.no_contract};
+    const backend::CompileOptions compile = compile_options("opt", f.name, {.num_warps = options.warps, .contract = !options.no_contract});
+    const passes::PassContext context{target, compile.contract, false, compile.num_warps};
     passes::RunOptions run;
     run.verify_each = !options.no_verify_each;
     double total = 0;
@@ -46,15 +48,17 @@ void execute(const Options& options, Session& session) {
 void add_opt(CLI::App& root, Session& session) {
   const auto o = std::make_shared<Options>();
   CLI::App* c = add_command(root, session, "opt", "Run passes on a .tile file and print what they make of it",
-                            "Examples: what merging does after folding; the whole pipeline of this machine, timed\n"
+                            "Examples: what merging does after folding; the whole pipeline of this machine, timed; layouts on a GPU\n"
                             "  tilewright opt softmax.tile --passes=canonicalize,cse\n"
-                            "  tilewright opt softmax.tile --passes=default --timing -o optimised.tile",
+                            "  tilewright opt softmax.tile --passes=default --timing -o optimised.tile\n"
+                            "  tilewright opt softmax.tile --passes=default --target sm_80 --warps 8",
                             o, execute);
   c->add_option("FILE", o->file, "Textual tile IR; - is standard input")->required()->type_name("");
   c->add_option("--passes", o->passes, "Names with commas between, in order; default: the target's pipeline")
       ->required()
       ->type_name("PASS,...");
-  c->add_option("--target", o->target, "What the passes may assume")->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4");
+  c->add_option("--target", o->target, "What the passes may assume")->type_name(kTargetNames);
+  c->add_option("--warps", o->warps, "Warps of a program, where the target has them")->type_name("N");
   c->add_option("--kernel", o->kernel, "Which kernel of the file; default: all")->type_name("NAME");
   c->add_option("-o,--output", o->output, "Where to; default: standard output")->type_name("OUT");
   c->add_flag("--timing", o->timing, "How long each pass took, on standard error");

@@ -1,9 +1,9 @@
-// Targets as a command line names them.
+// Names to targets, launches to options.
 #include "frontend/cli/targets.h"
 
-#include "backend/compile.h"
 #include "frontend/cli/command.h"
 #include "frontend/cli/diagnostics_text.h"
+#include "frontend/compile_request.h"
 
 namespace tilewright::cli {
 
@@ -11,7 +11,15 @@ ir::TargetDesc find_target(const std::string& name) {
   try {
     return backend::describe_target(name);
   } catch (const Error& e) {
-    if (name.starts_with("sm_")) throw Failure(message_of(e));
+    throw UsageError(message_of(e));
+  }
+}
+
+backend::CompileOptions compile_options(const char* command, const std::string& kernel, const Launch& launch) {
+  const Here here;
+  try {
+    return detail::checked_options({command, kernel, here}, launch);
+  } catch (const Error& e) {
     throw UsageError(message_of(e));
   }
 }

@@ -1,12 +1,22 @@
-// Targets as a command line names them.
+// Targets as a command line names them, and the options of a compilation.
 #pragma once
 #include <string>
 
+#include "backend/compile.h"
+
 #include "tileir/target_desc.h"
+#include "tilewright/launch.h"
 
 namespace tilewright::cli {
 
-/// The facts of a target, "cpu" or "cpu:LEVEL". Throws Failure for one that is not there yet, UsageError for a name that is none.
+/// All of them for --help, and those that are GPUs for messages.
+inline constexpr const char* kTargetNames = "cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4|sm_75|sm_80|sm_86|sm_89|sm_90|sm_90a";
+inline constexpr const char* kGpuTargets = "sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a";
+
+/// The facts of a target. Throws UsageError for a name that is none.
 ir::TargetDesc find_target(const std::string& name);
+
+/// What a launch changes of a kernel's compilation; the target is left to the caller. Throws UsageError for what no target takes.
+backend::CompileOptions compile_options(const char* command, const std::string& kernel, const Launch&);
 
 }  // namespace tilewright::cli

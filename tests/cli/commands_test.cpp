@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "frontend/cli/npy.h"
@@ -85,6 +86,52 @@ TEST_CASE("compile: each form of a kernel, from a file or standard input, to a f
   const Outcome stats = tilewright({"compile", "add.tile", "--emit", "stats"}, "", folder.path());
   CHECK(stats.code == 0);
   for (const char* what : {"kernel 'add' for cpu", "object bytes", "passes ms", "llvm ms", "total ms"}) CHECK(contains(stats.out, what));
+}
+
+TEST_CASE("compile: PTX of every GPU, its statistics, and a cubin where there is an assembler") {
+  const Folder folder;
+  folder.write("add.tile", kernel_text("add"));
+  for (const char* target : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"}) {
+    const Outcome ptx = tilewright({"compile", "add.tile", "--target", target, "--emit", "ptx"}, "", folder.path());
+    CHECK(ptx.code == 0);
+    CHECK(ptx.err.empty());
+    CHECK(contains(ptx.out, fmt::format("\n.target {}", target)));
+    CHECK(contains(ptx.out, ".entry add("));
+    CHECK(contains(ptx.out, "128, 1, 1"));
+  }
+  CHECK(contains(tilewright({"compile", "-", "--target=sm_80", "--warps=8", "--emit=assembly"}, kernel_text("add")).out, "256, 1, 1"));
+  CHECK(contains(tilewright({"compile", "-", "--target=sm_80", "--emit=llvm"}, kernel_text("add")).out, "nvptx64"));
+  CHECK(contains(tilewright({"compile", "-", "--target=sm_80"}, kernel_text("add")).out, "f32[256] #"));
+
+  folder.write("ptxas", "#!/bin/sh\necho \"Compiling entry function 'add'\"\necho 'ptxas info : Used 77 registers, 360 bytes cmem[0]'\n"
+                        "for last; do :; done\necho cubin of \"$@\" > \"$last\"\n");
+  std::filesystem::permissions(folder.path() / "ptxas", std::filesystem::perms::owner_all);
+  const std::string before = std::getenv("TILEWRIGHT_PTXAS") ? std::getenv("TILEWRIGHT_PTXAS") : "";
+  setenv("TILEWRIGHT_PTXAS", (folder.path() / "ptxas").c_str(), 1);
+  const Outcome known = tilewright({"compile", "add.tile", "--target", "sm_80", "--emit", "stats"}, "", folder.path());
+  CHECK(known.code == 0);
+  for (const char* what : {"kernel 'add' for sm_80", "PTX bytes", "global loads", "barriers", "passes ms", "total ms"}) CHECK(contains(known.out, what));
+  CHECK(contains(known.out, "registers                77\n"));
+  const Outcome cubin = tilewright({"compile", "add.tile", "--target", "sm_86", "--emit", "cubin", "-o", "add.cubin"}, "", folder.path());
+  CHECK(cubin.code == 0);
+  CHECK(contains(folder.read("add.cubin"), "--gpu-name=sm_86"));
+  setenv("TILEWRIGHT_PTXAS", "/nonexistent/ptxas", 1);
+  const Outcome unknown = tilewright({"compile", "add.tile", "--target", "sm_80", "--emit", "stats"}, "", folder.path());
+  CHECK(unknown.code == 0);
+  CHECK(contains(unknown.out, "registers                -1\n"));
+  const Outcome none = tilewright({"compile", "add.tile", "--target", "sm_80", "--emit", "cubin"}, "", folder.path());
+  CHECK(none.code == 1);
+  CHECK(none.out.empty());
+  CHECK(contains(none.err, "--emit cubin: TILEWRIGHT_PTXAS is '/nonexistent/ptxas', which is no program that can be run"));
+  before.empty() ? unsetenv("TILEWRIGHT_PTXAS") : setenv("TILEWRIGHT_PTXAS", before.c_str(), 1);
+}
+
+TEST_CASE("opt: the pipeline of a GPU ends in tiles that lie in threads") {
+  const Outcome o = tilewright({"opt", "-", "--passes=default", "--target=sm_80", "--warps=2", "--timing"}, kernel_text("add"));
+  CHECK(o.code == 0);
+  CHECK(contains(o.out, "f32[256] #"));
+  CHECK(contains(o.err, "assign_layouts\n"));
+  CHECK(tilewright({"opt", "-", "--passes=canonicalize", "--target=sm_80"}, o.out).code == 0);
 }
 
 TEST_CASE("compile: all kernels of a file, or the one that is named") {
@@ -292,7 +339,7 @@ TEST_CASE("man and completion: made of the same commands and options as --help")
   CHECK(man.code == 0);
   CHECK(man.out.starts_with(".TH TILEWRIGHT 1\n.SH NAME\n"));
   for (const std::string& c : kCommands) CHECK(contains(man.out, ".SS tilewright " + c + "\n"));
-  CHECK(contains(man.out, "\\fB\\-\\-emit\\fR \\fItileir|llvm|assembly|stats\\fR"));
+  CHECK(contains(man.out, "\\fB\\-\\-emit\\fR \\fItileir|llvm|ptx|assembly|cubin|stats\\fR"));
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const Outcome o = tilewright({"completion", shell});
     CAPTURE(shell);

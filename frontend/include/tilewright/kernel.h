@@ -42,7 +42,7 @@ struct Resources {
 class Compiled {
  public:
   struct Parts {
-    std::string ptx, tile_ir, llvm_ir, assembly;
+    std::string target, ptx, tile_ir, llvm_ir, assembly;
     std::vector<Timing> timings;
     Resources resources;
   };
@@ -54,7 +54,8 @@ class Compiled {
   const std::string& assembly() const { return parts_.assembly; }
   /// How long each phase took, in order; the first is "trace".
   const std::vector<Timing>& timings() const { return parts_.timings; }
-  Resources resources() const { return parts_.resources; }
+  /// Of PTX, registers and spills are known where NVIDIA's assembler is installed (TILEWRIGHT_PTXAS, or ptxas on PATH), which each call runs.
+  Resources resources() const;
 
  private:
   Parts parts_;

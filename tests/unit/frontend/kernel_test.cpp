@@ -306,6 +306,25 @@ TEST_CASE("kernel: compile needs no device and shows what it made") {
   CHECK_REFUSED((void)k.compile("abacus", {}, nullptr, nullptr, nullptr, 1, 64), "abacus");
 }
 
+TEST_CASE("kernel: compile makes PTX for every GPU with none at hand") {
+  tw::Kernel k("add", add);
+  for (const char* target : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"}) {
+    const tw::Compiled c = k.compile(target, {.num_warps = 2}, tw::pointer<const float>(), tw::pointer<float>(), tw::pointer<float>(),
+                                     tw::scalar<int>(16), 256);
+    CHECK(has(c.ptx(), std::string("\n.target ") + target));
+    CHECK(has(c.ptx(), ".entry add("));
+    CHECK(c.assembly() == c.ptx());
+    CHECK(has(c.tile_ir(), "f32[256] #"));
+    CHECK(has(c.llvm_ir(), "nvptx64"));
+    CHECK(c.timings()[0].phase == "trace");
+    setenv("TILEWRIGHT_PTXAS", "/nonexistent", 1);  // what is installed here is no matter of this test
+    CHECK(c.resources().num_warps == 2);
+    CHECK(c.resources().shared_bytes == 0);
+    CHECK(c.resources().registers == -1);
+    unsetenv("TILEWRIGHT_PTXAS");
+  }
+}
+
 TEST_CASE("kernel: TILEWRIGHT_DUMP leaves every stage") {
   const std::string dir = "/tmp/tilewright-dump-" + std::to_string(getpid());
   setenv("TILEWRIGHT_DUMP", dir.c_str(), 1);

@@ -259,8 +259,9 @@ TEST_CASE("launch mistakes: kernels without a function, and what they are launch
 }
 
 TEST_CASE("launch mistakes: compilation for other targets") {
-  REFUSED("compile of 'set': target 'sm_90a': this build has no PTX back end yet; there are cpu, cpu:x86-64", tw::Kernel k("set", set); (void)k.compile("sm_90a", {}, tw::pointer<int>(), 1));
-  REFUSED("compile of 'set': target 'sm_12': this build has no PTX back end yet", tw::Kernel k("set", set); (void)k.compile("sm_12", {}, tw::pointer<int>(), 1));
+  REFUSED("compile of 'set': target 'sm_12': it is no target; there are cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4, sm_75", tw::Kernel k("set", set); (void)k.compile("sm_12", {}, tw::pointer<int>(), 1));
+  REFUSED("compile of 'set': target 'sm_90b': it is no target", tw::Kernel k("set", set); (void)k.compile("sm_90b", {}, tw::pointer<int>(), 1));
+  REFUSED("compile of 'set': num_warps is 5; it must be 1, 2, 4, 8, 16 or 32", tw::Kernel k("set", set); (void)k.compile("sm_80", {.num_warps = 5}, tw::pointer<int>(), 1));
   REFUSED("compile of 'set': target '': it is no target; there are cpu", tw::Kernel k("set", set); (void)k.compile("", {}, tw::pointer<int>(), 1));
   REFUSED("compile of 'set': target 'cuda:0': it is no target", tw::Kernel k("set", set); (void)k.compile("cuda:0", {}, tw::pointer<int>(), 1));
   REFUSED("compile of 'set': grid extent 0 is 0", tw::Kernel k("set", set); (void)k.compile("cpu", {.grid = 0}, tw::pointer<int>(), 1));

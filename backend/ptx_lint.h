@@ -1,0 +1,40 @@
+// A small reader of PTX text that says what is in it and what should not be: independent of what wrote it, so that tests can hold code
+// generation against it where there is no assembler.
+#pragma once
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilewright::backend {
+
+struct PtxFacts {
+  /// Accesses of a memory by the bytes that one of them moves for a thread: {16: 4} are four of ld.global.v4.b32.
+  using Widths = std::map<int, int>;
+
+  std::string version, target;       // what .version and .target say
+  std::vector<std::string> entries;  // kernels, in order
+  int instructions = 0;
+  int barriers = 0;  // of the program: bar.sync, barrier.sync, bar.red
+  int shuffles = 0, branches = 0, calls = 0;
+  int atomics = 0;          // atom and red, in any memory
+  int ordered_atomics = 0;  // those of them that acquire or release
+  int fences = 0;
+  Widths global_loads, global_stores, shared_loads, shared_stores, local_loads, local_stores;
+  /// "line 12: <what is wrong>". Wrong are: declarations of functions and variables that are elsewhere (but shared memory), calls, local
+  /// memory, a target that there is not, an atomic on global memory that names no order or no scope, float arithmetic that the assembler
+  /// may contract since it names no rounding, a barrier or a shuffle under a predicate, registers and labels that are nowhere declared, and
+  /// text that is no PTX.
+  std::vector<std::string> problems;
+};
+
+PtxFacts read_ptx(std::string_view text);
+
+/// The targets that read_ptx takes.
+std::span<const std::string_view> ptx_targets();
+
+/// "4 x 16, 1 x 4 bytes"; "none".
+std::string text(const PtxFacts::Widths&);
+
+}  // namespace tilewright::backend

@@ -1,0 +1,102 @@
+// One compilation a target; texts are joined for the assembler, whose start takes longer than a kernel.
+#include "tests/ptx_check/checker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string_view>
+
+#include "backend/compile.h"
+#include "backend/ptx_lint.h"
+#include "runtime/ptxas.h"
+#include "tileir/parser.h"
+
+namespace tilewright::test {
+
+namespace {
+
+/// One module of all texts: one header, each declaration once, and no lines of sources, whose files are numbered anew in each text.
+template <class Texts>
+std::string joined(const Texts& texts) {
+  std::string header, declarations, bodies;
+  for (const auto& text : texts) {
+    std::istringstream lines(text.ptx);
+    for (std::string line; std::getline(lines, line);) {
+      const auto first = line.find_first_not_of(" \t");
+      const std::string_view start = first == line.npos ? "" : std::string_view(line).substr(first);
+      const auto is = [&](std::string_view word) { return start.starts_with(word); };
+      if (is(".file") || is(".loc") || is(".section") || is("//")) continue;
+      std::string& part = is(".version") || is(".target") || is(".address_size") ? header : is(".extern") ? declarations : bodies;
+      if (&part == &bodies || part.find(line) == part.npos) part += line + '\n';
+    }
+  }
+  return header + declarations + bodies;
+}
+
+/// Whether an atomic of the kernel acquires or releases.
+bool has_ordered_atomic(const ir::Function& f) {
+  bool found = false;
+  f.walk([&](ir::OpId id) {
+    if (ir::info(f.kind(id)).family != ir::Family::atomic) return;
+    found = found || ir::symbols(ir::AttrName::order)[static_cast<std::size_t>(f.attr(id, ir::AttrName::order))] != "relaxed";
+  });
+  return found;
+}
+
+}  // namespace
+
+void PtxChecker::add(const std::string& name, ir::Function f, int num_warps, bool check) {
+  f.name = fmt::format("k{}_{}", counts_.kernels++, f.name);
+  for (const std::string& target : targets_) {
+    const std::string where = fmt::format("{} for {}", name, target);
+    backend::CompileOptions options;
+    options.target = target;
+    options.num_warps = num_warps;
+    options.check = check;
+    backend::CompiledKernel kernel;
+    try {
+      kernel = backend::compile(f, options, {.keep_text = true, .dump = {}});
+    } catch (const Error& e) {
+      ++counts_.refused;
+      if (std::string_view(e.what()).find("shared memory") == std::string_view::npos)
+        problems_.push_back(fmt::format("{}: it is refused: {}", where, e.what()));
+      continue;
+    }
+    ++counts_.texts;
+    const backend::PtxFacts facts = backend::read_ptx(kernel.assembly);
+    for (const std::string& problem : facts.problems) problems_.push_back(where + ": " + problem);
+    if (facts.target != target) problems_.push_back(fmt::format("{}: its target is '{}'", where, facts.target));
+    if (facts.entries != std::vector<std::string>{f.name}) problems_.push_back(where + ": it holds other kernels than its own");
+    check_orders(where, kernel.tile_ir, facts.ordered_atomics, facts.fences);
+    if (ptxas_) bodies_[target].push_back({where, std::move(kernel.assembly)});
+  }
+}
+
+void PtxChecker::check_orders(const std::string& where, const std::string& tile_ir, int ordered_atomics, int fences) {
+  if (tile_ir.find("atomic_") == tile_ir.npos) return;
+  // After the passes: they may have proved that an atomic never happens.
+  if (has_ordered_atomic(ir::parse(tile_ir, "passes").functions.at(0)) && ordered_atomics + fences == 0)
+    problems_.push_back(where + ": an atomic of the kernel orders others, and nothing of the PTX does");
+}
+
+void PtxChecker::finish() {
+  for (const auto& [target, bodies] : bodies_) assemble(target, bodies);
+  bodies_.clear();
+}
+
+void PtxChecker::assemble(const std::string& target, std::span<const Body> bodies) {
+  try {
+    for (const rt::AssembledKernel& k : rt::assemble(*ptxas_, joined(bodies), target).kernels) {
+      ++counts_.assembled;
+      if (k.spill_store_bytes + k.spill_load_bytes > 0) ++counts_.with_spills;
+    }
+  } catch (const Error& e) {
+    if (bodies.size() == 1) return problems_.push_back(fmt::format("{}: {}", bodies[0].name, e.what()));
+    const std::size_t half = bodies.size() / 2;
+    assemble(target, bodies.first(half));
+    assemble(target, bodies.subspan(half));
+  }
+}
+
+}  // namespace tilewright::test

@@ -1,0 +1,46 @@
+// Kernels to PTX for every GPU, the lint on it, and NVIDIA's assembler where it is installed.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tileir/ir.h"
+
+namespace tilewright::test {
+
+/// Numbers of what was done; they add up over several checkers.
+struct PtxCounts {
+  int kernels = 0, texts = 0, assembled = 0, with_spills = 0, refused = 0;
+};
+
+class PtxChecker {
+ public:
+  /// `ptxas`: none: only the lint. `targets`: of backend::ptx_targets().
+  PtxChecker(std::vector<std::string> targets, std::optional<std::string> ptxas)
+      : targets_(std::move(targets)), ptxas_(std::move(ptxas)) {}
+
+  /// Compiles for every target; `name` is for messages. What needs more shared memory than a target has may be refused.
+  void add(const std::string& name, ir::Function, int num_warps, bool check);
+  /// Assembles all that was added, many kernels at once.
+  void finish();
+
+  /// What is wrong, one line each: "softmax for sm_80: line 12: local memory: ...".
+  const std::vector<std::string>& problems() const { return problems_; }
+  const PtxCounts& counts() const { return counts_; }
+
+ private:
+  struct Body {
+    std::string name, ptx;
+  };
+  void check_orders(const std::string& where, const std::string& tile_ir, int ordered_atomics, int fences);
+  void assemble(const std::string& target, std::span<const Body>);
+
+  std::vector<std::string> targets_;
+  std::optional<std::string> ptxas_;
+  std::map<std::string, std::vector<Body>> bodies_;  // by target
+  std::vector<std::string> problems_;
+  PtxCounts counts_;
+};
+
+}  // namespace tilewright::test

@@ -1,0 +1,169 @@
+// check_ptx: every kernel of the .tile files under some folders becomes PTX for every GPU, which the lint and, where it is installed,
+// ptxas must take. A folder may be what TILEWRIGHT_DUMP left, of which the traced kernels are taken.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+
+#include "backend/ptx_lint.h"
+#include "frontend/cli/child_process.h"
+#include "runtime/ptxas.h"
+#include "tests/ptx_check/checker.h"
+#include "tileir/parser.h"
+#include "tileir/printer.h"
+#include "tileir/verifier.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace tilewright;
+
+struct Kernel {
+  std::string name;
+  ir::Function function;
+  int num_warps;
+  bool check;
+};
+
+std::string contents(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<fs::path> tile_files(const std::vector<std::string>& folders) {
+  std::vector<fs::path> files;
+  for (const std::string& folder : folders)
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      const fs::path& path = entry.path();
+      const bool is_dump = fs::exists(path.parent_path() / "00_traced.tile");
+      if (path.extension() == ".tile" && (!is_dump || path.filename() == "00_traced.tile")) files.push_back(path);
+    }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// Code of a tile is as long as a thread has registers for it: large ones get many threads, as their authors would do.
+int warps_for(const ir::Function& f, std::size_t number) {
+  std::int64_t most = 1;
+  f.walk([&](ir::OpId id) {
+    for (const ir::ValueId v : f.op(id).results) most = std::max(most, f.type(v).elements());
+  });
+  constexpr int kSmall[] = {4, 1, 4, 8, 4, 2};
+  return most > 65536 ? 32 : most > 8192 ? 16 : most > 2048 ? 8 : kSmall[number % std::size(kSmall)];
+}
+
+/// What starts as a traced kernel: passes of GPUs have not run on it, and everything in it may be lowered.
+bool is_traced(const ir::Function& f) {
+  bool traced = true;
+  f.walk([&](ir::OpId id) {
+    traced = traced && ir::info(f.kind(id)).family != ir::Family::layout;
+    for (const ir::ValueId v : f.op(id).results) traced = traced && !f.layout_id(v);
+  });
+  return traced;
+}
+
+std::vector<Kernel> read_kernels(const std::vector<fs::path>& files) {
+  std::vector<Kernel> kernels;
+  std::set<std::string> seen;
+  for (const fs::path& file : files) {
+    ir::Module module;
+    try {
+      module = ir::parse(contents(file), file.string());
+    } catch (const Error&) {
+      continue;  // of tests of the parser
+    }
+    for (ir::Function& f : module.functions) {
+      if (!ir::verify(f).empty() || !is_traced(f) || !seen.insert(ir::print(f)).second) continue;
+      const int warps = warps_for(f, kernels.size());
+      kernels.push_back({fmt::format("{} of {}", f.name, file.string()), std::move(f), warps, kernels.size() % 8 == 7});
+    }
+  }
+  return kernels;
+}
+
+class Run {
+ public:
+  Run(std::vector<std::string> targets, std::optional<std::string> ptxas) : targets_(std::move(targets)), ptxas_(std::move(ptxas)) {}
+
+  /// In a process of its own, since a compiler bug ends it. What ends it is looked for kernel by kernel.
+  void check(std::span<const Kernel> kernels) {
+    const auto result = children_.run([&] { return outcome(kernels); }, 600);
+    if (result.signal == 0) return take(result.text);
+    if (kernels.size() > 1) {
+      check(kernels.first(kernels.size() / 2));
+      return check(kernels.subspan(kernels.size() / 2));
+    }
+    ++counts_.kernels;
+    const std::string said = result.errors.substr(0, result.errors.find('\n'));
+    problems_.push_back(fmt::format("{}, {} warps: {}: {}", kernels[0].name, kernels[0].num_warps, strsignal(result.signal), said));
+  }
+
+  int report() const {
+    for (const std::string& problem : problems_) fmt::print("{}\n", problem);
+    fmt::print("{} kernels, {} PTX texts for {}; refused {}; ", counts_.kernels, counts_.texts, fmt::join(targets_, " "), counts_.refused);
+    if (ptxas_)
+      fmt::print("assembled {}, {} of them with spills; ", counts_.assembled, counts_.with_spills);
+    else
+      fmt::print("not assembled: {}; ", rt::why_no_ptxas());
+    fmt::print("{} problems\n", problems_.size());
+    return problems_.empty() && counts_.kernels > 0 ? 0 : 1;
+  }
+
+ private:
+  /// The counts in a line, then problems, each before a '\0': they may have many lines.
+  std::string outcome(std::span<const Kernel> kernels) const {
+    test::PtxChecker checker(targets_, ptxas_);
+    for (const Kernel& k : kernels) checker.add(k.name, k.function, k.num_warps, k.check);
+    checker.finish();
+    const test::PtxCounts& c = checker.counts();
+    std::string text = fmt::format("{} {} {} {} {}\n", c.kernels, c.texts, c.assembled, c.with_spills, c.refused);
+    for (const std::string& problem : checker.problems()) text += problem + '\0';
+    return text;
+  }
+  void take(const std::string& text) {
+    std::istringstream in(text);
+    test::PtxCounts c;
+    in >> c.kernels >> c.texts >> c.assembled >> c.with_spills >> c.refused;
+    in.get();
+    counts_.kernels += c.kernels;
+    counts_.texts += c.texts;
+    counts_.assembled += c.assembled;
+    counts_.with_spills += c.with_spills;
+    counts_.refused += c.refused;
+    for (std::string problem; std::getline(in, problem, '\0');) problems_.push_back(problem);
+  }
+
+  std::vector<std::string> targets_;
+  std::optional<std::string> ptxas_;
+  cli::ChildProcesses children_;
+  std::vector<std::string> problems_;
+  test::PtxCounts counts_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("PTX for every GPU of the kernels in .tile files, checked by the lint and by ptxas");
+  std::vector<std::string> folders, targets;
+  std::size_t share = 0, shares = 1;
+  app.add_option("FOLDER", folders, "Where the files are, at any depth")->required();
+  app.add_option("--target", targets, "Only for these; default: all");
+  app.add_option("--share", share, "Which of the shares to check, from 0");
+  app.add_option("--of", shares, "Into how many shares the kernels are dealt");
+  CLI11_PARSE(app, argc, argv);
+  if (targets.empty())
+    for (const std::string_view target : backend::ptx_targets()) targets.emplace_back(target);
+  std::vector<Kernel> all = read_kernels(tile_files(folders)), mine;
+  for (std::size_t i = share; i < all.size(); i += shares) mine.push_back(std::move(all[i]));
+  Run run(targets, rt::find_ptxas());
+  constexpr std::size_t kAtOnce = 32;
+  for (std::size_t i = 0; i < mine.size(); i += kAtOnce) run.check(std::span(mine).subspan(i, std::min(kAtOnce, mine.size() - i)));
+  return run.report();
+}
