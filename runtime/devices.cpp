@@ -2,7 +2,9 @@
 #include "runtime/devices.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <map>
@@ -11,6 +13,7 @@
 
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/driver_loader.h"
+#include "runtime/emulator/emulated_driver.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/host/host_device.h"
 #include "runtime/log.h"
@@ -18,8 +21,6 @@
 namespace tilewright::rt {
 
 namespace {
-
-constexpr const char* kNoEmulator = "this build has no emulator yet";
 
 // One object a name for the life of the process, so that two handles to "cpu" are one device and its threads are started once.
 std::shared_ptr<Device> opened(const std::string& name, const std::function<std::shared_ptr<Device>()>& make) {
@@ -76,6 +77,26 @@ std::shared_ptr<Device> cuda_device(const std::string& name, const cuda::DeviceF
   return opened(name, [&] { return cuda::make_cuda_device(*search.driver, {name, facts, cuda::target_for(facts.capability)}, at); });
 }
 
+constexpr std::string_view kEmulator = "emulator:";
+
+// The targets that there is an emulated device for. One of 9.0 runs PTX of sm_90 and of sm_90a: two names, two targets.
+std::vector<std::string_view> emulated_targets() {
+  std::vector<std::string_view> targets = emulator::emulated_targets();
+  targets.insert(std::find(targets.begin(), targets.end(), "sm_90a"), "sm_90");
+  return targets;
+}
+
+cuda::DeviceFacts emulator_facts(std::string_view target) {
+  return cuda::device_facts(emulator::emulated_driver(), emulator::emulated_ordinal(target == "sm_90" ? "sm_90a" : target));
+}
+
+std::shared_ptr<Device> emulator_device(std::string_view target, const Here& at) {
+  const std::string name = fmt::format("{}{}", kEmulator, target);
+  return opened(name, [&] {
+    return cuda::make_cuda_device(emulator::emulated_driver(), {name, emulator_facts(target), std::string(target), true}, at);
+  });
+}
+
 std::string usable_names() {
   std::string names;
   for (const DeviceInfo& d : list_devices())
@@ -95,8 +116,11 @@ std::shared_ptr<Device> open_device(std::string_view name, const Here& at) {
     const cuda::DeviceFacts facts = cuda_facts(name);
     if (facts.reason.empty()) return cuda_device(std::string(name), facts, at);
     reason = facts.reason;
-  } else if (name == "emulator" || name.starts_with("emulator:")) {
-    reason = kNoEmulator;
+  } else if (name == "emulator" || name.starts_with(kEmulator)) {
+    const std::vector<std::string_view> targets = emulated_targets();
+    const auto found = std::find(targets.begin(), targets.end(), name.substr(std::min(name.size(), kEmulator.size())));
+    if (found != targets.end()) return emulator_device(*found, at);
+    reason = fmt::format("an emulator is 'emulator:' and one of {}", fmt::join(targets, ", "));
   } else if (name.starts_with("cpu:")) {
     reason = reason_against_level(name.substr(4));
   } else if (name != "cpu") {
@@ -127,6 +151,8 @@ std::vector<DeviceInfo> list_devices() {
     all.push_back({cuda_name(i), facts.reason.empty() ? cuda::describe(facts) : facts.name, facts.reason.empty(), facts.reason});
   }
   if (count == 0) all.push_back({cuda_name(0), "", false, reason});
+  for (std::string_view target : emulated_targets())
+    all.push_back({fmt::format("{}{}", kEmulator, target), fmt::format("runs the PTX of {} on the cpu, with checks", target), true, ""});
   return all;
 }
 

@@ -52,10 +52,13 @@ TEST_CASE("device: the list says what is usable and why the rest is not") {
   CHECK(all[1].name == "cuda:0");
   CHECK(all[1].usable == all[1].reason.empty());
   if (all[1].usable) CHECK_FALSE(all[1].description.empty());
+  CHECK(all.back().name == "emulator:sm_90a");
+  for (const DeviceInfo& d : all)
+    if (d.usable) CHECK(Device::open(d.name).name() == d.name);
 }
 
 TEST_CASE("device: an absent device says what there is and why") {
-  for (const char* name : {"cuda:99", "emulator:sm_8", "cpu:x86-64-v9", "gpu", ""}) {
+  for (const char* name : {"cuda:99", "emulator:sm_8", "emulator", "emulator:", "cpu:x86-64-v9", "gpu", ""}) {
     const std::string text = error_of([&] { (void)Device::open(name); });
     CHECK_MESSAGE(has(text, "no device '" + std::string(name) + "': "), text);
     CHECK_MESSAGE(has(text, "there is: cpu"), text);
