@@ -26,14 +26,14 @@ namespace {
 
 class Assigner {
  public:
-  Assigner(Function& f, int num_warps)
+  Assigner(Function& f, int log2_warps)
       : rw_(f),
         f_(f),
         axes_(f),
         free_(f),
-        coalescing_(f, axes_, free_, std::countr_zero(static_cast<unsigned>(num_warps))),
+        coalescing_(f, axes_, free_, log2_warps),
         costs_(f),
-        choice_(f, free_, coalescing_, costs_, num_warps),
+        choice_(f, free_, coalescing_, costs_, log2_warps),
         placed_(f.op_capacity()) {}
 
   void run() {
@@ -107,11 +107,28 @@ class Assigner {
     } else if (!f_.layout_id(v)) {
       made = place(v, layout);
     } else {
-      const std::int64_t again = std::int64_t{free_.cost(v)} * f_.layout(layout).size(ir::HardwareDim::reg) * kInstructionCost;
-      const bool is_once = free_.cost(v) >= FreeValues::kOnce;
-      made = is_once || again > costs_(f_.layout_id(v), layout, f_.type(v)) ? convert(v, layout) : copy(v, layout);
+      int budget = costs_(f_.layout_id(v), layout, f_.type(v));
+      made = spend(budget, v, layout) ? copy(v, layout) : convert(v, layout);
     }
     return made_[{v.index, layout.index}] = made;
+  }
+
+  /// Takes from the budget what it costs to make the tile under this layout; false where that is too much.
+  bool spend(int& budget, ValueId v, LayoutId layout) {
+    if (f_.type(v).is_scalar() || f_.layout_id(v) == layout || made_.count({v.index, layout.index})) return true;
+    if (!is_free(v)) {
+      budget -= costs_(f_.layout_id(v), layout, f_.type(v));
+      return budget >= 0;
+    }
+    const int cost = free_.element_cost(v);
+    if (cost >= FreeValues::kOnce) return false;
+    budget -= cost * kInstructionCost * static_cast<int>(f_.layout(layout).size(ir::HardwareDim::reg));
+    if (budget < 0) return false;
+    const OpId id = f_.value(v).op;
+    const std::vector<ValueId>& operands = f_.layout_id(v) ? placed_[id.index] : f_.op(id).operands;
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (!spend(budget, operands[i], wanted(id, operands[i], layout))) return false;
+    return true;
   }
 
   /// Makes a free tile for the first time: its op takes this layout. Of a load that only in case it is no worse off there.
@@ -133,14 +150,14 @@ class Assigner {
   void place_operands(OpId id, LayoutId layout) {
     placed_[id.index] = f_.op(id).operands;
     for (int i = 0; i < static_cast<int>(f_.op(id).operands.size()); ++i) {
-      const ValueId made = make(f_.operand(id, i), wanted(id, i, layout));
+      const ValueId made = make(f_.operand(id, i), wanted(id, f_.operand(id, i), layout));
       if (made != f_.operand(id, i)) rw_.set_operand(id, i, made);
     }
   }
 
-  /// The layout of operand i for one of the result.
-  LayoutId wanted(OpId id, int i, LayoutId layout) {
-    if (f_.type(f_.operand(id, i)).is_scalar()) return {};
+  /// The layout of an operand for one of the result.
+  LayoutId wanted(OpId id, ValueId operand, LayoutId layout) {
+    if (f_.type(operand).is_scalar()) return {};
     const ir::LayoutRule rule = ir::layout_rule(f_.kind(id));
     if (rule == ir::LayoutRule::alike) return layout;
     return f_.add_layout(*ir::operand_layout(f_, id, ir::LinearLayout(f_.layout(layout))));
@@ -150,7 +167,7 @@ class Assigner {
   ValueId copy(ValueId v, LayoutId layout) {
     const OpId id = f_.value(v).op;
     std::vector<ValueId> operands = placed_[id.index];
-    for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = make(operands[i], wanted(id, static_cast<int>(i), layout));
+    for (ValueId& operand : operands) operand = make(operand, wanted(id, operand, layout));
     const ir::OpData op = f_.op(id);
     const ir::Type type = f_.type(v);
     const ValueId made = f_.result(f_.create_op(op.kind, op.loc, operands, std::span(&type, 1), op.attrs, op.parent, op.next));
@@ -196,7 +213,7 @@ class Assigner {
 }  // namespace
 
 bool assign_layouts(Function& f, const PassContext& context) {
-  Assigner(f, context.num_warps).run();
+  Assigner(f, std::countr_zero(static_cast<unsigned>(context.num_warps))).run();
   return true;
 }
 

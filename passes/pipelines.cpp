@@ -37,6 +37,10 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
     const std::string_view distributed[] = {
         // From here on every tile lies somewhere; the passes above know nothing of places.
         "assign_layouts",
+        // It leaves conversions op by op, each where its tile is made.
+        "remove_layout_conversions",
+        // Two ways of coming by one tile under one layout.
+        "cse",
         // Once no op needs another place any more: what works in shared memory is known.
         "allocate_shared",
         // Last: hazards are between places in memory.

@@ -56,28 +56,16 @@ FreeValues::FreeValues(const ir::Function& f) : f_(f), cost_(f.value_capacity(),
 
 int FreeValues::cost_of(OpId id) const {
   const ir::OpData& op = f_.op(id);
-  const ir::OpInfo& info = ir::info(op.kind);
-  std::int64_t operands = 0;
-  bool all_free = true;
-  for (ValueId v : op.operands) {
-    if (f_.type(v).is_scalar()) continue;
-    if ((*this)(v)) operands += cost(v);
-    else all_free = false;
-  }
-  const auto limited = [](std::int64_t cost) { return static_cast<int>(std::min<std::int64_t>(cost, kOnce)); };
+  const bool all_free = std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) { return f_.type(v).is_scalar() || (*this)(v); });
   switch (op.kind) {
-    case OpKind::constant_: return 0;
+    case OpKind::constant_:
+    case OpKind::broadcast_: return 0;
     case OpKind::arange_: return 1;
-    case OpKind::broadcast_: {
-      // The operand is made for each of its elements, not for each of the result's.
-      const int times = f_.type(op.results[0]).log2_elements() - f_.type(op.operands[0]).log2_elements();
-      return all_free ? limited(operands >> std::min(times, 20)) : 1;
-    }
     case OpKind::reshape_:
-    case OpKind::permute_: return all_free ? limited(operands) : -1;
+    case OpKind::permute_: return all_free ? 0 : -1;
     case OpKind::inline_ptx_: return all_free ? kOnce : -1;
     case OpKind::load_: return all_free && is_only_broadcast(op.results[0]) ? kOnce : -1;
-    default: return all_free && is_elementwise(info) ? limited(operands + element_cost(f_, id)) : -1;
+    default: return all_free && is_elementwise(ir::info(op.kind)) ? passes::element_cost(f_, id) : -1;
   }
 }
 

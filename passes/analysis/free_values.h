@@ -15,8 +15,8 @@ class FreeValues {
  public:
   explicit FreeValues(const ir::Function&);
   bool operator()(ir::ValueId v) const { return cost_[v.index] >= 0; }
-  /// Instructions to compute an element of a free tile again, from the start.
-  int cost(ir::ValueId v) const { return cost_[v.index]; }
+  /// Of a free tile: instructions of its own op for an element.
+  int element_cost(ir::ValueId v) const { return cost_[v.index]; }
 
   /// The cost of what is not done twice: loads, inline PTX.
   static constexpr int kOnce = 1 << 20;
@@ -26,7 +26,7 @@ class FreeValues {
   bool is_only_broadcast(ir::ValueId) const;
 
   const ir::Function& f_;
-  std::vector<int> cost_;  // by value; -1: not free
+  std::vector<int> cost_;  // of a value's own op; -1: not free
 };
 
 }  // namespace tilewright::passes

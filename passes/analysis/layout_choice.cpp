@@ -17,8 +17,8 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 
-LayoutChoice::LayoutChoice(ir::Function& f, const FreeValues& free, const Coalescing& coalescing, ConversionCosts& costs, int num_warps)
-    : f_(f), free_(free), coalescing_(coalescing), costs_(costs), num_warps_(num_warps), values_(f.value_capacity()), taken_(f.op_capacity()) {
+LayoutChoice::LayoutChoice(ir::Function& f, const FreeValues& free, const Coalescing& coalescing, ConversionCosts& costs, int log2_warps)
+    : f_(f), free_(free), coalescing_(coalescing), costs_(costs), log2_warps_(log2_warps), values_(f.value_capacity()), taken_(f.op_capacity()) {
   choose_block(f.body());
 }
 
@@ -85,6 +85,12 @@ LayoutId LayoutChoice::cheapest(OpId id, std::span<const ValueId> operands, std:
   return best;
 }
 
+/// Where the op can work whose operands are best had in this layout.
+LayoutId LayoutChoice::working(OpId id, LayoutId operand) {
+  if (!operand || ir::info(f_.kind(id)).has(ir::kElementwise)) return operand;
+  return f_.add_layout(ir::working_layout(f_, id, LinearLayout(f_.layout(operand)), log2_warps_));
+}
+
 void LayoutChoice::choose_alike(OpId id) {
   const ir::OpData& op = f_.op(id);
   std::vector<LayoutId> own;
@@ -98,7 +104,7 @@ void LayoutChoice::choose_alike(OpId id) {
     if (pays) own.push_back(f_.add_layout(access->alone));
   }
   const ValueId some_tile = op.results.empty() ? op.operands[0] : op.results[0];
-  taken_[id.index] = cheapest(id, op.operands, own, some_tile);
+  taken_[id.index] = working(id, cheapest(id, op.operands, own, some_tile));
   set_results(id, taken_[id.index]);
 }
 
@@ -106,13 +112,12 @@ void LayoutChoice::choose_follows(OpId id) {
   const ir::OpData& op = f_.op(id);
   const ValueId x = op.operands[0], y = op.results[0];
   if (f_.type(x).is_scalar()) return set_results(id, f_.add_layout(coalescing_.preferred(y)));
-  const int log2_warps = std::countr_zero(static_cast<unsigned>(num_warps_));
-  LayoutId from = cheapest(id, op.operands, {}, x);
+  const LayoutId from = working(id, cheapest(id, op.operands, {}, x));
   taken_[id.index] = from;
   if (!from) return set_results(id, {});
   if (f_.type(y).is_scalar()) {
     // Both halves in one thread, and in every thread.
-    if (op.kind == OpKind::split_) taken_[id.index] = f_.add_layout(ir::replicated_layout(ir::log2_extents(f_.type(x)), log2_warps));
+    if (op.kind == OpKind::split_) taken_[id.index] = f_.add_layout(ir::replicated_layout(ir::log2_extents(f_.type(x)), log2_warps_));
     return;
   }
   std::optional<LinearLayout> to = ir::result_layout(f_, id, f_.layout(from));

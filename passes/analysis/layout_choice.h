@@ -14,7 +14,7 @@ namespace tilewright::passes {
 class LayoutChoice {
  public:
   /// Adds layouts to the function, nothing else.
-  LayoutChoice(ir::Function&, const FreeValues&, const Coalescing&, ConversionCosts&, int num_warps);
+  LayoutChoice(ir::Function&, const FreeValues&, const Coalescing&, ConversionCosts&, int log2_warps);
 
   /// Of a tile that is not free.
   ir::LayoutId of(ir::ValueId v) const { return values_[v.index]; }
@@ -36,6 +36,7 @@ class LayoutChoice {
   /// The cheapest of the layouts of these operands and `others`; none if one of them waits for a loop, `fallback` if all are free.
   ir::LayoutId cheapest(ir::OpId, std::span<const ir::ValueId> operands, std::span<const ir::LayoutId> others, ir::ValueId fallback);
   void set(ir::ValueId v, ir::LayoutId l) { values_[v.index] = l; }
+  ir::LayoutId working(ir::OpId, ir::LayoutId operand);
   void set_results(ir::OpId, ir::LayoutId);
   bool is_open(ir::ValueId v) const;
   /// Takes the layouts of `from` for the variables that have none; whether there was one.
@@ -45,7 +46,7 @@ class LayoutChoice {
   const FreeValues& free_;
   const Coalescing& coalescing_;
   ConversionCosts& costs_;
-  int num_warps_;
+  int log2_warps_;
   std::vector<ir::LayoutId> values_, taken_;
 };
 
