@@ -7,6 +7,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "backend/host/emit_object.h"
@@ -51,7 +52,8 @@ void run_pipeline(ir::Function& f, const ir::TargetDesc& target, const CompileOp
   passes::RunOptions run;
   if (hooks.dump)
     run.dump = [&](const std::string& stage, const ir::Function& at) { hooks.dump(stage, ir::print(at, {.locations = true})); };
-  const auto names = passes::pipeline(target);
+  auto names = passes::pipeline(target);
+  if (f.is_distributed()) names.erase(names.begin(), std::find(names.begin(), names.end(), "allocate_shared"));
   passes::run_passes(f, names, context, run);
 }
 

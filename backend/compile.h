@@ -31,7 +31,8 @@ struct CompileHooks {
 /// The facts of a target. Throws Error for a name that is none.
 ir::TargetDesc describe_target(const std::string& target);
 
-/// Runs the target's pipeline on a verified function and generates code. Throws Error for what the target cannot do.
+/// Runs the target's pipeline on a verified function and generates code. Throws Error for what the target cannot do. A distributed
+/// function (for a GPU) is optimised already: it only gets its shared memory and barriers.
 CompiledKernel compile(ir::Function, const CompileOptions&, const CompileHooks& = {});
 
 }  // namespace tilewright::backend

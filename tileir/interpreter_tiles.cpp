@@ -1,10 +1,12 @@
 // The meaning of ops that work on whole tiles: reduce, scan, sort, gather, histogram.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
 #include "tileir/builder.h"
 #include "tileir/interpreter_state.h"
+#include "tileir/layout/reduce_steps.h"
 
 namespace tilewright::ir {
 
@@ -21,12 +23,20 @@ void Interpreter::combine(OpId id, std::uint64_t* earlier, const std::uint64_t* 
   for (std::size_t i = 0; i < n; ++i) earlier[i] = scalar(yielded[i]);
 }
 
+/// Whether index k is the later one of the two that a step combines.
+static bool is_later(const ReduceStep& step, std::uint32_t k) { return std::popcount(k & step.later) % 2 != 0; }
+static bool is_first(std::span<const ReduceStep> steps, std::uint32_t done, std::uint32_t k) {
+  return std::none_of(steps.begin(), steps.begin() + done, [&](const ReduceStep& s) { return is_later(s, k); });
+}
+
 void Interpreter::run_reduce(OpId id) {
   const auto& x = f_.op(id).operands;
   const Type& t = type(x[0]);
   const int axis = static_cast<int>(f_.attr(id, AttrName::axis));
   const std::int64_t extent = t.extent(axis), inner = strides(t)[axis], rows = t.elements() / extent;
-  const bool split = inner == 1 && f_.attr(id, AttrName::commutative) != 0;
+  const bool commutative = f_.attr(id, AttrName::commutative) != 0, split = inner == 1 && commutative;
+  const bool distributed = f_.layout_id(x[0]).valid();
+  const std::vector<ReduceStep> steps = distributed ? reduce_steps(f_.layout(x[0]), axis, commutative) : std::vector<ReduceStep>();
   const std::int64_t lanes = split ? std::min<std::int64_t>(extent, options_.reduction.lanes) : 1;
   const std::size_t n = x.size();
   for (ValueId r : f_.op(id).results) words(r).resize(static_cast<std::size_t>(rows));
@@ -35,10 +45,20 @@ void Interpreter::run_reduce(OpId id) {
     const std::int64_t base = row / inner * extent * inner + row % inner;
     for (std::int64_t k = 0; k < extent; ++k)
       for (std::size_t j = 0; j < n; ++j) elements[k * n + j] = words(x[j])[base + k * inner];
-    // Partial k lives where element k was.
-    for (std::int64_t k = lanes; k < extent; ++k) combine(id, &elements[(k % lanes) * n], &elements[k * n]);
-    for (std::int64_t half = lanes / 2; half > 0; half /= 2)
-      for (std::int64_t k = 0; k < half; ++k) combine(id, &elements[k * n], &elements[(k + half) * n]);
+    if (distributed) {
+      // What is left after a step are the indices on the earlier side of it and of all before it.
+      std::uint32_t done = 0;
+      for (const ReduceStep& step : steps) {
+        for (std::uint32_t k = 0; k < extent; ++k)
+          if (is_first(steps, done, k) && !is_later(step, k)) combine(id, &elements[k * n], &elements[(k ^ step.axis) * n]);
+        ++done;
+      }
+    } else {
+      // Partial k lives where element k was.
+      for (std::int64_t k = lanes; k < extent; ++k) combine(id, &elements[(k % lanes) * n], &elements[k * n]);
+      for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+        for (std::int64_t k = 0; k < half; ++k) combine(id, &elements[k * n], &elements[(k + half) * n]);
+    }
     for (std::size_t j = 0; j < n; ++j) words(f_.result(id, static_cast<int>(j)))[row] = elements[j];
   }
 }

@@ -9,7 +9,7 @@ namespace tilewright::ir {
 ///
 /// Along the innermost axis of more than one element, a commutative reduce keeps L = min(extent, lanes) partials: partial k takes
 /// elements k, k + L, k + 2L, ... in order; then, while L > 1, L halves and partial k takes partial k + L. Every other reduce (not
-/// commutative, or along an outer axis) takes the elements in order.
+/// commutative, or along an outer axis) takes the elements in order. Of a distributed tile layout/reduce_steps.h says the order.
 struct ReductionOrder {
   int lanes = 1;
 };

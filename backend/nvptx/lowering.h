@@ -42,6 +42,9 @@ class NvptxLowering {
   const std::vector<ReportSite>& reports() const { return reports_; }
 
  private:
+  friend class Reducer;
+  friend class Scanner;
+  friend class RowSorter;
   // ---- control_flow.cpp ----
   void emit_block(BlockId);
   void emit_op(OpId);
@@ -170,6 +173,8 @@ class NvptxLowering {
 
   // ---- atomics.cpp ----
   void emit_atomic(OpId);
+  Value* update_global(OpId, std::span<Value* const> x, Value* predicate, bool used);
+  Value* update_by_loop(OpId, std::span<Value* const> x, Value* predicate);
 #define TW_ATOMIC(name) void emit_##name(OpId id) { emit_atomic(id); }
   TW_ATOMIC(atomic_add) TW_ATOMIC(atomic_max) TW_ATOMIC(atomic_min) TW_ATOMIC(atomic_and) TW_ATOMIC(atomic_or) TW_ATOMIC(atomic_xor)
   TW_ATOMIC(atomic_exchange) TW_ATOMIC(atomic_cas) TW_ATOMIC(atomic_update)

@@ -1,7 +1,9 @@
 // Scratch by kind of op. The plans that the sizes follow from are shared with the lowering.
 #include "passes/analysis/shared_scratch.h"
 
+#include "passes/analysis/atomic_plan.h"
 #include "passes/analysis/conversion_plan.h"
+#include "passes/analysis/reduce_plan.h"
 
 namespace tilewright::passes {
 
@@ -12,24 +14,56 @@ using ir::ValueId;
 
 namespace {
 
-/// Of an op that moves the elements of its operand: all of them, if they have to go through shared memory.
-std::int64_t moves(const Function& f, OpId id) {
+/// Of an op that moves the elements of its operand, a tile.
+Conversion conversion(const Function& f, OpId id) {
   const ValueId x = f.operand(id, 0);
-  const ir::Type t = f.type(x);
-  if (t.is_scalar()) return 0;
   const std::uint32_t flip = f.kind(id) == OpKind::flip_ ? f.layout(x).axis_mask(static_cast<int>(f.attr(id, ir::AttrName::axis))) : 0;
-  const Conversion plan = plan_conversion(f.layout(x).without_free_registers(), f.layout(f.result(id)).without_free_registers(),
-                                          t.element_bytes(), flip);
-  return plan.route ? 0 : t.elements() * t.element_bytes();
+  return plan_conversion(f.layout(x).without_free_registers(), f.layout(f.result(id)).without_free_registers(), f.type(x).element_bytes(),
+                         flip);
+}
+
+/// All elements, if they have to go through shared memory.
+std::int64_t moves(const Function& f, OpId id) {
+  const ir::Type t = f.type(f.operand(id, 0));
+  return t.is_scalar() || conversion(f, id).route ? 0 : t.elements() * t.element_bytes();
+}
+
+std::int64_t reduce(const Function& f, OpId id) {
+  const auto& operands = f.op(id).operands;
+  const ReducePlan plan = plan_reduce(f.layout(operands[0]).without_free_registers(), static_cast<int>(f.attr(id, ir::AttrName::axis)),
+                                      f.attr(id, ir::AttrName::commutative) != 0);
+  std::int64_t bytes = 0;
+  for (const ReduceExchange& x : plan.exchanges)
+    for (ValueId v : operands) bytes += exchange_bytes(x, f.type(v).scalar());
+  return bytes;
 }
 
 }  // namespace
 
-std::int64_t shared_scratch(const ir::Function& f, ir::OpId id, const ir::TargetDesc&, int) {
+std::int64_t shared_scratch(const ir::Function& f, ir::OpId id, const ir::TargetDesc&, int num_warps) {
   switch (f.kind(id)) {
     case OpKind::convert_layout_:
     case OpKind::flip_: return moves(f, id);
+    case OpKind::reduce_: return reduce(f, id);
+    case OpKind::atomic_add_:
+    case OpKind::atomic_max_:
+    case OpKind::atomic_min_:
+    case OpKind::atomic_and_:
+    case OpKind::atomic_or_:
+    case OpKind::atomic_xor_:
+    case OpKind::atomic_exchange_:
+    case OpKind::atomic_cas_:
+    case OpKind::atomic_update_: return atomic_scratch(f, id, num_warps);
     default: return 0;
+  }
+}
+
+bool meets_inside(const ir::Function& f, ir::OpId id) {
+  switch (f.kind(id)) {
+    case OpKind::convert_layout_:
+    case OpKind::flip_: return conversion(f, id).crosses_warps;
+    case OpKind::reduce_: return true;  // an exchange is between warps
+    default: return false;
   }
 }
 
