@@ -1,5 +1,5 @@
-// Atomics that a cpu has no instruction for as atomic_update, whose region computes the new value: add on f16 and bf16, max and min on
-// floats. (f32 and f64 add stay: code generation knows them.)
+// Atomics that the target has no instruction for as atomic_update, whose region computes the new value: max and min on floats, add on f16
+// (cpu) and bf16 (cpu, GPUs before sm_90). (f32 and f64 add stay: code generation knows them.)
 // Stage: traced to traced. Numerics: none change. Tests: tests/files/passes/legalize_atomics/.
 #include <optional>
 #include <vector>
@@ -15,10 +15,14 @@ using ir::OpKind;
 using ir::ValueId;
 
 /// The op that computes the new value; none where the target has an instruction.
-std::optional<OpKind> combiner(OpKind k, ir::Type t) {
+std::optional<OpKind> combiner(OpKind k, ir::Type t, const ir::TargetDesc& target) {
   if (!t.is_float()) return std::nullopt;
+  const auto has_add = [&] {
+    if (!target.is_gpu()) return ir::bits(t.element()) >= 32;
+    return t.element() != ir::Element::bf16 || target.sm >= 90;
+  };
   switch (k) {
-    case OpKind::atomic_add_: return ir::bits(t.element()) < 32 ? std::optional(OpKind::add_) : std::nullopt;
+    case OpKind::atomic_add_: return has_add() ? std::nullopt : std::optional(OpKind::add_);
     case OpKind::atomic_max_: return OpKind::maximum_;
     case OpKind::atomic_min_: return OpKind::minimum_;
     default: return std::nullopt;
@@ -28,12 +32,11 @@ std::optional<OpKind> combiner(OpKind k, ir::Type t) {
 }  // namespace
 
 bool legalize_atomics(ir::Function& f, const PassContext& context) {
-  if (context.target.kind != ir::TargetDesc::Kind::host) return false;
   Rewriter rw(f);
   f.walk([&](ir::OpId id) {
     if (ir::info(f.kind(id)).family != ir::Family::atomic) return;
     const ir::Type element = f.type(f.result(id)).scalar();
-    const auto kind = combiner(f.kind(id), element);
+    const auto kind = combiner(f.kind(id), element, context.target);
     if (!kind) return;
     rw.at(id);
     const std::vector<ValueId> operands = f.op(id).operands;
