@@ -1,10 +1,98 @@
-// Placeholder while issue 5 is under way.
+// dot by fused multiply-adds: a block of the accumulator in each thread's registers, its rows of a and columns of b read from shared memory.
+#include <map>
+
 #include "backend/nvptx/lowering.h"
+#include "passes/analysis/dot_plan.h"
 #include "tileir/diagnostics.h"
+#include "tileir/layout/swizzle.h"
 
 namespace tilewright::backend::nvptx {
 
-void NvptxLowering::emit_dot(OpId) { TW_UNREACHABLE("dot: not lowered yet"); }
-void NvptxLowering::emit_dot_scaled(OpId) { TW_UNREACHABLE("dot_scaled: not lowered yet"); }
+namespace {
+
+/// What a thread has read of an operand, by flat index as seen from lane 0 of warp 0.
+using Fragment = std::map<std::uint32_t, Value*>;
+
+Value* multiply_add(llvm::IRBuilder<>& b, Type from, Value* x, Value* y, Value* sum) {
+  if (sum->getType()->isFloatingPointTy()) return b.CreateIntrinsic(llvm::Intrinsic::fma, {sum->getType()}, {x, y, sum});
+  const auto wide = [&](Value* v) { return ir::is_signed(from.element()) ? b.CreateSExt(v, sum->getType()) : b.CreateZExt(v, sum->getType()); };
+  return b.CreateAdd(sum, b.CreateMul(wide(x), wide(y)));
+}
+
+}  // namespace
+
+void NvptxLowering::emit_dot(OpId id) {
+  const auto& operands = f_.op(id).operands;
+  const passes::DotPlan plan = passes::plan_dot(f_, id);
+  const auto same = [](std::uint32_t flat) { return flat; };
+  struct Side {
+    Type type;
+    const passes::DotOperand& plan;
+    ir::SharedAccesses accesses;
+  };
+  std::vector<Side> sides;
+  for (int i : {0, 1}) {
+    const passes::DotOperand& o = i == 0 ? plan.a : plan.b;
+    const ValueId v = operands[static_cast<std::size_t>(i)];
+    Registers held;
+    for (std::uint32_t r : match_registers(layout(v), o.source, same)) held.push_back(registers(v)[r]);
+    const Type type = f_.type(v).scalar();
+    put_shared(type, held, o.source, o.shared, shared_offset(id) + o.offset, is_canonical(o.source));
+    sides.push_back({type, o, ir::shared_accesses(o.reader, o.shared.shared, o.shared.log2_load_vector)});
+  }
+  emit_barrier();
+
+  const LinearLayout& accumulator = layout(f_.result(id));
+  const auto read = [&](const Side& side, Value* step) {
+    SharedAddresses addresses = shared_addresses(side.type, side.accesses.thread_offset, 0, shared_offset(id) + side.plan.offset);
+    if (step) {
+      ir::F2Matrix bytes = side.plan.step_offset;
+      for (std::uint32_t& column : bytes.columns) addresses.touched |= column <<= addresses.log2_bytes;
+      addresses.of_thread = b_.CreateXor(addresses.of_thread, apply(bytes, step));
+    }
+    const int log2_vector = side.accesses.log2_vector;
+    std::vector<std::vector<Value*>> vectors;
+    for (const std::uint32_t offset : side.accesses.offsets) {
+      const auto [base, displacement] = shared_place(addresses, offset);
+      vectors.push_back(load_shared(side.type, base, displacement, std::size_t{1} << log2_vector));
+    }
+    Fragment fragment;
+    for (std::uint32_t r = 0; r < side.accesses.places.size(); ++r) {
+      const std::uint32_t place = side.accesses.places[r];
+      fragment.emplace(side.plan.reader.apply(HardwareDim::reg, r), vectors[place >> log2_vector][place & ((1u << log2_vector) - 1)]);
+    }
+    return fragment;
+  };
+  const auto add_step = [&](Registers sums, Value* step) {
+    const Fragment a = read(sides[0], step), b = read(sides[1], step);
+    for (std::uint32_t k = 0; k < 1u << plan.log2_step; ++k)
+      for (std::uint32_t r = 0; r < sums.size(); ++r) {
+        const std::uint32_t flat = accumulator.apply(HardwareDim::reg, r);
+        sums[r] = multiply_add(b_, sides[0].type, a.at(plan.index_in_a(flat, k)), b.at(plan.index_in_b(flat, k)), sums[r]);
+      }
+    return sums;
+  };
+
+  const Registers init = registers(operands[2]);
+  if (plan.log2_steps == 0) return set(f_.result(id), add_step(init, nullptr));
+  llvm::BasicBlock *before = b_.GetInsertBlock(), *body = new_block("k"), *after = new_block("k_done");
+  b_.CreateBr(body);
+  b_.SetInsertPoint(body);
+  auto* step = b_.CreatePHI(b_.getInt32Ty(), 2);
+  const Registers carried[] = {init};
+  const std::vector<Registers> sums = phis(carried, 2);
+  step->addIncoming(i32(0), before);
+  add_incoming(sums, carried, before);
+  const Registers next[] = {add_step(sums[0], step)};
+  Value* following = b_.CreateAdd(step, i32(1));
+  llvm::BasicBlock* last = b_.GetInsertBlock();
+  step->addIncoming(following, last);
+  add_incoming(sums, next, last);
+  b_.CreateCondBr(b_.CreateICmpULT(following, i32(std::int64_t{1} << plan.log2_steps)), body, after);
+  b_.SetInsertPoint(after);
+  set(f_.result(id), next[0]);
+}
+
+void NvptxLowering::emit_dot_scaled(OpId) { TW_UNREACHABLE("expand_dot_scaled replaces dot_scaled"); }
 
 }  // namespace tilewright::backend::nvptx

@@ -150,7 +150,8 @@ void LayoutChoice::choose_moves(OpId id) {
   if (!alike.empty()) taken_[id.index] = cheapest(id, alike, {}, alike[0]);
   if (op.kind == OpKind::gather_) return set_results(id, taken_[id.index]);
   for (ValueId v : op.results)
-    if (!f_.type(v).is_scalar()) set(v, f_.add_layout(coalescing_.preferred(v)));
+    if (!f_.type(v).is_scalar())
+      set(v, f_.add_layout(op.kind == OpKind::dot_ ? ir::dot_layout(ir::log2_extents(f_.type(v)), log2_warps_) : coalescing_.preferred(v)));
   if (op.kind == OpKind::dot_ || op.kind == OpKind::dot_scaled_) taken_[id.index] = values_[op.results[0].index];
 }
 
