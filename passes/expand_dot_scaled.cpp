@@ -84,7 +84,6 @@ class Expander {
 }  // namespace
 
 bool expand_dot_scaled(Function& f, const PassContext& context) {
-  if (context.target.kind != ir::TargetDesc::Kind::host) return false;
   Rewriter rw(f);
   Expander expander(rw, context.target.has_fma);
   f.walk([&](OpId id) {
