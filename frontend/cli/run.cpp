@@ -103,7 +103,7 @@ void execute(const Options& options, Session& session) {
 void add_run_options(CLI::App& command, RunOptions& o) {
   command.add_option("FILE", o.file, "Textual tile IR; - is standard input")->required()->type_name("");
   command.add_option("--kernel", o.kernel, "Which kernel of the file; may be left out if there is one")->type_name("NAME");
-  command.add_option("--device", o.device, "What runs it")->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4|interpreter");
+  command.add_option("--device", o.device, "What runs it")->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4|cuda:N|emulator:sm_XX|interpreter");
   command.add_option("--grid", o.grid, "How many programs along each axis")->type_name("X[,Y[,Z]]");
   command.add_option("--arg", o.arguments, "A parameter's value: FILE.npy, zeros:f32:N (a buffer), i32:5, f32:0.5, ... (a scalar)")
       ->type_name("NAME=VALUE")

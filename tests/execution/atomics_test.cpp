@@ -52,7 +52,36 @@ void check_atomic(OpKind k, std::span<const Element> elements, const Shape& shap
   check_on_machines(p.take());
 }
 
+/// Each lane in a cell of its own, and integers where lanes meet without looking: what is the same in any order.
+void check_atomic_in_any_order(OpKind k, std::span<const Element> elements, const Shape& shape) {
+  ProgramBuilder p(std::string(text(k)));
+  Builder& b = p.ir();
+  for (Element e : elements) {
+    const Type t(e, shape), mask(Element::boolean, shape);
+    p.output(p.input(t));
+    const ValueId apart = b.function().block(b.function().body()).args.back();
+    const ValueId at = shape.empty() ? apart : b.add_ptr(b.broadcast(apart, shape), b.reshape(b.arange(0, t.elements()), shape));
+    p.output(atomic(b, k, {at, p.input(t)}));
+    p.output(atomic(b, k, {at, p.input(t), p.input(mask)}));
+    atomic(b, k, {at, p.input(t), p.input(mask)});
+    p.output(load(b, at));
+    if (k == OpKind::atomic_exchange_ || is_float(e)) continue;
+    atomic(b, k, {shared_addresses(p, cells(p, e), shape), p.input(t), p.input(mask)});
+  }
+  check_on_machines(p.take());
+}
+
 }  // namespace
+
+TEST_CASE("atomics: every op on every element type, each lane in a cell of its own") {
+  for (const Shape& shape : {Shape{}, Shape{1}, Shape{64}, Shape{8, 4}, Shape{512}}) {
+    for (OpKind k : {OpKind::atomic_and_, OpKind::atomic_or_, OpKind::atomic_xor_}) check_atomic_in_any_order(k, kIntegers, shape);
+    for (OpKind k : {OpKind::atomic_add_, OpKind::atomic_max_, OpKind::atomic_min_, OpKind::atomic_exchange_})
+      check_atomic_in_any_order(k, kAll, shape);
+    constexpr Element kSmall[] = {Element::f16, Element::bf16};
+    check_atomic_in_any_order(OpKind::atomic_add_, kSmall, shape);
+  }
+}
 
 TEST_CASE("atomics: every op on every element type, lanes that meet, masks") {
   for (const Shape& shape : {Shape{}, Shape{1}, Shape{64}, Shape{8, 4}}) {

@@ -9,10 +9,11 @@
 
 namespace tilewright::test {
 
-/// "cpu", and the levels of x86-64 that this machine can run.
+/// "cpu", the levels of x86-64 that this machine can run, and emulators of GPUs.
 const std::vector<std::string>& machines();
 
-/// Fails the current test for each machine whose memory differs from the interpreter's after the machine's own passes.
+/// Fails the current test for each machine whose memory differs from the interpreter's after the machine's own passes. Where the result
+/// depends on the order of lanes, only on processors.
 void check_on_machines(const fuzz::Program&);
 
 /// reduce or scan by `body`, which gets the earlier elements of all tiles, then the later ones.

@@ -37,6 +37,16 @@ bool equal(Element e, std::uint64_t a, std::uint64_t b) {
   return is_float(e) && std::isnan(float_value(e, a)) && std::isnan(float_value(e, b));
 }
 
+bool is_near(Element e, std::uint64_t a, std::uint64_t b, Tolerance tolerance) {
+  if (tolerance.ulp == 0 || (e != Element::f32 && e != Element::f16 && e != Element::bf16)) return false;
+  const double x = float_value(e, a), y = float_value(e, b);
+  // Infinity stands for the number after the greatest.
+  const double epsilon = e == Element::f32 ? 0x1p-23 : e == Element::f16 ? 0x1p-10 : 0x1p-7, units = e == Element::f32 ? tolerance.ulp : 1;
+  const double least = e == Element::f16 ? 0x1p-14 : 0x1p-126, most = e == Element::f16 ? 65536 : 0x1p128;
+  const auto finite = [&](double v) { return std::isinf(v) ? std::copysign(most, v) : v; };
+  return std::abs(finite(x) - finite(y)) <= std::max(units * epsilon * std::abs(finite(x)), least);
+}
+
 std::string show(Element e, std::uint64_t w) {
   return is_float(e) ? fmt::format("{} ({:#x})", float_value(e, w), w) : fmt::format("{} ({:#x})", integer_value(e, w), w);
 }
@@ -165,7 +175,9 @@ std::string check_meaning(const Program& p, bool one_lane_an_element) {
     }
     if (id != last) ++run, last = id;
     const bool is_plain_store = p.function.kind(id) == OpKind::store_;
-    if (one_lane_an_element && is_plain_store && std::exchange(stored[address], run) == run) problem = "two lanes of a store meet";
+    const bool writes = is_plain_store || (info(p.function.kind(id)).family == Family::atomic && !any_order(p.function, id));
+    if (one_lane_an_element && writes && std::exchange(stored[address], run) == run)
+      problem = fmt::format("two lanes meet in an element: {}", print(p.function, id));
     Touch& t = touched[address];
     if (any_order(p.function, id) && (t.updater == -1 || t.update == p.function.kind(id))) {
       note(t.updater, program);
@@ -188,7 +200,7 @@ std::string check_meaning(const Program& p, bool one_lane_an_element) {
   }
 }
 
-std::optional<std::string> compare(const Program& p, Executor& reference, Executor& candidate) {
+std::optional<std::string> compare(const Program& p, Executor& reference, Executor& candidate, Tolerance tolerance) {
   const Memory expected(p), got(p);
   if (auto failure = try_run(p, reference, expected)) return failure;
   if (auto failure = try_run(p, candidate, got)) return failure;
@@ -199,7 +211,7 @@ std::optional<std::string> compare(const Program& p, Executor& reference, Execut
     if (want == have) continue;
     for (std::size_t k = 0; k < want.size() / bytes(a.element); ++k) {
       const std::uint64_t w = word_at(want, k, a.element), h = word_at(have, k, a.element);
-      if (!equal(a.element, w, h))
+      if (!equal(a.element, w, h) && !is_near(a.element, w, h, tolerance))
         return fmt::format("{}[{}]: {} says {}, {} says {}", p.function.params[i].name, k, reference.name(), show(a.element, w),
                            candidate.name(), show(a.element, h));
     }

@@ -64,12 +64,18 @@ class RewritingExecutor : public Executor {
 
 /// Why a program has no meaning to compare: an access outside its buffers, programs of the grid that touch each other's memory (but with
 /// atomics of one kind, on integers, that nobody looks at the results of), or an assertion that does not hold. Empty if it has one. Runs it
-/// in the interpreter. `one_lane_an_element`: nor may lanes of one store meet in an element; this also refuses loops whose only access is a
-/// store to the same place.
+/// in the interpreter. `one_lane_an_element`: nor may lanes of one store or atomic meet in an element, but in atomics whose result does not
+/// depend on their order; this also refuses loops whose only access is a store to the same place.
 std::string check_meaning(const Program&, bool one_lane_an_element = false);
 
+/// How far results may be apart.
+struct Tolerance {
+  /// f32: units in the last place, f16 and bf16: one unit if this is not 0. Subnormals may be flushed then.
+  double ulp = 0;
+};
+
 /// What differs after both ran, or what one of them threw. Nothing if all buffers and all reports are equal: bit for bit, except that any
-/// two NaNs are.
-std::optional<std::string> compare(const Program&, Executor& reference, Executor& candidate);
+/// two NaNs are, and within the tolerance.
+std::optional<std::string> compare(const Program&, Executor& reference, Executor& candidate, Tolerance = {});
 
 }  // namespace tilewright::fuzz

@@ -12,13 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "backend/compile.h"
 #include "passes/pass_manager.h"
 #include "runtime/host/cpu_model.h"
 #include "tests/fuzz/differential.h"
 #include "tests/fuzz/generator.h"
-#include "tests/fuzz/host_executor.h"
 #include "tests/fuzz/isolation.h"
+#include "tests/fuzz/machine.h"
 #include "tests/fuzz/pass_executor.h"
 #include "tests/fuzz/reproducer.h"
 #include "tests/fuzz/shrink_program.h"
@@ -45,13 +44,6 @@ struct Failure {
   std::string stage, difference;
   std::string passes, target;  // as Blame has them
   std::function<bool(const Program&)> again;
-};
-
-/// A target, what its passes are told, and its machine code.
-struct Machine {
-  explicit Machine(const std::string& name) : target(backend::describe_target(name)), host(name) {}
-  ir::TargetDesc target;
-  HostExecutor host;
 };
 
 class Fuzzer {
@@ -102,7 +94,7 @@ class Fuzzer {
         Machine& machine = *machines_[i];
         if (auto difference = settings_.isolate ? isolated([&] { return host_difference(p, machine); }) : host_difference(p, machine))
           return Failure{
-              "machine code for " + machine.host.name(), *difference, {}, machine.host.name(), [this, &machine](const Program& q) {
+              "machine code for " + machine.name, *difference, {}, machine.name, [this, &machine](const Program& q) {
                 return isolated([&] { return host_difference(q, machine); }).has_value();
               }};
       }
@@ -112,7 +104,7 @@ class Fuzzer {
   /// After the whole pipeline; of every eighth program after each pass.
   std::optional<Failure> check_passes(const Program& p, const Machine& m) {
     constexpr std::uint64_t kEach = 8;
-    const ir::TargetDesc& target = m.target;
+    const ir::TargetDesc& target = m.description;
     Program fixed = p;
     fix_rounding(fixed, target);
     std::size_t prefix = pass_count(target);
@@ -132,13 +124,13 @@ class Fuzzer {
     };
     const auto names = passes::pipeline(target);
     const std::string list = fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(prefix), ","));
-    return Failure{pass_name(target, prefix), difference(p).value_or("nothing"), list, m.host.name(),
+    return Failure{pass_name(target, prefix), difference(p).value_or("nothing"), list, m.name,
                    [difference](const Program& q) { return difference(q).has_value(); }};
   }
 
   std::optional<std::string> host_difference(const Program& p, Machine& m) {
-    RewritingExecutor reference = lowered_reference(m.host.name());
-    return compare(p, reference, m.host);
+    RewritingExecutor reference = m.reference();
+    return compare(p, reference, *m.executor);
   }
 
   void report(const Program& p, const Failure& failure) {
@@ -148,7 +140,7 @@ class Fuzzer {
     fmt::print("{}:\n{}\n", settings_.no_shrink ? "the program" : "shrunk", text(small));
     if (!settings_.out.empty() && !failure.target.empty()) {
       Program fixed = small;
-      fix_rounding(fixed, machines_.front()->target);
+      fix_rounding(fixed, machines_.front()->description);
       const bool exact = ir::print(fixed.function) == ir::print(small.function);
       // What the passes are compared on has its rounding fixed: so must what the command line compares.
       if (!failure.passes.empty()) small = fixed;
@@ -167,7 +159,7 @@ class Fuzzer {
     }
     for (ir::OpKind k : coverage_.missing()) fmt::print("never generated: {}\n", ir::text(k));
     std::vector<std::string> names;
-    for (const auto& m : machines_) names.push_back(m->host.name());
+    for (const auto& m : machines_) names.push_back(m->name);
     fmt::print("{} programs from seed {} (next: {}) on {}: {} failures, {:.0f} s, {:.0f} programs/s\n", programs, settings_.seed,
                settings_.seed + programs, fmt::join(names, ", "), failures, seconds, static_cast<double>(programs) / seconds);
   }

@@ -8,7 +8,6 @@
 
 #include "backend/compile.h"
 #include "backend/host_abi.h"
-#include "passes/pass_manager.h"
 
 namespace tilewright::fuzz {
 
@@ -52,13 +51,6 @@ void HostExecutor::run(const ir::Function& f, std::span<const std::uint64_t> wor
   std::memset(scratch.get(), 0xa5, bytes);  // what is read before it is written must show
   reinterpret_cast<backend::HostEntry>(object->entry())(words.data(), &launch, 0, std::int64_t{grid[0]} * grid[1] * grid[2],
                                                         static_cast<std::byte*>(scratch.get()));
-}
-
-RewritingExecutor lowered_reference(const std::string& target) {
-  const ir::TargetDesc description = backend::describe_target(target);
-  return RewritingExecutor(
-      "interpreter after the passes",
-      [description](ir::Function& f) { passes::run_passes(f, passes::pipeline(description), {description, true}); }, description.reduction);
 }
 
 }  // namespace tilewright::fuzz

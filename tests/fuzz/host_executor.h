@@ -19,7 +19,4 @@ class HostExecutor : public Executor {
   rt::ObjectLoader loader_;
 };
 
-/// What the machine code must give bit for bit: the interpreter on the function after the target's passes, reductions in its order.
-RewritingExecutor lowered_reference(const std::string& target);
-
 }  // namespace tilewright::fuzz

@@ -44,6 +44,13 @@ std::vector<std::byte> Memory::contents(int i) const {
   return {first, first + static_cast<std::ptrdiff_t>(b.size)};
 }
 
+std::vector<std::pair<std::uint64_t, std::size_t>> Memory::buffers() const {
+  std::vector<std::pair<std::uint64_t, std::size_t>> all;
+  for (std::size_t i = 0; i < blocks_.size(); ++i)
+    if (!blocks_[i].storage.empty()) all.emplace_back(words_[i], blocks_[i].size);
+  return all;
+}
+
 bool Memory::inside(std::uint64_t address, int bytes) const {
   for (std::size_t i = 0; i < blocks_.size(); ++i)
     if (!blocks_[i].storage.empty() && address >= words_[i] && address + bytes <= words_[i] + blocks_[i].size) return true;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tileir/ir.h"
@@ -37,6 +38,8 @@ class Memory {
   const std::vector<std::uint64_t>& words() const { return words_; }
   /// What the buffer of parameter i holds now.
   std::vector<std::byte> contents(int i) const;
+  /// Where each buffer is, and its bytes.
+  std::vector<std::pair<std::uint64_t, std::size_t>> buffers() const;
   /// Whether [address, address + bytes) lies within one buffer.
   bool inside(std::uint64_t address, int bytes) const;
   /// The parameter whose guard zone was written to, or -1.

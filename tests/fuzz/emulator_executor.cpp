@@ -1,0 +1,63 @@
+// One compilation, one module and one launch a program.
+#include "tests/fuzz/emulator_executor.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "backend/compile.h"
+#include "runtime/emulator/emulator.h"
+
+namespace tilewright::fuzz {
+
+namespace emulator = rt::emulator;
+
+namespace {
+
+// Of one launch: far more than a generated program takes.
+constexpr std::uint64_t kMaxInstructions = 200'000'000;
+
+std::vector<std::byte> parameter_bytes(const emulator::Kernel& kernel, std::span<const std::uint64_t> words) {
+  std::vector<std::byte> bytes(kernel.parameter_bytes);
+  for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+    const emulator::Parameter& p = kernel.parameters[i];
+    if (i < words.size()) std::memcpy(&bytes[p.offset], &words[i], p.bytes);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void EmulatorExecutor::run(const ir::Function& f, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) {
+  backend::CompileOptions options;
+  options.target = target_;
+  options.num_warps = num_warps_;
+  const backend::CompiledKernel compiled = backend::compile(f, options);
+  const std::string_view ptx(reinterpret_cast<const char*>(compiled.image.data()), compiled.image.size());
+  const auto program = emulator::Program::load(ptx, f.name);
+  emulator::Memory memory;
+  if (memory_)
+    for (const auto& [begin, bytes] : memory_->buffers()) memory.adopt(begin, bytes);
+
+  emulator::Findings findings;
+  emulator::LaunchParams launch;
+  for (std::size_t i = 0; i < 3; ++i) launch.grid[i] = static_cast<std::uint32_t>(grid[i]);
+  launch.block = {static_cast<std::uint32_t>(32 * num_warps_), 1, 1};
+  launch.dynamic_shared_bytes = static_cast<std::uint64_t>(compiled.resources.shared_bytes);
+  const std::vector<std::byte> parameters = parameter_bytes(*program->kernel(compiled.entry), words);
+  launch.params = parameters;
+  launch.target = target_;
+  // Correct kernels do not depend on it, so it varies.
+  launch.order = emulator::Order::random;
+  launch.seed = f.name.size() + words.size();
+  launch.workers = 1;
+  launch.instruction_limit = kMaxInstructions;
+  launch.findings = &findings;
+  if (emulator::launch(*program, compiled.entry, memory, launch)) return;
+  const auto found = findings.list();
+  throw std::runtime_error(found.empty() ? "the emulator gave up" : emulator::to_string(found[0]));
+}
+
+}  // namespace tilewright::fuzz

@@ -1,0 +1,24 @@
+// What runs compiled programs in tests: the cpu at one of its levels, or the emulator of a GPU.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "tests/fuzz/differential.h"
+#include "tileir/target_desc.h"
+
+namespace tilewright::fuzz {
+
+struct Machine {
+  /// "cpu", "cpu:x86-64-v3", "emulator:sm_80"; `num_warps` matters to GPUs.
+  explicit Machine(const std::string& name, int num_warps = 4);
+
+  /// What it must give bit for bit: the interpreter on the function after the target's passes, reductions in its order.
+  RewritingExecutor reference() const;
+
+  std::string name, target;  // the target as backend::CompileOptions takes it
+  ir::TargetDesc description;
+  int num_warps;
+  std::unique_ptr<Executor> executor;
+};
+
+}  // namespace tilewright::fuzz
