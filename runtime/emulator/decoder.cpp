@@ -17,21 +17,45 @@ struct SpecialName {
 };
 
 constexpr SpecialName kSpecials[] = {
-    {"%tid.x", Special::tid_x}, {"%tid.y", Special::tid_y}, {"%tid.z", Special::tid_z},
-    {"%ntid.x", Special::ntid_x}, {"%ntid.y", Special::ntid_y}, {"%ntid.z", Special::ntid_z},
-    {"%ctaid.x", Special::ctaid_x}, {"%ctaid.y", Special::ctaid_y}, {"%ctaid.z", Special::ctaid_z},
-    {"%nctaid.x", Special::nctaid_x}, {"%nctaid.y", Special::nctaid_y}, {"%nctaid.z", Special::nctaid_z},
-    {"%laneid", Special::laneid}, {"%warpid", Special::warpid}, {"%nwarpid", Special::nwarpid},
-    {"%smid", Special::smid}, {"%nsmid", Special::nsmid}, {"%gridid", Special::gridid},
-    {"%lanemask_eq", Special::lanemask_eq}, {"%lanemask_le", Special::lanemask_le}, {"%lanemask_lt", Special::lanemask_lt},
-    {"%lanemask_ge", Special::lanemask_ge}, {"%lanemask_gt", Special::lanemask_gt},
-    {"%dynamic_smem_size", Special::dynamic_shared_bytes}, {"%total_smem_size", Special::total_shared_bytes},
-    {"%clusterid.x", Special::clusterid_x}, {"%clusterid.y", Special::clusterid_y}, {"%clusterid.z", Special::clusterid_z},
-    {"%nclusterid.x", Special::nclusterid_x}, {"%nclusterid.y", Special::nclusterid_y}, {"%nclusterid.z", Special::nclusterid_z},
-    {"%cluster_ctaid.x", Special::cluster_ctaid_x}, {"%cluster_ctaid.y", Special::cluster_ctaid_y},
-    {"%cluster_ctaid.z", Special::cluster_ctaid_z}, {"%cluster_nctaid.x", Special::cluster_nctaid_x},
-    {"%cluster_nctaid.y", Special::cluster_nctaid_y}, {"%cluster_nctaid.z", Special::cluster_nctaid_z},
-    {"%cluster_ctarank", Special::cluster_ctarank}, {"%cluster_nctarank", Special::cluster_nctarank},
+    {"%tid.x", Special::tid_x},
+    {"%tid.y", Special::tid_y},
+    {"%tid.z", Special::tid_z},
+    {"%ntid.x", Special::ntid_x},
+    {"%ntid.y", Special::ntid_y},
+    {"%ntid.z", Special::ntid_z},
+    {"%ctaid.x", Special::ctaid_x},
+    {"%ctaid.y", Special::ctaid_y},
+    {"%ctaid.z", Special::ctaid_z},
+    {"%nctaid.x", Special::nctaid_x},
+    {"%nctaid.y", Special::nctaid_y},
+    {"%nctaid.z", Special::nctaid_z},
+    {"%laneid", Special::laneid},
+    {"%warpid", Special::warpid},
+    {"%nwarpid", Special::nwarpid},
+    {"%smid", Special::smid},
+    {"%nsmid", Special::nsmid},
+    {"%gridid", Special::gridid},
+    {"%lanemask_eq", Special::lanemask_eq},
+    {"%lanemask_le", Special::lanemask_le},
+    {"%lanemask_lt", Special::lanemask_lt},
+    {"%lanemask_ge", Special::lanemask_ge},
+    {"%lanemask_gt", Special::lanemask_gt},
+    {"%dynamic_smem_size", Special::dynamic_shared_bytes},
+    {"%total_smem_size", Special::total_shared_bytes},
+    {"%clusterid.x", Special::clusterid_x},
+    {"%clusterid.y", Special::clusterid_y},
+    {"%clusterid.z", Special::clusterid_z},
+    {"%nclusterid.x", Special::nclusterid_x},
+    {"%nclusterid.y", Special::nclusterid_y},
+    {"%nclusterid.z", Special::nclusterid_z},
+    {"%cluster_ctaid.x", Special::cluster_ctaid_x},
+    {"%cluster_ctaid.y", Special::cluster_ctaid_y},
+    {"%cluster_ctaid.z", Special::cluster_ctaid_z},
+    {"%cluster_nctaid.x", Special::cluster_nctaid_x},
+    {"%cluster_nctaid.y", Special::cluster_nctaid_y},
+    {"%cluster_nctaid.z", Special::cluster_nctaid_z},
+    {"%cluster_ctarank", Special::cluster_ctarank},
+    {"%cluster_nctarank", Special::cluster_nctarank},
     {"%is_explicit_cluster", Special::is_explicit_cluster},
 };
 
@@ -179,7 +203,8 @@ u32 Decoder::value_of(const Operand& operand, int bytes, std::optional<Type> typ
       if (is_f32 || is_f64) fail(fmt::format("'{}' is no floating-point constant", text_of(operand)));
       return constant_value(operand.bits, slot, bytes == 0);
     case OperandKind::float32:
-      if (is_f64) return constant_value(std::bit_cast<u64>(static_cast<double>(std::bit_cast<float>(static_cast<u32>(operand.bits)))), 8, false);
+      if (is_f64)
+        return constant_value(std::bit_cast<u64>(static_cast<double>(std::bit_cast<float>(static_cast<u32>(operand.bits)))), 8, false);
       if (bytes != 4) fail(fmt::format("a constant of 32 bits where {} are expected", size_text(bytes)));
       return constant_value(operand.bits, 4, false);
     case OperandKind::float64:

@@ -10,9 +10,10 @@ namespace tilewright::rt::emulator {
 class HostRounding {
  public:
   explicit HostRounding(Rounding rounding) : before_(std::fegetround()) {
-    std::fesetround(rounding == Rounding::zero ? FE_TOWARDZERO : rounding == Rounding::down ? FE_DOWNWARD
-                                                             : rounding == Rounding::up     ? FE_UPWARD
-                                                                                            : FE_TONEAREST);
+    std::fesetround(rounding == Rounding::zero   ? FE_TOWARDZERO
+                    : rounding == Rounding::down ? FE_DOWNWARD
+                    : rounding == Rounding::up   ? FE_UPWARD
+                                                 : FE_TONEAREST);
   }
   ~HostRounding() { std::fesetround(before_); }
   HostRounding(const HostRounding&) = delete;

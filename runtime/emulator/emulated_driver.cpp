@@ -111,9 +111,7 @@ CUresult get_attribute(int* value, CUdevice_attribute attribute, CUdevice ordina
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = capability % 10; break;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: *value = shared_of(capability); break;
     case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR: *value = 65536; break;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
-      *value = shared_of(capability) - (capability >= 80 ? 1 << 10 : 0);
-      break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = shared_of(capability) - (capability >= 80 ? 1 << 10 : 0); break;
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED: *value = 1; break;
     // Clocks, buses and caches there are none.
     default: *value = 0; break;
@@ -163,7 +161,9 @@ void fill_contexts(Driver& table) {
   };
   table.cuDevicePrimaryCtxRelease = [](CUdevice) { return CUDA_SUCCESS; };
   table.cuCtxGetCurrent = [](CUcontext* context) { return *context = handle_of(EmulatedDriverState::instance().current()), CUDA_SUCCESS; };
-  table.cuCtxSetCurrent = [](CUcontext context) { return EmulatedDriverState::instance().set_current(device_of_context(context)), CUDA_SUCCESS; };
+  table.cuCtxSetCurrent = [](CUcontext context) {
+    return EmulatedDriverState::instance().set_current(device_of_context(context)), CUDA_SUCCESS;
+  };
   table.cuCtxPushCurrent = [](CUcontext context) { return EmulatedDriverState::instance().push(device_of_context(context)), CUDA_SUCCESS; };
   table.cuCtxPopCurrent = [](CUcontext* context) { return *context = handle_of(EmulatedDriverState::instance().pop()), CUDA_SUCCESS; };
   table.cuCtxSynchronize = [] { return CUDA_SUCCESS; };
@@ -200,7 +200,8 @@ void EmulatedDriverState::set_current(EmulatedDevice* device) {
 void EmulatedDriverState::explain(CUresult code, std::string text) {
   const std::lock_guard lock(private_mutex_);
   told_.push_back(std::make_unique<const std::string>(std::move(text)));
-  if (told_.size() > 256) std::erase_if(explanations_, [&](const auto& row) { return row.second == told_.front().get(); }), told_.pop_front();
+  if (told_.size() > 256)
+    std::erase_if(explanations_, [&](const auto& row) { return row.second == told_.front().get(); }), told_.pop_front();
   explanations_[code] = told_.back().get();
 }
 

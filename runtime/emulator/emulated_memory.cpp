@@ -143,7 +143,9 @@ void fill_memory(Driver& table) {
   table.cuMemAlloc = allocate;
   table.cuMemFree = release;
   // A pool is its device; nothing is kept in it.
-  table.cuMemPoolCreate = [](CUmemoryPool* pool, const CUmemPoolProps*) { return *pool = reinterpret_cast<CUmemoryPool>(current()), CUDA_SUCCESS; };
+  table.cuMemPoolCreate = [](CUmemoryPool* pool, const CUmemPoolProps*) {
+    return *pool = reinterpret_cast<CUmemoryPool>(current()), CUDA_SUCCESS;
+  };
   table.cuMemPoolDestroy = [](CUmemoryPool) { return CUDA_SUCCESS; };
   table.cuMemPoolSetAttribute = [](CUmemoryPool, CUmemPool_attribute, void*) { return CUDA_SUCCESS; };
   table.cuMemPoolGetAttribute = [](CUmemoryPool pool, CUmemPool_attribute, void* value) {

@@ -23,10 +23,10 @@ struct LaunchParams {
   bool check = true;                  // races and reads of unwritten shared memory; bounds and alignment are always checked
   Order order = Order::forward;
   u64 seed = 0;
-  int workers = 0;                    // threads that run blocks; 0: one a core
-  u64 instruction_limit = 0;          // warp instructions after which the launch is given up as endless; 0: none
-  Counters* counters = nullptr;       // what the launch did is added
-  Findings* findings = nullptr;       // what is wrong with the kernel
+  int workers = 0;               // threads that run blocks; 0: one a core
+  u64 instruction_limit = 0;     // warp instructions after which the launch is given up as endless; 0: none
+  Counters* counters = nullptr;  // what the launch did is added
+  Findings* findings = nullptr;  // what is wrong with the kernel
 };
 
 /// Whether the emulated device ("sm_90a") runs PTX of this .target: an equal or older one, and "a" targets only on their own.

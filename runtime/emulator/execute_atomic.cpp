@@ -12,15 +12,23 @@ namespace {
 /// What memory holds afterwards; c is for cas.
 using Update = u64 (*)(u64 old, u64 b, u64 c);
 
-template <class T> u64 bits_of(T value) {
-  if constexpr (std::is_same_v<T, float>) return std::bit_cast<u32>(value);
-  else if constexpr (std::is_same_v<T, double>) return std::bit_cast<u64>(value);
-  else return static_cast<u64>(value);
+template <class T>
+u64 bits_of(T value) {
+  if constexpr (std::is_same_v<T, float>)
+    return std::bit_cast<u32>(value);
+  else if constexpr (std::is_same_v<T, double>)
+    return std::bit_cast<u64>(value);
+  else
+    return static_cast<u64>(value);
 }
-template <class T> T value_of(u64 bits) {
-  if constexpr (std::is_same_v<T, float>) return std::bit_cast<float>(static_cast<u32>(bits));
-  else if constexpr (std::is_same_v<T, double>) return std::bit_cast<double>(bits);
-  else return static_cast<T>(bits);
+template <class T>
+T value_of(u64 bits) {
+  if constexpr (std::is_same_v<T, float>)
+    return std::bit_cast<float>(static_cast<u32>(bits));
+  else if constexpr (std::is_same_v<T, double>)
+    return std::bit_cast<double>(bits);
+  else
+    return static_cast<T>(bits);
 }
 
 u64 exchange(u64, u64 b, u64) { return b; }
@@ -30,9 +38,18 @@ u64 bit_or(u64 old, u64 b, u64) { return old | b; }
 u64 bit_xor(u64 old, u64 b, u64) { return old ^ b; }
 u64 increment(u64 old, u64 b, u64) { return static_cast<u32>(old) >= static_cast<u32>(b) ? 0 : old + 1; }
 u64 decrement(u64 old, u64 b, u64) { return old == 0 || static_cast<u32>(old) > static_cast<u32>(b) ? b : old - 1; }
-template <class T> u64 add(u64 old, u64 b, u64) { return bits_of<T>(static_cast<T>(value_of<T>(old) + value_of<T>(b))); }
-template <class T> u64 minimum(u64 old, u64 b, u64) { return value_of<T>(b) < value_of<T>(old) ? b : old; }
-template <class T> u64 maximum(u64 old, u64 b, u64) { return value_of<T>(old) < value_of<T>(b) ? b : old; }
+template <class T>
+u64 add(u64 old, u64 b, u64) {
+  return bits_of<T>(static_cast<T>(value_of<T>(old) + value_of<T>(b)));
+}
+template <class T>
+u64 minimum(u64 old, u64 b, u64) {
+  return value_of<T>(b) < value_of<T>(old) ? b : old;
+}
+template <class T>
+u64 maximum(u64 old, u64 b, u64) {
+  return value_of<T>(old) < value_of<T>(b) ? b : old;
+}
 u64 add_f32(u64 old, u64 b, u64) { return bits_of(canonical(value_of<float>(old) + value_of<float>(b))); }
 // In global memory, sums of f32 lose subnormal numbers.
 u64 add_f32_flushed(u64 old, u64 b, u64) { return bits_of(canonical(flush(flush(value_of<float>(old)) + flush(value_of<float>(b))))); }
@@ -55,11 +72,32 @@ u64 halves(u64 old, u64 b, u64) {
 }
 
 constexpr Update kUpdates[] = {
-    exchange, compare_and_swap, bit_and, bit_or, bit_xor, increment, decrement,
-    add<u32>, add<u64>, minimum<u32>, minimum<s32>, minimum<u64>, minimum<s64>, maximum<u32>, maximum<s32>, maximum<u64>, maximum<s64>,
-    add_f32, add_f32_flushed, add<double>,
-    halves<false, HalfOp::add>, halves<true, HalfOp::add>, halves<false, HalfOp::min>, halves<true, HalfOp::min>,
-    halves<false, HalfOp::max>, halves<true, HalfOp::max>,
+    exchange,
+    compare_and_swap,
+    bit_and,
+    bit_or,
+    bit_xor,
+    increment,
+    decrement,
+    add<u32>,
+    add<u64>,
+    minimum<u32>,
+    minimum<s32>,
+    minimum<u64>,
+    minimum<s64>,
+    maximum<u32>,
+    maximum<s32>,
+    maximum<u64>,
+    maximum<s64>,
+    add_f32,
+    add_f32_flushed,
+    add<double>,
+    halves<false, HalfOp::add>,
+    halves<true, HalfOp::add>,
+    halves<false, HalfOp::min>,
+    halves<true, HalfOp::min>,
+    halves<false, HalfOp::max>,
+    halves<true, HalfOp::max>,
 };
 
 u32 number_of(Update update) {
@@ -98,7 +136,8 @@ void atomic(Warp& warp, const Instruction& i, Mask mask) {
   const Update usual = kUpdates[i.option];
   locate(warp, i, mask, address, i.space, bytes, [&](const Places& places) {
     if (places.space != Space::global && places.space != Space::shared) {
-      report(warp, i, FindingKind::wrong_space, __builtin_ctz(places.mask), [] { return std::string("atomics are for global and shared memory"); });
+      report(warp, i, FindingKind::wrong_space, __builtin_ctz(places.mask),
+             [] { return std::string("atomics are for global and shared memory"); });
       return;
     }
     const Update update = usual == add_f32 && places.space == Space::global ? add_f32_flushed : usual;

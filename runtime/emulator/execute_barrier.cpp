@@ -32,10 +32,6 @@ KnowledgeRef merge(const KnowledgeRef& a, const KnowledgeRef& b) {
 }
 
 void block_barrier(Warp& warp, const Instruction& i, Mask mask) {
-  if (i.is_aligned && mask != warp.live) {
-    report(warp, i, FindingKind::divergent, __builtin_ctz(mask),
-           [&] { return fmt::format("lanes 0x{:08x} of 0x{:08x} arrive at the barrier", mask, warp.live); });
-  }
   const u32 id = uniform_value(warp, i, mask, 0, "barriers");
   if (id >= warp.block->barriers.size()) {
     report(warp, i, FindingKind::bad_operand, __builtin_ctz(mask), [&] { return fmt::format("barrier {}: there are 16", id); });
@@ -44,7 +40,8 @@ void block_barrier(Warp& warp, const Instruction& i, Mask mask) {
   Barrier& barrier = warp.block->barriers[id];
   const u32 expected = i.slot[1] < 0 ? 0 : uniform_value(warp, i, mask, 1, "numbers of threads");
   if (expected % 32 != 0)
-    report(warp, i, FindingKind::bad_operand, __builtin_ctz(mask), [&] { return fmt::format("{} threads: expected a multiple of 32", expected); });
+    report(warp, i, FindingKind::bad_operand, __builtin_ctz(mask),
+           [&] { return fmt::format("{} threads: expected a multiple of 32", expected); });
   if (barrier.arrived > 0 && barrier.expected != expected)
     report(warp, i, FindingKind::bad_operand, __builtin_ctz(mask),
            [&] { return fmt::format("barrier {} expects {} threads here and {} at another arrival", id, expected, barrier.expected); });

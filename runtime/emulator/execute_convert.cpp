@@ -18,13 +18,21 @@ struct Conversion {
   u8 to_bytes, from_bytes;  // of the registers, which may be wider
 
   u32 packed() const {
-    return static_cast<u32>(to) | static_cast<u32>(from) << 5 | static_cast<u32>(rounding) << 10 | to_integral << 13 | ftz << 14 | sat << 15 |
-           satfinite << 16 | relu << 17 | pair << 18 | static_cast<u32>(to_bytes) << 19 | static_cast<u32>(from_bytes) << 23;
+    return static_cast<u32>(to) | static_cast<u32>(from) << 5 | static_cast<u32>(rounding) << 10 | to_integral << 13 | ftz << 14 |
+           sat << 15 | satfinite << 16 | relu << 17 | pair << 18 | static_cast<u32>(to_bytes) << 19 | static_cast<u32>(from_bytes) << 23;
   }
   static Conversion of(u32 bits) {
-    return {static_cast<Type>(bits & 31), static_cast<Type>((bits >> 5) & 31), static_cast<Rounding>((bits >> 10) & 7), ((bits >> 13) & 1) != 0,
-            ((bits >> 14) & 1) != 0, ((bits >> 15) & 1) != 0, ((bits >> 16) & 1) != 0, ((bits >> 17) & 1) != 0, ((bits >> 18) & 1) != 0,
-            static_cast<u8>((bits >> 19) & 15), static_cast<u8>((bits >> 23) & 15)};
+    return {static_cast<Type>(bits & 31),
+            static_cast<Type>((bits >> 5) & 31),
+            static_cast<Rounding>((bits >> 10) & 7),
+            ((bits >> 13) & 1) != 0,
+            ((bits >> 14) & 1) != 0,
+            ((bits >> 15) & 1) != 0,
+            ((bits >> 16) & 1) != 0,
+            ((bits >> 17) & 1) != 0,
+            ((bits >> 18) & 1) != 0,
+            static_cast<u8>((bits >> 19) & 15),
+            static_cast<u8>((bits >> 23) & 15)};
   }
 };
 
@@ -199,8 +207,14 @@ void convert_pack(Warp& warp, const Instruction& i, Mask mask) {
   }
 }
 
-template <class To, class From> To resize(From x) { return static_cast<To>(x); }
-template <class To, class From> To nearest(From x) { return static_cast<To>(x); }
+template <class To, class From>
+To resize(From x) {
+  return static_cast<To>(x);
+}
+template <class To, class From>
+To nearest(From x) {
+  return static_cast<To>(x);
+}
 u16 narrow_f16(float x) { return f32_to_f16(x); }
 u16 narrow_bf16(float x) { return f32_to_bf16(x); }
 float widen_f16(u16 x) { return canonical(f16_to_f32(x)); }
@@ -281,7 +295,8 @@ void decode_convert(Decoder& d) {
   Conversion c{};
   c.to = d.take_type();
   c.from = d.take_type();
-  if (c.to == Type::pred || c.from == Type::pred || (c.to >= Type::b8 && c.to <= Type::b128) || (c.from >= Type::b8 && c.from <= Type::b128))
+  if (c.to == Type::pred || c.from == Type::pred || (c.to >= Type::b8 && c.to <= Type::b128) ||
+      (c.from >= Type::b8 && c.from <= Type::b128))
     d.fail("no conversion of this type");
   c.ftz = d.take("ftz");
   c.sat = d.take("sat");

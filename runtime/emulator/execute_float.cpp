@@ -27,10 +27,22 @@ T leave(T x) {
   return x;
 }
 
-template <class T, bool Ftz, bool Sat> T add(T a, T b) { return leave<Ftz, Sat>(enter<Ftz>(a) + enter<Ftz>(b)); }
-template <class T, bool Ftz, bool Sat> T sub(T a, T b) { return leave<Ftz, Sat>(enter<Ftz>(a) - enter<Ftz>(b)); }
-template <class T, bool Ftz, bool Sat> T mul(T a, T b) { return leave<Ftz, Sat>(enter<Ftz>(a) * enter<Ftz>(b)); }
-template <class T, bool Ftz, bool Sat> T div(T a, T b) { return leave<Ftz, Sat>(enter<Ftz>(a) / enter<Ftz>(b)); }
+template <class T, bool Ftz, bool Sat>
+T add(T a, T b) {
+  return leave<Ftz, Sat>(enter<Ftz>(a) + enter<Ftz>(b));
+}
+template <class T, bool Ftz, bool Sat>
+T sub(T a, T b) {
+  return leave<Ftz, Sat>(enter<Ftz>(a) - enter<Ftz>(b));
+}
+template <class T, bool Ftz, bool Sat>
+T mul(T a, T b) {
+  return leave<Ftz, Sat>(enter<Ftz>(a) * enter<Ftz>(b));
+}
+template <class T, bool Ftz, bool Sat>
+T div(T a, T b) {
+  return leave<Ftz, Sat>(enter<Ftz>(a) / enter<Ftz>(b));
+}
 
 template <class T, bool Ftz, bool Sat>
 void fma(Warp& warp, const Instruction& i, Mask mask) {
@@ -45,7 +57,8 @@ void fma(Warp& warp, const Instruction& i, Mask mask) {
 // The fast quotient is only defined up to |b| = 2^126; from there on it is 0, or NaN for infinite a.
 float div_approx(float a, float b) {
   const float size = std::fabs(b);
-  if (size > 0x1p126f && std::isfinite(size)) return std::isinf(a) ? canonical(NAN) : std::copysign(0.0f, std::signbit(a) != std::signbit(b) ? -1.0f : 1.0f);
+  if (size > 0x1p126f && std::isfinite(size))
+    return std::isinf(a) ? canonical(NAN) : std::copysign(0.0f, std::signbit(a) != std::signbit(b) ? -1.0f : 1.0f);
   return a / b;
 }
 template <bool Ftz>
@@ -67,8 +80,10 @@ void directed(Warp& warp, const Instruction& i, Mask mask) {
     if (!has_lane(mask, lane)) continue;
     const T value = rounded(op, rounding, in(a[lane]), in(b[lane]), in(c[lane]));
     const bool sat = i.option & kSat;
-    if (ftz) result[lane] = sat ? leave<true, true>(value) : leave<true, false>(value);
-    else result[lane] = sat ? leave<false, true>(value) : leave<false, false>(value);
+    if (ftz)
+      result[lane] = sat ? leave<true, true>(value) : leave<true, false>(value);
+    else
+      result[lane] = sat ? leave<false, true>(value) : leave<false, false>(value);
   }
   write(warp, i.slot[0], result, mask);
 }
@@ -93,9 +108,18 @@ T extreme_of(T a, T b) {
   return result != result ? result : std::copysign(result, negative ? T{-1} : T{1});
 }
 
-template <class T, bool Ftz> T absolute(T a) { return std::fabs(enter<Ftz>(a)); }
-template <class T, bool Ftz> T negate(T a) { return -enter<Ftz>(a); }
-template <class T> T copysign_of(T a, T b) { return std::copysign(b, a); }
+template <class T, bool Ftz>
+T absolute(T a) {
+  return std::fabs(enter<Ftz>(a));
+}
+template <class T, bool Ftz>
+T negate(T a) {
+  return -enter<Ftz>(a);
+}
+template <class T>
+T copysign_of(T a, T b) {
+  return std::copysign(b, a);
+}
 
 enum TestProperty : u32 { kFinite, kInfinite, kNumber, kNotANumber, kNormal, kSubnormal };
 
@@ -159,8 +183,11 @@ void decode_testp(Decoder& d) {
 
 void decode_rounded(Decoder& d, Type type, bool ftz) {
   const std::string_view base = d.base();
-  const FloatOp op = base == "add" ? FloatOp::add : base == "sub" ? FloatOp::sub : base == "mul" ? FloatOp::mul
-                     : base == "div" ? FloatOp::div : FloatOp::fma;
+  const FloatOp op = base == "add"   ? FloatOp::add
+                     : base == "sub" ? FloatOp::sub
+                     : base == "mul" ? FloatOp::mul
+                     : base == "div" ? FloatOp::div
+                                     : FloatOp::fma;
   const bool sat = d.take("sat");
   if (sat && (type == Type::f64 || op == FloatOp::div)) d.fail("'.sat' is for f32 sums, differences and products");
   if (op == FloatOp::div && type == Type::f32 && d.take_one({"approx", "full"}) >= 0) {
@@ -204,7 +231,8 @@ void decode_float(Decoder& d) {
       if (!d.take("abs")) d.fail("'.xorsign' needs '.abs'");
       xor_sign = true;
     }
-    d.out.execute = f64 ? choose_extreme<double>(base == "min", nan, false, xor_sign) : choose_extreme<float>(base == "min", nan, ftz, xor_sign);
+    d.out.execute =
+        f64 ? choose_extreme<double>(base == "min", nan, false, xor_sign) : choose_extreme<float>(base == "min", nan, ftz, xor_sign);
   } else if (base == "abs" || base == "neg") {
     is_unary = true;
     if (f64)

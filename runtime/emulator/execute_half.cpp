@@ -26,12 +26,18 @@ struct Bf16 {
 };
 
 template <class H>
-bool is_nan(u16 x) { return (x & 0x7fff) > H::kExponent; }
+bool is_nan(u16 x) {
+  return (x & 0x7fff) > H::kExponent;
+}
 template <class H>
-u16 flush_half(u16 x) { return (x & H::kExponent) == 0 ? x & 0x8000 : x; }
+u16 flush_half(u16 x) {
+  return (x & H::kExponent) == 0 ? x & 0x8000 : x;
+}
 
 template <class H>
-u16 from_double(double x) { return static_cast<u16>(round_to(x, H::kFormat, Rounding::nearest_even)); }
+u16 from_double(double x) {
+  return static_cast<u16>(round_to(x, H::kFormat, Rounding::nearest_even));
+}
 
 // Sums and products of 11 bits are exact in f32 as long as the exponents are close, and in double up to a rounding to odd.
 template <class H>

@@ -16,37 +16,63 @@ __extension__ using s128 = __int128;
 __extension__ using u128 = unsigned __int128;
 // What holds a product of two T.
 template <class T>
-using Double = std::conditional_t<sizeof(T) == 2, std::conditional_t<kSigned<T>, s32, u32>,
-                                  std::conditional_t<sizeof(T) == 4, std::conditional_t<kSigned<T>, s64, u64>,
-                                                     std::conditional_t<kSigned<T>, s128, u128>>>;
+using Double = std::conditional_t<
+    sizeof(T) == 2, std::conditional_t<kSigned<T>, s32, u32>,
+    std::conditional_t<sizeof(T) == 4, std::conditional_t<kSigned<T>, s64, u64>, std::conditional_t<kSigned<T>, s128, u128>>>;
 
 // Small types are promoted to int, whose overflow is undefined: all wrapping arithmetic is done in 64 unsigned bits.
 template <class T>
-T add(T a, T b) { return static_cast<T>(static_cast<u64>(a) + static_cast<u64>(b)); }
+T add(T a, T b) {
+  return static_cast<T>(static_cast<u64>(a) + static_cast<u64>(b));
+}
 template <class T>
-T sub(T a, T b) { return static_cast<T>(static_cast<u64>(a) - static_cast<u64>(b)); }
+T sub(T a, T b) {
+  return static_cast<T>(static_cast<u64>(a) - static_cast<u64>(b));
+}
 template <class T>
-T mul_lo(T a, T b) { return static_cast<T>(static_cast<u64>(a) * static_cast<u64>(b)); }
+T mul_lo(T a, T b) {
+  return static_cast<T>(static_cast<u64>(a) * static_cast<u64>(b));
+}
 template <class T>
-T mul_hi(T a, T b) { return static_cast<T>(static_cast<Double<T>>(static_cast<Double<T>>(a) * static_cast<Double<T>>(b)) >> (8 * sizeof(T))); }
+T mul_hi(T a, T b) {
+  return static_cast<T>(static_cast<Double<T>>(static_cast<Double<T>>(a) * static_cast<Double<T>>(b)) >> (8 * sizeof(T)));
+}
 template <class T>
-Double<T> mul_wide(T a, T b) { return static_cast<Double<T>>(static_cast<Double<T>>(a) * static_cast<Double<T>>(b)); }
+Double<T> mul_wide(T a, T b) {
+  return static_cast<Double<T>>(static_cast<Double<T>>(a) * static_cast<Double<T>>(b));
+}
 template <class T>
-T mad_lo(T a, T b, T c) { return add<T>(mul_lo<T>(a, b), c); }
+T mad_lo(T a, T b, T c) {
+  return add<T>(mul_lo<T>(a, b), c);
+}
 template <class T>
-T mad_hi(T a, T b, T c) { return add<T>(mul_hi<T>(a, b), c); }
+T mad_hi(T a, T b, T c) {
+  return add<T>(mul_hi<T>(a, b), c);
+}
 template <class T>
-Double<T> mad_wide(T a, T b, Double<T> c) { return add<Double<T>>(mul_wide<T>(a, b), c); }
+Double<T> mad_wide(T a, T b, Double<T> c) {
+  return add<Double<T>>(mul_wide<T>(a, b), c);
+}
 template <class T>
-T minimum(T a, T b) { return b < a ? b : a; }
+T minimum(T a, T b) {
+  return b < a ? b : a;
+}
 template <class T>
-T maximum(T a, T b) { return a < b ? b : a; }
+T maximum(T a, T b) {
+  return a < b ? b : a;
+}
 template <class T>
-T absolute(T a) { return a < 0 ? sub<T>(0, a) : a; }
+T absolute(T a) {
+  return a < 0 ? sub<T>(0, a) : a;
+}
 template <class T>
-T negate(T a) { return sub<T>(0, a); }
+T negate(T a) {
+  return sub<T>(0, a);
+}
 template <class T>
-T sad(T a, T b, T c) { return add<T>(a < b ? sub<T>(b, a) : sub<T>(a, b), c); }
+T sad(T a, T b, T c) {
+  return add<T>(a < b ? sub<T>(b, a) : sub<T>(a, b), c);
+}
 
 template <class T>
 T div(T a, T b) {
@@ -62,8 +88,9 @@ T rem(T a, T b) {
 }
 
 s32 clamp(s64 wide) {
-  return static_cast<s32>(wide < std::numeric_limits<s32>::min() ? std::numeric_limits<s32>::min()
-                                                                 : wide > std::numeric_limits<s32>::max() ? std::numeric_limits<s32>::max() : wide);
+  return static_cast<s32>(wide < std::numeric_limits<s32>::min()   ? std::numeric_limits<s32>::min()
+                          : wide > std::numeric_limits<s32>::max() ? std::numeric_limits<s32>::max()
+                                                                   : wide);
 }
 s32 add_sat(s32 a, s32 b) { return clamp(s64{a} + b); }
 s32 sub_sat(s32 a, s32 b) { return clamp(s64{a} - b); }
@@ -73,26 +100,38 @@ s32 max_relu(s32 a, s32 b) { return maximum<s32>(maximum<s32>(a, b), 0); }
 
 // 24-bit operands have a product of 48 bits: its low 32, or bits 16 to 47.
 template <class T>
-s64 low_24(T a) { return kSigned<T> ? static_cast<s32>(static_cast<u32>(a) << 8) >> 8 : static_cast<s64>(static_cast<u32>(a) & 0xffffffu); }
+s64 low_24(T a) {
+  return kSigned<T> ? static_cast<s32>(static_cast<u32>(a) << 8) >> 8 : static_cast<s64>(static_cast<u32>(a) & 0xffffffu);
+}
 template <class T>
-T mul24_lo(T a, T b) { return static_cast<T>(low_24(a) * low_24(b)); }
+T mul24_lo(T a, T b) {
+  return static_cast<T>(low_24(a) * low_24(b));
+}
 template <class T>
-T mul24_hi(T a, T b) { return static_cast<T>((low_24(a) * low_24(b)) >> 16); }
+T mul24_hi(T a, T b) {
+  return static_cast<T>((low_24(a) * low_24(b)) >> 16);
+}
 template <class T>
-T mad24_lo(T a, T b, T c) { return add<T>(mul24_lo<T>(a, b), c); }
+T mad24_lo(T a, T b, T c) {
+  return add<T>(mul24_lo<T>(a, b), c);
+}
 template <class T>
-T mad24_hi(T a, T b, T c) { return add<T>(mul24_hi<T>(a, b), c); }
+T mad24_hi(T a, T b, T c) {
+  return add<T>(mul24_hi<T>(a, b), c);
+}
 s32 mad24_hi_sat(s32 a, s32 b, s32 c) { return clamp(s64{mul24_hi<s32>(a, b)} + c); }
 
 template <class A, class B>
 u32 dot_4(u32 a, u32 b, u32 c) {
-  for (int i = 0; i < 4; ++i) c += static_cast<u32>(static_cast<s32>(static_cast<A>(a >> (8 * i))) * static_cast<s32>(static_cast<B>(b >> (8 * i))));
+  for (int i = 0; i < 4; ++i)
+    c += static_cast<u32>(static_cast<s32>(static_cast<A>(a >> (8 * i))) * static_cast<s32>(static_cast<B>(b >> (8 * i))));
   return c;
 }
 template <class A, class B, bool High>
 u32 dot_2(u32 a, u32 b, u32 c) {
   for (int i = 0; i < 2; ++i)
-    c += static_cast<u32>(static_cast<A>(a >> (16 * i))) * static_cast<u32>(static_cast<s32>(static_cast<B>(b >> (8 * i + (High ? 16 : 0)))));
+    c += static_cast<u32>(static_cast<A>(a >> (16 * i))) *
+         static_cast<u32>(static_cast<s32>(static_cast<B>(b >> (8 * i + (High ? 16 : 0)))));
   return c;
 }
 
@@ -121,8 +160,10 @@ Handler choose_multiply(Decoder& d, Type type, bool adds, int part) {
   if (part == 2) {
     if (bytes_of(type) == 8) d.fail("'.wide' needs operands of 16 or 32 bits");
     return for_integer(d, type, [&]<class T>() -> Handler {
-      if constexpr (sizeof(T) == 8) return nullptr;
-      else return adds ? elementwise<mad_wide<T>> : elementwise<mul_wide<T>>;
+      if constexpr (sizeof(T) == 8)
+        return nullptr;
+      else
+        return adds ? elementwise<mad_wide<T>> : elementwise<mul_wide<T>>;
     });
   }
   if (adds && part == 1 && d.take("sat")) {

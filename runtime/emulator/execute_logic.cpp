@@ -8,14 +8,33 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-template <class T> T bit_and(T a, T b) { return a & b; }
-template <class T> T bit_or(T a, T b) { return a | b; }
-template <class T> T bit_xor(T a, T b) { return a ^ b; }
-template <class T> T bit_not(T a) { return static_cast<T>(~a); }
-template <class T> T is_zero(T a) { return a == 0; }
-template <class T> T shl(T a, u32 n) { return n < 8 * sizeof(T) ? static_cast<T>(a << n) : T{0}; }
+template <class T>
+T bit_and(T a, T b) {
+  return a & b;
+}
+template <class T>
+T bit_or(T a, T b) {
+  return a | b;
+}
+template <class T>
+T bit_xor(T a, T b) {
+  return a ^ b;
+}
+template <class T>
+T bit_not(T a) {
+  return static_cast<T>(~a);
+}
+template <class T>
+T is_zero(T a) {
+  return a == 0;
+}
+template <class T>
+T shl(T a, u32 n) {
+  return n < 8 * sizeof(T) ? static_cast<T>(a << n) : T{0};
+}
 // Signed: too far a shift leaves the sign everywhere.
-template <class T> T shr(T a, u32 n) {
+template <class T>
+T shr(T a, u32 n) {
   if (n >= 8 * sizeof(T)) return std::is_signed_v<T> && a < 0 ? static_cast<T>(-1) : T{0};
   return static_cast<T>(a >> n);
 }
@@ -66,8 +85,14 @@ T sign_extend(T a, u32 n) {
   const u32 shift = 32 - n;
   return static_cast<T>(static_cast<T>(static_cast<u32>(a) << shift) >> shift);
 }
-template <class T> T szext_wrap(T a, u32 n) { return sign_extend<T>(a, n & 31); }
-template <class T> T szext_clamp(T a, u32 n) { return sign_extend<T>(a, n); }
+template <class T>
+T szext_wrap(T a, u32 n) {
+  return sign_extend<T>(a, n & 31);
+}
+template <class T>
+T szext_clamp(T a, u32 n) {
+  return sign_extend<T>(a, n);
+}
 
 template <class T>
 T reverse(T a) {
@@ -75,8 +100,14 @@ T reverse(T a) {
   for (u32 i = 0; i < 8 * sizeof(T); ++i) result |= ((a >> i) & 1) << (8 * sizeof(T) - 1 - i);
   return result;
 }
-template <class T> u32 count_ones(T a) { return static_cast<u32>(std::popcount(a)); }
-template <class T> u32 count_leading(T a) { return static_cast<u32>(std::countl_zero(a)); }
+template <class T>
+u32 count_ones(T a) {
+  return static_cast<u32>(std::popcount(a));
+}
+template <class T>
+u32 count_leading(T a) {
+  return static_cast<u32>(std::countl_zero(a));
+}
 // The highest bit that differs from the sign; all ones if there is none.
 template <class T>
 u32 highest(T a) {
@@ -159,8 +190,7 @@ void decode_lop3(Decoder& d) {
 
 Handler choose_shift(Decoder& d, Type type) {
   if (d.base() == "shl") return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shl<T>>; });
-  if (is_signed(type))
-    return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shr<std::make_signed_t<T>>>; });
+  if (is_signed(type)) return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shr<std::make_signed_t<T>>>; });
   return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shr<T>>; });
 }
 

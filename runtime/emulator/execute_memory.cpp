@@ -97,7 +97,8 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
   const int bytes = i.width * i.count;
   locate(warp, i, mask, address, i.space, bytes, [&](const Places& places) {
     if (places.space == Space::param) {
-      report(warp, i, FindingKind::wrong_space, __builtin_ctz(places.mask), [] { return std::string("a store to the kernel's parameters"); });
+      report(warp, i, FindingKind::wrong_space, __builtin_ctz(places.mask),
+             [] { return std::string("a store to the kernel's parameters"); });
       return;
     }
     if (is_ordering(warp, i, places))
@@ -121,9 +122,7 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
 
 void nothing(Warp&, const Instruction&, Mask) {}
 
-void make_policy(Warp& warp, const Instruction& i, Mask mask) {
-  write(warp, i.slot[0], Lanes<u64>{}, mask);
-}
+void make_policy(Warp& warp, const Instruction& i, Mask mask) { write(warp, i.slot[0], Lanes<u64>{}, mask); }
 
 Space take_space(Decoder& d) {
   constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared, Space::local, Space::constant, Space::param, Space::param};
@@ -180,7 +179,8 @@ void take_access(Decoder& d, const Operand& address, const Operand& value, bool 
   } else {
     for (const Operand& part : value.parts) one(part);
     for (const Operand& part : value.parts)
-      if (part.kind == OperandKind::reg && d.bytes_of_register(part) != d.out.value_bytes) d.fail("the registers of a vector differ in size");
+      if (part.kind == OperandKind::reg && d.bytes_of_register(part) != d.out.value_bytes)
+        d.fail("the registers of a vector differ in size");
   }
 }
 

@@ -6,7 +6,9 @@ namespace tilewright::rt::emulator {
 namespace {
 
 template <class T>
-T same(T x) { return x; }
+T same(T x) {
+  return x;
+}
 
 struct Wide {
   u64 low, high;
@@ -110,7 +112,8 @@ void add_window(Warp& warp, const Instruction& i, Mask mask) {
 
 Space take_space(Decoder& d) {
   const int space = d.take_one({"global", "shared", "shared::cta", "local", "const", "param", "param::entry", "shared::cluster"});
-  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared, Space::local, Space::constant, Space::param, Space::param, Space::shared};
+  constexpr Space kSpaces[] = {Space::global,   Space::shared, Space::shared, Space::local,
+                               Space::constant, Space::param,  Space::param,  Space::shared};
   if (space < 0) d.fail("a space is missing");
   return kSpaces[space];
 }

@@ -15,7 +15,8 @@ void shuffle(Warp& warp, const Instruction& i, Mask mask) {
   Lanes<u32> result;
   Mask in_range = 0;
   for (int lane = 0; lane < kLanes; ++lane) {
-    const int offset = static_cast<int>(b[lane] & 31), clamp = static_cast<int>(c[lane] & 31), segment = static_cast<int>((c[lane] >> 8) & 31);
+    const int offset = static_cast<int>(b[lane] & 31), clamp = static_cast<int>(c[lane] & 31),
+              segment = static_cast<int>((c[lane] >> 8) & 31);
     const int lowest = lane & segment, last = lowest | (clamp & ~segment);
     int from = lane;
     switch (i.option) {
@@ -82,17 +83,29 @@ void match(Warp& warp, const Instruction& i, Mask mask) {
 }
 
 template <class T>
-T reduce_and(T a, T b) { return a & b; }
+T reduce_and(T a, T b) {
+  return a & b;
+}
 template <class T>
-T reduce_or(T a, T b) { return a | b; }
+T reduce_or(T a, T b) {
+  return a | b;
+}
 template <class T>
-T reduce_xor(T a, T b) { return a ^ b; }
+T reduce_xor(T a, T b) {
+  return a ^ b;
+}
 template <class T>
-T reduce_add(T a, T b) { return static_cast<T>(static_cast<u32>(a) + static_cast<u32>(b)); }
+T reduce_add(T a, T b) {
+  return static_cast<T>(static_cast<u32>(a) + static_cast<u32>(b));
+}
 template <class T>
-T reduce_min(T a, T b) { return b < a ? b : a; }
+T reduce_min(T a, T b) {
+  return b < a ? b : a;
+}
 template <class T>
-T reduce_max(T a, T b) { return a < b ? b : a; }
+T reduce_max(T a, T b) {
+  return a < b ? b : a;
+}
 
 template <class T, T (*F)(T, T)>
 void redux(Warp& warp, const Instruction& i, Mask mask) {

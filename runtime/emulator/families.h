@@ -8,18 +8,18 @@ namespace tilewright::rt::emulator {
 void decode_integer(Decoder&);    // add sub mul mad div rem abs neg min max of integers, sad, mul24, mad24, dp4a, dp2a
 void decode_multiword(Decoder&);  // those with a carry: add.cc addc sub.cc subc mad.cc madc
 // execute_logic.cpp
-void decode_logic(Decoder&);      // and or xor not cnot lop3
-void decode_bits(Decoder&);       // shl shr shf bfe bfi bmsk szext brev popc clz bfind fns prmt
+void decode_logic(Decoder&);  // and or xor not cnot lop3
+void decode_bits(Decoder&);   // shl shr shf bfe bfi bmsk szext brev popc clz bfind fns prmt
 // execute_float.cpp
-void decode_float(Decoder&);      // add sub mul fma mad div min max abs neg of f32 and f64, copysign, testp
+void decode_float(Decoder&);  // add sub mul fma mad div min max abs neg of f32 and f64, copysign, testp
 // execute_half.cpp
-void decode_half(Decoder&);       // the same of f16, bf16 and pairs of them
+void decode_half(Decoder&);  // the same of f16, bf16 and pairs of them
 // execute_special.cpp
-void decode_special(Decoder&);    // rcp sqrt rsqrt sin cos lg2 ex2 tanh
+void decode_special(Decoder&);  // rcp sqrt rsqrt sin cos lg2 ex2 tanh
 // execute_compare.cpp
 void decode_setp(Decoder&);
 void decode_set(Decoder&);
-void decode_select(Decoder&);     // selp slct
+void decode_select(Decoder&);  // selp slct
 // execute_convert.cpp
 void decode_convert(Decoder&);
 // execute_move.cpp
@@ -29,10 +29,10 @@ void decode_isspacep(Decoder&);
 // execute_memory.cpp
 void decode_load(Decoder&);
 void decode_store(Decoder&);
-void decode_hint(Decoder&);       // prefetch, prefetchu, discard, applypriority
+void decode_hint(Decoder&);  // prefetch, prefetchu, discard, applypriority
 void decode_createpolicy(Decoder&);
 // execute_atomic.cpp
-void decode_atomic(Decoder&);     // atom red
+void decode_atomic(Decoder&);  // atom red
 // execute_warp.cpp
 void decode_shuffle(Decoder&);
 void decode_vote(Decoder&);
@@ -41,14 +41,14 @@ void decode_redux(Decoder&);
 void decode_activemask(Decoder&);
 void decode_elect(Decoder&);
 // execute_barrier.cpp
-void decode_barrier(Decoder&);    // bar barrier
-void decode_fence(Decoder&);      // membar fence
+void decode_barrier(Decoder&);  // bar barrier
+void decode_fence(Decoder&);    // membar fence
 void decode_nanosleep(Decoder&);
 // execute_control.cpp
-void decode_branch(Decoder&);     // bra
-void decode_indexed(Decoder&);    // brx
-void decode_exit(Decoder&);       // ret exit
-void decode_trap(Decoder&);       // trap brkpt
+void decode_branch(Decoder&);   // bra
+void decode_indexed(Decoder&);  // brx
+void decode_exit(Decoder&);     // ret exit
+void decode_trap(Decoder&);     // trap brkpt
 void decode_call(Decoder&);
 
 }  // namespace tilewright::rt::emulator

@@ -26,8 +26,8 @@ std::string to_string(const Finding& finding) {
   std::string text;
   if (finding.source.line > 0) text = fmt::format("{}:{}: ", finding.source.file, finding.source.line);
   const auto& [x, y, z] = finding.block;
-  text += fmt::format("{} in '{}', block ({},{},{}), warp {}, lane {} (line {} of the PTX): {}", name_of(finding.kind), finding.kernel, x, y, z,
-                      finding.warp, finding.lane, finding.ptx_line, finding.text);
+  text += fmt::format("{} in '{}', block ({},{},{}), warp {}, lane {} (line {} of the PTX): {}", name_of(finding.kind), finding.kernel, x,
+                      y, z, finding.warp, finding.lane, finding.ptx_line, finding.text);
   if (finding.count > 1) text += fmt::format(" ({} times)", finding.count);
   return text;
 }

@@ -13,17 +13,17 @@
 namespace tilewright::rt::emulator {
 
 enum class FindingKind : u8 {
-  out_of_bounds,      // an access outside of every allocation or of its space
+  out_of_bounds,  // an access outside of every allocation or of its space
   misaligned,
-  wrong_space,        // an address of another space than the instruction's
-  uninitialized,      // a read of memory that nobody wrote
-  race,               // two accesses, one a write, with no order between them
-  divergent,          // an aligned operation that not all lanes of a warp execute
-  absent_lanes,       // a collective with lanes that never come
-  deadlock,           // nobody can go on
-  trap,               // trap was executed
-  bad_operand,        // a value that the instruction does not define
-  missing_wait,       // asynchronous work was never waited for
+  wrong_space,    // an address of another space than the instruction's
+  uninitialized,  // a read of memory that nobody wrote
+  race,           // two accesses, one a write, with no order between them
+  divergent,      // an aligned operation that not all lanes of a warp execute
+  absent_lanes,   // a collective with lanes that never come
+  deadlock,       // nobody can go on
+  trap,           // trap was executed
+  bad_operand,    // a value that the instruction does not define
+  missing_wait,   // asynchronous work was never waited for
 };
 const char* name_of(FindingKind);
 

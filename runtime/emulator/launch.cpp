@@ -50,14 +50,16 @@ void check_configuration(const Program& program, const Kernel& kernel, const Lau
   if (!can_run(program.module().target, params.target))
     fail(fmt::format("code for {} does not run on {}", program.module().target, params.target));
   const u64 threads = product(params.block);
-  if (threads == 0 || threads > 1024 || params.block[2] > 64) fail(fmt::format("a block of {} threads: expected 1 to 1024", text_of(params.block)));
+  if (threads == 0 || threads > 1024 || params.block[2] > 64)
+    fail(fmt::format("a block of {} threads: expected 1 to 1024", text_of(params.block)));
   if (product(params.grid) == 0 || params.grid[0] > 0x7fffffffu || params.grid[1] > 65535 || params.grid[2] > 65535)
     fail(fmt::format("a grid of {} blocks", text_of(params.grid)));
   if (kernel.required_threads[0] != 0 && kernel.required_threads != params.block)
     fail(fmt::format("a block of {} threads: the kernel requires {}", text_of(params.block), text_of(kernel.required_threads)));
   if (kernel.maximum_threads[0] != 0 && threads > product(kernel.maximum_threads))
     fail(fmt::format("a block of {} threads: the kernel allows {}", text_of(params.block), text_of(kernel.maximum_threads)));
-  if (kernel.static_shared_bytes > (48 << 10)) fail(fmt::format("{} bytes of static shared memory: at most 48 KiB", kernel.static_shared_bytes));
+  if (kernel.static_shared_bytes > (48 << 10))
+    fail(fmt::format("{} bytes of static shared memory: at most 48 KiB", kernel.static_shared_bytes));
   const u64 shared = kernel.static_shared_bytes + params.dynamic_shared_bytes;
   if (shared > shared_limit(params.target))
     fail(fmt::format("{} bytes of shared memory: {} has {}", shared, params.target, shared_limit(params.target)));
@@ -185,6 +187,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker, u64 number)
     warp.fragments[0].join = static_cast<u32>(kernel.code.size());
     warp.free_fragments.clear();
     warp.current = 0;
+    warp.polled_turns = 0;
     warp.clock = {};
     for (u32& epoch : warp.clock.at) epoch = 0;
     warp.clock.at[static_cast<std::size_t>(warp.index)] = 1;

@@ -26,11 +26,11 @@ enum class Wait : u8 { none, barrier, collective };
 struct Fragment {
   u32 pc = 0;
   Mask mask = 0;
-  u32 join = 0;      // where this fragment ends and its parent goes on
+  u32 join = 0;  // where this fragment ends and its parent goes on
   s32 parent = -1;
   u32 children = 0;  // waits for so many
   Wait wait = Wait::none;
-  u32 wait_id = 0;   // of a barrier
+  u32 wait_id = 0;  // of a barrier
 };
 
 /// cp.async operations of a warp that are not done yet, by group.
@@ -46,22 +46,23 @@ struct Warp {
   Worker* worker = nullptr;
   const Kernel* kernel = nullptr;
   int index = 0;
-  Mask live = 0;   // lanes that have not exited
-  Mask carry = 0;  // the flag of add.cc and its like
+  Mask live = 0;                    // lanes that have not exited
+  Mask carry = 0;                   // the flag of add.cc and its like
   std::vector<Fragment> fragments;  // a tree; dead ones are reused
   std::vector<s32> free_fragments;
   s32 current = 0;
+  u32 polled_turns = 0;        // turns in a row that went into polling
   std::byte* local = nullptr;  // of lane 0; the others follow
 
-  Clock clock;        // of this block's agents
+  Clock clock;  // of this block's agents
   ForeignRef foreign;
   // What a fence made visible through later strong writes, and what strong reads before a fence have seen.
   std::shared_ptr<const struct Knowledge> released;
   std::vector<std::shared_ptr<const struct Knowledge>> to_acquire;
 
-  std::vector<AsyncCopy> open_copies;                // not committed
-  std::vector<std::vector<AsyncCopy>> copy_groups;   // committed and not done
-  u32 committed = 0;                                 // groups, in all
+  std::vector<AsyncCopy> open_copies;               // not committed
+  std::vector<std::vector<AsyncCopy>> copy_groups;  // committed and not done
+  u32 committed = 0;                                // groups, in all
 
   Fragment& fragment() { return fragments[static_cast<std::size_t>(current)]; }
   u32 epoch() const { return clock.at[static_cast<std::size_t>(index)]; }
@@ -117,7 +118,7 @@ struct Block {
   std::vector<u32> free_many_reads;
   Releases releases;  // through shared memory
   std::array<Barrier, 16> barriers;
-  int running = 0;    // warps that have not finished
+  int running = 0;  // warps that have not finished
   int next_warp = 0;
 };
 
@@ -149,9 +150,9 @@ struct Worker {
   Launch* launch = nullptr;
   std::vector<Count> counts;  // one an instruction
   std::size_t last_range = 0;
-  u64 spent = 0;              // warp instructions, and what polling costs on top
-  u64 polling = 0;            // of it
-  bool stopped = false;       // a finding that ends the launch
+  u64 spent = 0;         // warp instructions, and what polling costs on top
+  u64 polling = 0;       // of it
+  bool stopped = false;  // a finding that ends the launch
 };
 
 /// Reports a finding at an instruction; `text` is only called for the first of its kind there.

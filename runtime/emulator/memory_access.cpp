@@ -51,8 +51,10 @@ std::string describe_global(Worker& worker, u64 address, int bytes) {
   const bool has_before = after != ranges.begin(), has_after = after != ranges.end();
   const u64 past = has_before ? address - std::prev(after)->end() : ~u64{0};
   const u64 ahead = has_after ? after->begin - address : ~u64{0};
-  if (has_before && address < std::prev(after)->end()) return text + fmt::format(", over the end of an allocation of {} bytes", std::prev(after)->bytes);
-  if (has_before && past <= ahead) return text + fmt::format(", {} bytes past the end of an allocation of {} bytes", past, std::prev(after)->bytes);
+  if (has_before && address < std::prev(after)->end())
+    return text + fmt::format(", over the end of an allocation of {} bytes", std::prev(after)->bytes);
+  if (has_before && past <= ahead)
+    return text + fmt::format(", {} bytes past the end of an allocation of {} bytes", past, std::prev(after)->bytes);
   if (has_after) return text + fmt::format(", {} bytes ahead of an allocation of {} bytes", ahead, after->bytes);
   return text + ", in no allocation";
 }
@@ -215,7 +217,8 @@ int wavefronts_of(const std::array<u64, kLanes>& address, Mask mask, int bytes) 
     int most = 0, spilled = 0;
     for (int lane = begin; lane < begin + lanes_a_phase; ++lane) {
       if (!has_lane(mask, lane)) continue;
-      const u64 first = address[static_cast<std::size_t>(lane)] / 4, last = (address[static_cast<std::size_t>(lane)] + static_cast<u64>(bytes) - 1) / 4;
+      const u64 first = address[static_cast<std::size_t>(lane)] / 4,
+                last = (address[static_cast<std::size_t>(lane)] + static_cast<u64>(bytes) - 1) / 4;
       for (u64 word = first; word <= last; ++word) {
         const std::size_t bank = word & 31;
         bool known = false;

@@ -62,7 +62,8 @@ inline void check_write(const Accessor& by, const Places& places, int lane, int 
   if (places.space == Space::shared)
     check_shared_write(by, lane, places.address[static_cast<std::size_t>(lane)], bytes, value);
   else if (places.space == Space::global && places.range[static_cast<std::size_t>(lane)]->cells != nullptr)
-    check_global_write(by, lane, *places.range[static_cast<std::size_t>(lane)], places.address[static_cast<std::size_t>(lane)], bytes, value);
+    check_global_write(by, lane, *places.range[static_cast<std::size_t>(lane)], places.address[static_cast<std::size_t>(lane)], bytes,
+                       value);
 }
 
 /// Global memory that is tracked counts as written, or has to be; reads of other bytes are reported.

@@ -30,8 +30,31 @@ enum class Kind : u8 {
 
 /// What an instruction counts as.
 enum class Category : u8 {
-  integer, logic, float32, float64, half, special, conversion, move, compare, control, warp, barrier, fence, atomic, matrix,
-  load_global, store_global, load_shared, store_shared, load_local, store_local, load_param, load_const, load_generic, store_generic,
+  integer,
+  logic,
+  float32,
+  float64,
+  half,
+  special,
+  conversion,
+  move,
+  compare,
+  control,
+  warp,
+  barrier,
+  fence,
+  atomic,
+  matrix,
+  load_global,
+  store_global,
+  load_shared,
+  store_shared,
+  load_local,
+  store_local,
+  load_param,
+  load_const,
+  load_generic,
+  store_generic,
   async_copy,
 };
 inline constexpr int kCategories = static_cast<int>(Category::async_copy) + 1;
@@ -47,35 +70,68 @@ struct Instruction {
   Kind kind = Kind::plain;
   Category category = Category::control;
   bool guard_negated = false;
-  u8 negated = 0;    // a bit for each slot whose predicate is negated
-  u8 width = 4;      // bytes of an element in memory
-  u8 count = 1;      // elements of a vector access
+  u8 negated = 0;      // a bit for each slot whose predicate is negated
+  u8 width = 4;        // bytes of an element in memory
+  u8 count = 1;        // elements of a vector access
   u8 value_bytes = 4;  // bytes of a register that takes or gives an element
   bool extends_sign = false;
   Space space = Space::generic;
-  bool is_strong = false;     // volatile, relaxed or an atomic: no race with its like
+  bool is_strong = false;  // volatile, relaxed or an atomic: no race with its like
   bool releases = false, acquires = false;
-  bool whole_gpu = false;     // scope .gpu or .sys, not .cta
-  bool short_address = false; // the base register has 32 bits
-  bool is_aligned = false;    // .aligned: all lanes of the warp execute it together
-  u32 option = 0;             // a handler's own
+  bool whole_gpu = false;      // scope .gpu or .sys, not .cta
+  bool short_address = false;  // the base register has 32 bits
+  bool is_aligned = false;     // .aligned: all lanes of the warp execute it together
+  u32 option = 0;              // a handler's own
   s32 guard = kNoSlot, members = kNoSlot;
   std::array<s32, kSlots> slot{kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};  // byte offsets in the register file
-  u64 immediate = 0;          // an address's constant part; a handler's own
-  u32 target = 0, join = 0;   // branches: where to, and where both ways meet
-  u32 first = 0;              // into Kernel::extra
+  u64 immediate = 0;                                                                   // an address's constant part; a handler's own
+  u32 target = 0, join = 0;                                                            // branches: where to, and where both ways meet
+  u32 first = 0;                                                                       // into Kernel::extra
   u32 extras = 0;
-  u32 index = 0;              // of this instruction in Kernel::code
+  u32 index = 0;  // of this instruction in Kernel::code
 };
 
 enum class Special : u8 {
-  tid_x, tid_y, tid_z, ntid_x, ntid_y, ntid_z, ctaid_x, ctaid_y, ctaid_z, nctaid_x, nctaid_y, nctaid_z,
-  laneid, warpid, nwarpid, smid, nsmid, gridid,
-  lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt,
-  dynamic_shared_bytes, total_shared_bytes,
-  clusterid_x, clusterid_y, clusterid_z, nclusterid_x, nclusterid_y, nclusterid_z,
-  cluster_ctaid_x, cluster_ctaid_y, cluster_ctaid_z, cluster_nctaid_x, cluster_nctaid_y, cluster_nctaid_z,
-  cluster_ctarank, cluster_nctarank, is_explicit_cluster,
+  tid_x,
+  tid_y,
+  tid_z,
+  ntid_x,
+  ntid_y,
+  ntid_z,
+  ctaid_x,
+  ctaid_y,
+  ctaid_z,
+  nctaid_x,
+  nctaid_y,
+  nctaid_z,
+  laneid,
+  warpid,
+  nwarpid,
+  smid,
+  nsmid,
+  gridid,
+  lanemask_eq,
+  lanemask_le,
+  lanemask_lt,
+  lanemask_ge,
+  lanemask_gt,
+  dynamic_shared_bytes,
+  total_shared_bytes,
+  clusterid_x,
+  clusterid_y,
+  clusterid_z,
+  nclusterid_x,
+  nclusterid_y,
+  nclusterid_z,
+  cluster_ctaid_x,
+  cluster_ctaid_y,
+  cluster_ctaid_z,
+  cluster_nctaid_x,
+  cluster_nctaid_y,
+  cluster_nctaid_z,
+  cluster_ctarank,
+  cluster_nctarank,
+  is_explicit_cluster,
 };
 
 struct Kernel {
@@ -99,10 +155,10 @@ struct Kernel {
     Special which;
   };
   std::vector<SpecialSlot> specials;
-  u32 register_bytes = 0;              // of a warp's register file
+  u32 register_bytes = 0;                      // of a warp's register file
   std::vector<std::pair<u32, u32>> unwritten;  // byte ranges of registers that may be read before they are written
-  u64 static_shared_bytes = 0;         // the launch's dynamic bytes follow
-  u64 local_bytes = 0;                 // a thread
+  u64 static_shared_bytes = 0;                 // the launch's dynamic bytes follow
+  u64 local_bytes = 0;                         // a thread
   int shared_granule = 4, global_granule = 4;  // the narrowest access: what race checks tell apart
   std::array<u32, 3> required_threads{}, maximum_threads{}, required_cluster{};
   u32 registers_declared = 0;

@@ -68,7 +68,7 @@ class Lexer {
     const std::size_t begin = at_++;
     while (at_ < text_.size()) {
       // "shared::cta" is one word, but the colon after a label stands alone.
-      if (text_.substr(at_, 2) == "::" && at_ + 2 < text_.size() && is_letter(text_[at_ + 2]))
+      if (text_.substr(at_, 2) == "::" && at_ + 2 < text_.size() && (is_letter(text_[at_ + 2]) || is_digit(text_[at_ + 2])))
         at_ += 2;
       else if (in_word(text_[at_]))
         ++at_;
@@ -85,11 +85,12 @@ class Lexer {
     add(TokenKind::string, begin, at_++);
   }
 
-  u64 digits(std::size_t begin, std::size_t end, int base) {
+  /// The digits of a token that begins before them.
+  u64 digits(std::size_t token, std::size_t begin, std::size_t end, int base) {
     u64 value = 0;
     const auto [stop, error] = std::from_chars(text_.data() + begin, text_.data() + end, value, base);
     if (error != std::errc() || stop != text_.data() + end)
-      fail(fmt::format("'{}' is no number of 64 bits in base {}", text_.substr(begin, end - begin), base));
+      fail(fmt::format("'{}' is no number of 64 bits in base {}", text_.substr(token, end - token), base));
     return value;
   }
 
@@ -102,11 +103,11 @@ class Lexer {
     std::size_t end = at_;
     if (prefix == 'f' || prefix == 'F') {
       if (end - begin != 10) fail(fmt::format("'{}' needs 8 digits", text_.substr(begin, end - begin)));
-      return add(TokenKind::float32, begin, end, digits(begin + 2, end, 16));
+      return add(TokenKind::float32, begin, end, digits(begin, begin + 2, end, 16));
     }
     if (prefix == 'd' || prefix == 'D') {
       if (end - begin != 18) fail(fmt::format("'{}' needs 16 digits", text_.substr(begin, end - begin)));
-      return add(TokenKind::float64, begin, end, digits(begin + 2, end, 16));
+      return add(TokenKind::float64, begin, end, digits(begin, begin + 2, end, 16));
     }
     if (text_[end - 1] == 'U') --end;
     int base = 10;
@@ -118,7 +119,7 @@ class Lexer {
     } else if (is_digit(prefix)) {
       base = 8, first += 1;
     }
-    add(TokenKind::integer, begin, at_, digits(first, end, base));
+    add(TokenKind::integer, begin, at_, digits(begin, first, end, base));
   }
 
   void decimal_float(std::size_t begin) {

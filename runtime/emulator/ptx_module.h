@@ -17,18 +17,18 @@ struct SourceLine {
 };
 
 enum class OperandKind : u8 {
-  reg,        // index: Function::registers
-  special,    // name: "%tid.x"
-  integer,    // bits: two's complement
-  float32,    // bits
-  float64,    // bits
-  symbol,     // name: a variable, parameter or function
-  label,      // index: of an instruction
-  vector,     // parts: {a, b}
-  address,    // parts[0] is the base (reg, symbol or integer), bits the offset, further parts what follows a comma in the brackets
-  list,       // parts: (a, b), of a call
-  pair,       // parts: a|b
-  sink,       // _
+  reg,      // index: Function::registers
+  special,  // name: "%tid.x"
+  integer,  // bits: two's complement
+  float32,  // bits
+  float64,  // bits
+  symbol,   // name: a variable, parameter or function
+  label,    // index: of an instruction
+  vector,   // parts: {a, b}
+  address,  // parts[0] is the base (reg, symbol or integer), bits the offset, further parts what follows a comma in the brackets
+  list,     // parts: (a, b), of a call
+  pair,     // parts: a|b
+  sink,     // _
 };
 
 struct Operand {

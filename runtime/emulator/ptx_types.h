@@ -8,8 +8,31 @@
 namespace tilewright::rt::emulator {
 
 enum class Type : u8 {
-  pred, b8, b16, b32, b64, b128, u8, u16, u32, u64, s8, s16, s32, s64, f16, f16x2, bf16, bf16x2, f32, f64,
-  tf32, e4m3, e5m2, e4m3x2, e5m2x2,
+  pred,
+  b8,
+  b16,
+  b32,
+  b64,
+  b128,
+  u8,
+  u16,
+  u32,
+  u64,
+  s8,
+  s16,
+  s32,
+  s64,
+  f16,
+  f16x2,
+  bf16,
+  bf16x2,
+  f32,
+  f64,
+  tf32,
+  e4m3,
+  e5m2,
+  e4m3x2,
+  e5m2x2,
 };
 
 /// The type that a modifier or declaration names without its dot ("u32"), if it is one.

@@ -17,7 +17,8 @@ constexpr u64 kStrong = u64{1} << 33;
 constexpr u32 kSeveralLanes = 32;
 
 u64 make_stamp(u32 clock, u32 lane, bool strong, int agent, u32 low) {
-  return static_cast<u64>(clock & kLow) << 40 | static_cast<u64>(lane) << 34 | (strong ? kStrong : 0) | static_cast<u64>(agent) << 24 | (low & kLow);
+  return static_cast<u64>(clock & kLow) << 40 | static_cast<u64>(lane) << 34 | (strong ? kStrong : 0) | static_cast<u64>(agent) << 24 |
+         (low & kLow);
 }
 u32 clock_of(u64 stamp) { return static_cast<u32>(stamp >> 40); }
 u32 lane_of(u64 stamp) { return static_cast<u32>(stamp >> 34) & 63; }
@@ -36,10 +37,10 @@ std::string agent_name(int agent) {
   return agent < kMaxWarps ? fmt::format("warp {}", agent) : fmt::format("an asynchronous copy of warp {}", agent - kMaxWarps);
 }
 
-void report_race(const Accessor& by, int lane, const char* what, const char* earlier, const std::string& where, const std::string& who, u32 at) {
-  report(*by.warp, *by.instruction, FindingKind::race, lane, [&] {
-    return fmt::format("{} {} is not ordered after the {} by {} at {}", what, where, earlier, who, place_of(*by.warp, at));
-  });
+void report_race(const Accessor& by, int lane, const char* what, const char* earlier, const std::string& where, const std::string& who,
+                 u32 at) {
+  report(*by.warp, *by.instruction, FindingKind::race, lane,
+         [&] { return fmt::format("{} {} is not ordered after the {} by {} at {}", what, where, earlier, who, place_of(*by.warp, at)); });
 }
 
 // --- shared memory ---
@@ -48,7 +49,8 @@ std::string shared_place(u64 offset) { return fmt::format("of shared memory at b
 
 void conflict_shared(const Accessor& by, int lane, u64 offset, u64 stamp, const char* what, const char* earlier) {
   std::string who = agent_name(agent_of(stamp));
-  if (agent_of(stamp) == by.agent) who = lane_of(stamp) < 32 ? fmt::format("lane {} of the same warp", lane_of(stamp)) : "other lanes of the same warp";
+  if (agent_of(stamp) == by.agent)
+    who = lane_of(stamp) < 32 ? fmt::format("lane {} of the same warp", lane_of(stamp)) : "other lanes of the same warp";
   report_race(by, lane, what, earlier, shared_place(offset), who, low_of(stamp));
 }
 
@@ -123,14 +125,15 @@ bool conflicts_globally(const Accessor& by, int lane, u64 stamp) {
   return stamp != 0 && !((stamp & kStrong) && by.instruction->is_strong) && !is_ordered_globally(by, lane, stamp);
 }
 
-void conflict_global(const Accessor& by, int lane, const Range& range, u64 address, u64 stamp, u32 at, const char* what, const char* earlier) {
+void conflict_global(const Accessor& by, int lane, const Range& range, u64 address, u64 stamp, u32 at, const char* what,
+                     const char* earlier) {
   std::string who = agent_name(agent_of(stamp));
   if (low_of(stamp) != by.warp->block->ticket)
     who += " of another block";
   else if (agent_of(stamp) == by.agent)
     who = "another lane of the same warp";
-  report_race(by, lane, what, earlier, fmt::format("of global memory at byte {} of an allocation of {} bytes", address - range.begin, range.bytes),
-              who, at);
+  report_race(by, lane, what, earlier,
+              fmt::format("of global memory at byte {} of an allocation of {} bytes", address - range.begin, range.bytes), who, at);
 }
 
 GlobalCell* cells_of(const Range& range, u64 address) { return range.cells + (address - range.begin) / static_cast<u64>(range.granule); }
@@ -206,7 +209,8 @@ void check_global_write(const Accessor& by, int lane, const Range& range, u64 ad
   for (u64 n = cell_count(range, address, bytes); n > 0; --n, ++cell) {
     const u64 write = load(cell->write);
     if (conflicts_globally(by, lane, write)) {
-      const bool same = value != nullptr && std::memcmp(reinterpret_cast<const void*>(address), value, static_cast<std::size_t>(bytes)) == 0;
+      const bool same =
+          value != nullptr && std::memcmp(reinterpret_cast<const void*>(address), value, static_cast<std::size_t>(bytes)) == 0;
       if (!same) conflict_global(by, lane, range, address, write, load(cell->write_at), "the write", "write");
     }
     for (u64& read : cell->reads) {

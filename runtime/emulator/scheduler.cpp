@@ -17,11 +17,13 @@ class WarpRunner {
       : warp_(warp), kernel_(*warp.kernel), worker_(*warp.worker), end_(static_cast<u32>(warp.kernel->code.size())) {}
 
   Progress run(u64 budget) {
-    const u64 limit = worker_.spent + budget;
+    const u64 limit = worker_.spent + budget, polling = worker_.polling;
     while (choose()) {
       if (worker_.stopped) return Progress::stopped;
       if (worker_.spent >= limit) {
-        turn();
+        const bool polled = worker_.polling - polling > budget / 2;
+        warp_.polled_turns = polled ? warp_.polled_turns + 1 : 0;
+        if (!turn() && warp_.polled_turns >= kPatience) break_join();
         return Progress::paused;
       }
       run_fragment(limit);
@@ -57,16 +59,60 @@ class WarpRunner {
     return true;
   }
 
-  /// Lets another fragment run next: the current one may be spinning on what that one does.
-  void turn() {
+  // So many turns a warp may spend on polling before lanes that wait for the polling ones go on without them.
+  static constexpr u32 kPatience = 4;
+
+  /// Lets another fragment run next: the current one may be spinning on what that one does. False if there is none.
+  bool turn() {
     const s32 count = static_cast<s32>(warp_.fragments.size());
     for (s32 step = 1; step < count; ++step) {
       const s32 at = (warp_.current + step) % count;
       const Fragment& fragment = warp_.fragments[static_cast<std::size_t>(at)];
       if (is_leaf(fragment) && fragment.wait == Wait::none) {
         warp_.current = at;
-        return;
+        return true;
       }
+    }
+    return false;
+  }
+
+  /// Threads of a warp make progress independently: lanes that have come out of a loop must not wait for those that spin in it, if what
+  /// these spin on is for the former to do. The innermost such lanes become a fragment of their own.
+  void break_join() {
+    for (s32 at = warp_.fragment().parent; at >= 0; at = warp_.fragments[static_cast<std::size_t>(at)].parent) {
+      const Fragment waiting = warp_.fragments[static_cast<std::size_t>(at)];
+      Mask below = 0;
+      for (const Fragment& leaf : warp_.fragments) {
+        if (!is_leaf(leaf)) continue;
+        for (s32 up = leaf.parent; up >= 0; up = warp_.fragments[static_cast<std::size_t>(up)].parent)
+          if (up == at) below |= leaf.mask;
+      }
+      const Mask arrived = waiting.mask & warp_.live & ~below;
+      if (arrived == 0 || waiting.pc == waiting.join) continue;
+      const s32 made = new_fragment();
+      Fragment& fragment = warp_.fragments[static_cast<std::size_t>(made)];
+      fragment = waiting;
+      fragment.mask = arrived;
+      fragment.children = 0;
+      warp_.fragments[static_cast<std::size_t>(at)].mask &= ~arrived;
+      if (waiting.parent >= 0) ++warp_.fragments[static_cast<std::size_t>(waiting.parent)].children;
+      warp_.current = made;
+      return;
+    }
+  }
+
+  /// Fragments that wait at the same place and have the same join become one again, the current one.
+  void merge_here() {
+    Fragment& here = warp_.fragment();
+    for (std::size_t at = 0; at < warp_.fragments.size(); ++at) {
+      Fragment& other = warp_.fragments[at];
+      const bool same = static_cast<s32>(at) != warp_.current && is_leaf(other) && other.wait == Wait::collective && other.pc == here.pc &&
+                        other.join == here.join && other.parent == here.parent;
+      if (!same) continue;
+      here.mask |= other.mask;
+      other.mask = 0;
+      warp_.free_fragments.push_back(static_cast<s32>(at));
+      if (here.parent >= 0) --warp_.fragments[static_cast<std::size_t>(here.parent)].children;
     }
   }
 
@@ -129,6 +175,7 @@ class WarpRunner {
             ++fragment.pc;
             break;
           }
+          if (i.is_aligned && mask != warp_.live) return park_or_meet(i);
           i.execute(warp_, i, mask);
           // Whoever is let go by this very arrival has its place moved on already.
           if (fragment.wait != Wait::none) return;
@@ -303,10 +350,35 @@ class WarpRunner {
       }
   }
 
+  /// A barrier for which the warp has to be complete, which it is not yet: lanes whose join was broken may still come.
+  void park_or_meet(const Instruction& i) {
+    warp_.fragment().wait = Wait::collective;
+    merge_here();
+    if (gather(i) == warp_.live) run_barrier(i);
+  }
+
+  /// All fragments that wait at a barrier of the block come to it, one after the other.
+  void run_barrier(const Instruction& i) {
+    const s32 count = static_cast<s32>(warp_.fragments.size());
+    for (s32 at = 0; at < count; ++at) {
+      Fragment& fragment = warp_.fragments[static_cast<std::size_t>(at)];
+      if (!is_leaf(fragment) || fragment.wait != Wait::collective || fragment.pc != i.index) continue;
+      fragment.wait = Wait::none;
+      warp_.current = at;
+      i.execute(warp_, i, guarded(i, fragment.mask));
+      if (fragment.wait == Wait::none && fragment.pc == i.index) ++fragment.pc;
+    }
+  }
+
   /// All lanes that could come have: the operation goes on without the others.
   void run_incomplete() {
     const Instruction& i = kernel_.code[warp_.fragment().pc];
     const Mask all = gather(i);
+    if (i.kind == Kind::waiting) {
+      report(warp_, i, FindingKind::divergent, __builtin_ctz(all),
+             [&] { return fmt::format("lanes 0x{:08x} of 0x{:08x} come to the barrier", all, warp_.live); });
+      return run_barrier(i);
+    }
     report(warp_, i, FindingKind::absent_lanes, __builtin_ctz(all),
            [&] { return fmt::format("lanes 0x{:08x} of the member mask never come", needed_by(i, all) & ~all); });
     i.execute(warp_, i, all);

@@ -21,9 +21,7 @@ class TokenStream {
     return token;
   }
   bool at_end() const { return peek().kind == TokenKind::end; }
-  bool is_sign(char c, std::size_t ahead = 0) const {
-    return peek(ahead).kind == TokenKind::sign && peek(ahead).text[0] == c;
-  }
+  bool is_sign(char c, std::size_t ahead = 0) const { return peek(ahead).kind == TokenKind::sign && peek(ahead).text[0] == c; }
   bool is_word(std::string_view text) const { return peek().kind == TokenKind::word && peek().text == text; }
   bool take_sign(char c) { return is_sign(c) && (next(), true); }
   bool take_word(std::string_view text) { return is_word(text) && (next(), true); }

@@ -65,10 +65,14 @@ void check_narrowing(const std::string& op, const FloatFormat& format, Rounding 
   auto a = floats<float>(kRows, 7);
   std::mt19937 random(8);
   // Near the format's own numbers, where roundings differ.
-  for (std::size_t i = 0; i < kRows; i += 2) a[i] = std::nextafter(static_cast<float>(widen(random() % format.largest(), format)) * (random() % 2 ? 1.0f : 1.0005f), (random() % 2 ? 1e9f : 0.0f));
+  for (std::size_t i = 0; i < kRows; i += 2)
+    a[i] = std::nextafter(static_cast<float>(widen(random() % format.largest(), format)) * (random() % 2 ? 1.0f : 1.0005f),
+                          (random() % 2 ? 1e9f : 0.0f));
   const auto got = apply<Word>(op + " $d, $a;", a);
   for (std::size_t i = 0; i < kRows; ++i) {
-    const u64 expected = std::isnan(a[i]) ? format.nan() : std::isinf(a[i]) ? (std::signbit(a[i]) ? format.sign() : 0) | format.infinity() : numbers.round(a[i], rounding);
+    const u64 expected = std::isnan(a[i])   ? format.nan()
+                         : std::isinf(a[i]) ? (std::signbit(a[i]) ? format.sign() : 0) | format.infinity()
+                                            : numbers.round(a[i], rounding);
     if (got[i] != expected) {
       FAIL_CHECK(fmt::format("{} of {:a}: 0x{:x} instead of 0x{:x}", op, a[i], got[i], expected));
       return;
@@ -181,7 +185,8 @@ TEST_CASE("emulator conversions: narrowing rounds as each mode says") {
 TEST_CASE("emulator conversions: fp8 pairs saturate to finite numbers") {
   const Numbers e4m3(kE4m3), e5m2(kE5m2);
   const auto a = floats<float>(kRows, 10), b = floats<float>(kRows, 11);
-  const auto got4 = apply<u16>("cvt.rn.satfinite.e4m3x2.f32 $d, $a, $b;", a, b), got5 = apply<u16>("cvt.rn.satfinite.e5m2x2.f32 $d, $a, $b;", a, b);
+  const auto got4 = apply<u16>("cvt.rn.satfinite.e4m3x2.f32 $d, $a, $b;", a, b),
+             got5 = apply<u16>("cvt.rn.satfinite.e5m2x2.f32 $d, $a, $b;", a, b);
   const auto expected = [](float x, const Numbers& numbers, const FloatFormat& format) {
     if (std::isnan(x)) return format.nan();
     const u64 sign = std::signbit(x) ? format.sign() : 0;
@@ -250,8 +255,10 @@ TEST_CASE("emulator halves: each operation rounds once") {
   const Numbers numbers(kF16);
   std::mt19937 random(14);
   std::vector<u16> a(kRows), b(kRows), c(kRows);
-  for (std::size_t i = 0; i < kRows; ++i) a[i] = static_cast<u16>(random()), b[i] = static_cast<u16>(random()), c[i] = static_cast<u16>(random());
-  const auto sum = apply<u16>("add.f16 $d, $a, $b;", a, b), product = apply<u16>("mul.f16 $d, $a, $b;", a, b), fused = apply<u16>("fma.rn.f16 $d, $a, $b, $c;", a, b, c);
+  for (std::size_t i = 0; i < kRows; ++i)
+    a[i] = static_cast<u16>(random()), b[i] = static_cast<u16>(random()), c[i] = static_cast<u16>(random());
+  const auto sum = apply<u16>("add.f16 $d, $a, $b;", a, b), product = apply<u16>("mul.f16 $d, $a, $b;", a, b),
+             fused = apply<u16>("fma.rn.f16 $d, $a, $b, $c;", a, b, c);
   const auto check = [&](u16 got, double exact) {
     if (std::isnan(exact)) return got == 0x7fff;
     if (std::isinf(exact)) return got == (std::signbit(exact) ? 0xfc00 : 0x7c00);
@@ -263,7 +270,8 @@ TEST_CASE("emulator halves: each operation rounds once") {
     REQUIRE(check(product[i], x * y));
     // 22 bits of a product and 11 of a summand are exact in 64 bits unless they are far apart; long double has 64.
     const long double exact = static_cast<long double>(x) * y + z;
-    if (static_cast<long double>(static_cast<double>(exact)) == exact || std::isnan(x * y + z)) REQUIRE(check(fused[i], static_cast<double>(exact)));
+    if (static_cast<long double>(static_cast<double>(exact)) == exact || std::isnan(x * y + z))
+      REQUIRE(check(fused[i], static_cast<double>(exact)));
   }
 }
 
@@ -273,7 +281,8 @@ TEST_CASE("emulator halves: pairs are two of one, sat and relu clamp") {
   std::vector<u16> low(kRows), high(kRows), low_b(kRows), high_b(kRows);
   for (std::size_t i = 0; i < kRows; ++i) {
     a[i] = static_cast<u32>(random()), b[i] = static_cast<u32>(random());
-    low[i] = static_cast<u16>(a[i]), high[i] = static_cast<u16>(a[i] >> 16), low_b[i] = static_cast<u16>(b[i]), high_b[i] = static_cast<u16>(b[i] >> 16);
+    low[i] = static_cast<u16>(a[i]), high[i] = static_cast<u16>(a[i] >> 16), low_b[i] = static_cast<u16>(b[i]),
+    high_b[i] = static_cast<u16>(b[i] >> 16);
   }
   for (const char* op : {"add.f16", "mul.f16", "sub.sat.f16", "max.f16", "min.NaN.f16", "mul.bf16", "max.bf16"}) {
     const std::string one = op, two = one + "x2";
@@ -287,9 +296,11 @@ TEST_CASE("emulator halves: pairs are two of one, sat and relu clamp") {
 TEST_CASE("emulator special functions: correctly rounded, within what PTX allows") {
   std::vector<float> a;
   std::mt19937 random(16);
-  for (std::size_t i = 0; i < kRows; ++i) a.push_back(std::ldexp(static_cast<float>(random() % 16777216) / 16777216, static_cast<int>(random() % 16) - 8));
-  const auto exp2 = apply<float>("ex2.approx.f32 $d, $a;", a), log2 = apply<float>("lg2.approx.f32 $d, $a;", a), root = apply<float>("sqrt.rn.f32 $d, $a;", a),
-             inverse = apply<float>("rsqrt.approx.f32 $d, $a;", a), tanh = apply<float>("tanh.approx.f32 $d, $a;", a), rcp = apply<float>("rcp.rn.f32 $d, $a;", a),
+  for (std::size_t i = 0; i < kRows; ++i)
+    a.push_back(std::ldexp(static_cast<float>(random() % 16777216) / 16777216, static_cast<int>(random() % 16) - 8));
+  const auto exp2 = apply<float>("ex2.approx.f32 $d, $a;", a), log2 = apply<float>("lg2.approx.f32 $d, $a;", a),
+             root = apply<float>("sqrt.rn.f32 $d, $a;", a), inverse = apply<float>("rsqrt.approx.f32 $d, $a;", a),
+             tanh = apply<float>("tanh.approx.f32 $d, $a;", a), rcp = apply<float>("rcp.rn.f32 $d, $a;", a),
              quotient = apply<float>("div.full.f32 $d, 1.0, $a;", a);
   for (std::size_t i = 0; i < kRows; ++i) {
     const double x = a[i];

@@ -16,9 +16,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 }
 
 // A register of so many bytes, by number.
-std::string register_of(int bytes, int number) {
-  return fmt::format("%{}{}", bytes <= 2 ? "h" : bytes == 4 ? "r" : "d", number);
-}
+std::string register_of(int bytes, int number) { return fmt::format("%{}{}", bytes <= 2 ? "h" : bytes == 4 ? "r" : "d", number); }
 
 }  // namespace
 
@@ -54,7 +52,8 @@ std::string row_kernel(const std::string& op, int result_bytes, const std::vecto
     params += fmt::format(", .param .u64 in{}", k);
     const int bytes = source_bytes[k];
     const std::string reg = register_of(bytes, static_cast<int>(k) + 1);
-    body += fmt::format("ld.param.u64 %d20, [in{}];\nmad.wide.u32 %d21, %r20, {}, %d20;\nld.global.u{} {}, [%d21];\n", k, bytes, 8 * bytes, reg);
+    body += fmt::format("ld.param.u64 %d20, [in{}];\nmad.wide.u32 %d21, %r20, {}, %d20;\nld.global.u{} {}, [%d21];\n", k, bytes, 8 * bytes,
+                        reg);
     line = replaced(line, fmt::format("${}", static_cast<char>('a' + k)), reg);
   }
   params += ", .param .u32 rows";

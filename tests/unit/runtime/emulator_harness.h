@@ -37,7 +37,8 @@ class Params {
 template <class T>
 class Array {
  public:
-  Array(Memory& memory, const std::vector<T>& values) : memory_(memory), count_(values.size()), address_(memory.allocate(count_ * sizeof(T))) {
+  Array(Memory& memory, const std::vector<T>& values)
+      : memory_(memory), count_(values.size()), address_(memory.allocate(count_ * sizeof(T))) {
     memory.write(address_, values.data(), count_ * sizeof(T));
   }
   Array(Memory& memory, std::size_t count, T value = T()) : Array(memory, std::vector<T>(count, value)) {}
@@ -142,11 +143,15 @@ std::vector<T> floats(std::size_t count, u64 seed) {
     Bits bits = static_cast<Bits>(random());
     switch (random() % 6) {
       case 0: value = static_cast<T>(static_cast<s64>(random() % 2001) - 1000) / 8; continue;
-      case 1: bits &= (Bits{1} << kFraction) - 1; break;                              // subnormal
+      case 1: bits &= (Bits{1} << kFraction) - 1; break;  // subnormal
       case 2: bits = (bits >> kFraction << kFraction) + static_cast<Bits>(random() % 3) - 1; break;
       case 3: {
-        const T special[] = {T(0), -T(0), std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity(),
-                             std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::max()};
+        const T special[] = {T(0),
+                             -T(0),
+                             std::numeric_limits<T>::infinity(),
+                             -std::numeric_limits<T>::infinity(),
+                             std::numeric_limits<T>::quiet_NaN(),
+                             std::numeric_limits<T>::max()};
         value = special[random() % 6];
         continue;
       }

@@ -101,7 +101,8 @@ TEST_CASE("emulator integers: bit fields, counts and permutations") {
     REQUIRE(logic[i] == ((a[i] & b[i]) | (a[i] & position[i]) | (b[i] & position[i])));
   }
   const auto wide = integers<u64>(kRows, 8);
-  const auto ones = apply<u32>("popc.b64 $d, $a;", wide), zeros = apply<u32>("clz.b64 $d, $a;", wide), top = apply<u32>("bfind.u64 $d, $a;", wide);
+  const auto ones = apply<u32>("popc.b64 $d, $a;", wide), zeros = apply<u32>("clz.b64 $d, $a;", wide),
+             top = apply<u32>("bfind.u64 $d, $a;", wide);
   for (std::size_t i = 0; i < kRows; ++i) {
     REQUIRE(ones[i] == static_cast<u32>(std::popcount(wide[i])));
     REQUIRE(zeros[i] == static_cast<u32>(std::countl_zero(wide[i])));
@@ -125,7 +126,10 @@ TEST_CASE("emulator integers: comparisons, combined predicates and selection") {
   const auto a = integers<s32>(kRows, 11), b = integers<s32>(kRows, 12);
   const auto less = apply<u32>("setp.lt.s32 %p1, $a, $b; selp.b32 $d, 1, 0, %p1;", a, b);
   const auto below = apply<u32>("setp.lo.u32 %p1, $a, $b; selp.b32 $d, 1, 0, %p1;", a, b);
-  const auto either = apply<u32>("setp.eq.s32 %p1, $a, 0; setp.gt.or.s32 %p2|%p3, $a, $b, !%p1; selp.b32 %r11, 2, 0, %p3; selp.b32 $d, 1, 0, %p2; or.b32 $d, $d, %r11;", a, b);
+  const auto either = apply<u32>(
+      "setp.eq.s32 %p1, $a, 0; setp.gt.or.s32 %p2|%p3, $a, $b, !%p1; selp.b32 %r11, 2, 0, %p3; selp.b32 $d, 1, 0, %p2; or.b32 $d, $d, "
+      "%r11;",
+      a, b);
   const auto all_ones = apply<u32>("set.ge.u32.s32 $d, $a, $b;", a, b);
   for (std::size_t i = 0; i < kRows; ++i) {
     REQUIRE(less[i] == (a[i] < b[i]));

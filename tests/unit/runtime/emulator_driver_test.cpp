@@ -1,0 +1,153 @@
+// The emulated driver: runtime/cuda's own device on it, from buffers to graphs and errors.
+#include <doctest/doctest.h>
+
+#include "runtime/emulator/emulated_driver.h"
+#include "tests/unit/runtime/emulator_harness.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+using namespace cuda;
+
+const Driver& driver() { return emulated_driver(); }
+
+/// Context, module and function for a kernel text.
+struct Loaded {
+  explicit Loaded(const std::string& ptx, const char* target = "sm_80") {
+    CUcontext context = nullptr;
+    REQUIRE(driver().cuDevicePrimaryCtxRetain(&context, emulated_ordinal(target)) == CUDA_SUCCESS);
+    REQUIRE(driver().cuCtxPushCurrent(context) == CUDA_SUCCESS);
+    REQUIRE(driver().cuModuleLoadDataEx(&module, ptx.c_str(), 0, nullptr, nullptr) == CUDA_SUCCESS);
+    REQUIRE(driver().cuModuleGetFunction(&function, module, "k") == CUDA_SUCCESS);
+  }
+  ~Loaded() {
+    CHECK(driver().cuModuleUnload(module) == CUDA_SUCCESS);
+    CUcontext context = nullptr;
+    driver().cuCtxPopCurrent(&context);
+  }
+  CUresult launch(unsigned blocks, unsigned threads, CUdeviceptr argument, CUstream stream = nullptr) {
+    CUlaunchConfig config{blocks, 1, 1, threads, 1, 1, 0, stream, nullptr, 0};
+    void* parameters[] = {&argument};
+    return driver().cuLaunchKernelEx(&config, function, parameters, nullptr);
+  }
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+};
+
+const char* kAddOne = R"(
+  mov.u32 %r0, %tid.x;
+  ld.param.u64 %d1, [p];
+  mad.wide.u32 %d1, %r0, 4, %d1;
+  ld.global.u32 %r1, [%d1];
+  add.u32 %r1, %r1, 1;
+  st.global.u32 [%d1], %r1;
+)";
+
+std::string text_of(CUresult code) {
+  const char* text = nullptr;
+  driver().cuGetErrorString(code, &text);
+  return text == nullptr ? "" : text;
+}
+
+}  // namespace
+
+TEST_CASE("emulated driver: every function is there, and every target is a device") {
+#define TW_CUDA_FUNCTION(name, symbol, parameters) CHECK((driver().name != nullptr));
+#include "runtime/cuda/driver_functions.def"
+  int count = 0;
+  CHECK(driver().cuDeviceGetCount(&count) == CUDA_SUCCESS);
+  CHECK(count == 5);
+  CHECK(emulated_ordinal("sm_70") == -1);
+  int major = 0, minor = 0;
+  const int hopper = emulated_ordinal("sm_90a");
+  CHECK(driver().cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, hopper) == CUDA_SUCCESS);
+  CHECK(driver().cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, hopper) == CUDA_SUCCESS);
+  CHECK(10 * major + minor == 90);
+}
+
+TEST_CASE("emulated driver: memory, copies, launches and events") {
+  Loaded loaded(module_of(".param .u64 p", kAddOne));
+  CUdeviceptr memory = 0;
+  REQUIRE(driver().cuMemAlloc(&memory, 256) == CUDA_SUCCESS);
+  CHECK(driver().cuMemsetD32Async(memory, 7, 64, nullptr) == CUDA_SUCCESS);
+  CUevent start = nullptr, end = nullptr;
+  CHECK(driver().cuEventCreate(&start, 0) == CUDA_SUCCESS);
+  CHECK(driver().cuEventCreate(&end, 0) == CUDA_SUCCESS);
+  CHECK(driver().cuEventRecord(start, nullptr) == CUDA_SUCCESS);
+  CHECK(loaded.launch(1, 64, memory) == CUDA_SUCCESS);
+  CHECK(driver().cuEventRecord(end, nullptr) == CUDA_SUCCESS);
+  std::vector<u32> values(64);
+  CHECK(driver().cuMemcpyDtoHAsync(values.data(), memory, 256, nullptr) == CUDA_SUCCESS);
+  CHECK(values == std::vector<u32>(64, 8));
+  float milliseconds = -1;
+  CHECK(driver().cuEventElapsedTime(&milliseconds, start, end) == CUDA_SUCCESS);
+  CHECK(milliseconds >= 0);
+  CHECK(driver().cuMemcpyDtoHAsync(values.data(), memory, 257, nullptr) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(driver().cuMemFree(memory) == CUDA_SUCCESS);
+  CHECK(driver().cuMemFree(memory) == CUDA_ERROR_INVALID_VALUE);
+  driver().cuEventDestroy(start);
+  driver().cuEventDestroy(end);
+}
+
+TEST_CASE("emulated driver: what was found in a kernel is the text of its error, once") {
+  Loaded loaded(module_of(".param .u64 p", kAddOne));
+  take_report(emulated_ordinal("sm_80"));
+  CUdeviceptr memory = 0;
+  REQUIRE(driver().cuMemAlloc(&memory, 64) == CUDA_SUCCESS);
+  driver().cuMemsetD32Async(memory, 7, 16, nullptr);
+  CHECK(loaded.launch(1, 17, memory) == CUDA_ERROR_ILLEGAL_ADDRESS);
+  CHECK(text_of(CUDA_ERROR_ILLEGAL_ADDRESS).find("access out of bounds in 'k', block (0,0,0), warp 0, lane 16 (line 15 of the PTX)") == 0);
+  CHECK(text_of(CUDA_ERROR_ILLEGAL_ADDRESS) == "an illegal memory access was encountered");
+  CHECK(loaded.launch(1, 16, memory) == CUDA_SUCCESS);
+  CHECK(loaded.launch(2, 16, memory) == CUDA_ERROR_LAUNCH_FAILED);
+  CHECK(text_of(CUDA_ERROR_LAUNCH_FAILED).find("race in 'k', block (1,0,0)") == 0);
+  const EmulatorReport report = take_report(emulated_ordinal("sm_80"));
+  CHECK(report.findings.size() == 4);
+  CHECK(report.counters.kernels.at("k").launches == 3);
+  CHECK(take_report(emulated_ordinal("sm_80")).counters.kernels.empty());
+  driver().cuMemFree(memory);
+}
+
+TEST_CASE("emulated driver: graphs repeat what was captured") {
+  Loaded loaded(module_of(".param .u64 p", kAddOne));
+  CUdeviceptr memory = 0;
+  CUstream stream = nullptr;
+  REQUIRE(driver().cuMemAlloc(&memory, 64) == CUDA_SUCCESS);
+  REQUIRE(driver().cuStreamCreate(&stream, 0) == CUDA_SUCCESS);
+  driver().cuMemsetD32Async(memory, 0, 16, stream);
+  CHECK(driver().cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS);
+  CHECK(loaded.launch(1, 16, memory, stream) == CUDA_SUCCESS);
+  CHECK(loaded.launch(1, 8, memory, stream) == CUDA_SUCCESS);
+  CHECK(driver().cuStreamSynchronize(stream) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  CUgraph graph = nullptr;
+  CUgraphExec executable = nullptr;
+  CHECK(driver().cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS);
+  CHECK(driver().cuGraphInstantiate(&executable, graph, 0) == CUDA_SUCCESS);
+  for (int k = 0; k < 3; ++k) CHECK(driver().cuGraphLaunch(executable, stream) == CUDA_SUCCESS);
+  std::vector<u32> values(16);
+  driver().cuMemcpyDtoHAsync(values.data(), memory, 64, stream);
+  for (u32 i = 0; i < 16; ++i) CHECK(values[i] == (i < 8 ? 6 : 3));
+  driver().cuGraphExecDestroy(executable);
+  driver().cuGraphDestroy(graph);
+  driver().cuStreamDestroy(stream);
+  driver().cuMemFree(memory);
+}
+
+TEST_CASE("emulated driver: what cannot be loaded says why in the log") {
+  CUcontext context = nullptr;
+  driver().cuDevicePrimaryCtxRetain(&context, emulated_ordinal("sm_75"));
+  driver().cuCtxPushCurrent(context);
+  const auto log_of = [](const std::string& text, CUresult expected) {
+    char log[512] = "";
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+    CUmodule module = nullptr;
+    CHECK(driver().cuModuleLoadDataEx(&module, text.c_str(), 2, options, values) == expected);
+    return std::string(log);
+  };
+  CHECK(log_of(module_of("", "frob;"), CUDA_ERROR_INVALID_PTX) == "<ptx>:11: error: 'frob': unknown instruction");
+  CHECK(log_of(module_of("", ""), CUDA_ERROR_NO_BINARY_FOR_GPU) == "code for sm_80 does not run on sm_75");
+  driver().cuCtxPopCurrent(&context);
+}
+
+}  // namespace tilewright::rt::emulator
