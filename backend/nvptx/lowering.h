@@ -181,8 +181,10 @@ class NvptxLowering {
 #undef TW_ATOMIC
 
   // ---- report.cpp, inline_ptx.cpp ----
-  void emit_device_print(OpId);
+  void emit_device_print(OpId id) { emit_report(id, nullptr); }
   void emit_device_assert(OpId);
+  /// Appends a record of the op's operands to the report buffer where `speaks` (null: always), which all threads hold alike.
+  void emit_report(OpId, Value* speaks);
   void emit_inline_ptx(OpId);
 
   llvm::Type* type_of(ValueId v);  // of one register

@@ -54,6 +54,8 @@ std::int64_t shared_scratch(const ir::Function& f, ir::OpId id, const ir::Target
     case OpKind::atomic_exchange_:
     case OpKind::atomic_cas_:
     case OpKind::atomic_update_: return atomic_scratch(f, id, num_warps);
+    case OpKind::device_print_:
+    case OpKind::device_assert_: return num_warps > 1 ? 4 : 0;  // where its record goes
     default: return 0;
   }
 }

@@ -1,0 +1,57 @@
+// How kernels for NVIDIA GPUs are called, beyond their parameters, and what they leave behind: shared by the code that emits them and the
+// runtime that launches them. No LLVM here.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "backend/compiled_kernel.h"
+#include "backend/host_abi.h"
+
+namespace tilewright::backend {
+
+/// A kernel whose CompiledKernel::reports is not empty takes one parameter more, the last: the address of such a header in device memory,
+/// 8-byte aligned and followed by capacity_words words of 4 bytes; or null, then nobody listens. Programs append records: what device_print
+/// prints, and the operands of each device_assert that does not hold somewhere.
+///
+/// A record: its site (CompiledKernel::reports), the three program ids, then each operand of the site row-major, a byte for a bool, from a
+/// multiple of 8 bytes on. Records of one program come in its order. Where the first one would be that did not fit, ~0 stands for its site.
+struct NvptxReportHeader {
+  std::uint32_t capacity_words;  // set by the launch
+  std::uint32_t lost;            // records that did not fit; set to 0 by the launch
+  std::uint64_t used_words;      // likewise; counts lost records too
+};
+static_assert(offsetof(NvptxReportHeader, lost) == 4 && offsetof(NvptxReportHeader, used_words) == 8 && sizeof(NvptxReportHeader) == 16);
+
+inline constexpr std::int64_t kReportRecordHeaderBytes = 16;
+inline constexpr std::uint32_t kReportEnd = ~0u;
+
+/// Where operand i of a record begins; for i = how many there are, the record's size. In bytes.
+inline std::int64_t report_offset(std::span<const ir::Type> operands, std::size_t i) {
+  std::int64_t at = kReportRecordHeaderBytes;
+  for (std::size_t k = 0; k < i; ++k) at += (operands[k].elements() * operands[k].element_bytes() + 7) / 8 * 8;
+  return at;
+}
+
+/// Calls report, as a host program would, for each record in a copy of the words after the header.
+inline void read_reports(const NvptxReportHeader& header, std::span<const std::uint32_t> words, std::span<const ReportSite> sites,
+                         HostReport report, void* context) {
+  const std::uint64_t end = std::min<std::uint64_t>(header.used_words, words.size());
+  for (std::uint64_t at = 0; at < end;) {
+    const std::uint32_t* record = words.data() + at;
+    if (record[0] == kReportEnd) return;
+    const ReportSite& site = sites[record[0]];
+    std::int32_t program[3];
+    std::memcpy(program, record + 1, sizeof program);
+    std::vector<const void*> operands;
+    for (std::size_t i = 0; i < site.operands.size(); ++i)
+      operands.push_back(reinterpret_cast<const std::byte*>(record) + report_offset(site.operands, i));
+    report(context, program, operands.data(), static_cast<std::int32_t>(record[0]));
+    at += static_cast<std::uint64_t>(report_offset(site.operands, site.operands.size())) / 4;
+  }
+}
+
+}  // namespace tilewright::backend
