@@ -26,8 +26,8 @@ std::vector<u32> order_from_exit(const FlowGraph& graph) {
     for (u32 successor : graph.nodes[n].successors) predecessors[successor].push_back(n);
   std::vector<u32> order;
   std::vector<bool> seen(graph.nodes.size() + 1, false);
-  std::vector<std::pair<u32, std::size_t>> stack{{graph.exit(), 0}};
-  seen[graph.exit()] = true;
+  std::vector<std::pair<u32, std::size_t>> stack{{graph.end(), 0}};
+  seen[graph.end()] = true;
   while (!stack.empty()) {
     auto& [node, next] = stack.back();
     if (next == predecessors[node].size()) {
@@ -62,13 +62,13 @@ FlowGraph flow_graph(const Kernel& kernel) {
     }
     node_of[i] = static_cast<u32>(graph.nodes.size()) - 1;
   }
-  node_of[count] = graph.exit();
+  node_of[count] = graph.end();
   for (FlowGraph::Node& node : graph.nodes) {
     const Instruction& last = kernel.code[node.end - 1];
     for (u32 target : targets_of(kernel, last)) node.successors.push_back(node_of[target]);
     const bool ends_thread = last.kind == Kind::exit || last.kind == Kind::trap;
     const bool goes_on = !ends_block(last) || last.guard != kNoSlot;
-    if (ends_thread) node.successors.push_back(graph.exit());
+    if (ends_thread) node.successors.push_back(graph.end());
     if (goes_on) node.successors.push_back(node_of[node.end]);
     std::sort(node.successors.begin(), node.successors.end());
     node.successors.erase(std::unique(node.successors.begin(), node.successors.end()), node.successors.end());
@@ -83,7 +83,7 @@ void set_joins(const FlowGraph& graph, Kernel& kernel) {
   std::vector<u32> position(graph.nodes.size() + 1, 0);
   for (u32 i = 0; i < order.size(); ++i) position[order[i]] = i;
   std::vector<u32> join(graph.nodes.size() + 1, kUnknown);
-  join[graph.exit()] = graph.exit();
+  join[graph.end()] = graph.end();
   const auto meet = [&](u32 a, u32 b) {
     while (a != b) {
       while (position[a] > position[b]) a = join[a];
@@ -94,7 +94,7 @@ void set_joins(const FlowGraph& graph, Kernel& kernel) {
   for (bool changed = true; changed;) {
     changed = false;
     for (u32 node : order) {
-      if (node == graph.exit()) continue;
+      if (node == graph.end()) continue;
       u32 found = kUnknown;
       for (u32 successor : graph.nodes[node].successors)
         if (join[successor] != kUnknown) found = found == kUnknown ? successor : meet(found, successor);
@@ -109,7 +109,7 @@ void set_joins(const FlowGraph& graph, Kernel& kernel) {
     if (last.kind != Kind::branch && last.kind != Kind::indexed) continue;
     // Nodes of an endless loop reach no exit: their lanes never meet.
     const u32 at = join[n];
-    last.join = at == kUnknown || at == graph.exit() ? static_cast<u32>(kernel.code.size()) : graph.nodes[at].begin;
+    last.join = at == kUnknown || at == graph.end() ? static_cast<u32>(kernel.code.size()) : graph.nodes[at].begin;
   }
 }
 

@@ -15,7 +15,7 @@ struct FlowGraph {
     std::vector<u32> successors;
   };
   std::vector<Node> nodes;
-  u32 exit() const { return static_cast<u32>(nodes.size()); }
+  u32 end() const { return static_cast<u32>(nodes.size()); }
 };
 
 FlowGraph flow_graph(const Kernel&);
