@@ -1,21 +1,59 @@
 // Gives every op that works in shared memory its place there (attribute shared).
 //
 // Input: distributed. Output: allocated. Numerics do not change. See tests/files/passes/allocate_shared/.
+//
+// An op needs its scratch only while it runs, so places may be taken again; but an op that takes the place of the one before it has to
+// wait for its last reader. Places are therefore given out one after the other, from the start again when what is free of charge is used
+// up: as much as the largest op takes and an eighth more, or what leaves an SM its full number of programs.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "passes/analysis/shared_scratch.h"
 #include "passes/pass.h"
 
 namespace tilewright::passes {
 
+using ir::OpId;
+
+namespace {
+
+constexpr std::int64_t kAlignment = 128;  // all banks: where two ops begin does not change who meets in one
+constexpr std::int64_t kFreeOfCharge = 8 * 1024;
+
+struct Scratch {
+  OpId op;
+  std::int64_t bytes;
+};
+
+std::string tile_text(const ir::Function& f, OpId id) {
+  const auto& op = f.op(id);
+  const ir::ValueId v = op.operands.empty() ? op.results[0] : op.operands[0];
+  return ir::text(f.type(v));
+}
+
+}  // namespace
+
 bool allocate_shared(ir::Function& f, const PassContext& context) {
-  constexpr std::int64_t kAlignment = 128;
-  std::int64_t end = 0;
-  f.walk([&](ir::OpId id) {
+  std::vector<Scratch> all;
+  std::int64_t largest = 0;
+  f.walk([&](OpId id) {
     const std::int64_t bytes = shared_scratch(f, id, context.target, context.num_warps);
     if (bytes == 0) return;
-    f.set_attr(id, {ir::AttrName::shared, end});
-    end += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    if (bytes > context.target.shared_bytes)
+      throw Error(f.where(id), fmt::format("{} of {} works in {} bytes of shared memory; a program of {} has at most {}", ir::text(f.kind(id)),
+                                           tile_text(f, id), bytes, context.target.name, context.target.shared_bytes));
+    all.push_back({id, (bytes + kAlignment - 1) / kAlignment * kAlignment});
+    largest = std::max(largest, all.back().bytes);
   });
-  return end > 0;
+  const std::int64_t end = std::max(largest, std::min<std::int64_t>(std::max(kFreeOfCharge, largest + largest / 8), context.target.shared_bytes));
+  std::int64_t next = 0;
+  for (const Scratch& s : all) {
+    if (next + s.bytes > end) next = 0;
+    f.set_attr(s.op, {ir::AttrName::shared, next});
+    next += s.bytes;
+  }
+  return !all.empty();
 }
 
 }  // namespace tilewright::passes

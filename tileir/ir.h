@@ -38,6 +38,7 @@ struct Loc {
 struct Param {
   std::string name;
   std::int64_t divisible_by = 1;  // an integer's value; a pointer's address in bytes
+  bool disjoint = false;          // a pointer: what is reached through it is reached through no other parameter
   friend bool operator==(const Param&, const Param&) = default;
 };
 

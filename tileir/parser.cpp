@@ -235,15 +235,24 @@ class Parser {
     Param p{name.text};
     const Type t = type();
     if (accept('{')) {
-      const Token key = expect(TokenKind::word, "'divisible_by'");
-      if (key.text != "divisible_by") fail(key, fmt::format("unknown attribute '{}' of a parameter; expected 'divisible_by'", key.text));
-      expect('=', "after 'divisible_by'");
-      const Token at = token_;
-      p.divisible_by = integer("a number");
-      if (p.divisible_by < 1) fail(at, fmt::format("divisible_by is {}; it must be positive", p.divisible_by));
+      do promise(p);
+      while (accept(','));
       expect('}', "after the attribute");
     }
     define(name, f_->add_param(t, std::move(p)));
+  }
+
+  void promise(Param& p) {
+    const Token key = expect(TokenKind::word, "'divisible_by'");
+    if (key.text == "disjoint") {
+      p.disjoint = true;
+      return;
+    }
+    if (key.text != "divisible_by") fail(key, fmt::format("unknown attribute '{}' of a parameter; expected 'divisible_by' or 'disjoint'", key.text));
+    expect('=', "after 'divisible_by'");
+    const Token at = token_;
+    p.divisible_by = integer("a number");
+    if (p.divisible_by < 1) fail(at, fmt::format("divisible_by is {}; it must be positive", p.divisible_by));
   }
 
   // ---- ops ----

@@ -27,13 +27,18 @@ class Printer {
     const std::vector<ValueId>& args = f_.block(f_.body()).args;
     for (std::size_t i = 0; i < args.size(); ++i) {
       put("{}{}: {}", i ? ", " : "", name(args[i]), text(f_.type(args[i])));
-      if (i < f_.params.size() && f_.params[i].divisible_by != 1) put(" {{divisible_by = {}}}", f_.params[i].divisible_by);
+      if (i < f_.params.size()) promises(f_.params[i]);
     }
     put(") {{\n");
     for (std::uint32_t i = 0; i < f_.layout_count(); ++i) layout(LayoutId{i});
     ops(f_.body(), 1);
     put("}}\n");
     return std::move(out_);
+  }
+
+  void promises(const Param& p) {
+    if (p.divisible_by != 1) put(" {{divisible_by = {}{}}}", p.divisible_by, p.disjoint ? ", disjoint" : "");
+    else if (p.disjoint) put(" {{disjoint}}");
   }
 
   std::string line(OpId id) {

@@ -102,7 +102,7 @@ class NvptxLowering {
   void emit_scalar_load(OpId);
   void emit_scalar_store(OpId);
   struct Access;
-  Access access(OpId, bool is_store);
+  Access access(OpId);
   /// `count` neighbours as words, under a predicate (null: always), which leaves `fill` (words) where it does not hold.
   /// `modifiers`: ".global", ".volatile.global", ...
   std::vector<Value*> load_global(Type element, Value* address, std::int64_t displacement, std::size_t count, Value* predicate,

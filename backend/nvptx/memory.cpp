@@ -6,15 +6,18 @@
 
 #include "backend/lowering/elementwise.h"
 #include "backend/nvptx/lowering.h"
+#include "passes/analysis/access_plan.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::backend::nvptx {
 
 namespace {
 
-constexpr int kMaxAccessBytes = 16;
-
-int log2_floor(std::int64_t v) { return 63 - std::countl_zero(static_cast<std::uint64_t>(v)); }
+Registers of(const Registers& all, std::span<const std::uint32_t> which) {
+  Registers some;
+  for (std::uint32_t r : which) some.push_back(all[r]);
+  return some;
+}
 
 /// PTX ISA 8.5, "ld" and "st": cache operators, then eviction priority (sm_70 and up).
 std::string modifiers(const Function& f, OpId id, bool is_store) {
@@ -39,57 +42,49 @@ std::string modifiers(const Function& f, OpId id, bool is_store) {
 
 }  // namespace
 
-/// The plan of an access: registers in groups of 2^log2_vector neighbours, and for each group a register whose address leads.
+/// The plan of an access: registers in groups of neighbours, and for each group a register whose address leads.
 struct NvptxLowering::Access {
   Type element;
-  int log2_vector = 0;
   struct Group {
-    std::uint32_t first;         // its registers are first, first + 1, ...
-    std::uint32_t leader;        // the register whose address is taken
-    std::int64_t displacement;   // bytes from there
+    std::vector<std::uint32_t> registers;  // lowest address first
+    std::uint32_t leader;                  // the register whose address is taken
+    std::int64_t displacement;             // bytes from there
   };
   std::vector<Group> groups;
 };
 
-NvptxLowering::Access NvptxLowering::access(OpId id, bool is_store) {
-  const ValueId pointer = f_.operand(id, 0);
-  const LinearLayout& l = layout(pointer);
-  const passes::AxisInfo& info = axes_(pointer);
-  const int mask_at = is_store ? 2 : 1;
-  const bool masked = static_cast<int>(f_.op(id).operands.size()) > mask_at;
+NvptxLowering::Access NvptxLowering::access(OpId id) {
+  const LinearLayout& l = layout(f_.operand(id, 0));
+  const passes::AccessFacts facts = passes::access_facts(f_, id, axes_);
+  const std::vector<int> vector = passes::vector_bits(facts, l);
   Access a;
-  a.element = f_.type(pointer).pointee().scalar();
+  a.element = facts.pointer.pointee().scalar();
   const std::int64_t bytes = a.element.element_bytes();
   const auto& registers = l.bases(HardwareDim::reg);
-
-  int axis = 0;
-  for (int i = 0; i < l.rank(); ++i)
-    if (info.contiguity[i] >= info.contiguity[axis]) axis = i;
-  int most = std::min(log2_floor(kMaxAccessBytes / bytes), log2_floor(info.contiguity[axis]));
-  most = std::min(most, log2_floor(std::max<std::int64_t>(info.divisibility[axis] / bytes, 1)));
-  if (masked) most = std::min(most, log2_floor(axes_(f_.operand(id, mask_at)).constancy[axis]));
-  const std::uint32_t unit = 1u << l.axis_shift(axis);
-  while (a.log2_vector < std::min<int>(most, static_cast<int>(registers.size())) && registers[a.log2_vector] == unit << a.log2_vector)
-    ++a.log2_vector;
+  const std::uint32_t unit = 1u << l.axis_shift(facts.axis), run = 1u << facts.log2_run;
 
   // A register bit that moves the address within a run, by a distance that no lane or warp has a part in, needs no address of its own.
-  const std::uint32_t run = static_cast<std::uint32_t>(std::min<std::int64_t>(info.contiguity[axis], std::int64_t{1} << l.log2_extents()[axis]));
   const auto moves_within_run = [&](int bit) {
     const std::uint32_t basis = registers[bit];
-    if ((basis & ~l.axis_mask(axis)) != 0 || basis / unit >= run) return false;
+    if ((basis & ~l.axis_mask(facts.axis)) != 0 || basis / unit >= run) return false;
     const ir::F2Matrix all = l.matrix();
     for (int i = 0; i < all.width(); ++i)
       if (i != bit && (all.columns[i] & basis) != 0) return false;
     return true;
   };
-  std::uint32_t within = 0;
+  std::uint32_t within = 0, counted = l.free_bits(HardwareDim::reg);  // a copy is not accessed
   for (std::size_t i = 0; i < registers.size(); ++i)
     if (moves_within_run(static_cast<int>(i))) within |= 1u << i;
-  const std::uint32_t free = l.free_bits(HardwareDim::reg);
-  for (std::uint32_t r = 0; r < l.size(HardwareDim::reg); r += 1u << a.log2_vector) {
-    if (r & free) continue;  // a copy
+  for (int bit : vector) counted |= 1u << bit;
+  for (std::uint32_t r = 0; r < l.size(HardwareDim::reg); ++r) {
+    if (r & counted) continue;
     const std::uint32_t distance = l.apply(HardwareDim::reg, r & within) / unit;
-    a.groups.push_back({r, r & ~within, static_cast<std::int64_t>(distance) * bytes});
+    Access::Group& g = a.groups.emplace_back(Access::Group{{}, r & ~within, static_cast<std::int64_t>(distance) * bytes});
+    for (std::uint32_t k = 0; k < 1u << vector.size(); ++k) {
+      std::uint32_t member = r;
+      for (std::size_t i = 0; i < vector.size(); ++i) member |= (k >> i & 1) << vector[i];
+      g.registers.push_back(member);
+    }
   }
   return a;
 }
@@ -97,26 +92,25 @@ NvptxLowering::Access NvptxLowering::access(OpId id, bool is_store) {
 void NvptxLowering::emit_load(OpId id) {
   if (f_.type(f_.operand(id, 0)).is_scalar()) return emit_scalar_load(id);
   const auto& operands = f_.op(id).operands;
-  const Access a = access(id, false);
+  const Access a = access(id);
   const Registers& pointers = registers(operands[0]);
   const Registers* mask = operands.size() > 1 ? &registers(operands[1]) : nullptr;
   const Registers* other = operands.size() > 2 ? &registers(operands[2]) : nullptr;
   const LinearLayout& l = layout(operands[0]);
-  const std::size_t count = std::size_t{1} << a.log2_vector;
+  const bool is_unfilled = f_.attr(id, ir::AttrName::unfilled) != 0;
   Registers out(pointers.size());
   for (const Access::Group& g : a.groups) {
+    const std::size_t count = g.registers.size();
     std::vector<Value*> fill;
-    if (mask) {
-      if (other) {
-        fill = pack(a.element, std::span(*other).subspan(g.first, count));
-      } else {
-        for (llvm::Type* t : word_types(a.element, count)) fill.push_back(llvm::Constant::getNullValue(t));
-      }
+    if (mask && other) {
+      fill = pack(a.element, of(*other, g.registers));
+    } else if (mask && !is_unfilled) {
+      for (llvm::Type* t : word_types(a.element, count)) fill.push_back(llvm::Constant::getNullValue(t));
     }
-    const std::vector<Value*> words =
-        load_global(a.element, pointers[g.leader], g.displacement, count, mask ? (*mask)[g.first] : nullptr, fill, modifiers(f_, id, false));
+    const std::vector<Value*> words = load_global(a.element, pointers[g.leader], g.displacement, count,
+                                                  mask ? (*mask)[g.registers[0]] : nullptr, fill, modifiers(f_, id, false));
     const std::vector<Value*> elements = unpack(a.element, words, count);
-    std::copy(elements.begin(), elements.end(), out.begin() + g.first);
+    for (std::size_t i = 0; i < count; ++i) out[g.registers[i]] = elements[i];
   }
   const std::uint32_t free = l.free_bits(HardwareDim::reg);
   if (free) {
@@ -164,15 +158,14 @@ void NvptxLowering::store_global(Type element, Value* address, std::int64_t disp
 void NvptxLowering::emit_store(OpId id) {
   if (f_.type(f_.operand(id, 0)).is_scalar()) return emit_scalar_store(id);
   const auto& operands = f_.op(id).operands;
-  const Access a = access(id, true);
+  const Access a = access(id);
   const Registers &pointers = registers(operands[0]), &values = registers(operands[1]);
   const Registers* mask = operands.size() > 2 ? &registers(operands[2]) : nullptr;
-  const std::size_t count = std::size_t{1} << a.log2_vector;
   Value* canonical = is_canonical(layout(operands[0]));
   for (const Access::Group& g : a.groups) {
-    Value* predicate = mask ? (*mask)[g.first] : nullptr;
+    Value* predicate = mask ? (*mask)[g.registers[0]] : nullptr;
     if (canonical) predicate = predicate ? b_.CreateAnd(predicate, canonical) : canonical;
-    store_global(a.element, pointers[g.leader], g.displacement, std::span(values).subspan(g.first, count), predicate, modifiers(f_, id, true));
+    store_global(a.element, pointers[g.leader], g.displacement, of(values, g.registers), predicate, modifiers(f_, id, true));
   }
 }
 

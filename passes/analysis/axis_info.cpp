@@ -148,9 +148,12 @@ std::string info_text(Type t, const AxisInfo& info) {
 
 }  // namespace
 
-AxisInfoAnalysis::AxisInfoAnalysis(const Function& f) : f_(&f), info_(f.value_capacity()) {
+AxisInfoAnalysis::AxisInfoAnalysis(const Function& f) : f_(&f), info_(f.value_capacity()), ranges_(f.value_capacity()) {
   const Solver solver(f);
-  for (std::uint32_t i = 0; i < info_.size(); ++i) info_[i] = solver(ValueId{i}).info;
+  for (std::uint32_t i = 0; i < info_.size(); ++i) {
+    info_[i] = solver(ValueId{i}).info;
+    ranges_[i] = solver(ValueId{i}).range;
+  }
 }
 
 std::string AxisInfoAnalysis::print() const {

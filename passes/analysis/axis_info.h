@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "passes/analysis/value_range.h"
 #include "tileir/ir.h"
 
 namespace tilewright::passes {
@@ -31,12 +32,15 @@ class AxisInfoAnalysis {
  public:
   explicit AxisInfoAnalysis(const ir::Function&);
   const AxisInfo& operator()(ir::ValueId v) const { return info_[v.index]; }
+  /// Between which bounds every element of an integer lies.
+  const Range& range(ir::ValueId v) const { return ranges_[v.index]; }
   /// One line a value: "%3: contiguity = [16], divisibility = [4], constancy = [1]".
   std::string print() const;
 
  private:
   const ir::Function* f_;
   std::vector<AxisInfo> info_;
+  std::vector<Range> ranges_;
 };
 
 }  // namespace tilewright::passes

@@ -379,6 +379,7 @@ Fact transfer_of(const Function& f, OpId id, Type t, Operands in) {
     case OpKind::permute_: return permute(f, id, t, *in[0]);
     case OpKind::cast_: return cast(t, in);
     case OpKind::bitcast_: return bitcast(t, in);
+    case OpKind::convert_layout_: return *in[0];
     case OpKind::add_ptr_: return address(t, *in[0], *in[1]);
     case OpKind::select_: return select(t, in);
     case OpKind::multiple_of_:

@@ -64,8 +64,8 @@ bool meets_inside(const ir::Function& f, ir::OpId id) {
   switch (f.kind(id)) {
     case OpKind::convert_layout_:
     case OpKind::flip_: return conversion(f, id).crosses_warps;
-    case OpKind::reduce_: return true;  // an exchange is between warps
-    default: return false;
+    case OpKind::sort_: return false;  // its rounds may end within warps
+    default: return true;
   }
 }
 

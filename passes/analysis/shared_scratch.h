@@ -11,4 +11,8 @@ namespace tilewright::passes {
 /// and may leave other warps reading when a first one is done with it (see insert_barriers).
 std::int64_t shared_scratch(const ir::Function&, ir::OpId, const ir::TargetDesc&, int num_warps);
 
+/// Of an op with scratch: whether all threads of the program wait for each other after what it does to global memory and its first writes
+/// of the scratch, and before its last reads. So what comes before the op, and its own accesses to global memory, are done when it is left.
+bool meets_inside(const ir::Function&, ir::OpId);
+
 }  // namespace tilewright::passes

@@ -114,6 +114,7 @@ Range range_of(const ir::Function& f, ir::OpId id, std::span<const Range> in, st
     case OpKind::flip_:
     case OpKind::multiple_of_:
     case OpKind::max_contiguous_:
+    case OpKind::convert_layout_:
     case OpKind::sort_:
     case OpKind::gather_: return in[0];
     case OpKind::histogram_: return {0, types[0].elements()};

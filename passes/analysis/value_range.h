@@ -1,5 +1,5 @@
-// Intervals of integers: between which bounds every element of a value lies. Private to axis_info, which asks what cannot be negative and
-// what cannot wrap.
+// Intervals of integers: between which bounds every element of a value lies. Worked out by axis_info, which asks what cannot be negative
+// and what cannot wrap.
 #pragma once
 #include "tileir/ir.h"
 

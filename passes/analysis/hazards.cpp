@@ -1,0 +1,227 @@
+// A walk over the program with what is pending since the last barrier; through loops twice, so that the back edge is seen.
+#include "passes/analysis/hazards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "passes/analysis/address_form.h"
+#include "passes/analysis/shared_scratch.h"
+
+namespace tilewright::passes {
+
+using ir::BlockId;
+using ir::Family;
+using ir::Function;
+using ir::OpId;
+using ir::OpKind;
+using ir::ValueId;
+
+namespace {
+
+/// Something that other threads may still be doing.
+struct Pending {
+  OpId op;
+  std::int64_t begin = 0, end = 0;  // of shared memory
+  bool reads = false, writes = false;  // global memory
+  OpId loop;                           // it was an earlier pass of this loop, which the pointer is computed anew in
+  bool is_long_ago = false;            // of several such loops
+  friend bool operator==(const Pending&, const Pending&) = default;
+};
+using State = std::vector<Pending>;
+
+void add(State& s, const Pending& p) {
+  if (std::find(s.begin(), s.end(), p) == s.end()) s.push_back(p);
+}
+void add(State& s, const State& more) {
+  for (const Pending& p : more) add(s, p);
+}
+
+class Walk {
+ public:
+  Walk(const Function& f, const ir::TargetDesc& target, int num_warps)
+      : f_(f), pending_(f.op_capacity()), needed_(f.op_capacity()), meets_(f.op_capacity()) {
+    f.walk([&](OpId id) {
+      Pending& p = pending_[id.index];
+      p.op = id;
+      const ir::OpInfo& info = ir::info(f.kind(id));
+      p.reads = info.has(ir::kReads);
+      p.writes = info.has(ir::kWrites);
+      if (const std::int64_t bytes = shared_scratch(f, id, target, num_warps)) {
+        p.begin = f.attr(id, ir::AttrName::shared);
+        p.end = p.begin + bytes;
+        meets_[id.index] = meets_inside(f, id);
+      }
+    });
+    State none;
+    block(f.body(), none);
+  }
+
+  std::vector<Barrier> barriers() const {
+    std::vector<Barrier> all;
+    f_.walk([&](OpId id) {
+      if (needed_[id.index]) all.push_back({id, needed_[id.index]});
+    });
+    return all;
+  }
+
+ private:
+  void need(OpId before, OpId after, State& s) {
+    if (!trying_) needed_[before.index] = after;
+    found_ = found_ ? found_ : after;
+    s.clear();
+  }
+
+  void block(BlockId b, State& s) {
+    for (OpId id : f_.ops(b)) {
+      if (needed_[id.index]) s.clear();
+      switch (f_.kind(id)) {
+        case OpKind::for_:
+        case OpKind::while_: loop(id, s); break;
+        case OpKind::if_: branch(id, s); break;
+        case OpKind::barrier_: s.clear(); break;
+        default: op(id, s); break;
+      }
+    }
+  }
+
+  void op(OpId id, State& s) {
+    const Pending p = pending_[id.index];
+    if (p.end == p.begin && !p.reads && !p.writes) return;
+    const auto other = std::find_if(s.begin(), s.end(), [&](const Pending& earlier) { return conflict(earlier, p); });
+    if (other != s.end()) need(id, other->op, s);
+    if (!meets_[id.index]) return add(s, p);
+    s.clear();
+    add(s, {.op = id, .begin = p.begin, .end = p.end, .loop = {}});
+  }
+
+  void branch(OpId id, State& s) {
+    State after;
+    for (BlockId b : f_.op(id).regions) {
+      State inside = s;
+      block(b, inside);
+      add(after, inside);
+    }
+    s = std::move(after);
+  }
+
+  /// One pass of a loop, from its start to its start; `exit`: what is pending when it is left.
+  State pass(OpId id, State s, State& exit) {
+    for (BlockId b : f_.op(id).regions) {
+      block(b, s);
+      if (f_.kind(id) == OpKind::for_ || b == f_.region(id, 0)) exit = s;
+    }
+    for (Pending& p : s) {
+      if (!is_inside(p.op, id)) continue;
+      p.is_long_ago = p.is_long_ago || (p.loop && p.loop != id);
+      p.loop = id;
+    }
+    return s;
+  }
+
+  void loop(OpId id, State& s) {
+    State exit;
+    const State once = pass(id, {}, exit);
+    State back = pass(id, once, exit);
+    // With what comes from before the loop: what it makes necessary is done before.
+    State both = s;
+    add(both, back);
+    const bool was_trying = std::exchange(trying_, true);
+    const OpId had = std::exchange(found_, OpId{});
+    State tried;
+    pass(id, both, tried);
+    const OpId found = std::exchange(found_, had);
+    trying_ = was_trying;
+    if (found) {
+      need(id, found, s);
+      both = back;
+    }
+    pass(id, std::move(both), exit);
+    add(s, exit);
+  }
+
+  /// Whether the op's pointer is computed in the loop.
+  bool is_inside(OpId id, OpId loop) const {
+    if (!pending_[id.index].reads && !pending_[id.index].writes) return false;
+    const BlockId at = f_.defining_block(f_.operand(id, 0));
+    for (BlockId b : f_.op(loop).regions)
+      if (f_.encloses(b, at)) return true;
+    return false;
+  }
+
+  bool conflict(const Pending& a, const Pending& b) {
+    if (a.begin < b.end && b.begin < a.end) return true;
+    const bool ordered = (a.writes && (b.reads || b.writes)) || (a.reads && b.writes);
+    if (!ordered || meets_itself(a, b) || commute(a.op, b.op)) return false;
+    return releases(b.op) || !are_elsewhere(a, b);
+  }
+
+  bool are_elsewhere(const Pending& a, const Pending& b) {
+    const auto &x = form(a.op), &y = form(b.op);
+    if (!x || !y) return false;
+    if (x->base != y->base) return is_disjoint(x->base) || is_disjoint(y->base);
+    if (a.is_long_ago) return false;
+    return a.loop ? are_apart_in_passes(f_, a.loop, *x, *y) : are_apart(*x, *y);
+  }
+
+  bool is_disjoint(ValueId parameter) const {
+    const std::size_t i = f_.value(parameter).number;
+    return i < f_.params.size() && f_.params[i].disjoint;
+  }
+
+  const std::optional<AddressForm>& form(OpId id) {
+    if (!axes_) axes_.emplace(f_);
+    const auto [at, is_new] = forms_.try_emplace(id);
+    if (is_new) at->second = address_form(f_, id, *axes_);
+    return at->second;
+  }
+
+  /// Whether what a thread touches in a, no other thread touches in b.
+  bool meets_itself(const Pending& a, const Pending& b) const {
+    const ValueId p = f_.operand(a.op, 0);
+    if (p != f_.operand(b.op, 0) || a.loop) return false;
+    // Stores and atomics happen once, in one of the threads that hold the element: of a scalar the first one. All of them load.
+    if (f_.kind(a.op) != OpKind::load_ && f_.kind(b.op) != OpKind::load_) return true;
+    if (f_.type(p).is_scalar()) return false;
+    const ir::LinearLayout& l = f_.layout(p);
+    return l.free_bits(ir::HardwareDim::lane) == 0 && l.free_bits(ir::HardwareDim::warp) == 0;
+  }
+
+  /// Counting twice: nobody sees which came first.
+  bool commute(OpId a, OpId b) const {
+    const OpKind k = f_.kind(a);
+    if (k != f_.kind(b) || ir::info(k).family != Family::atomic || k == OpKind::atomic_exchange_ || k == OpKind::atomic_cas_ ||
+        k == OpKind::atomic_update_)
+      return false;
+    return !f_.has_uses(f_.result(a)) && !f_.has_uses(f_.result(b));
+  }
+
+  /// A scalar atomic that tells other programs that this one is done with what it did before.
+  bool releases(OpId id) const {
+    if (ir::info(f_.kind(id)).family != Family::atomic || !f_.type(f_.operand(id, 0)).is_scalar()) return false;
+    const auto order = static_cast<ir::Order>(f_.attr(id, ir::AttrName::order));
+    return order == ir::Order::release || order == ir::Order::acq_rel;
+  }
+
+  const Function& f_;
+  std::vector<Pending> pending_;  // by op
+  std::vector<OpId> needed_;      // by op: what it waits for
+  std::vector<bool> meets_;
+  bool trying_ = false;
+  OpId found_;
+  std::optional<AxisInfoAnalysis> axes_;  // once it is asked for
+  std::map<OpId, std::optional<AddressForm>> forms_;
+};
+
+}  // namespace
+
+std::vector<Barrier> find_hazards(const Function& f, const ir::TargetDesc& target, int num_warps) { return Walk(f, target, num_warps).barriers(); }
+
+std::string print_hazards(const Function& f, const ir::TargetDesc& target, int num_warps) {
+  std::string out;
+  for (const Barrier& b : find_hazards(f, target, num_warps))
+    out += fmt::format("barrier before {}, after {}\n", ir::text(f.kind(b.before)), ir::text(f.kind(b.after)));
+  return out;
+}
+
+}  // namespace tilewright::passes

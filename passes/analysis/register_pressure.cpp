@@ -1,0 +1,148 @@
+// Live tiles by one walk backwards, block by block.
+#include "passes/analysis/register_pressure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace tilewright::passes {
+
+using ir::BlockId;
+using ir::Function;
+using ir::OpId;
+using ir::OpKind;
+using ir::ValueId;
+
+namespace {
+
+/// For addresses of loops, the thread's number, what an instruction works with.
+constexpr int kOther = 16;
+
+class Pressure {
+ public:
+  explicit Pressure(const Function& f) : f_(f), is_index_(f.value_capacity()), live_(f.value_capacity()) {
+    f.walk([&](OpId id) {
+      if (f.op(id).results.size() == 1) is_index_[f.result(id).index] = is_index(id);
+    });
+    block(f.body());
+  }
+
+  RegisterPressure result() const {
+    RegisterPressure r = worst_;
+    r.registers += kOther;
+    return r;
+  }
+
+  int registers(ValueId v) const {
+    const ir::Type t = f_.type(v);
+    const int each = (t.element_bits() + 31) / 32;
+    if (t.is_scalar()) return 0;  // in uniform registers, or few
+    const OpId id = f_.value(v).op;
+    if (f_.constant_bits(v)) return 0;
+    if (id && f_.kind(id) == OpKind::broadcast_ && f_.type(f_.operand(id, 0)).is_scalar()) return each;
+    const ir::LinearLayout& l = f_.layout(v);
+    const int held = 1 << (l.bits(ir::HardwareDim::reg) - std::popcount(l.free_bits(ir::HardwareDim::reg)));
+    if (t.is_bool()) return std::max(held / 32, 1);
+    const int small = t.element_bits() < 32 ? std::max(held * t.element_bits() / 32, 1) : held * each;
+    return is_index_[v.index] ? std::max(small / 4, 1) : small;
+  }
+
+ private:
+  /// Made of thread numbers and scalars only.
+  bool is_index(OpId id) const {
+    const OpKind k = f_.kind(id);
+    if (k == OpKind::arange_ || k == OpKind::constant_) return true;
+    const ir::OpInfo& info = ir::info(k);
+    const bool hands_on = info.has(ir::kElementwise) || info.family == ir::Family::shape || info.family == ir::Family::hint;
+    return hands_on && !f_.op(id).operands.empty() && std::all_of(f_.op(id).operands.begin(), f_.op(id).operands.end(), [&](ValueId v) {
+      return f_.type(v).is_scalar() || is_index_[v.index];
+    });
+  }
+
+  void start(ValueId v) {
+    if (live_[v.index] || f_.type(v).is_scalar()) return;
+    live_[v.index] = true;
+    now_ += registers(v);
+    alive_.push_back(v);
+  }
+
+  void stop(ValueId v) {
+    if (!live_[v.index]) return;
+    live_[v.index] = false;
+    now_ -= registers(v);
+    alive_.erase(std::find(alive_.begin(), alive_.end(), v));
+  }
+
+  void look(OpId at) {
+    if (now_ <= worst_.registers) return;
+    worst_.registers = now_;
+    worst_.at = at;
+    worst_.largest_registers = 0;
+    for (ValueId v : alive_)
+      if (registers(v) > worst_.largest_registers) worst_.largest = v, worst_.largest_registers = registers(v);
+  }
+
+  void block(BlockId b) {
+    for (OpId id = f_.block(b).last; id; id = f_.op(id).prev) {
+      const ir::OpData& op = f_.op(id);
+      for (ValueId v : op.results) start(v);
+      look(id);
+      if (!ir::combines(op.kind) && !op.regions.empty()) {
+        // What a loop reads from outside is live all through it.
+        for (BlockId r : op.regions) start_outside(r, r);
+        for (BlockId r : op.regions) {
+          block(r);
+          for (ValueId v : f_.block(r).args) stop(v);
+        }
+      }
+      for (ValueId v : op.results) stop(v);
+      for (ValueId v : op.operands) start(v);
+      look(id);
+    }
+  }
+
+  void start_outside(BlockId region, BlockId b) {
+    for (OpId id : f_.ops(b)) {
+      for (ValueId v : f_.op(id).operands)
+        if (!f_.encloses(region, f_.defining_block(v))) start(v);
+      for (BlockId r : f_.op(id).regions) start_outside(region, r);
+    }
+  }
+
+  const Function& f_;
+  std::vector<bool> is_index_, live_;  // by value
+  std::vector<ValueId> alive_;
+  int now_ = 0;
+  RegisterPressure worst_;
+};
+
+}  // namespace
+
+RegisterPressure register_pressure(const Function& f) { return Pressure(f).result(); }
+
+int blocks_per_sm(const Function& f, const ir::TargetDesc& target, int num_warps, std::int64_t shared_bytes) {
+  // CUDA C++ Programming Guide, "Compute Capabilities": registers go to warps in units of 8 a thread; each program takes 1 KiB of shared
+  // memory for the system.
+  constexpr std::int64_t kSystemBytes = 1024;
+  const int wanted = std::min((register_pressure(f).registers + 7) / 8 * 8, target.max_registers + 1);
+  const std::int64_t by_registers = target.registers_per_sm / (32 * num_warps * wanted);
+  const std::int64_t by_warps = target.warps_per_sm / num_warps;
+  const std::int64_t by_shared = (target.shared_bytes + kSystemBytes) / (shared_bytes + kSystemBytes);
+  const std::int64_t most = target.warps_per_sm >= 64 ? 32 : 16;
+  return static_cast<int>(std::max<std::int64_t>(1, std::min({by_registers, by_warps, by_shared, most})));
+}
+
+std::string too_large(const Function& f, const ir::TargetDesc& target, int num_warps) {
+  const RegisterPressure p = register_pressure(f);
+  const int available = std::min(target.max_registers, target.registers_per_sm / (32 * num_warps));
+  if (p.registers <= 2 * available || !p.largest) return {};  // ptxas finds ways that the guess does not see
+  int fits = num_warps;
+  for (int share = p.registers; fits < 32 && share > std::min(target.max_registers, target.registers_per_sm / (32 * fits)); share = (share - kOther) / 2 + kOther)
+    fits *= 2;
+  std::string message = fmt::format("a thread would hold about {} registers at once, {} of them for {}; it has {}", p.registers,
+                                    p.largest_registers, ir::text(f.type(p.largest)), available);
+  return message + (fits > num_warps ? fmt::format("; with {} warps it would hold fewer", fits) : "; smaller tiles would hold fewer");
+}
+
+}  // namespace tilewright::passes
