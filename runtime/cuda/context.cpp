@@ -16,7 +16,7 @@ Context::Context(const Driver& driver, CUdevice device, std::string device_name,
 Context::~Context() { driver_.cuDevicePrimaryCtxRelease(device_); }
 
 void Context::fail(CUresult status, const char* call, const Here& where, const std::string& details) {
-  std::string text = fmt::format("{} on device '{}'{}", failure_text(driver_, call, status), device_name_, details);
+  std::string text = failure_text(driver_, call, status, fmt::format(" on device '{}'{}", device_name_, details));
   if (loses_context(status) && !survives_faults_) {
     std::lock_guard lock(mutex_);
     if (lost_by_.empty()) {

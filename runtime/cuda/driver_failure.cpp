@@ -5,12 +5,17 @@
 
 namespace tilewright::rt::cuda {
 
-std::string failure_text(const Driver& driver, const char* call, CUresult status) {
+std::string failure_text(const Driver& driver, const char* call, CUresult status, std::string_view details) {
   const char *name = nullptr, *meaning = nullptr;
+  const int code = static_cast<int>(status);
   // Both fail for codes that the driver does not know; the number is left then.
-  if (driver.cuGetErrorName(status, &name) != CUDA_SUCCESS || !name) return fmt::format("{}: error {}", call, static_cast<int>(status));
+  if (driver.cuGetErrorName(status, &name) != CUDA_SUCCESS || !name) return fmt::format("{}: error {}{}", call, code, details);
   if (driver.cuGetErrorString(status, &meaning) != CUDA_SUCCESS || !meaning) meaning = "no description";
-  return fmt::format("{}: {} ({}: {})", call, name, static_cast<int>(status), meaning);
+  // The emulator says in full what a kernel did.
+  constexpr std::size_t kLong = 80;
+  const std::string_view text = meaning;
+  return text.size() > kLong ? fmt::format("{}: {} ({}){}:\n{}", call, name, code, details, text)
+                             : fmt::format("{}: {} ({}: {}){}", call, name, code, text, details);
 }
 
 bool loses_context(CUresult status) {

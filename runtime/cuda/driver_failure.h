@@ -1,13 +1,14 @@
 // What a failed driver call says.
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "runtime/cuda/driver.h"
 
 namespace tilewright::rt::cuda {
 
-/// "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2: out of memory)".
-std::string failure_text(const Driver&, const char* call, CUresult);
+/// "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2: out of memory)" and the details.
+std::string failure_text(const Driver&, const char* call, CUresult, std::string_view details = {});
 
 /// A kernel or the hardware failed: the context is lost, and every later call on it fails with the same code.
 bool loses_context(CUresult);

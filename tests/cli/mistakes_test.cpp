@@ -166,7 +166,7 @@ const std::vector<Mistake> kMistakes = {
     {{"run", "none.tile", "--grid", "1", "--warps", "3"}, 2, "num_warps is 3; it must be 1, 2, 4, 8, 16 or 32"},
     {{"run", "none.tile", "--grid", "1", "--device", "gpu"},
      2,
-     "no device 'gpu': a device is 'cpu', 'cpu:LEVEL', 'cuda:N' or 'emulator:sm_XX'; there is: cpu, "},
+     "no device 'gpu': a device is 'cpu', 'cpu:LEVEL', 'cuda:N' or 'emulator:sm_XX'"},
     {{"run", "none.tile", "--grid", "1", "--device", "cuda:x"}, 1, "no device 'cuda:x': a CUDA device is 'cuda:0', 'cuda:1' and so on; there is: cpu"},
     {{"run", "none.tile", "--grid", "1", "--device", "emulator:sm_81"}, 1, "no device 'emulator:sm_81': an emulator is 'emulator:' and one of sm_75, sm_80, sm_86"},
     {{"run", "none.tile", "--grid", "1", "--device", "cpu:x86-64-v9"}, 2, "no device 'cpu:x86-64-v9': "},

@@ -94,6 +94,7 @@ TEST_CASE("cuda_on_emulator: what a kernel does wrong is a DeviceError at its la
     CHECK_MESSAGE(has(e.where().file, "cuda_on_emulator_test.cpp"), e.what());
     CHECK_MESSAGE(has(e.what(), "cuLaunchKernelEx: CUDA_ERROR_"), e.what());
     CHECK_MESSAGE(has(e.what(), "of kernel 'increment' with grid {2, 1, 1}"), e.what());
+    CHECK_MESSAGE(has(e.what(), "bytes of shared memory:\n"), e.what());  // then what was found, a line each
     CHECK_MESSAGE(!has(e.what(), "lost"), e.what());
   }
   raw.launch(*kernel, {.grid = {1, 1, 1}, .where = Here::current()}, arguments, raw.default_stream());
