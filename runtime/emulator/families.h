@@ -44,6 +44,13 @@ void decode_elect(Decoder&);
 void decode_barrier(Decoder&);  // bar barrier
 void decode_fence(Decoder&);    // membar fence
 void decode_nanosleep(Decoder&);
+// execute_async.cpp
+void decode_async_copy(Decoder&);  // cp.async
+// execute_matrix.cpp
+void decode_ldmatrix(Decoder&);
+void decode_stmatrix(Decoder&);
+void decode_movmatrix(Decoder&);
+void decode_mma(Decoder&);
 // execute_control.cpp
 void decode_branch(Decoder&);   // bra
 void decode_indexed(Decoder&);  // brx

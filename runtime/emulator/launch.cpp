@@ -194,7 +194,8 @@ void start_block(const Launch& launch, Block& block, Worker& worker, u64 number)
     warp.foreign = nullptr;
     warp.released = nullptr;
     warp.to_acquire.clear();
-    warp.committed = 0;
+    warp.copies.clear();
+    warp.committed = {};
     fill_specials(launch, block, warp);
     // What is read before it is written is the same in every run, and unlikely to look right.
     for (const auto& [slot, bytes] : kernel.unwritten) std::memset(warp.registers + slot, 0xdb, bytes);

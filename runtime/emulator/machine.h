@@ -33,11 +33,13 @@ struct Fragment {
   u32 wait_id = 0;  // of a barrier
 };
 
-/// cp.async operations of a warp that are not done yet, by group.
+/// A cp.async of a lane that is not done yet.
 struct AsyncCopy {
-  u32 to = 0;
+  std::byte* to = nullptr;
   u64 from = 0;
-  u8 bytes = 0, filled = 0;  // copied; and the rest of `filled` is zeros
+  u8 bytes = 0, filled = 0;  // so many are copied, and zeros follow up to so many
+  u8 lane = 0;
+  u32 group = 0;  // of the lane, from 1
 };
 
 struct Warp {
@@ -60,9 +62,8 @@ struct Warp {
   std::shared_ptr<const struct Knowledge> released;
   std::vector<std::shared_ptr<const struct Knowledge>> to_acquire;
 
-  std::vector<AsyncCopy> open_copies;               // not committed
-  std::vector<std::vector<AsyncCopy>> copy_groups;  // committed and not done
-  u32 committed = 0;                                // groups, in all
+  std::vector<AsyncCopy> copies;
+  std::array<u32, kLanes> committed{};  // groups of each lane, in all
 
   Fragment& fragment() { return fragments[static_cast<std::size_t>(current)]; }
   u32 epoch() const { return clock.at[static_cast<std::size_t>(index)]; }

@@ -26,10 +26,10 @@ int agent_of(u64 stamp) { return static_cast<int>(stamp >> 24) & 255; }
 u32 low_of(u64 stamp) { return static_cast<u32>(stamp) & kLow; }
 
 /// Whether an access of the same block is over before this one. Lanes of one warp are as independent of each other as warps are, until
-/// a barrier of theirs begins a new epoch.
+/// a barrier of theirs begins a new epoch; an engine's copies are over when they have been waited for.
 bool is_ordered(const Accessor& by, int lane, u64 stamp) {
   const int agent = agent_of(stamp);
-  if (agent != by.agent) return clock_of(stamp) <= by.view->at[static_cast<std::size_t>(agent)];
+  if (agent != by.agent || agent >= kMaxWarps) return clock_of(stamp) <= by.view->at[static_cast<std::size_t>(agent)];
   return clock_of(stamp) != (by.epoch & kLow) || lane_of(stamp) == static_cast<u32>(lane);
 }
 

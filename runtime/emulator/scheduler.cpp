@@ -306,6 +306,7 @@ class WarpRunner {
   }
 
   Mask needed_by(const Instruction& i, Mask mask) {
+    if (i.members < 0) return kAllLanes;
     const Lanes<u32> members = read<u32>(warp_, i.members);
     Mask need = 0, outside = 0;
     for (int lane = 0; lane < kLanes; ++lane) {

@@ -1,0 +1,153 @@
+// cp.async: copies from global to shared memory that are done when a group is waited for, and not a moment sooner.
+#include <fmt/format.h>
+
+#include "runtime/emulator/families.h"
+#include "runtime/emulator/memory_access.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+// What a reader sees that comes too early: no number at all, for floats of every size.
+constexpr int kPoison = 0xff;
+
+enum Option : u32 { kIgnoreSource = 1 };
+
+/// Where the bytes of lanes come from: both ends of what is read have to be in bounds. Lanes that read nothing name no address.
+Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, const Lanes<u32>& bytes) {
+  Mask whole = 0, part = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (!has_lane(mask, lane)) continue;
+    if (bytes[lane] == i.width)
+      whole |= kLaneBit[lane];
+    else if (bytes[lane] > 0)
+      part |= kLaneBit[lane];
+  }
+  const Accessor by = accessor_of(warp, i);
+  Mask good = mask & ~(whole | part);
+  const auto check = [&](Mask lanes, const Lanes<u64>& at, int size) {
+    const Places places = locate_in(warp, i, lanes, at, Space::global, size);
+    check_written(warp, i, places, size, Access::read);
+    for (int lane = 0; lane < kLanes; ++lane)
+      if (has_lane(places.mask, lane)) check_read(by, places, lane, size);
+    return places.mask;
+  };
+  if (whole != 0) good |= check(whole, address, i.width);
+  if (part != 0) {
+    Lanes<u64> last;
+    for (int lane = 0; lane < kLanes; ++lane) last[lane] = address[lane] + std::max(bytes[lane], 1u) - 1;
+    good |= check(part, address, 1) & check(part, last, 1);
+  }
+  return good;
+}
+
+void copy_async(Warp& warp, const Instruction& i, Mask mask) {
+  Instruction to = i;  // the two addresses have bases of their own width
+  to.short_address = i.option >> 8 & 1;
+  const Lanes<u64> destination = addresses_of(warp, to, i.slot[0], i.immediate);
+  const Lanes<u64> source = addresses_of(warp, i, i.slot[1], static_cast<u64>(static_cast<s64>(static_cast<s32>(i.target))));
+  Lanes<u32> bytes;
+  for (u32& size : bytes.at) size = i.width;
+  if (i.option & kIgnoreSource) {
+    const Mask ignored = read_predicate(warp, i, 2);
+    for (int lane = 0; lane < kLanes; ++lane)
+      if (has_lane(ignored, lane)) bytes[lane] = 0;
+  } else if (i.slot[2] >= 0) {
+    bytes = read<u32>(warp, i.slot[2]);
+    for (int lane = 0; lane < kLanes; ++lane)
+      if (has_lane(mask, lane) && bytes[lane] > i.width) {
+        report(warp, i, FindingKind::bad_operand, lane, [&] { return fmt::format("{} bytes of a copy of {}", bytes[lane], i.width); });
+        bytes[lane] = i.width;
+      }
+  }
+  mask = locate_sources(warp, i, mask, source, bytes);
+  if (mask == 0) return;
+  const Places places = locate_in(warp, i, mask, destination, Space::shared, i.width);
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (!has_lane(places.mask, lane)) continue;
+    const auto l = static_cast<std::size_t>(lane);
+    const u32 group = warp.committed[l] + 1;
+    if (warp.worker->launch->check)
+      check_shared_write({&warp, &i, async_agent(warp.index), group, &warp.clock}, lane, places.address[l], i.width, nullptr);
+    std::memset(places.at[l], kPoison, i.width);
+    warp.copies.push_back({places.at[l], source[lane], static_cast<u8>(bytes[lane]), i.width, static_cast<u8>(lane), group});
+  }
+}
+
+void commit(Warp& warp, const Instruction&, Mask mask) {
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (has_lane(mask, lane)) ++warp.committed[static_cast<std::size_t>(lane)];
+}
+
+/// Does the copies of all groups but the last `i.option` of each lane.
+void wait(Warp& warp, const Instruction& i, Mask mask) {
+  std::erase_if(warp.copies, [&](const AsyncCopy& copy) {
+    const u32 committed = warp.committed[copy.lane];
+    if (!has_lane(mask, copy.lane) || copy.group + i.option > committed) return false;
+    std::memcpy(copy.to, reinterpret_cast<const void*>(copy.from), copy.bytes);
+    std::memset(copy.to + copy.bytes, 0, static_cast<std::size_t>(copy.filled - copy.bytes));
+    return true;
+  });
+  u32 done = ~0u;
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (has_lane(mask, lane))
+      done = std::min(done,
+                      warp.committed[static_cast<std::size_t>(lane)] - std::min(warp.committed[static_cast<std::size_t>(lane)], i.option));
+  u32& known = warp.clock.at[static_cast<std::size_t>(async_agent(warp.index))];
+  known = std::max(known, done);
+}
+
+void wait_all(Warp& warp, const Instruction& i, Mask mask) {
+  commit(warp, i, mask);
+  wait(warp, i, mask);
+}
+
+}  // namespace
+
+void decode_async_copy(Decoder& d) {
+  d.out.category = Category::async_copy;
+  if (!d.take("async")) d.fail("unknown instruction");
+  if (d.take("commit_group")) {
+    d.expect_operands(0);
+    d.out.execute = commit;
+    return;
+  }
+  if (d.take("wait_all")) {
+    d.expect_operands(0);
+    d.out.execute = wait_all;
+    return;
+  }
+  if (d.take("wait_group")) {
+    d.expect_operands(1);
+    d.out.option = static_cast<u32>(d.constant(d.operand(0)));
+    d.out.execute = wait;
+    return;
+  }
+  const int cache = d.take_one({"ca", "cg"});
+  if (cache < 0 || d.take_one({"shared", "shared::cta"}) < 0 || !d.take("global")) d.fail("expected 'cp.async.ca.shared.global' or '.cg'");
+  const bool has_hint = d.take("L2::cache_hint");
+  d.take_one({"L2::64B", "L2::128B", "L2::256B"});
+  d.expect_operands(3, has_hint ? 5 : 4);
+  const u64 bytes = d.constant(d.operand(2));
+  if (bytes != 16 && (cache == 1 || (bytes != 4 && bytes != 8))) d.fail(fmt::format("no copy of {} bytes", bytes));
+  d.out.width = static_cast<u8>(bytes);
+  d.address(0, d.operand(0));
+  const u64 destination = d.out.immediate;
+  if (d.out.short_address) d.out.option |= 0x100;
+  d.address(1, d.operand(1));
+  const auto offset = static_cast<s64>(d.out.immediate);
+  if (offset != static_cast<s32>(offset)) d.fail("the offset of the source does not fit 32 bits");
+  d.out.target = static_cast<u32>(offset);
+  d.out.immediate = destination;
+  if (d.operands() - (has_hint ? 1 : 0) == 4) {
+    const Operand& size = d.operand(3);
+    if (d.is_register(size) && d.bytes_of_register(size) == 0) {
+      d.out.option |= kIgnoreSource;
+      d.source(2, size, 0);
+    } else {
+      d.source(2, size, 4);
+    }
+  }
+  d.out.execute = copy_async;
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,290 @@
+// Matrix fragments: ldmatrix, stmatrix, movmatrix, and mma.sync of every type from one rule for where a lane's elements lie.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "runtime/emulator/families.h"
+#include "runtime/emulator/memory_access.h"
+#include "runtime/emulator/small_float.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+enum Option : u32 { kTrans = 1, kSaturates = 2 };
+
+using Matrix = std::array<std::array<u16, 8>, 8>;
+
+// Lane l holds row l / 4, columns 2 (l % 4) and the next; transposed, columns are rows.
+u32 pair_of(const Matrix& matrix, int lane, bool trans) {
+  const auto row = static_cast<std::size_t>(lane / 4), column = static_cast<std::size_t>(lane % 4 * 2);
+  if (trans) return matrix[column][row] | static_cast<u32>(matrix[column + 1][row]) << 16;
+  return matrix[row][column] | static_cast<u32>(matrix[row][column + 1]) << 16;
+}
+
+void put_pair(Matrix& matrix, int lane, bool trans, u32 pair) {
+  const auto row = static_cast<std::size_t>(lane / 4), column = static_cast<std::size_t>(lane % 4 * 2);
+  (trans ? matrix[column][row] : matrix[row][column]) = static_cast<u16>(pair);
+  (trans ? matrix[column + 1][row] : matrix[row][column + 1]) = static_cast<u16>(pair >> 16);
+}
+
+/// Rows of 16 bytes at the addresses of lanes 8 k to 8 k + 7, for each of `count` matrices.
+Places locate_rows(Warp& warp, const Instruction& i) {
+  const Mask rows = i.count == 4 ? kAllLanes : (Mask{1} << (8 * i.count)) - 1;
+  Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
+  if (i.space == Space::generic) split_generic(rows, address, Space::shared);
+  return locate_in(warp, i, rows, address, Space::shared, 16);
+}
+
+void load_matrices(Warp& warp, const Instruction& i, Mask mask) {
+  const Places places = locate_rows(warp, i);
+  const Accessor by = accessor_of(warp, i);
+  for (u32 k = 0; k < i.count; ++k) {
+    Matrix matrix{};
+    for (std::size_t row = 0; row < 8; ++row) {
+      const std::size_t lane = 8 * k + row;
+      if (!has_lane(places.mask, static_cast<int>(lane))) continue;
+      check_read(by, places, static_cast<int>(lane), 16);
+      std::memcpy(matrix[row].data(), places.at[lane], 16);
+    }
+    Lanes<u32> pairs;
+    for (int lane = 0; lane < kLanes; ++lane) pairs[lane] = pair_of(matrix, lane, i.option & kTrans);
+    write(warp, warp.kernel->extra[i.first + k], pairs, mask);
+  }
+}
+
+void store_matrices(Warp& warp, const Instruction& i, Mask) {
+  const Places places = locate_rows(warp, i);
+  const Accessor by = accessor_of(warp, i);
+  for (u32 k = 0; k < i.count; ++k) {
+    Matrix matrix{};
+    const Lanes<u32> pairs = read<u32>(warp, warp.kernel->extra[i.first + k]);
+    for (int lane = 0; lane < kLanes; ++lane) put_pair(matrix, lane, i.option & kTrans, pairs[lane]);
+    for (std::size_t row = 0; row < 8; ++row) {
+      const std::size_t lane = 8 * k + row;
+      if (!has_lane(places.mask, static_cast<int>(lane))) continue;
+      check_write(by, places, static_cast<int>(lane), 16, reinterpret_cast<const std::byte*>(matrix[row].data()));
+      std::memcpy(places.at[lane], matrix[row].data(), 16);
+    }
+  }
+}
+
+void transpose_matrix(Warp& warp, const Instruction& i, Mask mask) {
+  Matrix matrix{};
+  const Lanes<u32> pairs = read<u32>(warp, i.slot[1]);
+  Lanes<u32> result;
+  for (int lane = 0; lane < kLanes; ++lane) put_pair(matrix, lane, false, pairs[lane]);
+  for (int lane = 0; lane < kLanes; ++lane) result[lane] = pair_of(matrix, lane, true);
+  write(warp, i.slot[0], result, mask);
+}
+
+/// d = a b + c of one warp: m by n by k.
+struct Shape {
+  int m, n, k;
+  Type d, a, b, c;
+};
+
+// Shapes and types of an instruction in Instruction::option: 5 bits a type, then m / 8, and k as a power of two.
+u32 packed(const Shape& s) {
+  return static_cast<u32>(s.d) | static_cast<u32>(s.a) << 5 | static_cast<u32>(s.b) << 10 | static_cast<u32>(s.c) << 15 |
+         static_cast<u32>(s.m / 8) << 20 | static_cast<u32>(std::countr_zero(static_cast<u32>(s.k))) << 24;
+}
+Shape unpacked(u32 bits) {
+  const auto type = [&](int shift) { return static_cast<Type>((bits >> shift) & 31); };
+  return {static_cast<int>((bits >> 20) & 15) * 8, 8, 1 << (bits >> 24), type(0), type(5), type(10), type(15)};
+}
+
+int operand_bits(Type type) { return type == Type::tf32 || type == Type::f32 ? 32 : 8 * bytes_of(type); }
+int register_bits(Type type) { return type == Type::f64 ? 64 : 32; }
+int operand_registers(const Shape& s, int rows, Type type) { return rows * s.k * operand_bits(type) / kLanes / register_bits(type); }
+int accumulator_registers(const Shape& s, Type type) {
+  return s.m * s.n / kLanes * (type == Type::f16 ? 16 : 8 * bytes_of(type)) / register_bits(type);
+}
+
+double number_of(u64 bits, Type type) {
+  switch (type) {
+    case Type::f64: return std::bit_cast<double>(bits);
+    case Type::f32: return std::bit_cast<float>(static_cast<u32>(bits));
+    // The hardware reads the upper 19 bits.
+    case Type::tf32: return std::bit_cast<float>(static_cast<u32>(bits) & 0xffffe000u);
+    case Type::f16: return f16_to_f32(static_cast<u16>(bits));
+    case Type::bf16: return bf16_to_f32(static_cast<u16>(bits));
+    case Type::e4m3: return widen(bits & 0xff, kE4m3);
+    case Type::e5m2: return widen(bits & 0xff, kE5m2);
+    case Type::s8: return static_cast<s8>(bits);
+    case Type::u8: return static_cast<u8>(bits);
+    default: return static_cast<s32>(bits);
+  }
+}
+
+u64 register_at(const Warp& warp, s32 slot, int bits, int lane) {
+  u64 value = 0;
+  std::memcpy(&value, warp.registers + slot + lane * bits / 8, static_cast<std::size_t>(bits / 8));
+  return value;
+}
+
+using Tile = std::array<std::array<double, 64>, 16>;  // [row][k] of a, [column][k] of b
+
+/// Fills a tile from registers. Element e of register r of lane l: row l / 4 + 8 (r % 2) of the 16 of a, and k = E (l % 4) + e + 4 E (r /
+/// 2) with E elements in a register; b's registers all follow each other along k.
+void gather(const Warp& warp, const s32* slots, int registers, Type type, bool two_rows, Tile& tile) {
+  const int bits = register_bits(type), width = operand_bits(type), elements = bits / width;
+  for (int r = 0; r < registers; ++r)
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const u64 value = register_at(warp, slots[r], bits, lane);
+      const int row = lane / 4 + (two_rows ? 8 * (r % 2) : 0), step = two_rows ? r / 2 : r;
+      for (int e = 0; e < elements; ++e)
+        tile[static_cast<std::size_t>(row)][static_cast<std::size_t>(elements * (lane % 4) + e + 4 * elements * step)] =
+            number_of(width == 64 ? value : value >> (width * e), type);
+    }
+}
+
+double accumulator(const Warp& warp, const s32* slots, Type type, int index, int lane) {
+  if (type != Type::f16) return number_of(register_at(warp, slots[index], register_bits(type), lane), type);
+  return number_of(register_at(warp, slots[index / 2], 32, lane) >> (16 * (index % 2)), type);
+}
+
+/// The element as the accumulator's type holds it. Sums are exact in double but for f64's and the widest f32's; then they are rounded
+/// once, where hardware may round or cut in between.
+u64 bits_of_sum(double sum, Type type, bool saturates) {
+  switch (type) {
+    case Type::f64: return std::bit_cast<u64>(sum);
+    case Type::f32: return std::bit_cast<u32>(canonical(static_cast<float>(sum)));
+    case Type::f16: return round_to(sum, kF16, Rounding::nearest_even);
+    default: break;
+  }
+  if (saturates) return static_cast<u32>(static_cast<s32>(std::fmin(std::fmax(sum, -2147483648.0), 2147483647.0)));
+  return static_cast<u32>(static_cast<s64>(sum));
+}
+
+void multiply(Warp& warp, const Instruction& i, Mask mask) {
+  const Shape s = unpacked(static_cast<u32>(i.immediate));
+  const bool two_rows = s.m == 16;
+  const s32* slots = warp.kernel->extra.data() + i.first;
+  const int d_count = accumulator_registers(s, s.d), a_count = operand_registers(s, s.m, s.a), b_count = operand_registers(s, s.n, s.b);
+  Tile a, b;
+  gather(warp, slots + d_count, a_count, s.a, two_rows, a);
+  gather(warp, slots + d_count + a_count, b_count, s.b, false, b);
+  const s32* c_slots = slots + d_count + a_count + b_count;
+  const int per_lane = s.m * s.n / kLanes;
+  std::array<std::array<u64, 4>, kLanes> result;
+  for (int lane = 0; lane < kLanes; ++lane)
+    for (int index = 0; index < per_lane; ++index) {
+      const auto row = static_cast<std::size_t>(lane / 4 + 8 * (index / 2)), column = static_cast<std::size_t>(lane % 4 * 2 + index % 2);
+      double sum = 0;
+      for (std::size_t k = 0; k < static_cast<std::size_t>(s.k); ++k) sum += a[row][k] * b[column][k];
+      sum += accumulator(warp, c_slots, s.c, index, lane);
+      result[static_cast<std::size_t>(lane)][static_cast<std::size_t>(index)] = bits_of_sum(sum, s.d, i.option & kSaturates);
+    }
+  for (int r = 0; r < d_count; ++r)
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if (!has_lane(mask, lane)) continue;
+      const auto& values = result[static_cast<std::size_t>(lane)];
+      const int bytes = register_bits(s.d) / 8;
+      const u64 value = s.d == Type::f16 ? values[static_cast<std::size_t>(2 * r)] | values[static_cast<std::size_t>(2 * r + 1)] << 16
+                                         : values[static_cast<std::size_t>(r)];
+      std::memcpy(warp.registers + slots[r] + lane * bytes, &value, static_cast<std::size_t>(bytes));
+    }
+}
+
+void begin(Decoder& d) {
+  d.out.category = Category::matrix;
+  d.out.kind = Kind::collective;
+  if (!d.take("sync") || !d.take("aligned")) d.fail("'.sync.aligned' is missing");
+  d.out.is_aligned = true;
+}
+
+/// {a, b, ...} or a register alone.
+void registers_of(Decoder& d, const Operand& operand, int count, int bytes, bool is_destination) {
+  std::vector<Operand> parts = operand.kind == OperandKind::vector ? operand.parts : std::vector<Operand>{operand};
+  if (parts.size() != static_cast<std::size_t>(count)) d.fail(fmt::format("{} registers, not {}", parts.size(), count));
+  for (const Operand& part : parts) is_destination ? d.extra_destination(part, bytes) : d.extra_source(part, bytes);
+}
+
+void decode_matrices(Decoder& d, bool is_load) {
+  begin(d);
+  const int count = d.take_one({"x1", "x2", "x4"});
+  if (!d.take("m8n8") || count < 0) d.fail("expected '.m8n8' and '.x1', '.x2' or '.x4'");
+  if (d.take("trans")) d.out.option |= kTrans;
+  d.out.space = d.take_one({"shared", "shared::cta"}) >= 0 ? Space::shared : Space::generic;
+  if (d.take_type() != Type::b16) d.fail("no instruction of this type: expected b16");
+  d.expect_operands(2);
+  d.out.count = static_cast<u8>(1 << count);
+  d.out.width = 4;
+  registers_of(d, d.operand(is_load ? 0 : 1), d.out.count, 4, is_load);
+  d.address(0, d.operand(is_load ? 1 : 0));
+  d.out.execute = is_load ? load_matrices : store_matrices;
+}
+
+/// m, n and k of "m16n8k16".
+bool parse_shape(std::string_view text, Shape& shape) {
+  int* const parts[] = {&shape.m, &shape.n, &shape.k};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (int i = 0; i < 3; ++i) {
+    if (at == end || *at != "mnk"[i]) return false;
+    const auto [stop, error] = std::from_chars(at + 1, end, *parts[i]);
+    if (error != std::errc()) return false;
+    at = stop;
+  }
+  return at == end;
+}
+
+bool is_known(const Shape& s) {
+  const auto is = [&](int m, std::initializer_list<int> ks) {
+    return s.m == m && s.n == 8 && std::find(ks.begin(), ks.end(), s.k) != ks.end();
+  };
+  const bool float_sum = s.d == Type::f32 || s.d == Type::f16;
+  switch (s.a) {
+    case Type::f16: return s.b == Type::f16 && float_sum && s.c == s.d && is(16, {8, 16});
+    case Type::bf16: return s.b == Type::bf16 && s.d == Type::f32 && s.c == Type::f32 && is(16, {8, 16});
+    case Type::tf32: return s.b == Type::tf32 && s.d == Type::f32 && s.c == Type::f32 && is(16, {4, 8});
+    case Type::f64: return s.b == Type::f64 && s.d == Type::f64 && s.c == Type::f64 && (is(8, {4}) || is(16, {4, 8, 16}));
+    case Type::e4m3:
+    case Type::e5m2: return (s.b == Type::e4m3 || s.b == Type::e5m2) && float_sum && s.c == s.d && is(16, {16, 32});
+    case Type::s8:
+    case Type::u8: return (s.b == Type::s8 || s.b == Type::u8) && s.d == Type::s32 && s.c == Type::s32 && (is(8, {16}) || is(16, {16, 32}));
+    default: return false;
+  }
+}
+
+}  // namespace
+
+void decode_ldmatrix(Decoder& d) { decode_matrices(d, true); }
+void decode_stmatrix(Decoder& d) { decode_matrices(d, false); }
+
+void decode_movmatrix(Decoder& d) {
+  begin(d);
+  if (!d.take("m8n8") || !d.take("trans") || d.take_type() != Type::b16) d.fail("expected '.m8n8.trans.b16'");
+  d.expect_operands(2);
+  d.destination(0, d.operand(0), 4);
+  d.source(1, d.operand(1), 4);
+  d.out.execute = transpose_matrix;
+}
+
+void decode_mma(Decoder& d) {
+  begin(d);
+  Shape shape{};
+  bool has_shape = false;
+  for (std::string_view modifier : d.modifiers())
+    if (Shape found{}; parse_shape(modifier, found)) {
+      shape = found;
+      has_shape = d.take(modifier);
+    }
+  if (!has_shape || !d.take("row") || !d.take("col")) d.fail("expected a shape and '.row.col'");
+  if (d.take("satfinite")) d.out.option |= kSaturates;
+  shape.d = d.take_type();
+  shape.a = d.take_type();
+  shape.b = d.take_type();
+  shape.c = d.take_type();
+  if (!is_known(shape)) d.fail("no product of this shape and these types");
+  d.expect_operands(4);
+  d.out.immediate = packed(shape);
+  registers_of(d, d.operand(0), accumulator_registers(shape, shape.d), register_bits(shape.d) / 8, true);
+  registers_of(d, d.operand(1), operand_registers(shape, shape.m, shape.a), register_bits(shape.a) / 8, false);
+  registers_of(d, d.operand(2), operand_registers(shape, shape.n, shape.b), register_bits(shape.b) / 8, false);
+  registers_of(d, d.operand(3), accumulator_registers(shape, shape.c), register_bits(shape.c) / 8, false);
+  d.out.execute = multiply;
+}
+
+}  // namespace tilewright::rt::emulator
