@@ -39,6 +39,7 @@ TEST_CASE("cuda_launch: the driver is told grid, block, shared memory, stream an
   CHECK(c.sharedMemBytes == 1024);
   CHECK(c.hStream == stream->native());
   CHECK(c.numAttrs == 0);
+  driver.parameter_count = 0;
   device->launch(*device->load(ptx_kernel("none", 0), Here::current()), {.where = Here::current()}, {}, device->default_stream());
   CHECK(driver.launched.hStream == nullptr);
 }
