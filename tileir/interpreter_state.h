@@ -9,6 +9,8 @@
 
 namespace tilewright::ir {
 
+struct ScanOrder;
+
 class Interpreter {
  public:
   Interpreter(const Function&, const InterpretOptions&);
@@ -47,6 +49,8 @@ class Interpreter {
   // interpreter_tiles.cpp
   /// Combines the words of `earlier` and `later`, one for each tile of the op, into `earlier`, by the op's region.
   void combine(OpId, std::uint64_t* earlier, const std::uint64_t* later);
+  /// Scans the elements of a row, of each tile of the op one after the other.
+  void scan_row(OpId, Words& elements, const ScanOrder&);
 
   // interpreter_control.cpp
   /// target[i] = source[i], all at once: a loop may yield its carried values in another order.

@@ -7,6 +7,7 @@
 #include "tileir/builder.h"
 #include "tileir/interpreter_state.h"
 #include "tileir/layout/reduce_steps.h"
+#include "tileir/layout/scan_order.h"
 
 namespace tilewright::ir {
 
@@ -63,6 +64,40 @@ void Interpreter::run_reduce(OpId id) {
   }
 }
 
+void Interpreter::scan_row(OpId id, Words& elements, const ScanOrder& order) {
+  const std::size_t n = f_.op(id).operands.size(), run = std::size_t{1} << order.run, lanes = std::size_t{1} << order.lanes,
+                    warps = std::size_t{1} << order.warps, runs = elements.size() / n / run;
+  const auto with = [&](Words earlier, const Words& later) {
+    if (earlier.empty()) return later;
+    combine(id, earlier.data(), later.data());
+    return earlier;
+  };
+  const auto element = [&](std::size_t k) { return Words(&elements[k * n], &elements[k * n] + n); };
+  const auto set = [&](std::size_t k, const Words& v) { std::copy(v.begin(), v.end(), &elements[k * n]); };
+  for (std::size_t k = 0; k < runs * run; ++k)
+    if (k % run != 0) set(k, with(element(k - 1), element(k)));
+  std::vector<Words> total;  // of a run with the lanes before it in its warp
+  for (std::size_t q = 0; q < runs; ++q) total.push_back(element(q * run + run - 1));
+  for (int i = 0; i < order.lanes; ++i)
+    for (std::size_t q = 0; q < runs; ++q)
+      if ((q >> i & 1) != 0) total[q] = with(total[(q >> i << i) - 1], total[q]);
+  Words chunks_before, warps_before;
+  for (std::size_t q = 0; q < runs; ++q) {
+    if (q % lanes == 0) {
+      const std::size_t warp = q / lanes % warps;
+      if (warp > 0) warps_before = with(warps_before, total[q - 1]);
+      if (warp == 0 && q > 0) {
+        chunks_before = with(chunks_before, with(warps_before, total[q - 1]));
+        warps_before.clear();
+      }
+    }
+    Words before = chunks_before;
+    if (!warps_before.empty()) before = with(before, warps_before);
+    if (q % lanes != 0) before = with(before, total[q - 1]);
+    for (std::size_t k = q * run; k < (q + 1) * run; ++k) set(k, with(before, element(k)));
+  }
+}
+
 void Interpreter::run_scan(OpId id) {
   const auto& x = f_.op(id).operands;
   const Type& t = type(x[0]);
@@ -72,10 +107,22 @@ void Interpreter::run_scan(OpId id) {
   const std::size_t n = x.size();
   for (std::size_t j = 0; j < n; ++j) result(id, static_cast<int>(j));
   Words running(n), element(n);
+  const bool distributed = f_.layout_id(x[0]).valid();
+  Words elements(distributed ? static_cast<std::size_t>(extent) * n : 0);  // element k of tile j at k * n + j, as the scan goes
+  const ScanOrder order = distributed ? scan_order(axis_places(f_.layout(x[0]), axis).value()) : ScanOrder();
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t base = row / inner * extent * inner + row % inner;
+    const auto place = [&](std::int64_t k) { return base + (reverse ? extent - 1 - k : k) * inner; };
+    if (distributed) {
+      for (std::int64_t k = 0; k < extent; ++k)
+        for (std::size_t j = 0; j < n; ++j) elements[k * n + j] = words(x[j])[place(k)];
+      scan_row(id, elements, order);
+      for (std::int64_t k = 0; k < extent; ++k)
+        for (std::size_t j = 0; j < n; ++j) words(f_.result(id, static_cast<int>(j)))[place(k)] = elements[k * n + j];
+      continue;
+    }
     for (std::int64_t k = 0; k < extent; ++k) {
-      const std::int64_t at = base + (reverse ? extent - 1 - k : k) * inner;
+      const std::int64_t at = place(k);
       for (std::size_t j = 0; j < n; ++j) element[j] = words(x[j])[at];
       if (k == 0)
         running = element;

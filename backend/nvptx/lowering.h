@@ -45,6 +45,9 @@ class NvptxLowering {
   friend class Reducer;
   friend class Scanner;
   friend class RowSorter;
+  friend class RecordOps;
+  friend class RegisterNetwork;
+  friend class MemoryNetwork;
   // ---- control_flow.cpp ----
   void emit_block(BlockId);
   void emit_op(OpId);

@@ -3,7 +3,10 @@
 
 #include "passes/analysis/atomic_plan.h"
 #include "passes/analysis/conversion_plan.h"
+#include "passes/analysis/dot_plan.h"
 #include "passes/analysis/reduce_plan.h"
+#include "passes/analysis/scan_plan.h"
+#include "passes/analysis/sort_plan.h"
 
 namespace tilewright::passes {
 
@@ -38,6 +41,14 @@ std::int64_t reduce(const Function& f, OpId id) {
   return bytes;
 }
 
+std::int64_t scan(const Function& f, OpId id) {
+  const auto& operands = f.op(id).operands;
+  const ScanPlan plan = plan_scan(f.layout(operands[0]).without_free_registers(), static_cast<int>(f.attr(id, ir::AttrName::axis)));
+  std::int64_t bytes = 0;
+  for (ValueId v : operands) bytes += total_bytes(plan, f.type(v).scalar());
+  return bytes;
+}
+
 }  // namespace
 
 std::int64_t shared_scratch(const ir::Function& f, ir::OpId id, const ir::TargetDesc&, int num_warps) {
@@ -45,6 +56,9 @@ std::int64_t shared_scratch(const ir::Function& f, ir::OpId id, const ir::Target
     case OpKind::convert_layout_:
     case OpKind::flip_: return moves(f, id);
     case OpKind::reduce_: return reduce(f, id);
+    case OpKind::dot_: return plan_dot(f, id).bytes;
+    case OpKind::gather_: return f.type(f.operand(id, 0)).elements() * f.type(f.operand(id, 0)).element_bytes();
+    case OpKind::histogram_: return f.type(f.result(id)).elements() * 4;
     case OpKind::atomic_add_:
     case OpKind::atomic_max_:
     case OpKind::atomic_min_:
@@ -56,6 +70,8 @@ std::int64_t shared_scratch(const ir::Function& f, ir::OpId id, const ir::Target
     case OpKind::atomic_update_: return atomic_scratch(f, id, num_warps);
     case OpKind::device_print_:
     case OpKind::device_assert_: return num_warps > 1 ? 4 : 0;  // where its record goes
+    case OpKind::scan_: return scan(f, id);
+    case OpKind::sort_: return SortPlan(f, id, num_warps).scratch_bytes;
     default: return 0;
   }
 }
@@ -64,7 +80,6 @@ bool meets_inside(const ir::Function& f, ir::OpId id) {
   switch (f.kind(id)) {
     case OpKind::convert_layout_:
     case OpKind::flip_: return conversion(f, id).crosses_warps;
-    case OpKind::sort_: return false;  // its rounds may end within warps
     default: return true;
   }
 }

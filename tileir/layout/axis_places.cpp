@@ -33,7 +33,8 @@ std::optional<AxisPlaces> axis_places(const LinearLayout& l, int axis) {
   take(HardwareDim::lane, result.lanes);
   take(HardwareDim::warp, result.warps);
   take(HardwareDim::reg, result.high_registers);
-  return at == of_bit.size() ? std::optional(std::move(result)) : std::nullopt;
+  const bool in_order = at == of_bit.size() && std::is_sorted(result.lanes.begin(), result.lanes.end());
+  return in_order ? std::optional(std::move(result)) : std::nullopt;
 }
 
 LinearLayout layout_along(std::vector<int> log2_extents, int axis, int log2_warps, int log2_lanes) {

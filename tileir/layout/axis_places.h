@@ -7,8 +7,8 @@
 
 namespace tilewright::ir {
 
-/// An axis that lies in order: its bits, from the lowest up, are register bits, then lane bits, then warp bits, then register bits again.
-/// So a thread holds runs of 2^low_registers.size() neighbours, and the threads of a warp, and its warps, follow each other along the axis.
+/// An axis that lies in order: its bits, from the lowest up, are register bits, then lane bits (ascending), then warp bits, then register
+/// bits again. So a thread holds runs of 2^low_registers.size() neighbours, and the threads of a warp, and its warps, follow each other along the axis.
 struct AxisPlaces {
   std::vector<int> low_registers, lanes, warps, high_registers;  // which bit of the dimension each bit of the axis is
 };

@@ -1,0 +1,29 @@
+// Programs whose tiles lie as a test says, and what the emulator makes of them.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/fuzz/program.h"
+#include "tileir/layout/linear_layout.h"
+
+namespace tilewright::test {
+
+/// Gives these tiles their layouts, and those that have to lie like them (pointers, masks, results) theirs.
+void distribute(ir::Function&, const std::map<ir::ValueId, ir::LinearLayout>&);
+
+/// Fails the current test if the emulator's memory differs from the interpreter's, or if it finds fault with the kernel. The function is
+/// distributed over so many warps, or is not distributed.
+struct Emitted {
+  std::string ptx;
+  int inner_barriers;  // those within ops, of all threads or of a warp
+};
+Emitted check_on_emulator(const fuzz::Program&, int num_warps, const std::string& target = "sm_80");
+
+/// A tile of 2^log2_extents elements.
+ir::Type tile(ir::Element, const std::vector<int>& log2_extents);
+
+/// How often a piece stands in a text.
+int count(const std::string& text, const std::string& piece);
+
+}  // namespace tilewright::test
