@@ -223,7 +223,7 @@ TEST_CASE("atomics: what many programs add, combine and count") {
   for (OpId id : initial) program.function.erase(id);
   for (fuzz::Argument& a : program.arguments)
     if (a.bytes.size() == kCells * 4) std::fill(a.bytes.begin(), a.bytes.end(), std::byte{0x35});
-  program.grid = {37, 3, 1};
+  program.grid = {7, 3, 1};
   check_on_machines(program);
 }
 
