@@ -3,14 +3,13 @@
 #include <chrono>
 #include <cstdio>
 #include <map>
-#include <tuple>
 
 #include "backend/compile.h"
-#include "frontend/trace.h"
 #include "runtime/device.h"
 #include "tests/bench/families.h"
 #include "tests/bench/kernels.h"
 #include "tests/bench/report.h"
+#include "tests/bench/traced.h"
 
 namespace {
 
@@ -20,21 +19,6 @@ using Clock = std::chrono::steady_clock;
 
 double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
 
-/// How a parameter of type P of a kernel is traced. The one that is no tile is the block.
-template <class P>
-struct Parameter {
-  static void add(std::vector<tw::detail::TracedParam>&) {}
-  static int value(int&, int block) { return block; }
-};
-template <class T>
-struct Parameter<tw::Tile<T>> {
-  /// As most launches have it: pointers to aligned memory, sizes divisible by 16.
-  static void add(std::vector<tw::detail::TracedParam>& params) {
-    params.push_back({tw::detail::ir_type(tw::detail::kCode<T>), {.name = "p", .divisible_by = std::is_floating_point_v<T> ? 1 : 16}});
-  }
-  static tw::Tile<T> value(int& next, int) { return tw::detail::parameter<T>(next++); }
-};
-
 struct Compilation {
   Timings timings;  // each phase and its time
   std::size_t image_bytes;
@@ -43,18 +27,8 @@ struct Compilation {
 /// Traces f, compiles it, loads it.
 template <class... P>
 Compilation compile(const tw::Device& device, void (*f)(P...), int block) {
-  const auto trace = [&] {
-    std::vector<tw::detail::TracedParam> params;
-    (Parameter<P>::add(params), ...);
-    const auto body = [&] {
-      int next = 0;
-      std::tuple<P...> arguments{Parameter<P>::value(next, block)...};  // braces: from left to right
-      std::apply(f, arguments);
-    };
-    return tw::detail::trace_kernel("kernel", params, body, {});
-  };
   auto start = Clock::now();
-  tw::ir::Function function = trace();
+  tw::ir::Function function = traced(f, {block});
   const double trace_ms = ms_since(start);
 
   tw::rt::Device& target = *device.handle();

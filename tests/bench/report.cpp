@@ -54,7 +54,7 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
-Options parse(int argc, char** argv, const std::string& description) {
+Options parse(int argc, char** argv, const std::string& description, const std::vector<Flag>& more) {
   Options options;
   CLI::App app(description);
   app.add_option("--device", options.device, "as Device::open takes it; the best one if not given");
@@ -62,6 +62,11 @@ Options parse(int argc, char** argv, const std::string& description) {
   app.add_option("--repeats", options.repeats, "samples of each measurement")->check(CLI::Range(1, 100000))->capture_default_str();
   auto* json = app.add_option("--json", options.json_file, "write JSON there, or to tests/bench/results/<date>-<machine>-<program>.json")
                    ->expected(0, 1);
+  for (const Flag& flag : more)
+    if (flag.list)
+      app.add_option(flag.name, *flag.list, flag.help);
+    else
+      app.add_option(flag.name, *flag.one, flag.help);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

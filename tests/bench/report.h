@@ -17,8 +17,15 @@ struct Options {
   bool wants(const std::string& name) const { return name.find(filter) != std::string::npos; }
 };
 
+/// A flag of one program: takes values of a list, or one value.
+struct Flag {
+  const char *name, *help;
+  std::vector<std::string>* list = nullptr;
+  std::string* one = nullptr;
+};
+
 /// Reads the flags; on a wrong one or --help, prints and exits.
-Options parse(int argc, char** argv, const std::string& description);
+Options parse(int argc, char** argv, const std::string& description, const std::vector<Flag>& more = {});
 
 struct Samples {
   double median, least, most;

@@ -1,0 +1,80 @@
+// Row kernels and a product as they are written for GPUs: the same as those of peers/side_by_side.py, line by line.
+#pragma once
+#include <tilewright/tilewright.h>
+
+namespace bench::gpu {
+
+namespace tw = tilewright;
+
+using In = tw::Ptr<const float>;
+using Out = tw::Ptr<float>;
+
+inline void vector_add(In x, In y, Out out, tw::I32 n, int block) {
+  auto at = tw::program_id(0) * block + tw::arange(0, block);
+  auto live = at < n;
+  tw::store(out + at, tw::load(x + at, live) + tw::load(y + at, live), live);
+}
+
+inline void softmax(Out out, In x, tw::I32 ld_out, tw::I32 ld_x, tw::I32 n, int block) {
+  auto row = tw::program_id(0);
+  auto col = tw::arange(0, block);
+  auto live = col < n;
+  auto v = tw::load(x + row * ld_x + col, live, -tw::inf);
+  auto e = tw::exp(v - tw::max(v, 0));
+  tw::store(out + row * ld_out + col, e / tw::sum(e, 0), live);
+}
+
+/// Sums in one sweep over the row, the result in a second.
+inline void layer_norm(In x, Out out, In weight, In bias, Out means, Out scales, tw::I32 ld, tw::I32 n, tw::F32 eps, int block) {
+  auto row = tw::program_id(0);
+  auto src = x + row * ld;
+  auto dst = out + row * ld;
+  auto s = tw::zeros<float>({block}), q = tw::zeros<float>({block});
+  for (auto at : tw::range(0, n, block)) {
+    auto col = at + tw::arange(0, block);
+    auto v = tw::load(src + col, col < n);
+    s += v;
+    q += v * v;
+  }
+  auto count = n.to<float>();
+  auto mean = tw::sum(s, 0) / count;
+  auto scale = 1.0f / tw::sqrt(tw::sum(q, 0) / count - mean * mean + eps);
+  tw::store(means + row, mean);
+  tw::store(scales + row, scale);
+  for (auto at : tw::range(0, n, block)) {
+    auto col = at + tw::arange(0, block);
+    auto live = col < n;
+    auto v = tw::load(src + col, live);
+    tw::store(dst + col, (v - mean) * scale * tw::load(weight + col, live) + tw::load(bias + col, live), live);
+  }
+}
+
+inline void transpose(In x, Out out, tw::I32 ld_x, tw::I32 ld_out, tw::I32 M, tw::I32 N, int bm, int bn) {
+  auto i = tw::program_id(0) * bm + tw::arange(0, bm);
+  auto j = tw::program_id(1) * bn + tw::arange(0, bn);
+  auto t = tw::load(x + tw::column(i) * ld_x + tw::row(j), tw::column(i) < M && tw::row(j) < N);
+  tw::store(out + tw::column(j) * ld_out + tw::row(i), tw::transpose(t), tw::column(j) < N && tw::row(i) < M);
+}
+
+inline void row_sum(In x, Out out, tw::I32 ld, tw::I32 n, int block) {
+  auto row = tw::program_id(0);
+  auto col = tw::arange(0, block);
+  tw::store(out + row, tw::sum(tw::load(x + row * ld + col, col < n), 0));
+}
+
+/// In f32 throughout.
+inline void matmul(In a, In b, Out c, tw::I32 M, tw::I32 N, tw::I32 K, tw::I32 lda, tw::I32 ldb, tw::I32 ldc, int bm, int bn, int bk) {
+  auto i = tw::column(tw::program_id(0) * bm + tw::arange(0, bm));
+  auto j = tw::row(tw::program_id(1) * bn + tw::arange(0, bn));
+  auto k = tw::arange(0, bk);
+  auto sum = tw::zeros<float>({bm, bn});
+  for (auto at : tw::range(0, K, bk)) {
+    auto ka = tw::row(at + k), kb = tw::column(at + k);
+    auto ta = tw::load(a + i * lda + ka, i < M && ka < K);
+    auto tb = tw::load(b + kb * ldb + j, kb < K && j < N);
+    sum = tw::dot(ta, tb, sum, tw::Precision::ieee);
+  }
+  tw::store(c + i * ldc + j, sum, i < M && j < N);
+}
+
+}  // namespace bench::gpu

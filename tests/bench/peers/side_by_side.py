@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Machine code of our kernels beside Triton's, on a machine with no GPU.
+
+    python3 -m venv /tmp/triton && /tmp/triton/bin/pip install triton
+    /tmp/triton/bin/python side_by_side.py BENCH_PTX [--json FILE] [--kernels add_f32 ...]
+
+BENCH_PTX is the program of that name from the build, which writes our PTX. Both texts go through the assembler and the
+disassembler that come with Triton, so that the difference is the compilers'. Counts are of instructions in the code, not of what
+runs. The kernels are those of tests/bench/gpu_kernels.h, line by line; _loose: sizes of any value, not multiples of 16.
+"""
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+
+# ---- kernels ----
+@triton.jit
+def vector_add(x, y, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    live = at < n
+    tl.store(out + at, tl.load(x + at, mask=live) + tl.load(y + at, mask=live), mask=live)
+
+
+@triton.jit
+def softmax(out, x, ld_out, ld_x, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    col = tl.arange(0, BLOCK)
+    live = col < n
+    v = tl.load(x + row * ld_x + col, mask=live, other=-float("inf"))
+    e = tl.exp(v - tl.max(v, axis=0))
+    tl.store(out + row * ld_out + col, e / tl.sum(e, axis=0), mask=live)
+
+
+@triton.jit
+def layer_norm(x, out, weight, bias, means, scales, ld, n, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    src = x + row * ld
+    dst = out + row * ld
+    s = tl.zeros([BLOCK], tl.float32)
+    q = tl.zeros([BLOCK], tl.float32)
+    for at in range(0, n, BLOCK):
+        col = at + tl.arange(0, BLOCK)
+        v = tl.load(src + col, mask=col < n, other=0.0)
+        s += v
+        q += v * v
+    mean = tl.sum(s, axis=0) / n
+    scale = 1 / tl.sqrt(tl.sum(q, axis=0) / n - mean * mean + eps)
+    tl.store(means + row, mean)
+    tl.store(scales + row, scale)
+    for at in range(0, n, BLOCK):
+        col = at + tl.arange(0, BLOCK)
+        live = col < n
+        v = tl.load(src + col, mask=live, other=0.0)
+        tl.store(dst + col, (v - mean) * scale * tl.load(weight + col, mask=live) + tl.load(bias + col, mask=live), mask=live)
+
+
+@triton.jit
+def transpose(x, out, ld_x, ld_out, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    i = tl.program_id(0) * BM + tl.arange(0, BM)
+    j = tl.program_id(1) * BN + tl.arange(0, BN)
+    t = tl.load(x + i[:, None] * ld_x + j[None, :], mask=(i[:, None] < M) & (j[None, :] < N))
+    tl.store(out + j[:, None] * ld_out + i[None, :], tl.trans(t), mask=(j[:, None] < N) & (i[None, :] < M))
+
+
+@triton.jit
+def row_sum(x, out, ld, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    col = tl.arange(0, BLOCK)
+    tl.store(out + row, tl.sum(tl.load(x + row * ld + col, mask=col < n, other=0.0), axis=0))
+
+
+@triton.jit
+def matmul(a, b, c, M, N, K, lda, ldb, ldc, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    i = (tl.program_id(0) * BM + tl.arange(0, BM))[:, None]
+    j = (tl.program_id(1) * BN + tl.arange(0, BN))[None, :]
+    k = tl.arange(0, BK)
+    s = tl.zeros([BM, BN], tl.float32)
+    for at in range(0, K, BK):
+        ka = (at + k)[None, :]
+        kb = (at + k)[:, None]
+        ta = tl.load(a + i * lda + ka, mask=(i < M) & (ka < K), other=0.0)
+        tb = tl.load(b + kb * ldb + j, mask=(kb < K) & (j < N), other=0.0)
+        s = tl.dot(ta, tb, s, input_precision="ieee")
+    tl.store(c + i * ldc + j, s, mask=(i < M) & (j < N))
+
+
+# name: function, constants, warps, stages
+KERNELS = {
+    "add_f32": (vector_add, {"BLOCK": 1024}, 4, 3),
+    "softmax_f32_1024": (softmax, {"BLOCK": 1024}, 4, 3),
+    "softmax_f32_4096_w8": (softmax, {"BLOCK": 4096}, 8, 3),
+    "layernorm2_f32": (layer_norm, {"BLOCK": 1024}, 4, 3),
+    "transpose_f32": (transpose, {"BM": 64, "BN": 64}, 4, 3),
+    "rowsum_f32_1024": (row_sum, {"BLOCK": 1024}, 4, 3),
+    "matmul_f32_64x64x16_ieee": (matmul, {"BM": 64, "BN": 64, "BK": 16}, 4, 3),
+}
+POINTERS = {"x", "y", "out", "weight", "bias", "means", "scales", "a", "b", "c"}
+TARGETS = {80: "sm_80", 90: "sm_90a"}
+
+
+def triton_ptx(name, capability, loose):
+    """PTX and shared bytes of Triton's compilation."""
+    function, constants, warps, stages = KERNELS[name]
+    signature, attributes = {}, {}
+    for i, arg in enumerate(function.arg_names):
+        is_pointer = arg in POINTERS
+        signature[arg] = "constexpr" if arg in constants else "*fp32" if is_pointer else "fp32" if arg == "eps" else "i32"
+        if is_pointer or (signature[arg] == "i32" and not loose):
+            attributes[(i,)] = [["tt.divisibility", 16]]
+    with tempfile.TemporaryDirectory() as folder:
+        triton.knobs.cache.dir = folder
+        compiled = triton.compile(ASTSource(function, signature, constants, attributes), target=GPUTarget("cuda", capability, 32),
+                                  options={"num_warps": warps, "num_stages": stages})
+    return compiled.asm["ptx"], compiled.metadata.shared
+
+
+# ---- machine code ----
+INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,6}\*/\s+(?:@!?U?P[T0-9]+\s+)?([A-Z][A-Za-z0-9_.]*)\s*(.*?)\s*;")
+
+
+def tool(name):
+    from triton.backends.nvidia import compiler
+    return os.path.join(os.path.dirname(compiler.__file__), "bin", name)
+
+
+def assembler(capability):
+    from triton.backends.nvidia.compiler import get_ptxas
+    return get_ptxas(capability).path
+
+
+def width(opcode):
+    for part in opcode.split(".")[1:]:
+        if part in ("128", "64", "U16", "S16", "U8", "S8"):
+            return part.lstrip("US")
+    return "32"
+
+
+def measure(ptx, shared, capability):
+    """Counts of the machine code that ptxas makes of a text."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, cubin = os.path.join(folder, "kernel.ptx"), os.path.join(folder, "kernel.cubin")
+        with open(source, "w") as out:
+            out.write(ptx)
+        target = re.search(r"^\.target\s+(\w+)", ptx, re.M).group(1)
+        done = subprocess.run([assembler(capability), "-v", "--gpu-name=" + target, source, "-o", cubin], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(done.stderr + done.stdout)
+        said = done.stderr + done.stdout
+        sass = subprocess.run([tool("cuobjdump"), "-sass", cubin], check=True, capture_output=True, text=True).stdout
+    code = [m.groups() for m in map(INSTRUCTION.match, sass.splitlines()) if m]
+    # Behind the end stand a branch to itself and padding.
+    while code and (code[-1][0] == "NOP" or code[-1][0] == "BRA"):
+        code.pop()
+    roots = collections.Counter(opcode.split(".")[0] for opcode, _ in code)
+    memory = collections.defaultdict(collections.Counter)
+    for opcode, _ in code:
+        memory[opcode.split(".")[0]][width(opcode)] += 1
+    said_number = lambda pattern: int(found.group(1)) if (found := re.search(pattern, said)) else 0
+    result = {"sass": len(code), "registers": said_number(r"Used (\d+) registers"), "spills": said_number(r"(\d+) bytes spill stores"),
+              "shared": shared + said_number(r"(\d+) bytes smem"), "BAR": roots["BAR"], "SHFL": roots["SHFL"], "MUFU": roots["MUFU"]}
+    for name in ("LDG", "STG", "LDS", "STS"):
+        counts = memory[name] if name != "LDG" else memory["LDG"] + memory["LDGSTS"]
+        result[name] = "+".join(f"{n}x{w}" for w, n in sorted(counts.items(), key=lambda item: -int(item[0]))) or "-"
+    return result
+
+
+def our_ptx(folder, name, capability):
+    with open(os.path.join(folder, f"{name}.{TARGETS[capability]}.ptx")) as source:
+        ptx = source.read()
+    return ptx, int(re.search(r"^// shared (\d+)", ptx, re.M).group(1))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("bench_ptx")
+    parser.add_argument("--json")
+    parser.add_argument("--kernels", nargs="*", default=list(KERNELS))
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([options.bench_ptx, "--repeats", "1", "--ptx", folder], check=True, stdout=subprocess.DEVNULL)
+        rows = []
+        for kernel in options.kernels:
+            for loose in (False, True):
+                for capability in TARGETS:
+                    name = kernel + ("_loose" if loose else "")
+                    row = {"kernel": name, "target": TARGETS[capability]}
+                    row["ours"] = measure(*our_ptx(folder, name, capability), capability)
+                    row["triton"] = measure(*triton_ptx(kernel, capability, loose), capability)
+                    rows.append(row)
+                    show(row, first=len(rows) == 1)
+    if options.json:
+        with open(options.json, "w") as out:
+            json.dump({"triton": triton.__version__, "rows": rows}, out, indent=1)
+
+
+def show(row, first):
+    columns = {c: 14 if c[:2] in ("LD", "ST") else 11 for c in row["ours"]}
+    line = lambda values: print("  ".join(v.rjust(w) for v, w in zip(values, columns.values())), flush=True)
+    if first:
+        print("ours over Triton " + triton.__version__ + "'s")
+        print(" " * 40, end="")
+        line(columns)
+    for compiler in ("ours", "triton"):
+        print(f"{row['kernel']:<31}{row['target']:<9}" if compiler == "ours" else " " * 40, end="")
+        line([str(row[compiler][c]) for c in columns])
+
+
+if __name__ == "__main__":
+    main()
