@@ -68,6 +68,8 @@ void check_on_machines(const fuzz::Program& p) {
     fuzz::Machine machine(name, kWarps[turn++ % std::size(kWarps)]);
     fuzz::RewritingExecutor reference = machine.reference();
     const auto difference = fuzz::compare(p, reference, *machine.executor, tolerance_of(machine, p.function));
+    // A tile that shared memory cannot hold is refused on some GPUs, by a message that says so.
+    if (difference && difference->find("bytes of shared memory; a program of") != std::string::npos) continue;
     INFO(name, ", ", machine.num_warps, " warps: ", difference.value_or(""), "\n", fuzz::text(p));
     CHECK_FALSE(difference.has_value());
   }
