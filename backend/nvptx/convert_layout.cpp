@@ -70,56 +70,94 @@ Registers NvptxLowering::along_route(Type type, Registers v, const passes::WarpR
   return xor_registers(std::move(got), way.after);
 }
 
+Piece NvptxLowering::piece_of(Type type, int log2_elements, std::uint32_t number) {
+  const int log2_bytes = log2_elements + std::countr_zero(static_cast<unsigned>(type.element_bytes()));
+  return {std::min(log2_bytes, passes::kLog2MostSharedBytes), number};
+}
+
+std::uint32_t NvptxLowering::pieces_of(Type type, int log2_elements) {
+  const int log2_bytes = log2_elements + std::countr_zero(static_cast<unsigned>(type.element_bytes()));
+  return 1u << std::max(log2_bytes - passes::kLog2MostSharedBytes, 0);
+}
+
 NvptxLowering::SharedAddresses NvptxLowering::shared_addresses(Type type, const ir::F2Matrix& thread_offset, std::uint32_t constant,
-                                                               std::int64_t shared) {
-  const int log2_bytes = std::countr_zero(static_cast<unsigned>(type.element_bytes()));
+                                                               std::int64_t shared, Piece piece) {
   SharedAddresses a;
+  a.log2_bytes = std::countr_zero(static_cast<unsigned>(type.element_bytes()));
   ir::F2Matrix bytes = thread_offset;
-  for (std::uint32_t& column : bytes.columns) a.touched |= column <<= log2_bytes;
-  a.log2_bytes = log2_bytes;
-  a.constant = constant << log2_bytes;
+  for (std::uint32_t& column : bytes.columns) a.touched |= column <<= a.log2_bytes;
+  a.constant = constant << a.log2_bytes;
   a.of_thread = apply(bytes, thread());
   a.shared = shared;
+  a.piece = piece;
   return a;
 }
 
-std::pair<Value*, std::int64_t> NvptxLowering::shared_place(SharedAddresses& a, std::uint32_t offset) {
-  const std::uint32_t bytes = offset << a.log2_bytes ^ a.constant;
+NvptxLowering::PlaceInPiece NvptxLowering::place_in_piece(SharedAddresses& a, std::uint32_t offset) {
+  const std::uint32_t bytes = offset << a.log2_bytes ^ a.constant, within = (1u << a.piece.log2_bytes) - 1;
+  PlaceInPiece place;
+  if ((a.touched & ~within) == 0) {
+    place.never = bytes >> a.piece.log2_bytes != a.piece.number;
+    if (place.never) return place;
+  } else {
+    Value* at = b_.CreateXor(a.of_thread, i32(bytes));
+    place.predicate = b_.CreateICmpEQ(b_.CreateLShr(at, i32(a.piece.log2_bytes)), i32(a.piece.number));
+  }
   // Bits that no thread has are added by the access itself; the others differ from thread to thread and take an XOR.
-  Value*& base = a.bases[bytes & a.touched];
+  const std::uint32_t crossing = bytes & a.touched & within;
+  Value*& base = a.bases[crossing];
   if (!base) {
-    Value* of_thread = (bytes & a.touched) != 0 ? b_.CreateXor(a.of_thread, i32(bytes & a.touched)) : a.of_thread;
+    Value* of_thread = (a.touched & ~within) != 0 ? b_.CreateAnd(a.of_thread, i32(within)) : a.of_thread;
+    if (crossing != 0) of_thread = b_.CreateXor(of_thread, i32(crossing));
     base = b_.CreateAdd(of_thread, shared_address(0));
   }
-  return {base, a.shared + static_cast<std::int64_t>(bytes & ~a.touched)};
+  place.base = base;
+  place.displacement = a.shared + static_cast<std::int64_t>(bytes & ~a.touched & within);
+  return place;
+}
+
+std::pair<Value*, std::int64_t> NvptxLowering::shared_place(SharedAddresses& a, std::uint32_t offset) {
+  const PlaceInPiece place = place_in_piece(a, offset);
+  return {place.base, place.displacement};
 }
 
 void NvptxLowering::put_shared(Type type, const Registers& v, const LinearLayout& from, const ir::SharedPlan& plan, std::int64_t shared,
-                               Value* predicate) {
+                               Value* predicate, Piece piece) {
   const ir::SharedAccesses accesses = ir::shared_accesses(from, plan.shared, plan.log2_store_vector);
-  SharedAddresses addresses = shared_addresses(type, accesses.thread_offset, 0, shared);
+  SharedAddresses addresses = shared_addresses(type, accesses.thread_offset, 0, shared, piece);
   std::vector<Registers> vectors(accesses.offsets.size(), Registers(std::size_t{1} << accesses.log2_vector));
   for (std::size_t r = 0; r < v.size(); ++r) {
     const std::uint32_t place = accesses.places[r];
     vectors[place >> accesses.log2_vector][place & ((1u << accesses.log2_vector) - 1)] = v[r];
   }
   for (std::size_t i = 0; i < vectors.size(); ++i) {
-    const auto [base, displacement] = shared_place(addresses, accesses.offsets[i]);
-    store_shared(type, base, displacement, vectors[i], predicate);
+    const PlaceInPiece at = place_in_piece(addresses, accesses.offsets[i]);
+    if (at.never) continue;
+    Value* stores = !predicate ? at.predicate : at.predicate ? b_.CreateAnd(predicate, at.predicate) : predicate;
+    store_shared(type, at.base, at.displacement, vectors[i], stores);
   }
 }
 
-Registers NvptxLowering::take_shared(Type type, const LinearLayout& to, const ir::SharedPlan& plan, std::int64_t shared, std::uint32_t flip) {
+Registers NvptxLowering::take_shared(Type type, const LinearLayout& to, const ir::SharedPlan& plan, std::int64_t shared, std::uint32_t flip,
+                                     Piece piece, const Registers* before) {
   const ir::SharedAccesses accesses = ir::shared_accesses(to, plan.shared, plan.log2_load_vector);
   const std::uint32_t flipped = *plan.shared.matrix().solve(flip), within = (1u << accesses.log2_vector) - 1;
-  SharedAddresses addresses = shared_addresses(type, accesses.thread_offset, flipped & ~within, shared);
+  SharedAddresses addresses = shared_addresses(type, accesses.thread_offset, flipped & ~within, shared, piece);
   std::vector<Registers> vectors;
+  std::vector<Value*> predicates;
   for (const std::uint32_t offset : accesses.offsets) {
-    const auto [base, displacement] = shared_place(addresses, offset);
-    vectors.push_back(load_shared(type, base, displacement, std::size_t{1} << accesses.log2_vector));
+    const PlaceInPiece at = place_in_piece(addresses, offset);
+    const std::size_t count = std::size_t{1} << accesses.log2_vector;
+    vectors.push_back(at.never ? Registers() : load_shared(type, at.base, at.displacement, count, at.predicate));
+    predicates.push_back(at.predicate);
   }
   Registers out;
-  for (const std::uint32_t place : accesses.places) out.push_back(vectors[place >> accesses.log2_vector][(place ^ flipped) & within]);
+  for (std::size_t r = 0; r < accesses.places.size(); ++r) {
+    const std::size_t access = accesses.places[r] >> accesses.log2_vector;
+    Value* old = before ? (*before)[r] : nullptr;
+    Value* loaded = vectors[access].empty() ? old : vectors[access][(accesses.places[r] ^ flipped) & within];
+    out.push_back(old && predicates[access] ? b_.CreateSelect(predicates[access], loaded, old) : loaded);
+  }
   return out;
 }
 
@@ -134,9 +172,17 @@ Registers NvptxLowering::moved(Type type, const Registers& v, const LinearLayout
     held = along_route(type, std::move(held), *plan.route);
   } else {
     const ir::SharedPlan swizzle = ir::plan_swizzle(source, destination, type.element_bytes());
-    put_shared(type, held, source, swizzle, shared, is_canonical(source));
-    plan.crosses_warps ? emit_barrier() : emit_warp_barrier();
-    held = take_shared(type, destination, swizzle, shared, flip);
+    const auto meet = [&] { plan.crosses_warps ? emit_barrier() : emit_warp_barrier(); };
+    const int log2_elements = source.log2_elements();
+    Registers taken;
+    for (std::uint32_t i = 0; i < pieces_of(type, log2_elements); ++i) {
+      const Piece piece = piece_of(type, log2_elements, i);
+      if (i > 0) meet();
+      put_shared(type, held, source, swizzle, shared, is_canonical(source), piece);
+      meet();
+      taken = take_shared(type, destination, swizzle, shared, flip, piece, i > 0 ? &taken : nullptr);
+    }
+    held = std::move(taken);
   }
   for (std::uint32_t r : match_registers(destination, to, same)) out.push_back(held[r]);
   return out;

@@ -27,24 +27,40 @@ void NvptxLowering::emit_gather(OpId id) {
   const LinearLayout from = layout(x).without_free_registers();
   Registers held;
   for (std::uint32_t r : match_registers(layout(x), from, [](std::uint32_t flat) { return flat; })) held.push_back(registers(x)[r]);
-  put_shared(element, held, from, row_major(from, element.element_bytes()), shared_offset(id), is_canonical(from));
-  emit_barrier();
-
   const int axis = static_cast<int>(f_.attr(id, ir::AttrName::axis));
   const LinearLayout& to = layout(index);
   // Coordinates inside of the axis keep their bits; those outside move, as the extents differ.
   const int inner = to.axis_shift(axis), picked = inner + to.log2_extents()[axis], extent = inner + from.log2_extents()[axis];
-  Registers out;
+  std::vector<Value*> places;
   for (std::uint32_t r = 0; r < to.size(HardwareDim::reg); ++r) {
     Value* flat = flat_index(to, r);
     Value* place = b_.CreateAnd(flat, i32((std::int64_t{1} << inner) - 1));
     if (picked < to.log2_elements()) place = b_.CreateOr(place, b_.CreateShl(b_.CreateLShr(flat, i32(picked)), i32(extent)));
     Value* at = b_.CreateAnd(b_.CreateZExtOrTrunc(registers(index)[r], b_.getInt32Ty()), i32((std::int64_t{1} << (extent - inner)) - 1));
-    place = b_.CreateOr(place, b_.CreateShl(at, i32(inner)));
-    Value* address = b_.CreateAdd(shared_address(shared_offset(id)), b_.CreateMul(place, i32(element.element_bytes())));
-    out.push_back(load_shared(element, address, 0, 1)[0]);
+    places.push_back(b_.CreateOr(place, b_.CreateShl(at, i32(inner))));
   }
-  set(f_.result(id), std::move(out));
+  set(f_.result(id), picked_from(element, held, from, places, shared_offset(id)));
+}
+
+Registers NvptxLowering::picked_from(Type type, const Registers& v, const LinearLayout& from, std::span<Value* const> flat, std::int64_t shared) {
+  const int log2_size = std::countr_zero(static_cast<unsigned>(type.element_bytes()));
+  const std::uint32_t pieces = pieces_of(type, from.log2_elements());
+  Registers out(flat.size());
+  for (std::uint32_t i = 0; i < pieces; ++i) {
+    const Piece piece = piece_of(type, from.log2_elements(), i);
+    if (i > 0) emit_barrier();
+    put_shared(type, v, from, row_major(from, type.element_bytes()), shared, is_canonical(from), piece);
+    emit_barrier();
+    for (std::size_t r = 0; r < flat.size(); ++r) {
+      Value* at = b_.CreateShl(flat[r], i32(log2_size));
+      Value* within = pieces > 1 ? b_.CreateAnd(at, i32((std::int64_t{1} << piece.log2_bytes) - 1)) : at;
+      Value* loaded = load_shared(type, b_.CreateAdd(within, shared_address(shared)), 0, 1)[0];
+      // What an earlier piece gave stays, unless it is of this one.
+      if (i > 0) loaded = b_.CreateSelect(b_.CreateICmpEQ(b_.CreateLShr(at, i32(piece.log2_bytes)), i32(i)), loaded, out[r]);
+      out[r] = loaded;
+    }
+  }
+  return out;
 }
 
 void NvptxLowering::emit_histogram(OpId id) {
@@ -52,21 +68,12 @@ void NvptxLowering::emit_histogram(OpId id) {
   const ValueId x = operands[0], bins = f_.result(id);
   const Type element = f_.type(x).scalar(), counter(ir::Element::i32);
   const LinearLayout& to = layout(bins);
-  const auto bin_address = [&](Value* bin) {
-    return b_.CreateAdd(shared_address(shared_offset(id)), b_.CreateShl(bin, i32(2)));
-  };
-  std::vector<Value*> addresses;
-  Value* zero[] = {i32(0)};
-  for (std::uint32_t r = 0; r < to.size(HardwareDim::reg); ++r) {
-    addresses.push_back(bin_address(flat_index(to, r)));
-    store_shared(counter, addresses.back(), 0, zero);  // by every thread that holds the bin: 0 may be written twice
-  }
-  emit_barrier();
-
   const bool is_scalar = f_.type(x).is_scalar();
   Value* acts = is_scalar ? is_first_thread() : is_canonical(layout(x));
   const std::uint32_t copies = is_scalar ? 0 : layout(x).free_bits(HardwareDim::reg);
   const std::uint64_t count = static_cast<std::uint64_t>(f_.type(bins).elements());
+  // Of each element its bin, and whether it counts (null: always).
+  std::vector<std::pair<Value*, Value*>> counted;
   for (std::uint32_t r = 0; r < registers(x).size(); ++r) {
     if (r & copies) continue;
     Value* bin = registers(x)[r];
@@ -79,15 +86,40 @@ void NvptxLowering::emit_histogram(OpId id) {
       counts = b_.CreateICmpSGE(bin, llvm::ConstantInt::get(bin->getType(), 0));
     for (Value* p : {acts, operands.size() > 1 ? registers(operands[1])[r] : nullptr})
       if (p) counts = counts ? b_.CreateAnd(counts, p) : p;
-    Value* address = bin_address(b_.CreateZExtOrTrunc(bin, b_.getInt32Ty()));
-    if (counts)
-      inline_ptx(b_, "@$2 red.shared.add.u32 [$0], $1;", {address, i32(1), counts}, kMemory);
-    else
-      inline_ptx(b_, "red.shared.add.u32 [$0], $1;", {address, i32(1)}, kMemory);
+    counted.emplace_back(b_.CreateZExtOrTrunc(bin, b_.getInt32Ty()), counts);
   }
-  emit_barrier();
-  Registers out;
-  for (Value* address : addresses) out.push_back(load_shared(counter, address, 0, 1)[0]);
+
+  const int log2_bins = f_.type(bins).log2_elements();
+  const std::uint32_t pieces = pieces_of(counter, log2_bins);
+  const int log2_piece = piece_of(counter, log2_bins, 0).log2_bytes - 2;
+  const auto address = [&](Value* bin) {
+    Value* within = pieces > 1 ? b_.CreateAnd(bin, i32((std::int64_t{1} << log2_piece) - 1)) : bin;
+    return b_.CreateAdd(shared_address(shared_offset(id)), b_.CreateShl(within, i32(2)));
+  };
+  const auto is_here = [&](Value* bin, std::uint32_t piece) -> Value* {
+    return pieces > 1 ? b_.CreateICmpEQ(b_.CreateLShr(bin, i32(log2_piece)), i32(piece)) : nullptr;
+  };
+  Registers own, out(to.size(HardwareDim::reg));
+  for (std::uint32_t r = 0; r < out.size(); ++r) own.push_back(flat_index(to, r));
+  Value* zero[] = {i32(0)};
+  for (std::uint32_t i = 0; i < pieces; ++i) {
+    if (i > 0) emit_barrier();
+    for (Value* bin : own) store_shared(counter, address(bin), 0, zero, is_here(bin, i));  // by every holder: 0 may be written twice
+    emit_barrier();
+    for (const auto& [bin, counts] : counted) {
+      Value* here = is_here(bin, i);
+      Value* acts_here = !here ? counts : counts ? b_.CreateAnd(here, counts) : here;
+      if (acts_here)
+        inline_ptx(b_, "@$2 red.shared.add.u32 [$0], $1;", {address(bin), i32(1), acts_here}, kMemory);
+      else
+        inline_ptx(b_, "red.shared.add.u32 [$0], $1;", {address(bin), i32(1)}, kMemory);
+    }
+    emit_barrier();
+    for (std::size_t r = 0; r < own.size(); ++r) {
+      Value* loaded = load_shared(counter, address(own[r]), 0, 1)[0];
+      out[r] = i == 0 ? loaded : b_.CreateSelect(is_here(own[r], i), loaded, out[r]);
+    }
+  }
   set(bins, std::move(out));
 }
 

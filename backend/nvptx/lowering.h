@@ -33,6 +33,12 @@ using ir::ValueId;
 /// Held as lower_elementwise holds them: iN for integers, i16 and i8 for the bits of small floats, i1 for bool, i64 for pointers.
 using Registers = std::vector<Value*>;
 
+/// A part of a tile in shared memory, of 2^log2_bytes bytes, counted from the tile's first byte.
+struct Piece {
+  int log2_bytes = 31;
+  std::uint32_t number = 0;
+};
+
 class NvptxLowering {
  public:
   NvptxLowering(llvm::Module&, const Function&, const ir::TargetDesc&, int num_warps, bool check);
@@ -148,20 +154,32 @@ class NvptxLowering {
   Registers xor_registers(Registers v, const ir::F2Matrix& by_thread);
   /// Whether an odd number of the bits of `mask` is set in the thread's number; i1.
   Value* parity_of_thread(std::uint32_t mask);
-  /// The two halves of a way through shared memory from byte `shared` on; a barrier belongs between them.
-  void put_shared(Type, const Registers&, const LinearLayout& from, const ir::SharedPlan&, std::int64_t shared, Value* predicate);
-  Registers take_shared(Type, const LinearLayout& to, const ir::SharedPlan&, std::int64_t shared, std::uint32_t flip = 0);
+  static Piece piece_of(Type, int log2_elements, std::uint32_t number);
+  static std::uint32_t pieces_of(Type, int log2_elements);
+  /// The two halves of a way through shared memory from byte `shared` on; a barrier belongs between them. What is not of the piece is
+  /// neither stored nor loaded: it stays as it was `before`.
+  void put_shared(Type, const Registers&, const LinearLayout& from, const ir::SharedPlan&, std::int64_t shared, Value* predicate, Piece = {});
+  Registers take_shared(Type, const LinearLayout& to, const ir::SharedPlan&, std::int64_t shared, std::uint32_t flip = 0, Piece = {},
+                        const Registers* before = nullptr);
   /// Addresses that differ by XOR: those of one tile by one layout, each made once.
   struct SharedAddresses {
     Value* of_thread = nullptr;
     std::uint32_t touched = 0, constant = 0;  // in bytes: bits that differ between threads; XORed to every offset
     int log2_bytes = 0;
     std::int64_t shared = 0;
+    Piece piece;
     std::map<std::uint32_t, Value*> bases;
   };
-  SharedAddresses shared_addresses(Type, const ir::F2Matrix& thread_offset, std::uint32_t constant, std::int64_t shared);
-  /// Of an offset in elements: an address, and what to add to it.
+  SharedAddresses shared_addresses(Type, const ir::F2Matrix& thread_offset, std::uint32_t constant, std::int64_t shared, Piece = {});
+  /// Of an offset in elements, of a tile in one piece: an address, and what to add to it.
   std::pair<Value*, std::int64_t> shared_place(SharedAddresses&, std::uint32_t offset);
+  struct PlaceInPiece {
+    bool never = false;             // of the piece, in no thread
+    Value* predicate = nullptr;     // whether it is of the piece; null: in every thread
+    Value* base = nullptr;
+    std::int64_t displacement = 0;
+  };
+  PlaceInPiece place_in_piece(SharedAddresses&, std::uint32_t offset);
 
   // ---- reduce.cpp, scan.cpp, sort.cpp, index.cpp, dot.cpp ----
   /// The region of a reduce, scan or atomic_update on one pair; one value a result.
@@ -170,6 +188,8 @@ class NvptxLowering {
   void emit_scan(OpId);
   void emit_sort(OpId);
   void emit_gather(OpId);
+  /// Elements of a tile by flat index, through shared memory from byte `shared` on.
+  Registers picked_from(Type, const Registers&, const LinearLayout& from, std::span<Value* const> flat, std::int64_t shared);
   void emit_histogram(OpId);
   void emit_dot(OpId);
   void emit_dot_scaled(OpId);

@@ -191,8 +191,13 @@ class Reducer {
       for (std::uint32_t y = 0; y < parts; ++y)
         for (const Registers& v : read) partials[y].push_back(v[r << x.count | y]);
       // A part's number says on which side of each step it is; 0 is the earlier one.
-      for (std::uint32_t t = 0; t < x.count; ++t)
-        for (std::uint32_t y = 0; y < parts; y += 2u << t) partials[y] = l_.combine(id_, partials[y], partials[y | 1u << t]);
+      std::uint32_t done = 0;
+      for (const int bit : x.bits) {
+        const std::uint32_t other = 1u << bit;
+        for (std::uint32_t y = 0; y < parts; ++y)
+          if ((y & (done | other)) == 0) partials[y] = l_.combine(id_, partials[y], partials[y | other]);
+        done |= other;
+      }
       hold(spread(r, x.register_bits), partials[0]);
     }
   }

@@ -1,5 +1,4 @@
 // sort: rows as records, a network that orders them, and all tiles picked by record.
-#include <bit>
 #include <cmath>
 
 #include "backend/nvptx/sort_network.h"
@@ -88,54 +87,15 @@ class RowSorter {
     return b_.CreateXor(b_.CreateTrunc(key, key_word()), key_constant(turned()));
   }
 
-  /// The elements of operand j at these indices of their rows, through shared memory: all at once, or part by part.
+  /// The elements of operand j at these indices of their rows.
   Registers picked(std::size_t j, const Registers& indices) {
-    const ValueId x = l_.f_.operand(id_, static_cast<int>(j));
-    const Type t = l_.f_.type(x).scalar();
-    const LinearLayout& from = plan_.layout;
-    const int chunk = plan_.log2_chunk(t), elements = from.log2_elements();
-    std::vector<Value*> places;
     const std::uint32_t row = (1u << plan_.log2_extent) - 1;
-    std::size_t next = 0;
-    for (std::uint32_t r = 0; r < operands_[0].size(); ++r) {
-      if (!stays(r)) continue;
-      places.push_back(b_.CreateOr(b_.CreateAnd(l_.flat_index(from, r), l_.i32(~row)), indices[next++]));
-    }
-    Registers out(places.size());
-    for (std::uint32_t part = 0; part < 1u << (elements - chunk); ++part) {
-      l_.emit_barrier();  // what was here before may still be read
-      const auto here = [&](Value* flat) { return b_.CreateICmpEQ(b_.CreateLShr(flat, l_.i32(chunk)), l_.i32(part)); };
-      const auto address = [&](Value* flat) {
-        Value* within = b_.CreateAnd(flat, l_.i32((std::int64_t{1} << chunk) - 1));
-        return b_.CreateAdd(b_.CreateMul(within, l_.i32(t.element_bytes())), l_.shared_address(shared_));
-      };
-      if (chunk == elements) {
-        put_rows(j, t);
-      } else {
-        Value* canonical = l_.is_canonical(from);
-        for (std::uint32_t r = 0; r < operands_[j].size(); ++r) {
-          Value* flat = l_.flat_index(from, r);
-          Value* v[] = {operands_[j][r]};
-          l_.store_shared(t, address(flat), 0, v, canonical ? b_.CreateAnd(canonical, here(flat)) : here(flat));
-        }
-      }
-      l_.emit_barrier();
-      for (std::size_t i = 0; i < places.size(); ++i) {
-        Value* v = l_.load_shared(t, address(places[i]), 0, 1)[0];
-        out[i] = part == 0 ? v : b_.CreateSelect(here(places[i]), v, out[i]);
-      }
-    }
-    return out;
-  }
-
-  void put_rows(std::size_t j, Type t) {
-    const LinearLayout& from = plan_.layout;
-    constexpr int kLog2VectorBytes = 4;
-    ir::SharedPlan rows;
-    rows.shared = LinearLayout(from.log2_extents());
-    for (int i = 0; i < from.log2_elements(); ++i) rows.shared.add_basis(HardwareDim::offset, 1u << i);
-    rows.log2_store_vector = std::min(from.log2_contiguity(), kLog2VectorBytes - std::countr_zero(static_cast<unsigned>(t.element_bytes())));
-    l_.put_shared(t, operands_[j], from, rows, shared_, l_.is_canonical(from));
+    std::vector<Value*> places;
+    for (std::uint32_t r = 0; r < operands_[j].size(); ++r)
+      if (stays(r)) places.push_back(b_.CreateOr(b_.CreateAnd(l_.flat_index(plan_.layout, r), l_.i32(~row)), indices[places.size()]));
+    l_.emit_barrier();  // what was in shared memory before may still be read
+    const Type t = l_.f_.type(l_.f_.operand(id_, static_cast<int>(j))).scalar();
+    return l_.picked_from(t, operands_[j], plan_.layout, places, shared_);
   }
 
   /// Whether what register r holds is left over: bits of the index that are not kept are 0.

@@ -25,6 +25,9 @@ struct WarpRoute {
   bool is_renaming() const;   // no selects, and every round stays
 };
 
+/// Tiles larger than this go through shared memory piece by piece; every GPU has that much (sm_75: 64 KiB).
+inline constexpr int kLog2MostSharedBytes = 16;
+
 struct Conversion {
   /// None: through shared memory.
   std::optional<WarpRoute> route;

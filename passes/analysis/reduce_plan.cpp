@@ -28,12 +28,16 @@ ReducePlan plan_reduce(const LinearLayout& l, int axis, bool commutative) {
     ReduceExchange x;
     x.first = i;
     while (i + x.count < plan.steps.size() && plan.steps[i + x.count].crosses_warps()) ++x.count;
+    // Warps in their own order, whichever step comes first: their numbers then need not be turned round to make addresses.
+    for (std::size_t t = 0; t < x.count; ++t) x.bits.push_back(static_cast<int>(commutative ? x.count - 1 - t : t));
     // An element belongs to a result, and lies on one side or the other of each step that is still to come.
     const auto place = [&](std::uint32_t flat) {
       const std::uint32_t index = (flat & l.axis_mask(axis)) >> shift;
       std::uint32_t sides = 0;
-      for (std::size_t s = x.first; s < plan.steps.size(); ++s)
-        sides |= static_cast<std::uint32_t>(std::popcount(index & plan.steps[s].later) & 1) << (s - x.first);
+      for (std::size_t s = x.first; s < plan.steps.size(); ++s) {
+        const std::size_t t = s - x.first, bit = t < x.count ? static_cast<std::size_t>(x.bits[t]) : t;
+        sides |= static_cast<std::uint32_t>(std::popcount(index & plan.steps[s].later) & 1) << bit;
+      }
       const std::uint32_t result = (flat & ((1u << shift) - 1)) | flat >> (shift + along) << shift;
       return result << (plan.steps.size() - x.first) | sides;
     };

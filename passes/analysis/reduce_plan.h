@@ -9,9 +9,10 @@
 namespace tilewright::passes {
 
 /// Steps that cross warps, taken together: each warp writes what it has, then each thread reads all that belong to its results and
-/// combines them. As a tile of one axis, whose lowest bits say which of the things to combine, partials[t] being those of step first + t.
+/// combines them. As a tile of one axis, whose lowest bits say which of the things to combine: on which side of each step it is.
 struct ReduceExchange {
   std::size_t first = 0, count = 0;  // of the steps
+  std::vector<int> bits;             // by step: which bit says so
   std::vector<int> register_bits;    // that are left: a register of `partials` has them side by side
   ir::LinearLayout partials;         // who writes what
   ir::LinearLayout wanted;           // who reads what: the lowest `count` register bits are those of the things to combine

@@ -1,6 +1,8 @@
 // Scratch by kind of op. The plans that the sizes follow from are shared with the lowering.
 #include "passes/analysis/shared_scratch.h"
 
+#include <algorithm>
+
 #include "passes/analysis/atomic_plan.h"
 #include "passes/analysis/conversion_plan.h"
 #include "passes/analysis/dot_plan.h"
@@ -25,10 +27,12 @@ Conversion conversion(const Function& f, OpId id) {
                          flip);
 }
 
-/// All elements, if they have to go through shared memory.
+/// A tile that goes through shared memory, if need be in pieces.
+std::int64_t whole_or_piece(const ir::Type& t) { return std::min(t.elements() * t.element_bytes(), std::int64_t{1} << kLog2MostSharedBytes); }
+
 std::int64_t moves(const Function& f, OpId id) {
   const ir::Type t = f.type(f.operand(id, 0));
-  return t.is_scalar() || conversion(f, id).route ? 0 : t.elements() * t.element_bytes();
+  return t.is_scalar() || conversion(f, id).route ? 0 : whole_or_piece(t);
 }
 
 std::int64_t reduce(const Function& f, OpId id) {
@@ -57,8 +61,8 @@ std::int64_t shared_scratch(const ir::Function& f, ir::OpId id, const ir::Target
     case OpKind::flip_: return moves(f, id);
     case OpKind::reduce_: return reduce(f, id);
     case OpKind::dot_: return plan_dot(f, id).bytes;
-    case OpKind::gather_: return f.type(f.operand(id, 0)).elements() * f.type(f.operand(id, 0)).element_bytes();
-    case OpKind::histogram_: return f.type(f.result(id)).elements() * 4;
+    case OpKind::gather_: return whole_or_piece(f.type(f.operand(id, 0)));
+    case OpKind::histogram_: return whole_or_piece(f.type(f.result(id)));
     case OpKind::atomic_add_:
     case OpKind::atomic_max_:
     case OpKind::atomic_min_:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "passes/analysis/conversion_plan.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::passes {
@@ -15,7 +16,7 @@ using ir::ValueId;
 
 namespace {
 
-constexpr std::int64_t kMostExchangeBytes = 16 << 10, kLog2MostGatherBytes = 15;
+constexpr std::int64_t kMostExchangeBytes = 16 << 10;
 constexpr int kMostComparisons = 1024;  // of a thread, each four to ten instructions
 
 /// Whether every row of the tile is 0, 1, 2, ...
@@ -76,14 +77,9 @@ SortPlan::SortPlan(const Function& f, OpId id, int num_warps) {
   if (log2_extent == 0) scratch_bytes = 0;
   for (std::size_t i = 0; log2_extent > 0 && i < operands.size(); ++i)
     if (sources[i] == Source::shared) {
-      const ir::Type t = f.type(operands[i]).scalar();
-      scratch_bytes = std::max(scratch_bytes, std::int64_t{t.element_bytes()} << log2_chunk(t));
+      const std::int64_t bytes = f.type(operands[i]).elements() * f.type(operands[i]).element_bytes();
+      scratch_bytes = std::max(scratch_bytes, std::min(bytes, std::int64_t{1} << kLog2MostSharedBytes));
     }
-}
-
-int SortPlan::log2_chunk(const ir::Type& element) const {
-  const int log2_bytes = std::countr_zero(static_cast<unsigned>(element.element_bytes()));
-  return std::min(layout.log2_elements(), static_cast<int>(kLog2MostGatherBytes) - log2_bytes);
 }
 
 }  // namespace tilewright::passes

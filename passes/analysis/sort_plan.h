@@ -29,8 +29,6 @@ struct SortPlan {
   bool in_memory = false;          // records in local memory and loops over them, where a network of registers would be too much code
   /// How many records of a thread go to another warp at once; two such groups have room.
   int exchange_group = 1;
-  /// Elements of an operand that shared memory holds at once (log2).
-  int log2_chunk(const ir::Type& element) const;
   std::int64_t scratch_bytes = 0;
 
   int record_bytes() const { return word_bits / 8 + (splits_words ? 4 : 0); }

@@ -1,6 +1,8 @@
 // Elements that change threads on a GPU: conversions and flips between random layouts, run on the emulator.
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "tests/execution/distribute.h"
 #include "tests/execution/machines.h"
 #include "tests/unit/tileir/random_layouts.h"
@@ -52,6 +54,48 @@ TEST_CASE("nvptx flip: random layouts along every axis") {
     fuzz::Program program = p.take();
     distribute(program.function, layouts);
     check_on_emulator(program, 1 << log2_warps);
+  }
+}
+
+TEST_CASE("nvptx convert_layout: registers are renamed, exchanged between lanes, or go through shared memory") {
+  const auto layout = [](std::vector<std::uint32_t> registers, std::vector<std::uint32_t> lanes) {
+    LinearLayout l({7});
+    l.set_bases(HardwareDim::reg, std::move(registers));
+    l.set_bases(HardwareDim::lane, std::move(lanes));
+    return l;
+  };
+  const LinearLayout a = layout({1, 2}, {4, 8, 16, 32, 64}), other_registers = layout({2, 1}, {4, 8, 16, 32, 64}),
+                     other_lanes = layout({1, 2}, {8, 4, 16, 32, 64}), transposed = layout({4, 2}, {1, 8, 16, 32, 64}),
+                     far_away = layout({32, 64}, {1, 2, 4, 8, 16});
+  const auto shuffles = [&](Element e, const LinearLayout& to) {
+    const auto [ptx, inner_barriers] = check_conversion(e, a, to, 1);
+    CHECK(count(ptx, "shared.") == 0);
+    return count(ptx, "shfl.sync");
+  };
+  CHECK(shuffles(Element::f32, a) == 0);
+  CHECK(shuffles(Element::f32, other_registers) == 0);
+  CHECK(shuffles(Element::f32, other_lanes) == 4);
+  CHECK(shuffles(Element::f32, transposed) == 2);  // half of the elements stay
+  CHECK(shuffles(Element::i64, transposed) == 4);
+  CHECK(shuffles(Element::i16, other_lanes) == 2);  // two in a word
+  CHECK(shuffles(Element::i8, other_lanes) == 1);
+  CHECK(shuffles(Element::boolean, other_lanes) == 1);
+  CHECK(shuffles(Element::f32, far_away) == 4);
+}
+
+TEST_CASE("nvptx convert_layout: a transposition goes through shared memory in vectors") {
+  const LinearLayout rows = blocked_layout({6, 6}, 2, std::array{1, 0}, 2), columns = blocked_layout({6, 6}, 2, std::array{0, 1}, 2);
+  const auto [ptx, inner_barriers] = check_conversion(Element::f32, rows, columns, 4);
+  CHECK(inner_barriers == 1);
+  CHECK(count(ptx, "shfl") == 0);
+  CHECK(count(ptx, "st.shared") + count(ptx, "ld.shared") <= 40);  // 32 elements a thread each way, one way in fours
+}
+
+TEST_CASE("nvptx convert_layout: tiles that do not fit into shared memory go piece by piece") {
+  RandomLayouts random(std::random_device{}());
+  for (const std::vector<int>& extents : {std::vector{14}, {7, 7}}) {
+    check_conversion(Element::i64, random.any(extents, 2), random.any(extents, 2), 4);
+    check_conversion(Element::i64, random.blocked(extents, 2), random.blocked(extents, 2), 4);
   }
 }
 

@@ -119,4 +119,15 @@ TEST_CASE("nvptx gather and histogram: through assign_layouts") {
   check_on_emulator(p.take(), 4);
 }
 
+TEST_CASE("nvptx gather and histogram: tiles that do not fit into shared memory") {
+  ProgramBuilder p("large");
+  Builder& b = p.ir();
+  const std::vector<std::int64_t> large{16384}, small{256};
+  const ValueId picked[] = {p.input(Type(Element::f64, large)), p.input(Type(Element::i32, small))};
+  p.output(b.function().result(b.create(OpKind::gather_, picked, {{AttrName::axis, 0, {}, {}}})));
+  const ValueId counted[] = {p.input(Type(Element::u16, small))};
+  p.output(b.function().result(b.create(OpKind::histogram_, counted, {{AttrName::bins, 32768, {}, {}}})));
+  check_on_emulator(p.take(), 8);
+}
+
 }  // namespace tilewright::test
