@@ -70,7 +70,7 @@ bool has_instruction(ir::OpKind k, bool fast) {
 
 bool expand_math(ir::Function& f, const PassContext& context) {
   Rewriter rewriter(f);
-  math::Emitter emitter(rewriter, context.target.has_fma);
+  math::Emitter emitter(rewriter, context.target.has_fma, context.target.is_gpu());
   f.walk([&](ir::OpId id) {
     Unary unary = expansion(f.kind(id));
     if (!unary && f.kind(id) != ir::OpKind::pow_) return;

@@ -20,6 +20,8 @@ constexpr double kFar64[] = {0x1.058671b52c776p-2,  -0x1.b57034efd3f4cp-2, 0x1.e
                              0x1.6d43946a92921p-15, 0x1.6d7c3feed403p-13,  0x1.cd6ab0fd9f5b2p-16,  -0x1.c30daed2488a1p-16,
                              -0x1.af5a3185e8298p-17};
 
+constexpr double kLog2E = 0x1.71547652b82fep+0;
+
 }  // namespace
 
 Expr erf(Expr x) {
@@ -30,7 +32,8 @@ Expr erf(Expr x) {
   const Expr far = at_most(magnitude, single ? 4.0 : 6.0);
   Expr complement;
   if (single) {
-    complement = exp_moderate(mad(far, polynomial(far, kFar32), -far));
+    const Expr exponent = mad(far, polynomial(far, kFar32), -far);
+    complement = x.emitter->has_exp2() ? exp2_instruction(exponent * kLog2E) : exp_moderate(exponent);
   } else {
     const Expr t = (far - 2.0) / (far + 2.0);
     complement = exp_moderate(-(far * far)) * polynomial(t, kFar64);

@@ -105,6 +105,11 @@ class NvptxLowering {
   /// Ops for which the target has an instruction that keeps the documented accuracy; null: none.
   Value* target_instruction(OpId, std::span<Value* const> operands);
 
+  // ---- packed.cpp ----
+  /// Lowers an element-wise op on two 16-bit elements at a time, if there is an instruction for that.
+  bool emit_pairs(OpId);
+  Value* pair_instruction(OpId, std::span<Value* const> low, std::span<Value* const> high);
+
   // ---- memory.cpp: global memory ----
   void emit_load(OpId);
   void emit_store(OpId);

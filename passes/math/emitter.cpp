@@ -13,6 +13,12 @@ Expr Emitter::constant(ir::Type t, Number v) {
 
 Expr mad(Expr a, Expr b, Expr c) { return a.emitter->has_fma() ? fma(a, b, c) : a * b + c; }
 
+Expr fast_quotient(Expr a, Expr b) {
+  const ir::ValueId operands[] = {a.id, b.id};
+  ir::Builder& builder = a.emitter->builder();
+  return a.emitter->wrap(builder.function().result(builder.create(ir::OpKind::div_, operands, {{ir::AttrName::fast, 1, {}}})));
+}
+
 Expr polynomial(Expr x, std::span<const double> c) {
   TW_CHECK(c.size() >= 2, "a polynomial of degree 0 is a constant");
   Expr y = mad(x, c[c.size() - 1], c[c.size() - 2]);

@@ -34,7 +34,8 @@ struct Number {
 /// Where expressions are emitted, and what the target offers.
 class Emitter {
  public:
-  Emitter(ir::Builder& builder, bool has_fma) : builder_(builder), has_fma_(has_fma) {}
+  /// has_exp2: exp2 of f32 is an instruction, and so are reciprocals.
+  Emitter(ir::Builder& builder, bool has_fma, bool has_exp2 = false) : builder_(builder), has_fma_(has_fma), has_exp2_(has_exp2) {}
 
   Expr wrap(ir::ValueId id) { return {this, id}; }
   Expr constant(ir::Type, Number);
@@ -43,10 +44,11 @@ class Emitter {
   Expr ternary(ir::OpKind k, Expr a, Expr b, Expr c) { return wrap(builder_.ternary(k, a.id, b.id, c.id)); }
   ir::Builder& builder() { return builder_; }
   bool has_fma() const { return has_fma_; }
+  bool has_exp2() const { return has_exp2_; }
 
  private:
   ir::Builder& builder_;
-  bool has_fma_;
+  bool has_fma_, has_exp2_;
 };
 
 inline ir::Type Expr::type() const { return emitter->builder().function().type(id); }
@@ -80,6 +82,9 @@ inline Expr abs(Expr x) { return x.emitter->unary(ir::OpKind::abs_, x); }
 inline Expr sqrt(Expr x) { return x.emitter->unary(ir::OpKind::sqrt_, x); }
 inline Expr rint(Expr x) { return x.emitter->unary(ir::OpKind::rint_, x); }
 inline Expr trunc(Expr x) { return x.emitter->unary(ir::OpKind::trunc_, x); }
+inline Expr exp2_instruction(Expr x) { return x.emitter->unary(ir::OpKind::exp2_, x); }
+/// a / b within 2 ulp, b a normal number, infinite or NaN: on GPUs a reciprocal and a product.
+Expr fast_quotient(Expr a, Expr b);
 inline Expr copysign(Expr magnitude, Expr sign) { return sign.emitter->binary(ir::OpKind::copysign_, magnitude, sign); }
 inline Expr umulhi(Expr a, Expr b) { return a.emitter->binary(ir::OpKind::umulhi_, a, b); }
 

@@ -134,4 +134,30 @@ TEST_CASE("nvptx element-wise ops: conversions are single instructions, with NaN
   CHECK(count(one(OpKind::cast_, {E::f8e5m2}, E::f32, "sm_90"), "cvt.rn.f16x2.e5m2x2") == 1);
 }
 
+TEST_CASE("nvptx element-wise ops: neighbours of 16 bits go two at a time") {
+  const auto tile = [](const char* element, const char* of) {
+    return fmt::format(R"(kernel @k(%x: ptr<{1}> {{divisible_by = 16}}, %y: ptr<{0}> {{divisible_by = 16}}) {{
+  %i = arange {{lo = 0, hi = 1024}} : i32[1024]
+  %a = broadcast %x : ptr<{1}>[1024]
+  %b = add_ptr %a, %i : ptr<{1}>[1024]
+  %c = broadcast %y : ptr<{0}>[1024]
+  %d = add_ptr %c, %i : ptr<{0}>[1024]
+  %v = load %b : {1}[1024]
+  %w = {2} : {0}[1024]
+  store %d, %w
+}})",
+                       element, std::string_view(of).starts_with("cast") ? "f32" : element, of);
+  };
+  const auto ptx = [&](const char* element, const char* of, const char* target) { return checked_ptx(compile_for(tile(element, of), target, 4)); };
+  const std::string narrowed = ptx("bf16", "cast %v", "sm_80");
+  CHECK(count(narrowed, "cvt.rn.bf16x2.f32") == 4);
+  CHECK(count(narrowed, "cvt.rn.bf16.f32") == 0);
+  CHECK(count(narrowed, "mov.b32 {") + count(narrowed, "prmt") == 0);
+  CHECK(count(ptx("f16", "cast %v", "sm_80"), "cvt.rn.f16x2.f32") == 4);
+  CHECK(count(ptx("f16", "cast %v", "sm_75"), "cvt.rn.f16.f32") == 8);
+  CHECK(count(ptx("f16", "mul %v, %v", "sm_75"), "mul.rn.f16x2") == 4);
+  CHECK(count(ptx("bf16", "fma %v, %v, %v", "sm_80"), "fma.rn.bf16x2") == 4);
+  CHECK(count(ptx("bf16", "add %v, %v", "sm_90"), "add.rn.bf16x2") == 4);
+}
+
 }  // namespace tilewright::backend
