@@ -17,7 +17,8 @@ constexpr double kLog2E = 1.4426950408889634, kLn2 = 0.6931471805599453;
 /// One value's op as it is lowered: the builder, the operands as they are held, and what they are.
 class Instruction {
  public:
-  Instruction(llvm::IRBuilder<>& b, const ir::TargetDesc& target, OpKind kind, Element from, Element to, bool fast, std::span<Value* const> x)
+  Instruction(llvm::IRBuilder<>& b, const ir::TargetDesc& target, OpKind kind, Element from, Element to, bool fast,
+              std::span<Value* const> x)
       : b_(b), target_(target), kind_(kind), from_(from), to_(to), fast_(fast), x_(x) {}
 
   /// Null where LLVM's own selection is as good.
@@ -92,9 +93,9 @@ Value* Instruction::exponential() {
 
 Value* Instruction::quotient() {
   // div.full takes care of divisors beyond 2^126, whose reciprocals are subnormal; of 1 / x rcp does so by itself.
-  if (fast_) return ptx("div.approx.ftz.f32 $0, $1, $2;", {x_[0], x_[1]});
   const auto* dividend = llvm::dyn_cast<llvm::ConstantFP>(x_[0]);
-  if (dividend && dividend->isExactlyValue(1.0)) return ptx("rcp.approx.f32 $0, $1;", {x_[1]});
+  if (dividend && dividend->isExactlyValue(1.0)) return ptx(fast_ ? "rcp.approx.ftz.f32 $0, $1;" : "rcp.approx.f32 $0, $1;", {x_[1]});
+  if (fast_) return ptx("div.approx.ftz.f32 $0, $1, $2;", {x_[0], x_[1]});
   return ptx("div.full.f32 $0, $1, $2;", {x_[0], x_[1]});
 }
 
@@ -171,7 +172,8 @@ Value* Instruction::cast() {
     return bits16(ir::is_signed(from_) ? b_.CreateSIToFP(x, b_.getHalfTy()) : b_.CreateUIToFP(x, b_.getHalfTy()));
   }
   if (ir::is_float(from_) && ir::is_integer(to_)) return float_to_integer();
-  if (from_ == Element::f16) return b_.CreateFPExt(b_.CreateBitCast(x, b_.getHalfTy()), to_ == Element::f32 ? b_.getFloatTy() : b_.getDoubleTy());
+  if (from_ == Element::f16)
+    return b_.CreateFPExt(b_.CreateBitCast(x, b_.getHalfTy()), to_ == Element::f32 ? b_.getFloatTy() : b_.getDoubleTy());
   return nullptr;
 }
 
@@ -198,7 +200,8 @@ Value* Instruction::to_fp8() {
   Value* code = b_.CreateTrunc(pair, b_.getInt8Ty());
   // Halfway between the greatest number and the next one, a tie goes down in e4m3 (448 is even) and up in e5m2.
   Value* size = intrinsic(llvm::Intrinsic::fabs, {x});
-  Value* inside = e4m3 ? b_.CreateFCmpOLE(size, llvm::ConstantFP::get(x->getType(), 464)) : b_.CreateFCmpOLT(size, llvm::ConstantFP::get(x->getType(), 61440));
+  Value* inside = e4m3 ? b_.CreateFCmpOLE(size, llvm::ConstantFP::get(x->getType(), 464))
+                       : b_.CreateFCmpOLT(size, llvm::ConstantFP::get(x->getType(), 61440));
   Value* beyond = b_.getInt8(0x7f);
   if (!e4m3) beyond = b_.CreateSelect(b_.CreateFCmpUNO(x, x), b_.getInt8(0x7f), b_.getInt8(0x7c));
   Value* sign = b_.CreateTrunc(b_.CreateAnd(b_.CreateLShr(b_.CreateBitCast(x, b_.getInt32Ty()), 24), 0x80), b_.getInt8Ty());

@@ -1,0 +1,35 @@
+// Forms for what the elements of a row share: one reciprocal for their quotients, and on GPUs the scaled maximum of a softmax.
+#pragma once
+#include <cstdint>
+#include <map>
+
+#include "passes/pass.h"
+#include "passes/rewriter.h"
+
+namespace tilewright::passes {
+
+/// Each function takes an op that the rewriter stands at, and returns what may replace its result, or none. Exponentials before the
+/// quotients of them.
+class RowForms {
+ public:
+  RowForms(Rewriter& rw, const PassContext& context) : rw_(rw), f_(rw.ir()), context_(context) {}
+
+  /// GPU: exp(a - b), f32, b the maximum of a's row, where only sizes beside the row's largest matter.
+  ir::ValueId exp_below_maximum(ir::OpId);
+  /// x / s, f32, for a row of x or with attribute fast.
+  ir::ValueId quotient(ir::OpId);
+
+ private:
+  ir::ValueId multiply_by_reciprocal(ir::OpId);
+  ir::ValueId share_reciprocal(ir::OpId);
+  ir::ValueId reciprocal(ir::ValueId s, bool is_ordinary);
+  bool is_sum_of_weights(ir::ValueId) const;
+  ir::ValueId number(ir::Type t, double v) { return rw_.constant_float(t, v); }
+
+  Rewriter& rw_;
+  const ir::Function& f_;
+  const PassContext& context_;
+  std::map<std::uint32_t, std::int64_t> weights_;  // tiles of exponentials, the largest about 1 along this axis, by value
+};
+
+}  // namespace tilewright::passes
