@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "passes/analysis/shared_scratch.h"
 #include "passes/pass.h"
@@ -18,13 +19,16 @@ using ir::OpId;
 
 namespace {
 
-constexpr std::int64_t kAlignment = 128;  // all banks: where two ops begin does not change who meets in one
+// All banks: where an op begins does not change who meets in one. What is smaller has each bank once wherever it begins.
+constexpr std::int64_t kMostAlignment = 128, kLeastAlignment = 16;
 constexpr std::int64_t kFreeOfCharge = 8 * 1024;
 
 struct Scratch {
   OpId op;
-  std::int64_t bytes;
+  std::int64_t bytes, alignment;
 };
+
+std::int64_t rounded_up(std::int64_t v, std::int64_t to) { return (v + to - 1) / to * to; }
 
 std::string tile_text(const ir::Function& f, OpId id) {
   const auto& op = f.op(id);
@@ -41,14 +45,19 @@ bool allocate_shared(ir::Function& f, const PassContext& context) {
     const std::int64_t bytes = shared_scratch(f, id, context.target, context.num_warps);
     if (bytes == 0) return;
     if (bytes > context.target.shared_bytes)
-      throw Error(f.where(id), fmt::format("{} of {} works in {} bytes of shared memory; a program of {} has at most {}", ir::text(f.kind(id)),
-                                           tile_text(f, id), bytes, context.target.name, context.target.shared_bytes));
-    all.push_back({id, (bytes + kAlignment - 1) / kAlignment * kAlignment});
+      throw Error(f.where(id),
+                  fmt::format("{} of {} works in {} bytes of shared memory; a program of {} has at most {}", ir::text(f.kind(id)),
+                              tile_text(f, id), bytes, context.target.name, context.target.shared_bytes));
+    const auto whole = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(bytes)));
+    const std::int64_t alignment = std::clamp(whole, kLeastAlignment, kMostAlignment);
+    all.push_back({id, rounded_up(bytes, alignment), alignment});
     largest = std::max(largest, all.back().bytes);
   });
-  const std::int64_t end = std::max(largest, std::min<std::int64_t>(std::max(kFreeOfCharge, largest + largest / 8), context.target.shared_bytes));
+  const std::int64_t end =
+      std::max(largest, std::min<std::int64_t>(std::max(kFreeOfCharge, largest + largest / 8), context.target.shared_bytes));
   std::int64_t next = 0;
   for (const Scratch& s : all) {
+    next = rounded_up(next, s.alignment);
     if (next + s.bytes > end) next = 0;
     f.set_attr(s.op, {ir::AttrName::shared, next});
     next += s.bytes;
