@@ -1,13 +1,16 @@
 // Distributed tile IR to LLVM IR for NVPTX: one kernel, as one thread of it sees the program. Split by meaning: control_flow, tiles
-// (create, shape and element-wise ops), math, memory, shared, convert_layout, reduce, scan, sort, index, dot, atomics, report.
+// (create, shape and element-wise ops), index_arithmetic, math, memory, shared, convert_layout, reduce, scan, sort, index, dot, atomics,
+// report.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "backend/compiled_kernel.h"
@@ -72,13 +75,15 @@ class NvptxLowering {
   void set_location(OpId);
 
   // ---- tiles.cpp ----
-  Value* thread();                 // %tid.x, below 32 * num_warps
+  Value* thread();  // %tid.x, below 32 * num_warps
   Value* lane();
   Value* warp();
   /// What the thread contributes to a flat index: the layout's lane and warp bases applied to its number; i32. `mask`: only these bits.
   Value* thread_part(const LinearLayout&, std::uint32_t mask = UINT32_MAX);
   /// The XOR of the columns that the bits of x select; i32.
   Value* apply(const ir::F2Matrix&, Value* x);
+  /// Whether no thread contributes to these bits of a flat index.
+  static bool is_thread_apart(const LinearLayout&, std::uint32_t part);
   /// The flat index of what register r holds; i32.
   Value* flat_index(const LinearLayout&, std::uint32_t reg);
   /// Whether this thread is the one that acts for copies: the free lane and warp bits of the layout are 0. Null: always.
@@ -100,6 +105,21 @@ class NvptxLowering {
   void emit_split(OpId);
   void emit_cat(OpId);
   void emit_elementwise(OpId);
+
+  // ---- index_arithmetic.cpp ----
+  /// leader + number * scale; no leader: 0; no scale: 1.
+  struct Linear {
+    Value *leader = nullptr, *scale = nullptr;
+    std::int64_t number = 0;
+  };
+  using Leaders = std::map<std::pair<Value*, Value*>, Value*>;  // one op's, by those of its operands
+  Linear linear(Value*) const;
+  Value* value_of(const Linear&, llvm::Type*);
+  std::optional<Linear> combined(OpKind, Linear, Linear, Leaders&);
+  /// add, sub and mul of integers and add_ptr, where registers lie apart by constants; false: nothing is known of them.
+  bool emit_index_arithmetic(OpId);
+  bool emit_sum(OpId);
+  bool emit_address(OpId);
 
   // ---- math.cpp ----
   /// Ops for which the target has an instruction that keeps the documented accuracy; null: none.
@@ -163,7 +183,8 @@ class NvptxLowering {
   static std::uint32_t pieces_of(Type, int log2_elements);
   /// The two halves of a way through shared memory from byte `shared` on; a barrier belongs between them. What is not of the piece is
   /// neither stored nor loaded: it stays as it was `before`.
-  void put_shared(Type, const Registers&, const LinearLayout& from, const ir::SharedPlan&, std::int64_t shared, Value* predicate, Piece = {});
+  void put_shared(Type, const Registers&, const LinearLayout& from, const ir::SharedPlan&, std::int64_t shared, Value* predicate,
+                  Piece = {});
   Registers take_shared(Type, const LinearLayout& to, const ir::SharedPlan&, std::int64_t shared, std::uint32_t flip = 0, Piece = {},
                         const Registers* before = nullptr);
   /// Addresses that differ by XOR: those of one tile by one layout, each made once.
@@ -179,8 +200,8 @@ class NvptxLowering {
   /// Of an offset in elements, of a tile in one piece: an address, and what to add to it.
   std::pair<Value*, std::int64_t> shared_place(SharedAddresses&, std::uint32_t offset);
   struct PlaceInPiece {
-    bool never = false;             // of the piece, in no thread
-    Value* predicate = nullptr;     // whether it is of the piece; null: in every thread
+    bool never = false;          // of the piece, in no thread
+    Value* predicate = nullptr;  // whether it is of the piece; null: in every thread
     Value* base = nullptr;
     std::int64_t displacement = 0;
   };
@@ -203,13 +224,17 @@ class NvptxLowering {
   void emit_atomic(OpId);
   Value* update_global(OpId, std::span<Value* const> x, Value* predicate, bool used);
   Value* update_by_loop(OpId, std::span<Value* const> x, Value* predicate);
-#define TW_ATOMIC(name) void emit_##name(OpId id) { emit_atomic(id); }
-  TW_ATOMIC(atomic_add) TW_ATOMIC(atomic_max) TW_ATOMIC(atomic_min) TW_ATOMIC(atomic_and) TW_ATOMIC(atomic_or) TW_ATOMIC(atomic_xor)
-  TW_ATOMIC(atomic_exchange) TW_ATOMIC(atomic_cas) TW_ATOMIC(atomic_update)
+#define TW_ATOMIC(name) \
+  void emit_##name(OpId id) { emit_atomic(id); }
+  TW_ATOMIC(atomic_add)
+  TW_ATOMIC(atomic_max) TW_ATOMIC(atomic_min) TW_ATOMIC(atomic_and) TW_ATOMIC(atomic_or) TW_ATOMIC(atomic_xor) TW_ATOMIC(atomic_exchange)
+      TW_ATOMIC(atomic_cas) TW_ATOMIC(atomic_update)
 #undef TW_ATOMIC
 
-  // ---- report.cpp, inline_ptx.cpp ----
-  void emit_device_print(OpId id) { emit_report(id, nullptr); }
+      // ---- report.cpp, inline_ptx.cpp ----
+      void emit_device_print(OpId id) {
+    emit_report(id, nullptr);
+  }
   void emit_device_assert(OpId);
   /// Appends a record of the op's operands to the report buffer where `speaks` (null: always), which all threads hold alike.
   void emit_report(OpId, Value* speaks);
@@ -234,6 +259,11 @@ class NvptxLowering {
   llvm::Function* function_ = nullptr;
   Value *thread_ = nullptr, *lane_ = nullptr, *warp_ = nullptr, *shared_ = nullptr, *report_buffer_ = nullptr;
   std::map<std::vector<std::uint32_t>, Value*> thread_parts_;  // by columns: made at the entry, so they are there everywhere
+  std::unordered_map<const Value*, Linear> linear_;            // what registers of indices are
+  struct Sum {
+    Value *common, *rest;
+  };
+  std::unordered_map<const Value*, Sum> sums_;  // sums of indices and addresses, of which one part is that of all registers
   std::vector<llvm::DIFile*> debug_files_;
   llvm::DISubprogram* debug_scope_ = nullptr;
 };

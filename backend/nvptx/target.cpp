@@ -11,7 +11,6 @@
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
-#include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
@@ -32,7 +31,8 @@ struct Facts {
   int sm, shared_kib, warps_per_sm;
 };
 constexpr Facts kFacts[] = {
-    {"sm_75", 75, 64, 32}, {"sm_80", 80, 163, 64}, {"sm_86", 86, 99, 48}, {"sm_89", 89, 99, 48}, {"sm_90", 90, 227, 64}, {"sm_90a", 90, 227, 64},
+    {"sm_75", 75, 64, 32}, {"sm_80", 80, 163, 64}, {"sm_86", 86, 99, 48},
+    {"sm_89", 89, 99, 48}, {"sm_90", 90, 227, 64}, {"sm_90a", 90, 227, 64},
 };
 
 void initialise_llvm() {
@@ -77,9 +77,8 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& targ
   TW_CHECK(found != nullptr, error);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // contraction is decided in tile IR: add.rn and mul.rn, which ptxas keeps apart
-  std::unique_ptr<llvm::TargetMachine> machine(
-      found->createTargetMachine(triple, target, "+ptx" + std::to_string(ptx_version), options, llvm::Reloc::PIC_, std::nullopt,
-                                 llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(triple, target, "+ptx" + std::to_string(ptx_version), options,
+                                                                          llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
   TW_CHECK(machine != nullptr, "LLVM has no machine for NVPTX");
   return machine;
 }
@@ -96,9 +95,7 @@ void optimise(llvm::Module& m, llvm::TargetMachine& machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
   llvm::FunctionPassManager passes;
-  // Registers of one tile compute the same addresses and masks over and over; what EarlyCSE merges, InstCombine need not look at.
-  passes.addPass(llvm::EarlyCSEPass());
-  passes.addPass(llvm::InstCombinePass());
+  // Registers of one tile compute the same addresses and masks over and over. InstCombine would undo how index_arithmetic adds them up.
   passes.addPass(llvm::EarlyCSEPass());
   for (llvm::Function& f : m)
     if (!f.isDeclaration()) passes.run(f, functions);

@@ -1,6 +1,5 @@
 // What a thread holds of tiles that are made, reshaped or computed lane by lane: no element changes its thread here.
 #include <llvm/IR/IntrinsicsNVPTX.h>
-#include <llvm/IR/MDBuilder.h>
 
 #include <bit>
 
@@ -21,9 +20,7 @@ Value* NvptxLowering::thread() {
   return thread_;
 }
 
-Value* NvptxLowering::lane() {
-  return num_warps_ == 1 ? thread() : b_.CreateAnd(thread(), i32(31));
-}
+Value* NvptxLowering::lane() { return num_warps_ == 1 ? thread() : b_.CreateAnd(thread(), i32(31)); }
 
 Value* NvptxLowering::warp() { return b_.CreateLShr(thread(), i32(5)); }
 
@@ -83,14 +80,18 @@ Value* NvptxLowering::thread_part(const LinearLayout& l, std::uint32_t mask) {
   return known;
 }
 
+bool NvptxLowering::is_thread_apart(const LinearLayout& l, std::uint32_t part) {
+  std::uint32_t used = 0;
+  for (HardwareDim d : {HardwareDim::lane, HardwareDim::warp})
+    for (std::uint32_t basis : l.bases(d)) used |= basis;
+  return (used & part) == 0;
+}
+
 Value* NvptxLowering::flat_index(const LinearLayout& l, std::uint32_t reg) {
   const std::uint32_t part = l.apply(HardwareDim::reg, reg);
   Value* of_thread = thread_part(l);
   if (part == 0) return of_thread;
-  std::uint32_t used = 0;
-  for (HardwareDim d : {HardwareDim::lane, HardwareDim::warp})
-    for (std::uint32_t basis : l.bases(d)) used |= basis;
-  if (used & part) return b_.CreateXor(of_thread, i32(part));
+  if (!is_thread_apart(l, part)) return b_.CreateXor(of_thread, i32(part));
   Value* sum = b_.CreateOr(of_thread, i32(part));
   if (auto* disjoint = llvm::dyn_cast<llvm::PossiblyDisjointInst>(sum)) disjoint->setIsDisjoint(true);
   return sum;
@@ -132,6 +133,9 @@ void NvptxLowering::emit_arange(OpId id) {
   for (std::uint32_t r = 0; r < l.size(HardwareDim::reg); ++r) {
     Value* at = flat_index(l, r);
     out.push_back(lo == 0 ? at : b_.CreateAdd(at, i32(lo)));
+    const std::uint32_t part = l.apply(HardwareDim::reg, r);
+    if (is_thread_apart(l, part) && !llvm::isa<llvm::Constant>(out.back()))
+      linear_[out.back()] = {thread_part(l), nullptr, static_cast<std::int64_t>(part) + lo};
   }
   set(v, std::move(out));
 }
@@ -216,7 +220,7 @@ void NvptxLowering::emit_cat(OpId id) {
 // ---- element-wise ----
 
 void NvptxLowering::emit_elementwise(OpId id) {
-  if (emit_pairs(id)) return;
+  if (emit_index_arithmetic(id) || emit_pairs(id)) return;
   const ir::OpData& op = f_.op(id);
   std::vector<Type> types;
   for (ValueId v : op.operands) types.push_back(f_.type(v).scalar());
