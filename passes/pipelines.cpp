@@ -37,6 +37,8 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
     const std::string_view distributed[] = {
         // While a mask is one value, whatever layouts it is asked for in.
         "drop_dead_fills",
+        // Before layouts: they are chosen for the tiles that need no mask.
+        "split_tails",
         // From here on every tile lies somewhere; the passes above know nothing of places.
         "assign_layouts",
         // It leaves conversions op by op, each where its tile is made.

@@ -2,6 +2,7 @@
 // made here divides a warp.
 #include <llvm/IR/DIBuilder.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include <filesystem>
 
@@ -12,7 +13,14 @@
 namespace tilewright::backend::nvptx {
 
 NvptxLowering::NvptxLowering(llvm::Module& m, const Function& f, const ir::TargetDesc& target, int num_warps, bool check)
-    : m_(m), c_(m.getContext()), b_(c_), f_(f), target_(target), num_warps_(num_warps), check_(check), axes_(f),
+    : m_(m),
+      c_(m.getContext()),
+      b_(c_),
+      f_(f),
+      target_(target),
+      num_warps_(num_warps),
+      check_(check),
+      axes_(f),
       registers_(f.value_capacity()) {}
 
 namespace {
@@ -29,8 +37,9 @@ void mark_kernel(llvm::Module& m, llvm::Function& function, int threads) {
   function.setCallingConv(llvm::CallingConv::PTX_Kernel);
   auto* annotations = m.getOrInsertNamedMetadata("nvvm.annotations");
   const auto annotate = [&](const char* name, int value) {
-    annotations->addOperand(llvm::MDNode::get(c, {llvm::ValueAsMetadata::get(&function), llvm::MDString::get(c, name),
-                                                  llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(c), value))}));
+    annotations->addOperand(
+        llvm::MDNode::get(c, {llvm::ValueAsMetadata::get(&function), llvm::MDString::get(c, name),
+                              llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(c), value))}));
   };
   annotate("kernel", 1);
   annotate("reqntidx", threads);
@@ -56,8 +65,9 @@ void NvptxLowering::run(const std::string& entry) {
   // Only .file and .loc: what profilers need, and no DWARF sections.
   debug.createCompileUnit(llvm::dwarf::DW_LANG_C_plus_plus, debug_files_[0], "tilewright", true, "", 0, "",
                           llvm::DICompileUnit::DebugEmissionKind::DebugDirectivesOnly);
-  debug_scope_ = debug.createFunction(debug_files_[0], entry, entry, debug_files_[0], 1, debug.createSubroutineType(debug.getOrCreateTypeArray({})), 1,
-                                      llvm::DINode::FlagZero, llvm::DISubprogram::SPFlagDefinition);
+  debug_scope_ =
+      debug.createFunction(debug_files_[0], entry, entry, debug_files_[0], 1, debug.createSubroutineType(debug.getOrCreateTypeArray({})), 1,
+                           llvm::DINode::FlagZero, llvm::DISubprogram::SPFlagDefinition);
   function_->setSubprogram(debug_scope_);
 
   b_.SetInsertPoint(llvm::BasicBlock::Create(c_, "entry", function_));
@@ -216,7 +226,9 @@ void NvptxLowering::emit_for(OpId id) {
 
 void NvptxLowering::emit_if(OpId id) {
   llvm::BasicBlock *then = new_block("then"), *otherwise = new_block("else"), *after = new_block("endif");
-  b_.CreateCondBr(scalar(f_.operand(id, 0)), then, otherwise);
+  constexpr std::uint32_t kLikely = 2000;
+  const bool is_likely = f_.attr(id, ir::AttrName::likely) != 0;
+  b_.CreateCondBr(scalar(f_.operand(id, 0)), then, otherwise, is_likely ? llvm::MDBuilder(c_).createBranchWeights(kLikely, 1) : nullptr);
   std::vector<Registers> values[2];
   llvm::BasicBlock* ends[2];
   for (int i = 0; i < 2; ++i) {

@@ -31,11 +31,14 @@ bool accesses_memory(const ir::Function& f, OpId id) {
   return (family == Family::memory || family == Family::atomic) && !f.type(f.operand(id, 0)).is_scalar();
 }
 
-/// How often an op runs, as far as costs go: a loop counts as eight passes, two nested ones as sixty-four.
+/// How often an op runs, as far as costs go: a loop counts as eight passes, two nested ones as sixty-four, an unlikely branch not at all.
 int weight_of(const ir::Function& f, OpId id) {
   int weight = 1;
-  for (OpId at = f.block(f.op(id).parent).parent; at; at = f.block(f.op(at).parent).parent)
+  for (ir::BlockId b = f.op(id).parent; f.block(b).parent; b = f.op(f.block(b).parent).parent) {
+    const OpId at = f.block(b).parent;
     if (f.kind(at) == OpKind::for_ || f.kind(at) == OpKind::while_) weight = std::min(weight * 8, 64);
+    if (f.kind(at) == OpKind::if_ && f.attr(at, ir::AttrName::likely) != 0 && b == f.region(at, 1)) weight = 0;
+  }
   return weight;
 }
 
@@ -80,7 +83,8 @@ class Spread {
   ir::BlockedLayout b_;
 };
 
-LinearLayout blocked(const std::vector<int>& extents, const std::vector<int>& order, int log2_vector, int log2_warps, bool outermost_first) {
+LinearLayout blocked(const std::vector<int>& extents, const std::vector<int>& order, int log2_vector, int log2_warps,
+                     bool outermost_first) {
   Spread s(extents, order);
   s.registers(order[0], log2_vector);
   s.fill_lanes(kLog2Lanes);
@@ -222,8 +226,10 @@ void Coalescing::choose(Group& g) {
     std::vector<int> order = order_of(facts);
     for (int& axis : order) axis = static_cast<int>(m.axes[static_cast<std::size_t>(axis)]);
     const auto known = std::find_if(orders.begin(), orders.end(), [&](const auto& o) { return o.first == order; });
-    if (known == orders.end()) orders.emplace_back(order, std::min(facts.log2_widest, most));
-    else known->second = std::max(known->second, std::min(facts.log2_widest, most));
+    if (known == orders.end())
+      orders.emplace_back(order, std::min(facts.log2_widest, most));
+    else
+      known->second = std::max(known->second, std::min(facts.log2_widest, most));
   }
   int least = INT32_MAX;
   const auto consider = [&](LinearLayout l) {
@@ -239,8 +245,8 @@ void Coalescing::choose(Group& g) {
   // Accesses along two axes: threads that hold blocks turn them over in their registers, and lanes that lie 4 by 8 touch whole sectors of
   // either.
   for (std::size_t i = 0; i + 1 < orders.size(); ++i) {
-    const auto &[a, wide_a] = orders[i];
-    const auto &[b, wide_b] = orders[i + 1];
+    const auto& [a, wide_a] = orders[i];
+    const auto& [b, wide_b] = orders[i + 1];
     if (a[0] == b[0]) continue;
     std::vector<int> order{a[0], b[0]};
     for (int axis : a)
@@ -283,7 +289,8 @@ std::string Coalescing::print() const {
       out += fmt::format("  {} of {}: {} elements an instruction, cost {}, alone {}\n", ir::text(f_.kind(a.op)), ir::text(a.facts.pointer),
                          1 << vector_bits(a.facts, a.shared).size(), access_cost(a.facts, a.shared), access_cost(a.facts, a.alone));
     }
-    for (const Reduction& r : g.reductions) out += fmt::format("  reduce along {}: cost {}\n", r.axis, reduction_cost(g.layout, r.axis, r.results));
+    for (const Reduction& r : g.reductions)
+      out += fmt::format("  reduce along {}: cost {}\n", r.axis, reduction_cost(g.layout, r.axis, r.results));
   }
   return out;
 }

@@ -20,7 +20,7 @@ class Coalescing {
     ir::OpId op;
     AccessFacts facts;
     ir::LinearLayout shared, alone;  // the group's layout as the op's tile lies in it; the best for this op alone
-    int weight = 1;
+    int weight = 1;             // how often it runs; 0: hardly ever
   };
   /// Null: not an access of a tile.
   const Access* access(ir::OpId) const;

@@ -18,7 +18,13 @@ using ir::OpKind;
 using ir::ValueId;
 
 LayoutChoice::LayoutChoice(ir::Function& f, const FreeValues& free, const Coalescing& coalescing, ConversionCosts& costs, int log2_warps)
-    : f_(f), free_(free), coalescing_(coalescing), costs_(costs), log2_warps_(log2_warps), values_(f.value_capacity()), taken_(f.op_capacity()) {
+    : f_(f),
+      free_(free),
+      coalescing_(coalescing),
+      costs_(costs),
+      log2_warps_(log2_warps),
+      values_(f.value_capacity()),
+      taken_(f.op_capacity()) {
   choose_block(f.body());
 }
 
@@ -96,11 +102,16 @@ void LayoutChoice::choose_alike(OpId id) {
   std::vector<LayoutId> own;
   if (const Coalescing::Access* access = coalescing_.access(id)) {
     own.push_back(f_.add_layout(access->shared));
+    if (access->weight == 0) {  // addresses and values are there for the branch that is taken
+      taken_[id.index] = own[0];
+      return set_results(id, own[0]);
+    }
     // What it loads goes where its group is: `alone` with a conversion was weighed there.
     const bool is_load = op.kind == OpKind::load_;
     const int here = access_cost(access->facts, access->shared), alone = access_cost(access->facts, access->alone);
-    const bool pays = alone < here && (!is_load || alone + conversion_cost(access->alone, access->shared,
-                                                                           access->facts.pointer.pointee().element_bytes()) < here);
+    const bool pays =
+        alone < here &&
+        (!is_load || alone + conversion_cost(access->alone, access->shared, access->facts.pointer.pointee().element_bytes()) < here);
     if (pays) own.push_back(f_.add_layout(access->alone));
   }
   const ValueId some_tile = op.results.empty() ? op.operands[0] : op.results[0];
