@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "runtime/device.h"
 
 namespace tilewright::detail {
@@ -58,7 +60,7 @@ void Arguments::fail(const std::string& message) const {
 
 void Arguments::add_word(TypeCode type, std::uint64_t bits, std::int64_t divisible_by) {
   bits_.push_back(bits);
-  words_.push_back({type, divisible_by});
+  words_.push_back({.type = type, .divisible_by = divisible_by});
 }
 
 void Arguments::add_device(rt::Device* device) {
@@ -75,6 +77,7 @@ void Arguments::add_pointer(TypeCode type, const PointerArgument& p) {
     if (p.alignment < bytes || (p.alignment & (p.alignment - 1)) != 0)
       fail(fmt::format("an alignment of {} bytes; it must be a power of two and at least {}, the size of an element", p.alignment, bytes));
     add_word(type, 0, std::min<std::int64_t>(p.alignment, kClass));
+    words_.back().disjoint = true;
   } else {
     const void* memory = p.raw;
     if (p.buffer) {
@@ -86,8 +89,31 @@ void Arguments::add_pointer(TypeCode type, const PointerArgument& p) {
     const std::int64_t alignment = power_of_two_in(address);
     if (alignment < bytes) fail(fmt::format("the pointer {:#x} is not aligned to {} bytes, the size of an element", address, bytes));
     add_word(type, address, alignment);
+    compare_with_others(p, address);
   }
   ++position_;
+}
+
+// What a kernel is told of pointers that lead to one place: it then waits wherever a thread may read what another one wrote.
+void Arguments::compare_with_others(const PointerArgument& p, std::uint64_t address) {
+  words_.back().disjoint = true;
+  if (!p.buffer && !p.raw) return;  // null leads nowhere
+  Reach mine{words_.size() - 1, address, address, p.buffer};
+  if (p.buffer) {
+    mine.begin = reinterpret_cast<std::uint64_t>(p.buffer->memory());
+    mine.end = mine.begin + p.buffer->size() * static_cast<std::uint64_t>(element_bytes(words_.back().type.element));
+  }
+  for (const Reach& other : reaches_)
+    if (may_meet(mine, other)) words_[mine.word].disjoint = words_[other.word].disjoint = false;
+  reaches_.push_back(mine);
+}
+
+bool Arguments::may_meet(const Reach& a, const Reach& b) {
+  if (a.buffer && b.buffer) return a.begin < b.end && b.begin < a.end;
+  // A raw pointer to one allocation, its end included, never leads to another one. Of memory that the user wrapped, and of what another
+  // raw pointer leads to, nobody knows where the allocation begins.
+  const bool is_allocation = (a.buffer && a.buffer->is_owned()) || (b.buffer && b.buffer->is_owned());
+  return !is_allocation || (a.begin <= b.end && b.begin <= a.end);
 }
 
 void Arguments::add_value(Code code, std::uint64_t bits) {

@@ -80,7 +80,7 @@ rt::Device& device_of(const Request& request, const Launch& launch, const Argume
 
 // What distinguishes this specialization besides its constants: whole options and classes, never a value.
 void add_rest(KernelKey& key, const Arguments& arguments, const backend::CompileOptions& options) {
-  for (const Arguments::Word& w : arguments.words()) key.add(static_cast<std::int32_t>(w.divisible_by));
+  for (const Arguments::Word& w : arguments.words()) key.add(static_cast<std::int32_t>(w.divisible_by * 2 + w.disjoint));
   key.add(options.num_warps);
   key.add(options.num_stages);
   key.add(static_cast<std::uint8_t>(options.check * 2 + options.contract));
@@ -92,7 +92,8 @@ ir::Function trace(const Request& request, const Arguments& arguments, Body body
   if (!body.call) request.refuse("the kernel has no function: what it was made from is null");
   std::vector<TracedParam> params;
   for (const Arguments::Word& w : arguments.words())
-    params.push_back({ir_type(w.type), {.name = fmt::format("arg{}", params.size()), .divisible_by = w.divisible_by}});
+    params.push_back(
+        {ir_type(w.type), {.name = fmt::format("arg{}", params.size()), .divisible_by = w.divisible_by, .disjoint = w.disjoint}});
   return trace_kernel(
       symbol_name(request.kernel), params, [&] { body.call(body.context); }, location_of(request.at));
 }

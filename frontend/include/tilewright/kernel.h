@@ -12,7 +12,7 @@
 
 namespace tilewright {
 
-/// Stands for a pointer in compile(): of this alignment in bytes, a power of two.
+/// Stands for a pointer in compile(): of this alignment in bytes, a power of two, to memory that no other argument leads to.
 template <class T>
 PointerStandIn<T> pointer(int alignment = 16) {
   return {alignment};
@@ -88,7 +88,8 @@ class Kernel<void(P...)> {
   /// `name` appears in messages, dumps and profiles.
   Kernel(std::string name, std::function<void(P...)> f) : state_(detail::make_kernel(std::move(name))), f_(std::move(f)) {}
 
-  /// Runs one program for each point of the grid. Compiles first if this specialization is new.
+  /// Runs one program for each point of the grid. Compiles first if this specialization is new. Arguments may share memory; a raw pointer
+  /// leads to the allocation that it points into, or to the end of.
   void operator()(const Launch& launch, detail::LaunchArgument<P>... args, Here at = Here::current()) const {
     detail::Arguments arguments(at);
     (Parameter<P>::add(arguments, args), ...);

@@ -31,6 +31,8 @@ class RawBuffer {
 
   std::size_t size() const { return static_cast<std::size_t>(count_); }
   void* memory() const { return memory_; }
+  /// Whether the memory is this object's own allocation, and nothing else.
+  bool is_owned() const { return owned_; }
   /// Null if empty.
   const std::shared_ptr<rt::Device>& device() const { return device_; }
   /// The address of element `offset`, 0 to size(). Throws if there is no such place.

@@ -37,7 +37,8 @@ struct PointerArgument {
 };
 
 /// Gathers the run-time parameters of a launch in order, each a word, and the constants in a key. A word's class is what the
-/// specialization may rely on: how many bytes a pointer is aligned to, whether 16 divides a number. It never changes a type.
+/// specialization may rely on: how many bytes a pointer is aligned to, whether it shares memory with another one, whether 16 divides a
+/// number. It never changes a type.
 class Arguments {
  public:
   explicit Arguments(const Here& at);
@@ -55,6 +56,7 @@ class Arguments {
   struct Word {
     TypeCode type;
     std::int64_t divisible_by;  // the class
+    bool disjoint = false;      // a pointer to memory that no other one leads to
   };
   const std::vector<std::uint64_t>& bits() const { return bits_; }
   const std::vector<Word>& words() const { return words_; }
@@ -66,13 +68,23 @@ class Arguments {
  private:
   void add_word(TypeCode, std::uint64_t bits, std::int64_t divisible_by);
   void add_integer(std::int64_t value);
+  void compare_with_others(const PointerArgument&, std::uint64_t address);
   void add_device(rt::Device*);
   [[noreturn]] void fail(const std::string& message) const;
+
+  // Where a pointer leads: into its buffer; without one only where it points is known.
+  struct Reach {
+    std::size_t word;
+    std::uint64_t begin, end;
+    const RawBuffer* buffer;
+  };
+  static bool may_meet(const Reach&, const Reach&);
 
   Here at_;
   int position_ = 0;  // of the argument, for messages
   std::vector<std::uint64_t> bits_;
   std::vector<Word> words_;
+  std::vector<Reach> reaches_;
   rt::Device* device_ = nullptr;
   int device_position_ = 0;
   KernelKey key_;

@@ -1,0 +1,133 @@
+// What a specialization is told of pointers that lead to one place, and that launches with such pointers are right on GPUs.
+#include "tilewright/detail/arguments.h"
+
+#include <doctest/doctest.h>
+
+#include <initializer_list>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "tilewright/tilewright.h"
+
+using namespace tilewright;
+
+namespace {
+
+using Argument = detail::Parameter<Ptr<float>>::Argument;
+
+// '1' for each pointer that is disjoint.
+std::string disjoint(std::initializer_list<Argument> pointers) {
+  detail::Arguments arguments(Here::current());
+  for (const Argument& p : pointers) arguments.add_pointer(detail::kCode<float*>, p);
+  std::string bits;
+  for (const auto& w : arguments.words()) bits += w.disjoint ? '1' : '0';
+  return bits;
+}
+
+bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+
+std::vector<float> iota(int n) {
+  std::vector<float> v(static_cast<std::size_t>(n));
+  std::iota(v.begin(), v.end(), 0.0f);
+  return v;
+}
+
+}  // namespace
+
+TEST_CASE("arguments: buffers are disjoint, one buffer twice is not, wherever the pointers point") {
+  const Device device = Device::open("cpu");
+  const auto a = device.allocate<float>(64), b = device.allocate<float>(64), c = device.allocate<float>(64);
+  CHECK(disjoint({a}) == "1");
+  CHECK(disjoint({a, b, c}) == "111");
+  CHECK(disjoint({a, b, a}) == "010");
+  CHECK(disjoint({a, a, b, b}) == "0000");
+  CHECK(disjoint({a + 60, a + 1}) == "00");
+  CHECK(disjoint({a + 64, b}) == "11");  // from its end a pointer leads back into a, never into another buffer
+  CHECK(disjoint({a + 64, a}) == "00");
+}
+
+TEST_CASE("arguments: wrapped memory counts as far as it reaches") {
+  const Device device = Device::open("cpu");
+  const auto whole = device.allocate<float>(64), other = device.allocate<float>(8);
+  const auto low = device.wrap(whole.data(), 32), high = device.wrap(whole.data() + 32, 32), middle = device.wrap(whole.data() + 31, 2);
+  CHECK(disjoint({low, high}) == "11");
+  CHECK(disjoint({low, high, other}) == "111");
+  CHECK(disjoint({low, high, middle}) == "000");
+  CHECK(disjoint({low, high, whole}) == "000");
+}
+
+TEST_CASE("arguments: a raw pointer is known to lead elsewhere only where the library knows the whole allocation") {
+  const Device device = Device::open("cpu");
+  const auto a = device.allocate<float>(64), b = device.allocate<float>(64);
+  std::vector<float> mine(64), yours(64);
+  CHECK(disjoint({mine.data(), a}) == "11");
+  CHECK(disjoint({mine.data(), yours.data(), a}) == "001");
+  CHECK(disjoint({a.data(), a, b}) == "001");
+  CHECK(disjoint({a.data() + 63, a}) == "00");
+  CHECK(disjoint({a.data() + 64, a}) == "00");  // a negative stride reaches it from its end
+  // The allocation that `high` is a part of may begin at the raw pointer.
+  const auto high = device.wrap(mine.data() + 32, 32);
+  CHECK(disjoint({mine.data(), high, a}) == "001");
+  CHECK(disjoint({mine.data(), nullptr, nullptr}) == "111");
+}
+
+TEST_CASE("arguments: numbers between the pointers, and views") {
+  const Device device = Device::open("cpu");
+  const auto a = device.allocate<float>(64), b = device.allocate<float>(64);
+  detail::Arguments arguments(Here::current());
+  using Viewed = detail::Parameter<View<float, 1>>;
+  Viewed::add(arguments, view(a, {32}));
+  detail::Parameter<I32>::add(arguments, 7);
+  Viewed::add(arguments, view(b, {64}));
+  Viewed::add(arguments, view(a, {8}, {8}));
+  std::vector<bool> pointers, numbers;
+  for (const auto& w : arguments.words()) (w.type.indirection == detail::Indirection::value ? numbers : pointers).push_back(w.disjoint);
+  CHECK(pointers == std::vector<bool>{false, true, false});
+  CHECK(numbers == std::vector<bool>(7, false));
+}
+
+TEST_CASE("arguments: parts of one buffer that overlap are right on a GPU, and cost a specialization of their own") {
+  const Device device = Device::open("emulator:sm_80");
+  int traces = 0;
+  Kernel copy("copy", [&](Ptr<const float> from, Ptr<float> to, I32 n) {
+    ++traces;
+    const I32 i = arange(0, 1024);
+    store(to + i, load(from + i, i < n), i < n);
+  });
+  // The emulator also fails where two threads meet at an address with nothing that orders them.
+  auto memory = device.upload(iota(1024));
+  copy({.grid = 1}, memory, memory + 1, 1023);
+  std::vector<float> want = iota(1024);
+  for (std::size_t i = 1023; i > 0; --i) want[i] = want[i - 1];
+  CHECK(memory.download() == want);
+  copy({.grid = 1}, memory + 1, memory, 1023);
+  for (std::size_t i = 0; i < 1023; ++i) want[i] = want[i + 1];
+  CHECK(memory.download() == want);
+  copy({.grid = 1, .device = device}, memory.data() + 3, memory.data() + 7, 1001);
+  for (std::size_t i = 1000; i + 1 > 0; --i) want[i + 7] = want[i + 3];
+  CHECK(memory.download() == want);
+
+  traces = 0;
+  auto first = device.upload(iota(1024)), second = device.upload(std::vector<float>(1024));
+  copy({.grid = 1}, first, second, 1023);
+  CHECK(second.download()[1022] == 1022);
+  CHECK(traces == 1);
+  copy({.grid = 1}, second, second, 1023);
+  CHECK(traces == 2);
+  copy({.grid = 1}, second, first, 1023);
+  CHECK(traces == 2);
+}
+
+TEST_CASE("arguments: nothing waits in a kernel whose pointers are disjoint") {
+  Kernel add("add", [](Ptr<const float> x, Ptr<const float> y, Ptr<float> z, I32 n) {
+    const I32 i = program_id(0) * 1024 + arange(0, 1024);
+    store(z + i, load(x + i, i < n) + load(y + i, i < n), i < n);
+  });
+  const auto p = pointer<float>();
+  CHECK_FALSE(has(add.compile("sm_80", {}, p, p, p, scalar<int>()).ptx(), "bar.sync"));
+  const Device device = Device::open("cpu");
+  const auto x = device.allocate<float>(1024), y = device.allocate<float>(1024);
+  CHECK_FALSE(has(add.compile("sm_80", {}, x, x, y, 1024).ptx(), "bar.sync"));
+  CHECK(has(add.compile("sm_80", {}, x, y, x + 4, 1024).ptx(), "bar.sync"));
+}
