@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <optional>
 #include <regex>
@@ -89,16 +90,26 @@ std::size_t find_close(std::string_view rest, char open, char close) {
   throw std::invalid_argument(fmt::format("'{0}{0}' is not closed", open));
 }
 
+/// Where the next regex or name opens. In f32[[[N]]] the first bracket is the text's own; in [[1], [2]], a list of a layout, all are.
+std::size_t find_open(std::string_view pattern) {
+  for (std::size_t at = 0; at + 1 < pattern.size(); ++at) {
+    const char bracket = pattern[at];
+    if ((bracket != '{' && bracket != '[') || pattern[at + 1] != bracket) continue;
+    while (at + 2 < pattern.size() && pattern[at + 2] == bracket) ++at;
+    if (bracket == '{' || (at + 2 < pattern.size() && std::isalpha(static_cast<unsigned char>(pattern[at + 2])))) return at;
+  }
+  return std::string_view::npos;
+}
+
 Compiled compile(std::string_view pattern, const Captures& known) {
   Compiled c;
   while (!pattern.empty()) {
-    std::size_t open = std::min(pattern.find("{{"), pattern.find("[["));
+    const std::size_t open = find_open(pattern);
     if (open == std::string_view::npos) {
       c.source += escaped(pattern);
       break;
     }
     const char bracket = pattern[open];
-    while (open + 2 < pattern.size() && pattern[open + 2] == bracket) ++open;  // f32[[[N]]]: the first one is the text's own
     c.source += escaped(pattern.substr(0, open));
     pattern.remove_prefix(open + 2);
     const std::size_t close = find_close(pattern, bracket, bracket == '{' ? '}' : ']');

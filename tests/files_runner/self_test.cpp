@@ -92,6 +92,8 @@ TEST_CASE("check: regular expressions and captures") {
   CHECK(failing({"CHECK: [[X:[a-z]]] [[X]]"}, "a b\n") == Lines{1});
   CHECK(failing({"CHECK: [[X:[a-z]]] [[X]]"}, "a b b\n") == Lines{});
   CHECK(failing({"CHECK: f32[[[N:[0-9]+]]]", "CHECK: i32[[[N]]]"}, "f32[64]\ni32[64]\n") == Lines{});
+  CHECK(failing({"CHECK: lane = [[1, 0], [[[X:[0-9]+]], 4]]"}, "lane = [[1, 0], [2, 4]]\n") == Lines{});
+  CHECK(failing({"CHECK: lane = [[1, 0], [2, 4]]"}, "lane = [[1, 0], [2, 5]]\n") == Lines{1});
   CHECK(failing({"CHECK: {{(a)(b)}}[[X:c]]", "CHECK: [[X]]"}, "abc\nc\n") == Lines{});
   CHECK(failing({"CHECK: a", "CHECK: [[X]]"}, "a\nb\n") == Lines{2});
   CHECK(failing({"CHECK: a", "CHECK: {{(}}"}, "a\n(\n") == Lines{2});

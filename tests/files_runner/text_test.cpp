@@ -2,6 +2,7 @@
 #include "text_test.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <regex>
 
@@ -9,6 +10,9 @@
 #include <fmt/ranges.h>
 
 #include "passes/analysis/axis_info.h"
+#include "passes/analysis/coalesce.h"
+#include "passes/analysis/hazards.h"
+#include "passes/analysis/register_pressure.h"
 #include "passes/pass_manager.h"
 #include "tileir/parser.h"
 #include "tileir/printer.h"
@@ -34,6 +38,7 @@ struct Case {
   int prints_itself_line = 0;  // 0: it need not
   ir::TargetDesc target;
   bool checked = false;
+  int warps = 4;
   std::vector<Finding> errors, notes;
   std::vector<Failure> failures;  // malformed directives, then what does not hold
 
@@ -95,12 +100,32 @@ void read_mode(Case& c, int line, const std::string& text) {
   if (!c.checked) c.fail(line, fmt::format("unknown mode '{}'; expected checked", text));
 }
 
+void read_warps(Case& c, int line, const std::string& text) {
+  c.warps = std::atoi(text.c_str());
+  if (c.warps < 1 || c.warps > 32 || (c.warps & (c.warps - 1)) != 0) c.fail(line, fmt::format("'{}' warps; expected a power of two", text));
+}
+
+std::string print_coalescing(const ir::Function& f, const Case& c) {
+  const passes::AxisInfoAnalysis axes(f);
+  const passes::FreeValues free(f);
+  return passes::Coalescing(f, axes, free, std::countr_zero(static_cast<unsigned>(c.warps))).print();
+}
+
+std::string print_pressure(const ir::Function& f, const Case& c) {
+  const passes::RegisterPressure p = passes::register_pressure(f);
+  const std::string refusal = passes::too_large(f, c.target, c.warps);
+  return fmt::format("{} registers, {} programs on an SM\n{}", p.registers, passes::blocks_per_sm(f, c.target, c.warps, 0), refusal);
+}
+
 struct Analysis {
   std::string_view name;
-  std::string (*print)(const ir::Function&);
+  std::string (*print)(const ir::Function&, const Case&);
 };
 constexpr Analysis kAnalyses[] = {
-    {"axis_info", [](const ir::Function& f) { return passes::AxisInfoAnalysis(f).print(); }},
+    {"axis_info", [](const ir::Function& f, const Case&) { return passes::AxisInfoAnalysis(f).print(); }},
+    {"coalesce", print_coalescing},
+    {"hazards", [](const ir::Function& f, const Case& c) { return passes::print_hazards(f, c.target, c.warps); }},
+    {"register_pressure", print_pressure},
 };
 
 const Analysis* find_analysis(std::string_view name) {
@@ -127,9 +152,8 @@ struct Directive {
   bool names_next_line = false;  // alone on its line, it speaks of the line of code after it
 };
 constexpr Directive kDirectives[] = {
-    {"passes", read_passes}, {"target", read_target},     {"analysis", read_analysis},
-    {"prints", read_prints}, {"error", read_error, true}, {"note", read_note, true},
-    {"mode", read_mode},
+    {"passes", read_passes},     {"target", read_target},   {"analysis", read_analysis}, {"prints", read_prints},
+    {"error", read_error, true}, {"note", read_note, true}, {"mode", read_mode},         {"warps", read_warps},
 };
 
 std::optional<CheckKind> check_kind(std::string_view name) {
@@ -261,13 +285,14 @@ std::string output(Case& c, ir::Module& m) {
   passes::PassContext context;
   context.target = c.target;
   context.check = c.checked;
+  context.num_warps = c.warps;
   passes::RunOptions options;
   options.verify_each = true;
   std::string out;
   for (ir::Function& f : m.functions) {
     if (!names.empty()) passes::run_passes(f, names, context, options);
     const Analysis* analysis = find_analysis(c.analysis);
-    out += analysis ? fmt::format("analysis of @{}\n{}\n", f.name, analysis->print(f)) : print(f) + '\n';
+    out += analysis ? fmt::format("analysis of @{}\n{}\n", f.name, analysis->print(f, c)) : print(f) + '\n';
   }
   if (!names.empty()) check_reads_back(c, m);
   return out;

@@ -1,0 +1,80 @@
+// Places in shared memory: within bounds, in turn, and refused where there is no room.
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+
+#include "passes/pass.h"
+#include "tileir/parser.h"
+#include "tilewright/error.h"
+
+namespace tilewright::passes {
+
+namespace {
+
+/// Conversions of f64 tiles, each through shared memory as a whole.
+ir::Function conversions(int log2_elements, int count) {
+  std::string reg, back;
+  for (int i = 0; i < log2_elements - 7; ++i) {
+    reg += fmt::format("{}[{}]", i ? ", " : "", 1 << i);
+    back += fmt::format("{}[{}]", i ? ", " : "", 128 << i);
+  }
+  const auto threads = [&](int first) {
+    std::string s;
+    for (int i = 0; i < 7; ++i) s += fmt::format("{}[{}]", i == 0 ? "lane = [" : i == 5 ? "], warp = [" : ", ", first << i);
+    return s + "]";
+  };
+  const int n = 1 << log2_elements;
+  std::string text =
+      fmt::format("kernel @k(%x: ptr<f64>) {{\n  layout #0 [{0}] {{register = [{1}], {2}}}\n  layout #1 [{0}] {{register = [{3}], {4}}}\n",
+                  n, reg, threads(1 << (log2_elements - 7)), back, threads(1));
+  text += fmt::format("  %b = broadcast %x : ptr<f64>[{0}] #0\n  %v0 = load %b : f64[{0}] #0\n", n);
+  for (int i = 0; i < count; ++i) text += fmt::format("  %v{} = convert_layout %v{} : f64[{}] #{}\n", i + 1, i, n, (i + 1) % 2);
+  return ir::parse(text + "}\n", "conversions.tile").functions.at(0);
+}
+
+ir::TargetDesc target(int shared_bytes) {
+  ir::TargetDesc t;
+  t.name = "sm_80";
+  t.kind = ir::TargetDesc::Kind::nvptx;
+  t.sm = 80;
+  t.shared_bytes = shared_bytes;
+  return t;
+}
+
+std::vector<std::int64_t> places(ir::Function& f, int shared_bytes) {
+  allocate_shared(f, {.target = target(shared_bytes)});
+  std::vector<std::int64_t> all;
+  f.walk([&](ir::OpId id) {
+    if (f.kind(id) == ir::OpKind::convert_layout_) all.push_back(f.attr(id, ir::AttrName::shared));
+  });
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("allocate_shared: small scratch lies side by side, and comes round again beyond 8 KiB") {
+  ir::Function f = conversions(9, 4);  // 4 KiB each
+  CHECK(places(f, 64 * 1024) == std::vector<std::int64_t>{0, 4096, 0, 4096});
+}
+
+TEST_CASE("allocate_shared: a program takes little more than its largest op") {
+  ir::Function f = conversions(12, 3);  // 32 KiB each
+  CHECK(places(f, 64 * 1024) == std::vector<std::int64_t>{0, 0, 0});
+}
+
+TEST_CASE("allocate_shared: what does not fit is refused at its line, with what there is") {
+  ir::Function f = conversions(14, 1);  // 128 KiB, which go through 64 KiB piece by piece
+  CHECK_THROWS_WITH_AS(
+      places(f, 48 * 1024),
+      "conversions.tile:6:9: error: convert_layout of f64[16384] works in 65536 bytes of shared memory; a program of sm_80 has "
+      "at most 49152",
+      Error);
+  CHECK(places(f, 64 * 1024) == std::vector<std::int64_t>{0});
+}
+
+TEST_CASE("allocate_shared: nothing to do without exchanges") {
+  ir::Function f = conversions(9, 0);
+  CHECK_FALSE(allocate_shared(f, {.target = target(64 * 1024)}));
+}
+
+}  // namespace tilewright::passes
