@@ -35,6 +35,8 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
   };
   if (target.is_gpu()) {
     const std::string_view distributed[] = {
+        // While an offset is computed once, whatever layouts it is asked for in. Hosts have 64-bit registers.
+        "narrow_offsets",
         // While a mask is one value, whatever layouts it is asked for in.
         "drop_dead_fills",
         // Before layouts: they are chosen for the tiles that need no mask.
