@@ -14,6 +14,7 @@
 #include "backend/host/lowering.h"
 #include "backend/nvptx/lowering.h"
 #include "backend/nvptx/target.h"
+#include "passes/analysis/register_pressure.h"
 #include "passes/analysis/shared_scratch.h"
 #include "passes/pass_manager.h"
 #include "tileir/diagnostics.h"
@@ -132,10 +133,11 @@ CompiledKernel compile_nvptx(ir::Function f, const ir::TargetDesc& target, const
     module.setDataLayout(machine->createDataLayout());
     module.setTargetTriple(machine->getTargetTriple().str());
     nvptx::NvptxLowering lowering(module, f, target, options.num_warps, options.check);
-    lowering.run(out.entry);
+    const std::int64_t shared = shared_bytes(f, target, options.num_warps);
+    lowering.run(out.entry, passes::blocks_per_sm(f, target, options.num_warps, shared));
     out.reports = lowering.reports();
     out.resources.num_warps = options.num_warps;
-    out.resources.shared_bytes = static_cast<int>(shared_bytes(f, target, options.num_warps));
+    out.resources.shared_bytes = static_cast<int>(shared);
     std::string broken;
     llvm::raw_string_ostream stream(broken);
     if (llvm::verifyModule(module, &stream)) TW_UNREACHABLE("the lowering made wrong LLVM IR: " + broken);

@@ -32,7 +32,7 @@ bool has_reports(const Function& f) {
 }
 
 /// Both forms, since LLVM reads the metadata up to 19 and the calling convention from 18 on.
-void mark_kernel(llvm::Module& m, llvm::Function& function, int threads) {
+void mark_kernel(llvm::Module& m, llvm::Function& function, int threads, int programs_per_sm) {
   llvm::LLVMContext& c = m.getContext();
   function.setCallingConv(llvm::CallingConv::PTX_Kernel);
   auto* annotations = m.getOrInsertNamedMetadata("nvvm.annotations");
@@ -43,17 +43,18 @@ void mark_kernel(llvm::Module& m, llvm::Function& function, int threads) {
   };
   annotate("kernel", 1);
   annotate("reqntidx", threads);
+  if (programs_per_sm > 0) annotate("minctasm", programs_per_sm);
 }
 
 }  // namespace
 
-void NvptxLowering::run(const std::string& entry) {
+void NvptxLowering::run(const std::string& entry, int programs_per_sm) {
   std::vector<llvm::Type*> types;
   for (ValueId v : f_.block(f_.body()).args) types.push_back(memory_type(c_, f_.type(v)));
   const bool reports = has_reports(f_);
   if (reports) types.push_back(b_.getInt64Ty());
   function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), types, false), llvm::GlobalValue::ExternalLinkage, entry, m_);
-  mark_kernel(m_, *function_, 32 * num_warps_);
+  mark_kernel(m_, *function_, 32 * num_warps_, programs_per_sm);
 
   llvm::DIBuilder debug(m_);
   m_.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);

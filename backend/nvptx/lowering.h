@@ -47,7 +47,8 @@ class NvptxLowering {
   NvptxLowering(llvm::Module&, const Function&, const ir::TargetDesc&, int num_warps, bool check);
 
   /// Emits `entry`, a kernel whose parameters are the function's; after them, if it has reports, the address of the report buffer.
-  void run(const std::string& entry);
+  /// `programs_per_sm`: how many an SM is to hold at once, which bounds a thread's registers; 0: left to ptxas.
+  void run(const std::string& entry, int programs_per_sm);
   const std::vector<ReportSite>& reports() const { return reports_; }
 
  private:

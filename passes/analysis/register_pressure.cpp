@@ -125,7 +125,9 @@ int blocks_per_sm(const Function& f, const ir::TargetDesc& target, int num_warps
   // CUDA C++ Programming Guide, "Compute Capabilities": registers go to warps in units of 8 a thread; each program takes 1 KiB of shared
   // memory for the system.
   constexpr std::int64_t kSystemBytes = 1024;
-  const int wanted = std::min((register_pressure(f).registers + 7) / 8 * 8, target.max_registers + 1);
+  const int guess = register_pressure(f).registers, available = std::min(target.max_registers, target.registers_per_sm / (32 * num_warps));
+  if (2 * guess <= available) return 0;
+  const int wanted = std::min((2 * guess + 7) / 8 * 8, target.max_registers + 1);
   const std::int64_t by_registers = target.registers_per_sm / (32 * num_warps * wanted);
   const std::int64_t by_warps = target.warps_per_sm / num_warps;
   const std::int64_t by_shared = (target.shared_bytes + kSystemBytes) / (shared_bytes + kSystemBytes);

@@ -18,8 +18,9 @@ struct RegisterPressure {
 /// Requires: a distributed function.
 RegisterPressure register_pressure(const ir::Function&);
 
-/// How many programs an SM should hold at once, at least 1: as many as warps, shared memory and the guess of registers allow. Told to ptxas
-/// (.minnctapersm), it gives a thread the registers that this leaves, which is never less than what it wants if it can have that at all.
+/// How many programs an SM should hold at once, at least 1, if the guess of registers is half of what a thread can have or more: as many as
+/// warps, shared memory and twice the guess allow. Told of it (.minnctapersm), ptxas gives a thread up to the registers that this leaves;
+/// else it falls to 32 where it cannot have all that it wants. 0: it finds a good number by itself.
 int blocks_per_sm(const ir::Function&, const ir::TargetDesc&, int num_warps, std::int64_t shared_bytes);
 
 /// If the tiles are too large for the threads: which one, and how many warps would do. Else empty.
