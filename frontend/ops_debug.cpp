@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "frontend/emit.h"
-#include "frontend/ptx_constraints.h"
+#include "tileir/ptx_constraints.h"
 
 namespace tilewright::detail {
 
@@ -77,7 +77,7 @@ Made inline_ptx(const Text& ptx, const char* constraints, std::span<const Handle
     types.push_back(e.type(v));
   }
   const ir::Type type = ir_type(result).with_shape(shape);
-  const std::string wrong = wrong_with_inline_ptx(ptx.text ? ptx.text : "", constraints ? constraints : "", type, types);
+  const std::string wrong = ir::wrong_with_inline_ptx(ptx.text ? ptx.text : "", constraints ? constraints : "", type, types);
   if (!wrong.empty()) e.fail(wrong);
   std::vector<ir::Attr> attrs{text_attribute(ir::AttrName::text, ptx.text), text_attribute(ir::AttrName::constraints, constraints)};
   if (fallback) {

@@ -9,6 +9,7 @@
 
 #include "passes/pass.h"
 #include "passes/rewriter.h"
+#include "tileir/ptx_constraints.h"
 
 namespace tilewright::passes {
 
@@ -218,19 +219,28 @@ class Believer {
   const Function& f_;
 };
 
+/// The front end has seen to it; text may say anything.
+void check_inline_ptx(const Function& f, OpId id) {
+  std::vector<Type> types;
+  for (ValueId v : f.op(id).operands) types.push_back(f.type(v));
+  if (f.attr(id, AttrName::has_fallback)) types.pop_back();
+  const std::string wrong =
+      ir::wrong_with_inline_ptx(f.attr_text(id, AttrName::text), f.attr_text(id, AttrName::constraints), f.type(f.result(id)), types);
+  if (!wrong.empty()) throw Error(f.where(id), "inline_ptx: " + wrong);
+}
+
 }  // namespace
 
 bool apply_hints(Function& f, const PassContext& context) {
   Rewriter rw(f);
-  if (context.target.kind != ir::TargetDesc::Kind::nvptx)
-    f.walk([&](OpId id) {
-      if (f.kind(id) != OpKind::inline_ptx_) return;
-      if (!f.attr(id, AttrName::has_fallback))
-        throw Error(
-            f.where(id),
-            "inline_ptx: this target does not run PTX; add what to compute instead: a last argument that is callable over the tiles");
-      rw.replace(id, f.op(id).operands.back());
-    });
+  f.walk([&](OpId id) {
+    if (f.kind(id) != OpKind::inline_ptx_) return;
+    if (context.target.is_gpu()) return check_inline_ptx(f, id);
+    if (!f.attr(id, AttrName::has_fallback))
+      throw Error(f.where(id),
+                  "inline_ptx: this target does not run PTX; add what to compute instead: a last argument that is callable over the tiles");
+    rw.replace(id, f.op(id).operands.back());
+  });
   f.walk([&](OpId id) {
     const OpKind k = f.kind(id);
     if ((k == OpKind::multiple_of_ || k == OpKind::max_contiguous_) && is_combining(f, id)) rw.replace(id, f.operand(id, 0));

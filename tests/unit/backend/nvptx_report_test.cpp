@@ -112,4 +112,15 @@ TEST_CASE("nvptx inline PTX: the text stands once for each register, without the
   CHECK(count(ptx, "mul.rn.f32") == 2);
 }
 
+TEST_CASE("nvptx inline PTX: text whose constraints do not fit its types is the user's mistake") {
+  const char* tile = R"(kernel @k(%p: ptr<i8>) {
+  %x = load %p : i8
+  %r = inline_ptx %x, %x {text = "mov.b32 $0, $1;", constraints = "=r,r", has_fallback} : i8
+  store %p, %r
+})";
+  CHECK_THROWS_WITH(
+      compile_for(tile, "sm_80", 4),
+      doctest::Contains("3:8: error: inline_ptx: the result is i8, which no register holds; cast it to 16 or more bits first"));
+}
+
 }  // namespace tilewright::backend

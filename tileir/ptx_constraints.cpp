@@ -1,25 +1,24 @@
-// Checked where kernels are traced, on every target: what only ptxas would find is found by none but its users.
-#include "frontend/ptx_constraints.h"
+// Checked where kernels are traced and where text is compiled: what only ptxas would find is found by none but its users.
+#include "tileir/ptx_constraints.h"
 
 #include <fmt/format.h>
 
 #include <cctype>
 #include <vector>
 
-namespace tilewright::detail {
+namespace tilewright::ir {
 
-namespace {
-
-/// 0 if there is no register class for it.
-char register_class(const ir::Type& t) {
+char register_class(const Type& t) {
   if (t.is_pointer()) return 'l';
-  switch (ir::bits(t.element())) {
+  switch (bits(t.element())) {
     case 16: return 'h';
     case 32: return t.is_float() ? 'f' : 'r';
     case 64: return t.is_float() ? 'd' : 'l';
     default: return 0;
   }
 }
+
+namespace {
 
 std::vector<std::string_view> split(std::string_view list) {
   std::vector<std::string_view> parts;
@@ -31,11 +30,11 @@ std::vector<std::string_view> split(std::string_view list) {
   }
 }
 
-std::string wrong_with_class(std::string_view given, const ir::Type& t, const std::string& what) {
+std::string wrong_with_class(std::string_view given, const Type& t, const std::string& what) {
   const char expected = register_class(t);
-  if (!expected) return fmt::format("{} is {}, which no register holds; cast it to 16 or more bits first", what, ir::text(t.scalar()));
+  if (!expected) return fmt::format("{} is {}, which no register holds; cast it to 16 or more bits first", what, text(t.scalar()));
   if (given == std::string_view(&expected, 1)) return {};
-  return fmt::format("the constraint of {} is '{}'; it must be '{}' for {}", what, given, expected, ir::text(t.scalar()));
+  return fmt::format("the constraint of {} is '{}'; it must be '{}' for {}", what, given, expected, text(t.scalar()));
 }
 
 /// Whether every $n names the output or an input.
@@ -60,8 +59,7 @@ std::string wrong_with_names(std::string_view ptx, std::size_t inputs) {
 
 }  // namespace
 
-std::string wrong_with_inline_ptx(std::string_view ptx, std::string_view constraints, const ir::Type& result,
-                                  std::span<const ir::Type> inputs) {
+std::string wrong_with_inline_ptx(std::string_view ptx, std::string_view constraints, const Type& result, std::span<const Type> inputs) {
   const auto classes = split(constraints);
   if (!classes[0].starts_with('='))
     return fmt::format("the constraints are '{}'; the first must be that of the result, such as '=f'", constraints);
@@ -76,4 +74,4 @@ std::string wrong_with_inline_ptx(std::string_view ptx, std::string_view constra
   return wrong_with_names(ptx, inputs.size());
 }
 
-}  // namespace tilewright::detail
+}  // namespace tilewright::ir
