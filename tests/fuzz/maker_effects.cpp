@@ -1,8 +1,11 @@
 // Atomics, and what random programs tell the outside or the compiler: prints, assertions, hints, PTX with a fallback.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
 #include "tests/fuzz/maker.h"
+#include "tileir/ptx_constraints.h"
 
 namespace tilewright::fuzz {
 
@@ -176,15 +179,24 @@ void Maker::assert_step() {
   b_.create(OpKind::device_assert_, operands, {{AttrName::text, 0, {}, "line " + std::to_string(line_)}});
 }
 
-/// Only what other devices do instead can run here.
+/// A move, which is what other devices do instead.
 void Maker::ptx_step() {
   const Type t = any_type();
-  std::vector<ValueId> operands;
-  for (std::size_t n = r_.below(3); n > 0; --n)
-    operands.push_back(value_of(Type(static_cast<Element>(r_.below(kElementCount)), t.shape())));
-  operands.push_back(value_of(t));
-  const std::vector<Attr> attrs{
-      {AttrName::text, 0, {}, "mov.b32 $0, $1;"}, {AttrName::constraints, 0, {}, "=r,r"}, {AttrName::has_fallback, 1}};
+  const char moved = ir::register_class(t);
+  if (moved == 0) return;
+  std::vector<ValueId> operands{value_of(t)};
+  std::string constraints = fmt::format("={},{}", moved, moved);
+  for (std::size_t n = r_.below(3); n > 0; --n) {
+    const Type unused(static_cast<Element>(r_.below(kElementCount)), t.shape());
+    const char c = ir::register_class(unused);
+    if (c == 0) continue;
+    operands.push_back(value_of(unused));
+    constraints += fmt::format(",{}", c);
+  }
+  operands.push_back(operands[0]);
+  const std::vector<Attr> attrs{{AttrName::text, 0, {}, fmt::format("mov.b{} $0, $1;", ir::bits(t.element()))},
+                                {AttrName::constraints, 0, {}, constraints},
+                                {AttrName::has_fallback, 1}};
   keep(result(b_.create(OpKind::inline_ptx_, operands, attrs, std::span(&t, 1))));
 }
 

@@ -8,15 +8,17 @@
 
 namespace tilewright::fuzz {
 
-/// Replaces what passes may round otherwise: elementary functions by arithmetic, as expand_math does, and f32 quotients by exact ones.
-/// Every pass must keep each bit of what is left.
+/// Replaces what passes and targets may round otherwise: elementary functions by arithmetic, as expand_math does for processors, and f32
+/// quotients by exact ones. Every pass must keep each bit of what is left, but for exact_passes().
 void fix_rounding(Program&, const ir::TargetDesc&);
 
 /// The interpreter after the first `count` passes of the target's pipeline, without contraction, each verified.
 RewritingExecutor after_passes(const ir::TargetDesc&, std::size_t count);
-std::size_t pass_count(const ir::TargetDesc&);
+/// How many passes of the pipeline must keep each bit. Layouts of GPUs say in which order a reduction combines: where that matters, those
+/// before them.
+std::size_t exact_passes(const Program&, const ir::TargetDesc&);
 
-/// How many passes of the pipeline it takes until the program gives something else; 0 if it never does.
+/// How many of these passes it takes until the program gives something else; 0 if it never does.
 std::size_t first_wrong_prefix(const Program&, const ir::TargetDesc&);
 /// "licm (pass 5)".
 std::string pass_name(const ir::TargetDesc&, std::size_t prefix);

@@ -32,6 +32,7 @@ std::string write_reproducer(const Program& p, const Blame& blame, const std::st
   std::string command = fmt::format("tilewright reduce {}", name);
   command += blame.passes.empty() ? " --run --device " + blame.target : " --passes=" + blame.passes;
   if (!blame.passes.empty() && !blame.target.empty()) command += " --target " + blame.target;
+  if (blame.passes.empty() && blame.warps != 4) command += fmt::format(" --warps {}", blame.warps);
   command += " --no-contract";
   if (blame.exact) command += " --tolerance 0";
   command += fmt::format(" --grid {},{},{}", p.grid[0], p.grid[1], p.grid[2]);

@@ -12,6 +12,7 @@ struct Blame {
   std::string passes;  // names with commas between: the interpreter gives something else after them
   std::string target;  // or: this target's machine code does
   bool exact = false;  // the interpreter and the target should agree bit for bit, contraction aside
+  int warps = 4;       // of a program, where the target has them
 };
 
 /// Leaves FOLDER/<seed>.tile, whose comments say what failed and the command that shows it, and a .npy file for each buffer that holds

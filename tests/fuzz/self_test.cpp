@@ -360,7 +360,7 @@ TEST_CASE("fuzz: likely mistakes are caught, and shrink to a few ops that still 
     InterpreterExecutor reference({16});
     const auto fails = [&](const Program& p) { return compare(p, reference, candidate).has_value(); };
     // Edits one at a time may end at a program that no single edit makes smaller; of three failing ones the best is taken.
-    constexpr std::uint64_t kMost = 3000;
+    constexpr std::uint64_t kMost = 10'000;
     std::uint64_t seed = 0;
     Program small;
     std::size_t size = SIZE_MAX;
