@@ -48,12 +48,6 @@ std::int64_t class_of_integer(std::int64_t value) { return value % kClass == 0 ?
 
 }  // namespace
 
-Arguments::Arguments(const Here& at) : at_(at) {
-  constexpr std::size_t kUsual = 16;
-  bits_.reserve(kUsual);
-  words_.reserve(kUsual);
-}
-
 void Arguments::fail(const std::string& message) const {
   throw Error(location_of(at_), fmt::format("argument {}: {}", position_, message));
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 
 #include "backend/compile.h"
 #include "frontend/compile_request.h"
@@ -78,14 +79,19 @@ rt::Device& device_of(const Request& request, const Launch& launch, const Argume
   return *found->device;
 }
 
-// What distinguishes this specialization besides its constants: whole options and classes, never a value.
+// What distinguishes this specialization besides its constants and its target: whole options and classes, never a value.
 void add_rest(KernelKey& key, const Arguments& arguments, const backend::CompileOptions& options) {
-  for (const Arguments::Word& w : arguments.words()) key.add(static_cast<std::int32_t>(w.divisible_by * 2 + w.disjoint));
-  key.add(options.num_warps);
-  key.add(options.num_stages);
-  key.add(static_cast<std::uint8_t>(options.check * 2 + options.contract));
-  key.add_bytes(options.target.data(), options.target.size());
-  key.seal();
+  constexpr int kBits = 8;  // of a class; eight of them in a word
+  std::uint64_t classes = 0;
+  int used = 0;
+  for (const Arguments::Word& w : arguments.words()) {
+    if (used == 64) key.add_word(std::exchange(classes, 0)), used = 0;
+    classes |= static_cast<std::uint64_t>(w.divisible_by * 2 + w.disjoint) << used;
+    used += kBits;
+  }
+  key.add_word(classes);
+  key.add_word(static_cast<std::uint64_t>(options.num_warps) << 32 | static_cast<std::uint64_t>(options.num_stages) << 8 |
+               static_cast<std::uint64_t>(options.check) << 1 | static_cast<std::uint64_t>(options.contract));
 }
 
 ir::Function trace(const Request& request, const Arguments& arguments, Body body) {
@@ -94,8 +100,7 @@ ir::Function trace(const Request& request, const Arguments& arguments, Body body
   for (const Arguments::Word& w : arguments.words())
     params.push_back(
         {ir_type(w.type), {.name = fmt::format("arg{}", params.size()), .divisible_by = w.divisible_by, .disjoint = w.disjoint}});
-  return trace_kernel(
-      symbol_name(request.kernel), params, [&] { body.call(body.context); }, location_of(request.at));
+  return trace_kernel(symbol_name(request.kernel), params, [&] { body.call(body.context); }, location_of(request.at));
 }
 
 backend::CompiledKernel trace_and_compile(const Request& request, const Arguments& arguments, const backend::CompileOptions& options,
@@ -116,17 +121,17 @@ void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body
   rt::LaunchConfig config{.grid = checked_grid(request, launch.grid), .num_warps = launch.num_warps, .where = at};
   backend::CompileOptions options = checked_options(request, launch);
   rt::Device& device = device_of(request, launch, arguments);
-  options.target = device.target();
   config.check = options.check;
 
+  // From here on a launch of a kernel that is there allocates nothing, takes no lock of ours, and compares words, no text.
   KernelKey& key = arguments.key();
-  key.seal();
   const std::uint64_t constants = key.hash();
-  key.add_bytes(device.name().data(), device.name().size());
   add_rest(key, arguments, options);
-  std::shared_ptr<const rt::Executable> executable = kernel.cache.find(key);
+  key.add_word(reinterpret_cast<std::uint64_t>(&device));  // whose entries keep it alive: no other device comes to lie there
+  const rt::Executable* executable = kernel.cache.find(key);
   if (!executable)
-    executable = kernel.cache.get(key, [&] {
+    executable = &kernel.cache.get(key, [&] {
+      options.target = device.target();
       const auto compiled = trace_and_compile(request, arguments, options, false, key.hash(), body);
       auto loaded = device.load(compiled, at);
       kernel.count_constants(constants);
@@ -142,6 +147,7 @@ Compiled compile(KernelState* state, std::string_view target, const Launch& laun
   options.target = target;
   KernelKey& key = arguments.key();
   add_rest(key, arguments, options);
+  key.add_bytes(target.data(), target.size());
   backend::CompiledKernel made = trace_and_compile(request, arguments, options, true, key.hash(), body);
 
   Compiled::Parts parts;
@@ -164,8 +170,8 @@ namespace tilewright {
 Resources Compiled::resources() const {
   if (parts_.ptx.empty()) return parts_.resources;
   const Resources& known = parts_.resources;
-  const backend::Resources r = rt::measured_resources(
-      parts_.ptx, parts_.target, {known.registers, known.spill_bytes, known.shared_bytes, known.num_warps});
+  const backend::Resources r =
+      rt::measured_resources(parts_.ptx, parts_.target, {known.registers, known.spill_bytes, known.shared_bytes, known.num_warps});
   return {r.registers, r.spill_bytes, r.shared_bytes, r.num_warps};
 }
 

@@ -41,7 +41,7 @@ class Stream {
   virtual void* native() const = 0;
 };
 
-/// A kernel that is loaded on a device; unloaded when it dies.
+/// A kernel that is loaded on a device, which it keeps alive; unloaded when it dies.
 class Executable {
  public:
   virtual ~Executable() = default;

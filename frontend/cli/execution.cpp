@@ -40,7 +40,6 @@ std::uint64_t hash_of(const ir::Function& f, const backend::CompileOptions& opti
   const std::string text = ir::print(f) + options.target;
   key.add_bytes(text.data(), text.size());
   key.add(static_cast<std::uint8_t>(options.check * 2 + options.contract));
-  key.seal();
   return key.hash();
 }
 

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <optional>
 
@@ -54,6 +55,7 @@ std::size_t total_memory() {
 }
 
 struct HostExecutable : Executable {
+  std::shared_ptr<Device> keep;  // whose loader has the object
   backend::HostEntry entry = nullptr;
   std::size_t parameters = 0, scratch_bytes = 0;
   std::vector<backend::AccessSite> sites;
@@ -181,6 +183,7 @@ ObjectLoader& HostDevice::loader(const Here& where) {
 std::shared_ptr<const Executable> HostDevice::load(const backend::CompiledKernel& kernel, const Here& where) {
   TW_CHECK(kernel.format == backend::CompiledKernel::Format::elf, "the cpu runs ELF objects");
   auto executable = std::make_shared<HostExecutable>(kernel);
+  executable->keep = shared_from_this();
   executable->object = loader(where).load(kernel.image, kernel.entry, where);
   executable->entry = reinterpret_cast<backend::HostEntry>(executable->object->entry());
   return executable;
@@ -210,11 +213,12 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
                                    kernel.reports.empty() ? nullptr : &Reports::report,
                                    kernel.reports.empty() ? nullptr : &reports};
   {
-    const auto turn = enter(stream);
-    pool_.run(programs, [&](Chunks& chunks) {
+    const auto work = [&](Chunks& chunks) {
       const ScratchPool::Lease scratch = scratch_.acquire(kernel.scratch_bytes);
       for (Chunks::Range r; chunks.next(r);) kernel.entry(arguments.data(), &launch, r.begin, r.end, scratch.data());
-    });
+    };
+    const auto turn = enter(stream);
+    pool_.run(programs, std::cref(work));  // a reference needs no memory
   }
   // Assertions first: what they found is often why an access went wrong.
   reports.finish(config.where);

@@ -5,7 +5,9 @@
 #include <map>
 
 #include "backend/compile.h"
+#include "runtime/cuda/cuda_device.h"
 #include "runtime/device.h"
+#include "runtime/emulator/emulated_driver.h"
 #include "tests/bench/families.h"
 #include "tests/bench/kernels.h"
 #include "tests/bench/report.h"
@@ -83,6 +85,7 @@ class CompileBench {
       measure("attention", attention, block);
     }
     warm_launch();
+    warm_launch_on_host();
     report_.finish();
   }
 
@@ -128,6 +131,31 @@ class CompileBench {
       report_.row("warm launch, grid " + std::to_string(programs),
                   {{"us", 1e3 * ms.median / kLaunches}, {"least us", 1e3 * ms.least / kLaunches}});
     }
+  }
+
+  /// What the host does for a launch: on a GPU whose driver takes every launch and runs none.
+  void warm_launch_on_host() {
+    if (!options_.wants("warm launch, host")) return;
+    constexpr int kLaunches = 100000;
+    tw::rt::cuda::Driver idle = tw::rt::emulator::emulated_driver();
+    idle.cuLaunchKernelEx = [](const tw::rt::cuda::CUlaunchConfig*, tw::rt::cuda::CUfunction, void**, void**) {
+      return tw::rt::cuda::CUDA_SUCCESS;
+    };
+    const tw::rt::cuda::DeviceFacts facts = tw::rt::cuda::device_facts(idle, tw::rt::emulator::emulated_ordinal("sm_80"));
+    const tw::Device device(tw::rt::cuda::make_cuda_device(idle, {"idle", facts, "sm_80", true}, tw::Here::current()));
+    Kernels kernels;
+    const auto x = device.allocate<float>(4096), y = device.allocate<float>(4096), z = device.allocate<float>(4096);
+    const auto cell = device.allocate<std::int32_t>(64);
+    const tw::Stream stream = device.stream();
+    const auto measure = [&](const char* name, auto&& launch) {
+      const Samples ms = time_ms(options_.repeats, [&] {
+        for (int i = 0; i < kLaunches; ++i) launch();
+      });
+      report_.row(std::string("warm launch, host, ") + name,
+                  {{"ns", 1e6 * ms.median / kLaunches}, {"least ns", 1e6 * ms.least / kLaunches}});
+    };
+    measure("1 argument", [&] { kernels.touch({.grid = 1}, cell); });
+    measure("4 arguments, 1 constant, stream", [&] { kernels.vector_add({.grid = 4, .stream = stream}, x, y, z, 4000, 1024); });
   }
 
   Options options_;

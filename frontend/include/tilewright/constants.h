@@ -123,17 +123,7 @@ constexpr void visit_leaves(const T& value, V&& visit) {
     std::apply([&](const auto&... f) { (visit_leaves(f, visit), ...); }, fields(value));
 }
 
-template <class T>
-class OwnValueOf : public OwnValue {
- public:
-  explicit OwnValueOf(const T& value) : value_(value) {}
-  bool equals(const OwnValue& other) const override { return value_ == static_cast<const OwnValueOf&>(other).value_; }
-
- private:
-  T value_;
-};
-
-/// Adds a constant to the key of a specialization.
+/// Adds a constant to the key of a specialization; the value must outlive the key.
 template <Constant T>
 void add_constant(KernelKey& key, const T& value) {
   visit_leaves(value, [&]<class L>(const L& leaf) {
@@ -142,7 +132,7 @@ void add_constant(KernelKey& key, const T& value) {
     else if constexpr (PlainConstant<L>)
       key.add_bytes(&leaf, sizeof leaf);
     else
-      key.add_own(std::make_shared<const OwnValueOf<L>>(leaf), std::hash<L>{}(leaf));
+      key.add_own(leaf, std::hash<L>{}(leaf));
   });
 }
 

@@ -1,44 +1,68 @@
-// What tells the specializations of a kernel apart: bytes, and values of users' own types that are compared with their ==.
+// What tells the specializations of a kernel apart: words, and values of users' own types that are compared with their ==.
 #pragma once
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <string>
 #include <type_traits>
 #include <vector>
 
+#include "tilewright/short_vector.h"
+
 namespace tilewright::detail {
 
-/// A value of a type that only the user can compare.
-class OwnValue {
- public:
-  virtual ~OwnValue() = default;
-  /// Requires: the same type; keys of one kernel have the same type at the same place.
-  virtual bool equals(const OwnValue&) const = 0;
+/// What a key does with a value of a type that only the user can compare.
+struct OwnType {
+  bool (*equal)(const void*, const void*);
+  std::shared_ptr<const void> (*copy)(const void*);
 };
+template <class T>
+inline constexpr OwnType kOwnType{
+    [](const void* a, const void* b) -> bool { return *static_cast<const T*>(a) == *static_cast<const T*>(b); },
+    [](const void* value) -> std::shared_ptr<const void> { return std::make_shared<const T>(*static_cast<const T*>(value)); }};
 
-/// Built by add_*, then sealed, then compared and looked up.
+/// Built by add_*, then compared and looked up. Every launch builds one: of the usual size it allocates nothing.
 class KernelKey {
  public:
-  void add_bytes(const void* data, std::size_t size) { bytes_.append(static_cast<const char*>(data), size); }
+  void add_word(std::uint64_t word) {
+    words_.push_back(word);
+    // The multiplier is that of splitmix64.
+    hash_ = (hash_ ^ word) * 0xbf58476d1ce4e5b9u;
+    hash_ ^= hash_ >> 29;
+  }
+  void add_bytes(const void* data, std::size_t size) {
+    for (std::size_t at = 0; at < size; at += sizeof(std::uint64_t)) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, static_cast<const char*>(data) + at, size - at < sizeof word ? size - at : sizeof word);
+      add_word(word);
+    }
+  }
   template <class T>
     requires std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>
   void add(T value) {
     add_bytes(&value, sizeof value);
   }
-  void add_own(std::shared_ptr<const OwnValue> value, std::uint64_t hash) {
-    add(hash);
-    own_.push_back(std::move(value));
+  /// The value must stay where it is for as long as this key is used; only kept() copies it. Keys of one kernel have the same type at the
+  /// same place.
+  template <class T>
+  void add_own(const T& value, std::uint64_t hash) {
+    add_word(hash);
+    own_.push_back({&value, &kOwnType<T>});
   }
-  /// Hashes what was added.
-  void seal();
+  /// The same key with own values that live as long as it does.
+  KernelKey kept() const;
+
   std::uint64_t hash() const { return hash_; }
   bool operator==(const KernelKey&) const;
 
  private:
-  std::string bytes_;
-  std::vector<std::shared_ptr<const OwnValue>> own_;
-  std::uint64_t hash_ = 0;
+  struct Own {
+    const void* value;
+    const OwnType* type;
+  };
+  ShortVector<std::uint64_t, 24> words_;
+  ShortVector<Own, 4> own_;
+  std::vector<std::shared_ptr<const void>> kept_;
+  std::uint64_t hash_ = 0x9e3779b97f4a7c15u;
 };
 
 }  // namespace tilewright::detail

@@ -52,7 +52,6 @@ template <class T>
 detail::KernelKey key(const T& value) {
   detail::KernelKey k;
   detail::add_constant(k, value);
-  k.seal();
   return k;
 }
 

@@ -8,28 +8,24 @@
 #include <thread>
 
 using tilewright::detail::KernelKey;
-using tilewright::detail::OwnValue;
 using tilewright::rt::Executable;
 using tilewright::rt::KernelCache;
 
 namespace {
 
-KernelKey key(int value) {
+KernelKey key(int value, int words = 1) {
   KernelKey k;
-  k.add(value);
-  k.seal();
+  for (int i = 0; i < words; ++i) k.add(value);
   return k;
 }
 
-struct Own : OwnValue {
-  explicit Own(int v) : value(v) {}
-  bool equals(const OwnValue& other) const override { return value == static_cast<const Own&>(other).value; }
+struct Own {
   int value;
+  bool operator==(const Own&) const = default;
 };
-KernelKey own_key(int value, std::uint64_t hash) {
+KernelKey own_key(const Own& value, std::uint64_t hash) {
   KernelKey k;
-  k.add_own(std::make_shared<Own>(value), hash);
-  k.seal();
+  k.add_own(value, hash);
   return k;
 }
 
@@ -41,13 +37,37 @@ TEST_CASE("kernel_key: equal parts give equal keys, any other part another key")
   CHECK_FALSE(key(1) == key(2));
   KernelKey longer = key(1);
   longer.add(0);
-  longer.seal();
   CHECK_FALSE(longer == key(1));
+  CHECK_FALSE(key(0, 1) == key(0, 2));
+  CHECK_FALSE(key(0, 1).hash() == key(0, 2).hash());
+}
+
+TEST_CASE("kernel_key: as many words as there are") {
+  for (int words : {0, 23, 24, 25, 1000}) {
+    CHECK(key(5, words) == key(5, words));
+    CHECK(key(5, words) == key(5, words).kept());
+    CHECK_FALSE(key(5, words) == key(5, words + 1));
+    KernelKey other = key(5, words), same = other;
+    other.add(6), same.add(5);
+    CHECK_FALSE(other == key(5, words + 1));
+    CHECK(same == key(5, words + 1));
+  }
 }
 
 TEST_CASE("kernel_key: own values are compared by their own ==, even where hashes agree") {
-  CHECK(own_key(1, 7) == own_key(1, 7));
-  CHECK_FALSE(own_key(1, 7) == own_key(2, 7));
+  const Own one{1}, again{1}, two{2};
+  CHECK(own_key(one, 7) == own_key(again, 7));
+  CHECK_FALSE(own_key(one, 7) == own_key(two, 7));
+}
+
+TEST_CASE("kernel_key: what is kept has own values of its own") {
+  auto value = std::make_unique<Own>(Own{1});
+  const KernelKey kept = own_key(*value, 7).kept();
+  value->value = 2;
+  CHECK_FALSE(kept == own_key(*value, 7));
+  value.reset();
+  CHECK(kept == own_key({1}, 7));
+  CHECK(KernelKey(kept) == kept.kept());
 }
 
 TEST_CASE("kernel_cache: an entry is made once and found afterwards") {
@@ -58,10 +78,10 @@ TEST_CASE("kernel_cache: an entry is made once and found afterwards") {
     return std::make_shared<const Executable>();
   };
   CHECK(cache.find(key(1)) == nullptr);
-  const auto first = cache.get(key(1), make);
-  CHECK(cache.get(key(1), make) == first);
+  const Executable* first = &cache.get(key(1), make);
+  CHECK(&cache.get(key(1), make) == first);
   CHECK(cache.find(key(1)) == first);
-  CHECK(cache.get(key(2), make) != first);
+  CHECK(&cache.get(key(2), make) != first);
   CHECK(made == 2);
   CHECK(cache.size() == 2);
 }
@@ -78,8 +98,8 @@ TEST_CASE("kernel_cache: one thread makes while the others wait") {
           std::this_thread::sleep_for(std::chrono::microseconds(200));
           return std::make_shared<const Executable>();
         };
-        const auto value = cache.get(key((k + t) % 20), make);
-        good += value && value == cache.find(key((k + t) % 20));
+        const Executable& value = cache.get(key((k + t) % 20), make);
+        good += &value == cache.find(key((k + t) % 20));
       }
     });
   for (auto& t : threads) t.join();
@@ -110,5 +130,35 @@ TEST_CASE("kernel_cache: a failure reaches everyone who waited and is not rememb
   CHECK(failed == 4);
   CHECK(tried >= 1);
   CHECK(cache.size() == 0);
-  CHECK(cache.get(key(1), [] { return std::make_shared<const Executable>(); }) != nullptr);
+  const Executable& made = cache.get(key(1), [] { return std::make_shared<const Executable>(); });
+  CHECK(cache.find(key(1)) == &made);
+}
+
+TEST_CASE("kernel_cache: threads find what others add meanwhile, and what they have found stays") {
+  constexpr int kKeys = 2000;  // the table grows eight times
+  KernelCache cache;
+  std::vector<std::atomic<const Executable*>> made(kKeys);
+  std::atomic<int> wrong{0}, found{0};
+  std::atomic<bool> done{false};
+  std::vector<std::thread> readers;
+  for (int t = 0; t < 3; ++t)
+    readers.emplace_back([&, t] {
+      for (int k = t; !done; k = (k + 7) % kKeys) {
+        const Executable* known = made[static_cast<std::size_t>(k)].load();
+        const Executable* seen = cache.find(key(k));
+        wrong += (known && seen != known);
+        found += seen != nullptr;
+      }
+    });
+  for (int k = 0; k < kKeys; ++k)
+    made[static_cast<std::size_t>(k)] = &cache.get(key(k), [] { return std::make_shared<const Executable>(); });
+  while (found == 0) std::this_thread::yield();
+  done = true;
+  for (auto& t : readers) t.join();
+  CHECK(wrong == 0);
+  CHECK(cache.size() == kKeys);
+  int same = 0;
+  for (int k = 0; k < kKeys; ++k) same += cache.find(key(k)) == made[static_cast<std::size_t>(k)].load();
+  CHECK(same == kKeys);
+  CHECK(cache.find(key(kKeys)) == nullptr);
 }

@@ -3,13 +3,14 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "tilewright/buffer.h"
 #include "tilewright/constants.h"
 #include "tilewright/elements.h"
 #include "tilewright/here.h"
+#include "tilewright/short_vector.h"
 #include "tilewright/view.h"
 
 namespace tilewright {
@@ -41,7 +42,7 @@ struct PointerArgument {
 /// number. It never changes a type.
 class Arguments {
  public:
-  explicit Arguments(const Here& at);
+  explicit Arguments(const Here& at) : at_(at) {}
 
   void add_pointer(TypeCode, const PointerArgument&);
   void add_value(Code, std::uint64_t bits);
@@ -58,8 +59,8 @@ class Arguments {
     std::int64_t divisible_by;  // the class
     bool disjoint = false;      // a pointer to memory that no other one leads to
   };
-  const std::vector<std::uint64_t>& bits() const { return bits_; }
-  const std::vector<Word>& words() const { return words_; }
+  std::span<const std::uint64_t> bits() const { return bits_; }
+  std::span<const Word> words() const { return words_; }
   /// Of the buffers among them; null if there is none.
   rt::Device* device() const { return device_; }
   /// Holds the constants; the launch adds the rest.
@@ -79,12 +80,13 @@ class Arguments {
     const RawBuffer* buffer;
   };
   static bool may_meet(const Reach&, const Reach&);
+  static constexpr std::size_t kUsual = 24;  // words; more of them only cost allocations
 
   Here at_;
   int position_ = 0;  // of the argument, for messages
-  std::vector<std::uint64_t> bits_;
-  std::vector<Word> words_;
-  std::vector<Reach> reaches_;
+  ShortVector<std::uint64_t, kUsual> bits_;
+  ShortVector<Word, kUsual> words_;
+  ShortVector<Reach, kUsual / 2> reaches_;
   rt::Device* device_ = nullptr;
   int device_position_ = 0;
   KernelKey key_;
