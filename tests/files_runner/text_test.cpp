@@ -114,7 +114,8 @@ std::string print_coalescing(const ir::Function& f, const Case& c) {
 std::string print_pressure(const ir::Function& f, const Case& c) {
   const passes::RegisterPressure p = passes::register_pressure(f);
   const std::string refusal = passes::too_large(f, c.target, c.warps);
-  return fmt::format("{} registers, {} programs on an SM\n{}", p.registers, passes::blocks_per_sm(f, c.target, c.warps, 0), refusal);
+  const int programs = passes::blocks_per_sm(f, c.target, c.warps, 0);
+  return fmt::format("{} registers, {}\n{}", p.registers, programs ? fmt::format("{} programs on an SM", programs) : "left to ptxas", refusal);
 }
 
 struct Analysis {
