@@ -138,6 +138,7 @@ CompiledKernel compile_nvptx(ir::Function f, const ir::TargetDesc& target, const
     out.reports = lowering.reports();
     out.resources.num_warps = options.num_warps;
     out.resources.shared_bytes = static_cast<int>(shared);
+    out.advice = passes::too_large(f, target, options.num_warps);
     std::string broken;
     llvm::raw_string_ostream stream(broken);
     if (llvm::verifyModule(module, &stream)) TW_UNREACHABLE("the lowering made wrong LLVM IR: " + broken);

@@ -9,6 +9,7 @@
 
 #include "frontend/dump.h"
 #include "runtime/environment.h"
+#include "runtime/log.h"
 
 namespace tilewright::detail {
 
@@ -50,7 +51,11 @@ backend::CompiledKernel compile_function(const Request& request, ir::Function fu
     hooks.dump = [&](const std::string& stage, const std::string& text) { folder->write(stage, text); };
   }
   try {
-    return backend::compile(std::move(function), options, hooks);
+    const std::string name = function.name;
+    backend::CompiledKernel compiled = backend::compile(std::move(function), options, hooks);
+    if (!compiled.advice.empty())
+      rt::log(LogLevel::warning, fmt::format("kernel '{}' for {}: {}", name, options.target, compiled.advice));
+    return compiled;
   } catch (const Error& e) {
     if (e.where().line != 0) throw;
     // What the target as a whole cannot do has no line of its own: the request asked for it.

@@ -36,13 +36,15 @@ void NvptxLowering::emit_gather(OpId id) {
     Value* flat = flat_index(to, r);
     Value* place = b_.CreateAnd(flat, i32((std::int64_t{1} << inner) - 1));
     if (picked < to.log2_elements()) place = b_.CreateOr(place, b_.CreateShl(b_.CreateLShr(flat, i32(picked)), i32(extent)));
-    Value* at = b_.CreateAnd(b_.CreateZExtOrTrunc(registers(index)[r], b_.getInt32Ty()), i32((std::int64_t{1} << (extent - inner)) - 1));
+    Value* at = b_.CreateAnd(b_.CreateIntCast(registers(index)[r], b_.getInt32Ty(), ir::is_signed(f_.type(index).element())),
+                             i32((std::int64_t{1} << (extent - inner)) - 1));
     places.push_back(b_.CreateOr(place, b_.CreateShl(at, i32(inner))));
   }
   set(f_.result(id), picked_from(element, held, from, places, shared_offset(id)));
 }
 
-Registers NvptxLowering::picked_from(Type type, const Registers& v, const LinearLayout& from, std::span<Value* const> flat, std::int64_t shared) {
+Registers NvptxLowering::picked_from(Type type, const Registers& v, const LinearLayout& from, std::span<Value* const> flat,
+                                     std::int64_t shared) {
   const int log2_size = std::countr_zero(static_cast<unsigned>(type.element_bytes()));
   const std::uint32_t pieces = pieces_of(type, from.log2_elements());
   Registers out(flat.size());

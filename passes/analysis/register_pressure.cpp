@@ -144,6 +144,7 @@ std::string too_large(const Function& f, const ir::TargetDesc& target, int num_w
     fits *= 2;
   std::string message = fmt::format("a thread would hold about {} registers at once, {} of them for {}; it has {}", p.registers,
                                     p.largest_registers, ir::text(f.type(p.largest)), available);
+  if (const Location at = f.where(p.largest); at.line != 0) message.insert(0, fmt::format("{}:{}: ", at.file, at.line));
   return message + (fits > num_warps ? fmt::format("; with {} warps it would hold fewer", fits) : "; smaller tiles would hold fewer");
 }
 

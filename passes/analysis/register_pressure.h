@@ -23,7 +23,7 @@ RegisterPressure register_pressure(const ir::Function&);
 /// else it falls to 32 where it cannot have all that it wants. 0: it finds a good number by itself.
 int blocks_per_sm(const ir::Function&, const ir::TargetDesc&, int num_warps, std::int64_t shared_bytes);
 
-/// If the tiles are too large for the threads: which one, and how many warps would do. Else empty.
+/// If the tiles are too large for the threads: which one, where it is made, and how many warps would do. Else empty.
 std::string too_large(const ir::Function&, const ir::TargetDesc&, int num_warps);
 
 }  // namespace tilewright::passes

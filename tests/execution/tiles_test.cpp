@@ -163,7 +163,8 @@ TEST_CASE("gather: every type along every axis, by indices of every type, inside
       for (Element e : kOthers) p.output(gather(b, p.input(Type(e, shape)), p.small_input(Type(Element::i64, shape)), axis));
       if (shape.size() <= 2) {
         for (Element e : kNumbers) p.output(gather(b, p.input(Type(e, shape)), p.input(Type(Element::i32, more)), axis));
-        for (Element e : kIntegers) p.output(gather(b, p.input(Type(Element::f32, shape)), p.input(Type(e, fewer)), axis));
+        for (Element e : kIntegers)
+          for (const Shape& picked : {fewer, shape}) p.output(gather(b, p.input(Type(Element::f32, shape)), p.input(Type(e, picked)), axis));
       }
       // Of a tile that is never stored, by one; and of addresses.
       const ValueId s = p.scalar(Type(Element::i32), 3);

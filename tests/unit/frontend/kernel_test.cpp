@@ -290,6 +290,28 @@ TEST_CASE("kernel: the log says once that there are many specializations") {
   CHECK(has(notices[0], "kernel 'many' has been compiled for more than 32 values"));
 }
 
+TEST_CASE("kernel: the log says which tile is too large for the threads of a GPU") {
+  std::vector<std::string> notices;
+  tw::set_log_sink([&](tw::LogLevel, std::string_view text) { notices.emplace_back(text); });
+  int line = 0;
+  tw::Kernel k("large", [&](tw::Ptr<const float> x, tw::Ptr<float> y, int n) {
+    auto at = tw::arange(0, n);
+    line = __LINE__ + 1;
+    auto v = tw::load(x + at);
+    tw::store(y + at, v * tw::sum(v * v, 0));
+  });
+  const auto compile = [&](int n, int warps) {
+    k.compile("sm_80", {.num_warps = warps}, tw::pointer<const float>(), tw::pointer<float>(), n);
+  };
+  compile(4096, 4);
+  CHECK(notices.empty());
+  compile(65536, 4);
+  tw::set_log_sink({});
+  REQUIRE(notices.size() == 1);
+  CHECK(has(notices[0], "kernel 'large' for sm_80: " __FILE__ ":" + std::to_string(line) + ": a thread would hold about"));
+  CHECK(has(notices[0], "for f32[65536]; it has 255; with 32 warps it would hold fewer"));
+}
+
 TEST_CASE("kernel: compile needs no device and shows what it made") {
   tw::Kernel k("add", add);
   const tw::Compiled c =
