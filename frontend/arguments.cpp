@@ -44,8 +44,6 @@ std::int64_t power_of_two_in(std::uint64_t n) {
   return static_cast<std::int64_t>(n & -n);
 }
 
-std::int64_t class_of_integer(std::int64_t value) { return value % kClass == 0 ? kClass : 1; }
-
 }  // namespace
 
 void Arguments::fail(const std::string& message) const {
@@ -112,7 +110,7 @@ bool Arguments::may_meet(const Reach& a, const Reach& b) {
 
 void Arguments::add_value(Code code, std::uint64_t bits) {
   // The low bits decide, whatever the width and the sign: 16 divides -32 in two's complement too.
-  add_word({code}, bits, is_integer(code) && element_bytes(code) >= 2 ? class_of_integer(static_cast<std::int64_t>(bits)) : 1);
+  add_word({code}, bits, is_integer(code) && element_bytes(code) >= 2 ? power_of_two_in(bits) : 1);
   ++position_;
 }
 
@@ -131,9 +129,9 @@ void Arguments::add_view(TypeCode pointer, const HostView& view, std::span<const
   const int position = position_;
   add_pointer(pointer, {.buffer = view.buffer, .alignment = view.alignment, .is_stand_in = view.buffer == nullptr});
   position_ = position;
-  for (std::int64_t e : extents) add_word({Code::i64}, static_cast<std::uint64_t>(e), class_of_integer(e));
+  for (std::int64_t e : extents) add_word({Code::i64}, static_cast<std::uint64_t>(e), power_of_two_in(static_cast<std::uint64_t>(e)));
   for (std::int64_t s : strides) {
-    add_word({Code::i64}, static_cast<std::uint64_t>(s), class_of_integer(s));
+    add_word({Code::i64}, static_cast<std::uint64_t>(s), power_of_two_in(static_cast<std::uint64_t>(s)));
     key_.add(static_cast<std::uint8_t>(s == 1));  // which strides the specialization knows
   }
   ++position_;

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tilewright/tilewright.h"
@@ -34,6 +35,35 @@ std::vector<float> iota(int n) {
 }
 
 }  // namespace
+
+TEST_CASE("arguments: numbers are told apart by the power of two that divides them") {
+  const auto class_of = [](detail::Code code, std::int64_t value) {
+    detail::Arguments arguments(Here::current());
+    arguments.add_value(code, static_cast<std::uint64_t>(value));
+    return arguments.words()[0].divisible_by;
+  };
+  using enum detail::Code;
+  for (const auto& [value, expected] : {std::pair{0, 16}, {16, 16}, {-32, 16}, {24, 8}, {-12, 4}, {50258, 2}, {7, 1}, {-1, 1}}) {
+    CAPTURE(value);
+    CHECK(class_of(i32, value) == expected);
+    CHECK(class_of(u64, value) == expected);
+  }
+  CHECK(class_of(i8, 16) == 1);
+  CHECK(class_of(f32, 16) == 1);
+}
+
+TEST_CASE("arguments: rows of f16 need a multiple of 8 only for accesses of 16 bytes") {
+  const Kernel copy("copy", [](Ptr<const f16> x, Ptr<f16> y, I32 n) {
+    auto at = program_id(0) * n + arange(0, 1024);
+    store(y + at, load(x + at, arange(0, 1024) < n), arange(0, 1024) < n);
+  });
+  const auto ptx = [&](int divisor) { return copy.compile("sm_80", {}, pointer<const f16>(), pointer<f16>(), scalar<int>(divisor)).ptx(); };
+  CHECK(has(ptx(8), "ld.global.v4.b32"));
+  CHECK_FALSE(has(ptx(4), "v4.b32"));
+  CHECK(has(ptx(4), "ld.global.v2.b32"));
+  CHECK(has(ptx(2), "ld.global.b32"));
+  CHECK_FALSE(has(ptx(1), "b32 {"));
+}
 
 TEST_CASE("arguments: buffers are disjoint, one buffer twice is not, wherever the pointers point") {
   const Device device = Device::open("cpu");

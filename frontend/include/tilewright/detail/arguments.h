@@ -38,8 +38,8 @@ struct PointerArgument {
 };
 
 /// Gathers the run-time parameters of a launch in order, each a word, and the constants in a key. A word's class is what the
-/// specialization may rely on: how many bytes a pointer is aligned to, whether it shares memory with another one, whether 16 divides a
-/// number. It never changes a type.
+/// specialization may rely on: how many bytes a pointer is aligned to, whether it shares memory with another one, which power of two up to
+/// 16 divides a number. It never changes a type.
 class Arguments {
  public:
   explicit Arguments(const Here& at) : at_(at) {}
