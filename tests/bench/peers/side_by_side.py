@@ -5,11 +5,13 @@
     /tmp/triton/bin/python side_by_side.py BENCH_PTX [--json FILE] [--kernels add_f32 ...]
 
 BENCH_PTX is the program of that name from the build, which writes our PTX. Both texts go through the assembler and the
-disassembler that come with Triton, so that the difference is the compilers'. Counts are of instructions in the code, not of what
-runs. The kernels are those of tests/bench/gpu_kernels.h, line by line; _loose: sizes of any value, not multiples of 16.
+disassembler that come with Triton, so that the difference is the compilers'. `sass` counts the instructions in the code, `path` those of
+the shortest way through it that goes back nowhere: in a kernel without loops what a warp executes of a tile that its masks pass whole. The
+kernels are those of tests/bench/gpu_kernels.h, line by line; _loose: sizes of any value, not multiples of 16.
 """
 import argparse
 import collections
+import datetime
 import json
 import os
 import re
@@ -125,7 +127,7 @@ def triton_ptx(name, capability, loose):
 
 
 # ---- machine code ----
-INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,6}\*/\s+(?:@!?U?P[T0-9]+\s+)?([A-Z][A-Za-z0-9_.]*)\s*(.*?)\s*;")
+INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,6})\*/\s+(@!?U?P[T0-9]+\s+)?([A-Z][A-Za-z0-9_.]*)\s*(.*?)\s*;")
 
 
 def tool(name):
@@ -145,6 +147,25 @@ def width(opcode):
     return "32"
 
 
+def shortest_path(code):
+    """Instructions from the entry to the nearest exit, over branches forward. code: (address, predicate, opcode, operands) of each."""
+    index = {address: i for i, (address, *_) in enumerate(code)}
+    steps, shortest = {0: 1}, len(code)
+    for i, (_, predicate, opcode, operands) in enumerate(code):
+        if i not in steps:
+            continue
+        root = opcode.split(".")[0]
+        following = [i + 1] if predicate or root not in ("EXIT", "BRA") else []
+        if root == "EXIT":
+            shortest = min(shortest, steps[i])
+        if root == "BRA":
+            target = index.get(operands.split("0x")[-1].zfill(4), 0)
+            following += [target] if target > i else []
+        for j in following:
+            steps[j] = min(steps.get(j, len(code)), steps[i] + 1)
+    return shortest
+
+
 def measure(ptx, shared, capability):
     """Counts of the machine code that ptxas makes of a text."""
     with tempfile.TemporaryDirectory() as folder:
@@ -159,14 +180,14 @@ def measure(ptx, shared, capability):
         sass = subprocess.run([tool("cuobjdump"), "-sass", cubin], check=True, capture_output=True, text=True).stdout
     code = [m.groups() for m in map(INSTRUCTION.match, sass.splitlines()) if m]
     # Behind the end stand a branch to itself and padding.
-    while code and (code[-1][0] == "NOP" or code[-1][0] == "BRA"):
+    while code and code[-1][2] in ("NOP", "BRA"):
         code.pop()
-    roots = collections.Counter(opcode.split(".")[0] for opcode, _ in code)
+    roots = collections.Counter(opcode.split(".")[0] for _, _, opcode, _ in code)
     memory = collections.defaultdict(collections.Counter)
-    for opcode, _ in code:
+    for _, _, opcode, _ in code:
         memory[opcode.split(".")[0]][width(opcode)] += 1
     said_number = lambda pattern: int(found.group(1)) if (found := re.search(pattern, said)) else 0
-    result = {"sass": len(code), "registers": said_number(r"Used (\d+) registers"), "spills": said_number(r"(\d+) bytes spill stores"),
+    result = {"sass": len(code), "path": shortest_path(code), "registers": said_number(r"Used (\d+) registers"), "spills": said_number(r"(\d+) bytes spill stores"),
               "shared": shared + said_number(r"(\d+) bytes smem"), "BAR": roots["BAR"], "SHFL": roots["SHFL"], "MUFU": roots["MUFU"]}
     for name in ("LDG", "STG", "LDS", "STS"):
         counts = memory[name] if name != "LDG" else memory["LDG"] + memory["LDGSTS"]
@@ -200,7 +221,10 @@ def main():
                     show(row, first=len(rows) == 1)
     if options.json:
         with open(options.json, "w") as out:
-            json.dump({"triton": triton.__version__, "rows": rows}, out, indent=1)
+            commit = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "--short", "HEAD"],
+                                    capture_output=True, text=True).stdout.strip()
+            json.dump({"date": datetime.date.today().isoformat(), "device": "none: machine code is counted, not run", "commit": commit,
+                       "triton": triton.__version__, "rows": rows}, out, indent=1)
 
 
 def show(row, first):
