@@ -1,4 +1,5 @@
-// dot by fused multiply-adds: a block of the accumulator in each thread's registers, its rows of a and columns of b read from shared memory.
+// dot by fused multiply-adds: a block of the accumulator in each thread's registers, its rows of a and columns of b read from shared
+// memory.
 #include <map>
 
 #include "backend/nvptx/lowering.h"
@@ -10,12 +11,11 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
-/// What a thread has read of an operand, by flat index as seen from lane 0 of warp 0.
-using Fragment = std::map<std::uint32_t, Value*>;
-
 Value* multiply_add(llvm::IRBuilder<>& b, Type from, Value* x, Value* y, Value* sum) {
   if (sum->getType()->isFloatingPointTy()) return b.CreateIntrinsic(llvm::Intrinsic::fma, {sum->getType()}, {x, y, sum});
-  const auto wide = [&](Value* v) { return ir::is_signed(from.element()) ? b.CreateSExt(v, sum->getType()) : b.CreateZExt(v, sum->getType()); };
+  const auto wide = [&](Value* v) {
+    return ir::is_signed(from.element()) ? b.CreateSExt(v, sum->getType()) : b.CreateZExt(v, sum->getType());
+  };
   return b.CreateAdd(sum, b.CreateMul(wide(x), wide(y)));
 }
 
@@ -42,6 +42,12 @@ void NvptxLowering::emit_dot(OpId id) {
   }
   emit_barrier();
 
+  /// What a thread reads of an operand in a step.
+  struct Fragment {
+    SharedAddresses addresses;
+    std::map<std::uint32_t, std::uint32_t> places;  // by flat index as seen from lane 0 of warp 0
+    std::vector<std::vector<Value*>> vectors;       // empty: not read yet
+  };
   const LinearLayout& accumulator = layout(f_.result(id));
   const auto read = [&](const Side& side, Value* step) {
     SharedAddresses addresses = shared_addresses(side.type, side.accesses.thread_offset, 0, shared_offset(id) + side.plan.offset);
@@ -50,25 +56,29 @@ void NvptxLowering::emit_dot(OpId id) {
       for (std::uint32_t& column : bytes.columns) addresses.touched |= column <<= addresses.log2_bytes;
       addresses.of_thread = b_.CreateXor(addresses.of_thread, apply(bytes, step));
     }
-    const int log2_vector = side.accesses.log2_vector;
-    std::vector<std::vector<Value*>> vectors;
-    for (const std::uint32_t offset : side.accesses.offsets) {
-      const auto [base, displacement] = shared_place(addresses, offset);
-      vectors.push_back(load_shared(side.type, base, displacement, std::size_t{1} << log2_vector));
-    }
-    Fragment fragment;
-    for (std::uint32_t r = 0; r < side.accesses.places.size(); ++r) {
-      const std::uint32_t place = side.accesses.places[r];
-      fragment.emplace(side.plan.reader.apply(HardwareDim::reg, r), vectors[place >> log2_vector][place & ((1u << log2_vector) - 1)]);
-    }
+    Fragment fragment{addresses, {}, std::vector<std::vector<Value*>>(side.accesses.offsets.size())};
+    for (std::uint32_t r = 0; r < side.accesses.places.size(); ++r)
+      fragment.places.emplace(side.plan.reader.apply(HardwareDim::reg, r), side.accesses.places[r]);
     return fragment;
   };
+  // Vectors are read where they are first needed: all of a step at once is more than a thread has registers for.
+  const auto element = [&](const Side& side, Fragment& fragment, std::uint32_t flat) {
+    const std::uint32_t place = fragment.places.at(flat);
+    const int log2_vector = side.accesses.log2_vector;
+    std::vector<Value*>& vector = fragment.vectors[place >> log2_vector];
+    if (vector.empty()) {
+      const auto [base, displacement] = shared_place(fragment.addresses, side.accesses.offsets[place >> log2_vector]);
+      vector = load_shared(side.type, base, displacement, std::size_t{1} << log2_vector);
+    }
+    return vector[place & ((1u << log2_vector) - 1)];
+  };
   const auto add_step = [&](Registers sums, Value* step) {
-    const Fragment a = read(sides[0], step), b = read(sides[1], step);
+    Fragment a = read(sides[0], step), b = read(sides[1], step);
     for (std::uint32_t k = 0; k < 1u << plan.log2_step; ++k)
       for (std::uint32_t r = 0; r < sums.size(); ++r) {
         const std::uint32_t flat = accumulator.apply(HardwareDim::reg, r);
-        sums[r] = multiply_add(b_, sides[0].type, a.at(plan.index_in_a(flat, k)), b.at(plan.index_in_b(flat, k)), sums[r]);
+        Value *x = element(sides[0], a, plan.index_in_a(flat, k)), *y = element(sides[1], b, plan.index_in_b(flat, k));
+        sums[r] = multiply_add(b_, sides[0].type, x, y, sums[r]);
       }
     return sums;
   };
@@ -88,7 +98,13 @@ void NvptxLowering::emit_dot(OpId id) {
   llvm::BasicBlock* last = b_.GetInsertBlock();
   step->addIncoming(following, last);
   add_incoming(sums, next, last);
-  b_.CreateCondBr(b_.CreateICmpULT(following, i32(std::int64_t{1} << plan.log2_steps)), body, after);
+  auto* back = b_.CreateCondBr(b_.CreateICmpULT(following, i32(std::int64_t{1} << plan.log2_steps)), body, after);
+  // ptxas unrolls a loop whose length it knows, fills all registers with what it then reads ahead, and spills what lives through it.
+  llvm::LLVMContext& context = b_.getContext();
+  llvm::MDNode* loop =
+      llvm::MDNode::getDistinct(context, {nullptr, llvm::MDNode::get(context, llvm::MDString::get(context, "llvm.loop.unroll.disable"))});
+  loop->replaceOperandWith(0, loop);
+  back->setMetadata(llvm::LLVMContext::MD_loop, loop);
   b_.SetInsertPoint(after);
   set(f_.result(id), next[0]);
 }

@@ -11,7 +11,7 @@ using ir::LinearLayout;
 namespace {
 
 /// A step is straight code: this many multiply-adds of a thread at most, beyond which a loop over K is as fast and compiles in less time.
-constexpr int kLog2StepOperations = 10;
+constexpr int kLog2StepOperations = 8;
 constexpr std::int64_t kAlignment = 16;
 
 /// The layout of an operand that accumulator elements read, with the lowest bits of K in registers: 2^log2_ks of them.
@@ -48,12 +48,20 @@ DotPlan plan_dot(const ir::Function& f, ir::OpId id) {
   const auto to_b = [&](std::uint32_t flat) { return plan.index_in_b(flat, 0); };
   const auto plan_operand = [&](DotOperand& o, ir::Type t, auto&& map, std::uint32_t k_unit) {
     const std::vector<int> extents = ir::log2_extents(t);
-    // The whole of K decides where elements lie; a vector that held two steps' elements would be read twice, so the step then grows.
-    o.shared = ir::plan_swizzle(o.source, reader(accumulator, extents, map, k_unit, plan.log2_k), t.element_bytes());
-    const auto& offsets = o.shared.shared.bases(HardwareDim::offset);
-    for (int i = 0; i < o.shared.log2_load_vector; ++i)
-      while (offsets[static_cast<std::size_t>(i)] >= k_unit << plan.log2_step && offsets[static_cast<std::size_t>(i)] < k_unit << plan.log2_k)
-        ++plan.log2_step;
+    const auto plan_for = [&](int log2_ks) {
+      o.shared = ir::plan_swizzle(o.source, reader(accumulator, extents, map, k_unit, log2_ks), t.element_bytes());
+    };
+    // A vector must lie within a step, and one step after another be read by vectors that are as aligned.
+    const auto steps_keep_vectors = [&] {
+      const ir::F2Matrix places = o.shared.shared.matrix();
+      for (int i = plan.log2_step; i < plan.log2_k; ++i)
+        if ((*places.solve(k_unit << i) & ((1u << o.shared.log2_load_vector) - 1)) != 0) return false;
+      return true;
+    };
+    plan_for(plan.log2_step);
+    if (steps_keep_vectors()) return;
+    plan_for(plan.log2_k);
+    while (!steps_keep_vectors()) ++plan.log2_step;
   };
   plan_operand(plan.a, ta, to_a, 1);
   plan_operand(plan.b, tb, to_b, 1u << plan.log2_n);
