@@ -25,8 +25,9 @@ std::string joined(const Texts& texts) {
     for (std::string line; std::getline(lines, line);) {
       const auto first = line.find_first_not_of(" \t");
       const std::string_view start = first == line.npos ? "" : std::string_view(line).substr(first);
-      const auto is = [&](std::string_view word) { return start.starts_with(word); };
-      if (is(".file") || is(".loc") || is(".section") || is("//")) continue;
+      const std::string_view directive = start.substr(0, start.find_first_of(" \t"));
+      const auto is = [&](std::string_view word) { return directive == word; };
+      if (is(".file") || is(".loc") || is(".section") || start.starts_with("//")) continue;
       std::string& part = is(".version") || is(".target") || is(".address_size") ? header : is(".extern") ? declarations : bodies;
       if (&part == &bodies || part.find(line) == part.npos) part += line + '\n';
     }
@@ -89,7 +90,10 @@ void PtxChecker::assemble(const std::string& target, std::span<const Body> bodie
   try {
     for (const rt::AssembledKernel& k : rt::assemble(*ptxas_, joined(bodies), target).kernels) {
       ++counts_.assembled;
-      if (k.spill_store_bytes + k.spill_load_bytes > 0) ++counts_.with_spills;
+      if (k.spill_store_bytes + k.spill_load_bytes == 0) continue;
+      ++counts_.with_spills;
+      if (no_spills_)
+        problems_.push_back(fmt::format("{} for {}: {} bytes of spills", k.name, target, k.spill_store_bytes + k.spill_load_bytes));
     }
   } catch (const Error& e) {
     if (bodies.size() == 1) return problems_.push_back(fmt::format("{}: {}", bodies[0].name, e.what()));

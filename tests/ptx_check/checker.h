@@ -16,9 +16,9 @@ struct PtxCounts {
 
 class PtxChecker {
  public:
-  /// `ptxas`: none: only the lint. `targets`: of backend::ptx_targets().
-  PtxChecker(std::vector<std::string> targets, std::optional<std::string> ptxas)
-      : targets_(std::move(targets)), ptxas_(std::move(ptxas)) {}
+  /// `ptxas`: none: only the lint. `targets`: of backend::ptx_targets(). `no_spills`: a kernel that ptxas spills registers of is a problem.
+  PtxChecker(std::vector<std::string> targets, std::optional<std::string> ptxas, bool no_spills)
+      : targets_(std::move(targets)), ptxas_(std::move(ptxas)), no_spills_(no_spills) {}
 
   /// Compiles for every target; `name` is for messages. What needs more shared memory than a target has may be refused.
   void add(const std::string& name, ir::Function, int num_warps, bool check);
@@ -38,6 +38,7 @@ class PtxChecker {
 
   std::vector<std::string> targets_;
   std::optional<std::string> ptxas_;
+  bool no_spills_;
   std::map<std::string, std::vector<Body>> bodies_;  // by target
   std::vector<std::string> problems_;
   PtxCounts counts_;

@@ -69,7 +69,8 @@ bool is_traced(const ir::Function& f) {
   return traced;
 }
 
-std::vector<Kernel> read_kernels(const std::vector<fs::path>& files) {
+/// `warps`: of every program; 0: by the size of its tiles.
+std::vector<Kernel> read_kernels(const std::vector<fs::path>& files, int warps) {
   std::vector<Kernel> kernels;
   std::set<std::string> seen;
   for (const fs::path& file : files) {
@@ -81,8 +82,8 @@ std::vector<Kernel> read_kernels(const std::vector<fs::path>& files) {
     }
     for (ir::Function& f : module.functions) {
       if (!ir::verify(f).empty() || !is_traced(f) || !seen.insert(ir::print(f)).second) continue;
-      const int warps = warps_for(f, kernels.size());
-      kernels.push_back({fmt::format("{} of {}", f.name, file.string()), std::move(f), warps, kernels.size() % 8 == 7});
+      const int number_of_warps = warps != 0 ? warps : warps_for(f, kernels.size());
+      kernels.push_back({fmt::format("{} of {}", f.name, file.string()), std::move(f), number_of_warps, kernels.size() % 8 == 7});
     }
   }
   return kernels;
@@ -90,7 +91,8 @@ std::vector<Kernel> read_kernels(const std::vector<fs::path>& files) {
 
 class Run {
  public:
-  Run(std::vector<std::string> targets, std::optional<std::string> ptxas) : targets_(std::move(targets)), ptxas_(std::move(ptxas)) {}
+  Run(std::vector<std::string> targets, std::optional<std::string> ptxas, bool no_spills)
+      : targets_(std::move(targets)), ptxas_(std::move(ptxas)), no_spills_(no_spills) {}
 
   /// In a process of its own, since a compiler bug ends it. What ends it is looked for kernel by kernel.
   void check(std::span<const Kernel> kernels) {
@@ -119,7 +121,7 @@ class Run {
  private:
   /// The counts in a line, then problems, each before a '\0': they may have many lines.
   std::string outcome(std::span<const Kernel> kernels) const {
-    test::PtxChecker checker(targets_, ptxas_);
+    test::PtxChecker checker(targets_, ptxas_, no_spills_);
     for (const Kernel& k : kernels) checker.add(k.name, k.function, k.num_warps, k.check);
     checker.finish();
     const test::PtxCounts& c = checker.counts();
@@ -142,6 +144,7 @@ class Run {
 
   std::vector<std::string> targets_;
   std::optional<std::string> ptxas_;
+  bool no_spills_;
   cli::ChildProcesses children_;
   std::vector<std::string> problems_;
   test::PtxCounts counts_;
@@ -153,16 +156,20 @@ int main(int argc, char** argv) {
   CLI::App app("PTX for every GPU of the kernels in .tile files, checked by the lint and by ptxas");
   std::vector<std::string> folders, targets;
   std::size_t share = 0, shares = 1;
+  int warps = 0;
+  bool no_spills = false;
   app.add_option("FOLDER", folders, "Where the files are, at any depth")->required();
   app.add_option("--target", targets, "Only for these; default: all");
   app.add_option("--share", share, "Which of the shares to check, from 0");
   app.add_option("--of", shares, "Into how many shares the kernels are dealt");
+  app.add_option("--warps", warps, "Of every program; default: by the size of its tiles");
+  app.add_flag("--no-spills", no_spills, "Spilled registers are a problem");
   CLI11_PARSE(app, argc, argv);
   if (targets.empty())
     for (const std::string_view target : backend::ptx_targets()) targets.emplace_back(target);
-  std::vector<Kernel> all = read_kernels(tile_files(folders)), mine;
+  std::vector<Kernel> all = read_kernels(tile_files(folders), warps), mine;
   for (std::size_t i = share; i < all.size(); i += shares) mine.push_back(std::move(all[i]));
-  Run run(targets, rt::find_ptxas());
+  Run run(targets, rt::find_ptxas(), no_spills);
   constexpr std::size_t kAtOnce = 32;
   for (std::size_t i = 0; i < mine.size(); i += kAtOnce) run.check(std::span(mine).subspan(i, std::min(kAtOnce, mine.size() - i)));
   return run.report();
