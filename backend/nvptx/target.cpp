@@ -4,6 +4,8 @@
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/PassManager.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -83,6 +85,21 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& targ
   return machine;
 }
 
+namespace {
+
+/// LLVM 19 gives 1 for a signed bit that is set, where it means -1; the optimiser makes such conversions.
+void select_signed_bits(llvm::Function& f) {
+  for (llvm::Instruction& i : llvm::make_early_inc_range(llvm::instructions(f))) {
+    if (i.getOpcode() != llvm::Instruction::SIToFP || !i.getOperand(0)->getType()->isIntOrIntVectorTy(1)) continue;
+    llvm::IRBuilder<> b(&i);
+    i.replaceAllUsesWith(
+        b.CreateSelect(i.getOperand(0), llvm::ConstantFP::get(i.getType(), -1.0), llvm::ConstantFP::get(i.getType(), 0.0)));
+    i.eraseFromParent();
+  }
+}
+
+}  // namespace
+
 void optimise(llvm::Module& m, llvm::TargetMachine& machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -98,7 +115,10 @@ void optimise(llvm::Module& m, llvm::TargetMachine& machine) {
   // Registers of one tile compute the same addresses and masks over and over. InstCombine would undo how index_arithmetic adds them up.
   passes.addPass(llvm::EarlyCSEPass());
   for (llvm::Function& f : m)
-    if (!f.isDeclaration()) passes.run(f, functions);
+    if (!f.isDeclaration()) {
+      passes.run(f, functions);
+      select_signed_bits(f);
+    }
 }
 
 std::string emit_ptx(llvm::Module& m, llvm::TargetMachine& machine) {

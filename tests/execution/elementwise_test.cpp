@@ -49,6 +49,18 @@ TEST_CASE("element-wise ops: every signature, on scalars and odd shapes") {
   }
 }
 
+TEST_CASE("casts: a condition that was negated as an integer is -1") {
+  for (Element e : {Element::f16, Element::bf16, Element::f32, Element::f64}) {
+    ProgramBuilder p("signed_bits");
+    Builder& b = p.ir();
+    const Type words(Element::i32, std::vector<std::int64_t>{64});
+    const auto less = [&] { return b.binary(OpKind::lt_, p.input(words), p.input(words)); };
+    const ValueId first = less(), either = b.binary(OpKind::bit_or_, first, less());
+    p.output(b.cast(b.unary(OpKind::neg_, b.cast(either, Element::i8)), e));
+    check_on_machines(p.take());
+  }
+}
+
 TEST_CASE("pointers: offsets of every integer type are extended by their own sign") {
   for (Element e : {Element::i8, Element::i16, Element::i32, Element::i64, Element::u8, Element::u16, Element::u32, Element::u64}) {
     ProgramBuilder p("offsets");
