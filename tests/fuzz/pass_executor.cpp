@@ -45,11 +45,15 @@ RewritingExecutor after_passes(const ir::TargetDesc& target, std::size_t count) 
 
 std::size_t exact_passes(const Program& p, const ir::TargetDesc& target) {
   const std::vector<std::string_view> names = passes::pipeline(target);
+  const ir::Function& f = p.function;
   bool has_order = false;
-  p.function.walk([&](ir::OpId id) {
-    const ir::Family family = ir::info(p.function.kind(id)).family;
+  f.walk([&](ir::OpId id) {
+    const ir::Family family = ir::info(f.kind(id)).family;
     if (family != ir::Family::reduce && family != ir::Family::linalg) return;
-    for (const ir::ValueId v : p.function.op(id).results) has_order = has_order || ir::is_float(p.function.type(v).element());
+    for (const ir::ValueId v : f.op(id).results) has_order = has_order || ir::is_float(f.type(v).element());
+    // The only operation on integers by which reductions combine that is not associative.
+    for (const ir::BlockId region : f.op(id).regions)
+      f.walk(region, [&](ir::OpId inner) { has_order = has_order || f.kind(inner) == ir::OpKind::umulhi_; });
   });
   if (!target.is_gpu() || !has_order) return names.size();
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), "assign_layouts") - names.begin());
