@@ -19,7 +19,7 @@ void release(Block& block, Barrier& barrier, u32 id) {
       if (i.guard >= 0) mask &= i.guard_negated ? ~read_mask(warp, i.guard) : read_mask(warp, i.guard);
       finish_reduction(warp, i, mask, barrier);
       warp.clock.join(barrier.clock);
-      warp.foreign = join(warp.foreign, barrier.foreign);
+      warp.foreign.join(barrier.foreign);
       warp.released = barrier.released;
       fragment.wait = Wait::none;
       ++fragment.pc;

@@ -1,14 +1,71 @@
-// Joins of what warps know of other blocks.
+// The tree of what is known of blocks.
 #include "runtime/emulator/clock.h"
 
 namespace tilewright::rt::emulator {
 
-ForeignRef join(const ForeignRef& a, const ForeignRef& b) {
-  if (!a || a == b) return b;
-  if (!b) return a;
-  auto both = std::make_shared<Foreign>(*a);
-  for (const auto& [ticket, clock] : *b) (*both)[ticket].join(clock);
-  return both;
+const Clock* KnownBlocks::find(u32 block) const {
+  if (block >> (kBits * levels_) != 0) return nullptr;
+  const Node* node = root_.get();
+  for (u32 level = levels_; level > 0 && node != nullptr; --level) node = node->below[block >> (kBits * (level - 1)) & (kWays - 1)].get();
+  return node != nullptr ? node->clock.get() : nullptr;
+}
+
+KnownBlocks::NodeRef KnownBlocks::learn(const NodeRef& node, u32 level, u32 block, const Clock& clock) {
+  auto made = std::make_shared<Node>();
+  if (level == 0) {
+    made->clock = std::make_unique<const Clock>(clock);
+    return made;
+  }
+  if (node) made->below = node->below;
+  NodeRef& child = made->below[block >> (kBits * (level - 1)) & (kWays - 1)];
+  child = learn(child, level - 1, block, clock);
+  return made;
+}
+
+void KnownBlocks::learn(u32 block, const Clock& clock) {
+  if (const Clock* known = find(block); known != nullptr && known->at == clock.at) return;
+  while (block >> (kBits * levels_) != 0) grow();
+  root_ = learn(root_, levels_, block, clock);
+}
+
+void KnownBlocks::grow() {
+  ++levels_;
+  if (!root_) return;
+  auto above = std::make_shared<Node>();
+  above->below[0] = root_;
+  root_ = above;
+}
+
+void KnownBlocks::join(const KnownBlocks& other) {
+  KnownBlocks taken = other;
+  while (taken.levels_ < levels_) taken.grow();
+  while (levels_ < taken.levels_) grow();
+  root_ = join(root_, taken.root_);
+}
+
+// Gives one of the two where it can, since what is one object need not be compared again.
+KnownBlocks::NodeRef KnownBlocks::join(const NodeRef& a, const NodeRef& b) {
+  if (!b || a == b) return a;
+  if (!a) return b;
+  if (a->clock) {
+    if (a->clock->covers(*b->clock)) return a;
+    if (b->clock->covers(*a->clock)) return b;
+    Clock both = *a->clock;
+    both.join(*b->clock);
+    return learn(nullptr, 0, 0, both);
+  }
+  std::array<NodeRef, kWays> below;
+  bool is_a = true, is_b = true;
+  for (u32 way = 0; way < kWays; ++way) {
+    below[way] = join(a->below[way], b->below[way]);
+    is_a &= below[way] == a->below[way];
+    is_b &= below[way] == b->below[way];
+  }
+  if (is_a) return a;
+  if (is_b) return b;
+  auto made = std::make_shared<Node>();
+  made->below = std::move(below);
+  return made;
 }
 
 }  // namespace tilewright::rt::emulator

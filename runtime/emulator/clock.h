@@ -2,7 +2,6 @@
 #pragma once
 #include <algorithm>
 #include <array>
-#include <map>
 #include <memory>
 
 #include "runtime/emulator/scalar_types.h"
@@ -21,12 +20,39 @@ struct Clock {
   void join(const Clock& other) {
     for (int i = 0; i < kAgents; ++i) at[i] = std::max(at[i], other.at[i]);
   }
+  bool covers(const Clock& other) const {
+    bool all = true;
+    for (int i = 0; i < kAgents; ++i) all &= at[i] >= other.at[i];
+    return all;
+  }
 };
 
-/// What is known of other blocks, by their tickets. Shared and immutable, since most warps of a launch know nothing or the same.
-using Foreign = std::map<u32, Clock>;
-using ForeignRef = std::shared_ptr<const Foreign>;
+/// What is known of blocks, by their numbers in the launch: an immutable tree whose parts warps share, so that a join costs as much as
+/// both sides differ, and nothing where one knows all that the other does.
+class KnownBlocks {
+ public:
+  bool empty() const { return root_ == nullptr; }
+  /// Null if nothing is known of the block.
+  const Clock* find(u32 block) const;
+  /// Requires: the clock covers what was known of the block.
+  void learn(u32 block, const Clock&);
+  void join(const KnownBlocks&);
 
-ForeignRef join(const ForeignRef& a, const ForeignRef& b);
+ private:
+  struct Node;
+  using NodeRef = std::shared_ptr<const Node>;
+  static constexpr u32 kBits = 3, kWays = 1 << kBits;  // blocks a level of the tree
+  struct Node {
+    std::array<NodeRef, kWays> below;
+    std::unique_ptr<const Clock> clock;  // of a leaf
+  };
+  static NodeRef join(const NodeRef&, const NodeRef&);
+  static NodeRef learn(const NodeRef&, u32 level, u32 block, const Clock&);
+  /// One more level on top.
+  void grow();
+
+  NodeRef root_;
+  u32 levels_ = 0;  // above the leaves
+};
 
 }  // namespace tilewright::rt::emulator

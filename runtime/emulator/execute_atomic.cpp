@@ -122,10 +122,12 @@ u64 fetch(const Warp& warp, s32 slot, int bytes, int lane) {
   return bits;
 }
 
-void order_before(Warp& warp, const Instruction& i, const Places& places, int lane) {
-  if (warp.worker->launch->check) release_through(warp, i, places.space, places.address[static_cast<std::size_t>(lane)], false);
+/// What all lanes release, which is one thing: what none of them has learnt yet from the others' atomics.
+Knowledge released_before(Warp& warp, const Instruction& i) { return warp.worker->launch->check ? released_by(warp, i) : Knowledge{}; }
+void release_at(Warp& warp, const Knowledge& released, const Places& places, int lane) {
+  if (warp.worker->launch->check) release_through(warp, released, places.space, places.address[static_cast<std::size_t>(lane)], false);
 }
-void order_after(Warp& warp, const Instruction& i, const Places& places, int lane) {
+void acquire_at(Warp& warp, const Instruction& i, const Places& places, int lane) {
   if (warp.worker->launch->check) acquire_through(warp, i, places.space, places.address[static_cast<std::size_t>(lane)]);
 }
 
@@ -144,10 +146,11 @@ void atomic(Warp& warp, const Instruction& i, Mask mask) {
     const s32* slots = warp.kernel->extra.data() + i.first;
     bool changed = false;
     check_written(warp, i, places, bytes, Access::update);
+    const Knowledge released = released_before(warp, i);
+    const Accessor by = accessor_of(warp, i);
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(places.mask, lane)) continue;
-      order_before(warp, i, places, lane);
-      const Accessor by = accessor_of(warp, i);
+      release_at(warp, released, places, lane);
       check_read(by, places, lane, bytes);
       check_write(by, places, lane, bytes, nullptr);
       for (u32 k = 0; k < i.count; ++k) {
@@ -162,7 +165,7 @@ void atomic(Warp& warp, const Instruction& i, Mask mask) {
           old = update_memory<u64>(place, update, b, c, changed);
         if (slots[k] >= 0) std::memcpy(warp.registers + slots[k] + lane * i.value_bytes, &old, i.value_bytes);
       }
-      order_after(warp, i, places, lane);
+      acquire_at(warp, i, places, lane);
     }
     if (!changed) warp.worker->poll();
   });
@@ -175,10 +178,11 @@ void atomic_128(Warp& warp, const Instruction& i, Mask mask) {
     const s32* slots = warp.kernel->extra.data() + i.first;
     using Wide = std::array<u64, 2>;
     check_written(warp, i, places, 16, Access::update);
+    const Knowledge released = released_before(warp, i);
+    const Accessor by = accessor_of(warp, i);
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(places.mask, lane)) continue;
-      order_before(warp, i, places, lane);
-      const Accessor by = accessor_of(warp, i);
+      release_at(warp, released, places, lane);
       check_read(by, places, lane, 16);
       check_write(by, places, lane, 16, nullptr);
       Wide old, b, c{};
@@ -192,7 +196,7 @@ void atomic_128(Warp& warp, const Instruction& i, Mask mask) {
         std::memcpy(place, &next, 16);
       }
       if (slots[0] >= 0) std::memcpy(warp.registers + slots[0] + lane * 16, &old, 16);
-      order_after(warp, i, places, lane);
+      acquire_at(warp, i, places, lane);
     }
   });
 }

@@ -21,16 +21,6 @@ u32 uniform_value(Warp& warp, const Instruction& i, Mask mask, int k, const char
   return value[first];
 }
 
-KnowledgeRef merge(const KnowledgeRef& a, const KnowledgeRef& b) {
-  if (!a || a == b) return b;
-  if (!b) return a;
-  auto both = std::make_shared<Knowledge>(*a);
-  both->own.join(b->own);
-  both->foreign = join(a->foreign, b->foreign);
-  both->whole_gpu |= b->whole_gpu;
-  return both;
-}
-
 void block_barrier(Warp& warp, const Instruction& i, Mask mask) {
   const u32 id = uniform_value(warp, i, mask, 0, "barriers");
   if (id >= warp.block->barriers.size()) {
@@ -51,9 +41,9 @@ void block_barrier(Warp& warp, const Instruction& i, Mask mask) {
     barrier.voters += static_cast<u32>(__builtin_popcount(mask));
   }
   barrier.clock.join(warp.clock);
-  barrier.foreign = join(barrier.foreign, warp.foreign);
+  barrier.foreign.join(warp.foreign);
   // Formally, only the thread that fenced releases; what all fence before a barrier and one publishes after it works on every GPU.
-  barrier.released = merge(barrier.released, warp.released);
+  barrier.released.join(warp.released);
   warp.advance_epoch();
   if (!(i.option & kArrive)) {
     warp.fragment().wait = Wait::barrier;
@@ -67,8 +57,8 @@ void warp_barrier(Warp& warp, const Instruction&, Mask) { warp.advance_epoch(); 
 void fence(Warp& warp, const Instruction& i, Mask) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!warp.worker->launch->check) return;
-  for (const KnowledgeRef& knowledge : warp.to_acquire) take_knowledge(warp, *knowledge, i.whole_gpu);
-  warp.to_acquire.clear();
+  take_knowledge(warp, warp.to_acquire, i.whole_gpu);
+  warp.to_acquire = {};
   warp.released = publish(warp, i.whole_gpu);
 }
 

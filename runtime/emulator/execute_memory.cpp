@@ -101,9 +101,12 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
              [] { return std::string("a store to the kernel's parameters"); });
       return;
     }
-    if (is_ordering(warp, i, places))
+    if (is_ordering(warp, i, places)) {
+      const Knowledge released = released_by(warp, i);
       for (int lane = 0; lane < kLanes; ++lane)
-        if (has_lane(places.mask, lane)) release_through(warp, i, places.space, places.address[static_cast<std::size_t>(lane)], true);
+        if (has_lane(places.mask, lane))
+          release_through(warp, released, places.space, places.address[static_cast<std::size_t>(lane)], true);
+    }
     const Accessor by = accessor_of(warp, i);
     check_written(warp, i, places, bytes, Access::write);
     for (int lane = 0; lane < kLanes; ++lane) {

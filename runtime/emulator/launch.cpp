@@ -168,7 +168,8 @@ void start_block(const Launch& launch, Block& block, Worker& worker, u64 number)
   const Kernel& kernel = *launch.kernel;
   block.id = {static_cast<u32>(number % launch.grid[0]), static_cast<u32>(number / launch.grid[0] % launch.grid[1]),
               static_cast<u32>(number / launch.grid[0] / launch.grid[1])};
-  block.ticket = launch.first_ticket + static_cast<u32>(number);
+  block.number = static_cast<u32>(number);
+  block.ticket = launch.first_ticket + block.number;
   block.running = static_cast<int>(block.warps.size());
   block.barriers = {};
   if (launch.check) {
@@ -191,9 +192,8 @@ void start_block(const Launch& launch, Block& block, Worker& worker, u64 number)
     warp.clock = {};
     for (u32& epoch : warp.clock.at) epoch = 0;
     warp.clock.at[static_cast<std::size_t>(warp.index)] = 1;
-    warp.foreign = nullptr;
-    warp.released = nullptr;
-    warp.to_acquire.clear();
+    warp.foreign = {};
+    warp.released = warp.to_acquire = {};
     warp.copies.clear();
     warp.committed = {};
     fill_specials(launch, block, warp);

@@ -33,6 +33,17 @@ struct Fragment {
   u32 wait_id = 0;  // of a barrier
 };
 
+/// What is released: who acquires with a scope of the whole GPU may take the one, and with a scope of the releasing block the other,
+/// which includes it.
+struct Knowledge {
+  KnownBlocks for_all, for_block;
+
+  void join(const Knowledge& other) {
+    for_all.join(other.for_all);
+    for_block.join(other.for_block);
+  }
+};
+
 /// A cp.async of a lane that is not done yet.
 struct AsyncCopy {
   std::byte* to = nullptr;
@@ -56,11 +67,10 @@ struct Warp {
   u32 polled_turns = 0;        // turns in a row that went into polling
   std::byte* local = nullptr;  // of lane 0; the others follow
 
-  Clock clock;  // of this block's agents
-  ForeignRef foreign;
+  Clock clock;          // of this block's agents
+  KnownBlocks foreign;  // of the others, and not the latest of this one
   // What a fence made visible through later strong writes, and what strong reads before a fence have seen.
-  std::shared_ptr<const struct Knowledge> released;
-  std::vector<std::shared_ptr<const struct Knowledge>> to_acquire;
+  Knowledge released, to_acquire;
 
   std::vector<AsyncCopy> copies;
   std::array<u32, kLanes> committed{};  // groups of each lane, in all
@@ -70,25 +80,22 @@ struct Warp {
   void advance_epoch() { ++clock.at[static_cast<std::size_t>(index)]; }
 };
 
-/// Everything one warp knows, in the form in which it goes to others.
-struct Knowledge {
-  u32 ticket = 0;
-  Clock own;
-  ForeignRef foreign;
-  bool whole_gpu = false;  // else only warps of the same block may take it
-};
-using KnowledgeRef = std::shared_ptr<const Knowledge>;
-
 /// What was released through addresses, by address.
 class Releases {
  public:
-  /// Adds to what `address` gives; a plain store replaces it.
-  void release(u64 address, const KnowledgeRef&, bool replaces);
-  std::vector<KnowledgeRef> acquire(u64 address) const;
+  /// Adds to what warps of `block`, and others, may take at `address`; a plain store replaces it.
+  void release(u64 address, u32 block, const Knowledge&, bool replaces);
+  /// What a warp of `block` may take there.
+  Knowledge acquire(u64 address, u32 block) const;
 
  private:
+  struct Released {
+    KnownBlocks by_all;
+    std::unordered_map<u32, KnownBlocks> by_block;
+  };
+  std::atomic<bool> any_{false};  // most kernels release nothing
   mutable std::mutex mutex_;
-  std::unordered_map<u64, std::vector<KnowledgeRef>> released_;
+  std::unordered_map<u64, Released> released_;
 };
 
 struct Barrier {
@@ -96,9 +103,9 @@ struct Barrier {
   u32 arrived = 0;   // threads, full warps counting 32
   std::array<Mask, kMaxWarps> lanes{};
   Clock clock;
-  ForeignRef foreign;
-  KnowledgeRef released;  // what fences before the barrier made visible, by whichever warp
-  u32 count = 0;          // of bar.red: lanes whose predicate holds
+  KnownBlocks foreign;
+  Knowledge released;  // what fences before the barrier made visible, by whichever warp
+  u32 count = 0;       // of bar.red: lanes whose predicate holds
   u32 voters = 0;
 };
 
@@ -109,7 +116,7 @@ struct SharedCell {
 
 struct Block {
   std::array<u32, 3> id{};
-  u32 ticket = 0;
+  u32 number = 0, ticket = 0;
   std::vector<Warp> warps;
   std::unique_ptr<std::byte[]> registers, locals, shared;
   u64 shared_bytes = 0;

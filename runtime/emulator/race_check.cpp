@@ -116,9 +116,8 @@ bool is_ordered_globally(const Accessor& by, int lane, u64 stamp) {
   const u32 ticket = low_of(stamp);
   if (ticket == warp.block->ticket) return is_ordered(by, lane, stamp);
   if (ticket < warp.worker->launch->first_ticket) return true;  // of an earlier launch
-  if (!warp.foreign) return false;
-  const auto known = warp.foreign->find(ticket);
-  return known != warp.foreign->end() && clock_of(stamp) <= known->second.at[static_cast<std::size_t>(agent_of(stamp))];
+  const Clock* known = warp.foreign.find(ticket - warp.worker->launch->first_ticket);
+  return known != nullptr && clock_of(stamp) <= known->at[static_cast<std::size_t>(agent_of(stamp))];
 }
 
 bool conflicts_globally(const Accessor& by, int lane, u64 stamp) {
@@ -224,67 +223,58 @@ void check_global_write(const Accessor& by, int lane, const Range& range, u64 ad
   }
 }
 
-KnowledgeRef publish(Warp& warp, bool whole_gpu) {
-  auto knowledge = std::make_shared<Knowledge>();
-  knowledge->ticket = warp.block->ticket;
-  knowledge->own = warp.clock;
-  knowledge->foreign = warp.foreign;
-  knowledge->whole_gpu = whole_gpu;
+Knowledge publish(Warp& warp, bool whole_gpu) {
+  warp.foreign.learn(warp.block->number, warp.clock);
   warp.advance_epoch();
-  return knowledge;
+  return {whole_gpu ? warp.foreign : warp.released.for_all, warp.foreign};
 }
 
 void take_knowledge(Warp& warp, const Knowledge& knowledge, bool whole_gpu) {
-  const bool same_block = knowledge.ticket == warp.block->ticket;
-  if (!same_block && !(whole_gpu && knowledge.whole_gpu)) return;
-  if (same_block) {
-    warp.clock.join(knowledge.own);
-    warp.foreign = join(warp.foreign, knowledge.foreign);
-    return;
-  }
-  auto foreign = std::make_shared<Foreign>();
-  (*foreign)[knowledge.ticket] = knowledge.own;
-  if (knowledge.foreign)
-    for (const auto& [ticket, clock] : *knowledge.foreign) {
-      if (ticket == warp.block->ticket)
-        warp.clock.join(clock);
-      else
-        (*foreign)[ticket].join(clock);
-    }
-  warp.foreign = join(warp.foreign, foreign);
+  const auto take = [&](const KnownBlocks& known) {
+    if (known.empty()) return;
+    warp.foreign.join(known);
+    if (const Clock* own = warp.foreign.find(warp.block->number)) warp.clock.join(*own);
+  };
+  take(knowledge.for_block);
+  if (whole_gpu) take(knowledge.for_all);
 }
 
-void release_through(Warp& warp, const Instruction& i, Space space, u64 address, bool replaces) {
-  Releases& releases = space == Space::shared ? warp.block->releases : warp.worker->launch->releases;
-  if (i.releases)
-    releases.release(address, publish(warp, i.whole_gpu), replaces);
-  else if (warp.released)
-    releases.release(address, warp.released, replaces);
+Knowledge released_by(Warp& warp, const Instruction& i) { return i.releases ? publish(warp, i.whole_gpu) : warp.released; }
+
+static Releases& releases_of(Warp& warp, Space space) {
+  return space == Space::shared ? warp.block->releases : warp.worker->launch->releases;
+}
+
+void release_through(Warp& warp, const Knowledge& knowledge, Space space, u64 address, bool replaces) {
+  releases_of(warp, space).release(address, warp.block->number, knowledge, replaces);
 }
 
 void acquire_through(Warp& warp, const Instruction& i, Space space, u64 address) {
-  Releases& releases = space == Space::shared ? warp.block->releases : warp.worker->launch->releases;
-  for (const KnowledgeRef& knowledge : releases.acquire(address)) {
-    if (i.acquires)
-      take_knowledge(warp, *knowledge, i.whole_gpu);
-    else if (std::find(warp.to_acquire.begin(), warp.to_acquire.end(), knowledge) == warp.to_acquire.end())
-      warp.to_acquire.push_back(knowledge);  // for a fence to take
-  }
+  const Knowledge knowledge = releases_of(warp, space).acquire(address, warp.block->number);
+  if (i.acquires)
+    take_knowledge(warp, knowledge, i.whole_gpu);
+  else
+    warp.to_acquire.join(knowledge);  // for a fence to take
 }
 
-void Releases::release(u64 address, const KnowledgeRef& knowledge, bool replaces) {
+void Releases::release(u64 address, u32 block, const Knowledge& knowledge, bool replaces) {
+  if (knowledge.for_block.empty() && !(replaces && any_)) return;
+  any_ = true;
   const std::lock_guard lock(mutex_);
-  auto& all = released_[address];
-  if (replaces) all.clear();
-  // Of one block and scope the latest knowledge does not always cover the former (they may be different warps): both are kept, but
-  // each object once.
-  if (std::find(all.begin(), all.end(), knowledge) == all.end()) all.push_back(knowledge);
+  if (replaces) released_.erase(address);
+  if (knowledge.for_block.empty()) return;
+  Released& released = released_[address];
+  released.by_all.join(knowledge.for_all);
+  released.by_block[block].join(knowledge.for_block);
 }
 
-std::vector<KnowledgeRef> Releases::acquire(u64 address) const {
+Knowledge Releases::acquire(u64 address, u32 block) const {
+  if (!any_) return {};
   const std::lock_guard lock(mutex_);
   const auto found = released_.find(address);
-  return found == released_.end() ? std::vector<KnowledgeRef>{} : found->second;
+  if (found == released_.end()) return {};
+  const auto own = found->second.by_block.find(block);
+  return {found->second.by_all, own == found->second.by_block.end() ? KnownBlocks{} : own->second};
 }
 
 }  // namespace tilewright::rt::emulator

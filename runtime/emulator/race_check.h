@@ -29,12 +29,13 @@ void check_global_read(const Accessor&, int lane, const Range& range, u64 addres
 void check_global_write(const Accessor&, int lane, const Range& range, u64 address, int bytes, const std::byte* value);
 
 /// What the warp knows, for others to take; its later accesses are not covered.
-KnowledgeRef publish(Warp&, bool whole_gpu);
-/// Lets the warp know what somebody published, if its scope reaches this warp's block.
+Knowledge publish(Warp&, bool whole_gpu);
+/// Lets the warp know what was released, as far as the scope reaches.
 void take_knowledge(Warp&, const Knowledge&, bool whole_gpu);
-/// A strong write to `address` is about to be done: whoever reads it may take what this warp releases by it, or released at its last
-/// fence. A plain store ends what earlier writes released there; atomics add to it.
-void release_through(Warp&, const Instruction&, Space, u64 address, bool replaces);
+/// What a strong write that is about to be done releases: all that is known, or what was at the last fence.
+Knowledge released_by(Warp&, const Instruction&);
+/// Whoever reads `address` may take it. A plain store ends what earlier writes released there; atomics add to it.
+void release_through(Warp&, const Knowledge&, Space, u64 address, bool replaces);
 /// A strong read of `address` is done: takes what was released there, now or at the next fence.
 void acquire_through(Warp&, const Instruction&, Space, u64 address);
 

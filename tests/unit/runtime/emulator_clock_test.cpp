@@ -1,0 +1,52 @@
+// What warps know of other blocks: the tree against a plain map.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "runtime/emulator/clock.h"
+
+namespace tilewright::rt::emulator {
+
+namespace {
+
+struct Known {
+  KnownBlocks tree;
+  std::map<u32, Clock> map;
+
+  void check(std::span<const u32> blocks) const {
+    for (u32 block : blocks) {
+      const Clock* found = tree.find(block);
+      const auto expected = map.find(block);
+      REQUIRE((found != nullptr) == (expected != map.end()));
+      if (found != nullptr) CHECK(found->at == expected->second.at);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("emulator clocks: what is learnt and joined of blocks is found again, and the joined stay as they were") {
+  std::mt19937 random(7);
+  const std::vector<u32> blocks{0, 1, 2, 7, 8, 9, 63, 64, 100, 511, 512, 4095, 70'000, 0x7fff'fffe, ~0u};
+  std::vector<Known> warps(6);
+  for (int step = 0; step < 2000; ++step) {
+    Known& a = warps[random() % warps.size()];
+    if (random() % 2 == 0) {
+      const u32 block = blocks[random() % blocks.size()];
+      Clock& clock = a.map[block];
+      clock.at[random() % kAgents] += random() % 3;
+      a.tree.learn(block, clock);
+    } else {
+      const Known& b = warps[random() % warps.size()];
+      a.tree.join(b.tree);
+      for (const auto& [block, clock] : b.map) a.map[block].join(clock);
+    }
+    if (step % 100 == 0) warps[random() % warps.size()] = {};
+    for (const Known& warp : warps) warp.check(blocks);
+  }
+}
+
+}  // namespace tilewright::rt::emulator
