@@ -72,6 +72,7 @@ std::string check_meaning(const Program&, bool one_lane_an_element = false);
 struct Tolerance {
   /// f32: units in the last place, f16 and bf16: one unit if this is not 0. Subnormals may be flushed then.
   double ulp = 0;
+  bool flushes = false;  // subnormal f32 are as good as zeros, whatever ulp is
 };
 
 /// What differs after both ran, or what one of them threw. Nothing if all buffers and all reports are equal: bit for bit, except that any
