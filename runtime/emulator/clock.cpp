@@ -3,8 +3,11 @@
 
 namespace tilewright::rt::emulator {
 
+// In 64 bits, since eleven levels count further than 32.
+bool KnownBlocks::reaches(u32 block) const { return u64{block} >> (kBits * levels_) == 0; }
+
 const Clock* KnownBlocks::find(u32 block) const {
-  if (block >> (kBits * levels_) != 0) return nullptr;
+  if (!reaches(block)) return nullptr;
   const Node* node = root_.get();
   for (u32 level = levels_; level > 0 && node != nullptr; --level) node = node->below[block >> (kBits * (level - 1)) & (kWays - 1)].get();
   return node != nullptr ? node->clock.get() : nullptr;
@@ -24,7 +27,7 @@ KnownBlocks::NodeRef KnownBlocks::learn(const NodeRef& node, u32 level, u32 bloc
 
 void KnownBlocks::learn(u32 block, const Clock& clock) {
   if (const Clock* known = find(block); known != nullptr && known->at == clock.at) return;
-  while (block >> (kBits * levels_) != 0) grow();
+  while (!reaches(block)) grow();
   root_ = learn(root_, levels_, block, clock);
 }
 

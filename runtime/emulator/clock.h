@@ -48,6 +48,8 @@ class KnownBlocks {
   };
   static NodeRef join(const NodeRef&, const NodeRef&);
   static NodeRef learn(const NodeRef&, u32 level, u32 block, const Clock&);
+  /// Whether there are levels enough for the block.
+  bool reaches(u32 block) const;
   /// One more level on top.
   void grow();
 
