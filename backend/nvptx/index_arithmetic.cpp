@@ -15,6 +15,11 @@ bool is_common(const Registers& v) {
   return std::all_of(v.begin(), v.end(), [&](Value* x) { return x == v[0]; });
 }
 
+std::int64_t wrapped(OpKind k, std::int64_t a, std::int64_t b) {
+  const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
+  return static_cast<std::int64_t>(k == OpKind::add_ ? x + y : k == OpKind::sub_ ? x - y : x * y);
+}
+
 }  // namespace
 
 NvptxLowering::Linear NvptxLowering::linear(Value* v) const {
@@ -44,14 +49,14 @@ std::optional<NvptxLowering::Linear> NvptxLowering::combined(OpKind k, Linear a,
     if (a.number != 0 && b.number != 0 && a.scale != b.scale) return std::nullopt;
     Value* scale = a.number != 0 ? a.scale : b.scale;
     Value* sum = a.leader || b.leader ? leader(a.leader, b.leader) : nullptr;
-    return Linear{sum, scale, k == OpKind::add_ ? a.number + b.number : a.number - b.number};
+    return Linear{sum, scale, wrapped(k, a.number, b.number)};
   }
   const auto is_constant = [](const Linear& l) { return !l.leader && !l.scale; };
   const auto is_one = [](const Linear& l) { return l.leader && l.number == 0; };
   if (is_constant(a)) std::swap(a, b);
   if (is_constant(b)) {
     Value* product = a.leader ? leader(a.leader, llvm::ConstantInt::getSigned(a.leader->getType(), b.number)) : nullptr;
-    return Linear{product, a.scale, a.number * b.number};
+    return Linear{product, a.scale, wrapped(k, a.number, b.number)};
   }
   if (is_one(a)) std::swap(a, b);
   if (!is_one(b) || (a.scale && a.number != 0)) return std::nullopt;

@@ -165,6 +165,15 @@ TEST_CASE("gpu code: offsets of 64 bits, which do not overflow at 2^31 elements,
   CHECK(f64.instructions <= f32.instructions + 7);
 }
 
+TEST_CASE("gpu code: rows that lie apart by a stride take a sum and an address each") {
+  const tw::Kernel transpose("transpose", bench::gpu::transpose);
+  const Code c = code(transpose, "sm_80", 4, in(), out(), kAny, kAny, kAny, kAny, 64, 64);
+  CHECK(c.facts.global_loads == Widths{{4, 2 * 32}});  // with a mask and without
+  CHECK(count_of(c.ptx, "\\b(mul|mad)\\.lo") <= 8);      // none for a row of its own
+  CHECK(count(c.ptx, "mul.wide.s32") <= 2 * 32 + 4);
+  CHECK(count_of(c.ptx, "\\b(cvt\\.s64|shl\\.b64)") == 0);
+}
+
 TEST_CASE("gpu code: a wide load is one line of inline PTX under the line that the user wrote it in") {
   constexpr int kLine = __LINE__ + 2;
   const tw::Kernel copy("copy", [](tw::Ptr<const float> x, tw::Ptr<float> y, int block) {
