@@ -15,7 +15,7 @@ struct Printer {
   PrintHandler handler;
 };
 Printer& printer() {
-  static Printer only;
+  static Printer& only = *new Printer;  // never destroyed: streams that outlive main() may still have lines to print
   return only;
 }
 }  // namespace

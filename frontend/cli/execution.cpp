@@ -14,7 +14,7 @@
 #include "frontend/compile_request.h"
 #include "runtime/devices.h"
 #include "runtime/host/bounds_check.h"
-#include "runtime/host/reports.h"
+#include "runtime/reports.h"
 #include "tileir/interpreter.h"
 #include "tileir/printer.h"
 #include "tilewright/kernel_key.h"
@@ -107,8 +107,9 @@ std::vector<std::byte> Execution::contents(int parameter) const {
 }
 
 void Execution::launch() {
-  if (executable_) return device_->launch(*executable_, config_, words_, device_->default_stream());
-  interpret();
+  if (!executable_) return interpret();
+  device_->launch(*executable_, config_, words_, device_->default_stream());
+  device_->synchronize();  // what the kernel prints comes before its results
 }
 
 namespace {

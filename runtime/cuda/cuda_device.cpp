@@ -31,10 +31,10 @@ class CudaDevice : public Device {
   std::uint64_t allocate(std::size_t bytes) override { return parts_.memory.allocate(bytes); }
   void release(std::uint64_t address, std::size_t) noexcept override { parts_.memory.release(address); }
   void copy_in(std::uint64_t to, const void* from, std::size_t bytes, Stream& stream) override {
-    parts_.transfers.copy_in(to, from, bytes, handle(stream));
+    deliver_after(stream, [&] { parts_.transfers.copy_in(to, from, bytes, handle(stream)); });
   }
   void copy_out(void* to, std::uint64_t from, std::size_t bytes, Stream& stream) override {
-    parts_.transfers.copy_out(to, from, bytes, handle(stream));
+    deliver_after(stream, [&] { parts_.transfers.copy_out(to, from, bytes, handle(stream)); });
   }
   void fill(std::uint64_t to, const void* pattern, std::size_t pattern_bytes, std::size_t count, Stream& stream) override {
     parts_.transfers.fill(to, pattern, pattern_bytes, count, handle(stream));
@@ -50,7 +50,14 @@ class CudaDevice : public Device {
   void launch(const Executable&, const LaunchConfig&, std::span<const std::uint64_t> arguments, Stream&) override;
 
  private:
-  StreamHome home() { return {*this, context_, parts_.memory}; }
+  StreamHome home() { return {*this, context_, parts_.memory, parts_.reports}; }
+  // A transfer waits for its stream, so what kernels printed there is known.
+  template <class Wait>
+  void deliver_after(Stream& stream, Wait&& wait) {
+    const Current current(context_);
+    parts_.reports.deliver_after(wait, parts_.reports.take(handle(stream)));
+  }
+  void submit(const CudaKernel&, const LaunchConfig&, CUstream, void** parameters);
   int attribute(CUdevice_attribute which, const Here& where) {
     int value = 0;
     TW_CUDA_CALL(context_, where, cuDeviceGetAttribute, &value, which, context_.device());
@@ -63,13 +70,15 @@ class CudaDevice : public Device {
     Parts(CudaDevice& device, Context& context, const Here& where, const Current&)
         : memory(context, where),
           transfers(context),
-          default_stream({device, context, memory}, nullptr, nullptr, CudaStream::Owner::user),
+          reports(context, memory),
+          default_stream({device, context, memory, reports}, nullptr, nullptr, CudaStream::Owner::user),
           reaches_host_memory(device.attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, where) != 0),
           most_programs{static_cast<std::uint32_t>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, where)),
                         static_cast<std::uint32_t>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, where)),
                         static_cast<std::uint32_t>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, where))} {}
     mutable DeviceMemory memory;
     Transfers transfers;
+    KernelReports reports;
     // The legacy default stream, as a program of the CUDA runtime has it: what that submits there and what is submitted here are in order.
     CudaStream default_stream;
     bool reaches_host_memory;
@@ -119,7 +128,7 @@ std::shared_ptr<Stream> CudaDevice::wrap_stream(void* native, const Here& where)
 void CudaDevice::synchronize() {
   const Current current(context_);
   const std::uint64_t launched = context_.history().count();
-  TW_CUDA_CALL(context_, Here(), cuCtxSynchronize);
+  parts_.reports.deliver_after([&] { TW_CUDA_CALL(context_, Here(), cuCtxSynchronize); }, parts_.reports.take_all());
   context_.history().clear_until(launched);
 }
 
@@ -129,24 +138,38 @@ std::shared_ptr<const Executable> CudaDevice::load(const backend::CompiledKernel
   return std::make_shared<CudaKernel>(shared_from_this(), context_, kernel, where);
 }
 
-// Allocates nothing, takes no lock and waits for nothing, so it is as good on a stream that captures a graph.
+// Allocates nothing, takes no lock and waits for nothing unless the kernel reports, so it is as good on a stream that captures a graph.
 void CudaDevice::launch(const Executable& executable, const LaunchConfig& config, std::span<const std::uint64_t> arguments,
                         Stream& stream) {
   const auto& kernel = static_cast<const CudaKernel&>(executable);
   TW_CHECK(arguments.size() == kernel.parameters, "a launch passes one word a parameter");
-  std::array<unsigned, 3> grid;
-  for (std::size_t axis = 0; axis < grid.size(); ++axis) {
-    grid[axis] = static_cast<unsigned>(config.grid[axis]);
-    if (grid[axis] > parts_.most_programs[axis])
+  for (std::size_t axis = 0; axis < config.grid.size(); ++axis)
+    if (static_cast<unsigned>(config.grid[axis]) > parts_.most_programs[axis])
       throw Error(detail::location_of(config.where),
                   fmt::format("grid is {{{}, {}, {}}}: device '{}' takes at most {{{}, {}, {}}} programs", config.grid[0], config.grid[1],
                               config.grid[2], name(), parts_.most_programs[0], parts_.most_programs[1], parts_.most_programs[2]));
-  }
-  void* parameters[kMostParameters];
+  void* parameters[kMostParameters];  // one more than the arguments where the kernel reports
   for (std::size_t i = 0; i < arguments.size(); ++i) parameters[i] = const_cast<std::uint64_t*>(&arguments[i]);
-  const CUlaunchConfig launch{grid[0],        grid[1],           grid[2],       kernel.threads, 1, 1, kernel.dynamic_shared_bytes,
-                              handle(stream), /*attrs=*/nullptr, /*numAttrs=*/0};
   const Current current(context_, config.where);
+  if (!kernel.reports) return submit(kernel, config, handle(stream), parameters);
+  parts_.reports.launch(handle(stream), {kernel.name, kernel.reports}, config.check, config.where, [&](CUdeviceptr buffer) {
+    parameters[arguments.size()] = &buffer;
+    submit(kernel, config, handle(stream), parameters);
+  });
+}
+
+void CudaDevice::submit(const CudaKernel& kernel, const LaunchConfig& config, CUstream stream, void** parameters) {
+  const std::array<std::int32_t, 3>& grid = config.grid;
+  const CUlaunchConfig launch{static_cast<unsigned>(grid[0]),
+                              static_cast<unsigned>(grid[1]),
+                              static_cast<unsigned>(grid[2]),
+                              kernel.threads,
+                              1,
+                              1,
+                              kernel.dynamic_shared_bytes,
+                              stream,
+                              /*attrs=*/nullptr,
+                              /*numAttrs=*/0};
   if (const CUresult status = context_.driver().cuLaunchKernelEx(&launch, kernel.function, parameters, nullptr); status != CUDA_SUCCESS)
     context_.fail(status, "cuLaunchKernelEx", config.where,
                   fmt::format(", of kernel '{}' with grid {{{}, {}, {}}}, {} threads of {} registers, {} bytes of shared memory",

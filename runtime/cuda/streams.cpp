@@ -34,13 +34,14 @@ CudaStream::CudaStream(const StreamHome& home, std::shared_ptr<Device> keep, CUs
 CudaStream::~CudaStream() {
   const Current current(home_.context, std::nothrow);
   home_.memory.remove_user(handle_);
+  home_.reports.forget(handle_);
   // Returns at once; the driver lets the stream's work run to its end.
   if (owner_ == Owner::library) home_.context.driver().cuStreamDestroy(handle_);
 }
 
 void CudaStream::synchronize() {
   const Current current(home_.context);
-  TW_CUDA_CALL(home_.context, Here(), cuStreamSynchronize, handle_);
+  home_.reports.deliver_after([&] { TW_CUDA_CALL(home_.context, Here(), cuStreamSynchronize, handle_); }, home_.reports.take(handle_));
 }
 
 std::shared_ptr<Event> CudaStream::record() {

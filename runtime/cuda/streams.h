@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/device_memory.h"
+#include "runtime/cuda/kernel_reports.h"
 #include "runtime/device.h"
 
 namespace tilewright::rt::cuda {
@@ -26,6 +27,7 @@ struct StreamHome {
   Device& device;
   Context& context;
   DeviceMemory& memory;
+  KernelReports& reports;
 };
 
 class CudaStream : public Stream {

@@ -17,7 +17,7 @@
 #include "runtime/host/bounds_check.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/host/object_loader.h"
-#include "runtime/host/reports.h"
+#include "runtime/reports.h"
 #include "runtime/host/scratch.h"
 #include "runtime/host/thread_pool.h"
 #include "tileir/diagnostics.h"

@@ -10,11 +10,12 @@ using programs::on_every_device;
 
 namespace {
 
-/// The lines that a launch prints.
-std::vector<std::string> printed(const std::function<void()>& launch) {
+/// The lines that a launch prints, at the latest when the device is waited for.
+std::vector<std::string> printed(const tw::Device& device, const std::function<void()>& launch) {
   std::vector<std::string> lines;
   tw::on_device_print([&](std::string_view line) { lines.emplace_back(line); });
   launch();
+  device.synchronize();
   tw::on_device_print({});
   return lines;
 }
@@ -33,7 +34,7 @@ void prints(tw::I32 n) {
 TEST_CASE("device_print: lines name the place and the program, in program order") {
   on_every_device([](tw::Device& device) {
     tw::Kernel kernel("prints", prints);
-    const auto lines = printed([&] { kernel({.grid = {1}, .device = device}, 7); });
+    const auto lines = printed(device, [&] { kernel({.grid = {1}, .device = device}, 7); });
     REQUIRE(lines.size() == 5);
     CHECK(has(lines[0], "debug.cpp:"));
     CHECK(has(lines[0], ": program (0, 0, 0): n = 7, lanes = [0, 1, 2, 3]"));
@@ -51,7 +52,7 @@ TEST_CASE("device_print: every program's line comes whole, every element type by
       auto pid = tw::program_id(0);
       tw::device_print("{} of {}: {}", pid, n, tw::arange(0, 8) + pid);
     });
-    auto lines = printed([&] { many({.grid = {200}, .device = device}, 200); });
+    auto lines = printed(device, [&] { many({.grid = {200}, .device = device}, 200); });
     REQUIRE(lines.size() == 200);
     for (int i = 0; i < 200; ++i) {
       const std::string want = "program (" + std::to_string(i) + ", 0, 0): " + std::to_string(i) + " of 200: [" + std::to_string(i) + ", ";
@@ -64,7 +65,7 @@ TEST_CASE("device_print: every program's line comes whole, every element type by
       tw::device_print("no values");
     });
     auto buffer = device.upload(std::vector<float>{0.5f, 1.75f});
-    lines = printed([&] { types({.grid = 1}, buffer, 1.0 / 3, std::uint8_t{254}); });
+    lines = printed(device, [&] { types({.grid = 1}, buffer, 1.0 / 3, std::uint8_t{254}); });
     REQUIRE(lines.size() == 2);
     CHECK(has(lines[0], ": [0.5, 1.75] [0.5, 1.75] [0.5, 1.75] [false, true] 0.33 fe [nan, nan] {}"));
     CHECK(has(lines[1], ": no values"));
@@ -87,7 +88,7 @@ TEST_CASE("device_print: prints what a value is then, though its memory is writt
       tw::store(at, sum);
     });
     auto buffer = device.upload(std::vector<std::int32_t>{1, 2, 3, 4});
-    const auto lines = printed([&] { kernel({.grid = 1}, buffer); });
+    const auto lines = printed(device, [&] { kernel({.grid = 1}, buffer); });
     REQUIRE(lines.size() == 4);
     CHECK(has(lines[0], "before [1, 2, 3, 4]"));
     CHECK(has(lines[1], "after [11, 12, 13, 14]"));

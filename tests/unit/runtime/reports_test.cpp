@@ -1,5 +1,5 @@
 // What a launch says after its programs reported: which failure counts, and how each kind reads.
-#include "runtime/host/reports.h"
+#include "runtime/reports.h"
 
 #include <doctest/doctest.h>
 

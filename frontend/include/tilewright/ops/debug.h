@@ -50,7 +50,9 @@ Tile<R> inline_ptx_of(const Text& ptx, const char* constraints, const std::tuple
 
 /// Prints a line, "FILE:LINE: program (0, 0, 0): x = [1, 2, 3, 4]", to standard output or to what on_device_print was given. A {} of
 /// the format is the next tile, {:.3f} one whose elements are formatted as std::format does it, {{ and }} are braces. Lines of one
-/// program come in its order, those of different programs in any.
+/// program come in its order, those of different programs in any. A GPU's lines come when something waits for the launch:
+/// Stream::synchronize, Device::synchronize or a transfer on its stream. Between two such waits there is room for 1 MiB of values, and a
+/// line says how many more there were. What a stream captures into a graph prints nothing.
 template <Element... T>
 void device_print(detail::Text format, const Tile<T>&... tiles) {
   const std::array<const detail::Handle*, sizeof...(T)> handles{&tiles...};
@@ -58,7 +60,8 @@ void device_print(detail::Text format, const Tile<T>&... tiles) {
 }
 
 /// In checked mode (Launch::check) the launch throws Error with this text if the condition is false where the mask is true; elsewhere
-/// nothing is compiled. The other programs and lanes run on.
+/// nothing is compiled. The other programs and lanes run on. On a GPU such a launch waits for the kernel; one that a stream captures into a
+/// graph asserts nothing.
 inline void device_assert(const Bool& condition, detail::Text text, detail::Optional<bool> mask = {}) {
   detail::device_assert(condition, text, mask);
 }

@@ -1,4 +1,4 @@
-// What the programs of one launch on the cpu say: prints go out at once, the first assertion that fails comes out of the launch.
+// What the programs of one launch say: the lines that they print, and the first assertion that fails, which comes out of the launch.
 #pragma once
 #include <cstdint>
 #include <exception>

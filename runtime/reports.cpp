@@ -1,5 +1,5 @@
-// Prints and failed assertions of a launch on the cpu.
-#include "runtime/host/reports.h"
+// Prints and failed assertions of a launch.
+#include "runtime/reports.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,0 +1,98 @@
+// What kernels print and assert on GPUs, from C++ to the lines that arrive.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tilewright/tilewright.h"
+
+using namespace tilewright;
+
+namespace {
+
+bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+
+struct Lines {
+  Lines() {
+    on_device_print([this](std::string_view line) { all.emplace_back(line); });
+  }
+  ~Lines() { on_device_print({}); }
+  std::vector<std::string> all;
+};
+
+std::string message_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("device reports: a GPU's lines are the cpu's, once something waits") {
+  const int line = __LINE__ + 3;
+  Kernel kernel("prints", [](Ptr<const float> p, F64 d) {
+    const auto x = load(p + arange(0, 4));
+    device_print("{} {:.2f} {} {}", x, d, x.to<f16>() > 1.0f, program_id(1));
+    for (auto i : range(0, 2)) device_print("{}", sum(x, 0) * i.to<float>());
+  });
+  std::vector<std::string> seen[2];
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    const Device device = Device::open(name);
+    const bool is_gpu = device.name() != "cpu";
+    const auto x = device.upload(std::vector<float>{0.5f, 1.75f, -3, 1e9f});
+    const Lines lines;
+    const Stream stream = device.stream();
+    kernel({.grid = {1, 3}, .stream = stream}, x, 1.0 / 3);
+    if (is_gpu) CHECK(lines.all.empty());
+    stream.synchronize();
+    REQUIRE(lines.all.size() == 9);
+    seen[is_gpu] = lines.all;
+    CHECK_MESSAGE(has(lines.all[0], "device_reports_test.cpp:" + std::to_string(line) + ": program (0, "), lines.all[0]);
+  }
+  for (auto& s : seen) std::sort(s.begin(), s.end());
+  CHECK(seen[0] == seen[1]);
+}
+
+TEST_CASE("device reports: an assertion that does not hold on a GPU comes out of the launch, and the device goes on") {
+  const int line = __LINE__ + 3;
+  Kernel kernel("asserts", [](Ptr<std::int32_t> p, I32 n) {
+    const auto i = program_id(0) * 256 + arange(0, 256);
+    device_assert(load(p + i, i < n, -1) >= 0, "values are positive", i < n);
+    store(p + i, 7, i < n);
+  });
+  std::vector<std::int32_t> values(1000, 1);
+  values[700] = values[701] = values[900] = -5;
+  std::string said[2];
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    const Device device = Device::open(name);
+    auto p = device.upload(values);
+    std::string& text = said[device.name() != "cpu"];
+    text = message_of([&] { kernel({.grid = 4, .check = true}, p, 1000); });
+    CHECK_MESSAGE(has(text, "device_reports_test.cpp:" + std::to_string(line) + ":"), text);
+    CHECK(p.download() == std::vector<std::int32_t>(1000, 7));
+    kernel({.grid = 4, .check = true}, p, 1000);
+    p.upload(values);
+    kernel({.grid = 4}, p, 1000);
+    CHECK(p.download() == std::vector<std::int32_t>(1000, 7));
+  }
+  CHECK(said[0] == said[1]);
+  CHECK(has(said[1], "values are positive (program (2, 0, 0), element [188]; 2 of 256 elements fail)"));
+}
+
+TEST_CASE("device reports: what was printed before an access outside of a buffer on the emulator is not lost") {
+  const Device device = Device::open("emulator:sm_80");
+  Kernel kernel("outside", [](Ptr<std::int32_t> p) {
+    device_print("about to go wrong");
+    store(p + 1000000, 1);
+  });
+  const auto p = device.allocate<std::int32_t>(4);
+  const Lines lines;
+  CHECK(has(message_of([&] { kernel({.grid = 1}, p); }), "cuLaunchKernelEx: CUDA_ERROR_"));
+  device.synchronize();
+  REQUIRE(lines.all.size() == 1);
+  CHECK(has(lines.all[0], "about to go wrong"));
+}
