@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tilewright/tilewright.h"
@@ -95,4 +97,33 @@ TEST_CASE("device reports: what was printed before an access outside of a buffer
   device.synchronize();
   REQUIRE(lines.all.size() == 1);
   CHECK(has(lines.all[0], "about to go wrong"));
+}
+
+TEST_CASE("device reports: threads that launch and wait at once lose no line and print none twice") {
+  const Device device = Device::open("emulator:sm_80");
+  Kernel one("one", [](I32 n) { device_print("one {}", n); });
+  Kernel two("two", [](I32 n) { device_print("two {}", n); });
+  const Lines lines;
+  constexpr int kThreads = 3, kLaunches = 30;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      const Stream own = device.stream();
+      for (int i = 0; i < kLaunches; ++i) {
+        const int number = 16 * (t * kLaunches + i) + 1;
+        if (i % 3)
+          one({.grid = 1, .stream = own}, number);
+        else
+          two({.grid = 1, .device = device}, number);  // the default stream, which all of them share
+        if (i % 7 == t) own.synchronize();
+        if (i % 11 == t) device.synchronize();
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  device.synchronize();
+  CHECK(lines.all.size() == kThreads * kLaunches);
+  for (int k = 0; k < kThreads * kLaunches; ++k) {
+    const std::string end = (k % kLaunches % 3 ? ": one " : ": two ") + std::to_string(16 * k + 1);
+    CHECK(std::count_if(lines.all.begin(), lines.all.end(), [&](const std::string& l) { return l.ends_with(end); }) == 1);
+  }
 }
