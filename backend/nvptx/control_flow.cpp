@@ -175,6 +175,14 @@ void NvptxLowering::add_incoming(std::span<const Registers> phis, std::span<cons
     for (std::size_t r = 0; r < phis[i].size(); ++r) llvm::cast<llvm::PHINode>(phis[i][r])->addIncoming(values[i][r], from);
 }
 
+void NvptxLowering::keep_loop(llvm::Instruction* back) {
+  llvm::LLVMContext& context = back->getContext();
+  llvm::MDNode* no_unroll = llvm::MDNode::get(context, llvm::MDString::get(context, "llvm.loop.unroll.disable"));
+  llvm::MDNode* loop = llvm::MDNode::getDistinct(context, {nullptr, no_unroll});
+  loop->replaceOperandWith(0, loop);
+  back->setMetadata(llvm::LLVMContext::MD_loop, loop);
+}
+
 void NvptxLowering::emit_for(OpId id) {
   const auto& operands = f_.op(id).operands;
   const bool is_signed = ir::is_signed(f_.type(operands[0]).element());

@@ -98,13 +98,8 @@ void NvptxLowering::emit_dot(OpId id) {
   llvm::BasicBlock* last = b_.GetInsertBlock();
   step->addIncoming(following, last);
   add_incoming(sums, next, last);
-  auto* back = b_.CreateCondBr(b_.CreateICmpULT(following, i32(std::int64_t{1} << plan.log2_steps)), body, after);
-  // ptxas unrolls a loop whose length it knows, fills all registers with what it then reads ahead, and spills what lives through it.
-  llvm::LLVMContext& context = b_.getContext();
-  llvm::MDNode* loop =
-      llvm::MDNode::getDistinct(context, {nullptr, llvm::MDNode::get(context, llvm::MDString::get(context, "llvm.loop.unroll.disable"))});
-  loop->replaceOperandWith(0, loop);
-  back->setMetadata(llvm::LLVMContext::MD_loop, loop);
+  // ptxas would unroll it, fill all registers with what it then reads ahead, and spill what lives through it.
+  keep_loop(b_.CreateCondBr(b_.CreateICmpULT(following, i32(std::int64_t{1} << plan.log2_steps)), body, after));
   b_.SetInsertPoint(after);
   set(f_.result(id), next[0]);
 }

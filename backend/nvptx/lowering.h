@@ -57,6 +57,7 @@ class NvptxLowering {
   friend class RowSorter;
   friend class RecordOps;
   friend class RegisterNetwork;
+  friend class LoopNetwork;
   friend class MemoryNetwork;
   // ---- control_flow.cpp ----
   void emit_block(BlockId);
@@ -73,6 +74,8 @@ class NvptxLowering {
   std::vector<Registers> phis(std::span<const Registers> like, unsigned incoming);
   static void add_incoming(std::span<const Registers> phis, std::span<const Registers> values, llvm::BasicBlock* from);
   llvm::BasicBlock* new_block(const char* name);
+  /// Has ptxas leave a loop whose length it knows as it is. `back`: the branch to its start.
+  static void keep_loop(llvm::Instruction* back);
   void set_location(OpId);
 
   // ---- tiles.cpp ----

@@ -12,8 +12,13 @@ class RowSorter {
 
  public:
   RowSorter(NvptxLowering& l, OpId id)
-      : l_(l), b_(l.b_), id_(id), plan_(l.f_, id, l.num_warps_), keys_(l.f_.type(l.f_.operand(id, 0)).scalar()),
-        descending_(l.f_.attr(id, ir::AttrName::descending) != 0), shared_(l.shared_offset(id)) {
+      : l_(l),
+        b_(l.b_),
+        id_(id),
+        plan_(l.f_, id, l.num_warps_),
+        keys_(l.f_.type(l.f_.operand(id, 0)).scalar()),
+        descending_(l.f_.attr(id, ir::AttrName::descending) != 0),
+        shared_(l.shared_offset(id)) {
     for (ValueId x : l.f_.op(id).operands) {
       Registers& v = operands_.emplace_back();
       for (std::uint32_t r : NvptxLowering::match_registers(l.layout(x), plan_.layout, same)) v.push_back(l.registers(x)[r]);
@@ -28,7 +33,11 @@ class RowSorter {
     std::vector<Record> records;
     for (std::uint32_t r = 0; r < operands_[0].size(); ++r) records.push_back(record(r));
     const RecordOps ops(l_, plan_, shared_);
-    records = plan_.in_memory ? sort_in_memory(ops, records) : sort_in_registers(ops, std::move(records));
+    switch (plan_.network) {
+      case passes::SortPlan::Network::written_out: records = sort_in_registers(ops, std::move(records)); break;
+      case passes::SortPlan::Network::loops: records = sort_in_loops(ops, std::move(records)); break;
+      case passes::SortPlan::Network::memory: records = sort_in_memory(ops, records); break;
+    }
     Registers indices;
     if (plan_.has_index)
       for (const Record& r : records) indices.push_back(index_of(r));

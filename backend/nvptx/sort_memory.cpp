@@ -24,11 +24,7 @@ class MemoryNetwork {
     words_ = allocate(word_type());
     if (plan_.splits_words) indices_ = allocate(b_.getInt32Ty());
     for (std::uint32_t r = 0; r < records.size(); ++r) store(l_.i32(number_of(r)), records[r]);
-    // The bits of the index that are in threads, in place.
-    ir::F2Matrix map;
-    map.columns.resize(static_cast<std::size_t>(ir::TargetDesc::kLog2WarpLanes + plan_.layout.bits(HardwareDim::warp)));
-    for (int bit = ops_.register_bits(); bit < plan_.log2_extent; ++bit) map.columns[thread_bit(bit)] = 1u << bit;
-    of_thread_ = l_.apply(map, l_.thread());
+    of_thread_ = ops_.index_of_thread();
   }
 
   std::vector<Record> run() {
@@ -37,9 +33,8 @@ class MemoryNetwork {
     // A direction is a bit of the index; above all bits there is a 0.
     const auto direction = [&](std::size_t i) { return i < given_up.size() ? given_up[i] : plan_.log2_extent; };
     if (kept > 0)
-      loop(l_.i32(1), l_.i32(kept + 1), [&](Value* size) {
-        merge(size, b_.CreateSelect(b_.CreateICmpULT(size, l_.i32(kept)), size, l_.i32(direction(0))));
-      });
+      loop(l_.i32(1), l_.i32(kept + 1),
+           [&](Value* size) { merge(size, b_.CreateSelect(b_.CreateICmpULT(size, l_.i32(kept)), size, l_.i32(direction(0)))); });
     for (std::size_t i = 0; i < given_up.size(); ++i) {
       give_up(given_up[i]);
       merge(l_.i32(kept), l_.i32(direction(i + 1)));
@@ -52,10 +47,6 @@ class MemoryNetwork {
 
  private:
   llvm::Type* word_type() { return b_.getIntNTy(static_cast<unsigned>(plan_.word_bits)); }
-  std::size_t thread_bit(int bit) const {
-    const auto [where, at] = ops_.place(bit);
-    return static_cast<std::size_t>(where == Place::warp ? at + ir::TargetDesc::kLog2WarpLanes : at);
-  }
   std::uint32_t number_of(std::uint32_t r) const {
     std::uint32_t i = 0;
     for (std::size_t k = 0; k < plan_.across.size(); ++k) i |= (r >> plan_.across[k] & 1) << k;
@@ -122,34 +113,28 @@ class MemoryNetwork {
 
   /// By record: own ones and those of the threads at the other side of a bit.
   void with_partners(Place where, Value* bit, const std::function<Record(Value* i, const Record& own, const Record& other)>& f) {
-    // The masks of all bits in bytes of one constant, as the bit is known only when this runs.
-    const int lowest = ops_.register_bits() + (where == Place::warp ? ops_.lane_bits() : 0);
-    const int highest = where == Place::warp ? plan_.log2_extent : ops_.register_bits() + ops_.lane_bits();
-    std::uint64_t masks = 0;
-    for (int k = lowest; k < highest; ++k)
-      masks |= std::uint64_t{1} << (ops_.place(k).second + 8 * (k - lowest));
-    Value* shift = b_.CreateMul(b_.CreateSub(bit, l_.i32(lowest)), l_.i32(8));
-    Value* mask = b_.CreateAnd(b_.CreateTrunc(b_.CreateLShr(b_.getInt64(masks), b_.CreateZExt(shift, b_.getInt64Ty())), b_.getInt32Ty()),
-                               l_.i32(0xff));
+    Value* mask = ops_.mask_of(where, bit);
     const std::int64_t count = std::int64_t{1} << log2_records_;
     if (where == Place::lane)
       return loop(l_.i32(0), l_.i32(count), [&](Value* i) {
         const Record own = load(i);
         store(i, f(i, own, ops_.of_lane(own, mask)));
       });
-    mask = b_.CreateShl(mask, l_.i32(ir::TargetDesc::kLog2WarpLanes));
     const int group = static_cast<int>(std::min<std::int64_t>(plan_.exchange_group, std::max<std::int64_t>(count / 2, 1)));
-    loop(l_.i32(0), l_.i32(count), [&](Value* first) {
-      std::vector<Record> own;
-      for (int k = 0; k < group; ++k) own.push_back(load(b_.CreateAdd(first, l_.i32(k))));
-      Value* turn = b_.CreateAnd(b_.CreateUDiv(first, l_.i32(group)), l_.i32(1));
-      const std::vector<Record> others = ops_.of_warp(own, mask, turn);
-      for (int k = 0; k < group; ++k) {
-        Value* i = b_.CreateAdd(first, l_.i32(k));
-        store(i, f(i, own[static_cast<std::size_t>(k)], others[static_cast<std::size_t>(k)]));
-      }
-      if (count == group) l_.emit_barrier();  // there is no other turn to take
-    }, group);
+    loop(
+        l_.i32(0), l_.i32(count),
+        [&](Value* first) {
+          std::vector<Record> own;
+          for (int k = 0; k < group; ++k) own.push_back(load(b_.CreateAdd(first, l_.i32(k))));
+          Value* turn = b_.CreateAnd(b_.CreateUDiv(first, l_.i32(group)), l_.i32(1));
+          const std::vector<Record> others = ops_.of_warp(own, mask, turn);
+          for (int k = 0; k < group; ++k) {
+            Value* i = b_.CreateAdd(first, l_.i32(k));
+            store(i, f(i, own[static_cast<std::size_t>(k)], others[static_cast<std::size_t>(k)]));
+          }
+          if (count == group) l_.emit_barrier();  // there is no other turn to take
+        },
+        group);
   }
 
   void compare_threads(Place where, Value* bit, Value* direction) {

@@ -33,7 +33,7 @@ std::vector<Record> RecordOps::of_warp(std::span<const Record> records, Value* m
     if (plan_.splits_words) f(index, index_begin, &Record::index);
   };
   std::vector<Record> out(records.size());
-  each([&](Type t, std::int64_t begin, Value* Record::*part) {
+  each([&](Type t, std::int64_t begin, Value* Record::* part) {
     Value* own = address(l_.thread(), t, begin);
     for (std::size_t i = 0; i < records.size(); ++i) {
       Value* v[] = {records[i].*part};
@@ -41,7 +41,7 @@ std::vector<Record> RecordOps::of_warp(std::span<const Record> records, Value* m
     }
   });
   l_.emit_barrier();
-  each([&](Type t, std::int64_t begin, Value* Record::*part) {
+  each([&](Type t, std::int64_t begin, Value* Record::* part) {
     Value* theirs = address(other, t, begin);
     for (std::size_t i = 0; i < records.size(); ++i)
       out[i].*part = l_.load_shared(t, theirs, static_cast<std::int64_t>(i) * threads() * t.element_bytes(), 1)[0];
@@ -62,6 +62,28 @@ std::pair<RecordOps::Place, int> RecordOps::place(int bit) const {
   if (at < registers) return {Place::reg, plan_.places.low_registers[at]};
   if (at < registers + lanes) return {Place::lane, plan_.places.lanes[at - registers]};
   return {Place::warp, plan_.places.warps[at - registers - lanes]};
+}
+
+Value* RecordOps::index_of_thread() {
+  ir::F2Matrix map;
+  map.columns.resize(static_cast<std::size_t>(ir::TargetDesc::kLog2WarpLanes + plan_.layout.bits(HardwareDim::warp)));
+  for (int bit = register_bits(); bit < plan_.log2_extent; ++bit) {
+    const auto [where, at] = place(bit);
+    map.columns[static_cast<std::size_t>(where == Place::warp ? at + ir::TargetDesc::kLog2WarpLanes : at)] = 1u << bit;
+  }
+  return l_.apply(map, l_.thread());
+}
+
+Value* RecordOps::mask_of(Place where, Value* bit) {
+  // The masks of all bits in bytes of one constant, as the bit is known only when this runs.
+  const int lowest = register_bits() + (where == Place::warp ? lane_bits() : 0);
+  const int highest = where == Place::warp ? plan_.log2_extent : register_bits() + lane_bits();
+  std::uint64_t masks = 0;
+  for (int k = lowest; k < highest; ++k) masks |= std::uint64_t{1} << (place(k).second + 8 * (k - lowest));
+  Value* shift = b_.CreateMul(b_.CreateSub(bit, l_.i32(lowest)), l_.i32(8));
+  Value* mask =
+      b_.CreateAnd(b_.CreateTrunc(b_.CreateLShr(b_.getInt64(masks), b_.CreateZExt(shift, b_.getInt64Ty())), b_.getInt32Ty()), l_.i32(0xff));
+  return where == Place::warp ? b_.CreateShl(mask, l_.i32(ir::TargetDesc::kLog2WarpLanes)) : mask;
 }
 
 class RegisterNetwork {
@@ -111,9 +133,7 @@ class RegisterNetwork {
     s.of_thread = parity;
     return s;
   }
-  static std::uint32_t thread_bit(Place where, int at) {
-    return 1u << (where == Place::warp ? at + ir::TargetDesc::kLog2WarpLanes : at);
-  }
+  static std::uint32_t thread_bit(Place where, int at) { return 1u << (where == Place::warp ? at + ir::TargetDesc::kLog2WarpLanes : at); }
 
   void merge(int log2_run, int direction) {
     for (int bit = log2_run - 1; bit >= 0; --bit) compare(bit, direction);
@@ -181,8 +201,6 @@ class RegisterNetwork {
   int turn_ = 0;
 };
 
-std::vector<Record> sort_in_registers(RecordOps ops, std::vector<Record> records) {
-  return RegisterNetwork(ops, std::move(records)).run();
-}
+std::vector<Record> sort_in_registers(RecordOps ops, std::vector<Record> records) { return RegisterNetwork(ops, std::move(records)).run(); }
 
 }  // namespace tilewright::backend::nvptx

@@ -1,4 +1,4 @@
-// Sorting networks over records that threads hold: bitonic, in registers or, where that would be too much code, in loops over memory.
+// Sorting networks over records that threads hold: bitonic, written out or in loops, in registers as long as there are enough.
 #pragma once
 #include <span>
 #include <utility>
@@ -14,9 +14,9 @@ struct Record {
   Value *word = nullptr, *index = nullptr;
 };
 
-/// What both networks do with records.
+/// What the networks do with records.
 ///
-/// Both sort runs of 2, 4, ... elements, up and down in turns, so that two neighbours make a bitonic sequence that comparisons of bits
+/// All sort runs of 2, 4, ... elements, up and down in turns, so that two neighbours make a bitonic sequence that comparisons of bits
 /// from the highest down put in order. Of rows that need not be kept whole (count), runs of as many as are kept are sorted; then of two
 /// neighbours, one up, one down, the lesser of each two elements are those that stay, and are put in order again.
 class RecordOps {
@@ -37,6 +37,10 @@ class RecordOps {
   enum class Place { reg, lane, warp };
   /// Where a bit of the index is, and which bit of the register, lane or warp.
   std::pair<Place, int> place(int bit) const;
+  /// The bits of the index that are in threads, in place; i32.
+  Value* index_of_thread();
+  /// What of_lane or of_warp takes to reach the thread at the other side of a bit, which is known only when this runs; i32.
+  Value* mask_of(Place, Value* bit);
   int register_bits() const { return static_cast<int>(plan_.places.low_registers.size()); }
   int lane_bits() const { return static_cast<int>(plan_.places.lanes.size()); }
   int threads() const { return 32 * l_.num_warps_; }
@@ -49,6 +53,7 @@ class RecordOps {
 
 /// Records by register; those that stay are returned, in the order of the registers that held them.
 std::vector<Record> sort_in_registers(RecordOps, std::vector<Record>);
+std::vector<Record> sort_in_loops(RecordOps, std::vector<Record>);
 std::vector<Record> sort_in_memory(RecordOps, const std::vector<Record>&);
 
 }  // namespace tilewright::backend::nvptx

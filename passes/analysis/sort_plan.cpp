@@ -17,7 +17,9 @@ using ir::ValueId;
 namespace {
 
 constexpr std::int64_t kMostExchangeBytes = 16 << 10;
-constexpr int kMostComparisons = 1024;  // of a thread, each four to ten instructions
+/// Of a thread, each four to ten instructions. Loops execute a few more, but sort 1024 elements on 4 warps in a sixth of the code.
+constexpr int kMostComparisons = 384;
+constexpr int kMostRecordRegisters = 128;  // of a thread's 255, while a step exchanges some of them
 
 /// Whether every row of the tile is 0, 1, 2, ...
 bool is_row_index(const Function& f, ValueId v) {
@@ -39,6 +41,13 @@ bool is_row_index(const Function& f, ValueId v) {
     }
     v = f.operand(id, 0);
   }
+}
+
+/// Of a thread, if all steps are written out.
+std::int64_t comparisons(std::int64_t registers, int register_bits, int log2_extent, int log2_kept) {
+  std::int64_t n = registers * log2_kept * (log2_kept + 1) / 2;
+  for (int bit = register_bits - 1; bit >= log2_kept; --bit) n += (registers /= 2) * (log2_kept + 1);
+  return n + std::max(log2_extent - std::max(register_bits, log2_kept), 0) * registers * (log2_kept + 1);
 }
 
 }  // namespace
@@ -65,13 +74,17 @@ SortPlan::SortPlan(const Function& f, OpId id, int num_warps) {
     sources.push_back(f.type(operands[i]).element_bits() == 32 && is_row_index(f, operands[i]) ? Source::index : Source::shared);
 
   const std::int64_t registers = layout.size(ir::HardwareDim::reg);
-  in_memory = registers > 1 && registers * log2_extent * (log2_extent + 1) / 2 > kMostComparisons;
+  const int register_bits = static_cast<int>(places.low_registers.size());
+  if (registers > 1 && comparisons(registers, register_bits, log2_extent, log2_kept) > kMostComparisons)
+    network = registers * record_bytes() / 4 <= kMostRecordRegisters ? Network::loops : Network::memory;
   const std::int64_t threads = std::int64_t{32} * num_warps;
   if (!places.warps.empty()) {
     std::int64_t group = std::max<std::int64_t>(kMostExchangeBytes / (2 * threads * record_bytes()), 1);
     group = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(group)));
     // In loops the two groups take turns, so that their number must be even.
-    exchange_group = static_cast<int>(std::min(group, in_memory ? std::min<std::int64_t>(registers / 2, 4) : registers));
+    const std::int64_t most =
+        network == Network::written_out ? registers : std::min<std::int64_t>(registers / 2, network == Network::loops ? 16 : 4);
+    exchange_group = static_cast<int>(std::min(group, most));
     scratch_bytes = 2 * threads * exchange_group * record_bytes();
   }
   if (log2_extent == 0) scratch_bytes = 0;

@@ -14,19 +14,22 @@ namespace tilewright::passes {
 struct SortPlan {
   SortPlan(const ir::Function&, ir::OpId, int num_warps);
 
-  ir::LinearLayout layout;         // of the operands, without free registers
+  ir::LinearLayout layout;  // of the operands, without free registers
   ir::AxisPlaces places;
-  std::vector<int> across;         // register bits that are not of a row
+  std::vector<int> across;  // register bits that are not of a row
   int log2_extent = 0, log2_kept = 0;
   bool has_index = false;
-  bool splits_words = false;       // the index has a second word, of 32 bits
+  bool splits_words = false;  // the index has a second word, of 32 bits
   int key_bits = 0, word_bits = 0;
 
   /// Where an operand's elements come from once records are sorted.
   enum class Source : std::uint8_t { record, index, shared };
   std::vector<Source> sources;
 
-  bool in_memory = false;          // records in local memory and loops over them, where a network of registers would be too much code
+  /// All steps one after another; or loops over them where that would be too much code; or also over records, which then lie in local
+  /// memory, as a thread has no registers for them.
+  enum class Network : std::uint8_t { written_out, loops, memory };
+  Network network = Network::written_out;
   /// How many records of a thread go to another warp at once; two such groups have room.
   int exchange_group = 1;
   std::int64_t scratch_bytes = 0;

@@ -54,8 +54,8 @@ struct Sorts {
 }  // namespace
 
 TEST_CASE("nvptx sort: keys of every type, alone and with others, in random layouts") {
-  constexpr Element kKeys[] = {Element::f32, Element::i32, Element::u8, Element::bf16, Element::i64, Element::f64, Element::f16,
-                               Element::u16, Element::i8, Element::u64};
+  constexpr Element kKeys[] = {Element::f32, Element::i32, Element::u8,  Element::bf16, Element::i64,
+                               Element::f64, Element::f16, Element::u16, Element::i8,   Element::u64};
   RandomLayouts random(std::random_device{}());
   for (int i = 0; i < 40; ++i) {
     const int log2_warps = random.number(0, 3);
@@ -68,12 +68,31 @@ TEST_CASE("nvptx sort: keys of every type, alone and with others, in random layo
   }
 }
 
-TEST_CASE("nvptx sort: long rows, in loops over local memory") {
-  for (const auto& [extents, log2_count] : {std::pair(std::vector{12}, 12), {{12}, 4}, {{2, 10}, 10}, {{10, 4}, 2}}) {
+TEST_CASE("nvptx sort: long rows, in loops over the steps, with records in registers") {
+  const auto check_loops = [](Sorts& s) {
+    const std::string ptx = s.check(4).ptx;
+    CHECK(count(ptx, ".pragma \"nounroll\"") > 0);
+    CHECK(count(ptx, ".local") == 0);
+  };
+  for (const auto& [extents, log2_count] : {std::pair(std::vector{12}, 12), {{12}, 8}, {{2, 10}, 10}, {{3, 9}, 9}}) {
     Sorts s(layout_along(extents, static_cast<int>(extents.size()) - 1, 2));
     s.sort({s.input(Element::f32), s.input(Element::i32)}, true, log2_count);
     s.sort({s.input(Element::i64), s.input(Element::f16)}, false, log2_count);
-    CHECK(count(s.check(4).ptx, ".local") > 0);
+    check_loops(s);
+  }
+  for (const int log2_count : {13, 5}) {  // all of it, and fewer than a thread has
+    Sorts s(layout_along({13}, 0, 2));
+    s.sort({s.input(Element::f32)}, false, log2_count);
+    check_loops(s);
+  }
+}
+
+TEST_CASE("nvptx sort: rows of which a thread would hold more than its registers, in loops over local memory") {
+  for (const auto& [extents, log2_count] : {std::pair(std::vector{13}, 13), {{13}, 9}}) {
+    Sorts s(layout_along(extents, 0, 1));
+    s.sort({s.input(Element::f32), s.input(Element::i32)}, true, log2_count);
+    s.sort({s.input(Element::i64), s.input(Element::f16)}, false, log2_count);
+    CHECK(count(s.check(2).ptx, ".local") > 0);
   }
 }
 
