@@ -244,6 +244,7 @@ TEST_CASE("atomics: a lock lets one program at a time change a tile") {
 TEST_CASE("atomics: a program may wait for those of lower number: a scan in one launch") {
   on_every_device([](tw::Device& device) {
     for (bool volatile_flags : {false, true}) {
+      if (volatile_flags && is_gpu(device)) continue;  // volatile accesses order no others there
       constexpr int kPrograms = 400, kBlock = 32;
       const auto x = numbers<std::int32_t>(kPrograms * kBlock, 3, 50);
       auto out = device.upload(std::vector<std::int32_t>(x.size(), -1));
@@ -327,7 +328,7 @@ TEST_CASE("atomics: stores, atomics and loads of one program see each other in o
 }
 
 TEST_CASE("atomics: checked mode turns off and names what is outside or misaligned") {
-  on_every_device([](tw::Device& device) {
+  on_every_cpu([](tw::Device& device) {
     const tw::Kernel kernel("bins", [](tw::Ptr<std::int32_t> bins, tw::Ptr<std::int32_t> out, tw::I32 first) {
       auto i = arange(0, 8) + first;
       store(out + arange(0, 8), tw::atomic_add(bins + i, 1));

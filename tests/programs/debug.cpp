@@ -208,7 +208,8 @@ TEST_CASE("hints: of pointers, of values that a loop carries, and in its body") 
       kernel({.grid = 1, .check = check}, in, out, 32, 4);
       CHECK(out.download() == want);
     }
-    CHECK(has(message_of([&] { kernel({.grid = 1, .check = true}, in, out, 20, 4); }), "is no multiple of 64"));
+    if (!programs::is_gpu(device))
+      CHECK(has(message_of([&] { kernel({.grid = 1, .check = true}, in, out, 20, 4); }), "is no multiple of 64"));
   });
 }
 
@@ -226,7 +227,7 @@ TEST_CASE("gather: an index out of range is reported in checked mode, and taken 
   });
 }
 
-TEST_CASE("inline_ptx: the fallback runs on the cpu, without one the launch says what to add") {
+TEST_CASE("inline_ptx: GPUs run it, the fallback runs on the cpu, without one the launch says what to add") {
   on_every_device([](tw::Device& device) {
     tw::Kernel kernel("ptx", [](tw::Ptr<const float> in, tw::Ptr<float> out) {
       auto lanes = tw::arange(0, 16);
@@ -241,6 +242,11 @@ TEST_CASE("inline_ptx: the fallback runs on the cpu, without one the launch says
 
     tw::Kernel bare("bare", [](tw::Ptr<float> out) { tw::store(out, tw::inline_ptx<float>("mov.f32 $0, 0f3F800000;", "=f")); });
     const std::string text = message_of([&] { bare({.grid = 1}, out); });
+    if (programs::is_gpu(device)) {
+      CHECK(text.empty());
+      CHECK(out.download()[0] == 1);
+      return;
+    }
     CHECK(has(text, "debug.cpp:"));
     CHECK(has(text, "inline_ptx: this target does not run PTX; add what to compute instead"));
   });
@@ -262,16 +268,18 @@ TEST_CASE("fast functions: within the documented bounds") {
     auto in = device.upload(input), out = device.allocate<float>(8 * n);
     kernel({.grid = 1}, in, out, n);
     const auto all = out.download();
+    const bool on_gpu = programs::is_gpu(device);
     const auto check = [&](const std::string& what, int k, auto f, double relative, double absolute) {
       std::vector<double> want;
       for (float x : input) want.push_back(f(static_cast<double>(x)));
       programs::check_close(what, std::vector<float>(all.begin() + k * n, all.begin() + (k + 1) * n), want, relative, absolute);
     };
-    check("exp", 0, [](double x) { return std::exp(x); }, 7.2e-7, 0);
-    check("log", 1, [](double x) { return std::log(std::fabs(x)); }, 4.8e-7, 0);
-    check("sin", 2, [](double x) { return std::sin(x); }, 0, 3e-7);
-    check("cos", 3, [](double x) { return std::cos(x); }, 0, 3e-7);
-    check("tanh", 4, [](double x) { return std::tanh(x); }, 0, 3e-7);
+    // On GPUs x / 2^24 of the result more, of arguments up to 16; absolute near 1; 2^-20.5; 2^-11.
+    check("exp", 0, [](double x) { return std::exp(x); }, on_gpu ? 2.2e-6 : 7.2e-7, 0);
+    check("log", 1, [](double x) { return std::log(std::fabs(x)); }, 4.8e-7, on_gpu ? 2.4e-7 : 0);
+    check("sin", 2, [](double x) { return std::sin(x); }, 0, on_gpu ? 6.8e-7 : 3e-7);
+    check("cos", 3, [](double x) { return std::cos(x); }, 0, on_gpu ? 6.8e-7 : 3e-7);
+    check("tanh", 4, [](double x) { return std::tanh(x); }, 0, on_gpu ? 4.9e-4 : 3e-7);
     check("div", 5, [](double x) { return x / 3; }, 2.4e-7, 0);
     check("div by a row", 6, [](double x) { return x / 7000; }, 2.4e-7, 0);
     check(

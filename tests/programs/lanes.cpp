@@ -102,7 +102,7 @@ void check_neighbours(tw::Device& device) {
 }  // namespace
 
 TEST_CASE("lanes: masked-off lanes read and write nothing at the edge of memory") {
-  on_every_device([](tw::Device& device) {
+  on_every_cpu([](tw::Device& device) {
     check_guarded<std::int8_t>(device);
     check_guarded<tw::bf16>(device);
     check_guarded<float>(device);

@@ -17,11 +17,15 @@ namespace tw = tilewright;
 
 namespace programs {
 
-/// "cpu" and the lesser levels of x86-64 that this machine can run.
+/// Those that the environment variable PROGRAMS_DEVICES names, with commas between; else "cpu" and the lesser levels of x86-64 that this
+/// machine can run.
 const std::vector<tw::Device>& devices();
 
 /// Runs a program on each of them; failures name the device.
 void on_every_device(const std::function<void(tw::Device&)>& program);
+/// For what GPUs promise less of, or nothing: on those of them that are processors.
+void on_every_cpu(const std::function<void(tw::Device&)>& program);
+inline bool is_gpu(const tw::Device& device) { return !device.name().starts_with("cpu"); }
 
 /// The text of the tw::Error that f throws; empty if it throws none.
 std::string message_of(const std::function<void()>& f);
