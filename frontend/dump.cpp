@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "runtime/environment.h"
 #include "runtime/log.h"
 
 namespace tilewright::detail {
@@ -18,6 +19,7 @@ DumpFolder::DumpFolder(const std::string& dir, const std::string& kernel, std::u
 }
 
 void DumpFolder::write(const std::string& stage, const std::string& text) const {
+  if (stage.find(rt::environment_dump_stage()) == stage.npos) return;
   const char* extension = stage == "llvm" ? "ll" : stage == "assembly" ? "s" : stage == "ptx" ? "ptx" : "tile";
   const std::string file = fmt::format("{}/{}.{}", path_, stage, extension);
   std::ofstream out(file, std::ios::binary);

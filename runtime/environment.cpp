@@ -29,6 +29,8 @@ int environment_threads() {
 
 std::string environment_dump() { return read("TILEWRIGHT_DUMP"); }
 
+std::string environment_dump_stage() { return read("TILEWRIGHT_DUMP_STAGE"); }
+
 std::string environment_log() {
   std::string value = read("TILEWRIGHT_LOG");
   return means_off(value) ? "" : value;

@@ -13,6 +13,9 @@ int environment_threads();
 /// TILEWRIGHT_DUMP: the folder that compiled kernels leave their stages in; empty if unset. Read at each call.
 std::string environment_dump();
 
+/// TILEWRIGHT_DUMP_STAGE: leaves only stages whose name holds this text; empty if unset. Read at each call.
+std::string environment_dump_stage();
+
 /// TILEWRIGHT_LOG: debug, info, warning; anything else that is not off means warning; empty if unset. Read at each call.
 std::string environment_log();
 

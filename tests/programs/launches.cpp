@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "tests/programs/programs.h"
@@ -253,18 +254,42 @@ TEST_CASE("launches: checked mode reports the line that leaves a buffer, and the
   });
 }
 
+namespace {
+
+/// A variable of the environment, until the end of the block.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    ::setenv(name, value, 1);
+  }
+  ~Environment() {
+    if (before_)
+      ::setenv(name_, before_->c_str(), 1);
+    else
+      ::unsetenv(name_);
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+}  // namespace
+
 TEST_CASE("launches: TILEWRIGHT_DUMP leaves each stage of a compiled kernel") {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / "tilewright_test_programs_dump";
   std::filesystem::remove_all(folder);
-  ::setenv("TILEWRIGHT_DUMP", folder.c_str(), 1);
   {
+    const Environment dump("TILEWRIGHT_DUMP", folder.c_str()), stage("TILEWRIGHT_DUMP_STAGE", "");
     tw::Device device = tw::Device::open("cpu");
     const tw::Kernel kernel("dumped", saxpy);
     auto x = device.upload(numbers<float>(64, 1));
     auto y = device.allocate<float>(64);
     kernel({.grid = 1}, x, y, 64, 1.0f, 64);
   }
-  ::unsetenv("TILEWRIGHT_DUMP");
   int tile = 0, llvm = 0, assembly = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();

@@ -16,6 +16,9 @@ namespace tilewright::test {
 
 namespace {
 
+// Of a text that is longer ptxas makes minutes and gigabytes.
+constexpr std::size_t kLongest = 256 << 10;
+
 /// One module of all texts: one header, each declaration once, and no lines of sources, whose files are numbered anew in each text.
 template <class Texts>
 std::string joined(const Texts& texts) {
@@ -70,7 +73,10 @@ void PtxChecker::add(const std::string& name, ir::Function f, int num_warps, boo
     if (facts.target != target) problems_.push_back(fmt::format("{}: its target is '{}'", where, facts.target));
     if (facts.entries != std::vector<std::string>{f.name}) problems_.push_back(where + ": it holds other kernels than its own");
     check_orders(where, kernel.tile_ir, facts.ordered_atomics, facts.fences);
-    if (ptxas_) bodies_[target].push_back({where, std::move(kernel.assembly)});
+    if (ptxas_ && kernel.assembly.size() > kLongest)
+      ++counts_.too_long;
+    else if (ptxas_)
+      bodies_[target].push_back({where, std::move(kernel.assembly)});
   }
 }
 

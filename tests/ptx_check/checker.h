@@ -11,7 +11,7 @@ namespace tilewright::test {
 
 /// Numbers of what was done; they add up over several checkers.
 struct PtxCounts {
-  int kernels = 0, texts = 0, assembled = 0, with_spills = 0, refused = 0;
+  int kernels = 0, texts = 0, assembled = 0, with_spills = 0, refused = 0, too_long = 0;
 };
 
 class PtxChecker {

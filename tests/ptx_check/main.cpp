@@ -111,7 +111,8 @@ class Run {
     for (const std::string& problem : problems_) fmt::print("{}\n", problem);
     fmt::print("{} kernels, {} PTX texts for {}; refused {}; ", counts_.kernels, counts_.texts, fmt::join(targets_, " "), counts_.refused);
     if (ptxas_)
-      fmt::print("assembled {}, {} of them with spills; ", counts_.assembled, counts_.with_spills);
+      fmt::print("assembled {}, {} of them with spills, {} are too long for that; ", counts_.assembled, counts_.with_spills,
+                 counts_.too_long);
     else
       fmt::print("not assembled: {}; ", rt::why_no_ptxas());
     fmt::print("{} problems\n", problems_.size());
@@ -125,20 +126,21 @@ class Run {
     for (const Kernel& k : kernels) checker.add(k.name, k.function, k.num_warps, k.check);
     checker.finish();
     const test::PtxCounts& c = checker.counts();
-    std::string text = fmt::format("{} {} {} {} {}\n", c.kernels, c.texts, c.assembled, c.with_spills, c.refused);
+    std::string text = fmt::format("{} {} {} {} {} {}\n", c.kernels, c.texts, c.assembled, c.with_spills, c.refused, c.too_long);
     for (const std::string& problem : checker.problems()) text += problem + '\0';
     return text;
   }
   void take(const std::string& text) {
     std::istringstream in(text);
     test::PtxCounts c;
-    in >> c.kernels >> c.texts >> c.assembled >> c.with_spills >> c.refused;
+    in >> c.kernels >> c.texts >> c.assembled >> c.with_spills >> c.refused >> c.too_long;
     in.get();
     counts_.kernels += c.kernels;
     counts_.texts += c.texts;
     counts_.assembled += c.assembled;
     counts_.with_spills += c.with_spills;
     counts_.refused += c.refused;
+    counts_.too_long += c.too_long;
     for (std::string problem; std::getline(in, problem, '\0');) problems_.push_back(problem);
   }
 

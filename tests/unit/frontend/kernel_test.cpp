@@ -352,6 +352,10 @@ TEST_CASE("kernel: TILEWRIGHT_DUMP leaves every stage") {
   setenv("TILEWRIGHT_DUMP", dir.c_str(), 1);
   tw::Kernel k("a dump!", set);
   (void)k.compile("cpu", {}, tw::pointer<int>(), 3);
+  setenv("TILEWRIGHT_DUMP_STAGE", "traced", 1);
+  tw::Kernel traced("traced", set);
+  (void)traced.compile("cpu", {}, tw::pointer<int>(), 3);
+  unsetenv("TILEWRIGHT_DUMP_STAGE");
   unsetenv("TILEWRIGHT_DUMP");
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir))
@@ -364,4 +368,5 @@ TEST_CASE("kernel: TILEWRIGHT_DUMP leaves every stage") {
   CHECK(some(".tile"));
   CHECK(some("llvm.ll"));
   CHECK(some("assembly.s"));
+  CHECK(std::count_if(files.begin(), files.end(), [](const std::string& f) { return has(f, "/traced-"); }) == 1);
 }
