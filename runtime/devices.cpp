@@ -156,4 +156,13 @@ std::vector<DeviceInfo> list_devices() {
   return all;
 }
 
+std::string take_counters_text(std::string_view device) {
+  if (!device.starts_with(kEmulator)) return "";
+  const std::string_view target = device.substr(kEmulator.size());
+  const emulator::EmulatorReport report = emulator::take_report(emulator::emulated_ordinal(target == "sm_90" ? "sm_90a" : target));
+  std::string text;
+  for (const auto& [name, counters] : report.counters.kernels) text += emulator::report_text(counters);
+  return text;
+}
+
 }  // namespace tilewright::rt

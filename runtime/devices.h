@@ -1,6 +1,7 @@
 // Which devices there are, and why others are not.
 #pragma once
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,5 +17,8 @@ std::shared_ptr<Device> open_device(std::string_view name, const Here&);
 std::shared_ptr<Device> open_best_device(const Here&);
 
 std::vector<DeviceInfo> list_devices();
+
+/// What kernels did on an emulated device since the last call, in lines; empty for other devices.
+std::string take_counters_text(std::string_view device);
 
 }  // namespace tilewright::rt

@@ -186,4 +186,6 @@ std::string Execution::device_text() const {
   return executable_ ? fmt::format("{}: {}", device_->name(), device_->description()) : "interpreter: the reference meaning";
 }
 
+std::string Execution::counters_text() { return executable_ ? rt::take_counters_text(device_->name()) : ""; }
+
 }  // namespace tilewright::cli

@@ -40,6 +40,8 @@ class Execution {
   std::vector<std::byte> contents(int parameter) const;
 
   std::string device_text() const;
+  /// What an emulated device counted since the last call, in lines; empty for others.
+  std::string counters_text();
   const std::vector<backend::PhaseTiming>& timings() const { return timings_; }
 
  private:

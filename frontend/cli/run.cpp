@@ -78,7 +78,9 @@ std::string report(const ir::Function& f, const std::vector<Argument>& arguments
     out += fmt::format("  {:<9} {}: {}, {}\n", "argument", a.name, ir::text(a.type), what);
   }
   for (const backend::PhaseTiming& t : execution.timings()) out += fmt::format("  {:<9} {:.3f} ms\n", t.phase, t.ms);
-  return out + fmt::format("  {:<9} {}\n", "launch", timing_text(execution, first_ms));
+  // Of the first launch only: those that are timed do the same.
+  const std::string counted = execution.counters_text();
+  return out + fmt::format("  {:<9} {}\n", "launch", timing_text(execution, first_ms)) + counted;
 }
 
 void execute(const Options& options, Session& session) {
@@ -103,7 +105,8 @@ void execute(const Options& options, Session& session) {
 void add_run_options(CLI::App& command, RunOptions& o) {
   command.add_option("FILE", o.file, "Textual tile IR; - is standard input")->required()->type_name("");
   command.add_option("--kernel", o.kernel, "Which kernel of the file; may be left out if there is one")->type_name("NAME");
-  command.add_option("--device", o.device, "What runs it")->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4|cuda:N|emulator:sm_XX|interpreter");
+  command.add_option("--device", o.device, "What runs it")
+      ->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4|cuda:N|emulator:sm_XX|interpreter");
   command.add_option("--grid", o.grid, "How many programs along each axis")->type_name("X[,Y[,Z]]");
   command.add_option("--arg", o.arguments, "A parameter's value: FILE.npy, zeros:f32:N (a buffer), i32:5, f32:0.5, ... (a scalar)")
       ->type_name("NAME=VALUE")
@@ -134,7 +137,8 @@ void add_run(CLI::App& root, Session& session) {
   c->add_option("--out", o->outputs, "Write a parameter's buffer after the launch; - is standard output")
       ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);
-  c->add_flag("--report", o->report, "Print the device, sizes and times on standard error; launches again to time it");
+  c->add_flag("--report", o->report,
+              "Print the device, sizes and times on standard error, and what emulators counted; launches again to time it");
 }
 
 }  // namespace tilewright::cli

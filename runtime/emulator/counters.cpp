@@ -12,10 +12,19 @@ void Count::add(const Count& other) {
   bytes += other.bytes;
 }
 
-Count KernelCounters::of(const Kernel& kernel, Category category) const {
+void KernelCounters::add(const KernelCounters& other) {
+  if (places != other.places) *this = {};
+  instructions.resize(other.instructions.size());
+  for (std::size_t i = 0; i < other.instructions.size(); ++i) instructions[i].add(other.instructions[i]);
+  places = other.places;
+  launches += other.launches;
+  blocks += other.blocks;
+}
+
+Count KernelCounters::of(Category category) const {
   Count sum;
   for (std::size_t i = 0; i < instructions.size(); ++i)
-    if (kernel.code[i].category == category) sum.add(instructions[i]);
+    if ((*places)[i].category == category) sum.add(instructions[i]);
   return sum;
 }
 
@@ -25,10 +34,10 @@ Count KernelCounters::total() const {
   return sum;
 }
 
-std::vector<int> KernelCounters::never_ran(const Kernel& kernel) const {
+std::vector<int> KernelCounters::never_ran() const {
   std::vector<int> lines;
   for (std::size_t i = 0; i < instructions.size(); ++i)
-    if (instructions[i].executed == 0) lines.push_back(kernel.lines[i]);
+    if (instructions[i].executed == 0) lines.push_back((*places)[i].ptx_line);
   return lines;
 }
 

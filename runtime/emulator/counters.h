@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,19 +21,27 @@ struct Count {
 };
 
 struct KernelCounters {
-  std::vector<Count> instructions;  // as in Kernel::code
+  std::vector<Count> instructions;                   // as in Kernel::code
+  std::shared_ptr<const std::vector<Place>> places;  // of each
   u64 launches = 0, blocks = 0;
 
+  /// More launches of the kernel. What another kernel of its name did before is forgotten.
+  void add(const KernelCounters&);
+
   /// Of all instructions of a category.
-  Count of(const Kernel&, Category) const;
+  Count of(Category) const;
   Count total() const;
   /// Lines of the PTX whose instructions never ran.
-  std::vector<int> never_ran(const Kernel&) const;
+  std::vector<int> never_ran() const;
 };
 
 /// By kernel name.
 struct Counters {
   std::map<std::string, KernelCounters, std::less<>> kernels;
 };
+
+/// In lines for people, each of which begins with two blanks: the instruction mix, memory traffic by space, what never ran, and the same
+/// for each line of the source.
+std::string report_text(const KernelCounters&);
 
 }  // namespace tilewright::rt::emulator

@@ -120,13 +120,7 @@ CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std
   const std::vector<Finding> found = findings.list();
   {
     const std::lock_guard lock(device.mutex);
-    for (const auto& [name, counted] : counters.kernels) {
-      KernelCounters& sum = device.counters.kernels[name];
-      sum.instructions.resize(std::max(sum.instructions.size(), counted.instructions.size()));
-      for (std::size_t i = 0; i < counted.instructions.size(); ++i) sum.instructions[i].add(counted.instructions[i]);
-      sum.launches += counted.launches;
-      sum.blocks += counted.blocks;
-    }
+    for (const auto& [name, counted] : counters.kernels) device.counters.kernels[name].add(counted);
     device.findings.insert(device.findings.end(), found.begin(), found.end());
   }
   return found.empty() ? CUDA_SUCCESS : tell(found);

@@ -332,13 +332,7 @@ bool launch(const Program& program, std::string_view name, Memory& memory, const
 
   std::vector<Count> counts(kernel->code.size());
   Grid(launch, params).run(counts);
-  if (params.counters != nullptr) {
-    KernelCounters& counters = params.counters->kernels[kernel->name];
-    counters.instructions.resize(counts.size());
-    for (std::size_t i = 0; i < counts.size(); ++i) counters.instructions[i].add(counts[i]);
-    ++counters.launches;
-    counters.blocks += product(params.grid);
-  }
+  if (params.counters != nullptr) params.counters->kernels[kernel->name].add({std::move(counts), kernel->places, 1, product(params.grid)});
   return !launch.has_findings;
 }
 

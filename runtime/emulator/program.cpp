@@ -129,12 +129,28 @@ void Program::place_variables() {
     }
 }
 
+static std::shared_ptr<const std::vector<Place>> places_of(const Module& module, const Kernel& kernel) {
+  auto places = std::make_shared<std::vector<Place>>();
+  for (const Instruction& i : kernel.code) {
+    const SourceLine& source = kernel.sources[i.index];
+    const auto file = module.files.find(source.file);
+    Place place{i.category, kernel.lines[i.index], {}};
+    if (file != module.files.end() && source.line > 0)
+      place.source = {file->second, static_cast<int>(source.line), static_cast<int>(source.column)};
+    places->push_back(std::move(place));
+  }
+  return places;
+}
+
 std::shared_ptr<Program> Program::load(std::string_view text, const std::string& name) {
   auto program = std::make_shared<Program>();
   program->module_ = parse_module(text, name);
   program->place_variables();
   for (const Function& function : program->module_.functions)
-    if (function.is_entry && function.is_defined) program->kernels_.push_back(KernelBuilder(*program, function).build());
+    if (function.is_entry && function.is_defined) {
+      program->kernels_.push_back(KernelBuilder(*program, function).build());
+      program->kernels_.back()->places = places_of(program->module_, *program->kernels_.back());
+    }
   return program;
 }
 

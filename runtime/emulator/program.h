@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/emulator/ptx_module.h"
+#include "tilewright/error.h"
 
 namespace tilewright::rt::emulator {
 
@@ -134,6 +135,13 @@ enum class Special : u8 {
   is_explicit_cluster,
 };
 
+/// What an instruction is and where it stands, which outlives its kernel.
+struct Place {
+  Category category = Category::control;
+  int ptx_line = 0;
+  Location source;  // through .loc; line 0 where there is none
+};
+
 struct Kernel {
   std::string name;
   std::vector<Parameter> parameters;
@@ -143,6 +151,7 @@ struct Kernel {
   std::vector<int> lines;  // of the PTX, one an instruction
   std::vector<SourceLine> sources;
   std::vector<std::string_view> opcodes;
+  std::shared_ptr<const std::vector<Place>> places;  // of the code; counters keep it
 
   struct Constant {
     s32 slot;

@@ -261,6 +261,24 @@ TEST_CASE("run: --report says on standard error what ran and how long it took") 
     CHECK(contains(o.err, part));
 }
 
+TEST_CASE("run: --report of an emulator counts instructions and memory traffic, in all and by line, in one launch") {
+  const char* text = R"(kernel @twice(%x: ptr<f32> {divisible_by = 16}) {
+  %i = arange {lo = 0, hi = 128} : i32[128]
+  %p = broadcast %x : ptr<f32>[128]
+  %a = add_ptr %p, %i : ptr<f32>[128]
+  %v = load %a : f32[128]
+  %w = add %v, %v : f32[128]
+  store %a, %w
+})";
+  const Outcome o =
+      tilewright({"run", "-", "--device", "emulator:sm_80", "--warps", "1", "--grid", "1", "--arg", "x=zeros:f32:128", "--report"}, text);
+  CHECK(o.code == 0);
+  CAPTURE(o.err);
+  for (const char* part : {"1 launch of 1 blocks: ", "load global ", "1 requests of 16.00 sectors (at best 16.00), 512 bytes", "float32 ",
+                           "never ran 0 of ", ":5 1 instructions; 1 requests", ":7 2 instructions; 1 requests"})
+    CHECK(contains(o.err, part));
+}
+
 TEST_CASE("run: the timed launches of a report start from the given buffers, and the output is that of the first") {
   const std::string text = "kernel @k(%x: ptr<i32>) {\n  %v = load %x : i32\n  %w = add %v, %v : i32\n  store %x, %w\n}\n";
   const Outcome o = tilewright({"run", "/dev/stdin", "--grid", "1", "--arg", "x=zeros:i32:1", "--report", "--out", "x=-"}, text);

@@ -255,15 +255,14 @@ TEST_CASE("emulator memory: counters of sectors and wavefronts") {
     add.u64 %d5, %d4, %d2;
     st.shared.u32 [%d5], %r4;
   )"));
-  const Kernel& kernel = *bench.program->kernel("k");
   const auto counts = [&](u32 stride) {
     bench.counters = {};
     Array<u32> memory(bench.memory, 32 * 32);
     Params params;
     CHECK(bench.run("k", {1, 1, 1}, {32, 1, 1}, params.add(memory.address()).add(stride)));
     const KernelCounters& counters = bench.counters.kernels.at("k");
-    return std::array<u64, 3>{counters.of(kernel, Category::load_global).units, counters.of(kernel, Category::load_global).ideal,
-                              counters.of(kernel, Category::store_shared).units};
+    return std::array<u64, 3>{counters.of(Category::load_global).units, counters.of(Category::load_global).ideal,
+                              counters.of(Category::store_shared).units};
   };
   CHECK(counts(1) == std::array<u64, 3>{4, 4, 1});
   CHECK(counts(2) == std::array<u64, 3>{8, 4, 2});

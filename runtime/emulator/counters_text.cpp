@@ -1,0 +1,89 @@
+// Counters in words.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/emulator/counters.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+enum class Traffic { none, sectors, wavefronts };
+
+Traffic traffic_of(Category category) {
+  switch (category) {
+    case Category::load_global:
+    case Category::store_global:
+    case Category::load_local:
+    case Category::store_local:
+    case Category::load_const: return Traffic::sectors;
+    case Category::load_shared:
+    case Category::store_shared: return Traffic::wavefronts;
+    default: return Traffic::none;
+  }
+}
+
+double part(u64 a, u64 b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); }
+
+std::string traffic_text(Traffic traffic, const Count& count) {
+  const char* unit = traffic == Traffic::sectors ? "sectors" : "wavefronts";
+  std::string text = fmt::format("{} requests of {:.2f} {} (at best {:.2f}), {} bytes", count.requests, part(count.units, count.requests),
+                                 unit, part(count.ideal, count.requests), count.bytes);
+  if (traffic == Traffic::wavefronts) text += fmt::format(", {} bank conflicts", count.units - count.ideal);
+  return text;
+}
+
+/// What stands in a line of the source.
+struct LineCount {
+  u64 executed = 0;
+  Count sectors, wavefronts;
+};
+
+std::string lines_text(const KernelCounters& counters) {
+  std::map<std::pair<std::string, int>, LineCount> lines;
+  for (std::size_t i = 0; i < counters.instructions.size(); ++i) {
+    const Place& place = (*counters.places)[i];
+    const Count& count = counters.instructions[i];
+    if (count.executed == 0) continue;
+    LineCount& line = lines[{place.source.file, place.source.line}];
+    line.executed += count.executed;
+    if (traffic_of(place.category) == Traffic::sectors) line.sectors.add(count);
+    if (traffic_of(place.category) == Traffic::wavefronts) line.wavefronts.add(count);
+  }
+  std::string text;
+  for (const auto& [at, line] : lines) {
+    text += fmt::format("  {:<9} {} instructions", at.second > 0 ? fmt::format("{}:{}", at.first, at.second) : "elsewhere", line.executed);
+    if (line.sectors.requests > 0) text += "; " + traffic_text(Traffic::sectors, line.sectors);
+    if (line.wavefronts.requests > 0) text += "; shared: " + traffic_text(Traffic::wavefronts, line.wavefronts);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string report_text(const KernelCounters& counters) {
+  const Count total = counters.total();
+  std::string text = fmt::format("  {:<9} {} launch{} of {} blocks: {} warp instructions, {:.1f} lanes each\n", "emulated",
+                                 counters.launches, counters.launches == 1 ? "" : "es",
+                                 counters.blocks / std::max<u64>(counters.launches, 1), total.executed, part(total.lanes, total.executed));
+  std::vector<std::pair<u64, Category>> mix;
+  for (int k = 0; k < kCategories; ++k)
+    if (const Count count = counters.of(static_cast<Category>(k)); count.executed > 0)
+      mix.emplace_back(count.executed, static_cast<Category>(k));
+  std::sort(mix.begin(), mix.end(),
+            [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  for (const auto& [executed, category] : mix) {
+    text += fmt::format("  {:<12} {:>9} instructions, {:.1f} %", name_of(category), executed, 100 * part(executed, total.executed));
+    if (const Traffic traffic = traffic_of(category); traffic != Traffic::none) text += ": " + traffic_text(traffic, counters.of(category));
+    text += "\n";
+  }
+  const std::vector<int> never = counters.never_ran();
+  text += fmt::format("  {:<9} {} of {} instructions", "never ran", never.size(), counters.instructions.size());
+  if (!never.empty()) text += fmt::format(", {} {} of the PTX", never.size() == 1 ? "line" : "lines", fmt::join(never, ", "));
+  return text + "\n" + lines_text(counters);
+}
+
+}  // namespace tilewright::rt::emulator
