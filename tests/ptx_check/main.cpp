@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
   app.add_option("--share", share, "Which of the shares to check, from 0");
   app.add_option("--of", shares, "Into how many shares the kernels are dealt");
   app.add_option("--warps", warps, "Of every program; default: by the size of its tiles");
-  app.add_flag("--no-spills", no_spills, "Spilled registers are a problem");
+  app.add_flag("--no-spills", no_spills, "Local memory and spilled registers are a problem");
   CLI11_PARSE(app, argc, argv);
   if (targets.empty())
     for (const std::string_view target : backend::ptx_targets()) targets.emplace_back(target);
