@@ -24,10 +24,11 @@ struct Parameter {
 };
 template <class T>
 struct Parameter<tilewright::Tile<T>> {
-  /// Pointers to aligned memory; integers divisible by `divisible_by`.
+  /// Pointers to aligned memory of their own, as launches with distinct buffers have them; integers divisible by `divisible_by`.
   static void add(Traced& t, int divisible_by) {
     const int known = std::is_floating_point_v<T> ? 1 : std::is_pointer_v<T> ? 16 : divisible_by;
-    t.params.push_back({tilewright::detail::ir_type(tilewright::detail::kCode<T>), {.name = "p", .divisible_by = known}});
+    t.params.push_back({tilewright::detail::ir_type(tilewright::detail::kCode<T>),
+                        {.name = "p", .divisible_by = known, .disjoint = std::is_pointer_v<T>}});
   }
   static tilewright::Tile<T> value(Traced& t) { return tilewright::detail::parameter<T>(t.next_param++); }
 };
