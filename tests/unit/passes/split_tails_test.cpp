@@ -46,7 +46,7 @@ void check_all(const std::string& type, const std::string& op, bool is_swapped, 
   for (T base : ends)
     for (T end : ends)
       for (int step = -34; step <= 34; ++step) {
-        const T n = static_cast<T>(end + static_cast<T>(step));
+        const T n = static_cast<T>(static_cast<std::uint64_t>(end) + static_cast<std::uint64_t>(step));  // wraps
         const auto stored = [&](const ir::Function& f) {
           std::vector<float> x(32, -1);
           const std::uint64_t words[] = {reinterpret_cast<std::uint64_t>(x.data()), static_cast<std::uint32_t>(base),
