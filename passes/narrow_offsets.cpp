@@ -37,7 +37,7 @@ class Narrower {
       rw_.set_operand(id, 1, narrow(offset));
       replaced.push_back(offset);
     }
-    for (ValueId v : replaced) erase_unused(v);
+    for (ValueId v : replaced) rw_.erase_unused(v);
     return rw_.changed();
   }
 
@@ -94,14 +94,6 @@ class Narrower {
     for (ValueId& x : operands) x = narrow(x);
     rw_.at(id);
     return narrow_[v.index] = f_.result(rw_.create(f_.kind(id), operands, f_.op(id).attrs, std::span(&to, 1)));
-  }
-
-  void erase_unused(ValueId v) {
-    const OpId id = f_.value(v).op;
-    if (!id || f_.erased(id) || f_.has_uses(v) || !ir::info(f_.kind(id)).has(ir::kPure)) return;
-    const std::vector<ValueId> operands = f_.op(id).operands;
-    rw_.erase(id);
-    for (ValueId x : operands) erase_unused(x);
   }
 
   Rewriter rw_;

@@ -47,7 +47,7 @@ class Remover {
       } else if (v != f_.operand(id, 0)) {
         const ValueId old = f_.operand(id, 0);
         rw_.set_operand(id, 0, v);
-        erase_unused(old);
+        rw_.erase_unused(old);
       }
     }
     return rw_.changed();
@@ -57,16 +57,7 @@ class Remover {
   void replace(OpId conversion, ValueId v) {
     const ValueId old = f_.operand(conversion, 0);
     rw_.replace(conversion, v);
-    erase_unused(old);
-  }
-
-  void erase_unused(ValueId v) {
-    const OpId id = f_.value(v).op;
-    if (!id || f_.has_uses(v) || !ir::info(f_.kind(id)).has(ir::kPure) || f_.op(id).results.size() != 1) return;
-    const std::vector<ValueId> operands = f_.op(id).operands;
-    rw_.erase(id);
-    for (ValueId x : operands)
-      if (!f_.has_uses(x)) erase_unused(x);
+    rw_.erase_unused(old);
   }
 
   /// Whether the op can be done again under another layout of its result.

@@ -68,6 +68,16 @@ void Rewriter::erase(OpId id) {
   function().erase(id);
 }
 
+void Rewriter::erase_unused(ValueId v) {
+  const OpId id = ir().value(v).op;
+  if (!id || ir().erased(id) || !ir::info(ir().kind(id)).has(ir::kPure)) return;
+  for (ValueId result : ir().op(id).results)
+    if (ir().has_uses(result)) return;
+  const std::vector<ValueId> operands = ir().op(id).operands;
+  erase(id);
+  for (ValueId x : operands) erase_unused(x);
+}
+
 void Rewriter::erase_arg(BlockId b, int i) {
   changed_ = true;
   function().erase_arg(b, i);

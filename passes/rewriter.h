@@ -25,6 +25,8 @@ class Rewriter : public ir::Builder {
   void erase_operand(ir::OpId, int i);
   /// Requires: no result has a use.
   void erase(ir::OpId);
+  /// Erases the pure op that makes a value nobody uses, and what that alone was computed from.
+  void erase_unused(ir::ValueId);
   void erase_arg(ir::BlockId, int i);
   void erase_result(ir::OpId, int i);
   void move_before(ir::OpId, ir::OpId where);

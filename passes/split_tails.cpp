@@ -5,8 +5,7 @@
 //   x = load p, i < n; y = load q, i < n   ->   x, y = if (last i < n) { load p; load q } else { load p, i < n; load q, i < n }
 //
 // Accesses that can stand together share a branch, which all threads of a program take; so does what lies between loads and stores, if it
-// is a few element-wise ops. Taken are accesses that the mask keeps from going
-// by vectors, or from having one predicate for all.
+// is a few element-wise ops. Taken are accesses that the mask keeps from going by vectors, or from having one predicate for all.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -116,16 +115,15 @@ class WholeMasks {
   ValueId below(OpId id) {
     const Comparison c = *comparison(id);
     const Run run = *run_of(c.tile);
-    const ir::Element e = f_.type(c.tile).element();
+    const ir::Element e = ir::Element::i32;  // an arange's
     const Type t(e);
     const ValueId bound = uniform_scalar(rw_, c.bound, e);
     const OpKind order = c.or_equal ? OpKind::le_ : OpKind::lt_;
     if (!run.base) return rw_.binary(order, rw_.constant(t, run.first + run.count - 1), bound);
     ValueId first = uniform_scalar(rw_, run.base, e);
     if (run.first != 0) first = rw_.binary(OpKind::add_, first, rw_.constant(t, run.first));
-    const ir::Element plain = f_.type(c.tile).element_bytes() == 8 ? ir::Element::u64 : ir::Element::u32;
-    const ValueId distance = rw_.cast(rw_.binary(OpKind::sub_, bound, first), plain);
-    return both(rw_.binary(order, first, bound), rw_.binary(order, rw_.constant(Type(plain), run.count - 1), distance));
+    const ValueId distance = rw_.cast(rw_.binary(OpKind::sub_, bound, first), ir::Element::u32);
+    return both(rw_.binary(order, first, bound), rw_.binary(order, rw_.constant(Type(ir::Element::u32), run.count - 1), distance));
   }
 
   Rewriter& rw_;
@@ -140,7 +138,7 @@ class Splitter {
     std::vector<BlockId> blocks{f_.body()};
     f_.walk([&](OpId id) { blocks.insert(blocks.end(), f_.op(id).regions.begin(), f_.op(id).regions.end()); });
     for (BlockId b : blocks) block(b);
-    for (ValueId mask : masks_used_) drop_dead(mask);
+    for (ValueId mask : masks_used_) rw_.erase_unused(mask);
     return rw_.changed();
   }
 
@@ -313,14 +311,6 @@ class Splitter {
     const std::vector<Type> types{f_.type(v)};
     rw_.set_loc(f_.op(id).loc);
     return copies[v.index] = f_.result(rw_.create(f_.kind(id), operands, f_.op(id).attrs, types));
-  }
-
-  void drop_dead(ValueId v) {
-    const OpId id = f_.value(v).op;
-    if (!id || f_.erased(id) || f_.has_uses(v) || !stands_by(id)) return;
-    const std::vector<ValueId> operands = f_.op(id).operands;
-    rw_.erase(id);
-    for (ValueId x : operands) drop_dead(x);
   }
 
   Function& f_;
