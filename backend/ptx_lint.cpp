@@ -242,6 +242,10 @@ class Reader {
       if (has({"acquire", "release", "acq_rel"})) ++facts_.ordered_atomics;
       const bool names_both = has({"relaxed", "acquire", "release", "acq_rel"}) && has({"cta", "cluster", "gpu", "sys"});
       if (!names_both && !has({"shared", "shared::cta"})) problem(fmt::format("an atomic without its order or its scope: '{}'", s));
+    } else if (base == "bfe" && op.back() == "s32") {
+      const auto length = operands.rfind(','), position = operands.rfind(',', length - 1);
+      const bool is_whole = length != operands.npos && position != operands.npos && number_in(operands.substr(position, length - position)) % 8 == 0;
+      if (is_whole && (operands.ends_with(" 8") || operands.ends_with(" 16"))) problem(fmt::format("ptxas may convert what '{}' gives as if it were signed", s));
     } else if (is_any(base, {"add", "sub", "mul"})) {
       const bool is_float = is_any(op.back(), {"f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64"});
       if (is_float && !has({"rn", "rz", "rm", "rp"})) problem(fmt::format("float arithmetic that may be contracted: '{}'", s));

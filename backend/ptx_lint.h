@@ -24,8 +24,8 @@ struct PtxFacts {
   Widths global_loads, global_stores, shared_loads, shared_stores, local_loads, local_stores;
   /// "line 12: <what is wrong>". Wrong are: declarations of functions and variables that are elsewhere (but shared memory), calls, local
   /// memory, a target that there is not, an atomic on global memory that names no order or no scope, float arithmetic that the assembler
-  /// may contract since it names no rounding, a barrier or a shuffle under a predicate, registers and labels that are nowhere declared, and
-  /// text that is no PTX.
+  /// may contract since it names no rounding, a barrier or a shuffle under a predicate, a bfe.s32 of whole bytes (nvptx/assembler_bugs.h),
+  /// registers and labels that are nowhere declared, and text that is no PTX.
   std::vector<std::string> problems;
 };
 

@@ -1,5 +1,6 @@
 // The kernel's frame, its blocks, loops and branches. Conditions and bounds are scalars, which every thread holds alike, so no branch
 // made here divides a warp.
+#include <fmt/format.h>
 #include <llvm/IR/DIBuilder.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/IR/MDBuilder.h>
@@ -183,6 +184,25 @@ void NvptxLowering::keep_loop(llvm::Instruction* back) {
   back->setMetadata(llvm::LLVMContext::MD_loop, loop);
 }
 
+/// How often a loop runs over a constant range whose length and step together exceed the numbers of its type; else null. LLVM's strength
+/// reduction turns the exit of such a loop into a comparison of a counter that wraps around, and ptxas, taking it not to, unrolls it with
+/// too few passes (seen in 12.9, 13.0 and 13.4). So it gets a counter of passes that neither knows to be anything else.
+Value* NvptxLowering::passes_of_wrapping_range(Value* lo, Value* hi, Value* step, bool is_signed) {
+  const auto *from = llvm::dyn_cast<llvm::ConstantInt>(lo), *to = llvm::dyn_cast<llvm::ConstantInt>(hi),
+             *by = llvm::dyn_cast<llvm::ConstantInt>(step);
+  if (!from || !to || !by || by->isZero()) return nullptr;
+  const bool down = is_signed && by->isNegative();
+  const llvm::APInt distance = down ? from->getValue() - to->getValue() : to->getValue() - from->getValue();
+  const llvm::APInt stride = down ? -by->getValue() : by->getValue();
+  bool wraps = false;
+  (void)distance.uadd_ov(stride, wraps);
+  if (!wraps) return nullptr;
+  const llvm::APInt passes = llvm::APIntOps::RoundingUDiv(distance, stride, llvm::APInt::Rounding::UP);
+  const bool is_long = passes.getBitWidth() > 32;
+  return inline_ptx(b_, fmt::format("mov.b{} $0, {};", is_long ? 64 : 32, passes.getZExtValue()), is_long ? b_.getInt64Ty() : b_.getInt32Ty(),
+                    {});
+}
+
 void NvptxLowering::emit_for(OpId id) {
   const auto& operands = f_.op(id).operands;
   const bool is_signed = ir::is_signed(f_.type(operands[0]).element());
@@ -203,10 +223,16 @@ void NvptxLowering::emit_for(OpId id) {
   std::vector<Registers> init;
   for (std::size_t i = 3; i < operands.size(); ++i) init.push_back(registers(operands[i]));
 
+  Value* passes = passes_of_wrapping_range(lo, hi, step, is_signed);
   llvm::BasicBlock *before = b_.GetInsertBlock(), *body = new_block("loop"), *after = new_block("done");
   b_.CreateCondBr(enters, body, after);
 
   b_.SetInsertPoint(body);
+  llvm::PHINode* left = nullptr;
+  if (passes) {
+    left = b_.CreatePHI(passes->getType(), 2);
+    left->addIncoming(passes, before);
+  }
   auto* index = b_.CreatePHI(lo->getType(), 2);
   index->addIncoming(lo, before);
   const std::vector<Registers> carried = phis(init, 2);
@@ -220,7 +246,14 @@ void NvptxLowering::emit_for(OpId id) {
   Value* next_index = b_.CreateAdd(index, step);
   const auto goes_on_up = [&] { return b_.CreateICmpUGT(b_.CreateSub(hi, index), step); };
   const auto goes_on_down = [&] { return b_.CreateICmpUGT(b_.CreateSub(index, hi), b_.CreateNeg(step)); };
-  Value* goes_on = up || !is_signed ? goes_on_up() : down ? goes_on_down() : b_.CreateSelect(forward, goes_on_up(), goes_on_down());
+  Value* goes_on = nullptr;
+  if (left) {
+    Value* fewer = b_.CreateSub(left, llvm::ConstantInt::get(left->getType(), 1));
+    left->addIncoming(fewer, b_.GetInsertBlock());
+    goes_on = b_.CreateIsNotNull(fewer);
+  } else {
+    goes_on = up || !is_signed ? goes_on_up() : down ? goes_on_down() : b_.CreateSelect(forward, goes_on_up(), goes_on_down());
+  }
   llvm::BasicBlock* last = b_.GetInsertBlock();
   index->addIncoming(next_index, last);
   add_incoming(carried, next, last);

@@ -62,6 +62,7 @@ class NvptxLowering {
   // ---- control_flow.cpp ----
   void emit_block(BlockId);
   void emit_op(OpId);
+  Value* passes_of_wrapping_range(Value* lo, Value* hi, Value* step, bool is_signed);
   void emit_for(OpId);
   void emit_if(OpId);
   void emit_while(OpId);

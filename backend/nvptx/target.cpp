@@ -19,6 +19,7 @@
 #include <mutex>
 
 #include "backend/llvm_fatal_errors.h"
+#include "backend/nvptx/assembler_bugs.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::backend::nvptx {
@@ -127,7 +128,7 @@ std::string emit_ptx(llvm::Module& m, llvm::TargetMachine& machine) {
   llvm::legacy::PassManager passes;
   TW_CHECK(!machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile), "LLVM cannot emit PTX");
   passes.run(m);
-  return std::string(out.str());
+  return avoid_assembler_bugs(std::string(out.str()));
 }
 
 }  // namespace tilewright::backend::nvptx

@@ -91,6 +91,13 @@ TEST_CASE("ptx_lint: finds float arithmetic that the assembler may contract") {
     CHECK(problem(std::string(op) + " %r1, %r2, %r3;").empty());
 }
 
+TEST_CASE("ptx_lint: finds what the assembler miscompiles") {
+  for (const char* operands : {"0, 8", "24, 8", "8, 16", "16, 16"})
+    CHECK(has(problem("bfe.s32 %r1, %r2, " + std::string(operands) + ";"), "as if it were signed"));
+  for (const char* op : {"bfe.s32 %r1, %r2, 4, 8;", "bfe.s32 %r1, %r2, 0, 24;", "bfe.u32 %r1, %r2, 8, 8;", "bfe.s32 %r1, %r2, %r3, %r4;"})
+    CHECK(problem(op).empty());
+}
+
 TEST_CASE("ptx_lint: finds barriers and shuffles that not every thread reaches") {
   CHECK(has(problem("@%p1 bar.sync 0;"), "a barrier under a predicate"));
   CHECK(has(problem("@%p1 shfl.sync.idx.b32 %r1, %r1, 0, 31, -1;"), "a shuffle under a predicate"));

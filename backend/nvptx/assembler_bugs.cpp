@@ -1,0 +1,66 @@
+// Replacements in PTX text: LLVM chooses the instructions, so there is nothing to choose earlier.
+#include "backend/nvptx/assembler_bugs.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace tilewright::backend::nvptx {
+
+namespace {
+
+constexpr std::string_view kExtract = "bfe.s32";
+
+std::string_view trimmed(std::string_view s) {
+  const std::size_t first = s.find_first_not_of(" \t");
+  return first == std::string_view::npos ? std::string_view() : s.substr(first, s.find_last_not_of(" \t") + 1 - first);
+}
+
+std::optional<int> number(std::string_view s) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
+  if (error != std::errc() || end != s.data() + s.size()) return std::nullopt;
+  return value;
+}
+
+/// The selector of a prmt that takes these bytes of its first operand and repeats the sign (PTX ISA, prmt: bit 3 of a selection).
+std::optional<int> selector(int position, int length) {
+  constexpr int kSign = 8;
+  const int low = position / 8, high = low + length / 8 - 1;
+  if (position < 0 || position % 8 != 0 || high > 3) return std::nullopt;
+  if (length == 8) return low | (low | kSign) * 0x1110;
+  if (length == 16) return low | high << 4 | (high | kSign) * 0x1100;
+  return std::nullopt;
+}
+
+/// The operands of `bfe.s32 d, a, position, length` as those of a prmt, if it takes whole bytes.
+std::optional<std::string> permuted(std::string_view operands) {
+  std::string_view parts[4];
+  for (int i = 0; i < 4; ++i) {
+    const std::size_t comma = operands.find(',');
+    if ((comma == std::string_view::npos) != (i == 3)) return std::nullopt;
+    parts[i] = trimmed(operands.substr(0, comma));
+    if (i < 3) operands.remove_prefix(comma + 1);
+  }
+  const auto position = number(parts[2]), length = number(parts[3]);
+  if (!position || !length || (*length != 8 && *length != 16)) return std::nullopt;
+  const auto by = selector(*position, *length);
+  if (!by) return std::nullopt;
+  return fmt::format("{}, {}, 0, {:#x}", parts[0], parts[1], *by);
+}
+
+}  // namespace
+
+std::string avoid_assembler_bugs(std::string ptx) {
+  for (std::size_t at = ptx.find(kExtract); at != std::string::npos; at = ptx.find(kExtract, at + 1)) {
+    const std::size_t begin = at + kExtract.size(), end = ptx.find(';', begin);
+    if (end == std::string::npos) break;
+    const auto operands = permuted(std::string_view(ptx).substr(begin, end - begin));
+    if (operands) ptx.replace(at, end - at, "prmt.b32 \t" + *operands);
+  }
+  return ptx;
+}
+
+}  // namespace tilewright::backend::nvptx

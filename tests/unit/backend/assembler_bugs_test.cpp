@@ -1,0 +1,72 @@
+// What NVIDIA's assembler gets wrong does not reach it.
+#include "backend/nvptx/assembler_bugs.h"
+
+#include <doctest/doctest.h>
+
+#include "backend/compile.h"
+#include "backend/ptx_lint.h"
+#include "tileir/parser.h"
+
+using namespace tilewright;
+using backend::nvptx::avoid_assembler_bugs;
+
+namespace {
+
+std::string ptx_of(const char* tile_ir, int num_warps = 1) {
+  ir::Module m = ir::parse(tile_ir, "test");
+  const auto compiled = backend::compile(std::move(m.functions.at(0)), {.target = "sm_90a", .num_warps = num_warps});
+  return {reinterpret_cast<const char*>(compiled.image.data()), compiled.image.size()};
+}
+
+bool has(const std::string& text, const char* piece) { return text.find(piece) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("assembler bugs: a signed byte or half of a word is taken by prmt, with the sign repeated") {
+  CHECK(avoid_assembler_bugs("\tbfe.s32 \t%r2, %r1, 0, 8;\n") == "\tprmt.b32 \t%r2, %r1, 0, 0x8880;\n");
+  CHECK(avoid_assembler_bugs("bfe.s32 %r2, %r1, 8, 8;") == "prmt.b32 \t%r2, %r1, 0, 0x9991;");
+  CHECK(avoid_assembler_bugs("bfe.s32 %r2, %r1, 24, 8;") == "prmt.b32 \t%r2, %r1, 0, 0xbbb3;");
+  CHECK(avoid_assembler_bugs("bfe.s32 %r2, %r1, 0, 16;") == "prmt.b32 \t%r2, %r1, 0, 0x9910;");
+  CHECK(avoid_assembler_bugs("bfe.s32 %r2, %r1, 8, 16;") == "prmt.b32 \t%r2, %r1, 0, 0xaa21;");
+  CHECK(avoid_assembler_bugs("bfe.s32 %r2, %r1, 16, 16;") == "prmt.b32 \t%r2, %r1, 0, 0xbb32;");
+  for (const char* kept : {"bfe.s32 %r2, %r1, 4, 8;", "bfe.s32 %r2, %r1, 0, 5;", "bfe.s32 %r2, %r1, %r3, 8;", "bfe.u32 %r2, %r1, 0, 8;",
+                           "bfe.s32 %r2, %r1, 24, 16;", "bfe.s32 %r2, %r1, 0, 8"})
+    CHECK(avoid_assembler_bugs(kept) == kept);
+}
+
+TEST_CASE("assembler bugs: signed bytes become unsigned numbers and then floating point") {
+  const std::string ptx = ptx_of(R"(
+kernel @bytes(%in: ptr<const i8> {divisible_by = 16}, %out: ptr<f32> {divisible_by = 16}) {
+  %i = arange {lo = 0, hi = 128} : i32[128]
+  %p = broadcast %in : ptr<const i8>[128]
+  %q = add_ptr %p, %i : ptr<const i8>[128]
+  %x = load %q : i8[128]
+  %u = cast %x : u32[128]
+  %y = cast %u : f32[128]
+  %r = broadcast %out : ptr<f32>[128]
+  %s = add_ptr %r, %i : ptr<f32>[128]
+  store %s, %y
+}
+)");
+  CHECK(backend::read_ptx(ptx).problems == std::vector<std::string>{});
+  CHECK(has(ptx, "cvt.rn.f32.u32"));
+}
+
+TEST_CASE("assembler bugs: a range whose counter would wrap around counts its passes") {
+  const auto range = [](const char* lo, const char* hi, const char* step) {
+    return ptx_of((std::string("kernel @range(%out: ptr<i32>) {\n  %lo = constant {value = ") + lo +
+                   "} : i32\n  %hi = constant {value = " + hi + "} : i32\n  %step = constant {value = " + step + R"(} : i32
+  %zero = constant {value = 0} : i32
+  %n = for %lo, %hi, %step, %zero : i32 (%i: i32, %c: i32) {
+    %d = add %c, %i : i32
+    yield %d
+  }
+  store %out, %n
+}
+)")
+                      .c_str());
+  };
+  CHECK(has(range("2147483647", "-2147483648", "-1073741824"), ", 4;"));
+  CHECK(has(range("-2147483648", "2147483647", "1073741824"), ", 4;"));
+  CHECK_FALSE(has(range("0", "2147483647", "1073741824"), "mov.b32 %r"));
+}
