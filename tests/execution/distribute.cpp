@@ -5,6 +5,8 @@
 
 #include "backend/compile.h"
 #include "passes/pass_manager.h"
+#include "tests/execution/machines.h"
+#include "tests/fuzz/device_executor.h"
 #include "tests/fuzz/emulator_executor.h"
 #include "tileir/layout_rules.h"
 #include "tileir/verifier.h"
@@ -55,9 +57,17 @@ Emitted check_on_emulator(const fuzz::Program& p, int num_warps, const std::stri
   fuzz::RewritingExecutor reference("interpreter", [&](Function& f) {
     if (!f.is_distributed()) passes::run_passes(f, passes::pipeline(description), {description, true, false, num_warps});
   });
-  const auto difference = fuzz::compare(p, reference, candidate);
-  INFO(difference.value_or(""), "\n", fuzz::text(p));
-  CHECK_FALSE(difference.has_value());
+  const auto check = [&](fuzz::Executor& machine) {
+    const auto difference = fuzz::compare(p, reference, machine);
+    INFO(machine.name(), ": ", difference.value_or(""), "\n", fuzz::text(p));
+    CHECK_FALSE(difference.has_value());
+  };
+  check(candidate);
+  for (const std::string& name : machines())
+    if (name.starts_with("cuda:")) {
+      fuzz::DeviceExecutor gpu(name, num_warps);
+      check(gpu);
+    }
   const backend::CompiledKernel kernel = backend::compile(p.function, {.target = target, .num_warps = num_warps}, {.keep_text = true, .dump = {}});
   return {kernel.assembly, count(kernel.assembly, "bar.sync") + count(kernel.assembly, "bar.warp.sync") - count(kernel.tile_ir, "  barrier\n")};
 }

@@ -88,10 +88,10 @@ TEST_CASE("scan: combinations that keep an order, of several tiles, that use sca
                                       in.select(a[3], a[5], a[2])};
                  });
         for (ValueId v : segments) p.output(v);
-        // The last element, and a function that the passes expand.
+        // The last element, and a function that the passes expand; in f64, where GPUs have no approximation of it.
         p.output(scan(b, {p.input(Type(Element::f8e5m2, shape))}, axis, reverse,
                       [](Builder&, const std::vector<ValueId>& a) { return std::vector{a[1]}; })[0]);
-        p.output(scan(b, {p.small_input(Type(Element::f32, shape))}, axis, reverse, [](Builder& in, const std::vector<ValueId>& a) {
+        p.output(scan(b, {p.small_input(Type(Element::f64, shape))}, axis, reverse, [](Builder& in, const std::vector<ValueId>& a) {
           return std::vector{in.unary(OpKind::tanh_, in.binary(OpKind::sub_, a[1], a[0]))};
         })[0]);
         check_on_machines(p.take());

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
 #include "backend/compile.h"
-#include "backend/nvptx_abi.h"
 #include "runtime/emulator/emulator.h"
-#include "tests/fuzz/report_texts.h"
+#include "tests/fuzz/report_buffer.h"
 
 namespace tilewright::fuzz {
 
@@ -20,7 +20,6 @@ namespace {
 
 // Of one launch: far more than a generated program takes.
 constexpr std::uint64_t kMaxInstructions = 200'000'000;
-constexpr std::uint32_t kReportWords = 1 << 20;
 
 std::vector<std::byte> parameter_bytes(const emulator::Kernel& kernel, std::span<const std::uint64_t> words) {
   std::vector<std::byte> bytes(kernel.parameter_bytes);
@@ -49,15 +48,11 @@ void EmulatorExecutor::run(const ir::Function& f, std::span<const std::uint64_t>
   for (std::size_t i = 0; i < 3; ++i) launch.grid[i] = static_cast<std::uint32_t>(grid[i]);
   launch.block = {static_cast<std::uint32_t>(32 * num_warps_), 1, 1};
   launch.dynamic_shared_bytes = static_cast<std::uint64_t>(compiled.resources.shared_bytes);
-  // Of 8-byte words, which the header asks for.
-  std::vector<std::uint64_t> report_buffer;
+  std::optional<ReportBuffer> reports;
   std::vector<std::uint64_t> arguments(words.begin(), words.end());
   if (!compiled.reports.empty()) {
-    report_buffer.resize((sizeof(backend::NvptxReportHeader) + kReportWords * 4) / 8);
-    const backend::NvptxReportHeader empty{kReportWords, 0, 0};
-    std::memcpy(report_buffer.data(), &empty, sizeof empty);
-    arguments.push_back(reinterpret_cast<std::uint64_t>(report_buffer.data()));
-    memory.adopt(arguments.back(), report_buffer.size() * 8);
+    arguments.push_back(reinterpret_cast<std::uint64_t>(reports.emplace().data()));
+    memory.adopt(arguments.back(), reports->bytes());
   }
   const std::vector<std::byte> parameters = parameter_bytes(*program->kernel(compiled.entry), arguments);
   launch.params = parameters;
@@ -72,16 +67,7 @@ void EmulatorExecutor::run(const ir::Function& f, std::span<const std::uint64_t>
     const auto found = findings.list();
     throw std::runtime_error(found.empty() ? "the emulator gave up" : emulator::to_string(found[0]));
   }
-  ReportTexts reports{compiled.reports, {}, {}};
-  if (!report_buffer.empty()) {
-    backend::NvptxReportHeader header;
-    std::memcpy(&header, report_buffer.data(), sizeof header);
-    if (header.lost > 0) throw std::runtime_error("the reports did not fit");
-    std::vector<std::uint32_t> record_words(kReportWords);
-    std::memcpy(record_words.data(), report_buffer.data() + sizeof header / 8, kReportWords * 4);
-    backend::read_reports(header, record_words, compiled.reports, ReportTexts::take, &reports);
-  }
-  reports_ = reports.in_order();
+  reports_ = reports ? reports->texts(compiled.reports) : std::vector<std::string>();
 }
 
 }  // namespace tilewright::fuzz

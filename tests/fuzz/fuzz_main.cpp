@@ -196,7 +196,7 @@ int main(int argc, char** argv) {
   app.add_flag("--fresh", s.fresh, "a first seed that nobody has seen; it is printed");
   app.add_option("--count", s.count, "how many programs");
   app.add_option("--seconds", s.seconds, "stop after so long; 0: do not");
-  app.add_option("--target", s.targets, "cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4, emulator:sm_80, ...");
+  app.add_option("--target", s.targets, "cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4, emulator:sm_80, cuda:0, ...");
   app.add_flag("--every-target", s.every_target, "machine code for all targets of each program, and not for one in turn");
   app.add_option("--check", s.check, "what to compare with the interpreter")->check(CLI::IsMember({"all", "passes", "host"}));
   app.add_option("--out", s.out, "folder for shrunk programs, which say how to run them");

@@ -1,4 +1,4 @@
-// What runs compiled programs in tests: the cpu at one of its levels, or the emulator of a GPU.
+// What runs compiled programs in tests: the cpu at one of its levels, the emulator of a GPU, or a GPU.
 #pragma once
 #include <memory>
 #include <string>
@@ -9,7 +9,7 @@
 namespace tilewright::fuzz {
 
 struct Machine {
-  /// "cpu", "cpu:x86-64-v3", "emulator:sm_80"; `num_warps` matters to GPUs.
+  /// "cpu", "cpu:x86-64-v3", "emulator:sm_80", "cuda:0"; `num_warps` matters to GPUs.
   explicit Machine(const std::string& name, int num_warps = 4);
 
   /// What it must give bit for bit: the interpreter on the function after the target's passes, reductions in its order.
