@@ -5,6 +5,7 @@
 //   x = load p, m; store q, f(x), m   ->   x = load p, m {unfilled}; ...     f element-wise; a mask that implies m will do too
 #include "passes/pass.h"
 #include "passes/rewriter.h"
+#include "tileir/memory_ops.h"
 
 namespace tilewright::passes {
 
@@ -31,7 +32,8 @@ bool is_seen_under(const Function& f, ValueId value, ValueId mask) {
       if (op.kind == OpKind::store_) {
         // As an address a lane that is off would do too, but a vector of them is taken from its first.
         const bool is_address = op.operands[0] == reached[next];
-        if (is_address || op.operands.size() < 3 || op.operands[2] == reached[next] || !implies(f, op.operands[2], mask)) return false;
+        const ValueId stored_under = ir::mask_of(f, user);
+        if (is_address || !stored_under || stored_under == reached[next] || !implies(f, stored_under, mask)) return false;
         continue;
       }
       const ir::OpInfo& info = ir::info(op.kind);
@@ -49,8 +51,9 @@ bool drop_dead_fills(Function& f, const PassContext&) {
   bool changed = false;
   f.walk([&](OpId id) {
     const ir::OpData& op = f.op(id);
-    if (op.kind != OpKind::load_ || op.operands.size() < 2 || f.attr(id, ir::AttrName::unfilled) != 0) return;
-    if (!is_seen_under(f, op.results[0], op.operands[1])) return;
+    if (op.kind != OpKind::load_ || f.attr(id, ir::AttrName::unfilled) != 0) return;
+    const ValueId mask = ir::mask_of(f, id);
+    if (!mask || !is_seen_under(f, op.results[0], mask)) return;
     if (op.operands.size() > 2) rw.erase_operand(id, 2);
     f.set_attr(id, {ir::AttrName::unfilled, 1, {}, {}});
     changed = true;

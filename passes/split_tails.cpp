@@ -15,6 +15,7 @@
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 #include "passes/uniform.h"
+#include "tileir/memory_ops.h"
 
 namespace tilewright::passes {
 
@@ -32,10 +33,12 @@ constexpr int kMostElements = 64;
 // Nor is more than this written down twice.
 constexpr std::size_t kMostOps = 24;
 
-/// A tile whose elements are base + k for k = 0 ... count - 1 and nothing else; no base: 0.
+/// A tile whose elements are base + first + k for k = 0 ... count - 1 and nothing else; no base: 0. The sum wraps as numbers of type
+/// `counted` do, and what becomes of it is cast to the tile's.
 struct Run {
   ValueId base;
   std::int64_t first = 0, count = 1;
+  ir::Element counted = ir::Element::i32;
 };
 
 /// Scalars that are true where a whole mask is.
@@ -99,31 +102,46 @@ class WholeMasks {
       const std::int64_t lo = f_.attr(id, ir::AttrName::lo);
       return Run{{}, lo, f_.attr(id, ir::AttrName::hi) - lo};
     }
+    if (f_.kind(id) == OpKind::cast_) {
+      const ir::Element from = f_.type(f_.operand(id, 0)).element(), to = f_.type(v).element();
+      std::optional<Run> run = run_of(f_.operand(id, 0));
+      if (!run || run->counted != from || !ir::is_integer(to) || ir::bits(to) < ir::bits(from)) return std::nullopt;
+      if (!run->base && run->first < 0 && !ir::is_signed(to)) return std::nullopt;  // wraps where it begins
+      if (!run->base) run->counted = to;
+      return run;
+    }
     if (f_.kind(id) != OpKind::add_) return std::nullopt;
     for (int i = 0; i < 2; ++i) {
       const ValueId offset = f_.operand(id, i);
       if (!is_uniform(f_, offset)) continue;
       std::optional<Run> run = run_of(f_.operand(id, 1 - i));
-      if (!run || run->base) return std::nullopt;
+      if (!run || run->base || run->counted != f_.type(v).element()) return std::nullopt;
       run->base = offset;
       return run;
     }
     return std::nullopt;
   }
 
-  // first < bound and bound - first > count - 1 without a sign: then no element wraps either.
+  // first < bound and bound - first > count - 1 without a sign: then no element wraps either. Nor may one have wrapped before a cast.
   ValueId below(OpId id) {
     const Comparison c = *comparison(id);
     const Run run = *run_of(c.tile);
-    const ir::Element e = ir::Element::i32;  // an arange's
-    const Type t(e);
+    const ir::Element e = f_.type(c.tile).element(), without_sign = ir::bits(e) == 64 ? ir::Element::u64 : ir::Element::u32;
+    const Type counted(run.counted);
     const ValueId bound = uniform_scalar(rw_, c.bound, e);
     const OpKind order = c.or_equal ? OpKind::le_ : OpKind::lt_;
-    if (!run.base) return rw_.binary(order, rw_.constant(t, run.first + run.count - 1), bound);
-    ValueId first = uniform_scalar(rw_, run.base, e);
-    if (run.first != 0) first = rw_.binary(OpKind::add_, first, rw_.constant(t, run.first));
-    const ValueId distance = rw_.cast(rw_.binary(OpKind::sub_, bound, first), ir::Element::u32);
-    return both(rw_.binary(order, first, bound), rw_.binary(order, rw_.constant(Type(ir::Element::u32), run.count - 1), distance));
+    if (!run.base) return rw_.binary(order, rw_.constant(Type(e), run.first + run.count - 1), bound);
+    ValueId first = uniform_scalar(rw_, run.base, run.counted);
+    if (run.first != 0) first = rw_.binary(OpKind::add_, first, rw_.constant(counted, run.first));
+    ValueId follow;
+    if (run.counted != e) {
+      const auto most = static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - ir::bits(run.counted) + ir::is_signed(run.counted)));
+      follow = rw_.binary(OpKind::le_, first, rw_.constant(counted, most - (run.count - 1)));
+      first = rw_.cast(first, e);
+    }
+    const ValueId distance = rw_.cast(rw_.binary(OpKind::sub_, bound, first), without_sign);
+    const ValueId last = rw_.binary(order, rw_.constant(Type(without_sign), run.count - 1), distance);
+    return both(follow, both(rw_.binary(order, first, bound), last));
   }
 
   Rewriter& rw_;
@@ -210,18 +228,16 @@ class Splitter {
       }
   }
 
-  static int mask_operand(OpKind k) { return k == OpKind::load_ ? 1 : 2; }
-
   bool gains(OpId id) const {
     const ir::OpData& op = f_.op(id);
     if (op.kind != OpKind::load_ && op.kind != OpKind::store_) return false;
-    const std::size_t at = static_cast<std::size_t>(mask_operand(op.kind));
-    if (op.operands.size() <= at || f_.attr(id, ir::AttrName::is_volatile)) return false;
+    const ValueId mask = ir::mask_of(f_, id);
+    if (!mask || f_.attr(id, ir::AttrName::is_volatile)) return false;
     const Type pointer = f_.type(op.operands[0]);
     if (pointer.is_scalar() || pointer.elements() > std::int64_t{kMostElements} * 32 * context_.num_warps) return false;
     const AccessFacts facts = access_facts(f_, id, axes_);
     const int widest = std::min(facts.log2_run, std::countr_zero(16u / static_cast<unsigned>(pointer.pointee().element_bytes())));
-    return axes_(op.operands[at]).constancy[facts.axis] < (std::int64_t{1} << widest) && masks_.known(op.operands[at]);
+    return axes_(mask).constancy[facts.axis] < (std::int64_t{1} << widest) && masks_.known(mask);
   }
 
   /// Whether an op may stay behind accesses that move up past it.
@@ -240,7 +256,7 @@ class Splitter {
     std::map<std::uint32_t, ValueId> known;
     for (OpId id : group) {
       if (!is_access(id)) continue;
-      const ValueId mask = f_.operand(id, mask_operand(f_.kind(id)));
+      const ValueId mask = ir::mask_of(f_, id);
       ValueId& scalar = known[mask.index];
       if (!scalar) whole = masks_.both(whole, scalar = masks_.scalar(mask));
     }
@@ -269,7 +285,7 @@ class Splitter {
     std::map<std::uint32_t, ValueId> copies;
     for (OpId id : group) {
       std::vector<ValueId> operands = f_.op(id).operands;
-      if (is_access(id)) operands.resize(static_cast<std::size_t>(mask_operand(f_.kind(id))));
+      if (is_access(id)) operands.resize(static_cast<std::size_t>(*ir::mask_index(f_.kind(id))));
       for (ValueId& v : operands)
         if (const auto copy = copies.find(v.index); copy != copies.end()) v = copy->second;
       std::vector<ir::Attr> attrs = f_.op(id).attrs;
@@ -291,7 +307,7 @@ class Splitter {
     std::map<std::uint32_t, ValueId> copies;
     for (OpId id : group) {
       if (is_access(id)) {
-        const int at = mask_operand(f_.kind(id));
+        const int at = *ir::mask_index(f_.kind(id));
         masks_used_.push_back(f_.operand(id, at));
         rw_.set_operand(id, at, copied(f_.operand(id, at), copies));
       }

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "tileir/layout/f2_span.h"
+#include "tileir/memory_ops.h"
 
 namespace tilewright::passes {
 
@@ -19,18 +20,10 @@ int log2_floor(std::int64_t v) { return 63 - std::countl_zero(static_cast<std::u
 
 std::uint32_t low_bits(int n) { return (1u << n) - 1; }
 
-/// The op's mask, if it has one.
-ir::ValueId mask_of(const ir::Function& f, ir::OpId id) {
-  const ir::OpKind k = f.kind(id);
-  if (k == ir::OpKind::atomic_cas_) return {};
-  const std::size_t at = k == ir::OpKind::load_ ? 1 : 2;
-  return f.op(id).operands.size() > at ? f.op(id).operands[at] : ir::ValueId{};
-}
-
 }  // namespace
 
 AccessFacts access_facts(const ir::Function& f, ir::OpId id, const AxisInfoAnalysis& axes) {
-  const ir::ValueId pointer = f.operand(id, 0), mask = mask_of(f, id);
+  const ir::ValueId pointer = f.operand(id, 0), mask = ir::mask_of(f, id);
   const AxisInfo& info = axes(pointer);
   AccessFacts a;
   a.pointer = f.type(pointer);

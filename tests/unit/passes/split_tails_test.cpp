@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "passes/pass.h"
@@ -16,14 +17,38 @@
 namespace tilewright::passes {
 namespace {
 
-// Stores where `base + (lo ... lo + 31) op n`, counted in T, and says where.
+PassContext gpu() {
+  PassContext context;
+  context.target.kind = ir::TargetDesc::Kind::nvptx;
+  context.target.sm = 80;
+  return context;
+}
+
 template <class T>
-void check_all(const std::string& type, const std::string& op, bool is_swapped, std::int64_t lo) {
-  const std::string text = fmt::format(R"(kernel @masked(%x: ptr<f32> {{divisible_by = 16}}, %base: {0}, %n: {0}) {{
+std::vector<T> ends() {
+  constexpr T kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
+  return {kLeast, static_cast<T>(kLeast + 1), static_cast<T>(kLeast + 40), 0,    1, 31, 32, 33,
+          100,    static_cast<T>(kMost - 40), static_cast<T>(kMost - 1),   kMost};
+}
+template <class T>
+std::uint64_t word(T v) {
+  return static_cast<std::make_unsigned_t<T>>(v);
+}
+
+// Stores where `base + (lo ... lo + 31) op n`, and says where. The sum is one of type B, what becomes of it is cast to T.
+template <class B, class T>
+void check_all(const std::string& base_type, const std::string& type, const std::string& op, bool is_swapped, std::int64_t lo) {
+  const auto cast = [](const std::string& from, const std::string& to, const std::string& result, const std::string& x) {
+    return from == to ? "" : fmt::format("{} = cast {} : {}[32]", result, x, to);
+  };
+  const std::string offset = base_type == "i32" ? "%shifted" : "%offset", at = type == base_type ? "%sum" : "%at";
+  const std::string text = fmt::format(R"(kernel @masked(%x: ptr<f32> {{divisible_by = 16}}, %base: {4}, %n: {0}) {{
     %a = arange {{lo = 0, hi = 32}} : i32[32]
     %shifted = arange {{lo = {2}, hi = {3}}} : i32[32]
-    %bb = broadcast %base : {0}[32]
-    %at = add %bb, %shifted : {0}[32]
+    {5}
+    %bb = broadcast %base : {4}[32]
+    %sum = add %bb, {6} : {4}[32]
+    {7}
     %nb = broadcast %n : {0}[32]
     %live = {1} : i1[32]
     %xb = broadcast %x : ptr<f32>[32]
@@ -31,26 +56,20 @@ void check_all(const std::string& type, const std::string& op, bool is_swapped, 
     %one = constant {{value = 1.0}} : f32[32]
     store %xp, %one, %live
   }})",
-                                       type, op + (is_swapped ? " %nb, %at" : " %at, %nb"), lo, lo + 32);
+                                       type, fmt::format("{} {}, {}", op, is_swapped ? "%nb" : at, is_swapped ? at : "%nb"), lo, lo + 32,
+                                       base_type, cast("i32", base_type, offset, "%shifted"), offset, cast(base_type, type, at, "%sum"));
   const ir::Function original = ir::parse(text, "test.tile").functions.at(0);
   ir::Function split = original;
-  PassContext context;
-  context.target.kind = ir::TargetDesc::Kind::nvptx;
-  context.target.sm = 80;
-  REQUIRE(split_tails(split, context));
+  REQUIRE(split_tails(split, gpu()));
   REQUIRE(ir::verify(split).empty());
-  constexpr T kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
-  std::vector<T> ends{kLeast, static_cast<T>(kLeast + 1), static_cast<T>(kLeast + 40), 0, 1, 31, 32, 33, 100, static_cast<T>(kMost - 40),
-                      static_cast<T>(kMost - 1), kMost};
   int whole = 0, partial = 0;
-  for (T base : ends)
-    for (T end : ends)
+  for (B base : ends<B>())
+    for (T end : ends<T>())
       for (int step = -34; step <= 34; ++step) {
         const T n = static_cast<T>(static_cast<std::uint64_t>(end) + static_cast<std::uint64_t>(step));  // wraps
         const auto stored = [&](const ir::Function& f) {
           std::vector<float> x(32, -1);
-          const std::uint64_t words[] = {reinterpret_cast<std::uint64_t>(x.data()), static_cast<std::uint32_t>(base),
-                                         static_cast<std::uint32_t>(n)};
+          const std::uint64_t words[] = {reinterpret_cast<std::uint64_t>(x.data()), word(base), word(n)};
           ir::interpret(f, words);
           return x;
         };
@@ -69,10 +88,46 @@ void check_all(const std::string& type, const std::string& op, bool is_swapped, 
 }  // namespace
 
 TEST_CASE("split_tails: a tile goes without its mask only if all of it passes, at the ends of the range too") {
-  check_all<std::int32_t>("i32", "lt", false, 0);
-  check_all<std::int32_t>("i32", "le", false, 0);
-  check_all<std::int32_t>("i32", "gt", true, 32);
-  check_all<std::int32_t>("i32", "ge", true, 0);
+  const auto check = check_all<std::int32_t, std::int32_t>;
+  check("i32", "i32", "lt", false, 0);
+  check("i32", "i32", "le", false, 0);
+  check("i32", "i32", "gt", true, 32);
+  check("i32", "i32", "ge", true, 0);
+}
+
+TEST_CASE("split_tails: a mask of 64 bits may be computed from an arange of 32, which is cast before or behind the sum") {
+  check_all<std::int64_t, std::int64_t>("i64", "i64", "lt", false, 0);
+  check_all<std::int64_t, std::int64_t>("i64", "i64", "ge", true, -5);
+  check_all<std::int32_t, std::int64_t>("i32", "i64", "lt", false, 0);
+  check_all<std::int32_t, std::int64_t>("i32", "i64", "le", false, -32);
+}
+
+TEST_CASE("split_tails: numbers without a sign wrap elsewhere") {
+  check_all<std::uint32_t, std::uint32_t>("u32", "u32", "lt", false, 0);
+  check_all<std::uint64_t, std::uint64_t>("u64", "u64", "gt", true, 32);
+  check_all<std::uint32_t, std::int64_t>("u32", "i64", "le", false, 0);
+  check_all<std::int32_t, std::uint64_t>("i32", "u64", "lt", false, -7);
+}
+
+TEST_CASE("split_tails: a mask stays where an arange is cast to what may not hold it") {
+  for (const char* type : {"i8", "u32"}) {
+    ir::Function f = ir::parse(fmt::format(R"(kernel @masked(%x: ptr<f32> {{divisible_by = 16}}, %n: {0}) {{
+    %a = arange {{lo = 0, hi = 512}} : i32[512]
+    %shifted = arange {{lo = -256, hi = 256}} : i32[512]
+    %at = cast %shifted : {0}[512]
+    %nb = broadcast %n : {0}[512]
+    %live = lt %at, %nb : i1[512]
+    %xb = broadcast %x : ptr<f32>[512]
+    %xp = add_ptr %xb, %a : ptr<f32>[512]
+    %one = constant {{value = 1.0}} : f32[512]
+    store %xp, %one, %live
+  }})",
+                                           type),
+                               "test.tile")
+                         .functions.at(0);
+    CAPTURE(type);
+    CHECK_FALSE(split_tails(f, gpu()));
+  }
 }
 
 }  // namespace tilewright::passes
