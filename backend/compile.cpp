@@ -135,6 +135,7 @@ CompiledKernel compile_nvptx(ir::Function f, const ir::TargetDesc& target, const
     nvptx::NvptxLowering lowering(module, f, target, options.num_warps, options.check);
     const std::int64_t shared = shared_bytes(f, target, options.num_warps);
     lowering.run(out.entry, passes::blocks_per_sm(f, target, options.num_warps, shared));
+    out.sites = lowering.sites();
     out.reports = lowering.reports();
     out.resources.num_warps = options.num_warps;
     out.resources.shared_bytes = static_cast<int>(shared);

@@ -24,6 +24,7 @@ struct AccessSite {
   int element_bytes;
   int parameter = -1;  // that the address is computed from, or -1
   bool is_atomic = false;
+  bool needs_alignment = is_atomic;  // to its size
 };
 
 /// A device_print, or a device_assert of checked mode.
@@ -48,7 +49,7 @@ struct CompiledKernel {
   std::vector<std::byte> image;   // relocatable ELF object, or PTX text
   std::vector<ir::Type> params;   // all scalars; pointers take 8 bytes
   std::size_t scratch_bytes = 0;  // host: per thread, 64-byte aligned
-  std::vector<AccessSite> sites;  // host, checked: what a site number means
+  std::vector<AccessSite> sites;  // checked: what a site number means
   std::vector<ReportSite> reports;  // likewise of HostLaunch::report
   Resources resources;
   std::string advice;  // what to change, where it can be seen that the code will be slow

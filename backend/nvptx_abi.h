@@ -13,7 +13,7 @@
 
 namespace tilewright::backend {
 
-/// A kernel whose CompiledKernel::reports is not empty takes one parameter more, the last: the address of such a header in device memory,
+/// A kernel whose CompiledKernel::reports is not empty takes one parameter more, behind its own: the address of such a header in device memory,
 /// 8-byte aligned and followed by capacity_words words of 4 bytes; or null, then nobody listens. Programs append records: what device_print
 /// prints, and the operands of each device_assert that does not hold somewhere.
 ///
@@ -25,6 +25,22 @@ struct NvptxReportHeader {
   std::uint64_t used_words;      // likewise; counts lost records too
 };
 static_assert(offsetof(NvptxReportHeader, lost) == 4 && offsetof(NvptxReportHeader, used_words) == 8 && sizeof(NvptxReportHeader) == 16);
+
+/// A kernel whose CompiledKernel::sites is not empty, one in checked mode, takes one parameter more, the last: the address of this in device
+/// memory, 16-byte aligned and followed by an NvptxBadAccesses for each site; or null, then every access is let through. An access goes to
+/// memory only if it lies in one of the intervals.
+struct NvptxBounds {
+  std::uint64_t intervals;  // where they are: an NvptxInterval each
+  std::uint64_t count;
+};
+struct NvptxInterval {
+  std::uint64_t begin, bytes;
+};
+/// What the launch found at a site, by elements. It starts as ~0 and 0.
+struct NvptxBadAccesses {
+  std::uint64_t lowest_address, count;
+};
+static_assert(sizeof(NvptxBounds) == 16 && sizeof(NvptxInterval) == 16 && sizeof(NvptxBadAccesses) == 16);
 
 inline constexpr std::int64_t kReportRecordHeaderBytes = 16;
 inline constexpr std::uint32_t kReportEnd = ~0u;

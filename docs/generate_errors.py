@@ -19,8 +19,8 @@ KINDS = {
          "Shapes are aligned from the right and only extents of 1 stretch. Bring the tiles into one shape: `column`, `row`, `expand_dims`, "
          "`broadcast_to`, or another `arange`. The note of the message shows where the other tile was made."),
         ("Memory outside of buffers", r"index -?\d+ of a buffer|null pointer|no buffer on this device|address 0x",
-         "Found on the cpu in checked mode (`Launch::check`) at the access itself. Mask the lanes that are outside, or use a view. The "
-         "note names the launch. An emulated GPU finds such accesses in any mode, in words of its own."),
+         "Found in checked mode (`Launch::check`) at the access itself. Mask the lanes that are outside, or use a view. The note names the "
+         "launch. Emulators find such accesses in any mode, in words of their own."),
         ("Constants that do not fit", r"constant \S+ |has no infinity|is no integer",
          "A C++ number takes the type of the tile that it meets. Cast the tile to a wider type first, or choose a number that fits."),
         ("Handles outside of their place",

@@ -1,8 +1,8 @@
 // Loads and stores of a loop nest's lanes: whole vectors where addresses follow each other, lane by lane otherwise.
 #include "backend/host/lowering.h"
-#include "backend/host/pointer_origin.h"
 #include "backend/host_abi.h"
 #include "backend/lowering/elementwise.h"
+#include "backend/lowering/pointer_origin.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::backend::host {

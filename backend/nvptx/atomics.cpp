@@ -11,6 +11,7 @@
 #include "backend/nvptx/lowering.h"
 #include "passes/analysis/atomic_plan.h"
 #include "tileir/diagnostics.h"
+#include "tileir/memory_ops.h"
 
 namespace tilewright::backend::nvptx {
 
@@ -134,8 +135,9 @@ void NvptxLowering::emit_atomic(OpId id) {
   const AtomicResults results = passes::atomic_results(f_, id, num_warps_);
   const Semantics s = semantics(f_, id);
   const bool is_scalar = f_.type(result).is_scalar();
-  const bool has_mask = f_.kind(id) != OpKind::atomic_cas_ && operands.size() > 2;
+  const bool has_mask = ir::mask_of(f_, id).valid();
   if (s.releases && !is_after_barrier(b_)) emit_barrier();
+  const Registers active = active_elements(id);
 
   Value* acts = is_scalar ? is_first_thread() : is_canonical(layout(result));
   const std::uint32_t copies = is_scalar ? 0 : layout(result).free_bits(HardwareDim::reg);
@@ -144,11 +146,8 @@ void NvptxLowering::emit_atomic(OpId id) {
     if (r & copies) continue;
     std::vector<Value*> x;
     for (ValueId v : operands) x.push_back(registers(v)[r]);
-    Value* predicate = acts;
-    if (has_mask) {
-      predicate = predicate ? b_.CreateAnd(predicate, x.back()) : x.back();
-      x.pop_back();
-    }
+    if (has_mask) x.pop_back();
+    Value* predicate = acts && active[r] ? b_.CreateAnd(acts, active[r]) : acts ? acts : active[r];
     old.push_back(update_global(id, x, predicate, results != AtomicResults::unused));
   }
 

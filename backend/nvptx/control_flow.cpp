@@ -32,6 +32,15 @@ bool has_reports(const Function& f) {
   return found;
 }
 
+bool has_accesses(const Function& f) {
+  bool found = false;
+  f.walk([&](OpId id) {
+    const ir::Family family = ir::info(f.kind(id)).family;
+    found = found || family == ir::Family::memory || family == ir::Family::atomic;
+  });
+  return found;
+}
+
 /// Both forms, since LLVM reads the metadata up to 19 and the calling convention from 18 on.
 void mark_kernel(llvm::Module& m, llvm::Function& function, int threads, int programs_per_sm) {
   llvm::LLVMContext& c = m.getContext();
@@ -52,8 +61,8 @@ void mark_kernel(llvm::Module& m, llvm::Function& function, int threads, int pro
 void NvptxLowering::run(const std::string& entry, int programs_per_sm) {
   std::vector<llvm::Type*> types;
   for (ValueId v : f_.block(f_.body()).args) types.push_back(memory_type(c_, f_.type(v)));
-  const bool reports = has_reports(f_);
-  if (reports) types.push_back(b_.getInt64Ty());
+  const bool reports = has_reports(f_), checks = check_ && has_accesses(f_);
+  types.resize(types.size() + reports + checks, b_.getInt64Ty());
   function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), types, false), llvm::GlobalValue::ExternalLinkage, entry, m_);
   mark_kernel(m_, *function_, 32 * num_warps_, programs_per_sm);
 
@@ -81,8 +90,10 @@ void NvptxLowering::run(const std::string& entry, int programs_per_sm) {
     set(params[i], {v});
   }
   if (reports) report_buffer_ = function_->getArg(static_cast<unsigned>(params.size()));
+  if (checks) bounds_ = function_->getArg(static_cast<unsigned>(params.size() + reports));
   // Made first, so that they dominate everything.
   thread();
+  read_bounds();
   emit_block(f_.body());
   b_.CreateRetVoid();
   debug.finalize();

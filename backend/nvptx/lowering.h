@@ -1,6 +1,6 @@
 // Distributed tile IR to LLVM IR for NVPTX: one kernel, as one thread of it sees the program. Split by meaning: control_flow, tiles
 // (create, shape and element-wise ops), index_arithmetic, math, memory, shared, convert_layout, reduce, scan, sort, index, dot, atomics,
-// report.
+// bounds, report.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
@@ -46,10 +46,12 @@ class NvptxLowering {
  public:
   NvptxLowering(llvm::Module&, const Function&, const ir::TargetDesc&, int num_warps, bool check);
 
-  /// Emits `entry`, a kernel whose parameters are the function's; after them, if it has reports, the address of the report buffer.
+  /// Emits `entry`, a kernel whose parameters are the function's; after them, if it has reports, the address of the report buffer, and in
+  /// checked mode, if it accesses memory, that of what says where it may (backend/nvptx_abi.h).
   /// `programs_per_sm`: how many an SM is to hold at once, which bounds a thread's registers; 0: left to ptxas.
   void run(const std::string& entry, int programs_per_sm);
   const std::vector<ReportSite>& reports() const { return reports_; }
+  const std::vector<AccessSite>& sites() const { return sites_; }
 
  private:
   friend class Reducer;
@@ -142,12 +144,21 @@ class NvptxLowering {
   void emit_scalar_store(OpId);
   struct Access;
   Access access(OpId);
+  Value* predicate_of(const Registers& active, std::span<const std::uint32_t> neighbours);
   /// `count` neighbours as words, under a predicate (null: always), which leaves `fill` (words) where it does not hold.
   /// `modifiers`: ".global", ".volatile.global", ...
   std::vector<Value*> load_global(Type element, Value* address, std::int64_t displacement, std::size_t count, Value* predicate,
                                   std::span<Value* const> fill, const std::string& modifiers);
   void store_global(Type element, Value* address, std::int64_t displacement, std::span<Value* const> elements, Value* predicate,
                     const std::string& modifiers);
+
+  // ---- bounds.cpp ----
+  /// At the entry.
+  void read_bounds();
+  /// The mask of a load, store or atomic, null where it has none. In checked mode it is false for elements outside of the device's buffers
+  /// too, which the launch is told of; copies then have the mask as it was.
+  Registers active_elements(OpId);
+  void check_some(const AccessSite&, std::int64_t slot, std::span<Value* const> addresses, std::span<Value*> active, Value* tells);
 
   // ---- words.cpp: elements as they travel, in words of 1, 2, 4 or 8 bytes ----
   /// The words of neighbouring elements, lowest address first.
@@ -261,8 +272,10 @@ class NvptxLowering {
   passes::AxisInfoAnalysis axes_;
   std::vector<Registers> registers_;  // by value
   std::vector<ReportSite> reports_;
+  std::vector<AccessSite> sites_;
   llvm::Function* function_ = nullptr;
   Value *thread_ = nullptr, *lane_ = nullptr, *warp_ = nullptr, *shared_ = nullptr, *report_buffer_ = nullptr;
+  Value *bounds_ = nullptr, *intervals_ = nullptr, *interval_count_ = nullptr;  // in checked mode
   std::map<std::vector<std::uint32_t>, Value*> thread_parts_;  // by columns: made at the entry, so they are there everywhere
   std::unordered_map<const Value*, Linear> linear_;            // what registers of indices are
   struct Sum {

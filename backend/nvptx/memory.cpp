@@ -89,30 +89,39 @@ NvptxLowering::Access NvptxLowering::access(OpId id) {
   return a;
 }
 
+/// Of neighbours that one instruction takes: one mask holds for all of them, but what checked mode finds is an element's own.
+Value* NvptxLowering::predicate_of(const Registers& active, std::span<const std::uint32_t> neighbours) {
+  Value* all = active[neighbours[0]];
+  if (check_)
+    for (std::uint32_t r : neighbours.subspan(1)) all = b_.CreateAnd(all, active[r]);
+  return all;
+}
+
 void NvptxLowering::emit_load(OpId id) {
   if (f_.type(f_.operand(id, 0)).is_scalar()) return emit_scalar_load(id);
   const auto& operands = f_.op(id).operands;
   const Access a = access(id);
   const Registers& pointers = registers(operands[0]);
-  const Registers* mask = operands.size() > 1 ? &registers(operands[1]) : nullptr;
   const Registers* other = operands.size() > 2 ? &registers(operands[2]) : nullptr;
   const LinearLayout& l = layout(operands[0]);
   const bool is_unfilled = f_.attr(id, ir::AttrName::unfilled) != 0;
+  const std::uint32_t free = l.free_bits(HardwareDim::reg);
+  const Registers active = active_elements(id);
   Registers out(pointers.size());
   for (const Access::Group& g : a.groups) {
     const std::size_t count = g.registers.size();
+    Value* predicate = predicate_of(active, g.registers);
     std::vector<Value*> fill;
-    if (mask && other) {
+    if (predicate && other) {
       fill = pack(a.element, of(*other, g.registers));
-    } else if (mask && !is_unfilled) {
+    } else if (predicate && !is_unfilled) {
       for (llvm::Type* t : word_types(a.element, count)) fill.push_back(llvm::Constant::getNullValue(t));
     }
-    const std::vector<Value*> words = load_global(a.element, pointers[g.leader], g.displacement, count,
-                                                  mask ? (*mask)[g.registers[0]] : nullptr, fill, modifiers(f_, id, false));
+    const std::vector<Value*> words =
+        load_global(a.element, pointers[g.leader], g.displacement, count, predicate, fill, modifiers(f_, id, false));
     const std::vector<Value*> elements = unpack(a.element, words, count);
     for (std::size_t i = 0; i < count; ++i) out[g.registers[i]] = elements[i];
   }
-  const std::uint32_t free = l.free_bits(HardwareDim::reg);
   if (free) {
     const auto holder = match_registers(l.without_free_registers(), l, [](std::uint32_t flat) { return flat; });
     Registers kept;
@@ -160,10 +169,10 @@ void NvptxLowering::emit_store(OpId id) {
   const auto& operands = f_.op(id).operands;
   const Access a = access(id);
   const Registers &pointers = registers(operands[0]), &values = registers(operands[1]);
-  const Registers* mask = operands.size() > 2 ? &registers(operands[2]) : nullptr;
+  const Registers active = active_elements(id);
   Value* canonical = is_canonical(layout(operands[0]));
   for (const Access::Group& g : a.groups) {
-    Value* predicate = mask ? (*mask)[g.registers[0]] : nullptr;
+    Value* predicate = predicate_of(active, g.registers);
     if (canonical) predicate = predicate ? b_.CreateAnd(predicate, canonical) : canonical;
     store_global(a.element, pointers[g.leader], g.displacement, of(values, g.registers), predicate, modifiers(f_, id, true));
   }
@@ -172,22 +181,23 @@ void NvptxLowering::emit_store(OpId id) {
 void NvptxLowering::emit_scalar_load(OpId id) {
   const auto& operands = f_.op(id).operands;
   const Type element = f_.type(f_.result(id));
+  Value* predicate = active_elements(id)[0];
   std::vector<Value*> fill;
-  if (operands.size() > 1) {
+  if (predicate) {
     if (operands.size() > 2) {
       fill = pack(element, registers(operands[2]));
     } else {
       fill.push_back(llvm::Constant::getNullValue(word_types(element, 1)[0]));
     }
   }
-  const auto words = load_global(element, scalar(operands[0]), 0, 1, operands.size() > 1 ? scalar(operands[1]) : nullptr, fill, modifiers(f_, id, false));
+  const auto words = load_global(element, scalar(operands[0]), 0, 1, predicate, fill, modifiers(f_, id, false));
   set(f_.result(id), unpack(element, words, 1));
 }
 
 void NvptxLowering::emit_scalar_store(OpId id) {
   const auto& operands = f_.op(id).operands;
   Value* predicate = is_first_thread();
-  if (operands.size() > 2) predicate = b_.CreateAnd(predicate, scalar(operands[2]));
+  if (Value* active = active_elements(id)[0]) predicate = b_.CreateAnd(predicate, active);
   store_global(f_.type(operands[1]), scalar(operands[0]), 0, registers(operands[1]), predicate, modifiers(f_, id, true));
 }
 

@@ -13,7 +13,7 @@
 #include "frontend/cli/targets.h"
 #include "frontend/compile_request.h"
 #include "runtime/devices.h"
-#include "runtime/host/bounds_check.h"
+#include "runtime/bounds_check.h"
 #include "runtime/reports.h"
 #include "tileir/interpreter.h"
 #include "tileir/printer.h"

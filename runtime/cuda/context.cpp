@@ -61,6 +61,12 @@ Current::~Current() {
   if (pushed_) context_.driver().cuCtxPopCurrent(&popped);
 }
 
+bool is_capturing(const Driver& driver, CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // Fails for the default stream while another one captures; a launch there then fails too, and says so.
+  return driver.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 OutsideCapture::OutsideCapture(const Driver& driver) noexcept : driver_(driver) {
   exchanged_ = driver_.cuThreadExchangeStreamCaptureMode(&mode_) == CUDA_SUCCESS;
 }

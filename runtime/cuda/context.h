@@ -69,6 +69,9 @@ class Current {
   bool pushed_ = false;
 };
 
+/// Whether a graph is being made of what is submitted to the stream, or a launch there would fail since another one captures.
+bool is_capturing(const Driver&, CUstream);
+
 /// While this object lives, calls of this thread that a stream capture in global mode forbids are allowed. For calls that have nothing
 /// to do with the captured streams: memory, loading.
 class OutsideCapture {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "runtime/cuda/cuda_kernel.h"
 #include "runtime/cuda/streams.h"
 #include "runtime/cuda/transfers.h"
@@ -138,7 +140,8 @@ std::shared_ptr<const Executable> CudaDevice::load(const backend::CompiledKernel
   return std::make_shared<CudaKernel>(shared_from_this(), context_, kernel, where);
 }
 
-// Allocates nothing, takes no lock and waits for nothing unless the kernel reports, so it is as good on a stream that captures a graph.
+// Allocates nothing, takes no lock and waits for nothing unless the kernel reports or is checked, so it is as good on a stream that
+// captures a graph.
 void CudaDevice::launch(const Executable& executable, const LaunchConfig& config, std::span<const std::uint64_t> arguments,
                         Stream& stream) {
   const auto& kernel = static_cast<const CudaKernel&>(executable);
@@ -148,14 +151,30 @@ void CudaDevice::launch(const Executable& executable, const LaunchConfig& config
       throw Error(detail::location_of(config.where),
                   fmt::format("grid is {{{}, {}, {}}}: device '{}' takes at most {{{}, {}, {}}} programs", config.grid[0], config.grid[1],
                               config.grid[2], name(), parts_.most_programs[0], parts_.most_programs[1], parts_.most_programs[2]));
-  void* parameters[kMostParameters];  // one more than the arguments where the kernel reports
+  void* parameters[kMostParameters];
   for (std::size_t i = 0; i < arguments.size(); ++i) parameters[i] = const_cast<std::uint64_t*>(&arguments[i]);
   const Current current(context_, config.where);
-  if (!kernel.reports) return submit(kernel, config, handle(stream), parameters);
-  parts_.reports.launch(handle(stream), {kernel.name, kernel.reports}, config.check, config.where, [&](CUdeviceptr buffer) {
-    parameters[arguments.size()] = &buffer;
+  std::size_t count = arguments.size();
+  CUdeviceptr report_buffer = 0, bounds_address = 0;
+  if (kernel.reports) parameters[count++] = &report_buffer;
+  if (kernel.sites) parameters[count++] = &bounds_address;
+  // A graph may be launched when buffers are gone and others are there.
+  std::optional<LaunchBounds> bounds;
+  if (kernel.sites && !is_capturing(context_.driver(), handle(stream))) {
+    bounds.emplace(context_, parts_.memory, memory().snapshot(),
+                   LaunchBounds::Launch{kernel.name, kernel.sites, arguments, handle(stream), config.where});
+    bounds_address = bounds->address();
+  }
+  const auto go = [&](CUdeviceptr buffer) {
+    report_buffer = buffer;
     submit(kernel, config, handle(stream), parameters);
-  });
+  };
+  if (kernel.reports)
+    parts_.reports.launch(handle(stream), {kernel.name, kernel.reports}, config.check, config.where, go);
+  else
+    go(0);
+  // Assertions came first: what they found is often why an access went wrong.
+  if (bounds) bounds->finish();
 }
 
 void CudaDevice::submit(const CudaKernel& kernel, const LaunchConfig& config, CUstream stream, void** parameters) {

@@ -39,11 +39,12 @@ CudaKernel::CudaKernel(std::shared_ptr<Device> device, Context& on, const backen
       name(on.keep(kernel.name)),
       parameters(kernel.params.size()),
       reports(kernel.reports.empty() ? nullptr : std::make_shared<const std::vector<backend::ReportSite>>(kernel.reports)),
+      sites(kernel.sites.empty() ? nullptr : std::make_shared<const std::vector<backend::AccessSite>>(kernel.sites)),
       threads(static_cast<unsigned>(kThreadsPerWarp * kernel.resources.num_warps)),
       dynamic_shared_bytes(static_cast<unsigned>(std::max(kernel.resources.shared_bytes, 0))) {
   TW_CHECK(kernel.format == backend::CompiledKernel::Format::ptx, "a CUDA device runs PTX");
   TW_CHECK(kernel.resources.num_warps > 0, "a kernel for a CUDA device says how many warps it has");
-  if (parameters + (reports ? 1 : 0) > kMostParameters)
+  if (parameters + (reports ? 1 : 0) + (sites ? 1 : 0) > kMostParameters)
     throw_device_error(where, fmt::format("kernel '{}' has {} parameters; device '{}' takes at most {}", name, parameters,
                                           context.device_name(), kMostParameters));
   assemble(kernel, where);

@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/kernel_reports.h"
+#include "runtime/cuda/launch_bounds.h"
 #include "runtime/device.h"
 
 namespace tilewright::rt::cuda {
@@ -19,8 +20,9 @@ struct CudaKernel : Executable {
   const std::shared_ptr<Device> keep;
   Context& context;
   const std::string& name;       // kept by the context, since a failure may show up when the kernel is gone
-  const std::size_t parameters;  // the launch's; a kernel with reports takes one more
+  const std::size_t parameters;  // the launch's; a kernel with reports takes one more, and so does one with sites
   const ReportSites reports;     // null if it has none
+  const AccessSites sites;       // likewise
   const unsigned threads, dynamic_shared_bytes;
   int registers = 0, local_bytes = 0, static_shared_bytes = 0;
   CUmodule module = nullptr;

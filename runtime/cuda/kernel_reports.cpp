@@ -65,10 +65,7 @@ KernelReports::Written KernelReports::open(CUstream stream, const Kernel& kernel
 
 void KernelReports::launch(CUstream stream, const Kernel& kernel, bool check, const Here& where,
                            const std::function<void(CUdeviceptr)>& submit) {
-  CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
-  // Fails for the default stream while another one captures; the launch then fails too, and says so.
-  if (context_.driver().cuStreamIsCapturing(stream, &capturing) != CUDA_SUCCESS || capturing != CU_STREAM_CAPTURE_STATUS_NONE)
-    return submit(0);
+  if (is_capturing(context_.driver(), stream)) return submit(0);
   const OutsideCapture outside(context_.driver());
   const auto wait = [&] { TW_CUDA_CALL(context_, where, cuStreamSynchronize, stream); };
   if (count_.load(std::memory_order_relaxed) >= kMostWritten)

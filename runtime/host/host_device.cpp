@@ -14,7 +14,7 @@
 #include <new>
 #include <optional>
 
-#include "runtime/host/bounds_check.h"
+#include "runtime/bounds_check.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/host/object_loader.h"
 #include "runtime/reports.h"

@@ -328,7 +328,7 @@ TEST_CASE("atomics: stores, atomics and loads of one program see each other in o
 }
 
 TEST_CASE("atomics: checked mode turns off and names what is outside or misaligned") {
-  on_every_cpu([](tw::Device& device) {
+  on_every_device([](tw::Device& device) {
     const tw::Kernel kernel("bins", [](tw::Ptr<std::int32_t> bins, tw::Ptr<std::int32_t> out, tw::I32 first) {
       auto i = arange(0, 8) + first;
       store(out + arange(0, 8), tw::atomic_add(bins + i, 1));

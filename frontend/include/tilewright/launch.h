@@ -61,7 +61,7 @@ struct Launch {
   std::optional<int> num_stages = {};  // 1 to 8; default by target
   StreamRef stream = {};               // default: the device's own
   DeviceRef device = {};               // needed only where no argument and no stream has one
-  bool check = false;                  // checked mode: assertions, hints and indices; on the cpu accesses outside of every buffer too
+  bool check = false;                  // checked mode: assertions, hints, indices, and accesses outside of every buffer
   bool contract = true;                // a * b + c may become a fused multiply-add
 };
 

@@ -245,24 +245,26 @@ TEST_CASE("kernel: an error in the body names the body's line, and is not rememb
 }
 
 TEST_CASE("kernel: checked mode reports the kernel's line and the launch's, and the process goes on") {
-  tw::Device device = tw::Device::open("cpu");
-  auto x = device.upload(iota(1000, 0));
-  auto z = device.upload(std::vector<float>(1024));
-  const int body = __LINE__ + 2;
-  tw::Kernel k("copy", [](tw::Ptr<const float> from, tw::Ptr<float> to) {
-    auto v = tw::load(from + tw::arange(0, 1024));
-    tw::store(to + tw::arange(0, 1024), v);
-  });
-  const int launched = __LINE__ + 1;
-  const Failure failure = failure_of([&] { k({.grid = 1, .check = true}, x, z); });
-  CHECK_MESSAGE(failure.line == body, failure.text);
-  CHECK_MESSAGE(has(failure.text, "load of 4 bytes at index 1000 of a buffer of 1000 float elements (the first element past its end)"),
-                failure.text);
-  CHECK_MESSAGE(has(failure.text, "kernel_test.cpp:" + std::to_string(launched) + ":"), failure.text);
-  CHECK(z.download()[999] == 999);
-  auto enough = device.upload(iota(1024, 0));
-  k({.grid = 1, .check = true}, enough, z);
-  CHECK(z.download() == iota(1024, 0));
+  for (const char* name : {"cpu", "emulator:sm_75"}) {
+    tw::Device device = tw::Device::open(name);
+    auto x = device.upload(iota(1000, 0));
+    auto z = device.upload(std::vector<float>(1024));
+    const int body = __LINE__ + 2;
+    tw::Kernel k("copy", [](tw::Ptr<const float> from, tw::Ptr<float> to) {
+      auto v = tw::load(from + tw::arange(0, 1024));
+      tw::store(to + tw::arange(0, 1024), v);
+    });
+    const int launched = __LINE__ + 1;
+    const Failure failure = failure_of([&] { k({.grid = 1, .check = true}, x, z); });
+    CHECK_MESSAGE(failure.line == body, failure.text);
+    CHECK_MESSAGE(has(failure.text, "load of 4 bytes at index 1000 of a buffer of 1000 float elements (the first element past its end)"),
+                  failure.text);
+    CHECK_MESSAGE(has(failure.text, "kernel_test.cpp:" + std::to_string(launched) + ":"), failure.text);
+    CHECK(z.download()[999] == 999);
+    auto enough = device.upload(iota(1024, 0));
+    k({.grid = 1, .check = true}, enough, z);
+    CHECK(z.download() == iota(1024, 0));
+  }
 }
 
 TEST_CASE("kernel: launching inside of a kernel is an error") {

@@ -30,19 +30,19 @@ using Body = std::function<void(tw::Ptr<const float>, tw::Ptr<float>, tw::Ptr<in
 
 /// Launches a kernel that goes wrong where `wrong` is 1, and then the same kernel where it does not.
 struct Bench {
-  tw::Device device = tw::Device::open("cpu");
+  tw::Device device;
   tw::Buffer<float> in = device.upload(counted()), out = device.upload(counted());
   tw::Buffer<int> ints = device.upload(std::vector<int>(64, 7));
   tw::Kernel<void(tw::Ptr<const float>, tw::Ptr<float>, tw::Ptr<int>, tw::I32, tw::F32, tw::Bool, tw::I8, tw::U8, tw::I64, tw::F16, int)> kernel;
 
-  explicit Bench(Body body)
-      : kernel("bench", [body](tw::Ptr<const float> from, tw::Ptr<float> to, tw::Ptr<int> pi, tw::I32 n, tw::F32 f, tw::Bool b, tw::I8 c, tw::U8 u, tw::I64 j, tw::F16 h, int wrong) {
+  explicit Bench(Body body, const char* device = "cpu")
+      : device(tw::Device::open(device)), kernel("bench", [body](tw::Ptr<const float> from, tw::Ptr<float> to, tw::Ptr<int> pi, tw::I32 n, tw::F32 f, tw::Bool b, tw::I8 c, tw::U8 u, tw::I64 j, tw::F16 h, int wrong) {
           auto lane = tw::arange(0, 64);
           tw::store(to + lane, tw::load(from + lane) * 2);
           if (wrong != 0) body(from, to, pi, n, f, b, c, u, j, h);
         }) {}
   void launch(int wrong, bool check = false) {
-    kernel({.grid = 2, .check = check}, in, out, ints, 5, 2.5f, true, std::int8_t{3}, std::uint8_t{4}, 6, tw::f16(1.0f), wrong);
+    kernel({.grid = check ? 1 : 2, .check = check}, in, out, ints, 5, 2.5f, true, std::int8_t{3}, std::uint8_t{4}, 6, tw::f16(1.0f), wrong);
   }
 };
 
@@ -92,10 +92,13 @@ void expect_refused(int line, const char* code, const std::string& expected, con
 #define FINE(...) Bench([](PARAMETERS) { __VA_ARGS__; }).launch(1)
 
 void expect_outside(int line, const char* code, const std::string& expected, const Body& body) {
-  Bench bench(body);
-  expect_error(line, code, expected, [&] { bench.launch(1, true); });
-  bench.launch(0, true);
-  CHECK(bench.out.download()[63] == 126);
+  for (const char* device : {"cpu", "emulator:sm_80"}) {
+    INFO(std::string(device));
+    Bench bench(body, device);
+    expect_error(line, code, expected, [&] { bench.launch(1, true); });
+    bench.launch(0, true);
+    CHECK(bench.out.download()[63] == 126);
+  }
 }
 
 tw::I32 lanes(int count, tw::Here at = tw::Here::current()) { return tw::arange(0, count, at); }
@@ -331,18 +334,20 @@ TEST_CASE("launch mistakes: checked mode measures from the buffer that the addre
 
 TEST_CASE("launch mistakes: checked mode and null pointers") {
   static const tw::Kernel k("copy", [](tw::Ptr<const int> from, tw::Ptr<int> to, tw::I32 at) { tw::store(to, tw::load(from + at, at >= 0)); });
-  Bench bench([](auto&&...) {});
-  k({.grid = 1}, nullptr, bench.ints, -1);  // never dereferenced
-  CHECK(bench.ints.download()[0] == 0);
-  for (int at : {5, 1 << 30}) {
-    try {
-      k({.grid = 1, .check = true}, nullptr, bench.ints, at);
-      FAIL("nothing was thrown");
-    } catch (const tw::Error& e) {
-      CHECK(e.where().line == __LINE__ - 9);
-      CHECK(has(e.what(), std::to_string(std::int64_t{4} * at) + " bytes from a null pointer"));
-      CHECK(has(e.what(), ".cpp:" + std::to_string(__LINE__ - 5) + ":"));
-      CHECK(has(e.what(), "note: launched here"));
+  for (const char* device : {"cpu", "emulator:sm_80"}) {
+    Bench bench([](auto&&...) {}, device);
+    k({.grid = 1}, nullptr, bench.ints, -1);  // never dereferenced
+    CHECK(bench.ints.download()[0] == 0);
+    for (int at : {5, 1 << 30}) {
+      try {
+        k({.grid = 1, .check = true}, nullptr, bench.ints, at);
+        FAIL("nothing was thrown");
+      } catch (const tw::Error& e) {
+        CHECK(e.where().line == __LINE__ - 10);
+        CHECK(has(e.what(), std::to_string(std::int64_t{4} * at) + " bytes from a null pointer"));
+        CHECK(has(e.what(), ".cpp:" + std::to_string(__LINE__ - 5) + ":"));
+        CHECK(has(e.what(), "note: launched here"));
+      }
     }
   }
 }

@@ -1,5 +1,5 @@
 // The registry of live buffers and the callback of checked mode, called directly.
-#include "runtime/host/bounds_check.h"
+#include "runtime/bounds_check.h"
 
 #include <doctest/doctest.h>
 
@@ -108,6 +108,23 @@ TEST_CASE("bounds_check: atomics are told as such, and need the alignment that l
                 r.error);
   CHECK_MESSAGE(has(r.error, "2 accesses in all were outside of every buffer or misaligned"), r.error);
   CHECK(has(run({floats(kBase, 4)}, {kBase + 16}, {1}, 2).error, "atomic access of 4 bytes at index 4 of a buffer of 4 float elements"));
+}
+
+TEST_CASE("bounds_check: a device is told where it may go, to its arguments' buffers first, and tells where it went") {
+  const std::vector<backend::AccessSite> sites{kLoad, {{"kernel.cpp", 8, 0}, false, 4, -1, false, true}};
+  rt::BoundsCheck check({floats(kBase, 4), floats(kBase + 8, 4), floats(kBase + 100, 4), floats(kBase + 200, 0)}, sites);
+  const std::vector<std::uint64_t> arguments{3, kBase + 104};
+  const auto intervals = check.intervals(arguments);
+  REQUIRE(intervals.size() == 2);
+  CHECK(intervals[0].begin == kBase + 100);
+  CHECK(intervals[1].begin == kBase);
+  CHECK(intervals[1].end == kBase + 24);
+  check.add(1, kBase + 2, 5);
+  CHECK_THROWS_WITH(check.report(arguments, Here()), doctest::Contains("which is not a multiple of 4"));
+  CHECK_THROWS_WITH(check.report(arguments, Here()), doctest::Contains("5 accesses in all were outside of every buffer or misaligned"));
+  check.add(0, kBase + 116, 1);
+  CHECK_THROWS_WITH(check.report(arguments, Here()), doctest::Contains("index 4 of a buffer of 4 float elements"));
+  CHECK_THROWS_WITH(check.report(arguments, Here()), doctest::Contains("6 accesses in all"));
 }
 
 TEST_CASE("bounds_check: overlapping regions are one, touching ones are two") {

@@ -2,10 +2,10 @@
 #pragma once
 #include "tileir/ir.h"
 
-namespace tilewright::backend::host {
+namespace tilewright::backend {
 
 /// The number of the parameter, or -1 if the address is not computed from one alone. Of a variable of a loop: the one it begins with;
 /// of a choice: the first.
 int pointer_origin(const ir::Function&, ir::ValueId pointer);
 
-}  // namespace tilewright::backend::host
+}  // namespace tilewright::backend

@@ -1,5 +1,5 @@
-// Checked mode of one launch on the cpu.
-#include "runtime/host/bounds_check.h"
+// Checked mode of one launch.
+#include "runtime/bounds_check.h"
 
 #include <fmt/format.h>
 
@@ -38,9 +38,9 @@ const Region* measured_from(std::uint64_t address, std::optional<std::uint64_t> 
   return best;
 }
 
-// An atomic that crosses cache lines is slow on some processors and an error on others.
+// On a cpu only atomics: one that crosses cache lines is slow on some processors and an error on others.
 bool is_misaligned(std::uint64_t address, const backend::AccessSite& site) {
-  return site.is_atomic && address % static_cast<std::uint64_t>(site.element_bytes) != 0;
+  return site.needs_alignment && address % static_cast<std::uint64_t>(site.element_bytes) != 0;
 }
 
 std::string plural(std::uint64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
@@ -100,10 +100,19 @@ const BoundsCheck::Interval* BoundsCheck::find(std::uint64_t address, std::uint6
   return address < i.end && i.end - address >= bytes ? &i : nullptr;
 }
 
-void BoundsCheck::record(Failure failure) {
+std::vector<BoundsCheck::Interval> BoundsCheck::intervals(std::span<const std::uint64_t> arguments) const {
+  std::vector<Interval> all = intervals_;
+  std::stable_partition(all.begin(), all.end(), [&](const Interval& i) {
+    return std::any_of(arguments.begin(), arguments.end(), [&](std::uint64_t a) { return a >= i.begin && a < i.end; });
+  });
+  return all;
+}
+
+void BoundsCheck::add(std::int32_t site, std::uint64_t lowest_address, std::int64_t count) {
+  const Failure failure{site, lowest_address};
   std::lock_guard lock(mutex_);
   if (!first_ || failure < *first_) first_ = failure;
-  ++failures_;
+  failures_ += count;
 }
 
 void BoundsCheck::check(void* context, const std::uint64_t* addresses, std::uint8_t* active, std::int32_t lanes, std::int32_t site) {
@@ -120,7 +129,7 @@ void BoundsCheck::check(void* context, const std::uint64_t* addresses, std::uint
       continue;
     }
     active[i] = 0;
-    self.record({site, a});
+    self.add(site, a, 1);
   }
 }
 
@@ -129,7 +138,8 @@ void BoundsCheck::report(std::span<const std::uint64_t> arguments, const Here& l
   const backend::AccessSite& site = sites_[first_->site];
   std::string launch_note = "launched here";
   if (failures_ > 1)
-    launch_note += fmt::format("; {} accesses in all were outside of every buffer{}", failures_, site.is_atomic ? " or misaligned" : "");
+    launch_note += fmt::format("; {} accesses in all were outside of every buffer{}", failures_,
+                               site.is_atomic || is_misaligned(first_->address, site) ? " or misaligned" : "");
   throw Error(site.where, describe_bad_access(first_->address, site, live_, arguments), {{detail::location_of(launched), launch_note}});
 }
 

@@ -1,4 +1,4 @@
-// Checked mode of one launch on the cpu: turns off the lanes that would touch no live buffer, and says afterwards what it saw.
+// Checked mode of one launch: which accesses touch no live buffer (on the cpu this turns off their lanes), and what the user is told.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -21,24 +21,29 @@ class BoundsCheck {
   /// A backend::HostCheck whose context is a BoundsCheck. Thread-safe.
   static void check(void* context, const std::uint64_t* addresses, std::uint8_t* active, std::int32_t lanes, std::int32_t site);
 
+  /// What an access may lie in; disjoint. Those that an argument points into come first.
+  struct Interval {
+    std::uint64_t begin, end;
+  };
+  std::vector<Interval> intervals(std::span<const std::uint64_t> arguments) const;
+
+  /// What a device found out by itself: so many elements of a site are outside of all intervals, or misaligned, this the lowest of them.
+  void add(std::int32_t site, std::uint64_t lowest_address, std::int64_t count);
+
   /// Throws Error at the kernel's line if an access was out of bounds. `arguments`: of the launch. A bad address
   /// is measured from the buffer that it was computed from if that is known, else from the nearest one.
   void report(std::span<const std::uint64_t> arguments, const Here& launched) const;
 
  private:
-  struct Interval {
-    std::uint64_t begin, end;
-  };
   struct Failure {
     std::int32_t site;
     std::uint64_t address;
     auto operator<=>(const Failure&) const = default;
   };
   const Interval* find(std::uint64_t address, std::uint64_t bytes) const;
-  void record(Failure);
 
   std::vector<Region> live_;
-  std::vector<Interval> intervals_;  // disjoint, sorted: overlapping regions are one
+  std::vector<Interval> intervals_;  // sorted: overlapping regions are one
   std::span<const backend::AccessSite> sites_;
   std::mutex mutex_;
   std::optional<Failure> first_;  // the lowest one, so that a report does not depend on which thread came first

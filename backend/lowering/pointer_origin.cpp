@@ -1,7 +1,7 @@
 // Walks from an address to the parameter that it is computed from.
-#include "backend/host/pointer_origin.h"
+#include "backend/lowering/pointer_origin.h"
 
-namespace tilewright::backend::host {
+namespace tilewright::backend {
 
 namespace {
 
@@ -35,4 +35,4 @@ int pointer_origin(const ir::Function& f, ValueId pointer) {
   return -1;
 }
 
-}  // namespace tilewright::backend::host
+}  // namespace tilewright::backend
