@@ -5,7 +5,8 @@
 //   x = load p, i < n; y = load q, i < n   ->   x, y = if (last i < n) { load p; load q } else { load p, i < n; load q, i < n }
 //
 // Accesses that can stand together share a branch, which all threads of a program take; so does what lies between loads and stores, if it
-// is a few element-wise ops. Taken are accesses that the mask keeps from going by vectors, or from having one predicate for all.
+// is a few element-wise ops. Taken are accesses that the mask keeps from going by vectors, or from having one predicate for all. In a loop
+// a selection by such a mask is left out too, where all of the tile is selected: of the scores of an attention all but the last tiles are.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -14,7 +15,7 @@
 #include "passes/analysis/access_plan.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
-#include "passes/uniform.h"
+#include "passes/whole_masks.h"
 #include "tileir/memory_ops.h"
 
 namespace tilewright::passes {
@@ -30,123 +31,10 @@ namespace {
 
 // A thread with more elements than this has enough code as it is.
 constexpr int kMostElements = 64;
+// Of fewer a selection costs no more than the branch.
+constexpr int kFewestSelected = 8;
 // Nor is more than this written down twice.
 constexpr std::size_t kMostOps = 24;
-
-/// A tile whose elements are base + first + k for k = 0 ... count - 1 and nothing else; no base: 0. The sum wraps as numbers of type
-/// `counted` do, and what becomes of it is cast to the tile's.
-struct Run {
-  ValueId base;
-  std::int64_t first = 0, count = 1;
-  ir::Element counted = ir::Element::i32;
-};
-
-/// Scalars that are true where a whole mask is.
-class WholeMasks {
- public:
-  explicit WholeMasks(Rewriter& rw) : rw_(rw), f_(rw.ir()) {}
-
-  bool known(ValueId mask) const { return is_bounded(mask, 8); }
-  /// At the rewriter's place. Requires: known.
-  ValueId scalar(ValueId mask) {
-    if (f_.type(mask).is_scalar()) return mask;
-    const OpId id = f_.value(mask).op;
-    switch (f_.kind(id)) {
-      case OpKind::constant_: return rw_.constant(Type(ir::Element::boolean), 1);
-      case OpKind::bit_and_: return both(scalar(f_.operand(id, 0)), scalar(f_.operand(id, 1)));
-      case OpKind::broadcast_:
-      case OpKind::reshape_:
-      case OpKind::permute_: return scalar(f_.operand(id, 0));
-      default: return below(id);
-    }
-  }
-  ValueId both(ValueId a, ValueId b) { return !a || a == b ? b : !b ? a : rw_.binary(OpKind::bit_and_, a, b); }
-
- private:
-  static bool moves(OpKind k) { return k == OpKind::broadcast_ || k == OpKind::reshape_ || k == OpKind::permute_; }
-
-  bool is_bounded(ValueId mask, int depth) const {
-    if (f_.type(mask).is_scalar()) return true;
-    const OpId id = f_.value(mask).op;
-    if (!id || depth == 0) return false;
-    const OpKind k = f_.kind(id);
-    if (k == OpKind::constant_) return f_.constant_bits(mask) != 0u;
-    if (k == OpKind::bit_and_) return is_bounded(f_.operand(id, 0), depth - 1) && is_bounded(f_.operand(id, 1), depth - 1);
-    if (moves(k)) return is_bounded(f_.operand(id, 0), depth - 1);
-    const auto c = comparison(id);
-    return c && run_of(c->tile) && is_uniform(f_, c->bound);
-  }
-
-  struct Comparison {
-    ValueId tile, bound;
-    bool or_equal;
-  };
-  /// tile < bound or tile <= bound.
-  std::optional<Comparison> comparison(OpId id) const {
-    if (f_.op(id).operands.size() != 2 || !f_.type(f_.operand(id, 0)).is_integer()) return std::nullopt;
-    const ValueId a = f_.operand(id, 0), b = f_.operand(id, 1);
-    switch (f_.kind(id)) {
-      case OpKind::lt_: return Comparison{a, b, false};
-      case OpKind::le_: return Comparison{a, b, true};
-      case OpKind::gt_: return Comparison{b, a, false};
-      case OpKind::ge_: return Comparison{b, a, true};
-      default: return std::nullopt;
-    }
-  }
-
-  std::optional<Run> run_of(ValueId v) const {
-    const OpId id = f_.value(v).op;
-    if (!id) return std::nullopt;
-    if (moves(f_.kind(id))) return f_.type(f_.operand(id, 0)).is_scalar() ? std::nullopt : run_of(f_.operand(id, 0));
-    if (f_.kind(id) == OpKind::arange_) {
-      const std::int64_t lo = f_.attr(id, ir::AttrName::lo);
-      return Run{{}, lo, f_.attr(id, ir::AttrName::hi) - lo};
-    }
-    if (f_.kind(id) == OpKind::cast_) {
-      const ir::Element from = f_.type(f_.operand(id, 0)).element(), to = f_.type(v).element();
-      std::optional<Run> run = run_of(f_.operand(id, 0));
-      if (!run || run->counted != from || !ir::is_integer(to) || ir::bits(to) < ir::bits(from)) return std::nullopt;
-      if (!run->base && run->first < 0 && !ir::is_signed(to)) return std::nullopt;  // wraps where it begins
-      if (!run->base) run->counted = to;
-      return run;
-    }
-    if (f_.kind(id) != OpKind::add_) return std::nullopt;
-    for (int i = 0; i < 2; ++i) {
-      const ValueId offset = f_.operand(id, i);
-      if (!is_uniform(f_, offset)) continue;
-      std::optional<Run> run = run_of(f_.operand(id, 1 - i));
-      if (!run || run->base || run->counted != f_.type(v).element()) return std::nullopt;
-      run->base = offset;
-      return run;
-    }
-    return std::nullopt;
-  }
-
-  // first < bound and bound - first > count - 1 without a sign: then no element wraps either. Nor may one have wrapped before a cast.
-  ValueId below(OpId id) {
-    const Comparison c = *comparison(id);
-    const Run run = *run_of(c.tile);
-    const ir::Element e = f_.type(c.tile).element(), without_sign = ir::bits(e) == 64 ? ir::Element::u64 : ir::Element::u32;
-    const Type counted(run.counted);
-    const ValueId bound = uniform_scalar(rw_, c.bound, e);
-    const OpKind order = c.or_equal ? OpKind::le_ : OpKind::lt_;
-    if (!run.base) return rw_.binary(order, rw_.constant(Type(e), run.first + run.count - 1), bound);
-    ValueId first = uniform_scalar(rw_, run.base, run.counted);
-    if (run.first != 0) first = rw_.binary(OpKind::add_, first, rw_.constant(counted, run.first));
-    ValueId follow;
-    if (run.counted != e) {
-      const auto most = static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - ir::bits(run.counted) + ir::is_signed(run.counted)));
-      follow = rw_.binary(OpKind::le_, first, rw_.constant(counted, most - (run.count - 1)));
-      first = rw_.cast(first, e);
-    }
-    const ValueId distance = rw_.cast(rw_.binary(OpKind::sub_, bound, first), without_sign);
-    const ValueId last = rw_.binary(order, rw_.constant(Type(without_sign), run.count - 1), distance);
-    return both(follow, both(rw_.binary(order, first, bound), last));
-  }
-
-  Rewriter& rw_;
-  const Function& f_;
-};
 
 class Splitter {
  public:
@@ -170,8 +58,15 @@ class Splitter {
   void block(BlockId b) {
     std::vector<OpId> ops;
     for (OpId id : f_.ops(b)) ops.push_back(id);
+    const bool is_in_loop = lies_in_loop(b);
     Group group;
     for (OpId id : ops) {
+      if (is_in_loop && gains_by_selection(id) && !is_computed_from(id, group)) {
+        split(group.ops);
+        split({id});
+        group = {};
+        continue;
+      }
       const bool is_split = gains(id);
       if (is_split && !group.ops.empty() && joins(id, group)) continue;
       if (is_split || !stands_by(id)) {
@@ -240,13 +135,42 @@ class Splitter {
     return axes_(mask).constancy[facts.axis] < (std::int64_t{1} << widest) && masks_.known(mask);
   }
 
+  bool gains_by_selection(OpId id) const {
+    if (f_.kind(id) != OpKind::select_) return false;
+    const ValueId mask = f_.operand(id, 0);
+    return !f_.type(mask).is_scalar() && f_.type(mask).elements() >= std::int64_t{kFewestSelected} * 32 * context_.num_warps &&
+           masks_.known(mask);
+  }
+
+  bool lies_in_loop(BlockId b) const {
+    for (OpId owner = f_.block(b).parent; owner; owner = f_.block(f_.op(owner).parent).parent)
+      if (f_.kind(owner) == OpKind::for_ || f_.kind(owner) == OpKind::while_) return true;
+    return false;
+  }
+
+  /// Element by element: then the op may become part of the group.
+  bool is_computed_from(OpId id, const Group& group) const {
+    std::vector<OpId> reached{id};
+    for (std::size_t next = 0; next < reached.size() && next < kMostOps; ++next) {
+      if (std::find(group.ops.begin(), group.ops.end(), reached[next]) != group.ops.end()) return true;
+      if (!ir::info(f_.kind(reached[next])).has(ir::kElementwise)) continue;
+      for (ValueId v : f_.op(reached[next]).operands)
+        if (f_.value(v).op) reached.push_back(f_.value(v).op);
+    }
+    return false;
+  }
+
   /// Whether an op may stay behind accesses that move up past it.
   bool stands_by(OpId id) const {
     const ir::OpInfo& info = ir::info(f_.kind(id));
     return info.regions == 0 && info.has(ir::kPure) && !info.has(ir::kTerminator);
   }
 
-  bool is_access(OpId id) const { return f_.kind(id) == OpKind::load_ || f_.kind(id) == OpKind::store_; }
+  /// Which operand is the mask that a group's op has in one form only; none: the op has none.
+  std::optional<int> mask_index(OpId id, bool is_alone) const {
+    if (is_alone && f_.kind(id) == OpKind::select_) return 0;
+    return f_.kind(id) == OpKind::load_ || f_.kind(id) == OpKind::store_ ? ir::mask_index(f_.kind(id)) : std::nullopt;
+  }
 
   void split(const std::vector<OpId>& group) {
     if (group.empty()) return;
@@ -255,8 +179,9 @@ class Splitter {
     ValueId whole;
     std::map<std::uint32_t, ValueId> known;
     for (OpId id : group) {
-      if (!is_access(id)) continue;
-      const ValueId mask = ir::mask_of(f_, id);
+      const std::optional<int> at = mask_index(id, group.size() == 1);
+      if (!at) continue;
+      const ValueId mask = f_.operand(id, *at);
       ValueId& scalar = known[mask.index];
       if (!scalar) whole = masks_.both(whole, scalar = masks_.scalar(mask));
     }
@@ -285,7 +210,13 @@ class Splitter {
     std::map<std::uint32_t, ValueId> copies;
     for (OpId id : group) {
       std::vector<ValueId> operands = f_.op(id).operands;
-      if (is_access(id)) operands.resize(static_cast<std::size_t>(*ir::mask_index(f_.kind(id))));
+      if (const std::optional<int> at = mask_index(id, group.size() == 1)) {
+        if (f_.kind(id) == OpKind::select_) {
+          copies[f_.result(id).index] = operands[1];
+          continue;
+        }
+        operands.resize(static_cast<std::size_t>(*at));
+      }
       for (ValueId& v : operands)
         if (const auto copy = copies.find(v.index); copy != copies.end()) v = copy->second;
       std::vector<ir::Attr> attrs = f_.op(id).attrs;
@@ -306,10 +237,9 @@ class Splitter {
     rw_.at_end(b);
     std::map<std::uint32_t, ValueId> copies;
     for (OpId id : group) {
-      if (is_access(id)) {
-        const int at = *ir::mask_index(f_.kind(id));
-        masks_used_.push_back(f_.operand(id, at));
-        rw_.set_operand(id, at, copied(f_.operand(id, at), copies));
+      if (const std::optional<int> at = mask_index(id, group.size() == 1)) {
+        masks_used_.push_back(f_.operand(id, *at));
+        rw_.set_operand(id, *at, copied(f_.operand(id, *at), copies));
       }
       rw_.move_to_end(id, b);
     }

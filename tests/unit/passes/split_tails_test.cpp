@@ -35,29 +35,37 @@ std::uint64_t word(T v) {
   return static_cast<std::make_unsigned_t<T>>(v);
 }
 
-// Stores where `base + (lo ... lo + 31) op n`, and says where. The sum is one of type B, what becomes of it is cast to T.
+// Stores where `base + (lo ... lo + 31) op n`, and says where. The sum is one of type B, what becomes of it is cast to T. `both_count`: not
+// n, but n + (3 ... 34).
 template <class B, class T>
-void check_all(const std::string& base_type, const std::string& type, const std::string& op, bool is_swapped, std::int64_t lo) {
+void check_all(const std::string& base_type, const std::string& type, const std::string& op, bool is_swapped, std::int64_t lo,
+               bool both_count = false) {
   const auto cast = [](const std::string& from, const std::string& to, const std::string& result, const std::string& x) {
     return from == to ? "" : fmt::format("{} = cast {} : {}[32]", result, x, to);
   };
-  const std::string offset = base_type == "i32" ? "%shifted" : "%offset", at = type == base_type ? "%sum" : "%at";
-  const std::string text = fmt::format(R"(kernel @masked(%x: ptr<f32> {{divisible_by = 16}}, %base: {4}, %n: {0}) {{
+  const std::string offset = base_type == "i32" ? "%shifted" : "%offset", at = type == base_type ? "%sum" : "%at",
+                    high = both_count ? "%high" : "%n0";
+  const std::string more = type == "i32" ? "%m" : "%more";
+  const std::string count = fmt::format("%m = arange {{lo = 3, hi = 35}} : i32[32]\n{0}\n%high = add %n0, {1} : {2}[32]",
+                                        cast("i32", type, more, "%m"), more, type);
+  const std::string text =
+      fmt::format(R"(kernel @masked(%x: ptr<f32> {{divisible_by = 16}}, %base: {4}, %n: {0}) {{
     %a = arange {{lo = 0, hi = 32}} : i32[32]
     %shifted = arange {{lo = {2}, hi = {3}}} : i32[32]
     {5}
     %bb = broadcast %base : {4}[32]
     %sum = add %bb, {6} : {4}[32]
     {7}
-    %nb = broadcast %n : {0}[32]
+    %n0 = broadcast %n : {0}[32]
+    {8}
     %live = {1} : i1[32]
     %xb = broadcast %x : ptr<f32>[32]
     %xp = add_ptr %xb, %a : ptr<f32>[32]
     %one = constant {{value = 1.0}} : f32[32]
     store %xp, %one, %live
   }})",
-                                       type, fmt::format("{} {}, {}", op, is_swapped ? "%nb" : at, is_swapped ? at : "%nb"), lo, lo + 32,
-                                       base_type, cast("i32", base_type, offset, "%shifted"), offset, cast(base_type, type, at, "%sum"));
+                  type, fmt::format("{} {}, {}", op, is_swapped ? high : at, is_swapped ? at : high), lo, lo + 32, base_type,
+                  cast("i32", base_type, offset, "%shifted"), offset, cast(base_type, type, at, "%sum"), both_count ? count : "");
   const ir::Function original = ir::parse(text, "test.tile").functions.at(0);
   ir::Function split = original;
   REQUIRE(split_tails(split, gpu()));
@@ -88,11 +96,25 @@ void check_all(const std::string& base_type, const std::string& type, const std:
 }  // namespace
 
 TEST_CASE("split_tails: a tile goes without its mask only if all of it passes, at the ends of the range too") {
-  const auto check = check_all<std::int32_t, std::int32_t>;
-  check("i32", "i32", "lt", false, 0);
-  check("i32", "i32", "le", false, 0);
-  check("i32", "i32", "gt", true, 32);
-  check("i32", "i32", "ge", true, 0);
+  check_all<std::int32_t, std::int32_t>("i32", "i32", "lt", false, 0);
+  check_all<std::int32_t, std::int32_t>("i32", "i32", "le", false, 0);
+  check_all<std::int32_t, std::int32_t>("i32", "i32", "gt", true, 32);
+  check_all<std::int32_t, std::int32_t>("i32", "i32", "ge", true, 0);
+}
+
+TEST_CASE("split_tails: a lower bound holds for all of a tile if it does for its first element, and none behind it wraps") {
+  check_all<std::int32_t, std::int32_t>("i32", "i32", "gt", false, 0);
+  check_all<std::int32_t, std::int32_t>("i32", "i32", "le", true, 7);
+  check_all<std::int64_t, std::int64_t>("i64", "i64", "ge", false, -5);
+  check_all<std::int32_t, std::int64_t>("i32", "i64", "ge", false, 0);
+  check_all<std::uint32_t, std::uint32_t>("u32", "u32", "lt", true, 0);
+}
+
+TEST_CASE("split_tails: of two tiles that count up the last of one is below the first of the other") {
+  check_all<std::int32_t, std::int32_t>("i32", "i32", "le", false, 0, true);
+  check_all<std::int32_t, std::int32_t>("i32", "i32", "gt", false, 0, true);
+  check_all<std::int32_t, std::int64_t>("i32", "i64", "lt", false, -9, true);
+  check_all<std::uint64_t, std::uint64_t>("u64", "u64", "ge", true, 0, true);
 }
 
 TEST_CASE("split_tails: a mask of 64 bits may be computed from an arange of 32, which is cast before or behind the sum") {
