@@ -1,6 +1,8 @@
 // Execution of blocks: turns of the warps, barriers between them, and what to say when nobody can go on.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/emulator/lanes.h"
 #include "runtime/emulator/scheduler.h"
 
@@ -18,8 +20,8 @@ void release(Block& block, Barrier& barrier, u32 id) {
       Mask mask = fragment.mask;
       if (i.guard >= 0) mask &= i.guard_negated ? ~read_mask(warp, i.guard) : read_mask(warp, i.guard);
       finish_reduction(warp, i, mask, barrier);
-      warp.clock.join(barrier.clock);
-      warp.foreign.join(barrier.foreign);
+      warp.view.join(barrier.view);
+      warp.async.join(barrier.async);
       warp.released = barrier.released;
       fragment.wait = Wait::none;
       ++fragment.pc;
@@ -33,41 +35,60 @@ void release_if_complete(Block& block, Barrier& barrier) {
   if (barrier.arrived >= expected) release(block, barrier, static_cast<u32>(&barrier - block.barriers.data()));
 }
 
-std::string describe_waiting(const Block& block) {
+std::string what_for(const Block& block, const Fragment& fragment) {
+  switch (fragment.wait) {
+    case Wait::barrier: {
+      const Barrier& barrier = block.barriers[fragment.wait_id];
+      return fmt::format("barrier {}, where {} of {} threads are", fragment.wait_id, barrier.arrived,
+                         barrier.expected != 0 ? barrier.expected : static_cast<u32>(32 * block.running));
+    }
+    default: return "other lanes";
+  }
+}
+
+/// Calls f(block, warp, fragment) for those that wait, until it returns false.
+template <class F>
+void each_waiting(Cluster& cluster, F f) {
+  for (auto& block : cluster.blocks)
+    for (Warp& warp : block->warps)
+      for (const Fragment& fragment : warp.fragments)
+        if (fragment.mask != 0 && fragment.children == 0 && fragment.wait != Wait::none && !f(*block, warp, fragment)) return;
+}
+
+std::string describe_waiting(Cluster& cluster) {
   std::string text = "nobody can go on:";
   int described = 0;
-  for (const Warp& warp : block.warps)
-    for (const Fragment& fragment : warp.fragments) {
-      if (fragment.mask == 0 || fragment.children > 0 || fragment.wait == Wait::none) continue;
-      if (++described > 8) return text + " ...";
-      const Barrier& barrier = block.barriers[fragment.wait == Wait::barrier ? fragment.wait_id : 0];
-      text += fmt::format("{} warp {} waits at {}", described > 1 ? ";" : "", warp.index, place_of(warp, fragment.pc));
-      if (fragment.wait == Wait::barrier)
-        text += fmt::format(" for barrier {}, where {} of {} threads are", fragment.wait_id, barrier.arrived,
-                            barrier.expected != 0 ? barrier.expected : static_cast<u32>(32 * block.running));
-      else
-        text += " for other lanes";
+  each_waiting(cluster, [&](const Block& block, const Warp& warp, const Fragment& fragment) {
+    if (++described > 8) {
+      text += " ...";
+      return false;
     }
+    text += fmt::format("{} warp {}", described > 1 ? ";" : "", warp.index);
+    if (cluster.blocks.size() > 1) text += fmt::format(" of the block of rank {}", block.rank);
+    text += fmt::format(" waits at {} for {}", place_of(warp, fragment.pc), what_for(block, fragment));
+    return true;
+  });
   return text;
 }
 
-void report_deadlock(Block& block, Worker& worker) {
+void report_deadlock(Cluster& cluster, Worker& worker) {
   worker.stopped = true;
-  for (Warp& warp : block.warps)
-    for (const Fragment& fragment : warp.fragments)
-      if (fragment.mask != 0 && fragment.children == 0 && fragment.wait != Wait::none)
-        return report(warp, warp.kernel->code[fragment.pc], FindingKind::deadlock, __builtin_ctz(fragment.mask),
-                      [&] { return describe_waiting(block); });
+  each_waiting(cluster, [&](const Block&, Warp& warp, const Fragment& fragment) {
+    report(warp, warp.kernel->code[fragment.pc], FindingKind::deadlock, __builtin_ctz(fragment.mask),
+           [&] { return describe_waiting(cluster); });
+    return false;
+  });
 }
 
-void report_endless(Block& block, Worker& worker) {
+void report_endless(Cluster& cluster, Worker& worker) {
   worker.stopped = true;
-  for (Warp& warp : block.warps)
-    if (warp.live != 0) {
-      const u32 pc = std::min(warp.fragment().pc, static_cast<u32>(warp.kernel->code.size()) - 1);
-      return report(warp, warp.kernel->code[pc], FindingKind::deadlock, __builtin_ctz(warp.live),
-                    [&] { return fmt::format("no end after {} instructions", worker.executed()); });
-    }
+  for (auto& block : cluster.blocks)
+    for (Warp& warp : block->warps)
+      if (warp.live != 0) {
+        const u32 pc = std::min(warp.fragment().pc, static_cast<u32>(warp.kernel->code.size()) - 1);
+        return report(warp, warp.kernel->code[pc], FindingKind::deadlock, __builtin_ctz(warp.live),
+                      [&] { return fmt::format("no end after {} instructions", worker.executed()); });
+      }
 }
 
 void finish(Warp& warp) {
@@ -75,6 +96,24 @@ void finish(Warp& warp) {
   --block.running;
   // A barrier of all threads does not wait for those that are gone.
   for (Barrier& barrier : block.barriers) release_if_complete(block, barrier);
+}
+
+/// Each warp of the block gets a turn. False if a finding ends the launch.
+bool run_turn(Block& block, Worker& worker, bool backward) {
+  const int count = static_cast<int>(block.warps.size());
+  for (int k = 0; k < count; ++k) {
+    Warp& warp = block.warps[static_cast<std::size_t>(backward ? count - 1 - k : (k + block.next_warp) % count)];
+    if (warp.live == 0) continue;
+    warp.worker = &worker;
+    const Progress progress = run_warp(warp, kTurn);
+    if (progress == Progress::stopped) return false;
+    if (progress == Progress::finished) finish(warp);
+  }
+  return true;
+}
+
+bool is_running(const Cluster& cluster) {
+  return std::any_of(cluster.blocks.begin(), cluster.blocks.end(), [](const auto& block) { return block->running > 0; });
 }
 
 }  // namespace
@@ -91,30 +130,22 @@ void arrive(Warp& warp, Barrier& barrier, Mask mask) {
   release_if_complete(*warp.block, barrier);
 }
 
-Progress run_block(Block& block, Worker& worker, u64 budget, bool backward) {
+Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget, bool backward) {
   const u64 limit = worker.spent + budget;
-  const int count = static_cast<int>(block.warps.size());
-  while (block.running > 0) {
-    bool any_ran = false;
-    for (int k = 0; k < count; ++k) {
-      Warp& warp = block.warps[static_cast<std::size_t>(backward ? count - 1 - k : (k + block.next_warp) % count)];
-      if (warp.live == 0) continue;
-      warp.worker = &worker;
-      const u64 before = worker.spent;
-      const Progress progress = run_warp(warp, kTurn);
-      if (progress == Progress::stopped) return progress;
-      any_ran |= worker.spent != before;
-      if (progress == Progress::finished) finish(warp);
-    }
-    if (block.running > 0 && !any_ran) {
-      report_deadlock(block, worker);
+  while (is_running(cluster)) {
+    const u64 before = worker.spent;
+    for (std::size_t b = 0; b < cluster.blocks.size(); ++b)
+      if (!run_turn(*cluster.blocks[backward ? cluster.blocks.size() - 1 - b : b], worker, backward)) return Progress::stopped;
+    if (!is_running(cluster)) break;
+    if (worker.spent == before) {
+      report_deadlock(cluster, worker);
       return Progress::stopped;
     }
     if (worker.launch->instruction_limit != 0 && worker.executed() > worker.launch->instruction_limit) {
-      report_endless(block, worker);
+      report_endless(cluster, worker);
       return Progress::stopped;
     }
-    if (worker.spent >= limit && block.running > 0) return Progress::paused;
+    if (worker.spent >= limit) return Progress::paused;
   }
   return Progress::finished;
 }

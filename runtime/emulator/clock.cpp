@@ -26,7 +26,7 @@ KnownBlocks::NodeRef KnownBlocks::learn(const NodeRef& node, u32 level, u32 bloc
 }
 
 void KnownBlocks::learn(u32 block, const Clock& clock) {
-  if (const Clock* known = find(block); known != nullptr && known->at == clock.at) return;
+  if (const Clock* known = find(block); known != nullptr && *known == clock) return;
   while (!reaches(block)) grow();
   root_ = learn(root_, levels_, block, clock);
 }

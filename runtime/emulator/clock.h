@@ -9,22 +9,43 @@
 namespace tilewright::rt::emulator {
 
 inline constexpr int kMaxWarps = 32;
-// Agents of a block: its warps, then the cp.async engine of each warp.
-inline constexpr int kAgents = 2 * kMaxWarps;
+// Agents of a block: its warps, then for each warp the engine of its cp.async and those that read and write for its groups of bulk
+// copies, then the matrix engine of each group of four warps, then the engines that complete transactions of each mbarrier.
+inline constexpr int kBarrierAgents = 120;
+inline constexpr int kAgents = 4 * kMaxWarps + kMaxWarps / 4 + kBarrierAgents;
 inline constexpr int async_agent(int warp) { return kMaxWarps + warp; }
+inline constexpr int bulk_read_agent(int warp) { return 2 * kMaxWarps + warp; }
+inline constexpr int bulk_write_agent(int warp) { return 3 * kMaxWarps + warp; }
+inline constexpr int matrix_agent(int warp) { return 4 * kMaxWarps + warp / 4; }
+/// Of the mbarrier with this number; the few blocks with more of them may miss a race between two.
+inline constexpr int barrier_agent(int number) { return 4 * kMaxWarps + kMaxWarps / 4 + number % kBarrierAgents; }
+/// Whether the agent accesses memory through the asynchronous proxy, as all but warps and cp.async do.
+inline constexpr bool is_async_proxy(int agent) { return agent >= 2 * kMaxWarps; }
 
 /// For each agent of one block, up to which of its epochs all accesses are known to be done.
-struct Clock {
-  std::array<u32, kAgents> at{};
-
+class Clock {
+ public:
+  u32 operator[](int agent) const { return at_[static_cast<std::size_t>(agent)]; }
+  /// Never takes back what was known.
+  void raise(int agent, u32 epoch) {
+    u32& known = at_[static_cast<std::size_t>(agent)];
+    known = std::max(known, epoch);
+    used_ = std::max(used_, (agent / kMaxWarps + 1) * kMaxWarps);
+  }
   void join(const Clock& other) {
-    for (int i = 0; i < kAgents; ++i) at[i] = std::max(at[i], other.at[i]);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(other.used_); ++i) at_[i] = std::max(at_[i], other.at_[i]);
+    used_ = std::max(used_, other.used_);
   }
   bool covers(const Clock& other) const {
     bool all = true;
-    for (int i = 0; i < kAgents; ++i) all &= at[i] >= other.at[i];
+    for (std::size_t i = 0; i < static_cast<std::size_t>(other.used_); ++i) all &= at_[i] >= other.at_[i];
     return all;
   }
+  bool operator==(const Clock& other) const { return at_ == other.at_; }
+
+ private:
+  std::array<u32, kAgents> at_{};
+  int used_ = 0;  // all beyond are 0: most kernels have no engines
 };
 
 /// What is known of blocks, by their numbers in the launch: an immutable tree whose parts warps share, so that a join costs as much as
@@ -55,6 +76,27 @@ class KnownBlocks {
 
   NodeRef root_;
   u32 levels_ = 0;  // above the leaves
+};
+
+/// What is known of the agents of one block, and of the others.
+struct View {
+  Clock clock;
+  KnownBlocks foreign;
+
+  void join(const View& other) {
+    clock.join(other.clock);
+    foreign.join(other.foreign);
+  }
+};
+
+/// What accesses through the asynchronous proxy may rely on of those through the generic one: what a proxy fence came after.
+struct AsyncViews {
+  View shared, global;
+
+  void join(const AsyncViews& other) {
+    shared.join(other.shared);
+    global.join(other.global);
+  }
 };
 
 }  // namespace tilewright::rt::emulator

@@ -17,6 +17,7 @@ enum class Order : u8 { forward, backward, random };
 
 struct LaunchParams {
   std::array<u32, 3> grid{1, 1, 1}, block{1, 1, 1};
+  std::array<u32, 3> cluster{};  // blocks of a cluster; 0: what the kernel requires
   u64 dynamic_shared_bytes = 0;
   std::span<const std::byte> params;  // laid out as the kernel's parameters are
   std::string target = "sm_90a";      // the emulated device
@@ -34,7 +35,7 @@ bool can_run(std::string_view ptx_target, std::string_view device);
 
 /// Runs a kernel to its end. False if there are findings, or would be were they asked for; the kernel may have been cut short then.
 /// Throws Error, naming the line of the PTX, if the launch itself is wrong: unknown kernel, too many threads or too much shared
-/// memory, too few bytes of parameters, a target that this device cannot run.
+/// memory, clusters that do not divide the grid, too few bytes of parameters, a target that this device cannot run.
 bool launch(const Program&, std::string_view kernel, Memory&, const LaunchParams&);
 
 }  // namespace tilewright::rt::emulator

@@ -67,7 +67,8 @@ void copy_async(Warp& warp, const Instruction& i, Mask mask) {
     const auto l = static_cast<std::size_t>(lane);
     const u32 group = warp.committed[l] + 1;
     if (warp.worker->launch->check)
-      check_shared_write({&warp, &i, async_agent(warp.index), group, &warp.clock}, lane, places.address[l], i.width, nullptr);
+      check_shared_write(engine_of(warp, i, *warp.block, async_agent(warp.index), group), *warp.block, lane, places.address[l], i.width,
+                         nullptr);
     std::memset(places.at[l], kPoison, i.width);
     warp.copies.push_back({places.at[l], source[lane], static_cast<u8>(bytes[lane]), i.width, static_cast<u8>(lane), group});
   }
@@ -92,8 +93,7 @@ void wait(Warp& warp, const Instruction& i, Mask mask) {
     if (has_lane(mask, lane))
       done = std::min(done,
                       warp.committed[static_cast<std::size_t>(lane)] - std::min(warp.committed[static_cast<std::size_t>(lane)], i.option));
-  u32& known = warp.clock.at[static_cast<std::size_t>(async_agent(warp.index))];
-  known = std::max(known, done);
+  warp.view.clock.raise(async_agent(warp.index), done);
 }
 
 void wait_all(Warp& warp, const Instruction& i, Mask mask) {

@@ -125,10 +125,10 @@ u64 fetch(const Warp& warp, s32 slot, int bytes, int lane) {
 /// What all lanes release, which is one thing: what none of them has learnt yet from the others' atomics.
 Knowledge released_before(Warp& warp, const Instruction& i) { return warp.worker->launch->check ? released_by(warp, i) : Knowledge{}; }
 void release_at(Warp& warp, const Knowledge& released, const Places& places, int lane) {
-  if (warp.worker->launch->check) release_through(warp, released, places.space, places.address[static_cast<std::size_t>(lane)], false);
+  if (warp.worker->launch->check) release_through(warp, released, places, lane, false);
 }
 void acquire_at(Warp& warp, const Instruction& i, const Places& places, int lane) {
-  if (warp.worker->launch->check) acquire_through(warp, i, places.space, places.address[static_cast<std::size_t>(lane)]);
+  if (warp.worker->launch->check) acquire_through(warp, i, places, lane);
 }
 
 /// Registers in Kernel::extra: `count` destinations, as many sources, then as many second sources of cas.
@@ -262,8 +262,9 @@ void decode_atomic(Decoder& d) {
   d.out.acquires = order == 1 || order == 3;
   d.out.releases = order == 2 || order == 3;
   d.out.whole_gpu = d.take_one({"gpu", "sys", "cluster"}) >= 0 || !d.take("cta");
-  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared};
-  const int space = d.take_one({"global", "shared", "shared::cta"});
+  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared, Space::shared};
+  const int space = d.take_one({"global", "shared", "shared::cta", "shared::cluster"});
+  d.out.in_cluster = space == 3;
   d.out.space = space < 0 ? Space::generic : kSpaces[space];
   const bool has_hint = d.take("L2::cache_hint");
   d.take("noftz");

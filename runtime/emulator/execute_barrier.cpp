@@ -40,8 +40,8 @@ void block_barrier(Warp& warp, const Instruction& i, Mask mask) {
     barrier.count += static_cast<u32>(__builtin_popcount(read_predicate(warp, i, 3) & mask));
     barrier.voters += static_cast<u32>(__builtin_popcount(mask));
   }
-  barrier.clock.join(warp.clock);
-  barrier.foreign.join(warp.foreign);
+  barrier.view.join(warp.view);
+  barrier.async.join(warp.async);
   // Formally, only the thread that fenced releases; what all fence before a barrier and one publishes after it works on every GPU.
   barrier.released.join(warp.released);
   warp.advance_epoch();

@@ -63,7 +63,7 @@ void load(Warp& warp, const Instruction& i, Mask mask) {
     }
     if (is_ordering(warp, i, places))
       for (int lane = 0; lane < kLanes; ++lane)
-        if (has_lane(places.mask, lane)) acquire_through(warp, i, places.space, places.address[static_cast<std::size_t>(lane)]);
+        if (has_lane(places.mask, lane)) acquire_through(warp, i, places, lane);
   });
 }
 
@@ -104,8 +104,7 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
     if (is_ordering(warp, i, places)) {
       const Knowledge released = released_by(warp, i);
       for (int lane = 0; lane < kLanes; ++lane)
-        if (has_lane(places.mask, lane))
-          release_through(warp, released, places.space, places.address[static_cast<std::size_t>(lane)], true);
+        if (has_lane(places.mask, lane)) release_through(warp, released, places, lane, true);
     }
     const Accessor by = accessor_of(warp, i);
     check_written(warp, i, places, bytes, Access::write);
@@ -128,8 +127,10 @@ void nothing(Warp&, const Instruction&, Mask) {}
 void make_policy(Warp& warp, const Instruction& i, Mask mask) { write(warp, i.slot[0], Lanes<u64>{}, mask); }
 
 Space take_space(Decoder& d) {
-  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared, Space::local, Space::constant, Space::param, Space::param};
-  const int space = d.take_one({"global", "shared", "shared::cta", "local", "const", "param", "param::entry"});
+  constexpr Space kSpaces[] = {Space::global,   Space::shared, Space::shared, Space::local,
+                               Space::constant, Space::param,  Space::param,  Space::shared};
+  const int space = d.take_one({"global", "shared", "shared::cta", "local", "const", "param", "param::entry", "shared::cluster"});
+  d.out.in_cluster = space == 7;
   return space < 0 ? Space::generic : kSpaces[space];
 }
 

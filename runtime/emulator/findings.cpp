@@ -18,6 +18,8 @@ const char* name_of(FindingKind kind) {
     case FindingKind::trap: return "trap";
     case FindingKind::bad_operand: return "undefined operand";
     case FindingKind::missing_wait: return "missing wait";
+    case FindingKind::bad_mbarrier: return "wrong use of an mbarrier";
+    case FindingKind::exited_block: return "access to a block that has exited";
   }
   return "";
 }

@@ -24,6 +24,8 @@ enum class FindingKind : u8 {
   trap,           // trap was executed
   bad_operand,    // a value that the instruction does not define
   missing_wait,   // asynchronous work was never waited for
+  bad_mbarrier,   // an mbarrier is used as its rules forbid
+  exited_block,   // an access to the shared memory of a block that has ended
 };
 const char* name_of(FindingKind);
 

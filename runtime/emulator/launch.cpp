@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <thread>
 
 #include "runtime/emulator/emulator.h"
@@ -43,6 +44,22 @@ u64 shared_limit(std::string_view device) {
 std::string text_of(const std::array<u32, 3>& extents) { return fmt::format("({},{},{})", extents[0], extents[1], extents[2]); }
 u64 product(const std::array<u32, 3>& extents) { return u64{extents[0]} * extents[1] * extents[2]; }
 
+std::array<u32, 3> cluster_of(const Kernel& kernel, const LaunchParams& params) {
+  if (params.cluster[0] != 0) return params.cluster;
+  return kernel.required_cluster[0] != 0 ? kernel.required_cluster : std::array<u32, 3>{1, 1, 1};
+}
+
+void check_clusters(const Kernel& kernel, const LaunchParams& params, const std::function<void(const std::string&)>& fail) {
+  const auto cluster = cluster_of(kernel, params);
+  if (kernel.required_cluster[0] != 0 && kernel.required_cluster != cluster)
+    fail(fmt::format("clusters of {} blocks: the kernel requires {}", text_of(cluster), text_of(kernel.required_cluster)));
+  if (product(cluster) > 1 && parse_target(params.target).number < 90) fail(fmt::format("{} has no clusters", params.target));
+  if (product(cluster) == 0 || product(cluster) > 16) fail(fmt::format("clusters of {} blocks: expected 1 to 16", text_of(cluster)));
+  for (std::size_t d = 0; d < 3; ++d)
+    if (params.grid[d] % cluster[d] != 0)
+      fail(fmt::format("a grid of {} blocks is no multiple of clusters of {}", text_of(params.grid), text_of(cluster)));
+}
+
 void check_configuration(const Program& program, const Kernel& kernel, const LaunchParams& params) {
   const auto fail = [&](const std::string& message) {
     throw Error({program.module().name, kernel.lines.front(), 0}, fmt::format("launch of '{}': {}", kernel.name, message));
@@ -54,6 +71,7 @@ void check_configuration(const Program& program, const Kernel& kernel, const Lau
     fail(fmt::format("a block of {} threads: expected 1 to 1024", text_of(params.block)));
   if (product(params.grid) == 0 || params.grid[0] > 0x7fffffffu || params.grid[1] > 65535 || params.grid[2] > 65535)
     fail(fmt::format("a grid of {} blocks", text_of(params.grid)));
+  check_clusters(kernel, params, fail);
   if (kernel.required_threads[0] != 0 && kernel.required_threads != params.block)
     fail(fmt::format("a block of {} threads: the kernel requires {}", text_of(params.block), text_of(kernel.required_threads)));
   if (kernel.maximum_threads[0] != 0 && threads > product(kernel.maximum_threads))
@@ -65,6 +83,11 @@ void check_configuration(const Program& program, const Kernel& kernel, const Lau
     fail(fmt::format("{} bytes of shared memory: {} has {}", shared, params.target, shared_limit(params.target)));
   if (params.params.size() < kernel.parameter_bytes)
     fail(fmt::format("{} bytes of parameters: the kernel takes {}", params.params.size(), kernel.parameter_bytes));
+}
+
+/// The coordinates of number k, the first one running fastest.
+std::array<u32, 3> coordinates_of(u64 k, const std::array<u32, 3>& extents) {
+  return {static_cast<u32>(k % extents[0]), static_cast<u32>(k / extents[0] % extents[1]), static_cast<u32>(k / extents[0] / extents[1])};
 }
 
 u32 special_value(const Launch& launch, const Block& block, Special which, int warp, int lane) {
@@ -101,14 +124,19 @@ u32 special_value(const Launch& launch, const Block& block, Special which, int w
     // Without clusters, each block is one of its own.
     case Special::clusterid_x:
     case Special::clusterid_y:
-    case Special::clusterid_z: return block.id[axis(Special::clusterid_x)];
+    case Special::clusterid_z: return block.cluster->id[axis(Special::clusterid_x)];
     case Special::nclusterid_x:
     case Special::nclusterid_y:
-    case Special::nclusterid_z: return launch.grid[axis(Special::nclusterid_x)];
+    case Special::nclusterid_z: return launch.clusters[axis(Special::nclusterid_x)];
+    case Special::cluster_ctaid_x:
+    case Special::cluster_ctaid_y:
+    case Special::cluster_ctaid_z: return coordinates_of(block.rank, launch.cluster)[axis(Special::cluster_ctaid_x)];
     case Special::cluster_nctaid_x:
     case Special::cluster_nctaid_y:
-    case Special::cluster_nctaid_z:
-    case Special::cluster_nctarank: return 1;
+    case Special::cluster_nctaid_z: return launch.cluster[axis(Special::cluster_nctaid_x)];
+    case Special::cluster_ctarank: return block.rank;
+    case Special::cluster_nctarank: return static_cast<u32>(block.cluster->blocks.size());
+    case Special::is_explicit_cluster: return launch.has_clusters ? kAllLanes : 0;
     default: return 0;
   }
 }
@@ -164,11 +192,11 @@ std::unique_ptr<Block> make_block(const Launch& launch) {
   return block;
 }
 
-void start_block(const Launch& launch, Block& block, Worker& worker, u64 number) {
+void start_block(const Launch& launch, Block& block, Worker& worker) {
   const Kernel& kernel = *launch.kernel;
-  block.id = {static_cast<u32>(number % launch.grid[0]), static_cast<u32>(number / launch.grid[0] % launch.grid[1]),
-              static_cast<u32>(number / launch.grid[0] / launch.grid[1])};
-  block.number = static_cast<u32>(number);
+  const auto in_cluster = coordinates_of(block.rank, launch.cluster);
+  for (std::size_t d = 0; d < 3; ++d) block.id[d] = block.cluster->id[d] * launch.cluster[d] + in_cluster[d];
+  block.number = block.id[0] + launch.grid[0] * (block.id[1] + launch.grid[1] * block.id[2]);
   block.ticket = launch.first_ticket + block.number;
   block.running = static_cast<int>(block.warps.size());
   block.barriers = {};
@@ -189,10 +217,9 @@ void start_block(const Launch& launch, Block& block, Worker& worker, u64 number)
     warp.free_fragments.clear();
     warp.current = 0;
     warp.polled_turns = 0;
-    warp.clock = {};
-    for (u32& epoch : warp.clock.at) epoch = 0;
-    warp.clock.at[static_cast<std::size_t>(warp.index)] = 1;
-    warp.foreign = {};
+    warp.view = {};
+    warp.view.clock.raise(warp.index, 1);
+    warp.async = {};
     warp.released = warp.to_acquire = {};
     warp.copies.clear();
     warp.committed = {};
@@ -202,15 +229,31 @@ void start_block(const Launch& launch, Block& block, Worker& worker, u64 number)
   }
 }
 
-/// Hands out the blocks of a launch to threads.
+/// The memory of a cluster's blocks, used for one cluster after the other.
+std::unique_ptr<Cluster> make_cluster(const Launch& launch) {
+  auto cluster = std::make_unique<Cluster>();
+  for (u32 rank = 0; rank < product(launch.cluster); ++rank) {
+    cluster->blocks.push_back(make_block(launch));
+    cluster->blocks.back()->cluster = cluster.get();
+    cluster->blocks.back()->rank = rank;
+  }
+  return cluster;
+}
+
+void start_cluster(const Launch& launch, Cluster& cluster, Worker& worker, u64 number) {
+  cluster.id = coordinates_of(number, launch.clusters);
+  for (auto& block : cluster.blocks) start_block(launch, *block, worker);
+}
+
+/// Hands out the clusters of a launch to threads.
 class Grid {
  public:
-  Grid(Launch& launch, const LaunchParams& params) : launch_(launch), params_(params), blocks_(product(params.grid)) {}
+  Grid(Launch& launch, const LaunchParams& params) : launch_(launch), params_(params), clusters_(product(launch.clusters)) {}
 
   void run(std::vector<Count>& counts) {
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     const u64 wanted = params_.workers > 0 ? static_cast<u64>(params_.workers) : cores;
-    const u64 helpers = std::min(wanted, blocks_) - 1;
+    const u64 helpers = std::min(wanted, clusters_) - 1;
     workers_.resize(helpers + 1);
     for (Worker& worker : workers_) {
       worker.launch = &launch_;
@@ -229,65 +272,66 @@ class Grid {
 
  private:
   static constexpr u64 kWorthThreads = 20'000;
-  // A block that has run for so long may be waiting for one that has not started.
+  // A cluster that has run for so long may be waiting for one that has not started.
   static constexpr u64 kShare = 4'000'000;
   static constexpr std::size_t kMostResident = 256;
 
   u64 number_of(u64 k) const {
     if (params_.order == Order::forward) return k;
-    if (params_.order == Order::backward) return blocks_ - 1 - k;
-    // A stride without common divisor visits each block once.
-    const u64 stride = blocks_ > 2 && blocks_ % 7919 != 0 ? 7919 % blocks_ : 1;
-    return static_cast<u64>((static_cast<unsigned __int128>(k) * std::max<u64>(stride, 1) + params_.seed) % blocks_);
+    if (params_.order == Order::backward) return clusters_ - 1 - k;
+    // A stride without common divisor visits each cluster once.
+    const u64 stride = clusters_ > 2 && clusters_ % 7919 != 0 ? 7919 % clusters_ : 1;
+    return static_cast<u64>((static_cast<unsigned __int128>(k) * std::max<u64>(stride, 1) + params_.seed) % clusters_);
   }
 
   template <class F>
-  void run_worker(Worker& worker, F after_block) {
-    std::deque<std::unique_ptr<Block>> resident;
-    std::vector<std::unique_ptr<Block>> unused;
+  void run_worker(Worker& worker, F after_cluster) {
+    std::deque<std::unique_ptr<Cluster>> resident;
+    std::vector<std::unique_ptr<Cluster>> unused;
     u64 random = params_.seed * 2 + 1;
     while (!stopped_) {
       if (resident.empty() || (waits_ && resident.size() < kMostResident)) {
         const u64 next = next_.fetch_add(1);
-        if (next < blocks_) {
-          std::unique_ptr<Block> block;
+        if (next < clusters_) {
+          std::unique_ptr<Cluster> cluster;
           if (unused.empty()) {
-            block = make_block(launch_);
+            cluster = make_cluster(launch_);
           } else {
-            block = std::move(unused.back());
+            cluster = std::move(unused.back());
             unused.pop_back();
           }
-          start_block(launch_, *block, worker, number_of(next));
-          if (params_.order == Order::random) {
-            random = random * 6364136223846793005u + 1442695040888963407u;
-            block->next_warp = static_cast<int>((random >> 33) % block->warps.size());
-          }
-          resident.push_front(std::move(block));
+          start_cluster(launch_, *cluster, worker, number_of(next));
+          for (auto& block : cluster->blocks)
+            if (params_.order == Order::random) {
+              random = random * 6364136223846793005u + 1442695040888963407u;
+              block->next_warp = static_cast<int>((random >> 33) % block->warps.size());
+            }
+          resident.push_front(std::move(cluster));
         } else if (resident.empty()) {
           return;
         }
       }
-      std::unique_ptr<Block> block = std::move(resident.front());
+      std::unique_ptr<Cluster> cluster = std::move(resident.front());
       resident.pop_front();
-      const Progress progress = run_block(*block, worker, kShare, params_.order == Order::backward);
+      const Progress progress = run_cluster(*cluster, worker, kShare, params_.order == Order::backward);
       if (progress == Progress::stopped) {
         stopped_ = true;
         return;
       }
       if (progress == Progress::finished) {
-        unused.push_back(std::move(block));
-        after_block();
+        unused.push_back(std::move(cluster));
+        after_cluster();
       } else {
         waits_ = true;
-        resident.push_back(std::move(block));
-        after_block();
+        resident.push_back(std::move(cluster));
+        after_cluster();
       }
     }
   }
 
   Launch& launch_;
   const LaunchParams& params_;
-  u64 blocks_;
+  u64 clusters_;
   std::atomic<u64> next_{0};
   std::atomic<bool> stopped_{false}, waits_{false};
   std::vector<Worker> workers_;
@@ -314,6 +358,9 @@ bool launch(const Program& program, std::string_view name, Memory& memory, const
   launch.params = params.params;
   launch.grid = params.grid;
   launch.block = params.block;
+  launch.cluster = cluster_of(*kernel, params);
+  launch.has_clusters = kernel->required_cluster[0] != 0 || params.cluster[0] != 0;
+  for (std::size_t d = 0; d < 3; ++d) launch.clusters[d] = params.grid[d] / launch.cluster[d];
   launch.dynamic_shared_bytes = params.dynamic_shared_bytes;
   launch.check = params.check;
   launch.instruction_limit = params.instruction_limit;

@@ -18,6 +18,7 @@
 namespace tilewright::rt::emulator {
 
 struct Block;
+struct Cluster;
 struct Worker;
 
 enum class Wait : u8 { none, barrier, collective };
@@ -37,10 +38,13 @@ struct Fragment {
 /// which includes it.
 struct Knowledge {
   KnownBlocks for_all, for_block;
+  KnownBlocks async_shared, async_global;  // of it, what accesses through the asynchronous proxy may rely on
 
   void join(const Knowledge& other) {
     for_all.join(other.for_all);
     for_block.join(other.for_block);
+    async_shared.join(other.async_shared);
+    async_global.join(other.async_global);
   }
 };
 
@@ -67,8 +71,8 @@ struct Warp {
   u32 polled_turns = 0;        // turns in a row that went into polling
   std::byte* local = nullptr;  // of lane 0; the others follow
 
-  Clock clock;          // of this block's agents
-  KnownBlocks foreign;  // of the others, and not the latest of this one
+  View view;         // its foreign part knows of this block too, and not the latest
+  AsyncViews async;  // a part of it
   // What a fence made visible through later strong writes, and what strong reads before a fence have seen.
   Knowledge released, to_acquire;
 
@@ -76,8 +80,8 @@ struct Warp {
   std::array<u32, kLanes> committed{};  // groups of each lane, in all
 
   Fragment& fragment() { return fragments[static_cast<std::size_t>(current)]; }
-  u32 epoch() const { return clock.at[static_cast<std::size_t>(index)]; }
-  void advance_epoch() { ++clock.at[static_cast<std::size_t>(index)]; }
+  u32 epoch() const { return view.clock[index]; }
+  void advance_epoch() { view.clock.raise(index, epoch() + 1); }
 };
 
 /// What was released through addresses, by address.
@@ -90,7 +94,7 @@ class Releases {
 
  private:
   struct Released {
-    KnownBlocks by_all;
+    KnownBlocks by_all, async_shared, async_global;
     std::unordered_map<u32, KnownBlocks> by_block;
   };
   std::atomic<bool> any_{false};  // most kernels release nothing
@@ -102,8 +106,8 @@ struct Barrier {
   u32 expected = 0;  // threads; 0: all of the block
   u32 arrived = 0;   // threads, full warps counting 32
   std::array<Mask, kMaxWarps> lanes{};
-  Clock clock;
-  KnownBlocks foreign;
+  View view;
+  AsyncViews async;
   Knowledge released;  // what fences before the barrier made visible, by whichever warp
   u32 count = 0;       // of bar.red: lanes whose predicate holds
   u32 voters = 0;
@@ -115,6 +119,8 @@ struct SharedCell {
 };
 
 struct Block {
+  Cluster* cluster = nullptr;
+  u32 rank = 0;  // in it
   std::array<u32, 3> id{};
   u32 number = 0, ticket = 0;
   std::vector<Warp> warps;
@@ -130,12 +136,20 @@ struct Block {
   int next_warp = 0;
 };
 
+/// Blocks that run together and access each other's shared memory; mostly a single one.
+struct Cluster {
+  std::array<u32, 3> id{};
+  std::vector<std::unique_ptr<Block>> blocks;  // by rank
+};
+
 /// What all blocks of a launch share.
 struct Launch {
   const Program* program = nullptr;
   const Kernel* kernel = nullptr;
   std::span<const std::byte> params;
   std::array<u32, 3> grid{1, 1, 1}, block{1, 1, 1};
+  std::array<u32, 3> cluster{1, 1, 1}, clusters{1, 1, 1};  // blocks of a cluster, clusters of the grid
+  bool has_clusters = false;                               // the launch or the kernel asks for them
   u64 dynamic_shared_bytes = 0;
   bool check = true;
   u64 instruction_limit = 0;

@@ -101,6 +101,51 @@ void locate_offsets(Warp& warp, const Instruction& i, Places& places, int bytes,
   }
 }
 
+/// Finds the blocks whose shared memory the lanes name, leaving offsets.
+void find_blocks(Warp& warp, const Instruction& i, Places& places) {
+  const auto& blocks = warp.block->cluster->blocks;
+  const auto drop = [&](int lane, FindingKind kind, auto text) {
+    report(warp, i, kind, lane, text);
+    places.mask &= ~kLaneBit[lane];
+  };
+  for (int lane = 0; lane < kLanes; ++lane) {
+    u64& address = places.address[static_cast<std::size_t>(lane)];
+    if (!has_lane(places.mask, lane) || address < kRankUnit || address >= kWindowBytes) continue;
+    const u64 rank = address / kRankUnit - 1;
+    if (rank >= blocks.size()) {
+      drop(lane, FindingKind::out_of_bounds,
+           [&] { return fmt::format("0x{:x} is no address of shared memory: the cluster has {} blocks", address, blocks.size()); });
+      continue;
+    }
+    Block& owner = *blocks[rank];
+    address %= kRankUnit;
+    if (&owner == warp.block) continue;
+    if (!i.in_cluster && i.space != Space::generic) {
+      drop(lane, FindingKind::wrong_space,
+           [&] { return fmt::format("the address is one of the block of rank {}: expected '.shared::cluster'", rank); });
+      continue;
+    }
+    if (owner.running == 0) {
+      drop(lane, FindingKind::exited_block, [&] { return fmt::format("byte {} of shared memory of the block of rank {}", address, rank); });
+      continue;
+    }
+    places.remote |= kLaneBit[lane];
+    places.remote_block[static_cast<std::size_t>(lane)] = &owner;
+  }
+}
+
+void locate_shared(Warp& warp, const Instruction& i, Places& places, int bytes) {
+  Block& block = *warp.block;
+  places.block = &block;
+  u64 all = 0;
+  for (int lane = 0; lane < kLanes; ++lane) all |= places.mask & kLaneBit[lane] ? places.address[static_cast<std::size_t>(lane)] : 0;
+  if (all >= kRankUnit) find_blocks(warp, i, places);
+  locate_offsets(warp, i, places, bytes, block.shared.get(), block.shared_bytes, 0);
+  for (int lane = 0; places.remote != 0 && lane < kLanes; ++lane)
+    if (has_lane(places.mask & places.remote, lane))
+      places.at[static_cast<std::size_t>(lane)] = places.owner(lane).shared.get() + places.address[static_cast<std::size_t>(lane)];
+}
+
 }  // namespace
 
 Lanes<u64> addresses_of(const Warp& warp, const Instruction& i, s32 slot, u64 offset) {
@@ -136,10 +181,9 @@ Places locate_in(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& 
   places.mask = drop_misaligned(warp, i, mask, address, space, bytes);
   std::copy(address.at, address.at + kLanes, places.address.begin());
   if (places.mask == 0) return places;
-  Block& block = *warp.block;
   switch (places.space) {
     case Space::shared: {
-      locate_offsets(warp, i, places, bytes, block.shared.get(), block.shared_bytes, 0);
+      locate_shared(warp, i, places, bytes);
       if (places.mask == 0) break;
       const int lanes_a_phase = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
       int phases = 0;

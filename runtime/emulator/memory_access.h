@@ -17,6 +17,11 @@ struct Places {
   std::array<std::byte*, kLanes> at{};     // of the host
   std::array<u64, kLanes> address{};       // in the space: an offset for all but global
   std::array<const Range*, kLanes> range;  // global: the allocation
+  Block* block = nullptr;                  // the executing one
+  Mask remote = 0;                         // shared: lanes whose place is another block's
+  std::array<Block*, kLanes> remote_block;
+
+  Block& owner(int lane) const { return has_lane(remote, lane) ? *remote_block[static_cast<std::size_t>(lane)] : *block; }
 };
 
 /// The addresses of an instruction: base slot plus constant.
@@ -52,7 +57,7 @@ void locate(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& addre
 inline void check_read(const Accessor& by, const Places& places, int lane, int bytes) {
   if (!by.warp->worker->launch->check) return;
   if (places.space == Space::shared)
-    check_shared_read(by, lane, places.address[static_cast<std::size_t>(lane)], bytes);
+    check_shared_read(by, places.owner(lane), lane, places.address[static_cast<std::size_t>(lane)], bytes);
   else if (places.space == Space::global && places.range[static_cast<std::size_t>(lane)]->cells != nullptr)
     check_global_read(by, lane, *places.range[static_cast<std::size_t>(lane)], places.address[static_cast<std::size_t>(lane)], bytes);
 }
@@ -60,7 +65,7 @@ inline void check_read(const Accessor& by, const Places& places, int lane, int b
 inline void check_write(const Accessor& by, const Places& places, int lane, int bytes, const std::byte* value) {
   if (!by.warp->worker->launch->check) return;
   if (places.space == Space::shared)
-    check_shared_write(by, lane, places.address[static_cast<std::size_t>(lane)], bytes, value);
+    check_shared_write(by, places.owner(lane), lane, places.address[static_cast<std::size_t>(lane)], bytes, value);
   else if (places.space == Space::global && places.range[static_cast<std::size_t>(lane)]->cells != nullptr)
     check_global_write(by, lane, *places.range[static_cast<std::size_t>(lane)], places.address[static_cast<std::size_t>(lane)], bytes,
                        value);

@@ -81,6 +81,7 @@ struct Instruction {
   bool releases = false, acquires = false;
   bool whole_gpu = false;      // scope .gpu or .sys, not .cta
   bool short_address = false;  // the base register has 32 bits
+  bool in_cluster = false;     // .shared::cluster: also of other blocks
   bool is_aligned = false;     // .aligned: all lanes of the warp execute it together
   u32 option = 0;              // a handler's own
   s32 guard = kNoSlot, members = kNoSlot;

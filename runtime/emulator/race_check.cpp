@@ -6,12 +6,17 @@
 #include <atomic>
 #include <cstring>
 
+#include "runtime/emulator/memory_access.h"
+
 namespace tilewright::rt::emulator {
 namespace {
 
 // A stamp says who accessed a granule and when, in 64 bits; 0 says nobody did.
-//   clock 24 | lane 6 | strong 1 | many 1 | agent 8 | low 24: the instruction (shared memory) or the block's ticket (global memory)
+//   clock 24 | lane 6 | strong 1 | many 1 | agent 8 | low 24: the rank of the agent's block in its cluster and the instruction
+//   (shared memory, 4 and 20) or the ticket of the agent's block (global memory)
 constexpr u32 kLow = (1u << 24) - 1;
+constexpr int kRankShift = 20;
+constexpr u32 kInstruction = (1u << kRankShift) - 1;
 constexpr u64 kMany = u64{1} << 32;  // the low 32 bits number a list in Block::many_reads instead
 constexpr u64 kStrong = u64{1} << 33;
 constexpr u32 kSeveralLanes = 32;
@@ -25,37 +30,77 @@ u32 lane_of(u64 stamp) { return static_cast<u32>(stamp >> 34) & 63; }
 int agent_of(u64 stamp) { return static_cast<int>(stamp >> 24) & 255; }
 u32 low_of(u64 stamp) { return static_cast<u32>(stamp) & kLow; }
 
-/// Whether an access of the same block is over before this one. Lanes of one warp are as independent of each other as warps are, until
-/// a barrier of theirs begins a new epoch; an engine's copies are over when they have been waited for.
-bool is_ordered(const Accessor& by, int lane, u64 stamp) {
+/// Whether an access by an agent of the block with this number is over before this one. Lanes of one warp are as independent of each
+/// other as warps are, until a barrier of theirs begins a new epoch; an engine's work is over when it has been waited for.
+bool is_ordered(const Accessor& by, int lane, u64 stamp, u32 number, const View& view) {
   const int agent = agent_of(stamp);
-  if (agent != by.agent || agent >= kMaxWarps) return clock_of(stamp) <= by.view->at[static_cast<std::size_t>(agent)];
-  return clock_of(stamp) != (by.epoch & kLow) || lane_of(stamp) == static_cast<u32>(lane);
+  if (agent == by.agent && agent < kMaxWarps && number == by.owner->number)
+    return clock_of(stamp) != (by.epoch & kLow) || lane_of(stamp) == static_cast<u32>(lane);
+  const Clock* clock = number == by.warp->block->number ? &view.clock : view.foreign.find(number);
+  return clock != nullptr && clock_of(stamp) <= (*clock)[agent];
+}
+
+/// Accesses through the asynchronous proxy do not see generic writes that no proxy fence came after. That they come after generic
+/// reads is enough: what has been read stays read.
+bool needs_proxy_fence(const Accessor& by, u64 stamp, bool is_write) {
+  return by.async != nullptr && is_write && !is_async_proxy(agent_of(stamp));
+}
+
+/// Operations that are atomic to each other have to go through the same proxy.
+bool are_atomic(const Accessor& by, u64 stamp) {
+  return (stamp & kStrong) && by.instruction->is_strong && is_async_proxy(agent_of(stamp)) == (by.async != nullptr);
 }
 
 std::string agent_name(int agent) {
-  return agent < kMaxWarps ? fmt::format("warp {}", agent) : fmt::format("an asynchronous copy of warp {}", agent - kMaxWarps);
+  if (agent < kMaxWarps) return fmt::format("warp {}", agent);
+  if (agent < 2 * kMaxWarps) return fmt::format("an asynchronous copy of warp {}", agent % kMaxWarps);
+  if (agent < matrix_agent(0)) return fmt::format("a bulk copy of warp {}", agent % kMaxWarps);
+  if (agent < barrier_agent(0))
+    return fmt::format("a matrix operation of warps {} to {}", 4 * (agent - matrix_agent(0)), 4 * (agent - matrix_agent(0)) + 3);
+  return "a bulk copy that an mbarrier waits for";
 }
 
+/// What is missing where the order itself is there.
+const char* missing_fence(bool is_only_fence) { return is_only_fence ? ", because no proxy fence comes between them" : ""; }
+
 void report_race(const Accessor& by, int lane, const char* what, const char* earlier, const std::string& where, const std::string& who,
-                 u32 at) {
-  report(*by.warp, *by.instruction, FindingKind::race, lane,
-         [&] { return fmt::format("{} {} is not ordered after the {} by {} at {}", what, where, earlier, who, place_of(*by.warp, at)); });
+                 u32 at, const char* why) {
+  report(*by.warp, *by.instruction, FindingKind::race, lane, [&] {
+    return fmt::format("{} {} is not ordered after the {} by {} at {}{}", what, where, earlier, who, place_of(*by.warp, at), why);
+  });
 }
 
 // --- shared memory ---
 
 std::string shared_place(u64 offset) { return fmt::format("of shared memory at byte {}", offset); }
 
-void conflict_shared(const Accessor& by, int lane, u64 offset, u64 stamp, const char* what, const char* earlier) {
-  std::string who = agent_name(agent_of(stamp));
-  if (agent_of(stamp) == by.agent)
-    who = lane_of(stamp) < 32 ? fmt::format("lane {} of the same warp", lane_of(stamp)) : "other lanes of the same warp";
-  report_race(by, lane, what, earlier, shared_place(offset), who, low_of(stamp));
+// The agent and its block's rank.
+u32 who_of(u64 stamp) { return static_cast<u32>(stamp >> kRankShift) & ((1u << (32 - kRankShift)) - 1); }
+u32 rank_of(u64 stamp) { return low_of(stamp) >> kRankShift; }
+
+u64 shared_stamp(const Accessor& by, int lane) {
+  return make_stamp(by.epoch, static_cast<u32>(lane), by.instruction->is_strong, by.agent,
+                    by.owner->rank << kRankShift | (by.instruction->index & kInstruction));
 }
 
-bool conflicts(const Accessor& by, int lane, u64 stamp) {
-  return !((stamp & kStrong) && by.instruction->is_strong) && !is_ordered(by, lane, stamp);
+bool is_ordered(const Accessor& by, const Block& block, int lane, u64 stamp, bool is_write) {
+  const View& view = needs_proxy_fence(by, stamp, is_write) ? by.async->shared : *by.view;
+  return is_ordered(by, lane, stamp, block.cluster->blocks[rank_of(stamp)]->number, view);
+}
+
+void conflict_shared(const Accessor& by, const Block& block, int lane, u64 offset, u64 stamp, const char* what, const char* earlier) {
+  const bool is_write = earlier[0] == 'w';
+  std::string who = agent_name(agent_of(stamp));
+  if (rank_of(stamp) != by.owner->rank)
+    who += fmt::format(" of the block of rank {}", rank_of(stamp));
+  else if (agent_of(stamp) == by.agent && by.agent < kMaxWarps)
+    who = lane_of(stamp) < 32 ? fmt::format("lane {} of the same warp", lane_of(stamp)) : "other lanes of the same warp";
+  const bool is_only_fence = needs_proxy_fence(by, stamp, is_write) && is_ordered(by, block, lane, stamp, false);
+  report_race(by, lane, what, earlier, shared_place(offset), who, low_of(stamp) & kInstruction, missing_fence(is_only_fence));
+}
+
+bool conflicts(const Accessor& by, const Block& block, int lane, u64 stamp, bool is_write) {
+  return !are_atomic(by, stamp) && !is_ordered(by, block, lane, stamp, is_write);
 }
 
 /// The reader's stamp, which covers what the same reader left there before in the same epoch.
@@ -70,9 +115,9 @@ void remember_read(Block& block, SharedCell& cell, const Accessor& by, int lane,
   if (cell.read == 0) {
     cell.read = mine;
   } else if (!(cell.read & kMany)) {
-    if (agent_of(cell.read) == by.agent) {
+    if (who_of(cell.read) == who_of(mine)) {
       cell.read = merged(mine, cell.read);
-    } else if (is_ordered(by, lane, cell.read)) {
+    } else if (is_ordered(by, block, lane, cell.read, false)) {
       cell.read = mine;  // who knows of this read knows of that one
     } else {
       u32 list;
@@ -89,11 +134,11 @@ void remember_read(Block& block, SharedCell& cell, const Accessor& by, int lane,
   } else {
     auto& reads = block.many_reads[static_cast<u32>(cell.read)];
     for (u64& other : reads)
-      if (agent_of(other) == by.agent) {
+      if (who_of(other) == who_of(mine)) {
         other = merged(mine, other);
         return;
       }
-    std::erase_if(reads, [&](u64 other) { return is_ordered(by, lane, other); });
+    std::erase_if(reads, [&](u64 other) { return is_ordered(by, block, lane, other, false); });
     reads.push_back(mine);
   }
 }
@@ -111,28 +156,27 @@ void store(u64& word, u64 value) { std::atomic_ref<u64>(word).store(value, std::
 u32 load(u32& word) { return std::atomic_ref<u32>(word).load(std::memory_order_relaxed); }
 void store(u32& word, u32 value) { std::atomic_ref<u32>(word).store(value, std::memory_order_relaxed); }
 
-bool is_ordered_globally(const Accessor& by, int lane, u64 stamp) {
-  const Warp& warp = *by.warp;
-  const u32 ticket = low_of(stamp);
-  if (ticket == warp.block->ticket) return is_ordered(by, lane, stamp);
-  if (ticket < warp.worker->launch->first_ticket) return true;  // of an earlier launch
-  const Clock* known = warp.foreign.find(ticket - warp.worker->launch->first_ticket);
-  return known != nullptr && clock_of(stamp) <= known->at[static_cast<std::size_t>(agent_of(stamp))];
+bool is_ordered_globally(const Accessor& by, int lane, u64 stamp, bool is_write) {
+  const u32 ticket = low_of(stamp), first = by.warp->worker->launch->first_ticket;
+  if (ticket < first) return true;  // of an earlier launch
+  return is_ordered(by, lane, stamp, ticket - first, needs_proxy_fence(by, stamp, is_write) ? by.async->global : *by.view);
 }
 
-bool conflicts_globally(const Accessor& by, int lane, u64 stamp) {
-  return stamp != 0 && !((stamp & kStrong) && by.instruction->is_strong) && !is_ordered_globally(by, lane, stamp);
+bool conflicts_globally(const Accessor& by, int lane, u64 stamp, bool is_write) {
+  return stamp != 0 && !are_atomic(by, stamp) && !is_ordered_globally(by, lane, stamp, is_write);
 }
 
 void conflict_global(const Accessor& by, int lane, const Range& range, u64 address, u64 stamp, u32 at, const char* what,
                      const char* earlier) {
   std::string who = agent_name(agent_of(stamp));
-  if (low_of(stamp) != by.warp->block->ticket)
+  if (low_of(stamp) != by.owner->ticket)
     who += " of another block";
-  else if (agent_of(stamp) == by.agent)
+  else if (agent_of(stamp) == by.agent && by.agent < kMaxWarps)
     who = "another lane of the same warp";
+  const bool is_only_fence = needs_proxy_fence(by, stamp, earlier[0] == 'w') && is_ordered_globally(by, lane, stamp, false);
   report_race(by, lane, what, earlier,
-              fmt::format("of global memory at byte {} of an allocation of {} bytes", address - range.begin, range.bytes), who, at);
+              fmt::format("of global memory at byte {} of an allocation of {} bytes", address - range.begin, range.bytes), who, at,
+              missing_fence(is_only_fence));
 }
 
 GlobalCell* cells_of(const Range& range, u64 address) { return range.cells + (address - range.begin) / static_cast<u64>(range.granule); }
@@ -143,13 +187,13 @@ u64 cell_count(const Range& range, u64 address, int bytes) {
 
 }  // namespace
 
-void check_shared_read(const Accessor& by, int lane, u64 offset, int bytes) {
-  Block& block = *by.warp->block;
+void check_shared_read(const Accessor& by, Block& block, int lane, u64 offset, int bytes) {
   const u64 granule = static_cast<u64>(by.warp->kernel->shared_granule);
-  const u64 mine = make_stamp(by.epoch, static_cast<u32>(lane), by.instruction->is_strong, by.agent, by.instruction->index);
+  const u64 mine = shared_stamp(by, lane);
   for (u64 c = offset / granule; c <= (offset + static_cast<u64>(bytes) - 1) / granule; ++c) {
     SharedCell& cell = block.cells[c];
-    if (cell.write != 0 && conflicts(by, lane, cell.write)) conflict_shared(by, lane, c * granule, cell.write, "the read", "write");
+    if (cell.write != 0 && conflicts(by, block, lane, cell.write, true))
+      conflict_shared(by, block, lane, c * granule, cell.write, "the read", "write");
     if (cell.read != mine) remember_read(block, cell, by, lane, mine);
   }
   for (u64 b = offset; b < offset + static_cast<u64>(bytes); ++b)
@@ -159,25 +203,24 @@ void check_shared_read(const Accessor& by, int lane, u64 offset, int bytes) {
     }
 }
 
-void check_shared_write(const Accessor& by, int lane, u64 offset, int bytes, const std::byte* value) {
-  Block& block = *by.warp->block;
+void check_shared_write(const Accessor& by, Block& block, int lane, u64 offset, int bytes, const std::byte* value) {
   const u64 granule = static_cast<u64>(by.warp->kernel->shared_granule);
-  const u64 mine = make_stamp(by.epoch, static_cast<u32>(lane), by.instruction->is_strong, by.agent, by.instruction->index);
+  const u64 mine = shared_stamp(by, lane);
   for (u64 c = offset / granule; c <= (offset + static_cast<u64>(bytes) - 1) / granule; ++c) {
     SharedCell& cell = block.cells[c];
-    if (cell.write != 0 && conflicts(by, lane, cell.write)) {
+    if (cell.write != 0 && conflicts(by, block, lane, cell.write, true)) {
       const bool same = value != nullptr && std::memcmp(block.shared.get() + offset, value, static_cast<std::size_t>(bytes)) == 0;
-      if (!same) conflict_shared(by, lane, c * granule, cell.write, "the write", "write");
+      if (!same) conflict_shared(by, block, lane, c * granule, cell.write, "the write", "write");
     }
     if (cell.read != 0) {
       if (cell.read & kMany) {
         for (u64 other : block.many_reads[static_cast<u32>(cell.read)])
-          if (conflicts(by, lane, other)) {
-            conflict_shared(by, lane, c * granule, other, "the write", "read");
+          if (conflicts(by, block, lane, other, false)) {
+            conflict_shared(by, block, lane, c * granule, other, "the write", "read");
             break;
           }
-      } else if (conflicts(by, lane, cell.read)) {
-        conflict_shared(by, lane, c * granule, cell.read, "the write", "read");
+      } else if (conflicts(by, block, lane, cell.read, false)) {
+        conflict_shared(by, block, lane, c * granule, cell.read, "the write", "read");
       }
       forget_reads(block, cell);
     }
@@ -187,11 +230,12 @@ void check_shared_write(const Accessor& by, int lane, u64 offset, int bytes, con
 }
 
 void check_global_read(const Accessor& by, int lane, const Range& range, u64 address, int bytes) {
-  const u64 mine = make_stamp(by.epoch, static_cast<u32>(lane), by.instruction->is_strong, by.agent, by.warp->block->ticket);
+  const u64 mine = make_stamp(by.epoch, static_cast<u32>(lane), by.instruction->is_strong, by.agent, by.owner->ticket);
   GlobalCell* cell = cells_of(range, address);
   for (u64 n = cell_count(range, address, bytes); n > 0; --n, ++cell) {
     const u64 write = load(cell->write);
-    if (conflicts_globally(by, lane, write)) conflict_global(by, lane, range, address, write, load(cell->write_at), "the read", "write");
+    if (conflicts_globally(by, lane, write, true))
+      conflict_global(by, lane, range, address, write, load(cell->write_at), "the read", "write");
     const u64 last = load(cell->reads[0]);
     if (last == mine) continue;
     // The last two readers that are different agents are kept.
@@ -203,11 +247,11 @@ void check_global_read(const Accessor& by, int lane, const Range& range, u64 add
 }
 
 void check_global_write(const Accessor& by, int lane, const Range& range, u64 address, int bytes, const std::byte* value) {
-  const u64 mine = make_stamp(by.epoch, static_cast<u32>(lane), by.instruction->is_strong, by.agent, by.warp->block->ticket);
+  const u64 mine = make_stamp(by.epoch, static_cast<u32>(lane), by.instruction->is_strong, by.agent, by.owner->ticket);
   GlobalCell* cell = cells_of(range, address);
   for (u64 n = cell_count(range, address, bytes); n > 0; --n, ++cell) {
     const u64 write = load(cell->write);
-    if (conflicts_globally(by, lane, write)) {
+    if (conflicts_globally(by, lane, write, true)) {
       const bool same =
           value != nullptr && std::memcmp(reinterpret_cast<const void*>(address), value, static_cast<std::size_t>(bytes)) == 0;
       if (!same) conflict_global(by, lane, range, address, write, load(cell->write_at), "the write", "write");
@@ -215,7 +259,8 @@ void check_global_write(const Accessor& by, int lane, const Range& range, u64 ad
     for (u64& read : cell->reads) {
       const u64 other = load(read);
       if (other == 0) continue;
-      if (conflicts_globally(by, lane, other)) conflict_global(by, lane, range, address, other, load(cell->read_at), "the write", "read");
+      if (conflicts_globally(by, lane, other, false))
+        conflict_global(by, lane, range, address, other, load(cell->read_at), "the write", "read");
       store(read, 0);
     }
     store(cell->write, mine);
@@ -224,33 +269,51 @@ void check_global_write(const Accessor& by, int lane, const Range& range, u64 ad
 }
 
 Knowledge publish(Warp& warp, bool whole_gpu) {
-  warp.foreign.learn(warp.block->number, warp.clock);
+  learn_own(warp);
   warp.advance_epoch();
-  return {whole_gpu ? warp.foreign : warp.released.for_all, warp.foreign};
+  if (!whole_gpu) return {warp.released.for_all, warp.view.foreign, warp.released.async_shared, warp.released.async_global};
+  return {warp.view.foreign, warp.view.foreign, warp.async.shared.foreign, warp.async.global.foreign};
+}
+
+void learn_own(Warp& warp) {
+  const u32 number = warp.block->number;
+  warp.view.foreign.learn(number, warp.view.clock);
+  for (View* view : {&warp.async.shared, &warp.async.global})
+    if (!(view->clock == Clock{})) view->foreign.learn(number, view->clock);
+}
+
+void take_view(Warp& warp, const View& view, const AsyncViews& async) {
+  warp.view.foreign.join(view.foreign);
+  warp.async.shared.foreign.join(async.shared.foreign);
+  warp.async.global.foreign.join(async.global.foreign);
+  for (View* own : {&warp.view, &warp.async.shared, &warp.async.global})
+    if (const Clock* clock = own->foreign.find(warp.block->number)) own->clock.join(*clock);
 }
 
 void take_knowledge(Warp& warp, const Knowledge& knowledge, bool whole_gpu) {
-  const auto take = [&](const KnownBlocks& known) {
+  const auto take = [&](View& view, const KnownBlocks& known) {
     if (known.empty()) return;
-    warp.foreign.join(known);
-    if (const Clock* own = warp.foreign.find(warp.block->number)) warp.clock.join(*own);
+    view.foreign.join(known);
+    if (const Clock* own = view.foreign.find(warp.block->number)) view.clock.join(*own);
   };
-  take(knowledge.for_block);
-  if (whole_gpu) take(knowledge.for_all);
+  take(warp.view, knowledge.for_block);
+  if (whole_gpu) take(warp.view, knowledge.for_all);
+  take(warp.async.shared, knowledge.async_shared);
+  take(warp.async.global, knowledge.async_global);
 }
 
 Knowledge released_by(Warp& warp, const Instruction& i) { return i.releases ? publish(warp, i.whole_gpu) : warp.released; }
 
-static Releases& releases_of(Warp& warp, Space space) {
-  return space == Space::shared ? warp.block->releases : warp.worker->launch->releases;
+static Releases& releases_of(Warp& warp, const Places& places, int lane) {
+  return places.space == Space::shared ? places.owner(lane).releases : warp.worker->launch->releases;
 }
 
-void release_through(Warp& warp, const Knowledge& knowledge, Space space, u64 address, bool replaces) {
-  releases_of(warp, space).release(address, warp.block->number, knowledge, replaces);
+void release_through(Warp& warp, const Knowledge& knowledge, const Places& places, int lane, bool replaces) {
+  releases_of(warp, places, lane).release(places.address[static_cast<std::size_t>(lane)], warp.block->number, knowledge, replaces);
 }
 
-void acquire_through(Warp& warp, const Instruction& i, Space space, u64 address) {
-  const Knowledge knowledge = releases_of(warp, space).acquire(address, warp.block->number);
+void acquire_through(Warp& warp, const Instruction& i, const Places& places, int lane) {
+  const Knowledge knowledge = releases_of(warp, places, lane).acquire(places.address[static_cast<std::size_t>(lane)], warp.block->number);
   if (i.acquires)
     take_knowledge(warp, knowledge, i.whole_gpu);
   else
@@ -266,6 +329,8 @@ void Releases::release(u64 address, u32 block, const Knowledge& knowledge, bool 
   Released& released = released_[address];
   released.by_all.join(knowledge.for_all);
   released.by_block[block].join(knowledge.for_block);
+  released.async_shared.join(knowledge.async_shared);
+  released.async_global.join(knowledge.async_global);
 }
 
 Knowledge Releases::acquire(u64 address, u32 block) const {
@@ -274,7 +339,8 @@ Knowledge Releases::acquire(u64 address, u32 block) const {
   const auto found = released_.find(address);
   if (found == released_.end()) return {};
   const auto own = found->second.by_block.find(block);
-  return {found->second.by_all, own == found->second.by_block.end() ? KnownBlocks{} : own->second};
+  const Released& released = found->second;
+  return {released.by_all, own == released.by_block.end() ? KnownBlocks{} : own->second, released.async_shared, released.async_global};
 }
 
 }  // namespace tilewright::rt::emulator

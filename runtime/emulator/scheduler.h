@@ -10,7 +10,7 @@ void arrive(Warp&, Barrier&, Mask);
 void finish_reduction(Warp&, const Instruction&, Mask, const Barrier&);
 
 enum class Progress : u8 {
-  finished,  // the block, or the warp
+  finished,  // the cluster, or the warp
   waiting,   // for others
   paused,    // its share of instructions is used up
   stopped,   // a finding ends the launch
@@ -18,7 +18,8 @@ enum class Progress : u8 {
 
 /// Runs a warp for at most `budget` instructions.
 Progress run_warp(Warp&, u64 budget);
-/// Runs the warps of a block in turns until all are done, or for about `budget` instructions. `backward` takes the warps from the last.
-Progress run_block(Block&, Worker&, u64 budget, bool backward);
+/// Runs the warps of a cluster's blocks in turns until all are done, or for about `budget` instructions. `backward` takes the warps and
+/// blocks from the last.
+Progress run_cluster(Cluster&, Worker&, u64 budget, bool backward);
 
 }  // namespace tilewright::rt::emulator

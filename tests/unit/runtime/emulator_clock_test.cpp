@@ -21,7 +21,7 @@ struct Known {
       const Clock* found = tree.find(block);
       const auto expected = map.find(block);
       REQUIRE((found != nullptr) == (expected != map.end()));
-      if (found != nullptr) CHECK(found->at == expected->second.at);
+      if (found != nullptr) CHECK(*found == expected->second);
     }
   }
 };
@@ -37,7 +37,8 @@ TEST_CASE("emulator clocks: what is learnt and joined of blocks is found again, 
     if (random() % 2 == 0) {
       const u32 block = blocks[random() % blocks.size()];
       Clock& clock = a.map[block];
-      clock.at[random() % kAgents] += random() % 3;
+      const int agent = static_cast<int>(random() % kAgents);
+      clock.raise(agent, clock[agent] + static_cast<u32>(random() % 3));
       a.tree.learn(block, clock);
     } else {
       const Known& b = warps[random() % warps.size()];
