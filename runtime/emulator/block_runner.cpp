@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "runtime/emulator/lanes.h"
+#include "runtime/emulator/mbarrier.h"
 #include "runtime/emulator/scheduler.h"
+#include "runtime/emulator/transfers.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -42,6 +44,7 @@ std::string what_for(const Block& block, const Fragment& fragment) {
       return fmt::format("barrier {}, where {} of {} threads are", fragment.wait_id, barrier.arrived,
                          barrier.expected != 0 ? barrier.expected : static_cast<u32>(32 * block.running));
     }
+    case Wait::mbarrier: return describe(block.mbarriers.at(fragment.wait_id), fragment.wait_id);
     default: return "other lanes";
   }
 }
@@ -93,9 +96,19 @@ void report_endless(Cluster& cluster, Worker& worker) {
 
 void finish(Warp& warp) {
   Block& block = *warp.block;
-  --block.running;
+  if (--block.running == 0) {
+    finish_all(*block.cluster, [&](const Transfer& transfer) { return transfer.warp->block == &block; });
+    check_finished_mbarriers(warp);
+  }
   // A barrier of all threads does not wait for those that are gone.
   for (Barrier& barrier : block.barriers) release_if_complete(block, barrier);
+}
+
+bool break_joins(Cluster& cluster) {
+  bool any = false;
+  for (auto& block : cluster.blocks)
+    for (Warp& warp : block->warps) any |= warp.live != 0 && break_joins(warp);
+  return any;
 }
 
 /// Each warp of the block gets a turn. False if a finding ends the launch.
@@ -108,6 +121,7 @@ bool run_turn(Block& block, Worker& worker, bool backward) {
     const Progress progress = run_warp(warp, kTurn);
     if (progress == Progress::stopped) return false;
     if (progress == Progress::finished) finish(warp);
+    finish_some(*block.cluster, worker);
   }
   return true;
 }
@@ -133,11 +147,16 @@ void arrive(Warp& warp, Barrier& barrier, Mask mask) {
 Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget, bool backward) {
   const u64 limit = worker.spent + budget;
   while (is_running(cluster)) {
-    const u64 before = worker.spent;
+    const u64 before = worker.spent, polling = worker.polling;
     for (std::size_t b = 0; b < cluster.blocks.size(); ++b)
       if (!run_turn(*cluster.blocks[backward ? cluster.blocks.size() - 1 - b : b], worker, backward)) return Progress::stopped;
     if (!is_running(cluster)) break;
+    // Those who only poll may wait for what nobody but an engine does.
+    const u64 polled = worker.polling - polling;
+    const bool only_polls = polled > 20 * (worker.spent - before - polled);
+    if ((worker.spent == before || only_polls) && finish_one(cluster, worker)) continue;
     if (worker.spent == before) {
+      if (break_joins(cluster)) continue;
       report_deadlock(cluster, worker);
       return Progress::stopped;
     }

@@ -15,6 +15,9 @@ namespace tilewright::rt::emulator {
 /// Which block and which warp runs when. Correct kernels do not depend on it.
 enum class Order : u8 { forward, backward, random };
 
+/// When asynchronous work is done: not before nobody can go on without it, at once, or sometimes this and sometimes that.
+enum class AsyncOrder : u8 { lazy, eager, random };
+
 struct LaunchParams {
   std::array<u32, 3> grid{1, 1, 1}, block{1, 1, 1};
   std::array<u32, 3> cluster{};  // blocks of a cluster; 0: what the kernel requires
@@ -23,6 +26,7 @@ struct LaunchParams {
   std::string target = "sm_90a";      // the emulated device
   bool check = true;                  // races and reads of unwritten shared memory; bounds and alignment are always checked
   Order order = Order::forward;
+  AsyncOrder async_order = AsyncOrder::lazy;
   u64 seed = 0;
   int workers = 0;               // threads that run blocks; 0: one a core
   u64 instruction_limit = 0;     // warp instructions after which the launch is given up as endless; 0: none

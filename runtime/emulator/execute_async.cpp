@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include "runtime/emulator/families.h"
+#include "runtime/emulator/mbarrier.h"
 #include "runtime/emulator/memory_access.h"
+#include "runtime/emulator/transfers.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -10,7 +12,7 @@ namespace {
 // What a reader sees that comes too early: no number at all, for floats of every size.
 constexpr int kPoison = 0xff;
 
-enum Option : u32 { kIgnoreSource = 1 };
+enum Option : u32 { kIgnoreSource = 1, kNoIncrease = 1 };
 
 /// Where the bytes of lanes come from: both ends of what is read have to be in bounds. Lanes that read nothing name no address.
 Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, const Lanes<u32>& bytes) {
@@ -62,16 +64,56 @@ void copy_async(Warp& warp, const Instruction& i, Mask mask) {
   mask = locate_sources(warp, i, mask, source, bytes);
   if (mask == 0) return;
   const Places places = locate_in(warp, i, mask, destination, Space::shared, i.width);
+  const u32 sequence = ++warp.copy_sequence;
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(places.mask, lane)) continue;
     const auto l = static_cast<std::size_t>(lane);
-    const u32 group = warp.committed[l] + 1;
     if (warp.worker->launch->check)
-      check_shared_write(engine_of(warp, i, *warp.block, async_agent(warp.index), group), *warp.block, lane, places.address[l], i.width,
+      check_shared_write(engine_of(warp, i, *warp.block, async_agent(warp.index), sequence), *warp.block, lane, places.address[l], i.width,
                          nullptr);
     std::memset(places.at[l], kPoison, i.width);
-    warp.copies.push_back({places.at[l], source[lane], static_cast<u8>(bytes[lane]), i.width, static_cast<u8>(lane), group});
+    warp.copies.push_back(
+        {places.at[l], source[lane], static_cast<u8>(bytes[lane]), i.width, static_cast<u8>(lane), warp.committed[l] + 1, sequence});
   }
+}
+
+/// Does those copies of the lanes that `is_due` holds for. Up to which of the engine's epochs all copies of these lanes are done now.
+template <class F>
+u32 finish_copies(Warp& warp, Mask mask, F is_due) {
+  u32 done = warp.copy_sequence;
+  std::erase_if(warp.copies, [&](const AsyncCopy& copy) {
+    if (!has_lane(mask, copy.lane)) return false;
+    if (!is_due(copy)) {
+      done = std::min(done, copy.sequence - 1);
+      return false;
+    }
+    std::memcpy(copy.to, reinterpret_cast<const void*>(copy.from), copy.bytes);
+    std::memset(copy.to + copy.bytes, 0, static_cast<std::size_t>(copy.filled - copy.bytes));
+    return true;
+  });
+  return done;
+}
+
+/// The mbarrier of each lane gets an arrival when the lane's copies so far are done. Without `.noinc` it first gets one more to wait for.
+void arrive_after_copies(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
+  locate(warp, i, mask, address, i.space, 8, [&](const Places& places) {
+    if (places.space != Space::shared) return report_no_mbarrier(warp, i, places);
+    Transfer arrival;
+    arrival.warp = &warp;
+    arrival.instruction = i.index;
+    arrival.lane = __builtin_ctz(places.mask);
+    if (!(i.option & kNoIncrease))
+      for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { await_arrival(at, barrier); });
+    arrival.write = [&warp, &i, places, sequence = warp.copy_sequence] {
+      const u32 done = finish_copies(warp, places.mask, [&](const AsyncCopy& copy) { return copy.sequence <= sequence; });
+      for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) {
+        barrier.view.clock.raise(async_agent(warp.index), std::min(done, sequence));
+        arrive_on(at, barrier, 1, false);
+      });
+    };
+    begin(std::move(arrival));
+  });
 }
 
 void commit(Warp& warp, const Instruction&, Mask mask) {
@@ -81,18 +123,7 @@ void commit(Warp& warp, const Instruction&, Mask mask) {
 
 /// Does the copies of all groups but the last `i.option` of each lane.
 void wait(Warp& warp, const Instruction& i, Mask mask) {
-  std::erase_if(warp.copies, [&](const AsyncCopy& copy) {
-    const u32 committed = warp.committed[copy.lane];
-    if (!has_lane(mask, copy.lane) || copy.group + i.option > committed) return false;
-    std::memcpy(copy.to, reinterpret_cast<const void*>(copy.from), copy.bytes);
-    std::memset(copy.to + copy.bytes, 0, static_cast<std::size_t>(copy.filled - copy.bytes));
-    return true;
-  });
-  u32 done = ~0u;
-  for (int lane = 0; lane < kLanes; ++lane)
-    if (has_lane(mask, lane))
-      done = std::min(done,
-                      warp.committed[static_cast<std::size_t>(lane)] - std::min(warp.committed[static_cast<std::size_t>(lane)], i.option));
+  const u32 done = finish_copies(warp, mask, [&](const AsyncCopy& copy) { return copy.group + i.option <= warp.committed[copy.lane]; });
   warp.view.clock.raise(async_agent(warp.index), done);
 }
 
@@ -106,6 +137,17 @@ void wait_all(Warp& warp, const Instruction& i, Mask mask) {
 void decode_async_copy(Decoder& d) {
   d.out.category = Category::async_copy;
   if (!d.take("async")) d.fail("unknown instruction");
+  if (d.take("mbarrier")) {
+    // cp.async.mbarrier.arrive{.noinc}{.shared}.b64
+    if (!d.take("arrive")) d.fail("'.arrive' is missing");
+    if (d.take("noinc")) d.out.option = kNoIncrease;
+    d.out.space = d.take_one({"shared", "shared::cta"}) >= 0 ? Space::shared : Space::generic;
+    if (d.take_type() != Type::b64) d.fail("no instruction of this type: expected b64");
+    d.expect_operands(1);
+    d.address(0, d.operand(0));
+    d.out.execute = arrive_after_copies;
+    return;
+  }
   if (d.take("commit_group")) {
     d.expect_operands(0);
     d.out.execute = commit;

@@ -119,6 +119,8 @@ void decode_barrier(Decoder& d) {
 
 void decode_fence(Decoder& d) {
   d.out.category = Category::fence;
+  if (d.take("proxy")) return decode_proxy_fence(d);
+  if (d.take("mbarrier_init")) return decode_mbarrier_fence(d);
   d.expect_operands(0);
   d.out.execute = fence;
   if (d.base() == "membar") {
@@ -127,7 +129,6 @@ void decode_fence(Decoder& d) {
     d.out.whole_gpu = level > 0;
     return;
   }
-  if (d.take("proxy")) d.fail("proxy fences are not supported");
   d.take_one({"sc", "acq_rel", "acquire", "release"});
   const int scope = d.take_one({"cta", "cluster", "gpu", "sys"});
   if (scope < 0) d.fail("a scope is missing");

@@ -105,6 +105,8 @@ Decode decoder_of(std::string_view base) {
       {"fence", decode_fence},
       {"nanosleep", decode_nanosleep},
       {"cp", decode_async_copy},
+      {"mbarrier", decode_mbarrier},
+      {"griddepcontrol", decode_griddepcontrol},
       {"ldmatrix", decode_ldmatrix},
       {"stmatrix", decode_stmatrix},
       {"movmatrix", decode_movmatrix},

@@ -46,6 +46,12 @@ void decode_fence(Decoder&);    // membar fence
 void decode_nanosleep(Decoder&);
 // execute_async.cpp
 void decode_async_copy(Decoder&);  // cp.async
+// execute_mbarrier.cpp
+void decode_mbarrier(Decoder&);
+// execute_proxy.cpp
+void decode_proxy_fence(Decoder&);     // fence.proxy
+void decode_mbarrier_fence(Decoder&);  // fence.mbarrier_init
+void decode_griddepcontrol(Decoder&);
 // execute_matrix.cpp
 void decode_ldmatrix(Decoder&);
 void decode_stmatrix(Decoder&);

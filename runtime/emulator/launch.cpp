@@ -200,6 +200,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
   block.ticket = launch.first_ticket + block.number;
   block.running = static_cast<int>(block.warps.size());
   block.barriers = {};
+  block.mbarriers.clear();
   if (launch.check) {
     block.written.assign(block.shared_bytes, 0);
     block.cells.assign(block.shared_bytes / static_cast<u64>(kernel.shared_granule) + 1, {});
@@ -223,6 +224,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.released = warp.to_acquire = {};
     warp.copies.clear();
     warp.committed = {};
+    warp.copy_sequence = 0;
     fill_specials(launch, block, warp);
     // What is read before it is written is the same in every run, and unlikely to look right.
     for (const auto& [slot, bytes] : kernel.unwritten) std::memset(warp.registers + slot, 0xdb, bytes);
@@ -242,6 +244,7 @@ std::unique_ptr<Cluster> make_cluster(const Launch& launch) {
 
 void start_cluster(const Launch& launch, Cluster& cluster, Worker& worker, u64 number) {
   cluster.id = coordinates_of(number, launch.clusters);
+  cluster.transfers.clear();
   for (auto& block : cluster.blocks) start_block(launch, *block, worker);
 }
 
@@ -257,6 +260,7 @@ class Grid {
     workers_.resize(helpers + 1);
     for (Worker& worker : workers_) {
       worker.launch = &launch_;
+      worker.random = params_.seed * 2 + 1;
       worker.counts.resize(launch_.kernel->code.size());
     }
     std::vector<std::thread> threads;
@@ -364,6 +368,7 @@ bool launch(const Program& program, std::string_view name, Memory& memory, const
   launch.dynamic_shared_bytes = params.dynamic_shared_bytes;
   launch.check = params.check;
   launch.instruction_limit = params.instruction_limit;
+  launch.async_order = params.async_order;
   launch.findings = params.findings != nullptr ? params.findings : &own;
   launch.first_ticket = memory.take_tickets(product(params.grid));
   launch.number = launch.first_ticket;

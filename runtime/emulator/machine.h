@@ -3,6 +3,8 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -11,6 +13,7 @@
 
 #include "runtime/emulator/clock.h"
 #include "runtime/emulator/counters.h"
+#include "runtime/emulator/emulator.h"
 #include "runtime/emulator/findings.h"
 #include "runtime/emulator/memory.h"
 #include "runtime/emulator/program.h"
@@ -19,9 +22,10 @@ namespace tilewright::rt::emulator {
 
 struct Block;
 struct Cluster;
+struct Warp;
 struct Worker;
 
-enum class Wait : u8 { none, barrier, collective };
+enum class Wait : u8 { none, barrier, mbarrier, collective };
 
 /// Lanes of a warp that execute together. A fragment that diverges becomes one that waits at the join for its children.
 struct Fragment {
@@ -31,7 +35,9 @@ struct Fragment {
   s32 parent = -1;
   u32 children = 0;  // waits for so many
   Wait wait = Wait::none;
-  u32 wait_id = 0;  // of a barrier
+  u32 wait_id = 0;     // of a barrier; of an mbarrier, its offset
+  u64 wait_phase = 0;  // of an mbarrier
+  u32 tried = ~0u;     // the instruction that last found an mbarrier's phase unfinished
 };
 
 /// What is released: who acquires with a scope of the whole GPU may take the one, and with a scope of the releasing block the other,
@@ -54,7 +60,19 @@ struct AsyncCopy {
   u64 from = 0;
   u8 bytes = 0, filled = 0;  // so many are copied, and zeros follow up to so many
   u8 lane = 0;
-  u32 group = 0;  // of the lane, from 1
+  u32 group = 0;     // of the lane, from 1
+  u32 sequence = 0;  // of the warp's engine, from 1: its epochs
+};
+
+/// Asynchronous work that is not done yet, of bulk copies above all. When it is done is for the schedule to choose.
+struct Transfer {
+  Warp* warp = nullptr;
+  u32 instruction = 0;
+  int lane = 0;
+  u32 group = 0;                // of the lane's bulk copies, from 1; 0: an mbarrier is told instead
+  u32 sequence = 0;             // of the warp's engine of such groups, from 1
+  std::function<void()> read;   // takes what the source holds; null once done
+  std::function<void()> write;  // writes it, and tells who waits
 };
 
 struct Warp {
@@ -78,6 +96,7 @@ struct Warp {
 
   std::vector<AsyncCopy> copies;
   std::array<u32, kLanes> committed{};  // groups of each lane, in all
+  u32 copy_sequence = 0;
 
   Fragment& fragment() { return fragments[static_cast<std::size_t>(current)]; }
   u32 epoch() const { return view.clock[index]; }
@@ -113,6 +132,19 @@ struct Barrier {
   u32 voters = 0;
 };
 
+/// An mbarrier of a block (PTX ISA, "mbarrier"). Stays when the object is invalidated, for the next one at its address.
+struct Mbarrier {
+  bool is_live = false;
+  int agent = 0;                   // whose epochs are phases, counted from 1
+  u32 expected = 0, pending = 0;   // arrivals
+  s32 transactions = 0;            // bytes that are still to come; negative: that came before they were expected
+  u64 phase = 0, first_phase = 0;  // completed phases of all objects here, and of those before this one
+  View view, done_view;            // what those who arrived know, in all and in completed phases
+  AsyncViews async, done_async;
+  u32 made_at = 0, expected_at = 0;                  // instructions: init, and the last one that announced or began a transaction
+  bool has_transactions = false, is_unseen = false;  // of this phase; of the last completed one, for which nobody has waited
+};
+
 /// The last write and reads of a granule of shared memory. See race_check.h.
 struct SharedCell {
   u64 write = 0, read = 0;
@@ -132,7 +164,8 @@ struct Block {
   std::vector<u32> free_many_reads;
   Releases releases;  // through shared memory
   std::array<Barrier, 16> barriers;
-  int running = 0;  // warps that have not finished
+  std::map<u32, Mbarrier> mbarriers;  // by offset in shared memory
+  int running = 0;                    // warps that have not finished
   int next_warp = 0;
 };
 
@@ -140,6 +173,7 @@ struct Block {
 struct Cluster {
   std::array<u32, 3> id{};
   std::vector<std::unique_ptr<Block>> blocks;  // by rank
+  std::vector<Transfer> transfers;             // in the order in which they were begun
 };
 
 /// What all blocks of a launch share.
@@ -153,6 +187,7 @@ struct Launch {
   u64 dynamic_shared_bytes = 0;
   bool check = true;
   u64 instruction_limit = 0;
+  AsyncOrder async_order = AsyncOrder::lazy;
   Findings* findings = nullptr;
   std::atomic<bool> has_findings{false};
   u32 first_ticket = 0;
@@ -175,6 +210,7 @@ struct Worker {
   u64 spent = 0;         // warp instructions, and what polling costs on top
   u64 polling = 0;       // of it
   bool stopped = false;  // a finding that ends the launch
+  u64 random = 1;        // of the schedule
 };
 
 /// Reports a finding at an instruction; `text` is only called for the first of its kind there.

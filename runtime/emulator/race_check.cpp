@@ -185,9 +185,24 @@ u64 cell_count(const Range& range, u64 address, int bytes) {
   return (offset + static_cast<u64>(bytes) - 1) / granule - offset / granule + 1;
 }
 
+/// The bytes of an mbarrier mean nothing to ordinary accesses.
+void check_mbarriers(const Accessor& by, Block& block, int lane, u64 offset, int bytes) {
+  if (block.mbarriers.empty() || by.is_on_mbarrier) return;
+  auto after = block.mbarriers.lower_bound(static_cast<u32>(offset + static_cast<u64>(bytes)));
+  for (; after != block.mbarriers.begin() && std::prev(after)->first + 8 > offset; --after) {
+    const auto& [at, barrier] = *std::prev(after);
+    if (!barrier.is_live) continue;
+    report(*by.warp, *by.instruction, FindingKind::bad_mbarrier, lane, [&] {
+      return fmt::format("an ordinary access to byte {} of shared memory, where {} made an mbarrier", std::max<u64>(at, offset),
+                         place_of(*by.warp, barrier.made_at));
+    });
+  }
+}
+
 }  // namespace
 
 void check_shared_read(const Accessor& by, Block& block, int lane, u64 offset, int bytes) {
+  check_mbarriers(by, block, lane, offset, bytes);
   const u64 granule = static_cast<u64>(by.warp->kernel->shared_granule);
   const u64 mine = shared_stamp(by, lane);
   for (u64 c = offset / granule; c <= (offset + static_cast<u64>(bytes) - 1) / granule; ++c) {
@@ -204,6 +219,7 @@ void check_shared_read(const Accessor& by, Block& block, int lane, u64 offset, i
 }
 
 void check_shared_write(const Accessor& by, Block& block, int lane, u64 offset, int bytes, const std::byte* value) {
+  check_mbarriers(by, block, lane, offset, bytes);
   const u64 granule = static_cast<u64>(by.warp->kernel->shared_granule);
   const u64 mine = shared_stamp(by, lane);
   for (u64 c = offset / granule; c <= (offset + static_cast<u64>(bytes) - 1) / granule; ++c) {

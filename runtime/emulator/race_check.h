@@ -16,9 +16,10 @@ struct Accessor {
   int agent;
   u32 epoch;
   const Block* owner;
-  const View* view;         // of the warp
-  const AsyncViews* async;  // of the warp, for an access through the asynchronous proxy: all that it may rely on of earlier writes
-                            // through the generic one. Null: a generic access
+  const View* view;             // of the warp
+  const AsyncViews* async;      // of the warp, for an access through the asynchronous proxy: all that it may rely on of earlier writes
+                                // through the generic one. Null: a generic access
+  bool is_on_mbarrier = false;  // an operation on the object that is there
 };
 
 inline Accessor accessor_of(Warp& warp, const Instruction& instruction) {

@@ -31,6 +31,16 @@ class WarpRunner {
     return warp_.live == 0 ? Progress::finished : Progress::waiting;
   }
 
+  /// Lets lanes go on that wait for those that an mbarrier holds up. False if there are none.
+  bool go_on_without_waiting() {
+    for (std::size_t at = 0; at < warp_.fragments.size(); ++at) {
+      if (!is_leaf(warp_.fragments[at]) || warp_.fragments[at].wait != Wait::mbarrier) continue;
+      warp_.current = static_cast<s32>(at);
+      if (break_join()) return true;
+    }
+    return false;
+  }
+
  private:
   /// Makes a fragment that can run the current one. False: all are done or wait.
   bool choose() {
@@ -49,7 +59,7 @@ class WarpRunner {
       }
       const Fragment& fragment = warp_.fragments[static_cast<std::size_t>(at)];
       if (!is_leaf(fragment)) continue;
-      any_at_barrier |= fragment.wait == Wait::barrier;
+      any_at_barrier |= fragment.wait != Wait::collective;
       if (fragment.wait == Wait::collective) stuck = at;
     }
     // Those at a barrier may still come; otherwise nobody does.
@@ -78,7 +88,7 @@ class WarpRunner {
 
   /// Threads of a warp make progress independently: lanes that have come out of a loop must not wait for those that spin in it, if what
   /// these spin on is for the former to do. The innermost such lanes become a fragment of their own.
-  void break_join() {
+  bool break_join() {
     for (s32 at = warp_.fragment().parent; at >= 0; at = warp_.fragments[static_cast<std::size_t>(at)].parent) {
       const Fragment waiting = warp_.fragments[static_cast<std::size_t>(at)];
       Mask below = 0;
@@ -97,8 +107,9 @@ class WarpRunner {
       warp_.fragments[static_cast<std::size_t>(at)].mask &= ~arrived;
       if (waiting.parent >= 0) ++warp_.fragments[static_cast<std::size_t>(waiting.parent)].children;
       warp_.current = made;
-      return;
+      return true;
     }
+    return false;
   }
 
   /// Fragments that wait at the same place and have the same join become one again, the current one.
@@ -395,5 +406,7 @@ class WarpRunner {
 }  // namespace
 
 Progress run_warp(Warp& warp, u64 budget) { return WarpRunner(warp).run(budget); }
+
+bool break_joins(Warp& warp) { return WarpRunner(warp).go_on_without_waiting(); }
 
 }  // namespace tilewright::rt::emulator

@@ -18,6 +18,9 @@ enum class Progress : u8 {
 
 /// Runs a warp for at most `budget` instructions.
 Progress run_warp(Warp&, u64 budget);
+/// Threads of a warp make progress independently: lanes that wait for others, which wait for an mbarrier, go on alone. False if there
+/// are none.
+bool break_joins(Warp&);
 /// Runs the warps of a cluster's blocks in turns until all are done, or for about `budget` instructions. `backward` takes the warps and
 /// blocks from the last.
 Progress run_cluster(Cluster&, Worker&, u64 budget, bool backward);

@@ -92,6 +92,8 @@ struct Bench {
 
 /// A module with this kernel body; registers %p0-7, %h0-15 (16 bits), %r0-31, %d0-31 (64 bits), and `params` in the parentheses.
 std::string module_of(const std::string& params, const std::string& body, const std::string& globals = "");
+/// The same for sm_90a.
+std::string hopper_module_of(const std::string& params, const std::string& body, const std::string& globals = "");
 /// A file of tests/ptx.
 std::string ptx_file(const std::string& name);
 

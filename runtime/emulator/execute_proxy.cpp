@@ -1,0 +1,65 @@
+// Fences between the ways in which threads and engines access memory, and dependencies between launches.
+#include "runtime/emulator/families.h"
+#include "runtime/emulator/race_check.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+enum Option : u32 { kShared = 1, kGlobal = 2 };
+
+/// What the warp knows of accesses through the generic proxy, accesses through the asynchronous one may rely on from now on.
+void fence_async(Warp& warp, const Instruction& i, Mask) {
+  if (!warp.worker->launch->check) return;
+  if (i.option & kShared) warp.async.shared.join(warp.view);
+  if (i.option & kGlobal) warp.async.global.join(warp.view);
+  warp.advance_epoch();
+}
+
+/// For whoever synchronises with what the warp does next, even by relaxed operations.
+void fence_mbarrier_init(Warp& warp, const Instruction&, Mask) {
+  if (warp.worker->launch->check) warp.released = publish(warp, true);
+}
+
+void nothing(Warp&, const Instruction&, Mask) {}
+
+/// One-sided fences of what synchronises through shared memory: the releasing side says that what it did may be relied on, the acquiring
+/// one that it relies on it. Either side's fence is on the way from the one access to the other.
+void decode_one_sided(Decoder& d) {
+  if (d.take_one({"acquire", "release"}) < 0) d.fail("'.acquire' or '.release' is missing");
+  const int space = d.take_one({"sync_restrict::shared::cluster", "sync_restrict::shared::cta"});
+  if (space < 0 || !d.take("cluster")) d.fail("expected '.sync_restrict::shared::cta.cluster' or '::cluster.cluster'");
+  d.out.option = kShared;
+  d.out.execute = fence_async;
+}
+
+}  // namespace
+
+void decode_proxy_fence(Decoder& d) {
+  d.expect_operands(0);
+  if (d.take("alias")) {
+    // Virtual addresses of the emulator have no aliases.
+    d.out.execute = nothing;
+    return;
+  }
+  if (d.take("async::generic")) return decode_one_sided(d);
+  if (!d.take("async")) d.fail("unknown proxy");
+  const int space = d.take_one({"global", "shared::cta", "shared::cluster"});
+  d.out.option = space < 0 ? kShared | kGlobal : space == 0 ? kGlobal : kShared;
+  d.out.execute = fence_async;
+}
+
+void decode_mbarrier_fence(Decoder& d) {
+  if (!d.take("release") || !d.take("cluster")) d.fail("expected 'fence.mbarrier_init.release.cluster'");
+  d.expect_operands(0);
+  d.out.execute = fence_mbarrier_init;
+}
+
+void decode_griddepcontrol(Decoder& d) {
+  d.out.category = Category::control;
+  if (d.take_one({"launch_dependents", "wait"}) < 0) d.fail("expected '.launch_dependents' or '.wait'");
+  d.expect_operands(0);
+  // Each launch is over before the next one begins.
+  d.out.execute = nothing;
+}
+
+}  // namespace tilewright::rt::emulator

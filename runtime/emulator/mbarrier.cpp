@@ -1,0 +1,172 @@
+// The state of mbarriers and its rules.
+#include "runtime/emulator/mbarrier.h"
+
+#include <fmt/format.h>
+
+namespace tilewright::rt::emulator {
+namespace {
+
+Accessor accessor_of(const MbarrierPlace& at) {
+  Accessor by = accessor_of(at.warp, at.instruction);
+  by.is_on_mbarrier = true;
+  return by;
+}
+
+template <class Text>
+void misuse(const MbarrierPlace& at, Text text) {
+  report(at.warp, at.instruction, FindingKind::bad_mbarrier, at.lane,
+         [&] { return fmt::format("byte {} of shared memory: {}", at.offset, text()); });
+}
+
+void complete_phase(Block& owner, Mbarrier& barrier) {
+  if (barrier.pending > 0 || barrier.transactions != 0) return;
+  ++barrier.phase;
+  barrier.pending = barrier.expected;
+  barrier.is_unseen = barrier.has_transactions;
+  barrier.has_transactions = false;
+  barrier.done_view.join(barrier.view);
+  barrier.done_async.join(barrier.async);
+  for (Warp& warp : owner.warps)
+    for (Fragment& fragment : warp.fragments)
+      if (fragment.wait == Wait::mbarrier) fragment.wait = Wait::none;
+}
+
+/// Only whole objects that lie where they must are objects.
+void mark(const MbarrierPlace& at, u8 written) {
+  if (at.warp.worker->launch->check) std::fill_n(at.owner.written.begin() + static_cast<std::ptrdiff_t>(at.offset), 8, written);
+}
+
+}  // namespace
+
+void init_mbarrier(const MbarrierPlace& at, u32 count) {
+  if (count == 0 || count > kMostArrivals) {
+    misuse(at, [&] { return fmt::format("an mbarrier for {} arrivals: expected 1 to {}", count, kMostArrivals); });
+    count = 1;
+  }
+  const int number = static_cast<int>(at.owner.mbarriers.size());
+  const auto [found, is_new] = at.owner.mbarriers.try_emplace(static_cast<u32>(at.offset));
+  Mbarrier& barrier = found->second;
+  if (is_new) barrier.agent = barrier_agent(number);
+  if (barrier.is_live)
+    misuse(at, [&] { return fmt::format("init where the mbarrier of {} is still valid", place_of(at.warp, barrier.made_at)); });
+  for (const auto& [offset, other] : at.owner.mbarriers)
+    if (other.is_live && offset != at.offset && offset + 8 > at.offset && at.offset + 8 > offset)
+      misuse(at, [&] { return fmt::format("init within the mbarrier at byte {}", offset); });
+  if (at.warp.worker->launch->check) check_shared_write(accessor_of(at), at.owner, at.lane, at.offset, 8, nullptr);
+  const int agent = barrier.agent;
+  const u64 phase = barrier.phase;
+  barrier = {};
+  barrier.is_live = true;
+  barrier.agent = agent;
+  barrier.phase = barrier.first_phase = phase;
+  barrier.expected = barrier.pending = count;
+  barrier.made_at = at.instruction.index;
+}
+
+void invalidate_mbarrier(const MbarrierPlace& at) {
+  const auto found = at.owner.mbarriers.find(static_cast<u32>(at.offset));
+  if (found == at.owner.mbarriers.end() || !found->second.is_live) return misuse(at, [] { return std::string("there is no mbarrier"); });
+  Mbarrier& barrier = found->second;
+  if (barrier.transactions != 0) misuse(at, [&] { return fmt::format("inval of {}", describe(barrier, found->first)); });
+  if (at.warp.worker->launch->check) check_shared_write(accessor_of(at), at.owner, at.lane, at.offset, 8, nullptr);
+  for (const Warp& warp : at.owner.warps)
+    for (const Fragment& fragment : warp.fragments)
+      if (fragment.wait == Wait::mbarrier && fragment.wait_id == at.offset)
+        misuse(at, [&] { return fmt::format("inval while warp {} waits for it", warp.index); });
+  barrier.is_live = false;
+  mark(at, 0);
+}
+
+Mbarrier* find_mbarrier(const MbarrierPlace& at) {
+  const auto found = at.owner.mbarriers.find(static_cast<u32>(at.offset));
+  if (found == at.owner.mbarriers.end() || !found->second.is_live) {
+    misuse(at, [] { return std::string("there is no mbarrier"); });
+    return nullptr;
+  }
+  if (at.warp.worker->launch->check) {
+    // Operations on the object are atomic to each other, whatever the instruction is.
+    Instruction strong = at.instruction;
+    strong.is_strong = true;
+    Accessor by = accessor_of(at);
+    by.instruction = &strong;
+    check_shared_read(by, at.owner, at.lane, at.offset, 8);
+  }
+  return &found->second;
+}
+
+void release_to(const MbarrierPlace& at, Mbarrier& barrier) {
+  if (&at.owner == at.warp.block) {
+    barrier.view.join(at.warp.view);
+    barrier.async.join(at.warp.async);
+    return;
+  }
+  learn_own(at.warp);
+  barrier.view.foreign.join(at.warp.view.foreign);
+  barrier.async.shared.foreign.join(at.warp.async.shared.foreign);
+  barrier.async.global.foreign.join(at.warp.async.global.foreign);
+}
+
+void arrive_on(const MbarrierPlace& at, Mbarrier& barrier, u32 count, bool drops) {
+  if (count == 0 || count > barrier.pending) {
+    misuse(at, [&] { return fmt::format("{} arrivals at {}", count, describe(barrier, static_cast<u32>(at.offset))); });
+    count = std::min(count, barrier.pending);
+  }
+  barrier.pending -= count;
+  if (drops) barrier.expected -= count;
+  complete_phase(at.owner, barrier);
+}
+
+void expect_transactions(const MbarrierPlace& at, Mbarrier& barrier, s64 bytes) {
+  const s64 sum = barrier.transactions + bytes;
+  if (bytes < 0 || bytes > kMostTransactions || sum > kMostTransactions)
+    return misuse(at, [&] {
+      return fmt::format("{} bytes more than the {} that are to come: expected at most {}", bytes, barrier.transactions, kMostTransactions);
+    });
+  barrier.transactions = static_cast<s32>(sum);
+  barrier.has_transactions |= bytes > 0;
+  barrier.expected_at = at.instruction.index;
+}
+
+void complete_transactions(const MbarrierPlace& at, Mbarrier& barrier, s64 bytes) {
+  const s64 rest = barrier.transactions - bytes;
+  if (rest < -kMostTransactions) return misuse(at, [&] { return fmt::format("{} bytes more than expected", -rest); });
+  barrier.transactions = static_cast<s32>(rest);
+  barrier.has_transactions |= bytes > 0;
+  barrier.expected_at = at.instruction.index;
+  complete_phase(at.owner, barrier);
+}
+
+void await_arrival(const MbarrierPlace& at, Mbarrier& barrier) {
+  if (barrier.pending == kMostArrivals) return misuse(at, [] { return fmt::format("more than {} arrivals to wait for", kMostArrivals); });
+  ++barrier.pending;
+}
+
+void report_no_mbarrier(Warp& warp, const Instruction& i, const Places& places) {
+  report(warp, i, FindingKind::wrong_space, __builtin_ctz(places.mask),
+         [&] { return fmt::format("mbarriers are in shared memory, not in {} memory", name_of(places.space)); });
+}
+
+void acquire_from(Warp& warp, Mbarrier& barrier) {
+  warp.view.join(barrier.done_view);
+  warp.async.join(barrier.done_async);
+  if (warp.block->cluster->blocks.size() > 1) take_view(warp, barrier.done_view, barrier.done_async);
+}
+
+std::string describe(const Mbarrier& barrier, u32 offset) {
+  return fmt::format(
+      "the mbarrier at byte {} of shared memory, of whose phase {} {} of {} arrivals and {} bytes of transactions are missing", offset,
+      barrier.phase - barrier.first_phase, barrier.pending, barrier.expected, barrier.transactions);
+}
+
+void check_finished_mbarriers(Warp& last) {
+  for (const auto& [offset, barrier] : last.block->mbarriers) {
+    if (!barrier.is_live || (barrier.transactions == 0 && !barrier.is_unseen)) continue;
+    report(last, last.kernel->code[barrier.expected_at], FindingKind::missing_wait, 0, [&] {
+      return barrier.transactions != 0 ? fmt::format("the block ends before {}", describe(barrier, offset))
+                                       : fmt::format("nobody waits for phase {} of the mbarrier at byte {} of shared memory",
+                                                     barrier.phase - barrier.first_phase - 1, offset);
+    });
+  }
+}
+
+}  // namespace tilewright::rt::emulator

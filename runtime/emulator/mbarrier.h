@@ -1,0 +1,56 @@
+// What happens to mbarriers: arrivals, transactions, phases and those who wait for them.
+#pragma once
+#include <string>
+
+#include "runtime/emulator/memory_access.h"
+
+namespace tilewright::rt::emulator {
+
+// The ranges of the counts (PTX ISA, "Contents of the mbarrier object").
+inline constexpr u32 kMostArrivals = (1u << 20) - 1;
+inline constexpr s32 kMostTransactions = (1 << 20) - 1;
+
+/// An mbarrier operation of a lane.
+struct MbarrierPlace {
+  Warp& warp;
+  const Instruction& instruction;
+  int lane;
+  Block& owner;
+  u64 offset;
+};
+
+void init_mbarrier(const MbarrierPlace&, u32 count);
+void invalidate_mbarrier(const MbarrierPlace&);
+/// The object that is there; null, and a finding, if there is none. The access itself is checked for races.
+Mbarrier* find_mbarrier(const MbarrierPlace&);
+/// What the warp knows becomes known to those who will wait for the phase.
+void release_to(const MbarrierPlace&, Mbarrier&);
+/// So many arrivals; `drops` takes them off all phases to come. The last one may complete the phase.
+void arrive_on(const MbarrierPlace&, Mbarrier&, u32 count, bool drops);
+/// More bytes are to come in this phase.
+void expect_transactions(const MbarrierPlace&, Mbarrier&, s64 bytes);
+/// Bytes have come, which may complete the phase.
+void complete_transactions(const MbarrierPlace&, Mbarrier&, s64 bytes);
+/// One more arrival to wait for in this phase.
+void await_arrival(const MbarrierPlace&, Mbarrier&);
+/// The warp knows what those knew who completed phases.
+void acquire_from(Warp&, Mbarrier&);
+
+/// "the mbarrier at byte 64, of whose phase 3 2 of 5 arrivals and 512 bytes are missing"
+std::string describe(const Mbarrier&, u32 offset);
+/// The warp's block has ended: nobody will wait for what is still to come.
+void check_finished_mbarriers(Warp& last);
+
+/// Calls f(place, mbarrier) for the mbarrier of each lane, in their order.
+template <class F>
+void for_mbarriers(Warp& warp, const Instruction& i, const Places& places, F f) {
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (!has_lane(places.mask, lane)) continue;
+    const MbarrierPlace at{warp, i, lane, places.owner(lane), places.address[static_cast<std::size_t>(lane)]};
+    if (Mbarrier* barrier = find_mbarrier(at)) f(at, *barrier);
+  }
+}
+/// A finding: the places are not in shared memory.
+void report_no_mbarrier(Warp&, const Instruction&, const Places&);
+
+}  // namespace tilewright::rt::emulator

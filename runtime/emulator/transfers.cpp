@@ -1,0 +1,46 @@
+// The three schedules of asynchronous work.
+#include "runtime/emulator/transfers.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+u64 next_random(Worker& worker) {
+  worker.random = worker.random * 6364136223846793005u + 1442695040888963407u;
+  return worker.random >> 33;
+}
+
+void finish_at(Cluster& cluster, std::size_t k) {
+  Transfer transfer = std::move(cluster.transfers[k]);
+  cluster.transfers.erase(cluster.transfers.begin() + static_cast<std::ptrdiff_t>(k));
+  finish(transfer);
+}
+
+}  // namespace
+
+void finish(Transfer& transfer) {
+  if (transfer.read) transfer.read();
+  transfer.write();
+}
+
+void begin(Transfer transfer) {
+  Worker& worker = *transfer.warp->worker;
+  const AsyncOrder order = worker.launch->async_order;
+  if (order == AsyncOrder::eager || (order == AsyncOrder::random && next_random(worker) % 2 == 0))
+    finish(transfer);
+  else
+    transfer.warp->block->cluster->transfers.push_back(std::move(transfer));
+}
+
+bool finish_one(Cluster& cluster, Worker& worker) {
+  if (cluster.transfers.empty()) return false;
+  const std::size_t last = cluster.transfers.size() - 1;
+  // The youngest first: nothing orders them, and programs that rely on an order expect the other one.
+  finish_at(cluster, worker.launch->async_order == AsyncOrder::random ? next_random(worker) % (last + 1) : last);
+  return true;
+}
+
+void finish_some(Cluster& cluster, Worker& worker) {
+  if (worker.launch->async_order == AsyncOrder::random && next_random(worker) % 4 == 0) finish_one(cluster, worker);
+}
+
+}  // namespace tilewright::rt::emulator
