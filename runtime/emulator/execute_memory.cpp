@@ -166,8 +166,9 @@ void take_access(Decoder& d, const Operand& address, const Operand& value, bool 
   if (d.out.width * count > 32 || (d.out.width * count > 16 && vector != 2 && !(vector == 1 && d.out.width == 8)))
     d.fail("too many bytes for one access");
   d.address(0, address);
-  if ((value.kind == OperandKind::vector) != (count > 1) || (count > 1 && value.parts.size() != static_cast<std::size_t>(count)))
-    d.fail(fmt::format("expected {} values", count));
+  // Compilers write "ld.b32 {%r1}, [...]" for a vector of one, and ptxas takes it.
+  const std::vector<Operand> values = value.kind == OperandKind::vector ? value.parts : std::vector{value};
+  if (values.size() != static_cast<std::size_t>(count)) d.fail(fmt::format("{} values, not {}", values.size(), count));
   const auto one = [&](const Operand& operand) {
     int bytes = std::max<int>(d.out.width, 2);
     if (operand.kind == OperandKind::reg) bytes = d.bytes_of_register(operand);
@@ -178,14 +179,9 @@ void take_access(Decoder& d, const Operand& address, const Operand& value, bool 
     else
       d.extra_source(operand, bytes, type);
   };
-  if (count == 1) {
-    one(value);
-  } else {
-    for (const Operand& part : value.parts) one(part);
-    for (const Operand& part : value.parts)
-      if (part.kind == OperandKind::reg && d.bytes_of_register(part) != d.out.value_bytes)
-        d.fail("the registers of a vector differ in size");
-  }
+  for (const Operand& part : values) one(part);
+  for (const Operand& part : values)
+    if (part.kind == OperandKind::reg && d.bytes_of_register(part) != d.out.value_bytes) d.fail("the registers of a vector differ in size");
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ TEST_CASE("emulator ptx: unknown instructions, modifiers and operands are never 
   CHECK(body_error("cvt.f16.f32 %h1, %r2;") == "t.ptx:11: error: 'cvt.f16.f32': a rounding such as '.rn' is missing");
   CHECK(body_error("cvt.rzi.f32.s32 %r1, %r2;") == "t.ptx:11: error: 'cvt.rzi.f32.s32': integers need no rounding to integers");
   CHECK(body_error("fma.f32 %r1, %r2, %r3, %r4;") == "t.ptx:11: error: 'fma.f32': a rounding is missing");
+  CHECK(body_error("ld.global.b32 {%r1, %r2}, [%d1];") == "t.ptx:11: error: 'ld.global.b32': 2 values, not 1");
+  CHECK(body_error("ld.global.v2.b32 %r1, [%d1];") == "t.ptx:11: error: 'ld.global.v2.b32': 1 values, not 2");
   CHECK(body_error("st.const.u32 [%d1], %r1;") == "t.ptx:11: error: 'st.const.u32': const memory cannot be stored to");
 }
 
@@ -65,6 +67,19 @@ TEST_CASE("emulator ptx: scopes have registers and labels of their own") {
   Params params;
   CHECK(bench.run("k", {1, 1, 1}, {1, 1, 1}, params.add(out.address())));
   CHECK(out.values()[0] == 43);
+}
+
+TEST_CASE("emulator ptx: braces around one value are a vector of one") {
+  Bench bench(module_of(".param .u64 out", R"(
+    ld.param.u64 %d1, [out];
+    ld.global.b32 {%r1}, [%d1];
+    add.u32 %r1, %r1, 2;
+    st.global.b32 [%d1], {%r1};
+  )"));
+  Array<u32> out(bench.memory, 1, 40);
+  Params params;
+  CHECK(bench.run("k", {1, 1, 1}, {1, 1, 1}, params.add(out.address())));
+  CHECK(out.values()[0] == 42);
 }
 
 TEST_CASE("emulator ptx: variables have their initial values, addresses of others among them") {
