@@ -8,11 +8,11 @@ namespace {
 
 bool ends_block(const Instruction& instruction) {
   return instruction.kind == Kind::branch || instruction.kind == Kind::indexed || instruction.kind == Kind::exit ||
-         instruction.kind == Kind::trap;
+         instruction.kind == Kind::trap || instruction.kind == Kind::leave;
 }
 
 std::vector<u32> targets_of(const Kernel& kernel, const Instruction& instruction) {
-  if (instruction.kind == Kind::branch) return {instruction.target};
+  if (instruction.kind == Kind::branch || instruction.kind == Kind::leave) return {instruction.target};
   std::vector<u32> targets;
   if (instruction.kind == Kind::indexed)
     for (u32 i = 0; i < instruction.extras; ++i) targets.push_back(static_cast<u32>(kernel.extra[instruction.first + i]));
@@ -44,25 +44,25 @@ std::vector<u32> order_from_exit(const FlowGraph& graph) {
 
 }  // namespace
 
-FlowGraph flow_graph(const Kernel& kernel) {
-  const u32 count = static_cast<u32>(kernel.code.size());
-  std::vector<bool> leads(count + 1, false);
-  leads[0] = true;
-  for (u32 i = 0; i < count; ++i) {
+FlowGraph flow_graph(const Kernel& kernel, u32 begin, u32 end) {
+  std::vector<bool> leads(end + 1, false);
+  leads[begin] = true;
+  for (u32 i = begin; i < end; ++i) {
     if (!ends_block(kernel.code[i])) continue;
     leads[i + 1] = true;
     for (u32 target : targets_of(kernel, kernel.code[i])) leads[target] = true;
   }
   FlowGraph graph;
-  std::vector<u32> node_of(count + 1, 0);
-  for (u32 i = 0; i < count; ++i) {
+  graph.code_end = end;
+  std::vector<u32> node_of(end + 1, 0);
+  for (u32 i = begin; i < end; ++i) {
     if (leads[i]) {
       if (!graph.nodes.empty()) graph.nodes.back().end = i;
-      graph.nodes.push_back({i, count, {}});
+      graph.nodes.push_back({i, end, {}});
     }
     node_of[i] = static_cast<u32>(graph.nodes.size()) - 1;
   }
-  node_of[count] = graph.end();
+  node_of[end] = graph.end();
   for (FlowGraph::Node& node : graph.nodes) {
     const Instruction& last = kernel.code[node.end - 1];
     for (u32 target : targets_of(kernel, last)) node.successors.push_back(node_of[target]);
@@ -106,10 +106,10 @@ void set_joins(const FlowGraph& graph, Kernel& kernel) {
   }
   for (u32 n = 0; n < graph.nodes.size(); ++n) {
     Instruction& last = kernel.code[graph.nodes[n].end - 1];
-    if (last.kind != Kind::branch && last.kind != Kind::indexed) continue;
+    if (last.kind != Kind::branch && last.kind != Kind::indexed && last.kind != Kind::leave) continue;
     // Nodes of an endless loop reach no exit: their lanes never meet.
     const u32 at = join[n];
-    last.join = at == kUnknown || at == graph.end() ? static_cast<u32>(kernel.code.size()) : graph.nodes[at].begin;
+    last.join = at == kUnknown || at == graph.end() ? graph.code_end : graph.nodes[at].begin;
   }
 }
 

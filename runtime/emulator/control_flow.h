@@ -15,14 +15,16 @@ struct FlowGraph {
     std::vector<u32> successors;
   };
   std::vector<Node> nodes;
+  u32 code_end = 0;
   u32 end() const { return static_cast<u32>(nodes.size()); }
 };
 
-FlowGraph flow_graph(const Kernel&);
+/// Of the instructions from `begin` to `end`: the kernel's own or those of a function.
+FlowGraph flow_graph(const Kernel&, u32 begin, u32 end);
 /// Sets Instruction::join of every branch: the first instruction of its immediate post-dominator, or the end of the code.
 void set_joins(const FlowGraph&, Kernel&);
 /// Gives every value a slot and writes the slots into the code: registers share one where a thread never needs both. Also lists the
-/// registers that a thread may read before it writes them.
-void assign_slots(const FlowGraph&, std::span<const Value>, std::span<const Mention>, Kernel&);
+/// registers that a thread may read before it writes them. `callee` is whose code this is, null for the kernel's own.
+void assign_slots(const FlowGraph&, std::span<const Value>, std::span<const Mention>, Kernel&, Callee* callee);
 
 }  // namespace tilewright::rt::emulator

@@ -57,6 +57,8 @@ constexpr SpecialName kSpecials[] = {
     {"%cluster_ctarank", Special::cluster_ctarank},
     {"%cluster_nctarank", Special::cluster_nctarank},
     {"%is_explicit_cluster", Special::is_explicit_cluster},
+    {"%envreg1", Special::workspace_high},
+    {"%envreg2", Special::workspace_low},
 };
 
 u8 slot_bytes(Type type) { return static_cast<u8>(type == Type::pred ? 4 : std::max(2, bytes_of(type))); }
@@ -66,7 +68,7 @@ std::string size_text(int bytes) { return bytes == 0 ? "a predicate" : fmt::form
 }  // namespace
 
 Decoder::Decoder(const Module& module, const Function& function, const Symbols& symbols, Kernel& kernel)
-    : module_(module), function_(function), symbols_(symbols), kernel_(kernel) {
+    : module_(module), function_(function), symbols_(symbols), kernel_(kernel), first_(static_cast<u32>(kernel.code.size())) {
   for (const Register& reg : function.registers) {
     Value value;
     value.bytes = slot_bytes(reg.type);
@@ -189,6 +191,21 @@ u32 Decoder::constant_value(u64 bits, u8 bytes, bool is_predicate) {
   return found->second;
 }
 
+u32 Decoder::frame_value(u64 offset, u8 bytes) {
+  if (!symbols_.in_function) return constant_value(offset, bytes, false);
+  const auto [found, is_new] = frames_.try_emplace({offset, bytes}, static_cast<u32>(values_.size()));
+  if (is_new) {
+    Value value;
+    value.kind = Value::frame;
+    value.bytes = bytes;
+    value.bits = offset;
+    values_.push_back(value);
+  }
+  return found->second;
+}
+
+void Decoder::frame(int slot) { mention(static_cast<u32>(slot), frame_value(0, 8), false); }
+
 u32 Decoder::value_of(const Operand& operand, int bytes, std::optional<Type> type) {
   const u8 slot = static_cast<u8>(bytes == 0 ? 4 : std::max(bytes, 2));
   const bool is_f32 = type == Type::f32, is_f64 = type == Type::f64;
@@ -213,9 +230,13 @@ u32 Decoder::value_of(const Operand& operand, int bytes, std::optional<Type> typ
       return constant_value(operand.bits, 8, false);
     case OperandKind::symbol: {
       const auto found = symbols_.places.find(operand.name);
-      if (found == symbols_.places.end()) fail(fmt::format("'{}' has no address", operand.name));
-      if (bytes != 8 && bytes != 4) fail(fmt::format("an address where {} are expected", size_text(bytes)));
-      return constant_value(found->second.address + operand.bits, slot, false);
+      const int called = module_.function_named(operand.name);
+      if (found == symbols_.places.end() && called < 0) fail(fmt::format("'{}' has no address", operand.name));
+      if (bytes != 8 && (bytes != 4 || found == symbols_.places.end()))
+        fail(fmt::format("an address where {} are expected", size_text(bytes)));
+      if (found == symbols_.places.end()) return constant_value(function_pointer(called), 8, false);
+      const u64 address = found->second.address + operand.bits;
+      return found->second.space == Space::local ? frame_value(address, slot) : constant_value(address, slot, false);
     }
     case OperandKind::special: {
       for (const auto& [name, which] : kSpecials) {
@@ -287,6 +308,20 @@ u64 Decoder::constant(const Operand& operand) const {
   return operand.bits;
 }
 
+u32 Decoder::label(const Operand& operand) const {
+  if (operand.kind != OperandKind::label) fail("expected a label");
+  return instruction(operand.index);
+}
+
+bool Decoder::is_in_frame(const Operand& operand) const {
+  if (operand.kind != OperandKind::address) return false;
+  const Operand& base = operand.parts[0];
+  // Only the kernel itself has other parameters.
+  if (base.kind != OperandKind::symbol) return symbols_.in_function;
+  const auto found = symbols_.places.find(base.name);
+  return found != symbols_.places.end() && found->second.space == Space::local;
+}
+
 void Decoder::address(int slot, const Operand& operand) {
   if (operand.kind != OperandKind::address) fail(fmt::format("'{}' is no address: expected brackets", text_of(operand)));
   const Operand& base = operand.parts[0];
@@ -297,6 +332,10 @@ void Decoder::address(int slot, const Operand& operand) {
     const auto found = symbols_.places.find(base.name);
     if (found == symbols_.places.end()) fail(fmt::format("'{}' has no address", base.name));
     out.immediate += found->second.address;
+    if (symbols_.in_function && found->second.space == Space::local) {
+      out.short_address = false;
+      frame(slot);
+    }
   } else {
     const int bytes = bytes_of_register(base);
     if (bytes != 4 && bytes != 8) fail(fmt::format("the address '{}' is {}, not 32 or 64 bits", text_of(base), size_text(bytes)));

@@ -18,6 +18,7 @@ struct Symbols {
     u64 address;
   };
   std::map<std::string_view, Place> places;
+  bool in_function = false;  // local addresses are offsets in the frame of a call
 };
 
 /// A mention of a register in the decoded code, until registers have slots. Values are registers of the function, then constants and
@@ -32,7 +33,7 @@ inline constexpr u32 kExtraField = 8;
 
 /// A register, constant or special register that instructions mention.
 struct Value {
-  enum Kind : u8 { reg, constant, special } kind = reg;
+  enum Kind : u8 { reg, constant, special, frame } kind = reg;  // frame: an address in the frame of a call, at offset `bits`
   u8 bytes = 4;  // in a slot: 2, 4, 8 or 16; 4 for a predicate, whose slot holds one bit a lane
   bool is_predicate = false;
   u64 bits = 0;
@@ -72,8 +73,13 @@ class Decoder {
   void extra_source(const Operand&, int bytes, std::optional<Type> type = std::nullopt);
   /// An integer that the text itself must hold.
   u64 constant(const Operand&) const;
+  /// In Kernel::code, of an instruction of the function.
+  u32 instruction(u32 of_function) const { return first_ + of_function; }
+  u32 label(const Operand&) const;
   /// `[base + offset]`: the base becomes `slot`, the rest Instruction::immediate.
   void address(int slot, const Operand&);
+  /// Of parameters and results of calls, which lie in local memory.
+  bool is_in_frame(const Operand& address) const;
   int bytes_of_register(const Operand&) const;  // 0 for a predicate
   bool is_register(const Operand& operand) const { return operand.kind == OperandKind::reg; }
 
@@ -82,6 +88,11 @@ class Decoder {
   Instruction out;  // what will become of it
   const Module& module() const { return module_; }
   const Function& function() const { return function_; }
+  bool in_function() const { return symbols_.in_function; }
+  const Symbols& symbols() const { return symbols_; }
+  Kernel& kernel() { return kernel_; }
+  /// The start of the frame of the call that executes this, as a register of 64 bits; for the kernel itself it is 0.
+  void frame(int slot);
   /// Adds a branch's target to Kernel::extra.
   void extra_target(u32 instruction);
   const std::vector<Mention>& mentions() const { return mentions_; }
@@ -90,6 +101,7 @@ class Decoder {
  private:
   u32 value_of(const Operand&, int bytes, std::optional<Type> type);
   u32 constant_value(u64 bits, u8 bytes, bool is_predicate);
+  u32 frame_value(u64 offset, u8 bytes);
   void mention(u32 field, u32 value, bool is_write);
   void add_extra(u32 value, bool is_write);
   std::string text_of(const Operand&) const;
@@ -98,6 +110,7 @@ class Decoder {
   const Function& function_;
   const Symbols& symbols_;
   Kernel& kernel_;
+  u32 first_;  // instruction of the function
   const ParsedInstruction* parsed_ = nullptr;
   std::string_view base_;
   std::vector<std::string_view> modifiers_;
@@ -106,6 +119,7 @@ class Decoder {
   std::vector<Value> values_;
   std::map<std::pair<u64, u32>, u32> constants_;
   std::map<Special, u32> specials_;
+  std::map<std::pair<u64, u8>, u32> frames_;
 };
 
 using Decode = void (*)(Decoder&);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <span>
 
+#include "runtime/device_print.h"
 #include "runtime/emulator/emulated_objects.h"
 
 namespace tilewright::rt::emulator {
@@ -99,7 +100,15 @@ CUresult tell(const std::vector<Finding>& findings) {
   return code;
 }
 
-CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std::vector<std::byte>& params) {
+void print_lines(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    print_line(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, bool cooperative, const std::vector<std::byte>& params) {
   EmulatedDevice& device = *function->module->device;
   Findings findings;
   Counters counters;
@@ -109,14 +118,18 @@ CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std
   launch_params.dynamic_shared_bytes = config.sharedMemBytes;
   launch_params.params = params;
   launch_params.target = device.target;
+  launch_params.cooperative = cooperative;
   launch_params.findings = &findings;
   launch_params.counters = &counters;
+  std::string printed;
+  launch_params.printed = &printed;
   try {
     launch(*function->module->program, function->kernel->name, device.memory, launch_params);
   } catch (const Error& error) {
     EmulatedDriverState::instance().explain(CUDA_ERROR_INVALID_VALUE, error.what());
     return CUDA_ERROR_INVALID_VALUE;
   }
+  print_lines(printed);
   const std::vector<Finding> found = findings.list();
   {
     const std::lock_guard lock(device.mutex);
@@ -129,8 +142,10 @@ CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std
 CUresult launch_kernel(const CUlaunchConfig* config, CUfunction handle, void** parameters, void** extra) {
   auto* function = reinterpret_cast<EmulatedFunction*>(handle);
   if (function == nullptr || extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  bool cooperative = false;
   for (unsigned k = 0; k < config->numAttrs; ++k) {
     const CUlaunchAttribute& attribute = config->attrs[k];
+    cooperative |= attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute.value.cooperative != 0;
     const auto& cluster = attribute.value.clusterDim;
     const bool is_plain = attribute.id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION || (cluster.x == 1 && cluster.y == 1 && cluster.z == 1);
     if (!is_plain) return CUDA_ERROR_NOT_SUPPORTED;
@@ -139,7 +154,9 @@ CUresult launch_kernel(const CUlaunchConfig* config, CUfunction handle, void** p
   std::vector<std::byte> params(kernel.parameter_bytes);
   for (std::size_t k = 0; k < kernel.parameters.size(); ++k)
     std::memcpy(params.data() + kernel.parameters[k].offset, parameters[k], kernel.parameters[k].bytes);
-  return submit(config->hStream, [function, launch = *config, params = std::move(params)] { return run(function, launch, params); });
+  return submit(config->hStream, [function, launch = *config, cooperative, params = std::move(params)] {
+    return run(function, launch, cooperative, params);
+  });
 }
 
 }  // namespace

@@ -28,10 +28,12 @@ struct LaunchParams {
   Order order = Order::forward;
   AsyncOrder async_order = AsyncOrder::lazy;
   u64 seed = 0;
-  int workers = 0;               // threads that run blocks; 0: one a core
-  u64 instruction_limit = 0;     // warp instructions after which the launch is given up as endless; 0: none
-  Counters* counters = nullptr;  // what the launch did is added
-  Findings* findings = nullptr;  // what is wrong with the kernel
+  int workers = 0;                 // threads that run blocks; 0: one a core
+  u64 instruction_limit = 0;       // warp instructions after which the launch is given up as endless; 0: none
+  bool cooperative = false;        // blocks may wait for each other, as cooperative groups do
+  std::string* printed = nullptr;  // what kernels print with vprintf is appended
+  Counters* counters = nullptr;    // what the launch did is added
+  Findings* findings = nullptr;    // what is wrong with the kernel
 };
 
 /// Whether the emulated device ("sm_90a") runs PTX of this .target: an equal or older one, and "a" targets only on their own.

@@ -128,9 +128,11 @@ void make_policy(Warp& warp, const Instruction& i, Mask mask) { write(warp, i.sl
 
 Space take_space(Decoder& d) {
   constexpr Space kSpaces[] = {Space::global,   Space::shared, Space::shared, Space::local,
-                               Space::constant, Space::param,  Space::param,  Space::shared};
-  const int space = d.take_one({"global", "shared", "shared::cta", "local", "const", "param", "param::entry", "shared::cluster"});
-  d.out.in_cluster = space == 7;
+                               Space::constant, Space::param,  Space::param,  Space::param,
+                               Space::shared};
+  const int space =
+      d.take_one({"global", "shared", "shared::cta", "local", "const", "param", "param::func", "param::entry", "shared::cluster"});
+  d.out.in_cluster = space == 8;
   return space < 0 ? Space::generic : kSpaces[space];
 }
 
@@ -151,8 +153,10 @@ void take_order(Decoder& d) {
   }
 }
 
-void take_access(Decoder& d, const Operand& address, const Operand& value, bool is_load) {
+/// True if it is a parameter or a result of a call, which lies in local memory here.
+bool take_access(Decoder& d, const Operand& address, const Operand& value, bool is_load) {
   const bool has_hint = std::find(d.modifiers().begin(), d.modifiers().end(), "L2::cache_hint") != d.modifiers().end();
+  const bool is_of_entry = std::find(d.modifiers().begin(), d.modifiers().end(), "param::entry") != d.modifiers().end();
   d.out.space = take_space(d);
   take_order(d);
   const int vector = d.take_one({"v2", "v4", "v8"});
@@ -166,6 +170,8 @@ void take_access(Decoder& d, const Operand& address, const Operand& value, bool 
   if (d.out.width * count > 32 || (d.out.width * count > 16 && vector != 2 && !(vector == 1 && d.out.width == 8)))
     d.fail("too many bytes for one access");
   d.address(0, address);
+  const bool is_passed = d.out.space == Space::param && !is_of_entry && d.is_in_frame(address);
+  if (is_passed) d.out.space = Space::local;
   // Compilers write "ld.b32 {%r1}, [...]" for a vector of one, and ptxas takes it.
   const std::vector<Operand> values = value.kind == OperandKind::vector ? value.parts : std::vector{value};
   if (values.size() != static_cast<std::size_t>(count)) d.fail(fmt::format("{} values, not {}", values.size(), count));
@@ -182,13 +188,17 @@ void take_access(Decoder& d, const Operand& address, const Operand& value, bool 
   for (const Operand& part : values) one(part);
   for (const Operand& part : values)
     if (part.kind == OperandKind::reg && d.bytes_of_register(part) != d.out.value_bytes) d.fail("the registers of a vector differ in size");
+  return is_passed;
 }
 
 }  // namespace
 
 void decode_load(Decoder& d) {
-  take_access(d, d.operand(1), d.operand(0), true);
   d.out.execute = load;
+  if (take_access(d, d.operand(1), d.operand(0), true)) {
+    d.out.category = Category::load_param;
+    return;
+  }
   switch (d.out.space) {
     case Space::global: d.out.category = Category::load_global; break;
     case Space::shared: d.out.category = Category::load_shared; break;
@@ -203,8 +213,11 @@ void decode_load(Decoder& d) {
 }
 
 void decode_store(Decoder& d) {
-  take_access(d, d.operand(0), d.operand(1), false);
   d.out.execute = store;
+  if (take_access(d, d.operand(0), d.operand(1), false)) {
+    d.out.category = Category::move;
+    return;
+  }
   switch (d.out.space) {
     case Space::global: d.out.category = Category::store_global; break;
     case Space::shared: d.out.category = Category::store_shared; break;

@@ -113,7 +113,7 @@ Decode decoder_of(std::string_view base) {
       {"mma", decode_mma},
       {"bra", decode_branch},
       {"brx", decode_indexed},
-      {"ret", decode_exit},
+      {"ret", decode_return},
       {"exit", decode_exit},
       {"trap", decode_trap},
       {"brkpt", decode_trap},

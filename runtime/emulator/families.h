@@ -60,8 +60,10 @@ void decode_mma(Decoder&);
 // execute_control.cpp
 void decode_branch(Decoder&);   // bra
 void decode_indexed(Decoder&);  // brx
-void decode_exit(Decoder&);     // ret exit
-void decode_trap(Decoder&);     // trap brkpt
+void decode_exit(Decoder&);
+void decode_trap(Decoder&);  // trap brkpt
+// execute_call.cpp
 void decode_call(Decoder&);
+void decode_return(Decoder&);  // ret
 
 }  // namespace tilewright::rt::emulator

@@ -16,6 +16,11 @@
 namespace tilewright::rt::emulator {
 namespace {
 
+// So many blocks take turns on a thread of the host where they wait for each other.
+constexpr std::size_t kMostResident = 256;
+// What cooperative groups keep for a grid: a size and a barrier.
+constexpr std::size_t kWorkspaceBytes = 256;
+
 struct Target {
   int number = 0;
   std::string_view suffix;
@@ -72,6 +77,8 @@ void check_configuration(const Program& program, const Kernel& kernel, const Lau
   if (product(params.grid) == 0 || params.grid[0] > 0x7fffffffu || params.grid[1] > 65535 || params.grid[2] > 65535)
     fail(fmt::format("a grid of {} blocks", text_of(params.grid)));
   check_clusters(kernel, params, fail);
+  if (params.cooperative && product(params.grid) > kMostResident)
+    fail(fmt::format("a grid of {} blocks that wait for each other: at most {}", text_of(params.grid), kMostResident));
   if (kernel.required_threads[0] != 0 && kernel.required_threads != params.block)
     fail(fmt::format("a block of {} threads: the kernel requires {}", text_of(params.block), text_of(kernel.required_threads)));
   if (kernel.maximum_threads[0] != 0 && threads > product(kernel.maximum_threads))
@@ -121,6 +128,8 @@ u32 special_value(const Launch& launch, const Block& block, Special which, int w
     case Special::lanemask_ge: return ~(bit - 1);
     case Special::dynamic_shared_bytes: return static_cast<u32>(launch.dynamic_shared_bytes);
     case Special::total_shared_bytes: return static_cast<u32>(block.shared_bytes);
+    case Special::workspace_high: return static_cast<u32>(launch.workspace >> 32);
+    case Special::workspace_low: return static_cast<u32>(launch.workspace);
     // Without clusters, each block is one of its own.
     case Special::clusterid_x:
     case Special::clusterid_y:
@@ -214,7 +223,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     threads -= std::min<u64>(threads, kLanes);
     warp.fragments.assign(1, {});
     warp.fragments[0].mask = warp.live;
-    warp.fragments[0].join = static_cast<u32>(kernel.code.size());
+    warp.fragments[0].join = kernel.end;
     warp.free_fragments.clear();
     warp.current = 0;
     warp.polled_turns = 0;
@@ -225,6 +234,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.copies.clear();
     warp.committed = {};
     warp.copy_sequence = 0;
+    for (auto& calls : warp.activations) calls.clear();
     fill_specials(launch, block, warp);
     // What is read before it is written is the same in every run, and unlikely to look right.
     for (const auto& [slot, bytes] : kernel.unwritten) std::memset(warp.registers + slot, 0xdb, bytes);
@@ -278,7 +288,6 @@ class Grid {
   static constexpr u64 kWorthThreads = 20'000;
   // A cluster that has run for so long may be waiting for one that has not started.
   static constexpr u64 kShare = 4'000'000;
-  static constexpr std::size_t kMostResident = 256;
 
   u64 number_of(u64 k) const {
     if (params_.order == Order::forward) return k;
@@ -343,6 +352,30 @@ class Grid {
 
 }  // namespace
 
+namespace {
+
+/// Zeroed memory for a cooperative launch; address 0 for others.
+class Workspace {
+ public:
+  Workspace(Memory& memory, bool is_needed) : memory_(memory), address_(is_needed ? memory.allocate(kWorkspaceBytes) : 0) {
+    if (!is_needed) return;
+    const std::array<std::byte, kWorkspaceBytes> zeros{};
+    memory.write(address_, zeros.data(), zeros.size());
+  }
+  ~Workspace() {
+    if (address_ != 0) memory_.free(address_);
+  }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+  u64 address() const { return address_; }
+
+ private:
+  Memory& memory_;
+  u64 address_;
+};
+
+}  // namespace
+
 bool can_run(std::string_view ptx_target, std::string_view device) {
   const Target code = parse_target(ptx_target), chip = parse_target(device);
   if (code.number == 0 || chip.number == 0) return false;
@@ -372,6 +405,9 @@ bool launch(const Program& program, std::string_view name, Memory& memory, const
   launch.findings = params.findings != nullptr ? params.findings : &own;
   launch.first_ticket = memory.take_tickets(product(params.grid));
   launch.number = launch.first_ticket;
+  launch.printed = params.printed;
+  const Workspace workspace(memory, params.cooperative);
+  launch.workspace = workspace.address();
   launch.ranges = memory.snapshot(kernel->global_granule, params.check);
   for (const auto& [variable, placed] : program.variables()) {
     if (memory.contains(placed.address, placed.bytes)) continue;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -75,6 +76,14 @@ struct Transfer {
   std::function<void()> write;  // writes it, and tells who waits
 };
 
+/// A call that a lane is in.
+struct Activation {
+  u32 call = 0;                  // the instruction
+  u32 callee = 0;                // in Kernel::callees
+  u64 frame = 0, top = 0;        // in the lane's local memory
+  std::vector<std::byte> saved;  // registers of the same function, called before and not yet left
+};
+
 struct Warp {
   std::byte* registers = nullptr;
   Block* block = nullptr;
@@ -97,6 +106,8 @@ struct Warp {
   std::vector<AsyncCopy> copies;
   std::array<u32, kLanes> committed{};  // groups of each lane, in all
   u32 copy_sequence = 0;
+
+  std::array<std::vector<Activation>, kLanes> activations;  // calls of each lane, the innermost last
 
   Fragment& fragment() { return fragments[static_cast<std::size_t>(current)]; }
   u32 epoch() const { return view.clock[index]; }
@@ -191,7 +202,10 @@ struct Launch {
   Findings* findings = nullptr;
   std::atomic<bool> has_findings{false};
   u32 first_ticket = 0;
-  u64 number = 0;             // %gridid
+  u64 number = 0;     // %gridid
+  u64 workspace = 0;  // of a cooperative launch: where its blocks count each other
+  std::mutex printing;
+  std::string* printed = nullptr;
   std::vector<Range> ranges;  // sorted
   Releases releases;          // through global memory
   std::mutex atomics;         // of global memory that the host has no atomic instruction for

@@ -1,4 +1,4 @@
-// Makes kernels ready to run: places variables, decodes, finds joins and slots.
+// Makes kernels ready to run, with the functions that they call: places variables, decodes, finds joins and slots.
 #include "runtime/emulator/program.h"
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/emulator/call_graph.h"
 #include "runtime/emulator/control_flow.h"
 #include "runtime/emulator/ptx_parser.h"
 #include "tilewright/error.h"
@@ -17,15 +18,10 @@ namespace {
 
 u64 round_up(u64 value, u64 unit) { return (value + unit - 1) / unit * unit; }
 
-/// All names that the function's instructions mention.
-void collect_names(const Operand& operand, std::vector<std::string_view>& names) {
-  if (operand.kind == OperandKind::symbol) names.push_back(operand.name);
-  for (const Operand& part : operand.parts) collect_names(part, names);
-}
-
 class KernelBuilder {
  public:
-  KernelBuilder(const Program& program, const Function& function) : program_(program), function_(function) {}
+  KernelBuilder(const Program& program, const Function& function)
+      : program_(program), module_(program.module()), function_(function), graph_(module_, function) {}
 
   std::unique_ptr<Kernel> build() {
     kernel_->name = function_.name;
@@ -35,49 +31,125 @@ class KernelBuilder {
     kernel_->required_cluster = function_.required_cluster;
     kernel_->registers_declared = static_cast<u32>(function_.registers.size());
     place_names();
-    Decoder decoder(program_.module(), function_, symbols_, *kernel_);
-    for (const ParsedInstruction& instruction : function_.instructions) decoder.decode(instruction);
-    if (kernel_->code.empty())
-      throw Error({program_.module().name, function_.line, 0}, fmt::format("the kernel '{}' has no instructions", kernel_->name));
+    list_callees();
+    decode_kernel();
+    for (Callee& callee : kernel_->callees) decode_function(callee);
+    std::map<int, u64> frames;
+    for (const Callee& callee : kernel_->callees) frames[callee.number] = callee.frame_bytes;
+    // Lanes' local memories follow each other: each starts as aligned as the first.
+    kernel_->local_bytes = round_up(kernel_->frame_bytes + graph_.stack_bytes(frames), kFrameAlignment);
     find_granules();
-    const FlowGraph graph = flow_graph(*kernel_);
-    set_joins(graph, *kernel_);
-    assign_slots(graph, decoder.values(), decoder.mentions(), *kernel_);
     return std::move(kernel_);
   }
 
  private:
+  const Function& function_of(const Callee& callee) const { return module_.functions[static_cast<std::size_t>(callee.number)]; }
+
   void place_names() {
-    for (const Parameter& parameter : function_.parameters) {
-      symbols_.places[parameter.name] = {Space::param, parameter.offset};
-      kernel_->parameter_bytes = parameter.offset + parameter.bytes;
-    }
     for (const auto& [name, placed] : program_.variables()) symbols_.places[name] = {Space::global, placed.address};
-    std::vector<std::string_view> names;
-    for (const ParsedInstruction& instruction : function_.instructions)
-      for (const Operand& operand : instruction.operands) collect_names(operand, names);
-    const auto is_used = [&](const Variable& variable) { return std::find(names.begin(), names.end(), variable.name) != names.end(); };
     std::vector<const Variable*> dynamic;
     const auto place = [&](const Variable& variable) {
-      if (!is_used(variable)) return;
-      if (variable.space == Space::local) {
-        kernel_->local_bytes = round_up(kernel_->local_bytes, variable.align);
-        symbols_.places[variable.name] = {Space::local, kernel_->local_bytes};
-        kernel_->local_bytes += variable.bytes;
-      } else if (variable.space == Space::shared && variable.bytes == 0) {
-        dynamic.push_back(&variable);
-      } else if (variable.space == Space::shared) {
-        kernel_->static_shared_bytes = round_up(kernel_->static_shared_bytes, variable.align);
-        symbols_.places[variable.name] = {Space::shared, kernel_->static_shared_bytes};
-        kernel_->static_shared_bytes += variable.bytes;
-      }
+      if (variable.space != Space::shared || !graph_.mentions(variable.name)) return;
+      if (variable.bytes == 0) return dynamic.push_back(&variable);
+      kernel_->static_shared_bytes = round_up(kernel_->static_shared_bytes, variable.align);
+      symbols_.places[variable.name] = {Space::shared, kernel_->static_shared_bytes};
+      kernel_->static_shared_bytes += variable.bytes;
     };
-    for (const Variable& variable : program_.module().variables) place(variable);
+    for (const Variable& variable : module_.variables) place(variable);
     for (const Variable& variable : function_.variables) place(variable);
-    // Lanes' local memories follow each other: each starts as aligned as the first.
-    kernel_->local_bytes = round_up(kernel_->local_bytes, 16);
+    for (int number : graph_.functions())
+      for (const Variable& variable : module_.functions[static_cast<std::size_t>(number)].variables) place(variable);
     for (const Variable* variable : dynamic) kernel_->static_shared_bytes = round_up(kernel_->static_shared_bytes, variable->align);
     for (const Variable* variable : dynamic) symbols_.places[variable->name] = {Space::shared, kernel_->static_shared_bytes};
+  }
+
+  void list_callees() {
+    for (int number : graph_.functions()) {
+      Callee callee;
+      callee.number = number;
+      callee.parameters = function_of(callee).parameters;
+      callee.results = function_of(callee).results;
+      callee.may_nest = graph_.may_nest(number);
+      kernel_->callees.push_back(std::move(callee));
+    }
+  }
+
+  /// Local variables, and what calls pass, from this offset of the frame on. Returns where they end.
+  static u64 place_variables(const Function& function, u64 offset, Symbols& symbols) {
+    for (const Variable& variable : function.variables) {
+      if (variable.space != Space::local && variable.space != Space::param) continue;
+      offset = round_up(offset, variable.align);
+      symbols.places[variable.name] = {Space::local, offset};
+      offset += variable.bytes;
+    }
+    return offset;
+  }
+
+  void decode_kernel() {
+    Symbols symbols = symbols_;
+    for (const Parameter& parameter : function_.parameters) {
+      symbols.places[parameter.name] = {Space::param, parameter.offset};
+      kernel_->parameter_bytes = parameter.offset + parameter.bytes;
+    }
+    kernel_->frame_bytes = place_variables(function_, 0, symbols);
+    Decoder decoder(module_, function_, symbols, *kernel_);
+    for (const ParsedInstruction& instruction : function_.instructions) decoder.decode(instruction);
+    kernel_->end = static_cast<u32>(kernel_->code.size());
+    if (kernel_->end == 0)
+      throw Error({module_.name, function_.line, 0}, fmt::format("the kernel '{}' has no instructions", kernel_->name));
+    finish(decoder, 0, nullptr);
+  }
+
+  void decode_function(Callee& callee) {
+    const Function& function = function_of(callee);
+    Symbols symbols = symbols_;
+    symbols.in_function = true;
+    u64 offset = 0;
+    for (auto* parameters : {&callee.parameters, &callee.results})
+      for (Parameter& parameter : *parameters) {
+        offset = round_up(offset, parameter.align);
+        parameter.offset = offset;
+        symbols.places[parameter.name] = {Space::local, offset};
+        offset += parameter.bytes;
+      }
+    callee.frame_bytes = place_variables(function, offset, symbols);
+    callee.begin = static_cast<u32>(kernel_->code.size());
+    Decoder decoder(module_, function, symbols, *kernel_);
+    take_parameters(decoder, function);
+    for (const ParsedInstruction& instruction : function.instructions) decoder.decode(instruction);
+    // Whatever the text ends with, no lane runs on into the next function.
+    ParsedInstruction last;
+    last.opcode = "ret";
+    last.line = function.instructions.empty() ? function.line : function.instructions.back().line;
+    decoder.decode(last);
+    callee.end = static_cast<u32>(kernel_->code.size());
+    for (u32 i = callee.begin; i < callee.end; ++i)
+      if (kernel_->code[i].kind == Kind::leave) kernel_->code[i].target = callee.end;
+    finish(decoder, callee.begin, &callee);
+  }
+
+  void finish(const Decoder& decoder, u32 begin, Callee* callee) {
+    const FlowGraph graph = flow_graph(*kernel_, begin, static_cast<u32>(kernel_->code.size()));
+    set_joins(graph, *kernel_);
+    assign_slots(graph, decoder.values(), decoder.mentions(), *kernel_, callee);
+  }
+
+  /// Parameters in registers come into the frame as the others do, and from there into their registers.
+  static void take_parameters(Decoder& decoder, const Function& function) {
+    for (const Parameter& parameter : function.parameters) {
+      if (parameter.reg < 0) continue;
+      ParsedInstruction load;
+      load.opcode = parameter.bytes == 2 ? "ld.param.b16" : parameter.bytes == 4 ? "ld.param.b32" : "ld.param.b64";
+      load.line = function.line;
+      load.operands.resize(2);
+      load.operands[0].kind = OperandKind::reg;
+      load.operands[0].index = static_cast<u32>(parameter.reg);
+      load.operands[1].kind = OperandKind::address;
+      load.operands[1].parts.resize(1);
+      load.operands[1].parts[0].kind = OperandKind::symbol;
+      load.operands[1].parts[0].name = parameter.name;
+      decoder.decode(load);
+    }
   }
 
   /// Race checks tell apart what is as wide as the narrowest access; a generic one may be to either memory.
@@ -93,8 +165,10 @@ class KernelBuilder {
   }
 
   const Program& program_;
+  const Module& module_;
   const Function& function_;
-  Symbols symbols_;
+  CallGraph graph_;
+  Symbols symbols_;  // that all functions know
   std::unique_ptr<Kernel> kernel_ = std::make_unique<Kernel>();
 };
 
@@ -121,9 +195,11 @@ void Program::place_variables() {
   for (const Variable& variable : module_.variables)
     for (const Relocation& relocation : variable.relocations) {
       const Placed target = this->variable(relocation.symbol);
-      if (target.address == 0)
-        throw Error({module_.name, variable.line, 0}, fmt::format("'{}' is no variable whose address is known", relocation.symbol));
-      const u64 address = target.address + relocation.addend;
+      const int function = module_.function_named(relocation.symbol);
+      if (target.address == 0 && function < 0)
+        throw Error({module_.name, variable.line, 0},
+                    fmt::format("'{}' is no variable or function whose address is known", relocation.symbol));
+      const u64 address = (target.address != 0 ? target.address : function_pointer(function)) + relocation.addend;
       std::memcpy(reinterpret_cast<std::byte*>(this->variable(variable.name).address) + relocation.offset, &address,
                   static_cast<std::size_t>(relocation.bytes));
     }

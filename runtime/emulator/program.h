@@ -27,6 +27,8 @@ enum class Kind : u8 {
   trap,        // the launch fails
   collective,  // all lanes that `members` names execute it together
   waiting,     // execute() may park the fragment (barriers)
+  call,        // of the functions that enter_functions() names
+  leave,       // a function: execute(), then go to `target`, its end
 };
 
 /// What an instruction counts as.
@@ -134,6 +136,8 @@ enum class Special : u8 {
   cluster_ctarank,
   cluster_nctarank,
   is_explicit_cluster,
+  workspace_high,  // %envreg1 and %envreg2 are the address of a cooperative launch's memory
+  workspace_low,
 };
 
 /// What an instruction is and where it stands, which outlives its kernel.
@@ -143,11 +147,45 @@ struct Place {
   Location source;  // through .loc; line 0 where there is none
 };
 
+// Frames are so aligned, and a call takes so much more of the stack for itself.
+inline constexpr u64 kFrameAlignment = 16, kReturnBytes = 16;
+
+/// Bytes that a call passes or returns: a register of the caller, or a place in its frame.
+struct Passed {
+  s32 extra = -1;  // Kernel::extra[extra] is the register's slot
+  u64 offset = 0;
+  u64 bytes = 0;
+};
+
+struct CallSite {
+  int callee = -1;  // in Kernel::callees; -1: whichever the pointer says
+  std::vector<Passed> arguments, results;
+};
+
+/// A function that a kernel may call. A call has a frame of local memory, in which parameters, results and variables lie.
+struct Callee {
+  int number = 0;          // in Module::functions
+  u32 begin = 0, end = 0;  // of Kernel::code
+  u64 frame_bytes = 0;
+  bool may_nest = false;  // it may be called again before it has returned
+  std::vector<Parameter> parameters, results;
+  struct Slot {
+    s32 slot;
+    u8 bytes;  // 0: a predicate
+    u64 offset;
+  };
+  std::vector<Slot> registers;  // all of its own
+  std::vector<Slot> addresses;  // of them: what holds addresses in the frame
+};
+
 struct Kernel {
   std::string name;
   std::vector<Parameter> parameters;
   u64 parameter_bytes = 0;
-  std::vector<Instruction> code;
+  std::vector<Instruction> code;  // the kernel's own, then its functions'
+  u32 end = 0;                    // of the kernel's own
+  std::vector<Callee> callees;
+  std::vector<CallSite> calls;
   std::vector<s32> extra;  // slots of vector operands, targets of indexed branches
   std::vector<int> lines;  // of the PTX, one an instruction
   std::vector<SourceLine> sources;
@@ -168,7 +206,8 @@ struct Kernel {
   u32 register_bytes = 0;                      // of a warp's register file
   std::vector<std::pair<u32, u32>> unwritten;  // byte ranges of registers that may be read before they are written
   u64 static_shared_bytes = 0;                 // the launch's dynamic bytes follow
-  u64 local_bytes = 0;                         // a thread
+  u64 frame_bytes = 0;                         // of local memory: the kernel's own variables
+  u64 local_bytes = 0;                         // a thread: the frame and those of calls
   int shared_granule = 4, global_granule = 4;  // the narrowest access: what race checks tell apart
   std::array<u32, 3> required_threads{}, maximum_threads{}, required_cluster{};
   u32 registers_declared = 0;

@@ -19,6 +19,7 @@ struct Scope {
   std::unordered_map<std::string_view, u32> registers;
   std::unordered_map<std::string_view, RegisterRange> ranges;
   std::unordered_map<std::string_view, u32> labels;
+  std::unordered_map<std::string_view, std::string_view> variables;  // to the names that the function knows them by
 };
 
 class BodyParser {
@@ -27,6 +28,9 @@ class BodyParser {
 
   void run() {
     open_scope();
+    for (auto* parameters : {&function_.parameters, &function_.results})
+      for (Parameter& parameter : *parameters)
+        if (parameter.reg >= 0) parameter.reg = static_cast<s32>(declare_register(parameter.name, parameter.type));
     while (scope_ >= 0) parse_statement();
     for (ParsedInstruction& instruction : function_.instructions) {
       for (Operand& operand : instruction.operands) resolve(operand, instruction.line);
@@ -43,7 +47,7 @@ class BodyParser {
  private:
   void open_scope() {
     in_.expect('{');
-    scopes_.push_back({scope_, {}, {}, {}});
+    scopes_.push_back({scope_, {}, {}, {}, {}});
     scope_ = static_cast<int>(scopes_.size()) - 1;
   }
 
@@ -69,7 +73,10 @@ class BodyParser {
       while (in_.take_sign(','));
       return in_.expect(';');
     }
-    if (in_.is_word(".callprototype") || in_.is_word(".calltargets")) return skip_statement();
+    if (in_.is_word(".callprototype") || in_.is_word(".calltargets")) {
+      function_.prototypes.insert(name);
+      return skip_statement();
+    }
     if (!scope().labels.emplace(name, static_cast<u32>(function_.instructions.size())).second)
       in_.fail(fmt::format("the label '{}' stands twice", name));
   }
@@ -92,8 +99,7 @@ class BodyParser {
                                       {".param", Space::param}})
       if (word == name) {
         for (Variable& variable : parse_variables(in_, space, false)) {
-          for (const Variable& other : function_.variables)
-            if (other.name == variable.name) in_.fail_at(variable.line, fmt::format("'{}' is declared twice", variable.name));
+          declare(variable);
           function_.variables.push_back(std::move(variable));
         }
         return;
@@ -101,22 +107,35 @@ class BodyParser {
     in_.fail_at(token.line, fmt::format("unknown directive '{}'", word));
   }
 
+  void declare(Variable& variable) {
+    const std::string_view name = variable.name;
+    const auto is_named = [&](const Variable& other) { return other.name == name; };
+    if (std::any_of(function_.variables.begin(), function_.variables.end(), is_named))
+      variable.name =
+          *function_.own_names.emplace_back(std::make_unique<const std::string>(fmt::format("{}#{}", name, function_.variables.size())));
+    if (!scope().variables.emplace(name, variable.name).second) in_.fail_at(variable.line, fmt::format("'{}' is declared twice", name));
+  }
+
+  u32 declare_register(std::string_view name, Type type) {
+    const u32 index = static_cast<u32>(function_.registers.size());
+    if (!scope().registers.emplace(name, index).second) in_.fail(fmt::format("the register '{}' is declared twice", name));
+    function_.registers.push_back({name, -1, type});
+    return index;
+  }
+
   void parse_registers() {
     const Type type = in_.expect_type();
     do {
       const std::string_view name = in_.expect_word("a register");
-      const u32 first = static_cast<u32>(function_.registers.size());
-      bool is_new = true;
-      if (in_.take_sign('<')) {
-        const u32 count = static_cast<u32>(in_.expect_integer("a count"));
-        in_.expect('>');
-        is_new = scope().ranges.emplace(name, RegisterRange{first, count}).second;
-        for (u32 i = 0; i < count; ++i) function_.registers.push_back({name, static_cast<s32>(i), type});
-      } else {
-        is_new = scope().registers.emplace(name, first).second;
-        function_.registers.push_back({name, -1, type});
+      if (!in_.take_sign('<')) {
+        declare_register(name, type);
+        continue;
       }
-      if (!is_new) in_.fail(fmt::format("the register '{}' is declared twice", name));
+      const u32 first = static_cast<u32>(function_.registers.size()), count = static_cast<u32>(in_.expect_integer("a count"));
+      in_.expect('>');
+      if (!scope().ranges.emplace(name, RegisterRange{first, count}).second)
+        in_.fail(fmt::format("the register '{}' is declared twice", name));
+      for (u32 i = 0; i < count; ++i) function_.registers.push_back({name, static_cast<s32>(i), type});
     } while (in_.take_sign(','));
     in_.expect(';');
   }
@@ -270,6 +289,15 @@ class BodyParser {
     return std::nullopt;
   }
 
+  /// The name that the function knows a variable of the innermost scope by that has one so called; empty if none has.
+  std::string_view find_variable(int at, std::string_view name) const {
+    for (; at >= 0; at = scopes_[static_cast<std::size_t>(at)].parent) {
+      const Scope& scope = scopes_[static_cast<std::size_t>(at)];
+      if (const auto found = scope.variables.find(name); found != scope.variables.end()) return found->second;
+    }
+    return {};
+  }
+
   /// Labels may stand after their use, so names wait for the end of the body.
   void resolve(Operand& operand, int line) {
     for (Operand& part : operand.parts) resolve(part, line);
@@ -279,10 +307,14 @@ class BodyParser {
       operand.index = *label;
       return;
     }
+    if (const std::string_view variable = find_variable(static_cast<int>(operand.index), operand.name); !variable.empty()) {
+      operand.name = variable;
+      return;
+    }
     const auto is_named = [&](const auto& entity) { return entity.name == operand.name; };
     const auto knows = [&](const auto& entities) { return std::any_of(entities.begin(), entities.end(), is_named); };
-    if (knows(function_.variables) || knows(function_.parameters) || knows(function_.results) || knows(module_.variables) ||
-        knows(module_.functions) || function_.name == operand.name || target_names_.contains(operand.name))
+    if (function_.prototypes.contains(operand.name) || knows(function_.parameters) || knows(function_.results) ||
+        knows(module_.variables) || knows(module_.functions) || function_.name == operand.name || target_names_.contains(operand.name))
       return;
     in_.fail_at(line, fmt::format("unknown name '{}'", operand.name));
   }

@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,6 +79,7 @@ struct Parameter {
   std::string_view name;
   Type type = Type::b8;
   u64 offset = 0, align = 1, bytes = 0;
+  s32 reg = -1;  // of the function, where its text says ".reg"
 };
 
 struct Function {
@@ -86,7 +88,9 @@ struct Function {
   int line = 0;
   std::vector<Parameter> parameters, results;
   std::vector<Register> registers;
-  std::vector<Variable> variables;  // declared in the body, whatever its scope
+  std::vector<Variable> variables;  // declared in the body, whatever its scope: what is declared again has a name of its own
+  std::vector<std::unique_ptr<const std::string>> own_names;
+  std::set<std::string_view> prototypes;  // .callprototype and .calltargets
   std::vector<ParsedInstruction> instructions;
   std::map<std::string, std::vector<u32>, std::less<>> branch_targets;  // .branchtargets: label -> instructions
   std::array<u32, 3> required_threads{}, maximum_threads{};             // 0: not said
@@ -101,6 +105,12 @@ struct Module {
   std::map<u32, std::string> files;
   std::vector<Variable> variables;
   std::vector<Function> functions;
+
+  /// The definition, else a declaration; -1 if there is neither.
+  int function_named(std::string_view) const;
 };
+
+/// What a pointer to the module's function with this number holds.
+inline constexpr u64 function_pointer(int number) { return kFunctionWindow + 16 * static_cast<u64>(number); }
 
 }  // namespace tilewright::rt::emulator

@@ -159,7 +159,8 @@ class ModuleParser {
 
   Parameter parse_parameter() {
     Parameter parameter;
-    if (!in_.take_word(".param")) in_.expect_word("'.param'");  // results of functions may be registers
+    const bool in_register = in_.take_word(".reg");
+    if (!in_register && !in_.take_word(".param")) in_.fail(fmt::format("expected '.param' or '.reg', not '{}'", in_.peek().text));
     while (in_.peek().kind == TokenKind::word && in_.peek().text[0] == '.') {
       const std::string_view word = in_.peek().text;
       if (word == ".align") {
@@ -176,6 +177,7 @@ class ModuleParser {
       }
     }
     parameter.name = in_.expect_word("a parameter");
+    if (in_register) parameter.reg = 0;  // the body gives it its number
     while (in_.take_sign('[')) {
       parameter.bytes *= in_.expect_integer("an extent");
       in_.expect(']');
@@ -190,6 +192,7 @@ class ModuleParser {
     if (!in_.take_sign(')')) {
       do {
         Parameter parameter = parse_parameter();
+        if (parameter.bytes == 0) in_.fail(fmt::format("the parameter '{}' has no size", parameter.name));
         offset = (offset + parameter.align - 1) / parameter.align * parameter.align;
         parameter.offset = offset;
         offset += parameter.bytes;
@@ -245,6 +248,13 @@ class ModuleParser {
 };
 
 }  // namespace
+
+int Module::function_named(std::string_view wanted) const {
+  int found = -1;
+  for (std::size_t k = 0; k < functions.size(); ++k)
+    if (functions[k].name == wanted && (found < 0 || functions[k].is_defined)) found = static_cast<int>(k);
+  return found;
+}
 
 std::vector<Variable> parse_variables(TokenStream& in, Space space, bool is_extern) {
   Variable shape;

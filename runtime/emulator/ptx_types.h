@@ -51,6 +51,7 @@ std::string_view name_of(Space);
 inline constexpr u64 kSharedWindow = 0xf100'0000'0000'0000;
 inline constexpr u64 kLocalWindow = 0xf200'0000'0000'0000;
 inline constexpr u64 kParamWindow = 0xf300'0000'0000'0000;
+inline constexpr u64 kFunctionWindow = 0xf400'0000'0000'0000;  // pointers to functions
 inline constexpr u64 kWindowBytes = 0x0000'0001'0000'0000;
 // An address in the shared memory of a block of the cluster: the offset, and above it the block's rank plus one. Without the latter it
 // is the executing block's own.

@@ -1,6 +1,7 @@
 // Liveness of registers and their slots in the register file.
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "runtime/emulator/control_flow.h"
 
@@ -109,9 +110,10 @@ u32 file_bytes(const Value& value) { return value.is_predicate ? 4 : u32{value.b
 
 }  // namespace
 
-void assign_slots(const FlowGraph& graph, std::span<const Value> values, std::span<const Mention> mentions, Kernel& kernel) {
+void assign_slots(const FlowGraph& graph, std::span<const Value> values, std::span<const Mention> mentions, Kernel& kernel,
+                  Callee* callee) {
   std::vector<s32> slots(values.size(), kNoSlot);
-  u32 next = 0;
+  u32 next = kernel.register_bytes;  // callers need theirs while a function runs
   const auto take_new = [&](const Value& value) {
     const u32 slot = next;
     next += (file_bytes(value) + 63) / 64 * 64;
@@ -120,7 +122,9 @@ void assign_slots(const FlowGraph& graph, std::span<const Value> values, std::sp
   for (u32 v = 0; v < values.size(); ++v) {
     if (values[v].kind == Value::reg) continue;
     slots[v] = take_new(values[v]);
-    if (values[v].kind == Value::constant)
+    if (values[v].kind == Value::frame)
+      callee->addresses.push_back({slots[v], values[v].bytes, values[v].bits});
+    else if (values[v].kind == Value::constant)
       kernel.constants.push_back({slots[v], values[v].is_predicate ? u8{0} : values[v].bytes, values[v].bits});
     else
       kernel.specials.push_back({slots[v], values[v].which});
@@ -150,6 +154,13 @@ void assign_slots(const FlowGraph& graph, std::span<const Value> values, std::sp
     active.push_back(interval);
   }
   kernel.register_bytes = next;
+  if (callee != nullptr) {
+    std::set<s32> seen;
+    callee->registers = callee->addresses;
+    for (const Interval& interval : order)
+      if (const Value& value = values[interval.value]; seen.insert(slots[interval.value]).second)
+        callee->registers.push_back({slots[interval.value], value.is_predicate ? u8{0} : value.bytes, 0});
+  }
   liveness.live_at_entry().each([&](u32 v) {
     if (values[v].kind == Value::reg) kernel.unwritten.emplace_back(static_cast<u32>(slots[v]), file_bytes(values[v]));
   });

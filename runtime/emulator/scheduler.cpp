@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/emulator/calls.h"
 #include "runtime/emulator/lanes.h"
 
 namespace tilewright::rt::emulator {
@@ -13,8 +14,7 @@ bool is_leaf(const Fragment& fragment) { return is_alive(fragment) && fragment.c
 
 class WarpRunner {
  public:
-  explicit WarpRunner(Warp& warp)
-      : warp_(warp), kernel_(*warp.kernel), worker_(*warp.worker), end_(static_cast<u32>(warp.kernel->code.size())) {}
+  explicit WarpRunner(Warp& warp) : warp_(warp), kernel_(*warp.kernel), worker_(*warp.worker), end_(warp.kernel->end) {}
 
   Progress run(u64 budget) {
     const u64 limit = worker_.spent + budget, polling = worker_.polling;
@@ -152,6 +152,13 @@ class WarpRunner {
           if (mask != 0) i.execute(warp_, i, mask);
           ++fragment.pc;
           break;
+        case Kind::call:
+          ++fragment.pc;
+          if (mask != 0) return call_functions(i, mask);
+          break;
+        case Kind::leave:
+          if (mask != 0) i.execute(warp_, i, mask);
+          [[fallthrough]];
         case Kind::branch:
           if (mask == fragment.mask) {
             fragment.pc = i.target;
@@ -230,6 +237,22 @@ class WarpRunner {
     }
     if (!has_join) warp_.fragments[static_cast<std::size_t>(at)].pc = join;
     if (parent >= 0) warp_.fragments[static_cast<std::size_t>(parent)].children += made - (has_join ? 1 : 0);
+  }
+
+  /// Each function runs as a fragment; the current one waits for all of them where the call ends.
+  void call_functions(const Instruction& i, Mask mask) {
+    const s32 caller = warp_.current;
+    for (const auto& [callee, lanes] : enter_functions(warp_, i, mask)) {
+      const s32 made = new_fragment();
+      Fragment& fragment = warp_.fragments[static_cast<std::size_t>(made)];
+      fragment = {};
+      fragment.pc = kernel_.callees[callee].begin;
+      fragment.mask = lanes;
+      fragment.join = kernel_.callees[callee].end;
+      fragment.parent = caller;
+      ++warp_.fragments[static_cast<std::size_t>(caller)].children;
+      warp_.current = made;
+    }
   }
 
   bool branch_indexed(const Instruction& i, Mask mask) {

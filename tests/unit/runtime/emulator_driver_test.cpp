@@ -1,6 +1,7 @@
 // The emulated driver: runtime/cuda's own device on it, from buffers to graphs and errors.
 #include <doctest/doctest.h>
 
+#include "runtime/device_print.h"
 #include "runtime/emulator/emulated_driver.h"
 #include "tests/unit/runtime/emulator_harness.h"
 
@@ -63,6 +64,63 @@ TEST_CASE("emulated driver: every function is there, and every target is a devic
   CHECK(driver().cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, hopper) == CUDA_SUCCESS);
   CHECK(driver().cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, hopper) == CUDA_SUCCESS);
   CHECK(10 * major + minor == 90);
+}
+
+TEST_CASE("emulated driver: what kernels print with vprintf comes out in lines") {
+  Loaded loaded(module_of(".param .u64 p", R"(
+    .local .align 8 .b32 value;
+    mov.u32 %r0, %tid.x;
+    st.local.u32 [value], %r0;
+    mov.u64 %d1, format;
+    mov.u64 %d2, value;
+    cvta.local.u64 %d2, %d2;
+    .param .b64 a;
+    .param .b64 b;
+    .param .b32 c;
+    st.param.b64 [a], %d1;
+    st.param.b64 [b], %d2;
+    call (c), vprintf, (a, b);
+  )",
+                          R"(
+    .extern .func (.param .b32 r) vprintf(.param .b64 format, .param .b64 arguments);
+    .global .align 1 .b8 format[5] = {104, 37, 100, 10, 0};
+  )"));
+  std::vector<std::string> lines;
+  on_device_print([&](std::string_view line) { lines.emplace_back(line); });
+  CHECK(loaded.launch(1, 3, 0) == CUDA_SUCCESS);
+  on_device_print({});
+  CHECK(lines == std::vector<std::string>{"h0", "h1", "h2"});
+}
+
+TEST_CASE("emulated driver: only the blocks of a cooperative launch have memory to wait for each other") {
+  Loaded loaded(module_of(".param .u64 p", R"(
+    ld.param.u64 %d1, [p];
+    mov.u32 %r1, %envreg1;
+    mov.u32 %r2, %envreg2;
+    mov.b64 %d2, {%r2, %r1};
+    setp.eq.u64 %p1, %d2, 0;
+    @%p1 ret;
+    atom.global.add.u32 %r3, [%d2+4], 1;
+    add.u32 %r3, %r3, 1;
+    red.global.max.u32 [%d1], %r3;
+  )"));
+  CUdeviceptr memory = 0;
+  REQUIRE(driver().cuMemAlloc(&memory, 4) == CUDA_SUCCESS);
+  CHECK(driver().cuMemsetD32Async(memory, 0, 1, nullptr) == CUDA_SUCCESS);
+  const auto most = [&](int cooperative) {
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    attribute.value.cooperative = cooperative;
+    CUlaunchConfig config{8, 1, 1, 1, 1, 1, 0, nullptr, &attribute, 1};
+    void* parameters[] = {&memory};
+    CHECK(driver().cuLaunchKernelEx(&config, loaded.function, parameters, nullptr) == CUDA_SUCCESS);
+    u32 value = 0;
+    CHECK(driver().cuMemcpyDtoHAsync(&value, memory, 4, nullptr) == CUDA_SUCCESS);
+    return value;
+  };
+  CHECK(most(0) == 0);
+  CHECK(most(1) == 8);
+  CHECK(driver().cuMemFree(memory) == CUDA_SUCCESS);
 }
 
 TEST_CASE("emulated driver: memory, copies, launches and events") {
