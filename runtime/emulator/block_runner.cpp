@@ -170,9 +170,10 @@ Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget, bool backward
 }
 
 bool is_first_finding(Warp& warp, const Instruction& i, FindingKind kind) {
-  warp.worker->launch->has_findings = true;
-  Findings& findings = *warp.worker->launch->findings;
-  return findings.is_first(warp.kernel->name, i.index, kind);
+  Launch& launch = *warp.worker->launch;
+  launch.has_findings = true;
+  if (launch.stop_at_finding) warp.worker->stopped = true;
+  return launch.findings->is_first(warp.kernel->name, i.index, kind);
 }
 
 void add_finding(Warp& warp, const Instruction& i, FindingKind kind, int lane, std::string text) {

@@ -235,6 +235,10 @@ EmulatorReport take_report(int ordinal) {
   return report;
 }
 
+void observe_launches(std::function<void(const EmulatedLaunch&)> observer) {
+  EmulatedDriverState::instance().launch_observer = std::move(observer);
+}
+
 const Driver& emulated_driver() {
   static const Driver table = [] {
     Driver made;

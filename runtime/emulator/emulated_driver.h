@@ -1,11 +1,11 @@
 // The CUDA driver API on emulated devices: a table that runtime/cuda runs on as it runs on libcuda, with nothing of NVIDIA's installed.
 #pragma once
+#include <functional>
 #include <string_view>
 #include <vector>
 
 #include "runtime/cuda/driver.h"
-#include "runtime/emulator/counters.h"
-#include "runtime/emulator/findings.h"
+#include "runtime/emulator/emulator.h"
 
 namespace tilewright::rt::emulator {
 
@@ -25,5 +25,16 @@ struct EmulatorReport {
   std::vector<Finding> findings;
 };
 EmulatorReport take_report(int ordinal);
+
+/// A launch on an emulated device that is about to run.
+struct EmulatedLaunch {
+  const Program& program;
+  std::string_view kernel;
+  Memory& memory;
+  const LaunchParams& params;
+};
+/// Called before each launch on any emulated device; empty: nobody is. For tools that run the same work in other ways, whose traces in
+/// memory they take back. Requires: nothing is launched meanwhile.
+void observe_launches(std::function<void(const EmulatedLaunch&)>);
 
 }  // namespace tilewright::rt::emulator

@@ -123,6 +123,8 @@ CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, bool coop
   launch_params.counters = &counters;
   std::string printed;
   launch_params.printed = &printed;
+  if (const auto& observer = EmulatedDriverState::instance().launch_observer)
+    observer({*function->module->program, function->kernel->name, device.memory, launch_params});
   try {
     launch(*function->module->program, function->kernel->name, device.memory, launch_params);
   } catch (const Error& error) {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "runtime/emulator/emulated_driver.h"
-#include "runtime/emulator/emulator.h"
 
 namespace tilewright::rt::emulator {
 
@@ -65,6 +64,7 @@ class EmulatedDriverState {
   void explain(cuda::CUresult, std::string text);
   const char* explanation(cuda::CUresult);
 
+  std::function<void(const EmulatedLaunch&)> launch_observer;
   std::map<const void*, std::size_t> pinned;  // memory of the host, by address
   std::mutex mutex;                           // of `pinned`
 

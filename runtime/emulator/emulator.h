@@ -29,6 +29,7 @@ struct LaunchParams {
   AsyncOrder async_order = AsyncOrder::lazy;
   u64 seed = 0;
   int workers = 0;                 // threads that run blocks; 0: one a core
+  bool stop_at_finding = false;    // gives the launch up soon after the first one
   u64 instruction_limit = 0;       // warp instructions after which the launch is given up as endless; 0: none
   bool cooperative = false;        // blocks may wait for each other, as cooperative groups do
   std::string* printed = nullptr;  // what kernels print with vprintf is appended

@@ -400,6 +400,7 @@ bool launch(const Program& program, std::string_view name, Memory& memory, const
   for (std::size_t d = 0; d < 3; ++d) launch.clusters[d] = params.grid[d] / launch.cluster[d];
   launch.dynamic_shared_bytes = params.dynamic_shared_bytes;
   launch.check = params.check;
+  launch.stop_at_finding = params.stop_at_finding;
   launch.instruction_limit = params.instruction_limit;
   launch.async_order = params.async_order;
   launch.findings = params.findings != nullptr ? params.findings : &own;

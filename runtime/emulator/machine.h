@@ -196,7 +196,7 @@ struct Launch {
   std::array<u32, 3> cluster{1, 1, 1}, clusters{1, 1, 1};  // blocks of a cluster, clusters of the grid
   bool has_clusters = false;                               // the launch or the kernel asks for them
   u64 dynamic_shared_bytes = 0;
-  bool check = true;
+  bool check = true, stop_at_finding = false;
   u64 instruction_limit = 0;
   AsyncOrder async_order = AsyncOrder::lazy;
   Findings* findings = nullptr;

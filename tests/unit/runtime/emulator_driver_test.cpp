@@ -166,6 +166,29 @@ TEST_CASE("emulated driver: what was found in a kernel is the text of its error,
   driver().cuMemFree(memory);
 }
 
+TEST_CASE("emulated driver: an observer sees each launch before it runs, and may run it itself") {
+  Loaded loaded(module_of(".param .u64 p", kAddOne));
+  CUdeviceptr memory = 0;
+  REQUIRE(driver().cuMemAlloc(&memory, 64) == CUDA_SUCCESS);
+  driver().cuMemsetD32Async(memory, 0, 16, nullptr);
+  int seen = 0;
+  observe_launches([&](const EmulatedLaunch& about) {
+    ++seen;
+    CHECK(about.kernel == "k");
+    CHECK(about.params.block == std::array<u32, 3>{16, 1, 1});
+    CHECK(about.program.module().target == "sm_80");
+    CHECK(launch(about.program, about.kernel, about.memory, about.params));
+  });
+  CHECK(loaded.launch(1, 16, memory) == CUDA_SUCCESS);
+  observe_launches({});
+  CHECK(loaded.launch(1, 16, memory) == CUDA_SUCCESS);
+  CHECK(seen == 1);
+  std::vector<u32> values(16);
+  driver().cuMemcpyDtoHAsync(values.data(), memory, 64, nullptr);
+  CHECK(values == std::vector<u32>(16, 3));
+  driver().cuMemFree(memory);
+}
+
 TEST_CASE("emulated driver: graphs repeat what was captured") {
   Loaded loaded(module_of(".param .u64 p", kAddOne));
   CUdeviceptr memory = 0;

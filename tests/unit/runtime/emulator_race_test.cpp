@@ -266,6 +266,26 @@ TEST_CASE("emulator races: blocks that write the same word are found, whoever ru
   }
 }
 
+TEST_CASE("emulator races: a launch stops at its first finding where it is told to") {
+  const std::string text = module_of(".param .u64 out", R"(
+    ld.param.u64 %d0, [out];
+    mov.u32 %r0, 1;
+    st.global.u32 [%d0], %r0;
+  )");
+  const auto executed = [&](bool stops) {
+    Bench bench(text);
+    Array<u32> out(bench.memory, 0);
+    bench.launch_params.workers = 1;
+    bench.launch_params.stop_at_finding = stops;
+    Params params;
+    CHECK(!bench.run("k", {100, 1, 1}, {32, 1, 1}, params.add(out.address())));
+    CHECK(bench.has_found(FindingKind::out_of_bounds));
+    return bench.counters.kernels.at("k").total().executed;
+  };
+  CHECK(executed(false) >= 300);
+  CHECK(executed(true) < 10);
+}
+
 TEST_CASE("emulator races: checks that are off find nothing and cost no memory") {
   Bench bench(module_of(".param .u64 p", "ld.param.u64 %d1, [p];\nmov.u32 %r0, %ctaid.x;\nst.global.u32 [%d1], %r0;"));
   bench.launch_params.check = false;
