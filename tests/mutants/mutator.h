@@ -1,0 +1,45 @@
+// Makes wrong kernels out of right ones: takes away or weakens, one at a time, what orders and guards the accesses of a PTX kernel.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/emulator/ptx_module.h"
+
+namespace tilewright::test {
+
+using rt::emulator::u32;
+
+enum class Weakening {
+  barrier_removed,  // of a block or a cluster
+  warp_barrier_removed,
+  fence_removed,
+  commit_removed,     // of a group of asynchronous work
+  wait_weakened,      // for one group more to be left open, or not at all
+  phase_not_awaited,  // a test of an mbarrier says at once that the phase is over
+  arrival_removed,    // at an mbarrier
+  bytes_halved,       // that an mbarrier is told to expect
+  guard_removed,      // the predicate of an access, or the size that a copy reads
+  bound_shifted,      // a comparison of integers takes one more, or one less
+  mask_narrowed,      // lane 31 is no member of a collective
+  order_relaxed,      // acquire and release become relaxed
+};
+const char* name_of(Weakening);
+
+struct Mutant {
+  Weakening weakening;
+  u32 instruction = 0;                 // of the function
+  int line = 0;                        // of the PTX
+  std::string before;                  // the instruction, with single blanks
+  std::string after;                   // what stands there instead; empty: nothing
+  std::string probe;                   // what traps, ahead of the instruction, in a lane where the mutant differs; empty: it always does
+  std::size_t offset = 0, length = 0;  // the place in the module's text
+};
+
+/// All mutants of a kernel, in the order of its instructions. Requires: the module defines it.
+std::vector<Mutant> mutants_of(const rt::emulator::Module&, std::string_view kernel);
+
+/// The module's text with this mutant in it. Lines stay where they are.
+std::string mutated_text(const rt::emulator::Module&, const Mutant&);
+
+}  // namespace tilewright::test

@@ -1,0 +1,122 @@
+// Saves memory, launches, compares, and puts memory back.
+#include "tests/mutants/subject.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tilewright::test {
+
+using namespace rt::emulator;
+
+namespace {
+
+/// Whether what becomes of a mutant may depend on who runs first.
+bool orders_accesses(Weakening weakening) {
+  return weakening != Weakening::guard_removed && weakening != Weakening::bound_shifted && weakening != Weakening::mask_narrowed;
+}
+
+}  // namespace
+
+Subject::Subject(const Program& program, std::string_view kernel) : program_(Program::load(*program.module().text)), kernel_(kernel) {}
+
+std::vector<std::string> Subject::add(const EmulatedLaunch& about) {
+  Launch& launch = launches_.emplace_back();
+  launch.memory = &about.memory;
+  launch.params = about.params;
+  launch.param_bytes.assign(about.params.params.begin(), about.params.params.end());
+  for (const Parameter& parameter : program_->kernel(kernel_)->parameters) {
+    u64 value = 0;
+    if (parameter.bytes == 8) std::memcpy(&value, launch.param_bytes.data() + parameter.offset, 8);
+    if (const Range range = launch.memory->find(value); range.begin != 0) launch.ranges.push_back(range);
+  }
+  launch.before = contents(launch);
+  std::vector<std::string> reports;
+  for (std::size_t order = 0; order < kOrders.size(); ++order) {
+    Findings findings;
+    Counters counters;
+    LaunchParams params;
+    params.findings = &findings;
+    params.counters = &counters;
+    run(*program_, launch, order, params);
+    for (const Finding& finding : findings.list()) reports.push_back(to_string(finding));
+    launch.after[order] = contents(launch);
+    launch.executed = counters.kernels.at(kernel_).total().executed;
+    counters_.add(counters.kernels.at(kernel_));
+  }
+  restore(launch);
+  return reports;
+}
+
+std::vector<Subject::Bytes> Subject::contents(const Launch& launch) {
+  std::vector<Bytes> all;
+  for (const Range& range : launch.ranges) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(range.begin);
+    all.emplace_back(bytes, bytes + range.bytes);
+  }
+  return all;
+}
+
+void Subject::restore(const Launch& launch) {
+  for (std::size_t k = 0; k < launch.ranges.size(); ++k)
+    if (!launch.before[k].empty())
+      std::memcpy(reinterpret_cast<void*>(launch.ranges[k].begin), launch.before[k].data(), launch.before[k].size());
+}
+
+/// In one thread, so that each run is like every other. `params` says what is looked for; the rest is the launch's.
+void Subject::run(const Program& program, const Launch& launch, std::size_t order, LaunchParams params) const {
+  // What ran before may have written into buffers that are not its own.
+  restore(launch);
+  params.grid = launch.params.grid;
+  params.block = launch.params.block;
+  params.dynamic_shared_bytes = launch.params.dynamic_shared_bytes;
+  params.params = launch.param_bytes;
+  params.target = launch.params.target;
+  params.order = kOrders[order];
+  params.seed = 1;
+  params.workers = 1;
+  rt::emulator::launch(program, kernel_, *launch.memory, params);
+}
+
+Verdict Subject::judge(const Program& mutant, const Launch& launch, std::size_t order) const {
+  Findings findings;
+  LaunchParams params;
+  params.findings = &findings;
+  params.stop_at_finding = true;
+  params.instruction_limit = 100'000 + 20 * launch.executed;
+  run(mutant, launch, order, params);
+  if (!findings.empty()) return {Fate::found, to_string(findings.list().front())};
+  const std::vector<Bytes> after = contents(launch);
+  for (std::size_t k = 0; k < after.size(); ++k) {
+    const auto [at, expected] = std::mismatch(after[k].begin(), after[k].end(), launch.after[order][k].begin());
+    if (at != after[k].end())
+      return {Fate::wrong, fmt::format("byte {} of a buffer of {} bytes differs", at - after[k].begin(), after[k].size())};
+  }
+  return {};
+}
+
+bool Subject::is_reached(const Mutant& mutant) const {
+  if (mutant.probe.empty()) return counters_.instructions.at(mutant.instruction).executed > 0;
+  Mutant probe = mutant;
+  probe.after = mutant.probe + " " + mutant.before;
+  const auto program = Program::load(mutated_text(module(), probe));
+  return std::any_of(launches_.begin(), launches_.end(),
+                     [&](const Launch& launch) { return judge(*program, launch, 0).fate == Fate::found; });
+}
+
+Verdict Subject::judge(const Mutant& mutant) const {
+  const auto program = Program::load(mutated_text(module(), mutant));
+  const std::size_t orders = orders_accesses(mutant.weakening) ? kOrders.size() : 1;
+  for (std::size_t order = 0; order < orders; ++order)
+    for (std::size_t k = 0; k < launches_.size(); ++k) {
+      const std::size_t at = (last_ + k) % launches_.size();
+      const Verdict verdict = judge(*program, launches_[at], order);
+      if (verdict.fate == Fate::survived) continue;
+      last_ = at;
+      return verdict;
+    }
+  return {is_reached(mutant) ? Fate::survived : Fate::not_reached, ""};
+}
+
+}  // namespace tilewright::test

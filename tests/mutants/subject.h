@@ -1,0 +1,66 @@
+// A kernel with launches of it on the emulator, which are tried again with each mutant of the kernel in its place.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/emulator/emulated_driver.h"
+#include "tests/mutants/mutator.h"
+
+namespace tilewright::test {
+
+enum class Fate {
+  found,        // the emulator's checks reported it
+  wrong,        // it left other bytes in memory than the kernel does
+  survived,     // neither, in any launch
+  not_reached,  // nor did a launch bring it to where it would differ: no lane's guard was false, no two sides of the comparison equal
+};
+
+struct Verdict {
+  Fate fate = Fate::survived;
+  std::string how;  // the finding, or which byte differs
+};
+
+class Subject {
+ public:
+  explicit Subject(const rt::emulator::Program&, std::string_view kernel);
+
+  /// One more launch of the kernel, whose buffers have to outlive the subject. The kernel as it is runs in every order; what the checks
+  /// report of that is a false report, or a mistake of the kernel.
+  std::vector<std::string> add(const rt::emulator::EmulatedLaunch&);
+
+  const rt::emulator::Module& module() const { return program_->module(); }
+  const std::string& kernel() const { return kernel_; }
+  /// Of all launches.
+  const rt::emulator::KernelCounters& counters() const { return counters_; }
+  Verdict judge(const Mutant&) const;
+
+ private:
+  using Bytes = std::vector<std::byte>;
+  static constexpr std::array kOrders = {rt::emulator::Order::forward, rt::emulator::Order::backward, rt::emulator::Order::random};
+  struct Launch {
+    rt::emulator::Memory* memory;
+    rt::emulator::LaunchParams params;
+    std::vector<std::byte> param_bytes;
+    std::vector<rt::emulator::Range> ranges;  // that parameters point into
+    std::vector<Bytes> before;                // of each range
+    std::array<std::vector<Bytes>, kOrders.size()> after;
+    rt::emulator::u64 executed = 0;
+  };
+  static std::vector<Bytes> contents(const Launch&);
+  static void restore(const Launch&);
+  void run(const rt::emulator::Program&, const Launch&, std::size_t order, rt::emulator::LaunchParams) const;
+  /// What gives the mutant away in a launch; survived if nothing does.
+  Verdict judge(const rt::emulator::Program&, const Launch&, std::size_t order) const;
+  bool is_reached(const Mutant&) const;
+
+  std::shared_ptr<rt::emulator::Program> program_;
+  std::string kernel_;
+  std::vector<Launch> launches_;
+  rt::emulator::KernelCounters counters_;
+  mutable std::size_t last_ = 0;  // the launch that gave a mutant away, and is likely to do it again
+};
+
+}  // namespace tilewright::test
