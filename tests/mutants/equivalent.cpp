@@ -4,15 +4,65 @@
 #include <regex>
 
 namespace tilewright::test {
+namespace {
+
+constexpr Weakening kGuard = Weakening::guard_removed, kBound = Weakening::bound_shifted, kBarrier = Weakening::barrier_removed;
+
+const char* const kCopies = "every lane of a warp holds what the warp reduced, so all of them store the same";
+const char* const kParity = "a specialization has sizes of one divisibility, and no such size is the index of these elements";
+
+}  // namespace
 
 const std::vector<Equivalent>& known_equivalents() {
-  static const std::vector<Equivalent> all = {};
+  static const std::vector<Equivalent> all = {
+      {"softmax", kGuard, R"(@%p st\.shared\.b32 .*)", ".*", 2, kCopies},
+      {"layer_norm", kGuard, R"(@%p st\.shared\.b32 .*)", ".*", 2, kCopies},
+      {"to_int8", kGuard, R"(@%p st\.shared\.b32 .*)", ".*", 1, kCopies},
+      {"to_int8", kGuard, R"(@%p st\.global\.b32 .*)", R"(tw::store\(scales .*)", 1,
+       "every thread holds the row's scale, so all of them store the same"},
+      {"matmul_silu", kGuard, R"(@%p st\.shared\.b32 .*)", ".*bias.*", 1,
+       "the threads that the guard stops hold copies of the bias that the others store"},
+      {"to_mx", kGuard, R"(@%p st\.(shared|global)\.b8 .*)", R"(tw::store\(scales .*)", 2,
+       "the lanes that the guard stops hold copies of the scale that another lane stores"},
+      {"topk_sampling", kGuard, R"(@%p st\.global\.b32 .*)", R"(tw::store\(tokens .*)", 1,
+       "every thread holds the chosen token, so all of them store the same"},
+      {"topk_sampling", kGuard, R"(@%p st\.shared\.v4\.b32 .*)", ".*gather.*", 2,
+       "the warps that the guard stops hold copies of the sorted tokens that another one stores"},
+
+      {"look_up", kGuard, R"(@%p ld\.global\.v4\.b32 .*)", ".*", 4,
+       "a token past the end is 0, and nobody stores what is read of the table's first row for it"},
+      {"add_gradients", kGuard, R"(@%p red\..*)", ".*", 14, "a token past the end is 0 and its gradient too: 0 is added to the first row"},
+      {"add_gradients", kGuard, R"(@%p red\..*)", ".*", 2, "a program has a first token, so that this guard holds everywhere"},
+      {"add_gradients", kGuard, R"(@%p ld\.global\.b32 .*)", ".*gradients.*", 2,
+       "a program has a first token, so that this guard holds everywhere"},
+
+      {"attention", kBound, R"(setp\.gt\.s64 %p, %rd, -1;)", ".*", 21, "the offsets of these views are never negative"},
+      {"attention", kBound, R"(setp\.lt\.s64 .*)", ".*", 12, kParity},
+      {"add_gradients", kBound, R"(setp\.(lt|gt)\.s32 .*)", ".*", 4, kParity},
+      {"histogram", kBound, R"(setp\.lt\.s32 .*)", ".*", 16, kParity},
+      {"dropout", kBound, R"(setp\.lt\.s32 .*)", ".*", 4, kParity},
+
+      {"attention", kBarrier, "bar\\.sync 0;", R"(out\.store.*)", 1,
+       "the loop runs at least once, and its last barrier is past all loads of memory that the result may overwrite"},
+      {"histogram", kBarrier, "bar\\.sync 0;", ".*", 1,
+       "a thread clears those bins that it alone has read since the barrier before, and another barrier follows"},
+      {"topk_sampling", kBarrier, "bar\\.sync 0;", ".*topk.*", 1,
+       "the last exchange of the sort reads the upper half of its memory, and what is stored next lies in the lower"},
+      {"topk_sampling", kBarrier, "bar\\.sync 0;", ".*topk.*", 2,
+       "runs of 64 elements are sorted within a warp, so that these exchanges between warps never run"},
+  };
   return all;
 }
 
 std::string without_numbers(const std::string& instruction) {
   static const std::regex number("(%[a-z]+)[0-9]+");
   return std::regex_replace(instruction, number, "$1");
+}
+
+bool describes(const Equivalent& known, const std::string& kernel, const Mutant& mutant, const std::string& source) {
+  return known.weakening == mutant.weakening && std::regex_match(kernel, std::regex(known.kernel)) &&
+         std::regex_match(without_numbers(mutant.before), std::regex(known.instruction)) &&
+         std::regex_match(source, std::regex(known.source));
 }
 
 }  // namespace tilewright::test

@@ -7,18 +7,22 @@
 
 namespace tilewright::test {
 
-/// What is known of mutants of one kind. Each pattern is a regular expression that has to match all of a text.
+/// So many of a kernel's mutants are equivalent, for each target, among those that all patterns match and that are not in an earlier row.
+/// Each pattern is a regular expression that has to match all of a text.
 struct Equivalent {
   const char* kernel;
   Weakening weakening;
   const char* instruction;  // as in Mutant::before, each register as its letters: "@%p st.shared.b32 [%r + 0], %f;"
   const char* source;       // the user's line, without the blanks around it
-  const char* argument;     // why they do the same
+  int count;
+  const char* argument;  // why they do the same
 };
 
 const std::vector<Equivalent>& known_equivalents();
 
 /// The instruction without the numbers of its registers.
 std::string without_numbers(const std::string& instruction);
+/// Whether all patterns match; `source` is the user's line.
+bool describes(const Equivalent&, const std::string& kernel, const Mutant&, const std::string& source);
 
 }  // namespace tilewright::test

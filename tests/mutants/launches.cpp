@@ -92,13 +92,12 @@ void launch_matmul(Inputs& in) {
 
 void launch_attention(Inputs& in) {
   Kernel kernel("attention", ::attention::attention);
+  const auto view_of = [](auto& buffer, int heads, int length) { return view(buffer, {heads, length, 64}); };
   const auto launch = [&](int heads, int length) {
-    constexpr int kDepth = 64;
-    const int count = heads * length * kDepth;
-    const auto view_of = [&](auto& buffer) { return view(buffer, {heads, length, kDepth}); };
+    const int count = heads * length * 64;
     auto &q = in.floats(count), &k = in.floats(count), &v = in.floats(count), &out = in.filled(count, kNone);
-    View<const float, 3> q_view = view_of(q), k_view = view_of(k), v_view = view_of(v);
-    View<float, 3> out_view = view_of(out);
+    View<const float, 3> q_view = view_of(q, heads, length), k_view = view_of(k, heads, length), v_view = view_of(v, heads, length);
+    View<float, 3> out_view = view_of(out, heads, length);
     kernel({.grid = {cdiv(length, 64), heads}}, q_view, k_view, v_view, out_view, 0.125f, ::attention::Sizes{.causal = true});
   };
   launch(2, 150);
@@ -107,7 +106,8 @@ void launch_attention(Inputs& in) {
 
 void launch_histogram(Inputs& in) {
   Kernel kernel("histogram", ::histogram::histogram);
-  for (const int count : {10'003, 65, 1001, 2001, 3001}) {
+  for (int k = 0; k < 17; ++k) {
+    const int count = k == 0 ? 10'003 : k < 9 ? 63 + 2 * k : 2095 + 2 * k;
     auto& values = in.integers<std::uint8_t>(count, 0, 255);
     auto& bins = in.filled<std::int32_t>(256, 0);
     kernel({.grid = 2}, values, bins, count, 4096);
@@ -136,7 +136,8 @@ void launch_sampling(Inputs& in) {
 
 void launch_recurrence(Inputs& in) {
   Kernel kernel("linear_recurrence", ::recurrence::recurrence);
-  for (const auto& [T, C] : std::initializer_list<std::pair<int, int>>{{77, 50}, {1, 2}, {9, 10}, {17, 18}, {25, 34}, {33, 66}}) {
+  for (int T = 77; T > 0; T -= T > 32 ? 46 : 2) {
+    const int C = (T * 4 + 2) % 68;
     auto &a = in.floats(T * C), &b = in.floats(T * C), &h = in.filled(T * C, kNone);
     kernel({.grid = cdiv(C, 64)}, a, b, h, T, C, 32, 64);
   }
@@ -162,12 +163,13 @@ void launch_quantise(Inputs& in) {
     product({.grid = {cdiv(M, 64), cdiv(N, 64)}}, aq, a_scales, bq, b_scales, c, M, N, K, ::quantise::Sizes());
   };
   multiply(70, 50, 96);
-  multiply(2, 66, 32);
+  for (int m = 2; m < 64; m += 4) multiply(m, (m + 20) % 64, m % 8 == 2 ? 32 : 160);
+  multiply(2, 2, 128);
 }
 
 void launch_dropout(Inputs& in) {
   Kernel kernel("dropout", ::dropout::dropout);
-  for (const int n : {1025 + 512, 65, 193, 321, 449, 577, 705, 833, 961}) {
+  for (const int n : {1025 + 512, 65, 67, 197, 199, 321, 449, 577, 579, 705, 833, 961}) {
     auto &x = in.floats(n), &y = in.filled(n, kNone);
     kernel({.grid = cdiv(n, 1024)}, x, y, n, 0.25f, std::uint64_t{0xfedcba9876543210}, 1024);
   }

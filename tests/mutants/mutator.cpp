@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 namespace tilewright::test {
@@ -20,6 +21,7 @@ struct Statement {
   std::string guard, opcode;            // "@%p1 " or ""
   std::vector<std::string_view> parts;  // of the opcode, between the dots
   std::vector<std::string> operands;
+  bool feeds_guard = false;  // of an access
 
   std::string_view base() const { return parts[0]; }
   bool has(std::string_view modifier) const { return std::find(parts.begin() + 1, parts.end(), modifier) != parts.end(); }
@@ -84,6 +86,26 @@ Statement statement_of(const Module& module, const ParsedInstruction& parsed) {
   return s;
 }
 
+bool is_access(const Statement& s) { return is_one_of(s.base(), {"ld", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mbarrier"}); }
+
+/// Finds the statements that make predicates which guard accesses, through logic on predicates, by the names of registers.
+void find_guards(std::vector<Statement>& statements) {
+  std::set<std::string> guards;
+  for (const Statement& s : statements)
+    if (is_access(s) && !s.guard.empty()) guards.insert(s.guard.substr(s.guard.find('%'), s.guard.size() - 1 - s.guard.find('%')));
+  // Backwards, and again for what loops carry.
+  for (std::size_t before = 0; before != guards.size();) {
+    before = guards.size();
+    for (auto s = statements.rbegin(); s != statements.rend(); ++s) {
+      if (s->operands.empty() || !guards.contains(s->operands[0])) continue;
+      s->feeds_guard = true;
+      if (s->base() != "setp" && !s->has("pred")) continue;
+      for (const std::string& operand : s->operands)
+        if (operand.starts_with("%p")) guards.insert(operand);
+    }
+  }
+}
+
 std::string joined(const std::vector<std::string>& operands) { return fmt::format("{}", fmt::join(operands, ", ")); }
 
 std::string text_of(const Statement& s, std::string_view opcode, const std::vector<std::string>& operands) {
@@ -144,7 +166,7 @@ Found bytes_halved(const Statement& s) {
 }
 
 Found guard_removed(const Statement& s) {
-  if (s.guard.empty() || !is_one_of(s.base(), {"ld", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mbarrier"})) return {};
+  if (s.guard.empty() || !is_access(s)) return {};
   Statement bare = s;
   bare.guard.clear();
   return text_of(bare, s.opcode, s.operands);
@@ -156,10 +178,11 @@ Found size_removed(const Statement& s) {
   return text_of(s, s.opcode, {s.operands.begin(), s.operands.begin() + 3});
 }
 
+/// Of a comparison whose result guards an access, be it together with others.
 Found bound_shifted(const Statement& s) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kPairs = {
       {{"lt", "le"}, {"gt", "ge"}, {"lo", "ls"}, {"hi", "hs"}}};
-  if (s.base() != "setp" || s.parts.back()[0] == 'f') return {};
+  if (s.base() != "setp" || s.parts.back()[0] == 'f' || !s.feeds_guard) return {};
   for (const auto& [strict, loose] : kPairs) {
     if (s.has(strict)) return with_modifier(s, strict, loose);
     if (s.has(loose)) return with_modifier(s, loose, strict);
@@ -237,9 +260,12 @@ std::vector<Mutant> mutants_of(const Module& module, std::string_view kernel) {
   const auto function = std::find_if(module.functions.begin(), module.functions.end(),
                                      [&](const Function& f) { return f.is_defined && f.is_entry && f.name == kernel; });
   if (function == module.functions.end()) throw std::invalid_argument(fmt::format("no kernel is named '{}'", kernel));
+  std::vector<Statement> statements;
+  for (const ParsedInstruction& instruction : function->instructions) statements.push_back(statement_of(module, instruction));
+  find_guards(statements);
   std::vector<Mutant> mutants;
-  for (std::size_t k = 0; k < function->instructions.size(); ++k) {
-    const Statement s = statement_of(module, function->instructions[k]);
+  for (std::size_t k = 0; k < statements.size(); ++k) {
+    const Statement& s = statements[k];
     for (const auto& [weakening, apply, probe] : kRules)
       if (const Found after = apply(s))
         mutants.push_back({weakening, static_cast<u32>(k), s.parsed->line,

@@ -35,6 +35,7 @@ class Subject {
   const std::string& kernel() const { return kernel_; }
   /// Of all launches.
   const rt::emulator::KernelCounters& counters() const { return counters_; }
+  /// Leaves in the buffers what the mutant did to them.
   Verdict judge(const Mutant&) const;
 
  private:
