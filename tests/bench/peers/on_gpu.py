@@ -29,6 +29,9 @@ class Ours:
         self.lib = ctypes.CDLL(path)
         self.lib.tw_failure.restype = ctypes.c_char_p
         self.lib.tw_launch_ns.restype = self.lib.tw_driver_launch_ns.restype = ctypes.c_double
+        self.use_current_stream()
+
+    def use_current_stream(self):
         self.call("tw_open", b"cuda:0", ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
 
     def call(self, name, *args):
@@ -225,7 +228,39 @@ def launches(b, tw):
     print("host ns per launch: " + "  ".join(f"{who} {ns:.0f}" for who, ns in rows.items()), flush=True)
 
 
-CASES = dict(launches=launches, vector_add=vector_add, softmax=softmax, layer_norm=layer_norm, transpose=transpose, row_sum=row_sum, matmul=matmul)
+def graph(b, tw):
+    """Our launches on PyTorch's streams, and captured into its graphs: right, in order with what it submits, and as fast as replays can be."""
+    n, count = 1 << 16, 50
+    x, out = randn(n), torch.zeros(n, device="cuda")
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        tw.use_current_stream()
+        tw.call("tw_vector_add", x, out, out, n, 1024, 4)  # compiled and loaded before the capture
+        out.zero_()
+        stream.synchronize()
+        captured = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(captured, stream=stream):
+            for _ in range(count):
+                tw.call("tw_vector_add", x, out, out, n, 1024, 4)
+            out.mul_(2)
+        captured.replay()
+        stream.synchronize()
+        error = b.check(out, 2 * count * x.double())
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        for _ in range(10):
+            captured.replay()
+        end.record()
+    torch.cuda.synchronize()
+    tw.use_current_stream()
+    us = begin.elapsed_time(end) * 1e3 / (10 * (count + 1))
+    print(f"graph of {count} launches: relative error {error:.1e}, {us:.2f} us a launch", flush=True)
+    assert error < 1e-5
+    b.rows.append(dict(kernel="graph", shape=f"vector_add {n}", who="ours", how=f"{count} launches", us=us, error=error))
+
+
+CASES = dict(launches=launches, graph=graph, vector_add=vector_add, softmax=softmax, layer_norm=layer_norm, transpose=transpose, row_sum=row_sum, matmul=matmul)
 
 
 def main():
