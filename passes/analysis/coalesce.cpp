@@ -65,7 +65,6 @@ class Spread {
     return bits - here;
   }
   void registers(int axis, int bits) { take(b_.log2_per_thread, axis, bits); }
-  int lanes(int axis, int bits) { return take(b_.log2_lanes, axis, bits); }
   void fill(std::vector<int>& from, std::span<const int> axes, int bits) {
     for (int axis : axes) bits = take(from, axis, bits);
     from[static_cast<std::size_t>(axes[0])] += bits;  // nothing left: copies
@@ -242,29 +241,6 @@ void Coalescing::choose(Group& g) {
       consider(blocked(g.log2_extents, order, v, log2_warps_, false));
       if (spreads) consider(blocked(g.log2_extents, order, v, log2_warps_, true));
     }
-  // Accesses along two axes: threads that hold blocks turn them over in their registers, and lanes that lie 4 by 8 touch whole sectors of
-  // either.
-  for (std::size_t i = 0; i + 1 < orders.size(); ++i) {
-    const auto& [a, wide_a] = orders[i];
-    const auto& [b, wide_b] = orders[i + 1];
-    if (a[0] == b[0]) continue;
-    std::vector<int> order{a[0], b[0]};
-    for (int axis : a)
-      if (axis != a[0] && axis != b[0]) order.push_back(axis);
-    for (int shrunk = 0; shrunk < 4; ++shrunk) {
-      const int va = wide_a - (shrunk & 1), vb = wide_b - (shrunk >> 1);
-      if (va < 1 || vb < 1 || va + vb > most) continue;
-      for (int along_a : {3, 2}) {
-        Spread s(g.log2_extents, order);
-        s.registers(a[0], va);
-        s.registers(b[0], vb);
-        const int rest = s.lanes(b[0], kLog2Lanes - along_a + s.lanes(a[0], along_a));
-        s.fill_lanes(rest);
-        s.fill_warps(log2_warps_, false);
-        consider(s.layout());
-      }
-    }
-  }
   for (const Member& m : g.members) accesses_[static_cast<std::size_t>(m.access)].shared = g.layout.permuted(m.axes);
 }
 

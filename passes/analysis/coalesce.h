@@ -11,7 +11,8 @@ namespace tilewright::passes {
 /// Loads, stores and atomics whose tiles meet in element-wise ops, permutes and loops are one group, with one layout: the blocked one of
 /// least cost among those that differ in vector width, order of axes and spread of warps. The cost counts the group's accesses and its
 /// reductions (a row that a warp holds needs no shared memory), weighted by loop depth. An access that this serves so badly that a
-/// conversion is cheaper counts with the layout that is best for it alone.
+/// conversion is cheaper counts with the layout that is best for it alone. Accesses along two axes, as of a transposition, always end so:
+/// threads that held small blocks would need no conversion, but touch parts of lines, which took an H100 4 to 8 % longer.
 class Coalescing {
  public:
   Coalescing(const ir::Function&, const AxisInfoAnalysis&, const FreeValues&, int log2_warps);

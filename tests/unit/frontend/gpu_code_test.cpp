@@ -119,14 +119,15 @@ TEST_CASE("gpu code: a layer norm whose row fits into a tile reads each element 
   }
 }
 
-TEST_CASE("gpu code: a transposition exchanges nothing, as threads hold blocks whose rows and columns are vectors") {
+TEST_CASE("gpu code: a transposition reads and writes whole lines, and goes through shared memory once") {
   const tw::Kernel transpose("transpose", bench::gpu::transpose);
   for (const char* target : kTargets) {
     const PtxFacts f = code(transpose, target, 4, in(), out(), kAligned, kAligned, kAligned, kAligned, 64, 64).facts;
     CHECK(f.global_loads == Widths{{16, 8}});
     CHECK(f.global_stores == Widths{{16, 8}});
-    CHECK(f.shared_stores.empty());
-    CHECK(f.shared_loads.empty());
+    CHECK(f.shared_stores == Widths{{4, 32}});
+    CHECK(f.shared_loads == Widths{{16, 8}});
+    CHECK(f.barriers == 1);
     CHECK(f.shuffles == 0);
   }
 }
