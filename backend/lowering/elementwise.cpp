@@ -1,6 +1,7 @@
 // One function an op: lower_<name>. The dispatch is made from the op table, so a missing one does not compile.
 #include "backend/lowering/elementwise.h"
 
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Intrinsics.h>
 
 #include "tileir/diagnostics.h"
@@ -158,17 +159,31 @@ Value* lower_shr(const Lanes& e) {
   if (e.is_signed()) return e.b.CreateAShr(e.x[0], e.b.CreateSelect(inside, e.x[1], e.integer(width - 1)));
   return e.b.CreateSelect(inside, e.b.CreateLShr(e.x[0], e.b.CreateAnd(e.x[1], e.integer(width - 1))), e.integer(0));
 }
+/// Of floats. Of max(max(a, b), f(a, b)) LLVM's simplifier (19, foldMinimumMaximumSharedOp) takes any intrinsic f, such as fma, for one of
+/// max or min, and crashes: f is behind a fence that costs nothing. (The GPU's min and max are other intrinsics.)
+Value* extreme(const Lanes& e, ID id, Value* a, Value* b) {
+  const auto is = [&](Value* v, bool same) {
+    const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(v);
+    return call && (call->getIntrinsicID() == id) == same;
+  };
+  const auto fenced = [&](Value* v) { return e.b.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {v->getType()}, {v}); };
+  if (is(a, true) && is(b, false)) b = fenced(b);
+  else if (is(a, false) && is(b, true)) a = fenced(a);
+  return e.call(id, {a, b});
+}
 Value* lower_minimum(const Lanes& e) {
-  return e.call(e.floating() ? llvm::Intrinsic::minimum : e.is_signed() ? llvm::Intrinsic::smin : llvm::Intrinsic::umin);
+  if (e.floating()) return extreme(e, llvm::Intrinsic::minimum, e.x[0], e.x[1]);
+  return e.call(e.is_signed() ? llvm::Intrinsic::smin : llvm::Intrinsic::umin);
 }
 Value* lower_maximum(const Lanes& e) {
-  return e.call(e.floating() ? llvm::Intrinsic::maximum : e.is_signed() ? llvm::Intrinsic::smax : llvm::Intrinsic::umax);
+  if (e.floating()) return extreme(e, llvm::Intrinsic::maximum, e.x[0], e.x[1]);
+  return e.call(e.is_signed() ? llvm::Intrinsic::smax : llvm::Intrinsic::umax);
 }
 /// A number wins over NaN: each operand, where NaN, is replaced by the other one first.
 Value* number_wins(const Lanes& e, ID id) {
   Value* a = e.b.CreateSelect(e.b.CreateFCmpUNO(e.x[0], e.x[0]), e.x[1], e.x[0]);
   Value* b = e.b.CreateSelect(e.b.CreateFCmpUNO(e.x[1], e.x[1]), e.x[0], e.x[1]);
-  return e.call(id, {a, b});
+  return extreme(e, id, a, b);
 }
 Value* lower_fmin(const Lanes& e) { return number_wins(e, llvm::Intrinsic::minimum); }
 Value* lower_fmax(const Lanes& e) { return number_wins(e, llvm::Intrinsic::maximum); }

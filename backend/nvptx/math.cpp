@@ -1,5 +1,7 @@
 // Functions for which the GPU has an instruction, or a few, that keep the documented accuracy (passes/ACCURACY.md), and conversions:
 // PTX ISA 8.x, "Floating Point Instructions" and "cvt". Everything else is arithmetic that LLVM selects.
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
 #include <cmath>
 
 #include "backend/lowering/elementwise.h"
@@ -8,6 +10,7 @@
 
 namespace tilewright::backend::nvptx {
 
+namespace ID = llvm::Intrinsic;
 using ir::Element;
 
 namespace {
@@ -46,6 +49,7 @@ class Instruction {
   Value* quotient();
   Value* minimum_or_maximum();
   Value* small();
+  Value* small_extreme(Value* x, Value* y);
   Value* cast();
   Value* float_to_integer();
   Value* to_fp8();
@@ -99,13 +103,15 @@ Value* Instruction::quotient() {
   return ptx("div.full.f32 $0, $1, $2;", {x_[0], x_[1]});
 }
 
-/// min and max of PTX let the number win and put -0 below +0; .NaN lets NaN win (f32 from sm_80 on).
+/// min and max of PTX let the number win and put -0 below +0; .NaN lets NaN win (f32 from sm_80 on). Not LLVM's own intrinsics: of
+/// max(max(a, b), f(a, b)) its simplifier (19, foldMinimumMaximumSharedOp) takes any intrinsic f for one of max or min, and crashes.
 Value* Instruction::minimum_or_maximum() {
   const bool least = kind_ == OpKind::minimum_ || kind_ == OpKind::fmin_, most = kind_ == OpKind::maximum_ || kind_ == OpKind::fmax_;
   if (!least && !most) return nullptr;
   const bool nan_wins = kind_ == OpKind::minimum_ || kind_ == OpKind::maximum_;
-  if (nan_wins && from_ == Element::f32 && target_.sm >= 80) return nullptr;  // LLVM selects min.NaN
-  Value* y = intrinsic(least ? llvm::Intrinsic::minnum : llvm::Intrinsic::maxnum, {x_[0], x_[1]});
+  const auto call = [&](ID::ID min, ID::ID max) { return b_.CreateIntrinsic(least ? min : max, {}, {x_[0], x_[1]}); };
+  if (nan_wins && from_ == Element::f32 && target_.sm >= 80) return call(ID::nvvm_fmin_nan_f, ID::nvvm_fmax_nan_f);
+  Value* y = from_ == Element::f32 ? call(ID::nvvm_fmin_f, ID::nvvm_fmax_f) : call(ID::nvvm_fmin_d, ID::nvvm_fmax_d);
   if (!nan_wins) return y;
   return b_.CreateSelect(b_.CreateFCmpUNO(x_[0], x_[1]), llvm::ConstantFP::getNaN(y->getType()), y);
 }
@@ -136,10 +142,10 @@ Value* Instruction::small() {
       y = b_.CreateFMul(x[0], x[1]);
       break;
     case OpKind::fma_: y = intrinsic(llvm::Intrinsic::fma, {x[0], x[1], x[2]}); break;
-    case OpKind::minimum_: y = intrinsic(llvm::Intrinsic::minimum, {x[0], x[1]}); break;
-    case OpKind::maximum_: y = intrinsic(llvm::Intrinsic::maximum, {x[0], x[1]}); break;
-    case OpKind::fmin_: y = intrinsic(llvm::Intrinsic::minnum, {x[0], x[1]}); break;
-    case OpKind::fmax_: y = intrinsic(llvm::Intrinsic::maxnum, {x[0], x[1]}); break;
+    case OpKind::minimum_:
+    case OpKind::maximum_:
+    case OpKind::fmin_:
+    case OpKind::fmax_: y = small_extreme(x[0], x[1]); break;
     case OpKind::eq_: return is_order(llvm::CmpInst::FCMP_OEQ);
     case OpKind::ne_: return is_order(llvm::CmpInst::FCMP_UNE);
     case OpKind::lt_: return is_order(llvm::CmpInst::FCMP_OLT);
@@ -149,6 +155,20 @@ Value* Instruction::small() {
     default: TW_UNREACHABLE("an op on small floats that legalize_floats replaces");
   }
   return b_.CreateBitCast(y, b_.getInt16Ty());
+}
+
+/// Instructions from sm_80 on; before, LLVM makes them of those of f32.
+Value* Instruction::small_extreme(Value* x, Value* y) {
+  const bool least = kind_ == OpKind::minimum_ || kind_ == OpKind::fmin_, nan_wins = kind_ == OpKind::minimum_ || kind_ == OpKind::maximum_;
+  if (target_.sm < 80) {
+    const ID::ID id = nan_wins ? (least ? ID::minimum : ID::maximum) : (least ? ID::minnum : ID::maxnum);
+    return intrinsic(id, {b_.CreateFreeze(x), b_.CreateFreeze(y)});  // see minimum_or_maximum
+  }
+  const ID::ID min = from_ == Element::f16 ? (nan_wins ? ID::nvvm_fmin_nan_f16 : ID::nvvm_fmin_f16)
+                                       : (nan_wins ? ID::nvvm_fmin_nan_bf16 : ID::nvvm_fmin_bf16);
+  const ID::ID max = from_ == Element::f16 ? (nan_wins ? ID::nvvm_fmax_nan_f16 : ID::nvvm_fmax_f16)
+                                       : (nan_wins ? ID::nvvm_fmax_nan_bf16 : ID::nvvm_fmax_bf16);
+  return b_.CreateIntrinsic(least ? min : max, {}, {x, y});
 }
 
 // ---- conversions ----

@@ -1,5 +1,7 @@
 // Two elements of 16 bits in one instruction: arithmetic of f16 and bf16 on neighbouring registers, and casts to them from f32. Such pairs
 // mostly come from one word of memory or go to one, and then nothing takes them apart or puts them together.
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
 #include "backend/lowering/elementwise.h"
 #include "backend/nvptx/lowering.h"
 
@@ -43,16 +45,19 @@ Value* NvptxLowering::pair_instruction(OpId id, std::span<Value* const> low, std
     both = b_.CreateInsertElement(b_.CreateInsertElement(both, low[i], std::uint64_t{0}), high[i], std::uint64_t{1});
     x.push_back(b_.CreateBitCast(both, type));
   }
-  const auto call = [&](llvm::Intrinsic::ID intrinsic) { return b_.CreateIntrinsic(intrinsic, {type}, x); };
+  namespace ID = llvm::Intrinsic;
+  const bool is_f16 = from == Element::f16;
+  const auto call = [&](llvm::Intrinsic::ID intrinsic) { return b_.CreateIntrinsic(intrinsic, {}, x); };
   switch (f_.kind(id)) {
     case OpKind::add_: return b_.CreateFAdd(x[0], x[1]);
     case OpKind::sub_: return b_.CreateFSub(x[0], x[1]);
     case OpKind::mul_: return b_.CreateFMul(x[0], x[1]);
-    case OpKind::minimum_: return call(llvm::Intrinsic::minimum);
-    case OpKind::maximum_: return call(llvm::Intrinsic::maximum);
-    case OpKind::fmin_: return call(llvm::Intrinsic::minnum);
-    case OpKind::fmax_: return call(llvm::Intrinsic::maxnum);
-    default: return call(llvm::Intrinsic::fma);
+    // As in math.cpp, not by LLVM's own.
+    case OpKind::minimum_: return call(is_f16 ? ID::nvvm_fmin_nan_f16x2 : ID::nvvm_fmin_nan_bf16x2);
+    case OpKind::maximum_: return call(is_f16 ? ID::nvvm_fmax_nan_f16x2 : ID::nvvm_fmax_nan_bf16x2);
+    case OpKind::fmin_: return call(is_f16 ? ID::nvvm_fmin_f16x2 : ID::nvvm_fmin_bf16x2);
+    case OpKind::fmax_: return call(is_f16 ? ID::nvvm_fmax_f16x2 : ID::nvvm_fmax_bf16x2);
+    default: return b_.CreateIntrinsic(ID::fma, {type}, x);
   }
 }
 
