@@ -61,6 +61,14 @@ Current::~Current() {
   if (pushed_) context_.driver().cuCtxPopCurrent(&popped);
 }
 
+bool Context::knows_address(CUdeviceptr address) const {
+  // The plural one leaves 0 for memory that it does not know, where the other one fails, which tools that watch an application report.
+  unsigned type = 0;
+  CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+  void* value = &type;
+  return driver().cuPointerGetAttributes(1, &attribute, &value, address) == CUDA_SUCCESS && type != 0;
+}
+
 bool is_capturing(const Driver& driver, CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   // Fails for the default stream while another one captures; a launch there then fails too, and says so.

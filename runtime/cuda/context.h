@@ -29,6 +29,8 @@ class Context {
   CUdevice device() const { return device_; }
   const std::string& device_name() const { return device_name_; }
   LaunchHistory& history() { return history_; }
+  /// Whether it is of memory that the driver allocated or registered. The context is current.
+  bool knows_address(CUdeviceptr) const;
 
   /// Throws DeviceError unless the call went well.
   void expect(CUresult status, const char* call, const Here& where) {

@@ -96,8 +96,7 @@ class CudaDevice : public Device {
 std::string CudaDevice::reason_against(std::uint64_t address) const {
   if (parts_.reaches_host_memory) return "";
   const Current current(context_);
-  unsigned type = 0;
-  if (context_.driver().cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS) return "";
+  if (context_.knows_address(address)) return "";
   return fmt::format("{:#x} is ordinary memory of the host, or none at all; device '{}' reaches memory that CUDA allocated", address,
                      name());
 }

@@ -55,10 +55,7 @@ bool Transfers::open_blocks() {
 
 bool Transfers::goes_directly(const void* host, std::size_t bytes) {
   if (bytes <= kSmall) return true;
-  // Fails for memory that the driver does not know: ordinary memory.
-  unsigned type = 0;
-  const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(host));
-  return context_.driver().cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS;
+  return context_.knows_address(static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(host)));
 }
 
 void Transfers::copy_in(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {

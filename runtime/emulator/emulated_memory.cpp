@@ -105,7 +105,7 @@ CUresult host_release(void* memory) {
   return CUDA_SUCCESS;
 }
 
-CUresult pointer_attribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+CUresult pointer_attributes(unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr address) {
   const EmulatedDevice* owner = owner_of(address, 1);
   bool is_pinned = false;
   {
@@ -118,16 +118,18 @@ CUresult pointer_attribute(void* value, CUpointer_attribute attribute, CUdevicep
       is_pinned = pointer < static_cast<const std::byte*>(after->first) + after->second;
     }
   }
-  if (owner == nullptr && !is_pinned) return CUDA_ERROR_INVALID_VALUE;
-  switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      *static_cast<unsigned*>(value) = owner != nullptr ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-      return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *static_cast<int*>(value) = owner != nullptr ? owner->ordinal : 0; return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED: *static_cast<unsigned*>(value) = 0; return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_CONTEXT: *static_cast<const void**>(value) = owner; return CUDA_SUCCESS;
-  }
-  return CUDA_ERROR_INVALID_VALUE;
+  // As the driver does: 0 for memory that it does not know.
+  const bool is_known = owner != nullptr || is_pinned;
+  for (unsigned i = 0; i < count; ++i) switch (attributes[i]) {
+      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *static_cast<unsigned*>(values[i]) = owner != nullptr ? CU_MEMORYTYPE_DEVICE : is_known ? CU_MEMORYTYPE_HOST : 0;
+        break;
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *static_cast<int*>(values[i]) = owner != nullptr ? owner->ordinal : is_known ? 0 : -2; break;
+      case CU_POINTER_ATTRIBUTE_IS_MANAGED: *static_cast<unsigned*>(values[i]) = 0; break;
+      case CU_POINTER_ATTRIBUTE_CONTEXT: *static_cast<const void**>(values[i]) = owner; break;
+      default: return CUDA_ERROR_INVALID_VALUE;
+    }
+  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -164,7 +166,7 @@ void fill_memory(Driver& table) {
   table.cuMemsetD8Async = fill<unsigned char>;
   table.cuMemsetD16Async = fill<unsigned short>;
   table.cuMemsetD32Async = fill<unsigned>;
-  table.cuPointerGetAttribute = pointer_attribute;
+  table.cuPointerGetAttributes = pointer_attributes;
 }
 
 }  // namespace tilewright::rt::emulator

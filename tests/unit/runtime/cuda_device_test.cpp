@@ -47,7 +47,7 @@ TEST_CASE("cuda_device: values return from small and from large copies, through 
     device->release(memory, 4 * n);
   }
   CHECK(driver.count("cuMemHostAlloc") == 1);
-  CHECK(driver.count("cuPointerGetAttribute") == 6);  // for the large ones only
+  CHECK(driver.count("cuPointerGetAttributes") == 6);  // for the large ones only
 
   const std::vector<int> in = counted(1 << 20);
   const std::uint64_t memory = device->allocate(4 << 20);
@@ -55,7 +55,7 @@ TEST_CASE("cuda_device: values return from small and from large copies, through 
     driver.pinned = in.data();
     const std::size_t first = driver.calls.size();
     device->copy_in(memory, in.data(), 4 << 20, device->default_stream());
-    CHECK(has(driver.since(first), "cuPointerGetAttribute cuMemcpyHtoDAsync cuStreamSynchronize"));
+    CHECK(has(driver.since(first), "cuPointerGetAttributes cuMemcpyHtoDAsync cuStreamSynchronize"));
   }
   SUBCASE("other memory waits for a block before it is overwritten") {
     const std::size_t first = driver.calls.size();
@@ -271,7 +271,7 @@ TEST_CASE("cuda_device: every driver call that fails is a DeviceError by its nam
   const std::set<std::string> names(clean.calls.begin(), clean.calls.end());
   // Failures without a consequence: what these do is done otherwise, or belongs to the end of something.
   const std::set<std::string> made_up_for = {
-      "cuMemPoolCreate",          "cuMemHostAlloc", "cuPointerGetAttribute", "cuStreamIsCapturing",
+      "cuMemPoolCreate",          "cuMemHostAlloc", "cuPointerGetAttributes", "cuStreamIsCapturing",
       "cuCtxPopCurrent",          "cuModuleUnload", "cuStreamDestroy",       "cuEventDestroy",
       "cuMemFreeAsync",           "cuMemFreeHost",  "cuMemPoolDestroy",      "cuThreadExchangeStreamCaptureMode",
       "cuDevicePrimaryCtxRelease"};

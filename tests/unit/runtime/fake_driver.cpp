@@ -125,11 +125,11 @@ struct Does {
   static CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count, CUstream) { return set(to, value, count); }
   static CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, std::size_t count, CUstream) { return set(to, value, count); }
   static CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t count, CUstream) { return set(to, value, count); }
-  static CUresult cuPointerGetAttribute(void* value, CUpointer_attribute, CUdeviceptr address) {
+  static CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr address) {
+    if (count != 1 || attributes[0] != CU_POINTER_ATTRIBUTE_MEMORY_TYPE) return CUDA_ERROR_INVALID_VALUE;
     const bool ours = fake().allocations.count(address), known = reinterpret_cast<const void*>(address) == fake().pinned;
-    const unsigned type = ours ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-    if (!ours && !known) return CUDA_ERROR_INVALID_VALUE;
-    return std::memcpy(value, &type, sizeof type), CUDA_SUCCESS;
+    const unsigned type = ours ? CU_MEMORYTYPE_DEVICE : known ? CU_MEMORYTYPE_HOST : 0;
+    return std::memcpy(values[0], &type, sizeof type), CUDA_SUCCESS;
   }
   static CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
     *stream = fake().make_handle<CUstream>();
