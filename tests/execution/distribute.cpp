@@ -59,6 +59,7 @@ Emitted check_on_emulator(const fuzz::Program& p, int num_warps, const std::stri
   });
   const auto check = [&](fuzz::Executor& machine) {
     const auto difference = fuzz::compare(p, reference, machine);
+    if (difference && difference->find(fuzz::DeviceExecutor::kTooLong) != std::string::npos) return;
     INFO(machine.name(), ": ", difference.value_or(""), "\n", fuzz::text(p));
     CHECK_FALSE(difference.has_value());
   };

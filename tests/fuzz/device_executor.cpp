@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::uint64_t kGuard = 256, kAlignment = 64;  // what Memory aligns to
 constexpr std::byte kGuardByte{0x5a};
+constexpr std::size_t kMostPtxBytes = 256 << 10;
 
 /// Memory of the device, given back at the end.
 class Allocation {
@@ -50,6 +51,7 @@ void DeviceExecutor::run(const ir::Function& f, std::span<const std::uint64_t> w
   options.target = device_->target();
   options.num_warps = num_warps_;
   backend::CompiledKernel compiled = backend::compile(f, options);
+  if (compiled.image.size() > kMostPtxBytes) throw std::runtime_error(std::string(kTooLong));
 
   // As misaligned as in this process: widths of accesses hang on it.
   std::vector<Place> places;
