@@ -124,4 +124,23 @@ TEST_CASE("compile: time does not grow faster than the number of elements") {
   CHECK(large.image.size() < 2 * small.image.size());
 }
 
+TEST_CASE("compile: the greatest of a, b and a fused multiply-add of both, which LLVM's simplifier does not survive as it stands") {
+  for (const char* extreme : {"maximum", "minimum", "fmax", "fmin"})
+    for (const char* type : {"f32", "f64", "f16"})
+      for (const char* target : {"cpu", "cpu:x86-64", "sm_75", "sm_90a"}) {
+        INFO(extreme, " ", type, " ", target);
+        const std::string t = std::string(type) + "[64]", p = std::string("ptr<") + type + ">";
+        const std::string load = "  %i = arange {lo = 0, hi = 64} : i32[64]\n  %xs = broadcast %x : " + p +
+                                 "[64]\n  %xi = add_ptr %xs, %i : " + p + "[64]\n  %a = load %xi : " + t + "\n  %ys = broadcast %y : " + p +
+                                 "[64]\n  %yi = add_ptr %ys, %i : " + p + "[64]\n  %b = load %yi : " + t + "\n";
+        const std::string op = std::string(" = ") + extreme + " ";
+        const CompiledKernel kernel =
+            compiled(("kernel @k(%x: " + p + ", %y: " + p + ") {\n" + load + "  %f = fma %a, %b, %a : " + t + "\n  %m" + op +
+                      "%a, %b : " + t + "\n  %r" + op + "%f, %m : " + t + "\n  %s" + op + "%r, %f : " + t + "\n  store %xi, %s\n}\n")
+                         .c_str(),
+                     target);
+        CHECK_FALSE(kernel.image.empty());
+      }
+}
+
 }  // namespace tilewright::backend
