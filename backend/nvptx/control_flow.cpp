@@ -94,6 +94,7 @@ void NvptxLowering::run(const std::string& entry, int programs_per_sm) {
   // Made first, so that they dominate everything.
   thread();
   read_bounds();
+  count_divisions();
   emit_block(f_.body());
   b_.CreateRetVoid();
   debug.finalize();

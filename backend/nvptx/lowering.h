@@ -1,6 +1,6 @@
 // Distributed tile IR to LLVM IR for NVPTX: one kernel, as one thread of it sees the program. Split by meaning: control_flow, tiles
-// (create, shape and element-wise ops), index_arithmetic, math, memory, shared, convert_layout, reduce, scan, sort, index, dot, atomics,
-// bounds, report.
+// (create, shape and element-wise ops), index_arithmetic, division, math, memory, shared, convert_layout, reduce, scan, sort, index, dot,
+// atomics, bounds, report.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
@@ -127,6 +127,17 @@ class NvptxLowering {
   bool emit_index_arithmetic(OpId);
   bool emit_sum(OpId);
   bool emit_address(OpId);
+
+  // ---- division.cpp ----
+  /// What divides by a scalar without a division.
+  struct Divisor {
+    Value *size = nullptr, *inverse = nullptr, *is_zero = nullptr;
+    Value* is_negative = nullptr;  // null: never
+  };
+  void count_divisions();
+  const Divisor& divisor(ValueId scalar);
+  /// Quotients and rests of integers by one scalar, if there are enough of them; false: there are not.
+  bool emit_division(OpId);
 
   // ---- math.cpp ----
   /// Ops for which the target has an instruction that keeps the documented accuracy; null: none.
@@ -282,6 +293,8 @@ class NvptxLowering {
     Value *common, *rest;
   };
   std::unordered_map<const Value*, Sum> sums_;  // sums of indices and addresses, of which one part is that of all registers
+  std::unordered_map<std::uint32_t, int> divisions_;     // by divisors that are scalars
+  std::unordered_map<const Value*, Divisor> divisors_;
   std::vector<llvm::DIFile*> debug_files_;
   llvm::DISubprogram* debug_scope_ = nullptr;
 };

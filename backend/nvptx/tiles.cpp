@@ -220,7 +220,7 @@ void NvptxLowering::emit_cat(OpId id) {
 // ---- element-wise ----
 
 void NvptxLowering::emit_elementwise(OpId id) {
-  if (emit_index_arithmetic(id) || emit_pairs(id)) return;
+  if (emit_index_arithmetic(id) || emit_division(id) || emit_pairs(id)) return;
   const ir::OpData& op = f_.op(id);
   std::vector<Type> types;
   for (ValueId v : op.operands) types.push_back(f_.type(v).scalar());

@@ -1,5 +1,6 @@
 // Integer operators of every type, at their edges, against wrapping arithmetic in plain C++.
 #include <algorithm>
+#include <set>
 
 #include "tests/programs/programs.h"
 
@@ -117,6 +118,46 @@ void check_integer_operators(tw::Device& device) {
   check_same("comparisons (rows of 256)", truth.download(), flat_truth);
 }
 
+/// All quotients and rests of some numbers by others, each of them a scalar: as a tile, and in a loop.
+template <class T>
+void check_scalar_divisors(tw::Device& device) {
+  using U = std::make_unsigned_t<T>;
+  std::vector<T> numbers;
+  for (int bit = 0; bit < static_cast<int>(8 * sizeof(T)); ++bit)
+    for (int more : {-1, 0, 1}) numbers.push_back(static_cast<T>((U{1} << bit) + static_cast<U>(more)));
+  for (U v : {U{0}, U{7}, U{10}, U{1000003}, U(~U{0} / 3), U(~U{0} / 2), U(~U{0} - 6), U(~U{0} - 999)})
+    numbers.push_back(static_cast<T>(v));
+  numbers.resize(256, T{3});
+  const int n = 256;
+  const tw::Kernel kernel("divided", [](tw::Ptr<const T> x, tw::Ptr<T> quotients, tw::Ptr<T> rests, tw::Ptr<T> ones, tw::Tile<T> d, int n) {
+    auto i = arange(0, n);
+    auto v = load(x + i);
+    store(quotients + i, v / d);
+    store(rests + i, v % d);
+    for (auto k : tw::range(0, 4)) store(ones + k, load(x + k * 8) / d - load(x + k * 8) % d);
+  });
+  const tw::Kernel nonnegative("nonnegative", [](tw::Ptr<T> quotients, tw::Ptr<T> rests, tw::Tile<T> d, int n) {
+    auto i = arange(0, n).template to<T>();
+    store(quotients + arange(0, n), i / d);
+    store(rests + arange(0, n), i % d);
+  });
+  auto x = device.upload(numbers), q = device.allocate<T>(n), r = device.allocate<T>(n), ones = device.allocate<T>(4);
+  for (T d : std::set<T>(numbers.begin(), numbers.end())) {
+    CAPTURE(d);
+    std::vector<T> want_q(n), want_r(n), want_ones(4);
+    for (int i = 0; i < n; ++i) want_q[i] = divided(numbers[i], d), want_r[i] = rest(numbers[i], d);
+    for (int k = 0; k < 4; ++k) want_ones[k] = static_cast<T>(static_cast<U>(want_q[8 * k]) - static_cast<U>(want_r[8 * k]));
+    kernel({.grid = 1}, x, q, r, ones, d, n);
+    check_same("quotients", q.download(), want_q);
+    check_same("rests", r.download(), want_r);
+    check_same("in a loop", ones.download(), want_ones);
+    for (int i = 0; i < n; ++i) want_q[i] = divided(static_cast<T>(i), d), want_r[i] = rest(static_cast<T>(i), d);
+    nonnegative({.grid = 1}, q, r, d, n);
+    check_same("quotients of what is not negative", q.download(), want_q);
+    check_same("rests of what is not negative", r.download(), want_r);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("integers: every operator and comparison") {
@@ -129,5 +170,14 @@ TEST_CASE("integers: every operator and comparison") {
     check_integer_operators<std::uint16_t>(device);
     check_integer_operators<std::uint32_t>(device);
     check_integer_operators<std::uint64_t>(device);
+  });
+}
+
+TEST_CASE("integers: quotients of a whole tile by a scalar, for all that is near a power of two") {
+  on_every_device([](tw::Device& device) {
+    check_scalar_divisors<std::int32_t>(device);
+    check_scalar_divisors<std::uint32_t>(device);
+    check_scalar_divisors<std::int64_t>(device);
+    check_scalar_divisors<std::uint64_t>(device);
   });
 }
