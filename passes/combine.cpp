@@ -78,6 +78,7 @@ bool combine(Function& f, const PassContext& context) {
     ValueId v;
     rw.at(id);
     if (k == OpKind::exp_) v = rows.exp_below_maximum(id);
+    if (k == OpKind::exp_ && !v) v = rows.exp_of_step(id);
     if (k == OpKind::div_) v = reciprocal_square_root(rw, id, context);
     if (k == OpKind::div_ && !v) v = rows.quotient(id);
     if (k == OpKind::add_ || k == OpKind::sub_) {

@@ -17,6 +17,7 @@ namespace {
 
 // Below this many quotients of one divisor a reciprocal saves nothing.
 constexpr int kLog2RowOfQuotients = 3;
+constexpr double kLog2E = 1.4426950408889634;
 
 ValueId before_reshapes(const Function& f, ValueId v) {
   while (const OpId reshape = f.defined_by(v, OpKind::reshape_)) v = f.operand(reshape, 0);
@@ -97,12 +98,33 @@ bool is_weight(const Function& f, ValueId e) {
   return true;
 }
 
+/// Whether all that comes of a difference is factors exp(difference) of other tiles.
+bool scales_only(const Function& f, ValueId difference) {
+  for (OpId exp : f.value(difference).users) {
+    if (f.kind(exp) != OpKind::exp_) return false;
+    std::vector<ValueId> reached{f.result(exp)};
+    for (std::size_t next = 0; next < reached.size(); ++next)
+      for (OpId user : f.value(reached[next]).users) {
+        if (f.kind(user) == OpKind::reshape_ || f.kind(user) == OpKind::broadcast_)
+          reached.push_back(f.result(user));
+        else if (f.kind(user) != OpKind::mul_ && (f.kind(user) != OpKind::fma_ || f.operand(user, 2) == reached[next]))
+          return false;
+      }
+  }
+  return true;
+}
+
 }  // namespace
 
-// exp(a - b) -> exp2(fma(a, log2(e), -(b log2(e)))): what an element costs is one fma and the instruction. Of a bound above the maximum, or
-// where the difference has other uses, exp2((a - b) log2(e)).
+ValueId RowForms::is_moderate(ValueId row) {
+  const ValueId limit = number(f_.type(row), 0x1p30);
+  return rw_.binary(OpKind::lt_, rw_.unary(OpKind::abs_, row), limit);
+}
+
+// exp(a - b) -> exp2(fma(a, log2(e), -(b log2(e)))): what an element costs is one fma and the instruction. b log2(e) is rounded, which
+// scales all of a row alike. Of a bound above the maximum that is no running one, or where the difference has other uses,
+// exp2((a - b) log2(e)).
 ValueId RowForms::exp_below_maximum(OpId id) {
-  constexpr double kLog2E = 1.4426950408889634;
   const ValueId difference = f_.operand(id, 0);
   const ir::Type t = f_.type(difference);
   const OpId sub = f_.defined_by(difference, OpKind::sub_);
@@ -111,15 +133,16 @@ ValueId RowForms::exp_below_maximum(OpId id) {
   const OpId broadcast = f_.defined_by(f_.operand(sub, 1), OpKind::broadcast_);
   const Bound bound = broadcast ? bound_of(f_, a, f_.operand(broadcast, 0)) : Bound{};
   if (bound.kind == Bound::none || !is_weight(f_, f_.result(id))) return {};
+  const bool runs = bound.kind == Bound::at_least_maximum && carried_before(before_reshapes(f_, f_.operand(broadcast, 0)));
   ValueId e;
-  if (bound.kind == Bound::at_least_maximum || f_.value(difference).users.size() > 1 || !context_.contract) {
+  if ((bound.kind == Bound::at_least_maximum && !runs) || f_.value(difference).users.size() > 1 || !context_.contract) {
     e = rw_.unary(OpKind::exp2_, rw_.binary(OpKind::mul_, difference, number(t, kLog2E)));
   } else {
     // From 2^30 on differences are 0 or -64 and less, which give 1 and as good as 0 in base 2 too: then nothing is rounded, and the
     // product does not overflow. (Masks are often the least finite number.)
     const ValueId b = f_.operand(broadcast, 0);
     const ir::Type row = f_.type(b);
-    const ValueId moderate = rw_.binary(OpKind::lt_, rw_.unary(OpKind::abs_, b), number(row, 0x1p30));
+    const ValueId moderate = is_moderate(b);
     const ValueId scale = rw_.select(moderate, number(row, kLog2E), number(row, 1));
     const ValueId offset = rw_.unary(OpKind::neg_, rw_.binary(OpKind::mul_, b, scale));
     const std::vector<std::int64_t> shape = t.shape();
@@ -127,6 +150,57 @@ ValueId RowForms::exp_below_maximum(OpId id) {
   }
   if (bound.kind == Bound::maximum) weights_[e.index] = bound.axis;
   return e;
+}
+
+/// Of b = maximum(old, the greatest of a tile's rows), which a loop carries on as old: old, if exponentials of differences from b are all
+/// that comes of both within the loop. None: it is no such maximum.
+ValueId RowForms::carried_before(ValueId b) {
+  const auto [at, is_new] = running_.try_emplace(b.index);
+  const OpId maximum = f_.defined_by(b, OpKind::maximum_);
+  if (!is_new || !maximum || !context_.contract) return at->second;
+  const ir::BlockId body = f_.op(maximum).parent;
+  const OpId loop = f_.block(body).parent, end = f_.terminator(body);
+  if (!loop || f_.kind(loop) != OpKind::for_) return {};
+  const auto is_carried = [&](ValueId v) {
+    return !f_.value(v).op && f_.value(v).block == body && f_.value(v).number > 0 &&
+           f_.operand(end, static_cast<int>(f_.value(v).number) - 1) == b;
+  };
+  ValueId old;
+  for (ValueId v : f_.op(maximum).operands)
+    if (is_carried(v)) old = v;
+  if (!old) return {};
+  const auto is_step = [&](OpId user) { return f_.kind(user) == OpKind::sub_ && f_.operand(user, 0) == old && f_.operand(user, 1) == b; };
+  for (OpId user : f_.value(old).users)
+    if (user != maximum && !(is_step(user) && scales_only(f_, f_.result(user)))) return {};
+  std::vector<ValueId> reached{b};
+  for (std::size_t next = 0; next < reached.size(); ++next)
+    for (OpId user : f_.value(reached[next]).users) {
+      if (user == end || is_step(user)) continue;
+      if (f_.kind(user) == OpKind::reshape_ || f_.kind(user) == OpKind::broadcast_) {
+        reached.push_back(f_.result(user));
+      } else if (f_.kind(user) != OpKind::sub_ || f_.operand(user, 1) != reached[next] || !bound_of(f_, f_.operand(user, 0), b).kind ||
+                 f_.value(f_.result(user)).users.size() != 1 || f_.kind(f_.value(f_.result(user)).users[0]) != OpKind::exp_ ||
+                 !is_weight(f_, f_.result(f_.value(f_.result(user)).users[0]))) {
+        return {};
+      }
+    }
+  return at->second = old;
+}
+
+// exp(old - b) -> exp2(old log2(e) - b log2(e)), each rounded as where elements are taken relative to them, so that what was rounded off
+// goes with them. If one of both is large, exp2((old - b) log2(e)).
+ValueId RowForms::exp_of_step(OpId id) {
+  const ValueId difference = f_.operand(id, 0);
+  const ir::Type t = f_.type(difference);
+  const OpId sub = f_.defined_by(difference, OpKind::sub_);
+  if (!context_.target.is_gpu() || t.element() != ir::Element::f32 || !sub) return {};
+  const ValueId old = f_.operand(sub, 0), b = f_.operand(sub, 1);
+  if (carried_before(b) != old) return {};
+  const ValueId scale = number(t, kLog2E);
+  const ValueId scaled_old = rw_.binary(OpKind::mul_, old, scale), scaled = rw_.binary(OpKind::mul_, b, scale);
+  const ValueId near = rw_.binary(OpKind::sub_, scaled_old, scaled), far = rw_.binary(OpKind::mul_, difference, scale);
+  const ValueId old_is_moderate = is_moderate(old), new_is_moderate = is_moderate(b);
+  return rw_.unary(OpKind::exp2_, rw_.select(rw_.binary(OpKind::bit_and_, old_is_moderate, new_is_moderate), near, far));
 }
 
 ValueId RowForms::quotient(OpId id) {

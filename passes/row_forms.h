@@ -16,6 +16,8 @@ class RowForms {
 
   /// GPU: exp(a - b), f32, b the maximum of a's row, where only sizes beside the row's largest matter.
   ir::ValueId exp_below_maximum(ir::OpId);
+  /// GPU: exp(old - b), f32, b the maximum of old and a tile's rows that a loop carries on as old: what takes sums from one to the other.
+  ir::ValueId exp_of_step(ir::OpId);
   /// x / s, f32, for a row of x or with attribute fast.
   ir::ValueId quotient(ir::OpId);
 
@@ -24,11 +26,14 @@ class RowForms {
   ir::ValueId share_reciprocal(ir::OpId);
   ir::ValueId reciprocal(ir::ValueId s, bool is_ordinary);
   bool is_sum_of_weights(ir::ValueId) const;
+  ir::ValueId carried_before(ir::ValueId maximum);
+  ir::ValueId is_moderate(ir::ValueId row);
   ir::ValueId number(ir::Type t, double v) { return rw_.constant_float(t, v); }
 
   Rewriter& rw_;
   const ir::Function& f_;
   const PassContext& context_;
+  std::map<std::uint32_t, ir::ValueId> running_;           // what carried_before said, by value
   std::map<std::uint32_t, std::int64_t> weights_;  // tiles of exponentials, the largest about 1 along this axis, by value
 };
 

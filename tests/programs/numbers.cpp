@@ -1,5 +1,7 @@
 // Functions of floats, random numbers and what the library makes of them.
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "tests/programs/programs.h"
 
@@ -333,5 +335,45 @@ TEST_CASE("numbers: softmax and log_softmax along each axis, activations, of all
     check(device, double(), 1e-13);
     check(device, tw::f16(), 1e-3);
     check(device, tw::bf16(), 8e-3);
+  });
+}
+
+TEST_CASE("numbers: a softmax that goes along with a loop has no error of its maxima, however large they are") {
+  on_every_device([](tw::Device& device) {
+    static constexpr int kRows = 8, kBlock = 64, kColumns = 12 * kBlock;
+    const tw::Kernel kernel("running", [](tw::Ptr<const float> x, tw::Ptr<const float> y, tw::Ptr<float> out, tw::I32 columns) {
+      auto i = column(arange(0, kRows)), j = arange(0, kBlock);
+      auto biggest = tw::full<float>({kRows}, -tw::inf), total = tw::zeros<float>({kRows});
+      auto sum = tw::zeros<float>({kRows, kRows});
+      for (auto at : tw::range(0, columns, kBlock)) {
+        auto a = load(x + i * columns + at + row(j));
+        auto bigger = tw::maximum(biggest, tw::max(a, 1));
+        auto weights = tw::exp(a - column(bigger));
+        auto rescale = tw::exp(biggest - bigger);
+        total = total * rescale + tw::sum(weights, 1);
+        sum = tw::dot(weights, load(y + (at + column(j)) * kRows + row(arange(0, kRows))), sum * column(rescale));
+        biggest = bigger;
+      }
+      store(out + i * kRows + row(arange(0, kRows)), sum / column(total));
+    });
+    const auto noise = numbers<float>(kRows * kColumns, 1, 0.3), y = numbers<float>(kColumns * kRows, 2);
+    for (double level : {0.0, 300.0, -3000.0, 100000.0, 3e8, 4e9, -1e37}) {
+      CAPTURE(level);
+      // Each block is a bit above the one before, so that every step takes the sums on.
+      std::vector<float> x = noise;
+      for (int k = 0; k < kRows * kColumns; ++k) x[k] = static_cast<float>(level + 0.2 * (k / kBlock % (kColumns / kBlock)) + x[k]);
+      std::vector<double> want(kRows * kRows);
+      for (int r = 0; r < kRows; ++r) {
+        const float* a = x.data() + r * kColumns;
+        const double biggest = *std::max_element(a, a + kColumns);
+        double total = 0;
+        for (int k = 0; k < kColumns; ++k) total += std::exp(a[k] - biggest);
+        for (int k = 0; k < kColumns; ++k)
+          for (int c = 0; c < kRows; ++c) want[r * kRows + c] += std::exp(a[k] - biggest) / total * y[k * kRows + c];
+      }
+      auto out = device.allocate<float>(kRows * kRows);
+      kernel({.grid = 1}, device.upload(x), device.upload(y), out, kColumns);
+      check_close("weighted means", out.download(), want, 2e-6, 2e-6);
+    }
   });
 }
