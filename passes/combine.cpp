@@ -88,8 +88,7 @@ bool combine(Function& f, const PassContext& context) {
     if (!v) return;
     const std::vector<ValueId> operands = f.op(id).operands;
     rw.replace(id, v);
-    for (ValueId x : operands)  // the product, the dot, the difference or the root that is now part of the new op
-      if (const OpId left = f.value(x).op; left && !f.has_uses(x) && ir::info(f.kind(left)).has(ir::kPure)) rw.erase(left);
+    for (ValueId x : operands) rw.erase_unused(x);  // the product, the dot, the difference or the root that is now part of the new op
   });
   return rw.changed();
 }

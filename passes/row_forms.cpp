@@ -142,11 +142,14 @@ ValueId RowForms::exp_below_maximum(OpId id) {
     // product does not overflow. (Masks are often the least finite number.)
     const ValueId b = f_.operand(broadcast, 0);
     const ir::Type row = f_.type(b);
+    const Scaled scores = take_factor(a, id);
     const ValueId moderate = is_moderate(b);
-    const ValueId scale = rw_.select(moderate, number(row, kLog2E), number(row, 1));
+    ValueId scale = rw_.select(moderate, number(row, kLog2E), number(row, 1));
     const ValueId offset = rw_.unary(OpKind::neg_, rw_.binary(OpKind::mul_, b, scale));
+    if (scores.factor) scale = rw_.binary(OpKind::mul_, scale, of_shape(scores.factor, row));
     const std::vector<std::int64_t> shape = t.shape();
-    e = rw_.unary(OpKind::exp2_, rw_.ternary(OpKind::fma_, a, rw_.broadcast(scale, shape), rw_.broadcast(offset, shape)));
+    const ValueId each = rw_.broadcast(scale, shape), less = rw_.broadcast(offset, shape);
+    e = rw_.unary(OpKind::exp2_, rw_.ternary(OpKind::fma_, scores.tile, each, less));
   }
   if (bound.kind == Bound::maximum) weights_[e.index] = bound.axis;
   return e;

@@ -26,14 +26,21 @@ class RowForms {
   ir::ValueId share_reciprocal(ir::OpId);
   ir::ValueId reciprocal(ir::ValueId s, bool is_ordinary);
   bool is_sum_of_weights(ir::ValueId) const;
+  /// tile * factor; no factor: 1.
+  struct Scaled {
+    ir::ValueId tile, factor;
+  };
+  /// Scores whose maximum `exponential` is relative to, without the scalar factor that they have. Changes the ops that make both.
+  Scaled take_factor(ir::ValueId scores, ir::OpId exponential);
   ir::ValueId carried_before(ir::ValueId maximum);
   ir::ValueId is_moderate(ir::ValueId row);
+  ir::ValueId of_shape(ir::ValueId scalar, ir::Type t) { return t.is_scalar() ? scalar : rw_.broadcast(scalar, t.shape()); }
   ir::ValueId number(ir::Type t, double v) { return rw_.constant_float(t, v); }
 
   Rewriter& rw_;
   const ir::Function& f_;
   const PassContext& context_;
-  std::map<std::uint32_t, ir::ValueId> running_;           // what carried_before said, by value
+  std::map<std::uint32_t, ir::ValueId> running_;   // what carried_before said, by value
   std::map<std::uint32_t, std::int64_t> weights_;  // tiles of exponentials, the largest about 1 along this axis, by value
 };
 

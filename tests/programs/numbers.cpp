@@ -377,3 +377,49 @@ TEST_CASE("numbers: a softmax that goes along with a loop has no error of its ma
     }
   });
 }
+
+TEST_CASE("numbers: scores of an attention may have any factor, also none and negative ones") {
+  on_every_device([](tw::Device& device) {
+    static constexpr int kRows = 16, kDepth = 32, kBlock = 64;
+    const tw::Kernel kernel("scores", [](tw::Ptr<const float> q, tw::Ptr<const float> k, tw::Ptr<float> out, tw::F32 factor, tw::I32 keys) {
+      auto i = column(arange(0, kRows)), c = arange(0, kDepth);
+      auto queries = load(q + i * kDepth + row(c));
+      auto biggest = tw::full<float>({kRows}, -tw::inf), total = tw::zeros<float>({kRows});
+      auto sum = tw::zeros<float>({kRows, kDepth});
+      for (auto at : tw::range(0, keys, kBlock)) {
+        auto j = at + arange(0, kBlock);
+        auto rows = load(k + column(j) * kDepth + row(c), column(j) < keys);
+        auto scores = tw::where(row(j) < keys, tw::dot(queries, tw::transpose(rows)) * factor, -tw::inf);
+        auto bigger = tw::maximum(biggest, tw::max(scores, 1));
+        auto weights = tw::exp(scores - column(bigger));
+        auto rescale = tw::exp(biggest - bigger);
+        total = total * rescale + tw::sum(weights, 1);
+        sum = tw::dot(weights, rows, sum * column(rescale));
+        biggest = bigger;
+      }
+      store(out + i * kDepth + row(c), sum / column(total));
+    });
+    constexpr int kKeys = 3 * kBlock + 11;
+    const auto q = numbers<float>(kRows * kDepth, 1), k = numbers<float>(kKeys * kDepth, 2);
+    for (float factor : {0.17f, -0.17f, 3.0f, -40.0f, 0.0f, -0.0f, 1e-42f, -1e-38f}) {
+      CAPTURE(factor);
+      std::vector<double> want(kRows * kDepth);
+      for (int r = 0; r < kRows; ++r) {
+        std::vector<double> scores(kKeys);
+        for (int j = 0; j < kKeys; ++j) {
+          for (int c = 0; c < kDepth; ++c) scores[j] += double(q[r * kDepth + c]) * k[j * kDepth + c];
+          scores[j] *= factor;
+        }
+        const double biggest = *std::max_element(scores.begin(), scores.end());
+        double total = 0;
+        for (double s : scores) total += std::exp(s - biggest);
+        for (int j = 0; j < kKeys; ++j)
+          for (int c = 0; c < kDepth; ++c) want[r * kDepth + c] += std::exp(scores[j] - biggest) / total * k[j * kDepth + c];
+      }
+      auto out = device.allocate<float>(kRows * kDepth);
+      kernel({.grid = 1}, device.upload(q), device.upload(k), out, factor, kKeys);
+      const double score = 40 * std::max(1.0f, std::abs(factor));  // about the largest; what it is rounded by is an error of the exponent
+      check_close("means", out.download(), want, 2e-6 + score * 0x1p-22, 2e-6 + score * 0x1p-22);
+    }
+  });
+}
