@@ -2,11 +2,10 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cmath>
 
 #include "runtime/emulator/families.h"
+#include "runtime/emulator/matrix_elements.h"
 #include "runtime/emulator/memory_access.h"
-#include "runtime/emulator/small_float.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -94,27 +93,10 @@ Shape unpacked(u32 bits) {
   return {static_cast<int>((bits >> 20) & 15) * 8, 8, 1 << (bits >> 24), type(0), type(5), type(10), type(15)};
 }
 
-int operand_bits(Type type) { return type == Type::tf32 || type == Type::f32 ? 32 : 8 * bytes_of(type); }
 int register_bits(Type type) { return type == Type::f64 ? 64 : 32; }
 int operand_registers(const Shape& s, int rows, Type type) { return rows * s.k * operand_bits(type) / kLanes / register_bits(type); }
 int accumulator_registers(const Shape& s, Type type) {
   return s.m * s.n / kLanes * (type == Type::f16 ? 16 : 8 * bytes_of(type)) / register_bits(type);
-}
-
-double number_of(u64 bits, Type type) {
-  switch (type) {
-    case Type::f64: return std::bit_cast<double>(bits);
-    case Type::f32: return std::bit_cast<float>(static_cast<u32>(bits));
-    // The hardware reads the upper 19 bits.
-    case Type::tf32: return std::bit_cast<float>(static_cast<u32>(bits) & 0xffffe000u);
-    case Type::f16: return f16_to_f32(static_cast<u16>(bits));
-    case Type::bf16: return bf16_to_f32(static_cast<u16>(bits));
-    case Type::e4m3: return widen(bits & 0xff, kE4m3);
-    case Type::e5m2: return widen(bits & 0xff, kE5m2);
-    case Type::s8: return static_cast<s8>(bits);
-    case Type::u8: return static_cast<u8>(bits);
-    default: return static_cast<s32>(bits);
-  }
 }
 
 u64 register_at(const Warp& warp, s32 slot, int bits, int lane) {
@@ -142,19 +124,6 @@ void gather(const Warp& warp, const s32* slots, int registers, Type type, bool t
 double accumulator(const Warp& warp, const s32* slots, Type type, int index, int lane) {
   if (type != Type::f16) return number_of(register_at(warp, slots[index], register_bits(type), lane), type);
   return number_of(register_at(warp, slots[index / 2], 32, lane) >> (16 * (index % 2)), type);
-}
-
-/// The element as the accumulator's type holds it. Sums are exact in double but for f64's and the widest f32's; then they are rounded
-/// once, where hardware may round or cut in between.
-u64 bits_of_sum(double sum, Type type, bool saturates) {
-  switch (type) {
-    case Type::f64: return std::bit_cast<u64>(sum);
-    case Type::f32: return std::bit_cast<u32>(canonical(static_cast<float>(sum)));
-    case Type::f16: return round_to(sum, kF16, Rounding::nearest_even);
-    default: break;
-  }
-  if (saturates) return static_cast<u32>(static_cast<s32>(std::fmin(std::fmax(sum, -2147483648.0), 2147483647.0)));
-  return static_cast<u32>(static_cast<s64>(sum));
 }
 
 void multiply(Warp& warp, const Instruction& i, Mask mask) {

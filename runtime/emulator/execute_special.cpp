@@ -40,6 +40,9 @@ float approximate(float x) {
   return canonical(result);
 }
 
+/// rsqrt.approx.f64
+double inverse_root(double x) { return value_of(Formula::rsqrt, x); }
+
 /// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 read and write the upper word only.
 template <Formula formula>
 double approximate_upper(double x) {
@@ -134,6 +137,8 @@ void decode_special(Decoder& d) {
     d.out.execute = choose_f32(formula, d.take("ftz"));
   } else if (type == Type::f64 && approx && d.take("ftz") && (formula == Formula::rcp || formula == Formula::rsqrt)) {
     d.out.execute = formula == Formula::rcp ? elementwise<approximate_upper<Formula::rcp>> : elementwise<approximate_upper<Formula::rsqrt>>;
+  } else if (type == Type::f64 && approx && formula == Formula::rsqrt) {
+    d.out.execute = elementwise<inverse_root>;
   } else if ((type == Type::f32 || type == Type::f64) && mode >= 0) {
     constexpr Rounding kModes[] = {Rounding::nearest_even, Rounding::zero, Rounding::down, Rounding::up};
     d.out.option = static_cast<u32>(kModes[mode]);

@@ -7,6 +7,8 @@ namespace tilewright::rt::emulator {
 // execute_integer.cpp, execute_multiword.cpp
 void decode_integer(Decoder&);    // add sub mul mad div rem abs neg min max of integers, sad, mul24, mad24, dp4a, dp2a
 void decode_multiword(Decoder&);  // those with a carry: add.cc addc sub.cc subc mad.cc madc
+// execute_video.cpp
+void decode_video(Decoder&);  // vadd2 and its like
 // execute_logic.cpp
 void decode_logic(Decoder&);  // and or xor not cnot lop3
 void decode_bits(Decoder&);   // shl shr shf bfe bfi bmsk szext brev popc clz bfind fns prmt
@@ -57,6 +59,8 @@ void decode_ldmatrix(Decoder&);
 void decode_stmatrix(Decoder&);
 void decode_movmatrix(Decoder&);
 void decode_mma(Decoder&);
+// execute_wmma.cpp
+void decode_wmma(Decoder&);
 // execute_control.cpp
 void decode_branch(Decoder&);   // bra
 void decode_indexed(Decoder&);  // brx

@@ -155,8 +155,8 @@ class KernelBuilder {
   /// Race checks tell apart what is as wide as the narrowest access; a generic one may be to either memory.
   void find_granules() {
     for (const Instruction& i : kernel_->code) {
-      const bool accesses =
-          (i.category >= Category::load_global && i.category <= Category::store_generic) || i.category == Category::atomic;
+      const bool accesses = (i.category >= Category::load_global && i.category <= Category::store_generic) ||
+                            i.category == Category::atomic || i.category == Category::matrix;
       if (!accesses) continue;
       const int width = std::min<int>(i.width * i.count, 4);
       if (i.space == Space::shared || i.space == Space::generic) kernel_->shared_granule = std::min(kernel_->shared_granule, width);

@@ -89,7 +89,7 @@ class BodyParser {
   void parse_directive() {
     const Token& token = in_.next();
     const std::string_view word = token.text;
-    if (word == ".reg") return parse_registers();
+    if (word == ".reg" || word.starts_with(".reg.")) return parse_registers(word.substr(4));
     if (word == ".loc") return parse_source_line();
     if (word == ".pragma") return skip_statement();
     for (const auto& [name, space] : {std::pair{".shared", Space::shared},
@@ -105,6 +105,11 @@ class BodyParser {
         return;
       }
     in_.fail_at(token.line, fmt::format("unknown directive '{}'", word));
+  }
+
+  Type type_of(std::string_view word) const {
+    if (const auto type = type_named(word.substr(1))) return *type;
+    in_.fail(fmt::format("expected a type, not '{}'", word));
   }
 
   void declare(Variable& variable) {
@@ -123,8 +128,9 @@ class BodyParser {
     return index;
   }
 
-  void parse_registers() {
-    const Type type = in_.expect_type();
+  /// `joined` is empty, or ".b32": CUDA's headers leave out the blank of ".reg .b32".
+  void parse_registers(std::string_view joined) {
+    const Type type = joined.empty() ? in_.expect_type() : type_of(joined);
     do {
       const std::string_view name = in_.expect_word("a register");
       if (!in_.take_sign('<')) {

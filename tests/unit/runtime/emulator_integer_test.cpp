@@ -139,4 +139,35 @@ TEST_CASE("emulator integers: comparisons, combined predicates and selection") {
   }
 }
 
+TEST_CASE("emulator integers: halves and bytes of a word") {
+  const auto a = integers<u32>(3000, 41), b = integers<u32>(3000, 42), c = integers<u32>(3000, 43);
+  const auto difference = apply<u32>("vabsdiff4.u32.u32.u32 $d, $a, $b, $c;", a, b, c),
+             sum = apply<u32>("vabsdiff4.u32.u32.u32.add $d, $a, $b, $c;", a, b, c),
+             added = apply<u32>("vadd2.s32.s32.s32.sat $d, $a, $b, $c;", a, b, c),
+             most = apply<u32>("vmax4.s32.s32.s32 $d, $a, $b, $c;", a, b, c),
+             least = apply<u32>("vmin2.u32.u32.u32 $d, $a, $b, $c;", a, b, c),
+             subtracted = apply<u32>("vsub4.u32.u32.u32 $d, $a, $b, $c;", a, b, c);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    u32 d = 0, s = c[i], m = 0, t = 0, h = 0, l = 0;
+    for (int shift = 0; shift < 32; shift += 8) {
+      const int x = (a[i] >> shift) & 255, y = (b[i] >> shift) & 255;
+      d |= static_cast<u32>(std::abs(x - y)) << shift;
+      s += static_cast<u32>(std::abs(x - y));
+      m |= static_cast<u32>(static_cast<u8>(std::max(static_cast<s8>(x), static_cast<s8>(y)))) << shift;
+      t |= static_cast<u32>(static_cast<u8>(x - y)) << shift;
+    }
+    for (int shift = 0; shift < 32; shift += 16) {
+      const u16 x = static_cast<u16>(a[i] >> shift), y = static_cast<u16>(b[i] >> shift);
+      h |= static_cast<u32>(static_cast<u16>(std::clamp(static_cast<s16>(x) + static_cast<s16>(y), -32768, 32767))) << shift;
+      l |= static_cast<u32>(std::min(x, y)) << shift;
+    }
+    CHECK(difference[i] == d);
+    CHECK(sum[i] == s);
+    CHECK(most[i] == m);
+    CHECK(subtracted[i] == t);
+    CHECK(added[i] == h);
+    CHECK(least[i] == l);
+  }
+}
+
 }  // namespace tilewright::rt::emulator

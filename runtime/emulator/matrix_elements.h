@@ -1,0 +1,15 @@
+// The elements of matrices as numbers, and sums as elements: what all matrix products share.
+#pragma once
+#include "runtime/emulator/ptx_types.h"
+
+namespace tilewright::rt::emulator {
+
+/// How much of a register an element of an operand takes.
+int operand_bits(Type type);
+/// The number that the low bits are in a type.
+double number_of(u64 bits, Type type);
+/// The element as the accumulator's type holds it. Sums are exact in double but for f64's and the widest f32's; then they are rounded
+/// once, where hardware may round or cut in between.
+u64 bits_of_sum(double sum, Type type, bool saturates);
+
+}  // namespace tilewright::rt::emulator
