@@ -45,6 +45,7 @@ std::string what_for(const Block& block, const Fragment& fragment) {
                          barrier.expected != 0 ? barrier.expected : static_cast<u32>(32 * block.running));
     }
     case Wait::mbarrier: return describe(block.mbarriers.at(fragment.wait_id), fragment.wait_id);
+    case Wait::matrix: return "warps of its warpgroup that have not committed their wgmma";
     default: return "other lanes";
   }
 }

@@ -122,6 +122,8 @@ Decode decoder_of(std::string_view base) {
       {"movmatrix", decode_movmatrix},
       {"mma", decode_mma},
       {"wmma", decode_wmma},
+      {"wgmma", decode_wgmma},
+      {"setmaxnreg", decode_setmaxnreg},
       {"bra", decode_branch},
       {"brx", decode_indexed},
       {"ret", decode_return},

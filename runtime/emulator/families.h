@@ -59,6 +59,9 @@ void decode_ldmatrix(Decoder&);
 void decode_stmatrix(Decoder&);
 void decode_movmatrix(Decoder&);
 void decode_mma(Decoder&);
+// execute_wgmma.cpp
+void decode_wgmma(Decoder&);
+void decode_setmaxnreg(Decoder&);
 // execute_wmma.cpp
 void decode_wmma(Decoder&);
 // execute_control.cpp

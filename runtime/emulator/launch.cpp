@@ -209,6 +209,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
   block.ticket = launch.first_ticket + block.number;
   block.running = static_cast<int>(block.warps.size());
   block.barriers = {};
+  block.matrix_groups = {};
   block.mbarriers.clear();
   if (launch.check) {
     block.written.assign(block.shared_bytes, 0);
@@ -233,8 +234,10 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.released = warp.to_acquire = {};
     warp.copies.clear();
     warp.committed = {};
-    warp.copy_sequence = 0;
     for (auto& calls : warp.activations) calls.clear();
+    warp.matrix = {};
+    warp.most_registers = 0;
+    warp.copy_sequence = 0;
     fill_specials(launch, block, warp);
     // What is read before it is written is the same in every run, and unlikely to look right.
     for (const auto& [slot, bytes] : kernel.unwritten) std::memset(warp.registers + slot, 0xdb, bytes);

@@ -26,7 +26,7 @@ struct Cluster;
 struct Warp;
 struct Worker;
 
-enum class Wait : u8 { none, barrier, mbarrier, collective };
+enum class Wait : u8 { none, barrier, mbarrier, matrix, collective };
 
 /// Lanes of a warp that execute together. A fragment that diverges becomes one that waits at the join for its children.
 struct Fragment {
@@ -84,6 +84,16 @@ struct Activation {
   std::vector<std::byte> saved;  // registers of the same function, called before and not yet left
 };
 
+/// What wgmma do for a warp. Groups are counted from 1, in step with the other warps of the warpgroup.
+struct MatrixWork {
+  u32 committed = 0, done = 0;  // groups
+  u64 trace = 0;                // of what the group that is not committed yet consists of
+  bool has_fenced = false;
+  // Of each register that wgmma works on: the group and the instruction that use it, the shape if that accumulates in it, 1 + the other
+  // instruction that touched it since the last fence, and the register that it is a copy of.
+  std::vector<u32> busy, user, shape, touched, origin;
+};
+
 struct Warp {
   std::byte* registers = nullptr;
   Block* block = nullptr;
@@ -106,6 +116,9 @@ struct Warp {
   std::vector<AsyncCopy> copies;
   std::array<u32, kLanes> committed{};  // groups of each lane, in all
   u32 copy_sequence = 0;
+
+  MatrixWork matrix;
+  u32 most_registers = 0;  // what setmaxnreg said last; 0: nothing
 
   std::array<std::vector<Activation>, kLanes> activations;  // calls of each lane, the innermost last
 
@@ -175,8 +188,9 @@ struct Block {
   std::vector<u32> free_many_reads;
   Releases releases;  // through shared memory
   std::array<Barrier, 16> barriers;
-  std::map<u32, Mbarrier> mbarriers;  // by offset in shared memory
-  int running = 0;                    // warps that have not finished
+  std::map<u32, Mbarrier> mbarriers;                          // by offset in shared memory
+  std::array<std::vector<u64>, kMaxWarps / 4> matrix_groups;  // of each warpgroup, the traces of all groups
+  int running = 0;                                            // warps that have not finished
   int next_warp = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/emulator/ptx_module.h"
@@ -178,6 +179,17 @@ struct Callee {
   std::vector<Slot> addresses;  // of them: what holds addresses in the frame
 };
 
+/// Which registers of wgmma an instruction touches, by their numbers; see matrix_registers.h.
+struct MatrixTouches {
+  struct Touch {
+    u32 reg;
+    bool is_write;
+  };
+  Handler execute = nullptr;     // after the check
+  std::vector<Touch> registers;  // those that are read, then those that are written
+  bool is_copy = false;
+};
+
 struct Kernel {
   std::string name;
   std::vector<Parameter> parameters;
@@ -186,8 +198,10 @@ struct Kernel {
   u32 end = 0;                    // of the kernel's own
   std::vector<Callee> callees;
   std::vector<CallSite> calls;
-  std::vector<s32> extra;  // slots of vector operands, targets of indexed branches
-  std::vector<int> lines;  // of the PTX, one an instruction
+  u32 matrix_registers = 0;
+  std::unordered_map<u32, MatrixTouches> matrix_touches;  // by instruction
+  std::vector<s32> extra;                                 // slots of vector operands, targets of indexed branches
+  std::vector<int> lines;                                 // of the PTX, one an instruction
   std::vector<SourceLine> sources;
   std::vector<std::string_view> opcodes;
   std::shared_ptr<const std::vector<Place>> places;  // of the code; counters keep it

@@ -1,0 +1,123 @@
+// PTX ISA, "wgmma.mma_async", "wgmma.fence" and "wgmma.wait_group": between wgmma and its wait nobody else touches its registers, and a
+// fence stands between their other accesses and wgmma.
+#include "runtime/emulator/matrix_registers.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tilewright::rt::emulator {
+namespace {
+
+bool is_product(const Kernel& kernel, u32 instruction) { return kernel.opcodes[instruction].starts_with("wgmma.mma_async"); }
+
+/// A plain copy between registers, which assemblers make go away: the copy is then the very register that wgmma works on.
+bool is_copy(const Kernel& kernel, u32 instruction, const std::vector<Mention>& mentions) {
+  const bool is_move = kernel.opcodes[instruction].starts_with("mov.") && kernel.code[instruction].guard == kNoSlot;
+  return is_move && mentions.size() == 2 && std::all_of(mentions.begin(), mentions.end(), [](const Mention& m) { return m.field < 2; });
+}
+
+bool is_busy(const MatrixWork& work, u32 reg) { return work.busy[reg] > work.done; }
+
+void touch(Warp& warp, const Instruction& i, Mask mask) {
+  const MatrixTouches& touches = warp.kernel->matrix_touches.at(i.index);
+  MatrixWork& work = warp.matrix;
+  if (warp.worker->launch->check && !work.busy.empty()) {
+    const bool is_own_copy =
+        touches.is_copy && touches.registers.size() == 2 && work.origin[touches.registers[0].reg] == work.origin[touches.registers[1].reg];
+    for (const MatrixTouches::Touch& touched : touches.registers) {
+      if (is_busy(work, touched.reg) && !is_own_copy && (touched.is_write || !touches.is_copy))
+        report(warp, i, FindingKind::missing_wait, __builtin_ctz(mask), [&] {
+          return "wgmma at " + place_of(warp, work.user[touched.reg]) +
+                 " still works on a register of this instruction: " + "no wgmma.wait_group has waited for it";
+        });
+      work.touched[touched.reg] = i.index + 1;
+    }
+    if (touches.is_copy && touches.registers.size() == 2) {
+      const u32 from = touches.registers[0].reg, to = touches.registers[1].reg;
+      work.busy[to] = work.busy[from];
+      work.user[to] = work.user[from];
+      work.shape[to] = work.shape[from];
+      work.origin[to] = is_busy(work, from) ? work.origin[from] : to;
+      if (is_busy(work, from)) work.touched[from] = work.touched[to] = 0;
+    }
+  }
+  touches.execute(warp, i, mask);
+}
+
+}  // namespace
+
+void track_matrix_registers(std::span<const Value> values, std::span<const Mention> mentions, u32 begin, Kernel& kernel) {
+  const u32 end = static_cast<u32>(kernel.code.size());
+  std::vector<s32> numbers(values.size(), -1);
+  std::map<u32, std::vector<Mention>> by_instruction;
+  const auto number = [&](u32 value) {
+    if (values[value].kind == Value::reg && numbers[value] < 0) numbers[value] = static_cast<s32>(kernel.matrix_registers++);
+  };
+  for (const Mention& mention : mentions)
+    if (mention.field >= kExtraField && is_product(kernel, mention.instruction)) number(mention.value);
+  if (std::all_of(numbers.begin(), numbers.end(), [](s32 n) { return n < 0; })) return;
+  for (const Mention& mention : mentions) by_instruction[mention.instruction].push_back(mention);
+  for (bool changed = true; changed;) {
+    const u32 before = kernel.matrix_registers;
+    for (const auto& [instruction, mentioned] : by_instruction)
+      if (is_copy(kernel, instruction, mentioned) && numbers[mentioned[mentioned[0].is_write].value] >= 0)
+        number(mentioned[!mentioned[0].is_write].value);
+    changed = kernel.matrix_registers != before;
+  }
+  for (const auto& [instruction, mentioned] : by_instruction) {
+    if (instruction < begin || instruction >= end) continue;
+    MatrixTouches touches;
+    for (const bool is_write : {false, true})
+      for (const Mention& mention : mentioned)
+        if (mention.is_write == is_write && numbers[mention.value] >= 0)
+          touches.registers.push_back({static_cast<u32>(numbers[mention.value]), is_write});
+    if (is_product(kernel, instruction)) {
+      // Accumulators are written, whether they are read too or not.
+      const std::vector<MatrixTouches::Touch> all = touches.registers;
+      std::erase_if(touches.registers, [&](const MatrixTouches::Touch& read) {
+        return !read.is_write &&
+               std::any_of(all.begin(), all.end(), [&](const auto& other) { return other.is_write && other.reg == read.reg; });
+      });
+    }
+    Instruction& i = kernel.code[instruction];
+    if (touches.registers.empty() || i.execute == nullptr) continue;
+    if (!is_product(kernel, instruction)) {
+      touches.is_copy = is_copy(kernel, instruction, mentioned);
+      touches.execute = i.execute;
+      i.execute = touch;
+    }
+    kernel.matrix_touches.emplace(instruction, std::move(touches));
+  }
+}
+
+void take_matrix_registers(Warp& warp, const Instruction& i, u32 shape) {
+  if (!warp.worker->launch->check) return;
+  MatrixWork& work = warp.matrix;
+  const std::size_t count = warp.kernel->matrix_registers;
+  if (work.busy.empty()) {
+    for (auto* each : {&work.busy, &work.user, &work.shape, &work.touched, &work.origin}) each->assign(count, 0);
+    std::iota(work.origin.begin(), work.origin.end(), 0);
+  }
+  const auto wrong = [&](const char* text, u32 at) { report(warp, i, FindingKind::race, 0, [&] { return text + place_of(warp, at); }); };
+  if (!work.has_fenced) report(warp, i, FindingKind::race, 0, [] { return std::string("no wgmma.fence comes before the first wgmma"); });
+  for (const auto& [reg, is_write] : warp.kernel->matrix_touches.at(i.index).registers) {
+    if (work.touched[reg] != 0) wrong("no wgmma.fence orders this after the access to its register at ", work.touched[reg] - 1);
+    // Only accumulators of one shape are in order by themselves. Operands in registers are only read, by however many.
+    const bool is_written = work.shape[reg] != 0;
+    if (is_busy(work, reg) && (is_write || is_written) && work.shape[reg] != (is_write ? shape : 0))
+      wrong("its register is still in use by a wgmma of another shape or for another operand, at ", work.user[reg]);
+  }
+  for (const auto& [reg, is_write] : warp.kernel->matrix_touches.at(i.index).registers) {
+    work.busy[reg] = work.committed + 1;
+    work.user[reg] = i.index;
+    work.shape[reg] = is_write ? shape : 0;
+    work.origin[reg] = reg;
+  }
+}
+
+void fence_matrix_registers(Warp& warp) {
+  warp.matrix.has_fenced = true;
+  std::fill(warp.matrix.touched.begin(), warp.matrix.touched.end(), 0);
+}
+
+}  // namespace tilewright::rt::emulator
