@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/emulator/bulk_copy.h"
 #include "runtime/emulator/lanes.h"
 #include "runtime/emulator/mbarrier.h"
 #include "runtime/emulator/scheduler.h"
@@ -97,10 +98,12 @@ void report_endless(Cluster& cluster, Worker& worker) {
 
 void finish(Warp& warp) {
   Block& block = *warp.block;
-  if (--block.running == 0) {
+  if (block.running == 1) {
     finish_all(*block.cluster, [&](const Transfer& transfer) { return transfer.warp->block == &block; });
     check_finished_mbarriers(warp);
+    check_finished_copies(block);
   }
+  --block.running;
   // A barrier of all threads does not wait for those that are gone.
   for (Barrier& barrier : block.barriers) release_if_complete(block, barrier);
 }

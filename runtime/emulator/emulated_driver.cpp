@@ -247,6 +247,7 @@ const Driver& emulated_driver() {
     fill_memory(made);
     fill_streams(made);
     fill_modules(made);
+    fill_tensor_maps(made);
     return made;
   }();
   return table;

@@ -170,9 +170,6 @@ void fill_modules(Driver& table) {
   table.cuFuncGetAttribute = get_attribute;
   table.cuFuncSetAttribute = [](CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; };
   table.cuLaunchKernelEx = launch_kernel;
-  table.cuTensorMapEncodeTiled = [](CUtensorMap*, CUtensorMapDataType, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*,
-                                    const std::uint32_t*, const std::uint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
-                                    CUtensorMapL2promotion, CUtensorMapFloatOOBfill) { return CUDA_ERROR_NOT_SUPPORTED; };
 }
 
 }  // namespace tilewright::rt::emulator

@@ -85,5 +85,6 @@ EmulatedDevice* device_of(cuda::CUstream);
 void fill_modules(cuda::Driver&);
 void fill_streams(cuda::Driver&);
 void fill_memory(cuda::Driver&);
+void fill_tensor_maps(cuda::Driver&);
 
 }  // namespace tilewright::rt::emulator

@@ -1,6 +1,7 @@
 // cp.async: copies from global to shared memory that are done when a group is waited for, and not a moment sooner.
 #include <fmt/format.h>
 
+#include "runtime/emulator/bulk_operands.h"
 #include "runtime/emulator/families.h"
 #include "runtime/emulator/mbarrier.h"
 #include "runtime/emulator/memory_access.h"
@@ -136,7 +137,10 @@ void wait_all(Warp& warp, const Instruction& i, Mask mask) {
 
 void decode_async_copy(Decoder& d) {
   d.out.category = Category::async_copy;
+  if (d.take("reduce")) d.out.option = kReduces;
   if (!d.take("async")) d.fail("unknown instruction");
+  if (d.take("bulk")) return decode_bulk(d);
+  if (d.out.option != 0) d.fail("unknown instruction");
   if (d.take("mbarrier")) {
     // cp.async.mbarrier.arrive{.noinc}{.shared}.b64
     if (!d.take("arrive")) d.fail("'.arrive' is missing");

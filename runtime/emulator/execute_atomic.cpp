@@ -2,6 +2,7 @@
 #include <atomic>
 #include <type_traits>
 
+#include "runtime/emulator/atomic_update.h"
 #include "runtime/emulator/families.h"
 #include "runtime/emulator/memory_access.h"
 #include "runtime/emulator/small_float.h"
@@ -116,6 +117,19 @@ u64 update_memory(std::byte* place, Update update, u64 b, u64 c, bool& changed) 
   return old;
 }
 
+}  // namespace
+
+u32 in_global_memory(u32 number) { return kUpdates[number] == add_f32 ? number_of(add_f32_flushed) : number; }
+
+u64 atomic_update(u32 number, int bytes, std::byte* place, u64 b, u64 c, bool& changed) {
+  const Update update = kUpdates[number];
+  if (bytes == 2) return update_memory<u16>(place, update, b, c, changed);
+  if (bytes == 4) return update_memory<u32>(place, update, b, c, changed);
+  return update_memory<u64>(place, update, b, c, changed);
+}
+
+namespace {
+
 u64 fetch(const Warp& warp, s32 slot, int bytes, int lane) {
   u64 bits = 0;
   if (slot >= 0) std::memcpy(&bits, warp.registers + slot + lane * bytes, static_cast<std::size_t>(bytes));
@@ -135,14 +149,13 @@ void acquire_at(Warp& warp, const Instruction& i, const Places& places, int lane
 void atomic(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   const int bytes = i.width * i.count;
-  const Update usual = kUpdates[i.option];
   locate(warp, i, mask, address, i.space, bytes, [&](const Places& places) {
     if (places.space != Space::global && places.space != Space::shared) {
       report(warp, i, FindingKind::wrong_space, __builtin_ctz(places.mask),
              [] { return std::string("atomics are for global and shared memory"); });
       return;
     }
-    const Update update = usual == add_f32 && places.space == Space::global ? add_f32_flushed : usual;
+    const u32 update = places.space == Space::global ? in_global_memory(i.option) : i.option;
     const s32* slots = warp.kernel->extra.data() + i.first;
     bool changed = false;
     check_written(warp, i, places, bytes, Access::update);
@@ -156,13 +169,7 @@ void atomic(Warp& warp, const Instruction& i, Mask mask) {
       for (u32 k = 0; k < i.count; ++k) {
         std::byte* place = places.at[static_cast<std::size_t>(lane)] + std::size_t{k} * i.width;
         const u64 b = fetch(warp, slots[i.count + k], i.value_bytes, lane), c = fetch(warp, slots[2 * i.count + k], i.value_bytes, lane);
-        u64 old;
-        if (i.width == 2)
-          old = update_memory<u16>(place, update, b, c, changed);
-        else if (i.width == 4)
-          old = update_memory<u32>(place, update, b, c, changed);
-        else
-          old = update_memory<u64>(place, update, b, c, changed);
+        const u64 old = atomic_update(update, i.width, place, b, c, changed);
         if (slots[k] >= 0) std::memcpy(warp.registers + slots[k] + lane * i.value_bytes, &old, i.value_bytes);
       }
       acquire_at(warp, i, places, lane);
@@ -207,7 +214,8 @@ Update half_update(bool bf16, int op) {
   return bf16 ? halves<true, HalfOp::max> : halves<false, HalfOp::max>;
 }
 
-Update choose(Decoder& d, int op, Type type) {
+/// Null if there is no such operation.
+Update choose(int op, Type type) {
   const int bytes = bytes_of(type);
   const bool plain_bits = type == Type::b16 || type == Type::b32 || type == Type::b64 || type == Type::b128;
   switch (op) {
@@ -249,10 +257,15 @@ Update choose(Decoder& d, int op, Type type) {
       if (type == Type::u32) return op == 8 ? increment : decrement;
       break;
   }
-  d.fail("no instruction of this type");
+  return nullptr;
 }
 
 }  // namespace
+
+std::optional<u32> find_update(AtomicOp operation, Type type) {
+  const Update update = choose(static_cast<int>(operation), type);
+  return update != nullptr ? std::optional(number_of(update)) : std::nullopt;
+}
 
 void decode_atomic(Decoder& d) {
   d.out.category = Category::atomic;
@@ -273,8 +286,9 @@ void decode_atomic(Decoder& d) {
   const int op = d.take_one({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
   if (op < 0) d.fail("an operation is missing");
   const Type type = d.take_type();
-  const Update update = choose(d, op, type);
-  d.out.option = number_of(update);
+  const auto update = find_update(static_cast<AtomicOp>(op), type);
+  if (!update) d.fail("no instruction of this type");
+  d.out.option = *update;
   d.out.width = static_cast<u8>(bytes_of(type));
   d.out.count = static_cast<u8>(count);
   d.out.value_bytes = d.out.width;

@@ -54,6 +54,10 @@ void decode_mbarrier(Decoder&);
 void decode_proxy_fence(Decoder&);     // fence.proxy
 void decode_mbarrier_fence(Decoder&);  // fence.mbarrier_init
 void decode_griddepcontrol(Decoder&);
+// execute_bulk.cpp
+void decode_bulk(Decoder&);  // cp.async.bulk cp.reduce.async.bulk
+// execute_tensor.cpp
+void decode_bulk_tensor(Decoder&, bool is_prefetch);  // cp.async.bulk.tensor
 // execute_matrix.cpp
 void decode_ldmatrix(Decoder&);
 void decode_stmatrix(Decoder&);

@@ -237,7 +237,9 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     for (auto& calls : warp.activations) calls.clear();
     warp.matrix = {};
     warp.most_registers = 0;
-    warp.copy_sequence = 0;
+    warp.copy_sequence = warp.bulk_sequence = 0;
+    warp.bulk_copies.clear();
+    warp.bulk_committed = {};
     fill_specials(launch, block, warp);
     // What is read before it is written is the same in every run, and unlikely to look right.
     for (const auto& [slot, bytes] : kernel.unwritten) std::memset(warp.registers + slot, 0xdb, bytes);

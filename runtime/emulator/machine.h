@@ -65,13 +65,21 @@ struct AsyncCopy {
   u32 sequence = 0;  // of the warp's engine, from 1: its epochs
 };
 
+/// A bulk copy of a lane's group that the lane has not waited for.
+struct BulkGroupCopy {
+  u32 instruction = 0;
+  int lane = 0;
+  u32 group = 0;         // of the lane, from 1
+  u32 sequence = 0;      // of the warp's engine, from 1: its epochs
+  bool is_read = false;  // the lane has waited for that
+};
+
 /// Asynchronous work that is not done yet, of bulk copies above all. When it is done is for the schedule to choose.
 struct Transfer {
   Warp* warp = nullptr;
   u32 instruction = 0;
   int lane = 0;
   u32 group = 0;                // of the lane's bulk copies, from 1; 0: an mbarrier is told instead
-  u32 sequence = 0;             // of the warp's engine of such groups, from 1
   std::function<void()> read;   // takes what the source holds; null once done
   std::function<void()> write;  // writes it, and tells who waits
 };
@@ -116,6 +124,9 @@ struct Warp {
   std::vector<AsyncCopy> copies;
   std::array<u32, kLanes> committed{};  // groups of each lane, in all
   u32 copy_sequence = 0;
+  std::vector<BulkGroupCopy> bulk_copies;
+  std::array<u32, kLanes> bulk_committed{};
+  u32 bulk_sequence = 0;
 
   MatrixWork matrix;
   u32 most_registers = 0;  // what setmaxnreg said last; 0: nothing

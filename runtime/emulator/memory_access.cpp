@@ -4,6 +4,37 @@
 #include <fmt/format.h>
 
 namespace tilewright::rt::emulator {
+
+const Range* global_range(Worker& worker, u64 address) {
+  const auto& ranges = worker.launch->ranges;
+  if (ranges.empty()) return nullptr;
+  const Range& last = ranges[worker.last_range];
+  if (address >= last.begin && address < last.end()) return &last;
+  auto after = std::upper_bound(ranges.begin(), ranges.end(), address, [](u64 a, const Range& range) { return a < range.begin; });
+  if (after == ranges.begin()) return nullptr;
+  --after;
+  if (address >= after->end()) return nullptr;
+  worker.last_range = static_cast<std::size_t>(after - ranges.begin());
+  return &*after;
+}
+
+std::string describe_global(Worker& worker, u64 address, u64 bytes) {
+  const auto& ranges = worker.launch->ranges;
+  std::string text = fmt::format("{} bytes of global memory at address 0x{:x}", bytes, address);
+  if (address >= kSharedWindow) return text + ", which is an address of another space";
+  if (address < 65536) return text + ", in no allocation: the pointer is null or a small integer";
+  const auto after = std::upper_bound(ranges.begin(), ranges.end(), address, [](u64 a, const Range& range) { return a < range.begin; });
+  const bool has_before = after != ranges.begin(), has_after = after != ranges.end();
+  const u64 past = has_before ? address - std::prev(after)->end() : ~u64{0};
+  const u64 ahead = has_after ? after->begin - address : ~u64{0};
+  if (has_before && address < std::prev(after)->end())
+    return text + fmt::format(", over the end of an allocation of {} bytes", std::prev(after)->bytes);
+  if (has_before && past <= ahead)
+    return text + fmt::format(", {} bytes past the end of an allocation of {} bytes", past, std::prev(after)->bytes);
+  if (has_after) return text + fmt::format(", {} bytes ahead of an allocation of {} bytes", ahead, after->bytes);
+  return text + ", in no allocation";
+}
+
 namespace {
 
 void count_request(Warp& warp, const Instruction& i, Mask mask, int bytes, int units, int ideal) {
@@ -29,48 +60,18 @@ Mask drop_misaligned(Warp& warp, const Instruction& i, Mask mask, const Lanes<u6
   return mask;
 }
 
-const Range* range_of(Worker& worker, u64 address) {
-  const auto& ranges = worker.launch->ranges;
-  if (ranges.empty()) return nullptr;
-  const Range& last = ranges[worker.last_range];
-  if (address >= last.begin && address < last.end()) return &last;
-  auto after = std::upper_bound(ranges.begin(), ranges.end(), address, [](u64 a, const Range& range) { return a < range.begin; });
-  if (after == ranges.begin()) return nullptr;
-  --after;
-  if (address >= after->end()) return nullptr;
-  worker.last_range = static_cast<std::size_t>(after - ranges.begin());
-  return &*after;
-}
-
-std::string describe_global(Worker& worker, u64 address, int bytes) {
-  const auto& ranges = worker.launch->ranges;
-  std::string text = fmt::format("{} bytes of global memory at address 0x{:x}", bytes, address);
-  if (address >= kSharedWindow) return text + ", which is an address of another space";
-  if (address < 65536) return text + ", in no allocation: the pointer is null or a small integer";
-  const auto after = std::upper_bound(ranges.begin(), ranges.end(), address, [](u64 a, const Range& range) { return a < range.begin; });
-  const bool has_before = after != ranges.begin(), has_after = after != ranges.end();
-  const u64 past = has_before ? address - std::prev(after)->end() : ~u64{0};
-  const u64 ahead = has_after ? after->begin - address : ~u64{0};
-  if (has_before && address < std::prev(after)->end())
-    return text + fmt::format(", over the end of an allocation of {} bytes", std::prev(after)->bytes);
-  if (has_before && past <= ahead)
-    return text + fmt::format(", {} bytes past the end of an allocation of {} bytes", past, std::prev(after)->bytes);
-  if (has_after) return text + fmt::format(", {} bytes ahead of an allocation of {} bytes", ahead, after->bytes);
-  return text + ", in no allocation";
-}
-
 void locate_global(Warp& warp, const Instruction& i, Places& places, int bytes) {
   Worker& worker = *warp.worker;
   const int first = __builtin_ctz(places.mask);
-  const Range* common = range_of(worker, places.address[static_cast<std::size_t>(first)]);
+  const Range* common = global_range(worker, places.address[static_cast<std::size_t>(first)]);
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(places.mask, lane)) continue;
     const auto l = static_cast<std::size_t>(lane);
     const u64 address = places.address[l];
-    const Range* range = common != nullptr && address >= common->begin && address < common->end() ? common : range_of(worker, address);
+    const Range* range = common != nullptr && address >= common->begin && address < common->end() ? common : global_range(worker, address);
     if (range == nullptr || address + static_cast<u64>(bytes) > range->end()) {
       report(warp, i, address >= kSharedWindow ? FindingKind::wrong_space : FindingKind::out_of_bounds, lane,
-             [&] { return describe_global(worker, address, bytes); });
+             [&] { return describe_global(worker, address, static_cast<u64>(bytes)); });
       places.mask &= ~kLaneBit[lane];
       continue;
     }

@@ -71,6 +71,10 @@ inline void check_write(const Accessor& by, const Places& places, int lane, int 
                        value);
 }
 
+/// The allocation that an address lies in, null if there is none, and what to say of an access that is out of bounds.
+const Range* global_range(Worker&, u64 address);
+std::string describe_global(Worker&, u64 address, u64 bytes);
+
 /// Global memory that is tracked counts as written, or has to be; reads of other bytes are reported.
 void check_written(Warp&, const Instruction&, const Places&, int bytes, Access);
 

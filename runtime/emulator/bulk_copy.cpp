@@ -1,0 +1,315 @@
+// Checks of bulk copies, and their pieces as transfers.
+#include "runtime/emulator/bulk_copy.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "runtime/emulator/atomic_update.h"
+#include "runtime/emulator/transfers.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+// What a reader sees that comes too early: no number at all, for floats of every size.
+constexpr int kPoison = 0xff;
+
+u64 total_bytes(const BulkCopy& copy) {
+  u64 sum = 0;
+  for (const CopyPiece& piece : copy.pieces) sum += piece.bytes;
+  return sum;
+}
+
+void count(const BulkCopy& copy) {
+  Count& count = copy.warp.worker->counts[copy.instruction.index];
+  ++count.requests;
+  for (const CopyPiece& piece : copy.pieces) {
+    if (piece.is_outside) continue;
+    count.bytes += piece.bytes;
+    count.units += (piece.global + piece.bytes - 1) / 32 - piece.global / 32 + 1;
+    count.ideal += (piece.bytes + 31) / 32;
+  }
+}
+
+void check_shared_reads(const Accessor& by, Block& block, const BulkCopy& copy) {
+  if (!copy.warp.worker->launch->check) return;
+  for (const CopyPiece& piece : copy.pieces)
+    if (!piece.is_outside) check_shared_read(by, block, copy.lane, piece.shared, static_cast<int>(piece.bytes));
+}
+
+void check_shared_writes(const Accessor& by, Block& block, u64 base, const BulkCopy& copy) {
+  if (!copy.warp.worker->launch->check) return;
+  // Pieces that lie together are one write: they may meet within a granule.
+  u64 begin = 0, end = 0;
+  const auto check = [&] {
+    if (end > begin) check_shared_write(by, block, copy.lane, base + begin, static_cast<int>(end - begin), nullptr);
+  };
+  for (const CopyPiece& piece : copy.pieces) {
+    if (piece.shared != end) {
+      check();
+      begin = piece.shared;
+    }
+    end = piece.shared + piece.bytes;
+  }
+  check();
+}
+
+/// Whether all that the copy accesses of global memory lies in allocations; a finding otherwise.
+bool is_in_bounds(const BulkCopy& copy) {
+  for (const CopyPiece& piece : copy.pieces) {
+    if (piece.is_outside) continue;
+    const Range* range = global_range(*copy.warp.worker, piece.global);
+    if (range != nullptr && piece.bytes <= range->end() - piece.global) continue;
+    report(copy.warp, copy.instruction, FindingKind::out_of_bounds, copy.lane,
+           [&] { return describe_global(*copy.warp.worker, piece.global, piece.bytes); });
+    return false;
+  }
+  return true;
+}
+
+/// Checks accesses to global memory, whose bounds are known to be good.
+void check_global_pieces(const Accessor& by, const BulkCopy& copy, Access access) {
+  const auto l = static_cast<std::size_t>(copy.lane);
+  Places places;
+  places.space = Space::global;
+  places.mask = kLaneBit[l];
+  for (const CopyPiece& piece : copy.pieces) {
+    if (piece.is_outside) continue;
+    places.address[l] = piece.global;
+    places.range[l] = global_range(*copy.warp.worker, piece.global);
+    if (access == Access::read)
+      check_read(by, places, copy.lane, static_cast<int>(piece.bytes));
+    else
+      check_write(by, places, copy.lane, static_cast<int>(piece.bytes), nullptr);
+    check_written(copy.warp, copy.instruction, places, static_cast<int>(piece.bytes), access);
+  }
+}
+
+void fill(const BulkCopy& copy, std::byte* to, u32 bytes) {
+  for (u32 at = 0; at < bytes; at += static_cast<u32>(copy.fill_bytes))
+    std::memcpy(to + at, &copy.fill, static_cast<std::size_t>(copy.fill_bytes));
+}
+
+void reduce(const Reduction& reduction, std::byte* to, const std::byte* from, u32 bytes) {
+  bool changed = false;
+  for (u32 at = 0; at < bytes; at += static_cast<u32>(reduction.bytes)) {
+    u64 value = 0;
+    std::memcpy(&value, from + at, static_cast<std::size_t>(reduction.bytes));
+    atomic_update(reduction.update, reduction.bytes, to + at, value, 0, changed);
+  }
+}
+
+/// The bytes of a block's shared memory that the copy's pieces name.
+std::vector<std::byte> gather(const Block& block, const BulkCopy& copy) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(total_bytes(copy));
+  for (const CopyPiece& piece : copy.pieces)
+    bytes.insert(bytes.end(), block.shared.get() + piece.shared, block.shared.get() + piece.shared + piece.bytes);
+  return bytes;
+}
+
+/// The mbarrier is told of so many bytes; whoever waits for it knows that the engine is done up to its epoch.
+void signal(const BulkCopy& copy, const SharedPlace& at, u32 epoch, u64 bytes) {
+  const MbarrierPlace place{copy.warp, copy.instruction, copy.lane, *at.block, at.offset};
+  if (at.block->running == 0)
+    return report(copy.warp, copy.instruction, FindingKind::exited_block, copy.lane,
+                  [&] { return fmt::format("the copy to the block of rank {} is done after its end", at.block->rank); });
+  const auto found = at.block->mbarriers.find(static_cast<u32>(at.offset));
+  if (found == at.block->mbarriers.end() || !found->second.is_live)
+    return report(copy.warp, copy.instruction, FindingKind::bad_mbarrier, copy.lane, [&] {
+      return fmt::format("when the copy is done, there is no mbarrier at byte {} of shared memory any more", at.offset);
+    });
+  found->second.view.clock.raise(found->second.agent, epoch);
+  complete_transactions(place, found->second, static_cast<s64>(bytes));
+}
+
+/// The copy's part that ends in one block: its mbarrier, and who writes there and when.
+struct Arrival {
+  Destination destination;
+  int agent;
+  u32 epoch;
+};
+
+std::optional<Arrival> arrival_of(const BulkCopy& copy, const Destination& destination) {
+  const SharedPlace& at = destination.mbarrier;
+  const Mbarrier* barrier = find_mbarrier({copy.warp, copy.instruction, copy.lane, *at.block, at.offset});
+  if (barrier == nullptr) return std::nullopt;
+  return Arrival{destination, barrier->agent, static_cast<u32>(barrier->phase) + 1};
+}
+
+Transfer transfer_of(const BulkCopy& copy) {
+  Transfer transfer;
+  transfer.warp = &copy.warp;
+  transfer.instruction = copy.instruction.index;
+  transfer.lane = copy.lane;
+  return transfer;
+}
+
+}  // namespace
+
+std::optional<SharedPlace> shared_place(Warp& warp, const Instruction& i, int lane, u64 address, bool may_be_remote, u64 bytes, u64 align) {
+  if (address >= kSharedWindow && address - kSharedWindow < kWindowBytes) address -= kSharedWindow;
+  if (address % align != 0) {
+    report(warp, i, FindingKind::misaligned, lane,
+           [&] { return fmt::format("byte {} of shared memory: expected a multiple of {}", address % kRankUnit, align); });
+    return std::nullopt;
+  }
+  SharedPlace place{warp.block, address};
+  if (address >= kRankUnit && address < kWindowBytes) {
+    const u64 rank = address / kRankUnit - 1;
+    const auto& blocks = warp.block->cluster->blocks;
+    if (rank < blocks.size() && (may_be_remote || blocks[rank].get() == warp.block)) place = {blocks[rank].get(), address % kRankUnit};
+  }
+  if (place.offset > place.block->shared_bytes || bytes > place.block->shared_bytes - place.offset) {
+    report(warp, i, FindingKind::out_of_bounds, lane, [&] {
+      return fmt::format("{} bytes at 0x{:x} of shared memory, which has {} bytes", bytes, place.offset, place.block->shared_bytes);
+    });
+    return std::nullopt;
+  }
+  if (place.block->running == 0) {
+    report(warp, i, FindingKind::exited_block, lane,
+           [&] { return fmt::format("byte {} of shared memory of the block of rank {}", place.offset, place.block->rank); });
+    return std::nullopt;
+  }
+  return place;
+}
+
+void begin_load(const BulkCopy& copy, const std::vector<Destination>& destinations) {
+  if (!is_in_bounds(copy)) return;
+  count(copy);
+  std::vector<Arrival> arrivals;
+  for (const Destination& destination : destinations) {
+    const auto arrival = arrival_of(copy, destination);
+    if (!arrival) return;
+    const Accessor by = engine_of(copy.warp, copy.instruction, *destination.to.block, arrival->agent, arrival->epoch);
+    check_global_pieces(by, copy, Access::read);
+    check_shared_writes(by, *destination.to.block, destination.to.offset, copy);
+    for (const CopyPiece& piece : copy.pieces)
+      std::memset(destination.to.block->shared.get() + destination.to.offset + piece.shared, kPoison, piece.bytes);
+    arrivals.push_back(*arrival);
+  }
+  // A multicast arrives at each block in its own time.
+  for (const Arrival& arrival : arrivals) {
+    Transfer transfer = transfer_of(copy);
+    transfer.write = [copy, arrival] {
+      const auto& [to, mbarrier] = arrival.destination;
+      for (const CopyPiece& piece : copy.pieces) {
+        std::byte* place = to.block->shared.get() + to.offset + piece.shared;
+        if (piece.is_outside)
+          fill(copy, place, piece.bytes);
+        else
+          std::memcpy(place, reinterpret_cast<const void*>(piece.global), piece.bytes);
+      }
+      signal(copy, mbarrier, arrival.epoch, total_bytes(copy));
+    };
+    begin(std::move(transfer));
+  }
+}
+
+void begin_move(const BulkCopy& copy, const Destination& destination) {
+  count(copy);
+  const auto arrival = arrival_of(copy, destination);
+  if (!arrival) return;
+  const Accessor by = engine_of(copy.warp, copy.instruction, *destination.to.block, arrival->agent, arrival->epoch);
+  Block& from = *copy.warp.block;
+  if (copy.warp.worker->launch->check) {
+    for (const CopyPiece& piece : copy.pieces) {
+      check_shared_read(by, from, copy.lane, piece.global, static_cast<int>(piece.bytes));
+      if (copy.reduction)
+        check_shared_read(by, *destination.to.block, copy.lane, destination.to.offset + piece.shared, static_cast<int>(piece.bytes));
+    }
+    check_shared_writes(by, *destination.to.block, destination.to.offset, copy);
+  }
+  if (!copy.reduction)
+    for (const CopyPiece& piece : copy.pieces)
+      std::memset(destination.to.block->shared.get() + destination.to.offset + piece.shared, kPoison, piece.bytes);
+  Transfer transfer = transfer_of(copy);
+  transfer.write = [copy, &from, arrival = *arrival] {
+    const auto& [to, mbarrier] = arrival.destination;
+    for (const CopyPiece& piece : copy.pieces) {
+      std::byte* place = to.block->shared.get() + to.offset + piece.shared;
+      if (copy.reduction)
+        reduce(*copy.reduction, place, from.shared.get() + piece.global, piece.bytes);
+      else
+        std::memcpy(place, from.shared.get() + piece.global, piece.bytes);
+    }
+    signal(copy, mbarrier, arrival.epoch, total_bytes(copy));
+  };
+  begin(std::move(transfer));
+}
+
+void begin_store(const BulkCopy& copy) {
+  if (!is_in_bounds(copy)) return;
+  count(copy);
+  Warp& warp = copy.warp;
+  const auto l = static_cast<std::size_t>(copy.lane);
+  const u32 sequence = ++warp.bulk_sequence;
+  check_shared_reads(engine_of(warp, copy.instruction, *warp.block, bulk_read_agent(warp.index), sequence), *warp.block, copy);
+  check_global_pieces(engine_of(warp, copy.instruction, *warp.block, bulk_write_agent(warp.index), sequence), copy, Access::write);
+  warp.bulk_copies.push_back({copy.instruction.index, copy.lane, warp.bulk_committed[l] + 1, sequence, false});
+  Transfer transfer = transfer_of(copy);
+  transfer.group = warp.bulk_committed[l] + 1;
+  const auto held = std::make_shared<std::vector<std::byte>>();
+  transfer.read = [copy, held] { *held = gather(*copy.warp.block, copy); };
+  transfer.write = [copy, held] {
+    const std::byte* from = held->data();
+    for (const CopyPiece& piece : copy.pieces) {
+      auto* to = reinterpret_cast<std::byte*>(piece.global);
+      if (!piece.is_outside && copy.reduction)
+        reduce(*copy.reduction, to, from, piece.bytes);
+      else if (!piece.is_outside)
+        std::memcpy(to, from, piece.bytes);
+      from += piece.bytes;
+    }
+  };
+  begin(std::move(transfer));
+}
+
+void commit_bulk_group(Warp& warp, Mask mask) {
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (has_lane(mask, lane)) ++warp.bulk_committed[static_cast<std::size_t>(lane)];
+}
+
+void wait_for_bulk_groups(Warp& warp, Mask mask, u32 keep, bool only_read) {
+  const auto is_due = [&](int lane, u32 group) {
+    return has_lane(mask, lane) && group + keep <= warp.bulk_committed[static_cast<std::size_t>(lane)];
+  };
+  if (only_read) {
+    for (Transfer& transfer : warp.block->cluster->transfers)
+      if (transfer.warp == &warp && transfer.group > 0 && transfer.read && is_due(transfer.lane, transfer.group)) {
+        transfer.read();
+        transfer.read = nullptr;
+      }
+  } else {
+    finish_all(*warp.block->cluster, [&](const Transfer& transfer) {
+      return transfer.warp == &warp && transfer.group > 0 && is_due(transfer.lane, transfer.group);
+    });
+  }
+  // Up to where all that these lanes began is over.
+  u32 read = warp.bulk_sequence, written = warp.bulk_sequence;
+  std::erase_if(warp.bulk_copies, [&](BulkGroupCopy& copy) {
+    if (!has_lane(mask, copy.lane)) return false;
+    if (is_due(copy.lane, copy.group)) {
+      copy.is_read = true;
+      if (!only_read) return true;
+    }
+    if (!copy.is_read) read = std::min(read, copy.sequence - 1);
+    written = std::min(written, copy.sequence - 1);
+    return false;
+  });
+  warp.view.clock.raise(bulk_read_agent(warp.index), read);
+  warp.view.clock.raise(bulk_write_agent(warp.index), written);
+}
+
+void check_finished_copies(Block& block) {
+  for (Warp& warp : block.warps)
+    for (const BulkGroupCopy& copy : warp.bulk_copies)
+      if (!copy.is_read)
+        report(warp, warp.kernel->code[copy.instruction], FindingKind::missing_wait, copy.lane, [&] {
+          const bool is_committed = copy.group <= warp.bulk_committed[static_cast<std::size_t>(copy.lane)];
+          return fmt::format("the block ends while this copy may still read its shared memory: {}",
+                             is_committed ? "nobody waits for its group" : "it is in no group");
+        });
+}
+
+}  // namespace tilewright::rt::emulator

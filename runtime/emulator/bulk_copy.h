@@ -1,0 +1,61 @@
+// The engines of bulk copies: what a copy reads and writes, checked when it begins and done when the schedule says.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "runtime/emulator/mbarrier.h"
+#include "runtime/emulator/memory_access.h"
+
+namespace tilewright::rt::emulator {
+
+/// Bytes that lie together on both sides of a copy.
+struct CopyPiece {
+  u64 shared = 0;  // offset in the shared memory of its side
+  u64 global = 0;  // address; of a copy between blocks, offset in the source's shared memory
+  u32 bytes = 0;
+  bool is_outside = false;  // of the tensor: nothing is read or written there, and loads fill it
+};
+
+/// What is done with what memory holds; without it, the copy replaces that.
+struct Reduction {
+  u32 update = 0;  // of atomic_update()
+  int bytes = 0;   // an element
+};
+
+/// A lane's copy.
+struct BulkCopy {
+  Warp& warp;
+  const Instruction& instruction;
+  int lane;
+  std::vector<CopyPiece> pieces;
+  u64 fill = 0;        // repeated, what loads write outside of the tensor
+  int fill_bytes = 1;  // of it
+  std::optional<Reduction> reduction = std::nullopt;
+};
+
+/// A block and an offset in its shared memory.
+struct SharedPlace {
+  Block* block = nullptr;
+  u64 offset = 0;
+};
+
+/// Where a lane's address of shared memory points, if `bytes` bytes are there and it is a multiple of `align`; a finding otherwise.
+std::optional<SharedPlace> shared_place(Warp&, const Instruction&, int lane, u64 address, bool may_be_remote, u64 bytes, u64 align);
+
+/// From global memory into the shared memory of blocks, whose mbarriers are told; pieces have offsets from the start of each.
+struct Destination {
+  SharedPlace to, mbarrier;
+};
+void begin_load(const BulkCopy&, const std::vector<Destination>&);
+/// From the block's shared memory into a peer's, whose mbarrier is told.
+void begin_move(const BulkCopy&, const Destination&);
+/// From the block's shared memory to global memory, as a part of the lane's group.
+void begin_store(const BulkCopy&);
+
+/// The lanes' groups: those begun so far become one; waits for all but the last `keep`, to be done or (`only_read`) to have been read.
+void commit_bulk_group(Warp&, Mask);
+void wait_for_bulk_groups(Warp&, Mask, u32 keep, bool only_read);
+/// The block has ended: nothing must still read its shared memory.
+void check_finished_copies(Block&);
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,117 @@
+// Tensor maps: their rules, and the pieces of a box.
+#include "runtime/emulator/tensor_map.h"
+
+#include <fmt/format.h>
+
+namespace tilewright::rt::emulator {
+namespace {
+
+bool is_floating(TensorElement element) {
+  return element == TensorElement::f16 || element == TensorElement::f32 || element == TensorElement::f64 || element == TensorElement::bf16;
+}
+
+u64 swizzle_bytes(TensorSwizzle swizzle) { return swizzle == TensorSwizzle::none ? 0 : u64{16} << static_cast<int>(swizzle); }
+
+/// The engine exchanges 16-byte chunks of shared memory: bits 4 to 6 of an address with as many of bits 7 to 9.
+u64 swizzled(u64 address, TensorSwizzle swizzle) {
+  const u64 span = swizzle_bytes(swizzle);
+  return span == 0 ? address : address ^ ((address >> 3) & (span - 16));
+}
+
+}  // namespace
+
+int bytes_of(TensorElement element) {
+  switch (element) {
+    case TensorElement::u8: return 1;
+    case TensorElement::u16:
+    case TensorElement::f16:
+    case TensorElement::bf16: return 2;
+    case TensorElement::u64:
+    case TensorElement::s64:
+    case TensorElement::f64: return 8;
+    default: return 4;
+  }
+}
+
+std::string fault_of(const TensorMap& map) {
+  const int rank = map.rank();
+  if (map.magic != TensorMap::kMagic) return "these 128 bytes are no tensor map";
+  if (rank > 5) return fmt::format("a rank of {}: expected 1 to 5", rank);
+  if (map.element == TensorElement::f32_ftz || map.element >= TensorElement::tf32) return "elements that a copy changes are not supported";
+  if (map.interleave != 0) return "interleaved tensors are not supported";
+  if (map.swizzle > TensorSwizzle::bytes128) return "an unknown swizzle";
+  if (map.address % 16 != 0) return fmt::format("the address 0x{:x} of the tensor: expected a multiple of 16", map.address);
+  if (map.fills_nan && !is_floating(map.element)) return "NaN as what lies outside of a tensor of integers";
+  for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) {
+    if (map.box[d] == 0 || map.box[d] > 256) return fmt::format("{} elements of the box in dimension {}: expected 1 to 256", map.box[d], d);
+    if (map.element_strides[d] == 0 || map.element_strides[d] > 8)
+      return fmt::format("an element stride of {} in dimension {}: expected 1 to 8", map.element_strides[d], d);
+    if (d == 0) continue;
+    const u64 stride = map.strides[d - 1];
+    if (stride % 16 != 0 || stride >= u64{1} << 40)
+      return fmt::format("a stride of {} bytes in dimension {}: expected a multiple of 16 below 2^40", stride, d);
+  }
+  const u64 inner = u64{map.box[0]} * static_cast<u64>(bytes_of(map.element)), most = swizzle_bytes(map.swizzle);
+  if (inner % 16 != 0) return fmt::format("a row of the box of {} bytes: expected a multiple of 16", inner);
+  if (most != 0 && inner > most) return fmt::format("a row of the box of {} bytes: expected at most the {} of the swizzle", inner, most);
+  return "";
+}
+
+std::array<u32, 5> box_extents(const TensorMap& map) {
+  std::array<u32, 5> extents{1, 1, 1, 1, 1};
+  for (std::size_t d = 0; d < static_cast<std::size_t>(map.rank()); ++d) {
+    // Without interleaving, the first dimension has no stride.
+    const u32 stride = d == 0 ? 1 : map.element_strides[d];
+    extents[d] = (map.box[d] + stride - 1) / stride;
+  }
+  return extents;
+}
+
+u64 box_bytes(const TensorMap& map) {
+  u64 bytes = static_cast<u64>(bytes_of(map.element));
+  for (const u32 extent : box_extents(map)) bytes *= extent;
+  return bytes;
+}
+
+std::vector<CopyPiece> box_pieces(const TensorMap& map, std::span<const s32> coordinates, u64 offset, u64 base) {
+  const std::array<u32, 5> extents = box_extents(map);
+  const u64 element = static_cast<u64>(bytes_of(map.element)), row_bytes = extents[0] * element;
+  const u64 rows = u64{extents[1]} * extents[2] * extents[3] * extents[4];
+  std::vector<CopyPiece> pieces;
+  for (u64 row = 0; row < rows; ++row) {
+    u64 rest = row, address = map.address;
+    bool is_outside = false;
+    for (std::size_t d = 1; d < static_cast<std::size_t>(map.rank()); ++d) {
+      const s64 at = s64{coordinates[d]} + static_cast<s64>(rest % extents[d] * map.element_strides[d]);
+      rest /= extents[d];
+      is_outside |= at < 0 || at > s64{map.last[d]};
+      address += static_cast<u64>(at) * map.strides[d - 1];
+    }
+    // The part of the row that lies in the tensor, in bytes of the row; chunks that the swizzle moves apart are pieces of their own.
+    const s64 first = s64{coordinates[0]}, end = s64{map.last[0]} + 1;
+    const u64 inside_begin = is_outside ? row_bytes : std::min(row_bytes, static_cast<u64>(std::max<s64>(0, -first)) * element);
+    const u64 inside_end = is_outside ? row_bytes : std::min(row_bytes, static_cast<u64>(std::max<s64>(0, end - first)) * element);
+    const u64 chunk = map.swizzle == TensorSwizzle::none ? row_bytes : 16;
+    for (u64 at = 0; at < row_bytes;) {
+      u64 stop = std::min(row_bytes, at / chunk * chunk + chunk);
+      if (at < inside_begin) stop = std::min(stop, inside_begin);
+      if (at >= inside_begin && at < inside_end) stop = std::min(stop, inside_end);
+      const u64 place = swizzled(offset + row * row_bytes + at, map.swizzle);
+      const bool is_piece_outside = at < inside_begin || at >= inside_end;
+      pieces.push_back({place - base, address + static_cast<u64>(first) * element + at, static_cast<u32>(stop - at), is_piece_outside});
+      at = stop;
+    }
+  }
+  return pieces;
+}
+
+u64 fill_of(const TensorMap& map) {
+  if (!map.fills_nan) return 0;
+  switch (bytes_of(map.element)) {
+    case 2: return 0x7fff;
+    case 4: return 0x7fff'ffff;
+    default: return 0x7fff'ffff'ffff'ffff;
+  }
+}
+
+}  // namespace tilewright::rt::emulator
