@@ -38,6 +38,16 @@ void release_if_complete(Block& block, Barrier& barrier) {
   if (barrier.arrived >= expected) release(block, barrier, static_cast<u32>(&barrier - block.barriers.data()));
 }
 
+std::string describe_cluster_barrier(const Cluster& cluster) {
+  int arrived = 0, all = 0;
+  for (const auto& block : cluster.blocks)
+    for (const Warp& warp : block->warps) {
+      all += __builtin_popcount(warp.live);
+      arrived += __builtin_popcount(warp.cluster_arrived & warp.live);
+    }
+  return fmt::format("the cluster's barrier, where {} of {} threads are", arrived, all);
+}
+
 std::string what_for(const Block& block, const Fragment& fragment) {
   switch (fragment.wait) {
     case Wait::barrier: {
@@ -46,6 +56,7 @@ std::string what_for(const Block& block, const Fragment& fragment) {
                          barrier.expected != 0 ? barrier.expected : static_cast<u32>(32 * block.running));
     }
     case Wait::mbarrier: return describe(block.mbarriers.at(fragment.wait_id), fragment.wait_id);
+    case Wait::cluster: return describe_cluster_barrier(*block.cluster);
     case Wait::matrix: return "warps of its warpgroup that have not committed their wgmma";
     default: return "other lanes";
   }
@@ -135,6 +146,24 @@ bool is_running(const Cluster& cluster) {
 }
 
 }  // namespace
+
+void complete_if_all_arrived(Cluster& cluster) {
+  ClusterBarrier& barrier = cluster.barrier;
+  if (barrier.arrived == 0) return;
+  for (const auto& block : cluster.blocks)
+    for (const Warp& warp : block->warps)
+      if ((warp.cluster_arrived & warp.live) != warp.live) return;
+  ++barrier.phase;
+  barrier.arrived = 0;
+  barrier.done_view.join(barrier.view);
+  barrier.done_async.join(barrier.async);
+  for (auto& block : cluster.blocks)
+    for (Warp& warp : block->warps) {
+      warp.cluster_arrived = 0;
+      for (Fragment& fragment : warp.fragments)
+        if (fragment.wait == Wait::cluster) fragment.wait = Wait::none;
+    }
+}
 
 void arrive(Warp& warp, Barrier& barrier, Mask mask) {
   Mask& there = barrier.lanes[static_cast<std::size_t>(warp.index)];

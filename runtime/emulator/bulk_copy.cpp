@@ -238,6 +238,28 @@ void begin_move(const BulkCopy& copy, const Destination& destination) {
   begin(std::move(transfer));
 }
 
+void begin_value(const BulkCopy& copy, const Destination& destination, const std::array<std::byte, 16>& value) {
+  const auto arrival = arrival_of(copy, destination);
+  if (!arrival) return;
+  const auto bytes = static_cast<int>(copy.pieces.front().bytes);
+  const auto& [to, mbarrier] = destination;
+  // Not through the asynchronous proxy, as bulk copies are.
+  Accessor by = engine_of(copy.warp, copy.instruction, *to.block, arrival->agent, arrival->epoch);
+  by.async = nullptr;
+  if (copy.warp.worker->launch->check) check_shared_write(by, *to.block, copy.lane, to.offset, bytes, nullptr);
+  std::byte* place = to.block->shared.get() + to.offset;
+  if (!copy.reduction) std::memset(place, kPoison, static_cast<std::size_t>(bytes));
+  Transfer transfer = transfer_of(copy);
+  transfer.write = [copy, value, place, bytes, mbarrier = mbarrier, epoch = arrival->epoch] {
+    if (copy.reduction)
+      reduce(*copy.reduction, place, value.data(), static_cast<u32>(bytes));
+    else
+      std::memcpy(place, value.data(), static_cast<std::size_t>(bytes));
+    signal(copy, mbarrier, epoch, static_cast<u64>(bytes));
+  };
+  begin(std::move(transfer));
+}
+
 void begin_store(const BulkCopy& copy) {
   if (!is_in_bounds(copy)) return;
   count(copy);

@@ -49,6 +49,8 @@ struct Destination {
 void begin_load(const BulkCopy&, const std::vector<Destination>&);
 /// From the block's shared memory into a peer's, whose mbarrier is told.
 void begin_move(const BulkCopy&, const Destination&);
+/// A value of a thread's own into the shared memory of a block, whose mbarrier is told.
+void begin_value(const BulkCopy&, const Destination&, const std::array<std::byte, 16>& value);
 /// From the block's shared memory to global memory, as a part of the lane's group.
 void begin_store(const BulkCopy&);
 

@@ -268,6 +268,7 @@ std::optional<u32> find_update(AtomicOp operation, Type type) {
 }
 
 void decode_atomic(Decoder& d) {
+  if (d.base() == "red" && d.take("async")) return decode_reduce_async(d);
   d.out.category = Category::atomic;
   const bool returns = d.base() == "atom";
   const int order = d.take_one({"relaxed", "acquire", "release", "acq_rel"});

@@ -101,6 +101,7 @@ void decode_barrier(Decoder& d) {
     return;
   }
   d.out.kind = Kind::waiting;
+  if (d.take("cluster")) return decode_cluster_barrier(d);
   d.out.execute = block_barrier;
   d.take("cta");
   // "bar.sync" is "barrier.sync.aligned".

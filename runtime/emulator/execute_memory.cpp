@@ -213,6 +213,7 @@ void decode_load(Decoder& d) {
 }
 
 void decode_store(Decoder& d) {
+  if (d.take("async")) return decode_store_async(d);
   d.out.execute = store;
   if (take_access(d, d.operand(0), d.operand(1), false)) {
     d.out.category = Category::move;

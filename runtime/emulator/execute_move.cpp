@@ -115,6 +115,7 @@ Space take_space(Decoder& d) {
   constexpr Space kSpaces[] = {Space::global,   Space::shared, Space::shared, Space::local,
                                Space::constant, Space::param,  Space::param,  Space::shared};
   if (space < 0) d.fail("a space is missing");
+  d.out.in_cluster = space == 7;
   return kSpaces[space];
 }
 
@@ -123,7 +124,9 @@ void isspacep(Warp& warp, const Instruction& i, Mask mask) {
   Mask inside = 0;
   for (int lane = 0; lane < kLanes; ++lane) {
     const bool windowed = address[lane] >= kSharedWindow && address[lane] < kParamWindow + kWindowBytes;
-    const bool is = i.immediate == 0 ? !windowed : address[lane] - i.immediate < kWindowBytes;
+    bool is = i.immediate == 0 ? !windowed : address[lane] - i.immediate < kWindowBytes;
+    // The block's own shared memory is a part of the cluster's.
+    if (i.immediate == kSharedWindow && !i.in_cluster) is &= address[lane] - i.immediate < kRankUnit;
     inside |= static_cast<Mask>(is) << lane;
   }
   write_mask(warp, i.slot[0], inside, mask);

@@ -116,6 +116,8 @@ Decode decoder_of(std::string_view base) {
       {"nanosleep", decode_nanosleep},
       {"cp", decode_async_copy},
       {"mbarrier", decode_mbarrier},
+      {"mapa", decode_mapa},
+      {"getctarank", decode_getctarank},
       {"griddepcontrol", decode_griddepcontrol},
       {"ldmatrix", decode_ldmatrix},
       {"stmatrix", decode_stmatrix},

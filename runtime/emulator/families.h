@@ -54,6 +54,13 @@ void decode_mbarrier(Decoder&);
 void decode_proxy_fence(Decoder&);     // fence.proxy
 void decode_mbarrier_fence(Decoder&);  // fence.mbarrier_init
 void decode_griddepcontrol(Decoder&);
+// execute_cluster.cpp
+void decode_cluster_barrier(Decoder&);  // barrier.cluster
+void decode_mapa(Decoder&);
+void decode_getctarank(Decoder&);
+// execute_remote.cpp
+void decode_store_async(Decoder&);   // st.async
+void decode_reduce_async(Decoder&);  // red.async
 // execute_bulk.cpp
 void decode_bulk(Decoder&);  // cp.async.bulk cp.reduce.async.bulk
 // execute_tensor.cpp

@@ -240,6 +240,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.copy_sequence = warp.bulk_sequence = 0;
     warp.bulk_copies.clear();
     warp.bulk_committed = {};
+    warp.cluster_arrived = warp.cluster_awaited = 0;
     fill_specials(launch, block, warp);
     // What is read before it is written is the same in every run, and unlikely to look right.
     for (const auto& [slot, bytes] : kernel.unwritten) std::memset(warp.registers + slot, 0xdb, bytes);
@@ -260,6 +261,7 @@ std::unique_ptr<Cluster> make_cluster(const Launch& launch) {
 void start_cluster(const Launch& launch, Cluster& cluster, Worker& worker, u64 number) {
   cluster.id = coordinates_of(number, launch.clusters);
   cluster.transfers.clear();
+  cluster.barrier = {};
   for (auto& block : cluster.blocks) start_block(launch, *block, worker);
 }
 

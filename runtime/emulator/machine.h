@@ -26,7 +26,7 @@ struct Cluster;
 struct Warp;
 struct Worker;
 
-enum class Wait : u8 { none, barrier, mbarrier, matrix, collective };
+enum class Wait : u8 { none, barrier, mbarrier, cluster, matrix, collective };
 
 /// Lanes of a warp that execute together. A fragment that diverges becomes one that waits at the join for its children.
 struct Fragment {
@@ -128,6 +128,10 @@ struct Warp {
   std::array<u32, kLanes> bulk_committed{};
   u32 bulk_sequence = 0;
 
+  Mask cluster_arrived = 0;  // lanes at the cluster's barrier, until its phase is over
+  u64 cluster_phase = 0;     // that they arrived in
+  Mask cluster_awaited = 0;  // lanes that have arrived and are still to wait
+
   MatrixWork matrix;
   u32 most_registers = 0;  // what setmaxnreg said last; 0: nothing
 
@@ -205,11 +209,20 @@ struct Block {
   int next_warp = 0;
 };
 
+/// The barrier of all threads of a cluster. Threads arrive, and wait for all others to have arrived, as two steps.
+struct ClusterBarrier {
+  u64 phase = 0;         // completed ones
+  u32 arrived = 0;       // warps with lanes that have arrived
+  View view, done_view;  // what those who arrived know of the cluster's blocks, in all and in completed phases: only the foreign parts
+  AsyncViews async, done_async;
+};
+
 /// Blocks that run together and access each other's shared memory; mostly a single one.
 struct Cluster {
   std::array<u32, 3> id{};
   std::vector<std::unique_ptr<Block>> blocks;  // by rank
   std::vector<Transfer> transfers;             // in the order in which they were begun
+  ClusterBarrier barrier;
 };
 
 /// What all blocks of a launch share.

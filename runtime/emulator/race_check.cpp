@@ -48,7 +48,7 @@ bool needs_proxy_fence(const Accessor& by, u64 stamp, bool is_write) {
 
 /// Operations that are atomic to each other have to go through the same proxy.
 bool are_atomic(const Accessor& by, u64 stamp) {
-  return (stamp & kStrong) && by.instruction->is_strong && is_async_proxy(agent_of(stamp)) == (by.async != nullptr);
+  return (stamp & kStrong) && by.instruction->is_strong && is_async_proxy(agent_of(stamp)) == is_async_proxy(by.agent);
 }
 
 std::string agent_name(int agent) {

@@ -329,6 +329,7 @@ class WarpRunner {
         arrive(warp_, barrier, 0);
       }
     }
+    complete_if_all_arrived(*warp_.block->cluster);
   }
 
   /// Lanes at the same collective in other fragments.

@@ -6,6 +6,8 @@ namespace tilewright::rt::emulator {
 
 /// Lanes of a warp have come to a barrier of their block; the last ones to come let all go on.
 void arrive(Warp&, Barrier&, Mask);
+/// Ends the phase of the cluster's barrier if all threads that have not exited are there.
+void complete_if_all_arrived(Cluster&);
 /// Gives a waiting fragment the result of bar.red.
 void finish_reduction(Warp&, const Instruction&, Mask, const Barrier&);
 
