@@ -108,13 +108,15 @@ void print_lines(std::string_view text) {
   }
 }
 
-CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, bool cooperative, const std::vector<std::byte>& params) {
+CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std::array<u32, 3>& cluster, bool cooperative,
+             const std::vector<std::byte>& params) {
   EmulatedDevice& device = *function->module->device;
   Findings findings;
   Counters counters;
   LaunchParams launch_params;
   launch_params.grid = {config.gridDimX, config.gridDimY, config.gridDimZ};
   launch_params.block = {config.blockDimX, config.blockDimY, config.blockDimZ};
+  launch_params.cluster = cluster;
   launch_params.dynamic_shared_bytes = config.sharedMemBytes;
   launch_params.params = params;
   launch_params.target = device.target;
@@ -145,19 +147,19 @@ CUresult launch_kernel(const CUlaunchConfig* config, CUfunction handle, void** p
   auto* function = reinterpret_cast<EmulatedFunction*>(handle);
   if (function == nullptr || extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
   bool cooperative = false;
+  std::array<u32, 3> cluster{};
   for (unsigned k = 0; k < config->numAttrs; ++k) {
     const CUlaunchAttribute& attribute = config->attrs[k];
+    const auto& extents = attribute.value.clusterDim;
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) cluster = {extents.x, extents.y, extents.z};
     cooperative |= attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute.value.cooperative != 0;
-    const auto& cluster = attribute.value.clusterDim;
-    const bool is_plain = attribute.id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION || (cluster.x == 1 && cluster.y == 1 && cluster.z == 1);
-    if (!is_plain) return CUDA_ERROR_NOT_SUPPORTED;
   }
   const Kernel& kernel = *function->kernel;
   std::vector<std::byte> params(kernel.parameter_bytes);
   for (std::size_t k = 0; k < kernel.parameters.size(); ++k)
     std::memcpy(params.data() + kernel.parameters[k].offset, parameters[k], kernel.parameters[k].bytes);
-  return submit(config->hStream, [function, launch = *config, cooperative, params = std::move(params)] {
-    return run(function, launch, cooperative, params);
+  return submit(config->hStream, [function, launch = *config, cluster, cooperative, params = std::move(params)] {
+    return run(function, launch, cluster, cooperative, params);
   });
 }
 

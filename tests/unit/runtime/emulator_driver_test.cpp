@@ -147,6 +147,34 @@ TEST_CASE("emulated driver: memory, copies, launches and events") {
   driver().cuEventDestroy(end);
 }
 
+TEST_CASE("emulated driver: a launch in clusters") {
+  Loaded loaded(hopper_module_of(".param .u64 p", R"(
+    ld.param.u64 %d1, [p];
+    mov.u32 %r0, %ctaid.x;
+    mad.wide.u32 %d1, %r0, 4, %d1;
+    mov.u32 %r1, %clusterid.x;
+    mov.u32 %r2, %cluster_ctarank;
+    mad.lo.u32 %r1, %r1, 10, %r2;
+    st.global.u32 [%d1], %r1;
+  )"),
+                "sm_90a");
+  CUdeviceptr memory = 0;
+  REQUIRE(driver().cuMemAlloc(&memory, 24) == CUDA_SUCCESS);
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim = {3, 1, 1};
+  CUlaunchConfig config{6, 1, 1, 1, 1, 1, 0, nullptr, &attribute, 1};
+  void* parameters[] = {&memory};
+  CHECK(driver().cuLaunchKernelEx(&config, loaded.function, parameters, nullptr) == CUDA_SUCCESS);
+  std::vector<u32> values(6);
+  CHECK(driver().cuMemcpyDtoHAsync(values.data(), memory, 24, nullptr) == CUDA_SUCCESS);
+  CHECK(values == std::vector<u32>{0, 1, 2, 10, 11, 12});
+  config.gridDimX = 4;
+  CHECK(driver().cuLaunchKernelEx(&config, loaded.function, parameters, nullptr) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(text_of(CUDA_ERROR_INVALID_VALUE).find("a grid of (4,1,1) blocks is no multiple of clusters of (3,1,1)") != std::string::npos);
+  driver().cuMemFree(memory);
+}
+
 TEST_CASE("emulated driver: what was found in a kernel is the text of its error, once") {
   Loaded loaded(module_of(".param .u64 p", kAddOne));
   take_report(emulated_ordinal("sm_80"));
