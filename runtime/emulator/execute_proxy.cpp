@@ -20,7 +20,32 @@ void fence_mbarrier_init(Warp& warp, const Instruction&, Mask) {
   if (warp.worker->launch->check) warp.released = publish(warp, true);
 }
 
+/// Acquires a tensor map that was written as ordinary memory: copies that use it from now on may rely on that.
+void acquire_tensor_map(Warp& warp, const Instruction& i, Mask) {
+  if (!warp.worker->launch->check) return;
+  take_knowledge(warp, warp.to_acquire, i.whole_gpu);
+  warp.to_acquire = {};
+  warp.async.global.join(warp.view);
+  warp.advance_epoch();
+}
+
+void release_tensor_map(Warp& warp, const Instruction& i, Mask) {
+  if (warp.worker->launch->check) warp.released = publish(warp, i.whole_gpu);
+}
+
 void nothing(Warp&, const Instruction&, Mask) {}
+
+void decode_tensor_map_fence(Decoder& d) {
+  const int order = d.take_one({"acquire", "release"});
+  const int scope = d.take_one({"cta", "cluster", "gpu", "sys"});
+  if (order < 0 || scope < 0) d.fail("expected '.acquire' or '.release' and a scope");
+  d.out.whole_gpu = scope > 0;
+  d.out.execute = order == 0 ? acquire_tensor_map : release_tensor_map;
+  d.expect_operands(order == 0 ? 2 : 0);
+  if (order == 1) return;
+  d.address(0, d.operand(0));
+  if (d.constant(d.operand(1)) != 128) d.fail("a tensor map has 128 bytes");
+}
 
 /// One-sided fences of what synchronises through shared memory: the releasing side says that what it did may be relied on, the acquiring
 /// one that it relies on it. Either side's fence is on the way from the one access to the other.
@@ -35,6 +60,7 @@ void decode_one_sided(Decoder& d) {
 }  // namespace
 
 void decode_proxy_fence(Decoder& d) {
+  if (d.take("tensormap::generic")) return decode_tensor_map_fence(d);
   d.expect_operands(0);
   if (d.take("alias")) {
     // Virtual addresses of the emulator have no aliases.

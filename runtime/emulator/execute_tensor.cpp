@@ -38,9 +38,10 @@ std::optional<TensorMap> map_at(Warp& warp, const Instruction& i, int lane, u64 
       report(warp, i, FindingKind::out_of_bounds, lane, [&] { return describe_global(*warp.worker, address, 128); });
       return std::nullopt;
     }
-    // What threads have written there is seen after a proxy fence.
+    // What threads have written there is seen after a proxy fence. When it was read is not known to anybody, so that the epoch is one
+    // that all know of.
     if (warp.worker->launch->check && range->cells != nullptr)
-      check_global_read({&warp, &i, warp.index, warp.epoch(), warp.block, &warp.view, &warp.async}, lane, *range, address, 128);
+      check_global_read(engine_of(warp, i, *warp.block, bulk_read_agent(warp.index), 0), lane, *range, address, 128);
     std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);
   }
   const std::string fault = fault_of(map);

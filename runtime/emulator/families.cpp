@@ -116,6 +116,7 @@ Decode decoder_of(std::string_view base) {
       {"nanosleep", decode_nanosleep},
       {"cp", decode_async_copy},
       {"mbarrier", decode_mbarrier},
+      {"tensormap", decode_tensormap},
       {"mapa", decode_mapa},
       {"getctarank", decode_getctarank},
       {"griddepcontrol", decode_griddepcontrol},

@@ -65,6 +65,8 @@ void decode_reduce_async(Decoder&);  // red.async
 void decode_bulk(Decoder&);  // cp.async.bulk cp.reduce.async.bulk
 // execute_tensor.cpp
 void decode_bulk_tensor(Decoder&, bool is_prefetch);  // cp.async.bulk.tensor
+// execute_tensormap.cpp
+void decode_tensormap(Decoder&);
 // execute_matrix.cpp
 void decode_ldmatrix(Decoder&);
 void decode_stmatrix(Decoder&);

@@ -274,6 +274,60 @@ TEST_CASE("emulator tensor copies: a wrong map, place or number of bytes is foun
   CHECK(contains(found_2d(load("%r31", "%d29") + "bar.sync 0;\nld.shared.u32 %r1, [%r31];\n"), "race"));
 }
 
+TEST_CASE("emulator tensor maps: one that the kernel makes needs its copy out of shared memory and both fences") {
+  const auto run = [](const std::string& publish, const std::string& acquire) {
+    std::string make = "setp.lt.u32 %p4, %r0, 32;\nmad.lo.u32 %r1, %r0, 4, %r31;\n@%p4 st.shared.b32 [%r1], 0;\nbar.warp.sync -1;\n";
+    const auto set = [&](const std::string& field, const std::string& operands) {
+      make += "@%p1 tensormap.replace.tile." + field + " [%r31], " + operands + ";\n";
+    };
+    set("global_address.shared::cta.b1024.b64", "%d29");
+    set("rank.shared::cta.b1024.b32", "1");
+    for (const char* dimension : {"0", "1"}) {
+      set("box_dim.shared::cta.b1024.b32", dimension + std::string(", 8"));
+      set("global_dim.shared::cta.b1024.b32", dimension + std::string(", 16"));
+      set("element_stride.shared::cta.b1024.b32", dimension + std::string(", 1"));
+    }
+    make += "mov.b64 %d5, 32;\n";
+    set("global_stride.shared::cta.b1024.b64", "0, %d5");
+    set("elemtype.shared::cta.b1024.b32", "6");
+    set("interleave_layout.shared::cta.b1024.b32", "0");
+    set("swizzle_mode.shared::cta.b1024.b32", "0");
+    set("fill_mode.shared::cta.b1024.b32", "0");
+    make += "bar.warp.sync -1;\n";
+    const std::string use = R"(
+      @%p1 mbarrier.init.shared::cta.b64 [%r30], 1;
+      @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r30], 128;
+      @%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r31+1024], [%d28, {4, 2}], [%r30];
+      bar.sync 0;
+      W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r30], 0;
+      @!%p2 bra W;
+      ld.shared.b16 %h1, [%r31+1024];
+      st.global.b16 [%d30], %h1;
+    )";
+    Bench bench(hopper_module_of(".param .u64 in, .param .u64 map, .param .u64 out", R"(
+      .shared .align 8 .b64 bar;
+      .shared .align 1024 .b8 tile[2048];
+      mov.u32 %r30, bar;
+      mov.u32 %r31, tile;
+      mov.u32 %r0, %tid.x;
+      setp.eq.u32 %p1, %r0, 0;
+      ld.param.u64 %d29, [in];
+      ld.param.u64 %d28, [map];
+      ld.param.u64 %d30, [out];
+    )" + make + publish + acquire + use));
+    Array<u16> in(bench.memory, counted(256, 0)), out(bench.memory, 1, 9);
+    Array<u64> map(bench.memory, 16, 0);
+    Params params;
+    bench.run("k", {1, 1, 1}, {32, 1, 1}, params.add(in.address()).add(map.address()).add(out.address()));
+    return bench.found().empty() ? std::to_string(out.values()[0]) : bench.found();
+  };
+  const std::string copy = "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d28], [%r31], 128;\n";
+  const std::string acquire = "fence.proxy.tensormap::generic.acquire.gpu [%d28], 128;\n";
+  CHECK(run(copy, acquire) == std::to_string((2 * 16 + 4) * 7));
+  CHECK(contains(run(copy, ""), "because no proxy fence comes between them"));
+  CHECK(contains(run("", acquire), "these 128 bytes are no tensor map"));
+}
+
 TEST_CASE("emulator tensor maps: the driver's rules") {
   CUtensorMap map;
   const Tensor good({64, 64}, {64, 16});
@@ -309,6 +363,10 @@ TEST_CASE("emulator tensor copies: what the ISA does not have is an error") {
            "cp.async.bulk.tensor.2d.shared::cluster.global.bulk_group [%r31], [%d29, {0, 0}], [%r30];",
            "cp.async.bulk.tensor.6d.global.shared::cta.bulk_group [%d29, {0, 0}], [%r31];",
            "cp.reduce.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d29, {0, 0}], [%r31];",
+           "tensormap.replace.tile.rank.shared::cta.b1024.b64 [%r31], %d29;",
+           "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r31], 64;",
+           "tensormap.replace.tile.corner.shared::cta.b1024.b32 [%r31], 64;",
+           "fence.proxy.tensormap::generic.acquire.gpu [%d29], 64;",
        })
     CHECK_THROWS_AS(Program::load(hopper_module_of(kParams, kStart + bad)), Error);
 }
