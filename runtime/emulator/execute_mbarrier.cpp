@@ -131,9 +131,10 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
       acquired = &barrier;
     });
   });
+  // Nobody would ever end a wait for what is no mbarrier.
+  if (first == nullptr) over = mask;
   write_mask(warp, i.slot[1], over, mask);
-  // After an error, waiting may be endless.
-  if (over != 0 || first == nullptr) {
+  if (over != 0) {
     fragment.tried = ~0u;
     return;
   }
