@@ -40,6 +40,8 @@ bool environment_no_color() { return !read("NO_COLOR").empty(); }
 
 std::string environment_ptxas() { return read("TILEWRIGHT_PTXAS"); }
 
+std::string environment_emulator_async() { return read("TILEWRIGHT_EMULATOR_ASYNC"); }
+
 std::string environment_path() { return read("PATH"); }
 
 }  // namespace tilewright::rt

@@ -25,6 +25,10 @@ bool environment_no_color();
 /// TILEWRIGHT_PTXAS: the assembler to ask; empty if unset. Read at each call.
 std::string environment_ptxas();
 
+/// TILEWRIGHT_EMULATOR_ASYNC: when emulated devices do asynchronous work: lazy (the default), eager, random or random:SEED; empty if
+/// unset. Read at each call.
+std::string environment_emulator_async();
+
 /// PATH: folders with ':' between. Read at each call.
 std::string environment_path();
 
