@@ -55,13 +55,17 @@ void arrive(Warp& warp, const Instruction& i, Mask mask) {
   else
     for (u32& count : operand.at) count = 1;
   Lanes<u64> state{};
+  const Mbarrier* released = nullptr;  // what the warp knows has been told to it, in this phase
+  u64 phase = 0;
   bool any_release = false;
   at_mbarriers(warp, i, mask, [&](const Places& places) {
     for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) {
       state[at.lane] = state_of(barrier);
       const bool reaches = &at.owner == warp.block || !(i.option & kOnlyBlock);
-      if (!(i.option & kRelaxed) && reaches) {
+      if (!(i.option & kRelaxed) && reaches && (released != &barrier || phase != barrier.phase)) {
         release_to(at, barrier);
+        released = &barrier;
+        phase = barrier.phase;
         any_release = true;
       }
       const u32 count = i.option & kExpects ? 1 : operand[at.lane];

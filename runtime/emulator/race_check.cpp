@@ -199,15 +199,26 @@ void check_mbarriers(const Accessor& by, Block& block, int lane, u64 offset, int
   }
 }
 
+/// Granules side by side mostly have the same history: what has just been found to be in order need not be looked at again.
+template <class Conflicts>
+bool is_new_conflict(u64 stamp, u64& good, Conflicts conflicts) {
+  if (stamp == good) return false;
+  if (conflicts(stamp)) return true;
+  good = stamp;
+  return false;
+}
+
 }  // namespace
 
 void check_shared_read(const Accessor& by, Block& block, int lane, u64 offset, int bytes) {
   check_mbarriers(by, block, lane, offset, bytes);
   const u64 granule = static_cast<u64>(by.warp->kernel->shared_granule);
   const u64 mine = shared_stamp(by, lane);
+  const auto after_write = [&](u64 stamp) { return conflicts(by, block, lane, stamp, true); };
+  u64 good_write = 0;
   for (u64 c = offset / granule; c <= (offset + static_cast<u64>(bytes) - 1) / granule; ++c) {
     SharedCell& cell = block.cells[c];
-    if (cell.write != 0 && conflicts(by, block, lane, cell.write, true))
+    if (is_new_conflict(cell.write, good_write, after_write))
       conflict_shared(by, block, lane, c * granule, cell.write, "the read", "write");
     if (cell.read != mine) remember_read(block, cell, by, lane, mine);
   }
@@ -222,9 +233,12 @@ void check_shared_write(const Accessor& by, Block& block, int lane, u64 offset, 
   check_mbarriers(by, block, lane, offset, bytes);
   const u64 granule = static_cast<u64>(by.warp->kernel->shared_granule);
   const u64 mine = shared_stamp(by, lane);
+  const auto after_write = [&](u64 stamp) { return conflicts(by, block, lane, stamp, true); };
+  const auto after_read = [&](u64 stamp) { return conflicts(by, block, lane, stamp, false); };
+  u64 good_write = 0, good_read = 0;
   for (u64 c = offset / granule; c <= (offset + static_cast<u64>(bytes) - 1) / granule; ++c) {
     SharedCell& cell = block.cells[c];
-    if (cell.write != 0 && conflicts(by, block, lane, cell.write, true)) {
+    if (is_new_conflict(cell.write, good_write, after_write)) {
       const bool same = value != nullptr && std::memcmp(block.shared.get() + offset, value, static_cast<std::size_t>(bytes)) == 0;
       if (!same) conflict_shared(by, block, lane, c * granule, cell.write, "the write", "write");
     }
@@ -235,7 +249,7 @@ void check_shared_write(const Accessor& by, Block& block, int lane, u64 offset, 
             conflict_shared(by, block, lane, c * granule, other, "the write", "read");
             break;
           }
-      } else if (conflicts(by, block, lane, cell.read, false)) {
+      } else if (is_new_conflict(cell.read, good_read, after_read)) {
         conflict_shared(by, block, lane, c * granule, cell.read, "the write", "read");
       }
       forget_reads(block, cell);
@@ -247,10 +261,12 @@ void check_shared_write(const Accessor& by, Block& block, int lane, u64 offset, 
 
 void check_global_read(const Accessor& by, int lane, const Range& range, u64 address, int bytes) {
   const u64 mine = make_stamp(by.epoch, static_cast<u32>(lane), by.instruction->is_strong, by.agent, by.owner->ticket);
+  const auto after_write = [&](u64 stamp) { return conflicts_globally(by, lane, stamp, true); };
+  u64 good_write = 0;
   GlobalCell* cell = cells_of(range, address);
   for (u64 n = cell_count(range, address, bytes); n > 0; --n, ++cell) {
     const u64 write = load(cell->write);
-    if (conflicts_globally(by, lane, write, true))
+    if (is_new_conflict(write, good_write, after_write))
       conflict_global(by, lane, range, address, write, load(cell->write_at), "the read", "write");
     const u64 last = load(cell->reads[0]);
     if (last == mine) continue;
@@ -264,10 +280,13 @@ void check_global_read(const Accessor& by, int lane, const Range& range, u64 add
 
 void check_global_write(const Accessor& by, int lane, const Range& range, u64 address, int bytes, const std::byte* value) {
   const u64 mine = make_stamp(by.epoch, static_cast<u32>(lane), by.instruction->is_strong, by.agent, by.owner->ticket);
+  const auto after_write = [&](u64 stamp) { return conflicts_globally(by, lane, stamp, true); };
+  const auto after_read = [&](u64 stamp) { return conflicts_globally(by, lane, stamp, false); };
+  u64 good_write = 0, good_read = 0;
   GlobalCell* cell = cells_of(range, address);
   for (u64 n = cell_count(range, address, bytes); n > 0; --n, ++cell) {
     const u64 write = load(cell->write);
-    if (conflicts_globally(by, lane, write, true)) {
+    if (is_new_conflict(write, good_write, after_write)) {
       const bool same =
           value != nullptr && std::memcmp(reinterpret_cast<const void*>(address), value, static_cast<std::size_t>(bytes)) == 0;
       if (!same) conflict_global(by, lane, range, address, write, load(cell->write_at), "the write", "write");
@@ -275,7 +294,7 @@ void check_global_write(const Accessor& by, int lane, const Range& range, u64 ad
     for (u64& read : cell->reads) {
       const u64 other = load(read);
       if (other == 0) continue;
-      if (conflicts_globally(by, lane, other, false))
+      if (is_new_conflict(other, good_read, after_read))
         conflict_global(by, lane, range, address, other, load(cell->read_at), "the write", "read");
       store(read, 0);
     }
