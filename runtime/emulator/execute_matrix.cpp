@@ -5,7 +5,9 @@
 
 #include "runtime/emulator/families.h"
 #include "runtime/emulator/matrix_elements.h"
+#include "runtime/emulator/matrix_product.h"
 #include "runtime/emulator/memory_access.h"
+#include "runtime/emulator/small_float.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -105,25 +107,23 @@ u64 register_at(const Warp& warp, s32 slot, int bits, int lane) {
   return value;
 }
 
-using Tile = std::array<std::array<double, 64>, 16>;  // [row][k] of a, [column][k] of b
-
-/// Fills a tile from registers. Element e of register r of lane l: row l / 4 + 8 (r % 2) of the 16 of a, and k = E (l % 4) + e + 4 E (r /
-/// 2) with E elements in a register; b's registers all follow each other along k.
-void gather(const Warp& warp, const s32* slots, int registers, Type type, bool two_rows, Tile& tile) {
-  const int bits = register_bits(type), width = operand_bits(type), elements = bits / width;
-  for (int r = 0; r < registers; ++r)
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const u64 value = register_at(warp, slots[r], bits, lane);
-      const int row = lane / 4 + (two_rows ? 8 * (r % 2) : 0), step = two_rows ? r / 2 : r;
-      for (int e = 0; e < elements; ++e)
-        tile[static_cast<std::size_t>(row)][static_cast<std::size_t>(elements * (lane % 4) + e + 4 * elements * step)] =
-            number_of(width == 64 ? value : value >> (width * e), type);
-    }
-}
-
 double accumulator(const Warp& warp, const s32* slots, Type type, int index, int lane) {
   if (type != Type::f16) return number_of(register_at(warp, slots[index], register_bits(type), lane), type);
   return number_of(register_at(warp, slots[index / 2], 32, lane) >> (16 * (index % 2)), type);
+}
+
+/// The usual case of f32, for all lanes at once.
+void add_and_write(Warp& warp, const s32* slots, const s32* c_slots, int count, const ProductSums& sums, Mask mask) {
+  std::array<Lanes<float>, 4> result;
+  for (int r = 0; r < count; ++r) {
+    const auto index = static_cast<std::size_t>(r);
+    result[index] = read<float>(warp, c_slots[r]);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const double sum = sums[static_cast<std::size_t>(lane / 4 + 8 * (r / 2))][static_cast<std::size_t>(lane % 4 * 2 + r % 2)];
+      result[index][lane] = canonical(static_cast<float>(sum + static_cast<double>(result[index][lane])));
+    }
+  }
+  for (int r = 0; r < count; ++r) write(warp, slots[r], result[static_cast<std::size_t>(r)], mask);
 }
 
 void multiply(Warp& warp, const Instruction& i, Mask mask) {
@@ -131,18 +131,19 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
   const bool two_rows = s.m == 16;
   const s32* slots = warp.kernel->extra.data() + i.first;
   const int d_count = accumulator_registers(s, s.d), a_count = operand_registers(s, s.m, s.a), b_count = operand_registers(s, s.n, s.b);
-  Tile a, b;
-  gather(warp, slots + d_count, a_count, s.a, two_rows, a);
-  gather(warp, slots + d_count + a_count, b_count, s.b, false, b);
+  ProductOperands operands;
+  gather_a(warp, slots + d_count, a_count, s.a, two_rows, operands);
+  gather_b(warp, slots + d_count + a_count, b_count, s.b, operands);
+  ProductSums sums;
+  sum_products(operands, s.m, s.k, s.a != Type::f64, sums);
   const s32* c_slots = slots + d_count + a_count + b_count;
+  if (s.d == Type::f32) return add_and_write(warp, slots, c_slots, d_count, sums, mask);
   const int per_lane = s.m * s.n / kLanes;
   std::array<std::array<u64, 4>, kLanes> result;
   for (int lane = 0; lane < kLanes; ++lane)
     for (int index = 0; index < per_lane; ++index) {
       const auto row = static_cast<std::size_t>(lane / 4 + 8 * (index / 2)), column = static_cast<std::size_t>(lane % 4 * 2 + index % 2);
-      double sum = 0;
-      for (std::size_t k = 0; k < static_cast<std::size_t>(s.k); ++k) sum += a[row][k] * b[column][k];
-      sum += accumulator(warp, c_slots, s.c, index, lane);
+      const double sum = sums[row][column] + accumulator(warp, c_slots, s.c, index, lane);
       result[static_cast<std::size_t>(lane)][static_cast<std::size_t>(index)] = bits_of_sum(sum, s.d, i.option & kSaturates);
     }
   for (int r = 0; r < d_count; ++r)
