@@ -252,10 +252,32 @@ int sectors_of(const std::array<u64, kLanes>& address, Mask mask, int bytes) {
   return static_cast<int>(std::unique(sectors.begin(), sectors.begin() + count) - sectors.begin());
 }
 
+/// Whether the lanes of a phase want no more than one word of each bank, as most do.
+static bool is_one_wavefront(const std::array<u64, kLanes>& address, Mask mask, int begin, int end, int bytes) {
+  std::array<u64, 32> words;
+  u32 used = 0;
+  for (int lane = begin; lane < end; ++lane) {
+    if (!has_lane(mask, lane)) continue;
+    const u64 first = address[static_cast<std::size_t>(lane)] / 4,
+              last = (address[static_cast<std::size_t>(lane)] + static_cast<u64>(bytes) - 1) / 4;
+    for (u64 word = first; word <= last; ++word) {
+      const std::size_t bank = word & 31;
+      if ((used >> bank & 1) && words[bank] != word) return false;
+      used |= 1u << bank;
+      words[bank] = word;
+    }
+  }
+  return true;
+}
+
 int wavefronts_of(const std::array<u64, kLanes>& address, Mask mask, int bytes) {
   const int lanes_a_phase = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
   int total = 0;
   for (int begin = 0; begin < kLanes; begin += lanes_a_phase) {
+    if (is_one_wavefront(address, mask, begin, begin + lanes_a_phase, bytes)) {
+      total += ((mask >> begin) & (~Mask{0} >> (32 - lanes_a_phase))) != 0;
+      continue;
+    }
     std::array<u64, kLanes> words;  // bank by bank, those seen
     std::array<std::array<u64, 4>, 32> seen;
     std::array<u8, 32> count{};
