@@ -1,5 +1,5 @@
-// ptx_mutants: the kernels of the examples run on emulators, and with them each mutant of theirs, which the emulator's checks or wrong
-// values have to give away, or which the list of equivalent ones has to name.
+// ptx_mutants: the kernels of the examples and of tests/ptx run on emulators, and with them each mutant of theirs, which the emulator's
+// checks or wrong values have to give away, or which the list of equivalent ones has to name.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +9,7 @@
 
 #include "tests/mutants/equivalent.h"
 #include "tests/mutants/launches.h"
+#include "tests/mutants/ptx_launches.h"
 #include "tests/mutants/subject.h"
 
 namespace {
@@ -54,6 +55,16 @@ class Session {
         problem("{} for {}: {}: {} mutants of '{}' less survive than are listed", known.kernel, target, name_of(known.weakening), left_[k],
                 known.instruction);
     }
+  }
+
+  /// Kernels that are PTX have one target of their own.
+  void run_ptx() {
+    if (!is_chosen("ptx")) return;
+    rt::emulator::Memory memory;
+    std::vector<std::string> reports;
+    const auto subjects = ptx_subjects(memory, reports);
+    for (const std::string& report : reports) problem("a false report: {}", report);
+    for (const auto& subject : subjects) judge_all(*subject);
   }
 
   int finish() {
@@ -139,12 +150,13 @@ int main(int argc, char** argv) {
   CLI::App app("Runs kernels of the examples on emulators with mutants of theirs, all of which have to be caught");
   Options options;
   app.add_option("--target", options.targets, "Only for these");
-  app.add_option("--only", options.only, "Examples whose name holds one of these texts");
+  app.add_option("--only", options.only, "Examples whose name holds one of these texts; ptx: the kernels of tests/ptx");
   app.add_option("--share", options.share, "Which of the shares to try, from 0");
   app.add_option("--of", options.shares, "Into how many shares the mutants are dealt");
   app.add_flag("--verbose", options.verbose, "Say of every mutant what became of it");
   CLI11_PARSE(app, argc, argv);
   Session session(options);
   for (const std::string& target : options.targets) session.run(target);
+  session.run_ptx();
   return session.finish();
 }

@@ -1,0 +1,97 @@
+// Inputs for each kernel, small but with odd ends.
+#include "tests/mutants/ptx_launches.h"
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "runtime/emulator/small_float.h"
+
+namespace tilewright::test {
+namespace {
+
+using namespace rt::emulator;
+
+class Maker {
+ public:
+  Maker(Memory& memory, std::vector<std::string>& reports) : memory_(memory), reports_(reports) {}
+
+  void open(const std::string& file) {
+    std::ifstream in(TW_PTX_FILES "/" + file);
+    program_ = Program::load(std::string(std::istreambuf_iterator<char>(in), {}), file);
+  }
+
+  template <class T>
+  u64 upload(const std::vector<T>& values) {
+    const u64 address = memory_.allocate(values.size() * sizeof(T));
+    memory_.write(address, values.data(), values.size() * sizeof(T));
+    return address;
+  }
+  u64 floats(std::size_t count) {
+    std::vector<float> values(count);
+    for (float& value : values) value = draw_(random_);
+    return upload(values);
+  }
+  u64 halves(std::size_t count) {
+    std::vector<u16> values(count);
+    for (u16& value : values) value = f32_to_f16(draw_(random_));
+    return upload(values);
+  }
+  template <class T>
+  u64 integers(std::size_t count, u32 below) {
+    std::vector<T> values(count);
+    for (T& value : values) value = static_cast<T>(random_() % below);
+    return upload(values);
+  }
+  u64 zeros(std::size_t words) { return upload(std::vector<u32>(words)); }
+
+  /// The arguments take as many bytes as the parameters have.
+  void launch(const std::string& kernel, std::array<u32, 3> grid, std::array<u32, 3> block, const std::vector<u64>& arguments,
+              u64 dynamic_shared = 0) {
+    const Kernel& k = *program_->kernel(kernel);
+    std::vector<std::byte> params(k.parameter_bytes);
+    for (std::size_t i = 0; i < k.parameters.size(); ++i)
+      std::memcpy(params.data() + k.parameters[i].offset, &arguments.at(i), k.parameters[i].bytes);
+    LaunchParams launch_params;
+    launch_params.grid = grid;
+    launch_params.block = block;
+    launch_params.dynamic_shared_bytes = dynamic_shared;
+    launch_params.params = params;
+    if (subjects.empty() || subjects.back()->kernel() != kernel) subjects.push_back(std::make_unique<Subject>(*program_, kernel));
+    launch_params.target = subjects.back()->module().target;
+    for (const std::string& report : subjects.back()->add({*program_, k.name, memory_, launch_params})) reports_.push_back(report);
+  }
+
+  std::vector<std::unique_ptr<Subject>> subjects;
+
+ private:
+  Memory& memory_;
+  std::vector<std::string>& reports_;
+  std::shared_ptr<Program> program_;
+  std::mt19937 random_{1};
+  std::normal_distribution<float> draw_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Subject>> ptx_subjects(Memory& memory, std::vector<std::string>& reports) {
+  Maker make(memory, reports);
+  make.open("tensor_matmul.ptx");
+  make.launch("tensor_matmul", {1, 2, 1}, {128, 1, 1},
+              {make.halves(256 * 160), make.halves(160 * 128), make.floats(256 * 128), 256, 128, 160});
+  make.launch("tensor_matmul", {1, 1, 1}, {128, 1, 1},
+              {make.halves(128 * 32), make.halves(32 * 128), make.floats(128 * 128), 128, 128, 32});
+
+  make.open("block_kernels.ptx");
+  for (const u32 n : {1000u, 128u}) make.launch("vector_add", {8, 1, 1}, {128, 1, 1}, {make.floats(n), make.floats(n), make.zeros(n), n});
+  for (const u32 n : {1000u, 70u}) make.launch("block_sum", {3, 1, 1}, {256, 1, 1}, {make.floats(n), make.zeros(1), n});
+  make.launch("tiled_matmul", {2, 2, 1}, {16, 16, 1}, {make.floats(1024), make.floats(1024), make.zeros(1024), 32});
+  make.launch("scan", {1, 1, 1}, {256, 1, 1}, {make.integers<u32>(200, 100), make.zeros(200), 200}, 1024);
+  for (const u32 n : {5000u, 70u}) make.launch("histogram", {4, 1, 1}, {128, 1, 1}, {make.integers<u8>(n, 251), make.zeros(256), n});
+  make.launch("last_block_sum", {5, 1, 1}, {256, 1, 1}, {make.floats(1000), make.zeros(16), make.zeros(1), 1000});
+  make.launch("grid_barrier", {20, 1, 1}, {32, 1, 1}, {make.zeros(1), make.zeros(20), make.zeros(20)});
+  return std::move(make.subjects);
+}
+
+}  // namespace tilewright::test
