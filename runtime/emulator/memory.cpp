@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 constexpr u64 kTickets = u64{1} << 24;
+// After each allocation: an access that misses one by less must not hit the next. What nobody touches is never real memory.
+constexpr std::size_t kGap = 32 << 10;
 
 // Cells take eight times the memory they describe; mapped, only what kernels touch becomes real.
 void* map_zeros(std::size_t bytes) {
@@ -37,8 +39,8 @@ void Memory::release(Allocation& allocation) {
 
 u64 Memory::allocate(std::size_t bytes) {
   const std::size_t padded = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-  if (padded < bytes) throw std::bad_alloc();
-  void* memory = std::aligned_alloc(kAlignment, padded);
+  if (padded + kGap < bytes) throw std::bad_alloc();
+  void* memory = std::aligned_alloc(kAlignment, padded + kGap);
   if (memory == nullptr) throw std::bad_alloc();
   Allocation allocation;
   allocation.range.begin = reinterpret_cast<u64>(memory);

@@ -101,6 +101,17 @@ TEST_CASE("emulator memory: accesses out of bounds are found and not done") {
   CHECK(contains(shared.found(), "4 bytes at byte 64 of shared memory, which has 64 bytes"));
 }
 
+TEST_CASE("emulator memory: what lies past the end of an allocation is no other one") {
+  Memory memory;
+  std::vector<u64> all;
+  for (int k = 0; k < 100; ++k) all.push_back(memory.allocate(64));
+  for (const u64 address : all) {
+    CHECK(memory.find(address + 63).begin == address);
+    for (const u64 past : {64, 1024, 4096, 30'000}) CHECK(memory.find(address + past).begin == 0);
+  }
+  for (const u64 address : all) memory.free(address);
+}
+
 TEST_CASE("emulator memory: misaligned accesses and wrong spaces are found") {
   Bench misaligned = one("ld.global.v2.u32 {%r1, %r2}, [%d1+4];");
   run_one(misaligned);
