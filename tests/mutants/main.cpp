@@ -24,13 +24,13 @@ struct Options {
   bool verbose = false;
 };
 
-/// The user's line that an instruction comes from.
+/// The line of an example that an instruction comes from; its path may be relative to wherever the compiler ran.
 std::string source_text(const Place& place) {
   static std::map<std::string, std::vector<std::string>> files;
   if (place.source.line == 0) return "";
   auto& lines = files[place.source.file];
   if (lines.empty()) {
-    std::ifstream in(place.source.file);
+    std::ifstream in(TW_EXAMPLE_FILES "/" + place.source.file.substr(place.source.file.find_last_of('/') + 1));
     for (std::string line; std::getline(in, line);) lines.push_back(line);
   }
   if (place.source.line > static_cast<int>(lines.size())) return "";
