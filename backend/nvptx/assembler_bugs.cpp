@@ -51,6 +51,25 @@ std::optional<std::string> permuted(std::string_view operands) {
   return fmt::format("{}, {}, 0, {:#x}", parts[0], parts[1], *by);
 }
 
+/// `min.u16 d, a, b` by way of 32 bits.
+std::optional<std::string> widened(std::string_view op, std::string_view operands) {
+  std::string_view parts[3];
+  for (int i = 0; i < 3; ++i) {
+    const std::size_t comma = operands.find(',');
+    if ((comma == std::string_view::npos) != (i == 2)) return std::nullopt;
+    parts[i] = trimmed(operands.substr(0, comma));
+    if (i < 2) operands.remove_prefix(comma + 1);
+  }
+  const char sign = op[4];
+  std::string text = "{ .reg .b32 %wide<2>;";
+  for (int i = 0; i < 2; ++i) {
+    const bool is_register = parts[i + 1].starts_with('%');
+    text += is_register ? fmt::format(" cvt.{0}32.{0}16 %wide{1}, {2};", sign, i, parts[i + 1])
+                        : fmt::format(" mov.b32 %wide{}, {};", i, parts[i + 1]);
+  }
+  return text + fmt::format(" {}.{}32 %wide0, %wide0, %wide1; cvt.u16.u32 {}, %wide0; }}", op.substr(0, 3), sign, parts[0]);
+}
+
 }  // namespace
 
 std::string avoid_assembler_bugs(std::string ptx) {
@@ -60,6 +79,14 @@ std::string avoid_assembler_bugs(std::string ptx) {
     const auto operands = permuted(std::string_view(ptx).substr(begin, end - begin));
     if (operands) ptx.replace(at, end - at, "prmt.b32 \t" + *operands);
   }
+  for (const std::string_view op : {"min.u16", "min.s16", "max.u16", "max.s16"})
+    for (std::size_t at = ptx.find(op); at != std::string::npos; at = ptx.find(op, at + 1)) {
+      const std::size_t begin = at + op.size(), end = ptx.find(';', begin);
+      if (end == std::string::npos) break;
+      if (begin < ptx.size() && ptx[begin] != ' ' && ptx[begin] != '\t') continue;  // of pairs
+      const auto wide = widened(op, std::string_view(ptx).substr(begin, end - begin));
+      if (wide) ptx.replace(at, end + 1 - at, *wide);
+    }
   return ptx;
 }
 

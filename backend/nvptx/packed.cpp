@@ -69,6 +69,10 @@ bool NvptxLowering::emit_pairs(OpId id) {
   const LinearLayout& l = layout(result);
   // Registers that are copies of their neighbours are better computed once.
   if (l.bits(HardwareDim::reg) == 0 || (l.free_bits(HardwareDim::reg) & 1) != 0) return false;
+  // Of a negative constant beside something else ptxas (12.9 to 13.4) makes fma.f16x2 with the sign on one factor and not on the other.
+  for (ValueId v : operands)
+    for (std::size_t r = 0; r < l.size(HardwareDim::reg); r += 2)
+      if (llvm::isa<llvm::Constant>(registers(v)[r]) != llvm::isa<llvm::Constant>(registers(v)[r + 1])) return false;
   Registers out;
   for (std::size_t r = 0; r < l.size(HardwareDim::reg); r += 2) {
     std::vector<Value*> low, high;

@@ -34,6 +34,37 @@ TEST_CASE("assembler bugs: a signed byte or half of a word is taken by prmt, wit
     CHECK(avoid_assembler_bugs(kept) == kept);
 }
 
+TEST_CASE("assembler bugs: min and max of 16 bits are taken of 32") {
+  CHECK(avoid_assembler_bugs("\tmin.u16 \t%rs3, %rs1, %rs2;\n") ==
+        "\t{ .reg .b32 %wide<2>; cvt.u32.u16 %wide0, %rs1; cvt.u32.u16 %wide1, %rs2; min.u32 %wide0, %wide0, %wide1; cvt.u16.u32 %rs3, "
+        "%wide0; }\n");
+  CHECK(avoid_assembler_bugs("max.s16 %rs3, %rs1, -7;") ==
+        "{ .reg .b32 %wide<2>; cvt.s32.s16 %wide0, %rs1; mov.b32 %wide1, -7; max.s32 %wide0, %wide0, %wide1; cvt.u16.u32 %rs3, %wide0; }");
+  for (const char* kept : {"min.u16x2 %r3, %r1, %r2;", "min.u32 %r3, %r1, %r2;"}) CHECK(avoid_assembler_bugs(kept) == kept);
+}
+
+TEST_CASE("assembler bugs: a constant beside a variable is no pair of f16") {
+  const char* text = R"(
+kernel @pairs(%in: ptr<const f16> {divisible_by = 16}, %out: ptr<f16> {divisible_by = 16}) {
+  %i = arange {lo = 0, hi = 64} : i32[64]
+  %p = broadcast %in : ptr<const f16>[64]
+  %q = add_ptr %p, %i : ptr<const f16>[64]
+  %x = load %q : f16[64]
+  %c = constant {value = -2.0} : f16[64]
+  %j = join %c, %x : f16[64, 2]
+  %y = fma %j, %j, %j : f16[64, 2]
+  %r = arange {lo = 0, hi = 128} : i32[128]
+  %s = reshape %r : i32[64, 2]
+  %o = broadcast %out : ptr<f16>[64, 2]
+  %t = add_ptr %o, %s : ptr<f16>[64, 2]
+  store %t, %y
+}
+)";
+  const std::string ptx = ptx_of(text);
+  CHECK(has(ptx, "fma.rn.f16 "));
+  CHECK_FALSE(has(ptx, "fma.rn.f16x2"));
+}
+
 TEST_CASE("assembler bugs: signed bytes become unsigned numbers and then floating point") {
   const std::string ptx = ptx_of(R"(
 kernel @bytes(%in: ptr<const i8> {divisible_by = 16}, %out: ptr<f32> {divisible_by = 16}) {
