@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "passes/analysis/layout_cost.h"
 #include "tileir/layout/f2_span.h"
 #include "tileir/memory_ops.h"
 
@@ -15,6 +16,9 @@ namespace {
 
 constexpr int kMaxAccessBytes = 16;
 constexpr int kSectorBytes = 32;
+constexpr int kCachedSectorCost = kInstructionCost / 2;
+// Half of what device memory takes for a sector in the time that an SM issues instructions: some come from its cache.
+constexpr int kSectorCost = 5 * kInstructionCost;
 
 int log2_floor(std::int64_t v) { return 63 - std::countl_zero(static_cast<std::uint64_t>(std::max<std::int64_t>(v, 1))); }
 
@@ -73,7 +77,9 @@ int access_cost(const AccessFacts& a, const ir::LinearLayout& l) {
   ir::F2Span places;
   for (std::uint32_t basis : l.bases(HardwareDim::lane)) places.insert(basis & ~a.within_sector);
   const int sectors = 1 << places.dimension();
-  return (4 + 2 * sectors) << std::min(registers - vector, 20);
+  // Warps that access the same get it from the first-level cache, but for one.
+  const int own = std::max(sectors >> std::popcount(l.free_bits(HardwareDim::warp)), 1);
+  return (kInstructionCost + kCachedSectorCost * (sectors - own) + kSectorCost * own) << std::min(registers - vector, 20);
 }
 
 }  // namespace tilewright::passes

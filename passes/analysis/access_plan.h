@@ -23,8 +23,8 @@ AccessFacts access_facts(const ir::Function&, ir::OpId, const AxisInfoAnalysis&)
 /// their number on. Empty: one by one.
 std::vector<int> vector_bits(const AccessFacts&, const ir::LinearLayout&);
 
-/// What the access costs a warp, in quarters of an instruction's issue; each sector that an instruction touches costs a half of one, so
-/// that it pays to touch whole sectors, and each once.
+/// What the access costs a warp, in quarters of an instruction's issue; each sector that an instruction touches costs five, or
+/// half of one where another warp has it too, so that it pays to touch whole sectors, and each once.
 int access_cost(const AccessFacts&, const ir::LinearLayout&);
 
 }  // namespace tilewright::passes

@@ -119,8 +119,8 @@ TEST_CASE("nvptx sort: indices come out of the records") {
   const OpId id = p.ir().create(OpKind::sort_, operands);
   p.output(p.ir().function().result(id, 1));
   const fuzz::Program program = p.take();
-  // The keys are picked through shared memory, but nobody wants them; the barriers stay.
-  CHECK(count(check_on_emulator(program, 4).ptx, "st.shared.v4.b32") <= 1);
+  // The keys are picked through shared memory, but nobody wants them; the barriers stay. The indices are brought in order for the store.
+  CHECK(count(check_on_emulator(program, 4).ptx, "st.shared.v4.b32") <= 2);
 }
 
 TEST_CASE("nvptx gather and histogram: through assign_layouts") {
