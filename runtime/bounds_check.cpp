@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace tilewright::rt {
 
@@ -101,10 +102,12 @@ const BoundsCheck::Interval* BoundsCheck::find(std::uint64_t address, std::uint6
 }
 
 std::vector<BoundsCheck::Interval> BoundsCheck::intervals(std::span<const std::uint64_t> arguments) const {
-  std::vector<Interval> all = intervals_;
-  std::stable_partition(all.begin(), all.end(), [&](const Interval& i) {
+  const auto is_argument = [&](const Interval& i) {
     return std::any_of(arguments.begin(), arguments.end(), [&](std::uint64_t a) { return a >= i.begin && a < i.end; });
-  });
+  };
+  std::vector<Interval> all, others;
+  std::partition_copy(intervals_.begin(), intervals_.end(), std::back_inserter(all), std::back_inserter(others), is_argument);
+  all.insert(all.end(), others.begin(), others.end());
   return all;
 }
 

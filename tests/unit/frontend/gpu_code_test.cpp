@@ -201,3 +201,30 @@ TEST_CASE("gpu code: a product of f32 is a loop over K, each pass of which needs
     CHECK(c.facts.shared_loads == Widths{{16, 24 + 8}});
   }
 }
+
+TEST_CASE("gpu code: a kernel that wants more registers than there are says how many programs an SM holds, or ptxas falls to 32") {
+  const tw::Kernel softmax("softmax", bench::gpu::softmax);
+  const std::string large = code(softmax, "sm_80", 4, out(), in(), kAligned, kAligned, kAligned, 32768).ptx;
+  CHECK(count(large, ".minnctapersm 2\n") == 1);  // of 128 threads, with all the registers that a thread can have
+  const std::string small = code(softmax, "sm_80", 4, out(), in(), kAligned, kAligned, kAligned, 1024).ptx;
+  CHECK(count(small, ".minnctapersm") == 0);
+}
+
+TEST_CASE("gpu code: masks of a loop's last tiles are in a branch, and no pass before them selects or compares element by element") {
+  const tw::Kernel running("running", [](tw::Ptr<const float> x, tw::Ptr<float> y, tw::I32 n, int block) {
+    auto biggest = tw::full<float>({block}, -tw::inf);
+    for (auto at : tw::range(0, n, block)) {
+      auto col = at + tw::arange(0, block);
+      auto v = tw::load(x + col, col < n);
+      biggest = tw::maximum(biggest, tw::where(col * 2 < n, tw::sqrt(v) * v, -tw::inf));
+      biggest = tw::maximum(biggest, tw::where(col < n, v + biggest, -tw::inf));
+    }
+    tw::store(y + tw::arange(0, block), biggest);
+  });
+  const std::string ptx = code(running, "sm_80", 4, in(), out(), kAny, 1024).ptx;
+  // 8 elements a thread: what is compared with 2 col stays, what is compared with col is a selection in the form with masks alone.
+  std::smatch m;
+  REQUIRE(std::regex_search(ptx, m, std::regex("ld\\.global\\.v4[\\s\\S]*?\\n\\$L")));
+  CHECK(count_of(m[0].str(), "\\bselp\\.f32") == 0);
+  CHECK(count_of(ptx, "\\bselp\\.f32") == 8 + 8);
+}
