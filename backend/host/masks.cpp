@@ -1,6 +1,7 @@
 // Masks that hold for the first lanes of a row and no others, as bounds checks do: how many lanes that are.
 #include "backend/host/lowering.h"
 #include "tileir/diagnostics.h"
+#include "tileir/memory_ops.h"
 
 namespace tilewright::backend::host {
 
@@ -58,9 +59,8 @@ std::vector<HostLowering::Prefix> HostLowering::prefixes(Nest& nest) {
   for (const Item& item : nest.step->items) {
     if (!item.op) continue;
     const auto& op = f_.op(item.op);
-    const std::size_t at = op.kind == OpKind::load_ ? 1 : 2;
-    if ((op.kind != OpKind::load_ && op.kind != OpKind::store_) || op.operands.size() <= at) continue;
-    const ValueId mask = op.operands[at];
+    const ValueId mask = ir::mask_of(f_, item.op);
+    if ((op.kind != OpKind::load_ && op.kind != OpKind::store_) || !mask) continue;
     if (std::any_of(out.begin(), out.end(), [&](const Prefix& p) { return p.masks.front() == mask.index; })) continue;
     std::vector<std::uint32_t> parts;
     if (const auto count = prefix_count(nest, mask, squeezed_axes(f_.type(mask)), parts)) out.push_back({std::move(parts), *count});

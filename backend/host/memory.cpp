@@ -4,6 +4,7 @@
 #include "backend/lowering/elementwise.h"
 #include "backend/lowering/pointer_origin.h"
 #include "tileir/diagnostics.h"
+#include "tileir/memory_ops.h"
 
 namespace tilewright::backend::host {
 
@@ -36,12 +37,11 @@ HostLowering::Access HostLowering::access(Nest& nest, OpId id, bool is_store) {
   const auto& op = f_.op(id);
   const ValueId pointer = op.operands[0];
   const Type t = f_.type(pointer);
-  const std::size_t mask_at = is_store ? 2 : 1;
   Access a;
   a.element_bytes = ir::bytes(t.element());
   const bool vector = nest.vectorised();
-  if (op.operands.size() > mask_at) {
-    a.mask = operand(nest, op.operands[mask_at], vector);
+  if (const ValueId mask = ir::mask_of(f_, id)) {
+    a.mask = operand(nest, mask, vector);
     if (all_true(a.mask)) a.mask = nullptr;
   }
   const AxisMap dims = squeezed_axes(t);
@@ -162,7 +162,8 @@ void HostLowering::scalar_load(OpId id) {
   const Type t = f_.type(op.results[0]);
   llvm::Type* element = memory_type(c_, t);
   Value* address = scalar(op.operands[0]);
-  Value* mask = op.operands.size() > 1 ? scalar(op.operands[1]) : nullptr;
+  const ValueId masked_by = ir::mask_of(f_, id);
+  Value* mask = masked_by ? scalar(masked_by) : nullptr;
   if (check_) mask = checked(address, mask, 1, id, false, ir::bytes(t.element()));
   Value* other = op.operands.size() > 2 ? to_memory(scalar(op.operands[2]), t) : zero_of(element);
   const bool is_volatile = f_.attr(id, AttrName::is_volatile) != 0;
@@ -174,7 +175,8 @@ void HostLowering::scalar_store(OpId id) {
   const auto& op = f_.op(id);
   const Type t = f_.type(op.operands[1]);
   Value* address = scalar(op.operands[0]);
-  Value* mask = op.operands.size() > 2 ? scalar(op.operands[2]) : nullptr;
+  const ValueId masked_by = ir::mask_of(f_, id);
+  Value* mask = masked_by ? scalar(masked_by) : nullptr;
   if (check_) mask = checked(address, mask, 1, id, true, ir::bytes(t.element()));
   const bool is_volatile = f_.attr(id, AttrName::is_volatile) != 0;
   if (is_volatile) keep_order();
