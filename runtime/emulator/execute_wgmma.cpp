@@ -233,11 +233,6 @@ void limit_registers(Warp& warp, const Instruction& i, Mask) {
     report(warp, i, FindingKind::bad_operand, 0,
            [&] { return fmt::format("{} to {} registers, after {}", increases ? "an increase" : "a decrease", wanted, before); });
   warp.most_registers = wanted;
-  u32 sum = 0;
-  for (const Warp& other : warp.block->warps) sum += other.most_registers * kLanes;
-  if (sum > 65536)
-    report(warp, i, FindingKind::deadlock, 0,
-           [&] { return fmt::format("the warps that said how many registers they need need {}: a multiprocessor has 65536", sum); });
 }
 
 void expect_aligned(Decoder& d) {

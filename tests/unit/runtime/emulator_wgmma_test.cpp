@@ -382,17 +382,12 @@ TEST_CASE("emulator wgmma: four warps do the same") {
                  "the warps of the warpgroup commit different wgmma"));
 }
 
-TEST_CASE("emulator wgmma: setmaxnreg goes up after inc and down after dec, and not beyond what there is") {
+TEST_CASE("emulator wgmma: setmaxnreg goes up after inc and down after dec") {
   CHECK(found_in(checked("setmaxnreg.dec.sync.aligned.u32 40;\nsetmaxnreg.inc.sync.aligned.u32 232;")) == "");
   CHECK(contains(found_in(checked("setmaxnreg.dec.sync.aligned.u32 40;\nsetmaxnreg.dec.sync.aligned.u32 48;")),
                  "a decrease to 48 registers, after 40"));
   CHECK(contains(found_in(checked("setmaxnreg.inc.sync.aligned.u32 40;\nsetmaxnreg.inc.sync.aligned.u32 32;")),
                  "an increase to 32 registers, after 40"));
-  const std::string many =
-      ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 out)\n"
-      "{\nsetmaxnreg.inc.sync.aligned.u32 168;\nret;\n}\n";
-  CHECK(found_in(many, 384) == "");
-  CHECK(contains(found_in(many, 512), ": a multiprocessor has 65536"));
   CHECK(error_of(checked("setmaxnreg.inc.sync.aligned.u32 36;")) ==
         "error: 'setmaxnreg.inc.sync.aligned.u32': 36 registers: expected a multiple of 8 from 24 to 256");
 }
