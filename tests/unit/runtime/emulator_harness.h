@@ -27,6 +27,14 @@ class Params {
     std::memcpy(bytes_.data() + at, &value, sizeof(T));
     return *this;
   }
+  /// A value whose alignment is not its size.
+  template <class T>
+  Params& add_aligned(const T& value, std::size_t alignment) {
+    bytes_.resize((bytes_.size() + alignment - 1) / alignment * alignment);
+    const auto* from = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), from, from + sizeof(T));
+    return *this;
+  }
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
