@@ -477,4 +477,30 @@ TEST_CASE("emulator nvcc: atomics of all kinds, and messages by release and acqu
   }
 }
 
+TEST_CASE("emulator nvcc: bulk copies with barriers, and blocks of a cluster that count in each other's memory") {
+  const auto x = uniform<float>(5 * 512, -1, 1, 22);
+  std::vector<u8> bytes(3000);
+  std::array<u32, 256> wanted{};
+  std::mt19937_64 random(23);
+  for (u8& byte : bytes) ++wanted[byte = static_cast<u8>(random())];
+  for (const AsyncOrder order : {AsyncOrder::lazy, AsyncOrder::eager, AsyncOrder::random}) {
+    Bench bench = bench_of("hopper");
+    bench.launch_params.async_order = order;
+    Array<float> in(bench.memory, x), out(bench.memory, 512);
+    Params params;
+    run(bench, "bulk", 1, 128, params.add(in.address()).add(out.address()).add(5));
+    const auto sums = out.values();
+    for (std::size_t i = 0; i < 512; ++i) {
+      double sum = 0;
+      for (std::size_t step = 0; step < 5; ++step) sum += x[512 * step + i];
+      CHECK(near(sums[i], sum, 8, 1));
+    }
+    Array<u8> items(bench.memory, bytes);
+    Array<u32> bins(bench.memory, 256);
+    Params histogram;
+    run(bench, "spread_histogram", 4, 96, histogram.add(items.address()).add(bins.address()).add(3000));
+    CHECK(std::equal(wanted.begin(), wanted.end(), bins.values().begin()));
+  }
+}
+
 }  // namespace tilewright::rt::emulator
