@@ -55,7 +55,7 @@ void Files::write(const std::string& path, std::string_view contents) {
 }
 
 ir::Module Files::read_tile(const std::string& path) {
-  if (path.ends_with(".ptx")) throw Failure(fmt::format("'{}' is PTX, and this build has no device that runs it yet", path));
+  if (path.ends_with(".ptx")) throw Failure(fmt::format("'{}' is PTX, which only run takes", path));
   const std::string name = path == "-" ? "<stdin>" : path;
   const std::string& text = sources_[name] = read(path);
   ir::Module module = ir::parse(text, name);

@@ -209,9 +209,15 @@ NpyArray read_npy(std::string_view contents, const std::string& name) {
   return array;
 }
 
+std::string_view dtype_of(ir::Element element) { return names(element).descr; }
+
 std::string write_npy(ir::Element element, std::span<const std::int64_t> shape, std::span<const std::byte> data) {
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", names(element).descr,
-                                   fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+  return write_npy(dtype_of(element), shape, data);
+}
+
+std::string write_npy(std::string_view dtype, std::span<const std::int64_t> shape, std::span<const std::byte> data) {
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", dtype, fmt::join(shape, ", "),
+                                   shape.size() == 1 ? "," : "");
   // Ends in a newline, and the elements start at a multiple of 64. The longest shape needs less than the 65535 bytes of version 1.
   const std::size_t before = kMagic.size() + 4, total = (before + header.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
   header.append(total - before - header.size() - 1, ' ');

@@ -25,6 +25,10 @@ NpyArray read_npy(std::string_view contents, const std::string& name);
 
 /// A file's contents. bf16 and fp8 are stored as ml_dtypes does, as void of their width: array.view(ml_dtypes.bfloat16) gives them back.
 std::string write_npy(ir::Element, std::span<const std::int64_t> shape, std::span<const std::byte> data);
+/// The same for a dtype as files spell it.
+std::string write_npy(std::string_view dtype, std::span<const std::int64_t> shape, std::span<const std::byte> data);
+/// How files spell the dtype of an element.
+std::string_view dtype_of(ir::Element);
 
 /// Whether an array of that dtype may be taken for elements of this type. A void of 1 or 2 bytes is whichever small float is asked for.
 bool dtype_holds(std::string_view dtype, ir::Element);

@@ -10,6 +10,7 @@
 #include "frontend/cli/execution.h"
 #include "frontend/cli/npy.h"
 #include "frontend/cli/run_options.h"
+#include "frontend/cli/run_ptx.h"
 #include "tilewright/device_print.h"
 
 namespace tilewright::cli {
@@ -24,6 +25,7 @@ struct Options {
   RunOptions run;
   std::vector<std::string> outputs;
   bool report = false;
+  std::uint64_t shared = 0;
 };
 
 struct Output {
@@ -84,6 +86,8 @@ std::string report(const ir::Function& f, const std::vector<Argument>& arguments
 }
 
 void execute(const Options& options, Session& session) {
+  if (options.run.file.ends_with(".ptx")) return run_ptx({options.run, options.shared, options.outputs, options.report}, session);
+  if (options.shared != 0) throw UsageError("--shared is for PTX: tile kernels know how much shared memory they need");
   const ExecutionOptions launch = execution_options(options.run);
   const ir::Module module = session.files.read_tile(options.run.file);
   const ir::Function& f = choose_kernel(module, options.run.kernel);
@@ -103,7 +107,7 @@ void execute(const Options& options, Session& session) {
 }  // namespace
 
 void add_run_options(CLI::App& command, RunOptions& o) {
-  command.add_option("FILE", o.file, "Textual tile IR; - is standard input")->required()->type_name("");
+  command.add_option("FILE", o.file, "Textual tile IR, or for run PTX if it ends in .ptx; - is standard input")->required()->type_name("");
   command.add_option("--kernel", o.kernel, "Which kernel of the file; may be left out if there is one")->type_name("NAME");
   command.add_option("--device", o.device, "What runs it")
       ->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4|cuda:N|emulator:sm_XX|interpreter");
@@ -125,18 +129,22 @@ ExecutionOptions execution_options(const RunOptions& o) {
 void add_run(CLI::App& root, Session& session) {
   const auto o = std::make_shared<Options>();
   CLI::App* c = add_command(
-      root, session, "run", "Launch a kernel of a .tile file once, on NumPy files",
+      root, session, "run", "Launch a kernel of a .tile or .ptx file once, on NumPy files",
       "Example: z = x + y of 1000 elements, 256 of them a program\n"
       "  tilewright run add.tile --grid 4 --arg x=x.npy --arg y=y.npy --arg z=zeros:f32:1000 --arg n=i32:1000 \\\n"
       "    --out z=z.npy --check\n"
       "Each buffer holds a copy of its file. --out writes a buffer after the launch, in the shape of the file that it came from.\n"
       "device_print writes to standard output, or to standard error if an --out is -.\n"
+      "A .ptx file runs on emulators. Its parameters go by position, 0 first, and tensor maps are made of files, the box last:\n"
+      "  tilewright run copy.ptx --device emulator:sm_90a --grid 4 --warps 4 --shared 16384 \\\n"
+      "    --arg 0=tensormap:x.npy:64x64:swizzle128 --arg 1=zeros:f16:4096 --arg 2=i32:64 --out 1=y.npy\n"
       "bf16 and fp8 are stored as void of 2 or 1 bytes, as ml_dtypes does: array.view(ml_dtypes.bfloat16).",
       o, execute);
   add_run_options(*c, o->run);
   c->add_option("--out", o->outputs, "Write a parameter's buffer after the launch; - is standard output")
       ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);
+  c->add_option("--shared", o->shared, "Dynamic shared memory of a block, for PTX")->type_name("BYTES");
   c->add_flag("--report", o->report,
               "Print the device, sizes and times on standard error, and what emulators counted; launches again to time it");
 }

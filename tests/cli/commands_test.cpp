@@ -192,6 +192,99 @@ TEST_CASE("run: reads and writes NumPy files on every device, and keeps their sh
   }
 }
 
+TEST_CASE("run: PTX on an emulator, with arrays, scalars, what it prints, and tensor maps") {
+  const Folder folder;
+  folder.write("scale.ptx", R"(.version 8.0
+.target sm_90a
+.address_size 64
+.extern .shared .align 128 .b8 memory[];
+.visible .entry scale(.param .u64 x, .param .u64 y, .param .f32 factor)
+{
+  .reg .b32 %r<8>;
+  .reg .b64 %d<8>;
+  ld.param.u64 %d1, [x];
+  ld.param.u64 %d2, [y];
+  ld.param.f32 %r1, [factor];
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %tid.x;
+  mad.lo.u32 %r2, %r2, 64, %r3;
+  mad.wide.u32 %d1, %r2, 4, %d1;
+  mad.wide.u32 %d2, %r2, 4, %d2;
+  ld.global.f32 %r4, [%d1];
+  mul.f32 %r4, %r4, %r1;
+  st.global.f32 [%d2], %r4;
+  ret;
+}
+.visible .entry tile(.param .align 64 .b8 map[128], .param .u64 y)
+{
+  .shared .align 8 .b64 barrier;
+  .reg .pred %p<2>;
+  .reg .b32 %r<8>;
+  .reg .b64 %d<8>;
+  mov.u64 %d1, map;
+  cvta.param.u64 %d1, %d1;
+  ld.param.u64 %d2, [y];
+  mov.u32 %r1, memory;
+  mov.u32 %r2, %tid.x;
+  setp.ne.u32 %p1, %r2, 0;
+  @%p1 bra WAIT;
+  mbarrier.init.shared::cta.b64 [barrier], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [barrier], 128;
+  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1, {4, 2}], [barrier];
+WAIT:
+  bar.sync 0;
+SPIN:
+  mbarrier.try_wait.parity.shared::cta.b64 %p1, [barrier], 0;
+  @!%p1 bra SPIN;
+  mad.lo.u32 %r3, %r2, 4, %r1;
+  ld.shared.b32 %r4, [%r3];
+  mad.wide.u32 %d2, %r2, 4, %d2;
+  st.global.b32 [%d2], %r4;
+  ret;
+}
+)");
+  const auto x = numbers(256, 0.5f);
+  folder.write("x.npy", npy(ir::Element::f32, x, {16, 16}));
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"run", "scale.ptx", "--device", "emulator:sm_90a"});
+    return tilewright(words, "", folder.path());
+  };
+  const Outcome scaled = run({"--kernel", "scale", "--grid", "4", "--warps", "2", "--arg", "0=x.npy", "--arg", "1=zeros:f32:256", "--arg",
+                              "2=f32:3", "--out", "1=y.npy", "--report"});
+  CHECK(scaled.code == 0);
+  CHECK(contains(scaled.err, "kernel 'scale' on emulator:sm_90a"));
+  const auto y = values<float>(folder.read("y.npy"));
+  REQUIRE(y.size() == 256);
+  for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == 3 * x[i]);
+
+  const Outcome copied = run({"--kernel", "tile", "--grid", "1", "--warps", "1", "--shared", "128", "--arg", "0=tensormap:x.npy:8x4",
+                              "--arg", "1=zeros:f32:32", "--out", "1=tile.npy"});
+  CHECK(copied.err == "");
+  CHECK(copied.code == 0);
+  const auto tile = values<float>(folder.read("tile.npy"));
+  REQUIRE(tile.size() == 32);
+  for (std::size_t i = 0; i < tile.size(); ++i) CHECK(tile[i] == x[(2 + i / 4) * 16 + 4 + i % 4]);
+
+  // A grid that goes past the end of the arrays.
+  const Outcome beyond =
+      run({"--kernel", "scale", "--grid", "5", "--warps", "2", "--arg", "0=x.npy", "--arg", "1=zeros:f32:256", "--arg", "2=f32:3"});
+  CHECK(beyond.code == 1);
+  CHECK(contains(beyond.err, "out of bounds in 'scale'"));
+  const auto refused = [&](std::vector<std::string> words, const char* why) {
+    const Outcome o = run(std::move(words));
+    CHECK(o.code == 2);
+    INFO(o.err);
+    CHECK(contains(o.err, why));
+  };
+  refused({"--grid", "1"}, "--kernel names none of the kernels of 'scale.ptx': 'scale', 'tile'");
+  refused({"--kernel", "scale", "--grid", "1", "--arg", "0=x.npy"}, "no --arg gives a value to parameter 1 of 'scale'");
+  refused({"--kernel", "scale", "--grid", "1", "--arg", "x=x.npy"}, "'x' is no position of a parameter: 'scale' has 3");
+  refused({"--kernel", "scale", "--grid", "1", "--arg", "2=f64:3"}, "parameter 2 of 'scale' has 4 bytes; 'f64:3' has 8");
+  refused({"--kernel", "tile", "--grid", "1", "--arg", "0=tensormap:x.npy:8"}, "the array has 2 dimensions, and the box 1");
+  refused({"--kernel", "tile", "--grid", "1", "--arg", "0=tensormap:x.npy:8x4:swizzle7"}, "'swizzle7' is no swizzle");
+}
+
 TEST_CASE("run: arrays through standard input and output, zeros, positions for names, grids of three extents") {
   const Folder folder;
   folder.write("add.tile", kernel_text("add"));

@@ -122,7 +122,11 @@ const std::vector<Mistake> kMistakes = {
     {{"compile", "add.tile", "-o", "no/such/folder"}, 2, "cannot write 'no/such/folder': No such file or directory"},
     {{"compile", "add.tile", "-o", "/dev/full"}, 1, "cannot write '/dev/full': No space left on device"},
     {{"compile", "empty.tile"}, 1, "'empty.tile' holds no kernel"},
-    {{"run", "a.ptx", "--grid", "1"}, 1, "'a.ptx' is PTX, and this build has no device that runs it yet"},
+    {{"run", "a.ptx", "--grid", "1"}, 2, "--device 'cpu': PTX runs on emulator:sm_XX, with sm_XX one of sm_75, sm_80, sm_86, sm_89, sm_90a"},
+    {{"run", "a.ptx", "--device", "emulator:sm_80"}, 2, "--grid is required: how many blocks to run"},
+    {{"run", "a.ptx", "--device", "emulator:sm_80", "--grid", "1"}, 2, "--kernel names none of the kernels of 'a.ptx': it has none"},
+    {{"run", "add.tile", "--grid", "1", "--shared", "16"}, 2, "--shared is for PTX"},
+    {{"compile", "a.ptx", "--target", "cpu", "--emit", "tileir"}, 1, "'a.ptx' is PTX, which only run takes"},
 
     // ---- texts ----
     {{"compile", "syntax.tile"}, 1, "syntax.tile:2:17: error: expected a value, found ':'"},

@@ -1,0 +1,23 @@
+// tilewright run of a .ptx file: a kernel that somebody else compiled, on an emulated device.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "frontend/cli/command.h"
+#include "frontend/cli/run_options.h"
+
+namespace tilewright::cli {
+
+struct PtxRun {
+  RunOptions run;
+  std::uint64_t shared_bytes = 0;  // of dynamic shared memory
+  std::vector<std::string> outputs;
+  bool report = false;
+};
+
+/// Launches a kernel once. Arguments and outputs go by the parameter's position. Throws UsageError for words that do not fit the kernel,
+/// Failure if the emulator found something wrong with it.
+void run_ptx(const PtxRun&, Session&);
+
+}  // namespace tilewright::cli
