@@ -29,8 +29,9 @@ constexpr int kHalf = 64;
 
 /// Calls f(places) for both halves of the lanes' maps, checked as accesses of this kind.
 template <class F>
-void locate_maps(Warp& warp, const Instruction& i, Mask mask, Lanes<u64> address, Space space, Access access, F f) {
+void locate_maps(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& first, Space space, Access access, F f) {
   const Accessor by = accessor_of(warp, i);
+  Lanes<u64> address = first;
   for (int half = 0; half < 2; ++half) {
     locate(warp, i, mask, address, space, kHalf, [&](const Places& places) {
       check_written(warp, i, places, kHalf, access);

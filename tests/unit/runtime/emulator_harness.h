@@ -20,7 +20,7 @@ namespace tilewright::rt::emulator {
 class Params {
  public:
   template <class T>
-  Params& add(T value) {
+  Params& add(const T& value) {
     while (bytes_.size() % sizeof(T) != 0) bytes_.push_back({});
     const std::size_t at = bytes_.size();
     bytes_.resize(at + sizeof(T));
