@@ -14,9 +14,9 @@ namespace {
 // Extras: the destination, the source and the mbarrier, two each, then the size and the mask of a multicast.
 constexpr int kSize = 6, kMask = 7;
 
-/// The number of bytes, if the engine copies as many.
+/// Whether there is something to copy that the engine can copy.
 bool check_size(Warp& warp, const Instruction& i, int lane, u32 bytes) {
-  if (bytes % 16 == 0) return true;
+  if (bytes % 16 == 0) return bytes > 0;
   report(warp, i, FindingKind::bad_operand, lane, [&] { return fmt::format("{} bytes: expected a multiple of 16", bytes); });
   return false;
 }

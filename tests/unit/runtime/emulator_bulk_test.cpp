@@ -190,6 +190,10 @@ TEST_CASE("emulator bulk copies: sizes, alignments and bounds") {
   CHECK(contains(found("cp.async.bulk.global.shared::cta.bulk_group [%d30+4088], [%r31], 16;"), "misaligned access"));
   CHECK(contains(found("cp.async.bulk.prefetch.L2.global [%d29], 8;"), "expected a multiple of 16"));
   CHECK(found("cp.async.bulk.prefetch.L2.global [%d29], 64;") == "");
+  // Nothing is copied, and nobody is told.
+  CHECK(run("mov.u32 %r3, 0;\n@%p1 " + load + "[%r31], [%d29], %r3, [%r30];\n" +
+            "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%d30], [%r31], %r3;\n")
+            .found == "");
 }
 
 TEST_CASE("emulator bulk copies: what the ISA does not have is an error") {
