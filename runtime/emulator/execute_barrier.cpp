@@ -130,7 +130,9 @@ void decode_fence(Decoder& d) {
     d.out.whole_gpu = level > 0;
     return;
   }
-  d.take_one({"sc", "acq_rel", "acquire", "release"});
+  const int order = d.take_one({"sc", "acq_rel", "acquire", "release"});
+  // A fence for what synchronises through shared memory alone; here, it is one for all.
+  if (order >= 2) d.take(order == 2 ? "sync_restrict::shared::cluster" : "sync_restrict::shared::cta");
   const int scope = d.take_one({"cta", "cluster", "gpu", "sys"});
   if (scope < 0) d.fail("a scope is missing");
   d.out.whole_gpu = scope > 0;

@@ -50,9 +50,10 @@ void decode_tensor_map_fence(Decoder& d) {
 /// One-sided fences of what synchronises through shared memory: the releasing side says that what it did may be relied on, the acquiring
 /// one that it relies on it. Either side's fence is on the way from the one access to the other.
 void decode_one_sided(Decoder& d) {
-  if (d.take_one({"acquire", "release"}) < 0) d.fail("'.acquire' or '.release' is missing");
-  const int space = d.take_one({"sync_restrict::shared::cluster", "sync_restrict::shared::cta"});
-  if (space < 0 || !d.take("cluster")) d.fail("expected '.sync_restrict::shared::cta.cluster' or '::cluster.cluster'");
+  const bool acquires = d.take("acquire");
+  if (!acquires && !d.take("release")) d.fail("'.acquire' or '.release' is missing");
+  const std::string restriction = acquires ? "sync_restrict::shared::cluster" : "sync_restrict::shared::cta";
+  if (!d.take(restriction) || !d.take("cluster")) d.fail("expected '." + restriction + ".cluster'");
   d.out.option = kShared;
   d.out.execute = fence_async;
 }

@@ -118,6 +118,24 @@ TEST_CASE("emulator bulk copies: a store needs the fence, the barrier, the commi
   }
 }
 
+TEST_CASE("emulator bulk copies: each form of the proxy fence orders what it names") {
+  const auto found = [](const std::string& before, const std::string& after) {
+    return run(kFill + before + "bar.sync 0;\n" + after + kStore + kCommit + "cp.async.bulk.wait_group 0;\n").found;
+  };
+  for (const std::string fence : {"fence.proxy.async;\n", "fence.proxy.async.shared::cta;\n", "fence.proxy.async.shared::cluster;\n",
+                                  "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;\n"})
+    CHECK(found(fence, "") == "");
+  CHECK(found("", "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;\n") == "");
+  for (const std::string fence :
+       {"fence.proxy.alias;\n", "fence.proxy.async.global;\n", "fence.acq_rel.cta;\n", "fence.mbarrier_init.release.cluster;\n",
+        "fence.release.sync_restrict::shared::cta.cluster;\n", "fence.acquire.sync_restrict::shared::cluster.cluster;\n",
+        "fence.proxy.tensormap::generic.release.gpu;\n"})
+    CHECK(contains(found(fence, ""), "because no proxy fence comes between them"));
+  // One that comes too early.
+  CHECK(contains(run("fence.proxy.async;\n" + kFill + "bar.sync 0;\n" + kStore + kCommit + "cp.async.bulk.wait_group 0;\n").found,
+                 "because no proxy fence comes between them"));
+}
+
 TEST_CASE("emulator bulk copies: shared memory is free once it has been read, global memory is good once it has been written") {
   const std::string begin = kFill + kFence + "bar.sync 0;\n" + kStore + kCommit;
   const std::string read = "cp.async.bulk.wait_group.read 0;\n", all = "cp.async.bulk.wait_group 0;\n";
@@ -205,6 +223,10 @@ TEST_CASE("emulator bulk copies: what the ISA does not have is an error") {
            "cp.reduce.async.bulk.global.shared::cta.bulk_group.u32 [%d29], [%r31], 16;",
            "cp.reduce.async.commit_group;",
            "cp.async.bulk.wait_group.write 0;",
+           "fence.proxy.async.shared;",
+           "fence.proxy.async::generic.acquire.sync_restrict::shared::cta.cluster;",
+           "fence.proxy.generic;",
+           "fence.mbarrier_init.release.cta;",
        })
     CHECK_THROWS_AS(Program::load(hopper_module_of("", bad)), Error);
 }
