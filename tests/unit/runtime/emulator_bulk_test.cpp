@@ -65,6 +65,10 @@ TEST_CASE("emulator bulk copies: a load is there when its mbarrier says so, in e
     const Ran ran = run(kExpect + kLoad + kWait + kOut, order);
     CHECK(ran.found == "");
     for (u32 i = 0; i < 64; ++i) CHECK(ran.out[i] == i + 16);
+    // Those who poll get there too.
+    const Ran polled = run(kExpect + kLoad + "W: mbarrier.test_wait.parity.shared::cta.b64 %p2, [%r30], 0;\n@!%p2 bra W;\n" + kOut, order);
+    CHECK(polled.found == "");
+    CHECK(polled.out == ran.out);
   }
 }
 
