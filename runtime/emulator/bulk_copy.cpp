@@ -20,12 +20,14 @@ u64 total_bytes(const BulkCopy& copy) {
   return sum;
 }
 
-void count(const BulkCopy& copy) {
+/// A request of the engine: sectors of global memory and bytes, or bytes alone between blocks.
+void count(const BulkCopy& copy, bool is_global) {
   Count& count = copy.warp.worker->counts[copy.instruction.index];
   ++count.requests;
   for (const CopyPiece& piece : copy.pieces) {
     if (piece.is_outside) continue;
     count.bytes += piece.bytes;
+    if (!is_global) continue;
     count.units += (piece.global + piece.bytes - 1) / 32 - piece.global / 32 + 1;
     count.ideal += (piece.bytes + 31) / 32;
   }
@@ -176,7 +178,7 @@ std::optional<SharedPlace> shared_place(Warp& warp, const Instruction& i, int la
 
 void begin_load(const BulkCopy& copy, const std::vector<Destination>& destinations) {
   if (!is_in_bounds(copy)) return;
-  count(copy);
+  count(copy, true);
   std::vector<Arrival> arrivals;
   for (const Destination& destination : destinations) {
     const auto arrival = arrival_of(copy, destination);
@@ -207,7 +209,7 @@ void begin_load(const BulkCopy& copy, const std::vector<Destination>& destinatio
 }
 
 void begin_move(const BulkCopy& copy, const Destination& destination) {
-  count(copy);
+  count(copy, false);
   const auto arrival = arrival_of(copy, destination);
   if (!arrival) return;
   const Accessor by = engine_of(copy.warp, copy.instruction, *destination.to.block, arrival->agent, arrival->epoch);
@@ -262,7 +264,7 @@ void begin_value(const BulkCopy& copy, const Destination& destination, const std
 
 void begin_store(const BulkCopy& copy) {
   if (!is_in_bounds(copy)) return;
-  count(copy);
+  count(copy, true);
   Warp& warp = copy.warp;
   const auto l = static_cast<std::size_t>(copy.lane);
   const u32 sequence = ++warp.bulk_sequence;

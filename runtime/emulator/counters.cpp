@@ -45,7 +45,7 @@ const char* name_of(Category category) {
   constexpr std::array kNames = {"integer",    "logic",       "float32",      "float64",       "half",         "special",    "conversion",
                                  "move",       "compare",     "control",      "warp",          "barrier",      "fence",      "atomic",
                                  "matrix",     "load global", "store global", "load shared",   "store shared", "load local", "store local",
-                                 "load param", "load const",  "load generic", "store generic", "async copy"};
+                                 "load param", "load const",  "load generic", "store generic", "async copy",   "bulk copy"};
   static_assert(kNames.size() == kCategories);
   return kNames[static_cast<std::size_t>(category)];
 }

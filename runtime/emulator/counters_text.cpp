@@ -18,7 +18,8 @@ Traffic traffic_of(Category category) {
     case Category::store_global:
     case Category::load_local:
     case Category::store_local:
-    case Category::load_const: return Traffic::sectors;
+    case Category::load_const:
+    case Category::bulk_copy: return Traffic::sectors;
     case Category::load_shared:
     case Category::store_shared: return Traffic::wavefronts;
     default: return Traffic::none;

@@ -91,6 +91,7 @@ Operand zero() {
 }
 
 void take_copy(Decoder& d) {
+  d.out.category = Category::bulk_copy;
   const bool reduces = (d.out.option & kReduces) != 0;
   const auto [to, from] = take_bulk_spaces(d);
   const bool is_store = to == BulkSpace::global && from == BulkSpace::block, is_move = to == BulkSpace::cluster && from == BulkSpace::block;

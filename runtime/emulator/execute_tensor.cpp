@@ -152,6 +152,7 @@ void decode_bulk_tensor(Decoder& d, bool is_prefetch) {
     d.out.execute = prefetch;
     return;
   }
+  d.out.category = Category::bulk_copy;
   const auto [to, from] = take_bulk_spaces(d);
   const bool is_load = (to == BulkSpace::cluster || to == BulkSpace::block) && from == BulkSpace::global && !reduces;
   if (!is_load && (to != BulkSpace::global || from != BulkSpace::block)) d.fail("no copy between these spaces");

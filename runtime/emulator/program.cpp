@@ -159,9 +159,9 @@ class KernelBuilder {
     for (const Instruction& i : kernel_->code) {
       const bool accesses = (i.category >= Category::load_global && i.category <= Category::store_generic) ||
                             i.category == Category::atomic || i.category == Category::matrix ||
-                            (i.category == Category::async_copy && i.space == Space::global);
+                            (i.category == Category::bulk_copy && i.space == Space::global);
       if (!accesses) continue;
-      const int width = i.category == Category::async_copy ? i.width : std::min<int>(i.width * i.count, 4);
+      const int width = i.category == Category::bulk_copy ? i.width : std::min<int>(i.width * i.count, 4);
       if (i.space == Space::shared || i.space == Space::generic) kernel_->shared_granule = std::min(kernel_->shared_granule, width);
       if (i.space == Space::global || i.space == Space::generic) kernel_->global_granule = std::min(kernel_->global_granule, width);
     }

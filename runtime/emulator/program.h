@@ -60,8 +60,9 @@ enum class Category : u8 {
   load_generic,
   store_generic,
   async_copy,
+  bulk_copy,
 };
-inline constexpr int kCategories = static_cast<int>(Category::async_copy) + 1;
+inline constexpr int kCategories = static_cast<int>(Category::bulk_copy) + 1;
 const char* name_of(Category);
 
 inline constexpr s32 kNoSlot = -1;

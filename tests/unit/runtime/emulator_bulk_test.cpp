@@ -18,6 +18,7 @@ bool contains(const std::string& text, const std::string& part) {
 struct Ran {
   std::vector<u32> out;
   std::string found;
+  Count copies;  // of bulk copies
 };
 
 /// 1024 words that count up at %d29 and as many that are 1 at %d30; a tile of shared memory at %r31, mbarriers at %r30 and %r30 + 8, the
@@ -45,7 +46,7 @@ Ran run(const std::string& body, AsyncOrder order = AsyncOrder::lazy, u32 thread
   Array<u32> in(bench.memory, values), out(bench.memory, 1024, 1);
   Params params;
   bench.run("k", {1, 1, 1}, {threads, 1, 1}, params.add(in.address()).add(out.address()));
-  return {out.values(), bench.found()};
+  return {out.values(), bench.found(), bench.counters.kernels.at("k").of(Category::bulk_copy)};
 }
 
 const std::string kExpect = "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r30], 256;\n";
@@ -198,6 +199,16 @@ TEST_CASE("emulator bulk copies: between places of shared memory") {
     CHECK(
         contains(run(kFill + kFence + "bar.sync 0;\n" + kExpect + move + kFill + kWait, order).found, "is not ordered after the read by"));
   }
+}
+
+TEST_CASE("emulator bulk copies: counters of what they move") {
+  const Count copies =
+      run(kExpect + kLoad + kWait + "bar.sync 0;\n" + kFill + kFence + "bar.sync 0;\n" + kStore + kCommit + "cp.async.bulk.wait_group 0;\n")
+          .copies;
+  CHECK(copies.requests == 2);
+  CHECK(copies.bytes == 512);
+  CHECK(copies.units == 16);
+  CHECK(copies.ideal == 16);
 }
 
 TEST_CASE("emulator bulk copies: sizes, alignments and bounds") {
