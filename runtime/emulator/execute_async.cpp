@@ -43,6 +43,11 @@ Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64
   return good;
 }
 
+void finish(const AsyncCopy& copy) {
+  std::memcpy(copy.to, reinterpret_cast<const void*>(copy.from), copy.bytes);
+  std::memset(copy.to + copy.bytes, 0, static_cast<std::size_t>(copy.filled - copy.bytes));
+}
+
 void copy_async(Warp& warp, const Instruction& i, Mask mask) {
   Instruction to = i;  // the two addresses have bases of their own width
   to.short_address = i.option >> 8 & 1;
@@ -72,9 +77,15 @@ void copy_async(Warp& warp, const Instruction& i, Mask mask) {
     if (warp.worker->launch->check)
       check_shared_write(engine_of(warp, i, *warp.block, async_agent(warp.index), sequence), *warp.block, lane, places.address[l], i.width,
                          nullptr);
-    std::memset(places.at[l], kPoison, i.width);
-    warp.copies.push_back(
-        {places.at[l], source[lane], static_cast<u8>(bytes[lane]), i.width, static_cast<u8>(lane), warp.committed[l] + 1, sequence});
+    AsyncCopy copy{places.at[l],          source[lane], static_cast<u8>(bytes[lane]), i.width, static_cast<u8>(lane),
+                   warp.committed[l] + 1, sequence};
+    if (is_done_at_once(*warp.worker)) {
+      finish(copy);
+      copy.bytes = copy.filled = 0;  // the group still has it
+    } else {
+      std::memset(places.at[l], kPoison, i.width);
+    }
+    warp.copies.push_back(copy);
   }
 }
 
@@ -88,8 +99,7 @@ u32 finish_copies(Warp& warp, Mask mask, F is_due) {
       done = std::min(done, copy.sequence - 1);
       return false;
     }
-    std::memcpy(copy.to, reinterpret_cast<const void*>(copy.from), copy.bytes);
-    std::memset(copy.to + copy.bytes, 0, static_cast<std::size_t>(copy.filled - copy.bytes));
+    finish(copy);
     return true;
   });
   return done;

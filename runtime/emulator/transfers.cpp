@@ -4,9 +4,13 @@
 namespace tilewright::rt::emulator {
 namespace {
 
+// splitmix64: seeds that differ little have nothing in common either.
 u64 next_random(Worker& worker) {
-  worker.random = worker.random * 6364136223846793005u + 1442695040888963407u;
-  return worker.random >> 33;
+  worker.random += 0x9e3779b97f4a7c15u;
+  u64 bits = worker.random;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
+  return bits ^ (bits >> 31);
 }
 
 void finish_at(Cluster& cluster, std::size_t k) {
@@ -22,10 +26,13 @@ void finish(Transfer& transfer) {
   transfer.write();
 }
 
-void begin(Transfer transfer) {
-  Worker& worker = *transfer.warp->worker;
+bool is_done_at_once(Worker& worker) {
   const AsyncOrder order = worker.launch->async_order;
-  if (order == AsyncOrder::eager || (order == AsyncOrder::random && next_random(worker) % 2 == 0))
+  return order == AsyncOrder::eager || (order == AsyncOrder::random && next_random(worker) % 2 == 0);
+}
+
+void begin(Transfer transfer) {
+  if (is_done_at_once(*transfer.warp->worker))
     finish(transfer);
   else
     transfer.warp->block->cluster->transfers.push_back(std::move(transfer));

@@ -4,6 +4,8 @@
 
 namespace tilewright::rt::emulator {
 
+/// Whether the schedule wants work that begins now to be done now.
+bool is_done_at_once(Worker&);
 /// Work has begun: it is done now, or when the schedule says.
 void begin(Transfer);
 /// Nobody can go on: some work is done now. False if there is none.

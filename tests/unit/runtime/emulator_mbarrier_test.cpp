@@ -317,6 +317,23 @@ TEST_CASE("emulator mbarriers: cp.async arrives when the copies are done, in eve
   CHECK(contains(run(copy("cp.async.mbarrier.arrive.shared::cta.b64 [%r30];", 64, kWait)).found, "deadlock"));
 }
 
+TEST_CASE("emulator mbarriers: cp.async is early or late by the schedule, and a missing wait a finding either way") {
+  const auto read = [](const char* wait, AsyncOrder order) {
+    return run(fmt::format("st.global.u32 [%d30+16], 7;\ncp.async.ca.shared.global [%r31], [%d30+16], 4;\ncp.async.commit_group;\n{}\n"
+                           "ld.shared.u32 %r1, [%r31];\nst.global.u32 [%d30], %r1;\n",
+                           wait),
+               1, order);
+  };
+  for (const AsyncOrder order : kOrders) {
+    const Ran ran = read("cp.async.wait_group 0;", order);
+    CHECK(ran.found == "");
+    CHECK(ran.out[0] == 7);
+    CHECK(contains(read("", order).found, "race"));
+  }
+  CHECK(read("", AsyncOrder::eager).out[0] == 7);
+  CHECK(read("", AsyncOrder::lazy).out[0] == ~0u);
+}
+
 TEST_CASE("emulator mbarriers: what the ISA does not have is an error") {
   for (const char* bad : {
            "mbarrier.frob.shared::cta.b64 [%r30];",
