@@ -156,12 +156,34 @@ std::vector<DeviceInfo> list_devices() {
   return all;
 }
 
-std::string take_counters_text(std::string_view device) {
-  if (!device.starts_with(kEmulator)) return "";
+namespace {
+
+std::map<std::string, emulator::KernelCounters, std::less<>> take_counters(std::string_view device) {
+  if (!device.starts_with(kEmulator)) return {};
   const std::string_view target = device.substr(kEmulator.size());
-  const emulator::EmulatorReport report = emulator::take_report(emulator::emulated_ordinal(target == "sm_90" ? "sm_90a" : target));
+  return emulator::take_report(emulator::emulated_ordinal(target == "sm_90" ? "sm_90a" : target)).counters.kernels;
+}
+
+}  // namespace
+
+std::vector<KernelReport> take_kernel_reports(std::string_view device) {
+  std::vector<KernelReport> reports;
+  for (const auto& [name, counters] : take_counters(device)) {
+    KernelReport& report = reports.emplace_back();
+    report.kernel = name;
+    report.launches = counters.launches;
+    report.programs = counters.blocks;
+    report.instructions = counters.total().executed;
+    for (const auto& [at, line] : emulator::line_counts(counters))
+      report.lines.push_back({at.first, at.second, line.executed, line.sectors.requests, line.sectors.units, line.sectors.ideal,
+                              line.wavefronts.requests, line.wavefronts.units, line.wavefronts.ideal});
+  }
+  return reports;
+}
+
+std::string take_counters_text(std::string_view device) {
   std::string text;
-  for (const auto& [name, counters] : report.counters.kernels) text += emulator::report_text(counters);
+  for (const auto& [name, counters] : take_counters(device)) text += emulator::report_text(counters);
   return text;
 }
 

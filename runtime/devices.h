@@ -18,7 +18,9 @@ std::shared_ptr<Device> open_best_device(const Here&);
 
 std::vector<DeviceInfo> list_devices();
 
-/// What kernels did on an emulated device since the last call, in lines; empty for other devices.
+/// What kernels did on an emulated device since the last call of this or of the next function; empty for other devices.
+std::vector<KernelReport> take_kernel_reports(std::string_view device);
+/// The same in lines.
 std::string take_counters_text(std::string_view device);
 
 }  // namespace tilewright::rt

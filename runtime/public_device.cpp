@@ -12,6 +12,7 @@ std::vector<DeviceInfo> Device::list() { return rt::list_devices(); }
 
 const std::string& Device::name() const { return device_->name(); }
 std::string Device::description() const { return device_->description(); }
+std::vector<KernelReport> Device::take_reports() const { return rt::take_kernel_reports(device_->name()); }
 std::size_t Device::free_memory() const { return device_->free_memory(); }
 
 void Device::synchronize(Here at) const {

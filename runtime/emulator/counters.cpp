@@ -41,6 +41,34 @@ std::vector<int> KernelCounters::never_ran() const {
   return lines;
 }
 
+Traffic traffic_of(Category category) {
+  switch (category) {
+    case Category::load_global:
+    case Category::store_global:
+    case Category::load_local:
+    case Category::store_local:
+    case Category::load_const:
+    case Category::bulk_copy: return Traffic::sectors;
+    case Category::load_shared:
+    case Category::store_shared: return Traffic::wavefronts;
+    default: return Traffic::none;
+  }
+}
+
+std::map<std::pair<std::string, int>, LineCount> line_counts(const KernelCounters& counters) {
+  std::map<std::pair<std::string, int>, LineCount> lines;
+  for (std::size_t i = 0; i < counters.instructions.size(); ++i) {
+    const Place& place = (*counters.places)[i];
+    const Count& count = counters.instructions[i];
+    if (count.executed == 0) continue;
+    LineCount& line = lines[{place.source.file, place.source.line}];
+    line.executed += count.executed;
+    if (traffic_of(place.category) == Traffic::sectors) line.sectors.add(count);
+    if (traffic_of(place.category) == Traffic::wavefronts) line.wavefronts.add(count);
+  }
+  return lines;
+}
+
 const char* name_of(Category category) {
   constexpr std::array kNames = {"integer",    "logic",       "float32",      "float64",       "half",         "special",    "conversion",
                                  "move",       "compare",     "control",      "warp",          "barrier",      "fence",      "atomic",

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/emulator/program.h"
@@ -34,6 +35,18 @@ struct KernelCounters {
   /// Lines of the PTX whose instructions never ran.
   std::vector<int> never_ran() const;
 };
+
+/// In what accesses of a category are counted.
+enum class Traffic { none, sectors, wavefronts };
+Traffic traffic_of(Category);
+
+/// Of the instructions of one line of the source.
+struct LineCount {
+  u64 executed = 0;
+  Count sectors, wavefronts;
+};
+/// By file and line, ("", 0) for what comes from none; lines of which nothing ran are left out.
+std::map<std::pair<std::string, int>, LineCount> line_counts(const KernelCounters&);
 
 /// By kernel name.
 struct Counters {

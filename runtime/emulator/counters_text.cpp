@@ -3,28 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 
 #include "runtime/emulator/counters.h"
 
 namespace tilewright::rt::emulator {
 namespace {
-
-enum class Traffic { none, sectors, wavefronts };
-
-Traffic traffic_of(Category category) {
-  switch (category) {
-    case Category::load_global:
-    case Category::store_global:
-    case Category::load_local:
-    case Category::store_local:
-    case Category::load_const:
-    case Category::bulk_copy: return Traffic::sectors;
-    case Category::load_shared:
-    case Category::store_shared: return Traffic::wavefronts;
-    default: return Traffic::none;
-  }
-}
 
 double part(u64 a, u64 b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); }
 
@@ -36,25 +19,9 @@ std::string traffic_text(Traffic traffic, const Count& count) {
   return text;
 }
 
-/// What stands in a line of the source.
-struct LineCount {
-  u64 executed = 0;
-  Count sectors, wavefronts;
-};
-
 std::string lines_text(const KernelCounters& counters) {
-  std::map<std::pair<std::string, int>, LineCount> lines;
-  for (std::size_t i = 0; i < counters.instructions.size(); ++i) {
-    const Place& place = (*counters.places)[i];
-    const Count& count = counters.instructions[i];
-    if (count.executed == 0) continue;
-    LineCount& line = lines[{place.source.file, place.source.line}];
-    line.executed += count.executed;
-    if (traffic_of(place.category) == Traffic::sectors) line.sectors.add(count);
-    if (traffic_of(place.category) == Traffic::wavefronts) line.wavefronts.add(count);
-  }
   std::string text;
-  for (const auto& [at, line] : lines) {
+  for (const auto& [at, line] : line_counts(counters)) {
     text += fmt::format("  {:<9} {} instructions", at.second > 0 ? fmt::format("{}:{}", at.first, at.second) : "elsewhere", line.executed);
     if (line.sectors.requests > 0) text += "; " + traffic_text(Traffic::sectors, line.sectors);
     if (line.wavefronts.requests > 0) text += "; shared: " + traffic_text(Traffic::wavefronts, line.wavefronts);

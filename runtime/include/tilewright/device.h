@@ -1,6 +1,7 @@
 // Where kernels run: opening devices, putting data there.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,6 +19,21 @@ struct DeviceInfo {
   std::string name, description;
   bool usable = false;
   std::string reason;  // why not usable
+};
+
+/// What the instructions did that come from one line of a kernel's source. `sectors` have 32 bytes of global memory, `wavefronts` take one
+/// word from each bank of shared memory; `least_` is how many there would be if the same bytes lay side by side and in different banks.
+struct LineReport {
+  std::string file;  // empty: of no line
+  int line = 0;
+  std::uint64_t instructions = 0;  // of warps
+  std::uint64_t global_requests = 0, sectors = 0, least_sectors = 0;
+  std::uint64_t shared_requests = 0, wavefronts = 0, least_wavefronts = 0;
+};
+struct KernelReport {
+  std::string kernel;
+  std::uint64_t launches = 0, programs = 0, instructions = 0;
+  std::vector<LineReport> lines;  // in the order of files and lines
 };
 
 /// A handle to a device; copies name the same one. Buffers and streams keep the device alive.
@@ -39,6 +55,8 @@ class Device {
   void synchronize(Here at = Here::current()) const;
   /// Bytes that could be allocated now.
   std::size_t free_memory() const;
+  /// What each kernel did here since the last call; of emulated devices, which count it. Nothing of others.
+  std::vector<KernelReport> take_reports() const;
 
   /// A buffer that holds a copy of the values.
   template <ValueElement T>

@@ -4,6 +4,7 @@
 #include "runtime/device_print.h"
 #include "runtime/emulator/emulated_driver.h"
 #include "tests/unit/runtime/emulator_harness.h"
+#include "tilewright/device.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -232,6 +233,34 @@ TEST_CASE("emulated driver: what was found in a kernel is the text of its error,
   CHECK(report.findings.size() == 4);
   CHECK(report.counters.kernels.at("k").launches == 3);
   CHECK(take_report(emulated_ordinal("sm_80")).counters.kernels.empty());
+  driver().cuMemFree(memory);
+}
+
+TEST_CASE("emulated driver: a device reports what each line of a kernel did, once") {
+  Loaded loaded(module_of(".param .u64 p", std::string(".loc 1 7 0\n") + kAddOne + ".loc 1 9 3\nbar.sync 0;", ".file 1 \"k.cu\"\n"));
+  const tilewright::Device device = tilewright::Device::open("emulator:sm_80");
+  device.take_reports();
+  CUdeviceptr memory = 0;
+  REQUIRE(driver().cuMemAlloc(&memory, 256) == CUDA_SUCCESS);
+  CHECK(loaded.launch(1, 64, memory) == CUDA_SUCCESS);
+  const std::vector<KernelReport> reports = device.take_reports();
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].kernel == "k");
+  CHECK(reports[0].launches == 1);
+  CHECK(reports[0].programs == 1);
+  REQUIRE(reports[0].lines.size() == 2);
+  const LineReport &seven = reports[0].lines[0], &nine = reports[0].lines[1];
+  CHECK(seven.file == "k.cu");
+  CHECK(seven.line == 7);
+  CHECK(seven.instructions == 2 * 6);
+  CHECK(seven.global_requests == 4);
+  CHECK(seven.sectors == 16);
+  CHECK(seven.least_sectors == 16);
+  CHECK(seven.shared_requests == 0);
+  CHECK(nine.line == 9);
+  CHECK(reports[0].instructions == seven.instructions + nine.instructions);
+  CHECK(device.take_reports().empty());
+  CHECK(tilewright::Device::open("cpu").take_reports().empty());
   driver().cuMemFree(memory);
 }
 
