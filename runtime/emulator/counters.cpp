@@ -19,6 +19,9 @@ void KernelCounters::add(const KernelCounters& other) {
   places = other.places;
   launches += other.launches;
   blocks += other.blocks;
+  threads = other.threads;
+  shared_bytes = other.shared_bytes;
+  registers = other.registers;
 }
 
 Count KernelCounters::of(Category category) const {
@@ -31,6 +34,12 @@ Count KernelCounters::of(Category category) const {
 Count KernelCounters::total() const {
   Count sum;
   for (const Count& count : instructions) sum.add(count);
+  return sum;
+}
+
+u64 KernelCounters::matrix_products() const {
+  u64 sum = 0;
+  for (std::size_t i = 0; i < instructions.size(); ++i) sum += instructions[i].executed * (*places)[i].products;
   return sum;
 }
 

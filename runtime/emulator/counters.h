@@ -25,6 +25,8 @@ struct KernelCounters {
   std::vector<Count> instructions;                   // as in Kernel::code
   std::shared_ptr<const std::vector<Place>> places;  // of each
   u64 launches = 0, blocks = 0;
+  u64 threads = 0, shared_bytes = 0;  // of a block, in the last launch
+  int registers = 0;                  // of a thread, live at the same time in the PTX
 
   /// More launches of the kernel. What another kernel of its name did before is forgotten.
   void add(const KernelCounters&);
@@ -32,6 +34,8 @@ struct KernelCounters {
   /// Of all instructions of a category.
   Count of(Category) const;
   Count total() const;
+  /// Multiply-adds of matrix instructions.
+  u64 matrix_products() const;
   /// Lines of the PTX whose instructions never ran.
   std::vector<int> never_ran() const;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/emulator/counters.h"
+#include "runtime/emulator/roofline.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -51,7 +52,7 @@ std::string report_text(const KernelCounters& counters) {
   const std::vector<int> never = counters.never_ran();
   text += fmt::format("  {:<9} {} of {} instructions", "never ran", never.size(), counters.instructions.size());
   if (!never.empty()) text += fmt::format(", {} {} of the PTX", never.size() == 1 ? "line" : "lines", fmt::join(never, ", "));
-  return text + "\n" + lines_text(counters);
+  return text + "\n" + estimates_text(counters) + lines_text(counters);
 }
 
 }  // namespace tilewright::rt::emulator

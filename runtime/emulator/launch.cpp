@@ -428,7 +428,10 @@ bool launch(const Program& program, std::string_view name, Memory& memory, const
 
   std::vector<Count> counts(kernel->code.size());
   Grid(launch, params).run(counts);
-  if (params.counters != nullptr) params.counters->kernels[kernel->name].add({std::move(counts), kernel->places, 1, product(params.grid)});
+  if (params.counters != nullptr)
+    params.counters->kernels[kernel->name].add({std::move(counts), kernel->places, 1, product(params.grid), product(params.block),
+                                                kernel->static_shared_bytes + params.dynamic_shared_bytes,
+                                                static_cast<int>(std::min<u32>(kernel->register_bytes / 128, 255))});
   return !launch.has_findings;
 }
 

@@ -208,12 +208,29 @@ void Program::place_variables() {
     }
 }
 
+/// m n k of "mma.sync.aligned.m16n8k16.row.col...", a warp's share where four warps do it together; 0 for what multiplies no matrices.
+static u64 products_of(std::string_view opcode) {
+  if (!opcode.starts_with("mma") && !opcode.starts_with("wgmma") && !opcode.starts_with("wmma.mma")) return 0;
+  for (std::size_t at = opcode.find(".m"); at != opcode.npos; at = opcode.find(".m", at + 1)) {
+    u64 product = 1;
+    const char *digit = opcode.data() + at + 1, *end = opcode.data() + opcode.size();
+    for (const char letter : {'m', 'n', 'k'}) {
+      u64 extent = 0;
+      if (digit != end && *digit == letter)
+        for (++digit; digit != end && *digit >= '0' && *digit <= '9'; ++digit) extent = 10 * extent + static_cast<u64>(*digit - '0');
+      product *= extent;
+    }
+    if (product != 0) return opcode.starts_with("wgmma") ? product / 4 : product;
+  }
+  return 0;
+}
+
 static std::shared_ptr<const std::vector<Place>> places_of(const Module& module, const Kernel& kernel) {
   auto places = std::make_shared<std::vector<Place>>();
   for (const Instruction& i : kernel.code) {
     const SourceLine& source = kernel.sources[i.index];
     const auto file = module.files.find(source.file);
-    Place place{i.category, kernel.lines[i.index], {}};
+    Place place{i.category, kernel.lines[i.index], {}, products_of(kernel.opcodes[i.index])};
     if (file != module.files.end() && source.line > 0)
       place.source = {file->second, static_cast<int>(source.line), static_cast<int>(source.column)};
     places->push_back(std::move(place));

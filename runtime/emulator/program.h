@@ -146,7 +146,8 @@ enum class Special : u8 {
 struct Place {
   Category category = Category::control;
   int ptx_line = 0;
-  Location source;  // through .loc; line 0 where there is none
+  Location source;   // through .loc; line 0 where there is none
+  u64 products = 0;  // multiply-adds of a matrix instruction
 };
 
 // Frames are so aligned, and a call takes so much more of the stack for itself.
