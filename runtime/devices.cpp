@@ -181,9 +181,9 @@ std::vector<KernelReport> take_kernel_reports(std::string_view device) {
   return reports;
 }
 
-std::string take_counters_text(std::string_view device) {
+std::string take_counters_text(std::string_view device, int registers) {
   std::string text;
-  for (const auto& [name, counters] : take_counters(device)) text += emulator::report_text(counters);
+  for (const auto& [name, counters] : take_counters(device)) text += emulator::report_text(counters, registers);
   return text;
 }
 

@@ -20,7 +20,7 @@ std::vector<DeviceInfo> list_devices();
 
 /// What kernels did on an emulated device since the last call of this or of the next function; empty for other devices.
 std::vector<KernelReport> take_kernel_reports(std::string_view device);
-/// The same in lines.
-std::string take_counters_text(std::string_view device);
+/// The same in lines. `registers` of a thread, for estimates of time; not positive: not known.
+std::string take_counters_text(std::string_view device, int registers);
 
 }  // namespace tilewright::rt

@@ -12,8 +12,9 @@
 #include "frontend/cli/diagnostics_text.h"
 #include "frontend/cli/targets.h"
 #include "frontend/compile_request.h"
-#include "runtime/devices.h"
 #include "runtime/bounds_check.h"
+#include "runtime/devices.h"
+#include "runtime/ptxas.h"
 #include "runtime/reports.h"
 #include "tileir/interpreter.h"
 #include "tileir/printer.h"
@@ -84,6 +85,8 @@ Execution::Execution(const ir::Function& f, const std::vector<Argument>& argumen
   timings_ = compiled.timings;
   const auto start = std::chrono::steady_clock::now();
   executable_ = device_->load(compiled, here);
+  ptx_.assign(reinterpret_cast<const char*>(compiled.image.data()), compiled.image.size());
+  resources_ = compiled.resources;
   timings_.push_back({"load", std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()});
 }
 
@@ -186,6 +189,9 @@ std::string Execution::device_text() const {
   return executable_ ? fmt::format("{}: {}", device_->name(), device_->description()) : "interpreter: the reference meaning";
 }
 
-std::string Execution::counters_text() { return executable_ ? rt::take_counters_text(device_->name()) : ""; }
+std::string Execution::counters_text() {
+  if (!executable_ || !device_->name().starts_with("emulator:")) return "";
+  return rt::take_counters_text(device_->name(), rt::measured_resources(ptx_, device_->target(), resources_).registers);
+}
 
 }  // namespace tilewright::cli

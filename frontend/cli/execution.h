@@ -56,6 +56,8 @@ class Execution {
   std::vector<detail::RawBuffer> buffers_;            // one a parameter, empty for scalars
   std::vector<std::uint64_t> words_;
   std::vector<backend::PhaseTiming> timings_;
+  std::string ptx_;  // what a GPU runs
+  backend::Resources resources_;
 };
 
 }  // namespace tilewright::cli

@@ -57,8 +57,8 @@ struct Counters {
   std::map<std::string, KernelCounters, std::less<>> kernels;
 };
 
-/// In lines for people, each of which begins with two blanks: the instruction mix, memory traffic by space, what never ran, and the same
-/// for each line of the source.
-std::string report_text(const KernelCounters&);
+/// In lines for people, each of which begins with two blanks: the instruction mix, memory traffic by space, what never ran, an estimate of
+/// time with so many registers a thread (see roofline.h), and counts for each line of the source.
+std::string report_text(const KernelCounters&, int registers = 0);
 
 }  // namespace tilewright::rt::emulator

@@ -33,7 +33,7 @@ std::string lines_text(const KernelCounters& counters) {
 
 }  // namespace
 
-std::string report_text(const KernelCounters& counters) {
+std::string report_text(const KernelCounters& counters, int registers) {
   const Count total = counters.total();
   std::string text = fmt::format("  {:<9} {} launch{} of {} blocks: {} warp instructions, {:.1f} lanes each\n", "emulated",
                                  counters.launches, counters.launches == 1 ? "" : "es",
@@ -52,7 +52,7 @@ std::string report_text(const KernelCounters& counters) {
   const std::vector<int> never = counters.never_ran();
   text += fmt::format("  {:<9} {} of {} instructions", "never ran", never.size(), counters.instructions.size());
   if (!never.empty()) text += fmt::format(", {} {} of the PTX", never.size() == 1 ? "line" : "lines", fmt::join(never, ", "));
-  return text + "\n" + estimates_text(counters) + lines_text(counters);
+  return text + "\n" + estimates_text(counters, registers) + lines_text(counters);
 }
 
 }  // namespace tilewright::rt::emulator

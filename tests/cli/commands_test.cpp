@@ -104,14 +104,16 @@ TEST_CASE("compile: PTX of every GPU, its statistics, and a cubin where there is
   CHECK(contains(tilewright({"compile", "-", "--target=sm_80", "--emit=llvm"}, kernel_text("add")).out, "nvptx64"));
   CHECK(contains(tilewright({"compile", "-", "--target=sm_80"}, kernel_text("add")).out, "f32[256] #"));
 
-  folder.write("ptxas", "#!/bin/sh\necho \"Compiling entry function 'add'\"\necho 'ptxas info : Used 77 registers, 360 bytes cmem[0]'\n"
-                        "for last; do :; done\necho cubin of \"$@\" > \"$last\"\n");
+  folder.write("ptxas",
+               "#!/bin/sh\necho \"Compiling entry function 'add'\"\necho 'ptxas info : Used 77 registers, 360 bytes cmem[0]'\n"
+               "for last; do :; done\necho cubin of \"$@\" > \"$last\"\n");
   std::filesystem::permissions(folder.path() / "ptxas", std::filesystem::perms::owner_all);
   const std::string before = std::getenv("TILEWRIGHT_PTXAS") ? std::getenv("TILEWRIGHT_PTXAS") : "";
   setenv("TILEWRIGHT_PTXAS", (folder.path() / "ptxas").c_str(), 1);
   const Outcome known = tilewright({"compile", "add.tile", "--target", "sm_80", "--emit", "stats"}, "", folder.path());
   CHECK(known.code == 0);
-  for (const char* what : {"kernel 'add' for sm_80", "PTX bytes", "global loads", "barriers", "passes ms", "total ms"}) CHECK(contains(known.out, what));
+  for (const char* what : {"kernel 'add' for sm_80", "PTX bytes", "global loads", "barriers", "passes ms", "total ms"})
+    CHECK(contains(known.out, what));
   CHECK(contains(known.out, "registers                77\n"));
   const Outcome cubin = tilewright({"compile", "add.tile", "--target", "sm_86", "--emit", "cubin", "-o", "add.cubin"}, "", folder.path());
   CHECK(cubin.code == 0);
@@ -368,8 +370,9 @@ TEST_CASE("run: --report of an emulator counts instructions and memory traffic, 
       tilewright({"run", "-", "--device", "emulator:sm_80", "--warps", "1", "--grid", "1", "--arg", "x=zeros:f32:128", "--report"}, text);
   CHECK(o.code == 0);
   CAPTURE(o.err);
-  for (const char* part : {"1 launch of 1 blocks: ", "load global ", "1 requests of 16.00 sectors (at best 16.00), 512 bytes", "float32 ",
-                           "never ran 0 of ", ":5 1 instructions; 1 requests", ":7 2 instructions; 1 requests"})
+  for (const char* part :
+       {"1 launch of 1 blocks: ", "load global ", "1 requests of 16.00 sectors (at best 16.00), 512 bytes", "float32 ", "never ran 0 of ",
+        "estimate  H100 SXM: ", " us, an estimate, ", ":5 1 instructions; 1 requests", ":7 2 instructions; 1 requests"})
     CHECK(contains(o.err, part));
 }
 
