@@ -16,8 +16,8 @@ void total(tw::Ptr<const float> x, tw::Ptr<float> sum, tw::Ptr<float> so_far, tw
   auto part = tw::sum(tw::load(x + i, i < n), 0);
   // The second way reads, adds and writes, and another program may write between: a mistake as it is made in PTX written by hand.
   auto now = ATOMIC ? tw::atomic_add(sum, part) + part
-                    : tw::inline_ptx<float>("{ .reg .f32 a; ld.global.f32 a, [$1]; add.f32 $0, a, $2; st.global.f32 [$1], $0; }", "=f,l,f",
-                                            sum, part);
+                    : tw::inline_ptx<float>("{ .reg .f32 a; ld.global.f32 a, [$1]; add.rn.f32 $0, a, $2; st.global.f32 [$1], $0; }",
+                                            "=f,l,f", sum, part);
   tw::store(so_far + tw::program_id(0), now);
 }
 
