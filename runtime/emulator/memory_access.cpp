@@ -186,10 +186,10 @@ Places locate_in(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& 
     case Space::shared: {
       locate_shared(warp, i, places, bytes);
       if (places.mask == 0) break;
-      const int lanes_a_phase = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
+      const int lanes = lanes_a_phase(places.address, places.mask, bytes, i.category == Category::load_shared);
       int phases = 0;
-      for (int lane = 0; lane < kLanes; lane += lanes_a_phase) phases += ((places.mask >> lane) & (~Mask{0} >> (32 - lanes_a_phase))) != 0;
-      count_request(warp, i, places.mask, bytes, wavefronts_of(places.address, places.mask, bytes), phases);
+      for (int lane = 0; lane < kLanes; lane += lanes) phases += ((places.mask >> lane) & (~Mask{0} >> (32 - lanes))) != 0;
+      count_request(warp, i, places.mask, bytes, wavefronts_of(places.address, places.mask, bytes, lanes), phases);
       break;
     }
     case Space::local:
@@ -270,19 +270,31 @@ static bool is_one_wavefront(const std::array<u64, kLanes>& address, Mask mask, 
   return true;
 }
 
-int wavefronts_of(const std::array<u64, kLanes>& address, Mask mask, int bytes) {
-  const int lanes_a_phase = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
+int lanes_a_phase(const std::array<u64, kLanes>& address, Mask mask, int bytes, bool is_load) {
+  const int lanes = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
+  if (!is_load || bytes <= 4) return lanes;
+  const auto are_pairs = [&](std::size_t apart) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const std::size_t other = lane ^ apart;
+      if (has_lane(mask, static_cast<int>(lane)) && has_lane(mask, static_cast<int>(other)) && address[lane] != address[other]) return false;
+    }
+    return true;
+  };
+  return are_pairs(1) || are_pairs(2) ? 2 * lanes : lanes;
+}
+
+int wavefronts_of(const std::array<u64, kLanes>& address, Mask mask, int bytes, int lanes) {
   int total = 0;
-  for (int begin = 0; begin < kLanes; begin += lanes_a_phase) {
-    if (is_one_wavefront(address, mask, begin, begin + lanes_a_phase, bytes)) {
-      total += ((mask >> begin) & (~Mask{0} >> (32 - lanes_a_phase))) != 0;
+  for (int begin = 0; begin < kLanes; begin += lanes) {
+    if (is_one_wavefront(address, mask, begin, begin + lanes, bytes)) {
+      total += ((mask >> begin) & (~Mask{0} >> (32 - lanes))) != 0;
       continue;
     }
     std::array<u64, kLanes> words;  // bank by bank, those seen
     std::array<std::array<u64, 4>, 32> seen;
     std::array<u8, 32> count{};
     int most = 0, spilled = 0;
-    for (int lane = begin; lane < begin + lanes_a_phase; ++lane) {
+    for (int lane = begin; lane < begin + lanes; ++lane) {
       if (!has_lane(mask, lane)) continue;
       const u64 first = address[static_cast<std::size_t>(lane)] / 4,
                 last = (address[static_cast<std::size_t>(lane)] + static_cast<u64>(bytes) - 1) / 4;

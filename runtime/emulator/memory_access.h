@@ -80,7 +80,10 @@ void check_written(Warp&, const Instruction&, const Places&, int bytes, Access);
 
 /// Distinct 32-byte sectors of global memory that the lanes touch.
 int sectors_of(const std::array<u64, kLanes>& address, Mask mask, int bytes);
-/// Wavefronts of shared memory: its 32 banks of 4 bytes each give one word at a time to the 32, 16 or 8 lanes of a phase.
-int wavefronts_of(const std::array<u64, kLanes>& address, Mask mask, int bytes);
+/// The lanes that a request to shared memory serves in one go: 32, 16 or 8 for 4, 8 or 16 bytes; of a load twice as many where each reads
+/// what its neighbour does, or the one after that. As measured on an H100: tests/ptx/shared_wavefronts_h100.txt.
+int lanes_a_phase(const std::array<u64, kLanes>& address, Mask mask, int bytes, bool is_load);
+/// Wavefronts of shared memory: its 32 banks of 4 bytes each give one word at a time to the `lanes` of a phase.
+int wavefronts_of(const std::array<u64, kLanes>& address, Mask mask, int bytes, int lanes);
 
 }  // namespace tilewright::rt::emulator

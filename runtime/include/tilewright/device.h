@@ -30,6 +30,7 @@ struct LineReport {
   std::uint64_t global_requests = 0, sectors = 0, least_sectors = 0;
   std::uint64_t shared_requests = 0, wavefronts = 0, least_wavefronts = 0;
 };
+/// What all launches of one kernel did together, on an emulated device.
 struct KernelReport {
   std::string kernel;
   std::uint64_t launches = 0, programs = 0, instructions = 0;

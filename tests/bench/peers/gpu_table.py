@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The README's table of a run of on_gpu.py: `python gpu_table.py RESULTS.json`. Times are each contender's best way of running the kernel."""
+"""A table of a run of on_gpu.py: `python gpu_table.py RESULTS.json [SIZE...]`, of all sizes or those named. Times are each contender's best
+way of running the kernel."""
 import json
 import sys
 
@@ -19,7 +20,7 @@ def main():
     print("| kernel, f32 | size | us | of copy | Triton us | PyTorch us |")
     print("| --- | --- | --- | --- | --- | --- |")
     for (kernel, shape), who in best.items():
-        if "ours" not in who:
+        if "ours" not in who or (len(sys.argv) > 2 and shape not in sys.argv[2:]):
             continue
         peer = who.get("torch") or who.get("cublas")
         cell = lambda row: f"{row['us']:.1f}" if row else "-"
