@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -63,9 +64,14 @@ std::optional<std::string> widened(std::string_view op, std::string_view operand
   const char sign = op[4];
   std::string text = "{ .reg .b32 %wide<2>;";
   for (int i = 0; i < 2; ++i) {
-    const bool is_register = parts[i + 1].starts_with('%');
-    text += is_register ? fmt::format(" cvt.{0}32.{0}16 %wide{1}, {2};", sign, i, parts[i + 1])
-                        : fmt::format(" mov.b32 %wide{}, {};", i, parts[i + 1]);
+    if (parts[i + 1].starts_with('%')) {
+      text += fmt::format(" cvt.{0}32.{0}16 %wide{1}, {2};", sign, i, parts[i + 1]);
+      continue;
+    }
+    // LLVM writes numbers with or without a sign, whatever the instruction.
+    const auto value = number(parts[i + 1]);
+    if (!value) return std::nullopt;
+    text += fmt::format(" mov.b32 %wide{}, {};", i, sign == 'u' ? *value & 0xffff : static_cast<std::int16_t>(*value));
   }
   return text + fmt::format(" {}.{}32 %wide0, %wide0, %wide1; cvt.u16.u32 {}, %wide0; }}", op.substr(0, 3), sign, parts[0]);
 }

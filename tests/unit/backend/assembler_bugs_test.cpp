@@ -40,6 +40,8 @@ TEST_CASE("assembler bugs: min and max of 16 bits are taken of 32") {
         "%wide0; }\n");
   CHECK(avoid_assembler_bugs("max.s16 %rs3, %rs1, -7;") ==
         "{ .reg .b32 %wide<2>; cvt.s32.s16 %wide0, %rs1; mov.b32 %wide1, -7; max.s32 %wide0, %wide0, %wide1; cvt.u16.u32 %rs3, %wide0; }");
+  CHECK(avoid_assembler_bugs("min.u16 %rs3, %rs1, -2;").find("mov.b32 %wide1, 65534;") != std::string::npos);
+  CHECK(avoid_assembler_bugs("min.s16 %rs3, %rs1, 65534;").find("mov.b32 %wide1, -2;") != std::string::npos);
   for (const char* kept : {"min.u16x2 %r3, %r1, %r2;", "min.u32 %r3, %r1, %r2;"}) CHECK(avoid_assembler_bugs(kept) == kept);
 }
 
