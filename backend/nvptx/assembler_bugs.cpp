@@ -36,7 +36,7 @@ std::optional<int> selector(int position, int length) {
   return std::nullopt;
 }
 
-/// The operands of `bfe.s32 d, a, position, length` as those of a prmt, if it takes whole bytes.
+/// `bfe.s32 d, a, position, length` as a prmt, if it takes whole bytes.
 std::optional<std::string> permuted(std::string_view operands) {
   std::string_view parts[4];
   for (int i = 0; i < 4; ++i) {
@@ -49,7 +49,7 @@ std::optional<std::string> permuted(std::string_view operands) {
   if (!position || !length || (*length != 8 && *length != 16)) return std::nullopt;
   const auto by = selector(*position, *length);
   if (!by) return std::nullopt;
-  return fmt::format("{}, {}, 0, {:#x}", parts[0], parts[1], *by);
+  return fmt::format("prmt.b32 \t{}, {}, 0, {:#x};", parts[0], parts[1], *by);
 }
 
 /// `min.u16 d, a, b` by way of 32 bits.
@@ -76,23 +76,35 @@ std::optional<std::string> widened(std::string_view op, std::string_view operand
   return text + fmt::format(" {}.{}32 %wide0, %wide0, %wide1; cvt.u16.u32 {}, %wide0; }}", op.substr(0, 3), sign, parts[0]);
 }
 
+/// `neg.s16 d, a` by way of 32 bits.
+std::optional<std::string> widened_unary(std::string_view op, std::string_view operands) {
+  const std::size_t comma = operands.find(',');
+  if (comma == std::string_view::npos) return std::nullopt;
+  const std::string_view to = trimmed(operands.substr(0, comma)), from = trimmed(operands.substr(comma + 1));
+  if (!from.starts_with('%')) return std::nullopt;
+  return fmt::format("{{ .reg .b32 %wide; cvt.s32.s16 %wide, {}; {}.s32 %wide, %wide; cvt.u16.u32 {}, %wide; }}", from, op.substr(0, 3),
+                     to);
+}
+
+/// Replaces `op operands;` by what `by` makes of the operands.
+template <class By>
+void replace_statements(std::string& ptx, std::string_view op, By by) {
+  for (std::size_t at = ptx.find(op); at != std::string::npos; at = ptx.find(op, at + 1)) {
+    const std::size_t begin = at + op.size(), end = ptx.find(';', begin);
+    if (end == std::string::npos) return;
+    if (ptx[begin] != ' ' && ptx[begin] != '\t') continue;  // another op, such as that of pairs
+    if (const std::optional<std::string> text = by(std::string_view(ptx).substr(begin, end - begin))) ptx.replace(at, end + 1 - at, *text);
+  }
+}
+
 }  // namespace
 
 std::string avoid_assembler_bugs(std::string ptx) {
-  for (std::size_t at = ptx.find(kExtract); at != std::string::npos; at = ptx.find(kExtract, at + 1)) {
-    const std::size_t begin = at + kExtract.size(), end = ptx.find(';', begin);
-    if (end == std::string::npos) break;
-    const auto operands = permuted(std::string_view(ptx).substr(begin, end - begin));
-    if (operands) ptx.replace(at, end - at, "prmt.b32 \t" + *operands);
-  }
+  replace_statements(ptx, kExtract, permuted);
   for (const std::string_view op : {"min.u16", "min.s16", "max.u16", "max.s16"})
-    for (std::size_t at = ptx.find(op); at != std::string::npos; at = ptx.find(op, at + 1)) {
-      const std::size_t begin = at + op.size(), end = ptx.find(';', begin);
-      if (end == std::string::npos) break;
-      if (begin < ptx.size() && ptx[begin] != ' ' && ptx[begin] != '\t') continue;  // of pairs
-      const auto wide = widened(op, std::string_view(ptx).substr(begin, end - begin));
-      if (wide) ptx.replace(at, end + 1 - at, *wide);
-    }
+    replace_statements(ptx, op, [op](std::string_view operands) { return widened(op, operands); });
+  for (const std::string_view op : {"neg.s16", "abs.s16"})
+    replace_statements(ptx, op, [op](std::string_view operands) { return widened_unary(op, operands); });
   return ptx;
 }
 

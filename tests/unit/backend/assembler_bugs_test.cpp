@@ -45,6 +45,14 @@ TEST_CASE("assembler bugs: min and max of 16 bits are taken of 32") {
   for (const char* kept : {"min.u16x2 %r3, %r1, %r2;", "min.u32 %r3, %r1, %r2;"}) CHECK(avoid_assembler_bugs(kept) == kept);
 }
 
+TEST_CASE("assembler bugs: negation and size of 16 bits are taken of 32") {
+  CHECK(avoid_assembler_bugs("\tneg.s16 \t%rs2, %rs1;\n") ==
+        "\t{ .reg .b32 %wide; cvt.s32.s16 %wide, %rs1; neg.s32 %wide, %wide; cvt.u16.u32 %rs2, %wide; }\n");
+  CHECK(avoid_assembler_bugs("abs.s16 %rs2, %rs1;") ==
+        "{ .reg .b32 %wide; cvt.s32.s16 %wide, %rs1; abs.s32 %wide, %wide; cvt.u16.u32 %rs2, %wide; }");
+  CHECK(avoid_assembler_bugs("neg.s32 %r2, %r1;") == "neg.s32 %r2, %r1;");
+}
+
 TEST_CASE("assembler bugs: a constant beside a variable is no pair of f16") {
   const char* text = R"(
 kernel @pairs(%in: ptr<const f16> {divisible_by = 16}, %out: ptr<f16> {divisible_by = 16}) {
