@@ -34,7 +34,7 @@ struct Bench {
       if (!driver.parameters[1]) return CUDA_SUCCESS;
       const auto& bounds = *reinterpret_cast<const NvptxBounds*>(driver.parameters[1]);
       told.resize(bounds.count);
-      std::memcpy(told.data(), reinterpret_cast<const void*>(bounds.intervals), bounds.count * sizeof(NvptxInterval));
+      if (bounds.count > 0) std::memcpy(told.data(), reinterpret_cast<const void*>(bounds.intervals), bounds.count * sizeof(NvptxInterval));
       auto* found = reinterpret_cast<NvptxBadAccesses*>(driver.parameters[1] + sizeof(NvptxBounds));
       for (std::uint64_t address : bad) {
         found[1].lowest_address = std::min(found[1].lowest_address, address);
