@@ -3,24 +3,15 @@
 #include <optional>
 
 #include "tileir/ir.h"
+#include "tileir/op_info.h"
 
 namespace tilewright::ir {
 
 /// The place that the op's kind has for a mask; none: it takes none, or is no access of memory.
-constexpr std::optional<int> mask_index(OpKind k) {
-  switch (k) {
-    case OpKind::load_: return 1;
-    case OpKind::store_:
-    case OpKind::atomic_add_:
-    case OpKind::atomic_max_:
-    case OpKind::atomic_min_:
-    case OpKind::atomic_and_:
-    case OpKind::atomic_or_:
-    case OpKind::atomic_xor_:
-    case OpKind::atomic_exchange_:
-    case OpKind::atomic_update_: return 2;
-    default: return std::nullopt;
-  }
+inline std::optional<int> mask_index(OpKind k) {
+  if (k == OpKind::load_) return 1;
+  if (k == OpKind::store_ || (info(k).family == Family::atomic && k != OpKind::atomic_cas_)) return 2;
+  return std::nullopt;
 }
 
 /// The op's mask; none: it has none.

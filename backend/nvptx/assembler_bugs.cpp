@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -12,11 +13,22 @@ namespace tilewright::backend::nvptx {
 
 namespace {
 
-constexpr std::string_view kExtract = "bfe.s32";
-
 std::string_view trimmed(std::string_view s) {
   const std::size_t first = s.find_first_not_of(" \t");
   return first == std::string_view::npos ? std::string_view() : s.substr(first, s.find_last_not_of(" \t") + 1 - first);
+}
+
+/// What stands between the commas, if there are so many operands.
+template <std::size_t N>
+std::optional<std::array<std::string_view, N>> split(std::string_view operands) {
+  std::array<std::string_view, N> parts;
+  for (std::size_t i = 0; i < N; ++i) {
+    const std::size_t comma = operands.find(',');
+    if ((comma == std::string_view::npos) != (i + 1 == N)) return std::nullopt;
+    parts[i] = trimmed(operands.substr(0, comma));
+    operands.remove_prefix(i + 1 == N ? 0 : comma + 1);
+  }
+  return parts;
 }
 
 std::optional<int> number(std::string_view s) {
@@ -38,50 +50,40 @@ std::optional<int> selector(int position, int length) {
 
 /// `bfe.s32 d, a, position, length` as a prmt, if it takes whole bytes.
 std::optional<std::string> permuted(std::string_view operands) {
-  std::string_view parts[4];
-  for (int i = 0; i < 4; ++i) {
-    const std::size_t comma = operands.find(',');
-    if ((comma == std::string_view::npos) != (i == 3)) return std::nullopt;
-    parts[i] = trimmed(operands.substr(0, comma));
-    if (i < 3) operands.remove_prefix(comma + 1);
-  }
-  const auto position = number(parts[2]), length = number(parts[3]);
+  const auto parts = split<4>(operands);
+  if (!parts) return std::nullopt;
+  const auto position = number((*parts)[2]), length = number((*parts)[3]);
   if (!position || !length || (*length != 8 && *length != 16)) return std::nullopt;
   const auto by = selector(*position, *length);
   if (!by) return std::nullopt;
-  return fmt::format("prmt.b32 \t{}, {}, 0, {:#x};", parts[0], parts[1], *by);
+  return fmt::format("prmt.b32 \t{}, {}, 0, {:#x};", (*parts)[0], (*parts)[1], *by);
 }
 
 /// `min.u16 d, a, b` by way of 32 bits.
 std::optional<std::string> widened(std::string_view op, std::string_view operands) {
-  std::string_view parts[3];
-  for (int i = 0; i < 3; ++i) {
-    const std::size_t comma = operands.find(',');
-    if ((comma == std::string_view::npos) != (i == 2)) return std::nullopt;
-    parts[i] = trimmed(operands.substr(0, comma));
-    if (i < 2) operands.remove_prefix(comma + 1);
-  }
+  const auto parts = split<3>(operands);
+  if (!parts) return std::nullopt;
   const char sign = op[4];
   std::string text = "{ .reg .b32 %wide<2>;";
-  for (int i = 0; i < 2; ++i) {
-    if (parts[i + 1].starts_with('%')) {
-      text += fmt::format(" cvt.{0}32.{0}16 %wide{1}, {2};", sign, i, parts[i + 1]);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string_view from = (*parts)[i + 1];
+    if (from.starts_with('%')) {
+      text += fmt::format(" cvt.{0}32.{0}16 %wide{1}, {2};", sign, i, from);
       continue;
     }
     // LLVM writes numbers with or without a sign, whatever the instruction.
-    const auto value = number(parts[i + 1]);
+    const auto value = number(from);
     if (!value) return std::nullopt;
     text += fmt::format(" mov.b32 %wide{}, {};", i, sign == 'u' ? *value & 0xffff : static_cast<std::int16_t>(*value));
   }
-  return text + fmt::format(" {}.{}32 %wide0, %wide0, %wide1; cvt.u16.u32 {}, %wide0; }}", op.substr(0, 3), sign, parts[0]);
+  return text + fmt::format(" {}.{}32 %wide0, %wide0, %wide1; cvt.u16.u32 {}, %wide0; }}", op.substr(0, 3), sign, (*parts)[0]);
 }
 
 /// `neg.s16 d, a` by way of 32 bits.
 std::optional<std::string> widened_unary(std::string_view op, std::string_view operands) {
-  const std::size_t comma = operands.find(',');
-  if (comma == std::string_view::npos) return std::nullopt;
-  const std::string_view to = trimmed(operands.substr(0, comma)), from = trimmed(operands.substr(comma + 1));
-  if (!from.starts_with('%')) return std::nullopt;
+  const auto parts = split<2>(operands);
+  if (!parts || !(*parts)[1].starts_with('%')) return std::nullopt;
+  const auto [to, from] = *parts;
   return fmt::format("{{ .reg .b32 %wide; cvt.s32.s16 %wide, {}; {}.s32 %wide, %wide; cvt.u16.u32 {}, %wide; }}", from, op.substr(0, 3),
                      to);
 }
@@ -100,7 +102,7 @@ void replace_statements(std::string& ptx, std::string_view op, By by) {
 }  // namespace
 
 std::string avoid_assembler_bugs(std::string ptx) {
-  replace_statements(ptx, kExtract, permuted);
+  replace_statements(ptx, "bfe.s32", permuted);
   for (const std::string_view op : {"min.u16", "min.s16", "max.u16", "max.s16"})
     replace_statements(ptx, op, [op](std::string_view operands) { return widened(op, operands); });
   for (const std::string_view op : {"neg.s16", "abs.s16"})

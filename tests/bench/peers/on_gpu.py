@@ -265,13 +265,13 @@ CASES = dict(launches=launches, graph=graph, vector_add=vector_add, softmax=soft
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("library")
+    parser.add_argument("bench_gpu", help="libbench_gpu.so")
     parser.add_argument("--json")
     parser.add_argument("--commit", default="")
     parser.add_argument("--only", nargs="*", default=list(CASES))
     options = parser.parse_args()
     torch.manual_seed(int(time.time()))
-    b, tw = Bench(), Ours(options.library)
+    b, tw = Bench(), Ours(options.bench_gpu)
     big = torch.empty(1 << 29, dtype=torch.float32, device="cuda").normal_()
     other = torch.empty_like(big)
     samples = []
