@@ -4,6 +4,7 @@
 //
 //   x = load p, i < n; y = load q, i < n   ->   x, y = if (last i < n) { load p; load q } else { load p, i < n; load q, i < n }
 //
+// Where a thread has many addresses, each form computes them itself: across the branch they would take up registers.
 // Accesses that can stand together share a branch, which all threads of a program take; so does what lies between loads and stores, if it
 // is a few element-wise ops. Taken are accesses that the mask keeps from going by vectors, or from having one predicate for all. In a loop
 // a selection by such a mask is left out too, where all of the tile is selected: of the scores of an attention all but the last tiles are.
@@ -33,6 +34,8 @@ namespace {
 constexpr int kMostElements = 64;
 // Of fewer a selection costs no more than the branch.
 constexpr int kFewestSelected = 8;
+// So many addresses of a thread are worth computing where they are used.
+constexpr int kManyAddresses = 16;
 // Nor is more than this written down twice.
 constexpr std::size_t kMostOps = 24;
 
@@ -207,9 +210,10 @@ class Splitter {
 
   void whole_form(const std::vector<OpId>& group, const std::vector<ValueId>& results, BlockId b) {
     rw_.at_end(b);
-    std::map<std::uint32_t, ValueId> copies;
+    std::map<std::uint32_t, ValueId> copies, addresses;
     for (OpId id : group) {
       std::vector<ValueId> operands = f_.op(id).operands;
+      if (has_own_addresses(id)) operands[0] = copied(operands[0], addresses);
       if (const std::optional<int> at = mask_index(id, group.size() == 1)) {
         if (f_.kind(id) == OpKind::select_) {
           copies[f_.result(id).index] = operands[1];
@@ -241,15 +245,35 @@ class Splitter {
         masks_used_.push_back(f_.operand(id, *at));
         rw_.set_operand(id, *at, copied(f_.operand(id, *at), copies));
       }
+      if (has_own_addresses(id)) {
+        masks_used_.push_back(f_.operand(id, 0));
+        rw_.set_operand(id, 0, copied(f_.operand(id, 0), copies));
+      }
       rw_.move_to_end(id, b);
     }
     rw_.create(OpKind::yield_, results);
   }
 
-  /// A mask, or what it is computed from, once more at the rewriter's place: tiles that pass it whole do not compute it.
+  /// Whether each form of an access computes its addresses itself: many of them would take up registers across the branch, and those of
+  /// the stores too, which are the same in both forms, while what has been loaded is there.
+  bool has_own_addresses(OpId id) const {
+    if (f_.kind(id) != OpKind::load_ && f_.kind(id) != OpKind::store_) return false;
+    if (lies_in_loop(f_.op(id).parent)) return false;
+    return f_.type(f_.operand(id, 0)).elements() >= std::int64_t{kManyAddresses} * 32 * context_.num_warps;
+  }
+
+  /// Each thread computes it from what it has itself.
+  bool is_cheap(OpId id) const {
+    const ir::OpInfo& info = ir::info(f_.kind(id));
+    return stands_by(id) && f_.op(id).results.size() == 1 &&
+           (info.has(ir::kElementwise) || info.family == ir::Family::create || info.family == ir::Family::shape);
+  }
+
+  /// A mask or addresses, or what they are computed from, once more at the rewriter's place: tiles that pass a mask whole do not compute
+  /// it.
   ValueId copied(ValueId v, std::map<std::uint32_t, ValueId>& copies) {
     const OpId id = f_.value(v).op;
-    if (f_.type(v).is_scalar() || !id || !stands_by(id) || f_.op(id).results.size() != 1) return v;
+    if (f_.type(v).is_scalar() || !id || !is_cheap(id)) return v;
     const auto known = copies.find(v.index);
     if (known != copies.end()) return known->second;
     std::vector<ValueId> operands = f_.op(id).operands;

@@ -68,3 +68,19 @@ TEST_CASE("gpu code: an assembler has few instructions to go through, row by row
   check_size("layer_norm", gpu::layer_norm, 4, {236, 421, 434}, in, out, in, in, out, out, n, n, 1e-5f, 1024);
   check_size("transpose", gpu::transpose, 4, {278, 251, 259}, in, out, n, n, n, n, 64, 64);
 }
+
+TEST_CASE("gpu code: addresses of elements that lie apart are computed where they are used, and take no registers across a branch") {
+  const std::optional<std::string> ptxas = tw::rt::find_ptxas();
+  if (!ptxas) {
+    MESSAGE("no ptxas: registers are not counted");
+    return;
+  }
+  const tw::Kernel transpose("transpose", gpu::transpose);
+  const auto n = tw::scalar<int>();
+  for (const char* target : {"sm_80", "sm_90a"}) {
+    CAPTURE(target);
+    const auto made = transpose.compile(target, {.num_warps = 4}, tw::pointer<const float>(16), tw::pointer<float>(16), n, n, n, n, 64, 64);
+    // Triton 3.9.0: 56 for sm_80. Elements take 32 of them.
+    CHECK(tw::rt::assemble(*ptxas, std::string(made.ptx()), target).kernels.at(0).registers <= 56);
+  }
+}
