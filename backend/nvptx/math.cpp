@@ -165,9 +165,9 @@ Value* Instruction::small_extreme(Value* x, Value* y) {
     return intrinsic(id, {b_.CreateFreeze(x), b_.CreateFreeze(y)});  // see minimum_or_maximum
   }
   const ID::ID min = from_ == Element::f16 ? (nan_wins ? ID::nvvm_fmin_nan_f16 : ID::nvvm_fmin_f16)
-                                       : (nan_wins ? ID::nvvm_fmin_nan_bf16 : ID::nvvm_fmin_bf16);
+                                           : (nan_wins ? ID::nvvm_fmin_nan_bf16 : ID::nvvm_fmin_bf16);
   const ID::ID max = from_ == Element::f16 ? (nan_wins ? ID::nvvm_fmax_nan_f16 : ID::nvvm_fmax_f16)
-                                       : (nan_wins ? ID::nvvm_fmax_nan_bf16 : ID::nvvm_fmax_bf16);
+                                           : (nan_wins ? ID::nvvm_fmax_nan_bf16 : ID::nvvm_fmax_bf16);
   return b_.CreateIntrinsic(least ? min : max, {}, {x, y});
 }
 
@@ -197,17 +197,25 @@ Value* Instruction::cast() {
   return nullptr;
 }
 
-/// cvt.rzi saturates. NaN gives 0, except from f64 and to 64 bits, where it gives the least integer or 2^63.
+/// cvt.rzi saturates. NaN gives 0, except from f64 and to 64 bits, where it gives the least integer or 2^63. Fewer bits go by way of 32:
+/// see assembler_bugs.h.
 Value* Instruction::float_to_integer() {
   Value* x = x_[0];
-  const unsigned bits = static_cast<unsigned>(ir::bits(to_));
+  const bool is_signed = ir::is_signed(to_);
+  const unsigned bits = static_cast<unsigned>(ir::bits(to_)), wide = std::max(bits, 32u);
   const std::string from = from_ == Element::f16 ? "f16" : from_ == Element::f32 ? "f32" : "f64";
-  const std::string text = std::string("cvt.rzi.") + (ir::is_signed(to_) ? "s" : "u") + std::to_string(bits) + "." + from + " $0, $1;";
-  Value* y = inline_ptx(b_, text, b_.getIntNTy(std::max(bits, 16u)), {x});
-  if (bits < 16) y = b_.CreateTrunc(y, b_.getInt8Ty());
-  if (from_ != Element::f64 && bits < 64) return y;
-  Value* value = from_ == Element::f16 ? b_.CreateBitCast(x, b_.getHalfTy()) : x;
-  return b_.CreateSelect(b_.CreateFCmpUNO(value, value), llvm::ConstantInt::get(y->getType(), 0), y);
+  const std::string text = std::string("cvt.rzi.") + (is_signed ? "s" : "u") + std::to_string(wide) + "." + from + " $0, $1;";
+  Value* y = inline_ptx(b_, text, b_.getIntNTy(wide), {x});
+  if (from_ == Element::f64 || bits == 64) {
+    Value* value = from_ == Element::f16 ? b_.CreateBitCast(x, b_.getHalfTy()) : x;
+    y = b_.CreateSelect(b_.CreateFCmpUNO(value, value), llvm::ConstantInt::get(y->getType(), 0), y);
+  }
+  if (bits == wide) return y;
+  const std::int32_t greatest = (1 << (is_signed ? bits - 1 : bits)) - 1;
+  if (is_signed) y = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, y, b_.getInt32(static_cast<std::uint32_t>(-greatest - 1)));
+  y = b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, y,
+                               b_.getInt32(static_cast<std::uint32_t>(greatest)));
+  return b_.CreateTrunc(y, b_.getIntNTy(bits));
 }
 
 /// cvt to fp8 stays finite; here what rounds past the greatest number is NaN (e4m3 has no infinity) or infinite (e5m2).

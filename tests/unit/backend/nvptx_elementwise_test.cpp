@@ -30,7 +30,9 @@ Function all_signatures(OpKind k) {
   Function f("ops");
   Builder b(f);
   int buffers = 0;
-  const auto buffer = [&](Type t, bool is_const) { return f.add_param(Type::pointer(t.element(), is_const), {fmt::format("p{}", buffers++)}); };
+  const auto buffer = [&](Type t, bool is_const) {
+    return f.add_param(Type::pointer(t.element(), is_const), {fmt::format("p{}", buffers++)});
+  };
   const auto use = [&](std::span<const Type> operands, std::span<const Type> declared) {
     std::vector<ValueId> x;
     for (const Type& t : operands) {
@@ -48,7 +50,8 @@ Function all_signatures(OpKind k) {
   std::size_t combinations = 1;
   for (std::size_t i = 0; i < types.size(); ++i) combinations *= kElementCount;
   for (std::size_t c = 0; c < combinations; ++c) {
-    for (std::size_t i = 0, rest = c; i < types.size(); ++i, rest /= kElementCount) types[i] = Type(static_cast<Element>(rest % kElementCount));
+    for (std::size_t i = 0, rest = c; i < types.size(); ++i, rest /= kElementCount)
+      types[i] = Type(static_cast<Element>(rest % kElementCount));
     if (infer({k, types, {}, {}}).ok()) {
       use(types, {});
     } else if (info(k).family == Family::convert) {
@@ -103,7 +106,9 @@ TEST_CASE("nvptx element-wise ops: f32 arithmetic names its rounding, so that th
 }
 
 TEST_CASE("nvptx element-wise ops: functions of f32 are the instructions that ACCURACY.md counts on") {
-  const auto f32 = [](OpKind k, bool fast = false) { return one(k, std::vector(info(k).operands.size(), Element::f32), Element::f32, "sm_80", fast); };
+  const auto f32 = [](OpKind k, bool fast = false) {
+    return one(k, std::vector(info(k).operands.size(), Element::f32), Element::f32, "sm_80", fast);
+  };
   CHECK(count(f32(OpKind::exp2_), "ex2.approx.ftz.f32") == 1);
   const std::string exp = f32(OpKind::exp_);
   CHECK(count(exp, "ex2.approx.ftz.f32") == 1);
@@ -134,6 +139,17 @@ TEST_CASE("nvptx element-wise ops: conversions are single instructions, with NaN
   CHECK(count(one(OpKind::cast_, {E::f8e5m2}, E::f32, "sm_90"), "cvt.rn.f16x2.e5m2x2") == 1);
 }
 
+TEST_CASE("nvptx element-wise ops: floating point becomes integers of 16 and 8 bits by way of 32, which ptxas keeps whole") {
+  using E = Element;
+  for (const E from : {E::f16, E::f32, E::f64})
+    for (const E to : {E::i16, E::u16, E::i8, E::u8}) {
+      const std::string ptx = one(OpKind::cast_, {from}, to, "sm_80");
+      CHECK(count(ptx, is_signed(to) ? "cvt.rzi.s32." : "cvt.rzi.u32.") == 1);
+      CHECK(count(ptx, is_signed(to) ? "min.s32" : "min.u32") == 1);
+      CHECK(count(ptx, "max.s32") == (is_signed(to) ? 1 : 0));
+    }
+}
+
 TEST_CASE("nvptx element-wise ops: neighbours of 16 bits go two at a time") {
   const auto tile = [](const char* element, const char* of) {
     return fmt::format(R"(kernel @k(%x: ptr<{1}> {{divisible_by = 16}}, %y: ptr<{0}> {{divisible_by = 16}}) {{
@@ -148,7 +164,9 @@ TEST_CASE("nvptx element-wise ops: neighbours of 16 bits go two at a time") {
 }})",
                        element, std::string_view(of).starts_with("cast") ? "f32" : element, of);
   };
-  const auto ptx = [&](const char* element, const char* of, const char* target) { return checked_ptx(compile_for(tile(element, of), target, 4)); };
+  const auto ptx = [&](const char* element, const char* of, const char* target) {
+    return checked_ptx(compile_for(tile(element, of), target, 4));
+  };
   const std::string narrowed = ptx("bf16", "cast %v", "sm_80");
   CHECK(count(narrowed, "cvt.rn.bf16x2.f32") == 4);
   CHECK(count(narrowed, "cvt.rn.bf16.f32") == 0);
