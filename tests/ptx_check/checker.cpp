@@ -16,8 +16,8 @@ namespace tilewright::test {
 
 namespace {
 
-// A longer text costs ptxas seconds, and the longest ones minutes and gigabytes.
-constexpr std::size_t kLongest = 64 << 10;
+// The longest ones, of tiles of a million elements, would cost ptxas minutes and gigabytes.
+constexpr std::size_t kLongest = 1 << 20;
 
 /// One module of all texts: one header, each declaration once, and no lines of sources, whose files are numbered anew in each text.
 template <class Texts>
