@@ -192,10 +192,7 @@ void Program::place_variables() {
     if (!variable.data.empty()) std::memcpy(memory, variable.data.data(), variable.data.size());
     placed_[std::string(variable.name)] = {reinterpret_cast<u64>(memory), variable.bytes};
   };
-  for (const Variable& variable : module_.variables) place(variable);
-  for (const Function& function : module_.functions)
-    for (const Variable& variable : function.variables) place(variable);
-  for (const Variable& variable : module_.variables)
+  const auto relocate = [&](const Variable& variable) {
     for (const Relocation& relocation : variable.relocations) {
       const Placed target = this->variable(relocation.symbol);
       const int function = module_.function_named(relocation.symbol);
@@ -206,6 +203,14 @@ void Program::place_variables() {
       std::memcpy(reinterpret_cast<std::byte*>(this->variable(variable.name).address) + relocation.offset, &address,
                   static_cast<std::size_t>(relocation.bytes));
     }
+  };
+  const auto each_variable = [&](const auto& f) {
+    for (const Variable& variable : module_.variables) f(variable);
+    for (const Function& function : module_.functions)
+      for (const Variable& variable : function.variables) f(variable);
+  };
+  each_variable(place);
+  each_variable(relocate);
 }
 
 /// m n k of "mma.sync.aligned.m16n8k16.row.col...", a warp's share where four warps do it together; 0 for what multiplies no matrices.

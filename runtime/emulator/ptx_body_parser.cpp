@@ -112,12 +112,16 @@ class BodyParser {
     in_.fail(fmt::format("expected a type, not '{}'", word));
   }
 
+  /// What lies outside the frame is placed once for all functions, some of which may have variables of the same name.
   void declare(Variable& variable) {
     const std::string_view name = variable.name;
     const auto is_named = [&](const Variable& other) { return other.name == name; };
-    if (std::any_of(function_.variables.begin(), function_.variables.end(), is_named))
-      variable.name =
-          *function_.own_names.emplace_back(std::make_unique<const std::string>(fmt::format("{}#{}", name, function_.variables.size())));
+    const bool in_frame = variable.space == Space::local || variable.space == Space::param;
+    if (!in_frame || std::any_of(function_.variables.begin(), function_.variables.end(), is_named))
+      variable.name = *function_.own_names.emplace_back(
+          std::make_unique<const std::string>(fmt::format("{}#{}#{}", name, function_.name, function_.variables.size())));
+    for (Relocation& relocation : variable.relocations)
+      if (const std::string_view known = find_variable(scope_, relocation.symbol); !known.empty()) relocation.symbol = known;
     if (!scope().variables.emplace(name, variable.name).second) in_.fail_at(variable.line, fmt::format("'{}' is declared twice", name));
   }
 

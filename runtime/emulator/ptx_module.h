@@ -88,7 +88,7 @@ struct Function {
   int line = 0;
   std::vector<Parameter> parameters, results;
   std::vector<Register> registers;
-  std::vector<Variable> variables;  // declared in the body, whatever its scope: what is declared again has a name of its own
+  std::vector<Variable> variables;  // declared in the body, whatever its scope; all but those of the frame have names of their own
   std::vector<std::unique_ptr<const std::string>> own_names;
   std::set<std::string_view> prototypes;  // .callprototype and .calltargets
   std::vector<ParsedInstruction> instructions;

@@ -233,6 +233,32 @@ TEST_CASE("emulator memory: atomics of many blocks on several threads lose nothi
   CHECK(bench.found() == "");
 }
 
+TEST_CASE("emulator memory: functions may have variables of one name, which are their own") {
+  const auto kernel = [](const std::string& name, const std::string& spaces) {
+    return ".visible .entry " + name + "(.param .u64 p)\n{\n.reg .b32 %r<4>;\n.reg .b64 %d<4>;\n" + spaces + R"(
+      .global .align 8 .u64 where = {generic(table)+4};
+      ld.param.u64 %d1, [p];
+      ld.global.u64 %d2, [where];
+      ld.u32 %r1, [%d2];
+      ld.global.u32 %r2, [table];
+      st.global.v2.u32 [%d1], {%r2, %r1};
+      ret;
+    })";
+  };
+  const std::string globals = ".global .align 4 .u32 table[2] = {5, 6};\n" + kernel("first", ".global .align 4 .u32 table[2] = {1, 2};") +
+                              kernel("second", ".global .align 4 .u32 table[2] = {3, 4};") + kernel("third", "");
+  Bench bench(module_of(".param .u64 p", "", globals));
+  u32 expected = 1;
+  for (const char* name : {"first", "second", "third"}) {
+    Array<u32> memory(bench.memory, 2);
+    Params params;
+    CHECK(bench.run(name, {1, 1, 1}, {1, 1, 1}, params.add(memory.address())));
+    CHECK(memory.values() == std::vector<u32>{expected, expected + 1});
+    CHECK(bench.found() == "");
+    expected += 2;
+  }
+}
+
 TEST_CASE("emulator memory: sums of f32 in global memory lose subnormal numbers, in shared memory they do not") {
   for (const bool is_shared : {false, true}) {
     Bench bench(module_of(".param .u64 p", fmt::format(R"(
