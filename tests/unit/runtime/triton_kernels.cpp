@@ -79,14 +79,22 @@ class Runner {
 
  private:
   bool has(const std::string& part) const { return name_.find(part) != std::string::npos; }
-  Type type() const { return has("fp8") ? Type::e4m3 : has("bf16") ? Type::bf16 : has("f16") ? Type::f16 : Type::f32; }
+  Type type() const {
+    return has("fp8") ? Type::e4m3 : has("bf16") ? Type::bf16 : has("f16") || has("scale_matmul") ? Type::f16 : Type::f32;
+  }
   double relative() const { return type() == Type::bf16 ? 1.0 / 128 : type() == Type::f16 ? 1.0 / 1024 : 1e-5; }
   /// Numbers in the name: "128x256x64".
   std::array<u32, 3> tile() const {
     std::smatch found;
-    if (!std::regex_search(name_, found, std::regex("(\\d+)x(\\d+)x(\\d+)"))) return {128, 64, 64};
+    if (!std::regex_search(name_, found, std::regex("(\\d+)x(\\d+)x(\\d+)"))) return {128, 128, 32};
     const auto part = [&](int k) { return static_cast<u32>(std::stoul(found[static_cast<std::size_t>(k)])); };
     return {part(1), part(2), part(3)};
+  }
+  /// The number in the name: "softmax_bf16_1024.sm_80".
+  u32 block() const {
+    std::smatch found;
+    if (!std::regex_search(name_, found, std::regex("_(\\d+)[_.]"))) throw std::runtime_error("no size in the name " + name_);
+    return static_cast<u32>(std::stoul(found[1]));
   }
   Tensor tensor(Type type, const Values& values) { return Tensor(bench_.memory, type, values); }
   Tensor output(Type type, std::size_t count) { return Tensor(bench_.memory, type, count); }
@@ -98,7 +106,8 @@ class Runner {
     const Kernel& kernel = *bench_.program->kernels().front();
     bench_.run(kernel.name, grid, kernel.required_threads, params, shared_);
     for (const Finding& finding : bench_.findings.list()) {
-      // True, and the only one: a persistent kernel waits for the parity -1, where PTX only knows 0 and 1.
+      // True, and the only one: a persistent kernel waits for the parity -1, and "the valid values of phaseParity operand are 0 and 1"
+      // (PTX ISA, "mbarrier.test_wait, mbarrier.try_wait").
       if (has("split_persist") && finding.text == "a parity of 4294967295: expected 0 or 1") continue;
       wrong_ += to_string(finding) + "\n";
     }
@@ -140,7 +149,7 @@ void Runner::add() {
 }
 
 void Runner::softmax() {
-  const u32 block = has("4096") ? 4096 : 1024, n = has("loose") ? block - 37 : block - 48, ld = has("loose") ? block + 3 : block;
+  const u32 block = this->block(), n = has("loose") ? block - 37 : block - 48, ld = has("loose") ? block + 3 : block;
   const Values x = random_values(std::size_t{3} * ld, 64, 0.0625, 3);
   const Tensor in = tensor(type(), x), out = output(type(), x.size());
   Params params;
@@ -199,41 +208,42 @@ void Runner::row_sum() {
 }
 
 void Runner::scan() {
-  const std::size_t n = 2000;
+  const std::size_t block = this->block(), n = 2 * block - 48;
   const Values x = random_values(n, 1, 1, 9);
   const Tensor in = tensor(type(), x), out = output(type(), n);
   Params params;
   launch({2, 1, 1}, params.add(in.address()).add(out.address()).add(static_cast<u32>(n)));
   double sum = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    sum = (i % 1024 == 0 ? 0 : sum) + x[i];
+    sum = (i % block == 0 ? 0 : sum) + x[i];
     expect("out", i, out[i], sum, 0, 0);
   }
 }
 
 void Runner::order() {
-  const std::size_t n = 2048;
+  const std::size_t block = this->block(), n = 2 * block;
   // All different.
   Values x(n);
   std::iota(x.begin(), x.end(), -1000);
   std::shuffle(x.begin(), x.end(), std::mt19937_64(10));
   const bool is_argmax = has("argmax"), is_topk = has("topk");
+  const std::size_t columns = block - 16;  // that argmax looks at
   const Tensor in = tensor(Type::f32, x), out = output(is_argmax ? Type::s32 : Type::f32, n);
   Params params;
   params.add(in.address()).add(out.address());
-  if (is_argmax) params.add(u32{1024});
-  launch({2, 1, 1}, params.add(static_cast<u32>(is_argmax ? 1008 : n)));
-  for (std::size_t block = 0; block < 2; ++block) {
-    Values part(x.begin() + static_cast<s64>(1024 * block), x.begin() + static_cast<s64>(1024 * (block + 1)));
+  if (is_argmax) params.add(static_cast<u32>(block));
+  launch({2, 1, 1}, params.add(static_cast<u32>(is_argmax ? columns : n)));
+  for (std::size_t row = 0; row < 2; ++row) {
+    Values part(x.begin() + static_cast<s64>(block * row), x.begin() + static_cast<s64>(block * (row + 1)));
     if (is_argmax) {
-      const auto most = std::max_element(part.begin(), part.begin() + 1008) - part.begin();
-      expect("out", block, out[block], static_cast<double>(most), 0, 0);
+      const auto most = std::max_element(part.begin(), part.begin() + static_cast<s64>(columns)) - part.begin();
+      expect("out", row, out[row], static_cast<double>(most), 0, 0);
       continue;
     }
     std::sort(part.begin(), part.end());
     if (is_topk) std::reverse(part.begin(), part.end());
-    const std::size_t count = is_topk ? 32 : 1024;
-    for (std::size_t i = 0; i < count; ++i) expect("out", count * block + i, out[count * block + i], part[i], 0, 0);
+    const std::size_t count = is_topk ? 32 : block;
+    for (std::size_t i = 0; i < count; ++i) expect("out", count * row + i, out[count * row + i], part[i], 0, 0);
   }
 }
 
@@ -273,6 +283,7 @@ void Runner::matmul() {
   const auto [bm, bn, bk] = tile();
   u32 m = 144, n = 272, k = 112;
   if (has("loose")) m = 150, n = 131, k = 77;
+  if (has("scale")) k = 7 * bk + 16;  // more steps than the deepest pipeline has stages
   if (has("even")) m = 2 * bm, n = 2 * bn, k = 3 * bk;
   const bool transposed = has("_bt");
   const Type in = by_descriptor ? Type::f16 : type(), out = in == Type::f32 ? Type::f32 : Type::f16;
