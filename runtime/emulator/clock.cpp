@@ -1,7 +1,40 @@
-// The tree of what is known of blocks.
+// What is known of some lanes of warps, and the tree of what is known of blocks.
 #include "runtime/emulator/clock.h"
 
 namespace tilewright::rt::emulator {
+
+void Clock::raise(int warp, u32 epoch, Mask lanes) {
+  const auto w = static_cast<std::size_t>(warp);
+  if (epoch <= at_[w]) return;
+  Part& part = parts_[w];
+  if (part.epoch <= at_[w]) part = {};
+  part.epoch = std::max(part.epoch, epoch);
+  part.lanes |= lanes;
+  has_parts_ = true;
+  if (part.lanes != kAllLanes) return;
+  raise(warp, part.epoch);
+  part = {};
+}
+
+bool Clock::knows_part(int warp, u32 epoch, u32 lane) const {
+  const Part& part = parts_[static_cast<std::size_t>(warp)];
+  if (epoch > part.epoch) return false;
+  // One lane's word is not enough for what several did.
+  return lane < kSeveralLanes ? (part.lanes >> lane & 1) != 0 : (part.lanes & (part.lanes - 1)) != 0;
+}
+
+void Clock::join_parts(const Clock& other) {
+  for (int warp = 0; warp < kMaxWarps; ++warp)
+    if (const Part& part = other.parts_[static_cast<std::size_t>(warp)]; part.lanes != 0) raise(warp, part.epoch, part.lanes);
+}
+
+bool Clock::covers_parts(const Clock& other) const {
+  for (std::size_t w = 0; w < kMaxWarps; ++w) {
+    const Part &part = other.parts_[w], &own = parts_[w];
+    if (part.epoch > at_[w] && (part.epoch > own.epoch || (part.lanes & ~own.lanes) != 0)) return false;
+  }
+  return true;
+}
 
 // In 64 bits, since eleven levels count further than 32.
 bool KnownBlocks::reaches(u32 block) const { return u64{block} >> (kBits * levels_) == 0; }

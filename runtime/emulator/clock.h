@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 
+#include "runtime/emulator/ptx_types.h"
 #include "runtime/emulator/scalar_types.h"
 
 namespace tilewright::rt::emulator {
@@ -19,12 +20,16 @@ inline constexpr int bulk_write_agent(int warp) { return 3 * kMaxWarps + warp; }
 inline constexpr int matrix_agent(int warp) { return 4 * kMaxWarps + warp / 4; }
 /// Of the mbarrier with this number; the few blocks with more of them may miss a race between two.
 inline constexpr int barrier_agent(int number) { return 4 * kMaxWarps + kMaxWarps / 4 + number % kBarrierAgents; }
+inline constexpr bool is_matrix_agent(int agent) { return agent >= matrix_agent(0) && agent < barrier_agent(0); }
 /// Whether the agent accesses memory through the asynchronous proxy, as all but warps and cp.async do.
 inline constexpr bool is_async_proxy(int agent) { return agent >= 2 * kMaxWarps; }
 
-/// For each agent of one block, up to which of its epochs all accesses are known to be done.
+/// For each agent of one block, up to which of its epochs all accesses are known to be done. Of a warp, later ones may be known that only
+/// some of its lanes made: those who told of them, which are threads of their own. Where lanes told at different epochs, it is too much
+/// that is known, never too little.
 class Clock {
  public:
+  static constexpr u32 kSeveralLanes = kLanes;  // in the place of a lane: two of them at least
   u32 operator[](int agent) const { return at_[static_cast<std::size_t>(agent)]; }
   /// Never takes back what was known.
   void raise(int agent, u32 epoch) {
@@ -32,20 +37,37 @@ class Clock {
     known = std::max(known, epoch);
     used_ = std::max(used_, (agent / kMaxWarps + 1) * kMaxWarps);
   }
+  /// Of a warp, and of these of its lanes alone.
+  void raise(int warp, u32 epoch, Mask lanes);
+  bool knows(int agent, u32 epoch, u32 lane) const {
+    return epoch <= (*this)[agent] || (has_parts_ && agent < kMaxWarps && knows_part(agent, epoch, lane));
+  }
   void join(const Clock& other) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(other.used_); ++i) at_[i] = std::max(at_[i], other.at_[i]);
     used_ = std::max(used_, other.used_);
+    if (other.has_parts_) join_parts(other);
   }
   bool covers(const Clock& other) const {
     bool all = true;
     for (std::size_t i = 0; i < static_cast<std::size_t>(other.used_); ++i) all &= at_[i] >= other.at_[i];
-    return all;
+    return all && (!other.has_parts_ || covers_parts(other));
   }
-  bool operator==(const Clock& other) const { return at_ == other.at_; }
+  bool operator==(const Clock& other) const { return at_ == other.at_ && parts_ == other.parts_; }
 
  private:
+  struct Part {
+    u32 epoch = 0;
+    Mask lanes = 0;
+    bool operator==(const Part&) const = default;
+  };
+  bool knows_part(int warp, u32 epoch, u32 lane) const;
+  void join_parts(const Clock&);
+  bool covers_parts(const Clock&) const;
+
   std::array<u32, kAgents> at_{};
-  int used_ = 0;  // all beyond are 0: most kernels have no engines
+  int used_ = 0;            // all beyond are 0: most kernels have no engines
+  bool has_parts_ = false;  // nor lanes that tell of themselves alone
+  std::array<Part, kMaxWarps> parts_{};
 };
 
 /// What is known of blocks, by their numbers in the launch: an immutable tree whose parts warps share, so that a join costs as much as

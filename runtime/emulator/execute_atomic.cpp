@@ -137,7 +137,9 @@ u64 fetch(const Warp& warp, s32 slot, int bytes, int lane) {
 }
 
 /// What all lanes release, which is one thing: what none of them has learnt yet from the others' atomics.
-Knowledge released_before(Warp& warp, const Instruction& i) { return warp.worker->launch->check ? released_by(warp, i) : Knowledge{}; }
+Knowledge released_before(Warp& warp, const Instruction& i, Mask lanes) {
+  return warp.worker->launch->check ? released_by(warp, i, lanes) : Knowledge{};
+}
 void release_at(Warp& warp, const Knowledge& released, const Places& places, int lane) {
   if (warp.worker->launch->check) release_through(warp, released, places, lane, false);
 }
@@ -159,7 +161,7 @@ void atomic(Warp& warp, const Instruction& i, Mask mask) {
     const s32* slots = warp.kernel->extra.data() + i.first;
     bool changed = false;
     check_written(warp, i, places, bytes, Access::update);
-    const Knowledge released = released_before(warp, i);
+    const Knowledge released = released_before(warp, i, places.mask);
     const Accessor by = accessor_of(warp, i);
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(places.mask, lane)) continue;
@@ -185,7 +187,7 @@ void atomic_128(Warp& warp, const Instruction& i, Mask mask) {
     const s32* slots = warp.kernel->extra.data() + i.first;
     using Wide = std::array<u64, 2>;
     check_written(warp, i, places, 16, Access::update);
-    const Knowledge released = released_before(warp, i);
+    const Knowledge released = released_before(warp, i, places.mask);
     const Accessor by = accessor_of(warp, i);
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(places.mask, lane)) continue;

@@ -41,10 +41,11 @@ void block_barrier(Warp& warp, const Instruction& i, Mask mask) {
     barrier.voters += static_cast<u32>(__builtin_popcount(mask));
   }
   barrier.view.join(warp.view);
+  warp.tell(barrier.view.clock, mask);
   barrier.async.join(warp.async);
   // Formally, only the thread that fenced releases; what all fence before a barrier and one publishes after it works on every GPU.
   barrier.released.join(warp.released);
-  warp.advance_epoch();
+  ++warp.epoch;
   if (!(i.option & kArrive)) {
     warp.fragment().wait = Wait::barrier;
     warp.fragment().wait_id = id;
@@ -52,14 +53,17 @@ void block_barrier(Warp& warp, const Instruction& i, Mask mask) {
   arrive(warp, barrier, mask);
 }
 
-void warp_barrier(Warp& warp, const Instruction&, Mask) { warp.advance_epoch(); }
+void warp_barrier(Warp& warp, const Instruction&, Mask mask) {
+  warp.tell(warp.view.clock, mask);
+  ++warp.epoch;
+}
 
-void fence(Warp& warp, const Instruction& i, Mask) {
+void fence(Warp& warp, const Instruction& i, Mask mask) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!warp.worker->launch->check) return;
   take_knowledge(warp, warp.to_acquire, i.whole_gpu);
   warp.to_acquire = {};
-  warp.released = publish(warp, i.whole_gpu);
+  warp.released = publish(warp, mask, i.whole_gpu);
 }
 
 void nothing(Warp&, const Instruction&, Mask) {}

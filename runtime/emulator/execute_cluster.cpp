@@ -23,12 +23,12 @@ void arrive_at_cluster(Warp& warp, const Instruction& i, Mask mask) {
     barrier.async.shared.foreign.join(warp.released.async_shared);
     barrier.async.global.foreign.join(warp.released.async_global);
   } else {
-    learn_own(warp);
+    learn_own(warp, mask);
     barrier.view.foreign.join(warp.view.foreign);
     barrier.async.shared.foreign.join(warp.async.shared.foreign);
     barrier.async.global.foreign.join(warp.async.global.foreign);
   }
-  warp.advance_epoch();
+  ++warp.epoch;
   warp.cluster_arrived |= mask;
   warp.cluster_awaited |= mask;
   warp.cluster_phase = barrier.phase;

@@ -62,8 +62,8 @@ void arrive(Warp& warp, const Instruction& i, Mask mask) {
     for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) {
       state[at.lane] = state_of(barrier);
       const bool reaches = &at.owner == warp.block || !(i.option & kOnlyBlock);
-      if (!(i.option & kRelaxed) && reaches && (released != &barrier || phase != barrier.phase)) {
-        release_to(at, barrier);
+      if (!(i.option & kRelaxed) && reaches) {
+        release_to(at, barrier, released == &barrier && phase == barrier.phase);
         released = &barrier;
         phase = barrier.phase;
         any_release = true;
@@ -76,7 +76,7 @@ void arrive(Warp& warp, const Instruction& i, Mask mask) {
       arrive_on(at, barrier, count, i.option & kDrops);
     });
   });
-  if (any_release) warp.advance_epoch();
+  if (any_release) ++warp.epoch;
   write(warp, i.slot[1], state, mask);
 }
 

@@ -102,7 +102,7 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
       return;
     }
     if (is_ordering(warp, i, places)) {
-      const Knowledge released = released_by(warp, i);
+      const Knowledge released = released_by(warp, i, places.mask);
       for (int lane = 0; lane < kLanes; ++lane)
         if (has_lane(places.mask, lane)) release_through(warp, released, places, lane, true);
     }
@@ -127,9 +127,8 @@ void nothing(Warp&, const Instruction&, Mask) {}
 void make_policy(Warp& warp, const Instruction& i, Mask mask) { write(warp, i.slot[0], Lanes<u64>{}, mask); }
 
 Space take_space(Decoder& d) {
-  constexpr Space kSpaces[] = {Space::global,   Space::shared, Space::shared, Space::local,
-                               Space::constant, Space::param,  Space::param,  Space::param,
-                               Space::shared};
+  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared, Space::local, Space::constant,
+                               Space::param,  Space::param,  Space::param,  Space::shared};
   const int space =
       d.take_one({"global", "shared", "shared::cta", "local", "const", "param", "param::func", "param::entry", "shared::cluster"});
   d.out.in_cluster = space == 8;

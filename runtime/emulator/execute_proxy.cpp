@@ -7,30 +7,35 @@ namespace {
 
 enum Option : u32 { kShared = 1, kGlobal = 2 };
 
+void rely_on(const Warp& warp, View& view, Mask lanes) {
+  view.join(warp.view);
+  warp.tell(view.clock, lanes);
+}
+
 /// What the warp knows of accesses through the generic proxy, accesses through the asynchronous one may rely on from now on.
-void fence_async(Warp& warp, const Instruction& i, Mask) {
+void fence_async(Warp& warp, const Instruction& i, Mask mask) {
   if (!warp.worker->launch->check) return;
-  if (i.option & kShared) warp.async.shared.join(warp.view);
-  if (i.option & kGlobal) warp.async.global.join(warp.view);
-  warp.advance_epoch();
+  if (i.option & kShared) rely_on(warp, warp.async.shared, mask);
+  if (i.option & kGlobal) rely_on(warp, warp.async.global, mask);
+  ++warp.epoch;
 }
 
 /// For whoever synchronises with what the warp does next, even by relaxed operations.
-void fence_mbarrier_init(Warp& warp, const Instruction&, Mask) {
-  if (warp.worker->launch->check) warp.released = publish(warp, true);
+void fence_mbarrier_init(Warp& warp, const Instruction&, Mask mask) {
+  if (warp.worker->launch->check) warp.released = publish(warp, mask, true);
 }
 
 /// Acquires a tensor map that was written as ordinary memory: copies that use it from now on may rely on that.
-void acquire_tensor_map(Warp& warp, const Instruction& i, Mask) {
+void acquire_tensor_map(Warp& warp, const Instruction& i, Mask mask) {
   if (!warp.worker->launch->check) return;
   take_knowledge(warp, warp.to_acquire, i.whole_gpu);
   warp.to_acquire = {};
-  warp.async.global.join(warp.view);
-  warp.advance_epoch();
+  rely_on(warp, warp.async.global, mask);
+  ++warp.epoch;
 }
 
-void release_tensor_map(Warp& warp, const Instruction& i, Mask) {
-  if (warp.worker->launch->check) warp.released = publish(warp, i.whole_gpu);
+void release_tensor_map(Warp& warp, const Instruction& i, Mask mask) {
+  if (warp.worker->launch->check) warp.released = publish(warp, mask, i.whole_gpu);
 }
 
 void nothing(Warp&, const Instruction&, Mask) {}

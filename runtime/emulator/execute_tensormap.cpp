@@ -101,7 +101,7 @@ void copy_and_release(Warp& warp, const Instruction& i, Mask mask) {
   locate_maps(warp, i, kLaneBit[static_cast<std::size_t>(lane)], to, Space::global, Access::write, [&](int half, const Places& places) {
     std::memcpy(places.at[static_cast<std::size_t>(lane)], map.data() + half * kHalf, kHalf);
   });
-  if (warp.worker->launch->check) warp.released = publish(warp, i.whole_gpu);
+  if (warp.worker->launch->check) warp.released = publish(warp, mask, i.whole_gpu);
 }
 
 void decode_copy(Decoder& d) {

@@ -229,7 +229,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.current = 0;
     warp.polled_turns = 0;
     warp.view = {};
-    warp.view.clock.raise(warp.index, 1);
+    warp.epoch = 1;
     warp.async = {};
     warp.released = warp.to_acquire = {};
     warp.copies.clear();

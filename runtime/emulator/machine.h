@@ -116,7 +116,8 @@ struct Warp {
   u32 polled_turns = 0;        // turns in a row that went into polling
   std::byte* local = nullptr;  // of lane 0; the others follow
 
-  View view;         // its foreign part knows of this block too, and not the latest
+  u32 epoch = 1;     // of its accesses; a new one begins when lanes tell others of them, or each other
+  View view;         // its foreign part knows of this block too, and not the latest; of the warp itself, what its lanes know of each other
   AsyncViews async;  // a part of it
   // What a fence made visible through later strong writes, and what strong reads before a fence have seen.
   Knowledge released, to_acquire;
@@ -138,8 +139,8 @@ struct Warp {
   std::array<std::vector<Activation>, kLanes> activations;  // calls of each lane, the innermost last
 
   Fragment& fragment() { return fragments[static_cast<std::size_t>(current)]; }
-  u32 epoch() const { return view.clock[index]; }
-  void advance_epoch() { view.clock.raise(index, epoch() + 1); }
+  /// Lets a clock know what these lanes have done so far. Lanes that have exited have nobody else to tell of them.
+  void tell(Clock& clock, Mask lanes) const { clock.raise(index, epoch, lanes | ~live); }
 };
 
 /// What was released through addresses, by address.

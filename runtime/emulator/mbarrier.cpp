@@ -94,13 +94,14 @@ Mbarrier* find_mbarrier(const MbarrierPlace& at) {
   return &found->second;
 }
 
-void release_to(const MbarrierPlace& at, Mbarrier& barrier) {
+void release_to(const MbarrierPlace& at, Mbarrier& barrier, bool again) {
   if (&at.owner == at.warp.block) {
-    barrier.view.join(at.warp.view);
-    barrier.async.join(at.warp.async);
+    if (!again) barrier.view.join(at.warp.view);
+    if (!again) barrier.async.join(at.warp.async);
+    at.warp.tell(barrier.view.clock, kLaneBit[at.lane]);
     return;
   }
-  learn_own(at.warp);
+  learn_own(at.warp, kLaneBit[at.lane]);
   barrier.view.foreign.join(at.warp.view.foreign);
   barrier.async.shared.foreign.join(at.warp.async.shared.foreign);
   barrier.async.global.foreign.join(at.warp.async.global.foreign);

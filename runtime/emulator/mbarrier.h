@@ -23,8 +23,8 @@ void init_mbarrier(const MbarrierPlace&, u32 count);
 void invalidate_mbarrier(const MbarrierPlace&);
 /// The object that is there; null, and a finding, if there is none. The access itself is checked for races.
 Mbarrier* find_mbarrier(const MbarrierPlace&);
-/// What the warp knows becomes known to those who will wait for the phase.
-void release_to(const MbarrierPlace&, Mbarrier&);
+/// What the lane knows becomes known to those who will wait for the phase. `again`: another lane of the instruction has told of the rest.
+void release_to(const MbarrierPlace&, Mbarrier&, bool again);
 /// So many arrivals; `drops` takes them off all phases to come. The last one may complete the phase.
 void arrive_on(const MbarrierPlace&, Mbarrier&, u32 count, bool drops);
 /// More bytes are to come in this phase.

@@ -20,7 +20,7 @@ constexpr int kRankShift = 20;
 constexpr u32 kInstruction = (1u << kRankShift) - 1;
 constexpr u64 kMany = u64{1} << 32;  // the low 32 bits number a list in Block::many_reads instead
 constexpr u64 kStrong = u64{1} << 33;
-constexpr u32 kSeveralLanes = 32;
+constexpr u32 kSeveralLanes = Clock::kSeveralLanes;
 
 u64 make_stamp(u32 clock, u32 lane, bool strong, int agent, u32 low) {
   return static_cast<u64>(clock & kLow) << 40 | static_cast<u64>(lane) << 34 | (strong ? kStrong : 0) | static_cast<u64>(agent) << 24 |
@@ -31,14 +31,18 @@ u32 lane_of(u64 stamp) { return static_cast<u32>(stamp >> 34) & 63; }
 int agent_of(u64 stamp) { return static_cast<int>(stamp >> 24) & 255; }
 u32 low_of(u64 stamp) { return static_cast<u32>(stamp) & kLow; }
 
-/// Whether an access by an agent of the block with this number is over before this one. Lanes of one warp are as independent of each
-/// other as warps are, until a barrier of theirs begins a new epoch; an engine's work is over when it has been waited for.
-bool is_ordered(const Accessor& by, int lane, u64 stamp, u32 number, const View& view) {
-  const int agent = agent_of(stamp);
-  if (agent == by.agent && agent < kMaxWarps && number == by.owner->number)
-    return clock_of(stamp) != (by.epoch & kLow) || lane_of(stamp) == static_cast<u32>(lane);
+bool is_known(const Accessor& by, u64 stamp, u32 number, const View& view) {
   const Clock* clock = number == by.warp->block->number ? &view.clock : view.foreign.find(number);
-  return clock != nullptr && clock_of(stamp) <= (*clock)[agent];
+  return clock != nullptr && clock->knows(agent_of(stamp), clock_of(stamp), lane_of(stamp));
+}
+
+/// Whether an access by an agent of the block with this number is over before this one. Lanes of one warp are as independent of each
+/// other as warps are, but for what they do together; an engine's work is over when it has been waited for. `fenced` is what a write has
+/// to be a part of as well; null if nothing.
+bool is_ordered(const Accessor& by, int lane, u64 stamp, u32 number, const View* fenced) {
+  const bool is_own = agent_of(stamp) == by.warp->index && number == by.warp->block->number &&
+                      (lane_of(stamp) == static_cast<u32>(lane) || is_matrix_agent(by.agent));
+  return (is_own || is_known(by, stamp, number, *by.view)) && (fenced == nullptr || is_known(by, stamp, number, *fenced));
 }
 
 /// Accesses through the asynchronous proxy do not see generic writes that no proxy fence came after. That they come after generic
@@ -85,17 +89,17 @@ u64 shared_stamp(const Accessor& by, int lane) {
 }
 
 bool is_ordered(const Accessor& by, const Block& block, int lane, u64 stamp, bool is_write) {
-  const View& view = needs_proxy_fence(by, stamp, is_write) ? by.async->shared : *by.view;
-  return is_ordered(by, lane, stamp, block.cluster->blocks[rank_of(stamp)]->number, view);
+  const View* fenced = needs_proxy_fence(by, stamp, is_write) ? &by.async->shared : nullptr;
+  return is_ordered(by, lane, stamp, block.cluster->blocks[rank_of(stamp)]->number, fenced);
 }
 
 void conflict_shared(const Accessor& by, const Block& block, int lane, u64 offset, u64 stamp, const char* what, const char* earlier) {
   const bool is_write = earlier[0] == 'w';
   std::string who = agent_name(agent_of(stamp));
-  if (rank_of(stamp) != by.owner->rank)
+  if (rank_of(stamp) != by.warp->block->rank)
     who += fmt::format(" of the block of rank {}", rank_of(stamp));
-  else if (agent_of(stamp) == by.agent && by.agent < kMaxWarps)
-    who = lane_of(stamp) < 32 ? fmt::format("lane {} of the same warp", lane_of(stamp)) : "other lanes of the same warp";
+  else if (agent_of(stamp) == by.warp->index)
+    who = lane_of(stamp) < kSeveralLanes ? fmt::format("lane {} of the same warp", lane_of(stamp)) : "other lanes of the same warp";
   const bool is_only_fence = needs_proxy_fence(by, stamp, is_write) && is_ordered(by, block, lane, stamp, false);
   report_race(by, lane, what, earlier, shared_place(offset), who, low_of(stamp) & kInstruction, missing_fence(is_only_fence));
 }
@@ -162,7 +166,7 @@ void store(u32& word, u32 value) { std::atomic_ref<u32>(word).store(value, std::
 bool is_ordered_globally(const Accessor& by, int lane, u64 stamp, bool is_write) {
   const u32 ticket = low_of(stamp), first = by.warp->worker->launch->first_ticket;
   if (ticket < first) return true;  // of an earlier launch
-  return is_ordered(by, lane, stamp, ticket - first, needs_proxy_fence(by, stamp, is_write) ? by.async->global : *by.view);
+  return is_ordered(by, lane, stamp, ticket - first, needs_proxy_fence(by, stamp, is_write) ? &by.async->global : nullptr);
 }
 
 bool conflicts_globally(const Accessor& by, int lane, u64 stamp, bool is_write) {
@@ -172,9 +176,9 @@ bool conflicts_globally(const Accessor& by, int lane, u64 stamp, bool is_write) 
 void conflict_global(const Accessor& by, int lane, const Range& range, u64 address, u64 stamp, u32 at, const char* what,
                      const char* earlier) {
   std::string who = agent_name(agent_of(stamp));
-  if (low_of(stamp) != by.owner->ticket)
+  if (low_of(stamp) != by.warp->block->ticket)
     who += " of another block";
-  else if (agent_of(stamp) == by.agent && by.agent < kMaxWarps)
+  else if (agent_of(stamp) == by.warp->index)
     who = "another lane of the same warp";
   const bool is_only_fence = needs_proxy_fence(by, stamp, earlier[0] == 'w') && is_ordered_globally(by, lane, stamp, false);
   report_race(by, lane, what, earlier,
@@ -309,16 +313,19 @@ void check_global_write(const Accessor& by, int lane, const Range& range, u64 ad
   }
 }
 
-Knowledge publish(Warp& warp, bool whole_gpu) {
-  learn_own(warp);
-  warp.advance_epoch();
+Knowledge publish(Warp& warp, Mask lanes, bool whole_gpu) {
+  learn_own(warp, lanes);
+  ++warp.epoch;
   if (!whole_gpu) return {warp.released.for_all, warp.view.foreign, warp.released.async_shared, warp.released.async_global};
   return {warp.view.foreign, warp.view.foreign, warp.async.shared.foreign, warp.async.global.foreign};
 }
 
-void learn_own(Warp& warp) {
+void learn_own(Warp& warp, Mask lanes) {
   const u32 number = warp.block->number;
-  warp.view.foreign.learn(number, warp.view.clock);
+  Clock own = warp.view.clock;
+  warp.tell(own, lanes);
+  if (const Clock* told = warp.view.foreign.find(number)) own.join(*told);
+  warp.view.foreign.learn(number, own);
   for (View* view : {&warp.async.shared, &warp.async.global})
     if (!(view->clock == Clock{})) view->foreign.learn(number, view->clock);
 }
@@ -343,7 +350,9 @@ void take_knowledge(Warp& warp, const Knowledge& knowledge, bool whole_gpu) {
   take(warp.async.global, knowledge.async_global);
 }
 
-Knowledge released_by(Warp& warp, const Instruction& i) { return i.releases ? publish(warp, i.whole_gpu) : warp.released; }
+Knowledge released_by(Warp& warp, const Instruction& i, Mask lanes) {
+  return i.releases ? publish(warp, lanes, i.whole_gpu) : warp.released;
+}
 
 static Releases& releases_of(Warp& warp, const Places& places, int lane) {
   return places.space == Space::shared ? places.owner(lane).releases : warp.worker->launch->releases;

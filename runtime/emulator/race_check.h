@@ -23,7 +23,7 @@ struct Accessor {
 };
 
 inline Accessor accessor_of(Warp& warp, const Instruction& instruction) {
-  return {&warp, &instruction, warp.index, warp.epoch(), warp.block, &warp.view, nullptr};
+  return {&warp, &instruction, warp.index, warp.epoch, warp.block, &warp.view, nullptr};
 }
 /// An engine's access at its epoch, as of now.
 inline Accessor engine_of(Warp& warp, const Instruction& instruction, const Block& owner, int agent, u32 epoch) {
@@ -38,16 +38,16 @@ void check_shared_write(const Accessor&, Block&, int lane, u64 offset, int bytes
 void check_global_read(const Accessor&, int lane, const Range& range, u64 address, int bytes);
 void check_global_write(const Accessor&, int lane, const Range& range, u64 address, int bytes, const std::byte* value);
 
-/// Makes what the warp knows of its own block a part of what it would tell other blocks.
-void learn_own(Warp&);
+/// Makes what these lanes know of their own block a part of what the warp would tell other blocks.
+void learn_own(Warp&, Mask lanes);
 /// Lets the warp know what warps of other blocks do.
 void take_view(Warp&, const View&, const AsyncViews&);
-/// What the warp knows, for others to take; its later accesses are not covered.
-Knowledge publish(Warp&, bool whole_gpu);
+/// What these lanes of the warp know, for others to take; their later accesses are not covered.
+Knowledge publish(Warp&, Mask lanes, bool whole_gpu);
 /// Lets the warp know what was released, as far as the scope reaches.
 void take_knowledge(Warp&, const Knowledge&, bool whole_gpu);
-/// What a strong write that is about to be done releases: all that is known, or what was at the last fence.
-Knowledge released_by(Warp&, const Instruction&);
+/// What a strong write of these lanes that is about to be done releases: all that is known, or what was at the last fence.
+Knowledge released_by(Warp&, const Instruction&, Mask lanes);
 /// Whoever reads the lane's place may take it. A plain store ends what earlier writes released there; atomics add to it.
 void release_through(Warp&, const Knowledge&, const Places&, int lane, bool replaces);
 /// A strong read of the lane's place is done: takes what was released there, now or at the next fence.

@@ -108,13 +108,15 @@ TEST_CASE("emulator bulk copies: a store needs the fence, the barrier, the commi
     CHECK(ran.found == "");
     for (u32 i = 0; i < 64; ++i) CHECK(ran.out[i] == i + 5);
     CHECK(contains(run(kFill + "bar.sync 0;\n" + kStore + kCommit + wait, order).found,
-                   "the read of shared memory at byte 128 is not ordered after the write by warp 0 at line 26 of the PTX, because no proxy "
+                   "the read of shared memory at byte 128 is not ordered after the write by lane 0 of the same warp at line 26 of the PTX, "
+                   "because no proxy "
                    "fence comes between them"));
     CHECK(contains(run(kFill + "fence.proxy.async.global;\nbar.sync 0;\n" + kStore + kCommit + wait, order).found, "no proxy fence"));
     CHECK(run(kFill + "fence.proxy.async;\nbar.sync 0;\n" + kStore + kCommit + wait, order).found == "");
     // On the other side of the barrier it is as good.
     CHECK(run(kFill + "bar.sync 0;\n" + kFence + kStore + kCommit + wait, order).found == "");
-    CHECK(contains(run(kFill + kFence + kStore + kCommit + wait, order).found, "is not ordered after the write by warp 1"));
+    CHECK(
+        contains(run(kFill + kFence + kStore + kCommit + wait, order).found, "is not ordered after the write by lane 1 of the same warp"));
     CHECK(contains(run(kFill + kFence + "bar.sync 0;\n" + kStore + kCommit, order).found,
                    "the block ends while this copy may still read its shared memory: nobody waits for its group"));
     CHECK(contains(run(kFill + kFence + "bar.sync 0;\n" + kStore + wait, order).found, "it is in no group"));

@@ -1,4 +1,4 @@
-// What warps know of other blocks: the tree against a plain map.
+// What warps know of lanes of others, and of other blocks: the tree against a plain map.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -48,6 +48,40 @@ TEST_CASE("emulator clocks: what is learnt and joined of blocks is found again, 
     if (step % 100 == 0) warps[random() % warps.size()] = {};
     for (const Known& warp : warps) warp.check(blocks);
   }
+}
+
+TEST_CASE("emulator clocks: a lane's word stands for itself, until all lanes have given theirs") {
+  Clock clock;
+  clock.raise(3, 5);
+  clock.raise(3, 7, 1u << 4);
+  CHECK(clock.knows(3, 5, 9));
+  CHECK(clock.knows(3, 7, 4));
+  CHECK(!clock.knows(3, 6, 9));
+  CHECK(!clock.knows(3, 8, 4));
+  CHECK(!clock.knows(3, 6, Clock::kSeveralLanes));
+  CHECK(!clock.knows(2, 1, 4));
+  Clock other;
+  other.raise(3, 6);
+  other.raise(3, 7, 1u << 9);
+  CHECK(!other.covers(clock));
+  CHECK(!clock.covers(other));
+  CHECK(!(other == clock));
+  Clock both = clock;
+  both.join(other);
+  CHECK(both.covers(clock));
+  CHECK(both.covers(other));
+  CHECK(both[3] == 6);
+  CHECK(both.knows(3, 7, 4));
+  CHECK(both.knows(3, 7, 9));
+  CHECK(both.knows(3, 7, Clock::kSeveralLanes));
+  CHECK(!both.knows(3, 7, 0));
+  // What all know covers what lanes had told.
+  clock.raise(3, 7, ~(1u << 4));
+  CHECK(clock[3] == 7);
+  CHECK(clock.covers(both));
+  clock.raise(3, 6, 1);
+  CHECK(clock[3] == 7);
+  CHECK(clock.knows(3, 7, 0));
 }
 
 }  // namespace tilewright::rt::emulator

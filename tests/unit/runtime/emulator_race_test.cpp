@@ -201,6 +201,65 @@ TEST_CASE("emulator races: lanes of one warp need a barrier of the warp") {
   CHECK(found("shfl.sync.idx.b32 %r5, %r0, 0, 31, -1;") != "");
 }
 
+TEST_CASE("emulator races: a lane tells others of itself, and of its warp what a barrier of the warp came after") {
+  // Warp 0 does something with 32 words and tells warp 1 of it, which then does something else.
+  const auto found = [](const std::string& first, const std::string& tell, const std::string& wait, const std::string& second) {
+    std::string text;
+    for (const Order order : {Order::forward, Order::backward}) {
+      Bench bench(hopper_module_of("", fmt::format(R"(
+        .shared .align 8 .b64 one, all;
+        .shared .align 4 .b32 flag;
+        .shared .align 128 .b32 words[32];
+        mov.u32 %r0, %laneid;
+        mov.u32 %r1, %tid.x;
+        mov.u32 %r2, words;
+        mad.lo.u32 %r2, %r0, 4, %r2;
+        xor.b32 %r3, %r2, 4;
+        setp.eq.u32 %p0, %r0, 0;
+        setp.ge.u32 %p1, %r1, 32;
+        @%p1 st.shared.u32 [%r2], 0;
+        setp.eq.u32 %p2, %r1, 0;
+        @%p2 mbarrier.init.shared.b64 [one], 1;
+        @%p2 mbarrier.init.shared.b64 [all], 32;
+        @%p2 st.shared.u32 [flag], 0;
+        bar.sync 0;
+        @%p1 bra OTHER;
+        {}
+        {}
+        bra DONE;
+      OTHER:
+        {}
+        {}
+      DONE:
+      )",
+                                                   first, tell, wait, second)));
+      bench.launch_params.order = order;
+      bench.run("k", {1, 1, 1}, {64, 1, 1}, Params());
+      text += bench.found();
+    }
+    return text;
+  };
+  const std::string write = "st.shared.u32 [%r2], 1;", read = "ld.shared.u32 %r4, [%r2];", read_first = "ld.shared.u32 %r4, [words];";
+  const std::string together = "bar.warp.sync -1;\n", arrive = "@%p0 mbarrier.arrive.shared.b64 _, [one];",
+                    add = "@%p0 red.release.cta.shared.add.u32 [flag], 1;", arrive_all = "mbarrier.arrive.shared.b64 _, [all];";
+  const std::string wait_one = "W: mbarrier.try_wait.parity.shared.b64 %p3, [one], 0;\n@!%p3 bra W;",
+                    wait_all = "W: mbarrier.try_wait.parity.shared.b64 %p3, [all], 0;\n@!%p3 bra W;",
+                    wait_flag = "W: ld.acquire.cta.shared.u32 %r5, [flag];\nsetp.eq.u32 %p3, %r5, 0;\n@%p3 bra W;";
+  for (const auto& [tell, wait] : {std::pair{arrive, wait_one}, {add, wait_flag}}) {
+    CHECK(found(write, together + tell, wait, read) == "");
+    CHECK(contains(found(write, tell, wait, read), "is not ordered after the write by warp 0"));
+    CHECK(contains(found(read, tell, wait, write), "is not ordered after the read by warp 0"));
+    CHECK(contains(found(read_first, tell, wait, "@%p0 st.shared.u32 [words], 1;"), "is not ordered after the read by warp 0"));
+    // Of lane 0 itself.
+    CHECK(found("@%p0 " + write, tell, wait, "@%p0 " + read) == "");
+  }
+  CHECK(found(write, arrive_all, wait_all, read) == "");
+  CHECK(found(read, arrive_all, wait_all, write) == "");
+  // An arrival brings the lanes of the warp no nearer to each other, a wait for all of them does.
+  CHECK(contains(found(write, arrive_all + "\nld.shared.u32 %r4, [%r3];", "", ""), "write by lane 1 of the same warp"));
+  CHECK(found(write, arrive_all + wait_all + "\nld.shared.u32 %r4, [%r3];", "", "") == "");
+}
+
 TEST_CASE("emulator races: release and acquire order global memory between blocks, relaxed accesses and narrow scopes do not") {
   const auto found = [](const std::string& publish, const std::string& observe) {
     Bench bench(module_of(".param .u64 p", fmt::format(R"(
