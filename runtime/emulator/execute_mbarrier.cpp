@@ -15,7 +15,7 @@ enum Option : u32 {
   kParity = 8,      // waits for a parity, not a state
   kBlocks = 16,     // try_wait
   kRelaxed = 32,    // no order
-  kOnlyBlock = 64,  // .cta is written out: does not reach the other blocks of a cluster
+  kOnlyBlock = 64,  // .cta is written out: neither reaches the other blocks of a cluster nor hears of them
 };
 
 // A state is the phase before the operation, and how many arrivals it lacked.
@@ -131,7 +131,7 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
       if (!is_over(at, barrier, asked[at.lane])) return;
       over |= kLaneBit[at.lane];
       barrier.is_unseen = false;
-      if (!(i.option & kRelaxed) && acquired != &barrier) acquire_from(warp, barrier);
+      if (!(i.option & kRelaxed) && acquired != &barrier) acquire_from(warp, barrier, i.option & kOnlyBlock);
       acquired = &barrier;
     });
   });

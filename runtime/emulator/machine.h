@@ -181,6 +181,7 @@ struct Mbarrier {
   u64 phase = 0, first_phase = 0;  // completed phases of all objects here, and of those before this one
   View view, done_view;            // what those who arrived know, in all and in completed phases
   AsyncViews async, done_async;
+  Knowledge remote, done_remote;                     // the same of those of other blocks
   u32 made_at = 0, expected_at = 0;                  // instructions: init, and the last one that announced or began a transaction
   bool has_transactions = false, is_unseen = false;  // of this phase; of the last completed one, for which nobody has waited
 };

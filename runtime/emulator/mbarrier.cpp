@@ -26,6 +26,7 @@ void complete_phase(Block& owner, Mbarrier& barrier) {
   barrier.has_transactions = false;
   barrier.done_view.join(barrier.view);
   barrier.done_async.join(barrier.async);
+  barrier.done_remote.join(barrier.remote);
   for (Warp& warp : owner.warps)
     for (Fragment& fragment : warp.fragments)
       if (fragment.wait == Wait::mbarrier) fragment.wait = Wait::none;
@@ -102,9 +103,7 @@ void release_to(const MbarrierPlace& at, Mbarrier& barrier, bool again) {
     return;
   }
   learn_own(at.warp, kLaneBit[at.lane]);
-  barrier.view.foreign.join(at.warp.view.foreign);
-  barrier.async.shared.foreign.join(at.warp.async.shared.foreign);
-  barrier.async.global.foreign.join(at.warp.async.global.foreign);
+  barrier.remote.join({at.warp.view.foreign, {}, at.warp.async.shared.foreign, at.warp.async.global.foreign});
 }
 
 void arrive_on(const MbarrierPlace& at, Mbarrier& barrier, u32 count, bool drops) {
@@ -147,10 +146,12 @@ void report_no_mbarrier(Warp& warp, const Instruction& i, const Places& places) 
          [&] { return fmt::format("mbarriers are in shared memory, not in {} memory", name_of(places.space)); });
 }
 
-void acquire_from(Warp& warp, Mbarrier& barrier) {
+void acquire_from(Warp& warp, Mbarrier& barrier, bool only_block) {
   warp.view.join(barrier.done_view);
   warp.async.join(barrier.done_async);
-  if (warp.block->cluster->blocks.size() > 1) take_view(warp, barrier.done_view, barrier.done_async);
+  if (warp.block->cluster->blocks.size() == 1) return;
+  take_view(warp, barrier.done_view, barrier.done_async);
+  if (!only_block) take_knowledge(warp, barrier.done_remote, true);
 }
 
 std::string describe(const Mbarrier& barrier, u32 offset) {

@@ -33,8 +33,8 @@ void expect_transactions(const MbarrierPlace&, Mbarrier&, s64 bytes);
 void complete_transactions(const MbarrierPlace&, Mbarrier&, s64 bytes);
 /// One more arrival to wait for in this phase.
 void await_arrival(const MbarrierPlace&, Mbarrier&);
-/// The warp knows what those knew who completed phases.
-void acquire_from(Warp&, Mbarrier&);
+/// The warp knows what those knew who completed phases, or those of them who are of its block.
+void acquire_from(Warp&, Mbarrier&, bool only_block);
 
 /// "the mbarrier at byte 64, of whose phase 3 2 of 5 arrivals and 512 bytes are missing"
 std::string describe(const Mbarrier&, u32 offset);

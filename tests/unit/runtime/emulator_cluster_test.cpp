@@ -191,6 +191,12 @@ TEST_CASE("emulator clusters: mbarriers of the other block, and values that tell
     // Of this scope, the release does not reach the other block.
     CHECK(contains(run(init + sync + put + "@%p1 mbarrier.arrive.release.cta.shared::cluster.b64 _, [%r28];\n" + wait + out, order).found,
                    "race"));
+    // Nor does an acquire of this scope hear of it.
+    CHECK(contains(
+        run(init + sync + put + arrive + "W: mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 %p2, [%r30], 0;\n@!%p2 bra W;\n" + out,
+            order)
+            .found,
+        "race"));
     CHECK(run("@%p1 mbarrier.init.shared::cta.b64 [%r30], 1;\n" + sync + put + arrive + wait + out, order).found != "");
 
     const std::string expect = "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r30], 8;\n";
