@@ -10,7 +10,7 @@ namespace tilewright::test {
 /// So many of a kernel's mutants are equivalent, for each target, among those that all patterns match and that are not in an earlier row.
 /// Each pattern is a regular expression that has to match all of a text.
 struct Equivalent {
-  const char* kernel;
+  const char* kernel;  // "ptx: multicast" if it is one of tests/ptx
   Weakening weakening;
   const char* instruction;  // as in Mutant::before, each register as its letters: "@%p st.shared.b32 [%r + 0], %f;"
   const char* source;       // the user's line, without the blanks around it

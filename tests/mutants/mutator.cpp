@@ -6,105 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <set>
 #include <stdexcept>
+
+#include "tests/mutants/statement.h"
 
 namespace tilewright::test {
 namespace {
 
 using namespace rt::emulator;
-
-/// An instruction as it stands in the text.
-struct Statement {
-  const ParsedInstruction* parsed;
-  std::size_t begin, end;               // with its guard and ';'
-  std::string guard, opcode;            // "@%p1 " or ""
-  std::vector<std::string_view> parts;  // of the opcode, between the dots
-  std::vector<std::string> operands;
-  bool feeds_guard = false;  // of an access
-
-  std::string_view base() const { return parts[0]; }
-  bool has(std::string_view modifier) const { return std::find(parts.begin() + 1, parts.end(), modifier) != parts.end(); }
-  bool is(std::string_view base, std::string_view modifier) const { return parts[0] == base && has(modifier); }
-};
-
-bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-std::string single_blanks(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    const bool blank = c == ' ' || c == '\t' || c == '\n';
-    if (!blank)
-      result += c;
-    else if (!result.empty() && result.back() != ' ')
-      result += ' ';
-  }
-  while (!result.empty() && result.back() == ' ') result.pop_back();
-  return result;
-}
-
-std::vector<std::string_view> split(std::string_view text, char at) {
-  std::vector<std::string_view> parts;
-  for (std::size_t end; (end = text.find(at)) != text.npos; text.remove_prefix(end + 1)) parts.push_back(text.substr(0, end));
-  parts.push_back(text);
-  return parts;
-}
-
-/// At the commas that no bracket encloses.
-std::vector<std::string> split_operands(std::string_view text) {
-  std::vector<std::string> operands;
-  std::string operand;
-  int depth = 0;
-  for (const char c : text) {
-    depth += c == '{' || c == '[' || c == '(' ? 1 : c == '}' || c == ']' || c == ')' ? -1 : 0;
-    if (c == ',' && depth == 0) {
-      operands.push_back(single_blanks(operand));
-      operand.clear();
-    } else {
-      operand += c;
-    }
-  }
-  if (const std::string last = single_blanks(operand); !last.empty() || !operands.empty()) operands.push_back(last);
-  return operands;
-}
-
-Statement statement_of(const Module& module, const ParsedInstruction& parsed) {
-  const std::string& text = *module.text;
-  Statement s;
-  s.parsed = &parsed;
-  const auto opcode = static_cast<std::size_t>(parsed.opcode.data() - text.data());
-  s.begin = parsed.guard.kind == OperandKind::sink ? opcode : text.rfind('@', opcode);
-  s.end = text.find(';', opcode) + 1;
-  s.guard = single_blanks(std::string_view(text).substr(s.begin, opcode - s.begin));
-  if (!s.guard.empty()) s.guard += ' ';
-  s.opcode = parsed.opcode;
-  s.parts = split(parsed.opcode, '.');
-  const std::size_t operands = opcode + parsed.opcode.size();
-  s.operands = split_operands(std::string_view(text).substr(operands, s.end - 1 - operands));
-  return s;
-}
-
-bool is_access(const Statement& s) { return is_one_of(s.base(), {"ld", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "mbarrier"}); }
-
-/// Finds the statements that make predicates which guard accesses, through logic on predicates, by the names of registers.
-void find_guards(std::vector<Statement>& statements) {
-  std::set<std::string> guards;
-  for (const Statement& s : statements)
-    if (is_access(s) && !s.guard.empty()) guards.insert(s.guard.substr(s.guard.find('%'), s.guard.size() - 1 - s.guard.find('%')));
-  // Backwards, and again for what loops carry.
-  for (std::size_t before = 0; before != guards.size();) {
-    before = guards.size();
-    for (auto s = statements.rbegin(); s != statements.rend(); ++s) {
-      if (s->operands.empty() || !guards.contains(s->operands[0])) continue;
-      s->feeds_guard = true;
-      if (s->base() != "setp" && !s->has("pred")) continue;
-      for (const std::string& operand : s->operands)
-        if (operand.starts_with("%p")) guards.insert(operand);
-    }
-  }
-}
 
 std::string joined(const std::vector<std::string>& operands) { return fmt::format("{}", fmt::join(operands, ", ")); }
 
@@ -114,6 +23,7 @@ std::string text_of(const Statement& s, std::string_view opcode, const std::vect
 
 /// The same instruction, one of its operands being what `op` makes of it and `constant`; folded where the text holds its value.
 std::string with_operand(const Statement& s, std::size_t k, std::string_view op, u64 constant, u64 folded) {
+  const std::string_view type = op.ends_with("16") ? "b16" : "b32";
   std::vector<std::string> operands = s.operands;
   if (s.parsed->operands[k].kind == OperandKind::integer) {
     operands[k] = std::to_string(folded);
@@ -121,7 +31,7 @@ std::string with_operand(const Statement& s, std::size_t k, std::string_view op,
   }
   const std::string before = operands[k];
   operands[k] = "%tw_mutant";
-  return fmt::format("{{ .reg .b32 %tw_mutant; {} %tw_mutant, {}, {}; {} }}", op, before, constant, text_of(s, s.opcode, operands));
+  return fmt::format("{{ .reg .{} %tw_mutant; {} %tw_mutant, {}, {}; {} }}", type, op, before, constant, text_of(s, s.opcode, operands));
 }
 
 /// The opcode with one of its modifiers replaced.
@@ -134,6 +44,7 @@ std::string with_modifier(const Statement& s, std::string_view modifier, std::st
 using Found = std::optional<std::string>;  // what stands in the instruction's place
 
 Found barrier_removed(const Statement& s) {
+  if (s.is("mbarrier", "init")) return "";
   if (!is_one_of(s.base(), {"bar", "barrier"}) || s.has("warp")) return {};
   return s.has("red") ? Found() : "";  // what a reduction gives has to come from somewhere
 }
@@ -155,14 +66,35 @@ Found phase_not_awaited(const Statement& s) {
   return fmt::format("{}setp.eq.u32 {}, 0, 0;", s.guard, s.operands[0]);
 }
 
+/// Waits for the phase after the right one, or before it.
+Found phase_mistaken(const Statement& s) {
+  if (s.base() != "mbarrier" || !s.has("parity")) return {};
+  return with_operand(s, 2, "xor.b32", 1, s.parsed->operands[2].bits ^ 1);
+}
+
+Found arrivals_lowered(const Statement& s) {
+  return s.is("mbarrier", "init") ? with_operand(s, 1, "sub.u32", 1, s.parsed->operands[1].bits - 1) : Found();
+}
+
+Found arrivals_raised(const Statement& s) {
+  return s.is("mbarrier", "init") ? with_operand(s, 1, "add.u32", 1, s.parsed->operands[1].bits + 1) : Found();
+}
+
 Found arrival_removed(const Statement& s) {
   return s.base() == "mbarrier" && (s.has("arrive") || s.has("arrive_drop")) ? Found("") : Found();
 }
 
+Found bytes_changed(const Statement& s, std::string_view op, u64 folded) {
+  if (s.base() != "mbarrier" || !s.has("expect_tx")) return {};
+  return with_operand(s, s.operands.size() - 1, op, 1, folded);
+}
+
 Found bytes_halved(const Statement& s) {
-  if (s.base() != "mbarrier" || !(s.has("expect_tx"))) return {};
-  const std::size_t last = s.operands.size() - 1;
-  return with_operand(s, last, "shr.u32", 1, s.parsed->operands[last].bits / 2);
+  return s.operands.empty() ? Found() : bytes_changed(s, "shr.u32", s.parsed->operands.back().bits / 2);
+}
+
+Found bytes_doubled(const Statement& s) {
+  return s.operands.empty() ? Found() : bytes_changed(s, "shl.b32", s.parsed->operands.back().bits * 2);
 }
 
 Found guard_removed(const Statement& s) {
@@ -176,6 +108,12 @@ Found guard_removed(const Statement& s) {
 Found size_removed(const Statement& s) {
   if (!s.is("cp", "async") || s.has("bulk") || s.operands.size() != 4 || s.has("L2::cache_hint")) return {};
   return text_of(s, s.opcode, {s.operands.begin(), s.operands.begin() + 3});
+}
+
+/// All lanes do what one is elected for.
+Found election_removed(const Statement& s) {
+  if (s.base() != "elect") return {};
+  return fmt::format("{} setp.eq.u32 {}, 0, 0;", text_of(s, s.opcode, s.operands), s.operands[0].substr(s.operands[0].find('|') + 1));
 }
 
 /// Of a comparison whose result guards an access, be it together with others.
@@ -196,10 +134,31 @@ Found mask_narrowed(const Statement& s) {
   return with_operand(s, last, "and.b32", 0x7fffffff, s.parsed->operands[last].bits & 0x7fffffff);
 }
 
+/// A bulk copy into several blocks goes to the first of them alone.
+Found blocks_left_out(const Statement& s) {
+  if (!s.has("multicast::cluster")) return {};
+  const std::size_t mask = s.operands.size() - (s.has("L2::cache_hint") ? 2 : 1);
+  return with_operand(s, mask, "and.b16", 1, s.parsed->operands[mask].bits & 1);
+}
+
 Found order_relaxed(const Statement& s) {
-  if (!is_one_of(s.base(), {"ld", "st", "atom", "red", "barrier"})) return {};
+  const bool is_arrival = s.is("mbarrier", "arrive") || s.is("mbarrier", "arrive_drop");
+  const bool is_wait = s.is("mbarrier", "try_wait") || s.is("mbarrier", "test_wait");
+  // The wait of a cluster's barrier cannot be relaxed.
+  if (!is_one_of(s.base(), {"ld", "st", "atom", "red"}) && !s.is("barrier", "arrive") && !is_arrival && !is_wait) return {};
   for (const std::string_view order : {"acquire", "release", "acq_rel"})
     if (s.has(order)) return with_modifier(s, order, "relaxed");
+  if ((!is_arrival && !is_wait) || s.has("relaxed")) return {};
+  std::string_view last = is_wait ? s.has("parity") ? "parity" : s.parts[1] : s.has("expect_tx") ? "expect_tx" : s.parts[1];
+  return with_modifier(s, last, fmt::format("{}.relaxed.cta", last));
+}
+
+/// What other blocks are to know of is for the own block alone.
+Found scope_narrowed(const Statement& s) {
+  if (!is_one_of(s.base(), {"ld", "st", "atom", "red", "fence", "mbarrier"}) || s.has("relaxed") || s.has("mbarrier_init")) return {};
+  if (s.base() == "mbarrier" || s.has("acquire") || s.has("release") || s.has("acq_rel") || s.has("sc"))
+    for (const std::string_view scope : {"cluster", "gpu", "sys"})
+      if (s.has(scope)) return with_modifier(s, scope, "cta");
   return {};
 }
 
@@ -227,13 +186,20 @@ constexpr Rule kRules[] = {
     {Weakening::commit_removed, commit_removed},
     {Weakening::wait_weakened, wait_weakened},
     {Weakening::phase_not_awaited, phase_not_awaited},
+    {Weakening::phase_mistaken, phase_mistaken},
     {Weakening::arrival_removed, arrival_removed},
-    {Weakening::bytes_halved, bytes_halved},
+    {Weakening::arrivals_miscounted, arrivals_lowered},
+    {Weakening::arrivals_miscounted, arrivals_raised},
+    {Weakening::bytes_miscounted, bytes_halved},
+    {Weakening::bytes_miscounted, bytes_doubled},
     {Weakening::guard_removed, guard_removed, guard_probe},
     {Weakening::guard_removed, size_removed},
+    {Weakening::guard_removed, election_removed},
     {Weakening::bound_shifted, bound_shifted, bound_probe},
     {Weakening::mask_narrowed, mask_narrowed},
+    {Weakening::mask_narrowed, blocks_left_out},
     {Weakening::order_relaxed, order_relaxed},
+    {Weakening::scope_narrowed, scope_narrowed},
 };
 
 }  // namespace
@@ -246,12 +212,15 @@ const char* name_of(Weakening weakening) {
     case Weakening::commit_removed: return "commit removed";
     case Weakening::wait_weakened: return "wait weakened";
     case Weakening::phase_not_awaited: return "phase not awaited";
+    case Weakening::phase_mistaken: return "phase mistaken";
     case Weakening::arrival_removed: return "arrival removed";
-    case Weakening::bytes_halved: return "expected bytes halved";
+    case Weakening::arrivals_miscounted: return "arrivals miscounted";
+    case Weakening::bytes_miscounted: return "expected bytes miscounted";
     case Weakening::guard_removed: return "guard removed";
     case Weakening::bound_shifted: return "bound shifted";
     case Weakening::mask_narrowed: return "mask narrowed";
     case Weakening::order_relaxed: return "order relaxed";
+    case Weakening::scope_narrowed: return "scope narrowed";
   }
   return "";
 }
@@ -260,17 +229,20 @@ std::vector<Mutant> mutants_of(const Module& module, std::string_view kernel) {
   const auto function = std::find_if(module.functions.begin(), module.functions.end(),
                                      [&](const Function& f) { return f.is_defined && f.is_entry && f.name == kernel; });
   if (function == module.functions.end()) throw std::invalid_argument(fmt::format("no kernel is named '{}'", kernel));
-  std::vector<Statement> statements;
-  for (const ParsedInstruction& instruction : function->instructions) statements.push_back(statement_of(module, instruction));
-  find_guards(statements);
+  const std::vector<Statement> statements = statements_of(module, *function);
   std::vector<Mutant> mutants;
   for (std::size_t k = 0; k < statements.size(); ++k) {
     const Statement& s = statements[k];
+    const auto add = [&](Weakening weakening, std::size_t end, const std::string& after, const std::string& probe) {
+      mutants.push_back({weakening, static_cast<u32>(k), s.parsed->line,
+                         single_blanks(std::string_view(*module.text).substr(s.begin, end - s.begin)), after, probe, s.begin,
+                         end - s.begin});
+    };
     for (const auto& [weakening, apply, probe] : kRules)
-      if (const Found after = apply(s))
-        mutants.push_back({weakening, static_cast<u32>(k), s.parsed->line,
-                           single_blanks(std::string_view(*module.text).substr(s.begin, s.end - s.begin)), *after,
-                           probe != nullptr ? probe(s) : "", s.begin, s.end - s.begin});
+      if (const Found after = apply(s)) add(weakening, s.end, *after, probe != nullptr ? probe(s) : "");
+    // Either half alone is not missed, since the other one waits for it.
+    const bool is_halved = s.is("barrier", "cluster") && s.has("arrive") && k + 1 < statements.size();
+    if (is_halved && statements[k + 1].is("barrier", "wait")) add(Weakening::barrier_removed, statements[k + 1].end, "", "");
   }
   return mutants;
 }

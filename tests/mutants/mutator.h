@@ -11,18 +11,21 @@ namespace tilewright::test {
 using rt::emulator::u32;
 
 enum class Weakening {
-  barrier_removed,  // of a block or a cluster
+  barrier_removed,  // of a block or a cluster, or an object in memory
   warp_barrier_removed,
   fence_removed,
   commit_removed,     // of a group of asynchronous work
   wait_weakened,      // for one group more to be left open, or not at all
   phase_not_awaited,  // a test of an mbarrier says at once that the phase is over
+  phase_mistaken,     // it asks for the other parity
   arrival_removed,    // at an mbarrier
-  bytes_halved,       // that an mbarrier is told to expect
-  guard_removed,      // the predicate of an access, or the size that a copy reads
-  bound_shifted,      // a comparison of integers takes one more, or one less
-  mask_narrowed,      // lane 31 is no member of a collective
-  order_relaxed,      // acquire and release become relaxed
+  arrivals_miscounted,
+  bytes_miscounted,  // that an mbarrier is told to expect: half of them, or twice as many
+  guard_removed,     // the predicate of an access, the size that a copy reads, or the election of a lane
+  bound_shifted,     // a comparison of integers takes one more, or one less
+  mask_narrowed,     // lane 31 is no member of a collective, blocks of a cluster get no copy
+  order_relaxed,     // acquire and release become relaxed
+  scope_narrowed,    // of acquire and release, to the block
 };
 const char* name_of(Weakening);
 

@@ -47,18 +47,38 @@ TEST_CASE("mutator: barriers, fences and groups go, waits leave one group more o
         "wait weakened: cp.async.bulk.wait_group.read 0; -> cp.async.bulk.wait_group.read 1;\n");
 }
 
-TEST_CASE("mutator: barriers in memory expect less, hear of less, and are not waited for") {
+TEST_CASE("mutator: barriers in memory count wrong, hear of less, and are not waited for") {
+  CHECK(mutants_in("@%p1 mbarrier.init.shared.b64 [tile], 64;") ==
+        "barrier removed: @%p1 mbarrier.init.shared.b64 [tile], 64; -> \n"
+        "arrivals miscounted: @%p1 mbarrier.init.shared.b64 [tile], 64; -> @%p1 mbarrier.init.shared.b64 [tile], 63;\n"
+        "arrivals miscounted: @%p1 mbarrier.init.shared.b64 [tile], 64; -> @%p1 mbarrier.init.shared.b64 [tile], 65;\n"
+        "guard removed: @%p1 mbarrier.init.shared.b64 [tile], 64; -> mbarrier.init.shared.b64 [tile], 64;\n");
   CHECK(mutants_in("@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [tile], 4096;") ==
         "arrival removed: @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [tile], 4096; -> \n"
-        "expected bytes halved: @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [tile], 4096; -> "
+        "expected bytes miscounted: @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [tile], 4096; -> "
         "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [tile], 2048;\n"
+        "expected bytes miscounted: @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [tile], 4096; -> "
+        "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [tile], 8192;\n"
         "guard removed: @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [tile], 4096; -> "
-        "mbarrier.arrive.expect_tx.shared.b64 _, [tile], 4096;\n");
+        "mbarrier.arrive.expect_tx.shared.b64 _, [tile], 4096;\n"
+        "order relaxed: @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [tile], 4096; -> "
+        "@%p1 mbarrier.arrive.expect_tx.relaxed.cta.shared.b64 _, [tile], 4096;\n");
   CHECK(mutants_in("mbarrier.arrive.expect_tx.shared.b64 %rd1, [tile], %r1;")
             .find("{ .reg .b32 %tw_mutant; shr.u32 %tw_mutant, %r1, 1; mbarrier.arrive.expect_tx.shared.b64 %rd1, [tile], %tw_mutant; }") !=
         std::string::npos);
   CHECK(mutants_in("mbarrier.try_wait.parity.shared.b64 %p2, [tile], %r1;") ==
-        "phase not awaited: mbarrier.try_wait.parity.shared.b64 %p2, [tile], %r1; -> setp.eq.u32 %p2, 0, 0;\n");
+        "phase not awaited: mbarrier.try_wait.parity.shared.b64 %p2, [tile], %r1; -> setp.eq.u32 %p2, 0, 0;\n"
+        "phase mistaken: mbarrier.try_wait.parity.shared.b64 %p2, [tile], %r1; -> "
+        "{ .reg .b32 %tw_mutant; xor.b32 %tw_mutant, %r1, 1; mbarrier.try_wait.parity.shared.b64 %p2, [tile], %tw_mutant; }\n"
+        "order relaxed: mbarrier.try_wait.parity.shared.b64 %p2, [tile], %r1; -> "
+        "mbarrier.try_wait.parity.relaxed.cta.shared.b64 %p2, [tile], %r1;\n");
+}
+
+TEST_CASE("mutator: the barrier of a cluster goes as a whole too, and its wait cannot be relaxed") {
+  CHECK(mutants_in("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.acquire.aligned;") ==
+        "barrier removed: barrier.cluster.arrive.aligned; -> \n"
+        "barrier removed: barrier.cluster.arrive.aligned; barrier.cluster.wait.acquire.aligned; -> \n"
+        "barrier removed: barrier.cluster.wait.acquire.aligned; -> \n");
 }
 
 TEST_CASE("mutator: guards and sizes of accesses go, and only comparisons that guard accesses shift") {
@@ -79,7 +99,18 @@ TEST_CASE("mutator: members of collectives and orders of atomics are weakened") 
         "{ .reg .b32 %tw_mutant; and.b32 %tw_mutant, %r3, 2147483647; redux.sync.add.s32 %r1, %r2, %tw_mutant; }\n");
   CHECK(mutants_in("atom.acq_rel.gpu.global.add.u32 %r1, [%rd1], 1;\nld.acquire.gpu.global.u32 %r1, [%rd1];") ==
         "order relaxed: atom.acq_rel.gpu.global.add.u32 %r1, [%rd1], 1; -> atom.relaxed.gpu.global.add.u32 %r1, [%rd1], 1;\n"
-        "order relaxed: ld.acquire.gpu.global.u32 %r1, [%rd1]; -> ld.relaxed.gpu.global.u32 %r1, [%rd1];\n");
+        "scope narrowed: atom.acq_rel.gpu.global.add.u32 %r1, [%rd1], 1; -> atom.acq_rel.cta.global.add.u32 %r1, [%rd1], 1;\n"
+        "order relaxed: ld.acquire.gpu.global.u32 %r1, [%rd1]; -> ld.relaxed.gpu.global.u32 %r1, [%rd1];\n"
+        "scope narrowed: ld.acquire.gpu.global.u32 %r1, [%rd1]; -> ld.acquire.cta.global.u32 %r1, [%rd1];\n");
+  CHECK(mutants_in("elect.sync %r1|%p1, -1;") ==
+        "guard removed: elect.sync %r1|%p1, -1; -> elect.sync %r1|%p1, -1; setp.eq.u32 %p1, 0, 0;\n"
+        "mask narrowed: elect.sync %r1|%p1, -1; -> elect.sync %r1|%p1, 2147483647;\n");
+  CHECK(mutants_in(
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [%rd1], 128, [%rd2], %r1;") ==
+        "mask narrowed: cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [%rd1], 128, [%rd2], "
+        "%r1; -> { .reg .b16 %tw_mutant; and.b16 %tw_mutant, %r1, 1; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes."
+        "multicast::cluster [tile], [%rd1], 128, [%rd2], %tw_mutant; }\n");
+  CHECK(mutants_in("@%p1 cp.async.bulk.commit_group;") == "commit removed: @%p1 cp.async.bulk.commit_group; -> \n");
 }
 
 TEST_CASE("mutator: a mutant's text has the instructions of the others at their lines") {

@@ -1,17 +1,34 @@
 // Inputs for each kernel, small but with odd ends.
 #include "tests/mutants/ptx_launches.h"
 
+#include <concepts>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <random>
 
 #include "runtime/emulator/small_float.h"
+#include "runtime/emulator/tensor_map.h"
 
 namespace tilewright::test {
 namespace {
 
 using namespace rt::emulator;
+
+/// A parameter's bytes, of which it takes as many as it has.
+struct Argument {
+  template <std::integral T>
+  Argument(T value) : Argument(static_cast<u64>(value), sizeof value) {}
+  Argument(const TensorMap& map) : Argument(map, sizeof map) {}
+
+  std::array<std::byte, 128> bytes{};
+
+ private:
+  template <class T>
+  Argument(const T& value, std::size_t size) {
+    std::memcpy(bytes.data(), &value, size);
+  }
+};
 
 class Maker {
  public:
@@ -44,15 +61,26 @@ class Maker {
     for (T& value : values) value = static_cast<T>(random_() % below);
     return upload(values);
   }
+  /// Of a matrix of f32 in row order, in boxes of 32 by 32.
+  TensorMap map_of(u64 address, u32 width, u32 height) {
+    TensorMap map;
+    map.address = address;
+    map.strides[0] = u64{width} * 4;
+    map.last = {width - 1, height - 1};
+    map.box = {32, 32};
+    map.element_strides = {1, 1, 1, 1, 1};
+    map.rank_less_one = 1;
+    map.element = TensorElement::f32;
+    return map;
+  }
   u64 zeros(std::size_t words) { return upload(std::vector<u32>(words)); }
 
-  /// The arguments take as many bytes as the parameters have.
-  void launch(const std::string& kernel, std::array<u32, 3> grid, std::array<u32, 3> block, const std::vector<u64>& arguments,
+  void launch(const std::string& kernel, std::array<u32, 3> grid, std::array<u32, 3> block, const std::vector<Argument>& arguments,
               u64 dynamic_shared = 0) {
     const Kernel& k = *program_->kernel(kernel);
     std::vector<std::byte> params(k.parameter_bytes);
     for (std::size_t i = 0; i < k.parameters.size(); ++i)
-      std::memcpy(params.data() + k.parameters[i].offset, &arguments.at(i), k.parameters[i].bytes);
+      std::memcpy(params.data() + k.parameters[i].offset, arguments.at(i).bytes.data(), k.parameters[i].bytes);
     LaunchParams launch_params;
     launch_params.grid = grid;
     launch_params.block = block;
@@ -91,6 +119,16 @@ std::vector<std::unique_ptr<Subject>> ptx_subjects(Memory& memory, std::vector<s
   for (const u32 n : {5000u, 70u}) make.launch("histogram", {4, 1, 1}, {128, 1, 1}, {make.integers<u8>(n, 251), make.zeros(256), n});
   make.launch("last_block_sum", {5, 1, 1}, {256, 1, 1}, {make.floats(1000), make.zeros(16), make.zeros(1), 1000});
   make.launch("grid_barrier", {20, 1, 1}, {32, 1, 1}, {make.zeros(1), make.zeros(20), make.zeros(20)});
+
+  make.open("hopper_pipeline.ptx");
+  for (const u32 tiles : {9u, 1u}) {  // each stage of three is used three times, or one of them once
+    const u32 width = 32 * tiles, height = 64;
+    const TensorMap in = make.map_of(make.floats(width * height), width, height),
+                    out = make.map_of(make.zeros(width * height), width, height);
+    make.launch("pipeline", {height / 32, 1, 1}, {96, 1, 1}, {in, out, tiles});
+  }
+  make.open("hopper_multicast.ptx");
+  make.launch("multicast", {2, 1, 1}, {64, 1, 1}, {make.integers<u32>(64 * 7, 1000), make.zeros(64), 7u});
   return std::move(make.subjects);
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/emulator/tensor_map.h"
+
 namespace tilewright::test {
 
 using namespace rt::emulator;
@@ -29,19 +31,23 @@ std::vector<std::string> Subject::add(const EmulatedLaunch& about) {
   for (const Parameter& parameter : program_->kernel(kernel_)->parameters) {
     u64 value = 0;
     if (parameter.bytes == 8) std::memcpy(&value, launch.param_bytes.data() + parameter.offset, 8);
+    if (TensorMap map; parameter.bytes >= sizeof map) {
+      std::memcpy(&map, launch.param_bytes.data() + parameter.offset, sizeof map);
+      if (map.magic == TensorMap::kMagic) value = map.address;
+    }
     if (const Range range = launch.memory->find(value); range.begin != 0) launch.ranges.push_back(range);
   }
   launch.before = contents(launch);
   std::vector<std::string> reports;
-  for (std::size_t order = 0; order < kOrders.size(); ++order) {
+  for (std::size_t schedule = 0; schedule < kSchedules.size(); ++schedule) {
     Findings findings;
     Counters counters;
     LaunchParams params;
     params.findings = &findings;
     params.counters = &counters;
-    run(*program_, launch, order, params);
+    run(*program_, launch, schedule, params);
     for (const Finding& finding : findings.list()) reports.push_back(to_string(finding));
-    launch.after[order] = contents(launch);
+    launch.after[schedule] = contents(launch);
     launch.executed = counters.kernels.at(kernel_).total().executed;
     counters_.add(counters.kernels.at(kernel_));
   }
@@ -65,7 +71,7 @@ void Subject::restore(const Launch& launch) {
 }
 
 /// In one thread, so that each run is like every other. `params` says what is looked for; the rest is the launch's.
-void Subject::run(const Program& program, const Launch& launch, std::size_t order, LaunchParams params) const {
+void Subject::run(const Program& program, const Launch& launch, std::size_t schedule, LaunchParams params) const {
   // What ran before may have written into buffers that are not its own.
   restore(launch);
   params.grid = launch.params.grid;
@@ -73,23 +79,24 @@ void Subject::run(const Program& program, const Launch& launch, std::size_t orde
   params.dynamic_shared_bytes = launch.params.dynamic_shared_bytes;
   params.params = launch.param_bytes;
   params.target = launch.params.target;
-  params.order = kOrders[order];
+  params.order = kSchedules[schedule].warps;
+  params.async_order = kSchedules[schedule].copies;
   params.seed = 1;
   params.workers = 1;
   rt::emulator::launch(program, kernel_, *launch.memory, params);
 }
 
-Verdict Subject::judge(const Program& mutant, const Launch& launch, std::size_t order) const {
+Verdict Subject::judge(const Program& mutant, const Launch& launch, std::size_t schedule) const {
   Findings findings;
   LaunchParams params;
   params.findings = &findings;
   params.stop_at_finding = true;
   params.instruction_limit = 100'000 + 20 * launch.executed;
-  run(mutant, launch, order, params);
+  run(mutant, launch, schedule, params);
   if (!findings.empty()) return {Fate::found, to_string(findings.list().front())};
   const std::vector<Bytes> after = contents(launch);
   for (std::size_t k = 0; k < after.size(); ++k) {
-    const auto [at, expected] = std::mismatch(after[k].begin(), after[k].end(), launch.after[order][k].begin());
+    const auto [at, expected] = std::mismatch(after[k].begin(), after[k].end(), launch.after[schedule][k].begin());
     if (at != after[k].end())
       return {Fate::wrong, fmt::format("byte {} of a buffer of {} bytes differs", at - after[k].begin(), after[k].size())};
   }
@@ -107,11 +114,11 @@ bool Subject::is_reached(const Mutant& mutant) const {
 
 Verdict Subject::judge(const Mutant& mutant) const {
   const auto program = Program::load(mutated_text(module(), mutant));
-  const std::size_t orders = orders_accesses(mutant.weakening) ? kOrders.size() : 1;
-  for (std::size_t order = 0; order < orders; ++order)
+  const std::size_t schedules = orders_accesses(mutant.weakening) ? kSchedules.size() : 1;
+  for (std::size_t schedule = 0; schedule < schedules; ++schedule)
     for (std::size_t k = 0; k < launches_.size(); ++k) {
       const std::size_t at = (last_ + k) % launches_.size();
-      const Verdict verdict = judge(*program, launches_[at], order);
+      const Verdict verdict = judge(*program, launches_[at], schedule);
       if (verdict.fate == Fate::survived) continue;
       last_ = at;
       return verdict;

@@ -27,7 +27,7 @@ class Subject {
  public:
   explicit Subject(const rt::emulator::Program&, std::string_view kernel);
 
-  /// One more launch of the kernel, whose buffers have to outlive the subject. The kernel as it is runs in every order; what the checks
+  /// One more launch of the kernel, whose buffers have to outlive the subject. The kernel as it is runs in every schedule; what the checks
   /// report of that is a false report, or a mistake of the kernel.
   std::vector<std::string> add(const rt::emulator::EmulatedLaunch&);
 
@@ -40,21 +40,27 @@ class Subject {
 
  private:
   using Bytes = std::vector<std::byte>;
-  static constexpr std::array kOrders = {rt::emulator::Order::forward, rt::emulator::Order::backward, rt::emulator::Order::random};
+  struct Schedule {
+    rt::emulator::Order warps;
+    rt::emulator::AsyncOrder copies;
+  };
+  static constexpr std::array kSchedules = {Schedule{rt::emulator::Order::forward, rt::emulator::AsyncOrder::lazy},
+                                            Schedule{rt::emulator::Order::backward, rt::emulator::AsyncOrder::eager},
+                                            Schedule{rt::emulator::Order::random, rt::emulator::AsyncOrder::random}};
   struct Launch {
     rt::emulator::Memory* memory;
     rt::emulator::LaunchParams params;
     std::vector<std::byte> param_bytes;
     std::vector<rt::emulator::Range> ranges;  // that parameters point into
     std::vector<Bytes> before;                // of each range
-    std::array<std::vector<Bytes>, kOrders.size()> after;
+    std::array<std::vector<Bytes>, kSchedules.size()> after;
     rt::emulator::u64 executed = 0;
   };
   static std::vector<Bytes> contents(const Launch&);
   static void restore(const Launch&);
-  void run(const rt::emulator::Program&, const Launch&, std::size_t order, rt::emulator::LaunchParams) const;
+  void run(const rt::emulator::Program&, const Launch&, std::size_t schedule, rt::emulator::LaunchParams) const;
   /// What gives the mutant away in a launch; survived if nothing does.
-  Verdict judge(const rt::emulator::Program&, const Launch&, std::size_t order) const;
+  Verdict judge(const rt::emulator::Program&, const Launch&, std::size_t schedule) const;
   bool is_reached(const Mutant&) const;
 
   std::shared_ptr<rt::emulator::Program> program_;

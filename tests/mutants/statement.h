@@ -1,0 +1,33 @@
+// Instructions of PTX as they stand in the text, for a mutator to put others in their place.
+#pragma once
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/emulator/ptx_module.h"
+
+namespace tilewright::test {
+
+struct Statement {
+  const rt::emulator::ParsedInstruction* parsed;
+  std::size_t begin, end;               // with its guard and ';'
+  std::string guard, opcode;            // "@%p1 " or ""
+  std::vector<std::string_view> parts;  // of the opcode, between the dots
+  std::vector<std::string> operands;
+  bool feeds_guard = false;  // of an access
+
+  std::string_view base() const { return parts[0]; }
+  bool has(std::string_view modifier) const { return std::find(parts.begin() + 1, parts.end(), modifier) != parts.end(); }
+  bool is(std::string_view base, std::string_view modifier) const { return parts[0] == base && has(modifier); }
+};
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words);
+std::string single_blanks(std::string_view text);
+/// Whether it reads or writes memory, be it later. What waits for that does not.
+bool is_access(const Statement&);
+/// The instructions of a function, in their order.
+std::vector<Statement> statements_of(const rt::emulator::Module&, const rt::emulator::Function&);
+
+}  // namespace tilewright::test
