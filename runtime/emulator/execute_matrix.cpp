@@ -14,21 +14,6 @@ namespace {
 
 enum Option : u32 { kTrans = 1, kSaturates = 2 };
 
-using Matrix = std::array<std::array<u16, 8>, 8>;
-
-// Lane l holds row l / 4, columns 2 (l % 4) and the next; transposed, columns are rows.
-u32 pair_of(const Matrix& matrix, int lane, bool trans) {
-  const auto row = static_cast<std::size_t>(lane / 4), column = static_cast<std::size_t>(lane % 4 * 2);
-  if (trans) return matrix[column][row] | static_cast<u32>(matrix[column + 1][row]) << 16;
-  return matrix[row][column] | static_cast<u32>(matrix[row][column + 1]) << 16;
-}
-
-void put_pair(Matrix& matrix, int lane, bool trans, u32 pair) {
-  const auto row = static_cast<std::size_t>(lane / 4), column = static_cast<std::size_t>(lane % 4 * 2);
-  (trans ? matrix[column][row] : matrix[row][column]) = static_cast<u16>(pair);
-  (trans ? matrix[column + 1][row] : matrix[row][column + 1]) = static_cast<u16>(pair >> 16);
-}
-
 /// Rows of 16 bytes at the addresses of lanes 8 k to 8 k + 7, for each of `count` matrices.
 Places locate_rows(Warp& warp, const Instruction& i) {
   const Mask rows = i.count == 4 ? kAllLanes : (Mask{1} << (8 * i.count)) - 1;
@@ -37,20 +22,34 @@ Places locate_rows(Warp& warp, const Instruction& i) {
   return locate_in(warp, i, rows, address, Space::shared, 16);
 }
 
+// Lane l holds row l / 4, columns 2 (l % 4) and the next: a register of all lanes is a matrix with its rows as lines.
+CoreMatrix matrix_in(const Warp& warp, s32 slot) {
+  CoreMatrix matrix;
+  std::memcpy(matrix.at, warp.registers + slot, sizeof matrix.at);
+  return matrix;
+}
+
+void write(Warp& warp, s32 slot, const CoreMatrix& matrix, Mask mask) {
+  Lanes<u32> pairs;
+  std::memcpy(pairs.at, matrix.at, sizeof matrix.at);
+  write(warp, slot, pairs, mask);
+}
+
 void load_matrices(Warp& warp, const Instruction& i, Mask mask) {
   const Places places = locate_rows(warp, i);
   const Accessor by = accessor_of(warp, i);
   for (u32 k = 0; k < i.count; ++k) {
-    Matrix matrix{};
+    CoreMatrix matrix;
     for (std::size_t row = 0; row < 8; ++row) {
       const std::size_t lane = 8 * k + row;
-      if (!has_lane(places.mask, static_cast<int>(lane))) continue;
+      if (!has_lane(places.mask, static_cast<int>(lane))) {
+        std::memset(matrix.line(row), 0, CoreMatrix::kLineBytes);
+        continue;
+      }
       check_read(by, places, static_cast<int>(lane), 16);
-      std::memcpy(matrix[row].data(), places.at[lane], 16);
+      std::memcpy(matrix.line(row), places.at[lane], CoreMatrix::kLineBytes);
     }
-    Lanes<u32> pairs;
-    for (int lane = 0; lane < kLanes; ++lane) pairs[lane] = pair_of(matrix, lane, i.option & kTrans);
-    write(warp, warp.kernel->extra[i.first + k], pairs, mask);
+    write(warp, warp.kernel->extra[i.first + k], i.option & kTrans ? transposed(matrix) : matrix, mask);
   }
 }
 
@@ -58,26 +57,18 @@ void store_matrices(Warp& warp, const Instruction& i, Mask) {
   const Places places = locate_rows(warp, i);
   const Accessor by = accessor_of(warp, i);
   for (u32 k = 0; k < i.count; ++k) {
-    Matrix matrix{};
-    const Lanes<u32> pairs = read<u32>(warp, warp.kernel->extra[i.first + k]);
-    for (int lane = 0; lane < kLanes; ++lane) put_pair(matrix, lane, i.option & kTrans, pairs[lane]);
+    CoreMatrix matrix = matrix_in(warp, warp.kernel->extra[i.first + k]);
+    if (i.option & kTrans) matrix = transposed(matrix);
     for (std::size_t row = 0; row < 8; ++row) {
       const std::size_t lane = 8 * k + row;
       if (!has_lane(places.mask, static_cast<int>(lane))) continue;
-      check_write(by, places, static_cast<int>(lane), 16, reinterpret_cast<const std::byte*>(matrix[row].data()));
-      std::memcpy(places.at[lane], matrix[row].data(), 16);
+      check_write(by, places, static_cast<int>(lane), 16, matrix.line(row));
+      std::memcpy(places.at[lane], matrix.line(row), CoreMatrix::kLineBytes);
     }
   }
 }
 
-void transpose_matrix(Warp& warp, const Instruction& i, Mask mask) {
-  Matrix matrix{};
-  const Lanes<u32> pairs = read<u32>(warp, i.slot[1]);
-  Lanes<u32> result;
-  for (int lane = 0; lane < kLanes; ++lane) put_pair(matrix, lane, false, pairs[lane]);
-  for (int lane = 0; lane < kLanes; ++lane) result[lane] = pair_of(matrix, lane, true);
-  write(warp, i.slot[0], result, mask);
-}
+void transpose_matrix(Warp& warp, const Instruction& i, Mask mask) { write(warp, i.slot[0], transposed(matrix_in(warp, i.slot[1])), mask); }
 
 /// d = a b + c of one warp: m by n by k.
 struct Shape {
@@ -112,49 +103,48 @@ double accumulator(const Warp& warp, const s32* slots, Type type, int index, int
   return number_of(register_at(warp, slots[index / 2], 32, lane) >> (16 * (index % 2)), type);
 }
 
-/// The usual case of f32, for all lanes at once.
-void add_and_write(Warp& warp, const s32* slots, const s32* c_slots, int count, const ProductSums& sums, Mask mask) {
-  std::array<Lanes<float>, 4> result;
-  for (int r = 0; r < count; ++r) {
-    const auto index = static_cast<std::size_t>(r);
-    result[index] = read<float>(warp, c_slots[r]);
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const double sum = sums[static_cast<std::size_t>(lane / 4 + 8 * (r / 2))][static_cast<std::size_t>(lane % 4 * 2 + r % 2)];
-      result[index][lane] = canonical(static_cast<float>(sum + static_cast<double>(result[index][lane])));
+/// Any types, lane by lane.
+void add_and_write(Warp& warp, const Shape& s, const s32* slots, const s32* c_slots, const ProductSums& sums, bool saturates, Mask mask) {
+  const int per_lane = s.m * s.n / kLanes, d_count = accumulator_registers(s, s.d), bytes = register_bits(s.d) / 8;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (!has_lane(mask, lane)) continue;
+    std::array<u64, 4> values;  // all of them before any is written: a sum may take the place of an addend
+    for (int index = 0; index < per_lane; ++index) {
+      const auto row = static_cast<std::size_t>(lane / 4 + 8 * (index / 2)), column = static_cast<std::size_t>(lane % 4 * 2 + index % 2);
+      const double sum = sums.at[row][place_of(column)] + accumulator(warp, c_slots, s.c, index, lane);
+      values[static_cast<std::size_t>(index)] = bits_of_sum(sum, s.d, saturates);
+    }
+    for (int r = 0; r < d_count; ++r) {
+      const auto first = static_cast<std::size_t>(s.d == Type::f16 ? 2 * r : r);
+      const u64 value = s.d == Type::f16 ? values[first] | values[first + 1] << 16 : values[first];
+      std::memcpy(warp.registers + slots[r] + lane * bytes, &value, static_cast<std::size_t>(bytes));
     }
   }
-  for (int r = 0; r < count; ++r) write(warp, slots[r], result[static_cast<std::size_t>(r)], mask);
 }
 
 void multiply(Warp& warp, const Instruction& i, Mask mask) {
   const Shape s = unpacked(static_cast<u32>(i.immediate));
-  const bool two_rows = s.m == 16;
-  const s32* slots = warp.kernel->extra.data() + i.first;
+  const s32* const slots = warp.kernel->extra.data() + i.first;
   const int d_count = accumulator_registers(s, s.d), a_count = operand_registers(s, s.m, s.a), b_count = operand_registers(s, s.n, s.b);
-  ProductOperands operands;
-  gather_a(warp, slots + d_count, a_count, s.a, two_rows, operands);
-  gather_b(warp, slots + d_count + a_count, b_count, s.b, operands);
+  const s32 *const a_slots = slots + d_count, *const b_slots = a_slots + a_count, *const c_slots = b_slots + b_count;
+  RowsOfA a;
+  ColumnsOfB b;
+  // A register holds 8 rows or columns of all lanes. Where a has 16 rows, its registers alternate between their halves.
+  const int halves = s.m / 8, depth_of_a = s.k * halves / a_count, depth_of_b = s.k / b_count;
+  for (int r = 0; r < a_count; ++r)
+    unpack_rows(warp.registers + a_slots[r], s.a, static_cast<std::size_t>(r % halves * 8),
+                static_cast<std::size_t>(r / halves * depth_of_a), a);
+  for (int r = 0; r < b_count; ++r) unpack_columns(warp.registers + b_slots[r], s.b, static_cast<std::size_t>(r * depth_of_b), b);
   ProductSums sums;
-  sum_products(operands, s.m, s.k, s.a != Type::f64, sums);
-  const s32* c_slots = slots + d_count + a_count + b_count;
-  if (s.d == Type::f32) return add_and_write(warp, slots, c_slots, d_count, sums, mask);
-  const int per_lane = s.m * s.n / kLanes;
-  std::array<std::array<u64, 4>, kLanes> result;
-  for (int lane = 0; lane < kLanes; ++lane)
-    for (int index = 0; index < per_lane; ++index) {
-      const auto row = static_cast<std::size_t>(lane / 4 + 8 * (index / 2)), column = static_cast<std::size_t>(lane % 4 * 2 + index % 2);
-      const double sum = sums[row][column] + accumulator(warp, c_slots, s.c, index, lane);
-      result[static_cast<std::size_t>(lane)][static_cast<std::size_t>(index)] = bits_of_sum(sum, s.d, i.option & kSaturates);
-    }
-  for (int r = 0; r < d_count; ++r)
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (!has_lane(mask, lane)) continue;
-      const auto& values = result[static_cast<std::size_t>(lane)];
-      const int bytes = register_bits(s.d) / 8;
-      const u64 value = s.d == Type::f16 ? values[static_cast<std::size_t>(2 * r)] | values[static_cast<std::size_t>(2 * r + 1)] << 16
-                                         : values[static_cast<std::size_t>(r)];
-      std::memcpy(warp.registers + slots[r] + lane * bytes, &value, static_cast<std::size_t>(bytes));
-    }
+  sum_products(a, b, static_cast<std::size_t>(s.m), static_cast<std::size_t>(s.k), s.a != Type::f64, sums);
+  if (s.d != Type::f32 || mask != kAllLanes) return add_and_write(warp, s, slots, c_slots, sums, i.option & kSaturates, mask);
+  std::array<const std::byte*, 4> before;
+  std::array<std::byte*, 4> after;
+  for (int r = 0; r < d_count; ++r) {
+    before[static_cast<std::size_t>(r)] = warp.registers + c_slots[r];
+    after[static_cast<std::size_t>(r)] = warp.registers + slots[r];
+  }
+  add_sums(sums, static_cast<std::size_t>(d_count), before.data(), after.data());
 }
 
 void begin(Decoder& d) {

@@ -1,46 +1,21 @@
-// One loop for each way in which elements lie in registers, and one of multiply-adds for what the processor has.
+// The order of elements in lines, and loops of multiply-adds for what the processor has.
 #include "runtime/emulator/matrix_product.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
+#include "runtime/emulator/matrix_elements.h"
 #include "runtime/emulator/small_float.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-/// Where an element goes: steps of a row and of k in an array of numbers.
-struct Target {
-  double* to;
-  int row_step, k_step;
-  bool two_rows;
-};
-
-// Lanes and their elements follow each other as rows do: each register has 8 of these, of four lanes.
-template <class Element>
-void gather(const Warp& warp, const s32* slots, int registers, const Target& target,
-            void (*convert)(const Element* from, double* to, int count)) {
-  constexpr int kRegister = std::max<int>(sizeof(Element), 4), kDepth = 4 * kRegister / static_cast<int>(sizeof(Element));
-  for (int r = 0; r < registers; ++r) {
-    std::array<Element, std::size_t{8} * kDepth> elements;
-    std::memcpy(elements.data(), warp.registers + slots[r], sizeof elements);
-    std::array<double, elements.size()> numbers;
-    convert(elements.data(), numbers.data(), static_cast<int>(elements.size()));
-    double* const to =
-        target.to + (target.two_rows ? 8 * (r % 2) : 0) * target.row_step + kDepth * (target.two_rows ? r / 2 : r) * target.k_step;
-    for (int row = 0; row < 8; ++row)
-      for (int k = 0; k < kDepth; ++k) to[row * target.row_step + k * target.k_step] = numbers[static_cast<std::size_t>(kDepth * row + k)];
-  }
-}
-
-/// The conversion of each element by itself.
-template <class Element, auto F>
-void each(const Element* from, double* to, int count) {
-  for (int e = 0; e < count; ++e) to[e] = F(from[e]);
-}
+// --- elements to numbers ---
 
 template <FloatFormat kFormat>
 double from_table(u8 bits) {
@@ -60,77 +35,205 @@ double from_bf16(u16 bits) { return bf16_to_f32(bits); }
 double from_s8(u8 bits) { return static_cast<s8>(bits); }
 double from_u8(u8 bits) { return bits; }
 
-#if defined(__x86_64__)
-__attribute__((target("avx,f16c"))) void halves(const u16* from, double* to, int count) {
-  for (int e = 0; e < count; e += 4)
-    _mm256_storeu_pd(to + e, _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + e)))));
+constexpr std::size_t kLines = CoreMatrix::kLines;
+
+/// Converts 8 lines, each to the `row_step` numbers after those of the one before it.
+using Convert = void (*)(const std::byte* lines, double* to, std::size_t row_step);
+
+template <class Element, auto F>
+void each(const std::byte* lines, double* to, std::size_t row_step) {
+  constexpr std::size_t kDepth = 4 * std::max<std::size_t>(sizeof(Element), 4) / sizeof(Element);
+  for (std::size_t line = 0; line < kLines; ++line) {
+    std::array<Element, kDepth> elements;
+    std::memcpy(elements.data(), lines + line * sizeof elements, sizeof elements);
+    for (std::size_t e = 0; e < kDepth; ++e) to[line * row_step + e] = F(elements[e]);
+  }
 }
-bool has_halves() { return __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c"); }
-#else
-constexpr auto halves = each<u16, from_f16>;
-bool has_halves() { return false; }
+
+#if defined(__x86_64__)
+__attribute__((target("avx512f,f16c"))) void f16_by_avx512(const std::byte* lines, double* to, std::size_t row_step) {
+  for (std::size_t line = 0; line < kLines; ++line)
+    _mm512_storeu_pd(to + line * row_step,
+                     __builtin_convertvector(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(lines) + line)), __m512d));
+}
+__attribute__((target("avx,f16c"))) void f16_by_avx(const std::byte* lines, double* to, std::size_t row_step) {
+  for (std::size_t line = 0; line < kLines; ++line) {
+    const __m256 floats = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(lines) + line));
+    _mm256_storeu_pd(to + line * row_step, _mm256_cvtps_pd(_mm256_castps256_ps128(floats)));
+    _mm256_storeu_pd(to + line * row_step + 4, _mm256_cvtps_pd(_mm256_extractf128_ps(floats, 1)));
+  }
+}
+__attribute__((target("avx2"))) void bf16_by_avx2(const std::byte* lines, double* to, std::size_t row_step) {
+  each<u16, from_bf16>(lines, to, row_step);
+}
 #endif
 
-void gather(const Warp& warp, const s32* slots, int registers, Type type, const Target& target) {
-  static const auto convert_f16 = has_halves() ? halves : each<u16, from_f16>;
+// --- sums ---
+
+using Sum = void (*)(const RowsOfA&, const ColumnsOfB&, std::size_t rows, std::size_t depth, ProductSums&);
+
+void sum_by_two(const RowsOfA& a, const ColumnsOfB& b, std::size_t rows, std::size_t depth, ProductSums& sums) {
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::array<double, kColumns> sum{};
+    for (std::size_t k = 0; k < depth; ++k)
+      for (std::size_t c = 0; c < kColumns; ++c) sum[c] += a.at[row][k] * b.at[k][c];
+    std::copy(sum.begin(), sum.end(), sums.at[row]);
+  }
+}
+
+// --- accumulators ---
+
+/// The new values of so many registers.
+using Add = void (*)(const ProductSums&, std::size_t registers, const std::byte* const* before, float (*results)[kLanes]);
+
+void add_by_one(const ProductSums& sums, std::size_t registers, const std::byte* const* before, float (*results)[kLanes]) {
+  for (std::size_t r = 0; r < registers; ++r) {
+    std::array<float, kLanes> addends{};
+    if (before != nullptr) std::memcpy(addends.data(), before[r], sizeof addends);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const double sum = sums.at[lane / 4 + r / 2 * 8][lane % 4 + r % 2 * (kColumns / 2)];
+      results[r][lane] = canonical(static_cast<float>(sum + static_cast<double>(addends[lane])));
+    }
+  }
+}
+
+#if defined(__x86_64__)
+// Eight rows at a time: each is a chain of additions, which have to overlap.
+__attribute__((target("avx512f"))) void sum_by_avx512(const RowsOfA& a, const ColumnsOfB& b, std::size_t rows, std::size_t depth,
+                                                      ProductSums& sums) {
+  for (std::size_t first = 0; first < rows; first += 8) {
+    __m512d sum[8];
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < 8; ++r) sum[r] = _mm512_setzero_pd();
+    for (std::size_t k = 0; k < depth; ++k) {
+      const __m512d factors = _mm512_load_pd(b.at[k]);
+#pragma GCC unroll 8
+      for (std::size_t r = 0; r < 8; ++r) sum[r] = _mm512_fmadd_pd(_mm512_set1_pd(a.at[first + r][k]), factors, sum[r]);
+    }
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < 8; ++r) _mm512_store_pd(sums.at[first + r], sum[r]);
+  }
+}
+__attribute__((target("avx2,fma"))) void sum_by_avx2(const RowsOfA& a, const ColumnsOfB& b, std::size_t rows, std::size_t depth,
+                                                     ProductSums& sums) {
+  for (std::size_t first = 0; first < rows; first += 4) {
+    __m256d low[4], high[4];
+#pragma GCC unroll 4
+    for (std::size_t r = 0; r < 4; ++r) low[r] = high[r] = _mm256_setzero_pd();
+    for (std::size_t k = 0; k < depth; ++k) {
+      const __m256d low_factors = _mm256_load_pd(b.at[k]), high_factors = _mm256_load_pd(b.at[k] + 4);
+#pragma GCC unroll 4
+      for (std::size_t r = 0; r < 4; ++r) {
+        const __m256d factor = _mm256_set1_pd(a.at[first + r][k]);
+        low[r] = _mm256_fmadd_pd(factor, low_factors, low[r]);
+        high[r] = _mm256_fmadd_pd(factor, high_factors, high[r]);
+      }
+    }
+#pragma GCC unroll 4
+    for (std::size_t r = 0; r < 4; ++r) {
+      _mm256_store_pd(sums.at[first + r], low[r]);
+      _mm256_store_pd(sums.at[first + r] + 4, high[r]);
+    }
+  }
+}
+
+// A row is four lanes of each register.
+__attribute__((target("avx"))) void add_by_avx(const ProductSums& sums, std::size_t registers, const std::byte* const* before,
+                                               float (*results)[kLanes]) {
+  const __m128 nan = _mm_castsi128_ps(_mm_set1_epi32(0x7fffffff));
+  for (std::size_t r = 0; r < registers; ++r)
+    for (std::size_t line = 0; line < kLines; ++line) {
+      const __m256d sum = _mm256_load_pd(sums.at[line + r / 2 * 8] + r % 2 * (kColumns / 2));
+      const __m128 addend = before == nullptr ? _mm_setzero_ps() : _mm_loadu_ps(reinterpret_cast<const float*>(before[r]) + 4 * line);
+      const __m128 rounded = _mm256_cvtpd_ps(_mm256_add_pd(sum, _mm256_cvtps_pd(addend)));
+      _mm_store_ps(results[r] + 4 * line, _mm_blendv_ps(rounded, nan, _mm_cmpunord_ps(rounded, rounded)));
+    }
+}
+#endif
+
+/// What this processor does each step by.
+struct Steps {
+  Convert f16 = each<u16, from_f16>, bf16 = each<u16, from_bf16>;
+  Sum sum = sum_by_two;
+  Add add = add_by_one;
+};
+
+const Steps& steps() {
+  static const Steps chosen = [] {
+    Steps best;
+#if defined(__x86_64__)
+    const bool has_avx512 = __builtin_cpu_supports("avx512f");
+    if (__builtin_cpu_supports("avx2")) best.bf16 = bf16_by_avx2;
+    if (__builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c")) best.f16 = has_avx512 ? f16_by_avx512 : f16_by_avx;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best.sum = has_avx512 ? sum_by_avx512 : sum_by_avx2;
+    if (__builtin_cpu_supports("avx")) best.add = add_by_avx;
+#endif
+    return best;
+  }();
+  return chosen;
+}
+
+Convert converter_of(Type type) {
   switch (type) {
-    case Type::f64: return gather<u64>(warp, slots, registers, target, each<u64, from_f64>);
-    case Type::tf32: return gather<u32>(warp, slots, registers, target, each<u32, from_tf32>);
-    case Type::f16: return gather<u16>(warp, slots, registers, target, convert_f16);
-    case Type::bf16: return gather<u16>(warp, slots, registers, target, each<u16, from_bf16>);
-    case Type::e4m3: return gather<u8>(warp, slots, registers, target, each<u8, from_table<kE4m3>>);
-    case Type::e5m2: return gather<u8>(warp, slots, registers, target, each<u8, from_table<kE5m2>>);
-    case Type::s8: return gather<u8>(warp, slots, registers, target, each<u8, from_s8>);
-    default: return gather<u8>(warp, slots, registers, target, each<u8, from_u8>);
+    case Type::f64: return each<u64, from_f64>;
+    case Type::tf32: return each<u32, from_tf32>;
+    case Type::f16: return steps().f16;
+    case Type::bf16: return steps().bf16;
+    case Type::e4m3: return each<u8, from_table<kE4m3>>;
+    case Type::e5m2: return each<u8, from_table<kE5m2>>;
+    case Type::s8: return each<u8, from_s8>;
+    default: return each<u8, from_u8>;
   }
 }
 
-#define TW_SUM_PRODUCTS(MULTIPLY_ADD)                                                       \
-  for (int row = 0; row < rows; ++row) {                                                    \
-    std::array<double, kColumns> sum{};                                                     \
-    const double* const a = operands.a[static_cast<std::size_t>(row)].data();               \
-    for (int k = 0; k < depth; ++k) {                                                       \
-      const double* const b = operands.b[static_cast<std::size_t>(k)].data();               \
-      for (std::size_t column = 0; column < kColumns; ++column) sum[column] = MULTIPLY_ADD; \
-    }                                                                                       \
-    sums[static_cast<std::size_t>(row)] = sum;                                              \
-  }
+std::size_t elements_of_line(Type type) { return type == Type::f64 ? 4 : 16 / static_cast<std::size_t>(operand_bits(type) / 8); }
 
-void by_two(const ProductOperands& operands, int rows, int depth, ProductSums& sums) { TW_SUM_PRODUCTS(sum[column] + a[k] * b[column]) }
-
-#if defined(__x86_64__)
-__attribute__((target("avx512f"))) void by_avx512(const ProductOperands& operands, int rows, int depth, ProductSums& sums) {
-  TW_SUM_PRODUCTS(__builtin_fma(a[k], b[column], sum[column]))
-}
-__attribute__((target("avx2,fma"))) void by_avx2(const ProductOperands& operands, int rows, int depth, ProductSums& sums) {
-  TW_SUM_PRODUCTS(__builtin_fma(a[k], b[column], sum[column]))
-}
-#endif
-#undef TW_SUM_PRODUCTS
-
-using Sum = void (*)(const ProductOperands&, int rows, int depth, ProductSums&);
-
-Sum fastest() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return by_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return by_avx2;
-#endif
-  return by_two;
+/// With its lines in the order that columns have in ColumnsOfB.
+CoreMatrix in_order_of_columns(const std::byte* lines) {
+  CoreMatrix ordered;
+  for (std::size_t line = 0; line < kLines; ++line)
+    std::memcpy(ordered.line(place_of(line)), lines + line * CoreMatrix::kLineBytes, CoreMatrix::kLineBytes);
+  return ordered;
 }
 
 }  // namespace
 
-void gather_a(const Warp& warp, const s32* slots, int registers, Type type, bool two_rows, ProductOperands& operands) {
-  gather(warp, slots, registers, type, {operands.a[0].data(), kMostDepth, 1, two_rows});
+void unpack_rows(const std::byte* lines, Type type, std::size_t row, std::size_t k, RowsOfA& a) {
+  converter_of(type)(lines, &a.at[row][k], kMostDepth);
 }
 
-void gather_b(const Warp& warp, const s32* slots, int registers, Type type, ProductOperands& operands) {
-  gather(warp, slots, registers, type, {operands.b[0].data(), 1, kColumns, false});
+void unpack_rows_across(const CoreMatrix& lines, Type type, std::size_t row, std::size_t k, RowsOfA& a) {
+  unpack_rows(transposed(lines).at, type, row, k, a);
 }
 
-void sum_products(const ProductOperands& operands, int rows, int depth, bool is_exact, ProductSums& sums) {
-  static const Sum fused = fastest();
-  (is_exact ? fused : by_two)(operands, rows, depth, sums);
+void unpack_columns(const std::byte* lines, Type type, std::size_t k, ColumnsOfB& b) {
+  if (operand_bits(type) == 16) return converter_of(type)(transposed(in_order_of_columns(lines)).at, b.at[k], kColumns);
+  double numbers[kLines][CoreMatrix::kLineBytes];
+  converter_of(type)(lines, numbers[0], CoreMatrix::kLineBytes);
+  for (std::size_t e = 0; e < elements_of_line(type); ++e)
+    for (std::size_t column = 0; column < kColumns; ++column) b.at[k + e][place_of(column)] = numbers[column][e];
+}
+
+void unpack_columns_across(const CoreMatrix& lines, Type type, std::size_t k, ColumnsOfB& b) {
+  CoreMatrix ordered;
+  for (std::size_t line = 0; line < kLines; ++line) {
+    using Line [[gnu::vector_size(16)]] = u16;
+    Line elements;
+    std::memcpy(&elements, lines.line(line), sizeof elements);
+    elements = __builtin_shufflevector(elements, elements, 0, 2, 4, 6, 1, 3, 5, 7);
+    std::memcpy(ordered.line(line), &elements, sizeof elements);
+  }
+  converter_of(type)(ordered.at, b.at[k], kColumns);
+}
+
+void sum_products(const RowsOfA& a, const ColumnsOfB& b, std::size_t rows, std::size_t depth, bool is_exact, ProductSums& sums) {
+  (is_exact ? steps().sum : sum_by_two)(a, b, rows, depth, sums);
+}
+
+void add_sums(const ProductSums& sums, std::size_t registers, const std::byte* const* before, std::byte* const* after) {
+  alignas(64) float results[kRows * kColumns / kLanes][kLanes];
+  steps().add(sums, registers, before, results);
+  for (std::size_t r = 0; r < registers; ++r) std::memcpy(after[r], results[r], sizeof results[r]);
 }
 
 }  // namespace tilewright::rt::emulator

@@ -1,27 +1,40 @@
-// Matrix products in numbers: fragments of a warp unpacked into rows and columns, and the sums of products, as vector instructions.
+// Matrix products in numbers: operands unpacked into rows and columns, and the sums of products, as vector instructions.
 #pragma once
-#include <array>
+#include <cstddef>
 
-#include "runtime/emulator/machine.h"
+#include "runtime/emulator/core_matrix.h"
 #include "runtime/emulator/ptx_types.h"
 
 namespace tilewright::rt::emulator {
 
-inline constexpr int kMostRows = 16, kColumns = 8, kMostDepth = 64;
+inline constexpr std::size_t kRows = 16, kColumns = 8, kMostDepth = 32;
 
-/// a: [row][k]; b: [k][column].
-struct ProductOperands {
-  alignas(64) std::array<std::array<double, kMostDepth>, kMostRows> a;
-  alignas(64) std::array<std::array<double, kColumns>, kMostDepth> b;
+struct RowsOfA {
+  alignas(64) double at[kRows][kMostDepth];
 };
-using ProductSums = std::array<std::array<double, kColumns>, kMostRows>;
+/// Columns stand in the order of accumulators: of two registers, the first holds the even columns of all lanes and the second the odd ones.
+struct ColumnsOfB {
+  alignas(64) double at[kMostDepth][kColumns];  // [k][place_of(column)]
+};
+struct ProductSums {
+  alignas(64) double at[kRows][kColumns];  // [row][place_of(column)]
+};
+inline constexpr std::size_t place_of(std::size_t column) { return column / 2 + column % 2 * (kColumns / 2); }
 
-/// From registers to numbers. Element e of register r of lane l: row l / 4 + 8 (r % 2) of the 16 of a, or l / 4 of 8, and k = E (l % 4) +
-/// e + 4 E (r / 2), or 4 E r, with E elements in a register; b has columns for rows, and its registers all follow each other along k.
-void gather_a(const Warp&, const s32* slots, int registers, Type, bool two_rows, ProductOperands&);
-void gather_b(const Warp&, const s32* slots, int registers, Type, ProductOperands&);
+/// The elements of 8 lines, each of which has the same row of a and follows it from `k` on, or the same column of b. Lines are those of a
+/// core matrix, and twice as long for f64.
+void unpack_rows(const std::byte* lines, Type, std::size_t row, std::size_t k, RowsOfA&);
+void unpack_columns(const std::byte* lines, Type, std::size_t k, ColumnsOfB&);
+/// The same where the lines follow each other along k, each with elements of 16 bits that follow each other across it.
+void unpack_rows_across(const CoreMatrix&, Type, std::size_t row, std::size_t k, RowsOfA&);
+void unpack_columns_across(const CoreMatrix&, Type, std::size_t k, ColumnsOfB&);
 
 /// The sums along k, in its order. `is_exact`: no product of two elements is rounded, so that fused multiply-adds give the same.
-void sum_products(const ProductOperands&, int rows, int depth, bool is_exact, ProductSums&);
+/// Requires: 8 or 16 rows.
+void sum_products(const RowsOfA&, const ColumnsOfB&, std::size_t rows, std::size_t depth, bool is_exact, ProductSums&);
+
+/// Adds the sums to accumulators in f32, 2 or 4 registers of all lanes (null: to zeros), and writes the results to as many, which may be
+/// the same in any order.
+void add_sums(const ProductSums&, std::size_t registers, const std::byte* const* before, std::byte* const* after);
 
 }  // namespace tilewright::rt::emulator
