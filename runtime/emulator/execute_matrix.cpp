@@ -4,10 +4,9 @@
 #include <charconv>
 
 #include "runtime/emulator/families.h"
+#include "runtime/emulator/matrix_accumulators.h"
 #include "runtime/emulator/matrix_elements.h"
-#include "runtime/emulator/matrix_product.h"
 #include "runtime/emulator/memory_access.h"
-#include "runtime/emulator/small_float.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -92,36 +91,6 @@ int accumulator_registers(const Shape& s, Type type) {
   return s.m * s.n / kLanes * (type == Type::f16 ? 16 : 8 * bytes_of(type)) / register_bits(type);
 }
 
-u64 register_at(const Warp& warp, s32 slot, int bits, int lane) {
-  u64 value = 0;
-  std::memcpy(&value, warp.registers + slot + lane * bits / 8, static_cast<std::size_t>(bits / 8));
-  return value;
-}
-
-double accumulator(const Warp& warp, const s32* slots, Type type, int index, int lane) {
-  if (type != Type::f16) return number_of(register_at(warp, slots[index], register_bits(type), lane), type);
-  return number_of(register_at(warp, slots[index / 2], 32, lane) >> (16 * (index % 2)), type);
-}
-
-/// Any types, lane by lane.
-void add_and_write(Warp& warp, const Shape& s, const s32* slots, const s32* c_slots, const ProductSums& sums, bool saturates, Mask mask) {
-  const int per_lane = s.m * s.n / kLanes, d_count = accumulator_registers(s, s.d), bytes = register_bits(s.d) / 8;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
-    std::array<u64, 4> values;  // all of them before any is written: a sum may take the place of an addend
-    for (int index = 0; index < per_lane; ++index) {
-      const auto row = static_cast<std::size_t>(lane / 4 + 8 * (index / 2)), column = static_cast<std::size_t>(lane % 4 * 2 + index % 2);
-      const double sum = sums.at[row][place_of(column)] + accumulator(warp, c_slots, s.c, index, lane);
-      values[static_cast<std::size_t>(index)] = bits_of_sum(sum, s.d, saturates);
-    }
-    for (int r = 0; r < d_count; ++r) {
-      const auto first = static_cast<std::size_t>(s.d == Type::f16 ? 2 * r : r);
-      const u64 value = s.d == Type::f16 ? values[first] | values[first + 1] << 16 : values[first];
-      std::memcpy(warp.registers + slots[r] + lane * bytes, &value, static_cast<std::size_t>(bytes));
-    }
-  }
-}
-
 void multiply(Warp& warp, const Instruction& i, Mask mask) {
   const Shape s = unpacked(static_cast<u32>(i.immediate));
   const s32* const slots = warp.kernel->extra.data() + i.first;
@@ -137,14 +106,7 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
   for (int r = 0; r < b_count; ++r) unpack_columns(warp.registers + b_slots[r], s.b, static_cast<std::size_t>(r * depth_of_b), b);
   ProductSums sums;
   sum_products(a, b, static_cast<std::size_t>(s.m), static_cast<std::size_t>(s.k), s.a != Type::f64, sums);
-  if (s.d != Type::f32 || mask != kAllLanes) return add_and_write(warp, s, slots, c_slots, sums, i.option & kSaturates, mask);
-  std::array<const std::byte*, 4> before;
-  std::array<std::byte*, 4> after;
-  for (int r = 0; r < d_count; ++r) {
-    before[static_cast<std::size_t>(r)] = warp.registers + c_slots[r];
-    after[static_cast<std::size_t>(r)] = warp.registers + slots[r];
-  }
-  add_sums(sums, static_cast<std::size_t>(d_count), before.data(), after.data());
+  accumulate(warp, {slots, c_slots, static_cast<std::size_t>(s.m), s.d}, sums, i.option & kSaturates, kAllLanes, mask);
 }
 
 void begin(Decoder& d) {

@@ -7,16 +7,15 @@
 #include <vector>
 
 #include "runtime/emulator/families.h"
-#include "runtime/emulator/matrix_descriptor.h"
+#include "runtime/emulator/matrix_accumulators.h"
 #include "runtime/emulator/matrix_elements.h"
 #include "runtime/emulator/matrix_registers.h"
-#include "runtime/emulator/memory_access.h"
+#include "runtime/emulator/wgmma_operand.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-constexpr int kRows = 16, kWarps = 4;  // rows of a warp, warps of a group
-constexpr std::size_t kMostColumns = 256, kMostK = 32;
+constexpr int kWarps = 4;  // of a group, each with 16 rows
 
 // Instruction::option: flags, then n / 8, then the types of d, a and b.
 enum Option : u32 { kFromRegisters = 1, kTransposesA = 2, kTransposesB = 4, kNegatesA = 8, kNegatesB = 16, kSaturates = 32 };
@@ -34,62 +33,6 @@ Shape shape_of(const Instruction& i) {
   return {static_cast<int>(i.option >> 8 & 63) * 8, type(14), type(19), type(24)};
 }
 
-using Columns = std::array<std::array<double, kMostColumns>, kMostK>;  // [k][n]
-using RowsOfA = std::array<std::array<double, kMostK>, kRows>;
-
-class SharedOperand {
- public:
-  SharedOperand(Warp& warp, const Instruction& i, u64 descriptor)
-      : warp_(warp), i_(i), at_(descriptor), by_(engine_of(warp, i, *warp.block, matrix_agent(warp.index), warp.matrix.committed + 1)) {
-    if (at_.base_offset != 0)
-      report(warp, i, FindingKind::bad_operand, 0,
-             [&] { return fmt::format("a matrix descriptor with the base offset {}: only 0 is known here", at_.base_offset); });
-  }
-
-  /// Calls f(row, k, bits) for all elements of rows `first` to `first + rows`.
-  template <class F>
-  void each(int first, int rows, int k, Type type, bool transposed, F f) {
-    const int bytes = operand_bits(type) / 8, per_chunk = 16 / bytes;
-    std::array<std::byte, 16> chunk;
-    const auto take = [&](int e) {
-      u64 bits = 0;
-      std::memcpy(&bits, chunk.data() + e * bytes, static_cast<std::size_t>(bytes));
-      return bits;
-    };
-    if (!transposed) {
-      for (int row = first; row < first + rows; ++row)
-        for (int c = 0; c < 2; ++c) {
-          read(at_.chunk_along_k(static_cast<u64>(row), static_cast<u64>(c)), chunk);
-          for (int e = 0; e < per_chunk; ++e) f(row, c * per_chunk + e, take(e));
-        }
-      return;
-    }
-    for (int step = 0; step < k; ++step)
-      for (int row = first; row < first + rows; row += 8) {
-        read(at_.chunk_across(static_cast<u64>(step), static_cast<u64>(row)), chunk);
-        for (int e = 0; e < 8; ++e) f(row + e, step, take(e));
-      }
-  }
-
- private:
-  void read(u64 address, std::array<std::byte, 16>& chunk) {
-    Block& block = *warp_.block;
-    if (address + chunk.size() > block.shared_bytes) {
-      report(warp_, i_, FindingKind::out_of_bounds, 0,
-             [&] { return fmt::format("16 bytes at byte {} of shared memory, which has {} bytes", address, block.shared_bytes); });
-      chunk.fill(std::byte{0xff});
-      return;
-    }
-    if (warp_.worker->launch->check) check_shared_read(by_, block, 0, address, static_cast<int>(chunk.size()));
-    std::memcpy(chunk.data(), block.shared.get() + address, chunk.size());
-  }
-
-  Warp& warp_;
-  const Instruction& i_;
-  MatrixDescriptor at_;
-  Accessor by_;
-};
-
 u64 descriptor_of(const Warp& warp, const Instruction& i, std::size_t slot) {
   const Lanes<u64> bits = read<u64>(warp, i.slot[slot]);
   return bits[0];
@@ -101,27 +44,6 @@ void check_uniform(Warp& warp, const Instruction& i, std::size_t slot) {
     if (bits[lane] != bits[0])
       report(warp, i, FindingKind::bad_operand, lane,
              [&] { return fmt::format("the matrix descriptor is 0x{:x}, and 0x{:x} in lane 0", bits[lane], bits[0]); });
-}
-
-/// Element e of register r of lane l: row l / 4 + 8 (r % 2), and k = E (l % 4) + e + 4 E (r / 2) with E elements in a register.
-void gather(const Warp& warp, const s32* slots, const Shape& s, RowsOfA& a) {
-  const int bits = operand_bits(s.a), elements = 32 / bits;
-  for (int r = 0; r < 4; ++r) {
-    const Lanes<u32> values = read<u32>(warp, slots[r]);
-    for (int lane = 0; lane < kLanes; ++lane)
-      for (int e = 0; e < elements; ++e)
-        a[static_cast<std::size_t>(lane / 4 + 8 * (r % 2))][static_cast<std::size_t>(elements * (lane % 4) + e + 4 * elements * (r / 2))] =
-            number_of(values[lane] >> (bits * e), s.a);
-  }
-}
-
-/// f(row of the warp, column, register, shift in it) for each element that a lane accumulates.
-template <class F>
-void each_accumulated(const Shape& s, int lane, F f) {
-  const bool is_half = s.d == Type::f16;
-  for (int e = 0; e < s.n / 2; ++e)
-    f(static_cast<std::size_t>(lane / 4 + 8 * (e >> 1 & 1)), static_cast<std::size_t>(8 * (e >> 2) + 2 * (lane % 4) + (e & 1)),
-      is_half ? e / 2 : e, is_half ? 16 * (e & 1) : 0);
 }
 
 bool is_whole_group(Warp& warp, const Instruction& i) {
@@ -139,44 +61,42 @@ void multiply(Warp& warp, const Instruction& i, Mask) {
   take_matrix_registers(warp, i, i.option >> 8);
   warp.matrix.trace = (warp.matrix.trace ^ (i.index + 1)) * 0x9e3779b97f4a7c15u;
 
-  thread_local RowsOfA a;
-  thread_local Columns b;
-  const double sign = ((i.option & kNegatesA) != 0) != ((i.option & kNegatesB) != 0) ? -1 : 1;
+  const auto half_of_k = static_cast<std::size_t>(s.k() / 2);
+  RowsOfA a;
   if (i.option & kFromRegisters) {
-    gather(warp, slots + s.accumulators(), s, a);
+    for (std::size_t r = 0; r < 4; ++r)
+      unpack_rows(warp.registers + slots[static_cast<std::size_t>(s.accumulators()) + r], s.a, 8 * (r % 2), r / 2 * half_of_k, a);
   } else {
     check_uniform(warp, i, 0);
-    const int first = warp.index % kWarps * kRows;
-    SharedOperand(warp, i, descriptor_of(warp, i, 0))
-        .each(first, kRows, s.k(), s.a, i.option & kTransposesA, [&](int row, int k, u64 bits) {
-          a[static_cast<std::size_t>(row - first)][static_cast<std::size_t>(k)] = number_of(bits, s.a);
-        });
+    const bool transposed = i.option & kTransposesA;
+    const SharedOperand operand(warp, i, descriptor_of(warp, i, 0), static_cast<std::size_t>(warp.index % kWarps) * kRows, kRows,
+                                transposed);
+    for (std::size_t row = 0; row < kRows; row += 8)
+      for (std::size_t half = 0; half < 2; ++half) {
+        const CoreMatrix core = operand.core(row, half);
+        transposed ? unpack_rows_across(core, s.a, row, half * half_of_k, a) : unpack_rows(core.at, s.a, row, half * half_of_k, a);
+      }
   }
   check_uniform(warp, i, 1);
-  SharedOperand(warp, i, descriptor_of(warp, i, 1)).each(0, s.n, s.k(), s.b, i.option & kTransposesB, [&](int row, int k, u64 bits) {
-    b[static_cast<std::size_t>(k)][static_cast<std::size_t>(row)] = sign * number_of(bits, s.b);
-  });
-
-  const auto columns = static_cast<std::size_t>(s.n), depth = static_cast<std::size_t>(s.k());
-  thread_local std::array<std::array<double, kMostColumns>, kRows> sums;
-  for (std::size_t row = 0; row < kRows; ++row) {
-    std::fill_n(sums[row].begin(), columns, 0.0);
-    for (std::size_t k = 0; k < depth; ++k) {
-      const double factor = a[row][k];
-      for (std::size_t n = 0; n < columns; ++n) sums[row][n] += factor * b[k][n];
+  const bool transposed = i.option & kTransposesB;
+  const SharedOperand operand(warp, i, descriptor_of(warp, i, 1), 0, static_cast<std::size_t>(s.n), transposed);
+  const bool is_negated = ((i.option & kNegatesA) != 0) != ((i.option & kNegatesB) != 0);
+  const Mask adding = read_predicate(warp, i, 2);
+  const int registers = s.accumulators() * static_cast<int>(kColumns) / s.n;
+  for (std::size_t column = 0; column < static_cast<std::size_t>(s.n); column += kColumns, slots += registers) {
+    ColumnsOfB b;
+    for (std::size_t half = 0; half < 2; ++half) {
+      const CoreMatrix core = operand.core(column, half);
+      transposed ? unpack_columns_across(core, s.b, half * half_of_k, b) : unpack_columns(core.at, s.b, half * half_of_k, b);
     }
+    ProductSums sums;
+    sum_products(a, b, kRows, static_cast<std::size_t>(s.k()), true, sums);
+    // The sum of negated products, in which zeros have no sign either.
+    if (is_negated)
+      for (auto& row : sums.at)
+        for (double& sum : row) sum = 0 - sum;
+    accumulate(warp, {slots, slots, kRows, s.d}, sums, i.option & kSaturates, adding, kAllLanes);
   }
-  const Mask accumulates = read_predicate(warp, i, 2);
-  for (int lane = 0; lane < kLanes; ++lane)
-    each_accumulated(s, lane, [&](std::size_t row, std::size_t column, int r, int shift) {
-      std::byte* place = warp.registers + slots[r] + lane * 4 + shift / 8;
-      const std::size_t bytes = s.d == Type::f16 ? 2 : 4;
-      u64 bits = 0;
-      std::memcpy(&bits, place, bytes);
-      const double before = has_lane(accumulates, lane) ? number_of(bits, s.d) : 0;
-      bits = bits_of_sum(sums[row][column] + before, s.d, i.option & kSaturates);
-      std::memcpy(place, &bits, bytes);
-    });
 }
 
 void fence(Warp& warp, const Instruction&, Mask) { fence_matrix_registers(warp); }
