@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <memory>
 
 #include "runtime/emulator/atomic_update.h"
+#include "runtime/emulator/shared_spans.h"
 #include "runtime/emulator/transfers.h"
 
 namespace tilewright::rt::emulator {
@@ -20,47 +22,68 @@ u64 total_bytes(const BulkCopy& copy) {
   return sum;
 }
 
+/// Calls f(address, bytes) for what the copy touches of global memory. What swizzles take apart in shared memory lies together there.
+template <class F>
+void each_global_run(const BulkCopy& copy, F f) {
+  u64 begin = 0, end = 0;
+  for (const CopyPiece& piece : copy.pieces) {
+    if (piece.is_outside) continue;
+    if (piece.global != end) {
+      if (end > begin) f(begin, end - begin);
+      begin = piece.global;
+    }
+    end = piece.global + piece.bytes;
+  }
+  if (end > begin) f(begin, end - begin);
+}
+
 /// A request of the engine: sectors of global memory and bytes, or bytes alone between blocks.
 void count(const BulkCopy& copy, bool is_global) {
   Count& count = copy.warp.worker->counts[copy.instruction.index];
   ++count.requests;
-  for (const CopyPiece& piece : copy.pieces) {
-    if (piece.is_outside) continue;
-    count.bytes += piece.bytes;
-    if (!is_global) continue;
-    count.units += (piece.global + piece.bytes - 1) / 32 - piece.global / 32 + 1;
-    count.ideal += (piece.bytes + 31) / 32;
+  if (!is_global) {
+    count.bytes += total_bytes(copy);
+    return;
   }
+  each_global_run(copy, [&](u64 address, u64 bytes) {
+    count.bytes += bytes;
+    count.units += (address + bytes - 1) / 32 - address / 32 + 1;
+    count.ideal += (bytes + 31) / 32;
+  });
 }
 
 void check_shared_reads(const Accessor& by, Block& block, const BulkCopy& copy) {
   if (!copy.warp.worker->launch->check) return;
+  std::vector<SharedSpan> spans;
+  spans.reserve(copy.pieces.size());
   for (const CopyPiece& piece : copy.pieces)
-    if (!piece.is_outside) check_shared_read(by, block, copy.lane, piece.shared, static_cast<int>(piece.bytes));
+    if (!piece.is_outside) spans.push_back({static_cast<u32>(piece.shared), piece.bytes});
+  check_shared_reads(by, block, copy.lane, spans);
 }
 
 void check_shared_writes(const Accessor& by, Block& block, u64 base, const BulkCopy& copy) {
   if (!copy.warp.worker->launch->check) return;
   // Pieces that lie together are one write: they may meet within a granule.
-  u64 begin = 0, end = 0;
-  const auto check = [&] {
-    if (end > begin) check_shared_write(by, block, copy.lane, base + begin, static_cast<int>(end - begin), nullptr);
-  };
+  std::vector<SharedSpan> spans;
+  spans.reserve(copy.pieces.size());
   for (const CopyPiece& piece : copy.pieces) {
-    if (piece.shared != end) {
-      check();
-      begin = piece.shared;
-    }
-    end = piece.shared + piece.bytes;
+    const u32 offset = static_cast<u32>(base + piece.shared);
+    if (piece.bytes == 0) continue;
+    if (!spans.empty() && spans.back().offset + spans.back().bytes == offset)
+      spans.back().bytes += piece.bytes;
+    else
+      spans.push_back({offset, piece.bytes});
   }
-  check();
+  check_shared_writes(by, block, copy.lane, spans);
 }
 
 /// Whether all that the copy accesses of global memory lies in allocations; a finding otherwise.
 bool is_in_bounds(const BulkCopy& copy) {
+  const Range* range = nullptr;
   for (const CopyPiece& piece : copy.pieces) {
     if (piece.is_outside) continue;
-    const Range* range = global_range(*copy.warp.worker, piece.global);
+    if (range == nullptr || piece.global < range->begin || piece.global >= range->end())
+      range = global_range(*copy.warp.worker, piece.global);
     if (range != nullptr && piece.bytes <= range->end() - piece.global) continue;
     report(copy.warp, copy.instruction, FindingKind::out_of_bounds, copy.lane,
            [&] { return describe_global(*copy.warp.worker, piece.global, piece.bytes); });
@@ -75,15 +98,35 @@ void check_global_pieces(const Accessor& by, const BulkCopy& copy, Access access
   Places places;
   places.space = Space::global;
   places.mask = kLaneBit[l];
+  each_global_run(copy, [&](u64 address, u64 bytes) {
+    // Allocations may lie side by side.
+    for (u64 part = 0; bytes > 0; address += part, bytes -= part) {
+      places.address[l] = address;
+      places.range[l] = global_range(*copy.warp.worker, address);
+      part = std::min(bytes, places.range[l]->end() - address);
+      if (access == Access::read)
+        check_read(by, places, copy.lane, static_cast<int>(part));
+      else
+        check_write(by, places, copy.lane, static_cast<int>(part), nullptr);
+      check_written(copy.warp, copy.instruction, places, static_cast<int>(part), access);
+    }
+  });
+}
+
+/// The size that swizzles make of almost all pieces is known here, which saves a call each.
+void copy_piece(void* to, const void* from, u32 bytes) {
+  if (bytes == 16)
+    std::memcpy(to, from, 16);
+  else
+    std::memcpy(to, from, bytes);
+}
+void poison(const Block& block, u64 base, const BulkCopy& copy) {
   for (const CopyPiece& piece : copy.pieces) {
-    if (piece.is_outside) continue;
-    places.address[l] = piece.global;
-    places.range[l] = global_range(*copy.warp.worker, piece.global);
-    if (access == Access::read)
-      check_read(by, places, copy.lane, static_cast<int>(piece.bytes));
+    std::byte* const at = block.shared.get() + base + piece.shared;
+    if (piece.bytes == 16)
+      std::memset(at, kPoison, 16);
     else
-      check_write(by, places, copy.lane, static_cast<int>(piece.bytes), nullptr);
-    check_written(copy.warp, copy.instruction, places, static_cast<int>(piece.bytes), access);
+      std::memset(at, kPoison, piece.bytes);
   }
 }
 
@@ -176,7 +219,9 @@ std::optional<SharedPlace> shared_place(Warp& warp, const Instruction& i, int la
   return place;
 }
 
-void begin_load(const BulkCopy& copy, const std::vector<Destination>& destinations) {
+void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
+  const auto kept = std::make_shared<const BulkCopy>(std::move(begun));
+  const BulkCopy& copy = *kept;
   if (!is_in_bounds(copy)) return;
   count(copy, true);
   std::vector<Arrival> arrivals;
@@ -186,21 +231,21 @@ void begin_load(const BulkCopy& copy, const std::vector<Destination>& destinatio
     const Accessor by = engine_of(copy.warp, copy.instruction, *destination.to.block, arrival->agent, arrival->epoch);
     check_global_pieces(by, copy, Access::read);
     check_shared_writes(by, *destination.to.block, destination.to.offset, copy);
-    for (const CopyPiece& piece : copy.pieces)
-      std::memset(destination.to.block->shared.get() + destination.to.offset + piece.shared, kPoison, piece.bytes);
+    poison(*destination.to.block, destination.to.offset, copy);
     arrivals.push_back(*arrival);
   }
   // A multicast arrives at each block in its own time.
   for (const Arrival& arrival : arrivals) {
     Transfer transfer = transfer_of(copy);
-    transfer.write = [copy, arrival] {
+    transfer.write = [kept, arrival] {
+      const BulkCopy& copy = *kept;
       const auto& [to, mbarrier] = arrival.destination;
       for (const CopyPiece& piece : copy.pieces) {
         std::byte* place = to.block->shared.get() + to.offset + piece.shared;
         if (piece.is_outside)
           fill(copy, place, piece.bytes);
         else
-          std::memcpy(place, reinterpret_cast<const void*>(piece.global), piece.bytes);
+          copy_piece(place, reinterpret_cast<const void*>(piece.global), piece.bytes);
       }
       signal(copy, mbarrier, arrival.epoch, total_bytes(copy));
     };
@@ -208,7 +253,9 @@ void begin_load(const BulkCopy& copy, const std::vector<Destination>& destinatio
   }
 }
 
-void begin_move(const BulkCopy& copy, const Destination& destination) {
+void begin_move(BulkCopy begun, const Destination& destination) {
+  const auto kept = std::make_shared<const BulkCopy>(std::move(begun));
+  const BulkCopy& copy = *kept;
   count(copy, false);
   const auto arrival = arrival_of(copy, destination);
   if (!arrival) return;
@@ -222,18 +269,17 @@ void begin_move(const BulkCopy& copy, const Destination& destination) {
     }
     check_shared_writes(by, *destination.to.block, destination.to.offset, copy);
   }
-  if (!copy.reduction)
-    for (const CopyPiece& piece : copy.pieces)
-      std::memset(destination.to.block->shared.get() + destination.to.offset + piece.shared, kPoison, piece.bytes);
+  if (!copy.reduction) poison(*destination.to.block, destination.to.offset, copy);
   Transfer transfer = transfer_of(copy);
-  transfer.write = [copy, &from, arrival = *arrival] {
+  transfer.write = [kept, &from, arrival = *arrival] {
+    const BulkCopy& copy = *kept;
     const auto& [to, mbarrier] = arrival.destination;
     for (const CopyPiece& piece : copy.pieces) {
       std::byte* place = to.block->shared.get() + to.offset + piece.shared;
       if (copy.reduction)
         reduce(*copy.reduction, place, from.shared.get() + piece.global, piece.bytes);
       else
-        std::memcpy(place, from.shared.get() + piece.global, piece.bytes);
+        copy_piece(place, from.shared.get() + piece.global, piece.bytes);
     }
     signal(copy, mbarrier, arrival.epoch, total_bytes(copy));
   };
@@ -262,7 +308,9 @@ void begin_value(const BulkCopy& copy, const Destination& destination, const std
   begin(std::move(transfer));
 }
 
-void begin_store(const BulkCopy& copy) {
+void begin_store(BulkCopy begun) {
+  const auto kept = std::make_shared<const BulkCopy>(std::move(begun));
+  const BulkCopy& copy = *kept;
   if (!is_in_bounds(copy)) return;
   count(copy, true);
   Warp& warp = copy.warp;
@@ -274,15 +322,16 @@ void begin_store(const BulkCopy& copy) {
   Transfer transfer = transfer_of(copy);
   transfer.group = warp.bulk_committed[l] + 1;
   const auto held = std::make_shared<std::vector<std::byte>>();
-  transfer.read = [copy, held] { *held = gather(*copy.warp.block, copy); };
-  transfer.write = [copy, held] {
+  transfer.read = [kept, held] { *held = gather(*kept->warp.block, *kept); };
+  transfer.write = [kept, held] {
+    const BulkCopy& copy = *kept;
     const std::byte* from = held->data();
     for (const CopyPiece& piece : copy.pieces) {
       auto* to = reinterpret_cast<std::byte*>(piece.global);
       if (!piece.is_outside && copy.reduction)
         reduce(*copy.reduction, to, from, piece.bytes);
       else if (!piece.is_outside)
-        std::memcpy(to, from, piece.bytes);
+        copy_piece(to, from, piece.bytes);
       from += piece.bytes;
     }
   };

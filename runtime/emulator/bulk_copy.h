@@ -46,13 +46,13 @@ std::optional<SharedPlace> shared_place(Warp&, const Instruction&, int lane, u64
 struct Destination {
   SharedPlace to, mbarrier;
 };
-void begin_load(const BulkCopy&, const std::vector<Destination>&);
+void begin_load(BulkCopy, const std::vector<Destination>&);
 /// From the block's shared memory into a peer's, whose mbarrier is told.
-void begin_move(const BulkCopy&, const Destination&);
+void begin_move(BulkCopy, const Destination&);
 /// A value of a thread's own into the shared memory of a block, whose mbarrier is told.
 void begin_value(const BulkCopy&, const Destination&, const std::array<std::byte, 16>& value);
 /// From the block's shared memory to global memory, as a part of the lane's group.
-void begin_store(const BulkCopy&);
+void begin_store(BulkCopy);
 
 /// The lanes' groups: those begun so far become one; waits for all but the last `keep`, to be done or (`only_read`) to have been read.
 void commit_bulk_group(Warp&, Mask);

@@ -113,7 +113,7 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
     if (!from) continue;
     BulkCopy copy{warp, i, lane, box_pieces(*map, coordinates_of(warp, i, lane), from->offset, 0)};
     if (i.option & kReduces) copy.reduction = reduction_on(warp, i, lane, *map);
-    if (!(i.option & kReduces) || copy.reduction) begin_store(copy);
+    if (!(i.option & kReduces) || copy.reduction) begin_store(std::move(copy));
   }
 }
 

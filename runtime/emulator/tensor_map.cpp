@@ -78,6 +78,8 @@ std::vector<CopyPiece> box_pieces(const TensorMap& map, std::span<const s32> coo
   const u64 element = static_cast<u64>(bytes_of(map.element)), row_bytes = extents[0] * element;
   const u64 rows = u64{extents[1]} * extents[2] * extents[3] * extents[4];
   std::vector<CopyPiece> pieces;
+  const u64 chunk = map.swizzle == TensorSwizzle::none ? row_bytes : 16;
+  pieces.reserve(rows * ((row_bytes + chunk - 1) / chunk));
   for (u64 row = 0; row < rows; ++row) {
     u64 rest = row, address = map.address;
     bool is_outside = false;
@@ -91,7 +93,6 @@ std::vector<CopyPiece> box_pieces(const TensorMap& map, std::span<const s32> coo
     const s64 first = s64{coordinates[0]}, end = s64{map.last[0]} + 1;
     const u64 inside_begin = is_outside ? row_bytes : std::min(row_bytes, static_cast<u64>(std::max<s64>(0, -first)) * element);
     const u64 inside_end = is_outside ? row_bytes : std::min(row_bytes, static_cast<u64>(std::max<s64>(0, end - first)) * element);
-    const u64 chunk = map.swizzle == TensorSwizzle::none ? row_bytes : 16;
     for (u64 at = 0; at < row_bytes;) {
       u64 stop = std::min(row_bytes, at / chunk * chunk + chunk);
       if (at < inside_begin) stop = std::min(stop, inside_begin);
