@@ -27,10 +27,11 @@ struct MatrixDescriptor {
 
   /// The address of 8 elements of 16 bits that follow each other along m or n, at one k.
   u64 chunk_across(u64 k, u64 first) const {
-    const u64 across = first / 8, per_row = row_bytes() / 16;
+    const u64 across = first / 8;
+    const u32 per_row = swizzle == 0 ? 0 : 4 - swizzle;  // chunks, as a power of two
     // Without a swizzle the two distances change their roles (CUTLASS, "mma_sm90_desc.hpp": canonical layouts).
-    const u64 offset =
-        swizzle == 0 ? across * stride + k / 8 * leading : across / per_row * leading + across % per_row * 16 + k / 8 * stride;
+    const u64 offset = swizzle == 0 ? across * stride + k / 8 * leading
+                                    : (across >> per_row) * leading + (across & ((1u << per_row) - 1)) * 16 + k / 8 * stride;
     return swizzled(start + offset + k % 8 * row_bytes());
   }
 

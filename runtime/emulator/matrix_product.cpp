@@ -215,12 +215,15 @@ void unpack_columns(const std::byte* lines, Type type, std::size_t k, ColumnsOfB
 }
 
 void unpack_columns_across(const CoreMatrix& lines, Type type, std::size_t k, ColumnsOfB& b) {
+  using Line [[gnu::vector_size(16)]] = u16;
   CoreMatrix ordered;
   for (std::size_t line = 0; line < kLines; ++line) {
-    using Line [[gnu::vector_size(16)]] = u16;
     Line elements;
     std::memcpy(&elements, lines.line(line), sizeof elements);
-    elements = __builtin_shufflevector(elements, elements, 0, 2, 4, 6, 1, 3, 5, 7);
+    // Even elements, then odd ones: in steps that are an instruction each.
+    elements = __builtin_shufflevector(elements, elements, 0, 2, 1, 3, 4, 5, 6, 7);
+    elements = __builtin_shufflevector(elements, elements, 0, 1, 2, 3, 4, 6, 5, 7);
+    elements = __builtin_shufflevector(elements, elements, 0, 1, 4, 5, 2, 3, 6, 7);
     std::memcpy(ordered.line(line), &elements, sizeof elements);
   }
   converter_of(type)(ordered.at, b.at[k], kColumns);

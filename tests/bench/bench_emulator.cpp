@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "backend/compile.h"
+#include "runtime/emulator/emulated_driver.h"
 #include "runtime/emulator/emulator.h"
 #include "tests/bench/gpu_kernels.h"
 #include "tests/bench/report.h"
@@ -19,15 +20,18 @@ namespace {
 
 namespace tw = tilewright;
 using namespace tw::rt::emulator;
+using namespace tw::rt::cuda;
 using bench::Samples;
 
 /// A kernel, its launch, and what is right in its result.
 struct Case {
   std::string name;
   std::shared_ptr<Program> program;
+  std::string target = "sm_80";
   std::array<u32, 3> grid, block;
   u64 shared_bytes = 0;
-  std::vector<u64> arguments;
+  std::vector<std::vector<std::byte>> arguments;
+  double products = 0;          // multiply-adds of matrix instructions, which are worth many others
   std::function<void()> check;  // throws if the result is wrong
 };
 
@@ -38,6 +42,7 @@ class EmulatorBench {
   void run() {
     measure(softmax());
     measure(tensor_matmul());
+    measure(wgmma_matmul());
     measure(plain_matmul());
     report_.finish();
   }
@@ -51,6 +56,15 @@ class EmulatorBench {
     return {values, count};
   }
   static u64 address(std::span<float> values) { return reinterpret_cast<u64>(values.data()); }
+
+  template <class... T>
+  static std::vector<std::vector<std::byte>> arguments(const T&... values) {
+    const auto bytes = [](const auto& value) {
+      const auto* from = reinterpret_cast<const std::byte*>(&value);
+      return std::vector<std::byte>(from, from + sizeof value);
+    };
+    return {bytes(values)...};
+  }
 
   template <class F>
   static Case compiled(const std::string& name, F* kernel, const std::vector<int>& constants, int warps) {
@@ -75,7 +89,7 @@ class EmulatorBench {
     Case c = compiled("softmax 64x4096", bench::gpu::softmax, {kColumns}, 8);
     const auto x = floats(kRows * kColumns), out = floats(kRows * kColumns);
     c.grid = {kRows, 1, 1};
-    c.arguments = {address(out), address(x), kColumns, kColumns, kColumns};
+    c.arguments = arguments(address(out), address(x), kColumns, kColumns, kColumns);
     c.check = [=] {
       for (u32 row = 0; row < kRows; ++row) {
         double sum = 0;
@@ -91,7 +105,7 @@ class EmulatorBench {
     Case c = compiled("matmul 256x256x256 f32", bench::gpu::matmul, {64, 64, 16}, 4);
     const auto x = floats(n * n), y = floats(n * n), out = floats(n * n);
     c.grid = {n / 64, n / 64, 1};
-    c.arguments = {address(x), address(y), address(out), n, n, n, n, n, n};
+    c.arguments = arguments(address(x), address(y), address(out), n, n, n, n, n, n);
     c.check = [=] {
       for (u32 i = 0; i < n; ++i) {
         double sum = 0;
@@ -102,34 +116,69 @@ class EmulatorBench {
     return c;
   }
 
-  Case tensor_matmul() {
-    constexpr u32 n = 256;
+  static constexpr u32 kSize = 256;  // of the matrices that matrix instructions multiply
+
+  struct Halves {
+    std::span<const tw::f16> x, y;
+    std::span<float> out;
+  };
+
+  /// A kernel of tests/ptx, one block for 128 by 128 elements, and its operands.
+  Case matrix_case(const std::string& name, const std::string& file, Halves& operands) {
     Case c;
-    c.name = "mma 256x256x256 f16";
-    std::ifstream in(TW_PTX_FILES "/tensor_matmul.ptx");
-    c.program = Program::load(std::string(std::istreambuf_iterator<char>(in), {}), "tensor_matmul.ptx");
-    c.grid = {n / 128, n / 128, 1};
-    c.block = {128, 1, 1};
+    c.name = name;
+    std::ifstream in(TW_PTX_FILES "/" + file);
+    c.program = Program::load(std::string(std::istreambuf_iterator<char>(in), {}), file);
+    c.grid = {kSize / 128, kSize / 128, 1};
+    c.products = double{kSize} * kSize * kSize;
     // Small integers, whose products and sums are exact.
     const auto halves = [&](int salt) {
-      const u64 to = memory_.allocate(n * n * 2);
-      for (u32 i = 0; i < n * n; ++i) {
-        const tw::f16 value(static_cast<float>(static_cast<int>(i * 7 + i / n * 3 + static_cast<u32>(salt)) % 5 - 2));
+      const u64 to = memory_.allocate(kSize * kSize * 2);
+      for (u32 i = 0; i < kSize * kSize; ++i) {
+        const tw::f16 value(static_cast<float>(static_cast<int>(i * 7 + i / kSize * 3 + static_cast<u32>(salt)) % 5 - 2));
         std::memcpy(reinterpret_cast<tw::f16*>(to) + i, &value, 2);
       }
-      return std::span(reinterpret_cast<const tw::f16*>(to), n * n);
+      return std::span(reinterpret_cast<const tw::f16*>(to), kSize * kSize);
     };
-    const auto x = halves(0), y = halves(1);
-    const auto out = floats(n * n);
-    c.arguments = {reinterpret_cast<u64>(x.data()), reinterpret_cast<u64>(y.data()), address(out), n, n, n};
+    operands = {halves(0), halves(1), floats(kSize * kSize)};
     c.check = [=] {
-      for (u32 i = 0; i < n; ++i)
-        for (u32 j = i % 16; j < n; j += 16) {
+      for (u32 i = 0; i < kSize; ++i)
+        for (u32 j = i % 16; j < kSize; j += 16) {
           float sum = 0;
-          for (u32 k = 0; k < n; ++k) sum += static_cast<float>(x[i * n + k]) * static_cast<float>(y[k * n + j]);
-          expect(out[i * n + j], sum);
+          for (u32 k = 0; k < kSize; ++k)
+            sum += static_cast<float>(operands.x[i * kSize + k]) * static_cast<float>(operands.y[k * kSize + j]);
+          expect(operands.out[i * kSize + j], sum);
         }
     };
+    return c;
+  }
+
+  Case tensor_matmul() {
+    Halves operands;
+    Case c = matrix_case("mma 256x256x256 f16", "tensor_matmul.ptx", operands);
+    c.block = {128, 1, 1};
+    c.arguments = arguments(operands.x.data(), operands.y.data(), operands.out.data(), kSize, kSize, kSize);
+    return c;
+  }
+
+  Case wgmma_matmul() {
+    Halves operands;
+    Case c = matrix_case("wgmma 256x256x256 f16", "wgmma_matmul.ptx", operands);
+    c.target = "sm_90a";
+    c.block = {288, 1, 1};
+    c.shared_bytes = 3 * 32768;
+    const auto map_of = [](std::span<const tw::f16> matrix, u32 rows) {
+      CUtensorMap map;
+      const u64 extents[] = {kSize, kSize}, strides[] = {kSize * 2};
+      const u32 box[] = {64, rows}, steps[] = {1, 1};
+      auto* data = const_cast<tw::f16*>(matrix.data());
+      if (emulated_driver().cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, data, extents, strides, box, steps,
+                                                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                                   CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
+        throw std::runtime_error("the tensor map is wrong");
+      return map;
+    };
+    c.arguments = arguments(map_of(operands.x, 128), map_of(operands.y, 64), operands.out.data(), kSize, kSize);
     return c;
   }
 
@@ -138,14 +187,14 @@ class EmulatorBench {
     const Kernel& kernel = *c.program->kernels().front();
     std::vector<std::byte> params(kernel.parameter_bytes);
     for (std::size_t k = 0; k < kernel.parameters.size(); ++k)
-      std::memcpy(params.data() + kernel.parameters[k].offset, &c.arguments.at(k), kernel.parameters[k].bytes);
+      std::memcpy(params.data() + kernel.parameters[k].offset, c.arguments.at(k).data(), kernel.parameters[k].bytes);
     Counters counters;
     LaunchParams launch_params;
     launch_params.grid = c.grid;
     launch_params.block = c.block;
     launch_params.dynamic_shared_bytes = c.shared_bytes;
     launch_params.params = params;
-    launch_params.target = "sm_80";
+    launch_params.target = c.target;
     launch_params.workers = 1;
     launch_params.counters = &counters;
     const auto run = [&] {
@@ -157,11 +206,16 @@ class EmulatorBench {
     const double checked = bench::time_ms(options_.repeats, run).least;
     launch_params.check = false;
     const double unchecked = bench::time_ms(options_.repeats, run).least;
-    report_.row(c.name, {{"warp instructions", executed},
-                         {"ms", checked},
-                         {"M/s", executed / checked / 1000},
-                         {"ms without checks", unchecked},
-                         {"M/s without checks", executed / unchecked / 1000}});
+    std::vector<std::pair<std::string, double>> values = {{"warp instructions", executed},
+                                                          {"ms", checked},
+                                                          {"M/s", executed / checked / 1000},
+                                                          {"ms without checks", unchecked},
+                                                          {"M/s without checks", executed / unchecked / 1000}};
+    if (c.products > 0) {
+      values.emplace_back("G multiply-adds/s", c.products / checked / 1e6);
+      values.emplace_back("G multiply-adds/s without checks", c.products / unchecked / 1e6);
+    }
+    report_.row(c.name, values);
   }
 
   bench::Options options_;
