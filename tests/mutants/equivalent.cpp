@@ -10,6 +10,9 @@ constexpr Weakening kGuard = Weakening::guard_removed, kBound = Weakening::bound
 
 const char* const kCopies = "every lane of a warp holds what the warp reduced, so all of them store the same";
 const char* const kProducer = "who waits for a copy reads what the copy wrote, which its bytes tell of, and nothing that its thread did";
+const char* const kObject =
+    "all that came before are inits, and what a copy does to an mbarrier is an operation on it and no access of its own; "
+    "Triton's kernels have no fence there";
 const char* const kParity = "a specialization has sizes of one divisibility, and no such size is the index of these elements";
 
 }  // namespace
@@ -50,7 +53,8 @@ const std::vector<Equivalent>& known_equivalents() {
       {"topk_sampling", kBarrier, "bar\\.sync 0;", ".*topk.*", 2,
        "runs of 64 elements are sorted within a warp, so that these exchanges between warps never run"},
 
-      {"ptx: (pipeline|multicast)", Weakening::order_relaxed, R"(mbarrier\.arrive\.expect_tx\..*)", "", 2, kProducer},
+      {"ptx: (pipeline|multicast|wgmma_matmul)", Weakening::order_relaxed, R"(mbarrier\.arrive\.expect_tx\..*)", "", 3, kProducer},
+      {"ptx: wgmma_matmul", Weakening::fence_removed, R"(fence\.proxy\.async\..*)", "", 1, kObject},
       {"ptx: multicast", kBarrier, "bar\\.sync 0;", "", 1, "the cluster's barrier before it is one of the block too"},
       {"ptx: multicast", Weakening::warp_barrier_removed, "bar\\.warp\\.sync -1;", "", 1,
        "the paths of a warp's lanes join here, and so do the lanes, for ptxas as for the emulator; PTX itself promises it for this barrier "

@@ -73,6 +73,15 @@ class Maker {
     map.element = TensorElement::f32;
     return map;
   }
+  /// Of one of f16, in boxes of 64 columns, whose rows are swizzled.
+  TensorMap half_map_of(u64 address, u32 width, u32 height, u16 rows) {
+    TensorMap map = map_of(address, width, height);
+    map.strides[0] = u64{width} * 2;
+    map.box = {64, rows};
+    map.element = TensorElement::f16;
+    map.swizzle = TensorSwizzle::bytes128;
+    return map;
+  }
   u64 zeros(std::size_t words) { return upload(std::vector<u32>(words)); }
 
   void launch(const std::string& kernel, std::array<u32, 3> grid, std::array<u32, 3> block, const std::vector<Argument>& arguments,
@@ -129,6 +138,13 @@ std::vector<std::unique_ptr<Subject>> ptx_subjects(Memory& memory, std::vector<s
   }
   make.open("hopper_multicast.ptx");
   make.launch("multicast", {2, 1, 1}, {64, 1, 1}, {make.integers<u32>(64 * 7, 1000), make.zeros(64), 7u});
+
+  make.open("wgmma_matmul.ptx");
+  for (const u32 depth : {576u, 64u}) {  // each stage of three is used three times, or one of them once
+    const TensorMap a = make.half_map_of(make.halves(128 * depth), depth, 128, 128),
+                    b = make.half_map_of(make.halves(depth * 128), 128, depth, 64);
+    make.launch("wgmma_matmul", {1, 1, 1}, {288, 1, 1}, {a, b, make.zeros(128 * 128), 128u, depth}, 3 * 32768);
+  }
   return std::move(make.subjects);
 }
 
