@@ -57,6 +57,8 @@ std::string what_for(const Block& block, const Fragment& fragment) {
     }
     case Wait::mbarrier: return describe(block.mbarriers.at(fragment.wait_id), fragment.wait_id);
     case Wait::cluster: return describe_cluster_barrier(*block.cluster);
+    case Wait::registers:
+      return fmt::format("{} more registers a thread, of which the block's pool has {}", fragment.wait_id, block.free_registers);
     case Wait::matrix: return "warps of its warpgroup that have not committed their wgmma";
     default: return "other lanes";
   }
@@ -115,6 +117,7 @@ void finish(Warp& warp) {
     check_finished_copies(block);
   }
   --block.running;
+  return_registers(warp, 0);
   // A barrier of all threads does not wait for those that are gone.
   for (Barrier& barrier : block.barriers) release_if_complete(block, barrier);
 }

@@ -10,12 +10,11 @@
 #include "runtime/emulator/matrix_accumulators.h"
 #include "runtime/emulator/matrix_elements.h"
 #include "runtime/emulator/matrix_registers.h"
+#include "runtime/emulator/warpgroup.h"
 #include "runtime/emulator/wgmma_operand.h"
 
 namespace tilewright::rt::emulator {
 namespace {
-
-constexpr int kWarps = 4;  // of a group, each with 16 rows
 
 // Instruction::option: flags, then n / 8, then the types of d, a and b.
 enum Option : u32 { kFromRegisters = 1, kTransposesA = 2, kTransposesB = 4, kNegatesA = 8, kNegatesB = 16, kSaturates = 32 };
@@ -46,14 +45,6 @@ void check_uniform(Warp& warp, const Instruction& i, std::size_t slot) {
              [&] { return fmt::format("the matrix descriptor is 0x{:x}, and 0x{:x} in lane 0", bits[lane], bits[0]); });
 }
 
-bool is_whole_group(Warp& warp, const Instruction& i) {
-  const std::size_t first = static_cast<std::size_t>(warp.index / kWarps * kWarps);
-  if (first + kWarps <= warp.block->warps.size()) return true;
-  report(warp, i, FindingKind::divergent, 0,
-         [&] { return fmt::format("the block has {} warps: this one has no warpgroup of four", warp.block->warps.size()); });
-  return false;
-}
-
 void multiply(Warp& warp, const Instruction& i, Mask) {
   if (!is_whole_group(warp, i)) return;
   const Shape s = shape_of(i);
@@ -69,7 +60,7 @@ void multiply(Warp& warp, const Instruction& i, Mask) {
   } else {
     check_uniform(warp, i, 0);
     const bool transposed = i.option & kTransposesA;
-    const SharedOperand operand(warp, i, descriptor_of(warp, i, 0), static_cast<std::size_t>(warp.index % kWarps) * kRows, kRows,
+    const SharedOperand operand(warp, i, descriptor_of(warp, i, 0), static_cast<std::size_t>(warp.index % kGroupWarps) * kRows, kRows,
                                 transposed);
     for (std::size_t row = 0; row < kRows; row += 8)
       for (std::size_t half = 0; half < 2; ++half) {
@@ -103,9 +94,9 @@ void fence(Warp& warp, const Instruction&, Mask) { fence_matrix_registers(warp);
 
 /// Up to which group all warps of the warpgroup have committed theirs.
 u32 committed_by_all(const Warp& warp) {
-  const auto first = static_cast<std::size_t>(warp.index / kWarps * kWarps);
+  const auto first = static_cast<std::size_t>(warp.index / kGroupWarps * kGroupWarps);
   u32 least = ~0u;
-  for (std::size_t w = first; w < std::min(first + kWarps, warp.block->warps.size()); ++w)
+  for (std::size_t w = first; w < std::min(first + kGroupWarps, warp.block->warps.size()); ++w)
     least = std::min(least, warp.block->warps[w].matrix.committed);
   return least;
 }
@@ -117,15 +108,15 @@ void let_go(Warp& warp, u32 group) {
 
 void commit(Warp& warp, const Instruction& i, Mask) {
   MatrixWork& work = warp.matrix;
-  auto& groups = warp.block->matrix_groups[static_cast<std::size_t>(warp.index / kWarps)];
+  auto& groups = warp.block->matrix_groups[static_cast<std::size_t>(warp.index / kGroupWarps)];
   if (groups.size() == work.committed) groups.push_back(work.trace);
   if (groups[work.committed] != work.trace)
     report(warp, i, FindingKind::divergent, 0, [] { return std::string("the warps of the warpgroup commit different wgmma"); });
   ++work.committed;
   work.trace = 0;
   const u32 common = committed_by_all(warp);
-  const auto first = static_cast<std::size_t>(warp.index / kWarps * kWarps);
-  for (std::size_t w = first; w < std::min(first + kWarps, warp.block->warps.size()); ++w) {
+  const auto first = static_cast<std::size_t>(warp.index / kGroupWarps * kGroupWarps);
+  for (std::size_t w = first; w < std::min(first + kGroupWarps, warp.block->warps.size()); ++w) {
     Warp& other = warp.block->warps[w];
     for (Fragment& fragment : other.fragments)
       if (fragment.mask != 0 && fragment.wait == Wait::matrix && fragment.wait_phase <= common) {
@@ -142,17 +133,6 @@ void wait(Warp& warp, const Instruction& i, Mask) {
   if (group <= committed_by_all(warp)) return let_go(warp, group);
   warp.fragment().wait = Wait::matrix;
   warp.fragment().wait_phase = group;
-}
-
-void limit_registers(Warp& warp, const Instruction& i, Mask) {
-  if (!is_whole_group(warp, i)) return;
-  const u32 before = warp.most_registers;
-  const bool increases = i.option >> 16;
-  const u32 wanted = i.option & 0xffff;
-  if (before != 0 && (increases ? wanted < before : wanted > before))
-    report(warp, i, FindingKind::bad_operand, 0,
-           [&] { return fmt::format("{} to {} registers, after {}", increases ? "an increase" : "a decrease", wanted, before); });
-  warp.most_registers = wanted;
 }
 
 void expect_aligned(Decoder& d) {
@@ -269,19 +249,6 @@ void decode_wgmma(Decoder& d) {
   expect_aligned(d);
   if (d.out.execute == wait) d.out.kind = Kind::waiting;
   d.expect_operands(d.out.execute == wait ? 1 : 0);
-}
-
-void decode_setmaxnreg(Decoder& d) {
-  d.out.category = Category::barrier;
-  const int direction = d.take_one({"dec", "inc"});
-  if (direction < 0) d.fail("'.inc' or '.dec' is missing");
-  expect_aligned(d);
-  if (d.take_type() != Type::u32) d.fail("no instruction of this type: expected u32");
-  d.expect_operands(1);
-  const u64 count = d.constant(d.operand(0));
-  if (count < 24 || count > 256 || count % 8 != 0) d.fail(fmt::format("{} registers: expected a multiple of 8 from 24 to 256", count));
-  d.out.option = static_cast<u32>(count) | static_cast<u32>(direction) << 16;
-  d.out.execute = limit_registers;
 }
 
 }  // namespace tilewright::rt::emulator

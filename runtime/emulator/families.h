@@ -74,6 +74,7 @@ void decode_movmatrix(Decoder&);
 void decode_mma(Decoder&);
 // execute_wgmma.cpp
 void decode_wgmma(Decoder&);
+// execute_registers.cpp
 void decode_setmaxnreg(Decoder&);
 // execute_wmma.cpp
 void decode_wmma(Decoder&);

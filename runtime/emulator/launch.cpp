@@ -210,6 +210,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
   block.running = static_cast<int>(block.warps.size());
   block.barriers = {};
   block.matrix_groups = {};
+  block.free_registers = 0;
   block.mbarriers.clear();
   if (launch.check) {
     block.written.assign(block.shared_bytes, 0);
@@ -236,7 +237,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.committed = {};
     for (auto& calls : warp.activations) calls.clear();
     warp.matrix = {};
-    warp.most_registers = 0;
+    warp.most_registers = kernel.entry_registers;
     warp.copy_sequence = warp.bulk_sequence = 0;
     warp.bulk_copies.clear();
     warp.bulk_committed = {};

@@ -26,7 +26,7 @@ struct Cluster;
 struct Warp;
 struct Worker;
 
-enum class Wait : u8 { none, barrier, mbarrier, cluster, matrix, collective };
+enum class Wait : u8 { none, barrier, mbarrier, cluster, matrix, registers, collective };
 
 /// Lanes of a warp that execute together. A fragment that diverges becomes one that waits at the join for its children.
 struct Fragment {
@@ -36,7 +36,7 @@ struct Fragment {
   s32 parent = -1;
   u32 children = 0;  // waits for so many
   Wait wait = Wait::none;
-  u32 wait_id = 0;     // of a barrier; of an mbarrier, its offset
+  u32 wait_id = 0;     // of a barrier; of an mbarrier, its offset; of registers, how many
   u64 wait_phase = 0;  // of an mbarrier
   u32 tried = ~0u;     // the instruction that last found an mbarrier's phase unfinished
 };
@@ -134,7 +134,7 @@ struct Warp {
   Mask cluster_awaited = 0;  // lanes that have arrived and are still to wait
 
   MatrixWork matrix;
-  u32 most_registers = 0;  // what setmaxnreg said last; 0: nothing
+  u32 most_registers = 0;  // a thread's, by setmaxnreg or from the entry on; 0: not known
 
   std::array<std::vector<Activation>, kLanes> activations;  // calls of each lane, the innermost last
 
@@ -208,6 +208,7 @@ struct Block {
   std::map<u32, Mbarrier> mbarriers;                          // by offset in shared memory
   std::array<std::vector<u64>, kMaxWarps / 4> matrix_groups;  // of each warpgroup, the traces of all groups
   int running = 0;                                            // warps that have not finished
+  u32 free_registers = 0;                                     // a thread's, of all warps that have given some back
   int next_warp = 0;
 };
 

@@ -19,6 +19,16 @@ namespace {
 
 u64 round_up(u64 value, u64 unit) { return (value + unit - 1) / unit * unit; }
 
+/// What a thread of the kernel owns when it begins: what the text limits it to, or all that so many blocks on one multiprocessor leave it.
+u32 entry_registers(const Function& function) {
+  constexpr u32 kOfProcessor = 65536, kUnit = 8, kMost = 256;
+  if (function.maximum_registers != 0) return static_cast<u32>(round_up(function.maximum_registers, kUnit));
+  const auto& extents = function.required_threads[0] != 0 ? function.required_threads : function.maximum_threads;
+  const u32 threads = static_cast<u32>(round_up(extents[0] * extents[1] * extents[2], kLanes));
+  if (threads == 0 || function.blocks_a_processor == 0) return 0;
+  return std::min(kOfProcessor / threads / function.blocks_a_processor / kUnit * kUnit, kMost);
+}
+
 class KernelBuilder {
  public:
   KernelBuilder(const Program& program, const Function& function)
@@ -30,6 +40,7 @@ class KernelBuilder {
     kernel_->required_threads = function_.required_threads;
     kernel_->maximum_threads = function_.maximum_threads;
     kernel_->required_cluster = function_.required_cluster;
+    kernel_->entry_registers = entry_registers(function_);
     kernel_->registers_declared = static_cast<u32>(function_.registers.size());
     place_names();
     list_callees();

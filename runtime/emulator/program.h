@@ -227,6 +227,7 @@ struct Kernel {
   int shared_granule = 4, global_granule = 4;  // the narrowest access: what race checks tell apart
   std::array<u32, 3> required_threads{}, maximum_threads{}, required_cluster{};
   u32 registers_declared = 0;
+  u32 entry_registers = 0;  // that a thread owns until setmaxnreg; 0: the text does not say
 };
 
 /// A module of PTX that is ready to run, with the memory of its variables.

@@ -95,6 +95,7 @@ struct Function {
   std::map<std::string, std::vector<u32>, std::less<>> branch_targets;  // .branchtargets: label -> instructions
   std::array<u32, 3> required_threads{}, maximum_threads{};             // 0: not said
   std::array<u32, 3> required_cluster{};
+  u32 maximum_registers = 0, blocks_a_processor = 0;  // 0: not said
 };
 
 struct Module {

@@ -226,7 +226,11 @@ class ModuleParser {
         function.required_threads = parse_extents();
       } else if (word == ".reqnctapercluster") {
         function.required_cluster = parse_extents();
-      } else if (word == ".minnctapersm" || word == ".maxnreg" || word == ".maxnctapersm" || word == ".maxclusterrank") {
+      } else if (word == ".maxnreg") {
+        function.maximum_registers = static_cast<u32>(in_.expect_integer("a number"));
+      } else if (word == ".minnctapersm") {
+        function.blocks_a_processor = static_cast<u32>(in_.expect_integer("a number"));
+      } else if (word == ".maxnctapersm" || word == ".maxclusterrank") {
         in_.expect_integer("a number");
       } else if (word == ".pragma") {
         skip_statement();

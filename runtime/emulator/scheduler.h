@@ -8,6 +8,8 @@ namespace tilewright::rt::emulator {
 void arrive(Warp&, Barrier&, Mask);
 /// Ends the phase of the cluster's barrier if all threads that have not exited are there.
 void complete_if_all_arrived(Cluster&);
+/// The warp gives its registers above `kept` to the block's pool, where others may wait for them.
+void return_registers(Warp&, u32 kept);
 /// Gives a waiting fragment the result of bar.red.
 void finish_reduction(Warp&, const Instruction&, Mask, const Barrier&);
 

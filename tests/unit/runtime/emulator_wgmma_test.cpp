@@ -392,6 +392,34 @@ TEST_CASE("emulator wgmma: setmaxnreg goes up after inc and down after dec") {
         "error: 'setmaxnreg.inc.sync.aligned.u32': 36 registers: expected a multiple of 8 from 24 to 256");
 }
 
+TEST_CASE("emulator wgmma: setmaxnreg.inc waits for the registers that other warps give back") {
+  // The first of two warpgroups gives some back or ends, the second one asks for more.
+  const auto found = [](const std::string& limit, const std::string& first, u32 asked) {
+    std::string text = hopper_module_of(".param .u64 out", fmt::format(R"(
+      mov.u32 %r0, %tid.x;
+      setp.ge.u32 %p2, %r0, 128;
+      @%p2 bra CONSUME;
+      {}
+      bra DONE;
+    CONSUME:
+      setmaxnreg.inc.sync.aligned.u32 {};
+      bar.sync 0;
+    DONE:)",
+                                                                       first, asked));
+    text.insert(text.find("\n{"), "\n" + limit);
+    return found_in(text, 256);
+  };
+  const auto keep = [](u32 count) { return fmt::format("setmaxnreg.dec.sync.aligned.u32 {};\nbar.sync 0;", count); };
+  CHECK(found(".maxnreg 168", keep(104), 232) == "");
+  CHECK(contains(found(".maxnreg 168", keep(112), 232), "for 64 more registers a thread, of which the block's pool has 32"));
+  CHECK(found(".maxntid 256\n.minnctapersm 1", keep(240), 256) == "");
+  CHECK(
+      contains(found(".reqntid 256\n.minnctapersm 2", keep(120), 144), "for 16 more registers a thread, of which the block's pool has 0"));
+  // Nothing says how many there are to begin with.
+  CHECK(found("", keep(112), 232) == "");
+  CHECK(found(".maxnreg 128", "ret;", 232) == "");
+}
+
 TEST_CASE("emulator wgmma: what is no product is refused") {
   const auto refused = [](const std::string& opcode, const std::string& operands) {
     return error_of(checked(opcode + " " + operands + ";"));
