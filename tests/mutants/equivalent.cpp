@@ -53,6 +53,8 @@ const std::vector<Equivalent>& known_equivalents() {
       {"topk_sampling", kBarrier, "bar\\.sync 0;", ".*topk.*", 2,
        "runs of 64 elements are sorted within a warp, so that these exchanges between warps never run"},
 
+      {"ptx: block_sum", kGuard, "@%p bra .*", "", 1, kCopies},
+      {"ptx: histogram", kGuard, "@%p bra .*", "", 1, "a block that counted none of a value adds 0"},
       {"ptx: (pipeline|multicast|wgmma_matmul)", Weakening::order_relaxed, R"(mbarrier\.arrive\.expect_tx\..*)", "", 3, kProducer},
       {"ptx: wgmma_matmul", Weakening::fence_removed, R"(fence\.proxy\.async\..*)", "", 1, kObject},
       {"ptx: multicast", kBarrier, "bar\\.sync 0;", "", 1, "the cluster's barrier before it is one of the block too"},

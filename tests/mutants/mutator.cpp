@@ -110,6 +110,8 @@ Found size_removed(const Statement& s) {
   return text_of(s, s.opcode, {s.operands.begin(), s.operands.begin() + 3});
 }
 
+Found branch_removed(const Statement& s) { return s.guards_accesses ? Found("") : Found(); }
+
 /// All lanes do what one is elected for.
 Found election_removed(const Statement& s) {
   if (s.base() != "elect") return {};
@@ -168,6 +170,9 @@ std::string guard_probe(const Statement& s) {
   return fmt::format("@{}{} trap;", is_negated ? "" : "!", s.guard.substr(is_negated ? 2 : 1, s.guard.size() - (is_negated ? 3 : 2)));
 }
 
+/// Traps in a lane that the branch leads elsewhere.
+std::string branch_probe(const Statement& s) { return s.guard + "trap;"; }
+
 /// Traps where both sides of a comparison are equal.
 std::string bound_probe(const Statement& s) {
   return fmt::format("{{ .reg .pred %tw_probe; setp.eq.{} %tw_probe, {}, {}; @%tw_probe trap; }}", s.parts.back(), s.operands[1],
@@ -195,6 +200,7 @@ constexpr Rule kRules[] = {
     {Weakening::guard_removed, guard_removed, guard_probe},
     {Weakening::guard_removed, size_removed},
     {Weakening::guard_removed, election_removed},
+    {Weakening::guard_removed, branch_removed, branch_probe},
     {Weakening::bound_shifted, bound_shifted, bound_probe},
     {Weakening::mask_narrowed, mask_narrowed},
     {Weakening::mask_narrowed, blocks_left_out},

@@ -21,7 +21,7 @@ enum class Weakening {
   arrival_removed,    // at an mbarrier
   arrivals_miscounted,
   bytes_miscounted,  // that an mbarrier is told to expect: half of them, or twice as many
-  guard_removed,     // the predicate of an access, the size that a copy reads, or the election of a lane
+  guard_removed,     // the predicate of an access or a branch past it, the size that a copy reads, or the election of a lane
   bound_shifted,     // a comparison of integers takes one more, or one less
   mask_narrowed,     // lane 31 is no member of a collective, blocks of a cluster get no copy
   order_relaxed,     // acquire and release become relaxed

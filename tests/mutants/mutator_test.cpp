@@ -89,6 +89,10 @@ TEST_CASE("mutator: guards and sizes of accesses go, and only comparisons that g
         "guard removed: @!%p4 st.shared.u32 [tile], %r1; -> st.shared.u32 [tile], %r1;\n");
   CHECK(mutants_in("cp.async.cg.shared.global [tile], [%rd1], 16, %r1;") ==
         "guard removed: cp.async.cg.shared.global [tile], [%rd1], 16, %r1; -> cp.async.cg.shared.global [tile], [%rd1], 16;\n");
+  // A guard may be a branch past all that it guards.
+  CHECK(mutants_in("@%p1 bra L;\nadd.u32 %r1, %r2, %r3;\nst.shared.u32 [tile], %r1;\nL:\n") == "guard removed: @%p1 bra L; -> \n");
+  CHECK(mutants_in("@%p1 bra L;\nadd.u32 %r1, %r2, %r3;\nL:\nst.shared.u32 [tile], %r1;\n@%p1 bra L;\n") == "");
+  CHECK(mutants_in("@%p1 bra L;\nst.shared.u32 [tile], %r1;\nM:\n@%p2 bra M;\nL:\n") == "");
   CHECK(mutants_in("ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [tile];\nadd.u32 %r1, %r2, %r3;") == "");
 }
 

@@ -120,14 +120,22 @@ std::vector<std::unique_ptr<Subject>> ptx_subjects(Memory& memory, std::vector<s
   make.launch("tensor_matmul", {1, 1, 1}, {128, 1, 1},
               {make.halves(128 * 32), make.halves(32 * 128), make.floats(128 * 128), 128, 128, 32});
 
+  make.launch("tensor_matmul", {1, 1, 1}, {128, 1, 1}, {make.halves(1), make.halves(1), make.floats(128 * 128), 128, 128, 0});
+
   make.open("block_kernels.ptx");
   for (const u32 n : {1000u, 128u}) make.launch("vector_add", {8, 1, 1}, {128, 1, 1}, {make.floats(n), make.floats(n), make.zeros(n), n});
   for (const u32 n : {1000u, 70u}) make.launch("block_sum", {3, 1, 1}, {256, 1, 1}, {make.floats(n), make.zeros(1), n});
   make.launch("tiled_matmul", {2, 2, 1}, {16, 16, 1}, {make.floats(1024), make.floats(1024), make.zeros(1024), 32});
+  make.launch("tiled_matmul", {1, 1, 1}, {16, 16, 1}, {make.floats(1), make.floats(1), make.zeros(16), 0});
+  make.launch("scan", {1, 1, 1}, {1, 1, 1}, {make.integers<u32>(1, 100), make.zeros(1), 1}, 4);
   make.launch("scan", {1, 1, 1}, {256, 1, 1}, {make.integers<u32>(200, 100), make.zeros(200), 200}, 1024);
   for (const u32 n : {5000u, 70u}) make.launch("histogram", {4, 1, 1}, {128, 1, 1}, {make.integers<u8>(n, 251), make.zeros(256), n});
-  make.launch("last_block_sum", {5, 1, 1}, {256, 1, 1}, {make.floats(1000), make.zeros(16), make.zeros(1), 1000});
-  make.launch("grid_barrier", {20, 1, 1}, {32, 1, 1}, {make.zeros(1), make.zeros(20), make.zeros(20)});
+  make.launch("histogram", {1, 1, 1}, {288, 1, 1}, {make.integers<u8>(300, 251), make.zeros(256), 300});
+  // Loops over blocks and warps that take several at a time.
+  for (const auto& [blocks, threads] : {std::pair{5u, 256u}, {1u, 32u}, {2u, 64u}, {4u, 160u}})
+    make.launch("last_block_sum", {blocks, 1, 1}, {threads, 1, 1}, {make.floats(1000), make.zeros(16), make.zeros(1), 1000});
+  for (const u32 blocks : {20u, 1u, 2u, 5u})
+    make.launch("grid_barrier", {blocks, 1, 1}, {32, 1, 1}, {make.zeros(1), make.zeros(20), make.zeros(20)});
 
   make.open("hopper_pipeline.ptx");
   for (const u32 tiles : {9u, 1u}) {  // each stage of three is used three times, or one of them once

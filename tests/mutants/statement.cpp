@@ -90,11 +90,26 @@ void find_guards(std::vector<Statement>& statements) {
   }
 }
 
+/// A predicate of instructions that is written as a branch.
+void find_branches(std::vector<Statement>& statements) {
+  for (std::size_t k = 0; k < statements.size(); ++k) {
+    Statement& s = statements[k];
+    if (s.base() != "bra" || s.guard.empty() || s.parsed->operands[0].kind != OperandKind::label) continue;
+    for (std::size_t at = k + 1; at < s.parsed->operands[0].index; ++at) {
+      s.guards_accesses |= is_access(statements[at]);
+      if (!is_one_of(statements[at].base(), {"bra", "brx", "call", "ret", "exit"})) continue;
+      s.guards_accesses = false;
+      break;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Statement> statements_of(const Module& module, const Function& function) {
   std::vector<Statement> statements;
   for (const ParsedInstruction& instruction : function.instructions) statements.push_back(statement_of(module, instruction));
+  find_branches(statements);
   find_guards(statements);
   return statements;
 }

@@ -16,7 +16,8 @@ struct Statement {
   std::string guard, opcode;            // "@%p1 " or ""
   std::vector<std::string_view> parts;  // of the opcode, between the dots
   std::vector<std::string> operands;
-  bool feeds_guard = false;  // of an access
+  bool feeds_guard = false;      // of an access
+  bool guards_accesses = false;  // a branch past them and nothing but straight code
 
   std::string_view base() const { return parts[0]; }
   bool has(std::string_view modifier) const { return std::find(parts.begin() + 1, parts.end(), modifier) != parts.end(); }
