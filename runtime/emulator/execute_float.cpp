@@ -46,10 +46,15 @@ T div(T a, T b) {
 
 template <class T, bool Ftz, bool Sat>
 void fma(Warp& warp, const Instruction& i, Mask mask) {
-  Lanes<T> a = read<T>(warp, i.slot[1]), b = read<T>(warp, i.slot[2]), c = read<T>(warp, i.slot[3]), result;
-  if constexpr (Ftz)
-    for (int lane = 0; lane < kLanes; ++lane) a[lane] = flush(a[lane]), b[lane] = flush(b[lane]), c[lane] = flush(c[lane]);
-  fma_lanes(result.at, a.at, b.at, c.at);
+  const LanesInPlace<T> a(warp, i.slot[1]), b(warp, i.slot[2]), c(warp, i.slot[3]);
+  Lanes<T> result;
+  if constexpr (Ftz && std::is_same_v<T, float>) {
+    Lanes<T> x, y, z;
+    for (int lane = 0; lane < kLanes; ++lane) x[lane] = flush(a[lane]), y[lane] = flush(b[lane]), z[lane] = flush(c[lane]);
+    fma_lanes(result, LanesInPlace<T>(x), LanesInPlace<T>(y), LanesInPlace<T>(z));
+  } else {
+    fma_lanes(result, a, b, c);
+  }
   for (int lane = 0; lane < kLanes; ++lane) result[lane] = leave<Ftz, Sat>(result[lane]);
   write(warp, i.slot[0], result, mask);
 }
@@ -88,16 +93,20 @@ void directed(Warp& warp, const Instruction& i, Mask mask) {
   write(warp, i.slot[0], result, mask);
 }
 
-/// Of two numbers the smaller; -0 is smaller than +0. A NaN loses against a number, unless .NaN lets it win.
+/// Of two numbers the smaller; -0 is smaller than +0. A NaN loses against a number, unless .NaN lets it win. Without branches, so that
+/// lanes are done together.
 template <class T, bool Min, bool PropagatesNan>
 T extreme(T a, T b) {
-  if (a != a || b != b) {
-    const T other = a != a ? b : a;
-    const T nan = std::is_same_v<T, float> ? static_cast<T>(canonical(NAN)) : (a != a ? a : b);
-    return PropagatesNan || other != other ? nan : other;
-  }
-  if (a == b) return Min == static_cast<bool>(std::signbit(a)) ? a : b;
-  return (a < b) == Min ? a : b;
+  using Bits = std::conditional_t<std::is_same_v<T, float>, u32, u64>;
+  const Bits x = std::bit_cast<Bits>(a), y = std::bit_cast<Bits>(b);
+  const T equal = std::bit_cast<T>(Min ? x | y : x & y);  // they differ in the sign of a zero, if at all
+  const T nan_of_a = std::is_same_v<T, float> ? static_cast<T>(canonical(NAN)) : a;
+  const T nan_of_b = std::is_same_v<T, float> ? nan_of_a : b;
+  const T b_or_nan = b != b ? nan_of_a : b;
+  T result = (a < b) == Min ? a : b;
+  result = a == b ? equal : result;
+  result = b != b ? (PropagatesNan ? nan_of_b : a) : result;
+  return a != a ? (PropagatesNan ? nan_of_a : b_or_nan) : result;
 }
 template <class T, bool Min, bool PropagatesNan, bool Ftz, bool XorSign>
 T extreme_of(T a, T b) {

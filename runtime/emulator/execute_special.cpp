@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/emulator/directed_rounding.h"
+#include "runtime/emulator/exponential.h"
 #include "runtime/emulator/families.h"
 #include "runtime/emulator/lanes.h"
 
@@ -38,6 +39,16 @@ float approximate(float x) {
     result = static_cast<float>(value_of(formula, x));
   if constexpr (Ftz) result = flush(result);
   return canonical(result);
+}
+
+template <bool Ftz>
+void exponential(Warp& warp, const Instruction& i, Mask mask) {
+  const LanesInPlace<float> a(warp, i.slot[1]);
+  Lanes<float> x, result;
+  for (int lane = 0; lane < kLanes; ++lane) x[lane] = Ftz ? flush(a[lane]) : a[lane];
+  exp2_lanes(result, LanesInPlace<float>(x));
+  for (int lane = 0; lane < kLanes; ++lane) result[lane] = canonical(Ftz ? flush(result[lane]) : result[lane]);
+  write(warp, i.slot[0], result, mask);
 }
 
 /// rsqrt.approx.f64
@@ -107,7 +118,7 @@ Handler choose_f32(Formula formula, bool ftz) {
     case Formula::sin: return approximate_f32<Formula::sin>(ftz);
     case Formula::cos: return approximate_f32<Formula::cos>(ftz);
     case Formula::lg2: return approximate_f32<Formula::lg2>(ftz);
-    case Formula::ex2: return approximate_f32<Formula::ex2>(ftz);
+    case Formula::ex2: return ftz ? exponential<true> : exponential<false>;
     case Formula::tanh: return approximate_f32<Formula::tanh>(ftz);
   }
   return nullptr;

@@ -10,26 +10,28 @@ namespace {
 enum ShuffleMode : u32 { kUp, kDown, kButterfly, kIndex };
 
 // c holds the last lane that may be read (bits 0 to 4) and which bits of a lane number name its segment (bits 8 to 12).
+template <ShuffleMode kMode>
 void shuffle(Warp& warp, const Instruction& i, Mask mask) {
-  const Lanes<u32> value = read<u32>(warp, i.slot[2]), b = read<u32>(warp, i.slot[3]), c = read<u32>(warp, i.slot[4]);
+  const Lanes<u32> value = read<u32>(warp, i.slot[2]);
+  const LanesInPlace<u32> b(warp, i.slot[3]), c(warp, i.slot[4]);
+  Lanes<s32> from;
+  Lanes<Mask> good;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const s32 offset = static_cast<s32>(b[lane] & 31), clamp = static_cast<s32>(c[lane] & 31),
+              segment = static_cast<s32>((c[lane] >> 8) & 31);
+    const s32 lowest = lane & segment, last = lowest | (clamp & ~segment);
+    const s32 other = kMode == kUp          ? lane - offset
+                      : kMode == kDown      ? lane + offset
+                      : kMode == kButterfly ? lane ^ offset
+                                            : lowest | (offset & ~segment);
+    const bool is_good = kMode == kUp ? other >= last : other <= last;
+    from[lane] = is_good ? other : lane;
+    good[lane] = is_good ? kLaneBit[lane] : 0;
+  }
   Lanes<u32> result;
   Mask in_range = 0;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    const int offset = static_cast<int>(b[lane] & 31), clamp = static_cast<int>(c[lane] & 31),
-              segment = static_cast<int>((c[lane] >> 8) & 31);
-    const int lowest = lane & segment, last = lowest | (clamp & ~segment);
-    int from = lane;
-    switch (i.option) {
-      case kUp: from = lane - offset; break;
-      case kDown: from = lane + offset; break;
-      case kButterfly: from = lane ^ offset; break;
-      default: from = lowest | (offset & ~segment); break;
-    }
-    const bool good = i.option == kUp ? from >= last : from <= last;
-    if (!good) from = lane;
-    in_range |= static_cast<Mask>(good) << lane;
-    result[lane] = value[from & 31];
-  }
+  for (int lane = 0; lane < kLanes; ++lane) in_range |= good[lane];
+  for (int lane = 0; lane < kLanes; ++lane) result[lane] = value[from[lane] & 31];
   write(warp, i.slot[0], result, mask);
   write_mask(warp, i.slot[1], in_range, mask);
 }
@@ -172,12 +174,12 @@ void decode_shuffle(Decoder& d) {
   begin(d, 5);
   const int mode = d.take_one({"up", "down", "bfly", "idx"});
   if (mode < 0) d.fail("a mode is missing");
-  d.out.option = static_cast<u32>(mode);
   if (d.take_type() != Type::b32) d.fail("no instruction of this type: expected b32");
   take_result(d, d.operand(0), 4);
   for (int k = 2; k < 5; ++k) d.source(k, d.operand(static_cast<std::size_t>(k) - 1), 4);
   d.members(d.operand(4));
-  d.out.execute = shuffle;
+  constexpr Handler kShuffles[] = {shuffle<kUp>, shuffle<kDown>, shuffle<kButterfly>, shuffle<kIndex>};
+  d.out.execute = kShuffles[mode];
 }
 
 void decode_vote(Decoder& d) {

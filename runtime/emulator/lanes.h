@@ -23,8 +23,10 @@ inline constexpr auto kLaneBit = [] {
 }();
 
 inline bool has_lane(Mask mask, int lane) { return (mask >> lane) & 1; }
+/// Mostly it is all of them, and counting bits is a call on processors that have no instruction for it.
+inline int count_of(Mask mask) { return mask == kAllLanes ? kLanes : __builtin_popcount(mask); }
 
-// Copies, and not pointers into the register file: the same bytes are integers to one instruction and floats to the next, and a
+// Copies, and not references into the register file: the same bytes are integers to one instruction and floats to the next, and a
 // destination may be a source.
 template <class T>
 Lanes<T> read(const Warp& warp, s32 slot) {
@@ -33,16 +35,35 @@ Lanes<T> read(const Warp& warp, s32 slot) {
   return values;
 }
 
+/// The same, copied lane by lane where a loop wants them, for those that are done with them before they write.
 template <class T>
-void write(Warp& warp, s32 slot, const Lanes<T>& values, Mask mask) {
-  if (slot < 0) return;
-  if (mask == kAllLanes) {
-    std::memcpy(warp.registers + slot, values.at, sizeof values.at);
-    return;
+class LanesInPlace {
+ public:
+  LanesInPlace(const Warp& warp, s32 slot) : at_(warp.registers + slot) {}
+  explicit LanesInPlace(const Lanes<T>& values) : at_(reinterpret_cast<const std::byte*>(values.at)) {}
+  T operator[](int lane) const {
+    T value;
+    std::memcpy(&value, at_ + static_cast<std::size_t>(lane) * sizeof(T), sizeof(T));
+    return value;
   }
-  Lanes<T> merged = read<T>(warp, slot);
-  for (int lane = 0; lane < kLanes; ++lane) merged[lane] = mask & kLaneBit[lane] ? values[lane] : merged[lane];
-  std::memcpy(warp.registers + slot, merged.at, sizeof merged.at);
+
+ private:
+  const std::byte* at_;
+};
+
+/// By value: lanes whose address nobody else sees can be computed together.
+template <class T>
+[[gnu::noinline]] void write_some(Warp& warp, s32 slot, Lanes<T> values, Mask mask) {
+  const LanesInPlace<T> before(warp, slot);
+  for (int lane = 0; lane < kLanes; ++lane) values[lane] = mask & kLaneBit[lane] ? values[lane] : before[lane];
+  std::memcpy(warp.registers + slot, values.at, sizeof values.at);
+}
+
+template <class T>
+inline void write(Warp& warp, s32 slot, const Lanes<T>& values, Mask mask) {
+  if (slot < 0) return;
+  if (mask != kAllLanes) return write_some(warp, slot, values, mask);
+  std::memcpy(warp.registers + slot, values.at, sizeof values.at);
 }
 
 inline Mask read_mask(const Warp& warp, s32 slot) {
@@ -65,7 +86,7 @@ inline Mask read_predicate(const Warp& warp, const Instruction& instruction, int
 
 template <auto F, class Result, class... Values, std::size_t... I>
 void map_lanes(Warp& warp, const Instruction& instruction, Mask mask, Result (*)(Values...), std::index_sequence<I...>) {
-  const std::tuple<Lanes<Values>...> inputs{read<Values>(warp, instruction.slot[I + 1])...};
+  const std::tuple<LanesInPlace<Values>...> inputs{LanesInPlace<Values>(warp, instruction.slot[I + 1])...};
   Lanes<Result> result;
   for (int lane = 0; lane < kLanes; ++lane) result[lane] = F(std::get<I>(inputs)[lane]...);
   write(warp, instruction.slot[0], result, mask);

@@ -133,25 +133,43 @@ class WarpRunner {
     return mask & (i.guard_negated ? ~guard : guard);
   }
 
+  void count(const Instruction& i, Mask mask) {
+    Count& count = worker_.counts[i.index];
+    ++count.executed;
+    count.lanes += static_cast<u64>(count_of(mask));
+  }
+
+  /// Runs the instructions up to the next one that may do more than go on, or until the budget is spent. Most are such, and none of
+  /// them changes fragments: that is what makes this loop short.
+  void run_plain(Fragment& fragment, u64 limit) {
+    const Instruction* const code = kernel_.code.data();
+    const Mask all = fragment.mask;
+    const u32 join = fragment.join;
+    u32 pc = fragment.pc;
+    for (; worker_.spent < limit && pc != join && code[pc].kind == Kind::plain; ++pc) {
+      const Instruction& i = code[pc];
+      const Mask mask = guarded(i, all);
+      ++worker_.spent;
+      if (mask == 0) continue;
+      count(i, mask);
+      i.execute(warp_, i, mask);
+    }
+    fragment.pc = pc;
+  }
+
   /// Runs the current fragment until it ends, diverges or has to wait.
   void run_fragment(u64 limit) {
-    const Instruction* const code = kernel_.code.data();
-    Count* const counts = worker_.counts.data();
-    while (worker_.spent < limit) {
+    while (true) {
       Fragment& fragment = warp_.fragment();
+      run_plain(fragment, limit);
+      if (worker_.spent >= limit) return;
       if (fragment.pc == fragment.join) return end_fragment();
-      const Instruction& i = code[fragment.pc];
+      const Instruction& i = kernel_.code[fragment.pc];
       const Mask mask = guarded(i, fragment.mask);
       ++worker_.spent;
-      if (mask != 0) {
-        ++counts[i.index].executed;
-        counts[i.index].lanes += static_cast<u64>(__builtin_popcount(mask));
-      }
+      if (mask != 0) count(i, mask);
       switch (i.kind) {
-        case Kind::plain:
-          if (mask != 0) i.execute(warp_, i, mask);
-          ++fragment.pc;
-          break;
+        case Kind::plain: break;  // run_plain() takes these
         case Kind::call:
           ++fragment.pc;
           if (mask != 0) return call_functions(i, mask);

@@ -293,6 +293,20 @@ TEST_CASE("emulator halves: pairs are two of one, sat and relu clamp") {
   for (u16 x : apply<u16>("fma.rn.relu.f16 $d, $a, $b, $a;", low, low_b)) REQUIRE((x & 0x8000) == 0);
 }
 
+TEST_CASE("emulator special functions: ex2 of any float is the exact power of two, rounded once") {
+  std::mt19937 random(17);
+  std::vector<float> a;
+  for (std::size_t i = 0; i < 20 * kRows; ++i) a.push_back(std::bit_cast<float>(static_cast<u32>(random())));
+  for (std::size_t i = 0; i < 20 * kRows; ++i) a.push_back(static_cast<float>(random()) / 0x1p24f - 128);
+  for (const float corner : {0.0f, -0.0f, 127.99999f, 128.0f, -126.0f, -149.0f, -149.5f, -150.0f, -151.0f}) a.push_back(corner);
+  const auto exp2 = apply<float>("ex2.approx.f32 $d, $a;", a);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto exact = static_cast<float>(std::exp2(static_cast<double>(a[i])));
+    INFO(a[i]);
+    REQUIRE(std::bit_cast<u32>(exp2[i]) == (std::isnan(exact) ? 0x7fffffffu : std::bit_cast<u32>(exact)));
+  }
+}
+
 TEST_CASE("emulator special functions: correctly rounded, within what PTX allows") {
   std::vector<float> a;
   std::mt19937 random(16);
