@@ -29,6 +29,35 @@ u32 entry_registers(const Function& function) {
   return std::min(kOfProcessor / threads / function.blocks_a_processor / kUnit * kUnit, kMost);
 }
 
+/// Bytes of the narrowest access that the instruction may make to shared or to global memory, of which it covers all or, where it copies
+/// less than it fills, the beginning. kWidestGranule if it makes none.
+int narrowest_access(const Instruction& i, std::string_view opcode, Space memory) {
+  const auto is = [&](std::string_view prefix) { return opcode.starts_with(prefix); };
+  const int whole = std::min<int>(i.width * i.count, kWidestGranule);
+  const bool is_copy = i.category == Category::async_copy || i.category == Category::bulk_copy;  // from one memory to the other
+  if (!is_copy && i.space == (memory == Space::shared ? Space::global : Space::shared)) return kWidestGranule;
+  // Objects of 8 bytes, and boxes of tensors that begin at any element.
+  constexpr int kOthers = 4;
+  switch (i.category) {
+    case Category::load_global:
+    case Category::store_global:
+    case Category::load_shared:
+    case Category::store_shared:
+    case Category::load_generic:
+    case Category::store_generic:
+    case Category::atomic: return whole;
+    // ldmatrix and stmatrix access rows of 16 bytes, wgmma what is as aligned.
+    case Category::matrix: return is("wmma.load") || is("wmma.store") ? whole : kWidestGranule;
+    case Category::async_copy:
+      if (is("cp.async.c") && !is("cp.async.commit")) return whole;
+      return is("cp.async.commit") || is("cp.async.wait") ? kWidestGranule : kOthers;
+    case Category::bulk_copy: return memory == Space::global ? std::min<int>(i.width, kOthers) : kOthers;
+    case Category::barrier: return is("mbarrier") ? kOthers : kWidestGranule;
+    case Category::control: return is("call") ? kOthers : kWidestGranule;  // printf reads its arguments
+    default: return kWidestGranule;
+  }
+}
+
 class KernelBuilder {
  public:
   KernelBuilder(const Program& program, const Function& function)
@@ -165,16 +194,12 @@ class KernelBuilder {
     }
   }
 
-  /// Race checks tell apart what is as wide as the narrowest access; a generic one may be to either memory.
+  /// Race checks tell apart what is as wide as the narrowest access.
   void find_granules() {
     for (const Instruction& i : kernel_->code) {
-      const bool accesses = (i.category >= Category::load_global && i.category <= Category::store_generic) ||
-                            i.category == Category::atomic || i.category == Category::matrix ||
-                            (i.category == Category::bulk_copy && i.space == Space::global);
-      if (!accesses) continue;
-      const int width = i.category == Category::bulk_copy ? i.width : std::min<int>(i.width * i.count, 4);
-      if (i.space == Space::shared || i.space == Space::generic) kernel_->shared_granule = std::min(kernel_->shared_granule, width);
-      if (i.space == Space::global || i.space == Space::generic) kernel_->global_granule = std::min(kernel_->global_granule, width);
+      const std::string_view opcode = kernel_->opcodes[i.index];
+      kernel_->shared_granule = std::min(kernel_->shared_granule, narrowest_access(i, opcode, Space::shared));
+      kernel_->global_granule = std::min(kernel_->global_granule, narrowest_access(i, opcode, Space::global));
     }
   }
 

@@ -192,6 +192,8 @@ struct MatrixTouches {
   bool is_copy = false;
 };
 
+inline constexpr int kWidestGranule = 16;
+
 struct Kernel {
   std::string name;
   std::vector<Parameter> parameters;
@@ -224,7 +226,7 @@ struct Kernel {
   u64 static_shared_bytes = 0;                 // the launch's dynamic bytes follow
   u64 frame_bytes = 0;                         // of local memory: the kernel's own variables
   u64 local_bytes = 0;                         // a thread: the frame and those of calls
-  int shared_granule = 4, global_granule = 4;  // the narrowest access: what race checks tell apart
+  int shared_granule = kWidestGranule, global_granule = kWidestGranule;  // bytes that race checks tell apart: a power of two
   std::array<u32, 3> required_threads{}, maximum_threads{}, required_cluster{};
   u32 registers_declared = 0;
   u32 entry_registers = 0;  // that a thread owns until setmaxnreg; 0: the text does not say
