@@ -7,14 +7,78 @@
 namespace tilewright::rt::emulator {
 namespace {
 
+struct Word128 {
+  u64 low, high;
+};
+
 template <class T>
 void load_element(Warp& warp, s32 slot, const Places& places, std::size_t offset) {
   if (slot < 0) return;
-  Lanes<T> value = read<T>(warp, slot);
   for (int lane = 0; lane < kLanes; ++lane)
-    if (has_lane(places.mask, lane)) std::memcpy(&value[lane], places.at[static_cast<std::size_t>(lane)] + offset, sizeof(T));
-  write(warp, slot, value, kAllLanes);
+    if (has_lane(places.mask, lane))
+      std::memcpy(warp.registers + slot + static_cast<std::size_t>(lane) * sizeof(T), places.at[static_cast<std::size_t>(lane)] + offset,
+                  sizeof(T));
 }
+
+// Four words in a row, of four lanes or of four registers.
+using Quad = u32 __attribute__((vector_size(16)));
+
+void transpose(std::array<Quad, 4>& rows) {
+  const Quad low01 = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5), high01 = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+  const Quad low23 = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5), high23 = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+  rows = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5), __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+          __builtin_shufflevector(high01, high23, 0, 1, 4, 5), __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
+}
+
+bool is_quads(const Instruction& i, Mask mask) { return i.width == 4 && i.value_bytes == 4 && i.count == 4 && mask == kAllLanes; }
+
+/// Vectors of four words by all lanes.
+void load_quads(Warp& warp, const s32* slots, const Places& places) {
+  for (std::size_t lane = 0; lane < kLanes; lane += 4) {
+    std::array<Quad, 4> rows;
+    for (std::size_t k = 0; k < 4; ++k) std::memcpy(&rows[k], places.at[lane + k], sizeof(Quad));
+    transpose(rows);
+    for (std::size_t k = 0; k < 4; ++k)
+      if (slots[k] >= 0) std::memcpy(warp.registers + slots[k] + lane * 4, &rows[k], sizeof(Quad));
+  }
+}
+
+/// What each lane stores, one lane after the other.
+struct StoredValues {
+  alignas(64) std::array<std::byte, kLanes * 32> bytes;
+
+  StoredValues(const Warp& warp, const Instruction& i, const s32* slots, Mask mask) {
+    const bool quads = is_quads(i, mask);
+    if (quads) take_quads(warp, slots);
+    for (u32 k = 0; k < i.count && !quads; ++k) {
+      if (i.width == 4)
+        take<u32>(warp, i, slots[k], k);
+      else if (i.width == 8)
+        take<u64>(warp, i, slots[k], k);
+      else if (i.width == 2)
+        take<u16>(warp, i, slots[k], k);
+      else if (i.width == 1)
+        take<u8>(warp, i, slots[k], k);
+      else
+        take<Word128>(warp, i, slots[k], k);
+    }
+  }
+
+ private:
+  template <class T>
+  void take(const Warp& warp, const Instruction& i, s32 slot, u32 k) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      std::memcpy(bytes.data() + (lane * i.count + k) * sizeof(T), warp.registers + slot + lane * i.value_bytes, sizeof(T));
+  }
+  void take_quads(const Warp& warp, const s32* slots) {
+    for (std::size_t lane = 0; lane < kLanes; lane += 4) {
+      std::array<Quad, 4> rows;
+      for (std::size_t k = 0; k < 4; ++k) std::memcpy(&rows[k], warp.registers + slots[k] + lane * 4, sizeof(Quad));
+      transpose(rows);
+      for (std::size_t k = 0; k < 4; ++k) std::memcpy(bytes.data() + (lane + k) * sizeof(Quad), &rows[k], sizeof(Quad));
+    }
+  }
+};
 
 /// An element into a wider register: with its sign where the type has one.
 void load_extended(Warp& warp, const Instruction& i, s32 slot, const Places& places, std::size_t offset) {
@@ -29,10 +93,6 @@ void load_extended(Warp& warp, const Instruction& i, s32 slot, const Places& pla
   }
 }
 
-struct Word128 {
-  u64 low, high;
-};
-
 bool is_ordering(const Warp& warp, const Instruction& i, const Places& places) {
   return i.is_strong && warp.worker->launch->check && (places.space == Space::shared || places.space == Space::global);
 }
@@ -43,12 +103,13 @@ void load(Warp& warp, const Instruction& i, Mask mask) {
   if (i.is_strong) warp.worker->poll();
   locate(warp, i, mask, address, i.space, bytes, [&](const Places& places) {
     const Accessor by = accessor_of(warp, i);
-    if (warp.worker->launch->check && (places.space == Space::shared || places.space == Space::global))
-      for (int lane = 0; lane < kLanes; ++lane)
-        if (has_lane(places.mask, lane)) check_read(by, places, lane, bytes);
+    RequestCheck(by, places).read(bytes);
     check_written(warp, i, places, bytes, Access::read);
-    for (u32 k = 0; k < i.count; ++k) {
-      const s32 slot = warp.kernel->extra[i.first + k];
+    const s32* const slots = warp.kernel->extra.data() + i.first;
+    const bool quads = is_quads(i, places.mask);
+    if (quads) load_quads(warp, slots, places);
+    for (u32 k = 0; k < i.count && !quads; ++k) {
+      const s32 slot = slots[k];
       const std::size_t offset = std::size_t{k} * i.width;
       if (i.width != i.value_bytes)
         load_extended(warp, i, slot, places, offset);
@@ -108,16 +169,20 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
     }
     const Accessor by = accessor_of(warp, i);
     check_written(warp, i, places, bytes, Access::write);
+    const StoredValues values(warp, i, warp.kernel->extra.data() + i.first, places.mask);
+    RequestCheck check(by, places);
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(places.mask, lane)) continue;
-      std::array<std::byte, 32> value;
-      for (u32 k = 0; k < i.count; ++k) {
-        const s32 slot = warp.kernel->extra[i.first + k];
-        std::memcpy(value.data() + std::size_t{k} * i.width, warp.registers + slot + lane * i.value_bytes, i.width);
-      }
+      const std::byte* const value = values.bytes.data() + lane * bytes;
+      std::byte* const to = places.at[static_cast<std::size_t>(lane)];
       // One lane after the other: the check sees what earlier lanes have stored.
-      check_write(by, places, lane, bytes, value.data());
-      std::memcpy(places.at[static_cast<std::size_t>(lane)], value.data(), static_cast<std::size_t>(bytes));
+      check.write(lane, bytes, value);
+      if (bytes == 16)
+        std::memcpy(to, value, 16);
+      else if (bytes == 4)
+        std::memcpy(to, value, 4);
+      else
+        std::memcpy(to, value, static_cast<std::size_t>(bytes));
     }
   });
 }

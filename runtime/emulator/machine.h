@@ -18,6 +18,7 @@
 #include "runtime/emulator/findings.h"
 #include "runtime/emulator/memory.h"
 #include "runtime/emulator/program.h"
+#include "runtime/emulator/transactions.h"
 
 namespace tilewright::rt::emulator {
 
@@ -186,9 +187,11 @@ struct Mbarrier {
   bool has_transactions = false, is_unseen = false;  // of this phase; of the last completed one, for which nobody has waited
 };
 
-/// The last write and reads of a granule of shared memory. See race_check.h.
+/// The last write and the reads of a granule of shared memory. See access_stamp.h.
 struct SharedCell {
-  u64 write = 0, read = 0;
+  static constexpr std::size_t kReads = 3;
+  u64 write = 0;
+  std::array<u64, kReads> reads{};  // by different agents; zeros follow the last one. Of more agents, the first one numbers a list
 };
 
 struct Block {
@@ -201,7 +204,7 @@ struct Block {
   u64 shared_bytes = 0;
   std::vector<u8> written;  // a byte for each of shared memory
   std::vector<SharedCell> cells;
-  std::vector<std::vector<u64>> many_reads;  // of cells that several agents read
+  std::vector<std::vector<u64>> many_reads;  // of cells that more agents read than fit
   std::vector<u32> free_many_reads;
   Releases releases;  // through shared memory
   std::array<Barrier, 16> barriers;
@@ -261,6 +264,7 @@ struct Worker {
 
   Launch* launch = nullptr;
   std::vector<Count> counts;  // one an instruction
+  RequestShapes shapes;
   std::size_t last_range = 0;
   u64 spent = 0;         // warp instructions, and what polling costs on top
   u64 polling = 0;       // of it

@@ -37,12 +37,12 @@ std::string describe_global(Worker& worker, u64 address, u64 bytes) {
 
 namespace {
 
-void count_request(Warp& warp, const Instruction& i, Mask mask, int bytes, int units, int ideal) {
+void count_request(Warp& warp, const Instruction& i, Mask mask, int bytes, Transactions transactions) {
   Count& count = warp.worker->counts[i.index];
   ++count.requests;
-  count.units += static_cast<u64>(units);
-  count.ideal += static_cast<u64>(ideal);
-  count.bytes += static_cast<u64>(bytes) * static_cast<u64>(__builtin_popcount(mask));
+  count.units += static_cast<u64>(transactions.units);
+  count.ideal += static_cast<u64>(transactions.ideal);
+  count.bytes += static_cast<u64>(bytes) * static_cast<u64>(count_of(mask));
 }
 
 /// Drops lanes whose address is no multiple of the access's size.
@@ -78,9 +78,6 @@ void locate_global(Warp& warp, const Instruction& i, Places& places, int bytes) 
     places.range[l] = range;
     places.at[l] = reinterpret_cast<std::byte*>(address);
   }
-  const int sectors = sectors_of(places.address, places.mask, bytes);
-  const int ideal = (__builtin_popcount(places.mask) * bytes + 31) / 32;
-  count_request(warp, i, places.mask, bytes, sectors, std::min(sectors, ideal));
 }
 
 /// A space that is one block of bytes, in which addresses are offsets.
@@ -147,6 +144,29 @@ void locate_shared(Warp& warp, const Instruction& i, Places& places, int bytes) 
       places.at[static_cast<std::size_t>(lane)] = places.owner(lane).shared.get() + places.address[static_cast<std::size_t>(lane)];
 }
 
+/// The places of a request of all lanes that has the shape of an earlier one, found for all lanes together. False if it is none, or not
+/// in bounds.
+bool locate_known(Warp& warp, Places& places, int bytes, RequestShapes::Key key, Transactions& transactions) {
+  const RequestShape* shape = warp.worker->shapes.find(key, places.address);
+  if (shape == nullptr) return false;
+  const s64 lowest = static_cast<s64>(places.address[0]) + shape->lowest,
+            end = static_cast<s64>(places.address[0]) + shape->highest + bytes;
+  if (lowest < 0) return false;
+  u64 base = 0;
+  if (places.space == Space::shared) {
+    if (end > static_cast<s64>(warp.block->shared_bytes)) return false;
+    places.block = warp.block;
+    base = reinterpret_cast<u64>(warp.block->shared.get());
+  } else {
+    const Range* range = global_range(*warp.worker, static_cast<u64>(lowest));
+    if (range == nullptr || end > static_cast<s64>(range->end())) return false;
+    places.range.fill(range);
+  }
+  for (std::size_t lane = 0; lane < kLanes; ++lane) places.at[lane] = reinterpret_cast<std::byte*>(base + places.address[lane]);
+  transactions = shape->transactions;
+  return true;
+}
+
 }  // namespace
 
 Lanes<u64> addresses_of(const Warp& warp, const Instruction& i, s32 slot, u64 offset) {
@@ -179,32 +199,72 @@ Mask split_generic(Mask mask, Lanes<u64>& address, Space space) {
 Places locate_in(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, Space space, int bytes) {
   Places places;
   places.space = space == Space::constant ? Space::global : space;
-  places.mask = drop_misaligned(warp, i, mask, address, space, bytes);
+  places.mask = mask;
   std::copy(address.at, address.at + kLanes, places.address.begin());
+  const bool has_shape = mask == kAllLanes && (places.space == Space::shared || places.space == Space::global);
+  const RequestShapes::Key key = RequestShapes::key_of(i.index, static_cast<int>(places.space), bytes, address[0]);
+  Transactions transactions;
+  if (has_shape && locate_known(warp, places, bytes, key, transactions)) {
+    count_request(warp, i, mask, bytes, transactions);
+    return places;
+  }
+  places.mask = drop_misaligned(warp, i, mask, address, space, bytes);
   if (places.mask == 0) return places;
   switch (places.space) {
-    case Space::shared: {
+    case Space::shared:
       locate_shared(warp, i, places, bytes);
-      if (places.mask == 0) break;
-      const int lanes = lanes_a_phase(places.address, places.mask, bytes, i.category == Category::load_shared);
-      int phases = 0;
-      for (int lane = 0; lane < kLanes; lane += lanes) phases += ((places.mask >> lane) & (~Mask{0} >> (32 - lanes))) != 0;
-      count_request(warp, i, places.mask, bytes, wavefronts_of(places.address, places.mask, bytes, lanes), phases);
+      if (places.mask == 0) return places;
+      transactions = wavefronts_of(places.address, places.mask, bytes, i.category == Category::load_shared);
       break;
-    }
     case Space::local:
       locate_offsets(warp, i, places, bytes, warp.local, warp.kernel->local_bytes, warp.kernel->local_bytes);
-      count_request(warp, i, places.mask, bytes, __builtin_popcount(places.mask) * bytes / 32 + 1, 1);
+      transactions = {count_of(places.mask) * bytes / 32 + 1, 1};
       break;
     case Space::param: {
       const auto& params = warp.worker->launch->params;
       // Parameters are only read; a store to them is an error when it is decoded, and here for generic addresses.
       locate_offsets(warp, i, places, bytes, const_cast<std::byte*>(params.data()), params.size(), 0);
-      break;
+      return places;
     }
-    default: locate_global(warp, i, places, bytes); break;
+    default:
+      locate_global(warp, i, places, bytes);
+      transactions = sectors_of(places.address, places.mask, bytes);
+      break;
   }
+  count_request(warp, i, places.mask, bytes, transactions);
+  if (has_shape && places.mask == kAllLanes && places.remote == 0) warp.worker->shapes.remember(key, places.address, transactions);
   return places;
+}
+
+void RequestCheck::read(int lane, int bytes) {
+  if (!is_on_) return;
+  const auto l = static_cast<std::size_t>(lane);
+  if (places_.space == Space::shared && has_lane(places_.remote, lane))
+    check_shared_read(by_, places_.owner(lane), lane, places_.address[l], bytes);
+  else if (places_.space == Space::shared)
+    shared_.read(lane, places_.address[l], bytes);
+  else if (places_.space == Space::global && places_.range[l]->cells != nullptr)
+    global_.read(lane, *places_.range[l], places_.address[l], bytes);
+}
+
+void RequestCheck::write(int lane, int bytes, const std::byte* value) {
+  if (!is_on_) return;
+  const auto l = static_cast<std::size_t>(lane);
+  if (places_.space == Space::shared && has_lane(places_.remote, lane))
+    check_shared_write(by_, places_.owner(lane), lane, places_.address[l], bytes, value);
+  else if (places_.space == Space::shared)
+    shared_.write(lane, places_.address[l], bytes, value);
+  else if (places_.space == Space::global && places_.range[l]->cells != nullptr)
+    global_.write(lane, *places_.range[l], places_.address[l], bytes, value);
+}
+
+void RequestCheck::read(int bytes) {
+  if (!is_on_) return;
+  if (places_.space == Space::global) return global_.read(places_, bytes);
+  if (places_.space != Space::shared) return;
+  shared_.read(places_, bytes);
+  for (int lane = 0; places_.remote != 0 && lane < kLanes; ++lane)
+    if (has_lane(places_.mask & places_.remote, lane)) read(lane, bytes);
 }
 
 void check_written(Warp& warp, const Instruction& i, const Places& places, int bytes, Access access) {
@@ -223,97 +283,6 @@ void check_written(Warp& warp, const Instruction& i, const Places& places, int b
         }
     if (access != Access::read) std::memset(written, 1, static_cast<std::size_t>(bytes));
   }
-}
-
-int sectors_of(const std::array<u64, kLanes>& address, Mask mask, int bytes) {
-  u64 lowest = ~u64{0}, highest = 0;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
-    lowest = std::min(lowest, address[static_cast<std::size_t>(lane)]);
-    highest = std::max(highest, address[static_cast<std::size_t>(lane)]);
-  }
-  if (mask == 0) return 0;
-  const u64 first = lowest / 32, last = (highest + static_cast<u64>(bytes) - 1) / 32;
-  if (last - first < 64) {
-    u64 touched = 0;
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (!has_lane(mask, lane)) continue;
-      const u64 a = address[static_cast<std::size_t>(lane)];
-      touched |= u64{1} << (a / 32 - first);
-      touched |= u64{1} << ((a + static_cast<u64>(bytes) - 1) / 32 - first);
-    }
-    return __builtin_popcountll(touched);
-  }
-  std::array<u64, kLanes> sectors;
-  int count = 0;
-  for (int lane = 0; lane < kLanes; ++lane)
-    if (has_lane(mask, lane)) sectors[static_cast<std::size_t>(count++)] = address[static_cast<std::size_t>(lane)] / 32;
-  std::sort(sectors.begin(), sectors.begin() + count);
-  return static_cast<int>(std::unique(sectors.begin(), sectors.begin() + count) - sectors.begin());
-}
-
-/// Whether the lanes of a phase want no more than one word of each bank, as most do.
-static bool is_one_wavefront(const std::array<u64, kLanes>& address, Mask mask, int begin, int end, int bytes) {
-  std::array<u64, 32> words;
-  u32 used = 0;
-  for (int lane = begin; lane < end; ++lane) {
-    if (!has_lane(mask, lane)) continue;
-    const u64 first = address[static_cast<std::size_t>(lane)] / 4,
-              last = (address[static_cast<std::size_t>(lane)] + static_cast<u64>(bytes) - 1) / 4;
-    for (u64 word = first; word <= last; ++word) {
-      const std::size_t bank = word & 31;
-      if ((used >> bank & 1) && words[bank] != word) return false;
-      used |= 1u << bank;
-      words[bank] = word;
-    }
-  }
-  return true;
-}
-
-int lanes_a_phase(const std::array<u64, kLanes>& address, Mask mask, int bytes, bool is_load) {
-  const int lanes = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
-  if (!is_load || bytes <= 4) return lanes;
-  const auto are_pairs = [&](std::size_t apart) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const std::size_t other = lane ^ apart;
-      if (has_lane(mask, static_cast<int>(lane)) && has_lane(mask, static_cast<int>(other)) && address[lane] != address[other]) return false;
-    }
-    return true;
-  };
-  return are_pairs(1) || are_pairs(2) ? 2 * lanes : lanes;
-}
-
-int wavefronts_of(const std::array<u64, kLanes>& address, Mask mask, int bytes, int lanes) {
-  int total = 0;
-  for (int begin = 0; begin < kLanes; begin += lanes) {
-    if (is_one_wavefront(address, mask, begin, begin + lanes, bytes)) {
-      total += ((mask >> begin) & (~Mask{0} >> (32 - lanes))) != 0;
-      continue;
-    }
-    std::array<u64, kLanes> words;  // bank by bank, those seen
-    std::array<std::array<u64, 4>, 32> seen;
-    std::array<u8, 32> count{};
-    int most = 0, spilled = 0;
-    for (int lane = begin; lane < begin + lanes; ++lane) {
-      if (!has_lane(mask, lane)) continue;
-      const u64 first = address[static_cast<std::size_t>(lane)] / 4,
-                last = (address[static_cast<std::size_t>(lane)] + static_cast<u64>(bytes) - 1) / 4;
-      for (u64 word = first; word <= last; ++word) {
-        const std::size_t bank = word & 31;
-        bool known = false;
-        for (int k = 0; k < std::min<int>(count[bank], 4); ++k) known |= seen[bank][static_cast<std::size_t>(k)] == word;
-        for (int k = 0; k < spilled; ++k) known |= words[static_cast<std::size_t>(k)] == word;
-        if (known) continue;
-        if (count[bank] < 4)
-          seen[bank][count[bank]] = word;
-        else
-          words[static_cast<std::size_t>(spilled++)] = word;
-        most = std::max<int>(most, ++count[bank]);
-      }
-    }
-    total += most;
-  }
-  return total;
 }
 
 }  // namespace tilewright::rt::emulator

@@ -14,8 +14,8 @@ enum class Access : u8 { read, write, update };
 struct Places {
   Space space = Space::global;
   Mask mask = 0;                           // lanes whose address is good
-  std::array<std::byte*, kLanes> at{};     // of the host
-  std::array<u64, kLanes> address{};       // in the space: an offset for all but global
+  std::array<std::byte*, kLanes> at;       // of the host
+  std::array<u64, kLanes> address;         // in the space: an offset for all but global
   std::array<const Range*, kLanes> range;  // global: the allocation
   Block* block = nullptr;                  // the executing one
   Mask remote = 0;                         // shared: lanes whose place is another block's
@@ -53,22 +53,29 @@ void locate(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& addre
   }
 }
 
-/// Checks of one lane's access before it is done; `value` is what a write stores, if it is known.
-inline void check_read(const Accessor& by, const Places& places, int lane, int bytes) {
-  if (!by.warp->worker->launch->check) return;
-  if (places.space == Space::shared)
-    check_shared_read(by, places.owner(lane), lane, places.address[static_cast<std::size_t>(lane)], bytes);
-  else if (places.space == Space::global && places.range[static_cast<std::size_t>(lane)]->cells != nullptr)
-    check_global_read(by, lane, *places.range[static_cast<std::size_t>(lane)], places.address[static_cast<std::size_t>(lane)], bytes);
-}
+/// Checks the accesses of a request before they are done, where accesses are checked.
+class RequestCheck {
+ public:
+  RequestCheck(const Accessor& by, const Places& places)
+      : by_(by), places_(places), is_on_(by.warp->worker->launch->check), shared_(by, *by.warp->block), global_(by) {}
+  void read(int lane, int bytes);
+  /// `value` is what the lane writes, null if it is not known.
+  void write(int lane, int bytes, const std::byte* value);
+  /// By all lanes.
+  void read(int bytes);
 
+ private:
+  const Accessor& by_;
+  const Places& places_;
+  bool is_on_;
+  SharedCheck shared_;
+  GlobalCheck global_;
+};
+
+/// Of one lane alone.
+inline void check_read(const Accessor& by, const Places& places, int lane, int bytes) { RequestCheck(by, places).read(lane, bytes); }
 inline void check_write(const Accessor& by, const Places& places, int lane, int bytes, const std::byte* value) {
-  if (!by.warp->worker->launch->check) return;
-  if (places.space == Space::shared)
-    check_shared_write(by, places.owner(lane), lane, places.address[static_cast<std::size_t>(lane)], bytes, value);
-  else if (places.space == Space::global && places.range[static_cast<std::size_t>(lane)]->cells != nullptr)
-    check_global_write(by, lane, *places.range[static_cast<std::size_t>(lane)], places.address[static_cast<std::size_t>(lane)], bytes,
-                       value);
+  RequestCheck(by, places).write(lane, bytes, value);
 }
 
 /// The allocation that an address lies in, null if there is none, and what to say of an access that is out of bounds.
@@ -77,13 +84,5 @@ std::string describe_global(Worker&, u64 address, u64 bytes);
 
 /// Global memory that is tracked counts as written, or has to be; reads of other bytes are reported.
 void check_written(Warp&, const Instruction&, const Places&, int bytes, Access);
-
-/// Distinct 32-byte sectors of global memory that the lanes touch.
-int sectors_of(const std::array<u64, kLanes>& address, Mask mask, int bytes);
-/// The lanes that a request to shared memory serves in one go: 32, 16 or 8 for 4, 8 or 16 bytes; of a load twice as many where each reads
-/// what its neighbour does, or the one after that. As measured on an H100: tests/ptx/shared_wavefronts_h100.txt.
-int lanes_a_phase(const std::array<u64, kLanes>& address, Mask mask, int bytes, bool is_load);
-/// Wavefronts of shared memory: its 32 banks of 4 bytes each give one word at a time to the `lanes` of a phase.
-int wavefronts_of(const std::array<u64, kLanes>& address, Mask mask, int bytes, int lanes);
 
 }  // namespace tilewright::rt::emulator

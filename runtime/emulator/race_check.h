@@ -30,13 +30,84 @@ inline Accessor engine_of(Warp& warp, const Instruction& instruction, const Bloc
   return {&warp, &instruction, agent, epoch, &owner, &warp.view, is_async_proxy(agent) ? &warp.async : nullptr};
 }
 
-/// A lane's read of `bytes` at an offset of a block's shared memory; also finds bytes that nobody wrote.
-void check_shared_read(const Accessor&, Block&, int lane, u64 offset, int bytes);
-/// A lane's write. `value` is what it writes, null if that is not known: a second write of the same value harms nobody.
-void check_shared_write(const Accessor&, Block&, int lane, u64 offset, int bytes, const std::byte* value);
-/// The same for global memory within `range`.
-void check_global_read(const Accessor&, int lane, const Range& range, u64 address, int bytes);
-void check_global_write(const Accessor&, int lane, const Range& range, u64 address, int bytes, const std::byte* value);
+/// Who is known to come before an accessor, or not to, with all accesses of an epoch: mostly a request meets few others, many times.
+class KnownAgents {
+ public:
+  /// `who`: the bits of a stamp that tell agents and their epochs apart.
+  bool has(u64 who) const { return at_[place_of(who)] == who; }
+  void add(u64 who) { at_[place_of(who)] = who; }
+
+ private:
+  static std::size_t place_of(u64 who) { return (who >> 24) % 8; }  // by agent
+  std::array<u64, 8> at_{};
+};
+
+/// Checks accesses of one accessor to a block's shared memory. Granules side by side mostly have the same history: which earlier accesses
+/// are in order is found out once.
+class SharedCheck {
+ public:
+  SharedCheck(const Accessor&, Block&);
+  /// A lane's read of `bytes` at an offset; also finds bytes that nobody wrote.
+  void read(int lane, u64 offset, int bytes);
+  /// A lane's write. `value` is what it writes, null if that is not known: a second write of the same value harms nobody.
+  void write(int lane, u64 offset, int bytes, const std::byte* value);
+  /// A read by each lane of the places that is in this block.
+  void read(const Places&, int bytes);
+
+ private:
+  u32 number_of(u64 stamp) const;
+  /// What a write has to be a part of to be seen, if there is such; null if not.
+  const View* fenced_before(u64 stamp, bool is_write) const;
+  bool is_ordered_after(u64 stamp, int lane, bool is_write) const;
+  /// Whether it conflicts. Who comes before it for all lanes is added to `good`.
+  bool conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
+  void read_lane(int lane, u64 offset, int bytes);
+  void read_granule(u64 cell, int lane, u64 mine);
+  void check_unwritten(int lane, u64 offset, int bytes);
+  void check_mbarriers(int lane, u64 offset, int bytes);
+  void check_reads_before(SharedCell&, int lane, u64 cell);
+  void remember(SharedCell&, int lane, u64 mine);
+  void remember_among_many(SharedCell&, int lane, u64 mine);
+  bool is_over(u64 read, int lane);
+  void report(int lane, u64 cell, u64 stamp, const char* what, const char* earlier);
+
+  const Accessor& by_;
+  Block& block_;
+  int shift_;  // of offsets, to cells
+  u64 stamp_;  // of lane 0
+  KnownAgents good_writes_, good_reads_, concurrent_reads_;
+};
+
+/// The same for global memory.
+class GlobalCheck {
+ public:
+  explicit GlobalCheck(const Accessor&);
+  void read(int lane, const Range& range, u64 address, int bytes);
+  void write(int lane, const Range& range, u64 address, int bytes, const std::byte* value);
+  /// A read by each lane of the places.
+  void read(const Places&, int bytes);
+
+ private:
+  const View* fenced_before(u64 stamp, bool is_write) const;
+  bool is_ordered_after(u64 stamp, int lane, bool is_write) const;
+  bool conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
+  void report(int lane, const Range&, u64 address, u64 stamp, u32 at, const char* what, const char* earlier);
+
+  const Accessor& by_;
+  u64 stamp_;  // of lane 0
+  u32 first_ticket_;
+  KnownAgents good_writes_, good_reads_;
+};
+
+inline void check_shared_read(const Accessor& by, Block& block, int lane, u64 offset, int bytes) {
+  SharedCheck(by, block).read(lane, offset, bytes);
+}
+inline void check_shared_write(const Accessor& by, Block& block, int lane, u64 offset, int bytes, const std::byte* value) {
+  SharedCheck(by, block).write(lane, offset, bytes, value);
+}
+inline void check_global_read(const Accessor& by, int lane, const Range& range, u64 address, int bytes) {
+  GlobalCheck(by).read(lane, range, address, bytes);
+}
 
 /// Makes what these lanes know of their own block a part of what the warp would tell other blocks.
 void learn_own(Warp&, Mask lanes);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <sstream>
 
+#include "runtime/emulator/program.h"
 #include "tests/unit/runtime/emulator_harness.h"
 
 namespace tilewright::rt::emulator {
@@ -175,6 +176,59 @@ TEST_CASE("emulator races: writes and reads of two warps need a barrier") {
   }
   // The same value again harms nobody.
   CHECK(between_warps(write, "", write) == "");
+}
+
+TEST_CASE("emulator races: a write comes after the reads of all other warps, however many") {
+  // Warps 1 to `readers` read, those but `late` tell warp 0, which writes then.
+  const auto found = [](int readers, int late) {
+    Bench bench(module_of("", fmt::format(R"(
+      .shared .align 4 .b8 tile[64];
+      mov.u64 %d1, tile;
+      mov.u32 %r0, %tid.x;
+      shr.u32 %r1, %r0, 5;
+      setp.eq.u32 %p1, %r1, 0;
+      setp.eq.u32 %p2, %r1, {};
+      st.shared.u32 [%d1], 3;
+      bar.sync 0;
+      @%p1 bra WRITE;
+      ld.shared.u32 %r2, [%d1];
+      @%p2 bra END;
+      bar.arrive 1, {};
+      bra END;
+      WRITE: bar.sync 1, {};
+      st.shared.u32 [%d1], 4;
+      END: ret;
+    )",
+                                          late, 32 * readers, 32 * readers)));
+    bench.launch_params.order = Order::backward;
+    bench.run("k", {1, 1, 1}, {static_cast<u32>(32 * (readers + 1)), 1, 1}, Params());
+    return bench.found();
+  };
+  for (const int readers : {2, 3, 4, 5, 9})
+    for (int late = 1; late <= readers; ++late) {
+      INFO(readers, " readers, one of them late: ", late);
+      CHECK(contains(found(readers, late),
+                     fmt::format("the write of shared memory at byte 0 is not ordered after the read by warp {} ", late)));
+    }
+}
+
+TEST_CASE("emulator races: memory is told apart as finely as the narrowest access that reaches it") {
+  const auto granules = [](const std::string& body) {
+    const auto program = Program::load(hopper_module_of("", ".shared .align 16 .b8 tile[64];\n" + body));
+    return std::pair(program->kernels()[0]->shared_granule, program->kernels()[0]->global_granule);
+  };
+  const std::string quads = "ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%d0];\nst.shared.v4.u32 [%d1], {%r0, %r1, %r2, %r3};\n";
+  using Pair = std::pair<int, int>;
+  CHECK(granules(quads) == Pair(16, 16));
+  CHECK(granules(quads + "st.global.u8 [%d0], %h0;") == Pair(16, 1));
+  CHECK(granules(quads + "ld.shared.v2.u16 {%h0, %h1}, [%d0];") == Pair(4, 16));
+  CHECK(granules(quads + "ld.u16 %h0, [%d0];") == Pair(2, 2));
+  CHECK(granules(quads + "red.global.add.u64 [%d0], %d2;") == Pair(16, 8));
+  CHECK(granules(quads + "cp.async.ca.shared.global [%d1], [%d0], 8;") == Pair(8, 8));
+  CHECK(granules(quads + "cp.async.cg.shared.global [%d1], [%d0], 16;\ncp.async.commit_group;\ncp.async.wait_all;") == Pair(16, 16));
+  CHECK(granules(quads + "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0, %r1}, [%d1];\nbar.sync 0;") == Pair(16, 16));
+  CHECK(granules(quads + "mbarrier.init.shared.b64 [%d1], 1;").first == 4);
+  CHECK(granules(quads + "ld.param.u8 %h0, [%d0];\nst.local.u8 [%d0], %h0;") == Pair(16, 16));
 }
 
 TEST_CASE("emulator races: lanes of one warp need a barrier of the warp") {

@@ -1,0 +1,53 @@
+// The order between accesses, and how to say that it is missing.
+#include "runtime/emulator/access_stamp.h"
+
+#include <fmt/format.h>
+
+namespace tilewright::rt::emulator {
+
+namespace {
+
+const Clock* clock_in(const Accessor& by, u32 number, const View& view) {
+  return number == by.warp->block->number ? &view.clock : view.foreign.find(number);
+}
+
+bool is_known(const Accessor& by, u64 stamp, u32 number, const View& view) {
+  const Clock* clock = clock_in(by, number, view);
+  return clock != nullptr && clock->knows(agent_of(stamp), clock_of(stamp), lane_of(stamp));
+}
+
+bool is_epoch_known(const Accessor& by, u64 stamp, u32 number, const View& view) {
+  const Clock* clock = clock_in(by, number, view);
+  return clock != nullptr && clock_of(stamp) <= (*clock)[agent_of(stamp)];
+}
+
+}  // namespace
+
+bool is_ordered(const Accessor& by, int lane, u64 stamp, u32 number, const View* fenced) {
+  const bool is_own = agent_of(stamp) == by.warp->index && number == by.warp->block->number &&
+                      (lane_of(stamp) == static_cast<u32>(lane) || is_matrix_agent(by.agent));
+  return (is_own || is_known(by, stamp, number, *by.view)) && (fenced == nullptr || is_known(by, stamp, number, *fenced));
+}
+
+bool is_epoch_ordered(const Accessor& by, u64 stamp, u32 number, const View* fenced) {
+  return is_epoch_known(by, stamp, number, *by.view) && (fenced == nullptr || is_epoch_known(by, stamp, number, *fenced));
+}
+
+std::string agent_name(int agent) {
+  if (agent < kMaxWarps) return fmt::format("warp {}", agent);
+  if (agent < 2 * kMaxWarps) return fmt::format("an asynchronous copy of warp {}", agent % kMaxWarps);
+  if (agent < matrix_agent(0)) return fmt::format("a bulk copy of warp {}", agent % kMaxWarps);
+  if (agent < barrier_agent(0))
+    return fmt::format("a matrix operation of warps {} to {}", 4 * (agent - matrix_agent(0)), 4 * (agent - matrix_agent(0)) + 3);
+  return "a bulk copy that an mbarrier waits for";
+}
+
+void report_race(const Accessor& by, int lane, const char* what, const char* earlier, const std::string& where, const std::string& who,
+                 u32 at, bool is_only_fence) {
+  report(*by.warp, *by.instruction, FindingKind::race, lane, [&] {
+    return fmt::format("{} {} is not ordered after the {} by {} at {}{}", what, where, earlier, who, place_of(*by.warp, at),
+                       is_only_fence ? ", because no proxy fence comes between them" : "");
+  });
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,111 @@
+// Cells of global memory, which all workers share: every access to them is atomic. What two workers overwrite of each other's at the
+// same moment is lost, which may hide a race but never invents one.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <bit>
+#include <cstring>
+
+#include "runtime/emulator/access_stamp.h"
+#include "runtime/emulator/memory_access.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+// The bits of a stamp that tell agents and their epochs apart, of all blocks of all launches.
+constexpr u64 kWho = ~(kLane | kStrong);
+
+u64 load(u64& word) { return std::atomic_ref<u64>(word).load(std::memory_order_relaxed); }
+void store(u64& word, u64 value) { std::atomic_ref<u64>(word).store(value, std::memory_order_relaxed); }
+u32 load(u32& word) { return std::atomic_ref<u32>(word).load(std::memory_order_relaxed); }
+void store(u32& word, u32 value) { std::atomic_ref<u32>(word).store(value, std::memory_order_relaxed); }
+
+// An allocation need not begin where a granule does.
+struct Cells {
+  Cells(const Range& range, u64 address, int bytes) {
+    const int shift = std::countr_zero(static_cast<u32>(range.granule));
+    const u64 first = address >> shift, last = (address + static_cast<u64>(bytes) - 1) >> shift;
+    begin_ = range.cells + (first - (range.begin >> shift));
+    end_ = begin_ + (last - first + 1);
+  }
+  GlobalCell* begin() const { return begin_; }
+  GlobalCell* end() const { return end_; }
+
+ private:
+  GlobalCell *begin_, *end_;
+};
+
+}  // namespace
+
+GlobalCheck::GlobalCheck(const Accessor& by)
+    : by_(by), stamp_(make_stamp(by, 0, by.owner->ticket)), first_ticket_(by.warp->worker->launch->first_ticket) {}
+
+const View* GlobalCheck::fenced_before(u64 stamp, bool is_write) const {
+  return needs_proxy_fence(by_, stamp, is_write) ? &by_.async->global : nullptr;
+}
+
+bool GlobalCheck::is_ordered_after(u64 stamp, int lane, bool is_write) const {
+  return low_of(stamp) < first_ticket_ || is_ordered(by_, lane, stamp, low_of(stamp) - first_ticket_, fenced_before(stamp, is_write));
+}
+
+bool GlobalCheck::conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const {
+  if (stamp == 0 || good.has(stamp & kWho) || are_atomic(by_, stamp)) return false;
+  if (!is_ordered_after(stamp, lane, is_write)) return true;
+  if (low_of(stamp) < first_ticket_ || is_epoch_ordered(by_, stamp, low_of(stamp) - first_ticket_, fenced_before(stamp, is_write)))
+    good.add(stamp & kWho);
+  return false;
+}
+
+void GlobalCheck::report(int lane, const Range& range, u64 address, u64 stamp, u32 at, const char* what, const char* earlier) {
+  std::string who = agent_name(agent_of(stamp));
+  if (low_of(stamp) != by_.warp->block->ticket)
+    who += " of another block";
+  else if (agent_of(stamp) == by_.warp->index)
+    who = "another lane of the same warp";
+  report_race(by_, lane, what, earlier,
+              fmt::format("of global memory at byte {} of an allocation of {} bytes", address - range.begin, range.bytes), who, at,
+              needs_proxy_fence(by_, stamp, earlier[0] == 'w') && is_ordered_after(stamp, lane, false));
+}
+
+void GlobalCheck::read(int lane, const Range& range, u64 address, int bytes) {
+  const u64 mine = stamp_ | static_cast<u64>(lane) << 34;
+  for (GlobalCell& cell : Cells(range, address, bytes)) {
+    const u64 write = load(cell.write);
+    if (conflicts(write, lane, true, good_writes_)) report(lane, range, address, write, load(cell.write_at), "the read", "write");
+    const u64 last = load(cell.reads[0]);
+    if (last == mine) continue;
+    // The last two readers that are different agents are kept.
+    const bool same_agent = last != 0 && low_of(last) == low_of(mine) && agent_of(last) == by_.agent;
+    if (last != 0 && !same_agent) store(cell.reads[1], last);
+    store(cell.reads[0], same_agent ? merged(mine, last) : mine);
+    store(cell.read_at, by_.instruction->index);
+  }
+}
+
+void GlobalCheck::read(const Places& places, int bytes) {
+  for (std::size_t lane = 0; lane < kLanes; ++lane)
+    if (has_lane(places.mask, static_cast<int>(lane)) && places.range[lane]->cells != nullptr)
+      read(static_cast<int>(lane), *places.range[lane], places.address[lane], bytes);
+}
+
+void GlobalCheck::write(int lane, const Range& range, u64 address, int bytes, const std::byte* value) {
+  const u64 mine = stamp_ | static_cast<u64>(lane) << 34;
+  for (GlobalCell& cell : Cells(range, address, bytes)) {
+    const u64 write = load(cell.write);
+    if (conflicts(write, lane, true, good_writes_)) {
+      const bool same =
+          value != nullptr && std::memcmp(reinterpret_cast<const void*>(address), value, static_cast<std::size_t>(bytes)) == 0;
+      if (!same) report(lane, range, address, write, load(cell.write_at), "the write", "write");
+    }
+    for (u64& read : cell.reads) {
+      const u64 other = load(read);
+      if (other == 0) continue;
+      if (conflicts(other, lane, false, good_reads_)) report(lane, range, address, other, load(cell.read_at), "the write", "read");
+      store(read, 0);
+    }
+    store(cell.write, mine);
+    store(cell.write_at, by_.instruction->index);
+  }
+}
+
+}  // namespace tilewright::rt::emulator

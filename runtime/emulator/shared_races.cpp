@@ -1,0 +1,223 @@
+// Cells of shared memory, which one worker at a time accesses.
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+#include "runtime/emulator/access_stamp.h"
+#include "runtime/emulator/memory_access.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+// The bits of a stamp that tell agents and their epochs apart.
+constexpr u64 kWho = ~(kLane | kStrong | kMany | kInstruction);
+// Without the epoch: the agent and its block's rank.
+constexpr u64 kAgent = kWho & ~(u64{kLow} << 40);
+
+u32 rank_of(u64 stamp) { return low_of(stamp) >> kRankShift; }
+
+/// The first of the bytes that nobody wrote; null if there is none.
+const u8* find_unwritten(const u8* written, int bytes) {
+  const auto all = [&]<class T>(T ones) {
+    for (int at = 0; at < bytes; at += static_cast<int>(sizeof(T))) {
+      T flags;
+      std::memcpy(&flags, written + at, sizeof flags);
+      if (flags != ones) return false;
+    }
+    return true;
+  };
+  if (bytes % 8 == 0 ? all(u64{0x0101010101010101}) : bytes == 4 && all(u32{0x01010101})) return nullptr;
+  return static_cast<const u8*>(std::memchr(written, 0, static_cast<std::size_t>(bytes)));
+}
+
+void mark_written(u8* written, int bytes) {
+  if (bytes == 4)
+    std::memset(written, 1, 4);
+  else if (bytes == 16)
+    std::memset(written, 1, 16);
+  else
+    std::memset(written, 1, static_cast<std::size_t>(bytes));
+}
+
+}  // namespace
+
+SharedCheck::SharedCheck(const Accessor& by, Block& block)
+    : by_(by),
+      block_(block),
+      shift_(std::countr_zero(static_cast<u32>(by.warp->kernel->shared_granule))),
+      stamp_(make_stamp(by, 0, by.owner->rank << kRankShift | (by.instruction->index & kInstruction))) {}
+
+u32 SharedCheck::number_of(u64 stamp) const { return block_.cluster->blocks[rank_of(stamp)]->number; }
+
+const View* SharedCheck::fenced_before(u64 stamp, bool is_write) const {
+  return needs_proxy_fence(by_, stamp, is_write) ? &by_.async->shared : nullptr;
+}
+
+bool SharedCheck::is_ordered_after(u64 stamp, int lane, bool is_write) const {
+  return is_ordered(by_, lane, stamp, number_of(stamp), fenced_before(stamp, is_write));
+}
+
+bool SharedCheck::conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const {
+  if (stamp == 0 || good.has(stamp & kWho) || are_atomic(by_, stamp)) return false;
+  if (!is_ordered_after(stamp, lane, is_write)) return true;
+  if (is_epoch_ordered(by_, stamp, number_of(stamp), fenced_before(stamp, is_write))) good.add(stamp & kWho);
+  return false;
+}
+
+void SharedCheck::report(int lane, u64 cell, u64 stamp, const char* what, const char* earlier) {
+  const bool is_write = earlier[0] == 'w';
+  std::string who = agent_name(agent_of(stamp));
+  if (rank_of(stamp) != by_.warp->block->rank)
+    who += fmt::format(" of the block of rank {}", rank_of(stamp));
+  else if (agent_of(stamp) == by_.warp->index)
+    who = lane_of(stamp) < kSeveralLanes ? fmt::format("lane {} of the same warp", lane_of(stamp)) : "other lanes of the same warp";
+  report_race(by_, lane, what, earlier, fmt::format("of shared memory at byte {}", cell << shift_), who, low_of(stamp) & kInstruction,
+              needs_proxy_fence(by_, stamp, is_write) && is_ordered_after(stamp, lane, false));
+}
+
+/// The bytes of an mbarrier mean nothing to ordinary accesses.
+void SharedCheck::check_mbarriers(int lane, u64 offset, int bytes) {
+  if (by_.is_on_mbarrier) return;
+  auto after = block_.mbarriers.lower_bound(static_cast<u32>(offset + static_cast<u64>(bytes)));
+  for (; after != block_.mbarriers.begin() && std::prev(after)->first + 8 > offset; --after) {
+    const auto& [at, barrier] = *std::prev(after);
+    if (!barrier.is_live) continue;
+    emulator::report(*by_.warp, *by_.instruction, FindingKind::bad_mbarrier, lane, [&] {
+      return fmt::format("an ordinary access to byte {} of shared memory, where {} made an mbarrier", std::max<u64>(at, offset),
+                         place_of(*by_.warp, barrier.made_at));
+    });
+  }
+}
+
+/// Whether a read by another agent comes before this access.
+bool SharedCheck::is_over(u64 read, int lane) {
+  if (concurrent_reads_.has(read & kWho)) return false;
+  const bool over = is_ordered_after(read, lane, false);
+  if (!over) concurrent_reads_.add(read & kWho);
+  return over;
+}
+
+void SharedCheck::remember(SharedCell& cell, int lane, u64 mine) {
+  auto& reads = cell.reads;
+  if (reads[0] & kMany) return remember_among_many(cell, lane, mine);
+  std::size_t count = 0;
+  for (; count < reads.size() && reads[count] != 0; ++count)
+    if ((reads[count] & kAgent) == (mine & kAgent)) {
+      reads[count] = merged(mine, reads[count]);
+      return;
+    }
+  // Who knows of this read knows of those that come before it.
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < count; ++k)
+    if (!is_over(reads[k], lane)) reads[kept++] = reads[k];
+  if (kept < reads.size()) {
+    reads[kept++] = mine;
+    std::fill(reads.begin() + static_cast<std::ptrdiff_t>(kept), reads.end(), 0);
+    return;
+  }
+  u32 list;
+  if (block_.free_many_reads.empty()) {
+    list = static_cast<u32>(block_.many_reads.size());
+    block_.many_reads.emplace_back();
+  } else {
+    list = block_.free_many_reads.back();
+    block_.free_many_reads.pop_back();
+  }
+  block_.many_reads[list].assign(reads.begin(), reads.end());
+  block_.many_reads[list].push_back(mine);
+  reads = {kMany | list};
+}
+
+void SharedCheck::remember_among_many(SharedCell& cell, int lane, u64 mine) {
+  auto& reads = block_.many_reads[static_cast<u32>(cell.reads[0])];
+  for (u64& other : reads)
+    if ((other & kAgent) == (mine & kAgent)) {
+      other = merged(mine, other);
+      return;
+    }
+  std::erase_if(reads, [&](u64 other) { return is_over(other, lane); });
+  reads.push_back(mine);
+}
+
+inline void SharedCheck::read_granule(u64 c, int lane, u64 mine) {
+  SharedCell& cell = block_.cells[c];
+  // Two lanes of this very request have been here, as where a request reads one word for many lanes: they found what there is to find.
+  if (cell.reads[0] == as_several_lanes(mine)) return;
+  if (conflicts(cell.write, lane, true, good_writes_)) report(lane, c, cell.write, "the read", "write");
+  const u64 first = cell.reads[0];
+  if (first == 0)
+    cell.reads[0] = mine;
+  else if (((first ^ mine) & (kAgent | kMany)) == 0)
+    cell.reads[0] = merged(mine, first);
+  else
+    remember(cell, lane, mine);
+}
+
+inline void SharedCheck::check_unwritten(int lane, u64 offset, int bytes) {
+  if (const u8* unwritten = find_unwritten(block_.written.data() + offset, bytes); unwritten != nullptr)
+    emulator::report(*by_.warp, *by_.instruction, FindingKind::uninitialized, lane,
+                     [&] { return fmt::format("byte {} of shared memory", unwritten - block_.written.data()); });
+}
+
+inline void SharedCheck::read_lane(int lane, u64 offset, int bytes) {
+  if (!block_.mbarriers.empty()) check_mbarriers(lane, offset, bytes);
+  const u64 mine = stamp_ | static_cast<u64>(lane) << 34;
+  for (u64 c = offset >> shift_; c <= (offset + static_cast<u64>(bytes) - 1) >> shift_; ++c) read_granule(c, lane, mine);
+  check_unwritten(lane, offset, bytes);
+}
+
+void SharedCheck::read(int lane, u64 offset, int bytes) { read_lane(lane, offset, bytes); }
+
+void SharedCheck::read(const Places& places, int bytes) {
+  const Mask mask = places.mask & ~places.remote;
+  u64 last = ~u64{0};
+  int times = 0;  // that lanes in a row read the last place
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (!has_lane(mask, lane)) continue;
+    const u64 offset = places.address[static_cast<std::size_t>(lane)];
+    times = offset == last ? times + 1 : 1;
+    last = offset;
+    // That two lanes read it is all that can be remembered, and they found what there is to find, but for an mbarrier.
+    if (times > 2 && block_.mbarriers.empty())
+      check_unwritten(lane, offset, bytes);
+    else
+      read_lane(lane, offset, bytes);
+  }
+}
+
+void SharedCheck::check_reads_before(SharedCell& cell, int lane, u64 c) {
+  if (cell.reads[0] & kMany) {
+    const u32 list = static_cast<u32>(cell.reads[0]);
+    for (u64 other : block_.many_reads[list])
+      if (conflicts(other, lane, false, good_reads_)) {
+        report(lane, c, other, "the write", "read");
+        break;
+      }
+    block_.free_many_reads.push_back(list);
+  } else {
+    for (std::size_t k = 0; k < cell.reads.size() && cell.reads[k] != 0; ++k) {
+      if (!conflicts(cell.reads[k], lane, false, good_reads_)) continue;
+      report(lane, c, cell.reads[k], "the write", "read");
+      break;
+    }
+  }
+  cell.reads = {};
+}
+
+void SharedCheck::write(int lane, u64 offset, int bytes, const std::byte* value) {
+  if (!block_.mbarriers.empty()) check_mbarriers(lane, offset, bytes);
+  const u64 mine = stamp_ | static_cast<u64>(lane) << 34;
+  for (u64 c = offset >> shift_; c <= (offset + static_cast<u64>(bytes) - 1) >> shift_; ++c) {
+    SharedCell& cell = block_.cells[c];
+    if (conflicts(cell.write, lane, true, good_writes_)) {
+      const bool same = value != nullptr && std::memcmp(block_.shared.get() + offset, value, static_cast<std::size_t>(bytes)) == 0;
+      if (!same) report(lane, c, cell.write, "the write", "write");
+    }
+    if (cell.reads[0] != 0) check_reads_before(cell, lane, c);
+    cell.write = mine;
+  }
+  mark_written(block_.written.data() + offset, bytes);
+}
+
+}  // namespace tilewright::rt::emulator

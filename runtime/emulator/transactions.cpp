@@ -1,0 +1,142 @@
+// Counts of sectors and wavefronts, and the memory of those that were counted before.
+#include "runtime/emulator/transactions.h"
+
+#include <algorithm>
+
+#include "runtime/emulator/lanes.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+// Addresses further up could wrap around when distances are added to them. None is valid.
+constexpr u64 kHighest = u64{1} << 62;
+
+/// Whether the lanes of a phase want no more than one word of each bank, as most do.
+bool is_one_wavefront(const std::array<u64, kLanes>& address, Mask mask, int begin, int end, int bytes) {
+  std::array<u64, 32> words;
+  u32 used = 0;
+  for (int lane = begin; lane < end; ++lane) {
+    if (!has_lane(mask, lane)) continue;
+    const u64 first = address[static_cast<std::size_t>(lane)] / 4,
+              last = (address[static_cast<std::size_t>(lane)] + static_cast<u64>(bytes) - 1) / 4;
+    for (u64 word = first; word <= last; ++word) {
+      const std::size_t bank = word & 31;
+      if ((used >> bank & 1) && words[bank] != word) return false;
+      used |= 1u << bank;
+      words[bank] = word;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Transactions sectors_of(const std::array<u64, kLanes>& address, Mask mask, int bytes) {
+  const int sectors = count_sectors(address, mask, bytes);
+  return {sectors, std::min(sectors, (__builtin_popcount(mask) * bytes + 31) / 32)};
+}
+
+Transactions wavefronts_of(const std::array<u64, kLanes>& address, Mask mask, int bytes, bool is_load) {
+  const int lanes = lanes_a_phase(address, mask, bytes, is_load);
+  int phases = 0;
+  for (int lane = 0; lane < kLanes; lane += lanes) phases += ((mask >> lane) & (~Mask{0} >> (32 - lanes))) != 0;
+  return {count_wavefronts(address, mask, bytes, lanes), phases};
+}
+
+int count_sectors(const std::array<u64, kLanes>& address, Mask mask, int bytes) {
+  u64 lowest = ~u64{0}, highest = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (!has_lane(mask, lane)) continue;
+    lowest = std::min(lowest, address[static_cast<std::size_t>(lane)]);
+    highest = std::max(highest, address[static_cast<std::size_t>(lane)]);
+  }
+  if (mask == 0) return 0;
+  const u64 first = lowest / 32, last = (highest + static_cast<u64>(bytes) - 1) / 32;
+  if (last - first < 64) {
+    u64 touched = 0;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if (!has_lane(mask, lane)) continue;
+      const u64 a = address[static_cast<std::size_t>(lane)];
+      touched |= u64{1} << (a / 32 - first);
+      touched |= u64{1} << ((a + static_cast<u64>(bytes) - 1) / 32 - first);
+    }
+    return __builtin_popcountll(touched);
+  }
+  std::array<u64, kLanes> sectors;
+  int count = 0;
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (has_lane(mask, lane)) sectors[static_cast<std::size_t>(count++)] = address[static_cast<std::size_t>(lane)] / 32;
+  std::sort(sectors.begin(), sectors.begin() + count);
+  return static_cast<int>(std::unique(sectors.begin(), sectors.begin() + count) - sectors.begin());
+}
+
+int lanes_a_phase(const std::array<u64, kLanes>& address, Mask mask, int bytes, bool is_load) {
+  const int lanes = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
+  if (!is_load || bytes <= 4) return lanes;
+  const auto are_pairs = [&](std::size_t apart) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const std::size_t other = lane ^ apart;
+      if (has_lane(mask, static_cast<int>(lane)) && has_lane(mask, static_cast<int>(other)) && address[lane] != address[other])
+        return false;
+    }
+    return true;
+  };
+  return are_pairs(1) || are_pairs(2) ? 2 * lanes : lanes;
+}
+
+int count_wavefronts(const std::array<u64, kLanes>& address, Mask mask, int bytes, int lanes) {
+  int total = 0;
+  for (int begin = 0; begin < kLanes; begin += lanes) {
+    if (is_one_wavefront(address, mask, begin, begin + lanes, bytes)) {
+      total += ((mask >> begin) & (~Mask{0} >> (32 - lanes))) != 0;
+      continue;
+    }
+    std::array<u64, kLanes> words;  // bank by bank, those seen
+    std::array<std::array<u64, 4>, 32> seen;
+    std::array<u8, 32> count{};
+    int most = 0, spilled = 0;
+    for (int lane = begin; lane < begin + lanes; ++lane) {
+      if (!has_lane(mask, lane)) continue;
+      const u64 first = address[static_cast<std::size_t>(lane)] / 4,
+                last = (address[static_cast<std::size_t>(lane)] + static_cast<u64>(bytes) - 1) / 4;
+      for (u64 word = first; word <= last; ++word) {
+        const std::size_t bank = word & 31;
+        bool known = false;
+        for (int k = 0; k < std::min<int>(count[bank], 4); ++k) known |= seen[bank][static_cast<std::size_t>(k)] == word;
+        for (int k = 0; k < spilled; ++k) known |= words[static_cast<std::size_t>(k)] == word;
+        if (known) continue;
+        if (count[bank] < 4)
+          seen[bank][count[bank]] = word;
+        else
+          words[static_cast<std::size_t>(spilled++)] = word;
+        most = std::max<int>(most, ++count[bank]);
+      }
+    }
+    total += most;
+  }
+  return total;
+}
+
+const RequestShape* RequestShapes::find(Key key, const std::array<u64, kLanes>& address) const {
+  if (entries_.empty() || address[0] >= kHighest) return nullptr;
+  const Entry& entry = entries_[place_of(key)];
+  if (entry.key != key) return nullptr;
+  u64 difference = 0;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) difference |= (address[lane] - address[0]) ^ entry.shape.distance[lane];
+  return difference == 0 ? &entry.shape : nullptr;
+}
+
+void RequestShapes::remember(Key key, const std::array<u64, kLanes>& address, Transactions transactions) {
+  if (*std::max_element(address.begin(), address.end()) >= kHighest) return;
+  entries_.resize(kEntries);
+  Entry& entry = entries_[place_of(key)];
+  entry.key = key;
+  RequestShape& shape = entry.shape;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) shape.distance[lane] = address[lane] - address[0];
+  const auto [lowest, highest] = std::minmax_element(address.begin(), address.end());
+  shape.lowest = static_cast<s64>(*lowest - address[0]);
+  shape.highest = static_cast<s64>(*highest - address[0]);
+  shape.transactions = transactions;
+}
+
+}  // namespace tilewright::rt::emulator
