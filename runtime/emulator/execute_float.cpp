@@ -4,7 +4,6 @@
 
 #include "runtime/emulator/directed_rounding.h"
 #include "runtime/emulator/families.h"
-#include "runtime/emulator/fused_multiply_add.h"
 #include "runtime/emulator/lanes.h"
 
 namespace tilewright::rt::emulator {
@@ -44,19 +43,29 @@ T div(T a, T b) {
   return leave<Ftz, Sat>(enter<Ftz>(a) / enter<Ftz>(b));
 }
 
+/// A function call for each lane where the processor has no instruction for it.
 template <class T, bool Ftz, bool Sat>
-void fma(Warp& warp, const Instruction& i, Mask mask) {
+inline void fma(Warp& warp, const Instruction& i, Mask mask) {
   const LanesInPlace<T> a(warp, i.slot[1]), b(warp, i.slot[2]), c(warp, i.slot[3]);
   Lanes<T> result;
-  if constexpr (Ftz && std::is_same_v<T, float>) {
-    Lanes<T> x, y, z;
-    for (int lane = 0; lane < kLanes; ++lane) x[lane] = flush(a[lane]), y[lane] = flush(b[lane]), z[lane] = flush(c[lane]);
-    fma_lanes(result, LanesInPlace<T>(x), LanesInPlace<T>(y), LanesInPlace<T>(z));
-  } else {
-    fma_lanes(result, a, b, c);
-  }
-  for (int lane = 0; lane < kLanes; ++lane) result[lane] = leave<Ftz, Sat>(result[lane]);
+  for (int lane = 0; lane < kLanes; ++lane)
+    result[lane] = leave<Ftz, Sat>(std::fma(enter<Ftz>(a[lane]), enter<Ftz>(b[lane]), enter<Ftz>(c[lane])));
   write(warp, i.slot[0], result, mask);
+}
+
+#if defined(__x86_64__)
+template <class T, bool Ftz, bool Sat>
+__attribute__((target("avx2,fma"), flatten)) void fma_by_avx2(Warp& warp, const Instruction& i, Mask mask) {
+  fma<T, Ftz, Sat>(warp, i, mask);
+}
+#endif
+
+template <class T, bool Ftz, bool Sat>
+Handler fastest_fma() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return fma_by_avx2<T, Ftz, Sat>;
+#endif
+  return fma<T, Ftz, Sat>;
 }
 
 // The fast quotient is only defined up to |b| = 2^126; from there on it is 0, or NaN for infinite a.
@@ -166,7 +175,7 @@ Handler choose_nearest(FloatOp op, bool ftz, bool sat) {
       case FloatOp::sub: return elementwise<sub<T, Ftz, Sat>>;
       case FloatOp::mul: return elementwise<mul<T, Ftz, Sat>>;
       case FloatOp::div: return elementwise<div<T, Ftz, Sat>>;
-      default: return fma<T, Ftz, Sat>;
+      default: return fastest_fma<T, Ftz, Sat>();
     }
   });
 }

@@ -23,11 +23,22 @@ void load_element(Warp& warp, s32 slot, const Places& places, std::size_t offset
 // Four words in a row, of four lanes or of four registers.
 using Quad = u32 __attribute__((vector_size(16)));
 
-void transpose(std::array<Quad, 4>& rows) {
-  const Quad low01 = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5), high01 = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
-  const Quad low23 = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5), high23 = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
-  rows = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5), __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
-          __builtin_shufflevector(high01, high23, 0, 1, 4, 5), __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
+Quad read_quad(const std::byte* from) {
+  Quad quad;
+  std::memcpy(&quad, from, sizeof quad);
+  return quad;
+}
+
+/// Calls f(k, column) for the four columns of what is read from these places.
+template <class F>
+void transpose(const std::byte* a, const std::byte* b, const std::byte* c, const std::byte* d, F f) {
+  const Quad row0 = read_quad(a), row1 = read_quad(b), row2 = read_quad(c), row3 = read_quad(d);
+  const Quad low01 = __builtin_shufflevector(row0, row1, 0, 4, 1, 5), high01 = __builtin_shufflevector(row0, row1, 2, 6, 3, 7);
+  const Quad low23 = __builtin_shufflevector(row2, row3, 0, 4, 1, 5), high23 = __builtin_shufflevector(row2, row3, 2, 6, 3, 7);
+  f(0, __builtin_shufflevector(low01, low23, 0, 1, 4, 5));
+  f(1, __builtin_shufflevector(low01, low23, 2, 3, 6, 7));
+  f(2, __builtin_shufflevector(high01, high23, 0, 1, 4, 5));
+  f(3, __builtin_shufflevector(high01, high23, 2, 3, 6, 7));
 }
 
 bool is_quads(const Instruction& i, Mask mask) { return i.width == 4 && i.value_bytes == 4 && i.count == 4 && mask == kAllLanes; }
@@ -35,11 +46,10 @@ bool is_quads(const Instruction& i, Mask mask) { return i.width == 4 && i.value_
 /// Vectors of four words by all lanes.
 void load_quads(Warp& warp, const s32* slots, const Places& places) {
   for (std::size_t lane = 0; lane < kLanes; lane += 4) {
-    std::array<Quad, 4> rows;
-    for (std::size_t k = 0; k < 4; ++k) std::memcpy(&rows[k], places.at[lane + k], sizeof(Quad));
-    transpose(rows);
-    for (std::size_t k = 0; k < 4; ++k)
-      if (slots[k] >= 0) std::memcpy(warp.registers + slots[k] + lane * 4, &rows[k], sizeof(Quad));
+    const auto* const at = places.at.data() + lane;
+    transpose(at[0], at[1], at[2], at[3], [&](int k, Quad column) {
+      if (slots[k] >= 0) std::memcpy(warp.registers + slots[k] + lane * 4, &column, sizeof column);
+    });
   }
 }
 
@@ -72,10 +82,9 @@ struct StoredValues {
   }
   void take_quads(const Warp& warp, const s32* slots) {
     for (std::size_t lane = 0; lane < kLanes; lane += 4) {
-      std::array<Quad, 4> rows;
-      for (std::size_t k = 0; k < 4; ++k) std::memcpy(&rows[k], warp.registers + slots[k] + lane * 4, sizeof(Quad));
-      transpose(rows);
-      for (std::size_t k = 0; k < 4; ++k) std::memcpy(bytes.data() + (lane + k) * sizeof(Quad), &rows[k], sizeof(Quad));
+      const std::byte* const at = warp.registers + lane * 4;
+      transpose(at + slots[0], at + slots[1], at + slots[2], at + slots[3],
+                [&](int k, Quad column) { std::memcpy(bytes.data() + (lane + static_cast<std::size_t>(k)) * 16, &column, sizeof column); });
     }
   }
 };
