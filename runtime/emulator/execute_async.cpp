@@ -43,9 +43,14 @@ Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64
   return good;
 }
 
-void finish(const AsyncCopy& copy) {
-  std::memcpy(copy.to, reinterpret_cast<const void*>(copy.from), copy.bytes);
-  std::memset(copy.to + copy.bytes, 0, static_cast<std::size_t>(copy.filled - copy.bytes));
+void finish(const AsyncCopy& copy, std::size_t lane) {
+  const auto* from = reinterpret_cast<const void*>(copy.from[lane]);
+  if (copy.width == 16 && copy.bytes[lane] == 16) {  // almost all, and without a call
+    std::memcpy(copy.to[lane], from, 16);
+    return;
+  }
+  std::memcpy(copy.to[lane], from, copy.bytes[lane]);
+  std::memset(copy.to[lane] + copy.bytes[lane], 0, static_cast<std::size_t>(copy.width - copy.bytes[lane]));
 }
 
 void copy_async(Warp& warp, const Instruction& i, Mask mask) {
@@ -70,37 +75,45 @@ void copy_async(Warp& warp, const Instruction& i, Mask mask) {
   mask = locate_sources(warp, i, mask, source, bytes);
   if (mask == 0) return;
   const Places places = locate_in(warp, i, mask, destination, Space::shared, i.width);
-  const u32 sequence = ++warp.copy_sequence;
+  AsyncCopy copy;
+  copy.lanes = places.mask;
+  copy.sequence = ++warp.copy_sequence;
+  copy.width = i.width;
+  copy.to = places.at;
+  std::copy(source.at, source.at + kLanes, copy.from.begin());
+  const Accessor by = engine_of(warp, i, *warp.block, async_agent(warp.index), copy.sequence);
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(places.mask, lane)) continue;
     const auto l = static_cast<std::size_t>(lane);
-    if (warp.worker->launch->check)
-      check_shared_write(engine_of(warp, i, *warp.block, async_agent(warp.index), sequence), *warp.block, lane, places.address[l], i.width,
-                         nullptr);
-    AsyncCopy copy{places.at[l],          source[lane], static_cast<u8>(bytes[lane]), i.width, static_cast<u8>(lane),
-                   warp.committed[l] + 1, sequence};
+    copy.bytes[l] = static_cast<u8>(bytes[lane]);
+    copy.group[l] = warp.committed[l] + 1;
+    check_write(by, places, lane, i.width, nullptr);
     if (is_done_at_once(*warp.worker)) {
-      finish(copy);
-      copy.bytes = copy.filled = 0;  // the group still has it
+      finish(copy, l);
+      copy.done |= kLaneBit[l];
     } else {
       std::memset(places.at[l], kPoison, i.width);
     }
-    warp.copies.push_back(copy);
   }
+  if (copy.lanes != 0) warp.copies.push_back(copy);
 }
 
-/// Does those copies of the lanes that `is_due` holds for. Up to which of the engine's epochs all copies of these lanes are done now.
+/// Does those copies of the lanes that is_due(copy, lane) holds for. Up to which of the engine's epochs all copies of these lanes are done
+/// now.
 template <class F>
 u32 finish_copies(Warp& warp, Mask mask, F is_due) {
   u32 done = warp.copy_sequence;
-  std::erase_if(warp.copies, [&](const AsyncCopy& copy) {
-    if (!has_lane(mask, copy.lane)) return false;
-    if (!is_due(copy)) {
-      done = std::min(done, copy.sequence - 1);
-      return false;
+  std::erase_if(warp.copies, [&](AsyncCopy& copy) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      if (!(mask & copy.lanes & kLaneBit[lane])) continue;
+      if (!is_due(copy, lane)) {
+        done = std::min(done, copy.sequence - 1);
+        continue;
+      }
+      if (!(copy.done & kLaneBit[lane])) finish(copy, lane);
+      copy.lanes &= ~kLaneBit[lane];
     }
-    finish(copy);
-    return true;
+    return copy.lanes == 0;
   });
   return done;
 }
@@ -117,7 +130,7 @@ void arrive_after_copies(Warp& warp, const Instruction& i, Mask mask) {
     if (!(i.option & kNoIncrease))
       for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { await_arrival(at, barrier); });
     arrival.write = [&warp, &i, places, sequence = warp.copy_sequence] {
-      const u32 done = finish_copies(warp, places.mask, [&](const AsyncCopy& copy) { return copy.sequence <= sequence; });
+      const u32 done = finish_copies(warp, places.mask, [&](const AsyncCopy& copy, std::size_t) { return copy.sequence <= sequence; });
       for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) {
         barrier.view.clock.raise(async_agent(warp.index), std::min(done, sequence));
         arrive_on(at, barrier, 1, false);
@@ -128,13 +141,13 @@ void arrive_after_copies(Warp& warp, const Instruction& i, Mask mask) {
 }
 
 void commit(Warp& warp, const Instruction&, Mask mask) {
-  for (int lane = 0; lane < kLanes; ++lane)
-    if (has_lane(mask, lane)) ++warp.committed[static_cast<std::size_t>(lane)];
+  for (std::size_t lane = 0; lane < kLanes; ++lane) warp.committed[lane] += mask & kLaneBit[lane] ? 1 : 0;
 }
 
 /// Does the copies of all groups but the last `i.option` of each lane.
 void wait(Warp& warp, const Instruction& i, Mask mask) {
-  const u32 done = finish_copies(warp, mask, [&](const AsyncCopy& copy) { return copy.group + i.option <= warp.committed[copy.lane]; });
+  const u32 done = finish_copies(
+      warp, mask, [&](const AsyncCopy& copy, std::size_t lane) { return copy.group[lane] + i.option <= warp.committed[lane]; });
   warp.view.clock.raise(async_agent(warp.index), done);
 }
 

@@ -56,14 +56,15 @@ struct Knowledge {
   }
 };
 
-/// A cp.async of a lane that is not done yet.
+/// A cp.async of lanes that have not waited for it yet.
 struct AsyncCopy {
-  std::byte* to = nullptr;
-  u64 from = 0;
-  u8 bytes = 0, filled = 0;  // so many are copied, and zeros follow up to so many
-  u8 lane = 0;
-  u32 group = 0;     // of the lane, from 1
-  u32 sequence = 0;  // of the warp's engine, from 1: its epochs
+  Mask lanes = 0, done = 0;  // done: those whose bytes are there already
+  u32 sequence = 0;          // of the warp's engine, from 1: its epochs
+  u8 width = 0;              // zeros follow what is copied, up to so many bytes
+  std::array<std::byte*, kLanes> to;
+  std::array<u64, kLanes> from;
+  std::array<u8, kLanes> bytes;
+  std::array<u32, kLanes> group;  // of the lane, from 1
 };
 
 /// A bulk copy of a lane's group that the lane has not waited for.

@@ -83,16 +83,20 @@ void sum_by_two(const RowsOfA& a, const ColumnsOfB& b, std::size_t rows, std::si
 
 // --- accumulators ---
 
-/// The new values of so many registers.
-using Add = void (*)(const ProductSums&, std::size_t registers, const std::byte* const* before, float (*results)[kLanes]);
+// Four lanes at a time, a row of the sums: all registers are read before any is written, because they may be the same.
+using Add = void (*)(const ProductSums&, std::size_t registers, const std::byte* const* before, std::byte* const* after);
 
-void add_by_one(const ProductSums& sums, std::size_t registers, const std::byte* const* before, float (*results)[kLanes]) {
-  for (std::size_t r = 0; r < registers; ++r) {
-    std::array<float, kLanes> addends{};
-    if (before != nullptr) std::memcpy(addends.data(), before[r], sizeof addends);
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const double sum = sums.at[lane / 4 + r / 2 * 8][lane % 4 + r % 2 * (kColumns / 2)];
-      results[r][lane] = canonical(static_cast<float>(sum + static_cast<double>(addends[lane])));
+constexpr std::size_t kLineLanes = 4, kMostRegisters = kRows * kColumns / kLanes;
+
+void add_by_one(const ProductSums& sums, std::size_t registers, const std::byte* const* before, std::byte* const* after) {
+  for (std::size_t line = 0; line < kLines; ++line) {
+    float values[kMostRegisters][kLineLanes] = {};
+    for (std::size_t r = 0; r < registers && before != nullptr; ++r)
+      std::memcpy(values[r], before[r] + line * sizeof values[r], sizeof values[r]);
+    for (std::size_t r = 0; r < registers; ++r) {
+      const double* const sum = sums.at[line + r / 2 * kLines] + r % 2 * kLineLanes;
+      for (std::size_t l = 0; l < kLineLanes; ++l) values[r][l] = canonical(static_cast<float>(sum[l] + static_cast<double>(values[r][l])));
+      std::memcpy(after[r] + line * sizeof values[r], values[r], sizeof values[r]);
     }
   }
 }
@@ -137,17 +141,40 @@ __attribute__((target("avx2,fma"))) void sum_by_avx2(const RowsOfA& a, const Col
   }
 }
 
-// A row is four lanes of each register.
 __attribute__((target("avx"))) void add_by_avx(const ProductSums& sums, std::size_t registers, const std::byte* const* before,
-                                               float (*results)[kLanes]) {
+                                               std::byte* const* after) {
   const __m128 nan = _mm_castsi128_ps(_mm_set1_epi32(0x7fffffff));
-  for (std::size_t r = 0; r < registers; ++r)
-    for (std::size_t line = 0; line < kLines; ++line) {
-      const __m256d sum = _mm256_load_pd(sums.at[line + r / 2 * 8] + r % 2 * (kColumns / 2));
-      const __m128 addend = before == nullptr ? _mm_setzero_ps() : _mm_loadu_ps(reinterpret_cast<const float*>(before[r]) + 4 * line);
-      const __m128 rounded = _mm256_cvtpd_ps(_mm256_add_pd(sum, _mm256_cvtps_pd(addend)));
-      _mm_store_ps(results[r] + 4 * line, _mm_blendv_ps(rounded, nan, _mm_cmpunord_ps(rounded, rounded)));
+  for (std::size_t line = 0; line < kLines; ++line) {
+    __m128 addends[kMostRegisters];
+    for (std::size_t r = 0; r < registers; ++r)
+      addends[r] = before == nullptr ? _mm_setzero_ps() : _mm_loadu_ps(reinterpret_cast<const float*>(before[r]) + kLineLanes * line);
+    for (std::size_t r = 0; r < registers; ++r) {
+      const __m256d sum = _mm256_load_pd(sums.at[line + r / 2 * kLines] + r % 2 * kLineLanes);
+      const __m128 rounded = _mm256_cvtpd_ps(_mm256_add_pd(sum, _mm256_cvtps_pd(addends[r])));
+      _mm_storeu_ps(reinterpret_cast<float*>(after[r]) + kLineLanes * line, _mm_blendv_ps(rounded, nan, _mm_cmpunord_ps(rounded, rounded)));
     }
+  }
+}
+
+// Two registers at a time.
+__attribute__((target("avx512f"))) void add_by_avx512(const ProductSums& sums, std::size_t registers, const std::byte* const* before,
+                                                      std::byte* const* after) {
+  const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+  const std::size_t pairs = registers / 2;
+  for (std::size_t line = 0; line < kLines; ++line) {
+    const std::size_t at = kLineLanes * sizeof(float) * line;
+    __m256 addends[kMostRegisters / 2];
+    for (std::size_t p = 0; p < pairs; ++p)
+      addends[p] = before == nullptr ? _mm256_setzero_ps()
+                                     : _mm256_loadu2_m128(reinterpret_cast<const float*>(before[2 * p + 1] + at),
+                                                          reinterpret_cast<const float*>(before[2 * p] + at));
+    for (std::size_t p = 0; p < pairs; ++p) {
+      const __m512d sum = _mm512_add_pd(_mm512_load_pd(sums.at[line + p * kLines]), __builtin_convertvector(addends[p], __m512d));
+      const __m256 rounded = __builtin_convertvector(sum, __m256);
+      const __m256 values = _mm256_blendv_ps(rounded, nan, _mm256_cmp_ps(rounded, rounded, _CMP_UNORD_Q));
+      _mm256_storeu2_m128(reinterpret_cast<float*>(after[2 * p + 1] + at), reinterpret_cast<float*>(after[2 * p] + at), values);
+    }
+  }
 }
 #endif
 
@@ -166,7 +193,7 @@ const Steps& steps() {
     if (__builtin_cpu_supports("avx2")) best.bf16 = bf16_by_avx2;
     if (__builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c")) best.f16 = has_avx512 ? f16_by_avx512 : f16_by_avx;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best.sum = has_avx512 ? sum_by_avx512 : sum_by_avx2;
-    if (__builtin_cpu_supports("avx")) best.add = add_by_avx;
+    if (__builtin_cpu_supports("avx")) best.add = has_avx512 ? add_by_avx512 : add_by_avx;
 #endif
     return best;
   }();
@@ -234,9 +261,7 @@ void sum_products(const RowsOfA& a, const ColumnsOfB& b, std::size_t rows, std::
 }
 
 void add_sums(const ProductSums& sums, std::size_t registers, const std::byte* const* before, std::byte* const* after) {
-  alignas(64) float results[kRows * kColumns / kLanes][kLanes];
-  steps().add(sums, registers, before, results);
-  for (std::size_t r = 0; r < registers; ++r) std::memcpy(after[r], results[r], sizeof results[r]);
+  steps().add(sums, registers, before, after);
 }
 
 }  // namespace tilewright::rt::emulator

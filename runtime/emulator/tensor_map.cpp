@@ -78,8 +78,9 @@ std::vector<CopyPiece> box_pieces(const TensorMap& map, std::span<const s32> coo
   const u64 element = static_cast<u64>(bytes_of(map.element)), row_bytes = extents[0] * element;
   const u64 rows = u64{extents[1]} * extents[2] * extents[3] * extents[4];
   std::vector<CopyPiece> pieces;
+  // Chunks that the swizzle moves apart are pieces of their own.
   const u64 chunk = map.swizzle == TensorSwizzle::none ? row_bytes : 16;
-  pieces.reserve(rows * ((row_bytes + chunk - 1) / chunk));
+  pieces.reserve(rows * (row_bytes / chunk));
   for (u64 row = 0; row < rows; ++row) {
     u64 rest = row, address = map.address;
     bool is_outside = false;
@@ -89,12 +90,12 @@ std::vector<CopyPiece> box_pieces(const TensorMap& map, std::span<const s32> coo
       is_outside |= at < 0 || at > s64{map.last[d]};
       address += static_cast<u64>(at) * map.strides[d - 1];
     }
-    // The part of the row that lies in the tensor, in bytes of the row; chunks that the swizzle moves apart are pieces of their own.
+    // The part of the row that lies in the tensor, in bytes of the row.
     const s64 first = s64{coordinates[0]}, end = s64{map.last[0]} + 1;
     const u64 inside_begin = is_outside ? row_bytes : std::min(row_bytes, static_cast<u64>(std::max<s64>(0, -first)) * element);
     const u64 inside_end = is_outside ? row_bytes : std::min(row_bytes, static_cast<u64>(std::max<s64>(0, end - first)) * element);
     for (u64 at = 0; at < row_bytes;) {
-      u64 stop = std::min(row_bytes, at / chunk * chunk + chunk);
+      u64 stop = chunk == 16 ? (at | 15) + 1 : row_bytes;
       if (at < inside_begin) stop = std::min(stop, inside_begin);
       if (at >= inside_begin && at < inside_end) stop = std::min(stop, inside_end);
       const u64 place = swizzled(offset + row * row_bytes + at, map.swizzle);

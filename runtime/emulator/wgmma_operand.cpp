@@ -14,7 +14,11 @@ SharedOperand::SharedOperand(Warp& warp, const Instruction& i, u64 descriptor, s
   if (at.base_offset != 0)
     report(warp, i, FindingKind::bad_operand, 0,
            [&] { return fmt::format("a matrix descriptor with the base offset {}: only 0 is known here", at.base_offset); });
-  const auto add = [&](u64 address) { lines_[count_++] = {static_cast<u32>(address), kLineBytes}; };
+  u64 last = 0;
+  const auto add = [&](u64 address) {
+    lines_[count_++] = {static_cast<u32>(address), kLineBytes};
+    last = std::max(last, address);
+  };
   if (transposed) {
     for (std::size_t k = 0; k < kSteps; ++k)
       for (std::size_t row = first_row; row < first_row + rows; row += 8) add(at.chunk_across(k, row));
@@ -22,16 +26,14 @@ SharedOperand::SharedOperand(Warp& warp, const Instruction& i, u64 descriptor, s
     for (std::size_t row = first_row; row < first_row + rows; ++row)
       for (std::size_t chunk = 0; chunk < 2; ++chunk) add(at.chunk_along_k(row, chunk));
   }
-  check();
+  check(last + kLineBytes);
 }
 
-void SharedOperand::check() {
+void SharedOperand::check(u64 end) {
   Block& block = *warp_.block;
   const bool checks = warp_.worker->launch->check;
   const Accessor by = engine_of(warp_, i_, block, matrix_agent(warp_.index), warp_.matrix.committed + 1);
-  u32 last = 0;
-  for (std::size_t l = 0; l < count_; ++l) last = std::max(last, lines_[l].offset);
-  if (last + kLineBytes <= block.shared_bytes) {
+  if (end <= block.shared_bytes) {
     if (checks) check_shared_reads(by, block, 0, {lines_.data(), count_});
     return;
   }

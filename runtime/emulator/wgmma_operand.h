@@ -22,7 +22,8 @@ class SharedOperand {
   static constexpr u32 kNowhere = ~0u;
   static constexpr std::size_t kMostLines = 512;  // 256 rows of 32 bytes
 
-  void check();
+  /// `end`: of the last line.
+  void check(u64 end);
 
   Warp& warp_;
   const Instruction& i_;
