@@ -51,10 +51,13 @@ void each(const std::byte* lines, double* to, std::size_t row_step) {
 }
 
 #if defined(__x86_64__)
+// With a mask of all, because GCC 12 warns of its own header where there is none.
+__attribute__((target("avx512f"))) inline __m512d to_doubles(__m256 floats) { return _mm512_maskz_cvtps_pd(0xff, floats); }
+__attribute__((target("avx512f"))) inline __m256 to_floats(__m512d doubles) { return _mm512_maskz_cvtpd_ps(0xff, doubles); }
+
 __attribute__((target("avx512f,f16c"))) void f16_by_avx512(const std::byte* lines, double* to, std::size_t row_step) {
   for (std::size_t line = 0; line < kLines; ++line)
-    _mm512_storeu_pd(to + line * row_step,
-                     __builtin_convertvector(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(lines) + line)), __m512d));
+    _mm512_storeu_pd(to + line * row_step, to_doubles(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(lines) + line))));
 }
 __attribute__((target("avx,f16c"))) void f16_by_avx(const std::byte* lines, double* to, std::size_t row_step) {
   for (std::size_t line = 0; line < kLines; ++line) {
@@ -157,24 +160,27 @@ __attribute__((target("avx"))) void add_by_avx(const ProductSums& sums, std::siz
 }
 
 // Two registers at a time.
-__attribute__((target("avx512f"))) void add_by_avx512(const ProductSums& sums, std::size_t registers, const std::byte* const* before,
-                                                      std::byte* const* after) {
+template <std::size_t kPairs>
+__attribute__((target("avx512f"))) void add_pairs(const ProductSums& sums, const std::byte* const* before, std::byte* const* after) {
   const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
-  const std::size_t pairs = registers / 2;
   for (std::size_t line = 0; line < kLines; ++line) {
     const std::size_t at = kLineLanes * sizeof(float) * line;
-    __m256 addends[kMostRegisters / 2];
-    for (std::size_t p = 0; p < pairs; ++p)
+    __m256 addends[kPairs];
+#pragma GCC unroll 2
+    for (std::size_t p = 0; p < kPairs; ++p)
       addends[p] = before == nullptr ? _mm256_setzero_ps()
                                      : _mm256_loadu2_m128(reinterpret_cast<const float*>(before[2 * p + 1] + at),
                                                           reinterpret_cast<const float*>(before[2 * p] + at));
-    for (std::size_t p = 0; p < pairs; ++p) {
-      const __m512d sum = _mm512_add_pd(_mm512_load_pd(sums.at[line + p * kLines]), __builtin_convertvector(addends[p], __m512d));
-      const __m256 rounded = __builtin_convertvector(sum, __m256);
+#pragma GCC unroll 2
+    for (std::size_t p = 0; p < kPairs; ++p) {
+      const __m256 rounded = to_floats(_mm512_add_pd(_mm512_load_pd(sums.at[line + p * kLines]), to_doubles(addends[p])));
       const __m256 values = _mm256_blendv_ps(rounded, nan, _mm256_cmp_ps(rounded, rounded, _CMP_UNORD_Q));
       _mm256_storeu2_m128(reinterpret_cast<float*>(after[2 * p + 1] + at), reinterpret_cast<float*>(after[2 * p] + at), values);
     }
   }
+}
+void add_by_avx512(const ProductSums& sums, std::size_t registers, const std::byte* const* before, std::byte* const* after) {
+  registers == 4 ? add_pairs<2>(sums, before, after) : add_pairs<1>(sums, before, after);
 }
 #endif
 
