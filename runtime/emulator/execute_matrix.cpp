@@ -96,14 +96,14 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
   const s32* const slots = warp.kernel->extra.data() + i.first;
   const int d_count = accumulator_registers(s, s.d), a_count = operand_registers(s, s.m, s.a), b_count = operand_registers(s, s.n, s.b);
   const s32 *const a_slots = slots + d_count, *const b_slots = a_slots + a_count, *const c_slots = b_slots + b_count;
+  const Unpacker left(s.a), right(s.b);
   RowsOfA a;
   ColumnsOfB b;
   // A register holds 8 rows or columns of all lanes. Where a has 16 rows, its registers alternate between their halves.
   const int halves = s.m / 8, depth_of_a = s.k * halves / a_count, depth_of_b = s.k / b_count;
   for (int r = 0; r < a_count; ++r)
-    unpack_rows(warp.registers + a_slots[r], s.a, static_cast<std::size_t>(r % halves * 8),
-                static_cast<std::size_t>(r / halves * depth_of_a), a);
-  for (int r = 0; r < b_count; ++r) unpack_columns(warp.registers + b_slots[r], s.b, static_cast<std::size_t>(r * depth_of_b), b);
+    left.rows(warp.registers + a_slots[r], static_cast<std::size_t>(r % halves * 8), static_cast<std::size_t>(r / halves * depth_of_a), a);
+  for (int r = 0; r < b_count; ++r) right.columns(warp.registers + b_slots[r], static_cast<std::size_t>(r * depth_of_b), b);
   ProductSums sums;
   sum_products(a, b, static_cast<std::size_t>(s.m), static_cast<std::size_t>(s.k), s.a != Type::f64, sums);
   accumulate(warp, {slots, c_slots, static_cast<std::size_t>(s.m), s.d}, sums, i.option & kSaturates, kAllLanes, mask);

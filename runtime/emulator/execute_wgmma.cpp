@@ -53,10 +53,11 @@ void multiply(Warp& warp, const Instruction& i, Mask) {
   warp.matrix.trace = (warp.matrix.trace ^ (i.index + 1)) * 0x9e3779b97f4a7c15u;
 
   const auto half_of_k = static_cast<std::size_t>(s.k() / 2);
+  const Unpacker left(s.a), right(s.b);
   RowsOfA a;
   if (i.option & kFromRegisters) {
     for (std::size_t r = 0; r < 4; ++r)
-      unpack_rows(warp.registers + slots[static_cast<std::size_t>(s.accumulators()) + r], s.a, 8 * (r % 2), r / 2 * half_of_k, a);
+      left.rows(warp.registers + slots[static_cast<std::size_t>(s.accumulators()) + r], 8 * (r % 2), r / 2 * half_of_k, a);
   } else {
     check_uniform(warp, i, 0);
     const bool transposed = i.option & kTransposesA;
@@ -65,7 +66,7 @@ void multiply(Warp& warp, const Instruction& i, Mask) {
     for (std::size_t row = 0; row < kRows; row += 8)
       for (std::size_t half = 0; half < 2; ++half) {
         const CoreMatrix core = operand.core(row, half);
-        transposed ? unpack_rows_across(core, s.a, row, half * half_of_k, a) : unpack_rows(core.at, s.a, row, half * half_of_k, a);
+        transposed ? left.rows_across(core, row, half * half_of_k, a) : left.rows(core.at, row, half * half_of_k, a);
       }
   }
   check_uniform(warp, i, 1);
@@ -78,7 +79,7 @@ void multiply(Warp& warp, const Instruction& i, Mask) {
     ColumnsOfB b;
     for (std::size_t half = 0; half < 2; ++half) {
       const CoreMatrix core = operand.core(column, half);
-      transposed ? unpack_columns_across(core, s.b, half * half_of_k, b) : unpack_columns(core.at, s.b, half * half_of_k, b);
+      transposed ? right.columns_across(core, half * half_of_k, b) : right.columns(core.at, half * half_of_k, b);
     }
     ProductSums sums;
     sum_products(a, b, kRows, static_cast<std::size_t>(s.k()), true, sums);

@@ -37,7 +37,6 @@ double from_u8(u8 bits) { return bits; }
 
 constexpr std::size_t kLines = CoreMatrix::kLines;
 
-/// Converts 8 lines, each to the `row_step` numbers after those of the one before it.
 using Convert = void (*)(const std::byte* lines, double* to, std::size_t row_step);
 
 template <class Element, auto F>
@@ -219,8 +218,6 @@ Convert converter_of(Type type) {
   }
 }
 
-std::size_t elements_of_line(Type type) { return type == Type::f64 ? 4 : 16 / static_cast<std::size_t>(operand_bits(type) / 8); }
-
 /// With its lines in the order that columns have in ColumnsOfB.
 CoreMatrix in_order_of_columns(const std::byte* lines) {
   CoreMatrix ordered;
@@ -231,23 +228,27 @@ CoreMatrix in_order_of_columns(const std::byte* lines) {
 
 }  // namespace
 
-void unpack_rows(const std::byte* lines, Type type, std::size_t row, std::size_t k, RowsOfA& a) {
-  converter_of(type)(lines, &a.at[row][k], kMostDepth);
+Unpacker::Unpacker(Type type)
+    : convert_(converter_of(type)),
+      elements_(type == Type::f64 ? 4 : CoreMatrix::kLineBytes * 8 / static_cast<std::size_t>(operand_bits(type))) {}
+
+void Unpacker::rows(const std::byte* lines, std::size_t row, std::size_t k, RowsOfA& a) const {
+  convert_(lines, &a.at[row][k], kMostDepth);
 }
 
-void unpack_rows_across(const CoreMatrix& lines, Type type, std::size_t row, std::size_t k, RowsOfA& a) {
-  unpack_rows(transposed(lines).at, type, row, k, a);
+void Unpacker::rows_across(const CoreMatrix& lines, std::size_t row, std::size_t k, RowsOfA& a) const {
+  rows(transposed(lines).at, row, k, a);
 }
 
-void unpack_columns(const std::byte* lines, Type type, std::size_t k, ColumnsOfB& b) {
-  if (operand_bits(type) == 16) return converter_of(type)(transposed(in_order_of_columns(lines)).at, b.at[k], kColumns);
+void Unpacker::columns(const std::byte* lines, std::size_t k, ColumnsOfB& b) const {
+  if (elements_ == 8) return convert_(transposed(in_order_of_columns(lines)).at, b.at[k], kColumns);
   double numbers[kLines][CoreMatrix::kLineBytes];
-  converter_of(type)(lines, numbers[0], CoreMatrix::kLineBytes);
-  for (std::size_t e = 0; e < elements_of_line(type); ++e)
+  convert_(lines, numbers[0], CoreMatrix::kLineBytes);
+  for (std::size_t e = 0; e < elements_; ++e)
     for (std::size_t column = 0; column < kColumns; ++column) b.at[k + e][place_of(column)] = numbers[column][e];
 }
 
-void unpack_columns_across(const CoreMatrix& lines, Type type, std::size_t k, ColumnsOfB& b) {
+void Unpacker::columns_across(const CoreMatrix& lines, std::size_t k, ColumnsOfB& b) const {
   using Line [[gnu::vector_size(16)]] = u16;
   CoreMatrix ordered;
   for (std::size_t line = 0; line < kLines; ++line) {
@@ -259,7 +260,7 @@ void unpack_columns_across(const CoreMatrix& lines, Type type, std::size_t k, Co
     elements = __builtin_shufflevector(elements, elements, 0, 1, 4, 5, 2, 3, 6, 7);
     std::memcpy(ordered.line(line), &elements, sizeof elements);
   }
-  converter_of(type)(ordered.at, b.at[k], kColumns);
+  convert_(ordered.at, b.at[k], kColumns);
 }
 
 void sum_products(const RowsOfA& a, const ColumnsOfB& b, std::size_t rows, std::size_t depth, bool is_exact, ProductSums& sums) {

@@ -21,13 +21,24 @@ struct ProductSums {
 };
 inline constexpr std::size_t place_of(std::size_t column) { return column / 2 + column % 2 * (kColumns / 2); }
 
-/// The elements of 8 lines, each of which has the same row of a and follows it from `k` on, or the same column of b. Lines are those of a
-/// core matrix, and twice as long for f64.
-void unpack_rows(const std::byte* lines, Type, std::size_t row, std::size_t k, RowsOfA&);
-void unpack_columns(const std::byte* lines, Type, std::size_t k, ColumnsOfB&);
-/// The same where the lines follow each other along k, each with elements of 16 bits that follow each other across it.
-void unpack_rows_across(const CoreMatrix&, Type, std::size_t row, std::size_t k, RowsOfA&);
-void unpack_columns_across(const CoreMatrix&, Type, std::size_t k, ColumnsOfB&);
+/// From the elements of 8 lines, in registers or shared memory, to numbers in their rows and columns.
+class Unpacker {
+ public:
+  explicit Unpacker(Type);
+
+  /// Each line has the same row of a and follows it from `k` on, or the same column of b. Lines are those of a core matrix, and twice as
+  /// long for f64.
+  void rows(const std::byte* lines, std::size_t row, std::size_t k, RowsOfA&) const;
+  void columns(const std::byte* lines, std::size_t k, ColumnsOfB&) const;
+  /// The same where the lines follow each other along k, each with elements of 16 bits that follow each other across it.
+  void rows_across(const CoreMatrix&, std::size_t row, std::size_t k, RowsOfA&) const;
+  void columns_across(const CoreMatrix&, std::size_t k, ColumnsOfB&) const;
+
+ private:
+  /// Converts 8 lines, each to the `row_step` numbers after those of the one before it.
+  void (*convert_)(const std::byte* lines, double* to, std::size_t row_step);
+  std::size_t elements_;  // of a line
+};
 
 /// The sums along k, in its order. `is_exact`: no product of two elements is rounded, so that fused multiply-adds give the same.
 /// Requires: 8 or 16 rows.

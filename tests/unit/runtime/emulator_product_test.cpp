@@ -36,21 +36,22 @@ TEST_CASE("emulator products: elements come to their rows and columns, along k a
   for (const Type type : {Type::f16, Type::bf16, Type::tf32, Type::e4m3, Type::e5m2, Type::s8, Type::u8}) {
     CAPTURE(name_of(type));
     const auto elements = 16 / static_cast<std::size_t>(operand_bits(type) / 8);
+    const Unpacker unpack(type);
     for (int n = 0; n < 200; ++n) {
       CoreMatrix lines;
       fill(lines, random);
       RowsOfA a;
       ColumnsOfB b;
-      unpack_rows(lines.at, type, 8, elements, a);
-      unpack_columns(lines.at, type, elements, b);
+      unpack.rows(lines.at, 8, elements, a);
+      unpack.columns(lines.at, elements, b);
       for (std::size_t line = 0; line < 8; ++line)
         for (std::size_t e = 0; e < elements; ++e) {
           REQUIRE(same(a.at[8 + line][elements + e], element(lines, type, line, e)));
           REQUIRE(same(b.at[elements + e][place_of(line)], element(lines, type, line, e)));
         }
       if (operand_bits(type) != 16) continue;
-      unpack_rows_across(lines, type, 8, 8, a);
-      unpack_columns_across(lines, type, 8, b);
+      unpack.rows_across(lines, 8, 8, a);
+      unpack.columns_across(lines, 8, b);
       for (std::size_t line = 0; line < 8; ++line)
         for (std::size_t e = 0; e < 8; ++e) {
           REQUIRE(same(a.at[8 + e][8 + line], element(lines, type, line, e)));
