@@ -231,6 +231,61 @@ TEST_CASE("emulator races: memory is told apart as finely as the narrowest acces
   CHECK(granules(quads + "ld.param.u8 %h0, [%d0];\nst.local.u8 [%d0], %h0;") == Pair(16, 16));
 }
 
+TEST_CASE("emulator races: that a lane's own accesses are in order says nothing of its neighbours'") {
+  // Even lanes come back to what is theirs, odd lanes to what is their next neighbour's.
+  const auto found = [](const std::string& space, const std::string& first, const std::string& second) {
+    Bench bench(module_of(".param .u64 p", fmt::format(R"(
+      .shared .align 16 .b8 tile[512];
+      ld.param.u64 %d0, [p];
+      mov.u64 %d1, tile;
+      mov.u32 %r0, %laneid;
+      and.b32 %r1, %r0, 1;
+      add.u32 %r1, %r1, %r0;
+      mul.wide.u32 %d2, %r0, 4;
+      mul.wide.u32 %d3, %r1, 4;
+      add.u64 %d2, %d2, {0};
+      add.u64 %d3, %d3, {0};
+      st.{1}.u32 [%d2], 1;
+      bar.warp.sync -1;
+      {2}
+      {3}
+    )",
+                                                       space == "shared" ? "%d1" : "%d0", space, first, second)));
+    Array<u32> memory(bench.memory, 33, 0);
+    Params params;
+    bench.run("k", {1, 1, 1}, {32, 1, 1}, params.add(memory.address()));
+    return bench.found();
+  };
+  for (const std::string space : {"shared", "global"}) {
+    const auto store = [&](const std::string& at) { return "st." + space + ".u32 [" + at + "], %r0;"; };
+    const auto load = [&](const std::string& at) { return "ld." + space + ".u32 %r2, [" + at + "];"; };
+    INFO(space);
+    CHECK(contains(found(space, store("%d2"), load("%d3")), "lane 1 (line 25 of the PTX): the read"));
+    CHECK(contains(found(space, store("%d2"), store("%d3")), "lane 1 (line 25 of the PTX): the write"));
+    CHECK(contains(found(space, load("%d2"), store("%d3")), "is not ordered after the read by"));
+    CHECK(found(space, store("%d2"), load("%d2")) == "");
+    CHECK(found(space, load("%d2"), store("%d2")) == "");
+    CHECK(found(space, load("%d2"), load("%d2")) == "");
+  }
+}
+
+TEST_CASE("emulator races: granules lie where accesses do, wherever an allocation begins") {
+  Bench bench(module_of(".param .u64 p", R"(
+    ld.param.u64 %d1, [p];
+    mov.u32 %r0, %ctaid.x;
+    mul.wide.u32 %d2, %r0, 16;
+    add.u64 %d1, %d1, %d2;
+    st.global.v4.u32 [%d1], {%r0, %r0, %r0, %r0};
+  )"));
+  alignas(16) std::array<u32, 65> words{};
+  bench.memory.adopt(reinterpret_cast<u64>(&words[1]), 256);
+  Params params;
+  CHECK(bench.run("k", {15, 1, 1}, {1, 1, 1}, params.add(reinterpret_cast<u64>(&words[4]))));
+  CHECK(bench.found() == "");
+  CHECK(words[63] == 14);
+  bench.memory.forget(reinterpret_cast<u64>(&words[1]));
+}
+
 TEST_CASE("emulator races: lanes of one warp need a barrier of the warp") {
   const auto found = [](const std::string& between) {
     Bench bench(module_of("", fmt::format(R"(
