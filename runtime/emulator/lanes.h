@@ -51,18 +51,21 @@ class LanesInPlace {
   const std::byte* at_;
 };
 
-/// By value: lanes whose address nobody else sees can be computed together.
 template <class T>
-[[gnu::noinline]] void write_some(Warp& warp, s32 slot, Lanes<T> values, Mask mask) {
-  const LanesInPlace<T> before(warp, slot);
-  for (int lane = 0; lane < kLanes; ++lane) values[lane] = mask & kLaneBit[lane] ? values[lane] : before[lane];
-  std::memcpy(warp.registers + slot, values.at, sizeof values.at);
+[[gnu::noinline]] void write_some(Warp& warp, s32 slot, const Lanes<T>& values, Mask mask) {
+  Lanes<T> merged = read<T>(warp, slot);
+  for (int lane = 0; lane < kLanes; ++lane) merged[lane] = mask & kLaneBit[lane] ? values[lane] : merged[lane];
+  std::memcpy(warp.registers + slot, merged.at, sizeof merged.at);
 }
 
 template <class T>
 inline void write(Warp& warp, s32 slot, const Lanes<T>& values, Mask mask) {
   if (slot < 0) return;
-  if (mask != kAllLanes) return write_some(warp, slot, values, mask);
+  if (mask != kAllLanes) {
+    // A copy: values whose address nobody else sees are computed for several lanes at once.
+    const Lanes<T> copy = values;
+    return write_some(warp, slot, copy, mask);
+  }
   std::memcpy(warp.registers + slot, values.at, sizeof values.at);
 }
 
