@@ -11,6 +11,7 @@
 #include "runtime/emulator/emulator.h"
 #include "runtime/emulator/lanes.h"
 #include "runtime/emulator/scheduler.h"
+#include "runtime/emulator/special_registers.h"
 #include "tilewright/error.h"
 
 namespace tilewright::rt::emulator {
@@ -92,76 +93,6 @@ void check_configuration(const Program& program, const Kernel& kernel, const Lau
     fail(fmt::format("{} bytes of parameters: the kernel takes {}", params.params.size(), kernel.parameter_bytes));
 }
 
-/// The coordinates of number k, the first one running fastest.
-std::array<u32, 3> coordinates_of(u64 k, const std::array<u32, 3>& extents) {
-  return {static_cast<u32>(k % extents[0]), static_cast<u32>(k / extents[0] % extents[1]), static_cast<u32>(k / extents[0] / extents[1])};
-}
-
-u32 special_value(const Launch& launch, const Block& block, Special which, int warp, int lane) {
-  const auto& [ntid_x, ntid_y, ntid_z] = launch.block;
-  const u32 thread = static_cast<u32>(warp * kLanes + lane);
-  const u32 bit = 1u << lane;
-  const auto axis = [&](Special first) { return static_cast<std::size_t>(which) - static_cast<std::size_t>(first); };
-  switch (which) {
-    case Special::tid_x: return thread % ntid_x;
-    case Special::tid_y: return thread / ntid_x % ntid_y;
-    case Special::tid_z: return thread / ntid_x / ntid_y;
-    case Special::ntid_x:
-    case Special::ntid_y:
-    case Special::ntid_z: return launch.block[axis(Special::ntid_x)];
-    case Special::ctaid_x:
-    case Special::ctaid_y:
-    case Special::ctaid_z: return block.id[axis(Special::ctaid_x)];
-    case Special::nctaid_x:
-    case Special::nctaid_y:
-    case Special::nctaid_z: return launch.grid[axis(Special::nctaid_x)];
-    case Special::laneid: return static_cast<u32>(lane);
-    case Special::warpid: return static_cast<u32>(warp);
-    case Special::nwarpid: return static_cast<u32>(block.warps.size());
-    case Special::smid: return 0;
-    case Special::nsmid: return 1;
-    case Special::gridid: return static_cast<u32>(launch.number);
-    case Special::lanemask_eq: return bit;
-    case Special::lanemask_lt: return bit - 1;
-    case Special::lanemask_le: return bit | (bit - 1);
-    case Special::lanemask_gt: return ~(bit | (bit - 1));
-    case Special::lanemask_ge: return ~(bit - 1);
-    case Special::dynamic_shared_bytes: return static_cast<u32>(launch.dynamic_shared_bytes);
-    case Special::total_shared_bytes: return static_cast<u32>(block.shared_bytes);
-    case Special::workspace_high: return static_cast<u32>(launch.workspace >> 32);
-    case Special::workspace_low: return static_cast<u32>(launch.workspace);
-    // Without clusters, each block is one of its own.
-    case Special::clusterid_x:
-    case Special::clusterid_y:
-    case Special::clusterid_z: return block.cluster->id[axis(Special::clusterid_x)];
-    case Special::nclusterid_x:
-    case Special::nclusterid_y:
-    case Special::nclusterid_z: return launch.clusters[axis(Special::nclusterid_x)];
-    case Special::cluster_ctaid_x:
-    case Special::cluster_ctaid_y:
-    case Special::cluster_ctaid_z: return coordinates_of(block.rank, launch.cluster)[axis(Special::cluster_ctaid_x)];
-    case Special::cluster_nctaid_x:
-    case Special::cluster_nctaid_y:
-    case Special::cluster_nctaid_z: return launch.cluster[axis(Special::cluster_nctaid_x)];
-    case Special::cluster_ctarank: return block.rank;
-    case Special::cluster_nctarank: return static_cast<u32>(block.cluster->blocks.size());
-    case Special::is_explicit_cluster: return launch.has_clusters ? kAllLanes : 0;
-    default: return 0;
-  }
-}
-
-void fill_specials(const Launch& launch, Block& block, Warp& warp) {
-  for (const auto& [slot, which] : launch.kernel->specials) {
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const u64 value = special_value(launch, block, which, warp.index, lane);
-      if (which == Special::gridid)
-        std::memcpy(warp.registers + slot + lane * 8, &value, 8);
-      else if (which != Special::is_explicit_cluster || lane == 0)
-        std::memcpy(warp.registers + slot + lane * 4, &value, 4);
-    }
-  }
-}
-
 void fill_constants(const Kernel& kernel, Warp& warp) {
   for (const Kernel::Constant& constant : kernel.constants) {
     if (constant.bytes == 0) {
@@ -197,6 +128,7 @@ std::unique_ptr<Block> make_block(const Launch& launch) {
     warp.registers = registers + w * register_bytes;
     warp.local = block->locals.get() + w * kLanes * kernel.local_bytes;
     fill_constants(kernel, warp);
+    fill_thread_registers(launch, *block, warp);
   }
   return block;
 }
@@ -242,7 +174,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.bulk_copies.clear();
     warp.bulk_committed = {};
     warp.cluster_arrived = warp.cluster_awaited = 0;
-    fill_specials(launch, block, warp);
+    fill_block_registers(launch, block, warp);
     // What is read before it is written is the same in every run, and unlikely to look right.
     for (const auto& [slot, bytes] : kernel.unwritten) std::memset(warp.registers + slot, 0xdb, bytes);
   }
