@@ -15,7 +15,7 @@ constexpr u64 kTickets = u64{1} << 24;
 // After each allocation: an access that misses one by less must not hit the next. What nobody touches is never real memory.
 constexpr std::size_t kGap = 32 << 10;
 
-// Cells take eight times the memory they describe; mapped, only what kernels touch becomes real.
+// Cells take up to 32 times the memory they describe; mapped, only what kernels touch becomes real.
 void* map_zeros(std::size_t bytes) {
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
