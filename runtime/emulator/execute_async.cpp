@@ -30,8 +30,7 @@ Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64
   const auto check = [&](Mask lanes, const Lanes<u64>& at, int size) {
     const Places places = locate_in(warp, i, lanes, at, Space::global, size);
     check_written(warp, i, places, size, Access::read);
-    for (int lane = 0; lane < kLanes; ++lane)
-      if (has_lane(places.mask, lane)) check_read(by, places, lane, size);
+    RequestCheck(by, places).read(size);
     return places.mask;
   };
   if (whole != 0) good |= check(whole, address, i.width);
@@ -43,9 +42,17 @@ Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64
   return good;
 }
 
+// Almost all copies are of 16 bytes, which need no call.
+void poison(std::byte* to, std::size_t bytes) {
+  if (bytes == 16)
+    std::memset(to, kPoison, 16);
+  else
+    std::memset(to, kPoison, bytes);
+}
+
 void finish(const AsyncCopy& copy, std::size_t lane) {
   const auto* from = reinterpret_cast<const void*>(copy.from[lane]);
-  if (copy.width == 16 && copy.bytes[lane] == 16) {  // almost all, and without a call
+  if (copy.bytes[lane] == 16) {
     std::memcpy(copy.to[lane], from, 16);
     return;
   }
@@ -75,27 +82,29 @@ void copy_async(Warp& warp, const Instruction& i, Mask mask) {
   mask = locate_sources(warp, i, mask, source, bytes);
   if (mask == 0) return;
   const Places places = locate_in(warp, i, mask, destination, Space::shared, i.width);
-  AsyncCopy copy;
+  if (places.mask == 0) return;
+  AsyncCopy& copy = warp.copies.emplace_back();
   copy.lanes = places.mask;
   copy.sequence = ++warp.copy_sequence;
   copy.width = i.width;
   copy.to = places.at;
-  std::copy(source.at, source.at + kLanes, copy.from.begin());
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    copy.from[lane] = source.at[lane];
+    copy.bytes[lane] = static_cast<u8>(bytes.at[lane]);
+    copy.group[lane] = warp.committed[lane] + 1;
+  }
   const Accessor by = engine_of(warp, i, *warp.block, async_agent(warp.index), copy.sequence);
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(places.mask, lane)) continue;
-    const auto l = static_cast<std::size_t>(lane);
-    copy.bytes[l] = static_cast<u8>(bytes[lane]);
-    copy.group[l] = warp.committed[l] + 1;
-    check_write(by, places, lane, i.width, nullptr);
+  RequestCheck check(by, places);
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    if (!(places.mask & kLaneBit[lane])) continue;
+    check.write(static_cast<int>(lane), i.width, nullptr);
     if (is_done_at_once(*warp.worker)) {
-      finish(copy, l);
-      copy.done |= kLaneBit[l];
+      finish(copy, lane);
+      copy.done |= kLaneBit[lane];
     } else {
-      std::memset(places.at[l], kPoison, i.width);
+      poison(copy.to[lane], i.width);
     }
   }
-  if (copy.lanes != 0) warp.copies.push_back(copy);
 }
 
 /// Does those copies of the lanes that is_due(copy, lane) holds for. Up to which of the engine's epochs all copies of these lanes are done

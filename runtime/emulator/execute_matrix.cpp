@@ -37,16 +37,15 @@ void write(Warp& warp, s32 slot, const CoreMatrix& matrix, Mask mask) {
 void load_matrices(Warp& warp, const Instruction& i, Mask mask) {
   const Places places = locate_rows(warp, i);
   const Accessor by = accessor_of(warp, i);
+  RequestCheck(by, places).read(CoreMatrix::kLineBytes);
   for (u32 k = 0; k < i.count; ++k) {
     CoreMatrix matrix;
     for (std::size_t row = 0; row < 8; ++row) {
       const std::size_t lane = 8 * k + row;
-      if (!has_lane(places.mask, static_cast<int>(lane))) {
+      if (has_lane(places.mask, static_cast<int>(lane)))
+        std::memcpy(matrix.line(row), places.at[lane], CoreMatrix::kLineBytes);
+      else
         std::memset(matrix.line(row), 0, CoreMatrix::kLineBytes);
-        continue;
-      }
-      check_read(by, places, static_cast<int>(lane), 16);
-      std::memcpy(matrix.line(row), places.at[lane], CoreMatrix::kLineBytes);
     }
     write(warp, warp.kernel->extra[i.first + k], i.option & kTrans ? transposed(matrix) : matrix, mask);
   }
@@ -55,13 +54,14 @@ void load_matrices(Warp& warp, const Instruction& i, Mask mask) {
 void store_matrices(Warp& warp, const Instruction& i, Mask) {
   const Places places = locate_rows(warp, i);
   const Accessor by = accessor_of(warp, i);
+  RequestCheck check(by, places);
   for (u32 k = 0; k < i.count; ++k) {
     CoreMatrix matrix = matrix_in(warp, warp.kernel->extra[i.first + k]);
     if (i.option & kTrans) matrix = transposed(matrix);
     for (std::size_t row = 0; row < 8; ++row) {
       const std::size_t lane = 8 * k + row;
       if (!has_lane(places.mask, static_cast<int>(lane))) continue;
-      check_write(by, places, static_cast<int>(lane), 16, matrix.line(row));
+      check.write(static_cast<int>(lane), 16, matrix.line(row));
       std::memcpy(places.at[lane], matrix.line(row), CoreMatrix::kLineBytes);
     }
   }

@@ -61,8 +61,8 @@ void multiply(Warp& warp, const Instruction& i, Mask) {
   } else {
     check_uniform(warp, i, 0);
     const bool transposed = i.option & kTransposesA;
-    const SharedOperand operand(warp, i, descriptor_of(warp, i, 0), static_cast<std::size_t>(warp.index % kGroupWarps) * kRows, kRows,
-                                transposed);
+    const SharedOperand operand(SharedOperand::Which::a, warp, i, descriptor_of(warp, i, 0),
+                                static_cast<std::size_t>(warp.index % kGroupWarps) * kRows, kRows, transposed);
     for (std::size_t row = 0; row < kRows; row += 8)
       for (std::size_t half = 0; half < 2; ++half) {
         const CoreMatrix core = operand.core(row, half);
@@ -71,7 +71,7 @@ void multiply(Warp& warp, const Instruction& i, Mask) {
   }
   check_uniform(warp, i, 1);
   const bool transposed = i.option & kTransposesB;
-  const SharedOperand operand(warp, i, descriptor_of(warp, i, 1), 0, static_cast<std::size_t>(s.n), transposed);
+  const SharedOperand operand(SharedOperand::Which::b, warp, i, descriptor_of(warp, i, 1), 0, static_cast<std::size_t>(s.n), transposed);
   const bool is_negated = ((i.option & kNegatesA) != 0) != ((i.option & kNegatesB) != 0);
   const Mask adding = read_predicate(warp, i, 2);
   const int registers = s.accumulators() * static_cast<int>(kColumns) / s.n;

@@ -143,6 +143,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
   block.barriers = {};
   block.matrix_groups = {};
   block.free_registers = 0;
+  block.matrix_reads = {};
   block.mbarriers.clear();
   if (launch.check) {
     block.written.assign(block.shared_bytes, 0);

@@ -15,6 +15,7 @@
 #include "runtime/emulator/clock.h"
 #include "runtime/emulator/counters.h"
 #include "runtime/emulator/emulator.h"
+#include "runtime/emulator/engine_reads.h"
 #include "runtime/emulator/findings.h"
 #include "runtime/emulator/memory.h"
 #include "runtime/emulator/program.h"
@@ -193,6 +194,13 @@ struct SharedCell {
   static constexpr std::size_t kReads = 3;
   u64 write = 0;
   std::array<u64, kReads> reads{};  // by different agents; zeros follow the last one. Of more agents, the first one numbers a list
+
+  // By hand, because arrays compare by a call of memcmp.
+  bool operator==(const SharedCell& other) const {
+    u64 differing = write ^ other.write;
+    for (std::size_t k = 0; k < kReads; ++k) differing |= reads[k] ^ other.reads[k];
+    return differing == 0;
+  }
 };
 
 struct Block {
@@ -204,6 +212,7 @@ struct Block {
   std::unique_ptr<std::byte[]> registers, locals, shared;
   u64 shared_bytes = 0;
   std::vector<u8> written;  // a byte for each of shared memory
+  u64 writes = 0;           // to shared memory that were checked
   std::vector<SharedCell> cells;
   std::vector<std::vector<u64>> many_reads;  // of cells that more agents read than fit
   std::vector<u32> free_many_reads;
@@ -211,6 +220,7 @@ struct Block {
   std::array<Barrier, 16> barriers;
   std::map<u32, Mbarrier> mbarriers;                          // by offset in shared memory
   std::array<std::vector<u64>, kMaxWarps / 4> matrix_groups;  // of each warpgroup, the traces of all groups
+  std::array<EngineReads, kMaxWarps / 4> matrix_reads;        // of shared memory that the four warps read alike
   int running = 0;                                            // warps that have not finished
   u32 free_registers = 0;                                     // a thread's, of all warps that have given some back
   int next_warp = 0;

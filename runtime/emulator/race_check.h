@@ -53,6 +53,9 @@ class SharedCheck {
   void write(int lane, u64 offset, int bytes, const std::byte* value);
   /// A read by each lane of the places that is in this block.
   void read(const Places&, int bytes);
+  /// Whether lane 0 may read what this write left, as a cell holds it, and write to a cell that has no list of readers.
+  bool may_read_after(u64 write);
+  bool may_write_after(const SharedCell&);
 
  private:
   u32 number_of(u64 stamp) const;

@@ -78,7 +78,9 @@ void SharedCheck::report(int lane, u64 cell, u64 stamp, const char* what, const 
 
 /// The bytes of an mbarrier mean nothing to ordinary accesses.
 void SharedCheck::check_mbarriers(int lane, u64 offset, int bytes) {
-  if (by_.is_on_mbarrier) return;
+  if (by_.is_on_mbarrier || offset >= std::prev(block_.mbarriers.end())->first + u64{8} ||
+      offset + static_cast<u64>(bytes) <= block_.mbarriers.begin()->first)
+    return;
   auto after = block_.mbarriers.lower_bound(static_cast<u32>(offset + static_cast<u64>(bytes)));
   for (; after != block_.mbarriers.begin() && std::prev(after)->first + 8 > offset; --after) {
     const auto& [at, barrier] = *std::prev(after);
@@ -167,6 +169,13 @@ inline void SharedCheck::read_lane(int lane, u64 offset, int bytes) {
   check_unwritten(lane, offset, bytes);
 }
 
+bool SharedCheck::may_read_after(u64 write) { return !conflicts(write, 0, true, good_writes_); }
+
+bool SharedCheck::may_write_after(const SharedCell& cell) {
+  return may_read_after(cell.write) &&
+         std::none_of(cell.reads.begin(), cell.reads.end(), [&](u64 read) { return conflicts(read, 0, false, good_reads_); });
+}
+
 void SharedCheck::read(int lane, u64 offset, int bytes) { read_lane(lane, offset, bytes); }
 
 void SharedCheck::read(const Places& places, int bytes) {
@@ -206,6 +215,7 @@ void SharedCheck::check_reads_before(SharedCell& cell, int lane, u64 c) {
 }
 
 void SharedCheck::write(int lane, u64 offset, int bytes, const std::byte* value) {
+  ++block_.writes;
   if (!block_.mbarriers.empty()) check_mbarriers(lane, offset, bytes);
   const u64 mine = stamp_ | static_cast<u64>(lane) << 34;
   for (u64 c = offset >> shift_; c <= (offset + static_cast<u64>(bytes) - 1) >> shift_; ++c) {

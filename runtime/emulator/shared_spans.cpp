@@ -1,14 +1,126 @@
 // One check of races for all spans.
 #include "runtime/emulator/shared_spans.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runtime/emulator/access_stamp.h"
+
 namespace tilewright::rt::emulator {
+namespace {
+
+int shift_of(const Accessor& by) { return std::countr_zero(static_cast<u32>(by.warp->kernel->shared_granule)); }
+
+/// Whether there are mbarriers anywhere between the first and the last of these bytes.
+bool may_meet_mbarriers(const Block& block, std::span<const SharedSpan> spans) {
+  u32 begin = ~0u, end = 0;
+  for (const auto& [offset, bytes] : spans) {
+    begin = std::min(begin, offset);
+    end = std::max(end, offset + bytes);
+  }
+  const auto next = block.mbarriers.lower_bound(begin < 8 ? 0 : begin - 7);
+  return next != block.mbarriers.end() && next->first < end;
+}
+
+std::span<SharedCell> cells_of(Block& block, int shift, const SharedSpan& at) {
+  const std::size_t first = at.offset >> shift, last = (at.offset + at.bytes - 1) >> shift;
+  return {block.cells.data() + first, last - first + 1};
+}
+
+/// Whether an engine's access comes after both writes or neither: lanes and instructions make no difference to other agents.
+bool are_alike(u64 write, u64 other) { return ((write ^ other) & ~(kLane | kStrong | kInstruction)) == 0; }
+
+bool is_list(const SharedCell& cell) { return cell.reads[0] & kMany; }
+
+/// What an access makes of a cell where there is nothing to find. Of neighbours, most have had the same history and come to have the same.
+struct Change {
+  SharedCell before, after;
+
+  bool applies_to(std::span<const SharedCell> cells) const {
+    return std::all_of(cells.begin(), cells.end(), [&](const SharedCell& cell) { return cell == before; });
+  }
+};
+
+// Mostly 16 bytes, of which these need no call.
+bool are_written(const u8* written, u32 bytes) {
+  u64 flags[2];
+  if (bytes != sizeof flags) return std::memchr(written, 0, bytes) == nullptr;
+  std::memcpy(flags, written, sizeof flags);
+  return (flags[0] & flags[1]) == 0x0101010101010101;
+}
+void mark_written(u8* written, u32 bytes) {
+  if (bytes == 16)
+    std::memset(written, 1, 16);
+  else
+    std::memset(written, 1, bytes);
+}
+
+}  // namespace
 
 void check_shared_reads(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans) {
-  for (const auto& [offset, bytes] : spans) check_shared_read(by, block, lane, offset, static_cast<int>(bytes));
+  SharedCheck check(by, block);
+  const bool meets = may_meet_mbarriers(block, spans);
+  std::optional<Change> change;
+  for (const SharedSpan& at : spans) {
+    const std::span<SharedCell> cells = cells_of(block, shift_of(by), at);
+    if (change && change->applies_to(cells) && are_written(block.written.data() + at.offset, at.bytes)) {
+      std::fill(cells.begin(), cells.end(), change->after);
+      continue;
+    }
+    const SharedCell before = cells.front();
+    const bool is_good = !meets && !is_list(before) && check.may_read_after(before.write);
+    check.read(lane, at.offset, static_cast<int>(at.bytes));
+    change.reset();
+    if (is_good && !is_list(cells.front())) change = {before, cells.front()};
+  }
 }
 
 void check_shared_writes(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans) {
-  for (const auto& [offset, bytes] : spans) check_shared_write(by, block, lane, offset, static_cast<int>(bytes), nullptr);
+  SharedCheck check(by, block);
+  const bool meets = may_meet_mbarriers(block, spans);
+  std::optional<Change> change;
+  for (const SharedSpan& at : spans) {
+    const std::span<SharedCell> cells = cells_of(block, shift_of(by), at);
+    if (change && change->applies_to(cells)) {
+      std::fill(cells.begin(), cells.end(), change->after);
+      mark_written(block.written.data() + at.offset, at.bytes);
+      continue;
+    }
+    const SharedCell before = cells.front();
+    const bool is_good = !meets && !is_list(before) && check.may_write_after(before);
+    check.write(lane, at.offset, static_cast<int>(at.bytes), nullptr);
+    change.reset();
+    if (is_good) change = {before, cells.front()};
+  }
+}
+
+bool is_read_already(const Accessor& by, Block& block, const EngineReads& reads, u64 descriptor) {
+  for (const EngineRead& read : reads) {
+    const bool same = read.descriptor == descriptor && read.instruction == by.instruction->index && read.epoch == by.epoch;
+    if (!same || read.writes != block.writes) continue;
+    SharedCheck check(by, block);
+    return std::all_of(read.after.begin(), read.after.end(), [&](u64 write) { return check.may_read_after(write); });
+  }
+  return false;
+}
+
+std::optional<EngineRead> as_read(const Accessor& by, Block& block, u64 descriptor, std::span<const SharedSpan> spans) {
+  EngineRead read{descriptor, by.instruction->index, by.epoch, block.writes, {}};
+  SharedCheck check(by, block);
+  std::size_t count = 0;
+  u64 last = 0;
+  for (const SharedSpan& at : spans)
+    for (const SharedCell& cell : cells_of(block, shift_of(by), at)) {
+      if (cell.write == 0) return std::nullopt;
+      if (last != 0 && are_alike(cell.write, last)) continue;
+      last = cell.write;
+      if (std::any_of(read.after.begin(), read.after.begin() + count, [&](u64 write) { return are_alike(write, last); })) continue;
+      if (count == read.after.size() || !check.may_read_after(last)) return std::nullopt;
+      read.after[count++] = last;
+    }
+  if (may_meet_mbarriers(block, spans)) return std::nullopt;
+  return read;
 }
 
 }  // namespace tilewright::rt::emulator

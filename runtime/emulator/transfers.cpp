@@ -26,10 +26,7 @@ void finish(Transfer& transfer) {
   transfer.write();
 }
 
-bool is_done_at_once(Worker& worker) {
-  const AsyncOrder order = worker.launch->async_order;
-  return order == AsyncOrder::eager || (order == AsyncOrder::random && next_random(worker) % 2 == 0);
-}
+bool toss(Worker& worker) { return next_random(worker) % 2 == 0; }
 
 void begin(Transfer transfer) {
   if (is_done_at_once(*transfer.warp->worker))

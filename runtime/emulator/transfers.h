@@ -4,8 +4,13 @@
 
 namespace tilewright::rt::emulator {
 
+/// Heads or tails.
+bool toss(Worker&);
 /// Whether the schedule wants work that begins now to be done now.
-bool is_done_at_once(Worker&);
+inline bool is_done_at_once(Worker& worker) {
+  const AsyncOrder order = worker.launch->async_order;
+  return order == AsyncOrder::random ? toss(worker) : order == AsyncOrder::eager;
+}
 /// Work has begun: it is done now, or when the schedule says.
 void begin(Transfer);
 /// Nobody can go on: some work is done now. False if there is none.
