@@ -36,8 +36,8 @@ int narrowest_access(const Instruction& i, std::string_view opcode, Space memory
   const int whole = std::min<int>(i.width * i.count, kWidestGranule);
   const bool is_copy = i.category == Category::async_copy || i.category == Category::bulk_copy;  // from one memory to the other
   if (!is_copy && i.space == (memory == Space::shared ? Space::global : Space::shared)) return kWidestGranule;
-  // Objects of 8 bytes, and boxes of tensors that begin at any element.
-  constexpr int kOthers = 4;
+  // Words, and boxes of tensors that begin at any element of global memory; in shared memory they are aligned.
+  constexpr int kOthers = 4, kObject = 8;
   switch (i.category) {
     case Category::load_global:
     case Category::store_global:
@@ -50,9 +50,9 @@ int narrowest_access(const Instruction& i, std::string_view opcode, Space memory
     case Category::matrix: return is("wmma.load") || is("wmma.store") ? whole : kWidestGranule;
     case Category::async_copy:
       if (is("cp.async.c") && !is("cp.async.commit")) return whole;
-      return is("cp.async.commit") || is("cp.async.wait") ? kWidestGranule : kOthers;
-    case Category::bulk_copy: return memory == Space::global ? std::min<int>(i.width, kOthers) : kOthers;
-    case Category::barrier: return is("mbarrier") ? kOthers : kWidestGranule;
+      return is("cp.async.commit") || is("cp.async.wait") || is("cp.async.bulk.") ? kWidestGranule : kOthers;
+    case Category::bulk_copy: return memory == Space::global ? std::min<int>(i.width, kOthers) : kWidestGranule;
+    case Category::barrier: return is("mbarrier") ? kObject : kWidestGranule;
     case Category::control: return is("call") ? kOthers : kWidestGranule;  // printf reads its arguments
     default: return kWidestGranule;
   }

@@ -33,13 +33,29 @@ bool are_alike(u64 write, u64 other) { return ((write ^ other) & ~(kLane | kStro
 
 bool is_list(const SharedCell& cell) { return cell.reads[0] & kMany; }
 
-/// What an access makes of a cell where there is nothing to find. Of neighbours, most have had the same history and come to have the same.
+/// What an access makes of a cell where there is nothing to find.
 struct Change {
   SharedCell before, after;
 
   bool applies_to(std::span<const SharedCell> cells) const {
     return std::all_of(cells.begin(), cells.end(), [&](const SharedCell& cell) { return cell == before; });
   }
+};
+
+/// Cells near each other mostly have the same history and come to have the same: of one copy, or of two whose boxes lie side by side.
+class Changes {
+ public:
+  /// Null if there is none that applies to all cells.
+  const Change* find(std::span<const SharedCell> cells) const {
+    for (std::size_t k = 0; k < std::min(added_, kept_.size()); ++k)
+      if (kept_[k].applies_to(cells)) return &kept_[k];
+    return nullptr;
+  }
+  void add(const Change& change) { kept_[added_++ % kept_.size()] = change; }
+
+ private:
+  std::array<Change, 2> kept_;
+  std::size_t added_ = 0;
 };
 
 // Mostly 16 bytes, of which these need no call.
@@ -61,28 +77,27 @@ void mark_written(u8* written, u32 bytes) {
 void check_shared_reads(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans) {
   SharedCheck check(by, block);
   const bool meets = may_meet_mbarriers(block, spans);
-  std::optional<Change> change;
+  Changes changes;
   for (const SharedSpan& at : spans) {
     const std::span<SharedCell> cells = cells_of(block, shift_of(by), at);
-    if (change && change->applies_to(cells) && are_written(block.written.data() + at.offset, at.bytes)) {
+    if (const Change* change = changes.find(cells); change != nullptr && are_written(block.written.data() + at.offset, at.bytes)) {
       std::fill(cells.begin(), cells.end(), change->after);
       continue;
     }
     const SharedCell before = cells.front();
     const bool is_good = !meets && !is_list(before) && check.may_read_after(before.write);
     check.read(lane, at.offset, static_cast<int>(at.bytes));
-    change.reset();
-    if (is_good && !is_list(cells.front())) change = {before, cells.front()};
+    if (is_good && !is_list(cells.front())) changes.add({before, cells.front()});
   }
 }
 
 void check_shared_writes(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans) {
   SharedCheck check(by, block);
   const bool meets = may_meet_mbarriers(block, spans);
-  std::optional<Change> change;
+  Changes changes;
   for (const SharedSpan& at : spans) {
     const std::span<SharedCell> cells = cells_of(block, shift_of(by), at);
-    if (change && change->applies_to(cells)) {
+    if (const Change* change = changes.find(cells)) {
       std::fill(cells.begin(), cells.end(), change->after);
       mark_written(block.written.data() + at.offset, at.bytes);
       continue;
@@ -90,8 +105,7 @@ void check_shared_writes(const Accessor& by, Block& block, int lane, std::span<c
     const SharedCell before = cells.front();
     const bool is_good = !meets && !is_list(before) && check.may_write_after(before);
     check.write(lane, at.offset, static_cast<int>(at.bytes), nullptr);
-    change.reset();
-    if (is_good) change = {before, cells.front()};
+    if (is_good) changes.add({before, cells.front()});
   }
 }
 

@@ -227,7 +227,7 @@ TEST_CASE("emulator races: memory is told apart as finely as the narrowest acces
   CHECK(granules(quads + "cp.async.ca.shared.global [%d1], [%d0], 8;") == Pair(8, 8));
   CHECK(granules(quads + "cp.async.cg.shared.global [%d1], [%d0], 16;\ncp.async.commit_group;\ncp.async.wait_all;") == Pair(16, 16));
   CHECK(granules(quads + "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0, %r1}, [%d1];\nbar.sync 0;") == Pair(16, 16));
-  CHECK(granules(quads + "mbarrier.init.shared.b64 [%d1], 1;").first == 4);
+  CHECK(granules(quads + "mbarrier.init.shared.b64 [%d1], 1;").first == 8);
   CHECK(granules(quads + "ld.param.u8 %h0, [%d0];\nst.local.u8 [%d0], %h0;") == Pair(16, 16));
 }
 

@@ -8,8 +8,9 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-/// Four warps multiply by what a fifth one writes. `wait` stands before their wgmma and `after` behind it; `again` ends the fifth.
-std::string kernel_of(const std::string& wait, const std::string& after = "", const std::string& again = "") {
+/// Four warps multiply by what a fifth one writes. `wait` stands before their wgmma and `after` behind it; `late` comes between the fifth's
+/// fence and its arrival, and `again` ends it.
+std::string kernel_of(const std::string& wait, const std::string& after = "", const std::string& again = "", const std::string& late = "") {
   return R"(.version 8.4
 .target sm_90a
 .address_size 64
@@ -53,6 +54,8 @@ WRITER:
   sub.u32 %r2, %r2, 1024;
   st.shared.v2.b32 [%r2], {%r0, %r0};
   fence.proxy.async.shared::cta;
+)" + late +
+         R"(
   mbarrier.arrive.shared::cta.b64 _, [ready];
 )" + again +
          R"(
@@ -62,6 +65,11 @@ DONE:
 )";
 }
 
+const std::string kWait = R"(
+WAIT:
+  mbarrier.try_wait.parity.shared::cta.b64 %p3, [ready], 0;
+  @!%p3 bra WAIT;)";
+
 std::string found_in(const std::string& text) {
   Bench bench(text);
   bench.run("k", {1, 1, 1}, {160, 1, 1}, Params());
@@ -70,11 +78,14 @@ std::string found_in(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("emulator wgmma races: what all warps of a warpgroup waited for is theirs to read") {
-  CHECK(found_in(kernel_of(R"(
-WAIT:
-  mbarrier.try_wait.parity.shared::cta.b64 %p3, [ready], 0;
-  @!%p3 bra WAIT;)")) == "");
+TEST_CASE("emulator wgmma races: what all warps of a warpgroup waited for is theirs to read") { CHECK(found_in(kernel_of(kWait)) == ""); }
+
+TEST_CASE("emulator wgmma races: eight bytes of an operand that are not like the others are found") {
+  const std::string found = found_in(kernel_of(kWait, "", "", R"(
+  setp.eq.u32 %p4, %r0, 150;
+  @%p4 st.shared.v2.b32 [%r2], {%r0, %r0};)"));
+  CAPTURE(found);
+  CHECK(found.find("the read of shared memory at byte 176 is not ordered after the write by warp 4") != std::string::npos);
 }
 
 TEST_CASE("emulator wgmma races: that the first warp may read an operand does not let the others do so") {
