@@ -7,12 +7,13 @@
 namespace tilewright::rt::emulator {
 
 // 0 says nobody did.
-//   clock 24 | lane 6 | strong 1 | many 1 | agent 8 | low 24: the rank of the agent's block in its cluster and the instruction
+//   clock 24 | lane 6 | strong 1 | many or wide 1 | agent 8 | low 24: the rank of the agent's block in its cluster and the instruction
 //   (shared memory, 4 and 20) or the ticket of the agent's block (global memory)
 inline constexpr u32 kLow = (1u << 24) - 1;
 inline constexpr int kRankShift = 20;
 inline constexpr u32 kInstruction = (1u << kRankShift) - 1;
 inline constexpr u64 kMany = u64{1} << 32;  // the low 32 bits number a list in Block::many_reads instead
+inline constexpr u64 kWide = u64{1} << 32;  // of global memory: the access is strong for other blocks too
 inline constexpr u64 kStrong = u64{1} << 33;
 inline constexpr u64 kLane = u64{63} << 34;
 inline constexpr u32 kSeveralLanes = Clock::kSeveralLanes;
@@ -31,16 +32,15 @@ inline u64 as_several_lanes(u64 stamp) { return (stamp & ~kLane) | u64{kSeveralL
 inline u64 merged(u64 mine, u64 before) {
   const bool same_epoch = clock_of(mine) == clock_of(before);
   if (same_epoch && lane_of(mine) != lane_of(before)) mine = as_several_lanes(mine);
-  if (same_epoch && !(before & kStrong)) mine &= ~kStrong;
+  if (same_epoch) mine &= before | ~(kStrong | kWide);
   return mine;
 }
 
-/// Whether an access by an agent of the block with this number is over before this one. Lanes of one warp are as independent of each
-/// other as warps are, but for what they do together; an engine's work is over when it has been waited for. `fenced` is what a write has
-/// to be a part of as well; null if nothing.
-bool is_ordered(const Accessor&, int lane, u64 stamp, u32 number, const View* fenced);
-/// Whether so is all that the agent did in that epoch, before accesses of all lanes.
-bool is_epoch_ordered(const Accessor&, u64 stamp, u32 number, const View* fenced);
+/// Whether an earlier access is over before one of a lane: not, for this lane and what that one did, or with all of its epoch for all.
+enum class Precedence : u8 { none, of_lane, of_all };
+/// Of an access by an agent of the block with this number. Lanes of one warp are as independent of each other as warps are, but for what
+/// they do together; an engine's work is over when it has been waited for. `fenced` is what has to know of it as well; null if nothing.
+Precedence precedence(const Accessor&, int lane, u64 stamp, u32 number, const View* fenced);
 /// Accesses through the asynchronous proxy do not see generic writes that no proxy fence came after. That they come after generic
 /// reads is enough: what has been read stays read.
 inline bool needs_proxy_fence(const Accessor& by, u64 stamp, bool is_write) {
@@ -53,9 +53,9 @@ inline bool are_atomic(const Accessor& by, u64 stamp) {
 
 /// "warp 3", or what the engine does.
 std::string agent_name(int agent);
-/// Reports that `what` is not ordered after `earlier` ("write" or "read"), which `who` did at the instruction `at`; `is_only_fence`: for
-/// want of a proxy fence alone.
+inline constexpr const char* kNoProxyFence = ", because no proxy fence comes between them";
+/// Reports that `what` is not ordered after `earlier` ("write" or "read"), which `who` did at the instruction `at`; `why` follows.
 void report_race(const Accessor&, int lane, const char* what, const char* earlier, const std::string& where, const std::string& who, u32 at,
-                 bool is_only_fence);
+                 const char* why);
 
 }  // namespace tilewright::rt::emulator

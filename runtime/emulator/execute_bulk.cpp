@@ -224,7 +224,7 @@ std::vector<Destination> destinations_of(Warp& warp, const Instruction& i, int l
 AtomicOp take_reduction(Decoder& d) {
   const int op = d.take_one({"add", "min", "max", "and", "or", "xor", "inc", "dec"});
   if (op < 0) d.fail("an operation is missing");
-  d.out.is_strong = true;
+  d.out.is_strong = d.out.whole_gpu = true;  // "relaxed semantics at .gpu scope" (PTX ISA, cp.reduce.async.bulk)
   constexpr AtomicOp kOps[] = {AtomicOp::add,    AtomicOp::min,     AtomicOp::max,       AtomicOp::bit_and,
                                AtomicOp::bit_or, AtomicOp::bit_xor, AtomicOp::increment, AtomicOp::decrement};
   return kOps[op];

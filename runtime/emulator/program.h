@@ -83,7 +83,7 @@ struct Instruction {
   Space space = Space::generic;
   bool is_strong = false;  // volatile, relaxed or an atomic: no race with its like
   bool releases = false, acquires = false;
-  bool whole_gpu = false;      // scope .gpu or .sys, not .cta
+  bool whole_gpu = false;      // scope .cluster, .gpu or .sys, not .cta
   bool short_address = false;  // the base register has 32 bits
   bool in_cluster = false;     // .shared::cluster: also of other blocks
   bool is_aligned = false;     // .aligned: all lanes of the warp execute it together

@@ -8,6 +8,7 @@
 namespace tilewright::rt::emulator {
 
 struct Places;
+enum class Precedence : u8;
 
 /// Who accesses: an agent of `owner` at an epoch of its own, for an instruction of a warp, knowing what `view` says.
 struct Accessor {
@@ -58,10 +59,7 @@ class SharedCheck {
   bool may_write_after(const SharedCell&);
 
  private:
-  u32 number_of(u64 stamp) const;
-  /// What a write has to be a part of to be seen, if there is such; null if not.
-  const View* fenced_before(u64 stamp, bool is_write) const;
-  bool is_ordered_after(u64 stamp, int lane, bool is_write) const;
+  Precedence precedence_of(u64 stamp, int lane, bool is_write) const;
   /// Whether it conflicts. Who comes before it for all lanes is added to `good`.
   bool conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
   void read_lane(int lane, u64 offset, int bytes);
@@ -91,14 +89,13 @@ class GlobalCheck {
   void read(const Places&, int bytes);
 
  private:
-  const View* fenced_before(u64 stamp, bool is_write) const;
-  bool is_ordered_after(u64 stamp, int lane, bool is_write) const;
+  Precedence precedence_of(u64 stamp, int lane, bool is_write) const;
+  bool is_atomic_to(u64 stamp) const;
   bool conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
   void report(int lane, const Range&, u64 address, u64 stamp, u32 at, const char* what, const char* earlier);
 
   const Accessor& by_;
   u64 stamp_;  // of lane 0
-  u32 first_ticket_;
   KnownAgents good_writes_, good_reads_;
 };
 

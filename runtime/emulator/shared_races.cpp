@@ -48,21 +48,16 @@ SharedCheck::SharedCheck(const Accessor& by, Block& block)
       shift_(std::countr_zero(static_cast<u32>(by.warp->kernel->shared_granule))),
       stamp_(make_stamp(by, 0, by.owner->rank << kRankShift | (by.instruction->index & kInstruction))) {}
 
-u32 SharedCheck::number_of(u64 stamp) const { return block_.cluster->blocks[rank_of(stamp)]->number; }
-
-const View* SharedCheck::fenced_before(u64 stamp, bool is_write) const {
-  return needs_proxy_fence(by_, stamp, is_write) ? &by_.async->shared : nullptr;
-}
-
-bool SharedCheck::is_ordered_after(u64 stamp, int lane, bool is_write) const {
-  return is_ordered(by_, lane, stamp, number_of(stamp), fenced_before(stamp, is_write));
+Precedence SharedCheck::precedence_of(u64 stamp, int lane, bool is_write) const {
+  const View* fenced = needs_proxy_fence(by_, stamp, is_write) ? &by_.async->shared : nullptr;
+  return precedence(by_, lane, stamp, block_.cluster->blocks[rank_of(stamp)]->number, fenced);
 }
 
 bool SharedCheck::conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const {
   if (stamp == 0 || good.has(stamp & kWho) || are_atomic(by_, stamp)) return false;
-  if (!is_ordered_after(stamp, lane, is_write)) return true;
-  if (is_epoch_ordered(by_, stamp, number_of(stamp), fenced_before(stamp, is_write))) good.add(stamp & kWho);
-  return false;
+  const Precedence order = precedence_of(stamp, lane, is_write);
+  if (order == Precedence::of_all) good.add(stamp & kWho);
+  return order == Precedence::none;
 }
 
 void SharedCheck::report(int lane, u64 cell, u64 stamp, const char* what, const char* earlier) {
@@ -73,7 +68,7 @@ void SharedCheck::report(int lane, u64 cell, u64 stamp, const char* what, const 
   else if (agent_of(stamp) == by_.warp->index)
     who = lane_of(stamp) < kSeveralLanes ? fmt::format("lane {} of the same warp", lane_of(stamp)) : "other lanes of the same warp";
   report_race(by_, lane, what, earlier, fmt::format("of shared memory at byte {}", cell << shift_), who, low_of(stamp) & kInstruction,
-              needs_proxy_fence(by_, stamp, is_write) && is_ordered_after(stamp, lane, false));
+              needs_proxy_fence(by_, stamp, is_write) && precedence_of(stamp, lane, false) != Precedence::none ? kNoProxyFence : "");
 }
 
 /// The bytes of an mbarrier mean nothing to ordinary accesses.
@@ -95,7 +90,7 @@ void SharedCheck::check_mbarriers(int lane, u64 offset, int bytes) {
 /// Whether a read by another agent comes before this access.
 bool SharedCheck::is_over(u64 read, int lane) {
   if (concurrent_reads_.has(read & kWho)) return false;
-  const bool over = is_ordered_after(read, lane, false);
+  const bool over = precedence_of(read, lane, false) != Precedence::none;
   if (!over) concurrent_reads_.add(read & kWho);
   return over;
 }

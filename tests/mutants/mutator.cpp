@@ -155,13 +155,21 @@ Found order_relaxed(const Statement& s) {
   return with_modifier(s, last, fmt::format("{}.relaxed.cta", last));
 }
 
-/// What other blocks are to know of is for the own block alone.
-Found scope_narrowed(const Statement& s) {
-  if (!is_one_of(s.base(), {"ld", "st", "atom", "red", "fence", "mbarrier"}) || s.has("relaxed") || s.has("mbarrier_init")) return {};
-  if (s.base() == "mbarrier" || s.has("acquire") || s.has("release") || s.has("acq_rel") || s.has("sc"))
-    for (const std::string_view scope : {"cluster", "gpu", "sys"})
-      if (s.has(scope)) return with_modifier(s, scope, "cta");
+Found with_narrow_scope(const Statement& s) {
+  for (const std::string_view scope : {"cluster", "gpu", "gl", "sys"})
+    if (s.has(scope)) return with_modifier(s, scope, "cta");
   return {};
+}
+
+/// What other blocks are to take part in is for the own block alone.
+Found scope_narrowed(const Statement& s) {
+  if (!is_one_of(s.base(), {"ld", "st", "atom", "red", "fence", "membar", "mbarrier"}) || s.has("mbarrier_init") || s.has("proxy"))
+    return {};
+  if (s.has("shared") || s.has("shared::cta") || s.has("shared::cluster") || s.has("async"))
+    return s.base() == "mbarrier" ? with_narrow_scope(s) : Found();
+  const bool has_default = is_one_of(s.base(), {"atom", "red"}) && !s.has("cta");
+  const Found narrowed = with_narrow_scope(s);
+  return narrowed || !has_default ? narrowed : with_modifier(s, s.parts[1], fmt::format("cta.{}", s.parts[1]));
 }
 
 /// Traps in a lane that the guard stops.

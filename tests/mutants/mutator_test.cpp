@@ -39,7 +39,8 @@ TEST_CASE("mutator: barriers, fences and groups go, waits leave one group more o
         "order relaxed: barrier.cluster.arrive.release.aligned; -> barrier.cluster.arrive.relaxed.aligned;\n");
   CHECK(mutants_in("bar.warp.sync -1;") == "warp barrier removed: bar.warp.sync -1; -> \n");
   CHECK(mutants_in("membar.gl;\nfence.proxy.async;\nwgmma.fence.sync.aligned;") ==
-        "fence removed: membar.gl; -> \nfence removed: fence.proxy.async; -> \nfence removed: wgmma.fence.sync.aligned; -> \n");
+        "fence removed: membar.gl; -> \nscope narrowed: membar.gl; -> membar.cta;\nfence removed: fence.proxy.async; -> \nfence removed: "
+        "wgmma.fence.sync.aligned; -> \n");
   CHECK(mutants_in("cp.async.commit_group;\ncp.async.wait_group 2;\ncp.async.wait_all;\ncp.async.bulk.wait_group.read\t0;") ==
         "commit removed: cp.async.commit_group; -> \n"
         "wait weakened: cp.async.wait_group 2; -> cp.async.wait_group 3;\n"
@@ -106,6 +107,8 @@ TEST_CASE("mutator: members of collectives and orders of atomics are weakened") 
         "scope narrowed: atom.acq_rel.gpu.global.add.u32 %r1, [%rd1], 1; -> atom.acq_rel.cta.global.add.u32 %r1, [%rd1], 1;\n"
         "order relaxed: ld.acquire.gpu.global.u32 %r1, [%rd1]; -> ld.relaxed.gpu.global.u32 %r1, [%rd1];\n"
         "scope narrowed: ld.acquire.gpu.global.u32 %r1, [%rd1]; -> ld.acquire.cta.global.u32 %r1, [%rd1];\n");
+  CHECK(mutants_in("atom.add.u32 %r1, [%rd1], 1;\nred.relaxed.cta.global.add.u32 [%rd1], 1;\natom.shared.add.u32 %r1, [tile], 1;") ==
+        "scope narrowed: atom.add.u32 %r1, [%rd1], 1; -> atom.cta.add.u32 %r1, [%rd1], 1;\n");
   CHECK(mutants_in("elect.sync %r1|%p1, -1;") ==
         "guard removed: elect.sync %r1|%p1, -1; -> elect.sync %r1|%p1, -1; setp.eq.u32 %p1, 0, 0;\n"
         "mask narrowed: elect.sync %r1|%p1, -1; -> elect.sync %r1|%p1, 2147483647;\n");

@@ -83,7 +83,10 @@ void Subject::run(const Program& program, const Launch& launch, std::size_t sche
   params.async_order = kSchedules[schedule].copies;
   params.seed = 1;
   params.workers = 1;
+  // Accesses to variables are checked where they are the device's memory, as a driver makes them.
+  for (const auto& [name, placed] : program.variables()) launch.memory->adopt(placed.address, placed.bytes);
   rt::emulator::launch(program, kernel_, *launch.memory, params);
+  for (const auto& [name, placed] : program.variables()) launch.memory->forget(placed.address);
 }
 
 Verdict Subject::judge(const Program& mutant, const Launch& launch, std::size_t schedule) const {

@@ -443,7 +443,7 @@ TEST_CASE("emulator nvcc: atomics of all kinds, and messages by release and acqu
   Array<u32> h(bench.memory, 1);
   Params params;
   params.add(in.address()).add(i.address()).add(u.address()).add(l.address()).add(f.address()).add(d.address()).add(h.address());
-  run(bench, "atomics", 3, 32, params);
+  run(bench, "atomics", 1, 96, params);
   int sum = 0, least = 500, most = 500, cleared = -1, set = 0, flipped = 0;
   u64 repeated = 0;
   u32 down = 0;
@@ -463,6 +463,9 @@ TEST_CASE("emulator nvcc: atomics of all kinds, and messages by release and acqu
   CHECK(f.values()[0] == 48);
   CHECK(d.values()[0] == 24);
   CHECK(h.values()[0] == half_pair(96, 192));
+  // One of them is atomicAdd_block.
+  CHECK(!bench.run("atomics", {3, 1, 1}, {32, 1, 1}, params));
+  CHECK(bench.found().find("because one of them is atomic to its own block alone") != std::string::npos);
 
   for (const Order order : {Order::forward, Order::backward}) {
     bench.launch_params.order = order;

@@ -403,6 +403,39 @@ TEST_CASE("emulator races: release and acquire order global memory between block
   CHECK(found("st.volatile.global.u32 [%d1+4], 1; membar.gl;", "ld.volatile.global.u32 %r1, [%d1+4]; membar.gl;") != "");
 }
 
+TEST_CASE("emulator races: what is atomic to its block alone is not so to another one") {
+  const auto found = [](const std::string& first, const std::string& second, bool same_block) {
+    Bench bench(module_of(".param .u64 p", fmt::format(R"(
+      ld.param.u64 %d1, [p];
+      mov.u32 %r0, {};
+      setp.ne.u32 %p1, %r0, 0;
+      @%p1 bra SECOND;
+      {}
+      bra DONE;
+      SECOND:
+      {}
+      DONE:
+    )",
+                                                       same_block ? "%tid.x" : "%ctaid.x", first, second)));
+    Array<u32> memory(bench.memory, 1, 0);
+    Params params;
+    const std::array<u32, 3> one{1, 1, 1}, two{2, 1, 1};
+    bench.run("k", same_block ? one : two, same_block ? two : one, params.add(memory.address()));
+    return bench.found();
+  };
+  const std::string wide = "red.relaxed.gpu.global.add.u32 [%d1], 1;", by_default = "atom.global.add.u32 %r1, [%d1], 1;",
+                    narrow = "red.relaxed.cta.global.add.u32 [%d1], 1;", load = "ld.relaxed.gpu.global.u32 %r1, [%d1];",
+                    narrow_load = "ld.relaxed.cta.global.u32 %r1, [%d1];", seen = "ld.volatile.global.u32 %r1, [%d1];";
+  for (const std::string& other : {wide, by_default, load, seen}) CHECK(found(wide, other, false) == "");
+  for (const std::string& other : {wide, by_default, load, seen})
+    CHECK(contains(found(narrow, other, false),
+                   "of another block at line 16 of the PTX, because one of them is atomic to its own block alone"));
+  CHECK(contains(found(wide, narrow, false), "because one of them is atomic to its own block alone"));
+  CHECK(contains(found(wide, narrow_load, false), "because one of them is atomic to its own block alone"));
+  CHECK(found(narrow_load, narrow_load, false) == "");
+  for (const std::string& other : {wide, narrow, narrow_load}) CHECK(found(narrow, other, true) == "");
+}
+
 TEST_CASE("emulator races: launches are in order, and blocks may write different bytes of a word") {
   Bench bench(module_of(".param .u64 p", R"(
     ld.param.u64 %d1, [p];
