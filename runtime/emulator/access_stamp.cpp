@@ -3,23 +3,34 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace tilewright::rt::emulator {
 
-Precedence precedence(const Accessor& by, int lane, u64 stamp, u32 number, const View* fenced) {
-  const int agent = agent_of(stamp);
-  const bool is_here = number == by.warp->block->number;
-  const auto known_to = [&](const View& view) {
-    const Clock* clock = is_here ? &view.clock : view.foreign.find(number);
-    if (clock == nullptr) return Precedence::none;
-    if (clock_of(stamp) <= (*clock)[agent]) return Precedence::of_all;
-    return clock->knows(agent, clock_of(stamp), lane_of(stamp)) ? Precedence::of_lane : Precedence::none;
-  };
-  const bool is_own = is_here && agent == by.warp->index && (lane_of(stamp) == static_cast<u32>(lane) || is_matrix_agent(by.agent));
-  Precedence known = known_to(*by.view);
-  if (known == Precedence::none && is_own) known = Precedence::of_lane;
-  return fenced == nullptr ? known : std::min(known, known_to(*fenced));
+namespace {
+
+const Clock* clock_in(const Accessor& by, u32 number, const View& view) {
+  return number == by.warp->block->number ? &view.clock : view.foreign.find(number);
+}
+
+bool is_known(const Accessor& by, u64 stamp, u32 number, const View& view) {
+  const Clock* clock = clock_in(by, number, view);
+  return clock != nullptr && clock->knows(agent_of(stamp), clock_of(stamp), lane_of(stamp));
+}
+
+bool is_epoch_known(const Accessor& by, u64 stamp, u32 number, const View& view) {
+  const Clock* clock = clock_in(by, number, view);
+  return clock != nullptr && clock_of(stamp) <= (*clock)[agent_of(stamp)];
+}
+
+}  // namespace
+
+bool is_ordered(const Accessor& by, int lane, u64 stamp, u32 number, const View* fenced) {
+  const bool is_own = agent_of(stamp) == by.warp->index && number == by.warp->block->number &&
+                      (lane_of(stamp) == static_cast<u32>(lane) || is_matrix_agent(by.agent));
+  return (is_own || is_known(by, stamp, number, *by.view)) && (fenced == nullptr || is_known(by, stamp, number, *fenced));
+}
+
+bool is_epoch_ordered(const Accessor& by, u64 stamp, u32 number, const View* fenced) {
+  return is_epoch_known(by, stamp, number, *by.view) && (fenced == nullptr || is_epoch_known(by, stamp, number, *fenced));
 }
 
 std::string agent_name(int agent) {

@@ -36,11 +36,12 @@ inline u64 merged(u64 mine, u64 before) {
   return mine;
 }
 
-/// Whether an earlier access is over before one of a lane: not, for this lane and what that one did, or with all of its epoch for all.
-enum class Precedence : u8 { none, of_lane, of_all };
-/// Of an access by an agent of the block with this number. Lanes of one warp are as independent of each other as warps are, but for what
-/// they do together; an engine's work is over when it has been waited for. `fenced` is what has to know of it as well; null if nothing.
-Precedence precedence(const Accessor&, int lane, u64 stamp, u32 number, const View* fenced);
+/// Whether an access by an agent of the block with this number is over before this one. Lanes of one warp are as independent of each
+/// other as warps are, but for what they do together; an engine's work is over when it has been waited for. `fenced` is what a write has
+/// to be a part of as well; null if nothing.
+bool is_ordered(const Accessor&, int lane, u64 stamp, u32 number, const View* fenced);
+/// Whether so is all that the agent did in that epoch, before accesses of all lanes.
+bool is_epoch_ordered(const Accessor&, u64 stamp, u32 number, const View* fenced);
 /// Accesses through the asynchronous proxy do not see generic writes that no proxy fence came after. That they come after generic
 /// reads is enough: what has been read stays read.
 inline bool needs_proxy_fence(const Accessor& by, u64 stamp, bool is_write) {

@@ -38,12 +38,16 @@ struct Cells {
 }  // namespace
 
 GlobalCheck::GlobalCheck(const Accessor& by)
-    : by_(by), stamp_(make_stamp(by, 0, by.owner->ticket) | (by.instruction->whole_gpu ? kWide : 0)) {}
+    : by_(by),
+      stamp_(make_stamp(by, 0, by.owner->ticket) | (by.instruction->whole_gpu ? kWide : 0)),
+      first_ticket_(by.warp->worker->launch->first_ticket) {}
 
-Precedence GlobalCheck::precedence_of(u64 stamp, int lane, bool is_write) const {
-  const u32 ticket = low_of(stamp), first = by_.warp->worker->launch->first_ticket;
-  if (ticket < first) return Precedence::of_all;  // of an earlier launch
-  return precedence(by_, lane, stamp, ticket - first, needs_proxy_fence(by_, stamp, is_write) ? &by_.async->global : nullptr);
+const View* GlobalCheck::fenced_before(u64 stamp, bool is_write) const {
+  return needs_proxy_fence(by_, stamp, is_write) ? &by_.async->global : nullptr;
+}
+
+bool GlobalCheck::is_ordered_after(u64 stamp, int lane, bool is_write) const {
+  return low_of(stamp) < first_ticket_ || is_ordered(by_, lane, stamp, low_of(stamp) - first_ticket_, fenced_before(stamp, is_write));
 }
 
 bool GlobalCheck::is_atomic_to(u64 stamp) const {
@@ -52,9 +56,10 @@ bool GlobalCheck::is_atomic_to(u64 stamp) const {
 
 bool GlobalCheck::conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const {
   if (stamp == 0 || good.has(stamp & kWho) || is_atomic_to(stamp)) return false;
-  const Precedence order = precedence_of(stamp, lane, is_write);
-  if (order == Precedence::of_all) good.add(stamp & kWho);
-  return order == Precedence::none;
+  if (!is_ordered_after(stamp, lane, is_write)) return true;
+  if (low_of(stamp) < first_ticket_ || is_epoch_ordered(by_, stamp, low_of(stamp) - first_ticket_, fenced_before(stamp, is_write)))
+    good.add(stamp & kWho);
+  return false;
 }
 
 void GlobalCheck::report(int lane, const Range& range, u64 address, u64 stamp, u32 at, const char* what, const char* earlier) {
@@ -63,7 +68,7 @@ void GlobalCheck::report(int lane, const Range& range, u64 address, u64 stamp, u
     who += " of another block";
   else if (agent_of(stamp) == by_.warp->index)
     who = "another lane of the same warp";
-  const bool needs_only_fence = needs_proxy_fence(by_, stamp, earlier[0] == 'w') && precedence_of(stamp, lane, false) != Precedence::none;
+  const bool needs_only_fence = needs_proxy_fence(by_, stamp, earlier[0] == 'w') && is_ordered_after(stamp, lane, false);
   const char* why = needs_only_fence         ? kNoProxyFence
                     : are_atomic(by_, stamp) ? ", because one of them is atomic to its own block alone"
                                              : "";

@@ -8,7 +8,6 @@
 namespace tilewright::rt::emulator {
 
 struct Places;
-enum class Precedence : u8;
 
 /// Who accesses: an agent of `owner` at an epoch of its own, for an instruction of a warp, knowing what `view` says.
 struct Accessor {
@@ -54,12 +53,17 @@ class SharedCheck {
   void write(int lane, u64 offset, int bytes, const std::byte* value);
   /// A read by each lane of the places that is in this block.
   void read(const Places&, int bytes);
-  /// Whether lane 0 may read what this write left, as a cell holds it, and write to a cell that has no list of readers.
-  bool may_read_after(u64 write);
-  bool may_write_after(const SharedCell&);
+  /// Whether a lane may read what this write left, as a cell holds it, and write to a cell that has no list of readers.
+  bool may_read_after(u64 write, int lane);
+  bool may_write_after(const SharedCell&, int lane);
+  /// Whether all lanes may read what all of the writer's did in that epoch.
+  bool all_may_read_after(u64 write) const;
 
  private:
-  Precedence precedence_of(u64 stamp, int lane, bool is_write) const;
+  u32 number_of(u64 stamp) const;
+  /// What a write has to be a part of to be seen, if there is such; null if not.
+  const View* fenced_before(u64 stamp, bool is_write) const;
+  bool is_ordered_after(u64 stamp, int lane, bool is_write) const;
   /// Whether it conflicts. Who comes before it for all lanes is added to `good`.
   bool conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
   void read_lane(int lane, u64 offset, int bytes);
@@ -89,13 +93,15 @@ class GlobalCheck {
   void read(const Places&, int bytes);
 
  private:
-  Precedence precedence_of(u64 stamp, int lane, bool is_write) const;
+  const View* fenced_before(u64 stamp, bool is_write) const;
+  bool is_ordered_after(u64 stamp, int lane, bool is_write) const;
   bool is_atomic_to(u64 stamp) const;
   bool conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
   void report(int lane, const Range&, u64 address, u64 stamp, u32 at, const char* what, const char* earlier);
 
   const Accessor& by_;
   u64 stamp_;  // of lane 0
+  u32 first_ticket_;
   KnownAgents good_writes_, good_reads_;
 };
 

@@ -48,16 +48,21 @@ SharedCheck::SharedCheck(const Accessor& by, Block& block)
       shift_(std::countr_zero(static_cast<u32>(by.warp->kernel->shared_granule))),
       stamp_(make_stamp(by, 0, by.owner->rank << kRankShift | (by.instruction->index & kInstruction))) {}
 
-Precedence SharedCheck::precedence_of(u64 stamp, int lane, bool is_write) const {
-  const View* fenced = needs_proxy_fence(by_, stamp, is_write) ? &by_.async->shared : nullptr;
-  return precedence(by_, lane, stamp, block_.cluster->blocks[rank_of(stamp)]->number, fenced);
+u32 SharedCheck::number_of(u64 stamp) const { return block_.cluster->blocks[rank_of(stamp)]->number; }
+
+const View* SharedCheck::fenced_before(u64 stamp, bool is_write) const {
+  return needs_proxy_fence(by_, stamp, is_write) ? &by_.async->shared : nullptr;
+}
+
+bool SharedCheck::is_ordered_after(u64 stamp, int lane, bool is_write) const {
+  return is_ordered(by_, lane, stamp, number_of(stamp), fenced_before(stamp, is_write));
 }
 
 bool SharedCheck::conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const {
   if (stamp == 0 || good.has(stamp & kWho) || are_atomic(by_, stamp)) return false;
-  const Precedence order = precedence_of(stamp, lane, is_write);
-  if (order == Precedence::of_all) good.add(stamp & kWho);
-  return order == Precedence::none;
+  if (!is_ordered_after(stamp, lane, is_write)) return true;
+  if (is_epoch_ordered(by_, stamp, number_of(stamp), fenced_before(stamp, is_write))) good.add(stamp & kWho);
+  return false;
 }
 
 void SharedCheck::report(int lane, u64 cell, u64 stamp, const char* what, const char* earlier) {
@@ -68,7 +73,7 @@ void SharedCheck::report(int lane, u64 cell, u64 stamp, const char* what, const 
   else if (agent_of(stamp) == by_.warp->index)
     who = lane_of(stamp) < kSeveralLanes ? fmt::format("lane {} of the same warp", lane_of(stamp)) : "other lanes of the same warp";
   report_race(by_, lane, what, earlier, fmt::format("of shared memory at byte {}", cell << shift_), who, low_of(stamp) & kInstruction,
-              needs_proxy_fence(by_, stamp, is_write) && precedence_of(stamp, lane, false) != Precedence::none ? kNoProxyFence : "");
+              needs_proxy_fence(by_, stamp, is_write) && is_ordered_after(stamp, lane, false) ? kNoProxyFence : "");
 }
 
 /// The bytes of an mbarrier mean nothing to ordinary accesses.
@@ -90,7 +95,7 @@ void SharedCheck::check_mbarriers(int lane, u64 offset, int bytes) {
 /// Whether a read by another agent comes before this access.
 bool SharedCheck::is_over(u64 read, int lane) {
   if (concurrent_reads_.has(read & kWho)) return false;
-  const bool over = precedence_of(read, lane, false) != Precedence::none;
+  const bool over = is_ordered_after(read, lane, false);
   if (!over) concurrent_reads_.add(read & kWho);
   return over;
 }
@@ -164,11 +169,15 @@ inline void SharedCheck::read_lane(int lane, u64 offset, int bytes) {
   check_unwritten(lane, offset, bytes);
 }
 
-bool SharedCheck::may_read_after(u64 write) { return !conflicts(write, 0, true, good_writes_); }
+bool SharedCheck::may_read_after(u64 write, int lane) { return !conflicts(write, lane, true, good_writes_); }
 
-bool SharedCheck::may_write_after(const SharedCell& cell) {
-  return may_read_after(cell.write) &&
-         std::none_of(cell.reads.begin(), cell.reads.end(), [&](u64 read) { return conflicts(read, 0, false, good_reads_); });
+bool SharedCheck::may_write_after(const SharedCell& cell, int lane) {
+  return may_read_after(cell.write, lane) &&
+         std::none_of(cell.reads.begin(), cell.reads.end(), [&](u64 read) { return conflicts(read, lane, false, good_reads_); });
+}
+
+bool SharedCheck::all_may_read_after(u64 write) const {
+  return write == 0 || is_epoch_ordered(by_, write, number_of(write), fenced_before(write, true));
 }
 
 void SharedCheck::read(int lane, u64 offset, int bytes) { read_lane(lane, offset, bytes); }

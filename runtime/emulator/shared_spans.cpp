@@ -28,7 +28,8 @@ std::span<SharedCell> cells_of(Block& block, int shift, const SharedSpan& at) {
   return {block.cells.data() + first, last - first + 1};
 }
 
-/// Whether an engine's access comes after both writes or neither: lanes and instructions make no difference to other agents.
+/// Whether an engine's access comes after both writes or neither, where it comes after all that the agent did: lanes and instructions make
+/// no difference then.
 bool are_alike(u64 write, u64 other) { return ((write ^ other) & ~(kLane | kStrong | kInstruction)) == 0; }
 
 bool is_list(const SharedCell& cell) { return cell.reads[0] & kMany; }
@@ -85,7 +86,7 @@ void check_shared_reads(const Accessor& by, Block& block, int lane, std::span<co
       continue;
     }
     const SharedCell before = cells.front();
-    const bool is_good = !meets && !is_list(before) && check.may_read_after(before.write);
+    const bool is_good = !meets && !is_list(before) && check.may_read_after(before.write, lane);
     check.read(lane, at.offset, static_cast<int>(at.bytes));
     if (is_good && !is_list(cells.front())) changes.add({before, cells.front()});
   }
@@ -103,7 +104,7 @@ void check_shared_writes(const Accessor& by, Block& block, int lane, std::span<c
       continue;
     }
     const SharedCell before = cells.front();
-    const bool is_good = !meets && !is_list(before) && check.may_write_after(before);
+    const bool is_good = !meets && !is_list(before) && check.may_write_after(before, lane);
     check.write(lane, at.offset, static_cast<int>(at.bytes), nullptr);
     if (is_good) changes.add({before, cells.front()});
   }
@@ -114,7 +115,7 @@ bool is_read_already(const Accessor& by, Block& block, const EngineReads& reads,
     const bool same = read.descriptor == descriptor && read.instruction == by.instruction->index && read.epoch == by.epoch;
     if (!same || read.writes != block.writes) continue;
     SharedCheck check(by, block);
-    return std::all_of(read.after.begin(), read.after.end(), [&](u64 write) { return check.may_read_after(write); });
+    return std::all_of(read.after.begin(), read.after.end(), [&](u64 write) { return check.all_may_read_after(write); });
   }
   return false;
 }
@@ -130,7 +131,7 @@ std::optional<EngineRead> as_read(const Accessor& by, Block& block, u64 descript
       if (last != 0 && are_alike(cell.write, last)) continue;
       last = cell.write;
       if (std::any_of(read.after.begin(), read.after.begin() + count, [&](u64 write) { return are_alike(write, last); })) continue;
-      if (count == read.after.size() || !check.may_read_after(last)) return std::nullopt;
+      if (count == read.after.size() || !check.all_may_read_after(last)) return std::nullopt;
       read.after[count++] = last;
     }
   if (may_meet_mbarriers(block, spans)) return std::nullopt;
