@@ -155,7 +155,7 @@ class EmulatorBench {
 
   Case tensor_matmul() {
     Halves operands;
-    Case c = matrix_case("mma 256x256x256 f16", "tensor_matmul.ptx", operands);
+    Case c = matrix_case("mma.sync 256x256x256 f16", "tensor_matmul.ptx", operands);
     c.block = {128, 1, 1};
     c.arguments = arguments(operands.x.data(), operands.y.data(), operands.out.data(), kSize, kSize, kSize);
     return c;

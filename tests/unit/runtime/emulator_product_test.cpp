@@ -102,7 +102,7 @@ TEST_CASE("emulator products: accumulators may be the addends' registers in anot
         from[r] = reinterpret_cast<const std::byte*>(values[r].data());
         to[r] = reinterpret_cast<std::byte*>(values[order[r]].data());
       }
-      const auto expect = [&](bool adds) {
+      const auto check_values = [&](bool adds) {
         for (std::size_t r = 0; r < registers; ++r)
           for (std::size_t lane = 0; lane < kLanes; ++lane) {
             const double addend = adds ? std::bit_cast<float>(before[r][lane]) : 0;
@@ -111,9 +111,9 @@ TEST_CASE("emulator products: accumulators may be the addends' registers in anot
           }
       };
       add_sums(sums, registers, from.data(), to.data());
-      expect(true);
+      check_values(true);
       add_sums(sums, registers, nullptr, to.data());
-      expect(false);
+      check_values(false);
     }
   while (std::next_permutation(order.begin(), order.end()));
 }
