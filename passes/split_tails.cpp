@@ -131,6 +131,8 @@ class Splitter {
     if (op.kind != OpKind::load_ && op.kind != OpKind::store_) return false;
     const ValueId mask = ir::mask_of(f_, id);
     if (!mask || f_.attr(id, ir::AttrName::is_volatile)) return false;
+    // A branch of before may have made them.
+    if (!axes_.knows(op.operands[0]) || !axes_.knows(mask)) return false;
     const Type pointer = f_.type(op.operands[0]);
     if (pointer.is_scalar() || pointer.elements() > std::int64_t{kMostElements} * 32 * context_.num_warps) return false;
     const AccessFacts facts = access_facts(f_, id, axes_);

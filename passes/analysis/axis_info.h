@@ -31,7 +31,10 @@ inline constexpr std::int64_t kMaxDivisibility = std::int64_t{1} << 62;
 class AxisInfoAnalysis {
  public:
   explicit AxisInfoAnalysis(const ir::Function&);
+  /// Requires: knows(v).
   const AxisInfo& operator()(ir::ValueId v) const { return info_[v.index]; }
+  /// Not values that were made after the analysis.
+  bool knows(ir::ValueId v) const { return v.index < info_.size(); }
   /// Between which bounds every element of an integer lies.
   const Range& range(ir::ValueId v) const { return ranges_[v.index]; }
   /// One line a value: "%3: contiguity = [16], divisibility = [4], constancy = [1]".
