@@ -38,6 +38,10 @@ bool commutes(OpKind k) {
   }
 }
 
+bool is_block_scope(const Attr& a) {
+  return a.name == AttrName::scope && symbols(AttrName::scope)[static_cast<std::size_t>(a.number)] == "block";
+}
+
 }  // namespace
 
 /// An element-wise op on two of these with such a result, NaN's sign aside.
@@ -50,8 +54,11 @@ OpKind Maker::binary_op(Element e) {
   return OpKind::maximum_;
 }
 
-void Maker::create_atomic(OpKind kind, Element e, const std::vector<ValueId>& operands, bool keep_result) {
-  const OpId id = b_.create(kind, operands, random_attributes(kind));
+void Maker::create_atomic(OpKind kind, Element e, const std::vector<ValueId>& operands, Sharing sharing, bool keep_result) {
+  std::vector<Attr> attrs = random_attributes(kind);
+  // Of block scope it is atomic to its own program alone.
+  if (sharing == Sharing::by_programs) std::erase_if(attrs, is_block_scope);
+  const OpId id = b_.create(kind, operands, std::move(attrs));
   if (kind == OpKind::atomic_update_) {
     const OpKind first = binary_op(e), second = binary_op(e);
     const bool twice = r_.chance(30);
@@ -84,12 +91,12 @@ void Maker::atomic_step() {
     // What is there now, or anything else; a NaN would ask which of them it is.
     const ValueId there = result(b_.create(OpKind::load_, std::span(&address, 1)));
     const ValueId expected = without_nan(r_.chance(60) ? there : value_of(t));
-    return create_atomic(kind, e, {address, expected, value_of(t)}, true);
+    return create_atomic(kind, e, {address, expected, value_of(t)}, Sharing::none, true);
   }
   const Access at = access(region, shape, r_.chance(40));
   std::vector<ValueId> operands{at.address, value_of(t)};
   if (at.mask) operands.push_back(at.mask);
-  create_atomic(kind, e, operands, r_.chance(70));
+  create_atomic(kind, e, operands, Sharing::none, r_.chance(70));
 }
 
 void Maker::shared_atomic_step() {
@@ -110,7 +117,7 @@ void Maker::shared_atomic_step() {
   const Access at = access(region, t.shape(), r_.chance(30));
   std::vector<ValueId> operands{at.address, value_of(t)};
   if (at.mask) operands.push_back(at.mask);
-  create_atomic(kind, e, operands, false);
+  create_atomic(kind, e, operands, Sharing::by_programs, false);
 }
 
 ValueId Maker::true_condition(const Shape& shape) {
