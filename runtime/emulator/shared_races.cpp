@@ -6,6 +6,7 @@
 
 #include "runtime/emulator/access_stamp.h"
 #include "runtime/emulator/memory_access.h"
+#include "runtime/emulator/written_bytes.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -16,29 +17,6 @@ constexpr u64 kWho = ~(kLane | kStrong | kMany | kInstruction);
 constexpr u64 kAgent = kWho & ~(u64{kLow} << 40);
 
 u32 rank_of(u64 stamp) { return low_of(stamp) >> kRankShift; }
-
-/// The first of the bytes that nobody wrote; null if there is none.
-const u8* find_unwritten(const u8* written, int bytes) {
-  const auto all = [&]<class T>(T ones) {
-    for (int at = 0; at < bytes; at += static_cast<int>(sizeof(T))) {
-      T flags;
-      std::memcpy(&flags, written + at, sizeof flags);
-      if (flags != ones) return false;
-    }
-    return true;
-  };
-  if (bytes % 8 == 0 ? all(u64{0x0101010101010101}) : bytes == 4 && all(u32{0x01010101})) return nullptr;
-  return static_cast<const u8*>(std::memchr(written, 0, static_cast<std::size_t>(bytes)));
-}
-
-void mark_written(u8* written, int bytes) {
-  if (bytes == 4)
-    std::memset(written, 1, 4);
-  else if (bytes == 16)
-    std::memset(written, 1, 16);
-  else
-    std::memset(written, 1, static_cast<std::size_t>(bytes));
-}
 
 }  // namespace
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "runtime/emulator/access_stamp.h"
+#include "runtime/emulator/written_bytes.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -59,55 +59,44 @@ class Changes {
   std::size_t added_ = 0;
 };
 
-// Mostly 16 bytes, of which these need no call.
-bool are_written(const u8* written, u32 bytes) {
-  u64 flags[2];
-  if (bytes != sizeof flags) return std::memchr(written, 0, bytes) == nullptr;
-  std::memcpy(flags, written, sizeof flags);
-  return (flags[0] & flags[1]) == 0x0101010101010101;
-}
-void mark_written(u8* written, u32 bytes) {
-  if (bytes == 16)
-    std::memset(written, 1, 16);
-  else
-    std::memset(written, 1, bytes);
+/// Calls look(span) for each whose cells have no history yet that was found to be in order, and does what that came to where they have.
+/// `may(cell)`: such a history is in order. `skip(span)`: whether a span need not be looked at, as far as its bytes go.
+template <class May, class Skip, class Look>
+void check_spans(const Accessor& by, Block& block, std::span<const SharedSpan> spans, May may, Skip skip, Look look) {
+  const bool meets = may_meet_mbarriers(block, spans);
+  Changes changes;
+  for (const SharedSpan& at : spans) {
+    const std::span<SharedCell> cells = cells_of(block, shift_of(by), at);
+    if (const Change* change = changes.find(cells); change != nullptr && skip(at)) {
+      std::fill(cells.begin(), cells.end(), change->after);
+      continue;
+    }
+    const SharedCell before = cells.front();
+    const bool is_good = !meets && !is_list(before) && may(before);
+    look(at);
+    if (is_good && !is_list(cells.front())) changes.add({before, cells.front()});
+  }
 }
 
 }  // namespace
 
 void check_shared_reads(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans) {
   SharedCheck check(by, block);
-  const bool meets = may_meet_mbarriers(block, spans);
-  Changes changes;
-  for (const SharedSpan& at : spans) {
-    const std::span<SharedCell> cells = cells_of(block, shift_of(by), at);
-    if (const Change* change = changes.find(cells); change != nullptr && are_written(block.written.data() + at.offset, at.bytes)) {
-      std::fill(cells.begin(), cells.end(), change->after);
-      continue;
-    }
-    const SharedCell before = cells.front();
-    const bool is_good = !meets && !is_list(before) && check.may_read_after(before.write, lane);
-    check.read(lane, at.offset, static_cast<int>(at.bytes));
-    if (is_good && !is_list(cells.front())) changes.add({before, cells.front()});
-  }
+  check_spans(
+      by, block, spans, [&](const SharedCell& cell) { return check.may_read_after(cell.write, lane); },
+      [&](const SharedSpan& at) { return find_unwritten(block.written.data() + at.offset, static_cast<int>(at.bytes)) == nullptr; },
+      [&](const SharedSpan& at) { check.read(lane, at.offset, static_cast<int>(at.bytes)); });
 }
 
 void check_shared_writes(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans) {
   SharedCheck check(by, block);
-  const bool meets = may_meet_mbarriers(block, spans);
-  Changes changes;
-  for (const SharedSpan& at : spans) {
-    const std::span<SharedCell> cells = cells_of(block, shift_of(by), at);
-    if (const Change* change = changes.find(cells)) {
-      std::fill(cells.begin(), cells.end(), change->after);
-      mark_written(block.written.data() + at.offset, at.bytes);
-      continue;
-    }
-    const SharedCell before = cells.front();
-    const bool is_good = !meets && !is_list(before) && check.may_write_after(before, lane);
-    check.write(lane, at.offset, static_cast<int>(at.bytes), nullptr);
-    if (is_good) changes.add({before, cells.front()});
-  }
+  check_spans(
+      by, block, spans, [&](const SharedCell& cell) { return check.may_write_after(cell, lane); },
+      [&](const SharedSpan& at) {
+        mark_written(block.written.data() + at.offset, static_cast<int>(at.bytes));
+        return true;
+      },
+      [&](const SharedSpan& at) { check.write(lane, at.offset, static_cast<int>(at.bytes), nullptr); });
 }
 
 bool is_read_already(const Accessor& by, Block& block, const EngineReads& reads, u64 descriptor) {

@@ -1,8 +1,8 @@
 """Tile kernels in Triton and the configurations that compile_triton.py compiles them in.
 
 Every kernel is written for this file. A Case names one kernel with one set of argument types,
-alignment facts, compile-time constants and launch options; `SWEEPS` are the same in growing sizes. Argument specification: `name:type`, with a trailing `!` where a real
-launch would tell the compiler that the value is divisible by 16 (aligned pointer, leading dimension
+alignment facts, compile-time constants and launch options; triton_sweeps.py has the same in growing sizes. Argument specification:
+`name:type`, with a trailing `!` where a real launch would tell the compiler that the value is divisible by 16 (aligned pointer, leading dimension
 and extent that are multiples of 16). Unit strides are left out: a launch specialises them away.
 """
 from dataclasses import dataclass, field
@@ -590,17 +590,3 @@ CASES = [
          "q:*fp16! k:*fp16! v:*fp16! out:*fp16! scale:fp32 n_ctx:i32! heads:i32!", dict(BM=128, BN=128, D=128),
          stages=2, targets=(90,)),
 ]
-
-SWEEPS = (
-    [Case(f"scale_softmax_{b}", softmax_row, SOFT.format(t="fp32"), dict(BLOCK=b))
-     for b in (256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)]
-    + [Case(f"scale_softmax_{b}_w16", softmax_row, SOFT.format(t="fp32"), dict(BLOCK=b), warps=16)
-       for b in (16384, 65536)]
-    + [_mm(f"scale_matmul_{m}x{n}x{k}_w{w}", m, n, k, w, 3)
-       for m, n, k, w in ((64, 64, 32, 4), (64, 128, 32, 4), (128, 128, 32, 4), (128, 128, 64, 4), (128, 128, 128, 4),
-                          (128, 256, 32, 4), (128, 256, 64, 4), (128, 256, 64, 8), (256, 128, 64, 8),
-                          (256, 256, 32, 8), (256, 256, 64, 8), (256, 256, 64, 16))]
-    + [_mm(f"scale_matmul_stages{s}", 128, 128, 32, 4, s) for s in (1, 2, 3, 4, 5, 6)]
-    + [Case(f"scale_sort_{b}", sort_block, "x:*fp32! out:*fp32! n:i32!", dict(BLOCK=b)) for b in (128, 512, 2048, 4096)]
-    + [Case(f"scale_cumsum_{b}", scan_sum, "x:*fp32! out:*fp32! n:i32!", dict(BLOCK=b)) for b in (256, 4096, 16384)]
-)
