@@ -99,14 +99,40 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
   const Unpacker left(s.a), right(s.b);
   RowsOfA a;
   ColumnsOfB b;
+  const auto rows = static_cast<std::size_t>(s.m);
+  if (rows < kRows) a = {};
   // A register holds 8 rows or columns of all lanes. Where a has 16 rows, its registers alternate between their halves.
   const int halves = s.m / 8, depth_of_a = s.k * halves / a_count, depth_of_b = s.k / b_count;
   for (int r = 0; r < a_count; ++r)
-    left.rows(warp.registers + a_slots[r], static_cast<std::size_t>(r % halves * 8), static_cast<std::size_t>(r / halves * depth_of_a), a);
-  for (int r = 0; r < b_count; ++r) right.columns(warp.registers + b_slots[r], static_cast<std::size_t>(r * depth_of_b), b);
-  ProductSums sums;
-  sum_products(a, b, static_cast<std::size_t>(s.m), static_cast<std::size_t>(s.k), s.a != Type::f64, sums);
-  accumulate(warp, {slots, c_slots, static_cast<std::size_t>(s.m), s.d}, sums, i.option & kSaturates, kAllLanes, mask);
+    left.rows(lines_in_register(warp.registers + a_slots[r]), static_cast<std::size_t>(r % halves * 8),
+              static_cast<std::size_t>(r / halves * depth_of_a), a);
+  for (int r = 0; r < b_count; ++r)
+    right.columns(lines_in_register(warp.registers + b_slots[r]), static_cast<std::size_t>(r * depth_of_b), b);
+  accumulate(warp, {slots, c_slots, rows, s.d, (i.option & kSaturates) != 0}, a, {&b, 1}, static_cast<std::size_t>(s.k), kAllLanes, mask);
+}
+
+/// The same in f64: a register of a or b holds 8 rows or columns by 4 steps along k, one element a lane.
+void multiply_doubles(Warp& warp, const Instruction& i, Mask mask) {
+  const Shape s = unpacked(static_cast<u32>(i.immediate));
+  const s32* const d = warp.kernel->extra.data() + i.first;
+  const int halves = s.m / 8;
+  const s32 *const a = d + accumulator_registers(s, s.d), *const b = a + operand_registers(s, s.m, s.a),
+                   *const c = b + operand_registers(s, s.n, s.b);
+  const auto element = [&](s32 slot, int lane) {
+    double value;
+    std::memcpy(&value, warp.registers + slot + lane * static_cast<int>(sizeof value), sizeof value);
+    return value;
+  };
+  // All are read before any is written: the registers may be the same in another order.
+  std::array<Lanes<double>, 4> sums;
+  for (int e = 0; e < 2 * halves; ++e)
+    for (int lane = 0; lane < kLanes; ++lane) {
+      double sum = 0;
+      for (int k = 0; k < s.k; ++k)
+        sum += element(a[k / 4 * halves + e / 2], lane / 4 * 4 + k % 4) * element(b[k / 4], (lane % 4 * 2 + e % 2) * 4 + k % 4);
+      sums[static_cast<std::size_t>(e)][lane] = sum + element(c[e], lane);
+    }
+  for (int e = 0; e < 2 * halves; ++e) write(warp, d[e], sums[static_cast<std::size_t>(e)], mask);
 }
 
 void begin(Decoder& d) {
@@ -206,7 +232,7 @@ void decode_mma(Decoder& d) {
   registers_of(d, d.operand(1), operand_registers(shape, shape.m, shape.a), register_bits(shape.a) / 8, false);
   registers_of(d, d.operand(2), operand_registers(shape, shape.n, shape.b), register_bits(shape.b) / 8, false);
   registers_of(d, d.operand(3), accumulator_registers(shape, shape.c), register_bits(shape.c) / 8, false);
-  d.out.execute = multiply;
+  d.out.execute = shape.d == Type::f64 ? multiply_doubles : multiply;
 }
 
 }  // namespace tilewright::rt::emulator

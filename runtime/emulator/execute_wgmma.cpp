@@ -32,63 +32,51 @@ Shape shape_of(const Instruction& i) {
   return {static_cast<int>(i.option >> 8 & 63) * 8, type(14), type(19), type(24)};
 }
 
-u64 descriptor_of(const Warp& warp, const Instruction& i, std::size_t slot) {
-  const Lanes<u64> bits = read<u64>(warp, i.slot[slot]);
-  return bits[0];
-}
+u64 descriptor_of(const Warp& warp, const Instruction& i, std::size_t slot) { return LanesInPlace<u64>(warp, i.slot[slot])[0]; }
 
 void check_uniform(Warp& warp, const Instruction& i, std::size_t slot) {
   const Lanes<u64> bits = read<u64>(warp, i.slot[slot]);
+  u64 differing = 0;
+  for (int lane = 1; lane < kLanes; ++lane) differing |= bits[lane] ^ bits[0];
+  if (differing == 0) return;
   for (int lane = 1; lane < kLanes; ++lane)
     if (bits[lane] != bits[0])
       report(warp, i, FindingKind::bad_operand, lane,
              [&] { return fmt::format("the matrix descriptor is 0x{:x}, and 0x{:x} in lane 0", bits[lane], bits[0]); });
 }
 
+void unpack_a(Warp& warp, const Instruction& i, const Shape& s, const Unpacker& unpacker, RowsOfA& a) {
+  const auto half_of_k = static_cast<std::size_t>(s.k() / 2);
+  if (i.option & kFromRegisters) {
+    const s32* const slots = warp.kernel->extra.data() + i.first + s.accumulators();
+    for (std::size_t r = 0; r < 4; ++r) unpacker.rows(lines_in_register(warp.registers + slots[r]), 8 * (r % 2), r / 2 * half_of_k, a);
+  } else {
+    check_uniform(warp, i, 0);
+    const Accessor by = engine_of(warp, i, *warp.block, matrix_agent(warp.index), warp.matrix.committed + 1);
+    const auto first_row = static_cast<std::size_t>(warp.index % kGroupWarps) * kRows;
+    SharedOperand(by, descriptor_of(warp, i, 0), first_row, kRows, i.option & kTransposesA).unpack(unpacker, half_of_k, a);
+  }
+  if (((i.option & kNegatesA) != 0) == ((i.option & kNegatesB) != 0)) return;
+  for (auto& step : a.at)
+    for (auto& row : step)
+      for (float& number : row) number = -number;
+}
+
 void multiply(Warp& warp, const Instruction& i, Mask) {
   if (!is_whole_group(warp, i)) return;
   const Shape s = shape_of(i);
-  const s32* slots = warp.kernel->extra.data() + i.first;
   take_matrix_registers(warp, i, i.option >> 8);
   warp.matrix.trace = (warp.matrix.trace ^ (i.index + 1)) * 0x9e3779b97f4a7c15u;
+  ++warp.matrix.issued;
 
-  const auto half_of_k = static_cast<std::size_t>(s.k() / 2);
-  const Unpacker left(s.a), right(s.b);
   RowsOfA a;
-  if (i.option & kFromRegisters) {
-    for (std::size_t r = 0; r < 4; ++r)
-      left.rows(warp.registers + slots[static_cast<std::size_t>(s.accumulators()) + r], 8 * (r % 2), r / 2 * half_of_k, a);
-  } else {
-    check_uniform(warp, i, 0);
-    const bool transposed = i.option & kTransposesA;
-    const SharedOperand operand(SharedOperand::Which::a, warp, i, descriptor_of(warp, i, 0),
-                                static_cast<std::size_t>(warp.index % kGroupWarps) * kRows, kRows, transposed);
-    for (std::size_t row = 0; row < kRows; row += 8)
-      for (std::size_t half = 0; half < 2; ++half) {
-        const CoreMatrix core = operand.core(row, half);
-        transposed ? left.rows_across(core, row, half * half_of_k, a) : left.rows(core.at, row, half * half_of_k, a);
-      }
-  }
+  unpack_a(warp, i, s, Unpacker(s.a), a);
   check_uniform(warp, i, 1);
-  const bool transposed = i.option & kTransposesB;
-  const SharedOperand operand(SharedOperand::Which::b, warp, i, descriptor_of(warp, i, 1), 0, static_cast<std::size_t>(s.n), transposed);
-  const bool is_negated = ((i.option & kNegatesA) != 0) != ((i.option & kNegatesB) != 0);
-  const Mask adding = read_predicate(warp, i, 2);
-  const int registers = s.accumulators() * static_cast<int>(kColumns) / s.n;
-  for (std::size_t column = 0; column < static_cast<std::size_t>(s.n); column += kColumns, slots += registers) {
-    ColumnsOfB b;
-    for (std::size_t half = 0; half < 2; ++half) {
-      const CoreMatrix core = operand.core(column, half);
-      transposed ? right.columns_across(core, half * half_of_k, b) : right.columns(core.at, half * half_of_k, b);
-    }
-    ProductSums sums;
-    sum_products(a, b, kRows, static_cast<std::size_t>(s.k()), true, sums);
-    // The sum of negated products, in which zeros have no sign either.
-    if (is_negated)
-      for (auto& row : sums.at)
-        for (double& sum : row) sum = 0 - sum;
-    accumulate(warp, {slots, slots, kRows, s.d}, sums, i.option & kSaturates, adding, kAllLanes);
-  }
+  const auto columns = static_cast<std::size_t>(s.n), k = static_cast<std::size_t>(s.k());
+  const auto b = columns_of(warp, i, Unpacker(s.b), descriptor_of(warp, i, 1), columns, k / 2, i.option & kTransposesB);
+  const s32* const slots = warp.kernel->extra.data() + i.first;
+  const bool saturates = i.option & kSaturates;
+  accumulate(warp, {slots, slots, kRows, s.d, saturates}, a, b, k, read_predicate(warp, i, 2), kAllLanes);
 }
 
 void fence(Warp& warp, const Instruction&, Mask) { fence_matrix_registers(warp); }

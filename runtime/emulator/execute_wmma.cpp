@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <vector>
 
 #include "runtime/emulator/families.h"
@@ -144,6 +145,21 @@ struct Product {
   Fragment d, a, b, c;
 };
 
+/// In the order of k: floats as multiply_add() does, integers exactly.
+template <class Left, class Right>
+double sum_of_products(Type type, double before, int depth, Left left, Right right) {
+  const bool is_wide = type == Type::f64 || type == Type::s32;
+  double sum = 0;
+  float rounded = is_wide ? 0 : static_cast<float>(before);
+  for (int k = 0; k < depth; ++k) {
+    if (is_wide)
+      sum += left(k) * right(k);
+    else
+      rounded = std::fma(static_cast<float>(left(k)), static_cast<float>(right(k)), rounded);
+  }
+  return is_wide ? sum + before : rounded;
+}
+
 void multiply(Warp& warp, const Instruction& i, Mask mask) {
   // The four fragments follow the registers.
   const s32* slots = warp.kernel->extra.data() + i.first;
@@ -157,10 +173,10 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
   for (int e = 0; e < p.d.places() * kLanes; ++e) {
     if (!has_lane(mask, e % kLanes)) continue;
     const int row = e % p.d.elements() / p.d.columns, column = e % p.d.columns;
-    double sum = 0;
-    for (int k = 0; k < p.a.columns; ++k)
-      sum += a[static_cast<std::size_t>(row * p.a.columns + k)] * b[static_cast<std::size_t>(k * p.b.columns + column)];
-    sum += c[static_cast<std::size_t>(row * p.d.columns + column)];
+    const double before = c[static_cast<std::size_t>(row * p.d.columns + column)];
+    const auto left = [&](int k) { return a[static_cast<std::size_t>(row * p.a.columns + k)]; };
+    const auto right = [&](int k) { return b[static_cast<std::size_t>(k * p.b.columns + column)]; };
+    const double sum = sum_of_products(p.d.type, before, p.a.columns, left, right);
     const u64 bits = bits_of_sum(sum, p.d.type, i.option & kSaturates);
     std::memcpy(place(warp, slots, p.d, e / kLanes, e % kLanes), &bits, static_cast<std::size_t>(p.d.bytes()));
   }

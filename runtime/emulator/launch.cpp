@@ -143,7 +143,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
   block.barriers = {};
   block.matrix_groups = {};
   block.free_registers = 0;
-  block.matrix_reads = {};
+  for (WarpgroupOperands& operands : block.matrix_operands) operands.clear();
   block.mbarriers.clear();
   if (launch.check) {
     block.written.assign(block.shared_bytes, 0);

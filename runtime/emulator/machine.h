@@ -15,11 +15,12 @@
 #include "runtime/emulator/clock.h"
 #include "runtime/emulator/counters.h"
 #include "runtime/emulator/emulator.h"
-#include "runtime/emulator/engine_reads.h"
 #include "runtime/emulator/findings.h"
 #include "runtime/emulator/memory.h"
+#include "runtime/emulator/operand_lines.h"
 #include "runtime/emulator/program.h"
 #include "runtime/emulator/transactions.h"
+#include "runtime/emulator/warpgroup_operands.h"
 
 namespace tilewright::rt::emulator {
 
@@ -98,6 +99,7 @@ struct Activation {
 /// What wgmma do for a warp. Groups are counted from 1, in step with the other warps of the warpgroup.
 struct MatrixWork {
   u32 committed = 0, done = 0;  // groups
+  u64 issued = 0;               // wgmma
   u64 trace = 0;                // of what the group that is not committed yet consists of
   bool has_fenced = false;
   // Of each register that wgmma works on: the group and the instruction that use it, the shape if that accumulates in it, 1 + the other
@@ -220,9 +222,9 @@ struct Block {
   std::array<Barrier, 16> barriers;
   std::map<u32, Mbarrier> mbarriers;                          // by offset in shared memory
   std::array<std::vector<u64>, kMaxWarps / 4> matrix_groups;  // of each warpgroup, the traces of all groups
-  std::array<EngineReads, kMaxWarps / 4> matrix_reads;        // of shared memory that the four warps read alike
-  int running = 0;                                            // warps that have not finished
-  u32 free_registers = 0;                                     // a thread's, of all warps that have given some back
+  std::array<WarpgroupOperands, kMaxWarps / 4> matrix_operands;
+  int running = 0;         // warps that have not finished
+  u32 free_registers = 0;  // a thread's, of all warps that have given some back
   int next_warp = 0;
 };
 
@@ -276,6 +278,7 @@ struct Worker {
   Launch* launch = nullptr;
   std::vector<Count> counts;  // one an instruction
   RequestShapes shapes;
+  OperandLayouts operand_layouts;
   std::size_t last_range = 0;
   u64 spent = 0;         // warp instructions, and what polling costs on top
   u64 polling = 0;       // of it

@@ -1,4 +1,4 @@
-// Sums into registers: all lanes at once for f32, lane by lane for other types.
+// Sums into registers: in place for f32, by way of f32 for other types.
 #include "runtime/emulator/matrix_accumulators.h"
 
 #include "runtime/emulator/matrix_elements.h"
@@ -6,50 +6,71 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-/// All elements of a lane, the first in the low bits of the first register.
-using Elements = std::array<u64, 4>;
+constexpr std::size_t kMostPerLane = kRows * kColumns / kLanes;
 
-Elements elements_before(const Warp& warp, const Accumulators& to, int lane) {
-  Elements elements{};
-  const int register_bytes = to.bits_of_register() / 8, bytes = register_bytes / to.per_register();
-  for (int e = 0; e < to.per_lane(); ++e)
-    std::memcpy(&elements[static_cast<std::size_t>(e)],
-                warp.registers + to.before[e / to.per_register()] + lane * register_bytes + e % to.per_register() * bytes,
-                static_cast<std::size_t>(bytes));
-  return elements;
-}
+/// Elements of all lanes as f32, as multiply_add() wants them.
+struct Numbers {
+  alignas(64) float at[kMostPerLane][kLanes];
+  static constexpr s32 kSlots[kMostPerLane] = {0, 4 * kLanes, 8 * kLanes, 12 * kLanes};
 
-void write_elements(Warp& warp, const Accumulators& to, int lane, const Elements& elements) {
-  const int register_bytes = to.bits_of_register() / 8, bytes = register_bytes / to.per_register();
-  for (int e = 0; e < to.per_lane(); ++e)
-    std::memcpy(warp.registers + to.slots[e / to.per_register()] + lane * register_bytes + e % to.per_register() * bytes,
-                &elements[static_cast<std::size_t>(e)], static_cast<std::size_t>(bytes));
+  std::byte* registers() { return reinterpret_cast<std::byte*>(at); }
+};
+
+class Elements {
+ public:
+  Elements(Warp& warp, const Accumulators& to) : warp_(warp), to_(to), bytes_(4 / static_cast<std::size_t>(to.per_register())) {}
+
+  u64 before(std::size_t e, std::size_t lane) const {
+    u64 element = 0;
+    std::memcpy(&element, place(to_.before, e, lane), bytes_);
+    return element;
+  }
+  void write(std::size_t e, std::size_t lane, u64 element) { std::memcpy(place(to_.slots, e, lane), &element, bytes_); }
+
+ private:
+  std::byte* place(const s32* slots, std::size_t e, std::size_t lane) const {
+    const auto per_register = static_cast<std::size_t>(to_.per_register());
+    return warp_.registers + slots[e / per_register] + lane * 4 + e % per_register * bytes_;
+  }
+
+  Warp& warp_;
+  const Accumulators& to_;
+  std::size_t bytes_;
+};
+
+void accumulate_by_lane(Warp& warp, const Accumulators& to, const RowsOfA& a, std::span<const ColumnsOfB> b, std::size_t depth, Mask adding,
+                        Mask mask) {
+  const auto count = static_cast<std::size_t>(to.per_lane());
+  const bool is_integer = to.type == Type::s32;
+  // All are read before any is written: the registers may be the same in another order.
+  u64 before[kMostPerLane][kLanes] = {};
+  Numbers sums = {};
+  Elements elements(warp, to);
+  for (std::size_t e = 0; e < count; ++e)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      if (!has_lane(adding, static_cast<int>(lane))) continue;
+      before[e][lane] = elements.before(e, lane);
+      if (!is_integer) sums.at[e][lane] = static_cast<float>(number_of(before[e][lane], to.type));
+    }
+  // Products of integers and their sums fit f32; with what there was before they do not.
+  multiply_add(a, b, depth, sums.registers(), is_integer ? nullptr : Numbers::kSlots, Numbers::kSlots);
+  for (std::size_t e = 0; e < count; ++e)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      if (!has_lane(mask, static_cast<int>(lane))) continue;
+      const double sum = sums.at[e][lane];
+      elements.write(e, lane, bits_of_sum(is_integer ? sum + number_of(before[e][lane], to.type) : sum, to.type, to.saturates));
+    }
 }
 
 }  // namespace
 
-void accumulate(Warp& warp, const Accumulators& to, const ProductSums& sums, bool saturates, Mask adding, Mask mask) {
-  if (to.type == Type::f32 && mask == kAllLanes && (adding == kAllLanes || adding == 0)) {
-    std::array<const std::byte*, 4> before;
-    std::array<std::byte*, 4> after;
-    for (int r = 0; r < to.registers(); ++r) {
-      before[static_cast<std::size_t>(r)] = warp.registers + to.before[r];
-      after[static_cast<std::size_t>(r)] = warp.registers + to.slots[r];
-    }
-    return add_sums(sums, static_cast<std::size_t>(to.registers()), adding == 0 ? nullptr : before.data(), after.data());
-  }
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
-    // All are read before any is written: the registers may be the same in another order.
-    Elements elements = elements_before(warp, to, lane);
-    for (int e = 0; e < to.per_lane(); ++e) {
-      const auto row = static_cast<std::size_t>(lane / 4 + 8 * (e / 2)), column = static_cast<std::size_t>(lane % 4 * 2 + e % 2);
-      u64& element = elements[static_cast<std::size_t>(e)];
-      const double addend = has_lane(adding, lane) ? number_of(element, to.type) : 0;
-      element = bits_of_sum(sums.at[row][place_of(column)] + addend, to.type, saturates);
-    }
-    write_elements(warp, to, lane, elements);
-  }
+void accumulate(Warp& warp, const Accumulators& to, const RowsOfA& a, std::span<const ColumnsOfB> b, std::size_t depth, Mask adding,
+                Mask mask) {
+  const bool is_whole = mask == kAllLanes && (adding == kAllLanes || adding == 0) && to.rows == kRows;
+  if (is_whole && to.type == Type::f32) return multiply_add(a, b, depth, warp.registers, adding == 0 ? nullptr : to.before, to.slots);
+  Accumulators block = to;
+  for (std::size_t k = 0; k < b.size(); ++k, block.slots += to.registers(), block.before += to.registers())
+    accumulate_by_lane(warp, block, a, b.subspan(k, 1), depth, adding, mask);
 }
 
 }  // namespace tilewright::rt::emulator

@@ -1,4 +1,4 @@
-// The accumulators of a product of 16 or 8 rows and 8 columns, as mma and wgmma hold them in registers.
+// The accumulators of products of 16 or 8 rows and 8 columns each, as mma and wgmma hold them in registers.
 #pragma once
 #include "runtime/emulator/lanes.h"
 #include "runtime/emulator/matrix_product.h"
@@ -6,18 +6,18 @@
 namespace tilewright::rt::emulator {
 
 struct Accumulators {
-  const s32 *slots, *before;  // of the registers that are written, and of those that the sums are added to
+  const s32 *slots, *before;  // of the registers that are written, and of those that products are added to
   std::size_t rows;
-  Type type;  // of elements; f16 comes in pairs
+  Type type;  // f32, f16, which comes in pairs, or s32
+  bool saturates;
 
-  int bits_of_register() const { return type == Type::f64 ? 64 : 32; }
   int per_register() const { return type == Type::f16 ? 2 : 1; }
   int per_lane() const { return static_cast<int>(rows * kColumns) / kLanes; }
-  int registers() const { return per_lane() / per_register(); }
+  int registers() const { return per_lane() / per_register(); }  // 8 columns
 };
 
-/// Element e of a lane l is in row l / 4 + 8 (e / 2) and column 2 (l % 4) + e % 2. In the lanes of `adding`, sums are added to what there
-/// was before; lanes outside `mask` keep what they have.
-void accumulate(Warp&, const Accumulators&, const ProductSums&, bool saturates, Mask adding, Mask mask);
+/// Element e of a lane l is in row l / 4 + 8 (e / 2) and column 2 (l % 4) + e % 2. In the lanes of `adding`, products are added to what
+/// there was before; lanes outside `mask` keep what they have. Sums of integers are exact, those of f16 are rounded once, from f32.
+void accumulate(Warp&, const Accumulators&, const RowsOfA&, std::span<const ColumnsOfB>, std::size_t depth, Mask adding, Mask mask);
 
 }  // namespace tilewright::rt::emulator

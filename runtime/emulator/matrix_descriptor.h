@@ -17,6 +17,9 @@ struct MatrixDescriptor {
         base_offset(static_cast<u32>(bits >> 49 & 7)),
         swizzle(static_cast<u32>(bits >> 62)) {}
 
+  /// The same descriptor, at an address.
+  static u64 moved_to(u64 bits, u64 start) { return (bits & ~u64{0x3fff}) | (start >> 4 & 0x3fff); }
+
   u64 row_bytes() const { return swizzle == 0 ? 16 : 256 >> swizzle; }
 
   /// The address of 16 bytes of one row along k: chunk 0 or 1 of the 32 bytes that an instruction multiplies.

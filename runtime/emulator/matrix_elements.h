@@ -8,8 +8,7 @@ namespace tilewright::rt::emulator {
 int operand_bits(Type type);
 /// The number that the low bits are in a type.
 double number_of(u64 bits, Type type);
-/// The element as the accumulator's type holds it. Sums are exact in double but for f64's and the widest f32's; then they are rounded
-/// once, where hardware may round or cut in between.
+/// The element as the accumulator's type holds it: f16 and f32 are rounded.
 u64 bits_of_sum(double sum, Type type, bool saturates);
 
 }  // namespace tilewright::rt::emulator

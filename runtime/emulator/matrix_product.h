@@ -1,6 +1,8 @@
-// Matrix products in numbers: operands unpacked into rows and columns, and the sums of products, as vector instructions.
+// Matrix products in numbers: operands unpacked into rows and columns, and multiply-adds in the accumulators' own order.
 #pragma once
+#include <array>
 #include <cstddef>
+#include <span>
 
 #include "runtime/emulator/core_matrix.h"
 #include "runtime/emulator/ptx_types.h"
@@ -10,42 +12,67 @@ namespace tilewright::rt::emulator {
 inline constexpr std::size_t kRows = 16, kColumns = 8, kMostDepth = 32;
 
 struct RowsOfA {
-  alignas(64) double at[kRows][kMostDepth];
+  static constexpr std::size_t kSteps = 8;  // along k, of one row
+
+  alignas(64) float at[kMostDepth / kSteps][kRows][kSteps];
+  float& operator()(std::size_t row, std::size_t k) { return at[k / kSteps][row][k % kSteps]; }
+  float operator()(std::size_t row, std::size_t k) const { return at[k / kSteps][row][k % kSteps]; }
 };
-/// Columns stand in the order of accumulators: of two registers, the first holds the even columns of all lanes and the second the odd ones.
+/// [k][place_of(column)]: of two registers of accumulators, the first holds the even columns of all lanes and the second the odd ones.
 struct ColumnsOfB {
-  alignas(64) double at[kMostDepth][kColumns];  // [k][place_of(column)]
-};
-struct ProductSums {
-  alignas(64) double at[kRows][kColumns];  // [row][place_of(column)]
+  alignas(64) float at[kMostDepth][kColumns];
 };
 inline constexpr std::size_t place_of(std::size_t column) { return column / 2 + column % 2 * (kColumns / 2); }
 
-/// From the elements of 8 lines, in registers or shared memory, to numbers in their rows and columns.
+/// The 8 lines of a core matrix, wherever they are.
+struct MatrixLines {
+  const std::byte* base;
+  const u32* offsets;
+
+  const std::byte* operator[](std::size_t line) const { return base + offsets[line]; }
+};
+/// As a register of all lanes holds them.
+inline MatrixLines lines_in_register(const std::byte* lines) {
+  static constexpr u32 kOffsets[CoreMatrix::kLines] = {0, 16, 32, 48, 64, 80, 96, 112};
+  return {lines, kOffsets};
+}
+
+/// What one processor does each step by.
+struct ProductSteps {
+  /// Each line has the same row of a and follows it from k on, or the same column of b.
+  using Rows = void (*)(MatrixLines, std::size_t row, std::size_t k, RowsOfA&);
+  using Columns = void (*)(MatrixLines, std::size_t k, ColumnsOfB&);
+  struct Unpack {
+    Rows rows = nullptr, rows_across = nullptr;
+    Columns columns = nullptr, columns_across = nullptr;
+  };
+  /// See multiply_add().
+  using MultiplyAdd = void (*)(const RowsOfA&, std::span<const ColumnsOfB>, std::size_t depth, std::byte* registers, const s32* before,
+                               const s32* after);
+  Unpack f16, bf16;
+  MultiplyAdd multiply_add = nullptr;
+};
+
+/// From elements to numbers, of all types but f64.
 class Unpacker {
  public:
   explicit Unpacker(Type);
 
-  /// Each line has the same row of a and follows it from `k` on, or the same column of b. Lines are those of a core matrix, and twice as
-  /// long for f64.
-  void rows(const std::byte* lines, std::size_t row, std::size_t k, RowsOfA&) const;
-  void columns(const std::byte* lines, std::size_t k, ColumnsOfB&) const;
+  void rows(MatrixLines lines, std::size_t row, std::size_t k, RowsOfA& a) const { unpack_.rows(lines, row, k, a); }
+  void columns(MatrixLines lines, std::size_t k, ColumnsOfB& b) const { unpack_.columns(lines, k, b); }
   /// The same where the lines follow each other along k, each with elements of 16 bits that follow each other across it.
-  void rows_across(const CoreMatrix&, std::size_t row, std::size_t k, RowsOfA&) const;
-  void columns_across(const CoreMatrix&, std::size_t k, ColumnsOfB&) const;
+  void rows_across(MatrixLines lines, std::size_t row, std::size_t k, RowsOfA& a) const { unpack_.rows_across(lines, row, k, a); }
+  void columns_across(MatrixLines lines, std::size_t k, ColumnsOfB& b) const { unpack_.columns_across(lines, k, b); }
 
  private:
-  /// Converts 8 lines, each to the `row_step` numbers after those of the one before it.
-  void (*convert_)(const std::byte* lines, double* to, std::size_t row_step);
-  std::size_t elements_;  // of a line
+  ProductSteps::Unpack unpack_;
 };
 
-/// The sums along k, in its order. `is_exact`: no product of two elements is rounded, so that fused multiply-adds give the same.
-/// Requires: 8 or 16 rows.
-void sum_products(const RowsOfA&, const ColumnsOfB&, std::size_t rows, std::size_t depth, bool is_exact, ProductSums&);
-
-/// Adds the sums to accumulators in f32, 2 or 4 registers of all lanes (null: to zeros), and writes the results to as many, which may be
-/// the same in any order.
-void add_sums(const ProductSums&, std::size_t registers, const std::byte* const* before, std::byte* const* after);
+/// Registers of all lanes, as f32: of every 8 columns four, in which element e of lane l is in row l / 4 + 8 (e / 2) and column
+/// 2 (l % 4) + e % 2. To what the registers at `before` hold (null: zeros) products are added in the order of k, each by a fused
+/// multiply-add that rounds to nearest: PTX asks for single precision or more, and for no order. A NaN is PTX's. The registers at `after`
+/// may be those at `before` in another order, among the four.
+void multiply_add(const RowsOfA&, std::span<const ColumnsOfB>, std::size_t depth, std::byte* registers, const s32* before,
+                  const s32* after);
 
 }  // namespace tilewright::rt::emulator

@@ -99,18 +99,14 @@ void check_shared_writes(const Accessor& by, Block& block, int lane, std::span<c
       [&](const SharedSpan& at) { check.write(lane, at.offset, static_cast<int>(at.bytes), nullptr); });
 }
 
-bool is_read_already(const Accessor& by, Block& block, const EngineReads& reads, u64 descriptor) {
-  for (const EngineRead& read : reads) {
-    const bool same = read.descriptor == descriptor && read.instruction == by.instruction->index && read.epoch == by.epoch;
-    if (!same || read.writes != block.writes) continue;
-    SharedCheck check(by, block);
-    return std::all_of(read.after.begin(), read.after.end(), [&](u64 write) { return check.all_may_read_after(write); });
-  }
-  return false;
+bool is_read_already(const Accessor& by, Block& block, const EngineRead& read) {
+  if (read.epoch != by.epoch || read.writes != block.writes) return false;
+  SharedCheck check(by, block);
+  return std::all_of(read.after.begin(), read.after.end(), [&](u64 write) { return check.all_may_read_after(write); });
 }
 
-std::optional<EngineRead> as_read(const Accessor& by, Block& block, u64 descriptor, std::span<const SharedSpan> spans) {
-  EngineRead read{descriptor, by.instruction->index, by.epoch, block.writes, {}};
+std::optional<EngineRead> as_read(const Accessor& by, Block& block, std::span<const SharedSpan> spans) {
+  EngineRead read{by.epoch, block.writes, {}};
   SharedCheck check(by, block);
   std::size_t count = 0;
   u64 last = 0;

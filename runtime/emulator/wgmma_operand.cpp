@@ -1,74 +1,108 @@
-// Bounds and races of the lines that a matrix descriptor names.
+// Bounds and races of the lines that a matrix descriptor names, and their elements as numbers.
 #include "runtime/emulator/wgmma_operand.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "runtime/emulator/matrix_descriptor.h"
+#include "runtime/emulator/warpgroup.h"
+
 namespace tilewright::rt::emulator {
+namespace {
 
 constexpr u32 kLineBytes = CoreMatrix::kLineBytes;
-constexpr std::size_t kSteps = 16;  // along k, of elements of 16 bits, which alone may be transposed
+constexpr int kPoison = 0xff;
 
-SharedOperand::SharedOperand(Which which, Warp& warp, const Instruction& i, u64 descriptor, std::size_t first_row, std::size_t rows,
-                             bool transposed)
-    : which_(which), warp_(warp), i_(i), transposed_(transposed), rows_(rows) {
-  const MatrixDescriptor at(descriptor);
-  if (at.base_offset != 0)
-    report(warp, i, FindingKind::bad_operand, 0,
-           [&] { return fmt::format("a matrix descriptor with the base offset {}: only 0 is known here", at.base_offset); });
-  u64 last = 0;
-  const auto add = [&](u64 address) {
-    lines_[count_++] = {static_cast<u32>(address), kLineBytes};
-    last = std::max(last, address);
-  };
-  if (transposed) {
-    for (std::size_t k = 0; k < kSteps; ++k)
-      for (std::size_t row = first_row; row < first_row + rows; row += 8) add(at.chunk_across(k, row));
-  } else {
-    for (std::size_t row = first_row; row < first_row + rows; ++row)
-      for (std::size_t chunk = 0; chunk < 2; ++chunk) add(at.chunk_along_k(row, chunk));
-  }
-  check(descriptor, last + kLineBytes);
+const OperandLines& lines_of(Warp& warp, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed) {
+  const u64 start = MatrixDescriptor(descriptor).start;
+  return warp.worker->operand_layouts.find(MatrixDescriptor::moved_to(descriptor, start % OperandLines::kPeriod), first_row, rows,
+                                           transposed);
 }
 
-void SharedOperand::check(u64 descriptor, u64 end) {
-  Block& block = *warp_.block;
-  const bool checks = warp_.worker->launch->check;
-  const Accessor by = engine_of(warp_, i_, block, matrix_agent(warp_.index), warp_.matrix.committed + 1);
-  if (end <= block.shared_bytes) {
-    if (checks) check_races(by, descriptor);
-    return;
-  }
-  for (SharedSpan& line : std::span(lines_.data(), count_)) {
-    if (line.offset + kLineBytes <= block.shared_bytes) {
-      if (checks) check_shared_reads(by, block, 0, {&line, 1});
+u32 shift_of(u64 descriptor) {
+  const u64 start = MatrixDescriptor(descriptor).start;
+  return static_cast<u32>(start - start % OperandLines::kPeriod);
+}
+
+}  // namespace
+
+SharedOperand::SharedOperand(const Accessor& by, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed)
+    : by_(by),
+      block_(*by.warp->block),
+      at_(lines_of(*by.warp, descriptor, first_row, rows, transposed)),
+      shift_(shift_of(descriptor)),
+      rows_(rows),
+      transposed_(transposed),
+      base_(block_.shared.get() + shift_) {
+  if (const MatrixDescriptor at(descriptor); at.base_offset != 0)
+    report(*by.warp, *by.instruction, FindingKind::bad_operand, 0,
+           [&] { return fmt::format("a matrix descriptor with the base offset {}: only 0 is known here", at.base_offset); });
+  if (shift_ + at_.end > block_.shared_bytes)
+    check_lines();
+  else if (by.warp->worker->launch->check)
+    check_shared_reads(by, block_, 0, spans());
+}
+
+std::vector<SharedSpan> SharedOperand::spans() const {
+  std::vector<SharedSpan> moved = at_.spans;
+  for (SharedSpan& span : moved) span.offset += shift_;
+  return moved;
+}
+
+void SharedOperand::check_lines() {
+  outside_.assign(at_.end, std::byte{kPoison});
+  for (const u32 line : at_.lines) {
+    const SharedSpan at{line + shift_, kLineBytes};
+    if (at.offset + kLineBytes > block_.shared_bytes) {
+      report(*by_.warp, *by_.instruction, FindingKind::out_of_bounds, 0,
+             [&] { return fmt::format("16 bytes at byte {} of shared memory, which has {} bytes", at.offset, block_.shared_bytes); });
       continue;
     }
-    report(warp_, i_, FindingKind::out_of_bounds, 0,
-           [&] { return fmt::format("16 bytes at byte {} of shared memory, which has {} bytes", line.offset, block.shared_bytes); });
-    line.offset = kNowhere;
+    if (by_.warp->worker->launch->check) check_shared_reads(by_, block_, 0, {&at, 1});
+    std::memcpy(outside_.data() + line, block_.shared.get() + at.offset, kLineBytes);
   }
+  base_ = outside_.data();
 }
 
-void SharedOperand::check_races(const Accessor& by, u64 descriptor) {
-  Block& block = *warp_.block;
-  const std::span<const SharedSpan> lines(lines_.data(), count_);
-  EngineReads& reads = block.matrix_reads[static_cast<std::size_t>(warp_.index / 4)];
-  if (which_ == Which::b && is_read_already(by, block, reads, descriptor)) return;
-  check_shared_reads(by, block, 0, lines);
-  if (which_ == Which::a) return;
-  if (const auto read = as_read(by, block, descriptor, lines)) reads.add(*read);
+void SharedOperand::unpack(const Unpacker& unpacker, std::size_t half_of_k, RowsOfA& a) const {
+  const u32* lines = at_.lines.data();
+  for (std::size_t row = 0; row < rows_; row += CoreMatrix::kLines)
+    for (std::size_t half = 0; half < 2; ++half, lines += CoreMatrix::kLines)
+      transposed_ ? unpacker.rows_across({base_, lines}, row, half * half_of_k, a)
+                  : unpacker.rows({base_, lines}, row, half * half_of_k, a);
 }
 
-CoreMatrix SharedOperand::core(std::size_t row, std::size_t half) const {
-  CoreMatrix matrix;
-  for (std::size_t l = 0; l < CoreMatrix::kLines; ++l) {
-    const u32 at = lines_[transposed_ ? (8 * half + l) * (rows_ / 8) + row / 8 : 2 * (row + l) + half].offset;
-    if (at == kNowhere)
-      std::memset(matrix.line(l), 0xff, kLineBytes);
-    else
-      std::memcpy(matrix.line(l), warp_.block->shared.get() + at, kLineBytes);
+void SharedOperand::unpack(const Unpacker& unpacker, std::size_t half_of_k, std::span<ColumnsOfB> b) const {
+  const u32* lines = at_.lines.data();
+  for (ColumnsOfB& columns : b)
+    for (std::size_t half = 0; half < 2; ++half, lines += CoreMatrix::kLines)
+      transposed_ ? unpacker.columns_across({base_, lines}, half * half_of_k, columns)
+                  : unpacker.columns({base_, lines}, half * half_of_k, columns);
+}
+
+std::optional<EngineRead> SharedOperand::as_read() const {
+  if (!outside_.empty() || !by_.warp->worker->launch->check) return std::nullopt;
+  return emulator::as_read(by_, block_, spans());
+}
+
+std::span<const ColumnsOfB> columns_of(Warp& warp, const Instruction& i, const Unpacker& unpacker, u64 descriptor, std::size_t columns,
+                                       std::size_t half_of_k, bool transposed) {
+  Block& block = *warp.block;
+  const Accessor by = engine_of(warp, i, block, matrix_agent(warp.index), warp.matrix.committed + 1);
+  SharedColumns& kept = block.matrix_operands[static_cast<std::size_t>(warp.index / kGroupWarps)].at(warp.matrix.issued);
+  const bool is_known = kept.issued == warp.matrix.issued && kept.descriptor == descriptor && kept.instruction == i.index;
+  const bool is_checked = !warp.worker->launch->check || (kept.read && is_read_already(by, block, *kept.read));
+  if (!is_known || !is_checked) {
+    const SharedOperand operand(by, descriptor, 0, columns, transposed);
+    kept.issued = warp.matrix.issued;
+    kept.descriptor = descriptor;
+    kept.instruction = i.index;
+    kept.read = operand.as_read();
+    kept.numbers.resize(columns / kColumns);
+    operand.unpack(unpacker, half_of_k, kept.numbers);
   }
-  return matrix;
+  return {kept.numbers.data(), columns / kColumns};
 }
 
 }  // namespace tilewright::rt::emulator

@@ -1,38 +1,44 @@
-// An operand of wgmma in shared memory.
+// Operands of wgmma in shared memory.
 #pragma once
-#include <array>
+#include <optional>
+#include <span>
+#include <vector>
 
-#include "runtime/emulator/core_matrix.h"
-#include "runtime/emulator/matrix_descriptor.h"
 #include "runtime/emulator/matrix_product.h"
+#include "runtime/emulator/operand_lines.h"
 #include "runtime/emulator/shared_spans.h"
 
 namespace tilewright::rt::emulator {
 
-/// Found and checked as a whole, then read core matrix by core matrix. Rows are those of a, or the columns of b.
+/// Found and checked as a whole, then unpacked. Rows are those of a, or the columns of b.
 class SharedOperand {
  public:
-  enum class Which { a, b };
-  /// b is the same for all warps of the warpgroup. `transposed`: what follows each other in memory are rows, and not steps along k.
-  SharedOperand(Which, Warp&, const Instruction&, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed);
+  /// `transposed`: what follows each other in memory are rows, and not steps along k.
+  SharedOperand(const Accessor&, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed);
 
-  /// 8 rows from the first one plus `row` on, and a half of the instruction's k. Lines are rows; transposed, they are steps along k.
-  CoreMatrix core(std::size_t row, std::size_t half) const;
+  /// `half_of_k`: elements of a line.
+  void unpack(const Unpacker&, std::size_t half_of_k, RowsOfA&) const;
+  void unpack(const Unpacker&, std::size_t half_of_k, std::span<ColumnsOfB>) const;
+  /// Nothing if the read has to be looked at again when another warp does it.
+  std::optional<EngineRead> as_read() const;
 
  private:
-  static constexpr u32 kNowhere = ~0u;
-  static constexpr std::size_t kMostLines = 512;  // 256 rows of 32 bytes
+  /// Each line is reported that lies outside of the shared memory. What is there has no value: a number it is not.
+  void check_lines();
+  std::vector<SharedSpan> spans() const;
 
-  /// `end`: of the last line.
-  void check(u64 descriptor, u64 end);
-  void check_races(const Accessor&, u64 descriptor);
-
-  Which which_;
-  Warp& warp_;
-  const Instruction& i_;
+  const Accessor& by_;
+  Block& block_;
+  const OperandLines& at_;
+  u32 shift_;  // of the lines
+  std::size_t rows_;
   bool transposed_;
-  std::size_t rows_, count_ = 0;
-  std::array<SharedSpan, kMostLines> lines_;
+  const std::byte* base_;           // that the lines are as far from as at_ says
+  std::vector<std::byte> outside_;  // where lines lie outside: a copy
 };
+
+/// The columns of b as numbers, for a wgmma that the warp is about to issue: those that it was made for by another warp, if there are.
+std::span<const ColumnsOfB> columns_of(Warp&, const Instruction&, const Unpacker&, u64 descriptor, std::size_t columns,
+                                       std::size_t half_of_k, bool transposed);
 
 }  // namespace tilewright::rt::emulator

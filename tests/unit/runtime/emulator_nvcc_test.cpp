@@ -428,7 +428,7 @@ TEST_CASE("emulator nvcc: a pipeline of asynchronous copies, and matrices of wmm
       double sum = c[row * 64 + column];
       for (std::size_t k = 0; k < 64; ++k)
         sum += static_cast<double>(f16_to_f32(a[row * 64 + k])) * static_cast<double>(f16_to_f32(b[column * 64 + k]));
-      CHECK(near(d[row * 64 + column], 2 * sum, 8, 2));
+      CHECK(near(d[row * 64 + column], 2 * sum, 20, 2));  // 64 sums that round
     }
 }
 

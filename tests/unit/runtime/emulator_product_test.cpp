@@ -1,4 +1,4 @@
-// The vector loops of matrix products against the same in scalars, bit for bit: random bits of every type, infinities and NaN among them.
+// Matrix products of this processor against the same in scalars, bit for bit: random bits of every type, infinities and NaN among them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -42,79 +42,90 @@ TEST_CASE("emulator products: elements come to their rows and columns, along k a
       fill(lines, random);
       RowsOfA a;
       ColumnsOfB b;
-      unpack.rows(lines.at, 8, elements, a);
-      unpack.columns(lines.at, elements, b);
+      const MatrixLines at = lines_in_register(lines.at);
+      unpack.rows(at, 8, elements, a);
+      unpack.columns(at, elements, b);
       for (std::size_t line = 0; line < 8; ++line)
         for (std::size_t e = 0; e < elements; ++e) {
-          REQUIRE(same(a.at[8 + line][elements + e], element(lines, type, line, e)));
+          REQUIRE(same(a(8 + line, elements + e), element(lines, type, line, e)));
           REQUIRE(same(b.at[elements + e][place_of(line)], element(lines, type, line, e)));
         }
       if (operand_bits(type) != 16) continue;
-      unpack.rows_across(lines, 8, 8, a);
-      unpack.columns_across(lines, 8, b);
+      unpack.rows_across(at, 8, 8, a);
+      unpack.columns_across(at, 8, b);
       for (std::size_t line = 0; line < 8; ++line)
         for (std::size_t e = 0; e < 8; ++e) {
-          REQUIRE(same(a.at[8 + e][8 + line], element(lines, type, line, e)));
+          REQUIRE(same(a(8 + e, 8 + line), element(lines, type, line, e)));
           REQUIRE(same(b.at[8 + line][place_of(e)], element(lines, type, line, e)));
         }
     }
   }
 }
 
-TEST_CASE("emulator products: sums are added up in the order of k") {
-  std::mt19937 random(2);
-  RowsOfA a;
-  ColumnsOfB b;
-  ProductSums sums;
-  for (const std::size_t rows : {8u, 16u})
-    for (const std::size_t depth : {4u, 8u, 16u, 32u}) {
-      // Products of few bits are exact; far apart, they show the order of additions.
-      const auto number = [&] { return static_cast<double>(static_cast<int>(random() % 4096) - 2048); };
-      for (auto& row : a.at)
-        for (double& value : row) value = std::ldexp(number(), static_cast<int>(random() % 120));
-      for (auto& row : b.at)
-        for (double& value : row) value = number();
-      sum_products(a, b, rows, depth, true, sums);
-      for (std::size_t row = 0; row < rows; ++row)
-        for (std::size_t column = 0; column < kColumns; ++column) {
-          double sum = 0;
-          for (std::size_t k = 0; k < depth; ++k) sum += a.at[row][k] * b.at[k][column];
-          REQUIRE(sums.at[row][column] == sum);
-        }
+TEST_CASE("emulator products: lines may be anywhere") {
+  std::mt19937 random(4);
+  std::array<CoreMatrix, 4> memory;
+  fill(memory, random);
+  const std::array<u32, 8> offsets = {96, 480, 0, 16, 304, 240, 496, 32};
+  CoreMatrix lines;
+  for (std::size_t line = 0; line < 8; ++line) std::memcpy(lines.line(line), memory[0].at + offsets[line], CoreMatrix::kLineBytes);
+  for (const Type type : {Type::f16, Type::bf16, Type::e4m3}) {
+    const Unpacker unpack(type);
+    std::array<RowsOfA, 2> a{};
+    std::array<ColumnsOfB, 2> b{};
+    const std::array<MatrixLines, 2> at = {MatrixLines{memory[0].at, offsets.data()}, lines_in_register(lines.at)};
+    for (std::size_t k = 0; k < 2; ++k) {
+      unpack.rows(at[k], 0, 0, a[k]);
+      unpack.rows_across(at[k], 8, 16, a[k]);
+      unpack.columns(at[k], 0, b[k]);
+      unpack.columns_across(at[k], 16, b[k]);
     }
+    CHECK(std::memcmp(&a[0], &a[1], sizeof a[0]) == 0);
+    CHECK(std::memcmp(&b[0], &b[1], sizeof b[0]) == 0);
+  }
 }
 
-TEST_CASE("emulator products: accumulators may be the addends' registers in another order") {
+TEST_CASE("emulator products: multiply-adds are fused, in the order of k, and may go to the addends' registers in another order") {
   std::mt19937 random(3);
-  using Registers = std::array<std::array<u32, kLanes>, 4>;
+  constexpr std::size_t kMostBlocks = 5;
+  std::array<std::array<u32, kLanes>, 4 * kMostBlocks> registers;
+  std::array<s32, registers.size()> before, after;
+  RowsOfA a;
+  std::array<ColumnsOfB, kMostBlocks> b;
+  const auto number = [&] {
+    return std::ldexp(static_cast<float>(static_cast<int>(random() % 4096) - 2048), static_cast<int>(random() % 40));
+  };
   std::array<std::size_t, 4> order{0, 1, 2, 3};
   do
-    for (const std::size_t registers : {2u, 4u}) {
-      ProductSums sums;
-      for (auto& row : sums.at)
-        for (double& sum : row) sum = std::ldexp(static_cast<double>(static_cast<int>(random())), -20);
-      Registers values;
-      fill(values, random);
-      const Registers before = values;
-      std::array<const std::byte*, 4> from;
-      std::array<std::byte*, 4> to;
-      for (std::size_t r = 0; r < registers; ++r) {
-        from[r] = reinterpret_cast<const std::byte*>(values[r].data());
-        to[r] = reinterpret_cast<std::byte*>(values[order[r]].data());
-      }
-      const auto check_values = [&](bool adds) {
-        for (std::size_t r = 0; r < registers; ++r)
+    for (const std::size_t depth : {4u, 8u, 16u, 32u})
+      for (const bool adds : {false, true}) {
+        const std::size_t blocks = 1 + random() % kMostBlocks;
+        for (auto& steps : a.at)
+          for (auto& row : steps)
+            for (float& value : row) value = number();
+        for (auto& columns : b)
+          for (auto& step : columns.at)
+            for (float& value : step) value = number();
+        // Infinities meet each other, and zeros, now and then.
+        if (random() % 4 == 0) a(random() % 16, random() % depth) = b[0].at[random() % depth][random() % 8] = HUGE_VALF;
+        fill(registers, random);
+        const auto old = registers;
+        for (std::size_t r = 0; r < before.size(); ++r) {
+          before[r] = static_cast<s32>(r * sizeof registers[r]);
+          after[r] = static_cast<s32>((r / 4 * 4 + order[r % 4]) * sizeof registers[r]);
+        }
+        multiply_add(a, {b.data(), blocks}, depth, reinterpret_cast<std::byte*>(registers.data()), adds ? before.data() : nullptr,
+                     after.data());
+        for (std::size_t r = 0; r < 4 * blocks; ++r)
           for (std::size_t lane = 0; lane < kLanes; ++lane) {
-            const double addend = adds ? std::bit_cast<float>(before[r][lane]) : 0;
-            const double sum = sums.at[lane / 4 + r / 2 * 8][place_of(lane % 4 * 2 + r % 2)] + addend;
-            REQUIRE(values[order[r]][lane] == bits_of_sum(sum, Type::f32, false));
+            float sum = adds ? std::bit_cast<float>(old[r][lane]) : 0;
+            for (std::size_t k = 0; k < depth; ++k)
+              sum = std::fma(a(lane / 4 + r % 4 / 2 * 8, k), b[r / 4].at[k][place_of(lane % 4 * 2 + r % 2)], sum);
+            REQUIRE(registers[r / 4 * 4 + order[r % 4]][lane] == (sum == sum ? std::bit_cast<u32>(sum) : 0x7fffffffu));
           }
-      };
-      add_sums(sums, registers, from.data(), to.data());
-      check_values(true);
-      add_sums(sums, registers, nullptr, to.data());
-      check_values(false);
-    }
+        REQUIRE(std::equal(registers.begin() + static_cast<std::ptrdiff_t>(4 * blocks), registers.end(),
+                           old.begin() + static_cast<std::ptrdiff_t>(4 * blocks)));
+      }
   while (std::next_permutation(order.begin(), order.end()));
 }
 

@@ -1,0 +1,159 @@
+// A vector holds 16 lanes of an accumulator's register: 4 rows by 4 columns.
+#include "runtime/emulator/matrix_product_avx512.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include <algorithm>
+#include <array>
+
+#define TW_AVX512 __attribute__((target("avx512f,avx512bw")))
+
+namespace tilewright::rt::emulator {
+namespace {
+
+// --- elements of 16 bits to numbers ---
+
+// With masks of all, because GCC 12 warns of its own header where there is none.
+constexpr __mmask16 kAll = 0xffff;
+struct F16 {
+  TW_AVX512 static __m512 numbers(__m256i elements) { return _mm512_maskz_cvtph_ps(kAll, elements); }
+};
+struct Bf16 {
+  TW_AVX512 static __m512 numbers(__m256i elements) {
+    return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(kAll, _mm512_maskz_cvtepu16_epi32(kAll, elements), 16));
+  }
+};
+
+TW_AVX512 inline __m128i load(MatrixLines lines, std::size_t line) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(lines[line]));
+}
+TW_AVX512 inline __m256i load_two(MatrixLines lines, std::size_t first) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(load(lines, first)), load(lines, first + 1), 1);
+}
+TW_AVX512 inline __m512i load_four(MatrixLines lines, std::size_t first) {
+  return _mm512_maskz_inserti64x4(0xff, _mm512_castsi256_si512(load_two(lines, first)), load_two(lines, first + 2), 1);
+}
+
+template <class Format>
+TW_AVX512 inline void store_numbers(__m512i elements, float* to) {
+  _mm512_store_ps(to, Format::numbers(_mm512_maskz_extracti64x4_epi64(0xff, elements, 0)));
+  _mm512_store_ps(to + 16, Format::numbers(_mm512_maskz_extracti64x4_epi64(0xff, elements, 1)));
+}
+
+template <class Format>
+TW_AVX512 void rows(MatrixLines lines, std::size_t row, std::size_t k, RowsOfA& a) {
+  for (std::size_t half = 0; half < 2; ++half) store_numbers<Format>(load_four(lines, 4 * half), &a(row + 4 * half, k));
+}
+
+// Where the elements of four rows stand in lines of 8 rows.
+constexpr auto kPlacesAcross = [] {
+  std::array<u16, 32> places{};
+  for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<u16>(i % 8 * 8 + i / 8);
+  return places;
+}();
+
+template <class Format>
+TW_AVX512 void rows_across(MatrixLines lines, std::size_t row, std::size_t k, RowsOfA& a) {
+  const __m512i low = load_four(lines, 0), high = load_four(lines, 4), places = _mm512_loadu_si512(kPlacesAcross.data());
+  store_numbers<Format>(_mm512_permutex2var_epi16(low, places, high), &a(row, k));
+  store_numbers<Format>(_mm512_permutex2var_epi16(low, _mm512_add_epi16(places, _mm512_set1_epi16(4)), high), &a(row + 4, k));
+}
+
+// Where the elements of four steps along k stand, of which columns 0, 2, 4, 6 come first, then 1, 3, 5, 7.
+template <std::size_t kColumnStep, std::size_t kStep>
+constexpr auto kPlaces = [] {
+  std::array<u16, 32> places{};
+  for (std::size_t i = 0; i < places.size(); ++i)
+    places[i] = static_cast<u16>(i / kColumns * kStep + (i % 4 * 2 + i % kColumns / 4) * kColumnStep);
+  return places;
+}();
+
+template <class Format>
+TW_AVX512 void columns(MatrixLines lines, std::size_t k, ColumnsOfB& b) {
+  const __m512i low = load_four(lines, 0), high = load_four(lines, 4);
+  const __m512i places = _mm512_loadu_si512(kPlaces<8, 1>.data());
+  store_numbers<Format>(_mm512_permutex2var_epi16(low, places, high), b.at[k]);
+  store_numbers<Format>(_mm512_permutex2var_epi16(low, _mm512_add_epi16(places, _mm512_set1_epi16(4)), high), b.at[k + 4]);
+}
+
+template <class Format>
+TW_AVX512 void columns_across(MatrixLines lines, std::size_t k, ColumnsOfB& b) {
+  const __m512i places = _mm512_loadu_si512(kPlaces<1, 8>.data());
+  for (std::size_t half = 0; half < 2; ++half)
+    store_numbers<Format>(_mm512_maskz_permutexvar_epi16(~__mmask32{0}, places, load_four(lines, 4 * half)), b.at[k + 4 * half]);
+}
+
+template <class Format>
+constexpr ProductSteps::Unpack kUnpack = {rows<Format>, rows_across<Format>, columns<Format>, columns_across<Format>};
+
+// --- multiply-adds ---
+
+constexpr std::size_t kRegisters = 4, kHalfBytes = 64;
+
+/// 8 columns or 16: the more, the less a chain of additions has to wait for itself.
+template <std::size_t kBlocks>
+TW_AVX512 void multiply_add_blocks(const RowsOfA& a, const ColumnsOfB* b, std::size_t depth, std::byte* registers, const s32* before,
+                                   const s32* after) {
+  __m512 sums[kBlocks][kRegisters][2];
+#pragma GCC unroll 2
+  for (std::size_t block = 0; block < kBlocks; ++block)
+#pragma GCC unroll 4
+    for (std::size_t r = 0; r < kRegisters; ++r)
+#pragma GCC unroll 2
+      for (std::size_t half = 0; half < 2; ++half)
+        sums[block][r][half] =
+            before == nullptr ? _mm512_setzero_ps() : _mm512_loadu_ps(registers + before[block * kRegisters + r] + half * kHalfBytes);
+  const __m512i first_step = _mm512_setr_epi32(0, 0, 0, 0, 8, 8, 8, 8, 16, 16, 16, 16, 24, 24, 24, 24);
+  for (std::size_t k = 0; k < depth;) {
+    __m512 numbers[kRegisters][2];  // of four rows each: 8 steps of two
+#pragma GCC unroll 4
+    for (std::size_t rows = 0; rows < kRegisters; ++rows)
+#pragma GCC unroll 2
+      for (std::size_t half = 0; half < 2; ++half) numbers[rows][half] = _mm512_load_ps(a.at[k / RowsOfA::kSteps][4 * rows + 2 * half]);
+    __m512i step = first_step;
+    for (const std::size_t end = std::min(depth, k + RowsOfA::kSteps); k < end; ++k, step = _mm512_add_epi32(step, _mm512_set1_epi32(1))) {
+      __m512 factors[kRegisters];
+#pragma GCC unroll 4
+      for (std::size_t rows = 0; rows < kRegisters; ++rows)
+        factors[rows] = _mm512_permutex2var_ps(numbers[rows][0], step, numbers[rows][1]);
+#pragma GCC unroll 2
+      for (std::size_t block = 0; block < kBlocks; ++block)
+#pragma GCC unroll 2
+        for (std::size_t odd = 0; odd < 2; ++odd) {
+          const __m512 columns = _mm512_maskz_broadcast_f32x4(kAll, _mm_load_ps(b[block].at[k] + 4 * odd));
+#pragma GCC unroll 4
+          for (std::size_t rows = 0; rows < kRegisters; ++rows) {
+            __m512& sum = sums[block][rows / 2 * 2 + odd][rows % 2];
+            sum = _mm512_fmadd_ps(factors[rows], columns, sum);
+          }
+        }
+    }
+  }
+  const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fffffff));
+#pragma GCC unroll 2
+  for (std::size_t block = 0; block < kBlocks; ++block)
+#pragma GCC unroll 4
+    for (std::size_t r = 0; r < kRegisters; ++r)
+#pragma GCC unroll 2
+      for (std::size_t half = 0; half < 2; ++half) {
+        const __m512 sum = sums[block][r][half];
+        _mm512_storeu_ps(registers + after[block * kRegisters + r] + half * kHalfBytes,
+                         _mm512_mask_mov_ps(sum, _mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q), nan));
+      }
+}
+
+TW_AVX512 void multiply_add_by_avx512(const RowsOfA& a, std::span<const ColumnsOfB> columns, std::size_t depth, std::byte* registers,
+                                      const s32* before, const s32* after) {
+  std::size_t block = 0;
+  const auto at = [&](const s32* slots) { return slots == nullptr ? nullptr : slots + block * kRegisters; };
+  for (; block + 2 <= columns.size(); block += 2) multiply_add_blocks<2>(a, &columns[block], depth, registers, at(before), at(after));
+  if (block < columns.size()) multiply_add_blocks<1>(a, &columns[block], depth, registers, at(before), at(after));
+}
+
+}  // namespace
+
+ProductSteps steps_by_avx512() { return {kUnpack<F16>, kUnpack<Bf16>, multiply_add_by_avx512}; }
+
+}  // namespace tilewright::rt::emulator
+#endif
