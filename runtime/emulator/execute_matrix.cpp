@@ -111,6 +111,16 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
   accumulate(warp, {slots, c_slots, rows, s.d, (i.option & kSaturates) != 0}, a, {&b, 1}, static_cast<std::size_t>(s.k), kAllLanes, mask);
 }
 
+/// The products that most kernels have: of f16 or bf16, with sums in f32.
+template <Type kType>
+void multiply_halves(Warp& warp, const Instruction& i, Mask mask) {
+  if (mask != kAllLanes) return multiply(warp, i, mask);
+  const Shape s = unpacked(static_cast<u32>(i.immediate));
+  static const ProductSteps::Fragments multiply_them = multiply_fragments(kType);
+  const s32 *const d = warp.kernel->extra.data() + i.first, *const a = d + 4, *const b = a + s.k / 4, *const c = b + s.k / 8;
+  multiply_them(warp.registers, a, b, static_cast<std::size_t>(s.k), c, d);
+}
+
 /// The same in f64: a register of a or b holds 8 rows or columns by 4 steps along k, one element a lane.
 void multiply_doubles(Warp& warp, const Instruction& i, Mask mask) {
   const Shape s = unpacked(static_cast<u32>(i.immediate));
@@ -232,7 +242,10 @@ void decode_mma(Decoder& d) {
   registers_of(d, d.operand(1), operand_registers(shape, shape.m, shape.a), register_bits(shape.a) / 8, false);
   registers_of(d, d.operand(2), operand_registers(shape, shape.n, shape.b), register_bits(shape.b) / 8, false);
   registers_of(d, d.operand(3), accumulator_registers(shape, shape.c), register_bits(shape.c) / 8, false);
-  d.out.execute = shape.d == Type::f64 ? multiply_doubles : multiply;
+  d.out.execute = shape.d == Type::f64                            ? multiply_doubles
+                  : shape.a == Type::f16 && shape.d == Type::f32  ? multiply_halves<Type::f16>
+                  : shape.a == Type::bf16 && shape.d == Type::f32 ? multiply_halves<Type::bf16>
+                                                                  : multiply;
 }
 
 }  // namespace tilewright::rt::emulator

@@ -95,9 +95,22 @@ __attribute__((target("avx2,fma"))) void multiply_add_by_avx2(const RowsOfA& a, 
 }
 #endif
 
+template <auto F>
+void multiply_fragments_in_steps(std::byte* registers, const s32* a, const s32* b, std::size_t depth, const s32* before, const s32* after) {
+  RowsOfA rows;
+  ColumnsOfB columns;
+  for (std::size_t k = 0; k < depth; k += RowsOfA::kSteps, a += 2, ++b) {
+    kScalars<u16, F>.rows(lines_in_register(registers + a[0]), 0, k, rows);
+    kScalars<u16, F>.rows(lines_in_register(registers + a[1]), kRows / 2, k, rows);
+    kScalars<u16, F>.columns(lines_in_register(registers + *b), k, columns);
+  }
+  multiply_add(rows, {&columns, 1}, depth, registers, before, after);
+}
+
 const ProductSteps& steps() {
   static const ProductSteps chosen = [] {
-    ProductSteps best{kScalars<u16, f16_to_f32>, kScalars<u16, bf16_to_f32>, multiply_add_by_library};
+    ProductSteps best{kScalars<u16, f16_to_f32>, kScalars<u16, bf16_to_f32>, multiply_add_by_library,
+                      multiply_fragments_in_steps<f16_to_f32>, multiply_fragments_in_steps<bf16_to_f32>};
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best.multiply_add = multiply_add_by_avx2;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) best = steps_by_avx512();
@@ -127,5 +140,7 @@ void multiply_add(const RowsOfA& a, std::span<const ColumnsOfB> columns, std::si
                   const s32* after) {
   steps().multiply_add(a, columns, depth, registers, before, after);
 }
+
+ProductSteps::Fragments multiply_fragments(Type type) { return type == Type::bf16 ? steps().bf16_fragments : steps().f16_fragments; }
 
 }  // namespace tilewright::rt::emulator

@@ -49,8 +49,11 @@ struct ProductSteps {
   /// See multiply_add().
   using MultiplyAdd = void (*)(const RowsOfA&, std::span<const ColumnsOfB>, std::size_t depth, std::byte* registers, const s32* before,
                                const s32* after);
+  /// See multiply_fragments().
+  using Fragments = void (*)(std::byte* registers, const s32* a, const s32* b, std::size_t depth, const s32* before, const s32* after);
   Unpack f16, bf16;
   MultiplyAdd multiply_add = nullptr;
+  Fragments f16_fragments = nullptr, bf16_fragments = nullptr;
 };
 
 /// From elements to numbers, of all types but f64.
@@ -74,5 +77,9 @@ class Unpacker {
 /// may be those at `before` in another order, among the four.
 void multiply_add(const RowsOfA&, std::span<const ColumnsOfB>, std::size_t depth, std::byte* registers, const s32* before,
                   const s32* after);
+
+/// The same where both operands are in registers of all lanes and have elements of 16 bits, as mma.m16n8k8 and m16n8k16 hold them: of a,
+/// registers alternate between rows 0 to 7 and 8 to 15; each has 8 steps along k.
+ProductSteps::Fragments multiply_fragments(Type);
 
 }  // namespace tilewright::rt::emulator

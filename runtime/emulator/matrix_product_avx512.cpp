@@ -151,9 +151,24 @@ TW_AVX512 void multiply_add_by_avx512(const RowsOfA& a, std::span<const ColumnsO
   if (block < columns.size()) multiply_add_blocks<1>(a, &columns[block], depth, registers, at(before), at(after));
 }
 
+template <class Format>
+TW_AVX512 void multiply_fragments_by_avx512(std::byte* registers, const s32* a, const s32* b, std::size_t depth, const s32* before,
+                                            const s32* after) {
+  RowsOfA of_a;
+  ColumnsOfB of_b;
+  for (std::size_t k = 0; k < depth; k += RowsOfA::kSteps, a += 2, ++b) {
+    rows<Format>(lines_in_register(registers + a[0]), 0, k, of_a);
+    rows<Format>(lines_in_register(registers + a[1]), kRows / 2, k, of_a);
+    columns<Format>(lines_in_register(registers + *b), k, of_b);
+  }
+  multiply_add_blocks<1>(of_a, &of_b, depth, registers, before, after);
+}
+
 }  // namespace
 
-ProductSteps steps_by_avx512() { return {kUnpack<F16>, kUnpack<Bf16>, multiply_add_by_avx512}; }
+ProductSteps steps_by_avx512() {
+  return {kUnpack<F16>, kUnpack<Bf16>, multiply_add_by_avx512, multiply_fragments_by_avx512<F16>, multiply_fragments_by_avx512<Bf16>};
+}
 
 }  // namespace tilewright::rt::emulator
 #endif

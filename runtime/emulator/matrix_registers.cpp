@@ -18,8 +18,25 @@ bool is_copy(const Kernel& kernel, u32 instruction, const std::vector<Mention>& 
 
 bool is_busy(const MatrixWork& work, u32 reg) { return work.busy[reg] > work.done; }
 
+const MatrixTouches& touches_of(const Warp& warp, const Instruction& i) {
+  return warp.kernel->matrix_touches[warp.kernel->matrix_touches_of[i.index] - 1];
+}
+
+std::vector<MatrixTouches::Run> runs_of(std::span<const MatrixTouches::Touch> registers) {
+  std::vector<MatrixTouches::Run> runs;
+  for (const auto& [reg, is_write] : registers) {
+    if (!runs.empty() && runs.back().is_write == is_write && runs.back().end == reg)
+      ++runs.back().end;
+    else if (!runs.empty() && runs.back().is_write == is_write && runs.back().begin == reg + 1)
+      --runs.back().begin;
+    else
+      runs.push_back({reg, reg + 1, is_write});
+  }
+  return runs;
+}
+
 void touch(Warp& warp, const Instruction& i, Mask mask) {
-  const MatrixTouches& touches = warp.kernel->matrix_touches.at(i.index);
+  const MatrixTouches& touches = touches_of(warp, i);
   MatrixWork& work = warp.matrix;
   if (warp.worker->launch->check && !work.busy.empty()) {
     const bool is_own_copy =
@@ -86,8 +103,20 @@ void track_matrix_registers(std::span<const Value> values, std::span<const Menti
       touches.execute = i.execute;
       i.execute = touch;
     }
-    kernel.matrix_touches.emplace(instruction, std::move(touches));
+    touches.runs = runs_of(touches.registers);
+    kernel.matrix_touches.push_back(std::move(touches));
+    if (kernel.matrix_touches_of.size() <= instruction) kernel.matrix_touches_of.resize(instruction + 1);
+    kernel.matrix_touches_of[instruction] = static_cast<u32>(kernel.matrix_touches.size());
   }
+}
+
+/// Whether an instruction of the shape finds something about registers of the run.
+static bool is_wrong(const MatrixWork& work, const MatrixTouches::Run& run, u32 shape) {
+  const u32 expected = run.is_write ? shape : 0;
+  u32 wrong = 0;
+  for (u32 reg = run.begin; reg < run.end; ++reg)
+    wrong |= work.touched[reg] | (work.busy[reg] > work.done ? work.shape[reg] ^ expected : 0);
+  return wrong != 0;
 }
 
 void take_matrix_registers(Warp& warp, const Instruction& i, u32 shape) {
@@ -100,18 +129,20 @@ void take_matrix_registers(Warp& warp, const Instruction& i, u32 shape) {
   }
   const auto wrong = [&](const char* text, u32 at) { report(warp, i, FindingKind::race, 0, [&] { return text + place_of(warp, at); }); };
   if (!work.has_fenced) report(warp, i, FindingKind::race, 0, [] { return std::string("no wgmma.fence comes before the first wgmma"); });
-  for (const auto& [reg, is_write] : warp.kernel->matrix_touches.at(i.index).registers) {
-    if (work.touched[reg] != 0) wrong("no wgmma.fence orders this after the access to its register at ", work.touched[reg] - 1);
-    // Only accumulators of one shape are in order by themselves. Operands in registers are only read, by however many.
-    const bool is_written = work.shape[reg] != 0;
-    if (is_busy(work, reg) && (is_write || is_written) && work.shape[reg] != (is_write ? shape : 0))
-      wrong("its register is still in use by a wgmma of another shape or for another operand, at ", work.user[reg]);
-  }
-  for (const auto& [reg, is_write] : warp.kernel->matrix_touches.at(i.index).registers) {
-    work.busy[reg] = work.committed + 1;
-    work.user[reg] = i.index;
-    work.shape[reg] = is_write ? shape : 0;
-    work.origin[reg] = reg;
+  const MatrixTouches& touches = touches_of(warp, i);
+  if (std::any_of(touches.runs.begin(), touches.runs.end(), [&](const auto& run) { return is_wrong(work, run, shape); }))
+    for (const auto& [reg, is_write] : touches.registers) {
+      if (work.touched[reg] != 0) wrong("no wgmma.fence orders this after the access to its register at ", work.touched[reg] - 1);
+      // Only accumulators of one shape are in order by themselves. Operands in registers are only read, by however many.
+      if (is_busy(work, reg) && work.shape[reg] != (is_write ? shape : 0))
+        wrong("its register is still in use by a wgmma of another shape or for another operand, at ", work.user[reg]);
+    }
+  for (const auto& [begin, end, is_write] : touches.runs) {
+    const auto fill = [&](std::vector<u32>& all, u32 value) { std::fill(all.begin() + begin, all.begin() + end, value); };
+    fill(work.busy, work.committed + 1);
+    fill(work.user, i.index);
+    fill(work.shape, is_write ? shape : 0);
+    std::iota(work.origin.begin() + begin, work.origin.begin() + end, begin);
   }
 }
 

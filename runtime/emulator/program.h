@@ -187,8 +187,13 @@ struct MatrixTouches {
     u32 reg;
     bool is_write;
   };
+  struct Run {
+    u32 begin, end;  // numbers that follow each other
+    bool is_write;
+  };
   Handler execute = nullptr;     // after the check
   std::vector<Touch> registers;  // those that are read, then those that are written
+  std::vector<Run> runs;         // the same
   bool is_copy = false;
 };
 
@@ -203,9 +208,10 @@ struct Kernel {
   std::vector<Callee> callees;
   std::vector<CallSite> calls;
   u32 matrix_registers = 0;
-  std::unordered_map<u32, MatrixTouches> matrix_touches;  // by instruction
-  std::vector<s32> extra;                                 // slots of vector operands, targets of indexed branches
-  std::vector<int> lines;                                 // of the PTX, one an instruction
+  std::vector<MatrixTouches> matrix_touches;
+  std::vector<u32> matrix_touches_of;  // by instruction, 1 + which of them; may end earlier
+  std::vector<s32> extra;              // slots of vector operands, targets of indexed branches
+  std::vector<int> lines;              // of the PTX, one an instruction
   std::vector<SourceLine> sources;
   std::vector<std::string_view> opcodes;
   std::shared_ptr<const std::vector<Place>> places;  // of the code; counters keep it
