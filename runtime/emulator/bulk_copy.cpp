@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -16,118 +17,77 @@ namespace {
 // What a reader sees that comes too early: no number at all, for floats of every size.
 constexpr int kPoison = 0xff;
 
-u64 total_bytes(const BulkCopy& copy) {
-  u64 sum = 0;
-  for (const CopyPiece& piece : copy.pieces) sum += piece.bytes;
-  return sum;
-}
-
-/// Calls f(address, bytes) for what the copy touches of global memory. What swizzles take apart in shared memory lies together there.
-template <class F>
-void each_global_run(const BulkCopy& copy, F f) {
-  u64 begin = 0, end = 0;
-  for (const CopyPiece& piece : copy.pieces) {
-    if (piece.is_outside) continue;
-    if (piece.global != end) {
-      if (end > begin) f(begin, end - begin);
-      begin = piece.global;
-    }
-    end = piece.global + piece.bytes;
-  }
-  if (end > begin) f(begin, end - begin);
-}
-
 /// A request of the engine: sectors of global memory and bytes, or bytes alone between blocks.
-void count(const BulkCopy& copy, bool is_global) {
+Count& count_request(const BulkCopy& copy) {
   Count& count = copy.warp.worker->counts[copy.instruction.index];
   ++count.requests;
-  if (!is_global) {
-    count.bytes += total_bytes(copy);
-    return;
-  }
-  each_global_run(copy, [&](u64 address, u64 bytes) {
+  return count;
+}
+void count(const BulkCopy& copy, std::span<const GlobalRun> runs) {
+  Count& count = count_request(copy);
+  for (const auto& [address, bytes] : runs) {
     count.bytes += bytes;
     count.units += (address + bytes - 1) / 32 - address / 32 + 1;
     count.ideal += (bytes + 31) / 32;
-  });
-}
-
-void check_shared_reads(const Accessor& by, Block& block, const BulkCopy& copy) {
-  if (!copy.warp.worker->launch->check) return;
-  std::vector<SharedSpan> spans;
-  spans.reserve(copy.pieces.size());
-  for (const CopyPiece& piece : copy.pieces)
-    if (!piece.is_outside) spans.push_back({static_cast<u32>(piece.shared), piece.bytes});
-  check_shared_reads(by, block, copy.lane, spans);
-}
-
-void check_shared_writes(const Accessor& by, Block& block, u64 base, const BulkCopy& copy) {
-  if (!copy.warp.worker->launch->check) return;
-  // Pieces that lie together are one write: they may meet within a granule.
-  std::vector<SharedSpan> spans;
-  spans.reserve(copy.pieces.size());
-  for (const CopyPiece& piece : copy.pieces) {
-    const u32 offset = static_cast<u32>(base + piece.shared);
-    if (piece.bytes == 0) continue;
-    if (!spans.empty() && spans.back().offset + spans.back().bytes == offset)
-      spans.back().bytes += piece.bytes;
-    else
-      spans.push_back({offset, piece.bytes});
   }
-  check_shared_writes(by, block, copy.lane, spans);
 }
 
 /// Whether all that the copy accesses of global memory lies in allocations; a finding otherwise.
-bool is_in_bounds(const BulkCopy& copy) {
-  const Range* range = nullptr;
-  for (const CopyPiece& piece : copy.pieces) {
+bool is_in_bounds(const BulkCopy& copy, std::span<const GlobalRun> runs) {
+  const bool are_within = std::all_of(runs.begin(), runs.end(), [&](const GlobalRun& run) {
+    const Range* range = global_range(*copy.warp.worker, run.address);
+    return range != nullptr && run.bytes <= range->end() - run.address;
+  });
+  if (are_within) return true;
+  // Allocations may lie side by side.
+  bool is_good = true;
+  for (const CopyPiece& piece : copy.pieces.list) {
     if (piece.is_outside) continue;
-    if (range == nullptr || piece.global < range->begin || piece.global >= range->end())
-      range = global_range(*copy.warp.worker, piece.global);
-    if (range != nullptr && piece.bytes <= range->end() - piece.global) continue;
-    report(copy.warp, copy.instruction, FindingKind::out_of_bounds, copy.lane,
-           [&] { return describe_global(*copy.warp.worker, piece.global, piece.bytes); });
-    return false;
+    each_chunk(piece, copy.pieces.swizzle, [&](u64, u64 done, u32 bytes) {
+      if (!is_good) return;
+      const u64 address = piece.global + done;
+      const Range* range = global_range(*copy.warp.worker, address);
+      if (range != nullptr && bytes <= range->end() - address) return;
+      is_good = false;
+      report(copy.warp, copy.instruction, FindingKind::out_of_bounds, copy.lane,
+             [&] { return describe_global(*copy.warp.worker, address, bytes); });
+    });
   }
-  return true;
+  return is_good;
 }
 
 /// Checks accesses to global memory, whose bounds are known to be good.
-void check_global_pieces(const Accessor& by, const BulkCopy& copy, Access access) {
+void check_global_runs(const Accessor& by, const BulkCopy& copy, std::span<const GlobalRun> runs, Access access) {
   const auto l = static_cast<std::size_t>(copy.lane);
   Places places;
   places.space = Space::global;
   places.mask = kLaneBit[l];
-  each_global_run(copy, [&](u64 address, u64 bytes) {
-    // Allocations may lie side by side.
+  RequestCheck check(by, places);
+  for (auto [address, bytes] : runs)
     for (u64 part = 0; bytes > 0; address += part, bytes -= part) {
       places.address[l] = address;
       places.range[l] = global_range(*copy.warp.worker, address);
       part = std::min(bytes, places.range[l]->end() - address);
       if (access == Access::read)
-        check_read(by, places, copy.lane, static_cast<int>(part));
+        check.read(copy.lane, static_cast<int>(part));
       else
-        check_write(by, places, copy.lane, static_cast<int>(part), nullptr);
-      check_written(copy.warp, copy.instruction, places, static_cast<int>(part), access);
+        check.write(copy.lane, static_cast<int>(part), nullptr);
+      if (places.range[l]->written != nullptr) check_written(copy.warp, copy.instruction, places, static_cast<int>(part), access);
     }
-  });
 }
 
-/// The size that swizzles make of almost all pieces is known here, which saves a call each.
-void copy_piece(void* to, const void* from, u32 bytes) {
-  if (bytes == 16)
-    std::memcpy(to, from, 16);
-  else
-    std::memcpy(to, from, bytes);
+void poison(const Block& block, std::span<const SharedSpan> spans) {
+  for (const auto& [offset, bytes] : spans) std::memset(block.shared.get() + offset, kPoison, bytes);
 }
-void poison(const Block& block, u64 base, const BulkCopy& copy) {
-  for (const CopyPiece& piece : copy.pieces) {
-    std::byte* const at = block.shared.get() + base + piece.shared;
-    if (piece.bytes == 16)
-      std::memset(at, kPoison, 16);
-    else
-      std::memset(at, kPoison, piece.bytes);
-  }
+
+/// Checks what the copy writes into the block, and makes it what nobody should read yet.
+void claim(const Accessor& by, Block& block, const BulkCopy& copy) {
+  if (copy.warp.worker->launch->check) check_shared_writes(by, block, copy.lane, written_spans(copy.pieces));
+  if (copy.reduction) return;
+  if (const SharedSpan whole = whole_span(copy.pieces); whole.bytes > 0)
+    poison(block, {&whole, 1});
+  else
+    poison(block, written_spans(copy.pieces));
 }
 
 void fill(const BulkCopy& copy, std::byte* to, u32 bytes) {
@@ -146,10 +106,12 @@ void reduce(const Reduction& reduction, std::byte* to, const std::byte* from, u3
 
 /// The bytes of a block's shared memory that the copy's pieces name.
 std::vector<std::byte> gather(const Block& block, const BulkCopy& copy) {
-  std::vector<std::byte> bytes;
-  bytes.reserve(total_bytes(copy));
-  for (const CopyPiece& piece : copy.pieces)
-    bytes.insert(bytes.end(), block.shared.get() + piece.shared, block.shared.get() + piece.shared + piece.bytes);
+  std::vector<std::byte> bytes(copy.pieces.bytes());
+  std::byte* to = bytes.data();
+  for (const CopyPiece& piece : copy.pieces.list) {
+    copy_from_shared(to, piece, copy.pieces.swizzle, block.shared.get());
+    to += piece.bytes;
+  }
   return bytes;
 }
 
@@ -222,16 +184,16 @@ std::optional<SharedPlace> shared_place(Warp& warp, const Instruction& i, int la
 void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
   const auto kept = std::make_shared<const BulkCopy>(std::move(begun));
   const BulkCopy& copy = *kept;
-  if (!is_in_bounds(copy)) return;
-  count(copy, true);
+  const std::vector<GlobalRun> runs = global_runs(copy.pieces);
+  if (!is_in_bounds(copy, runs)) return;
+  count(copy, runs);
   std::vector<Arrival> arrivals;
   for (const Destination& destination : destinations) {
     const auto arrival = arrival_of(copy, destination);
     if (!arrival) return;
     const Accessor by = engine_of(copy.warp, copy.instruction, *destination.to.block, arrival->agent, arrival->epoch);
-    check_global_pieces(by, copy, Access::read);
-    check_shared_writes(by, *destination.to.block, destination.to.offset, copy);
-    poison(*destination.to.block, destination.to.offset, copy);
+    check_global_runs(by, copy, runs, Access::read);
+    claim(by, *destination.to.block, copy);
     arrivals.push_back(*arrival);
   }
   // A multicast arrives at each block in its own time.
@@ -240,14 +202,13 @@ void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
     transfer.write = [kept, arrival] {
       const BulkCopy& copy = *kept;
       const auto& [to, mbarrier] = arrival.destination;
-      for (const CopyPiece& piece : copy.pieces) {
-        std::byte* place = to.block->shared.get() + to.offset + piece.shared;
+      std::byte* const shared = to.block->shared.get();
+      for (const CopyPiece& piece : copy.pieces.list)
         if (piece.is_outside)
-          fill(copy, place, piece.bytes);
+          each_chunk(piece, copy.pieces.swizzle, [&](u64 offset, u64, u32 bytes) { fill(copy, shared + offset, bytes); });
         else
-          copy_piece(place, reinterpret_cast<const void*>(piece.global), piece.bytes);
-      }
-      signal(copy, mbarrier, arrival.epoch, total_bytes(copy));
+          copy_to_shared(shared, piece, copy.pieces.swizzle, reinterpret_cast<const std::byte*>(piece.global));
+      signal(copy, mbarrier, arrival.epoch, copy.pieces.bytes());
     };
     begin(std::move(transfer));
   }
@@ -256,32 +217,29 @@ void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
 void begin_move(BulkCopy begun, const Destination& destination) {
   const auto kept = std::make_shared<const BulkCopy>(std::move(begun));
   const BulkCopy& copy = *kept;
-  count(copy, false);
+  count_request(copy).bytes += copy.pieces.bytes();
   const auto arrival = arrival_of(copy, destination);
   if (!arrival) return;
   const Accessor by = engine_of(copy.warp, copy.instruction, *destination.to.block, arrival->agent, arrival->epoch);
   Block& from = *copy.warp.block;
-  if (copy.warp.worker->launch->check) {
-    for (const CopyPiece& piece : copy.pieces) {
+  if (copy.warp.worker->launch->check)
+    for (const CopyPiece& piece : copy.pieces.list) {
       check_shared_read(by, from, copy.lane, piece.global, static_cast<int>(piece.bytes));
-      if (copy.reduction)
-        check_shared_read(by, *destination.to.block, copy.lane, destination.to.offset + piece.shared, static_cast<int>(piece.bytes));
+      if (copy.reduction) check_shared_read(by, *destination.to.block, copy.lane, piece.shared, static_cast<int>(piece.bytes));
     }
-    check_shared_writes(by, *destination.to.block, destination.to.offset, copy);
-  }
-  if (!copy.reduction) poison(*destination.to.block, destination.to.offset, copy);
+  claim(by, *destination.to.block, copy);
   Transfer transfer = transfer_of(copy);
   transfer.write = [kept, &from, arrival = *arrival] {
     const BulkCopy& copy = *kept;
     const auto& [to, mbarrier] = arrival.destination;
-    for (const CopyPiece& piece : copy.pieces) {
-      std::byte* place = to.block->shared.get() + to.offset + piece.shared;
+    for (const CopyPiece& piece : copy.pieces.list) {
+      std::byte* place = to.block->shared.get() + piece.shared;
       if (copy.reduction)
         reduce(*copy.reduction, place, from.shared.get() + piece.global, piece.bytes);
       else
-        copy_piece(place, from.shared.get() + piece.global, piece.bytes);
+        std::memcpy(place, from.shared.get() + piece.global, piece.bytes);
     }
-    signal(copy, mbarrier, arrival.epoch, total_bytes(copy));
+    signal(copy, mbarrier, arrival.epoch, copy.pieces.bytes());
   };
   begin(std::move(transfer));
 }
@@ -289,7 +247,7 @@ void begin_move(BulkCopy begun, const Destination& destination) {
 void begin_value(const BulkCopy& copy, const Destination& destination, const std::array<std::byte, 16>& value) {
   const auto arrival = arrival_of(copy, destination);
   if (!arrival) return;
-  const auto bytes = static_cast<int>(copy.pieces.front().bytes);
+  const auto bytes = static_cast<int>(copy.pieces.bytes());
   const auto& [to, mbarrier] = destination;
   // Not through the asynchronous proxy, as bulk copies are.
   Accessor by = engine_of(copy.warp, copy.instruction, *to.block, arrival->agent, arrival->epoch);
@@ -311,13 +269,16 @@ void begin_value(const BulkCopy& copy, const Destination& destination, const std
 void begin_store(BulkCopy begun) {
   const auto kept = std::make_shared<const BulkCopy>(std::move(begun));
   const BulkCopy& copy = *kept;
-  if (!is_in_bounds(copy)) return;
-  count(copy, true);
+  const std::vector<GlobalRun> runs = global_runs(copy.pieces);
+  if (!is_in_bounds(copy, runs)) return;
+  count(copy, runs);
   Warp& warp = copy.warp;
   const auto l = static_cast<std::size_t>(copy.lane);
   const u32 sequence = ++warp.bulk_sequence;
-  check_shared_reads(engine_of(warp, copy.instruction, *warp.block, bulk_read_agent(warp.index), sequence), *warp.block, copy);
-  check_global_pieces(engine_of(warp, copy.instruction, *warp.block, bulk_write_agent(warp.index), sequence), copy, Access::write);
+  if (warp.worker->launch->check)
+    check_shared_reads(engine_of(warp, copy.instruction, *warp.block, bulk_read_agent(warp.index), sequence), *warp.block, copy.lane,
+                       read_spans(copy.pieces));
+  check_global_runs(engine_of(warp, copy.instruction, *warp.block, bulk_write_agent(warp.index), sequence), copy, runs, Access::write);
   warp.bulk_copies.push_back({copy.instruction.index, copy.lane, warp.bulk_committed[l] + 1, sequence, false});
   Transfer transfer = transfer_of(copy);
   transfer.group = warp.bulk_committed[l] + 1;
@@ -326,12 +287,12 @@ void begin_store(BulkCopy begun) {
   transfer.write = [kept, held] {
     const BulkCopy& copy = *kept;
     const std::byte* from = held->data();
-    for (const CopyPiece& piece : copy.pieces) {
+    for (const CopyPiece& piece : copy.pieces.list) {
       auto* to = reinterpret_cast<std::byte*>(piece.global);
       if (!piece.is_outside && copy.reduction)
         reduce(*copy.reduction, to, from, piece.bytes);
       else if (!piece.is_outside)
-        copy_piece(to, from, piece.bytes);
+        std::memcpy(to, from, piece.bytes);
       from += piece.bytes;
     }
   };

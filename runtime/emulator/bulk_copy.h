@@ -3,18 +3,11 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/emulator/copy_pieces.h"
 #include "runtime/emulator/mbarrier.h"
 #include "runtime/emulator/memory_access.h"
 
 namespace tilewright::rt::emulator {
-
-/// Bytes that lie together on both sides of a copy.
-struct CopyPiece {
-  u64 shared = 0;  // offset in the shared memory of its side
-  u64 global = 0;  // address; of a copy between blocks, offset in the source's shared memory
-  u32 bytes = 0;
-  bool is_outside = false;  // of the tensor: nothing is read or written there, and loads fill it
-};
 
 /// What is done with what memory holds; without it, the copy replaces that.
 struct Reduction {
@@ -27,7 +20,7 @@ struct BulkCopy {
   Warp& warp;
   const Instruction& instruction;
   int lane;
-  std::vector<CopyPiece> pieces;
+  CopyPieces pieces;
   u64 fill = 0;        // repeated, what loads write outside of the tensor
   int fill_bytes = 1;  // of it
   std::optional<Reduction> reduction = std::nullopt;
@@ -42,7 +35,7 @@ struct SharedPlace {
 /// Where a lane's address of shared memory points, if `bytes` bytes are there and it is a multiple of `align`; a finding otherwise.
 std::optional<SharedPlace> shared_place(Warp&, const Instruction&, int lane, u64 address, bool may_be_remote, u64 bytes, u64 align);
 
-/// From global memory into the shared memory of blocks, whose mbarriers are told; pieces have offsets from the start of each.
+/// From global memory into the shared memory of blocks, whose mbarriers are told; all destinations have the offset of the first.
 struct Destination {
   SharedPlace to, mbarrier;
 };

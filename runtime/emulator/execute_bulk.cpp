@@ -46,7 +46,7 @@ void load(Warp& warp, const Instruction& i, Mask mask) {
     if (!check_size(warp, i, lane, bytes) || !check_alignment(warp, i, lane, from)) return;
     const auto destinations = destinations_of(warp, i, lane, bytes, 16, kMask);
     if (destinations.empty()) return;
-    begin_load({warp, i, lane, {{0, from, bytes}}}, destinations);
+    begin_load({warp, i, lane, {{{destinations.front().to.offset, from, bytes}}}}, destinations);
   });
 }
 
@@ -57,7 +57,8 @@ void move(Warp& warp, const Instruction& i, Mask mask) {
     const auto from = shared_place(warp, i, lane, bulk_address(warp, i, 1, lane), false, bytes, 16);
     const auto destinations = destinations_of(warp, i, lane, bytes, 16, kMask);
     if (!from || destinations.empty()) return;
-    begin_move({warp, i, lane, {{0, from->offset, bytes}}, 0, 1, reduction_of(i)}, destinations.front());
+    const Destination& destination = destinations.front();
+    begin_move({warp, i, lane, {{{destination.to.offset, from->offset, bytes}}}, 0, 1, reduction_of(i)}, destination);
   });
 }
 
@@ -68,7 +69,7 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
     if (!check_size(warp, i, lane, bytes) || !check_alignment(warp, i, lane, to)) return;
     const auto from = shared_place(warp, i, lane, bulk_address(warp, i, 1, lane), false, bytes, 16);
     if (!from) return;
-    begin_store({warp, i, lane, {{from->offset, to, bytes}}, 0, 1, reduction_of(i)});
+    begin_store({warp, i, lane, {{{from->offset, to, bytes}}}, 0, 1, reduction_of(i)});
   });
 }
 

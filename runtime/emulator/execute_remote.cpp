@@ -29,7 +29,7 @@ void store_async(Warp& warp, const Instruction& i, Mask mask) {
     begin_value({warp,
                  i,
                  lane,
-                 {{0, 0, static_cast<u32>(bytes)}},
+                 {{{0, 0, static_cast<u32>(bytes)}}},
                  0,
                  1,
                  reduces ? std::optional(Reduction{static_cast<u32>(i.immediate), i.width}) : std::nullopt},

@@ -71,8 +71,8 @@ void load(Warp& warp, const Instruction& i, Mask mask) {
     if (!map) continue;
     const auto destinations = destinations_of(warp, i, lane, box_bytes(*map), kAlignment, kCoordinates + i.count);
     if (destinations.empty()) continue;
-    const u64 offset = destinations.front().to.offset;
-    begin_load({warp, i, lane, box_pieces(*map, coordinates_of(warp, i, lane), offset, offset), fill_of(*map), bytes_of(map->element)},
+    begin_load({warp, i, lane, box_pieces(*map, coordinates_of(warp, i, lane), destinations.front().to.offset), fill_of(*map),
+                bytes_of(map->element)},
                destinations);
   }
 }
@@ -111,7 +111,7 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
     if (!map) continue;
     const auto from = shared_place(warp, i, lane, bulk_address(warp, i, 0, lane), false, box_bytes(*map), kAlignment);
     if (!from) continue;
-    BulkCopy copy{warp, i, lane, box_pieces(*map, coordinates_of(warp, i, lane), from->offset, 0)};
+    BulkCopy copy{warp, i, lane, box_pieces(*map, coordinates_of(warp, i, lane), from->offset)};
     if (i.option & kReduces) copy.reduction = reduction_on(warp, i, lane, *map);
     if (!(i.option & kReduces) || copy.reduction) begin_store(std::move(copy));
   }

@@ -10,13 +10,7 @@ bool is_floating(TensorElement element) {
   return element == TensorElement::f16 || element == TensorElement::f32 || element == TensorElement::f64 || element == TensorElement::bf16;
 }
 
-u64 swizzle_bytes(TensorSwizzle swizzle) { return swizzle == TensorSwizzle::none ? 0 : u64{16} << static_cast<int>(swizzle); }
-
-/// The engine exchanges 16-byte chunks of shared memory: bits 4 to 6 of an address with as many of bits 7 to 9.
-u64 swizzled(u64 address, TensorSwizzle swizzle) {
-  const u64 span = swizzle_bytes(swizzle);
-  return span == 0 ? address : address ^ ((address >> 3) & (span - 16));
-}
+u32 swizzle_bytes(TensorSwizzle swizzle) { return swizzle == TensorSwizzle::none ? 0 : u32{16} << static_cast<int>(swizzle); }
 
 }  // namespace
 
@@ -73,14 +67,13 @@ u64 box_bytes(const TensorMap& map) {
   return bytes;
 }
 
-std::vector<CopyPiece> box_pieces(const TensorMap& map, std::span<const s32> coordinates, u64 offset, u64 base) {
+CopyPieces box_pieces(const TensorMap& map, std::span<const s32> coordinates, u64 offset) {
   const std::array<u32, 5> extents = box_extents(map);
   const u64 element = static_cast<u64>(bytes_of(map.element)), row_bytes = extents[0] * element;
   const u64 rows = u64{extents[1]} * extents[2] * extents[3] * extents[4];
-  std::vector<CopyPiece> pieces;
-  // Chunks that the swizzle moves apart are pieces of their own.
-  const u64 chunk = map.swizzle == TensorSwizzle::none ? row_bytes : 16;
-  pieces.reserve(rows * (row_bytes / chunk));
+  CopyPieces pieces;
+  pieces.swizzle = swizzle_bytes(map.swizzle);
+  pieces.list.reserve(rows);
   for (u64 row = 0; row < rows; ++row) {
     u64 rest = row, address = map.address;
     bool is_outside = false;
@@ -95,12 +88,10 @@ std::vector<CopyPiece> box_pieces(const TensorMap& map, std::span<const s32> coo
     const u64 inside_begin = is_outside ? row_bytes : std::min(row_bytes, static_cast<u64>(std::max<s64>(0, -first)) * element);
     const u64 inside_end = is_outside ? row_bytes : std::min(row_bytes, static_cast<u64>(std::max<s64>(0, end - first)) * element);
     for (u64 at = 0; at < row_bytes;) {
-      u64 stop = chunk == 16 ? (at | 15) + 1 : row_bytes;
-      if (at < inside_begin) stop = std::min(stop, inside_begin);
-      if (at >= inside_begin && at < inside_end) stop = std::min(stop, inside_end);
-      const u64 place = swizzled(offset + row * row_bytes + at, map.swizzle);
+      const u64 stop = at < inside_begin ? inside_begin : at < inside_end ? inside_end : row_bytes;
       const bool is_piece_outside = at < inside_begin || at >= inside_end;
-      pieces.push_back({place - base, address + static_cast<u64>(first) * element + at, static_cast<u32>(stop - at), is_piece_outside});
+      pieces.list.push_back(
+          {offset + row * row_bytes + at, address + static_cast<u64>(first) * element + at, static_cast<u32>(stop - at), is_piece_outside});
       at = stop;
     }
   }

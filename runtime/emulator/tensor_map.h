@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/emulator/bulk_copy.h"
+#include "runtime/emulator/copy_pieces.h"
 
 namespace tilewright::rt::emulator {
 
@@ -38,8 +38,8 @@ std::string fault_of(const TensorMap&);
 std::array<u32, 5> box_extents(const TensorMap&);
 /// Bytes of the box in shared memory, parts outside of the tensor included.
 u64 box_bytes(const TensorMap&);
-/// What a copy of the box at these coordinates copies, with the box at `offset` of shared memory; pieces count from `base`.
-std::vector<CopyPiece> box_pieces(const TensorMap&, std::span<const s32> coordinates, u64 offset, u64 base);
+/// What a copy of the box at these coordinates copies, with the box at `offset` of shared memory.
+CopyPieces box_pieces(const TensorMap&, std::span<const s32> coordinates, u64 offset);
 /// What loads write outside of the tensor.
 u64 fill_of(const TensorMap&);
 
