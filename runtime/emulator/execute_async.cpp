@@ -95,9 +95,10 @@ void copy_async(Warp& warp, const Instruction& i, Mask mask) {
   }
   const Accessor by = engine_of(warp, i, *warp.block, async_agent(warp.index), copy.sequence);
   RequestCheck check(by, places);
+  const bool is_checked = check.write_apart(i.width, nullptr);
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     if (!(places.mask & kLaneBit[lane])) continue;
-    check.write(static_cast<int>(lane), i.width, nullptr);
+    if (!is_checked) check.write(static_cast<int>(lane), i.width, nullptr);
     if (is_done_at_once(*warp.worker)) {
       finish(copy, lane);
       copy.done |= kLaneBit[lane];

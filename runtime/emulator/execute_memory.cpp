@@ -180,14 +180,17 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
     check_written(warp, i, places, bytes, Access::write);
     const StoredValues values(warp, i, warp.kernel->extra.data() + i.first, places.mask);
     RequestCheck check(by, places);
+    const bool is_checked = check.write_apart(bytes, values.bytes.data());
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(places.mask, lane)) continue;
       const std::byte* const value = values.bytes.data() + lane * bytes;
       std::byte* const to = places.at[static_cast<std::size_t>(lane)];
       // One lane after the other: the check sees what earlier lanes have stored.
-      check.write(lane, bytes, value);
+      if (!is_checked) check.write(lane, bytes, value);
       if (bytes == 16)
         std::memcpy(to, value, 16);
+      else if (bytes == 8)
+        std::memcpy(to, value, 8);
       else if (bytes == 4)
         std::memcpy(to, value, 4);
       else

@@ -160,9 +160,10 @@ bool locate_known(Warp& warp, Places& places, int bytes, RequestShapes::Key key,
   } else {
     const Range* range = global_range(*warp.worker, static_cast<u64>(lowest));
     if (range == nullptr || end > static_cast<s64>(range->end())) return false;
-    places.range.fill(range);
+    places.one_range = range;
   }
   for (std::size_t lane = 0; lane < kLanes; ++lane) places.at[lane] = reinterpret_cast<std::byte*>(base + places.address[lane]);
+  places.shape = shape;
   transactions = shape->transactions;
   return true;
 }
@@ -237,41 +238,43 @@ Places locate_in(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& 
 }
 
 void RequestCheck::read(int lane, int bytes) {
-  if (!is_on_) return;
-  const auto l = static_cast<std::size_t>(lane);
-  if (places_.space == Space::shared && has_lane(places_.remote, lane))
-    check_shared_read(by_, places_.owner(lane), lane, places_.address[l], bytes);
-  else if (places_.space == Space::shared)
-    shared_.read(lane, places_.address[l], bytes);
-  else if (places_.space == Space::global && places_.range[l]->cells != nullptr)
-    global_.read(lane, *places_.range[l], places_.address[l], bytes);
+  const u64 address = places_.address[static_cast<std::size_t>(lane)];
+  if (shared_ && has_lane(places_.remote, lane))
+    check_shared_read(by_, places_.owner(lane), lane, address, bytes);
+  else if (shared_)
+    shared_->read(lane, address, bytes);
+  else if (global_ && places_.range_of(lane).cells != nullptr)
+    global_->read(lane, places_.range_of(lane), address, bytes);
 }
 
 void RequestCheck::write(int lane, int bytes, const std::byte* value) {
-  if (!is_on_) return;
-  const auto l = static_cast<std::size_t>(lane);
-  if (places_.space == Space::shared && has_lane(places_.remote, lane))
-    check_shared_write(by_, places_.owner(lane), lane, places_.address[l], bytes, value);
-  else if (places_.space == Space::shared)
-    shared_.write(lane, places_.address[l], bytes, value);
-  else if (places_.space == Space::global && places_.range[l]->cells != nullptr)
-    global_.write(lane, *places_.range[l], places_.address[l], bytes, value);
+  const u64 address = places_.address[static_cast<std::size_t>(lane)];
+  if (shared_ && has_lane(places_.remote, lane))
+    check_shared_write(by_, places_.owner(lane), lane, address, bytes, value);
+  else if (shared_)
+    shared_->write(lane, address, bytes, value);
+  else if (global_ && places_.range_of(lane).cells != nullptr)
+    global_->write(lane, places_.range_of(lane), address, bytes, value);
 }
 
 void RequestCheck::read(int bytes) {
-  if (!is_on_) return;
-  if (places_.space == Space::global) return global_.read(places_, bytes);
-  if (places_.space != Space::shared) return;
-  shared_.read(places_, bytes);
+  if (global_) return global_->read(places_, bytes);
+  if (!shared_) return;
+  shared_->read(places_, bytes);
   for (int lane = 0; places_.remote != 0 && lane < kLanes; ++lane)
     if (has_lane(places_.mask & places_.remote, lane)) read(lane, bytes);
 }
 
+bool RequestCheck::write_apart(int bytes, const std::byte* values) {
+  if (shared_) return shared_->write_apart(places_, bytes, values);
+  return !global_ || global_->write_apart(places_, bytes, values);
+}
+
 void check_written(Warp& warp, const Instruction& i, const Places& places, int bytes, Access access) {
-  if (places.space != Space::global) return;
+  if (places.space != Space::global || (places.one_range != nullptr && places.one_range->written == nullptr)) return;
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(places.mask, lane)) continue;
-    const Range& range = *places.range[static_cast<std::size_t>(lane)];
+    const Range& range = places.range_of(lane);
     if (range.written == nullptr) continue;
     u8* written = range.written + (places.address[static_cast<std::size_t>(lane)] - range.begin);
     if (access != Access::write)

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <optional>
 
 #include "runtime/emulator/lanes.h"
 #include "runtime/emulator/race_check.h"
@@ -16,11 +17,14 @@ struct Places {
   Mask mask = 0;                           // lanes whose address is good
   std::array<std::byte*, kLanes> at;       // of the host
   std::array<u64, kLanes> address;         // in the space: an offset for all but global
-  std::array<const Range*, kLanes> range;  // global: the allocation
+  std::array<const Range*, kLanes> range;  // global: the allocation, unless all lanes are in the same one
+  const Range* one_range = nullptr;        // which is that
+  const RequestShape* shape = nullptr;     // of a request of all lanes that was seen before; good until the next request
   Block* block = nullptr;                  // the executing one
   Mask remote = 0;                         // shared: lanes whose place is another block's
   std::array<Block*, kLanes> remote_block;
 
+  const Range& range_of(int lane) const { return one_range != nullptr ? *one_range : *range[static_cast<std::size_t>(lane)]; }
   Block& owner(int lane) const { return has_lane(remote, lane) ? *remote_block[static_cast<std::size_t>(lane)] : *block; }
 };
 
@@ -56,20 +60,25 @@ void locate(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& addre
 /// Checks the accesses of a request before they are done, where accesses are checked.
 class RequestCheck {
  public:
-  RequestCheck(const Accessor& by, const Places& places)
-      : by_(by), places_(places), is_on_(by.warp->worker->launch->check), shared_(by, *by.warp->block), global_(by) {}
+  RequestCheck(const Accessor& by, const Places& places) : by_(by), places_(places) {
+    if (!by.warp->worker->launch->check) return;
+    if (places.space == Space::shared) shared_.emplace(by, *by.warp->block);
+    if (places.space == Space::global) global_.emplace(by);
+  }
   void read(int lane, int bytes);
   /// `value` is what the lane writes, null if it is not known.
   void write(int lane, int bytes, const std::byte* value);
   /// By all lanes.
   void read(int bytes);
+  /// By all lanes, of which no two write the same bytes; `values` has those of lane 0 first, and may be null. False, and nothing is done,
+  /// if two may do so: then each lane has to have written before the next one is checked.
+  bool write_apart(int bytes, const std::byte* values);
 
  private:
   const Accessor& by_;
   const Places& places_;
-  bool is_on_;
-  SharedCheck shared_;
-  GlobalCheck global_;
+  std::optional<SharedCheck> shared_;
+  std::optional<GlobalCheck> global_;
 };
 
 /// Of one lane alone.

@@ -34,12 +34,19 @@ inline Accessor engine_of(Warp& warp, const Instruction& instruction, const Bloc
 class KnownAgents {
  public:
   /// `who`: the bits of a stamp that tell agents and their epochs apart.
-  bool has(u64 who) const { return at_[place_of(who)] == who; }
-  void add(u64 who) { at_[place_of(who)] = who; }
+  bool has(u64 who) {
+    if (at_[place_of(who)] != who) return false;
+    last_ = who;
+    return true;
+  }
+  void add(u64 who) { at_[place_of(who)] = last_ = who; }
+  /// Whether it was the last one that was asked for and known. Granules side by side mostly have the same history.
+  bool is_last(u64 who) const { return last_ == who; }
 
  private:
   static std::size_t place_of(u64 who) { return (who >> 24) % 8; }  // by agent
   std::array<u64, 8> at_{};
+  u64 last_ = 0;
 };
 
 /// Checks accesses of one accessor to a block's shared memory. Granules side by side mostly have the same history: which earlier accesses
@@ -53,6 +60,8 @@ class SharedCheck {
   void write(int lane, u64 offset, int bytes, const std::byte* value);
   /// A read by each lane of the places that is in this block.
   void read(const Places&, int bytes);
+  /// See RequestCheck::write_apart.
+  bool write_apart(const Places&, int bytes, const std::byte* values);
   /// Whether a lane may read what this write left, as a cell holds it, and write to a cell that has no list of readers.
   bool may_read_after(u64 write, int lane);
   bool may_write_after(const SharedCell&, int lane);
@@ -66,11 +75,16 @@ class SharedCheck {
   bool is_ordered_after(u64 stamp, int lane, bool is_write) const;
   /// Whether it conflicts. Who comes before it for all lanes is added to `good`.
   bool conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
+  bool find_conflict(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
   void read_lane(int lane, u64 offset, int bytes);
   void read_granule(u64 cell, int lane, u64 mine);
+  bool read_in_order(const Places&, int bytes);
   void check_unwritten(int lane, u64 offset, int bytes);
   void check_mbarriers(int lane, u64 offset, int bytes);
+  bool may_meet_mbarriers(const Places&, int bytes) const;
   void check_reads_before(SharedCell&, int lane, u64 cell);
+  void write_cells(u64 begin, u64 end, int lane, u64 offset, int bytes, const std::byte* value);
+  void remember_read(SharedCell&, int lane, u64 mine);
   void remember(SharedCell&, int lane, u64 mine);
   void remember_among_many(SharedCell&, int lane, u64 mine);
   bool is_over(u64 read, int lane);
@@ -91,12 +105,19 @@ class GlobalCheck {
   void write(int lane, const Range& range, u64 address, int bytes, const std::byte* value);
   /// A read by each lane of the places.
   void read(const Places&, int bytes);
+  /// See RequestCheck::write_apart.
+  bool write_apart(const Places&, int bytes, const std::byte* values);
 
  private:
   const View* fenced_before(u64 stamp, bool is_write) const;
   bool is_ordered_after(u64 stamp, int lane, bool is_write) const;
   bool is_atomic_to(u64 stamp) const;
   bool conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
+  bool find_conflict(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
+  bool read_in_order(const Places&, int bytes);
+  void remember(GlobalCell&, u64 mine, bool is_several) const;
+  void check_reads_before(GlobalCell&, int lane, const Range&, u64 address);
+  void write_cells(GlobalCell* begin, GlobalCell* end, int lane, const Range&, u64 address, int bytes, const std::byte* value);
   void report(int lane, const Range&, u64 address, u64 stamp, u32 at, const char* what, const char* earlier);
 
   const Accessor& by_;

@@ -36,11 +36,15 @@ bool SharedCheck::is_ordered_after(u64 stamp, int lane, bool is_write) const {
   return is_ordered(by_, lane, stamp, number_of(stamp), fenced_before(stamp, is_write));
 }
 
-bool SharedCheck::conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const {
+bool SharedCheck::find_conflict(u64 stamp, int lane, bool is_write, KnownAgents& good) const {
   if (stamp == 0 || good.has(stamp & kWho) || are_atomic(by_, stamp)) return false;
   if (!is_ordered_after(stamp, lane, is_write)) return true;
   if (is_epoch_ordered(by_, stamp, number_of(stamp), fenced_before(stamp, is_write))) good.add(stamp & kWho);
   return false;
+}
+
+inline bool SharedCheck::conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const {
+  return !good.is_last(stamp & kWho) && find_conflict(stamp, lane, is_write, good);
 }
 
 void SharedCheck::report(int lane, u64 cell, u64 stamp, const char* what, const char* earlier) {
@@ -70,12 +74,30 @@ void SharedCheck::check_mbarriers(int lane, u64 offset, int bytes) {
   }
 }
 
+/// Whether any of the places may be an mbarrier's.
+bool SharedCheck::may_meet_mbarriers(const Places& places, int bytes) const {
+  if (block_.mbarriers.empty() || by_.is_on_mbarrier) return false;
+  const s64 first = static_cast<s64>(places.address[0]);
+  return first + places.shape->lowest < s64{std::prev(block_.mbarriers.end())->first} + 8 &&
+         first + places.shape->highest + bytes > s64{block_.mbarriers.begin()->first};
+}
+
 /// Whether a read by another agent comes before this access.
-bool SharedCheck::is_over(u64 read, int lane) {
+inline bool SharedCheck::is_over(u64 read, int lane) {
   if (concurrent_reads_.has(read & kWho)) return false;
   const bool over = is_ordered_after(read, lane, false);
   if (!over) concurrent_reads_.add(read & kWho);
   return over;
+}
+
+inline void SharedCheck::remember_read(SharedCell& cell, int lane, u64 mine) {
+  const u64 first = cell.reads[0];
+  if (first == 0)
+    cell.reads[0] = mine;
+  else if (((first ^ mine) & (kAgent | kMany)) == 0)
+    cell.reads[0] = merged(mine, first);
+  else
+    remember(cell, lane, mine);
 }
 
 void SharedCheck::remember(SharedCell& cell, int lane, u64 mine) {
@@ -125,13 +147,7 @@ inline void SharedCheck::read_granule(u64 c, int lane, u64 mine) {
   // Two lanes of this very request have been here, as where a request reads one word for many lanes: they found what there is to find.
   if (cell.reads[0] == as_several_lanes(mine)) return;
   if (conflicts(cell.write, lane, true, good_writes_)) report(lane, c, cell.write, "the read", "write");
-  const u64 first = cell.reads[0];
-  if (first == 0)
-    cell.reads[0] = mine;
-  else if (((first ^ mine) & (kAgent | kMany)) == 0)
-    cell.reads[0] = merged(mine, first);
-  else
-    remember(cell, lane, mine);
+  remember_read(cell, lane, mine);
 }
 
 inline void SharedCheck::check_unwritten(int lane, u64 offset, int bytes) {
@@ -160,7 +176,33 @@ bool SharedCheck::all_may_read_after(u64 write) const {
 
 void SharedCheck::read(int lane, u64 offset, int bytes) { read_lane(lane, offset, bytes); }
 
+/// Reads by all lanes that come after all writes. False if there is more to find out, lane by lane; what has been done so far need not be
+/// undone then.
+bool SharedCheck::read_in_order(const Places& places, int bytes) {
+  if (places.shape == nullptr || bytes >> shift_ == 0 || may_meet_mbarriers(places, bytes)) return false;
+  const RequestShape& shape = *places.shape;
+  const auto count = static_cast<std::size_t>(shape.places);
+  for (std::size_t k = 0; k < count; ++k)
+    if (find_unwritten(block_.written.data() + places.address[shape.first[k]], bytes) != nullptr) return false;
+  const u64 cells = static_cast<u64>(bytes) >> shift_;
+  for (std::size_t k = 0; k < count; ++k) {
+    const int lane = shape.first[k];
+    const bool is_several = shape.who[k] == kSeveralLanes;
+    const u64 mine = stamp_ | u64{shape.who[k]} << 34;
+    const u64 first = places.address[shape.first[k]] >> shift_;
+    for (u64 c = first; c != first + cells; ++c) {
+      SharedCell& cell = block_.cells[c];
+      if (conflicts(cell.write, lane, true, good_writes_)) return false;
+      // It may be in order for the first of them alone.
+      if (is_several && !good_writes_.is_last(cell.write & kWho)) return false;
+      remember_read(cell, lane, mine);
+    }
+  }
+  return true;
+}
+
 void SharedCheck::read(const Places& places, int bytes) {
+  if (read_in_order(places, bytes)) return;
   const Mask mask = places.mask & ~places.remote;
   u64 last = ~u64{0};
   int times = 0;  // that lanes in a row read the last place
@@ -196,20 +238,35 @@ void SharedCheck::check_reads_before(SharedCell& cell, int lane, u64 c) {
   cell.reads = {};
 }
 
-void SharedCheck::write(int lane, u64 offset, int bytes, const std::byte* value) {
-  ++block_.writes;
-  if (!block_.mbarriers.empty()) check_mbarriers(lane, offset, bytes);
-  const u64 mine = stamp_ | static_cast<u64>(lane) << 34;
-  for (u64 c = offset >> shift_; c <= (offset + static_cast<u64>(bytes) - 1) >> shift_; ++c) {
+inline void SharedCheck::write_cells(u64 begin, u64 end, int lane, u64 offset, int bytes, const std::byte* value) {
+  for (u64 c = begin; c != end; ++c) {
     SharedCell& cell = block_.cells[c];
     if (conflicts(cell.write, lane, true, good_writes_)) {
       const bool same = value != nullptr && std::memcmp(block_.shared.get() + offset, value, static_cast<std::size_t>(bytes)) == 0;
       if (!same) report(lane, c, cell.write, "the write", "write");
     }
     if (cell.reads[0] != 0) check_reads_before(cell, lane, c);
-    cell.write = mine;
+    cell.write = stamp_ | static_cast<u64>(lane) << 34;
   }
+}
+
+void SharedCheck::write(int lane, u64 offset, int bytes, const std::byte* value) {
+  ++block_.writes;
+  if (!block_.mbarriers.empty()) check_mbarriers(lane, offset, bytes);
+  write_cells(offset >> shift_, ((offset + static_cast<u64>(bytes) - 1) >> shift_) + 1, lane, offset, bytes, value);
   mark_written(block_.written.data() + offset, bytes);
+}
+
+bool SharedCheck::write_apart(const Places& places, int bytes, const std::byte* values) {
+  if (places.shape == nullptr || !places.shape->is_apart() || bytes >> shift_ == 0 || may_meet_mbarriers(places, bytes)) return false;
+  block_.writes += kLanes;
+  const u64 cells = static_cast<u64>(bytes) >> shift_;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const u64 offset = places.address[static_cast<std::size_t>(lane)], first = offset >> shift_;
+    write_cells(first, first + cells, lane, offset, bytes, values != nullptr ? values + lane * bytes : nullptr);
+    mark_written(block_.written.data() + offset, bytes);
+  }
+  return true;
 }
 
 }  // namespace tilewright::rt::emulator

@@ -137,6 +137,17 @@ void RequestShapes::remember(Key key, const std::array<u64, kLanes>& address, Tr
   shape.lowest = static_cast<s64>(*lowest - address[0]);
   shape.highest = static_cast<s64>(*highest - address[0]);
   shape.transactions = transactions;
+  shape.places = 0;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    const auto at = std::find(address.begin(), address.begin() + lane, address[lane]);
+    if (at == address.begin() + lane) {
+      shape.first[static_cast<std::size_t>(shape.places)] = shape.who[static_cast<std::size_t>(shape.places)] = static_cast<u8>(lane);
+      ++shape.places;
+      continue;
+    }
+    const auto earlier = std::find(shape.first.begin(), shape.first.begin() + shape.places, static_cast<u8>(at - address.begin()));
+    shape.who[static_cast<std::size_t>(earlier - shape.first.begin())] = kLanes;
+  }
 }
 
 }  // namespace tilewright::rt::emulator

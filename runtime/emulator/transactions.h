@@ -30,6 +30,12 @@ struct RequestShape {
   std::array<u64, kLanes> distance{};  // of each lane's address from the first lane's
   s64 lowest = 0, highest = 0;         // of these
   Transactions transactions;
+  // The first lanes at each address, in order, and for each of them itself, or kLanes where several lanes are at it.
+  int places = 0;
+  std::array<u8, kLanes> first{}, who{};
+
+  /// Whether no two lanes are at the same address. Requires for it to mean that they touch nothing in common: addresses are aligned.
+  bool is_apart() const { return places == kLanes; }
 };
 
 /// The last requests of instructions, which mostly ask for the same shape again.
