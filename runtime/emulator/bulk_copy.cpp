@@ -82,12 +82,14 @@ void poison(const Block& block, std::span<const SharedSpan> spans) {
 
 /// Checks what the copy writes into the block, and makes it what nobody should read yet.
 void claim(const Accessor& by, Block& block, const BulkCopy& copy) {
-  if (copy.warp.worker->launch->check) check_shared_writes(by, block, copy.lane, written_spans(copy.pieces));
-  if (copy.reduction) return;
-  if (const SharedSpan whole = whole_span(copy.pieces); whole.bytes > 0)
-    poison(block, {&whole, 1});
-  else
-    poison(block, written_spans(copy.pieces));
+  const SharedSpan whole = whole_span(copy.pieces);
+  const bool checks = copy.warp.worker->launch->check;
+  const bool is_done = whole.bytes > 0 && (!checks || write_without_findings(by, block, copy.lane, whole));
+  std::vector<SharedSpan> spans{whole};
+  // Findings are of the first piece that there are any of.
+  if (!is_done) spans = written_spans(copy.pieces);
+  if (!is_done && checks) check_shared_writes(by, block, copy.lane, spans);
+  if (!copy.reduction) poison(block, spans);
 }
 
 void fill(const BulkCopy& copy, std::byte* to, u32 bytes) {

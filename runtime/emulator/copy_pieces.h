@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/emulator/scalar_types.h"
-#include "runtime/emulator/shared_spans.h"
+#include "runtime/emulator/shared_cells.h"
 
 namespace tilewright::rt::emulator {
 

@@ -147,7 +147,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
   block.mbarriers.clear();
   if (launch.check) {
     block.written.assign(block.shared_bytes, 0);
-    block.cells.assign(block.shared_bytes / static_cast<u64>(kernel.shared_granule) + 1, {});
+    block.cells.reset(block.shared_bytes, kernel.shared_granule, kernel.has_engines);
     block.many_reads.clear();
     block.free_many_reads.clear();
   }

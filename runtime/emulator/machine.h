@@ -19,6 +19,7 @@
 #include "runtime/emulator/memory.h"
 #include "runtime/emulator/operand_lines.h"
 #include "runtime/emulator/program.h"
+#include "runtime/emulator/shared_cells.h"
 #include "runtime/emulator/transactions.h"
 #include "runtime/emulator/warpgroup_operands.h"
 
@@ -191,20 +192,6 @@ struct Mbarrier {
   bool has_transactions = false, is_unseen = false;  // of this phase; of the last completed one, for which nobody has waited
 };
 
-/// The last write and the reads of a granule of shared memory. See access_stamp.h.
-struct SharedCell {
-  static constexpr std::size_t kReads = 3;
-  u64 write = 0;
-  std::array<u64, kReads> reads{};  // by different agents; zeros follow the last one. Of more agents, the first one numbers a list
-
-  // By hand, because arrays compare by a call of memcmp.
-  bool operator==(const SharedCell& other) const {
-    u64 differing = write ^ other.write;
-    for (std::size_t k = 0; k < kReads; ++k) differing |= reads[k] ^ other.reads[k];
-    return differing == 0;
-  }
-};
-
 struct Block {
   Cluster* cluster = nullptr;
   u32 rank = 0;  // in it
@@ -215,7 +202,7 @@ struct Block {
   u64 shared_bytes = 0;
   std::vector<u8> written;  // a byte for each of shared memory
   u64 writes = 0;           // to shared memory that were checked
-  std::vector<SharedCell> cells;
+  SharedCells cells;
   std::vector<std::vector<u64>> many_reads;  // of cells that more agents read than fit
   std::vector<u32> free_many_reads;
   Releases releases;  // through shared memory

@@ -200,6 +200,7 @@ class KernelBuilder {
       const std::string_view opcode = kernel_->opcodes[i.index];
       kernel_->shared_granule = std::min(kernel_->shared_granule, narrowest_access(i, opcode, Space::shared));
       kernel_->global_granule = std::min(kernel_->global_granule, narrowest_access(i, opcode, Space::global));
+      kernel_->has_engines |= i.category == Category::bulk_copy || opcode.starts_with("wgmma");
     }
   }
 

@@ -233,6 +233,7 @@ struct Kernel {
   u64 frame_bytes = 0;                         // of local memory: the kernel's own variables
   u64 local_bytes = 0;                         // a thread: the frame and those of calls
   int shared_granule = kWidestGranule, global_granule = kWidestGranule;  // bytes that race checks tell apart: a power of two
+  bool has_engines = false;                                              // bulk copies or wgmma, which access many granules at once
   std::array<u32, 3> required_threads{}, maximum_threads{}, required_cluster{};
   u32 registers_declared = 0;
   u32 entry_registers = 0;  // that a thread owns until setmaxnreg; 0: the text does not say

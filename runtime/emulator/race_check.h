@@ -65,6 +65,9 @@ class SharedCheck {
   /// Whether a lane may read what this write left, as a cell holds it, and write to a cell that has no list of readers.
   bool may_read_after(u64 write, int lane);
   bool may_write_after(const SharedCell&, int lane);
+  /// What a cell is to remember after a lane's read in which there was nothing to find, and after a lane's write.
+  void remember_read(SharedCell&, int lane);
+  SharedCell written_by(int lane) const { return {stamp_ | static_cast<u64>(lane) << 34, {}}; }
   /// Whether all lanes may read what all of the writer's did in that epoch.
   bool all_may_read_after(u64 write) const;
 

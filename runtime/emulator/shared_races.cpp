@@ -170,6 +170,8 @@ bool SharedCheck::may_write_after(const SharedCell& cell, int lane) {
          std::none_of(cell.reads.begin(), cell.reads.end(), [&](u64 read) { return conflicts(read, lane, false, good_reads_); });
 }
 
+void SharedCheck::remember_read(SharedCell& cell, int lane) { remember_read(cell, lane, stamp_ | static_cast<u64>(lane) << 34); }
+
 bool SharedCheck::all_may_read_after(u64 write) const {
   return write == 0 || is_epoch_ordered(by_, write, number_of(write), fenced_before(write, true));
 }

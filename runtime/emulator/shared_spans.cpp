@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "runtime/emulator/access_stamp.h"
 #include "runtime/emulator/written_bytes.h"
@@ -10,22 +11,13 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-int shift_of(const Accessor& by) { return std::countr_zero(static_cast<u32>(by.warp->kernel->shared_granule)); }
+constexpr u32 kLineBytes = SharedLines::kLineBytes, kPageBytes = SharedLines::kPageBytes;
 
 /// Whether there are mbarriers anywhere between the first and the last of these bytes.
-bool may_meet_mbarriers(const Block& block, std::span<const SharedSpan> spans) {
-  u32 begin = ~0u, end = 0;
-  for (const auto& [offset, bytes] : spans) {
-    begin = std::min(begin, offset);
-    end = std::max(end, offset + bytes);
-  }
+bool may_meet_mbarriers(const Block& block, const SharedLines& lines) {
+  const u32 begin = lines.begin();
   const auto next = block.mbarriers.lower_bound(begin < 8 ? 0 : begin - 7);
-  return next != block.mbarriers.end() && next->first < end;
-}
-
-std::span<SharedCell> cells_of(Block& block, int shift, const SharedSpan& at) {
-  const std::size_t first = at.offset >> shift, last = (at.offset + at.bytes - 1) >> shift;
-  return {block.cells.data() + first, last - first + 1};
+  return next != block.mbarriers.end() && next->first < lines.end();
 }
 
 /// Whether an engine's access comes after both writes or neither, where it comes after all that the agent did: lanes and instructions make
@@ -34,69 +26,97 @@ bool are_alike(u64 write, u64 other) { return ((write ^ other) & ~(kLane | kStro
 
 bool is_list(const SharedCell& cell) { return cell.reads[0] & kMany; }
 
-/// What an access makes of a cell where there is nothing to find.
-struct Change {
-  SharedCell before, after;
-
-  bool applies_to(std::span<const SharedCell> cells) const {
-    return std::all_of(cells.begin(), cells.end(), [&](const SharedCell& cell) { return cell == before; });
+/// Calls f(cell) for the cells of these lines until it returns false, once for those with the same history.
+template <class F>
+bool each_history(SharedCells& cells, std::size_t page, u64 lines, F f) {
+  if (!cells.is_apart(page)) {
+    for (const SharedCells::Group& group : cells.groups(page))
+      if ((group.lines & lines) != 0 && !f(group.cell)) return false;
+    return true;
   }
-};
-
-/// Cells near each other mostly have the same history and come to have the same: of one copy, or of two whose boxes lie side by side.
-class Changes {
- public:
-  /// Null if there is none that applies to all cells.
-  const Change* find(std::span<const SharedCell> cells) const {
-    for (std::size_t k = 0; k < std::min(added_, kept_.size()); ++k)
-      if (kept_[k].applies_to(cells)) return &kept_[k];
-    return nullptr;
-  }
-  void add(const Change& change) { kept_[added_++ % kept_.size()] = change; }
-
- private:
-  std::array<Change, 2> kept_;
-  std::size_t added_ = 0;
-};
-
-/// Calls look(span) for each whose cells have no history yet that was found to be in order, and does what that came to where they have.
-/// `may(cell)`: such a history is in order. `skip(span)`: whether a span need not be looked at, as far as its bytes go.
-template <class May, class Skip, class Look>
-void check_spans(const Accessor& by, Block& block, std::span<const SharedSpan> spans, May may, Skip skip, Look look) {
-  const bool meets = may_meet_mbarriers(block, spans);
-  Changes changes;
-  for (const SharedSpan& at : spans) {
-    const std::span<SharedCell> cells = cells_of(block, shift_of(by), at);
-    if (const Change* change = changes.find(cells); change != nullptr && skip(at)) {
-      std::fill(cells.begin(), cells.end(), change->after);
-      continue;
-    }
-    const SharedCell before = cells.front();
-    const bool is_good = !meets && !is_list(before) && may(before);
-    look(at);
-    if (is_good && !is_list(cells.front())) changes.add({before, cells.front()});
-  }
+  // Cells side by side mostly have the same one.
+  const SharedCell* last = nullptr;
+  return cells.each_cell(page, lines, [&](const SharedCell& cell) {
+    if (last != nullptr && cell == *last) return true;
+    last = &cell;
+    return f(cell);
+  });
 }
+
+bool are_written(const Block& block, std::size_t page, u64 lines) {
+  if (!block.cells.is_apart(page)) return (lines & ~block.cells.written(page)) == 0;
+  const u8* const first = block.written.data() + page * kPageBytes;
+  if (lines == ~u64{0}) return find_unwritten(first, kPageBytes) == nullptr;
+  for (; lines != 0; lines &= lines - 1)
+    if (find_unwritten(first + static_cast<u32>(std::countr_zero(lines)) * kLineBytes, kLineBytes) != nullptr) return false;
+  return true;
+}
+
+/// Whether there is nothing to find about a lane's reads of these lines, which have been remembered then.
+bool read_lines(SharedCheck& check, Block& block, int lane, const SharedLines& lines) {
+  if (!lines.are_whole() || may_meet_mbarriers(block, lines)) return false;
+  const bool is_good = lines.each_page([&](std::size_t page, u64 of_page) {
+    if (!are_written(block, page, of_page)) return false;
+    bool may_be_many = false;
+    const bool may = each_history(block.cells, page, of_page, [&](const SharedCell& cell) {
+      may_be_many |= cell.reads.back() != 0;
+      return !is_list(cell) && check.may_read_after(cell.write, lane);
+    });
+    // Cells have lists of their own.
+    if (may_be_many && !block.cells.is_apart(page)) block.cells.take_apart(page);
+    return may;
+  });
+  if (!is_good) return false;
+  lines.each_page([&](std::size_t page, u64 of_page) {
+    block.cells.update(page, of_page, [&](SharedCell& cell) { check.remember_read(cell, lane); });
+    return true;
+  });
+  return true;
+}
+
+bool write_lines(SharedCheck& check, Block& block, int lane, const SharedLines& lines) {
+  if (!lines.are_whole() || may_meet_mbarriers(block, lines)) return false;
+  const bool is_good = lines.each_page([&](std::size_t page, u64 of_page) {
+    return each_history(block.cells, page, of_page,
+                        [&](const SharedCell& cell) { return !is_list(cell) && check.may_write_after(cell, lane); });
+  });
+  if (!is_good) return false;
+  lines.each_page([&](std::size_t page, u64 of_page) {
+    block.cells.assign(page, of_page, check.written_by(lane));
+    return true;
+  });
+  ++block.writes;
+  return true;
+}
+
+void mark_written(Block& block, const SharedSpan& at) { std::memset(block.written.data() + at.offset, 1, at.bytes); }
 
 }  // namespace
 
 void check_shared_reads(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans) {
+  check_shared_reads(by, block, lane, spans, SharedLines(spans));
+}
+
+void check_shared_reads(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans, const SharedLines& of_spans) {
   SharedCheck check(by, block);
-  check_spans(
-      by, block, spans, [&](const SharedCell& cell) { return check.may_read_after(cell.write, lane); },
-      [&](const SharedSpan& at) { return find_unwritten(block.written.data() + at.offset, static_cast<int>(at.bytes)) == nullptr; },
-      [&](const SharedSpan& at) { check.read(lane, at.offset, static_cast<int>(at.bytes)); });
+  if (read_lines(check, block, lane, of_spans)) return;
+  for (const SharedSpan& at : spans) check.read(lane, at.offset, static_cast<int>(at.bytes));
+}
+
+bool write_without_findings(const Accessor& by, Block& block, int lane, const SharedSpan& at) {
+  SharedCheck check(by, block);
+  if (!write_lines(check, block, lane, SharedLines({&at, 1}))) return false;
+  mark_written(block, at);
+  return true;
 }
 
 void check_shared_writes(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans) {
   SharedCheck check(by, block);
-  check_spans(
-      by, block, spans, [&](const SharedCell& cell) { return check.may_write_after(cell, lane); },
-      [&](const SharedSpan& at) {
-        mark_written(block.written.data() + at.offset, static_cast<int>(at.bytes));
-        return true;
-      },
-      [&](const SharedSpan& at) { check.write(lane, at.offset, static_cast<int>(at.bytes), nullptr); });
+  if (write_lines(check, block, lane, SharedLines(spans))) {
+    for (const SharedSpan& at : spans) mark_written(block, at);
+    return;
+  }
+  for (const SharedSpan& at : spans) check.write(lane, at.offset, static_cast<int>(at.bytes), nullptr);
 }
 
 bool is_read_already(const Accessor& by, Block& block, const EngineRead& read) {
@@ -105,21 +125,23 @@ bool is_read_already(const Accessor& by, Block& block, const EngineRead& read) {
   return std::all_of(read.after.begin(), read.after.end(), [&](u64 write) { return check.all_may_read_after(write); });
 }
 
-std::optional<EngineRead> as_read(const Accessor& by, Block& block, std::span<const SharedSpan> spans) {
+std::optional<EngineRead> as_read(const Accessor& by, Block& block, const SharedLines& lines) {
   EngineRead read{by.epoch, block.writes, {}};
   SharedCheck check(by, block);
   std::size_t count = 0;
+  if (!lines.are_whole() || may_meet_mbarriers(block, lines)) return std::nullopt;
   u64 last = 0;
-  for (const SharedSpan& at : spans)
-    for (const SharedCell& cell : cells_of(block, shift_of(by), at)) {
-      if (cell.write == 0) return std::nullopt;
-      if (last != 0 && are_alike(cell.write, last)) continue;
-      last = cell.write;
-      if (std::any_of(read.after.begin(), read.after.begin() + count, [&](u64 write) { return are_alike(write, last); })) continue;
-      if (count == read.after.size() || !check.all_may_read_after(last)) return std::nullopt;
-      read.after[count++] = last;
-    }
-  if (may_meet_mbarriers(block, spans)) return std::nullopt;
+  const auto is_good = [&](const SharedCell& cell) {
+    if (cell.write == 0) return false;
+    if (last != 0 && are_alike(cell.write, last)) return true;
+    last = cell.write;
+    if (std::any_of(read.after.begin(), read.after.begin() + count, [&](u64 write) { return are_alike(write, last); })) return true;
+    if (count == read.after.size() || !check.all_may_read_after(last)) return false;
+    read.after[count++] = last;
+    return true;
+  };
+  if (!lines.each_page([&](std::size_t page, u64 of_page) { return each_history(block.cells, page, of_page, is_good); }))
+    return std::nullopt;
   return read;
 }
 

@@ -83,7 +83,7 @@ void SharedOperand::unpack(const Unpacker& unpacker, std::size_t half_of_k, std:
 
 std::optional<EngineRead> SharedOperand::as_read() const {
   if (!outside_.empty() || !by_.warp->worker->launch->check) return std::nullopt;
-  return emulator::as_read(by_, block_, spans());
+  return emulator::as_read(by_, block_, SharedLines(spans()));
 }
 
 std::span<const ColumnsOfB> columns_of(Warp& warp, const Instruction& i, const Unpacker& unpacker, u64 descriptor, std::size_t columns,
