@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 namespace tilewright::rt::emulator {
 
 namespace {
@@ -31,6 +33,13 @@ bool is_ordered(const Accessor& by, int lane, u64 stamp, u32 number, const View*
 
 bool is_epoch_ordered(const Accessor& by, u64 stamp, u32 number, const View* fenced) {
   return is_epoch_known(by, stamp, number, *by.view) && (fenced == nullptr || is_epoch_known(by, stamp, number, *fenced));
+}
+
+u64 of_granule(u64 stamp, int k, int count) {
+  if (lane_of(stamp) <= kSeveralLanes) return stamp;
+  const u32 node = lane_of(stamp) - kGroups, groups = std::bit_floor(node), lanes = kLanes / groups;
+  const u32 lane = (node - groups) * lanes + static_cast<u32>(k) * lanes / static_cast<u32>(count);
+  return (stamp & ~kLane) | u64{lane} << 34;
 }
 
 std::string agent_name(int agent) {

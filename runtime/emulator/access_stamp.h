@@ -28,6 +28,13 @@ inline int agent_of(u64 stamp) { return static_cast<int>(stamp >> 24) & 255; }
 inline u32 low_of(u64 stamp) { return static_cast<u32>(stamp) & kLow; }
 inline u64 as_several_lanes(u64 stamp) { return (stamp & ~kLane) | u64{kSeveralLanes} << 34; }
 
+// In the place of a lane, of a sector of global memory: 2, 4, 8, 16 or 32 lanes that have equal parts of it, in order. The first of n
+// lanes is a multiple of n, and their number the one of a node in a binary tree of all such groups, whose root are all lanes.
+inline constexpr u32 kGroups = kSeveralLanes;
+inline constexpr u32 group_of_lanes(u32 first, u32 count) { return kGroups + (kLanes + first) / count; }
+/// The stamp of granule k of a sector with so many.
+u64 of_granule(u64 stamp, int k, int count);
+
 /// The reader's stamp, which covers what the same reader left there before in the same epoch.
 inline u64 merged(u64 mine, u64 before) {
   const bool same_epoch = clock_of(mine) == clock_of(before);

@@ -2,8 +2,7 @@
 // same moment is lost, which may hide a race but never invents one.
 #include <fmt/format.h>
 
-#include <atomic>
-#include <bit>
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/emulator/access_stamp.h"
@@ -15,23 +14,34 @@ namespace {
 // The bits of a stamp that tell agents and their epochs apart, of all blocks of all launches.
 constexpr u64 kWho = ~(kLane | kStrong | kWide);
 
-u64 load(u64& word) { return std::atomic_ref<u64>(word).load(std::memory_order_relaxed); }
-void store(u64& word, u64 value) { std::atomic_ref<u64>(word).store(value, std::memory_order_relaxed); }
-u32 load(u32& word) { return std::atomic_ref<u32>(word).load(std::memory_order_relaxed); }
-void store(u32& word, u32 value) { std::atomic_ref<u32>(word).store(value, std::memory_order_relaxed); }
+constexpr u64 kSectorBytes = GlobalCells::kSectorBytes;
 
-// An allocation need not begin where a granule does.
-class Cells {
- public:
-  explicit Cells(const Range& range)
-      : shift_(std::countr_zero(static_cast<u32>(range.granule))), cells_(range.cells - (range.begin >> shift_)) {}
-  GlobalCell* begin(u64 address) const { return cells_ + (address >> shift_); }
-  GlobalCell* end(u64 address, int bytes) const { return begin(address + static_cast<u64>(bytes) - 1) + 1; }
+template <class T>
+T load(T& word) {
+  return GlobalCells::load(word);
+}
+template <class T>
+void store(T& word, T value) {
+  GlobalCells::store(word, value);
+}
 
- private:
-  int shift_;
-  GlobalCell* cells_;
-};
+/// Calls f(address, bytes) for the part of an access in each sector.
+template <class F>
+void each_sector(u64 address, u64 bytes, F f) {
+  for (const u64 end = address + bytes; address < end;) {
+    const u64 next = std::min(end, (address / kSectorBytes + 1) * kSectorBytes);
+    f(address, next - address);
+    address = next;
+  }
+}
+
+/// Calls f(lane, lanes, address, who) for each sector of a request that has whole ones: its first lane, how many there are, and both in the
+/// place of a lane.
+template <class F>
+void each_group(const Places& places, int bytes, F f) {
+  const u32 lanes = static_cast<u32>(kSectorBytes) / static_cast<u32>(bytes);
+  for (u32 lane = 0; lane < kLanes; lane += lanes) f(lane, lanes, places.address[lane], lanes == 1 ? lane : group_of_lanes(lane, lanes));
+}
 
 }  // namespace
 
@@ -78,10 +88,26 @@ void GlobalCheck::report(int lane, const Range& range, u64 address, u64 stamp, u
               fmt::format("of global memory at byte {} of an allocation of {} bytes", address - range.begin, range.bytes), who, at, why);
 }
 
-/// `is_several`: of the request, more than one lane reads this.
-inline void GlobalCheck::remember(GlobalCell& cell, u64 mine, bool is_several) const {
-  const u64 last = load(cell.reads[0]);
-  if (last == mine && !is_several) return;
+bool GlobalCheck::is_known_good(u64 stamp, u64 mine, bool is_write, KnownAgents& good) const {
+  if (stamp == 0) return true;
+  if (stamp == GlobalCells::kApart || stamp == GlobalCells::kParting) return false;
+  if (good.has(stamp & kWho) || is_atomic_to(stamp)) return true;
+  const View* const fenced = fenced_before(stamp, is_write);
+  if (low_of(stamp) < first_ticket_ || is_epoch_ordered(by_, stamp, low_of(stamp) - first_ticket_, fenced)) {
+    good.add(stamp & kWho);
+    return true;
+  }
+  // The same lanes did that to the same granules.
+  return fenced == nullptr && agent_of(stamp) == by_.warp->index && low_of(stamp) == by_.warp->block->ticket &&
+         lane_of(stamp) == lane_of(mine) && lane_of(mine) != kSeveralLanes;
+}
+
+inline bool GlobalCheck::is_in_order(u64 stamp, u64 mine, bool is_write, KnownAgents& good) const {
+  return good.is_last(stamp & kWho) || is_known_good(stamp, mine, is_write, good);
+}
+
+/// `last`: what is remembered as the last read.
+inline void GlobalCheck::remember(GlobalCell& cell, u64 mine, u64 last) const {
   // The last two readers that are different agents are kept.
   const bool same_agent = last != 0 && low_of(last) == low_of(mine) && agent_of(last) == by_.agent;
   if (last != 0 && !same_agent) store(cell.reads[1], last);
@@ -89,39 +115,68 @@ inline void GlobalCheck::remember(GlobalCell& cell, u64 mine, bool is_several) c
   store(cell.read_at, by_.instruction->index);
 }
 
-void GlobalCheck::read(int lane, const Range& range, u64 address, int bytes) {
+inline bool GlobalCheck::read_sector(GlobalCell& sector, u64 mine) {
+  if (!is_in_order(load(sector.write), mine, true, good_writes_)) return false;
+  const u64 last = load(sector.reads[0]);
+  if (last == mine) return true;
+  // Some granules may have been read by the same lane before, and some by another.
+  if (((last ^ mine) & kWho) == 0 && lane_of(last) != lane_of(mine)) return false;
+  remember(sector, mine, last);
+  return true;
+}
+
+void GlobalCheck::read_granules(GlobalCells::Granules granules, int lane, const Range& range, u64 address) {
   const u64 mine = stamp_ | static_cast<u64>(lane) << 34;
-  const Cells cells(range);
-  for (GlobalCell *cell = cells.begin(address), *end = cells.end(address, bytes); cell != end; ++cell) {
-    const u64 write = load(cell->write);
-    if (conflicts(write, lane, true, good_writes_)) report(lane, range, address, write, load(cell->write_at), "the read", "write");
-    remember(*cell, mine, false);
+  for (GlobalCell& cell : granules) {
+    const u64 write = load(cell.write);
+    if (conflicts(write, lane, true, good_writes_)) report(lane, range, address, write, load(cell.write_at), "the read", "write");
+    const u64 last = load(cell.reads[0]);
+    if (last != mine) remember(cell, mine, last);
   }
 }
 
-/// Reads by all lanes that come after all writes. False if there is more to find out, lane by lane; what has been done so far need not be
-/// undone then.
+void GlobalCheck::read(int lane, const Range& range, u64 address, int bytes) {
+  const GlobalCells cells(range);
+  each_sector(address, static_cast<u64>(bytes), [&](u64 at, u64 size) {
+    if (size == kSectorBytes && read_sector(cells.sector(at), stamp_ | static_cast<u64>(lane) << 34)) return;
+    read_granules(cells.granules(at, size), lane, range, address);
+  });
+}
+
+/// Reads by all lanes that come after all writes, where several lanes read the same. False if there is more to find out, lane by lane; what
+/// has been done so far need not be undone then.
 bool GlobalCheck::read_in_order(const Places& places, int bytes) {
-  if (places.shape == nullptr || bytes < places.one_range->granule) return false;
   const RequestShape& shape = *places.shape;
-  const Cells cells(*places.one_range);
+  const GlobalCells cells(*places.one_range);
   for (std::size_t k = 0; k < static_cast<std::size_t>(shape.places); ++k) {
     const int lane = shape.first[k];
     const bool is_several = shape.who[k] == kSeveralLanes;
-    const u64 mine = stamp_ | u64{shape.who[k]} << 34, address = places.address[shape.first[k]];
-    for (GlobalCell *cell = cells.begin(address), *end = cells.end(address, bytes); cell != end; ++cell) {
-      const u64 write = load(cell->write);
+    const u64 mine = stamp_ | u64{shape.who[k]} << 34;
+    for (GlobalCell& cell : cells.granules(places.address[shape.first[k]], static_cast<u64>(bytes))) {
+      const u64 write = load(cell.write);
       if (conflicts(write, lane, true, good_writes_)) return false;
       // It may be in order for the first of them alone.
       if (is_several && write != 0 && !good_writes_.is_last(write & kWho)) return false;
-      remember(*cell, mine, is_several);
+      const u64 last = load(cell.reads[0]);
+      if (last != mine || is_several) remember(cell, mine, last);
     }
   }
   return true;
 }
 
 void GlobalCheck::read(const Places& places, int bytes) {
-  if ((places.one_range != nullptr && places.one_range->cells == nullptr) || read_in_order(places, bytes)) return;
+  if (places.one_range != nullptr && places.one_range->cells == nullptr) return;
+  if (places.shape != nullptr && places.shape->has_whole_sectors) {
+    const GlobalCells cells(*places.one_range);
+    return each_group(places, bytes, [&](u32 first, u32 lanes, u64 address, u32 who) {
+      if (read_sector(cells.sector(address), stamp_ | u64{who} << 34)) return;
+      for (u32 lane = first; lane < first + lanes; ++lane) {
+        const u64 at = places.address[lane];
+        read_granules(cells.granules(at, static_cast<u64>(bytes)), static_cast<int>(lane), *places.one_range, at);
+      }
+    });
+  }
+  if (places.shape != nullptr && bytes >= places.one_range->granule && read_in_order(places, bytes)) return;
   for (int lane = 0; lane < kLanes; ++lane)
     if (has_lane(places.mask, lane) && places.range_of(lane).cells != nullptr)
       read(lane, places.range_of(lane), places.address[static_cast<std::size_t>(lane)], bytes);
@@ -132,28 +187,53 @@ inline void GlobalCheck::check_reads_before(GlobalCell& cell, int lane, const Ra
     const u64 other = load(read);
     if (other == 0) continue;
     if (conflicts(other, lane, false, good_reads_)) report(lane, range, address, other, load(cell.read_at), "the write", "read");
-    store(read, 0);
+    store(read, u64{0});
   }
 }
 
-inline void GlobalCheck::write_cells(GlobalCell* begin, GlobalCell* end, int lane, const Range& range, u64 address, int bytes,
-                                     const std::byte* value) {
-  for (GlobalCell* cell = begin; cell != end; ++cell) {
-    const u64 write = load(cell->write);
+inline bool GlobalCheck::write_sector(GlobalCell& sector, u64 mine) {
+  const u64 first = load(sector.reads[0]), second = load(sector.reads[1]);
+  if (!is_in_order(load(sector.write), mine, true, good_writes_)) return false;
+  if ((first | second) != 0) {
+    if (!is_in_order(first, mine, false, good_reads_) || !is_in_order(second, mine, false, good_reads_)) return false;
+    store(sector.reads[0], u64{0});
+    store(sector.reads[1], u64{0});
+  }
+  store(sector.write, mine);
+  store(sector.write_at, by_.instruction->index);
+  return true;
+}
+
+void GlobalCheck::write_granules(GlobalCells::Granules granules, int lane, const Range& range, u64 address, int bytes,
+                                 const std::byte* value) {
+  for (GlobalCell& cell : granules) {
+    const u64 write = load(cell.write);
     if (conflicts(write, lane, true, good_writes_)) {
       const bool same =
           value != nullptr && std::memcmp(reinterpret_cast<const void*>(address), value, static_cast<std::size_t>(bytes)) == 0;
-      if (!same) report(lane, range, address, write, load(cell->write_at), "the write", "write");
+      if (!same) report(lane, range, address, write, load(cell.write_at), "the write", "write");
     }
-    check_reads_before(*cell, lane, range, address);
-    store(cell->write, stamp_ | static_cast<u64>(lane) << 34);
-    store(cell->write_at, by_.instruction->index);
+    check_reads_before(cell, lane, range, address);
+    store(cell.write, stamp_ | static_cast<u64>(lane) << 34);
+    store(cell.write_at, by_.instruction->index);
   }
 }
 
+/// All granules have been written by the lanes of `mine`: the sector says so for all of them.
+void GlobalCheck::bring_together(GlobalCell& sector, u64 mine) const {
+  for (u64& read : sector.reads) store(read, u64{0});
+  store(sector.write_at, by_.instruction->index);
+  store(sector.write, mine);
+}
+
 void GlobalCheck::write(int lane, const Range& range, u64 address, int bytes, const std::byte* value) {
-  const Cells cells(range);
-  write_cells(cells.begin(address), cells.end(address, bytes), lane, range, address, bytes, value);
+  const GlobalCells cells(range);
+  const u64 mine = stamp_ | static_cast<u64>(lane) << 34;
+  each_sector(address, static_cast<u64>(bytes), [&](u64 at, u64 size) {
+    if (size == kSectorBytes && write_sector(cells.sector(at), mine)) return;
+    write_granules(cells.granules(at, size), lane, range, address, bytes, value);
+    if (size == kSectorBytes) bring_together(cells.sector(at), mine);
+  });
 }
 
 bool GlobalCheck::write_apart(const Places& places, int bytes, const std::byte* values) {
@@ -161,11 +241,23 @@ bool GlobalCheck::write_apart(const Places& places, int bytes, const std::byte* 
   const Range& range = *places.one_range;
   if (range.cells == nullptr) return true;
   if (bytes < range.granule) return false;
-  const Cells cells(range);
-  for (int lane = 0; lane < kLanes; ++lane) {
-    const u64 address = places.address[static_cast<std::size_t>(lane)];
-    write_cells(cells.begin(address), cells.end(address, bytes), lane, range, address, bytes,
-                values != nullptr ? values + lane * bytes : nullptr);
+  const auto value_of = [&](u32 lane) { return values != nullptr ? values + lane * static_cast<u32>(bytes) : nullptr; };
+  const GlobalCells cells(range);
+  if (places.shape->has_whole_sectors) {
+    each_group(places, bytes, [&](u32 first, u32 lanes, u64 address, u32 who) {
+      const u64 mine = stamp_ | u64{who} << 34;
+      if (write_sector(cells.sector(address), mine)) return;
+      for (u32 lane = first; lane < first + lanes; ++lane) {
+        const u64 at = places.address[lane];
+        write_granules(cells.granules(at, static_cast<u64>(bytes)), static_cast<int>(lane), range, at, bytes, value_of(lane));
+      }
+      bring_together(cells.sector(address), mine);
+    });
+    return true;
+  }
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    const u64 at = places.address[lane];
+    write_granules(cells.granules(at, static_cast<u64>(bytes)), static_cast<int>(lane), range, at, bytes, value_of(lane));
   }
   return true;
 }

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/emulator/global_cells.h"
+
 namespace tilewright::rt::emulator {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr u64 kTickets = u64{1} << 24;
 // After each allocation: an access that misses one by less must not hit the next. What nobody touches is never real memory.
 constexpr std::size_t kGap = 32 << 10;
 
-// Cells take up to 32 times the memory they describe; mapped, only what kernels touch becomes real.
+// Cells take up to 33 times the memory they describe; mapped, only what kernels touch becomes real.
 void* map_zeros(std::size_t bytes) {
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -28,8 +30,14 @@ Memory::~Memory() {
   for (auto& [address, allocation] : allocations_) release(allocation);
 }
 
+void Memory::release_cells(Allocation& allocation) {
+  Range& range = allocation.range;
+  if (range.cells != nullptr) ::munmap(range.sectors, allocation.cell_bytes);
+  range.sectors = range.cells = nullptr;
+}
+
 void Memory::release(Allocation& allocation) {
-  if (allocation.range.cells != nullptr) ::munmap(allocation.range.cells, allocation.cell_bytes);
+  release_cells(allocation);
   std::free(allocation.range.written);
   if (allocation.is_owned) {
     std::free(reinterpret_cast<void*>(allocation.range.begin));
@@ -111,11 +119,12 @@ std::vector<Range> Memory::snapshot(int granule, bool with_cells) {
   for (auto& [address, allocation] : allocations_) {
     Range& range = allocation.range;
     if (with_cells && range.bytes > 0 && (range.cells == nullptr || range.granule != granule)) {
-      if (range.cells != nullptr) ::munmap(range.cells, allocation.cell_bytes);
-      range.cells = nullptr;
-      // An allocation need not start or end where a granule does.
-      allocation.cell_bytes = (range.bytes / static_cast<u64>(granule) + 2) * sizeof(GlobalCell);
-      range.cells = static_cast<GlobalCell*>(map_zeros(allocation.cell_bytes));
+      release_cells(allocation);
+      // An allocation need not start or end where a sector does.
+      const u64 sectors = range.bytes / GlobalCells::kSectorBytes + 2;
+      allocation.cell_bytes = sectors * (1 + GlobalCells::kSectorBytes / static_cast<u64>(granule)) * sizeof(GlobalCell);
+      range.sectors = static_cast<GlobalCell*>(map_zeros(allocation.cell_bytes));
+      range.cells = range.sectors + sectors;
       range.granule = granule;
     }
     ranges.push_back(range);
@@ -126,11 +135,7 @@ std::vector<Range> Memory::snapshot(int granule, bool with_cells) {
 u32 Memory::take_tickets(u64 count) {
   const std::lock_guard lock(mutex_);
   if (next_ticket_ + count > kTickets) {
-    for (auto& [address, allocation] : allocations_)
-      if (allocation.range.cells != nullptr) {
-        ::munmap(allocation.range.cells, allocation.cell_bytes);
-        allocation.range.cells = nullptr;
-      }
+    for (auto& [address, allocation] : allocations_) release_cells(allocation);
     next_ticket_ = 1;
   }
   const u32 first = static_cast<u32>(next_ticket_);

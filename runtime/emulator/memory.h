@@ -21,9 +21,9 @@ struct GlobalCell {
 struct Range {
   u64 begin = 0, bytes = 0;
   u64 end() const { return begin + bytes; }
-  GlobalCell* cells = nullptr;  // zeros until touched
-  int granule = 0;              // bytes a cell stands for
-  u8* written = nullptr;        // a byte each, where reads of unwritten memory are looked for
+  GlobalCell *sectors = nullptr, *cells = nullptr;  // see global_cells.h; zeros until touched
+  int granule = 0;                                  // bytes that races are told apart by
+  u8* written = nullptr;                            // a byte each, where reads of unwritten memory are looked for
 };
 
 /// Thread-safe, except that nothing may be freed while a kernel that uses it runs.
@@ -65,6 +65,7 @@ class Memory {
     std::size_t cell_bytes = 0;
   };
   void release(Allocation&);
+  static void release_cells(Allocation&);
 
   mutable std::mutex mutex_;
   std::mutex launching_;

@@ -233,7 +233,7 @@ Places locate_in(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& 
       break;
   }
   count_request(warp, i, places.mask, bytes, transactions);
-  if (has_shape && places.mask == kAllLanes && places.remote == 0) warp.worker->shapes.remember(key, places.address, transactions);
+  if (has_shape && places.mask == kAllLanes && places.remote == 0) warp.worker->shapes.remember(key, places.address, bytes, transactions);
   return places;
 }
 

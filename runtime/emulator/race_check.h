@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 
+#include "runtime/emulator/global_cells.h"
 #include "runtime/emulator/machine.h"
 
 namespace tilewright::rt::emulator {
@@ -117,10 +118,18 @@ class GlobalCheck {
   bool is_atomic_to(u64 stamp) const;
   bool conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
   bool find_conflict(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
+  /// Whether an access by the lanes of `mine`, one or a group, comes after that of a sector's stamp, in all granules.
+  bool is_in_order(u64 stamp, u64 mine, bool is_write, KnownAgents& good) const;
+  bool is_known_good(u64 stamp, u64 mine, bool is_write, KnownAgents& good) const;
+  /// Accesses to all of a sector. False, and nothing is done, if its granules have to be looked at.
+  bool read_sector(GlobalCell&, u64 mine);
+  bool write_sector(GlobalCell&, u64 mine);
+  void read_granules(GlobalCells::Granules, int lane, const Range&, u64 address);
+  void write_granules(GlobalCells::Granules, int lane, const Range&, u64 address, int bytes, const std::byte* value);
+  void bring_together(GlobalCell& sector, u64 mine) const;
   bool read_in_order(const Places&, int bytes);
-  void remember(GlobalCell&, u64 mine, bool is_several) const;
+  void remember(GlobalCell&, u64 mine, u64 last) const;
   void check_reads_before(GlobalCell&, int lane, const Range&, u64 address);
-  void write_cells(GlobalCell* begin, GlobalCell* end, int lane, const Range&, u64 address, int bytes, const std::byte* value);
   void report(int lane, const Range&, u64 address, u64 stamp, u32 at, const char* what, const char* earlier);
 
   const Accessor& by_;

@@ -126,7 +126,7 @@ const RequestShape* RequestShapes::find(Key key, const std::array<u64, kLanes>& 
   return difference == 0 ? &entry.shape : nullptr;
 }
 
-void RequestShapes::remember(Key key, const std::array<u64, kLanes>& address, Transactions transactions) {
+void RequestShapes::remember(Key key, const std::array<u64, kLanes>& address, int bytes, Transactions transactions) {
   if (*std::max_element(address.begin(), address.end()) >= kHighest) return;
   entries_.resize(kEntries);
   Entry& entry = entries_[place_of(key)];
@@ -147,6 +147,12 @@ void RequestShapes::remember(Key key, const std::array<u64, kLanes>& address, Tr
     }
     const auto earlier = std::find(shape.first.begin(), shape.first.begin() + shape.places, static_cast<u8>(at - address.begin()));
     shape.who[static_cast<std::size_t>(earlier - shape.first.begin())] = kLanes;
+  }
+  shape.has_whole_sectors = shape.is_apart();
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    const std::size_t in_sector = lane * static_cast<std::size_t>(bytes) % 32;
+    shape.has_whole_sectors &=
+        address[lane] % 32 == in_sector && address[lane] - address[lane - in_sector / static_cast<std::size_t>(bytes)] == in_sector;
   }
 }
 

@@ -36,6 +36,8 @@ struct RequestShape {
 
   /// Whether no two lanes are at the same address. Requires for it to mean that they touch nothing in common: addresses are aligned.
   bool is_apart() const { return places == kLanes; }
+  // Whether lanes with numbers in a row, of which the first is a multiple of their number, share whole sectors of 32 bytes in equal parts.
+  bool has_whole_sectors = false;
 };
 
 /// The last requests of instructions, which mostly ask for the same shape again.
@@ -49,7 +51,7 @@ class RequestShapes {
   /// Null if the last request with the key was of another shape.
   const RequestShape* find(Key, const std::array<u64, kLanes>& address) const;
   /// Requires: all addresses are good.
-  void remember(Key, const std::array<u64, kLanes>& address, Transactions);
+  void remember(Key, const std::array<u64, kLanes>& address, int bytes, Transactions);
 
  private:
   static constexpr Key kUsed = u64{1} << 7;
