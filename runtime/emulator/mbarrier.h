@@ -44,10 +44,17 @@ void check_finished_mbarriers(Warp& last);
 /// Calls f(place, mbarrier) for the mbarrier of each lane, in their order.
 template <class F>
 void for_mbarriers(Warp& warp, const Instruction& i, const Places& places, F f) {
+  Mbarrier* last = nullptr;
+  u64 offset = 0;
+  int times = 0;  // that lanes in a row named the last one
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(places.mask, lane)) continue;
     const MbarrierPlace at{warp, i, lane, places.owner(lane), places.address[static_cast<std::size_t>(lane)]};
-    if (Mbarrier* barrier = find_mbarrier(at)) f(at, *barrier);
+    times = last != nullptr && at.offset == offset && places.remote == 0 ? times + 1 : 1;
+    // That two lanes read it is all that can be remembered, and they found what there is to find.
+    if (times <= 2) last = find_mbarrier(at);
+    offset = at.offset;
+    if (last != nullptr) f(at, *last);
   }
 }
 /// A finding: the places are not in shared memory.

@@ -1,28 +1,13 @@
 // From matrix descriptors to lines.
 #include "runtime/emulator/operand_lines.h"
 
-#include <algorithm>
-
 #include "runtime/emulator/core_matrix.h"
 #include "runtime/emulator/matrix_descriptor.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-constexpr u32 kLineBytes = CoreMatrix::kLineBytes;
-
-std::vector<SharedSpan> joined(std::vector<u32> lines) {
-  std::sort(lines.begin(), lines.end());
-  std::vector<SharedSpan> spans;
-  for (const u32 line : lines) {
-    if (!spans.empty() && line < spans.back().offset + spans.back().bytes) continue;  // as where a distance is 0
-    if (!spans.empty() && line == spans.back().offset + spans.back().bytes)
-      spans.back().bytes += kLineBytes;
-    else
-      spans.push_back({line, kLineBytes});
-  }
-  return spans;
-}
+static_assert(SharedLines::kLineBytes == CoreMatrix::kLineBytes);
 
 OperandLines lines_of(u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed) {
   const MatrixDescriptor at(descriptor);
@@ -33,8 +18,9 @@ OperandLines lines_of(u64 descriptor, std::size_t first_row, std::size_t rows, b
       for (std::size_t l = 0; l < CoreMatrix::kLines; ++l)
         found.lines.push_back(
             static_cast<u32>(transposed ? at.chunk_across(CoreMatrix::kLines * half + l, first) : at.chunk_along_k(first + l, half)));
-  found.spans = joined(found.lines);
-  found.end = found.spans.back().offset + found.spans.back().bytes;
+  std::vector<SharedSpan> spans;
+  for (const u32 line : found.lines) spans.push_back({line, CoreMatrix::kLineBytes});
+  found.set = SharedLines(spans);
   return found;
 }
 

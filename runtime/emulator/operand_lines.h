@@ -3,24 +3,21 @@
 #include <cstddef>
 #include <vector>
 
-#include "runtime/emulator/shared_span.h"
+#include "runtime/emulator/shared_cells.h"
 
 namespace tilewright::rt::emulator {
 
-/// Offsets from a multiple of kPeriod bytes of shared memory: moved by as much, an operand has the same lines, because swizzles repeat.
+/// Offsets from a page of shared memory: moved by pages, an operand has the same lines, because swizzles repeat.
 struct OperandLines {
-  static constexpr u64 kPeriod = 1024;
-
-  std::vector<u32> lines;         // of 16 bytes, 8 for each core matrix: of 8 rows the first half of k, then the second
-  std::vector<SharedSpan> spans;  // the same, put together where they lie together
-  u32 end = 0;                    // of the last line
+  std::vector<u32> lines;  // of 16 bytes, 8 for each core matrix: of 8 rows the first half of k, then the second
+  SharedLines set{{}};     // of them
 };
 
-/// Those of the last descriptors, of which a kernel has few when their period is left out.
+/// Those of the last descriptors, of which a kernel has few when their page is left out.
 class OperandLayouts {
  public:
-  /// Rows are those of a, or the columns of b. `transposed`: what follows each other in memory are rows, and not steps along k. Valid
-  /// until the next call.
+  /// Of a descriptor whose address is in the first page. Rows are those of a, or the columns of b. `transposed`: what follows each other in
+  /// memory are rows, and not steps along k. Valid until the next call.
   const OperandLines& find(u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed);
 
  private:

@@ -57,6 +57,23 @@ bool SharedLines::each_page(F f) const {
   return true;
 }
 
+/// The set, moved by whole pages.
+class PlacedLines {
+ public:
+  PlacedLines(const SharedLines& lines, u32 pages = 0) : lines_(lines), pages_(pages) {}  // NOLINT: a set is where it is
+  bool are_whole() const { return lines_.are_whole(); }
+  u32 begin() const { return lines_.begin() + pages_ * SharedLines::kPageBytes; }
+  u32 end() const { return lines_.end() + pages_ * SharedLines::kPageBytes; }
+  template <class F>
+  bool each_page(F f) const {
+    return lines_.each_page([&](std::size_t page, u64 lines) { return f(page + pages_, lines); });
+  }
+
+ private:
+  const SharedLines& lines_;
+  u32 pages_;
+};
+
 class SharedCells {
  public:
   struct Group {

@@ -14,7 +14,7 @@ namespace {
 constexpr u32 kLineBytes = SharedLines::kLineBytes, kPageBytes = SharedLines::kPageBytes;
 
 /// Whether there are mbarriers anywhere between the first and the last of these bytes.
-bool may_meet_mbarriers(const Block& block, const SharedLines& lines) {
+bool may_meet_mbarriers(const Block& block, PlacedLines lines) {
   const u32 begin = lines.begin();
   const auto next = block.mbarriers.lower_bound(begin < 8 ? 0 : begin - 7);
   return next != block.mbarriers.end() && next->first < lines.end();
@@ -53,7 +53,7 @@ bool are_written(const Block& block, std::size_t page, u64 lines) {
 }
 
 /// Whether there is nothing to find about a lane's reads of these lines, which have been remembered then.
-bool read_lines(SharedCheck& check, Block& block, int lane, const SharedLines& lines) {
+bool read_lines(SharedCheck& check, Block& block, int lane, PlacedLines lines) {
   if (!lines.are_whole() || may_meet_mbarriers(block, lines)) return false;
   const bool is_good = lines.each_page([&](std::size_t page, u64 of_page) {
     if (!are_written(block, page, of_page)) return false;
@@ -74,7 +74,7 @@ bool read_lines(SharedCheck& check, Block& block, int lane, const SharedLines& l
   return true;
 }
 
-bool write_lines(SharedCheck& check, Block& block, int lane, const SharedLines& lines) {
+bool write_lines(SharedCheck& check, Block& block, int lane, PlacedLines lines) {
   if (!lines.are_whole() || may_meet_mbarriers(block, lines)) return false;
   const bool is_good = lines.each_page([&](std::size_t page, u64 of_page) {
     return each_history(block.cells, page, of_page,
@@ -94,13 +94,19 @@ void mark_written(Block& block, const SharedSpan& at) { std::memset(block.writte
 }  // namespace
 
 void check_shared_reads(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans) {
-  check_shared_reads(by, block, lane, spans, SharedLines(spans));
+  SharedCheck check(by, block);
+  if (read_lines(check, block, lane, SharedLines(spans))) return;
+  for (const SharedSpan& at : spans) check.read(lane, at.offset, static_cast<int>(at.bytes));
 }
 
-void check_shared_reads(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans, const SharedLines& of_spans) {
+void check_shared_reads(const Accessor& by, Block& block, int lane, PlacedLines lines) {
   SharedCheck check(by, block);
-  if (read_lines(check, block, lane, of_spans)) return;
-  for (const SharedSpan& at : spans) check.read(lane, at.offset, static_cast<int>(at.bytes));
+  if (read_lines(check, block, lane, lines)) return;
+  lines.each_page([&](std::size_t page, u64 of_page) {
+    for (; of_page != 0; of_page &= of_page - 1)
+      check.read(lane, page * kPageBytes + static_cast<u32>(std::countr_zero(of_page)) * kLineBytes, kLineBytes);
+    return true;
+  });
 }
 
 bool write_without_findings(const Accessor& by, Block& block, int lane, const SharedSpan& at) {
@@ -125,7 +131,7 @@ bool is_read_already(const Accessor& by, Block& block, const EngineRead& read) {
   return std::all_of(read.after.begin(), read.after.end(), [&](u64 write) { return check.all_may_read_after(write); });
 }
 
-std::optional<EngineRead> as_read(const Accessor& by, Block& block, const SharedLines& lines) {
+std::optional<EngineRead> as_read(const Accessor& by, Block& block, PlacedLines lines) {
   EngineRead read{by.epoch, block.writes, {}};
   SharedCheck check(by, block);
   std::size_t count = 0;

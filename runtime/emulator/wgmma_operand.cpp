@@ -14,15 +14,11 @@ namespace {
 constexpr u32 kLineBytes = CoreMatrix::kLineBytes;
 constexpr int kPoison = 0xff;
 
-const OperandLines& lines_of(Warp& warp, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed) {
-  const u64 start = MatrixDescriptor(descriptor).start;
-  return warp.worker->operand_layouts.find(MatrixDescriptor::moved_to(descriptor, start % OperandLines::kPeriod), first_row, rows,
-                                           transposed);
-}
+constexpr u64 kPageBytes = SharedLines::kPageBytes;
 
-u32 shift_of(u64 descriptor) {
-  const u64 start = MatrixDescriptor(descriptor).start;
-  return static_cast<u32>(start - start % OperandLines::kPeriod);
+const OperandLines& lines_of(Warp& warp, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed) {
+  const u64 in_page = MatrixDescriptor(descriptor).start % kPageBytes;
+  return warp.worker->operand_layouts.find(MatrixDescriptor::moved_to(descriptor, in_page), first_row, rows, transposed);
 }
 
 }  // namespace
@@ -31,29 +27,24 @@ SharedOperand::SharedOperand(const Accessor& by, u64 descriptor, std::size_t fir
     : by_(by),
       block_(*by.warp->block),
       at_(lines_of(*by.warp, descriptor, first_row, rows, transposed)),
-      shift_(shift_of(descriptor)),
+      page_(static_cast<u32>(MatrixDescriptor(descriptor).start / kPageBytes)),
       rows_(rows),
       transposed_(transposed),
-      base_(block_.shared.get() + shift_) {
+      base_(block_.shared.get() + page_ * kPageBytes) {
   if (const MatrixDescriptor at(descriptor); at.base_offset != 0)
     report(*by.warp, *by.instruction, FindingKind::bad_operand, 0,
            [&] { return fmt::format("a matrix descriptor with the base offset {}: only 0 is known here", at.base_offset); });
-  if (shift_ + at_.end > block_.shared_bytes)
+  if (!at_.set.are_whole() || PlacedLines(at_.set, page_).end() > block_.shared_bytes)
     check_lines();
   else if (by.warp->worker->launch->check)
-    check_shared_reads(by, block_, 0, spans());
-}
-
-std::vector<SharedSpan> SharedOperand::spans() const {
-  std::vector<SharedSpan> moved = at_.spans;
-  for (SharedSpan& span : moved) span.offset += shift_;
-  return moved;
+    check_shared_reads(by, block_, 0, PlacedLines(at_.set, page_));
 }
 
 void SharedOperand::check_lines() {
-  outside_.assign(at_.end, std::byte{kPoison});
+  const u32 end = *std::max_element(at_.lines.begin(), at_.lines.end()) + kLineBytes;
+  outside_.assign(end, std::byte{kPoison});
   for (const u32 line : at_.lines) {
-    const SharedSpan at{line + shift_, kLineBytes};
+    const SharedSpan at{static_cast<u32>(line + page_ * kPageBytes), kLineBytes};
     if (at.offset + kLineBytes > block_.shared_bytes) {
       report(*by_.warp, *by_.instruction, FindingKind::out_of_bounds, 0,
              [&] { return fmt::format("16 bytes at byte {} of shared memory, which has {} bytes", at.offset, block_.shared_bytes); });
@@ -83,7 +74,7 @@ void SharedOperand::unpack(const Unpacker& unpacker, std::size_t half_of_k, std:
 
 std::optional<EngineRead> SharedOperand::as_read() const {
   if (!outside_.empty() || !by_.warp->worker->launch->check) return std::nullopt;
-  return emulator::as_read(by_, block_, SharedLines(spans()));
+  return emulator::as_read(by_, block_, {at_.set, page_});
 }
 
 std::span<const ColumnsOfB> columns_of(Warp& warp, const Instruction& i, const Unpacker& unpacker, u64 descriptor, std::size_t columns,

@@ -25,12 +25,11 @@ class SharedOperand {
  private:
   /// Each line is reported that lies outside of the shared memory. What is there has no value: a number it is not.
   void check_lines();
-  std::vector<SharedSpan> spans() const;
 
   const Accessor& by_;
   Block& block_;
   const OperandLines& at_;
-  u32 shift_;  // of the lines
+  u32 page_;  // that the lines are in
   std::size_t rows_;
   bool transposed_;
   const std::byte* base_;           // that the lines are as far from as at_ says
