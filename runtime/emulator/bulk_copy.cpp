@@ -57,13 +57,20 @@ bool is_in_bounds(const BulkCopy& copy, std::span<const GlobalRun> runs) {
 }
 
 /// Checks accesses to global memory, whose bounds are known to be good.
-void check_global_runs(const Accessor& by, const BulkCopy& copy, std::span<const GlobalRun> runs, Access access) {
+void check_global_runs(const Accessor& by, const BulkCopy& copy, const GlobalRuns& runs, Access access) {
+  if (runs->empty()) return;
+  const Range& first = *global_range(*copy.warp.worker, runs->front().address);
+  const auto is_in_first = [&](const GlobalRun& run) { return run.address >= first.begin && run.address + run.bytes <= first.end(); };
+  if (access == Access::read && first.written == nullptr && std::all_of(runs->begin(), runs->end(), is_in_first)) {
+    if (copy.warp.worker->launch->check && first.cells != nullptr) GlobalCheck(by).read(copy.lane, first, runs);
+    return;
+  }
   const auto l = static_cast<std::size_t>(copy.lane);
   Places places;
   places.space = Space::global;
   places.mask = kLaneBit[l];
   RequestCheck check(by, places);
-  for (auto [address, bytes] : runs)
+  for (auto [address, bytes] : *runs)
     for (u64 part = 0; bytes > 0; address += part, bytes -= part) {
       places.address[l] = address;
       places.range[l] = global_range(*copy.warp.worker, address);
@@ -186,9 +193,9 @@ std::optional<SharedPlace> shared_place(Warp& warp, const Instruction& i, int la
 void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
   const auto kept = std::make_shared<const BulkCopy>(std::move(begun));
   const BulkCopy& copy = *kept;
-  const std::vector<GlobalRun> runs = global_runs(copy.pieces);
-  if (!is_in_bounds(copy, runs)) return;
-  count(copy, runs);
+  const auto runs = std::make_shared<const std::vector<GlobalRun>>(global_runs(copy.pieces));
+  if (!is_in_bounds(copy, *runs)) return;
+  count(copy, *runs);
   std::vector<Arrival> arrivals;
   for (const Destination& destination : destinations) {
     const auto arrival = arrival_of(copy, destination);
@@ -271,9 +278,9 @@ void begin_value(const BulkCopy& copy, const Destination& destination, const std
 void begin_store(BulkCopy begun) {
   const auto kept = std::make_shared<const BulkCopy>(std::move(begun));
   const BulkCopy& copy = *kept;
-  const std::vector<GlobalRun> runs = global_runs(copy.pieces);
-  if (!is_in_bounds(copy, runs)) return;
-  count(copy, runs);
+  const auto runs = std::make_shared<const std::vector<GlobalRun>>(global_runs(copy.pieces));
+  if (!is_in_bounds(copy, *runs)) return;
+  count(copy, *runs);
   Warp& warp = copy.warp;
   const auto l = static_cast<std::size_t>(copy.lane);
   const u32 sequence = ++warp.bulk_sequence;

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/emulator/late_reads.h"
 #include "runtime/emulator/scalar_types.h"
 #include "runtime/emulator/shared_cells.h"
 
@@ -39,10 +40,6 @@ void each_chunk(const CopyPiece& piece, u32 swizzle, F f) {
   }
 }
 
-/// Bytes of global memory that follow each other.
-struct GlobalRun {
-  u64 address, bytes;
-};
 /// What the copy touches of global memory: pieces that follow each other there are one run.
 std::vector<GlobalRun> global_runs(const CopyPieces&);
 

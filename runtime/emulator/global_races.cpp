@@ -43,6 +43,37 @@ void each_group(const Places& places, int bytes, F f) {
   for (u32 lane = 0; lane < kLanes; lane += lanes) f(lane, lanes, places.address[lane], lanes == 1 ? lane : group_of_lanes(lane, lanes));
 }
 
+/// `last`: what is remembered as the last read.
+inline void remember_read(GlobalCell& cell, u64 mine, u64 last, u32 instruction) {
+  // The last two readers that are different agents are kept.
+  const bool same_agent = last != 0 && low_of(last) == low_of(mine) && agent_of(last) == agent_of(mine);
+  if (last != 0 && !same_agent) store(cell.reads[1], last);
+  store(cell.reads[0], same_agent ? merged(mine, last) : mine);
+  store(cell.read_at, instruction);
+}
+
+/// Whether some granules of a sector may have been read by the same lane before, and some by another.
+bool may_differ(u64 last, u64 mine) { return ((last ^ mine) & kWho) == 0 && lane_of(last) != lane_of(mine); }
+
+/// To be done ahead of all accesses to cells of the range.
+void settle(const Range& range, bool is_write) {
+  if (range.late == nullptr) return;
+  const GlobalCells cells(range);
+  const auto settle_one = [&](GlobalCell& cell, const LateRead& read) {
+    if (const u64 last = load(cell.reads[0]); last != read.stamp) remember_read(cell, read.stamp, last, read.instruction);
+  };
+  range.late->settle(is_write, [&](const LateRead& read) {
+    for (const auto& [address, bytes] : *read.runs)
+      each_sector(address, bytes, [&](u64 at, u64 size) {
+        GlobalCell& sector = cells.sector(at);
+        const u64 write = load(sector.write);
+        const bool is_apart = write == GlobalCells::kApart || write == GlobalCells::kParting;
+        if (size == kSectorBytes && !is_apart && !may_differ(load(sector.reads[0]), read.stamp)) return settle_one(sector, read);
+        for (GlobalCell& cell : cells.granules(at, size)) settle_one(cell, read);
+      });
+  });
+}
+
 }  // namespace
 
 GlobalCheck::GlobalCheck(const Accessor& by)
@@ -106,22 +137,12 @@ inline bool GlobalCheck::is_in_order(u64 stamp, u64 mine, bool is_write, KnownAg
   return good.is_last(stamp & kWho) || is_known_good(stamp, mine, is_write, good);
 }
 
-/// `last`: what is remembered as the last read.
-inline void GlobalCheck::remember(GlobalCell& cell, u64 mine, u64 last) const {
-  // The last two readers that are different agents are kept.
-  const bool same_agent = last != 0 && low_of(last) == low_of(mine) && agent_of(last) == by_.agent;
-  if (last != 0 && !same_agent) store(cell.reads[1], last);
-  store(cell.reads[0], same_agent ? merged(mine, last) : mine);
-  store(cell.read_at, by_.instruction->index);
-}
-
 inline bool GlobalCheck::read_sector(GlobalCell& sector, u64 mine) {
   if (!is_in_order(load(sector.write), mine, true, good_writes_)) return false;
   const u64 last = load(sector.reads[0]);
   if (last == mine) return true;
-  // Some granules may have been read by the same lane before, and some by another.
-  if (((last ^ mine) & kWho) == 0 && lane_of(last) != lane_of(mine)) return false;
-  remember(sector, mine, last);
+  if (may_differ(last, mine)) return false;
+  remember_read(sector, mine, last, by_.instruction->index);
   return true;
 }
 
@@ -131,11 +152,17 @@ void GlobalCheck::read_granules(GlobalCells::Granules granules, int lane, const 
     const u64 write = load(cell.write);
     if (conflicts(write, lane, true, good_writes_)) report(lane, range, address, write, load(cell.write_at), "the read", "write");
     const u64 last = load(cell.reads[0]);
-    if (last != mine) remember(cell, mine, last);
+    if (last != mine) remember_read(cell, mine, last, by_.instruction->index);
   }
 }
 
+void GlobalCheck::read(int lane, const Range& range, const GlobalRuns& runs) {
+  if (range.late != nullptr && range.late->add({stamp_ | static_cast<u64>(lane) << 34, by_.instruction->index, runs})) return;
+  for (const auto& [address, bytes] : *runs) read(lane, range, address, static_cast<int>(bytes));
+}
+
 void GlobalCheck::read(int lane, const Range& range, u64 address, int bytes) {
+  settle(range, false);
   const GlobalCells cells(range);
   each_sector(address, static_cast<u64>(bytes), [&](u64 at, u64 size) {
     if (size == kSectorBytes && read_sector(cells.sector(at), stamp_ | static_cast<u64>(lane) << 34)) return;
@@ -158,7 +185,7 @@ bool GlobalCheck::read_in_order(const Places& places, int bytes) {
       // It may be in order for the first of them alone.
       if (is_several && write != 0 && !good_writes_.is_last(write & kWho)) return false;
       const u64 last = load(cell.reads[0]);
-      if (last != mine || is_several) remember(cell, mine, last);
+      if (last != mine || is_several) remember_read(cell, mine, last, by_.instruction->index);
     }
   }
   return true;
@@ -166,6 +193,7 @@ bool GlobalCheck::read_in_order(const Places& places, int bytes) {
 
 void GlobalCheck::read(const Places& places, int bytes) {
   if (places.one_range != nullptr && places.one_range->cells == nullptr) return;
+  if (places.one_range != nullptr) settle(*places.one_range, false);
   if (places.shape != nullptr && places.shape->has_whole_sectors) {
     const GlobalCells cells(*places.one_range);
     return each_group(places, bytes, [&](u32 first, u32 lanes, u64 address, u32 who) {
@@ -227,6 +255,7 @@ void GlobalCheck::bring_together(GlobalCell& sector, u64 mine) const {
 }
 
 void GlobalCheck::write(int lane, const Range& range, u64 address, int bytes, const std::byte* value) {
+  settle(range, true);
   const GlobalCells cells(range);
   const u64 mine = stamp_ | static_cast<u64>(lane) << 34;
   each_sector(address, static_cast<u64>(bytes), [&](u64 at, u64 size) {
@@ -241,6 +270,7 @@ bool GlobalCheck::write_apart(const Places& places, int bytes, const std::byte* 
   const Range& range = *places.one_range;
   if (range.cells == nullptr) return true;
   if (bytes < range.granule) return false;
+  settle(range, true);
   const auto value_of = [&](u32 lane) { return values != nullptr ? values + lane * static_cast<u32>(bytes) : nullptr; };
   const GlobalCells cells(range);
   if (places.shape->has_whole_sectors) {

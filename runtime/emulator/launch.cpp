@@ -360,6 +360,10 @@ bool launch(const Program& program, std::string_view name, Memory& memory, const
   }
   std::sort(launch.ranges.begin(), launch.ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
 
+  if (params.check && kernel->has_engines)
+    for (Range& range : launch.ranges)
+      if (range.cells != nullptr) range.late = &launch.late_reads.emplace_back();
+
   std::vector<Count> counts(kernel->code.size());
   Grid(launch, params).run(counts);
   if (params.counters != nullptr)

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "runtime/emulator/counters.h"
 #include "runtime/emulator/emulator.h"
 #include "runtime/emulator/findings.h"
+#include "runtime/emulator/late_reads.h"
 #include "runtime/emulator/memory.h"
 #include "runtime/emulator/operand_lines.h"
 #include "runtime/emulator/program.h"
@@ -251,8 +253,9 @@ struct Launch {
   std::mutex printing;
   std::string* printed = nullptr;
   std::vector<Range> ranges;  // sorted
-  Releases releases;          // through global memory
-  std::mutex atomics;         // of global memory that the host has no atomic instruction for
+  std::deque<LateReads> late_reads;
+  Releases releases;   // through global memory
+  std::mutex atomics;  // of global memory that the host has no atomic instruction for
 };
 
 /// One thread that runs blocks.

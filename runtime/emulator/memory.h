@@ -17,12 +17,15 @@ struct GlobalCell {
   u32 write_at = 0, read_at = 0;  // the instructions
 };
 
+class LateReads;
+
 /// One allocation and what checks remember of it.
 struct Range {
   u64 begin = 0, bytes = 0;
   u64 end() const { return begin + bytes; }
   GlobalCell *sectors = nullptr, *cells = nullptr;  // see global_cells.h; zeros until touched
   int granule = 0;                                  // bytes that races are told apart by
+  LateReads* late = nullptr;                        // of the launch, if it checks and has bulk loads
   u8* written = nullptr;                            // a byte each, where reads of unwritten memory are looked for
 };
 

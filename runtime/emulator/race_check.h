@@ -111,6 +111,8 @@ class GlobalCheck {
   void read(const Places&, int bytes);
   /// See RequestCheck::write_apart.
   bool write_apart(const Places&, int bytes, const std::byte* values);
+  /// A lane's read of all these runs, which lie in one range.
+  void read(int lane, const Range&, const GlobalRuns&);
 
  private:
   const View* fenced_before(u64 stamp, bool is_write) const;
@@ -128,7 +130,6 @@ class GlobalCheck {
   void write_granules(GlobalCells::Granules, int lane, const Range&, u64 address, int bytes, const std::byte* value);
   void bring_together(GlobalCell& sector, u64 mine) const;
   bool read_in_order(const Places&, int bytes);
-  void remember(GlobalCell&, u64 mine, u64 last) const;
   void check_reads_before(GlobalCell&, int lane, const Range&, u64 address);
   void report(int lane, const Range&, u64 address, u64 stamp, u32 at, const char* what, const char* earlier);
 

@@ -171,6 +171,22 @@ TEST_CASE("emulator bulk copies: what a kernel itself wrote to global memory nee
   CHECK(found("fence.proxy.async;\n") == "");
 }
 
+TEST_CASE("emulator bulk copies: what a load reads must not be written before it is done") {
+  const std::string at = "mul.wide.u32 %d27, %r0, 4;\nadd.u64 %d27, %d27, %d29;\n", write = "st.global.u32 [%d27+64], %r0;\n";
+  const std::string race = "is not ordered after the read by a bulk copy that an mbarrier waits for at line";
+  for (const AsyncOrder order : kOrders) {
+    CHECK(run(at + kExpect + kLoad + kWait + write, order).found == "");
+    CHECK(contains(run(at + kExpect + kLoad + write + kWait, order).found, race));
+    CHECK(contains(run(at + kExpect + kLoad + "red.global.add.u32 [%d27+64], %r0;\n" + kWait, order).found, race));
+    // A single lane of the other warp, the last word.
+    CHECK(contains(run(at + kExpect + kLoad + "setp.eq.u32 %p2, %r0, 63;\n@%p2 " + write + kWait, order).found, "race"));
+    // Whatever else has read or written the allocation.
+    CHECK(contains(run(at + kExpect + kLoad + "ld.global.u32 %r1, [%d27+64];\n" + write + kWait, order).found, race));
+    CHECK(contains(run(at + "st.global.u32 [%d27+1024], %r0;\n" + kExpect + kLoad + write + kWait, order).found, race));
+    CHECK(run(at + kExpect + kLoad + "ld.global.u32 %r1, [%d27+64];\nst.global.u32 [%d27+1024], %r1;\n" + kWait, order).found == "");
+  }
+}
+
 TEST_CASE("emulator bulk copies: reductions, which are atomic to each other") {
   for (const AsyncOrder order : kOrders) {
     const std::string wait = kCommit + "cp.async.bulk.wait_group 0;\n";
