@@ -81,7 +81,7 @@ GlobalCheck::GlobalCheck(const Accessor& by)
       stamp_(make_stamp(by, 0, by.owner->ticket) | (by.instruction->whole_gpu ? kWide : 0)),
       first_ticket_(by.warp->worker->launch->first_ticket) {}
 
-const View* GlobalCheck::fenced_before(u64 stamp, bool is_write) const {
+inline const View* GlobalCheck::fenced_before(u64 stamp, bool is_write) const {
   return needs_proxy_fence(by_, stamp, is_write) ? &by_.async->global : nullptr;
 }
 
@@ -101,8 +101,14 @@ bool GlobalCheck::find_conflict(u64 stamp, int lane, bool is_write, KnownAgents&
   return false;
 }
 
+inline bool GlobalCheck::is_seen_before(u64 stamp, bool is_write) const {
+  // That nobody did anything yet has a ticket before all others.
+  return low_of(stamp) < first_ticket_ ||
+         (low_of(stamp) == by_.warp->block->ticket && is_own_epoch_ordered(by_, stamp, fenced_before(stamp, is_write)));
+}
+
 inline bool GlobalCheck::conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const {
-  return !good.is_last(stamp & kWho) && find_conflict(stamp, lane, is_write, good);
+  return !is_seen_before(stamp, is_write) && find_conflict(stamp, lane, is_write, good);
 }
 
 void GlobalCheck::report(int lane, const Range& range, u64 address, u64 stamp, u32 at, const char* what, const char* earlier) {
@@ -120,7 +126,6 @@ void GlobalCheck::report(int lane, const Range& range, u64 address, u64 stamp, u
 }
 
 bool GlobalCheck::is_known_good(u64 stamp, u64 mine, bool is_write, KnownAgents& good) const {
-  if (stamp == 0) return true;
   if (stamp == GlobalCells::kApart || stamp == GlobalCells::kParting) return false;
   if (good.has(stamp & kWho) || is_atomic_to(stamp)) return true;
   const View* const fenced = fenced_before(stamp, is_write);
@@ -134,7 +139,7 @@ bool GlobalCheck::is_known_good(u64 stamp, u64 mine, bool is_write, KnownAgents&
 }
 
 inline bool GlobalCheck::is_in_order(u64 stamp, u64 mine, bool is_write, KnownAgents& good) const {
-  return good.is_last(stamp & kWho) || is_known_good(stamp, mine, is_write, good);
+  return is_seen_before(stamp, is_write) || is_known_good(stamp, mine, is_write, good);
 }
 
 inline bool GlobalCheck::read_sector(GlobalCell& sector, u64 mine) {
@@ -183,7 +188,7 @@ bool GlobalCheck::read_in_order(const Places& places, int bytes) {
       const u64 write = load(cell.write);
       if (conflicts(write, lane, true, good_writes_)) return false;
       // It may be in order for the first of them alone.
-      if (is_several && write != 0 && !good_writes_.is_last(write & kWho)) return false;
+      if (is_several && !is_seen_before(write, true)) return false;
       const u64 last = load(cell.reads[0]);
       if (last != mine || is_several) remember_read(cell, mine, last, by_.instruction->index);
     }

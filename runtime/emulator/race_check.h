@@ -9,6 +9,7 @@
 namespace tilewright::rt::emulator {
 
 struct Places;
+struct RequestShape;
 
 /// Who accesses: an agent of `owner` at an epoch of its own, for an instruction of a warp, knowing what `view` says.
 struct Accessor {
@@ -35,19 +36,12 @@ inline Accessor engine_of(Warp& warp, const Instruction& instruction, const Bloc
 class KnownAgents {
  public:
   /// `who`: the bits of a stamp that tell agents and their epochs apart.
-  bool has(u64 who) {
-    if (at_[place_of(who)] != who) return false;
-    last_ = who;
-    return true;
-  }
-  void add(u64 who) { at_[place_of(who)] = last_ = who; }
-  /// Whether it was the last one that was asked for and known. Granules side by side mostly have the same history.
-  bool is_last(u64 who) const { return last_ == who; }
+  bool has(u64 who) const { return at_[place_of(who)] == who; }
+  void add(u64 who) { at_[place_of(who)] = who; }
 
  private:
   static std::size_t place_of(u64 who) { return (who >> 24) % 8; }  // by agent
   std::array<u64, 8> at_{};
-  u64 last_ = 0;
 };
 
 /// Checks accesses of one accessor to a block's shared memory. Granules side by side mostly have the same history: which earlier accesses
@@ -77,6 +71,8 @@ class SharedCheck {
   /// What a write has to be a part of to be seen, if there is such; null if not.
   const View* fenced_before(u64 stamp, bool is_write) const;
   bool is_ordered_after(u64 stamp, int lane, bool is_write) const;
+  /// Whether it comes before all lanes' accesses, as far as that can be seen at once: true for almost all that do.
+  bool is_seen_before(u64 stamp, bool is_write) const;
   /// Whether it conflicts. Who comes before it for all lanes is added to `good`.
   bool conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
   bool find_conflict(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
@@ -84,6 +80,7 @@ class SharedCheck {
   void read_granule(u64 cell, int lane, u64 mine);
   bool read_in_order(const Places&, int bytes);
   void check_unwritten(int lane, u64 offset, int bytes);
+  bool are_written(const RequestShape&, const Places&, int bytes) const;
   void check_mbarriers(int lane, u64 offset, int bytes);
   bool may_meet_mbarriers(const Places&, int bytes) const;
   void check_reads_before(SharedCell&, int lane, u64 cell);
@@ -118,6 +115,8 @@ class GlobalCheck {
   const View* fenced_before(u64 stamp, bool is_write) const;
   bool is_ordered_after(u64 stamp, int lane, bool is_write) const;
   bool is_atomic_to(u64 stamp) const;
+  /// As of shared memory.
+  bool is_seen_before(u64 stamp, bool is_write) const;
   bool conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
   bool find_conflict(u64 stamp, int lane, bool is_write, KnownAgents& good) const;
   /// Whether an access by the lanes of `mine`, one or a group, comes after that of a sector's stamp, in all granules.

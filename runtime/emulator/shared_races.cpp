@@ -28,7 +28,7 @@ SharedCheck::SharedCheck(const Accessor& by, Block& block)
 
 u32 SharedCheck::number_of(u64 stamp) const { return block_.cluster->blocks[rank_of(stamp)]->number; }
 
-const View* SharedCheck::fenced_before(u64 stamp, bool is_write) const {
+inline const View* SharedCheck::fenced_before(u64 stamp, bool is_write) const {
   return needs_proxy_fence(by_, stamp, is_write) ? &by_.async->shared : nullptr;
 }
 
@@ -43,8 +43,12 @@ bool SharedCheck::find_conflict(u64 stamp, int lane, bool is_write, KnownAgents&
   return false;
 }
 
+inline bool SharedCheck::is_seen_before(u64 stamp, bool is_write) const {
+  return rank_of(stamp) == by_.warp->block->rank && is_own_epoch_ordered(by_, stamp, fenced_before(stamp, is_write));
+}
+
 inline bool SharedCheck::conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const {
-  return !good.is_last(stamp & kWho) && find_conflict(stamp, lane, is_write, good);
+  return !is_seen_before(stamp, is_write) && find_conflict(stamp, lane, is_write, good);
 }
 
 void SharedCheck::report(int lane, u64 cell, u64 stamp, const char* what, const char* earlier) {
@@ -84,6 +88,7 @@ bool SharedCheck::may_meet_mbarriers(const Places& places, int bytes) const {
 
 /// Whether a read by another agent comes before this access.
 inline bool SharedCheck::is_over(u64 read, int lane) {
+  if (is_seen_before(read, false)) return true;
   if (concurrent_reads_.has(read & kWho)) return false;
   const bool over = is_ordered_after(read, lane, false);
   if (!over) concurrent_reads_.add(read & kWho);
@@ -96,6 +101,10 @@ inline void SharedCheck::remember_read(SharedCell& cell, int lane, u64 mine) {
     cell.reads[0] = mine;
   else if (((first ^ mine) & (kAgent | kMany)) == 0)
     cell.reads[0] = merged(mine, first);
+  else if ((first & kMany) == 0 && cell.reads[1] == 0)
+    cell.reads[is_over(first, lane) ? 0 : 1] = mine;
+  else if ((first & kMany) == 0 && ((cell.reads[1] ^ mine) & kAgent) == 0)
+    cell.reads[1] = merged(mine, cell.reads[1]);
   else
     remember(cell, lane, mine);
 }
@@ -178,14 +187,29 @@ bool SharedCheck::all_may_read_after(u64 write) const {
 
 void SharedCheck::read(int lane, u64 offset, int bytes) { read_lane(lane, offset, bytes); }
 
+/// Whether all lanes of the shape read what was written.
+bool SharedCheck::are_written(const RequestShape& shape, const Places& places, int bytes) const {
+  const auto all = [&]<class T>(T ones) {
+    T flags = ones;
+    for (std::size_t k = 0; k < static_cast<std::size_t>(shape.places); ++k)
+      for (int at = 0; at < bytes; at += static_cast<int>(sizeof(T))) {
+        T some;
+        std::memcpy(&some, block_.written.data() + places.address[shape.first[k]] + at, sizeof some);
+        flags &= some;
+      }
+    return flags == ones;
+  };
+  if (bytes % 8 == 0) return all(u64{0x0101010101010101});
+  return bytes == 4 ? all(u32{0x01010101}) : bytes == 2 ? all(u16{0x0101}) : all(u8{1});
+}
+
 /// Reads by all lanes that come after all writes. False if there is more to find out, lane by lane; what has been done so far need not be
 /// undone then.
 bool SharedCheck::read_in_order(const Places& places, int bytes) {
   if (places.shape == nullptr || bytes >> shift_ == 0 || may_meet_mbarriers(places, bytes)) return false;
   const RequestShape& shape = *places.shape;
   const auto count = static_cast<std::size_t>(shape.places);
-  for (std::size_t k = 0; k < count; ++k)
-    if (find_unwritten(block_.written.data() + places.address[shape.first[k]], bytes) != nullptr) return false;
+  if (!are_written(shape, places, bytes)) return false;
   const u64 cells = static_cast<u64>(bytes) >> shift_;
   for (std::size_t k = 0; k < count; ++k) {
     const int lane = shape.first[k];
@@ -196,7 +220,7 @@ bool SharedCheck::read_in_order(const Places& places, int bytes) {
       SharedCell& cell = block_.cells[c];
       if (conflicts(cell.write, lane, true, good_writes_)) return false;
       // It may be in order for the first of them alone.
-      if (is_several && !good_writes_.is_last(cell.write & kWho)) return false;
+      if (is_several && !is_seen_before(cell.write, true)) return false;
       remember_read(cell, lane, mine);
     }
   }

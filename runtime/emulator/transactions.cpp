@@ -29,6 +29,23 @@ bool is_one_wavefront(const std::array<u64, kLanes>& address, Mask mask, int beg
   return true;
 }
 
+void find_places(RequestShape& shape, const std::array<u64, kLanes>& address) {
+  shape.places = 0;
+  bool ascend = true;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    ascend &= lane == 0 || address[lane - 1] < address[lane];
+    const auto end = address.begin() + static_cast<std::ptrdiff_t>(lane),
+               at = ascend ? end : std::find(address.begin(), end, address[lane]);
+    if (at == end) {
+      shape.first[static_cast<std::size_t>(shape.places)] = shape.who[static_cast<std::size_t>(shape.places)] = static_cast<u8>(lane);
+      ++shape.places;
+      continue;
+    }
+    const auto earlier = std::find(shape.first.begin(), shape.first.begin() + shape.places, static_cast<u8>(at - address.begin()));
+    shape.who[static_cast<std::size_t>(earlier - shape.first.begin())] = kLanes;
+  }
+}
+
 }  // namespace
 
 Transactions sectors_of(const std::array<u64, kLanes>& address, Mask mask, int bytes) {
@@ -137,17 +154,7 @@ void RequestShapes::remember(Key key, const std::array<u64, kLanes>& address, in
   shape.lowest = static_cast<s64>(*lowest - address[0]);
   shape.highest = static_cast<s64>(*highest - address[0]);
   shape.transactions = transactions;
-  shape.places = 0;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    const auto at = std::find(address.begin(), address.begin() + lane, address[lane]);
-    if (at == address.begin() + lane) {
-      shape.first[static_cast<std::size_t>(shape.places)] = shape.who[static_cast<std::size_t>(shape.places)] = static_cast<u8>(lane);
-      ++shape.places;
-      continue;
-    }
-    const auto earlier = std::find(shape.first.begin(), shape.first.begin() + shape.places, static_cast<u8>(at - address.begin()));
-    shape.who[static_cast<std::size_t>(earlier - shape.first.begin())] = kLanes;
-  }
+  find_places(shape, address);
   shape.has_whole_sectors = shape.is_apart();
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     const std::size_t in_sector = lane * static_cast<std::size_t>(bytes) % 32;
