@@ -15,7 +15,16 @@ constexpr int kPoison = 0xff;
 
 enum Option : u32 { kIgnoreSource = 1, kNoIncrease = 1 };
 
-/// Where the bytes of lanes come from: both ends of what is read have to be in bounds. Lanes that read nothing name no address.
+/// The lanes of the mask that may read so many bytes from their addresses.
+Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, int bytes) {
+  const Accessor by = accessor_of(warp, i);
+  const Places places = locate_in(warp, i, mask, address, Space::global, bytes);
+  check_written(warp, i, places, bytes, Access::read);
+  RequestCheck(by, places).read(bytes);
+  return places.mask;
+}
+
+/// Where each lane has its own number of bytes, both ends of what is read have to be in bounds. Lanes that read nothing name no address.
 Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, const Lanes<u32>& bytes) {
   Mask whole = 0, part = 0;
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -25,21 +34,31 @@ Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64
     else if (bytes[lane] > 0)
       part |= kLaneBit[lane];
   }
-  const Accessor by = accessor_of(warp, i);
   Mask good = mask & ~(whole | part);
-  const auto check = [&](Mask lanes, const Lanes<u64>& at, int size) {
-    const Places places = locate_in(warp, i, lanes, at, Space::global, size);
-    check_written(warp, i, places, size, Access::read);
-    RequestCheck(by, places).read(size);
-    return places.mask;
-  };
-  if (whole != 0) good |= check(whole, address, i.width);
+  if (whole != 0) good |= locate_sources(warp, i, whole, address, i.width);
   if (part != 0) {
     Lanes<u64> last;
     for (int lane = 0; lane < kLanes; ++lane) last[lane] = address[lane] + std::max(bytes[lane], 1u) - 1;
-    good |= check(part, address, 1) & check(part, last, 1);
+    good |= locate_sources(warp, i, part, address, 1) & locate_sources(warp, i, part, last, 1);
   }
   return good;
+}
+
+/// How many bytes each lane copies, where that is not the width of the instruction for all of them.
+Lanes<u32> sizes_of(Warp& warp, const Instruction& i, Mask mask) {
+  Lanes<u32> bytes;
+  if (i.option & kIgnoreSource) {
+    const Mask ignored = read_predicate(warp, i, 2);
+    for (int lane = 0; lane < kLanes; ++lane) bytes[lane] = has_lane(ignored, lane) ? 0 : i.width;
+    return bytes;
+  }
+  bytes = read<u32>(warp, i.slot[2]);
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (has_lane(mask, lane) && bytes[lane] > i.width) {
+      report(warp, i, FindingKind::bad_operand, lane, [&] { return fmt::format("{} bytes of a copy of {}", bytes[lane], i.width); });
+      bytes[lane] = i.width;
+    }
+  return bytes;
 }
 
 // Almost all copies are of 16 bytes, which need no call.
@@ -52,34 +71,31 @@ void poison(std::byte* to, std::size_t bytes) {
 
 void finish(const AsyncCopy& copy, std::size_t lane) {
   const auto* from = reinterpret_cast<const void*>(copy.from[lane]);
-  if (copy.bytes[lane] == 16) {
-    std::memcpy(copy.to[lane], from, 16);
-    return;
-  }
   std::memcpy(copy.to[lane], from, copy.bytes[lane]);
   std::memset(copy.to[lane] + copy.bytes[lane], 0, static_cast<std::size_t>(copy.width - copy.bytes[lane]));
 }
 
-void copy_async(Warp& warp, const Instruction& i, Mask mask) {
-  Instruction to = i;  // the two addresses have bases of their own width
-  to.short_address = i.option >> 8 & 1;
-  const Lanes<u64> destination = addresses_of(warp, to, i.slot[0], i.immediate);
-  const Lanes<u64> source = addresses_of(warp, i, i.slot[1], static_cast<u64>(static_cast<s64>(static_cast<s32>(i.target))));
-  Lanes<u32> bytes;
-  for (u32& size : bytes.at) size = i.width;
-  if (i.option & kIgnoreSource) {
-    const Mask ignored = read_predicate(warp, i, 2);
-    for (int lane = 0; lane < kLanes; ++lane)
-      if (has_lane(ignored, lane)) bytes[lane] = 0;
-  } else if (i.slot[2] >= 0) {
-    bytes = read<u32>(warp, i.slot[2]);
-    for (int lane = 0; lane < kLanes; ++lane)
-      if (has_lane(mask, lane) && bytes[lane] > i.width) {
-        report(warp, i, FindingKind::bad_operand, lane, [&] { return fmt::format("{} bytes of a copy of {}", bytes[lane], i.width); });
-        bytes[lane] = i.width;
-      }
+void finish_lanes(const AsyncCopy& copy, Mask lanes) {
+  if (lanes == kAllLanes && copy.is_full && copy.width == 16) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) std::memcpy(copy.to[lane], reinterpret_cast<const void*>(copy.from[lane]), 16);
+    return;
   }
-  mask = locate_sources(warp, i, mask, source, bytes);
+  for (std::size_t lane = 0; lane < kLanes; ++lane)
+    if (lanes & kLaneBit[lane]) finish(copy, lane);
+}
+
+void copy_async(Warp& warp, const Instruction& i, Mask mask) {
+  // The two addresses have bases of their own width.
+  const Lanes<u64> destination = addresses_of(warp, (i.option >> 8 & 1) != 0, i.slot[0], i.immediate);
+  const Lanes<u64> source = addresses_of(warp, i, i.slot[1], static_cast<u64>(static_cast<s64>(static_cast<s32>(i.target))));
+  const bool is_full = (i.option & kIgnoreSource) == 0 && i.slot[2] < 0;
+  Lanes<u32> bytes;
+  if (is_full) {
+    mask = locate_sources(warp, i, mask, source, i.width);
+  } else {
+    bytes = sizes_of(warp, i, mask);
+    mask = locate_sources(warp, i, mask, source, bytes);
+  }
   if (mask == 0) return;
   const Places places = locate_in(warp, i, mask, destination, Space::shared, i.width);
   if (places.mask == 0) return;
@@ -87,19 +103,22 @@ void copy_async(Warp& warp, const Instruction& i, Mask mask) {
   copy.lanes = places.mask;
   copy.sequence = ++warp.copy_sequence;
   copy.width = i.width;
+  copy.is_full = is_full;
   copy.to = places.at;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    copy.from[lane] = source.at[lane];
-    copy.bytes[lane] = static_cast<u8>(bytes.at[lane]);
-    copy.group[lane] = warp.committed[lane] + 1;
-  }
+  std::copy(source.at, source.at + kLanes, copy.from.begin());
+  for (std::size_t lane = 0; lane < kLanes; ++lane) copy.group[lane] = warp.committed[lane] + 1;
+  if (is_full)
+    copy.bytes.fill(i.width);
+  else
+    for (std::size_t lane = 0; lane < kLanes; ++lane) copy.bytes[lane] = static_cast<u8>(bytes.at[lane]);
   const Accessor by = engine_of(warp, i, *warp.block, async_agent(warp.index), copy.sequence);
   RequestCheck check(by, places);
   const bool is_checked = check.write_apart(i.width, nullptr);
+  const bool is_lazy = warp.worker->launch->async_order == AsyncOrder::lazy;
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     if (!(places.mask & kLaneBit[lane])) continue;
     if (!is_checked) check.write(static_cast<int>(lane), i.width, nullptr);
-    if (is_done_at_once(*warp.worker)) {
+    if (!is_lazy && is_done_at_once(*warp.worker)) {
       finish(copy, lane);
       copy.done |= kLaneBit[lane];
     } else {
@@ -108,21 +127,16 @@ void copy_async(Warp& warp, const Instruction& i, Mask mask) {
   }
 }
 
-/// Does those copies of the lanes that is_due(copy, lane) holds for. Up to which of the engine's epochs all copies of these lanes are done
-/// now.
+/// Does those copies of the lanes that are_due(copy) gives. Up to which of the engine's epochs all copies of these lanes are done now.
 template <class F>
-u32 finish_copies(Warp& warp, Mask mask, F is_due) {
+u32 finish_copies(Warp& warp, Mask mask, F are_due) {
   u32 done = warp.copy_sequence;
   std::erase_if(warp.copies, [&](AsyncCopy& copy) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      if (!(mask & copy.lanes & kLaneBit[lane])) continue;
-      if (!is_due(copy, lane)) {
-        done = std::min(done, copy.sequence - 1);
-        continue;
-      }
-      if (!(copy.done & kLaneBit[lane])) finish(copy, lane);
-      copy.lanes &= ~kLaneBit[lane];
-    }
+    const Mask lanes = mask & copy.lanes, due = lanes & are_due(copy);
+    if (due != lanes) done = std::min(done, copy.sequence - 1);
+    if (due == 0) return false;
+    finish_lanes(copy, due & ~copy.done);
+    copy.lanes &= ~due;
     return copy.lanes == 0;
   });
   return done;
@@ -140,7 +154,7 @@ void arrive_after_copies(Warp& warp, const Instruction& i, Mask mask) {
     if (!(i.option & kNoIncrease))
       for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { await_arrival(at, barrier); });
     arrival.write = [&warp, &i, places, sequence = warp.copy_sequence] {
-      const u32 done = finish_copies(warp, places.mask, [&](const AsyncCopy& copy, std::size_t) { return copy.sequence <= sequence; });
+      const u32 done = finish_copies(warp, places.mask, [&](const AsyncCopy& copy) { return copy.sequence <= sequence ? kAllLanes : 0; });
       for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) {
         barrier.view.clock.raise(async_agent(warp.index), std::min(done, sequence));
         arrive_on(at, barrier, 1, false);
@@ -152,12 +166,17 @@ void arrive_after_copies(Warp& warp, const Instruction& i, Mask mask) {
 
 void commit(Warp& warp, const Instruction&, Mask mask) {
   for (std::size_t lane = 0; lane < kLanes; ++lane) warp.committed[lane] += mask & kLaneBit[lane] ? 1 : 0;
+  warp.commits_together &= mask == kAllLanes;
 }
 
 /// Does the copies of all groups but the last `i.option` of each lane.
 void wait(Warp& warp, const Instruction& i, Mask mask) {
-  const u32 done = finish_copies(
-      warp, mask, [&](const AsyncCopy& copy, std::size_t lane) { return copy.group[lane] + i.option <= warp.committed[lane]; });
+  const u32 done = finish_copies(warp, mask, [&](const AsyncCopy& copy) {
+    if (warp.commits_together) return copy.group[0] + i.option <= warp.committed[0] ? kAllLanes : 0;
+    Mask due = 0;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) due |= copy.group[lane] + i.option <= warp.committed[lane] ? kLaneBit[lane] : 0;
+    return due;
+  });
   warp.view.clock.raise(async_agent(warp.index), done);
 }
 

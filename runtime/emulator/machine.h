@@ -63,9 +63,12 @@ struct Knowledge {
 
 /// A cp.async of lanes that have not waited for it yet.
 struct AsyncCopy {
+  AsyncCopy() {}  // without zeros in the arrays: most are short-lived
+
   Mask lanes = 0, done = 0;  // done: those whose bytes are there already
   u32 sequence = 0;          // of the warp's engine, from 1: its epochs
   u8 width = 0;              // zeros follow what is copied, up to so many bytes
+  bool is_full = false;      // no zeros follow
   std::array<std::byte*, kLanes> to;
   std::array<u64, kLanes> from;
   std::array<u8, kLanes> bytes;
@@ -132,6 +135,7 @@ struct Warp {
 
   std::vector<AsyncCopy> copies;
   std::array<u32, kLanes> committed{};  // groups of each lane, in all
+  bool commits_together = true;         // all lanes have committed as many
   u32 copy_sequence = 0;
   std::vector<BulkGroupCopy> bulk_copies;
   std::array<u32, kLanes> bulk_committed{};

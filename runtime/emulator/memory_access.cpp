@@ -168,13 +168,22 @@ bool locate_known(Warp& warp, Places& places, int bytes, RequestShapes::Key key,
   return true;
 }
 
+/// Remembers the shape of a request of all lanes for the next ones.
+void take_shape(Warp& warp, Places& places, int bytes, RequestShapes::Key key, Transactions transactions) {
+  const auto& range = places.range;
+  if (places.space == Space::global && std::all_of(range.begin(), range.end(), [&](const Range* other) { return other == range[0]; }))
+    places.one_range = range[0];
+  const RequestShape* const shape = warp.worker->shapes.remember(key, places.address, bytes, transactions);
+  if (places.space == Space::shared || places.one_range != nullptr) places.shape = shape;
+}
+
 }  // namespace
 
-Lanes<u64> addresses_of(const Warp& warp, const Instruction& i, s32 slot, u64 offset) {
+Lanes<u64> addresses_of(const Warp& warp, bool is_short, s32 slot, u64 offset) {
   Lanes<u64> address;
   if (slot < 0) {
     for (int lane = 0; lane < kLanes; ++lane) address[lane] = offset;
-  } else if (i.short_address) {
+  } else if (is_short) {
     const Lanes<u32> base = read<u32>(warp, slot);
     for (int lane = 0; lane < kLanes; ++lane) address[lane] = static_cast<u32>(base[lane] + static_cast<u32>(offset));
   } else {
@@ -233,7 +242,7 @@ Places locate_in(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& 
       break;
   }
   count_request(warp, i, places.mask, bytes, transactions);
-  if (has_shape && places.mask == kAllLanes && places.remote == 0) warp.worker->shapes.remember(key, places.address, bytes, transactions);
+  if (has_shape && places.mask == kAllLanes && places.remote == 0) take_shape(warp, places, bytes, key, transactions);
   return places;
 }
 

@@ -29,7 +29,10 @@ struct Places {
 };
 
 /// The addresses of an instruction: base slot plus constant.
-Lanes<u64> addresses_of(const Warp&, const Instruction&, s32 slot, u64 offset);
+Lanes<u64> addresses_of(const Warp&, bool is_short, s32 slot, u64 offset);
+inline Lanes<u64> addresses_of(const Warp& warp, const Instruction& i, s32 slot, u64 offset) {
+  return addresses_of(warp, i.short_address, slot, offset);
+}
 
 /// Finds the places of `bytes` bytes at each address and calls f(places) for every space that there are lanes in. Lanes that are
 /// misaligned or out of bounds are reported, and left out. Counts the transactions of the request.

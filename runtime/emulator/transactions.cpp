@@ -143,8 +143,8 @@ const RequestShape* RequestShapes::find(Key key, const std::array<u64, kLanes>& 
   return difference == 0 ? &entry.shape : nullptr;
 }
 
-void RequestShapes::remember(Key key, const std::array<u64, kLanes>& address, int bytes, Transactions transactions) {
-  if (*std::max_element(address.begin(), address.end()) >= kHighest) return;
+const RequestShape* RequestShapes::remember(Key key, const std::array<u64, kLanes>& address, int bytes, Transactions transactions) {
+  if (*std::max_element(address.begin(), address.end()) >= kHighest) return nullptr;
   entries_.resize(kEntries);
   Entry& entry = entries_[place_of(key)];
   entry.key = key;
@@ -161,6 +161,7 @@ void RequestShapes::remember(Key key, const std::array<u64, kLanes>& address, in
     shape.has_whole_sectors &=
         address[lane] % 32 == in_sector && address[lane] - address[lane - in_sector / static_cast<std::size_t>(bytes)] == in_sector;
   }
+  return &shape;
 }
 
 }  // namespace tilewright::rt::emulator

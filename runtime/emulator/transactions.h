@@ -50,8 +50,8 @@ class RequestShapes {
   }
   /// Null if the last request with the key was of another shape.
   const RequestShape* find(Key, const std::array<u64, kLanes>& address) const;
-  /// Requires: all addresses are good.
-  void remember(Key, const std::array<u64, kLanes>& address, int bytes, Transactions);
+  /// The shape of these addresses, null if some could wrap around. Requires: all addresses are good.
+  const RequestShape* remember(Key, const std::array<u64, kLanes>& address, int bytes, Transactions);
 
  private:
   static constexpr Key kUsed = u64{1} << 7;
