@@ -20,7 +20,7 @@ bool is_known(const Accessor& by, u64 stamp, u32 number, const View& view) {
 
 bool is_epoch_known(const Accessor& by, u64 stamp, u32 number, const View& view) {
   const Clock* clock = clock_in(by, number, view);
-  return clock != nullptr && clock_of(stamp) <= (*clock)[agent_of(stamp)];
+  return clock != nullptr && knows_epoch(*clock, stamp);
 }
 
 }  // namespace

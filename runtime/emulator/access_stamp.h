@@ -54,10 +54,8 @@ bool is_epoch_ordered(const Accessor&, u64 stamp, u32 number, const View* fenced
 inline bool needs_proxy_fence(const Accessor& by, u64 stamp, bool is_write) {
   return by.async != nullptr && is_write && !is_async_proxy(agent_of(stamp));
 }
-/// Whether an access by an agent of the accessor's own block, and all else that the agent did in that epoch, is known to be over.
-inline bool is_own_epoch_ordered(const Accessor& by, u64 stamp, const View* fenced) {
-  return clock_of(stamp) <= by.view->clock[agent_of(stamp)] && (fenced == nullptr || clock_of(stamp) <= fenced->clock[agent_of(stamp)]);
-}
+/// Whether all of an agent's accesses of an epoch are known to be done.
+inline bool knows_epoch(const Clock& clock, u64 stamp) { return clock_of(stamp) <= clock[agent_of(stamp)]; }
 /// Operations that are atomic to each other have to go through the same proxy.
 inline bool are_atomic(const Accessor& by, u64 stamp) {
   return (stamp & kStrong) && by.instruction->is_strong && is_async_proxy(agent_of(stamp)) == is_async_proxy(by.agent);

@@ -11,9 +11,28 @@ struct Word128 {
   u64 low, high;
 };
 
+/// Calls f(lane, lanes) for the first lane of each sector that so many lanes share, where a request has whole ones: their values lie
+/// together, in memory and out of it.
+template <class F>
+bool each_sector(const Places& places, std::size_t bytes, F f) {
+  if (places.shape == nullptr || !places.shape->has_whole_sectors) return false;
+  const std::size_t lanes = RequestShape::kSectorBytes / bytes;
+  for (std::size_t lane = 0; lane < kLanes; lane += lanes) f(lane);
+  return true;
+}
+
 template <class T>
-void load_element(Warp& warp, s32 slot, const Places& places, std::size_t offset) {
+void load_element(Warp& warp, s32 slot, const Places& places, std::size_t offset, bool is_all) {
   if (slot < 0) return;
+  if (is_all && each_sector(places, sizeof(T), [&](std::size_t lane) {
+        std::memcpy(warp.registers + slot + lane * sizeof(T), places.at[lane], RequestShape::kSectorBytes);
+      }))
+    return;
+  if (places.mask == kAllLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      std::memcpy(warp.registers + static_cast<std::size_t>(slot) + lane * sizeof(T), places.at[lane] + offset, sizeof(T));
+    return;
+  }
   for (int lane = 0; lane < kLanes; ++lane)
     if (has_lane(places.mask, lane))
       std::memcpy(warp.registers + slot + static_cast<std::size_t>(lane) * sizeof(T), places.at[static_cast<std::size_t>(lane)] + offset,
@@ -58,9 +77,38 @@ struct StoredValues {
   alignas(64) std::array<std::byte, kLanes * 32> bytes;
 
   StoredValues(const Warp& warp, const Instruction& i, const s32* slots, Mask mask) {
-    const bool quads = is_quads(i, mask);
-    if (quads) take_quads(warp, slots);
-    for (u32 k = 0; k < i.count && !quads; ++k) {
+    const bool words = i.width == 4 && i.value_bytes == 4;
+    if (words && i.count == 1)
+      std::memcpy(bytes.data(), warp.registers + slots[0], kLanes * 4);
+    else if (words && i.count == 2)
+      take_pairs(warp, slots);
+    else if (is_quads(i, mask))
+      take_quads(warp, slots);
+    else
+      take_elements(warp, i, slots);
+  }
+
+  void write(const Places& places, int size) const {
+    const auto sector = [&](std::size_t lane) {
+      std::memcpy(places.at[lane], bytes.data() + lane * static_cast<std::size_t>(size), RequestShape::kSectorBytes);
+    };
+    if (each_sector(places, static_cast<std::size_t>(size), sector)) return;
+    if (size == 4) return write<4>(places);
+    if (size == 8) return write<8>(places);
+    if (size == 16) return write<16>(places);
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      if (places.mask & kLaneBit[lane])
+        std::memcpy(places.at[lane], bytes.data() + lane * static_cast<std::size_t>(size), static_cast<std::size_t>(size));
+  }
+
+ private:
+  template <std::size_t kSize>
+  void write(const Places& places) const {
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      if (places.mask & kLaneBit[lane]) std::memcpy(places.at[lane], bytes.data() + lane * kSize, kSize);
+  }
+  void take_elements(const Warp& warp, const Instruction& i, const s32* slots) {
+    for (u32 k = 0; k < i.count; ++k) {
       if (i.width == 4)
         take<u32>(warp, i, slots[k], k);
       else if (i.width == 8)
@@ -73,12 +121,18 @@ struct StoredValues {
         take<Word128>(warp, i, slots[k], k);
     }
   }
-
- private:
   template <class T>
   void take(const Warp& warp, const Instruction& i, s32 slot, u32 k) {
     for (std::size_t lane = 0; lane < kLanes; ++lane)
       std::memcpy(bytes.data() + (lane * i.count + k) * sizeof(T), warp.registers + slot + lane * i.value_bytes, sizeof(T));
+  }
+  void take_pairs(const Warp& warp, const s32* slots) {
+    for (std::size_t lane = 0; lane < kLanes; lane += 4) {
+      const Quad first = read_quad(warp.registers + slots[0] + lane * 4), second = read_quad(warp.registers + slots[1] + lane * 4);
+      const Quad low = __builtin_shufflevector(first, second, 0, 4, 1, 5), high = __builtin_shufflevector(first, second, 2, 6, 3, 7);
+      std::memcpy(bytes.data() + lane * 8, &low, 16);
+      std::memcpy(bytes.data() + lane * 8 + 16, &high, 16);
+    }
   }
   void take_quads(const Warp& warp, const s32* slots) {
     for (std::size_t lane = 0; lane < kLanes; lane += 4) {
@@ -123,13 +177,13 @@ void load(Warp& warp, const Instruction& i, Mask mask) {
       if (i.width != i.value_bytes)
         load_extended(warp, i, slot, places, offset);
       else if (i.width == 4)
-        load_element<u32>(warp, slot, places, offset);
+        load_element<u32>(warp, slot, places, offset, i.count == 1);
       else if (i.width == 8)
-        load_element<u64>(warp, slot, places, offset);
+        load_element<u64>(warp, slot, places, offset, i.count == 1);
       else if (i.width == 2)
-        load_element<u16>(warp, slot, places, offset);
+        load_element<u16>(warp, slot, places, offset, i.count == 1);
       else
-        load_element<Word128>(warp, slot, places, offset);
+        load_element<Word128>(warp, slot, places, offset, i.count == 1);
     }
     if (is_ordering(warp, i, places))
       for (int lane = 0; lane < kLanes; ++lane)
@@ -180,21 +234,13 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
     check_written(warp, i, places, bytes, Access::write);
     const StoredValues values(warp, i, warp.kernel->extra.data() + i.first, places.mask);
     RequestCheck check(by, places);
-    const bool is_checked = check.write_apart(bytes, values.bytes.data());
+    if (check.write_apart(bytes, values.bytes.data())) return values.write(places, bytes);
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(places.mask, lane)) continue;
       const std::byte* const value = values.bytes.data() + lane * bytes;
-      std::byte* const to = places.at[static_cast<std::size_t>(lane)];
       // One lane after the other: the check sees what earlier lanes have stored.
-      if (!is_checked) check.write(lane, bytes, value);
-      if (bytes == 16)
-        std::memcpy(to, value, 16);
-      else if (bytes == 8)
-        std::memcpy(to, value, 8);
-      else if (bytes == 4)
-        std::memcpy(to, value, 4);
-      else
-        std::memcpy(to, value, static_cast<std::size_t>(bytes));
+      check.write(lane, bytes, value);
+      std::memcpy(places.at[static_cast<std::size_t>(lane)], value, static_cast<std::size_t>(bytes));
     }
   });
 }

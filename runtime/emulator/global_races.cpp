@@ -78,8 +78,10 @@ void settle(const Range& range, bool is_write) {
 
 GlobalCheck::GlobalCheck(const Accessor& by)
     : by_(by),
+      clock_(by.view->clock),
       stamp_(make_stamp(by, 0, by.owner->ticket) | (by.instruction->whole_gpu ? kWide : 0)),
-      first_ticket_(by.warp->worker->launch->first_ticket) {}
+      first_ticket_(by.warp->worker->launch->first_ticket),
+      own_ticket_(by.warp->block->ticket) {}
 
 inline const View* GlobalCheck::fenced_before(u64 stamp, bool is_write) const {
   return needs_proxy_fence(by_, stamp, is_write) ? &by_.async->global : nullptr;
@@ -104,7 +106,8 @@ bool GlobalCheck::find_conflict(u64 stamp, int lane, bool is_write, KnownAgents&
 inline bool GlobalCheck::is_seen_before(u64 stamp, bool is_write) const {
   // That nobody did anything yet has a ticket before all others.
   return low_of(stamp) < first_ticket_ ||
-         (low_of(stamp) == by_.warp->block->ticket && is_own_epoch_ordered(by_, stamp, fenced_before(stamp, is_write)));
+         (low_of(stamp) == own_ticket_ && knows_epoch(clock_, stamp) &&
+          (by_.async == nullptr || !needs_proxy_fence(by_, stamp, is_write) || knows_epoch(by_.async->global.clock, stamp)));
 }
 
 inline bool GlobalCheck::conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const {
@@ -134,8 +137,8 @@ bool GlobalCheck::is_known_good(u64 stamp, u64 mine, bool is_write, KnownAgents&
     return true;
   }
   // The same lanes did that to the same granules.
-  return fenced == nullptr && agent_of(stamp) == by_.warp->index && low_of(stamp) == by_.warp->block->ticket &&
-         lane_of(stamp) == lane_of(mine) && lane_of(mine) != kSeveralLanes;
+  return fenced == nullptr && agent_of(stamp) == by_.warp->index && low_of(stamp) == own_ticket_ && lane_of(stamp) == lane_of(mine) &&
+         lane_of(mine) != kSeveralLanes;
 }
 
 inline bool GlobalCheck::is_in_order(u64 stamp, u64 mine, bool is_write, KnownAgents& good) const {

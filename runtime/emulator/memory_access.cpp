@@ -279,8 +279,7 @@ bool RequestCheck::write_apart(int bytes, const std::byte* values) {
   return !global_ || global_->write_apart(places_, bytes, values);
 }
 
-void check_written(Warp& warp, const Instruction& i, const Places& places, int bytes, Access access) {
-  if (places.space != Space::global || (places.one_range != nullptr && places.one_range->written == nullptr)) return;
+void check_tracked(Warp& warp, const Instruction& i, const Places& places, int bytes, Access access) {
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(places.mask, lane)) continue;
     const Range& range = places.range_of(lane);

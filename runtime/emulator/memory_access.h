@@ -95,6 +95,10 @@ const Range* global_range(Worker&, u64 address);
 std::string describe_global(Worker&, u64 address, u64 bytes);
 
 /// Global memory that is tracked counts as written, or has to be; reads of other bytes are reported.
-void check_written(Warp&, const Instruction&, const Places&, int bytes, Access);
+void check_tracked(Warp&, const Instruction&, const Places&, int bytes, Access);
+inline void check_written(Warp& warp, const Instruction& i, const Places& places, int bytes, Access access) {
+  const bool is_tracked = places.space == Space::global && (places.one_range == nullptr || places.one_range->written != nullptr);
+  if (is_tracked) check_tracked(warp, i, places, bytes, access);
+}
 
 }  // namespace tilewright::rt::emulator

@@ -93,8 +93,10 @@ class SharedCheck {
 
   const Accessor& by_;
   Block& block_;
-  int shift_;  // of offsets, to cells
-  u64 stamp_;  // of lane 0
+  const Clock& clock_;  // what is known of the accessor's own block
+  u32 own_rank_;        // of that block
+  int shift_;           // of offsets, to cells
+  u64 stamp_;           // of lane 0
   KnownAgents good_writes_, good_reads_, concurrent_reads_;
 };
 
@@ -133,8 +135,9 @@ class GlobalCheck {
   void report(int lane, const Range&, u64 address, u64 stamp, u32 at, const char* what, const char* earlier);
 
   const Accessor& by_;
-  u64 stamp_;  // of lane 0
-  u32 first_ticket_;
+  const Clock& clock_;  // what is known of the accessor's own block
+  u64 stamp_;           // of lane 0
+  u32 first_ticket_, own_ticket_;
   KnownAgents good_writes_, good_reads_;
 };
 

@@ -23,6 +23,8 @@ u32 rank_of(u64 stamp) { return low_of(stamp) >> kRankShift; }
 SharedCheck::SharedCheck(const Accessor& by, Block& block)
     : by_(by),
       block_(block),
+      clock_(by.view->clock),
+      own_rank_(by.warp->block->rank),
       shift_(std::countr_zero(static_cast<u32>(by.warp->kernel->shared_granule))),
       stamp_(make_stamp(by, 0, by.owner->rank << kRankShift | (by.instruction->index & kInstruction))) {}
 
@@ -44,7 +46,8 @@ bool SharedCheck::find_conflict(u64 stamp, int lane, bool is_write, KnownAgents&
 }
 
 inline bool SharedCheck::is_seen_before(u64 stamp, bool is_write) const {
-  return rank_of(stamp) == by_.warp->block->rank && is_own_epoch_ordered(by_, stamp, fenced_before(stamp, is_write));
+  return rank_of(stamp) == own_rank_ && knows_epoch(clock_, stamp) &&
+         (by_.async == nullptr || !needs_proxy_fence(by_, stamp, is_write) || knows_epoch(by_.async->shared.clock, stamp));
 }
 
 inline bool SharedCheck::conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const {

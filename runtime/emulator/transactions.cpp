@@ -29,6 +29,30 @@ bool is_one_wavefront(const std::array<u64, kLanes>& address, Mask mask, int beg
   return true;
 }
 
+using Words = std::array<u64, kLanes>;
+
+[[gnu::always_inline]] inline bool compare_distances(const Words& address, const Words& distance) {
+  u64 difference = 0;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) difference |= (address[lane] - address[0]) ^ distance[lane];
+  return difference == 0;
+}
+
+bool compare_for_all(const Words& address, const Words& distance) { return compare_distances(address, distance); }
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) bool compare_by_avx2(const Words& address, const Words& distance) {
+  return compare_distances(address, distance);
+}
+#endif
+
+bool has_distances(const Words& address, const Words& distance) {
+#if defined(__x86_64__)
+  static const auto compare = __builtin_cpu_supports("avx2") ? compare_by_avx2 : compare_for_all;
+  return compare(address, distance);
+#else
+  return compare_for_all(address, distance);
+#endif
+}
+
 void find_places(RequestShape& shape, const std::array<u64, kLanes>& address) {
   shape.places = 0;
   bool ascend = true;
@@ -138,9 +162,7 @@ const RequestShape* RequestShapes::find(Key key, const std::array<u64, kLanes>& 
   if (entries_.empty() || address[0] >= kHighest) return nullptr;
   const Entry& entry = entries_[place_of(key)];
   if (entry.key != key) return nullptr;
-  u64 difference = 0;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) difference |= (address[lane] - address[0]) ^ entry.shape.distance[lane];
-  return difference == 0 ? &entry.shape : nullptr;
+  return has_distances(address, entry.shape.distance) ? &entry.shape : nullptr;
 }
 
 const RequestShape* RequestShapes::remember(Key key, const std::array<u64, kLanes>& address, int bytes, Transactions transactions) {
