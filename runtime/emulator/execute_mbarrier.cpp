@@ -126,9 +126,18 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
   const Mbarrier* acquired = nullptr;
   u32 offset = 0;
   at_mbarriers(warp, i, mask, [&](const Places& places) {
+    // Lanes that ask for the same of the same object get the same answer.
+    const Mbarrier* last = nullptr;
+    u64 last_asked = 0;
+    bool last_over = false;
     for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) {
       if (first == nullptr) first = &barrier, offset = static_cast<u32>(at.offset);
-      if (!is_over(at, barrier, asked[at.lane])) return;
+      if (last != &barrier || asked[at.lane] != last_asked) {
+        last = &barrier;
+        last_asked = asked[at.lane];
+        last_over = is_over(at, barrier, last_asked);
+      }
+      if (!last_over) return;
       over |= kLaneBit[at.lane];
       barrier.is_unseen = false;
       if (!(i.option & kRelaxed) && acquired != &barrier) acquire_from(warp, barrier, i.option & kOnlyBlock);

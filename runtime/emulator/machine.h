@@ -111,6 +111,12 @@ struct MatrixWork {
   // Of each register that wgmma works on: the group and the instruction that use it, the shape if that accumulates in it, 1 + the other
   // instruction that touched it since the last fence, and the register that it is a copy of.
   std::vector<u32> busy, user, shape, touched, origin;
+  bool any_touched = false;
+  // The registers of wgmma that followed each other with nothing in between, for which the last one has still to be put in there.
+  struct Taken {
+    u32 like = 0;  // MatrixTouches::like; 0: none
+    u32 shape = 0, group = 0, user = 0;
+  } taken;
 };
 
 struct Warp {

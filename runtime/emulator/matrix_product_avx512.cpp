@@ -130,6 +130,13 @@ TW_AVX512 void multiply_add_blocks(const RowsOfA& a, const ColumnsOfB* b, std::s
         }
     }
   }
+  // Hardly ever is there a NaN. A comparison finds those of two vectors.
+  __mmask16 any = 0;
+#pragma GCC unroll 2
+  for (std::size_t block = 0; block < kBlocks; ++block)
+#pragma GCC unroll 4
+    for (std::size_t r = 0; r < kRegisters; ++r)
+      any = static_cast<__mmask16>(any | _mm512_cmp_ps_mask(sums[block][r][0], sums[block][r][1], _CMP_UNORD_Q));
   const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fffffff));
 #pragma GCC unroll 2
   for (std::size_t block = 0; block < kBlocks; ++block)
@@ -137,9 +144,10 @@ TW_AVX512 void multiply_add_blocks(const RowsOfA& a, const ColumnsOfB* b, std::s
     for (std::size_t r = 0; r < kRegisters; ++r)
 #pragma GCC unroll 2
       for (std::size_t half = 0; half < 2; ++half) {
-        const __m512 sum = sums[block][r][half];
-        _mm512_storeu_ps(registers + after[block * kRegisters + r] + half * kHalfBytes,
-                         _mm512_mask_mov_ps(sum, _mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q), nan));
+        __m512 sum = sums[block][r][half];
+        if (any != 0) [[unlikely]]
+          sum = _mm512_mask_mov_ps(sum, _mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q), nan);
+        _mm512_storeu_ps(registers + after[block * kRegisters + r] + half * kHalfBytes, sum);
       }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -35,10 +36,32 @@ std::vector<MatrixTouches::Run> runs_of(std::span<const MatrixTouches::Touch> re
   return runs;
 }
 
+/// To be done ahead of all uses of what is remembered of registers.
+void settle(const Kernel& kernel, MatrixWork& work) {
+  const MatrixWork::Taken taken = std::exchange(work.taken, {});
+  if (taken.like == 0) return;
+  for (const auto& [begin, end, is_write] : kernel.matrix_touches[taken.like - 1].runs) {
+    const auto fill = [&](std::vector<u32>& all, u32 value) { std::fill(all.begin() + begin, all.begin() + end, value); };
+    fill(work.busy, taken.group);
+    fill(work.user, taken.user);
+    fill(work.shape, is_write ? taken.shape : 0);
+    std::iota(work.origin.begin() + begin, work.origin.begin() + end, begin);
+  }
+}
+
+/// Which wgmma has the same runs, from 1.
+u32 like_of(const Kernel& kernel, const std::vector<MatrixTouches::Run>& runs) {
+  const auto same = std::find_if(kernel.matrix_touches.begin(), kernel.matrix_touches.end(),
+                                 [&](const MatrixTouches& other) { return other.like != 0 && other.runs == runs; });
+  return static_cast<u32>(same - kernel.matrix_touches.begin()) + 1;
+}
+
 void touch(Warp& warp, const Instruction& i, Mask mask) {
   const MatrixTouches& touches = touches_of(warp, i);
   MatrixWork& work = warp.matrix;
   if (warp.worker->launch->check && !work.busy.empty()) {
+    settle(*warp.kernel, work);
+    work.any_touched = true;
     const bool is_own_copy =
         touches.is_copy && touches.registers.size() == 2 && work.origin[touches.registers[0].reg] == work.origin[touches.registers[1].reg];
     for (const MatrixTouches::Touch& touched : touches.registers) {
@@ -104,6 +127,7 @@ void track_matrix_registers(std::span<const Value> values, std::span<const Menti
       i.execute = touch;
     }
     touches.runs = runs_of(touches.registers);
+    if (is_product(kernel, instruction)) touches.like = like_of(kernel, touches.runs);
     kernel.matrix_touches.push_back(std::move(touches));
     if (kernel.matrix_touches_of.size() <= instruction) kernel.matrix_touches_of.resize(instruction + 1);
     kernel.matrix_touches_of[instruction] = static_cast<u32>(kernel.matrix_touches.size());
@@ -130,25 +154,23 @@ void take_matrix_registers(Warp& warp, const Instruction& i, u32 shape) {
   const auto wrong = [&](const char* text, u32 at) { report(warp, i, FindingKind::race, 0, [&] { return text + place_of(warp, at); }); };
   if (!work.has_fenced) report(warp, i, FindingKind::race, 0, [] { return std::string("no wgmma.fence comes before the first wgmma"); });
   const MatrixTouches& touches = touches_of(warp, i);
-  if (std::any_of(touches.runs.begin(), touches.runs.end(), [&](const auto& run) { return is_wrong(work, run, shape); }))
+  // After another one that had the same registers and shape, there is nothing to find.
+  const bool is_again = work.taken.like == touches.like && work.taken.shape == shape && !work.any_touched;
+  if (!is_again) settle(*warp.kernel, work);
+  if (!is_again && std::any_of(touches.runs.begin(), touches.runs.end(), [&](const auto& run) { return is_wrong(work, run, shape); }))
     for (const auto& [reg, is_write] : touches.registers) {
       if (work.touched[reg] != 0) wrong("no wgmma.fence orders this after the access to its register at ", work.touched[reg] - 1);
       // Only accumulators of one shape are in order by themselves. Operands in registers are only read, by however many.
       if (is_busy(work, reg) && work.shape[reg] != (is_write ? shape : 0))
         wrong("its register is still in use by a wgmma of another shape or for another operand, at ", work.user[reg]);
     }
-  for (const auto& [begin, end, is_write] : touches.runs) {
-    const auto fill = [&](std::vector<u32>& all, u32 value) { std::fill(all.begin() + begin, all.begin() + end, value); };
-    fill(work.busy, work.committed + 1);
-    fill(work.user, i.index);
-    fill(work.shape, is_write ? shape : 0);
-    std::iota(work.origin.begin() + begin, work.origin.begin() + end, begin);
-  }
+  work.taken = {touches.like, shape, work.committed + 1, i.index};
 }
 
 void fence_matrix_registers(Warp& warp) {
   warp.matrix.has_fenced = true;
-  std::fill(warp.matrix.touched.begin(), warp.matrix.touched.end(), 0);
+  if (warp.matrix.any_touched) std::fill(warp.matrix.touched.begin(), warp.matrix.touched.end(), 0);
+  warp.matrix.any_touched = false;
 }
 
 }  // namespace tilewright::rt::emulator

@@ -190,10 +190,12 @@ struct MatrixTouches {
   struct Run {
     u32 begin, end;  // numbers that follow each other
     bool is_write;
+    bool operator==(const Run&) const = default;
   };
   Handler execute = nullptr;     // after the check
   std::vector<Touch> registers;  // those that are read, then those that are written
   std::vector<Run> runs;         // the same
+  u32 like = 0;                  // 1 + the first wgmma with these runs, of one
   bool is_copy = false;
 };
 
