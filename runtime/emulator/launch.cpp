@@ -213,6 +213,7 @@ class Grid {
       worker.launch = &launch_;
       worker.random = params_.seed * 2 + 1;
       worker.counts.resize(launch_.kernel->code.size());
+      worker.shapes = launch_.kernel->spare_shapes.take();
     }
     std::vector<std::thread> threads;
     run_worker(workers_[0], [&] {
@@ -221,8 +222,10 @@ class Grid {
       for (u64 k = 1; k <= helpers; ++k) threads.emplace_back([this, k] { run_worker(workers_[k], [] {}); });
     });
     for (std::thread& thread : threads) thread.join();
-    for (const Worker& worker : workers_)
+    for (Worker& worker : workers_) {
       for (std::size_t i = 0; i < counts.size(); ++i) counts[i].add(worker.counts[i]);
+      launch_.kernel->spare_shapes.give(std::move(worker.shapes));
+    }
   }
 
  private:

@@ -1,6 +1,7 @@
 // What the requests of warps cost memory: sectors of global memory and wavefronts of shared memory.
 #pragma once
 #include <array>
+#include <mutex>
 #include <vector>
 
 #include "runtime/emulator/scalar_types.h"
@@ -63,6 +64,17 @@ class RequestShapes {
   };
   static std::size_t place_of(Key key) { return (key * 0x9e3779b97f4a7c15u >> 32) % kEntries; }
   std::vector<Entry> entries_;  // empty until there is one
+};
+
+/// Those of workers that have finished, for the next ones: a kernel's requests have the same shapes in all launches.
+class SpareShapes {
+ public:
+  RequestShapes take();
+  void give(RequestShapes);
+
+ private:
+  std::mutex mutex_;
+  std::vector<RequestShapes> spare_;
 };
 
 }  // namespace tilewright::rt::emulator
