@@ -98,8 +98,8 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
   const s32 *const a_slots = slots + d_count, *const b_slots = a_slots + a_count, *const c_slots = b_slots + b_count;
   const Unpacker left(s.a), right(s.b);
   RowsOfA a;
-  ColumnsOfB b;
-  const auto rows = static_cast<std::size_t>(s.m);
+  ColumnsOfB b[kMostDepth / ColumnsOfB::kSteps];
+  const auto rows = static_cast<std::size_t>(s.m), depth = static_cast<std::size_t>(s.k);
   if (rows < kRows) a = {};
   // A register holds 8 rows or columns of all lanes. Where a has 16 rows, its registers alternate between their halves.
   const int halves = s.m / 8, depth_of_a = s.k * halves / a_count, depth_of_b = s.k / b_count;
@@ -107,8 +107,8 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
     left.rows(lines_in_register(warp.registers + a_slots[r]), static_cast<std::size_t>(r % halves * 8),
               static_cast<std::size_t>(r / halves * depth_of_a), a);
   for (int r = 0; r < b_count; ++r)
-    right.columns(lines_in_register(warp.registers + b_slots[r]), static_cast<std::size_t>(r * depth_of_b), b);
-  accumulate(warp, {slots, c_slots, rows, s.d, (i.option & kSaturates) != 0}, a, {&b, 1}, static_cast<std::size_t>(s.k), kAllLanes, mask);
+    right.columns(lines_in_register(warp.registers + b_slots[r]), b + r * depth_of_b / static_cast<int>(ColumnsOfB::kSteps));
+  accumulate(warp, {slots, c_slots, rows, s.d, (i.option & kSaturates) != 0}, a, {b, depth / ColumnsOfB::kSteps}, depth, kAllLanes, mask);
 }
 
 /// The products that most kernels have: of f16 or bf16, with sums in f32.

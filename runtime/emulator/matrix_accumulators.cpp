@@ -69,8 +69,8 @@ void accumulate(Warp& warp, const Accumulators& to, const RowsOfA& a, std::span<
   const bool is_whole = mask == kAllLanes && (adding == kAllLanes || adding == 0) && to.rows == kRows;
   if (is_whole && to.type == Type::f32) return multiply_add(a, b, depth, warp.registers, adding == 0 ? nullptr : to.before, to.slots);
   Accumulators block = to;
-  for (std::size_t k = 0; k < b.size(); ++k, block.slots += to.registers(), block.before += to.registers())
-    accumulate_by_lane(warp, block, a, b.subspan(k, 1), depth, adding, mask);
+  for (; !b.empty(); b = b.subspan(depth / ColumnsOfB::kSteps), block.slots += to.registers(), block.before += to.registers())
+    accumulate_by_lane(warp, block, a, b.first(depth / ColumnsOfB::kSteps), depth, adding, mask);
 }
 
 }  // namespace tilewright::rt::emulator

@@ -50,11 +50,11 @@ constexpr ProductSteps::Unpack kScalars = {
     [](MatrixLines lines, std::size_t row, std::size_t k, RowsOfA& a) {
       each<Element, F>(lines, [&](std::size_t line, std::size_t e, float x) { a(row + e, k + line) = x; });
     },
-    [](MatrixLines lines, std::size_t k, ColumnsOfB& b) {
-      each<Element, F>(lines, [&](std::size_t line, std::size_t e, float x) { b.at[k + e][place_of(line)] = x; });
+    [](MatrixLines lines, ColumnsOfB* b) {
+      each<Element, F>(lines, [&](std::size_t line, std::size_t e, float x) { step_of(b, e)[place_of(line)] = x; });
     },
-    [](MatrixLines lines, std::size_t k, ColumnsOfB& b) {
-      each<Element, F>(lines, [&](std::size_t line, std::size_t e, float x) { b.at[k + line][place_of(e)] = x; });
+    [](MatrixLines lines, ColumnsOfB* b) {
+      each<Element, F>(lines, [&](std::size_t line, std::size_t e, float x) { step_of(b, line)[place_of(e)] = x; });
     },
 };
 
@@ -65,14 +65,16 @@ constexpr std::size_t kQuads = kLanes / 4;                     // lanes that hav
 
 [[gnu::always_inline]] inline void multiply_add_in_scalars(const RowsOfA& a, std::span<const ColumnsOfB> columns, std::size_t depth,
                                                            std::byte* registers, const s32* before, const s32* after) {
-  for (const ColumnsOfB& b : columns) {
+  for (; !columns.empty(); columns = columns.subspan(depth / ColumnsOfB::kSteps)) {
     float sums[kRegisters][kQuads][4] = {};
     for (std::size_t r = 0; r < kRegisters && before != nullptr; ++r) std::memcpy(sums[r], registers + before[r], sizeof sums[r]);
-    for (std::size_t k = 0; k < depth; ++k)
+    for (std::size_t k = 0; k < depth; ++k) {
+      const float* const step = step_of(columns.data(), k);
       for (std::size_t r = 0; r < kRegisters; ++r)
         for (std::size_t quad = 0; quad < kQuads; ++quad)
           for (std::size_t l = 0; l < 4; ++l)
-            sums[r][quad][l] = std::fma(a(r / 2 * kQuads + quad, k), b.at[k][r % 2 * 4 + l], sums[r][quad][l]);
+            sums[r][quad][l] = std::fma(a(r / 2 * kQuads + quad, k), step[r % 2 * 4 + l], sums[r][quad][l]);
+    }
     for (std::size_t r = 0; r < kRegisters; ++r) {
       for (auto& quad : sums[r])
         for (float& sum : quad) sum = canonical(sum);
@@ -98,13 +100,13 @@ __attribute__((target("avx2,fma"))) void multiply_add_by_avx2(const RowsOfA& a, 
 template <auto F>
 void multiply_fragments_in_steps(std::byte* registers, const s32* a, const s32* b, std::size_t depth, const s32* before, const s32* after) {
   RowsOfA rows;
-  ColumnsOfB columns;
+  ColumnsOfB columns[kMostDepth / ColumnsOfB::kSteps];
   for (std::size_t k = 0; k < depth; k += RowsOfA::kSteps, a += 2, ++b) {
     kScalars<u16, F>.rows(lines_in_register(registers + a[0]), 0, k, rows);
     kScalars<u16, F>.rows(lines_in_register(registers + a[1]), kRows / 2, k, rows);
-    kScalars<u16, F>.columns(lines_in_register(registers + *b), k, columns);
+    kScalars<u16, F>.columns(lines_in_register(registers + *b), columns + k / ColumnsOfB::kSteps);
   }
-  multiply_add(rows, {&columns, 1}, depth, registers, before, after);
+  multiply_add(rows, {columns, depth / ColumnsOfB::kSteps}, depth, registers, before, after);
 }
 
 const ProductSteps& steps() {

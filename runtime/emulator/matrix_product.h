@@ -18,10 +18,15 @@ struct RowsOfA {
   float& operator()(std::size_t row, std::size_t k) { return at[k / kSteps][row][k % kSteps]; }
   float operator()(std::size_t row, std::size_t k) const { return at[k / kSteps][row][k % kSteps]; }
 };
-/// [k][place_of(column)]: of two registers of accumulators, the first holds the even columns of all lanes and the second the odd ones.
+/// Four steps of 8 columns, [k][place_of(column)]: of two registers of accumulators, the first holds the even columns of all lanes and the
+/// second the odd ones. All steps of the first 8 columns follow each other, then those of the next.
 struct ColumnsOfB {
-  alignas(64) float at[kMostDepth][kColumns];
+  static constexpr std::size_t kSteps = 4;
+
+  alignas(64) float at[kSteps][kColumns];
 };
+inline const float* step_of(const ColumnsOfB* b, std::size_t k) { return b[k / ColumnsOfB::kSteps].at[k % ColumnsOfB::kSteps]; }
+inline float* step_of(ColumnsOfB* b, std::size_t k) { return const_cast<float*>(step_of(static_cast<const ColumnsOfB*>(b), k)); }
 inline constexpr std::size_t place_of(std::size_t column) { return column / 2 + column % 2 * (kColumns / 2); }
 
 /// The 8 lines of a core matrix, wherever they are.
@@ -39,9 +44,9 @@ inline MatrixLines lines_in_register(const std::byte* lines) {
 
 /// What one processor does each step by.
 struct ProductSteps {
-  /// Each line has the same row of a and follows it from k on, or the same column of b.
+  /// Each line has the same row of a and follows it from k on, or the same column of b from where it is to go.
   using Rows = void (*)(MatrixLines, std::size_t row, std::size_t k, RowsOfA&);
-  using Columns = void (*)(MatrixLines, std::size_t k, ColumnsOfB&);
+  using Columns = void (*)(MatrixLines, ColumnsOfB*);
   struct Unpack {
     Rows rows = nullptr, rows_across = nullptr;
     Columns columns = nullptr, columns_across = nullptr;
@@ -62,10 +67,10 @@ class Unpacker {
   explicit Unpacker(Type);
 
   void rows(MatrixLines lines, std::size_t row, std::size_t k, RowsOfA& a) const { unpack_.rows(lines, row, k, a); }
-  void columns(MatrixLines lines, std::size_t k, ColumnsOfB& b) const { unpack_.columns(lines, k, b); }
+  void columns(MatrixLines lines, ColumnsOfB* b) const { unpack_.columns(lines, b); }
   /// The same where the lines follow each other along k, each with elements of 16 bits that follow each other across it.
   void rows_across(MatrixLines lines, std::size_t row, std::size_t k, RowsOfA& a) const { unpack_.rows_across(lines, row, k, a); }
-  void columns_across(MatrixLines lines, std::size_t k, ColumnsOfB& b) const { unpack_.columns_across(lines, k, b); }
+  void columns_across(MatrixLines lines, ColumnsOfB* b) const { unpack_.columns_across(lines, b); }
 
  private:
   ProductSteps::Unpack unpack_;

@@ -70,18 +70,18 @@ constexpr auto kPlaces = [] {
 }();
 
 template <class Format>
-TW_AVX512 void columns(MatrixLines lines, std::size_t k, ColumnsOfB& b) {
+TW_AVX512 void columns(MatrixLines lines, ColumnsOfB* b) {
   const __m512i low = load_four(lines, 0), high = load_four(lines, 4);
   const __m512i places = _mm512_loadu_si512(kPlaces<8, 1>.data());
-  store_numbers<Format>(_mm512_permutex2var_epi16(low, places, high), b.at[k]);
-  store_numbers<Format>(_mm512_permutex2var_epi16(low, _mm512_add_epi16(places, _mm512_set1_epi16(4)), high), b.at[k + 4]);
+  store_numbers<Format>(_mm512_permutex2var_epi16(low, places, high), b[0].at[0]);
+  store_numbers<Format>(_mm512_permutex2var_epi16(low, _mm512_add_epi16(places, _mm512_set1_epi16(4)), high), b[1].at[0]);
 }
 
 template <class Format>
-TW_AVX512 void columns_across(MatrixLines lines, std::size_t k, ColumnsOfB& b) {
+TW_AVX512 void columns_across(MatrixLines lines, ColumnsOfB* b) {
   const __m512i places = _mm512_loadu_si512(kPlaces<1, 8>.data());
   for (std::size_t half = 0; half < 2; ++half)
-    store_numbers<Format>(_mm512_maskz_permutexvar_epi16(~__mmask32{0}, places, load_four(lines, 4 * half)), b.at[k + 4 * half]);
+    store_numbers<Format>(_mm512_maskz_permutexvar_epi16(~__mmask32{0}, places, load_four(lines, 4 * half)), b[half].at[0]);
 }
 
 template <class Format>
@@ -95,6 +95,7 @@ constexpr std::size_t kRegisters = 4, kHalfBytes = 64;
 template <std::size_t kBlocks>
 TW_AVX512 void multiply_add_blocks(const RowsOfA& a, const ColumnsOfB* b, std::size_t depth, std::byte* registers, const s32* before,
                                    const s32* after) {
+  const std::size_t blocks_apart = depth / ColumnsOfB::kSteps;
   __m512 sums[kBlocks][kRegisters][2];
 #pragma GCC unroll 2
   for (std::size_t block = 0; block < kBlocks; ++block)
@@ -121,7 +122,8 @@ TW_AVX512 void multiply_add_blocks(const RowsOfA& a, const ColumnsOfB* b, std::s
       for (std::size_t block = 0; block < kBlocks; ++block)
 #pragma GCC unroll 2
         for (std::size_t odd = 0; odd < 2; ++odd) {
-          const __m512 columns = _mm512_maskz_broadcast_f32x4(kAll, _mm_load_ps(b[block].at[k] + 4 * odd));
+          const float* const four = step_of(b + block * blocks_apart, k) + 4 * odd;
+          const __m512 columns = _mm512_maskz_broadcast_f32x4(kAll, _mm_load_ps(four));
 #pragma GCC unroll 4
           for (std::size_t rows = 0; rows < kRegisters; ++rows) {
             __m512& sum = sums[block][rows / 2 * 2 + odd][rows % 2];
@@ -153,23 +155,24 @@ TW_AVX512 void multiply_add_blocks(const RowsOfA& a, const ColumnsOfB* b, std::s
 
 TW_AVX512 void multiply_add_by_avx512(const RowsOfA& a, std::span<const ColumnsOfB> columns, std::size_t depth, std::byte* registers,
                                       const s32* before, const s32* after) {
+  const std::size_t steps = depth / ColumnsOfB::kSteps, blocks = columns.size() / steps;
   std::size_t block = 0;
   const auto at = [&](const s32* slots) { return slots == nullptr ? nullptr : slots + block * kRegisters; };
-  for (; block + 2 <= columns.size(); block += 2) multiply_add_blocks<2>(a, &columns[block], depth, registers, at(before), at(after));
-  if (block < columns.size()) multiply_add_blocks<1>(a, &columns[block], depth, registers, at(before), at(after));
+  for (; block + 2 <= blocks; block += 2) multiply_add_blocks<2>(a, &columns[block * steps], depth, registers, at(before), at(after));
+  if (block < blocks) multiply_add_blocks<1>(a, &columns[block * steps], depth, registers, at(before), at(after));
 }
 
 template <class Format>
 TW_AVX512 void multiply_fragments_by_avx512(std::byte* registers, const s32* a, const s32* b, std::size_t depth, const s32* before,
                                             const s32* after) {
   RowsOfA of_a;
-  ColumnsOfB of_b;
+  ColumnsOfB of_b[kMostDepth / ColumnsOfB::kSteps];
   for (std::size_t k = 0; k < depth; k += RowsOfA::kSteps, a += 2, ++b) {
     rows<Format>(lines_in_register(registers + a[0]), 0, k, of_a);
     rows<Format>(lines_in_register(registers + a[1]), kRows / 2, k, of_a);
-    columns<Format>(lines_in_register(registers + *b), k, of_b);
+    columns<Format>(lines_in_register(registers + *b), of_b + k / ColumnsOfB::kSteps);
   }
-  multiply_add_blocks<1>(of_a, &of_b, depth, registers, before, after);
+  multiply_add_blocks<1>(of_a, of_b, depth, registers, before, after);
 }
 
 }  // namespace

@@ -66,10 +66,8 @@ void SharedOperand::unpack(const Unpacker& unpacker, std::size_t half_of_k, Rows
 
 void SharedOperand::unpack(const Unpacker& unpacker, std::size_t half_of_k, std::span<ColumnsOfB> b) const {
   const u32* lines = at_.lines.data();
-  for (ColumnsOfB& columns : b)
-    for (std::size_t half = 0; half < 2; ++half, lines += CoreMatrix::kLines)
-      transposed_ ? unpacker.columns_across({base_, lines}, half * half_of_k, columns)
-                  : unpacker.columns({base_, lines}, half * half_of_k, columns);
+  for (; !b.empty(); b = b.subspan(half_of_k / ColumnsOfB::kSteps), lines += CoreMatrix::kLines)
+    transposed_ ? unpacker.columns_across({base_, lines}, b.data()) : unpacker.columns({base_, lines}, b.data());
 }
 
 std::optional<EngineRead> SharedOperand::as_read() const {
@@ -90,10 +88,10 @@ std::span<const ColumnsOfB> columns_of(Warp& warp, const Instruction& i, const U
     kept.descriptor = descriptor;
     kept.instruction = i.index;
     kept.read = operand.as_read();
-    kept.numbers.resize(columns / kColumns);
+    kept.numbers.resize(columns / kColumns * 2 * half_of_k / ColumnsOfB::kSteps);
     operand.unpack(unpacker, half_of_k, kept.numbers);
   }
-  return {kept.numbers.data(), columns / kColumns};
+  return kept.numbers;
 }
 
 }  // namespace tilewright::rt::emulator

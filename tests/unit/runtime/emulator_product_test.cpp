@@ -41,22 +41,22 @@ TEST_CASE("emulator products: elements come to their rows and columns, along k a
       CoreMatrix lines;
       fill(lines, random);
       RowsOfA a;
-      ColumnsOfB b;
+      ColumnsOfB b[8];
       const MatrixLines at = lines_in_register(lines.at);
       unpack.rows(at, 8, elements, a);
-      unpack.columns(at, elements, b);
+      unpack.columns(at, b + elements / 4);
       for (std::size_t line = 0; line < 8; ++line)
         for (std::size_t e = 0; e < elements; ++e) {
           REQUIRE(same(a(8 + line, elements + e), element(lines, type, line, e)));
-          REQUIRE(same(b.at[elements + e][place_of(line)], element(lines, type, line, e)));
+          REQUIRE(same(step_of(b, elements + e)[place_of(line)], element(lines, type, line, e)));
         }
       if (operand_bits(type) != 16) continue;
       unpack.rows_across(at, 8, 8, a);
-      unpack.columns_across(at, 8, b);
+      unpack.columns_across(at, b + 2);
       for (std::size_t line = 0; line < 8; ++line)
         for (std::size_t e = 0; e < 8; ++e) {
           REQUIRE(same(a(8 + e, 8 + line), element(lines, type, line, e)));
-          REQUIRE(same(b.at[8 + line][place_of(e)], element(lines, type, line, e)));
+          REQUIRE(same(step_of(b, 8 + line)[place_of(e)], element(lines, type, line, e)));
         }
     }
   }
@@ -72,13 +72,13 @@ TEST_CASE("emulator products: lines may be anywhere") {
   for (const Type type : {Type::f16, Type::bf16, Type::e4m3}) {
     const Unpacker unpack(type);
     std::array<RowsOfA, 2> a{};
-    std::array<ColumnsOfB, 2> b{};
+    std::array<std::array<ColumnsOfB, 8>, 2> b{};
     const std::array<MatrixLines, 2> at = {MatrixLines{memory[0].at, offsets.data()}, lines_in_register(lines.at)};
     for (std::size_t k = 0; k < 2; ++k) {
       unpack.rows(at[k], 0, 0, a[k]);
       unpack.rows_across(at[k], 8, 16, a[k]);
-      unpack.columns(at[k], 0, b[k]);
-      unpack.columns_across(at[k], 16, b[k]);
+      unpack.columns(at[k], b[k].data());
+      unpack.columns_across(at[k], b[k].data() + 4);
     }
     CHECK(std::memcmp(&a[0], &a[1], sizeof a[0]) == 0);
     CHECK(std::memcmp(&b[0], &b[1], sizeof b[0]) == 0);
@@ -91,7 +91,7 @@ TEST_CASE("emulator products: multiply-adds are fused, in the order of k, and ma
   std::array<std::array<u32, kLanes>, 4 * kMostBlocks> registers;
   std::array<s32, registers.size()> before, after;
   RowsOfA a;
-  std::array<ColumnsOfB, kMostBlocks> b;
+  std::array<ColumnsOfB, kMostBlocks * 8> b;
   const auto number = [&] {
     return std::ldexp(static_cast<float>(static_cast<int>(random() % 4096) - 2048), static_cast<int>(random() % 40));
   };
@@ -107,20 +107,20 @@ TEST_CASE("emulator products: multiply-adds are fused, in the order of k, and ma
           for (auto& step : columns.at)
             for (float& value : step) value = number();
         // Infinities meet each other, and zeros, now and then.
-        if (random() % 4 == 0) a(random() % 16, random() % depth) = b[0].at[random() % depth][random() % 8] = HUGE_VALF;
+        if (random() % 4 == 0) a(random() % 16, random() % depth) = step_of(b.data(), random() % depth)[random() % 8] = HUGE_VALF;
         fill(registers, random);
         const auto old = registers;
         for (std::size_t r = 0; r < before.size(); ++r) {
           before[r] = static_cast<s32>(r * sizeof registers[r]);
           after[r] = static_cast<s32>((r / 4 * 4 + order[r % 4]) * sizeof registers[r]);
         }
-        multiply_add(a, {b.data(), blocks}, depth, reinterpret_cast<std::byte*>(registers.data()), adds ? before.data() : nullptr,
-                     after.data());
+        multiply_add(a, {b.data(), blocks * depth / 4}, depth, reinterpret_cast<std::byte*>(registers.data()),
+                     adds ? before.data() : nullptr, after.data());
         for (std::size_t r = 0; r < 4 * blocks; ++r)
           for (std::size_t lane = 0; lane < kLanes; ++lane) {
             float sum = adds ? std::bit_cast<float>(old[r][lane]) : 0;
             for (std::size_t k = 0; k < depth; ++k)
-              sum = std::fma(a(lane / 4 + r % 4 / 2 * 8, k), b[r / 4].at[k][place_of(lane % 4 * 2 + r % 2)], sum);
+              sum = std::fma(a(lane / 4 + r % 4 / 2 * 8, k), step_of(b.data() + r / 4 * depth / 4, k)[place_of(lane % 4 * 2 + r % 2)], sum);
             REQUIRE(registers[r / 4 * 4 + order[r % 4]][lane] == (sum == sum ? std::bit_cast<u32>(sum) : 0x7fffffffu));
           }
         REQUIRE(std::equal(registers.begin() + static_cast<std::ptrdiff_t>(4 * blocks), registers.end(),
