@@ -116,7 +116,7 @@ TEST_CASE("emulator requests: whole warps find what their lanes find one after t
     ++(found.empty() ? without : with);
   }
   CHECK(with > 50);
-  CHECK(without > 50);
+  CHECK(without > 20);
 }
 
 }  // namespace tilewright::rt::emulator
