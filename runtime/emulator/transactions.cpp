@@ -161,8 +161,7 @@ int count_wavefronts(const std::array<u64, kLanes>& address, Mask mask, int byte
 const RequestShape* RequestShapes::find(Key key, const std::array<u64, kLanes>& address) const {
   if (entries_.empty() || address[0] >= kHighest) return nullptr;
   const Entry& entry = entries_[place_of(key)];
-  if (entry.key != key) return nullptr;
-  return has_distances(address, entry.shape.distance) ? &entry.shape : nullptr;
+  return entry.key == key && has_distances(address, entry.shape.distance) ? &entry.shape : nullptr;
 }
 
 const RequestShape* RequestShapes::remember(Key key, const std::array<u64, kLanes>& address, int bytes, Transactions transactions) {

@@ -62,7 +62,11 @@ class RequestShapes {
     Key key = 0;
     RequestShape shape;
   };
-  static std::size_t place_of(Key key) { return (key * 0x9e3779b97f4a7c15u >> 32) % kEntries; }
+  /// Where the key is, or is to be: the one or the other of two places.
+  std::size_t place_of(Key key) const {
+    const std::size_t first = (key * 0x9e3779b97f4a7c15u >> 32) % kEntries;
+    return entries_[first].key == key || entries_[first].key == 0 ? first : first ^ 1;
+  }
   std::vector<Entry> entries_;  // empty until there is one
 };
 
