@@ -100,9 +100,20 @@ void elementwise_of(Warp& warp, const Instruction& instruction, Mask mask, Resul
   map_lanes<F>(warp, instruction, mask, f, std::index_sequence_for<Values...>{});
 }
 
+#if defined(__x86_64__)
+template <auto F>
+__attribute__((target("avx2"), flatten)) void elementwise_by_avx2(Warp& warp, const Instruction& instruction, Mask mask) {
+  elementwise_of<F>(warp, instruction, mask, +F);
+}
+#endif
+
 /// The handler of an instruction whose destination is F of its sources, in their order.
 template <auto F>
 void elementwise(Warp& warp, const Instruction& instruction, Mask mask) {
+#if defined(__x86_64__)
+  // Not by FMA as well: it would round products and sums as one.
+  if (__builtin_cpu_supports("avx2")) return elementwise_by_avx2<F>(warp, instruction, mask);
+#endif
   elementwise_of<F>(warp, instruction, mask, +F);
 }
 
