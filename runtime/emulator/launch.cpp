@@ -93,18 +93,20 @@ void check_configuration(const Program& program, const Kernel& kernel, const Lau
     fail(fmt::format("{} bytes of parameters: the kernel takes {}", params.params.size(), kernel.parameter_bytes));
 }
 
-void fill_constants(const Kernel& kernel, Warp& warp) {
+/// The registers of a block's first warp that hold constants; the others' hold the same.
+void fill_constants(const Kernel& kernel, std::span<Warp> warps) {
   for (const Kernel::Constant& constant : kernel.constants) {
+    std::byte* const first = warps[0].registers + constant.slot;
+    const std::size_t bytes = constant.bytes == 0 ? sizeof(Mask) : kLanes * constant.bytes;
     if (constant.bytes == 0) {
       const Mask mask = static_cast<Mask>(constant.bits);
-      std::memcpy(warp.registers + constant.slot, &mask, sizeof mask);
-      continue;
+      std::memcpy(first, &mask, sizeof mask);
     }
-    for (int lane = 0; lane < kLanes; ++lane) {
-      std::byte* place = warp.registers + constant.slot + lane * constant.bytes;
-      std::memset(place, 0, constant.bytes);
-      std::memcpy(place, &constant.bits, std::min<std::size_t>(constant.bytes, 8));
+    for (std::size_t at = 0; constant.bytes != 0 && at < bytes; at += constant.bytes) {
+      std::memset(first + at, 0, constant.bytes);
+      std::memcpy(first + at, &constant.bits, std::min<std::size_t>(constant.bytes, sizeof constant.bits));
     }
+    for (const Warp& warp : warps.subspan(1)) std::memcpy(warp.registers + constant.slot, first, bytes);
   }
 }
 
@@ -127,9 +129,9 @@ std::unique_ptr<Block> make_block(const Launch& launch) {
     warp.index = static_cast<int>(w);
     warp.registers = registers + w * register_bytes;
     warp.local = block->locals.get() + w * kLanes * kernel.local_bytes;
-    fill_constants(kernel, warp);
     fill_thread_registers(launch, *block, warp);
   }
+  fill_constants(kernel, block->warps);
   return block;
 }
 
@@ -140,7 +142,9 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
   block.number = block.id[0] + launch.grid[0] * (block.id[1] + launch.grid[1] * block.id[2]);
   block.ticket = launch.first_ticket + block.number;
   block.running = static_cast<int>(block.warps.size());
-  block.barriers = {};
+  // They are large. Those that were released are as new.
+  for (Barrier& barrier : block.barriers)
+    if (barrier.arrived != 0) barrier = {};
   block.matrix_groups = {};
   block.free_registers = 0;
   for (WarpgroupOperands& operands : block.matrix_operands) operands.clear();

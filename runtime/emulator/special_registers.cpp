@@ -1,7 +1,7 @@
 // The value of each special register by what kind of thing it names.
 #include "runtime/emulator/special_registers.h"
 
-#include <cstring>
+#include "runtime/emulator/lanes.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -77,15 +77,36 @@ bool is_of_block(Special which) {
   }
 }
 
+/// Whether lanes differ in it.
+bool is_of_lane(Special which) {
+  switch (which) {
+    case Special::tid_x:
+    case Special::tid_y:
+    case Special::tid_z:
+    case Special::laneid:
+    case Special::lanemask_eq:
+    case Special::lanemask_lt:
+    case Special::lanemask_le:
+    case Special::lanemask_gt:
+    case Special::lanemask_ge: return true;
+    default: return false;
+  }
+}
+
 void fill(const Launch& launch, const Block& block, Warp& warp, bool of_block) {
   for (const auto& [slot, which] : launch.kernel->specials) {
     if (is_of_block(which) != of_block) continue;
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const u64 value = special_value(launch, block, which, warp.index, lane);
-      if (which == Special::gridid)
-        std::memcpy(warp.registers + slot + lane * 8, &value, 8);
-      else if (which != Special::is_explicit_cluster || lane == 0)
-        std::memcpy(warp.registers + slot + lane * 4, &value, 4);
+    Lanes<u32> values;
+    for (int lane = 0; lane < kLanes; ++lane)
+      values[lane] = lane == 0 || is_of_lane(which) ? special_value(launch, block, which, warp.index, lane) : values[0];
+    if (which == Special::gridid) {
+      Lanes<u64> wide;
+      for (int lane = 0; lane < kLanes; ++lane) wide[lane] = values[lane];
+      write(warp, slot, wide, kAllLanes);
+    } else if (which == Special::is_explicit_cluster) {
+      write_mask(warp, slot, values[0], kAllLanes);
+    } else {
+      write(warp, slot, values, kAllLanes);
     }
   }
 }
