@@ -74,26 +74,32 @@ CopyPieces box_pieces(const TensorMap& map, std::span<const s32> coordinates, u6
   CopyPieces pieces;
   pieces.swizzle = swizzle_bytes(map.swizzle);
   pieces.list.reserve(rows);
+  // The part of each row that lies in the tensor, in bytes of the row.
+  const s64 first = s64{coordinates[0]}, end = s64{map.last[0]} + 1;
+  const u64 inside_begin = std::min(row_bytes, static_cast<u64>(std::max<s64>(0, -first)) * element);
+  const u64 inside_end = std::min(row_bytes, static_cast<u64>(std::max<s64>(0, end - first)) * element);
+  const auto dimensions = static_cast<std::size_t>(map.rank());
+  std::array<u32, 5> in_box{};  // of the row
   for (u64 row = 0; row < rows; ++row) {
-    u64 rest = row, address = map.address;
+    u64 address = map.address + static_cast<u64>(first) * element;
     bool is_outside = false;
-    for (std::size_t d = 1; d < static_cast<std::size_t>(map.rank()); ++d) {
-      const s64 at = s64{coordinates[d]} + static_cast<s64>(rest % extents[d] * map.element_strides[d]);
-      rest /= extents[d];
+    for (std::size_t d = 1; d < dimensions; ++d) {
+      const s64 at = s64{coordinates[d]} + s64{in_box[d]} * map.element_strides[d];
       is_outside |= at < 0 || at > s64{map.last[d]};
       address += static_cast<u64>(at) * map.strides[d - 1];
     }
-    // The part of the row that lies in the tensor, in bytes of the row.
-    const s64 first = s64{coordinates[0]}, end = s64{map.last[0]} + 1;
-    const u64 inside_begin = is_outside ? row_bytes : std::min(row_bytes, static_cast<u64>(std::max<s64>(0, -first)) * element);
-    const u64 inside_end = is_outside ? row_bytes : std::min(row_bytes, static_cast<u64>(std::max<s64>(0, end - first)) * element);
-    for (u64 at = 0; at < row_bytes;) {
-      const u64 stop = at < inside_begin ? inside_begin : at < inside_end ? inside_end : row_bytes;
-      const bool is_piece_outside = at < inside_begin || at >= inside_end;
-      pieces.list.push_back(
-          {offset + row * row_bytes + at, address + static_cast<u64>(first) * element + at, static_cast<u32>(stop - at), is_piece_outside});
-      at = stop;
+    for (std::size_t d = 1; d < dimensions && ++in_box[d] == extents[d]; ++d) in_box[d] = 0;
+    if (!is_outside && inside_end - inside_begin == row_bytes) {
+      pieces.list.push_back({offset + row * row_bytes, address, static_cast<u32>(row_bytes), false});
+      continue;
     }
+    const u64 begin = is_outside ? row_bytes : inside_begin, stop = is_outside ? row_bytes : inside_end;
+    const auto add = [&](u64 from, u64 to, bool outside) {
+      if (from < to) pieces.list.push_back({offset + row * row_bytes + from, address + from, static_cast<u32>(to - from), outside});
+    };
+    add(0, begin, true);
+    add(begin, stop, false);
+    add(std::max(begin, stop), row_bytes, true);
   }
   return pieces;
 }
