@@ -73,14 +73,21 @@ CopyPieces box_pieces(const TensorMap& map, std::span<const s32> coordinates, u6
   const u64 rows = u64{extents[1]} * extents[2] * extents[3] * extents[4];
   CopyPieces pieces;
   pieces.swizzle = swizzle_bytes(map.swizzle);
-  pieces.list.reserve(rows);
+  // Mostly a row is one piece.
+  pieces.list.resize(rows);
+  std::size_t count = 0;
+  const auto add = [&](u64 shared, u64 global, u64 bytes, bool is_outside) {
+    if (bytes == 0) return;
+    if (count == pieces.list.size()) pieces.list.resize(count + rows);
+    pieces.list[count++] = {shared, global, static_cast<u32>(bytes), is_outside};
+  };
   // The part of each row that lies in the tensor, in bytes of the row.
   const s64 first = s64{coordinates[0]}, end = s64{map.last[0]} + 1;
   const u64 inside_begin = std::min(row_bytes, static_cast<u64>(std::max<s64>(0, -first)) * element);
   const u64 inside_end = std::min(row_bytes, static_cast<u64>(std::max<s64>(0, end - first)) * element);
   const auto dimensions = static_cast<std::size_t>(map.rank());
   std::array<u32, 5> in_box{};  // of the row
-  for (u64 row = 0; row < rows; ++row) {
+  for (u64 row = 0; row < rows; ++row, offset += row_bytes) {
     u64 address = map.address + static_cast<u64>(first) * element;
     bool is_outside = false;
     for (std::size_t d = 1; d < dimensions; ++d) {
@@ -89,18 +96,12 @@ CopyPieces box_pieces(const TensorMap& map, std::span<const s32> coordinates, u6
       address += static_cast<u64>(at) * map.strides[d - 1];
     }
     for (std::size_t d = 1; d < dimensions && ++in_box[d] == extents[d]; ++d) in_box[d] = 0;
-    if (!is_outside && inside_end - inside_begin == row_bytes) {
-      pieces.list.push_back({offset + row * row_bytes, address, static_cast<u32>(row_bytes), false});
-      continue;
-    }
-    const u64 begin = is_outside ? row_bytes : inside_begin, stop = is_outside ? row_bytes : inside_end;
-    const auto add = [&](u64 from, u64 to, bool outside) {
-      if (from < to) pieces.list.push_back({offset + row * row_bytes + from, address + from, static_cast<u32>(to - from), outside});
-    };
-    add(0, begin, true);
-    add(begin, stop, false);
-    add(std::max(begin, stop), row_bytes, true);
+    const u64 begin = is_outside ? row_bytes : inside_begin, stop = is_outside ? row_bytes : std::max(inside_begin, inside_end);
+    add(offset, address, begin, true);
+    add(offset + begin, address + begin, stop - begin, false);
+    add(offset + stop, address + stop, row_bytes - stop, true);
   }
+  pieces.list.resize(count);
   return pieces;
 }
 
