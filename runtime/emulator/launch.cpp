@@ -173,7 +173,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.copies.clear();
     warp.committed = {};
     for (auto& calls : warp.activations) calls.clear();
-    warp.matrix = {};
+    warp.matrix.reset();
     warp.most_registers = kernel.entry_registers;
     warp.copy_sequence = warp.bulk_sequence = 0;
     warp.bulk_copies.clear();

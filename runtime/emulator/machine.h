@@ -117,6 +117,16 @@ struct MatrixWork {
     u32 like = 0;  // MatrixTouches::like; 0: none
     u32 shape = 0, group = 0, user = 0;
   } taken;
+
+  /// As new, but for the memory that it has.
+  void reset() {
+    MatrixWork made;
+    for (auto each : {&MatrixWork::busy, &MatrixWork::user, &MatrixWork::shape, &MatrixWork::touched, &MatrixWork::origin}) {
+      (made.*each).swap(this->*each);
+      (made.*each).clear();
+    }
+    *this = std::move(made);
+  }
 };
 
 struct Warp {
