@@ -43,7 +43,8 @@ class Clock {
     return epoch <= (*this)[agent] || (has_parts_ && agent < kMaxWarps && knows_part(agent, epoch, lane));
   }
   void join(const Clock& other) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(other.used_); ++i) at_[i] = std::max(at_[i], other.at_[i]);
+    const auto used = static_cast<std::size_t>(other.used_);
+    for (std::size_t i = 0; i < used; ++i) at_[i] = std::max(at_[i], other.at_[i]);
     used_ = std::max(used_, other.used_);
     if (other.has_parts_) join_parts(other);
   }

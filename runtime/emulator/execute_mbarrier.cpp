@@ -1,6 +1,8 @@
 // Instructions on mbarriers (PTX ISA, "mbarrier"): init, arrivals, transactions and waits.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/emulator/families.h"
 #include "runtime/emulator/mbarrier.h"
 #include "runtime/emulator/transfers.h"
@@ -126,23 +128,21 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
   const Mbarrier* acquired = nullptr;
   u32 offset = 0;
   at_mbarriers(warp, i, mask, [&](const Places& places) {
-    // Lanes that ask for the same of the same object get the same answer.
-    const Mbarrier* last = nullptr;
-    u64 last_asked = 0;
-    bool last_over = false;
-    for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) {
+    const auto wait_at = [&](const MbarrierPlace& at, Mbarrier& barrier, Mask lanes) {
       if (first == nullptr) first = &barrier, offset = static_cast<u32>(at.offset);
-      if (last != &barrier || asked[at.lane] != last_asked) {
-        last = &barrier;
-        last_asked = asked[at.lane];
-        last_over = is_over(at, barrier, last_asked);
-      }
-      if (!last_over) return;
-      over |= kLaneBit[at.lane];
+      if (!is_over(at, barrier, asked[at.lane])) return;
+      over |= lanes;
       barrier.is_unseen = false;
       if (!(i.option & kRelaxed) && acquired != &barrier) acquire_from(warp, barrier, i.option & kOnlyBlock);
       acquired = &barrier;
-    });
+    };
+    const bool is_one = is_one_mbarrier(places) && std::equal(asked.at + 1, asked.at + kLanes, asked.at);
+    if (!is_one)
+      return for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { wait_at(at, barrier, kLaneBit[at.lane]); });
+    for (int lane = 0; lane < 2; ++lane) {
+      const MbarrierPlace at{warp, i, lane, *warp.block, places.address[0]};
+      if (Mbarrier* barrier = find_mbarrier(at)) wait_at(at, *barrier, kAllLanes);
+    }
   });
   // Nobody would ever end a wait for what is no mbarrier.
   if (first == nullptr) over = mask;

@@ -36,9 +36,7 @@ u64 descriptor_of(const Warp& warp, const Instruction& i, std::size_t slot) { re
 
 void check_uniform(Warp& warp, const Instruction& i, std::size_t slot) {
   const Lanes<u64> bits = read<u64>(warp, i.slot[slot]);
-  u64 differing = 0;
-  for (int lane = 1; lane < kLanes; ++lane) differing |= bits[lane] ^ bits[0];
-  if (differing == 0) return;
+  if (std::equal(bits.at + 1, bits.at + kLanes, bits.at)) return;
   for (int lane = 1; lane < kLanes; ++lane)
     if (bits[lane] != bits[0])
       report(warp, i, FindingKind::bad_operand, lane,

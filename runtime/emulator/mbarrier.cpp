@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tilewright::rt::emulator {
 namespace {
 
@@ -139,6 +141,11 @@ void complete_transactions(const MbarrierPlace& at, Mbarrier& barrier, s64 bytes
 void await_arrival(const MbarrierPlace& at, Mbarrier& barrier) {
   if (barrier.pending == kMostArrivals) return misuse(at, [] { return fmt::format("more than {} arrivals to wait for", kMostArrivals); });
   ++barrier.pending;
+}
+
+bool is_one_mbarrier(const Places& places) {
+  const auto& address = places.address;
+  return places.mask == kAllLanes && places.remote == 0 && std::equal(address.begin() + 1, address.end(), address.begin());
 }
 
 void report_no_mbarrier(Warp& warp, const Instruction& i, const Places& places) {

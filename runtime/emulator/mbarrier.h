@@ -57,6 +57,8 @@ void for_mbarriers(Warp& warp, const Instruction& i, const Places& places, F f) 
     if (last != nullptr) f(at, *last);
   }
 }
+/// Whether all lanes name the same one, of the warp's own block. Then it is enough to look at it for the first two.
+bool is_one_mbarrier(const Places&);
 /// A finding: the places are not in shared memory.
 void report_no_mbarrier(Warp&, const Instruction&, const Places&);
 
