@@ -24,21 +24,32 @@ Count& count_request(const BulkCopy& copy) {
   return count;
 }
 void count(const BulkCopy& copy, std::span<const GlobalRun> runs) {
-  Count& count = count_request(copy);
+  u64 total = 0, units = 0, ideal = 0;
   for (const auto& [address, bytes] : runs) {
-    count.bytes += bytes;
-    count.units += (address + bytes - 1) / 32 - address / 32 + 1;
-    count.ideal += (bytes + 31) / 32;
+    total += bytes;
+    units += (address + bytes - 1) / 32 - address / 32 + 1;
+    ideal += (bytes + 31) / 32;
   }
+  Count& count = count_request(copy);
+  count.bytes += total;
+  count.units += units;
+  count.ideal += ideal;
+}
+
+/// The allocation that all runs lie in, null if there is none.
+const Range* common_range(Worker& worker, std::span<const GlobalRun> runs) {
+  u64 begin = ~u64{0}, end = 0;
+  for (const auto& [address, bytes] : runs) {
+    begin = std::min(begin, address);
+    end = std::max(end, address + bytes);
+  }
+  const Range* range = global_range(worker, begin);
+  return range != nullptr && end > begin && end <= range->end() ? range : nullptr;
 }
 
 /// Whether all that the copy accesses of global memory lies in allocations; a finding otherwise.
 bool is_in_bounds(const BulkCopy& copy, std::span<const GlobalRun> runs) {
-  const bool are_within = std::all_of(runs.begin(), runs.end(), [&](const GlobalRun& run) {
-    const Range* range = global_range(*copy.warp.worker, run.address);
-    return range != nullptr && run.bytes <= range->end() - run.address;
-  });
-  if (are_within) return true;
+  if (runs.empty() || common_range(*copy.warp.worker, runs) != nullptr) return true;
   // Allocations may lie side by side.
   bool is_good = true;
   for (const CopyPiece& piece : copy.pieces.list) {
@@ -59,10 +70,9 @@ bool is_in_bounds(const BulkCopy& copy, std::span<const GlobalRun> runs) {
 /// Checks accesses to global memory, whose bounds are known to be good.
 void check_global_runs(const Accessor& by, const BulkCopy& copy, const GlobalRuns& runs, Access access) {
   if (runs->empty()) return;
-  const Range& first = *global_range(*copy.warp.worker, runs->front().address);
-  const auto is_in_first = [&](const GlobalRun& run) { return run.address >= first.begin && run.address + run.bytes <= first.end(); };
-  if (access == Access::read && first.written == nullptr && std::all_of(runs->begin(), runs->end(), is_in_first)) {
-    if (copy.warp.worker->launch->check && first.cells != nullptr) GlobalCheck(by).read(copy.lane, first, runs);
+  const Range* const common = access == Access::read ? common_range(*copy.warp.worker, *runs) : nullptr;
+  if (common != nullptr && common->written == nullptr) {
+    if (copy.warp.worker->launch->check && common->cells != nullptr) GlobalCheck(by).read(copy.lane, *common, runs);
     return;
   }
   const auto l = static_cast<std::size_t>(copy.lane);

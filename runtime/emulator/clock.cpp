@@ -1,7 +1,34 @@
 // What is known of some lanes of warps, and the tree of what is known of blocks.
 #include "runtime/emulator/clock.h"
 
+#include <cstring>
+
 namespace tilewright::rt::emulator {
+namespace {
+
+// A constant number of agents at a time, in arrays of their own, because those are compared together.
+[[gnu::always_inline]] inline void raise_steps(u32* known, const u32* other, int count) {
+  for (int first = 0; first < count; first += kMaxWarps) {
+    std::array<u32, kMaxWarps> mine, theirs;
+    std::memcpy(mine.data(), known + first, sizeof mine);
+    std::memcpy(theirs.data(), other + first, sizeof theirs);
+    for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = std::max(mine[i], theirs[i]);
+    std::memcpy(known + first, mine.data(), sizeof mine);
+  }
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) void raise_by_avx2(u32* known, const u32* other, int count) { raise_steps(known, other, count); }
+#endif
+
+}  // namespace
+
+void Clock::raise_all(u32* known, const u32* other, int count) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) return raise_by_avx2(known, other, count);
+#endif
+  raise_steps(known, other, count);
+}
 
 void Clock::raise(int warp, u32 epoch, Mask lanes) {
   const auto w = static_cast<std::size_t>(warp);

@@ -43,8 +43,7 @@ class Clock {
     return epoch <= (*this)[agent] || (has_parts_ && agent < kMaxWarps && knows_part(agent, epoch, lane));
   }
   void join(const Clock& other) {
-    const auto used = static_cast<std::size_t>(other.used_);
-    for (std::size_t i = 0; i < used; ++i) at_[i] = std::max(at_[i], other.at_[i]);
+    raise_all(at_.data(), other.at_.data(), other.used_);
     used_ = std::max(used_, other.used_);
     if (other.has_parts_) join_parts(other);
   }
@@ -61,6 +60,8 @@ class Clock {
     Mask lanes = 0;
     bool operator==(const Part&) const = default;
   };
+  /// `count`: a multiple of kMaxWarps.
+  static void raise_all(u32* known, const u32* other, int count);
   bool knows_part(int warp, u32 epoch, u32 lane) const;
   void join_parts(const Clock&);
   bool covers_parts(const Clock&) const;

@@ -35,8 +35,9 @@ Shape shape_of(const Instruction& i) {
 u64 descriptor_of(const Warp& warp, const Instruction& i, std::size_t slot) { return LanesInPlace<u64>(warp, i.slot[slot])[0]; }
 
 void check_uniform(Warp& warp, const Instruction& i, std::size_t slot) {
+  const std::byte* const registers = warp.registers + i.slot[slot];
+  if (std::memcmp(registers, registers + sizeof(u64), (kLanes - 1) * sizeof(u64)) == 0) return;
   const Lanes<u64> bits = read<u64>(warp, i.slot[slot]);
-  if (std::equal(bits.at + 1, bits.at + kLanes, bits.at)) return;
   for (int lane = 1; lane < kLanes; ++lane)
     if (bits[lane] != bits[0])
       report(warp, i, FindingKind::bad_operand, lane,
