@@ -52,6 +52,13 @@ class Clock {
     for (std::size_t i = 0; i < static_cast<std::size_t>(other.used_); ++i) all &= at_[i] >= other.at_[i];
     return all && (!other.has_parts_ || covers_parts(other));
   }
+  /// Knows nothing.
+  void clear() {
+    std::fill_n(at_.begin(), used_, 0);
+    if (has_parts_) parts_ = {};
+    used_ = 0;
+    has_parts_ = false;
+  }
   bool operator==(const Clock& other) const { return at_ == other.at_ && parts_ == other.parts_; }
 
  private:
@@ -107,6 +114,10 @@ struct View {
   Clock clock;
   KnownBlocks foreign;
 
+  void clear() {
+    clock.clear();
+    foreign = {};
+  }
   void join(const View& other) {
     clock.join(other.clock);
     foreign.join(other.foreign);
@@ -117,6 +128,10 @@ struct View {
 struct AsyncViews {
   View shared, global;
 
+  void clear() {
+    shared.clear();
+    global.clear();
+  }
   void join(const AsyncViews& other) {
     shared.join(other.shared);
     global.join(other.global);

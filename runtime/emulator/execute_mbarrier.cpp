@@ -139,10 +139,8 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
     const bool is_one = is_one_mbarrier(places) && std::equal(asked.at + 1, asked.at + kLanes, asked.at);
     if (!is_one)
       return for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { wait_at(at, barrier, kLaneBit[at.lane]); });
-    for (int lane = 0; lane < 2; ++lane) {
-      const MbarrierPlace at{warp, i, lane, *warp.block, places.address[0]};
-      if (Mbarrier* barrier = find_mbarrier(at)) wait_at(at, *barrier, kAllLanes);
-    }
+    const MbarrierPlace at{warp, i, 0, *warp.block, places.address[0]};
+    if (Mbarrier* barrier = find_mbarrier(at, 2)) wait_at(at, *barrier, kAllLanes);
   });
   // Nobody would ever end a wait for what is no mbarrier.
   if (first == nullptr) over = mask;

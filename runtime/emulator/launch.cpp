@@ -166,9 +166,9 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.free_fragments.clear();
     warp.current = 0;
     warp.polled_turns = 0;
-    warp.view = {};
+    warp.view.clear();
     warp.epoch = 1;
-    warp.async = {};
+    warp.async.clear();
     warp.released = warp.to_acquire = {};
     warp.copies.clear();
     warp.committed = {};

@@ -58,7 +58,7 @@ void init_mbarrier(const MbarrierPlace& at, u32 count) {
   if (at.warp.worker->launch->check) check_shared_write(accessor_of(at), at.owner, at.lane, at.offset, 8, nullptr);
   const int agent = barrier.agent;
   const u64 phase = barrier.phase;
-  barrier = {};
+  if (!is_new) barrier = {};
   barrier.is_live = true;
   barrier.agent = agent;
   barrier.phase = barrier.first_phase = phase;
@@ -80,7 +80,7 @@ void invalidate_mbarrier(const MbarrierPlace& at) {
   mark(at, 0);
 }
 
-Mbarrier* find_mbarrier(const MbarrierPlace& at) {
+Mbarrier* find_mbarrier(const MbarrierPlace& at, int lanes) {
   const auto found = at.owner.mbarriers.find(static_cast<u32>(at.offset));
   if (found == at.owner.mbarriers.end() || !found->second.is_live) {
     misuse(at, [] { return std::string("there is no mbarrier"); });
@@ -92,7 +92,8 @@ Mbarrier* find_mbarrier(const MbarrierPlace& at) {
     strong.is_strong = true;
     Accessor by = accessor_of(at);
     by.instruction = &strong;
-    check_shared_read(by, at.owner, at.lane, at.offset, 8);
+    SharedCheck check(by, at.owner);
+    for (int lane = at.lane; lane < at.lane + lanes; ++lane) check.read(lane, at.offset, 8);
   }
   return &found->second;
 }

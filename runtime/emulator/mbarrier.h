@@ -21,8 +21,9 @@ struct MbarrierPlace {
 
 void init_mbarrier(const MbarrierPlace&, u32 count);
 void invalidate_mbarrier(const MbarrierPlace&);
-/// The object that is there; null, and a finding, if there is none. The access itself is checked for races.
-Mbarrier* find_mbarrier(const MbarrierPlace&);
+/// The object that is there; null, and a finding, if there is none. The access itself is checked for races, for as many lanes from the
+/// place's on.
+Mbarrier* find_mbarrier(const MbarrierPlace&, int lanes = 1);
 /// What the lane knows becomes known to those who will wait for the phase. `again`: another lane of the instruction has told of the rest.
 void release_to(const MbarrierPlace&, Mbarrier&, bool again);
 /// So many arrivals; `drops` takes them off all phases to come. The last one may complete the phase.
@@ -57,7 +58,7 @@ void for_mbarriers(Warp& warp, const Instruction& i, const Places& places, F f) 
     if (last != nullptr) f(at, *last);
   }
 }
-/// Whether all lanes name the same one, of the warp's own block. Then it is enough to look at it for the first two.
+/// Whether all lanes name the same one, of the warp's own block. Then it is enough to check it for the first two.
 bool is_one_mbarrier(const Places&);
 /// A finding: the places are not in shared memory.
 void report_no_mbarrier(Warp&, const Instruction&, const Places&);
