@@ -13,7 +13,7 @@ void GlobalCells::take_apart(GlobalCell& sector, u64 address) const {
     write = load(sector.write);
   if (write == kApart) return;
   const int count = static_cast<int>(kSectorBytes) >> shift_;
-  GlobalCell* const first = cells_ + (address / kSectorBytes * kSectorBytes >> shift_);
+  GlobalCell* const first = cells_ + ((address / kSectorBytes * kSectorBytes >> shift_) - first_cell_);
   for (int k = 0; k < count; ++k) {
     store(first[k].write, of_granule(write, k, count));
     for (std::size_t r = 0; r < 2; ++r) store(first[k].reads[r], of_granule(load(sector.reads[r]), k, count));

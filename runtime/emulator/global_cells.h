@@ -17,8 +17,10 @@ class GlobalCells {
 
   explicit GlobalCells(const Range& range)
       : shift_(std::countr_zero(static_cast<u32>(range.granule))),
-        sectors_(range.sectors - range.begin / kSectorBytes),
-        cells_(range.cells - (range.begin / kSectorBytes * kSectorBytes >> shift_)) {}
+        sectors_(range.sectors),
+        cells_(range.cells),
+        first_sector_(range.begin / kSectorBytes),
+        first_cell_(range.begin / kSectorBytes * kSectorBytes >> shift_) {}
 
   /// The granules of an access that lies in one sector.
   struct Granules {
@@ -29,9 +31,9 @@ class GlobalCells {
   Granules granules(u64 address, u64 bytes) const {
     GlobalCell& sector = this->sector(address);
     if (load(sector.write) != kApart) take_apart(sector, address);
-    return {cells_ + (address >> shift_), cells_ + ((address + bytes - 1) >> shift_)};
+    return {cells_ + ((address >> shift_) - first_cell_), cells_ + (((address + bytes - 1) >> shift_) - first_cell_)};
   }
-  GlobalCell& sector(u64 address) const { return sectors_[address / kSectorBytes]; }
+  GlobalCell& sector(u64 address) const { return sectors_[address / kSectorBytes - first_sector_]; }
 
   static u64 load(u64& word) { return std::atomic_ref<u64>(word).load(std::memory_order_relaxed); }
   static void store(u64& word, u64 value) { std::atomic_ref<u64>(word).store(value, std::memory_order_relaxed); }
@@ -44,6 +46,7 @@ class GlobalCells {
 
   int shift_;
   GlobalCell *sectors_, *cells_;
+  u64 first_sector_, first_cell_;  // of the allocation, counted from address 0
 };
 
 }  // namespace tilewright::rt::emulator

@@ -76,8 +76,9 @@ TEST_CASE("emulator products: lines may be anywhere") {
     const std::array<MatrixLines, 2> at = {MatrixLines{memory[0].at, offsets.data()}, lines_in_register(lines.at)};
     for (std::size_t k = 0; k < 2; ++k) {
       unpack.rows(at[k], 0, 0, a[k]);
-      unpack.rows_across(at[k], 8, 16, a[k]);
       unpack.columns(at[k], b[k].data());
+      if (operand_bits(type) != 16) continue;
+      unpack.rows_across(at[k], 8, 16, a[k]);
       unpack.columns_across(at[k], b[k].data() + 4);
     }
     CHECK(std::memcmp(&a[0], &a[1], sizeof a[0]) == 0);
