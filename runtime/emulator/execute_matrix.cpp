@@ -108,7 +108,7 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
               static_cast<std::size_t>(r / halves * depth_of_a), a);
   for (int r = 0; r < b_count; ++r)
     right.columns(lines_in_register(warp.registers + b_slots[r]), b + r * depth_of_b / static_cast<int>(ColumnsOfB::kSteps));
-  accumulate(warp, {slots, c_slots, rows, s.d, (i.option & kSaturates) != 0}, a, {b, depth / ColumnsOfB::kSteps}, depth, kAllLanes, mask);
+  accumulate(warp, {slots, c_slots, rows, s.d, (i.option & kSaturates) != 0}, {&a, b}, 1, depth, kAllLanes, mask);
 }
 
 /// The products that most kernels have: of f16 or bf16, with sums in f32.

@@ -19,6 +19,8 @@ namespace {
 // Instruction::option: flags, then n / 8, then the types of d, a and b.
 enum Option : u32 { kFromRegisters = 1, kTransposesA = 2, kTransposesB = 4, kNegatesA = 8, kNegatesB = 16, kSaturates = 32 };
 
+constexpr std::size_t kRegistersOfA = 4;  // where it is in registers
+
 struct Shape {
   int n;
   Type d, a, b;
@@ -44,11 +46,17 @@ void check_uniform(Warp& warp, const Instruction& i, std::size_t slot) {
              [&] { return fmt::format("the matrix descriptor is 0x{:x}, and 0x{:x} in lane 0", bits[lane], bits[0]); });
 }
 
-void unpack_a(Warp& warp, const Instruction& i, const Shape& s, const Unpacker& unpacker, RowsOfA& a) {
+std::span<const s32> slots_of_a(const Warp& warp, const Instruction& i, const Shape& s) {
+  return {warp.kernel->extra.data() + i.first + s.accumulators(), kRegistersOfA};
+}
+
+void unpack_a(Warp& warp, const Instruction& i, const Shape& s, RowsOfA& a) {
+  const Unpacker unpacker(s.a);
   const auto half_of_k = static_cast<std::size_t>(s.k() / 2);
   if (i.option & kFromRegisters) {
-    const s32* const slots = warp.kernel->extra.data() + i.first + s.accumulators();
-    for (std::size_t r = 0; r < 4; ++r) unpacker.rows(lines_in_register(warp.registers + slots[r]), 8 * (r % 2), r / 2 * half_of_k, a);
+    const auto slots = slots_of_a(warp, i, s);
+    for (std::size_t r = 0; r < slots.size(); ++r)
+      unpacker.rows(lines_in_register(warp.registers + slots[r]), 8 * (r % 2), r / 2 * half_of_k, a);
   } else {
     check_uniform(warp, i, 0);
     const Accessor by = engine_of(warp, i, *warp.block, matrix_agent(warp.index), warp.matrix.committed + 1);
@@ -61,6 +69,12 @@ void unpack_a(Warp& warp, const Instruction& i, const Shape& s, const Unpacker& 
       for (float& number : row) number = -number;
 }
 
+std::shared_ptr<const Columns> unpacked_b(Warp& warp, const Instruction& i, const Shape& s) {
+  check_uniform(warp, i, 1);
+  return columns_of(warp, i, Unpacker(s.b), descriptor_of(warp, i, 1), static_cast<std::size_t>(s.n), static_cast<std::size_t>(s.k() / 2),
+                    i.option & kTransposesB);
+}
+
 void multiply(Warp& warp, const Instruction& i, Mask) {
   if (!is_whole_group(warp, i)) return;
   const Shape s = shape_of(i);
@@ -68,14 +82,23 @@ void multiply(Warp& warp, const Instruction& i, Mask) {
   warp.matrix.trace = (warp.matrix.trace ^ (i.index + 1)) * 0x9e3779b97f4a7c15u;
   ++warp.matrix.issued;
 
-  RowsOfA a;
-  unpack_a(warp, i, s, Unpacker(s.a), a);
-  check_uniform(warp, i, 1);
-  const auto columns = static_cast<std::size_t>(s.n), k = static_cast<std::size_t>(s.k());
-  const auto b = columns_of(warp, i, Unpacker(s.b), descriptor_of(warp, i, 1), columns, k / 2, i.option & kTransposesB);
+  PendingProducts& pending = warp.matrix.pending;
+  if (i.option & kFromRegisters) pending.add_up_into(slots_of_a(warp, i, s));
   const s32* const slots = warp.kernel->extra.data() + i.first;
-  const bool saturates = i.option & kSaturates;
-  accumulate(warp, {slots, slots, kRows, s.d, saturates}, a, b, k, read_predicate(warp, i, 2), kAllLanes);
+  const Accumulators accumulators = {slots, slots, kRows, s.d, (i.option & kSaturates) != 0};
+  const auto depth = static_cast<std::size_t>(s.k());
+  const Mask adding = read_predicate(warp, i, 2);
+  if (is_in_place(accumulators, adding, kAllLanes)) {
+    unpack_a(warp, i, s, pending.begin({warp.registers, {slots, static_cast<std::size_t>(s.accumulators())}, depth}, adding != 0));
+    pending.add(unpacked_b(warp, i, s));
+    if (!i.may_pend) pending.add_up();
+  } else {
+    pending.add_up();
+    RowsOfA a;
+    unpack_a(warp, i, s, a);
+    accumulate(warp, accumulators, {&a, unpacked_b(warp, i, s)->data()}, static_cast<std::size_t>(s.n) / kColumns, depth, adding,
+               kAllLanes);
+  }
 }
 
 void fence(Warp& warp, const Instruction&, Mask) { fence_matrix_registers(warp); }
@@ -96,6 +119,7 @@ void let_go(Warp& warp, u32 group) {
 
 void commit(Warp& warp, const Instruction& i, Mask) {
   MatrixWork& work = warp.matrix;
+  work.pending.add_up();
   auto& groups = warp.block->matrix_groups[static_cast<std::size_t>(warp.index / kGroupWarps)];
   if (groups.size() == work.committed) groups.push_back(work.trace);
   if (groups[work.committed] != work.trace)
@@ -197,7 +221,8 @@ void decode_product(Decoder& d) {
     d.extra_destination(part, 4);
   }
   if (from_registers) {
-    if (d.operand(1).parts.size() != 4) d.fail(fmt::format("{} registers of a, not 4", d.operand(1).parts.size()));
+    if (d.operand(1).parts.size() != kRegistersOfA)
+      d.fail(fmt::format("{} registers of a, not {}", d.operand(1).parts.size(), kRegistersOfA));
     for (const Operand& part : d.operand(1).parts) d.extra_source(part, 4);
   } else {
     d.source(0, d.operand(1), 8);

@@ -20,6 +20,7 @@
 #include "runtime/emulator/late_reads.h"
 #include "runtime/emulator/memory.h"
 #include "runtime/emulator/operand_lines.h"
+#include "runtime/emulator/pending_products.h"
 #include "runtime/emulator/program.h"
 #include "runtime/emulator/shared_cells.h"
 #include "runtime/emulator/transactions.h"
@@ -117,10 +118,13 @@ struct MatrixWork {
     u32 like = 0;  // MatrixTouches::like; 0: none
     u32 shape = 0, group = 0, user = 0;
   } taken;
+  PendingProducts pending;
 
   /// As new, but for the memory that it has.
   void reset() {
     MatrixWork made;
+    std::swap(made.pending, pending);
+    made.pending.clear();
     for (auto each : {&MatrixWork::busy, &MatrixWork::user, &MatrixWork::shape, &MatrixWork::touched, &MatrixWork::origin}) {
       (made.*each).swap(this->*each);
       (made.*each).clear();

@@ -38,8 +38,7 @@ class Elements {
   std::size_t bytes_;
 };
 
-void accumulate_by_lane(Warp& warp, const Accumulators& to, const RowsOfA& a, std::span<const ColumnsOfB> b, std::size_t depth, Mask adding,
-                        Mask mask) {
+void accumulate_by_lane(Warp& warp, const Accumulators& to, const Product& product, std::size_t depth, Mask adding, Mask mask) {
   const auto count = static_cast<std::size_t>(to.per_lane());
   const bool is_integer = to.type == Type::s32;
   // All are read before any is written: the registers may be the same in another order.
@@ -53,7 +52,7 @@ void accumulate_by_lane(Warp& warp, const Accumulators& to, const RowsOfA& a, st
       if (!is_integer) sums.at[e][lane] = static_cast<float>(number_of(before[e][lane], to.type));
     }
   // Products of integers and their sums fit f32; with what there was before they do not.
-  multiply_add(a, b, depth, sums.registers(), is_integer ? nullptr : Numbers::kSlots, Numbers::kSlots);
+  multiply_add({&product, 1}, 1, depth, sums.registers(), is_integer ? nullptr : Numbers::kSlots, Numbers::kSlots);
   for (std::size_t e = 0; e < count; ++e)
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(mask, static_cast<int>(lane))) continue;
@@ -64,13 +63,16 @@ void accumulate_by_lane(Warp& warp, const Accumulators& to, const RowsOfA& a, st
 
 }  // namespace
 
-void accumulate(Warp& warp, const Accumulators& to, const RowsOfA& a, std::span<const ColumnsOfB> b, std::size_t depth, Mask adding,
-                Mask mask) {
-  const bool is_whole = mask == kAllLanes && (adding == kAllLanes || adding == 0) && to.rows == kRows;
-  if (is_whole && to.type == Type::f32) return multiply_add(a, b, depth, warp.registers, adding == 0 ? nullptr : to.before, to.slots);
+bool is_in_place(const Accumulators& to, Mask adding, Mask mask) {
+  return mask == kAllLanes && (adding == kAllLanes || adding == 0) && to.rows == kRows && to.type == Type::f32;
+}
+
+void accumulate(Warp& warp, const Accumulators& to, Product product, std::size_t blocks, std::size_t depth, Mask adding, Mask mask) {
+  if (is_in_place(to, adding, mask))
+    return multiply_add({&product, 1}, blocks, depth, warp.registers, adding == 0 ? nullptr : to.before, to.slots);
   Accumulators block = to;
-  for (; !b.empty(); b = b.subspan(depth / ColumnsOfB::kSteps), block.slots += to.registers(), block.before += to.registers())
-    accumulate_by_lane(warp, block, a, b.first(depth / ColumnsOfB::kSteps), depth, adding, mask);
+  for (; blocks > 0; --blocks, product.b += depth / ColumnsOfB::kSteps, block.slots += to.registers(), block.before += to.registers())
+    accumulate_by_lane(warp, block, product, depth, adding, mask);
 }
 
 }  // namespace tilewright::rt::emulator

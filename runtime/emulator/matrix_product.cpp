@@ -63,18 +63,20 @@ constexpr ProductSteps::Unpack kScalars = {
 constexpr std::size_t kRegisters = kRows * kColumns / kLanes;  // of accumulators, 8 columns
 constexpr std::size_t kQuads = kLanes / 4;                     // lanes that have a row in common
 
-[[gnu::always_inline]] inline void multiply_add_in_scalars(const RowsOfA& a, std::span<const ColumnsOfB> columns, std::size_t depth,
+[[gnu::always_inline]] inline void multiply_add_in_scalars(std::span<const Product> products, std::size_t blocks, std::size_t depth,
                                                            std::byte* registers, const s32* before, const s32* after) {
-  for (; !columns.empty(); columns = columns.subspan(depth / ColumnsOfB::kSteps)) {
+  const std::size_t steps = depth / ColumnsOfB::kSteps;
+  for (std::size_t block = 0; block < blocks; ++block) {
     float sums[kRegisters][kQuads][4] = {};
     for (std::size_t r = 0; r < kRegisters && before != nullptr; ++r) std::memcpy(sums[r], registers + before[r], sizeof sums[r]);
-    for (std::size_t k = 0; k < depth; ++k) {
-      const float* const step = step_of(columns.data(), k);
-      for (std::size_t r = 0; r < kRegisters; ++r)
-        for (std::size_t quad = 0; quad < kQuads; ++quad)
-          for (std::size_t l = 0; l < 4; ++l)
-            sums[r][quad][l] = std::fma(a(r / 2 * kQuads + quad, k), step[r % 2 * 4 + l], sums[r][quad][l]);
-    }
+    for (const auto& [a, b] : products)
+      for (std::size_t k = 0; k < depth; ++k) {
+        const float* const step = step_of(b + block * steps, k);
+        for (std::size_t r = 0; r < kRegisters; ++r)
+          for (std::size_t quad = 0; quad < kQuads; ++quad)
+            for (std::size_t l = 0; l < 4; ++l)
+              sums[r][quad][l] = std::fma((*a)(r / 2 * kQuads + quad, k), step[r % 2 * 4 + l], sums[r][quad][l]);
+      }
     for (std::size_t r = 0; r < kRegisters; ++r) {
       for (auto& quad : sums[r])
         for (float& sum : quad) sum = canonical(sum);
@@ -86,14 +88,14 @@ constexpr std::size_t kQuads = kLanes / 4;                     // lanes that hav
 }
 
 // Where the processor does not fuse them, the library does, slowly.
-void multiply_add_by_library(const RowsOfA& a, std::span<const ColumnsOfB> columns, std::size_t depth, std::byte* registers,
+void multiply_add_by_library(std::span<const Product> products, std::size_t blocks, std::size_t depth, std::byte* registers,
                              const s32* before, const s32* after) {
-  multiply_add_in_scalars(a, columns, depth, registers, before, after);
+  multiply_add_in_scalars(products, blocks, depth, registers, before, after);
 }
 #if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) void multiply_add_by_avx2(const RowsOfA& a, std::span<const ColumnsOfB> columns, std::size_t depth,
+__attribute__((target("avx2,fma"))) void multiply_add_by_avx2(std::span<const Product> products, std::size_t blocks, std::size_t depth,
                                                               std::byte* registers, const s32* before, const s32* after) {
-  multiply_add_in_scalars(a, columns, depth, registers, before, after);
+  multiply_add_in_scalars(products, blocks, depth, registers, before, after);
 }
 #endif
 
@@ -101,12 +103,13 @@ template <auto F>
 void multiply_fragments_in_steps(std::byte* registers, const s32* a, const s32* b, std::size_t depth, const s32* before, const s32* after) {
   RowsOfA rows;
   ColumnsOfB columns[kMostDepth / ColumnsOfB::kSteps];
-  for (std::size_t k = 0; k < depth; k += RowsOfA::kSteps, a += 2, ++b) {
+  for (std::size_t k = 0; k < depth; k += kStepsInRegister, a += 2, ++b) {
     kScalars<u16, F>.rows(lines_in_register(registers + a[0]), 0, k, rows);
     kScalars<u16, F>.rows(lines_in_register(registers + a[1]), kRows / 2, k, rows);
     kScalars<u16, F>.columns(lines_in_register(registers + *b), columns + k / ColumnsOfB::kSteps);
   }
-  multiply_add(rows, {columns, depth / ColumnsOfB::kSteps}, depth, registers, before, after);
+  const Product product = {&rows, columns};
+  multiply_add({&product, 1}, 1, depth, registers, before, after);
 }
 
 const ProductSteps& steps() {
@@ -138,9 +141,9 @@ ProductSteps::Unpack unpack_of(Type type) {
 
 Unpacker::Unpacker(Type type) : unpack_(unpack_of(type)) {}
 
-void multiply_add(const RowsOfA& a, std::span<const ColumnsOfB> columns, std::size_t depth, std::byte* registers, const s32* before,
+void multiply_add(std::span<const Product> products, std::size_t blocks, std::size_t depth, std::byte* registers, const s32* before,
                   const s32* after) {
-  steps().multiply_add(a, columns, depth, registers, before, after);
+  steps().multiply_add(products, blocks, depth, registers, before, after);
 }
 
 ProductSteps::Fragments multiply_fragments(Type type) { return type == Type::bf16 ? steps().bf16_fragments : steps().f16_fragments; }

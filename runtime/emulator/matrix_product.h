@@ -12,7 +12,7 @@ namespace tilewright::rt::emulator {
 inline constexpr std::size_t kRows = 16, kColumns = 8, kMostDepth = 32;
 
 struct RowsOfA {
-  static constexpr std::size_t kSteps = 8;  // along k, of one row
+  static constexpr std::size_t kSteps = 4;  // along k, of one row
 
   alignas(64) float at[kMostDepth / kSteps][kRows][kSteps];
   float& operator()(std::size_t row, std::size_t k) { return at[k / kSteps][row][k % kSteps]; }
@@ -36,11 +36,19 @@ struct MatrixLines {
 
   const std::byte* operator[](std::size_t line) const { return base + offsets[line]; }
 };
+/// Elements of 16 bits of a row or column that a register of all lanes holds.
+inline constexpr std::size_t kStepsInRegister = 8;
 /// As a register of all lanes holds them.
 inline MatrixLines lines_in_register(const std::byte* lines) {
   static constexpr u32 kOffsets[CoreMatrix::kLines] = {0, 16, 32, 48, 64, 80, 96, 112};
   return {lines, kOffsets};
 }
+
+/// A product of 16 rows and some columns, to be added to accumulators.
+struct Product {
+  const RowsOfA* a;
+  const ColumnsOfB* b;
+};
 
 /// What one processor does each step by.
 struct ProductSteps {
@@ -52,7 +60,7 @@ struct ProductSteps {
     Columns columns = nullptr, columns_across = nullptr;
   };
   /// See multiply_add().
-  using MultiplyAdd = void (*)(const RowsOfA&, std::span<const ColumnsOfB>, std::size_t depth, std::byte* registers, const s32* before,
+  using MultiplyAdd = void (*)(std::span<const Product>, std::size_t blocks, std::size_t depth, std::byte* registers, const s32* before,
                                const s32* after);
   /// See multiply_fragments().
   using Fragments = void (*)(std::byte* registers, const s32* a, const s32* b, std::size_t depth, const s32* before, const s32* after);
@@ -76,11 +84,11 @@ class Unpacker {
   ProductSteps::Unpack unpack_;
 };
 
-/// Registers of all lanes, as f32: of every 8 columns four, in which element e of lane l is in row l / 4 + 8 (e / 2) and column
-/// 2 (l % 4) + e % 2. To what the registers at `before` hold (null: zeros) products are added in the order of k, each by a fused
-/// multiply-add that rounds to nearest: PTX asks for single precision or more, and for no order. A NaN is PTX's. The registers at `after`
-/// may be those at `before` in another order, among the four.
-void multiply_add(const RowsOfA&, std::span<const ColumnsOfB>, std::size_t depth, std::byte* registers, const s32* before,
+/// Registers of all lanes, as f32: of every 8 columns, of which there are `blocks`, four, in which element e of lane l is in row
+/// l / 4 + 8 (e / 2) and column 2 (l % 4) + e % 2. To what the registers at `before` hold (null: zeros) products of one depth are added one
+/// after the other in the order of k, each number by a fused multiply-add that rounds to nearest: PTX asks for single precision or more,
+/// and for no order. A NaN is PTX's. The registers at `after` may be those at `before` in another order, among the four.
+void multiply_add(std::span<const Product>, std::size_t blocks, std::size_t depth, std::byte* registers, const s32* before,
                   const s32* after);
 
 /// The same where both operands are in registers of all lanes and have elements of 16 bits, as mma.m16n8k8 and m16n8k16 hold them: of a,

@@ -11,6 +11,7 @@
 #include "runtime/emulator/call_graph.h"
 #include "runtime/emulator/control_flow.h"
 #include "runtime/emulator/matrix_registers.h"
+#include "runtime/emulator/product_chains.h"
 #include "runtime/emulator/ptx_parser.h"
 #include "tilewright/error.h"
 
@@ -174,6 +175,7 @@ class KernelBuilder {
     set_joins(graph, *kernel_);
     assign_slots(graph, decoder.values(), decoder.mentions(), *kernel_, callee);
     track_matrix_registers(decoder.values(), decoder.mentions(), begin, *kernel_);
+    find_product_chains(decoder.mentions(), begin, *kernel_);
   }
 
   /// Parameters in registers come into the frame as the others do, and from there into their registers.

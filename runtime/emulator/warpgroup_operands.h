@@ -1,11 +1,12 @@
 // Operands b of wgmma as numbers, which the four warps of a warpgroup multiply by one after the other.
 #pragma once
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "runtime/emulator/matrix_product.h"
+#include "runtime/emulator/pending_products.h"
 
 namespace tilewright::rt::emulator {
 
@@ -20,8 +21,8 @@ struct SharedColumns {
   u64 issued = 0;  // which wgmma of the warpgroup, from 1
   u64 descriptor = 0;
   u32 instruction = 0;
-  std::optional<EngineRead> read;  // where reads are checked, and there is nothing to find again
-  std::vector<ColumnsOfB> numbers;
+  std::optional<EngineRead> read;    // where reads are checked, and there is nothing to find again
+  std::shared_ptr<Columns> numbers;  // which pending products may still have use for after this
 };
 
 /// Those of the wgmma that were issued last.

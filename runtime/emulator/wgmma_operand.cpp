@@ -75,8 +75,8 @@ std::optional<EngineRead> SharedOperand::as_read() const {
   return emulator::as_read(by_, block_, {at_.set, page_});
 }
 
-std::span<const ColumnsOfB> columns_of(Warp& warp, const Instruction& i, const Unpacker& unpacker, u64 descriptor, std::size_t columns,
-                                       std::size_t half_of_k, bool transposed) {
+std::shared_ptr<const Columns> columns_of(Warp& warp, const Instruction& i, const Unpacker& unpacker, u64 descriptor, std::size_t columns,
+                                          std::size_t half_of_k, bool transposed) {
   Block& block = *warp.block;
   const Accessor by = engine_of(warp, i, block, matrix_agent(warp.index), warp.matrix.committed + 1);
   SharedColumns& kept = block.matrix_operands[static_cast<std::size_t>(warp.index / kGroupWarps)].at(warp.matrix.issued);
@@ -88,8 +88,9 @@ std::span<const ColumnsOfB> columns_of(Warp& warp, const Instruction& i, const U
     kept.descriptor = descriptor;
     kept.instruction = i.index;
     kept.read = operand.as_read();
-    kept.numbers.resize(columns / kColumns * 2 * half_of_k / ColumnsOfB::kSteps);
-    operand.unpack(unpacker, half_of_k, kept.numbers);
+    if (kept.numbers == nullptr || kept.numbers.use_count() > 1) kept.numbers = std::make_shared<Columns>();
+    kept.numbers->resize(columns / kColumns * 2 * half_of_k / ColumnsOfB::kSteps);
+    operand.unpack(unpacker, half_of_k, *kept.numbers);
   }
   return kept.numbers;
 }

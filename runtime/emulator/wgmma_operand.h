@@ -1,11 +1,13 @@
 // Operands of wgmma in shared memory.
 #pragma once
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "runtime/emulator/matrix_product.h"
 #include "runtime/emulator/operand_lines.h"
+#include "runtime/emulator/pending_products.h"
 #include "runtime/emulator/shared_spans.h"
 
 namespace tilewright::rt::emulator {
@@ -37,7 +39,7 @@ class SharedOperand {
 };
 
 /// The columns of b as numbers, for a wgmma that the warp is about to issue: those that it was made for by another warp, if there are.
-std::span<const ColumnsOfB> columns_of(Warp&, const Instruction&, const Unpacker&, u64 descriptor, std::size_t columns,
-                                       std::size_t half_of_k, bool transposed);
+std::shared_ptr<const Columns> columns_of(Warp&, const Instruction&, const Unpacker&, u64 descriptor, std::size_t columns,
+                                          std::size_t half_of_k, bool transposed);
 
 }  // namespace tilewright::rt::emulator

@@ -88,11 +88,11 @@ TEST_CASE("emulator products: lines may be anywhere") {
 
 TEST_CASE("emulator products: multiply-adds are fused, in the order of k, and may go to the addends' registers in another order") {
   std::mt19937 random(3);
-  constexpr std::size_t kMostBlocks = 5;
+  constexpr std::size_t kMostBlocks = 8, kMostProducts = 3;
   std::array<std::array<u32, kLanes>, 4 * kMostBlocks> registers;
   std::array<s32, registers.size()> before, after;
-  RowsOfA a;
-  std::array<ColumnsOfB, kMostBlocks * 8> b;
+  std::array<RowsOfA, kMostProducts> a;
+  std::array<std::array<ColumnsOfB, kMostBlocks * 8>, kMostProducts> b;
   const auto number = [&] {
     return std::ldexp(static_cast<float>(static_cast<int>(random() % 4096) - 2048), static_cast<int>(random() % 40));
   };
@@ -100,28 +100,34 @@ TEST_CASE("emulator products: multiply-adds are fused, in the order of k, and ma
   do
     for (const std::size_t depth : {4u, 8u, 16u, 32u})
       for (const bool adds : {false, true}) {
-        const std::size_t blocks = 1 + random() % kMostBlocks;
-        for (auto& steps : a.at)
-          for (auto& row : steps)
-            for (float& value : row) value = number();
-        for (auto& columns : b)
-          for (auto& step : columns.at)
-            for (float& value : step) value = number();
-        // Infinities meet each other, and zeros, now and then.
-        if (random() % 4 == 0) a(random() % 16, random() % depth) = step_of(b.data(), random() % depth)[random() % 8] = HUGE_VALF;
+        const std::size_t blocks = 1 + random() % kMostBlocks, count = 1 + random() % kMostProducts;
+        std::array<Product, kMostProducts> products;
+        for (std::size_t p = 0; p < count; ++p) {
+          for (auto& steps : a[p].at)
+            for (auto& row : steps)
+              for (float& value : row) value = number();
+          for (auto& columns : b[p])
+            for (auto& step : columns.at)
+              for (float& value : step) value = number();
+          // Infinities meet each other, and zeros, now and then.
+          if (random() % 4 == 0) a[p](random() % 16, random() % depth) = step_of(b[p].data(), random() % depth)[random() % 8] = HUGE_VALF;
+          products[p] = {&a[p], b[p].data()};
+        }
         fill(registers, random);
         const auto old = registers;
         for (std::size_t r = 0; r < before.size(); ++r) {
           before[r] = static_cast<s32>(r * sizeof registers[r]);
           after[r] = static_cast<s32>((r / 4 * 4 + order[r % 4]) * sizeof registers[r]);
         }
-        multiply_add(a, {b.data(), blocks * depth / 4}, depth, reinterpret_cast<std::byte*>(registers.data()),
+        multiply_add({products.data(), count}, blocks, depth, reinterpret_cast<std::byte*>(registers.data()),
                      adds ? before.data() : nullptr, after.data());
         for (std::size_t r = 0; r < 4 * blocks; ++r)
           for (std::size_t lane = 0; lane < kLanes; ++lane) {
             float sum = adds ? std::bit_cast<float>(old[r][lane]) : 0;
-            for (std::size_t k = 0; k < depth; ++k)
-              sum = std::fma(a(lane / 4 + r % 4 / 2 * 8, k), step_of(b.data() + r / 4 * depth / 4, k)[place_of(lane % 4 * 2 + r % 2)], sum);
+            for (std::size_t p = 0; p < count; ++p)
+              for (std::size_t k = 0; k < depth; ++k)
+                sum = std::fma(a[p](lane / 4 + r % 4 / 2 * 8, k),
+                               step_of(b[p].data() + r / 4 * depth / 4, k)[place_of(lane % 4 * 2 + r % 2)], sum);
             REQUIRE(registers[r / 4 * 4 + order[r % 4]][lane] == (sum == sum ? std::bit_cast<u32>(sum) : 0x7fffffffu));
           }
         REQUIRE(std::equal(registers.begin() + static_cast<std::ptrdiff_t>(4 * blocks), registers.end(),

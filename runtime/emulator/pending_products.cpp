@@ -1,0 +1,38 @@
+#include "runtime/emulator/pending_products.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tilewright::rt::emulator {
+
+RowsOfA& PendingProducts::begin(const Target& target, bool adds) {
+  const bool is_same = target.depth == target_.depth && std::ranges::equal(target.slots, target_.slots);
+  if (!adds || !is_same || count_ == kMost) add_up();
+  if (count_ == 0) {
+    target_ = target;
+    adds_ = adds;
+  }
+  if (operands_ == nullptr) operands_ = std::make_unique<std::array<Operands, kMost>>();
+  return (*operands_)[count_].a;
+}
+
+void PendingProducts::add(std::shared_ptr<const Columns> columns) { (*operands_)[count_++].b = std::move(columns); }
+
+void PendingProducts::add_up_into(std::span<const s32> slots) {
+  const auto is_target = [&](s32 slot) { return std::ranges::find(target_.slots, slot) != target_.slots.end(); };
+  if (count_ != 0 && std::ranges::any_of(slots, is_target)) add_up();
+}
+
+void PendingProducts::add_up() {
+  if (count_ == 0) return;
+  std::array<Product, kMost> products;
+  for (std::size_t n = 0; n < count_; ++n) products[n] = {&(*operands_)[n].a, (*operands_)[n].b->data()};
+  constexpr std::size_t kRegisters = kRows * kColumns / kLanes;  // of 8 columns
+  const s32* const slots = target_.slots.data();
+  multiply_add({products.data(), count_}, target_.slots.size() / kRegisters, target_.depth, target_.registers, adds_ ? slots : nullptr,
+               slots);
+  for (std::size_t n = 0; n < count_; ++n) (*operands_)[n].b.reset();
+  count_ = 0;
+}
+
+}  // namespace tilewright::rt::emulator
