@@ -217,7 +217,7 @@ class Grid {
       worker.launch = &launch_;
       worker.random = params_.seed * 2 + 1;
       worker.counts.resize(launch_.kernel->code.size());
-      worker.shapes = launch_.kernel->spare_shapes.take();
+      worker.learned = launch_.kernel->spare_learned.take();
     }
     std::vector<std::thread> threads;
     run_worker(workers_[0], [&] {
@@ -228,7 +228,7 @@ class Grid {
     for (std::thread& thread : threads) thread.join();
     for (Worker& worker : workers_) {
       for (std::size_t i = 0; i < counts.size(); ++i) counts[i].add(worker.counts[i]);
-      launch_.kernel->spare_shapes.give(std::move(worker.shapes));
+      launch_.kernel->spare_learned.give(std::move(worker.learned));
     }
   }
 

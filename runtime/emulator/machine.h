@@ -18,12 +18,11 @@
 #include "runtime/emulator/emulator.h"
 #include "runtime/emulator/findings.h"
 #include "runtime/emulator/late_reads.h"
+#include "runtime/emulator/learned.h"
 #include "runtime/emulator/memory.h"
-#include "runtime/emulator/operand_lines.h"
 #include "runtime/emulator/pending_products.h"
 #include "runtime/emulator/program.h"
 #include "runtime/emulator/shared_cells.h"
-#include "runtime/emulator/transactions.h"
 #include "runtime/emulator/warpgroup_operands.h"
 
 namespace tilewright::rt::emulator {
@@ -291,8 +290,7 @@ struct Worker {
 
   Launch* launch = nullptr;
   std::vector<Count> counts;  // one an instruction
-  RequestShapes shapes;
-  OperandLayouts operand_layouts;
+  Learned learned;
   std::size_t last_range = 0;
   u64 spent = 0;         // warp instructions, and what polling costs on top
   u64 polling = 0;       // of it

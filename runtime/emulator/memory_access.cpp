@@ -147,7 +147,7 @@ void locate_shared(Warp& warp, const Instruction& i, Places& places, int bytes) 
 /// The places of a request of all lanes that has the shape of an earlier one, found for all lanes together. False if it is none, or not
 /// in bounds.
 bool locate_known(Warp& warp, Places& places, int bytes, RequestShapes::Key key, Transactions& transactions) {
-  const RequestShape* shape = warp.worker->shapes.find(key, places.address);
+  const RequestShape* shape = warp.worker->learned.requests.find(key, places.address);
   if (shape == nullptr) return false;
   const s64 lowest = static_cast<s64>(places.address[0]) + shape->lowest,
             end = static_cast<s64>(places.address[0]) + shape->highest + bytes;
@@ -173,7 +173,7 @@ void take_shape(Warp& warp, Places& places, int bytes, RequestShapes::Key key, T
   const auto& range = places.range;
   if (places.space == Space::global && std::all_of(range.begin(), range.end(), [&](const Range* other) { return other == range[0]; }))
     places.one_range = range[0];
-  const RequestShape* const shape = warp.worker->shapes.remember(key, places.address, bytes, transactions);
+  const RequestShape* const shape = warp.worker->learned.requests.remember(key, places.address, bytes, transactions);
   if (places.space == Space::shared || places.one_range != nullptr) places.shape = shape;
 }
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/emulator/learned.h"
 #include "runtime/emulator/ptx_module.h"
-#include "runtime/emulator/transactions.h"
 #include "tilewright/error.h"
 
 namespace tilewright::rt::emulator {
@@ -219,7 +219,7 @@ struct Kernel {
   std::vector<SourceLine> sources;
   std::vector<std::string_view> opcodes;
   std::shared_ptr<const std::vector<Place>> places;  // of the code; counters keep it
-  mutable SpareShapes spare_shapes;                  // what its launches have learned of its requests
+  mutable SpareLearned spare_learned;
 
   struct Constant {
     s32 slot;

@@ -185,17 +185,4 @@ const RequestShape* RequestShapes::remember(Key key, const std::array<u64, kLane
   return &shape;
 }
 
-RequestShapes SpareShapes::take() {
-  const std::lock_guard lock(mutex_);
-  if (spare_.empty()) return {};
-  RequestShapes shapes = std::move(spare_.back());
-  spare_.pop_back();
-  return shapes;
-}
-
-void SpareShapes::give(RequestShapes shapes) {
-  const std::lock_guard lock(mutex_);
-  spare_.push_back(std::move(shapes));
-}
-
 }  // namespace tilewright::rt::emulator

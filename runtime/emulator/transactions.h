@@ -1,7 +1,6 @@
 // What the requests of warps cost memory: sectors of global memory and wavefronts of shared memory.
 #pragma once
 #include <array>
-#include <mutex>
 #include <vector>
 
 #include "runtime/emulator/scalar_types.h"
@@ -68,17 +67,6 @@ class RequestShapes {
     return entries_[first].key == key || entries_[first].key == 0 ? first : first ^ 1;
   }
   std::vector<Entry> entries_;  // empty until there is one
-};
-
-/// Those of workers that have finished, for the next ones: a kernel's requests have the same shapes in all launches.
-class SpareShapes {
- public:
-  RequestShapes take();
-  void give(RequestShapes);
-
- private:
-  std::mutex mutex_;
-  std::vector<RequestShapes> spare_;
 };
 
 }  // namespace tilewright::rt::emulator

@@ -18,7 +18,7 @@ constexpr u64 kPageBytes = SharedLines::kPageBytes;
 
 const OperandLines& lines_of(Warp& warp, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed) {
   const u64 in_page = MatrixDescriptor(descriptor).start % kPageBytes;
-  return warp.worker->operand_layouts.find(MatrixDescriptor::moved_to(descriptor, in_page), first_row, rows, transposed);
+  return warp.worker->learned.operands.find(MatrixDescriptor::moved_to(descriptor, in_page), first_row, rows, transposed);
 }
 
 }  // namespace
