@@ -224,7 +224,7 @@ u32 narrow_bf16x2(float high, float low) { return static_cast<u32>(f32_to_bf16(h
 
 template <class From>
 Handler resize_to(int bytes) {
-  return bytes == 2 ? elementwise<resize<u16, From>> : bytes == 4 ? elementwise<resize<u32, From>> : elementwise<resize<u64, From>>;
+  return bytes == 2 ? elementwise<resize<u16, From>>() : bytes == 4 ? elementwise<resize<u32, From>>() : elementwise<resize<u64, From>>();
 }
 
 /// A loop of its own for conversions without any extras; null if there is none.
@@ -240,13 +240,13 @@ Handler direct(const Conversion& c) {
       case Type::s64: return resize_to<s64>(c.to_bytes);
       default: return nullptr;
     }
-  if (c.to == Type::f32 && c.from == Type::f16) return elementwise<widen_f16>;
-  if (c.to == Type::f32 && c.from == Type::bf16) return elementwise<widen_bf16>;
+  if (c.to == Type::f32 && c.from == Type::f16) return elementwise<widen_f16>();
+  if (c.to == Type::f32 && c.from == Type::bf16) return elementwise<widen_bf16>();
   if (c.rounding != Rounding::nearest_even) return nullptr;
-  if (c.to == Type::f16 && c.from == Type::f32) return elementwise<narrow_f16>;
-  if (c.to == Type::bf16 && c.from == Type::f32) return elementwise<narrow_bf16>;
-  if (c.to == Type::f32 && c.from == Type::s32) return elementwise<nearest<float, s32>>;
-  if (c.to == Type::f32 && c.from == Type::u32) return elementwise<nearest<float, u32>>;
+  if (c.to == Type::f16 && c.from == Type::f32) return elementwise<narrow_f16>();
+  if (c.to == Type::bf16 && c.from == Type::f32) return elementwise<narrow_bf16>();
+  if (c.to == Type::f32 && c.from == Type::s32) return elementwise<nearest<float, s32>>();
+  if (c.to == Type::f32 && c.from == Type::u32) return elementwise<nearest<float, u32>>();
   return nullptr;
 }
 
@@ -312,8 +312,8 @@ void decode_convert(Decoder& d) {
     d.source(1, d.operand(1), 4, Type::f32);
     d.source(2, d.operand(2), 4, Type::f32);
     const bool plain = c.rounding == Rounding::nearest_even && !c.relu && !c.satfinite;
-    d.out.execute = plain && c.to == Type::f16x2    ? elementwise<narrow_f16x2>
-                    : plain && c.to == Type::bf16x2 ? elementwise<narrow_bf16x2>
+    d.out.execute = plain && c.to == Type::f16x2    ? elementwise<narrow_f16x2>()
+                    : plain && c.to == Type::bf16x2 ? elementwise<narrow_bf16x2>()
                                                     : convert_two;
     d.out.option = c.packed();
     return;

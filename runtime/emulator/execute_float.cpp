@@ -45,27 +45,23 @@ T div(T a, T b) {
 
 /// A function call for each lane where the processor has no instruction for it.
 template <class T, bool Ftz, bool Sat>
-inline void fma(Warp& warp, const Instruction& i, Mask mask) {
-  const LanesInPlace<T> a(warp, i.slot[1]), b(warp, i.slot[2]), c(warp, i.slot[3]);
-  Lanes<T> result;
-  for (int lane = 0; lane < kLanes; ++lane)
-    result[lane] = leave<Ftz, Sat>(std::fma(enter<Ftz>(a[lane]), enter<Ftz>(b[lane]), enter<Ftz>(c[lane])));
-  write(warp, i.slot[0], result, mask);
+T fma(T a, T b, T c) {
+  return leave<Ftz, Sat>(std::fma(enter<Ftz>(a), enter<Ftz>(b), enter<Ftz>(c)));
 }
 
 #if defined(__x86_64__)
 template <class T, bool Ftz, bool Sat>
 __attribute__((target("avx2,fma"), flatten)) void fma_by_avx2(Warp& warp, const Instruction& i, Mask mask) {
-  fma<T, Ftz, Sat>(warp, i, mask);
+  Elementwise<fma<T, Ftz, Sat>>::execute(warp, i, mask);
 }
 #endif
 
 template <class T, bool Ftz, bool Sat>
 Handler fastest_fma() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return fma_by_avx2<T, Ftz, Sat>;
+  if (!has_wide_vectors() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return fma_by_avx2<T, Ftz, Sat>;
 #endif
-  return fma<T, Ftz, Sat>;
+  return elementwise<fma<T, Ftz, Sat>>();
 }
 
 // The fast quotient is only defined up to |b| = 2^126; from there on it is 0, or NaN for infinite a.
@@ -171,10 +167,10 @@ template <class T>
 Handler choose_nearest(FloatOp op, bool ftz, bool sat) {
   return for_flags(ftz, sat, [&]<bool Ftz, bool Sat>() -> Handler {
     switch (op) {
-      case FloatOp::add: return elementwise<add<T, Ftz, Sat>>;
-      case FloatOp::sub: return elementwise<sub<T, Ftz, Sat>>;
-      case FloatOp::mul: return elementwise<mul<T, Ftz, Sat>>;
-      case FloatOp::div: return elementwise<div<T, Ftz, Sat>>;
+      case FloatOp::add: return elementwise<add<T, Ftz, Sat>>();
+      case FloatOp::sub: return elementwise<sub<T, Ftz, Sat>>();
+      case FloatOp::mul: return elementwise<mul<T, Ftz, Sat>>();
+      case FloatOp::div: return elementwise<div<T, Ftz, Sat>>();
       default: return fastest_fma<T, Ftz, Sat>();
     }
   });
@@ -183,8 +179,8 @@ Handler choose_nearest(FloatOp op, bool ftz, bool sat) {
 template <class T>
 Handler choose_extreme(bool is_min, bool nan, bool ftz, bool xor_sign) {
   return for_flags(ftz, nan, [&]<bool Ftz, bool Nan>() -> Handler {
-    if (is_min) return xor_sign ? elementwise<extreme_of<T, true, Nan, Ftz, true>> : elementwise<extreme_of<T, true, Nan, Ftz, false>>;
-    return xor_sign ? elementwise<extreme_of<T, false, Nan, Ftz, true>> : elementwise<extreme_of<T, false, Nan, Ftz, false>>;
+    if (is_min) return xor_sign ? elementwise<extreme_of<T, true, Nan, Ftz, true>>() : elementwise<extreme_of<T, true, Nan, Ftz, false>>();
+    return xor_sign ? elementwise<extreme_of<T, false, Nan, Ftz, true>>() : elementwise<extreme_of<T, false, Nan, Ftz, false>>();
   });
 }
 
@@ -213,7 +209,7 @@ void decode_rounded(Decoder& d, Type type, bool ftz) {
     const bool is_approx = std::find(d.modifiers().begin(), d.modifiers().end(), "approx") != d.modifiers().end();
     d.out.category = Category::special;
     if (is_approx)
-      d.out.execute = ftz ? elementwise<div_approx_of<true>> : elementwise<div_approx_of<false>>;
+      d.out.execute = ftz ? elementwise<div_approx_of<true>>() : elementwise<div_approx_of<false>>();
     else
       d.out.execute = choose_nearest<float>(op, ftz, false);
     return;
@@ -254,13 +250,13 @@ void decode_float(Decoder& d) {
   } else if (base == "abs" || base == "neg") {
     is_unary = true;
     if (f64)
-      d.out.execute = base == "abs" ? elementwise<absolute<double, false>> : elementwise<negate<double, false>>;
+      d.out.execute = base == "abs" ? elementwise<absolute<double, false>>() : elementwise<negate<double, false>>();
     else if (ftz)
-      d.out.execute = base == "abs" ? elementwise<absolute<float, true>> : elementwise<negate<float, true>>;
+      d.out.execute = base == "abs" ? elementwise<absolute<float, true>>() : elementwise<negate<float, true>>();
     else
-      d.out.execute = base == "abs" ? elementwise<absolute<float, false>> : elementwise<negate<float, false>>;
+      d.out.execute = base == "abs" ? elementwise<absolute<float, false>>() : elementwise<negate<float, false>>();
   } else if (base == "copysign") {
-    d.out.execute = f64 ? elementwise<copysign_of<double>> : elementwise<copysign_of<float>>;
+    d.out.execute = f64 ? elementwise<copysign_of<double>>() : elementwise<copysign_of<float>>();
   } else {
     has_third = base == "fma" || base == "mad";
     decode_rounded(d, type, ftz);

@@ -163,43 +163,43 @@ Handler choose_multiply(Decoder& d, Type type, bool adds, int part) {
       if constexpr (sizeof(T) == 8)
         return nullptr;
       else
-        return adds ? elementwise<mad_wide<T>> : elementwise<mul_wide<T>>;
+        return adds ? elementwise<mad_wide<T>>() : elementwise<mul_wide<T>>();
     });
   }
   if (adds && part == 1 && d.take("sat")) {
     if (type != Type::s32) d.fail("'.sat' needs s32");
-    return elementwise<mad_hi_sat>;
+    return elementwise<mad_hi_sat>();
   }
   return for_integer(d, type, [&]<class T>() -> Handler {
-    if (adds) return part == 0 ? elementwise<mad_lo<T>> : elementwise<mad_hi<T>>;
-    return part == 0 ? elementwise<mul_lo<T>> : elementwise<mul_hi<T>>;
+    if (adds) return part == 0 ? elementwise<mad_lo<T>>() : elementwise<mad_hi<T>>();
+    return part == 0 ? elementwise<mul_lo<T>>() : elementwise<mul_hi<T>>();
   });
 }
 
 Handler choose_24(Decoder& d, Type type, bool adds) {
   const int part = d.take_one({"lo", "hi"});
   if (part < 0) d.fail("one of '.lo' and '.hi' is missing");
-  if (adds && part == 1 && type == Type::s32 && d.take("sat")) return elementwise<mad24_hi_sat>;
+  if (adds && part == 1 && type == Type::s32 && d.take("sat")) return elementwise<mad24_hi_sat>();
   return for_32(d, type, [&]<class T>() -> Handler {
-    if (adds) return part == 0 ? elementwise<mad24_lo<T>> : elementwise<mad24_hi<T>>;
-    return part == 0 ? elementwise<mul24_lo<T>> : elementwise<mul24_hi<T>>;
+    if (adds) return part == 0 ? elementwise<mad24_lo<T>>() : elementwise<mad24_hi<T>>();
+    return part == 0 ? elementwise<mul24_lo<T>>() : elementwise<mul24_hi<T>>();
   });
 }
 
 Handler choose_add_or_sub(Decoder& d, Type type, bool adds) {
   if (d.take("sat")) {
     if (type != Type::s32) d.fail("'.sat' needs s32");
-    return adds ? elementwise<add_sat> : elementwise<sub_sat>;
+    return adds ? elementwise<add_sat>() : elementwise<sub_sat>();
   }
-  return for_integer(d, type, [&]<class T>() -> Handler { return adds ? elementwise<add<T>> : elementwise<sub<T>>; });
+  return for_integer(d, type, [&]<class T>() -> Handler { return adds ? elementwise<add<T>>() : elementwise<sub<T>>(); });
 }
 
 Handler choose_min_or_max(Decoder& d, Type type, bool is_min) {
   if (d.take("relu")) {
     if (type != Type::s32) d.fail("'.relu' needs s32");
-    return is_min ? elementwise<min_relu> : elementwise<max_relu>;
+    return is_min ? elementwise<min_relu>() : elementwise<max_relu>();
   }
-  return for_integer(d, type, [&]<class T>() -> Handler { return is_min ? elementwise<minimum<T>> : elementwise<maximum<T>>; });
+  return for_integer(d, type, [&]<class T>() -> Handler { return is_min ? elementwise<minimum<T>>() : elementwise<maximum<T>>(); });
 }
 
 Handler choose(Decoder& d, Type type, std::string_view base, int part) {
@@ -208,12 +208,12 @@ Handler choose(Decoder& d, Type type, std::string_view base, int part) {
   if (base == "mul24" || base == "mad24") return choose_24(d, type, base == "mad24");
   if (base == "min" || base == "max") return choose_min_or_max(d, type, base == "min");
   return for_integer(d, type, [&]<class T>() -> Handler {
-    if (base == "div") return elementwise<div<T>>;
-    if (base == "rem") return elementwise<rem<T>>;
-    if (base == "sad") return elementwise<sad<T>>;
-    if (base == "neg") return elementwise<negate<T>>;
+    if (base == "div") return elementwise<div<T>>();
+    if (base == "rem") return elementwise<rem<T>>();
+    if (base == "sad") return elementwise<sad<T>>();
+    if (base == "neg") return elementwise<negate<T>>();
     if constexpr (kSigned<T>)
-      if (base == "abs") return elementwise<absolute<T>>;
+      if (base == "abs") return elementwise<absolute<T>>();
     return nullptr;
   });
 }
@@ -222,8 +222,8 @@ void decode_dot(Decoder& d) {
   const bool high = d.base() == "dp2a" && d.take_one({"lo", "hi"}) == 1;
   const bool a_signed = is_signed(d.take_type()), b_signed = is_signed(d.take_type());
   const auto pick = [&]<class A, class B, class A2, class B2>() -> Handler {
-    if (d.base() == "dp4a") return elementwise<dot_4<A, B>>;
-    return high ? elementwise<dot_2<A2, B2, true>> : elementwise<dot_2<A2, B2, false>>;
+    if (d.base() == "dp4a") return elementwise<dot_4<A, B>>();
+    return high ? elementwise<dot_2<A2, B2, true>>() : elementwise<dot_2<A2, B2, false>>();
   };
   if (a_signed)
     d.out.execute = b_signed ? pick.operator()<s8, s8, s16, s8>() : pick.operator()<s8, u8, s16, u8>();

@@ -189,27 +189,27 @@ void decode_lop3(Decoder& d) {
 }
 
 Handler choose_shift(Decoder& d, Type type) {
-  if (d.base() == "shl") return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shl<T>>; });
-  if (is_signed(type)) return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shr<std::make_signed_t<T>>>; });
-  return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shr<T>>; });
+  if (d.base() == "shl") return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shl<T>>(); });
+  if (is_signed(type)) return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shr<std::make_signed_t<T>>>(); });
+  return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shr<T>>(); });
 }
 
 Handler choose_funnel(Decoder& d) {
   const int side = d.take_one({"l", "r"}), mode = d.take_one({"clamp", "wrap"});
   if (side < 0 || mode < 0) d.fail("expected '.l' or '.r' and '.clamp' or '.wrap'");
-  if (side == 0) return mode == 0 ? elementwise<shf_l_clamp> : elementwise<shf_l_wrap>;
-  return mode == 0 ? elementwise<shf_r_clamp> : elementwise<shf_r_wrap>;
+  if (side == 0) return mode == 0 ? elementwise<shf_l_clamp>() : elementwise<shf_l_wrap>();
+  return mode == 0 ? elementwise<shf_r_clamp>() : elementwise<shf_r_wrap>();
 }
 
 Handler choose_permute(Decoder& d) {
   switch (d.take_one({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"})) {
-    case 0: return elementwise<prmt_f4e>;
-    case 1: return elementwise<prmt_b4e>;
-    case 2: return elementwise<prmt_rc8>;
-    case 3: return elementwise<prmt_ecl>;
-    case 4: return elementwise<prmt_ecr>;
-    case 5: return elementwise<prmt_rc16>;
-    default: return elementwise<prmt>;
+    case 0: return elementwise<prmt_f4e>();
+    case 1: return elementwise<prmt_b4e>();
+    case 2: return elementwise<prmt_rc8>();
+    case 3: return elementwise<prmt_ecl>();
+    case 4: return elementwise<prmt_ecr>();
+    case 5: return elementwise<prmt_rc16>();
+    default: return elementwise<prmt>();
   }
 }
 
@@ -218,21 +218,21 @@ Handler choose_count(Decoder& d, Type type, bool shift) {
   const std::string_view base = d.base();
   const auto pick = [&]<class U>() -> Handler {
     using S = std::make_signed_t<U>;
-    if (base == "popc") return elementwise<count_ones<U>>;
-    if (base == "clz") return elementwise<count_leading<U>>;
-    if (base == "brev") return elementwise<reverse<U>>;
-    if (is_signed(type)) return shift ? elementwise<highest_shift<S>> : elementwise<highest<S>>;
-    return shift ? elementwise<highest_shift<U>> : elementwise<highest<U>>;
+    if (base == "popc") return elementwise<count_ones<U>>();
+    if (base == "clz") return elementwise<count_leading<U>>();
+    if (base == "brev") return elementwise<reverse<U>>();
+    if (is_signed(type)) return shift ? elementwise<highest_shift<S>>() : elementwise<highest<S>>();
+    return shift ? elementwise<highest_shift<U>>() : elementwise<highest<U>>();
   };
   return bytes_of(type) == 8 ? pick.operator()<u64>() : pick.operator()<u32>();
 }
 
 Handler choose_field(Type type) {
   switch (type) {
-    case Type::s32: return elementwise<extract<s32>>;
-    case Type::u64: return elementwise<extract<u64>>;
-    case Type::s64: return elementwise<extract<s64>>;
-    default: return elementwise<extract<u32>>;
+    case Type::s32: return elementwise<extract<s32>>();
+    case Type::u64: return elementwise<extract<u64>>();
+    case Type::s64: return elementwise<extract<s64>>();
+    default: return elementwise<extract<u32>>();
   }
 }
 
@@ -255,10 +255,10 @@ void decode_logic(Decoder& d) {
     return;
   }
   d.out.execute = for_bits(d, bytes, [&]<class T>() -> Handler {
-    if (base == "and") return elementwise<bit_and<T>>;
-    if (base == "or") return elementwise<bit_or<T>>;
-    if (base == "xor") return elementwise<bit_xor<T>>;
-    return base == "not" ? elementwise<bit_not<T>> : elementwise<is_zero<T>>;
+    if (base == "and") return elementwise<bit_and<T>>();
+    if (base == "or") return elementwise<bit_or<T>>();
+    if (base == "xor") return elementwise<bit_xor<T>>();
+    return base == "not" ? elementwise<bit_not<T>>() : elementwise<is_zero<T>>();
   });
 }
 
@@ -284,19 +284,19 @@ void decode_bits(Decoder& d) {
     d.out.execute = choose_field(type);
     sources = {bytes, 4, 4};
   } else if (base == "bfi") {
-    d.out.execute = bytes == 8 ? elementwise<insert<u64>> : elementwise<insert<u32>>;
+    d.out.execute = bytes == 8 ? elementwise<insert<u64>>() : elementwise<insert<u32>>();
     sources = {bytes, bytes, 4, 4};
   } else if (base == "bmsk") {
-    d.out.execute = mode == 0 ? elementwise<bmsk_wrap> : elementwise<bmsk_clamp>;
+    d.out.execute = mode == 0 ? elementwise<bmsk_wrap>() : elementwise<bmsk_clamp>();
     sources = {4, 4};
   } else if (base == "szext") {
     if (is_signed(type))
-      d.out.execute = mode == 0 ? elementwise<szext_wrap<s32>> : elementwise<szext_clamp<s32>>;
+      d.out.execute = mode == 0 ? elementwise<szext_wrap<s32>>() : elementwise<szext_clamp<s32>>();
     else
-      d.out.execute = mode == 0 ? elementwise<szext_wrap<u32>> : elementwise<szext_clamp<u32>>;
+      d.out.execute = mode == 0 ? elementwise<szext_wrap<u32>>() : elementwise<szext_clamp<u32>>();
     sources = {4, 4};
   } else if (base == "fns") {
-    d.out.execute = elementwise<nth_set>;
+    d.out.execute = elementwise<nth_set>();
     sources = {4, 4, 4};
   } else if (base == "prmt") {
     d.out.execute = choose_permute(d);

@@ -145,10 +145,10 @@ void decode_move(Decoder& d) {
   d.source(1, d.operand(1), bytes, type);
   switch (bytes) {
     case 0: d.out.execute = move_predicate; break;
-    case 2: d.out.execute = elementwise<same<u16>>; break;
-    case 4: d.out.execute = elementwise<same<u32>>; break;
-    case 8: d.out.execute = elementwise<same<u64>>; break;
-    case 16: d.out.execute = elementwise<same<Wide>>; break;
+    case 2: d.out.execute = elementwise<same<u16>>(); break;
+    case 4: d.out.execute = elementwise<same<u32>>(); break;
+    case 8: d.out.execute = elementwise<same<u64>>(); break;
+    case 16: d.out.execute = elementwise<same<Wide>>(); break;
     default: d.fail("no instruction of this type");
   }
 }

@@ -107,7 +107,7 @@ void halves(Warp& warp, const Instruction& i, Mask mask) {
 
 template <Formula formula>
 Handler approximate_f32(bool ftz) {
-  return ftz ? elementwise<approximate<formula, true>> : elementwise<approximate<formula, false>>;
+  return ftz ? elementwise_without_fma<approximate<formula, true>>() : elementwise_without_fma<approximate<formula, false>>();
 }
 
 Handler choose_f32(Formula formula, bool ftz) {
@@ -147,9 +147,10 @@ void decode_special(Decoder& d) {
   if (type == Type::f32 && approx) {
     d.out.execute = choose_f32(formula, d.take("ftz"));
   } else if (type == Type::f64 && approx && d.take("ftz") && (formula == Formula::rcp || formula == Formula::rsqrt)) {
-    d.out.execute = formula == Formula::rcp ? elementwise<approximate_upper<Formula::rcp>> : elementwise<approximate_upper<Formula::rsqrt>>;
+    d.out.execute = formula == Formula::rcp ? elementwise_without_fma<approximate_upper<Formula::rcp>>()
+                                            : elementwise_without_fma<approximate_upper<Formula::rsqrt>>();
   } else if (type == Type::f64 && approx && formula == Formula::rsqrt) {
-    d.out.execute = elementwise<inverse_root>;
+    d.out.execute = elementwise_without_fma<inverse_root>();
   } else if ((type == Type::f32 || type == Type::f64) && mode >= 0) {
     constexpr Rounding kModes[] = {Rounding::nearest_even, Rounding::zero, Rounding::down, Rounding::up};
     d.out.option = static_cast<u32>(kModes[mode]);

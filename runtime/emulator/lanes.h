@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/emulator/for_processor.h"
 #include "runtime/emulator/machine.h"
 
 namespace tilewright::rt::emulator {
@@ -87,34 +88,43 @@ inline Mask read_predicate(const Warp& warp, const Instruction& instruction, int
   return (instruction.negated >> k) & 1 ? ~mask : mask;
 }
 
-template <auto F, class Result, class... Values, std::size_t... I>
-void map_lanes(Warp& warp, const Instruction& instruction, Mask mask, Result (*)(Values...), std::index_sequence<I...>) {
-  const std::tuple<LanesInPlace<Values>...> inputs{LanesInPlace<Values>(warp, instruction.slot[I + 1])...};
-  Lanes<Result> result;
-  for (int lane = 0; lane < kLanes; ++lane) result[lane] = F(std::get<I>(inputs)[lane]...);
-  write(warp, instruction.slot[0], result, mask);
-}
-
-template <auto F, class Result, class... Values>
-void elementwise_of(Warp& warp, const Instruction& instruction, Mask mask, Result (*f)(Values...)) {
-  map_lanes<F>(warp, instruction, mask, f, std::index_sequence_for<Values...>{});
-}
-
-#if defined(__x86_64__)
 template <auto F>
-__attribute__((target("avx2"), flatten)) void elementwise_by_avx2(Warp& warp, const Instruction& instruction, Mask mask) {
-  elementwise_of<F>(warp, instruction, mask, +F);
-}
-#endif
+class Elementwise;
+template <class Result, class... Values, Result (*F)(Values...)>
+class Elementwise<F> {
+ public:
+  static void execute(Warp& warp, const Instruction& i, Mask mask) { map(warp, i, mask, std::index_sequence_for<Values...>{}); }
 
-/// The handler of an instruction whose destination is F of its sources, in their order.
+ private:
+  template <std::size_t... I>
+  static void map(Warp& warp, const Instruction& i, Mask mask, std::index_sequence<I...>) {
+    const std::tuple<LanesInPlace<Values>...> inputs{LanesInPlace<Values>(warp, i.slot[I + 1])...};
+    if (mask == kAllLanes && i.slot[0] >= 0) {
+      std::byte* const to = warp.registers + i.slot[0];
+      // A destination is one of the sources, or has nothing in common with them.
+#pragma GCC ivdep
+      for (int lane = 0; lane < kLanes; ++lane) {
+        const Result result = F(std::get<I>(inputs)[lane]...);
+        std::memcpy(to + static_cast<std::size_t>(lane) * sizeof result, &result, sizeof result);
+      }
+      return;
+    }
+    Lanes<Result> result;
+    for (int lane = 0; lane < kLanes; ++lane) result[lane] = F(std::get<I>(inputs)[lane]...);
+    write(warp, i.slot[0], result, mask);
+  }
+};
+
+/// The handler of an instruction whose destination is F of its sources, in their order. Requires: F adds no product of floats to anything,
+/// but by std::fma.
 template <auto F>
-void elementwise(Warp& warp, const Instruction& instruction, Mask mask) {
-#if defined(__x86_64__)
-  // Not by FMA as well: it would round products and sums as one.
-  if (__builtin_cpu_supports("avx2")) return elementwise_by_avx2<F>(warp, instruction, mask);
-#endif
-  elementwise_of<F>(warp, instruction, mask, +F);
+Handler elementwise() {
+  return for_processor<Elementwise<F>::execute>();
+}
+/// The same for all F.
+template <auto F>
+Handler elementwise_without_fma() {
+  return for_processor_without_fma<Elementwise<F>::execute>();
 }
 
 }  // namespace tilewright::rt::emulator

@@ -1,0 +1,52 @@
+// Functions that are compiled several times, of which the processor runs the best one.
+#pragma once
+
+namespace tilewright::rt::emulator {
+
+#if defined(__x86_64__)
+#if defined(__clang__)
+#define TW_WIDE_VECTORS
+#else
+#define TW_WIDE_VECTORS ",prefer-vector-width=512"
+#endif
+
+template <auto F>
+struct CompiledFor;
+template <class Result, class... Parameters, Result (*F)(Parameters...)>
+struct CompiledFor<F> {
+  __attribute__((target("avx2"), flatten)) static Result avx2(Parameters... values) { return F(values...); }
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" TW_WIDE_VECTORS), flatten)) static Result avx512(Parameters... values) {
+    return F(values...);
+  }
+};
+#undef TW_WIDE_VECTORS
+#endif
+
+/// F with vectors of up to 256 bits. There is no fused multiply-add among their instructions, so that floats are what they are elsewhere.
+template <auto F>
+auto for_processor_without_fma() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) return &CompiledFor<F>::avx2;
+#endif
+  return F;
+}
+
+inline bool has_wide_vectors() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
+}
+
+/// F with the widest vectors there are. Requires: F adds no product of floats to anything, which compilers would round once, but by
+/// std::fma.
+template <auto F>
+auto for_processor() {
+#if defined(__x86_64__)
+  if (has_wide_vectors()) return &CompiledFor<F>::avx512;
+#endif
+  return for_processor_without_fma<F>();
+}
+
+}  // namespace tilewright::rt::emulator
