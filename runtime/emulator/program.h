@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/emulator/ptx_module.h"
+#include "runtime/emulator/spare_cluster.h"
 #include "runtime/emulator/transactions.h"
 #include "tilewright/error.h"
 
@@ -219,6 +220,7 @@ struct Kernel {
   std::vector<std::string_view> opcodes;
   std::shared_ptr<const std::vector<Place>> places;  // of the code; counters keep it
   mutable SpareShapes spare_shapes;                  // what its launches have learned of its requests
+  mutable SpareCluster spare_cluster;                // where its last blocks ran
 
   struct Constant {
     s32 slot;
