@@ -29,7 +29,7 @@ void release(Block& block, Barrier& barrier, u32 id) {
       fragment.wait = Wait::none;
       ++fragment.pc;
     }
-  barrier = {};
+  barrier.reset();
 }
 
 void release_if_complete(Block& block, Barrier& barrier) {

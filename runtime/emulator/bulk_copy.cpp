@@ -25,10 +25,15 @@ Count& count_request(const BulkCopy& copy) {
 }
 void count(const BulkCopy& copy, std::span<const GlobalRun> runs) {
   u64 total = 0, units = 0, ideal = 0;
-  for (const auto& [address, bytes] : runs) {
-    total += bytes;
-    units += (address + bytes - 1) / 32 - address / 32 + 1;
-    ideal += (bytes + 31) / 32;
+  for (const GlobalRun& run : runs) {
+    total += run.rows * run.bytes;
+    ideal += run.rows * ((run.bytes + 31) / 32);
+    const auto sectors_of = [](u64 address, u64 bytes) { return (address + bytes - 1) / 32 - address / 32 + 1; };
+    // Then all rows begin at the same place of a sector.
+    if (run.stride % 32 == 0)
+      units += run.rows * sectors_of(run.address, run.bytes);
+    else
+      run.each_row([&](u64 address, u64 bytes) { units += sectors_of(address, bytes); });
   }
   Count& count = count_request(copy);
   count.bytes += total;
@@ -39,9 +44,9 @@ void count(const BulkCopy& copy, std::span<const GlobalRun> runs) {
 /// The allocation that all runs lie in, null if there is none.
 const Range* common_range(Worker& worker, std::span<const GlobalRun> runs) {
   u64 begin = ~u64{0}, end = 0;
-  for (const auto& [address, bytes] : runs) {
-    begin = std::min(begin, address);
-    end = std::max(end, address + bytes);
+  for (const GlobalRun& run : runs) {
+    begin = std::min(begin, run.address);
+    end = std::max(end, run.end());
   }
   const Range* range = global_range(worker, begin);
   return range != nullptr && end > begin && end <= range->end() ? range : nullptr;
@@ -54,9 +59,8 @@ bool is_in_bounds(const BulkCopy& copy, std::span<const GlobalRun> runs) {
   bool is_good = true;
   for (const CopyPiece& piece : copy.pieces.list) {
     if (piece.is_outside) continue;
-    each_chunk(piece, copy.pieces.swizzle, [&](u64, u64 done, u32 bytes) {
+    each_chunk(piece, copy.pieces.swizzle, [&](u64, u64 address, u32 bytes) {
       if (!is_good) return;
-      const u64 address = piece.global + done;
       const Range* range = global_range(*copy.warp.worker, address);
       if (range != nullptr && bytes <= range->end() - address) return;
       is_good = false;
@@ -68,9 +72,9 @@ bool is_in_bounds(const BulkCopy& copy, std::span<const GlobalRun> runs) {
 }
 
 /// Checks accesses to global memory, whose bounds are known to be good.
-void check_global_runs(const Accessor& by, const BulkCopy& copy, const GlobalRuns& runs, Access access) {
-  if (runs->empty()) return;
-  const Range* const common = access == Access::read ? common_range(*copy.warp.worker, *runs) : nullptr;
+void check_global_runs(const Accessor& by, const BulkCopy& copy, std::span<const GlobalRun> runs, Access access) {
+  if (runs.empty()) return;
+  const Range* const common = access == Access::read ? common_range(*copy.warp.worker, runs) : nullptr;
   if (common != nullptr && common->written == nullptr) {
     if (copy.warp.worker->launch->check && common->cells != nullptr) GlobalCheck(by).read(copy.lane, *common, runs);
     return;
@@ -80,7 +84,7 @@ void check_global_runs(const Accessor& by, const BulkCopy& copy, const GlobalRun
   places.space = Space::global;
   places.mask = kLaneBit[l];
   RequestCheck check(by, places);
-  for (auto [address, bytes] : *runs)
+  const auto check_row = [&](u64 address, u64 bytes) {
     for (u64 part = 0; bytes > 0; address += part, bytes -= part) {
       places.address[l] = address;
       places.range[l] = global_range(*copy.warp.worker, address);
@@ -91,6 +95,8 @@ void check_global_runs(const Accessor& by, const BulkCopy& copy, const GlobalRun
         check.write(copy.lane, static_cast<int>(part), nullptr);
       if (places.range[l]->written != nullptr) check_written(copy.warp, copy.instruction, places, static_cast<int>(part), access);
     }
+  };
+  for (const GlobalRun& run : runs) run.each_row(check_row);
 }
 
 void poison(const Block& block, std::span<const SharedSpan> spans) {
@@ -129,7 +135,7 @@ std::vector<std::byte> gather(const Block& block, const BulkCopy& copy) {
   std::byte* to = bytes.data();
   for (const CopyPiece& piece : copy.pieces.list) {
     copy_from_shared(to, piece, copy.pieces.swizzle, block.shared.get());
-    to += piece.bytes;
+    to += piece.all_bytes();
   }
   return bytes;
 }
@@ -203,9 +209,9 @@ std::optional<SharedPlace> shared_place(Warp& warp, const Instruction& i, int la
 void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
   const auto kept = std::make_shared<const BulkCopy>(std::move(begun));
   const BulkCopy& copy = *kept;
-  const auto runs = std::make_shared<const std::vector<GlobalRun>>(global_runs(copy.pieces));
-  if (!is_in_bounds(copy, *runs)) return;
-  count(copy, *runs);
+  const std::vector<GlobalRun> runs = global_runs(copy.pieces);
+  if (!is_in_bounds(copy, runs)) return;
+  count(copy, runs);
   std::vector<Arrival> arrivals;
   for (const Destination& destination : destinations) {
     const auto arrival = arrival_of(copy, destination);
@@ -226,7 +232,7 @@ void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
         if (piece.is_outside)
           each_chunk(piece, copy.pieces.swizzle, [&](u64 offset, u64, u32 bytes) { fill(copy, shared + offset, bytes); });
         else
-          copy_to_shared(shared, piece, copy.pieces.swizzle, reinterpret_cast<const std::byte*>(piece.global));
+          copy_to_shared(shared, piece, copy.pieces.swizzle);
       signal(copy, mbarrier, arrival.epoch, copy.pieces.bytes());
     };
     begin(std::move(transfer));
@@ -288,9 +294,9 @@ void begin_value(const BulkCopy& copy, const Destination& destination, const std
 void begin_store(BulkCopy begun) {
   const auto kept = std::make_shared<const BulkCopy>(std::move(begun));
   const BulkCopy& copy = *kept;
-  const auto runs = std::make_shared<const std::vector<GlobalRun>>(global_runs(copy.pieces));
-  if (!is_in_bounds(copy, *runs)) return;
-  count(copy, *runs);
+  const std::vector<GlobalRun> runs = global_runs(copy.pieces);
+  if (!is_in_bounds(copy, runs)) return;
+  count(copy, runs);
   Warp& warp = copy.warp;
   const auto l = static_cast<std::size_t>(copy.lane);
   const u32 sequence = ++warp.bulk_sequence;
@@ -306,14 +312,14 @@ void begin_store(BulkCopy begun) {
   transfer.write = [kept, held] {
     const BulkCopy& copy = *kept;
     const std::byte* from = held->data();
-    for (const CopyPiece& piece : copy.pieces.list) {
-      auto* to = reinterpret_cast<std::byte*>(piece.global);
-      if (!piece.is_outside && copy.reduction)
-        reduce(*copy.reduction, to, from, piece.bytes);
-      else if (!piece.is_outside)
-        std::memcpy(to, from, piece.bytes);
-      from += piece.bytes;
-    }
+    for (const CopyPiece& piece : copy.pieces.list)
+      for (u64 row = 0; row < piece.rows; ++row, from += piece.bytes) {
+        auto* to = reinterpret_cast<std::byte*>(piece.global + row * piece.stride);
+        if (!piece.is_outside && copy.reduction)
+          reduce(*copy.reduction, to, from, piece.bytes);
+        else if (!piece.is_outside)
+          std::memcpy(to, from, piece.bytes);
+      }
   };
   begin(std::move(transfer));
 }

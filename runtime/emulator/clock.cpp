@@ -7,8 +7,9 @@ namespace tilewright::rt::emulator {
 namespace {
 
 // A constant number of agents at a time, in arrays of their own, because those are compared together.
-[[gnu::always_inline]] inline void raise_steps(u32* known, const u32* other, int count) {
-  for (int first = 0; first < count; first += kMaxWarps) {
+[[gnu::always_inline]] inline void raise_steps(u32* known, const u32* other, u32 steps) {
+  for (; steps != 0; steps &= steps - 1) {
+    const std::size_t first = static_cast<std::size_t>(std::countr_zero(steps)) * kMaxWarps;
     std::array<u32, kMaxWarps> mine, theirs;
     std::memcpy(mine.data(), known + first, sizeof mine);
     std::memcpy(theirs.data(), other + first, sizeof theirs);
@@ -18,16 +19,16 @@ namespace {
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) void raise_by_avx2(u32* known, const u32* other, int count) { raise_steps(known, other, count); }
+__attribute__((target("avx2"))) void raise_by_avx2(u32* known, const u32* other, u32 steps) { raise_steps(known, other, steps); }
 #endif
 
 }  // namespace
 
-void Clock::raise_all(u32* known, const u32* other, int count) {
+void Clock::raise_all(u32* known, const u32* other, u32 steps) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return raise_by_avx2(known, other, count);
+  if (__builtin_cpu_supports("avx2")) return raise_by_avx2(known, other, steps);
 #endif
-  raise_steps(known, other, count);
+  raise_steps(known, other, steps);
 }
 
 void Clock::raise(int warp, u32 epoch, Mask lanes) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <memory>
 
 #include "runtime/emulator/ptx_types.h"
@@ -35,7 +36,7 @@ class Clock {
   void raise(int agent, u32 epoch) {
     u32& known = at_[static_cast<std::size_t>(agent)];
     known = std::max(known, epoch);
-    used_ = std::max(used_, (agent / kMaxWarps + 1) * kMaxWarps);
+    used_ |= 1u << agent / kMaxWarps;
   }
   /// Of a warp, and of these of its lanes alone.
   void raise(int warp, u32 epoch, Mask lanes);
@@ -44,17 +45,19 @@ class Clock {
   }
   void join(const Clock& other) {
     raise_all(at_.data(), other.at_.data(), other.used_);
-    used_ = std::max(used_, other.used_);
+    used_ |= other.used_;
     if (other.has_parts_) join_parts(other);
   }
   bool covers(const Clock& other) const {
     bool all = true;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(other.used_); ++i) all &= at_[i] >= other.at_[i];
+    each_step(other.used_, [&](std::size_t first) {
+      for (std::size_t i = first; i < first + kMaxWarps; ++i) all &= at_[i] >= other.at_[i];
+    });
     return all && (!other.has_parts_ || covers_parts(other));
   }
   /// Knows nothing.
   void clear() {
-    std::fill_n(at_.begin(), used_, 0);
+    each_step(used_, [&](std::size_t first) { std::fill_n(at_.data() + first, kMaxWarps, 0); });
     if (has_parts_) parts_ = {};
     used_ = 0;
     has_parts_ = false;
@@ -67,14 +70,18 @@ class Clock {
     Mask lanes = 0;
     bool operator==(const Part&) const = default;
   };
-  /// `count`: a multiple of kMaxWarps.
-  static void raise_all(u32* known, const u32* other, int count);
+  /// Calls f(first agent) for these steps of kMaxWarps agents, a bit each.
+  template <class F>
+  static void each_step(u32 steps, F f) {
+    for (; steps != 0; steps &= steps - 1) f(static_cast<std::size_t>(std::countr_zero(steps)) * kMaxWarps);
+  }
+  static void raise_all(u32* known, const u32* other, u32 steps);
   bool knows_part(int warp, u32 epoch, u32 lane) const;
   void join_parts(const Clock&);
   bool covers_parts(const Clock&) const;
 
   std::array<u32, kAgents> at_{};
-  int used_ = 0;            // all beyond are 0: most kernels have no engines
+  u32 used_ = 0;            // steps of agents, the others are 0: most kernels have few engines
   bool has_parts_ = false;  // nor lanes that tell of themselves alone
   std::array<Part, kMaxWarps> parts_{};
 };

@@ -1,7 +1,7 @@
 // Instructions on mbarriers (PTX ISA, "mbarrier"): init, arrivals, transactions and waits.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cstring>
 
 #include "runtime/emulator/families.h"
 #include "runtime/emulator/mbarrier.h"
@@ -114,14 +114,25 @@ bool is_over(const MbarrierPlace& at, const Mbarrier& barrier, u64 asked) {
   return barrier.phase > of;
 }
 
-void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
-  Lanes<u64> asked;
-  if (i.option & kParity) {
-    const Lanes<u32> parity = read<u32>(warp, i.slot[2]);
-    for (int lane = 0; lane < kLanes; ++lane) asked[lane] = parity[lane];
-  } else {
-    asked = read<u64>(warp, i.slot[2]);
+/// The phases that lanes ask for: states or parities.
+class AskedPhases {
+ public:
+  AskedPhases(const Warp& warp, const Instruction& i) : at_(warp.registers + i.slot[2]), bytes_(i.option & kParity ? 4 : 8) {}
+  u64 operator[](int lane) const {
+    u64 asked = 0;
+    std::memcpy(&asked, at_ + static_cast<std::size_t>(lane) * bytes_, bytes_);
+    return asked;
   }
+  /// Whether all lanes ask for the same one.
+  bool are_one() const { return std::memcmp(at_, at_ + bytes_, (kLanes - 1) * bytes_) == 0; }
+
+ private:
+  const std::byte* at_;
+  std::size_t bytes_;
+};
+
+void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
+  const AskedPhases asked(warp, i);
   Mask over = 0;
   Fragment& fragment = warp.fragment();
   const Mbarrier* first = nullptr;
@@ -136,8 +147,7 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
       if (!(i.option & kRelaxed) && acquired != &barrier) acquire_from(warp, barrier, i.option & kOnlyBlock);
       acquired = &barrier;
     };
-    const bool is_one = is_one_mbarrier(places) && std::equal(asked.at + 1, asked.at + kLanes, asked.at);
-    if (!is_one)
+    if (!is_one_mbarrier(places) || !asked.are_one())
       return for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { wait_at(at, barrier, kLaneBit[at.lane]); });
     const MbarrierPlace at{warp, i, 0, *warp.block, places.address[0]};
     if (Mbarrier* barrier = find_mbarrier(at, 2)) wait_at(at, *barrier, kAllLanes);

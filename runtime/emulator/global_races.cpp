@@ -62,15 +62,15 @@ void settle(const Range& range, bool is_write) {
   const auto settle_one = [&](GlobalCell& cell, const LateRead& read) {
     if (const u64 last = load(cell.reads[0]); last != read.stamp) remember_read(cell, read.stamp, last, read.instruction);
   };
-  range.late->settle(is_write, [&](const LateRead& read) {
-    for (const auto& [address, bytes] : *read.runs)
-      each_sector(address, bytes, [&](u64 at, u64 size) {
-        GlobalCell& sector = cells.sector(at);
-        const u64 write = load(sector.write);
-        const bool is_apart = write == GlobalCells::kApart || write == GlobalCells::kParting;
-        if (size == kSectorBytes && !is_apart && !may_differ(load(sector.reads[0]), read.stamp)) return settle_one(sector, read);
-        for (GlobalCell& cell : cells.granules(at, size)) settle_one(cell, read);
-      });
+  range.late->settle(is_write, [&](const LateRead& read, std::span<const GlobalRun> runs) {
+    const auto settle_part = [&](u64 at, u64 size) {
+      GlobalCell& sector = cells.sector(at);
+      const u64 write = load(sector.write);
+      const bool is_apart = write == GlobalCells::kApart || write == GlobalCells::kParting;
+      if (size == kSectorBytes && !is_apart && !may_differ(load(sector.reads[0]), read.stamp)) return settle_one(sector, read);
+      for (GlobalCell& cell : cells.granules(at, size)) settle_one(cell, read);
+    };
+    for (const GlobalRun& run : runs) run.each_row([&](u64 address, u64 bytes) { each_sector(address, bytes, settle_part); });
   });
 }
 
@@ -164,9 +164,9 @@ void GlobalCheck::read_granules(GlobalCells::Granules granules, int lane, const 
   }
 }
 
-void GlobalCheck::read(int lane, const Range& range, const GlobalRuns& runs) {
-  if (range.late != nullptr && range.late->add({stamp_ | static_cast<u64>(lane) << 34, by_.instruction->index, runs})) return;
-  for (const auto& [address, bytes] : *runs) read(lane, range, address, static_cast<int>(bytes));
+void GlobalCheck::read(int lane, const Range& range, std::span<const GlobalRun> runs) {
+  if (range.late != nullptr && range.late->add({stamp_ | static_cast<u64>(lane) << 34, by_.instruction->index}, runs)) return;
+  for (const GlobalRun& run : runs) run.each_row([&](u64 address, u64 bytes) { read(lane, range, address, static_cast<int>(bytes)); });
 }
 
 void GlobalCheck::read(int lane, const Range& range, u64 address, int bytes) {

@@ -83,4 +83,11 @@ Knowledge Releases::acquire(u64 address, u32 block) const {
   return {released.by_all, own == released.by_block.end() ? KnownBlocks{} : own->second, released.async_shared, released.async_global};
 }
 
+void Releases::clear() {
+  if (!any_) return;
+  const std::lock_guard lock(mutex_);
+  released_.clear();
+  any_ = false;
+}
+
 }  // namespace tilewright::rt::emulator

@@ -3,15 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <deque>
 #include <functional>
 #include <thread>
 
+#include "runtime/emulator/clusters.h"
 #include "runtime/emulator/emulator.h"
-#include "runtime/emulator/lanes.h"
 #include "runtime/emulator/scheduler.h"
-#include "runtime/emulator/special_registers.h"
 #include "tilewright/error.h"
 
 namespace tilewright::rt::emulator {
@@ -48,7 +46,6 @@ u64 shared_limit(std::string_view device) {
 }
 
 std::string text_of(const std::array<u32, 3>& extents) { return fmt::format("({},{},{})", extents[0], extents[1], extents[2]); }
-u64 product(const std::array<u32, 3>& extents) { return u64{extents[0]} * extents[1] * extents[2]; }
 
 std::array<u32, 3> cluster_of(const Kernel& kernel, const LaunchParams& params) {
   if (params.cluster[0] != 0) return params.cluster;
@@ -93,124 +90,13 @@ void check_configuration(const Program& program, const Kernel& kernel, const Lau
     fail(fmt::format("{} bytes of parameters: the kernel takes {}", params.params.size(), kernel.parameter_bytes));
 }
 
-/// The registers of a block's first warp that hold constants; the others' hold the same.
-void fill_constants(const Kernel& kernel, std::span<Warp> warps) {
-  for (const Kernel::Constant& constant : kernel.constants) {
-    std::byte* const first = warps[0].registers + constant.slot;
-    const std::size_t bytes = constant.bytes == 0 ? sizeof(Mask) : kLanes * constant.bytes;
-    if (constant.bytes == 0) {
-      const Mask mask = static_cast<Mask>(constant.bits);
-      std::memcpy(first, &mask, sizeof mask);
-    }
-    for (std::size_t at = 0; constant.bytes != 0 && at < bytes; at += constant.bytes) {
-      std::memset(first + at, 0, constant.bytes);
-      std::memcpy(first + at, &constant.bits, std::min<std::size_t>(constant.bytes, sizeof constant.bits));
-    }
-    for (const Warp& warp : warps.subspan(1)) std::memcpy(warp.registers + constant.slot, first, bytes);
-  }
-}
-
-/// The memory of a block, used for one block after the other.
-std::unique_ptr<Block> make_block(const Launch& launch) {
-  const Kernel& kernel = *launch.kernel;
-  auto block = std::make_unique<Block>();
-  const u64 threads = product(launch.block), warps = (threads + kLanes - 1) / kLanes;
-  const u64 register_bytes = (kernel.register_bytes + 63) / 64 * 64;
-  block->registers = std::make_unique<std::byte[]>(warps * register_bytes + 64);
-  block->locals = std::make_unique<std::byte[]>(threads * kernel.local_bytes + kLanes * kernel.local_bytes);
-  block->shared_bytes = kernel.static_shared_bytes + launch.dynamic_shared_bytes;
-  block->shared = std::make_unique<std::byte[]>(block->shared_bytes + 128);
-  block->warps.resize(warps);
-  auto* registers = reinterpret_cast<std::byte*>((reinterpret_cast<u64>(block->registers.get()) + 63) / 64 * 64);
-  for (std::size_t w = 0; w < warps; ++w) {
-    Warp& warp = block->warps[w];
-    warp.block = block.get();
-    warp.kernel = &kernel;
-    warp.index = static_cast<int>(w);
-    warp.registers = registers + w * register_bytes;
-    warp.local = block->locals.get() + w * kLanes * kernel.local_bytes;
-    fill_thread_registers(launch, *block, warp);
-  }
-  fill_constants(kernel, block->warps);
-  return block;
-}
-
-void start_block(const Launch& launch, Block& block, Worker& worker) {
-  const Kernel& kernel = *launch.kernel;
-  const auto in_cluster = coordinates_of(block.rank, launch.cluster);
-  for (std::size_t d = 0; d < 3; ++d) block.id[d] = block.cluster->id[d] * launch.cluster[d] + in_cluster[d];
-  block.number = block.id[0] + launch.grid[0] * (block.id[1] + launch.grid[1] * block.id[2]);
-  block.ticket = launch.first_ticket + block.number;
-  block.running = static_cast<int>(block.warps.size());
-  // They are large. Those that were released are as new.
-  for (Barrier& barrier : block.barriers)
-    if (barrier.arrived != 0) barrier = {};
-  block.matrix_groups = {};
-  block.free_registers = 0;
-  for (WarpgroupOperands& operands : block.matrix_operands) operands.clear();
-  block.mbarriers.clear();
-  if (launch.check) {
-    block.written.assign(block.shared_bytes, 0);
-    block.cells.reset(block.shared_bytes, kernel.shared_granule, kernel.has_engines);
-    block.many_reads.clear();
-    block.free_many_reads.clear();
-  }
-  u64 threads = product(launch.block);
-  for (Warp& warp : block.warps) {
-    warp.worker = &worker;
-    warp.live = threads >= kLanes ? kAllLanes : (1u << threads) - 1;
-    threads -= std::min<u64>(threads, kLanes);
-    warp.fragments.assign(1, {});
-    warp.fragments[0].mask = warp.live;
-    warp.fragments[0].join = kernel.end;
-    warp.free_fragments.clear();
-    warp.current = 0;
-    warp.polled_turns = 0;
-    warp.view.clear();
-    warp.epoch = 1;
-    warp.async.clear();
-    warp.released = warp.to_acquire = {};
-    warp.copies.clear();
-    warp.committed = {};
-    for (auto& calls : warp.activations) calls.clear();
-    warp.matrix.reset();
-    warp.most_registers = kernel.entry_registers;
-    warp.copy_sequence = warp.bulk_sequence = 0;
-    warp.bulk_copies.clear();
-    warp.bulk_committed = {};
-    warp.cluster_arrived = warp.cluster_awaited = 0;
-    fill_block_registers(launch, block, warp);
-    // What is read before it is written is the same in every run, and unlikely to look right.
-    for (const auto& [slot, bytes] : kernel.unwritten) std::memset(warp.registers + slot, 0xdb, bytes);
-  }
-}
-
-/// The memory of a cluster's blocks, used for one cluster after the other.
-std::unique_ptr<Cluster> make_cluster(const Launch& launch) {
-  auto cluster = std::make_unique<Cluster>();
-  for (u32 rank = 0; rank < product(launch.cluster); ++rank) {
-    cluster->blocks.push_back(make_block(launch));
-    cluster->blocks.back()->cluster = cluster.get();
-    cluster->blocks.back()->rank = rank;
-  }
-  return cluster;
-}
-
-void start_cluster(const Launch& launch, Cluster& cluster, Worker& worker, u64 number) {
-  cluster.id = coordinates_of(number, launch.clusters);
-  cluster.transfers.clear();
-  cluster.barrier = {};
-  for (auto& block : cluster.blocks) start_block(launch, *block, worker);
-}
-
 /// Hands out the clusters of a launch to threads.
 class Grid {
  public:
   Grid(Launch& launch, const LaunchParams& params) : launch_(launch), params_(params), clusters_(product(launch.clusters)) {}
 
   void run(std::vector<Count>& counts) {
-    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    const u64 wanted = params_.workers > 0 ? static_cast<u64>(params_.workers) : cores;
+    const u64 wanted = params_.workers > 0 ? static_cast<u64>(params_.workers) : cores();
     const u64 helpers = std::min(wanted, clusters_) - 1;
     workers_.resize(helpers + 1);
     for (Worker& worker : workers_) {
@@ -237,6 +123,12 @@ class Grid {
   // A cluster that has run for so long may be waiting for one that has not started.
   static constexpr u64 kShare = 4'000'000;
 
+  /// Of the host, which it takes as long to ask for as a small launch takes.
+  static u64 cores() {
+    static const unsigned count = std::max(1u, std::thread::hardware_concurrency());
+    return count;
+  }
+
   u64 number_of(u64 k) const {
     if (params_.order == Order::forward) return k;
     if (params_.order == Order::backward) return clusters_ - 1 - k;
@@ -247,14 +139,14 @@ class Grid {
 
   template <class F>
   void run_worker(Worker& worker, F after_cluster) {
-    std::deque<std::unique_ptr<Cluster>> resident;
-    std::vector<std::unique_ptr<Cluster>> unused;
+    std::deque<std::shared_ptr<Cluster>> resident;
+    std::vector<std::shared_ptr<Cluster>> unused;
     u64 random = params_.seed * 2 + 1;
     while (!stopped_) {
       if (resident.empty() || (waits_ && resident.size() < kMostResident)) {
         const u64 next = next_.fetch_add(1);
         if (next < clusters_) {
-          std::unique_ptr<Cluster> cluster;
+          std::shared_ptr<Cluster> cluster;
           if (unused.empty()) {
             cluster = make_cluster(launch_);
           } else {
@@ -269,10 +161,11 @@ class Grid {
             }
           resident.push_front(std::move(cluster));
         } else if (resident.empty()) {
+          if (!unused.empty()) launch_.kernel->spare_cluster.give(std::move(unused.back()));
           return;
         }
       }
-      std::unique_ptr<Cluster> cluster = std::move(resident.front());
+      std::shared_ptr<Cluster> cluster = std::move(resident.front());
       resident.pop_front();
       const Progress progress = run_cluster(*cluster, worker, kShare, params_.order == Order::backward);
       if (progress == Progress::stopped) {

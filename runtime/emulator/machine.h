@@ -181,6 +181,7 @@ class Releases {
   void release(u64 address, u32 block, const Knowledge&, bool replaces);
   /// What a warp of `block` may take there.
   Knowledge acquire(u64 address, u32 block) const;
+  void clear();
 
  private:
   struct Released {
@@ -201,21 +202,43 @@ struct Barrier {
   Knowledge released;  // what fences before the barrier made visible, by whichever warp
   u32 count = 0;       // of bar.red: lanes whose predicate holds
   u32 voters = 0;
+
+  /// As new. Of the views, little has been used mostly.
+  void reset() {
+    expected = arrived = count = voters = 0;
+    lanes = {};
+    view.clear();
+    async.clear();
+    released = {};
+  }
 };
 
-/// An mbarrier of a block (PTX ISA, "mbarrier"). Stays when the object is invalidated, for the next one at its address.
-struct Mbarrier {
+/// What an mbarrier counts.
+struct MbarrierCounts {
   bool is_live = false;
-  int agent = 0;                   // whose epochs are phases, counted from 1
-  u32 expected = 0, pending = 0;   // arrivals
-  s32 transactions = 0;            // bytes that are still to come; negative: that came before they were expected
-  u64 phase = 0, first_phase = 0;  // completed phases of all objects here, and of those before this one
-  View view, done_view;            // what those who arrived know, in all and in completed phases
-  AsyncViews async, done_async;
-  Knowledge remote, done_remote;                     // the same of those of other blocks
+  int agent = 0;                                     // whose epochs are phases, counted from 1
+  u32 expected = 0, pending = 0;                     // arrivals
+  s32 transactions = 0;                              // bytes that are still to come; negative: that came before they were expected
+  u64 phase = 0, first_phase = 0;                    // completed phases of all objects here, and of those before this one
   u32 made_at = 0, expected_at = 0;                  // instructions: init, and the last one that announced or began a transaction
   bool has_transactions = false, is_unseen = false;  // of this phase; of the last completed one, for which nobody has waited
 };
+
+/// An mbarrier of a block (PTX ISA, "mbarrier"). Stays when the object is invalidated, for the next one at its address.
+struct Mbarrier : MbarrierCounts {
+  View view, done_view;  // what those who arrived know, in all and in completed phases
+  AsyncViews async, done_async;
+  Knowledge remote, done_remote;  // the same of those of other blocks
+
+  /// As new. Views are large, and of most of them little has been used.
+  void reset() {
+    static_cast<MbarrierCounts&>(*this) = {};
+    for (View* known : {&view, &done_view}) known->clear();
+    for (AsyncViews* known : {&async, &done_async}) known->clear();
+    remote = done_remote = {};
+  }
+};
+using Mbarriers = std::map<u32, Mbarrier>;  // by offset in shared memory
 
 struct Block {
   Cluster* cluster = nullptr;
@@ -232,7 +255,8 @@ struct Block {
   std::vector<u32> free_many_reads;
   Releases releases;  // through shared memory
   std::array<Barrier, 16> barriers;
-  std::map<u32, Mbarrier> mbarriers;                          // by offset in shared memory
+  Mbarriers mbarriers;
+  std::vector<Mbarriers::node_type> spare_mbarriers;
   std::array<std::vector<u64>, kMaxWarps / 4> matrix_groups;  // of each warpgroup, the traces of all groups
   std::array<WarpgroupOperands, kMaxWarps / 4> matrix_operands;
   int running = 0;         // warps that have not finished
@@ -246,6 +270,12 @@ struct ClusterBarrier {
   u32 arrived = 0;       // warps with lanes that have arrived
   View view, done_view;  // what those who arrived know of the cluster's blocks, in all and in completed phases: only the foreign parts
   AsyncViews async, done_async;
+
+  void reset() {
+    phase = arrived = 0;
+    for (View* known : {&view, &done_view}) known->clear();
+    for (AsyncViews* known : {&async, &done_async}) known->clear();
+  }
 };
 
 /// Blocks that run together and access each other's shared memory; mostly a single one.

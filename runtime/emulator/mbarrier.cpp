@@ -34,6 +34,23 @@ void complete_phase(Block& owner, Mbarrier& barrier) {
       if (fragment.wait == Wait::mbarrier) fragment.wait = Wait::none;
 }
 
+/// The one that is or was there, or a new one.
+Mbarrier& mbarrier_at(Block& owner, u32 offset) {
+  if (const auto found = owner.mbarriers.find(offset); found != owner.mbarriers.end()) return found->second;
+  const int number = static_cast<int>(owner.mbarriers.size());
+  Mbarriers::iterator made;
+  if (owner.spare_mbarriers.empty()) {
+    made = owner.mbarriers.try_emplace(offset).first;
+  } else {
+    auto node = std::move(owner.spare_mbarriers.back());
+    owner.spare_mbarriers.pop_back();
+    node.key() = offset;
+    made = owner.mbarriers.insert(std::move(node)).position;
+  }
+  made->second.agent = barrier_agent(number);
+  return made->second;
+}
+
 /// Only whole objects that lie where they must are objects.
 void mark(const MbarrierPlace& at, u8 written) {
   if (at.warp.worker->launch->check) std::fill_n(at.owner.written.begin() + static_cast<std::ptrdiff_t>(at.offset), 8, written);
@@ -46,10 +63,7 @@ void init_mbarrier(const MbarrierPlace& at, u32 count) {
     misuse(at, [&] { return fmt::format("an mbarrier for {} arrivals: expected 1 to {}", count, kMostArrivals); });
     count = 1;
   }
-  const int number = static_cast<int>(at.owner.mbarriers.size());
-  const auto [found, is_new] = at.owner.mbarriers.try_emplace(static_cast<u32>(at.offset));
-  Mbarrier& barrier = found->second;
-  if (is_new) barrier.agent = barrier_agent(number);
+  Mbarrier& barrier = mbarrier_at(at.owner, static_cast<u32>(at.offset));
   if (barrier.is_live)
     misuse(at, [&] { return fmt::format("init where the mbarrier of {} is still valid", place_of(at.warp, barrier.made_at)); });
   for (const auto& [offset, other] : at.owner.mbarriers)
@@ -58,7 +72,7 @@ void init_mbarrier(const MbarrierPlace& at, u32 count) {
   if (at.warp.worker->launch->check) check_shared_write(accessor_of(at), at.owner, at.lane, at.offset, 8, nullptr);
   const int agent = barrier.agent;
   const u64 phase = barrier.phase;
-  if (!is_new) barrier = {};
+  barrier.reset();
   barrier.is_live = true;
   barrier.agent = agent;
   barrier.phase = barrier.first_phase = phase;
@@ -145,6 +159,7 @@ void await_arrival(const MbarrierPlace& at, Mbarrier& barrier) {
 }
 
 bool is_one_mbarrier(const Places& places) {
+  if (places.shape != nullptr) return places.shape->places == 1;
   const auto& address = places.address;
   return places.mask == kAllLanes && places.remote == 0 && std::equal(address.begin() + 1, address.end(), address.begin());
 }

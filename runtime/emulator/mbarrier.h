@@ -48,8 +48,8 @@ void for_mbarriers(Warp& warp, const Instruction& i, const Places& places, F f) 
   Mbarrier* last = nullptr;
   u64 offset = 0;
   int times = 0;  // that lanes in a row named the last one
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(places.mask, lane)) continue;
+  for (Mask rest = places.mask; rest != 0; rest &= rest - 1) {
+    const int lane = __builtin_ctz(rest);
     const MbarrierPlace at{warp, i, lane, places.owner(lane), places.address[static_cast<std::size_t>(lane)]};
     times = last != nullptr && at.offset == offset && places.remote == 0 ? times + 1 : 1;
     // That two lanes read it is all that can be remembered, and they found what there is to find.

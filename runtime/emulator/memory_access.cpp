@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 namespace tilewright::rt::emulator {
 
 const Range* global_range(Worker& worker, u64 address) {
@@ -168,6 +170,19 @@ bool locate_known(Warp& warp, Places& places, int bytes, RequestShapes::Key key,
   return true;
 }
 
+/// The place of a lane's own request to its block's shared memory. False if there is more to find out.
+bool locate_single(Warp& warp, Places& places, int bytes, Transactions& transactions) {
+  const Block& block = *warp.block;
+  const auto lane = static_cast<std::size_t>(__builtin_ctz(places.mask));
+  const u64 offset = places.address[lane], size = static_cast<u64>(bytes);
+  if (offset % size != 0 || offset > block.shared_bytes || size > block.shared_bytes - offset) return false;
+  places.block = warp.block;
+  places.at[lane] = block.shared.get() + offset;
+  // Its words follow each other, in different banks.
+  transactions = {1, 1};
+  return true;
+}
+
 /// Remembers the shape of a request of all lanes for the next ones.
 void take_shape(Warp& warp, Places& places, int bytes, RequestShapes::Key key, Transactions transactions) {
   const auto& range = places.range;
@@ -214,7 +229,10 @@ Places locate_in(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& 
   const bool has_shape = mask == kAllLanes && (places.space == Space::shared || places.space == Space::global);
   const RequestShapes::Key key = RequestShapes::key_of(i.index, static_cast<int>(places.space), bytes, address[0]);
   Transactions transactions;
-  if (has_shape && locate_known(warp, places, bytes, key, transactions)) {
+  const bool is_single = std::has_single_bit(mask) && places.space == Space::shared;
+  const bool is_found =
+      is_single ? locate_single(warp, places, bytes, transactions) : has_shape && locate_known(warp, places, bytes, key, transactions);
+  if (is_found) {
     count_request(warp, i, mask, bytes, transactions);
     return places;
   }

@@ -10,6 +10,7 @@
 
 #include "runtime/emulator/learned.h"
 #include "runtime/emulator/ptx_module.h"
+#include "runtime/emulator/spare_cluster.h"
 #include "tilewright/error.h"
 
 namespace tilewright::rt::emulator {
@@ -220,6 +221,7 @@ struct Kernel {
   std::vector<std::string_view> opcodes;
   std::shared_ptr<const std::vector<Place>> places;  // of the code; counters keep it
   mutable SpareLearned spare_learned;
+  mutable SpareCluster spare_cluster;  // where its last blocks ran
 
   struct Constant {
     s32 slot;

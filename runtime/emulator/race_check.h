@@ -2,6 +2,7 @@
 // agents, and an access that does not know of an earlier one that conflicts with it is a race.
 #pragma once
 #include <cstddef>
+#include <span>
 
 #include "runtime/emulator/global_cells.h"
 #include "runtime/emulator/machine.h"
@@ -111,7 +112,7 @@ class GlobalCheck {
   /// See RequestCheck::write_apart.
   bool write_apart(const Places&, int bytes, const std::byte* values);
   /// A lane's read of all these runs, which lie in one range.
-  void read(int lane, const Range&, const GlobalRuns&);
+  void read(int lane, const Range&, std::span<const GlobalRun>);
 
  private:
   const View* fenced_before(u64 stamp, bool is_write) const;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tilewright::rt::emulator {
 namespace {
 
@@ -11,6 +13,36 @@ bool is_floating(TensorElement element) {
 }
 
 u32 swizzle_bytes(TensorSwizzle swizzle) { return swizzle == TensorSwizzle::none ? 0 : u32{16} << static_cast<int>(swizzle); }
+
+/// Of the box's elements in a dimension, those that lie in the tensor.
+struct Inside {
+  u64 begin, end;
+  bool has(u64 element) const { return element >= begin && element < end; }
+};
+
+Inside inside_of(const TensorMap& map, std::size_t d, s32 coordinate, u64 extent) {
+  if (d >= static_cast<std::size_t>(map.rank())) return {0, extent};
+  const s64 first = coordinate, last = map.last[d], step = d == 0 ? 1 : map.element_strides[d];
+  const s64 begin = first < 0 ? (-first + step - 1) / step : 0, end = last < first ? 0 : (last - first) / step + 1;
+  return {std::min(static_cast<u64>(begin), extent), std::min(static_cast<u64>(end), extent)};
+}
+
+/// The pieces of rows that begin at an offset of shared memory and, `stride` apart, at an address. `inside`: the bytes of a row that lie in
+/// the tensor.
+void add_rows(CopyPieces& pieces, u64 offset, u64 address, u64 stride, u32 row_bytes, u64 rows, const Inside& inside) {
+  const auto add = [&](u64 begin, u64 end, bool is_outside, u64 count) {
+    if (begin < end && count > 0)
+      pieces.list.push_back({offset + begin, address + begin, static_cast<u32>(end - begin), is_outside, static_cast<u32>(count), stride});
+  };
+  const bool is_outside = inside.begin >= inside.end;
+  // Mostly a row is one piece, and so are all.
+  if (is_outside || (inside.begin == 0 && inside.end == row_bytes)) return add(0, row_bytes, is_outside, rows);
+  for (u64 row = 0; row < rows; ++row, offset += row_bytes, address += stride) {
+    add(0, inside.begin, true, 1);
+    add(inside.begin, inside.end, false, 1);
+    add(inside.end, row_bytes, true, 1);
+  }
+}
 
 }  // namespace
 
@@ -67,41 +99,35 @@ u64 box_bytes(const TensorMap& map) {
   return bytes;
 }
 
-CopyPieces box_pieces(const TensorMap& map, std::span<const s32> coordinates, u64 offset) {
+CopyPieces box_pieces(const TensorMap& map, const std::array<s32, 5>& coordinates, u64 offset) {
   const std::array<u32, 5> extents = box_extents(map);
   const u64 element = static_cast<u64>(bytes_of(map.element)), row_bytes = extents[0] * element;
-  const u64 rows = u64{extents[1]} * extents[2] * extents[3] * extents[4];
+  std::array<Inside, 5> inside;
+  std::array<u64, 5> step{};  // bytes from one element to the next
+  u64 address = map.address + static_cast<u64>(s64{coordinates[0]}) * element;
+  for (std::size_t d = 0; d < 5; ++d) {
+    inside[d] = inside_of(map, d, coordinates[d], extents[d]);
+    if (d == 0 || d >= static_cast<std::size_t>(map.rank())) continue;
+    step[d] = map.element_strides[d] * map.strides[d - 1];
+    address += static_cast<u64>(s64{coordinates[d]}) * map.strides[d - 1];
+  }
+  const Inside bytes{inside[0].begin * element, inside[0].end * element}, none{0, 0};
   CopyPieces pieces;
   pieces.swizzle = swizzle_bytes(map.swizzle);
-  // Mostly a row is one piece.
-  pieces.list.resize(rows);
-  std::size_t count = 0;
-  const auto add = [&](u64 shared, u64 global, u64 bytes, bool is_outside) {
-    if (bytes == 0) return;
-    if (count == pieces.list.size()) pieces.list.resize(count + rows);
-    pieces.list[count++] = {shared, global, static_cast<u32>(bytes), is_outside};
+  const auto add_plane = [&](u64 plane, bool is_inside) {
+    const auto [begin, end] = is_inside ? inside[1] : none;
+    const auto add = [&](u64 from, u64 to, const Inside& of_row) {
+      add_rows(pieces, offset + from * row_bytes, plane + from * step[1], step[1], static_cast<u32>(row_bytes), to - from, of_row);
+    };
+    add(0, begin, none);
+    add(begin, end, bytes);
+    add(end, extents[1], none);
+    offset += extents[1] * row_bytes;
   };
-  // The part of each row that lies in the tensor, in bytes of the row.
-  const s64 first = s64{coordinates[0]}, end = s64{map.last[0]} + 1;
-  const u64 inside_begin = std::min(row_bytes, static_cast<u64>(std::max<s64>(0, -first)) * element);
-  const u64 inside_end = std::min(row_bytes, static_cast<u64>(std::max<s64>(0, end - first)) * element);
-  const auto dimensions = static_cast<std::size_t>(map.rank());
-  std::array<u32, 5> in_box{};  // of the row
-  for (u64 row = 0; row < rows; ++row, offset += row_bytes) {
-    u64 address = map.address + static_cast<u64>(first) * element;
-    bool is_outside = false;
-    for (std::size_t d = 1; d < dimensions; ++d) {
-      const s64 at = s64{coordinates[d]} + s64{in_box[d]} * map.element_strides[d];
-      is_outside |= at < 0 || at > s64{map.last[d]};
-      address += static_cast<u64>(at) * map.strides[d - 1];
-    }
-    for (std::size_t d = 1; d < dimensions && ++in_box[d] == extents[d]; ++d) in_box[d] = 0;
-    const u64 begin = is_outside ? row_bytes : inside_begin, stop = is_outside ? row_bytes : std::max(inside_begin, inside_end);
-    add(offset, address, begin, true);
-    add(offset + begin, address + begin, stop - begin, false);
-    add(offset + stop, address + stop, row_bytes - stop, true);
-  }
-  pieces.list.resize(count);
+  for (u64 w = 0; w < extents[4]; ++w)
+    for (u64 z = 0; z < extents[3]; ++z)
+      for (u64 y = 0; y < extents[2]; ++y)
+        add_plane(address + w * step[4] + z * step[3] + y * step[2], inside[4].has(w) && inside[3].has(z) && inside[2].has(y));
   return pieces;
 }
 

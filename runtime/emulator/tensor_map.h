@@ -1,7 +1,6 @@
 // The emulated devices' tensor maps: what a bulk tensor copy knows of a tensor and of the box that it copies.
 #pragma once
 #include <array>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -39,7 +38,7 @@ std::array<u32, 5> box_extents(const TensorMap&);
 /// Bytes of the box in shared memory, parts outside of the tensor included.
 u64 box_bytes(const TensorMap&);
 /// What a copy of the box at these coordinates copies, with the box at `offset` of shared memory.
-CopyPieces box_pieces(const TensorMap&, std::span<const s32> coordinates, u64 offset);
+CopyPieces box_pieces(const TensorMap&, const std::array<s32, 5>& coordinates, u64 offset);
 /// What loads write outside of the tensor.
 u64 fill_of(const TensorMap&);
 
