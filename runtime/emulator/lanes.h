@@ -87,9 +87,26 @@ inline Mask read_predicate(const Warp& warp, const Instruction& instruction, int
   return (instruction.negated >> k) & 1 ? ~mask : mask;
 }
 
+// Ahead of a loop over lanes in which none of them reads what another one writes.
+#if defined(__clang__)
+#define TW_INDEPENDENT_LANES _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define TW_INDEPENDENT_LANES _Pragma("GCC ivdep")
+#endif
+
 template <auto F, class Result, class... Values, std::size_t... I>
 void map_lanes(Warp& warp, const Instruction& instruction, Mask mask, Result (*)(Values...), std::index_sequence<I...>) {
   const std::tuple<LanesInPlace<Values>...> inputs{LanesInPlace<Values>(warp, instruction.slot[I + 1])...};
+  if (mask == kAllLanes && instruction.slot[0] >= 0) {
+    std::byte* const to = warp.registers + instruction.slot[0];
+    // The destination is one of the sources, or apart from all of them: see assign_slots().
+    TW_INDEPENDENT_LANES
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const Result value = F(std::get<I>(inputs)[lane]...);
+      std::memcpy(to + static_cast<std::size_t>(lane) * sizeof value, &value, sizeof value);
+    }
+    return;
+  }
   Lanes<Result> result;
   for (int lane = 0; lane < kLanes; ++lane) result[lane] = F(std::get<I>(inputs)[lane]...);
   write(warp, instruction.slot[0], result, mask);
