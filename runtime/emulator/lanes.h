@@ -88,6 +88,13 @@ inline Mask read_predicate(const Warp& warp, const Instruction& instruction, int
   return (instruction.negated >> k) & 1 ? ~mask : mask;
 }
 
+// Ahead of a loop over lanes in which none of them reads what another one writes.
+#if defined(__clang__)
+#define TW_INDEPENDENT_LANES _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define TW_INDEPENDENT_LANES _Pragma("GCC ivdep")
+#endif
+
 template <auto F>
 class Elementwise;
 template <class Result, class... Values, Result (*F)(Values...)>
@@ -101,8 +108,8 @@ class Elementwise<F> {
     const std::tuple<LanesInPlace<Values>...> inputs{LanesInPlace<Values>(warp, i.slot[I + 1])...};
     if (mask == kAllLanes && i.slot[0] >= 0) {
       std::byte* const to = warp.registers + i.slot[0];
-      // A destination is one of the sources, or has nothing in common with them.
-#pragma GCC ivdep
+      // The destination is one of the sources, or apart from all of them: see assign_slots().
+      TW_INDEPENDENT_LANES
       for (int lane = 0; lane < kLanes; ++lane) {
         const Result result = F(std::get<I>(inputs)[lane]...);
         std::memcpy(to + static_cast<std::size_t>(lane) * sizeof result, &result, sizeof result);

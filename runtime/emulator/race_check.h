@@ -84,9 +84,14 @@ class SharedCheck {
   bool are_written(const RequestShape&, const Places&, int bytes) const;
   void check_mbarriers(int lane, u64 offset, int bytes);
   bool may_meet_mbarriers(const Places&, int bytes) const;
+  /// Whether all that the cell remembers comes before all lanes' writes, as far as that can be seen at once.
+  bool is_all_seen_before(const SharedCell&);
+  void check_before_write(SharedCell&, int lane, u64 cell, u64 offset, int bytes, const std::byte* value);
   void check_reads_before(SharedCell&, int lane, u64 cell);
   void write_cells(u64 begin, u64 end, int lane, u64 offset, int bytes, const std::byte* value);
   void remember_read(SharedCell&, int lane, u64 mine);
+  bool read_as_before(SharedCell&, u64 mine) const;
+  bool read_in_order(SharedCell&, int lane, u64 mine);
   void remember(SharedCell&, int lane, u64 mine);
   void remember_among_many(SharedCell&, int lane, u64 mine);
   bool is_over(u64 read, int lane);
@@ -99,6 +104,12 @@ class SharedCheck {
   int shift_;           // of offsets, to cells
   u64 stamp_;           // of lane 0
   KnownAgents good_writes_, good_reads_, concurrent_reads_;
+  SharedCell last_before_{};  // of which is_all_seen_before() was true
+  // Of a cell without a second read: its first one, and which of the two a read by any lanes becomes.
+  struct {
+    u64 first = 0;
+    std::size_t place = 0;
+  } last_read_;
 };
 
 /// The same for global memory.

@@ -18,12 +18,13 @@ struct SharedCell {
   u64 write;
   std::array<u64, kReads> reads;  // by different agents; zeros follow the last one. Of more agents, the first one numbers a list
 
-  // By hand, because arrays compare by a call of memcmp.
-  bool operator==(const SharedCell& other) const {
+  /// Whether these bits of all stamps are the same. By hand, because arrays compare by a call of memcmp.
+  bool is_like(const SharedCell& other, u64 bits) const {
     u64 differing = write ^ other.write;
     for (std::size_t k = 0; k < kReads; ++k) differing |= reads[k] ^ other.reads[k];
-    return differing == 0;
+    return (differing & bits) == 0;
   }
+  bool operator==(const SharedCell& other) const { return is_like(other, ~u64{0}); }
 };
 
 /// A set of lines, by pages.

@@ -206,6 +206,28 @@ bool SharedCheck::are_written(const RequestShape& shape, const Places& places, i
   return bytes == 4 ? all(u32{0x01010101}) : bytes == 2 ? all(u16{0x0101}) : all(u8{1});
 }
 
+/// Remembers a read in the place that the last one got, if the cell is like that one. Cells side by side mostly are.
+inline bool SharedCheck::read_as_before(SharedCell& cell, u64 mine) const {
+  if (cell.write == 0 || !is_seen_before(cell.write, true)) return false;
+  if ((((cell.reads[0] ^ last_read_.first) & (kWho | kMany)) | cell.reads[1]) != 0) return false;
+  cell.reads[last_read_.place] = mine;
+  return true;
+}
+
+/// A read by lanes of which `lane` is the first. False, and nothing is done, if it may not be in order for all of them.
+bool SharedCheck::read_in_order(SharedCell& cell, int lane, u64 mine) {
+  const SharedCell before = cell;
+  if (before.write == 0) return false;
+  // It may be in order for the first of several lanes alone.
+  if (!is_seen_before(before.write, true) && (lane_of(mine) == kSeveralLanes || find_conflict(before.write, lane, true, good_writes_)))
+    return false;
+  remember_read(cell, lane, mine);
+  const bool is_first = before.reads[0] == 0;
+  const bool is_second = !is_first && before.reads[1] == 0 && cell.reads[0] == before.reads[0] && cell.reads[1] == mine;
+  if (is_first || is_second) last_read_ = {before.reads[0], is_first ? 0u : 1u};
+  return true;
+}
+
 /// Reads by all lanes that come after all writes. False if there is more to find out, lane by lane; what has been done so far need not be
 /// undone then.
 bool SharedCheck::read_in_order(const Places& places, int bytes) {
@@ -217,16 +239,10 @@ bool SharedCheck::read_in_order(const Places& places, int bytes) {
   const u64 cells = static_cast<u64>(bytes) >> shift_;
   for (std::size_t k = 0; k < count; ++k) {
     const int lane = shape.first[k];
-    const bool is_several = shape.who[k] == kSeveralLanes;
     const u64 mine = stamp_ | u64{shape.who[k]} << 34;
-    const u64 first = places.address[shape.first[k]] >> shift_;
-    for (u64 c = first; c != first + cells; ++c) {
-      SharedCell& cell = block_.cells[c];
-      if (cell.write == 0 || conflicts(cell.write, lane, true, good_writes_)) return false;
-      // It may be in order for the first of them alone.
-      if (is_several && !is_seen_before(cell.write, true)) return false;
-      remember_read(cell, lane, mine);
-    }
+    SharedCell* const first = block_.cells.run(places.address[shape.first[k]] >> shift_, cells);
+    for (SharedCell* cell = first; cell != first + cells; ++cell)
+      if (!read_as_before(*cell, mine) && !read_in_order(*cell, lane, mine)) return false;
   }
   return true;
 }
@@ -268,15 +284,31 @@ void SharedCheck::check_reads_before(SharedCell& cell, int lane, u64 c) {
   cell.reads = {};
 }
 
-inline void SharedCheck::write_cells(u64 begin, u64 end, int lane, u64 offset, int bytes, const std::byte* value) {
+inline bool SharedCheck::is_all_seen_before(const SharedCell& cell) {
+  // Cells side by side mostly remember the same agents and epochs.
+  if (cell.is_like(last_before_, kWho | kMany)) return true;
+  if (cell.reads[0] & kMany) return false;
+  bool all = cell.write == 0 || is_seen_before(cell.write, true);
+  for (const u64 read : cell.reads) all &= read == 0 || is_seen_before(read, false);
+  if (all) last_before_ = cell;
+  return all;
+}
+
+void SharedCheck::check_before_write(SharedCell& cell, int lane, u64 c, u64 offset, int bytes, const std::byte* value) {
+  if (conflicts(cell.write, lane, true, good_writes_)) {
+    const bool same = value != nullptr && std::memcmp(block_.shared.get() + offset, value, static_cast<std::size_t>(bytes)) == 0;
+    if (!same) report(lane, c, cell.write, "the write", "write");
+  }
+  if (cell.reads[0] != 0) check_reads_before(cell, lane, c);
+}
+
+[[gnu::always_inline]] inline void SharedCheck::write_cells(u64 begin, u64 end, int lane, u64 offset, int bytes, const std::byte* value) {
+  SharedCell* const cells = block_.cells.run(begin, end - begin);
   for (u64 c = begin; c != end; ++c) {
-    SharedCell& cell = block_.cells[c];
-    if (conflicts(cell.write, lane, true, good_writes_)) {
-      const bool same = value != nullptr && std::memcmp(block_.shared.get() + offset, value, static_cast<std::size_t>(bytes)) == 0;
-      if (!same) report(lane, c, cell.write, "the write", "write");
-    }
-    if (cell.reads[0] != 0) check_reads_before(cell, lane, c);
+    SharedCell& cell = cells[c - begin];
+    if (!is_all_seen_before(cell)) check_before_write(cell, lane, c, offset, bytes, value);
     cell.write = stamp_ | static_cast<u64>(lane) << 34;
+    cell.reads = {};
   }
 }
 

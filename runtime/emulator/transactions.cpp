@@ -10,6 +10,8 @@ namespace {
 
 // Addresses further up could wrap around when distances are added to them. None is valid.
 constexpr u64 kHighest = u64{1} << 62;
+// Lanes further apart are as rare, and take more memory to compare.
+constexpr u64 kFarthest = 0x7fffffff;
 
 /// Whether the lanes of a phase want no more than one word of each bank, as most do.
 bool is_one_wavefront(const std::array<u64, kLanes>& address, Mask mask, int begin, int end, int bytes) {
@@ -31,26 +33,25 @@ bool is_one_wavefront(const std::array<u64, kLanes>& address, Mask mask, int beg
 
 using Words = std::array<u64, kLanes>;
 
-[[gnu::always_inline]] inline bool compare_distances(const Words& address, const Words& distance) {
+using Distances = std::array<s32, kLanes>;
+
+[[gnu::always_inline]] inline bool compare_distances(const Words& address, const Distances& distance) {
   u64 difference = 0;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) difference |= (address[lane] - address[0]) ^ distance[lane];
+  for (std::size_t lane = 0; lane < kLanes; ++lane) difference |= (address[lane] - address[0]) ^ static_cast<u64>(s64{distance[lane]});
   return difference == 0;
 }
 
-bool compare_for_all(const Words& address, const Words& distance) { return compare_distances(address, distance); }
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) bool compare_by_avx2(const Words& address, const Words& distance) {
+__attribute__((target("avx2"))) bool compare_by_avx2(const Words& address, const Distances& distance) {
   return compare_distances(address, distance);
 }
 #endif
 
-bool has_distances(const Words& address, const Words& distance) {
+bool has_distances(const Words& address, const Distances& distance) {
 #if defined(__x86_64__)
-  static const auto compare = __builtin_cpu_supports("avx2") ? compare_by_avx2 : compare_for_all;
-  return compare(address, distance);
-#else
-  return compare_for_all(address, distance);
+  if (__builtin_cpu_supports("avx2")) return compare_by_avx2(address, distance);
 #endif
+  return compare_distances(address, distance);
 }
 
 void find_places(RequestShape& shape, const std::array<u64, kLanes>& address) {
@@ -165,13 +166,13 @@ const RequestShape* RequestShapes::find(Key key, const std::array<u64, kLanes>& 
 }
 
 const RequestShape* RequestShapes::remember(Key key, const std::array<u64, kLanes>& address, int bytes, Transactions transactions) {
-  if (*std::max_element(address.begin(), address.end()) >= kHighest) return nullptr;
+  const auto [lowest, highest] = std::minmax_element(address.begin(), address.end());
+  if (*highest >= kHighest || *highest - *lowest > kFarthest) return nullptr;
   entries_.resize(kEntries);
   Entry& entry = entries_[place_of(key)];
   entry.key = key;
   RequestShape& shape = entry.shape;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) shape.distance[lane] = address[lane] - address[0];
-  const auto [lowest, highest] = std::minmax_element(address.begin(), address.end());
+  for (std::size_t lane = 0; lane < kLanes; ++lane) shape.distance[lane] = static_cast<s32>(address[lane] - address[0]);
   shape.lowest = static_cast<s64>(*lowest - address[0]);
   shape.highest = static_cast<s64>(*highest - address[0]);
   shape.transactions = transactions;

@@ -28,7 +28,7 @@ struct RequestShape {
   static constexpr u64 kPeriod = 128;
   static constexpr std::size_t kSectorBytes = 32;  // of global memory
 
-  std::array<u64, kLanes> distance{};  // of each lane's address from the first lane's
+  std::array<s32, kLanes> distance{};  // of each lane's address from the first lane's
   s64 lowest = 0, highest = 0;         // of these
   Transactions transactions;
   // The first lanes at each address, in order, and for each of them itself, or kLanes where several lanes are at it.
@@ -51,7 +51,7 @@ class RequestShapes {
   }
   /// Null if the last request with the key was of another shape.
   const RequestShape* find(Key, const std::array<u64, kLanes>& address) const;
-  /// The shape of these addresses, null if some could wrap around. Requires: all addresses are good.
+  /// The shape of these addresses, null if some could wrap around or are far apart. Requires: all addresses are good.
   const RequestShape* remember(Key, const std::array<u64, kLanes>& address, int bytes, Transactions);
 
  private:
