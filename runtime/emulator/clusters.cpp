@@ -55,11 +55,11 @@ std::unique_ptr<Block> make_block(const Launch& launch) {
 
 /// Keeps their memory for the next ones.
 void forget_mbarriers(Block& block) {
-  while (!block.mbarriers.empty()) {
-    auto node = block.mbarriers.extract(block.mbarriers.begin());
-    node.mapped().reset();
-    block.spare_mbarriers.push_back(std::move(node));
+  for (auto& [offset, barrier] : block.mbarriers) {
+    barrier->reset();
+    block.spare_mbarriers.push_back(std::move(barrier));
   }
+  block.mbarriers.clear();
 }
 
 void start_block(const Launch& launch, Block& block, Worker& worker) {
