@@ -146,13 +146,13 @@ void signal(const BulkCopy& copy, const SharedPlace& at, u32 epoch, u64 bytes) {
   if (at.block->running == 0)
     return report(copy.warp, copy.instruction, FindingKind::exited_block, copy.lane,
                   [&] { return fmt::format("the copy to the block of rank {} is done after its end", at.block->rank); });
-  const auto found = at.block->mbarriers.find(static_cast<u32>(at.offset));
-  if (found == at.block->mbarriers.end() || !found->second.is_live)
+  Mbarrier* const barrier = live_mbarrier(*at.block, at.offset);
+  if (barrier == nullptr)
     return report(copy.warp, copy.instruction, FindingKind::bad_mbarrier, copy.lane, [&] {
       return fmt::format("when the copy is done, there is no mbarrier at byte {} of shared memory any more", at.offset);
     });
-  found->second.view.clock.raise(found->second.agent, epoch);
-  complete_transactions(place, found->second, static_cast<s64>(bytes));
+  barrier->view.clock.raise(barrier->agent, epoch);
+  complete_transactions(place, *barrier, static_cast<s64>(bytes));
 }
 
 /// The copy's part that ends in one block: its mbarrier, and who writes there and when.

@@ -100,7 +100,7 @@ void KnownBlocks::grow() {
   root_ = above;
 }
 
-void KnownBlocks::join(const KnownBlocks& other) {
+void KnownBlocks::join_tree(const KnownBlocks& other) {
   KnownBlocks taken = other;
   while (taken.levels_ < levels_) taken.grow();
   while (levels_ < taken.levels_) grow();

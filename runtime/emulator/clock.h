@@ -95,7 +95,9 @@ class KnownBlocks {
   const Clock* find(u32 block) const;
   /// Requires: the clock covers what was known of the block.
   void learn(u32 block, const Clock&);
-  void join(const KnownBlocks&);
+  void join(const KnownBlocks& other) {
+    if (other.root_ != nullptr && other.root_ != root_) join_tree(other);
+  }
 
  private:
   struct Node;
@@ -111,6 +113,7 @@ class KnownBlocks {
   bool reaches(u32 block) const;
   /// One more level on top.
   void grow();
+  void join_tree(const KnownBlocks&);
 
   NodeRef root_;
   u32 levels_ = 0;  // above the leaves

@@ -55,11 +55,11 @@ std::unique_ptr<Block> make_block(const Launch& launch) {
 
 /// Keeps their memory for the next ones.
 void forget_mbarriers(Block& block) {
-  while (!block.mbarriers.empty()) {
-    auto node = block.mbarriers.extract(block.mbarriers.begin());
-    node.mapped().reset();
-    block.spare_mbarriers.push_back(std::move(node));
+  for (auto& [offset, barrier] : block.mbarriers) {
+    barrier->reset();
+    block.spare_mbarriers.push_back(std::move(barrier));
   }
+  block.mbarriers.clear();
 }
 
 void start_block(const Launch& launch, Block& block, Worker& worker) {
@@ -110,6 +110,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.bulk_copies.clear();
     warp.bulk_committed = {};
     warp.cluster_arrived = warp.cluster_awaited = 0;
+    warp.cluster_phase = 0;
     fill_block_registers(launch, block, warp);
     // What is read before it is written is the same in every run, and unlikely to look right.
     for (const auto& [slot, bytes] : kernel.unwritten) std::memset(warp.registers + slot, 0xdb, bytes);

@@ -238,7 +238,6 @@ struct Mbarrier : MbarrierCounts {
     remote = done_remote = {};
   }
 };
-using Mbarriers = std::map<u32, Mbarrier>;  // by offset in shared memory
 
 struct Block {
   Cluster* cluster = nullptr;
@@ -255,8 +254,9 @@ struct Block {
   std::vector<u32> free_many_reads;
   Releases releases;  // through shared memory
   std::array<Barrier, 16> barriers;
-  Mbarriers mbarriers;
-  std::vector<Mbarriers::node_type> spare_mbarriers;
+  // By offset in shared memory. Apart from the offsets, which are looked for often.
+  std::map<u32, std::unique_ptr<Mbarrier>> mbarriers;
+  std::vector<std::unique_ptr<Mbarrier>> spare_mbarriers;
   std::array<std::vector<u64>, kMaxWarps / 4> matrix_groups;  // of each warpgroup, the traces of all groups
   std::array<WarpgroupOperands, kMaxWarps / 4> matrix_operands;
   int running = 0;         // warps that have not finished

@@ -36,19 +36,17 @@ void complete_phase(Block& owner, Mbarrier& barrier) {
 
 /// The one that is or was there, or a new one.
 Mbarrier& mbarrier_at(Block& owner, u32 offset) {
-  if (const auto found = owner.mbarriers.find(offset); found != owner.mbarriers.end()) return found->second;
   const int number = static_cast<int>(owner.mbarriers.size());
-  Mbarriers::iterator made;
+  std::unique_ptr<Mbarrier>& barrier = owner.mbarriers[offset];
+  if (barrier != nullptr) return *barrier;
   if (owner.spare_mbarriers.empty()) {
-    made = owner.mbarriers.try_emplace(offset).first;
+    barrier = std::make_unique<Mbarrier>();
   } else {
-    auto node = std::move(owner.spare_mbarriers.back());
+    barrier = std::move(owner.spare_mbarriers.back());
     owner.spare_mbarriers.pop_back();
-    node.key() = offset;
-    made = owner.mbarriers.insert(std::move(node)).position;
   }
-  made->second.agent = barrier_agent(number);
-  return made->second;
+  barrier->agent = barrier_agent(number);
+  return *barrier;
 }
 
 /// Only whole objects that lie where they must are objects.
@@ -67,7 +65,7 @@ void init_mbarrier(const MbarrierPlace& at, u32 count) {
   if (barrier.is_live)
     misuse(at, [&] { return fmt::format("init where the mbarrier of {} is still valid", place_of(at.warp, barrier.made_at)); });
   for (const auto& [offset, other] : at.owner.mbarriers)
-    if (other.is_live && offset != at.offset && offset + 8 > at.offset && at.offset + 8 > offset)
+    if (other->is_live && offset != at.offset && offset + 8 > at.offset && at.offset + 8 > offset)
       misuse(at, [&] { return fmt::format("init within the mbarrier at byte {}", offset); });
   if (at.warp.worker->launch->check) check_shared_write(accessor_of(at), at.owner, at.lane, at.offset, 8, nullptr);
   const int agent = barrier.agent;
@@ -81,10 +79,10 @@ void init_mbarrier(const MbarrierPlace& at, u32 count) {
 }
 
 void invalidate_mbarrier(const MbarrierPlace& at) {
-  const auto found = at.owner.mbarriers.find(static_cast<u32>(at.offset));
-  if (found == at.owner.mbarriers.end() || !found->second.is_live) return misuse(at, [] { return std::string("there is no mbarrier"); });
-  Mbarrier& barrier = found->second;
-  if (barrier.transactions != 0) misuse(at, [&] { return fmt::format("inval of {}", describe(barrier, found->first)); });
+  Mbarrier* const found = live_mbarrier(at.owner, at.offset);
+  if (found == nullptr) return misuse(at, [] { return std::string("there is no mbarrier"); });
+  Mbarrier& barrier = *found;
+  if (barrier.transactions != 0) misuse(at, [&] { return fmt::format("inval of {}", describe(barrier, static_cast<u32>(at.offset))); });
   if (at.warp.worker->launch->check) check_shared_write(accessor_of(at), at.owner, at.lane, at.offset, 8, nullptr);
   for (const Warp& warp : at.owner.warps)
     for (const Fragment& fragment : warp.fragments)
@@ -94,9 +92,14 @@ void invalidate_mbarrier(const MbarrierPlace& at) {
   mark(at, 0);
 }
 
+Mbarrier* live_mbarrier(Block& owner, u64 offset) {
+  const auto found = owner.mbarriers.find(static_cast<u32>(offset));
+  return found != owner.mbarriers.end() && found->second->is_live ? found->second.get() : nullptr;
+}
+
 Mbarrier* find_mbarrier(const MbarrierPlace& at, int lanes) {
-  const auto found = at.owner.mbarriers.find(static_cast<u32>(at.offset));
-  if (found == at.owner.mbarriers.end() || !found->second.is_live) {
+  Mbarrier* const found = live_mbarrier(at.owner, at.offset);
+  if (found == nullptr) {
     misuse(at, [] { return std::string("there is no mbarrier"); });
     return nullptr;
   }
@@ -109,7 +112,7 @@ Mbarrier* find_mbarrier(const MbarrierPlace& at, int lanes) {
     SharedCheck check(by, at.owner);
     for (int lane = at.lane; lane < at.lane + lanes; ++lane) check.read(lane, at.offset, 8);
   }
-  return &found->second;
+  return found;
 }
 
 void release_to(const MbarrierPlace& at, Mbarrier& barrier, bool again) {
@@ -184,7 +187,8 @@ std::string describe(const Mbarrier& barrier, u32 offset) {
 }
 
 void check_finished_mbarriers(Warp& last) {
-  for (const auto& [offset, barrier] : last.block->mbarriers) {
+  for (const auto& [offset, made] : last.block->mbarriers) {
+    const Mbarrier& barrier = *made;
     if (!barrier.is_live || (barrier.transactions == 0 && !barrier.is_unseen)) continue;
     report(last, last.kernel->code[barrier.expected_at], FindingKind::missing_wait, 0, [&] {
       return barrier.transactions != 0 ? fmt::format("the block ends before {}", describe(barrier, offset))

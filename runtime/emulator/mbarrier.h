@@ -21,7 +21,9 @@ struct MbarrierPlace {
 
 void init_mbarrier(const MbarrierPlace&, u32 count);
 void invalidate_mbarrier(const MbarrierPlace&);
-/// The object that is there; null, and a finding, if there is none. The access itself is checked for races, for as many lanes from the
+/// The object that is there; null if there is none.
+Mbarrier* live_mbarrier(Block&, u64 offset);
+/// The same, and it is a finding if there is none. The access itself is checked for races, for as many lanes from the
 /// place's on.
 Mbarrier* find_mbarrier(const MbarrierPlace&, int lanes = 1);
 /// What the lane knows becomes known to those who will wait for the phase. `again`: another lane of the instruction has told of the rest.

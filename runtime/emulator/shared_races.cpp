@@ -73,10 +73,10 @@ void SharedCheck::check_mbarriers(int lane, u64 offset, int bytes) {
   auto after = block_.mbarriers.lower_bound(static_cast<u32>(offset + static_cast<u64>(bytes)));
   for (; after != block_.mbarriers.begin() && std::prev(after)->first + 8 > offset; --after) {
     const auto& [at, barrier] = *std::prev(after);
-    if (!barrier.is_live) continue;
+    if (!barrier->is_live) continue;
     emulator::report(*by_.warp, *by_.instruction, FindingKind::bad_mbarrier, lane, [&] {
       return fmt::format("an ordinary access to byte {} of shared memory, where {} made an mbarrier", std::max<u64>(at, offset),
-                         place_of(*by_.warp, barrier.made_at));
+                         place_of(*by_.warp, barrier->made_at));
     });
   }
 }
