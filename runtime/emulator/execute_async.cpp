@@ -61,12 +61,10 @@ Lanes<u32> sizes_of(Warp& warp, const Instruction& i, Mask mask) {
   return bytes;
 }
 
-// Almost all copies are of 16 bytes, which need no call.
-void poison(std::byte* to, std::size_t bytes) {
-  if (bytes == 16)
-    std::memset(to, kPoison, 16);
-  else
-    std::memset(to, kPoison, bytes);
+template <class F>
+void each_lane(Mask lanes, F f) {
+  for (std::size_t lane = 0; lane < kLanes; ++lane)
+    if (lanes & kLaneBit[lane]) f(lane);
 }
 
 void finish(const AsyncCopy& copy, std::size_t lane) {
@@ -80,8 +78,15 @@ void finish_lanes(const AsyncCopy& copy, Mask lanes) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) std::memcpy(copy.to[lane], reinterpret_cast<const void*>(copy.from[lane]), 16);
     return;
   }
-  for (std::size_t lane = 0; lane < kLanes; ++lane)
-    if (lanes & kLaneBit[lane]) finish(copy, lane);
+  each_lane(lanes, [&](std::size_t lane) { finish(copy, lane); });
+}
+
+void poison_lanes(const AsyncCopy& copy, Mask lanes) {
+  if (lanes == kAllLanes && copy.width == 16) {
+    for (std::byte* to : copy.to) std::memset(to, kPoison, 16);
+    return;
+  }
+  each_lane(lanes, [&](std::size_t lane) { std::memset(copy.to[lane], kPoison, copy.width); });
 }
 
 void copy_async(Warp& warp, const Instruction& i, Mask mask) {
@@ -113,18 +118,14 @@ void copy_async(Warp& warp, const Instruction& i, Mask mask) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) copy.bytes[lane] = static_cast<u8>(bytes.at[lane]);
   const Accessor by = engine_of(warp, i, *warp.block, async_agent(warp.index), copy.sequence);
   RequestCheck check(by, places);
-  const bool is_checked = check.write_apart(i.width, nullptr);
-  const bool is_lazy = warp.worker->launch->async_order == AsyncOrder::lazy;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    if (!(places.mask & kLaneBit[lane])) continue;
-    if (!is_checked) check.write(static_cast<int>(lane), i.width, nullptr);
-    if (!is_lazy && is_done_at_once(*warp.worker)) {
-      finish(copy, lane);
-      copy.done |= kLaneBit[lane];
-    } else {
-      poison(copy.to[lane], i.width);
-    }
-  }
+  if (!check.write_apart(i.width, nullptr))
+    each_lane(places.mask, [&](std::size_t lane) { check.write(static_cast<int>(lane), i.width, nullptr); });
+  if (warp.worker->launch->async_order == AsyncOrder::lazy) return poison_lanes(copy, places.mask);
+  each_lane(places.mask, [&](std::size_t lane) {
+    if (!is_done_at_once(*warp.worker)) return poison_lanes(copy, kLaneBit[lane]);
+    finish(copy, lane);
+    copy.done |= kLaneBit[lane];
+  });
 }
 
 /// Does those copies of the lanes that are_due(copy) gives. Up to which of the engine's epochs all copies of these lanes are done now.

@@ -227,7 +227,7 @@ inline void GlobalCheck::check_reads_before(GlobalCell& cell, int lane, const Ra
   }
 }
 
-inline bool GlobalCheck::write_sector(GlobalCell& sector, u64 mine) {
+[[gnu::always_inline]] inline bool GlobalCheck::write_sector(GlobalCell& sector, u64 mine) {
   const u64 first = load(sector.reads[0]), second = load(sector.reads[1]);
   if (!is_in_order(load(sector.write), mine, true, good_writes_)) return false;
   if ((first | second) != 0) {

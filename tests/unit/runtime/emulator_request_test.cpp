@@ -17,7 +17,7 @@ constexpr u32 kThreads = 64, kBlocks = 2, kBytes = 2048;
 struct Step {
   std::string opcode;
   int bytes = 4;
-  bool is_load = true;
+  bool is_load = true, is_strong = false;
   std::string after;
   std::vector<u32> offsets;
 };
@@ -30,6 +30,7 @@ Step draw(std::mt19937& random, const std::string& space, bool shares, bool is_f
   const char* const vector = step.bytes == 4 ? "" : step.bytes == 8 ? ".v2" : ".v4";
   // Many strong loads look like polling, which makes other warps' turns come sooner.
   const std::string order = step.is_load && !is_first ? "" : one_of("", "", ".relaxed.cta", ".relaxed.gpu");
+  step.is_strong = !order.empty();
   step.opcode = fmt::format("{}{}.{}{}.u32", step.is_load ? "ld" : "st", order, space, vector);
   const u32 units = kBytes / static_cast<u32>(step.bytes);
   // Lanes that write the same place would tell by their order who is first.
@@ -47,10 +48,10 @@ Step draw(std::mt19937& random, const std::string& space, bool shares, bool is_f
 
 using Found = std::map<std::pair<int, FindingKind>, u64>;
 
-/// How often each of the steps races with earlier ones and reads what nobody wrote, where a step is one request of a warp or one of its
-/// even and one of its odd lanes.
-Found found_in(const std::vector<Step>& steps, bool by_halves) {
-  std::string body = R"(
+/// How often each of the steps races with earlier ones and reads what nobody wrote, where a step is so many requests of a warp: one
+/// of all its lanes, one of the even and one of the odd ones, or one of each lane.
+Found found_in(const std::vector<Step>& steps, u32 requests) {
+  std::string body = fmt::format(R"(
     .shared .align 128 .b8 tile[2048];
     ld.param.u64 %d0, [offsets];
     ld.param.u64 %d1, [p];
@@ -60,9 +61,9 @@ Found found_in(const std::vector<Step>& steps, bool by_halves) {
     mad.lo.u32 %r1, %r1, 64, %r0;
     mul.wide.u32 %d3, %r1, 4;
     add.u64 %d0, %d0, %d3;
-    and.b32 %r2, %r0, 1;
-    setp.eq.u32 %p1, %r2, 0;
-  )";
+    and.b32 %r2, %r0, {};
+  )",
+                                 requests - 1);
   std::vector<u32> offsets;
   for (std::size_t k = 0; k < steps.size(); ++k) {
     const Step& step = steps[k];
@@ -73,7 +74,7 @@ Found found_in(const std::vector<Step>& steps, bool by_halves) {
     body += fmt::format("add.u64 %d4, %d4, {};\n", step.opcode.find("shared") != std::string::npos ? "%d2" : "%d1");
     // The same value again would be no race.
     for (int r = 4; r < 8; ++r) body += fmt::format("mad.lo.u32 %r{}, %r1, 100000, {};\n", r, 10 * k + static_cast<std::size_t>(r));
-    body += by_halves ? "@%p1 " + access + "@!%p1 " + access : access;
+    for (u32 request = 0; request < requests; ++request) body += fmt::format("setp.eq.u32 %p1, %r2, {};\n@%p1 {}", request, access);
     body += step.after + "\n";
     offsets.insert(offsets.end(), step.offsets.begin(), step.offsets.end());
   }
@@ -107,12 +108,15 @@ TEST_CASE("emulator requests: whole warps find what their lanes find one after t
     const bool shares = round % 4 != 3;
     std::vector<Step> steps;
     for (u32 k = 0; k < 2 + random() % 6; ++k) steps.push_back(draw(random, space, shares, k == 0));
-    Found found = found_in(steps, false), by_halves = found_in(steps, true);
+    // The polling of all lanes, one after the other, would change whose turn it is.
+    const bool polls = steps[0].is_load && steps[0].is_strong;
+    Found found = found_in(steps, 1), by_halves = found_in(steps, 2), by_lanes = found_in(steps, polls ? 2 : 32);
     if (space == "shared" && shares)
-      for (Found* const both : {&found, &by_halves})
-        for (auto& [step, count] : *both) count = 1;
+      for (Found* const each : {&found, &by_halves, &by_lanes})
+        for (auto& [step, count] : *each) count = 1;
     INFO("round ", round);
     CHECK(found == by_halves);
+    CHECK(found == by_lanes);
     ++(found.empty() ? without : with);
   }
   CHECK(with > 50);
