@@ -109,7 +109,7 @@ template <int kStep, std::size_t kBlocks>
   __m512 factors[kRegisters];  // of four rows each, for the four lanes of a row
 #pragma GCC unroll 4
   for (std::size_t rows = 0; rows < kRegisters; ++rows) factors[rows] = _mm512_maskz_permute_ps(kAll, _mm512_load_ps(a[4 * rows]), kEach);
-#pragma GCC unroll 3
+#pragma GCC unroll 2
   for (std::size_t block = 0; block < kBlocks; ++block)
 #pragma GCC unroll 2
     for (std::size_t odd = 0; odd < 2; ++odd) {
@@ -126,7 +126,7 @@ template <int kStep, std::size_t kBlocks>
 template <std::size_t kBlocks>
 [[gnu::always_inline]] TW_AVX512 inline bool has_nan(const Sums<kBlocks>& sums) {
   __mmask16 any = 0;
-#pragma GCC unroll 3
+#pragma GCC unroll 2
   for (std::size_t block = 0; block < kBlocks; ++block)
 #pragma GCC unroll 4
     for (std::size_t r = 0; r < kRegisters; ++r)
@@ -134,13 +134,13 @@ template <std::size_t kBlocks>
   return any != 0;
 }
 
-/// 8 to 24 columns: the more, the less a chain of additions has to wait for itself, and the more often a factor is used.
+/// 8 columns or 16: the more, the less a chain of additions has to wait for itself. Of 24, not all would stay in registers.
 template <std::size_t kBlocks>
 TW_AVX512 void multiply_add_blocks(std::span<const Product> products, std::size_t first, std::size_t depth, std::byte* registers,
                                    const s32* before, const s32* after) {
   const std::size_t apart = depth / ColumnsOfB::kSteps;
   Sums<kBlocks> sums;
-#pragma GCC unroll 3
+#pragma GCC unroll 2
   for (std::size_t block = 0; block < kBlocks; ++block)
 #pragma GCC unroll 4
     for (std::size_t r = 0; r < kRegisters; ++r)
@@ -161,7 +161,7 @@ TW_AVX512 void multiply_add_blocks(std::span<const Product> products, std::size_
   }
   const bool any_nan = has_nan(sums);
   const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fffffff));
-#pragma GCC unroll 3
+#pragma GCC unroll 2
   for (std::size_t block = 0; block < kBlocks; ++block)
 #pragma GCC unroll 4
     for (std::size_t r = 0; r < kRegisters; ++r)
@@ -177,8 +177,7 @@ TW_AVX512 void multiply_add_blocks(std::span<const Product> products, std::size_
 TW_AVX512 void multiply_add_by_avx512(std::span<const Product> products, std::size_t blocks, std::size_t depth, std::byte* registers,
                                       const s32* before, const s32* after) {
   std::size_t block = 0;
-  for (; blocks - block > 4 || blocks - block == 3; block += 3) multiply_add_blocks<3>(products, block, depth, registers, before, after);
-  for (; blocks - block >= 2; block += 2) multiply_add_blocks<2>(products, block, depth, registers, before, after);
+  for (; block + 2 <= blocks; block += 2) multiply_add_blocks<2>(products, block, depth, registers, before, after);
   if (block < blocks) multiply_add_blocks<1>(products, block, depth, registers, before, after);
 }
 
