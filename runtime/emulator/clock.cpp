@@ -3,11 +3,13 @@
 
 #include <cstring>
 
+#include "runtime/emulator/for_processor.h"
+
 namespace tilewright::rt::emulator {
 namespace {
 
 // A constant number of agents at a time, in arrays of their own, because those are compared together.
-[[gnu::always_inline]] inline void raise_steps(u32* known, const u32* other, u32 steps) {
+void raise_steps(u32* known, const u32* other, u32 steps) {
   for (; steps != 0; steps &= steps - 1) {
     const std::size_t first = static_cast<std::size_t>(std::countr_zero(steps)) * kMaxWarps;
     std::array<u32, kMaxWarps> mine, theirs;
@@ -18,18 +20,9 @@ namespace {
   }
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) void raise_by_avx2(u32* known, const u32* other, u32 steps) { raise_steps(known, other, steps); }
-#endif
-
 }  // namespace
 
-void Clock::raise_all(u32* known, const u32* other, u32 steps) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return raise_by_avx2(known, other, steps);
-#endif
-  raise_steps(known, other, steps);
-}
+void Clock::raise_all(u32* known, const u32* other, u32 steps) { call_for_processor<raise_steps>(known, other, steps); }
 
 void Clock::raise(int warp, u32 epoch, Mask lanes) {
   const auto w = static_cast<std::size_t>(warp);

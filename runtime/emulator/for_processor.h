@@ -1,5 +1,6 @@
 // Functions that are compiled several times, of which the processor runs the best one.
 #pragma once
+#include <utility>
 
 namespace tilewright::rt::emulator {
 
@@ -47,6 +48,13 @@ auto for_processor() {
   if (has_wide_vectors()) return &CompiledFor<F>::avx512;
 #endif
   return for_processor_without_fma<F>();
+}
+
+/// A call of F with vectors of up to 256 bits: what goes over memory that is written in smaller parts has to wait for the wider ones.
+template <auto F, class... Values>
+auto call_for_processor(Values&&... values) {
+  static const auto chosen = for_processor_without_fma<F>();
+  return chosen(std::forward<Values>(values)...);
 }
 
 }  // namespace tilewright::rt::emulator

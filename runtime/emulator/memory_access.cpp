@@ -146,11 +146,12 @@ void locate_shared(Warp& warp, const Instruction& i, Places& places, int bytes) 
       places.at[static_cast<std::size_t>(lane)] = places.owner(lane).shared.get() + places.address[static_cast<std::size_t>(lane)];
 }
 
-[[gnu::always_inline]] inline void add_base(Places& places, u64 base) {
+/// All lanes' bytes of the host lie so far from their addresses.
+void place_all(Places& places, u64 base) {
   for (std::size_t lane = 0; lane < kLanes; ++lane) places.at[lane] = reinterpret_cast<std::byte*>(base + places.address[lane]);
 }
 
-[[gnu::always_inline]] inline Lanes<u64> add_offset(const Warp& warp, bool is_short, s32 slot, u64 offset) {
+Lanes<u64> add_offset(const Warp& warp, bool is_short, s32 slot, u64 offset) {
   Lanes<u64> address;
   const LanesInPlace<u32> short_base(warp, slot);
   const LanesInPlace<u64> base(warp, slot);
@@ -159,21 +160,6 @@ void locate_shared(Warp& warp, const Instruction& i, Places& places, int bytes) 
   else
     for (int lane = 0; lane < kLanes; ++lane) address[lane] = base[lane] + offset;
   return address;
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) void add_base_by_avx2(Places& places, u64 base) { add_base(places, base); }
-__attribute__((target("avx2"), flatten)) Lanes<u64> add_offset_by_avx2(const Warp& warp, bool is_short, s32 slot, u64 offset) {
-  return add_offset(warp, is_short, slot, offset);
-}
-#endif
-
-/// All lanes' bytes of the host lie so far from their addresses.
-void place_all(Places& places, u64 base) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return add_base_by_avx2(places, base);
-#endif
-  add_base(places, base);
 }
 
 /// The places of a request of all lanes that has the shape of an earlier one, found for all lanes together. False if it is none, or not
@@ -194,7 +180,7 @@ bool locate_known(Warp& warp, Places& places, int bytes, RequestShapes::Key key,
     if (range == nullptr || end > static_cast<s64>(range->end())) return false;
     places.one_range = range;
   }
-  place_all(places, base);
+  call_for_processor<place_all>(places, base);
   places.shape = shape;
   transactions = shape->transactions;
   return true;
@@ -230,10 +216,7 @@ Lanes<u64> addresses_of(const Warp& warp, bool is_short, s32 slot, u64 offset) {
     std::fill_n(address.at, kLanes, offset);
     return address;
   }
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return add_offset_by_avx2(warp, is_short, slot, offset);
-#endif
-  return add_offset(warp, is_short, slot, offset);
+  return call_for_processor<add_offset>(warp, is_short, slot, offset);
 }
 
 Mask split_generic(Mask mask, Lanes<u64>& address, Space space) {

@@ -35,23 +35,10 @@ using Words = std::array<u64, kLanes>;
 
 using Distances = std::array<s32, kLanes>;
 
-[[gnu::always_inline]] inline bool compare_distances(const Words& address, const Distances& distance) {
+bool has_distances(const Words& address, const Distances& distance) {
   u64 difference = 0;
   for (std::size_t lane = 0; lane < kLanes; ++lane) difference |= (address[lane] - address[0]) ^ static_cast<u64>(s64{distance[lane]});
   return difference == 0;
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) bool compare_by_avx2(const Words& address, const Distances& distance) {
-  return compare_distances(address, distance);
-}
-#endif
-
-bool has_distances(const Words& address, const Distances& distance) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return compare_by_avx2(address, distance);
-#endif
-  return compare_distances(address, distance);
 }
 
 void find_places(RequestShape& shape, const std::array<u64, kLanes>& address) {
@@ -162,7 +149,7 @@ int count_wavefronts(const std::array<u64, kLanes>& address, Mask mask, int byte
 const RequestShape* RequestShapes::find(Key key, const std::array<u64, kLanes>& address) const {
   if (entries_.empty() || address[0] >= kHighest) return nullptr;
   const Entry& entry = entries_[place_of(key)];
-  return entry.key == key && has_distances(address, entry.shape.distance) ? &entry.shape : nullptr;
+  return entry.key == key && call_for_processor<has_distances>(address, entry.shape.distance) ? &entry.shape : nullptr;
 }
 
 const RequestShape* RequestShapes::remember(Key key, const std::array<u64, kLanes>& address, int bytes, Transactions transactions) {

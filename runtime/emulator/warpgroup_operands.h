@@ -37,7 +37,7 @@ class WarpgroupOperands {
   }
 
  private:
-  static constexpr std::size_t kMost = 8;
+  static constexpr std::size_t kMost = 4;
 
   std::vector<SharedColumns> last_;
 };
