@@ -136,18 +136,8 @@ std::shared_ptr<Cluster> new_cluster(const Launch& launch) {
 
 }  // namespace
 
-std::shared_ptr<Cluster> SpareCluster::take() {
-  const std::lock_guard lock(mutex_);
-  return std::move(spare_);
-}
-
-void SpareCluster::give(std::shared_ptr<Cluster> cluster) {
-  const std::lock_guard lock(mutex_);
-  spare_ = std::move(cluster);
-}
-
 std::shared_ptr<Cluster> make_cluster(const Launch& launch) {
-  std::shared_ptr<Cluster> cluster = launch.kernel->spare_cluster.take();
+  std::shared_ptr<Cluster> cluster = launch.kernel->spare_clusters.take();
   if (cluster == nullptr || !fits(launch, *cluster)) cluster = new_cluster(launch);
   for (const auto& block : cluster->blocks)
     for (Warp& warp : block->warps) fill_thread_registers(launch, *block, warp);

@@ -161,7 +161,7 @@ class Grid {
             }
           resident.push_front(std::move(cluster));
         } else if (resident.empty()) {
-          if (!unused.empty()) launch_.kernel->spare_cluster.give(std::move(unused.back()));
+          if (!unused.empty()) launch_.kernel->spare_clusters.give(std::move(unused.back()));
           return;
         }
       }

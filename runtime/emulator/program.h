@@ -10,11 +10,12 @@
 
 #include "runtime/emulator/learned.h"
 #include "runtime/emulator/ptx_module.h"
-#include "runtime/emulator/spare_cluster.h"
+#include "runtime/emulator/spare.h"
 #include "tilewright/error.h"
 
 namespace tilewright::rt::emulator {
 
+struct Cluster;
 struct Warp;
 struct Instruction;
 
@@ -220,8 +221,9 @@ struct Kernel {
   std::vector<SourceLine> sources;
   std::vector<std::string_view> opcodes;
   std::shared_ptr<const std::vector<Place>> places;  // of the code; counters keep it
-  mutable SpareLearned spare_learned;
-  mutable SpareCluster spare_cluster;  // where its last blocks ran
+  // Of workers that have finished, and the memory that blocks ran in, which is large.
+  mutable Spare<Learned> spare_learned{64};
+  mutable Spare<std::shared_ptr<Cluster>> spare_clusters{1};
 
   struct Constant {
     s32 slot;

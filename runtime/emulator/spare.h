@@ -1,0 +1,35 @@
+// What launches of a kernel leave for the next ones.
+#pragma once
+#include <cstddef>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace tilewright::rt::emulator {
+
+/// Objects that nobody uses, up to `most` of them. Thread-safe.
+template <class T>
+class Spare {
+ public:
+  explicit Spare(std::size_t most) : most_(most) {}
+
+  /// A new one if there is none.
+  T take() {
+    const std::lock_guard lock(mutex_);
+    if (spare_.empty()) return T();
+    T last = std::move(spare_.back());
+    spare_.pop_back();
+    return last;
+  }
+  void give(T object) {
+    const std::lock_guard lock(mutex_);
+    if (spare_.size() < most_) spare_.push_back(std::move(object));
+  }
+
+ private:
+  std::size_t most_;
+  std::mutex mutex_;
+  std::vector<T> spare_;
+};
+
+}  // namespace tilewright::rt::emulator
