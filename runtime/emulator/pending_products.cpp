@@ -1,3 +1,4 @@
+// Products that wait, and how they are added up.
 #include "runtime/emulator/pending_products.h"
 
 #include <algorithm>

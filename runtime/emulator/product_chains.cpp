@@ -1,3 +1,4 @@
+// From each product to the commit that follows it, and what stands in between.
 #include "runtime/emulator/product_chains.h"
 
 #include <algorithm>
