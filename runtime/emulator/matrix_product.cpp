@@ -60,30 +60,29 @@ constexpr ProductSteps::Unpack kScalars = {
 
 // --- multiply-adds ---
 
-constexpr std::size_t kRegisters = kRows * kColumns / kLanes;  // of accumulators, 8 columns
-constexpr std::size_t kQuads = kLanes / 4;                     // lanes that have a row in common
+constexpr std::size_t kQuads = kLanes / 4;  // lanes that have a row in common
 
 [[gnu::always_inline]] inline void multiply_add_in_scalars(std::span<const Product> products, std::size_t blocks, std::size_t depth,
                                                            std::byte* registers, const s32* before, const s32* after) {
   const std::size_t steps = depth / ColumnsOfB::kSteps;
   for (std::size_t block = 0; block < blocks; ++block) {
-    float sums[kRegisters][kQuads][4] = {};
-    for (std::size_t r = 0; r < kRegisters && before != nullptr; ++r) std::memcpy(sums[r], registers + before[r], sizeof sums[r]);
+    float sums[kBlockRegisters][kQuads][4] = {};
+    for (std::size_t r = 0; r < kBlockRegisters && before != nullptr; ++r) std::memcpy(sums[r], registers + before[r], sizeof sums[r]);
     for (const auto& [a, b] : products)
       for (std::size_t k = 0; k < depth; ++k) {
         const float* const step = step_of(b + block * steps, k);
-        for (std::size_t r = 0; r < kRegisters; ++r)
+        for (std::size_t r = 0; r < kBlockRegisters; ++r)
           for (std::size_t quad = 0; quad < kQuads; ++quad)
             for (std::size_t l = 0; l < 4; ++l)
               sums[r][quad][l] = std::fma((*a)(r / 2 * kQuads + quad, k), step[r % 2 * 4 + l], sums[r][quad][l]);
       }
-    for (std::size_t r = 0; r < kRegisters; ++r) {
+    for (std::size_t r = 0; r < kBlockRegisters; ++r) {
       for (auto& quad : sums[r])
         for (float& sum : quad) sum = canonical(sum);
       std::memcpy(registers + after[r], sums[r], sizeof sums[r]);
     }
-    if (before != nullptr) before += kRegisters;
-    after += kRegisters;
+    if (before != nullptr) before += kBlockRegisters;
+    after += kBlockRegisters;
   }
 }
 

@@ -10,6 +10,7 @@
 namespace tilewright::rt::emulator {
 
 inline constexpr std::size_t kRows = 16, kColumns = 8, kMostDepth = 32;
+inline constexpr std::size_t kBlockRegisters = kRows * kColumns / kLanes;  // of accumulators, 8 columns
 
 struct RowsOfA {
   static constexpr std::size_t kSteps = 4;  // along k, of one row

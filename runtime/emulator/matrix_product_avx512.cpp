@@ -94,11 +94,11 @@ constexpr ProductSteps::Unpack kUnpack = {rows<Format>, rows_across<Format>, col
 
 // --- multiply-adds ---
 
-constexpr std::size_t kRegisters = 4, kHalfBytes = 64;
+constexpr std::size_t kHalfBytes = 64;
 
 template <std::size_t kBlocks>
 struct Sums {
-  __m512 at[kBlocks][kRegisters][2];
+  __m512 at[kBlocks][kBlockRegisters][2];
 };
 
 /// Adds the products of one step along k, of four that `a` and `b` begin at.
@@ -106,16 +106,17 @@ template <int kStep, std::size_t kBlocks>
 [[gnu::always_inline]] TW_AVX512 inline void add_step(const float (*a)[RowsOfA::kSteps], const ColumnsOfB* b, std::size_t apart,
                                                       Sums<kBlocks>& sums) {
   constexpr int kEach = kStep * 0x55;
-  __m512 factors[kRegisters];  // of four rows each, for the four lanes of a row
+  __m512 factors[kBlockRegisters];  // of four rows each, for the four lanes of a row
 #pragma GCC unroll 4
-  for (std::size_t rows = 0; rows < kRegisters; ++rows) factors[rows] = _mm512_maskz_permute_ps(kAll, _mm512_load_ps(a[4 * rows]), kEach);
+  for (std::size_t rows = 0; rows < kBlockRegisters; ++rows)
+    factors[rows] = _mm512_maskz_permute_ps(kAll, _mm512_load_ps(a[4 * rows]), kEach);
 #pragma GCC unroll 2
   for (std::size_t block = 0; block < kBlocks; ++block)
 #pragma GCC unroll 2
     for (std::size_t odd = 0; odd < 2; ++odd) {
       const __m512 columns = _mm512_maskz_broadcast_f32x4(kAll, _mm_load_ps(b[block * apart].at[kStep] + 4 * odd));
 #pragma GCC unroll 4
-      for (std::size_t rows = 0; rows < kRegisters; ++rows) {
+      for (std::size_t rows = 0; rows < kBlockRegisters; ++rows) {
         __m512& sum = sums.at[block][rows / 2 * 2 + odd][rows % 2];
         sum = _mm512_fmadd_ps(factors[rows], columns, sum);
       }
@@ -129,7 +130,7 @@ template <std::size_t kBlocks>
 #pragma GCC unroll 2
   for (std::size_t block = 0; block < kBlocks; ++block)
 #pragma GCC unroll 4
-    for (std::size_t r = 0; r < kRegisters; ++r)
+    for (std::size_t r = 0; r < kBlockRegisters; ++r)
       any = static_cast<__mmask16>(any | _mm512_cmp_ps_mask(sums.at[block][r][0], sums.at[block][r][1], _CMP_UNORD_Q));
   return any != 0;
 }
@@ -143,12 +144,12 @@ TW_AVX512 void multiply_add_blocks(std::span<const Product> products, std::size_
 #pragma GCC unroll 2
   for (std::size_t block = 0; block < kBlocks; ++block)
 #pragma GCC unroll 4
-    for (std::size_t r = 0; r < kRegisters; ++r)
+    for (std::size_t r = 0; r < kBlockRegisters; ++r)
 #pragma GCC unroll 2
       for (std::size_t half = 0; half < 2; ++half)
         sums.at[block][r][half] = before == nullptr
                                       ? _mm512_setzero_ps()
-                                      : _mm512_loadu_ps(registers + before[(first + block) * kRegisters + r] + half * kHalfBytes);
+                                      : _mm512_loadu_ps(registers + before[(first + block) * kBlockRegisters + r] + half * kHalfBytes);
   for (const Product& product : products) {
     const ColumnsOfB* b = product.b + first * apart;
     for (std::size_t four = 0; four < apart; ++four, ++b) {
@@ -164,13 +165,13 @@ TW_AVX512 void multiply_add_blocks(std::span<const Product> products, std::size_
 #pragma GCC unroll 2
   for (std::size_t block = 0; block < kBlocks; ++block)
 #pragma GCC unroll 4
-    for (std::size_t r = 0; r < kRegisters; ++r)
+    for (std::size_t r = 0; r < kBlockRegisters; ++r)
 #pragma GCC unroll 2
       for (std::size_t half = 0; half < 2; ++half) {
         __m512 sum = sums.at[block][r][half];
         if (any_nan) [[unlikely]]
           sum = _mm512_mask_mov_ps(sum, _mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q), nan);
-        _mm512_storeu_ps(registers + after[(first + block) * kRegisters + r] + half * kHalfBytes, sum);
+        _mm512_storeu_ps(registers + after[(first + block) * kBlockRegisters + r] + half * kHalfBytes, sum);
       }
 }
 

@@ -9,8 +9,6 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-bool is_product(const Kernel& kernel, u32 instruction) { return kernel.opcodes[instruction].starts_with("wgmma.mma_async"); }
-
 /// A plain copy between registers, which assemblers make go away: the copy is then the very register that wgmma works on.
 bool is_copy(const Kernel& kernel, u32 instruction, const std::vector<Mention>& mentions) {
   const bool is_move = kernel.opcodes[instruction].starts_with("mov.") && kernel.code[instruction].guard == kNoSlot;

@@ -5,6 +5,9 @@
 
 namespace tilewright::rt::emulator {
 
+/// Whether the instruction is a wgmma.
+inline bool is_product(const Kernel& kernel, u32 instruction) { return kernel.opcodes[instruction].starts_with("wgmma.mma_async"); }
+
 /// Numbers the registers of accumulators and of operands a that the instructions from `begin` on give to wgmma, and those that `mov`
 /// copies them to, and has every other instruction that touches one check it first.
 void track_matrix_registers(std::span<const Value>, std::span<const Mention>, u32 begin, Kernel&);

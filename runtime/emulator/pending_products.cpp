@@ -28,9 +28,8 @@ void PendingProducts::add_up() {
   if (count_ == 0) return;
   std::array<Product, kMost> products;
   for (std::size_t n = 0; n < count_; ++n) products[n] = {&(*operands_)[n].a, (*operands_)[n].b->data()};
-  constexpr std::size_t kRegisters = kRows * kColumns / kLanes;  // of 8 columns
   const s32* const slots = target_.slots.data();
-  multiply_add({products.data(), count_}, target_.slots.size() / kRegisters, target_.depth, target_.registers, adds_ ? slots : nullptr,
+  multiply_add({products.data(), count_}, target_.slots.size() / kBlockRegisters, target_.depth, target_.registers, adds_ ? slots : nullptr,
                slots);
   for (std::size_t n = 0; n < count_; ++n) (*operands_)[n].b.reset();
   count_ = 0;

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "runtime/emulator/control_flow.h"
+#include "runtime/emulator/matrix_registers.h"
+
 namespace tilewright::rt::emulator {
 namespace {
 
-bool is_product(const Kernel& kernel, u32 instruction) { return kernel.opcodes[instruction].starts_with("wgmma.mma_async"); }
 bool is_commit(const Kernel& kernel, u32 instruction) { return kernel.opcodes[instruction].starts_with("wgmma.commit_group"); }
 
 /// Whether the next instruction of the text is the next one that the warp executes.
@@ -34,21 +36,14 @@ class Chains {
   // Slots begin at multiples of that.
   static constexpr u32 kSlotBytes = 64;
 
-  s32 slot_of(const Mention& mention) const {
-    const Instruction& i = kernel_.code[mention.instruction];
-    if (mention.field < kSlots) return i.slot[mention.field];
-    if (mention.field == kGuardField) return i.guard;
-    if (mention.field == kMembersField) return i.members;
-    return kernel_.extra[mention.field - kExtraField];
-  }
-
   void mark(u32 product, bool value) {
     for (const Mention& mention : mentions_[product])
-      if (mention.is_write) is_accumulator_[static_cast<u32>(slot_of(mention)) / kSlotBytes] = value;
+      if (mention.is_write) is_accumulator_[static_cast<u32>(slot_of(kernel_, mention)) / kSlotBytes] = value;
   }
   bool touches_accumulators(u32 instruction) const {
-    return std::ranges::any_of(mentions_[instruction],
-                               [&](const Mention& mention) { return is_accumulator_[static_cast<u32>(slot_of(mention)) / kSlotBytes]; });
+    return std::ranges::any_of(mentions_[instruction], [&](const Mention& mention) {
+      return is_accumulator_[static_cast<u32>(slot_of(kernel_, mention)) / kSlotBytes];
+    });
   }
 
   Kernel& kernel_;

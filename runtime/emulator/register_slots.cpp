@@ -110,6 +110,14 @@ u32 file_bytes(const Value& value) { return value.is_predicate ? 4 : u32{value.b
 
 }  // namespace
 
+s32& slot_of(Kernel& kernel, const Mention& mention) {
+  Instruction& instruction = kernel.code[mention.instruction];
+  if (mention.field < kSlots) return instruction.slot[mention.field];
+  if (mention.field == kGuardField) return instruction.guard;
+  if (mention.field == kMembersField) return instruction.members;
+  return kernel.extra[mention.field - kExtraField];
+}
+
 void assign_slots(const FlowGraph& graph, std::span<const Value> values, std::span<const Mention> mentions, Kernel& kernel,
                   Callee* callee) {
   std::vector<s32> slots(values.size(), kNoSlot);
@@ -165,18 +173,7 @@ void assign_slots(const FlowGraph& graph, std::span<const Value> values, std::sp
     if (values[v].kind == Value::reg) kernel.unwritten.emplace_back(static_cast<u32>(slots[v]), file_bytes(values[v]));
   });
 
-  for (const Mention& mention : mentions) {
-    Instruction& instruction = kernel.code[mention.instruction];
-    const s32 slot = slots[mention.value];
-    if (mention.field < kSlots)
-      instruction.slot[mention.field] = slot;
-    else if (mention.field == kGuardField)
-      instruction.guard = slot;
-    else if (mention.field == kMembersField)
-      instruction.members = slot;
-    else
-      kernel.extra[mention.field - kExtraField] = slot;
-  }
+  for (const Mention& mention : mentions) slot_of(kernel, mention) = slots[mention.value];
 }
 
 }  // namespace tilewright::rt::emulator
