@@ -99,6 +99,15 @@ void select_signed_bits(llvm::Function& f) {
   }
 }
 
+/// LLVM 19's SelectionDAG::getMDNode makes a node of the !srcloc of each inline assembly, which FoldingSet never finds again, and first looks
+/// through all those of the block with the same one: none, mostly, so that time grows with the square of their number. Sorting a tile of a
+/// million elements took 85 s of that. Nobody reads it.
+void tell_inline_assembly_apart(llvm::Function& f) {
+  for (llvm::Instruction& i : llvm::instructions(f))
+    if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call && call->isInlineAsm())
+      i.setMetadata("srcloc", llvm::MDNode::getDistinct(f.getContext(), {}));
+}
+
 }  // namespace
 
 void optimise(llvm::Module& m, llvm::TargetMachine& machine) {
@@ -123,6 +132,7 @@ void optimise(llvm::Module& m, llvm::TargetMachine& machine) {
 }
 
 std::string emit_ptx(llvm::Module& m, llvm::TargetMachine& machine) {
+  for (llvm::Function& f : m) tell_inline_assembly_apart(f);
   llvm::SmallString<0> out;
   llvm::raw_svector_ostream stream(out);
   llvm::legacy::PassManager passes;
