@@ -22,6 +22,10 @@ inline u64 make_stamp(const Accessor& by, int lane, u32 low) {
   return static_cast<u64>(by.epoch & kLow) << 40 | static_cast<u64>(lane) << 34 | (by.instruction->is_strong ? kStrong : 0) |
          static_cast<u64>(by.agent) << 24 | (low & kLow);
 }
+/// Of shared memory.
+inline u64 make_shared_stamp(const Accessor& by, int lane) {
+  return make_stamp(by, lane, by.owner->rank << kRankShift | (by.instruction->index & kInstruction));
+}
 inline u32 clock_of(u64 stamp) { return static_cast<u32>(stamp >> 40); }
 inline u32 lane_of(u64 stamp) { return static_cast<u32>(stamp >> 34) & 63; }
 inline int agent_of(u64 stamp) { return static_cast<int>(stamp >> 24) & 255; }

@@ -229,6 +229,12 @@ struct Mbarrier : MbarrierCounts {
   View view, done_view;  // what those who arrived know, in all and in completed phases
   AsyncViews async, done_async;
   Knowledge remote, done_remote;  // the same of those of other blocks
+  // What the warps of its block did to the object, which the cells of its bytes need not know before somebody else accesses them.
+  struct User {
+    u64 last = 0;       // a read, as access_stamp.h has it; 0: none
+    Mask in_order = 0;  // lanes for which there was nothing to find
+  };
+  std::array<User, kMaxWarps> users{};
 
   /// As new. Views are large, and of most of them little has been used.
   void reset() {
@@ -236,6 +242,7 @@ struct Mbarrier : MbarrierCounts {
     for (View* known : {&view, &done_view}) known->clear();
     for (AsyncViews* known : {&async, &done_async}) known->clear();
     remote = done_remote = {};
+    users = {};
   }
 };
 

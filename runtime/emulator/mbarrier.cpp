@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "runtime/emulator/access_stamp.h"
+
 namespace tilewright::rt::emulator {
 namespace {
 
@@ -49,9 +51,41 @@ Mbarrier& mbarrier_at(Block& owner, u32 offset) {
   return *barrier;
 }
 
+/// Checks an operation on the object as a read of its bytes by so many lanes.
+void check_use(const MbarrierPlace& at, Mbarrier& barrier, int lanes) {
+  Mbarrier::User* const user = &at.owner == at.warp.block ? &barrier.users[static_cast<std::size_t>(at.warp.index)] : nullptr;
+  const Mask asking = lanes > 1 ? kAllLanes : kLaneBit[static_cast<std::size_t>(at.lane)];
+  Accessor by = accessor_of(at);
+  if (user != nullptr && (asking & ~user->in_order) == 0) {
+    user->last = merged(make_shared_stamp(by, lanes > 1 ? static_cast<int>(kSeveralLanes) : at.lane) | kStrong, user->last);
+    return;
+  }
+  // Operations on the object are atomic to each other, whatever the instruction is.
+  Instruction strong = at.instruction;
+  strong.is_strong = true;
+  by.instruction = &strong;
+  SharedCheck check(by, at.owner);
+  bool is_in_order = true;
+  for (int lane = at.lane; lane < at.lane + lanes; ++lane) {
+    check.read(lane, at.offset, static_cast<int>(kMbarrierBytes));
+    is_in_order &= check.may_read(lane, at.offset, static_cast<int>(kMbarrierBytes));
+  }
+  if (user != nullptr && is_in_order) user->in_order |= asking;
+}
+
+/// Checks that the lane makes or ends an object there, as a write of its bytes.
+void check_change(const MbarrierPlace& at, Mbarrier& barrier) {
+  if (!at.warp.worker->launch->check) return;
+  const Accessor by = accessor_of(at);
+  SharedCheck check(by, at.owner);
+  check.settle(barrier, at.offset);
+  check.write(at.lane, at.offset, static_cast<int>(kMbarrierBytes), nullptr);
+}
+
 /// Only whole objects that lie where they must are objects.
 void mark(const MbarrierPlace& at, u8 written) {
-  if (at.warp.worker->launch->check) std::fill_n(at.owner.written.begin() + static_cast<std::ptrdiff_t>(at.offset), 8, written);
+  if (at.warp.worker->launch->check)
+    std::fill_n(at.owner.written.begin() + static_cast<std::ptrdiff_t>(at.offset), kMbarrierBytes, written);
 }
 
 }  // namespace
@@ -65,9 +99,9 @@ void init_mbarrier(const MbarrierPlace& at, u32 count) {
   if (barrier.is_live)
     misuse(at, [&] { return fmt::format("init where the mbarrier of {} is still valid", place_of(at.warp, barrier.made_at)); });
   for (const auto& [offset, other] : at.owner.mbarriers)
-    if (other->is_live && offset != at.offset && offset + 8 > at.offset && at.offset + 8 > offset)
+    if (other->is_live && offset != at.offset && offset + kMbarrierBytes > at.offset && at.offset + kMbarrierBytes > offset)
       misuse(at, [&] { return fmt::format("init within the mbarrier at byte {}", offset); });
-  if (at.warp.worker->launch->check) check_shared_write(accessor_of(at), at.owner, at.lane, at.offset, 8, nullptr);
+  check_change(at, barrier);
   const int agent = barrier.agent;
   const u64 phase = barrier.phase;
   barrier.reset();
@@ -83,7 +117,7 @@ void invalidate_mbarrier(const MbarrierPlace& at) {
   if (found == nullptr) return misuse(at, [] { return std::string("there is no mbarrier"); });
   Mbarrier& barrier = *found;
   if (barrier.transactions != 0) misuse(at, [&] { return fmt::format("inval of {}", describe(barrier, static_cast<u32>(at.offset))); });
-  if (at.warp.worker->launch->check) check_shared_write(accessor_of(at), at.owner, at.lane, at.offset, 8, nullptr);
+  check_change(at, barrier);
   for (const Warp& warp : at.owner.warps)
     for (const Fragment& fragment : warp.fragments)
       if (fragment.wait == Wait::mbarrier && fragment.wait_id == at.offset)
@@ -103,15 +137,7 @@ Mbarrier* find_mbarrier(const MbarrierPlace& at, int lanes) {
     misuse(at, [] { return std::string("there is no mbarrier"); });
     return nullptr;
   }
-  if (at.warp.worker->launch->check) {
-    // Operations on the object are atomic to each other, whatever the instruction is.
-    Instruction strong = at.instruction;
-    strong.is_strong = true;
-    Accessor by = accessor_of(at);
-    by.instruction = &strong;
-    SharedCheck check(by, at.owner);
-    for (int lane = at.lane; lane < at.lane + lanes; ++lane) check.read(lane, at.offset, 8);
-  }
+  if (at.warp.worker->launch->check) check_use(at, *found, lanes);
   return found;
 }
 

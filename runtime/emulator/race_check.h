@@ -12,6 +12,8 @@ namespace tilewright::rt::emulator {
 struct Places;
 struct RequestShape;
 
+inline constexpr u64 kMbarrierBytes = 8;
+
 /// Who accesses: an agent of `owner` at an epoch of its own, for an instruction of a warp, knowing what `view` says.
 struct Accessor {
   Warp* warp;
@@ -61,6 +63,10 @@ class SharedCheck {
   /// Whether a lane may read what this write left, as a cell holds it, and write to a cell that has no list of readers.
   bool may_read_after(u64 write, int lane);
   bool may_write_after(const SharedCell&, int lane);
+  /// Whether a lane's read finds that all is written, and comes after that.
+  bool may_read(int lane, u64 offset, int bytes);
+  /// Lets the cells of an mbarrier know of its users.
+  void settle(Mbarrier&, u64 offset);
   /// What a cell is to remember after a lane's read in which there was nothing to find, and after a lane's write.
   void remember_read(SharedCell&, int lane);
   SharedCell written_by(int lane) const { return {stamp_ | static_cast<u64>(lane) << 34, {}}; }

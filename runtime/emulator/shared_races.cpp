@@ -26,7 +26,7 @@ SharedCheck::SharedCheck(const Accessor& by, Block& block)
       clock_(by.view->clock),
       own_rank_(by.warp->block->rank),
       shift_(std::countr_zero(static_cast<u32>(by.warp->kernel->shared_granule))),
-      stamp_(make_stamp(by, 0, by.owner->rank << kRankShift | (by.instruction->index & kInstruction))) {}
+      stamp_(make_shared_stamp(by, 0)) {}
 
 u32 SharedCheck::number_of(u64 stamp) const { return block_.cluster->blocks[rank_of(stamp)]->number; }
 
@@ -67,12 +67,13 @@ void SharedCheck::report(int lane, u64 cell, u64 stamp, const char* what, const 
 
 /// The bytes of an mbarrier mean nothing to ordinary accesses.
 void SharedCheck::check_mbarriers(int lane, u64 offset, int bytes) {
-  if (by_.is_on_mbarrier || offset >= std::prev(block_.mbarriers.end())->first + u64{8} ||
+  if (by_.is_on_mbarrier || offset >= std::prev(block_.mbarriers.end())->first + kMbarrierBytes ||
       offset + static_cast<u64>(bytes) <= block_.mbarriers.begin()->first)
     return;
   auto after = block_.mbarriers.lower_bound(static_cast<u32>(offset + static_cast<u64>(bytes)));
-  for (; after != block_.mbarriers.begin() && std::prev(after)->first + 8 > offset; --after) {
+  for (; after != block_.mbarriers.begin() && std::prev(after)->first + kMbarrierBytes > offset; --after) {
     const auto& [at, barrier] = *std::prev(after);
+    settle(*barrier, at);
     if (!barrier->is_live) continue;
     emulator::report(*by_.warp, *by_.instruction, FindingKind::bad_mbarrier, lane, [&] {
       return fmt::format("an ordinary access to byte {} of shared memory, where {} made an mbarrier", std::max<u64>(at, offset),
@@ -173,6 +174,20 @@ inline void SharedCheck::read_lane(int lane, u64 offset, int bytes) {
   const u64 mine = stamp_ | static_cast<u64>(lane) << 34;
   for (u64 c = offset >> shift_; c <= (offset + static_cast<u64>(bytes) - 1) >> shift_; ++c) read_granule(c, lane, mine);
   check_unwritten(lane, offset, bytes);
+}
+
+bool SharedCheck::may_read(int lane, u64 offset, int bytes) {
+  for (u64 c = offset >> shift_; c <= (offset + static_cast<u64>(bytes) - 1) >> shift_; ++c)
+    if (!may_read_after(block_.cells[c].write, lane)) return false;
+  return find_unwritten(block_.written.data() + offset, bytes) == nullptr;
+}
+
+void SharedCheck::settle(Mbarrier& barrier, u64 offset) {
+  for (Mbarrier::User& user : barrier.users) {
+    if (user.last != 0)
+      for (u64 c = offset >> shift_; c <= (offset + kMbarrierBytes - 1) >> shift_; ++c) remember_read(block_.cells[c], 0, user.last);
+    user = {};
+  }
 }
 
 bool SharedCheck::may_read_after(u64 write, int lane) { return !conflicts(write, lane, true, good_writes_); }

@@ -190,6 +190,24 @@ TEST_CASE("emulator mbarriers: the object itself has to be handed over to others
   CHECK(contains(invalidated(""), "warp 1, lane 0 (line 21 of the PTX): byte 0 of shared memory: there is no mbarrier"));
 }
 
+TEST_CASE("emulator mbarriers: whoever ends or overwrites the object has to come after all of its users, the last time too") {
+  const auto ended = [](const std::string& between, const std::string& end) {
+    const std::string look = "mbarrier.test_wait.parity.shared::cta.b64 %p4, [%r30], 1;\n";
+    return run("@%p1 mbarrier.init.shared::cta.b64 [%r30], 64;\nbar.sync 0;\n" + look + "bar.sync 0;\nsetp.ge.u32 %p2, %r0, 32;\n@%p2 " +
+                   look + between + "\n@%p1 " + end,
+               64, AsyncOrder::lazy, Order::backward)
+        .found;
+  };
+  const std::string inval = "mbarrier.inval.shared::cta.b64 [%r30];", again = "mbarrier.init.shared::cta.b64 [%r30], 64;",
+                    store = "st.shared.u32 [%r30], 1;";
+  CHECK(ended("bar.sync 0;", inval) == "");
+  for (const std::string& end : {inval, again, store}) {
+    CAPTURE(end);
+    CHECK(contains(ended("", end), "the write of shared memory at byte 0 is not ordered after the read by warp 1 at line 24"));
+    CHECK(ended("bar.sync 0;", end).find("not ordered") == std::string::npos);
+  }
+}
+
 TEST_CASE("emulator mbarriers: a deadlock names the mbarrier, its phase and what it lacks") {
   CHECK(
       contains(run("@%p1 mbarrier.init.shared::cta.b64 [%r30], 65;\nbar.sync 0;\n" + kArrive + "\n" + kWait).found,
