@@ -79,7 +79,6 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
   for (WarpgroupOperands& operands : block.matrix_operands) operands.clear();
   forget_mbarriers(block);
   if (launch.check) {
-    block.written.assign(block.shared_bytes, 0);
     block.cells.reset(block.shared_bytes, kernel.shared_granule, kernel.has_engines);
     block.many_reads.clear();
     block.free_many_reads.clear();

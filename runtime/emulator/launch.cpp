@@ -103,6 +103,7 @@ class Grid {
       worker.launch = &launch_;
       worker.random = params_.seed * 2 + 1;
       worker.counts.resize(launch_.kernel->code.size());
+      worker.runs.resize(launch_.kernel->code.size() + 1);
       worker.learned = launch_.kernel->spare_learned.take();
     }
     std::vector<std::thread> threads;
@@ -113,7 +114,13 @@ class Grid {
     });
     for (std::thread& thread : threads) thread.join();
     for (Worker& worker : workers_) {
-      for (std::size_t i = 0; i < counts.size(); ++i) counts[i].add(worker.counts[i]);
+      Runs running;
+      for (std::size_t i = 0; i < counts.size(); ++i) {
+        running += worker.runs[i];
+        counts[i].add(worker.counts[i]);
+        counts[i].executed += running.executed;
+        counts[i].lanes += running.lanes;
+      }
       launch_.kernel->spare_learned.give(std::move(worker.learned));
     }
   }

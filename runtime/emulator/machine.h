@@ -254,8 +254,7 @@ struct Block {
   std::vector<Warp> warps;
   std::unique_ptr<std::byte[]> registers, locals, shared;
   u64 shared_bytes = 0;
-  std::vector<u8> written;  // a byte for each of shared memory
-  u64 writes = 0;           // to shared memory that were checked
+  u64 writes = 0;  // to shared memory that were checked
   SharedCells cells;
   std::vector<std::vector<u64>> many_reads;  // of cells that more agents read than fit
   std::vector<u32> free_many_reads;
@@ -318,6 +317,14 @@ struct Launch {
   std::mutex atomics;  // of global memory that the host has no atomic instruction for
 };
 
+/// Of instructions that follow each other, by the same lanes.
+struct Runs {
+  u64 executed = 0, lanes = 0;
+
+  Runs& operator+=(const Runs& other) { return executed += other.executed, lanes += other.lanes, *this; }
+  Runs& operator-=(const Runs& other) { return executed -= other.executed, lanes -= other.lanes, *this; }
+};
+
 /// One thread that runs blocks.
 struct Worker {
   // A warp that polls memory waits for others, who get their turn the sooner.
@@ -327,6 +334,7 @@ struct Worker {
 
   Launch* launch = nullptr;
   std::vector<Count> counts;  // one an instruction
+  std::vector<Runs> runs;     // that begin at an instruction, and less those that end ahead of it
   Learned learned;
   std::size_t last_range = 0;
   u64 spent = 0;         // warp instructions, and what polling costs on top

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "runtime/emulator/access_stamp.h"
 
@@ -84,8 +85,7 @@ void check_change(const MbarrierPlace& at, Mbarrier& barrier) {
 
 /// Only whole objects that lie where they must are objects.
 void mark(const MbarrierPlace& at, u8 written) {
-  if (at.warp.worker->launch->check)
-    std::fill_n(at.owner.written.begin() + static_cast<std::ptrdiff_t>(at.offset), kMbarrierBytes, written);
+  if (at.warp.worker->launch->check) std::memset(at.owner.cells.written() + at.offset, written, kMbarrierBytes);
 }
 
 }  // namespace

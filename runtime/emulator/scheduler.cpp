@@ -139,21 +139,34 @@ class WarpRunner {
     count.lanes += static_cast<u64>(count_of(mask));
   }
 
+  /// All instructions from one on, up to another.
+  void count_all(u32 begin, u32 end, Mask mask) {
+    if (begin == end) return;
+    const u64 lanes = static_cast<u64>(count_of(mask));
+    worker_.runs[begin] += {1, lanes};
+    worker_.runs[end] -= {1, lanes};
+  }
+
   /// Runs the instructions up to the next one that may do more than go on, or until the budget is spent. Most are such, and none of
   /// them changes fragments: that is what makes this loop short.
   void run_plain(Fragment& fragment, u64 limit) {
     const Instruction* const code = kernel_.code.data();
     const Mask all = fragment.mask;
     const u32 join = fragment.join;
-    u32 pc = fragment.pc;
+    u32 pc = fragment.pc, counted = pc;
     for (; worker_.spent < limit && pc != join && code[pc].kind == Kind::plain; ++pc) {
       const Instruction& i = code[pc];
       const Mask mask = guarded(i, all);
       ++worker_.spent;
-      if (mask == 0) continue;
-      count(i, mask);
+      if (mask != all) {
+        count_all(counted, pc, all);
+        counted = pc + 1;
+        if (mask == 0) continue;
+        count(i, mask);
+      }
       i.execute(warp_, i, mask);
     }
+    count_all(counted, pc, all);
     fragment.pc = pc;
   }
 

@@ -2,11 +2,12 @@
 #include "runtime/emulator/shared_cells.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tilewright::rt::emulator {
 namespace {
 
-constexpr u32 kLineBytes = SharedLines::kLineBytes, kPageBytes = SharedLines::kPageBytes;
+constexpr u32 kLineBytes = SharedLines::kLineBytes, kPageBytes = SharedLines::kPageBytes, kPageLines = SharedLines::kPageLines;
 
 }  // namespace
 
@@ -52,8 +53,10 @@ void SharedCells::reset(u64 bytes, int granule, bool has_engines) {
   is_apart_.assign(pages, are_all_apart_);
   if (are_all_apart_) {
     std::fill_n(cells_.get(), needed, SharedCell{});
+    written_.assign(pages * kPageBytes, 0);
     return;
   }
+  written_.resize(pages * kPageBytes);
   pages_.resize(pages);
   for (Page& page : pages_) {
     page.count = 1;
@@ -64,6 +67,8 @@ void SharedCells::reset(u64 bytes, int granule, bool has_engines) {
 
 void SharedCells::take_apart(std::size_t page) {
   for (const Group& group : groups(page)) each_cell(page, group.lines, [&](SharedCell& cell) { return cell = group.cell, true; });
+  for (u32 line = 0; line < kPageLines; ++line)
+    std::memset(written_.data() + page * kPageBytes + line * kLineBytes, static_cast<int>(pages_[page].written >> line & 1), kLineBytes);
   is_apart_[page] = 1;
 }
 
@@ -96,6 +101,8 @@ void SharedCells::assign(std::size_t page, u64 lines, const SharedCell& cell) {
   if (!is_apart_[page]) separate(page, lines);
   if (is_apart_[page]) {
     each_cell(page, lines, [&](SharedCell& own) { return own = cell, true; });
+    for (; lines != 0; lines &= lines - 1)
+      std::memset(written_.data() + page * kPageBytes + static_cast<u32>(std::countr_zero(lines)) * kLineBytes, 1, kLineBytes);
     return;
   }
   const auto begin = at.groups.begin();

@@ -99,6 +99,9 @@ class SharedCells {
   bool each_cell(std::size_t page, u64 lines, F f);
 
   bool is_apart(std::size_t page) const { return is_apart_[page]; }
+  /// Of the bytes of pages that are apart, which have been written: 1 or 0 each. See written_bytes.h.
+  u8* written() { return written_.data(); }
+  const u8* written() const { return written_.data(); }
   /// The groups of a page that is not apart, and which of its lines have been written.
   std::span<const Group> groups(std::size_t page) const { return {pages_[page].groups.data(), pages_[page].count}; }
   u64 written(std::size_t page) const { return pages_[page].written; }
@@ -122,6 +125,7 @@ class SharedCells {
   void separate(std::size_t page, u64 lines);
 
   std::unique_ptr<SharedCell[]> cells_;
+  std::vector<u8> written_;
   std::size_t capacity_ = 0;
   u32 page_shift_ = 0;  // of granules, to pages
   u32 cells_of_line_ = 1;

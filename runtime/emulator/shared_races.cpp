@@ -164,9 +164,9 @@ inline void SharedCheck::read_granule(u64 c, int lane, u64 mine) {
 }
 
 inline void SharedCheck::check_unwritten(int lane, u64 offset, int bytes) {
-  if (const u8* unwritten = find_unwritten(block_.written.data() + offset, bytes); unwritten != nullptr)
+  if (const u8* unwritten = find_unwritten(block_.cells.written() + offset, bytes); unwritten != nullptr)
     emulator::report(*by_.warp, *by_.instruction, FindingKind::uninitialized, lane,
-                     [&] { return fmt::format("byte {} of shared memory", unwritten - block_.written.data()); });
+                     [&] { return fmt::format("byte {} of shared memory", unwritten - block_.cells.written()); });
 }
 
 inline void SharedCheck::read_lane(int lane, u64 offset, int bytes) {
@@ -179,7 +179,7 @@ inline void SharedCheck::read_lane(int lane, u64 offset, int bytes) {
 bool SharedCheck::may_read(int lane, u64 offset, int bytes) {
   for (u64 c = offset >> shift_; c <= (offset + static_cast<u64>(bytes) - 1) >> shift_; ++c)
     if (!may_read_after(block_.cells[c].write, lane)) return false;
-  return find_unwritten(block_.written.data() + offset, bytes) == nullptr;
+  return find_unwritten(block_.cells.written() + offset, bytes) == nullptr;
 }
 
 void SharedCheck::settle(Mbarrier& barrier, u64 offset) {
@@ -212,7 +212,7 @@ bool SharedCheck::are_written(const RequestShape& shape, const Places& places, i
     for (std::size_t k = 0; k < static_cast<std::size_t>(shape.places); ++k)
       for (int at = 0; at < bytes; at += static_cast<int>(sizeof(T))) {
         T some;
-        std::memcpy(&some, block_.written.data() + places.address[shape.first[k]] + at, sizeof some);
+        std::memcpy(&some, block_.cells.written() + places.address[shape.first[k]] + at, sizeof some);
         flags &= some;
       }
     return flags == ones;
@@ -249,8 +249,6 @@ bool SharedCheck::read_in_order(const Places& places, int bytes) {
   if (places.shape == nullptr || bytes >> shift_ == 0 || may_meet_mbarriers(places, bytes)) return false;
   const RequestShape& shape = *places.shape;
   const auto count = static_cast<std::size_t>(shape.places);
-  // Writes cover whole granules, but the bytes of an mbarrier that is gone are nobody's.
-  if (!block_.mbarriers.empty() && !are_written(shape, places, bytes)) return false;
   const u64 cells = static_cast<u64>(bytes) >> shift_;
   for (std::size_t k = 0; k < count; ++k) {
     const int lane = shape.first[k];
@@ -259,7 +257,8 @@ bool SharedCheck::read_in_order(const Places& places, int bytes) {
     for (SharedCell* cell = first; cell != first + cells; ++cell)
       if (!read_as_before(*cell, mine) && !read_in_order(*cell, lane, mine)) return false;
   }
-  return true;
+  // Writes cover whole granules, but the bytes of an mbarrier that is gone are nobody's.
+  return block_.mbarriers.empty() || are_written(shape, places, bytes);
 }
 
 void SharedCheck::read(const Places& places, int bytes) {
@@ -331,7 +330,7 @@ void SharedCheck::write(int lane, u64 offset, int bytes, const std::byte* value)
   ++block_.writes;
   if (!block_.mbarriers.empty()) check_mbarriers(lane, offset, bytes);
   write_cells(offset >> shift_, ((offset + static_cast<u64>(bytes) - 1) >> shift_) + 1, lane, offset, bytes, value);
-  mark_written(block_.written.data() + offset, bytes);
+  mark_written(block_.cells.written() + offset, bytes);
 }
 
 bool SharedCheck::write_apart(const Places& places, int bytes, const std::byte* values) {
@@ -341,7 +340,7 @@ bool SharedCheck::write_apart(const Places& places, int bytes, const std::byte* 
   for (int lane = 0; lane < kLanes; ++lane) {
     const u64 offset = places.address[static_cast<std::size_t>(lane)], first = offset >> shift_;
     write_cells(first, first + cells, lane, offset, bytes, values != nullptr ? values + lane * bytes : nullptr);
-    mark_written(block_.written.data() + offset, bytes);
+    mark_written(block_.cells.written() + offset, bytes);
   }
   return true;
 }

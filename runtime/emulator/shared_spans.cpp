@@ -45,7 +45,7 @@ bool each_history(SharedCells& cells, std::size_t page, u64 lines, F f) {
 
 bool are_written(const Block& block, std::size_t page, u64 lines) {
   if (!block.cells.is_apart(page)) return (lines & ~block.cells.written(page)) == 0;
-  const u8* const first = block.written.data() + page * kPageBytes;
+  const u8* const first = block.cells.written() + page * kPageBytes;
   if (lines == ~u64{0}) return find_unwritten(first, kPageBytes) == nullptr;
   for (; lines != 0; lines &= lines - 1)
     if (find_unwritten(first + static_cast<u32>(std::countr_zero(lines)) * kLineBytes, kLineBytes) != nullptr) return false;
@@ -89,8 +89,6 @@ bool write_lines(SharedCheck& check, Block& block, int lane, PlacedLines lines) 
   return true;
 }
 
-void mark_written(Block& block, const SharedSpan& at) { std::memset(block.written.data() + at.offset, 1, at.bytes); }
-
 }  // namespace
 
 void check_shared_reads(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans) {
@@ -111,17 +109,12 @@ void check_shared_reads(const Accessor& by, Block& block, int lane, PlacedLines 
 
 bool write_without_findings(const Accessor& by, Block& block, int lane, const SharedSpan& at) {
   SharedCheck check(by, block);
-  if (!write_lines(check, block, lane, SharedLines({&at, 1}))) return false;
-  mark_written(block, at);
-  return true;
+  return write_lines(check, block, lane, SharedLines({&at, 1}));
 }
 
 void check_shared_writes(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans) {
   SharedCheck check(by, block);
-  if (write_lines(check, block, lane, SharedLines(spans))) {
-    for (const SharedSpan& at : spans) mark_written(block, at);
-    return;
-  }
+  if (write_lines(check, block, lane, SharedLines(spans))) return;
   for (const SharedSpan& at : spans) check.write(lane, at.offset, static_cast<int>(at.bytes), nullptr);
 }
 
