@@ -16,7 +16,7 @@ void GlobalCells::take_apart(GlobalCell& sector, u64 address) const {
   GlobalCell* const first = cells_ + ((address / kSectorBytes * kSectorBytes >> shift_) - first_cell_);
   for (int k = 0; k < count; ++k) {
     store(first[k].write, of_granule(write, k, count));
-    for (std::size_t r = 0; r < 2; ++r) store(first[k].reads[r], of_granule(load(sector.reads[r]), k, count));
+    for (std::size_t r = 0; r < 2; ++r) store(reads(first[k])[r], of_granule(load(reads(sector)[r]), k, count));
     store(first[k].write_at, load(sector.write_at));
     store(first[k].read_at, load(sector.read_at));
   }

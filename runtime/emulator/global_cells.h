@@ -19,6 +19,7 @@ class GlobalCells {
       : shift_(std::countr_zero(static_cast<u32>(range.granule))),
         sectors_(range.sectors),
         cells_(range.cells),
+        reads_(range.reads),
         first_sector_(range.begin / kSectorBytes),
         first_cell_(range.begin / kSectorBytes * kSectorBytes >> shift_) {}
 
@@ -33,6 +34,17 @@ class GlobalCells {
     if (load(sector.write) != kApart) take_apart(sector, address);
     return {cells_ + ((address >> shift_) - first_cell_), cells_ + (((address + bytes - 1) >> shift_) - first_cell_)};
   }
+  /// Of a sector or a granule.
+  u64* reads(const GlobalCell& cell) const { return reads_[&cell - sectors_].at; }
+  void remember_read(GlobalCell& cell, u64 first, u32 instruction) const {
+    store(reads(cell)[0], first);
+    store(cell.read_at, instruction + 1);
+  }
+  void forget_reads(GlobalCell& cell) const {
+    for (std::size_t r = 0; r < 2; ++r) store(reads(cell)[r], u64{0});
+    store(cell.read_at, u32{0});
+  }
+  static bool has_reads(GlobalCell& cell) { return load(cell.read_at) != 0; }
   GlobalCell& sector(u64 address) const { return sectors_[address / kSectorBytes - first_sector_]; }
 
   static u64 load(u64& word) { return std::atomic_ref<u64>(word).load(std::memory_order_relaxed); }
@@ -46,6 +58,7 @@ class GlobalCells {
 
   int shift_;
   GlobalCell *sectors_, *cells_;
+  GlobalReads* reads_;
   u64 first_sector_, first_cell_;  // of the allocation, counted from address 0
 };
 

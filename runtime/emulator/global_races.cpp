@@ -44,12 +44,11 @@ void each_group(const Places& places, int bytes, F f) {
 }
 
 /// `last`: what is remembered as the last read.
-inline void remember_read(GlobalCell& cell, u64 mine, u64 last, u32 instruction) {
+inline void remember_read(const GlobalCells& cells, GlobalCell& cell, u64 mine, u64 last, u32 instruction) {
   // The last two readers that are different agents are kept.
   const bool same_agent = last != 0 && low_of(last) == low_of(mine) && agent_of(last) == agent_of(mine);
-  if (last != 0 && !same_agent) store(cell.reads[1], last);
-  store(cell.reads[0], same_agent ? merged(mine, last) : mine);
-  store(cell.read_at, instruction);
+  if (last != 0 && !same_agent) store(cells.reads(cell)[1], last);
+  cells.remember_read(cell, same_agent ? merged(mine, last) : mine, instruction);
 }
 
 /// Whether some granules of a sector may have been read by the same lane before, and some by another.
@@ -60,14 +59,14 @@ void settle(const Range& range, bool is_write) {
   if (range.late == nullptr) return;
   const GlobalCells cells(range);
   const auto settle_one = [&](GlobalCell& cell, const LateRead& read) {
-    if (const u64 last = load(cell.reads[0]); last != read.stamp) remember_read(cell, read.stamp, last, read.instruction);
+    if (const u64 last = load(cells.reads(cell)[0]); last != read.stamp) remember_read(cells, cell, read.stamp, last, read.instruction);
   };
   range.late->settle(is_write, [&](const LateRead& read, std::span<const GlobalRun> runs) {
     const auto settle_part = [&](u64 at, u64 size) {
       GlobalCell& sector = cells.sector(at);
       const u64 write = load(sector.write);
       const bool is_apart = write == GlobalCells::kApart || write == GlobalCells::kParting;
-      if (size == kSectorBytes && !is_apart && !may_differ(load(sector.reads[0]), read.stamp)) return settle_one(sector, read);
+      if (size == kSectorBytes && !is_apart && !may_differ(load(cells.reads(sector)[0]), read.stamp)) return settle_one(sector, read);
       for (GlobalCell& cell : cells.granules(at, size)) settle_one(cell, read);
     };
     for (const GlobalRun& run : runs) run.each_row([&](u64 address, u64 bytes) { each_sector(address, bytes, settle_part); });
@@ -145,22 +144,22 @@ inline bool GlobalCheck::is_in_order(u64 stamp, u64 mine, bool is_write, KnownAg
   return is_seen_before(stamp, is_write) || is_known_good(stamp, mine, is_write, good);
 }
 
-inline bool GlobalCheck::read_sector(GlobalCell& sector, u64 mine) {
+inline bool GlobalCheck::read_sector(const GlobalCells& cells, GlobalCell& sector, u64 mine) {
   if (!is_in_order(load(sector.write), mine, true, good_writes_)) return false;
-  const u64 last = load(sector.reads[0]);
+  const u64 last = load(cells.reads(sector)[0]);
   if (last == mine) return true;
   if (may_differ(last, mine)) return false;
-  remember_read(sector, mine, last, by_.instruction->index);
+  remember_read(cells, sector, mine, last, by_.instruction->index);
   return true;
 }
 
-void GlobalCheck::read_granules(GlobalCells::Granules granules, int lane, const Range& range, u64 address) {
+void GlobalCheck::read_granules(const GlobalCells& cells, int lane, const Range& range, u64 address, u64 at, u64 size) {
   const u64 mine = stamp_ | static_cast<u64>(lane) << 34;
-  for (GlobalCell& cell : granules) {
+  for (GlobalCell& cell : cells.granules(at, size)) {
     const u64 write = load(cell.write);
     if (conflicts(write, lane, true, good_writes_)) report(lane, range, address, write, load(cell.write_at), "the read", "write");
-    const u64 last = load(cell.reads[0]);
-    if (last != mine) remember_read(cell, mine, last, by_.instruction->index);
+    const u64 last = load(cells.reads(cell)[0]);
+    if (last != mine) remember_read(cells, cell, mine, last, by_.instruction->index);
   }
 }
 
@@ -173,8 +172,8 @@ void GlobalCheck::read(int lane, const Range& range, u64 address, int bytes) {
   settle(range, false);
   const GlobalCells cells(range);
   each_sector(address, static_cast<u64>(bytes), [&](u64 at, u64 size) {
-    if (size == kSectorBytes && read_sector(cells.sector(at), stamp_ | static_cast<u64>(lane) << 34)) return;
-    read_granules(cells.granules(at, size), lane, range, address);
+    if (size == kSectorBytes && read_sector(cells, cells.sector(at), stamp_ | static_cast<u64>(lane) << 34)) return;
+    read_granules(cells, lane, range, address, at, size);
   });
 }
 
@@ -192,8 +191,8 @@ bool GlobalCheck::read_in_order(const Places& places, int bytes) {
       if (conflicts(write, lane, true, good_writes_)) return false;
       // It may be in order for the first of them alone.
       if (is_several && !is_seen_before(write, true)) return false;
-      const u64 last = load(cell.reads[0]);
-      if (last != mine || is_several) remember_read(cell, mine, last, by_.instruction->index);
+      const u64 last = load(cells.reads(cell)[0]);
+      if (last != mine || is_several) remember_read(cells, cell, mine, last, by_.instruction->index);
     }
   }
   return true;
@@ -205,10 +204,10 @@ void GlobalCheck::read(const Places& places, int bytes) {
   if (places.shape != nullptr && places.shape->has_whole_sectors) {
     const GlobalCells cells(*places.one_range);
     return each_group(places, bytes, [&](u32 first, u32 lanes, u64 address, u32 who) {
-      if (read_sector(cells.sector(address), stamp_ | u64{who} << 34)) return;
+      if (read_sector(cells, cells.sector(address), stamp_ | u64{who} << 34)) return;
       for (u32 lane = first; lane < first + lanes; ++lane) {
         const u64 at = places.address[lane];
-        read_granules(cells.granules(at, static_cast<u64>(bytes)), static_cast<int>(lane), *places.one_range, at);
+        read_granules(cells, static_cast<int>(lane), *places.one_range, at, at, static_cast<u64>(bytes));
       }
     });
   }
@@ -218,46 +217,44 @@ void GlobalCheck::read(const Places& places, int bytes) {
       read(lane, places.range_of(lane), places.address[static_cast<std::size_t>(lane)], bytes);
 }
 
-inline void GlobalCheck::check_reads_before(GlobalCell& cell, int lane, const Range& range, u64 address) {
-  for (u64& read : cell.reads) {
-    const u64 other = load(read);
-    if (other == 0) continue;
-    if (conflicts(other, lane, false, good_reads_)) report(lane, range, address, other, load(cell.read_at), "the write", "read");
-    store(read, u64{0});
-  }
+inline void GlobalCheck::check_reads_before(const GlobalCells& cells, GlobalCell& cell, int lane, const Range& range, u64 address) {
+  if (!GlobalCells::has_reads(cell)) return;
+  for (std::size_t r = 0; r < 2; ++r)
+    if (const u64 other = load(cells.reads(cell)[r]); other != 0 && conflicts(other, lane, false, good_reads_))
+      report(lane, range, address, other, load(cell.read_at) - 1, "the write", "read");
+  cells.forget_reads(cell);
 }
 
-[[gnu::always_inline]] inline bool GlobalCheck::write_sector(GlobalCell& sector, u64 mine) {
-  const u64 first = load(sector.reads[0]), second = load(sector.reads[1]);
+[[gnu::always_inline]] inline bool GlobalCheck::write_sector(const GlobalCells& cells, GlobalCell& sector, u64 mine) {
   if (!is_in_order(load(sector.write), mine, true, good_writes_)) return false;
-  if ((first | second) != 0) {
-    if (!is_in_order(first, mine, false, good_reads_) || !is_in_order(second, mine, false, good_reads_)) return false;
-    store(sector.reads[0], u64{0});
-    store(sector.reads[1], u64{0});
+  if (GlobalCells::has_reads(sector)) {
+    for (std::size_t r = 0; r < 2; ++r)
+      if (!is_in_order(load(cells.reads(sector)[r]), mine, false, good_reads_)) return false;
+    cells.forget_reads(sector);
   }
   store(sector.write, mine);
   store(sector.write_at, by_.instruction->index);
   return true;
 }
 
-void GlobalCheck::write_granules(GlobalCells::Granules granules, int lane, const Range& range, u64 address, int bytes,
-                                 const std::byte* value) {
-  for (GlobalCell& cell : granules) {
+void GlobalCheck::write_granules(const GlobalCells& cells, int lane, const Range& range, u64 address, int bytes, const std::byte* value,
+                                 u64 at, u64 size) {
+  for (GlobalCell& cell : cells.granules(at, size)) {
     const u64 write = load(cell.write);
     if (conflicts(write, lane, true, good_writes_)) {
       const bool same =
           value != nullptr && std::memcmp(reinterpret_cast<const void*>(address), value, static_cast<std::size_t>(bytes)) == 0;
       if (!same) report(lane, range, address, write, load(cell.write_at), "the write", "write");
     }
-    check_reads_before(cell, lane, range, address);
+    check_reads_before(cells, cell, lane, range, address);
     store(cell.write, stamp_ | static_cast<u64>(lane) << 34);
     store(cell.write_at, by_.instruction->index);
   }
 }
 
 /// All granules have been written by the lanes of `mine`: the sector says so for all of them.
-void GlobalCheck::bring_together(GlobalCell& sector, u64 mine) const {
-  for (u64& read : sector.reads) store(read, u64{0});
+void GlobalCheck::bring_together(const GlobalCells& cells, GlobalCell& sector, u64 mine) const {
+  cells.forget_reads(sector);
   store(sector.write_at, by_.instruction->index);
   store(sector.write, mine);
 }
@@ -267,9 +264,9 @@ void GlobalCheck::write(int lane, const Range& range, u64 address, int bytes, co
   const GlobalCells cells(range);
   const u64 mine = stamp_ | static_cast<u64>(lane) << 34;
   each_sector(address, static_cast<u64>(bytes), [&](u64 at, u64 size) {
-    if (size == kSectorBytes && write_sector(cells.sector(at), mine)) return;
-    write_granules(cells.granules(at, size), lane, range, address, bytes, value);
-    if (size == kSectorBytes) bring_together(cells.sector(at), mine);
+    if (size == kSectorBytes && write_sector(cells, cells.sector(at), mine)) return;
+    write_granules(cells, lane, range, address, bytes, value, at, size);
+    if (size == kSectorBytes) bring_together(cells, cells.sector(at), mine);
   });
 }
 
@@ -284,18 +281,18 @@ bool GlobalCheck::write_apart(const Places& places, int bytes, const std::byte* 
   if (places.shape->has_whole_sectors) {
     each_group(places, bytes, [&](u32 first, u32 lanes, u64 address, u32 who) {
       const u64 mine = stamp_ | u64{who} << 34;
-      if (write_sector(cells.sector(address), mine)) return;
+      if (write_sector(cells, cells.sector(address), mine)) return;
       for (u32 lane = first; lane < first + lanes; ++lane) {
         const u64 at = places.address[lane];
-        write_granules(cells.granules(at, static_cast<u64>(bytes)), static_cast<int>(lane), range, at, bytes, value_of(lane));
+        write_granules(cells, static_cast<int>(lane), range, at, bytes, value_of(lane), at, static_cast<u64>(bytes));
       }
-      bring_together(cells.sector(address), mine);
+      bring_together(cells, cells.sector(address), mine);
     });
     return true;
   }
   for (u32 lane = 0; lane < kLanes; ++lane) {
     const u64 at = places.address[lane];
-    write_granules(cells.granules(at, static_cast<u64>(bytes)), static_cast<int>(lane), range, at, bytes, value_of(lane));
+    write_granules(cells, static_cast<int>(lane), range, at, bytes, value_of(lane), at, static_cast<u64>(bytes));
   }
   return true;
 }

@@ -34,6 +34,7 @@ void Memory::release_cells(Allocation& allocation) {
   Range& range = allocation.range;
   if (range.cells != nullptr) ::munmap(range.sectors, allocation.cell_bytes);
   range.sectors = range.cells = nullptr;
+  range.reads = nullptr;
 }
 
 void Memory::release(Allocation& allocation) {
@@ -122,9 +123,11 @@ std::vector<Range> Memory::snapshot(int granule, bool with_cells) {
       release_cells(allocation);
       // An allocation need not start or end where a sector does.
       const u64 sectors = range.bytes / GlobalCells::kSectorBytes + 2;
-      allocation.cell_bytes = sectors * (1 + GlobalCells::kSectorBytes / static_cast<u64>(granule)) * sizeof(GlobalCell);
+      const u64 cells = sectors * (1 + GlobalCells::kSectorBytes / static_cast<u64>(granule));
+      allocation.cell_bytes = cells * (sizeof(GlobalCell) + sizeof(GlobalReads));
       range.sectors = static_cast<GlobalCell*>(map_zeros(allocation.cell_bytes));
       range.cells = range.sectors + sectors;
+      range.reads = reinterpret_cast<GlobalReads*>(range.sectors + cells);
       range.granule = granule;
     }
     ranges.push_back(range);

@@ -10,11 +10,15 @@
 
 namespace tilewright::rt::emulator {
 
-/// The last write of a granule of global memory and its last two readers, as race checks know them. See race_check.h.
+/// The last write of a granule of global memory, as race checks know it. See race_check.h.
 struct GlobalCell {
   u64 write = 0;
-  u64 reads[2] = {0, 0};
-  u32 write_at = 0, read_at = 0;  // the instructions
+  u32 write_at = 0;  // the instruction
+  u32 read_at = 0;   // 1 + the instruction of the last read since; 0: there is none
+};
+/// Its last two readers. Apart from it: most writes come after no reads, and touch half as much memory.
+struct GlobalReads {
+  u64 at[2] = {0, 0};
 };
 
 class LateReads;
@@ -24,6 +28,7 @@ struct Range {
   u64 begin = 0, bytes = 0;
   u64 end() const { return begin + bytes; }
   GlobalCell *sectors = nullptr, *cells = nullptr;  // see global_cells.h; zeros until touched
+  GlobalReads* reads = nullptr;                     // of the sectors, and of the cells behind them
   int granule = 0;                                  // bytes that races are told apart by
   LateReads* late = nullptr;                        // of the launch, if it checks and has bulk loads
   u8* written = nullptr;                            // a byte each, where reads of unwritten memory are looked for

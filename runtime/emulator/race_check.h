@@ -143,13 +143,14 @@ class GlobalCheck {
   bool is_in_order(u64 stamp, u64 mine, bool is_write, KnownAgents& good) const;
   bool is_known_good(u64 stamp, u64 mine, bool is_write, KnownAgents& good) const;
   /// Accesses to all of a sector. False, and nothing is done, if its granules have to be looked at.
-  bool read_sector(GlobalCell&, u64 mine);
-  bool write_sector(GlobalCell&, u64 mine);
-  void read_granules(GlobalCells::Granules, int lane, const Range&, u64 address);
-  void write_granules(GlobalCells::Granules, int lane, const Range&, u64 address, int bytes, const std::byte* value);
-  void bring_together(GlobalCell& sector, u64 mine) const;
+  bool read_sector(const GlobalCells&, GlobalCell&, u64 mine);
+  bool write_sector(const GlobalCells&, GlobalCell&, u64 mine);
+  /// `address`: of the access, of which `size` bytes at `at` lie in one sector.
+  void read_granules(const GlobalCells&, int lane, const Range&, u64 address, u64 at, u64 size);
+  void write_granules(const GlobalCells&, int lane, const Range&, u64 address, int bytes, const std::byte* value, u64 at, u64 size);
+  void bring_together(const GlobalCells&, GlobalCell& sector, u64 mine) const;
   bool read_in_order(const Places&, int bytes);
-  void check_reads_before(GlobalCell&, int lane, const Range&, u64 address);
+  void check_reads_before(const GlobalCells&, GlobalCell&, int lane, const Range&, u64 address);
   void report(int lane, const Range&, u64 address, u64 stamp, u32 at, const char* what, const char* earlier);
 
   const Accessor& by_;
