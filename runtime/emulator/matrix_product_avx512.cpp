@@ -45,7 +45,8 @@ TW_AVX512 inline void store_numbers(__m512i elements, float* first, float* secon
 template <class Format>
 TW_AVX512 void rows(MatrixLines lines, std::size_t row, std::size_t k, RowsOfA& a) {
   const __m512i halves = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
-  for (const std::size_t first : {0, 4})
+#pragma GCC unroll 2
+  for (std::size_t first = 0; first < 8; first += 4)
     store_numbers<Format>(_mm512_maskz_permutexvar_epi64(0xff, halves, load_four(lines, first)), &a(row + first, k),
                           &a(row + first, k + RowsOfA::kSteps));
 }
@@ -60,7 +61,8 @@ constexpr auto kPlacesAcross = [] {
 template <class Format>
 TW_AVX512 void rows_across(MatrixLines lines, std::size_t row, std::size_t k, RowsOfA& a) {
   const __m512i places = _mm512_loadu_si512(kPlacesAcross.data());
-  for (const std::size_t first : {0, 4})
+#pragma GCC unroll 2
+  for (std::size_t first = 0; first < 8; first += 4)
     store_numbers<Format>(_mm512_maskz_permutexvar_epi16(~__mmask32{0}, places, load_four(lines, first)), &a(row, k + first),
                           &a(row + 4, k + first));
 }
@@ -85,6 +87,7 @@ TW_AVX512 void columns(MatrixLines lines, ColumnsOfB* b) {
 template <class Format>
 TW_AVX512 void columns_across(MatrixLines lines, ColumnsOfB* b) {
   const __m512i places = _mm512_loadu_si512(kPlaces<1, 8>.data());
+#pragma GCC unroll 2
   for (std::size_t half = 0; half < 2; ++half)
     store_numbers<Format>(_mm512_maskz_permutexvar_epi16(~__mmask32{0}, places, load_four(lines, 4 * half)), b[half].at[0], b[half].at[2]);
 }
