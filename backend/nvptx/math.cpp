@@ -141,6 +141,7 @@ Value* Instruction::small() {
       if (by_fma) return fma_of(x_[0], x_[1], b_.getInt16(kMinusZero));
       y = b_.CreateFMul(x[0], x[1]);
       break;
+    case OpKind::neg_: return b_.CreateXor(x_[0], b_.getInt16(kMinusZero));  // what canonicalize makes of a product with -1
     case OpKind::fma_: y = intrinsic(llvm::Intrinsic::fma, {x[0], x[1], x[2]}); break;
     case OpKind::minimum_:
     case OpKind::maximum_:
