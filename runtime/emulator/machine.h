@@ -118,6 +118,10 @@ struct MatrixWork {
     u32 shape = 0, group = 0, user = 0;
   } taken;
   PendingProducts pending;
+  u32 last_group = 0;  // that a wgmma is in
+
+  /// Whether a wgmma may still work on registers.
+  bool is_in_flight() const { return last_group > done; }
 
   /// As new, but for the memory that it has.
   void reset() {

@@ -57,9 +57,15 @@ u32 like_of(const Kernel& kernel, const std::vector<MatrixTouches::Run>& runs) {
 void touch(Warp& warp, const Instruction& i, Mask mask) {
   const MatrixTouches& touches = touches_of(warp, i);
   MatrixWork& work = warp.matrix;
-  if (warp.worker->launch->check && !work.busy.empty()) {
+  if (!warp.worker->launch->check || work.busy.empty()) return touches.execute(warp, i, mask);
+  work.any_touched = true;
+  if (!work.is_in_flight()) {
+    for (const auto& [reg, is_write] : touches.registers) {
+      work.touched[reg] = i.index + 1;
+      if (is_write) work.origin[reg] = reg;
+    }
+  } else {
     settle(*warp.kernel, work);
-    work.any_touched = true;
     const bool is_own_copy =
         touches.is_copy && touches.registers.size() == 2 && work.origin[touches.registers[0].reg] == work.origin[touches.registers[1].reg];
     for (const MatrixTouches::Touch& touched : touches.registers) {
@@ -69,6 +75,7 @@ void touch(Warp& warp, const Instruction& i, Mask mask) {
                  " still works on a register of this instruction: " + "no wgmma.wait_group has waited for it";
         });
       work.touched[touched.reg] = i.index + 1;
+      if (touched.is_write && !touches.is_copy) work.origin[touched.reg] = touched.reg;
     }
     if (touches.is_copy && touches.registers.size() == 2) {
       const u32 from = touches.registers[0].reg, to = touches.registers[1].reg;
@@ -162,7 +169,8 @@ void take_matrix_registers(Warp& warp, const Instruction& i, u32 shape) {
       if (is_busy(work, reg) && work.shape[reg] != (is_write ? shape : 0))
         wrong("its register is still in use by a wgmma of another shape or for another operand, at ", work.user[reg]);
     }
-  work.taken = {touches.like, shape, work.committed + 1, i.index};
+  work.last_group = work.committed + 1;
+  work.taken = {touches.like, shape, work.last_group, i.index};
 }
 
 void fence_matrix_registers(Warp& warp) {

@@ -342,6 +342,14 @@ TEST_CASE("emulator wgmma: registers are left alone until a wait") {
   CHECK(contains(found_in(checked(kFence + kProduct + kWait + kStore)), "missing wait"));
   const std::string from_registers =
       "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, {%f4, %f5, %f6, %f7}, %d7, 1, 1, 1, 0;\n";
+  // Once something else is put into a copy, it is one no longer: while wgmma works or not.
+  const std::string copy = "mov.b32 %f4, %f0;\n", back = "mov.b32 %f0, %f4;\n";
+  for (const std::string& other : {"mov.b32 %f4, 0;\n", "mov.b32 %f4, %f8;\n", "add.f32 %f4, %f8, %f8;\n"}) {
+    CAPTURE(other);
+    CHECK(contains(found_in(checked(kFence + kProduct + kCommit + copy + kWait + other + kFence + kProduct + back + kCommit + kWait)),
+                   "still works on a register of this instruction"));
+    CHECK(contains(found_in(checked(kFence + kProduct + copy + other + back + kCommit + kWait)), "still works on a register"));
+  }
   const std::string fill = "mov.b32 %f4, 0; mov.b32 %f5, 0; mov.b32 %f6, 0; mov.b32 %f7, 0;\n";
   CHECK(found_in(checked(fill + kFence + from_registers + from_registers + kCommit + kWait + fill)) == "");
   CHECK(contains(found_in(checked(fill + kFence + from_registers + kCommit + fill + kWait)), "missing wait"));
