@@ -61,7 +61,7 @@ void unpack_a(Warp& warp, const Instruction& i, const Shape& s, RowsOfA& a) {
     check_uniform(warp, i, 0);
     const Accessor by = engine_of(warp, i, *warp.block, matrix_agent(warp.index), warp.matrix.committed + 1);
     const auto first_row = static_cast<std::size_t>(warp.index % kGroupWarps) * kRows;
-    SharedOperand(by, descriptor_of(warp, i, 0), first_row, kRows, i.option & kTransposesA).unpack(unpacker, half_of_k, a);
+    SharedOperand(by, descriptor_of(warp, i, 0), first_row, kRows, i.option & kTransposesA, false).unpack(unpacker, half_of_k, a);
   }
   if (((i.option & kNegatesA) != 0) == ((i.option & kNegatesB) != 0)) return;
   for (auto& step : a.at)

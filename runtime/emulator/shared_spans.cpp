@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <tuple>
 
 #include "runtime/emulator/access_stamp.h"
 #include "runtime/emulator/written_bytes.h"
@@ -52,26 +52,49 @@ bool are_written(const Block& block, std::size_t page, u64 lines) {
   return true;
 }
 
-/// Whether there is nothing to find about a lane's reads of these lines, which have been remembered then.
-bool read_lines(SharedCheck& check, Block& block, int lane, PlacedLines lines) {
+/// The writes that a read comes after, where another warp that does it for the same engine need not look at their cells again. Nothing if
+/// there is something to find, or too much to remember.
+class WritesBefore {
+ public:
+  explicit WritesBefore(const SharedCheck& check) : check_(check) {}
+  void add(u64 write) {
+    if (!is_good_ || (last_ != 0 && are_alike(write, last_))) return;
+    last_ = write;
+    const auto end = writes_.begin() + static_cast<std::ptrdiff_t>(count_);
+    if (std::any_of(writes_.begin(), end, [&](u64 other) { return are_alike(other, write); })) return;
+    is_good_ = write != 0 && count_ < writes_.size() && check_.all_may_read_after(write);
+    if (is_good_) writes_[count_++] = write;
+  }
+  std::optional<EngineRead> as_read(u32 epoch, u64 writes) const {
+    return is_good_ ? std::optional(EngineRead{epoch, writes, writes_}) : std::nullopt;
+  }
+
+ private:
+  const SharedCheck& check_;
+  std::array<u64, std::tuple_size_v<decltype(EngineRead::after)>> writes_{};
+  std::size_t count_ = 0;
+  u64 last_ = 0;
+  bool is_good_ = true;
+};
+
+/// Whether there is nothing to find about a lane's reads of these lines, which have been remembered then. If not, so have been some.
+/// `before`: null if nobody asks.
+bool read_lines(SharedCheck& check, Block& block, int lane, PlacedLines lines, WritesBefore* before) {
   if (!lines.are_whole() || may_meet_mbarriers(block, lines)) return false;
-  const bool is_good = lines.each_page([&](std::size_t page, u64 of_page) {
+  return lines.each_page([&](std::size_t page, u64 of_page) {
     if (!are_written(block, page, of_page)) return false;
     bool may_be_many = false;
     const bool may = each_history(block.cells, page, of_page, [&](const SharedCell& cell) {
       may_be_many |= cell.reads.back() != 0;
+      if (before != nullptr) before->add(cell.write);
       return !is_list(cell) && check.may_read_after(cell.write, lane);
     });
+    if (!may) return false;
     // Cells have lists of their own.
     if (may_be_many && !block.cells.is_apart(page)) block.cells.take_apart(page);
-    return may;
-  });
-  if (!is_good) return false;
-  lines.each_page([&](std::size_t page, u64 of_page) {
     block.cells.update(page, of_page, [&](SharedCell& cell) { check.remember_read(cell, lane); });
     return true;
   });
-  return true;
 }
 
 bool write_lines(SharedCheck& check, Block& block, int lane, PlacedLines lines) {
@@ -93,18 +116,21 @@ bool write_lines(SharedCheck& check, Block& block, int lane, PlacedLines lines) 
 
 void check_shared_reads(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans) {
   SharedCheck check(by, block);
-  if (read_lines(check, block, lane, SharedLines(spans))) return;
+  if (read_lines(check, block, lane, SharedLines(spans), nullptr)) return;
   for (const SharedSpan& at : spans) check.read(lane, at.offset, static_cast<int>(at.bytes));
 }
 
-void check_shared_reads(const Accessor& by, Block& block, int lane, PlacedLines lines) {
+std::optional<EngineRead> check_shared_reads(const Accessor& by, Block& block, int lane, PlacedLines lines, bool asked) {
   SharedCheck check(by, block);
-  if (read_lines(check, block, lane, lines)) return;
+  WritesBefore before(check);
+  if (read_lines(check, block, lane, lines, asked ? &before : nullptr))
+    return asked ? before.as_read(by.epoch, block.writes) : std::nullopt;
   lines.each_page([&](std::size_t page, u64 of_page) {
     for (; of_page != 0; of_page &= of_page - 1)
       check.read(lane, page * kPageBytes + static_cast<u32>(std::countr_zero(of_page)) * kLineBytes, kLineBytes);
     return true;
   });
+  return std::nullopt;
 }
 
 bool write_without_findings(const Accessor& by, Block& block, int lane, const SharedSpan& at) {
@@ -122,26 +148,6 @@ bool is_read_already(const Accessor& by, Block& block, const EngineRead& read) {
   if (read.epoch != by.epoch || read.writes != block.writes) return false;
   SharedCheck check(by, block);
   return std::all_of(read.after.begin(), read.after.end(), [&](u64 write) { return check.all_may_read_after(write); });
-}
-
-std::optional<EngineRead> as_read(const Accessor& by, Block& block, PlacedLines lines) {
-  EngineRead read{by.epoch, block.writes, {}};
-  SharedCheck check(by, block);
-  std::size_t count = 0;
-  if (!lines.are_whole() || may_meet_mbarriers(block, lines)) return std::nullopt;
-  u64 last = 0;
-  const auto is_good = [&](const SharedCell& cell) {
-    if (cell.write == 0) return false;
-    if (last != 0 && are_alike(cell.write, last)) return true;
-    last = cell.write;
-    if (std::any_of(read.after.begin(), read.after.begin() + count, [&](u64 write) { return are_alike(write, last); })) return true;
-    if (count == read.after.size() || !check.all_may_read_after(last)) return false;
-    read.after[count++] = last;
-    return true;
-  };
-  if (!lines.each_page([&](std::size_t page, u64 of_page) { return each_history(block.cells, page, of_page, is_good); }))
-    return std::nullopt;
-  return read;
 }
 
 }  // namespace tilewright::rt::emulator

@@ -23,7 +23,7 @@ const OperandLines& lines_of(Warp& warp, u64 descriptor, std::size_t first_row, 
 
 }  // namespace
 
-SharedOperand::SharedOperand(const Accessor& by, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed)
+SharedOperand::SharedOperand(const Accessor& by, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed, bool is_common)
     : by_(by),
       block_(*by.warp->block),
       at_(lines_of(*by.warp, descriptor, first_row, rows, transposed)),
@@ -37,7 +37,7 @@ SharedOperand::SharedOperand(const Accessor& by, u64 descriptor, std::size_t fir
   if (!at_.set.are_whole() || PlacedLines(at_.set, page_).end() > block_.shared_bytes)
     check_lines();
   else if (by.warp->worker->launch->check)
-    check_shared_reads(by, block_, 0, PlacedLines(at_.set, page_));
+    read_ = check_shared_reads(by, block_, 0, PlacedLines(at_.set, page_), is_common);
 }
 
 void SharedOperand::check_lines() {
@@ -70,11 +70,6 @@ void SharedOperand::unpack(const Unpacker& unpacker, std::size_t half_of_k, std:
     transposed_ ? unpacker.columns_across({base_, lines}, b.data()) : unpacker.columns({base_, lines}, b.data());
 }
 
-std::optional<EngineRead> SharedOperand::as_read() const {
-  if (!outside_.empty() || !by_.warp->worker->launch->check) return std::nullopt;
-  return emulator::as_read(by_, block_, {at_.set, page_});
-}
-
 std::shared_ptr<const Columns> columns_of(Warp& warp, const Instruction& i, const Unpacker& unpacker, u64 descriptor, std::size_t columns,
                                           std::size_t half_of_k, bool transposed) {
   Block& block = *warp.block;
@@ -83,7 +78,7 @@ std::shared_ptr<const Columns> columns_of(Warp& warp, const Instruction& i, cons
   const bool is_known = kept.issued == warp.matrix.issued && kept.descriptor == descriptor && kept.instruction == i.index;
   const bool is_checked = !warp.worker->launch->check || (kept.read && is_read_already(by, block, *kept.read));
   if (!is_known || !is_checked) {
-    const SharedOperand operand(by, descriptor, 0, columns, transposed);
+    const SharedOperand operand(by, descriptor, 0, columns, transposed, true);
     kept.issued = warp.matrix.issued;
     kept.descriptor = descriptor;
     kept.instruction = i.index;

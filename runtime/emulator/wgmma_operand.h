@@ -15,14 +15,14 @@ namespace tilewright::rt::emulator {
 /// Found and checked as a whole, then unpacked. Rows are those of a, or the columns of b.
 class SharedOperand {
  public:
-  /// `transposed`: what follows each other in memory are rows, and not steps along k.
-  SharedOperand(const Accessor&, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed);
+  /// `transposed`: what follows each other in memory are rows, and not steps along k. `is_common`: other warps will ask for as_read().
+  SharedOperand(const Accessor&, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed, bool is_common);
 
   /// `half_of_k`: elements of a line.
   void unpack(const Unpacker&, std::size_t half_of_k, RowsOfA&) const;
   void unpack(const Unpacker&, std::size_t half_of_k, std::span<ColumnsOfB>) const;
   /// Nothing if the read has to be looked at again when another warp does it.
-  std::optional<EngineRead> as_read() const;
+  const std::optional<EngineRead>& as_read() const { return read_; }
 
  private:
   /// Each line is reported that lies outside of the shared memory. What is there has no value: a number it is not.
@@ -34,6 +34,7 @@ class SharedOperand {
   u32 page_;  // that the lines are in
   std::size_t rows_;
   bool transposed_;
+  std::optional<EngineRead> read_;
   const std::byte* base_;           // that the lines are as far from as at_ says
   std::vector<std::byte> outside_;  // where lines lie outside: a copy
 };
