@@ -111,8 +111,8 @@ class Run {
     for (const std::string& problem : problems_) fmt::print("{}\n", problem);
     fmt::print("{} kernels, {} PTX texts for {}; refused {}; ", counts_.kernels, counts_.texts, fmt::join(targets_, " "), counts_.refused);
     if (ptxas_)
-      fmt::print("assembled {}, {} of them with spills, {} are too long for that; ", counts_.assembled, counts_.with_spills,
-                 counts_.too_long);
+      fmt::print("assembled {}, {} of them with spills; {} kernels too long for that, and for more than one target; ", counts_.assembled,
+                 counts_.with_spills, counts_.too_long);
     else
       fmt::print("not assembled: {}; ", rt::why_no_ptxas());
     fmt::print("{} problems\n", problems_.size());
