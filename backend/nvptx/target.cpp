@@ -100,8 +100,8 @@ void select_signed_bits(llvm::Function& f) {
 }
 
 /// LLVM 19's SelectionDAG::getMDNode makes a node of the !srcloc of each inline assembly, which FoldingSet never finds again, and first looks
-/// through all those of the block with the same one: none, mostly, so that time grows with the square of their number. Sorting a tile of a
-/// million elements took 85 s of that. Nobody reads it.
+/// through all those of the block with the same one: none, mostly, so that time grows with the square of their number: half of what sorting
+/// a tile of a million elements took. Nobody reads it.
 void tell_inline_assembly_apart(llvm::Function& f) {
   for (llvm::Instruction& i : llvm::instructions(f))
     if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call && call->isInlineAsm())

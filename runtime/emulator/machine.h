@@ -115,7 +115,7 @@ struct MatrixWork {
   // The registers of wgmma that followed each other with nothing in between, for which the last one has still to be put in there.
   struct Taken {
     u32 like = 0;  // MatrixTouches::like; 0: none
-    u32 shape = 0, group = 0, user = 0;
+    u32 shape = 0, user = 0;
   } taken;
   PendingProducts pending;
   u32 last_group = 0;  // that a wgmma is in

@@ -40,7 +40,7 @@ void settle(const Kernel& kernel, MatrixWork& work) {
   if (taken.like == 0) return;
   for (const auto& [begin, end, is_write] : kernel.matrix_touches[taken.like - 1].runs) {
     const auto fill = [&](std::vector<u32>& all, u32 value) { std::fill(all.begin() + begin, all.begin() + end, value); };
-    fill(work.busy, taken.group);
+    fill(work.busy, work.last_group);
     fill(work.user, taken.user);
     fill(work.shape, is_write ? taken.shape : 0);
     std::iota(work.origin.begin() + begin, work.origin.begin() + end, begin);
@@ -170,7 +170,7 @@ void take_matrix_registers(Warp& warp, const Instruction& i, u32 shape) {
         wrong("its register is still in use by a wgmma of another shape or for another operand, at ", work.user[reg]);
     }
   work.last_group = work.committed + 1;
-  work.taken = {touches.like, shape, work.last_group, i.index};
+  work.taken = {touches.like, shape, i.index};
 }
 
 void fence_matrix_registers(Warp& warp) {

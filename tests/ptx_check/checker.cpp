@@ -76,7 +76,7 @@ void PtxChecker::add(const std::string& name, ir::Function f, int num_warps, boo
     if (facts.entries != std::vector<std::string>{f.name}) problems_.push_back(where + ": it holds other kernels than its own");
     check_orders(where, kernel.tile_ir, facts.ordered_atomics, facts.fences);
     if (kernel.assembly.size() > kLongest) {
-      // For the next target it is as long, and takes LLVM a minute again.
+      // For the next target it would be as long, and take LLVM as long again.
       ++counts_.too_long;
       return;
     }
