@@ -11,23 +11,27 @@ struct Word128 {
   u64 low, high;
 };
 
-/// Calls f(lane, lanes) for the first lane of each sector that so many lanes share, where a request has whole ones: their values lie
-/// together, in memory and out of it.
+bool has_whole_sectors(const Places& places) { return places.shape != nullptr && places.shape->has_whole_sectors; }
+
+/// Calls f(lane) for the first lane of each sector of a request that has whole ones: the values of those who share it lie together, in
+/// memory and out of it.
 template <class F>
-bool each_sector(const Places& places, std::size_t bytes, F f) {
-  if (places.shape == nullptr || !places.shape->has_whole_sectors) return false;
+void each_sector(std::size_t bytes, F f) {
   const std::size_t lanes = RequestShape::kSectorBytes / bytes;
   for (std::size_t lane = 0; lane < kLanes; lane += lanes) f(lane);
-  return true;
+}
+
+void read_sectors(std::byte* to, const Places& places, std::size_t bytes) {
+  each_sector(bytes, [&](std::size_t lane) { std::memcpy(to + lane * bytes, places.at[lane], RequestShape::kSectorBytes); });
+}
+void write_sectors(const Places& places, const std::byte* values, std::size_t bytes) {
+  each_sector(bytes, [&](std::size_t lane) { std::memcpy(places.at[lane], values + lane * bytes, RequestShape::kSectorBytes); });
 }
 
 template <class T>
 void load_element(Warp& warp, s32 slot, const Places& places, std::size_t offset, bool is_all) {
   if (slot < 0) return;
-  if (is_all && each_sector(places, sizeof(T), [&](std::size_t lane) {
-        std::memcpy(warp.registers + slot + lane * sizeof(T), places.at[lane], RequestShape::kSectorBytes);
-      }))
-    return;
+  if (is_all && has_whole_sectors(places)) return call_for_processor<read_sectors>(warp.registers + slot, places, sizeof(T));
   if (places.mask == kAllLanes) {
     for (std::size_t lane = 0; lane < kLanes; ++lane)
       std::memcpy(warp.registers + static_cast<std::size_t>(slot) + lane * sizeof(T), places.at[lane] + offset, sizeof(T));
@@ -72,6 +76,21 @@ void load_quads(Warp& warp, const s32* slots, const Places& places) {
   }
 }
 
+using Octet = u32 __attribute__((vector_size(32)));
+
+/// Words of two registers, those of each lane side by side.
+void interleave(std::byte* to, const std::byte* first, const std::byte* second) {
+  for (std::size_t at = 0; at < kLanes * 4; at += sizeof(Octet)) {
+    Octet a, b;
+    std::memcpy(&a, first + at, sizeof a);
+    std::memcpy(&b, second + at, sizeof b);
+    const Octet low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11),
+                high = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    std::memcpy(to + 2 * at, &low, sizeof low);
+    std::memcpy(to + 2 * at + sizeof low, &high, sizeof high);
+  }
+}
+
 /// What each lane stores, one lane after the other.
 struct StoredValues {
   alignas(64) std::array<std::byte, kLanes * 32> bytes;
@@ -81,7 +100,7 @@ struct StoredValues {
     if (words && i.count == 1)
       std::memcpy(bytes.data(), warp.registers + slots[0], kLanes * 4);
     else if (words && i.count == 2)
-      take_pairs(warp, slots);
+      call_for_processor<interleave>(bytes.data(), warp.registers + slots[0], warp.registers + slots[1]);
     else if (is_quads(i, mask))
       take_quads(warp, slots);
     else
@@ -89,10 +108,7 @@ struct StoredValues {
   }
 
   void write(const Places& places, int size) const {
-    const auto sector = [&](std::size_t lane) {
-      std::memcpy(places.at[lane], bytes.data() + lane * static_cast<std::size_t>(size), RequestShape::kSectorBytes);
-    };
-    if (each_sector(places, static_cast<std::size_t>(size), sector)) return;
+    if (has_whole_sectors(places)) return call_for_processor<write_sectors>(places, bytes.data(), static_cast<std::size_t>(size));
     if (size == 4) return write<4>(places);
     if (size == 8) return write<8>(places);
     if (size == 16) return write<16>(places);
@@ -125,14 +141,6 @@ struct StoredValues {
   void take(const Warp& warp, const Instruction& i, s32 slot, u32 k) {
     for (std::size_t lane = 0; lane < kLanes; ++lane)
       std::memcpy(bytes.data() + (lane * i.count + k) * sizeof(T), warp.registers + slot + lane * i.value_bytes, sizeof(T));
-  }
-  void take_pairs(const Warp& warp, const s32* slots) {
-    for (std::size_t lane = 0; lane < kLanes; lane += 4) {
-      const Quad first = read_quad(warp.registers + slots[0] + lane * 4), second = read_quad(warp.registers + slots[1] + lane * 4);
-      const Quad low = __builtin_shufflevector(first, second, 0, 4, 1, 5), high = __builtin_shufflevector(first, second, 2, 6, 3, 7);
-      std::memcpy(bytes.data() + lane * 8, &low, 16);
-      std::memcpy(bytes.data() + lane * 8 + 16, &high, 16);
-    }
   }
   void take_quads(const Warp& warp, const s32* slots) {
     for (std::size_t lane = 0; lane < kLanes; lane += 4) {

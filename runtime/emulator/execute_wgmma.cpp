@@ -36,9 +36,15 @@ Shape shape_of(const Instruction& i) {
 
 u64 descriptor_of(const Warp& warp, const Instruction& i, std::size_t slot) { return LanesInPlace<u64>(warp, i.slot[slot])[0]; }
 
+bool is_uniform(const Warp& warp, s32 slot) {
+  const LanesInPlace<u64> bits(warp, slot);
+  u64 difference = 0;
+  for (int lane = 1; lane < kLanes; ++lane) difference |= bits[lane] ^ bits[0];
+  return difference == 0;
+}
+
 void check_uniform(Warp& warp, const Instruction& i, std::size_t slot) {
-  const std::byte* const registers = warp.registers + i.slot[slot];
-  if (std::memcmp(registers, registers + sizeof(u64), (kLanes - 1) * sizeof(u64)) == 0) return;
+  if (call_for_processor<is_uniform>(warp, i.slot[slot])) return;
   const Lanes<u64> bits = read<u64>(warp, i.slot[slot]);
   for (int lane = 1; lane < kLanes; ++lane)
     if (bits[lane] != bits[0])

@@ -39,8 +39,9 @@ void each_sector(u64 address, u64 bytes, F f) {
 /// place of a lane.
 template <class F>
 void each_group(const Places& places, int bytes, F f) {
-  const u32 lanes = static_cast<u32>(kSectorBytes) / static_cast<u32>(bytes);
-  for (u32 lane = 0; lane < kLanes; lane += lanes) f(lane, lanes, places.address[lane], lanes == 1 ? lane : group_of_lanes(lane, lanes));
+  const u32 lanes = static_cast<u32>(kSectorBytes) >> std::countr_zero(static_cast<u32>(bytes));
+  u32 who = lanes == 1 ? 0 : group_of_lanes(0, lanes);
+  for (u32 lane = 0; lane < kLanes; lane += lanes, ++who) f(lane, lanes, places.address[lane], who);
 }
 
 /// `last`: what is remembered as the last read.
@@ -55,8 +56,8 @@ inline void remember_read(const GlobalCells& cells, GlobalCell& cell, u64 mine, 
 bool may_differ(u64 last, u64 mine) { return ((last ^ mine) & kWho) == 0 && lane_of(last) != lane_of(mine); }
 
 /// To be done ahead of all accesses to cells of the range.
-void settle(const Range& range, bool is_write) {
-  if (range.late == nullptr) return;
+[[gnu::always_inline]] inline void settle(const Range& range, bool is_write) {
+  if (range.late == nullptr || range.late->is_settled(is_write)) return;
   const GlobalCells cells(range);
   const auto settle_one = [&](GlobalCell& cell, const LateRead& read) {
     if (const u64 last = load(cells.reads(cell)[0]); last != read.stamp) remember_read(cells, cell, read.stamp, last, read.instruction);
@@ -225,7 +226,7 @@ inline void GlobalCheck::check_reads_before(const GlobalCells& cells, GlobalCell
   cells.forget_reads(cell);
 }
 
-[[gnu::always_inline]] inline bool GlobalCheck::write_sector(const GlobalCells& cells, GlobalCell& sector, u64 mine) {
+bool GlobalCheck::write_sector(const GlobalCells& cells, GlobalCell& sector, u64 mine) {
   if (!is_in_order(load(sector.write), mine, true, good_writes_)) return false;
   if (GlobalCells::has_reads(sector)) {
     for (std::size_t r = 0; r < 2; ++r)
@@ -270,30 +271,43 @@ void GlobalCheck::write(int lane, const Range& range, u64 address, int bytes, co
   });
 }
 
+void GlobalCheck::write_lanes(const Places& places, int bytes, const std::byte* values, u32 first, u32 end) {
+  const Range& range = *places.one_range;
+  for (u32 lane = first; lane < end; ++lane) {
+    const u64 at = places.address[lane];
+    const std::byte* const value = values != nullptr ? values + lane * static_cast<u32>(bytes) : nullptr;
+    write_granules(GlobalCells(range), static_cast<int>(lane), range, at, bytes, value, at, static_cast<u64>(bytes));
+  }
+}
+
+void GlobalCheck::write_whole_sectors(const Places& places, int bytes, const std::byte* values) {
+  const GlobalCells cells(*places.one_range);
+  const u64 stamp = stamp_;
+  const u32 first_ticket = first_ticket_, instruction = by_.instruction->index;
+  each_group(places, bytes, [&](u32 first, u32 lanes, u64 address, u32 who) {
+    const u64 mine = stamp | u64{who} << 34;
+    GlobalCell& sector = cells.sector(address);
+    // Mostly nobody has been there in this launch.
+    if (low_of(load(sector.write)) < first_ticket && !GlobalCells::has_reads(sector)) [[likely]] {
+      store(sector.write, mine);
+      store(sector.write_at, instruction);
+    } else if (const GlobalCells same(*places.one_range); !write_sector(same, sector, mine)) {
+      write_lanes(places, bytes, values, first, first + lanes);
+      bring_together(same, sector, mine);
+    }
+  });
+}
+
 bool GlobalCheck::write_apart(const Places& places, int bytes, const std::byte* values) {
   if (places.shape == nullptr || !places.shape->is_apart()) return false;
   const Range& range = *places.one_range;
   if (range.cells == nullptr) return true;
   if (bytes < range.granule) return false;
   settle(range, true);
-  const auto value_of = [&](u32 lane) { return values != nullptr ? values + lane * static_cast<u32>(bytes) : nullptr; };
-  const GlobalCells cells(range);
-  if (places.shape->has_whole_sectors) {
-    each_group(places, bytes, [&](u32 first, u32 lanes, u64 address, u32 who) {
-      const u64 mine = stamp_ | u64{who} << 34;
-      if (write_sector(cells, cells.sector(address), mine)) return;
-      for (u32 lane = first; lane < first + lanes; ++lane) {
-        const u64 at = places.address[lane];
-        write_granules(cells, static_cast<int>(lane), range, at, bytes, value_of(lane), at, static_cast<u64>(bytes));
-      }
-      bring_together(cells, cells.sector(address), mine);
-    });
-    return true;
-  }
-  for (u32 lane = 0; lane < kLanes; ++lane) {
-    const u64 at = places.address[lane];
-    write_granules(cells, static_cast<int>(lane), range, at, bytes, value_of(lane), at, static_cast<u64>(bytes));
-  }
+  if (places.shape->has_whole_sectors)
+    write_whole_sectors(places, bytes, values);
+  else
+    write_lanes(places, bytes, values, 0, kLanes);
   return true;
 }
 

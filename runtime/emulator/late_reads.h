@@ -42,10 +42,11 @@ class LateReads {
     is_settled_.store(false, std::memory_order_relaxed);
     return true;
   }
+  /// Whether there is nothing to do ahead of a read or write.
+  bool is_settled(bool is_write) const { return (is_write ? is_written_ : is_settled_).load(std::memory_order_acquire); }
   /// Calls remember(read, runs) for what is kept, ahead of any other access to the allocation.
   template <class F>
   void settle(bool is_write, F remember) {
-    if ((is_write ? is_written_ : is_settled_).load(std::memory_order_acquire)) return;
     const std::lock_guard lock(mutex_);
     std::span<const GlobalRun> rest = runs_;
     for (const auto& [read, count] : reads_) {

@@ -176,6 +176,15 @@ class KernelBuilder {
     assign_slots(graph, decoder.values(), decoder.mentions(), *kernel_, callee);
     track_matrix_registers(decoder.values(), decoder.mentions(), begin, *kernel_);
     find_product_chains(decoder.mentions(), begin, *kernel_);
+    find_plain_runs(begin);
+  }
+
+  void find_plain_runs(u32 begin) {
+    u32 end = static_cast<u32>(kernel_->code.size());
+    for (u32 i = end; i-- > begin;) {
+      if (kernel_->code[i].kind != Kind::plain) end = i;
+      kernel_->code[i].plain_end = end;
+    }
   }
 
   /// Parameters in registers come into the frame as the others do, and from there into their registers.

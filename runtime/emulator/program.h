@@ -98,7 +98,8 @@ struct Instruction {
   u32 target = 0, join = 0;                                                            // branches: where to, and where both ways meet
   u32 first = 0;                                                                       // into Kernel::extra
   u32 extras = 0;
-  u32 index = 0;  // of this instruction in Kernel::code
+  u32 index = 0;      // of this instruction in Kernel::code
+  u32 plain_end = 0;  // the first one from this one on that is not plain, of the same function
 };
 
 enum class Special : u8 {

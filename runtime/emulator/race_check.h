@@ -149,6 +149,9 @@ class GlobalCheck {
   void read_granules(const GlobalCells&, int lane, const Range&, u64 address, u64 at, u64 size);
   void write_granules(const GlobalCells&, int lane, const Range&, u64 address, int bytes, const std::byte* value, u64 at, u64 size);
   void bring_together(const GlobalCells&, GlobalCell& sector, u64 mine) const;
+  /// The ways of write_apart(): by sectors, or some lanes one after the other.
+  void write_whole_sectors(const Places&, int bytes, const std::byte* values);
+  void write_lanes(const Places&, int bytes, const std::byte* values, u32 first, u32 end);
   bool read_in_order(const Places&, int bytes);
   void check_reads_before(const GlobalCells&, GlobalCell&, int lane, const Range&, u64 address);
   void report(int lane, const Range&, u64 address, u64 stamp, u32 at, const char* what, const char* earlier);

@@ -150,24 +150,29 @@ class WarpRunner {
   /// Runs the instructions up to the next one that may do more than go on, or until the budget is spent. Most are such, and none of
   /// them changes fragments: that is what makes this loop short.
   void run_plain(Fragment& fragment, u64 limit) {
+    if (worker_.spent >= limit) return;
     const Instruction* const code = kernel_.code.data();
     const Mask all = fragment.mask;
-    const u32 join = fragment.join;
-    u32 pc = fragment.pc, counted = pc;
-    for (; worker_.spent < limit && pc != join && code[pc].kind == Kind::plain; ++pc) {
-      const Instruction& i = code[pc];
-      const Mask mask = guarded(i, all);
-      ++worker_.spent;
+    const u32 begin = fragment.pc;
+    u32 end = code[begin].plain_end;
+    if (fragment.join >= begin) end = std::min(end, fragment.join);
+    end = static_cast<u32>(std::min<u64>(end, begin + (limit - worker_.spent)));
+    if (end <= begin) return;
+    u32 counted = begin;
+    const Instruction* const stop = code + end;
+    for (const Instruction* i = code + begin; i != stop; ++i) {
+      const Mask mask = guarded(*i, all);
       if (mask != all) {
-        count_all(counted, pc, all);
-        counted = pc + 1;
+        count_all(counted, i->index, all);
+        counted = i->index + 1;
         if (mask == 0) continue;
-        count(i, mask);
+        count(*i, mask);
       }
-      i.execute(warp_, i, mask);
+      i->execute(warp_, *i, mask);
     }
-    count_all(counted, pc, all);
-    fragment.pc = pc;
+    count_all(counted, end, all);
+    worker_.spent += end - begin;
+    fragment.pc = end;
   }
 
   /// Runs the current fragment until it ends, diverges or has to wait.
