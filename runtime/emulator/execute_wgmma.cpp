@@ -38,8 +38,9 @@ u64 descriptor_of(const Warp& warp, const Instruction& i, std::size_t slot) { re
 
 bool is_uniform(const Warp& warp, s32 slot) {
   const LanesInPlace<u64> bits(warp, slot);
+  const u64 first = bits[0];
   u64 difference = 0;
-  for (int lane = 1; lane < kLanes; ++lane) difference |= bits[lane] ^ bits[0];
+  for (int lane = 0; lane < kLanes; ++lane) difference |= bits[lane] ^ first;
   return difference == 0;
 }
 
@@ -75,7 +76,7 @@ void unpack_a(Warp& warp, const Instruction& i, const Shape& s, RowsOfA& a) {
       for (float& number : row) number = -number;
 }
 
-std::shared_ptr<const Columns> unpacked_b(Warp& warp, const Instruction& i, const Shape& s) {
+Columns unpacked_b(Warp& warp, const Instruction& i, const Shape& s) {
   check_uniform(warp, i, 1);
   return columns_of(warp, i, Unpacker(s.b), descriptor_of(warp, i, 1), static_cast<std::size_t>(s.n), static_cast<std::size_t>(s.k() / 2),
                     i.option & kTransposesB);
@@ -102,8 +103,8 @@ void multiply(Warp& warp, const Instruction& i, Mask) {
     pending.add_up();
     RowsOfA a;
     unpack_a(warp, i, s, a);
-    accumulate(warp, accumulators, {&a, unpacked_b(warp, i, s)->data()}, static_cast<std::size_t>(s.n) / kColumns, depth, adding,
-               kAllLanes);
+    const Columns columns = unpacked_b(warp, i, s);
+    accumulate(warp, accumulators, {&a, columns.data()}, static_cast<std::size_t>(s.n) / kColumns, depth, adding, kAllLanes);
   }
 }
 

@@ -255,6 +255,7 @@ struct Block {
   u32 rank = 0;  // in it
   std::array<u32, 3> id{};
   u32 number = 0, ticket = 0;
+  ColumnBuffers columns;
   std::vector<Warp> warps;
   std::unique_ptr<std::byte[]> registers, locals, shared;
   u64 shared_bytes = 0;

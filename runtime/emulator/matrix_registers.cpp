@@ -54,37 +54,44 @@ u32 like_of(const Kernel& kernel, const std::vector<MatrixTouches::Run>& runs) {
   return static_cast<u32>(same - kernel.matrix_touches.begin()) + 1;
 }
 
+/// While a wgmma may be at work on some of the registers.
+void touch_in_flight(Warp& warp, const Instruction& i, Mask mask, const MatrixTouches& touches) {
+  MatrixWork& work = warp.matrix;
+  settle(*warp.kernel, work);
+  const bool is_own_copy =
+      touches.is_copy && touches.registers.size() == 2 && work.origin[touches.registers[0].reg] == work.origin[touches.registers[1].reg];
+  for (const MatrixTouches::Touch& touched : touches.registers) {
+    if (is_busy(work, touched.reg) && !is_own_copy && (touched.is_write || !touches.is_copy))
+      report(warp, i, FindingKind::missing_wait, __builtin_ctz(mask), [&] {
+        return "wgmma at " + place_of(warp, work.user[touched.reg]) +
+               " still works on a register of this instruction: " + "no wgmma.wait_group has waited for it";
+      });
+    work.touched[touched.reg] = i.index + 1;
+    if (touched.is_write && !touches.is_copy) work.origin[touched.reg] = touched.reg;
+  }
+  if (touches.is_copy && touches.registers.size() == 2) {
+    const u32 from = touches.registers[0].reg, to = touches.registers[1].reg;
+    work.busy[to] = work.busy[from];
+    work.user[to] = work.user[from];
+    work.shape[to] = work.shape[from];
+    work.origin[to] = is_busy(work, from) ? work.origin[from] : to;
+    if (is_busy(work, from)) work.touched[from] = work.touched[to] = 0;
+  }
+}
+
 void touch(Warp& warp, const Instruction& i, Mask mask) {
   const MatrixTouches& touches = touches_of(warp, i);
   MatrixWork& work = warp.matrix;
-  if (!warp.worker->launch->check || work.busy.empty()) return touches.execute(warp, i, mask);
-  work.any_touched = true;
-  if (!work.is_in_flight()) {
-    for (const auto& [reg, is_write] : touches.registers) {
-      work.touched[reg] = i.index + 1;
-      if (is_write) work.origin[reg] = reg;
-    }
-  } else {
-    settle(*warp.kernel, work);
-    const bool is_own_copy =
-        touches.is_copy && touches.registers.size() == 2 && work.origin[touches.registers[0].reg] == work.origin[touches.registers[1].reg];
-    for (const MatrixTouches::Touch& touched : touches.registers) {
-      if (is_busy(work, touched.reg) && !is_own_copy && (touched.is_write || !touches.is_copy))
-        report(warp, i, FindingKind::missing_wait, __builtin_ctz(mask), [&] {
-          return "wgmma at " + place_of(warp, work.user[touched.reg]) +
-                 " still works on a register of this instruction: " + "no wgmma.wait_group has waited for it";
-        });
-      work.touched[touched.reg] = i.index + 1;
-      if (touched.is_write && !touches.is_copy) work.origin[touched.reg] = touched.reg;
-    }
-    if (touches.is_copy && touches.registers.size() == 2) {
-      const u32 from = touches.registers[0].reg, to = touches.registers[1].reg;
-      work.busy[to] = work.busy[from];
-      work.user[to] = work.user[from];
-      work.shape[to] = work.shape[from];
-      work.origin[to] = is_busy(work, from) ? work.origin[from] : to;
-      if (is_busy(work, from)) work.touched[from] = work.touched[to] = 0;
-    }
+  // Empty until the first wgmma where registers are checked.
+  if (!work.busy.empty()) {
+    work.any_touched = true;
+    if (work.is_in_flight())
+      touch_in_flight(warp, i, mask, touches);
+    else
+      for (const auto& [reg, is_write] : touches.registers) {
+        work.touched[reg] = i.index + 1;
+        if (is_write) work.origin[reg] = reg;
+      }
   }
   touches.execute(warp, i, mask);
 }

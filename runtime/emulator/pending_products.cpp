@@ -17,7 +17,7 @@ RowsOfA& PendingProducts::begin(const Target& target, bool adds) {
   return (*operands_)[count_].a;
 }
 
-void PendingProducts::add(std::shared_ptr<const Columns> columns) { (*operands_)[count_++].b = std::move(columns); }
+void PendingProducts::add(Columns columns) { (*operands_)[count_++].b = std::move(columns); }
 
 void PendingProducts::add_up_into(std::span<const s32> slots) {
   const auto is_target = [&](s32 slot) { return std::ranges::find(target_.slots, slot) != target_.slots.end(); };
@@ -27,11 +27,11 @@ void PendingProducts::add_up_into(std::span<const s32> slots) {
 void PendingProducts::add_up() {
   if (count_ == 0) return;
   std::array<Product, kMost> products;
-  for (std::size_t n = 0; n < count_; ++n) products[n] = {&(*operands_)[n].a, (*operands_)[n].b->data()};
+  for (std::size_t n = 0; n < count_; ++n) products[n] = {&(*operands_)[n].a, (*operands_)[n].b.data()};
   const s32* const slots = target_.slots.data();
   multiply_add({products.data(), count_}, target_.slots.size() / kBlockRegisters, target_.depth, target_.registers, adds_ ? slots : nullptr,
                slots);
-  for (std::size_t n = 0; n < count_; ++n) (*operands_)[n].b.reset();
+  for (std::size_t n = 0; n < count_; ++n) (*operands_)[n].b = {};
   count_ = 0;
 }
 

@@ -3,13 +3,10 @@
 #include <array>
 #include <memory>
 #include <span>
-#include <vector>
 
-#include "runtime/emulator/matrix_product.h"
+#include "runtime/emulator/columns.h"
 
 namespace tilewright::rt::emulator {
-
-using Columns = std::vector<ColumnsOfB>;
 
 /// Of a warp. The accumulators hold what they held before these products, and nobody is to see that: Instruction::may_pend.
 class PendingProducts {
@@ -23,7 +20,7 @@ class PendingProducts {
   /// The rows of the next product, which are to be filled ahead of add(). Products with another target are added up first, and all where
   /// this one does not add to them.
   RowsOfA& begin(const Target&, bool adds);
-  void add(std::shared_ptr<const Columns> columns);
+  void add(Columns columns);
   void add_up();
   /// The same if the registers are among those that the products go to.
   void add_up_into(std::span<const s32> slots);
@@ -34,7 +31,7 @@ class PendingProducts {
   static constexpr std::size_t kMost = 4;
   struct Operands {
     RowsOfA a;
-    std::shared_ptr<const Columns> b;
+    Columns b;
   };
 
   Target target_{};

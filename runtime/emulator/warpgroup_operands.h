@@ -1,7 +1,7 @@
 // Operands b of wgmma as numbers, which the four warps of a warpgroup multiply by one after the other.
 #pragma once
+#include <algorithm>
 #include <array>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,8 +21,8 @@ struct SharedColumns {
   u64 issued = 0;  // which wgmma of the warpgroup, from 1
   u64 descriptor = 0;
   u32 instruction = 0;
-  std::optional<EngineRead> read;    // where reads are checked, and there is nothing to find again
-  std::shared_ptr<Columns> numbers;  // which pending products may still have use for after this
+  std::optional<EngineRead> read;  // where reads are checked, and there is nothing to find again
+  Columns columns;
 };
 
 /// Those of the wgmma that were issued last.
@@ -34,6 +34,16 @@ class WarpgroupOperands {
   }
   void clear() {
     for (SharedColumns& columns : last_) columns.issued = 0;
+  }
+  /// Those of the same wgmma of this warpgroup, whichever it was, that read what there is in the block's memory now. Null if there are
+  /// none.
+  const SharedColumns* find(u32 instruction, u64 descriptor, u64 writes) const {
+    const auto is_same = [&](const SharedColumns& columns) {
+      return columns.issued != 0 && columns.instruction == instruction && columns.descriptor == descriptor && columns.read &&
+             columns.read->writes == writes;
+    };
+    const auto found = std::ranges::find_if(last_, is_same);
+    return found != last_.end() ? &*found : nullptr;
   }
 
  private:

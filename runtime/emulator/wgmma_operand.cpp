@@ -21,6 +21,14 @@ const OperandLines& lines_of(Warp& warp, u64 descriptor, std::size_t first_row, 
   return warp.worker->learned.operands.find(MatrixDescriptor::moved_to(descriptor, in_page), first_row, rows, transposed);
 }
 
+/// What a warpgroup has read for the same wgmma, since when nobody has written to the block's memory. Then it is what a read finds there
+/// that is in order too: it comes after all copies on their way.
+const SharedColumns* read_by_another(const Block& block, const Instruction& i, u64 descriptor) {
+  for (const WarpgroupOperands& operands : block.matrix_operands)
+    if (const SharedColumns* const same = operands.find(i.index, descriptor, block.writes)) return same;
+  return nullptr;
+}
+
 }  // namespace
 
 SharedOperand::SharedOperand(const Accessor& by, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed, bool is_common)
@@ -70,24 +78,27 @@ void SharedOperand::unpack(const Unpacker& unpacker, std::size_t half_of_k, std:
     transposed_ ? unpacker.columns_across({base_, lines}, b.data()) : unpacker.columns({base_, lines}, b.data());
 }
 
-std::shared_ptr<const Columns> columns_of(Warp& warp, const Instruction& i, const Unpacker& unpacker, u64 descriptor, std::size_t columns,
-                                          std::size_t half_of_k, bool transposed) {
+Columns columns_of(Warp& warp, const Instruction& i, const Unpacker& unpacker, u64 descriptor, std::size_t columns, std::size_t half_of_k,
+                   bool transposed) {
   Block& block = *warp.block;
   const Accessor by = engine_of(warp, i, block, matrix_agent(warp.index), warp.matrix.committed + 1);
   SharedColumns& kept = block.matrix_operands[static_cast<std::size_t>(warp.index / kGroupWarps)].at(warp.matrix.issued);
   const bool is_known = kept.issued == warp.matrix.issued && kept.descriptor == descriptor && kept.instruction == i.index;
   const bool is_checked = !warp.worker->launch->check || (kept.read && is_read_already(by, block, *kept.read));
-  if (!is_known || !is_checked) {
-    const SharedOperand operand(by, descriptor, 0, columns, transposed, true);
-    kept.issued = warp.matrix.issued;
-    kept.descriptor = descriptor;
-    kept.instruction = i.index;
-    kept.read = operand.as_read();
-    if (kept.numbers == nullptr || kept.numbers.use_count() > 1) kept.numbers = std::make_shared<Columns>();
-    kept.numbers->resize(columns / kColumns * 2 * half_of_k / ColumnsOfB::kSteps);
-    operand.unpack(unpacker, half_of_k, *kept.numbers);
-  }
-  return kept.numbers;
+  if (is_known && is_checked) return kept.columns;
+  const SharedOperand operand(by, descriptor, 0, columns, transposed, true);
+  kept.issued = 0;
+  const SharedColumns* const same = operand.as_read() ? read_by_another(block, i, descriptor) : nullptr;
+  if (same != nullptr)
+    kept.columns = same->columns;
+  else
+    kept.columns = block.columns.fill(columns / kColumns * 2 * half_of_k / ColumnsOfB::kSteps,
+                                      [&](std::span<ColumnsOfB> to) { operand.unpack(unpacker, half_of_k, to); });
+  kept.issued = warp.matrix.issued;
+  kept.descriptor = descriptor;
+  kept.instruction = i.index;
+  kept.read = operand.as_read();
+  return kept.columns;
 }
 
 }  // namespace tilewright::rt::emulator

@@ -40,7 +40,6 @@ class SharedOperand {
 };
 
 /// The columns of b as numbers, for a wgmma that the warp is about to issue: those that it was made for by another warp, if there are.
-std::shared_ptr<const Columns> columns_of(Warp&, const Instruction&, const Unpacker&, u64 descriptor, std::size_t columns,
-                                          std::size_t half_of_k, bool transposed);
+Columns columns_of(Warp&, const Instruction&, const Unpacker&, u64 descriptor, std::size_t columns, std::size_t half_of_k, bool transposed);
 
 }  // namespace tilewright::rt::emulator
