@@ -55,7 +55,7 @@ std::string what_for(const Block& block, const Fragment& fragment) {
       return fmt::format("barrier {}, where {} of {} threads are", fragment.wait_id, barrier.arrived,
                          barrier.expected != 0 ? barrier.expected : static_cast<u32>(32 * block.running));
     }
-    case Wait::mbarrier: return describe(*block.mbarriers.at(fragment.wait_id), fragment.wait_id);
+    case Wait::mbarrier: return describe(*block.mbarriers.find(fragment.wait_id), fragment.wait_id);
     case Wait::cluster: return describe_cluster_barrier(*block.cluster);
     case Wait::registers:
       return fmt::format("{} more registers a thread, of which the block's pool has {}", fragment.wait_id, block.free_registers);

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/emulator/by_offset.h"
 #include "runtime/emulator/clock.h"
 #include "runtime/emulator/counters.h"
 #include "runtime/emulator/emulator.h"
@@ -266,7 +267,7 @@ struct Block {
   Releases releases;  // through shared memory
   std::array<Barrier, 16> barriers;
   // By offset in shared memory. Apart from the offsets, which are looked for often.
-  std::map<u32, std::unique_ptr<Mbarrier>> mbarriers;
+  ByOffset<Mbarrier> mbarriers;
   std::vector<std::unique_ptr<Mbarrier>> spare_mbarriers;
   std::array<std::vector<u64>, kMaxWarps / 4> matrix_groups;  // of each warpgroup, the traces of all groups
   std::array<WarpgroupOperands, kMaxWarps / 4> matrix_operands;

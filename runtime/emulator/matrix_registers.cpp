@@ -80,20 +80,21 @@ void touch_in_flight(Warp& warp, const Instruction& i, Mask mask, const MatrixTo
 }
 
 void touch(Warp& warp, const Instruction& i, Mask mask) {
-  const MatrixTouches& touches = touches_of(warp, i);
+  const Kernel& kernel = *warp.kernel;
+  const MatrixMarks& marks = kernel.matrix_marks[i.index];
   MatrixWork& work = warp.matrix;
   // Empty until the first wgmma where registers are checked.
   if (!work.busy.empty()) {
     work.any_touched = true;
     if (work.is_in_flight())
-      touch_in_flight(warp, i, mask, touches);
+      touch_in_flight(warp, i, mask, touches_of(warp, i));
     else
-      for (const auto& [reg, is_write] : touches.registers) {
+      for (const auto& [reg, is_write] : std::span(kernel.marked).subspan(marks.first, marks.count)) {
         work.touched[reg] = i.index + 1;
         if (is_write) work.origin[reg] = reg;
       }
   }
-  touches.execute(warp, i, mask);
+  marks.execute(warp, i, mask);
 }
 
 }  // namespace
@@ -135,7 +136,9 @@ void track_matrix_registers(std::span<const Value> values, std::span<const Menti
     if (touches.registers.empty() || i.execute == nullptr) continue;
     if (!is_product(kernel, instruction)) {
       touches.is_copy = is_copy(kernel, instruction, mentioned);
-      touches.execute = i.execute;
+      if (kernel.matrix_marks.size() <= instruction) kernel.matrix_marks.resize(instruction + 1);
+      kernel.matrix_marks[instruction] = {i.execute, static_cast<u32>(kernel.marked.size()), static_cast<u32>(touches.registers.size())};
+      kernel.marked.insert(kernel.marked.end(), touches.registers.begin(), touches.registers.end());
       i.execute = touch;
     }
     touches.runs = runs_of(touches.registers);

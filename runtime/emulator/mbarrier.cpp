@@ -39,17 +39,17 @@ void complete_phase(Block& owner, Mbarrier& barrier) {
 
 /// The one that is or was there, or a new one.
 Mbarrier& mbarrier_at(Block& owner, u32 offset) {
+  if (Mbarrier* const barrier = owner.mbarriers.find(offset)) return *barrier;
   const int number = static_cast<int>(owner.mbarriers.size());
-  std::unique_ptr<Mbarrier>& barrier = owner.mbarriers[offset];
-  if (barrier != nullptr) return *barrier;
+  std::unique_ptr<Mbarrier> made;
   if (owner.spare_mbarriers.empty()) {
-    barrier = std::make_unique<Mbarrier>();
+    made = std::make_unique<Mbarrier>();
   } else {
-    barrier = std::move(owner.spare_mbarriers.back());
+    made = std::move(owner.spare_mbarriers.back());
     owner.spare_mbarriers.pop_back();
   }
-  barrier->agent = barrier_agent(number);
-  return *barrier;
+  made->agent = barrier_agent(number);
+  return owner.mbarriers.insert(offset, std::move(made));
 }
 
 /// Checks an operation on the object as a read of its bytes by so many lanes.
@@ -127,8 +127,8 @@ void invalidate_mbarrier(const MbarrierPlace& at) {
 }
 
 Mbarrier* live_mbarrier(Block& owner, u64 offset) {
-  const auto found = owner.mbarriers.find(static_cast<u32>(offset));
-  return found != owner.mbarriers.end() && found->second->is_live ? found->second.get() : nullptr;
+  Mbarrier* const found = owner.mbarriers.find(static_cast<u32>(offset));
+  return found != nullptr && found->is_live ? found : nullptr;
 }
 
 Mbarrier* find_mbarrier(const MbarrierPlace& at, int lanes) {

@@ -197,11 +197,17 @@ struct MatrixTouches {
     bool is_write;
     bool operator==(const Run&) const = default;
   };
-  Handler execute = nullptr;     // after the check
   std::vector<Touch> registers;  // those that are read, then those that are written
   std::vector<Run> runs;         // the same
   u32 like = 0;                  // 1 + the first wgmma with these runs, of one
   bool is_copy = false;
+};
+
+/// What an instruction that is no wgmma does to the same registers while none is at work. Small, and in the order of the code: most of what
+/// such instructions cost.
+struct MatrixMarks {
+  Handler execute = nullptr;  // after the check
+  u32 first = 0, count = 0;   // of Kernel::marked
 };
 
 inline constexpr int kWidestGranule = 16;
@@ -216,9 +222,11 @@ struct Kernel {
   std::vector<CallSite> calls;
   u32 matrix_registers = 0;
   std::vector<MatrixTouches> matrix_touches;
-  std::vector<u32> matrix_touches_of;  // by instruction, 1 + which of them; may end earlier
-  std::vector<s32> extra;              // slots of vector operands, targets of indexed branches
-  std::vector<int> lines;              // of the PTX, one an instruction
+  std::vector<u32> matrix_touches_of;     // by instruction, 1 + which of them; may end earlier
+  std::vector<MatrixMarks> matrix_marks;  // the same
+  std::vector<MatrixTouches::Touch> marked;
+  std::vector<s32> extra;  // slots of vector operands, targets of indexed branches
+  std::vector<int> lines;  // of the PTX, one an instruction
   std::vector<SourceLine> sources;
   std::vector<std::string_view> opcodes;
   std::shared_ptr<const std::vector<Place>> places;  // of the code; counters keep it
