@@ -107,11 +107,13 @@ void poison(const Block& block, std::span<const SharedSpan> spans) {
 void claim(const Accessor& by, Block& block, const BulkCopy& copy) {
   const SharedSpan whole = whole_span(copy.pieces);
   const bool checks = copy.warp.worker->launch->check;
-  const bool is_done = whole.bytes > 0 && (!checks || write_without_findings(by, block, copy.lane, whole));
-  std::vector<SharedSpan> spans{whole};
+  if (whole.bytes > 0 && (!checks || write_without_findings(by, block, copy.lane, whole))) {
+    if (!copy.reduction) poison(block, {&whole, 1});
+    return;
+  }
   // Findings are of the first piece that there are any of.
-  if (!is_done) spans = written_spans(copy.pieces);
-  if (!is_done && checks) check_shared_writes(by, block, copy.lane, spans);
+  const std::vector<SharedSpan> spans = written_spans(copy.pieces);
+  if (checks) check_shared_writes(by, block, copy.lane, spans);
   if (!copy.reduction) poison(block, spans);
 }
 

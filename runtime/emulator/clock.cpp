@@ -31,7 +31,7 @@ void Clock::raise(int warp, u32 epoch, Mask lanes) {
   if (part.epoch <= at_[w]) part = {};
   part.epoch = std::max(part.epoch, epoch);
   part.lanes |= lanes;
-  has_parts_ = true;
+  with_parts_ |= 1u << warp;
   if (part.lanes != kAllLanes) return;
   raise(warp, part.epoch);
   part = {};
@@ -45,8 +45,10 @@ bool Clock::knows_part(int warp, u32 epoch, u32 lane) const {
 }
 
 void Clock::join_parts(const Clock& other) {
-  for (int warp = 0; warp < kMaxWarps; ++warp)
+  for (u32 rest = other.with_parts_; rest != 0; rest &= rest - 1) {
+    const int warp = std::countr_zero(rest);
     if (const Part& part = other.parts_[static_cast<std::size_t>(warp)]; part.lanes != 0) raise(warp, part.epoch, part.lanes);
+  }
 }
 
 bool Clock::covers_parts(const Clock& other) const {

@@ -41,26 +41,25 @@ class Clock {
   /// Of a warp, and of these of its lanes alone.
   void raise(int warp, u32 epoch, Mask lanes);
   bool knows(int agent, u32 epoch, u32 lane) const {
-    return epoch <= (*this)[agent] || (has_parts_ && agent < kMaxWarps && knows_part(agent, epoch, lane));
+    return epoch <= (*this)[agent] || (with_parts_ != 0 && agent < kMaxWarps && knows_part(agent, epoch, lane));
   }
   void join(const Clock& other) {
     raise_all(at_.data(), other.at_.data(), other.used_);
     used_ |= other.used_;
-    if (other.has_parts_) join_parts(other);
+    if (other.with_parts_ != 0) join_parts(other);
   }
   bool covers(const Clock& other) const {
     bool all = true;
     each_step(other.used_, [&](std::size_t first) {
       for (std::size_t i = first; i < first + kMaxWarps; ++i) all &= at_[i] >= other.at_[i];
     });
-    return all && (!other.has_parts_ || covers_parts(other));
+    return all && (other.with_parts_ == 0 || covers_parts(other));
   }
   /// Knows nothing.
   void clear() {
     each_step(used_, [&](std::size_t first) { std::fill_n(at_.data() + first, kMaxWarps, 0); });
-    if (has_parts_) parts_ = {};
-    used_ = 0;
-    has_parts_ = false;
+    if (with_parts_ != 0) parts_ = {};
+    used_ = with_parts_ = 0;
   }
   bool operator==(const Clock& other) const { return at_ == other.at_ && parts_ == other.parts_; }
 
@@ -81,8 +80,8 @@ class Clock {
   bool covers_parts(const Clock&) const;
 
   std::array<u32, kAgents> at_{};
-  u32 used_ = 0;            // steps of agents, the others are 0: most kernels have few engines
-  bool has_parts_ = false;  // nor lanes that tell of themselves alone
+  u32 used_ = 0;        // steps of agents, the others are 0: most kernels have few engines
+  u32 with_parts_ = 0;  // warps whose lanes told of themselves alone
   std::array<Part, kMaxWarps> parts_{};
 };
 

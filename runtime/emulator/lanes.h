@@ -53,10 +53,16 @@ class LanesInPlace {
 };
 
 template <class T>
-[[gnu::noinline]] void write_some(Warp& warp, s32 slot, const Lanes<T>& values, Mask mask) {
-  Lanes<T> merged = read<T>(warp, slot);
+void merge(std::byte* to, const Lanes<T>& values, Mask mask) {
+  Lanes<T> merged;
+  std::memcpy(merged.at, to, sizeof merged.at);
   for (int lane = 0; lane < kLanes; ++lane) merged[lane] = mask & kLaneBit[lane] ? values[lane] : merged[lane];
-  std::memcpy(warp.registers + slot, merged.at, sizeof merged.at);
+  std::memcpy(to, merged.at, sizeof merged.at);
+}
+
+template <class T>
+[[gnu::noinline]] void write_some(Warp& warp, s32 slot, const Lanes<T>& values, Mask mask) {
+  call_for_processor<merge<T>>(warp.registers + slot, values, mask);
 }
 
 template <class T>

@@ -147,7 +147,7 @@ void check_shared_writes(const Accessor& by, Block& block, int lane, std::span<c
 bool is_read_already(const Accessor& by, Block& block, const EngineRead& read) {
   if (read.epoch != by.epoch || read.writes != block.writes) return false;
   SharedCheck check(by, block);
-  return std::all_of(read.after.begin(), read.after.end(), [&](u64 write) { return check.all_may_read_after(write); });
+  return std::all_of(read.after.begin(), std::ranges::find(read.after, u64{0}), [&](u64 write) { return check.all_may_read_after(write); });
 }
 
 }  // namespace tilewright::rt::emulator

@@ -97,8 +97,10 @@ void fill(const Launch& launch, const Block& block, Warp& warp, bool of_block) {
   for (const auto& [slot, which] : launch.kernel->specials) {
     if (is_of_block(which) != of_block) continue;
     Lanes<u32> values;
-    for (int lane = 0; lane < kLanes; ++lane)
-      values[lane] = lane == 0 || is_of_lane(which) ? special_value(launch, block, which, warp.index, lane) : values[0];
+    if (is_of_lane(which))
+      for (int lane = 0; lane < kLanes; ++lane) values[lane] = special_value(launch, block, which, warp.index, lane);
+    else
+      std::fill_n(values.at, kLanes, special_value(launch, block, which, warp.index, 0));
     if (which == Special::gridid) {
       Lanes<u64> wide;
       for (int lane = 0; lane < kLanes; ++lane) wide[lane] = values[lane];
