@@ -53,16 +53,10 @@ class LanesInPlace {
 };
 
 template <class T>
-void merge(std::byte* to, const Lanes<T>& values, Mask mask) {
-  Lanes<T> merged;
-  std::memcpy(merged.at, to, sizeof merged.at);
-  for (int lane = 0; lane < kLanes; ++lane) merged[lane] = mask & kLaneBit[lane] ? values[lane] : merged[lane];
-  std::memcpy(to, merged.at, sizeof merged.at);
-}
-
-template <class T>
 [[gnu::noinline]] void write_some(Warp& warp, s32 slot, const Lanes<T>& values, Mask mask) {
-  call_for_processor<merge<T>>(warp.registers + slot, values, mask);
+  Lanes<T> merged = read<T>(warp, slot);
+  for (int lane = 0; lane < kLanes; ++lane) merged[lane] = mask & kLaneBit[lane] ? values[lane] : merged[lane];
+  std::memcpy(warp.registers + slot, merged.at, sizeof merged.at);
 }
 
 template <class T>
@@ -112,9 +106,10 @@ class Elementwise<F> {
   template <std::size_t... I>
   static void map(Warp& warp, const Instruction& i, Mask mask, std::index_sequence<I...>) {
     const std::tuple<LanesInPlace<Values>...> inputs{LanesInPlace<Values>(warp, i.slot[I + 1])...};
-    if (mask == kAllLanes && i.slot[0] >= 0) {
-      std::byte* const to = warp.registers + i.slot[0];
-      // The destination is one of the sources, or apart from all of them: see assign_slots().
+    if (i.slot[0] < 0) return;
+    std::byte* const to = warp.registers + i.slot[0];
+    // The destination is one of the sources, or apart from all of them: see assign_slots().
+    if (mask == kAllLanes) {
       TW_INDEPENDENT_LANES
       for (int lane = 0; lane < kLanes; ++lane) {
         const Result result = F(std::get<I>(inputs)[lane]...);
@@ -122,9 +117,14 @@ class Elementwise<F> {
       }
       return;
     }
-    Lanes<Result> result;
-    for (int lane = 0; lane < kLanes; ++lane) result[lane] = F(std::get<I>(inputs)[lane]...);
-    write(warp, i.slot[0], result, mask);
+    TW_INDEPENDENT_LANES
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const Result result = F(std::get<I>(inputs)[lane]...);
+      Result kept;
+      std::memcpy(&kept, to + static_cast<std::size_t>(lane) * sizeof kept, sizeof kept);
+      kept = mask & kLaneBit[lane] ? result : kept;
+      std::memcpy(to + static_cast<std::size_t>(lane) * sizeof kept, &kept, sizeof kept);
+    }
   }
 };
 

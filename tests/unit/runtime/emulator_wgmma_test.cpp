@@ -344,7 +344,7 @@ TEST_CASE("emulator wgmma: registers are left alone until a wait") {
       "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, {%f4, %f5, %f6, %f7}, %d7, 1, 1, 1, 0;\n";
   // Once something else is put into a copy, it is one no longer: while wgmma works or not.
   const std::string copy = "mov.b32 %f4, %f0;\n", back = "mov.b32 %f0, %f4;\n";
-  for (const std::string& other : {"mov.b32 %f4, 0;\n", "mov.b32 %f4, %f8;\n", "add.f32 %f4, %f8, %f8;\n"}) {
+  for (const char* const other : {"mov.b32 %f4, 0;\n", "mov.b32 %f4, %f8;\n", "add.f32 %f4, %f8, %f8;\n"}) {
     CAPTURE(other);
     CHECK(contains(found_in(checked(kFence + kProduct + kCommit + copy + kWait + other + kFence + kProduct + back + kCommit + kWait)),
                    "still works on a register of this instruction"));
