@@ -381,6 +381,77 @@ TEST_CASE("emulator wgmma: shared memory is read through the asynchronous proxy,
   CHECK(contains(found_in(checked("mad.wide.u32 %d7, %r0, 64, %d7;\n" + kFence + kProduct + kCommit + kWait)), "the matrix descriptor is"));
 }
 
+TEST_CASE("emulator wgmma: warpgroups that multiply by the same b one after the other each find what is there then") {
+  for (const bool overwrites : {false, true}) {
+    CAPTURE(overwrites);
+    // All halves are 1. Between the product of the first warpgroup and that of the second, b may become 2.
+    const std::string text =
+        R"(.version 8.4
+.target sm_90a
+.address_size 64
+.shared .align 1024 .b8 memory[16384];
+.visible .entry k(.param .u64 out)
+{
+  .reg .pred %p<4>;
+  .reg .b32 %r<16>;
+  .reg .b64 %d<16>;
+  .reg .b32 %f<4>;
+  ld.param.u64 %d1, [out];
+  mov.u32 %r0, %tid.x;
+  mad.wide.u32 %d1, %r0, 4, %d1;
+  mov.u32 %r1, memory;
+  mad.lo.u32 %r2, %r0, 16, %r1;
+  mov.u32 %r3, 0;
+FILL:
+  add.u32 %r4, %r2, %r3;
+  mov.b32 %r7, 0x3c003c00;
+  st.shared.v4.b32 [%r4], {%r7, %r7, %r7, %r7};
+  add.u32 %r3, %r3, 4096;
+  setp.lt.u32 %p1, %r3, 16384;
+  @%p1 bra FILL;
+  fence.proxy.async.shared::cta;
+  bar.sync 0;
+  cvt.u64.u32 %d6, %r1;
+  shr.u64 %d6, %d6, 4;
+  or.b64 %d6, %d6, 0x4000004000010000;
+  add.u64 %d7, %d6, 512;
+  mov.b32 %f0, 0;
+  mov.b32 %f1, 0;
+  mov.b32 %f2, 0;
+  mov.b32 %f3, 0;
+  shr.u32 %r5, %r0, 7;
+  mov.u32 %r6, 0;
+TURN:
+  setp.ne.u32 %p2, %r5, %r6;
+  @%p2 bra PASS;
+)" + kFence +
+        kProduct + kCommit + kWait +
+        R"(
+PASS:
+  bar.sync 0;
+)" +
+        (overwrites ? "mov.b32 %r7, 0x40004000;\nsetp.lt.u32 %p1, %r0, 64;\n@%p1 st.shared.v4.b32 [%r2+8192], {%r7, %r7, %r7, %r7};\n"
+                      "fence.proxy.async.shared::cta;\n"
+                    : "") +
+        R"(
+  bar.sync 0;
+  add.u32 %r6, %r6, 1;
+  setp.lt.u32 %p3, %r6, 2;
+  @%p3 bra TURN;
+  st.global.b32 [%d1], %f0;
+  ret;
+}
+)";
+    Bench bench(text);
+    Array<float> out(bench.memory, 256);
+    Params params;
+    CHECK(bench.run("k", {1, 1, 1}, {256, 1, 1}, params.add(out.address())));
+    CHECK(bench.found() == "");
+    CHECK(out.values()[0] == 16);
+    CHECK(out.values()[128] == (overwrites ? 32 : 16));
+  }
+}
+
 TEST_CASE("emulator wgmma: four warps do the same") {
   CHECK(contains(found_in(checked(kFence + kProduct + kCommit + kWait), 64), "this one has no warpgroup of four"));
   const std::string some = "setp.ge.u32 %p2, %r0, 96;\n@%p2 bra SKIP;\n" + kFence + kProduct + kCommit + kWait + "SKIP:\n";
