@@ -39,7 +39,8 @@ class SharedOperand {
   std::vector<std::byte> outside_;  // where lines lie outside: a copy
 };
 
-/// The columns of b as numbers, for a wgmma that the warp is about to issue: those that it was made for by another warp, if there are.
+/// The columns of b as numbers, for a wgmma that the warp is about to issue. They are unpacked once for the warpgroup, and for others where
+/// these read the same.
 Columns columns_of(Warp&, const Instruction&, const Unpacker&, u64 descriptor, std::size_t columns, std::size_t half_of_k, bool transposed);
 
 }  // namespace tilewright::rt::emulator
