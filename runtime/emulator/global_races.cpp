@@ -291,7 +291,11 @@ void GlobalCheck::write_whole_sectors(const Places& places, int bytes, const std
     if (low_of(load(sector.write)) < first_ticket && !GlobalCells::has_reads(sector)) [[likely]] {
       store(sector.write, mine);
       store(sector.write_at, instruction);
-    } else if (const GlobalCells same(*places.one_range); !write_sector(same, sector, mine)) {
+      return;
+    }
+    // Ones of its own, so that the others, whose address nobody takes, stay in the processor's registers.
+    const GlobalCells same(*places.one_range);
+    if (!write_sector(same, sector, mine)) {
       write_lanes(places, bytes, values, first, first + lanes);
       bring_together(same, sector, mine);
     }
