@@ -28,6 +28,37 @@ Made gather(const Handle& t, const Handle& index, std::int64_t axis, const Here&
   return made(e.trace().function().result(e.b().create(ir::OpKind::gather_, tiles, {ir::Attr{ir::AttrName::axis, along, {}}})));
 }
 
+Made roll(const Handle& t, const Input& shift, std::optional<std::int64_t> axis, const Here& at) {
+  Emit e("roll", at);
+  e.expect_no_combine();
+  ir::Builder& b = e.b();
+  const ir::ValueId given = e.value(t, "t");
+  const ir::Type type = e.type(given);
+  if (!axis && type.is_scalar()) e.fail("'t' is a scalar and has no axes", given, "'t' defined here");
+  const int along = axis ? e.axis(*axis, type.rank(), given, "t") : 0;
+  const ir::ValueId x = axis ? given : b.reshape(given, Extents{type.elements()});
+  const std::int64_t extent = e.type(x).extent(along);
+
+  // The extent is a power of two, so the low bits of i - shift are the index, whatever the width of shift.
+  Extents row(static_cast<std::size_t>(e.type(x).rank()), 1);
+  row[static_cast<std::size_t>(along)] = extent;
+  const ir::ValueId i = b.reshape(b.arange(0, extent), row);
+  ir::ValueId by;
+  if (shift.handle == nullptr) {
+    by = e.integer(ir::Type(ir::Element::i32), static_cast<std::int64_t>(shift.constant.bits & static_cast<std::uint64_t>(extent - 1)));
+  } else {
+    const ir::ValueId s = e.value(*shift.handle, "shift");
+    if (!e.type(s).is_scalar())
+      e.fail(fmt::format("'shift' is {}; it must be a scalar", ir::shape_text(e.type(s))), s, "'shift' defined here");
+    by = b.cast(s, ir::Element::i32);
+  }
+  const ir::ValueId moved = b.binary(ir::OpKind::sub_, i, b.broadcast(by, row));
+  const ir::ValueId index = b.binary(ir::OpKind::bit_and_, moved, e.integer(e.type(moved), extent - 1));
+  const ir::ValueId tiles[] = {x, b.broadcast(index, e.type(x).shape())};
+  const ir::ValueId rolled = e.trace().function().result(b.create(ir::OpKind::gather_, tiles, {ir::Attr{ir::AttrName::axis, along, {}}}));
+  return made(b.reshape(rolled, type.shape()));
+}
+
 Made histogram(const Handle& t, std::int64_t bins, const Maybe& mask, const Here& at) {
   Emit e("histogram", at);
   e.expect_no_combine();

@@ -1,6 +1,8 @@
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011) and what is drawn from its words.
 #include "tilewright/ops/random.h"
 
+#include <fmt/format.h>
+
 #include <numbers>
 
 #include "frontend/emit.h"
@@ -57,11 +59,34 @@ ValueId uniform(Emit& e, ValueId word, int first) {
 
 }  // namespace
 
-std::array<Made, 4> philox(const Input& seed, const Input& c0, const Input& c1, const Input& c2, const Input& c3) {
+std::array<Made, 4> philox(const Input& seed, const std::array<Counter, 4>& counters) {
+  constexpr std::string_view kNames[] = {"c0", "c1", "c2", "c3"};
   Emit e("philox", seed.at);
   const auto [key0, key1] = halves(e, seed, "seed");
-  const Words w =
-      rounds(e, key0, key1, {halves(e, c0, "c0").first, halves(e, c1, "c1").first, halves(e, c2, "c2").first, halves(e, c3, "c3").first});
+  Words words;
+  ValueId carried;  // the high word of the 64-bit counter before this one
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Counter& c = counters[i];
+    if (!c.value) {
+      words[i] = carried ? carried : e.integer(kU32, 0);
+      carried = {};
+      continue;
+    }
+    const auto [low, high] = halves(e, *c.value, kNames[i]);
+    words[i] = low;
+    if (!c.is_wide) continue;
+    const bool has_next = i + 1 < 4 && !counters[i + 1].value;
+    if (has_next) {
+      carried = high;
+      continue;
+    }
+    const bool fits = c.value->handle == nullptr && c.value->constant.bits >> 32 == 0;
+    if (fits) continue;
+    const std::string high_word = i + 1 < 4 ? fmt::format("its high word is '{}', which is given as well", kNames[i + 1])
+                                            : std::string("there is no counter after it for its high word");
+    e.fail(fmt::format("'{}' has 64 bits, and {}; cast it to 32 bits, or give its two words", kNames[i], high_word));
+  }
+  const Words w = rounds(e, key0, key1, words);
   return {made(w[0]), made(w[1]), made(w[2]), made(w[3])};
 }
 

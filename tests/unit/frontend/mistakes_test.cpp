@@ -75,6 +75,7 @@ TEST_CASE("mistakes: creation") {
 }
 
 TEST_CASE("mistakes: constants that do not fit") {
+  MISTAKE("where: constant 16777217 is not exact in f32: write it as a float to have it rounded", tw::where(b, 16777217, 0.5f));
   MISTAKE("operator+: constant 300 does not fit i8 (-128 to 127)", c + 300);
   MISTAKE("operator+: constant -129 does not fit i8 (-128 to 127)", c + -129);
   MISTAKE("operator<: constant -1 does not fit u8 (0 to 255)", (void)(u < -1));
@@ -113,6 +114,9 @@ TEST_CASE("mistakes: axes and shapes") {
   MISTAKE("reshape: 't' is [4] with 4 elements; shape [2, 4] has 8", tw::reshape(lanes(4), {2, 4}));
   MISTAKE("permute: 't' is [2, 2]; axes [0] must name each of its 2 axes once", tw::permute(tw::zeros<float>({2, 2}), {0}));
   MISTAKE("permute: axes [0, -2] name axis 0 twice", tw::permute(tw::zeros<float>({2, 2}), {0, -2}));
+  MISTAKE("roll: axis 1 is out of range: 't' is [4], so it must be from -1 to 0", tw::roll(lanes(4), 1, 1));
+  MISTAKE("roll: 't' is a scalar and has no axes", tw::roll(f, 1));
+  MISTAKE("roll: 'shift' is [4]; it must be a scalar", tw::roll(lanes(4), lanes(4), 0));
   MISTAKE("flip: axis 1 is out of range: 't' is [4], so it must be from -1 to 0", tw::flip(lanes(4), 1));
   MISTAKE("flip: axis 0 of 't', which is a scalar and has no axes", tw::flip(f, 0));
   MISTAKE("join: 'a' is [4] and 'b' is [8]; extents must be equal or 1, aligned from the right, but 4 and 8 differ", tw::join(lanes(4), lanes(8)));
@@ -245,4 +249,11 @@ TEST_CASE("mistakes: control") {
   MISTAKE("reduce: the combine function assigns to a variable outside of it", tw::reduce(lanes(4), 0, [&](tw::I32 p, tw::I32 q) { n = p; return p + q; }));
   MISTAKE("reduce: axis 1 is out of range", tw::reduce(lanes(4), 1, [](tw::I32 p, tw::I32 q) { return p + q; }));
   MISTAKE("store: a combine function only computes with its elements; it cannot load, store, reduce, branch or loop", tw::reduce(lanes(4), 0, [&](tw::I32 p, tw::I32 q) { tw::store(out, 1); return p + q; }));
+}
+
+TEST_CASE("mistakes: 64-bit counters of philox before others") {
+  MISTAKE("philox: 'c0' has 64 bits, and its high word is 'c1', which is given as well; cast it to 32 bits, or give its two words", tw::philox(1, j, 0));
+  MISTAKE("philox: 'c1' has 64 bits, and its high word is 'c2', which is given as well", tw::philox(1, n, j, n));
+  MISTAKE("philox: 'c3' has 64 bits, and there is no counter after it for its high word", tw::philox(1, n, n, n, j));
+  MISTAKE("philox: 'c0' has 64 bits, and its high word is 'c1'", tw::philox(1, std::int64_t{1} << 32, 0));
 }

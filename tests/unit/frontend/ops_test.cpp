@@ -125,6 +125,49 @@ TEST_CASE("shape: column, row, broadcasting, reshape, permute, squeeze") {
     for (int i = 0; i < 4; ++i) CHECK(out[j * 4 + i] == i * 10 + j);
 }
 
+TEST_CASE("where: two C++ numbers give a tile of their own type in the shape of the condition") {
+  std::vector<std::int32_t> out(8);
+  std::vector<float> floats(8);
+  std::vector<double> doubles(8);
+  run(
+      [](tw::Ptr<int> out, tw::Ptr<float> floats, tw::Ptr<double> doubles) {
+        auto i = tw::arange(0, 8);
+        tw::I32 y = tw::where(i < 3, -1, 2);
+        tw::F32 z = tw::where(i < 3, 0.5f, -tw::inf), w = tw::where(i < 5, z, tw::where(i == 6, 3, 1.5f));
+        tw::F64 d = tw::where(i < 3, 0.1, 0);
+        tw::Bool b = tw::where(i == 7, true, false);
+        tw::store(out + i, tw::where(b, 9, 0) + y), tw::store(floats + i, w), tw::store(doubles + i, d);
+      },
+      out, floats, doubles);
+  CHECK(out == std::vector<std::int32_t>{-1, -1, -1, 2, 2, 2, 2, 11});
+  CHECK(floats == std::vector<float>{0.5f, 0.5f, 0.5f, -kInf, -kInf, 1.5f, 3, 1.5f});
+  CHECK(doubles == std::vector<double>{0.1, 0.1, 0.1, 0, 0, 0, 0, 0});
+}
+
+TEST_CASE("roll: along an axis and over all elements, by constants and at run time") {
+  constexpr int kShifts[] = {0, 1, 3, -1, 8, -13, 1 << 30};
+  for (const int shift : kShifts) {
+    CAPTURE(shift);
+    std::vector<std::int32_t> rows(32), columns(32), all(32), at_run_time(32), wide(32);
+    run(
+        [&](tw::Ptr<int> rows, tw::Ptr<int> columns, tw::Ptr<int> all, tw::Ptr<int> at_run_time, tw::Ptr<int> wide, tw::I32 n, tw::I64 j) {
+          auto i = tw::reshape(tw::arange(0, 32), {4, 8});
+          tw::store(rows + i, tw::roll(i, shift, 0)), tw::store(columns + i, tw::roll(i, shift, -1));
+          tw::store(all + i, tw::roll(i, shift)), tw::store(at_run_time + i, tw::roll(i, n, 1)), tw::store(wide + i, tw::roll(i, j));
+        },
+        rows, columns, all, at_run_time, wide, shift, std::int64_t{shift});
+    for (int r = 0; r < 4; ++r)
+      for (int c = 0; c < 8; ++c) {
+        const int k = r * 8 + c;
+        CHECK(rows[k] == ((r - shift) & 3) * 8 + c);
+        CHECK(columns[k] == r * 8 + ((c - shift) & 7));
+        CHECK(all[k] == ((k - shift) & 31));
+        CHECK(at_run_time[k] == columns[k]);
+        CHECK(wide[k] == all[k]);
+      }
+  }
+}
+
 TEST_CASE("shape: flip, join, split, interleave, cat") {
   std::vector<std::int32_t> flipped(32), joined(16), odd(4), woven(16), woven_deep(4), stacked(64), two(2);
   run(

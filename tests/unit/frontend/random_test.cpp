@@ -72,3 +72,59 @@ TEST_CASE("rand: a counter of 64 bits does not repeat after 2^32") {
   CHECK(out[0] != out[1]);
   CHECK(out[0] != out[2]);
 }
+
+TEST_CASE("philox: the high word of a 64-bit counter is the next counter") {
+  constexpr std::uint64_t kHigh = std::uint64_t{7} << 32;
+  std::vector<std::uint32_t> wide(24), words(24);
+  run(
+      [](tw::Ptr<std::uint32_t> wide, tw::Ptr<std::uint32_t> words, tw::U64 c, tw::I64 d, tw::U32 low, tw::U32 high) {
+        const auto put = [](tw::Ptr<std::uint32_t> p, int row, const std::array<tw::U32, 4>& w) {
+          for (int i = 0; i < 4; ++i) tw::store(p + row * 4 + i, w[i]);
+        };
+        put(wide, 0, tw::philox(3, c)), put(words, 0, tw::philox(3, low, high));
+        put(wide, 1, tw::philox(3, d)), put(words, 1, tw::philox(3, low, high));
+        put(wide, 2, tw::philox(3, low, c)), put(words, 2, tw::philox(3, low, low, high));
+        put(wide, 3, tw::philox(3, 1, 2u, c)), put(words, 3, tw::philox(3, 1, 2, low, high));
+        put(wide, 4, tw::philox(3, kHigh | 5)), put(words, 4, tw::philox(3, 5, 7));
+        put(wide, 5, tw::philox(3, std::int64_t{-1})), put(words, 5, tw::philox(3, ~0u, ~0u));
+      },
+      wide, words, kHigh | 5, kHigh | 5, 5u, 7u);
+  CHECK(wide == words);
+  CHECK(std::vector(wide.begin(), wide.begin() + 4) != std::vector(wide.begin() + 8, wide.begin() + 12));
+}
+
+TEST_CASE("philox: a 64-bit constant that fits a word may stand before others, a smaller counter is one word") {
+  std::vector<std::uint32_t> out(4);
+  run(
+      [](tw::Ptr<std::uint32_t> out, tw::I32 minus_one) {
+        tw::store(out, tw::philox(3, std::int64_t{5}, 7)[0]), tw::store(out + 1, tw::philox(3, 5, 7)[0]);
+        tw::store(out + 2, tw::philox(3, minus_one)[0]), tw::store(out + 3, tw::philox(3, ~0u, 0)[0]);
+      },
+      out, -1);
+  CHECK(out[0] == out[1]);
+  CHECK(out[2] == out[3]);
+}
+
+TEST_CASE("philox, rand, randn, randint: every bit of a 64-bit seed and counter counts") {
+  constexpr std::int64_t kBeyond = std::int64_t{1} << 32;
+  std::vector<std::uint32_t> words(4), bits(4);
+  std::vector<float> uniform(4), normal(4);
+  run(
+      [](tw::Ptr<std::uint32_t> words, tw::Ptr<std::uint32_t> bits, tw::Ptr<float> uniform, tw::Ptr<float> normal, tw::I64 j,
+         tw::U64 seed) {
+        const std::pair<tw::U64, tw::I64> cases[] = {{seed, j}, {seed, j + kBeyond}, {seed + kBeyond, j}, {seed + kBeyond, j + kBeyond}};
+        for (int i = 0; i < 4; ++i) {
+          const auto& [s, c] = cases[i];
+          tw::store(words + i, tw::philox(s, c)[0]), tw::store(bits + i, tw::randint(s, c));
+          tw::store(uniform + i, tw::rand(s, c)), tw::store(normal + i, tw::randn(s, c));
+        }
+      },
+      words, bits, uniform, normal, std::int64_t{5}, std::uint64_t{9});
+  for (int i = 0; i < 4; ++i)
+    for (int k = 0; k < i; ++k) {
+      CHECK(words[i] != words[k]);
+      CHECK(bits[i] != bits[k]);
+      CHECK(uniform[i] != uniform[k]);
+      CHECK(normal[i] != normal[k]);
+    }
+}

@@ -85,6 +85,11 @@ static_assert(float(tw::f16(1.5f)) == 1.5f && float(tw::bf16(1.00390625f)) == 1.
     is<tw::F32>(y);
   is<tw::Bool>(tw::isnan(x)), is<tw::Bool>(tw::isinf(h)), is<tw::U32>(tw::umulhi(u, u)), is<tw::U32>(tw::umulhi(u, 0xcccccccdu));
   is<tw::I32>(tw::popcount(u)), is<tw::I32>(tw::clz(u)), is<tw::I32>(tw::ffs(i)), is<tw::I32>(tw::abs(i)), is<tw::I32>(tw::minimum(i, 5));
+  is<tw::I32>(tw::where(b, -1, 2)), is<tw::F32>(tw::where(b, 1.0f, 0)), is<tw::F64>(tw::where(b, 1, 0.5)),
+      is<tw::Bool>(tw::where(b, true, false));
+  is<tw::U64>(tw::where(b, 0u, std::size_t{1})), is<tw::F32>(tw::where(b, -tw::inf, tw::nan)),
+      is<tw::F16>(tw::where(b, tw::f16(1), tw::inf));
+  is<tw::F32>(tw::roll(x, 1, 0)), is<tw::F32>(tw::roll(x, i)), is<tw::I32>(tw::roll(i, -1, -1));
   is<tw::I32>(tw::clamp(i, 0, 9)), is<tw::Bool>(tw::where(b, b, false)), is<tw::I32>(tw::cdiv(i, 8)), is<tw::I32>(tw::next_power_of_two(i));
 }
 

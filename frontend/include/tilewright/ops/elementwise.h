@@ -132,6 +132,64 @@ requires Element<detail::Common<A, B>> Tile<detail::Common<A, B>> where(const Bo
   return Tile<T>(detail::where(condition, detail::input(a, at), detail::input(b, at), detail::kCode<T>));
 }
 
+namespace detail {
+
+/// The element type of a C++ scalar by itself: integers by their width and sign; inf and nan are f32.
+template <class S>
+struct OwnElementOf {
+  using type = S;
+};
+template <HostInteger S>
+  requires(sizeof(S) <= 8)
+struct OwnElementOf<S> {
+  using Signed =
+      std::conditional_t<sizeof(S) == 1, std::int8_t,
+                         std::conditional_t<sizeof(S) == 2, std::int16_t, std::conditional_t<sizeof(S) == 4, std::int32_t, std::int64_t>>>;
+  using type = std::conditional_t<std::is_signed_v<S>, Signed, std::make_unsigned_t<Signed>>;
+};
+template <>
+struct OwnElementOf<FloatConstant> {
+  using type = float;
+};
+template <class S>
+using OwnElement = typename OwnElementOf<S>::type;
+
+/// The element type that two C++ numbers without a tile meet in: that of their own types' tiles; an integer takes the type of a float, and
+/// inf and nan are f32 where nothing says otherwise.
+template <HostScalar A, HostScalar B>
+struct NumbersMeet : CommonOf<OwnElement<A>, OwnElement<B>> {};
+template <HostInteger A, HostFloat B>
+struct NumbersMeet<A, B> {
+  using type = OwnElement<B>;
+};
+template <HostFloat A, HostInteger B>
+struct NumbersMeet<A, B> {
+  using type = OwnElement<A>;
+};
+template <HostFloat B>
+  requires(!std::same_as<B, FloatConstant>)
+struct NumbersMeet<FloatConstant, B> {
+  using type = B;
+};
+template <HostFloat A>
+  requires(!std::same_as<A, FloatConstant>)
+struct NumbersMeet<A, FloatConstant> {
+  using type = A;
+};
+template <class A, class B>
+using CommonNumber = typename NumbersMeet<A, B>::type;
+
+}  // namespace detail
+
+/// The same with two C++ numbers: a tile of their own type. `int` gives I32, `float` F32, `double` F64, and so on; different types meet as
+/// tiles of them do, and an integer with a float becomes that float if it is exact in it.
+template <detail::HostScalar A, detail::HostScalar B>
+  requires ValueElement<detail::CommonNumber<A, B>>
+Tile<detail::CommonNumber<A, B>> where(const Bool& condition, const A& a, const B& b, Here at = Here::current()) {
+  using T = detail::CommonNumber<A, B>;
+  return Tile<T>(detail::where(condition, detail::input(a, at), detail::input(b, at), detail::kCode<T>));
+}
+
 /// t.to<U>() for templates, where `t.template to<U>()` is a mouthful.
 template <ValueElement U, ValueElement T>
 Tile<U> cast(const Tile<T>& t, Here at = Here::current()) {

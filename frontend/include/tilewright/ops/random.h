@@ -1,6 +1,7 @@
 // Random numbers that depend on a seed and a counter only, so any lane can make its own in any order.
 #pragma once
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "tilewright/ops/library.h"
@@ -9,15 +10,37 @@ namespace tilewright {
 
 namespace detail {
 enum class Draw : std::uint8_t { rand, randn, randint };
-std::array<Made, 4> philox(const Input& seed, const Input& c0, const Input& c1, const Input& c2, const Input& c3);
+/// A counter that is left out.
+struct NoCounter {};
+template <class C>
+concept CounterWord = Integers<C> || std::same_as<C, NoCounter>;
+/// A counter of philox, if it is given, and whether it has 64 bits.
+struct Counter {
+  std::optional<Input> value;
+  bool is_wide = false;
+};
+template <CounterWord C>
+Counter counter(const C& c, const Here& at) {
+  if constexpr (std::same_as<C, NoCounter>)
+    return {};
+  else if constexpr (AnyTile<C>)
+    return {input(c, at), kBytes<typename ElementOf<C>::type> == 8};
+  else
+    return {input(c, at), sizeof(C) == 8};
+}
+std::array<Made, 4> philox(const Input& seed, const std::array<Counter, 4>&);
 Made draw(Draw, const Input& seed, const Input& counter);
 }  // namespace detail
 
-/// Philox4x32-10 of Random123. Key: the low and high words of the 64-bit seed; counter: c0 to c3, of which the low 32 bits count.
-template <detail::Integers Seed, detail::Integers C0, detail::Integers C1 = int, detail::Integers C2 = int, detail::Integers C3 = int>
-std::array<U32, 4> philox(const Seed& seed, const C0& c0, const C1& c1 = 0, const C2& c2 = 0, const C3& c3 = 0, Here at = Here::current()) {
-  const std::array<detail::Made, 4> words =
-      detail::philox(detail::input(seed, at), detail::input(c0, at), detail::input(c1, at), detail::input(c2, at), detail::input(c3, at));
+/// Philox4x32-10 of Random123. Key: the low and high words of the 64-bit seed. Counter: c0 to c3. The high word of a 64-bit counter is the
+/// next one, which then must not be given: Error if it is, unless the 64-bit one is a constant that fits 32 bits. A counter below 64 bits
+/// is one word.
+template <detail::Integers Seed, detail::Integers C0, detail::CounterWord C1 = detail::NoCounter,
+          detail::CounterWord C2 = detail::NoCounter, detail::CounterWord C3 = detail::NoCounter>
+std::array<U32, 4> philox(const Seed& seed, const C0& c0, const C1& c1 = {}, const C2& c2 = {}, const C3& c3 = {},
+                          Here at = Here::current()) {
+  const std::array<detail::Made, 4> words = detail::philox(
+      detail::input(seed, at), {detail::counter(c0, at), detail::counter(c1, at), detail::counter(c2, at), detail::counter(c3, at)});
   return {U32(words[0]), U32(words[1]), U32(words[2]), U32(words[3])};
 }
 /// Uniform in [0, 1), in steps of 2^-24. All 64 bits of the counter count, here and below.
