@@ -37,10 +37,13 @@ Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desir
 /// Adds value; f16 and bf16 too. Integers wrap; sums of floats depend on which program comes first.
 ///
 /// As every atomic: elements are 32- and 64-bit integers, f32 and f64. The result is what the element was before, 0 where the mask is
-/// false, where nothing is touched. Lanes go in row-major order, one at a time: those that hit one address all count, and see each other's
-/// results. value and mask broadcast to the shape of p, never the reverse; through a scalar p it happens once a program. Addresses are
-/// multiples of the element's size: checked mode reports others; elsewhere an x86 cpu takes very long over an element that crosses a cache
-/// line, and a GPU fails.
+/// false, where nothing is touched. Lanes that hit one address all count: they act one after the other, and each gets what the one before
+/// it left. The order of these lanes is not specified, and need not be the same from run to run; the cpu, for example, takes them in
+/// row-major order, a GPU does not. So of 256 times `atomic_exchange(p, i)` at one address any lane's value may stay.
+///
+/// value and mask broadcast to the shape of p, never the reverse; through a scalar p it happens once a program. Addresses are multiples of
+/// the element's size: checked mode reports others; elsewhere an x86 cpu takes very long over an element that crosses a cache line, and a
+/// GPU fails.
 ///
 /// Programs start in the order of their numbers (axis 0 fastest), so a program may wait for one of a lower number: for a flag that that one
 /// sets with Order::release and this one reads with Order::acquire, as an addition of 0 does. One that waits for a higher number may wait
