@@ -19,6 +19,14 @@ install(FILES ${PROJECT_BINARY_DIR}/tilewrightConfig.cmake ${PROJECT_BINARY_DIR}
   DESTINATION ${package_folder})
 
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+set(TILEWRIGHT_PC_DEFINITIONS)
+if(TILEWRIGHT_LIBCXX)
+  set(TILEWRIGHT_PC_DEFINITIONS " -DTILEWRIGHT_LIBCXX")
+endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/tilewright.pc.in ${PROJECT_BINARY_DIR}/tilewright.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tilewright.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/tilewright)
+# Ours, and those of what is inside of the library and the program.
+install(FILES LICENSE licenses/LLVM.txt licenses/fmt.txt licenses/zlib.txt licenses/zstd.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/tilewright)
+if(TILEWRIGHT_CLI)
+  install(FILES licenses/CLI11.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/tilewright)
+endif()

@@ -28,6 +28,16 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   add_compile_options(-Wno-restrict)  # GCC 12 sees overlaps where strings are added (GCC bug 105651)
 endif()
 
+# The public headers compare it with what the user's compiler has (tilewright/detail/requirements.h).
+check_cxx_source_compiles("#include <version>
+#ifndef _LIBCPP_VERSION
+#error
+#endif
+int main() {}" TILEWRIGHT_LIBCXX)
+if(TILEWRIGHT_LIBCXX)
+  add_compile_definitions(TILEWRIGHT_LIBCXX)
+endif()
+
 if(TILEWRIGHT_SANITIZE)
   add_compile_options(-fsanitize=${TILEWRIGHT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${TILEWRIGHT_SANITIZE})

@@ -15,6 +15,9 @@ mv "$work/first" "$work/prefix"  # a package that only works where it was put is
 prefix=$work/prefix
 library=$(find "$prefix" -name 'libtilewright.so' | head -n 1)
 [ -n "$library" ] || fail "no libtilewright.so"
+for text in LICENSE LLVM.txt fmt.txt zlib.txt zstd.txt; do
+  [ -s "$prefix/share/licenses/tilewright/$text" ] || fail "no licence $text"
+done
 [ -s "$prefix/include/tilewright/tilewright.h" ] || fail "no tilewright/tilewright.h"
 
 if [ -e "$build/bin/tilewright" ]; then
@@ -41,7 +44,8 @@ cmake --build "$work/cmake" >"$work/log" || { cat "$work/log"; fail "the consume
 
 if command -v pkg-config >/dev/null; then
   export PKG_CONFIG_PATH=$(dirname "$library")/pkgconfig
+  grep -q -- '-std' <<<"$(pkg-config --cflags tilewright)" && fail "the pkg-config file chooses the user's -std"
   # shellcheck disable=SC2046,SC2086
-  "$cxx" $flags "$here/consumer/consumer.cpp" -o "$work/consumer" $(pkg-config --cflags --libs tilewright)
+  "$cxx" $flags -std=c++20 "$here/consumer/consumer.cpp" -o "$work/consumer" $(pkg-config --cflags --libs tilewright)
   LD_LIBRARY_PATH=$(dirname "$library") "$work/consumer"
 fi

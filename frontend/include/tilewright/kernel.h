@@ -23,9 +23,9 @@ ScalarStandIn<T> scalar(int divisible_by = 1) {
   return {divisible_by};
 }
 /// Stands for a row-major view in compile().
-template <class T, int R>
-View<T, R> view(PointerStandIn<T> p, const Extent (&extents)[R], Here at = Here::current()) {
-  return detail::ViewAccess<T, R>::make({nullptr, p.alignment}, extents, nullptr, at);
+template <class T, std::size_t R>
+View<T, static_cast<int>(R)> view(PointerStandIn<T> p, const Extent (&extents)[R], Here at = Here::current()) {
+  return detail::ViewAccess<T, static_cast<int>(R)>::make({nullptr, p.alignment}, extents, nullptr, at);
 }
 
 /// How long a phase of a compilation took.

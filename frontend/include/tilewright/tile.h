@@ -42,19 +42,19 @@ namespace detail {
 /// One side of an operation on tiles of T: such a tile, a tile that widens to it, or a constant that fits; and its line.
 template <class T>
 struct Operand : Input {
-  Operand(const Tile<T>& tile, Here at = Here::current()) : Input(tile, at) {}
+  Operand(const Tile<T>& tile, Here here = Here::current()) : Input(tile, here) {}
   template <class U>
-  requires WidensTo<U, T> Operand(const Tile<U>& tile, Here at = Here::current()) : Input(tile, at) {}
+  requires WidensTo<U, T> Operand(const Tile<U>& tile, Here here = Here::current()) : Input(tile, here) {}
   template <ConstantOf<T> S>
-  Operand(S constant, Here at = Here::current()) : Input(Scalar(constant), at) {}
+  Operand(S number, Here here = Here::current()) : Input(Scalar(number), here) {}
 };
 
 /// What is added to a pointer: integer tiles of any width, C++ integers.
 struct Offset : Input {
   template <IntegerElement I>
-  Offset(const Tile<I>& tile, Here at = Here::current()) : Input(tile, at) {}
+  Offset(const Tile<I>& tile, Here here = Here::current()) : Input(tile, here) {}
   template <HostInteger I>
-  Offset(I constant, Here at = Here::current()) : Input(Scalar(constant), at) {}
+  Offset(I number, Here here = Here::current()) : Input(Scalar(number), here) {}
 };
 
 template <class From, class To>
@@ -272,7 +272,7 @@ struct Other : Maybe {
   Other() = default;
   Other(const Tile<T>& tile) : Maybe(tile) {}
   template <ConstantOf<T> S>
-  Other(S constant) : Maybe(Scalar(constant)) {}
+  Other(S number) : Maybe(Scalar(number)) {}
 };
 template <class T>
 using Fixed = std::type_identity_t<T>;  // takes part in no deduction, so braces and conversions work

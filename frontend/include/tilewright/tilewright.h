@@ -1,5 +1,7 @@
 // The public surface of Tilewright: devices and buffers, kernels and views, and the language of tiles.
 #pragma once
+#include "tilewright/detail/requirements.h"
+
 #include "tilewright/constants.h"
 #include "tilewright/device.h"
 #include "tilewright/device_print.h"

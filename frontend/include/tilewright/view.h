@@ -28,6 +28,9 @@ int view_axis(std::int64_t axis, int rank, const char* what, const Here&);
 
 template <class T, int R>
 struct ViewAccess;
+/// A value for each axis.
+template <class X, int R>
+using PerAxis = std::array<X, static_cast<std::size_t>(R)>;
 
 }  // namespace detail
 
@@ -45,7 +48,7 @@ class View {
       for (detail::Offset& o : each) o.at = here;  // the user's line, and not that of the constructor above
       return each;
     }
-    std::array<detail::Offset, R> each;
+    detail::PerAxis<detail::Offset, R> each;
   };
 
  public:
@@ -79,12 +82,12 @@ class View {
   /// The extent along an axis.
   I64 extent(Axis axis, Here at = Here::current()) const {
     expect_parameter("extent", at);
-    return extents_[detail::view_axis(axis.value, R, "extent", at)];
+    return extents_[static_cast<std::size_t>(detail::view_axis(axis.value, R, "extent", at))];
   }
   /// How many elements lie between neighbours along an axis.
   I64 stride(Axis axis, Here at = Here::current()) const {
     expect_parameter("stride", at);
-    return strides_[detail::view_axis(axis.value, R, "stride", at)];
+    return strides_[static_cast<std::size_t>(detail::view_axis(axis.value, R, "stride", at))];
   }
 
  private:
@@ -99,11 +102,11 @@ class View {
 
   // On the host:
   detail::HostView host_;
-  std::array<std::int64_t, R> host_extents_{}, host_strides_{};
+  detail::PerAxis<std::int64_t, R> host_extents_{}, host_strides_{};
   // In a kernel:
   bool is_parameter_ = false;
   Ptr<T> base_;
-  std::array<I64, R> extents_, strides_;
+  detail::PerAxis<I64, R> extents_, strides_;
 };
 
 namespace detail {
@@ -111,18 +114,18 @@ namespace detail {
 /// What view() and a launch see of a view.
 template <class T, int R>
 struct ViewAccess {
-  static View<T, R> make(HostView host, const Extent (&extents)[R], const Extent* strides, const Here& at) {
+  static View<T, R> make(HostView host, const Extent* extents, const Extent* strides, const Here& at) {
     View<T, R> v;
     v.host_ = host;
-    for (int i = 0; i < R; ++i) v.host_extents_[i] = extents[i].value;
+    for (std::size_t i = 0; i < v.host_extents_.size(); ++i) v.host_extents_[i] = extents[i].value;
     if (strides)
-      for (int i = 0; i < R; ++i) v.host_strides_[i] = strides[i].value;
+      for (std::size_t i = 0; i < v.host_strides_.size(); ++i) v.host_strides_[i] = strides[i].value;
     else
       row_major(v.host_extents_, v.host_strides_, at);
     if (host.buffer) check_view(*host.buffer, v.host_extents_, v.host_strides_, at);
     return v;
   }
-  static View<T, R> parameter(Ptr<T> base, std::array<I64, R> extents, std::array<I64, R> strides) {
+  static View<T, R> parameter(Ptr<T> base, PerAxis<I64, R> extents, PerAxis<I64, R> strides) {
     View<T, R> v;
     v.is_parameter_ = true;
     v.base_ = std::move(base);
@@ -131,21 +134,21 @@ struct ViewAccess {
     return v;
   }
   static const HostView& host(const View<T, R>& v) { return v.host_; }
-  static const std::array<std::int64_t, R>& extents(const View<T, R>& v) { return v.host_extents_; }
-  static const std::array<std::int64_t, R>& strides(const View<T, R>& v) { return v.host_strides_; }
+  static const PerAxis<std::int64_t, R>& extents(const View<T, R>& v) { return v.host_extents_; }
+  static const PerAxis<std::int64_t, R>& strides(const View<T, R>& v) { return v.host_strides_; }
 };
 
 }  // namespace detail
 
 /// The first elements of a buffer as a row-major array. Throws Error if they are not as many as the extents.
-template <class T, int R>
-View<T, R> view(const Buffer<T>& buffer, const Extent (&extents)[R], Here at = Here::current()) {
-  return detail::ViewAccess<T, R>::make({&buffer.raw()}, extents, nullptr, at);
+template <class T, std::size_t R>
+View<T, static_cast<int>(R)> view(const Buffer<T>& buffer, const Extent (&extents)[R], Here at = Here::current()) {
+  return detail::ViewAccess<T, static_cast<int>(R)>::make({&buffer.raw()}, extents, nullptr, at);
 }
 /// Element (i, j, ...) is element i * strides[0] + j * strides[1] + ... of the buffer. Throws Error if one lies outside.
-template <class T, int R>
-View<T, R> view(const Buffer<T>& buffer, const Extent (&extents)[R], const Extent (&strides)[R], Here at = Here::current()) {
-  return detail::ViewAccess<T, R>::make({&buffer.raw()}, extents, strides, at);
+template <class T, std::size_t R>
+View<T, static_cast<int>(R)> view(const Buffer<T>& buffer, const Extent (&extents)[R], const Extent (&strides)[R], Here at = Here::current()) {
+  return detail::ViewAccess<T, static_cast<int>(R)>::make({&buffer.raw()}, extents, strides, at);
 }
 
 }  // namespace tilewright

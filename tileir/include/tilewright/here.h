@@ -1,5 +1,7 @@
 // Where the user's code called from, and the integers it passes as sizes: what every public signature on the host and in a kernel shares.
 #pragma once
+#include "tilewright/detail/requirements.h"
+
 #include <concepts>
 #include <cstdint>
 #include <source_location>
@@ -15,7 +17,7 @@ using Here = std::source_location;
 struct Extent {
   template <std::integral I>
     requires(!std::same_as<I, bool>)
-  constexpr Extent(I value) : value(static_cast<std::int64_t>(value)) {}
+  constexpr Extent(I extent) : value(static_cast<std::int64_t>(extent)) {}
   std::int64_t value;
 };
 

@@ -188,10 +188,10 @@ struct Parameter<View<T, R>> {
   static void add(Arguments& to, const Argument& v) { to.add_view(kCode<T*>, Access::host(v), Access::extents(v), Access::strides(v)); }
   static View<T, R> traced(TracedWords& words, const Argument& v) {
     auto base = parameter<T*>(words.next++);
-    std::array<I64, R> extents, strides;
+    PerAxis<I64, R> extents, strides;
     for (I64& e : extents) e = parameter<std::int64_t>(words.next++);
     // A stride of 1 is known to the specialization: neighbours are neighbours in memory, which decides how they are loaded.
-    for (int i = 0; i < R; ++i, ++words.next)
+    for (std::size_t i = 0; i < strides.size(); ++i, ++words.next)
       strides[i] = Access::strides(v)[i] == 1 ? I64(1, words.at) : parameter<std::int64_t>(words.next);
     return Access::parameter(std::move(base), std::move(extents), std::move(strides));
   }

@@ -82,8 +82,8 @@ struct Scalar {
 
 /// One argument of an operation: a handle, or a constant.
 struct Input {
-  Input(const Handle& handle, const Here& at) : handle(&handle), at(at) {}
-  Input(Scalar constant, const Here& at) : constant(constant), at(at) {}
+  Input(const Handle& tile, const Here& here) : handle(&tile), at(here) {}
+  Input(Scalar number, const Here& here) : constant(number), at(here) {}
   const Handle* handle = nullptr;
   Scalar constant;
   Here at;
@@ -92,8 +92,8 @@ struct Input {
 /// An argument that may be left out: a handle, a constant, or nothing.
 struct Maybe {
   Maybe() = default;
-  Maybe(const Handle& handle) : handle(&handle) {}
-  Maybe(Scalar constant) : constant(constant), is_constant(true) {}
+  Maybe(const Handle& tile) : handle(&tile) {}
+  Maybe(Scalar number) : constant(number), is_constant(true) {}
   bool given() const { return handle != nullptr || is_constant; }
   const Handle* handle = nullptr;
   Scalar constant;

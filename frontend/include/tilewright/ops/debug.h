@@ -14,7 +14,7 @@ namespace detail {
 
 /// A text that knows its line: the way for functions with a variable number of arguments.
 struct Text {
-  Text(const char* text, Here at = Here::current()) : text(text), at(at) {}
+  Text(const char* words, Here here = Here::current()) : text(words), at(here) {}
   const char* text;
   Here at;
 };

@@ -75,7 +75,7 @@ template <detail::HostInteger I>
 constexpr I next_power_of_two(I n) {
   if (n <= 1) return 1;
   using U = std::make_unsigned_t<I>;
-  const int shift = std::bit_width(static_cast<U>(n - 1));
+  const int shift = static_cast<int>(std::bit_width(static_cast<U>(n - 1)));  // an int in C++20, unsigned in GCC 12
   return shift < static_cast<int>(sizeof(I) * 8) ? static_cast<I>(static_cast<U>(U{1} << shift)) : I{0};
 }
 

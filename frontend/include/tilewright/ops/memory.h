@@ -35,7 +35,7 @@ template <class T>
 struct Value : Maybe {
   Value(const Tile<T>& tile) : Maybe(tile) {}
   template <ConstantOf<T> S>
-  Value(S constant) : Maybe(Scalar(constant)) {}
+  Value(S number) : Maybe(Scalar(number)) {}
 };
 
 Made load(const Handle& pointer, const Maybe& mask, const Maybe& other, const LoadOptions&, const Here&);

@@ -1,0 +1,16 @@
+// Refuses, with one message, a language version or a standard library that the installed library cannot be used with.
+#pragma once
+
+#if __cplusplus < 202002L
+#error "tilewright needs C++20: compile with -std=c++20 or later"
+#endif
+
+#include <version>
+
+// std::string and std::vector cross the library's border, so that both sides need the same ones. TILEWRIGHT_LIBCXX comes with the CMake
+// target and the pkg-config file of a library that was built with libc++.
+#if defined(_LIBCPP_VERSION) && !defined(TILEWRIGHT_LIBCXX)
+#error "tilewright: the library was built with libstdc++ and this file is compiled with libc++: leave out -stdlib=libc++, or build tilewright with it"
+#elif !defined(_LIBCPP_VERSION) && defined(TILEWRIGHT_LIBCXX)
+#error "tilewright: the library was built with libc++ and this file is compiled with libstdc++: add -stdlib=libc++, or build tilewright without it"
+#endif
