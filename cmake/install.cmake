@@ -1,6 +1,7 @@
 # What `cmake --install` lays down: the merged public headers, the library, and its CMake and pkg-config descriptions.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+# What the archive needs beyond the C++ library; glibc 2.34 and later have all of it in libc.
+set(TILEWRIGHT_STATIC_NEEDS -pthread -ldl -lrt -lm)
 
 install(TARGETS tilewright EXPORT tilewrightTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -12,13 +13,14 @@ endforeach()
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tilewright)
 install(EXPORT tilewrightTargets NAMESPACE tilewright:: DESTINATION ${package_folder} FILE tilewrightTargets.cmake)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/tilewrightConfig.cmake.in ${PROJECT_BINARY_DIR}/tilewrightConfig.cmake
-  INSTALL_DESTINATION ${package_folder})
+  INSTALL_DESTINATION ${package_folder} PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
 # Before 1.0 a minor version may change names, so it must match.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tilewrightConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/tilewrightConfig.cmake ${PROJECT_BINARY_DIR}/tilewrightConfigVersion.cmake
   DESTINATION ${package_folder})
 
 file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REPLACE ";" " " TILEWRIGHT_PC_NEEDS "${TILEWRIGHT_STATIC_NEEDS}")
 set(TILEWRIGHT_PC_DEFINITIONS)
 if(TILEWRIGHT_LIBCXX)
   set(TILEWRIGHT_PC_DEFINITIONS " -DTILEWRIGHT_LIBCXX")
@@ -29,4 +31,8 @@ install(FILES ${PROJECT_BINARY_DIR}/tilewright.pc DESTINATION ${CMAKE_INSTALL_LI
 install(FILES LICENSE licenses/LLVM.txt licenses/fmt.txt licenses/zlib.txt licenses/zstd.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/tilewright)
 if(TILEWRIGHT_CLI)
   install(FILES licenses/CLI11.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/tilewright)
+endif()
+include(cmake/static_archive.cmake)
+if(PROJECT_IS_TOP_LEVEL)
+  include(cmake/package.cmake)
 endif()

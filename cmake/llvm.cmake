@@ -12,12 +12,12 @@ else()
   set(TILEWRIGHT_LLVM_RUNTIME LLVMOrcJIT LLVMSupport)
 
   # LLVM's exported dependencies include Z3, which nothing linked here calls, and the shared zlib and zstd; with their archives,
-  # libtilewright needs nothing beyond the C and C++ run-time libraries.
+  # libtilewright needs nothing beyond the C and C++ run-time libraries. C++ compilers link libm themselves.
   find_library(TILEWRIGHT_ZLIB NAMES libz.a z)
   find_library(TILEWRIGHT_ZSTD NAMES libzstd.a zstd)
   mark_as_advanced(TILEWRIGHT_ZLIB TILEWRIGHT_ZSTD)
   get_target_property(llvm_needs LLVMSupport INTERFACE_LINK_LIBRARIES)
-  list(FILTER llvm_needs EXCLUDE REGEX "z3|ZLIB|zstd|xml2|LibXml2|LibEdit|Terminfo")
+  list(FILTER llvm_needs EXCLUDE REGEX "^m$|z3|ZLIB|zstd|xml2|LibXml2|LibEdit|Terminfo")
   if(TILEWRIGHT_ZLIB)
     list(APPEND llvm_needs ${TILEWRIGHT_ZLIB})
   endif()

@@ -4,6 +4,7 @@ include(CMakePushCheckState)
 
 set(TILEWRIGHT_SANITIZE "" CACHE STRING "Comma-separated sanitizers for everything built here: address,undefined or thread")
 option(TILEWRIGHT_SHARED_LLVM "Link libLLVM.so instead of putting LLVM inside of libtilewright" OFF)
+option(TILEWRIGHT_STATIC "Make libtilewright.a as well, with LLVM inside" ${PROJECT_IS_TOP_LEVEL})
 option(TILEWRIGHT_CLI "Build the program tilewright" ON)
 option(TILEWRIGHT_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TILEWRIGHT_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})

@@ -22,6 +22,9 @@ done
 
 if [ -e "$build/bin/tilewright" ]; then
   "$prefix/bin/tilewright" --version >/dev/null || fail "the program tilewright does not start"
+  needs=$(ldd "$prefix/bin/tilewright")
+  grep -q "libtilewright.so.* => $prefix/" <<<"$needs" || fail "the program tilewright does not use the library beside it"
+  if nm -C "$prefix/bin/tilewright" 2>/dev/null | grep ' llvm::' >/dev/null; then fail "the program tilewright has a second copy of LLVM"; fi
   [ -s "$prefix/share/man/man1/tilewright.1" ] || fail "no manual page"
 fi
 
@@ -30,17 +33,28 @@ if ldd "$library" | grep -E 'LLVM|libz3|libxml2|libtinfo|libedit|libz\.|libzstd|
   # The library that shares LLVM needs all that LLVM needs.
   grep -q '^TILEWRIGHT_SHARED_LLVM:BOOL=ON' "$build/CMakeCache.txt" || fail "the library needs these"
 fi
+archive=$(dirname "$library")/libtilewright.a
+if [ -e "$archive" ]; then
+  # The archive has the names for users that the library has, and no other.
+  public() { nm "$@" | awk 'NF == 3 && $2 != "A" && $3 !~ /@TILEWRIGHT_PRIVATE/ {sub(/@.*/, "", $3); print $3}' | sort -u; }
+  diff <(public -D --defined-only --with-symbol-versions "$library") <(public -g --defined-only "$archive") >&2 ||
+    fail "the archive and the shared library do not show the same names"
+elif grep -qs '^build tilewright_archive:' "$build/build.ninja"; then
+  fail "no libtilewright.a"
+fi
 exported=$(nm -DC --defined-only "$library" | cut -d' ' -f3-)
 grep -q '^tilewright::Device::open' <<<"$exported" || fail "tilewright::Device::open is not exported"
 grep -q '^typeinfo for tilewright::Error' <<<"$exported" || fail "tilewright::Error cannot cross the library's border"
-foreign=$(grep -vE '^((typeinfo|typeinfo name|vtable|guard variable) for )?tilewright::' <<<"$exported" || true)
-internal=$(grep -E '^((typeinfo|typeinfo name|vtable|guard variable) for )?tilewright::(ir|passes|backend|rt)::' <<<"$exported" || true)
+foreign=$(grep -vE '^(((typeinfo|typeinfo name|vtable|guard variable) for )?tilewright::|TILEWRIGHT_)' <<<"$exported" || true)
+internal=$(grep -E '^((typeinfo|typeinfo name|vtable|guard variable) for )?tilewright::(ir|passes|backend|rt)::' <<<"$exported" |
+  grep -v '@@TILEWRIGHT_PRIVATE_' || true)
 [ -z "$foreign$internal" ] || fail "the library exports what is not for users: $(head -n 5 <<<"$foreign$internal")"
 
 cmake -S "$here/consumer" -B "$work/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" \
   -DCMAKE_CXX_FLAGS="$flags" >"$work/log" || { cat "$work/log"; fail "find_package"; }
 cmake --build "$work/cmake" >"$work/log" || { cat "$work/log"; fail "the consumer does not build through CMake"; }
 "$work/cmake/consumer"
+if [ -e "$work/cmake/static_consumer" ]; then "$work/cmake/static_consumer"; else [ ! -e "$archive" ] || fail "no target tilewright::static"; fi
 
 if command -v pkg-config >/dev/null; then
   export PKG_CONFIG_PATH=$(dirname "$library")/pkgconfig
@@ -48,4 +62,10 @@ if command -v pkg-config >/dev/null; then
   # shellcheck disable=SC2046,SC2086
   "$cxx" $flags -std=c++20 "$here/consumer/consumer.cpp" -o "$work/consumer" $(pkg-config --cflags --libs tilewright)
   LD_LIBRARY_PATH=$(dirname "$library") "$work/consumer"
+  if [ -e "$archive" ]; then
+    # shellcheck disable=SC2046,SC2086
+    "$cxx" $flags -static -std=c++20 "$here/consumer/consumer.cpp" -o "$work/consumer" $(pkg-config --static --cflags --libs tilewright) \
+      2>"$work/log" || { cat "$work/log"; fail "a wholly static program does not build"; }
+    "$work/consumer"
+  fi
 fi
