@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "frontend/dump.h"
+#include "runtime/device.h"
 #include "runtime/environment.h"
 #include "runtime/log.h"
 
@@ -22,7 +23,8 @@ std::array<std::int32_t, 3> checked_grid(const Request& request, const Grid& gri
   std::array<std::int32_t, 3> extents{};
   for (std::size_t i = 0; i < 3; ++i) {
     if (grid[i] < 1) request.refuse(fmt::format("grid extent {} is {}; it must be at least 1", i, grid[i]));
-    if (grid[i] > INT32_MAX) request.refuse(fmt::format("grid extent {} is {}; it must be at most {}", i, grid[i], INT32_MAX));
+    if (grid[i] > rt::kMostPrograms[i])
+      request.refuse(fmt::format("grid extent {} is {}; it must be at most {} on every device", i, grid[i], rt::kMostPrograms[i]));
     extents[i] = static_cast<std::int32_t>(grid[i]);
   }
   return extents;
@@ -47,14 +49,13 @@ backend::CompiledKernel compile_function(const Request& request, ir::Function fu
   backend::CompileHooks hooks{.keep_text = keep_text, .dump = {}};
   std::optional<DumpFolder> folder;
   if (const std::string dir = rt::environment_dump(); !dir.empty()) {
-    folder.emplace(dir, symbol_name(function.name), hash);
+    folder.emplace(dir, symbol_name(function.name), hash, location_of(request.at));
     hooks.dump = [&](const std::string& stage, const std::string& text) { folder->write(stage, text); };
   }
   try {
     const std::string name = function.name;
     backend::CompiledKernel compiled = backend::compile(std::move(function), options, hooks);
-    if (!compiled.advice.empty())
-      rt::log(LogLevel::warning, fmt::format("kernel '{}' for {}: {}", name, options.target, compiled.advice));
+    if (!compiled.advice.empty()) rt::log(LogLevel::warning, fmt::format("kernel '{}' for {}: {}", name, options.target, compiled.advice));
     return compiled;
   } catch (const Error& e) {
     if (e.where().line != 0) throw;

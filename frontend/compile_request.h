@@ -19,7 +19,8 @@ struct Request {
   [[noreturn]] void refuse(const std::string& message) const;
 };
 
-/// The grid with all three extents. Refuses one that is not 1 to 3 positive extents.
+/// The grid with all three extents. Refuses one that is not 1 to 3 positive extents, or larger than rt::kMostPrograms: every device has one
+/// rule.
 std::array<std::int32_t, 3> checked_grid(const Request&, const Grid&);
 
 /// What the launch changes of the compilation; the target is left to the caller. Refuses what no target takes.

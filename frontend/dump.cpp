@@ -7,15 +7,14 @@
 #include <fstream>
 
 #include "runtime/environment.h"
-#include "runtime/log.h"
 
 namespace tilewright::detail {
 
-DumpFolder::DumpFolder(const std::string& dir, const std::string& kernel, std::uint64_t hash)
-    : path_(fmt::format("{}/{}-{:016x}", dir, kernel, hash)) {
+DumpFolder::DumpFolder(const std::string& dir, const std::string& kernel, std::uint64_t hash, const Location& where)
+    : where_(where), path_(fmt::format("{}/{}-{:016x}", dir, kernel, hash)) {
   std::error_code error;
   std::filesystem::create_directories(path_, error);
-  if (error) rt::log(LogLevel::warning, fmt::format("TILEWRIGHT_DUMP: cannot make the folder {}: {}", path_, error.message()));
+  if (error) throw Error(where_, fmt::format("TILEWRIGHT_DUMP: cannot make the folder '{}': {}", path_, error.message()));
 }
 
 void DumpFolder::write(const std::string& stage, const std::string& text) const {
@@ -25,7 +24,7 @@ void DumpFolder::write(const std::string& stage, const std::string& text) const 
   std::ofstream out(file, std::ios::binary);
   out << text;
   out.close();
-  if (!out) rt::log(LogLevel::warning, fmt::format("TILEWRIGHT_DUMP: cannot write {}", file));
+  if (!out) throw Error(where_, fmt::format("TILEWRIGHT_DUMP: cannot write the file '{}'", file));
 }
 
 }  // namespace tilewright::detail

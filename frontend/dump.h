@@ -3,16 +3,20 @@
 #include <cstdint>
 #include <string>
 
+#include "tilewright/error.h"
+
 namespace tilewright::detail {
 
-/// A folder of one compiled kernel: DIR/NAME-HASH. What cannot be written is logged, since a dump must not change what a program does.
+/// A folder of one compiled kernel: DIR/NAME-HASH. Throws Error at `where` for what cannot be written: a dump that was asked for and is
+/// missing would be looked for in vain.
 class DumpFolder {
  public:
-  DumpFolder(const std::string& dir, const std::string& kernel, std::uint64_t hash);
+  DumpFolder(const std::string& dir, const std::string& kernel, std::uint64_t hash, const Location& where);
   /// The file of a stage: "03_cse" becomes 03_cse.tile, "llvm" llvm.ll, "assembly" assembly.s, "ptx" ptx.ptx.
   void write(const std::string& stage, const std::string& text) const;
 
  private:
+  Location where_;
   std::string path_;
 };
 

@@ -47,8 +47,11 @@ class Executable {
   virtual ~Executable() = default;
 };
 
+/// The largest grid along each axis, on every device: CUDA C++ Programming Guide, "Compute Capabilities", the same since 3.0.
+inline constexpr std::array<std::int32_t, 3> kMostPrograms{2147483647, 65535, 65535};
+
 struct LaunchConfig {
-  std::array<std::int32_t, 3> grid{1, 1, 1};  // each at least 1
+  std::array<std::int32_t, 3> grid{1, 1, 1};  // each at least 1, at most kMostPrograms
   int num_warps = 4;
   bool check = false;  // the kernel was compiled for checked mode
   Here where = {};     // the user's launch

@@ -28,14 +28,6 @@ constexpr const char* kInterpreter = "interpreter";
 
 detail::Code code_of(ir::Element e) { return static_cast<detail::Code>(e); }
 
-Grid grid_of(const std::vector<std::int64_t>& extents) {
-  switch (extents.size()) {
-    case 1: return Grid{extents[0]};
-    case 2: return Grid{extents[0], extents[1]};
-    default: return Grid{extents[0], extents[1], extents[2]};
-  }
-}
-
 std::uint64_t hash_of(const ir::Function& f, const backend::CompileOptions& options) {
   detail::KernelKey key;
   const std::string text = ir::print(f) + options.target;
@@ -63,11 +55,7 @@ Execution::Execution(const ir::Function& f, const std::vector<Argument>& argumen
   const detail::Request request{"run", f.name, here};
   const bool interpreted = options.device == kInterpreter;
   device_ = open_named_device(interpreted ? "cpu" : options.device);
-  try {
-    config_.grid = detail::checked_grid(request, grid_of(options.grid));
-  } catch (const Error& e) {
-    throw UsageError(message_of(e));
-  }
+  config_.grid = launch_grid("run", f.name, options.grid);
   backend::CompileOptions compile =
       compile_options("run", f.name, {.num_warps = options.warps, .check = options.check, .contract = options.contract});
   config_.num_warps = options.warps;

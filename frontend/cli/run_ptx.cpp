@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "frontend/cli/npy.h"
+#include "frontend/cli/targets.h"
 #include "frontend/cli/values.h"
 #include "runtime/device_print.h"
 #include "runtime/emulator/emulated_driver.h"
@@ -90,7 +91,7 @@ class Launcher {
     Counters counters;
     std::string printed;
     LaunchParams launch_params;
-    const std::vector<std::int64_t> grid = parse_grid(options_.run.grid);
+    const std::array<std::int32_t, 3> grid = launch_grid("run", kernel_->name, parse_grid(options_.run.grid));
     for (std::size_t k = 0; k < grid.size(); ++k) launch_params.grid[k] = static_cast<u32>(grid[k]);
     const bool is_required = kernel_->required_threads[0] != 0;
     launch_params.block = is_required ? kernel_->required_threads : std::array<u32, 3>{32 * static_cast<u32>(options_.run.warps), 1, 1};

@@ -1,6 +1,9 @@
 // Targets as a command line names them, and the options of a compilation.
 #pragma once
+#include <array>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "backend/compile.h"
 
@@ -15,6 +18,9 @@ inline constexpr const char* kGpuTargets = "sm_75, sm_80, sm_86, sm_89, sm_90, s
 
 /// The facts of a target. Throws UsageError for a name that is none.
 ir::TargetDesc find_target(const std::string& name);
+
+/// The grid of a launch from 1 to 3 extents. Throws UsageError with the message of a launch of a C++ kernel if the grid is too large.
+std::array<std::int32_t, 3> launch_grid(const char* command, const std::string& kernel, const std::vector<std::int64_t>& extents);
 
 /// What a launch changes of a kernel's compilation; the target is left to the caller. Throws UsageError for what no target takes.
 backend::CompileOptions compile_options(const char* command, const std::string& kernel, const Launch&);

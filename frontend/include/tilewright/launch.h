@@ -11,7 +11,7 @@
 
 namespace tilewright {
 
-/// 1 to 3 extents: 7, {7}, {7, 8}, {7, 8, 9}. How many and how large is checked at the launch.
+/// 1 to 3 extents: 7, {7}, {7, 8}, {7, 8, 9}; at most 2^31 - 1, 65535 and 65535, on every device. Checked at the launch.
 class Grid {
  public:
   Grid() = default;

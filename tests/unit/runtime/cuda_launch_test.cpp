@@ -163,16 +163,13 @@ TEST_CASE("cuda_launch: a kernel's code stays until its last launch has run") {
   CHECK(has(driver.since(first), "cuCtxSynchronize cuModuleUnload"));
 }
 
-TEST_CASE("cuda_launch: a grid that the device does not take is the user's mistake") {
+TEST_CASE("cuda_launch: the largest grid reaches the driver as it is") {
   FakeDriver driver;
   const auto device = open_fake(driver);
   const auto kernel = device->load(ptx_kernel("k", 0), Here::current());
-  for (const LaunchConfig& config :
-       {LaunchConfig{.grid = {1, 65536, 1}, .where = Here::current()}, LaunchConfig{.grid = {1, 1, 65536}, .where = Here::current()}})
-    CHECK_THROWS_WITH_AS(device->launch(*kernel, config, {}, device->default_stream()),
-                         doctest::Contains("takes at most {2147483647, 65535, 65535} programs"), Error);
-  CHECK(driver.count("cuLaunchKernelEx") == 0);
-  device->launch(*kernel, {.grid = {2147483647, 65535, 65535}, .where = Here::current()}, {}, device->default_stream());
+  device->launch(*kernel, {.grid = rt::kMostPrograms, .where = Here::current()}, {}, device->default_stream());
+  const CUlaunchConfig& c = driver.launched;
+  CHECK(std::array{c.gridDimX, c.gridDimY, c.gridDimZ} == std::array{2147483647u, 65535u, 65535u});
 }
 
 TEST_CASE("cuda_launch: a launch that is refused says what was launched") {
@@ -180,9 +177,8 @@ TEST_CASE("cuda_launch: a launch that is refused says what was launched") {
   const auto device = open_fake(driver);
   const auto kernel = device->load(ptx_kernel("k", 0), Here::current());
   driver.fail("cuLaunchKernelEx", CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-  const std::string text = failure_of([&] {
-    device->launch(*kernel, {.grid = {2, 3, 4}, .where = Here::current()}, {}, device->default_stream());
-  });
+  const std::string text =
+      failure_of([&] { device->launch(*kernel, {.grid = {2, 3, 4}, .where = Here::current()}, {}, device->default_stream()); });
   CHECK_MESSAGE(has(text,
                     "cuLaunchKernelEx: error 701 on device 'cuda:0', of kernel 'k' with grid {2, 3, 4}, 128 threads of 40 registers, "
                     "1024 bytes of shared memory"),

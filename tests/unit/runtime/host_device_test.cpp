@@ -65,15 +65,6 @@ TEST_CASE("host_device: checked mode throws at the kernel's line, keeps the good
   driver.launch(*kernel, {.grid = {10, 1, 1}, .check = true, .where = Here::current()}, arguments, driver.default_stream());
 }
 
-TEST_CASE("host_device: more programs than 64 bits count are refused") {
-  const auto device = rt::open_device("cpu", Here::current());
-  const auto kernel = rt::make_host_executable(&iota, two_parameters());
-  const std::vector<std::uint64_t> arguments{0, 0};
-  constexpr std::int32_t kMost = 2147483647;
-  CHECK_THROWS_AS(device->launch(*kernel, {.grid = {kMost, kMost, kMost}, .where = Here::current()}, arguments, device->default_stream()),
-                  Error);
-}
-
 TEST_CASE("host_device: a kernel whose tiles do not fit into the machine is refused, and the device goes on") {
   const auto device = rt::open_device("cpu", Here::current());
   backend::CompiledKernel greedy = two_parameters();
