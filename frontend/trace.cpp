@@ -243,17 +243,7 @@ static_assert(static_cast<int>(Code::boolean) == static_cast<int>(ir::Element::b
 ir::Function trace_kernel(const std::string& name, std::span<const TracedParam> params, const std::function<void()>& body,
                           const Location& where) {
   Trace trace(name, params);
-  try {
-    body();
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& e) {
-    if (trace.broken()) trace.report_broken(fmt::format("by an exception ({})", e.what()));
-    throw;
-  } catch (...) {
-    if (trace.broken()) trace.report_broken("by an exception");
-    throw;
-  }
+  body();
   if (trace.broken()) trace.report_broken("early");
   if (trace.block() != trace.function().body()) throw Error(where, fmt::format("a loop of kernel '{}' was begun and never ended", name));
   ir::Function f = trace.take();

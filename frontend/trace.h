@@ -19,8 +19,8 @@ struct TracedParam {
 ir::Type ir_type(TypeCode);
 
 /// Runs `body` with a new trace current on this thread and gives the verified function. `where`: the kernel or the launch, for
-/// mistakes that have no line of their own. Error out of `body` passes through; whatever else leaves a tw::range loop, a when or
-/// a loop_while becomes an Error that names it.
+/// mistakes that have no line of their own. Exceptions out of `body` pass through as they are; a body of a tw::range loop, a when or a
+/// loop_while that was left by break or return, or by an exception that the kernel caught, becomes an Error that names it.
 ir::Function trace_kernel(const std::string& name, std::span<const TracedParam> params, const std::function<void()>& body,
                           const Location& where);
 

@@ -131,7 +131,7 @@ class Range {
 };
 
 /// lo, lo + step, ... up to and without hi; a negative step counts down. Bounds: scalars or C++ integers; I64 if one of them is wide.
-/// break, return and throw out of the loop are errors.
+/// break and return out of the loop are errors. An exception out of the loop ends the trace and reaches the caller of the launch as it is.
 template <detail::Bound Lo, detail::Bound Hi, detail::Bound Step = int>
 Range<detail::Index<Lo, Hi>> range(const Lo& lo, const Hi& hi, const Step& step = 1, RangeOptions options = {}, Here at = Here::current()) {
   return Range<detail::Index<Lo, Hi>>(detail::input(lo, at), detail::input(hi, at), detail::input(step, at), options);
@@ -149,7 +149,7 @@ void when(const Bool& condition, Then then, Otherwise otherwise = {}, Here at = 
 
 /// Runs body while condition gives true.
 template <class Condition, std::invocable Body>
-requires std::is_invocable_r_v<Bool, Condition>
+  requires std::is_invocable_r_v<Bool, Condition>
 void loop_while(Condition condition, Body body, Here at = Here::current()) {
   detail::While loop(at);
   {
