@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/active_call.h"
+
 namespace tilewright {
 
 namespace {
@@ -21,6 +23,8 @@ Printer& printer() {
 }  // namespace
 
 void on_device_print(PrintHandler handler) {
+  const rt::ActiveCall active(std::nothrow);
+  if (!active.is_allowed()) return;
   std::lock_guard lock(printer().mutex);
   printer().handler = std::move(handler);
 }

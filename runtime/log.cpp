@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "runtime/active_call.h"
 #include "runtime/environment.h"
 
 namespace tilewright {
@@ -39,6 +40,8 @@ LogLevel threshold(std::string_view asked) {
 }  // namespace
 
 void set_log_sink(LogSink call) {
+  const rt::ActiveCall active(std::nothrow);
+  if (!active.is_allowed()) return;
   std::lock_guard lock(sink().mutex);
   sink().call = std::move(call);
 }

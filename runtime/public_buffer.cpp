@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "runtime/active_call.h"
 #include "runtime/device.h"
 #include "runtime/device_failure.h"
 #include "tilewright/buffer.h"
@@ -47,6 +48,7 @@ void expect_count(const char* what, std::int64_t count, const Here& at) {
 RawBuffer::RawBuffer(std::shared_ptr<rt::Device> device, Code element, std::int64_t count, const Here& at)
     : device_(std::move(device)), count_(count), element_(element), owned_(true) {
   expect_count("allocate", count, at);
+  const rt::ActiveCall call(at);
   std::size_t bytes = 0;
   const bool too_many = __builtin_mul_overflow(static_cast<std::size_t>(count), static_cast<std::size_t>(facts(element).bytes), &bytes);
   try {
@@ -63,6 +65,7 @@ RawBuffer::RawBuffer(std::shared_ptr<rt::Device> device, Code element, std::int6
 RawBuffer::RawBuffer(std::shared_ptr<rt::Device> device, Code element, void* memory, std::int64_t count, const Here& at)
     : device_(std::move(device)), memory_(memory), count_(count), element_(element) {
   expect_count("wrap", count, at);
+  const rt::ActiveCall call(at);
   if (!memory && count > 0) throw Error(location_of(at), fmt::format("wrap: the pointer is null, and not {} elements", count));
   std::uint64_t end = 0;
   if (__builtin_mul_overflow(count, facts(element).bytes, &end) || __builtin_add_overflow(end, address(memory), &end))
@@ -110,6 +113,8 @@ void RawBuffer::watch() {
 
 void RawBuffer::release() noexcept {
   if (!device_) return;
+  const rt::ActiveCall call(std::nothrow);
+  if (!call.is_allowed()) return;
   device_->memory().remove(watched_);
   if (owned_) device_->release(address(memory_), static_cast<std::size_t>(count_) * facts(element_).bytes);
   device_.reset();
@@ -131,18 +136,21 @@ void RawBuffer::expect_size(const char* what, std::size_t count, const Here& at)
 }
 
 void RawBuffer::read(void* to, std::size_t count, const Here& at) const {
+  const rt::ActiveCall call(at);
   expect_size("download", count, at);
   if (count == 0) return;
   rt::at_line(at, [&] { device_->copy_out(to, address(memory_), count * facts(element_).bytes, device_->default_stream()); });
 }
 
 void RawBuffer::write(const void* from, std::size_t count, const Here& at) {
+  const rt::ActiveCall call(at);
   expect_size("upload", count, at);
   if (count == 0) return;
   rt::at_line(at, [&] { device_->copy_in(address(memory_), from, count * facts(element_).bytes, device_->default_stream()); });
 }
 
 void RawBuffer::fill(const void* element, const Here& at) {
+  const rt::ActiveCall call(at);
   this->at(0, at);
   rt::at_line(at, [&] { device_->fill(address(memory_), element, facts(element_).bytes, size(), device_->default_stream()); });
 }

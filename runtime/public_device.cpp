@@ -1,4 +1,5 @@
 // The out-of-line halves of the public Device, Stream and Event.
+#include "runtime/active_call.h"
 #include "runtime/device.h"
 #include "runtime/device_failure.h"
 #include "runtime/devices.h"
@@ -6,22 +7,44 @@
 
 namespace tilewright {
 
-Device Device::open(Here at) { return Device(rt::open_best_device(at)); }
-Device Device::open(std::string_view name, Here at) { return Device(rt::open_device(name, at)); }
-std::vector<DeviceInfo> Device::list() { return rt::list_devices(); }
+using rt::ActiveCall;
+
+Device Device::open(Here at) {
+  const ActiveCall call(at);
+  return Device(rt::open_best_device(at));
+}
+Device Device::open(std::string_view name, Here at) {
+  const ActiveCall call(at);
+  return Device(rt::open_device(name, at));
+}
+std::vector<DeviceInfo> Device::list() {
+  const ActiveCall call(Here{});
+  return rt::list_devices();
+}
 
 const std::string& Device::name() const { return device_->name(); }
 std::string Device::description() const { return device_->description(); }
-std::vector<KernelReport> Device::take_reports() const { return rt::take_kernel_reports(device_->name()); }
-std::size_t Device::free_memory() const { return device_->free_memory(); }
+std::vector<KernelReport> Device::take_reports() const {
+  const ActiveCall call(Here{});
+  return rt::take_kernel_reports(device_->name());
+}
+std::size_t Device::free_memory() const {
+  const ActiveCall call(Here{});
+  return device_->free_memory();
+}
 
 void Device::synchronize(Here at) const {
+  const ActiveCall call(at);
   rt::at_line(at, [&] { device_->synchronize(); });
 }
 Stream Device::stream(Here at) const {
+  const ActiveCall call(at);
   return rt::at_line(at, [&] { return Stream(device_, device_->create_stream()); });
 }
-Stream Device::wrap_stream(void* native, Here at) const { return Stream(device_, device_->wrap_stream(native, at)); }
+Stream Device::wrap_stream(void* native, Here at) const {
+  const ActiveCall call(at);
+  return Stream(device_, device_->wrap_stream(native, at));
+}
 
 rt::Stream& Stream::existing(const Here& at) const {
   if (!stream_) throw Error(detail::location_of(at), "this stream is none: a stream comes from Device::stream()");
@@ -29,14 +52,17 @@ rt::Stream& Stream::existing(const Here& at) const {
 }
 
 void Stream::synchronize(Here at) const {
+  const ActiveCall call(at);
   rt::at_line(at, [&] { existing(at).synchronize(); });
 }
 Event Stream::record(Here at) const {
+  const ActiveCall call(at);
   return rt::at_line(at, [&] { return Event(existing(at).record()); });
 }
 void* Stream::native() const { return stream_ ? stream_->native() : nullptr; }
 
 void Stream::wait(const Event& event, Here at) const {
+  const ActiveCall call(at);
   rt::Stream& stream = existing(at);
   if (!event.event_) throw Error(detail::location_of(at), "wait: this event is none: an event comes from Stream::record()");
   if (&event.event_->device() != device_.get())
@@ -46,6 +72,7 @@ void Stream::wait(const Event& event, Here at) const {
 }
 
 double Event::elapsed_ms(const Event& later, Here at) const {
+  const ActiveCall call(at);
   if (!event_ || !later.event_)
     throw Error(detail::location_of(at), "elapsed_ms: this event is none: an event comes from Stream::record()");
   if (&event_->device() != &later.event_->device())

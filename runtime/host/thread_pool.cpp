@@ -3,6 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/active_call.h"
 
 namespace tilewright::rt {
 
@@ -45,21 +52,56 @@ struct ThreadPool::Job {
   std::exception_ptr error;
 };
 
-ThreadPool::ThreadPool(int threads) : threads_(std::max(threads, 1)) {}
+struct ThreadPool::Crew {
+  explicit Crew(Crew* parents) : of_parent(parents) {}
+  void start(int workers);
+  void serve();
+  Job* take();  // of the queue: a job with chunks left, or null; the caller of take has joined it
+  void participate(Job&);
+  void leave(Job&);
+  void wake_one();
+
+  const unsigned process = fork_count();
+  Crew* const of_parent;  // never used again, nor destroyed: its threads are not in this process, and its lock may be taken
+  std::once_flag started;
+  std::vector<std::thread> workers;
+  std::mutex mutex;  // guards the members below, and Job::helpers and Job::error
+  std::condition_variable work_there, helper_left;
+  std::vector<Job*> queue;
+  bool stopping = false;
+  // Copies that are read without the lock: how often a job was queued, and how many workers sleep.
+  std::atomic<std::uint64_t> queued{0};
+  std::atomic<int> sleepers{0};
+};
+
+ThreadPool::ThreadPool(int threads) : threads_(std::max(threads, 1)), crew_(new Crew(nullptr)) {}
 
 ThreadPool::~ThreadPool() {
+  Crew* crew = crew_.load();
+  if (crew->process != fork_count()) return;  // of the parent
   {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
+    std::lock_guard lock(crew->mutex);
+    crew->stopping = true;
   }
-  queued_.fetch_add(1);  // ends the spinning
-  work_there_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
+  crew->queued.fetch_add(1);  // ends the spinning
+  crew->work_there.notify_all();
+  for (std::thread& worker : crew->workers) worker.join();
+  delete crew;
 }
 
-void ThreadPool::start() {
-  workers_.reserve(threads_ - 1);
-  for (int i = 1; i < threads_; ++i) workers_.emplace_back([this] { serve(); });
+ThreadPool::Crew& ThreadPool::crew() {
+  Crew* crew = crew_.load(std::memory_order_acquire);
+  while (crew->process != fork_count()) {
+    Crew* const fresh = new Crew(crew);
+    if (crew_.compare_exchange_strong(crew, fresh)) return *fresh;
+    delete fresh;  // another thread was first
+  }
+  return *crew;
+}
+
+void ThreadPool::Crew::start(int count) {
+  workers.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) workers.emplace_back([this] { serve(); });
 }
 
 void ThreadPool::run(std::int64_t total, const Work& work) {
@@ -69,32 +111,33 @@ void ThreadPool::run(std::int64_t total, const Work& work) {
     if (total > 0) work(job.chunks);
     return;
   }
-  std::call_once(started_, [this] { start(); });
+  Crew& c = crew();
+  std::call_once(c.started, [&] { c.start(threads_ - 1); });
   {
-    std::lock_guard lock(mutex_);
-    queue_.push_back(&job);
+    std::lock_guard lock(c.mutex);
+    c.queue.push_back(&job);
   }
-  queued_.fetch_add(1);
-  wake_one();
-  participate(job);
+  c.queued.fetch_add(1);
+  c.wake_one();
+  c.participate(job);
   {
-    std::lock_guard lock(mutex_);
-    std::erase(queue_, &job);  // from here on nobody joins
+    std::lock_guard lock(c.mutex);
+    std::erase(c.queue, &job);  // from here on nobody joins
   }
   if (!spin([&] { return job.helpers.load(std::memory_order_acquire) == 0; })) {
-    std::unique_lock lock(mutex_);
-    helper_left_.wait(lock, [&] { return job.helpers.load(std::memory_order_acquire) == 0; });
+    std::unique_lock lock(c.mutex);
+    c.helper_left.wait(lock, [&] { return job.helpers.load(std::memory_order_acquire) == 0; });
   }
   if (job.error) std::rethrow_exception(job.error);
 }
 
-void ThreadPool::wake_one() {
+void ThreadPool::Crew::wake_one() {
   // One wakes the next, so that the caller pays for one system call and not for one a core before its own work starts.
-  if (sleepers_.load() > 0) work_there_.notify_one();
+  if (sleepers.load() > 0) work_there.notify_one();
 }
 
-ThreadPool::Job* ThreadPool::take() {
-  for (Job* job : queue_) {
+ThreadPool::Job* ThreadPool::Crew::take() {
+  for (Job* job : queue) {
     if (job->chunks.empty()) continue;
     job->helpers.fetch_add(1, std::memory_order_relaxed);
     return job;
@@ -102,32 +145,32 @@ ThreadPool::Job* ThreadPool::take() {
   return nullptr;
 }
 
-void ThreadPool::participate(Job& job) {
+void ThreadPool::Crew::participate(Job& job) {
   try {
     job.work(job.chunks);
   } catch (...) {
     job.chunks.stop();
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(mutex);
     if (!job.error) job.error = std::current_exception();
   }
 }
 
-void ThreadPool::leave(Job& job) {
+void ThreadPool::Crew::leave(Job& job) {
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(mutex);
     job.helpers.fetch_sub(1, std::memory_order_release);  // the last touch: the caller may end the job's life now
   }
-  helper_left_.notify_all();
+  helper_left.notify_all();
 }
 
-void ThreadPool::serve() {
+void ThreadPool::Crew::serve() {
   for (;;) {
     std::uint64_t seen;
     Job* job;
     {
-      std::lock_guard lock(mutex_);
-      if (stopping_) return;
-      seen = queued_.load();
+      std::lock_guard lock(mutex);
+      if (stopping) return;
+      seen = queued.load();
       job = take();
     }
     if (job) {
@@ -136,13 +179,12 @@ void ThreadPool::serve() {
       leave(*job);
       continue;
     }
-    if (spin([&] { return queued_.load(std::memory_order_relaxed) != seen; })) continue;
-    std::unique_lock lock(mutex_);
-    ++sleepers_;
-    work_there_.wait(lock, [&] {
-      return stopping_ || std::any_of(queue_.begin(), queue_.end(), [](const Job* queued) { return !queued->chunks.empty(); });
-    });
-    --sleepers_;
+    if (spin([&] { return queued.load(std::memory_order_relaxed) != seen; })) continue;
+    std::unique_lock lock(mutex);
+    ++sleepers;
+    work_there.wait(
+        lock, [&] { return stopping || std::any_of(queue.begin(), queue.end(), [](const Job* other) { return !other->chunks.empty(); }); });
+    --sleepers;
   }
 }
 

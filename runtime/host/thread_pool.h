@@ -1,13 +1,8 @@
 // Runs the programs of a grid on all cores: chunks are handed out in increasing order to whoever is free, the caller included.
 #pragma once
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <exception>
 #include <functional>
-#include <mutex>
-#include <thread>
-#include <vector>
 
 namespace tilewright::rt {
 
@@ -30,7 +25,8 @@ class Chunks {
   std::atomic<std::int64_t> next_{0};
 };
 
-/// Jobs of many callers run at once; each caller works on its own job, so each makes progress whatever the others do.
+/// Jobs of many callers run at once; each caller works on its own job, so each makes progress whatever the others do. A child of fork()
+/// starts workers of its own. Requires of fork(): no job runs.
 class ThreadPool {
  public:
   /// Called once on each thread that takes part; takes chunks until there are none.
@@ -48,23 +44,12 @@ class ThreadPool {
 
  private:
   struct Job;
-  void start();
-  void serve();
-  Job* take();  // of the queue: a job with chunks left, or null; the caller of take has joined it
-  void participate(Job&);
-  void leave(Job&);
-  void wake_one();
+  /// The workers of one process, and what they share.
+  struct Crew;
+  Crew& crew();
 
   const int threads_;
-  std::once_flag started_;
-  std::vector<std::thread> workers_;
-  std::mutex mutex_;  // guards the members below, and Job::helpers and Job::error
-  std::condition_variable work_there_, helper_left_;
-  std::vector<Job*> queue_;
-  bool stopping_ = false;
-  // Copies that are read without the lock: how often a job was queued, and how many workers sleep.
-  std::atomic<std::uint64_t> queued_{0};
-  std::atomic<int> sleepers_{0};
+  std::atomic<Crew*> crew_;
 };
 
 }  // namespace tilewright::rt

@@ -5,6 +5,8 @@
 
 #include <numeric>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 #include "runtime/host/scratch.h"
 

@@ -1,0 +1,140 @@
+// Calls under way, one slot a thread, and the handlers of fork().
+#include "runtime/active_call.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace tilewright::rt {
+
+namespace {
+
+// How long fork() waits for calls of other threads: longer than all but the largest compilations.
+constexpr auto kPatience = std::chrono::seconds(5);
+
+/// What a thread tells the others. Slots are never freed, so that all of them can be read at any time; a thread that ends leaves its own to
+/// another one.
+struct alignas(64) Slot {
+  std::atomic<std::uint64_t> epoch{0};  // of the call; 0: in none
+  std::atomic<bool> taken{true};
+  int depth = 0;  // calls within calls; of the slot's own thread
+  Slot* next = nullptr;
+};
+
+// Of the process, as threads and forks are.
+std::atomic<Slot*> slots{nullptr};
+std::atomic<std::uint64_t> current_epoch{1};
+std::atomic<int> forking{0};  // threads that are about to fork
+std::atomic<unsigned> forks{0};
+std::atomic<bool> unusable{false};  // a child of a fork that gave up waiting
+constinit thread_local Slot* own = nullptr;
+
+/// Gives the thread's slot back when the thread ends.
+struct Leave {
+  ~Leave() {
+    own->taken.store(false, std::memory_order_release);
+    own = nullptr;
+  }
+};
+
+Slot& take_slot() {
+  for (Slot* s = slots.load(); s && !own; s = s->next)
+    if (bool is_taken = false; s->taken.compare_exchange_strong(is_taken, true)) own = s;
+  if (!own) {
+    own = new Slot;
+    own->next = slots.load();
+    while (!slots.compare_exchange_weak(own->next, own)) continue;
+  }
+  static thread_local Leave leave;
+  static_cast<void>(leave);
+  return *own;
+}
+
+void enter() {
+  Slot& slot = own ? *own : take_slot();
+  if (slot.depth++ > 0) return;
+  while (true) {
+    // Sequentially consistent, as is the load of what may be unlinked, and on the other side the unlinking and the load of the slot: of a
+    // reader and a writer, one sees the other. The same with `forking`.
+    slot.epoch.store(current_epoch.load());
+    const int waiting = forking.load();
+    if (waiting == 0) return;
+    slot.epoch.store(0);
+    forking.wait(waiting);
+  }
+}
+
+/// Whether no other thread is in a call, once it has had time to leave.
+bool others_left() {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  for (const Slot* s = slots.load(); s; s = s->next)
+    while (s != own && s->epoch.load() != 0) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  return true;
+}
+
+constinit thread_local bool clean = true;  // from before fork() to its child
+
+void before_fork() {
+  ++forking;
+  clean = others_left();
+}
+
+void after_fork_in_parent() {
+  --forking;
+  forking.notify_all();
+}
+
+void after_fork_in_child() {
+  for (Slot* s = slots.load(); s; s = s->next) {
+    if (s == own) continue;
+    s->epoch.store(0);
+    s->depth = 0;
+    s->taken.store(false);
+  }
+  if (!clean) unusable.store(true);
+  ++forks;
+  forking.store(0);
+}
+
+// When the library is loaded: a fork between a first use and a later registration would be missed.
+[[maybe_unused]] const int registered = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+
+}  // namespace
+
+ActiveCall::ActiveCall(const Here& where) {
+  if (unusable.load(std::memory_order_relaxed)) [[unlikely]]
+    throw Error(
+        detail::location_of(where),
+        fmt::format("this process was forked while another thread was in a call of the library, which did not end within {} s; such "
+                    "a process cannot use the library: fork when no kernel is compiled or running, or call exec",
+                    kPatience.count()));
+  enter();
+}
+
+ActiveCall::ActiveCall(std::nothrow_t) noexcept { enter(); }
+
+ActiveCall::~ActiveCall() {
+  if (--own->depth == 0) own->epoch.store(0, std::memory_order_release);
+}
+
+bool ActiveCall::is_allowed() const noexcept { return !unusable.load(std::memory_order_relaxed); }
+
+std::uint64_t next_epoch() { return current_epoch.fetch_add(1) + 1; }
+
+std::uint64_t oldest_epoch() {
+  std::uint64_t oldest = UINT64_MAX;
+  for (const Slot* s = slots.load(); s; s = s->next)
+    if (const std::uint64_t epoch = s->epoch.load(); epoch != 0) oldest = std::min(oldest, epoch);
+  return oldest;
+}
+
+unsigned fork_count() noexcept { return forks.load(std::memory_order_relaxed); }
+
+}  // namespace tilewright::rt
