@@ -12,6 +12,7 @@
 #include "frontend/compile_request.h"
 #include "frontend/trace.h"
 #include "frontend/trace_state.h"
+#include "runtime/active_call.h"
 #include "runtime/devices.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/log.h"
@@ -24,14 +25,15 @@ class KernelState {
   explicit KernelState(std::string kernel_name) : name(std::move(kernel_name)) {}
 
   const std::string name;
-  rt::KernelCache cache;
+  rt::KernelCache cache{kMostSpecializations};
 
   /// Logs, once, that constants of many values make many specializations.
   void count_constants(std::uint64_t hash) {
     constexpr std::size_t kMany = 32;
     std::lock_guard lock(mutex_);
+    if (warned_) return;
     constants_.insert(hash);
-    if (constants_.size() <= kMany || warned_) return;
+    if (constants_.size() <= kMany) return;
     warned_ = true;
     rt::log(LogLevel::warning,
             fmt::format("kernel '{}' has been compiled for more than {} values of its compile-time parameters; a value that "
@@ -45,7 +47,12 @@ class KernelState {
   bool warned_ = false;
 };
 
-std::shared_ptr<KernelState> make_kernel(std::string name) { return std::make_shared<KernelState>(std::move(name)); }
+std::shared_ptr<KernelState> make_kernel(std::string name) {
+  return {new KernelState(std::move(name)), [](KernelState* kernel) {
+            const rt::ActiveCall call(std::nothrow);
+            if (call.is_allowed()) delete kernel;
+          }};
+}
 
 namespace {
 
@@ -115,7 +122,15 @@ backend::CompiledKernel trace_and_compile(const Request& request, const Argument
 
 }  // namespace
 
+void set_max_specializations(KernelState* state, std::int64_t count, const Here& at) {
+  const rt::ActiveCall call(at);
+  const Request request = expect_usable("set_max_specializations", state, at);
+  if (count < 1) request.refuse(fmt::format("{} specializations; there must be at least 1", count));
+  state->cache.set_capacity(static_cast<std::size_t>(count));
+}
+
 void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body body, const Here& at) {
+  const rt::ActiveCall call(at);
   const Request request = expect_usable("launch", state, at);
   KernelState& kernel = *state;
   rt::LaunchConfig config{.grid = checked_grid(request, launch.grid), .num_warps = launch.num_warps, .where = at};
@@ -141,6 +156,7 @@ void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body
 }
 
 Compiled compile(KernelState* state, std::string_view target, const Launch& launch, Arguments& arguments, Body body, const Here& at) {
+  const rt::ActiveCall call(at);
   const Request request = expect_usable("compile", state, at);
   checked_grid(request, launch.grid);
   backend::CompileOptions options = checked_options(request, launch);

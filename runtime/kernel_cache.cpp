@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <future>
+#include <iterator>
+
+#include "runtime/active_call.h"
 
 namespace tilewright::detail {
 
@@ -28,6 +31,7 @@ namespace tilewright::rt {
 struct KernelCache::Entry {
   Key key;
   Value value;
+  mutable std::atomic<std::uint64_t> used;  // KernelCache::made_ when it was made, and one more when it was found
 };
 
 // A slot is filled once and never emptied, and some stay empty: a search ends at the first of these.
@@ -54,17 +58,26 @@ struct KernelCache::Flight {
   std::shared_future<const Executable*> landed{promise.get_future()};
 };
 
-KernelCache::KernelCache() {
+struct KernelCache::Retired {
+  std::uint64_t epoch;
+  std::unique_ptr<const Table> table;
+  std::vector<std::unique_ptr<const Entry>> entries;
+};
+
+KernelCache::KernelCache(std::size_t capacity) : capacity_(capacity) {
   constexpr std::size_t kFirstSlots = 8;
-  tables_.push_back(std::make_unique<Table>(kFirstSlots));
-  table_.store(tables_.back().get(), std::memory_order_release);
+  newest_ = std::make_unique<Table>(kFirstSlots);
+  table_.store(newest_.get());
 }
 
 KernelCache::~KernelCache() = default;
 
 const Executable* KernelCache::find(const Key& key) const noexcept {
-  const Entry* entry = table_.load(std::memory_order_acquire)->find(key);
-  return entry ? entry->value.get() : nullptr;
+  const Entry* entry = table_.load()->find(key);  // sequentially consistent: see ActiveCall
+  if (!entry) return nullptr;
+  const std::uint64_t now = made_.load(std::memory_order_relaxed) + 1;
+  if (entry->used.load(std::memory_order_relaxed) != now) entry->used.store(now, std::memory_order_relaxed);
+  return entry->value.get();
 }
 
 std::size_t KernelCache::size() const {
@@ -72,22 +85,62 @@ std::size_t KernelCache::size() const {
   return entries_.size();
 }
 
+void KernelCache::set_capacity(std::size_t capacity) {
+  std::vector<Retired> unused;  // destroyed behind the lock
+  std::lock_guard lock(mutex_);
+  capacity_ = capacity;
+  if (entries_.size() > capacity) evict(entries_.size() - capacity);
+  unused = take_unused();
+}
+
+// Replaces the table by one with the same entries or others. Requires: the lock.
+void KernelCache::publish(std::unique_ptr<Table> table) {
+  for (const auto& e : entries_) table->add(*e);
+  table_.store(table.get());
+  newest_.swap(table);
+  retired_.push_back({next_epoch(), std::move(table), {}});
+}
+
+// Requires: the lock, and as many entries.
+void KernelCache::evict(std::size_t count) {
+  // Launches may change `used` meanwhile, so what is sorted are copies.
+  std::vector<std::pair<std::uint64_t, std::size_t>> by_use;
+  for (std::size_t i = 0; i < entries_.size(); ++i) by_use.emplace_back(entries_[i]->used.load(std::memory_order_relaxed), i);
+  std::partial_sort(by_use.begin(), by_use.begin() + static_cast<std::ptrdiff_t>(count), by_use.end());
+  std::vector<std::unique_ptr<const Entry>> evicted;
+  for (std::size_t k = 0; k < count; ++k) evicted.push_back(std::move(entries_[by_use[k].second]));
+  std::erase(entries_, nullptr);
+  publish(std::make_unique<Table>(newest_->slots.size()));
+  retired_.back().entries = std::move(evicted);
+}
+
+// What no call uses any more. Requires: the lock; the result is destroyed without it, since unloading may take long.
+std::vector<KernelCache::Retired> KernelCache::take_unused() {
+  std::vector<Retired> unused;
+  if (retired_.empty()) return unused;
+  const std::uint64_t oldest = oldest_epoch();
+  const auto kept = std::partition(retired_.begin(), retired_.end(), [&](const Retired& r) { return r.epoch > oldest; });
+  std::move(kept, retired_.end(), std::back_inserter(unused));
+  retired_.erase(kept, retired_.end());
+  return unused;
+}
+
 // Requires: the lock.
 const Executable& KernelCache::add(const Key& key, Value value) {
-  entries_.push_back(std::make_unique<const Entry>(Entry{key.kept(), std::move(value)}));
+  if (entries_.size() >= capacity_) evict(entries_.size() - capacity_ + 1);
+  const std::uint64_t now = made_.fetch_add(2, std::memory_order_relaxed) + 2;
+  entries_.push_back(std::unique_ptr<const Entry>(new Entry{key.kept(), std::move(value), now}));
   const Entry& entry = *entries_.back();
-  if (2 * entries_.size() <= tables_.back()->slots.size()) {
-    tables_.back()->add(entry);
-    return *entry.value;
-  }
-  tables_.push_back(std::make_unique<Table>(2 * tables_.back()->slots.size()));
-  for (const auto& e : entries_) tables_.back()->add(*e);
-  table_.store(tables_.back().get(), std::memory_order_release);
+  if (2 * entries_.size() <= newest_->slots.size())
+    newest_->add(entry);
+  else
+    publish(std::make_unique<Table>(2 * newest_->slots.size()));
   return *entry.value;
 }
 
 const Executable& KernelCache::get(const Key& key, const std::function<Value()>& make) {
   std::shared_ptr<Flight> flight;
+  std::vector<Retired> unused;
   {
     std::unique_lock lock(mutex_);
     // Under the lock: the flight may have landed since the first look.
@@ -99,7 +152,9 @@ const Executable& KernelCache::get(const Key& key, const std::function<Value()>&
       return *landed.get();
     }
     flight = there = std::make_shared<Flight>();
+    unused = take_unused();
   }
+  unused.clear();
   const Executable* made = nullptr;
   std::exception_ptr error;
   try {

@@ -54,7 +54,8 @@ class Compiled {
   const std::string& assembly() const { return parts_.assembly; }
   /// How long each phase took, in order; the first is "trace".
   const std::vector<Timing>& timings() const { return parts_.timings; }
-  /// Of PTX, registers and spills are known where NVIDIA's assembler is installed (TILEWRIGHT_PTXAS, or ptxas on PATH), which each call runs.
+  /// Of PTX, registers and spills are known where NVIDIA's assembler is installed (TILEWRIGHT_PTXAS, or ptxas on PATH), which each call
+  /// runs.
   Resources resources() const;
 
  private:
@@ -73,12 +74,16 @@ struct Body {
   void* context;
 };
 void launch(KernelState*, const Launch&, Arguments&, Body, const Here&);
+void set_max_specializations(KernelState*, std::int64_t count, const Here&);
 Compiled compile(KernelState*, std::string_view target, const Launch&, Arguments&, Body, const Here&);
 
 }  // namespace detail
 
 template <class Signature>
 class Kernel;
+
+/// How many compiled specializations a kernel keeps unless Kernel::set_max_specializations says otherwise.
+inline constexpr int kMostSpecializations = 512;
 
 /// A kernel with its compiled specializations, one for each combination of constants, classes of arguments, options and device. Copies
 /// share them. Every function may be called from many threads at once.
@@ -103,6 +108,12 @@ class Kernel<void(P...)> {
     (Parameter<P>::add(arguments, args), ...);
     auto body = [&] { call(at, args...); };
     return detail::compile(state_.get(), target, launch, arguments, erased(body), at);
+  }
+
+  /// How many compiled specializations are kept, at least 1; kMostSpecializations unless set. The least recently used one makes room for a
+  /// new one and is unloaded when no launch runs it. A captured CUDA graph needs those that it launches for as long as it is used.
+  void set_max_specializations(Extent count, Here at = Here::current()) const {
+    detail::set_max_specializations(state_.get(), count.value, at);
   }
 
  private:

@@ -7,7 +7,10 @@
 #include <stdexcept>
 #include <thread>
 
+#include "runtime/active_call.h"
+
 using tilewright::detail::KernelKey;
+using tilewright::rt::ActiveCall;
 using tilewright::rt::Executable;
 using tilewright::rt::KernelCache;
 
@@ -27,6 +30,19 @@ KernelKey own_key(const Own& value, std::uint64_t hash) {
   KernelKey k;
   k.add_own(value, hash);
   return k;
+}
+
+/// Counts those that are loaded.
+struct Counted : Executable {
+  explicit Counted(std::atomic<int>& n) : count(n) { ++count; }
+  ~Counted() override { --count; }
+  std::atomic<int>& count;
+};
+
+/// As a launch does it: finds or makes, in a call of its own.
+void use(KernelCache& cache, int value, std::atomic<int>& loaded) {
+  const ActiveCall call(std::nothrow);
+  if (!cache.find(key(value))) cache.get(key(value), [&] { return std::make_shared<const Counted>(loaded); });
 }
 
 }  // namespace
@@ -71,7 +87,7 @@ TEST_CASE("kernel_key: what is kept has own values of its own") {
 }
 
 TEST_CASE("kernel_cache: an entry is made once and found afterwards") {
-  KernelCache cache;
+  KernelCache cache(32);
   int made = 0;
   const auto make = [&] {
     ++made;
@@ -87,7 +103,7 @@ TEST_CASE("kernel_cache: an entry is made once and found afterwards") {
 }
 
 TEST_CASE("kernel_cache: one thread makes while the others wait") {
-  KernelCache cache;
+  KernelCache cache(32);
   std::atomic<int> made{0}, good{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t)
@@ -108,7 +124,7 @@ TEST_CASE("kernel_cache: one thread makes while the others wait") {
 }
 
 TEST_CASE("kernel_cache: a failure reaches everyone who waited and is not remembered") {
-  KernelCache cache;
+  KernelCache cache(32);
   std::atomic<int> tried{0}, failed{0};
   std::atomic<bool> go{false};
   std::vector<std::thread> threads;
@@ -136,7 +152,7 @@ TEST_CASE("kernel_cache: a failure reaches everyone who waited and is not rememb
 
 TEST_CASE("kernel_cache: threads find what others add meanwhile, and what they have found stays") {
   constexpr int kKeys = 2000;  // the table grows eight times
-  KernelCache cache;
+  KernelCache cache(kKeys);
   std::vector<std::atomic<const Executable*>> made(kKeys);
   std::atomic<int> wrong{0}, found{0};
   std::atomic<bool> done{false};
@@ -161,4 +177,83 @@ TEST_CASE("kernel_cache: threads find what others add meanwhile, and what they h
   for (int k = 0; k < kKeys; ++k) same += cache.find(key(k)) == made[static_cast<std::size_t>(k)].load();
   CHECK(same == kKeys);
   CHECK(cache.find(key(kKeys)) == nullptr);
+}
+
+TEST_CASE("kernel_cache: the least recently used entry makes room, and is unloaded") {
+  std::atomic<int> loaded{0};
+  KernelCache cache(3);
+  for (int k : {1, 2, 3}) use(cache, k, loaded);
+  use(cache, 1, loaded);
+  use(cache, 4, loaded);
+  CHECK(cache.find(key(2)) == nullptr);
+  for (int k : {1, 3, 4}) CHECK(cache.find(key(k)) != nullptr);
+  CHECK(cache.size() == 3);
+  for (int k = 10; k < 1000; ++k) use(cache, k, loaded);
+  CHECK(cache.size() == 3);
+  CHECK(loaded <= 4);  // what was evicted last goes with the next entry that is made
+  for (int k : {997, 998, 999}) CHECK(cache.find(key(k)) != nullptr);
+  use(cache, 1, loaded);
+  CHECK(cache.find(key(1)) != nullptr);  // an evicted entry is made again
+}
+
+TEST_CASE("kernel_cache: a smaller capacity evicts at once, a larger one lets more in") {
+  std::atomic<int> loaded{0};
+  KernelCache cache(8);
+  for (int k = 0; k < 8; ++k) use(cache, k, loaded);
+  for (int k : {2, 5}) use(cache, k, loaded);
+  cache.set_capacity(2);
+  CHECK(cache.size() == 2);
+  CHECK(loaded == 2);
+  for (int k : {2, 5}) CHECK(cache.find(key(k)) != nullptr);
+  cache.set_capacity(100);
+  for (int k = 0; k < 80; ++k) use(cache, k, loaded);
+  CHECK(cache.size() == 80);
+  for (int k = 0; k < 80; ++k) CHECK(cache.find(key(k)) != nullptr);
+}
+
+TEST_CASE("kernel_cache: an evicted entry stays until the calls that found it have ended") {
+  std::atomic<int> loaded{0};
+  std::atomic<bool> found{false}, go{false};
+  KernelCache cache(1);
+  use(cache, 1, loaded);
+  std::thread launch([&] {
+    const ActiveCall call(std::nothrow);
+    const auto* executable = static_cast<const Counted*>(cache.find(key(1)));
+    found = true;
+    while (!go) std::this_thread::yield();
+    CHECK(executable->count >= 2);
+  });
+  while (!found) std::this_thread::yield();
+  for (int k = 2; k < 20; ++k) use(cache, k, loaded);
+  CHECK(cache.size() == 1);
+  CHECK(loaded == 19);  // later ones wait for the same call: which of them it found is not known
+  go = true;
+  launch.join();
+  use(cache, 20, loaded);
+  CHECK(loaded == 2);
+  cache.set_capacity(1);
+  CHECK(loaded == 1);
+}
+
+TEST_CASE("kernel_cache: threads use entries while others evict them") {
+  constexpr int kKeys = 24;
+  std::atomic<int> loaded{0}, wrong{0};
+  {
+    KernelCache cache(4);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 4000; ++i) {
+          const int k = (i * (t + 1) + i / 7) % kKeys;
+          const ActiveCall call(std::nothrow);
+          const Executable* e = cache.find(key(k));
+          if (!e) e = &cache.get(key(k), [&] { return std::make_shared<const Counted>(loaded); });
+          wrong += &static_cast<const Counted*>(e)->count != &loaded;  // what was freed would not hold it
+        }
+      });
+    for (auto& t : threads) t.join();
+    CHECK(cache.size() == 4);
+  }
+  CHECK(wrong == 0);
+  CHECK(loaded == 0);
 }
