@@ -1,8 +1,9 @@
 // From a traced function to a CompiledKernel, phase by phase.
 #include "backend/compile.h"
 
-#include <llvm/IR/DiagnosticInfo.h>
-#include <llvm/IR/DiagnosticPrinter.h>
+#include <fmt/format.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -12,10 +13,12 @@
 
 #include "backend/host/emit_object.h"
 #include "backend/host/lowering.h"
+#include "backend/llvm_errors.h"
 #include "backend/nvptx/lowering.h"
 #include "backend/nvptx/target.h"
 #include "passes/analysis/register_pressure.h"
 #include "passes/analysis/shared_scratch.h"
+#include "passes/leave_reproducer.h"
 #include "passes/pass_manager.h"
 #include "tileir/diagnostics.h"
 #include "tileir/printer.h"
@@ -43,10 +46,17 @@ std::string text_of(const llvm::Module& m) {
   return text;
 }
 
-void describe_function(const void* subject, std::string_view name) {
-  llvm::errs() << "while compiling (" << llvm::StringRef(name.data(), name.size()) << "):\n"
-               << ir::print(*static_cast<const ir::Function*>(subject));
-}
+/// What is lowered: tile IR after all passes, and for which target.
+struct Lowered {
+  const ir::Function& function;
+  const std::string& target;
+
+  static void describe(const void* subject, std::string_view, BugReport& report) {
+    const auto& self = *static_cast<const Lowered*>(subject);
+    report.text += fmt::format("\n  in the lowering of kernel '{}' for {}", self.function.name, self.target);
+    passes::leave_reproducer(self.function, "lowering", fmt::format("after all passes for {}", self.target), report);
+  }
+};
 
 void run_pipeline(ir::Function& f, const ir::TargetDesc& target, const CompileOptions& options, const CompileHooks& hooks) {
   passes::PassContext context{target, options.contract, options.check, options.num_warps};
@@ -71,8 +81,10 @@ CompiledKernel compile_host(ir::Function f, const CompileOptions& options, const
     run_pipeline(f, machine.description, options, hooks);
   }
   if (hooks.keep_text) out.tile_ir = ir::print(f);
-  BugContext context("host lowering", &f, describe_function);
+  const Lowered lowered{f, options.target};
+  const BugContext context("the lowering", &lowered, Lowered::describe);
   llvm::LLVMContext llvm_context;
+  const LlvmErrors errors(llvm_context);
   llvm::Module module(f.name, llvm_context);
   std::unique_ptr<llvm::TargetMachine> target;
   {
@@ -98,6 +110,7 @@ CompiledKernel compile_host(ir::Function f, const CompileOptions& options, const
       if (hooks.dump) hooks.dump("llvm", out.llvm_ir), hooks.dump("assembly", out.assembly);
     }
     out.image = host::emit_object(module, *target);
+    errors.expect_none();
   }
   return out;
 }
@@ -106,7 +119,8 @@ CompiledKernel compile_host(ir::Function f, const CompileOptions& options, const
 std::int64_t shared_bytes(const ir::Function& f, const ir::TargetDesc& target, int num_warps) {
   std::int64_t end = 0;
   f.walk([&](ir::OpId id) {
-    if (const std::int64_t bytes = passes::shared_scratch(f, id, target, num_warps)) end = std::max(end, f.attr(id, ir::AttrName::shared) + bytes);
+    if (const std::int64_t bytes = passes::shared_scratch(f, id, target, num_warps))
+      end = std::max(end, f.attr(id, ir::AttrName::shared) + bytes);
   });
   return end;
 }
@@ -123,8 +137,10 @@ CompiledKernel compile_nvptx(ir::Function f, const ir::TargetDesc& target, const
     run_pipeline(f, target, options, hooks);
   }
   if (hooks.keep_text) out.tile_ir = ir::print(f);
-  BugContext context("NVPTX lowering", &f, describe_function);
+  const Lowered lowered{f, options.target};
+  const BugContext context("the lowering", &lowered, Lowered::describe);
   llvm::LLVMContext llvm_context;
+  const LlvmErrors errors(llvm_context);
   llvm::Module module(f.name, llvm_context);
   std::unique_ptr<llvm::TargetMachine> machine;
   {
@@ -156,6 +172,7 @@ CompiledKernel compile_nvptx(ir::Function f, const ir::TargetDesc& target, const
   {
     Phase phase(out.timings, "ptx");
     ptx = nvptx::emit_ptx(module, *machine);
+    errors.expect_none();
   }
   if (hooks.keep_text) out.assembly = ptx;
   if (hooks.dump) hooks.dump("ptx", ptx);

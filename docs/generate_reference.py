@@ -61,7 +61,7 @@ GROUPS = [
      "per kind of device, constants, divisibility of integers, alignment of pointers and options.",
      [FRONT + "kernel.h", FRONT + "launch.h"]),
     ("Devices, buffers, streams", "", [RUNTIME + "device.h", RUNTIME + "buffer.h", RUNTIME + "stream.h"]),
-    ("Errors and the log", "The library never prints, but for `device_print`, and never exits.", [TILEIR + "error.h", RUNTIME + "log.h"]),
+    ("Errors and the log", "The library never prints, but for `device_print`, and never exits.", [TILEIR + "error.h", TILEIR + "compiler_bug.h", RUNTIME + "log.h"]),
 ]
 # Headers with nothing for users in them, or that only include others.
 WITHOUT_NAMES = {FRONT + "constants.h", FRONT + "ops.h", FRONT + "tilewright.h", RUNTIME + "kernel_key.h", TILEIR + "small_float.h"}

@@ -4,12 +4,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 
+#include "passes/leave_reproducer.h"
 #include "tileir/diagnostics.h"
-#include "tileir/printer.h"
 #include "tileir/verifier.h"
 
 namespace tilewright::passes {
@@ -33,18 +30,12 @@ struct Replay {
   std::span<const std::string_view> names;
   std::size_t current = 0;
 
-  static void describe(const void* subject, std::string_view pass) {
+  static void describe(const void* subject, std::string_view pass, BugReport& report) {
     const auto& self = *static_cast<const Replay*>(subject);
+    report.text += fmt::format("\n  in pass '{}' on kernel '{}'", pass, self.start.name);
     Function f = self.start;
     for (std::string_view name : self.names.first(self.current)) find_pass(name)->run(f, self.context);
-    fmt::print(stderr, "  in pass '{}' on kernel '{}'\n", pass, f.name);
-    std::error_code no_directory;
-    const auto stamp = std::chrono::system_clock::now().time_since_epoch().count();
-    const auto path = std::filesystem::temp_directory_path(no_directory) / fmt::format("tilewright-{}-{}-{}.tile", f.name, pass, stamp);
-    std::ofstream out(path);
-    out << "// passes: " << pass << '\n' << ir::print(f, {.locations = true});
-    out.close();
-    if (out) fmt::print(stderr, "  the IR before it: {}\n", path.string());
+    leave_reproducer(f, pass, fmt::format("passes: {}", pass), report);
   }
 };
 

@@ -25,8 +25,8 @@ struct RunOptions {
   std::function<void(const std::string& stage, const ir::Function&)> dump;
 };
 
-/// Runs the named passes in order. Throws Error{} naming an unknown pass. A function that a pass left malformed is a compiler bug:
-/// the report names the pass and holds the IR before it.
+/// Runs the named passes in order. Throws Error{} naming an unknown pass. A function that a pass left malformed is a CompilerBug
+/// that names the pass and leaves the IR before it in a file.
 std::vector<PassTiming> run_passes(ir::Function&, std::span<const std::string_view> names, const PassContext&, const RunOptions& = {});
 
 /// The passes for a target, in order; reads as a story in pipelines.cpp.

@@ -1,10 +1,12 @@
-// Text of errors, and the loud end of a compiler bug.
+// Text of errors, and the report of a compiler bug.
 #include "tileir/diagnostics.h"
 
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <utility>
 
 namespace tilewright {
 
@@ -31,11 +33,32 @@ BugContext::BugContext(std::string_view name, const void* subject, Describe desc
 }
 BugContext::~BugContext() { innermost = outer_; }
 
+// The contexts add to "compiler bug at FILE:LINE: ...", the innermost first.
+BugReport report_of_bug(std::string_view first_line) {
+  BugReport report{std::string(first_line), {}};
+  BugContext* const context = std::exchange(innermost, nullptr);  // a second failure while describing the first must not recurse
+  for (const BugContext* c = context; c; c = c->outer_) try {
+      c->describe_(c->subject_, c->name_, report);
+    } catch (const std::exception& e) {
+      report.text += fmt::format("\n  in {}, which cannot be described: {}", c->name_, e.what());
+    }
+  innermost = context;
+  return report;
+}
+
+namespace {
+std::string first_line(const char* file, int line, std::string_view condition, std::string_view message) {
+  return fmt::format("compiler bug at {}:{}: {} ({})", file, line, message, condition);
+}
+}  // namespace
+
 void compiler_bug(const char* file, int line, std::string_view condition, std::string_view message) {
-  fmt::print(stderr, "tilewright: compiler bug at {}:{}: {} ({})\n", file, line, message, condition);
-  BugContext* context = innermost;
-  innermost = nullptr;  // a second failure while describing the first must not recurse
-  for (; context; context = context->outer_) context->describe_(context->subject_, context->name_);
+  BugReport report = report_of_bug(first_line(file, line, condition, message));
+  throw CompilerBug({file, line}, report.text, std::move(report.reproducer));
+}
+
+void fatal_compiler_bug(const char* file, int line, std::string_view condition, std::string_view message) {
+  fmt::print(stderr, "tilewright: {}\n", report_of_bug(first_line(file, line, condition, message)).text);
   std::fflush(stderr);
   std::abort();
 }

@@ -19,7 +19,7 @@
 
 #include <mutex>
 
-#include "backend/llvm_fatal_errors.h"
+#include "backend/llvm_errors.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::backend::host {

@@ -18,7 +18,7 @@
 
 #include <mutex>
 
-#include "backend/llvm_fatal_errors.h"
+#include "backend/llvm_errors.h"
 #include "backend/nvptx/assembler_bugs.h"
 #include "tileir/diagnostics.h"
 
@@ -99,9 +99,9 @@ void select_signed_bits(llvm::Function& f) {
   }
 }
 
-/// LLVM 19's SelectionDAG::getMDNode makes a node of the !srcloc of each inline assembly, which FoldingSet never finds again, and first looks
-/// through all those of the block with the same one: none, mostly, so that time grows with the square of their number: half of what sorting
-/// a tile of a million elements took. Nobody reads it.
+/// LLVM 19's SelectionDAG::getMDNode makes a node of the !srcloc of each inline assembly, which FoldingSet never finds again, and first
+/// looks through all those of the block with the same one: none, mostly, so that time grows with the square of their number: half of what
+/// sorting a tile of a million elements took. Nobody reads it.
 void tell_inline_assembly_apart(llvm::Function& f) {
   for (llvm::Instruction& i : llvm::instructions(f))
     if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call && call->isInlineAsm())

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -63,7 +64,12 @@ ChildResult ChildProcesses::run(const std::function<std::string()>& check, unsig
     const rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     alarm(seconds);
-    write_all(ends[1], check());
+    try {
+      write_all(ends[1], check());
+    } catch (const std::exception& e) {
+      write_all(STDERR_FILENO, e.what());
+      std::abort();
+    }
     _exit(0);  // without running destructors that belong to the parent
   }
   close(ends[1]);

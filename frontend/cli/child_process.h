@@ -12,7 +12,7 @@ struct ChildResult {
   int signal = 0;      // that ended it; SIGALRM if it ran for too long
 };
 
-/// Forks for each check. Requires: this process has one thread.
+/// Forks for each check. An exception out of a check aborts the child, its what() on standard error. Requires: this process has one thread.
 class ChildProcesses {
  public:
   /// Makes a folder for what children leave, such as the reproducers of compiler bugs. Throws Failure.

@@ -11,6 +11,7 @@
 
 #include "passes/pass_manager.h"
 #include "tileir/builder.h"
+#include "tileir/diagnostics.h"
 
 namespace tilewright::cli {
 
@@ -76,6 +77,14 @@ std::string difference(const ir::Function& f, const std::vector<Argument>& argum
 // The child's answer: a kind and a text with a zero byte between.
 std::string answer(std::string_view kind, std::string_view text) { return fmt::format("{}{}{}", kind, '\0', text); }
 
+std::string answer(const std::exception& e) {
+  const auto* bug = dynamic_cast<const CompilerBug*>(&e);
+  if (bug == nullptr) return answer(kind_of(e.what()), e.what());
+  // The failed check says which bug; the further lines name a file that goes with the child process.
+  const std::string_view what = e.what();
+  return answer("compiler bug at " + text(bug->where()), what.substr(0, what.find('\n')));
+}
+
 }  // namespace
 
 std::vector<Argument> make_arguments(const ir::Function& f) {
@@ -135,12 +144,14 @@ std::string FailureJudge::judge_here(const ir::Function& f) const {
       passes::run_passes(changed, options_.passes, {options_.target, options_.execution.contract}, run);
     }
   } catch (const std::exception& e) {
-    return answer(kind_of(e.what()), e.what());
+    return answer(e);
   }
   std::optional<Execution> expected;
   try {
     expected.emplace(f, arguments, interpreter);
     expected->launch();
+  } catch (const CompilerBug& e) {
+    return answer(e);
   } catch (const std::exception&) {
     return {};  // a program without a meaning has no wrong one
   }
@@ -150,7 +161,7 @@ std::string FailureJudge::judge_here(const ir::Function& f) const {
     const std::string found = difference(f, arguments, *expected, got, options_.tolerance);
     return found.empty() ? found : answer("different result", found);
   } catch (const std::exception& e) {
-    return answer(kind_of(e.what()), e.what());
+    return answer(e);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
 #include <thread>
 
 namespace tilewright::cli {
@@ -45,6 +46,14 @@ TEST_CASE("child_process: a crash and a check that does not end are told by thei
       },
       10);
   CHECK(crash.signal == SIGABRT);
+  const ChildResult thrown = children.run(
+      []() -> std::string {
+        std::signal(SIGABRT, SIG_DFL);
+        throw std::runtime_error("what it says");
+      },
+      10);
+  CHECK(thrown.signal == SIGABRT);
+  CHECK(thrown.errors == "what it says");
   const ChildResult endless = children.run(
       []() -> std::string {
         std::signal(SIGALRM, SIG_DFL);

@@ -14,8 +14,8 @@
 
 #include "passes/pass_manager.h"
 #include "runtime/host/cpu_model.h"
-#include "tests/fuzz/differential.h"
 #include "tests/fuzz/device_executor.h"
+#include "tests/fuzz/differential.h"
 #include "tests/fuzz/generator.h"
 #include "tests/fuzz/isolation.h"
 #include "tests/fuzz/machine.h"
@@ -75,8 +75,8 @@ class Fuzzer {
       if (!settings_.quiet && programs % 100 == 0) fmt::print(stderr, "\rseed {} ({} of {})", seed, programs, settings_.count);
       const Program p = generate(seed);
       coverage_.count(p.function);
-      const BugContext context("fuzzing", &p, [](const void* subject, std::string_view) {
-        fmt::print(stderr, "{}", text(*static_cast<const Program*>(subject)));
+      const BugContext context("fuzzing", &p, [](const void* subject, std::string_view, BugReport& report) {
+        report.text += "\n" + text(*static_cast<const Program*>(subject));
       });
       ++programs;
       if (const auto failure = check(p)) {

@@ -94,7 +94,7 @@ class Run {
   Run(std::vector<std::string> targets, std::optional<std::string> ptxas, bool no_spills)
       : targets_(std::move(targets)), ptxas_(std::move(ptxas)), no_spills_(no_spills) {}
 
-  /// In a process of its own, since a compiler bug ends it. What ends it is looked for kernel by kernel.
+  /// In a process of its own, since a compiler bug or a fatal error of LLVM ends it. What ends it is looked for kernel by kernel.
   void check(std::span<const Kernel> kernels) {
     const auto result = children_.run([&] { return outcome(kernels); }, 600);
     if (result.signal == 0) return take(result.text);

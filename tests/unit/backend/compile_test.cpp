@@ -2,7 +2,15 @@
 #include "backend/compile.h"
 
 #include <doctest/doctest.h>
+#include <llvm/ADT/Twine.h>
+#include <llvm/IR/LLVMContext.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "backend/llvm_errors.h"
+#include "tileir/diagnostics.h"
 #include "tileir/parser.h"
 
 namespace tilewright::backend {
@@ -141,6 +149,43 @@ TEST_CASE("compile: the greatest of a, b and a fused multiply-add of both, which
                      target);
         CHECK_FALSE(kernel.image.empty());
       }
+}
+
+TEST_CASE("compile: a bug in the lowering is an exception with a reproducer, and the next compilation works") {
+  for (const char* target : {"cpu", "sm_80"}) {
+    CompileOptions options;
+    options.target = target;
+    const auto compile_masked = [&](const CompileHooks& hooks) {
+      return compile(ir::parse(kMasked, "test.tile").functions.at(0), options, hooks);
+    };
+    const auto expected = compile_masked({}).image;
+    // Behind LLVM's optimisation: its module, context and target machine are unwound.
+    const CompileHooks planted{.keep_text = false,
+                               .dump = [](const std::string& stage, const std::string&) { TW_CHECK(stage != "llvm", "planted"); }};
+    std::string reproducer;
+    try {
+      compile_masked(planted);
+    } catch (const CompilerBug& bug) {
+      CHECK(has(bug.what(), ": planted (stage != \"llvm\")\n  in the lowering of kernel 'double' for"));
+      CHECK(has(bug.what(), bug.reproducer().c_str()));
+      reproducer = bug.reproducer();
+    }
+    std::ifstream in(reproducer);
+    const std::string left{std::istreambuf_iterator<char>(in), {}};
+    in.close();
+    CHECK(std::filesystem::remove(reproducer));
+    CHECK(ir::parse(left, "left.tile").functions.at(0).name == "double");
+    CHECK(compile_masked({}).image == expected);
+  }
+}
+
+TEST_CASE("compile: errors that LLVM diagnoses are bugs of the compiler, not the end of the process") {
+  llvm::LLVMContext context;
+  const LlvmErrors errors(context);
+  errors.expect_none();
+  context.emitError("first");
+  context.emitError("second");
+  CHECK_THROWS_WITH_AS(errors.expect_none(), doctest::Contains("LLVM reports: first; second"), CompilerBug);
 }
 
 }  // namespace tilewright::backend

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <thread>
 
+#include "tileir/diagnostics.h"
 #include "tilewright/tilewright.h"
 
 namespace tw = tilewright;
@@ -72,7 +73,7 @@ TEST_CASE("kernel: options out of range are refused at the launch's line") {
   CHECK_REFUSED(k({.grid = 0}, p, 1), "launch of 'set': grid extent 0 is 0; it must be at least 1");
   CHECK_REFUSED(k({.grid = {1, -2}}, p, 1), "grid extent 1 is -2");
   CHECK_REFUSED(k({.grid = {1, 1, 1, 1}}, p, 1), "the grid has 4 extents; it must have 1 to 3");
-  CHECK_REFUSED(k({.grid = std::int64_t{1} << 31}, p, 1), "grid extent 0 is 2147483648; it must be at most 2147483647");
+  CHECK_REFUSED(k({.grid = std::int64_t{1} << 31}, p, 1), "grid extent 0 is 2147483648; it must be at most 2147483647 on every device");
   CHECK_REFUSED(k({.grid = ~std::uint64_t{0}}, p, 1), "it must be at least 1");
   CHECK_REFUSED(k({.grid = 1, .num_warps = 3}, p, 1), "num_warps is 3; it must be 1, 2, 4, 8, 16 or 32");
   CHECK_REFUSED(k({.grid = 1, .num_warps = 64}, p, 1), "num_warps is 64");
@@ -347,6 +348,86 @@ TEST_CASE("kernel: compile makes PTX for every GPU with none at hand") {
     CHECK(c.resources().registers == -1);
     unsetenv("TILEWRIGHT_PTXAS");
   }
+}
+
+TEST_CASE("kernel: a compiler bug reaches every launch that waits for it, and the kernel works afterwards") {
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    const tw::Device device = tw::Device::open(name);
+    auto p = device.upload(std::vector<int>(1));
+    std::atomic<bool> planted{true};
+    tw::Kernel k("planted", [&](tw::Ptr<int> to, tw::I32 value) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      for (auto i : tw::range(0, value)) {
+        TW_CHECK(!planted, "planted");
+        tw::store(to, i + 1);
+      }
+    });
+    std::atomic<int> bugs{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&] {
+        try {
+          k({.grid = 1}, p, 5);
+        } catch (const tw::CompilerBug& bug) {
+          bugs += has(bug.what(), ": planted (!planted)");
+        }
+      });
+    for (std::thread& t : threads) t.join();
+    CHECK(bugs == 4);
+    CHECK_THROWS_AS(k.compile("sm_80", {}, p, 5), tw::CompilerBug);
+    planted = false;
+    k({.grid = 1}, p, 5);
+    CHECK(p.download()[0] == 5);
+  }
+}
+
+TEST_CASE("kernel: specializations are bounded, and the least recently used one is compiled again") {
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    const tw::Device device = tw::Device::open(name);
+    auto p = device.upload(std::vector<int>(1));
+    int traces = 0;
+    tw::Kernel k("bounded", [&](tw::Ptr<int> to, tw::I32 value, int constant) {
+      ++traces;
+      tw::store(to, value + constant);
+    });
+    const auto launch = [&](int constant) {
+      k({.grid = 1}, p, 10, constant);
+      CHECK(p.download()[0] == 10 + constant);
+      return traces;
+    };
+    k.set_max_specializations(2);
+    CHECK(launch(1) == 1);
+    CHECK(launch(2) == 2);
+    CHECK(launch(1) == 2);
+    CHECK(launch(3) == 3);  // evicts 2
+    CHECK(launch(1) == 3);
+    CHECK(launch(2) == 4);  // evicts 3
+    CHECK(launch(1) == 4);
+    for (int constant = 10; constant < 20; ++constant) launch(constant);
+    CHECK_REFUSED(k.set_max_specializations(0), "set_max_specializations of 'bounded': 0 specializations; there must be at least 1");
+  }
+}
+
+TEST_CASE("kernel: one rule for grids on every device") {
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    const tw::Device device = tw::Device::open(name);
+    auto p = device.upload(std::vector<int>(1));
+    tw::Kernel k("set", set);
+    CHECK_REFUSED(k({.grid = {1, 65536}}, p, 1), "launch of 'set': grid extent 1 is 65536; it must be at most 65535 on every device");
+    CHECK_REFUSED(k({.grid = {1, 1, 70000}}, p, 1), "launch of 'set': grid extent 2 is 70000; it must be at most 65535 on every device");
+    CHECK_REFUSED(k({.grid = {1 << 20, 1 << 20, 1 << 20}}, p, 1), "grid extent 1 is 1048576; it must be at most 65535 on every device");
+  }
+  (void)tw::Kernel("set", set).compile("cpu", {.grid = {2147483647, 65535, 65535}}, tw::pointer<int>(), 1);
+}
+
+TEST_CASE("kernel: TILEWRIGHT_DUMP into a folder that cannot be made is an error of the launch") {
+  tw::Kernel k("set", set);
+  const tw::Device device = tw::Device::open("cpu");
+  auto p = device.upload(std::vector<int>(1));
+  setenv("TILEWRIGHT_DUMP", "/dev/null/dump", 1);
+  CHECK_REFUSED(k({.grid = 1}, p, 1), "TILEWRIGHT_DUMP: cannot make the folder '/dev/null/dump/set-");
+  unsetenv("TILEWRIGHT_DUMP");
+  k({.grid = 1}, p, 1);
 }
 
 TEST_CASE("kernel: TILEWRIGHT_DUMP leaves every stage") {

@@ -2,10 +2,7 @@
 #include "passes/pass_manager.h"
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -34,28 +31,25 @@ kernel @double(%x: ptr<const i32>, %y: ptr<i32>) {
 
 Function parsed() { return parse(kText, "double.tile").functions[0]; }
 
-/// Runs `body` in a child that is expected to abort; returns what it wrote to stderr.
+/// The CompilerBug that `body` must throw.
 template <class F>
-std::string stderr_of_abort(F body) {
-  int ends[2];
-  REQUIRE(pipe(ends) == 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    dup2(ends[1], STDERR_FILENO);
-    std::signal(SIGABRT, SIG_DFL);
+CompilerBug bug_of(F body) {
+  try {
     body();
-    _exit(0);
+  } catch (const CompilerBug& bug) {
+    return bug;
   }
-  close(ends[1]);
-  std::string out;
-  char buffer[4096];
-  for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;) out.append(buffer, static_cast<std::size_t>(n));
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  CHECK(WIFSIGNALED(status));
-  CHECK(WTERMSIG(status) == SIGABRT);
-  return out;
+  FAIL("no check failed");
+  return {{}, "", ""};
+}
+
+/// The text of a reproducer, which is then removed.
+std::string taken(const CompilerBug& bug) {
+  std::ifstream in(bug.reproducer());
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  in.close();
+  CHECK(std::filesystem::remove(bug.reproducer()));
+  return text;
 }
 
 }  // namespace
@@ -95,27 +89,26 @@ TEST_CASE("pass_manager: every pass of the table can be found, and pipelines nam
 }
 
 TEST_CASE("pass_manager: a malformed result names the pass and leaves the IR before it") {
-  const std::string report = stderr_of_abort([] {
+  const CompilerBug bug = bug_of([] {
     Function f = parsed();
     f.set_type(f.result(f.block(f.body()).first), Type(Element::i64));  // an i64 loaded through a pointer to i32
     const std::string_view names[] = {"licm"};
     passes::run_passes(f, names, {}, {.verify_each = true, .dump = {}});
   });
-  CHECK(report.find("the pass 'licm' left malformed IR") != std::string::npos);
-  CHECK(report.find("in pass 'licm' on kernel 'double'") != std::string::npos);
-  const std::string mark = "the IR before it: ";
-  const auto at = report.find(mark);
-  REQUIRE(at != std::string::npos);
-  const std::string path = report.substr(at + mark.size(), report.find('\n', at) - at - mark.size());
-  std::ifstream in(path);
-  const std::string left{std::istreambuf_iterator<char>(in), {}};
+  const std::string what = bug.what();
+  CHECK(what.starts_with("compiler bug at "));
+  CHECK(what.find("the pass 'licm' left malformed IR") != std::string::npos);
+  CHECK(what.find("in pass 'licm' on kernel 'double'") != std::string::npos);
+  CHECK(what.find("reproducer: " + bug.reproducer()) != std::string::npos);
+  CHECK(bug.where().file.find("pass_manager.cpp") != std::string::npos);
+  CHECK(bug.where().line > 0);
+  const std::string left = taken(bug);
   CHECK(left.starts_with("// passes: licm\n"));
   CHECK(left.find("kernel @double") != std::string::npos);
-  std::filesystem::remove(path);
 }
 
 TEST_CASE("pass_manager: the reproducer is the IR right before the pass, not the input") {
-  const std::string report = stderr_of_abort([] {
+  const CompilerBug bug = bug_of([] {
     Function f = parsed();
     const std::string_view names[] = {"canonicalize", "licm"};
     passes::RunOptions options;
@@ -123,14 +116,39 @@ TEST_CASE("pass_manager: the reproducer is the IR right before the pass, not the
     options.dump = [&](const std::string& stage, const Function&) { TW_CHECK(stage != "02_licm", "a check that fails while licm is run"); };
     passes::run_passes(f, names, {}, options);
   });
-  const std::string mark = "the IR before it: ";
-  const auto at = report.find(mark);
-  REQUIRE(at != std::string::npos);
-  const std::string path = report.substr(at + mark.size(), report.find('\n', at) - at - mark.size());
-  std::ifstream in(path);
-  const std::string left{std::istreambuf_iterator<char>(in), {}};
+  const std::string left = taken(bug);
   CHECK(left.find("licm") != std::string::npos);
-  CHECK(left.find("mul %0, %1") != std::string::npos);   // x * 2 stays,
-  CHECK(left.find("value = 1}") == std::string::npos);   // x * 1 is gone: canonicalize had run
-  std::filesystem::remove(path);
+  CHECK(left.find("mul %0, %1") != std::string::npos);  // x * 2 stays,
+  CHECK(left.find("value = 1}") == std::string::npos);  // x * 1 is gone: canonicalize had run
+}
+
+TEST_CASE("pass_manager: passes run after one of them failed, and the next bug has a reproducer of its own") {
+  std::string first;
+  for (int round = 0; round < 2; ++round) {
+    const CompilerBug bug = bug_of([] {
+      Function f = parsed();
+      const std::string_view names[] = {"licm"};
+      passes::run_passes(f, names, {}, {.verify_each = false, .dump = [](const std::string& stage, const Function&) {
+                                          TW_CHECK(stage != "01_licm", "planted");
+                                        }});
+    });
+    CHECK(bug.reproducer() != first);
+    first = bug.reproducer();
+    taken(bug);
+    Function f = parsed();
+    const std::string_view names[] = {"canonicalize"};
+    passes::run_passes(f, names, {});
+    CHECK(print(f) != print(parsed()));
+  }
+  // Outside of every pass there is nothing to add.
+  CHECK(bug_of([] { TW_CHECK(1 > 2, "planted"); }).reproducer().empty());
+}
+
+TEST_CASE("pass_manager: a bug while a bug is described is told, and the report ends") {
+  struct Broken {
+    static void describe(const void*, std::string_view, BugReport&) { TW_UNREACHABLE("no description"); }
+  };
+  const BugContext context("a broken context", nullptr, Broken::describe);
+  const std::string what = bug_of([] { TW_UNREACHABLE("planted"); }).what();
+  CHECK(what.find(": planted (unreachable)\n  in a broken context, which cannot be described: compiler bug at ") != std::string::npos);
 }

@@ -1,0 +1,29 @@
+// What becomes of LLVM's own errors: bugs of this compiler, told as such.
+#pragma once
+#include <string>
+
+namespace llvm {
+class LLVMContext;
+}
+
+namespace tilewright::backend {
+
+/// From now on a fatal error of LLVM ends the process with the report of a compiler bug: LLVM is built without exceptions, so its frames
+/// cannot be unwound. May be called again.
+void install_fatal_error_handler();
+
+/// Collects the errors that LLVM diagnoses in a context, where LLVM itself would print them and exit. Warnings and remarks are dropped.
+class LlvmErrors {
+ public:
+  /// The context must not be used when this object is gone.
+  explicit LlvmErrors(llvm::LLVMContext&);
+  LlvmErrors(const LlvmErrors&) = delete;
+  LlvmErrors& operator=(const LlvmErrors&) = delete;
+  /// Throws CompilerBug if there are any.
+  void expect_none() const;
+
+ private:
+  std::string text_;
+};
+
+}  // namespace tilewright::backend

@@ -1,0 +1,14 @@
+// The tile IR that a report of a compiler bug refers to, as a file.
+#pragma once
+#include <string_view>
+
+#include "tileir/diagnostics.h"
+#include "tileir/ir.h"
+
+namespace tilewright::passes {
+
+/// Writes the function, after a line "// <how>", into a new file of the folder for temporary files, and adds its path to the report.
+/// `stage`: a part of the file's name. Adds nothing if the file cannot be written, or if the report has a reproducer.
+void leave_reproducer(const ir::Function&, std::string_view stage, std::string_view how, BugReport&);
+
+}  // namespace tilewright::passes
