@@ -7,6 +7,8 @@
 namespace tilewright::rt::emulator {
 namespace {
 
+enum Option : u32 { kNonCoherent = 1 };
+
 struct Word128 {
   u64 low, high;
 };
@@ -174,7 +176,9 @@ void load(Warp& warp, const Instruction& i, Mask mask) {
   if (i.is_strong) warp.worker->poll();
   locate(warp, i, mask, address, i.space, bytes, [&](const Places& places) {
     const Accessor by = accessor_of(warp, i);
-    RequestCheck(by, places).read(bytes);
+    RequestCheck check(by, places);
+    check.read(bytes);
+    if (i.option & kNonCoherent) check.expect_unwritten(bytes);
     check_written(warp, i, places, bytes, Access::read);
     const s32* const slots = warp.kernel->extra.data() + i.first;
     const bool quads = is_quads(i, places.mask);
@@ -274,7 +278,6 @@ void take_order(Decoder& d) {
   d.out.releases = order == 3;
   const int scope = d.take_one({"cta", "cluster", "gpu", "sys"});
   d.out.whole_gpu = scope >= 1 || order >= 4;
-  d.take("nc");
   d.take_one({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});
   for (std::string_view level : {"L1", "L2"}) {
     for (std::string_view kind : {"evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate", "cache_hint"})
@@ -289,6 +292,10 @@ bool take_access(Decoder& d, const Operand& address, const Operand& value, bool 
   const bool is_of_entry = std::find(d.modifiers().begin(), d.modifiers().end(), "param::entry") != d.modifiers().end();
   d.out.space = take_space(d);
   take_order(d);
+  if (is_load && d.take("nc")) {
+    if (d.out.space != Space::global) d.fail("'.nc' is for '.global' alone");
+    d.out.option |= kNonCoherent;
+  }
   const int vector = d.take_one({"v2", "v4", "v8"});
   const int count = vector < 0 ? 1 : 2 << vector;
   const Type type = d.take_type();

@@ -20,6 +20,7 @@ const char* name_of(FindingKind kind) {
     case FindingKind::missing_wait: return "missing wait";
     case FindingKind::bad_mbarrier: return "wrong use of an mbarrier";
     case FindingKind::exited_block: return "access to a block that has exited";
+    case FindingKind::non_coherent: return "non-coherent read of written memory";
   }
   return "";
 }

@@ -26,6 +26,7 @@ enum class FindingKind : u8 {
   missing_wait,   // asynchronous work was never waited for
   bad_mbarrier,   // an mbarrier is used as its rules forbid
   exited_block,   // an access to the shared memory of a block that has ended
+  non_coherent,   // ld.global.nc of memory that the same launch writes
 };
 const char* name_of(FindingKind);
 

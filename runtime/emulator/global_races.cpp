@@ -114,18 +114,20 @@ inline bool GlobalCheck::conflicts(u64 stamp, int lane, bool is_write, KnownAgen
   return !is_seen_before(stamp, is_write) && find_conflict(stamp, lane, is_write, good);
 }
 
+std::string GlobalCheck::name_of_other(u64 stamp) const {
+  const std::string name = agent_name(agent_of(stamp));
+  if (low_of(stamp) != by_.warp->block->ticket) return name + " of another block";
+  return agent_of(stamp) == by_.warp->index ? "another lane of the same warp" : name;
+}
+
 void GlobalCheck::report(int lane, const Range& range, u64 address, u64 stamp, u32 at, const char* what, const char* earlier) {
-  std::string who = agent_name(agent_of(stamp));
-  if (low_of(stamp) != by_.warp->block->ticket)
-    who += " of another block";
-  else if (agent_of(stamp) == by_.warp->index)
-    who = "another lane of the same warp";
   const bool needs_only_fence = needs_proxy_fence(by_, stamp, earlier[0] == 'w') && is_ordered_after(stamp, lane, false);
   const char* why = needs_only_fence         ? kNoProxyFence
                     : are_atomic(by_, stamp) ? ", because one of them is atomic to its own block alone"
                                              : "";
   report_race(by_, lane, what, earlier,
-              fmt::format("of global memory at byte {} of an allocation of {} bytes", address - range.begin, range.bytes), who, at, why);
+              fmt::format("of global memory at byte {} of an allocation of {} bytes", address - range.begin, range.bytes),
+              name_of_other(stamp), at, why);
 }
 
 bool GlobalCheck::is_known_good(u64 stamp, u64 mine, bool is_write, KnownAgents& good) const {
@@ -216,6 +218,37 @@ void GlobalCheck::read(const Places& places, int bytes) {
   for (int lane = 0; lane < kLanes; ++lane)
     if (has_lane(places.mask, lane) && places.range_of(lane).cells != nullptr)
       read(lane, places.range_of(lane), places.address[static_cast<std::size_t>(lane)], bytes);
+}
+
+void GlobalCheck::expect_unwritten(int lane, const Range& range, u64 address, u64 bytes) {
+  const auto check = [&](u64 write, u32 at) {
+    if (low_of(write) < first_ticket_) return;
+    emulator::report(*by_.warp, *by_.instruction, FindingKind::non_coherent, lane, [&] {
+      const bool is_same_warp = low_of(write) == own_ticket_ && agent_of(write) == by_.warp->index;
+      return fmt::format(
+          "byte {} of an allocation of {} bytes was written by {} at {}, in the same launch: expected memory that is only read, or no "
+          "'.nc'",
+          address - range.begin, range.bytes, is_same_warp ? "the same warp" : name_of_other(write), place_of(*by_.warp, at));
+    });
+  };
+  const GlobalCells cells(range);
+  each_sector(address, bytes, [&](u64 at, u64 size) {
+    GlobalCell& sector = cells.sector(at);
+    const u64 write = load(sector.write);
+    if (write != GlobalCells::kApart && write != GlobalCells::kParting) return check(write, load(sector.write_at));
+    for (GlobalCell& cell : cells.granules(at, size)) check(load(cell.write), load(cell.write_at));
+  });
+}
+
+void GlobalCheck::expect_unwritten(const Places& places, int bytes) {
+  if (places.one_range != nullptr && places.one_range->cells == nullptr) return;
+  if (places.shape != nullptr && places.shape->has_whole_sectors)
+    return each_group(places, bytes, [&](u32 first, u32, u64 address, u32) {
+      expect_unwritten(static_cast<int>(first), *places.one_range, address, kSectorBytes);
+    });
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (has_lane(places.mask, lane) && places.range_of(lane).cells != nullptr)
+      expect_unwritten(lane, places.range_of(lane), places.address[static_cast<std::size_t>(lane)], static_cast<u64>(bytes));
 }
 
 inline void GlobalCheck::check_reads_before(const GlobalCells& cells, GlobalCell& cell, int lane, const Range& range, u64 address) {

@@ -73,6 +73,10 @@ class RequestCheck {
   void write(int lane, int bytes, const std::byte* value);
   /// By all lanes.
   void read(int bytes);
+  /// See GlobalCheck::expect_unwritten.
+  void expect_unwritten(int bytes) {
+    if (global_) global_->expect_unwritten(places_, bytes);
+  }
   /// By all lanes, of which no two write the same bytes; `values` has those of lane 0 first, and may be null. False, and nothing is done,
   /// if two may do so: then each lane has to have written before the next one is checked.
   bool write_apart(int bytes, const std::byte* values);

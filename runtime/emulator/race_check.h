@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <span>
+#include <string>
 
 #include "runtime/emulator/global_cells.h"
 #include "runtime/emulator/machine.h"
@@ -130,6 +131,9 @@ class GlobalCheck {
   bool write_apart(const Places&, int bytes, const std::byte* values);
   /// A lane's read of all these runs, which lie in one range.
   void read(int lane, const Range&, std::span<const GlobalRun>);
+  /// Reports places that this launch has written. `ld.global.nc` may only read memory "that is read-only for the duration of the kernel":
+  /// its cache keeps old values, so that no order between the write and the read helps.
+  void expect_unwritten(const Places&, int bytes);
 
  private:
   const View* fenced_before(u64 stamp, bool is_write) const;

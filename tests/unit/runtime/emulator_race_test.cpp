@@ -341,6 +341,54 @@ TEST_CASE("emulator races: blocks that write the same word are found, whoever ru
   }
 }
 
+TEST_CASE("emulator races: a non-coherent read of what the same launch wrote is found, however it is ordered") {
+  const auto found = [](const std::string& body) {
+    Bench bench(module_of(".param .u64 in, .param .u64 out", R"(
+      ld.param.u64 %d1, [in];
+      ld.param.u64 %d2, [out];
+      mov.u32 %r0, %tid.x;
+      mul.wide.u32 %d3, %r0, 4;
+      add.u64 %d4, %d1, %d3;
+      add.u64 %d5, %d2, %d3;
+    )" + body));
+    Array<u32> in(bench.memory, 128, 3), out(bench.memory, 128, 5);
+    Params params;
+    params.add(in.address()).add(out.address());
+    CHECK(bench.run("k", {1, 1, 1}, {64, 1, 1}, params) == bench.found().empty());
+    return bench.found();
+  };
+  const std::string write = "st.global.u32 [%d5], %r0;\nbar.sync 0;\n";
+  CHECK(found("ld.global.nc.u32 %r1, [%d4];\nst.global.u32 [%d5], %r1;") == "");
+  CHECK(found(write + "ld.global.u32 %r1, [%d5];") == "");
+  // Whole sectors, a part of one, one word for all lanes, a vector of words that only the other warp wrote.
+  const std::string name = "non-coherent read of written memory";
+  const std::string own = found(write + "ld.global.nc.u32 %r1, [%d5];");
+  CHECK(own.find("was written by the same warp at line 18 of the PTX, in the same launch") != std::string::npos);
+  CHECK(found(write + "setp.eq.u32 %p1, %r0, 5;\n@%p1 ld.global.nc.u8 %h1, [%d5];").find(name) != std::string::npos);
+  CHECK(found(write + "ld.global.nc.u32 %r1, [%d2];").find(name) != std::string::npos);
+  CHECK(
+      found(write + "setp.eq.u32 %p1, %r0, 5;\n@%p1 ld.global.nc.v4.u32 {%r1, %r2, %r3, %r4}, [%d2+128];").find("was written by warp 1") !=
+      std::string::npos);
+  // The words beside those that are written.
+  CHECK(found("setp.eq.u32 %p1, %r0, 5;\n@%p1 st.global.u32 [%d2], 7;\nbar.sync 0;\nld.global.nc.u32 %r1, [%d2+4];") == "");
+  CHECK(found("setp.eq.u32 %p1, %r0, 5;\n@%p1 st.global.u32 [%d2], 7;\nbar.sync 0;\nld.global.nc.u32 %r1, [%d2];").find(name) !=
+        std::string::npos);
+  CHECK(found("red.global.add.u32 [%d2], 1;\nbar.sync 0;\nld.global.nc.u32 %r1, [%d2];").find(name) != std::string::npos);
+}
+
+TEST_CASE("emulator races: a read that is non-coherent may read what an earlier launch wrote") {
+  Bench bench(module_of(".param .u64 to", "ld.param.u64 %d1, [to];\nld.global.nc.u32 %r1, [%d1];") +
+              ".visible .entry write(.param .u64 to)\n{\n.reg .b64 %d1;\nld.param.u64 %d1, [to];\nst.global.u32 [%d1], 7;\nret;\n}\n");
+  Array<u32> to(bench.memory, 1, 0);
+  Params params;
+  params.add(to.address());
+  CHECK(bench.run("write", {1, 1, 1}, {32, 1, 1}, params));
+  CHECK(bench.run("k", {1, 1, 1}, {32, 1, 1}, params));
+  CHECK(bench.found() == "");
+  CHECK_THROWS_AS(Program::load(module_of("", "ld.shared.nc.u32 %r1, [0];")), Error);
+  CHECK_THROWS_AS(Program::load(module_of("", "st.global.nc.u32 [%d1], %r1;")), Error);
+}
+
 TEST_CASE("emulator races: a launch stops at its first finding where it is told to") {
   const std::string text = module_of(".param .u64 out", R"(
     ld.param.u64 %d0, [out];
