@@ -1,4 +1,4 @@
-// What is known of some lanes of warps, and the tree of what is known of blocks.
+// What is known of some lanes, and the tree of what is known of blocks.
 #include "runtime/emulator/clock.h"
 
 #include <cstring>
@@ -24,37 +24,37 @@ void raise_steps(u32* known, const u32* other, u32 steps) {
 
 void Clock::raise_all(u32* known, const u32* other, u32 steps) { call_for_processor<raise_steps>(known, other, steps); }
 
-void Clock::raise(int warp, u32 epoch, Mask lanes) {
-  const auto w = static_cast<std::size_t>(warp);
-  if (epoch <= at_[w]) return;
-  Part& part = parts_[w];
-  if (part.epoch <= at_[w]) part = {};
+void Clock::raise(int agent, u32 epoch, Mask lanes) {
+  const auto a = static_cast<std::size_t>(agent);
+  if (epoch <= at_[a]) return;
+  Part& part = parts_[a];
+  if (part.epoch <= at_[a]) part = {};
   part.epoch = std::max(part.epoch, epoch);
   part.lanes |= lanes;
-  with_parts_ |= 1u << warp;
+  with_parts_ |= u64{1} << agent;
   if (part.lanes != kAllLanes) return;
-  raise(warp, part.epoch);
+  raise(agent, part.epoch);
   part = {};
 }
 
-bool Clock::knows_part(int warp, u32 epoch, u32 lane) const {
-  const Part& part = parts_[static_cast<std::size_t>(warp)];
+bool Clock::knows_part(int agent, u32 epoch, u32 lane) const {
+  const Part& part = parts_[static_cast<std::size_t>(agent)];
   if (epoch > part.epoch) return false;
   // One lane's word is not enough for what several did.
   return lane < kSeveralLanes ? (part.lanes >> lane & 1) != 0 : (part.lanes & (part.lanes - 1)) != 0;
 }
 
 void Clock::join_parts(const Clock& other) {
-  for (u32 rest = other.with_parts_; rest != 0; rest &= rest - 1) {
-    const int warp = std::countr_zero(rest);
-    if (const Part& part = other.parts_[static_cast<std::size_t>(warp)]; part.lanes != 0) raise(warp, part.epoch, part.lanes);
+  for (u64 rest = other.with_parts_; rest != 0; rest &= rest - 1) {
+    const int agent = std::countr_zero(rest);
+    if (const Part& part = other.parts_[static_cast<std::size_t>(agent)]; part.lanes != 0) raise(agent, part.epoch, part.lanes);
   }
 }
 
 bool Clock::covers_parts(const Clock& other) const {
-  for (std::size_t w = 0; w < kMaxWarps; ++w) {
-    const Part &part = other.parts_[w], &own = parts_[w];
-    if (part.epoch > at_[w] && (part.epoch > own.epoch || (part.lanes & ~own.lanes) != 0)) return false;
+  for (std::size_t a = 0; a < kAgentsWithLanes; ++a) {
+    const Part &part = other.parts_[a], &own = parts_[a];
+    if (part.epoch > at_[a] && (part.epoch > own.epoch || (part.lanes & ~own.lanes) != 0)) return false;
   }
   return true;
 }

@@ -25,9 +25,12 @@ inline constexpr bool is_matrix_agent(int agent) { return agent >= matrix_agent(
 /// Whether the agent accesses memory through the asynchronous proxy, as all but warps and cp.async do.
 inline constexpr bool is_async_proxy(int agent) { return agent >= 2 * kMaxWarps; }
 
-/// For each agent of one block, up to which of its epochs all accesses are known to be done. Of a warp, later ones may be known that only
-/// some of its lanes made: those who told of them, which are threads of their own. Where lanes told at different epochs, it is too much
-/// that is known, never too little.
+// Agents whose epochs may be known of some lanes alone: warps, and the engines of their cp.async.
+inline constexpr int kAgentsWithLanes = 2 * kMaxWarps;
+
+/// For each agent of one block, up to which of its epochs all accesses are known to be done. Of a warp or the engine of its cp.async, later
+/// ones may be known that only some of the warp's lanes made: those that told of them, which are threads of their own. Where lanes told at
+/// different epochs, it is too much that is known, never too little.
 class Clock {
  public:
   static constexpr u32 kSeveralLanes = kLanes;  // in the place of a lane: two of them at least
@@ -38,8 +41,8 @@ class Clock {
     known = std::max(known, epoch);
     used_ |= 1u << agent / kMaxWarps;
   }
-  /// Of a warp, and of these of its lanes alone.
-  void raise(int warp, u32 epoch, Mask lanes);
+  /// Of a warp or the engine of its cp.async, and of these of the warp's lanes alone.
+  void raise(int agent, u32 epoch, Mask lanes);
   bool knows(int agent, u32 epoch, u32 lane) const {
     return epoch <= (*this)[agent] || (with_parts_ != 0 && agent < kMaxWarps && knows_part(agent, epoch, lane));
   }
@@ -59,7 +62,8 @@ class Clock {
   void clear() {
     each_step(used_, [&](std::size_t first) { std::fill_n(at_.data() + first, kMaxWarps, 0); });
     if (with_parts_ != 0) parts_ = {};
-    used_ = with_parts_ = 0;
+    used_ = 0;
+    with_parts_ = 0;
   }
   bool operator==(const Clock& other) const { return at_ == other.at_ && parts_ == other.parts_; }
 
@@ -75,14 +79,14 @@ class Clock {
     for (; steps != 0; steps &= steps - 1) f(static_cast<std::size_t>(std::countr_zero(steps)) * kMaxWarps);
   }
   static void raise_all(u32* known, const u32* other, u32 steps);
-  bool knows_part(int warp, u32 epoch, u32 lane) const;
+  bool knows_part(int agent, u32 epoch, u32 lane) const;
   void join_parts(const Clock&);
   bool covers_parts(const Clock&) const;
 
   std::array<u32, kAgents> at_{};
   u32 used_ = 0;        // steps of agents, the others are 0: most kernels have few engines
-  u32 with_parts_ = 0;  // warps whose lanes told of themselves alone
-  std::array<Part, kMaxWarps> parts_{};
+  u64 with_parts_ = 0;  // agents of which lanes told of themselves alone
+  std::array<Part, kAgentsWithLanes> parts_{};
 };
 
 /// What is known of blocks, by their numbers in the launch: an immutable tree whose parts warps share, so that a join costs as much as

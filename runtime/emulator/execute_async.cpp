@@ -143,25 +143,30 @@ u32 finish_copies(Warp& warp, Mask mask, F are_due) {
   return done;
 }
 
-/// The mbarrier of each lane gets an arrival when the lane's copies so far are done. Without `.noinc` it first gets one more to wait for.
+/// The mbarrier of each lane gets an arrival when the lane's copies so far are done; lanes are independent of each other (PTX ISA,
+/// "cp.async.mbarrier.arrive": "all prior cp.async operations initiated by the executing thread"). Without `.noinc` the mbarrier first gets
+/// one more arrival to wait for.
 void arrive_after_copies(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   locate(warp, i, mask, address, i.space, 8, [&](const Places& places) {
     if (places.space != Space::shared) return report_no_mbarrier(warp, i, places);
-    Transfer arrival;
-    arrival.warp = &warp;
-    arrival.instruction = i.index;
-    arrival.lane = __builtin_ctz(places.mask);
     if (!(i.option & kNoIncrease))
       for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { await_arrival(at, barrier); });
-    arrival.write = [&warp, &i, places, sequence = warp.copy_sequence] {
-      const u32 done = finish_copies(warp, places.mask, [&](const AsyncCopy& copy) { return copy.sequence <= sequence ? kAllLanes : 0; });
-      for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) {
-        barrier.view.clock.raise(async_agent(warp.index), std::min(done, sequence));
-        arrive_on(at, barrier, 1, false);
-      });
-    };
-    begin(std::move(arrival));
+    each_lane(places.mask, [&](std::size_t lane) {
+      const MbarrierPlace at{warp, i, static_cast<int>(lane), places.owner(static_cast<int>(lane)), places.address[lane]};
+      Transfer arrival;
+      arrival.warp = &warp;
+      arrival.instruction = i.index;
+      arrival.lane = at.lane;
+      arrival.write = [at, sequence = warp.copy_sequence, told = kLaneBit[lane] | ~warp.live] {
+        finish_copies(at.warp, kLaneBit[at.lane], [&](const AsyncCopy& copy) { return copy.sequence <= sequence ? kAllLanes : 0; });
+        Mbarrier* const barrier = find_mbarrier_of_copies(at, sequence);
+        if (barrier == nullptr) return;
+        barrier->view.clock.raise(async_agent(at.warp.index), sequence, told);
+        arrive_on(at, *barrier, 1, false);
+      };
+      begin(std::move(arrival));
+    });
   });
 }
 
@@ -178,7 +183,7 @@ void wait(Warp& warp, const Instruction& i, Mask mask) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) due |= copy.group[lane] + i.option <= warp.committed[lane] ? kLaneBit[lane] : 0;
     return due;
   });
-  warp.view.clock.raise(async_agent(warp.index), done);
+  warp.view.clock.raise(async_agent(warp.index), done, mask | ~warp.live);
 }
 
 void wait_all(Warp& warp, const Instruction& i, Mask mask) {

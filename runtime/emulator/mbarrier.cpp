@@ -83,6 +83,13 @@ void check_change(const MbarrierPlace& at, Mbarrier& barrier) {
   check.write(at.lane, at.offset, static_cast<int>(kMbarrierBytes), nullptr);
 }
 
+/// The object that is there. It is a finding if there is none.
+Mbarrier* expect_mbarrier(const MbarrierPlace& at) {
+  Mbarrier* const found = live_mbarrier(at.owner, at.offset);
+  if (found == nullptr) misuse(at, [] { return std::string("there is no mbarrier"); });
+  return found;
+}
+
 /// Only whole objects that lie where they must are objects.
 void mark(const MbarrierPlace& at, u8 written) {
   if (at.warp.worker->launch->check) std::memset(at.owner.cells.written() + at.offset, written, kMbarrierBytes);
@@ -132,12 +139,17 @@ Mbarrier* live_mbarrier(Block& owner, u64 offset) {
 }
 
 Mbarrier* find_mbarrier(const MbarrierPlace& at, int lanes) {
-  Mbarrier* const found = live_mbarrier(at.owner, at.offset);
-  if (found == nullptr) {
-    misuse(at, [] { return std::string("there is no mbarrier"); });
-    return nullptr;
-  }
-  if (at.warp.worker->launch->check) check_use(at, *found, lanes);
+  Mbarrier* const found = expect_mbarrier(at);
+  if (found != nullptr && at.warp.worker->launch->check) check_use(at, *found, lanes);
+  return found;
+}
+
+Mbarrier* find_mbarrier_of_copies(const MbarrierPlace& at, u32 sequence) {
+  Mbarrier* const found = expect_mbarrier(at);
+  if (found == nullptr || !at.warp.worker->launch->check) return found;
+  Accessor by = engine_of(at.warp, at.instruction, *at.warp.block, async_agent(at.warp.index), sequence);
+  by.is_on_mbarrier = true;
+  check_shared_read(by, at.owner, at.lane, at.offset, static_cast<int>(kMbarrierBytes));
   return found;
 }
 

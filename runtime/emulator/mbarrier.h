@@ -26,6 +26,8 @@ Mbarrier* live_mbarrier(Block&, u64 offset);
 /// The same, and it is a finding if there is none. The access itself is checked for races, for as many lanes from the
 /// place's on.
 Mbarrier* find_mbarrier(const MbarrierPlace&, int lanes = 1);
+/// The same for the engine of the lane's cp.async, which has done the warp's copies up to this one.
+Mbarrier* find_mbarrier_of_copies(const MbarrierPlace& at, u32 sequence);
 /// What the lane knows becomes known to those who will wait for the phase. `again`: another lane of the instruction has told of the rest.
 void release_to(const MbarrierPlace&, Mbarrier&, bool again);
 /// So many arrivals; `drops` takes them off all phases to come. The last one may complete the phase.

@@ -51,37 +51,39 @@ TEST_CASE("emulator clocks: what is learnt and joined of blocks is found again, 
 }
 
 TEST_CASE("emulator clocks: a lane's word stands for itself, until all lanes have given theirs") {
-  Clock clock;
-  clock.raise(3, 5);
-  clock.raise(3, 7, 1u << 4);
-  CHECK(clock.knows(3, 5, 9));
-  CHECK(clock.knows(3, 7, 4));
-  CHECK(!clock.knows(3, 6, 9));
-  CHECK(!clock.knows(3, 8, 4));
-  CHECK(!clock.knows(3, 6, Clock::kSeveralLanes));
-  CHECK(!clock.knows(2, 1, 4));
-  Clock other;
-  other.raise(3, 6);
-  other.raise(3, 7, 1u << 9);
-  CHECK(!other.covers(clock));
-  CHECK(!clock.covers(other));
-  CHECK(!(other == clock));
-  Clock both = clock;
-  both.join(other);
-  CHECK(both.covers(clock));
-  CHECK(both.covers(other));
-  CHECK(both[3] == 6);
-  CHECK(both.knows(3, 7, 4));
-  CHECK(both.knows(3, 7, 9));
-  CHECK(both.knows(3, 7, Clock::kSeveralLanes));
-  CHECK(!both.knows(3, 7, 0));
-  // What all know covers what lanes had told.
-  clock.raise(3, 7, ~(1u << 4));
-  CHECK(clock[3] == 7);
-  CHECK(clock.covers(both));
-  clock.raise(3, 6, 1);
-  CHECK(clock[3] == 7);
-  CHECK(clock.knows(3, 7, 0));
+  for (const int agent : {3, async_agent(3)}) {
+    Clock clock;
+    clock.raise(agent, 5);
+    clock.raise(agent, 7, 1u << 4);
+    CHECK(clock.knows(agent, 5, 9));
+    CHECK(clock.knows(agent, 7, 4));
+    CHECK(!clock.knows(agent, 6, 9));
+    CHECK(!clock.knows(agent, 8, 4));
+    CHECK(!clock.knows(agent, 6, Clock::kSeveralLanes));
+    CHECK(!clock.knows(agent - 1, 1, 4));
+    Clock other;
+    other.raise(agent, 6);
+    other.raise(agent, 7, 1u << 9);
+    CHECK(!other.covers(clock));
+    CHECK(!clock.covers(other));
+    CHECK(!(other == clock));
+    Clock both = clock;
+    both.join(other);
+    CHECK(both.covers(clock));
+    CHECK(both.covers(other));
+    CHECK(both[agent] == 6);
+    CHECK(both.knows(agent, 7, 4));
+    CHECK(both.knows(agent, 7, 9));
+    CHECK(both.knows(agent, 7, Clock::kSeveralLanes));
+    CHECK(!both.knows(agent, 7, 0));
+    // What all know covers what lanes had told.
+    clock.raise(agent, 7, ~(1u << 4));
+    CHECK(clock[agent] == 7);
+    CHECK(clock.covers(both));
+    clock.raise(agent, 6, 1);
+    CHECK(clock[agent] == 7);
+    CHECK(clock.knows(agent, 7, 0));
+  }
 }
 
 }  // namespace tilewright::rt::emulator

@@ -335,6 +335,39 @@ TEST_CASE("emulator mbarriers: cp.async arrives when the copies are done, in eve
   CHECK(contains(run(copy("cp.async.mbarrier.arrive.shared::cta.b64 [%r30];", 64, kWait)).found, "deadlock"));
 }
 
+TEST_CASE("emulator mbarriers: cp.async arrives for each thread, so that a count that is too small is found in every schedule") {
+  // 128 threads copy 16 bytes each; each waits and reads what another one copied.
+  const auto run_with = [](int count, AsyncOrder async_order, Order order) {
+    return run(fmt::format(R"(
+      @%p1 mbarrier.init.shared::cta.b64 [%r30], {};
+      shl.b32 %r1, %r0, 4;
+      and.b32 %r7, %r1, 1008;
+      cvt.u64.u32 %d1, %r7;
+      add.u64 %d1, %d1, %d30;
+      add.u32 %r2, %r1, %r31;
+      bar.sync 0;
+      cp.async.cg.shared.global [%r2], [%d1], 16;
+      cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r30];
+      {}
+      sub.u32 %r1, 2032, %r1;
+      add.u32 %r1, %r1, %r31;
+      ld.shared.v4.u32 {{%r3, %r4, %r5, %r6}}, [%r1];
+    )",
+                           count, kWait),
+               128, async_order, order)
+        .found;
+  };
+  for (const AsyncOrder async_order : kOrders)
+    for (const Order order : {Order::forward, Order::backward}) {
+      CHECK(run_with(128, async_order, order) == "");
+      for (const int count : {96, 97, 112, 127}) {
+        CAPTURE(count);
+        CHECK(contains(run_with(count, async_order, order), "race"));
+      }
+    }
+  CHECK(contains(run_with(129, AsyncOrder::lazy, Order::forward), "deadlock"));
+}
+
 TEST_CASE("emulator mbarriers: cp.async is early or late by the schedule, and a missing wait a finding either way") {
   const auto read = [](const char* wait, AsyncOrder order) {
     return run(fmt::format("st.global.u32 [%d30+16], 7;\ncp.async.ca.shared.global [%r31], [%d30+16], 4;\ncp.async.commit_group;\n{}\n"
