@@ -104,6 +104,7 @@ class Launcher {
     launch(*program_, kernel_->name, memory_, launch_params);
     for (const std::string& line : parts_of(printed, '\n'))
       if (!line.empty()) rt::print_line(line);
+    for (const Finding& remark : findings.remarks()) fmt::print(stderr, "{}\n", to_string(remark));
     std::string found;
     for (const Finding& finding : findings.list()) found += (found.empty() ? "" : "\n") + to_string(finding);
     if (!found.empty()) throw Failure(found);

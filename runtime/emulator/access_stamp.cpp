@@ -51,11 +51,21 @@ std::string agent_name(int agent) {
   return "a bulk copy that an mbarrier waits for";
 }
 
+bool is_ordered_after_some_lane(const Accessor& by, u64 stamp, u32 number) {
+  if (agent_of(stamp) == by.warp->index && number == by.warp->block->number) return true;
+  const Clock* const clock = clock_in(by, number, *by.view);
+  return clock != nullptr && clock->knows_some_lane(agent_of(stamp), clock_of(stamp));
+}
+
 void report_race(const Accessor& by, int lane, const char* what, const char* earlier, const std::string& where, const std::string& who,
-                 u32 at, const char* why) {
-  report(*by.warp, *by.instruction, FindingKind::race, lane, [&] {
+                 u32 at, const char* why, bool is_remark) {
+  const auto text = [&] {
     return fmt::format("{} {} is not ordered after the {} by {} at {}{}", what, where, earlier, who, place_of(*by.warp, at), why);
-  });
+  };
+  if (is_remark)
+    remark(*by.warp, *by.instruction, FindingKind::race, lane, text);
+  else
+    report(*by.warp, *by.instruction, FindingKind::race, lane, text);
 }
 
 }  // namespace tilewright::rt::emulator

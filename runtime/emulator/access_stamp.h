@@ -68,8 +68,13 @@ inline bool are_atomic(const Accessor& by, u64 stamp) {
 /// "warp 3", or what the engine does.
 std::string agent_name(int agent);
 inline constexpr const char* kNoProxyFence = ", because no proxy fence comes between them";
+/// Whether some lane of the other access's warp is known to be done with as much, or it is the same warp: all that is missing then is the
+/// order between lanes of one warp.
+bool is_ordered_after_some_lane(const Accessor&, u64 stamp, u32 number);
+inline constexpr const char* kNoLaneOrder =
+    ", by the text of the PTX ISA alone: the two lanes met in a collective operation, which formally orders no memory";
 /// Reports that `what` is not ordered after `earlier` ("write" or "read"), which `who` did at the instruction `at`; `why` follows.
 void report_race(const Accessor&, int lane, const char* what, const char* earlier, const std::string& where, const std::string& who, u32 at,
-                 const char* why);
+                 const char* why, bool is_remark = false);
 
 }  // namespace tilewright::rt::emulator

@@ -212,7 +212,7 @@ bool is_first_finding(Warp& warp, const Instruction& i, FindingKind kind) {
   return launch.findings->is_first(warp.kernel->name, i.index, kind);
 }
 
-void add_finding(Warp& warp, const Instruction& i, FindingKind kind, int lane, std::string text) {
+static Finding make_finding(const Warp& warp, const Instruction& i, FindingKind kind, int lane, std::string text) {
   const Launch& launch = *warp.worker->launch;
   Finding finding;
   finding.kind = kind;
@@ -226,7 +226,19 @@ void add_finding(Warp& warp, const Instruction& i, FindingKind kind, int lane, s
   finding.block = warp.block->id;
   finding.warp = warp.index;
   finding.lane = lane;
-  launch.findings->add(i.index, std::move(finding));
+  return finding;
+}
+
+void add_finding(Warp& warp, const Instruction& i, FindingKind kind, int lane, std::string text) {
+  warp.worker->launch->findings->add(i.index, make_finding(warp, i, kind, lane, std::move(text)));
+}
+
+bool is_first_remark(Warp& warp, FindingKind kind) { return warp.worker->launch->findings->is_first_remark(warp.kernel->name, kind); }
+
+void add_remark(Warp& warp, const Instruction& i, FindingKind kind, int lane, std::string text) {
+  Finding finding = make_finding(warp, i, kind, lane, std::move(text));
+  finding.is_remark = true;
+  warp.worker->launch->findings->add_remark(std::move(finding));
 }
 
 std::string place_of(const Warp& warp, u32 instruction) {

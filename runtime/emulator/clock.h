@@ -44,7 +44,11 @@ class Clock {
   /// Of a warp or the engine of its cp.async, and of these of the warp's lanes alone.
   void raise(int agent, u32 epoch, Mask lanes);
   bool knows(int agent, u32 epoch, u32 lane) const {
-    return epoch <= (*this)[agent] || (with_parts_ != 0 && agent < kMaxWarps && knows_part(agent, epoch, lane));
+    return epoch <= (*this)[agent] || (with_parts_ != 0 && agent < kAgentsWithLanes && knows_part(agent, epoch, lane));
+  }
+  /// Whether so much is known of the agent itself or of one of its lanes at least.
+  bool knows_some_lane(int agent, u32 epoch) const {
+    return epoch <= (*this)[agent] || (agent < kAgentsWithLanes && epoch <= parts_[static_cast<std::size_t>(agent)].epoch);
   }
   void join(const Clock& other) {
     raise_all(at_.data(), other.at_.data(), other.used_);

@@ -232,6 +232,7 @@ EmulatorReport take_report(int ordinal) {
   const std::lock_guard lock(device->mutex);
   std::swap(report.counters, device->counters);
   std::swap(report.findings, device->findings);
+  std::swap(report.remarks, device->remarks);
   return report;
 }
 

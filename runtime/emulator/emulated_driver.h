@@ -22,7 +22,7 @@ int emulated_ordinal(std::string_view target);
 /// What the kernels of a device did since the last call, and what was found in them.
 struct EmulatorReport {
   Counters counters;
-  std::vector<Finding> findings;
+  std::vector<Finding> findings, remarks;
 };
 EmulatorReport take_report(int ordinal);
 

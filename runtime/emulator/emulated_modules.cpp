@@ -154,11 +154,12 @@ CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std
     return CUDA_ERROR_INVALID_VALUE;
   }
   print_lines(printed);
-  const std::vector<Finding> found = findings.list();
+  const std::vector<Finding> found = findings.list(), remarks = findings.remarks();
   {
     const std::lock_guard lock(device.mutex);
     for (const auto& [name, counted] : counters.kernels) device.counters.kernels[name].add(counted);
     device.findings.insert(device.findings.end(), found.begin(), found.end());
+    device.remarks.insert(device.remarks.end(), remarks.begin(), remarks.end());
   }
   return found.empty() ? CUDA_SUCCESS : tell(found);
 }

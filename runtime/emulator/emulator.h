@@ -40,7 +40,8 @@ struct LaunchParams {
 /// Whether the emulated device ("sm_90a") runs PTX of this .target: an equal or older one, and "a" targets only on their own.
 bool can_run(std::string_view ptx_target, std::string_view device);
 
-/// Runs a kernel to its end. False if there are findings, or would be were they asked for; the kernel may have been cut short then.
+/// Runs a kernel to its end. False if there are findings, or would be were they asked for; the kernel may have been cut short then. Remarks
+/// (Findings::remarks) change nothing.
 /// Throws Error, naming the line of the PTX, if the launch itself is wrong: unknown kernel, too many threads or too much shared
 /// memory, clusters that do not divide the grid, too few bytes of parameters, a target that this device cannot run.
 bool launch(const Program&, std::string_view kernel, Memory&, const LaunchParams&);

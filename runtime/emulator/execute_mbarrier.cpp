@@ -101,8 +101,8 @@ bool is_over(const MbarrierPlace& at, const Mbarrier& barrier, u64 asked) {
   const u64 phase = barrier.phase - barrier.first_phase;
   if (at.instruction.option & kParity) {
     if (asked > 1)
-      report(at.warp, at.instruction, FindingKind::bad_operand, at.lane,
-             [&] { return fmt::format("a parity of {}: expected 0 or 1", asked); });
+      remark(at.warp, at.instruction, FindingKind::bad_operand, at.lane,
+             [&] { return fmt::format("a parity of {}: expected 0 or 1, of which its lowest bit is taken", asked); });
     return (phase & 1) != (asked & 1);
   }
   const u64 of = asked >> kCountBits;

@@ -29,8 +29,8 @@ std::string to_string(const Finding& finding) {
   std::string text;
   if (finding.source.line > 0) text = fmt::format("{}:{}: ", finding.source.file, finding.source.line);
   const auto& [x, y, z] = finding.block;
-  text += fmt::format("{} in '{}', block ({},{},{}), warp {}, lane {} (line {} of the PTX): {}", name_of(finding.kind), finding.kernel, x,
-                      y, z, finding.warp, finding.lane, finding.ptx_line, finding.text);
+  text += fmt::format("{}{} in '{}', block ({},{},{}), warp {}, lane {} (line {} of the PTX): {}", finding.is_remark ? "remark: " : "",
+                      name_of(finding.kind), finding.kernel, x, y, z, finding.warp, finding.lane, finding.ptx_line, finding.text);
   if (finding.count > 1) text += fmt::format(" ({} times)", finding.count);
   return text;
 }
@@ -43,6 +43,23 @@ bool Findings::is_first(const std::string& kernel, u32 instruction, FindingKind 
 void Findings::add(u32 instruction, Finding finding) {
   const std::lock_guard lock(mutex_);
   found_.emplace_back(instruction, std::move(finding));
+}
+
+bool Findings::is_first_remark(const std::string& kernel, FindingKind kind) {
+  const std::lock_guard lock(mutex_);
+  return ++remark_counts_[{kernel, kind}] == 1;
+}
+
+void Findings::add_remark(Finding remark) {
+  const std::lock_guard lock(mutex_);
+  remarks_.push_back(std::move(remark));
+}
+
+std::vector<Finding> Findings::remarks() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Finding> list = remarks_;
+  for (Finding& remark : list) remark.count = remark_counts_.at({remark.kernel, remark.kind});
+  return list;
 }
 
 std::vector<Finding> Findings::list() const {

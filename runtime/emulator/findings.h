@@ -38,10 +38,12 @@ struct Finding {
   std::string text;
   std::array<u32, 3> block{};
   int warp = 0, lane = 0;
-  u64 count = 1;  // how often at this instruction
+  u64 count = 1;           // how often at this instruction; of a remark, in the kernel
+  bool is_remark = false;  // the PTX ISA forbids it, and no GPU is known to do anything wrong then
 };
 
-/// "kernel.cu:12: race in 'softmax', block (0,0,0), warp 1, lane 0 (line 88 of the PTX): ..."
+/// Of a remark, "remark: " precedes what is seen: "kernel.cu:12: race in 'softmax', block (0,0,0), warp 1, lane 0 (line 88 of the PTX):
+/// ..."
 std::string to_string(const Finding&);
 
 /// Thread-safe. Findings of one kind at one instruction are counted, and the first one is kept.
@@ -50,8 +52,13 @@ class Findings {
   /// True for the first of its kind at this instruction of this kernel; then `add` is called with it.
   bool is_first(const std::string& kernel, u32 instruction, FindingKind);
   void add(u32 instruction, Finding);
-  /// In the order in which they were found.
+  /// The same of remarks, of which the first one of each kind is kept for a kernel.
+  bool is_first_remark(const std::string& kernel, FindingKind);
+  void add_remark(Finding);
+  /// In the order in which they were found, without remarks.
   std::vector<Finding> list() const;
+  std::vector<Finding> remarks() const;
+  /// Whether there are no findings; there may be remarks.
   bool empty() const;
 
  private:
@@ -59,6 +66,8 @@ class Findings {
   mutable std::mutex mutex_;
   std::map<Key, u64> counts_;
   std::vector<std::pair<u32, Finding>> found_;
+  std::map<std::pair<std::string, FindingKind>, u64> remark_counts_;
+  std::vector<Finding> remarks_;
 };
 
 }  // namespace tilewright::rt::emulator

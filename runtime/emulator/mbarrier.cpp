@@ -75,9 +75,10 @@ void check_use(const MbarrierPlace& at, Mbarrier& barrier, int lanes) {
 }
 
 /// Checks that the lane makes or ends an object there, as a write of its bytes.
-void check_change(const MbarrierPlace& at, Mbarrier& barrier) {
+void check_change(const MbarrierPlace& at, Mbarrier& barrier, bool ends) {
   if (!at.warp.worker->launch->check) return;
-  const Accessor by = accessor_of(at);
+  Accessor by = accessor_of(at);
+  by.ends_mbarrier = ends;
   SharedCheck check(by, at.owner);
   check.settle(barrier, at.offset);
   check.write(at.lane, at.offset, static_cast<int>(kMbarrierBytes), nullptr);
@@ -108,7 +109,7 @@ void init_mbarrier(const MbarrierPlace& at, u32 count) {
   for (const auto& [offset, other] : at.owner.mbarriers)
     if (other->is_live && offset != at.offset && offset + kMbarrierBytes > at.offset && at.offset + kMbarrierBytes > offset)
       misuse(at, [&] { return fmt::format("init within the mbarrier at byte {}", offset); });
-  check_change(at, barrier);
+  check_change(at, barrier, false);
   const int agent = barrier.agent;
   const u64 phase = barrier.phase;
   barrier.reset();
@@ -124,7 +125,7 @@ void invalidate_mbarrier(const MbarrierPlace& at) {
   if (found == nullptr) return misuse(at, [] { return std::string("there is no mbarrier"); });
   Mbarrier& barrier = *found;
   if (barrier.transactions != 0) misuse(at, [&] { return fmt::format("inval of {}", describe(barrier, static_cast<u32>(at.offset))); });
-  check_change(at, barrier);
+  check_change(at, barrier, true);
   for (const Warp& warp : at.owner.warps)
     for (const Fragment& fragment : warp.fragments)
       if (fragment.wait == Wait::mbarrier && fragment.wait_id == at.offset)

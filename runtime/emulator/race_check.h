@@ -26,6 +26,7 @@ struct Accessor {
   const AsyncViews* async;      // of the warp, for an access through the asynchronous proxy: all that it may rely on of earlier writes
                                 // through the generic one. Null: a generic access
   bool is_on_mbarrier = false;  // an operation on the object that is there
+  bool ends_mbarrier = false;   // mbarrier.inval
 };
 
 inline Accessor accessor_of(Warp& warp, const Instruction& instruction) {

@@ -61,8 +61,12 @@ void SharedCheck::report(int lane, u64 cell, u64 stamp, const char* what, const 
     who += fmt::format(" of the block of rank {}", rank_of(stamp));
   else if (agent_of(stamp) == by_.warp->index)
     who = lane_of(stamp) < kSeveralLanes ? fmt::format("lane {} of the same warp", lane_of(stamp)) : "other lanes of the same warp";
-  report_race(by_, lane, what, earlier, fmt::format("of shared memory at byte {}", cell << shift_), who, low_of(stamp) & kInstruction,
-              needs_proxy_fence(by_, stamp, is_write) && is_ordered_after(stamp, lane, false) ? kNoProxyFence : "");
+  // cuda::pipeline: the threads of a warp meet in match.sync, one of them counts the warp as gone, and the last one ends the mbarriers.
+  const bool is_remark = by_.ends_mbarrier && is_ordered_after_some_lane(by_, stamp, number_of(stamp));
+  const bool needs_only_fence = needs_proxy_fence(by_, stamp, is_write) && is_ordered_after(stamp, lane, false);
+  const char* why = is_remark ? kNoLaneOrder : needs_only_fence ? kNoProxyFence : "";
+  report_race(by_, lane, what, earlier, fmt::format("of shared memory at byte {}", cell << shift_), who, low_of(stamp) & kInstruction, why,
+              is_remark);
 }
 
 /// The bytes of an mbarrier mean nothing to ordinary accesses.
@@ -280,20 +284,20 @@ void SharedCheck::read(const Places& places, int bytes) {
 }
 
 void SharedCheck::check_reads_before(SharedCell& cell, int lane, u64 c) {
+  // One finding is enough, but a remark is none.
+  const auto find_one = [&](std::span<const u64> reads) {
+    for (const u64 read : reads)
+      if (read != 0 && conflicts(read, lane, false, good_reads_)) {
+        report(lane, c, read, "the write", "read");
+        if (!by_.ends_mbarrier) return;
+      }
+  };
   if (cell.reads[0] & kMany) {
     const u32 list = static_cast<u32>(cell.reads[0]);
-    for (u64 other : block_.many_reads[list])
-      if (conflicts(other, lane, false, good_reads_)) {
-        report(lane, c, other, "the write", "read");
-        break;
-      }
+    find_one(block_.many_reads[list]);
     block_.free_many_reads.push_back(list);
   } else {
-    for (std::size_t k = 0; k < cell.reads.size() && cell.reads[k] != 0; ++k) {
-      if (!conflicts(cell.reads[k], lane, false, good_reads_)) continue;
-      report(lane, c, cell.reads[k], "the write", "read");
-      break;
-    }
+    find_one(cell.reads);
   }
   cell.reads = {};
 }

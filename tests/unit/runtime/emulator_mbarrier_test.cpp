@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tests/unit/runtime/emulator_harness.h"
 
 namespace tilewright::rt::emulator {
@@ -168,10 +170,73 @@ TEST_CASE("emulator mbarriers: each wrong use of the object is found") {
   CHECK(contains(found(init + "mbarrier.arrive.shared::cta.b64 %d1, [%r30], 2;\nmbarrier.arrive.shared::cta.b64 _, [%r30], 2;\n"
                               "mbarrier.test_wait.shared::cta.b64 %p2, [%r30], %d1;"),
                  "waits for phase 0 of the mbarrier"));
-  CHECK(contains(found(init + "mbarrier.test_wait.parity.shared::cta.b64 %p2, [%r30], 2;"), "a parity of 2: expected 0 or 1"));
   for (const char* access : {"st.shared.u32 [%r30+4], 1;", "ld.shared.v2.u32 {%r1, %r2}, [%r30];", "atom.shared.add.u32 %r1, [%r30], 1;"})
     CHECK(contains(found(init + access), "an ordinary access to byte"));
   CHECK(found(init + "mbarrier.inval.shared::cta.b64 [%r30]; st.shared.u32 [%r30], 1;") == "");
+}
+
+TEST_CASE("emulator mbarriers: a parity other than 0 and 1 is a remark, once, and its lowest bit counts") {
+  Bench bench(hopper_module_of(".param .u64 out", kStart + R"(
+    mbarrier.init.shared::cta.b64 [%r30], 1;
+    mbarrier.test_wait.parity.shared::cta.b64 %p2, [%r30], -1;
+    mbarrier.test_wait.parity.shared::cta.b64 %p3, [%r30], 2;
+    selp.u32 %r1, 1, 0, %p2;
+    selp.u32 %r2, 1, 0, %p3;
+    st.global.v2.u32 [%d30], {%r1, %r2};
+  )"));
+  const Array<u32> out(bench.memory, 2, 9);
+  Params params;
+  bench.launch_params.stop_at_finding = true;
+  CHECK(bench.run("k", {1, 1, 1}, {1, 1, 1}, params.add(out.address())));
+  CHECK(bench.found() == "");
+  CHECK(bench.findings.empty());
+  CHECK(out.values() == std::vector<u32>{1, 0});
+  REQUIRE(bench.findings.remarks().size() == 1);
+  const std::string text = to_string(bench.findings.remarks().front());
+  CHECK(text.find("remark: undefined operand in 'k'") == 0);
+  CHECK(contains(text, "a parity of 4294967295: expected 0 or 1, of which its lowest bit is taken (2 times)"));
+}
+
+TEST_CASE("emulator mbarriers: an end that only lanes of a warp have formally to be handed over to is a remark, once") {
+  // All threads look at two objects; one lane of warp 1 hands over for its warp after `meet`, one of warp 0 waits for that and ends both.
+  const auto ended = [](const std::string& meet, const std::string& hand_over) {
+    Bench bench(hopper_module_of(".param .u64 out", kStart + fmt::format(R"(
+      @%p1 mbarrier.init.shared::cta.b64 [%r30], 64;
+      @%p1 mbarrier.init.shared::cta.b64 [%r30+8], 64;
+      @%p1 st.shared.u32 [%r31], 0;
+      bar.sync 0;
+      mbarrier.test_wait.parity.shared::cta.b64 %p4, [%r30], 1;
+      mbarrier.test_wait.parity.shared::cta.b64 %p4, [%r30+8], 1;
+      {}
+      setp.eq.u32 %p2, %r0, 37;
+      @%p2 {}
+      @!%p1 bra DONE;
+      L: ld.relaxed.cta.shared.u32 %r2, [%r31];
+      setp.eq.u32 %p3, %r2, 0;
+      @%p3 bra L;
+      fence.acq_rel.cta;
+      mbarrier.inval.shared::cta.b64 [%r30];
+      mbarrier.inval.shared::cta.b64 [%r30+8];
+      DONE:
+    )",
+                                                                         meet, hand_over)));
+    const Array<u32> out(bench.memory, 2, 9);
+    Params params;
+    const bool is_good = bench.run("k", {1, 1, 1}, {64, 1, 1}, params.add(out.address()));
+    CHECK(is_good == bench.found().empty());
+    std::string remarks;
+    for (const Finding& remark : bench.findings.remarks()) remarks += to_string(remark) + "\n";
+    return std::pair(bench.found(), remarks);
+  };
+  const std::string release = "st.release.cta.shared.u32 [%r31], 1;", relaxed = "st.relaxed.cta.shared.u32 [%r31], 1;";
+  CHECK(ended("bar.warp.sync -1;", release) == std::pair(std::string(), std::string()));
+  const auto [found, remarks] = ended("match.any.sync.b32 %r3, %r30, -1;", release);
+  CHECK(found == "");
+  CHECK(contains(remarks, "remark: race in 'k'"));
+  CHECK(contains(remarks, "by the text of the PTX ISA alone"));
+  CHECK(std::count(remarks.begin(), remarks.end(), '\n') == 1);
+  // Nothing at all orders the warps.
+  CHECK(contains(ended("bar.warp.sync -1;", relaxed).first, "is not ordered after the read by warp 1"));
 }
 
 TEST_CASE("emulator mbarriers: the object itself has to be handed over to others") {
