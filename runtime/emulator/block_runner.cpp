@@ -115,6 +115,7 @@ void finish(Warp& warp) {
     finish_all(*block.cluster, [&](const Transfer& transfer) { return transfer.warp->block == &block; });
     check_finished_mbarriers(warp);
     check_finished_copies(block);
+    check_remote_accesses(block);
   }
   --block.running;
   return_registers(warp, 0);

@@ -252,6 +252,7 @@ void begin_move(BulkCopy begun, const Destination& destination) {
   if (copy.warp.worker->launch->check)
     for (const CopyPiece& piece : copy.pieces.list) {
       check_shared_read(by, from, copy.lane, piece.global, static_cast<int>(piece.bytes));
+      if (by.owner != &from) remember_remote(from.remote_accesses, by, copy.lane);
       if (copy.reduction) check_shared_read(by, *destination.to.block, copy.lane, piece.shared, static_cast<int>(piece.bytes));
     }
   claim(by, *destination.to.block, copy);

@@ -82,6 +82,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     block.cells.reset(block.shared_bytes, kernel.shared_granule, kernel.has_engines);
     block.many_reads.clear();
     block.free_many_reads.clear();
+    block.remote_accesses.clear();
   }
   u64 threads = product(launch.block);
   for (Warp& warp : block.warps) {

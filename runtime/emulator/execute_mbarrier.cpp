@@ -144,6 +144,7 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
       if (!is_over(at, barrier, asked[at.lane])) return;
       over |= lanes;
       barrier.is_unseen = false;
+      barrier.awaited = barrier.phase;
       if (!(i.option & kRelaxed) && acquired != &barrier) acquire_from(warp, barrier, i.option & kOnlyBlock);
       acquired = &barrier;
     };

@@ -22,6 +22,7 @@
 #include "runtime/emulator/memory.h"
 #include "runtime/emulator/pending_products.h"
 #include "runtime/emulator/program.h"
+#include "runtime/emulator/remote_accesses.h"
 #include "runtime/emulator/shared_cells.h"
 #include "runtime/emulator/warpgroup_operands.h"
 
@@ -226,6 +227,7 @@ struct MbarrierCounts {
   u64 phase = 0, first_phase = 0;                    // completed phases of all objects here, and of those before this one
   u32 made_at = 0, expected_at = 0;                  // instructions: init, and the last one that announced or began a transaction
   bool has_transactions = false, is_unseen = false;  // of this phase; of the last completed one, for which nobody has waited
+  u64 awaited = 0;                                   // completed phases, as the last wait of a thread of the block has seen them
 };
 
 /// An mbarrier of a block (PTX ISA, "mbarrier"). Stays when the object is invalidated, for the next one at its address.
@@ -239,6 +241,7 @@ struct Mbarrier : MbarrierCounts {
     Mask in_order = 0;  // lanes for which there was nothing to find
   };
   std::array<User, kMaxWarps> users{};
+  RemoteAccesses remote_operations;  // by other blocks, in the phases of all objects here
 
   /// As new. Views are large, and of most of them little has been used.
   void reset() {
@@ -247,6 +250,7 @@ struct Mbarrier : MbarrierCounts {
     for (AsyncViews* known : {&async, &done_async}) known->clear();
     remote = done_remote = {};
     users = {};
+    remote_operations.clear();
   }
 };
 
@@ -263,7 +267,8 @@ struct Block {
   SharedCells cells;
   std::vector<std::vector<u64>> many_reads;  // of cells that more agents read than fit
   std::vector<u32> free_many_reads;
-  Releases releases;  // through shared memory
+  RemoteAccesses remote_accesses;  // to shared memory, but for operations on mbarriers
+  Releases releases;               // through shared memory
   std::array<Barrier, 16> barriers;
   // By offset in shared memory. Apart from the offsets, which are looked for often.
   ByOffset<Mbarrier> mbarriers;

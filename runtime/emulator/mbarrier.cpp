@@ -72,6 +72,7 @@ void check_use(const MbarrierPlace& at, Mbarrier& barrier, int lanes) {
     is_in_order &= check.may_read(lane, at.offset, static_cast<int>(kMbarrierBytes));
   }
   if (user != nullptr && is_in_order) user->in_order |= asking;
+  if (user == nullptr) remember_remote(barrier.remote_operations, by, at.lane, barrier.phase);
 }
 
 /// Checks that the lane makes or ends an object there, as a write of its bytes.
@@ -115,7 +116,7 @@ void init_mbarrier(const MbarrierPlace& at, u32 count) {
   barrier.reset();
   barrier.is_live = true;
   barrier.agent = agent;
-  barrier.phase = barrier.first_phase = phase;
+  barrier.phase = barrier.first_phase = barrier.awaited = phase;
   barrier.expected = barrier.pending = count;
   barrier.made_at = at.instruction.index;
 }

@@ -277,9 +277,10 @@ Places locate_in(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& 
 
 void RequestCheck::read(int lane, int bytes) {
   const u64 address = places_.address[static_cast<std::size_t>(lane)];
-  if (shared_ && has_lane(places_.remote, lane))
+  if (shared_ && has_lane(places_.remote, lane)) {
     check_shared_read(by_, places_.owner(lane), lane, address, bytes);
-  else if (shared_)
+    remember_remote(places_.owner(lane).remote_accesses, by_, lane);
+  } else if (shared_)
     shared_->read(lane, address, bytes);
   else if (global_ && places_.range_of(lane).cells != nullptr)
     global_->read(lane, places_.range_of(lane), address, bytes);
@@ -287,9 +288,10 @@ void RequestCheck::read(int lane, int bytes) {
 
 void RequestCheck::write(int lane, int bytes, const std::byte* value) {
   const u64 address = places_.address[static_cast<std::size_t>(lane)];
-  if (shared_ && has_lane(places_.remote, lane))
+  if (shared_ && has_lane(places_.remote, lane)) {
     check_shared_write(by_, places_.owner(lane), lane, address, bytes, value);
-  else if (shared_)
+    remember_remote(places_.owner(lane).remote_accesses, by_, lane);
+  } else if (shared_)
     shared_->write(lane, address, bytes, value);
   else if (global_ && places_.range_of(lane).cells != nullptr)
     global_->write(lane, places_.range_of(lane), address, bytes, value);

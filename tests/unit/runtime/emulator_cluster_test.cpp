@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/emulator/emulated_driver.h"
 #include "tests/unit/runtime/emulator_harness.h"
 
@@ -136,11 +138,57 @@ TEST_CASE("emulator clusters: without the barrier, its release or its acquire th
                  "the read of shared memory at byte 128 is not ordered after the write by warp 0 of the block of rank 0"));
   CHECK(found("fence.acq_rel.cluster;\nbarrier.cluster.arrive.relaxed.aligned;\n" + kWait, kSync) == "");
   CHECK(found("bar.sync 0;\n", kSync) != "");
-  // Who leaves last reads the memory of a block that has ended.
-  bool any = false;
-  for (const Order order : {Order::forward, Order::backward})
-    any |= found(kSync, "", order).find("access to a block that has exited") != std::string::npos;
-  CHECK(any);
+  for (const Order order : {Order::forward, Order::backward}) CHECK(contains(found(kSync, "", order), "access to a block that has exited"));
+}
+
+TEST_CASE("emulator clusters: the end of a block has to come after what others do to its memory, whoever ends first") {
+  // Rank 0 alone does it to rank 1.
+  const auto found = [](const std::string& access, const std::string& end, Order order) {
+    return run("st.shared.u32 [%r27], 1;\n@%p1 mbarrier.init.shared::cta.b64 [%r30], 1;\n@%p1 fence.mbarrier_init.release.cluster;\n" +
+                   kSync + "@!%p6 bra DONE;\n" + access + "DONE:\n" + end,
+               AsyncOrder::lazy, order)
+        .found;
+  };
+  const std::string accesses[] = {"ld.shared::cluster.u32 %r5, [%r26];\n", "st.shared::cluster.u32 [%r26], %r0;\n",
+                                  "red.relaxed.cluster.shared::cluster.add.u32 [%r29], 2;\n",
+                                  "@%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r28];\n",
+                                  "@%p1 mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r28], 16;\n"
+                                  "@%p1 mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%r28], 16;\n"};
+  for (const Order order : {Order::forward, Order::backward, Order::random})
+    for (const std::string& access : accesses) {
+      CAPTURE(access);
+      CHECK(found(access, kSync, order) == "");
+      CHECK(contains(found(access, "", order), "access to a block that has exited"));
+      // An arrival that nobody of the other block waits for, and one without an order.
+      CHECK(contains(found(access, kArrive, order), "access to a block that has exited"));
+      if (access.find("mbarrier") == std::string::npos)
+        CHECK(contains(found(access, "barrier.cluster.arrive.relaxed.aligned;\n" + kWait, order), "access to a block that has exited"));
+    }
+  const std::string text = found(accesses[0], kArrive, Order::backward);
+  CHECK(contains(text, "in 'k', block (0,0,0), warp 0, lane 0"));
+  CHECK(contains(text,
+                 "the block of rank 1 may end before this access to its shared memory by warp 0 of the block of rank 0: expected that "
+                 "one of its threads waits for it"));
+}
+
+TEST_CASE("emulator clusters: a block that waits for the arrivals of others at its mbarrier may end") {
+  const auto found = [](const std::string& arrive, const std::string& wait) {
+    std::string all;
+    for (const Order order : {Order::forward, Order::backward})
+      all += run("@%p1 mbarrier.init.shared::cta.b64 [%r30], 32;\nst.shared.u32 [%r27], %r0;\n@%p1 fence.mbarrier_init.release.cluster;\n" +
+                     kSync + "ld.shared::cluster.u32 %r5, [%r26];\n" + arrive + wait,
+                 AsyncOrder::lazy, order)
+                 .found;
+    return all;
+  };
+  const std::string wait = "W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r30], 0;\n@!%p2 bra W;\n";
+  const std::string arrive = "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r28];\n";
+  CHECK(found(arrive, wait) == "");
+  CHECK(contains(found(arrive, ""), "access to a block that has exited"));
+  // That the arrivals are over is known then, and nothing of the reads before them.
+  const std::string relaxed = found("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r28];\n", wait);
+  CHECK(contains(relaxed, "may end before this access to its shared memory by warp 0"));
+  CHECK(std::count(relaxed.begin(), relaxed.end(), '\n') == 2);  // one of each run
 }
 
 TEST_CASE("emulator clusters: wrong use of the barrier, and a deadlock there") {
@@ -255,6 +303,8 @@ TEST_CASE("emulator clusters: copies into the other block, and to both at once")
     for (u32 i = 0; i < 32; ++i) CHECK(moved.out[64 + i] == i);
     // The source is free when the other block has seen the copy end, and told so.
     CHECK(run(init + fill + expect + move + wait + kSync + "st.shared.u32 [%r27], 0;\n" + kSync, order).found == "");
+    CHECK(contains(run(init + fill + expect + move + wait, order).found,
+                   "may end before this access to its shared memory by a bulk copy that an mbarrier waits for of the block of rank"));
     CHECK(contains(run(init + fill + expect + move + wait + "st.shared.u32 [%r27], 0;\n" + kSync, order).found,
                    "is not ordered after the read by a bulk copy"));
   }
