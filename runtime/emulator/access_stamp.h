@@ -68,6 +68,8 @@ inline bool are_atomic(const Accessor& by, u64 stamp) {
 /// "warp 3", or what the engine does.
 std::string agent_name(int agent);
 inline constexpr const char* kNoProxyFence = ", because no proxy fence comes between them";
+inline constexpr const char* kNoTensorMapFence =
+    ", because no proxy fence comes between them that acquires this map: expected fence.proxy.tensormap::generic.acquire of its address";
 /// Whether some lane of the other access's warp is known to be done with as much, or it is the same warp: all that is missing then is the
 /// order between lanes of one warp.
 bool is_ordered_after_some_lane(const Accessor&, u64 stamp, u32 number);

@@ -127,4 +127,34 @@ KnownBlocks::NodeRef KnownBlocks::join(const NodeRef& a, const NodeRef& b) {
   return made;
 }
 
+void AsyncBlocks::join(const AsyncBlocks& other) {
+  shared.join(other.shared);
+  global.join(other.global);
+  for (const auto& [address, blocks] : other.maps) maps[address].join(blocks);
+}
+
+void AsyncViews::clear() {
+  shared.clear();
+  global.clear();
+  maps.clear();
+}
+
+void AsyncViews::join(const AsyncViews& other) {
+  shared.join(other.shared);
+  global.join(other.global);
+  for (const auto& [address, view] : other.maps) maps[address].join(view);
+}
+
+AsyncBlocks AsyncViews::foreign() const {
+  AsyncBlocks blocks{shared.foreign, global.foreign, {}};
+  for (const auto& [address, view] : maps) blocks.maps[address] = view.foreign;
+  return blocks;
+}
+
+void AsyncViews::join_foreign(const AsyncBlocks& blocks) {
+  shared.foreign.join(blocks.shared);
+  global.foreign.join(blocks.global);
+  for (const auto& [address, known] : blocks.maps) maps[address].foreign.join(known);
+}
+
 }  // namespace tilewright::rt::emulator

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 #include <memory>
 
 #include "runtime/emulator/ptx_types.h"
@@ -141,17 +142,30 @@ struct View {
   }
 };
 
-/// What accesses through the asynchronous proxy may rely on of those through the generic one: what a proxy fence came after.
+/// The part of AsyncViews that is about other blocks.
+struct AsyncBlocks {
+  KnownBlocks shared, global;
+  std::map<u64, KnownBlocks> maps;
+
+  void join(const AsyncBlocks&);
+};
+
+/// What accesses through other proxies may rely on of those through the generic one: what a proxy fence came after. The asynchronous proxy
+/// has one fence for each space; that of tensor maps has one for each map, which makes that map alone visible (PTX ISA, "fence.proxy").
 struct AsyncViews {
   View shared, global;
+  std::map<u64, View> maps;  // by address
 
-  void clear() {
-    shared.clear();
-    global.clear();
-  }
-  void join(const AsyncViews& other) {
-    shared.join(other.shared);
-    global.join(other.global);
+  void clear();
+  void join(const AsyncViews&);
+  AsyncBlocks foreign() const;
+  void join_foreign(const AsyncBlocks&);
+  /// Calls f(view) for all of them.
+  template <class F>
+  void each(F f) {
+    f(shared);
+    f(global);
+    for (auto& [address, view] : maps) f(view);
   }
 };
 

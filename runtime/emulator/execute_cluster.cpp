@@ -20,13 +20,11 @@ void arrive_at_cluster(Warp& warp, const Instruction& i, Mask mask) {
   if (i.option & kRelaxed) {
     // What an earlier fence has released, which is all that a relaxed arrival tells.
     barrier.view.foreign.join(warp.released.for_all);
-    barrier.async.shared.foreign.join(warp.released.async_shared);
-    barrier.async.global.foreign.join(warp.released.async_global);
+    barrier.async.join_foreign(warp.released.async);
   } else {
     learn_own(warp, mask);
     barrier.view.foreign.join(warp.view.foreign);
-    barrier.async.shared.foreign.join(warp.async.shared.foreign);
-    barrier.async.global.foreign.join(warp.async.global.foreign);
+    barrier.async.join_foreign(warp.async.foreign());
   }
   ++warp.epoch;
   warp.cluster_arrived |= mask;

@@ -1,6 +1,6 @@
 // Fences between the ways in which threads and engines access memory, and dependencies between launches.
 #include "runtime/emulator/families.h"
-#include "runtime/emulator/race_check.h"
+#include "runtime/emulator/memory_access.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -25,12 +25,20 @@ void fence_mbarrier_init(Warp& warp, const Instruction&, Mask mask) {
   if (warp.worker->launch->check) warp.released = publish(warp, mask, true);
 }
 
-/// Acquires a tensor map that was written as ordinary memory: copies that use it from now on may rely on that.
+/// Acquires the tensor map at the lanes' address, which was written as ordinary memory: copies that use that map from now on may rely on
+/// it. Says nothing of other maps, nor of what copies read and write.
 void acquire_tensor_map(Warp& warp, const Instruction& i, Mask mask) {
   if (!warp.worker->launch->check) return;
   take_knowledge(warp, warp.to_acquire, i.whole_gpu);
   warp.to_acquire = {};
-  rely_on(warp, warp.async.global, mask);
+  const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
+  for (Mask rest = mask; rest != 0;) {
+    const u64 map = address[__builtin_ctz(rest)];
+    Mask same = 0;
+    for (int lane = 0; lane < kLanes; ++lane) same |= address[lane] == map ? rest & kLaneBit[lane] : 0;
+    rely_on(warp, warp.async.maps[map], same);
+    rest &= ~same;
+  }
   ++warp.epoch;
 }
 

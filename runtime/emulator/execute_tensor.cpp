@@ -40,8 +40,13 @@ std::optional<TensorMap> map_at(Warp& warp, const Instruction& i, int lane, u64 
     }
     // What threads have written there is seen after a proxy fence. When it was read is not known to anybody, so that the epoch is one
     // that all know of.
-    if (warp.worker->launch->check && range->cells != nullptr)
-      check_global_read(engine_of(warp, i, *warp.block, bulk_read_agent(warp.index), 0), lane, *range, address, 128);
+    if (warp.worker->launch->check && range->cells != nullptr) {
+      static const View kNothing;
+      const auto acquired = warp.async.maps.find(address);
+      Accessor by = engine_of(warp, i, *warp.block, bulk_read_agent(warp.index), 0);
+      by.tensor_map = acquired != warp.async.maps.end() ? &acquired->second : &kNothing;
+      check_global_read(by, lane, *range, address, 128);
+    }
     std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);
   }
   const std::string fault = fault_of(map);

@@ -84,7 +84,7 @@ GlobalCheck::GlobalCheck(const Accessor& by)
       own_ticket_(by.warp->block->ticket) {}
 
 inline const View* GlobalCheck::fenced_before(u64 stamp, bool is_write) const {
-  return needs_proxy_fence(by_, stamp, is_write) ? &by_.async->global : nullptr;
+  return needs_proxy_fence(by_, stamp, is_write) ? &fenced() : nullptr;
 }
 
 bool GlobalCheck::is_ordered_after(u64 stamp, int lane, bool is_write) const {
@@ -107,7 +107,7 @@ inline bool GlobalCheck::is_seen_before(u64 stamp, bool is_write) const {
   // That nobody did anything yet has a ticket before all others.
   return low_of(stamp) < first_ticket_ ||
          (low_of(stamp) == own_ticket_ && knows_epoch(clock_, stamp) &&
-          (by_.async == nullptr || !needs_proxy_fence(by_, stamp, is_write) || knows_epoch(by_.async->global.clock, stamp)));
+          (by_.async == nullptr || !needs_proxy_fence(by_, stamp, is_write) || knows_epoch(fenced().clock, stamp)));
 }
 
 inline bool GlobalCheck::conflicts(u64 stamp, int lane, bool is_write, KnownAgents& good) const {
@@ -122,7 +122,7 @@ std::string GlobalCheck::name_of_other(u64 stamp) const {
 
 void GlobalCheck::report(int lane, const Range& range, u64 address, u64 stamp, u32 at, const char* what, const char* earlier) {
   const bool needs_only_fence = needs_proxy_fence(by_, stamp, earlier[0] == 'w') && is_ordered_after(stamp, lane, false);
-  const char* why = needs_only_fence         ? kNoProxyFence
+  const char* why = needs_only_fence         ? by_.tensor_map != nullptr ? kNoTensorMapFence : kNoProxyFence
                     : are_atomic(by_, stamp) ? ", because one of them is atomic to its own block alone"
                                              : "";
   report_race(by_, lane, what, earlier,

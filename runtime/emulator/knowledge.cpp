@@ -6,8 +6,8 @@ namespace tilewright::rt::emulator {
 Knowledge publish(Warp& warp, Mask lanes, bool whole_gpu) {
   learn_own(warp, lanes);
   ++warp.epoch;
-  if (!whole_gpu) return {warp.released.for_all, warp.view.foreign, warp.released.async_shared, warp.released.async_global};
-  return {warp.view.foreign, warp.view.foreign, warp.async.shared.foreign, warp.async.global.foreign};
+  if (!whole_gpu) return {warp.released.for_all, warp.view.foreign, warp.released.async};
+  return {warp.view.foreign, warp.view.foreign, warp.async.foreign()};
 }
 
 void learn_own(Warp& warp, Mask lanes) {
@@ -16,28 +16,30 @@ void learn_own(Warp& warp, Mask lanes) {
   warp.tell(own, lanes);
   if (const Clock* told = warp.view.foreign.find(number)) own.join(*told);
   warp.view.foreign.learn(number, own);
-  for (View* view : {&warp.async.shared, &warp.async.global})
-    if (!(view->clock == Clock{})) view->foreign.learn(number, view->clock);
+  warp.async.each([&](View& view) {
+    if (!(view.clock == Clock{})) view.foreign.learn(number, view.clock);
+  });
+}
+
+/// Of what the view knows of blocks, the part on the warp's own block becomes a part of its clock.
+static void take_own(const Warp& warp, View& view) {
+  if (const Clock* own = view.foreign.find(warp.block->number)) view.clock.join(*own);
 }
 
 void take_view(Warp& warp, const View& view, const AsyncViews& async) {
   warp.view.foreign.join(view.foreign);
-  warp.async.shared.foreign.join(async.shared.foreign);
-  warp.async.global.foreign.join(async.global.foreign);
-  for (View* own : {&warp.view, &warp.async.shared, &warp.async.global})
-    if (const Clock* clock = own->foreign.find(warp.block->number)) own->clock.join(*clock);
+  warp.async.join_foreign(async.foreign());
+  take_own(warp, warp.view);
+  warp.async.each([&](View& own) { take_own(warp, own); });
 }
 
 void take_knowledge(Warp& warp, const Knowledge& knowledge, bool whole_gpu) {
-  const auto take = [&](View& view, const KnownBlocks& known) {
-    if (known.empty()) return;
-    view.foreign.join(known);
-    if (const Clock* own = view.foreign.find(warp.block->number)) view.clock.join(*own);
-  };
-  take(warp.view, knowledge.for_block);
-  if (whole_gpu) take(warp.view, knowledge.for_all);
-  take(warp.async.shared, knowledge.async_shared);
-  take(warp.async.global, knowledge.async_global);
+  if (knowledge.for_block.empty() && knowledge.for_all.empty()) return;
+  warp.view.foreign.join(knowledge.for_block);
+  if (whole_gpu) warp.view.foreign.join(knowledge.for_all);
+  warp.async.join_foreign(knowledge.async);
+  take_own(warp, warp.view);
+  warp.async.each([&](View& own) { take_own(warp, own); });
 }
 
 Knowledge released_by(Warp& warp, const Instruction& i, Mask lanes) {
@@ -69,8 +71,7 @@ void Releases::release(u64 address, u32 block, const Knowledge& knowledge, bool 
   Released& released = released_[address];
   released.by_all.join(knowledge.for_all);
   released.by_block[block].join(knowledge.for_block);
-  released.async_shared.join(knowledge.async_shared);
-  released.async_global.join(knowledge.async_global);
+  released.async.join(knowledge.async);
 }
 
 Knowledge Releases::acquire(u64 address, u32 block) const {
@@ -80,7 +81,7 @@ Knowledge Releases::acquire(u64 address, u32 block) const {
   if (found == released_.end()) return {};
   const auto own = found->second.by_block.find(block);
   const Released& released = found->second;
-  return {released.by_all, own == released.by_block.end() ? KnownBlocks{} : own->second, released.async_shared, released.async_global};
+  return {released.by_all, own == released.by_block.end() ? KnownBlocks{} : own->second, released.async};
 }
 
 void Releases::clear() {

@@ -52,13 +52,12 @@ struct Fragment {
 /// which includes it.
 struct Knowledge {
   KnownBlocks for_all, for_block;
-  KnownBlocks async_shared, async_global;  // of it, what accesses through the asynchronous proxy may rely on
+  AsyncBlocks async;  // of it, what accesses through other proxies may rely on
 
   void join(const Knowledge& other) {
     for_all.join(other.for_all);
     for_block.join(other.for_block);
-    async_shared.join(other.async_shared);
-    async_global.join(other.async_global);
+    async.join(other.async);
   }
 };
 
@@ -190,7 +189,8 @@ class Releases {
 
  private:
   struct Released {
-    KnownBlocks by_all, async_shared, async_global;
+    KnownBlocks by_all;
+    AsyncBlocks async;
     std::unordered_map<u32, KnownBlocks> by_block;
   };
   std::atomic<bool> any_{false};  // most kernels release nothing

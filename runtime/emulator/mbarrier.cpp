@@ -163,7 +163,7 @@ void release_to(const MbarrierPlace& at, Mbarrier& barrier, bool again) {
     return;
   }
   learn_own(at.warp, kLaneBit[at.lane]);
-  barrier.remote.join({at.warp.view.foreign, {}, at.warp.async.shared.foreign, at.warp.async.global.foreign});
+  barrier.remote.join({at.warp.view.foreign, {}, at.warp.async.foreign()});
 }
 
 void arrive_on(const MbarrierPlace& at, Mbarrier& barrier, u32 count, bool drops) {

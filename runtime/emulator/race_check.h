@@ -27,6 +27,8 @@ struct Accessor {
                                 // through the generic one. Null: a generic access
   bool is_on_mbarrier = false;  // an operation on the object that is there
   bool ends_mbarrier = false;   // mbarrier.inval
+  // Of a read of a tensor map, which has a proxy of its own: all that it may rely on of earlier writes through the generic one.
+  const View* tensor_map = nullptr;
 };
 
 inline Accessor accessor_of(Warp& warp, const Instruction& instruction) {
@@ -137,6 +139,10 @@ class GlobalCheck {
   void expect_unwritten(const Places&, int bytes);
 
  private:
+  void expect_unwritten(int lane, const Range&, u64 address, u64 bytes);
+  std::string name_of_other(u64 stamp) const;
+  /// What a write through the generic proxy has to be a part of. Requires: the access is not generic.
+  const View& fenced() const { return by_.tensor_map != nullptr ? *by_.tensor_map : by_.async->global; }
   const View* fenced_before(u64 stamp, bool is_write) const;
   bool is_ordered_after(u64 stamp, int lane, bool is_write) const;
   bool is_atomic_to(u64 stamp) const;

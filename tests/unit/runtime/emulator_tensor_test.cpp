@@ -328,6 +328,70 @@ TEST_CASE("emulator tensor maps: one that the kernel makes needs its copy out of
   CHECK(contains(run("", acquire), "these 128 bytes are no tensor map"));
 }
 
+TEST_CASE("emulator tensor maps: a fence acquires the map at its address and no other one") {
+  // Warp 0 writes two maps as ordinary memory, and warp 1 uses the first one.
+  const auto run = [](const std::string& acquire) {
+    Bench bench(hopper_module_of(".param .u64 from, .param .u64 map, .param .u64 out", R"(
+      .shared .align 8 .b64 bar;
+      .shared .align 1024 .b8 tile[1024];
+      mov.u32 %r30, bar;
+      mov.u32 %r31, tile;
+      mov.u32 %r0, %tid.x;
+      setp.eq.u32 %p1, %r0, 0;
+      setp.eq.u32 %p2, %r0, 32;
+      setp.lt.u32 %p3, %r0, 32;
+      ld.param.u64 %d1, [from];
+      ld.param.u64 %d28, [map];
+      ld.param.u64 %d30, [out];
+      mul.wide.u32 %d2, %r0, 4;
+      add.u64 %d1, %d1, %d2;
+      add.u64 %d2, %d2, %d28;
+      @%p3 ld.global.u32 %r1, [%d1];
+      @%p3 st.global.u32 [%d2], %r1;
+      @%p3 st.global.u32 [%d2+128], %r1;
+      fence.proxy.tensormap::generic.release.gpu;
+      bar.sync 0;
+    )" + acquire + R"(
+      bar.sync 0;
+      @%p2 mbarrier.init.shared::cta.b64 [%r30], 1;
+      @%p2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r30], 128;
+      @%p2 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r31], [%d28, {0, 2}], [%r30];
+      bar.sync 0;
+      W: mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r30], 0;
+      @!%p4 bra W;
+      ld.shared.u32 %r2, [%r31];
+      st.global.u32 [%d30], %r2;
+    )"));
+    std::vector<u32> values(64);
+    for (u32 i = 0; i < 64; ++i) values[i] = 100 + i;
+    Array<u32> in(bench.memory, values), out(bench.memory, 1, 9);
+    CUtensorMap encoded;
+    const u64 extents[] = {8, 8}, strides[] = {32};
+    const u32 box[] = {8, 4}, steps[] = {1, 1};
+    REQUIRE(emulated_driver().cuTensorMapEncodeTiled(&encoded, CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, reinterpret_cast<void*>(in.address()),
+                                                     extents, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                                     CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+    std::vector<u64> words(16);
+    std::memcpy(words.data(), &encoded, sizeof encoded);
+    const Array<u64> from(bench.memory, words), maps(bench.memory, 32, 0);
+    Params params;
+    bench.run("k", {1, 1, 1}, {64, 1, 1}, params.add(from.address()).add(maps.address()).add(out.address()));
+    return bench.found().empty() ? std::to_string(out.values()[0]) : bench.found();
+  };
+  const auto acquire = [](const char* thread, const char* map) {
+    return fmt::format("@{} fence.proxy.tensormap::generic.acquire.gpu [{}], 128;\n", thread, map);
+  };
+  for (const char* thread : {"%p1", "%p2"}) {
+    CAPTURE(thread);
+    CHECK(run(acquire(thread, "%d28")) == "116");
+    CHECK(run(acquire(thread, "%d28+128") + acquire(thread, "%d28")) == "116");
+    CHECK(contains(run(acquire(thread, "%d28+128")), "expected fence.proxy.tensormap::generic.acquire of its address"));
+  }
+  CHECK(contains(run(""), "race"));
+  CHECK(contains(run("fence.proxy.async;\n"), "because no proxy fence comes between them that acquires this map"));
+}
+
 TEST_CASE("emulator tensor maps: the driver's rules") {
   CUtensorMap map;
   const Tensor good({64, 64}, {64, 16});
