@@ -279,3 +279,5 @@ using Fixed = std::type_identity_t<T>;  // takes part in no deduction, so braces
 
 }  // namespace detail
 }  // namespace tilewright
+
+#include "tilewright/detail/mismatch.h"
