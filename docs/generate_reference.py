@@ -56,9 +56,17 @@ GROUPS = [
     ("Kernels and launches",
      "Parameters of a kernel that are handles or views are run-time values; every other one is a compile-time constant: numbers, bools, "
      "enums, "
-     "`std::array`, aggregates of at most 16 fields of these, captureless lambdas, and types with `operator==` and `std::hash`. A "
+     "`std::array`, aggregates of at most 16 fields of these, captureless lambdas, and types with `operator==` and `std::hash`. Pointers "
+     "to data are no constants, since what they lead to may change. A "
      "kernel is compiled once "
-     "per kind of device, constants, divisibility of integers, alignment of pointers and options.",
+     "per kind of device, constants, divisibility of integers, alignment of pointers and options.\n\n"
+     "A struct (of at most 16 fields) or a `std::array` that has handles or views in it is passed field by field: these are run-time "
+     "values, its other fields constants. A launch takes its fields in braces, or any struct of the caller with as many fields, which bind "
+     "in order: buffers, references to buffers, numbers, and structs again.\n\n"
+     "A launch takes for `Ptr<T>` a `Buffer<T>`, a place in one (`buffer + k`), a raw pointer of the device or `nullptr`; a const buffer and "
+     "a pointer to const only for `Ptr<const T>`. For an integer it takes every integer type, and throws Error if the value does not fit; "
+     "for `F32` and `F64`, and for `float` and `double`, every C++ float type, rounded, and throws Error if the value overflows. Integers "
+     "for floats, floats for integers and everything else for another type do not compile.",
      [FRONT + "kernel.h", FRONT + "launch.h"]),
     ("Devices, buffers, streams", "", [RUNTIME + "device.h", RUNTIME + "buffer.h", RUNTIME + "stream.h"]),
     ("Errors and the log", "The library never prints, but for `device_print`, and never exits.", [TILEIR + "error.h", TILEIR + "compiler_bug.h", RUNTIME + "log.h"]),

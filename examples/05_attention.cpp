@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
   tw::Device device = options.open();
   auto q = device.upload(qs), k = device.upload(ks), v = device.upload(vs);
   auto out = device.upload(std::vector<float>(count, NAN));
-  const auto as_view = [&](const tw::Buffer<float>& buffer) { return tw::view(buffer, {heads, length, depth}); };
+  const auto as_view = [&](tw::Buffer<float>& buffer) { return tw::view(buffer, {heads, length, depth}); };
   const auto q_view = as_view(q), k_view = as_view(k), v_view = as_view(v), out_view = as_view(out);
   tw::Kernel kernel("attention", attention);
   const double pairs = t.causal ? 0.5 * length * (length + 1.0) : double(length) * length;

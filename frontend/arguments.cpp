@@ -46,8 +46,31 @@ std::int64_t power_of_two_in(std::uint64_t n) {
 
 }  // namespace
 
-void Arguments::fail(const std::string& message) const {
-  throw Error(location_of(at_), fmt::format("argument {}: {}", position_, message));
+std::string Arguments::Position::text() const {
+  return field < 0 ? fmt::format("argument {}", argument) : fmt::format("argument {}, field {}", argument, field);
+}
+
+void Arguments::fail(const std::string& message) const { throw Error(location_of(at_), fmt::format("{}: {}", position_.text(), message)); }
+
+void Arguments::advance() { ++(depth_ == 0 ? position_.argument : position_.field); }
+
+void Arguments::begin_fields() {
+  if (depth_++ == 0) position_.field = 0;
+}
+
+void Arguments::end_fields() {
+  if (--depth_ == 0) position_ = {position_.argument + 1};
+}
+
+void Arguments::refuse_number(Scalar number, Scalar least, Scalar greatest) const {
+  const auto shown = [](Scalar s) {
+    switch (s.kind) {
+      case Scalar::Kind::real: return fmt::format("{:g}", s.real);
+      case Scalar::Kind::signed_integer: return std::to_string(static_cast<std::int64_t>(s.bits));
+      default: return std::to_string(s.bits);
+    }
+  };
+  fail(fmt::format("{} does not fit this parameter: it must be {} to {}", shown(number), shown(least), shown(greatest)));
 }
 
 void Arguments::add_word(TypeCode type, std::uint64_t bits, std::int64_t divisible_by) {
@@ -57,13 +80,18 @@ void Arguments::add_word(TypeCode type, std::uint64_t bits, std::int64_t divisib
 
 void Arguments::add_device(rt::Device* device) {
   if (device_ && device_ != device)
-    fail(fmt::format("its buffer is on device '{}', but that of argument {} is on device '{}'", device->name(), device_position_,
+    fail(fmt::format("its buffer is on device '{}', but that of {} is on device '{}'", device->name(), device_position_.text(),
                      device_->name()));
   if (!device_) device_position_ = position_;
   device_ = device;
 }
 
 void Arguments::add_pointer(TypeCode type, const PointerArgument& p) {
+  add_pointer_word(type, p);
+  advance();
+}
+
+void Arguments::add_pointer_word(TypeCode type, const PointerArgument& p) {
   const std::int64_t bytes = element_bytes(type.element);
   if (p.is_stand_in) {
     if (p.alignment < bytes || (p.alignment & (p.alignment - 1)) != 0)
@@ -83,7 +111,6 @@ void Arguments::add_pointer(TypeCode type, const PointerArgument& p) {
     add_word(type, address, alignment);
     compare_with_others(p, address);
   }
-  ++position_;
 }
 
 // What a kernel is told of pointers that lead to one place: it then waits wherever a thread may read what another one wrote.
@@ -111,14 +138,14 @@ bool Arguments::may_meet(const Reach& a, const Reach& b) {
 void Arguments::add_value(Code code, std::uint64_t bits) {
   // The low bits decide, whatever the width and the sign: 16 divides -32 in two's complement too.
   add_word({code}, bits, is_integer(code) && element_bytes(code) >= 2 ? power_of_two_in(bits) : 1);
-  ++position_;
+  advance();
 }
 
 void Arguments::add_stand_in(Code code, std::int64_t divisible_by) {
   if (divisible_by < 1) fail(fmt::format("a multiple of {}; the divisor must be at least 1", divisible_by));
   if (divisible_by > 1 && !is_integer(code)) fail(fmt::format("a multiple of {} that is no integer", divisible_by));
   add_word({code}, 0, power_of_two_in(static_cast<std::uint64_t>(divisible_by)));
-  ++position_;
+  advance();
 }
 
 void Arguments::add_view(TypeCode pointer, const HostView& view, std::span<const std::int64_t> extents,
@@ -126,15 +153,13 @@ void Arguments::add_view(TypeCode pointer, const HostView& view, std::span<const
   if (!view.made()) fail("the view is empty: a view comes from tw::view()");
   // Again: since the view was made, another buffer may have been moved into this one.
   if (view.buffer) check_view(*view.buffer, extents, strides, at_);
-  const int position = position_;
-  add_pointer(pointer, {.buffer = view.buffer, .alignment = view.alignment, .is_stand_in = view.buffer == nullptr});
-  position_ = position;
+  add_pointer_word(pointer, {.buffer = view.buffer, .alignment = view.alignment, .is_stand_in = view.buffer == nullptr});
   for (std::int64_t e : extents) add_word({Code::i64}, static_cast<std::uint64_t>(e), power_of_two_in(static_cast<std::uint64_t>(e)));
   for (std::int64_t s : strides) {
     add_word({Code::i64}, static_cast<std::uint64_t>(s), power_of_two_in(static_cast<std::uint64_t>(s)));
     key_.add(static_cast<std::uint8_t>(s == 1));  // which strides the specialization knows
   }
-  ++position_;
+  advance();
 }
 
 void row_major(std::span<const std::int64_t> extents, std::span<std::int64_t> strides, const Here& at) {

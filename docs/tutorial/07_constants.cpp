@@ -31,6 +31,21 @@ void scale(tw::Ptr<const T> x, tw::Ptr<T> y, tw::F32 alpha, tw::I32 n, Config co
 }
 // [/kernel]
 
+// [struct]
+// The fields that are handles are run-time values, BLOCK is a constant.
+struct Row {
+  tw::Ptr<const tw::bf16> x;
+  tw::Ptr<float> sum;
+  tw::I32 n;
+  int BLOCK;
+};
+
+void sum_of(Row row) {
+  auto at = tw::arange(0, row.BLOCK);
+  tw::store(row.sum, tw::sum(tw::load(row.x + at, at < row.n).to<float>()));
+}
+// [/struct]
+
 int main() {
   const int n = 1000;
   std::vector<tw::bf16> host(n);
@@ -45,6 +60,21 @@ int main() {
   kernel({.grid = programs}, x, y, 2.0f, n, {.accumulate = true});  // compiles once more
   kernel({.grid = programs}, x, y, 3.0f, n, {.accumulate = true});  // does not: alpha is a run-time value
   // [/launch]
+  // [bind]
+  auto total = device.allocate<float>(1);
+  tw::Kernel sum("sum", sum_of);
+  sum({.grid = 1}, {x, total, n, 1024});
+
+  struct Job {
+    const tw::Buffer<tw::bf16>& x;
+    tw::Buffer<float>& sum;
+    std::size_t n;
+    int block;
+  };
+  Job job{x, total, host.size(), 1024};
+  sum({.grid = 1}, job);  // the same
+  // [/bind]
+  if (total.download()[0] != -500) return 1;
   const auto result = y.download();
   std::printf("y[0] = %g, y[999] = %g\n", float(result[0]), float(result[999]));
   for (int k = 0; k < n; ++k) {

@@ -16,9 +16,12 @@
 
 namespace tilewright::detail {
 
+// Stands for a value of any field. The second conversion is worse, so that it only serves fields that are references.
 struct Anything {
   template <class T>
-  operator T() const;
+  operator T();
+  template <class T>
+  operator T&() const;
 };
 
 template <class T, std::size_t... I>
@@ -34,17 +37,17 @@ constexpr std::size_t field_count() {
     return field_count<T, N - 1>();
 }
 
-/// References to the fields of an aggregate.
+/// References to the fields of an aggregate; to const ones if it is const.
 template <class T>
-constexpr auto fields(const T& v) {
-  constexpr std::size_t n = field_count<T>();
-  static_assert(n <= 16, "a compile-time constant has at most 16 fields");
+constexpr auto fields(T& v) {
+  constexpr std::size_t n = field_count<std::remove_const_t<T>>();
+  static_assert(n <= 16, "a struct that is taken apart has at most 16 fields");
   if constexpr (n == 0) {
     return std::tie();
-#define TW_FIELDS(N, ...)          \
-  }                                \
-  else if constexpr (n == N) {     \
-    const auto& [__VA_ARGS__] = v; \
+#define TW_FIELDS(N, ...)      \
+  }                            \
+  else if constexpr (n == N) { \
+    auto& [__VA_ARGS__] = v;   \
     return std::tie(__VA_ARGS__);
     TW_FIELDS(1, a)
     TW_FIELDS(2, a, b)
@@ -76,6 +79,12 @@ concept PlainConstant = std::is_arithmetic_v<T> || std::is_enum_v<T> || AnyFloat
 /// Nothing to compare: captureless lambdas and tags. Their type is part of the kernel's signature.
 template <class T>
 concept EmptyConstant = std::is_empty_v<T> && std::is_trivially_copyable_v<T>;
+// A pointer to data, smart or not, and a view of text: its key would be an address, and what is there may change. What a pointer to a
+// function leads to cannot.
+template <class T>
+concept PointerConstant =
+    (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>) || (requires(const T& p) { *p, p.get(); }) ||
+    (requires { typename T::traits_type; } && std::is_trivially_copyable_v<T>);
 template <class T>
 concept OwnConstant = requires(const T& a) {
   { a == a } -> std::convertible_to<bool>;
@@ -83,24 +92,39 @@ concept OwnConstant = requires(const T& a) {
 };
 
 template <class T>
-constexpr bool is_constant();
+concept FewFields = std::is_aggregate_v<T> && std::is_class_v<T> && field_count<T>() <= 16;
+/// Of the fields of an aggregate.
 template <class T>
-constexpr bool fields_are_constants() {
-  if constexpr (field_count<T>() > 16)
-    return false;
-  else
-    return []<class... F>(std::type_identity<std::tuple<const F&...>>) {
-      return (is_constant<F>() && ...);
-    }(std::type_identity<decltype(fields(std::declval<const T&>()))>{});
-}
+using FieldsOf = decltype(fields(std::declval<T&>()));
+
 template <class T>
 constexpr bool is_constant() {
-  if constexpr (PlainConstant<T> || EmptyConstant<T> || OwnConstant<T>)
+  if constexpr (PointerConstant<T>)
+    return false;
+  else if constexpr (PlainConstant<T> || EmptyConstant<T> || OwnConstant<T>)
     return true;
   else if constexpr (IsArray<T>::value)
     return is_constant<typename T::value_type>();
-  else if constexpr (std::is_aggregate_v<T> && std::is_class_v<T>)
-    return fields_are_constants<T>();
+  else if constexpr (FewFields<T>)
+    return []<class... F>(std::type_identity<std::tuple<F&...>>) {
+      return (is_constant<std::remove_const_t<F>>() && ...);
+    }(std::type_identity<FieldsOf<T>>{});
+  else
+    return false;
+}
+/// Whether a pointer is what keeps T from being a constant: T itself, an element or a field.
+template <class T>
+constexpr bool holds_pointer() {
+  if constexpr (PointerConstant<T>)
+    return true;
+  else if constexpr (PlainConstant<T> || EmptyConstant<T> || OwnConstant<T>)
+    return false;
+  else if constexpr (IsArray<T>::value)
+    return holds_pointer<typename T::value_type>();
+  else if constexpr (FewFields<T>)
+    return []<class... F>(std::type_identity<std::tuple<F&...>>) {
+      return (holds_pointer<std::remove_const_t<F>>() || ...);
+    }(std::type_identity<FieldsOf<T>>{});
   else
     return false;
 }

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "tilewright/detail/arguments.h"
+#include "tilewright/detail/signature.h"
 #include "tilewright/launch.h"
 
 namespace tilewright {
@@ -87,6 +87,10 @@ inline constexpr int kMostSpecializations = 512;
 
 /// A kernel with its compiled specializations, one for each combination of constants, classes of arguments, options and device. Copies
 /// share them. Every function may be called from many threads at once.
+///
+/// The function runs once for each specialization, when it is traced, and not at each launch. What a lambda captures is read then: of a
+/// variable that it captures by reference or through a pointer, a later value only reaches specializations that are compiled later. Capture
+/// by value, or make it a parameter.
 template <class... P>
 class Kernel<void(P...)> {
  public:
@@ -137,7 +141,11 @@ class Kernel<void(P...)> {
   std::function<void(P...)> f_;
 };
 
-template <class F>
+template <detail::KernelFunction F>
 Kernel(std::string, F) -> Kernel<typename detail::SignatureOf<F>::type>;
+// Of no such class: the host compiler then says so of the user's line, in these words.
+struct a_kernel_is_one_const_function_that_returns_void_and_no_generic_lambda;
+template <class F>
+Kernel(std::string, F) -> Kernel<a_kernel_is_one_const_function_that_returns_void_and_no_generic_lambda>;
 
 }  // namespace tilewright

@@ -142,13 +142,24 @@ struct ViewAccess {
 
 /// The first elements of a buffer as a row-major array. Throws Error if they are not as many as the extents.
 template <class T, std::size_t R>
-View<T, static_cast<int>(R)> view(const Buffer<T>& buffer, const Extent (&extents)[R], Here at = Here::current()) {
+View<T, static_cast<int>(R)> view(Buffer<T>& buffer, const Extent (&extents)[R], Here at = Here::current()) {
   return detail::ViewAccess<T, static_cast<int>(R)>::make({&buffer.raw()}, extents, nullptr, at);
+}
+/// The same of a const buffer: read only.
+template <class T, std::size_t R>
+View<const T, static_cast<int>(R)> view(const Buffer<T>& buffer, const Extent (&extents)[R], Here at = Here::current()) {
+  return detail::ViewAccess<const T, static_cast<int>(R)>::make({&buffer.raw()}, extents, nullptr, at);
 }
 /// Element (i, j, ...) is element i * strides[0] + j * strides[1] + ... of the buffer. Throws Error if one lies outside.
 template <class T, std::size_t R>
-View<T, static_cast<int>(R)> view(const Buffer<T>& buffer, const Extent (&extents)[R], const Extent (&strides)[R], Here at = Here::current()) {
+View<T, static_cast<int>(R)> view(Buffer<T>& buffer, const Extent (&extents)[R], const Extent (&strides)[R], Here at = Here::current()) {
   return detail::ViewAccess<T, static_cast<int>(R)>::make({&buffer.raw()}, extents, strides, at);
+}
+/// The same of a const buffer: read only.
+template <class T, std::size_t R>
+View<const T, static_cast<int>(R)> view(const Buffer<T>& buffer, const Extent (&extents)[R], const Extent (&strides)[R],
+                                        Here at = Here::current()) {
+  return detail::ViewAccess<const T, static_cast<int>(R)>::make({&buffer.raw()}, extents, strides, at);
 }
 
 }  // namespace tilewright

@@ -9,6 +9,14 @@
 #include "tilewright/elements.h"
 #include "tilewright/here.h"
 
+// Vectors pass between a program and the library, and -D_GLIBCXX_DEBUG gives std::vector another layout.
+#if defined(_GLIBCXX_DEBUG) && !defined(TILEWRIGHT_GLIBCXX_DEBUG)
+#error \
+    "this Tilewright was built without -D_GLIBCXX_DEBUG, which changes std::vector: use -D_GLIBCXX_ASSERTIONS, or build it with that flag"
+#elif defined(TILEWRIGHT_GLIBCXX_DEBUG) && !defined(_GLIBCXX_DEBUG)
+#error "this Tilewright was built with -D_GLIBCXX_DEBUG, which changes std::vector: compile this with that flag as well"
+#endif
+
 namespace tilewright {
 
 namespace rt {
@@ -61,14 +69,16 @@ class RawBuffer {
 template <ValueElement T>
 class Buffer;
 
-/// buffer + k: a place inside of a buffer, good as a pointer argument. The buffer must outlive it.
-template <ValueElement T>
+/// buffer + k: a place inside of a buffer, good as a pointer argument; BufferAt<const T> of a const buffer. The buffer must outlive it.
+template <class T>
+  requires ValueElement<std::remove_const_t<T>>
 struct BufferAt {
-  const Buffer<T>* buffer;
+  const Buffer<std::remove_const_t<T>>* buffer;
   std::int64_t offset;
 };
 
-/// `size()` elements on a device. Transfers run on the device's default stream and are complete when they return.
+/// `size()` elements on a device. Transfers run on the device's default stream and are complete when they return. A const buffer is read
+/// only: for kernels too.
 template <ValueElement T>
 class Buffer {
  public:
@@ -80,7 +90,8 @@ class Buffer {
   /// How many elements.
   std::size_t size() const { return raw_.size(); }
   /// The device's address of the first element; on the cpu it can be used as it is.
-  T* data() const { return static_cast<T*>(raw_.memory()); }
+  T* data() { return static_cast<T*>(raw_.memory()); }
+  const T* data() const { return static_cast<const T*>(raw_.memory()); }
 
   /// A copy of the contents, once all work submitted before is done.
   std::vector<T> download(Here at = Here::current()) const {
@@ -110,7 +121,9 @@ class Buffer {
   /// Every element `value`.
   void fill(T value, Here at = Here::current()) { raw_.fill(&value, at); }
 
-  friend BufferAt<T> operator+(const Buffer& buffer, Extent k) { return {&buffer, k.value}; }
+  friend BufferAt<T> operator+(Buffer& buffer, Extent k) { return {&buffer, k.value}; }
+  friend BufferAt<T> operator+(Buffer&& buffer, Extent k) { return {&buffer, k.value}; }
+  friend BufferAt<const T> operator+(const Buffer& buffer, Extent k) { return {&buffer, k.value}; }
 
   // For the library itself.
   const detail::RawBuffer& raw() const { return raw_; }

@@ -67,7 +67,7 @@ TEST_CASE("arguments: rows of f16 need a multiple of 8 only for accesses of 16 b
 
 TEST_CASE("arguments: buffers are disjoint, one buffer twice is not, wherever the pointers point") {
   const Device device = Device::open("cpu");
-  const auto a = device.allocate<float>(64), b = device.allocate<float>(64), c = device.allocate<float>(64);
+  auto a = device.allocate<float>(64), b = device.allocate<float>(64), c = device.allocate<float>(64);
   CHECK(disjoint({a}) == "1");
   CHECK(disjoint({a, b, c}) == "111");
   CHECK(disjoint({a, b, a}) == "010");
@@ -79,8 +79,8 @@ TEST_CASE("arguments: buffers are disjoint, one buffer twice is not, wherever th
 
 TEST_CASE("arguments: wrapped memory counts as far as it reaches") {
   const Device device = Device::open("cpu");
-  const auto whole = device.allocate<float>(64), other = device.allocate<float>(8);
-  const auto low = device.wrap(whole.data(), 32), high = device.wrap(whole.data() + 32, 32), middle = device.wrap(whole.data() + 31, 2);
+  auto whole = device.allocate<float>(64), other = device.allocate<float>(8);
+  auto low = device.wrap(whole.data(), 32), high = device.wrap(whole.data() + 32, 32), middle = device.wrap(whole.data() + 31, 2);
   CHECK(disjoint({low, high}) == "11");
   CHECK(disjoint({low, high, other}) == "111");
   CHECK(disjoint({low, high, middle}) == "000");
@@ -89,7 +89,7 @@ TEST_CASE("arguments: wrapped memory counts as far as it reaches") {
 
 TEST_CASE("arguments: a raw pointer is known to lead elsewhere only where the library knows the whole allocation") {
   const Device device = Device::open("cpu");
-  const auto a = device.allocate<float>(64), b = device.allocate<float>(64);
+  auto a = device.allocate<float>(64), b = device.allocate<float>(64);
   std::vector<float> mine(64), yours(64);
   CHECK(disjoint({mine.data(), a}) == "11");
   CHECK(disjoint({mine.data(), yours.data(), a}) == "001");
@@ -97,14 +97,14 @@ TEST_CASE("arguments: a raw pointer is known to lead elsewhere only where the li
   CHECK(disjoint({a.data() + 63, a}) == "00");
   CHECK(disjoint({a.data() + 64, a}) == "00");  // a negative stride reaches it from its end
   // The allocation that `high` is a part of may begin at the raw pointer.
-  const auto high = device.wrap(mine.data() + 32, 32);
+  auto high = device.wrap(mine.data() + 32, 32);
   CHECK(disjoint({mine.data(), high, a}) == "001");
   CHECK(disjoint({mine.data(), nullptr, nullptr}) == "111");
 }
 
 TEST_CASE("arguments: numbers between the pointers, and views") {
   const Device device = Device::open("cpu");
-  const auto a = device.allocate<float>(64), b = device.allocate<float>(64);
+  auto a = device.allocate<float>(64), b = device.allocate<float>(64);
   detail::Arguments arguments(Here::current());
   using Viewed = detail::Parameter<View<float, 1>>;
   Viewed::add(arguments, view(a, {32}));
@@ -157,7 +157,7 @@ TEST_CASE("arguments: nothing waits in a kernel whose pointers are disjoint") {
   const auto p = pointer<float>();
   CHECK_FALSE(has(add.compile("sm_80", {}, p, p, p, scalar<int>()).ptx(), "bar.sync"));
   const Device device = Device::open("cpu");
-  const auto x = device.allocate<float>(1024), y = device.allocate<float>(1024);
+  auto x = device.allocate<float>(1024), y = device.allocate<float>(1024);
   CHECK_FALSE(has(add.compile("sm_80", {}, x, x, y, 1024).ptx(), "bar.sync"));
   CHECK(has(add.compile("sm_80", {}, x, y, x + 4, 1024).ptx(), "bar.sync"));
 }

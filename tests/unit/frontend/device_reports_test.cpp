@@ -91,7 +91,7 @@ TEST_CASE("device reports: what was printed before an access outside of a buffer
     device_print("about to go wrong");
     store(p + 1000000, 1);
   });
-  const auto p = device.allocate<std::int32_t>(4);
+  auto p = device.allocate<std::int32_t>(4);
   const Lines lines;
   CHECK(has(message_of([&] { kernel({.grid = 1}, p); }), "cuLaunchKernelEx: CUDA_ERROR_"));
   device.synchronize();

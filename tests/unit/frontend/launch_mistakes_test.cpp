@@ -283,6 +283,7 @@ TEST_CASE("launch mistakes: kernels without a function, and what they are launch
   REFUSED("compile of 'null': the kernel has no function", tw::Kernel<void(tw::Ptr<int>)> k("null", nullptr); (void)k.compile("cpu", {}, tw::pointer<int>()));
   REFUSED("this kernel has been moved from", tw::Kernel k("set", set); auto other = std::move(k); k({.grid = 1}, bench.ints, 1));
   REFUSED("argument 0: this buffer is empty", tw::Kernel k("set", set); k({.grid = 1}, tw::Buffer<int>() + 1, 1));
+  REFUSED("argument 1: 3000000000 does not fit this parameter: it must be -2147483648 to 2147483647", tw::Kernel k("set", set); k({.grid = 1}, bench.ints, 3000000000u));
   REFUSED("launch of 'set': the stream is none", tw::Kernel k("set", set); auto s = bench.device.stream(); auto t = std::move(s); k({.grid = 1, .stream = s}, bench.ints, 1));
   REFUSED("launch of 'none': no buffer and no stream says on which device", tw::Kernel k("none", [] {}); k({.grid = 1}));
   REFUSED("buffer + 9223372036854775807: the buffer has 64 elements", tw::Kernel k("set", set); k({.grid = 1}, bench.ints + INT64_MAX, 1));

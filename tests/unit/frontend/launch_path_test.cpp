@@ -36,7 +36,7 @@ long allocations_of(F&& f) {
 // Of the second launch, with other values in the same classes.
 long warm_allocations(const Device& device) {
   Kernel kernel("everything", everything);
-  const auto x = device.allocate<float>(128), y = device.allocate<float>(128), z = device.allocate<float>(128);
+  auto x = device.allocate<float>(128), y = device.allocate<float>(128), z = device.allocate<float>(128);
   const Stream stream = device.stream();
   std::string name = kLongName, again = kLongName;
   const auto launch = [&](int n, float f, std::string&& constant) {
@@ -53,7 +53,7 @@ TEST_CASE("launch path: a warm launch on a GPU allocates nothing, and asks the d
   const Device device(rt::cuda::open_fake(driver));
   CHECK(warm_allocations(device) == 0);
   Kernel set("set", [](Ptr<int> p, I32 v) { store(p, v); });
-  const auto p = device.allocate<int>(1);
+  auto p = device.allocate<int>(1);
   set({.grid = 1}, p, 1);
   const std::size_t first = driver.calls.size();
   driver.parameter_count = 2;

@@ -114,7 +114,7 @@ TEST_CASE("cuda_on_emulator: memory that no buffer has is none to wrap") {
   const tilewright::Device device = tilewright::Device::open("emulator:sm_80");
   std::vector<int> host(16);
   CHECK_THROWS_AS(device.wrap(host.data(), host.size()), Error);
-  const auto buffer = device.upload(host);
+  auto buffer = device.upload(host);
   CHECK(device.wrap(buffer.data(), buffer.size()).size() == 16);
 }
 

@@ -1,8 +1,10 @@
 // The arguments of one launch on their way from C++ types to words, and what a specialization may know of each.
 #pragma once
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -51,8 +53,13 @@ class Arguments {
   template <Constant T>
   void add_constant(const T& value) {
     detail::add_constant(key_, value);
-    ++position_;
+    advance();
   }
+  /// What is added in between are the fields of one argument, nested ones too.
+  void begin_fields();
+  void end_fields();
+  /// Throws Error: the number is not from `least` to `greatest`.
+  [[noreturn]] void refuse_number(Scalar number, Scalar least, Scalar greatest) const;
 
   struct Word {
     TypeCode type;
@@ -71,6 +78,8 @@ class Arguments {
   void add_integer(std::int64_t value);
   void compare_with_others(const PointerArgument&, std::uint64_t address);
   void add_device(rt::Device*);
+  void add_pointer_word(TypeCode, const PointerArgument&);
+  void advance();
   [[noreturn]] void fail(const std::string& message) const;
 
   // Where a pointer leads: into its buffer; without one only where it points is known.
@@ -83,12 +92,19 @@ class Arguments {
   static constexpr std::size_t kUsual = 24;  // words; more of them only cost allocations
 
   Here at_;
-  int position_ = 0;  // of the argument, for messages
+  // Of an argument, for messages; fields of nested structs are counted through.
+  struct Position {
+    int argument = 0, field = -1;
+    std::string text() const;
+  };
+
+  Position position_;
+  int depth_ = 0;  // how many structs are open
   ShortVector<std::uint64_t, kUsual> bits_;
   ShortVector<Word, kUsual> words_;
   ShortVector<Reach, kUsual / 2> reaches_;
   rt::Device* device_ = nullptr;
-  int device_position_ = 0;
+  Position device_position_;
   KernelKey key_;
 };
 
@@ -98,18 +114,52 @@ struct TracedWords {
   Here at;
 };
 
-// An argument keeps its kind and never narrows: int for int64_t is fine, int64_t for int is not.
+/// Whether a launch takes an S for a parameter of element type T: an integer for an integer, a float for a float. Whether its value fits
+/// is checked at the launch; a float is rounded.
 template <class S, class T>
-concept Lossless =
-    std::same_as<S, T> || (HostInteger<S> && HostInteger<T> && (std::is_signed_v<S> == std::is_signed_v<T>) && sizeof(S) <= sizeof(T)) ||
-    (HostInteger<S> && HostInteger<T> && std::is_unsigned_v<S> && std::is_signed_v<T> && sizeof(S) < sizeof(T)) ||
-    (std::floating_point<S> && std::floating_point<T> && sizeof(S) <= sizeof(T));
+concept NumberFor = std::same_as<S, T> || (HostInteger<S> && HostInteger<T>) || (std::floating_point<S> && std::floating_point<T>);
+
+/// A number as a launch takes it for a parameter of type T.
+template <class T>
+struct NumberArgument {
+  template <class S>
+    requires NumberFor<S, T>
+  NumberArgument(S v) : value(static_cast<T>(v)) {
+    if constexpr (std::same_as<S, T>)
+      return;
+    else if constexpr (HostInteger<S>)
+      fits = static_cast<S>(value) == v && (value < T{}) == (v < S{});
+    else
+      fits = !std::isinf(value) || std::isinf(v);
+    if (!fits) given = Scalar(v);
+  }
+  void expect_fit(const Arguments& to) const {
+    if (!fits) to.refuse_number(given, Scalar(std::numeric_limits<T>::lowest()), Scalar(std::numeric_limits<T>::max()));
+  }
+  T value{};
+  bool fits = true;
+  Scalar given;  // what does not fit
+};
+/// A number of one of the types that a launch does not convert.
+template <class T>
+  requires(!std::is_arithmetic_v<T> || std::same_as<T, bool>)
+struct NumberArgument<T> {
+  template <class S>
+    requires std::same_as<S, T>
+  NumberArgument(S v) : value(v) {}
+  void expect_fit(const Arguments&) const {}
+  T value{};
+};
 
 /// For a kernel's parameter of type P: what a launch takes (Argument), what compile() takes (StandIn), how it becomes words or part of
 /// the key (add), and what the kernel's function is called with (traced). Aggregates and enums are taken as they are, so braces work.
 template <class P>
 struct Parameter {
-  static_assert(Constant<P>,
+  static_assert(
+      !holds_pointer<P>(),
+      "a compile-time parameter of a kernel is no pointer, since what it points to may change: take std::string for text, std::array "
+      "or a struct for values, tw::Ptr<const T> for memory of the device");
+  static_assert(holds_pointer<P>() || Constant<P>,
                 "a compile-time parameter of a kernel is a number, a bool, an enum, an aggregate of these, or has == and std::hash");
   using Argument = P;
   using StandIn = P;
@@ -120,35 +170,29 @@ struct Parameter {
 template <class P>
   requires std::is_arithmetic_v<P>
 struct Parameter<P> {
-  struct Argument {
-    template <class S>
-      requires Lossless<S, P>
-    Argument(S v) : value(v) {}
-    P value;
-  };
+  using Argument = NumberArgument<P>;
   using StandIn = Argument;
-  static void add(Arguments& to, const Argument& a) { to.add_constant(a.value); }
+  static void add(Arguments& to, const Argument& a) {
+    a.expect_fit(to);
+    to.add_constant(a.value);
+  }
   static P traced(TracedWords&, const Argument& a) { return a.value; }
 };
 
 template <ValueElement T>
 struct Parameter<Tile<T>> {
-  struct Argument {
-    template <class S>
-      requires Lossless<S, T>
-    Argument(S v) : value(static_cast<T>(v)) {}
-    explicit Argument(ScalarStandIn<T> s) : is_stand_in(true), divisible_by(s.divisible_by) {}
-    T value{};
+  struct Argument : NumberArgument<T> {
+    using NumberArgument<T>::NumberArgument;
+    explicit Argument(ScalarStandIn<T> s) : NumberArgument<T>(T{}), is_stand_in(true), divisible_by(s.divisible_by) {}
     bool is_stand_in = false;
     int divisible_by = 1;
   };
   struct StandIn : Argument {
-    template <class S>
-      requires Lossless<S, T>
-    StandIn(S v) : Argument(v) {}
+    using Argument::Argument;
     StandIn(ScalarStandIn<T> s) : Argument(s) {}
   };
   static void add(Arguments& to, const Argument& a) {
+    a.expect_fit(to);
     std::uint64_t bits = 0;
     std::memcpy(&bits, &a.value, sizeof a.value);
     a.is_stand_in ? to.add_stand_in(CodeOf<T>::value, a.divisible_by) : to.add_value(CodeOf<T>::value, bits);
@@ -156,24 +200,44 @@ struct Parameter<Tile<T>> {
   static Tile<T> traced(TracedWords& words, const Argument&) { return parameter<T>(words.next++); }
 };
 
+// What host compilers print of a deleted constructor is its parameters.
+struct a_const_buffer_is_read_only_and_needs_a_Ptr_to_const {};
+
 template <PointerElement P>
 struct Parameter<Tile<P>> {
   using T = Pointee<P>;
+  static constexpr bool kReadOnly = std::is_const_v<std::remove_pointer_t<P>>;
+  template <class U>
+  static constexpr bool kLeads = std::same_as<U*, P> || std::same_as<const U*, P>;
+
   struct Argument : PointerArgument {
-    Argument(const Buffer<T>& b) : PointerArgument{.buffer = &b.raw()} {}
-    Argument(BufferAt<T> b) : PointerArgument{.buffer = &b.buffer->raw(), .offset = b.offset} {}
+    Argument(const Buffer<T>& b)
+      requires kReadOnly
+        : PointerArgument{.buffer = &b.raw()} {}
+    Argument(Buffer<T>& b)
+      requires(!kReadOnly)
+        : PointerArgument{.buffer = &b.raw()} {}
+    Argument(Buffer<T>&& b)
+      requires(!kReadOnly)
+        : PointerArgument{.buffer = &b.raw()} {}
+    Argument(const Buffer<T>&, a_const_buffer_is_read_only_and_needs_a_Ptr_to_const = {})
+      requires(!kReadOnly)
+    = delete;
+    template <class U>
+      requires kLeads<U>
+    Argument(BufferAt<U> b) : PointerArgument{.buffer = &b.buffer->raw(), .offset = b.offset} {}
     Argument(std::nullptr_t) {}
     template <class U>
-      requires std::same_as<U*, P> || std::same_as<const U*, P>
+      requires kLeads<U>
     Argument(U* p) : PointerArgument{.raw = p} {}
     template <class U>
-      requires std::same_as<U*, P> || std::same_as<const U*, P>
+      requires kLeads<U>
     explicit Argument(PointerStandIn<U> s) : PointerArgument{.alignment = s.alignment, .is_stand_in = true} {}
   };
   struct StandIn : Argument {
     using Argument::Argument;
     template <class U>
-      requires std::same_as<U*, P> || std::same_as<const U*, P>
+      requires kLeads<U>
     StandIn(PointerStandIn<U> s) : Argument(s) {}
   };
   static void add(Arguments& to, const Argument& a) { to.add_pointer(kCode<P>, a); }
@@ -196,32 +260,6 @@ struct Parameter<View<T, R>> {
     return Access::parameter(std::move(base), std::move(extents), std::move(strides));
   }
 };
-
-template <class P>
-using LaunchArgument = typename Parameter<std::remove_cvref_t<P>>::Argument;
-template <class P>
-using CompileArgument = typename Parameter<std::remove_cvref_t<P>>::StandIn;
-
-template <class F>
-struct SignatureOf : SignatureOf<decltype(&F::operator())> {};
-#define TW_SIGNATURE(...)           \
-  template <class... P>             \
-  struct SignatureOf<__VA_ARGS__> { \
-    using type = void(P...);        \
-  };
-TW_SIGNATURE(void (*)(P...))
-TW_SIGNATURE(void (*)(P...) noexcept)
-#undef TW_SIGNATURE
-#define TW_SIGNATURE(...)           \
-  template <class L, class... P>    \
-  struct SignatureOf<__VA_ARGS__> { \
-    using type = void(P...);        \
-  };
-TW_SIGNATURE(void (L::*)(P...) const)
-TW_SIGNATURE(void (L::*)(P...))
-TW_SIGNATURE(void (L::*)(P...) const noexcept)
-TW_SIGNATURE(void (L::*)(P...) noexcept)
-#undef TW_SIGNATURE
 
 }  // namespace detail
 }  // namespace tilewright

@@ -1,0 +1,44 @@
+// The parameters of a kernel's function, and what a launch and compile() take for each.
+#pragma once
+#include <type_traits>
+
+#include "tilewright/detail/aggregate_parameter.h"
+#include "tilewright/detail/arguments.h"
+
+namespace tilewright::detail {
+
+template <class P>
+using LaunchArgument = typename Parameter<std::remove_cvref_t<P>>::Argument;
+template <class P>
+using CompileArgument = typename Parameter<std::remove_cvref_t<P>>::StandIn;
+
+template <class F>
+struct SignatureOf {};
+/// A lambda or an object with one operator() that is no template.
+template <class F>
+  requires requires { &F::operator(); }
+struct SignatureOf<F> : SignatureOf<decltype(&F::operator())> {};
+#define TW_SIGNATURE(...)           \
+  template <class... P>             \
+  struct SignatureOf<__VA_ARGS__> { \
+    using type = void(P...);        \
+  };
+TW_SIGNATURE(void (*)(P...))
+TW_SIGNATURE(void (*)(P...) noexcept)
+#undef TW_SIGNATURE
+// Const ones only: what a mutable lambda changes while it is traced would reach some launches and others not.
+#define TW_SIGNATURE(...)           \
+  template <class L, class... P>    \
+  struct SignatureOf<__VA_ARGS__> { \
+    using type = void(P...);        \
+  };
+TW_SIGNATURE(void (L::*)(P...) const)
+TW_SIGNATURE(void (L::*)(P...) const noexcept)
+#undef TW_SIGNATURE
+
+/// A function, or a callable with one operator() that is const and no template, and that returns void. For a generic lambda, name the
+/// parameters: Kernel<void(Ptr<float>, int)>("name", lambda).
+template <class F>
+concept KernelFunction = requires { typename SignatureOf<F>::type; };
+
+}  // namespace tilewright::detail
