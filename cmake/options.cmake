@@ -29,7 +29,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   add_compile_options(-Wno-restrict)  # GCC 12 sees overlaps where strings are added (GCC bug 105651)
 endif()
 
-# The public headers compare it with what the user's compiler has (tilewright/detail/requirements.h).
+# The public headers compare these two with what the user's compiler has (tilewright/detail/requirements.h).
 check_cxx_source_compiles("#include <version>
 #ifndef _LIBCPP_VERSION
 #error
@@ -37,6 +37,13 @@ check_cxx_source_compiles("#include <version>
 int main() {}" TILEWRIGHT_LIBCXX)
 if(TILEWRIGHT_LIBCXX)
   add_compile_definitions(TILEWRIGHT_LIBCXX)
+endif()
+check_cxx_source_compiles("#ifndef _GLIBCXX_DEBUG
+#error
+#endif
+int main() {}" TILEWRIGHT_GLIBCXX_DEBUG)
+if(TILEWRIGHT_GLIBCXX_DEBUG)
+  add_compile_definitions(TILEWRIGHT_GLIBCXX_DEBUG)
 endif()
 
 if(TILEWRIGHT_SANITIZE)

@@ -9,14 +9,6 @@
 #include "tilewright/elements.h"
 #include "tilewright/here.h"
 
-// Vectors pass between a program and the library, and -D_GLIBCXX_DEBUG gives std::vector another layout.
-#if defined(_GLIBCXX_DEBUG) && !defined(TILEWRIGHT_GLIBCXX_DEBUG)
-#error \
-    "this Tilewright was built without -D_GLIBCXX_DEBUG, which changes std::vector: use -D_GLIBCXX_ASSERTIONS, or build it with that flag"
-#elif defined(TILEWRIGHT_GLIBCXX_DEBUG) && !defined(_GLIBCXX_DEBUG)
-#error "this Tilewright was built with -D_GLIBCXX_DEBUG, which changes std::vector: compile this with that flag as well"
-#endif
-
 namespace tilewright {
 
 namespace rt {

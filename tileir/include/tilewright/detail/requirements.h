@@ -14,3 +14,10 @@
 #elif !defined(_LIBCPP_VERSION) && defined(TILEWRIGHT_LIBCXX)
 #error "tilewright: the library was built with libc++ and this file is compiled with libstdc++: add -stdlib=libc++, or build tilewright without it"
 #endif
+
+// libstdc++ gives std::vector another layout where _GLIBCXX_DEBUG is defined: it would link, and crash.
+#if defined(_GLIBCXX_DEBUG) && !defined(_LIBCPP_VERSION) && !defined(TILEWRIGHT_GLIBCXX_DEBUG)
+#error "tilewright: the library was built without -D_GLIBCXX_DEBUG: leave it out (-D_GLIBCXX_ASSERTIONS is fine), or build tilewright with it"
+#elif defined(TILEWRIGHT_GLIBCXX_DEBUG) && !defined(_GLIBCXX_DEBUG)
+#error "tilewright: the library was built with -D_GLIBCXX_DEBUG: compile with it, or build tilewright without it"
+#endif
