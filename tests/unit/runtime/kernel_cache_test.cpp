@@ -114,6 +114,7 @@ TEST_CASE("kernel_cache: one thread makes while the others wait") {
           std::this_thread::sleep_for(std::chrono::microseconds(200));
           return std::make_shared<const Executable>();
         };
+        const ActiveCall call(std::nothrow);
         const Executable& value = cache.get(key((k + t) % 20), make);
         good += &value == cache.find(key((k + t) % 20));
       }
@@ -132,6 +133,7 @@ TEST_CASE("kernel_cache: a failure reaches everyone who waited and is not rememb
     threads.emplace_back([&] {
       while (!go) std::this_thread::yield();
       try {
+        const ActiveCall call(std::nothrow);
         cache.get(key(1), [&]() -> KernelCache::Value {
           ++tried;
           std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -160,6 +162,7 @@ TEST_CASE("kernel_cache: threads find what others add meanwhile, and what they h
   for (int t = 0; t < 3; ++t)
     readers.emplace_back([&, t] {
       for (int k = t; !done; k = (k + 7) % kKeys) {
+        const ActiveCall call(std::nothrow);
         const Executable* known = made[static_cast<std::size_t>(k)].load();
         const Executable* seen = cache.find(key(k));
         wrong += (known && seen != known);
