@@ -13,10 +13,10 @@ using namespace tilewright;
 namespace {
 
 /// Adds a line to a report.
-struct Note {
+struct Subject {
   const char* text;
   static void describe(const void* subject, std::string_view name, BugReport& report) {
-    report.text += "\n  in " + std::string(name) + ": " + static_cast<const Note*>(subject)->text;
+    report.text += "\n  in " + std::string(name) + ": " + static_cast<const Subject*>(subject)->text;
     report.reproducer = "a file";
   }
 };
@@ -48,10 +48,10 @@ std::string stderr_of_abort(F body) {
 }  // namespace
 
 TEST_CASE("diagnostics: a failed check throws, and the contexts of its thread add to the report, the innermost first") {
-  const Note first{"one"}, second{"two"};
-  const BugContext outer("outer", &first, Note::describe);
+  const Subject first{"one"}, second{"two"};
+  const BugContext outer("outer", &first, Subject::describe);
   {
-    const BugContext inner("inner", &second, Note::describe);
+    const BugContext inner("inner", &second, Subject::describe);
     const int line = __LINE__ + 2;
     try {
       TW_CHECK(1 > 2, "planted");
@@ -67,8 +67,8 @@ TEST_CASE("diagnostics: a failed check throws, and the contexts of its thread ad
 }
 
 TEST_CASE("diagnostics: a bug whose frames cannot be unwound prints the same report and aborts") {
-  const Note note{"one"};
-  const BugContext context("outer", &note, Note::describe);
+  const Subject only{"one"};
+  const BugContext context("outer", &only, Subject::describe);
   const std::string report = stderr_of_abort([] { fatal_compiler_bug("f.cpp", 7, "LLVM", "cannot select"); });
   CHECK(report == "tilewright: compiler bug at f.cpp:7: cannot select (LLVM)\n  in outer: one\n");
 }
