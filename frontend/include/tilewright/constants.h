@@ -82,9 +82,13 @@ concept EmptyConstant = std::is_empty_v<T> && std::is_trivially_copyable_v<T>;
 // A pointer to data, smart or not, and a view of text: its key would be an address, and what is there may change. What a pointer to a
 // function leads to cannot.
 template <class T>
-concept PointerConstant =
-    (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>) || (requires(const T& p) { *p, p.get(); }) ||
-    (requires { typename T::traits_type; } && std::is_trivially_copyable_v<T>);
+concept SmartPointer = requires(const T& p) {
+  { p.get() } -> std::same_as<typename T::element_type*>;
+};
+template <class T>
+concept TextView = requires { typename T::traits_type; } && std::is_trivially_copyable_v<T>;
+template <class T>
+concept PointerConstant = (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>) || SmartPointer<T> || TextView<T>;
 template <class T>
 concept OwnConstant = requires(const T& a) {
   { a == a } -> std::convertible_to<bool>;

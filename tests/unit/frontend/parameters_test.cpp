@@ -48,6 +48,18 @@ struct WithPointer {
   const char* text;
 };
 
+struct Fixed {
+  const tw::Ptr<float> out;
+  const int value = 0;
+};
+/// No smart pointer, though it looks like one.
+struct Wrapped {
+  int get() const { return value; }
+  int operator*() const { return value; }
+  bool operator==(const Wrapped&) const = default;
+  int value = 0;
+};
+
 template <class To, class From>
 constexpr bool kTakes = std::is_convertible_v<From, typename tw::detail::Parameter<To>::Argument>;
 
@@ -131,6 +143,9 @@ TEST_CASE("parameters: stand-ins in a struct, and offsets and raw pointers in an
   CHECK_FALSE(has(ptx, "row_param_4"));
   const auto device = tw::Device::open("cpu");
   auto all = device.upload(counted(256));
+  const tw::Kernel fixed("fixed", [](const Fixed& f) { tw::store(f.out, f.value); });  // const fields too
+  fixed({.grid = 1}, {all + 255, 77});
+  CHECK(all.download()[255] == 77);
   kernel({.grid = 1}, {all, 3, 64}, {all + 64, all.data() + 128});
   CHECK(all.download()[66] == 2);
   CHECK(all.download()[67] == 0);
@@ -235,6 +250,7 @@ TEST_CASE("parameters: pointers are no constants") {
   static_assert(!Constant<std::shared_ptr<int>> && !Constant<std::unique_ptr<int>>);
   static_assert(!Constant<WithPointer> && !Constant<std::array<const char*, 2>> && holds_pointer<WithPointer>());
   static_assert(Constant<std::string> && Constant<int (*)(int)>);  // a function does not change
+  static_assert(Constant<Wrapped>);
 }
 
 TEST_CASE("parameters: a kernel is one const function with known parameters") {

@@ -28,7 +28,9 @@ constexpr bool has_handles() {
   else if constexpr (IsArray<P>::value)
     return has_handles<typename P::value_type>();
   else if constexpr (FewFields<P>)
-    return []<class... F>(std::type_identity<std::tuple<F&...>>) { return (has_handles<F>() || ...); }(std::type_identity<FieldsOf<P>>{});
+    return []<class... F>(std::type_identity<std::tuple<F&...>>) {
+      return (has_handles<std::remove_const_t<F>>() || ...);
+    }(std::type_identity<FieldsOf<P>>{});
   else
     return false;
 }
@@ -80,7 +82,9 @@ struct Parameter<P> {
       return std::apply([&](const auto&... a) { return P{Parameter<F>::traced(words, a)...}; }, each);
     }
   };
-  using Parts = decltype([]<class... F>(std::type_identity<std::tuple<F&...>>) { return Of<F...>{}; }(std::type_identity<PartsOf<P>>{}));
+  using Parts = decltype([]<class... F>(std::type_identity<std::tuple<F&...>>) {
+    return Of<std::remove_const_t<F>...>{};
+  }(std::type_identity<PartsOf<P>>{}));
 
   using Argument = typename Parts::Argument;
   using StandIn = typename Parts::StandIn;
