@@ -216,6 +216,13 @@ TEST_CASE("parameters: a double for a float is rounded, and an error if it overf
   CHECK(out.download() == std::vector<float>{0.1f, 0.2f});
   kernel({.grid = 1}, out, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity());
   CHECK(out.download()[0] == std::numeric_limits<float>::infinity());
+  kernel({.grid = 1}, out, 0.3L, 0.4L);
+  CHECK(out.download() == std::vector<float>{0.3f, 0.4f});
+  CHECK(has(error_of([&] { kernel({.grid = 1}, out, 1e3000L, 0.0); }), "argument 1: inf does not fit"));
+  const tw::Kernel wide("wide", [](tw::Ptr<float> p, long double constant) { tw::store(p, static_cast<float>(constant)); });
+  wide({.grid = 1}, out, 0.5L);
+  wide({.grid = 1}, out, 0.25);
+  CHECK(out.download()[0] == 0.25f);
   kernel({.grid = 1}, out, std::nan(""), 1e-60);
   CHECK(std::isnan(out.download()[0]));
   CHECK(has(error_of([&] { kernel({.grid = 1}, out, 1e300, 0.0); }),

@@ -131,10 +131,18 @@ struct NumberArgument {
       fits = static_cast<S>(value) == v && (value < T{}) == (v < S{});
     else
       fits = !std::isinf(value) || std::isinf(v);
-    if (!fits) given = Scalar(v);
+    if (!fits) given = for_message(v);
   }
   void expect_fit(const Arguments& to) const {
-    if (!fits) to.refuse_number(given, Scalar(std::numeric_limits<T>::lowest()), Scalar(std::numeric_limits<T>::max()));
+    using Limits = std::numeric_limits<T>;
+    if (!fits) to.refuse_number(given, for_message(Limits::lowest()), for_message(Limits::max()));
+  }
+  template <class S>
+  static Scalar for_message(S v) {
+    if constexpr (std::floating_point<S>)
+      return Scalar(static_cast<double>(v));  // a long double too
+    else
+      return Scalar(v);
   }
   T value{};
   bool fits = true;
@@ -160,7 +168,8 @@ struct Parameter {
       "a compile-time parameter of a kernel is no pointer, since what it points to may change: take std::string for text, std::array "
       "or a struct for values, tw::Ptr<const T> for memory of the device");
   static_assert(holds_pointer<P>() || Constant<P>,
-                "a compile-time parameter of a kernel is a number, a bool, an enum, an aggregate of these, or has == and std::hash");
+                "a parameter of a kernel is a handle, a view, a number, a bool, an enum, an aggregate of at most 16 of these, or has == "
+                "and std::hash");
   using Argument = P;
   using StandIn = P;
   static void add(Arguments& to, const P& value) { to.add_constant(value); }
