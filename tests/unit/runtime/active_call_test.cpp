@@ -1,4 +1,5 @@
-// Calls and epochs, and children of fork() while other threads are in a call.
+// Calls and epochs, and children of fork() while other threads are in a call. The thread sanitizer takes the threads that a child lacks for
+// leaks, and lets a child start none.
 #include "runtime/active_call.h"
 
 #include <doctest/doctest.h>
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "runtime/host/thread_pool.h"
+#include "tests/sanitizers.h"
 
 using namespace tilewright;
 using rt::ActiveCall;
@@ -64,7 +66,7 @@ TEST_CASE("active_call: the oldest epoch is that of the longest call under way")
   }).join();
 }
 
-TEST_CASE("active_call: fork waits for calls of other threads, and the child may call") {
+TEST_CASE("active_call: fork waits for calls of other threads, and the child may call" * doctest::skip(test::kThreadSanitizer)) {
   const auto start = std::chrono::steady_clock::now();
   const Busy busy(std::chrono::milliseconds(200));
   const unsigned before = rt::fork_count();
@@ -78,7 +80,7 @@ TEST_CASE("active_call: fork waits for calls of other threads, and the child may
   CHECK(call.is_allowed());
 }
 
-TEST_CASE("active_call: a child of a fork that could not wait is told so at its first call") {
+TEST_CASE("active_call: a child of a fork that could not wait is told so at its first call" * doctest::skip(test::kThreadSanitizer)) {
   const Busy busy(std::chrono::milliseconds(6500));
   const auto body = [] {
     const int line = __LINE__ + 2;
@@ -95,7 +97,7 @@ TEST_CASE("active_call: a child of a fork that could not wait is told so at its 
   CHECK(call.is_allowed());
 }
 
-TEST_CASE("active_call: a thread pool has workers of its own in a child") {
+TEST_CASE("active_call: a thread pool has workers of its own in a child" * doctest::skip(test::kThreadSanitizer)) {
   rt::ThreadPool pool(3);
   const auto sum = [&] {
     std::atomic<std::int64_t> total{0};
