@@ -95,6 +95,8 @@ CompiledKernel compile_host(ir::Function f, const CompileOptions& options, const
     host::HostLowering lowering(module, f, machine.description, options.check);
     lowering.run(out.entry);
     out.scratch_bytes = static_cast<std::size_t>(lowering.scratch_bytes());
+    // Without the scheduler after register allocation, which compares every two accesses of a block: a third of the time for large blocks.
+    if (lowering.is_outlined()) target->setOptLevel(llvm::CodeGenOptLevel::Less);
     out.sites = lowering.sites();
     out.reports = lowering.reports();
     std::string broken;

@@ -57,6 +57,7 @@ void HostLowering::run(const std::string& entry) {
   });
   finish_streaming();
   b_.CreateRetVoid();
+  frame_bytes_ = outline_parts(*function_, split_points_, scratch_base_, scratch_.high_water());
 }
 
 HostLowering::Values HostLowering::emit_loop(Value* lo, Value* hi, Value* step, const Values& init, bool may_be_empty,
@@ -113,10 +114,15 @@ Value* HostLowering::scalar(ValueId v) {
 }
 
 void HostLowering::emit_block(BlockId block) {
+  const std::size_t sequence = split_points_.begin(b_);
   for (const Step& step : plan_.block(block).steps) {
-    for (OpId id : step.scalars_before) emit_scalar(id);
+    for (OpId id : step.scalars_before) {
+      emit_scalar(id);
+      split_points_.add(sequence, b_);
+    }
     if (step.is_loops) emit_loops(step);
     if (step.op) emit_single(step);
+    split_points_.add(sequence, b_);
     for (ClassId c : step.freed) {
       const auto it = offsets_.find(c);
       if (it == offsets_.end()) continue;

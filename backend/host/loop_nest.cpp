@@ -124,11 +124,15 @@ void HostLowering::emit_rows(Nest& nest) {
 }
 
 void HostLowering::emit_body(Nest& nest, Value* at, std::vector<Partials>* reduces) {
+  const std::size_t sequence = split_points_.begin(b_);
   for (unsigned u = 0; u < nest.unroll; ++u) {
     nest.scopes[nest.dims].memo.clear();
     nest.registers.clear();
     if (at) nest.index[nest.dims - 1] = u == 0 ? at : b_.CreateAdd(at, i64(static_cast<std::int64_t>(u) * nest.lanes), "", true, true);
-    for (const Item& item : nest.step->items) emit_item(nest, item, u, reduces);
+    for (const Item& item : nest.step->items) {
+      emit_item(nest, item, u, reduces);
+      split_points_.add(sequence, b_);
+    }
     // Last, so that what is written over an argument has been read before.
     for (const Item& item : nest.step->items) {
       if (!item.op || f_.kind(item.op) == OpKind::reduce_) continue;
@@ -136,6 +140,7 @@ void HostLowering::emit_body(Nest& nest, Value* at, std::vector<Partials>* reduc
         if (plan_.is_stored(r)) {
           const Type t = f_.type(r);
           store_buffer(nest, buffer(plan_.class_of(r)), t, squeezed_axes(t), nest.registers.at(r.index));
+          split_points_.add(sequence, b_);
         }
     }
   }

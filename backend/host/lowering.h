@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/compiled_kernel.h"
+#include "backend/host/outlining.h"
 #include "backend/host/plan.h"
 #include "backend/host/scratch.h"
 #include "passes/analysis/axis_info.h"
@@ -57,7 +58,9 @@ class HostLowering {
 
   /// Emits `entry` (a HostEntry).
   void run(const std::string& entry);
-  std::int64_t scratch_bytes() const { return scratch_.high_water(); }
+  std::int64_t scratch_bytes() const { return scratch_.high_water() + frame_bytes_; }
+  /// Whether parts of the function were outlined because it is large.
+  bool is_outlined() const { return frame_bytes_ > 0; }
   const std::vector<AccessSite>& sites() const { return sites_; }
   const std::vector<ReportSite>& reports() const { return reports_; }
 
@@ -190,6 +193,8 @@ class HostLowering {
   passes::AxisInfoAnalysis axes_;
   Plan plan_;
   Scratch scratch_;
+  SplitPoints split_points_;
+  std::int64_t frame_bytes_ = 0;  // of the values that outlined parts pass on, behind the buffers in the scratch memory
   std::vector<AccessSite> sites_;
   std::vector<ReportSite> reports_;
   llvm::Function* function_ = nullptr;

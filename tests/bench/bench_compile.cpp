@@ -1,5 +1,5 @@
-// How long a kernel takes from a C++ function to machine code, by phase; how that grows with the tile; and what a launch costs after it.
-// Goes through the layers one by one and not through Kernel::compile, which also writes the texts that it returns.
+// How long a kernel takes from a C++ function to machine code, by phase; how that grows with the tile and with the code; and what a launch
+// costs after it. Goes through the layers one by one and not through Kernel::compile, which also writes the texts that it returns.
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -10,6 +10,7 @@
 #include "runtime/emulator/emulated_driver.h"
 #include "tests/bench/families.h"
 #include "tests/bench/kernels.h"
+#include "tests/bench/large.h"
 #include "tests/bench/report.h"
 #include "tests/bench/traced.h"
 
@@ -84,6 +85,9 @@ class CompileBench {
       measure("matmul", matmul<float>, block);
       measure("attention", attention, block);
     }
+    for (int n : {8, 16, 24}) measure("cholesky", large::cholesky, n, "n");
+    for (int n : {1000, 5000}) measure("polynomial", large::polynomial, n, "degree");
+    for (int n : {250, 1000}) measure("stores", large::stores, n, "count");
     warm_launch();
     warm_launch_on_host();
     report_.finish();
@@ -91,8 +95,8 @@ class CompileBench {
 
  private:
   template <class... P>
-  void measure(const std::string& kernel, void (*f)(P...), int block) {
-    const std::string name = kernel + " block " + std::to_string(block);
+  void measure(const std::string& kernel, void (*f)(P...), int block, const char* constant = "block") {
+    const std::string name = kernel + " " + constant + " " + std::to_string(block);
     if (!options_.wants(name)) return;
     std::vector<Timings> runs;
     std::size_t image_bytes = 0;
@@ -167,7 +171,7 @@ class CompileBench {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto options = bench::parse(argc, argv, "Compile latency by phase and tile size, and the cost of a launch");
+  const auto options = bench::parse(argc, argv, "Compile latency by phase, tile size and number of operations, and the cost of a launch");
   try {
     CompileBench(options).run();
   } catch (const std::exception& error) {
