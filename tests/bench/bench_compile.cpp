@@ -148,8 +148,8 @@ class CompileBench {
     const tw::rt::cuda::DeviceFacts facts = tw::rt::cuda::device_facts(idle, tw::rt::emulator::emulated_ordinal("sm_80"));
     const tw::Device device(tw::rt::cuda::make_cuda_device(idle, {"idle", facts, "sm_80", true}, tw::Here::current()));
     Kernels kernels;
-    const auto x = device.allocate<float>(4096), y = device.allocate<float>(4096), z = device.allocate<float>(4096);
-    const auto cell = device.allocate<std::int32_t>(64);
+    auto x = device.allocate<float>(4096), y = device.allocate<float>(4096), z = device.allocate<float>(4096);
+    auto cell = device.allocate<std::int32_t>(64);
     const tw::Stream stream = device.stream();
     const auto measure = [&](const char* name, auto&& launch) {
       const Samples ms = time_ms(options_.repeats, [&] {
