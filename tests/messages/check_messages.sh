@@ -49,7 +49,7 @@ message 20 'no_such_operator|no such operator' 'auto r = i && i;'
 message 8 'no_generic_lambda' 'tw::Kernel k("k", [](auto p) { tw::store(p, 1); });'
 message 8 'one_const_function' 'tw::Kernel k("k", [n = 0](tw::Ptr<int> p) mutable { tw::store(p, n++); });'
 message 8 'returns_void' 'tw::Kernel k("k", [](tw::I32 n) { return n; });'
-message 40 'is no pointer.*std::string' 'tw::Kernel k("k", [](tw::Ptr<float>, const char*) {}); k({.grid = 1}, out, "text");' arguments.h
+message 25 'is no pointer.*std::string' 'tw::Kernel k("k", [](tw::Ptr<float>, const char*) {}); k({.grid = 1}, out, "text");' arguments.h
 # Launches.
 message 14 'const_buffer_is_read_only|deleted function' 'tw::Kernel k("k", [](tw::Ptr<float>) {}); k({.grid = 1}, in);'
 message 14 'no match' 'tw::Kernel k("k", [](tw::Ptr<float>) {}); k({.grid = 1}, in + 1);'

@@ -163,6 +163,12 @@ struct NumberArgument<T> {
 /// the key (add), and what the kernel's function is called with (traced). Aggregates and enums are taken as they are, so braces work.
 template <class P>
 struct Parameter {
+  using Argument = P;
+  using StandIn = P;
+  static void add(Arguments& to, const P& value) { to.add_constant(value); }
+  static P traced(TracedWords&, const P& value) { return value; }
+
+  // Last, since Clang leaves out what follows one that fails.
   static_assert(
       !holds_pointer<P>(),
       "a compile-time parameter of a kernel is no pointer, since what it points to may change: take std::string for text, std::array "
@@ -170,10 +176,6 @@ struct Parameter {
   static_assert(holds_pointer<P>() || Constant<P>,
                 "a parameter of a kernel is a handle, a view, a number, a bool, an enum, an aggregate of at most 16 of these, or has == "
                 "and std::hash");
-  using Argument = P;
-  using StandIn = P;
-  static void add(Arguments& to, const P& value) { to.add_constant(value); }
-  static P traced(TracedWords&, const P& value) { return value; }
 };
 
 template <class P>
