@@ -138,6 +138,8 @@ void add_run(CLI::App& root, Session& session) {
       "A .ptx file runs on emulators. Its parameters go by position, 0 first, and tensor maps are made of files, the box last:\n"
       "  tilewright run copy.ptx --device emulator:sm_90a --grid 4 --warps 4 --shared 16384 \\\n"
       "    --arg 0=tensormap:x.npy:64x64:swizzle128 --arg 1=zeros:f16:4096 --arg 2=i32:64 --out 1=y.npy\n"
+      "A struct is --arg 3=struct:i32:5,f32:0.5,x.npy, its fields in order and aligned as in C++ (pad:N skips N bytes); --out 3.2=x.npy\n"
+      "writes the buffer of its third field. Where the emulator finds mistakes, --out is written too, and the exit status is 1.\n"
       "bf16 and fp8 are stored as void of 2 or 1 bytes, as ml_dtypes does: array.view(ml_dtypes.bfloat16).",
       o, execute);
   add_run_options(*c, o->run);

@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <map>
 
 #include "frontend/cli/npy.h"
 #include "frontend/cli/targets.h"
@@ -60,6 +61,14 @@ TensorElement tensor_element(const std::string& dtype, const std::string& where)
   throw UsageError(fmt::format("'{}': tensor maps have no elements of dtype '{}'", where, dtype));
 }
 
+std::vector<std::byte> bytes_of(const void* value, std::size_t count) {
+  const auto* from = static_cast<const std::byte*>(value);
+  return {from, from + count};
+}
+std::vector<std::byte> bytes_of(u64 address) { return bytes_of(&address, sizeof address); }
+
+constexpr std::string_view kStruct = "struct:";
+
 class Launcher {
  public:
   Launcher(const PtxRun& options, Session& session) : options_(options), session_(session) {
@@ -81,12 +90,11 @@ class Launcher {
       throw UsageError(fmt::format("--kernel names none of the kernels of '{}': {}", options.run.file, all.empty() ? "it has none" : all));
     }
     params_.resize(kernel_->parameter_bytes);
-    buffers_.resize(kernel_->parameters.size());
   }
 
   void run() {
     take_arguments();
-    const std::vector<std::pair<std::size_t, std::string>> outputs = take_outputs();
+    const std::vector<std::pair<Buffer, std::string>> outputs = take_outputs();
     Findings findings;
     Counters counters;
     std::string printed;
@@ -107,8 +115,8 @@ class Launcher {
     for (const Finding& remark : findings.remarks()) fmt::print(stderr, "{}\n", to_string(remark));
     std::string found;
     for (const Finding& finding : findings.list()) found += (found.empty() ? "" : "\n") + to_string(finding);
+    for (const auto& [buffer, path] : outputs) write_output(buffer, path);
     if (!found.empty()) throw Failure(found);
-    for (const auto& [parameter, path] : outputs) write_output(parameter, path);
     if (options_.report)
       fmt::print(stderr, "kernel '{}' on {}\n{}", kernel_->name, options_.run.device, report_text(counters.kernels[kernel_->name]));
   }
@@ -117,34 +125,30 @@ class Launcher {
   std::size_t parameter_named(const std::string& name) const {
     std::size_t position = 0;
     const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), position);
-    if (error == std::errc() && stop == name.data() + name.size() && position < buffers_.size()) return position;
-    throw UsageError(fmt::format("'{}' is no position of a parameter: '{}' has {}", name, kernel_->name, buffers_.size()));
+    if (error == std::errc() && stop == name.data() + name.size() && position < kernel_->parameters.size()) return position;
+    throw UsageError(fmt::format("'{}' is no position of a parameter: '{}' has {}", name, kernel_->name, kernel_->parameters.size()));
   }
 
-  void put(std::size_t parameter, const void* value, std::size_t bytes, const std::string& text) {
-    const Parameter& p = kernel_->parameters[parameter];
-    if (p.bytes != bytes)
-      throw UsageError(fmt::format("parameter {} of '{}' has {} bytes; '{}' has {}", parameter, kernel_->name, p.bytes, text, bytes));
-    std::memcpy(params_.data() + p.offset, value, bytes);
-  }
-
-  void make_buffer(std::size_t parameter, std::string dtype, std::vector<std::int64_t> shape, const std::vector<std::byte>& bytes) {
-    Buffer& buffer = buffers_[parameter];
-    buffer = {memory_.allocate(bytes.size()), std::move(dtype), std::move(shape), bytes.size()};
+  /// Copies the array into the memory of the device. Its address is what the kernel gets; `name` is what --out calls it.
+  std::vector<std::byte> make_buffer(const std::string& name, std::string dtype, std::vector<std::int64_t> shape,
+                                     const std::vector<std::byte>& bytes) {
+    const Buffer buffer{memory_.allocate(bytes.size()), std::move(dtype), std::move(shape), bytes.size()};
     memory_.write(buffer.address, bytes.data(), bytes.size());
+    buffers_[name] = buffer;
+    return bytes_of(buffer.address);
   }
 
-  void read_file(std::size_t parameter, const std::string& path) {
+  std::vector<std::byte> read_file(const std::string& name, const std::string& path) {
     const NpyArray array = read_npy(session_.files.read(path), path == "-" ? "<stdin>" : path);
-    make_buffer(parameter, array.dtype, array.shape, array.data);
+    return make_buffer(name, array.dtype, array.shape, array.data);
   }
 
   /// tensormap:FILE.npy:ROWSxCOLUMNS[:swizzle32|64|128]: boxes of these extents, the last one along the rows' elements.
-  void take_tensor_map(std::size_t parameter, const std::string& value) {
+  std::vector<std::byte> tensor_map(const std::string& name, const std::string& value) {
     const std::vector<std::string> words = parts_of(value, ':');
     if (words.size() < 3 || words.size() > 4) throw UsageError(fmt::format("'{}': expected tensormap:FILE.npy:64x128[:swizzle128]", value));
-    read_file(parameter, words[1]);
-    const Buffer& buffer = buffers_[parameter];
+    read_file(name, words[1]);
+    const Buffer& buffer = buffers_.at(name);
     const std::vector<std::string> box = parts_of(words[2], 'x');
     const std::size_t rank = buffer.shape.size();
     if (rank < 1 || rank > 5 || box.size() != rank)
@@ -154,7 +158,7 @@ class Launcher {
     map.rank_less_one = static_cast<u8>(rank - 1);
     map.element = tensor_element(buffer.dtype, value);
     map.element_strides.fill(1);
-    u64 stride = static_cast<u64>(bytes_of(map.element));
+    u64 stride = static_cast<u64>(rt::emulator::bytes_of(map.element));
     for (std::size_t k = 0; k < rank; ++k) {
       const std::int64_t extent = buffer.shape[rank - 1 - k];
       map.last[k] = static_cast<u32>(extent - 1);
@@ -168,32 +172,62 @@ class Launcher {
       throw UsageError(fmt::format("'{}': '{}' is no swizzle: expected swizzle32, 64 or 128", value, words[3]));
     map.swizzle = static_cast<TensorSwizzle>(swizzle - std::begin(swizzles));
     if (const std::string fault = fault_of(map); !fault.empty()) throw UsageError(fmt::format("'{}': {}", value, fault));
-    std::array<std::byte, 128> opaque{};
+    std::vector<std::byte> opaque(128);
     std::memcpy(opaque.data(), &map, sizeof map);
-    put(parameter, opaque.data(), opaque.size(), value);
+    return opaque;
   }
 
-  void take_value(std::size_t parameter, const std::string& value) {
-    if (value.starts_with("tensormap:")) return take_tensor_map(parameter, value);
+  /// A number, or the address of a buffer.
+  std::vector<std::byte> scalar(const std::string& name, const std::string& value) {
     const std::vector<std::string> words = parts_of(value, ':');
     if (words[0] == "zeros") {
       const auto element = words.size() == 3 ? parse_element_name(words[1]) : std::nullopt;
       if (!element) throw UsageError(fmt::format("'{}': a buffer of zeros is zeros:TYPE:N, as zeros:f32:1024", value));
       const std::int64_t count = number(words[2], value);
       const std::vector<std::byte> bytes(static_cast<std::size_t>(count) * static_cast<std::size_t>(ir::bytes(*element)));
-      make_buffer(parameter, std::string(dtype_of(*element)), {count}, bytes);
-    } else if (const auto element = words.size() == 2 ? parse_element_name(words[0]) : std::nullopt) {
-      const ir::ParsedLiteral literal = ir::parse_literal(ir::Type(*element), words[1]);
-      if (!literal.error.empty()) throw UsageError(fmt::format("'{}': {}", value, literal.error));
-      return put(parameter, &literal.bits, static_cast<std::size_t>(ir::bytes(*element)), value);
-    } else {
-      read_file(parameter, value);
+      return make_buffer(name, std::string(dtype_of(*element)), {count}, bytes);
     }
-    put(parameter, &buffers_[parameter].address, sizeof(u64), value);
+    const auto element = words.size() == 2 ? parse_element_name(words[0]) : std::nullopt;
+    if (!element) return read_file(name, value);
+    const ir::ParsedLiteral literal = ir::parse_literal(ir::Type(*element), words[1]);
+    if (!literal.error.empty()) throw UsageError(fmt::format("'{}': {}", value, literal.error));
+    return bytes_of(&literal.bits, static_cast<std::size_t>(ir::bytes(*element)));
+  }
+
+  /// struct:FIELD,FIELD,...: each at a multiple of its size, as C++ has them; pad:N is N bytes that belong to no field.
+  std::vector<std::byte> structure(std::size_t parameter, const std::string& value) {
+    std::vector<std::byte> bytes;
+    const auto align = [&](std::size_t unit) { bytes.resize((bytes.size() + unit - 1) / unit * unit); };
+    std::size_t widest = kernel_->parameters[parameter].align;
+    int position = 0;
+    for (const std::string& field : parts_of(std::string_view(value).substr(kStruct.size()), ',')) {
+      if (field.starts_with("pad:")) {
+        bytes.resize(bytes.size() + static_cast<std::size_t>(number(std::string_view(field).substr(4), value)));
+        continue;
+      }
+      const std::vector<std::byte> one = scalar(fmt::format("{}.{}", parameter, position++), field);
+      align(one.size());
+      widest = std::max(widest, one.size());
+      bytes.insert(bytes.end(), one.begin(), one.end());
+    }
+    align(widest);
+    return bytes;
+  }
+
+  void take_value(std::size_t parameter, const std::string& value) {
+    const std::string name = std::to_string(parameter);
+    const std::vector<std::byte> bytes = value.starts_with("tensormap:") ? tensor_map(name, value)
+                                         : value.starts_with(kStruct)    ? structure(parameter, value)
+                                                                         : scalar(name, value);
+    const Parameter& p = kernel_->parameters[parameter];
+    if (p.bytes != bytes.size())
+      throw UsageError(
+          fmt::format("parameter {} of '{}' has {} bytes; '{}' has {}", parameter, kernel_->name, p.bytes, value, bytes.size()));
+    std::memcpy(params_.data() + p.offset, bytes.data(), bytes.size());
   }
 
   void take_arguments() {
-    std::vector<bool> given(buffers_.size());
+    std::vector<bool> given(kernel_->parameters.size());
     for (const std::string& word : options_.run.arguments) {
       const auto [name, value] = split_assignment(word, "--arg");
       const std::size_t parameter = parameter_named(name);
@@ -205,19 +239,22 @@ class Launcher {
       if (!given[k]) throw UsageError(fmt::format("no --arg gives a value to parameter {} of '{}'", k, kernel_->name));
   }
 
-  std::vector<std::pair<std::size_t, std::string>> take_outputs() const {
-    std::vector<std::pair<std::size_t, std::string>> outputs;
+  /// The buffers to write, and where to.
+  std::vector<std::pair<Buffer, std::string>> take_outputs() const {
+    std::vector<std::pair<Buffer, std::string>> outputs;
     for (const std::string& word : options_.outputs) {
       const auto [name, path] = split_assignment(word, "--out");
-      const std::size_t parameter = parameter_named(name);
-      if (buffers_[parameter].address == 0) throw UsageError(fmt::format("--out '{}': parameter {} is no buffer", word, parameter));
-      outputs.emplace_back(parameter, path);
+      const auto buffer = buffers_.find(name);
+      if (buffer == buffers_.end()) {
+        parameter_named(name.substr(0, name.find('.')));
+        throw UsageError(fmt::format("--out '{}': parameter {} is no buffer", word, name));
+      }
+      outputs.emplace_back(buffer->second, path);
     }
     return outputs;
   }
 
-  void write_output(std::size_t parameter, const std::string& path) {
-    const Buffer& buffer = buffers_[parameter];
+  void write_output(const Buffer& buffer, const std::string& path) {
     std::vector<std::byte> bytes(buffer.bytes);
     std::memcpy(bytes.data(), reinterpret_cast<const void*>(buffer.address), bytes.size());
     session_.files.write(path, write_npy(buffer.dtype, buffer.shape, bytes));
@@ -230,7 +267,7 @@ class Launcher {
   const Kernel* kernel_ = nullptr;
   Memory memory_;
   std::vector<std::byte> params_;
-  std::vector<Buffer> buffers_;
+  std::map<std::string, Buffer> buffers_;  // by the parameter's position, or "2.0" for the first field of parameter 2
 };
 
 }  // namespace

@@ -16,8 +16,8 @@ struct PtxRun {
   bool report = false;
 };
 
-/// Launches a kernel once. Arguments and outputs go by the parameter's position. Throws UsageError for words that do not fit the kernel,
-/// Failure if the emulator found something wrong with it.
+/// Launches a kernel once and writes the outputs. Arguments and outputs go by the parameter's position. Throws UsageError for words that do
+/// not fit the kernel, Failure if the emulator found something wrong with it.
 void run_ptx(const PtxRun&, Session&);
 
 }  // namespace tilewright::cli

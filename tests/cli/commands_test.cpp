@@ -268,11 +268,14 @@ SPIN:
   REQUIRE(tile.size() == 32);
   for (std::size_t i = 0; i < tile.size(); ++i) CHECK(tile[i] == x[(2 + i / 4) * 16 + 4 + i % 4]);
 
-  // A grid that goes past the end of the arrays.
-  const Outcome beyond =
-      run({"--kernel", "scale", "--grid", "5", "--warps", "2", "--arg", "0=x.npy", "--arg", "1=zeros:f32:256", "--arg", "2=f32:3"});
+  // A grid that goes past the end of the arrays: what was computed is written all the same.
+  const Outcome beyond = run({"--kernel", "scale", "--grid", "5", "--warps", "2", "--arg", "0=x.npy", "--arg", "1=zeros:f32:256", "--arg",
+                              "2=f32:5", "--out", "1=beyond.npy"});
   CHECK(beyond.code == 1);
   CHECK(contains(beyond.err, "out of bounds in 'scale'"));
+  const auto partly = values<float>(folder.read("beyond.npy"));
+  REQUIRE(partly.size() == 256);
+  for (std::size_t i = 0; i < partly.size(); ++i) CHECK(partly[i] == 5 * x[i]);
   const auto refused = [&](std::vector<std::string> words, const char* why) {
     const Outcome o = run(std::move(words));
     CHECK(o.code == 2);
@@ -287,6 +290,56 @@ SPIN:
           "run of 'scale': grid extent 1 is 70000; it must be at most 65535 on every device");
   refused({"--kernel", "tile", "--grid", "1", "--arg", "0=tensormap:x.npy:8"}, "the array has 2 dimensions, and the box 1");
   refused({"--kernel", "tile", "--grid", "1", "--arg", "0=tensormap:x.npy:8x4:swizzle7"}, "'swizzle7' is no swizzle");
+}
+
+TEST_CASE("run: PTX whose parameters are structs") {
+  const Folder folder;
+  // struct { char c; double factor; float *x; int n; }
+  folder.write("scale.ptx", R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry scale(.param .u32 first, .param .align 8 .b8 s[32])
+{
+  .reg .pred %p<2>;
+  .reg .b16 %h<2>;
+  .reg .b32 %r<8>;
+  .reg .f64 %f<2>;
+  .reg .b64 %d<8>;
+  ld.param.u32 %r1, [first];
+  ld.param.u8 %h1, [s];
+  ld.param.f64 %f1, [s+8];
+  ld.param.u64 %d1, [s+16];
+  ld.param.u32 %r2, [s+24];
+  mov.u32 %r3, %tid.x;
+  setp.ge.u32 %p1, %r3, %r2;
+  @%p1 bra END;
+  add.u32 %r4, %r3, %r1;
+  cvt.u32.u16 %r5, %h1;
+  add.u32 %r4, %r4, %r5;
+  cvt.rn.f32.f64 %r6, %f1;
+  cvt.rn.f32.u32 %r4, %r4;
+  mul.f32 %r6, %r6, %r4;
+  mad.wide.u32 %d2, %r3, 4, %d1;
+  st.global.f32 [%d2], %r6;
+END:
+  ret;
+}
+)");
+  const auto run = [&](const std::string& fields, const std::string& out) {
+    return tilewright({"run", "scale.ptx", "--device", "emulator:sm_80", "--grid", "1", "--warps", "1", "--arg", "0=u32:1", "--arg",
+                       "1=struct:" + fields, "--out", out},
+                      "", folder.path());
+  };
+  const Outcome o = run("u8:4,f64:0.5,zeros:f32:20,i32:16", "1.2=y.npy");
+  CHECK(o.err == "");
+  CHECK(o.code == 0);
+  const auto y = values<float>(folder.read("y.npy"));
+  REQUIRE(y.size() == 20);
+  for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == (i < 16 ? 0.5f * static_cast<float>(i + 5) : 0));
+  CHECK(run("u8:4,pad:7,f64:0.5,zeros:f32:20,i32:16,pad:4", "1.2=y.npy").code == 0);
+  CHECK(contains(run("u8:4,f64:0.5,zeros:f32:20", "1.2=y.npy").err,
+                 "parameter 1 of 'scale' has 32 bytes; 'struct:u8:4,f64:0.5,zeros:f32:20' has 24"));
+  CHECK(contains(run("u8:4,f64:0.5,zeros:f32:20,i32:16", "1.3=y.npy").err, "parameter 1.3 is no buffer"));
 }
 
 TEST_CASE("run: arrays through standard input and output, zeros, positions for names, grids of three extents") {
