@@ -42,6 +42,7 @@ constexpr SpecialName kSpecials[] = {
     {"%lanemask_gt", Special::lanemask_gt},
     {"%dynamic_smem_size", Special::dynamic_shared_bytes},
     {"%total_smem_size", Special::total_shared_bytes},
+    {"%aggr_smem_size", Special::all_shared_bytes},
     {"%clusterid.x", Special::clusterid_x},
     {"%clusterid.y", Special::clusterid_y},
     {"%clusterid.z", Special::clusterid_z},

@@ -95,6 +95,24 @@ s32 clamp(s64 wide) {
 s32 add_sat(s32 a, s32 b) { return clamp(s64{a} + b); }
 s32 sub_sat(s32 a, s32 b) { return clamp(s64{a} - b); }
 s32 mad_hi_sat(s32 a, s32 b, s32 c) { return clamp(s64{mul_hi<s32>(a, b)} + c); }
+/// F of both halves, as integers of the type.
+template <auto F>
+struct OfHalves;
+template <class T, T (*F)(T, T)>
+struct OfHalves<F> {
+  static u32 apply(u32 a, u32 b) {
+    const auto half = [](u32 word, int shift) { return static_cast<T>(word >> shift); };
+    const auto low = static_cast<u16>(F(half(a, 0), half(b, 0))), high = static_cast<u16>(F(half(a, 16), half(b, 16)));
+    return low | u32{high} << 16;
+  }
+};
+template <auto F>
+u32 of_halves(u32 a, u32 b) {
+  return OfHalves<F>::apply(a, b);
+}
+
+s16 half_min_relu(s16 a, s16 b) { return maximum<s16>(minimum<s16>(a, b), 0); }
+s16 half_max_relu(s16 a, s16 b) { return maximum<s16>(maximum<s16>(a, b), 0); }
 s32 min_relu(s32 a, s32 b) { return maximum<s32>(minimum<s32>(a, b), 0); }
 s32 max_relu(s32 a, s32 b) { return maximum<s32>(maximum<s32>(a, b), 0); }
 
@@ -194,6 +212,16 @@ Handler choose_add_or_sub(Decoder& d, Type type, bool adds) {
   return for_integer(d, type, [&]<class T>() -> Handler { return adds ? elementwise<add<T>>() : elementwise<sub<T>>(); });
 }
 
+/// Of two halves in a register of 32 bits.
+Handler choose_packed(Decoder& d, std::string_view base, bool is_signed) {
+  if (base != "add" && base != "min" && base != "max") return nullptr;
+  if (base == "add") return elementwise<of_halves<add<u16>>>();
+  const bool is_min = base == "min";
+  if (is_signed && d.take("relu")) return is_min ? elementwise<of_halves<half_min_relu>>() : elementwise<of_halves<half_max_relu>>();
+  if (is_signed) return is_min ? elementwise<of_halves<minimum<s16>>>() : elementwise<of_halves<maximum<s16>>>();
+  return is_min ? elementwise<of_halves<minimum<u16>>>() : elementwise<of_halves<maximum<u16>>>();
+}
+
 Handler choose_min_or_max(Decoder& d, Type type, bool is_min) {
   if (d.take("relu")) {
     if (type != Type::s32) d.fail("'.relu' needs s32");
@@ -203,6 +231,7 @@ Handler choose_min_or_max(Decoder& d, Type type, bool is_min) {
 }
 
 Handler choose(Decoder& d, Type type, std::string_view base, int part) {
+  if (type == Type::u16x2 || type == Type::s16x2) return choose_packed(d, base, type == Type::s16x2);
   if (base == "add" || base == "sub") return choose_add_or_sub(d, type, base == "add");
   if (base == "mul" || base == "mad") return choose_multiply(d, type, base == "mad", part);
   if (base == "mul24" || base == "mad24") return choose_24(d, type, base == "mad24");

@@ -148,17 +148,33 @@ u32 prmt_ecl(u32 a, u32 b, u32 c) { return c &= 3, bytes_by(a, b, c, std::max(1u
 u32 prmt_ecr(u32 a, u32 b, u32 c) { return c &= 3, bytes_by(a, b, 0, std::min(1u, c), std::min(2u, c), c); }
 u32 prmt_rc16(u32 a, u32 b, u32 c) { return c = (c & 1) * 2, bytes_by(a, b, c, c + 1, c, c + 1); }
 
-void lop3(Warp& warp, const Instruction& i, Mask mask) {
-  const auto a = read<u32>(warp, i.slot[1]), b = read<u32>(warp, i.slot[2]), c = read<u32>(warp, i.slot[3]);
+/// The table's bit (4 for a, 2 for b, 1 for c) says what becomes of the three bits.
+Lanes<u32> bits_by_table(u32 table, const Lanes<u32>& a, const Lanes<u32>& b, const Lanes<u32>& c) {
   Lanes<u32> result;
-  // The table's bit (4 for a, 2 for b, 1 for c) says what becomes of the three bits.
   for (int lane = 0; lane < kLanes; ++lane) {
     u32 r = 0;
     for (u32 k = 0; k < 8; ++k)
-      if ((i.option >> k) & 1) r |= (k & 4 ? a[lane] : ~a[lane]) & (k & 2 ? b[lane] : ~b[lane]) & (k & 1 ? c[lane] : ~c[lane]);
+      if ((table >> k) & 1) r |= (k & 4 ? a[lane] : ~a[lane]) & (k & 2 ? b[lane] : ~b[lane]) & (k & 1 ? c[lane] : ~c[lane]);
     result[lane] = r;
   }
+  return result;
+}
+
+void lop3(Warp& warp, const Instruction& i, Mask mask) {
+  const auto a = read<u32>(warp, i.slot[1]), b = read<u32>(warp, i.slot[2]), c = read<u32>(warp, i.slot[3]);
+  write(warp, i.slot[0], bits_by_table(i.option, a, b, c), mask);
+}
+
+// A predicate says whether the result has any bit set, combined with another one: Instruction::slot 4 and 5.
+template <bool kAnds>
+void lop3_with_predicate(Warp& warp, const Instruction& i, Mask mask) {
+  const Mask other = read_predicate(warp, i, 5);
+  const auto a = read<u32>(warp, i.slot[1]), b = read<u32>(warp, i.slot[2]), c = read<u32>(warp, i.slot[3]);
+  const Lanes<u32> result = bits_by_table(i.option, a, b, c);
+  Mask any = 0;
+  for (int lane = 0; lane < kLanes; ++lane) any |= result[lane] != 0 ? kLaneBit[lane] : 0;
   write(warp, i.slot[0], result, mask);
+  write_mask(warp, i.slot[4], kAnds ? any & other : any | other, mask);
 }
 
 enum PredicateOption : u32 { kAnd, kOr, kXor, kNot };
@@ -179,13 +195,20 @@ Handler for_bits(Decoder& d, int bytes, F f) {
 }
 
 void decode_lop3(Decoder& d) {
-  if (d.take("or") || d.take("and")) d.fail("lop3 with a predicate is not supported");
+  const int combines = d.take_one({"or", "and"});
+  const bool has_predicate = combines >= 0;
   if (d.take_type() != Type::b32) d.fail("no instruction of this type: expected b32");
-  d.expect_operands(5);
-  d.destination(0, d.operand(0), 4);
+  d.expect_operands(has_predicate ? 6 : 5);
+  const Operand& result = d.operand(0);
+  if (has_predicate != (result.kind == OperandKind::pair)) d.fail("'.or' or '.and' and a result 'd|p' go together");
+  d.destination(0, has_predicate ? result.parts[0] : result, 4);
   for (int k = 1; k < 4; ++k) d.source(k, d.operand(static_cast<std::size_t>(k)), 4);
   d.out.option = static_cast<u32>(d.constant(d.operand(4))) & 255;
   d.out.execute = lop3;
+  if (!has_predicate) return;
+  d.destination(4, result.parts[1], 0);
+  d.source(5, d.operand(5), 0);
+  d.out.execute = combines == 0 ? lop3_with_predicate<false> : lop3_with_predicate<true>;
 }
 
 Handler choose_shift(Decoder& d, Type type) {

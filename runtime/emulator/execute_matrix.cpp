@@ -1,7 +1,9 @@
 // Matrix fragments: ldmatrix, stmatrix, movmatrix, and mma.sync of every type from one rule for where a lane's elements lie.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "runtime/emulator/families.h"
 #include "runtime/emulator/matrix_accumulators.h"
@@ -145,6 +147,36 @@ void multiply_doubles(Warp& warp, const Instruction& i, Mask mask) {
   for (int e = 0; e < 2 * halves; ++e) write(warp, d[e], sums[static_cast<std::size_t>(e)], mask);
 }
 
+bool is_nibble(Type type) { return type == Type::s4 || type == Type::u4; }
+
+/// The same of integers of 4 bits: a register of a or b holds 8 rows or columns by 32 steps along k, eight elements a lane.
+void multiply_nibbles(Warp& warp, const Instruction& i, Mask mask) {
+  const Shape s = unpacked(static_cast<u32>(i.immediate));
+  const s32* const d = warp.kernel->extra.data() + i.first;
+  const int halves = s.m / 8;
+  const s32 *const a = d + accumulator_registers(s, s.d), *const b = a + operand_registers(s, s.m, s.a),
+                   *const c = b + operand_registers(s, s.n, s.b);
+  const auto element = [&](s32 slot, int line, int k, Type type) {
+    u32 word;
+    std::memcpy(&word, warp.registers + slot + (4 * line + k % 32 / 8) * static_cast<int>(sizeof word), sizeof word);
+    const u32 nibble = word >> (4 * (k % 8)) & 15;
+    return type == Type::s4 && nibble >= 8 ? s64{nibble} - 16 : s64{nibble};
+  };
+  // All are read before any is written: the registers may be the same in another order.
+  std::array<Lanes<s32>, 4> sums;
+  for (int e = 0; e < 2 * halves; ++e) {
+    const Lanes<s32> before = read<s32>(warp, c[e]);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      s64 sum = before[lane];
+      for (int k = 0; k < s.k; ++k)
+        sum += element(a[k / 32 * halves + e / 2], lane / 4, k, s.a) * element(b[k / 32], lane % 4 * 2 + e % 2, k, s.b);
+      if (i.option & kSaturates) sum = std::clamp<s64>(sum, std::numeric_limits<s32>::min(), std::numeric_limits<s32>::max());
+      sums[static_cast<std::size_t>(e)][lane] = static_cast<s32>(sum);
+    }
+  }
+  for (int e = 0; e < 2 * halves; ++e) write(warp, d[e], sums[static_cast<std::size_t>(e)], mask);
+}
+
 void begin(Decoder& d) {
   d.out.category = Category::matrix;
   d.out.kind = Kind::collective;
@@ -202,6 +234,8 @@ bool is_known(const Shape& s) {
     case Type::e5m2: return (s.b == Type::e4m3 || s.b == Type::e5m2) && float_sum && s.c == s.d && is(16, {16, 32});
     case Type::s8:
     case Type::u8: return (s.b == Type::s8 || s.b == Type::u8) && s.d == Type::s32 && s.c == Type::s32 && (is(8, {16}) || is(16, {16, 32}));
+    case Type::s4:
+    case Type::u4: return is_nibble(s.b) && s.d == Type::s32 && s.c == Type::s32 && (is(8, {32}) || is(16, {32, 64}));
     default: return false;
   }
 }
@@ -243,6 +277,7 @@ void decode_mma(Decoder& d) {
   registers_of(d, d.operand(2), operand_registers(shape, shape.n, shape.b), register_bits(shape.b) / 8, false);
   registers_of(d, d.operand(3), accumulator_registers(shape, shape.c), register_bits(shape.c) / 8, false);
   d.out.execute = shape.d == Type::f64                            ? multiply_doubles
+                  : is_nibble(shape.a)                            ? multiply_nibbles
                   : shape.a == Type::f16 && shape.d == Type::f32  ? multiply_halves<Type::f16>
                   : shape.a == Type::bf16 && shape.d == Type::f32 ? multiply_halves<Type::bf16>
                                                                   : multiply;

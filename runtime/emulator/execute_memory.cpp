@@ -272,18 +272,29 @@ Space take_space(Decoder& d) {
 
 /// Which order and scope an access has, and what changes nothing here: caching and eviction.
 void take_order(Decoder& d) {
-  const int order = d.take_one({"weak", "relaxed", "acquire", "release", "volatile", "mmio"});
+  const bool is_mmio = d.take("mmio");
+  const int order = d.take_one({"weak", "relaxed", "acquire", "release", "volatile"});
+  if (is_mmio && order != 1) d.fail("'.mmio' needs '.relaxed'");
   d.out.is_strong = order >= 1;
   d.out.acquires = order == 2;
   d.out.releases = order == 3;
   const int scope = d.take_one({"cta", "cluster", "gpu", "sys"});
-  d.out.whole_gpu = scope >= 1 || order >= 4;
+  if (is_mmio && scope != 3) d.fail("'.mmio' needs '.sys'");
+  d.out.whole_gpu = scope >= 1 || order == 4;
   d.take_one({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});
   for (std::string_view level : {"L1", "L2"}) {
     for (std::string_view kind : {"evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate", "cache_hint"})
       d.take(std::string(level) + "::" + std::string(kind));
     for (std::string_view size : {"64B", "128B", "256B"}) d.take(std::string(level) + "::" + std::string(size));
   }
+}
+
+/// 90 of "sm_90a".
+int target_number(std::string_view target) {
+  int number = 0;
+  for (const char c : target)
+    if (c >= '0' && c <= '9') number = 10 * number + (c - '0');
+  return number;
 }
 
 /// True if it is a parameter or a result of a call, which lies in local memory here.
@@ -306,6 +317,9 @@ bool take_access(Decoder& d, const Operand& address, const Operand& value, bool 
   d.out.extends_sign = is_signed(type);
   if (d.out.width * count > 32 || (d.out.width * count > 16 && vector != 2 && !(vector == 1 && d.out.width == 8)))
     d.fail("too many bytes for one access");
+  // ptxas has the same two rules.
+  if (d.out.width * count > 16 && target_number(d.module().target) < 100) d.fail("accesses of 256 bits need '.target sm_100' or higher");
+  if (d.out.width * count > 16 && d.out.space != Space::global) d.fail("accesses of 256 bits need the space '.global'");
   d.address(0, address);
   const bool is_passed = d.out.space == Space::param && !is_of_entry && d.is_in_frame(address);
   if (is_passed) d.out.space = Space::local;

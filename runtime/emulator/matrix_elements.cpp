@@ -8,7 +8,10 @@
 
 namespace tilewright::rt::emulator {
 
-int operand_bits(Type type) { return type == Type::tf32 || type == Type::f32 ? 32 : 8 * bytes_of(type); }
+int operand_bits(Type type) {
+  if (type == Type::s4 || type == Type::u4) return 4;
+  return type == Type::tf32 || type == Type::f32 ? 32 : 8 * bytes_of(type);
+}
 
 double number_of(u64 bits, Type type) {
   switch (type) {

@@ -130,6 +130,7 @@ enum class Special : u8 {
   total_shared_bytes,
   clusterid_x,
   clusterid_y,
+  all_shared_bytes,  // with what the system takes
   clusterid_z,
   nclusterid_x,
   nclusterid_y,

@@ -22,6 +22,10 @@ enum class Type : u8 {
   s16,
   s32,
   s64,
+  u16x2,
+  s16x2,
+  u4,
+  s4,
   f16,
   f16x2,
   bf16,
@@ -38,7 +42,7 @@ enum class Type : u8 {
 /// The type that a modifier or declaration names without its dot ("u32"), if it is one.
 std::optional<Type> type_named(std::string_view name);
 std::string_view name_of(Type);
-/// Bytes of a value in memory and in an instruction; 0 for pred.
+/// Bytes of a value in memory and in an instruction; 0 for pred, u4 and s4.
 int bytes_of(Type);
 bool is_float(Type);
 bool is_signed(Type);  // s8 to s64

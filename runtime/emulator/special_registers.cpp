@@ -6,6 +6,9 @@
 namespace tilewright::rt::emulator {
 namespace {
 
+// What the system takes of the shared memory of each block, from sm_80 on.
+constexpr u64 kSystemSharedBytes = 1024;
+
 u32 special_value(const Launch& launch, const Block& block, Special which, int warp, int lane) {
   const auto& [ntid_x, ntid_y, ntid_z] = launch.block;
   const u32 thread = static_cast<u32>(warp * kLanes + lane);
@@ -37,6 +40,7 @@ u32 special_value(const Launch& launch, const Block& block, Special which, int w
     case Special::lanemask_ge: return ~(bit - 1);
     case Special::dynamic_shared_bytes: return static_cast<u32>(launch.dynamic_shared_bytes);
     case Special::total_shared_bytes: return static_cast<u32>(block.shared_bytes);
+    case Special::all_shared_bytes: return static_cast<u32>(block.shared_bytes + kSystemSharedBytes);
     case Special::workspace_high: return static_cast<u32>(launch.workspace >> 32);
     case Special::workspace_low: return static_cast<u32>(launch.workspace);
     // Without clusters, each block is one of its own.

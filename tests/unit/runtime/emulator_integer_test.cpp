@@ -110,6 +110,43 @@ TEST_CASE("emulator integers: bit fields, counts and permutations") {
   }
 }
 
+TEST_CASE("emulator integers: lop3 says whether any bit is set, combined with a predicate") {
+  const auto a = integers<u32>(kRows, 13), b = integers<u32>(kRows, 14);
+  const std::string begin = "setp.gt.s32 %p1, $b, 0; ", end = " selp.b32 $d, 1, 0, %p2;";
+  const auto either = apply<u32>(begin + "lop3.or.b32 %r11|%p2, $a, $b, 0, 0xc0, %p1;" + end, a, b);
+  const auto both = apply<u32>(begin + "lop3.and.b32 _|%p2, $a, $b, 0, 0xc0, !%p1;" + end, a, b);
+  const auto bits = apply<u32>(begin + "lop3.or.b32 $d|%p2, $a, $b, 0, 0xc0, %p1;", a, b);
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const bool any = (a[i] & b[i]) != 0, positive = static_cast<s32>(b[i]) > 0;
+    REQUIRE(either[i] == (any || positive));
+    REQUIRE(both[i] == (any && !positive));
+    REQUIRE(bits[i] == (a[i] & b[i]));
+  }
+}
+
+TEST_CASE("emulator integers: pairs of 16 bits") {
+  const auto a = integers<u32>(kRows, 15), b = integers<u32>(kRows, 16);
+  const auto check = [&](const std::string& op, auto f) {
+    CAPTURE(op);
+    const auto got = apply<u32>(op + " $d, $a, $b;", a, b);
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const auto half = [&](int shift) {
+        return u32{static_cast<u16>(f(static_cast<u16>(a[i] >> shift), static_cast<u16>(b[i] >> shift)))} << shift;
+      };
+      REQUIRE(got[i] == (half(0) | half(16)));
+    }
+  };
+  const auto of_signed = [](auto f) { return [f](u16 x, u16 y) { return f(static_cast<s16>(x), static_cast<s16>(y)); }; };
+  check("add.u16x2", [](u16 x, u16 y) { return x + y; });
+  check("add.s16x2", [](u16 x, u16 y) { return x + y; });
+  check("min.u16x2", [](u16 x, u16 y) { return std::min(x, y); });
+  check("max.u16x2", [](u16 x, u16 y) { return std::max(x, y); });
+  check("min.s16x2", of_signed([](s16 x, s16 y) { return std::min(x, y); }));
+  check("max.s16x2", of_signed([](s16 x, s16 y) { return std::max(x, y); }));
+  check("min.s16x2.relu", of_signed([](s16 x, s16 y) { return std::max<s16>(std::min(x, y), 0); }));
+  check("max.relu.s16x2", of_signed([](s16 x, s16 y) { return std::max<s16>(std::max(x, y), 0); }));
+}
+
 TEST_CASE("emulator integers: carries go from word to word") {
   const auto a = integers<u64>(kRows, 9), b = integers<u64>(kRows, 10);
   const auto sum = apply<u64>(

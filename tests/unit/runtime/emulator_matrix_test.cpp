@@ -246,6 +246,37 @@ TEST_CASE("emulator matrices: products of every type have their elements where P
                  s8_bits,
                  s32_bits,
                  s32_value});
+  const auto nibble_bits = [](double x) { return u64{static_cast<u32>(static_cast<s32>(x)) & 15}; };
+  const auto nibble_a = [](int lane, int i) { return std::pair(lane / 4 + i / 8 % 2 * 8, lane % 4 * 8 + i % 8 + i / 16 * 32); };
+  const auto nibble_b = [](int lane, int i) { return std::pair(lane % 4 * 8 + i % 8 + i / 8 * 32, lane / 4); };
+  const Fragment eight_rows{2, 32, [](int lane, int i) { return std::pair(lane / 4, lane % 4 * 2 + i); }};
+  check_product({"mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32",
+                 8,
+                 32,
+                 {8, 4, nibble_a},
+                 {8, 4, nibble_b},
+                 eight_rows,
+                 nibble_bits,
+                 s32_bits,
+                 s32_value});
+  check_product({"mma.sync.aligned.m16n8k32.row.col.s32.s4.s4.s32",
+                 16,
+                 32,
+                 {16, 4, nibble_a},
+                 {8, 4, nibble_b},
+                 accumulator(32),
+                 nibble_bits,
+                 s32_bits,
+                 s32_value});
+  check_product({"mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
+                 16,
+                 64,
+                 {32, 4, nibble_a},
+                 {16, 4, nibble_b},
+                 accumulator(32),
+                 nibble_bits,
+                 s32_bits,
+                 s32_value});
   const auto word_a = [](int lane, int i) { return std::pair(lane / 4 + (i % 2 == 0 ? 0 : 8), lane % 4 + (i < 2 ? 0 : 4)); };
   const auto word_b = [](int lane, int i) { return std::pair(lane % 4 + 4 * i, lane / 4); };
   check_product({"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
@@ -305,6 +336,25 @@ TEST_CASE("emulator matrices: ldmatrix and stmatrix, plain and transposed, are e
     const u32 transposed = element(column, row) | element(column + 1, row) << 16;
     for (u32 k = 1; k < 4; ++k) CHECK(values[4 * lane + k] == transposed);
   }
+}
+
+TEST_CASE("emulator matrices: elements of 4 bits with and without a sign, and sums that saturate") {
+  const auto products = [](const std::string& types, const std::string& saturates) {
+    Bench bench(module_of(".param .u64 d", "mov.u32 %r3, 0xffffffff;\nmov.u32 %r4, 0x7fffffff;\nmma.sync.aligned.m8n8k32.row.col" +
+                                               saturates + ".s32." + types + R"(.s32 {%r1, %r2}, {%r3}, {%r3}, {%r4, %r4};
+    mov.u32 %r30, %laneid;
+    ld.param.u64 %d1, [d];
+    mad.wide.u32 %d2, %r30, 4, %d1;
+    st.global.u32 [%d2], %r2;)"));
+    Array<s32> out(bench.memory, 32);
+    Params params;
+    REQUIRE(bench.run("k", {1, 1, 1}, {32, 1, 1}, params.add(out.address())));
+    return out.values().back();
+  };
+  CHECK(products("u4.s4", "") == 0x7fffffff - 32 * 15);
+  CHECK(products("s4.u4", "") == 0x7fffffff - 32 * 15);
+  CHECK(products("s4.s4", "") == std::numeric_limits<s32>::min() + 31);
+  CHECK(products("s4.s4", ".satfinite") == 0x7fffffff);
 }
 
 TEST_CASE("emulator matrices: products of shapes that do not exist are refused, and lanes that are missing are found") {

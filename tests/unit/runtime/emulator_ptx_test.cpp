@@ -47,6 +47,38 @@ TEST_CASE("emulator ptx: unknown instructions, modifiers and operands are never 
   CHECK(body_error("st.const.u32 [%d1], %r1;") == "t.ptx:11: error: 'st.const.u32': const memory cannot be stored to");
 }
 
+TEST_CASE("emulator ptx: what ptxas refuses for the target is refused") {
+  const std::string wide = "ld.global.v8.f32 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%d1];";
+  CHECK(body_error(wide) == "t.ptx:11: error: 'ld.global.v8.f32': accesses of 256 bits need '.target sm_100' or higher");
+  CHECK(error_of(hopper_module_of("", wide)).find("accesses of 256 bits need '.target sm_100' or higher") != std::string::npos);
+  std::string blackwell = hopper_module_of("", wide);
+  blackwell.replace(blackwell.find("sm_90a"), 6, "sm_100");
+  CHECK(error_of(blackwell) == "no error");
+  CHECK(body_error("ld.mmio.global.u32 %r1, [%d1];") == "t.ptx:11: error: 'ld.mmio.global.u32': '.mmio' needs '.relaxed'");
+  CHECK(body_error("ld.mmio.relaxed.gpu.global.u32 %r1, [%d1];") ==
+        "t.ptx:11: error: 'ld.mmio.relaxed.gpu.global.u32': '.mmio' needs '.sys'");
+  CHECK(body_error("ld.mmio.relaxed.sys.global.u32 %r1, [%d1];\nst.mmio.relaxed.sys.u32 [%d1], %r1;") == "no error");
+  CHECK(body_error("add.sat.s16x2 %r1, %r2, %r3;") == "t.ptx:11: error: 'add.sat.s16x2': unknown modifier '.sat'");
+  CHECK(body_error("sub.u16x2 %r1, %r2, %r3;") == "t.ptx:11: error: 'sub.u16x2': no instruction of this type");
+  CHECK(body_error("lop3.or.b32 %r1, %r2, %r3, %r4, 0x3f, %p1;") ==
+        "t.ptx:11: error: 'lop3.or.b32': '.or' or '.and' and a result 'd|p' go together");
+}
+
+TEST_CASE("emulator ptx: the sizes of shared memory") {
+  Bench bench(module_of(".param .u64 out", R"(
+    .shared .b32 tile[100];
+    mov.u32 %r1, %dynamic_smem_size;
+    mov.u32 %r2, %total_smem_size;
+    mov.u32 %r3, %aggr_smem_size;
+    mov.u32 %r4, tile;
+    ld.param.u64 %d1, [out];
+    st.global.v4.u32 [%d1], {%r1, %r2, %r3, %r4};)"));
+  Array<u32> out(bench.memory, 4, 0);
+  Params params;
+  REQUIRE(bench.run("k", {1, 1, 1}, {1, 1, 1}, params.add(out.address()), 256));
+  CHECK(out.values() == std::vector<u32>{256, 656, 656 + 1024, 0});
+}
+
 TEST_CASE("emulator ptx: calls of functions that are not there are refused") {
   const std::string text =
       module_of("", "{ .param .b32 p; call.uni (p), sinf, (p); }", ".extern .func (.param .b32 r) sinf (.param .b32 a);");
