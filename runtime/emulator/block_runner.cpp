@@ -219,10 +219,14 @@ static Finding make_finding(const Warp& warp, const Instruction& i, FindingKind 
   finding.kind = kind;
   finding.kernel = warp.kernel->name;
   finding.ptx_line = warp.kernel->lines[i.index];
-  const SourceLine& source = warp.kernel->sources[i.index];
   const auto& files = launch.program->module().files;
-  if (const auto file = files.find(source.file); file != files.end() && source.line > 0)
-    finding.source = {file->second, static_cast<int>(source.line), static_cast<int>(source.column)};
+  const auto located = [&](const SourceLine& line) {
+    const auto file = files.find(line.file);
+    if (file == files.end() || line.line == 0) return Location{};
+    return Location{file->second, static_cast<int>(line.line), static_cast<int>(line.column)};
+  };
+  finding.source = located(warp.kernel->sources[i.index]);
+  finding.inlined = located(warp.kernel->inlined[i.index]);
   finding.text = std::move(text);
   finding.block = warp.block->id;
   finding.warp = warp.index;

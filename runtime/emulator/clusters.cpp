@@ -76,6 +76,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
   block.free_registers = 0;
   block.next_warp = 0;
   block.releases.clear();
+  block.undefined.clear();
   for (WarpgroupOperands& operands : block.matrix_operands) operands.clear();
   forget_mbarriers(block);
   if (launch.check) {
@@ -113,7 +114,12 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.cluster_phase = 0;
     fill_block_registers(launch, block, warp);
     // What is read before it is written is the same in every run, and unlikely to look right.
-    for (const auto& [slot, bytes] : kernel.unwritten) std::memset(warp.registers + slot, 0xdb, bytes);
+    warp.undefined.clear();
+    for (u32 k = 0; k < kernel.unwritten.size(); ++k) {
+      const Kernel::Unwritten& reg = kernel.unwritten[k];
+      std::memset(warp.registers + reg.slot, 0xdb, reg.bytes);
+      if (launch.check) warp.undefined.write(reg.slot, warp.live, warp.live, {k, true});
+    }
   }
 }
 

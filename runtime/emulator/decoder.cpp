@@ -109,6 +109,7 @@ void Decoder::decode(const ParsedInstruction& parsed) {
   kernel_.code.push_back(out);
   kernel_.lines.push_back(parsed.line);
   kernel_.sources.push_back(parsed.source);
+  kernel_.inlined.push_back(parsed.inlined);
   kernel_.opcodes.push_back(parsed.opcode);
 }
 
@@ -342,6 +343,7 @@ void Decoder::address(int slot, const Operand& operand) {
     if (bytes != 4 && bytes != 8) fail(fmt::format("the address '{}' is {}, not 32 or 64 bits", text_of(base), size_text(bytes)));
     out.short_address = bytes == 4;
     source(slot, base, bytes);
+    mentions_.back().is_address = true;
   }
 }
 

@@ -28,8 +28,8 @@ struct Mention {
   u32 field;  // Instruction::slot by number, kGuardField, kMembersField; above these: of Kernel::extra
   u32 value;
   bool is_write;
+  bool is_address = false;  // the base of one
 };
-inline constexpr u32 kExtraField = 8;
 
 /// A register, constant or special register that instructions mention.
 struct Value {

@@ -64,6 +64,9 @@ void restore(Warp& warp, const Callee& callee, int lane, const Activation& activ
   });
   for (const Callee::Slot& slot : callee.registers)
     if (slot.bytes == 0) write_mask(warp, slot.slot, *from++ != std::byte{0} ? kAllLanes : 0, kLaneBit[at(lane)]);
+  // What the inner call left undefined is gone.
+  if (warp.undefined.any())
+    for (const Callee::Slot& slot : callee.registers) warp.undefined.write(slot.slot, kLaneBit[at(lane)], 0, {});
 }
 
 /// False if a finding ends the launch.

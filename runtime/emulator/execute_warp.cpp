@@ -9,6 +9,18 @@ namespace {
 
 enum ShuffleMode : u32 { kUp, kDown, kButterfly, kIndex };
 
+/// Lanes that read from one that does not execute the shuffle, or that their member mask leaves out.
+Mask lanes_without_source(const Warp& warp, const Instruction& i, Mask mask, const Lanes<s32>& from) {
+  const Lanes<u32> members = read<u32>(warp, i.members);
+  Mask common = mask;
+  for (int lane = 0; lane < kLanes; ++lane) common &= members[lane];
+  if (common == kAllLanes) return 0;
+  Mask absent = 0;
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (has_lane(mask, lane) && from[lane] != lane && !has_lane(mask & members[lane], from[lane])) absent |= kLaneBit[lane];
+  return absent;
+}
+
 // c holds the last lane that may be read (bits 0 to 4) and which bits of a lane number name its segment (bits 8 to 12).
 template <ShuffleMode kMode>
 void shuffle(Warp& warp, const Instruction& i, Mask mask) {
@@ -34,6 +46,9 @@ void shuffle(Warp& warp, const Instruction& i, Mask mask) {
   for (int lane = 0; lane < kLanes; ++lane) result[lane] = value[from[lane] & 31];
   write(warp, i.slot[0], result, mask);
   write_mask(warp, i.slot[1], in_range, mask);
+  if (!warp.worker->launch->check) return;
+  const Mask absent = lanes_without_source(warp, i, mask, from);
+  if (absent != 0 || warp.undefined.any()) follow_shuffle(warp, i, mask, from.at, absent);
 }
 
 /// Calls f(members, group) for the lanes of `mask` that name the same member mask.

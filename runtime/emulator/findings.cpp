@@ -21,6 +21,7 @@ const char* name_of(FindingKind kind) {
     case FindingKind::bad_mbarrier: return "wrong use of an mbarrier";
     case FindingKind::exited_block: return "access to a block that has exited";
     case FindingKind::non_coherent: return "non-coherent read of written memory";
+    case FindingKind::undefined_value: return "use of an undefined value";
   }
   return "";
 }
@@ -32,6 +33,9 @@ std::string to_string(const Finding& finding) {
   text += fmt::format("{}{} in '{}', block ({},{},{}), warp {}, lane {} (line {} of the PTX): {}", finding.is_remark ? "remark: " : "",
                       name_of(finding.kind), finding.kernel, x, y, z, finding.warp, finding.lane, finding.ptx_line, finding.text);
   if (finding.count > 1) text += fmt::format(" ({} times)", finding.count);
+  if (finding.inlined.line > 0)
+    text +=
+        fmt::format("\n{}:{}: note: the instruction is of a function that is inlined there", finding.inlined.file, finding.inlined.line);
   return text;
 }
 

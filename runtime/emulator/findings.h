@@ -15,18 +15,19 @@ namespace tilewright::rt::emulator {
 enum class FindingKind : u8 {
   out_of_bounds,  // an access outside of every allocation or of its space
   misaligned,
-  wrong_space,    // an address of another space than the instruction's
-  uninitialized,  // a read of memory that nobody wrote
-  race,           // two accesses, one a write, with no order between them
-  divergent,      // an aligned operation that not all lanes of a warp execute
-  absent_lanes,   // a collective with lanes that never come
-  deadlock,       // nobody can go on
-  trap,           // trap was executed
-  bad_operand,    // a value that the instruction does not define
-  missing_wait,   // asynchronous work was never waited for
-  bad_mbarrier,   // an mbarrier is used as its rules forbid
-  exited_block,   // an access to the shared memory of a block that has ended
-  non_coherent,   // ld.global.nc of memory that the same launch writes
+  wrong_space,      // an address of another space than the instruction's
+  uninitialized,    // a read of memory that nobody wrote
+  race,             // two accesses, one a write, with no order between them
+  divergent,        // an aligned operation that not all lanes of a warp execute
+  absent_lanes,     // a collective with lanes that never come
+  deadlock,         // nobody can go on
+  trap,             // trap was executed
+  bad_operand,      // a value that the instruction does not define
+  missing_wait,     // asynchronous work was never waited for
+  bad_mbarrier,     // an mbarrier is used as its rules forbid
+  exited_block,     // an access to the shared memory of a block that has ended
+  non_coherent,     // ld.global.nc of memory that the same launch writes
+  undefined_value,  // a value that nothing has defined reaches memory, an address or a branch
 };
 const char* name_of(FindingKind);
 
@@ -34,7 +35,8 @@ struct Finding {
   FindingKind kind;
   std::string kernel;
   int ptx_line = 0;
-  Location source;  // through .loc; line 0 where there is none
+  Location source;   // through .loc; line 0 where there is none
+  Location inlined;  // of an inlined function of another file that the instruction is of; line 0 where there is none
   std::string text;
   std::array<u32, 3> block{};
   int warp = 0, lane = 0;
@@ -43,7 +45,7 @@ struct Finding {
 };
 
 /// Of a remark, "remark: " precedes what is seen: "kernel.cu:12: race in 'softmax', block (0,0,0), warp 1, lane 0 (line 88 of the PTX):
-/// ..."
+/// ...". A line for `inlined` follows: "shuffle.h:449: note: ..."
 std::string to_string(const Finding&);
 
 /// Thread-safe. Findings of one kind at one instruction are counted, and the first one is kept.

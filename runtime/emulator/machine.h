@@ -24,6 +24,7 @@
 #include "runtime/emulator/program.h"
 #include "runtime/emulator/remote_accesses.h"
 #include "runtime/emulator/shared_cells.h"
+#include "runtime/emulator/undefined_values.h"
 #include "runtime/emulator/warpgroup_operands.h"
 
 namespace tilewright::rt::emulator {
@@ -168,6 +169,7 @@ struct Warp {
   u64 cluster_phase = 0;     // that they arrived in
   Mask cluster_awaited = 0;  // lanes that have arrived and are still to wait
 
+  UndefinedRegisters undefined;
   MatrixWork matrix;
   u32 most_registers = 0;  // a thread's, by setmaxnreg or from the entry on; 0: not known
 
@@ -265,6 +267,7 @@ struct Block {
   u64 shared_bytes = 0;
   u64 writes = 0;  // to shared memory that were checked
   SharedCells cells;
+  UndefinedBytes undefined;
   std::vector<std::vector<u64>> many_reads;  // of cells that more agents read than fit
   std::vector<u32> free_many_reads;
   RemoteAccesses remote_accesses;  // to shared memory, but for operations on mbarriers

@@ -173,7 +173,8 @@ class KernelBuilder {
   void finish(const Decoder& decoder, u32 begin, Callee* callee) {
     const FlowGraph graph = flow_graph(*kernel_, begin, static_cast<u32>(kernel_->code.size()));
     set_joins(graph, *kernel_);
-    assign_slots(graph, decoder.values(), decoder.mentions(), *kernel_, callee);
+    assign_slots(graph, decoder.function().registers, decoder.values(), decoder.mentions(), *kernel_, callee);
+    find_value_flow(decoder.values(), decoder.mentions(), begin, *kernel_);
     track_matrix_registers(decoder.values(), decoder.mentions(), begin, *kernel_);
     find_product_chains(decoder.mentions(), begin, *kernel_);
     find_plain_runs(begin);

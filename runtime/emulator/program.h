@@ -11,6 +11,7 @@
 #include "runtime/emulator/learned.h"
 #include "runtime/emulator/ptx_module.h"
 #include "runtime/emulator/spare.h"
+#include "runtime/emulator/value_flow.h"
 #include "tilewright/error.h"
 
 namespace tilewright::rt::emulator {
@@ -72,6 +73,7 @@ inline constexpr s32 kNoSlot = -1;
 
 // Fields of an instruction that name a register: Instruction::slot by number, then these.
 inline constexpr int kSlots = 6, kGuardField = 6, kMembersField = 7;
+inline constexpr u32 kExtraField = 8;  // and above: of Kernel::extra
 
 struct Instruction {
   Handler execute = nullptr;
@@ -128,9 +130,9 @@ enum class Special : u8 {
   lanemask_gt,
   dynamic_shared_bytes,
   total_shared_bytes,
+  all_shared_bytes,  // with what the system takes
   clusterid_x,
   clusterid_y,
-  all_shared_bytes,  // with what the system takes
   clusterid_z,
   nclusterid_x,
   nclusterid_y,
@@ -226,9 +228,9 @@ struct Kernel {
   std::vector<u32> matrix_touches_of;     // by instruction, 1 + which of them; may end earlier
   std::vector<MatrixMarks> matrix_marks;  // the same
   std::vector<MatrixTouches::Touch> marked;
-  std::vector<s32> extra;  // slots of vector operands, targets of indexed branches
-  std::vector<int> lines;  // of the PTX, one an instruction
-  std::vector<SourceLine> sources;
+  std::vector<s32> extra;                    // slots of vector operands, targets of indexed branches
+  std::vector<int> lines;                    // of the PTX, one an instruction
+  std::vector<SourceLine> sources, inlined;  // as ParsedInstruction has them
   std::vector<std::string_view> opcodes;
   std::shared_ptr<const std::vector<Place>> places;  // of the code; counters keep it
   // Of workers that have finished, and the memory that blocks ran in, which is large.
@@ -246,11 +248,18 @@ struct Kernel {
     Special which;
   };
   std::vector<SpecialSlot> specials;
-  u32 register_bytes = 0;                      // of a warp's register file
-  std::vector<std::pair<u32, u32>> unwritten;  // byte ranges of registers that may be read before they are written
-  u64 static_shared_bytes = 0;                 // the launch's dynamic bytes follow
-  u64 frame_bytes = 0;                         // of local memory: the kernel's own variables
-  u64 local_bytes = 0;                         // a thread: the frame and those of calls
+  u32 register_bytes = 0;  // of a warp's register file
+  struct Unwritten {
+    s32 slot;
+    u32 bytes;  // of the register file
+    std::string name;
+  };
+  std::vector<Unwritten> unwritten;  // registers that may be read before they are written
+  std::vector<ValueFlow> flows;      // one an instruction
+  std::vector<FlowOperand> flow_operands;
+  u64 static_shared_bytes = 0;                                           // the launch's dynamic bytes follow
+  u64 frame_bytes = 0;                                                   // of local memory: the kernel's own variables
+  u64 local_bytes = 0;                                                   // a thread: the frame and those of calls
   int shared_granule = kWidestGranule, global_granule = kWidestGranule;  // bytes that race checks tell apart: a power of two
   bool has_engines = false;                                              // bulk copies or wgmma, which access many granules at once
   std::array<u32, 3> required_threads{}, maximum_threads{}, required_cluster{};

@@ -1,7 +1,9 @@
 // The inside of a PTX function: scopes, registers, labels, source lines and instructions with their operands.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <map>
 #include <unordered_map>
 
 #include "runtime/emulator/token_stream.h"
@@ -152,23 +154,43 @@ class BodyParser {
 
   // .loc file line column [, function_name label [+ offset], inlined_at file line column]
   void parse_source_line() {
-    source_.file = static_cast<u32>(in_.expect_integer("a file number"));
-    source_.line = static_cast<u32>(in_.expect_integer("a line"));
-    source_.column = static_cast<u32>(in_.expect_integer("a column"));
+    const SourceLine here = expect_source_line();
+    callers_.erase(here);
     while (in_.take_sign(',')) {
       if (in_.take_word("function_name")) {
         in_.expect_word("a label");
         if (in_.is_sign('+')) in_.expect_integer("an offset");
       } else {
         if (!in_.take_word("inlined_at")) in_.fail(fmt::format("unknown attribute '{}' of '.loc'", in_.peek().text));
-        for (int i = 0; i < 3; ++i) in_.expect_integer("a file, line and column");
+        callers_[here] = expect_source_line();
       }
     }
+    find_source(here);
+  }
+
+  SourceLine expect_source_line() {
+    SourceLine line;
+    line.file = static_cast<u32>(in_.expect_integer("a file number"));
+    line.line = static_cast<u32>(in_.expect_integer("a line"));
+    line.column = static_cast<u32>(in_.expect_integer("a column"));
+    return line;
+  }
+
+  /// Of a line in an inlined function, a .loc before has said where its caller is inlined. The source line is the innermost of these that
+  /// is in the same file as the outermost one.
+  void find_source(const SourceLine& here) {
+    std::vector<SourceLine> chain{here};
+    constexpr std::size_t kDeepest = 256;  // a text may name callers in a circle
+    for (auto caller = callers_.find(here); caller != callers_.end() && chain.size() < kDeepest; caller = callers_.find(chain.back()))
+      chain.push_back(caller->second);
+    source_ = *std::ranges::find(chain, chain.back().file, &SourceLine::file);
+    inlined_ = source_ == here ? SourceLine{} : here;
   }
 
   void parse_instruction() {
     ParsedInstruction instruction;
     instruction.source = source_;
+    instruction.inlined = inlined_;
     instruction.line = in_.peek().line;
     if (in_.take_sign('@')) {
       const bool negated = in_.take_sign('!');
@@ -334,7 +356,8 @@ class BodyParser {
   Function& function_;
   std::vector<Scope> scopes_;
   int scope_ = -1;
-  SourceLine source_;
+  SourceLine source_, inlined_;               // as ParsedInstruction has them
+  std::map<SourceLine, SourceLine> callers_;  // of lines in inlined functions
   std::map<std::string_view, std::vector<std::pair<std::string_view, int>>> target_names_;
 };
 

@@ -1,6 +1,7 @@
 // PTX as parsed: functions with resolved registers and labels, variables with their initial bytes. No instruction is understood yet.
 #pragma once
 #include <array>
+#include <compare>
 #include <map>
 #include <memory>
 #include <set>
@@ -15,6 +16,7 @@ namespace tilewright::rt::emulator {
 /// What .loc says; `file` indexes Module::files, line 0: nothing is known.
 struct SourceLine {
   u32 file = 0, line = 0, column = 0;
+  auto operator<=>(const SourceLine&) const = default;
 };
 
 enum class OperandKind : u8 {
@@ -44,9 +46,10 @@ struct Operand {
 struct ParsedInstruction {
   std::string_view opcode;  // with its modifiers
   std::vector<Operand> operands;
-  Operand guard;  // sink where there is none
-  int line = 0;   // of the PTX
-  SourceLine source;
+  Operand guard;       // sink where there is none
+  int line = 0;        // of the PTX
+  SourceLine source;   // of the file that the function is in
+  SourceLine inlined;  // of a function of another file, such as a header, that was inlined there; line 0 where there is none
 };
 
 struct Register {

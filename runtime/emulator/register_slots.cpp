@@ -118,8 +118,8 @@ s32& slot_of(Kernel& kernel, const Mention& mention) {
   return kernel.extra[mention.field - kExtraField];
 }
 
-void assign_slots(const FlowGraph& graph, std::span<const Value> values, std::span<const Mention> mentions, Kernel& kernel,
-                  Callee* callee) {
+void assign_slots(const FlowGraph& graph, std::span<const Register> registers, std::span<const Value> values,
+                  std::span<const Mention> mentions, Kernel& kernel, Callee* callee) {
   std::vector<s32> slots(values.size(), kNoSlot);
   u32 next = kernel.register_bytes;  // callers need theirs while a function runs
   const auto take_new = [&](const Value& value) {
@@ -170,7 +170,7 @@ void assign_slots(const FlowGraph& graph, std::span<const Value> values, std::sp
         callee->registers.push_back({slots[interval.value], value.is_predicate ? u8{0} : value.bytes, 0});
   }
   liveness.live_at_entry().each([&](u32 v) {
-    if (values[v].kind == Value::reg) kernel.unwritten.emplace_back(static_cast<u32>(slots[v]), file_bytes(values[v]));
+    if (values[v].kind == Value::reg) kernel.unwritten.push_back({slots[v], file_bytes(values[v]), registers[v].name()});
   });
 
   for (const Mention& mention : mentions) slot_of(kernel, mention) = slots[mention.value];

@@ -158,10 +158,21 @@ class WarpRunner {
     if (fragment.join >= begin) end = std::min(end, fragment.join);
     end = static_cast<u32>(std::min<u64>(end, begin + (limit - worker_.spent)));
     if (end <= begin) return;
-    u32 counted = begin;
-    const Instruction* const stop = code + end;
-    for (const Instruction* i = code + begin; i != stop; ++i) {
+    if (has_undefined_values(warp_))
+      run_all<true>(code + begin, code + end, all);
+    else
+      run_all<false>(code + begin, code + end, all);
+    worker_.spent += end - begin;
+    fragment.pc = end;
+  }
+
+  /// Of `begin` up to `stop`, none of which changes fragments.
+  template <bool kFollows>
+  void run_all(const Instruction* begin, const Instruction* stop, Mask all) {
+    u32 counted = begin->index;
+    for (const Instruction* i = begin; i != stop; ++i) {
       const Mask mask = guarded(*i, all);
+      if (kFollows) follow_values(warp_, *i, all, mask);
       if (mask != all) {
         count_all(counted, i->index, all);
         counted = i->index + 1;
@@ -169,10 +180,9 @@ class WarpRunner {
         count(*i, mask);
       }
       i->execute(warp_, *i, mask);
+      if (kFollows) follow_store(warp_, *i, mask);
     }
-    count_all(counted, end, all);
-    worker_.spent += end - begin;
-    fragment.pc = end;
+    count_all(counted, stop[-1].index + 1, all);
   }
 
   /// Runs the current fragment until it ends, diverges or has to wait.
@@ -184,6 +194,7 @@ class WarpRunner {
       if (fragment.pc == fragment.join) return end_fragment();
       const Instruction& i = kernel_.code[fragment.pc];
       const Mask mask = guarded(i, fragment.mask);
+      if (has_undefined_values(warp_)) follow_values(warp_, i, fragment.mask, mask);
       ++worker_.spent;
       if (mask != 0) count(i, mask);
       switch (i.kind) {

@@ -335,6 +335,7 @@ void SharedCheck::write(int lane, u64 offset, int bytes, const std::byte* value)
   if (!block_.mbarriers.empty()) check_mbarriers(lane, offset, bytes);
   write_cells(offset >> shift_, ((offset + static_cast<u64>(bytes) - 1) >> shift_) + 1, lane, offset, bytes, value);
   mark_written(block_.cells.written() + offset, bytes);
+  block_.undefined.define(offset, static_cast<u64>(bytes));
 }
 
 bool SharedCheck::write_apart(const Places& places, int bytes, const std::byte* values) {
@@ -345,6 +346,7 @@ bool SharedCheck::write_apart(const Places& places, int bytes, const std::byte* 
     const u64 offset = places.address[static_cast<std::size_t>(lane)], first = offset >> shift_;
     write_cells(first, first + cells, lane, offset, bytes, values != nullptr ? values + lane * bytes : nullptr);
     mark_written(block_.cells.written() + offset, bytes);
+    block_.undefined.define(offset, static_cast<u64>(bytes));
   }
   return true;
 }

@@ -135,11 +135,13 @@ std::optional<EngineRead> check_shared_reads(const Accessor& by, Block& block, i
 
 bool write_without_findings(const Accessor& by, Block& block, int lane, const SharedSpan& at) {
   SharedCheck check(by, block);
+  block.undefined.define(at.offset, at.bytes);
   return write_lines(check, block, lane, SharedLines({&at, 1}));
 }
 
 void check_shared_writes(const Accessor& by, Block& block, int lane, std::span<const SharedSpan> spans) {
   SharedCheck check(by, block);
+  for (const SharedSpan& at : spans) block.undefined.define(at.offset, at.bytes);
   if (write_lines(check, block, lane, SharedLines(spans))) return;
   for (const SharedSpan& at : spans) check.write(lane, at.offset, static_cast<int>(at.bytes), nullptr);
 }
