@@ -354,7 +354,8 @@ TEST_CASE("emulator races: a non-coherent read of what the same launch wrote is 
     Array<u32> in(bench.memory, 128, 3), out(bench.memory, 128, 5);
     Params params;
     params.add(in.address()).add(out.address());
-    CHECK(bench.run("k", {1, 1, 1}, {64, 1, 1}, params) == bench.found().empty());
+    const bool is_clean = bench.run("k", {1, 1, 1}, {64, 1, 1}, params);
+    CHECK(is_clean == bench.found().empty());
     return bench.found();
   };
   const std::string write = "st.global.u32 [%d5], %r0;\nbar.sync 0;\n";
