@@ -42,6 +42,10 @@ std::string environment_ptxas() { return read("TILEWRIGHT_PTXAS"); }
 
 std::string environment_emulator_async() { return read("TILEWRIGHT_EMULATOR_ASYNC"); }
 
+std::string environment_emulator_order() { return read("TILEWRIGHT_EMULATOR_ORDER"); }
+
+std::string environment_emulator_limit() { return read("TILEWRIGHT_EMULATOR_LIMIT"); }
+
 std::string environment_path() { return read("PATH"); }
 
 }  // namespace tilewright::rt

@@ -29,6 +29,14 @@ std::string environment_ptxas();
 /// unset. Read at each call.
 std::string environment_emulator_async();
 
+/// TILEWRIGHT_EMULATOR_ORDER: in which order emulated devices run blocks and warps: forward (the default), backward, random or
+/// random:SEED; empty if unset. Read at each call.
+std::string environment_emulator_order();
+
+/// TILEWRIGHT_EMULATOR_LIMIT: after how many warp instructions emulated devices give a launch up, 0 for never; empty if unset. Read at each
+/// call.
+std::string environment_emulator_limit();
+
 /// PATH: folders with ':' between. Read at each call.
 std::string environment_path();
 

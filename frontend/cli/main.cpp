@@ -9,6 +9,7 @@
 
 #include "frontend/cli/command.h"
 #include "frontend/cli/diagnostics_text.h"
+#include "frontend/cli/interruption.h"
 #include "tileir/suggestion.h"
 
 namespace {
@@ -29,7 +30,8 @@ void fill(CLI::App& root, Session& session) {
   root.footer(
       "'tilewright COMMAND --help' explains a command. TILEWRIGHT_DUMP=DIR makes compiled C++ kernels leave .tile files.\n"
       "Exit codes: 0 done; 1 the program, a check or the device failed; 2 the command line is wrong.");
-  for (auto* add : {add_devices, add_compile, add_opt, add_run, add_reduce, add_ops, add_layout, add_completion, add_man}) add(root, session);
+  for (auto* add : {add_devices, add_compile, add_opt, add_run, add_reduce, add_ops, add_layout, add_completion, add_man})
+    add(root, session);
 }
 
 std::string full_name(const CLI::App& command) {
@@ -122,7 +124,9 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    end_if_interrupted();
+    return code;
   } catch (const std::exception& e) {  // help that cannot be written
     return fail(e.what());
   }

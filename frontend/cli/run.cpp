@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string_view>
 
 #include "frontend/cli/command.h"
 #include "frontend/cli/execution.h"
+#include "frontend/cli/interruption.h"
 #include "frontend/cli/npy.h"
 #include "frontend/cli/run_options.h"
 #include "frontend/cli/run_ptx.h"
+#include "runtime/emulator/emulated_driver.h"
 #include "tilewright/device_print.h"
 
 namespace tilewright::cli {
@@ -26,6 +29,28 @@ struct Options {
   std::vector<std::string> outputs;
   bool report = false;
   std::uint64_t shared = 0;
+  std::optional<std::uint64_t> limit;
+};
+
+/// On an emulator, with a limit of instructions, and interrupted by Ctrl-C.
+class EmulatorLaunches {
+ public:
+  explicit EmulatorLaunches(const Options& options) {
+    if (!options.run.device.starts_with("emulator:")) {
+      if (options.limit) throw UsageError("--limit is for emulators");
+      return;
+    }
+    interruption_.emplace();
+    rt::emulator::set_launch_defaults({.instruction_limit = options.limit, .interrupted = &Interruption::flag()});
+  }
+  ~EmulatorLaunches() {
+    if (interruption_) rt::emulator::set_launch_defaults({});
+  }
+  EmulatorLaunches(const EmulatorLaunches&) = delete;
+  EmulatorLaunches& operator=(const EmulatorLaunches&) = delete;
+
+ private:
+  std::optional<Interruption> interruption_;
 };
 
 struct Output {
@@ -86,8 +111,10 @@ std::string report(const ir::Function& f, const std::vector<Argument>& arguments
 }
 
 void execute(const Options& options, Session& session) {
-  if (options.run.file.ends_with(".ptx")) return run_ptx({options.run, options.shared, options.outputs, options.report}, session);
+  if (options.run.file.ends_with(".ptx"))
+    return run_ptx({options.run, options.shared, options.outputs, options.report, options.limit}, session);
   if (options.shared != 0) throw UsageError("--shared is for PTX: tile kernels know how much shared memory they need");
+  const EmulatorLaunches launches(options);
   const ExecutionOptions launch = execution_options(options.run);
   const ir::Module module = session.files.read_tile(options.run.file);
   const ir::Function& f = choose_kernel(module, options.run.kernel);
@@ -140,6 +167,7 @@ void add_run(CLI::App& root, Session& session) {
       "    --arg 0=tensormap:x.npy:64x64:swizzle128 --arg 1=zeros:f16:4096 --arg 2=i32:64 --out 1=y.npy\n"
       "A struct is --arg 3=struct:i32:5,f32:0.5,x.npy, its fields in order and aligned as in C++ (pad:N skips N bytes); --out 3.2=x.npy\n"
       "writes the buffer of its third field. Where the emulator finds mistakes, --out is written too, and the exit status is 1.\n"
+      "Where no warp can go on, and on Ctrl-C, an emulator says where the warps are and what they wait for.\n"
       "bf16 and fp8 are stored as void of 2 or 1 bytes, as ml_dtypes does: array.view(ml_dtypes.bfloat16).",
       o, execute);
   add_run_options(*c, o->run);
@@ -147,6 +175,8 @@ void add_run(CLI::App& root, Session& session) {
       ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);
   c->add_option("--shared", o->shared, "Dynamic shared memory of a block, for PTX")->type_name("BYTES");
+  c->add_option("--limit", o->limit, "Give the launch up after so many warp instructions, 0 for never, where an emulator runs it")
+      ->type_name("N");
   c->add_flag("--report", o->report,
               "Print the device, sizes and times on standard error, and what emulators counted; launches again to time it");
 }

@@ -10,12 +10,14 @@
 #include <cstring>
 #include <map>
 
+#include "frontend/cli/interruption.h"
 #include "frontend/cli/npy.h"
 #include "frontend/cli/targets.h"
 #include "frontend/cli/values.h"
 #include "runtime/device_print.h"
 #include "runtime/emulator/emulated_driver.h"
 #include "runtime/emulator/emulator.h"
+#include "runtime/emulator/launch_environment.h"
 #include "runtime/emulator/tensor_map.h"
 #include "tileir/literal.h"
 
@@ -109,6 +111,10 @@ class Launcher {
     launch_params.findings = &findings;
     launch_params.counters = &counters;
     launch_params.printed = &printed;
+    if (const std::string fault = take_environment(launch_params); !fault.empty()) throw Failure(fault);
+    launch_params.instruction_limit = options_.limit.value_or(launch_params.instruction_limit);
+    const Interruption interruption;
+    launch_params.interrupted = &Interruption::flag();
     launch(*program_, kernel_->name, memory_, launch_params);
     for (const std::string& line : parts_of(printed, '\n'))
       if (!line.empty()) rt::print_line(line);

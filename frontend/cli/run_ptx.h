@@ -1,6 +1,7 @@
 // tilewright run of a .ptx file: a kernel that somebody else compiled, on an emulated device.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct PtxRun {
   std::uint64_t shared_bytes = 0;  // of dynamic shared memory
   std::vector<std::string> outputs;
   bool report = false;
+  std::optional<std::uint64_t> limit;  // of instructions
 };
 
 /// Launches a kernel once and writes the outputs. Arguments and outputs go by the parameter's position. Throws UsageError for words that do

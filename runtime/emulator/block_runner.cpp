@@ -1,19 +1,24 @@
-// Execution of blocks: turns of the warps, barriers between them, and what to say when nobody can go on.
+// Execution of blocks: turns of the warps, and barriers between them.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "runtime/emulator/bulk_copy.h"
 #include "runtime/emulator/lanes.h"
 #include "runtime/emulator/mbarrier.h"
+#include "runtime/emulator/random.h"
 #include "runtime/emulator/scheduler.h"
 #include "runtime/emulator/transfers.h"
+#include "runtime/emulator/wait_report.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
 // A warp runs for so long before the next one of its block does: long enough to be cheap, short enough for warps that spin.
-constexpr u64 kTurn = 4096;
+constexpr int kTurnBits = 12;
+constexpr u64 kTurn = u64{1} << kTurnBits;
 
 void release(Block& block, Barrier& barrier, u32 id) {
   for (Warp& warp : block.warps)
@@ -38,77 +43,6 @@ void release_if_complete(Block& block, Barrier& barrier) {
   if (barrier.arrived >= expected) release(block, barrier, static_cast<u32>(&barrier - block.barriers.data()));
 }
 
-std::string describe_cluster_barrier(const Cluster& cluster) {
-  int arrived = 0, all = 0;
-  for (const auto& block : cluster.blocks)
-    for (const Warp& warp : block->warps) {
-      all += __builtin_popcount(warp.live);
-      arrived += __builtin_popcount(warp.cluster_arrived & warp.live);
-    }
-  return fmt::format("the cluster's barrier, where {} of {} threads are", arrived, all);
-}
-
-std::string what_for(const Block& block, const Fragment& fragment) {
-  switch (fragment.wait) {
-    case Wait::barrier: {
-      const Barrier& barrier = block.barriers[fragment.wait_id];
-      return fmt::format("barrier {}, where {} of {} threads are", fragment.wait_id, barrier.arrived,
-                         barrier.expected != 0 ? barrier.expected : static_cast<u32>(32 * block.running));
-    }
-    case Wait::mbarrier: return describe(*block.mbarriers.find(fragment.wait_id), fragment.wait_id);
-    case Wait::cluster: return describe_cluster_barrier(*block.cluster);
-    case Wait::registers:
-      return fmt::format("{} more registers a thread, of which the block's pool has {}", fragment.wait_id, block.free_registers);
-    case Wait::matrix: return "warps of its warpgroup that have not committed their wgmma";
-    default: return "other lanes";
-  }
-}
-
-/// Calls f(block, warp, fragment) for those that wait, until it returns false.
-template <class F>
-void each_waiting(Cluster& cluster, F f) {
-  for (auto& block : cluster.blocks)
-    for (Warp& warp : block->warps)
-      for (const Fragment& fragment : warp.fragments)
-        if (fragment.mask != 0 && fragment.children == 0 && fragment.wait != Wait::none && !f(*block, warp, fragment)) return;
-}
-
-std::string describe_waiting(Cluster& cluster) {
-  std::string text = "nobody can go on:";
-  int described = 0;
-  each_waiting(cluster, [&](const Block& block, const Warp& warp, const Fragment& fragment) {
-    if (++described > 8) {
-      text += " ...";
-      return false;
-    }
-    text += fmt::format("{} warp {}", described > 1 ? ";" : "", warp.index);
-    if (cluster.blocks.size() > 1) text += fmt::format(" of the block of rank {}", block.rank);
-    text += fmt::format(" waits at {} for {}", place_of(warp, fragment.pc), what_for(block, fragment));
-    return true;
-  });
-  return text;
-}
-
-void report_deadlock(Cluster& cluster, Worker& worker) {
-  worker.stopped = true;
-  each_waiting(cluster, [&](const Block&, Warp& warp, const Fragment& fragment) {
-    report(warp, warp.kernel->code[fragment.pc], FindingKind::deadlock, __builtin_ctz(fragment.mask),
-           [&] { return describe_waiting(cluster); });
-    return false;
-  });
-}
-
-void report_endless(Cluster& cluster, Worker& worker) {
-  worker.stopped = true;
-  for (auto& block : cluster.blocks)
-    for (Warp& warp : block->warps)
-      if (warp.live != 0) {
-        const u32 pc = std::min(warp.fragment().pc, static_cast<u32>(warp.kernel->code.size()) - 1);
-        return report(warp, warp.kernel->code[pc], FindingKind::deadlock, __builtin_ctz(warp.live),
-                      [&] { return fmt::format("no end after {} instructions", worker.executed()); });
-      }
-}
-
 void finish(Warp& warp) {
   Block& block = *warp.block;
   if (block.running == 1) {
@@ -123,25 +57,48 @@ void finish(Warp& warp) {
   for (Barrier& barrier : block.barriers) release_if_complete(block, barrier);
 }
 
-bool break_joins(Cluster& cluster) {
+bool break_joins(Cluster& cluster, bool spins) {
   bool any = false;
   for (auto& block : cluster.blocks)
-    for (Warp& warp : block->warps) any |= warp.live != 0 && break_joins(warp);
+    for (Warp& warp : block->warps) any |= warp.live != 0 && break_joins(warp, spins);
   return any;
 }
 
-/// Each warp of the block gets a turn. False if a finding ends the launch.
-bool run_turn(Block& block, Worker& worker, bool backward) {
-  const int count = static_cast<int>(block.warps.size());
-  for (int k = 0; k < count; ++k) {
-    Warp& warp = block.warps[static_cast<std::size_t>(backward ? count - 1 - k : (k + block.next_warp) % count)];
-    if (warp.live == 0) continue;
-    warp.worker = &worker;
-    const Progress progress = run_warp(warp, kTurn);
-    if (progress == Progress::stopped) return false;
-    if (progress == Progress::finished) finish(warp);
-    finish_some(*block.cluster, worker);
+/// The warp gets a turn. False if a finding ends the launch.
+bool run_turn(Warp& warp, Worker& worker, u64 turn) {
+  warp.worker = &worker;
+  const Progress progress = run_warp(warp, turn);
+  if (progress == Progress::stopped) return false;
+  if (progress == Progress::finished) finish(warp);
+  finish_some(*warp.block->cluster, worker);
+  return true;
+}
+
+/// Each warp of the cluster gets a turn, the blocks and their warps from the first or from the last. False if a finding ends the launch.
+bool run_in_order(Cluster& cluster, Worker& worker, bool backward) {
+  const std::size_t blocks = cluster.blocks.size();
+  for (std::size_t b = 0; b < blocks; ++b) {
+    Block& block = *cluster.blocks[backward ? blocks - 1 - b : b];
+    const std::size_t warps = block.warps.size();
+    for (std::size_t w = 0; w < warps; ++w) {
+      Warp& warp = block.warps[backward ? warps - 1 - w : w];
+      if (warp.live != 0 && !run_turn(warp, worker, kTurn)) return false;
+    }
   }
+  return true;
+}
+
+/// Some warps of the cluster, at least one that is not done, get turns in a random order: short ones as often as long ones, for what one
+/// warp does between two instructions of another may matter. False if a finding ends the launch.
+bool run_at_random(Cluster& cluster, Worker& worker) {
+  std::vector<Warp*> warps;
+  for (auto& block : cluster.blocks)
+    for (Warp& warp : block->warps)
+      if (warp.live != 0) warps.push_back(&warp);
+  for (std::size_t k = warps.size(); k > 1; --k) std::swap(warps[k - 1], warps[next_random(worker.order) % k]);
+  warps.resize(1 + next_random(worker.order) % warps.size());
+  for (Warp* warp : warps)
+    if (warp->live != 0 && !run_turn(*warp, worker, u64{1} << next_random(worker.order) % (kTurnBits + 1))) return false;
   return true;
 }
 
@@ -181,25 +138,55 @@ void arrive(Warp& warp, Barrier& barrier, Mask mask) {
   release_if_complete(*warp.block, barrier);
 }
 
-Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget, bool backward) {
+namespace {
+
+/// Turns at random, or each warp's where those that were drawn all wait.
+bool run_random_round(Cluster& cluster, Worker& worker) {
+  const u64 before = worker.spent;
+  return run_at_random(cluster, worker) && (worker.spent != before || run_in_order(cluster, worker, false));
+}
+
+/// Gives the launch up if that is due. True if it has been.
+bool is_given_up(Launch& launch) {
+  if (launch.instruction_limit != 0 && launch.executed.load(std::memory_order_relaxed) > launch.instruction_limit)
+    launch.end(Ending::limit);
+  if (launch.interrupted != nullptr && launch.interrupted->load(std::memory_order_relaxed)) launch.end(Ending::interrupted);
+  return launch.ending.load(std::memory_order_relaxed) != Ending::none;
+}
+
+}  // namespace
+
+Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget) {
+  Launch& launch = *worker.launch;
   const u64 limit = worker.spent + budget;
   while (is_running(cluster)) {
     const u64 before = worker.spent, polling = worker.polling;
-    for (std::size_t b = 0; b < cluster.blocks.size(); ++b)
-      if (!run_turn(*cluster.blocks[backward ? cluster.blocks.size() - 1 - b : b], worker, backward)) return Progress::stopped;
+    const bool is_random = launch.order == Order::random && !cluster.watch.is_watching();
+    const bool goes_on = is_random ? run_random_round(cluster, worker) : run_in_order(cluster, worker, launch.order == Order::backward);
+    // What was written is told of afterwards: warps that run after this count has been read see it.
+    if (worker.changes != 0) launch.changes.fetch_add(std::exchange(worker.changes, 0), std::memory_order_release);
+    const u64 polled = worker.polling - polling, executed = worker.spent - before - polled;
+    const u64 weight = cluster.watch.is_watching() ? polled / Worker::kPollCost * Worker::kPollWeight : 0;
+    launch.executed.fetch_add(executed + weight, std::memory_order_relaxed);
+    if (!goes_on) return Progress::stopped;
     if (!is_running(cluster)) break;
-    // Those who only poll may wait for what nobody but an engine does.
-    const u64 polled = worker.polling - polling;
-    const bool only_polls = polled > 20 * (worker.spent - before - polled);
-    if ((worker.spent == before || only_polls) && finish_one(cluster, worker)) continue;
-    if (worker.spent == before) {
-      if (break_joins(cluster)) continue;
-      report_deadlock(cluster, worker);
+    if (is_given_up(launch)) return Progress::stopped;
+    // Warps that only poll may wait for what only an engine does.
+    const bool only_polls = polled > 20 * executed, none_ran = worker.spent == before;
+    if ((none_ran || only_polls) && finish_one(cluster, worker)) {
+      ++worker.changes;
+      continue;
+    }
+    if (none_ran) {
+      if (break_joins(cluster, false)) continue;
+      worker.stopped = true;
+      const std::shared_ptr<Cluster> alone(&cluster, [](Cluster*) {});
+      report_waits({&alone, 1}, FindingKind::deadlock, "no warp can go on");
       return Progress::stopped;
     }
-    if (worker.launch->instruction_limit != 0 && worker.executed() > worker.launch->instruction_limit) {
-      report_endless(cluster, worker);
-      return Progress::stopped;
+    if (cluster.watch.is_stuck(cluster, launch.changes.load(std::memory_order_acquire))) {
+      if (!break_joins(cluster, true)) return Progress::stuck;
+      cluster.watch.reset();
     }
     if (worker.spent >= limit) return Progress::paused;
   }

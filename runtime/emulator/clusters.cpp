@@ -74,7 +74,6 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     if (barrier.arrived != 0) barrier.reset();
   block.matrix_groups = {};
   block.free_registers = 0;
-  block.next_warp = 0;
   block.releases.clear();
   block.undefined.clear();
   for (WarpgroupOperands& operands : block.matrix_operands) operands.clear();
@@ -96,7 +95,8 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.free_fragments.clear();
     warp.current = 0;
     warp.carry = 0;
-    warp.polled_turns = 0;
+    warp.polled = 0;
+    warp.poll = {};
     warp.view.clear();
     warp.epoch = 1;
     warp.async.clear();
@@ -154,6 +154,7 @@ void start_cluster(const Launch& launch, Cluster& cluster, Worker& worker, u64 n
   cluster.id = coordinates_of(number, launch.clusters);
   cluster.transfers.clear();
   cluster.barrier.reset();
+  cluster.watch.reset();
   for (auto& block : cluster.blocks) start_block(launch, *block, worker);
 }
 

@@ -64,6 +64,21 @@ constexpr SpecialName kSpecials[] = {
 
 u8 slot_bytes(Type type) { return static_cast<u8>(type == Type::pred ? 4 : std::max(2, bytes_of(type))); }
 
+/// Whether an instruction may change what other warps see; true where that is not known. Built-in functions are calls that are plain.
+bool may_be_seen(const Instruction& i, std::string_view base) {
+  switch (i.category) {
+    case Category::barrier: return i.kind != Kind::collective;
+    case Category::atomic:
+    case Category::matrix:
+    case Category::store_global:
+    case Category::store_shared:
+    case Category::store_generic:
+    case Category::async_copy:
+    case Category::bulk_copy: return true;
+    default: return base == "call" && i.kind == Kind::plain;
+  }
+}
+
 std::string size_text(int bytes) { return bytes == 0 ? "a predicate" : fmt::format("{} bits", bytes * 8); }
 
 }  // namespace
@@ -106,6 +121,7 @@ void Decoder::decode(const ParsedInstruction& parsed) {
   decode(*this);
   for (std::size_t i = 0; i < modifiers_.size(); ++i)
     if (!taken_[i]) fail(fmt::format("unknown modifier '.{}'", modifiers_[i]));
+  out.is_visible = may_be_seen(out, base_);
   kernel_.code.push_back(out);
   kernel_.lines.push_back(parsed.line);
   kernel_.sources.push_back(parsed.source);

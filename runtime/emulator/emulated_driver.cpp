@@ -240,6 +240,8 @@ void observe_launches(std::function<void(const EmulatedLaunch&)> observer) {
   EmulatedDriverState::instance().launch_observer = std::move(observer);
 }
 
+void set_launch_defaults(const LaunchDefaults& defaults) { EmulatedDriverState::instance().launch_defaults = defaults; }
+
 const Driver& emulated_driver() {
   static const Driver table = [] {
     Driver made;

@@ -1,6 +1,8 @@
 // The CUDA driver API on emulated devices: a table that runtime/cuda runs on as it runs on libcuda, with nothing of NVIDIA's installed.
 #pragma once
+#include <atomic>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +27,14 @@ struct EmulatorReport {
   std::vector<Finding> findings, remarks;
 };
 EmulatorReport take_report(int ordinal);
+
+/// What all launches on emulated devices have in common, over what the environment says.
+struct LaunchDefaults {
+  std::optional<u64> instruction_limit = {};       // see LaunchParams
+  const std::atomic<bool>* interrupted = nullptr;  // a signal handler may set it
+};
+/// Requires: nothing is launched meanwhile.
+void set_launch_defaults(const LaunchDefaults&);
 
 /// A launch on an emulated device that is about to run.
 struct EmulatedLaunch {

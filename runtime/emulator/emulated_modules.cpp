@@ -1,12 +1,11 @@
 // Modules and launches of the emulated driver.
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <span>
 
 #include "runtime/device_print.h"
 #include "runtime/emulator/emulated_objects.h"
-#include "runtime/environment.h"
+#include "runtime/emulator/launch_environment.h"
 
 namespace tilewright::rt::emulator {
 
@@ -110,18 +109,6 @@ void print_lines(std::string_view text) {
   }
 }
 
-/// False if the text names no schedule of asynchronous work.
-bool take_async_order(std::string_view text, LaunchParams& params) {
-  constexpr std::string_view kRandom = "random";
-  if (text.empty() || text == "lazy") return true;
-  params.async_order = text == "eager" ? AsyncOrder::eager : AsyncOrder::random;
-  if (text == "eager" || text == kRandom) return true;
-  if (!text.starts_with(kRandom) || text.size() < kRandom.size() + 2 || text[kRandom.size()] != ':') return false;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data() + kRandom.size() + 1, end, params.seed);
-  return error == std::errc() && at == end;
-}
-
 CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std::array<u32, 3>& cluster, bool cooperative,
              const std::vector<std::byte>& params) {
   EmulatedDevice& device = *function->module->device;
@@ -135,12 +122,13 @@ CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std
   launch_params.params = params;
   launch_params.target = device.target;
   launch_params.cooperative = cooperative;
-  const std::string async_order = environment_emulator_async();
-  if (!take_async_order(async_order, launch_params)) {
-    EmulatedDriverState::instance().explain(
-        CUDA_ERROR_INVALID_VALUE, "TILEWRIGHT_EMULATOR_ASYNC is '" + async_order + "': expected lazy, eager, random or random:SEED");
+  if (const std::string fault = take_environment(launch_params); !fault.empty()) {
+    EmulatedDriverState::instance().explain(CUDA_ERROR_INVALID_VALUE, fault);
     return CUDA_ERROR_INVALID_VALUE;
   }
+  const LaunchDefaults& defaults = EmulatedDriverState::instance().launch_defaults;
+  launch_params.instruction_limit = defaults.instruction_limit.value_or(launch_params.instruction_limit);
+  launch_params.interrupted = defaults.interrupted;
   launch_params.findings = &findings;
   launch_params.counters = &counters;
   std::string printed;

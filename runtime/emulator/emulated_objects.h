@@ -65,6 +65,7 @@ class EmulatedDriverState {
   const char* explanation(cuda::CUresult);
 
   std::function<void(const EmulatedLaunch&)> launch_observer;
+  LaunchDefaults launch_defaults;
   std::map<const void*, std::size_t> pinned;  // memory of the host, by address
   std::mutex mutex;                           // of `pinned`
 

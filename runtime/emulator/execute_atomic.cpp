@@ -4,6 +4,7 @@
 
 #include "runtime/emulator/atomic_update.h"
 #include "runtime/emulator/families.h"
+#include "runtime/emulator/host_atomics.h"
 #include "runtime/emulator/memory_access.h"
 #include "runtime/emulator/small_float.h"
 
@@ -176,7 +177,7 @@ void atomic(Warp& warp, const Instruction& i, Mask mask) {
       }
       acquire_at(warp, i, places, lane);
     }
-    if (!changed) warp.worker->poll();
+    if (!changed) poll(warp, i, places, bytes);
   });
 }
 
@@ -185,8 +186,8 @@ void atomic_128(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   locate(warp, i, mask, address, i.space, 16, [&](const Places& places) {
     const s32* slots = warp.kernel->extra.data() + i.first;
-    using Wide = std::array<u64, 2>;
     check_written(warp, i, places, 16, Access::update);
+    bool changed = false;
     const Knowledge released = released_before(warp, i, places.mask);
     const Accessor by = accessor_of(warp, i);
     for (int lane = 0; lane < kLanes; ++lane) {
@@ -194,19 +195,21 @@ void atomic_128(Warp& warp, const Instruction& i, Mask mask) {
       release_at(warp, released, places, lane);
       check_read(by, places, lane, 16);
       check_write(by, places, lane, 16, nullptr);
-      Wide old, b, c{};
+      Word128 old, b, c{};
       std::memcpy(&b, warp.registers + slots[1] + lane * 16, 16);
       if (slots[2] >= 0) std::memcpy(&c, warp.registers + slots[2] + lane * 16, 16);
       {
         const std::lock_guard lock(warp.worker->launch->atomics);
         std::byte* place = places.at[static_cast<std::size_t>(lane)];
-        std::memcpy(&old, place, 16);
-        const Wide next = kUpdates[i.option] == exchange ? b : old == b ? c : old;
-        std::memcpy(place, &next, 16);
+        old = load_atomic<Word128>(place);
+        const Word128 next = kUpdates[i.option] == exchange ? b : old == b ? c : old;
+        store_atomic(place, next);
+        changed |= next != old;
       }
       if (slots[0] >= 0) std::memcpy(warp.registers + slots[0] + lane * 16, &old, 16);
       acquire_at(warp, i, places, lane);
     }
+    if (!changed) poll(warp, i, places, 16);
   });
 }
 

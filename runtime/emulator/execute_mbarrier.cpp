@@ -170,10 +170,9 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
   fragment.wait_id = offset;
   fragment.wait_phase = first->phase;
   // A wait may give up at any time, so that it does so the first time; whoever comes back means to wait.
-  if ((i.option & kBlocks) && again)
-    fragment.wait = Wait::mbarrier;
-  else
-    warp.worker->poll();
+  if ((i.option & kBlocks) && again) return void(fragment.wait = Wait::mbarrier);
+  warp.worker->poll(i);
+  warp.poll = {i.index, Space::shared, offset, 8};
 }
 
 void pending_count(Warp& warp, const Instruction& i, Mask mask) {

@@ -2,16 +2,13 @@
 #include <fmt/format.h>
 
 #include "runtime/emulator/families.h"
+#include "runtime/emulator/host_atomics.h"
 #include "runtime/emulator/memory_access.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
 enum Option : u32 { kNonCoherent = 1 };
-
-struct Word128 {
-  u64 low, high;
-};
 
 bool has_whole_sectors(const Places& places) { return places.shape != nullptr && places.shape->has_whole_sectors; }
 
@@ -30,9 +27,25 @@ void write_sectors(const Places& places, const std::byte* values, std::size_t by
   each_sector(bytes, [&](std::size_t lane) { std::memcpy(places.at[lane], values + lane * bytes, RequestShape::kSectorBytes); });
 }
 
+/// An element of global memory for each lane.
 template <class T>
-void load_element(Warp& warp, s32 slot, const Places& places, std::size_t offset, bool is_all) {
+void load_global_element(Warp& warp, s32 slot, const Places& places, std::size_t offset, std::memory_order order) {
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    if ((places.mask & kLaneBit[lane]) == 0) continue;
+    const T value = load_atomic<T>(places.at[lane] + offset, order);
+    std::memcpy(warp.registers + static_cast<std::size_t>(slot) + lane * sizeof(T), &value, sizeof value);
+  }
+}
+
+/// What a strong access orders for the host: what the kernel's fences order too.
+std::memory_order load_order(const Instruction& i) { return i.is_strong ? std::memory_order_acquire : std::memory_order_relaxed; }
+std::memory_order store_order(const Instruction& i) { return i.is_strong ? std::memory_order_release : std::memory_order_relaxed; }
+
+template <class T>
+void load_element(Warp& warp, const Instruction& i, s32 slot, const Places& places, std::size_t offset) {
   if (slot < 0) return;
+  if (places.space == Space::global) return load_global_element<T>(warp, slot, places, offset, load_order(i));
+  const bool is_all = i.count == 1;
   if (is_all && has_whole_sectors(places)) return call_for_processor<read_sectors>(warp.registers + slot, places, sizeof(T));
   if (places.mask == kAllLanes) {
     for (std::size_t lane = 0; lane < kLanes; ++lane)
@@ -109,7 +122,8 @@ struct StoredValues {
       take_elements(warp, i, slots);
   }
 
-  void write(const Places& places, int size) const {
+  void write(const Instruction& i, const Places& places, int size) const {
+    if (places.space == Space::global) return write_global(places, static_cast<std::size_t>(size), store_order(i));
     if (has_whole_sectors(places)) return call_for_processor<write_sectors>(places, bytes.data(), static_cast<std::size_t>(size));
     if (size == 4) return write<4>(places);
     if (size == 8) return write<8>(places);
@@ -120,6 +134,16 @@ struct StoredValues {
   }
 
  private:
+  void write_global(const Places& places, std::size_t size, std::memory_order order) const {
+    each_element(size, [&]<class T>(std::size_t offset) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        if ((places.mask & kLaneBit[lane]) == 0) continue;
+        T element;
+        std::memcpy(&element, bytes.data() + lane * size + offset, sizeof element);
+        store_atomic(places.at[lane] + offset, element, order);
+      }
+    });
+  }
   template <std::size_t kSize>
   void write(const Places& places) const {
     for (std::size_t lane = 0; lane < kLanes; ++lane)
@@ -159,8 +183,12 @@ void load_extended(Warp& warp, const Instruction& i, s32 slot, const Places& pla
   const int shift = 64 - 8 * i.width;
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(places.mask, lane)) continue;
+    const std::byte* const at = places.at[static_cast<std::size_t>(lane)] + offset;
     u64 bits = 0;
-    std::memcpy(&bits, places.at[static_cast<std::size_t>(lane)] + offset, i.width);
+    if (places.space == Space::global)
+      each_element(i.width, [&]<class T>(std::size_t) { bits = load_atomic<T>(at, load_order(i)); });
+    else
+      std::memcpy(&bits, at, i.width);
     if (i.extends_sign) bits = static_cast<u64>(static_cast<s64>(bits << shift) >> shift);
     std::memcpy(warp.registers + slot + lane * i.value_bytes, &bits, i.value_bytes);
   }
@@ -173,15 +201,16 @@ bool is_ordering(const Warp& warp, const Instruction& i, const Places& places) {
 void load(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   const int bytes = i.width * i.count;
-  if (i.is_strong) warp.worker->poll();
   locate(warp, i, mask, address, i.space, bytes, [&](const Places& places) {
+    if (i.is_strong) poll(warp, i, places, bytes);
     const Accessor by = accessor_of(warp, i);
     RequestCheck check(by, places);
     check.read(bytes);
     if (i.option & kNonCoherent) check.expect_unwritten(bytes);
     check_written(warp, i, places, bytes, Access::read);
     const s32* const slots = warp.kernel->extra.data() + i.first;
-    const bool quads = is_quads(i, places.mask);
+    // Transposes what it reads, which is for memory that other threads of the host do not write meanwhile.
+    const bool quads = is_quads(i, places.mask) && places.space != Space::global;
     if (quads) load_quads(warp, slots, places);
     for (u32 k = 0; k < i.count && !quads; ++k) {
       const s32 slot = slots[k];
@@ -189,13 +218,13 @@ void load(Warp& warp, const Instruction& i, Mask mask) {
       if (i.width != i.value_bytes)
         load_extended(warp, i, slot, places, offset);
       else if (i.width == 4)
-        load_element<u32>(warp, slot, places, offset, i.count == 1);
+        load_element<u32>(warp, i, slot, places, offset);
       else if (i.width == 8)
-        load_element<u64>(warp, slot, places, offset, i.count == 1);
+        load_element<u64>(warp, i, slot, places, offset);
       else if (i.width == 2)
-        load_element<u16>(warp, slot, places, offset, i.count == 1);
+        load_element<u16>(warp, i, slot, places, offset);
       else
-        load_element<Word128>(warp, slot, places, offset, i.count == 1);
+        load_element<Word128>(warp, i, slot, places, offset);
     }
     if (is_ordering(warp, i, places))
       for (int lane = 0; lane < kLanes; ++lane)
@@ -246,13 +275,16 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
     check_written(warp, i, places, bytes, Access::write);
     const StoredValues values(warp, i, warp.kernel->extra.data() + i.first, places.mask);
     RequestCheck check(by, places);
-    if (check.write_apart(bytes, values.bytes.data())) return values.write(places, bytes);
+    if (check.write_apart(bytes, values.bytes.data())) return values.write(i, places, bytes);
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(places.mask, lane)) continue;
       const std::byte* const value = values.bytes.data() + lane * bytes;
       // One lane after the other: the check sees what earlier lanes have stored.
       check.write(lane, bytes, value);
-      std::memcpy(places.at[static_cast<std::size_t>(lane)], value, static_cast<std::size_t>(bytes));
+      if (places.space == Space::global)
+        store_bytes(places.at[static_cast<std::size_t>(lane)], value, static_cast<std::size_t>(bytes), store_order(i));
+      else
+        std::memcpy(places.at[static_cast<std::size_t>(lane)], value, static_cast<std::size_t>(bytes));
     }
   });
 }

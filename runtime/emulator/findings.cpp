@@ -15,6 +15,7 @@ const char* name_of(FindingKind kind) {
     case FindingKind::divergent: return "divergent execution of an aligned operation";
     case FindingKind::absent_lanes: return "collective operation with absent lanes";
     case FindingKind::deadlock: return "deadlock";
+    case FindingKind::unfinished: return "unfinished launch";
     case FindingKind::trap: return "trap";
     case FindingKind::bad_operand: return "undefined operand";
     case FindingKind::missing_wait: return "missing wait";

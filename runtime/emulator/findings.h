@@ -20,7 +20,8 @@ enum class FindingKind : u8 {
   race,             // two accesses, one a write, with no order between them
   divergent,        // an aligned operation that not all lanes of a warp execute
   absent_lanes,     // a collective with lanes that never come
-  deadlock,         // nobody can go on
+  deadlock,         // no warp can go on
+  unfinished,       // the launch was given up: the limit of instructions, or an interrupt
   trap,             // trap was executed
   bad_operand,      // a value that the instruction does not define
   missing_wait,     // asynchronous work was never waited for

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "runtime/emulator/access_stamp.h"
+#include "runtime/emulator/host_atomics.h"
 #include "runtime/emulator/memory_access.h"
 
 namespace tilewright::rt::emulator {
@@ -276,8 +277,7 @@ void GlobalCheck::write_granules(const GlobalCells& cells, int lane, const Range
   for (GlobalCell& cell : cells.granules(at, size)) {
     const u64 write = load(cell.write);
     if (conflicts(write, lane, true, good_writes_)) {
-      const bool same =
-          value != nullptr && std::memcmp(reinterpret_cast<const void*>(address), value, static_cast<std::size_t>(bytes)) == 0;
+      const bool same = value != nullptr && holds(reinterpret_cast<const std::byte*>(address), value, static_cast<std::size_t>(bytes));
       if (!same) report(lane, range, address, write, load(cell.write_at), "the write", "write");
     }
     check_reads_before(cells, cell, lane, range, address);

@@ -1,22 +1,17 @@
-// Launches: checks of the configuration, blocks with their memory, and the threads that run them.
+// Launches: checks of the configuration, and what all blocks share.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <deque>
 #include <functional>
-#include <thread>
 
 #include "runtime/emulator/clusters.h"
 #include "runtime/emulator/emulator.h"
-#include "runtime/emulator/scheduler.h"
+#include "runtime/emulator/grid.h"
 #include "tilewright/error.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-// So many blocks take turns on a thread of the host where they wait for each other.
-constexpr std::size_t kMostResident = 256;
 // What cooperative groups keep for a grid: a size and a barrier.
 constexpr std::size_t kWorkspaceBytes = 256;
 
@@ -90,118 +85,6 @@ void check_configuration(const Program& program, const Kernel& kernel, const Lau
     fail(fmt::format("{} bytes of parameters: the kernel takes {}", params.params.size(), kernel.parameter_bytes));
 }
 
-/// Hands out the clusters of a launch to threads.
-class Grid {
- public:
-  Grid(Launch& launch, const LaunchParams& params) : launch_(launch), params_(params), clusters_(product(launch.clusters)) {}
-
-  void run(std::vector<Count>& counts) {
-    const u64 wanted = params_.workers > 0 ? static_cast<u64>(params_.workers) : cores();
-    const u64 helpers = std::min(wanted, clusters_) - 1;
-    workers_.resize(helpers + 1);
-    for (Worker& worker : workers_) {
-      worker.launch = &launch_;
-      worker.random = params_.seed * 2 + 1;
-      worker.counts.resize(launch_.kernel->code.size());
-      worker.runs.resize(launch_.kernel->code.size() + 1);
-      worker.learned = launch_.kernel->spare_learned.take();
-    }
-    std::vector<std::thread> threads;
-    run_worker(workers_[0], [&] {
-      // A launch that is over at once is not worth the threads.
-      if (!threads.empty() || workers_[0].executed() < kWorthThreads) return;
-      for (u64 k = 1; k <= helpers; ++k) threads.emplace_back([this, k] { run_worker(workers_[k], [] {}); });
-    });
-    for (std::thread& thread : threads) thread.join();
-    for (Worker& worker : workers_) {
-      Runs running;
-      for (std::size_t i = 0; i < counts.size(); ++i) {
-        running += worker.runs[i];
-        counts[i].add(worker.counts[i]);
-        counts[i].executed += running.executed;
-        counts[i].lanes += running.lanes;
-      }
-      launch_.kernel->spare_learned.give(std::move(worker.learned));
-    }
-  }
-
- private:
-  static constexpr u64 kWorthThreads = 20'000;
-  // A cluster that has run for so long may be waiting for one that has not started.
-  static constexpr u64 kShare = 4'000'000;
-
-  /// Of the host, which it takes as long to ask for as a small launch takes.
-  static u64 cores() {
-    static const unsigned count = std::max(1u, std::thread::hardware_concurrency());
-    return count;
-  }
-
-  u64 number_of(u64 k) const {
-    if (params_.order == Order::forward) return k;
-    if (params_.order == Order::backward) return clusters_ - 1 - k;
-    // A stride without common divisor visits each cluster once.
-    const u64 stride = clusters_ > 2 && clusters_ % 7919 != 0 ? 7919 % clusters_ : 1;
-    return static_cast<u64>((static_cast<unsigned __int128>(k) * std::max<u64>(stride, 1) + params_.seed) % clusters_);
-  }
-
-  template <class F>
-  void run_worker(Worker& worker, F after_cluster) {
-    std::deque<std::shared_ptr<Cluster>> resident;
-    std::vector<std::shared_ptr<Cluster>> unused;
-    u64 random = params_.seed * 2 + 1;
-    while (!stopped_) {
-      if (resident.empty() || (waits_ && resident.size() < kMostResident)) {
-        const u64 next = next_.fetch_add(1);
-        if (next < clusters_) {
-          std::shared_ptr<Cluster> cluster;
-          if (unused.empty()) {
-            cluster = make_cluster(launch_);
-          } else {
-            cluster = std::move(unused.back());
-            unused.pop_back();
-          }
-          start_cluster(launch_, *cluster, worker, number_of(next));
-          for (auto& block : cluster->blocks)
-            if (params_.order == Order::random) {
-              random = random * 6364136223846793005u + 1442695040888963407u;
-              block->next_warp = static_cast<int>((random >> 33) % block->warps.size());
-            }
-          resident.push_front(std::move(cluster));
-        } else if (resident.empty()) {
-          if (!unused.empty()) launch_.kernel->spare_clusters.give(std::move(unused.back()));
-          return;
-        }
-      }
-      std::shared_ptr<Cluster> cluster = std::move(resident.front());
-      resident.pop_front();
-      const Progress progress = run_cluster(*cluster, worker, kShare, params_.order == Order::backward);
-      if (progress == Progress::stopped) {
-        stopped_ = true;
-        return;
-      }
-      if (progress == Progress::finished) {
-        unused.push_back(std::move(cluster));
-        after_cluster();
-      } else {
-        waits_ = true;
-        resident.push_back(std::move(cluster));
-        after_cluster();
-      }
-    }
-  }
-
-  Launch& launch_;
-  const LaunchParams& params_;
-  u64 clusters_;
-  std::atomic<u64> next_{0};
-  std::atomic<bool> stopped_{false}, waits_{false};
-  std::vector<Worker> workers_;
-};
-
-}  // namespace
-
-namespace {
-
 /// Zeroed memory for a cooperative launch; address 0 for others.
 class Workspace {
  public:
@@ -250,6 +133,8 @@ bool launch(const Program& program, std::string_view name, Memory& memory, const
   launch.check = params.check;
   launch.stop_at_finding = params.stop_at_finding;
   launch.instruction_limit = params.instruction_limit;
+  launch.interrupted = params.interrupted;
+  launch.order = params.order;
   launch.async_order = params.async_order;
   launch.findings = params.findings != nullptr ? params.findings : &own;
   launch.first_ticket = memory.take_tickets(product(params.grid));
@@ -272,7 +157,7 @@ bool launch(const Program& program, std::string_view name, Memory& memory, const
       if (range.cells != nullptr) range.late = &launch.late_reads.emplace_back();
 
   std::vector<Count> counts(kernel->code.size());
-  Grid(launch, params).run(counts);
+  run_grid(launch, params, counts);
   if (params.counters != nullptr)
     params.counters->kernels[kernel->name].add({std::move(counts), kernel->places, 1, product(params.grid), product(params.block),
                                                 kernel->static_shared_bytes + params.dynamic_shared_bytes,

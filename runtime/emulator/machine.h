@@ -15,6 +15,7 @@
 #include "runtime/emulator/by_offset.h"
 #include "runtime/emulator/clock.h"
 #include "runtime/emulator/counters.h"
+#include "runtime/emulator/deadlock.h"
 #include "runtime/emulator/emulator.h"
 #include "runtime/emulator/findings.h"
 #include "runtime/emulator/late_reads.h"
@@ -47,6 +48,14 @@ struct Fragment {
   u32 wait_id = 0;     // of a barrier; of an mbarrier, its offset; of registers, how many
   u64 wait_phase = 0;  // of an mbarrier
   u32 tried = ~0u;     // the instruction that last found an mbarrier's phase unfinished
+};
+
+/// Memory or an mbarrier that a warp looked at and found unchanged or not over.
+struct Poll {
+  u32 instruction = ~0u;  // ~0: none
+  Space space = Space::global;
+  u64 address = 0;  // in the space
+  u32 bytes = 0;
 };
 
 /// What is released: who acquires with a scope of the whole GPU may take the one, and with a scope of the releasing block the other,
@@ -148,7 +157,8 @@ struct Warp {
   std::vector<Fragment> fragments;  // a tree; dead ones are reused
   std::vector<s32> free_fragments;
   s32 current = 0;
-  u32 polled_turns = 0;        // turns in a row that went into polling
+  u64 polled = 0;              // what turns in a row that went into polling have cost
+  Poll poll;                   // the last one of the present turn
   std::byte* local = nullptr;  // of lane 0; the others follow
 
   u32 epoch = 1;     // of its accesses; a new one begins when lanes tell others of them, or each other
@@ -280,7 +290,6 @@ struct Block {
   std::array<WarpgroupOperands, kMaxWarps / 4> matrix_operands;
   int running = 0;         // warps that have not finished
   u32 free_registers = 0;  // a thread's, of all warps that have given some back
-  int next_warp = 0;
 };
 
 /// The barrier of all threads of a cluster. Threads arrive, and wait for all others to have arrived, as two steps.
@@ -303,7 +312,11 @@ struct Cluster {
   std::vector<std::unique_ptr<Block>> blocks;  // by rank
   std::vector<Transfer> transfers;             // in the order in which they were begun
   ClusterBarrier barrier;
+  DeadlockWatch watch;
 };
+
+/// Why a launch ends before its blocks do.
+enum class Ending : u8 { none, deadlock, limit, interrupted };
 
 /// What all blocks of a launch share.
 struct Launch {
@@ -316,6 +329,16 @@ struct Launch {
   u64 dynamic_shared_bytes = 0;
   bool check = true, stop_at_finding = false;
   u64 instruction_limit = 0;
+  const std::atomic<bool>* interrupted = nullptr;
+  std::atomic<u64> changes{0};   // instructions and events so far that changed what other warps see
+  std::atomic<u64> executed{0};  // warp instructions and polls, as the limit counts them
+  std::atomic<Ending> ending{Ending::none};
+  /// The first reason counts.
+  void end(Ending why) {
+    Ending none = Ending::none;
+    ending.compare_exchange_strong(none, why);
+  }
+  Order order = Order::forward;
   AsyncOrder async_order = AsyncOrder::lazy;
   Findings* findings = nullptr;
   std::atomic<bool> has_findings{false};
@@ -342,7 +365,14 @@ struct Runs {
 struct Worker {
   // A warp that polls memory waits for others, who get their turn the sooner.
   static constexpr u64 kPollCost = 1000;
-  void poll() { spent += kPollCost, polling += kPollCost; }
+  // How many instructions a poll is to the limit of a launch while nothing changes: one of polls alone ends in seconds.
+  static constexpr u64 kPollWeight = 100;
+  /// The instruction looked at what the warp may wait for, and changed nothing.
+  void poll(const Instruction& i) {
+    spent += kPollCost;
+    polling += kPollCost;
+    changes -= i.is_visible;
+  }
   u64 executed() const { return spent - polling; }
 
   Launch* launch = nullptr;
@@ -352,8 +382,10 @@ struct Worker {
   std::size_t last_range = 0;
   u64 spent = 0;         // warp instructions, and what polling costs on top
   u64 polling = 0;       // of it
+  u64 changes = 0;       // since Launch::changes was told of them
   bool stopped = false;  // a finding that ends the launch
-  u64 random = 1;        // of the schedule
+  u64 random = 1;        // of asynchronous work
+  u64 order = 1;         // random too, of the order of warps and blocks
 };
 
 /// Reports a finding at an instruction; `text` is only called for the first of its kind there.

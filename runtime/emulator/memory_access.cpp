@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <bit>
 
 namespace tilewright::rt::emulator {
@@ -18,6 +19,11 @@ const Range* global_range(Worker& worker, u64 address) {
   if (address >= after->end()) return nullptr;
   worker.last_range = static_cast<std::size_t>(after - ranges.begin());
   return &*after;
+}
+
+void poll(Warp& warp, const Instruction& i, const Places& places, int bytes) {
+  warp.worker->poll(i);
+  warp.poll = {i.index, places.space, places.address[static_cast<std::size_t>(__builtin_ctz(places.mask))], static_cast<u32>(bytes)};
 }
 
 std::string describe_global(Worker& worker, u64 address, u64 bytes) {
@@ -318,12 +324,13 @@ void check_tracked(Warp& warp, const Instruction& i, const Places& places, int b
     u8* written = range.written + (places.address[static_cast<std::size_t>(lane)] - range.begin);
     if (access != Access::write)
       for (int b = 0; b < bytes; ++b)
-        if (!written[b]) {
+        if (std::atomic_ref(written[b]).load(std::memory_order_relaxed) == 0) {
           report(warp, i, FindingKind::uninitialized, lane,
                  [&] { return fmt::format("byte {} of an allocation of {} bytes", written + b - range.written, range.bytes); });
           break;
         }
-    if (access != Access::read) std::memset(written, 1, static_cast<std::size_t>(bytes));
+    // Blocks on other threads of the host may look at the same bytes.
+    for (int b = 0; access != Access::read && b < bytes; ++b) std::atomic_ref(written[b]).store(1, std::memory_order_relaxed);
   }
 }
 

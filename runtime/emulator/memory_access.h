@@ -94,6 +94,9 @@ inline void check_write(const Accessor& by, const Places& places, int lane, int 
   RequestCheck(by, places).write(lane, bytes, value);
 }
 
+/// The warp looked at memory that it may wait for.
+void poll(Warp&, const Instruction&, const Places&, int bytes);
+
 /// The allocation that an address lies in, null if there is none, and what to say of an access that is out of bounds.
 const Range* global_range(Worker&, u64 address);
 std::string describe_global(Worker&, u64 address, u64 bytes);

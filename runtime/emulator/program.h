@@ -92,6 +92,7 @@ struct Instruction {
   bool short_address = false;  // the base register has 32 bits
   bool in_cluster = false;     // .shared::cluster: also of other blocks
   bool is_aligned = false;     // .aligned: all lanes of the warp execute it together
+  bool is_visible = false;     // may change what other warps see: memory that is not the thread's own, barriers
   bool may_pend = false;       // a wgmma whose accumulators only wgmma touch until the commit that follows for certain
   u32 option = 0;              // a handler's own
   s32 guard = kNoSlot, members = kNoSlot;

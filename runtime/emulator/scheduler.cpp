@@ -17,13 +17,14 @@ class WarpRunner {
   explicit WarpRunner(Warp& warp) : warp_(warp), kernel_(*warp.kernel), worker_(*warp.worker), end_(warp.kernel->end) {}
 
   Progress run(u64 budget) {
-    const u64 limit = worker_.spent + budget, polling = worker_.polling;
+    const u64 start = worker_.spent, limit = start + budget, polling = worker_.polling;
+    warp_.poll = {};
     while (choose()) {
       if (worker_.stopped) return Progress::stopped;
       if (worker_.spent >= limit) {
         const bool polled = worker_.polling - polling > budget / 2;
-        warp_.polled_turns = polled ? warp_.polled_turns + 1 : 0;
-        if (!turn() && warp_.polled_turns >= kPatience) break_join();
+        warp_.polled = polled ? std::min(kPatience, warp_.polled + worker_.spent - start) : 0;
+        if (!turn() && warp_.polled >= kPatience) break_join();
         return Progress::paused;
       }
       run_fragment(limit);
@@ -31,10 +32,11 @@ class WarpRunner {
     return warp_.live == 0 ? Progress::finished : Progress::waiting;
   }
 
-  /// Lets lanes go on that wait for those that an mbarrier holds up. False if there are none.
-  bool go_on_without_waiting() {
+  /// Lets lanes go on that wait for those that an mbarrier holds up, or that spin if `spins`. False if there are none.
+  bool go_on_without_waiting(bool spins) {
     for (std::size_t at = 0; at < warp_.fragments.size(); ++at) {
-      if (!is_leaf(warp_.fragments[at]) || warp_.fragments[at].wait != Wait::mbarrier) continue;
+      const Wait wait = warp_.fragments[at].wait;
+      if (!is_leaf(warp_.fragments[at]) || !(wait == Wait::mbarrier || (spins && wait == Wait::none))) continue;
       warp_.current = static_cast<s32>(at);
       if (break_join()) return true;
     }
@@ -69,8 +71,8 @@ class WarpRunner {
     return true;
   }
 
-  // So many turns a warp may spend on polling before lanes that wait for the polling ones go on without them.
-  static constexpr u32 kPatience = 4;
+  // So much a warp may spend on polling before lanes that wait for the polling ones go on without them.
+  static constexpr u64 kPatience = 16'384;
 
   /// Lets another fragment run next: the current one may be spinning on what that one does. False if there is none.
   bool turn() {
@@ -170,6 +172,7 @@ class WarpRunner {
   template <bool kFollows>
   void run_all(const Instruction* begin, const Instruction* stop, Mask all) {
     u32 counted = begin->index;
+    u64 changes = 0;
     for (const Instruction* i = begin; i != stop; ++i) {
       const Mask mask = guarded(*i, all);
       if (kFollows) follow_values(warp_, *i, all, mask);
@@ -180,8 +183,10 @@ class WarpRunner {
         count(*i, mask);
       }
       i->execute(warp_, *i, mask);
+      changes += i->is_visible;
       if (kFollows) follow_store(warp_, *i, mask);
     }
+    worker_.changes += changes;
     count_all(counted, stop[-1].index + 1, all);
   }
 
@@ -196,7 +201,7 @@ class WarpRunner {
       const Mask mask = guarded(i, fragment.mask);
       if (has_undefined_values(warp_)) follow_values(warp_, i, fragment.mask, mask);
       ++worker_.spent;
-      if (mask != 0) count(i, mask);
+      if (mask != 0) count(i, mask), worker_.changes += i.is_visible;
       switch (i.kind) {
         case Kind::plain: break;  // run_plain() takes these
         case Kind::call:
@@ -343,6 +348,7 @@ class WarpRunner {
       const s32 parent = fragment.parent;
       if (fragment.pc == end_ && parent < 0 && fragment.mask != 0) {
         warp_.live &= ~fragment.mask;
+        ++worker_.changes;
         exit_barriers();
       }
       fragment.mask = 0;
@@ -361,6 +367,7 @@ class WarpRunner {
     Fragment& fragment = warp_.fragment();
     warp_.live &= ~mask;
     fragment.mask &= ~mask;
+    ++worker_.changes;
     exit_barriers();
     if (fragment.mask != 0) return false;
     end_fragment();
@@ -478,6 +485,6 @@ class WarpRunner {
 
 Progress run_warp(Warp& warp, u64 budget) { return WarpRunner(warp).run(budget); }
 
-bool break_joins(Warp& warp) { return WarpRunner(warp).go_on_without_waiting(); }
+bool break_joins(Warp& warp, bool spins) { return WarpRunner(warp).go_on_without_waiting(spins); }
 
 }  // namespace tilewright::rt::emulator

@@ -17,16 +17,16 @@ enum class Progress : u8 {
   finished,  // the cluster, or the warp
   waiting,   // for others
   paused,    // its share of instructions is used up
-  stopped,   // a finding ends the launch
+  stuck,     // no instruction of the cluster can change anything any more unless other clusters do
+  stopped,   // a finding ends the launch, or Launch::ending says why
 };
 
 /// Runs a warp for at most `budget` instructions.
 Progress run_warp(Warp&, u64 budget);
-/// Threads of a warp make progress independently: lanes that wait for others, which wait for an mbarrier, go on alone. False if there
-/// are none.
-bool break_joins(Warp&);
-/// Runs the warps of a cluster's blocks in turns until all are done, or for about `budget` instructions. `backward` takes the warps and
-/// blocks from the last.
-Progress run_cluster(Cluster&, Worker&, u64 budget, bool backward);
+/// Threads of a warp make progress independently: lanes that wait for others, which wait for an mbarrier or, if `spins`, run in a loop, go
+/// on alone. False if there are none.
+bool break_joins(Warp&, bool spins);
+/// Runs the warps of a cluster's blocks in turns, in the launch's order, until all are done, or for about `budget` instructions.
+Progress run_cluster(Cluster&, Worker&, u64 budget);
 
 }  // namespace tilewright::rt::emulator

@@ -1,17 +1,10 @@
 // The three schedules of asynchronous work.
 #include "runtime/emulator/transfers.h"
 
+#include "runtime/emulator/random.h"
+
 namespace tilewright::rt::emulator {
 namespace {
-
-// splitmix64: seeds that differ little have nothing in common either.
-u64 next_random(Worker& worker) {
-  worker.random += 0x9e3779b97f4a7c15u;
-  u64 bits = worker.random;
-  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
-  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
-  return bits ^ (bits >> 31);
-}
 
 void finish_at(Cluster& cluster, std::size_t k) {
   Transfer transfer = std::move(cluster.transfers[k]);
@@ -26,7 +19,7 @@ void finish(Transfer& transfer) {
   transfer.write();
 }
 
-bool toss(Worker& worker) { return next_random(worker) % 2 == 0; }
+bool toss(Worker& worker) { return next_random(worker.random) % 2 == 0; }
 
 void begin(Transfer transfer) {
   if (is_done_at_once(*transfer.warp->worker))
@@ -39,12 +32,13 @@ bool finish_one(Cluster& cluster, Worker& worker) {
   if (cluster.transfers.empty()) return false;
   const std::size_t last = cluster.transfers.size() - 1;
   // The youngest first: nothing orders them, and programs that rely on an order expect the other one.
-  finish_at(cluster, worker.launch->async_order == AsyncOrder::random ? next_random(worker) % (last + 1) : last);
+  finish_at(cluster, worker.launch->async_order == AsyncOrder::random ? next_random(worker.random) % (last + 1) : last);
   return true;
 }
 
 void finish_some(Cluster& cluster, Worker& worker) {
-  if (worker.launch->async_order == AsyncOrder::random && next_random(worker) % 4 == 0) finish_one(cluster, worker);
+  if (worker.launch->async_order == AsyncOrder::random && next_random(worker.random) % 4 == 0 && finish_one(cluster, worker))
+    ++worker.changes;
 }
 
 }  // namespace tilewright::rt::emulator

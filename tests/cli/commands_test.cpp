@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -340,6 +341,41 @@ END:
   CHECK(contains(run("u8:4,f64:0.5,zeros:f32:20", "1.2=y.npy").err,
                  "parameter 1 of 'scale' has 32 bytes; 'struct:u8:4,f64:0.5,zeros:f32:20' has 24"));
   CHECK(contains(run("u8:4,f64:0.5,zeros:f32:20,i32:16", "1.3=y.npy").err, "parameter 1.3 is no buffer"));
+}
+
+TEST_CASE("run: PTX without an end is given up, and says where its warps are") {
+  const Folder folder;
+  const auto kernel = [](const std::string& name, const std::string& body) {
+    return ".visible .entry " + name + "(.param .u64 x)\n{\n  .reg .pred %p<2>;\n  .reg .b32 %r<4>;\n  .reg .b64 %d<4>;\n" +
+           "  ld.param.u64 %d1, [x];\n" + body + "  ret;\n}\n";
+  };
+  folder.write("spin.ptx",
+               ".version 8.0\n.target sm_90a\n.address_size 64\n" +
+                   kernel("flag", "LOOP:\n  ld.acquire.gpu.global.u32 %r1, [%d1];\n  setp.eq.u32 %p1, %r1, 0;\n  @%p1 bra LOOP;\n") +
+                   kernel("count", "  mov.u32 %r1, 0;\nLOOP:\n  add.u32 %r1, %r1, 1;\n  bra LOOP;\n"));
+  const auto run = [&](const std::string& name, std::vector<std::string> more, unsigned interrupt_ms = 0) {
+    std::vector<std::string> words = {"run", "spin.ptx", "--device", "emulator:sm_90a", "--kernel",     name, "--grid",
+                                      "2",   "--warps",  "2",        "--arg",           "0=zeros:u32:4"};
+    words.insert(words.end(), more.begin(), more.end());
+    return tilewright(words, "", folder.path(), interrupt_ms);
+  };
+  const Outcome stuck = run("flag", {});
+  CHECK(stuck.code == 1);
+  INFO(stuck.err);
+  CHECK(contains(stuck.err,
+                 "deadlock in 'flag', block (0,0,0), warp 0, lane 0 (line 11 of the PTX): no warp can do anything new\n"
+                 "  block (0,0,0), warps 0-1, and 1 more block: at line 11 of the PTX, polling 4 bytes at byte 0 of an allocation of 16 "
+                 "bytes, which hold 0"));
+  const Outcome limited = run("count", {"--limit", "100000"});
+  CHECK(limited.code == 1);
+  INFO(limited.err);
+  CHECK(contains(limited.err, "unfinished launch in 'count', block (0,0,0)"));
+  CHECK(contains(limited.err, "the limit being 100000\n  block (0,0,0), warps 0-1"));
+  const Outcome interrupted = run("count", {"--limit", "0"}, 500);
+  CHECK(interrupted.code == 128 + SIGINT);
+  INFO(interrupted.err);
+  CHECK(contains(interrupted.err, "interrupted after "));
+  CHECK(contains(interrupted.err, "warps 0-1"));
 }
 
 TEST_CASE("run: arrays through standard input and output, zeros, positions for names, grids of three extents") {

@@ -124,6 +124,7 @@ const std::vector<Mistake> kMistakes = {
     {{"compile", "empty.tile"}, 1, "'empty.tile' holds no kernel"},
     {{"run", "a.ptx", "--grid", "1"}, 2, "--device 'cpu': PTX runs on emulator:sm_XX, with sm_XX one of sm_75, sm_80, sm_86, sm_89, sm_90a"},
     {{"run", "a.ptx", "--device", "emulator:sm_80"}, 2, "--grid is required: how many blocks to run"},
+    {{"run", "add.tile", "--grid", "1", "--limit", "9"}, 2, "--limit is for emulators"},
     {{"run", "a.ptx", "--device", "emulator:sm_80", "--grid", "1"}, 2, "--kernel names none of the kernels of 'a.ptx': it has none"},
     {{"run", "add.tile", "--grid", "1", "--shared", "16"}, 2, "--shared is for PTX"},
     {{"compile", "a.ptx", "--target", "cpu", "--emit", "tileir"}, 1, "'a.ptx' is PTX, which only run takes"},

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -36,7 +37,7 @@ std::string Folder::write(const std::string& name, const std::string& contents) 
 }
 std::string Folder::read(const std::string& name) const { return contents(path_ / name); }
 
-Outcome tilewright(const std::vector<std::string>& arguments, const std::string& input, const fs::path& folder) {
+Outcome tilewright(const std::vector<std::string>& arguments, const std::string& input, const fs::path& folder, unsigned interrupt_ms) {
   const Folder streams;
   streams.write("in", input);
   const std::string in = (streams.path() / "in").string(), out = (streams.path() / "out").string(), err = (streams.path() / "err").string();
@@ -52,6 +53,10 @@ Outcome tilewright(const std::vector<std::string>& arguments, const std::string&
     if (chdir(folder.c_str()) != 0) _exit(126);
     execv(TW_PROGRAM, words.data());
     _exit(127);
+  }
+  if (child > 0 && interrupt_ms > 0) {
+    usleep(interrupt_ms * 1000);
+    kill(child, SIGINT);
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child) throw std::runtime_error("the program could not be started");

@@ -11,8 +11,9 @@ struct Outcome {
   std::string out, err;
 };
 
-/// Runs `tilewright` with these words, in the folder.
-Outcome tilewright(const std::vector<std::string>& arguments, const std::string& input = "", const std::filesystem::path& folder = ".");
+/// Runs `tilewright` with these words, in the folder. With `interrupt_ms`, Ctrl-C comes after so long.
+Outcome tilewright(const std::vector<std::string>& arguments, const std::string& input = "", const std::filesystem::path& folder = ".",
+                   unsigned interrupt_ms = 0);
 
 /// A folder that goes with this object.
 class Folder {

@@ -217,6 +217,51 @@ TEST_CASE("emulated driver: TILEWRIGHT_EMULATOR_ASYNC says when asynchronous wor
   driver().cuMemFree(memory);
 }
 
+TEST_CASE("emulated driver: TILEWRIGHT_EMULATOR_ORDER and TILEWRIGHT_EMULATOR_LIMIT say how blocks run and for how long") {
+  // Each block takes a number. A loop without end where the first word is not 0.
+  Loaded loaded(module_of(".param .u64 p", R"(
+    ld.param.u64 %d1, [p];
+    ld.global.u32 %r1, [%d1];
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 bra TAKE;
+    LOOP:
+    add.u32 %r1, %r1, 1;
+    bra LOOP;
+    TAKE:
+    mov.u32 %r2, %ctaid.x;
+    mad.wide.u32 %d2, %r2, 4, %d1;
+    atom.global.add.u32 %r3, [%d1+4], 1;
+    st.global.u32 [%d2+8], %r3;
+  )"));
+  CUdeviceptr memory = 0;
+  REQUIRE(driver().cuMemAlloc(&memory, 72) == CUDA_SUCCESS);
+  const auto launch = [&](const char* variable, const char* value, u32 first = 0) {
+    driver().cuMemsetD32Async(memory, 0, 18, nullptr);
+    driver().cuMemsetD32Async(memory, first, 1, nullptr);
+    setenv(variable, value, 1);
+    const CUresult result = loaded.launch(16, 1, memory);
+    unsetenv(variable);
+    std::vector<u32> values(18);
+    CHECK(driver().cuMemcpyDtoHAsync(values.data(), memory, 72, nullptr) == CUDA_SUCCESS);
+    if (result != CUDA_SUCCESS) return text_of(result);
+    std::string numbers;
+    for (std::size_t k = 2; k < values.size(); ++k) numbers += std::to_string(values[k]) + " ";
+    return numbers;
+  };
+  constexpr const char* kOrder = "TILEWRIGHT_EMULATOR_ORDER";
+  constexpr const char* kLimit = "TILEWRIGHT_EMULATOR_LIMIT";
+  CHECK(launch(kOrder, "forward") == "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 ");
+  CHECK(launch(kOrder, "backward") == "15 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0 ");
+  CHECK(launch(kOrder, "random:7") == launch(kOrder, "random:7"));
+  CHECK(launch(kOrder, "random:7") != launch(kOrder, "random:8"));
+  CHECK(launch(kOrder, "random") == launch(kOrder, "random:0"));
+  for (const char* wrong : {"back", "random:", "random:x", "random7"})
+    CHECK(launch(kOrder, wrong) == std::string(kOrder) + " is '" + wrong + "': expected forward, backward, random or random:SEED");
+  CHECK(launch(kLimit, "100000", 1).find("the limit being 100000\n  block (0,0,0), warp 0") != std::string::npos);
+  CHECK(launch(kLimit, "many") == std::string(kLimit) + " is 'many': expected a number of warp instructions, or 0 for none");
+  driver().cuMemFree(memory);
+}
+
 TEST_CASE("emulated driver: what was found in a kernel is the text of its error, once") {
   Loaded loaded(module_of(".param .u64 p", kAddOne));
   take_report(emulated_ordinal("sm_80"));

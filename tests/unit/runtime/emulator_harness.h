@@ -68,7 +68,9 @@ class Array {
 
 /// A program, memory for it, and what launches found.
 struct Bench {
-  explicit Bench(const std::string& text, const std::string& name = "test.ptx") : program(Program::load(text, name)) {}
+  explicit Bench(const std::string& text, const std::string& name = "test.ptx") : program(Program::load(text, name)) {
+    launch_params.instruction_limit = 50'000'000;
+  }
   std::shared_ptr<Program> program;
   Memory memory;
   Findings findings;
@@ -82,7 +84,6 @@ struct Bench {
     launch_params.dynamic_shared_bytes = dynamic_shared;
     launch_params.findings = &findings;
     launch_params.counters = &counters;
-    if (launch_params.instruction_limit == 0) launch_params.instruction_limit = 50'000'000;
     return launch(*program, kernel, memory, launch_params);
   }
   /// All findings, one a line.
