@@ -111,7 +111,7 @@ CompiledKernel compile_host(ir::Function f, const CompileOptions& options, const
       out.assembly = host::emit_assembly(module, *target);
       if (hooks.dump) hooks.dump("llvm", out.llvm_ir), hooks.dump("assembly", out.assembly);
     }
-    out.image = host::emit_object(module, *target);
+    if (!hooks.text_only) out.image = host::emit_object(module, *target);
     errors.expect_none();
   }
   return out;

@@ -21,11 +21,13 @@ struct CompileOptions {
   friend bool operator==(const CompileOptions&, const CompileOptions&) = default;
 };
 
-/// What a caller wants to see of a compilation; changes nothing in its result.
+/// What a caller wants to see of a compilation; changes nothing in its result, but that `text_only` leaves out a host's object.
 struct CompileHooks {
   bool keep_text = false;  // fill tile_ir, llvm_ir, assembly
   /// Called with "NN_pass" and tile IR after each pass, "llvm" and LLVM IR, "assembly" and assembly.
   std::function<void(const std::string& stage, const std::string& text)> dump;
+  /// Hosts: `image` stays empty. LLVM would generate the code a second time for it.
+  bool text_only = false;
 };
 
 /// The facts of a target. Throws Error for a name that is none.

@@ -46,7 +46,7 @@ backend::CompileOptions checked_options(const Request& request, const Launch& la
 
 backend::CompiledKernel compile_function(const Request& request, ir::Function function, const backend::CompileOptions& options,
                                          bool keep_text, std::uint64_t hash) {
-  backend::CompileHooks hooks{.keep_text = keep_text, .dump = {}};
+  backend::CompileHooks hooks{.keep_text = keep_text, .dump = {}, .text_only = keep_text};
   std::optional<DumpFolder> folder;
   if (const std::string dir = rt::environment_dump(); !dir.empty()) {
     folder.emplace(dir, symbol_name(function.name), hash, location_of(request.at));

@@ -26,8 +26,8 @@ std::array<std::int32_t, 3> checked_grid(const Request&, const Grid&);
 /// What the launch changes of the compilation; the target is left to the caller. Refuses what no target takes.
 backend::CompileOptions checked_options(const Request&, const Launch&);
 
-/// Compiles, leaving the stages under TILEWRIGHT_DUMP in a folder named by the kernel and `hash`. What the target as a whole cannot do is
-/// told as a refusal of the request.
+/// Compiles, leaving the stages under TILEWRIGHT_DUMP in a folder named by the kernel and `hash`. With `keep_text`, for its text alone: a
+/// host's object is left out. What the target as a whole cannot do is told as a refusal of the request.
 backend::CompiledKernel compile_function(const Request&, ir::Function, const backend::CompileOptions&, bool keep_text, std::uint64_t hash);
 
 /// A C identifier, since a kernel's name becomes a symbol and the name of a folder.

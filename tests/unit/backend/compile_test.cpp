@@ -87,6 +87,15 @@ TEST_CASE("compile: the same kernel gives the same bytes") {
   CHECK(a.scratch_bytes == b.scratch_bytes);
 }
 
+TEST_CASE("compile: text alone is the text of the object, without the object") {
+  CompileOptions options;
+  options.target = "cpu";
+  const CompiledKernel k =
+      compile(ir::parse(kMasked, "test.tile").functions.at(0), options, {.keep_text = true, .dump = {}, .text_only = true});
+  CHECK(k.image.empty());
+  CHECK(k.assembly == compiled(kMasked, "cpu").assembly);
+}
+
 TEST_CASE("compile: checked mode names a site for each access") {
   const auto k = compiled(kMasked, "cpu", true);
   // The same access is emitted in several loops; each place has its own number.
