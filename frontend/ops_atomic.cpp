@@ -61,13 +61,15 @@ Made atomic(Atomic a, const Handle& pointer, const Maybe& value, const Maybe& ma
   return made(e.trace().function().result(e.b().create(kind, operands, attributes(options))));
 }
 
-Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desired, const AtomicOptions& options, const Here& at) {
+Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desired, const Maybe& mask, const AtomicOptions& options,
+                const Here& at) {
   Emit e("atomic_cas", at);
   e.expect_no_combine();
   const ir::ValueId p = e.value(pointer, "pointer");
   const ir::Element element = e.type(p).element();
-  const ir::ValueId operands[] = {p, e.argument_onto(expected, element, "expected", p, "pointer"),
-                                  e.argument_onto(desired, element, "desired", p, "pointer")};
+  std::vector<ir::ValueId> operands{p, e.argument_onto(expected, element, "expected", p, "pointer"),
+                                    e.argument_onto(desired, element, "desired", p, "pointer")};
+  if (mask.given()) operands.push_back(e.argument_onto(mask, ir::Element::boolean, "mask", p, "pointer"));
   return made(e.trace().function().result(e.b().create(ir::OpKind::atomic_cas_, operands, attributes(options))));
 }
 

@@ -1,5 +1,6 @@
 // Loads, stores and atomics whose masks are known.
 #include "passes/canonicalize.h"
+#include "tileir/memory_ops.h"
 
 namespace tilewright::passes::canonical {
 
@@ -48,13 +49,13 @@ bool fold_store(Rewriter& rw, OpId id) {
 
 bool fold_atomic(Rewriter& rw, OpId id) {
   const Function& f = rw.ir();
-  if (f.kind(id) == OpKind::atomic_cas_ || f.op(id).operands.size() < 3) return false;
-  const auto mask = f.constant_bits(f.operand(id, 2));
+  const ValueId masked_by = ir::mask_of(f, id);
+  const auto mask = masked_by ? f.constant_bits(masked_by) : std::nullopt;
   if (!mask) return false;
   if (*mask == 0)
     rw.replace(id, rw.constant_bits(f.type(f.result(id)), 0));  // atomic(p, x, false) -> 0
   else
-    rw.erase_operand(id, 2);  // atomic(p, x, true) -> atomic(p, x)
+    rw.erase_operand(id, *ir::mask_index(f.kind(id)));  // atomic(p, x, true) -> atomic(p, x)
   return true;
 }
 

@@ -35,16 +35,36 @@ Unary fast_expansion(ir::OpKind k) {
   }
 }
 
+using Binary = Expr (*)(Expr, Expr);
+Binary binary_expansion(ir::OpKind k) {
+  switch (k) {
+    case ir::OpKind::pow_: return math::pow;
+    case ir::OpKind::atan2_: return math::atan2;
+    case ir::OpKind::hypot_: return math::hypot;
+    default: return nullptr;
+  }
+}
+
 Unary expansion(ir::OpKind k) {
   switch (k) {
     case ir::OpKind::exp_: return math::exp;
     case ir::OpKind::exp2_: return math::exp2;
+    case ir::OpKind::exp10_: return math::exp10;
+    case ir::OpKind::expm1_: return math::expm1;
     case ir::OpKind::log_: return math::log;
+    case ir::OpKind::log10_: return math::log10;
+    case ir::OpKind::log1p_: return math::log1p;
     case ir::OpKind::log2_: return math::log2;
     case ir::OpKind::sin_: return math::sin;
     case ir::OpKind::cos_: return math::cos;
     case ir::OpKind::tan_: return math::tan;
     case ir::OpKind::tanh_: return math::tanh;
+    case ir::OpKind::asin_: return math::asin;
+    case ir::OpKind::acos_: return math::acos;
+    case ir::OpKind::atan_: return math::atan;
+    case ir::OpKind::sinh_: return math::sinh;
+    case ir::OpKind::cosh_: return math::cosh;
+    case ir::OpKind::cbrt_: return math::cbrt;
     case ir::OpKind::erf_: return math::erf;
     case ir::OpKind::rsqrt_: return math::rsqrt;
     case ir::OpKind::round_: return math::round;
@@ -73,7 +93,8 @@ bool expand_math(ir::Function& f, const PassContext& context) {
   math::Emitter emitter(rewriter, context.target.has_fma, context.target.is_gpu());
   f.walk([&](ir::OpId id) {
     Unary unary = expansion(f.kind(id));
-    if (!unary && f.kind(id) != ir::OpKind::pow_) return;
+    const Binary binary = binary_expansion(f.kind(id));
+    if (!unary && !binary) return;
     rewriter.at(id);
     const ir::Element element = f.type(f.result(id)).element();
     const ir::Element wide = element == ir::Element::f64 ? element : ir::Element::f32;
@@ -87,7 +108,7 @@ bool expand_math(ir::Function& f, const PassContext& context) {
       return;
     }
     if (fast && wide == ir::Element::f32) unary = fast_expansion(f.kind(id));
-    const Expr y = unary ? unary(operand(0)) : math::pow(operand(0), operand(1));
+    const Expr y = unary ? unary(operand(0)) : binary(operand(0), operand(1));
     rewriter.replace(id, math::cast(y, element).id);
   });
   return rewriter.changed();

@@ -114,6 +114,14 @@ void evaluate_clz(const Lanes& l) {
 void evaluate_ffs(const Lanes& l) {
   words1(l, [](std::uint64_t a) { return a == 0 ? 0 : static_cast<std::uint64_t>(std::countr_zero(a) + 1); });
 }
+void evaluate_reverse_bits(const Lanes& l) {
+  const int width = bits(l.types[0].element());
+  words1(l, [=](std::uint64_t a) {
+    std::uint64_t r = 0;
+    for (int i = 0; i < width; ++i) r |= (a >> i & 1) << (width - 1 - i);
+    return r;
+  });
+}
 void evaluate_isnan(const Lanes& l) {
   with_float(l.types[0].element(), [&]<class C>() { map1<C, BoolCodec>(l, [](auto a) { return std::isnan(a); }); });
 }

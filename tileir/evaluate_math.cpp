@@ -24,6 +24,14 @@ void elementary(const Lanes& l, F f) {
   });
 }
 
+template <class F>
+void elementary2(const Lanes& l, F f) {
+  with_float(l.types[0].element(), [&]<class C>() {
+    using Wide = std::conditional_t<std::is_same_v<C, F64Codec>, long double, double>;
+    map2<C, C>(l, [&](Wide a, Wide b) { return f(a, b); });
+  });
+}
+
 /// a * b + c rounded to odd: when inexact, the neighbour whose last bit is set, so that a second rounding to fewer than 52 bits sees
 /// on which side of a tie the sum lies. Requires: a * b is exact in double.
 double fma_to_odd(double a, double b, double c) {
@@ -65,11 +73,23 @@ void evaluate_exp(const Lanes& l) {
 void evaluate_exp2(const Lanes& l) {
   elementary(l, [](auto x) { return std::exp2(x); });
 }
+void evaluate_exp10(const Lanes& l) {
+  elementary(l, [](auto x) { return std::pow(decltype(x){10}, x); });
+}
+void evaluate_expm1(const Lanes& l) {
+  elementary(l, [](auto x) { return std::expm1(x); });
+}
 void evaluate_log(const Lanes& l) {
   elementary(l, [](auto x) { return std::log(x); });
 }
 void evaluate_log2(const Lanes& l) {
   elementary(l, [](auto x) { return std::log2(x); });
+}
+void evaluate_log10(const Lanes& l) {
+  elementary(l, [](auto x) { return std::log10(x); });
+}
+void evaluate_log1p(const Lanes& l) {
+  elementary(l, [](auto x) { return std::log1p(x); });
 }
 void evaluate_sin(const Lanes& l) {
   elementary(l, [](auto x) { return std::sin(x); });
@@ -80,6 +100,24 @@ void evaluate_cos(const Lanes& l) {
 void evaluate_tan(const Lanes& l) {
   elementary(l, [](auto x) { return std::tan(x); });
 }
+void evaluate_asin(const Lanes& l) {
+  elementary(l, [](auto x) { return std::asin(x); });
+}
+void evaluate_acos(const Lanes& l) {
+  elementary(l, [](auto x) { return std::acos(x); });
+}
+void evaluate_atan(const Lanes& l) {
+  elementary(l, [](auto x) { return std::atan(x); });
+}
+void evaluate_sinh(const Lanes& l) {
+  elementary(l, [](auto x) { return std::sinh(x); });
+}
+void evaluate_cosh(const Lanes& l) {
+  elementary(l, [](auto x) { return std::cosh(x); });
+}
+void evaluate_cbrt(const Lanes& l) {
+  elementary(l, [](auto x) { return std::cbrt(x); });
+}
 void evaluate_tanh(const Lanes& l) {
   elementary(l, [](auto x) { return std::tanh(x); });
 }
@@ -88,10 +126,13 @@ void evaluate_erf(const Lanes& l) {
 }
 
 void evaluate_pow(const Lanes& l) {
-  with_float(l.types[0].element(), [&]<class C>() {
-    using Wide = std::conditional_t<std::is_same_v<C, F64Codec>, long double, double>;
-    map2<C, C>(l, [](Wide a, Wide b) { return std::pow(a, b); });
-  });
+  elementary2(l, [](auto a, auto b) { return std::pow(a, b); });
+}
+void evaluate_atan2(const Lanes& l) {
+  elementary2(l, [](auto a, auto b) { return std::atan2(a, b); });
+}
+void evaluate_hypot(const Lanes& l) {
+  elementary2(l, [](auto a, auto b) { return std::hypot(a, b); });
 }
 
 void evaluate_fma(const Lanes& l) {

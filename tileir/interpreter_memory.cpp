@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "tileir/interpreter_state.h"
+#include "tileir/memory_ops.h"
 
 namespace tilewright::ir {
 
@@ -46,11 +47,12 @@ void Interpreter::run_atomic(OpId id, F&& update) {
   const auto& operands = f_.op(id).operands;
   const auto& address = words(operands[0]);
   const Element e = type(operands[0]).element();
-  const bool is_masked = operands.size() > 2 && f_.kind(id) != OpKind::atomic_cas_;
+  const ValueId masked_by = mask_of(f_, id);
+  const auto* mask = masked_by ? &words(masked_by) : nullptr;
   auto& out = result(id);
   for (std::size_t i = 0; i < out.size(); ++i) {
     out[i] = 0;
-    if ((is_masked && !words(operands[2])[i]) || !may_access(address[i], bytes(e), true, id)) continue;
+    if ((mask && !(*mask)[i]) || !may_access(address[i], bytes(e), true, id)) continue;
     out[i] = read_element(address[i], e);
     write_element(address[i], e, update(out[i], words(operands[1])[i], i));
   }

@@ -10,7 +10,8 @@ namespace tilewright::ir {
 /// The place that the op's kind has for a mask; none: it takes none, or is no access of memory.
 inline std::optional<int> mask_index(OpKind k) {
   if (k == OpKind::load_) return 1;
-  if (k == OpKind::store_ || (info(k).family == Family::atomic && k != OpKind::atomic_cas_)) return 2;
+  if (k == OpKind::atomic_cas_) return 3;
+  if (k == OpKind::store_ || info(k).family == Family::atomic) return 2;
   return std::nullopt;
 }
 

@@ -80,6 +80,7 @@ RuleResult rule_atomic_update(const RuleInput& in) { return atomic(in, is_addabl
 RuleResult rule_atomic_cas(const RuleInput& in) {
   if (RuleResult r = check_atomic(in, is_wide, "i32, i64, u32, u64, f32 or f64"); !r.ok()) return r;
   if (RuleResult r = check_pointee(in, 2); !r.ok()) return r;
+  if (RuleResult r = check_mask(in, 3, in.operands[0]); !r.ok()) return r;
   return one(in.operands[0].pointee());
 }
 

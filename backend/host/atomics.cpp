@@ -2,6 +2,7 @@
 #include "backend/host/lowering.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
+#include "tileir/memory_ops.h"
 
 namespace tilewright::backend::host {
 
@@ -76,7 +77,7 @@ Value* HostLowering::update_memory(OpId id, const Values& x) {
 
 /// One lane: what was there before, 0 if the lane is off.
 Value* HostLowering::atomic_lane(OpId id, const Values& x) {
-  Value* mask = x.size() > 2 && f_.kind(id) != OpKind::atomic_cas_ ? x[2] : nullptr;
+  Value* mask = ir::mask_of(f_, id) ? x.back() : nullptr;
   if (check_) mask = checked(x[0], mask, 1, id, true, f_.type(f_.result(id)).element_bytes());
   if (!mask) return update_memory(id, x);
   llvm::BasicBlock* off = b_.GetInsertBlock();

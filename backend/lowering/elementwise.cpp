@@ -89,6 +89,8 @@ Value* lower_ffs(const Lanes& e) {
   return to_i32(e, e.b.CreateSelect(e.b.CreateICmpEQ(e.x[0], e.integer(0)), e.integer(0), at));
 }
 
+Value* lower_reverse_bits(const Lanes& e) { return e.call(llvm::Intrinsic::bitreverse); }
+
 // These never reach a back end of a target without an instruction for them: passes::expand_math has replaced them.
 Value* expanded(const Lanes&) { TW_UNREACHABLE("a function that expand_math replaces reached the lowering"); }
 Value* lower_rsqrt(const Lanes& e) { return expanded(e); }
@@ -102,6 +104,18 @@ Value* lower_tan(const Lanes& e) { return expanded(e); }
 Value* lower_tanh(const Lanes& e) { return expanded(e); }
 Value* lower_erf(const Lanes& e) { return expanded(e); }
 Value* lower_pow(const Lanes& e) { return expanded(e); }
+Value* lower_exp10(const Lanes& e) { return expanded(e); }
+Value* lower_expm1(const Lanes& e) { return expanded(e); }
+Value* lower_log10(const Lanes& e) { return expanded(e); }
+Value* lower_log1p(const Lanes& e) { return expanded(e); }
+Value* lower_asin(const Lanes& e) { return expanded(e); }
+Value* lower_acos(const Lanes& e) { return expanded(e); }
+Value* lower_atan(const Lanes& e) { return expanded(e); }
+Value* lower_sinh(const Lanes& e) { return expanded(e); }
+Value* lower_cosh(const Lanes& e) { return expanded(e); }
+Value* lower_cbrt(const Lanes& e) { return expanded(e); }
+Value* lower_atan2(const Lanes& e) { return expanded(e); }
+Value* lower_hypot(const Lanes& e) { return expanded(e); }
 
 // ---- two operands ----
 

@@ -43,6 +43,18 @@ int element_cost(const ir::Function& f, OpId id) {
     case OpKind::tan_:
     case OpKind::tanh_:
     case OpKind::erf_:
+    case OpKind::exp10_:
+    case OpKind::expm1_:
+    case OpKind::log10_:
+    case OpKind::log1p_:
+    case OpKind::asin_:
+    case OpKind::acos_:
+    case OpKind::atan_:
+    case OpKind::atan2_:
+    case OpKind::sinh_:
+    case OpKind::cosh_:
+    case OpKind::cbrt_:
+    case OpKind::hypot_:
     case OpKind::pow_: return wide ? 120 : 30;
     default: return wide ? 2 : 1;
   }

@@ -22,12 +22,24 @@ inline const Format& format_of(Expr x) { return x.element() == ir::Element::f32 
 
 Expr exp(Expr x);
 Expr exp2(Expr x);
+Expr exp10(Expr x);
+Expr expm1(Expr x);
+Expr sinh(Expr x);
+Expr cosh(Expr x);
 Expr tanh(Expr x);
 Expr log(Expr x);
 Expr log2(Expr x);
+Expr log10(Expr x);
+Expr log1p(Expr x);
 Expr sin(Expr x);
 Expr cos(Expr x);
 Expr tan(Expr x);
+Expr asin(Expr x);
+Expr acos(Expr x);
+Expr atan(Expr x);
+Expr atan2(Expr y, Expr x);
+Expr cbrt(Expr x);
+Expr hypot(Expr x, Expr y);
 Expr erf(Expr x);
 Expr pow(Expr x, Expr y);
 Expr rsqrt(Expr x);

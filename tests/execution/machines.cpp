@@ -51,6 +51,9 @@ double ulp_of(const fuzz::Machine& machine, OpKind k) {
     case OpKind::tanh_: return 4;
     case OpKind::erf_: return is_gpu ? 4 : 0;
     case OpKind::tan_: return is_gpu ? 5 : 0;
+    case OpKind::atan_:
+    case OpKind::atan2_: return is_gpu ? 4 : 0;
+    case OpKind::log1p_: return is_gpu ? 2 : 0;
     default: return 0;
   }
 }

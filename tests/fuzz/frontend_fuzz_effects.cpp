@@ -22,7 +22,7 @@ void Caller::atomics() {
   switch (r_.below(4)) {
     case 0: return attempt([&] { put(atomic_add(p, of<F32>(), of<Bool>())); });
     case 1: return attempt([&] { put(atomic_max(p, 2)); });
-    case 2: return attempt([&] { put(atomic_cas(p, of<F32>(), 0)); });
+    case 2: return attempt([&] { put(atomic_cas(p, of<F32>(), 0, of<Bool>())); });
     default: return attempt([&] { put(atomic_exchange(p, of<F32>(), false, {.order = Order::release})); });
   }
 }

@@ -62,7 +62,11 @@ void Caller::unary() {
       [&](auto& t) {
         using T = ElementOf<decltype(t)>;
         if constexpr (FloatElement<T>) {
-          switch (r_.below(12)) {
+          switch (r_.below(16)) {
+            case 11: return attempt([&] { put(atan2(t, 1)); });
+            case 12: return attempt([&] { put(cbrt(t)); });
+            case 13: return attempt([&] { put(log1p(t)); });
+            case 14: return attempt([&] { put(roll(t, r_.between(-9, 9), axis())); });
             case 0: return attempt([&] { put(exp(t)); });
             case 1: return attempt([&] { put(log2(t)); });
             case 2: return attempt([&] { put(sin(t)); });

@@ -43,12 +43,30 @@ TEST_CASE("atomics: orders and scopes are named in the IR, the defaults left out
     tw::atomic_xor(p, 1);
     tw::atomic_exchange(p, 1, {}, {.scope = tw::Scope::block});
     tw::atomic_cas(p, 1, 2, {.order = tw::Order::acquire});
+    tw::atomic_cas(p, 3, 4, false, {.order = tw::Order::release});
+    tw::atomic_cas(p, 5, 6, {}, {.order = tw::Order::relaxed});
+    tw::atomic_cas(p, 7, 8, true);
   }));
   INFO(text);
   for (const char* line : {"atomic_add %p0, %0 : i32", "{order = relaxed} : i32", "{order = acquire, scope = block} : i32",
                            "{order = release, scope = system} : i32", "atomic_exchange %p0, %", "{scope = block} : i32",
                            "atomic_cas %p0, %", "{order = acquire} : i32"})
     CHECK_MESSAGE(has(text, line), line);
+}
+
+TEST_CASE("atomics: compare-and-exchange takes a mask, with options or without") {
+  std::vector<int> x{1, 2, 3, 4}, old(4, -1);
+  traced::run(
+      [](tw::Ptr<int> p, tw::Ptr<int> out) {
+        auto i = tw::arange(0, 4);
+        tw::store(out + i, tw::atomic_cas(p + i, i + 1, 9, i != 2));
+        tw::atomic_cas(p + i, 9, 10, i == 3, {.order = tw::Order::relaxed});
+        tw::atomic_cas(p + i, 9, 11, {}, {.scope = tw::Scope::block});
+        tw::atomic_cas(p + i, 11, 12, false);
+      },
+      x, old);
+  CHECK(x == std::vector<int>{11, 11, 3, 10});
+  CHECK(old == std::vector<int>{1, 2, 0, 4});
 }
 
 TEST_CASE("atomics: each returns what was there, 0 where the mask is false") {
@@ -82,6 +100,7 @@ TEST_CASE("atomics: mistakes") {
   expect(__LINE__, "atomic_add: 'value' is [8] and does not broadcast to the shape of 'pointer', which is a scalar", [](tw::Ptr<int> p) { tw::atomic_add(p, tw::arange(0, 8)); });
   expect(__LINE__, "atomic_min: 'mask' is [8] and does not broadcast to the shape of 'pointer', which is [4]", [](tw::Ptr<int> p) { tw::atomic_min(p + tw::arange(0, 4), 1, tw::arange(0, 8) < 3, {.order = tw::Order::release}); });
   expect(__LINE__, "atomic_cas: 'desired' is [8] and does not broadcast to the shape of 'pointer', which is [4]", [](tw::Ptr<int> p) { tw::atomic_cas(p + tw::arange(0, 4), 1, tw::arange(0, 8), {.order = tw::Order::acquire}); });
+  expect(__LINE__, "atomic_cas: 'mask' is [8] and does not broadcast to the shape of 'pointer', which is [4]", [](tw::Ptr<int> p) { tw::atomic_cas(p + tw::arange(0, 4), 1, 2, tw::arange(0, 8) < 3); });
   expect(__LINE__, "atomic_add: constant 3000000000 does not fit i32", [](tw::Ptr<int> p) { tw::atomic_add(p, 3000000000); });
   expect(__LINE__, "atomic_exchange: 'value' ", [](tw::Ptr<int> p) { tw::I32 empty; tw::atomic_exchange(p, empty); });
   expect(__LINE__, "atomic_add: a combine function only computes with its elements", [](tw::Ptr<int> p) { tw::reduce(tw::arange(0, 8), 0, [&](tw::I32 a, tw::I32 b) { return a + tw::atomic_add(p, b); }); });

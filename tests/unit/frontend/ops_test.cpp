@@ -245,6 +245,8 @@ TEST_CASE("element-wise: rounding, comparison and bits") {
   CHECK(map<std::uint32_t, std::int32_t>({0, 1, 0x80000000u, 0xff00u}, [](tw::U32 v) {
           return tw::popcount(v) + tw::clz(v) * 100 + tw::ffs(v) * 10000;
         }) == std::vector<std::int32_t>{3200, 13101, 320001, 91608, 3200, 3200, 3200, 3200});
+  CHECK(map<std::uint8_t>({0x01, 0xd0}, [](tw::U8 v) { return tw::reverse_bits(v); }) ==
+        std::vector<std::uint8_t>{0x80, 0x0b, 0, 0, 0, 0, 0, 0});
   CHECK(map<std::uint32_t>({0xffffffffu}, [](tw::U32 v) { return tw::umulhi(v, 0x80000000u); })[0] == 0x7fffffffu);
 }
 
@@ -259,7 +261,13 @@ TEST_CASE("element-wise: functions of floats are near those of libm") {
   };
 #define NEAR(NAME) near(#NAME, [](tw::F32 v) { return tw::NAME(v); }, [](double v) { return std::NAME(v); })
   NEAR(sqrt), NEAR(exp), NEAR(exp2), NEAR(log), NEAR(log2), NEAR(sin), NEAR(cos), NEAR(tan), NEAR(tanh), NEAR(erf);
+  NEAR(expm1), NEAR(log10), NEAR(log1p), NEAR(atan), NEAR(sinh), NEAR(cosh), NEAR(cbrt);
 #undef NEAR
+  near("asin", [](tw::F32 v) { return tw::asin(v * 0.0625f); }, [](double v) { return std::asin(v * 0.0625); });
+  near("acos", [](tw::F32 v) { return tw::acos(v * -0.0625f); }, [](double v) { return std::acos(v * -0.0625); });
+  near("exp10", [](tw::F32 v) { return tw::exp10(v); }, [](double v) { return std::pow(10, v); });
+  near("atan2", [](tw::F32 v) { return tw::atan2(v, -2.0f); }, [](double v) { return std::atan2(v, -2.0); });
+  near("hypot", [](tw::F32 v) { return tw::hypot(3, v); }, [](double v) { return std::hypot(3, v); });
   near("rsqrt", [](tw::F32 v) { return tw::rsqrt(v); }, [](double v) { return 1 / std::sqrt(v); });
   near("pow", [](tw::F32 v) { return tw::pow(v, 2.5); }, [](double v) { return std::pow(v, 2.5); });
   near("sigmoid", [](tw::F32 v) { return tw::sigmoid(v); }, [](double v) { return 1 / (1 + std::exp(-v)); });

@@ -70,6 +70,12 @@ static_assert(float(tw::f16(1.5f)) == 1.5f && float(tw::bf16(1.00390625f)) == 1.
                   tw::log(x),         tw::log2(x),
                   tw::sin(x),         tw::cos(x),
                   tw::tan(x),         tw::tanh(x),
+                  tw::exp10(x),       tw::expm1(x),
+                  tw::log10(x),       tw::log1p(x),
+                  tw::asin(x),        tw::acos(x),
+                  tw::atan(x),        tw::atan2(x, 1),
+                  tw::sinh(x),        tw::cosh(x),
+                  tw::cbrt(x),        tw::hypot(2, x),
                   tw::erf(x),         tw::sigmoid(x),
                   tw::pow(x, 2),      tw::pow(2.0, x),
                   tw::fma(x, x, x),   tw::fma(x, 2.0f, 1),
@@ -85,6 +91,7 @@ static_assert(float(tw::f16(1.5f)) == 1.5f && float(tw::bf16(1.00390625f)) == 1.
     is<tw::F32>(y);
   is<tw::Bool>(tw::isnan(x)), is<tw::Bool>(tw::isinf(h)), is<tw::U32>(tw::umulhi(u, u)), is<tw::U32>(tw::umulhi(u, 0xcccccccdu));
   is<tw::I32>(tw::popcount(u)), is<tw::I32>(tw::clz(u)), is<tw::I32>(tw::ffs(i)), is<tw::I32>(tw::abs(i)), is<tw::I32>(tw::minimum(i, 5));
+  is<tw::U32>(tw::reverse_bits(u));
   is<tw::I32>(tw::where(b, -1, 2)), is<tw::F32>(tw::where(b, 1.0f, 0)), is<tw::F64>(tw::where(b, 1, 0.5)),
       is<tw::Bool>(tw::where(b, true, false));
   is<tw::U64>(tw::where(b, 0u, std::size_t{1})), is<tw::F32>(tw::where(b, -tw::inf, tw::nan)),

@@ -124,7 +124,7 @@ std::vector<OpKind> binary_ops(Element e) {
   std::vector<OpKind> ops;
   const Type t(e);
   for (OpKind k : all_ops()) {
-    if (info(k).family != Family::binary || k == OpKind::pow_) continue;
+    if (info(k).family != Family::binary || k == OpKind::pow_ || k == OpKind::atan2_ || k == OpKind::hypot_) continue;
     const Type operands[] = {t, t};
     if (infer({k, operands, {}, {}}).ok()) ops.push_back(k);
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,11 +36,15 @@ struct Bound {
   double f32, f64;
 };
 constexpr Bound kBounds[] = {
-    {OpKind::exp_, 1.3, 1.3}, {OpKind::exp2_, 1.3, 1.2},  {OpKind::log_, 1.0, 1.0},   {OpKind::log2_, 2.0, 1.0},
-    {OpKind::sin_, 1.7, 1.0}, {OpKind::cos_, 1.7, 1.0},   {OpKind::tan_, 3.0, 3.0},   {OpKind::tanh_, 3.0, 3.0},
-    {OpKind::erf_, 1.4, 1.4}, {OpKind::rsqrt_, 1.5, 1.5}, {OpKind::round_, 0.0, 0.0},
+    {OpKind::exp_, 1.3, 1.3},   {OpKind::exp2_, 1.3, 1.2},  {OpKind::log_, 1.0, 1.0},   {OpKind::log2_, 2.0, 1.0},
+    {OpKind::sin_, 1.7, 1.0},   {OpKind::cos_, 1.7, 1.0},   {OpKind::tan_, 3.0, 3.0},   {OpKind::tanh_, 3.0, 3.0},
+    {OpKind::erf_, 1.4, 1.4},   {OpKind::rsqrt_, 1.5, 1.5}, {OpKind::round_, 0.0, 0.0}, {OpKind::exp10_, 1.4, 1.4},
+    {OpKind::expm1_, 2.0, 2.2}, {OpKind::log10_, 2.0, 1.0}, {OpKind::log1p_, 1.5, 1.0}, {OpKind::asin_, 2.5, 2.5},
+    {OpKind::acos_, 1.5, 1.5},  {OpKind::atan_, 2.5, 2.5},  {OpKind::sinh_, 2.0, 2.5},  {OpKind::cosh_, 2.0, 2.0},
+    {OpKind::cbrt_, 1.0, 1.0},
 };
-constexpr double kPow32 = 0.6, kPow64 = 1.3;
+/// Of two arguments.
+constexpr Bound kBinaryBounds[] = {{OpKind::pow_, 0.6, 1.3}, {OpKind::atan2_, 2.5, 2.5}, {OpKind::hypot_, 1.2, 1.2}};
 
 template <class R>
 R reference(OpKind k, R x, R y) {
@@ -55,6 +60,18 @@ R reference(OpKind k, R x, R y) {
     case OpKind::erf_: return std::erf(x);
     case OpKind::rsqrt_: return 1 / std::sqrt(x);
     case OpKind::round_: return std::round(x);
+    case OpKind::exp10_: return std::pow(R{10}, x);
+    case OpKind::expm1_: return std::expm1(x);
+    case OpKind::log10_: return std::log10(x);
+    case OpKind::log1p_: return std::log1p(x);
+    case OpKind::asin_: return std::asin(x);
+    case OpKind::acos_: return std::acos(x);
+    case OpKind::atan_: return std::atan(x);
+    case OpKind::sinh_: return std::sinh(x);
+    case OpKind::cosh_: return std::cosh(x);
+    case OpKind::cbrt_: return std::cbrt(x);
+    case OpKind::atan2_: return std::atan2(x, y);
+    case OpKind::hypot_: return std::hypot(x, y);
     case OpKind::pow_: return std::pow(x, y);
     default: TW_UNREACHABLE("no reference for this op");
   }
@@ -182,7 +199,8 @@ TEST_CASE("expand_math: functions of 16-bit floats are rounded right but for tie
     a[i] = static_cast<std::uint16_t>(random());
     c[i] = static_cast<std::uint16_t>(random());
   }
-  for (const Element e : {Element::f16, Element::bf16}) check_bound<std::uint16_t, double>(OpKind::pow_, e, true, 0.501, a, c);
+  for (const Element e : {Element::f16, Element::bf16})
+    for (const Bound& b : kBinaryBounds) check_bound<std::uint16_t, double>(b.op, e, true, 0.501, a, c);
 }
 
 /// Bases and exponents whose power is mostly in range, bases near 1 and negative ones to integer powers among them.
@@ -233,9 +251,42 @@ TEST_CASE("expand_math: pow keeps its bounds, with C's special cases") {
   std::vector<double> c, d;
   power_arguments(c, d);
   for (const bool has_fma : {true, false}) {
-    check_bound<float, double>(OpKind::pow_, Element::f32, has_fma, kPow32, a, b);
-    check_bound<double, long double>(OpKind::pow_, Element::f64, has_fma, kPow64, c, d);
+    check_bound<float, double>(OpKind::pow_, Element::f32, has_fma, kBinaryBounds[0].f32, a, b);
+    check_bound<double, long double>(OpKind::pow_, Element::f64, has_fma, kBinaryBounds[0].f64, c, d);
   }
+}
+
+/// Points in all directions and of all sizes: random bits, sides of like size, those of pow, and next to the borders of octants.
+template <class T>
+void points(std::vector<T>& x, std::vector<T>& y) {
+  power_arguments(x, y);
+  std::mt19937_64 random(11);
+  const auto unit = [&] { return std::ldexp(static_cast<double>(static_cast<std::int64_t>(random())), -63); };
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  for (int i = 0; i < 60000; ++i) {
+    x.push_back(std::bit_cast<T>(static_cast<Bits>(random()))), y.push_back(std::bit_cast<T>(static_cast<Bits>(random())));
+    const double scale = std::exp2(std::numeric_limits<T>::max_exponent * 0.99 * unit());
+    x.push_back(static_cast<T>(scale * unit())), y.push_back(static_cast<T>(scale * unit()));
+    const double slope = (random() & 1 ? 0.41421356237309503 : 1) * (1 + std::ldexp(unit(), -static_cast<int>(random() % 30)));
+    x.push_back(static_cast<T>(scale)), y.push_back(static_cast<T>(scale * slope));
+    const double least = std::numeric_limits<T>::denorm_min();
+    x.push_back(static_cast<T>(least * static_cast<int>(random() % 1000))),
+        y.push_back(static_cast<T>(least * static_cast<int>(random() % 1000)));
+  }
+}
+
+TEST_CASE("expand_math: atan2 and hypot keep their bounds, with C's special cases") {
+  std::vector<float> a, b;
+  points(a, b);
+  std::vector<double> c, d;
+  points(c, d);
+  for (const Bound& bound : std::span(kBinaryBounds).subspan(1))
+    for (const bool has_fma : {true, false}) {
+      check_bound<float, double>(bound.op, Element::f32, has_fma, bound.f32, a, b);
+      check_bound<float, double>(bound.op, Element::f32, has_fma, bound.f32, b, a);
+      check_bound<double, long double>(bound.op, Element::f64, has_fma, bound.f64, c, d);
+      check_bound<double, long double>(bound.op, Element::f64, has_fma, bound.f64, d, c);
+    }
 }
 
 TEST_CASE("expand_math: values that users count on are exact") {
@@ -282,7 +333,41 @@ TEST_CASE("expand_math: values that users count on are exact") {
                               {OpKind::rsqrt_, -1, kNaN},
                               {OpKind::round_, -0.5, -1},
                               {OpKind::round_, 2.5, 3},
-                              {OpKind::round_, -0.25, -0.0}};
+                              {OpKind::round_, -0.25, -0.0},
+                              {OpKind::exp10_, 0, 1},
+                              {OpKind::exp10_, -kInf, 0},
+                              {OpKind::exp10_, 400, kInf},
+                              {OpKind::expm1_, -0.0, -0.0},
+                              {OpKind::expm1_, -0x1p-149, -0x1p-149},
+                              {OpKind::expm1_, -kInf, -1},
+                              {OpKind::expm1_, 1e4, kInf},
+                              {OpKind::log10_, 1, 0},
+                              {OpKind::log10_, 1000, 3},
+                              {OpKind::log10_, 0, -kInf},
+                              {OpKind::log10_, -1, kNaN},
+                              {OpKind::log1p_, -0.0, -0.0},
+                              {OpKind::log1p_, 0x1p-149, 0x1p-149},
+                              {OpKind::log1p_, -1, -kInf},
+                              {OpKind::log1p_, -1.5, kNaN},
+                              {OpKind::log1p_, kInf, kInf},
+                              {OpKind::asin_, -0.0, -0.0},
+                              {OpKind::asin_, 0x1p-149, 0x1p-149},
+                              {OpKind::asin_, 1.5, kNaN},
+                              {OpKind::asin_, -kInf, kNaN},
+                              {OpKind::acos_, 1, 0},
+                              {OpKind::acos_, -1.5, kNaN},
+                              {OpKind::acos_, kInf, kNaN},
+                              {OpKind::atan_, -0.0, -0.0},
+                              {OpKind::atan_, -0x1p-149, -0x1p-149},
+                              {OpKind::sinh_, -0.0, -0.0},
+                              {OpKind::sinh_, 0x1p-149, 0x1p-149},
+                              {OpKind::sinh_, -1e4, -kInf},
+                              {OpKind::cosh_, -0.0, 1},
+                              {OpKind::cosh_, -kInf, kInf},
+                              {OpKind::cbrt_, -0.0, -0.0},
+                              {OpKind::cbrt_, -kInf, -kInf},
+                              {OpKind::cbrt_, -27, -3},
+                              {OpKind::cbrt_, 0x1p-147, 0x1p-49}};
   const auto same = [](double a, double b) {
     return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b) || (std::isnan(a) && std::isnan(b));
   };
@@ -337,7 +422,7 @@ TEST_CASE("expand_math: works inside regions, on tiles and on scalars") {
   CHECK(ir::verify(m.functions[0]).empty());
   m.functions[0].walk([&](ir::OpId id) {
     for (const Bound& b : kBounds) CHECK(m.functions[0].kind(id) != b.op);
-    CHECK(m.functions[0].kind(id) != OpKind::pow_);
+    for (const Bound& b : kBinaryBounds) CHECK(m.functions[0].kind(id) != b.op);
   });
   CHECK_FALSE(expand_math(m.functions[0], {}));
 }
@@ -358,8 +443,8 @@ int differing(Element e, const std::vector<unsigned char>& x, const std::vector<
 TEST_CASE("expand_math: the passes after it do not change a bit of the result") {
   std::mt19937_64 random(9);
   for (const Element e : {Element::f16, Element::f32, Element::f64})
-    for (const OpKind k :
-         {OpKind::exp_, OpKind::log_, OpKind::log2_, OpKind::sin_, OpKind::tan_, OpKind::tanh_, OpKind::erf_, OpKind::pow_})
+    for (const OpKind k : {OpKind::exp_, OpKind::log_, OpKind::log2_, OpKind::sin_, OpKind::tan_, OpKind::tanh_, OpKind::erf_, OpKind::pow_,
+                           OpKind::log1p_, OpKind::acos_, OpKind::atan_, OpKind::atan2_, OpKind::sinh_, OpKind::cbrt_, OpKind::hypot_})
       for (const bool has_fma : {true, false}) {
         PassContext context;
         context.target.has_fma = has_fma;
@@ -380,7 +465,8 @@ TEST_CASE("expand_math: the passes after it do not change a bit of the result") 
 TEST_CASE("straight_line_eval: agrees with evaluate_scalar on every expansion") {
   std::mt19937_64 random(8);
   for (const Element e : {Element::f32, Element::f64})
-    for (const OpKind k : {OpKind::exp_, OpKind::log2_, OpKind::sin_, OpKind::tan_, OpKind::erf_, OpKind::pow_, OpKind::round_})
+    for (const OpKind k : {OpKind::exp_, OpKind::log2_, OpKind::sin_, OpKind::tan_, OpKind::erf_, OpKind::pow_, OpKind::round_,
+                           OpKind::log1p_, OpKind::atan2_, OpKind::cbrt_})
       for (const bool has_fma : {true, false}) {
         const std::size_t n = 600, size = ir::bytes(e);
         std::vector<unsigned char> x(n * size), y(n * size), fast(n * size), slow(n * size);

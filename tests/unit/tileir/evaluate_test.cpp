@@ -96,6 +96,8 @@ TEST_CASE("evaluate: 8-bit comparisons and unary ops are right for every operand
       CHECK(eval(OpKind::popcount_, e, {a}, Element::i32) == static_cast<std::uint64_t>(ones));
       CHECK(eval(OpKind::ffs_, e, {a}, Element::i32) == static_cast<std::uint64_t>(lowest));
       CHECK(eval(OpKind::clz_, e, {a}, Element::i32) == static_cast<std::uint64_t>(leading));
+      const std::uint64_t reversed = eval(OpKind::reverse_bits_, e, {a}, e);
+      for (int i = 0; i < bits(e); ++i) CHECK((reversed >> i & 1) == (a >> (bits(e) - 1 - i) & 1));
     }
 }
 
@@ -272,6 +274,19 @@ TEST_CASE("evaluate: elementary functions are within half an ulp, with C's speci
     CHECK(std::isnan(real(OpKind::sin_, e, {kInf})));
     CHECK(real(OpKind::tanh_, e, {kInf}) == 1.0);
     CHECK(real(OpKind::erf_, e, {0.5}) == want(std::erf(0.5)));
+    CHECK(real(OpKind::exp10_, e, {3.0}) == 1000.0);
+    CHECK(real(OpKind::expm1_, e, {0.5}) == want(std::expm1(0.5)));
+    CHECK(real(OpKind::log10_, e, {1000.0}) == 3.0);
+    CHECK(real(OpKind::log1p_, e, {0.5}) == want(std::log1p(0.5)));
+    CHECK(real(OpKind::asin_, e, {0.5}) == want(std::asin(0.5)));
+    CHECK(real(OpKind::acos_, e, {0.5}) == want(std::acos(0.5)));
+    CHECK(real(OpKind::atan_, e, {0.5}) == want(std::atan(0.5)));
+    CHECK(real(OpKind::sinh_, e, {0.5}) == want(std::sinh(0.5)));
+    CHECK(real(OpKind::cosh_, e, {0.5}) == want(std::cosh(0.5)));
+    CHECK(real(OpKind::cbrt_, e, {-27.0}) == -3.0);
+    CHECK(real(OpKind::atan2_, e, {1.0, -2.0}) == want(std::atan2(1.0, -2.0)));
+    CHECK(real(OpKind::hypot_, e, {3.0, -4.0}) == 5.0);
+    CHECK(real(OpKind::hypot_, e, {kInf, kNan}) == kInf);
     CHECK(real(OpKind::pow_, e, {-2.0, 3.0}) == -8.0);
     CHECK(real(OpKind::pow_, e, {kNan, 0.0}) == 1.0);
     CHECK(std::isnan(real(OpKind::pow_, e, {-2.0, 0.5})));

@@ -24,7 +24,7 @@ concept AtomicInteger = Writable<P> && IntegerElement<Pointee<P>>;
 enum class Atomic : std::uint8_t { add, max, min, bit_and, bit_or, bit_xor, exchange };
 
 Made atomic(Atomic, const Handle& pointer, const Maybe& value, const Maybe& mask, const AtomicOptions&, const Here&);
-Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desired, const AtomicOptions&, const Here&);
+Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desired, const Maybe& mask, const AtomicOptions&, const Here&);
 
 }  // namespace detail
 
@@ -64,12 +64,25 @@ TW_ATOMIC(atomic_exchange, AtomicNumber, exchange)
 #undef TW_ATOMIC
 
 /// Writes `desired` where the element has the bits of `expected` (so -0 is not +0, and a NaN equals itself); returns what it was before,
-/// which tells whether it was written. There is no mask: a lane that expects what cannot be there only looks.
+/// which tells whether it was written.
 template <detail::AtomicNumber P>
 Tile<detail::Pointee<P>> atomic_cas(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> expected,
                                     detail::Fixed<detail::Value<detail::Pointee<P>>> desired, AtomicOptions options = {},
                                     Here at = Here::current()) {
-  return Tile<detail::Pointee<P>>(detail::atomic_cas(p, expected, desired, options, at));
+  return Tile<detail::Pointee<P>>(detail::atomic_cas(p, expected, desired, {}, options, at));
+}
+/// The same where the mask is true; elsewhere nothing is touched, and the result is 0.
+template <detail::AtomicNumber P, std::convertible_to<detail::Mask> M>
+Tile<detail::Pointee<P>> atomic_cas(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> expected,
+                                    detail::Fixed<detail::Value<detail::Pointee<P>>> desired, const M& mask, Here at = Here::current()) {
+  return Tile<detail::Pointee<P>>(detail::atomic_cas(p, expected, desired, detail::Mask(mask), {}, at));
+}
+/// With a mask, `{}` for none, and options.
+template <detail::AtomicNumber P>
+Tile<detail::Pointee<P>> atomic_cas(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> expected,
+                                    detail::Fixed<detail::Value<detail::Pointee<P>>> desired, detail::Mask mask, AtomicOptions options,
+                                    Here at = Here::current()) {
+  return Tile<detail::Pointee<P>>(detail::atomic_cas(p, expected, desired, mask, options, at));
 }
 
 }  // namespace tilewright

@@ -38,18 +38,38 @@ TW_UNARY(rsqrt, FloatElement, T)
 TW_UNARY(exp, FloatElement, T)
 /// 2 to the x.
 TW_UNARY(exp2, FloatElement, T)
+/// 10 to the x.
+TW_UNARY(exp10, FloatElement, T)
+/// e to the x, less 1: keeps what `exp(x) - 1` loses next to 0.
+TW_UNARY(expm1, FloatElement, T)
 /// The natural logarithm; -inf of 0, NaN below.
 TW_UNARY(log, FloatElement, T)
 /// The logarithm of base 2; -inf of 0, NaN below.
 TW_UNARY(log2, FloatElement, T)
+/// The logarithm of base 10; -inf of 0, NaN below.
+TW_UNARY(log10, FloatElement, T)
+/// The natural logarithm of 1 + x: keeps what `log(1 + x)` loses next to 0; -inf of -1, NaN below.
+TW_UNARY(log1p, FloatElement, T)
 /// The sine of x radians, for every finite x at most 4 ulp or 1e-6 from it.
 TW_UNARY(sin, FloatElement, T)
 /// The cosine of x radians, for every finite x at most 4 ulp or 1e-6 from it.
 TW_UNARY(cos, FloatElement, T)
 /// The tangent of x radians, any finite x.
 TW_UNARY(tan, FloatElement, T)
+/// The angle from -pi/2 to pi/2 whose sine is x; NaN beyond 1 and -1.
+TW_UNARY(asin, FloatElement, T)
+/// The angle from 0 to pi whose cosine is x; NaN beyond 1 and -1.
+TW_UNARY(acos, FloatElement, T)
+/// The angle from -pi/2 to pi/2 whose tangent is x.
+TW_UNARY(atan, FloatElement, T)
+/// The hyperbolic sine.
+TW_UNARY(sinh, FloatElement, T)
+/// The hyperbolic cosine.
+TW_UNARY(cosh, FloatElement, T)
 /// The hyperbolic tangent.
 TW_UNARY(tanh, FloatElement, T)
+/// The cube root, negative for negative x.
+TW_UNARY(cbrt, FloatElement, T)
 /// The error function.
 TW_UNARY(erf, FloatElement, T)
 /// Whether x is not a number.
@@ -62,6 +82,8 @@ TW_UNARY(popcount, IntegerElement, std::int32_t)
 TW_UNARY(clz, IntegerElement, std::int32_t)
 /// 1 + the index of the lowest set bit; 0 for 0.
 TW_UNARY(ffs, IntegerElement, std::int32_t)
+/// The bits in reverse order: the lowest becomes the highest.
+TW_UNARY(reverse_bits, IntegerElement, T)
 #undef TW_UNARY
 
 // Two or more arguments: tiles and constants in any mixture with at least one tile.
@@ -81,6 +103,10 @@ TW_BINARY(fmin, FloatElement)
 TW_BINARY(fmax, FloatElement)
 /// |a| with the sign of b.
 TW_BINARY(copysign, FloatElement)
+/// The angle of the point (b, a), from -pi to pi: that of a / b, in the quadrant that the signs say. Special cases as in C.
+TW_BINARY(atan2, FloatElement)
+/// sqrt(a * a + b * b), without overflow or underflow on the way; infinite if a or b is, even beside NaN.
+TW_BINARY(hypot, FloatElement)
 /// The upper half of the double-width product.
 TW_BINARY(umulhi, UnsignedElement)
 /// a / b rounded to nearest even.
