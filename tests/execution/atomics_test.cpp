@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/execution/machines.h"
+#include "tests/fuzz/differential.h"
 
 namespace tilewright::test {
 
@@ -108,6 +109,46 @@ TEST_CASE("atomics: compare-and-exchange compares bits, NaN and the sign of 0 to
       }
       check_on_machines(p.take());
     }
+}
+
+TEST_CASE("atomics: compare-and-exchange touches nothing where its mask is false") {
+  for (const Shape& shape : {Shape{}, Shape{64}, Shape{8, 4}})
+    for (Element e : kAll) {
+      ProgramBuilder p("masked_cas");
+      Builder& b = p.ir();
+      const Type t(e, shape), mask(Element::boolean, shape);
+      p.output(p.input(t));
+      const ValueId apart = b.function().block(b.function().body()).args.back();
+      const ValueId at = shape.empty() ? apart : b.add_ptr(b.broadcast(apart, shape), b.reshape(b.arange(0, t.elements()), shape));
+      p.output(atomic(b, OpKind::atomic_cas_, {at, load(b, at), p.input(t), p.input(mask)}));
+      p.output(load(b, at));
+      atomic(b, OpKind::atomic_cas_, {at, load(b, at), p.input(t), p.input(mask)});  // whose result nobody reads
+      p.output(load(b, at));
+      check_on_machines(p.take());
+    }
+}
+
+TEST_CASE("atomics: where lanes meet, on GPUs as well, each of them counts and finds what the one before it left") {
+  for (OpKind k : {OpKind::atomic_add_, OpKind::atomic_max_, OpKind::atomic_min_, OpKind::atomic_and_, OpKind::atomic_or_,
+                   OpKind::atomic_xor_, OpKind::atomic_exchange_, OpKind::atomic_cas_})
+    for (const std::int64_t lanes : {16, 256, 1024})
+      for (const Element e : kIntegers) {
+        ProgramBuilder p(std::string(text(k)));
+        Builder& b = p.ir();
+        const Type t(e, Shape{lanes}), mask(Element::boolean, Shape{lanes});
+        const auto same = [&] { return b.broadcast(p.small_input(Type(e)), t.shape()); };
+        for (const bool masked : {false, true}) {
+          std::vector<ValueId> operands{shared_addresses(p, cells(p, e), t.shape()), same()};
+          if (k == OpKind::atomic_cas_) operands.push_back(same());
+          if (masked) operands.push_back(p.input(mask));
+          // The order of the lanes is not specified: the old values are those of any order once they are sorted.
+          const ValueId old = atomic(b, k, operands);
+          p.output(b.function().result(b.create(OpKind::sort_, std::span(&old, 1))));
+        }
+        const fuzz::Program program = p.take();
+        CHECK(fuzz::check_meaning(program, true) == "");  // else GPUs are left out
+        check_on_machines(program);
+      }
 }
 
 TEST_CASE("atomics: every order and scope") {

@@ -13,6 +13,7 @@
 
 #include "passes/pass.h"
 #include "tileir/builder.h"
+#include "tileir/memory_ops.h"
 #include "tileir/printer.h"
 
 namespace tilewright::fuzz {
@@ -80,6 +81,27 @@ bool any_order(const Function& f, OpId id) {
     case OpKind::atomic_xor_: return is_integer(f.type(f.result(id)).element()) && !f.has_uses(f.result(id));
     default: return false;
   }
+}
+
+bool is_uniform(const Function& f, ValueId v) {
+  const OpId by = f.value(v).op;
+  if (!by) return f.type(v).is_scalar();
+  const OpKind k = f.kind(by);
+  return f.type(v).is_scalar() || k == OpKind::constant_ || (k == OpKind::broadcast_ && f.type(f.operand(by, 0)).is_scalar());
+}
+
+/// Whether the lanes of one program give the same in any order: each makes the same of what the one before it left, and only the sorted
+/// row of old values is read, on which the order of lanes has no influence.
+bool any_order_of_lanes(const Function& f, OpId id) {
+  if (any_order(f, id)) return true;
+  const ValueId old = f.result(id);
+  if (!is_integer(f.type(old).element()) || f.type(old).rank() != 1) return false;
+  const ValueId mask = mask_of(f, id);
+  const auto& operands = f.op(id).operands;
+  for (std::size_t i = 1; i < operands.size(); ++i)
+    if (operands[i] != mask && !is_uniform(f, operands[i])) return false;
+  return std::all_of(f.value(old).users.begin(), f.value(old).users.end(),
+                     [&](OpId user) { return f.kind(user) == OpKind::sort_ && f.op(user).operands.size() == 1; });
 }
 
 /// Who touched an element: numbers of programs; -1 none, -2 several.
@@ -181,7 +203,7 @@ std::string check_meaning(const Program& p, bool one_lane_an_element) {
     }
     if (id != last) ++run, last = id;
     const bool is_plain_store = p.function.kind(id) == OpKind::store_;
-    const bool writes = is_plain_store || (info(p.function.kind(id)).family == Family::atomic && !any_order(p.function, id));
+    const bool writes = is_plain_store || (info(p.function.kind(id)).family == Family::atomic && !any_order_of_lanes(p.function, id));
     if (one_lane_an_element && writes && std::exchange(stored[address], run) == run)
       problem = fmt::format("two lanes meet in an element: {}", print(p.function, id));
     Touch& t = touched[address];

@@ -65,7 +65,7 @@ class RewritingExecutor : public Executor {
 /// Why a program has no meaning to compare: an access outside its buffers, programs of the grid that touch each other's memory (but with
 /// atomics of one kind, on integers, that nobody looks at the results of), or an assertion that does not hold. Empty if it has one. Runs it
 /// in the interpreter. `one_lane_an_element`: nor may lanes of one store or atomic meet in an element, but in atomics whose result does not
-/// depend on their order; this also refuses loops whose only access is a store to the same place.
+/// depend on the order of lanes (see any_order_of_lanes); this also refuses loops whose only access is a store to the same place.
 std::string check_meaning(const Program&, bool one_lane_an_element = false);
 
 /// How far results may be apart.

@@ -124,8 +124,9 @@ class Maker {
   void atomic_step();
   /// On memory that every program updates: what commutes, and nobody looks at the old values.
   void shared_atomic_step();
+  void meeting_atomic_step();
   enum class Sharing { none, by_programs };
-  void create_atomic(OpKind, Element, const std::vector<ValueId>& operands, Sharing, bool keep_result);
+  ir::ValueId create_atomic(OpKind, Element, const std::vector<ValueId>& operands, Sharing, bool keep_result);
   OpKind binary_op(Element);
   /// Holds in every lane, which the passes may or may not see.
   ValueId true_condition(const Shape&);

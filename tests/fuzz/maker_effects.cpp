@@ -54,7 +54,7 @@ OpKind Maker::binary_op(Element e) {
   return OpKind::maximum_;
 }
 
-void Maker::create_atomic(OpKind kind, Element e, const std::vector<ValueId>& operands, Sharing sharing, bool keep_result) {
+ValueId Maker::create_atomic(OpKind kind, Element e, const std::vector<ValueId>& operands, Sharing sharing, bool keep_result) {
   std::vector<Attr> attrs = random_attributes(kind);
   // Of block scope it is atomic to its own program alone.
   if (sharing == Sharing::by_programs) std::erase_if(attrs, is_block_scope);
@@ -68,10 +68,29 @@ void Maker::create_atomic(OpKind kind, Element e, const std::vector<ValueId>& op
     });
   }
   if (keep_result) keep(result(id));
+  return result(id);
+}
+
+/// Lanes that meet, each doing the same, and the sorted row of what they found: what GPUs promise of atomics whose lanes meet.
+void Maker::meeting_atomic_step() {
+  static const std::vector<OpKind> kinds = ops_of(Family::atomic);
+  const OpKind kind = r_.pick(kinds);
+  const Element e = r_.pick(kWideIntegers);
+  const Shape shape{std::int64_t{1} << r_.between(1, 8)};
+  const Region region = output_region(e, r_.between(1, 5));
+  const Type t(e, shape);
+  const auto uniform = [&] { return b_.broadcast(value_of(Type(e)), shape); };
+  const ValueId address = addresses(region, gathered_offsets(shape, region.length));
+  std::vector<ValueId> operands{address, uniform()};
+  if (kind == OpKind::atomic_cas_) operands.push_back(uniform());
+  if (r_.chance(30)) operands.push_back(value_of(Type(Element::boolean, shape)));
+  const ValueId old = create_atomic(kind, e, operands, Sharing::none, false);
+  keep(result(b_.create(OpKind::sort_, std::span(&old, 1))));
 }
 
 void Maker::atomic_step() {
   if (r_.chance(25)) return shared_atomic_step();
+  if (r_.chance(20)) return meeting_atomic_step();
   static const std::vector<OpKind> kinds = ops_of(Family::atomic);
   const OpKind kind = r_.pick(kinds);
   Element e = r_.pick(kWideIntegers);
@@ -86,12 +105,15 @@ void Maker::atomic_step() {
   for (const Region& region : regions_)
     if (region.writable && region.element == e) own.push_back(region);
   const Region region = !own.empty() && r_.chance(60) ? r_.pick(own) : output_region(e, t.elements());
-  if (kind == OpKind::atomic_cas_) {  // which has no mask
+  if (kind == OpKind::atomic_cas_) {
     const ValueId address = addresses(region, gathered_offsets(shape, region.length));
     // What is there now, or anything else; a NaN would ask which of them it is.
     const ValueId there = result(b_.create(OpKind::load_, std::span(&address, 1)));
     const ValueId expected = without_nan(r_.chance(60) ? there : value_of(t));
-    return create_atomic(kind, e, {address, expected, value_of(t)}, Sharing::none, true);
+    std::vector<ValueId> operands{address, expected, value_of(t)};
+    if (r_.chance(40)) operands.push_back(value_of(Type(Element::boolean, shape)));
+    create_atomic(kind, e, operands, Sharing::none, true);
+    return;
   }
   const Access at = access(region, shape, r_.chance(40));
   std::vector<ValueId> operands{at.address, value_of(t)};
