@@ -378,6 +378,38 @@ TEST_CASE("run: PTX without an end is given up, and says where its warps are") {
   CHECK(contains(interrupted.err, "warps 0-1"));
 }
 
+TEST_CASE("run: a remark on PTX is told, and no failure") {
+  const Folder folder;
+  folder.write("wait.ptx", R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry wait(.param .u64 out)
+{
+  .shared .align 8 .b64 barrier;
+  .reg .pred %p<2>;
+  .reg .b32 %r<2>;
+  .reg .b64 %d<2>;
+  ld.param.u64 %d1, [out];
+  mov.u32 %r1, %tid.x;
+  setp.ne.u32 %p1, %r1, 0;
+  @%p1 ret;
+  mbarrier.init.shared.b64 [barrier], 1;
+  mbarrier.test_wait.parity.shared.b64 %p1, [barrier], -1;
+  selp.u32 %r1, 1, 0, %p1;
+  st.global.u32 [%d1], %r1;
+  ret;
+}
+)");
+  const Outcome o = tilewright(
+      {"run", "wait.ptx", "--device", "emulator:sm_80", "--grid", "1", "--warps", "1", "--arg", "0=zeros:u32:1", "--out", "0=out.npy"}, "",
+      folder.path());
+  CHECK(o.code == 0);
+  CHECK(contains(o.err,
+                 "remark: undefined operand in 'wait', block (0,0,0), warp 0, lane 0 (line 15 of the PTX): a parity of 4294967295: "
+                 "expected 0 or 1"));
+  CHECK(values<std::uint32_t>(folder.read("out.npy")) == std::vector<std::uint32_t>{1});
+}
+
 TEST_CASE("run: arrays through standard input and output, zeros, positions for names, grids of three extents") {
   const Folder folder;
   folder.write("add.tile", kernel_text("add"));
