@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tileir/op_info.h"
+#include "tileir/attributes.h"
 #include "tileir/type.h"
 #include "tilewright/error.h"
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "tileir/op_kind.h"
 #include "tilewright/detail/combine.h"
 
 namespace tilewright::detail {

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::detail {
 

@@ -1,4 +1,5 @@
 // Atomics.
+#include "tileir/op_kind.h"
 #include "tilewright/ops/atomic.h"
 
 #include "frontend/emit.h"

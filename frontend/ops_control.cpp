@@ -1,4 +1,5 @@
 // Loops and branches: which variables their bodies assigned, and the block arguments and results that these become.
+#include "tileir/op_kind.h"
 #include "tilewright/ops/control.h"
 
 #include <fmt/format.h>

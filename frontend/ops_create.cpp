@@ -1,4 +1,5 @@
 // Program ids, creation and shapes.
+#include "tileir/op_kind.h"
 #include "tilewright/ops/create.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // Prints, assertions, hints and inline PTX.
+#include "tileir/op_kind.h"
 #include "tilewright/ops/debug.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // The matrix products.
+#include "tileir/op_kind.h"
 #include "tilewright/ops/dot.h"
 
 #include <fmt/format.h>

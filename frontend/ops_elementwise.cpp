@@ -1,4 +1,5 @@
 // Element-wise operations, conversions and pointer arithmetic.
+#include "tileir/op_kind.h"
 #include "tilewright/ops/elementwise.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // gather and histogram.
+#include "tileir/op_kind.h"
 #include "tilewright/ops/index.h"
 
 #include <fmt/format.h>

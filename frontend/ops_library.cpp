@@ -1,4 +1,5 @@
 // What is made of other operations.
+#include "tileir/op_kind.h"
 #include "tilewright/ops/library.h"
 
 #include <cmath>

@@ -1,4 +1,5 @@
 // Loads and stores, through pointers and through views.
+#include "tileir/op_kind.h"
 #include "tilewright/ops/memory.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011) and what is drawn from its words.
+#include "tileir/op_kind.h"
 #include "tilewright/ops/random.h"
 
 #include <fmt/format.h>

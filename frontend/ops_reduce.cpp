@@ -1,4 +1,5 @@
 // The named reductions.
+#include "tileir/op_kind.h"
 #include "tilewright/ops/reduce.h"
 
 #include <fmt/format.h>

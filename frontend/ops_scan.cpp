@@ -1,4 +1,5 @@
 // The named scans.
+#include "tileir/op_kind.h"
 #include "tilewright/ops/scan.h"
 
 #include "frontend/combine.h"

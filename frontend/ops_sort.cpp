@@ -1,4 +1,5 @@
 // sort, argsort and topk: one op, with an index as the value where indices are asked for.
+#include "tileir/op_kind.h"
 #include "tilewright/ops/sort.h"
 
 #include <fmt/format.h>

@@ -9,6 +9,7 @@
 
 #include "frontend/trace_state.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 #include "tileir/verifier.h"
 
 namespace tilewright::detail {

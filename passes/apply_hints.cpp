@@ -9,6 +9,7 @@
 
 #include "passes/pass.h"
 #include "passes/rewriter.h"
+#include "tileir/op_kind.h"
 #include "tileir/ptx_constraints.h"
 
 namespace tilewright::passes {

@@ -12,6 +12,7 @@
 #include "passes/rewriter.h"
 #include "tileir/diagnostics.h"
 #include "tileir/layout_rules.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

@@ -5,6 +5,7 @@
 
 #include "passes/pass.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

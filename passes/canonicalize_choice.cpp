@@ -1,5 +1,6 @@
 // Comparisons, select, and what bools make of them.
 #include "passes/canonicalize.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes::canonical {
 

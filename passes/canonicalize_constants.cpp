@@ -4,6 +4,7 @@
 
 #include "passes/canonicalize.h"
 #include "tileir/interpreter.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes::canonical {
 

@@ -1,5 +1,6 @@
 // Loops that run never or once, branches whose way is known, and values that a loop hands on unchanged.
 #include "passes/canonicalize.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes::canonical {
 

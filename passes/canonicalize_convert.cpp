@@ -1,6 +1,7 @@
 // Casts in a row, and sums of pointers and offsets.
 #include "passes/canonicalize.h"
 #include "passes/uniform.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes::canonical {
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "passes/canonicalize.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes::canonical {
 

@@ -1,6 +1,7 @@
 // Algebra of integers and bools. Integers wrap, so all of it holds modulo 2^width.
 #include "passes/canonicalize.h"
 #include "tileir/interpreter.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes::canonical {
 

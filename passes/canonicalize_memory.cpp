@@ -1,6 +1,7 @@
 // Loads, stores and atomics whose masks are known.
 #include "passes/canonicalize.h"
 #include "tileir/memory_ops.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes::canonical {
 

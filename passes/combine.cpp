@@ -5,6 +5,7 @@
 // promises (div_rn stays exact), and exp of differences from a maximum as ACCURACY.md says; integers never do.
 // See tests/files/passes/combine/.
 #include "passes/row_forms.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

@@ -6,6 +6,7 @@
 
 #include "passes/pass.h"
 #include "passes/rewriter.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

@@ -4,6 +4,7 @@
 #include "passes/math/functions.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

@@ -5,6 +5,7 @@
 #include "passes/analysis/hazards.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

@@ -9,6 +9,7 @@
 #include "passes/math/small_floats.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

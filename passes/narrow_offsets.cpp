@@ -11,6 +11,7 @@
 #include "passes/analysis/axis_info.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

@@ -1,5 +1,5 @@
 // The table of passes.
-#include "passes/pass.h"
+#include "passes/all_passes.h"
 
 namespace tilewright::passes {
 

@@ -1,4 +1,4 @@
-// What a pass is, and the table of them.
+// What a pass is, and how one is found by its name.
 #pragma once
 #include <functional>
 #include <span>
@@ -32,10 +32,5 @@ struct PassInfo {
 std::span<const PassInfo> all_passes();
 /// The pass of this name, or null.
 const PassInfo* find_pass(std::string_view name);
-
-// Declarations of all passes: bool canonicalize(ir::Function&, const PassContext&); and so on.
-#define TW_PASS(name, summary) bool name(ir::Function&, const PassContext&);
-#include "passes/passes.def"
-#undef TW_PASS
 
 }  // namespace tilewright::passes

@@ -12,6 +12,7 @@
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 #include "tileir/layout_rules.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

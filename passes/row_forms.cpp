@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <vector>
 
+#include "tileir/op_kind.h"
+
 namespace tilewright::passes {
 
 using ir::Function;

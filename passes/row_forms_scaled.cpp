@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "passes/row_forms.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "passes/rewriter.h"
+#include "tileir/op_kind.h"
 #include "tileir/verifier.h"
 
 namespace tilewright::passes {

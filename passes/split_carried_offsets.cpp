@@ -9,6 +9,7 @@
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 #include "passes/uniform.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

@@ -18,6 +18,7 @@
 #include "passes/rewriter.h"
 #include "passes/whole_masks.h"
 #include "tileir/memory_ops.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

@@ -1,6 +1,7 @@
 // Tiles of which every element is one scalar: constants and broadcasts of scalars.
 #pragma once
 #include "passes/rewriter.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

@@ -2,6 +2,7 @@
 #include "passes/whole_masks.h"
 
 #include "passes/uniform.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

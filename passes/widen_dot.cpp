@@ -2,6 +2,7 @@
 // Stage: traced to traced. Numerics: none change; the products and sums are in f32 either way. See tests/files/passes/widen_dot.
 #include "passes/pass.h"
 #include "tileir/builder.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

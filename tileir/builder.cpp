@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 #include "tileir/type_rules.h"
 #include "tilewright/small_float.h"
 
@@ -48,6 +49,7 @@ ValueId Builder::ternary(OpKind k, ValueId a, ValueId b, ValueId c) {
   const ValueId v[] = {a, b, c};
   return f_->result(create(k, v));
 }
+ValueId Builder::select(ValueId condition, ValueId a, ValueId b) { return ternary(OpKind::select_, condition, a, b); }
 ValueId Builder::cast(ValueId x, Element e) {
   const Type from = f_->type(x);
   if (!from.is_pointer() && from.element() == e) return x;

@@ -36,7 +36,7 @@ class Builder {
   ValueId unary(OpKind, ValueId);
   ValueId binary(OpKind, ValueId, ValueId);
   ValueId ternary(OpKind, ValueId, ValueId, ValueId);
-  ValueId select(ValueId condition, ValueId a, ValueId b) { return ternary(OpKind::select_, condition, a, b); }
+  ValueId select(ValueId condition, ValueId a, ValueId b);
   ValueId cast(ValueId, Element);       // the value itself if it has that element already
   ValueId bitcast(ValueId, Type element_of);  // shape of the value, element (and pointerness) of the type
   ValueId reshape(ValueId, std::span<const std::int64_t> shape);    // likewise if it has that shape already

@@ -5,6 +5,7 @@
 
 #include "tileir/diagnostics.h"
 #include "tileir/interpreter.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::ir {
 
@@ -31,8 +32,8 @@ void evaluate_lanes(OpKind kind, const Lanes& lanes) {
 #define TW_CASE_escape(name) TW_CASE_none(name)
 #define TW_CASE_layout(name) TW_CASE_none(name)
   switch (kind) {
-#define TW_OP(name, family, ...) TW_CASE_##family(name)
-#include "tileir/ops.def"
+#define TW_OP(name, family) TW_CASE_##family(name)
+#include "tileir/op_names.def"
 #undef TW_OP
   }
   TW_UNREACHABLE("evaluation of an op that is not element-wise");

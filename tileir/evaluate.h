@@ -39,8 +39,8 @@ void evaluate_lanes(OpKind, const Lanes&);
 #define TW_DECLARE_hint(name)
 #define TW_DECLARE_escape(name)
 #define TW_DECLARE_layout(name)
-#define TW_OP(name, family, ...) TW_DECLARE_##family(name)
-#include "tileir/ops.def"
+#define TW_OP(name, family) TW_DECLARE_##family(name)
+#include "tileir/op_names.def"
 #undef TW_OP
 #undef TW_DECLARE_program
 #undef TW_DECLARE_create

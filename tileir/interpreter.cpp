@@ -10,6 +10,7 @@
 #include "tileir/diagnostics.h"
 #include "tileir/evaluate.h"
 #include "tileir/interpreter_state.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::ir {
 
@@ -80,8 +81,8 @@ void Interpreter::execute(OpId id) {
 #define TW_RUN_hint(name) TW_RUN_own(name)
 #define TW_RUN_escape(name) TW_RUN_own(name)
 #define TW_RUN_layout(name) TW_RUN_own(name)
-#define TW_OP(name, family, ...) TW_RUN_##family(name)
-#include "tileir/ops.def"
+#define TW_OP(name, family) TW_RUN_##family(name)
+#include "tileir/op_names.def"
 #undef TW_OP
   }
   TW_UNREACHABLE("interpreting an op that the table lacks");

@@ -3,6 +3,7 @@
 
 #include "tileir/interpreter_state.h"
 #include "tileir/memory_ops.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::ir {
 

@@ -30,8 +30,8 @@ class Interpreter {
   void execute(OpId);
 
   // void run_add(OpId); and so on, for ops that are not element-wise.
-#define TW_OP(name, ...) void run_##name(OpId);
-#include "tileir/ops.def"
+#define TW_OP(name, family) void run_##name(OpId);
+#include "tileir/op_names.def"
 #undef TW_OP
   void run_lanes(OpId);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::ir {
 

@@ -5,6 +5,7 @@
 
 #include "tileir/diagnostics.h"
 #include "tileir/layout/axis_places.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::ir {
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::ir {
 
@@ -53,27 +54,11 @@ const std::vector<OpInfo>& table() {
   return rows;
 }
 
-constexpr std::string_view kAttrNames[] = {
-#define TW_ATTR(name, kind) #name,
-#include "tileir/attrs.def"
-#undef TW_ATTR
-};
-constexpr AttrKind kAttrKinds[] = {
-#define TW_ATTR(name, kind) AttrKind::kind,
-#include "tileir/attrs.def"
-#undef TW_ATTR
-};
 constexpr OpKind kAllOps[] = {
 #define TW_OP(name, ...) OpKind::name##_,
 #include "tileir/ops.def"
 #undef TW_OP
 };
-constexpr std::string_view kCaches[] = {"standard", "all", "global", "streaming", "write_back", "write_through"};
-constexpr std::string_view kEvicts[] = {"normal", "first", "last"};
-constexpr std::string_view kPrecisions[] = {"standard", "tf32", "tf32x3", "bf16x3", "ieee"};
-constexpr std::string_view kOrders[] = {"acq_rel", "relaxed", "acquire", "release"};
-constexpr std::string_view kScopes[] = {"device", "block", "system"};
-constexpr std::string_view kReasons[] = {"assertion", "assume", "multiple_of", "max_contiguous", "gather"};
 
 }  // namespace
 
@@ -95,6 +80,8 @@ std::string_view OpInfo::operand_name(int i) const {
 const OpInfo& info(OpKind k) { return table()[static_cast<int>(k)]; }
 std::span<const OpKind> all_ops() { return kAllOps; }
 
+bool combines(OpKind k) { return k == OpKind::reduce_ || k == OpKind::scan_ || k == OpKind::atomic_update_; }
+
 std::optional<OpKind> parse_op(std::string_view name) {
   static const auto by_name = [] {
     std::unordered_map<std::string_view, OpKind> map;
@@ -103,27 +90,6 @@ std::optional<OpKind> parse_op(std::string_view name) {
   }();
   const auto it = by_name.find(name);
   return it == by_name.end() ? std::nullopt : std::optional(it->second);
-}
-
-std::string_view text(AttrName a) { return kAttrNames[static_cast<int>(a)]; }
-AttrKind kind(AttrName a) { return kAttrKinds[static_cast<int>(a)]; }
-
-std::optional<AttrName> parse_attr(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kAttrNames); ++i)
-    if (kAttrNames[i] == name) return static_cast<AttrName>(i);
-  return std::nullopt;
-}
-
-std::span<const std::string_view> symbols(AttrName a) {
-  switch (a) {
-    case AttrName::cache: return kCaches;
-    case AttrName::evict: return kEvicts;
-    case AttrName::precision: return kPrecisions;
-    case AttrName::order: return kOrders;
-    case AttrName::scope: return kScopes;
-    case AttrName::reason: return kReasons;
-    default: return {};
-  }
 }
 
 }  // namespace tilewright::ir

@@ -1,19 +1,17 @@
-// What the op table says of each op, as constexpr data; and the attributes.
+// What the op table says of each op.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "tileir/attributes.h"
+
 namespace tilewright::ir {
 
-enum class OpKind : std::uint8_t {
-#define TW_OP(name, ...) name##_,
-#include "tileir/ops.def"
-#undef TW_OP
-};
+/// The ops by number; op_kind.h names them.
+enum class OpKind : std::uint8_t;
 
 enum class Family : std::uint8_t {
   program, create, shape, unary, binary, ternary, convert, memory, atomic, reduce, index, linalg, control, debug, hint, escape, layout
@@ -29,13 +27,6 @@ enum Trait : std::uint32_t {
   kObserved = 1u << 6,
 };
 inline constexpr int kAny = -1;
-
-enum class AttrName : std::uint8_t {
-#define TW_ATTR(name, kind) name,
-#include "tileir/attrs.def"
-#undef TW_ATTR
-};
-enum class AttrKind : std::uint8_t { integer, integers, flag, bits, symbol, string };
 
 /// One operand of an op's row.
 struct OperandInfo {
@@ -69,34 +60,9 @@ struct OpInfo {
 const OpInfo& info(OpKind);
 inline std::string_view text(OpKind k) { return info(k).name; }
 /// Whether the op's region is a function of its own, from an earlier and a later element of each tile to the combined ones.
-constexpr bool combines(OpKind k) { return k == OpKind::reduce_ || k == OpKind::scan_ || k == OpKind::atomic_update_; }
+bool combines(OpKind);
 std::optional<OpKind> parse_op(std::string_view name);
 /// Every op of the table, in its order.
 std::span<const OpKind> all_ops();
-
-std::string_view text(AttrName);
-AttrKind kind(AttrName);
-std::optional<AttrName> parse_attr(std::string_view name);
-/// The symbols an attribute of kind symbol may be; their index is the attribute's number.
-std::span<const std::string_view> symbols(AttrName);
-
-// Numbers of the symbols, in the order of symbols().
-enum class Cache : std::uint8_t { standard, all, global, streaming, write_back, write_through };
-enum class Evict : std::uint8_t { normal, first, last };
-enum class Precision : std::uint8_t { standard, tf32, tf32x3, bf16x3, ieee };
-enum class Order : std::uint8_t { acq_rel, relaxed, acquire, release };
-enum class Scope : std::uint8_t { device, block, system };
-/// Why a device_assert is there: the user's own, or what checked mode makes of a hint or an index.
-enum class Reason : std::uint8_t { assertion, assume, multiple_of, max_contiguous, gather };
-
-/// One attribute of one op. `number` holds an integer, a flag, a symbol's index or a constant's bits; `list` integers;
-/// `text` a string.
-struct Attr {
-  AttrName name;
-  std::int64_t number = 0;
-  std::vector<std::int64_t> list = {};
-  std::string text = {};
-  friend bool operator==(const Attr&, const Attr&) = default;
-};
 
 }  // namespace tilewright::ir

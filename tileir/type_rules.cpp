@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 #include "tileir/type_rule_checks.h"
 
 namespace tilewright::ir {

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::host {
 

@@ -3,6 +3,7 @@
 #include "backend/host/lowering.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::host {
 

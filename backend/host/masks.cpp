@@ -2,6 +2,7 @@
 #include "backend/host/lowering.h"
 #include "tileir/diagnostics.h"
 #include "tileir/memory_ops.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::host {
 

@@ -5,6 +5,7 @@
 
 #include "backend/host/block_planner.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::host {
 

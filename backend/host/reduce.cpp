@@ -5,6 +5,7 @@
 #include "backend/lowering/elementwise.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::host {
 

@@ -2,6 +2,7 @@
 #include "backend/host/lowering.h"
 #include "backend/host_abi.h"
 #include "backend/lowering/elementwise.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::host {
 

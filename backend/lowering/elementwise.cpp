@@ -5,6 +5,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend {
 
@@ -313,9 +314,9 @@ Value* lower_elementwise(llvm::IRBuilder<>& b, const ir::TargetDesc& target, OpK
 #define TW_FAMILY_hint TW_SKIP
 #define TW_FAMILY_escape TW_SKIP
 #define TW_FAMILY_layout TW_SKIP
-#define TW_OP(name, family, ...) TW_FAMILY_##family(name)
+#define TW_OP(name, family) TW_FAMILY_##family(name)
   switch (kind) {
-#include "tileir/ops.def"
+#include "tileir/op_names.def"
   }
 #undef TW_OP
   TW_UNREACHABLE("not an element-wise op");

@@ -1,6 +1,8 @@
 // Walks from an address to the parameter that it is computed from.
 #include "backend/lowering/pointer_origin.h"
 
+#include "tileir/op_kind.h"
+
 namespace tilewright::backend {
 
 namespace {

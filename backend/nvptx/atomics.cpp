@@ -12,6 +12,7 @@
 #include "passes/analysis/atomic_plan.h"
 #include "tileir/diagnostics.h"
 #include "tileir/memory_ops.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::nvptx {
 

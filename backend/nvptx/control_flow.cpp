@@ -10,6 +10,7 @@
 #include "backend/lowering/elementwise.h"
 #include "backend/nvptx/lowering.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::nvptx {
 
@@ -150,8 +151,8 @@ void NvptxLowering::emit_op(OpId id) {
 #define TW_FAMILY_hint(name)
 #define TW_FAMILY_escape TW_EMIT
 #define TW_FAMILY_layout(name)
-#define TW_OP(name, family, ...) TW_FAMILY_##family(name)
-#include "tileir/ops.def"
+#define TW_OP(name, family) TW_FAMILY_##family(name)
+#include "tileir/op_names.def"
 #undef TW_OP
     case OpKind::for_: return emit_for(id);
     case OpKind::if_: return emit_if(id);

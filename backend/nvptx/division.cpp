@@ -7,6 +7,7 @@
 #include <set>
 
 #include "backend/nvptx/lowering.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::nvptx {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backend/nvptx/lowering.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::nvptx {
 

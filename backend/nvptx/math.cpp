@@ -7,6 +7,7 @@
 #include "backend/lowering/elementwise.h"
 #include "backend/nvptx/lowering.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::nvptx {
 

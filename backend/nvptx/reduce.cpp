@@ -8,6 +8,7 @@
 #include "passes/analysis/reduce_plan.h"
 #include "tileir/diagnostics.h"
 #include "tileir/layout/f2_span.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::nvptx {
 

@@ -6,6 +6,7 @@
 #include "backend/lowering/elementwise.h"
 #include "backend/nvptx/lowering.h"
 #include "backend/nvptx_abi.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::nvptx {
 

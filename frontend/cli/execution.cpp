@@ -17,6 +17,7 @@
 #include "runtime/ptxas.h"
 #include "runtime/reports.h"
 #include "tileir/interpreter.h"
+#include "tileir/op_kind.h"
 #include "tileir/printer.h"
 #include "tilewright/kernel_key.h"
 

@@ -2,6 +2,7 @@
 #include "passes/analysis/address_form.h"
 
 #include "tileir/builder.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

@@ -9,6 +9,7 @@
 
 #include "passes/analysis/axis_info_transfer.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

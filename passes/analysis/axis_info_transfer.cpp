@@ -9,6 +9,7 @@
 
 #include "tileir/builder.h"
 #include "tileir/interpreter.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

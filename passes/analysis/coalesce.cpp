@@ -12,6 +12,7 @@
 #include "passes/analysis/layout_cost.h"
 #include "tileir/layout/layout_builders.h"
 #include "tileir/layout_rules.h"
+#include "tileir/op_kind.h"
 #include "tileir/target_desc.h"
 
 namespace tilewright::passes {

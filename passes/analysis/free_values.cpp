@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tileir/op_kind.h"
+
 namespace tilewright::passes {
 
 using ir::Family;

@@ -1,6 +1,8 @@
 // Variables of structured control flow.
 #include "passes/analysis/handed_on.h"
 
+#include "tileir/op_kind.h"
+
 namespace tilewright::passes {
 
 using ir::OpKind;

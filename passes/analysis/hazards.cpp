@@ -7,6 +7,7 @@
 
 #include "passes/analysis/address_form.h"
 #include "passes/analysis/shared_scratch.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

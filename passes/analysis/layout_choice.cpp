@@ -7,6 +7,7 @@
 #include "tileir/diagnostics.h"
 #include "tileir/layout/layout_builders.h"
 #include "tileir/layout_rules.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "tileir/op_kind.h"
+
 namespace tilewright::passes {
 
 using ir::BlockId;

@@ -9,6 +9,7 @@
 #include "passes/analysis/reduce_plan.h"
 #include "passes/analysis/scan_plan.h"
 #include "passes/analysis/sort_plan.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

@@ -6,6 +6,7 @@
 
 #include "passes/analysis/conversion_plan.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes {
 

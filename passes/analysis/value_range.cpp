@@ -6,6 +6,8 @@
 #include <bit>
 #include <limits>
 
+#include "tileir/op_kind.h"
+
 namespace tilewright::passes {
 
 using ir::OpKind;

@@ -2,6 +2,7 @@
 #include "passes/math/emitter.h"
 
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes::math {
 

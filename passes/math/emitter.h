@@ -6,6 +6,7 @@
 #include <span>
 
 #include "tileir/builder.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes::math {
 

@@ -5,6 +5,7 @@
 
 #include "tests/execution/machines.h"
 #include "tests/fuzz/differential.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::test {
 

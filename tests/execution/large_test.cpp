@@ -6,6 +6,7 @@
 #include "backend/compile.h"
 #include "passes/pass_manager.h"
 #include "tests/execution/machines.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::test {
 

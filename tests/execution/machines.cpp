@@ -11,6 +11,7 @@
 #include "tests/fuzz/device_executor.h"
 #include "tests/fuzz/machine.h"
 #include "tests/fuzz/random.h"
+#include "tileir/op_kind.h"
 #include "tileir/verifier.h"
 
 namespace tilewright::test {

@@ -7,6 +7,7 @@
 #include "tests/execution/machines.h"
 #include "tests/unit/tileir/random_layouts.h"
 #include "tileir/layout/layout_builders.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::test {
 

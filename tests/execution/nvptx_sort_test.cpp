@@ -8,6 +8,7 @@
 #include "tests/unit/tileir/random_layouts.h"
 #include "tileir/layout/axis_places.h"
 #include "tileir/layout/layout_builders.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::test {
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/execution/machines.h"
+#include "tileir/op_kind.h"
 #include "tileir/parser.h"
 
 namespace tilewright::test {

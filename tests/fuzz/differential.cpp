@@ -11,9 +11,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "passes/pass.h"
+#include "passes/all_passes.h"
 #include "tileir/builder.h"
 #include "tileir/memory_ops.h"
+#include "tileir/op_kind.h"
 #include "tileir/printer.h"
 
 namespace tilewright::fuzz {

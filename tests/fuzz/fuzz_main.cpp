@@ -24,6 +24,7 @@
 #include "tests/fuzz/shrink_program.h"
 #include "tests/fuzz/signatures.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 #include "tileir/printer.h"
 
 using namespace tilewright;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/fuzz/maker.h"
+#include "tileir/op_kind.h"
 #include "tileir/type_rules.h"
 
 namespace tilewright::fuzz {

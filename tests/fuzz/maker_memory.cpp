@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/fuzz/maker.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::fuzz {
 

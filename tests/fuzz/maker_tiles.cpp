@@ -3,6 +3,7 @@
 #include <array>
 
 #include "tests/fuzz/maker.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::fuzz {
 

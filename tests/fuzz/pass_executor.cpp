@@ -10,6 +10,7 @@
 
 #include "passes/pass_manager.h"
 #include "passes/rewriter.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::fuzz {
 

@@ -11,6 +11,7 @@
 #include "tests/fuzz/shrink_program.h"
 #include "tests/fuzz/signatures.h"
 #include "tileir/builder.h"
+#include "tileir/op_kind.h"
 #include "tileir/parser.h"
 #include "tileir/printer.h"
 #include "tileir/verifier.h"

@@ -29,6 +29,8 @@ Sources with(const std::string& path, const std::string& text) {
   Sources sources = {
       {"tileir/ir.h", "// IR.\n#include <vector>\n"},
       {"tileir/include/tilewright/error.h", "// Errors.\n#include <string>\n"},
+      {"tileir/ops.def", "// Ops.\n"},
+      {"passes/passes.def", "// Passes.\n"},
       {"passes/pass.h", "// Passes.\n#include \"tileir/ir.h\"\n"},
       {"backend/compile.h", "// Compilation.\n#include \"tileir/ir.h\"\n"},
       {"backend/emit.h", "// Emission.\n#include <llvm/IR/Module.h>\n"},
@@ -64,6 +66,12 @@ TEST_CASE("layering: an include against the direction is caught") {
   CHECK(only_violation("passes/a.cpp", "// A.\n#include \"backend/compile.h\"\n").find("passes stands below backend") != std::string::npos);
   CHECK(only_violation("frontend/trace.cpp", "// A.\n#include \"passes/pass.h\"\n").find("tracing includes tileir only") !=
         std::string::npos);
+}
+
+TEST_CASE("layering: a table in a header is caught") {
+  CHECK(only_violation("tileir/a.h", "// A.\n#include \"tileir/ops.def\"\n").find("compiled again for each change") != std::string::npos);
+  CHECK(only_violation("passes/a.h", "// A.\n#include \"passes/passes.def\"\n").find("compiled again for each change") != std::string::npos);
+  CHECK(violations(with("tileir/a.h", "// A.\n#include \"tileir/op_names.def\"\n")).empty());
 }
 
 TEST_CASE("layering: LLVM outside of its two folders is caught, named or brought in") {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tileir/op_kind.h"
 #include "tileir/parser.h"
 
 namespace tilewright::backend::host {

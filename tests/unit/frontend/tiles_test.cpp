@@ -1,6 +1,7 @@
 // Scans, sorts, gather and histogram as the front end traces them, and what it says of mistakes.
 #include <doctest/doctest.h>
 
+#include "tileir/op_kind.h"
 #include "traced.h"
 
 namespace tw = tilewright;

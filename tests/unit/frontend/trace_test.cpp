@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "tileir/op_kind.h"
 #include "traced.h"
 
 namespace tw = tilewright;

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "tileir/layout/layout_builders.h"
+#include "tileir/op_kind.h"
 #include "tileir/parser.h"
 
 namespace tilewright::passes {

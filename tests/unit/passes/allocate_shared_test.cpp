@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "passes/pass.h"
+#include "passes/all_passes.h"
+#include "tileir/op_kind.h"
 #include "tileir/parser.h"
 #include "tilewright/error.h"
 

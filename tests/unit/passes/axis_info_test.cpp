@@ -8,6 +8,7 @@
 
 #include "integer_programs.h"
 #include "tileir/builder.h"
+#include "tileir/op_kind.h"
 #include "tileir/printer.h"
 
 using namespace tilewright;

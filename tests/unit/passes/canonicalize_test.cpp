@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "passes/pass.h"
+#include "passes/all_passes.h"
 #include "tileir/builder.h"
 #include "tileir/interpreter.h"
+#include "tileir/op_kind.h"
 #include "tileir/type_rules.h"
 #include "tileir/verifier.h"
 

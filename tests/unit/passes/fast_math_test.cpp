@@ -11,6 +11,7 @@
 #include "passes/pass_manager.h"
 #include "tests/unit/passes/straight_line_eval.h"
 #include "tileir/builder.h"
+#include "tileir/op_kind.h"
 #include "tileir/verifier.h"
 
 namespace tilewright::passes {

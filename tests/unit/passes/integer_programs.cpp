@@ -8,6 +8,7 @@
 
 #include "tileir/builder.h"
 #include "tileir/interpreter.h"
+#include "tileir/op_kind.h"
 #include "tileir/verifier.h"
 
 namespace tilewright::test {

@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "passes/pass.h"
+#include "passes/all_passes.h"
 #include "tests/unit/passes/straight_line_eval.h"
 #include "tileir/builder.h"
+#include "tileir/op_kind.h"
 #include "tileir/printer.h"
 #include "tileir/verifier.h"
 

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "passes/pass.h"
+#include "passes/all_passes.h"
 #include "tileir/interpreter.h"
 #include "tileir/parser.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "passes/shrinker.h"
+#include "tileir/op_kind.h"
 #include "tileir/parser.h"
 #include "tileir/printer.h"
 #include "tileir/verifier.h"

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "integer_programs.h"
+#include "passes/all_passes.h"
 #include "passes/pass_manager.h"
 #include "tileir/printer.h"
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "passes/pass.h"
+#include "passes/all_passes.h"
 #include "tileir/interpreter.h"
 #include "tileir/parser.h"
 #include "tileir/verifier.h"

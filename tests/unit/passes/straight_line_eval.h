@@ -13,11 +13,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "passes/pass.h"
+#include "passes/all_passes.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 #include "tileir/interpreter.h"
 #include "tileir/ir.h"
+#include "tileir/op_kind.h"
 #include "tileir/verifier.h"
 
 namespace tilewright::passes::testing {

@@ -12,6 +12,7 @@
 
 #include "tileir/builder.h"
 #include "tileir/interpreter.h"
+#include "tileir/op_kind.h"
 #include "tilewright/small_float.h"
 
 using namespace tilewright::ir;

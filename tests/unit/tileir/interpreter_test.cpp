@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tileir/builder.h"
+#include "tileir/op_kind.h"
 
 using namespace tilewright::ir;
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tileir/builder.h"
+#include "tileir/op_kind.h"
 #include "tileir/printer.h"
 #include "tileir/verifier.h"
 

@@ -1,4 +1,5 @@
 // The textual form, from functions made by hand.
+#include "tileir/op_kind.h"
 #include "tileir/printer.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
 // Element tables and tile types.
+#include "tileir/op_kind.h"
 #include "tileir/type.h"
 
 #include <doctest/doctest.h>

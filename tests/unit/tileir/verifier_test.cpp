@@ -1,4 +1,5 @@
 // The verifier on what the parser cannot express: broken links and misplaced values. (What it can is in tests/files/verify.)
+#include "tileir/op_kind.h"
 #include "tileir/verifier.h"
 
 #include <doctest/doctest.h>

@@ -1,0 +1,20 @@
+// Which operand of a load, store or atomic is its mask.
+#include "tileir/memory_ops.h"
+
+#include "tileir/op_kind.h"
+
+namespace tilewright::ir {
+
+std::optional<int> mask_index(OpKind k) {
+  if (k == OpKind::load_) return 1;
+  if (k == OpKind::atomic_cas_) return 3;
+  if (k == OpKind::store_ || info(k).family == Family::atomic) return 2;
+  return std::nullopt;
+}
+
+ValueId mask_of(const Function& f, OpId id) {
+  const std::optional<int> at = mask_index(f.kind(id));
+  return at && f.op(id).operands.size() > static_cast<std::size_t>(*at) ? f.operand(id, *at) : ValueId{};
+}
+
+}  // namespace tilewright::ir
