@@ -137,6 +137,10 @@ std::vector<std::unique_ptr<Subject>> ptx_subjects(Memory& memory, std::vector<s
   for (const u32 blocks : {20u, 1u, 2u, 5u})
     make.launch("grid_barrier", {blocks, 1, 1}, {32, 1, 1}, {make.zeros(1), make.zeros(20), make.zeros(20)});
 
+  make.open("grid_waits.ptx");
+  make.launch("look_back", {12, 1, 1}, {1, 1, 1}, {make.integers<u32>(12, 100), make.zeros(12), make.zeros(12), make.zeros(12)});
+  make.launch("locked_sums", {12, 1, 1}, {1, 1, 1}, {make.zeros(2), make.zeros(1)});
+
   make.open("hopper_pipeline.ptx");
   for (const u32 tiles : {9u, 1u}) {  // each stage of three is used three times, or one of them once
     const u32 width = 32 * tiles, height = 64;

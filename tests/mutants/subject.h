@@ -43,10 +43,14 @@ class Subject {
   struct Schedule {
     rt::emulator::Order warps;
     rt::emulator::AsyncOrder copies;
+    rt::emulator::u64 seed;  // of the order of warps
   };
-  static constexpr std::array kSchedules = {Schedule{rt::emulator::Order::forward, rt::emulator::AsyncOrder::lazy},
-                                            Schedule{rt::emulator::Order::backward, rt::emulator::AsyncOrder::eager},
-                                            Schedule{rt::emulator::Order::random, rt::emulator::AsyncOrder::random}};
+  static constexpr std::array kSchedules = {Schedule{rt::emulator::Order::forward, rt::emulator::AsyncOrder::lazy, 0},
+                                            Schedule{rt::emulator::Order::backward, rt::emulator::AsyncOrder::eager, 0},
+                                            Schedule{rt::emulator::Order::random, rt::emulator::AsyncOrder::random, 1},
+                                            // Paths that only another order takes: look-back, locks.
+                                            Schedule{rt::emulator::Order::random, rt::emulator::AsyncOrder::lazy, 2},
+                                            Schedule{rt::emulator::Order::random, rt::emulator::AsyncOrder::lazy, 3}};
   struct Launch {
     rt::emulator::Memory* memory;
     rt::emulator::LaunchParams params;
@@ -59,9 +63,10 @@ class Subject {
   static std::vector<Bytes> contents(const Launch&);
   static void restore(const Launch&);
   void run(const rt::emulator::Program&, const Launch&, std::size_t schedule, rt::emulator::LaunchParams) const;
-  /// What gives the mutant away in a launch; survived if nothing does.
+  /// What gives the mutant away in a launch, or in any; survived if nothing does.
   Verdict judge(const rt::emulator::Program&, const Launch&, std::size_t schedule) const;
-  bool is_reached(const Mutant&) const;
+  Verdict judge(const rt::emulator::Program&, std::size_t schedule) const;
+  bool is_reached(const Mutant&, std::size_t schedule) const;
 
   std::shared_ptr<rt::emulator::Program> program_;
   std::string kernel_;
