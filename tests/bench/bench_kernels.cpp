@@ -32,7 +32,7 @@ class KernelBench {
       const int n = 1 << log;
       rate("vector_add " + std::to_string(n), 3.0 * sizeof(float) * n, [&] {
         auto x = filled(n), y = filled(n), z = empty(n);
-        return [this, n, x = std::move(x), y = std::move(y), z = std::move(z)] {
+        return [this, n, x = std::move(x), y = std::move(y), z = std::move(z)]() mutable {
           kernels_.vector_add({.grid = tw::cdiv(n, 4096)}, x, y, z, n, 4096);
         };
       });
@@ -41,12 +41,12 @@ class KernelBench {
       const std::size_t n = std::size_t(rows) * columns;
       const std::string size = std::to_string(rows) + "x" + std::to_string(columns);
       rate("softmax " + size, 2.0 * sizeof(float) * n, [&, rows = rows, columns = columns] {
-        return [this, rows, columns, x = filled(n), y = empty(n)] {
+        return [this, rows, columns, x = filled(n), y = empty(n)]() mutable {
           kernels_.softmax({.grid = rows}, x, y, columns, static_cast<int>(tw::next_power_of_two(columns)));
         };
       });
       rate("layer_norm " + size, 2.0 * sizeof(float) * n, [&, rows = rows, columns = columns] {
-        return [this, rows, columns, x = filled(n), w = filled(columns), b = filled(columns), y = empty(n)] {
+        return [this, rows, columns, x = filled(n), w = filled(columns), b = filled(columns), y = empty(n)]() mutable {
           kernels_.layer_norm({.grid = rows}, x, w, b, y, columns, 1024);
         };
       });
@@ -54,14 +54,14 @@ class KernelBench {
     for (int n : {256, 512, 1024})
       for (int block : {32, 64, 128})
         flops("matmul " + std::to_string(n) + " block " + std::to_string(block), 2.0 * n * n * n, [&] {
-          return [this, n, block, a = filled(n * n), b = filled(n * n), c = empty(n * n)] {
+          return [this, n, block, a = filled(n * n), b = filled(n * n), c = empty(n * n)]() mutable {
             kernels_.matmul({.grid = tw::cdiv(n, block) * tw::cdiv(n, block)}, a, b, c, n, n, n, block);
           };
         });
     for (int length : {256, 1024})
       flops("attention 8x" + std::to_string(length) + "x64", 4.0 * 8 * length * length * 64, [&] {
         const int n = 8 * length * 64;
-        return [this, length, q = filled(n), k = filled(n), v = filled(n), out = empty(n)] {
+        return [this, length, q = filled(n), k = filled(n), v = filled(n), out = empty(n)]() mutable {
           kernels_.attention({.grid = {tw::cdiv(length, 64), 8}}, q, k, v, out, length, 0.125f, 64);
         };
       });
@@ -79,7 +79,7 @@ class KernelBench {
   template <class Make>
   void rate(const std::string& name, double bytes, Make&& make) {
     if (!options_.wants(name)) return;
-    const auto launch = make();
+    auto launch = make();
     const Samples ms = timed(launch);
     std::vector<std::pair<std::string, double>> values = {{"ms", ms.median}, {"GB/s", bytes / (ms.median * 1e6)}};
     // Below this, starting the copy's threads is a part of its time worth speaking of.
@@ -94,13 +94,13 @@ class KernelBench {
   template <class Make>
   void flops(const std::string& name, double count, Make&& make) {
     if (!options_.wants(name)) return;
-    const auto launch = make();
+    auto launch = make();
     const Samples ms = timed(launch);
     report_.row(name, {{"ms", ms.median}, {"GFLOP/s", count / (ms.median * 1e6)}, {"best GFLOP/s", count / (ms.least * 1e6)}});
   }
 
   template <class Launch>
-  Samples timed(const Launch& launch) {
+  Samples timed(Launch& launch) {
     return time_ms(options_.repeats, [&] {
       launch();
       device_.synchronize();

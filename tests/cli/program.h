@@ -2,6 +2,7 @@
 #pragma once
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tilewright::test {
@@ -30,6 +31,8 @@ class Folder {
  private:
   std::filesystem::path path_;
 };
+
+inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
 
 /// The text of tests/cli/kernels/NAME.tile.
 std::string kernel_text(const std::string& name);

@@ -128,7 +128,7 @@ struct Does {
   static CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr address) {
     if (count != 1 || attributes[0] != CU_POINTER_ATTRIBUTE_MEMORY_TYPE) return CUDA_ERROR_INVALID_VALUE;
     const bool ours = fake().allocations.count(address), known = reinterpret_cast<const void*>(address) == fake().pinned;
-    const unsigned type = ours ? CU_MEMORYTYPE_DEVICE : known ? CU_MEMORYTYPE_HOST : 0;
+    const unsigned type = ours ? unsigned{CU_MEMORYTYPE_DEVICE} : known ? unsigned{CU_MEMORYTYPE_HOST} : 0;
     return std::memcpy(values[0], &type, sizeof type), CUDA_SUCCESS;
   }
   static CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
