@@ -15,23 +15,32 @@ struct Word128 {
   bool operator==(const Word128&) const = default;
 };
 
-/// Requires: aligned to its width.
+// The orders are told apart before the access: GCC makes a sequentially consistent access, an exchange for a store, of an order that is no
+// constant.
+
+/// Requires: aligned to its width. order: relaxed or acquire.
 template <class T>
 T load_atomic(const std::byte* at, std::memory_order order = std::memory_order_relaxed) {
   if constexpr (sizeof(T) == sizeof(Word128)) {
     const u64 low = load_atomic<u64>(at, order);
     return {low, load_atomic<u64>(at + sizeof low, order)};
   } else {
-    return std::atomic_ref(*reinterpret_cast<T*>(const_cast<std::byte*>(at))).load(order);
+    const std::atomic_ref element(*reinterpret_cast<T*>(const_cast<std::byte*>(at)));
+    return order == std::memory_order_relaxed ? element.load(std::memory_order_relaxed) : element.load(std::memory_order_acquire);
   }
 }
+/// Requires: aligned to its width. order: relaxed or release.
 template <class T>
 void store_atomic(std::byte* at, T value, std::memory_order order = std::memory_order_relaxed) {
   if constexpr (sizeof(T) == sizeof(Word128)) {
     store_atomic(at, value.low, order);
     store_atomic(at + sizeof value.low, value.high, order);
   } else {
-    std::atomic_ref(*reinterpret_cast<T*>(at)).store(value, order);
+    const std::atomic_ref element(*reinterpret_cast<T*>(at));
+    if (order == std::memory_order_relaxed)
+      element.store(value, std::memory_order_relaxed);
+    else
+      element.store(value, std::memory_order_release);
   }
 }
 
