@@ -122,7 +122,7 @@ void ThreadPool::run(std::int64_t total, const Work& work) {
   c.participate(job);
   {
     std::lock_guard lock(c.mutex);
-    std::erase(c.queue, &job);  // from here on nobody joins
+    std::erase(c.queue, &job);  // from here on no worker joins
   }
   if (!spin([&] { return job.helpers.load(std::memory_order_acquire) == 0; })) {
     std::unique_lock lock(c.mutex);
