@@ -21,7 +21,7 @@
 #include "passes/leave_reproducer.h"
 #include "passes/pass_manager.h"
 #include "tileir/diagnostics.h"
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 
 namespace tilewright::backend {
 

@@ -6,7 +6,7 @@
 
 #include "backend/compiled_kernel.h"
 #include "tileir/ir.h"
-#include "tileir/target_desc.h"
+#include "tileir/target/target_desc.h"
 
 namespace tilewright::backend {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "frontend/emit.h"
-#include "tileir/ptx_constraints.h"
+#include "tileir/target/ptx_constraints.h"
 
 namespace tilewright::detail {
 

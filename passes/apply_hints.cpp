@@ -10,7 +10,7 @@
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 #include "tileir/op_kind.h"
-#include "tileir/ptx_constraints.h"
+#include "tileir/target/ptx_constraints.h"
 
 namespace tilewright::passes {
 

@@ -2,12 +2,12 @@
 //
 // Input: traced. Output: distributed. Numerics do not change. See tests/files/passes/assign_layouts/.
 //
-// Free tiles (passes/analysis/free_values.h) are made in each layout that somebody asks for; the others lie where LayoutChoice says. Both
+// Free tiles (passes/layout/free_values.h) are made in each layout that somebody asks for; the others lie where LayoutChoice says. Both
 // kinds are made where they were defined, and so once, outside of the loops that use them.
 #include <bit>
 #include <map>
 
-#include "passes/analysis/layout_choice.h"
+#include "passes/layout/layout_choice.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 #include "tileir/diagnostics.h"

@@ -1,7 +1,7 @@
 // Folds constants, applies algebra that loses nothing, removes dead code: rules by op family, applied until none does anything.
 //
 // Input, output: any IR. Numerics do not change. See tests/files/passes/canonicalize/.
-#include "passes/canonicalize.h"
+#include "passes/canonicalize/rules.h"
 
 #include "passes/pass.h"
 #include "tileir/diagnostics.h"

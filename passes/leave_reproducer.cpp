@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 
 namespace tilewright::passes {
 

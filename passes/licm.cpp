@@ -3,7 +3,7 @@
 // Input, output: any IR. Numerics do not change. See tests/files/passes/licm/. No op of the table traps, so an op may be moved out of a
 // loop that does not run; what costs too much to be done for nothing (dot, reduce, scan, sort, histogram) stays unless the loop is known
 // to run.
-#include "passes/canonicalize.h"
+#include "passes/canonicalize/rules.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 #include "tileir/op_kind.h"

@@ -7,8 +7,8 @@
 //   convert(convert(x))         -> convert(x)
 #include <map>
 
-#include "passes/analysis/free_values.h"
-#include "passes/analysis/layout_cost.h"
+#include "passes/layout/free_values.h"
+#include "passes/layout/layout_cost.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 #include "tileir/layout_rules.h"

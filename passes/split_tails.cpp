@@ -13,8 +13,8 @@
 #include <map>
 #include <optional>
 
-#include "passes/analysis/access_plan.h"
 #include "passes/pass.h"
+#include "passes/plans/access_plan.h"
 #include "passes/rewriter.h"
 #include "passes/whole_masks.h"
 #include "tileir/memory_ops.h"

@@ -13,7 +13,7 @@
 
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/driver_loader.h"
-#include "runtime/emulator/emulated_driver.h"
+#include "runtime/emulator/driver/emulated_driver.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/host/host_device.h"
 #include "runtime/log.h"

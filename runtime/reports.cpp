@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/device_print.h"
-#include "tileir/print_format.h"
+#include "tileir/text/print_format.h"
 
 namespace tilewright::rt {
 

@@ -5,7 +5,7 @@
 
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
-#include "tileir/type_rules.h"
+#include "tileir/type_rules/type_rules.h"
 #include "tilewright/small_float.h"
 
 namespace tilewright::ir {

@@ -9,7 +9,7 @@
 #include "tileir/diagnostics.h"
 #include "tileir/layout_rules.h"
 #include "tileir/op_kind.h"
-#include "tileir/type_rules.h"
+#include "tileir/type_rules/type_rules.h"
 
 namespace tilewright::ir {
 

@@ -17,7 +17,7 @@
 #include "backend/host/plan.h"
 #include "backend/host/scratch.h"
 #include "passes/analysis/axis_info.h"
-#include "tileir/target_desc.h"
+#include "tileir/target/target_desc.h"
 
 namespace tilewright::backend::host {
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "tileir/ir.h"
-#include "tileir/target_desc.h"
+#include "tileir/target/target_desc.h"
 
 namespace tilewright::backend {
 

@@ -9,7 +9,7 @@
 
 #include "backend/lowering/elementwise.h"
 #include "backend/nvptx/lowering.h"
-#include "passes/analysis/atomic_plan.h"
+#include "passes/plans/atomic_plan.h"
 #include "tileir/diagnostics.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"

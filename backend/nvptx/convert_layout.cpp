@@ -4,7 +4,7 @@
 #include <map>
 
 #include "backend/nvptx/lowering.h"
-#include "passes/analysis/conversion_plan.h"
+#include "passes/plans/conversion_plan.h"
 #include "tileir/diagnostics.h"
 #include "tileir/layout/f2_span.h"
 

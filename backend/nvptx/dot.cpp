@@ -3,7 +3,7 @@
 #include <map>
 
 #include "backend/nvptx/lowering.h"
-#include "passes/analysis/dot_plan.h"
+#include "passes/plans/dot_plan.h"
 #include "tileir/diagnostics.h"
 #include "tileir/layout/swizzle.h"
 

@@ -8,7 +8,7 @@ void NvptxLowering::emit_inline_ptx(OpId id) {
   const ValueId result = f_.result(id);
   std::vector<ValueId> operands = f_.op(id).operands;
   if (f_.attr(id, ir::AttrName::has_fallback)) operands.pop_back();
-  // The constraints are of the registers that values are held in: tileir/ptx_constraints.h and ptx_asm.cpp agree on them.
+  // The constraints are of the registers that values are held in: tileir/target/ptx_constraints.h and ptx_asm.cpp agree on them.
   const std::string& text = f_.attr_text(id, ir::AttrName::text);
   llvm::Type* outputs[] = {type_of(result)};
   const std::size_t count = f_.type(result).is_scalar() ? 1 : layout(result).size(HardwareDim::reg);

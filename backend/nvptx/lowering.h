@@ -16,10 +16,10 @@
 #include "backend/compiled_kernel.h"
 #include "backend/nvptx/ptx_asm.h"
 #include "passes/analysis/axis_info.h"
-#include "passes/analysis/conversion_plan.h"
+#include "passes/plans/conversion_plan.h"
 #include "tileir/ir.h"
 #include "tileir/layout/swizzle.h"
-#include "tileir/target_desc.h"
+#include "tileir/target/target_desc.h"
 
 namespace tilewright::backend::nvptx {
 

@@ -6,7 +6,7 @@
 
 #include "backend/lowering/elementwise.h"
 #include "backend/nvptx/lowering.h"
-#include "passes/analysis/access_plan.h"
+#include "passes/plans/access_plan.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::backend::nvptx {

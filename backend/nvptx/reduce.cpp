@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "backend/nvptx/lowering.h"
-#include "passes/analysis/reduce_plan.h"
+#include "passes/plans/reduce_plan.h"
 #include "tileir/diagnostics.h"
 #include "tileir/layout/f2_span.h"
 #include "tileir/op_kind.h"

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "backend/nvptx/lowering.h"
-#include "passes/analysis/scan_plan.h"
+#include "passes/plans/scan_plan.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::backend::nvptx {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backend/nvptx/lowering.h"
-#include "passes/analysis/sort_plan.h"
+#include "passes/plans/sort_plan.h"
 
 namespace tilewright::backend::nvptx {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "tileir/target_desc.h"
+#include "tileir/target/target_desc.h"
 
 namespace tilewright::backend::nvptx {
 

@@ -13,7 +13,7 @@
 #include "frontend/cli/targets.h"
 #include "frontend/compile_request.h"
 #include "runtime/ptxas.h"
-#include "tileir/suggestion.h"
+#include "tileir/text/suggestion.h"
 
 namespace tilewright::cli {
 

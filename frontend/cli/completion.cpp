@@ -4,7 +4,7 @@
 #include "frontend/cli/command.h"
 #include "frontend/cli/command_tree.h"
 #include "tileir/op_info.h"
-#include "tileir/suggestion.h"
+#include "tileir/text/suggestion.h"
 
 namespace tilewright::cli {
 

@@ -16,9 +16,9 @@
 #include "runtime/devices.h"
 #include "runtime/ptxas.h"
 #include "runtime/reports.h"
-#include "tileir/interpreter.h"
+#include "tileir/interpreter/interpreter.h"
 #include "tileir/op_kind.h"
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 #include "tilewright/kernel_key.h"
 
 namespace tilewright::cli {

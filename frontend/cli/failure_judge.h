@@ -6,7 +6,7 @@
 
 #include "frontend/cli/child_process.h"
 #include "frontend/cli/execution.h"
-#include "tileir/target_desc.h"
+#include "tileir/target/target_desc.h"
 
 namespace tilewright::cli {
 

@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "frontend/cli/command.h"
-#include "tileir/parser.h"
-#include "tileir/suggestion.h"
+#include "tileir/text/parser.h"
+#include "tileir/text/suggestion.h"
 
 namespace tilewright::cli {
 

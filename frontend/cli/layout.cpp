@@ -10,7 +10,7 @@
 #include "frontend/cli/command.h"
 #include "tileir/layout/layout_builders.h"
 #include "tileir/layout/layout_print.h"
-#include "tileir/suggestion.h"
+#include "tileir/text/suggestion.h"
 
 namespace tilewright::cli {
 

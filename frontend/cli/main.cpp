@@ -10,7 +10,7 @@
 #include "frontend/cli/command.h"
 #include "frontend/cli/diagnostics_text.h"
 #include "frontend/cli/interruption.h"
-#include "tileir/suggestion.h"
+#include "tileir/text/suggestion.h"
 
 namespace {
 

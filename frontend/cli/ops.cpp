@@ -8,7 +8,7 @@
 
 #include "frontend/cli/command.h"
 #include "tileir/op_info.h"
-#include "tileir/suggestion.h"
+#include "tileir/text/suggestion.h"
 
 namespace tilewright::cli {
 

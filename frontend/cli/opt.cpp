@@ -8,7 +8,7 @@
 #include "frontend/cli/pass_list.h"
 #include "frontend/cli/targets.h"
 #include "passes/pass_manager.h"
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 
 namespace tilewright::cli {
 

@@ -5,7 +5,7 @@
 
 #include "frontend/cli/command.h"
 #include "passes/pass_manager.h"
-#include "tileir/suggestion.h"
+#include "tileir/text/suggestion.h"
 
 namespace tilewright::cli {
 

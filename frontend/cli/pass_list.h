@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tileir/target_desc.h"
+#include "tileir/target/target_desc.h"
 
 namespace tilewright::cli {
 

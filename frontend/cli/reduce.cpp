@@ -7,7 +7,7 @@
 #include "frontend/cli/run_options.h"
 #include "frontend/cli/targets.h"
 #include "passes/shrinker.h"
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 
 namespace tilewright::cli {
 

@@ -13,7 +13,7 @@
 #include "frontend/cli/npy.h"
 #include "frontend/cli/run_options.h"
 #include "frontend/cli/run_ptx.h"
-#include "runtime/emulator/emulated_driver.h"
+#include "runtime/emulator/driver/emulated_driver.h"
 #include "tilewright/device_print.h"
 
 namespace tilewright::cli {

@@ -15,11 +15,11 @@
 #include "frontend/cli/targets.h"
 #include "frontend/cli/values.h"
 #include "runtime/device_print.h"
-#include "runtime/emulator/emulated_driver.h"
-#include "runtime/emulator/emulator.h"
-#include "runtime/emulator/launch_environment.h"
-#include "runtime/emulator/tensor_map.h"
-#include "tileir/literal.h"
+#include "runtime/emulator/async/tensor_map.h"
+#include "runtime/emulator/driver/emulated_driver.h"
+#include "runtime/emulator/machine/emulator.h"
+#include "runtime/emulator/driver/launch_environment.h"
+#include "tileir/text/literal.h"
 
 namespace tilewright::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "backend/compile.h"
 
-#include "tileir/target_desc.h"
+#include "tileir/target/target_desc.h"
 #include "tilewright/launch.h"
 
 namespace tilewright::cli {

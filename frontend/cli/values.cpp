@@ -9,8 +9,8 @@
 #include "frontend/cli/command.h"
 #include "frontend/cli/npy.h"
 #include "tileir/builder.h"
-#include "tileir/literal.h"
-#include "tileir/suggestion.h"
+#include "tileir/text/literal.h"
+#include "tileir/text/suggestion.h"
 
 namespace tilewright::cli {
 

@@ -8,7 +8,7 @@
 #include <bit>
 
 #include "tileir/builder.h"
-#include "tileir/interpreter.h"
+#include "tileir/interpreter/interpreter.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes {

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "passes/analysis/atomic_plan.h"
-#include "passes/analysis/conversion_plan.h"
-#include "passes/analysis/dot_plan.h"
-#include "passes/analysis/reduce_plan.h"
-#include "passes/analysis/scan_plan.h"
-#include "passes/analysis/sort_plan.h"
+#include "passes/plans/atomic_plan.h"
+#include "passes/plans/conversion_plan.h"
+#include "passes/plans/dot_plan.h"
+#include "passes/plans/reduce_plan.h"
+#include "passes/plans/scan_plan.h"
+#include "passes/plans/sort_plan.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes {

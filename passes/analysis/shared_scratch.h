@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "tileir/ir.h"
-#include "tileir/target_desc.h"
+#include "tileir/target/target_desc.h"
 
 namespace tilewright::passes {
 

@@ -7,7 +7,7 @@
 #include "backend/compile.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/device.h"
-#include "runtime/emulator/emulated_driver.h"
+#include "runtime/emulator/driver/emulated_driver.h"
 #include "tests/bench/families.h"
 #include "tests/bench/kernels.h"
 #include "tests/bench/large.h"

@@ -10,8 +10,8 @@
 #include <stdexcept>
 
 #include "backend/compile.h"
-#include "runtime/emulator/emulated_driver.h"
-#include "runtime/emulator/emulator.h"
+#include "runtime/emulator/driver/emulated_driver.h"
+#include "runtime/emulator/machine/emulator.h"
 #include "tests/bench/gpu_kernels.h"
 #include "tests/bench/report.h"
 #include "tests/bench/traced.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/emulator/counters.h"
+#include "runtime/emulator/cost/counters.h"
 
 namespace tilewright::test {
 

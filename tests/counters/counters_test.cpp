@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "frontend/cli/execution.h"
-#include "runtime/emulator/emulated_driver.h"
+#include "runtime/emulator/driver/emulated_driver.h"
 #include "tests/counters/assertion.h"
 
 namespace tilewright::test {

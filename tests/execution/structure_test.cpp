@@ -3,7 +3,7 @@
 
 #include "tests/execution/machines.h"
 #include "tileir/op_kind.h"
-#include "tileir/parser.h"
+#include "tileir/text/parser.h"
 
 namespace tilewright::test {
 

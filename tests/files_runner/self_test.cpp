@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "text_test.h"
-#include "tileir/parser.h"
+#include "tileir/text/parser.h"
 
 using namespace tilewright;
 using namespace tilewright::test;

@@ -10,12 +10,12 @@
 #include <fmt/ranges.h>
 
 #include "passes/analysis/axis_info.h"
-#include "passes/analysis/coalesce.h"
 #include "passes/analysis/hazards.h"
 #include "passes/analysis/register_pressure.h"
+#include "passes/layout/coalesce.h"
 #include "passes/pass_manager.h"
-#include "tileir/parser.h"
-#include "tileir/printer.h"
+#include "tileir/text/parser.h"
+#include "tileir/text/printer.h"
 #include "tileir/verifier.h"
 
 namespace tilewright::test {

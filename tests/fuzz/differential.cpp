@@ -15,7 +15,7 @@
 #include "tileir/builder.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 
 namespace tilewright::fuzz {
 

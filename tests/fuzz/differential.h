@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/fuzz/program.h"
-#include "tileir/interpreter.h"
-#include "tileir/target_desc.h"
+#include "tileir/interpreter/interpreter.h"
+#include "tileir/target/target_desc.h"
 
 namespace tilewright::fuzz {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backend/compile.h"
-#include "runtime/emulator/emulator.h"
+#include "runtime/emulator/machine/emulator.h"
 #include "tests/fuzz/report_buffer.h"
 
 namespace tilewright::fuzz {

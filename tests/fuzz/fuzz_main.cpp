@@ -25,7 +25,7 @@
 #include "tests/fuzz/signatures.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 
 using namespace tilewright;
 using namespace tilewright::fuzz;

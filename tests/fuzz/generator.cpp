@@ -6,7 +6,7 @@
 
 #include "tests/fuzz/maker.h"
 #include "tileir/op_kind.h"
-#include "tileir/type_rules.h"
+#include "tileir/type_rules/type_rules.h"
 
 namespace tilewright::fuzz {
 

@@ -6,7 +6,7 @@
 
 #include "tests/fuzz/maker.h"
 #include "tileir/op_kind.h"
-#include "tileir/ptx_constraints.h"
+#include "tileir/target/ptx_constraints.h"
 
 namespace tilewright::fuzz {
 

@@ -12,7 +12,7 @@
 
 #include "tests/fuzz/generator.h"
 #include "tests/fuzz/text_mutator.h"
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 
 using namespace tilewright;
 namespace fs = std::filesystem;

@@ -8,8 +8,8 @@
 #include "passes/pass_manager.h"
 #include "tests/fuzz/text_mutator.h"
 #include "tileir/diagnostics.h"
-#include "tileir/parser.h"
-#include "tileir/printer.h"
+#include "tileir/text/parser.h"
+#include "tileir/text/printer.h"
 #include "tileir/verifier.h"
 
 using namespace tilewright;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tests/fuzz/differential.h"
-#include "tileir/target_desc.h"
+#include "tileir/target/target_desc.h"
 
 namespace tilewright::fuzz {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 
 namespace tilewright::fuzz {
 

@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "frontend/cli/npy.h"
-#include "tileir/literal.h"
+#include "tileir/text/literal.h"
 
 namespace tilewright::fuzz {
 

@@ -12,8 +12,8 @@
 #include "tests/fuzz/signatures.h"
 #include "tileir/builder.h"
 #include "tileir/op_kind.h"
-#include "tileir/parser.h"
-#include "tileir/printer.h"
+#include "tileir/text/parser.h"
+#include "tileir/text/printer.h"
 #include "tileir/verifier.h"
 
 using namespace tilewright;

@@ -1,7 +1,7 @@
 // Asks the type rules about every combination of elements, once.
 #include "tests/fuzz/signatures.h"
 
-#include "tileir/type_rules.h"
+#include "tileir/type_rules/type_rules.h"
 
 namespace tilewright::fuzz {
 

@@ -68,9 +68,17 @@ TEST_CASE("layering: an include against the direction is caught") {
         std::string::npos);
 }
 
+TEST_CASE("layering: the emulator includes nothing of the compiler and the runtime") {
+  CHECK(only_violation("runtime/emulator/a.cpp", "// A.\n#include \"backend/compile.h\"\n").find("library of its own") !=
+        std::string::npos);
+  CHECK(only_violation("runtime/emulator/isa/a.cpp", "// A.\n#include \"tileir/ir.h\"\n").find("library of its own") != std::string::npos);
+  CHECK(violations(with("runtime/emulator/a.cpp", "// A.\n#include \"tilewright/error.h\"\n")).empty());
+}
+
 TEST_CASE("layering: a table in a header is caught") {
   CHECK(only_violation("tileir/a.h", "// A.\n#include \"tileir/ops.def\"\n").find("compiled again for each change") != std::string::npos);
-  CHECK(only_violation("passes/a.h", "// A.\n#include \"passes/passes.def\"\n").find("compiled again for each change") != std::string::npos);
+  CHECK(only_violation("passes/a.h", "// A.\n#include \"passes/passes.def\"\n").find("compiled again for each change") !=
+        std::string::npos);
   CHECK(violations(with("tileir/a.h", "// A.\n#include \"tileir/op_names.def\"\n")).empty());
 }
 

@@ -37,6 +37,13 @@ bool is_tracing(std::string_view path) {
 
 bool may_print(std::string_view path) { return starts_with_any(path, {"frontend/cli/", "runtime/log.cpp", "tileir/diagnostics.cpp"}); }
 
+// The emulator stands below the CUDA runtime and shares nothing with the compiler.
+constexpr std::string_view kEmulator = "runtime/emulator/";
+bool may_emulator_include(std::string_view path) {
+  return starts_with_any(path, {"tileir/include/tilewright/error.h", "runtime/cuda/driver.h", "runtime/cuda/driver_types.h",
+                                "runtime/environment.h", "runtime/device_print.h"});
+}
+
 struct Include {
   int line;
   std::string name;
@@ -164,9 +171,10 @@ class Checker {
       report(path, include.line, "the command line stands above the library, which does not include it");
     if (starts_with_any(include.name, {"tests/", "examples/"})) report(path, include.line, "the library includes no tests");
 
-    if (path.ends_with(".h") && ((include.name == "tileir/ops.def" && path != "tileir/type_rule_checks.h") ||
+    if (path.ends_with(".h") && ((include.name == "tileir/ops.def" && path != "tileir/type_rules/checks.h") ||
                                  (include.name == "passes/passes.def" && path != "passes/all_passes.h")))
-      report(path, include.line, "a header that includes '" + include.name + "' has all that includes it compiled again for each change there");
+      report(path, include.line,
+             "a header that includes '" + include.name + "' has all that includes it compiled again for each change there");
 
     const std::string target = resolve(include);
     if (target.empty()) {
@@ -179,6 +187,8 @@ class Checker {
     const int other = layer_of(target);
     if (other > layer)
       report(path, include.line, std::string(kLayers[layer]) + " stands below " + std::string(kLayers[other]) + " and does not include it");
+    if (path.starts_with(kEmulator) && !target.starts_with(kEmulator) && !may_emulator_include(target))
+      report(path, include.line, "the emulator is a library of its own, which does not include '" + target + "'");
     if (is_tracing(path) && other > 0 && other < layer) report(path, include.line, "tracing includes tileir only, not '" + target + "'");
   }
 

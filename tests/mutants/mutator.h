@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/emulator/ptx_module.h"
+#include "runtime/emulator/ptx/module.h"
 
 namespace tilewright::test {
 

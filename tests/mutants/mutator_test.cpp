@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "runtime/emulator/program.h"
-#include "runtime/emulator/ptx_parser.h"
+#include "runtime/emulator/program/program.h"
+#include "runtime/emulator/ptx/parser.h"
 #include "tests/mutants/equivalent.h"
 #include "tests/mutants/subject.h"
 

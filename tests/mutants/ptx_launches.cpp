@@ -7,8 +7,8 @@
 #include <iterator>
 #include <random>
 
-#include "runtime/emulator/small_float.h"
-#include "runtime/emulator/tensor_map.h"
+#include "runtime/emulator/async/tensor_map.h"
+#include "runtime/emulator/simd/small_float.h"
 
 namespace tilewright::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/emulator/ptx_module.h"
+#include "runtime/emulator/ptx/module.h"
 
 namespace tilewright::test {
 

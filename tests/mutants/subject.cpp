@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/emulator/tensor_map.h"
+#include "runtime/emulator/async/tensor_map.h"
 
 namespace tilewright::test {
 

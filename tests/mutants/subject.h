@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/emulator/emulated_driver.h"
+#include "runtime/emulator/driver/emulated_driver.h"
 #include "tests/mutants/mutator.h"
 
 namespace tilewright::test {

@@ -10,7 +10,7 @@
 #include "backend/compile.h"
 #include "backend/ptx_lint.h"
 #include "runtime/ptxas.h"
-#include "tileir/parser.h"
+#include "tileir/text/parser.h"
 
 namespace tilewright::test {
 

@@ -16,8 +16,8 @@
 #include "frontend/cli/child_process.h"
 #include "runtime/ptxas.h"
 #include "tests/ptx_check/checker.h"
-#include "tileir/parser.h"
-#include "tileir/printer.h"
+#include "tileir/text/parser.h"
+#include "tileir/text/printer.h"
 #include "tileir/verifier.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "tileir/layout/linear_layout.h"
-#include "tileir/suggestion.h"
+#include "tileir/text/suggestion.h"
 
 namespace tilewright::ir {
 

@@ -5,7 +5,7 @@
 
 #include "backend/compile.h"
 #include "backend/ptx_lint.h"
-#include "tileir/parser.h"
+#include "tileir/text/parser.h"
 
 using namespace tilewright;
 using backend::nvptx::avoid_assembler_bugs;

@@ -11,7 +11,7 @@
 
 #include "backend/llvm_errors.h"
 #include "tileir/diagnostics.h"
-#include "tileir/parser.h"
+#include "tileir/text/parser.h"
 
 namespace tilewright::backend {
 

@@ -7,7 +7,7 @@
 #include "tests/unit/backend/ptx_assembler.h"
 #include "tileir/builder.h"
 #include "tileir/op_kind.h"
-#include "tileir/type_rules.h"
+#include "tileir/type_rules/type_rules.h"
 
 namespace tilewright::backend {
 

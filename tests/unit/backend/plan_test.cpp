@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "tileir/op_kind.h"
-#include "tileir/parser.h"
+#include "tileir/text/parser.h"
 
 namespace tilewright::backend::host {
 

@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "backend/compile.h"
-#include "tileir/parser.h"
+#include "tileir/text/parser.h"
 
 namespace tilewright::backend::testing {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "frontend/trace.h"
-#include "tileir/interpreter.h"
-#include "tileir/printer.h"
+#include "tileir/interpreter/interpreter.h"
+#include "tileir/text/printer.h"
 #include "tilewright/ops.h"
 
 namespace traced {

@@ -1,11 +1,11 @@
 // How wide accesses are under layouts, and that the cost prefers whole sectors.
-#include "passes/analysis/access_plan.h"
+#include "passes/plans/access_plan.h"
 
 #include <doctest/doctest.h>
 
 #include "tileir/layout/layout_builders.h"
 #include "tileir/op_kind.h"
-#include "tileir/parser.h"
+#include "tileir/text/parser.h"
 
 namespace tilewright::passes {
 

@@ -5,7 +5,7 @@
 
 #include "passes/all_passes.h"
 #include "tileir/op_kind.h"
-#include "tileir/parser.h"
+#include "tileir/text/parser.h"
 #include "tilewright/error.h"
 
 namespace tilewright::passes {

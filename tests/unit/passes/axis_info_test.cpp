@@ -9,7 +9,7 @@
 #include "integer_programs.h"
 #include "tileir/builder.h"
 #include "tileir/op_kind.h"
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 
 using namespace tilewright;
 using namespace tilewright::ir;

@@ -10,9 +10,9 @@
 
 #include "passes/all_passes.h"
 #include "tileir/builder.h"
-#include "tileir/interpreter.h"
+#include "tileir/interpreter/interpreter.h"
 #include "tileir/op_kind.h"
-#include "tileir/type_rules.h"
+#include "tileir/type_rules/type_rules.h"
 #include "tileir/verifier.h"
 
 using namespace tilewright;

@@ -15,7 +15,7 @@
 #include "tests/unit/passes/straight_line_eval.h"
 #include "tileir/builder.h"
 #include "tileir/op_kind.h"
-#include "tileir/parser.h"
+#include "tileir/text/parser.h"
 #include "tileir/verifier.h"
 
 namespace tilewright::passes {

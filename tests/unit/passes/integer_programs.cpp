@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "tileir/builder.h"
-#include "tileir/interpreter.h"
+#include "tileir/interpreter/interpreter.h"
 #include "tileir/op_kind.h"
 #include "tileir/verifier.h"
 

@@ -11,7 +11,7 @@
 #include "tests/unit/passes/straight_line_eval.h"
 #include "tileir/builder.h"
 #include "tileir/op_kind.h"
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 #include "tileir/verifier.h"
 
 namespace tilewright::passes {

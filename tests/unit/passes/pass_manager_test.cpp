@@ -10,8 +10,8 @@
 
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
-#include "tileir/parser.h"
-#include "tileir/printer.h"
+#include "tileir/text/parser.h"
+#include "tileir/text/printer.h"
 
 using namespace tilewright;
 using namespace tilewright::ir;

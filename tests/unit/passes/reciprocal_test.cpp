@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "passes/all_passes.h"
-#include "tileir/interpreter.h"
-#include "tileir/parser.h"
+#include "tileir/interpreter/interpreter.h"
+#include "tileir/text/parser.h"
 
 namespace tilewright::passes {
 

@@ -5,8 +5,8 @@
 
 #include "passes/shrinker.h"
 #include "tileir/op_kind.h"
-#include "tileir/parser.h"
-#include "tileir/printer.h"
+#include "tileir/text/parser.h"
+#include "tileir/text/printer.h"
 #include "tileir/verifier.h"
 
 using namespace tilewright;

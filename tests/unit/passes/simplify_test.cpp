@@ -6,7 +6,7 @@
 #include "integer_programs.h"
 #include "passes/all_passes.h"
 #include "passes/pass_manager.h"
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 
 using namespace tilewright;
 

@@ -1,5 +1,5 @@
 // The interpreter on small hand-made functions: memory, orders of combination, loops and their edges.
-#include "tileir/interpreter.h"
+#include "tileir/interpreter/interpreter.h"
 
 #include <doctest/doctest.h>
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tileir/interpreter.h"
-#include "tileir/parser.h"
+#include "tileir/interpreter/interpreter.h"
+#include "tileir/text/parser.h"
 #include "tileir/verifier.h"
 
 using namespace tilewright::ir;

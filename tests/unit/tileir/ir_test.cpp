@@ -7,7 +7,7 @@
 
 #include "tileir/builder.h"
 #include "tileir/op_kind.h"
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 #include "tileir/verifier.h"
 
 using namespace tilewright;

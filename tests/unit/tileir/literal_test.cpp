@@ -1,5 +1,5 @@
 // Constants as text.
-#include "tileir/literal.h"
+#include "tileir/text/literal.h"
 
 #include <doctest/doctest.h>
 

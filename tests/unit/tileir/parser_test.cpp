@@ -1,11 +1,11 @@
 // The parser on hostile input. (What it accepts and how it refuses is in tests/files.)
-#include "tileir/parser.h"
+#include "tileir/text/parser.h"
 
 #include <doctest/doctest.h>
 
 #include <random>
 
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 #include "tileir/verifier.h"
 
 using namespace tilewright;

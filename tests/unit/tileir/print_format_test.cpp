@@ -1,5 +1,5 @@
 // The texts of device_print: what is refused, and how values are filled in.
-#include "tileir/print_format.h"
+#include "tileir/text/print_format.h"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
 // The textual form, from functions made by hand.
 #include "tileir/op_kind.h"
-#include "tileir/printer.h"
+#include "tileir/text/printer.h"
 
 #include <doctest/doctest.h>
 
 #include "tileir/builder.h"
-#include "tileir/parser.h"
+#include "tileir/text/parser.h"
 
 using namespace tilewright::ir;
 

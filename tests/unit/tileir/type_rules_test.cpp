@@ -1,6 +1,6 @@
 // The type rules: what each accepts, and the words with which it refuses.
 #include "tileir/op_kind.h"
-#include "tileir/type_rules.h"
+#include "tileir/type_rules/type_rules.h"
 
 #include <doctest/doctest.h>
 

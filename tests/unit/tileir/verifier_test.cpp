@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "tileir/builder.h"
-#include "tileir/parser.h"
+#include "tileir/text/parser.h"
 
 using namespace tilewright;
 using namespace tilewright::ir;

@@ -1,0 +1,275 @@
+// Groups of accesses, candidates for their layouts, and the cheapest of these.
+#include "passes/layout/coalesce.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <set>
+
+#include "passes/analysis/handed_on.h"
+#include "passes/layout/layout_cost.h"
+#include "tileir/layout/layout_builders.h"
+#include "tileir/layout_rules.h"
+#include "tileir/op_kind.h"
+#include "tileir/target/target_desc.h"
+
+namespace tilewright::passes {
+
+using ir::Family;
+using ir::LinearLayout;
+using ir::OpId;
+using ir::OpKind;
+using ir::ValueId;
+
+namespace {
+
+constexpr int kLog2Lanes = ir::TargetDesc::kLog2WarpLanes;
+
+bool accesses_memory(const ir::Function& f, OpId id) {
+  const Family family = ir::info(f.kind(id)).family;
+  return (family == Family::memory || family == Family::atomic) && !f.type(f.operand(id, 0)).is_scalar();
+}
+
+/// How often an op runs, as far as costs go: a loop counts as eight passes, two nested ones as sixty-four, an unlikely branch not at all.
+int weight_of(const ir::Function& f, OpId id) {
+  int weight = 1;
+  for (ir::BlockId b = f.op(id).parent; f.block(b).parent; b = f.op(f.block(b).parent).parent) {
+    const OpId at = f.block(b).parent;
+    if (f.kind(at) == OpKind::for_ || f.kind(at) == OpKind::while_) weight = std::min(weight * 8, 64);
+    if (f.kind(at) == OpKind::if_ && f.attr(at, ir::AttrName::likely) != 0 && b == f.region(at, 1)) weight = 0;
+  }
+  return weight;
+}
+
+/// The axes from the fastest on: along which addresses follow each other, then from the last to the first.
+std::vector<int> order_of(const AccessFacts& a) {
+  std::vector<int> order{a.axis};
+  for (int d = a.pointer.rank() - 1; d >= 0; --d)
+    if (d != a.axis) order.push_back(d);
+  return order;
+}
+
+/// Gives out the bits of axes: lanes and warps to an axis as long as there is something left of it.
+class Spread {
+ public:
+  Spread(std::vector<int> log2_extents, std::vector<int> order) : left_(std::move(log2_extents)), extents_(left_) {
+    b_.order = std::move(order);
+    b_.log2_per_thread = b_.log2_lanes = b_.log2_warps = std::vector<int>(left_.size());
+  }
+  int take(std::vector<int>& from, int axis, int bits) {
+    const auto a = static_cast<std::size_t>(axis);
+    const int here = std::min(bits, left_[a]);
+    left_[a] -= here;
+    from[a] += here;
+    return bits - here;
+  }
+  void registers(int axis, int bits) { take(b_.log2_per_thread, axis, bits); }
+  void fill(std::vector<int>& from, std::span<const int> axes, int bits) {
+    for (int axis : axes) bits = take(from, axis, bits);
+    from[static_cast<std::size_t>(axes[0])] += bits;  // nothing left: copies
+  }
+  void fill_lanes(int bits) { fill(b_.log2_lanes, b_.order, bits); }
+  void fill_warps(int bits, bool outermost_first) {
+    std::vector<int> axes = b_.order;
+    if (outermost_first) std::reverse(axes.begin(), axes.end());
+    fill(b_.log2_warps, axes, bits);
+  }
+  LinearLayout layout() const { return ir::blocked_layout(extents_, b_); }
+
+ private:
+  std::vector<int> left_, extents_;
+  ir::BlockedLayout b_;
+};
+
+LinearLayout blocked(const std::vector<int>& extents, const std::vector<int>& order, int log2_vector, int log2_warps,
+                     bool outermost_first) {
+  Spread s(extents, order);
+  s.registers(order[0], log2_vector);
+  s.fill_lanes(kLog2Lanes);
+  s.fill_warps(log2_warps, outermost_first);
+  return s.layout();
+}
+
+int log2_elements(const std::vector<int>& extents) { return std::accumulate(extents.begin(), extents.end(), 0); }
+
+}  // namespace
+
+/// Walks from tile to tile through the ops that want them alike.
+class Coalescing::Explorer {
+ public:
+  Explorer(Coalescing& c, const FreeValues& free) : c_(c), f_(c.f_), free_(free) {}
+
+  void run(OpId access) {
+    group_ = static_cast<int>(c_.groups_.size());
+    Group& g = c_.groups_.emplace_back();
+    g.log2_extents = ir::log2_extents(f_.type(f_.operand(access, 0)));
+    std::vector<std::int64_t> axes(g.log2_extents.size());
+    std::iota(axes.begin(), axes.end(), 0);
+    visit(access, axes);
+    while (!queue_.empty()) {
+      const ValueId v = queue_.back();
+      queue_.pop_back();
+      const std::vector<std::int64_t> at = c_.place_[v.index].axes;
+      if (const OpId definer = f_.value(v).op ? f_.value(v).op : f_.block(f_.value(v).block).parent) follow(definer, v, at);
+      for (OpId user : std::vector<OpId>(f_.value(v).users)) {
+        follow(user, v, at);
+        const OpId parent = f_.block(f_.op(user).parent).parent;
+        if (ir::info(f_.kind(user)).has(ir::kTerminator) && parent) follow(parent, v, at);
+      }
+    }
+  }
+
+ private:
+  void reach(ValueId v, const std::vector<std::int64_t>& axes) {
+    if (f_.type(v).is_scalar() || free_(v) || c_.place_[v.index].group >= 0) return;
+    c_.place_[v.index] = {group_, axes};
+    queue_.push_back(v);
+  }
+
+  /// The op's tiles all lie alike.
+  void visit(OpId id, const std::vector<std::int64_t>& axes) {
+    if (const int a = c_.access_of_[id.index]; a >= 0 && !seen_.count(a)) {
+      seen_.insert(a);
+      c_.groups_.back().members.push_back({a, axes});
+    }
+    for (ValueId v : f_.op(id).operands) reach(v, axes);
+    for (ValueId v : f_.op(id).results) reach(v, axes);
+  }
+
+  void follow(OpId id, ValueId v, const std::vector<std::int64_t>& axes) {
+    const OpKind k = f_.kind(id);
+    if (ir::info(k).family == Family::control) {
+      for (const auto& variable : handed_on(f_, id))
+        if (std::find(variable.begin(), variable.end(), v) != variable.end())
+          for (ValueId other : variable) reach(other, axes);
+    } else if (k == OpKind::permute_) {
+      const auto& by = f_.attr_list(id, ir::AttrName::axes);
+      std::vector<std::int64_t> other(axes.size());
+      const bool forward = v == f_.operand(id, 0);
+      for (std::size_t i = 0; i < by.size(); ++i) {
+        const auto from = static_cast<std::size_t>(by[i]);
+        (forward ? other[i] : other[from]) = forward ? axes[from] : axes[i];
+      }
+      reach(forward ? f_.result(id) : f_.operand(id, 0), other);
+    } else if (k == OpKind::reduce_) {
+      if (v != f_.operand(id, 0)) return;
+      const auto axis = static_cast<std::size_t>(f_.attr(id, ir::AttrName::axis));
+      c_.groups_.back().reductions.push_back({static_cast<int>(axes[axis]), static_cast<int>(f_.op(id).results.size()), weight_of(f_, id)});
+    } else if (ir::layout_rule(k) == ir::LayoutRule::alike && k != OpKind::scan_) {
+      visit(id, axes);
+    }
+  }
+
+  Coalescing& c_;
+  const ir::Function& f_;
+  const FreeValues& free_;
+  int group_ = 0;
+  std::vector<ValueId> queue_;
+  std::set<int> seen_;  // accesses
+};
+
+Coalescing::Coalescing(const ir::Function& f, const AxisInfoAnalysis& axes, const FreeValues& free, int log2_warps)
+    : f_(f), log2_warps_(log2_warps), access_of_(f.op_capacity(), -1), place_(f.value_capacity()) {
+  f.walk([&](OpId id) {
+    if (!accesses_memory(f, id)) return;
+    access_of_[id.index] = static_cast<int>(accesses_.size());
+    const AccessFacts facts = access_facts(f, id, axes);
+    accesses_.push_back({id, facts, {}, best_alone(facts), weight_of(f, id)});
+  });
+  Explorer explorer(*this, free);
+  for (const Access& a : std::vector<Access>(accesses_))
+    if (!access(a.op)->shared.rank()) {
+      explorer.run(a.op);
+      choose(groups_.back());
+    }
+}
+
+const Coalescing::Access* Coalescing::access(OpId id) const {
+  const int at = id.index < access_of_.size() ? access_of_[id.index] : -1;
+  return at < 0 ? nullptr : &accesses_[static_cast<std::size_t>(at)];
+}
+
+LinearLayout Coalescing::best_alone(const AccessFacts& a) const {
+  const std::vector<int> extents = ir::log2_extents(a.pointer), order = order_of(a);
+  const int most = std::max(0, log2_elements(extents) - kLog2Lanes - log2_warps_);
+  LinearLayout best;
+  int least = INT32_MAX;
+  for (int v = std::min(a.log2_widest, most); v >= 0; --v) {
+    LinearLayout l = blocked(extents, order, v, log2_warps_, false);
+    const int cost = access_cost(a, l);
+    if (cost < least) least = cost, best = std::move(l);
+  }
+  return best;
+}
+
+int Coalescing::cost(const Group& g, const LinearLayout& l) const {
+  int total = 0;
+  for (const Member& m : g.members) {
+    const Access& a = accesses_[static_cast<std::size_t>(m.access)];
+    const LinearLayout here = l.permuted(m.axes);
+    int best = access_cost(a.facts, here);
+    const int alone = access_cost(a.facts, a.alone);
+    if (best > alone) best = std::min(best, alone + conversion_cost(here, a.alone, a.facts.pointer.pointee().element_bytes()));
+    total += a.weight * best;
+  }
+  for (const Reduction& r : g.reductions) total += r.weight * reduction_cost(l, r.axis, r.results);
+  return total;
+}
+
+void Coalescing::choose(Group& g) {
+  const int most = std::max(0, log2_elements(g.log2_extents) - kLog2Lanes - log2_warps_);
+  std::vector<std::pair<std::vector<int>, int>> orders;  // with the widest access along each
+  for (const Member& m : g.members) {
+    const AccessFacts& facts = accesses_[static_cast<std::size_t>(m.access)].facts;
+    std::vector<int> order = order_of(facts);
+    for (int& axis : order) axis = static_cast<int>(m.axes[static_cast<std::size_t>(axis)]);
+    const auto known = std::find_if(orders.begin(), orders.end(), [&](const auto& o) { return o.first == order; });
+    if (known == orders.end())
+      orders.emplace_back(order, std::min(facts.log2_widest, most));
+    else
+      known->second = std::max(known->second, std::min(facts.log2_widest, most));
+  }
+  int least = INT32_MAX;
+  const auto consider = [&](LinearLayout l) {
+    const int c = cost(g, l);
+    if (c < least) least = c, g.layout = std::move(l);
+  };
+  const bool spreads = g.log2_extents.size() > 1 && !g.reductions.empty();
+  for (const auto& [order, widest] : orders)
+    for (int v = widest; v >= 0; --v) {
+      consider(blocked(g.log2_extents, order, v, log2_warps_, false));
+      if (spreads) consider(blocked(g.log2_extents, order, v, log2_warps_, true));
+    }
+  for (const Member& m : g.members) accesses_[static_cast<std::size_t>(m.access)].shared = g.layout.permuted(m.axes);
+}
+
+LinearLayout Coalescing::preferred(ValueId v) const {
+  if (v.index < place_.size() && place_[v.index].group >= 0)
+    return groups_[static_cast<std::size_t>(place_[v.index].group)].layout.permuted(place_[v.index].axes);
+  const ir::Type t = f_.type(v);
+  const std::vector<int> extents = ir::log2_extents(t);
+  std::vector<int> order(extents.size());
+  std::iota(order.rbegin(), order.rend(), 0);
+  const int most = std::max(0, log2_elements(extents) - kLog2Lanes - log2_warps_);
+  const int vector = std::countr_zero(static_cast<unsigned>(16 / t.element_bytes()));
+  return blocked(extents, order, std::min(vector, most), log2_warps_, false);
+}
+
+std::string Coalescing::print() const {
+  std::string out;
+  for (const Group& g : groups_) {
+    out += fmt::format("group: {}, cost {}\n", ir::text(g.layout), cost(g, g.layout));
+    for (const Member& m : g.members) {
+      const Access& a = accesses_[static_cast<std::size_t>(m.access)];
+      out += fmt::format("  {} of {}: {} elements an instruction, cost {}, alone {}\n", ir::text(f_.kind(a.op)), ir::text(a.facts.pointer),
+                         1 << vector_bits(a.facts, a.shared).size(), access_cost(a.facts, a.shared), access_cost(a.facts, a.alone));
+    }
+    for (const Reduction& r : g.reductions)
+      out += fmt::format("  reduce along {}: cost {}\n", r.axis, reduction_cost(g.layout, r.axis, r.results));
+  }
+  return out;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,82 @@
+// The plan of a dot of fused multiply-adds.
+#include "passes/plans/dot_plan.h"
+
+#include <algorithm>
+
+namespace tilewright::passes {
+
+using ir::HardwareDim;
+using ir::LinearLayout;
+
+namespace {
+
+/// A step is straight code: this many multiply-adds of a thread at most, beyond which a loop over K is as fast and compiles in less time.
+constexpr int kLog2StepOperations = 8;
+constexpr std::int64_t kAlignment = 16;
+
+/// The layout of an operand that accumulator elements read, with the lowest bits of K in registers: 2^log2_ks of them.
+template <class Map>
+LinearLayout reader(const LinearLayout& accumulator, const std::vector<int>& extents, Map&& map, std::uint32_t k_unit, int log2_ks) {
+  LinearLayout l(extents);
+  for (int i = 0; i < log2_ks; ++i) l.add_basis(HardwareDim::reg, k_unit << i);
+  for (HardwareDim d : {HardwareDim::reg, HardwareDim::lane, HardwareDim::warp})
+    for (std::uint32_t basis : accumulator.bases(d)) l.add_basis(d, map(basis));
+  return l.without_free_registers();
+}
+
+}  // namespace
+
+std::uint32_t DotPlan::index_in_a(std::uint32_t flat, std::uint32_t k) const { return (flat >> log2_n << log2_k) | k; }
+
+std::uint32_t DotPlan::index_in_b(std::uint32_t flat, std::uint32_t k) const {
+  const std::uint32_t n = flat & ((1u << log2_n) - 1), batch = flat >> (log2_n + log2_m);
+  return (batch << log2_k | k) << log2_n | n;
+}
+
+DotPlan plan_dot(const ir::Function& f, ir::OpId id) {
+  const auto& operands = f.op(id).operands;
+  const ir::Type ta = f.type(operands[0]), tb = f.type(operands[1]);
+  const LinearLayout accumulator = f.layout(f.result(id)).without_free_registers();
+  const int row = ta.rank() - 2, column = ta.rank() - 1;
+  DotPlan plan;
+  plan.log2_m = ta.log2_extent(row), plan.log2_k = ta.log2_extent(column), plan.log2_n = tb.log2_extent(column);
+  plan.log2_step = std::min(plan.log2_k, std::max(2, kLog2StepOperations - accumulator.bits(HardwareDim::reg)));
+  plan.a.source = f.layout(operands[0]).without_free_registers();
+  plan.b.source = f.layout(operands[1]).without_free_registers();
+
+  const auto to_a = [&](std::uint32_t flat) { return plan.index_in_a(flat, 0); };
+  const auto to_b = [&](std::uint32_t flat) { return plan.index_in_b(flat, 0); };
+  const auto plan_operand = [&](DotOperand& o, ir::Type t, auto&& map, std::uint32_t k_unit) {
+    const std::vector<int> extents = ir::log2_extents(t);
+    const auto plan_for = [&](int log2_ks) {
+      o.shared = ir::plan_swizzle(o.source, reader(accumulator, extents, map, k_unit, log2_ks), t.element_bytes());
+    };
+    // A vector must lie within a step, and one step after another be read by vectors that are as aligned.
+    const auto steps_keep_vectors = [&] {
+      const ir::F2Matrix places = o.shared.shared.matrix();
+      for (int i = plan.log2_step; i < plan.log2_k; ++i)
+        if ((*places.solve(k_unit << i) & ((1u << o.shared.log2_load_vector) - 1)) != 0) return false;
+      return true;
+    };
+    plan_for(plan.log2_step);
+    if (steps_keep_vectors()) return;
+    plan_for(plan.log2_k);
+    while (!steps_keep_vectors()) ++plan.log2_step;
+  };
+  plan_operand(plan.a, ta, to_a, 1);
+  plan_operand(plan.b, tb, to_b, 1u << plan.log2_n);
+  plan.log2_steps = plan.log2_k - plan.log2_step;
+
+  const auto finish = [&](DotOperand& o, ir::Type t, auto&& map, std::uint32_t k_unit) {
+    o.reader = reader(accumulator, ir::log2_extents(t), map, k_unit, plan.log2_step);
+    const ir::F2Matrix places = o.shared.shared.matrix();
+    for (int i = plan.log2_step; i < plan.log2_k; ++i) o.step_offset.columns.push_back(*places.solve(k_unit << i));
+    o.offset = plan.bytes;
+    plan.bytes += (t.elements() * t.element_bytes() + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  finish(plan.a, ta, to_a, 1);
+  finish(plan.b, tb, to_b, 1u << plan.log2_n);
+  return plan;
+}
+
+}  // namespace tilewright::passes

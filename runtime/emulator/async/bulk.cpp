@@ -1,0 +1,253 @@
+// Bulk copies of bytes that lie together (PTX ISA, "cp.async.bulk"), and groups of bulk copies.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "runtime/emulator/async/bulk_copy.h"
+#include "runtime/emulator/isa/atomic_update.h"
+#include "runtime/emulator/program/bulk_operands.h"
+#include "runtime/emulator/program/families.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+// Extras: the destination, the source and the mbarrier, two each, then the size and the mask of a multicast.
+constexpr int kSize = 6, kMask = 7;
+
+/// Whether there is something to copy that the engine can copy.
+bool check_size(Warp& warp, const Instruction& i, int lane, u32 bytes) {
+  if (bytes % 16 == 0) return bytes > 0;
+  report(warp, i, FindingKind::bad_operand, lane, [&] { return fmt::format("{} bytes: expected a multiple of 16", bytes); });
+  return false;
+}
+
+bool check_alignment(Warp& warp, const Instruction& i, int lane, u64 address) {
+  if (address % 16 == 0) return true;
+  report(warp, i, FindingKind::misaligned, lane,
+         [&] { return fmt::format("address 0x{:x} of global memory: expected a multiple of 16", address); });
+  return false;
+}
+
+std::optional<Reduction> reduction_of(const Instruction& i) {
+  if (!(i.option & kReduces)) return std::nullopt;
+  return Reduction{static_cast<u32>(i.immediate), i.width};
+}
+
+template <class F>
+void each_lane(Mask mask, F f) {
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (has_lane(mask, lane)) f(lane);
+}
+
+void load(Warp& warp, const Instruction& i, Mask mask) {
+  each_lane(mask, [&](int lane) {
+    const u32 bytes = bulk_value(warp, i, kSize, lane);
+    const u64 from = bulk_address(warp, i, 1, lane);
+    if (!check_size(warp, i, lane, bytes) || !check_alignment(warp, i, lane, from)) return;
+    const auto destinations = destinations_of(warp, i, lane, bytes, 16, kMask);
+    if (destinations.empty()) return;
+    begin_load({warp, i, lane, {{{destinations.front().to.offset, from, bytes}}}}, destinations);
+  });
+}
+
+void move(Warp& warp, const Instruction& i, Mask mask) {
+  each_lane(mask, [&](int lane) {
+    const u32 bytes = bulk_value(warp, i, kSize, lane);
+    if (!check_size(warp, i, lane, bytes)) return;
+    const auto from = shared_place(warp, i, lane, bulk_address(warp, i, 1, lane), false, bytes, 16);
+    const auto destinations = destinations_of(warp, i, lane, bytes, 16, kMask);
+    if (!from || destinations.empty()) return;
+    const Destination& destination = destinations.front();
+    begin_move({warp, i, lane, {{{destination.to.offset, from->offset, bytes}}}, 0, 1, reduction_of(i)}, destination);
+  });
+}
+
+void store(Warp& warp, const Instruction& i, Mask mask) {
+  each_lane(mask, [&](int lane) {
+    const u32 bytes = bulk_value(warp, i, kSize, lane);
+    const u64 to = bulk_address(warp, i, 0, lane);
+    if (!check_size(warp, i, lane, bytes) || !check_alignment(warp, i, lane, to)) return;
+    const auto from = shared_place(warp, i, lane, bulk_address(warp, i, 1, lane), false, bytes, 16);
+    if (!from) return;
+    begin_store({warp, i, lane, {{{from->offset, to, bytes}}}, 0, 1, reduction_of(i)});
+  });
+}
+
+/// Does nothing but for the checks of its operands.
+void prefetch(Warp& warp, const Instruction& i, Mask mask) {
+  each_lane(mask, [&](int lane) {
+    check_size(warp, i, lane, bulk_value(warp, i, kSize, lane));
+    check_alignment(warp, i, lane, bulk_address(warp, i, 1, lane));
+  });
+}
+
+void commit(Warp& warp, const Instruction&, Mask mask) { commit_bulk_group(warp, mask); }
+void wait(Warp& warp, const Instruction& i, Mask mask) { wait_for_bulk_groups(warp, mask, i.option, false); }
+void wait_read(Warp& warp, const Instruction& i, Mask mask) { wait_for_bulk_groups(warp, mask, i.option, true); }
+
+Operand zero() {
+  Operand operand;
+  operand.kind = OperandKind::integer;
+  return operand;
+}
+
+void take_copy(Decoder& d) {
+  d.out.category = Category::bulk_copy;
+  const bool reduces = (d.out.option & kReduces) != 0;
+  const auto [to, from] = take_bulk_spaces(d);
+  const bool is_store = to == BulkSpace::global && from == BulkSpace::block, is_move = to == BulkSpace::cluster && from == BulkSpace::block;
+  const bool is_load = (to == BulkSpace::cluster || to == BulkSpace::block) && from == BulkSpace::global && !reduces;
+  if (!is_store && !is_move && !is_load) d.fail("no copy between these spaces");
+  if (!d.take(is_store ? "bulk_group" : "mbarrier::complete_tx::bytes")) d.fail("the completion mechanism is missing");
+  if (is_load && d.take("multicast::cluster")) d.out.option |= kMulticast;
+  const bool has_hint = d.take("L2::cache_hint");
+  if (is_move && has_hint) d.fail("no cache hint here");
+  if (reduces) {
+    const AtomicOp op = take_reduction(d);
+    d.take("noftz");
+    const Type type = d.take_type();
+    const auto update = find_update(op, type);
+    if (!update) d.fail("no instruction of this type");
+    d.out.immediate = is_store ? in_global_memory(*update) : *update;
+    d.out.width = static_cast<u8>(bytes_of(type));
+  }
+  const std::size_t count = 3 + (is_store ? 0 : 1) + (d.out.option & kMulticast ? 1 : 0);
+  d.expect_operands(count + (has_hint ? 1 : 0));
+  take_bulk_address(d, d.operand(0), 0);
+  take_bulk_address(d, d.operand(1), 1);
+  if (is_store)
+    skip_bulk_address(d, 2);
+  else
+    take_bulk_address(d, d.operand(3), 2);
+  d.extra_source(d.operand(2), 4);
+  if (d.out.option & kMulticast) d.extra_source(d.operand(4), 2);
+  d.out.execute = is_store ? store : is_move ? move : load;
+}
+
+void take_prefetch(Decoder& d) {
+  if (!d.take("L2") || !d.take("global")) d.fail("expected '.prefetch.L2.global'");
+  const bool has_hint = d.take("L2::cache_hint");
+  d.expect_operands(has_hint ? 3 : 2);
+  skip_bulk_address(d, 0);
+  take_bulk_address(d, d.operand(0), 1);
+  skip_bulk_address(d, 2);
+  d.extra_source(d.operand(1), 4);
+  d.out.execute = prefetch;
+}
+
+}  // namespace
+
+void take_bulk_address(Decoder& d, const Operand& operand, int k) {
+  if (operand.kind != OperandKind::address) d.fail("expected brackets around an address");
+  const Operand& base = operand.parts[0];
+  int bytes = 8;
+  if (d.is_register(base)) bytes = d.bytes_of_register(base);
+  if (bytes != 4 && bytes != 8) d.fail("an address has 32 or 64 bits");
+  if (bytes == 4) d.out.option |= kShortBase << k;
+  d.extra_source(base, bytes);
+  Operand offset = zero();
+  offset.bits = operand.bits;
+  d.extra_source(offset, 8);
+}
+
+u64 bulk_address(const Warp& warp, const Instruction& i, int k, int lane) {
+  const s32* slots = warp.kernel->extra.data() + i.first + 2 * k;
+  u64 offset = 0;
+  std::memcpy(&offset, warp.registers + slots[1] + lane * 8, 8);
+  if (!(i.option & (kShortBase << k))) {
+    u64 base = 0;
+    std::memcpy(&base, warp.registers + slots[0] + lane * 8, 8);
+    return base + offset;
+  }
+  u32 base = 0;
+  std::memcpy(&base, warp.registers + slots[0] + lane * 4, 4);
+  return static_cast<u32>(base + static_cast<u32>(offset));
+}
+
+u32 bulk_value(const Warp& warp, const Instruction& i, int extra, int lane) {
+  u32 value = 0;
+  std::memcpy(&value, warp.registers + warp.kernel->extra[i.first + static_cast<u32>(extra)] + lane * 4, 4);
+  return value;
+}
+
+std::pair<BulkSpace, BulkSpace> take_bulk_spaces(Decoder& d) {
+  const auto next = [&] {
+    for (std::string_view modifier : d.modifiers()) {
+      if (modifier == "global" && d.take(modifier)) return BulkSpace::global;
+      if (modifier == "shared::cta" && d.take(modifier)) return BulkSpace::block;
+      if (modifier == "shared::cluster" && d.take(modifier)) return BulkSpace::cluster;
+    }
+    return BulkSpace::none;
+  };
+  const BulkSpace to = next();
+  return {to, next()};
+}
+
+void skip_bulk_address(Decoder& d, int k) {
+  Operand operand;
+  operand.kind = OperandKind::address;
+  operand.parts.push_back(zero());
+  take_bulk_address(d, operand, k);
+}
+
+std::vector<Destination> destinations_of(Warp& warp, const Instruction& i, int lane, u64 bytes, u64 align, int mask_extra) {
+  const auto to = shared_place(warp, i, lane, bulk_address(warp, i, 0, lane), true, bytes, align);
+  const auto mbarrier = shared_place(warp, i, lane, bulk_address(warp, i, 2, lane), true, 8, 8);
+  if (!to || !mbarrier) return {};
+  if (!(i.option & kMulticast)) {
+    if (to->block == mbarrier->block) return {{*to, *mbarrier}};
+    report(warp, i, FindingKind::bad_operand, lane, [&] {
+      return fmt::format("the destination is in the block of rank {}, its mbarrier in that of rank {}", to->block->rank,
+                         mbarrier->block->rank);
+    });
+    return {};
+  }
+  u16 mask = 0;
+  std::memcpy(&mask, warp.registers + warp.kernel->extra[i.first + static_cast<u32>(mask_extra)] + lane * 2, 2);
+  const auto& blocks = warp.block->cluster->blocks;
+  if (mask == 0 || mask >> blocks.size() != 0) {
+    report(warp, i, FindingKind::bad_operand, lane,
+           [&] { return fmt::format("blocks 0x{:x} of a cluster of {} blocks", mask, blocks.size()); });
+    return {};
+  }
+  std::vector<Destination> destinations;
+  for (const auto& block : blocks) {
+    if (!(mask >> block->rank & 1)) continue;
+    if (block->running == 0) {
+      report(warp, i, FindingKind::exited_block, lane, [&] { return fmt::format("a multicast to the block of rank {}", block->rank); });
+      continue;
+    }
+    destinations.push_back({{block.get(), to->offset}, {block.get(), mbarrier->offset}});
+  }
+  return destinations;
+}
+
+AtomicOp take_reduction(Decoder& d) {
+  const int op = d.take_one({"add", "min", "max", "and", "or", "xor", "inc", "dec"});
+  if (op < 0) d.fail("an operation is missing");
+  d.out.is_strong = d.out.whole_gpu = true;  // "relaxed semantics at .gpu scope" (PTX ISA, cp.reduce.async.bulk)
+  constexpr AtomicOp kOps[] = {AtomicOp::add,    AtomicOp::min,     AtomicOp::max,       AtomicOp::bit_and,
+                               AtomicOp::bit_or, AtomicOp::bit_xor, AtomicOp::increment, AtomicOp::decrement};
+  return kOps[op];
+}
+
+void decode_bulk(Decoder& d) {
+  d.out.category = Category::async_copy;
+  if (d.take("commit_group")) {
+    d.expect_operands(0);
+    d.out.execute = commit;
+    return;
+  }
+  if (d.take("wait_group")) {
+    d.out.execute = d.take("read") ? wait_read : wait;
+    d.expect_operands(1);
+    d.out.option = static_cast<u32>(d.constant(d.operand(0)));
+    return;
+  }
+  const bool is_prefetch = d.take("prefetch");
+  if (d.take("tensor")) return decode_bulk_tensor(d, is_prefetch);
+  if (is_prefetch) return take_prefetch(d);
+  take_copy(d);
+}
+
+}  // namespace tilewright::rt::emulator

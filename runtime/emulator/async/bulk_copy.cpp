@@ -1,0 +1,377 @@
+// Checks of bulk copies, and their pieces as transfers.
+#include "runtime/emulator/async/bulk_copy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "runtime/emulator/async/transfers.h"
+#include "runtime/emulator/isa/atomic_update.h"
+#include "runtime/emulator/races/shared_spans.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+// What a reader sees that comes too early: no number at all, for floats of every size.
+constexpr int kPoison = 0xff;
+
+/// A request of the engine: sectors of global memory and bytes, or bytes alone between blocks.
+Count& count_request(const BulkCopy& copy) {
+  Count& count = copy.warp.worker->counts[copy.instruction.index];
+  ++count.requests;
+  return count;
+}
+void count(const BulkCopy& copy, std::span<const GlobalRun> runs) {
+  u64 total = 0, units = 0, ideal = 0;
+  for (const GlobalRun& run : runs) {
+    total += run.rows * run.bytes;
+    ideal += run.rows * ((run.bytes + 31) / 32);
+    const auto sectors_of = [](u64 address, u64 bytes) { return (address + bytes - 1) / 32 - address / 32 + 1; };
+    // Then all rows begin at the same place of a sector.
+    if (run.stride % 32 == 0)
+      units += run.rows * sectors_of(run.address, run.bytes);
+    else
+      run.each_row([&](u64 address, u64 bytes) { units += sectors_of(address, bytes); });
+  }
+  Count& count = count_request(copy);
+  count.bytes += total;
+  count.units += units;
+  count.ideal += ideal;
+}
+
+/// The allocation that all runs lie in, null if there is none.
+const Range* common_range(Worker& worker, std::span<const GlobalRun> runs) {
+  u64 begin = ~u64{0}, end = 0;
+  for (const GlobalRun& run : runs) {
+    begin = std::min(begin, run.address);
+    end = std::max(end, run.end());
+  }
+  const Range* range = global_range(worker, begin);
+  return range != nullptr && end > begin && end <= range->end() ? range : nullptr;
+}
+
+/// Whether all that the copy accesses of global memory lies in allocations; a finding otherwise.
+bool is_in_bounds(const BulkCopy& copy, std::span<const GlobalRun> runs) {
+  if (runs.empty() || common_range(*copy.warp.worker, runs) != nullptr) return true;
+  // Allocations may lie side by side.
+  bool is_good = true;
+  for (const CopyPiece& piece : copy.pieces.list) {
+    if (piece.is_outside) continue;
+    each_chunk(piece, copy.pieces.swizzle, [&](u64, u64 address, u32 bytes) {
+      if (!is_good) return;
+      const Range* range = global_range(*copy.warp.worker, address);
+      if (range != nullptr && bytes <= range->end() - address) return;
+      is_good = false;
+      report(copy.warp, copy.instruction, FindingKind::out_of_bounds, copy.lane,
+             [&] { return describe_global(*copy.warp.worker, address, bytes); });
+    });
+  }
+  return is_good;
+}
+
+/// Checks accesses to global memory, whose bounds are known to be good.
+void check_global_runs(const Accessor& by, const BulkCopy& copy, std::span<const GlobalRun> runs, Access access) {
+  if (runs.empty()) return;
+  const Range* const common = access == Access::read ? common_range(*copy.warp.worker, runs) : nullptr;
+  if (common != nullptr && common->written == nullptr) {
+    if (copy.warp.worker->launch->check && common->cells != nullptr) GlobalCheck(by).read(copy.lane, *common, runs);
+    return;
+  }
+  const auto l = static_cast<std::size_t>(copy.lane);
+  Places places;
+  places.space = Space::global;
+  places.mask = kLaneBit[l];
+  RequestCheck check(by, places);
+  const auto check_row = [&](u64 address, u64 bytes) {
+    for (u64 part = 0; bytes > 0; address += part, bytes -= part) {
+      places.address[l] = address;
+      places.range[l] = global_range(*copy.warp.worker, address);
+      part = std::min(bytes, places.range[l]->end() - address);
+      if (access == Access::read)
+        check.read(copy.lane, static_cast<int>(part));
+      else
+        check.write(copy.lane, static_cast<int>(part), nullptr);
+      if (places.range[l]->written != nullptr) check_written(copy.warp, copy.instruction, places, static_cast<int>(part), access);
+    }
+  };
+  for (const GlobalRun& run : runs) run.each_row(check_row);
+}
+
+void poison(const Block& block, std::span<const SharedSpan> spans) {
+  for (const auto& [offset, bytes] : spans) std::memset(block.shared.get() + offset, kPoison, bytes);
+}
+
+/// Checks what the copy writes into the block, and makes it what nobody should read yet.
+void claim(const Accessor& by, Block& block, const BulkCopy& copy) {
+  const SharedSpan whole = whole_span(copy.pieces);
+  const bool checks = copy.warp.worker->launch->check;
+  if (whole.bytes > 0 && (!checks || write_without_findings(by, block, copy.lane, whole))) {
+    if (!copy.reduction) poison(block, {&whole, 1});
+    return;
+  }
+  // Findings are of the first piece that there are any of.
+  const std::vector<SharedSpan> spans = written_spans(copy.pieces);
+  if (checks) check_shared_writes(by, block, copy.lane, spans);
+  if (!copy.reduction) poison(block, spans);
+}
+
+void fill(const BulkCopy& copy, std::byte* to, u32 bytes) {
+  for (u32 at = 0; at < bytes; at += static_cast<u32>(copy.fill_bytes))
+    std::memcpy(to + at, &copy.fill, static_cast<std::size_t>(copy.fill_bytes));
+}
+
+void reduce(const Reduction& reduction, std::byte* to, const std::byte* from, u32 bytes) {
+  bool changed = false;
+  for (u32 at = 0; at < bytes; at += static_cast<u32>(reduction.bytes)) {
+    u64 value = 0;
+    std::memcpy(&value, from + at, static_cast<std::size_t>(reduction.bytes));
+    atomic_update(reduction.update, reduction.bytes, to + at, value, 0, changed);
+  }
+}
+
+/// The bytes of a block's shared memory that the copy's pieces name.
+std::vector<std::byte> gather(const Block& block, const BulkCopy& copy) {
+  std::vector<std::byte> bytes(copy.pieces.bytes());
+  std::byte* to = bytes.data();
+  for (const CopyPiece& piece : copy.pieces.list) {
+    copy_from_shared(to, piece, copy.pieces.swizzle, block.shared.get());
+    to += piece.all_bytes();
+  }
+  return bytes;
+}
+
+/// The mbarrier is told of so many bytes; whoever waits for it knows that the engine is done up to its epoch.
+void signal(const BulkCopy& copy, const SharedPlace& at, u32 epoch, u64 bytes) {
+  const MbarrierPlace place{copy.warp, copy.instruction, copy.lane, *at.block, at.offset};
+  if (at.block->running == 0)
+    return report(copy.warp, copy.instruction, FindingKind::exited_block, copy.lane,
+                  [&] { return fmt::format("the copy to the block of rank {} is done after its end", at.block->rank); });
+  Mbarrier* const barrier = live_mbarrier(*at.block, at.offset);
+  if (barrier == nullptr)
+    return report(copy.warp, copy.instruction, FindingKind::bad_mbarrier, copy.lane, [&] {
+      return fmt::format("when the copy is done, there is no mbarrier at byte {} of shared memory any more", at.offset);
+    });
+  barrier->view.clock.raise(barrier->agent, epoch);
+  complete_transactions(place, *barrier, static_cast<s64>(bytes));
+}
+
+/// The copy's part that ends in one block: its mbarrier, and who writes there and when.
+struct Arrival {
+  Destination destination;
+  int agent;
+  u32 epoch;
+};
+
+std::optional<Arrival> arrival_of(const BulkCopy& copy, const Destination& destination) {
+  const SharedPlace& at = destination.mbarrier;
+  const Mbarrier* barrier = find_mbarrier({copy.warp, copy.instruction, copy.lane, *at.block, at.offset});
+  if (barrier == nullptr) return std::nullopt;
+  return Arrival{destination, barrier->agent, static_cast<u32>(barrier->phase) + 1};
+}
+
+Transfer transfer_of(const BulkCopy& copy) {
+  Transfer transfer;
+  transfer.warp = &copy.warp;
+  transfer.instruction = copy.instruction.index;
+  transfer.lane = copy.lane;
+  return transfer;
+}
+
+}  // namespace
+
+std::optional<SharedPlace> shared_place(Warp& warp, const Instruction& i, int lane, u64 address, bool may_be_remote, u64 bytes, u64 align) {
+  if (address >= kSharedWindow && address - kSharedWindow < kWindowBytes) address -= kSharedWindow;
+  if (address % align != 0) {
+    report(warp, i, FindingKind::misaligned, lane,
+           [&] { return fmt::format("byte {} of shared memory: expected a multiple of {}", address % kRankUnit, align); });
+    return std::nullopt;
+  }
+  SharedPlace place{warp.block, address};
+  if (address >= kRankUnit && address < kWindowBytes) {
+    const u64 rank = address / kRankUnit - 1;
+    const auto& blocks = warp.block->cluster->blocks;
+    if (rank < blocks.size() && (may_be_remote || blocks[rank].get() == warp.block)) place = {blocks[rank].get(), address % kRankUnit};
+  }
+  if (place.offset > place.block->shared_bytes || bytes > place.block->shared_bytes - place.offset) {
+    report(warp, i, FindingKind::out_of_bounds, lane, [&] {
+      return fmt::format("{} bytes at 0x{:x} of shared memory, which has {} bytes", bytes, place.offset, place.block->shared_bytes);
+    });
+    return std::nullopt;
+  }
+  if (place.block->running == 0) {
+    report(warp, i, FindingKind::exited_block, lane,
+           [&] { return fmt::format("byte {} of shared memory of the block of rank {}", place.offset, place.block->rank); });
+    return std::nullopt;
+  }
+  return place;
+}
+
+void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
+  const auto kept = std::make_shared<const BulkCopy>(std::move(begun));
+  const BulkCopy& copy = *kept;
+  const std::vector<GlobalRun> runs = global_runs(copy.pieces);
+  if (!is_in_bounds(copy, runs)) return;
+  count(copy, runs);
+  std::vector<Arrival> arrivals;
+  for (const Destination& destination : destinations) {
+    const auto arrival = arrival_of(copy, destination);
+    if (!arrival) return;
+    const Accessor by = engine_of(copy.warp, copy.instruction, *destination.to.block, arrival->agent, arrival->epoch);
+    check_global_runs(by, copy, runs, Access::read);
+    claim(by, *destination.to.block, copy);
+    arrivals.push_back(*arrival);
+  }
+  // A multicast arrives at each block in its own time.
+  for (const Arrival& arrival : arrivals) {
+    Transfer transfer = transfer_of(copy);
+    transfer.write = [kept, arrival] {
+      const BulkCopy& copy = *kept;
+      const auto& [to, mbarrier] = arrival.destination;
+      std::byte* const shared = to.block->shared.get();
+      for (const CopyPiece& piece : copy.pieces.list)
+        if (piece.is_outside)
+          each_chunk(piece, copy.pieces.swizzle, [&](u64 offset, u64, u32 bytes) { fill(copy, shared + offset, bytes); });
+        else
+          copy_to_shared(shared, piece, copy.pieces.swizzle);
+      signal(copy, mbarrier, arrival.epoch, copy.pieces.bytes());
+    };
+    begin(std::move(transfer));
+  }
+}
+
+void begin_move(BulkCopy begun, const Destination& destination) {
+  const auto kept = std::make_shared<const BulkCopy>(std::move(begun));
+  const BulkCopy& copy = *kept;
+  count_request(copy).bytes += copy.pieces.bytes();
+  const auto arrival = arrival_of(copy, destination);
+  if (!arrival) return;
+  const Accessor by = engine_of(copy.warp, copy.instruction, *destination.to.block, arrival->agent, arrival->epoch);
+  Block& from = *copy.warp.block;
+  if (copy.warp.worker->launch->check)
+    for (const CopyPiece& piece : copy.pieces.list) {
+      check_shared_read(by, from, copy.lane, piece.global, static_cast<int>(piece.bytes));
+      if (by.owner != &from) remember_remote(from.remote_accesses, by, copy.lane);
+      if (copy.reduction) check_shared_read(by, *destination.to.block, copy.lane, piece.shared, static_cast<int>(piece.bytes));
+    }
+  claim(by, *destination.to.block, copy);
+  Transfer transfer = transfer_of(copy);
+  transfer.write = [kept, &from, arrival = *arrival] {
+    const BulkCopy& copy = *kept;
+    const auto& [to, mbarrier] = arrival.destination;
+    for (const CopyPiece& piece : copy.pieces.list) {
+      std::byte* place = to.block->shared.get() + piece.shared;
+      if (copy.reduction)
+        reduce(*copy.reduction, place, from.shared.get() + piece.global, piece.bytes);
+      else
+        std::memcpy(place, from.shared.get() + piece.global, piece.bytes);
+    }
+    signal(copy, mbarrier, arrival.epoch, copy.pieces.bytes());
+  };
+  begin(std::move(transfer));
+}
+
+void begin_value(const BulkCopy& copy, const Destination& destination, const std::array<std::byte, 16>& value) {
+  const auto arrival = arrival_of(copy, destination);
+  if (!arrival) return;
+  const auto bytes = static_cast<int>(copy.pieces.bytes());
+  const auto& [to, mbarrier] = destination;
+  // Not through the asynchronous proxy, as bulk copies are.
+  Accessor by = engine_of(copy.warp, copy.instruction, *to.block, arrival->agent, arrival->epoch);
+  by.async = nullptr;
+  if (copy.warp.worker->launch->check) check_shared_write(by, *to.block, copy.lane, to.offset, bytes, nullptr);
+  std::byte* place = to.block->shared.get() + to.offset;
+  if (!copy.reduction) std::memset(place, kPoison, static_cast<std::size_t>(bytes));
+  Transfer transfer = transfer_of(copy);
+  transfer.write = [copy, value, place, bytes, mbarrier = mbarrier, epoch = arrival->epoch] {
+    if (copy.reduction)
+      reduce(*copy.reduction, place, value.data(), static_cast<u32>(bytes));
+    else
+      std::memcpy(place, value.data(), static_cast<std::size_t>(bytes));
+    signal(copy, mbarrier, epoch, static_cast<u64>(bytes));
+  };
+  begin(std::move(transfer));
+}
+
+void begin_store(BulkCopy begun) {
+  const auto kept = std::make_shared<const BulkCopy>(std::move(begun));
+  const BulkCopy& copy = *kept;
+  const std::vector<GlobalRun> runs = global_runs(copy.pieces);
+  if (!is_in_bounds(copy, runs)) return;
+  count(copy, runs);
+  Warp& warp = copy.warp;
+  const auto l = static_cast<std::size_t>(copy.lane);
+  const u32 sequence = ++warp.bulk_sequence;
+  if (warp.worker->launch->check)
+    check_shared_reads(engine_of(warp, copy.instruction, *warp.block, bulk_read_agent(warp.index), sequence), *warp.block, copy.lane,
+                       read_spans(copy.pieces));
+  check_global_runs(engine_of(warp, copy.instruction, *warp.block, bulk_write_agent(warp.index), sequence), copy, runs, Access::write);
+  warp.bulk_copies.push_back({copy.instruction.index, copy.lane, warp.bulk_committed[l] + 1, sequence, false});
+  Transfer transfer = transfer_of(copy);
+  transfer.group = warp.bulk_committed[l] + 1;
+  const auto held = std::make_shared<std::vector<std::byte>>();
+  transfer.read = [kept, held] { *held = gather(*kept->warp.block, *kept); };
+  transfer.write = [kept, held] {
+    const BulkCopy& copy = *kept;
+    const std::byte* from = held->data();
+    for (const CopyPiece& piece : copy.pieces.list)
+      for (u64 row = 0; row < piece.rows; ++row, from += piece.bytes) {
+        auto* to = reinterpret_cast<std::byte*>(piece.global + row * piece.stride);
+        if (!piece.is_outside && copy.reduction)
+          reduce(*copy.reduction, to, from, piece.bytes);
+        else if (!piece.is_outside)
+          std::memcpy(to, from, piece.bytes);
+      }
+  };
+  begin(std::move(transfer));
+}
+
+void commit_bulk_group(Warp& warp, Mask mask) {
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (has_lane(mask, lane)) ++warp.bulk_committed[static_cast<std::size_t>(lane)];
+}
+
+void wait_for_bulk_groups(Warp& warp, Mask mask, u32 keep, bool only_read) {
+  const auto is_due = [&](int lane, u32 group) {
+    return has_lane(mask, lane) && group + keep <= warp.bulk_committed[static_cast<std::size_t>(lane)];
+  };
+  if (only_read) {
+    for (Transfer& transfer : warp.block->cluster->transfers)
+      if (transfer.warp == &warp && transfer.group > 0 && transfer.read && is_due(transfer.lane, transfer.group)) {
+        transfer.read();
+        transfer.read = nullptr;
+      }
+  } else {
+    finish_all(*warp.block->cluster, [&](const Transfer& transfer) {
+      return transfer.warp == &warp && transfer.group > 0 && is_due(transfer.lane, transfer.group);
+    });
+  }
+  // Up to where all that these lanes began is over.
+  u32 read = warp.bulk_sequence, written = warp.bulk_sequence;
+  std::erase_if(warp.bulk_copies, [&](BulkGroupCopy& copy) {
+    if (!has_lane(mask, copy.lane)) return false;
+    if (is_due(copy.lane, copy.group)) {
+      copy.is_read = true;
+      if (!only_read) return true;
+    }
+    if (!copy.is_read) read = std::min(read, copy.sequence - 1);
+    written = std::min(written, copy.sequence - 1);
+    return false;
+  });
+  warp.view.clock.raise(bulk_read_agent(warp.index), read);
+  warp.view.clock.raise(bulk_write_agent(warp.index), written);
+}
+
+void check_finished_copies(Block& block) {
+  for (Warp& warp : block.warps)
+    for (const BulkGroupCopy& copy : warp.bulk_copies)
+      if (!copy.is_read)
+        report(warp, warp.kernel->code[copy.instruction], FindingKind::missing_wait, copy.lane, [&] {
+          const bool is_committed = copy.group <= warp.bulk_committed[static_cast<std::size_t>(copy.lane)];
+          return fmt::format("the block ends while this copy may still read its shared memory: {}",
+                             is_committed ? "nobody waits for its group" : "it is in no group");
+        });
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,125 @@
+// Clusters: addresses in the shared memory of their blocks, and their barrier.
+#include <fmt/format.h>
+
+#include "runtime/emulator/machine/scheduler.h"
+#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/races/race_check.h"
+#include "runtime/emulator/simd/lanes.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+enum Option : u32 { kRelaxed = 1, kGeneric = 2 };
+
+void arrive_at_cluster(Warp& warp, const Instruction& i, Mask mask) {
+  ClusterBarrier& barrier = warp.block->cluster->barrier;
+  if ((warp.cluster_awaited & mask) != 0)
+    report(warp, i, FindingKind::bad_operand, __builtin_ctz(warp.cluster_awaited & mask),
+           [] { return std::string("arrives at the cluster's barrier again without a wait in between"); });
+  if (warp.cluster_arrived == 0) ++barrier.arrived;
+  if (i.option & kRelaxed) {
+    // What an earlier fence has released, which is all that a relaxed arrival tells.
+    barrier.view.foreign.join(warp.released.for_all);
+    barrier.async.join_foreign(warp.released.async);
+  } else {
+    learn_own(warp, mask);
+    barrier.view.foreign.join(warp.view.foreign);
+    barrier.async.join_foreign(warp.async.foreign());
+  }
+  ++warp.epoch;
+  warp.cluster_arrived |= mask;
+  warp.cluster_awaited |= mask;
+  warp.cluster_phase = barrier.phase;
+  complete_if_all_arrived(*warp.block->cluster);
+}
+
+void wait_for_cluster(Warp& warp, const Instruction& i, Mask mask) {
+  const ClusterBarrier& barrier = warp.block->cluster->barrier;
+  if ((mask & ~warp.cluster_awaited) != 0) {
+    report(warp, i, FindingKind::bad_operand, __builtin_ctz(mask & ~warp.cluster_awaited),
+           [] { return std::string("waits for the cluster's barrier without having arrived there"); });
+    return;
+  }
+  if (barrier.phase == warp.cluster_phase) {
+    warp.fragment().wait = Wait::cluster;
+    return;
+  }
+  warp.cluster_awaited &= ~mask;
+  take_view(warp, barrier.done_view, barrier.done_async);
+}
+
+/// The address that names the same byte in the block of a rank.
+template <class T>
+void map_address(Warp& warp, const Instruction& i, Mask mask) {
+  const auto count = warp.block->cluster->blocks.size();
+  Lanes<T> address = read<T>(warp, i.slot[1]);
+  const Lanes<u32> rank = read<u32>(warp, i.slot[2]);
+  const u64 window = i.option & kGeneric ? kSharedWindow : 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (!has_lane(mask, lane)) continue;
+    const u64 from = address[lane] - window;
+    if (rank[lane] >= count || from >= kWindowBytes) {
+      report(warp, i, from >= kWindowBytes ? FindingKind::wrong_space : FindingKind::bad_operand, lane, [&] {
+        if (from >= kWindowBytes) return fmt::format("0x{:x} is no generic address of shared memory", address[lane]);
+        return fmt::format("the block of rank {} of a cluster of {}", rank[lane], count);
+      });
+      continue;
+    }
+    const u64 base = rank[lane] == warp.block->rank ? 0 : (u64{rank[lane]} + 1) * kRankUnit;
+    address[lane] = static_cast<T>(window + base + from % kRankUnit);
+  }
+  write(warp, i.slot[0], address, mask);
+}
+
+template <class T>
+void rank_of_address(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<T> address = read<T>(warp, i.slot[1]);
+  Lanes<u32> rank;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const u64 offset = address[lane] - (i.option & kGeneric ? kSharedWindow : 0);
+    rank[lane] = offset < kRankUnit ? warp.block->rank : static_cast<u32>(offset / kRankUnit - 1);
+  }
+  write(warp, i.slot[0], rank, mask);
+}
+
+int take_address_type(Decoder& d) {
+  d.out.category = Category::move;
+  if (!d.take("shared::cluster")) d.out.option = kGeneric;
+  const Type type = d.take_type();
+  if (type != Type::u32 && type != Type::u64) d.fail("no instruction of this type");
+  if ((d.out.option & kGeneric) && type == Type::u32) d.fail("a generic address has 64 bits");
+  return bytes_of(type);
+}
+
+}  // namespace
+
+void decode_cluster_barrier(Decoder& d) {
+  d.expect_operands(0);
+  const int action = d.take_one({"arrive", "wait"});
+  if (action < 0) d.fail("'.arrive' or '.wait' is missing");
+  if (action == 0 && d.take("relaxed"))
+    d.out.option = kRelaxed;
+  else
+    d.take(action == 0 ? "release" : "acquire");
+  d.out.is_aligned = d.take("aligned");
+  d.out.execute = action == 0 ? arrive_at_cluster : wait_for_cluster;
+}
+
+void decode_mapa(Decoder& d) {
+  const int bytes = take_address_type(d);
+  d.expect_operands(3);
+  d.destination(0, d.operand(0), bytes);
+  d.source(1, d.operand(1), bytes);
+  d.source(2, d.operand(2), 4);
+  d.out.execute = bytes == 4 ? map_address<u32> : map_address<u64>;
+}
+
+void decode_getctarank(Decoder& d) {
+  const int bytes = take_address_type(d);
+  d.expect_operands(2);
+  d.destination(0, d.operand(0), 4);
+  d.source(1, d.operand(1), bytes);
+  d.out.execute = bytes == 4 ? rank_of_address<u32> : rank_of_address<u64>;
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,14 @@
+// The memory of clusters, which one uses after the other, and how their blocks begin.
+#pragma once
+#include "runtime/emulator/machine/machine.h"
+
+namespace tilewright::rt::emulator {
+
+inline u64 product(const std::array<u32, 3>& extents) { return u64{extents[0]} * extents[1] * extents[2]; }
+
+/// The memory of a cluster, a spare one's if there is one that fits.
+std::shared_ptr<Cluster> make_cluster(const Launch&);
+/// The blocks of the cluster with this number are about to begin, whatever its memory was used for before.
+void start_cluster(const Launch&, Cluster&, Worker&, u64 number);
+
+}  // namespace tilewright::rt::emulator

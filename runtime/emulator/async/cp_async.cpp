@@ -1,0 +1,257 @@
+// cp.async: copies from global to shared memory that are done when a group is waited for, and not a moment sooner.
+#include <fmt/format.h>
+
+#include "runtime/emulator/async/mbarrier.h"
+#include "runtime/emulator/async/transfers.h"
+#include "runtime/emulator/memory/access.h"
+#include "runtime/emulator/program/bulk_operands.h"
+#include "runtime/emulator/program/families.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+// What a reader sees that comes too early: no number at all, for floats of every size.
+constexpr int kPoison = 0xff;
+
+enum Option : u32 { kIgnoreSource = 1, kNoIncrease = 1 };
+
+/// The lanes of the mask that may read so many bytes from their addresses.
+Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, int bytes) {
+  const Accessor by = accessor_of(warp, i);
+  const Places places = locate_in(warp, i, mask, address, Space::global, bytes);
+  check_written(warp, i, places, bytes, Access::read);
+  RequestCheck(by, places).read(bytes);
+  return places.mask;
+}
+
+/// Where each lane has its own number of bytes, both ends of what is read have to be in bounds. Lanes that read nothing name no address.
+Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, const Lanes<u32>& bytes) {
+  Mask whole = 0, part = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (!has_lane(mask, lane)) continue;
+    if (bytes[lane] == i.width)
+      whole |= kLaneBit[lane];
+    else if (bytes[lane] > 0)
+      part |= kLaneBit[lane];
+  }
+  Mask good = mask & ~(whole | part);
+  if (whole != 0) good |= locate_sources(warp, i, whole, address, i.width);
+  if (part != 0) {
+    Lanes<u64> last;
+    for (int lane = 0; lane < kLanes; ++lane) last[lane] = address[lane] + std::max(bytes[lane], 1u) - 1;
+    good |= locate_sources(warp, i, part, address, 1) & locate_sources(warp, i, part, last, 1);
+  }
+  return good;
+}
+
+/// How many bytes each lane copies, where that is not the width of the instruction for all of them.
+Lanes<u32> sizes_of(Warp& warp, const Instruction& i, Mask mask) {
+  Lanes<u32> bytes;
+  if (i.option & kIgnoreSource) {
+    const Mask ignored = read_predicate(warp, i, 2);
+    for (int lane = 0; lane < kLanes; ++lane) bytes[lane] = has_lane(ignored, lane) ? 0 : i.width;
+    return bytes;
+  }
+  bytes = read<u32>(warp, i.slot[2]);
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (has_lane(mask, lane) && bytes[lane] > i.width) {
+      report(warp, i, FindingKind::bad_operand, lane, [&] { return fmt::format("{} bytes of a copy of {}", bytes[lane], i.width); });
+      bytes[lane] = i.width;
+    }
+  return bytes;
+}
+
+template <class F>
+void each_lane(Mask lanes, F f) {
+  for (std::size_t lane = 0; lane < kLanes; ++lane)
+    if (lanes & kLaneBit[lane]) f(lane);
+}
+
+void finish(const AsyncCopy& copy, std::size_t lane) {
+  const auto* from = reinterpret_cast<const void*>(copy.from[lane]);
+  std::memcpy(copy.to[lane], from, copy.bytes[lane]);
+  std::memset(copy.to[lane] + copy.bytes[lane], 0, static_cast<std::size_t>(copy.width - copy.bytes[lane]));
+}
+
+void finish_lanes(const AsyncCopy& copy, Mask lanes) {
+  if (lanes == kAllLanes && copy.is_full && copy.width == 16) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) std::memcpy(copy.to[lane], reinterpret_cast<const void*>(copy.from[lane]), 16);
+    return;
+  }
+  each_lane(lanes, [&](std::size_t lane) { finish(copy, lane); });
+}
+
+void poison_lanes(const AsyncCopy& copy, Mask lanes) {
+  if (lanes == kAllLanes && copy.width == 16) {
+    for (std::byte* to : copy.to) std::memset(to, kPoison, 16);
+    return;
+  }
+  each_lane(lanes, [&](std::size_t lane) { std::memset(copy.to[lane], kPoison, copy.width); });
+}
+
+void copy_async(Warp& warp, const Instruction& i, Mask mask) {
+  // The two addresses have bases of their own width.
+  const Lanes<u64> destination = addresses_of(warp, (i.option >> 8 & 1) != 0, i.slot[0], i.immediate);
+  const Lanes<u64> source = addresses_of(warp, i, i.slot[1], static_cast<u64>(static_cast<s64>(static_cast<s32>(i.target))));
+  const bool is_full = (i.option & kIgnoreSource) == 0 && i.slot[2] < 0;
+  Lanes<u32> bytes;
+  if (is_full) {
+    mask = locate_sources(warp, i, mask, source, i.width);
+  } else {
+    bytes = sizes_of(warp, i, mask);
+    mask = locate_sources(warp, i, mask, source, bytes);
+  }
+  if (mask == 0) return;
+  const Places places = locate_in(warp, i, mask, destination, Space::shared, i.width);
+  if (places.mask == 0) return;
+  AsyncCopy& copy = warp.copies.emplace_back();
+  copy.lanes = places.mask;
+  copy.sequence = ++warp.copy_sequence;
+  copy.width = i.width;
+  copy.is_full = is_full;
+  copy.to = places.at;
+  std::copy(source.at, source.at + kLanes, copy.from.begin());
+  for (std::size_t lane = 0; lane < kLanes; ++lane) copy.group[lane] = warp.committed[lane] + 1;
+  if (is_full)
+    copy.bytes.fill(i.width);
+  else
+    for (std::size_t lane = 0; lane < kLanes; ++lane) copy.bytes[lane] = static_cast<u8>(bytes.at[lane]);
+  const Accessor by = engine_of(warp, i, *warp.block, async_agent(warp.index), copy.sequence);
+  RequestCheck check(by, places);
+  if (!check.write_apart(i.width, nullptr))
+    each_lane(places.mask, [&](std::size_t lane) { check.write(static_cast<int>(lane), i.width, nullptr); });
+  if (warp.worker->launch->async_order == AsyncOrder::lazy) return poison_lanes(copy, places.mask);
+  each_lane(places.mask, [&](std::size_t lane) {
+    if (!is_done_at_once(*warp.worker)) return poison_lanes(copy, kLaneBit[lane]);
+    finish(copy, lane);
+    copy.done |= kLaneBit[lane];
+  });
+}
+
+/// Does those copies of the lanes that are_due(copy) gives. Up to which of the engine's epochs all copies of these lanes are done now.
+template <class F>
+u32 finish_copies(Warp& warp, Mask mask, F are_due) {
+  u32 done = warp.copy_sequence;
+  std::erase_if(warp.copies, [&](AsyncCopy& copy) {
+    const Mask lanes = mask & copy.lanes, due = lanes & are_due(copy);
+    if (due != lanes) done = std::min(done, copy.sequence - 1);
+    if (due == 0) return false;
+    finish_lanes(copy, due & ~copy.done);
+    copy.lanes &= ~due;
+    return copy.lanes == 0;
+  });
+  return done;
+}
+
+/// The mbarrier of each lane gets an arrival when the lane's copies so far are done; lanes are independent of each other (PTX ISA,
+/// "cp.async.mbarrier.arrive": "all prior cp.async operations initiated by the executing thread"). Without `.noinc` the mbarrier first gets
+/// one more arrival to wait for.
+void arrive_after_copies(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
+  locate(warp, i, mask, address, i.space, 8, [&](const Places& places) {
+    if (places.space != Space::shared) return report_no_mbarrier(warp, i, places);
+    if (!(i.option & kNoIncrease))
+      for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { await_arrival(at, barrier); });
+    each_lane(places.mask, [&](std::size_t lane) {
+      const MbarrierPlace at{warp, i, static_cast<int>(lane), places.owner(static_cast<int>(lane)), places.address[lane]};
+      Transfer arrival;
+      arrival.warp = &warp;
+      arrival.instruction = i.index;
+      arrival.lane = at.lane;
+      arrival.write = [at, sequence = warp.copy_sequence, told = kLaneBit[lane] | ~warp.live] {
+        finish_copies(at.warp, kLaneBit[at.lane], [&](const AsyncCopy& copy) { return copy.sequence <= sequence ? kAllLanes : 0; });
+        Mbarrier* const barrier = find_mbarrier_of_copies(at, sequence);
+        if (barrier == nullptr) return;
+        barrier->view.clock.raise(async_agent(at.warp.index), sequence, told);
+        arrive_on(at, *barrier, 1, false);
+      };
+      begin(std::move(arrival));
+    });
+  });
+}
+
+void commit(Warp& warp, const Instruction&, Mask mask) {
+  for (std::size_t lane = 0; lane < kLanes; ++lane) warp.committed[lane] += mask & kLaneBit[lane] ? 1 : 0;
+  warp.commits_together &= mask == kAllLanes;
+}
+
+/// Does the copies of all groups but the last `i.option` of each lane.
+void wait(Warp& warp, const Instruction& i, Mask mask) {
+  const u32 done = finish_copies(warp, mask, [&](const AsyncCopy& copy) {
+    if (warp.commits_together) return copy.group[0] + i.option <= warp.committed[0] ? kAllLanes : 0;
+    Mask due = 0;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) due |= copy.group[lane] + i.option <= warp.committed[lane] ? kLaneBit[lane] : 0;
+    return due;
+  });
+  warp.view.clock.raise(async_agent(warp.index), done, mask | ~warp.live);
+}
+
+void wait_all(Warp& warp, const Instruction& i, Mask mask) {
+  commit(warp, i, mask);
+  wait(warp, i, mask);
+}
+
+}  // namespace
+
+void decode_async_copy(Decoder& d) {
+  d.out.category = Category::async_copy;
+  if (d.take("reduce")) d.out.option = kReduces;
+  if (!d.take("async")) d.fail("unknown instruction");
+  if (d.take("bulk")) return decode_bulk(d);
+  if (d.out.option != 0) d.fail("unknown instruction");
+  if (d.take("mbarrier")) {
+    // cp.async.mbarrier.arrive{.noinc}{.shared}.b64
+    if (!d.take("arrive")) d.fail("'.arrive' is missing");
+    if (d.take("noinc")) d.out.option = kNoIncrease;
+    d.out.space = d.take_one({"shared", "shared::cta"}) >= 0 ? Space::shared : Space::generic;
+    if (d.take_type() != Type::b64) d.fail("no instruction of this type: expected b64");
+    d.expect_operands(1);
+    d.address(0, d.operand(0));
+    d.out.execute = arrive_after_copies;
+    return;
+  }
+  if (d.take("commit_group")) {
+    d.expect_operands(0);
+    d.out.execute = commit;
+    return;
+  }
+  if (d.take("wait_all")) {
+    d.expect_operands(0);
+    d.out.execute = wait_all;
+    return;
+  }
+  if (d.take("wait_group")) {
+    d.expect_operands(1);
+    d.out.option = static_cast<u32>(d.constant(d.operand(0)));
+    d.out.execute = wait;
+    return;
+  }
+  const int cache = d.take_one({"ca", "cg"});
+  if (cache < 0 || d.take_one({"shared", "shared::cta"}) < 0 || !d.take("global")) d.fail("expected 'cp.async.ca.shared.global' or '.cg'");
+  const bool has_hint = d.take("L2::cache_hint");
+  d.take_one({"L2::64B", "L2::128B", "L2::256B"});
+  d.expect_operands(3, has_hint ? 5 : 4);
+  const u64 bytes = d.constant(d.operand(2));
+  if (bytes != 16 && (cache == 1 || (bytes != 4 && bytes != 8))) d.fail(fmt::format("no copy of {} bytes", bytes));
+  d.out.width = static_cast<u8>(bytes);
+  d.address(0, d.operand(0));
+  const u64 destination = d.out.immediate;
+  if (d.out.short_address) d.out.option |= 0x100;
+  d.address(1, d.operand(1));
+  const auto offset = static_cast<s64>(d.out.immediate);
+  if (offset != static_cast<s32>(offset)) d.fail("the offset of the source does not fit 32 bits");
+  d.out.target = static_cast<u32>(offset);
+  d.out.immediate = destination;
+  if (d.operands() - (has_hint ? 1 : 0) == 4) {
+    const Operand& size = d.operand(3);
+    if (d.is_register(size) && d.bytes_of_register(size) == 0) {
+      d.out.option |= kIgnoreSource;
+      d.source(2, size, 0);
+    } else {
+      d.source(2, size, 4);
+    }
+  }
+  d.out.execute = copy_async;
+}
+
+}  // namespace tilewright::rt::emulator

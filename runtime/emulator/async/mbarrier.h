@@ -1,0 +1,70 @@
+// What happens to mbarriers: arrivals, transactions, phases and those who wait for them.
+#pragma once
+#include <string>
+
+#include "runtime/emulator/memory/access.h"
+
+namespace tilewright::rt::emulator {
+
+// The ranges of the counts (PTX ISA, "Contents of the mbarrier object").
+inline constexpr u32 kMostArrivals = (1u << 20) - 1;
+inline constexpr s32 kMostTransactions = (1 << 20) - 1;
+
+/// An mbarrier operation of a lane.
+struct MbarrierPlace {
+  Warp& warp;
+  const Instruction& instruction;
+  int lane;
+  Block& owner;
+  u64 offset;
+};
+
+void init_mbarrier(const MbarrierPlace&, u32 count);
+void invalidate_mbarrier(const MbarrierPlace&);
+/// The object that is there; null if there is none.
+Mbarrier* live_mbarrier(Block&, u64 offset);
+/// The same, and it is a finding if there is none. The access itself is checked for races, for as many lanes from the
+/// place's on.
+Mbarrier* find_mbarrier(const MbarrierPlace&, int lanes = 1);
+/// The same for the engine of the lane's cp.async, which has done the warp's copies up to this one.
+Mbarrier* find_mbarrier_of_copies(const MbarrierPlace& at, u32 sequence);
+/// What the lane knows becomes known to those who will wait for the phase. `again`: another lane of the instruction has told of the rest.
+void release_to(const MbarrierPlace&, Mbarrier&, bool again);
+/// So many arrivals; `drops` takes them off all phases to come. The last one may complete the phase.
+void arrive_on(const MbarrierPlace&, Mbarrier&, u32 count, bool drops);
+/// More bytes are to come in this phase.
+void expect_transactions(const MbarrierPlace&, Mbarrier&, s64 bytes);
+/// Bytes have come, which may complete the phase.
+void complete_transactions(const MbarrierPlace&, Mbarrier&, s64 bytes);
+/// One more arrival to wait for in this phase.
+void await_arrival(const MbarrierPlace&, Mbarrier&);
+/// The warp knows what those knew who completed phases, or those of them who are of its block.
+void acquire_from(Warp&, Mbarrier&, bool only_block);
+
+/// "the mbarrier at byte 64, of whose phase 3 2 of 5 arrivals and 512 bytes are missing"
+std::string describe(const Mbarrier&, u32 offset);
+/// The warp's block has ended: nobody will wait for what is still to come.
+void check_finished_mbarriers(Warp& last);
+
+/// Calls f(place, mbarrier) for the mbarrier of each lane, in their order.
+template <class F>
+void for_mbarriers(Warp& warp, const Instruction& i, const Places& places, F f) {
+  Mbarrier* last = nullptr;
+  u64 offset = 0;
+  int times = 0;  // that lanes in a row named the last one
+  for (Mask rest = places.mask; rest != 0; rest &= rest - 1) {
+    const int lane = __builtin_ctz(rest);
+    const MbarrierPlace at{warp, i, lane, places.owner(lane), places.address[static_cast<std::size_t>(lane)]};
+    times = last != nullptr && at.offset == offset && places.remote == 0 ? times + 1 : 1;
+    // That two lanes read it is all that can be remembered, and they found what there is to find.
+    if (times <= 2) last = find_mbarrier(at);
+    offset = at.offset;
+    if (last != nullptr) f(at, *last);
+  }
+}
+/// Whether all lanes name the same one, of the warp's own block. Then it is enough to check it for the first two.
+bool is_one_mbarrier(const Places&);
+/// A finding: the places are not in shared memory.
+void report_no_mbarrier(Warp&, const Instruction&, const Places&);
+
+}  // namespace tilewright::rt::emulator

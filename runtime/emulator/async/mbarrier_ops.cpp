@@ -1,0 +1,257 @@
+// Instructions on mbarriers (PTX ISA, "mbarrier"): init, arrivals, transactions and waits.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "runtime/emulator/async/mbarrier.h"
+#include "runtime/emulator/async/transfers.h"
+#include "runtime/emulator/program/families.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+enum Option : u32 {
+  kExpects = 1,     // .expect_tx
+  kDrops = 2,       // arrive_drop
+  kNoComplete = 4,  // .noComplete
+  kParity = 8,      // waits for a parity, not a state
+  kBlocks = 16,     // try_wait
+  kRelaxed = 32,    // no order
+  kOnlyBlock = 64,  // .cta is written out: neither reaches the other blocks of a cluster nor hears of them
+};
+
+// A state is the phase before the operation, and how many arrivals it lacked.
+constexpr int kCountBits = 20;
+u64 state_of(const Mbarrier& barrier) { return barrier.phase << kCountBits | barrier.pending; }
+
+template <class F>
+void at_mbarriers(Warp& warp, const Instruction& i, Mask mask, F f) {
+  const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
+  locate(warp, i, mask, address, i.space, 8, [&](const Places& places) {
+    if (places.space != Space::shared) return report_no_mbarrier(warp, i, places);
+    f(places);
+  });
+}
+
+void init(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<u32> count = read<u32>(warp, i.slot[1]);
+  at_mbarriers(warp, i, mask, [&](const Places& places) {
+    for (int lane = 0; lane < kLanes; ++lane)
+      if (has_lane(places.mask, lane))
+        init_mbarrier({warp, i, lane, places.owner(lane), places.address[static_cast<std::size_t>(lane)]}, count[lane]);
+  });
+}
+
+void inval(Warp& warp, const Instruction& i, Mask mask) {
+  at_mbarriers(warp, i, mask, [&](const Places& places) {
+    for (int lane = 0; lane < kLanes; ++lane)
+      if (has_lane(places.mask, lane))
+        invalidate_mbarrier({warp, i, lane, places.owner(lane), places.address[static_cast<std::size_t>(lane)]});
+  });
+}
+
+void arrive(Warp& warp, const Instruction& i, Mask mask) {
+  Lanes<u32> operand;
+  if (i.slot[2] >= 0)
+    operand = read<u32>(warp, i.slot[2]);
+  else
+    for (u32& count : operand.at) count = 1;
+  Lanes<u64> state{};
+  const Mbarrier* released = nullptr;  // what the warp knows has been told to it, in this phase
+  u64 phase = 0;
+  bool any_release = false;
+  at_mbarriers(warp, i, mask, [&](const Places& places) {
+    for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) {
+      state[at.lane] = state_of(barrier);
+      const bool reaches = &at.owner == warp.block || !(i.option & kOnlyBlock);
+      if (!(i.option & kRelaxed) && reaches) {
+        release_to(at, barrier, released == &barrier && phase == barrier.phase);
+        released = &barrier;
+        phase = barrier.phase;
+        any_release = true;
+      }
+      const u32 count = i.option & kExpects ? 1 : operand[at.lane];
+      if (i.option & kExpects) expect_transactions(at, barrier, operand[at.lane]);
+      if (i.option & kNoComplete && count >= barrier.pending)
+        report(warp, i, FindingKind::bad_mbarrier, at.lane,
+               [&] { return fmt::format("{} arrivals without completion at {}", count, describe(barrier, static_cast<u32>(at.offset))); });
+      arrive_on(at, barrier, count, i.option & kDrops);
+    });
+  });
+  if (any_release) ++warp.epoch;
+  write(warp, i.slot[1], state, mask);
+}
+
+void expect(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<u32> bytes = read<u32>(warp, i.slot[2]);
+  at_mbarriers(warp, i, mask, [&](const Places& places) {
+    for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { expect_transactions(at, barrier, bytes[at.lane]); });
+  });
+}
+
+void complete(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<u32> bytes = read<u32>(warp, i.slot[2]);
+  at_mbarriers(warp, i, mask, [&](const Places& places) {
+    for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { complete_transactions(at, barrier, bytes[at.lane]); });
+  });
+}
+
+/// Whether the phase that a lane asks for is over. A state or parity can only tell two phases apart.
+bool is_over(const MbarrierPlace& at, const Mbarrier& barrier, u64 asked) {
+  const u64 phase = barrier.phase - barrier.first_phase;
+  if (at.instruction.option & kParity) {
+    if (asked > 1)
+      remark(at.warp, at.instruction, FindingKind::bad_operand, at.lane,
+             [&] { return fmt::format("a parity of {}: expected 0 or 1, of which its lowest bit is taken", asked); });
+    return (phase & 1) != (asked & 1);
+  }
+  const u64 of = asked >> kCountBits;
+  if (of > barrier.phase || of + 1 < barrier.phase)
+    report(at.warp, at.instruction, FindingKind::bad_mbarrier, at.lane, [&] {
+      return fmt::format("waits for phase {} of {}: expected this phase or the one before", of - barrier.first_phase,
+                         describe(barrier, static_cast<u32>(at.offset)));
+    });
+  return barrier.phase > of;
+}
+
+/// The phases that lanes ask for: states or parities.
+class AskedPhases {
+ public:
+  AskedPhases(const Warp& warp, const Instruction& i) : at_(warp.registers + i.slot[2]), bytes_(i.option & kParity ? 4 : 8) {}
+  u64 operator[](int lane) const {
+    u64 asked = 0;
+    std::memcpy(&asked, at_ + static_cast<std::size_t>(lane) * bytes_, bytes_);
+    return asked;
+  }
+  /// Whether all lanes ask for the same one.
+  bool are_one() const { return std::memcmp(at_, at_ + bytes_, (kLanes - 1) * bytes_) == 0; }
+
+ private:
+  const std::byte* at_;
+  std::size_t bytes_;
+};
+
+void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
+  const AskedPhases asked(warp, i);
+  Mask over = 0;
+  Fragment& fragment = warp.fragment();
+  const Mbarrier* first = nullptr;
+  const Mbarrier* acquired = nullptr;
+  u32 offset = 0;
+  at_mbarriers(warp, i, mask, [&](const Places& places) {
+    const auto wait_at = [&](const MbarrierPlace& at, Mbarrier& barrier, Mask lanes) {
+      if (first == nullptr) first = &barrier, offset = static_cast<u32>(at.offset);
+      if (!is_over(at, barrier, asked[at.lane])) return;
+      over |= lanes;
+      barrier.is_unseen = false;
+      barrier.awaited = barrier.phase;
+      if (!(i.option & kRelaxed) && acquired != &barrier) acquire_from(warp, barrier, i.option & kOnlyBlock);
+      acquired = &barrier;
+    };
+    if (!is_one_mbarrier(places) || !asked.are_one())
+      return for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { wait_at(at, barrier, kLaneBit[at.lane]); });
+    const MbarrierPlace at{warp, i, 0, *warp.block, places.address[0]};
+    if (Mbarrier* barrier = find_mbarrier(at, 2)) wait_at(at, *barrier, kAllLanes);
+  });
+  // Nobody would ever end a wait for what is no mbarrier.
+  if (first == nullptr) over = mask;
+  write_mask(warp, i.slot[1], over, mask);
+  if (over != 0) {
+    fragment.tried = ~0u;
+    return;
+  }
+  if (fragment.tried == i.index && fragment.wait_id == offset && first->phase > fragment.wait_phase + 1)
+    report(warp, i, FindingKind::bad_mbarrier, __builtin_ctz(mask), [&] {
+      return fmt::format("phase {} and the next one were over before the wait for it saw either: {}",
+                         fragment.wait_phase - first->first_phase, describe(*first, offset));
+    });
+  const bool again = fragment.tried == i.index && fragment.wait_id == offset;
+  fragment.tried = i.index;
+  fragment.wait_id = offset;
+  fragment.wait_phase = first->phase;
+  // A wait may give up at any time, so that it does so the first time; whoever comes back means to wait.
+  if ((i.option & kBlocks) && again) return void(fragment.wait = Wait::mbarrier);
+  warp.worker->poll(i);
+  warp.poll = {i.index, Space::shared, offset, 8};
+}
+
+void pending_count(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<u64> state = read<u64>(warp, i.slot[0]);
+  Lanes<u32> count;
+  for (int lane = 0; lane < kLanes; ++lane) count[lane] = static_cast<u32>(state[lane] & ((1u << kCountBits) - 1));
+  write(warp, i.slot[1], count, mask);
+}
+
+/// The order, scope and space of an operation; `default_order` is what it has if none is written.
+void take_order(Decoder& d, const char* default_order, bool may_be_remote) {
+  const bool is_relaxed = d.take("relaxed");
+  if (!is_relaxed) d.take(default_order);
+  if (is_relaxed) d.out.option |= kRelaxed;
+  const int scope = d.take_one({"cta", "cluster"});
+  if (scope == 0) d.out.option |= kOnlyBlock;
+  const int space = d.take_one({"shared", "shared::cta", "shared::cluster"});
+  d.out.space = space < 0 ? Space::generic : Space::shared;
+  d.out.in_cluster = space == 2;
+  if (space == 2 && !may_be_remote) d.fail("not for '.shared::cluster'");
+  if (d.take_type() != Type::b64) d.fail("no instruction of this type: expected b64");
+}
+
+/// Without a destination, the state is not wanted: of remote mbarriers there is none.
+void take_arrive(Decoder& d, bool drops) {
+  if (drops) d.out.option |= kDrops;
+  if (d.take("expect_tx")) d.out.option |= kExpects;
+  if (d.take("noComplete")) d.out.option |= kNoComplete;
+  take_order(d, "release", true);
+  const bool needs_count = (d.out.option & (kExpects | kNoComplete)) != 0;
+  const std::size_t first = d.operand(0).kind == OperandKind::address ? 0 : 1;
+  d.expect_operands(first + (needs_count ? 2 : 1), first + 2);
+  if (first == 1) {
+    if (d.out.in_cluster && d.operand(0).kind != OperandKind::sink) d.fail("an mbarrier of '.shared::cluster' has no state: expected '_'");
+    d.destination(1, d.operand(0), 8);
+  }
+  d.address(0, d.operand(first));
+  if (d.operands() == first + 2) d.source(2, d.operand(first + 1), 4);
+  d.out.execute = arrive;
+}
+
+void take_wait(Decoder& d, bool blocks) {
+  if (blocks) d.out.option |= kBlocks;
+  if (d.take("parity")) d.out.option |= kParity;
+  take_order(d, "acquire", false);
+  d.expect_operands(3, blocks ? 4 : 3);
+  d.destination(1, d.operand(0), 0);
+  d.address(0, d.operand(1));
+  d.source(2, d.operand(2), d.out.option & kParity ? 4 : 8);
+  // The time after which it gives up, which it may do sooner.
+  if (d.operands() == 4) d.source(3, d.operand(3), 4);
+  d.out.kind = Kind::waiting;
+  d.out.execute = wait_for_phase;
+}
+
+}  // namespace
+
+void decode_mbarrier(Decoder& d) {
+  d.out.category = Category::barrier;
+  if (d.take("arrive")) return take_arrive(d, false);
+  if (d.take("arrive_drop")) return take_arrive(d, true);
+  if (d.take("test_wait")) return take_wait(d, false);
+  if (d.take("try_wait")) return take_wait(d, true);
+  if (d.take("pending_count")) {
+    if (d.take_type() != Type::b64) d.fail("no instruction of this type: expected b64");
+    d.expect_operands(2);
+    d.destination(1, d.operand(0), 4);
+    d.source(0, d.operand(1), 8);
+    d.out.execute = pending_count;
+    return;
+  }
+  const int action = d.take_one({"init", "inval", "expect_tx", "complete_tx"});
+  if (action < 0) d.fail("unknown instruction");
+  take_order(d, "relaxed", action >= 2);
+  d.expect_operands(action == 1 ? 1 : 2);
+  d.address(0, d.operand(0));
+  if (action != 1) d.source(action == 0 ? 1 : 2, d.operand(1), 4);
+  constexpr Handler kHandlers[] = {init, inval, expect, complete};
+  d.out.execute = kHandlers[action];
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,188 @@
+// Bulk tensor copies (PTX ISA, "cp.async.bulk.tensor"): boxes of tensors that a tensor map describes.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "runtime/emulator/async/bulk_copy.h"
+#include "runtime/emulator/async/tensor_map.h"
+#include "runtime/emulator/program/bulk_operands.h"
+#include "runtime/emulator/program/families.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+// Extras: of addresses, the destination or source in shared memory, the map and the mbarrier; then coordinates and a multicast's mask.
+constexpr int kCoordinates = 6;
+constexpr u64 kAlignment = 128;
+
+/// The map at a generic address, which must not be of memory that a thread can write: that address ptxas takes too, the engine does not.
+std::optional<TensorMap> map_at(Warp& warp, const Instruction& i, int lane, u64 address) {
+  TensorMap map;
+  const auto& params = warp.worker->launch->params;
+  if (address % 64 != 0) {
+    report(warp, i, FindingKind::misaligned, lane,
+           [&] { return fmt::format("a tensor map at 0x{:x}: expected a multiple of 64", address); });
+    return std::nullopt;
+  }
+  if (address >= kParamWindow && address - kParamWindow < kWindowBytes && address - kParamWindow + 128 <= params.size()) {
+    std::memcpy(&map, params.data() + (address - kParamWindow), sizeof map);
+  } else if (address >= kSharedWindow && address < kParamWindow + kWindowBytes) {
+    report(warp, i, FindingKind::wrong_space, lane, [&] {
+      return fmt::format("a tensor map at 0x{:x}, in memory of the thread or block: expected one in .param, .const or .global memory",
+                         address);
+    });
+    return std::nullopt;
+  } else {
+    const Range* range = global_range(*warp.worker, address);
+    if (range == nullptr || range->end() - address < 128) {
+      report(warp, i, FindingKind::out_of_bounds, lane, [&] { return describe_global(*warp.worker, address, 128); });
+      return std::nullopt;
+    }
+    // What threads have written there is seen after a proxy fence. When it was read is not known to anybody, so that the epoch is one
+    // that all know of.
+    if (warp.worker->launch->check && range->cells != nullptr) {
+      static const View kNothing;
+      const auto acquired = warp.async.maps.find(address);
+      Accessor by = engine_of(warp, i, *warp.block, bulk_read_agent(warp.index), 0);
+      by.tensor_map = acquired != warp.async.maps.end() ? &acquired->second : &kNothing;
+      check_global_read(by, lane, *range, address, 128);
+    }
+    std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);
+  }
+  const std::string fault = fault_of(map);
+  if (!fault.empty()) {
+    report(warp, i, FindingKind::bad_operand, lane, [&] { return "the tensor map: " + fault; });
+    return std::nullopt;
+  }
+  if (static_cast<u32>(map.rank()) != i.count) {
+    report(warp, i, FindingKind::bad_operand, lane,
+           [&] { return fmt::format("a tensor map of {} dimensions for a copy of {}", map.rank(), i.count); });
+    return std::nullopt;
+  }
+  return map;
+}
+
+std::array<s32, 5> coordinates_of(const Warp& warp, const Instruction& i, int lane) {
+  std::array<s32, 5> coordinates{};
+  for (int d = 0; d < i.count; ++d)
+    coordinates[static_cast<std::size_t>(d)] = static_cast<s32>(bulk_value(warp, i, kCoordinates + d, lane));
+  return coordinates;
+}
+
+void load(Warp& warp, const Instruction& i, Mask mask) {
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (!has_lane(mask, lane)) continue;
+    const auto map = map_at(warp, i, lane, bulk_address(warp, i, 1, lane));
+    if (!map) continue;
+    const auto destinations = destinations_of(warp, i, lane, box_bytes(*map), kAlignment, kCoordinates + i.count);
+    if (destinations.empty()) continue;
+    begin_load({warp, i, lane, box_pieces(*map, coordinates_of(warp, i, lane), destinations.front().to.offset), fill_of(*map),
+                bytes_of(map->element)},
+               destinations);
+  }
+}
+
+std::optional<Type> type_of(TensorElement element) {
+  switch (element) {
+    case TensorElement::u32: return Type::u32;
+    case TensorElement::s32: return Type::s32;
+    case TensorElement::u64: return Type::u64;
+    case TensorElement::s64: return Type::s64;
+    case TensorElement::f16: return Type::f16;
+    case TensorElement::bf16: return Type::bf16;
+    case TensorElement::f32: return Type::f32;
+    case TensorElement::f64: return Type::f64;
+    default: return std::nullopt;
+  }
+}
+
+/// What the reduction does on elements of the map; nothing, and a finding, if there is no such operation.
+std::optional<Reduction> reduction_on(Warp& warp, const Instruction& i, int lane, const TensorMap& map) {
+  const auto op = static_cast<AtomicOp>(i.immediate);
+  auto type = type_of(map.element);
+  // Bits are bits whatever the elements' type is.
+  const bool is_bitwise = op == AtomicOp::bit_and || op == AtomicOp::bit_or || op == AtomicOp::bit_xor;
+  if (type && is_bitwise && bytes_of(*type) >= 4) type = bytes_of(*type) == 4 ? Type::b32 : Type::b64;
+  const auto update = type ? find_update(op, *type) : std::nullopt;
+  if (update) return Reduction{in_global_memory(*update), bytes_of(*type)};
+  report(warp, i, FindingKind::bad_operand, lane, [] { return std::string("a reduction that elements of the tensor map do not have"); });
+  return std::nullopt;
+}
+
+void store(Warp& warp, const Instruction& i, Mask mask) {
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (!has_lane(mask, lane)) continue;
+    const auto map = map_at(warp, i, lane, bulk_address(warp, i, 1, lane));
+    if (!map) continue;
+    const auto from = shared_place(warp, i, lane, bulk_address(warp, i, 0, lane), false, box_bytes(*map), kAlignment);
+    if (!from) continue;
+    BulkCopy copy{warp, i, lane, box_pieces(*map, coordinates_of(warp, i, lane), from->offset)};
+    if (i.option & kReduces) copy.reduction = reduction_on(warp, i, lane, *map);
+    if (!(i.option & kReduces) || copy.reduction) begin_store(std::move(copy));
+  }
+}
+
+/// Does nothing but for the checks of its operands.
+void prefetch(Warp& warp, const Instruction& i, Mask mask) {
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (has_lane(mask, lane)) map_at(warp, i, lane, bulk_address(warp, i, 1, lane));
+}
+
+/// The map and the coordinates, "[map, {x, y}]".
+void take_box(Decoder& d, const Operand& operand) {
+  take_bulk_address(d, operand, 1);
+  if (operand.parts.size() != 2 || operand.parts[1].kind != OperandKind::vector || operand.parts[1].parts.size() != d.out.count)
+    d.fail(fmt::format("expected {} coordinates beside the tensor map", d.out.count));
+}
+void take_coordinates(Decoder& d, const Operand& operand) {
+  for (const Operand& coordinate : operand.parts[1].parts) d.extra_source(coordinate, 4);
+}
+
+}  // namespace
+
+void decode_bulk_tensor(Decoder& d, bool is_prefetch) {
+  const bool reduces = (d.out.option & kReduces) != 0;
+  const int dimensions = d.take_one({"1d", "2d", "3d", "4d", "5d"});
+  if (dimensions < 0) d.fail("the dimensions are missing");
+  d.out.count = static_cast<u8>(dimensions + 1);
+  d.take("tile");
+  const bool has_hint = d.take("L2::cache_hint");
+  if (is_prefetch) {
+    if (!d.take("L2") || !d.take("global")) d.fail("expected '.prefetch.tensor' and '.L2.global'");
+    d.expect_operands(has_hint ? 2 : 1);
+    skip_bulk_address(d, 0);
+    take_box(d, d.operand(0));
+    skip_bulk_address(d, 2);
+    take_coordinates(d, d.operand(0));
+    d.out.execute = prefetch;
+    return;
+  }
+  d.out.category = Category::bulk_copy;
+  const auto [to, from] = take_bulk_spaces(d);
+  const bool is_load = (to == BulkSpace::cluster || to == BulkSpace::block) && from == BulkSpace::global && !reduces;
+  if (!is_load && (to != BulkSpace::global || from != BulkSpace::block)) d.fail("no copy between these spaces");
+  if (!d.take(is_load ? "mbarrier::complete_tx::bytes" : "bulk_group")) d.fail("the completion mechanism is missing");
+  if (!is_load) {
+    if (reduces) d.out.immediate = static_cast<u64>(take_reduction(d));
+    d.expect_operands(has_hint ? 3 : 2);
+    // Boxes that lie side by side in the tensor may share a word.
+    d.out.space = Space::global;
+    d.out.width = 2;
+    take_bulk_address(d, d.operand(1), 0);
+    take_box(d, d.operand(0));
+    skip_bulk_address(d, 2);
+    take_coordinates(d, d.operand(0));
+    d.out.execute = store;
+    return;
+  }
+  if (d.take("multicast::cluster")) d.out.option |= kMulticast;
+  d.expect_operands(3 + (d.out.option & kMulticast ? 1 : 0) + (has_hint ? 1 : 0));
+  take_bulk_address(d, d.operand(0), 0);
+  take_box(d, d.operand(1));
+  take_bulk_address(d, d.operand(2), 2);
+  take_coordinates(d, d.operand(1));
+  if (d.out.option & kMulticast) d.extra_source(d.operand(3), 2);
+  d.out.execute = load;
+}
+
+}  // namespace tilewright::rt::emulator

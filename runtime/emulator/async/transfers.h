@@ -1,0 +1,37 @@
+// Asynchronous work of a cluster, and the schedule that chooses when it is done.
+#pragma once
+#include "runtime/emulator/machine/machine.h"
+
+namespace tilewright::rt::emulator {
+
+/// Heads or tails.
+bool toss(Worker&);
+/// Whether the schedule wants work that begins now to be done now.
+inline bool is_done_at_once(Worker& worker) {
+  const AsyncOrder order = worker.launch->async_order;
+  return order == AsyncOrder::random ? toss(worker) : order == AsyncOrder::eager;
+}
+/// Work has begun: it is done now, or when the schedule says.
+void begin(Transfer);
+/// Nobody can go on: some work is done now. False if there is none.
+bool finish_one(Cluster&, Worker&);
+/// A warp has had its turn: the random schedule may do some work.
+void finish_some(Cluster&, Worker&);
+/// Does a piece of work to its end.
+void finish(Transfer&);
+/// Does all work that `which` holds for, oldest first.
+template <class F>
+void finish_all(Cluster& cluster, F which);
+
+template <class F>
+void finish_all(Cluster& cluster, F which) {
+  std::vector<Transfer> due;
+  std::erase_if(cluster.transfers, [&](Transfer& transfer) {
+    if (!which(transfer)) return false;
+    due.push_back(std::move(transfer));
+    return true;
+  });
+  for (Transfer& transfer : due) finish(transfer);
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,186 @@
+// Modules and launches of the emulated driver.
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "runtime/device_print.h"
+#include "runtime/emulator/driver/emulated_objects.h"
+#include "runtime/emulator/driver/launch_environment.h"
+
+namespace tilewright::rt::emulator {
+
+using namespace cuda;
+
+namespace {
+
+constexpr std::size_t kMostFindingsTold = 8;
+
+/// The option's value, which the driver takes in the place of a pointer.
+void* option_value(unsigned count, const CUjit_option* options, void** values, CUjit_option wanted) {
+  for (unsigned k = 0; k < count; ++k)
+    if (options[k] == wanted) return values[k];
+  return nullptr;
+}
+
+CUresult refuse(CUresult code, const std::string& why, unsigned count, const CUjit_option* options, void** values) {
+  auto* log = static_cast<char*>(option_value(count, options, values, CU_JIT_ERROR_LOG_BUFFER));
+  const auto size = reinterpret_cast<std::size_t>(option_value(count, options, values, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES));
+  if (log != nullptr && size > 0) {
+    const std::size_t written = std::min(why.size(), size - 1);
+    std::memcpy(log, why.data(), written);
+    log[written] = 0;
+  }
+  return code;
+}
+
+CUresult load(CUmodule* result, const void* image, unsigned count, CUjit_option* options, void** values) {
+  EmulatedDevice* device = EmulatedDriverState::instance().current();
+  if (device == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  auto module = std::make_unique<EmulatedModule>();
+  module->device = device;
+  try {
+    module->program = Program::load(static_cast<const char*>(image));
+  } catch (const Error& error) {
+    return refuse(CUDA_ERROR_INVALID_PTX, error.what(), count, options, values);
+  }
+  const std::string& target = module->program->module().target;
+  if (!can_run(target, device->target))
+    return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "code for " + target + " does not run on " + device->target, count, options, values);
+  for (const auto& [name, placed] : module->program->variables()) device->memory.adopt(placed.address, std::max<u64>(placed.bytes, 1));
+  for (const auto& kernel : module->program->kernels()) module->functions[kernel->name] = {module.get(), kernel.get()};
+  *result = reinterpret_cast<CUmodule>(module.release());
+  return CUDA_SUCCESS;
+}
+
+CUresult unload(CUmodule handle) {
+  auto* module = reinterpret_cast<EmulatedModule*>(handle);
+  for (const auto& [name, placed] : module->program->variables()) module->device->memory.forget(placed.address);
+  delete module;
+  return CUDA_SUCCESS;
+}
+
+CUresult get_function(CUfunction* result, CUmodule handle, const char* name) {
+  auto& functions = reinterpret_cast<EmulatedModule*>(handle)->functions;
+  const auto found = functions.find(name);
+  if (found == functions.end()) return CUDA_ERROR_NOT_FOUND;
+  *result = reinterpret_cast<CUfunction>(&found->second);
+  return CUDA_SUCCESS;
+}
+
+CUresult get_attribute(int* value, CUfunction_attribute attribute, CUfunction function) {
+  const Kernel& kernel = *reinterpret_cast<EmulatedFunction*>(function)->kernel;
+  const auto& most = kernel.maximum_threads[0] != 0 ? kernel.maximum_threads : kernel.required_threads;
+  switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = most[0] != 0 ? static_cast<int>(most[0] * most[1] * most[2]) : 1024; break;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = static_cast<int>(kernel.static_shared_bytes); break;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = static_cast<int>(kernel.local_bytes); break;
+    // What an assembler would need is not known; this is what is live here at the same time.
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = static_cast<int>(std::min<u32>(kernel.register_bytes / 128, 255)); break;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = reinterpret_cast<EmulatedFunction*>(function)->module->program->module().version; break;
+    default: *value = 0; break;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult code_of(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::out_of_bounds: return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case FindingKind::misaligned: return CUDA_ERROR_MISALIGNED_ADDRESS;
+    case FindingKind::wrong_space: return CUDA_ERROR_INVALID_ADDRESS_SPACE;
+    default: return CUDA_ERROR_LAUNCH_FAILED;
+  }
+}
+
+/// What a program does wrong with its memory says more than what comes of it.
+CUresult tell(const std::vector<Finding>& findings) {
+  std::string text;
+  for (std::size_t k = 0; k < std::min(findings.size(), kMostFindingsTold); ++k) text += (k > 0 ? "\n" : "") + to_string(findings[k]);
+  if (findings.size() > kMostFindingsTold) text += "\nand " + std::to_string(findings.size() - kMostFindingsTold) + " more";
+  const CUresult code = code_of(findings.front().kind);
+  EmulatedDriverState::instance().explain(code, text);
+  return code;
+}
+
+void print_lines(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    print_line(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std::array<u32, 3>& cluster, bool cooperative,
+             const std::vector<std::byte>& params) {
+  EmulatedDevice& device = *function->module->device;
+  Findings findings;
+  Counters counters;
+  LaunchParams launch_params;
+  launch_params.grid = {config.gridDimX, config.gridDimY, config.gridDimZ};
+  launch_params.block = {config.blockDimX, config.blockDimY, config.blockDimZ};
+  launch_params.cluster = cluster;
+  launch_params.dynamic_shared_bytes = config.sharedMemBytes;
+  launch_params.params = params;
+  launch_params.target = device.target;
+  launch_params.cooperative = cooperative;
+  if (const std::string fault = take_environment(launch_params); !fault.empty()) {
+    EmulatedDriverState::instance().explain(CUDA_ERROR_INVALID_VALUE, fault);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const LaunchDefaults& defaults = EmulatedDriverState::instance().launch_defaults;
+  launch_params.instruction_limit = defaults.instruction_limit.value_or(launch_params.instruction_limit);
+  launch_params.interrupted = defaults.interrupted;
+  launch_params.findings = &findings;
+  launch_params.counters = &counters;
+  std::string printed;
+  launch_params.printed = &printed;
+  if (const auto& observer = EmulatedDriverState::instance().launch_observer)
+    observer({*function->module->program, function->kernel->name, device.memory, launch_params});
+  try {
+    launch(*function->module->program, function->kernel->name, device.memory, launch_params);
+  } catch (const Error& error) {
+    EmulatedDriverState::instance().explain(CUDA_ERROR_INVALID_VALUE, error.what());
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  print_lines(printed);
+  const std::vector<Finding> found = findings.list(), remarks = findings.remarks();
+  {
+    const std::lock_guard lock(device.mutex);
+    for (const auto& [name, counted] : counters.kernels) device.counters.kernels[name].add(counted);
+    device.findings.insert(device.findings.end(), found.begin(), found.end());
+    device.remarks.insert(device.remarks.end(), remarks.begin(), remarks.end());
+  }
+  return found.empty() ? CUDA_SUCCESS : tell(found);
+}
+
+CUresult launch_kernel(const CUlaunchConfig* config, CUfunction handle, void** parameters, void** extra) {
+  auto* function = reinterpret_cast<EmulatedFunction*>(handle);
+  if (function == nullptr || extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  bool cooperative = false;
+  std::array<u32, 3> cluster{};
+  for (unsigned k = 0; k < config->numAttrs; ++k) {
+    const CUlaunchAttribute& attribute = config->attrs[k];
+    const auto& extents = attribute.value.clusterDim;
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) cluster = {extents.x, extents.y, extents.z};
+    cooperative |= attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute.value.cooperative != 0;
+  }
+  const Kernel& kernel = *function->kernel;
+  std::vector<std::byte> params(kernel.parameter_bytes);
+  for (std::size_t k = 0; k < kernel.parameters.size(); ++k)
+    std::memcpy(params.data() + kernel.parameters[k].offset, parameters[k], kernel.parameters[k].bytes);
+  return submit(config->hStream, [function, launch = *config, cluster, cooperative, params = std::move(params)] {
+    return run(function, launch, cluster, cooperative, params);
+  });
+}
+
+}  // namespace
+
+void fill_modules(Driver& table) {
+  table.cuModuleLoadDataEx = load;
+  table.cuModuleUnload = unload;
+  table.cuModuleGetFunction = get_function;
+  table.cuFuncGetAttribute = get_attribute;
+  table.cuFuncSetAttribute = [](CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; };
+  table.cuLaunchKernelEx = launch_kernel;
+}
+
+}  // namespace tilewright::rt::emulator

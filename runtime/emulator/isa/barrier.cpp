@@ -1,0 +1,153 @@
+// Barriers of blocks and warps, and fences: what they wait for, and what they let the race checks know.
+#include <fmt/format.h>
+
+#include <atomic>
+
+#include "runtime/emulator/machine/scheduler.h"
+#include "runtime/emulator/memory/access.h"
+#include "runtime/emulator/program/families.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+enum Option : u32 { kArrive = 1, kPopc = 2, kAll = 4, kAny = 8 };
+
+u32 uniform_value(Warp& warp, const Instruction& i, Mask mask, int k, const char* what) {
+  const Lanes<u32> value = read<u32>(warp, i.slot[static_cast<std::size_t>(k)]);
+  const int first = __builtin_ctz(mask);
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (has_lane(mask, lane) && value[lane] != value[first])
+      report(warp, i, FindingKind::bad_operand, lane, [&] { return fmt::format("lanes of one warp name different {}", what); });
+  return value[first];
+}
+
+void block_barrier(Warp& warp, const Instruction& i, Mask mask) {
+  const u32 id = uniform_value(warp, i, mask, 0, "barriers");
+  if (id >= warp.block->barriers.size()) {
+    report(warp, i, FindingKind::bad_operand, __builtin_ctz(mask), [&] { return fmt::format("barrier {}: there are 16", id); });
+    return;
+  }
+  Barrier& barrier = warp.block->barriers[id];
+  const u32 expected = i.slot[1] < 0 ? 0 : uniform_value(warp, i, mask, 1, "numbers of threads");
+  if (expected % 32 != 0)
+    report(warp, i, FindingKind::bad_operand, __builtin_ctz(mask),
+           [&] { return fmt::format("{} threads: expected a multiple of 32", expected); });
+  if (barrier.arrived > 0 && barrier.expected != expected)
+    report(warp, i, FindingKind::bad_operand, __builtin_ctz(mask),
+           [&] { return fmt::format("barrier {} expects {} threads here and {} at another arrival", id, expected, barrier.expected); });
+  barrier.expected = expected;
+  if (i.option & (kPopc | kAll | kAny)) {
+    barrier.count += static_cast<u32>(__builtin_popcount(read_predicate(warp, i, 3) & mask));
+    barrier.voters += static_cast<u32>(__builtin_popcount(mask));
+  }
+  barrier.view.join(warp.view);
+  warp.tell(barrier.view.clock, mask);
+  barrier.async.join(warp.async);
+  // Formally, only the thread that fenced releases; what all fence before a barrier and one publishes after it works on every GPU.
+  barrier.released.join(warp.released);
+  ++warp.epoch;
+  if (!(i.option & kArrive)) {
+    warp.fragment().wait = Wait::barrier;
+    warp.fragment().wait_id = id;
+  }
+  arrive(warp, barrier, mask);
+}
+
+void warp_barrier(Warp& warp, const Instruction&, Mask mask) {
+  warp.tell(warp.view.clock, mask);
+  ++warp.epoch;
+}
+
+void fence(Warp& warp, const Instruction& i, Mask mask) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!warp.worker->launch->check) return;
+  take_knowledge(warp, warp.to_acquire, i.whole_gpu);
+  warp.to_acquire = {};
+  warp.released = publish(warp, mask, i.whole_gpu);
+}
+
+void nothing(Warp&, const Instruction&, Mask) {}
+
+void decode_reduction(Decoder& d, std::size_t count) {
+  const int op = d.take_one({"popc", "and", "or"});
+  if (op < 0) d.fail("an operation is missing");
+  d.out.option = op == 0 ? kPopc : op == 1 ? kAll : kAny;
+  const Type type = d.take_type();
+  if (type != (op == 0 ? Type::u32 : Type::pred)) d.fail("no instruction of this type");
+  d.expect_operands(3, 4);
+  d.destination(2, d.operand(0), op == 0 ? 4 : 0);
+  d.source(0, d.operand(1), 4);
+  if (count == 4) d.source(1, d.operand(2), 4);
+  d.source(3, d.operand(count - 1), 0);
+}
+
+}  // namespace
+
+void finish_reduction(Warp& warp, const Instruction& i, Mask mask, const Barrier& barrier) {
+  if (i.option & kPopc) {
+    Lanes<u32> count;
+    for (u32& word : count.at) word = barrier.count;
+    write(warp, i.slot[2], count, mask);
+  } else if (i.option & (kAll | kAny)) {
+    const bool result = i.option & kAll ? barrier.count == barrier.voters : barrier.count > 0;
+    write_mask(warp, i.slot[2], result ? kAllLanes : 0, mask);
+  }
+}
+
+void decode_barrier(Decoder& d) {
+  d.out.category = Category::barrier;
+  if (d.take("warp")) {
+    if (!d.take("sync")) d.fail("'.sync' is missing");
+    d.expect_operands(1);
+    d.members(d.operand(0));
+    d.out.kind = Kind::collective;
+    d.out.execute = warp_barrier;
+    return;
+  }
+  d.out.kind = Kind::waiting;
+  if (d.take("cluster")) return decode_cluster_barrier(d);
+  d.out.execute = block_barrier;
+  d.take("cta");
+  // "bar.sync" is "barrier.sync.aligned".
+  d.out.is_aligned = d.base() == "bar" || d.take("aligned");
+  const int action = d.take_one({"sync", "arrive", "red"});
+  if (action < 0) d.fail("one of '.sync', '.arrive' and '.red' is missing");
+  if (action == 2) {
+    decode_reduction(d, d.operands());
+  } else {
+    if (action == 1) d.out.option = kArrive;
+    d.expect_operands(action == 1 ? 2 : 1, 2);
+    d.source(0, d.operand(0), 4);
+    if (d.operands() == 2) d.source(1, d.operand(1), 4);
+  }
+}
+
+void decode_fence(Decoder& d) {
+  d.out.category = Category::fence;
+  if (d.take("proxy")) return decode_proxy_fence(d);
+  if (d.take("mbarrier_init")) return decode_mbarrier_fence(d);
+  d.expect_operands(0);
+  d.out.execute = fence;
+  if (d.base() == "membar") {
+    const int level = d.take_one({"cta", "gl", "sys"});
+    if (level < 0) d.fail("a level is missing");
+    d.out.whole_gpu = level > 0;
+    return;
+  }
+  const int order = d.take_one({"sc", "acq_rel", "acquire", "release"});
+  // A fence for what synchronises through shared memory alone; here, it is one for all.
+  if (order >= 2) d.take(order == 2 ? "sync_restrict::shared::cluster" : "sync_restrict::shared::cta");
+  const int scope = d.take_one({"cta", "cluster", "gpu", "sys"});
+  if (scope < 0) d.fail("a scope is missing");
+  d.out.whole_gpu = scope > 0;
+}
+
+void decode_nanosleep(Decoder& d) {
+  d.out.category = Category::control;
+  if (d.take_type() != Type::u32) d.fail("no instruction of this type: expected u32");
+  d.expect_operands(1);
+  d.source(1, d.operand(0), 4);
+  d.out.execute = nothing;
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,20 @@
+// Calls of functions, each lane with a stack of its own: frames, arguments and results.
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "runtime/emulator/machine/machine.h"
+
+namespace tilewright::rt::emulator {
+
+/// Gives each lane of a call its frame with the arguments in it. Returns which of Kernel::callees which lanes go to; nothing if a finding
+/// ends the launch.
+std::vector<std::pair<u32, Mask>> enter_functions(Warp&, const Instruction& call, Mask);
+
+/// Where a lane's local memory starts.
+inline std::byte* local_memory(const Warp& warp, int lane) { return warp.local + static_cast<u64>(lane) * warp.kernel->local_bytes; }
+
+/// The bytes that a call passes, in the caller's register or frame.
+std::byte* place_of_passed(Warp&, const Instruction& call, const Passed&, int lane);
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,308 @@
+// Comparisons into predicates and registers, and selection by them.
+#include <type_traits>
+
+#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/simd/small_float.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+// The relations of numbers, then whether a NaN makes them true.
+enum class Compare : u8 { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
+
+template <Compare compare, class T>
+bool holds(T a, T b) {
+  const bool is_nan = a != a || b != b;
+  switch (compare) {
+    case Compare::eq: return a == b;
+    case Compare::ne: return !is_nan && a != b;
+    case Compare::lt: return a < b;
+    case Compare::le: return a <= b;
+    case Compare::gt: return a > b;
+    case Compare::ge: return a >= b;
+    case Compare::equ: return is_nan || a == b;
+    case Compare::neu: return a != b;
+    case Compare::ltu: return !(a >= b);
+    case Compare::leu: return !(a > b);
+    case Compare::gtu: return !(a <= b);
+    case Compare::geu: return !(a < b);
+    case Compare::num: return !is_nan;
+    case Compare::nan: return is_nan;
+  }
+  return false;
+}
+
+using Relation = Mask (*)(const Warp&, const Instruction&);
+
+enum Option : u32 { kAnd = 1, kOr = 2, kXor = 3, kFtz = 4, kHigh = 8, kIsBf16 = 16, kToFloat = 32, kRelationShift = 8 };
+
+template <Compare compare, class T>
+Mask compare_lanes(const Lanes<T>& a, const Lanes<T>& b) {
+  // A bit for each lane in a word of its own, so that the loop becomes vector instructions.
+  Lanes<Mask> bits;
+  for (int lane = 0; lane < kLanes; ++lane) bits[lane] = holds<compare>(a[lane], b[lane]) ? kLaneBit[lane] : 0;
+  Mask all = 0;
+  for (int lane = 0; lane < kLanes; ++lane) all |= bits[lane];
+  return all;
+}
+
+template <Compare compare, class T>
+Mask relation(const Warp& warp, const Instruction& i) {
+  Lanes<T> a = read<T>(warp, i.slot[2]), b = read<T>(warp, i.slot[3]);
+  if constexpr (std::is_same_v<T, float>)
+    if (i.option & kFtz)
+      for (int lane = 0; lane < kLanes; ++lane) a[lane] = flush(a[lane]), b[lane] = flush(b[lane]);
+  return compare_lanes<compare>(a, b);
+}
+
+/// One half of each word, widened.
+template <Compare compare, class Word>
+Mask relation_of_halves(const Warp& warp, const Instruction& i) {
+  const Lanes<Word> a = read<Word>(warp, i.slot[2]), b = read<Word>(warp, i.slot[3]);
+  const int shift = i.option & kHigh ? 16 : 0;
+  const auto widened = [&](Word word) {
+    const u16 half = static_cast<u16>(word >> shift);
+    if (i.option & kIsBf16) return bf16_to_f32(half);
+    return f16_to_f32((i.option & kFtz) && (half & 0x7c00) == 0 ? half & 0x8000 : half);
+  };
+  Lanes<float> x, y;
+  for (int lane = 0; lane < kLanes; ++lane) x[lane] = widened(a[lane]), y[lane] = widened(b[lane]);
+  return compare_lanes<compare>(x, y);
+}
+
+template <Compare compare>
+Relation relation_for(Type type) {
+  constexpr bool for_integers = compare <= Compare::ge;
+  switch (type) {
+    case Type::f32: return for_processor<relation<compare, float>>();
+    case Type::f64: return for_processor<relation<compare, double>>();
+    case Type::f16:
+    case Type::bf16: return for_processor<relation_of_halves<compare, u16>>();
+    case Type::f16x2:
+    case Type::bf16x2: return for_processor<relation_of_halves<compare, u32>>();
+    default: break;
+  }
+  if constexpr (for_integers) switch (type) {
+      case Type::b16:
+      case Type::u16: return for_processor<relation<compare, u16>>();
+      case Type::s16: return for_processor<relation<compare, s16>>();
+      case Type::b32:
+      case Type::u32: return for_processor<relation<compare, u32>>();
+      case Type::s32: return for_processor<relation<compare, s32>>();
+      case Type::b64:
+      case Type::u64: return for_processor<relation<compare, u64>>();
+      case Type::s64: return for_processor<relation<compare, s64>>();
+      default: break;
+    }
+  return nullptr;
+}
+
+template <std::size_t... I>
+constexpr auto all_relations(std::index_sequence<I...>) {
+  return std::array<Relation (*)(Type), sizeof...(I)>{relation_for<static_cast<Compare>(I)>...};
+}
+constexpr auto kRelations = all_relations(std::make_index_sequence<14>{});
+
+Compare take_compare(Decoder& d, Type type) {
+  const int named = d.take_one({"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"});
+  if (named >= 0) {
+    if (named >= 6 && !is_float(type)) d.fail("comparisons that know NaN are for floats");
+    return static_cast<Compare>(named);
+  }
+  const int is_unsigned = d.take_one({"lo", "ls", "hi", "hs"});
+  if (is_unsigned < 0) d.fail("a comparison is missing");
+  if (is_float(type) || is_signed(type)) d.fail("'.lo', '.ls', '.hi' and '.hs' are for unsigned integers");
+  constexpr Compare kSame[] = {Compare::lt, Compare::le, Compare::gt, Compare::ge};
+  return kSame[is_unsigned];
+}
+
+Mask combine(const Warp& warp, const Instruction& i, Mask found, int field) {
+  switch (i.option & 3) {
+    case kAnd: return found & read_predicate(warp, i, field);
+    case kOr: return found | read_predicate(warp, i, field);
+    case kXor: return found ^ read_predicate(warp, i, field);
+    default: return found;
+  }
+}
+
+// The second predicate of a pair is that of the opposite relation, but for f16x2, where it is that of the upper halves.
+template <Compare compare, class T>
+void setp(Warp& warp, const Instruction& i, Mask mask) {
+  const Mask found = relation<compare, T>(warp, i);
+  const Mask first = combine(warp, i, found, 4);
+  if (i.slot[1] >= 0) write_mask(warp, i.slot[1], combine(warp, i, ~found, 4), mask);
+  write_mask(warp, i.slot[0], first, mask);
+}
+
+void setp_by_pointer(Warp& warp, const Instruction& i, Mask mask) {
+  const auto function = reinterpret_cast<Relation>(i.immediate);
+  const Mask found = function(warp, i);
+  Mask second = ~found;
+  if (i.width == 4) {
+    Instruction upper = i;
+    upper.option |= kHigh;
+    second = function(warp, upper);
+  }
+  const Mask first = combine(warp, i, found, 4);
+  if (i.slot[1] >= 0) write_mask(warp, i.slot[1], combine(warp, i, second, 4), mask);
+  write_mask(warp, i.slot[0], first, mask);
+}
+
+/// set: all ones or 1.0 where the comparison holds. `immediate` is the relation, `value_bytes` what is written.
+void set(Warp& warp, const Instruction& i, Mask mask) {
+  const auto function = reinterpret_cast<Relation>(i.immediate);
+  const Mask low = combine(warp, i, function(warp, i), 4);
+  if (i.value_bytes == 2) {
+    Lanes<u16> result;
+    const u16 one = i.option & kToFloat ? (i.option & kIsBf16 ? 0x3f80 : 0x3c00) : 0xffff;
+    for (int lane = 0; lane < kLanes; ++lane) result[lane] = has_lane(low, lane) ? one : 0;
+    return write(warp, i.slot[0], result, mask);
+  }
+  Lanes<u32> result;
+  if (i.width == 4) {
+    Instruction upper = i;
+    upper.option |= kHigh;
+    const Mask high = combine(warp, i, function(warp, upper), 4);
+    const u32 one = i.option & kToFloat ? (i.option & kIsBf16 ? 0x3f80u : 0x3c00u) : 0xffffu;
+    for (int lane = 0; lane < kLanes; ++lane) result[lane] = (has_lane(low, lane) ? one : 0) | (has_lane(high, lane) ? one << 16 : 0);
+  } else {
+    const u32 one = i.option & kToFloat ? 0x3f800000u : 0xffffffffu;
+    for (int lane = 0; lane < kLanes; ++lane) result[lane] = has_lane(low, lane) ? one : 0;
+  }
+  write(warp, i.slot[0], result, mask);
+}
+
+template <Compare compare>
+Handler setp_for(Type type) {
+  switch (type) {
+    case Type::f32: return for_processor<setp<compare, float>>();
+    case Type::f64: return for_processor<setp<compare, double>>();
+    default: break;
+  }
+  if constexpr (compare <= Compare::ge) switch (type) {
+      case Type::b32:
+      case Type::u32: return for_processor<setp<compare, u32>>();
+      case Type::s32: return for_processor<setp<compare, s32>>();
+      case Type::b64:
+      case Type::u64: return for_processor<setp<compare, u64>>();
+      case Type::s64: return for_processor<setp<compare, s64>>();
+      default: break;
+    }
+  return nullptr;
+}
+
+template <std::size_t... I>
+constexpr auto all_setps(std::index_sequence<I...>) {
+  return std::array<Handler (*)(Type), sizeof...(I)>{setp_for<static_cast<Compare>(I)>...};
+}
+constexpr auto kSetps = all_setps(std::make_index_sequence<14>{});
+
+/// What setp and set share: relation, combination and flushing.
+Relation take_relation(Decoder& d, Type type, Compare& compare) {
+  compare = take_compare(d, type);
+  d.out.option |= static_cast<u32>(d.take_one({"and", "or", "xor"}) + 1);
+  if (d.take("ftz")) {
+    if (type != Type::f32 && type != Type::f16 && type != Type::f16x2) d.fail("'.ftz' is for f32 and f16");
+    d.out.option |= kFtz;
+  }
+  if (type == Type::bf16 || type == Type::bf16x2) d.out.option |= kIsBf16;
+  d.out.width = type == Type::f16x2 || type == Type::bf16x2 ? 4 : 2;
+  const Relation relation = kRelations[static_cast<std::size_t>(compare)](type);
+  if (relation == nullptr) d.fail("no comparison of this type");
+  return relation;
+}
+
+void take_operands(Decoder& d, Type type) {
+  d.expect_operands((d.out.option & 3) != 0 ? 4 : 3);
+  d.source(2, d.operand(1), bytes_of(type), type);
+  d.source(3, d.operand(2), bytes_of(type), type);
+  if ((d.out.option & 3) != 0) d.source(4, d.operand(3), 0);
+}
+
+template <class T>
+void select(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<T> a = read<T>(warp, i.slot[1]), b = read<T>(warp, i.slot[2]);
+  const Mask chosen = read_predicate(warp, i, 3);
+  Lanes<T> result;
+  for (int lane = 0; lane < kLanes; ++lane) result[lane] = chosen & kLaneBit[lane] ? a[lane] : b[lane];
+  write(warp, i.slot[0], result, mask);
+}
+
+/// a where c >= 0, else b; a NaN selects b.
+template <class T, class C>
+void select_by_sign(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<T> a = read<T>(warp, i.slot[1]), b = read<T>(warp, i.slot[2]);
+  const Lanes<C> c = read<C>(warp, i.slot[3]);
+  Lanes<T> result;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    C by = c[lane];
+    if constexpr (std::is_same_v<C, float>)
+      if (i.option & kFtz) by = flush(by);
+    result[lane] = by >= 0 ? a[lane] : b[lane];
+  }
+  write(warp, i.slot[0], result, mask);
+}
+
+template <class T>
+Handler choose_select(bool by_sign, bool by_float) {
+  if (!by_sign) return for_processor<select<T>>();
+  return by_float ? for_processor<select_by_sign<T, float>>() : for_processor<select_by_sign<T, s32>>();
+}
+
+}  // namespace
+
+void decode_setp(Decoder& d) {
+  d.out.category = Category::compare;
+  const Type type = d.take_type();
+  Compare compare;
+  const Relation relation = take_relation(d, type, compare);
+  d.out.immediate = reinterpret_cast<u64>(relation);
+  const Handler direct = kSetps[static_cast<std::size_t>(compare)](type);
+  d.out.execute = direct != nullptr ? direct : setp_by_pointer;
+  take_operands(d, type);
+  const Operand& results = d.operand(0);
+  if (results.kind == OperandKind::pair) {
+    d.destination(0, results.parts[0], 0);
+    d.destination(1, results.parts[1], 0);
+  } else {
+    d.destination(0, results, 0);
+  }
+}
+
+void decode_set(Decoder& d) {
+  d.out.category = Category::compare;
+  const Type result = d.take_type(), type = d.take_type();
+  Compare compare;
+  d.out.immediate = reinterpret_cast<u64>(take_relation(d, type, compare));
+  if (is_float(result)) d.out.option |= kToFloat;
+  if (result == Type::bf16 || result == Type::bf16x2) d.out.option |= kIsBf16;
+  d.out.value_bytes = static_cast<u8>(bytes_of(result));
+  if (d.out.value_bytes == 8) d.fail("no instruction of this type");
+  d.out.execute = set;
+  take_operands(d, type);
+  d.destination(0, d.operand(0), bytes_of(result));
+}
+
+void decode_select(Decoder& d) {
+  d.out.category = Category::compare;
+  const bool by_sign = d.base() == "slct";
+  if (by_sign && d.take("ftz")) d.out.option |= kFtz;
+  const Type type = d.take_type();
+  const Type by = by_sign ? d.take_type() : Type::pred;
+  if (by_sign && by != Type::f32 && by != Type::s32) d.fail("selects by s32 or f32");
+  const int bytes = bytes_of(type);
+  switch (bytes) {
+    case 2: d.out.execute = choose_select<u16>(by_sign, by == Type::f32); break;
+    case 4: d.out.execute = choose_select<u32>(by_sign, by == Type::f32); break;
+    case 8: d.out.execute = choose_select<u64>(by_sign, by == Type::f32); break;
+    default: d.fail("no instruction of this type");
+  }
+  d.expect_operands(4);
+  d.destination(0, d.operand(0), bytes);
+  d.source(1, d.operand(1), bytes, type);
+  d.source(2, d.operand(2), bytes, type);
+  d.source(3, d.operand(3), by_sign ? 4 : 0, by);
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,270 @@
+// Arithmetic of f32 and f64: IEEE, with PTX's .ftz, .sat and NaN rules. f32 loses the payload of a NaN, f64 keeps what the host gives.
+#include <cmath>
+#include <type_traits>
+
+#include "runtime/emulator/isa/directed_rounding.h"
+#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/simd/lanes.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+enum Option : u32 { kFtz = 1, kSat = 2, kNan = 4, kXorSign = 8, kApproximate = 16, kRoundingShift = 8, kOpShift = 16 };
+
+template <bool Ftz, class T>
+T enter(T x) {
+  if constexpr (Ftz && std::is_same_v<T, float>) return flush(x);
+  return x;
+}
+
+/// What every result goes through, in this order.
+template <bool Ftz, bool Sat, class T>
+T leave(T x) {
+  x = enter<Ftz>(x);
+  if constexpr (Sat) return saturate(x);
+  if constexpr (std::is_same_v<T, float>) return canonical(x);
+  return x;
+}
+
+template <class T, bool Ftz, bool Sat>
+T add(T a, T b) {
+  return leave<Ftz, Sat>(enter<Ftz>(a) + enter<Ftz>(b));
+}
+template <class T, bool Ftz, bool Sat>
+T sub(T a, T b) {
+  return leave<Ftz, Sat>(enter<Ftz>(a) - enter<Ftz>(b));
+}
+template <class T, bool Ftz, bool Sat>
+T mul(T a, T b) {
+  return leave<Ftz, Sat>(enter<Ftz>(a) * enter<Ftz>(b));
+}
+template <class T, bool Ftz, bool Sat>
+T div(T a, T b) {
+  return leave<Ftz, Sat>(enter<Ftz>(a) / enter<Ftz>(b));
+}
+
+/// A function call for each lane where the processor has no instruction for it.
+template <class T, bool Ftz, bool Sat>
+T fma(T a, T b, T c) {
+  return leave<Ftz, Sat>(std::fma(enter<Ftz>(a), enter<Ftz>(b), enter<Ftz>(c)));
+}
+
+#if defined(__x86_64__)
+template <class T, bool Ftz, bool Sat>
+__attribute__((target("avx2,fma"), flatten)) void fma_by_avx2(Warp& warp, const Instruction& i, Mask mask) {
+  Elementwise<fma<T, Ftz, Sat>>::execute(warp, i, mask);
+}
+#endif
+
+template <class T, bool Ftz, bool Sat>
+Handler fastest_fma() {
+#if defined(__x86_64__)
+  if (!has_wide_vectors() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return fma_by_avx2<T, Ftz, Sat>;
+#endif
+  return elementwise<fma<T, Ftz, Sat>>();
+}
+
+// The fast quotient is only defined up to |b| = 2^126; from there on it is 0, or NaN for infinite a.
+float div_approx(float a, float b) {
+  const float size = std::fabs(b);
+  if (size > 0x1p126f && std::isfinite(size))
+    return std::isinf(a) ? canonical(NAN) : std::copysign(0.0f, std::signbit(a) != std::signbit(b) ? -1.0f : 1.0f);
+  return a / b;
+}
+template <bool Ftz>
+float div_approx_of(float a, float b) {
+  if (std::isnan(a)) return canonical(a);
+  return leave<Ftz, false>(div_approx(enter<Ftz>(a), enter<Ftz>(b)));
+}
+
+/// Rounding modes other than to nearest.
+template <class T>
+void directed(Warp& warp, const Instruction& i, Mask mask) {
+  const auto op = static_cast<FloatOp>(i.option >> kOpShift);
+  const auto rounding = static_cast<Rounding>((i.option >> kRoundingShift) & 0xff);
+  const bool ftz = i.option & kFtz;
+  const Lanes<T> a = read<T>(warp, i.slot[1]), b = read<T>(warp, i.slot[2]), c = i.slot[3] < 0 ? b : read<T>(warp, i.slot[3]);
+  Lanes<T> result{};
+  const auto in = [&](T x) { return ftz ? enter<true>(x) : x; };
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (!has_lane(mask, lane)) continue;
+    const T value = rounded(op, rounding, in(a[lane]), in(b[lane]), in(c[lane]));
+    const bool sat = i.option & kSat;
+    if (ftz)
+      result[lane] = sat ? leave<true, true>(value) : leave<true, false>(value);
+    else
+      result[lane] = sat ? leave<false, true>(value) : leave<false, false>(value);
+  }
+  write(warp, i.slot[0], result, mask);
+}
+
+/// Of two numbers the smaller; -0 is smaller than +0. A NaN loses against a number, unless .NaN lets it win. Without branches, so that
+/// lanes are done together.
+template <class T, bool Min, bool PropagatesNan>
+T extreme(T a, T b) {
+  using Bits = std::conditional_t<std::is_same_v<T, float>, u32, u64>;
+  const Bits x = std::bit_cast<Bits>(a), y = std::bit_cast<Bits>(b);
+  const T equal = std::bit_cast<T>(Min ? x | y : x & y);  // they differ in the sign of a zero, if at all
+  const T nan_of_a = std::is_same_v<T, float> ? static_cast<T>(canonical(NAN)) : a;
+  const T nan_of_b = std::is_same_v<T, float> ? nan_of_a : b;
+  const T b_or_nan = b != b ? nan_of_a : b;
+  T result = (a < b) == Min ? a : b;
+  result = a == b ? equal : result;
+  result = b != b ? (PropagatesNan ? nan_of_b : a) : result;
+  return a != a ? (PropagatesNan ? nan_of_a : b_or_nan) : result;
+}
+template <class T, bool Min, bool PropagatesNan, bool Ftz, bool XorSign>
+T extreme_of(T a, T b) {
+  a = enter<Ftz>(a), b = enter<Ftz>(b);
+  if constexpr (!XorSign) return extreme<T, Min, PropagatesNan>(a, b);
+  const bool negative = std::signbit(a) != std::signbit(b);
+  const T result = extreme<T, Min, PropagatesNan>(std::fabs(a), std::fabs(b));
+  return result != result ? result : std::copysign(result, negative ? T{-1} : T{1});
+}
+
+template <class T, bool Ftz>
+T absolute(T a) {
+  return std::fabs(enter<Ftz>(a));
+}
+template <class T, bool Ftz>
+T negate(T a) {
+  return -enter<Ftz>(a);
+}
+template <class T>
+T copysign_of(T a, T b) {
+  return std::copysign(b, a);
+}
+
+enum TestProperty : u32 { kFinite, kInfinite, kNumber, kNotANumber, kNormal, kSubnormal };
+
+template <class T>
+void testp(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<T> a = read<T>(warp, i.slot[1]);
+  Mask result = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const int kind = std::fpclassify(a[lane]);
+    bool holds = false;
+    switch (i.option) {
+      case kFinite: holds = kind != FP_INFINITE && kind != FP_NAN; break;
+      case kInfinite: holds = kind == FP_INFINITE; break;
+      case kNumber: holds = kind != FP_NAN; break;
+      case kNotANumber: holds = kind == FP_NAN; break;
+      case kNormal: holds = kind == FP_NORMAL; break;
+      default: holds = kind == FP_SUBNORMAL; break;
+    }
+    result |= static_cast<Mask>(holds) << lane;
+  }
+  write_mask(warp, i.slot[0], result, mask);
+}
+
+template <class F>
+Handler for_flags(bool ftz, bool sat, F f) {
+  if (ftz) return sat ? f.template operator()<true, true>() : f.template operator()<true, false>();
+  return sat ? f.template operator()<false, true>() : f.template operator()<false, false>();
+}
+
+template <class T>
+Handler choose_nearest(FloatOp op, bool ftz, bool sat) {
+  return for_flags(ftz, sat, [&]<bool Ftz, bool Sat>() -> Handler {
+    switch (op) {
+      case FloatOp::add: return elementwise<add<T, Ftz, Sat>>();
+      case FloatOp::sub: return elementwise<sub<T, Ftz, Sat>>();
+      case FloatOp::mul: return elementwise<mul<T, Ftz, Sat>>();
+      case FloatOp::div: return elementwise<div<T, Ftz, Sat>>();
+      default: return fastest_fma<T, Ftz, Sat>();
+    }
+  });
+}
+
+template <class T>
+Handler choose_extreme(bool is_min, bool nan, bool ftz, bool xor_sign) {
+  return for_flags(ftz, nan, [&]<bool Ftz, bool Nan>() -> Handler {
+    if (is_min) return xor_sign ? elementwise<extreme_of<T, true, Nan, Ftz, true>>() : elementwise<extreme_of<T, true, Nan, Ftz, false>>();
+    return xor_sign ? elementwise<extreme_of<T, false, Nan, Ftz, true>>() : elementwise<extreme_of<T, false, Nan, Ftz, false>>();
+  });
+}
+
+void decode_testp(Decoder& d) {
+  const int property = d.take_one({"finite", "infinite", "number", "notanumber", "normal", "subnormal"});
+  if (property < 0) d.fail("a property is missing");
+  d.out.option = static_cast<u32>(property);
+  const Type type = d.take_type();
+  d.out.execute = type == Type::f64 ? testp<double> : testp<float>;
+  d.expect_operands(2);
+  d.destination(0, d.operand(0), 0);
+  d.source(1, d.operand(1), bytes_of(type), type);
+}
+
+void decode_rounded(Decoder& d, Type type, bool ftz) {
+  const std::string_view base = d.base();
+  const FloatOp op = base == "add"   ? FloatOp::add
+                     : base == "sub" ? FloatOp::sub
+                     : base == "mul" ? FloatOp::mul
+                     : base == "div" ? FloatOp::div
+                                     : FloatOp::fma;
+  const bool sat = d.take("sat");
+  if (sat && (type == Type::f64 || op == FloatOp::div)) d.fail("'.sat' is for f32 sums, differences and products");
+  if (op == FloatOp::div && type == Type::f32 && d.take_one({"approx", "full"}) >= 0) {
+    // div.full has no such hole, and its two units of error allow the exact quotient.
+    const bool is_approx = std::find(d.modifiers().begin(), d.modifiers().end(), "approx") != d.modifiers().end();
+    d.out.category = Category::special;
+    if (is_approx)
+      d.out.execute = ftz ? elementwise<div_approx_of<true>>() : elementwise<div_approx_of<false>>();
+    else
+      d.out.execute = choose_nearest<float>(op, ftz, false);
+    return;
+  }
+  const int mode = d.take_one({"rn", "rz", "rm", "rp"});
+  if (mode < 0 && (base == "fma" || base == "div")) d.fail("a rounding is missing");
+  if (mode <= 0) {
+    d.out.execute = type == Type::f64 ? choose_nearest<double>(op, false, false) : choose_nearest<float>(op, ftz, sat);
+    return;
+  }
+  const Rounding rounding = mode == 1 ? Rounding::zero : mode == 2 ? Rounding::down : Rounding::up;
+  d.out.option = (ftz ? kFtz : 0u) | (sat ? kSat : 0u) | static_cast<u32>(rounding) << kRoundingShift | static_cast<u32>(op) << kOpShift;
+  d.out.execute = type == Type::f64 ? directed<double> : directed<float>;
+}
+
+}  // namespace
+
+void decode_float(Decoder& d) {
+  const std::string_view base = d.base();
+  const Type type = d.last_type().value_or(Type::b8);
+  if (type != Type::f32 && type != Type::f64) d.fail("no instruction of this type: expected f32 or f64");
+  d.out.category = type == Type::f64 ? Category::float64 : Category::float32;
+  if (base == "testp") return decode_testp(d);
+  d.take_type();
+  const bool ftz = d.take("ftz");
+  if (ftz && type == Type::f64) d.fail("'.ftz' is for f32");
+  const bool f64 = type == Type::f64;
+  bool is_unary = false, has_third = false;
+  if (base == "min" || base == "max") {
+    const bool nan = d.take("NaN");
+    bool xor_sign = false;
+    if (d.take("xorsign")) {
+      if (!d.take("abs")) d.fail("'.xorsign' needs '.abs'");
+      xor_sign = true;
+    }
+    d.out.execute =
+        f64 ? choose_extreme<double>(base == "min", nan, false, xor_sign) : choose_extreme<float>(base == "min", nan, ftz, xor_sign);
+  } else if (base == "abs" || base == "neg") {
+    is_unary = true;
+    if (f64)
+      d.out.execute = base == "abs" ? elementwise<absolute<double, false>>() : elementwise<negate<double, false>>();
+    else if (ftz)
+      d.out.execute = base == "abs" ? elementwise<absolute<float, true>>() : elementwise<negate<float, true>>();
+    else
+      d.out.execute = base == "abs" ? elementwise<absolute<float, false>>() : elementwise<negate<float, false>>();
+  } else if (base == "copysign") {
+    d.out.execute = f64 ? elementwise<copysign_of<double>>() : elementwise<copysign_of<float>>();
+  } else {
+    has_third = base == "fma" || base == "mad";
+    decode_rounded(d, type, ftz);
+  }
+  const int bytes = bytes_of(type);
+  d.expect_operands(is_unary ? 2 : has_third ? 4 : 3);
+  d.destination(0, d.operand(0), bytes);
+  for (std::size_t k = 1; k < d.operands(); ++k) d.source(static_cast<int>(k), d.operand(k), bytes, type);
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,169 @@
+// Arithmetic of f16, bf16 and pairs of them. Each result is rounded once from the exact one.
+#include <cmath>
+#include <type_traits>
+
+#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/simd/small_float.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+enum Option : u32 { kFtz = 1, kSat = 2, kRelu = 4, kNan = 8, kXorSign = 16 };
+enum class Op : u8 { add, sub, mul, fma, min, max, neg, abs };
+
+struct F16 {
+  static constexpr FloatFormat kFormat = kF16;
+  static float widen(u16 bits) { return f16_to_f32(bits); }
+  static u16 narrow(float value) { return f32_to_f16(value); }
+  static constexpr u16 kExponent = 0x7c00, kOne = 0x3c00;
+};
+struct Bf16 {
+  static constexpr FloatFormat kFormat = kBf16;
+  static float widen(u16 bits) { return bf16_to_f32(bits); }
+  static u16 narrow(float value) { return f32_to_bf16(value); }
+  static constexpr u16 kExponent = 0x7f80, kOne = 0x3f80;
+};
+
+template <class H>
+bool is_nan(u16 x) {
+  return (x & 0x7fff) > H::kExponent;
+}
+template <class H>
+u16 flush_half(u16 x) {
+  return (x & H::kExponent) == 0 ? x & 0x8000 : x;
+}
+
+template <class H>
+u16 from_double(double x) {
+  return static_cast<u16>(round_to(x, H::kFormat, Rounding::nearest_even));
+}
+
+// Sums and products of 11 bits are exact in f32 as long as the exponents are close, and in double up to a rounding to odd.
+template <class H>
+u16 fused(u16 a, u16 b, u16 c) {
+  const double product = static_cast<double>(H::widen(a)) * H::widen(b);
+  return from_double<H>(sum_to_odd(product, H::widen(c)));
+}
+
+template <class H>
+u16 sum(u16 a, u16 b, bool subtracts) {
+  const float x = H::widen(a), y = subtracts ? -H::widen(b) : H::widen(b);
+  // Two f16 lie within 40 bits: the sum is exact in double, and even f32's rounding to 24 bits is innocuous for 11 (24 >= 2 * 11 + 2).
+  // The same holds for bf16 and its 8 bits.
+  return H::narrow(x + y);
+}
+
+template <class H>
+u16 product(u16 a, u16 b) {
+  // 22 bits of two f16 are exact in f32; products of bf16 may be subnormal there.
+  if constexpr (std::is_same_v<H, F16>) return H::narrow(H::widen(a) * H::widen(b));
+  return from_double<H>(static_cast<double>(H::widen(a)) * H::widen(b));
+}
+
+template <class H>
+u16 extreme(u16 a, u16 b, bool is_min, u32 option) {
+  const u16 sign = option & kXorSign ? (a ^ b) & 0x8000 : 0;
+  if (option & kXorSign) a &= 0x7fff, b &= 0x7fff;
+  if (is_nan<H>(a) || is_nan<H>(b)) {
+    const u16 other = is_nan<H>(a) ? b : a;
+    return (option & kNan) || is_nan<H>(other) ? u16{0x7fff} : static_cast<u16>(other | sign);
+  }
+  const float x = H::widen(a), y = H::widen(b);
+  const bool takes_a = x == y ? is_min == ((a & 0x8000) != 0) : (x < y) == is_min;
+  return static_cast<u16>((takes_a ? a : b) | sign);
+}
+
+template <class H, Op op>
+u16 compute(u16 a, u16 b, u16 c, u32 option) {
+  if (option & kFtz) a = flush_half<H>(a), b = flush_half<H>(b), c = flush_half<H>(c);
+  u16 result = 0;
+  switch (op) {
+    case Op::add: result = sum<H>(a, b, false); break;
+    case Op::sub: result = sum<H>(a, b, true); break;
+    case Op::mul: result = product<H>(a, b); break;
+    case Op::fma: result = fused<H>(a, b, c); break;
+    case Op::min: return extreme<H>(a, b, true, option);
+    case Op::max: return extreme<H>(a, b, false, option);
+    case Op::neg: return a ^ 0x8000;
+    case Op::abs: return a & 0x7fff;
+  }
+  if (option & kFtz) result = flush_half<H>(result);
+  if (is_nan<H>(result)) return option & kSat ? u16{0} : u16{0x7fff};
+  if ((option & (kRelu | kSat)) && (result & 0x8000)) result = 0;
+  if ((option & kSat) && result > H::kOne) result = H::kOne;
+  return result;
+}
+
+template <class H, Op op, int Parts>
+void half(Warp& warp, const Instruction& i, Mask mask) {
+  using Word = std::conditional_t<Parts == 1, u16, u32>;
+  const Lanes<Word> a = read<Word>(warp, i.slot[1]), b = i.slot[2] < 0 ? a : read<Word>(warp, i.slot[2]),
+                    c = i.slot[3] < 0 ? a : read<Word>(warp, i.slot[3]);
+  Lanes<Word> result;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    Word word = 0;
+    for (int part = 0; part < Parts; ++part) {
+      const int shift = 16 * part;
+      const u16 value = compute<H, op>(static_cast<u16>(a[lane] >> shift), static_cast<u16>(b[lane] >> shift),
+                                       static_cast<u16>(c[lane] >> shift), i.option);
+      word |= static_cast<Word>(static_cast<u32>(value) << shift);
+    }
+    result[lane] = word;
+  }
+  write(warp, i.slot[0], result, mask);
+}
+
+template <class H, int Parts>
+Handler choose(Op op) {
+  switch (op) {
+    case Op::add: return half<H, Op::add, Parts>;
+    case Op::sub: return half<H, Op::sub, Parts>;
+    case Op::mul: return half<H, Op::mul, Parts>;
+    case Op::fma: return half<H, Op::fma, Parts>;
+    case Op::min: return half<H, Op::min, Parts>;
+    case Op::max: return half<H, Op::max, Parts>;
+    case Op::neg: return half<H, Op::neg, Parts>;
+    case Op::abs: return half<H, Op::abs, Parts>;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void decode_half(Decoder& d) {
+  d.out.category = Category::half;
+  constexpr std::pair<std::string_view, Op> kOps[] = {{"add", Op::add}, {"sub", Op::sub}, {"mul", Op::mul}, {"fma", Op::fma},
+                                                      {"min", Op::min}, {"max", Op::max}, {"neg", Op::neg}, {"abs", Op::abs}};
+  const auto* found = std::find_if(std::begin(kOps), std::end(kOps), [&](const auto& row) { return row.first == d.base(); });
+  if (found == std::end(kOps)) d.fail("no instruction of this type");
+  const Op op = found->second;
+  const Type type = d.take_type();
+  const bool is_bf16 = type == Type::bf16 || type == Type::bf16x2;
+  const bool is_pair = type == Type::f16x2 || type == Type::bf16x2;
+  const bool computes = op <= Op::fma;
+  if (computes && !d.take("rn") && op == Op::fma) d.fail("a rounding is missing");
+  if (d.take("ftz")) {
+    if (is_bf16) d.fail("'.ftz' is for f16");
+    d.out.option |= kFtz;
+  }
+  if (computes && d.take("sat")) d.out.option |= kSat;
+  if (op == Op::fma && d.take("relu")) d.out.option |= kRelu;
+  if (op == Op::min || op == Op::max) {
+    if (d.take("NaN")) d.out.option |= kNan;
+    if (d.take("xorsign")) {
+      if (!d.take("abs")) d.fail("'.xorsign' needs '.abs'");
+      d.out.option |= kXorSign;
+    }
+  }
+  if (is_bf16)
+    d.out.execute = is_pair ? choose<Bf16, 2>(op) : choose<Bf16, 1>(op);
+  else
+    d.out.execute = is_pair ? choose<F16, 2>(op) : choose<F16, 1>(op);
+  const std::size_t count = op >= Op::neg ? 2 : op == Op::fma ? 4 : 3;
+  d.expect_operands(count);
+  d.destination(0, d.operand(0), bytes_of(type));
+  for (std::size_t k = 1; k < count; ++k) d.source(static_cast<int>(k), d.operand(k), bytes_of(type), type);
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,337 @@
+// Bitwise operations, shifts, bit fields and bit counts.
+#include <bit>
+#include <type_traits>
+
+#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/simd/lanes.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+template <class T>
+T bit_and(T a, T b) {
+  return a & b;
+}
+template <class T>
+T bit_or(T a, T b) {
+  return a | b;
+}
+template <class T>
+T bit_xor(T a, T b) {
+  return a ^ b;
+}
+template <class T>
+T bit_not(T a) {
+  return static_cast<T>(~a);
+}
+template <class T>
+T is_zero(T a) {
+  return a == 0;
+}
+template <class T>
+T shl(T a, u32 n) {
+  return n < 8 * sizeof(T) ? static_cast<T>(a << n) : T{0};
+}
+// Signed: too far a shift leaves the sign everywhere.
+template <class T>
+T shr(T a, u32 n) {
+  if (n >= 8 * sizeof(T)) return std::is_signed_v<T> && a < 0 ? static_cast<T>(-1) : T{0};
+  return static_cast<T>(a >> n);
+}
+u32 funnel_left(u32 low, u32 high, u32 n) { return n == 0 ? high : n >= 32 ? low : (high << n) | (low >> (32 - n)); }
+u32 funnel_right(u32 low, u32 high, u32 n) { return n == 0 ? low : n >= 32 ? high : (low >> n) | (high << (32 - n)); }
+u32 shf_l_wrap(u32 a, u32 b, u32 n) { return funnel_left(a, b, n & 31); }
+u32 shf_r_wrap(u32 a, u32 b, u32 n) { return funnel_right(a, b, n & 31); }
+u32 shf_l_clamp(u32 a, u32 b, u32 n) { return funnel_left(a, b, n < 32 ? n : 32); }
+u32 shf_r_clamp(u32 a, u32 b, u32 n) { return funnel_right(a, b, n < 32 ? n : 32); }
+
+/// The field of `length` bits at `position`; above the value's top, bits are those of the sign (zero if unsigned).
+template <class T>
+T extract(T value, u32 position, u32 length) {
+  using U = std::make_unsigned_t<T>;
+  constexpr u32 kTop = 8 * sizeof(T) - 1;
+  position &= 255, length &= 255;
+  const u32 sign_at = std::min(position + length - 1, kTop);
+  const bool sign = std::is_signed_v<T> && length != 0 && ((static_cast<U>(value) >> sign_at) & 1);
+  U field = 0;
+  for (u32 i = 0; i <= kTop; ++i) {
+    const bool bit = i < length && position + i <= kTop ? (static_cast<U>(value) >> (position + i)) & 1 : sign;
+    field |= static_cast<U>(bit) << i;
+  }
+  return static_cast<T>(field);
+}
+
+template <class T>
+T insert(T field, T value, u32 position, u32 length) {
+  constexpr u32 kBits = 8 * sizeof(T);
+  position &= 255, length &= 255;
+  if (position >= kBits) return value;
+  const T mask = static_cast<T>((length >= kBits ? ~T{0} : static_cast<T>((T{1} << length) - 1)) << position);
+  return static_cast<T>((value & ~mask) | ((field << position) & mask));
+}
+
+u32 mask_of(u32 position, u32 width) {
+  const u32 ones = width >= 32 ? ~0u : (1u << width) - 1;
+  return position >= 32 ? 0 : ones << position;
+}
+u32 bmsk_wrap(u32 a, u32 b) { return mask_of(a & 31, b & 31); }
+u32 bmsk_clamp(u32 a, u32 b) { return mask_of(a, b); }
+
+/// The value of `n` bits, extended: .clamp takes more than 32 bits as they are, .wrap takes n modulo 32.
+template <class T>
+T sign_extend(T a, u32 n) {
+  if (n >= 32) return a;
+  if (n == 0) return 0;
+  const u32 shift = 32 - n;
+  return static_cast<T>(static_cast<T>(static_cast<u32>(a) << shift) >> shift);
+}
+template <class T>
+T szext_wrap(T a, u32 n) {
+  return sign_extend<T>(a, n & 31);
+}
+template <class T>
+T szext_clamp(T a, u32 n) {
+  return sign_extend<T>(a, n);
+}
+
+template <class T>
+T reverse(T a) {
+  T result = 0;
+  for (u32 i = 0; i < 8 * sizeof(T); ++i) result |= ((a >> i) & 1) << (8 * sizeof(T) - 1 - i);
+  return result;
+}
+template <class T>
+u32 count_ones(T a) {
+  return static_cast<u32>(std::popcount(a));
+}
+template <class T>
+u32 count_leading(T a) {
+  return static_cast<u32>(std::countl_zero(a));
+}
+// The highest bit that differs from the sign; all ones if there is none.
+template <class T>
+u32 highest(T a) {
+  using U = std::make_unsigned_t<T>;
+  const U bits = static_cast<U>(std::is_signed_v<T> && a < 0 ? ~a : a);
+  return bits == 0 ? ~0u : static_cast<u32>(8 * sizeof(T) - 1) - static_cast<u32>(std::countl_zero(bits));
+}
+template <class T>
+u32 highest_shift(T a) {
+  const u32 at = highest(a);
+  return at == ~0u ? at : static_cast<u32>(8 * sizeof(T) - 1) - at;
+}
+
+/// The n-th set bit counted from `base`, upwards for a positive n and downwards for a negative one; 0 asks for the base itself.
+u32 nth_set(u32 mask, u32 base, s32 n) {
+  if (base > 31) return ~0u;
+  if (n == 0) return (mask >> base) & 1 ? base : ~0u;
+  const int step = n > 0 ? 1 : -1;
+  s32 left = n > 0 ? n : -n;
+  for (int at = static_cast<int>(base); at >= 0 && at < 32; at += step)
+    if (((mask >> at) & 1) && --left == 0) return static_cast<u32>(at);
+  return ~0u;
+}
+
+u32 select_byte(u32 a, u32 b, u32 selector) {
+  const u64 both = (static_cast<u64>(b) << 32) | a;
+  const u32 byte = static_cast<u32>(both >> (8 * (selector & 7))) & 255;
+  return selector & 8 ? (byte & 128 ? 255u : 0u) : byte;
+}
+u32 bytes_by(u32 a, u32 b, u32 s0, u32 s1, u32 s2, u32 s3) {
+  return select_byte(a, b, s0) | select_byte(a, b, s1) << 8 | select_byte(a, b, s2) << 16 | select_byte(a, b, s3) << 24;
+}
+u32 prmt(u32 a, u32 b, u32 c) { return bytes_by(a, b, c & 15, (c >> 4) & 15, (c >> 8) & 15, (c >> 12) & 15); }
+u32 prmt_f4e(u32 a, u32 b, u32 c) { return c &= 3, bytes_by(a, b, c, c + 1, c + 2, c + 3); }
+u32 prmt_b4e(u32 a, u32 b, u32 c) { return c &= 3, bytes_by(a, b, c, (c + 7) & 7, (c + 6) & 7, (c + 5) & 7); }
+u32 prmt_rc8(u32 a, u32 b, u32 c) { return c &= 3, bytes_by(a, b, c, c, c, c); }
+u32 prmt_ecl(u32 a, u32 b, u32 c) { return c &= 3, bytes_by(a, b, c, std::max(1u, c), std::max(2u, c), 3); }
+u32 prmt_ecr(u32 a, u32 b, u32 c) { return c &= 3, bytes_by(a, b, 0, std::min(1u, c), std::min(2u, c), c); }
+u32 prmt_rc16(u32 a, u32 b, u32 c) { return c = (c & 1) * 2, bytes_by(a, b, c, c + 1, c, c + 1); }
+
+/// The table's bit (4 for a, 2 for b, 1 for c) says what becomes of the three bits.
+Lanes<u32> bits_by_table(u32 table, const Lanes<u32>& a, const Lanes<u32>& b, const Lanes<u32>& c) {
+  Lanes<u32> result;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    u32 r = 0;
+    for (u32 k = 0; k < 8; ++k)
+      if ((table >> k) & 1) r |= (k & 4 ? a[lane] : ~a[lane]) & (k & 2 ? b[lane] : ~b[lane]) & (k & 1 ? c[lane] : ~c[lane]);
+    result[lane] = r;
+  }
+  return result;
+}
+
+void lop3(Warp& warp, const Instruction& i, Mask mask) {
+  const auto a = read<u32>(warp, i.slot[1]), b = read<u32>(warp, i.slot[2]), c = read<u32>(warp, i.slot[3]);
+  write(warp, i.slot[0], bits_by_table(i.option, a, b, c), mask);
+}
+
+// A predicate says whether the result has any bit set, combined with another one: Instruction::slot 4 and 5.
+template <bool kAnds>
+void lop3_with_predicate(Warp& warp, const Instruction& i, Mask mask) {
+  const Mask other = read_predicate(warp, i, 5);
+  const auto a = read<u32>(warp, i.slot[1]), b = read<u32>(warp, i.slot[2]), c = read<u32>(warp, i.slot[3]);
+  const Lanes<u32> result = bits_by_table(i.option, a, b, c);
+  Mask any = 0;
+  for (int lane = 0; lane < kLanes; ++lane) any |= result[lane] != 0 ? kLaneBit[lane] : 0;
+  write(warp, i.slot[0], result, mask);
+  write_mask(warp, i.slot[4], kAnds ? any & other : any | other, mask);
+}
+
+enum PredicateOption : u32 { kAnd, kOr, kXor, kNot };
+
+void predicate_logic(Warp& warp, const Instruction& i, Mask mask) {
+  const Mask a = read_predicate(warp, i, 1), b = i.option == kNot ? 0 : read_predicate(warp, i, 2);
+  write_mask(warp, i.slot[0], i.option == kAnd ? a & b : i.option == kOr ? a | b : i.option == kXor ? a ^ b : ~a, mask);
+}
+
+template <class F>
+Handler for_bits(Decoder& d, int bytes, F f) {
+  switch (bytes) {
+    case 2: return f.template operator()<u16>();
+    case 4: return f.template operator()<u32>();
+    case 8: return f.template operator()<u64>();
+    default: d.fail("no instruction of this type: expected 16, 32 or 64 bits");
+  }
+}
+
+void decode_lop3(Decoder& d) {
+  const int combines = d.take_one({"or", "and"});
+  const bool has_predicate = combines >= 0;
+  if (d.take_type() != Type::b32) d.fail("no instruction of this type: expected b32");
+  d.expect_operands(has_predicate ? 6 : 5);
+  const Operand& result = d.operand(0);
+  if (has_predicate != (result.kind == OperandKind::pair)) d.fail("'.or' or '.and' and a result 'd|p' go together");
+  d.destination(0, has_predicate ? result.parts[0] : result, 4);
+  for (int k = 1; k < 4; ++k) d.source(k, d.operand(static_cast<std::size_t>(k)), 4);
+  d.out.option = static_cast<u32>(d.constant(d.operand(4))) & 255;
+  d.out.execute = lop3;
+  if (!has_predicate) return;
+  d.destination(4, result.parts[1], 0);
+  d.source(5, d.operand(5), 0);
+  d.out.execute = combines == 0 ? lop3_with_predicate<false> : lop3_with_predicate<true>;
+}
+
+Handler choose_shift(Decoder& d, Type type) {
+  if (d.base() == "shl") return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shl<T>>(); });
+  if (is_signed(type)) return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shr<std::make_signed_t<T>>>(); });
+  return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shr<T>>(); });
+}
+
+Handler choose_funnel(Decoder& d) {
+  const int side = d.take_one({"l", "r"}), mode = d.take_one({"clamp", "wrap"});
+  if (side < 0 || mode < 0) d.fail("expected '.l' or '.r' and '.clamp' or '.wrap'");
+  if (side == 0) return mode == 0 ? elementwise<shf_l_clamp>() : elementwise<shf_l_wrap>();
+  return mode == 0 ? elementwise<shf_r_clamp>() : elementwise<shf_r_wrap>();
+}
+
+Handler choose_permute(Decoder& d) {
+  switch (d.take_one({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"})) {
+    case 0: return elementwise<prmt_f4e>();
+    case 1: return elementwise<prmt_b4e>();
+    case 2: return elementwise<prmt_rc8>();
+    case 3: return elementwise<prmt_ecl>();
+    case 4: return elementwise<prmt_ecr>();
+    case 5: return elementwise<prmt_rc16>();
+    default: return elementwise<prmt>();
+  }
+}
+
+/// The functions of one 32- or 64-bit type that give a count or a value like it.
+Handler choose_count(Decoder& d, Type type, bool shift) {
+  const std::string_view base = d.base();
+  const auto pick = [&]<class U>() -> Handler {
+    using S = std::make_signed_t<U>;
+    if (base == "popc") return elementwise<count_ones<U>>();
+    if (base == "clz") return elementwise<count_leading<U>>();
+    if (base == "brev") return elementwise<reverse<U>>();
+    if (is_signed(type)) return shift ? elementwise<highest_shift<S>>() : elementwise<highest<S>>();
+    return shift ? elementwise<highest_shift<U>>() : elementwise<highest<U>>();
+  };
+  return bytes_of(type) == 8 ? pick.operator()<u64>() : pick.operator()<u32>();
+}
+
+Handler choose_field(Type type) {
+  switch (type) {
+    case Type::s32: return elementwise<extract<s32>>();
+    case Type::u64: return elementwise<extract<u64>>();
+    case Type::s64: return elementwise<extract<s64>>();
+    default: return elementwise<extract<u32>>();
+  }
+}
+
+}  // namespace
+
+void decode_logic(Decoder& d) {
+  d.out.category = Category::logic;
+  const std::string_view base = d.base();
+  if (base == "lop3") return decode_lop3(d);
+  const Type type = d.take_type();
+  const bool is_unary = base == "not" || base == "cnot";
+  d.expect_operands(is_unary ? 2 : 3);
+  const int bytes = type == Type::pred ? 0 : bytes_of(type);
+  d.destination(0, d.operand(0), bytes);
+  d.source(1, d.operand(1), bytes);
+  if (!is_unary) d.source(2, d.operand(2), bytes);
+  if (type == Type::pred) {
+    d.out.option = base == "and" ? kAnd : base == "or" ? kOr : base == "xor" ? kXor : kNot;
+    d.out.execute = predicate_logic;
+    return;
+  }
+  d.out.execute = for_bits(d, bytes, [&]<class T>() -> Handler {
+    if (base == "and") return elementwise<bit_and<T>>();
+    if (base == "or") return elementwise<bit_or<T>>();
+    if (base == "xor") return elementwise<bit_xor<T>>();
+    return base == "not" ? elementwise<bit_not<T>>() : elementwise<is_zero<T>>();
+  });
+}
+
+void decode_bits(Decoder& d) {
+  d.out.category = Category::logic;
+  const std::string_view base = d.base();
+  Handler funnel = base == "shf" ? choose_funnel(d) : nullptr;
+  const int mode = base == "bmsk" || base == "szext" ? d.take_one({"wrap", "clamp"}) : 0;
+  if (mode < 0) d.fail("one of '.wrap' and '.clamp' is missing");
+  const bool shift = base == "bfind" && d.take("shiftamt");
+  const Type type = d.take_type();
+  const int bytes = bytes_of(type);
+  if (bytes != 4 && bytes != 8 && base != "shl" && base != "shr") d.fail("no instruction of this type: expected 32 or 64 bits");
+  int result = bytes;
+  std::vector<int> sources;
+  if (base == "shl" || base == "shr") {
+    d.out.execute = choose_shift(d, type);
+    sources = {bytes, 4};
+  } else if (base == "shf") {
+    d.out.execute = funnel;
+    sources = {4, 4, 4};
+  } else if (base == "bfe") {
+    d.out.execute = choose_field(type);
+    sources = {bytes, 4, 4};
+  } else if (base == "bfi") {
+    d.out.execute = bytes == 8 ? elementwise<insert<u64>>() : elementwise<insert<u32>>();
+    sources = {bytes, bytes, 4, 4};
+  } else if (base == "bmsk") {
+    d.out.execute = mode == 0 ? elementwise<bmsk_wrap>() : elementwise<bmsk_clamp>();
+    sources = {4, 4};
+  } else if (base == "szext") {
+    if (is_signed(type))
+      d.out.execute = mode == 0 ? elementwise<szext_wrap<s32>>() : elementwise<szext_clamp<s32>>();
+    else
+      d.out.execute = mode == 0 ? elementwise<szext_wrap<u32>>() : elementwise<szext_clamp<u32>>();
+    sources = {4, 4};
+  } else if (base == "fns") {
+    d.out.execute = elementwise<nth_set>();
+    sources = {4, 4, 4};
+  } else if (base == "prmt") {
+    d.out.execute = choose_permute(d);
+    sources = {4, 4, 4};
+  } else {
+    d.out.execute = choose_count(d, type, shift);
+    result = base == "brev" ? bytes : 4;
+    sources = {bytes};
+  }
+  d.expect_operands(sources.size() + 1);
+  d.destination(0, d.operand(0), result);
+  for (std::size_t k = 0; k < sources.size(); ++k) d.source(static_cast<int>(k) + 1, d.operand(k + 1), sources[k]);
+}
+
+}  // namespace tilewright::rt::emulator

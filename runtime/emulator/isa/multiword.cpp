@@ -1,0 +1,67 @@
+// Integer arithmetic over several words: instructions that leave a carry or borrow in the flag, or take it from there.
+#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/simd/lanes.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+enum Option : u32 { kTakes = 1, kLeaves = 2, kSubtracts = 4, kMultiplies = 8, kHigh = 16 };
+__extension__ using u128 = unsigned __int128;
+__extension__ using s128 = __int128;
+
+template <class T, bool Signed>
+T product(T a, T b, bool high) {
+  if (!high) return static_cast<T>(a * b);
+  using S = std::make_signed_t<T>;
+  if constexpr (Signed) return static_cast<T>((static_cast<s128>(static_cast<S>(a)) * static_cast<S>(b)) >> (8 * sizeof(T)));
+  return static_cast<T>((static_cast<u128>(a) * b) >> (8 * sizeof(T)));
+}
+
+template <class T, bool Signed>
+void with_carry(Warp& warp, const Instruction& i, Mask mask) {
+  Lanes<T> a = read<T>(warp, i.slot[1]), b = read<T>(warp, i.slot[2]), result;
+  if (i.option & kMultiplies) {
+    for (int lane = 0; lane < kLanes; ++lane) a[lane] = product<T, Signed>(a[lane], b[lane], i.option & kHigh);
+    b = read<T>(warp, i.slot[3]);
+  }
+  const Mask taken = i.option & kTakes ? warp.carry : 0;
+  Mask left = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const u128 in = (taken >> lane) & 1;
+    const u128 wide = i.option & kSubtracts ? static_cast<u128>(a[lane]) - b[lane] - in : static_cast<u128>(a[lane]) + b[lane] + in;
+    result[lane] = static_cast<T>(wide);
+    left |= static_cast<Mask>((wide >> (8 * sizeof(T))) & 1) << lane;
+  }
+  write(warp, i.slot[0], result, mask);
+  if (i.option & kLeaves) warp.carry = (warp.carry & ~mask) | (left & mask);
+}
+
+}  // namespace
+
+void decode_multiword(Decoder& d) {
+  d.out.category = Category::integer;
+  const std::string_view base = d.base();
+  const bool multiplies = base.starts_with("mad");
+  if (base.ends_with("c")) d.out.option |= kTakes;
+  if (d.take("cc")) d.out.option |= kLeaves;
+  if (base.starts_with("sub")) d.out.option |= kSubtracts;
+  if (multiplies) {
+    d.out.option |= kMultiplies;
+    const int part = d.take_one({"lo", "hi"});
+    if (part < 0) d.fail("one of '.lo' and '.hi' is missing");
+    if (part == 1) d.out.option |= kHigh;
+  }
+  const Type type = d.take_type();
+  const int bytes = bytes_of(type);
+  if (bytes < 4 || is_float(type)) d.fail("no instruction of this type: expected an integer of 32 or 64 bits");
+  if (is_signed(type))
+    d.out.execute = bytes == 4 ? with_carry<u32, true> : with_carry<u64, true>;
+  else
+    d.out.execute = bytes == 4 ? with_carry<u32, false> : with_carry<u64, false>;
+  const std::size_t count = multiplies ? 4 : 3;
+  d.expect_operands(count);
+  d.destination(0, d.operand(0), bytes);
+  for (std::size_t k = 1; k < count; ++k) d.source(static_cast<int>(k), d.operand(k), bytes);
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,60 @@
+// setmaxnreg (PTX ISA): warps give registers back to their block's pool, and wait for those that they ask it for.
+#include <algorithm>
+
+#include "runtime/emulator/machine/scheduler.h"
+#include "runtime/emulator/matrix/warpgroup.h"
+#include "runtime/emulator/program/families.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+constexpr u32 kIncreases = 1u << 16;
+
+void change_registers(Warp& warp, const Instruction& i, Mask) {
+  if (!is_whole_group(warp, i)) return;
+  const u32 before = warp.most_registers, wanted = i.option & ~kIncreases;
+  const bool increases = i.option & kIncreases;
+  const bool is_mistaken = before != 0 && (increases ? wanted < before : wanted > before);
+  if (is_mistaken)
+    report(warp, i, FindingKind::bad_operand, 0,
+           [&] { return fmt::format("{} to {} registers, after {}", increases ? "an increase" : "a decrease", wanted, before); });
+  // Where it is not known how many there were to begin with, nor is what the pool has.
+  if (!is_mistaken && warp.kernel->entry_registers != 0) {
+    if (increases && wanted - before > warp.block->free_registers) {
+      warp.fragment().wait = Wait::registers;
+      warp.fragment().wait_id = wanted - before;
+      return;
+    }
+    if (increases)
+      warp.block->free_registers -= wanted - before;
+    else
+      return_registers(warp, wanted);
+  }
+  warp.most_registers = wanted;
+}
+
+}  // namespace
+
+void return_registers(Warp& warp, u32 kept) {
+  warp.block->free_registers += warp.most_registers - std::min(kept, warp.most_registers);
+  for (Warp& other : warp.block->warps)
+    for (Fragment& fragment : other.fragments)
+      if (fragment.wait == Wait::registers) fragment.wait = Wait::none;
+}
+
+void decode_setmaxnreg(Decoder& d) {
+  d.out.category = Category::barrier;
+  const int direction = d.take_one({"dec", "inc"});
+  if (direction < 0) d.fail("'.inc' or '.dec' is missing");
+  if (!d.take("sync") || !d.take("aligned")) d.fail("'.sync.aligned' is missing");
+  if (d.take_type() != Type::u32) d.fail("no instruction of this type: expected u32");
+  d.expect_operands(1);
+  const u64 count = d.constant(d.operand(0));
+  if (count < 24 || count > 256 || count % 8 != 0) d.fail(fmt::format("{} registers: expected a multiple of 8 from 24 to 256", count));
+  d.out.option = static_cast<u32>(count) | (direction == 1 ? kIncreases : 0);
+  d.out.kind = Kind::waiting;
+  d.out.is_aligned = true;
+  d.out.execute = change_registers;
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,15 @@
+// Special registers of PTX: what they hold for each thread of a launch.
+#pragma once
+#include "runtime/emulator/machine/machine.h"
+
+namespace tilewright::rt::emulator {
+
+/// The coordinates of number k, the first one running fastest.
+std::array<u32, 3> coordinates_of(u64 k, const std::array<u32, 3>& extents);
+
+/// Those that name the thread or describe the launch, which stay when the warp runs another block.
+void fill_thread_registers(const Launch&, const Block&, Warp&);
+/// Those that name the block and its place in the cluster.
+void fill_block_registers(const Launch&, const Block&, Warp&);
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,73 @@
+// The SIMD video instructions on two halves or four bytes of a word: vadd2 vsub2 vabsdiff2 vmin2 vmax2 and those of four.
+#include <algorithm>
+
+#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/simd/lanes.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+enum class Part : u8 { add, sub, absdiff, min, max };
+
+// Instruction::option: the operation, and these.
+enum Option : u32 { kOfFour = 0x100, kSignedResult = 0x200, kSignedA = 0x400, kSignedB = 0x800, kSaturates = 0x1000, kSums = 0x2000 };
+
+s64 element(u32 word, int shift, int bits, bool is_signed) {
+  const u32 value = (word >> shift) & ((1u << bits) - 1);
+  return is_signed && (value >> (bits - 1)) ? static_cast<s64>(value) - (s64{1} << bits) : value;
+}
+
+s64 combine(Part part, s64 a, s64 b) {
+  switch (part) {
+    case Part::add: return a + b;
+    case Part::sub: return a - b;
+    case Part::absdiff: return a > b ? a - b : b - a;
+    case Part::min: return std::min(a, b);
+    case Part::max: return std::max(a, b);
+  }
+  return 0;
+}
+
+void parts(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<u32> a = read<u32>(warp, i.slot[1]), b = read<u32>(warp, i.slot[2]), c = read<u32>(warp, i.slot[3]);
+  const int bits = i.option & kOfFour ? 8 : 16;
+  const bool is_signed = i.option & kSignedResult;
+  const s64 least = is_signed ? -(s64{1} << (bits - 1)) : 0, most = (s64{1} << (is_signed ? bits - 1 : bits)) - 1;
+  Lanes<u32> result;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    u32 word = 0, sum = c[lane];
+    for (int shift = 0; shift < 32; shift += bits) {
+      s64 value = combine(static_cast<Part>(i.option & 0xff), element(a[lane], shift, bits, i.option & kSignedA),
+                          element(b[lane], shift, bits, i.option & kSignedB));
+      if (i.option & kSaturates) value = std::clamp(value, least, most);
+      sum += static_cast<u32>(value);
+      word |= (static_cast<u32>(value) & ((1u << bits) - 1)) << shift;
+    }
+    result[lane] = i.option & kSums ? sum : word;
+  }
+  write(warp, i.slot[0], result, mask);
+}
+
+}  // namespace
+
+void decode_video(Decoder& d) {
+  d.out.category = Category::integer;
+  constexpr std::string_view kNames[] = {"vadd", "vsub", "vabsdiff", "vmin", "vmax"};
+  const std::string_view name = d.base().substr(0, d.base().size() - 1);
+  d.out.option = static_cast<u32>(std::find(std::begin(kNames), std::end(kNames), name) - std::begin(kNames));
+  if (d.base().back() == '4') d.out.option |= kOfFour;
+  for (const u32 flag : {kSignedResult, kSignedA, kSignedB}) {
+    const Type type = d.take_type();
+    if (type != Type::u32 && type != Type::s32) d.fail("no instruction of this type: expected u32 or s32");
+    if (type == Type::s32) d.out.option |= flag;
+  }
+  if (d.take("sat")) d.out.option |= kSaturates;
+  if (d.take("add")) d.out.option |= kSums;
+  d.expect_operands(4);
+  d.destination(0, d.operand(0), 4);
+  for (int k = 1; k < 4; ++k) d.source(k, d.operand(static_cast<std::size_t>(k)), 4);
+  // Without .add the last operand gives the parts that a mask keeps, and masks are an unknown modifier: all are written.
+  d.out.execute = parts;
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,251 @@
+// Operations among the lanes of a warp. The scheduler has brought the lanes of the member mask together before any of them runs.
+#include <type_traits>
+
+#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/simd/lanes.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+enum ShuffleMode : u32 { kUp, kDown, kButterfly, kIndex };
+
+/// Lanes that read from one that does not execute the shuffle, or that their member mask leaves out.
+Mask lanes_without_source(const Warp& warp, const Instruction& i, Mask mask, const Lanes<s32>& from) {
+  const Lanes<u32> members = read<u32>(warp, i.members);
+  Mask common = mask;
+  for (int lane = 0; lane < kLanes; ++lane) common &= members[lane];
+  if (common == kAllLanes) return 0;
+  Mask absent = 0;
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (has_lane(mask, lane) && from[lane] != lane && !has_lane(mask & members[lane], from[lane])) absent |= kLaneBit[lane];
+  return absent;
+}
+
+// c holds the last lane that may be read (bits 0 to 4) and which bits of a lane number name its segment (bits 8 to 12).
+template <ShuffleMode kMode>
+void shuffle(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<u32> value = read<u32>(warp, i.slot[2]);
+  const LanesInPlace<u32> b(warp, i.slot[3]), c(warp, i.slot[4]);
+  Lanes<s32> from;
+  Lanes<Mask> good;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const s32 offset = static_cast<s32>(b[lane] & 31), clamp = static_cast<s32>(c[lane] & 31),
+              segment = static_cast<s32>((c[lane] >> 8) & 31);
+    const s32 lowest = lane & segment, last = lowest | (clamp & ~segment);
+    const s32 other = kMode == kUp          ? lane - offset
+                      : kMode == kDown      ? lane + offset
+                      : kMode == kButterfly ? lane ^ offset
+                                            : lowest | (offset & ~segment);
+    const bool is_good = kMode == kUp ? other >= last : other <= last;
+    from[lane] = is_good ? other : lane;
+    good[lane] = is_good ? kLaneBit[lane] : 0;
+  }
+  Lanes<u32> result;
+  Mask in_range = 0;
+  for (int lane = 0; lane < kLanes; ++lane) in_range |= good[lane];
+  for (int lane = 0; lane < kLanes; ++lane) result[lane] = value[from[lane] & 31];
+  write(warp, i.slot[0], result, mask);
+  write_mask(warp, i.slot[1], in_range, mask);
+  if (!warp.worker->launch->check) return;
+  const Mask absent = lanes_without_source(warp, i, mask, from);
+  if (absent != 0 || warp.undefined.any()) follow_shuffle(warp, i, mask, from.at, absent);
+}
+
+/// Calls f(members, group) for the lanes of `mask` that name the same member mask.
+template <class F>
+void for_groups(const Warp& warp, const Instruction& i, Mask mask, F f) {
+  const Lanes<u32> members = read<u32>(warp, i.members);
+  for (Mask left = mask; left != 0;) {
+    const Mask named = members[__builtin_ctz(left)];
+    Mask group = 0;
+    for (int lane = 0; lane < kLanes; ++lane)
+      if (has_lane(left, lane) && members[lane] == named) group |= kLaneBit[lane];
+    f(named, group);
+    left &= ~group;
+  }
+}
+
+enum VoteMode : u32 { kAll, kAny, kUni, kBallot };
+
+void vote(Warp& warp, const Instruction& i, Mask mask) {
+  const Mask holds = read_predicate(warp, i, 1);
+  for_groups(warp, i, mask, [&](Mask, Mask group) {
+    const Mask votes = holds & group;
+    if (i.option == kBallot) {
+      Lanes<u32> ballot;
+      for (u32& word : ballot.at) word = votes;
+      write(warp, i.slot[0], ballot, group);
+      return;
+    }
+    const bool result = i.option == kAll ? votes == group : i.option == kAny ? votes != 0 : votes == 0 || votes == group;
+    write_mask(warp, i.slot[0], result ? kAllLanes : 0, group);
+  });
+}
+
+template <class T>
+void match(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<T> value = read<T>(warp, i.slot[2]);
+  for_groups(warp, i, mask, [&](Mask, Mask group) {
+    Lanes<u32> same{};
+    for (int lane = 0; lane < kLanes; ++lane)
+      for (int other = 0; other < kLanes; ++other)
+        if (has_lane(group, other) && value[lane] == value[other]) same[lane] |= kLaneBit[other];
+    if (i.option == kAll) {
+      const bool all = same[__builtin_ctz(group)] == group;
+      for (u32& word : same.at) word = all ? group : 0;
+      write_mask(warp, i.slot[1], all ? kAllLanes : 0, group);
+    }
+    write(warp, i.slot[0], same, group);
+  });
+}
+
+template <class T>
+T reduce_and(T a, T b) {
+  return a & b;
+}
+template <class T>
+T reduce_or(T a, T b) {
+  return a | b;
+}
+template <class T>
+T reduce_xor(T a, T b) {
+  return a ^ b;
+}
+template <class T>
+T reduce_add(T a, T b) {
+  return static_cast<T>(static_cast<u32>(a) + static_cast<u32>(b));
+}
+template <class T>
+T reduce_min(T a, T b) {
+  return b < a ? b : a;
+}
+template <class T>
+T reduce_max(T a, T b) {
+  return a < b ? b : a;
+}
+
+template <class T, T (*F)(T, T)>
+void redux(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<T> value = read<T>(warp, i.slot[1]);
+  for_groups(warp, i, mask, [&](Mask, Mask group) {
+    T sum = value[__builtin_ctz(group)];
+    for (int lane = __builtin_ctz(group) + 1; lane < kLanes; ++lane)
+      if (has_lane(group, lane)) sum = F(sum, value[lane]);
+    Lanes<T> result;
+    for (T& word : result.at) word = sum;
+    write(warp, i.slot[0], result, group);
+  });
+}
+
+void activemask(Warp& warp, const Instruction& i, Mask mask) {
+  Lanes<u32> result;
+  for (u32& word : result.at) word = mask;
+  write(warp, i.slot[0], result, mask);
+}
+
+/// The lowest lane of the members leads.
+void elect(Warp& warp, const Instruction& i, Mask mask) {
+  for_groups(warp, i, mask, [&](Mask, Mask group) {
+    const int leader = __builtin_ctz(group);
+    Lanes<u32> result;
+    for (u32& word : result.at) word = static_cast<u32>(leader);
+    write(warp, i.slot[0], result, group);
+    write_mask(warp, i.slot[1], Mask{1} << leader, group);
+  });
+}
+
+/// "d|p" into slots 0 and 1, or d alone.
+void take_result(Decoder& d, const Operand& result, int bytes) {
+  if (result.kind == OperandKind::pair) {
+    d.destination(0, result.parts[0], bytes);
+    d.destination(1, result.parts[1], 0);
+  } else {
+    d.destination(0, result, bytes);
+  }
+}
+
+void begin(Decoder& d, std::size_t operands) {
+  d.out.category = Category::warp;
+  d.out.kind = Kind::collective;
+  if (!d.take("sync")) d.fail("'.sync' is missing");
+  d.expect_operands(operands);
+}
+
+template <class T>
+Handler choose_redux(int op) {
+  switch (op) {
+    case 0: return redux<T, reduce_add<T>>;
+    case 1: return redux<T, reduce_min<T>>;
+    case 2: return redux<T, reduce_max<T>>;
+    case 3: return redux<T, reduce_and<T>>;
+    case 4: return redux<T, reduce_or<T>>;
+    default: return redux<T, reduce_xor<T>>;
+  }
+}
+
+}  // namespace
+
+void decode_shuffle(Decoder& d) {
+  begin(d, 5);
+  const int mode = d.take_one({"up", "down", "bfly", "idx"});
+  if (mode < 0) d.fail("a mode is missing");
+  if (d.take_type() != Type::b32) d.fail("no instruction of this type: expected b32");
+  take_result(d, d.operand(0), 4);
+  for (int k = 2; k < 5; ++k) d.source(k, d.operand(static_cast<std::size_t>(k) - 1), 4);
+  d.members(d.operand(4));
+  constexpr Handler kShuffles[] = {shuffle<kUp>, shuffle<kDown>, shuffle<kButterfly>, shuffle<kIndex>};
+  d.out.execute = kShuffles[mode];
+}
+
+void decode_vote(Decoder& d) {
+  begin(d, 3);
+  const int mode = d.take_one({"all", "any", "uni", "ballot"});
+  const Type type = d.take_type();
+  if (mode < 0 || type != (mode == 3 ? Type::b32 : Type::pred)) d.fail("expected '.all.pred', '.any.pred', '.uni.pred' or '.ballot.b32'");
+  d.out.option = static_cast<u32>(mode);
+  d.destination(0, d.operand(0), mode == 3 ? 4 : 0);
+  d.source(1, d.operand(1), 0);
+  d.members(d.operand(2));
+  d.out.execute = vote;
+}
+
+void decode_match(Decoder& d) {
+  begin(d, 3);
+  const int mode = d.take_one({"all", "any"});
+  const Type type = d.take_type();
+  if (mode < 0 || (type != Type::b32 && type != Type::b64)) d.fail("expected '.all' or '.any' of b32 or b64");
+  d.out.option = mode == 0 ? kAll : kAny;
+  take_result(d, d.operand(0), 4);
+  d.source(2, d.operand(1), bytes_of(type));
+  d.members(d.operand(2));
+  d.out.execute = type == Type::b32 ? match<u32> : match<u64>;
+}
+
+void decode_redux(Decoder& d) {
+  begin(d, 3);
+  const int op = d.take_one({"add", "min", "max", "and", "or", "xor"});
+  const Type type = d.take_type();
+  const bool bitwise = op >= 3;
+  if (op < 0 || (bitwise ? type != Type::b32 : type != Type::u32 && type != Type::s32)) d.fail("no instruction of this type");
+  d.destination(0, d.operand(0), 4);
+  d.source(1, d.operand(1), 4);
+  d.members(d.operand(2));
+  d.out.execute = type == Type::s32 ? choose_redux<s32>(op) : choose_redux<u32>(op);
+}
+
+void decode_activemask(Decoder& d) {
+  d.out.category = Category::warp;
+  if (d.take_type() != Type::b32) d.fail("no instruction of this type: expected b32");
+  d.expect_operands(1);
+  d.destination(0, d.operand(0), 4);
+  d.out.execute = activemask;
+}
+
+void decode_elect(Decoder& d) {
+  begin(d, 2);
+  take_result(d, d.operand(0), 4);
+  d.members(d.operand(1));
+  d.out.execute = elect;
+}
+
+}  // namespace tilewright::rt::emulator

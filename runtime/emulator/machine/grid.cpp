@@ -1,0 +1,256 @@
+// Hands out the clusters of a launch to threads of the host. Each thread runs a cluster to its end; clusters that wait for others take
+// turns with them.
+#include "runtime/emulator/machine/grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <deque>
+#include <iterator>
+#include <thread>
+#include <utility>
+
+#include "runtime/emulator/async/clusters.h"
+#include "runtime/emulator/machine/scheduler.h"
+#include "runtime/emulator/machine/wait_report.h"
+#include "runtime/emulator/simd/random.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+/// The numbers from 0 on below a count, in an order that a seed chooses.
+class Permutation {
+ public:
+  Permutation(u64 count, u64 seed) : count_(count), bits_(std::max(2, static_cast<int>(std::bit_width(count - 1)))) {
+    for (u64& key : keys_) key = next_random(seed);
+  }
+  u64 operator[](u64 k) const {
+    // A permutation of a power of two numbers; those that are too large lead on to others, and to one that is not in the end.
+    do
+      for (const u64 key : keys_) {
+        k = (k * (key | 1) + (key >> 32)) & mask();
+        k ^= k >> (bits_ / 2);
+      }
+    while (k >= count_);
+    return k;
+  }
+
+ private:
+  u64 mask() const { return (u64{1} << bits_) - 1; }
+  u64 count_;
+  int bits_;
+  std::array<u64, 3> keys_{};
+};
+
+/// A thread of the host with the clusters that it has begun.
+struct HostThread {
+  // It runs clusters; it has none.
+  static constexpr u64 kBusy = ~u64{0}, kEmpty = ~u64{0} - 1;
+
+  Worker worker;
+  std::deque<std::shared_ptr<Cluster>> resident;
+  std::vector<std::shared_ptr<Cluster>> unused;  // memory for the next ones
+  // All its clusters are stuck since so many changes; or one of the above.
+  std::atomic<u64> idle_at{kEmpty};
+};
+
+class Grid {
+ public:
+  Grid(Launch& launch, const LaunchParams& params)
+      : launch_(launch), clusters_(product(launch.clusters)), order_(clusters_, params.order_seed) {
+    u64 wanted = params.workers > 0 ? static_cast<u64>(params.workers) : cores();
+    // One thread, so that the same seed gives the same order again.
+    if (params.order == Order::random && params.workers == 0) wanted = 1;
+    const u64 count = std::min(wanted, clusters_);
+    for (u64 k = 0; k < count; ++k) {
+      Worker& worker = threads_.emplace_back().worker;
+      worker.launch = &launch_;
+      worker.random = params.seed * 2 + 1;
+      worker.order = params.order_seed + k;
+      worker.counts.resize(launch_.kernel->code.size());
+      worker.runs.resize(launch_.kernel->code.size() + 1);
+      worker.learned = launch_.kernel->spare_learned.take();
+    }
+  }
+
+  void run(std::vector<Count>& counts) {
+    std::vector<std::thread> started;
+    threads_[0].idle_at = HostThread::kBusy;
+    run_thread(threads_[0], [&] {
+      // A launch that is over at once is not worth the threads.
+      if (!started.empty() || threads_[0].worker.executed() < kWorthThreads) return;
+      for (auto thread = std::next(threads_.begin()); thread != threads_.end(); ++thread) {
+        thread->idle_at = HostThread::kBusy;
+        started.emplace_back([this, thread] { run_thread(*thread, [] {}); });
+      }
+    });
+    for (std::thread& thread : started) thread.join();
+    report_ending();
+    for (HostThread& thread : threads_) {
+      Runs running;
+      for (std::size_t i = 0; i < counts.size(); ++i) {
+        running += thread.worker.runs[i];
+        counts[i].add(thread.worker.counts[i]);
+        counts[i].executed += running.executed;
+        counts[i].lanes += running.lanes;
+      }
+      launch_.kernel->spare_learned.give(std::move(thread.worker.learned));
+    }
+  }
+
+ private:
+  static constexpr u64 kWorthThreads = 20'000;
+  // A cluster that has run for so long may be waiting for one that has not started.
+  static constexpr u64 kShare = 4'000'000;
+  // In random order, so many clusters at most are begun before one of them has to be over, and shares vary up to this power of two.
+  static constexpr u64 kMostMixed = 16;
+  static constexpr int kMixedShareBits = 16;
+
+  /// Of the host, which it takes as long to ask for as a small launch takes.
+  static u64 cores() {
+    static const unsigned count = std::max(1u, std::thread::hardware_concurrency());
+    return count;
+  }
+
+  bool is_random() const { return launch_.order == Order::random; }
+
+  u64 number_of(u64 k) const {
+    if (launch_.order == Order::forward) return k;
+    if (launch_.order == Order::backward) return clusters_ - 1 - k;
+    return order_[k];
+  }
+
+  u64 changes() const { return launch_.changes.load(std::memory_order_acquire); }
+
+  static bool are_all_stuck(const HostThread& thread, u64 changes) {
+    return std::all_of(thread.resident.begin(), thread.resident.end(),
+                       [&](const auto& cluster) { return cluster->watch.was_stuck_at(changes); });
+  }
+
+  /// Whether the thread takes one more cluster now, if there is one.
+  bool wants_cluster(HostThread& thread) {
+    const std::size_t count = thread.resident.size();
+    if (count == 0) return true;
+    if (count >= kMostResident) return false;
+    if (!is_random()) return waits_;
+    return (count < kMostMixed && next_random(thread.worker.order) % 2 == 0) || are_all_stuck(thread, changes());
+  }
+
+  /// False if all have begun.
+  bool begin_cluster(HostThread& thread) {
+    const u64 next = next_.fetch_add(1);
+    if (next >= clusters_) return false;
+    std::shared_ptr<Cluster> cluster;
+    if (thread.unused.empty()) {
+      cluster = make_cluster(launch_);
+    } else {
+      cluster = std::move(thread.unused.back());
+      thread.unused.pop_back();
+    }
+    start_cluster(launch_, *cluster, thread.worker, number_of(next));
+    thread.resident.push_front(std::move(cluster));
+    return true;
+  }
+
+  /// All clusters of the thread are stuck: waits until another thread changes something. False if none will.
+  bool wait_for_change(HostThread& thread, u64 before) {
+    thread.idle_at.store(before, std::memory_order_release);
+    while (!stopped_) {
+      const auto is_idle = [&](const HostThread& other) {
+        const u64 at = other.idle_at.load(std::memory_order_acquire);
+        return at == before || at == HostThread::kEmpty;
+      };
+      const bool all_idle = std::all_of(threads_.begin(), threads_.end(), is_idle);
+      if (changes() != before) {
+        thread.idle_at = HostThread::kBusy;
+        return true;
+      }
+      // Each thread has told of its changes before it became idle.
+      if (all_idle) launch_.end(Ending::deadlock);
+      if (launch_.interrupted != nullptr && *launch_.interrupted) launch_.end(Ending::interrupted);
+      if (launch_.ending != Ending::none) return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    return false;
+  }
+
+  /// Puts the cluster that is to run next first. False if the launch has to end.
+  bool choose_cluster(HostThread& thread) {
+    auto& resident = thread.resident;
+    while (true) {
+      const u64 now = changes();
+      const auto can_run = [&](const auto& cluster) { return !cluster->watch.was_stuck_at(now); };
+      if (is_random() && resident.size() > 1) std::swap(resident.front(), resident[next_random(thread.worker.order) % resident.size()]);
+      const auto found = std::find_if(resident.begin(), resident.end(), can_run);
+      if (found != resident.end()) {
+        std::rotate(resident.begin(), found, resident.end());
+        return true;
+      }
+      // One that has not begun may do something.
+      waits_ = true;
+      if (resident.size() < kMostResident && begin_cluster(thread)) return true;
+      if (!wait_for_change(thread, now)) return false;
+    }
+  }
+
+  template <class F>
+  void run_thread(HostThread& thread, F after_cluster) {
+    while (!stopped_) {
+      if (wants_cluster(thread) && !begin_cluster(thread) && thread.resident.empty()) {
+        if (!thread.unused.empty()) launch_.kernel->spare_clusters.give(std::move(thread.unused.back()));
+        thread.idle_at = HostThread::kEmpty;
+        return;
+      }
+      if (!choose_cluster(thread)) {
+        stopped_ = true;
+        return;
+      }
+      const u64 share = is_random() ? u64{1} << next_random(thread.worker.order) % (kMixedShareBits + 1) : kShare;
+      const Progress progress = run_cluster(*thread.resident.front(), thread.worker, share);
+      if (progress == Progress::stopped) {
+        stopped_ = true;
+        return;
+      }
+      std::shared_ptr<Cluster> cluster = std::move(thread.resident.front());
+      thread.resident.pop_front();
+      if (progress == Progress::finished) {
+        thread.unused.push_back(std::move(cluster));
+      } else {
+        waits_ = true;
+        thread.resident.push_back(std::move(cluster));
+      }
+      after_cluster();
+    }
+  }
+
+  void report_ending() {
+    const Ending ending = launch_.ending;
+    if (ending == Ending::none) return;
+    std::vector<std::shared_ptr<Cluster>> left;
+    for (const HostThread& thread : threads_) left.insert(left.end(), thread.resident.begin(), thread.resident.end());
+    std::sort(left.begin(), left.end(), [](const auto& a, const auto& b) { return a->blocks[0]->number < b->blocks[0]->number; });
+    const u64 executed = launch_.executed;
+    if (ending == Ending::deadlock)
+      report_waits(left, FindingKind::deadlock, "no warp can do anything new");
+    else if (ending == Ending::limit)
+      report_waits(left, FindingKind::unfinished,
+                   fmt::format("no end after {} instructions and polls, the limit being {}", executed, launch_.instruction_limit));
+    else
+      report_waits(left, FindingKind::unfinished, fmt::format("interrupted after {} instructions and polls", executed));
+  }
+
+  Launch& launch_;
+  u64 clusters_;
+  Permutation order_;
+  std::atomic<u64> next_{0};
+  std::atomic<bool> stopped_{false}, waits_{false};
+  std::deque<HostThread> threads_;
+};
+
+}  // namespace
+
+void run_grid(Launch& launch, const LaunchParams& params, std::vector<Count>& counts) { Grid(launch, params).run(counts); }
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,12 @@
+// Matrix products by AVX-512, bit for bit what they are in scalars.
+#pragma once
+#include "runtime/emulator/matrix/product.h"
+
+namespace tilewright::rt::emulator {
+
+#if defined(__x86_64__)
+/// Requires: a processor that has AVX-512 F and BW.
+ProductSteps steps_by_avx512();
+#endif
+
+}  // namespace tilewright::rt::emulator

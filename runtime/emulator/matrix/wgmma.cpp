@@ -1,0 +1,274 @@
+// wgmma: products of four warps from shared memory or registers. Each warp does its 16 of the 64 rows when it issues the instruction, and
+// what may be touched when is checked: the operands by the clock of the warpgroup's engine, the registers by matrix_registers.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "runtime/emulator/matrix/accumulators.h"
+#include "runtime/emulator/matrix/elements.h"
+#include "runtime/emulator/matrix/registers.h"
+#include "runtime/emulator/matrix/warpgroup.h"
+#include "runtime/emulator/matrix/wgmma_operand.h"
+#include "runtime/emulator/program/families.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+// Instruction::option: flags, then n / 8, then the types of d, a and b.
+enum Option : u32 { kFromRegisters = 1, kTransposesA = 2, kTransposesB = 4, kNegatesA = 8, kNegatesB = 16, kSaturates = 32 };
+
+constexpr std::size_t kRegistersOfA = 4;  // where it is in registers
+
+struct Shape {
+  int n;
+  Type d, a, b;
+
+  int k() const { return 256 / operand_bits(a); }
+  int accumulators() const { return n / 2 * (d == Type::f16 ? 16 : 32) / 32; }  // registers
+};
+
+Shape shape_of(const Instruction& i) {
+  const auto type = [&](int shift) { return static_cast<Type>(i.option >> shift & 31); };
+  return {static_cast<int>(i.option >> 8 & 63) * 8, type(14), type(19), type(24)};
+}
+
+u64 descriptor_of(const Warp& warp, const Instruction& i, std::size_t slot) { return LanesInPlace<u64>(warp, i.slot[slot])[0]; }
+
+bool is_uniform(const Warp& warp, s32 slot) {
+  const LanesInPlace<u64> bits(warp, slot);
+  const u64 first = bits[0];
+  u64 difference = 0;
+  for (int lane = 0; lane < kLanes; ++lane) difference |= bits[lane] ^ first;
+  return difference == 0;
+}
+
+void check_uniform(Warp& warp, const Instruction& i, std::size_t slot) {
+  if (call_for_processor<is_uniform>(warp, i.slot[slot])) return;
+  const Lanes<u64> bits = read<u64>(warp, i.slot[slot]);
+  for (int lane = 1; lane < kLanes; ++lane)
+    if (bits[lane] != bits[0])
+      report(warp, i, FindingKind::bad_operand, lane,
+             [&] { return fmt::format("the matrix descriptor is 0x{:x}, and 0x{:x} in lane 0", bits[lane], bits[0]); });
+}
+
+std::span<const s32> slots_of_a(const Warp& warp, const Instruction& i, const Shape& s) {
+  return {warp.kernel->extra.data() + i.first + s.accumulators(), kRegistersOfA};
+}
+
+void unpack_a(Warp& warp, const Instruction& i, const Shape& s, RowsOfA& a) {
+  const Unpacker unpacker(s.a);
+  const auto half_of_k = static_cast<std::size_t>(s.k() / 2);
+  if (i.option & kFromRegisters) {
+    const auto slots = slots_of_a(warp, i, s);
+    for (std::size_t r = 0; r < slots.size(); ++r)
+      unpacker.rows(lines_in_register(warp.registers + slots[r]), 8 * (r % 2), r / 2 * half_of_k, a);
+  } else {
+    check_uniform(warp, i, 0);
+    const Accessor by = engine_of(warp, i, *warp.block, matrix_agent(warp.index), warp.matrix.committed + 1);
+    const auto first_row = static_cast<std::size_t>(warp.index % kGroupWarps) * kRows;
+    SharedOperand(by, descriptor_of(warp, i, 0), first_row, kRows, i.option & kTransposesA, false).unpack(unpacker, half_of_k, a);
+  }
+  if (((i.option & kNegatesA) != 0) == ((i.option & kNegatesB) != 0)) return;
+  for (auto& step : a.at)
+    for (auto& row : step)
+      for (float& number : row) number = -number;
+}
+
+Columns unpacked_b(Warp& warp, const Instruction& i, const Shape& s) {
+  check_uniform(warp, i, 1);
+  return columns_of(warp, i, Unpacker(s.b), descriptor_of(warp, i, 1), static_cast<std::size_t>(s.n), static_cast<std::size_t>(s.k() / 2),
+                    i.option & kTransposesB);
+}
+
+void multiply(Warp& warp, const Instruction& i, Mask) {
+  if (!is_whole_group(warp, i)) return;
+  const Shape s = shape_of(i);
+  take_matrix_registers(warp, i, i.option >> 8);
+  warp.matrix.trace = (warp.matrix.trace ^ (i.index + 1)) * 0x9e3779b97f4a7c15u;
+  ++warp.matrix.issued;
+
+  PendingProducts& pending = warp.matrix.pending;
+  if (i.option & kFromRegisters) pending.add_up_into(slots_of_a(warp, i, s));
+  const s32* const slots = warp.kernel->extra.data() + i.first;
+  const Accumulators accumulators = {slots, slots, kRows, s.d, (i.option & kSaturates) != 0};
+  const auto depth = static_cast<std::size_t>(s.k());
+  const Mask adding = read_predicate(warp, i, 2);
+  if (is_in_place(accumulators, adding, kAllLanes)) {
+    unpack_a(warp, i, s, pending.begin({warp.registers, {slots, static_cast<std::size_t>(s.accumulators())}, depth}, adding != 0));
+    pending.add(unpacked_b(warp, i, s));
+    if (!i.may_pend) pending.add_up();
+  } else {
+    pending.add_up();
+    RowsOfA a;
+    unpack_a(warp, i, s, a);
+    const Columns columns = unpacked_b(warp, i, s);
+    accumulate(warp, accumulators, {&a, columns.data()}, static_cast<std::size_t>(s.n) / kColumns, depth, adding, kAllLanes);
+  }
+}
+
+void fence(Warp& warp, const Instruction&, Mask) { fence_matrix_registers(warp); }
+
+/// Up to which group all warps of the warpgroup have committed theirs.
+u32 committed_by_all(const Warp& warp) {
+  const auto first = static_cast<std::size_t>(warp.index / kGroupWarps * kGroupWarps);
+  u32 least = ~0u;
+  for (std::size_t w = first; w < std::min(first + kGroupWarps, warp.block->warps.size()); ++w)
+    least = std::min(least, warp.block->warps[w].matrix.committed);
+  return least;
+}
+
+void let_go(Warp& warp, u32 group) {
+  warp.matrix.done = std::max(warp.matrix.done, group);
+  warp.view.clock.raise(matrix_agent(warp.index), warp.matrix.done);
+}
+
+void commit(Warp& warp, const Instruction& i, Mask) {
+  MatrixWork& work = warp.matrix;
+  work.pending.add_up();
+  auto& groups = warp.block->matrix_groups[static_cast<std::size_t>(warp.index / kGroupWarps)];
+  if (groups.size() == work.committed) groups.push_back(work.trace);
+  if (groups[work.committed] != work.trace)
+    report(warp, i, FindingKind::divergent, 0, [] { return std::string("the warps of the warpgroup commit different wgmma"); });
+  ++work.committed;
+  work.trace = 0;
+  const u32 common = committed_by_all(warp);
+  const auto first = static_cast<std::size_t>(warp.index / kGroupWarps * kGroupWarps);
+  for (std::size_t w = first; w < std::min(first + kGroupWarps, warp.block->warps.size()); ++w) {
+    Warp& other = warp.block->warps[w];
+    for (Fragment& fragment : other.fragments)
+      if (fragment.mask != 0 && fragment.wait == Wait::matrix && fragment.wait_phase <= common) {
+        let_go(other, static_cast<u32>(fragment.wait_phase));
+        fragment.wait = Wait::none;
+        ++fragment.pc;
+      }
+  }
+}
+
+/// wgmma is done when all four warps have issued it: a warp that waits first waits for the others too.
+void wait(Warp& warp, const Instruction& i, Mask) {
+  const u32 group = warp.matrix.committed - std::min(warp.matrix.committed, i.option);
+  if (group <= committed_by_all(warp)) return let_go(warp, group);
+  warp.fragment().wait = Wait::matrix;
+  warp.fragment().wait_phase = group;
+}
+
+void expect_aligned(Decoder& d) {
+  if (!d.take("sync") || !d.take("aligned")) d.fail("'.sync.aligned' is missing");
+  d.out.kind = Kind::collective;
+  d.out.is_aligned = true;
+}
+
+// PTX ISA, "wgmma.mma_async": shapes and types.
+bool is_known(const Shape& s, int m, int k) {
+  if (m != 64 || k != s.k() || s.n < 8 || s.n > 256) return false;
+  const bool is_integer = s.a == Type::s8 || s.a == Type::u8;
+  if (s.n % 8 != 0 || (is_integer && s.n > 32 && s.n % 16 != 0)) return false;
+  switch (s.a) {
+    case Type::f16: return s.b == Type::f16 && (s.d == Type::f32 || s.d == Type::f16);
+    case Type::bf16: return s.b == Type::bf16 && s.d == Type::f32;
+    case Type::tf32: return s.b == Type::tf32 && s.d == Type::f32;
+    case Type::e4m3:
+    case Type::e5m2: return (s.b == Type::e4m3 || s.b == Type::e5m2) && (s.d == Type::f32 || s.d == Type::f16);
+    case Type::s8:
+    case Type::u8: return (s.b == Type::s8 || s.b == Type::u8) && s.d == Type::s32;
+    default: return false;
+  }
+}
+
+bool parse_shape(std::string_view text, std::array<int, 3>& extents) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (at == end || *at != "mnk"[i]) return false;
+    const auto [stop, error] = std::from_chars(at + 1, end, extents[i]);
+    if (error != std::errc()) return false;
+    at = stop;
+  }
+  return at == end;
+}
+
+/// 1 or -1, of which `flag` is the latter.
+void decode_scale(Decoder& d, const Operand& operand, u32 flag) {
+  const u64 scale = d.constant(operand);
+  if (scale != 1 && scale != ~u64{0}) d.fail("a scale has to be 1 or -1");
+  if (scale != 1) d.out.option |= flag;
+}
+
+void decode_transpose(Decoder& d, const Operand& operand, u32 flag) {
+  const u64 trans = d.constant(operand);
+  if (trans > 1) d.fail("a transposition has to be 0 or 1");
+  if (trans == 1) d.out.option |= flag;
+}
+
+void decode_product(Decoder& d) {
+  expect_aligned(d);
+  d.out.category = Category::matrix;
+  std::array<int, 3> extents{};
+  bool has_shape = false;
+  for (std::string_view modifier : d.modifiers()) has_shape = has_shape || (parse_shape(modifier, extents) && d.take(modifier));
+  if (!has_shape) d.fail("a shape such as 'm64n128k16' is missing");
+  if (d.take("satfinite")) d.out.option |= kSaturates;
+  const Type type_of_d = d.take_type(), type_of_a = d.take_type(), type_of_b = d.take_type();
+  const Shape s{extents[1], type_of_d, type_of_a, type_of_b};
+  const bool is_integer = s.d == Type::s32, has_layouts = s.a == Type::f16 || s.a == Type::bf16;
+  if (!is_known(s, extents[0], extents[2]) || ((d.out.option & kSaturates) && !is_integer))
+    d.fail("no product of this shape and these types");
+  d.out.option |= static_cast<u32>(s.n / 8) << 8 | static_cast<u32>(s.d) << 14 | static_cast<u32>(s.a) << 19 | static_cast<u32>(s.b) << 24;
+  const bool from_registers = d.operand(1).kind == OperandKind::vector;
+  if (from_registers) d.out.option |= kFromRegisters;
+  d.expect_operands(4 + (is_integer ? 0 : 2) + (!has_layouts ? 0 : from_registers ? 1 : 2));
+
+  const std::vector<Operand>& accumulators = d.operand(0).parts;
+  if (accumulators.size() != static_cast<std::size_t>(s.accumulators()))
+    d.fail(fmt::format("{} accumulators, not {}", accumulators.size(), s.accumulators()));
+  for (const Operand& part : accumulators) {
+    if (!d.is_register(part)) d.fail("an accumulator has to be a register");
+    d.extra_destination(part, 4);
+  }
+  if (from_registers) {
+    if (d.operand(1).parts.size() != kRegistersOfA)
+      d.fail(fmt::format("{} registers of a, not {}", d.operand(1).parts.size(), kRegistersOfA));
+    for (const Operand& part : d.operand(1).parts) d.extra_source(part, 4);
+  } else {
+    d.source(0, d.operand(1), 8);
+  }
+  d.source(1, d.operand(2), 8);
+  d.source(2, d.operand(3), 0);
+  const bool never_accumulates = d.operand(3).kind == OperandKind::integer && d.operand(3).bits == 0;
+  if (!never_accumulates)
+    for (const Operand& part : accumulators) d.extra_source(part, 4);
+  if (!is_integer) {
+    decode_scale(d, d.operand(4), kNegatesA);
+    decode_scale(d, d.operand(5), kNegatesB);
+  }
+  if (has_layouts) {
+    if (!from_registers) decode_transpose(d, d.operand(6), kTransposesA);
+    decode_transpose(d, d.operand(from_registers ? 6 : 7), kTransposesB);
+  }
+  d.out.execute = multiply;
+}
+
+}  // namespace
+
+void decode_wgmma(Decoder& d) {
+  if (d.module().target != "sm_90a") d.fail(fmt::format("this needs the target sm_90a, not {}", d.module().target));
+  if (d.take("mma_async")) return decode_product(d);
+  d.out.category = Category::barrier;
+  if (d.take("fence")) {
+    d.out.execute = fence;
+  } else if (d.take("commit_group")) {
+    d.out.execute = commit;
+  } else if (d.take("wait_group")) {
+    d.out.execute = wait;
+    d.out.option = static_cast<u32>(d.constant(d.operand(0)));
+  } else {
+    d.fail("expected '.mma_async', '.fence', '.commit_group' or '.wait_group'");
+  }
+  expect_aligned(d);
+  if (d.out.execute == wait) d.out.kind = Kind::waiting;
+  d.expect_operands(d.out.execute == wait ? 1 : 0);
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,104 @@
+// Bounds and races of the lines that a matrix descriptor names, and their elements as numbers.
+#include "runtime/emulator/matrix/wgmma_operand.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/emulator/matrix/descriptor.h"
+#include "runtime/emulator/matrix/warpgroup.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+constexpr u32 kLineBytes = CoreMatrix::kLineBytes;
+constexpr int kPoison = 0xff;
+
+constexpr u64 kPageBytes = SharedLines::kPageBytes;
+
+const OperandLines& lines_of(Warp& warp, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed) {
+  const u64 in_page = MatrixDescriptor(descriptor).start % kPageBytes;
+  return warp.worker->learned.operands.find(MatrixDescriptor::moved_to(descriptor, in_page), first_row, rows, transposed);
+}
+
+/// What a warpgroup has read for the same wgmma, since when nobody has written to the block's memory. Then it is what a read finds there
+/// that is in order too: it comes after all copies on their way.
+const SharedColumns* read_by_another(const Block& block, const Instruction& i, u64 descriptor) {
+  for (const WarpgroupOperands& operands : block.matrix_operands)
+    if (const SharedColumns* const same = operands.find(i.index, descriptor, block.writes)) return same;
+  return nullptr;
+}
+
+}  // namespace
+
+SharedOperand::SharedOperand(const Accessor& by, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed, bool is_common)
+    : by_(by),
+      block_(*by.warp->block),
+      at_(lines_of(*by.warp, descriptor, first_row, rows, transposed)),
+      page_(static_cast<u32>(MatrixDescriptor(descriptor).start / kPageBytes)),
+      rows_(rows),
+      transposed_(transposed),
+      base_(block_.shared.get() + page_ * kPageBytes) {
+  if (const MatrixDescriptor at(descriptor); at.base_offset != 0)
+    report(*by.warp, *by.instruction, FindingKind::bad_operand, 0,
+           [&] { return fmt::format("a matrix descriptor with the base offset {}: only 0 is known here", at.base_offset); });
+  if (!at_.set.are_whole() || PlacedLines(at_.set, page_).end() > block_.shared_bytes)
+    check_lines();
+  else if (by.warp->worker->launch->check)
+    read_ = check_shared_reads(by, block_, 0, PlacedLines(at_.set, page_), is_common);
+}
+
+void SharedOperand::check_lines() {
+  const u32 end = *std::max_element(at_.lines.begin(), at_.lines.end()) + kLineBytes;
+  outside_.assign(end, std::byte{kPoison});
+  for (const u32 line : at_.lines) {
+    const SharedSpan at{static_cast<u32>(line + page_ * kPageBytes), kLineBytes};
+    if (at.offset + kLineBytes > block_.shared_bytes) {
+      report(*by_.warp, *by_.instruction, FindingKind::out_of_bounds, 0,
+             [&] { return fmt::format("16 bytes at byte {} of shared memory, which has {} bytes", at.offset, block_.shared_bytes); });
+      continue;
+    }
+    if (by_.warp->worker->launch->check) check_shared_reads(by_, block_, 0, {&at, 1});
+    std::memcpy(outside_.data() + line, block_.shared.get() + at.offset, kLineBytes);
+  }
+  base_ = outside_.data();
+}
+
+void SharedOperand::unpack(const Unpacker& unpacker, std::size_t half_of_k, RowsOfA& a) const {
+  const u32* lines = at_.lines.data();
+  for (std::size_t row = 0; row < rows_; row += CoreMatrix::kLines)
+    for (std::size_t half = 0; half < 2; ++half, lines += CoreMatrix::kLines)
+      transposed_ ? unpacker.rows_across({base_, lines}, row, half * half_of_k, a)
+                  : unpacker.rows({base_, lines}, row, half * half_of_k, a);
+}
+
+void SharedOperand::unpack(const Unpacker& unpacker, std::size_t half_of_k, std::span<ColumnsOfB> b) const {
+  const u32* lines = at_.lines.data();
+  for (; !b.empty(); b = b.subspan(half_of_k / ColumnsOfB::kSteps), lines += CoreMatrix::kLines)
+    transposed_ ? unpacker.columns_across({base_, lines}, b.data()) : unpacker.columns({base_, lines}, b.data());
+}
+
+Columns columns_of(Warp& warp, const Instruction& i, const Unpacker& unpacker, u64 descriptor, std::size_t columns, std::size_t half_of_k,
+                   bool transposed) {
+  Block& block = *warp.block;
+  const Accessor by = engine_of(warp, i, block, matrix_agent(warp.index), warp.matrix.committed + 1);
+  SharedColumns& kept = block.matrix_operands[static_cast<std::size_t>(warp.index / kGroupWarps)].at(warp.matrix.issued);
+  const bool is_known = kept.issued == warp.matrix.issued && kept.descriptor == descriptor && kept.instruction == i.index;
+  const bool is_checked = !warp.worker->launch->check || (kept.read && is_read_already(by, block, *kept.read));
+  if (is_known && is_checked) return kept.columns;
+  const SharedOperand operand(by, descriptor, 0, columns, transposed, true);
+  kept.issued = 0;
+  const SharedColumns* const same = operand.as_read() ? read_by_another(block, i, descriptor) : nullptr;
+  if (same != nullptr)
+    kept.columns = same->columns;
+  else
+    kept.columns = block.columns.fill(columns / kColumns * 2 * half_of_k / ColumnsOfB::kSteps,
+                                      [&](std::span<ColumnsOfB> to) { operand.unpack(unpacker, half_of_k, to); });
+  kept.issued = warp.matrix.issued;
+  kept.descriptor = descriptor;
+  kept.instruction = i.index;
+  kept.read = operand.as_read();
+  return kept.columns;
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,46 @@
+// Operands of wgmma in shared memory.
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/emulator/matrix/operand_lines.h"
+#include "runtime/emulator/matrix/pending_products.h"
+#include "runtime/emulator/matrix/product.h"
+#include "runtime/emulator/races/shared_spans.h"
+
+namespace tilewright::rt::emulator {
+
+/// Found and checked as a whole, then unpacked. Rows are those of a, or the columns of b.
+class SharedOperand {
+ public:
+  /// `transposed`: what follows each other in memory are rows, and not steps along k. `is_common`: other warps will ask for as_read().
+  SharedOperand(const Accessor&, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed, bool is_common);
+
+  /// `half_of_k`: elements of a line.
+  void unpack(const Unpacker&, std::size_t half_of_k, RowsOfA&) const;
+  void unpack(const Unpacker&, std::size_t half_of_k, std::span<ColumnsOfB>) const;
+  /// Nothing if the read has to be looked at again when another warp does it.
+  const std::optional<EngineRead>& as_read() const { return read_; }
+
+ private:
+  /// Each line is reported that lies outside of the shared memory. What is there has no value: a number it is not.
+  void check_lines();
+
+  const Accessor& by_;
+  Block& block_;
+  const OperandLines& at_;
+  u32 page_;  // that the lines are in
+  std::size_t rows_;
+  bool transposed_;
+  std::optional<EngineRead> read_;
+  const std::byte* base_;           // that the lines are as far from as at_ says
+  std::vector<std::byte> outside_;  // where lines lie outside: a copy
+};
+
+/// The columns of b as numbers, for a wgmma that the warp is about to issue. They are unpacked once for the warpgroup, and for others where
+/// these read the same.
+Columns columns_of(Warp&, const Instruction&, const Unpacker&, u64 descriptor, std::size_t columns, std::size_t half_of_k, bool transposed);
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,274 @@
+// wmma.load, wmma.store and wmma.mma. Which lane holds which element of a fragment is for the device to choose: here element e of a
+// matrix in its rows' order is in lane e % 32, at place e / 32 of what the lane holds, and places that are left repeat the matrix.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+#include "runtime/emulator/matrix/elements.h"
+#include "runtime/emulator/memory/access.h"
+#include "runtime/emulator/program/families.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+struct Shape {
+  int m = 0, n = 0, k = 0;
+};
+
+/// A matrix of an instruction and how a lane holds it.
+struct Fragment {
+  int rows, columns;
+  Type type;
+  int registers, register_bytes;
+
+  int elements() const { return rows * columns; }
+  int bytes() const { return operand_bits(type) / 8; }
+  int per_register() const { return register_bytes / bytes(); }
+  int places() const { return registers * per_register(); }  // of a lane
+};
+
+// PTX ISA, "Matrix Fragments for WMMA". Operands of f16 come in 8 registers whatever the shape.
+Fragment fragment_of(Decoder& d, char which, const Shape& s, Type type) {
+  Fragment f{which == 'b' ? s.k : s.m, which == 'a' ? s.k : s.n, type, 0, type == Type::f64 ? 8 : 4};
+  const bool is_wide = (s.m == 16 && s.n == 16) || (s.m == 32 && s.n == 8) || (s.m == 8 && s.n == 32);
+  const bool is_sum = which == 'c' || which == 'd';
+  bool known = false;
+  switch (type) {
+    case Type::f16: known = is_wide && s.k == 16; break;
+    case Type::bf16:
+    case Type::s8:
+    case Type::u8: known = is_wide && s.k == 16 && !is_sum; break;
+    case Type::tf32: known = s.m == 16 && s.n == 16 && s.k == 8 && !is_sum; break;
+    case Type::f32: known = (is_wide && s.k == 16 && is_sum) || (s.m == 16 && s.n == 16 && s.k == 8 && is_sum); break;
+    case Type::s32: known = is_wide && s.k == 16 && is_sum; break;
+    case Type::f64: known = s.m == 8 && s.n == 8 && s.k == 4; break;
+    default: break;
+  }
+  if (!known) d.fail("no fragment of this shape and type");
+  f.registers = type == Type::f16 && !is_sum ? 8 : f.elements() * f.bytes() / kLanes / f.register_bytes;
+  return f;
+}
+
+// A fragment in Instruction::immediate: 8 bits of rows and columns each, the type, and the registers.
+u64 packed(const Fragment& f) {
+  return static_cast<u64>(f.rows) | static_cast<u64>(f.columns) << 8 | static_cast<u64>(f.type) << 16 |
+         static_cast<u64>(f.registers) << 24 | static_cast<u64>(f.register_bytes) << 32;
+}
+Fragment unpacked(u64 bits) {
+  const auto part = [&](int shift) { return static_cast<int>((bits >> shift) & 255); };
+  return {part(0), part(8), static_cast<Type>(part(16)), part(24), part(32)};
+}
+
+std::byte* place(const Warp& warp, const s32* slots, const Fragment& f, int index, int lane) {
+  return warp.registers + slots[index / f.per_register()] + lane * f.register_bytes + index % f.per_register() * f.bytes();
+}
+
+enum Option : u32 { kColumns = 1, kSaturates = 2 };
+
+/// The addresses of the elements that the lanes have at one of their places.
+Lanes<u64> element_addresses(const Fragment& f, bool by_columns, int index, u64 base, u64 stride) {
+  Lanes<u64> address;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const int e = (index * kLanes + lane) % f.elements(), row = e / f.columns, column = e % f.columns;
+    const u64 element =
+        by_columns ? static_cast<u64>(column) * stride + static_cast<u64>(row) : static_cast<u64>(row) * stride + static_cast<u64>(column);
+    address[lane] = base + element * static_cast<u64>(f.bytes());
+  }
+  return address;
+}
+
+/// Address and stride are the same for all lanes; what differs is reported.
+template <class T>
+T uniform(Warp& warp, const Instruction& i, Mask mask, const Lanes<T>& values, const char* what) {
+  const int first = __builtin_ctz(mask);
+  for (int lane = first; lane < kLanes; ++lane)
+    if (has_lane(mask, lane) && values[lane] != values[first])
+      report(warp, i, FindingKind::bad_operand, lane,
+             [&] { return fmt::format("the {} is {}, and {} in lane {}", what, values[lane], values[first], first); });
+  return values[first];
+}
+
+template <class F>
+void each_place(Warp& warp, const Instruction& i, Mask mask, int places, F f) {
+  const Fragment fragment = unpacked(i.immediate);
+  Instruction plain = i;
+  plain.short_address = i.target != 0;
+  const u64 base = uniform(warp, i, mask, addresses_of(warp, plain, i.slot[0], i.join), "address");
+  u64 stride = static_cast<u64>(i.option & kColumns ? fragment.rows : fragment.columns);
+  if (i.slot[1] >= 0) stride = uniform(warp, i, mask, read<u32>(warp, i.slot[1]), "stride");
+  for (int index = 0; index < places; ++index)
+    locate(warp, i, mask, element_addresses(fragment, i.option & kColumns, index, base, stride), i.space, fragment.bytes(),
+           [&](const Places& at) { f(fragment, index, at); });
+}
+
+void load(Warp& warp, const Instruction& i, Mask mask) {
+  const s32* slots = warp.kernel->extra.data() + i.first;
+  const Accessor by = accessor_of(warp, i);
+  each_place(warp, i, mask, unpacked(i.immediate).places(), [&](const Fragment& f, int index, const Places& at) {
+    check_written(warp, i, at, f.bytes(), Access::read);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if (!has_lane(at.mask, lane)) continue;
+      check_read(by, at, lane, f.bytes());
+      std::memcpy(place(warp, slots, f, index, lane), at.at[static_cast<std::size_t>(lane)], static_cast<std::size_t>(f.bytes()));
+    }
+  });
+}
+
+void store(Warp& warp, const Instruction& i, Mask mask) {
+  const s32* slots = warp.kernel->extra.data() + i.first;
+  const Accessor by = accessor_of(warp, i);
+  each_place(warp, i, mask, unpacked(i.immediate).elements() / kLanes, [&](const Fragment& f, int index, const Places& at) {
+    check_written(warp, i, at, f.bytes(), Access::write);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if (!has_lane(at.mask, lane)) continue;
+      const std::byte* value = place(warp, slots, f, index, lane);
+      check_write(by, at, lane, f.bytes(), value);
+      std::memcpy(at.at[static_cast<std::size_t>(lane)], value, static_cast<std::size_t>(f.bytes()));
+    }
+  });
+}
+
+/// The elements of an operand in the order of its rows.
+std::vector<double> numbers(const Warp& warp, const s32* slots, const Fragment& f) {
+  std::vector<double> values(static_cast<std::size_t>(f.elements()));
+  for (int e = 0; e < f.elements(); ++e) {
+    u64 bits = 0;
+    std::memcpy(&bits, place(warp, slots, f, e / kLanes, e % kLanes), static_cast<std::size_t>(f.bytes()));
+    values[static_cast<std::size_t>(e)] = number_of(bits, f.type);
+  }
+  return values;
+}
+
+struct Product {
+  Fragment d, a, b, c;
+};
+
+/// In the order of k: floats as multiply_add() does, integers exactly.
+template <class Left, class Right>
+double sum_of_products(Type type, double before, int depth, Left left, Right right) {
+  const bool is_wide = type == Type::f64 || type == Type::s32;
+  double sum = 0;
+  float rounded = is_wide ? 0 : static_cast<float>(before);
+  for (int k = 0; k < depth; ++k) {
+    if (is_wide)
+      sum += left(k) * right(k);
+    else
+      rounded = std::fma(static_cast<float>(left(k)), static_cast<float>(right(k)), rounded);
+  }
+  return is_wide ? sum + before : rounded;
+}
+
+void multiply(Warp& warp, const Instruction& i, Mask mask) {
+  // The four fragments follow the registers.
+  const s32* slots = warp.kernel->extra.data() + i.first;
+  const auto fragment = [&](u32 k) {
+    const s32* words = slots + i.extras + 2 * k;
+    return unpacked(static_cast<u32>(words[0]) | static_cast<u64>(static_cast<u32>(words[1])) << 32);
+  };
+  const Product p{fragment(0), fragment(1), fragment(2), fragment(3)};
+  const std::vector<double> a = numbers(warp, slots + p.d.registers, p.a), b = numbers(warp, slots + p.d.registers + p.a.registers, p.b),
+                            c = numbers(warp, slots + p.d.registers + p.a.registers + p.b.registers, p.c);
+  for (int e = 0; e < p.d.places() * kLanes; ++e) {
+    if (!has_lane(mask, e % kLanes)) continue;
+    const int row = e % p.d.elements() / p.d.columns, column = e % p.d.columns;
+    const double before = c[static_cast<std::size_t>(row * p.d.columns + column)];
+    const auto left = [&](int k) { return a[static_cast<std::size_t>(row * p.a.columns + k)]; };
+    const auto right = [&](int k) { return b[static_cast<std::size_t>(k * p.b.columns + column)]; };
+    const double sum = sum_of_products(p.d.type, before, p.a.columns, left, right);
+    const u64 bits = bits_of_sum(sum, p.d.type, i.option & kSaturates);
+    std::memcpy(place(warp, slots, p.d, e / kLanes, e % kLanes), &bits, static_cast<std::size_t>(p.d.bytes()));
+  }
+}
+
+/// m, n and k of "m16n16k16".
+Shape take_shape(Decoder& d) {
+  for (std::string_view modifier : d.modifiers()) {
+    Shape shape;
+    int* const parts[] = {&shape.m, &shape.n, &shape.k};
+    const char* at = modifier.data();
+    const char* const end = at + modifier.size();
+    bool good = true;
+    for (int i = 0; i < 3 && good; ++i) {
+      good = at != end && *at == "mnk"[i];
+      if (!good) break;
+      const auto [stop, error] = std::from_chars(at + 1, end, *parts[i]);
+      good = error == std::errc();
+      at = stop;
+    }
+    if (good && at == end && d.take(modifier)) return shape;
+  }
+  d.fail("a shape is missing");
+}
+
+void registers(Decoder& d, const Operand& operand, const Fragment& f, bool are_written) {
+  const std::vector<Operand> parts = operand.kind == OperandKind::vector ? operand.parts : std::vector{operand};
+  if (parts.size() != static_cast<std::size_t>(f.registers)) d.fail(fmt::format("{} registers, not {}", parts.size(), f.registers));
+  for (const Operand& part : parts) {
+    if (!d.is_register(part)) d.fail("expected registers");
+    are_written ? d.extra_destination(part, f.register_bytes) : d.extra_source(part, f.register_bytes);
+  }
+}
+
+void decode_access(Decoder& d, bool is_load) {
+  constexpr char kWhich[] = {'a', 'b', 'c', 'd'};
+  const int which = d.take_one({"a", "b", "c", "d"});
+  if (which < 0 || (which == 3) == is_load) d.fail("a fragment is missing");
+  const int layout = d.take_one({"row", "col"});
+  if (layout < 0) d.fail("'.row' or '.col' is missing");
+  if (layout == 1) d.out.option |= kColumns;
+  const Shape shape = take_shape(d);
+  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared};
+  const int space = d.take_one({"global", "shared", "shared::cta"});
+  d.out.space = space < 0 ? Space::generic : kSpaces[space];
+  const Fragment f = fragment_of(d, kWhich[which], shape, d.take_type());
+  d.expect_operands(2, 3);
+  const Operand& address = d.operand(is_load ? 1 : 0);
+  d.address(0, address);
+  if (d.out.immediate != static_cast<u32>(d.out.immediate)) d.fail("the offset of the address does not fit 32 bits");
+  d.out.join = static_cast<u32>(d.out.immediate);
+  d.out.target = d.out.short_address;
+  d.out.immediate = packed(f);
+  d.out.width = static_cast<u8>(f.bytes());
+  if (d.operands() == 3) d.source(1, d.operand(2), 4);
+  registers(d, d.operand(is_load ? 0 : 1), f, is_load);
+  d.out.execute = is_load ? load : store;
+}
+
+void decode_product(Decoder& d) {
+  // Fragments hold elements by their row and column, wherever they come from.
+  for (int operand = 0; operand < 2; ++operand)
+    if (d.take_one({"row", "col"}) < 0) d.fail("the layouts of a and b are missing");
+  const Shape shape = take_shape(d);
+  if (d.take("satfinite")) d.out.option |= kSaturates;
+  std::vector<Type> types;
+  while (const auto type = d.try_type()) types.push_back(*type);
+  if (types.size() == 2) types = {types[0], Type::f16, Type::f16, types[1]};
+  if (types.size() != 4) d.fail("the types of d, a, b and c are missing");
+  const Product p{fragment_of(d, 'd', shape, types[0]), fragment_of(d, 'a', shape, types[1]), fragment_of(d, 'b', shape, types[2]),
+                  fragment_of(d, 'c', shape, types[3])};
+  d.expect_operands(4);
+  registers(d, d.operand(0), p.d, true);
+  registers(d, d.operand(1), p.a, false);
+  registers(d, d.operand(2), p.b, false);
+  registers(d, d.operand(3), p.c, false);
+  for (const Fragment& f : {p.d, p.a, p.b, p.c}) {
+    d.kernel().extra.push_back(static_cast<s32>(packed(f)));
+    d.kernel().extra.push_back(static_cast<s32>(packed(f) >> 32));
+  }
+  d.out.execute = multiply;
+}
+
+}  // namespace
+
+void decode_wmma(Decoder& d) {
+  d.out.category = Category::matrix;
+  d.out.kind = Kind::collective;
+  d.out.is_aligned = true;
+  const int what = d.take_one({"load", "store", "mma"});
+  if (what < 0 || !d.take("sync") || !d.take("aligned")) d.fail("expected '.load', '.store' or '.mma', and '.sync.aligned'");
+  what == 2 ? decode_product(d) : decode_access(d, what == 0);
+}
+
+}  // namespace tilewright::rt::emulator

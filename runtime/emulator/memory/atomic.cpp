@@ -1,0 +1,324 @@
+// Atomic operations and reductions on global and shared memory. Blocks run on several threads, so that they are atomic for the host too.
+#include <atomic>
+#include <type_traits>
+
+#include "runtime/emulator/isa/atomic_update.h"
+#include "runtime/emulator/memory/access.h"
+#include "runtime/emulator/memory/host_atomics.h"
+#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/simd/small_float.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+/// What memory holds afterwards; c is for cas.
+using Update = u64 (*)(u64 old, u64 b, u64 c);
+
+template <class T>
+u64 bits_of(T value) {
+  if constexpr (std::is_same_v<T, float>)
+    return std::bit_cast<u32>(value);
+  else if constexpr (std::is_same_v<T, double>)
+    return std::bit_cast<u64>(value);
+  else
+    return static_cast<u64>(value);
+}
+template <class T>
+T value_of(u64 bits) {
+  if constexpr (std::is_same_v<T, float>)
+    return std::bit_cast<float>(static_cast<u32>(bits));
+  else if constexpr (std::is_same_v<T, double>)
+    return std::bit_cast<double>(bits);
+  else
+    return static_cast<T>(bits);
+}
+
+u64 exchange(u64, u64 b, u64) { return b; }
+u64 compare_and_swap(u64 old, u64 b, u64 c) { return old == b ? c : old; }
+u64 bit_and(u64 old, u64 b, u64) { return old & b; }
+u64 bit_or(u64 old, u64 b, u64) { return old | b; }
+u64 bit_xor(u64 old, u64 b, u64) { return old ^ b; }
+u64 increment(u64 old, u64 b, u64) { return static_cast<u32>(old) >= static_cast<u32>(b) ? 0 : old + 1; }
+u64 decrement(u64 old, u64 b, u64) { return old == 0 || static_cast<u32>(old) > static_cast<u32>(b) ? b : old - 1; }
+template <class T>
+u64 add(u64 old, u64 b, u64) {
+  return bits_of<T>(static_cast<T>(value_of<T>(old) + value_of<T>(b)));
+}
+template <class T>
+u64 minimum(u64 old, u64 b, u64) {
+  return value_of<T>(b) < value_of<T>(old) ? b : old;
+}
+template <class T>
+u64 maximum(u64 old, u64 b, u64) {
+  return value_of<T>(old) < value_of<T>(b) ? b : old;
+}
+u64 add_f32(u64 old, u64 b, u64) { return bits_of(canonical(value_of<float>(old) + value_of<float>(b))); }
+// In global memory, sums of f32 lose subnormal numbers.
+u64 add_f32_flushed(u64 old, u64 b, u64) { return bits_of(canonical(flush(flush(value_of<float>(old)) + flush(value_of<float>(b))))); }
+
+enum class HalfOp { add, min, max };
+template <bool Bf16, HalfOp op>
+u16 half(u16 a, u16 b) {
+  const auto widened = [](u16 x) { return Bf16 ? bf16_to_f32(x) : f16_to_f32(x); };
+  const float x = widened(a), y = widened(b);
+  if constexpr (op == HalfOp::add) return Bf16 ? f32_to_bf16(x + y) : f32_to_f16(x + y);
+  if (x != x || y != y) return x != x && y != y ? u16{0x7fff} : x != x ? b : a;
+  if (x == y) return (op == HalfOp::min) == ((a & 0x8000) != 0) ? a : b;
+  return (x < y) == (op == HalfOp::min) ? a : b;
+}
+template <bool Bf16, HalfOp op>
+u64 halves(u64 old, u64 b, u64) {
+  const u32 low = half<Bf16, op>(static_cast<u16>(old), static_cast<u16>(b));
+  const u32 high = half<Bf16, op>(static_cast<u16>(old >> 16), static_cast<u16>(b >> 16));
+  return high << 16 | low;
+}
+
+constexpr Update kUpdates[] = {
+    exchange,
+    compare_and_swap,
+    bit_and,
+    bit_or,
+    bit_xor,
+    increment,
+    decrement,
+    add<u32>,
+    add<u64>,
+    minimum<u32>,
+    minimum<s32>,
+    minimum<u64>,
+    minimum<s64>,
+    maximum<u32>,
+    maximum<s32>,
+    maximum<u64>,
+    maximum<s64>,
+    add_f32,
+    add_f32_flushed,
+    add<double>,
+    halves<false, HalfOp::add>,
+    halves<true, HalfOp::add>,
+    halves<false, HalfOp::min>,
+    halves<true, HalfOp::min>,
+    halves<false, HalfOp::max>,
+    halves<true, HalfOp::max>,
+};
+
+u32 number_of(Update update) {
+  for (u32 k = 0; k < std::size(kUpdates); ++k)
+    if (kUpdates[k] == update) return k;
+  return 0;
+}
+
+template <class T>
+u64 update_memory(std::byte* place, Update update, u64 b, u64 c, bool& changed) {
+  std::atomic_ref<T> memory(*reinterpret_cast<T*>(place));
+  T old = memory.load();
+  while (!memory.compare_exchange_weak(old, static_cast<T>(update(old, b, c)))) {
+  }
+  changed |= static_cast<T>(update(old, b, c)) != old;
+  return old;
+}
+
+}  // namespace
+
+u32 in_global_memory(u32 number) { return kUpdates[number] == add_f32 ? number_of(add_f32_flushed) : number; }
+
+u64 atomic_update(u32 number, int bytes, std::byte* place, u64 b, u64 c, bool& changed) {
+  const Update update = kUpdates[number];
+  if (bytes == 2) return update_memory<u16>(place, update, b, c, changed);
+  if (bytes == 4) return update_memory<u32>(place, update, b, c, changed);
+  return update_memory<u64>(place, update, b, c, changed);
+}
+
+namespace {
+
+u64 fetch(const Warp& warp, s32 slot, int bytes, int lane) {
+  u64 bits = 0;
+  if (slot >= 0) std::memcpy(&bits, warp.registers + slot + lane * bytes, static_cast<std::size_t>(bytes));
+  return bits;
+}
+
+/// What all lanes release, which is one thing: what none of them has learnt yet from the others' atomics.
+Knowledge released_before(Warp& warp, const Instruction& i, Mask lanes) {
+  return warp.worker->launch->check ? released_by(warp, i, lanes) : Knowledge{};
+}
+void release_at(Warp& warp, const Knowledge& released, const Places& places, int lane) {
+  if (warp.worker->launch->check) release_through(warp, released, places, lane, false);
+}
+void acquire_at(Warp& warp, const Instruction& i, const Places& places, int lane) {
+  if (warp.worker->launch->check) acquire_through(warp, i, places, lane);
+}
+
+/// Registers in Kernel::extra: `count` destinations, as many sources, then as many second sources of cas.
+void atomic(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
+  const int bytes = i.width * i.count;
+  locate(warp, i, mask, address, i.space, bytes, [&](const Places& places) {
+    if (places.space != Space::global && places.space != Space::shared) {
+      report(warp, i, FindingKind::wrong_space, __builtin_ctz(places.mask),
+             [] { return std::string("atomics are for global and shared memory"); });
+      return;
+    }
+    const u32 update = places.space == Space::global ? in_global_memory(i.option) : i.option;
+    const s32* slots = warp.kernel->extra.data() + i.first;
+    bool changed = false;
+    check_written(warp, i, places, bytes, Access::update);
+    const Knowledge released = released_before(warp, i, places.mask);
+    const Accessor by = accessor_of(warp, i);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if (!has_lane(places.mask, lane)) continue;
+      release_at(warp, released, places, lane);
+      check_read(by, places, lane, bytes);
+      check_write(by, places, lane, bytes, nullptr);
+      for (u32 k = 0; k < i.count; ++k) {
+        std::byte* place = places.at[static_cast<std::size_t>(lane)] + std::size_t{k} * i.width;
+        const u64 b = fetch(warp, slots[i.count + k], i.value_bytes, lane), c = fetch(warp, slots[2 * i.count + k], i.value_bytes, lane);
+        const u64 old = atomic_update(update, i.width, place, b, c, changed);
+        if (slots[k] >= 0) std::memcpy(warp.registers + slots[k] + lane * i.value_bytes, &old, i.value_bytes);
+      }
+      acquire_at(warp, i, places, lane);
+    }
+    if (!changed) poll(warp, i, places, bytes);
+  });
+}
+
+/// exch and cas of b128.
+void atomic_128(Warp& warp, const Instruction& i, Mask mask) {
+  const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
+  locate(warp, i, mask, address, i.space, 16, [&](const Places& places) {
+    const s32* slots = warp.kernel->extra.data() + i.first;
+    check_written(warp, i, places, 16, Access::update);
+    bool changed = false;
+    const Knowledge released = released_before(warp, i, places.mask);
+    const Accessor by = accessor_of(warp, i);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if (!has_lane(places.mask, lane)) continue;
+      release_at(warp, released, places, lane);
+      check_read(by, places, lane, 16);
+      check_write(by, places, lane, 16, nullptr);
+      Word128 old, b, c{};
+      std::memcpy(&b, warp.registers + slots[1] + lane * 16, 16);
+      if (slots[2] >= 0) std::memcpy(&c, warp.registers + slots[2] + lane * 16, 16);
+      {
+        const std::lock_guard lock(warp.worker->launch->atomics);
+        std::byte* place = places.at[static_cast<std::size_t>(lane)];
+        old = load_atomic<Word128>(place);
+        const Word128 next = kUpdates[i.option] == exchange ? b : old == b ? c : old;
+        store_atomic(place, next);
+        changed |= next != old;
+      }
+      if (slots[0] >= 0) std::memcpy(warp.registers + slots[0] + lane * 16, &old, 16);
+      acquire_at(warp, i, places, lane);
+    }
+    if (!changed) poll(warp, i, places, 16);
+  });
+}
+
+Update half_update(bool bf16, int op) {
+  if (op == 0) return bf16 ? halves<true, HalfOp::add> : halves<false, HalfOp::add>;
+  if (op == 1) return bf16 ? halves<true, HalfOp::min> : halves<false, HalfOp::min>;
+  return bf16 ? halves<true, HalfOp::max> : halves<false, HalfOp::max>;
+}
+
+/// Null if there is no such operation.
+Update choose(int op, Type type) {
+  const int bytes = bytes_of(type);
+  const bool plain_bits = type == Type::b16 || type == Type::b32 || type == Type::b64 || type == Type::b128;
+  switch (op) {
+    case 0:
+      switch (type) {
+        case Type::u32:
+        case Type::s32: return add<u32>;
+        case Type::u64:
+        case Type::s64: return add<u64>;
+        case Type::f32: return add_f32;
+        case Type::f64: return add<double>;
+        default: break;
+      }
+      [[fallthrough]];
+    case 1:
+    case 2:
+      if (type == Type::f16 || type == Type::f16x2 || type == Type::bf16 || type == Type::bf16x2)
+        return half_update(type == Type::bf16 || type == Type::bf16x2, op);
+      switch (type) {
+        case Type::u32: return op == 1 ? minimum<u32> : maximum<u32>;
+        case Type::s32: return op == 1 ? minimum<s32> : maximum<s32>;
+        case Type::u64: return op == 1 ? minimum<u64> : maximum<u64>;
+        case Type::s64: return op == 1 ? minimum<s64> : maximum<s64>;
+        default: break;
+      }
+      break;
+    case 3:
+    case 4:
+    case 5:
+      if (plain_bits && (bytes == 4 || bytes == 8)) return op == 3 ? bit_and : op == 4 ? bit_or : bit_xor;
+      break;
+    case 6:
+      if (plain_bits && bytes >= 4) return exchange;
+      break;
+    case 7:
+      if (plain_bits || (bytes >= 4 && !is_float(type))) return compare_and_swap;
+      break;
+    default:
+      if (type == Type::u32) return op == 8 ? increment : decrement;
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<u32> find_update(AtomicOp operation, Type type) {
+  const Update update = choose(static_cast<int>(operation), type);
+  return update != nullptr ? std::optional(number_of(update)) : std::nullopt;
+}
+
+void decode_atomic(Decoder& d) {
+  if (d.base() == "red" && d.take("async")) return decode_reduce_async(d);
+  d.out.category = Category::atomic;
+  const bool returns = d.base() == "atom";
+  const int order = d.take_one({"relaxed", "acquire", "release", "acq_rel"});
+  d.out.is_strong = true;
+  d.out.acquires = order == 1 || order == 3;
+  d.out.releases = order == 2 || order == 3;
+  d.out.whole_gpu = d.take_one({"gpu", "sys", "cluster"}) >= 0 || !d.take("cta");
+  constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared, Space::shared};
+  const int space = d.take_one({"global", "shared", "shared::cta", "shared::cluster"});
+  d.out.in_cluster = space == 3;
+  d.out.space = space < 0 ? Space::generic : kSpaces[space];
+  const bool has_hint = d.take("L2::cache_hint");
+  d.take("noftz");
+  const int vector = d.take_one({"v2", "v4", "v8"});
+  const u32 count = vector < 0 ? 1 : 2u << vector;
+  const int op = d.take_one({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
+  if (op < 0) d.fail("an operation is missing");
+  const Type type = d.take_type();
+  const auto update = find_update(static_cast<AtomicOp>(op), type);
+  if (!update) d.fail("no instruction of this type");
+  d.out.option = *update;
+  d.out.width = static_cast<u8>(bytes_of(type));
+  d.out.count = static_cast<u8>(count);
+  d.out.value_bytes = d.out.width;
+  d.out.execute = d.out.width == 16 ? atomic_128 : atomic;
+
+  const std::size_t first = returns ? 1 : 0, sources = op == 7 ? 2 : 1;
+  d.expect_operands(first + 1 + sources + (has_hint ? 1 : 0));
+  const auto each = [&](const Operand& operand, auto f) {
+    if (count == 1) return f(operand);
+    if (operand.kind != OperandKind::vector || operand.parts.size() != count) d.fail("a vector is missing");
+    for (const Operand& part : operand.parts) f(part);
+  };
+  const Operand sink;
+  if (returns)
+    each(d.operand(0), [&](const Operand& operand) { d.extra_destination(operand, d.out.width); });
+  else
+    for (u32 k = 0; k < count; ++k) d.extra_destination(sink, d.out.width);
+  d.address(0, d.operand(first));
+  for (std::size_t k = 0; k < 2; ++k) {
+    if (k < sources)
+      each(d.operand(first + 1 + k), [&](const Operand& operand) { d.extra_source(operand, d.out.width, type); });
+    else
+      for (u32 n = 0; n < count; ++n) d.extra_destination(sink, d.out.width);
+  }
+}
+
+}  // namespace tilewright::rt::emulator

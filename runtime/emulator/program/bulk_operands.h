@@ -1,0 +1,36 @@
+// The operands of bulk copies: several addresses with offsets of their own, which no other instruction has.
+#pragma once
+#include "runtime/emulator/async/bulk_copy.h"
+#include "runtime/emulator/isa/atomic_update.h"
+#include "runtime/emulator/program/decoder.h"
+#include "runtime/emulator/simd/lanes.h"
+
+namespace tilewright::rt::emulator {
+
+// Bits of Instruction::option.
+enum BulkOption : u32 {
+  kMulticast = 1,
+  kReduces = 2,
+  kShortBase = 256,  // address k has a base of 32 bits, in bit 8 + k
+};
+
+enum class BulkSpace : u8 { none, global, block, cluster };
+/// The spaces of destination and source, which come in this order: `.shared::cluster.global`.
+std::pair<BulkSpace, BulkSpace> take_bulk_spaces(Decoder&);
+
+/// Takes "[base + offset]" as address `k`, whose two extras it becomes; in order, and ahead of other extras.
+void take_bulk_address(Decoder&, const Operand&, int k);
+/// The instruction has no such address.
+void skip_bulk_address(Decoder&, int k);
+/// A lane's address `k`.
+u64 bulk_address(const Warp&, const Instruction&, int k, int lane);
+/// A lane's value of an extra of 32 bits.
+u32 bulk_value(const Warp&, const Instruction&, int extra, int lane);
+/// Where a load or a copy between blocks goes: address 0, and address 2 of the mbarrier; of a multicast, the same offsets in all blocks
+/// of the mask, extra `mask_extra`. Empty, and a finding, if that is nowhere.
+std::vector<Destination> destinations_of(Warp&, const Instruction&, int lane, u64 bytes, u64 align, int mask_extra);
+
+/// The operation of a reduction, whose copies are atomic to each other.
+AtomicOp take_reduction(Decoder&);
+
+}  // namespace tilewright::rt::emulator

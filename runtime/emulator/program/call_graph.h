@@ -1,0 +1,39 @@
+// Which functions a kernel may call, through pointers too, and how deep.
+#pragma once
+#include <map>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "runtime/emulator/ptx/module.h"
+
+namespace tilewright::rt::emulator {
+
+class CallGraph {
+ public:
+  CallGraph(const Module&, const Function& kernel);
+
+  /// Numbers in Module::functions, without the kernel.
+  const std::vector<int>& functions() const { return functions_; }
+  /// Whether the kernel or one of the functions mentions a name.
+  bool mentions(std::string_view name) const { return names_.contains(name); }
+  /// Whether the function may be called before it has returned.
+  bool may_nest(int function) const { return reachable_.at(function).contains(function); }
+  /// Of local memory for the deepest chain of calls, and kRecursionBytes more where functions may nest without end.
+  u64 stack_bytes(const std::map<int, u64>& frame_bytes) const;
+
+  static constexpr u64 kRecursionBytes = 16 << 10;
+
+ private:
+  void visit(int function);
+  u64 stack_below(int function, const std::map<int, u64>& frame_bytes, std::map<int, u64>& known) const;
+
+  const Module& module_;
+  std::set<int> pointed_;                   // functions whose addresses are taken
+  std::map<int, std::set<int>> calls_;      // the kernel's too
+  std::map<int, std::set<int>> reachable_;  // through one call or more
+  std::vector<int> functions_;
+  std::set<std::string_view> names_;
+};
+
+}  // namespace tilewright::rt::emulator

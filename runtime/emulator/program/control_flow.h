@@ -1,0 +1,34 @@
+// Where diverged lanes meet again, and which registers share a slot.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "runtime/emulator/program/decoder.h"
+#include "runtime/emulator/program/program.h"
+
+namespace tilewright::rt::emulator {
+
+/// The basic blocks of a kernel's code. The exit is the block after the last.
+struct FlowGraph {
+  struct Node {
+    u32 begin = 0, end = 0;  // instructions
+    std::vector<u32> successors;
+  };
+  std::vector<Node> nodes;
+  u32 code_end = 0;
+  u32 end() const { return static_cast<u32>(nodes.size()); }
+};
+
+/// Of the instructions from `begin` to `end`: the kernel's own or those of a function.
+FlowGraph flow_graph(const Kernel&, u32 begin, u32 end);
+/// Sets Instruction::join of every branch: the first instruction of its immediate post-dominator, or the end of the code.
+void set_joins(const FlowGraph&, Kernel&);
+/// Gives every value a slot and writes the slots into the code: registers share one where a thread never needs both. Also lists the
+/// registers that a thread may read before it writes them. The first values are `registers`. `callee` is whose code this is, null for the
+/// kernel's own.
+void assign_slots(const FlowGraph&, std::span<const Register> registers, std::span<const Value>, std::span<const Mention>, Kernel&,
+                  Callee* callee);
+/// Where the decoded code keeps the slot of a register that it mentions.
+s32& slot_of(Kernel&, const Mention&);
+
+}  // namespace tilewright::rt::emulator

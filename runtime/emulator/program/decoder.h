@@ -1,0 +1,129 @@
+// One instruction on its way from text to a function and slots: what the decoders of the instruction families read and fill in.
+#pragma once
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/emulator/program/program.h"
+
+namespace tilewright::rt::emulator {
+
+/// The addresses of the names that a kernel uses.
+struct Symbols {
+  struct Place {
+    Space space;
+    u64 address;
+  };
+  std::map<std::string_view, Place> places;
+  bool in_function = false;  // local addresses are offsets in the frame of a call
+};
+
+/// A mention of a register in the decoded code, until registers have slots. Values are registers of the function, then constants and
+/// special registers of the kernel, all numbered by the decoder.
+struct Mention {
+  u32 instruction;
+  u32 field;  // Instruction::slot by number, kGuardField, kMembersField; above these: of Kernel::extra
+  u32 value;
+  bool is_write;
+  bool is_address = false;  // the base of one
+};
+
+/// A register, constant or special register that instructions mention.
+struct Value {
+  enum Kind : u8 { reg, constant, special, frame } kind = reg;  // frame: an address in the frame of a call, at offset `bits`
+  u8 bytes = 4;  // in a slot: 2, 4, 8 or 16; 4 for a predicate, whose slot holds one bit a lane
+  bool is_predicate = false;
+  u64 bits = 0;
+  Special which = Special::tid_x;
+};
+
+class Decoder {
+ public:
+  Decoder(const Module& module, const Function& function, const Symbols& symbols, Kernel& kernel);
+
+  /// Decodes the next instruction of the function into the kernel.
+  void decode(const ParsedInstruction&);
+
+  // --- modifiers: each is taken once, in whatever order; what nobody took is an error ---
+  std::string_view base() const { return base_; }
+  bool take(std::string_view modifier);
+  /// Which of these stands there, -1 if none does.
+  int take_one(std::initializer_list<std::string_view> modifiers);
+  /// The next modifier that names a type.
+  Type take_type();
+  std::optional<Type> try_type();
+  /// The last modifier that names a type, untouched; what an instruction computes in.
+  std::optional<Type> last_type() const;
+  const std::vector<std::string_view>& modifiers() const { return modifiers_; }
+
+  // --- operands ---
+  std::size_t operands() const { return parsed_->operands.size(); }
+  const Operand& operand(std::size_t k) const;
+  void expect_operands(std::size_t least, std::size_t most);
+  void expect_operands(std::size_t count) { expect_operands(count, count); }
+  /// Makes operand k what field `slot` writes or reads, as a register of that many bytes (0: a predicate).
+  void destination(int slot, const Operand&, int bytes);
+  void source(int slot, const Operand&, int bytes, std::optional<Type> type = std::nullopt);
+  void members(const Operand&);  // the member mask of a collective
+  /// The same for a further slot, which Kernel::extra holds; the first one fixes Instruction::first.
+  void extra_destination(const Operand&, int bytes);
+  void extra_source(const Operand&, int bytes, std::optional<Type> type = std::nullopt);
+  /// An integer that the text itself must hold.
+  u64 constant(const Operand&) const;
+  /// In Kernel::code, of an instruction of the function.
+  u32 instruction(u32 of_function) const { return first_ + of_function; }
+  u32 label(const Operand&) const;
+  /// `[base + offset]`: the base becomes `slot`, the rest Instruction::immediate.
+  void address(int slot, const Operand&);
+  /// Of parameters and results of calls, which lie in local memory.
+  bool is_in_frame(const Operand& address) const;
+  int bytes_of_register(const Operand&) const;  // 0 for a predicate
+  bool is_register(const Operand& operand) const { return operand.kind == OperandKind::reg; }
+
+  [[noreturn]] void fail(const std::string& message) const;
+
+  Instruction out;  // what will become of it
+  const Module& module() const { return module_; }
+  const Function& function() const { return function_; }
+  bool in_function() const { return symbols_.in_function; }
+  const Symbols& symbols() const { return symbols_; }
+  Kernel& kernel() { return kernel_; }
+  /// The start of the frame of the call that executes this, as a register of 64 bits; for the kernel itself it is 0.
+  void frame(int slot);
+  /// Adds a branch's target to Kernel::extra.
+  void extra_target(u32 instruction);
+  const std::vector<Mention>& mentions() const { return mentions_; }
+  const std::vector<Value>& values() const { return values_; }
+
+ private:
+  u32 value_of(const Operand&, int bytes, std::optional<Type> type);
+  u32 constant_value(u64 bits, u8 bytes, bool is_predicate);
+  u32 frame_value(u64 offset, u8 bytes);
+  void mention(u32 field, u32 value, bool is_write);
+  void add_extra(u32 value, bool is_write);
+  std::string text_of(const Operand&) const;
+
+  const Module& module_;
+  const Function& function_;
+  const Symbols& symbols_;
+  Kernel& kernel_;
+  u32 first_;  // instruction of the function
+  const ParsedInstruction* parsed_ = nullptr;
+  std::string_view base_;
+  std::vector<std::string_view> modifiers_;
+  std::vector<bool> taken_;
+  std::vector<Mention> mentions_;
+  std::vector<Value> values_;
+  std::map<std::pair<u64, u32>, u32> constants_;
+  std::map<Special, u32> specials_;
+  std::map<std::pair<u64, u8>, u32> frames_;
+};
+
+using Decode = void (*)(Decoder&);
+/// Null for an instruction that is not known.
+Decode decoder_of(std::string_view base);
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,318 @@
+// Makes kernels ready to run, with the functions that they call: places variables, decodes, finds joins and slots.
+#include "runtime/emulator/program/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "runtime/emulator/matrix/product_chains.h"
+#include "runtime/emulator/matrix/registers.h"
+#include "runtime/emulator/program/call_graph.h"
+#include "runtime/emulator/program/control_flow.h"
+#include "runtime/emulator/ptx/parser.h"
+#include "tilewright/error.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+u64 round_up(u64 value, u64 unit) { return (value + unit - 1) / unit * unit; }
+
+/// What a thread of the kernel owns when it begins: what the text limits it to, or all that so many blocks on one multiprocessor leave it.
+u32 entry_registers(const Function& function) {
+  constexpr u32 kOfProcessor = 65536, kUnit = 8, kMost = 256;
+  if (function.maximum_registers != 0) return static_cast<u32>(round_up(function.maximum_registers, kUnit));
+  const auto& extents = function.required_threads[0] != 0 ? function.required_threads : function.maximum_threads;
+  const u32 threads = static_cast<u32>(round_up(extents[0] * extents[1] * extents[2], kLanes));
+  if (threads == 0 || function.blocks_a_processor == 0) return 0;
+  return std::min(kOfProcessor / threads / function.blocks_a_processor / kUnit * kUnit, kMost);
+}
+
+/// Bytes of the narrowest access that the instruction may make to shared or to global memory, of which it covers all or, where it copies
+/// less than it fills, the beginning. kWidestGranule if it makes none.
+int narrowest_access(const Instruction& i, std::string_view opcode, Space memory) {
+  const auto is = [&](std::string_view prefix) { return opcode.starts_with(prefix); };
+  const int whole = std::min<int>(i.width * i.count, kWidestGranule);
+  const bool is_copy = i.category == Category::async_copy || i.category == Category::bulk_copy;  // from one memory to the other
+  if (!is_copy && i.space == (memory == Space::shared ? Space::global : Space::shared)) return kWidestGranule;
+  // Words, and boxes of tensors that begin at any element of global memory; in shared memory they are aligned.
+  constexpr int kOthers = 4, kObject = 8;
+  switch (i.category) {
+    case Category::load_global:
+    case Category::store_global:
+    case Category::load_shared:
+    case Category::store_shared:
+    case Category::load_generic:
+    case Category::store_generic:
+    case Category::atomic: return whole;
+    // ldmatrix and stmatrix access rows of 16 bytes, wgmma what is as aligned.
+    case Category::matrix: return is("wmma.load") || is("wmma.store") ? whole : kWidestGranule;
+    case Category::async_copy:
+      if (is("cp.async.c") && !is("cp.async.commit")) return whole;
+      return is("cp.async.commit") || is("cp.async.wait") || is("cp.async.bulk.") ? kWidestGranule : kOthers;
+    case Category::bulk_copy: return memory == Space::global ? std::min<int>(i.width, kOthers) : kWidestGranule;
+    case Category::barrier: return is("mbarrier") ? kObject : kWidestGranule;
+    case Category::control: return is("call") ? kOthers : kWidestGranule;  // printf reads its arguments
+    default: return kWidestGranule;
+  }
+}
+
+class KernelBuilder {
+ public:
+  KernelBuilder(const Program& program, const Function& function)
+      : program_(program), module_(program.module()), function_(function), graph_(module_, function) {}
+
+  std::unique_ptr<Kernel> build() {
+    kernel_->name = function_.name;
+    kernel_->parameters = function_.parameters;
+    kernel_->required_threads = function_.required_threads;
+    kernel_->maximum_threads = function_.maximum_threads;
+    kernel_->required_cluster = function_.required_cluster;
+    kernel_->entry_registers = entry_registers(function_);
+    kernel_->registers_declared = static_cast<u32>(function_.registers.size());
+    place_names();
+    list_callees();
+    decode_kernel();
+    for (Callee& callee : kernel_->callees) decode_function(callee);
+    std::map<int, u64> frames;
+    for (const Callee& callee : kernel_->callees) frames[callee.number] = callee.frame_bytes;
+    // Lanes' local memories follow each other: each starts as aligned as the first.
+    kernel_->local_bytes = round_up(kernel_->frame_bytes + graph_.stack_bytes(frames), kFrameAlignment);
+    find_granules();
+    return std::move(kernel_);
+  }
+
+ private:
+  const Function& function_of(const Callee& callee) const { return module_.functions[static_cast<std::size_t>(callee.number)]; }
+
+  void place_names() {
+    for (const auto& [name, placed] : program_.variables()) symbols_.places[name] = {Space::global, placed.address};
+    std::vector<const Variable*> dynamic;
+    const auto place = [&](const Variable& variable) {
+      if (variable.space != Space::shared || !graph_.mentions(variable.name)) return;
+      if (variable.bytes == 0) return dynamic.push_back(&variable);
+      kernel_->static_shared_bytes = round_up(kernel_->static_shared_bytes, variable.align);
+      symbols_.places[variable.name] = {Space::shared, kernel_->static_shared_bytes};
+      kernel_->static_shared_bytes += variable.bytes;
+    };
+    for (const Variable& variable : module_.variables) place(variable);
+    for (const Variable& variable : function_.variables) place(variable);
+    for (int number : graph_.functions())
+      for (const Variable& variable : module_.functions[static_cast<std::size_t>(number)].variables) place(variable);
+    for (const Variable* variable : dynamic) kernel_->static_shared_bytes = round_up(kernel_->static_shared_bytes, variable->align);
+    for (const Variable* variable : dynamic) symbols_.places[variable->name] = {Space::shared, kernel_->static_shared_bytes};
+  }
+
+  void list_callees() {
+    for (int number : graph_.functions()) {
+      Callee callee;
+      callee.number = number;
+      callee.parameters = function_of(callee).parameters;
+      callee.results = function_of(callee).results;
+      callee.may_nest = graph_.may_nest(number);
+      kernel_->callees.push_back(std::move(callee));
+    }
+  }
+
+  /// Local variables, and what calls pass, from this offset of the frame on. Returns where they end.
+  static u64 place_variables(const Function& function, u64 offset, Symbols& symbols) {
+    for (const Variable& variable : function.variables) {
+      if (variable.space != Space::local && variable.space != Space::param) continue;
+      offset = round_up(offset, variable.align);
+      symbols.places[variable.name] = {Space::local, offset};
+      offset += variable.bytes;
+    }
+    return offset;
+  }
+
+  void decode_kernel() {
+    Symbols symbols = symbols_;
+    for (const Parameter& parameter : function_.parameters) {
+      symbols.places[parameter.name] = {Space::param, parameter.offset};
+      kernel_->parameter_bytes = parameter.offset + parameter.bytes;
+    }
+    kernel_->frame_bytes = place_variables(function_, 0, symbols);
+    Decoder decoder(module_, function_, symbols, *kernel_);
+    for (const ParsedInstruction& instruction : function_.instructions) decoder.decode(instruction);
+    kernel_->end = static_cast<u32>(kernel_->code.size());
+    if (kernel_->end == 0)
+      throw Error({module_.name, function_.line, 0}, fmt::format("the kernel '{}' has no instructions", kernel_->name));
+    finish(decoder, 0, nullptr);
+  }
+
+  void decode_function(Callee& callee) {
+    const Function& function = function_of(callee);
+    Symbols symbols = symbols_;
+    symbols.in_function = true;
+    u64 offset = 0;
+    for (auto* parameters : {&callee.parameters, &callee.results})
+      for (Parameter& parameter : *parameters) {
+        offset = round_up(offset, parameter.align);
+        parameter.offset = offset;
+        symbols.places[parameter.name] = {Space::local, offset};
+        offset += parameter.bytes;
+      }
+    callee.frame_bytes = place_variables(function, offset, symbols);
+    callee.begin = static_cast<u32>(kernel_->code.size());
+    Decoder decoder(module_, function, symbols, *kernel_);
+    take_parameters(decoder, function);
+    for (const ParsedInstruction& instruction : function.instructions) decoder.decode(instruction);
+    // Whatever the text ends with, no lane runs on into the next function.
+    ParsedInstruction last;
+    last.opcode = "ret";
+    last.line = function.instructions.empty() ? function.line : function.instructions.back().line;
+    decoder.decode(last);
+    callee.end = static_cast<u32>(kernel_->code.size());
+    for (u32 i = callee.begin; i < callee.end; ++i)
+      if (kernel_->code[i].kind == Kind::leave) kernel_->code[i].target = callee.end;
+    finish(decoder, callee.begin, &callee);
+  }
+
+  void finish(const Decoder& decoder, u32 begin, Callee* callee) {
+    const FlowGraph graph = flow_graph(*kernel_, begin, static_cast<u32>(kernel_->code.size()));
+    set_joins(graph, *kernel_);
+    assign_slots(graph, decoder.function().registers, decoder.values(), decoder.mentions(), *kernel_, callee);
+    find_value_flow(decoder.values(), decoder.mentions(), begin, *kernel_);
+    track_matrix_registers(decoder.values(), decoder.mentions(), begin, *kernel_);
+    find_product_chains(decoder.mentions(), begin, *kernel_);
+    find_plain_runs(begin);
+  }
+
+  void find_plain_runs(u32 begin) {
+    u32 end = static_cast<u32>(kernel_->code.size());
+    for (u32 i = end; i-- > begin;) {
+      if (kernel_->code[i].kind != Kind::plain) end = i;
+      kernel_->code[i].plain_end = end;
+    }
+  }
+
+  /// Parameters in registers come into the frame as the others do, and from there into their registers.
+  static void take_parameters(Decoder& decoder, const Function& function) {
+    for (const Parameter& parameter : function.parameters) {
+      if (parameter.reg < 0) continue;
+      ParsedInstruction load;
+      load.opcode = parameter.bytes == 2 ? "ld.param.b16" : parameter.bytes == 4 ? "ld.param.b32" : "ld.param.b64";
+      load.line = function.line;
+      load.operands.resize(2);
+      load.operands[0].kind = OperandKind::reg;
+      load.operands[0].index = static_cast<u32>(parameter.reg);
+      load.operands[1].kind = OperandKind::address;
+      load.operands[1].parts.resize(1);
+      load.operands[1].parts[0].kind = OperandKind::symbol;
+      load.operands[1].parts[0].name = parameter.name;
+      decoder.decode(load);
+    }
+  }
+
+  /// Race checks tell apart what is as wide as the narrowest access.
+  void find_granules() {
+    for (const Instruction& i : kernel_->code) {
+      const std::string_view opcode = kernel_->opcodes[i.index];
+      kernel_->shared_granule = std::min(kernel_->shared_granule, narrowest_access(i, opcode, Space::shared));
+      kernel_->global_granule = std::min(kernel_->global_granule, narrowest_access(i, opcode, Space::global));
+      kernel_->has_engines |= i.category == Category::bulk_copy || opcode.starts_with("wgmma");
+    }
+  }
+
+  const Program& program_;
+  const Module& module_;
+  const Function& function_;
+  CallGraph graph_;
+  Symbols symbols_;  // that all functions know
+  std::unique_ptr<Kernel> kernel_ = std::make_unique<Kernel>();
+};
+
+}  // namespace
+
+void Program::Deleter::operator()(std::byte* bytes) const { std::free(bytes); }
+
+void Program::place_variables() {
+  const auto place = [&](const Variable& variable) {
+    if (variable.space != Space::global && variable.space != Space::constant) return;
+    if (variable.is_extern)
+      throw Error({module_.name, variable.line, 0}, fmt::format("the variable '{}' is declared but not defined", variable.name));
+    const u64 align = std::max<u64>(variable.align, 256), bytes = round_up(std::max<u64>(variable.bytes, 1), align);
+    auto* memory = static_cast<std::byte*>(std::aligned_alloc(align, bytes));
+    if (memory == nullptr) throw std::bad_alloc();
+    storage_.emplace_back(memory);
+    std::memset(memory, 0, bytes);
+    if (!variable.data.empty()) std::memcpy(memory, variable.data.data(), variable.data.size());
+    placed_[std::string(variable.name)] = {reinterpret_cast<u64>(memory), variable.bytes};
+  };
+  const auto relocate = [&](const Variable& variable) {
+    for (const Relocation& relocation : variable.relocations) {
+      const Placed target = this->variable(relocation.symbol);
+      const int function = module_.function_named(relocation.symbol);
+      if (target.address == 0 && function < 0)
+        throw Error({module_.name, variable.line, 0},
+                    fmt::format("'{}' is no variable or function whose address is known", relocation.symbol));
+      const u64 address = (target.address != 0 ? target.address : function_pointer(function)) + relocation.addend;
+      std::memcpy(reinterpret_cast<std::byte*>(this->variable(variable.name).address) + relocation.offset, &address,
+                  static_cast<std::size_t>(relocation.bytes));
+    }
+  };
+  const auto each_variable = [&](const auto& f) {
+    for (const Variable& variable : module_.variables) f(variable);
+    for (const Function& function : module_.functions)
+      for (const Variable& variable : function.variables) f(variable);
+  };
+  each_variable(place);
+  each_variable(relocate);
+}
+
+/// m n k of "mma.sync.aligned.m16n8k16.row.col...", a warp's share where four warps do it together; 0 for what multiplies no matrices.
+static u64 products_of(std::string_view opcode) {
+  if (!opcode.starts_with("mma") && !opcode.starts_with("wgmma") && !opcode.starts_with("wmma.mma")) return 0;
+  for (std::size_t at = opcode.find(".m"); at != opcode.npos; at = opcode.find(".m", at + 1)) {
+    u64 product = 1;
+    const char *digit = opcode.data() + at + 1, *end = opcode.data() + opcode.size();
+    for (const char letter : {'m', 'n', 'k'}) {
+      u64 extent = 0;
+      if (digit != end && *digit == letter)
+        for (++digit; digit != end && *digit >= '0' && *digit <= '9'; ++digit) extent = 10 * extent + static_cast<u64>(*digit - '0');
+      product *= extent;
+    }
+    if (product != 0) return opcode.starts_with("wgmma") ? product / 4 : product;
+  }
+  return 0;
+}
+
+static std::shared_ptr<const std::vector<Place>> places_of(const Module& module, const Kernel& kernel) {
+  auto places = std::make_shared<std::vector<Place>>();
+  for (const Instruction& i : kernel.code) {
+    const SourceLine& source = kernel.sources[i.index];
+    const auto file = module.files.find(source.file);
+    Place place{i.category, kernel.lines[i.index], {}, products_of(kernel.opcodes[i.index])};
+    if (file != module.files.end() && source.line > 0)
+      place.source = {file->second, static_cast<int>(source.line), static_cast<int>(source.column)};
+    places->push_back(std::move(place));
+  }
+  return places;
+}
+
+std::shared_ptr<Program> Program::load(std::string_view text, const std::string& name) {
+  auto program = std::make_shared<Program>();
+  program->module_ = parse_module(text, name);
+  program->place_variables();
+  for (const Function& function : program->module_.functions)
+    if (function.is_entry && function.is_defined) {
+      program->kernels_.push_back(KernelBuilder(*program, function).build());
+      program->kernels_.back()->places = places_of(program->module_, *program->kernels_.back());
+    }
+  return program;
+}
+
+const Kernel* Program::kernel(std::string_view name) const {
+  for (const auto& kernel : kernels_)
+    if (kernel->name == name) return kernel.get();
+  return nullptr;
+}
+
+Program::Placed Program::variable(std::string_view name) const {
+  const auto found = placed_.find(name);
+  return found == placed_.end() ? Placed{} : found->second;
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,40 @@
+// Few objects by their offset in memory, which are looked for often.
+#pragma once
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/emulator/simd/scalar_types.h"
+
+namespace tilewright::rt::emulator {
+
+/// A sorted map. The objects stay where they are.
+template <class T>
+class ByOffset {
+ public:
+  using Entry = std::pair<u32, std::unique_ptr<T>>;
+
+  auto begin() const { return entries_.begin(); }
+  auto end() const { return entries_.end(); }
+  auto begin() { return entries_.begin(); }
+  auto end() { return entries_.end(); }
+  bool empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
+  void clear() { entries_.clear(); }
+
+  /// The first one from an offset on.
+  auto lower_bound(u32 offset) const { return std::ranges::lower_bound(entries_, offset, {}, &Entry::first); }
+  /// The one there; null if there is none.
+  T* find(u32 offset) const {
+    const auto at = lower_bound(offset);
+    return at != entries_.end() && at->first == offset ? at->second.get() : nullptr;
+  }
+  /// Requires: there is none yet.
+  T& insert(u32 offset, std::unique_ptr<T> object) { return *entries_.emplace(lower_bound(offset), offset, std::move(object))->second; }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,184 @@
+// Runs PTX snippets on the emulator for tests: one thread a row of inputs, and kernels from text or from tests/ptx.
+#pragma once
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "runtime/emulator/machine/emulator.h"
+
+namespace tilewright::rt::emulator {
+
+/// The bytes of a kernel's parameters, each aligned to its size.
+class Params {
+ public:
+  template <class T>
+  Params& add(const T& value) {
+    while (bytes_.size() % sizeof(T) != 0) bytes_.push_back({});
+    const std::size_t at = bytes_.size();
+    bytes_.resize(at + sizeof(T));
+    std::memcpy(bytes_.data() + at, &value, sizeof(T));
+    return *this;
+  }
+  /// A value whose alignment is not its size.
+  template <class T>
+  Params& add_aligned(const T& value, std::size_t alignment) {
+    bytes_.resize((bytes_.size() + alignment - 1) / alignment * alignment);
+    const auto* from = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), from, from + sizeof(T));
+    return *this;
+  }
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+/// Device memory that holds a vector's values.
+template <class T>
+class Array {
+ public:
+  Array(Memory& memory, const std::vector<T>& values)
+      : memory_(memory), count_(values.size()), address_(memory.allocate(count_ * sizeof(T))) {
+    memory.write(address_, values.data(), count_ * sizeof(T));
+  }
+  Array(Memory& memory, std::size_t count, T value = T()) : Array(memory, std::vector<T>(count, value)) {}
+  ~Array() { memory_.free(address_); }
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+  u64 address() const { return address_; }
+  std::vector<T> values() const {
+    std::vector<T> values(count_);
+    std::memcpy(values.data(), reinterpret_cast<const void*>(address_), count_ * sizeof(T));
+    return values;
+  }
+
+ private:
+  Memory& memory_;
+  std::size_t count_;
+  u64 address_;
+};
+
+/// A program, memory for it, and what launches found.
+struct Bench {
+  explicit Bench(const std::string& text, const std::string& name = "test.ptx") : program(Program::load(text, name)) {
+    launch_params.instruction_limit = 50'000'000;
+  }
+  std::shared_ptr<Program> program;
+  Memory memory;
+  Findings findings;
+  Counters counters;
+  LaunchParams launch_params;
+
+  bool run(const std::string& kernel, std::array<u32, 3> grid, std::array<u32, 3> block, const Params& params, u64 dynamic_shared = 0) {
+    launch_params.grid = grid;
+    launch_params.block = block;
+    launch_params.params = params.bytes();
+    launch_params.dynamic_shared_bytes = dynamic_shared;
+    launch_params.findings = &findings;
+    launch_params.counters = &counters;
+    return launch(*program, kernel, memory, launch_params);
+  }
+  /// All findings, one a line.
+  std::string found() const {
+    std::string text;
+    for (const Finding& finding : findings.list()) text += to_string(finding) + "\n";
+    return text;
+  }
+  bool has_found(FindingKind kind) const {
+    for (const Finding& finding : findings.list())
+      if (finding.kind == kind) return true;
+    return false;
+  }
+};
+
+/// A module with this kernel body; registers %p0-7, %h0-15 (16 bits), %r0-31, %d0-31 (64 bits), and `params` in the parentheses.
+std::string module_of(const std::string& params, const std::string& body, const std::string& globals = "");
+/// The same for sm_90a.
+std::string hopper_module_of(const std::string& params, const std::string& body, const std::string& globals = "");
+/// A file of tests/ptx.
+std::string ptx_file(const std::string& name);
+
+/// A kernel that applies `op` to each row of inputs. In it, $d is the destination and $a, $b, $c are the sources.
+std::string row_kernel(const std::string& op, int result_bytes, const std::vector<int>& source_bytes);
+
+/// What `op` makes of rows of inputs.
+template <class D, class... S>
+std::vector<D> apply(const std::string& op, const std::vector<S>&... inputs) {
+  Bench bench(row_kernel(op, sizeof(D), {static_cast<int>(sizeof(S))...}));
+  const std::size_t rows = std::get<0>(std::tie(inputs...)).size();
+  Array<D> result(bench.memory, rows);
+  Params params;
+  params.add(result.address());
+  const auto upload = [&](const auto& values) {
+    const u64 address = bench.memory.allocate(values.size() * sizeof(values[0]));
+    bench.memory.write(address, values.data(), values.size() * sizeof(values[0]));
+    return address;
+  };
+  (params.add(upload(inputs)), ...);
+  params.add(static_cast<u32>(rows));
+  if (!bench.run("k", {static_cast<u32>((rows + 127) / 128), 1, 1}, {128, 1, 1}, params)) throw std::runtime_error(bench.found());
+  return result.values();
+}
+
+/// Integers with all their corners: extremes, small numbers, single bits, anything.
+template <class T>
+std::vector<T> integers(std::size_t count, u64 seed) {
+  std::mt19937_64 random(seed);
+  std::vector<T> values(count);
+  for (T& value : values) switch (random() % 5) {
+      case 0: value = static_cast<T>(random() % 7) - 3; break;
+      case 1: value = static_cast<T>(u64{1} << random() % (8 * sizeof(T))); break;
+      case 2: value = static_cast<T>((u64{1} << random() % (8 * sizeof(T))) - 1); break;
+      case 3: value = random() % 2 ? std::numeric_limits<T>::max() : std::numeric_limits<T>::min(); break;
+      default: value = static_cast<T>(random()); break;
+    }
+  return values;
+}
+
+/// Floats with all theirs: zeros, infinities, NaN, subnormal numbers, neighbours of powers of two, anything.
+template <class T>
+std::vector<T> floats(std::size_t count, u64 seed) {
+  using Bits = std::conditional_t<sizeof(T) == 4, u32, u64>;
+  constexpr int kFraction = sizeof(T) == 4 ? 23 : 52;
+  std::mt19937_64 random(seed);
+  std::vector<T> values(count);
+  for (T& value : values) {
+    Bits bits = static_cast<Bits>(random());
+    switch (random() % 6) {
+      case 0: value = static_cast<T>(static_cast<s64>(random() % 2001) - 1000) / 8; continue;
+      case 1: bits &= (Bits{1} << kFraction) - 1; break;  // subnormal
+      case 2: bits = (bits >> kFraction << kFraction) + static_cast<Bits>(random() % 3) - 1; break;
+      case 3: {
+        const T special[] = {T(0),
+                             -T(0),
+                             std::numeric_limits<T>::infinity(),
+                             -std::numeric_limits<T>::infinity(),
+                             std::numeric_limits<T>::quiet_NaN(),
+                             std::numeric_limits<T>::max()};
+        value = special[random() % 6];
+        continue;
+      }
+      case 4: value = std::ldexp(static_cast<T>(random() % 4096) / 1024, static_cast<int>(random() % 40) - 20); continue;
+      default: break;
+    }
+    std::memcpy(&value, &bits, sizeof bits);
+  }
+  return values;
+}
+
+/// Equal bits, any NaN being any other.
+template <class T>
+bool same(T a, T b) {
+  if (a != a || b != b) return a != a && b != b;
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+}  // namespace tilewright::rt::emulator
