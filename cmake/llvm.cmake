@@ -1,6 +1,4 @@
 # LLVM 19.1: TILEWRIGHT_LLVM_BACKEND and TILEWRIGHT_LLVM_RUNTIME are what the two layers that know it link.
-# 19.1 and not 19: LLVM's version file compares major and minor.
-find_package(LLVM 19.1 REQUIRED CONFIG)
 message(STATUS "LLVM ${LLVM_PACKAGE_VERSION}, ${LLVM_DIR}")
 
 if(TILEWRIGHT_SHARED_LLVM)
@@ -13,16 +11,16 @@ else()
 
   # LLVM's exported dependencies include Z3, which nothing linked here calls, and the shared zlib and zstd; with their archives,
   # libtilewright needs nothing beyond the C and C++ run-time libraries. C++ compilers link libm themselves.
-  find_library(TILEWRIGHT_ZLIB NAMES libz.a z)
-  find_library(TILEWRIGHT_ZSTD NAMES libzstd.a zstd)
-  mark_as_advanced(TILEWRIGHT_ZLIB TILEWRIGHT_ZSTD)
   get_target_property(llvm_needs LLVMSupport INTERFACE_LINK_LIBRARIES)
   list(FILTER llvm_needs EXCLUDE REGEX "^m$|z3|ZLIB|zstd|xml2|LibXml2|LibEdit|Terminfo")
-  if(TILEWRIGHT_ZLIB)
-    list(APPEND llvm_needs ${TILEWRIGHT_ZLIB})
-  endif()
-  if(TILEWRIGHT_ZSTD)
-    list(APPEND llvm_needs ${TILEWRIGHT_ZSTD})
-  endif()
+  list(APPEND llvm_needs ${TILEWRIGHT_ZLIB} ${TILEWRIGHT_ZSTD})
   set_target_properties(LLVMSupport PROPERTIES INTERFACE_LINK_LIBRARIES "${llvm_needs}")
 endif()
+
+# An LLVM that was built otherwise than Debian's may lack some of these; the linker would say so at the end of the build.
+foreach(library IN LISTS TILEWRIGHT_LLVM_BACKEND TILEWRIGHT_LLVM_RUNTIME)
+  if(NOT TARGET ${library})
+    message(FATAL_ERROR "the LLVM of ${LLVM_DIR} has no library ${library}: Tilewright needs LLVM's targets X86 and NVPTX and its "
+      "static libraries, or with -DTILEWRIGHT_SHARED_LLVM=ON its shared one. Debian package llvm-19-dev has them all.")
+  endif()
+endforeach()

@@ -7,6 +7,11 @@ mark_as_advanced(TILEWRIGHT_OBJCOPY)
 if(NOT TILEWRIGHT_STATIC OR NOT TILEWRIGHT_OBJCOPY OR TILEWRIGHT_SHARED_LLVM OR TILEWRIGHT_SANITIZE)
   return()
 endif()
+# An archive cannot hold a shared library.
+if(NOT TILEWRIGHT_ZLIB MATCHES "\\.a$" OR NOT TILEWRIGHT_ZSTD MATCHES "\\.a$")
+  message(STATUS "libtilewright.a is not made: it needs static libraries, found are ${TILEWRIGHT_ZLIB} and ${TILEWRIGHT_ZSTD}")
+  return()
+endif()
 
 set(exports ${PROJECT_BINARY_DIR}/exported_names.txt)
 set(roots ${PROJECT_BINARY_DIR}/exported_roots.txt)
