@@ -1,4 +1,4 @@
-// The table of attributes, out of attrs.def.
+// The table of attributes, from attrs.def.
 #include "tileir/attributes.h"
 
 #include <iterator>

@@ -1,4 +1,4 @@
-// The one place where ops are made with inferred types.
+// Makes ops with inferred result types.
 #include "tileir/builder.h"
 
 #include <cmath>

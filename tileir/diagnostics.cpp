@@ -1,4 +1,4 @@
-// Text of errors, and the report of a compiler bug.
+// Texts of errors, and reports of compiler bugs.
 #include "tileir/diagnostics.h"
 
 #include <fmt/format.h>

@@ -17,7 +17,7 @@ const Attr* find(const OpData& op, AttrName name) {
   return nullptr;
 }
 
-/// Equal ops must compare equal whatever order their attributes came in.
+/// Sorts attributes, so that equal ops compare equal.
 void sort_attrs(OpData& op) {
   const std::vector<AttrInfo>& row = info(op.kind).attributes;
   const auto place = [&](const Attr& a) {

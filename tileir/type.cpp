@@ -1,4 +1,4 @@
-// Element tables and the arithmetic of shapes.
+// Tables of the element types, and shapes.
 #include "tileir/type.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,7 @@
-// Checks in three stages, each of which relies on the one before: the pools and their links, each op by itself, and what regions
-// have to do with the op that owns them.
+// Verifies a function in three steps; each relies on the one before:
+//   1. links: the pools of ops, blocks and values, and the use lists
+//   2. ops: each op by itself
+//   3. regions: arguments and terminators against the op that they belong to
 #include "tileir/verifier.h"
 
 #include <algorithm>
@@ -228,7 +230,7 @@ class Verifier {
     if (const Location where = f_.where(id); where.line > 0) p.notes.push_back({where, fmt::format("'{}' starts here", text(f_.kind(id)))});
   }
 
-  /// The region is applied to pairs of elements in an order that the target picks, so it is a pure function of scalars.
+  /// The region must be a pure function of scalars: targets apply it to pairs of elements in an order of their own.
   void check_combine(OpId id, const std::vector<Type>& operands) {
     std::vector<Type> elements, pairs;
     for (Type t : operands) elements.push_back(t.scalar());

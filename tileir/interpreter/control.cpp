@@ -1,4 +1,4 @@
-// The meaning of control flow, of what a program tells the outside, and of hints.
+// Interprets control flow, prints, assertions and hints.
 #include "tileir/builder.h"
 #include "tileir/interpreter/state.h"
 
@@ -45,7 +45,7 @@ void Interpreter::run_while(OpId id) {
     carried = yielded(after);
   }
 }
-// Terminators do nothing themselves: the op around them reads their operands.
+// A terminator does nothing: the enclosing op reads its operands.
 void Interpreter::run_yield(OpId) {}
 void Interpreter::run_condition(OpId) {}
 

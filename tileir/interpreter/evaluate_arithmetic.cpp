@@ -1,4 +1,4 @@
-// Arithmetic, bits and comparisons, lane by lane. Integers wrap, and no operand is undefined behaviour.
+// Evaluates arithmetic, bit operations and comparisons, lane by lane. Integers wrap, and no operand value is undefined behaviour.
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Casts, bit casts and pointer arithmetic, lane by lane. Every cast rounds once.
+// Evaluates casts, bit casts and pointer arithmetic, lane by lane. Every cast rounds once.
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -1,7 +1,7 @@
-// Roundings, roots, fma and the elementary functions, lane by lane.
+// Evaluates rounding, roots, fma and the elementary functions, lane by lane.
 //
-// Elementary functions are the C library's one format up (double for up to f32, long double for f64), rounded once: for practical
-// purposes the correctly rounded result, which is what accuracy in ulp is measured against.
+// Elementary functions call the C library in the next larger format (double for up to f32, long double for f64) and round once: in practice
+// the correctly rounded result, the reference for errors in ulp.
 #include <cmath>
 
 #include "tileir/interpreter/lane_loops.h"
@@ -33,7 +33,7 @@ void elementary2(const Lanes& l, F f) {
 }
 
 /// a * b + c rounded to odd: when inexact, the neighbour whose last bit is set, so that a second rounding to fewer than 52 bits sees
-/// on which side of a tie the sum lies. Requires: a * b is exact in double.
+/// on which side of a tie the sum is. Requires: a * b is exact in double.
 double fma_to_odd(double a, double b, double c) {
   const double p = a * b, s = p + c;
   if (!std::isfinite(s)) return s;

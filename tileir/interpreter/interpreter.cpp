@@ -1,5 +1,5 @@
-// The reference interpreter: every op of a structured function, in order, on whole tiles. This file: the run of a block, and the ops
-// that read no tile.
+// The reference interpreter executes every op of a function in order, on whole tiles. This file has the loop over a block's ops, and the
+// ops that read no tile.
 #include "tileir/interpreter/interpreter.h"
 
 #include <fmt/format.h>
@@ -101,7 +101,7 @@ void Interpreter::run_arange(OpId id) {
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::uint32_t>(lo + static_cast<std::int64_t>(i));
 }
 
-// ---- layout: where elements lie does not change what they are ----
+// ---- layout: conversions do not change values ----
 void Interpreter::run_convert_layout(OpId id) { result(id) = words(f_.operand(id, 0)); }
 void Interpreter::run_barrier(OpId) {}
 

@@ -1,4 +1,4 @@
-// The meaning of matrix products.
+// Interprets matrix products.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -54,7 +54,7 @@ float e2m1(unsigned nibble) {
 /// Section 5.4.1: a power of two, or NaN.
 float e8m0(std::uint64_t s) { return s == 255 ? std::nanf("") : std::ldexp(1.0f, static_cast<int>(s) - 127); }
 
-/// Element k of row i of an operand whose elements along K lie `step` apart, rows `row_step`; packed: two to a byte.
+/// Element k of row i of an operand; `step` is the distance of neighbours along K, `row_step` that of rows. Packed: two elements in a byte.
 struct Scaled {
   const std::vector<std::uint64_t>&words, &scales;
   Element element;
@@ -68,7 +68,7 @@ struct Scaled {
 };
 }  // namespace
 
-/// The product of the operands as they are in f32 after scaling, summed as run_dot does.
+/// Scales the operands in f32, then adds up products as run_dot does.
 void Interpreter::run_dot_scaled(OpId id) {
   const auto& x = f_.op(id).operands;
   const Type &ta = type(x[0]), &tb = type(x[2]), &t = type(x[4]);

@@ -1,4 +1,4 @@
-// The meaning of loads, stores and atomics: lane by lane, in order.
+// Interprets loads, stores and atomics: lane by lane, in row-major order.
 #include <cstring>
 
 #include "tileir/interpreter/state.h"

@@ -1,4 +1,4 @@
-// The meaning of shape ops.
+// Interprets shape ops.
 #include <algorithm>
 
 #include "tileir/interpreter/state.h"

@@ -1,4 +1,4 @@
-// The meaning of ops that work on whole tiles: reduce, scan, sort, gather, histogram.
+// Interprets ops that work on whole tiles: reduce, scan, sort, gather, histogram.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -47,7 +47,7 @@ void Interpreter::run_reduce(OpId id) {
     for (std::int64_t k = 0; k < extent; ++k)
       for (std::size_t j = 0; j < n; ++j) elements[k * n + j] = words(x[j])[base + k * inner];
     if (distributed) {
-      // What is left after a step are the indices on the earlier side of it and of all before it.
+      // After a step only the indices on the earlier side of it and of all steps before are left.
       std::uint32_t done = 0;
       for (const ReduceStep& step : steps) {
         for (std::uint32_t k = 0; k < extent; ++k)
@@ -55,7 +55,7 @@ void Interpreter::run_reduce(OpId id) {
         ++done;
       }
     } else {
-      // Partial k lives where element k was.
+      // Partial k replaces element k.
       for (std::int64_t k = lanes; k < extent; ++k) combine(id, &elements[(k % lanes) * n], &elements[k * n]);
       for (std::int64_t half = lanes / 2; half > 0; half /= 2)
         for (std::int64_t k = 0; k < half; ++k) combine(id, &elements[k * n], &elements[(k + half) * n]);
@@ -133,7 +133,7 @@ void Interpreter::run_scan(OpId id) {
   }
 }
 
-/// Whether key a comes before key b. NaN comes after everything else, whichever way the others go.
+/// Whether key a comes before key b. NaN comes last, in ascending and in descending order.
 static bool comes_before(Element e, std::uint64_t a, std::uint64_t b, bool descending) {
   if (is_float(e)) {
     const double x = float_value(e, a), y = float_value(e, b);

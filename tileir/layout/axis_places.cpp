@@ -1,4 +1,4 @@
-// Axes that lie in order.
+// Finds and builds layouts in which an axis is in order.
 #include "tileir/layout/axis_places.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ std::optional<AxisPlaces> axis_places(const LinearLayout& l, int axis) {
 }
 
 LinearLayout layout_along(std::vector<int> log2_extents, int axis, int log2_warps, int log2_lanes) {
-  constexpr int kLeastInRegisters = 2;  // a run of four costs a thread little, and makes accesses of 16 bytes
+  constexpr int kLeastInRegisters = 2;  // runs of four elements: cheap to scan in one thread, and accesses of 16 bytes
   LinearLayout l(std::move(log2_extents));
   const int along = l.log2_extents()[static_cast<std::size_t>(axis)], shift = l.axis_shift(axis);
   std::vector<std::uint32_t> across;

@@ -10,7 +10,7 @@ namespace tilewright::ir {
 
 F2Span::Remainder F2Span::reduce(std::uint32_t v) const {
   std::uint32_t inputs = 0;
-  // Leading bits of vectors to come stay as they are, so this goes on below them.
+  // Later steps leave the leading bits of earlier vectors as they are and only change lower bits.
   for (std::uint32_t rest = v; rest != 0;) {
     const auto lead = static_cast<std::size_t>(std::bit_width(rest) - 1);
     v ^= value_[lead];
@@ -40,7 +40,7 @@ std::vector<std::uint32_t> F2Span::insert(std::span<const std::uint32_t> vectors
 std::vector<std::uint32_t> intersection(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) {
   F2Span span(a);
   std::vector<std::uint32_t> both;
-  // A vector of b that is there already is the sum of some of a and some of b; without those of b it lies in both.
+  // A vector of b that the span has already equals a sum of vectors of a and earlier ones of b. The part from a is in both spans.
   for (const std::uint32_t v : b)
     if (!span.insert(v, v)) both.push_back(v ^ span.reduce(v).inputs);
   return both;

@@ -9,7 +9,7 @@ namespace tilewright::ir {
 
 namespace {
 
-/// Gives out the bits of a tile's axes from the lowest up, in the order in which the axes vary.
+/// Assigns the bits of a tile's axes to hardware dimensions, from the lowest bit of each axis up, in the order in which the axes vary.
 class AxisBits {
  public:
   AxisBits(LinearLayout& layout, std::span<const int> order) : layout_(layout), order_(order), used_(order.size()) {
@@ -19,7 +19,7 @@ class AxisBits {
   int left(int axis) const { return layout_.log2_extents()[static_cast<std::size_t>(axis)] - used_[static_cast<std::size_t>(axis)]; }
   std::span<const int> order() const { return order_; }
 
-  /// `bits` more bases of d along the axis. Beyond its extent there is nothing to hold: other lanes have copies, registers are left out.
+  /// Adds `bits` bases of d along the axis. Beyond the axis' extent lanes and warps get zero bases (copies), registers get none.
   void take(HardwareDim d, int axis, int bits) {
     for (; bits > 0; --bits) {
       if (left(axis) > 0)
@@ -29,7 +29,7 @@ class AxisBits {
     }
   }
 
-  /// `bits` bases of d, of each axis what is left of it; then copies.
+  /// Adds `bits` bases of d from the bits of the axes that are left, then zero bases.
   void fill(HardwareDim d, int bits) {
     for (const int axis : order_) {
       const int here = std::min(bits, left(axis));
@@ -82,7 +82,7 @@ LinearLayout dot_layout(std::vector<int> log2_extents, int log2_warps, int log2_
   for (int a = rank - 1; a >= 0; --a) b.order.push_back(a);
   b.log2_per_thread[columns] = std::min({(each + 1) / 2, kLog2Block, log2_extents[columns]});
   b.log2_per_thread[rows] = std::min({each - b.log2_per_thread[columns], kLog2Block, log2_extents[rows]});
-  // Lanes about as many one way as the other, as far as the tile goes; the rest go on to the other axes.
+  // About as many lanes along one axis as along the other, within the extents; the other lanes and warps go to the remaining axes.
   const auto left = [&](int a) { return log2_extents[a] - b.log2_per_thread[a] - b.log2_lanes[a] - b.log2_warps[a]; };
   const auto spread = [&](std::vector<int>& over, int count) {
     for (int i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// Places of elements: a layout the other way round.
+// The inverse of a layout: from elements to hardware coordinates.
 #include "tileir/layout/layout_places.h"
 
 #include <fmt/format.h>

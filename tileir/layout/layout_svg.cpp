@@ -75,7 +75,7 @@ class SvgPicture {
     return fmt::format("{}", fmt::join(c, ","));
   }
 
-  /// A hue of its own for each warp, or each bank; lanes from light to less light.
+  /// One hue for each warp, or each bank; higher lanes are darker.
   std::string fill(const Place& p) const {
     if (places_.in_memory()) {
       const std::uint32_t bank =

@@ -1,4 +1,4 @@
-// Linear layouts: reading them, what shape ops make of them, their algebra.
+// Linear layouts: queries, the layouts that shape ops give, and the algebra.
 #include "tileir/layout/linear_layout.h"
 
 #include <bit>
@@ -9,7 +9,7 @@ namespace tilewright::ir {
 
 namespace {
 
-/// Bits of a flat index that stand elsewhere in another one.
+/// A field of bits of a flat index, and its position in another flat index.
 struct Field {
   int from, bits, to;
 };
@@ -224,7 +224,8 @@ F2Matrix conversion(const LinearLayout& source, const LinearLayout& destination)
 
 F2Matrix nearest_conversion(const LinearLayout& source, const LinearLayout& destination) {
   F2Matrix m = conversion(source, destination);
-  // Copies of an element differ by a sum of these. Their leading bits are wanted high: block before warp before lane.
+  // The coordinates of two copies differ by a sum of these vectors. In echelon form each has another leading bit, as high as possible:
+  // block before warp before lane.
   std::vector<std::uint32_t> copies = source.matrix().kernel();
   if (copies.empty()) return m;
   for (std::size_t i = 0; i < copies.size(); ++i) {
@@ -237,7 +238,7 @@ F2Matrix nearest_conversion(const LinearLayout& source, const LinearLayout& dest
   int source_bit = 0;
   for (int d = 0; d < kHardwareDims; ++d) {
     for (int i = 0; i < destination.bits(HardwareDim(d)); ++i, ++column) {
-      // A register is where its thread wants it: only the bits of other dimensions are worth matching.
+      // Any register of the right thread will do: only the bits of the other dimensions are matched.
       const bool matters = HardwareDim(d) != HardwareDim::reg && i < source.bits(HardwareDim(d));
       const std::uint32_t wanted = matters ? 1u << (source_bit + i) : 0;
       for (const std::uint32_t copy : copies)

@@ -1,4 +1,5 @@
-// Ways along an axis, off which no other coordinate changes, are the kernel of the layout's map to the other axes.
+// Finds the steps of a reduce. A hardware coordinate moves along the axis alone if it is in the kernel of the layout's map to the other
+// axes.
 #include "tileir/layout/reduce_steps.h"
 
 #include <algorithm>
@@ -15,7 +16,8 @@ struct Way {
   std::uint32_t hardware, axis;
 };
 
-/// Ways to go along the axis, one for each of its bits, from those in registers to those between warps: the highest bit of each says.
+/// Hardware coordinates that move along the axis only, one for each of its bits. Those of registers come first, then of lanes, then of
+/// warps.
 std::vector<Way> ways_along(const LinearLayout& l, int axis) {
   const F2Matrix all = l.matrix();
   const std::uint32_t mask = l.axis_mask(axis);
@@ -60,7 +62,7 @@ std::vector<ReduceStep> reduce_steps(const LinearLayout& l, int axis, bool commu
   for (const Way& w : ways)
     steps.push_back({w.hardware & ((1u << registers) - 1), w.hardware >> registers & ((1u << lanes) - 1), w.hardware >> (registers + lanes),
                      w.axis, 0});
-  // `later` of a step is the coordinate of an index that belongs to its way, the ways being a basis of the axis.
+  // The directions are a basis of the axis; `later` of a step is the coefficient of an index for its direction, as a parity mask.
   F2Span basis;
   for (std::uint32_t i = 0; i < count; ++i) basis.insert(steps[i].axis, 1u << i);
   for (std::uint32_t bit = 0; bit < count; ++bit)

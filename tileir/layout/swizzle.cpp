@@ -1,11 +1,14 @@
-// Swizzles by linear algebra. The offsets of shared memory get a basis s0, s1, ... of the tile's bits:
+// Chooses swizzles by linear algebra. The bits of an offset in shared memory, from the lowest up, get as basis elements of the tile's
+// space:
 //
-//   s0 ... of the vectors       what registers of both sides have in common, then what the side with the wider vectors has alone
-//   ...    of the banks         chosen so that what is left over,
-//   ...    of the lines U       meets the elements that one wavefront of either side touches only in 0
+//   1. vector bits: the directions in which registers of both sides extend, then those of the side with wider vectors (offset_basis)
+//   2. bank bits: a complement of the vectors and of U
+//   3. line bits: a subspace U that has only 0 in common with A and with B, the spans of the elements that one wavefront of the storing and
+//      of the loading side touches (lines_apart)
 //
-// Two lanes want different words of one bank exactly where a sum of lane bits lies in U. For two subspaces A and B of one dimension there
-// is always such a U: with A = I + A', B = I + B', I in both, it is spanned by a1 + b1, a2 + b2, ... and what lies outside of A + B.
+// Two lanes access different words of one bank exactly if the difference of their elements is in U and not 0, so there are no conflicts.
+// If A and B have equal dimensions, such a U exists: let I be their intersection, A = I + A', B = I + B'; then U is spanned by a1 + b1,
+// a2 + b2, ... (ai, bi: bases of A', B') and a complement of A + B.
 // (Zhou et al., "Linear Layouts", 2025, give this construction for equal vectors on both sides; wider ones on one side are new here.)
 #include "tileir/layout/swizzle.h"
 
@@ -25,7 +28,7 @@ using Vectors = std::vector<std::uint32_t>;
 constexpr int kLog2WordBytes = 2, kLog2LineBytes = 7, kLog2VectorBytes = 4;
 
 int log2_exact(int x) { return std::countr_zero(static_cast<unsigned>(x)); }
-/// log2 of the groups of lanes that are served one after the other.
+/// log2 of the number of groups of lanes that are served one after the other.
 int log2_phases(int log2_bytes, int log2_lanes) { return std::clamp(log2_bytes - kLog2WordBytes, 0, log2_lanes); }
 
 Vectors joined(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) {
@@ -40,7 +43,7 @@ int size(const Vectors& v) { return static_cast<int>(v.size()); }
 /// The n lowest bits, each alone.
 Vectors units(int n) { return identity_matrix(n).columns; }
 
-/// One side of a plan: what its registers hold, and where its threads are.
+/// One side of a plan: the bases of its registers, lanes and threads.
 struct Side {
   Vectors registers;       // independent
   Vectors lanes, threads;  // threads: lanes, warps, blocks
@@ -65,20 +68,20 @@ struct Side {
   }
 };
 
-/// How a subspace falls into vectors of the wider side and the rest.
+/// A subspace, split into vectors of the wider side and the rest.
 struct Split {
-  Vectors rest;     // what the offsets above the wider vectors are made of
-  Vectors touched;  // of it, what a wavefront of the narrow side touches
+  Vectors rest;     // a basis of the offsets above the wider vectors
+  Vectors touched;  // the part of their span that a wavefront of the narrow side touches
 };
 
-/// A complement of `extra` in the span of `whole`, with `aligned` in it and as little as can be of what a wavefront `touched`.
+/// A complement of `extra` in the span of `whole` that contains `aligned` and has the smallest possible intersection with `touched`.
 Split split(const Vectors& whole, const Vectors& extra, const Vectors& aligned, const Vectors& touched) {
   F2Span span;  // the inputs say which of `extra` a vector contains
   Split result;
   for (const std::uint32_t v : aligned)
     if (span.insert(v, 0)) result.rest.push_back(v);
   for (int i = 0; i < size(extra); ++i) span.insert(extra[static_cast<std::size_t>(i)], 1u << i);
-  F2Span used;  // those parts of `extra` that tell touched vectors apart already
+  F2Span used;  // the parts of `extra` by which touched vectors differ already
   const Vectors basis = F2Span().insert(touched);
   for (const std::uint32_t v : intersection(joined(aligned, extra), basis)) used.insert(span.reduce(v).inputs);
   for (const std::uint32_t v : basis) {
@@ -95,7 +98,7 @@ Split split(const Vectors& whole, const Vectors& extra, const Vectors& aligned, 
   return result;
 }
 
-/// `count` independent vectors in the span of `whole` such that no sum of them lies in the span of a or of b; fewer if there are not.
+/// `count` independent vectors in the span of `whole` such that no sum of them is in the span of a or of b; fewer if there are not enough.
 Vectors lines_apart(const Vectors& whole, const Vectors& a, const Vectors& b, int count) {
   const Vectors b_basis = F2Span().insert(b), both = intersection(a, b_basis);
   F2Span in_a(both), in_b(both), in_sum(joined(a, b));
@@ -110,8 +113,8 @@ struct Widths {
   int narrow, wide, element;  // log2: of the vectors in elements, of an element in bytes
 };
 
-/// The basis of the offsets, from bit 0 up, or none if there would be bank conflicts or the wide side has no such vectors.
-/// `common`: what vectors of both sides can be made of.
+/// The basis of the offsets, from bit 0 up, or none if there would be bank conflicts or the wide side has no vectors of that width.
+/// `common`: the directions that vectors of both sides can have.
 std::optional<Vectors> offset_basis(const Side& narrow, const Side& wide, const Vectors& common, Widths w, int bits) {
   const auto narrow_vector = head(common, w.narrow);
   F2Span taken(joined(wide.threads, narrow_vector));
@@ -119,12 +122,12 @@ std::optional<Vectors> offset_basis(const Side& narrow, const Side& wide, const 
   const Vectors wide_vector = joined(narrow_vector, head(candidates, w.wide - w.narrow));
   if (size(wide_vector) < w.wide) return std::nullopt;
 
-  // Above the narrow vectors: the threads of both sides, and whatever else there is.
+  // Above the narrow vectors: the threads of both sides, then the rest of the space.
   F2Span all(narrow_vector);
   Vectors above_narrow = all.insert(joined(narrow.threads, wide.threads));
   for (const std::uint32_t v : all.insert(units(bits))) above_narrow.push_back(v);
   const Vectors extra = intersection(above_narrow, wide_vector);
-  // Elements of one word do not tell banks apart.
+  // Elements of one word are in one bank.
   const int word = std::max(kLog2WordBytes - w.element, 0);
   const Vectors narrow_touched = joined(narrow.phase(w.narrow + w.element), head(extra, word - w.narrow));
   const Split above_wide = split(above_narrow, extra, wide.threads, narrow_touched);
@@ -167,7 +170,7 @@ SharedPlan plan_swizzle(const LinearLayout& source, const LinearLayout& destinat
   TW_CHECK(source.is_surjective(), "the source of a conversion holds every element");
   const int element = log2_exact(element_bytes), widest = kLog2VectorBytes - element, bits = source.log2_elements();
   const Side store(source, true), load(destination, false);
-  // What is in registers on both sides and of which neither side's threads hold a part, which would put their vectors out of line.
+  // The directions of registers on both sides, less those that threads of a side have too: these would misalign its vectors.
   const Vectors shared_registers = intersection(store.registers, load.registers);
   const Vectors threads = joined(store.threads, load.threads);
   F2Span taken(intersection(threads, shared_registers));

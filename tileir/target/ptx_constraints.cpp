@@ -1,4 +1,4 @@
-// Checked where kernels are traced and where text is compiled: what only ptxas would find is found by none but its users.
+// Checks inline PTX when a kernel is traced and when text is compiled. Mistakes that only ptxas finds would appear at the user's machine.
 #include "tileir/target/ptx_constraints.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Shortest decimals for every float format, and their exact reading.
+// Prints floats of every format as shortest decimals, and reads them back exactly.
 #include "tileir/text/literal.h"
 
 #include <charconv>
@@ -27,7 +27,7 @@ Reading read_whole(std::string_view word, T& out) {
 
 /// A decimal, rounded once for f32 and f64; smaller formats go through double.
 Reading read_decimal(Element e, std::string_view word, std::uint64_t& bits) {
-  // from_chars would take these words too, but inf and nan are not for every format.
+  // from_chars accepts these words too, but not every format has inf and nan.
   if (word.find_first_of("iInN") != std::string_view::npos) return Reading::malformed;
   if (e == Element::f32) {
     float v = 0;
@@ -113,7 +113,7 @@ std::string literal(const Type& t, std::uint64_t bits) {
   const Element e = t.element();
   if (t.is_bool()) return bits == 0 ? "false" : bits == 1 ? "true" : fmt::format("{:#x}", bits);
   if (t.is_float()) return float_literal(e, bits);
-  if (element_bits(e, static_cast<std::int64_t>(bits)) != bits) return fmt::format("{:#x}", bits);  // malformed; shown as it is
+  if (element_bits(e, static_cast<std::int64_t>(bits)) != bits) return fmt::format("{:#x}", bits);  // malformed: the raw bits
   return e == Element::u64 ? fmt::format("{}", bits) : fmt::format("{}", integer_value(e, bits));
 }
 

@@ -17,9 +17,9 @@ namespace tilewright::ir {
 
 namespace {
 
-constexpr int kMaxNesting = 128;  // regions; the recursion of every later walk is bounded by it too
+constexpr int kMaxNesting = 128;  // of regions; bounds the recursion of every later walk too
 
-/// A constant's value as written; its meaning waits for the type, which comes after it.
+/// The text of a constant's value; it is converted when its type is known, which comes after it.
 using Literal = std::optional<Token>;
 
 class Parser {
@@ -85,7 +85,7 @@ class Parser {
     if (error != std::errc() || stop != end) fail(t, fmt::format("expected {}, found '{}'", what, t.text));
     return v;
   }
-  /// A line from 1 or a column from 0, which stands for one that is not known.
+  /// A line, at least 1, or a column, at least 0; column 0 means not known.
   std::uint32_t position(std::string_view what, std::int64_t least) {
     const Token at = token_;
     const std::int64_t v = integer(what);
@@ -256,7 +256,7 @@ class Parser {
   }
 
   // ---- ops ----
-  /// Up to and with the closing brace.
+  /// Parses ops up to and including the closing brace.
   void ops(BlockId b, int depth) {
     while (!token_.is('}')) {
       if (token_.kind == TokenKind::end) fail_expected("an op or '}'");
@@ -275,7 +275,7 @@ class Parser {
     const auto kind = parse_op(word.text);
     if (!kind) fail(word, fmt::format("unknown op '{}'{}", word.text, suggestion(word.text, all_ops(), [](OpKind k) { return text(k); })));
     std::vector<ValueId> operands;
-    // An op without operands may be followed by the next op's results: those stand on another line.
+    // After an op without operands a value may be a result of the next op: then it is on another line.
     if (token_.kind == TokenKind::value && token_.line == word.line) list([&] { operands.push_back(use()); });
     std::vector<Attr> attrs;
     Literal literal;
@@ -325,7 +325,7 @@ class Parser {
   }
 
   // ---- attributes ----
-  /// Whether '{' opens attributes: an op with regions but without attributes has none to write.
+  /// Whether '{' opens attributes and not a region. Only ops whose row has attributes can have them.
   bool attributes_follow(OpKind k) const { return token_.is('{') && (info(k).regions == 0 || opens_attributes()); }
   bool opens_attributes() const {
     Lexer ahead = lexer_;

@@ -1,4 +1,4 @@
-// Placeholders are parsed here; what stands after their colon is fmt's business, element by element.
+// Formats device_print. Placeholders are parsed here; fmt applies the format spec after the colon to each element.
 #include "tileir/text/print_format.h"
 
 #include <fmt/format.h>
@@ -16,13 +16,13 @@ namespace tilewright::ir {
 
 namespace {
 
-// NumPy's defaults: from so many elements on, tiles are abridged to so many at either end of an axis.
+// NumPy's defaults: tiles with more elements than the first number are shortened to the second number at either end of an axis.
 constexpr std::int64_t kMostElements = 1000, kEnds = 3;
 constexpr int kMostDigits = 3;  // of a width or a precision
 
 struct PrintFormat {
   std::vector<std::string> literals;  // one more than there are placeholders
-  std::vector<std::string> specs;     // what stands after the colon
+  std::vector<std::string> specs;     // the text after the colon
   std::string error;
 };
 
@@ -79,7 +79,7 @@ std::string formatted(const Type& t, std::uint64_t bits, const std::string& spec
   if (is_signed(e)) return as(integer_value(e, bits));
   if (is_unsigned(e)) return as(static_cast<std::uint64_t>(integer_value(e, bits)));
   double v = float_value(e, bits);
-  if (std::isnan(v)) v = std::fabs(v);  // the sign of a NaN says nothing
+  if (std::isnan(v)) v = std::fabs(v);  // the sign of a NaN has no meaning
   return e == Element::f64 ? as(v) : as(static_cast<float>(v));
 }
 

@@ -1,4 +1,4 @@
-// Prints any op from its row of the table; there is no code for a particular one.
+// Prints ops from their rows of the table; no op has code of its own.
 #include "tileir/text/printer.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class Printer {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
   }
 
-  /// Parameters keep their own names where the grammar allows, so that a dump reads like the source.
+  /// Parameters keep their names if the grammar allows them, so that a dump reads like the source.
   void name_params() {
     std::unordered_set<std::string> used;
     const std::vector<ValueId>& args = f_.block(f_.body()).args;
@@ -75,7 +75,7 @@ class Printer {
   void name_next(ValueId v) { names_[v.index] = fmt::format("%{}", next_++); }
 
   std::string name(ValueId v) const {
-    // Malformed IR is printed too, in reports: a use of what no longer exists shows as %?.
+    // Reports print malformed IR too: a use of an erased value is %?.
     return v.index < names_.size() && !names_[v.index].empty() ? names_[v.index] : "%?";
   }
   std::string names(const std::vector<ValueId>& values) const {
@@ -118,7 +118,7 @@ class Printer {
     return {};
   }
 
-  /// An optional attribute that says what its absence says is left out.
+  /// Whether an optional attribute has its default value, and so is left out.
   static bool worth_printing(OpKind k, const Attr& a) {
     if (a.number != 0 || !a.list.empty() || !a.text.empty()) return true;
     const std::vector<AttrInfo>& row = info(k).attributes;

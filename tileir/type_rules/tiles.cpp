@@ -1,4 +1,4 @@
-// The type rules of ops that work on whole tiles, of atomics, and of what a program tells the outside: scan to inline_ptx in ops.def.
+// The type rules from scan to inline_ptx in ops.def: ops that work on whole tiles, atomics, prints, assertions, hints.
 #include <bit>
 
 #include "tileir/text/print_format.h"
@@ -54,7 +54,7 @@ RuleResult rule_histogram(const RuleInput& in) {
 
 // ---- atomics ----
 
-/// Operand 0 points to elements that `accepts` holds of and may be written.
+/// Operand 0 points to elements that `accepts` is true for and that may be written.
 static RuleResult check_atomic(const RuleInput& in, bool (*accepts)(Type), std::string_view expected) {
   const Type pointer = in.operands[0];
   if (!pointer.is_pointer()) return fail(in, 0, "{}; expected pointers", seen(in, 0));
