@@ -1,4 +1,4 @@
-// The hardware coordinates that hold each element of a tile, one for each, for pictures of layouts.
+// The places of a tile's elements, one each, as pictures show them.
 #pragma once
 #include <array>
 #include <optional>
@@ -8,18 +8,18 @@
 
 namespace tilewright::ir {
 
-/// A register, lane, warp and block, or an offset, by HardwareDim.
+/// Hardware coordinates by dimension.
 using Place = std::array<std::uint32_t, kHardwareDims>;
 
 class LayoutPlaces {
  public:
   explicit LayoutPlaces(const LinearLayout&);
-  /// The coordinate with all free bits 0 that holds the element of this flat index; none if no coordinate does.
+  /// Where an element is, with free bits 0; none if nobody holds it.
   std::optional<Place> operator()(std::uint32_t flat) const;
-  /// log2 of how many neighbours along the last axis are in consecutive registers or offsets.
+  /// log2 of how many neighbours along the last axis stand in consecutive registers or offsets, wherever they begin.
   int log2_run() const { return log2_run_; }
   bool in_memory() const { return in_memory_; }
-  /// "w0 l12 r3-6" for `length` neighbours from this coordinate on; dimensions without bits are left out. In shared memory the offsets.
+  /// "w0 l12 r3": without the dimensions that the layout does not have; `length` neighbours from the place on. Of memory the offset.
   std::string text(const Place&, std::uint32_t length) const;
 
  private:

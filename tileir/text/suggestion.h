@@ -1,4 +1,4 @@
-// Suggests a name for a misspelt one ("; did you mean 'load'?"), for messages.
+// What a misspelt name was probably meant to be: for messages.
 #pragma once
 #include <fmt/format.h>
 
