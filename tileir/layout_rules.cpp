@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "tileir/diagnostics.h"
-#include "tileir/layout/axis_places.h"
+#include "tileir/layout/axis_order.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::ir {
@@ -67,7 +67,7 @@ std::optional<LinearLayout> front_of(const LinearLayout& whole, int axis) {
 
 /// Rows in order, of which 2^log2_kept elements stay: lanes and warps that held the others get copies. None: a row cannot be sorted so.
 std::optional<LinearLayout> sorted(const LinearLayout& rows, int log2_kept) {
-  const std::optional<AxisPlaces> places = axis_places(rows, rows.rank() - 1);
+  const std::optional<AxisOrder> places = axis_order(rows, rows.rank() - 1);
   if (!places || !places->high_registers.empty()) return std::nullopt;
   std::vector<int> extents = rows.log2_extents();
   const int above = extents.back();
@@ -152,7 +152,7 @@ std::optional<LinearLayout> operand_layout(const Function& f, OpId id, const Lin
 LinearLayout working_layout(const Function& f, OpId id, const LinearLayout& operand, int log2_warps) {
   const std::optional<int> axis = axis_in_order(f, id);
   if (!axis) return operand;
-  const std::optional<AxisPlaces> places = axis_places(operand, *axis);
+  const std::optional<AxisOrder> places = axis_order(operand, *axis);
   // A scan takes up where it left off at each value of the high register bits: a few are cheaper than a conversion.
   constexpr std::size_t kMostHighRegisters = 2;
   if (places && places->high_registers.size() <= (f.kind(id) == OpKind::scan_ ? kMostHighRegisters : 0)) return operand;
@@ -221,7 +221,7 @@ std::string layout_problem(const Function& f, OpId id) {
   if (info(op.kind).family == Family::control) return regions_problem(f, id);
   switch (layout_rule(op.kind)) {
     case LayoutRule::alike:
-      if (op.kind == OpKind::scan_ && !axis_places(f.layout(op.operands[0]), *axis_in_order(f, id)))
+      if (op.kind == OpKind::scan_ && !axis_order(f.layout(op.operands[0]), *axis_in_order(f, id)))
         return "its axis does not lie in order: registers, lanes, warps, registers";
       return alike(f, {op.operands, op.results});
     case LayoutRule::moves:

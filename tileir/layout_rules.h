@@ -23,7 +23,7 @@ std::optional<LinearLayout> result_layout(const Function&, OpId, const LinearLay
 std::optional<LinearLayout> operand_layout(const Function&, OpId, const LinearLayout& result);
 
 /// Where an op works whose operand lies so: there if it can, else in a layout that suits it. Scan and sort want their axis in order
-/// (layout/axis_places.h); others work anywhere.
+/// (layout/axis_order.h); others work anywhere.
 LinearLayout working_layout(const Function&, OpId, const LinearLayout& operand, int log2_warps);
 
 /// What is wrong with the layouts of the op's operands and results, or of the values its regions take and end with; empty if nothing.

@@ -206,7 +206,7 @@ class Scanner {
   const bool reverse_;
   const LinearLayout layout_;
   const passes::ScanPlan plan_;
-  const ir::AxisPlaces& places_;
+  const ir::AxisOrder& places_;
   std::vector<Registers> values_;  // by operand
   std::vector<Type> types_;
   std::uint32_t lanes_ = 0;        // lane bits along the axis

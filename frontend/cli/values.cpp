@@ -87,17 +87,17 @@ struct Reading {
     argument.bytes = std::move(array.data);
   }
 
-  /// Text that was dumped from a launch relies on what that launch promised of its arguments.
-  void check_promise() const {
-    const std::int64_t promise = f.params[index].divisible_by;
+  /// The text may be a dump of a launch, compiled for the argument attributes of that launch.
+  void check_argument_attributes() const {
+    const std::int64_t divisor = f.params[index].divisible_by;
     if (argument.is_buffer()) {
-      if (kBufferAlignment % promise != 0)
-        refuse(fmt::format("and must be aligned to {} bytes; buffers of the command line are aligned to {}", promise, kBufferAlignment));
+      if (kBufferAlignment % divisor != 0)
+        refuse(fmt::format("and must be aligned to {} bytes; buffers of the command line are aligned to {}", divisor, kBufferAlignment));
       return;
     }
-    if (promise <= 1 || !argument.type.is_integer()) return;
+    if (divisor <= 1 || !argument.type.is_integer()) return;
     const std::int64_t v = ir::integer_value(argument.type.element(), argument.word);
-    if (v % promise != 0) refuse(fmt::format("and must be divisible by {} as the kernel says; {} is not", promise, v));
+    if (v % divisor != 0) refuse(fmt::format("and must be divisible by {} as the kernel says; {} is not", divisor, v));
   }
 };
 
@@ -130,7 +130,7 @@ Argument parse_value(const ir::Function& f, int parameter, const std::string& va
     reading.scalar(*element);
   else
     reading.file(files);
-  reading.check_promise();
+  reading.check_argument_attributes();
   return std::move(reading.argument);
 }
 

@@ -11,7 +11,7 @@ using ir::HardwareDim;
 using ir::LinearLayout;
 
 ScanPlan plan_scan(const LinearLayout& l, int axis) {
-  auto places = ir::axis_places(l, axis);
+  auto places = ir::axis_order(l, axis);
   TW_CHECK(places, "the axis of a scan does not lie in order");
   ScanPlan plan;
   plan.places = *std::move(places);

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "tileir/ir.h"
-#include "tileir/layout/axis_places.h"
+#include "tileir/layout/axis_order.h"
 
 namespace tilewright::passes {
 
 struct ScanPlan {
-  ir::AxisPlaces places;
+  ir::AxisOrder places;
   std::vector<int> across;  // register bits that are not of the axis
   /// The totals of warps: a tile of one axis, whose lowest bits are the warp along the scan's axis, then the chunk, then the row. Its
   /// registers are those of `places.high_registers`, then `across`. Each lane along the axis seems to hold a total; the last one does.

@@ -57,7 +57,7 @@ SortPlan::SortPlan(const Function& f, OpId id, int num_warps) {
   const auto& operands = f.op(id).operands;
   const ir::Type keys = f.type(operands[0]), result = f.type(f.result(id));
   layout = f.layout(operands[0]).without_free_registers();
-  auto found = ir::axis_places(layout, layout.rank() - 1);
+  auto found = ir::axis_order(layout, layout.rank() - 1);
   TW_CHECK(found && found->high_registers.empty(), "the rows of a sort do not lie in order");
   places = *std::move(found);
   for (int bit = 0; bit < layout.bits(ir::HardwareDim::reg); ++bit)

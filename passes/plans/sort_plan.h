@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tileir/ir.h"
-#include "tileir/layout/axis_places.h"
+#include "tileir/layout/axis_order.h"
 
 namespace tilewright::passes {
 
@@ -15,7 +15,7 @@ struct SortPlan {
   SortPlan(const ir::Function&, ir::OpId, int num_warps);
 
   ir::LinearLayout layout;  // of the operands, without free registers
-  ir::AxisPlaces places;
+  ir::AxisOrder places;
   std::vector<int> across;  // register bits that are not of a row
   int log2_extent = 0, log2_kept = 0;
   bool has_index = false;

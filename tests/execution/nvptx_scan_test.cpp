@@ -6,7 +6,7 @@
 #include "tests/execution/distribute.h"
 #include "tests/execution/machines.h"
 #include "tests/unit/tileir/random_layouts.h"
-#include "tileir/layout/axis_places.h"
+#include "tileir/layout/axis_order.h"
 #include "tileir/layout/layout_builders.h"
 #include "tileir/op_kind.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 LinearLayout random_in_order(RandomLayouts& random, const std::vector<int>& extents, int axis, int log2_warps) {
   for (int i = 0; i < 20; ++i)
-    if (LinearLayout l = random.any(extents, log2_warps); axis_places(l, axis)) return l;
+    if (LinearLayout l = random.any(extents, log2_warps); axis_order(l, axis)) return l;
   if (random.chance(30)) return layout_along(extents, axis, log2_warps);
   std::vector<int> order(extents.size());
   std::iota(order.begin(), order.end(), 0);
@@ -95,13 +95,13 @@ TEST_CASE("nvptx scan: along registers nothing leaves the thread") {
   CHECK(count(ptx, "shfl") + count(ptx, "shared") + inner_barriers == 0);
 }
 
-TEST_CASE("axis_places: layouts along an axis lie in order, each element in one register") {
+TEST_CASE("axis_order: layouts along an axis lie in order, each element in one register") {
   RandomLayouts random(std::random_device{}());
   for (int i = 0; i < 200; ++i) {
     const std::vector<int> extents = random.extents(0, 14);
     for (int axis = 0; axis < static_cast<int>(extents.size()); ++axis) {
       const LinearLayout l = layout_along(extents, axis, random.number(0, 4));
-      const auto places = axis_places(l, axis);
+      const auto places = axis_order(l, axis);
       REQUIRE(places.has_value());
       CHECK(places->high_registers.empty());
       CHECK(l.is_surjective());

@@ -6,7 +6,7 @@
 #include "tests/execution/distribute.h"
 #include "tests/execution/machines.h"
 #include "tests/unit/tileir/random_layouts.h"
-#include "tileir/layout/axis_places.h"
+#include "tileir/layout/axis_order.h"
 #include "tileir/layout/layout_builders.h"
 #include "tileir/op_kind.h"
 
@@ -22,7 +22,7 @@ LinearLayout random_rows(RandomLayouts& random, const std::vector<int>& extents,
   const int axis = static_cast<int>(extents.size()) - 1;
   for (int i = 0; i < 20; ++i) {
     const LinearLayout l = random.any(extents, log2_warps);
-    if (const auto places = axis_places(l, axis); places && places->high_registers.empty()) return l;
+    if (const auto places = axis_order(l, axis); places && places->high_registers.empty()) return l;
   }
   return layout_along(extents, axis, log2_warps);
 }

@@ -16,13 +16,13 @@ void Interpreter::run_broadcast(OpId id) {
   for (int i = 0; i < type(x).rank(); ++i)
     if (type(x).extent(i) == 1) step[i] = 0;
   if (type(x).is_scalar()) step.assign(type(f_.result(id)).rank(), 0);
-  spread(id, step);
+  read_strided(id, step);
 }
 void Interpreter::run_permute(OpId id) {
   const auto from = strides(type(f_.operand(id, 0)));
   std::vector<std::int64_t> step;
   for (std::int64_t axis : f_.attr_list(id, AttrName::axes)) step.push_back(from[axis]);
-  spread(id, step);
+  read_strided(id, step);
 }
 void Interpreter::run_flip(OpId id) {
   const ValueId x = f_.operand(id, 0);
@@ -33,14 +33,14 @@ void Interpreter::run_flip(OpId id) {
     out[i] = words(x)[i + (extent - 1 - 2 * at) * inner];
   }
 }
-void Interpreter::run_join(OpId id) { alternate(id, 1); }
+void Interpreter::run_join(OpId id) { interleave(id, 1); }
 void Interpreter::run_cat(OpId id) {
   const ValueId a = f_.operand(id, 0);
   const auto axis = static_cast<int>(f_.attr(id, AttrName::axis));
-  alternate(id, strides(type(a))[axis] * type(a).extent(axis));
+  interleave(id, strides(type(a))[axis] * type(a).extent(axis));
 }
 /// Row-major: `block` elements of operand 0, as many of operand 1, the next ones of operand 0, and so on.
-void Interpreter::alternate(OpId id, std::int64_t block) {
+void Interpreter::interleave(OpId id, std::int64_t block) {
   auto& out = result(id);
   const Words *const from[] = {&words(f_.operand(id, 0)), &words(f_.operand(id, 1))};
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(out.size()); ++i)
@@ -55,7 +55,7 @@ void Interpreter::run_split(OpId id) {
   }
 }
 /// result[i, j, ...] = x[i * step[0] + j * step[1] + ...].
-void Interpreter::spread(OpId id, const std::vector<std::int64_t>& step) {
+void Interpreter::read_strided(OpId id, const std::vector<std::int64_t>& step) {
   auto& out = result(id);
   const auto& x = words(f_.operand(id, 0));
   const Type& t = type(f_.result(id));

@@ -36,8 +36,8 @@ class Interpreter {
   void run_lanes(OpId);
 
   // interpreter_shape.cpp
-  void alternate(OpId, std::int64_t block);
-  void spread(OpId, const std::vector<std::int64_t>& step);
+  void interleave(OpId, std::int64_t block);
+  void read_strided(OpId, const std::vector<std::int64_t>& step);
 
   // interpreter_memory.cpp
   bool may_access(std::uint64_t address, int size, bool is_store, OpId) const;

@@ -109,7 +109,7 @@ void Interpreter::run_scan(OpId id) {
   Words running(n), element(n);
   const bool distributed = f_.layout_id(x[0]).valid();
   Words elements(distributed ? static_cast<std::size_t>(extent) * n : 0);  // element k of tile j at k * n + j, as the scan goes
-  const ScanOrder order = distributed ? scan_order(axis_places(f_.layout(x[0]), axis).value()) : ScanOrder();
+  const ScanOrder order = distributed ? scan_order(axis_order(f_.layout(x[0]), axis).value()) : ScanOrder();
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t base = row / inner * extent * inner + row % inner;
     const auto place = [&](std::int64_t k) { return base + (reverse ? extent - 1 - k : k) * inner; };

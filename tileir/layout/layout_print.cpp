@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "tileir/layout/layout_places.h"
+#include "tileir/layout/element_coordinates.h"
 #include "tileir/layout/movement.h"
 #include "tileir/layout/swizzle.h"
 
@@ -39,8 +39,8 @@ constexpr int kColours[] = {153, 223, 157, 218, 189, 229, 159, 181};  // light b
 /// One grid of `rows` by `columns` cells, each a run of elements.
 class Grid {
  public:
-  Grid(const LinearLayout& l, bool colour) : layout_(l), places_(l), colour_(colour && !places_.in_memory()) {
-    for (std::uint32_t e = 0; e < 1u << l.log2_elements(); e += run()) width_ = std::max(width_, cell(places_(e)).size());
+  Grid(const LinearLayout& l, bool colour) : layout_(l), coordinates_(l), colour_(colour && !coordinates_.in_memory()) {
+    for (std::uint32_t e = 0; e < 1u << l.log2_elements(); e += run()) width_ = std::max(width_, cell(coordinates_(e)).size());
   }
 
   std::string text() const {
@@ -59,8 +59,8 @@ class Grid {
   }
 
  private:
-  std::uint32_t run() const { return 1u << places_.log2_run(); }
-  std::string cell(const std::optional<Place>& p) const { return p ? places_.text(*p, run()) : "-"; }
+  std::uint32_t run() const { return 1u << coordinates_.log2_run(); }
+  std::string cell(const std::optional<HardwareCoordinate>& p) const { return p ? coordinates_.text(*p, run()) : "-"; }
 
   std::string heading(std::uint32_t columns) const {
     std::string out = fmt::format("{:5}", "");
@@ -71,7 +71,7 @@ class Grid {
   std::string line(std::uint32_t grid, std::uint32_t row, std::uint32_t columns) const {
     std::string out = layout_.rank() > 1 ? fmt::format("{:>5}", row) : fmt::format("{:5}", "");
     for (std::uint32_t c = 0; c < columns; c += run()) {
-      const std::optional<Place> p = places_(grid + row * columns + c);
+      const std::optional<HardwareCoordinate> p = coordinates_(grid + row * columns + c);
       const std::string padded = fmt::format("{:<{}}", cell(p), width_);
       const std::uint32_t warp = p ? (*p)[static_cast<std::size_t>(HardwareDim::warp)] : 0;
       out += colour_ ? fmt::format("  \033[48;5;{};30m{}\033[0m", kColours[warp % std::size(kColours)], padded) : "  " + padded;
@@ -85,7 +85,7 @@ class Grid {
   }
 
   const LinearLayout& layout_;
-  LayoutPlaces places_;
+  ElementCoordinates coordinates_;
   bool colour_;
   std::size_t width_ = 1;
 };
@@ -109,7 +109,7 @@ std::string describe(const LinearLayout& l, Element e) {
   out +=
       fmt::format(": {} of {}, {} a thread\n{}\n", counted(l.size(HardwareDim::warp), "warp", "warps"),
                   counted(l.size(HardwareDim::lane), "lane", "lanes"), counted(l.size(HardwareDim::reg), "element", "elements"), text(l));
-  const int run = LayoutPlaces(l).log2_run();
+  const int run = ElementCoordinates(l).log2_run();
   out += fmt::format("{} in a row a thread ({})\n", counted(1u << run, "element", "elements"),
                      counted(static_cast<std::uint64_t>(bytes(e)) << run, "byte", "bytes"));
   const F2Matrix m = l.matrix();

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "tileir/diagnostics.h"
-#include "tileir/layout/layout_places.h"
+#include "tileir/layout/element_coordinates.h"
 #include "tileir/layout/layout_print.h"
 
 namespace tilewright::ir {
@@ -31,9 +31,9 @@ std::string escaped(std::string_view s) {
 /// What one picture adds below those before it.
 class SvgPicture {
  public:
-  SvgPicture(const Picture& picture, Element e) : picture_(picture), layout_(picture.layout), places_(layout_), element_(e) {
+  SvgPicture(const Picture& picture, Element e) : picture_(picture), layout_(picture.layout), coordinates_(layout_), element_(e) {
     TW_CHECK(layout_.log2_elements() <= kMaxLog2SvgElements, "a picture has at most 2^14 elements");
-    for (std::uint32_t i = 0; i < elements(); i += run()) longest_ = std::max(longest_, cell_text(places_(i)).size());
+    for (std::uint32_t i = 0; i < elements(); i += run()) longest_ = std::max(longest_, cell_text(coordinates_(i)).size());
   }
 
   int width() const { return kMargin + static_cast<int>(columns() / run()) * cell_width() + kMargin; }
@@ -63,10 +63,10 @@ class SvgPicture {
     const int rank = layout_.rank();
     return rank > 2 ? elements() >> (layout_.log2_extents().back() + layout_.log2_extents()[static_cast<std::size_t>(rank) - 2]) : 1;
   }
-  std::uint32_t run() const { return 1u << places_.log2_run(); }
+  std::uint32_t run() const { return 1u << coordinates_.log2_run(); }
   int cell_width() const { return static_cast<int>(longest_) * kLetterWidth + 8; }
   int x_of(std::uint32_t column) const { return kMargin + static_cast<int>(column / run()) * cell_width(); }
-  std::string cell_text(const std::optional<Place>& p) const { return p ? places_.text(*p, run()) : ""; }
+  std::string cell_text(const std::optional<HardwareCoordinate>& p) const { return p ? coordinates_.text(*p, run()) : ""; }
 
   std::string row_name(std::uint32_t flat) const {
     std::vector<std::uint32_t> c = layout_.coordinates(flat);
@@ -76,8 +76,8 @@ class SvgPicture {
   }
 
   /// One hue for each warp, or each bank; higher lanes are darker.
-  std::string fill(const Place& p) const {
-    if (places_.in_memory()) {
+  std::string fill(const HardwareCoordinate& p) const {
+    if (coordinates_.in_memory()) {
       const std::uint32_t bank =
           p[static_cast<std::size_t>(HardwareDim::offset)] * static_cast<std::uint32_t>(bytes(element_)) / kBankBytes % kBanks;
       return fmt::format("hsl({:.0f},70%,82%)", bank * 360.0 / kBanks);
@@ -88,7 +88,7 @@ class SvgPicture {
   }
 
   std::string cell(std::uint32_t flat, int x, int y) const {
-    const std::optional<Place> p = places_(flat);
+    const std::optional<HardwareCoordinate> p = coordinates_(flat);
     std::string out = fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>", x, y, cell_width(), kRowHeight,
                                   p ? fill(*p) : "#fff");
     if (p) out += label(x + 3, y + 13, cell_text(p), "start");
@@ -101,7 +101,7 @@ class SvgPicture {
 
   const Picture& picture_;
   const LinearLayout& layout_;
-  LayoutPlaces places_;
+  ElementCoordinates coordinates_;
   Element element_;
   std::size_t longest_ = 1;
 };

@@ -12,54 +12,54 @@ namespace tilewright::ir {
 
 namespace {
 
-struct Way {
+struct Direction {
   std::uint32_t hardware, axis;
 };
 
 /// Hardware coordinates that move along the axis only, one for each of its bits. Those of registers come first, then of lanes, then of
 /// warps.
-std::vector<Way> ways_along(const LinearLayout& l, int axis) {
+std::vector<Direction> directions_along(const LinearLayout& l, int axis) {
   const F2Matrix all = l.matrix();
   const std::uint32_t mask = l.axis_mask(axis);
   F2Matrix across = all;
   for (std::uint32_t& column : across.columns) column &= ~mask;
-  std::vector<Way> ways;
+  std::vector<Direction> directions;
   F2Span reached;
   for (const std::uint32_t hardware : across.kernel()) {
     const std::uint32_t along = all(hardware) >> l.axis_shift(axis);
-    if (reached.insert(along)) ways.push_back({hardware, along});
+    if (reached.insert(along)) directions.push_back({hardware, along});
   }
-  TW_CHECK(static_cast<int>(ways.size()) == l.log2_extents()[static_cast<std::size_t>(axis)], "a reduced tile holds every element");
-  return ways;
+  TW_CHECK(static_cast<int>(directions.size()) == l.log2_extents()[static_cast<std::size_t>(axis)], "a reduced tile holds every element");
+  return directions;
 }
 
 }  // namespace
 
 std::vector<ReduceStep> reduce_steps(const LinearLayout& l, int axis, bool commutative) {
-  std::vector<Way> ways = ways_along(l, axis);
+  std::vector<Direction> directions = directions_along(l, axis);
   const int registers = l.bits(HardwareDim::reg), lanes = l.bits(HardwareDim::lane);
-  const auto dimension = [&](const Way& w) {
+  const auto dimension = [&](const Direction& w) {
     const int top = std::bit_width(w.hardware) - 1;
     return top < registers ? 0 : top < registers + lanes ? 1 : 2;
   };
-  const auto count = static_cast<std::uint32_t>(ways.size());
+  const auto count = static_cast<std::uint32_t>(directions.size());
   if (commutative) {
-    std::stable_sort(ways.begin(), ways.end(), [&](const Way& a, const Way& b) {
+    std::stable_sort(directions.begin(), directions.end(), [&](const Direction& a, const Direction& b) {
       return dimension(a) != dimension(b) ? dimension(a) < dimension(b) : a.axis > b.axis;
     });
   } else {
     F2Span span;
-    for (std::uint32_t i = 0; i < count; ++i) span.insert(ways[i].axis, 1u << i);
-    std::vector<Way> neighbours;
+    for (std::uint32_t i = 0; i < count; ++i) span.insert(directions[i].axis, 1u << i);
+    std::vector<Direction> neighbours;
     for (std::uint32_t bit = 0; bit < count; ++bit) {
-      Way& way = neighbours.emplace_back(Way{0, 1u << bit});
+      Direction& direction = neighbours.emplace_back(Direction{0, 1u << bit});
       for (std::uint32_t parts = span.reduce(1u << bit).inputs; parts != 0; parts &= parts - 1)
-        way.hardware ^= ways[static_cast<std::size_t>(std::countr_zero(parts))].hardware;
+        direction.hardware ^= directions[static_cast<std::size_t>(std::countr_zero(parts))].hardware;
     }
-    ways = std::move(neighbours);
+    directions = std::move(neighbours);
   }
   std::vector<ReduceStep> steps;
-  for (const Way& w : ways)
+  for (const Direction& w : directions)
     steps.push_back({w.hardware & ((1u << registers) - 1), w.hardware >> registers & ((1u << lanes) - 1), w.hardware >> (registers + lanes),
                      w.axis, 0});
   // The directions are a basis of the axis; `later` of a step is the coefficient of an index for its direction, as a parity mask.

@@ -1,6 +1,6 @@
 // The order in which a scan combines a distributed tile: what its code and its reference meaning agree on.
 #pragma once
-#include "tileir/layout/axis_places.h"
+#include "tileir/layout/axis_order.h"
 
 namespace tilewright::ir {
 
@@ -15,7 +15,7 @@ struct ScanOrder {
   int run = 0, lanes = 0, warps = 0, chunks = 0;  // log2
 };
 
-inline ScanOrder scan_order(const AxisPlaces& p) {
+inline ScanOrder scan_order(const AxisOrder& p) {
   return {static_cast<int>(p.low_registers.size()), static_cast<int>(p.lanes.size()), static_cast<int>(p.warps.size()),
           static_cast<int>(p.high_registers.size())};
 }

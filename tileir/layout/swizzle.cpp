@@ -117,8 +117,8 @@ struct Widths {
 /// `common`: the directions that vectors of both sides can have.
 std::optional<Vectors> offset_basis(const Side& narrow, const Side& wide, const Vectors& common, Widths w, int bits) {
   const auto narrow_vector = head(common, w.narrow);
-  F2Span taken(joined(wide.threads, narrow_vector));
-  const Vectors candidates = taken.insert(wide.registers);
+  F2Span spanned(joined(wide.threads, narrow_vector));
+  const Vectors candidates = spanned.insert(wide.registers);
   const Vectors wide_vector = joined(narrow_vector, head(candidates, w.wide - w.narrow));
   if (size(wide_vector) < w.wide) return std::nullopt;
 
@@ -173,8 +173,8 @@ SharedPlan plan_swizzle(const LinearLayout& source, const LinearLayout& destinat
   // The directions of registers on both sides, less those that threads of a side have too: these would misalign its vectors.
   const Vectors shared_registers = intersection(store.registers, load.registers);
   const Vectors threads = joined(store.threads, load.threads);
-  F2Span taken(intersection(threads, shared_registers));
-  const Vectors common = taken.insert(shared_registers);
+  F2Span spanned(intersection(threads, shared_registers));
+  const Vectors common = spanned.insert(shared_registers);
   const int both = std::min(size(common), widest);
 
   struct Choice {

@@ -235,14 +235,14 @@ class Parser {
     Param p{name.text};
     const Type t = type();
     if (accept('{')) {
-      do promise(p);
+      do argument_attribute(p);
       while (accept(','));
       expect('}', "after the attribute");
     }
     define(name, f_->add_param(t, std::move(p)));
   }
 
-  void promise(Param& p) {
+  void argument_attribute(Param& p) {
     const Token key = expect(TokenKind::word, "'divisible_by'");
     if (key.text == "disjoint") {
       p.disjoint = true;

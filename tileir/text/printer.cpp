@@ -27,7 +27,7 @@ class Printer {
     const std::vector<ValueId>& args = f_.block(f_.body()).args;
     for (std::size_t i = 0; i < args.size(); ++i) {
       put("{}{}: {}", i ? ", " : "", name(args[i]), text(f_.type(args[i])));
-      if (i < f_.params.size()) promises(f_.params[i]);
+      if (i < f_.params.size()) argument_attributes(f_.params[i]);
     }
     put(") {{\n");
     for (std::uint32_t i = 0; i < f_.layout_count(); ++i) layout(LayoutId{i});
@@ -36,7 +36,7 @@ class Printer {
     return std::move(out_);
   }
 
-  void promises(const Param& p) {
+  void argument_attributes(const Param& p) {
     if (p.divisible_by != 1) put(" {{divisible_by = {}{}}}", p.divisible_by, p.disjoint ? ", disjoint" : "");
     else if (p.disjoint) put(" {{disjoint}}");
   }

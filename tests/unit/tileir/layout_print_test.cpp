@@ -8,7 +8,7 @@
 #include <array>
 
 #include "tests/unit/tileir/random_layouts.h"
-#include "tileir/layout/layout_places.h"
+#include "tileir/layout/element_coordinates.h"
 #include "tileir/layout/movement.h"
 
 namespace tilewright::ir {
@@ -71,12 +71,12 @@ TEST_CASE("layout picture: every element is where the picture says") {
   for (int i = 0; i < 100; ++i) {
     const LinearLayout l = random.any(random.extents(0, 9), random.number(0, 2));
     CAPTURE(text(l));
-    const LayoutPlaces places(l);
+    const ElementCoordinates places(l);
     const std::uint32_t run = 1u << places.log2_run();
     for (std::uint32_t e = 0; e < 1u << l.log2_elements(); ++e) {
       const auto first = places(e / run * run);
       REQUIRE(first);
-      const Place& p = *first;
+      const HardwareCoordinate& p = *first;
       CHECK(l(p[0] + e % run, p[1], p[2]) == e);
       CHECK((p[1] & l.free_bits(HardwareDim::lane)) == 0);
     }

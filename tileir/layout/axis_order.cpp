@@ -1,30 +1,30 @@
 // Finds and builds layouts in which an axis is in order.
-#include "tileir/layout/axis_places.h"
+#include "tileir/layout/axis_order.h"
 
 #include <algorithm>
 #include <bit>
 
 namespace tilewright::ir {
 
-std::optional<AxisPlaces> axis_places(const LinearLayout& l, int axis) {
-  struct Place {
+std::optional<AxisOrder> axis_order(const LinearLayout& l, int axis) {
+  struct HardwareBit {
     HardwareDim dim = HardwareDim::offset;
     int bit = 0;
   };
   const int shift = l.axis_shift(axis);
   const std::uint32_t mask = l.axis_mask(axis);
-  std::vector<Place> of_bit(static_cast<std::size_t>(l.log2_extents()[static_cast<std::size_t>(axis)]));
+  std::vector<HardwareBit> of_bit(static_cast<std::size_t>(l.log2_extents()[static_cast<std::size_t>(axis)]));
   for (const HardwareDim d : {HardwareDim::reg, HardwareDim::lane, HardwareDim::warp, HardwareDim::block}) {
     for (int i = 0; i < l.bits(d); ++i) {
       const std::uint32_t basis = l.bases(d)[static_cast<std::size_t>(i)];
       if ((basis & mask) == 0) continue;
       if (!std::has_single_bit(basis) || d == HardwareDim::block) return std::nullopt;
-      Place& place = of_bit[static_cast<std::size_t>(std::countr_zero(basis) - shift)];
-      if (place.dim != HardwareDim::offset) return std::nullopt;
-      place = {d, i};
+      HardwareBit& bit = of_bit[static_cast<std::size_t>(std::countr_zero(basis) - shift)];
+      if (bit.dim != HardwareDim::offset) return std::nullopt;
+      bit = {d, i};
     }
   }
-  AxisPlaces result;
+  AxisOrder result;
   std::size_t at = 0;
   const auto take = [&](HardwareDim d, std::vector<int>& bits) {
     for (; at < of_bit.size() && of_bit[at].dim == d; ++at) bits.push_back(of_bit[at].bit);

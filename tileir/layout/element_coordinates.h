@@ -9,18 +9,18 @@
 namespace tilewright::ir {
 
 /// Hardware coordinates by dimension.
-using Place = std::array<std::uint32_t, kHardwareDims>;
+using HardwareCoordinate = std::array<std::uint32_t, kHardwareDims>;
 
-class LayoutPlaces {
+class ElementCoordinates {
  public:
-  explicit LayoutPlaces(const LinearLayout&);
+  explicit ElementCoordinates(const LinearLayout&);
   /// Where an element is, with free bits 0; none if nobody holds it.
-  std::optional<Place> operator()(std::uint32_t flat) const;
+  std::optional<HardwareCoordinate> operator()(std::uint32_t flat) const;
   /// log2 of how many neighbours along the last axis stand in consecutive registers or offsets, wherever they begin.
   int log2_run() const { return log2_run_; }
   bool in_memory() const { return in_memory_; }
-  /// "w0 l12 r3": without the dimensions that the layout does not have; `length` neighbours from the place on. Of memory the offset.
-  std::string text(const Place&, std::uint32_t length) const;
+  /// "w0 l12 r3": without the dimensions that the layout does not have; `length` neighbours from the coordinate on. Of memory the offset.
+  std::string text(const HardwareCoordinate&, std::uint32_t length) const;
 
  private:
   F2Span span_;
