@@ -1,4 +1,4 @@
-// Calls under way, one slot a thread, and the handlers of fork().
+// Keeps a slot for each thread's call, and handles fork().
 #include "runtime/active_call.h"
 
 #include <fmt/format.h>
@@ -16,8 +16,8 @@ namespace {
 // How long fork() waits for calls of other threads: longer than all but the largest compilations.
 constexpr auto kPatience = std::chrono::seconds(5);
 
-/// What a thread tells the others. Slots are never freed, so that all of them can be read at any time; a thread that ends leaves its own to
-/// another one.
+/// The state of a thread's call, which other threads read. Slots are never freed, so they can be read at any time; the slot of a thread
+/// that ended is used for another one.
 struct alignas(64) Slot {
   std::atomic<std::uint64_t> epoch{0};  // of the call; 0: in none
   std::atomic<bool> taken{true};
@@ -25,7 +25,7 @@ struct alignas(64) Slot {
   Slot* next = nullptr;
 };
 
-// Of the process, as threads and forks are.
+// Global, since threads and fork() belong to the process.
 std::atomic<Slot*> slots{nullptr};
 std::atomic<std::uint64_t> current_epoch{1};
 std::atomic<int> forking{0};  // threads that are about to fork
@@ -58,8 +58,8 @@ void enter() {
   Slot& slot = own ? *own : take_slot();
   if (slot.depth++ > 0) return;
   while (true) {
-    // Sequentially consistent, as is the load of what may be unlinked, and on the other side the unlinking and the load of the slot: of a
-    // reader and a writer, one sees the other. The same with `forking`.
+    // Sequentially consistent, like the reader's load of the shared pointer and the writer's unlinking and its load of this slot: then
+    // either the writer sees this call or the reader sees the new pointer. `forking` works in the same way.
     slot.epoch.store(current_epoch.load());
     const int waiting = forking.load();
     if (waiting == 0) return;
@@ -68,7 +68,7 @@ void enter() {
   }
 }
 
-/// Whether no other thread is in a call, once it has had time to leave.
+/// Waits until no other thread is in a call; false if the time is over before.
 bool others_left() {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   for (const Slot* s = slots.load(); s; s = s->next)
@@ -103,7 +103,7 @@ void after_fork_in_child() {
   forking.store(0);
 }
 
-// When the library is loaded: a fork between a first use and a later registration would be missed.
+// Registers the handlers when the library is loaded; later, a fork() could come before the registration.
 [[maybe_unused]] const int registered = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Checked mode of one launch.
+// Checks the accesses of one launch against the live buffers, and words the error.
 #include "runtime/bounds_check.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace tilewright::rt {
 
 namespace {
 
-// Offsets from a null pointer below this are told as such, and not as an index of whatever buffer lies lowest.
+// Addresses below this are reported as an offset from a null pointer, not as an index of the lowest buffer.
 constexpr std::uint64_t kNullArea = std::uint64_t{1} << 20;
 
 std::uint64_t distance(const Region& r, std::uint64_t address) {
@@ -20,8 +20,8 @@ std::uint64_t distance(const Region& r, std::uint64_t address) {
 
 bool points_into(std::uint64_t argument, const Region& r) { return argument >= r.begin && argument <= r.end(); }
 
-// The buffer that the address was computed from; else the nearest of those that the launch was given, which in a dense heap need not be
-// the nearest of all.
+// The buffer that the address was computed from; else the nearest buffer among the launch's arguments, since in a dense heap an unrelated
+// buffer may be nearer.
 const Region* measured_from(std::uint64_t address, std::optional<std::uint64_t> origin, std::span<const Region> live,
                             std::span<const std::uint64_t> arguments) {
   const auto rank = [&](const Region& r) {
@@ -39,7 +39,7 @@ const Region* measured_from(std::uint64_t address, std::optional<std::uint64_t> 
   return best;
 }
 
-// On a cpu only atomics: one that crosses cache lines is slow on some processors and an error on others.
+// On a cpu only atomics must be aligned: one that crosses cache lines is slow on some processors and an error on others.
 bool is_misaligned(std::uint64_t address, const backend::AccessSite& site) {
   return site.needs_alignment && address % static_cast<std::uint64_t>(site.element_bytes) != 0;
 }
@@ -85,7 +85,7 @@ std::string describe_bad_access(std::uint64_t address, const backend::AccessSite
 BoundsCheck::BoundsCheck(std::vector<Region> live, std::span<const backend::AccessSite> sites) : live_(std::move(live)), sites_(sites) {
   for (const Region& r : live_) {
     if (r.bytes == 0) continue;
-    // Only overlapping regions merge: two buffers that merely touch stay two, and an element across both is out of bounds.
+    // Only overlapping regions are merged: of two adjacent buffers, an element that is in both is out of bounds.
     if (!intervals_.empty() && r.begin < intervals_.back().end)
       intervals_.back().end = std::max(intervals_.back().end, r.end());
     else
@@ -121,7 +121,7 @@ void BoundsCheck::add(std::int32_t site, std::uint64_t lowest_address, std::int6
 void BoundsCheck::check(void* context, const std::uint64_t* addresses, std::uint8_t* active, std::int32_t lanes, std::int32_t site) {
   auto& self = *static_cast<BoundsCheck*>(context);
   const auto bytes = static_cast<std::uint64_t>(self.sites_[site].element_bytes);
-  const Interval* hit = nullptr;  // of the lane before: lanes of a tile lie in one buffer nearly always
+  const Interval* hit = nullptr;  // of the lane before; usually all lanes of a tile access one buffer
   for (std::int32_t i = 0; i < lanes; ++i) {
     if (!active[i]) continue;
     const std::uint64_t a = addresses[i];

@@ -1,4 +1,5 @@
-// Checked mode of one launch: which accesses touch no live buffer (on the cpu this turns off their lanes), and what the user is told.
+// The bounds check of one launch in checked mode: finds accesses outside of live buffers (on the cpu it masks off their lanes) and makes
+// the error message.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -21,17 +22,18 @@ class BoundsCheck {
   /// A backend::HostCheck whose context is a BoundsCheck. Thread-safe.
   static void check(void* context, const std::uint64_t* addresses, std::uint8_t* active, std::int32_t lanes, std::int32_t site);
 
-  /// What an access may lie in; disjoint. Those that an argument points into come first.
+  /// The disjoint intervals that accesses may touch. Those that arguments point into come first.
   struct Interval {
     std::uint64_t begin, end;
   };
   std::vector<Interval> intervals(std::span<const std::uint64_t> arguments) const;
 
-  /// What a device found out by itself: so many elements of a site are outside of all intervals, or misaligned, this the lowest of them.
+  /// Records a failure that the device found by itself: how many elements of a site are outside of all intervals, or misaligned, and the
+  /// lowest.
   void add(std::int32_t site, std::uint64_t lowest_address, std::int64_t count);
 
-  /// Throws Error at the kernel's line if an access was out of bounds. `arguments`: of the launch. A bad address
-  /// is measured from the buffer that it was computed from if that is known, else from the nearest one.
+  /// Throws Error at the kernel's line if an access was out of bounds. `arguments`: of the launch. The message gives the address as an
+  /// index of the buffer that it was computed from if that is known, else of the nearest one.
   void report(std::span<const std::uint64_t> arguments, const Here& launched) const;
 
  private:
@@ -46,11 +48,11 @@ class BoundsCheck {
   std::vector<Interval> intervals_;  // sorted: overlapping regions are one
   std::span<const backend::AccessSite> sites_;
   std::mutex mutex_;
-  std::optional<Failure> first_;  // the lowest one, so that a report does not depend on which thread came first
+  std::optional<Failure> first_;  // the lowest, so that the report does not depend on the order of threads
   std::int64_t failures_ = 0;
 };
 
-/// What is wrong with an access: "load of 4 bytes at index 1024 of a buffer of 1000 float elements (24 elements past its end)".
+/// The message for an access: "load of 4 bytes at index 1024 of a buffer of 1000 float elements (24 elements past its end)".
 std::string describe_bad_access(std::uint64_t address, const backend::AccessSite&, std::span<const Region> live,
                                 std::span<const std::uint64_t> arguments);
 

@@ -1,5 +1,5 @@
-// What a device can do, in the shape of the CUDA driver API: memory, streams, events, loaded kernels and their launch. The public
-// Device, Buffer, Stream and Event are handles to these objects, and keep them alive.
+// The interface of devices, after the CUDA driver API: memory, streams, events, loaded kernels and launches. The public Device, Buffer,
+// Stream and Event are handles to these objects, and keep them alive.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -16,12 +16,12 @@ namespace tilewright::rt {
 
 class Device;
 
-/// A moment on a stream.
+/// A point in the work of a stream.
 class Event {
  public:
   explicit Event(std::shared_ptr<Device> device) : device_(std::move(device)) {}
   virtual ~Event() = default;
-  /// Milliseconds from this moment to a later one of the same device; waits for both.
+  /// Milliseconds from this event to a later one of the same device; waits for both.
   virtual double elapsed_ms(const Event& later) const = 0;
   Device& device() const { return *device_; }
 
@@ -29,7 +29,7 @@ class Event {
   std::shared_ptr<Device> device_;
 };
 
-/// Work in order. Work of one stream never overlaps, whichever threads submit it.
+/// A queue of work that is executed in order and never overlaps, whichever threads submit it.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -57,8 +57,8 @@ struct LaunchConfig {
   Here where = {};     // the user's launch
 };
 
-/// One device. Every function may be called from any thread. Functions that are not told the user's line throw UnplacedDeviceError where
-/// the device fails (device_failure.h). Addresses are the device's own; on the cpu they are pointers.
+/// One device. Every function may be called from any thread. Functions without a parameter for the user's line throw UnplacedDeviceError if
+/// the device fails (device_failure.h). Addresses are those of the device; on the cpu they are pointers.
 class Device : public std::enable_shared_from_this<Device> {
  public:
   explicit Device(std::string name) : name_(std::move(name)) {}
@@ -66,10 +66,10 @@ class Device : public std::enable_shared_from_this<Device> {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  /// What Device::open takes: "cpu", "cuda:0".
+  /// The name for Device::open: "cpu", "cuda:0".
   const std::string& name() const { return name_; }
   virtual std::string description() const = 0;
-  /// What backend::compile is told to compile for.
+  /// The target for backend::compile.
   virtual std::string target() const = 0;
   virtual std::size_t free_memory() const = 0;
 
@@ -88,14 +88,14 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual std::shared_ptr<Stream> create_stream() = 0;
   /// A driver's stream that the caller owns. Throws Error at the user's line if it is none of this device.
   virtual std::shared_ptr<Stream> wrap_stream(void* native, const Here&) = 0;
-  /// Where work goes that names no stream.
+  /// The stream of launches and transfers that name none.
   virtual Stream& default_stream() = 0;
   /// Waits for the work of every stream.
   virtual void synchronize() = 0;
 
   /// Throws DeviceError at `where` if the image cannot be loaded.
   virtual std::shared_ptr<const Executable> load(const backend::CompiledKernel&, const Here& where) = 0;
-  /// `arguments`: 8 bytes a parameter, its bits in the low end. Throws Error for what checked mode found.
+  /// `arguments`: 8 bytes a parameter, its bits in the low end. Throws Error for a violation that checked mode found.
   virtual void launch(const Executable&, const LaunchConfig&, std::span<const std::uint64_t> arguments, Stream&) = 0;
 
   MemoryRegistry& memory() { return memory_; }

@@ -1,4 +1,4 @@
-// A device failure below the public classes, where the user's line is not known yet.
+// Failures of devices, thrown where the user's line is not known yet.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace tilewright::rt {
 
-/// Thrown by functions of rt::Device, rt::Stream and rt::Event that are not told the user's line; at_line() adds it.
+/// Thrown by functions of rt::Device, rt::Stream and rt::Event that do not know the user's line; at_line() adds it.
 class UnplacedDeviceError : public DeviceError {
  public:
   explicit UnplacedDeviceError(const std::string& message) : DeviceError(Location{}, message), message_(message) {}
@@ -22,7 +22,7 @@ class UnplacedDeviceError : public DeviceError {
   throw DeviceError(detail::location_of(where), message);
 }
 
-/// f(), whose failures name the user's line.
+/// Calls f(); its failures get the user's line.
 template <class F>
 decltype(auto) at_line(const Here& at, F&& f) {
   try {

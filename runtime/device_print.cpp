@@ -1,4 +1,4 @@
-// The one place where the library writes to standard output: the user's kernel asked for it.
+// Prints the lines of device_print. No other file of the library writes to standard output.
 #include "runtime/device_print.h"
 
 #include <cstdio>
@@ -11,7 +11,7 @@
 namespace tilewright {
 
 namespace {
-// One of the process, as the log's sink is.
+// Global, like the log's sink.
 struct Printer {
   std::mutex mutex;
   PrintHandler handler;
@@ -36,7 +36,7 @@ void print_line(std::string_view line) {
   if (printer().handler) return printer().handler(line);
   const std::string whole = std::string(line) + '\n';  // one write, so that the user's own output does not come between
   std::fwrite(whole.data(), 1, whole.size(), stdout);
-  std::fflush(stdout);  // what was printed before a crash is what the print was for
+  std::fflush(stdout);  // lines must not be lost if the program crashes later
 }
 
 }  // namespace rt

@@ -1,4 +1,4 @@
-// How devices deliver what kernels print.
+// Delivers the lines that kernels print to the user's handler or to standard output.
 #pragma once
 #include <string_view>
 
@@ -6,7 +6,7 @@
 
 namespace tilewright::rt {
 
-/// One whole line, which no other thread's interrupts. Throws what the user's handler throws.
+/// Prints one whole line; lines of other threads do not interrupt it. Throws what the user's handler throws.
 void print_line(std::string_view line);
 
 }  // namespace tilewright::rt

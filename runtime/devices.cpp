@@ -1,4 +1,4 @@
-// Which devices there are, and why others are not.
+// Lists and opens the devices of this machine.
 #include "runtime/devices.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace tilewright::rt {
 
 namespace {
 
-// One object a name for the life of the process, so that two handles to "cpu" are one device and its threads are started once.
+// One object for each name, for the life of the process: two handles to "cpu" are one device, and its threads are started once.
 std::shared_ptr<Device> opened(const std::string& name, const std::function<std::shared_ptr<Device>()>& make) {
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<Device>> devices;
@@ -58,7 +58,7 @@ int cuda_devices(std::string& reason) {
   return 0;
 }
 
-// What "cuda:N" is, or a reason.
+// The facts of "cuda:N", or why it cannot be used.
 cuda::DeviceFacts cuda_facts(std::string_view name) {
   cuda::DeviceFacts facts;
   const std::optional<int> ordinal = cuda_ordinal(name);
@@ -79,7 +79,7 @@ std::shared_ptr<Device> cuda_device(const std::string& name, const cuda::DeviceF
 
 constexpr std::string_view kEmulator = "emulator:";
 
-// The targets that there is an emulated device for. One of 9.0 runs PTX of sm_90 and of sm_90a: two names, two targets.
+// The targets that have an emulated device. sm_90 and sm_90a are two targets, and two devices.
 std::vector<std::string_view> emulated_targets() {
   std::vector<std::string_view> targets = emulator::emulated_targets();
   targets.insert(std::find(targets.begin(), targets.end(), "sm_90a"), "sm_90");
@@ -136,7 +136,7 @@ std::shared_ptr<Device> open_best_device(const Here& at) {
   if (facts.reason.empty()) try {
       return cuda_device(name, facts, at);
     } catch (const DeviceError& e) {
-      // A GPU that another process has for itself, or that has failed.
+      // A GPU that another process uses exclusively, or that has failed.
       log(LogLevel::warning, fmt::format("{} is there but cannot be opened, so the cpu is used: {}", name, e.what()));
     }
   return host_device("cpu");

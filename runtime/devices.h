@@ -1,4 +1,4 @@
-// Which devices there are, and why others are not.
+// Lists and opens the devices of this machine.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tilewright::rt {
 
-/// The device of this name, the same object each time. Throws Error that says what there is.
+/// The device of this name, the same object each time. Throws Error that lists the devices.
 std::shared_ptr<Device> open_device(std::string_view name, const Here&);
 
 /// The best usable device.
@@ -18,9 +18,9 @@ std::shared_ptr<Device> open_best_device(const Here&);
 
 std::vector<DeviceInfo> list_devices();
 
-/// What kernels did on an emulated device since the last call of this or of the next function; empty for other devices.
+/// The counters of an emulated device since the last call of this or of the next function; empty for other devices.
 std::vector<KernelReport> take_kernel_reports(std::string_view device);
-/// The same in lines. `registers` of a thread, for estimates of time; not positive: not known.
+/// The same as text. `registers`: of a thread, for the estimate of time; not known if not positive.
 std::string take_counters_text(std::string_view device, int registers);
 
 }  // namespace tilewright::rt

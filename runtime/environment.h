@@ -10,34 +10,34 @@ bool environment_check();
 /// TILEWRIGHT_THREADS: how many threads run a grid on the cpu device; 0 if unset or not a positive number. Read at each call.
 int environment_threads();
 
-/// TILEWRIGHT_DUMP: the folder that compiled kernels leave their stages in; empty if unset. Read at each call.
+/// TILEWRIGHT_DUMP: the folder for the stages of compiled kernels; empty if unset. Read at each call.
 std::string environment_dump();
 
-/// TILEWRIGHT_DUMP_STAGE: leaves only stages whose name holds this text; empty if unset. Read at each call.
+/// TILEWRIGHT_DUMP_STAGE: only stages whose name contains this text; empty if unset. Read at each call.
 std::string environment_dump_stage();
 
-/// TILEWRIGHT_LOG: debug, info, warning; anything else that is not off means warning; empty if unset. Read at each call.
+/// TILEWRIGHT_LOG: debug, info, warning; any other value means warning; empty if unset or off. Read at each call.
 std::string environment_log();
 
 /// NO_COLOR: no colours on a terminal, whatever its value, unless that is empty. Read at each call.
 bool environment_no_color();
 
-/// TILEWRIGHT_PTXAS: the assembler to ask; empty if unset. Read at each call.
+/// TILEWRIGHT_PTXAS: the path of ptxas; empty if unset. Read at each call.
 std::string environment_ptxas();
 
-/// TILEWRIGHT_EMULATOR_ASYNC: when emulated devices do asynchronous work: lazy (the default), eager, random or random:SEED; empty if
-/// unset. Read at each call.
+/// TILEWRIGHT_EMULATOR_ASYNC: when emulated devices perform asynchronous operations: lazy (the default), eager, random or random:SEED;
+/// empty if unset. Read at each call.
 std::string environment_emulator_async();
 
 /// TILEWRIGHT_EMULATOR_ORDER: in which order emulated devices run blocks and warps: forward (the default), backward, random or
 /// random:SEED; empty if unset. Read at each call.
 std::string environment_emulator_order();
 
-/// TILEWRIGHT_EMULATOR_LIMIT: after how many warp instructions emulated devices give a launch up, 0 for never; empty if unset. Read at each
-/// call.
+/// TILEWRIGHT_EMULATOR_LIMIT: the number of warp instructions after which emulated devices end a launch, 0 for no limit; empty if unset.
+/// Read at each call.
 std::string environment_emulator_limit();
 
-/// PATH: folders with ':' between. Read at each call.
+/// PATH: folders, separated by ':'. Read at each call.
 std::string environment_path();
 
 }  // namespace tilewright::rt

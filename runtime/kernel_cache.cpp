@@ -1,4 +1,4 @@
-// The compiled specializations of a kernel in memory.
+// A lock-free hash table of a kernel's compiled specializations, with LRU eviction and single-flight creation.
 #include "runtime/kernel_cache.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ struct KernelCache::Entry {
   mutable std::atomic<std::uint64_t> used;  // KernelCache::made_ when it was made, and one more when it was found
 };
 
-// A slot is filled once and never emptied, and some stay empty: a search ends at the first of these.
+// A slot is filled once and never emptied. Some slots always stay empty, so that each search ends.
 struct KernelCache::Table {
   explicit Table(std::size_t count) : slots(count) {}
 
@@ -50,7 +50,7 @@ struct KernelCache::Table {
     slots[i & (slots.size() - 1)].store(&entry, std::memory_order_release);
   }
 
-  std::vector<std::atomic<const Entry*>> slots;  // as many as a power of two
+  std::vector<std::atomic<const Entry*>> slots;  // their number is a power of two
 };
 
 struct KernelCache::Flight {
@@ -114,7 +114,7 @@ void KernelCache::evict(std::size_t count) {
   retired_.back().entries = std::move(evicted);
 }
 
-// What no call uses any more. Requires: the lock; the result is destroyed without it, since unloading may take long.
+// The retired entries that no call uses any more. Requires: the lock. The caller destroys them after the lock, since unloading may be slow.
 std::vector<KernelCache::Retired> KernelCache::take_unused() {
   std::vector<Retired> unused;
   if (retired_.empty()) return unused;
@@ -143,7 +143,7 @@ const Executable& KernelCache::get(const Key& key, const std::function<Value()>&
   std::vector<Retired> unused;
   {
     std::unique_lock lock(mutex_);
-    // Under the lock: the flight may have landed since the first look.
+    // Again, under the lock: another thread may have finished the entry since the first lookup.
     if (const Executable* ready = find(key)) return *ready;
     std::shared_ptr<Flight>& there = flights_[key.kept()];
     if (there) {

@@ -1,4 +1,4 @@
-// The compiled specializations of a kernel in memory. One thread makes an entry while others that want it wait.
+// The cache of a kernel's compiled specializations. One thread makes an entry; others that need the same one wait for it.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -12,10 +12,9 @@
 
 namespace tilewright::rt {
 
-/// At most `capacity` entries; the least recently used one makes room for a new one. A launch looks up with no lock and no count of
-/// references: what find() and get() give stays as long as the ActiveCall that they are called in, so an evicted kernel is unloaded when
-/// the launches that run it have ended. Uses are told apart by the entries made between them, so that a launch writes nothing that others
-/// read.
+/// An LRU cache of at most `capacity` entries. Lookups take no lock and count no references: a result of find() and get() stays valid as
+/// long as the ActiveCall around the call, and an evicted kernel is unloaded when the calls that may use it have ended. The time of a use
+/// is the number of entries made so far, so that a launch usually writes no shared memory.
 class KernelCache {
  public:
   using Value = std::shared_ptr<const Executable>;
@@ -26,18 +25,18 @@ class KernelCache {
 
   /// The entry, or null. Takes no lock and allocates nothing. May miss an entry that another thread makes at the same time.
   const Executable* find(const Key&) const noexcept;
-  /// The entry; made by `make` if there is none. What `make` throws is thrown to everyone who waits for it and is not remembered.
+  /// The entry; made by `make` if there is none. An exception of `make` is thrown in all threads that wait for the entry, and is not kept.
   const Executable& get(const Key&, const std::function<Value()>& make);
   /// How many entries there are.
   std::size_t size() const;
-  /// Evicts what is too many. Requires: at least 1.
+  /// Sets the capacity and evicts entries beyond it. Requires: at least 1.
   void set_capacity(std::size_t);
 
  private:
   struct Entry;
   struct Table;
   struct Flight;
-  /// What is no longer found, and may still be in use by calls of an epoch before this one.
+  /// An evicted entry, which calls of epochs before this one may still use.
   struct Retired;
   struct Hash {
     std::size_t operator()(const Key& k) const { return k.hash(); }
@@ -49,7 +48,7 @@ class KernelCache {
 
   std::atomic<const Table*> table_;
   std::atomic<std::uint64_t> made_{0};  // twice the number of entries made so far: the time of a use
-  mutable std::mutex mutex_;            // of what follows; never held while making or unloading
+  mutable std::mutex mutex_;            // guards the members below; never held while making or unloading
   std::size_t capacity_;
   std::vector<std::unique_ptr<const Entry>> entries_;
   std::unique_ptr<Table> newest_;  // table_

@@ -1,4 +1,4 @@
-// Notices that are no errors.
+// Sends notices to the sink or to standard error.
 #include "runtime/log.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace tilewright {
 
 namespace {
-// The one sink of the process: a library has no other way to be told, once, where its notices go.
+// Global: the sink is set once for the process.
 struct Sink {
   std::mutex mutex;
   LogSink call;

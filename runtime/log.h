@@ -1,4 +1,4 @@
-// Notices that are no errors: the library logs them here instead of printing.
+// Logs notices that are no errors. The library does not print them.
 #pragma once
 #include <string_view>
 
@@ -6,7 +6,7 @@
 
 namespace tilewright::rt {
 
-/// Hands a notice to the sink; without one, to standard error if TILEWRIGHT_LOG asks for this level.
+/// Passes a notice to the sink; without a sink, prints it on standard error if TILEWRIGHT_LOG has this level.
 void log(LogLevel, std::string_view message);
 
 }  // namespace tilewright::rt

@@ -1,4 +1,4 @@
-// The live buffers of a device by address: what checked mode tells a good access from a bad one by.
+// The live buffers of a device by address, for the bounds checks of checked mode.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -7,7 +7,7 @@
 
 namespace tilewright::rt {
 
-/// The memory of one buffer, and what to call its elements in a message.
+/// The memory of one buffer, and the name of its element type for messages.
 struct Region {
   std::uint64_t begin = 0, bytes = 0;
   std::int64_t elements = 0;

@@ -1,4 +1,4 @@
-// A process for each text, with files for what goes in and out.
+// Runs ptxas as a process, with temporary files for input and output.
 #include "runtime/ptxas.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ bool can_run(const std::string& path) {
   return fs::is_regular_file(path, none) && access(path.c_str(), X_OK) == 0;
 }
 
-/// A folder that goes with this object.
+/// A temporary folder, removed by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -60,7 +60,7 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// The exit code; both outputs of the program go to `log`.
+/// Runs a program and returns its exit code; standard output and standard error go to `log`.
 int run(const std::string& program, std::vector<std::string> words, const std::string& log) {
   std::vector<char*> arguments{const_cast<char*>(program.c_str())};
   for (std::string& w : words) arguments.push_back(w.data());
@@ -80,7 +80,7 @@ int run(const std::string& program, std::vector<std::string> words, const std::s
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// The number that stands before `what` in a line of text; 0 if there is none.
+/// The number before `what` in a line of text; 0 if there is none.
 int number_before(std::string_view line, std::string_view what) {
   const auto end = line.find(what);
   if (end == line.npos) return 0;

@@ -1,5 +1,5 @@
-// NVIDIA's assembler, ptxas, where it is installed. Nothing needs it to make or to launch PTX, which drivers assemble themselves: it says
-// how many registers a kernel takes, and makes the machine code that disassemblers read.
+// Runs NVIDIA's assembler, ptxas, if it is installed. It is optional, since drivers assemble PTX themselves: it gives a kernel's number of
+// registers, and machine code for disassemblers.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tilewright::rt {
 
-/// What ptxas says of one kernel.
+/// The resources of one kernel as ptxas reports them.
 struct AssembledKernel {
   std::string name;
   int registers = -1, stack_bytes = -1, spill_store_bytes = -1, spill_load_bytes = -1, shared_bytes = -1, barriers = -1;
@@ -25,10 +25,10 @@ std::optional<std::string> find_ptxas();
 /// Why find_ptxas found none.
 std::string why_no_ptxas();
 
-/// Throws Error with what ptxas said if it refuses the text, or cannot be run.
+/// Throws Error with the output of ptxas if it rejects the text or cannot be run.
 Assembled assemble(const std::string& ptxas, const std::string& ptx, const std::string& target);
 
-/// `known` with what ptxas says of the only kernel of the text; as it is if there is no ptxas or if that one refuses the text.
+/// `known`, completed by what ptxas reports of the only kernel of the text; unchanged if there is no ptxas or if it rejects the text.
 backend::Resources measured_resources(const std::string& ptx, const std::string& target, backend::Resources known);
 
 }  // namespace tilewright::rt

@@ -1,4 +1,4 @@
-// The untyped half of the public Buffer.
+// The untyped base class of the public Buffer.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// The out-of-line halves of the public Device, Stream and Event.
+// The public Device, Stream and Event.
 #include "runtime/active_call.h"
 #include "runtime/device.h"
 #include "runtime/device_failure.h"

@@ -1,4 +1,4 @@
-// Prints and failed assertions of a launch.
+// Formats prints and failed assertions of a launch.
 #include "runtime/reports.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ std::vector<std::int64_t> indices(const ir::Type& t, std::int64_t lane) {
   return at;
 }
 
-/// The element that the message is about, as the site's third operand has it; empty if there is none.
+/// The element of the site's third operand (`seen`) that the message names; empty if there is none.
 std::string seen(const ReportSite& site, const void* const* operands, std::int64_t lane) {
   if (site.operands.size() < 3) return {};
   return ir::element_text(site.operands[2], bits_of(site.operands[2], operands[2], lane));
@@ -68,7 +68,7 @@ void Reports::report(void* context, const std::int32_t* program, const void* con
     else
       self.fail({program[2], program[1], program[0]}, operands, site);
   } catch (...) {
-    // Through the kernel's own frames nothing may be thrown.
+    // No exception may pass through the kernel's frames.
     std::lock_guard lock(self.mutex_);
     if (!self.thrown_) self.thrown_ = std::current_exception();
   }
@@ -85,7 +85,7 @@ void Reports::fail(const Program& program, const void* const* operands, std::int
   }
   std::lock_guard lock(mutex_);
   failures_ += elements;
-  // Of one place in one program the first time counts, which comes first.
+  // Of several failures at one site in one program, the first one is kept; it arrives first.
   if (first_ && std::tie(first_->program, first_->site) <= std::tie(program, site)) return;
   std::string where = fmt::format("program ({}, {}, {})", program.x, program.y, program.z);
   if (t.rank() > 0) where += fmt::format(", element [{}]", fmt::join(indices(t, lane), ", "));

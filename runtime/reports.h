@@ -1,4 +1,4 @@
-// What the programs of one launch say: the lines that they print, and the first assertion that fails, which comes out of the launch.
+// The reports of one launch: the lines that its programs print, and the first assertion that fails, which the launch throws.
 #pragma once
 #include <cstdint>
 #include <exception>
@@ -40,8 +40,8 @@ class Reports {
   std::span<const backend::ReportSite> sites_;
   std::mutex mutex_;
   std::exception_ptr thrown_;
-  std::optional<Failure> first_;  // so that a report does not depend on which thread came first
-  std::int64_t failures_ = 0;     // elements of all of them
+  std::optional<Failure> first_;  // the lowest, so that the error does not depend on the order of threads
+  std::int64_t failures_ = 0;     // elements of all failures
 };
 
 }  // namespace tilewright::rt
