@@ -53,9 +53,9 @@ struct KernelCache::Table {
   std::vector<std::atomic<const Entry*>> slots;  // their number is a power of two
 };
 
-struct KernelCache::Flight {
+struct KernelCache::InFlight {
   std::promise<const Executable*> promise;
-  std::shared_future<const Executable*> landed{promise.get_future()};
+  std::shared_future<const Executable*> result{promise.get_future()};
 };
 
 struct KernelCache::Retired {
@@ -139,19 +139,19 @@ const Executable& KernelCache::add(const Key& key, Value value) {
 }
 
 const Executable& KernelCache::get(const Key& key, const std::function<Value()>& make) {
-  std::shared_ptr<Flight> flight;
+  std::shared_ptr<InFlight> creation;
   std::vector<Retired> unused;
   {
     std::unique_lock lock(mutex_);
     // Again, under the lock: another thread may have finished the entry since the first lookup.
     if (const Executable* ready = find(key)) return *ready;
-    std::shared_ptr<Flight>& there = flights_[key.kept()];
-    if (there) {
-      const auto landed = there->landed;
+    std::shared_ptr<InFlight>& pending = in_flight_[key.kept()];
+    if (pending) {
+      const auto result = pending->result;
       lock.unlock();
-      return *landed.get();
+      return *result.get();
     }
-    flight = there = std::make_shared<Flight>();
+    creation = pending = std::make_shared<InFlight>();
     unused = take_unused();
   }
   unused.clear();
@@ -161,17 +161,17 @@ const Executable& KernelCache::get(const Key& key, const std::function<Value()>&
     Value value = make();
     std::lock_guard lock(mutex_);
     made = &add(key, std::move(value));
-    flights_.erase(key);
+    in_flight_.erase(key);
   } catch (...) {
     error = std::current_exception();
     std::lock_guard lock(mutex_);
-    flights_.erase(key);
+    in_flight_.erase(key);
   }
   if (error) {
-    flight->promise.set_exception(error);
+    creation->promise.set_exception(error);
     std::rethrow_exception(error);
   }
-  flight->promise.set_value(made);
+  creation->promise.set_value(made);
   return *made;
 }
 

@@ -35,7 +35,7 @@ class KernelCache {
  private:
   struct Entry;
   struct Table;
-  struct Flight;
+  struct InFlight;
   /// An evicted entry, which calls of epochs before this one may still use.
   struct Retired;
   struct Hash {
@@ -53,7 +53,7 @@ class KernelCache {
   std::vector<std::unique_ptr<const Entry>> entries_;
   std::unique_ptr<Table> newest_;  // table_
   std::vector<Retired> retired_;
-  std::unordered_map<Key, std::shared_ptr<Flight>, Hash> flights_;
+  std::unordered_map<Key, std::shared_ptr<InFlight>, Hash> in_flight_;
 };
 
 }  // namespace tilewright::rt

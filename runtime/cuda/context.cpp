@@ -1,4 +1,4 @@
-// One CUDA device's primary context.
+// The primary context of a CUDA device.
 #include "runtime/cuda/context.h"
 
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ Current::~Current() {
 }
 
 bool Context::knows_address(CUdeviceptr address) const {
-  // The plural one leaves 0 for memory that it does not know, where the other one fails, which tools that watch an application report.
+  // For unknown memory cuPointerGetAttributes gives 0 where cuPointerGetAttribute fails, which tools that watch an application report.
   unsigned type = 0;
   CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
   void* value = &type;
@@ -71,7 +71,7 @@ bool Context::knows_address(CUdeviceptr address) const {
 
 bool is_capturing(const Driver& driver, CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  // Fails for the default stream while another one captures; a launch there then fails too, and says so.
+  // Fails for the default stream while another stream is being captured; a launch on it then fails too, with its own message.
   return driver.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 

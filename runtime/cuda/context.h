@@ -1,4 +1,4 @@
-// One CUDA device's primary context: made current for each call and never left so, and what its failures are said to be.
+// The primary context of a CUDA device: made current for each call only, and the errors of its calls.
 #pragma once
 #include <mutex>
 #include <new>
@@ -9,16 +9,16 @@
 #include "runtime/cuda/launch_history.h"
 #include "tilewright/here.h"
 
-// Calls a function of a context's driver; a failure names it. `where`: the user's line, Here() where it is not known.
+// Calls a function of a context's driver and throws if it fails. `where`: the user's line, Here() if it is not known.
 #define TW_CUDA_CALL(context, where, function, ...) (context).expect((context).driver().function(__VA_ARGS__), #function, where)
 
 namespace tilewright::rt::cuda {
 
-/// The primary context is the one that the CUDA runtime uses too, so memory, streams and events of both are good for each other. It is
-/// retained while this object lives, and never reset or destroyed.
+/// The primary context is the one that the CUDA runtime uses too, so each can use memory, streams and events of the other. It is retained
+/// while this object lives, and never reset or destroyed.
 class Context {
  public:
-  /// `survives_faults`: a failing kernel spoils nothing (the emulator). Throws DeviceError at `where`.
+  /// `survives_faults`: the context remains usable after a kernel failed (the emulator). Throws DeviceError at `where`.
   Context(const Driver&, CUdevice, std::string device_name, bool survives_faults, const Here& where);
   ~Context();
   Context(const Context&) = delete;
@@ -29,17 +29,17 @@ class Context {
   CUdevice device() const { return device_; }
   const std::string& device_name() const { return device_name_; }
   LaunchHistory& history() { return history_; }
-  /// Whether it is of memory that the driver allocated or registered. The context is current.
+  /// Whether the address is in memory that the driver allocated or registered. Requires: the context is current.
   bool knows_address(CUdeviceptr) const;
 
-  /// Throws DeviceError unless the call went well.
+  /// Throws DeviceError unless the call succeeded.
   void expect(CUresult status, const char* call, const Here& where) {
     if (status != CUDA_SUCCESS) [[unlikely]]
       fail(status, call, where);
   }
-  /// `details` follow the call and its code.
+  /// Throws DeviceError with the call, its code and `details`.
   [[noreturn]] void fail(CUresult, const char* call, const Here& where, const std::string& details = {});
-  /// The same text for as long as this object lives.
+  /// A copy of the text that lives as long as this object.
   const std::string& keep(const std::string& text);
 
  private:
@@ -54,12 +54,12 @@ class Context {
   std::string lost_by_;  // empty while the context is usable
 };
 
-/// The context is current on this thread while this object lives; then what was current before is so again, since an application may
-/// use other contexts, or the CUDA runtime with another device.
+/// Makes the context current on this thread while this object lives. Then the context that was current before is restored, since an
+/// application may use other contexts, or the CUDA runtime with another device.
 class Current {
  public:
   explicit Current(Context&, const Here& where = Here());
-  /// Where nothing can be thrown: if it fails, so will the calls that follow.
+  /// For destructors: does not throw; if it fails, the following calls fail too.
   Current(Context&, std::nothrow_t) noexcept;
   ~Current();
   Current(const Current&) = delete;
@@ -71,11 +71,11 @@ class Current {
   bool pushed_ = false;
 };
 
-/// Whether a graph is being made of what is submitted to the stream, or a launch there would fail since another one captures.
+/// Whether the stream is being captured into a graph, or a launch on it would fail since another stream is.
 bool is_capturing(const Driver&, CUstream);
 
-/// While this object lives, calls of this thread that a stream capture in global mode forbids are allowed. For calls that have nothing
-/// to do with the captured streams: memory, loading.
+/// While this object lives, this thread may make calls that a stream capture in global mode forbids: calls that do not concern the captured
+/// streams, for memory and loading.
 class OutsideCapture {
  public:
   explicit OutsideCapture(const Driver&) noexcept;

@@ -53,7 +53,7 @@ class CudaDevice : public Device {
 
  private:
   StreamHome home() { return {*this, context_, parts_.memory, parts_.reports}; }
-  // A transfer waits for its stream, so what kernels printed there is known.
+  // A transfer waits for its stream, so the lines that its kernels printed can be read.
   template <class Wait>
   void deliver_after(Stream& stream, Wait&& wait) {
     const Current current(context_);
@@ -66,7 +66,7 @@ class CudaDevice : public Device {
     return value;
   }
 
-  // What is made, and given back, with the context current.
+  // Members that are created and released with the context current.
   struct Parts {
     Parts(CudaDevice& device, Context& context, const Here& where) : Parts(device, context, where, Current(context, where)) {}
     Parts(CudaDevice& device, Context& context, const Here& where, const Current&)
@@ -78,7 +78,7 @@ class CudaDevice : public Device {
     mutable DeviceMemory memory;
     Transfers transfers;
     KernelReports reports;
-    // The legacy default stream, as a program of the CUDA runtime has it: what that submits there and what is submitted here are in order.
+    // The legacy default stream, as in a program of the CUDA runtime: work that the program submits to it is ordered with ours.
     CudaStream default_stream;
     bool reaches_host_memory;
   };
@@ -100,7 +100,7 @@ std::string CudaDevice::reason_against(std::uint64_t address) const {
 std::shared_ptr<Stream> CudaDevice::create_stream() {
   const Current current(context_);
   CUstream stream = nullptr;
-  // Not ordered with the default stream: the order between streams is what events are for.
+  // Not ordered with the default stream: events order streams.
   TW_CUDA_CALL(context_, Here(), cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
   try {
     return std::make_shared<CudaStream>(home(), shared_from_this(), stream, CudaStream::Owner::library);
@@ -135,8 +135,7 @@ std::shared_ptr<const Executable> CudaDevice::load(const backend::CompiledKernel
   return std::make_shared<CudaKernel>(shared_from_this(), context_, kernel, where);
 }
 
-// Allocates nothing, takes no lock and waits for nothing unless the kernel reports or is checked, so it is as good on a stream that
-// captures a graph.
+// Allocates nothing, takes no lock and waits for nothing unless the kernel reports or is checked, so it can be captured into a graph.
 void CudaDevice::launch(const Executable& executable, const LaunchConfig& config, std::span<const std::uint64_t> arguments,
                         Stream& stream) {
   const auto& kernel = static_cast<const CudaKernel&>(executable);
@@ -148,7 +147,7 @@ void CudaDevice::launch(const Executable& executable, const LaunchConfig& config
   CUdeviceptr report_buffer = 0, bounds_address = 0;
   if (kernel.reports) parameters[count++] = &report_buffer;
   if (kernel.sites) parameters[count++] = &bounds_address;
-  // A graph may be launched when buffers are gone and others are there.
+  // A graph may be launched later, when other buffers are live.
   std::optional<LaunchBounds> bounds;
   if (kernel.sites && !is_capturing(context_.driver(), handle(stream))) {
     bounds.emplace(context_, parts_.memory, memory().snapshot(),
@@ -163,7 +162,7 @@ void CudaDevice::launch(const Executable& executable, const LaunchConfig& config
     parts_.reports.launch(handle(stream), {kernel.name, kernel.reports}, config.check, config.where, go);
   else
     go(0);
-  // Assertions came first: what they found is often why an access went wrong.
+  // Assertions come first: one that failed is often the reason of a bad access.
   if (bounds) bounds->finish();
 }
 
@@ -184,7 +183,7 @@ void CudaDevice::submit(const CudaKernel& kernel, const LaunchConfig& config, CU
                   fmt::format(", of kernel '{}' with grid {{{}, {}, {}}}, {} threads of {} registers, {} bytes of shared memory",
                               kernel.name, grid[0], grid[1], grid[2], kernel.threads, kernel.registers,
                               kernel.static_shared_bytes + static_cast<int>(kernel.dynamic_shared_bytes)));
-  // Behind the call, which also reports what an earlier kernel did.
+  // After the call, since the call also reports failures of earlier kernels.
   context_.history().add(kernel.name, config.where);
 }
 

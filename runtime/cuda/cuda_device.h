@@ -1,4 +1,4 @@
-// A CUDA device: everything that it does goes through a driver table, so the emulator's runs under the same code.
+// A CUDA device. All of its calls go through a driver table, so emulated devices use the same code.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@ struct CudaDeviceOptions {
   std::string name;              // "cuda:0"
   DeviceFacts facts;             // without a reason against it
   std::string target;            // see target_for
-  bool survives_faults = false;  // a failing kernel spoils nothing: the emulator
+  bool survives_faults = false;  // the context remains usable after a kernel failed: the emulator
 };
 
 /// Retains the device's primary context for as long as the device lives. The driver table must outlive it. Throws DeviceError.

@@ -1,4 +1,4 @@
-// A kernel that is loaded on a CUDA device.
+// Loads a kernel on a CUDA device and launches it.
 #include "runtime/cuda/cuda_kernel.h"
 
 #include <fmt/format.h>
@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::size_t kLogBytes = 16 << 10;
 constexpr int kThreadsPerWarp = 32;
-// A kernel may use this much shared memory without asking.
+// A kernel may use this much shared memory without an attribute.
 constexpr int kPlainSharedBytes = 48 << 10;
 
-// The driver's values for options are numbers in the place of pointers.
+// The driver takes option values as numbers cast to pointers.
 void* as_option(std::size_t value) { return reinterpret_cast<void*>(value); }
 
 std::string trimmed(const std::vector<char>& log) {
@@ -57,7 +57,7 @@ CudaKernel::CudaKernel(std::shared_ptr<Device> device, Context& on, const backen
 }
 
 void CudaKernel::assemble(const backend::CompiledKernel& kernel, const Here& where) {
-  // The driver reads PTX up to a zero.
+  // The driver reads PTX up to a zero byte.
   const std::string ptx(reinterpret_cast<const char*>(kernel.image.data()), kernel.image.size());
   std::vector<char> errors(kLogBytes), notes(kLogBytes);
   std::array options{CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
@@ -109,7 +109,7 @@ void CudaKernel::measure(const backend::CompiledKernel& kernel, const Here& wher
 CudaKernel::~CudaKernel() {
   const Current current(context, std::nothrow);
   const OutsideCapture outside(context.driver());
-  // A kernel object may die right behind its last launch, and its code must stay until that has run.
+  // A kernel object may be destroyed right after its last launch, but its code must stay until the launch has finished.
   context.driver().cuCtxSynchronize();
   context.driver().cuModuleUnload(module);
 }

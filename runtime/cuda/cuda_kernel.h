@@ -9,17 +9,17 @@
 
 namespace tilewright::rt::cuda {
 
-/// Most parameters of a kernel: 4 KiB of them, which is what every target takes.
+/// The largest number of parameters of a kernel: 4 KiB, the limit that all targets allow.
 inline constexpr std::size_t kMostParameters = 512;
 
 struct CudaKernel : Executable {
-  /// Has the driver assemble the PTX. Throws DeviceError at `where`, with the assembler's log. The context is current.
+  /// Lets the driver assemble the PTX. Throws DeviceError at `where`, with the assembler's log. Requires: the context is current.
   CudaKernel(std::shared_ptr<Device> keep, Context&, const backend::CompiledKernel&, const Here& where);
   ~CudaKernel() override;
 
   const std::shared_ptr<Device> keep;
   Context& context;
-  const std::string& name;       // kept by the context, since a failure may show up when the kernel is gone
+  const std::string& name;       // kept by the context, since a failure may be reported when the kernel is gone
   const std::size_t parameters;  // the launch's; a kernel with reports takes one more, and so does one with sites
   const ReportSites reports;     // null if it has none
   const AccessSites sites;       // likewise

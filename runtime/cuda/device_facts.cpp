@@ -1,4 +1,4 @@
-// What a CUDA device is, asked without making a context on it.
+// Queries the facts of a CUDA device without creating a context on it.
 #include "runtime/cuda/device_facts.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace {
 constexpr int kLeastCapability = 75;
 constexpr int kComputeModeProhibited = 2;
 
-// Runs calls until one fails, and keeps what that one said.
+// Runs calls until one fails, and keeps its error.
 class Asker {
  public:
   explicit Asker(const Driver& driver) : driver_(driver) {}

@@ -1,4 +1,4 @@
-// Memory of one CUDA device.
+// Allocates and frees memory of a CUDA device.
 #include "runtime/cuda/device_memory.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ DeviceMemory::DeviceMemory(Context& context, const Here& where) : context_(conte
   CUmemPoolProps properties{};
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, context_.device()};
-  // Some virtual GPUs have the attribute and refuse the pool.
+  // Some virtual GPUs have the attribute but cannot create a pool.
   if (driver.cuMemPoolCreate(&pool_, &properties) != CUDA_SUCCESS) {
     pool_ = nullptr;
     return;
@@ -48,7 +48,7 @@ CUresult DeviceMemory::allocate_from_pool(CUdeviceptr* address, std::size_t byte
   const Driver& driver = context_.driver();
   if (const CUresult status = driver.cuMemAllocFromPoolAsync(address, bytes, pool_, allocations_); status != CUDA_ERROR_OUT_OF_MEMORY)
     return status;
-  // What was given back may still be waiting for kernels, and what the pool keeps may be in pieces that are too small.
+  // Freed memory may still wait for kernels, and the memory that the pool keeps may be too fragmented.
   TW_CUDA_CALL(context_, Here(), cuStreamSynchronize, frees_);
   TW_CUDA_CALL(context_, Here(), cuMemPoolTrimTo, pool_, 0);
   return driver.cuMemAllocFromPoolAsync(address, bytes, pool_, allocations_);
@@ -74,7 +74,7 @@ void DeviceMemory::release(CUdeviceptr address) noexcept {
   const Current current(context_, std::nothrow);
   const OutsideCapture outside(context_.driver());
   if (!pool_) {
-    // Waits for all work by itself.
+    // This call waits for all work.
     context_.driver().cuMemFree(address);
     return;
   }
@@ -87,9 +87,10 @@ void DeviceMemory::release(CUdeviceptr address) noexcept {
 void DeviceMemory::free_behind(CUstream stream) noexcept {
   const Driver& driver = context_.driver();
   CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
-  // An event of a capturing stream is part of the graph, and recording one on the default stream may spoil the capture of another.
+  // An event of a captured stream becomes part of the graph, and recording one on the default stream may break the capture of another
+  // stream.
   if (driver.cuStreamIsCapturing(stream, &capturing) != CUDA_SUCCESS || capturing != CU_STREAM_CAPTURE_STATUS_NONE) return;
-  // The wait takes the state of the event as it is now, so one event serves all.
+  // A wait uses the state of the event at the time of the call, so one event is enough for all streams.
   if (driver.cuEventRecord(reached_, stream) == CUDA_SUCCESS) driver.cuStreamWaitEvent(frees_, reached_, 0);
 }
 

@@ -1,4 +1,4 @@
-// Memory of one CUDA device: allocation, and giving back behind the work that uses it.
+// Allocates the memory of a CUDA device, and frees it in stream order behind the work that uses it.
 #pragma once
 #include <cstddef>
 #include <mutex>
@@ -8,12 +8,12 @@
 
 namespace tilewright::rt::cuda {
 
-/// What allocate() returns is good on every stream at once. What release() is given back may still be in use by work submitted before:
-/// it is freed behind the work of all known streams, so a buffer may die as soon as its last kernel is launched. Only work that a stream
-/// captures does not count; what a graph uses must outlive the graph.
+/// Memory of allocate() can be used on every stream at once. Memory passed to release() may still be in use by work submitted before: it is
+/// freed behind the work of all known streams, so a buffer may be destroyed as soon as its last kernel is launched. Captured work does not
+/// count: the memory that a graph uses must outlive the graph.
 ///
-/// Memory comes from a pool of our own where the device has pools: freed memory stays in it, so that allocating again costs
-/// microseconds, and the default pool is left as the rest of the process wants it.
+/// If the device has memory pools, memory comes from a pool of this object: freed memory stays in it, so that allocating again takes
+/// microseconds, and the settings of the default pool stay as they are.
 class DeviceMemory {
  public:
   /// The context is current.
@@ -25,12 +25,12 @@ class DeviceMemory {
   /// Throws std::bad_alloc if there is too little, DeviceError if the device failed.
   CUdeviceptr allocate(std::size_t bytes);
   void release(CUdeviceptr) noexcept;
-  /// What allocate() could give, in several pieces perhaps.
+  /// The bytes that allocate() could return, perhaps only in several allocations.
   std::size_t free_bytes();
 
-  /// Work of this stream may use memory from here.
+  /// Work of this stream may use this memory.
   void add_user(CUstream);
-  /// The stream is about to go; its work may still run. The context is current.
+  /// Before a stream is destroyed; its work may still run. Requires: the context is current.
   void remove_user(CUstream) noexcept;
 
  private:
@@ -43,7 +43,7 @@ class DeviceMemory {
   CUstream allocations_ = nullptr;  // never waits for work, so neither does an allocation
   CUstream frees_ = nullptr;
   CUevent reached_ = nullptr;
-  std::mutex mutex_;  // of reached_ and users_
+  std::mutex mutex_;  // guards reached_ and users_
   std::vector<CUstream> users_;
 };
 

@@ -1,4 +1,4 @@
-// The CUDA driver API as a table of functions, so that what calls it runs on libcuda, on the emulator and on a test's fake alike.
+// The driver table: the CUDA driver API as a struct of function pointers, filled from libcuda, the emulator or a test's fake.
 #pragma once
 #include <memory>
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace tilewright::rt::cuda {
 
-/// The functions of one driver. A table in use has every one of them.
+/// The functions of one driver. No pointer of a table in use is null.
 struct Driver {
 #define TW_CUDA_FUNCTION(name, symbol, parameters) CUresult(*name) parameters = nullptr;
 #include "runtime/cuda/driver_functions.def"
 };
 
-/// A driver that was looked for: the table, or why there is none.
+/// The result of loading a driver: the table, or the reason why there is none.
 struct DriverSearch {
   std::unique_ptr<const Driver> driver;
-  int version = 0;     // 1000 * major + 10 * minor; 0 if it did not come to that
+  int version = 0;     // 1000 * major + 10 * minor; 0 if it is not known
   std::string reason;  // empty if there is a driver
 };
 

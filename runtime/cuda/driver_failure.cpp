@@ -1,4 +1,4 @@
-// What a failed driver call says.
+// The texts of failed driver calls.
 #include "runtime/cuda/driver_failure.h"
 
 #include <fmt/format.h>
@@ -8,10 +8,10 @@ namespace tilewright::rt::cuda {
 std::string failure_text(const Driver& driver, const char* call, CUresult status, std::string_view details) {
   const char *name = nullptr, *meaning = nullptr;
   const int code = static_cast<int>(status);
-  // Both fail for codes that the driver does not know; the number is left then.
+  // Both fail for codes that the driver does not know; then the text has the number only.
   if (driver.cuGetErrorName(status, &name) != CUDA_SUCCESS || !name) return fmt::format("{}: error {}{}", call, code, details);
   if (driver.cuGetErrorString(status, &meaning) != CUDA_SUCCESS || !meaning) meaning = "no description";
-  // The emulator says in full what a kernel did.
+  // The emulator describes the failure of a kernel in full.
   constexpr std::size_t kLong = 80;
   const std::string_view text = meaning;
   return text.size() > kLong ? fmt::format("{}: {} ({}){}:\n{}", call, name, code, details, text)

@@ -1,4 +1,4 @@
-// What a failed driver call says.
+// The texts of failed driver calls.
 #pragma once
 #include <string>
 #include <string_view>

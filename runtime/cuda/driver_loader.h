@@ -1,4 +1,4 @@
-// Finds the CUDA driver of this machine at run time.
+// Loads the CUDA driver of this machine at run time.
 #pragma once
 #include <functional>
 
@@ -6,23 +6,23 @@
 
 namespace tilewright::rt::cuda {
 
-/// The oldest driver that is used: CUDA 12.0 is the first whose assembler takes PTX 8.0, which wgmma and bulk copies need, and every
-/// function of the table exists there, so no part of the runtime has a second path for older ones.
+/// The oldest supported driver: CUDA 12.0. Its assembler is the first that accepts PTX 8.0, which wgmma and bulk copies need, and it has
+/// every function of the table, so the runtime needs no second path for older ones.
 inline constexpr int kOldestDriver = 12000;
 
 /// Loads libcuda.so.1 and initialises it. Does not throw: each failure is a reason.
 DriverSearch find_driver();
 
-/// As find_driver, with the symbols of a library that is open: `find` gives an address or null. For tests.
+/// The same for a library that is open already: `find` returns the address of a symbol or null. For tests.
 DriverSearch driver_from(const std::function<void*(const char* symbol)>& find);
 
-/// The driver of this process: looked for once, at the first call.
+/// The driver of this process, loaded at the first call.
 const DriverSearch& system_driver();
 
 /// "12.4" of 12040.
 std::string version_text(int driver_version);
 
-/// The newest PTX ISA version, 10 * major + minor, that a driver's assembler takes: 80 for CUDA 12.0. At least 80.
+/// The newest PTX ISA version, 10 * major + minor, that a driver's assembler accepts: 80 for CUDA 12.0. At least 80.
 int ptx_isa_of_driver(int driver_version);
 
 }  // namespace tilewright::rt::cuda

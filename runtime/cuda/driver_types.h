@@ -1,5 +1,5 @@
-// The CUDA driver API's types as far as this library uses them, written from its documentation: nothing of CUDA is needed to build.
-// Names and layout are those of cuda.h, which tests/unit/runtime/cuda_driver_abi_test.cpp compares them with where it is found.
+// The types of the CUDA driver API that this library uses, written from its documentation, so that a build needs nothing of CUDA. Names and
+// layout are those of cuda.h; tests/unit/runtime/cuda_driver_abi_test.cpp compares them if cuda.h is installed.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ struct CUuuid {
   char bytes[16];
 };
 
-// Any value can come back from a driver newer than this list, so the enums have a fixed type.
+// A newer driver may return values that are not listed, so the enums have a fixed underlying type.
 enum CUresult : int {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,
@@ -120,7 +120,7 @@ enum CUpointer_attribute : int {
   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
 };
 
-// What CU_POINTER_ATTRIBUTE_MEMORY_TYPE yields.
+// Values of CU_POINTER_ATTRIBUTE_MEMORY_TYPE.
 enum CUmemorytype : unsigned { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2 };
 
 enum CUstream_flags : unsigned { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };

@@ -1,4 +1,4 @@
-// What kernels on one CUDA device print and assert.
+// Reads the buffers in which kernels on a CUDA device print and assert.
 #include "runtime/cuda/kernel_reports.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ using backend::NvptxReportHeader;
 
 constexpr std::size_t kBytes = 1 << 20;
 constexpr auto kWords = static_cast<std::uint32_t>((kBytes - sizeof(NvptxReportHeader)) / 4);
-// So many buffers may wait to be read; then a launch does it.
+// The number of unread buffers at which a launch reads them itself.
 constexpr std::size_t kMostWritten = 16;
 
 auto is_of(CUstream stream) {
@@ -52,7 +52,7 @@ KernelReports::Written KernelReports::open(CUstream stream, const Kernel& kernel
     buffer = idle_[--idle_count_];
   }
   try {
-    // Behind the stream's work and ahead of the kernel, with no memory of the host that would have to stay.
+    // By memset: ordered on the stream before the kernel, and without a copy from host memory that would have to stay alive.
     static_assert(offsetof(NvptxReportHeader, capacity_words) == 0);
     TW_CUDA_CALL(context_, where, cuMemsetD32Async, buffer, kWords, 1, stream);
     TW_CUDA_CALL(context_, where, cuMemsetD32Async, buffer + 4, 0, sizeof(NvptxReportHeader) / 4 - 1, stream);
@@ -82,21 +82,21 @@ void KernelReports::launch(CUstream stream, const Kernel& kernel, bool check, co
   }
   const Written mine = open(stream, kernel, where);
   lock.unlock();
-  std::exception_ptr said, failed;
+  std::exception_ptr reported, failed;
   const auto attempt = [&](auto&& f) {
     try {
       at_line(where, f);
     } catch (const DeviceError&) {
       if (!failed) failed = std::current_exception();
     } catch (...) {
-      if (!said) said = std::current_exception();
+      if (!reported) reported = std::current_exception();
     }
   };
   attempt([&] { submit(mine.buffer); });
   attempt([&] { deliver_after(wait, take(stream)); });  // earlier prints come first
   attempt([&] { deliver_after(wait, {mine}); });
-  // An assertion that does not hold is often why a kernel failed.
-  if (said) std::rethrow_exception(said);
+  // A failed assertion first: it is often the reason why the kernel failed.
+  if (reported) std::rethrow_exception(reported);
   if (failed) std::rethrow_exception(failed);
 }
 
@@ -118,7 +118,7 @@ std::vector<KernelReports::Written> KernelReports::take_all() {
 }
 
 void KernelReports::forget(CUstream stream) noexcept {
-  if (!stream) return;  // the default stream stays, however often it is wrapped
+  if (!stream) return;  // the default stream is never destroyed
   std::lock_guard lock(mutex_);
   for (Written& w : written_) w.stream_is_gone |= w.stream == stream;
 }

@@ -1,4 +1,4 @@
-// What kernels on one CUDA device print and assert: buffers that launches write, read back when somebody waits for them.
+// Prints and assertions of kernels on a CUDA device: launches write them to buffers, which are read at the next wait for the stream.
 #pragma once
 #include <array>
 #include <atomic>
@@ -14,13 +14,13 @@
 
 namespace tilewright::rt::cuda {
 
-/// What reports of one kernel mean. Null or without sites: it makes none.
+/// The report sites of one kernel. Null or empty: the kernel reports nothing.
 using ReportSites = std::shared_ptr<const std::vector<backend::ReportSite>>;
 
-/// Prints are read at the next wait for their stream, so such launches stay asynchronous: those of one kernel that follow each other share
-/// a buffer, others get the next one. Lines come in the order of the launches; of what no longer fits it is said how much it was. A launch
-/// in checked mode waits, since what its assertions found has to come out of it. What a stream captures reports nothing: a graph may be
-/// launched long after anybody looks.
+/// Prints are read at the next wait for their stream, so launches stay asynchronous. Consecutive launches of one kernel share a buffer,
+/// others get another one. Lines are printed in the order of the launches; if a buffer is full, a line says how much is missing. A launch
+/// in checked mode waits for the kernel, since it throws the failed assertion. Captured launches report nothing: a graph may be launched at
+/// any later time.
 ///
 /// A device whose kernels have no reports allocates nothing here, and takes no lock.
 class KernelReports {
@@ -34,7 +34,8 @@ class KernelReports {
     const std::string& name;  // kept by the context
     const ReportSites& sites;
   };
-  /// Calls submit with the address that the kernel gets. The context is current. Throws Error for what checked mode found.
+  /// Calls `submit` with the address of the kernel's buffer. Throws Error for a violation in checked mode. Requires: the context is
+  /// current.
   void launch(CUstream, const Kernel&, bool check, const Here& where, const std::function<void(CUdeviceptr)>& submit);
 
   /// A buffer that launches of one stream have written or are to write.
@@ -46,13 +47,13 @@ class KernelReports {
     ReportSites sites;
     Here where;
   };
-  /// What launches up to now write.
+  /// Removes and returns the buffers of the launches so far, of one stream or of all.
   std::vector<Written> take(CUstream);
   std::vector<Written> take_all();
-  /// The handle is about to go, and may come back as another stream's: from now on only take_all() takes what was launched there.
+  /// Before a stream is destroyed: the driver may use its handle for another stream, so from now on only take_all() returns its buffers.
   void forget(CUstream) noexcept;
-  /// Waits for the work that writes them, then prints the lines. Throws what the wait threw, else the first thing that a print handler
-  /// threw or that went wrong. The context is current.
+  /// Calls `wait` for the work that writes the buffers, then prints the lines. Throws the exception of `wait`, else the first of a print
+  /// handler or of reading the buffers. Requires: the context is current.
   template <class Wait>
   void deliver_after(Wait&& wait, std::vector<Written> written) {
     try {
@@ -72,12 +73,12 @@ class KernelReports {
 
   Context& context_;
   DeviceMemory& memory_;
-  std::mutex mutex_;  // of what follows; held while a launch is submitted, so that take() gets what was launched and nothing else
+  std::mutex mutex_;  // guards the members below; held during submission, so that take() sees submitted launches only
   std::vector<Written> written_;  // in the order of the launches
   std::array<CUdeviceptr, 4> idle_{};
   std::size_t idle_count_ = 0;
-  CUstream reader_ = nullptr;          // our own: the user's may be gone when their work is done, and the default one waits for others
-  std::atomic<std::size_t> count_{0};  // of written_
+  CUstream reader_ = nullptr;          // a separate stream: the user's may be destroyed already, and the default one waits for others
+  std::atomic<std::size_t> count_{0};  // the size of written_, readable without the lock
 };
 
 }  // namespace tilewright::rt::cuda

@@ -1,4 +1,4 @@
-// Checked mode of one launch on a CUDA device: what the kernel is told of the device's buffers, and what it found.
+// The bounds check of one launch on a CUDA device in checked mode: passes a table of live buffers to the kernel and reads its findings.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace tilewright::rt::cuda {
 
-/// What site numbers of one kernel mean. Null: nobody checks its accesses.
+/// The access sites of one kernel, by number. Null: its accesses are not checked.
 using AccessSites = std::shared_ptr<const std::vector<backend::AccessSite>>;
 
-/// Made before the launch, on its stream, and asked behind it.
+/// Constructed before the launch, on its stream; finish() follows the launch.
 class LaunchBounds {
  public:
   struct Launch {
@@ -25,15 +25,15 @@ class LaunchBounds {
     CUstream stream;
     const Here& where;
   };
-  /// `live`: MemoryRegistry::snapshot. The context is current.
+  /// `live`: MemoryRegistry::snapshot. Requires: the context is current.
   LaunchBounds(Context&, DeviceMemory&, std::vector<Region> live, const Launch&);
   ~LaunchBounds();
   LaunchBounds(const LaunchBounds&) = delete;
   LaunchBounds& operator=(const LaunchBounds&) = delete;
 
-  /// A backend::NvptxBounds.
+  /// The device address of a backend::NvptxBounds.
   CUdeviceptr address() const { return table_; }
-  /// Waits for the stream. Throws Error for what the kernel found.
+  /// Waits for the stream. Throws Error if the kernel found a bad access.
   void finish();
 
  private:
@@ -41,7 +41,7 @@ class LaunchBounds {
   DeviceMemory& memory_;
   const Launch launch_;
   BoundsCheck check_;
-  std::vector<std::uint64_t> words_;  // of the table; copies from here may be under way until the stream has been waited for
+  std::vector<std::uint64_t> words_;  // of the table; the copy to the device may be unfinished until the stream has been waited for
   CUdeviceptr table_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Which kernels were launched last.
+// The last launches of a device.
 #include "runtime/cuda/launch_history.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Which kernels were launched last. A kernel that fails shows up in some later call, and this is what that call can name.
+// The last launches of a device. The failure of a kernel is reported by a later call, whose message names the kernels launched before.
 #pragma once
 #include <array>
 #include <atomic>
@@ -9,15 +9,15 @@
 
 namespace tilewright::rt::cuda {
 
-/// Written by every launch, so without locks: entries that two threads write at once may mix, which costs a wrong name in a message.
+/// Each launch writes an entry without a lock: entries that two threads write at once may mix, and then a message has a wrong name.
 class LaunchHistory {
  public:
   /// `kernel` and the file of `where` must live as long as this object.
   void add(const std::string& kernel, const Here& where) noexcept;
   std::uint64_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
-  /// The first `count` launches are known to have ended well.
+  /// The first `count` launches have succeeded.
   void clear_until(std::uint64_t count) noexcept { good_.store(count, std::memory_order_relaxed); }
-  /// "kernel 'softmax', launched at softmax.cpp:12,"; several if it may be any of them.
+  /// "kernel 'softmax', launched at softmax.cpp:12,"; several if any of them may have failed.
   std::string suspects() const;
 
  private:

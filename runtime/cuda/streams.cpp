@@ -1,4 +1,4 @@
-// CUDA streams and events as the runtime's own.
+// CUDA streams and events as rt::Stream and rt::Event.
 #include "runtime/cuda/streams.h"
 
 namespace tilewright::rt::cuda {
@@ -35,7 +35,7 @@ CudaStream::~CudaStream() {
   const Current current(home_.context, std::nothrow);
   home_.memory.remove_user(handle_);
   home_.reports.forget(handle_);
-  // Returns at once; the driver lets the stream's work run to its end.
+  // Returns at once; the driver finishes the stream's work.
   if (owner_ == Owner::library) home_.context.driver().cuStreamDestroy(handle_);
 }
 

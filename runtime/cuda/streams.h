@@ -1,4 +1,4 @@
-// CUDA streams and events as the runtime's own.
+// CUDA streams and events as rt::Stream and rt::Event.
 #pragma once
 #include <memory>
 
@@ -11,7 +11,7 @@ namespace tilewright::rt::cuda {
 
 class CudaEvent : public Event {
  public:
-  /// Records it. The context is current.
+  /// Records the event. Requires: the context is current.
   CudaEvent(std::shared_ptr<Device>, Context&, CUstream);
   ~CudaEvent() override;
   double elapsed_ms(const Event& later) const override;
@@ -22,7 +22,7 @@ class CudaEvent : public Event {
   CUevent handle_ = nullptr;
 };
 
-/// The parts of a device that its streams use.
+/// The members of a device that its streams use.
 struct StreamHome {
   Device& device;
   Context& context;
@@ -33,7 +33,8 @@ struct StreamHome {
 class CudaStream : public Stream {
  public:
   enum class Owner { user, library };
-  /// A stream that exists; the library destroys its own. `keep`: the device, unless the device itself owns this object.
+  /// Wraps an existing stream; a stream of the library is destroyed with this object. `keep`: the device, or null if the device owns this
+  /// object.
   CudaStream(const StreamHome&, std::shared_ptr<Device> keep, CUstream, Owner);
   ~CudaStream() override;
   void synchronize() override;

@@ -7,8 +7,8 @@
 
 namespace tilewright::rt::cuda {
 
-/// Large copies of ordinary memory go through two pinned blocks in turn: one is copied by the processor while the other is on its way.
-/// Small ones, and memory that is pinned already, go directly.
+/// Large copies of pageable memory alternate between two pinned blocks: the CPU copies one while the other is transferred. Small copies,
+/// and those of pinned memory, are direct.
 class Transfers {
  public:
   static constexpr std::size_t kBlock = std::size_t{2} << 20;
@@ -20,7 +20,7 @@ class Transfers {
 
   void copy_in(CUdeviceptr to, const void* from, std::size_t bytes, CUstream);
   void copy_out(void* to, CUdeviceptr from, std::size_t bytes, CUstream);
-  /// `count` copies of a pattern of 1, 2, 4 or 8 bytes. Submitted, not awaited.
+  /// Submits a fill with `count` copies of a pattern of 1, 2, 4 or 8 bytes; does not wait for it.
   void fill(CUdeviceptr to, const void* pattern, std::size_t pattern_bytes, std::size_t count, CUstream);
 
  private:
@@ -29,9 +29,9 @@ class Transfers {
   void close_blocks() noexcept;
 
   Context& context_;
-  std::mutex mutex_;             // of the blocks
+  std::mutex mutex_;             // guards the blocks
   std::byte* blocks_ = nullptr;  // two of kBlock, from the first large copy on
-  CUevent done_[2] = {};         // with the copy from or to the block
+  CUevent done_[2] = {};         // of the transfer from or to the block
 };
 
 }  // namespace tilewright::rt::cuda

@@ -1,4 +1,4 @@
-// What processor this machine has, and whether code for a level of x86-64 runs on it.
+// The processor of this machine, and whether code for a level of x86-64 runs on it.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,13 +8,13 @@ namespace tilewright::rt {
 /// Name, threads and widest vector instructions: "AMD EPYC 9B14, 2 threads, AVX-512".
 std::string cpu_description();
 
-/// How many threads run a grid: TILEWRIGHT_THREADS, else what the process may use of the hardware.
+/// The number of threads that run a grid: TILEWRIGHT_THREADS, else the hardware threads that the process may use.
 int cpu_threads();
 
 /// Why code for "x86-64", "x86-64-v3" or "x86-64-v4" cannot run here; empty if it can.
 std::string reason_against_level(std::string_view level);
 
-/// Of the last-level cache, in KiB; 0 where the system does not say.
+/// The size of the last-level cache in KiB; 0 if the system does not report it.
 int last_level_cache_kib();
 
 }  // namespace tilewright::rt

@@ -30,14 +30,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-// Kept free behind each buffer, so that checked mode sees small overruns even where the heap is dense.
+// Unused bytes behind each buffer, so that checked mode finds small overruns even if the heap is dense.
 constexpr std::size_t kGap = 256;
 
 void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 std::size_t alignment_for(std::size_t bytes) { return bytes >= 2 * kHugePage ? kHugePage : kAlignment; }
 
-// What the machine could give without swapping; free pages alone leave out the file cache.
+// The memory that is available without swapping; free pages alone would leave out the file cache.
 std::size_t available_memory() {
   std::size_t kib = 0;
   if (std::FILE* f = std::fopen("/proc/meminfo", "r")) {
@@ -55,7 +55,7 @@ std::size_t total_memory() {
 }
 
 struct HostExecutable : Executable {
-  std::shared_ptr<Device> keep;  // whose loader has the object
+  std::shared_ptr<Device> keep;  // its loader owns the object
   backend::HostEntry entry = nullptr;
   std::size_t parameters = 0, scratch_bytes = 0;
   std::vector<backend::AccessSite> sites;
@@ -77,7 +77,7 @@ class HostEvent : public Event {
   Clock::time_point at_;
 };
 
-// Work is done when the call that submits it returns, so only the order between threads that share a stream is left to keep.
+// Work is done when the call that submits it returns, so a stream only has to order the threads that share it.
 class HostStream : public Stream {
  public:
   explicit HostStream(Device& device) : device_(device) {}
@@ -140,7 +140,7 @@ class HostDevice : public Device {
   std::optional<ObjectLoader> loader_;  // started by the first kernel, not by opening the device
 };
 
-// A stream that a user holds keeps its device alive; the device's own must not.
+// A user's stream keeps the device alive; the device's own stream must not (a cycle).
 class OwningHostStream : public HostStream {
  public:
   explicit OwningHostStream(std::shared_ptr<Device> device) : HostStream(*device), keep_(std::move(device)) {}
@@ -150,10 +150,10 @@ class OwningHostStream : public HostStream {
 };
 
 std::uint64_t HostDevice::allocate(std::size_t bytes) {
-  // The kernel would hand out more than the machine has, and kill the process when it is written.
+  // Linux would allocate more than the machine has, and kill the process when the memory is written.
   if (bytes > total_memory()) throw std::bad_alloc();
   void* p = ::operator new(bytes + kGap, std::align_val_t{alignment_for(bytes)});
-  // Streaming kernels touch every page once; with small pages a good part of that time goes to page faults and table walks.
+  // Huge pages: streaming kernels touch every page once, and with small pages page faults and table walks take much of the time.
   if (alignment_for(bytes) == kHugePage) madvise(p, bytes, MADV_HUGEPAGE);
   return reinterpret_cast<std::uint64_t>(p);
 }
@@ -163,7 +163,7 @@ void HostDevice::fill(std::uint64_t to, const void* pattern, std::size_t pattern
   auto* out = static_cast<std::byte*>(pointer(to));
   const std::size_t bytes = count * pattern_bytes;
   if (bytes == 0) return;
-  // Doubling what is there already: a few large copies, whatever the width.
+  // Doubles the filled part: a few large copies for any width.
   std::memcpy(out, pattern, pattern_bytes);
   for (std::size_t done = pattern_bytes; done < bytes; done *= 2) std::memcpy(out + done, out, std::min(done, bytes - done));
 }
@@ -194,7 +194,7 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
   const auto& kernel = static_cast<const HostExecutable&>(executable);
   TW_CHECK(arguments.size() == kernel.parameters, "a launch passes one word a parameter");
   const std::int64_t programs = std::int64_t{config.grid[0]} * config.grid[1] * config.grid[2];  // kMostPrograms: fewer than 2^63
-  // As in allocate(): refused, where the system would promise the memory and end the process when it is written.
+  // As in allocate(): an error instead of overcommitted memory.
   const auto threads = static_cast<std::size_t>(std::min<std::int64_t>(programs, threads_));
   if (kernel.scratch_bytes > total_memory_ / threads)
     throw DeviceError(detail::location_of(config.where),
@@ -215,9 +215,9 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
       for (Chunks::Range r; chunks.next(r);) kernel.entry(arguments.data(), &launch, r.begin, r.end, scratch.data());
     };
     const auto turn = enter(stream);
-    pool_.run(programs, std::cref(work));  // a reference needs no memory
+    pool_.run(programs, std::cref(work));  // a reference: std::function then allocates nothing
   }
-  // Assertions first: what they found is often why an access went wrong.
+  // Assertions first: one that failed is often the reason of a bad access.
   reports.finish(config.where);
   if (check) check->report(arguments, config.where);
 }

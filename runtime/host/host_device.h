@@ -1,4 +1,4 @@
-// The cpu as a device: memory is the process's own, kernels are functions, launches are complete when they return.
+// The cpu as a device: its memory is that of the process, kernels are functions, and launches are complete when they return.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,8 +11,8 @@ namespace tilewright::rt {
 /// `name`: "cpu", or "cpu:LEVEL" of x86-64, which only restricts the code that is generated.
 std::shared_ptr<Device> make_host_device(const std::string& name);
 
-/// An executable of the cpu made from a function of this process: devices are testable with no compiler. Of `kernel`, the number of
-/// parameters, scratch_bytes and sites are used.
+/// An executable of the cpu made from a function of this process, to test devices without a compiler. Uses the number of parameters,
+/// scratch_bytes and sites of `kernel`.
 std::shared_ptr<const Executable> make_host_executable(backend::HostEntry, const backend::CompiledKernel& kernel);
 
 }  // namespace tilewright::rt

@@ -1,4 +1,4 @@
-// Puts ELF objects into this process by LLVM's ORC and JITLink.
+// Loads ELF objects into this process by LLVM's ORC and JITLink.
 #include "runtime/host/object_loader.h"
 
 #include <fmt/format.h>
@@ -17,14 +17,14 @@ namespace tilewright::rt {
 
 namespace orc = llvm::orc;
 
-// The parts of LLJIT that objects need: no IR layer, no platform, and so no target to initialise.
+// The parts of LLJIT that objects need: without IR layer and platform, no target has to be initialised.
 struct ObjectLoader::Session {
   orc::ExecutionSession session;
   orc::ObjectLinkingLayer linker;
   orc::JITDylib& library;
   std::atomic<unsigned> loaded{0};
   std::mutex mutex;
-  std::string reported;  // LLVM tells why a link failed to its reporter, and the caller only that it did
+  std::string reported;  // LLVM passes the reason of a failed link to its reporter; the caller only gets an error
 
   explicit Session(std::unique_ptr<orc::ExecutorProcessControl> process)
       : session(std::move(process)), linker(session), library(session.createBareJITDylib("library")) {
@@ -45,7 +45,8 @@ struct ObjectLoader::Session {
 
 namespace {
 
-// What emitted code calls most, by address: found even where the C library is not among the process's global symbols, as in a plug-in.
+// The C functions that emitted code calls most, by address, so that they are found even if the C library is not among the process's global
+// symbols, as in a plug-in.
 llvm::Error define_library(orc::ExecutionSession& session, orc::JITDylib& library) {
   orc::SymbolMap symbols;
   const auto add = [&](const char* name, auto* function) {

@@ -1,4 +1,4 @@
-// Puts ELF objects that the compiler emitted into this process. One LLVM session for all; each object is unloaded on its own.
+// Loads ELF objects of the compiler into this process. All share one LLVM session; each is unloaded separately.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -13,7 +13,7 @@ namespace tilewright::rt {
 class LoadedObject {
  public:
   virtual ~LoadedObject() = default;
-  /// The address of the symbol that load() was asked for.
+  /// The address of the `entry` of load().
   virtual void* entry() const = 0;
 };
 
@@ -23,8 +23,8 @@ class ObjectLoader {
   /// Throws DeviceError at `where` if the session cannot start.
   explicit ObjectLoader(const Here& where);
 
-  /// Links `image`, a relocatable ELF object for this machine, and finds `entry` in it. Symbols that it lacks are those of the C
-  /// library, of libm and of the process. Throws DeviceError at `where` with LLVM's reason.
+  /// Links `image`, a relocatable ELF object for this machine, and finds `entry` in it. Its undefined symbols are resolved in the C
+  /// library, libm and the process. Throws DeviceError at `where` with LLVM's reason.
   std::unique_ptr<LoadedObject> load(std::span<const std::byte> image, const std::string& entry, const Here& where);
 
  private:

@@ -1,4 +1,4 @@
-// Working memory of compiled kernels: one arena a running thread, kept for the next launch.
+// Scratch memory of compiled kernels: one arena for each running thread, kept for the next launch.
 #pragma once
 #include <cstddef>
 #include <memory>

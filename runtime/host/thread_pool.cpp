@@ -15,14 +15,14 @@ namespace tilewright::rt {
 
 namespace {
 
-// Long enough to catch the next launch of a loop of launches, short enough not to be seen in the machine's load.
+// Long enough for the next launch of a loop of launches, short enough not to matter for the machine's load.
 constexpr auto kSpin = std::chrono::microseconds(20);
-// Uneven programs want small chunks, cheap ones large: eight a thread leaves the last thread at most an eighth behind.
+// Small chunks balance uneven programs, large ones cost less: with eight for each thread the last one finishes at most an eighth later.
 constexpr std::int64_t kChunksPerThread = 8;
 
 void pause() { __builtin_ia32_pause(); }
 
-/// Polls until `ready()` or the spin time is over; whether it was ready.
+/// Polls until `ready()` is true or the spin time is over; returns whether it was ready.
 template <class F>
 bool spin(F ready) {
   const auto end = std::chrono::steady_clock::now() + kSpin;
@@ -38,7 +38,7 @@ bool spin(F ready) {
 }  // namespace
 
 bool Chunks::next(Range& range) {
-  // stop() sets the counter to the total; a fetch_add past it cannot wrap, since each thread makes one failing call and leaves.
+  // stop() sets the counter to the total; further fetch_adds cannot wrap, since each thread makes one failing call and then leaves.
   const std::int64_t begin = next_.fetch_add(size_, std::memory_order_relaxed);
   if (begin >= total_) return false;
   range = {begin, std::min(begin + size_, total_)};
@@ -48,60 +48,60 @@ bool Chunks::next(Range& range) {
 struct ThreadPool::Job {
   Chunks chunks;
   const Work& work;
-  std::atomic<int> helpers{0};  // written under the lock, read without it by the caller that waits for them
+  std::atomic<int> helpers{0};  // written under the lock; the caller that waits for them reads it without
   std::exception_ptr error;
 };
 
-struct ThreadPool::Crew {
-  explicit Crew(Crew* parents) : of_parent(parents) {}
+struct ThreadPool::Workers {
+  explicit Workers(Workers* before) : of_parent(before) {}
   void start(int workers);
   void serve();
-  Job* take();  // of the queue: a job with chunks left, or null; the caller of take has joined it
+  Job* take();  // joins a job of the queue that has chunks left; null if there is none
   void participate(Job&);
   void leave(Job&);
   void wake_one();
 
   const unsigned process = fork_count();
-  Crew* const of_parent;  // never used again, nor destroyed: its threads are not in this process, and its lock may be taken
+  Workers* const of_parent;  // never used again, nor destroyed: its threads are not in this process, and its lock may be taken
   std::once_flag started;
-  std::vector<std::thread> workers;
+  std::vector<std::thread> threads;
   std::mutex mutex;  // guards the members below, and Job::helpers and Job::error
   std::condition_variable work_there, helper_left;
   std::vector<Job*> queue;
   bool stopping = false;
-  // Copies that are read without the lock: how often a job was queued, and how many workers sleep.
+  // Read without the lock: how often a job was queued, and how many workers sleep.
   std::atomic<std::uint64_t> queued{0};
   std::atomic<int> sleepers{0};
 };
 
-ThreadPool::ThreadPool(int threads) : threads_(std::max(threads, 1)), crew_(new Crew(nullptr)) {}
+ThreadPool::ThreadPool(int threads) : threads_(std::max(threads, 1)), workers_(new Workers(nullptr)) {}
 
 ThreadPool::~ThreadPool() {
-  Crew* crew = crew_.load();
-  if (crew->process != fork_count()) return;  // of the parent
+  Workers* workers = workers_.load();
+  if (workers->process != fork_count()) return;  // of the parent
   {
-    std::lock_guard lock(crew->mutex);
-    crew->stopping = true;
+    std::lock_guard lock(workers->mutex);
+    workers->stopping = true;
   }
-  crew->queued.fetch_add(1);  // ends the spinning
-  crew->work_there.notify_all();
-  for (std::thread& worker : crew->workers) worker.join();
-  delete crew;
+  workers->queued.fetch_add(1);  // ends the spinning
+  workers->work_there.notify_all();
+  for (std::thread& thread : workers->threads) thread.join();
+  delete workers;
 }
 
-ThreadPool::Crew& ThreadPool::crew() {
-  Crew* crew = crew_.load(std::memory_order_acquire);
-  while (crew->process != fork_count()) {
-    Crew* const fresh = new Crew(crew);
-    if (crew_.compare_exchange_strong(crew, fresh)) return *fresh;
+ThreadPool::Workers& ThreadPool::workers() {
+  Workers* workers = workers_.load(std::memory_order_acquire);
+  while (workers->process != fork_count()) {
+    Workers* const fresh = new Workers(workers);
+    if (workers_.compare_exchange_strong(workers, fresh)) return *fresh;
     delete fresh;  // another thread was first
   }
-  return *crew;
+  return *workers;
 }
 
-void ThreadPool::Crew::start(int count) {
-  workers.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) workers.emplace_back([this] { serve(); });
+void ThreadPool::Workers::start(int count) {
+  threads.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) threads.emplace_back([this] { serve(); });
 }
 
 void ThreadPool::run(std::int64_t total, const Work& work) {
@@ -111,7 +111,7 @@ void ThreadPool::run(std::int64_t total, const Work& work) {
     if (total > 0) work(job.chunks);
     return;
   }
-  Crew& c = crew();
+  Workers& c = workers();
   std::call_once(c.started, [&] { c.start(threads_ - 1); });
   {
     std::lock_guard lock(c.mutex);
@@ -131,12 +131,12 @@ void ThreadPool::run(std::int64_t total, const Work& work) {
   if (job.error) std::rethrow_exception(job.error);
 }
 
-void ThreadPool::Crew::wake_one() {
-  // One wakes the next, so that the caller pays for one system call and not for one a core before its own work starts.
+void ThreadPool::Workers::wake_one() {
+  // Each woken worker wakes the next one, so that the caller makes one system call, not one for each core, before it starts to work.
   if (sleepers.load() > 0) work_there.notify_one();
 }
 
-ThreadPool::Job* ThreadPool::Crew::take() {
+ThreadPool::Job* ThreadPool::Workers::take() {
   for (Job* job : queue) {
     if (job->chunks.empty()) continue;
     job->helpers.fetch_add(1, std::memory_order_relaxed);
@@ -145,7 +145,7 @@ ThreadPool::Job* ThreadPool::Crew::take() {
   return nullptr;
 }
 
-void ThreadPool::Crew::participate(Job& job) {
+void ThreadPool::Workers::participate(Job& job) {
   try {
     job.work(job.chunks);
   } catch (...) {
@@ -155,15 +155,15 @@ void ThreadPool::Crew::participate(Job& job) {
   }
 }
 
-void ThreadPool::Crew::leave(Job& job) {
+void ThreadPool::Workers::leave(Job& job) {
   {
     std::lock_guard lock(mutex);
-    job.helpers.fetch_sub(1, std::memory_order_release);  // the last touch: the caller may end the job's life now
+    job.helpers.fetch_sub(1, std::memory_order_release);  // the last access: the caller may destroy the job now
   }
   helper_left.notify_all();
 }
 
-void ThreadPool::Crew::serve() {
+void ThreadPool::Workers::serve() {
   for (;;) {
     std::uint64_t seen;
     Job* job;
