@@ -1,4 +1,4 @@
-// Arguments of launches and views: checked, and sorted into the classes that specializations rely on.
+// Checks the arguments of launches and views, and computes the argument attributes that specializations rely on.
 #include "tilewright/detail/arguments.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace tilewright::detail {
 
 namespace {
 
-// What a specialization is told at most: enough for 16-byte accesses, few enough classes to compile few variants.
+// The largest divisor that specializations know: enough for 16-byte accesses, small enough for few variants.
 constexpr std::int64_t kClass = 16;
 
 std::int64_t element_bytes(Code c) {
@@ -113,10 +113,11 @@ void Arguments::add_pointer_word(TypeCode type, const PointerArgument& p) {
   }
 }
 
-// What a kernel is told of pointers that lead to one place: it then waits wherever a thread may read what another one wrote.
+// Whether a pointer is disjoint from all others. For pointers that are not, the kernel needs barriers where a thread may read a value that
+// another one wrote.
 void Arguments::compare_with_others(const PointerArgument& p, std::uint64_t address) {
   words_.back().disjoint = true;
-  if (!p.buffer && !p.raw) return;  // null leads nowhere
+  if (!p.buffer && !p.raw) return;  // a null pointer
   Reach mine{words_.size() - 1, address, address, p.buffer};
   if (p.buffer) {
     mine.begin = reinterpret_cast<std::uint64_t>(p.buffer->memory());
@@ -129,14 +130,14 @@ void Arguments::compare_with_others(const PointerArgument& p, std::uint64_t addr
 
 bool Arguments::may_meet(const Reach& a, const Reach& b) {
   if (a.buffer && b.buffer) return a.begin < b.end && b.begin < a.end;
-  // A raw pointer to one allocation, its end included, never leads to another one. Of memory that the user wrapped, and of what another
-  // raw pointer leads to, nobody knows where the allocation begins.
+  // A raw pointer into one allocation, its end included, is disjoint from other allocations. The bounds of memory that the user wrapped and
+  // of other raw pointers are not known.
   const bool is_allocation = (a.buffer && a.buffer->is_owned()) || (b.buffer && b.buffer->is_owned());
   return !is_allocation || (a.begin <= b.end && b.begin <= a.end);
 }
 
 void Arguments::add_value(Code code, std::uint64_t bits) {
-  // The low bits decide, whatever the width and the sign: 16 divides -32 in two's complement too.
+  // The low bits decide, for any width and sign: 16 divides -32 in two's complement too.
   add_word({code}, bits, is_integer(code) && element_bytes(code) >= 2 ? power_of_two_in(bits) : 1);
   advance();
 }
@@ -151,7 +152,7 @@ void Arguments::add_stand_in(Code code, std::int64_t divisible_by) {
 void Arguments::add_view(TypeCode pointer, const HostView& view, std::span<const std::int64_t> extents,
                          std::span<const std::int64_t> strides) {
   if (!view.made()) fail("the view is empty: a view comes from tw::view()");
-  // Again: since the view was made, another buffer may have been moved into this one.
+  // Checked again: since the view was made, another buffer may have been moved into this one.
   if (view.buffer) check_view(*view.buffer, extents, strides, at_);
   add_pointer_word(pointer, {.buffer = view.buffer, .alignment = view.alignment, .is_stand_in = view.buffer == nullptr});
   for (std::int64_t e : extents) add_word({Code::i64}, static_cast<std::uint64_t>(e), power_of_two_in(static_cast<std::uint64_t>(e)));
@@ -174,7 +175,7 @@ void row_major(std::span<const std::int64_t> extents, std::span<std::int64_t> st
 
 void check_view(const RawBuffer& buffer, std::span<const std::int64_t> extents, std::span<const std::int64_t> strides, const Here& at) {
   buffer.at(0, at);
-  // The first and the last element that the view reaches; 128 bits hold any sum of five products.
+  // The first and the last element of the view; 128 bits hold any sum of five products.
   __int128 lowest = 0, highest = 0;
   bool is_empty = false;
   for (std::size_t i = 0; i < extents.size(); ++i) {

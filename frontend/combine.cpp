@@ -1,4 +1,4 @@
-// Opening and closing combine regions, and the functions of users that are traced into them.
+// Opens and closes combine regions, and traces users' functions into them.
 #include "frontend/combine.h"
 
 #include <fmt/format.h>

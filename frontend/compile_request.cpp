@@ -1,4 +1,4 @@
-// Checks of what a launch asks for, and the compilation with its dumps.
+// Checks the options of a launch, and compiles with dumps.
 #include "frontend/compile_request.h"
 
 #include <fmt/format.h>
@@ -59,7 +59,7 @@ backend::CompiledKernel compile_function(const Request& request, ir::Function fu
     return compiled;
   } catch (const Error& e) {
     if (e.where().line != 0) throw;
-    // What the target as a whole cannot do has no line of its own: the request asked for it.
+    // An error without a line: the target cannot do something at all. It gets the line of the request.
     const std::string_view text = e.what();
     const auto message = text.find(": error: ");
     request.refuse(std::string(text.substr(message == text.npos ? 0 : message + 9)));

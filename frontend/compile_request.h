@@ -1,4 +1,4 @@
-// What every launch and compilation of a kernel shares, be it C++ or text: the checks of its options, and the compilation with its dumps.
+// The checks of options and the compilation with its dumps, for every launch and compilation of a kernel, from C++ and from text.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tilewright::detail {
 
-/// What was asked of which kernel, and where.
+/// A request to launch or compile a kernel, with the user's line.
 struct Request {
   const char* what;  // "launch", "compile"
   const std::string& kernel;
@@ -19,18 +19,18 @@ struct Request {
   [[noreturn]] void refuse(const std::string& message) const;
 };
 
-/// The grid with all three extents. Refuses one that is not 1 to 3 positive extents, or larger than rt::kMostPrograms: every device has one
-/// rule.
+/// The grid with all three extents. Throws Error unless it has 1 to 3 positive extents, at most rt::kMostPrograms, the same on every
+/// device.
 std::array<std::int32_t, 3> checked_grid(const Request&, const Grid&);
 
-/// What the launch changes of the compilation; the target is left to the caller. Refuses what no target takes.
+/// The compile options of a launch, but for the target, which the caller sets. Throws Error for values that no target accepts.
 backend::CompileOptions checked_options(const Request&, const Launch&);
 
-/// Compiles, leaving the stages under TILEWRIGHT_DUMP in a folder named by the kernel and `hash`. With `keep_text`, for its text alone: a
-/// host's object is left out. What the target as a whole cannot do is told as a refusal of the request.
+/// Compiles, and writes the stages into the folder NAME-HASH of TILEWRIGHT_DUMP. `keep_text`: only the text is needed, so no host object is
+/// made. What the target cannot do at all is an Error at the line of the request.
 backend::CompiledKernel compile_function(const Request&, ir::Function, const backend::CompileOptions&, bool keep_text, std::uint64_t hash);
 
-/// A C identifier, since a kernel's name becomes a symbol and the name of a folder.
+/// Throws Error unless the name is a C identifier: it becomes a symbol and the name of a folder.
 std::string symbol_name(const std::string& name);
 
 }  // namespace tilewright::detail

@@ -1,4 +1,4 @@
-// Leaves the stages of a compilation as files.
+// Writes the stages of a compilation as files.
 #include "frontend/dump.h"
 
 #include <fmt/format.h>

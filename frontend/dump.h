@@ -1,4 +1,4 @@
-// Leaves the stages of a compilation as files, for TILEWRIGHT_DUMP.
+// Writes the stages of a compilation as files, for TILEWRIGHT_DUMP.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace tilewright::detail {
 
-/// A folder of one compiled kernel: DIR/NAME-HASH. Throws Error at `where` for what cannot be written: a dump that was asked for and is
-/// missing would be looked for in vain.
+/// The folder of one compiled kernel: DIR/NAME-HASH. Throws Error at `where` if a file cannot be written, so that no dump is missing
+/// silently.
 class DumpFolder {
  public:
   DumpFolder(const std::string& dir, const std::string& kernel, std::uint64_t hash, const Location& where);

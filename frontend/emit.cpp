@@ -1,4 +1,4 @@
-// Constants, broadcasting and the checks that only the front end can make.
+// Makes constants, broadcasts, and makes the checks that only the front end can make.
 #include "frontend/emit.h"
 
 #include <fmt/format.h>
@@ -74,7 +74,7 @@ double greatest(ir::Element e) {
   }
 }
 
-/// The bits of a constant in this element type, or what is wrong with it.
+/// The bits of a constant in this element type, or an error text.
 struct Fit {
   std::uint64_t bits = 0;
   std::string problem;
@@ -165,7 +165,7 @@ int Emit::axis(std::int64_t axis, int count, ir::ValueId of, std::string_view op
 
 Extents Emit::common_shape(std::span<const ir::ValueId> values, std::span<const std::string_view> operands) const {
   Extents shape;
-  std::vector<std::size_t> from;  // which operand gave each extent, aligned as shape
+  std::vector<std::size_t> from;  // the operand that each extent comes from, aligned as shape
   for (std::size_t k = 0; k < values.size(); ++k) {
     const Extents s = type(values[k]).shape();
     while (shape.size() < s.size()) shape.insert(shape.begin(), 1), from.insert(from.begin(), k);

@@ -1,4 +1,4 @@
-// From a kernel and its arguments to a compiled specialization and its launch.
+// Finds or compiles the specialization for the arguments of a launch, and launches it.
 #include "tilewright/kernel.h"
 
 #include <fmt/format.h>
@@ -86,9 +86,9 @@ rt::Device& device_of(const Request& request, const Launch& launch, const Argume
   return *found->device;
 }
 
-// What distinguishes this specialization besides its constants and its target: whole options and classes, never a value.
+// Adds to the key what distinguishes specializations besides constants and target: options and argument attributes, never a value.
 void add_rest(KernelKey& key, const Arguments& arguments, const backend::CompileOptions& options) {
-  constexpr int kBits = 8;  // of a class; eight of them in a word
+  constexpr int kBits = 8;  // of an attribute; eight of them in a word
   std::uint64_t classes = 0;
   int used = 0;
   for (const Arguments::Word& w : arguments.words()) {
@@ -138,11 +138,11 @@ void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body
   rt::Device& device = device_of(request, launch, arguments);
   config.check = options.check;
 
-  // From here on a launch of a kernel that is there allocates nothing, takes no lock of ours, and compares words, no text.
+  // From here on the launch of a compiled kernel allocates nothing, takes no lock of this library, and compares words, no text.
   KernelKey& key = arguments.key();
   const std::uint64_t constants = key.hash();
   add_rest(key, arguments, options);
-  key.add_word(reinterpret_cast<std::uint64_t>(&device));  // whose entries keep it alive: no other device comes to lie there
+  key.add_word(reinterpret_cast<std::uint64_t>(&device));  // unique: entries keep the device alive, so no other one gets this address
   const rt::Executable* executable = kernel.cache.find(key);
   if (!executable)
     executable = &kernel.cache.get(key, [&] {

@@ -1,4 +1,4 @@
-// Atomics.
+// Traces atomics.
 #include "tileir/op_kind.h"
 #include "tilewright/ops/atomic.h"
 

@@ -1,4 +1,4 @@
-// Loops and branches: which variables their bodies assigned, and the block arguments and results that these become.
+// Traces loops and branches: the variables that a body assigns become region iteration arguments and results.
 #include "tileir/op_kind.h"
 #include "tilewright/ops/control.h"
 
@@ -31,14 +31,14 @@ Location made_at(const ir::Function& f, ValueId v, const Here& construct) {
   return f.where(v).line > 0 ? f.where(v) : location_of(construct);
 }
 
-/// Variables that have a value which may be used here.
+/// The variables whose value may be used in this block.
 std::vector<Variable> live_variables(const Trace& t) {
   std::vector<Variable> all = t.variables();
   std::erase_if(all, [&](const Variable& v) { return !t.usable({v.value}, t.block()); });
   return all;
 }
 
-/// A block argument for each variable, which then names it.
+/// Adds a block argument for each variable, which then names it.
 std::vector<std::uint32_t> add_arguments(Trace& t, std::span<const Variable> variables, BlockId block) {
   ir::Function& f = t.function();
   std::vector<std::uint32_t> arguments;
@@ -49,8 +49,8 @@ std::vector<std::uint32_t> add_arguments(Trace& t, std::span<const Variable> var
   return arguments;
 }
 
-/// What a variable names at the end of a body that began with `argument`. A variable that lost its value or its life in the body has
-/// nothing to give to the next turn; that is a mistake if the body used it.
+/// The value of a variable at the end of a body at whose start it named `argument`. A variable that the body emptied or destroyed has no
+/// value for the next iteration; that is a mistake if the body used it.
 ValueId at_end_of_body(Trace& t, const Region& region, std::size_t i, ValueId argument, std::string_view construct, const Here& at) {
   const Variable& v = region.variables[i];
   const Handle* h = t.find(v, region.variables);
@@ -66,7 +66,7 @@ ValueId at_end_of_body(Trace& t, const Region& region, std::size_t i, ValueId ar
   }
   const ValueId now = Trace::value_of(*h);
   if (now == argument) return argument;
-  // Names the line of use: here the end of the body.
+  // The line of the use is here the end of the body.
   t.value(*h, construct, "variable", at);
   const ir::Type before = f.type(argument), after = f.type(now);
   if (!(before == after))
@@ -79,7 +79,7 @@ ValueId at_end_of_body(Trace& t, const Region& region, std::size_t i, ValueId ar
   return now;
 }
 
-/// A body must end where it began.
+/// Throws Error unless the builder is at the end of the body: a construct inside of it must have ended.
 void expect_at(Emit& e, BlockId body) {
   if (e.b().block() != body) e.fail("a loop inside of this one was begun and never ended");
 }
@@ -88,7 +88,7 @@ void yield(ir::Builder& b, std::span<const ValueId> values) { b.create(ir::OpKin
 
 using Names = std::unordered_map<std::uint32_t, std::uint32_t>;
 
-/// Takes a block argument away that turned out to be the same in every turn.
+/// Removes a block argument that is the same in every iteration.
 void drop(Trace& t, BlockId block, std::uint32_t argument, std::uint32_t before, Names& names) {
   ir::Function& f = t.function();
   f.replace_uses({argument}, {before});
@@ -211,7 +211,7 @@ When::~When() {
   if (!done_ && Trace::active() != nullptr) Trace::active()->leave_early(at_, "when");
 }
 
-/// What the arm assigned. Variables get back what they named before it.
+/// The assignments of one branch. Variables get back their values of before the branch.
 When::Arm When::end_arm(int number) {
   Emit e("when", at_);
   Trace& t = e.trace();

@@ -1,4 +1,4 @@
-// Prints, assertions, hints and inline PTX.
+// Traces prints, assertions, hints and inline PTX.
 #include "tileir/op_kind.h"
 #include "tilewright/ops/debug.h"
 

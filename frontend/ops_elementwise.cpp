@@ -1,4 +1,4 @@
-// Element-wise operations, conversions and pointer arithmetic.
+// Traces element-wise operations, conversions and pointer arithmetic.
 #include "tileir/op_kind.h"
 #include "tilewright/ops/elementwise.h"
 
@@ -16,7 +16,7 @@ struct Row {
   std::string_view name;
 };
 
-// && and || take both sides: on lanes there is no short circuit.
+// && and || evaluate both sides: elements of a tile have no short circuit.
 Row row(Unary op) {
   switch (op) {
     case Unary::logical_not: return {ir::OpKind::bit_not_, "operator!"};
@@ -92,7 +92,7 @@ Made where(const Handle& condition, const Input& a, const Input& b, TypeCode mee
   const Input inputs[] = {a, b};
   constexpr std::string_view names[] = {"condition", "a", "b"};
   ir::ValueId v[] = {e.value(condition, names[0]), {}, {}};
-  // Constants take their shape from the tiles, and the condition may be the greatest of these.
+  // Constants get the shape of the tiles, of which the condition may have the most axes.
   const auto sides = e.unify(inputs, meet, std::span(names).subspan(1));
   v[1] = sides[0], v[2] = sides[1];
   e.spread_all(v, names);
@@ -111,7 +111,7 @@ Made bitcast(const Handle& t, TypeCode type, const Here& at) {
 
 Handle add_const(const Handle& t, const Here& at) {
   const Trace* trace = Trace::active();
-  if (trace == nullptr || !Trace::value_of(t)) return t;  // said where it is used
+  if (trace == nullptr || !Trace::value_of(t)) return t;  // an error where it is used
   Emit e("conversion to a pointer to const", at);
   const ir::ValueId v = e.value(t, "pointer");
   return Handle(made(e.b().bitcast(v, ir::Type::pointer(e.type(v).element(), true))));
@@ -123,7 +123,7 @@ Made offset_pointer(const Input& pointer, const Input& offset, bool negative) {
   ir::ValueId v[] = {e.value(*pointer.handle, names[0]), {}};
   if (offset.handle == nullptr) {
     Scalar s = offset.constant;
-    // A 64-bit unsigned offset reaches as far back as forward: addresses wrap.
+    // A 64-bit unsigned offset is equal to a signed one: addresses wrap.
     s.kind = Scalar::Kind::signed_integer;
     if (negative) s.bits = 0 - s.bits;
     v[1] = e.constant(s, ir::Element::i64, e.type(v[0]).shape());

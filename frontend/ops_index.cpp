@@ -1,4 +1,4 @@
-// gather and histogram.
+// Traces gather, roll and histogram.
 #include "tileir/op_kind.h"
 #include "tilewright/ops/index.h"
 

@@ -1,4 +1,4 @@
-// What is made of other operations.
+// Functions that are composed of other operations.
 #include "tileir/op_kind.h"
 #include "tilewright/ops/library.h"
 
@@ -15,7 +15,7 @@ namespace {
 using ir::OpKind;
 using ir::ValueId;
 
-/// Arithmetic that reads as such.
+/// Arithmetic on values by C++ operators.
 struct Math {
   Emit& e;
   ValueId un(OpKind k, ValueId x) { return e.b().unary(k, x); }
@@ -48,7 +48,7 @@ ValueId apply(Math m, Activation a, ValueId x) {
   TW_UNREACHABLE("activation");
 }
 
-/// In f32 for 16-bit floats, whose intermediate results would lose too much, and back.
+/// Computes 16-bit floats in f32 and rounds back: intermediate results would lose too much precision.
 template <class F>
 Made widened(Emit& e, ValueId x, F&& compute) {
   const ir::Element element = e.type(x).element();

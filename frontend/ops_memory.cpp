@@ -1,4 +1,4 @@
-// Loads and stores, through pointers and through views.
+// Traces loads and stores, through pointers and through views.
 #include "tileir/op_kind.h"
 #include "tilewright/ops/memory.h"
 
@@ -23,7 +23,7 @@ std::vector<ir::Attr> attributes(const Options& o) {
   return attrs;
 }
 
-/// An argument in the shape of the pointer: a mask, or elements that it points to.
+/// A mask or a value to load or store, in the shape of the pointer.
 ir::ValueId mask_onto(Emit& e, const Maybe& mask, ir::ValueId pointer) {
   return e.argument_onto(mask, ir::Element::boolean, "mask", pointer, "pointer");
 }
@@ -31,7 +31,7 @@ ir::ValueId elements_onto(Emit& e, const Maybe& m, std::string_view name, ir::Va
   return e.argument_onto(m, e.type(pointer).element(), name, pointer, "pointer");
 }
 
-/// `load` with what is checked already.
+/// `load` with arguments that are checked already.
 ir::ValueId emit_load(Emit& e, ir::ValueId pointer, ir::ValueId mask, ir::ValueId other, std::vector<ir::Attr> attrs) {
   std::vector<ir::ValueId> operands{pointer};
   if (mask) operands.push_back(mask);
@@ -39,7 +39,7 @@ ir::ValueId emit_load(Emit& e, ir::ValueId pointer, ir::ValueId mask, ir::ValueI
   return e.trace().function().result(e.b().create(ir::OpKind::load_, operands, std::move(attrs)));
 }
 
-/// Addresses of a block of a view, and which of them lie in it.
+/// The addresses of a tile of a view, and the mask of those inside of the view.
 struct Block {
   ir::ValueId pointer, mask;
 };
@@ -53,7 +53,7 @@ Block block_of(Emit& e, const ViewOf& view, std::span<const Offset> offsets, std
     if (!e.type(offset).is_scalar())
       e.fail(fmt::format("the offset of axis {} is {}; it must be a scalar", i, ir::shape_text(e.type(offset))), offset,
              "offset defined here");
-    // Along its own axis, so that each axis costs a line of arithmetic and not a tile of it.
+    // As a tile of one axis, broadcast later: the arithmetic of each axis is that of one row, not of the whole tile.
     Extents line(shape.size(), 1);
     line[i] = shape[i];
     const auto spread = [&](ir::ValueId v) { return e.spread(v, line); };

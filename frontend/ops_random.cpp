@@ -1,4 +1,5 @@
-// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011) and what is drawn from its words.
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", 2011) and the distributions made from its
+// words.
 #include "tileir/op_kind.h"
 #include "tilewright/ops/random.h"
 
@@ -100,7 +101,7 @@ Made draw(Draw kind, const Input& seed, const Input& counter) {
   const Words w = rounds(e, key0, key1, {low, high, zero, zero});
   if (kind == Draw::randint) return made(w[0]);
   if (kind == Draw::rand) return made(uniform(e, w[0], 0));
-  // Box and Muller; the logarithm's argument is in (0, 1].
+  // The Box-Muller transform; the logarithm's argument is in (0, 1].
   ir::Builder& b = e.b();
   const ValueId u = uniform(e, w[0], 1), v = uniform(e, w[1], 0);
   const ir::Type t = e.type(u);

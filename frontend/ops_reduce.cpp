@@ -1,4 +1,4 @@
-// The named reductions.
+// Traces the named reductions.
 #include "tileir/op_kind.h"
 #include "tilewright/ops/reduce.h"
 
@@ -30,7 +30,7 @@ ir::OpKind combiner(Reduction r) {
 
 bool is_arg(Reduction r) { return r == Reduction::argmax || r == Reduction::argmin; }
 
-/// Of named reductions: elements may be combined in any order.
+/// The attributes of a named reduction: elements may be combined in any order.
 std::vector<ir::Attr> attributes(int axis) {
   std::vector<ir::Attr> attrs{ir::Attr{ir::AttrName::axis, axis, {}}};
   attrs.push_back(ir::Attr{ir::AttrName::commutative, 1, {}});

@@ -12,7 +12,7 @@ namespace tilewright::detail {
 
 namespace {
 
-/// A tile that is sorted: not a scalar.
+/// The tile to sort. Throws Error for a scalar.
 ir::ValueId rows(Emit& e, const Handle& t, std::string_view name) {
   e.expect_no_combine();
   const ir::ValueId x = e.value(t, name);

@@ -1,4 +1,4 @@
-// Running a kernel's C++ function once to record the tile IR that it means.
+// Traces a kernel: runs its C++ function once and records tile IR.
 #pragma once
 #include <functional>
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace tilewright::detail {
 
-/// One run-time parameter of the kernel: what handle number i of detail::parameter<T>(i) stands for.
+/// One run-time parameter of the kernel: the value of detail::parameter<T>(i) for index i.
 struct TracedParam {
   ir::Type type;
   ir::Param param;
@@ -18,9 +18,9 @@ struct TracedParam {
 /// The IR's name for an element type of the public headers.
 ir::Type ir_type(TypeCode);
 
-/// Runs `body` with a new trace current on this thread and gives the verified function. `where`: the kernel or the launch, for
-/// mistakes that have no line of their own. Exceptions out of `body` pass through as they are; a body of a tw::range loop, a when or a
-/// loop_while that was left by break or return, or by an exception that the kernel caught, becomes an Error that names it.
+/// Runs `body` with a new trace current on this thread and returns the verified function. `where`: the line of the kernel or the launch,
+/// for mistakes without a line. Exceptions of `body` pass through unchanged. If the body of a tw::range loop, a when or a loop_while was
+/// left by break, by return or by an exception that the kernel caught, throws an Error that names it.
 ir::Function trace_kernel(const std::string& name, std::span<const TracedParam> params, const std::function<void()>& body,
                           const Location& where);
 

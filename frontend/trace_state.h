@@ -1,4 +1,4 @@
-// The state of one trace: the function being recorded, and the table of the handles that name its values.
+// The state of one trace: the function that is recorded, and the table of the handles that name its values.
 #pragma once
 #include <optional>
 #include <string>
@@ -22,33 +22,34 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// The current trace of this thread. Throws Error if there is none or if it cannot go on. `what`: the operation, for the message.
+  /// The current trace of this thread. Throws Error if there is none or if a body was left early. `what`: the operation, for the message.
   static Trace& current(std::string_view what, const Here&);
-  /// The same without complaint, for destructors.
+  /// The current trace or null, for destructors.
   static Trace* active() { return current_; }
 
-  /// The place to add ops at; what is added comes from this line.
+  /// The builder; ops that it adds get this line.
   ir::Builder& builder(const Here&);
   ir::BlockId block() const { return builder_.block(); }
   ir::Function& function() { return function_; }
   ir::Function take() { return std::move(function_); }
 
-  /// What a handle names. Throws Error if it is empty, of another trace, or made inside of a loop or branch that has ended.
+  /// The value that a handle names. Throws Error if the handle is empty, of another trace, or made in a loop or branch that has ended.
   ir::ValueId value(const Handle&, std::string_view what, std::string_view operand, const Here&) const;
   /// Whether a value may be used at the end of a block; never for none and half_assigned().
   bool usable(ir::ValueId, ir::BlockId) const;
-  /// What a variable names that got its first value in one branch of a when only: using it is an error that names the when.
+  /// A marker instead of a value, for a variable that got its first value in only one branch of a when: using it is an error that names the
+  /// when.
   ir::ValueId half_assigned(const Here& when);
 
   // ---- variables ----
   /// Every handle of this trace, oldest first.
   std::vector<Variable> variables() const;
-  /// Where a variable lives now, or null if it is gone. `among`: all that were there at the time. A variable may have been moved, so
-  /// one that is gone from its place is looked for among the handles that are new.
+  /// The handle of a variable now, or null if it was destroyed. `among`: all variables of that time. A variable may have been moved, so one
+  /// whose handle has changed is searched among the newer handles.
   const Handle* find(const Variable&, std::span<const Variable> among) const;
   static ir::ValueId value_of(const Handle& h) { return {h.value_}; }
   static void set(const Handle& h, ir::ValueId v) { h.value_ = v.index; }
-  /// Handles that name a key name what it maps to.
+  /// Handles that name a key of the map get the mapped value.
   void rename(const std::unordered_map<std::uint32_t, std::uint32_t>&);
 
   // ---- bodies left early ----
@@ -56,7 +57,7 @@ class Trace {
     Location where;
     std::string what;  // "loop", "when"
   };
-  /// Nothing can be traced any more: a body was left before its end.
+  /// Records that a body was left before its end: nothing can be traced any more.
   void leave_early(const Here&, std::string what);
   const std::optional<Broken>& broken() const { return broken_; }
   [[noreturn]] void report_broken(const std::string& how) const;
@@ -64,7 +65,7 @@ class Trace {
  private:
   friend class Handle;
   static Trace* alive(std::uint32_t serial);
-  /// A handle of a trace of another thread goes away.
+  /// Removes a destroyed handle of a trace of another thread.
   static void forget(const Handle&) noexcept;
   void enter(Handle&, std::uint32_t value, std::uint32_t variable);
 
