@@ -1,4 +1,4 @@
-// fork, a pipe for the text, files for what is printed, and waitpid.
+// fork, a pipe for the returned text, files for standard output and error, and waitpid.
 #include "frontend/cli/child_process.h"
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ void redirect(int descriptor, const char* path) {
 void write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = write(descriptor, text.data(), text.size());
-    if (n <= 0) return;  // the reader sees that it is cut short
+    if (n <= 0) return;  // the reader notices the truncation
     text.remove_prefix(static_cast<std::size_t>(n));
   }
 }

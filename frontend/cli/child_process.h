@@ -1,21 +1,21 @@
-// Checks that may crash, hang or print, run in a child process that leaves nothing behind.
+// Runs checks that may crash, hang or print in a child process, and removes the files that it leaves.
 #pragma once
 #include <functional>
 #include <string>
 
 namespace tilewright::cli {
 
-/// What became of a child: what its function returned, or what ended it.
+/// The result of a child process: the text that its function returned, or the signal that ended it.
 struct ChildResult {
   std::string text;    // returned
-  std::string errors;  // what it wrote to standard error
+  std::string errors;  // its standard error
   int signal = 0;      // that ended it; SIGALRM if it ran for too long
 };
 
 /// Forks for each check. An exception out of a check aborts the child, its what() on standard error. Requires: this process has one thread.
 class ChildProcesses {
  public:
-  /// Makes a folder for what children leave, such as the reproducers of compiler bugs. Throws Failure.
+  /// Makes a temporary folder for files of the children, such as reproducers of compiler bugs. Throws Failure.
   ChildProcesses();
   ~ChildProcesses();
   ChildProcesses(const ChildProcesses&) = delete;

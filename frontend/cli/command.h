@@ -1,4 +1,4 @@
-// What the subcommands share: how each is added to the command line, and the two ways in which they fail.
+// Declares the subcommands, and the two exceptions that they throw.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -15,19 +15,19 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What the command line names cannot be done, or turned out to be wrong: exit code 1. A tilewright::Error ends in 1 as well.
+/// The command failed, for instance because of the contents of a file: exit code 1. A tilewright::Error gives 1 as well.
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// One call of the program: the files that it has read, and the subcommand that it was asked for.
+/// One call of the program: the files that it has read, and the subcommand of its command line.
 struct Session {
   Files files;
   std::function<void()> run;
 };
 
-/// A subcommand whose options are kept in an Options object, and run by `execute` once the whole command line is read.
+/// Adds a subcommand with an Options object; `execute` runs once the whole command line is parsed.
 template <class Options>
 CLI::App* add_command(CLI::App& root, Session& session, const char* name, const char* description, const char* examples,
                       const std::shared_ptr<Options>& options, void (*execute)(const Options&, Session&)) {
@@ -38,7 +38,7 @@ CLI::App* add_command(CLI::App& root, Session& session, const char* name, const 
   return command;
 }
 
-// One file each, in the order of --help.
+// In the order of --help; each is in a file of its name.
 void add_devices(CLI::App& root, Session&);
 void add_compile(CLI::App& root, Session&);
 void add_opt(CLI::App& root, Session&);

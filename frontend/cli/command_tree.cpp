@@ -1,4 +1,4 @@
-// The command line as data.
+// Reads the subcommands and options from the CLI11 objects.
 #include "frontend/cli/command_tree.h"
 
 #include "passes/pass.h"

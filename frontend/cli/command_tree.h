@@ -1,4 +1,4 @@
-// The command line as data, read off the CLI11 objects that parse it: what completion scripts and the man page are made of.
+// The command line as data, from the CLI11 objects that parse it, for completion scripts and the man page.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <string>
@@ -13,7 +13,7 @@ struct OptionText {
   bool positional = false, required = false, repeatable = false;
 
   bool takes_value() const { return !positional && !value.empty(); }
-  /// The words that the value can be, if they are known.
+  /// The possible values, if they are known.
   std::vector<std::string> choices() const;
 };
 

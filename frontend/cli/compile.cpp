@@ -1,4 +1,4 @@
-// tilewright compile: a .tile file through the whole compiler, up to the form that was asked for.
+// tilewright compile: compiles a .tile file up to the form of --emit.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -117,7 +117,7 @@ void check_form(const Options& options, const ir::TargetDesc& target) {
 void execute(const Options& options, Session& session) {
   check_form(options, find_target(options.target));
   const ir::Module module = session.files.read_tile(options.file);
-  const bool joins = options.emit == "tileir" || options.emit == "stats";  // the texts of several kernels are one text
+  const bool joins = options.emit == "tileir" || options.emit == "stats";  // the texts of several kernels may be concatenated
   std::string out;
   if (joins && options.kernel.empty()) {
     for (const ir::Function& f : module.functions) out += emit(f, options);

@@ -1,4 +1,4 @@
-// tilewright completion: scripts that complete its command line in a shell, made of what --help is made of.
+// tilewright completion: shell completion scripts, made from the same data as --help.
 #include <fmt/format.h>
 
 #include "frontend/cli/command.h"
@@ -32,7 +32,7 @@ std::vector<std::string> option_names(const CommandText& c) {
   return names;
 }
 
-/// What a positional of a command can be; empty: a file.
+/// The completions of a positional; empty: a file.
 std::vector<std::string> positional_choices(const CommandText& c) {
   std::vector<std::string> words;
   if (c.name == "ops")
@@ -89,7 +89,7 @@ std::string bash(const CommandTree& tree) {
                            fmt::join(with_files, "|"));
 }
 
-/// A description inside of the quotes and brackets of zsh's specifications.
+/// Escapes a description for zsh's specifications.
 std::string zsh_text(std::string_view s) {
   std::string out;
   for (const char c : s) {

@@ -1,4 +1,4 @@
-// tilewright devices: what can run kernels here, and why the rest cannot.
+// tilewright devices: lists the devices of this machine, and why some cannot be used.
 #include <fmt/format.h>
 
 #include <algorithm>

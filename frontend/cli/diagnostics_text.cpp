@@ -1,4 +1,4 @@
-// Errors with the source lines that they name.
+// Formats errors with the source lines that they name.
 #include "frontend/cli/diagnostics_text.h"
 
 #include <fmt/format.h>
@@ -65,7 +65,7 @@ std::optional<std::string> line_of(const Place& place, const Files& files) {
   std::string read;
   std::string_view text = files.source(place.file);
   if (text.empty()) {
-    // A dumped kernel names the C++ that it was traced from.
+    // A dumped kernel names locations in the C++ that it was traced from.
     std::error_code error;
     if (!std::filesystem::is_regular_file(place.file, error)) return std::nullopt;
     std::ifstream in(place.file, std::ios::binary);
@@ -80,7 +80,7 @@ std::optional<std::string> line_of(const Place& place, const Files& files) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
-/// Control characters would act on the terminal.
+/// Replaces control characters, which would act on the terminal.
 std::string printable(std::string s) {
   for (char& c : s)
     if ((static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f) c = '?';
@@ -93,7 +93,7 @@ std::string excerpt(const Place& place, const std::string& whole, bool colour) {
   if (place.column == 0 || place.column > line.size() + 1) return out;
   std::string blank;
   for (const char c : line.substr(0, place.column - 1)) {
-    // A tab stays one; of a character of several bytes only the first takes a column.
+    // A tab stays a tab; of a character of several bytes only the first one takes a column.
     if (c == '\t')
       blank += '\t';
     else if ((static_cast<unsigned char>(c) & 0xc0) != 0x80)
@@ -117,7 +117,7 @@ std::string with_source_lines(std::string_view text, const Files& files, bool co
     }
     const std::string_view where = parts->place == "<unknown>" || parts->place.empty() ? kProgram : parts->place;
     if (where == kProgram && parts->text.starts_with(kLaunched)) {
-      // The command line is where: what counts is what follows.
+      // No location: the program's name instead, then the message.
       parts->text.remove_prefix(kLaunched.size());
       if (!parts->text.starts_with("; ")) continue;
       parts->text.remove_prefix(2);

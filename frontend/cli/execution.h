@@ -1,4 +1,4 @@
-// One kernel of a .tile file on its arguments: on a device through the path that launches take, or in the interpreter.
+// Executes a kernel of a .tile file: on a device, by the same code as launches of C++ kernels, or in the interpreter.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,12 +15,12 @@
 namespace tilewright::cli {
 
 struct ExecutionOptions {
-  std::string device = "cpu";  // what Device::open takes, or "interpreter"
+  std::string device = "cpu";  // a name for Device::open, or "interpreter"
   std::vector<std::int64_t> grid = {};
   int warps = 4;
   bool check = false;
   bool contract = true;
-  bool skip_bad_accesses = false;  // in the interpreter: an access outside of every buffer does not happen, where it would be an Error
+  bool skip_bad_accesses = false;  // in the interpreter: an access outside of every buffer is left out instead of being an Error
   std::uint64_t max_ops = std::uint64_t{1} << 32;  // of one program in the interpreter
 };
 
@@ -32,15 +32,15 @@ class Execution {
   /// Makes the buffers, and compiles for a device. `arguments` must outlive this object.
   Execution(const ir::Function&, const std::vector<Argument>& arguments, const ExecutionOptions&);
 
-  /// Throws Error for what checked mode finds. The interpreter always checks.
+  /// Runs the kernel. Throws Error for a violation in checked mode. The interpreter always checks.
   void launch();
-  /// Every buffer holds again what its argument says.
+  /// Resets every buffer to the contents of its argument.
   void restore();
-  /// What the buffer of a parameter holds now.
+  /// The contents of the buffer of a parameter.
   std::vector<std::byte> contents(int parameter) const;
 
   std::string device_text() const;
-  /// What an emulated device counted since the last call, in lines; empty for others.
+  /// The counters of an emulated device since the last call, as text; empty for others.
   std::string counters_text();
   const std::vector<backend::PhaseTiming>& timings() const { return timings_; }
 
@@ -56,7 +56,7 @@ class Execution {
   std::vector<detail::RawBuffer> buffers_;            // one a parameter, empty for scalars
   std::vector<std::uint64_t> words_;
   std::vector<backend::PhaseTiming> timings_;
-  std::string ptx_;  // what a GPU runs
+  std::string ptx_;  // for GPUs
   backend::Resources resources_;
 };
 

@@ -1,4 +1,4 @@
-// Files as a command line names them.
+// Reads and writes the files of a command line.
 #include "frontend/cli/files.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The files that a command line names: read whole, written whole, '-' being standard input and output.
+// Reads and writes the files of a command line as a whole; '-' is standard input or output.
 #pragma once
 #include <map>
 #include <string>
@@ -10,14 +10,14 @@ namespace tilewright::cli {
 
 class Files {
  public:
-  /// What a file holds. Throws UsageError if it cannot be read, or if standard input is asked for a second time.
+  /// The contents of a file. Throws UsageError if it cannot be read, or if standard input was read already.
   std::string read(const std::string& path);
-  /// Throws UsageError if the file cannot be made or standard output is taken already, Failure if writing fails.
+  /// Throws UsageError if the file cannot be created or standard output is in use already, Failure if writing fails.
   void write(const std::string& path, std::string_view contents);
 
   /// The kernels of a .tile file, verified. Its text is kept for messages.
   ir::Module read_tile(const std::string& path);
-  /// The text of a .tile file by the name that messages give it; empty if there is none.
+  /// The text of a .tile file by its name in messages; empty if there is none.
   std::string_view source(const std::string& name) const;
 
  private:
@@ -25,7 +25,7 @@ class Files {
   std::map<std::string, std::string> sources_;
 };
 
-/// The kernel of that name, or the only one if the name is empty. Throws UsageError that says which there are.
+/// The kernel of that name, or the only one if the name is empty. Throws UsageError that lists the kernels.
 const ir::Function& choose_kernel(const ir::Module&, const std::string& name);
 
 }  // namespace tilewright::cli

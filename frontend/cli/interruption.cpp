@@ -7,7 +7,7 @@
 namespace tilewright::cli {
 namespace {
 
-// A signal handler reaches nothing else.
+// Global, since a signal handler has no arguments of its own.
 std::atomic<bool> interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 

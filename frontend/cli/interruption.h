@@ -1,10 +1,10 @@
-// Ctrl-C during a launch on an emulator, which then says where its warps are.
+// Handles Ctrl-C during a launch on an emulator, which then reports where its warps are.
 #pragma once
 #include <atomic>
 
 namespace tilewright::cli {
 
-/// While it lives, the first SIGINT makes the flag true; the next one ends the program as it would without this.
+/// While this object lives, the first SIGINT sets the flag; the next one ends the program in the usual way.
 class Interruption {
  public:
   Interruption();
@@ -15,7 +15,7 @@ class Interruption {
   static const std::atomic<bool>& flag();
 };
 
-/// Ends the program by SIGINT if that was what interrupted it, so that a shell stops its script. What was written is flushed.
+/// Flushes the output and ends the program by SIGINT if SIGINT interrupted it, so that a shell stops its script.
 void end_if_interrupted();
 
 }  // namespace tilewright::cli

@@ -1,4 +1,4 @@
-// tilewright layout: where the elements of a tile are, in pictures, and what it takes to move them.
+// tilewright layout: draws the layout of a tile, and describes its conversion to another layout.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace ir;
 
-/// What --transpose, --reshape and --slice do to the layout, in the order of the command line.
+/// A --transpose, --reshape or --slice of the layout; they apply in the order of the command line.
 struct Step {
   std::string option, value;
 };
@@ -61,7 +61,7 @@ std::vector<int> parse_shape(const std::string& text, std::string_view option) {
   return log2_extents;
 }
 
-/// "1,0" for a tile of that many axes; empty: the last axis varies fastest.
+/// Parses an axis order "1,0" for a tile of that many axes; empty: the last axis varies fastest.
 std::vector<int> parse_order(const std::string& text, std::size_t rank, std::string_view option) {
   std::vector<int> order(rank);
   std::iota(order.rbegin(), order.rend(), 0);
@@ -96,7 +96,7 @@ LinearLayout first_layout(const Options& o) {
   return blocked_layout(log2_extents, vector, parse_order(o.order, log2_extents.size(), "--order"), warps);
 }
 
-/// "--reshape 32,2": the title of what it makes.
+/// The title of the layout after "--reshape 32,2".
 std::string apply(const Step& s, LinearLayout& l) {
   if (s.option == "--transpose") {
     std::vector<std::int64_t> axes(static_cast<std::size_t>(l.rank()));
@@ -119,7 +119,7 @@ std::string apply(const Step& s, LinearLayout& l) {
   return fmt::format("{} {}", s.option, s.value);
 }
 
-/// Bases, or "ORDER:VECTOR" for a blocked layout of as many warps.
+/// Parses bases, or "ORDER:VECTOR" for a blocked layout with the same number of warps.
 LinearLayout destination_of(const std::string& text, const LinearLayout& source) {
   constexpr std::string_view kOption = "--convert-to";
   if (text.starts_with('{')) return parse_bases(text, source.log2_extents(), kOption);
@@ -196,7 +196,7 @@ void add_layout(CLI::App& root, Session& session) {
   c->add_option("--warps", o->warps, "Warps of 32 lanes; default: 4")->type_name("N");
   c->add_option("--bases", o->bases, "Any other layout, in the textual form")->type_name("LAYOUT");
   const auto step = [&](const char* name) { return [o, name](const std::string& value) { o->steps.push_back({name, value}); }; };
-  // What is made of the layout depends on the order of these options, so each is taken when it is read.
+  // The result depends on the order of these options, so each is recorded when it is parsed.
   c->add_flag_function(
        "--transpose",
        [o](std::int64_t) {

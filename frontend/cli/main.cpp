@@ -1,4 +1,4 @@
-// The program `tilewright`: reads its command line, runs the subcommand, and turns what is thrown into text and an exit code.
+// The program `tilewright`: parses its command line, runs the subcommand, and turns exceptions into messages and exit codes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ std::string full_name(const CLI::App& command) {
   return command.get_parent() ? fmt::format("tilewright {}", command.get_name()) : "tilewright";
 }
 
-/// What is wrong with words that nothing took.
+/// The message for words of the command line that no option or positional accepts.
 std::string stray_word(const CLI::App& root, const CLI::App& command, const std::string& word) {
   const bool at_root = &command == &root;
   if (word.starts_with('-') && word.size() > 1) {
@@ -89,7 +89,7 @@ int run(int argc, char** argv) {
     return commands.empty() ? root : *commands.front();
   };
   try {
-    // CLI11 would take the next word for the value.
+    // CLI11 would use the next word as the value.
     for (const std::string_view word : std::span(argv + 1, static_cast<std::size_t>(std::max(argc - 1, 0))))
       if (word.starts_with("--") && word.ends_with('=') && word.find('=') == word.size() - 1)
         throw UsageError(fmt::format("{} has an empty value", word.substr(0, word.size() - 1)));
@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
     const int code = run(argc, argv);
     end_if_interrupted();
     return code;
-  } catch (const std::exception& e) {  // help that cannot be written
+  } catch (const std::exception& e) {  // for instance if --help cannot be written
     return fail(e.what());
   }
 }

@@ -1,4 +1,4 @@
-// tilewright man: the manual page, made of what --help is made of.
+// tilewright man: the manual page, made from the same data as --help.
 #include <fmt/format.h>
 
 #include "frontend/cli/command.h"
@@ -12,7 +12,7 @@ struct Options {
   const CLI::App* root = nullptr;
 };
 
-/// Text that roff would read as its own.
+/// Escapes text that roff would read as a command.
 std::string roff(std::string_view s) {
   std::string out;
   for (const char c : s) {

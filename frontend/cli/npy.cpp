@@ -56,12 +56,12 @@ std::optional<Dtype> parse_dtype(std::string_view text) {
     return std::nullopt;
   d.kind = text[0];
   d.bytes = text[1] - '0';
-  // ml_dtypes has called its floats of one byte both void and float.
+  // Versions of ml_dtypes store 8-bit floats as void or as float.
   if (d.kind == 'f' && d.bytes == 1) d.kind = 'V';
   return d;
 }
 
-/// Reads the header's dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
+/// Parses the header's dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 class Header {
  public:
   Header(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -233,7 +233,7 @@ bool dtype_holds(std::string_view dtype, ir::Element element) {
   const auto d = parse_dtype(dtype);
   if (!d || d->bytes != ir::bytes(element)) return false;
   const bool is_own = names(element).descr[1] == 'V';
-  for (const Names& n : kNames)  // a dtype that was stored by its name is that one
+  for (const Names& n : kNames)  // the file may have the name of the dtype
     if (dtype == n.numpy) return n.element == element;
   return is_own ? d->kind == 'V' : d->kind == names(element).descr[1];
 }

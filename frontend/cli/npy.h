@@ -19,18 +19,19 @@ struct NpyArray {
   std::vector<std::byte> data;
 };
 
-/// The array that a file's contents are. Throws Failure that says what is wrong with it; `name` is the file's. Nothing is allocated for
-/// what a header only claims.
+/// Parses the contents of an NPY file. Throws Failure if they are wrong; `name`: of the file, for messages. A header alone, without as many
+/// elements as it says, allocates nothing.
 NpyArray read_npy(std::string_view contents, const std::string& name);
 
-/// A file's contents. bf16 and fp8 are stored as ml_dtypes does, as void of their width: array.view(ml_dtypes.bfloat16) gives them back.
+/// The contents of an NPY file. bf16 and fp8 are stored as ml_dtypes does, as void of their width: array.view(ml_dtypes.bfloat16) restores
+/// them.
 std::string write_npy(ir::Element, std::span<const std::int64_t> shape, std::span<const std::byte> data);
-/// The same for a dtype as files spell it.
+/// The same for the spelling of a dtype in files.
 std::string write_npy(std::string_view dtype, std::span<const std::int64_t> shape, std::span<const std::byte> data);
-/// How files spell the dtype of an element.
+/// The spelling of an element's dtype in files.
 std::string_view dtype_of(ir::Element);
 
-/// Whether an array of that dtype may be taken for elements of this type. A void of 1 or 2 bytes is whichever small float is asked for.
+/// Whether an array of that dtype can hold elements of this type. A void of 1 or 2 bytes can hold any small float of that width.
 bool dtype_holds(std::string_view dtype, ir::Element);
 
 /// An element type by its name in tile IR or in NumPy: f32, float32, bool.

@@ -1,4 +1,4 @@
-// tilewright ops: the op reference, out of the op table.
+// tilewright ops: prints the op reference from the op table.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace ir;
 
-// The two columns of the table that OpInfo keeps as something else.
+// The two columns of the table that OpInfo has in another form.
 constexpr std::string_view kFamilies[] = {
 #define TW_OP(name, family, traits, operands, results, regions, attributes, rule, doc) #family,
 #include "tileir/ops.def"
@@ -149,7 +149,7 @@ std::string as_json(OpKind k) {
       json_string(op.documentation));
 }
 
-/// Words that Markdown would read as its own.
+/// Escapes words that Markdown would format.
 std::string markdown(std::string_view s) {
   std::string out;
   for (const char c : s) {

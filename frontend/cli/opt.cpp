@@ -1,4 +1,4 @@
-// tilewright opt: passes of the compiler on text.
+// tilewright opt: runs passes on the kernels of a .tile file.
 #include <fmt/format.h>
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Lists of passes as a command line writes them.
+// Parses lists of passes on a command line.
 #include "frontend/cli/pass_list.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// tilewright run: one launch of a kernel of a .tile file, its buffers from and to NumPy files.
+// tilewright run: launches a kernel of a .tile file, with buffers from and to NumPy files.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,7 +20,7 @@ namespace tilewright::cli {
 
 namespace {
 
-// A report's median is over so many launches, or as many as take this long.
+// A report has the median of this many launches, or of as many as fit into this time.
 constexpr int kTimedLaunches = 21;
 constexpr double kTimedMs = 1000;
 
@@ -32,7 +32,7 @@ struct Options {
   std::optional<std::uint64_t> limit;
 };
 
-/// On an emulator, with a limit of instructions, and interrupted by Ctrl-C.
+/// A launch on an emulator with a limit of instructions, which Ctrl-C interrupts.
 class EmulatorLaunches {
  public:
   explicit EmulatorLaunches(const Options& options) {
@@ -79,9 +79,9 @@ double timed_launch(Execution& execution) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Each launch finds the buffers as they were given: a kernel may read what it writes.
+/// Times launches. Buffers are reset before each one, since a kernel may read the values that it writes.
 std::string timing_text(Execution& execution, double first_ms) {
-  on_device_print([](std::string_view) {});  // once is enough
+  on_device_print([](std::string_view) {});  // only the first launch prints
   std::vector<double> ms;
   double total = first_ms;
   while (static_cast<int>(ms.size()) < kTimedLaunches && total < kTimedMs) {
@@ -105,7 +105,7 @@ std::string report(const ir::Function& f, const std::vector<Argument>& arguments
     out += fmt::format("  {:<9} {}: {}, {}\n", "argument", a.name, ir::text(a.type), what);
   }
   for (const backend::PhaseTiming& t : execution.timings()) out += fmt::format("  {:<9} {:.3f} ms\n", t.phase, t.ms);
-  // Of the first launch only: those that are timed do the same.
+  // The counters of the first launch only: the timed ones have the same.
   const std::string counted = execution.counters_text();
   return out + fmt::format("  {:<9} {}\n", "launch", timing_text(execution, first_ms)) + counted;
 }

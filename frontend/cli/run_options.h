@@ -17,7 +17,7 @@ struct RunOptions {
 
 void add_run_options(CLI::App& command, RunOptions&);
 
-/// Throws UsageError if there is no grid, or none that is one.
+/// Throws UsageError if there is no grid or a malformed one.
 ExecutionOptions execution_options(const RunOptions&);
 
 }  // namespace tilewright::cli

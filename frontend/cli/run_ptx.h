@@ -1,4 +1,4 @@
-// tilewright run of a .ptx file: a kernel that somebody else compiled, on an emulated device.
+// tilewright run of a .ptx file: launches a kernel of any compiler on an emulated device.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -18,8 +18,8 @@ struct PtxRun {
   std::optional<std::uint64_t> limit;  // of instructions
 };
 
-/// Launches a kernel once and writes the outputs. Arguments and outputs go by the parameter's position. Throws UsageError for words that do
-/// not fit the kernel, Failure if the emulator found something wrong with it.
+/// Launches a kernel once and writes the outputs. Arguments and outputs are named by the parameter's position. Throws UsageError for
+/// arguments that do not fit the kernel, Failure if the emulator reports an error.
 void run_ptx(const PtxRun&, Session&);
 
 }  // namespace tilewright::cli

@@ -1,4 +1,4 @@
-// Names to targets, launches to options.
+// Parses targets and compile options.
 #include "frontend/cli/targets.h"
 
 #include "frontend/cli/command.h"

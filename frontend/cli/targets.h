@@ -1,4 +1,4 @@
-// Targets as a command line names them, and the options of a compilation.
+// Parses the targets and compile options of a command line.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace tilewright::cli {
 
-/// All of them for --help, and those that are GPUs for messages.
+/// Lists of all targets for --help, and of GPU targets for messages.
 inline constexpr const char* kTargetNames = "cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4|sm_75|sm_80|sm_86|sm_89|sm_90|sm_90a";
 inline constexpr const char* kGpuTargets = "sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a";
 
-/// The facts of a target. Throws UsageError for a name that is none.
+/// The description of a target. Throws UsageError for an unknown name.
 ir::TargetDesc find_target(const std::string& name);
 
 /// The grid of a launch from 1 to 3 extents. Throws UsageError with the message of a launch of a C++ kernel if the grid is too large.
 std::array<std::int32_t, 3> launch_grid(const char* command, const std::string& kernel, const std::vector<std::int64_t>& extents);
 
-/// What a launch changes of a kernel's compilation; the target is left to the caller. Throws UsageError for what no target takes.
+/// The compile options of a launch, but for the target, which the caller sets. Throws UsageError for values that no target accepts.
 backend::CompileOptions compile_options(const char* command, const std::string& kernel, const Launch&);
 
 }  // namespace tilewright::cli

@@ -1,4 +1,4 @@
-// Values as a command line writes them, held against the parameters that take them.
+// Parses values of a command line and checks them against the parameters.
 #include "frontend/cli/values.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace tilewright::cli {
 
 namespace {
 
-// Of every buffer that a device allocates, in bytes.
+// The alignment of every buffer that a device allocates, in bytes.
 constexpr std::int64_t kBufferAlignment = 64;
 
 template <class T>

@@ -1,4 +1,4 @@
-// The arguments of a kernel as a command line writes them: NAME=VALUE.
+// Parses the arguments of a kernel on a command line: NAME=VALUE.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tilewright::cli {
 
-/// What one parameter is given: a scalar's bits, or the contents of a buffer.
+/// The argument of one parameter: a scalar's bits, or the contents of a buffer.
 struct Argument {
   std::string name;
   ir::Type type;
@@ -24,14 +24,14 @@ struct Argument {
   bool is_buffer() const { return type.is_pointer(); }
 };
 
-/// "NAME=VALUE" apart. Throws UsageError, naming `option`, if there is no '='.
+/// Splits "NAME=VALUE". Throws UsageError, naming `option`, if there is no '='.
 std::pair<std::string, std::string> split_assignment(const std::string& text, const char* option);
 
 /// The index of a parameter by its name, or by its position if no parameter is called so. Throws UsageError that suggests one.
 int find_parameter(const ir::Function&, const std::string& name);
 
-/// VALUE for a parameter: FILE.npy, zeros:TYPE:N or TYPE:NUMBER. Throws UsageError if it does not fit the parameter, Failure if the file
-/// is not a good one.
+/// Parses a VALUE for a parameter: FILE.npy, zeros:TYPE:N or TYPE:NUMBER. Throws UsageError if it does not fit the parameter, Failure if
+/// the file is malformed.
 Argument parse_value(const ir::Function&, int parameter, const std::string& value, Files&);
 
 /// One argument for each parameter, from NAME=VALUE words. Throws UsageError if one is missing or given twice.
