@@ -62,7 +62,7 @@ KINDS = {
         ("Devices, targets, streams", r"device|target|stream|event",
          "One device for all arguments and the stream; name it in `Launch::device` where no argument has one. `tw::Device::list()` says "
          "what "
-         "there is, and why what is missing is missing."),
+         "there is, and why other devices cannot be used."),
         ("Buffers and pointers", r"", "Sizes must agree, pointers must be aligned to their elements and belong to the device, and a "
          "buffer that "
          "was moved from is empty."),

@@ -58,7 +58,7 @@ ValueId at_end_of_body(Trace& t, const Region& region, std::size_t i, ValueId ar
   if (h == nullptr || !Trace::value_of(*h)) {
     if (f.has_uses(argument))
       throw Error(location_of(at),
-                  fmt::format("a variable that the body of this {} uses {} in it, so the next turn has none; assign to its elements "
+                  fmt::format("a variable that the body of this {} uses {} in it, so the next iteration has none; assign to its elements "
                               "instead of replacing a container",
                               construct, h == nullptr ? "is destroyed" : "becomes empty"),
                   notes_of(f, {v.value}, "variable", at));

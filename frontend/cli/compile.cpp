@@ -142,7 +142,7 @@ void add_compile(CLI::App& root, Session& session) {
   c->add_option("--target", o->target, "What to compile for; cpu is this machine")->type_name(kTargetNames);
   c->add_option("--emit", o->emit, "tileir: after all passes; stats: sizes and times")->type_name("tileir|llvm|ptx|assembly|cubin|stats");
   c->add_option("--kernel", o->kernel, "Which kernel of the file; default: all, or the only one")->type_name("NAME");
-  c->add_option("-o,--output", o->output, "Where to; default: standard output")->type_name("OUT");
+  c->add_option("-o,--output", o->output, "The output file; default: standard output")->type_name("OUT");
   c->add_option("--warps", o->warps, "Warps of a program, where the target has them")->type_name("N");
   c->add_flag("--check", o->check, "Compile for checked mode");
   c->add_flag("--no-contract", o->no_contract, "Never make a * b + c a fused multiply-add");

@@ -26,8 +26,8 @@ void execute(const Options&, Session& session) {
 }  // namespace
 
 void add_devices(CLI::App& root, Session& session) {
-  add_command(root, session, "devices", "List the devices of this machine, and why what is missing is missing",
-              "Example:\n  tilewright devices", std::make_shared<Options>(), execute);
+  add_command(root, session, "devices", "List the devices of this machine, and why others cannot be used", "Example:\n  tilewright devices",
+              std::make_shared<Options>(), execute);
 }
 
 }  // namespace tilewright::cli

@@ -183,7 +183,7 @@ void execute(const Options& o, Session& session) {
 
 void add_layout(CLI::App& root, Session& session) {
   const auto o = std::make_shared<Options>();
-  CLI::App* c = add_command(root, session, "layout", "Show which thread holds each element of a tile, and how it moves to another layout",
+  CLI::App* c = add_command(root, session, "layout", "Show which thread holds each element of a tile, and its conversion to another layout",
                             "Examples: rows by vectors of four; a sum over the columns; a transpose, by columns afterwards, as a picture\n"
                             "  tilewright layout --shape 16,64 --order 1,0 --vector 4 --warps 4\n"
                             "  tilewright layout --shape 16,64 --vector 4 --slice 1\n"
@@ -207,7 +207,7 @@ void add_layout(CLI::App& root, Session& session) {
   c->add_option_function<std::string>("--reshape", step("--reshape"), "Then the same elements under other extents")
       ->trigger_on_parse()
       ->type_name("N,...");
-  c->add_option_function<std::string>("--slice", step("--slice"), "Then what a reduce along an axis leaves")
+  c->add_option_function<std::string>("--slice", step("--slice"), "Then the layout after a reduce along an axis")
       ->trigger_on_parse()
       ->type_name("AXIS");
   c->add_option("--convert-to", o->convert_to, "Then how it moves to a blocked layout, or to bases in braces")->type_name("ORDER:VECTOR");

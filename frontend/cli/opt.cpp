@@ -47,7 +47,7 @@ void execute(const Options& options, Session& session) {
 
 void add_opt(CLI::App& root, Session& session) {
   const auto o = std::make_shared<Options>();
-  CLI::App* c = add_command(root, session, "opt", "Run passes on a .tile file and print what they make of it",
+  CLI::App* c = add_command(root, session, "opt", "Run passes on a .tile file and print the result",
                             "Examples: what merging does after folding; the whole pipeline of this machine, timed; layouts on a GPU\n"
                             "  tilewright opt softmax.tile --passes=canonicalize,cse\n"
                             "  tilewright opt softmax.tile --passes=default --timing -o optimised.tile\n"
@@ -60,9 +60,9 @@ void add_opt(CLI::App& root, Session& session) {
   c->add_option("--target", o->target, "What the passes may assume")->type_name(kTargetNames);
   c->add_option("--warps", o->warps, "Warps of a program, where the target has them")->type_name("N");
   c->add_option("--kernel", o->kernel, "Which kernel of the file; default: all")->type_name("NAME");
-  c->add_option("-o,--output", o->output, "Where to; default: standard output")->type_name("OUT");
+  c->add_option("-o,--output", o->output, "The output file; default: standard output")->type_name("OUT");
   c->add_flag("--timing", o->timing, "How long each pass took, on standard error");
-  c->add_flag("--locations", o->locations, "Print where each op was written");
+  c->add_flag("--locations", o->locations, "Print the source location of each op");
   c->add_flag("--no-contract", o->no_contract, "Never make a * b + c a fused multiply-add");
   c->add_flag("!--verify-each,--no-verify-each", o->no_verify_each, "Verify the IR after each pass, as is the default, or do not");
 }

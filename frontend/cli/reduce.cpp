@@ -77,8 +77,9 @@ void execute(const Options& options, Session& session) {
   const FailureJudge judge(judge_by, std::move(arguments));
   Verdict first = judge.judge(f);
   if (first.kind.empty())
-    throw Failure(fmt::format("kernel '{}' does not fail: {}", f.name,
-                              judge_by.judge_passes ? "the passes leave what it does" : "the device does what the interpreter does"));
+    throw Failure(
+        fmt::format("kernel '{}' does not fail: {}", f.name,
+                    judge_by.judge_passes ? "the passes do not change its results" : "the device gives the results of the interpreter"));
   fmt::print(stderr, "'{}' fails: {}\n", f.name, first.text);
   int tried = 0;
   const ir::Function small = passes::shrink(
@@ -99,21 +100,21 @@ void execute(const Options& options, Session& session) {
 
 void add_reduce(CLI::App& root, Session& session) {
   const auto o = std::make_shared<Options>();
-  CLI::App* c = add_command(root, session, "reduce", "Shrink a kernel that the compiler gets wrong to a small one that fails alike",
+  CLI::App* c = add_command(root, session, "reduce", "Reduce a kernel that is compiled wrongly to a small one that fails in the same way",
                             "Examples: passes that crash or change what a kernel does; a device that differs from the interpreter\n"
                             "  tilewright reduce bad.tile --passes=default -o small.tile\n"
                             "  tilewright reduce bad.tile --run --grid 4 --arg x=x.npy --arg n=i32:1000 -o small.tile\n"
-                            "Without --arg, --passes makes up the arguments. Every attempt runs in a process of its own.",
+                            "Without --arg, --passes uses random arguments. Every attempt runs in a separate process.",
                             o, execute);
   add_run_options(*c, o->run);
-  c->add_option("--passes", o->passes, "The passes to judge, as 'tilewright opt' takes them")->type_name("PASS,...");
-  c->add_flag("--run", o->against_device, "Judge the device by the interpreter, on the given launch");
+  c->add_option("--passes", o->passes, "The passes to test, as for 'tilewright opt'")->type_name("PASS,...");
+  c->add_flag("--run", o->against_device, "Compare the device with the interpreter, on the given launch");
   c->add_option("--target", o->target, "What the passes may assume")->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4");
   c->add_option("--tolerance", o->tolerance, "How far floats may differ, relative to their magnitude; 0.001 if not given")
       ->type_name("NUMBER");
   c->add_option("--attempts", o->attempts, "How many smaller kernels to try; 4000 if not given")->type_name("N");
-  c->add_option("--seconds", o->seconds, "When a kernel counts as one that does not end; 20 if not given")->type_name("N");
-  c->add_option("-o,--output", o->output, "Where to; default: standard output")->type_name("OUT");
+  c->add_option("--seconds", o->seconds, "The time after which a kernel is taken for endless; 20 if not given")->type_name("N");
+  c->add_option("-o,--output", o->output, "The output file; default: standard output")->type_name("OUT");
 }
 
 }  // namespace tilewright::cli

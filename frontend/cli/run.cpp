@@ -136,7 +136,7 @@ void execute(const Options& options, Session& session) {
 void add_run_options(CLI::App& command, RunOptions& o) {
   command.add_option("FILE", o.file, "Textual tile IR, or for run PTX if it ends in .ptx; - is standard input")->required()->type_name("");
   command.add_option("--kernel", o.kernel, "Which kernel of the file; may be left out if there is one")->type_name("NAME");
-  command.add_option("--device", o.device, "What runs it")
+  command.add_option("--device", o.device, "The device, or the interpreter")
       ->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4|cuda:N|emulator:sm_XX|interpreter");
   command.add_option("--grid", o.grid, "How many programs along each axis")->type_name("X[,Y[,Z]]");
   command.add_option("--arg", o.arguments, "A parameter's value: FILE.npy, zeros:f32:N (a buffer), i32:5, f32:0.5, ... (a scalar)")
@@ -167,7 +167,7 @@ void add_run(CLI::App& root, Session& session) {
       "    --arg 0=tensormap:x.npy:64x64:swizzle128 --arg 1=zeros:f16:4096 --arg 2=i32:64 --out 1=y.npy\n"
       "A struct is --arg 3=struct:i32:5,f32:0.5,x.npy, its fields in order and aligned as in C++ (pad:N skips N bytes); --out 3.2=x.npy\n"
       "writes the buffer of its third field. Where the emulator finds mistakes, --out is written too, and the exit status is 1.\n"
-      "Where no warp can go on, and on Ctrl-C, an emulator says where the warps are and what they wait for.\n"
+      "If no warp can make progress, and on Ctrl-C, an emulator reports where the warps are and what they wait for.\n"
       "bf16 and fp8 are stored as void of 2 or 1 bytes, as ml_dtypes does: array.view(ml_dtypes.bfloat16).",
       o, execute);
   add_run_options(*c, o->run);
@@ -175,8 +175,7 @@ void add_run(CLI::App& root, Session& session) {
       ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);
   c->add_option("--shared", o->shared, "Dynamic shared memory of a block, for PTX")->type_name("BYTES");
-  c->add_option("--limit", o->limit, "Give the launch up after so many warp instructions, 0 for never, where an emulator runs it")
-      ->type_name("N");
+  c->add_option("--limit", o->limit, "On emulators: end the launch after N warp instructions, 0 for no limit")->type_name("N");
   c->add_flag("--report", o->report,
               "Print the device, sizes and times on standard error, and what emulators counted; launches again to time it");
 }

@@ -376,7 +376,7 @@ TEST_CASE(
 TEST_CASE("reduce: passes that change what a kernel does are pinned down in a few ops; passes that do not are told") {
   const Outcome fine = tilewright({"reduce", "-", "--passes=default"}, kernel_text("softmax"));
   CHECK(fine.code == 1);
-  CHECK(contains(fine.err, "kernel 'softmax' does not fail: the passes leave what it does"));
+  CHECK(contains(fine.err, "kernel 'softmax' does not fail: the passes do not change its results"));
   // Contraction rounds once where the kernel rounds twice: with no tolerance at all, that is a pass to blame.
   const Outcome o = tilewright({"reduce", "-", "--passes=combine", "--tolerance", "0"}, kernel_text("layer_norm"));
   CAPTURE(o.err);

@@ -241,7 +241,7 @@ const std::vector<Mistake> kMistakes = {
      2,
      "--run compares with the interpreter; --device must be another one"},
     {{"reduce", "add.tile", "--passes=nope"}, 2, "--passes: there is no pass 'nope'"},
-    {{"reduce", "none.tile", "--passes=cse"}, 1, "kernel 'none' does not fail: the passes leave what it does"},
+    {{"reduce", "none.tile", "--passes=cse"}, 1, "kernel 'none' does not fail: the passes do not change its results"},
     {{"reduce", "add.tile", "--passes=cse", "--tolerance", "small"}, 2, "--tolerance: 'small' is no number that it takes"},
 };
 
