@@ -29,7 +29,7 @@ elseif(TILEWRIGHT_GLIBCXX_DEBUG)
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/tilewright.pc.in ${PROJECT_BINARY_DIR}/tilewright.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tilewright.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-# Ours, and those of what is inside of the library and the program.
+# The licences of this project, and of the libraries that the library and the program contain.
 install(FILES LICENSE licenses/LLVM.txt licenses/fmt.txt licenses/zlib.txt licenses/zstd.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/tilewright)
 if(TILEWRIGHT_CLI)
   install(FILES licenses/CLI11.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/tilewright)

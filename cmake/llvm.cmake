@@ -1,4 +1,4 @@
-# LLVM 19.1: TILEWRIGHT_LLVM_BACKEND and TILEWRIGHT_LLVM_RUNTIME are what the two layers that know it link.
+# LLVM 19.1: TILEWRIGHT_LLVM_BACKEND and TILEWRIGHT_LLVM_RUNTIME are the libraries that the two layers which use LLVM link.
 message(STATUS "LLVM ${LLVM_PACKAGE_VERSION}, ${LLVM_DIR}")
 
 if(TILEWRIGHT_SHARED_LLVM)

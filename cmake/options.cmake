@@ -23,7 +23,7 @@ endif()
 
 add_compile_options(-Wall -Wextra -Werror=switch -Werror=return-type -ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections)
-# What has to be fast is made at run time; -O3 would only lengthen the build.
+# Fast code is generated at run time; -O3 would only lengthen the build.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   add_compile_options(-Wno-restrict)  # GCC 12 sees overlaps where strings are added (GCC bug 105651)
@@ -60,8 +60,8 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 
-# lld or mold link LLVM in 0.3 s, bfd in 2 s: taken if there, not required. GCC finds a linker only under its plain name, which
-# Debian's versioned packages lack, so it is shown a folder with that name in it.
+# lld or mold link LLVM in 0.3 s, bfd in 2 s: used if installed. GCC finds a linker only by its plain name, which Debian's versioned packages
+# lack, so it gets a folder with a link of that name.
 find_program(TILEWRIGHT_LINKER NAMES ld.lld-19 ld.lld ld.mold mold)
 mark_as_advanced(TILEWRIGHT_LINKER)
 if(TILEWRIGHT_LINKER)

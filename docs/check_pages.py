@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Keeps the hand-written pages true: their code blocks are regions of files that are compiled and run, the output they quote is what those
-programs print, every link leads somewhere, and triton.md leaves no name of Triton out.
+"""Checks the hand-written pages: their code blocks are regions of files that are compiled and run, the output they quote is what those programs
+print, every link leads to a file, and triton.md has every name of Triton.
 
     <!-- code: tutorial/02_masks.cpp kernel -->   the block below is the region between // [kernel] and // [/kernel] of that file
     <!-- output: 02_masks -->                     the block below is what the program prints (needs --programs)

@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: pages that are generated are either written, or compared with what is there."""
+"""Writes generated pages, or compares them with the files."""
 import difflib
 import pathlib
 import sys

@@ -7,7 +7,7 @@
 namespace tw = tilewright;
 
 // [kernel]
-// z = x + y, of n elements. The lanes of the last program that lie past the end are masked off.
+// z = x + y, of n elements. The lanes of the last program that are past the end are masked off.
 void add(tw::Ptr<const float> x, tw::Ptr<const float> y, tw::Ptr<float> z, tw::I32 n, int BLOCK) {
   auto at = tw::program_id(0) * BLOCK + tw::arange(0, BLOCK);
   auto mask = at < n;
