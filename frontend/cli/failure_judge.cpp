@@ -1,4 +1,4 @@
-// Executions of a kernel that ought to agree, in a child process.
+// Compares executions of a kernel that must agree, in a child process.
 #include "frontend/cli/failure_judge.h"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ std::uint64_t small_value(ir::Element e, std::uint64_t random) {
   return e == ir::Element::boolean ? random % 2 : random % 16;
 }
 
-/// The beginning of a message, up to the first thing that shrinking may change.
+/// The beginning of a message, up to the first character that the reduction of the kernel may change.
 std::string kind_of(std::string_view message) {
   const auto at = message.find(": error: ");
   if (at != message.npos) message.remove_prefix(at + 9);
@@ -59,7 +59,7 @@ std::string shown(ir::Element e, std::uint64_t w) {
   return ir::is_float(e) ? fmt::format("{}", ir::float_value(e, w)) : fmt::format("{}", ir::integer_value(e, w));
 }
 
-/// The first element that differs.
+/// A text about the first element that differs; empty if all agree.
 std::string difference(const ir::Function& f, const std::vector<Argument>& arguments, const Execution& expected, const Execution& got,
                        double tolerance) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -74,13 +74,13 @@ std::string difference(const ir::Function& f, const std::vector<Argument>& argum
   return {};
 }
 
-// The child's answer: a kind and a text with a zero byte between.
+// The text that a child returns: a kind and a message, separated by a zero byte.
 std::string answer(std::string_view kind, std::string_view text) { return fmt::format("{}{}{}", kind, '\0', text); }
 
 std::string answer(const std::exception& e) {
   const auto* bug = dynamic_cast<const CompilerBug*>(&e);
   if (bug == nullptr) return answer(kind_of(e.what()), e.what());
-  // The failed check says which bug; the further lines name a file that goes with the child process.
+  // The first line identifies the bug; the others name a file that is removed with the child process.
   const std::string_view what = e.what();
   return answer("compiler bug at " + text(bug->where()), what.substr(0, what.find('\n')));
 }
@@ -120,7 +120,7 @@ Verdict FailureJudge::judge(const ir::Function& f) const {
   if (child.signal == SIGALRM) return {"endless", fmt::format("it does not end within {} s", options_.seconds)};
   if (child.signal != 0) {
     const std::string first = child.errors.substr(0, child.errors.find('\n'));
-    // "tilewright: compiler bug at FILE:LINE: message": the place says which.
+    // "tilewright: compiler bug at FILE:LINE: message": the location identifies the bug.
     const auto place = first.find("compiler bug at ");
     const auto end = place == first.npos ? place : first.find(": ", place);
     if (end != first.npos) return {first.substr(place, end - place), first};
@@ -153,7 +153,7 @@ std::string FailureJudge::judge_here(const ir::Function& f) const {
   } catch (const CompilerBug& e) {
     return answer(e);
   } catch (const std::exception&) {
-    return {};  // a program without a meaning has no wrong one
+    return {};  // the program is invalid, so there is no right result
   }
   try {
     Execution got(changed, arguments, options_.judge_passes ? interpreter : options_.execution);

@@ -1,4 +1,4 @@
-// What is wrong with a kernel: with what passes make of it, or with what a device makes of it.
+// The interestingness test of the test-case reducer: how a kernel fails when passes change it, or on a device.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,28 +10,28 @@
 
 namespace tilewright::cli {
 
-/// Programs that fail alike have the same kind.
+/// How a kernel fails. Kernels that fail in the same way have the same kind.
 struct Verdict {
   std::string kind;  // empty: nothing is wrong
   std::string text;
 };
 
 struct JudgeOptions {
-  std::vector<std::string_view> passes;  // to judge, if `judge_passes`
-  bool judge_passes = false;             // else: the device
+  std::vector<std::string_view> passes;  // to test, if `judge_passes`
+  bool judge_passes = false;             // else the device is tested
   ir::TargetDesc target;
   ExecutionOptions execution;
   double tolerance = 1e-3;  // of floats, relative to the larger of their magnitude and 1
-  unsigned seconds = 20;    // after which a program counts as one that does not end
+  unsigned seconds = 20;    // after which a program is taken for endless
 };
 
-/// Arguments for a kernel whose user gave none: random buffers, small numbers. The same ones each time.
+/// Arguments for a kernel if the user gives none: random buffers and small numbers, the same ones each time.
 std::vector<Argument> make_arguments(const ir::Function&);
 
 class FailureJudge {
  public:
   FailureJudge(JudgeOptions options, std::vector<Argument> arguments);
-  /// Judges in a child process. Parameters that are gone are left out.
+  /// Tests the function in a child process. Arguments of parameters that the reducer has removed are left out.
   Verdict judge(const ir::Function&) const;
 
  private:

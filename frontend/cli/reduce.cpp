@@ -1,4 +1,4 @@
-// tilewright reduce: the smallest kernel that still fails as the given one does.
+// tilewright reduce: the test-case reducer, which finds a small kernel that fails in the same way as the given one.
 #include <fmt/format.h>
 
 #include "frontend/cli/command.h"
@@ -13,7 +13,7 @@ namespace tilewright::cli {
 
 namespace {
 
-// Of one program in the interpreter; what takes more is too slow to try thousands of times.
+// The limit of ops of one program in the interpreter: slower kernels cannot be tried thousands of times.
 constexpr std::uint64_t kMaxOps = 20'000'000;
 
 struct Options {
@@ -39,7 +39,7 @@ JudgeOptions judge_options(const Options& o) {
   j.judge_passes = !o.passes.empty();
   j.target = find_target(o.target);
   if (j.judge_passes) j.passes = parse_pass_list(o.passes, j.target);
-  // Without a grid, some programs, so that program ids differ.
+  // Without --grid, several programs, so that program ids differ.
   j.execution = !o.run.grid.empty() ? execution_options(o.run)
                                     : ExecutionOptions{.device = o.run.device, .grid = {3}, .contract = !o.run.no_contract};
   j.execution.max_ops = kMaxOps;

@@ -135,7 +135,7 @@ class Launcher {
     throw UsageError(fmt::format("'{}' is no position of a parameter: '{}' has {}", name, kernel_->name, kernel_->parameters.size()));
   }
 
-  /// Copies the array into the memory of the device. Its address is what the kernel gets; `name` is what --out calls it.
+  /// Copies the array into the memory of the device. The kernel gets its address; `name`: for --out.
   std::vector<std::byte> make_buffer(const std::string& name, std::string dtype, std::vector<std::int64_t> shape,
                                      const std::vector<std::byte>& bytes) {
     const Buffer buffer{memory_.allocate(bytes.size()), std::move(dtype), std::move(shape), bytes.size()};
@@ -149,7 +149,7 @@ class Launcher {
     return make_buffer(name, array.dtype, array.shape, array.data);
   }
 
-  /// tensormap:FILE.npy:ROWSxCOLUMNS[:swizzle32|64|128]: boxes of these extents, the last one along the rows' elements.
+  /// tensormap:FILE.npy:ROWSxCOLUMNS[:swizzle32|64|128]: boxes of these extents, the last one along the elements of a row.
   std::vector<std::byte> tensor_map(const std::string& name, const std::string& value) {
     const std::vector<std::string> words = parts_of(value, ':');
     if (words.size() < 3 || words.size() > 4) throw UsageError(fmt::format("'{}': expected tensormap:FILE.npy:64x128[:swizzle128]", value));
