@@ -18,7 +18,7 @@
 #include "backend/nvptx/target.h"
 #include "passes/analysis/register_pressure.h"
 #include "passes/analysis/shared_scratch.h"
-#include "passes/leave_reproducer.h"
+#include "passes/debug/leave_reproducer.h"
 #include "passes/pass_manager.h"
 #include "tileir/diagnostics.h"
 #include "tileir/text/printer.h"

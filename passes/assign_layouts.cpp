@@ -2,12 +2,12 @@
 //
 // Input: traced. Output: distributed. Numerics do not change. See tests/files/passes/assign_layouts/.
 //
-// Free tiles (passes/layout/free_values.h) are made in each layout that somebody asks for; the others lie where LayoutChoice says. Both
-// kinds are made where they were defined, and so once, outside of the loops that use them.
+// Free tiles (passes/layout/rematerializable.h) are made in each layout that somebody asks for; the others lie where LayoutPropagation
+// says. Both kinds are made where they were defined, and so once, outside of the loops that use them.
 #include <bit>
 #include <map>
 
-#include "passes/layout/layout_choice.h"
+#include "passes/layout/layout_propagation.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 #include "tileir/diagnostics.h"
@@ -31,10 +31,10 @@ class Assigner {
       : rw_(f),
         f_(f),
         axes_(f),
-        free_(f),
-        coalescing_(f, axes_, free_, log2_warps),
+        rematerializable_(f),
+        coalescing_(f, axes_, rematerializable_, log2_warps),
         costs_(f),
-        choice_(f, free_, coalescing_, costs_, log2_warps),
+        propagation_(f, rematerializable_, coalescing_, costs_, log2_warps),
         placed_(f.op_capacity()) {}
 
   void run() {
@@ -45,14 +45,14 @@ class Assigner {
   }
 
  private:
-  bool is_free(ValueId v) const { return !f_.type(v).is_scalar() && v.index < placed_values_ && free_(v); }
+  bool is_rematerializable(ValueId v) const { return !f_.type(v).is_scalar() && v.index < placed_values_ && rematerializable_(v); }
 
   /// Layouts of results and arguments that are not free.
   void assign_results(OpId id) {
     const auto set = [&](ValueId v) {
-      if (f_.type(v).is_scalar() || free_(v)) return;
-      TW_CHECK(choice_.of(v).valid(), "a tile was left without a layout");
-      f_.set_layout(v, choice_.of(v));
+      if (f_.type(v).is_scalar() || rematerializable_(v)) return;
+      TW_CHECK(propagation_.of(v).valid(), "a tile was left without a layout");
+      f_.set_layout(v, propagation_.of(v));
     };
     for (ValueId v : f_.op(id).results) set(v);
     for (BlockId b : f_.op(id).regions)
@@ -61,21 +61,21 @@ class Assigner {
 
   void assign_operands(OpId id) {
     const ir::OpData& op = f_.op(id);
-    if (op.results.size() == 1 && is_free(op.results[0])) return;  // made when asked for
-    if (op.kind == OpKind::for_) return hand_on(id, f_.block(op.regions[0]).args, 3, 1);
-    if (op.kind == OpKind::while_) return hand_on(id, f_.block(op.regions[0]).args, 0, 0);
+    if (op.results.size() == 1 && is_rematerializable(op.results[0])) return;  // made when asked for
+    if (op.kind == OpKind::for_) return set_iter_args(id, f_.block(op.regions[0]).args, 3, 1);
+    if (op.kind == OpKind::while_) return set_iter_args(id, f_.block(op.regions[0]).args, 0, 0);
     if (ir::info(op.kind).has(ir::kTerminator)) return end_region(id);
     for (int i = 0; i < static_cast<int>(f_.op(id).operands.size()); ++i) {
       const ValueId v = f_.operand(id, i);
       if (f_.type(v).is_scalar()) continue;
-      set_operand(id, i, LayoutChoice::takes_alike(f_, id, i) ? choice_.taken(id) : where_it_lies(v));
+      set_operand(id, i, LayoutPropagation::uses_operand_layout(f_, id, i) ? propagation_.operand_layout(id) : where_it_lies(v));
     }
   }
 
-  LayoutId where_it_lies(ValueId v) { return f_.layout_id(v) ? f_.layout_id(v) : choice_.natural(v); }
+  LayoutId where_it_lies(ValueId v) { return f_.layout_id(v) ? f_.layout_id(v) : propagation_.default_layout(v); }
 
   /// Operands from `operand` on become the values from `first` on.
-  void hand_on(OpId id, const std::vector<ValueId>& to, std::size_t operand, std::size_t first) {
+  void set_iter_args(OpId id, const std::vector<ValueId>& to, std::size_t operand, std::size_t first) {
     for (std::size_t k = 0; first + k < to.size(); ++k) set_operand(id, static_cast<int>(operand + k), f_.layout_id(to[first + k]));
   }
 
@@ -84,10 +84,10 @@ class Assigner {
     const OpId parent = f_.block(block).parent;
     switch (f_.kind(parent)) {
       case OpKind::for_:
-      case OpKind::if_: return hand_on(id, f_.op(parent).results, 0, 0);
+      case OpKind::if_: return set_iter_args(id, f_.op(parent).results, 0, 0);
       case OpKind::while_:
-        if (block == f_.region(parent, 0)) return hand_on(id, f_.op(parent).results, 1, 0);
-        return hand_on(id, f_.block(f_.region(parent, 0)).args, 0, 0);
+        if (block == f_.region(parent, 0)) return set_iter_args(id, f_.op(parent).results, 1, 0);
+        return set_iter_args(id, f_.block(f_.region(parent, 0)).args, 0, 0);
       default: return;  // of a combining region: scalars
     }
   }
@@ -103,7 +103,7 @@ class Assigner {
     ValueId& known = made_[{v.index, layout.index}];
     if (known) return known;
     ValueId made;
-    if (!is_free(v)) {
+    if (!is_rematerializable(v)) {
       made = convert(v, layout);
     } else if (!f_.layout_id(v)) {
       made = place(v, layout);
@@ -117,12 +117,12 @@ class Assigner {
   /// Takes from the budget what it costs to make the tile under this layout; false where that is too much.
   bool spend(int& budget, ValueId v, LayoutId layout) {
     if (f_.type(v).is_scalar() || f_.layout_id(v) == layout || made_.count({v.index, layout.index})) return true;
-    if (!is_free(v)) {
+    if (!is_rematerializable(v)) {
       budget -= costs_(f_.layout_id(v), layout, f_.type(v));
       return budget >= 0;
     }
-    const int cost = free_.element_cost(v);
-    if (cost >= FreeValues::kOnce) return false;
+    const int cost = rematerializable_.element_cost(v);
+    if (cost >= RematerializableValues::kNotDuplicable) return false;
     budget -= cost * kInstructionCost * static_cast<int>(f_.layout(layout).size(ir::HardwareDim::reg));
     if (budget < 0) return false;
     const OpId id = f_.value(v).op;
@@ -136,8 +136,8 @@ class Assigner {
   ValueId place(ValueId v, LayoutId layout) {
     const OpId id = f_.value(v).op;
     if (const Coalescing::Access* access = coalescing_.access(id)) {
-      const LayoutId own = f_.add_layout(access->shared);
-      if (access_cost(access->facts, f_.layout(own)) + costs_(own, layout, f_.type(v)) < access_cost(access->facts, f_.layout(layout))) {
+      const LayoutId own = f_.add_layout(access->group_layout);
+      if (access_cost(access->info, f_.layout(own)) + costs_(own, layout, f_.type(v)) < access_cost(access->info, f_.layout(layout))) {
         place_operands(id, own);
         f_.set_layout(v, own);
         return convert(v, layout);
@@ -160,7 +160,7 @@ class Assigner {
   LayoutId wanted(OpId id, ValueId operand, LayoutId layout) {
     if (f_.type(operand).is_scalar()) return {};
     const ir::LayoutRule rule = ir::layout_rule(f_.kind(id));
-    if (rule == ir::LayoutRule::alike) return layout;
+    if (rule == ir::LayoutRule::same_layout) return layout;
     return f_.add_layout(*ir::operand_layout(f_, id, ir::LinearLayout(f_.layout(layout))));
   }
 
@@ -192,8 +192,9 @@ class Assigner {
   void sweep() {
     for (auto it = ops_.rbegin(); it != ops_.rend(); ++it) {
       const ir::OpData& op = f_.op(*it);
-      if (op.results.size() != 1 || !is_free(op.results[0]) || f_.layout_id(op.results[0])) continue;
-      if (f_.attr(*it, ir::AttrName::is_volatile)) make(op.results[0], choice_.natural(op.results[0]));
+      if (op.results.size() != 1 || !is_rematerializable(op.results[0]) || f_.layout_id(op.results[0])) continue;
+      if (f_.attr(*it, ir::AttrName::is_volatile))
+        make(op.results[0], propagation_.default_layout(op.results[0]));
       else rw_.erase(*it);
     }
   }
@@ -201,10 +202,10 @@ class Assigner {
   Rewriter rw_;
   Function& f_;
   AxisInfoAnalysis axes_;
-  FreeValues free_;
+  RematerializableValues rematerializable_;
   Coalescing coalescing_;
   ConversionCosts costs_;
-  LayoutChoice choice_;
+  LayoutPropagation propagation_;
   std::size_t placed_values_ = f_.value_capacity();  // later values are copies and conversions, which are not asked for
   std::vector<OpId> ops_;
   std::vector<std::vector<ValueId>> placed_;  // by op: its operands as they were

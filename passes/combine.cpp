@@ -4,7 +4,7 @@
 // Input, output: any IR. Numerics change: fewer roundings where PassContext::contract allows it, f32 quotients within the 2 ulp that `/`
 // promises (div_rn stays exact), and exp of differences from a maximum as ACCURACY.md says; integers never do.
 // See tests/files/passes/combine/.
-#include "passes/row_forms.h"
+#include "passes/combine/softmax_to_exp2.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes {
@@ -73,7 +73,7 @@ ValueId reciprocal_square_root(Rewriter& rw, OpId id, const PassContext& context
 
 bool combine(Function& f, const PassContext& context) {
   Rewriter rw(f);
-  RowForms rows(rw, context);
+  SoftmaxToExp2 rows(rw, context);
   f.walk([&](OpId id) {
     const OpKind k = f.kind(id);
     ValueId v;

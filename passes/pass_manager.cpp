@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "passes/leave_reproducer.h"
+#include "passes/debug/leave_reproducer.h"
 #include "tileir/diagnostics.h"
 #include "tileir/verifier.h"
 

@@ -6,13 +6,13 @@ namespace tilewright::passes {
 std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
   std::vector<std::string_view> passes = {
       // First: hints say more, and assertions are about, the values that the user wrote; what they become is ordinary IR from here on.
-      "apply_hints",
+      "lower_assumptions",
       // The trace holds every constant and broadcast that the user's expressions implied; the passes after this one look for plain forms.
       "canonicalize",
       // Two spellings of one address must be one value before loops are looked at: the same step is then seen to be the same.
       "cse",
       // Before canonicalize gets to see its sums: (init + broadcast(offset)) + x is what that pass turns into scalar arithmetic.
-      "split_carried_offsets",
+      "canonicalize_pointers",
       "canonicalize",
       // After the carried tiles are gone: what they were added to no longer varies in the loop.
       "licm",
@@ -38,9 +38,9 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
         // While an offset is computed once, whatever layouts it is asked for in. Hosts have 64-bit registers.
         "narrow_offsets",
         // While a mask is one value, whatever layouts it is asked for in.
-        "drop_dead_fills",
+        "drop_dead_passthru",
         // Before layouts: they are chosen for the tiles that need no mask.
-        "split_tails",
+        "version_masked_accesses",
         // From here on every tile lies somewhere; the passes above know nothing of places.
         "assign_layouts",
         // It leaves conversions op by op, each where its tile is made.

@@ -7,8 +7,8 @@
 //   convert(convert(x))         -> convert(x)
 #include <map>
 
-#include "passes/layout/free_values.h"
 #include "passes/layout/layout_cost.h"
+#include "passes/layout/rematerializable.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 #include "tileir/layout_rules.h"
@@ -78,7 +78,7 @@ class Remover {
 
   LayoutId wanted(OpId id, ValueId operand, LayoutId result) {
     if (f_.type(operand).is_scalar()) return {};
-    if (ir::layout_rule(f_.kind(id)) == ir::LayoutRule::alike) return result;
+    if (ir::layout_rule(f_.kind(id)) == ir::LayoutRule::same_layout) return result;
     return f_.add_layout(*ir::operand_layout(f_, id, ir::LinearLayout(f_.layout(result))));
   }
 

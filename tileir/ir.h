@@ -34,7 +34,7 @@ struct Loc {
   friend bool operator==(const Loc&, const Loc&) = default;
 };
 
-/// A kernel parameter beyond its type: what a launch promises of it.
+/// A kernel parameter beyond its type: what a launch guarantees of it (argument attributes).
 struct Param {
   std::string name;
   std::int64_t divisible_by = 1;  // an integer's value; a pointer's address in bytes

@@ -105,8 +105,8 @@ LayoutRule layout_rule(OpKind k) {
     case OpKind::sort_:
     case OpKind::join_:
     case OpKind::split_:
-    case OpKind::cat_: return LayoutRule::follows;
-    case OpKind::broadcast_: return LayoutRule::expands;
+    case OpKind::cat_: return LayoutRule::infer_result;
+    case OpKind::broadcast_: return LayoutRule::infer_operand;
     case OpKind::constant_:
     case OpKind::arange_:
     case OpKind::convert_layout_:
@@ -117,8 +117,8 @@ LayoutRule layout_rule(OpKind k) {
     case OpKind::device_print_:
     case OpKind::device_assert_:
     case OpKind::assume_:
-    case OpKind::barrier_: return LayoutRule::moves;
-    default: return LayoutRule::alike;
+    case OpKind::barrier_: return LayoutRule::any_layout;
+    default: return LayoutRule::same_layout;
   }
 }
 
@@ -181,7 +181,7 @@ std::string alike(const Function& f, std::initializer_list<std::span<const Value
 }
 
 /// What a region takes, what it ends with and what its op returns, one by one: values that are handed on lie as they did.
-std::string handed_on(const Function& f, std::span<const ValueId> from, std::span<const ValueId> to) {
+std::string tied_layouts_problem(const Function& f, std::span<const ValueId> from, std::span<const ValueId> to) {
   for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i)
     if (f.layout_id(from[i]) != f.layout_id(to[i])) return fmt::format("value {} changes its layout where it is handed on", i + 1);
   return {};
@@ -199,12 +199,13 @@ std::string regions_problem(const Function& f, OpId id) {
   switch (op.kind) {
     case OpKind::for_: {
       const auto init = std::span(op.operands).subspan(3);
-      return first({handed_on(f, init, args(0).subspan(1)), handed_on(f, end(0), op.results), handed_on(f, init, op.results)});
+      return first({tied_layouts_problem(f, init, args(0).subspan(1)), tied_layouts_problem(f, end(0), op.results),
+                    tied_layouts_problem(f, init, op.results)});
     }
-    case OpKind::if_: return first({handed_on(f, end(0), op.results), handed_on(f, end(1), op.results)});
+    case OpKind::if_: return first({tied_layouts_problem(f, end(0), op.results), tied_layouts_problem(f, end(1), op.results)});
     case OpKind::while_:
-      return first({handed_on(f, op.operands, args(0)), handed_on(f, end(0).subspan(1), args(1)), handed_on(f, end(1), op.operands),
-                    handed_on(f, args(1), op.results)});
+      return first({tied_layouts_problem(f, op.operands, args(0)), tied_layouts_problem(f, end(0).subspan(1), args(1)),
+                    tied_layouts_problem(f, end(1), op.operands), tied_layouts_problem(f, args(1), op.results)});
     default: return {};
   }
 }
@@ -220,20 +221,20 @@ std::string layout_problem(const Function& f, OpId id) {
     }
   if (info(op.kind).family == Family::control) return regions_problem(f, id);
   switch (layout_rule(op.kind)) {
-    case LayoutRule::alike:
+    case LayoutRule::same_layout:
       if (op.kind == OpKind::scan_ && !axis_order(f.layout(op.operands[0]), *axis_in_order(f, id)))
         return "its axis does not lie in order: registers, lanes, warps, registers";
       return alike(f, {op.operands, op.results});
-    case LayoutRule::moves:
+    case LayoutRule::any_layout:
       if (op.kind == OpKind::dot_ || op.kind == OpKind::dot_scaled_) return alike(f, {std::span(op.operands).last(1), op.results});
       if (op.kind == OpKind::gather_) return alike(f, {std::span(op.operands).last(1), op.results});
       return {};
-    case LayoutRule::expands: {
+    case LayoutRule::infer_operand: {
       const ValueId x = op.operands[0];
       if (f.type(x).is_scalar()) return {};
       return wanted(f, x, *operand_layout(f, id, f.layout(op.results[0])), "the operand");
     }
-    case LayoutRule::follows: {
+    case LayoutRule::infer_result: {
       if (std::string p = alike(f, {op.operands}); !p.empty()) return p;
       const bool from_scalar = f.type(op.operands[0]).is_scalar(), to_scalar = f.type(op.results[0]).is_scalar();
       if (to_scalar || from_scalar) return {};

@@ -9,17 +9,18 @@ namespace tilewright::ir {
 
 /// What an op asks of the layouts of the tiles it touches.
 enum class LayoutRule : std::uint8_t {
-  alike,    // all operands and results of the result's shape have one layout: element-wise, memory, scan, flip, ...
-  follows,  // results follow from the operand: reshape, permute, reduce, sort, join, split, cat
-  expands,  // the operand follows from the result: broadcast
-  moves,    // operands and results have any layout; elements travel through shared memory or shuffles: convert_layout, gather, ...
+  same_layout,    // all operands and results of the result's shape have one layout: element-wise, memory, scan, flip, ...
+  infer_result,   // results follow from the operand: reshape, permute, reduce, sort, join, split, cat
+  infer_operand,  // the operand follows from the result: broadcast
+  any_layout,     // operands and results have any layout; elements travel through shared memory or shuffles: convert_layout, gather, ...
 };
 LayoutRule layout_rule(OpKind);
 
-/// The layout of the results of a `follows` op whose operands have this one. None: the op cannot work on it (split, unless the two
+/// The layout of the results of a `infer_result` op whose operands have this one. None: the op cannot work on it (split, unless the two
 /// halves lie in different registers; sort, unless its axis lies in order).
 std::optional<LinearLayout> result_layout(const Function&, OpId, const LinearLayout& operand);
-/// The layout that a `follows` or `expands` op needs its operands to have for this one of its results; none where that is open (reduce).
+/// The layout that a `infer_result` or `infer_operand` op needs its operands to have for this one of its results; none where that is open
+/// (reduce).
 std::optional<LinearLayout> operand_layout(const Function&, OpId, const LinearLayout& result);
 
 /// Where an op works whose operand lies so: there if it can, else in a layout that suits it. Scan and sort want their axis in order

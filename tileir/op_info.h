@@ -24,7 +24,7 @@ enum Trait : std::uint32_t {
   kReads = 1u << 3,
   kWrites = 1u << 4,
   kTerminator = 1u << 5,
-  kObserved = 1u << 6,
+  kSideEffect = 1u << 6,
 };
 inline constexpr int kAny = -1;
 

@@ -55,18 +55,18 @@ struct NvptxLowering::Access {
 
 NvptxLowering::Access NvptxLowering::access(OpId id) {
   const LinearLayout& l = layout(f_.operand(id, 0));
-  const passes::AccessFacts facts = passes::access_facts(f_, id, axes_);
-  const std::vector<int> vector = passes::vector_bits(facts, l);
+  const passes::AccessInfo info = passes::access_info(f_, id, axes_);
+  const std::vector<int> vector = passes::vector_bits(info, l);
   Access a;
-  a.element = facts.pointer.pointee().scalar();
+  a.element = info.pointer.pointee().scalar();
   const std::int64_t bytes = a.element.element_bytes();
   const auto& registers = l.bases(HardwareDim::reg);
-  const std::uint32_t unit = 1u << l.axis_shift(facts.axis), run = 1u << facts.log2_run;
+  const std::uint32_t unit = 1u << l.axis_shift(info.axis), run = 1u << info.log2_run;
 
   // A register bit that moves the address within a run, by a distance that no lane or warp has a part in, needs no address of its own.
   const auto moves_within_run = [&](int bit) {
     const std::uint32_t basis = registers[bit];
-    if ((basis & ~l.axis_mask(facts.axis)) != 0 || basis / unit >= run) return false;
+    if ((basis & ~l.axis_mask(info.axis)) != 0 || basis / unit >= run) return false;
     const ir::F2Matrix all = l.matrix();
     for (int i = 0; i < all.width(); ++i)
       if (i != bit && (all.columns[i] & basis) != 0) return false;
@@ -104,7 +104,7 @@ void NvptxLowering::emit_load(OpId id) {
   const Registers& pointers = registers(operands[0]);
   const Registers* other = operands.size() > 2 ? &registers(operands[2]) : nullptr;
   const LinearLayout& l = layout(operands[0]);
-  const bool is_unfilled = f_.attr(id, ir::AttrName::unfilled) != 0;
+  const bool has_poison_passthru = f_.attr(id, ir::AttrName::poison_passthru) != 0;
   const std::uint32_t free = l.free_bits(HardwareDim::reg);
   const Registers active = active_elements(id);
   Registers out(pointers.size());
@@ -114,7 +114,7 @@ void NvptxLowering::emit_load(OpId id) {
     std::vector<Value*> fill;
     if (predicate && other) {
       fill = pack(a.element, of(*other, g.registers));
-    } else if (predicate && !is_unfilled) {
+    } else if (predicate && !has_poison_passthru) {
       for (llvm::Type* t : word_types(a.element, count)) fill.push_back(llvm::Constant::getNullValue(t));
     }
     const std::vector<Value*> words =

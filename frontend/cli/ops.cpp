@@ -28,8 +28,10 @@ constexpr std::string_view kRules[] = {
 #undef TW_OP
 };
 constexpr std::pair<Trait, std::string_view> kTraits[] = {
-    {kElementwise, "elementwise"}, {kPure, "pure"},         {kCommutative, "commutative"}, {kReads, "reads"}, {kWrites, "writes"},
-    {kTerminator, "terminator"},   {kObserved, "observed"},
+    {kElementwise, "elementwise"}, {kPure, "pure"},
+    {kCommutative, "commutative"}, {kReads, "reads"},
+    {kWrites, "writes"},           {kTerminator, "terminator"},
+    {kSideEffect, "side_effect"},
 };
 
 struct Options {

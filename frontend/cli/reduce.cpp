@@ -6,7 +6,7 @@
 #include "frontend/cli/pass_list.h"
 #include "frontend/cli/run_options.h"
 #include "frontend/cli/targets.h"
-#include "passes/shrinker.h"
+#include "passes/debug/test_case_reducer.h"
 #include "tileir/text/printer.h"
 
 namespace tilewright::cli {
@@ -70,10 +70,10 @@ void execute(const Options& options, Session& session) {
   const ir::Function& f = choose_kernel(module, options.run.kernel);
   std::vector<Argument> arguments =
       options.run.arguments.empty() ? make_arguments(f) : parse_arguments(f, options.run.arguments, session.files);
-  passes::ShrinkOptions shrink;
-  shrink.max_attempts = options.attempts;
+  passes::ReduceOptions reduction;
+  reduction.max_attempts = options.attempts;
   for (const Argument& a : arguments)
-    if (!a.is_buffer()) shrink.scalars[a.name] = a.word;
+    if (!a.is_buffer()) reduction.scalars[a.name] = a.word;
   const FailureJudge judge(judge_by, std::move(arguments));
   Verdict first = judge.judge(f);
   if (first.kind.empty())
@@ -82,7 +82,7 @@ void execute(const Options& options, Session& session) {
                     judge_by.judge_passes ? "the passes do not change its results" : "the device gives the results of the interpreter"));
   fmt::print(stderr, "'{}' fails: {}\n", f.name, first.text);
   int tried = 0;
-  const ir::Function small = passes::shrink(
+  const ir::Function small = passes::reduce_test_case(
       f,
       [&](const ir::Function& candidate) {
         ++tried;
@@ -91,7 +91,7 @@ void execute(const Options& options, Session& session) {
         first.text = std::move(v.text);
         return true;
       },
-      shrink);
+      reduction);
   fmt::print(stderr, "reduced from {} ops to {} in {} attempts\n", op_count(f), op_count(small), tried);
   session.files.write(options.output, header(options, first) + ir::print(small));
 }

@@ -140,7 +140,7 @@ bool are_apart(const AddressForm& a, const AddressForm& b) {
   return a.base == b.base && a.scalars == b.scalars && (a.hi <= b.lo || b.hi <= a.lo);
 }
 
-bool are_apart_in_passes(const Function& f, OpId loop, const AddressForm& a, const AddressForm& b) {
+bool are_apart_in_iterations(const Function& f, OpId loop, const AddressForm& a, const AddressForm& b) {
   if (f.kind(loop) != OpKind::for_ || a.base != b.base || a.scalars != b.scalars) return false;
   Wide step = 0;
   for (const auto& [v, times] : a.scalars) {

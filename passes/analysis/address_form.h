@@ -21,6 +21,6 @@ std::optional<AddressForm> address_form(const ir::Function&, ir::OpId, const Axi
 /// Whether no address of the one is one of the other; both have their scalars at one time.
 bool are_apart(const AddressForm&, const AddressForm&);
 /// The same where `a` is of some earlier pass of a loop (a for) than `b`.
-bool are_apart_in_passes(const ir::Function&, ir::OpId loop, const AddressForm& a, const AddressForm& b);
+bool are_apart_in_iterations(const ir::Function&, ir::OpId loop, const AddressForm& a, const AddressForm& b);
 
 }  // namespace tilewright::passes

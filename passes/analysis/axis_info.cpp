@@ -24,18 +24,18 @@ namespace {
 
 class Solver {
  public:
-  explicit Solver(const Function& f) : f_(f), facts_(f.value_capacity()) {
+  explicit Solver(const Function& f) : f_(f), lattice_(f.value_capacity()) {
     const auto& args = f.block(f.body()).args;
     for (std::size_t i = 0; i < args.size(); ++i) {
-      const std::int64_t promised = i < f.params.size() ? std::max<std::int64_t>(f.params[i].divisible_by, 1) : 1;
-      at(args[i]) = uniform(f.type(args[i]), promised & -promised, full_range(f.type(args[i])));
+      const std::int64_t divisor = i < f.params.size() ? std::max<std::int64_t>(f.params[i].divisible_by, 1) : 1;
+      at(args[i]) = uniform(f.type(args[i]), divisor & -divisor, full_range(f.type(args[i])));
     }
     solve(f.body());
   }
-  const Fact& operator()(ValueId v) const { return facts_[v.index]; }
+  const LatticeElement& operator()(ValueId v) const { return lattice_[v.index]; }
 
  private:
-  Fact& at(ValueId v) { return facts_[v.index]; }
+  LatticeElement& at(ValueId v) { return lattice_[v.index]; }
 
   void solve(BlockId b) {
     for (OpId id : f_.ops(b)) {
@@ -56,15 +56,15 @@ class Solver {
   }
 
   void solve_op(OpId id) {
-    std::vector<const Fact*> operands;
-    for (ValueId v : f_.op(id).operands) operands.push_back(&facts_[v.index]);
+    std::vector<const LatticeElement*> operands;
+    for (ValueId v : f_.op(id).operands) operands.push_back(&lattice_[v.index]);
     at(f_.result(id)) = transfer(f_, id, operands);
   }
 
   /// What is known after one more way of coming by the value. The chains down are long (a divisor that halves with every trip, a bound that
   /// grows by one), so what still moves after a few rounds is given up.
-  bool weaken(ValueId arg, const Fact& incoming, int round) {
-    Fact met = meet(at(arg), incoming);
+  bool weaken(ValueId arg, const LatticeElement& incoming, int round) {
+    LatticeElement met = meet(at(arg), incoming);
     if (met == at(arg)) return false;
     if (round > 0 && !(met.range == at(arg).range)) met.range = full_range(met.type);
     if (round > 5) met = unknown(met.type);
@@ -73,8 +73,8 @@ class Solver {
     return changed;
   }
 
-  Fact induction_variable(OpId loop) {
-    const Fact &lo = at(f_.operand(loop, 0)), &hi = at(f_.operand(loop, 1)), &step = at(f_.operand(loop, 2));
+  LatticeElement induction_variable(OpId loop) {
+    const LatticeElement &lo = at(f_.operand(loop, 0)), &hi = at(f_.operand(loop, 1)), &step = at(f_.operand(loop, 2));
     const Type t = f_.type(f_.operand(loop, 0));
     // lo + n step, between lo and hi on the side that the step's sign says.
     Range range{std::min(lo.range.lo, hi.range.lo + 1), std::max(lo.range.hi, hi.range.hi - 1)};
@@ -127,7 +127,7 @@ class Solver {
   }
 
   const Function& f_;
-  std::vector<Fact> facts_;
+  std::vector<LatticeElement> lattice_;
 };
 
 std::string power_text(std::int64_t x) { return x >= kMaxDivisibility ? "2^62" : fmt::format("{}", x); }

@@ -20,7 +20,7 @@ using ir::Type;
 
 namespace {
 
-using Operands = std::span<const Fact* const>;
+using Operands = std::span<const LatticeElement* const>;
 
 /// The largest power of two that divides x.
 std::int64_t power_of_two_in(std::uint64_t x) {
@@ -36,50 +36,50 @@ std::int64_t saturating_product(std::int64_t a, std::int64_t b) {  // of powers 
 std::int64_t unit(Type t) { return t.is_pointer() ? ir::bytes(t.element()) : 1; }
 
 /// What divides the elements at multiples of `run` along axis d: those are starts of runs, or lie a multiple of `run` behind one.
-std::int64_t divisibility_at(const Fact& x, int d, std::int64_t run) {
+std::int64_t divisibility_at(const LatticeElement& x, int d, std::int64_t run) {
   const std::int64_t start = x.info.divisibility[d];
   return run >= x.info.contiguity[d] ? start : std::min(start, saturating_product(run, unit(x.type)));
 }
 
 /// The length of runs that start at a multiple of their length, as positions and as values: such a run wraps nowhere.
-std::int64_t aligned_run(const Fact& x, int d) {
+std::int64_t aligned_run(const LatticeElement& x, int d) {
   const std::int64_t half = x.type.is_integer() ? std::int64_t{1} << std::min(ir::bits(x.type.element()) - 1, 62) : kMaxDivisibility;
   return std::min({x.info.contiguity[d], x.info.divisibility[d], half});
 }
 
 /// Shorter runs: their starts are divisible by less.
-void shorten(Fact& x, int d, std::int64_t run) {
+void shorten(LatticeElement& x, int d, std::int64_t run) {
   x.info.divisibility[d] = divisibility_at(x, d, run);
   x.info.contiguity[d] = std::min(x.info.contiguity[d], run);
 }
 
 /// Elements that `all` divides, nothing else known.
-Fact divisible(Type t, std::int64_t all) {
-  Fact r{t, {}, full_range(t)};
+LatticeElement divisible(Type t, std::int64_t all) {
+  LatticeElement r{t, {}, full_range(t)};
   r.info.scalar_divisibility = all;
   for (int d = 0; d < t.rank(); ++d) r.info.divisibility[d] = all;
   return r;
 }
 
 /// The same, and constant where all operands are.
-Fact lane_wise(Type t, std::int64_t all, Operands in) {
-  Fact r = divisible(t, all);
+LatticeElement lane_wise(Type t, std::int64_t all, Operands in) {
+  LatticeElement r = divisible(t, all);
   for (int d = 0; d < t.rank(); ++d) {
     r.info.constancy[d] = t.extent(d);
-    for (const Fact* x : in) r.info.constancy[d] = std::min(r.info.constancy[d], x->info.constancy[d]);
+    for (const LatticeElement* x : in) r.info.constancy[d] = std::min(r.info.constancy[d], x->info.constancy[d]);
   }
   return r;
 }
 
 /// Sets the runs along axis d; what divides all elements divides the starts of runs too.
-void set_run(Fact& r, int d, std::int64_t run, std::int64_t start_divisibility) {
+void set_run(LatticeElement& r, int d, std::int64_t run, std::int64_t start_divisibility) {
   r.info.contiguity[d] = run;
   r.info.divisibility[d] = std::max(r.info.scalar_divisibility, start_divisibility);
 }
 
 /// An integer as the 64-bit offset or the wider integer it is extended to: a run that may wrap is cut into aligned ones, which do not.
-Fact extended(const Fact& x) {
-  Fact r = x;
+LatticeElement extended(const LatticeElement& x) {
+  LatticeElement r = x;
   if (!x.type.is_integer()) return r;
   const bool is_index = ir::is_signed(x.type.element()) && ir::bits(x.type.element()) >= 32;
   const Range all = full_range(x.type);
@@ -92,9 +92,9 @@ Fact extended(const Fact& x) {
 // ---- sums ----
 
 // Runs of a over constant b, or the other way round, stay runs: (x + j) + y. Starts: the sum of what divides the parts.
-Fact sum(Type t, const Fact& a, const Fact& b, bool subtract) {
-  const Fact* in[] = {&a, &b};
-  Fact r = lane_wise(t, std::min(divisibility_of_all(a), divisibility_of_all(b)), in);
+LatticeElement sum(Type t, const LatticeElement& a, const LatticeElement& b, bool subtract) {
+  const LatticeElement* in[] = {&a, &b};
+  LatticeElement r = lane_wise(t, std::min(divisibility_of_all(a), divisibility_of_all(b)), in);
   for (int d = 0; d < t.rank(); ++d) {
     std::int64_t run = std::min(a.info.contiguity[d], b.info.constancy[d]);
     if (!subtract) run = std::max(run, std::min(a.info.constancy[d], b.info.contiguity[d]));
@@ -103,8 +103,8 @@ Fact sum(Type t, const Fact& a, const Fact& b, bool subtract) {
   return r;
 }
 
-Fact address(Type t, const Fact& p, const Fact& offset) {
-  Fact bytes = extended(offset);  // the offset in bytes: of a run of elements
+LatticeElement address(Type t, const LatticeElement& p, const LatticeElement& offset) {
+  LatticeElement bytes = extended(offset);  // the offset in bytes: of a run of elements
   bytes.type = Type::pointer(t.element(), false, t.shape());
   for (auto& x : bytes.info.divisibility) x = saturating_product(x, unit(t));
   bytes.info.scalar_divisibility = saturating_product(bytes.info.scalar_divisibility, unit(t));
@@ -113,7 +113,7 @@ Fact address(Type t, const Fact& p, const Fact& offset) {
 
 // ---- products, quotients ----
 
-Fact multiply(Type t, Operands in) {
+LatticeElement multiply(Type t, Operands in) {
   return lane_wise(t, saturating_product(divisibility_of_all(*in[0]), divisibility_of_all(*in[1])), in);
 }
 
@@ -121,12 +121,12 @@ Fact multiply(Type t, Operands in) {
 std::int64_t divided(std::int64_t divisibility, int log) { return std::max<std::int64_t>(divisibility >> std::min(log, 62), 1); }
 
 // floor((s + j) / b) = s / b for j < L if L divides s and b: constant over aligned runs of L. Division truncates, so x >= 0 is asked of it.
-Fact divide(Type t, Operands in) {
-  const Fact &a = *in[0], &b = *in[1];
+LatticeElement divide(Type t, Operands in) {
+  const LatticeElement &a = *in[0], &b = *in[1];
   std::int64_t all = 1;
   if (b.info.constant && *b.info.constant > 0 && std::has_single_bit(static_cast<std::uint64_t>(*b.info.constant)))
     all = divided(divisibility_of_all(a), std::countr_zero(static_cast<std::uint64_t>(*b.info.constant)));
-  Fact r = lane_wise(t, all, in);
+  LatticeElement r = lane_wise(t, all, in);
   if (!a.range.is_nonnegative()) return r;
   for (int d = 0; d < t.rank(); ++d) {
     const std::int64_t run = std::min({aligned_run(a, d), divisibility_of_all(b), b.info.constancy[d]});
@@ -136,9 +136,9 @@ Fact divide(Type t, Operands in) {
 }
 
 // (s + j) % b = s % b + j for j < L if L divides s and b, s >= 0: s % b is a multiple of L, at most |b| - L. (x % 0 = x keeps runs too.)
-Fact remainder(Type t, Operands in) {
-  const Fact &a = *in[0], &b = *in[1];
-  Fact r = lane_wise(t, std::min(divisibility_of_all(a), divisibility_of_all(b)), in);
+LatticeElement remainder(Type t, Operands in) {
+  const LatticeElement &a = *in[0], &b = *in[1];
+  LatticeElement r = lane_wise(t, std::min(divisibility_of_all(a), divisibility_of_all(b)), in);
   if (!a.range.is_nonnegative()) return r;
   for (int d = 0; d < t.rank(); ++d) {
     const std::int64_t run = std::min({aligned_run(a, d), divisibility_of_all(b), b.info.constancy[d]});
@@ -147,8 +147,8 @@ Fact remainder(Type t, Operands in) {
   return r;
 }
 
-Fact shift_left(Type t, Operands in) {
-  const Fact &a = *in[0], &b = *in[1];
+LatticeElement shift_left(Type t, Operands in) {
+  const LatticeElement &a = *in[0], &b = *in[1];
   std::int64_t all = divisibility_of_all(a);  // x << y is a multiple of x, or 0
   if (b.info.constant && *b.info.constant >= 0 && *b.info.constant < ir::bits(t.element()))
     all = saturating_product(all, std::int64_t{1} << std::min<std::int64_t>(*b.info.constant, 62));
@@ -156,23 +156,23 @@ Fact shift_left(Type t, Operands in) {
 }
 
 // x >> y is floor(x / 2^y), of negative x too: as divide, without its condition.
-Fact shift_right(Type t, Operands in) {
-  const Fact &a = *in[0], &b = *in[1];
+LatticeElement shift_right(Type t, Operands in) {
+  const LatticeElement &a = *in[0], &b = *in[1];
   if (!b.info.constant || *b.info.constant < 0 || *b.info.constant >= ir::bits(t.element())) return lane_wise(t, 1, in);
   const int log = static_cast<int>(*b.info.constant);
   const std::int64_t power = std::int64_t{1} << std::min(log, 62);
-  Fact r = lane_wise(t, divided(divisibility_of_all(a), log), in);
+  LatticeElement r = lane_wise(t, divided(divisibility_of_all(a), log), in);
   for (int d = 0; d < t.rank(); ++d) r.info.constancy[d] = std::max(r.info.constancy[d], std::min(aligned_run(a, d), power));
   return r;
 }
 
 // ---- bits ----
 
-Fact bit_and(Type t, Operands in) {
+LatticeElement bit_and(Type t, Operands in) {
   // The low zeros of either are low zeros of the result.
-  Fact r = lane_wise(t, std::max(divisibility_of_all(*in[0]), divisibility_of_all(*in[1])), in);
+  LatticeElement r = lane_wise(t, std::max(divisibility_of_all(*in[0]), divisibility_of_all(*in[1])), in);
   for (int i = 0; i < 2; ++i) {
-    const Fact &a = *in[i], &mask = *in[1 - i];
+    const LatticeElement &a = *in[i], &mask = *in[1 - i];
     if (!mask.info.constant || !t.is_integer()) continue;
     const auto m = static_cast<std::uint64_t>(*mask.info.constant);
     for (int d = 0; d < t.rank(); ++d) {
@@ -189,13 +189,13 @@ Fact bit_and(Type t, Operands in) {
   return r;
 }
 
-Fact least_divisor(Type t, Operands in) {
+LatticeElement least_divisor(Type t, Operands in) {
   std::int64_t all = kMaxDivisibility;
-  for (const Fact* x : in) all = std::min(all, divisibility_of_all(*x));
+  for (const LatticeElement* x : in) all = std::min(all, divisibility_of_all(*x));
   return lane_wise(t, all, in);
 }
 
-Fact extreme(Type t, Operands in, bool least) {
+LatticeElement extreme(Type t, Operands in, bool least) {
   const Range &a = in[0]->range, &b = in[1]->range;
   if (least ? a.hi <= b.lo : a.lo >= b.hi) return *in[0];  // always the one, or always the other
   if (least ? b.hi <= a.lo : b.lo >= a.hi) return *in[1];
@@ -205,9 +205,9 @@ Fact extreme(Type t, Operands in, bool least) {
 // ---- choices ----
 
 // Where the condition is constant the result is a piece of one of the arms.
-Fact select(Type t, Operands in) {
-  const Fact &c = *in[0], &a = *in[1], &b = *in[2];
-  Fact r = lane_wise(t, std::min(divisibility_of_all(a), divisibility_of_all(b)), in);
+LatticeElement select(Type t, Operands in) {
+  const LatticeElement &c = *in[0], &a = *in[1], &b = *in[2];
+  LatticeElement r = lane_wise(t, std::min(divisibility_of_all(a), divisibility_of_all(b)), in);
   for (int d = 0; d < t.rank(); ++d) {
     const std::int64_t run = std::min({a.info.contiguity[d], b.info.contiguity[d], c.info.constancy[d]});
     set_run(r, d, run, std::min(divisibility_at(a, d, run), divisibility_at(b, d, run)));
@@ -216,12 +216,12 @@ Fact select(Type t, Operands in) {
 }
 
 // s + j < b is s < b for j < L if L divides s and b, and so is >=. (<= and > may change at s = b.)
-Fact compare(OpKind k, Type t, Operands in) {
-  Fact r = lane_wise(t, 1, in);
+LatticeElement compare(OpKind k, Type t, Operands in) {
+  LatticeElement r = lane_wise(t, 1, in);
   if (!in[0]->type.is_integer()) return r;
   const bool forward = k == OpKind::lt_ || k == OpKind::ge_, backward = k == OpKind::gt_ || k == OpKind::le_;
   if (!forward && !backward) return r;
-  const Fact &a = forward ? *in[0] : *in[1], &b = forward ? *in[1] : *in[0];  // x > y is y < x
+  const LatticeElement &a = forward ? *in[0] : *in[1], &b = forward ? *in[1] : *in[0];  // x > y is y < x
   for (int d = 0; d < t.rank(); ++d) {
     const std::int64_t run = std::min({aligned_run(a, d), divisibility_of_all(b), b.info.constancy[d]});
     r.info.constancy[d] = std::max(r.info.constancy[d], run);
@@ -231,19 +231,19 @@ Fact compare(OpKind k, Type t, Operands in) {
 
 // ---- conversions ----
 
-Fact cast(Type t, Operands in) {
-  const Fact& x = *in[0];
+LatticeElement cast(Type t, Operands in) {
+  const LatticeElement& x = *in[0];
   if (!t.is_integer() || !x.type.is_integer()) return lane_wise(t, 1, in);
   // To the same width or fewer bits: values are taken modulo 2^width, of which all claims are.
-  Fact r = ir::bits(t.element()) > ir::bits(x.type.element()) ? extended(x) : x;
+  LatticeElement r = ir::bits(t.element()) > ir::bits(x.type.element()) ? extended(x) : x;
   r.type = t;
   return r;
 }
 
-Fact bitcast(Type t, Operands in) {
-  const Fact& x = *in[0];
+LatticeElement bitcast(Type t, Operands in) {
+  const LatticeElement& x = *in[0];
   const bool alike = (t.is_integer() && x.type.is_integer()) || (t.is_pointer() && x.type.is_pointer() && unit(t) == unit(x.type));
-  Fact r = x;
+  LatticeElement r = x;
   r.type = t;
   if (alike) return r;
   const bool addresses = (t.is_pointer() || t.is_integer()) && (x.type.is_pointer() || x.type.is_integer());
@@ -252,17 +252,17 @@ Fact bitcast(Type t, Operands in) {
 
 // ---- shapes ----
 
-Fact broadcast(Type t, const Fact& x) {
+LatticeElement broadcast(Type t, const LatticeElement& x) {
   if (x.type.is_scalar()) return uniform(t, x.info.scalar_divisibility, x.range);
-  Fact r = x;
+  LatticeElement r = x;
   r.type = t;
   for (int d = 0; d < t.rank(); ++d)
     if (t.log2_extent(d) != x.type.log2_extent(d)) r.info.constancy[d] = t.extent(d);  // from one element, which was a run of one
   return r;
 }
 
-Fact permute(const Function& f, OpId id, Type t, const Fact& x) {
-  Fact r = x;
+LatticeElement permute(const Function& f, OpId id, Type t, const LatticeElement& x) {
+  LatticeElement r = x;
   r.type = t;
   const auto& axes = f.attr_list(id, ir::AttrName::axes);
   for (int d = 0; d < t.rank(); ++d) {
@@ -282,9 +282,9 @@ int last_long_axis(Type t, int end) {
 
 // From the last axis on, axes of equal extent are the same ones. The first pair that differs starts at the same elements too, so runs no
 // longer than the shorter extent survive; of the axes further out nothing is known.
-Fact reshape(Type t, const Fact& x) {
+LatticeElement reshape(Type t, const LatticeElement& x) {
   if (x.type.is_scalar()) return uniform(t, x.info.scalar_divisibility, x.range);
-  Fact r = divisible(t, divisibility_of_all(x));
+  LatticeElement r = divisible(t, divisibility_of_all(x));
   r.range = x.range;
   int from = last_long_axis(x.type, x.type.rank()), to = last_long_axis(t, t.rank());
   while (from >= 0 && to >= 0) {
@@ -299,9 +299,9 @@ Fact reshape(Type t, const Fact& x) {
   return r;
 }
 
-Fact arange(const Function& f, OpId id, Type t) {
+LatticeElement arange(const Function& f, OpId id, Type t) {
   const auto lo = static_cast<std::uint64_t>(f.attr(id, ir::AttrName::lo));
-  Fact r = divisible(t, 1);
+  LatticeElement r = divisible(t, 1);
   set_run(r, 0, t.extent(0), power_of_two_in(lo));
   return r;
 }
@@ -322,8 +322,8 @@ Claims claims_of(const Function& f, OpId id) {
 
 // A divisor is claimed of elements that do not follow on their neighbour. A run that is known of may be part of a longer one, which started
 // a multiple of its length before: what divides both divides its start. Where neighbours are equal, none follows.
-Fact hinted(const Function& f, OpId id, const Fact& x) {
-  Fact r = x;
+LatticeElement hinted(const Function& f, OpId id, const LatticeElement& x) {
+  LatticeElement r = x;
   const Claims c = claims_of(f, id);
   const int last = x.type.rank() - 1;
   if (last < 0) {
@@ -341,21 +341,21 @@ Fact hinted(const Function& f, OpId id, const Fact& x) {
 }
 
 /// Every element is v.
-Fact known(Type t, std::int64_t v) {
-  Fact r = uniform(t, power_of_two_in(static_cast<std::uint64_t>(v)), {});
+LatticeElement known(Type t, std::int64_t v) {
+  LatticeElement r = uniform(t, power_of_two_in(static_cast<std::uint64_t>(v)), {});
   r.info.constant = v;
   return r;
 }
 
-Fact constant(const Function& f, OpId id, Type t) {
+LatticeElement constant(const Function& f, OpId id, Type t) {
   if (t.is_pointer()) return uniform(t, kMaxDivisibility, {});
   if (!t.is_integer() && !t.is_bool()) return uniform(t, 1, {});
   return known(t, ir::integer_value(t.element(), static_cast<std::uint64_t>(f.attr(id, ir::AttrName::value))));
 }
 
 /// An element-wise op or a change of shape whose operands are all known constants.
-std::optional<Fact> evaluated(OpKind k, Type t, Operands in) {
-  const auto same_constant = [&](const Fact* x) { return x->info.constant && x->info.constant == in[0]->info.constant; };
+std::optional<LatticeElement> evaluated(OpKind k, Type t, Operands in) {
+  const auto same_constant = [&](const LatticeElement* x) { return x->info.constant && x->info.constant == in[0]->info.constant; };
   if (ir::info(k).family == ir::Family::shape && std::all_of(in.begin(), in.end(), same_constant)) return known(t, *in[0]->info.constant);
   if (!ir::info(k).has(ir::kElementwise) || in.empty() || in.size() > 3 || !(t.is_integer() || t.is_bool())) return std::nullopt;
   Type types[3];
@@ -369,7 +369,7 @@ std::optional<Fact> evaluated(OpKind k, Type t, Operands in) {
   return known(t, ir::integer_value(t.element(), u));
 }
 
-Fact transfer_of(const Function& f, OpId id, Type t, Operands in) {
+LatticeElement transfer_of(const Function& f, OpId id, Type t, Operands in) {
   const OpKind k = f.kind(id);
   if (const auto all_known = evaluated(k, t, in)) return *all_known;
   switch (k) {
@@ -421,24 +421,24 @@ bool operator==(const AxisInfo& a, const AxisInfo& b) {
          a.scalar_divisibility == b.scalar_divisibility && a.constant == b.constant;
 }
 
-Fact unknown(Type t) { return divisible(t, 1); }
+LatticeElement unknown(Type t) { return divisible(t, 1); }
 
-Fact uniform(Type t, std::int64_t divisibility, Range range) {
-  Fact r = divisible(t, divisibility);
+LatticeElement uniform(Type t, std::int64_t divisibility, Range range) {
+  LatticeElement r = divisible(t, divisibility);
   r.range = range;
   for (int d = 0; d < t.rank(); ++d) r.info.constancy[d] = t.extent(d);
   return r;
 }
 
-std::int64_t divisibility_of_all(const Fact& x) {
+std::int64_t divisibility_of_all(const LatticeElement& x) {
   // Each axis tells of all elements; for a scalar there is none.
   std::int64_t all = x.type.is_scalar() ? x.info.scalar_divisibility : 1;
   for (int d = 0; d < x.type.rank(); ++d) all = std::max(all, divisibility_at(x, d, 1));
   return all;
 }
 
-Fact meet(const Fact& a, const Fact& b) {
-  Fact r = divisible(a.type, std::min(divisibility_of_all(a), divisibility_of_all(b)));
+LatticeElement meet(const LatticeElement& a, const LatticeElement& b) {
+  LatticeElement r = divisible(a.type, std::min(divisibility_of_all(a), divisibility_of_all(b)));
   for (int d = 0; d < a.type.rank(); ++d) {
     const std::int64_t run = std::min(a.info.contiguity[d], b.info.contiguity[d]);
     set_run(r, d, run, std::min(divisibility_at(a, d, run), divisibility_at(b, d, run)));
@@ -449,9 +449,9 @@ Fact meet(const Fact& a, const Fact& b) {
   return r;
 }
 
-Fact transfer(const Function& f, OpId id, Operands in) {
+LatticeElement transfer(const Function& f, OpId id, Operands in) {
   const Type t = f.type(f.result(id));
-  Fact r = transfer_of(f, id, t, in);
+  LatticeElement r = transfer_of(f, id, t, in);
   std::array<Range, 3> ranges;
   std::array<Type, 3> types;
   if (in.size() > ranges.size()) return r;

@@ -8,24 +8,26 @@
 namespace tilewright::passes {
 
 /// All that the analysis tracks of one value.
-struct Fact {
+struct LatticeElement {
   ir::Type type;
   AxisInfo info;
   Range range;
 };
 
 bool operator==(const AxisInfo&, const AxisInfo&);
-inline bool operator==(const Fact& a, const Fact& b) { return a.type == b.type && a.info == b.info && a.range == b.range; }
+inline bool operator==(const LatticeElement& a, const LatticeElement& b) {
+  return a.type == b.type && a.info == b.info && a.range == b.range;
+}
 
 /// Nothing known.
-Fact unknown(ir::Type);
+LatticeElement unknown(ir::Type);
 /// Every element is one value, of which only a divisor is known.
-Fact uniform(ir::Type, std::int64_t divisibility, Range);
+LatticeElement uniform(ir::Type, std::int64_t divisibility, Range);
 /// What holds of both.
-Fact meet(const Fact&, const Fact&);
+LatticeElement meet(const LatticeElement&, const LatticeElement&);
 /// What divides every element (pointers: every address in bytes).
-std::int64_t divisibility_of_all(const Fact&);
+std::int64_t divisibility_of_all(const LatticeElement&);
 /// The result of an op of one result and no region; `operands` as many as the op has.
-Fact transfer(const ir::Function&, ir::OpId, std::span<const Fact* const> operands);
+LatticeElement transfer(const ir::Function&, ir::OpId, std::span<const LatticeElement* const> operands);
 
 }  // namespace tilewright::passes

@@ -26,7 +26,7 @@ struct Pending {
   std::int64_t begin = 0, end = 0;  // of shared memory
   bool reads = false, writes = false;  // global memory
   OpId loop;                           // it was an earlier pass of this loop, which the pointer is computed anew in
-  bool is_long_ago = false;            // of several such loops
+  bool from_outer_iteration = false;   // of several such loops
   friend bool operator==(const Pending&, const Pending&) = default;
 };
 using State = std::vector<Pending>;
@@ -41,7 +41,7 @@ void add(State& s, const State& more) {
 class Walk {
  public:
   Walk(const Function& f, const ir::TargetDesc& target, int num_warps)
-      : f_(f), pending_(f.op_capacity()), needed_(f.op_capacity()), meets_(f.op_capacity()) {
+      : f_(f), pending_(f.op_capacity()), waits_for_(f.op_capacity()), internal_barrier_(f.op_capacity()) {
     f.walk([&](OpId id) {
       Pending& p = pending_[id.index];
       p.op = id;
@@ -51,7 +51,7 @@ class Walk {
       if (const std::int64_t bytes = shared_scratch(f, id, target, num_warps)) {
         p.begin = f.attr(id, ir::AttrName::shared);
         p.end = p.begin + bytes;
-        meets_[id.index] = meets_inside(f, id);
+        internal_barrier_[id.index] = has_internal_barrier(f, id);
       }
     });
     State none;
@@ -61,21 +61,21 @@ class Walk {
   std::vector<Barrier> barriers() const {
     std::vector<Barrier> all;
     f_.walk([&](OpId id) {
-      if (needed_[id.index]) all.push_back({id, needed_[id.index]});
+      if (waits_for_[id.index]) all.push_back({id, waits_for_[id.index]});
     });
     return all;
   }
 
  private:
-  void need(OpId before, OpId after, State& s) {
-    if (!trying_) needed_[before.index] = after;
+  void require_barrier(OpId before, OpId after, State& s) {
+    if (!is_trial_) waits_for_[before.index] = after;
     found_ = found_ ? found_ : after;
     s.clear();
   }
 
   void block(BlockId b, State& s) {
     for (OpId id : f_.ops(b)) {
-      if (needed_[id.index]) s.clear();
+      if (waits_for_[id.index]) s.clear();
       switch (f_.kind(id)) {
         case OpKind::for_:
         case OpKind::while_: loop(id, s); break;
@@ -90,8 +90,8 @@ class Walk {
     const Pending p = pending_[id.index];
     if (p.end == p.begin && !p.reads && !p.writes) return;
     const auto other = std::find_if(s.begin(), s.end(), [&](const Pending& earlier) { return conflict(earlier, p); });
-    if (other != s.end()) need(id, other->op, s);
-    if (!meets_[id.index]) return add(s, p);
+    if (other != s.end()) require_barrier(id, other->op, s);
+    if (!internal_barrier_[id.index]) return add(s, p);
     s.clear();
     add(s, {.op = id, .begin = p.begin, .end = p.end, .loop = {}});
   }
@@ -107,14 +107,14 @@ class Walk {
   }
 
   /// One pass of a loop, from its start to its start; `exit`: what is pending when it is left.
-  State pass(OpId id, State s, State& exit) {
+  State iteration(OpId id, State s, State& exit) {
     for (BlockId b : f_.op(id).regions) {
       block(b, s);
       if (f_.kind(id) == OpKind::for_ || b == f_.region(id, 0)) exit = s;
     }
     for (Pending& p : s) {
       if (!is_inside(p.op, id)) continue;
-      p.is_long_ago = p.is_long_ago || (p.loop && p.loop != id);
+      p.from_outer_iteration = p.from_outer_iteration || (p.loop && p.loop != id);
       p.loop = id;
     }
     return s;
@@ -122,22 +122,22 @@ class Walk {
 
   void loop(OpId id, State& s) {
     State exit;
-    const State once = pass(id, {}, exit);
-    State back = pass(id, once, exit);
+    const State once = iteration(id, {}, exit);
+    State back = iteration(id, once, exit);
     // With what comes from before the loop: what it makes necessary is done before.
     State both = s;
     add(both, back);
-    const bool was_trying = std::exchange(trying_, true);
+    const bool was_trying = std::exchange(is_trial_, true);
     const OpId had = std::exchange(found_, OpId{});
     State tried;
-    pass(id, both, tried);
+    iteration(id, both, tried);
     const OpId found = std::exchange(found_, had);
-    trying_ = was_trying;
+    is_trial_ = was_trying;
     if (found) {
-      need(id, found, s);
+      require_barrier(id, found, s);
       both = back;
     }
-    pass(id, std::move(both), exit);
+    iteration(id, std::move(both), exit);
     add(s, exit);
   }
 
@@ -153,16 +153,16 @@ class Walk {
   bool conflict(const Pending& a, const Pending& b) {
     if (a.begin < b.end && b.begin < a.end) return true;
     const bool ordered = (a.writes && (b.reads || b.writes)) || (a.reads && b.writes);
-    if (!ordered || meets_itself(a, b) || commute(a.op, b.op)) return false;
-    return releases(b.op) || !are_elsewhere(a, b);
+    if (!ordered || is_same_thread(a, b) || commute(a.op, b.op)) return false;
+    return releases(b.op) || !are_disjoint(a, b);
   }
 
-  bool are_elsewhere(const Pending& a, const Pending& b) {
+  bool are_disjoint(const Pending& a, const Pending& b) {
     const auto &x = form(a.op), &y = form(b.op);
     if (!x || !y) return false;
     if (x->base != y->base) return is_disjoint(x->base) || is_disjoint(y->base);
-    if (a.is_long_ago) return false;
-    return a.loop ? are_apart_in_passes(f_, a.loop, *x, *y) : are_apart(*x, *y);
+    if (a.from_outer_iteration) return false;
+    return a.loop ? are_apart_in_iterations(f_, a.loop, *x, *y) : are_apart(*x, *y);
   }
 
   bool is_disjoint(ValueId parameter) const {
@@ -178,7 +178,7 @@ class Walk {
   }
 
   /// Whether what a thread touches in a, no other thread touches in b.
-  bool meets_itself(const Pending& a, const Pending& b) const {
+  bool is_same_thread(const Pending& a, const Pending& b) const {
     const ValueId p = f_.operand(a.op, 0);
     if (p != f_.operand(b.op, 0) || a.loop) return false;
     // Stores and atomics happen once, in one of the threads that hold the element: of a scalar the first one. All of them load.
@@ -206,9 +206,9 @@ class Walk {
 
   const Function& f_;
   std::vector<Pending> pending_;  // by op
-  std::vector<OpId> needed_;      // by op: what it waits for
-  std::vector<bool> meets_;
-  bool trying_ = false;
+  std::vector<OpId> waits_for_;   // by op: what it waits for
+  std::vector<bool> internal_barrier_;
+  bool is_trial_ = false;
   OpId found_;
   std::optional<AxisInfoAnalysis> axes_;  // once it is asked for
   std::map<OpId, std::optional<AddressForm>> forms_;

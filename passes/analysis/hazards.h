@@ -17,7 +17,7 @@ struct Barrier {
 /// The rules.
 ///
 /// Shared memory: an op writes its scratch only when nobody still works in an overlapping one. An op that waits for all threads between its
-/// writes and its reads (meets_inside) thereby orders everything before it.
+/// writes and its reads (has_internal_barrier) thereby orders everything before it.
 ///
 /// Global memory: an access waits for an earlier one of an address that may be the same, if one of the two writes and another thread may
 /// have made it: loads see the stores before them and none after. Addresses are told apart by the bounds of their offsets from one

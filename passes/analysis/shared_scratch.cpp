@@ -81,7 +81,7 @@ std::int64_t shared_scratch(const ir::Function& f, ir::OpId id, const ir::Target
   }
 }
 
-bool meets_inside(const ir::Function& f, ir::OpId id) {
+bool has_internal_barrier(const ir::Function& f, ir::OpId id) {
   switch (f.kind(id)) {
     case OpKind::convert_layout_:
     case OpKind::flip_: return conversion(f, id).crosses_warps;

@@ -13,6 +13,6 @@ std::int64_t shared_scratch(const ir::Function&, ir::OpId, const ir::TargetDesc&
 
 /// Of an op with scratch: whether all threads of the program wait for each other after what it does to global memory and its first writes
 /// of the scratch, and before its last reads. So what comes before the op, and its own accesses to global memory, are done when it is left.
-bool meets_inside(const ir::Function&, ir::OpId);
+bool has_internal_barrier(const ir::Function&, ir::OpId);
 
 }  // namespace tilewright::passes

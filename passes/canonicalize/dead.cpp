@@ -33,7 +33,7 @@ class Liveness {
  private:
   bool has_effect(OpId id) const {
     const OpKind k = f_.kind(id);
-    return ir::info(k).has(ir::kWrites) || ir::info(k).has(ir::kObserved) || k == OpKind::while_ ||
+    return ir::info(k).has(ir::kWrites) || ir::info(k).has(ir::kSideEffect) || k == OpKind::while_ ||
            (k == OpKind::load_ && f_.attr(id, ir::AttrName::is_volatile) != 0);
   }
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "passes/analysis/handed_on.h"
+#include "passes/analysis/iter_args.h"
 #include "passes/layout/layout_cost.h"
 #include "tileir/layout/layout_builders.h"
 #include "tileir/layout_rules.h"
@@ -44,7 +44,7 @@ int weight_of(const ir::Function& f, OpId id) {
 }
 
 /// The axes from the fastest on: along which addresses follow each other, then from the last to the first.
-std::vector<int> order_of(const AccessFacts& a) {
+std::vector<int> order_of(const AccessInfo& a) {
   std::vector<int> order{a.axis};
   for (int d = a.pointer.rank() - 1; d >= 0; --d)
     if (d != a.axis) order.push_back(d);
@@ -52,9 +52,9 @@ std::vector<int> order_of(const AccessFacts& a) {
 }
 
 /// Gives out the bits of axes: lanes and warps to an axis as long as there is something left of it.
-class Spread {
+class BlockedLayoutBuilder {
  public:
-  Spread(std::vector<int> log2_extents, std::vector<int> order) : left_(std::move(log2_extents)), extents_(left_) {
+  BlockedLayoutBuilder(std::vector<int> log2_extents, std::vector<int> order) : left_(std::move(log2_extents)), extents_(left_) {
     b_.order = std::move(order);
     b_.log2_per_thread = b_.log2_lanes = b_.log2_warps = std::vector<int>(left_.size());
   }
@@ -85,7 +85,7 @@ class Spread {
 
 LinearLayout blocked(const std::vector<int>& extents, const std::vector<int>& order, int log2_vector, int log2_warps,
                      bool outermost_first) {
-  Spread s(extents, order);
+  BlockedLayoutBuilder s(extents, order);
   s.registers(order[0], log2_vector);
   s.fill_lanes(kLog2Lanes);
   s.fill_warps(log2_warps, outermost_first);
@@ -97,9 +97,9 @@ int log2_elements(const std::vector<int>& extents) { return std::accumulate(exte
 }  // namespace
 
 /// Walks from tile to tile through the ops that want them alike.
-class Coalescing::Explorer {
+class Coalescing::GroupBuilder {
  public:
-  Explorer(Coalescing& c, const FreeValues& free) : c_(c), f_(c.f_), free_(free) {}
+  GroupBuilder(Coalescing& c, const RematerializableValues& rematerializable) : c_(c), f_(c.f_), rematerializable_(rematerializable) {}
 
   void run(OpId access) {
     group_ = static_cast<int>(c_.groups_.size());
@@ -111,7 +111,7 @@ class Coalescing::Explorer {
     while (!queue_.empty()) {
       const ValueId v = queue_.back();
       queue_.pop_back();
-      const std::vector<std::int64_t> at = c_.place_[v.index].axes;
+      const std::vector<std::int64_t> at = c_.membership_[v.index].axes;
       if (const OpId definer = f_.value(v).op ? f_.value(v).op : f_.block(f_.value(v).block).parent) follow(definer, v, at);
       for (OpId user : std::vector<OpId>(f_.value(v).users)) {
         follow(user, v, at);
@@ -123,8 +123,8 @@ class Coalescing::Explorer {
 
  private:
   void reach(ValueId v, const std::vector<std::int64_t>& axes) {
-    if (f_.type(v).is_scalar() || free_(v) || c_.place_[v.index].group >= 0) return;
-    c_.place_[v.index] = {group_, axes};
+    if (f_.type(v).is_scalar() || rematerializable_(v) || c_.membership_[v.index].group >= 0) return;
+    c_.membership_[v.index] = {group_, axes};
     queue_.push_back(v);
   }
 
@@ -141,7 +141,7 @@ class Coalescing::Explorer {
   void follow(OpId id, ValueId v, const std::vector<std::int64_t>& axes) {
     const OpKind k = f_.kind(id);
     if (ir::info(k).family == Family::control) {
-      for (const auto& variable : handed_on(f_, id))
+      for (const auto& variable : loop_carried_values(f_, id))
         if (std::find(variable.begin(), variable.end(), v) != variable.end())
           for (ValueId other : variable) reach(other, axes);
     } else if (k == OpKind::permute_) {
@@ -157,31 +157,31 @@ class Coalescing::Explorer {
       if (v != f_.operand(id, 0)) return;
       const auto axis = static_cast<std::size_t>(f_.attr(id, ir::AttrName::axis));
       c_.groups_.back().reductions.push_back({static_cast<int>(axes[axis]), static_cast<int>(f_.op(id).results.size()), weight_of(f_, id)});
-    } else if (ir::layout_rule(k) == ir::LayoutRule::alike && k != OpKind::scan_) {
+    } else if (ir::layout_rule(k) == ir::LayoutRule::same_layout && k != OpKind::scan_) {
       visit(id, axes);
     }
   }
 
   Coalescing& c_;
   const ir::Function& f_;
-  const FreeValues& free_;
+  const RematerializableValues& rematerializable_;
   int group_ = 0;
   std::vector<ValueId> queue_;
   std::set<int> seen_;  // accesses
 };
 
-Coalescing::Coalescing(const ir::Function& f, const AxisInfoAnalysis& axes, const FreeValues& free, int log2_warps)
-    : f_(f), log2_warps_(log2_warps), access_of_(f.op_capacity(), -1), place_(f.value_capacity()) {
+Coalescing::Coalescing(const ir::Function& f, const AxisInfoAnalysis& axes, const RematerializableValues& rematerializable, int log2_warps)
+    : f_(f), log2_warps_(log2_warps), access_of_(f.op_capacity(), -1), membership_(f.value_capacity()) {
   f.walk([&](OpId id) {
     if (!accesses_memory(f, id)) return;
     access_of_[id.index] = static_cast<int>(accesses_.size());
-    const AccessFacts facts = access_facts(f, id, axes);
-    accesses_.push_back({id, facts, {}, best_alone(facts), weight_of(f, id)});
+    const AccessInfo info = access_info(f, id, axes);
+    accesses_.push_back({id, info, {}, best_solo_layout(info), weight_of(f, id)});
   });
-  Explorer explorer(*this, free);
+  GroupBuilder builder(*this, rematerializable);
   for (const Access& a : std::vector<Access>(accesses_))
-    if (!access(a.op)->shared.rank()) {
-      explorer.run(a.op);
+    if (!access(a.op)->group_layout.rank()) {
+      builder.run(a.op);
       choose(groups_.back());
     }
 }
@@ -191,7 +191,7 @@ const Coalescing::Access* Coalescing::access(OpId id) const {
   return at < 0 ? nullptr : &accesses_[static_cast<std::size_t>(at)];
 }
 
-LinearLayout Coalescing::best_alone(const AccessFacts& a) const {
+LinearLayout Coalescing::best_solo_layout(const AccessInfo& a) const {
   const std::vector<int> extents = ir::log2_extents(a.pointer), order = order_of(a);
   const int most = std::max(0, log2_elements(extents) - kLog2Lanes - log2_warps_);
   LinearLayout best;
@@ -209,9 +209,9 @@ int Coalescing::cost(const Group& g, const LinearLayout& l) const {
   for (const Member& m : g.members) {
     const Access& a = accesses_[static_cast<std::size_t>(m.access)];
     const LinearLayout here = l.permuted(m.axes);
-    int best = access_cost(a.facts, here);
-    const int alone = access_cost(a.facts, a.alone);
-    if (best > alone) best = std::min(best, alone + conversion_cost(here, a.alone, a.facts.pointer.pointee().element_bytes()));
+    int best = access_cost(a.info, here);
+    const int solo = access_cost(a.info, a.solo_layout);
+    if (best > solo) best = std::min(best, solo + conversion_cost(here, a.solo_layout, a.info.pointer.pointee().element_bytes()));
     total += a.weight * best;
   }
   for (const Reduction& r : g.reductions) total += r.weight * reduction_cost(l, r.axis, r.results);
@@ -222,14 +222,14 @@ void Coalescing::choose(Group& g) {
   const int most = std::max(0, log2_elements(g.log2_extents) - kLog2Lanes - log2_warps_);
   std::vector<std::pair<std::vector<int>, int>> orders;  // with the widest access along each
   for (const Member& m : g.members) {
-    const AccessFacts& facts = accesses_[static_cast<std::size_t>(m.access)].facts;
-    std::vector<int> order = order_of(facts);
+    const AccessInfo& info = accesses_[static_cast<std::size_t>(m.access)].info;
+    std::vector<int> order = order_of(info);
     for (int& axis : order) axis = static_cast<int>(m.axes[static_cast<std::size_t>(axis)]);
     const auto known = std::find_if(orders.begin(), orders.end(), [&](const auto& o) { return o.first == order; });
     if (known == orders.end())
-      orders.emplace_back(order, std::min(facts.log2_widest, most));
+      orders.emplace_back(order, std::min(info.log2_widest, most));
     else
-      known->second = std::max(known->second, std::min(facts.log2_widest, most));
+      known->second = std::max(known->second, std::min(info.log2_widest, most));
   }
   int least = INT32_MAX;
   const auto consider = [&](LinearLayout l) {
@@ -242,12 +242,12 @@ void Coalescing::choose(Group& g) {
       consider(blocked(g.log2_extents, order, v, log2_warps_, false));
       if (spreads) consider(blocked(g.log2_extents, order, v, log2_warps_, true));
     }
-  for (const Member& m : g.members) accesses_[static_cast<std::size_t>(m.access)].shared = g.layout.permuted(m.axes);
+  for (const Member& m : g.members) accesses_[static_cast<std::size_t>(m.access)].group_layout = g.layout.permuted(m.axes);
 }
 
 LinearLayout Coalescing::preferred(ValueId v) const {
-  if (v.index < place_.size() && place_[v.index].group >= 0)
-    return groups_[static_cast<std::size_t>(place_[v.index].group)].layout.permuted(place_[v.index].axes);
+  if (v.index < membership_.size() && membership_[v.index].group >= 0)
+    return groups_[static_cast<std::size_t>(membership_[v.index].group)].layout.permuted(membership_[v.index].axes);
   const ir::Type t = f_.type(v);
   const std::vector<int> extents = ir::log2_extents(t);
   std::vector<int> order(extents.size());
@@ -263,8 +263,9 @@ std::string Coalescing::print() const {
     out += fmt::format("group: {}, cost {}\n", ir::text(g.layout), cost(g, g.layout));
     for (const Member& m : g.members) {
       const Access& a = accesses_[static_cast<std::size_t>(m.access)];
-      out += fmt::format("  {} of {}: {} elements an instruction, cost {}, alone {}\n", ir::text(f_.kind(a.op)), ir::text(a.facts.pointer),
-                         1 << vector_bits(a.facts, a.shared).size(), access_cost(a.facts, a.shared), access_cost(a.facts, a.alone));
+      out += fmt::format("  {} of {}: {} elements an instruction, cost {}, solo {}\n", ir::text(f_.kind(a.op)), ir::text(a.info.pointer),
+                         1 << vector_bits(a.info, a.group_layout).size(), access_cost(a.info, a.group_layout),
+                         access_cost(a.info, a.solo_layout));
     }
     for (const Reduction& r : g.reductions)
       out += fmt::format("  reduce along {}: cost {}\n", r.axis, reduction_cost(g.layout, r.axis, r.results));

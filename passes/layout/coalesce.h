@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/layout/free_values.h"
+#include "passes/layout/rematerializable.h"
 #include "passes/plans/access_plan.h"
 
 namespace tilewright::passes {
@@ -15,12 +15,12 @@ namespace tilewright::passes {
 /// threads that held small blocks would need no conversion, but touch parts of lines, which took an H100 4 to 8 % longer.
 class Coalescing {
  public:
-  Coalescing(const ir::Function&, const AxisInfoAnalysis&, const FreeValues&, int log2_warps);
+  Coalescing(const ir::Function&, const AxisInfoAnalysis&, const RematerializableValues&, int log2_warps);
 
   struct Access {
     ir::OpId op;
-    AccessFacts facts;
-    ir::LinearLayout shared, alone;  // the group's layout as the op's tile lies in it; the best for this op alone
+    AccessInfo info;
+    ir::LinearLayout group_layout, solo_layout;  // the group's layout as the op's tile lies in it; the best for this op alone
     int weight = 1;             // how often it runs; 0: hardly ever
   };
   /// Null: not an access of a tile.
@@ -46,13 +46,13 @@ class Coalescing {
     std::vector<Reduction> reductions;
     ir::LinearLayout layout;
   };
-  struct Place {
+  struct GroupMembership {
     int group = -1;
     std::vector<std::int64_t> axes;
   };
-  class Explorer;
+  class GroupBuilder;
 
-  ir::LinearLayout best_alone(const AccessFacts&) const;
+  ir::LinearLayout best_solo_layout(const AccessInfo&) const;
   void choose(Group&);
   int cost(const Group&, const ir::LinearLayout&) const;
 
@@ -61,7 +61,7 @@ class Coalescing {
   std::vector<Access> accesses_;
   std::vector<int> access_of_;  // by op
   std::vector<Group> groups_;
-  std::vector<Place> place_;    // by value
+  std::vector<GroupMembership> membership_;  // by value
 };
 
 }  // namespace tilewright::passes

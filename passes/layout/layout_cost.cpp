@@ -28,8 +28,8 @@ int conversion_cost(const LinearLayout& from, const LinearLayout& to, int elemen
   switch (ir::movement(from, to)) {
     case ir::Movement::none:
     case ir::Movement::registers: return 0;
-    case ir::Movement::own_thread: return words(loaded, 4) * 2 * kInstructionCost;
-    case ir::Movement::own_warp: return loaded * std::max(element_bytes / 4, 1) * (kShuffleCost + kInstructionCost);
+    case ir::Movement::intra_thread: return words(loaded, 4) * 2 * kInstructionCost;
+    case ir::Movement::intra_warp: return loaded * std::max(element_bytes / 4, 1) * (kShuffleCost + kInstructionCost);
     default: {
       // One side goes in accesses of 16 bytes, the other mostly in words. Banks give a warp 128 bytes a cycle.
       const int store_words = words(stored, element_bytes), load_words = words(loaded, element_bytes);

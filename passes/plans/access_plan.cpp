@@ -26,10 +26,10 @@ std::uint32_t low_bits(int n) { return (1u << n) - 1; }
 
 }  // namespace
 
-AccessFacts access_facts(const ir::Function& f, ir::OpId id, const AxisInfoAnalysis& axes) {
+AccessInfo access_info(const ir::Function& f, ir::OpId id, const AxisInfoAnalysis& axes) {
   const ir::ValueId pointer = f.operand(id, 0), mask = ir::mask_of(f, id);
   const AxisInfo& info = axes(pointer);
-  AccessFacts a;
+  AccessInfo a;
   a.pointer = f.type(pointer);
   const int bytes = a.pointer.pointee().element_bytes();
   for (int d = 0; d < a.pointer.rank(); ++d)
@@ -48,7 +48,7 @@ AccessFacts access_facts(const ir::Function& f, ir::OpId id, const AxisInfoAnaly
   return a;
 }
 
-std::vector<int> vector_bits(const AccessFacts& a, const ir::LinearLayout& l) {
+std::vector<int> vector_bits(const AccessInfo& a, const ir::LinearLayout& l) {
   const auto& registers = l.bases(HardwareDim::reg);
   const int shift = l.axis_shift(a.axis);
   const auto holder = [&](std::uint32_t unit) {
@@ -71,7 +71,7 @@ std::vector<int> vector_bits(const AccessFacts& a, const ir::LinearLayout& l) {
   return bits;
 }
 
-int access_cost(const AccessFacts& a, const ir::LinearLayout& l) {
+int access_cost(const AccessInfo& a, const ir::LinearLayout& l) {
   const int vector = static_cast<int>(vector_bits(a, l).size());
   const int registers = l.bits(HardwareDim::reg) - std::popcount(l.free_bits(HardwareDim::reg));
   ir::F2Span places;

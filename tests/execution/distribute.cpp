@@ -30,14 +30,14 @@ void distribute(Function& f, const std::map<ValueId, LinearLayout>& given) {
       const OpData& op = f.op(id);
       if (op.operands.empty()) return;
       const LayoutRule rule = layout_rule(op.kind);
-      if (rule == LayoutRule::alike) {
+      if (rule == LayoutRule::same_layout) {
         for (const auto* values : {&op.operands, &op.results})
           for (ValueId v : *values)
             if (lies(v)) {
               for (ValueId other : op.operands) give(other, f.layout_id(v));
               for (ValueId other : op.results) give(other, f.layout_id(v));
             }
-      } else if (rule == LayoutRule::follows) {
+      } else if (rule == LayoutRule::infer_result) {
         if (lies(op.operands[0])) {
           for (ValueId other : op.operands) give(other, f.layout_id(op.operands[0]));
           for (ValueId r : op.results)

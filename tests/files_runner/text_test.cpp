@@ -107,8 +107,8 @@ void read_warps(Case& c, int line, const std::string& text) {
 
 std::string print_coalescing(const ir::Function& f, const Case& c) {
   const passes::AxisInfoAnalysis axes(f);
-  const passes::FreeValues free(f);
-  return passes::Coalescing(f, axes, free, std::countr_zero(static_cast<unsigned>(c.warps))).print();
+  const passes::RematerializableValues rematerializable(f);
+  return passes::Coalescing(f, axes, rematerializable, std::countr_zero(static_cast<unsigned>(c.warps))).print();
 }
 
 std::string print_pressure(const ir::Function& f, const Case& c) {

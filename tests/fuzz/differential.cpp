@@ -169,7 +169,7 @@ static std::string wrong_hint(const Program& p) {
   Function checked = p.function;
   passes::PassContext context;
   context.check = true;
-  passes::apply_hints(checked, context);
+  passes::lower_assumptions(checked, context);
   const Memory memory(p);
   std::string problem;
   InterpretOptions options;

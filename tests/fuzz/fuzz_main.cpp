@@ -20,8 +20,8 @@
 #include "tests/fuzz/isolation.h"
 #include "tests/fuzz/machine.h"
 #include "tests/fuzz/pass_executor.h"
+#include "tests/fuzz/reduce_program.h"
 #include "tests/fuzz/reproducer.h"
-#include "tests/fuzz/shrink_program.h"
 #include "tests/fuzz/signatures.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
@@ -159,7 +159,7 @@ class Fuzzer {
   void report(const Program& p, const Failure& failure) {
     fmt::print("\nseed {}: {} changes the result\n{}\n", p.seed, failure.stage, failure.difference);
     std::fflush(stdout);
-    Program small = settings_.no_shrink ? p : shrink(p, failure.again);
+    Program small = settings_.no_shrink ? p : reduce_program(p, failure.again);
     fmt::print("{}:\n{}\n", settings_.no_shrink ? "the program" : "shrunk", text(small));
     if (!settings_.out.empty() && !failure.target.empty()) {
       Program fixed = small;

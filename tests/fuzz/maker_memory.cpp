@@ -269,7 +269,8 @@ Maker::Access Maker::access(const Region& region, const Shape& shape, bool injec
 std::vector<Attr> Maker::random_attributes(OpKind kind) {
   std::vector<Attr> attrs;
   for (const AttrInfo& a : info(kind).attributes) {
-    if (a.required || a.name == AttrName::unfilled || !r_.chance(5)) continue;  // unfilled is a promise that nobody looks
+    if (a.required || a.name == AttrName::poison_passthru || !r_.chance(5))
+      continue;  // poison_passthru asserts that these elements have no use
     if (ir::kind(a.name) == AttrKind::symbol)
       attrs.push_back({a.name, static_cast<std::int64_t>(r_.below(symbols(a.name).size())), {}});
     else if (ir::kind(a.name) == AttrKind::flag)

@@ -8,7 +8,7 @@
 
 #include "tests/fuzz/differential.h"
 #include "tests/fuzz/generator.h"
-#include "tests/fuzz/shrink_program.h"
+#include "tests/fuzz/reduce_program.h"
 #include "tests/fuzz/signatures.h"
 #include "tileir/builder.h"
 #include "tileir/op_kind.h"
@@ -369,7 +369,7 @@ TEST_CASE("fuzz: likely mistakes are caught, and shrink to a few ops that still 
       Program p = generate(++seed);
       while (seed < kMost && !(contains(p.function, m.kind) && fails(p))) p = generate(++seed);
       REQUIRE(seed < kMost);
-      Program shrunk = shrink(p, fails);
+      Program shrunk = reduce_program(p, fails);
       std::size_t ops = 0;
       shrunk.function.walk([&](OpId) { ++ops; });
       if (ops < size) size = ops, small = std::move(shrunk);

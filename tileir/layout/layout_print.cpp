@@ -123,7 +123,7 @@ std::string draw(const LinearLayout& l, bool colour) { return Grid(l, colour).te
 
 Conversion plan_conversion(const LinearLayout& source, const LinearLayout& destination, Element e) {
   const Movement m = movement(source, destination);
-  if (m < Movement::own_warp) return {fmt::format("{}\n", text(m)), std::nullopt};
+  if (m < Movement::intra_warp) return {fmt::format("{}\n", text(m)), std::nullopt};
   const int bytes = ir::bytes(e);
   const SharedPlan plan = plan_swizzle(source, destination, bytes);
   const auto both_ways = [&](const LinearLayout& shared, int store_vector, int load_vector) {
@@ -131,7 +131,7 @@ Conversion plan_conversion(const LinearLayout& source, const LinearLayout& desti
                        accesses_text(source, shared, store_vector, bytes, source.free_bits(HardwareDim::lane)),
                        accesses_text(destination, shared, load_vector, bytes, 0));
   };
-  std::string out = fmt::format("{}{}\nthrough shared memory:\n", text(m), m == Movement::own_warp ? ": by shuffles, or" : "");
+  std::string out = fmt::format("{}{}\nthrough shared memory:\n", text(m), m == Movement::intra_warp ? ": by shuffles, or" : "");
   out += both_ways(plan.shared, plan.log2_store_vector, plan.log2_load_vector);
   LinearLayout rows(source.log2_extents());
   rows.set_bases(HardwareDim::offset, identity_matrix(source.log2_elements()).columns);

@@ -28,10 +28,10 @@ Movement movement(const LinearLayout& source, const LinearLayout& destination) {
         shift += source.bits(HardwareDim(to));
         if (part == (from == to ? 1u << i : 0)) continue;
         switch (HardwareDim(to)) {
-          case HardwareDim::reg: at_least(HardwareDim(from) == HardwareDim::reg ? Movement::registers : Movement::own_thread); break;
-          case HardwareDim::lane: at_least(Movement::own_warp); break;
-          case HardwareDim::warp: at_least(Movement::own_block); break;
-          default: at_least(Movement::other_block); break;
+          case HardwareDim::reg: at_least(HardwareDim(from) == HardwareDim::reg ? Movement::registers : Movement::intra_thread); break;
+          case HardwareDim::lane: at_least(Movement::intra_warp); break;
+          case HardwareDim::warp: at_least(Movement::intra_block); break;
+          default: at_least(Movement::inter_block); break;
         }
       }
     }

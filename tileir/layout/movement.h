@@ -8,12 +8,12 @@ namespace tilewright::ir {
 
 /// From cheap to dear. Where the source holds copies, the nearest counts.
 enum class Movement : std::uint8_t {
-  none,        // every register has its element
-  registers,   // every thread has its elements, in other registers, the same ones in all threads
-  own_thread,  // every thread has its elements; which registers they are in differs from thread to thread
-  own_warp,    // between lanes: shuffles
-  own_block,   // between warps: shared memory
-  other_block
+  none,          // every register has its element
+  registers,     // every thread has its elements, in other registers, the same ones in all threads
+  intra_thread,  // every thread has its elements; which registers they are in differs from thread to thread
+  intra_warp,    // between lanes: shuffles
+  intra_block,   // between warps: shared memory
+  inter_block
 };
 std::string_view text(Movement);
 

@@ -14,25 +14,25 @@ using ir::LinearLayout;
 
 namespace {
 
-/// The facts of the first load of a kernel.
-AccessFacts facts_of(const ir::Function& f) {
-  AccessFacts facts;
+/// The info of the first load of a kernel.
+AccessInfo info_of(const ir::Function& f) {
+  AccessInfo info;
   const AxisInfoAnalysis axes(f);
   f.walk([&](ir::OpId id) {
-    if (f.kind(id) == ir::OpKind::load_) facts = access_facts(f, id, axes);
+    if (f.kind(id) == ir::OpKind::load_) info = access_info(f, id, axes);
   });
-  return facts;
+  return info;
 }
 
-AccessFacts contiguous_floats(int divisible_by) {
-  return facts_of(ir::parse("kernel @k(%x: ptr<const f32> {divisible_by = " + std::to_string(divisible_by) + R"(}) {
+AccessInfo contiguous_floats(int divisible_by) {
+  return info_of(ir::parse("kernel @k(%x: ptr<const f32> {divisible_by = " + std::to_string(divisible_by) + R"(}) {
   %i = arange {lo = 0, hi = 1024} : i32[1024]
   %b = broadcast %x : ptr<const f32>[1024]
   %p = add_ptr %b, %i : ptr<const f32>[1024]
   %v = load %p : f32[1024]
 })",
-                            "test")
-                      .functions.at(0));
+                           "test")
+                     .functions.at(0));
 }
 
 LinearLayout blocked(int log2_vector) {
@@ -65,7 +65,7 @@ TEST_CASE("access_plan: the bits of a vector may be any registers, but nobody el
 }
 
 TEST_CASE("access_plan: whole sectors once are cheapest, four elements of 4 bytes a thread") {
-  const AccessFacts aligned = contiguous_floats(16), odd = contiguous_floats(4);
+  const AccessInfo aligned = contiguous_floats(16), odd = contiguous_floats(4);
   CHECK(access_cost(aligned, blocked(2)) < access_cost(aligned, blocked(0)));
   CHECK(access_cost(aligned, blocked(2)) < access_cost(aligned, blocked(3)));
   CHECK(access_cost(odd, blocked(0)) < access_cost(odd, blocked(2)));
@@ -75,7 +75,7 @@ TEST_CASE("access_plan: whole sectors once are cheapest, four elements of 4 byte
 
 TEST_CASE("access_plan: a mask that changes between neighbours allows no vectors") {
   const auto masked = [](const char* n) {
-    return facts_of(ir::parse(std::string("kernel @k(%x: ptr<const f32> {divisible_by = 16}, %n: i32") + n + R"() {
+    return info_of(ir::parse(std::string("kernel @k(%x: ptr<const f32> {divisible_by = 16}, %n: i32") + n + R"() {
   %i = arange {lo = 0, hi = 1024} : i32[1024]
   %nb = broadcast %n : i32[1024]
   %m = lt %i, %nb : i1[1024]
@@ -83,8 +83,8 @@ TEST_CASE("access_plan: a mask that changes between neighbours allows no vectors
   %p = add_ptr %b, %i : ptr<const f32>[1024]
   %v = load %p, %m : f32[1024]
 })",
-                              "test")
-                        .functions.at(0));
+                             "test")
+                       .functions.at(0));
   };
   CHECK(masked(" {divisible_by = 16}").log2_widest == 2);
   CHECK(masked(" {divisible_by = 2}").log2_widest == 1);

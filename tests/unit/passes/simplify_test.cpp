@@ -12,7 +12,7 @@ using namespace tilewright;
 
 namespace {
 
-constexpr std::string_view kExact[] = {"canonicalize", "cse", "licm", "split_carried_offsets"};
+constexpr std::string_view kExact[] = {"canonicalize", "cse", "licm", "canonicalize_pointers"};
 
 /// The first value whose elements differ, or -1.
 int first_difference(const test::Trace& a, const test::Trace& b) {

@@ -110,9 +110,9 @@ TEST_CASE("movement: how far elements go") {
   const auto to = [&](std::string_view text) { return movement(l, parse(text, {2, 3})); };
   CHECK(movement(l, l) == Movement::none);
   CHECK(to("{register = [[0, 2], [0, 1]], lane = [[1, 0], [2, 0]], warp = [[0, 4]]}") == Movement::registers);
-  CHECK(to("{register = [[0, 1], [1, 0]], lane = [[0, 2], [2, 0]], warp = [[0, 4]]}") == Movement::own_warp);
-  CHECK(to("{register = [[0, 1], [0, 4]], lane = [[1, 0], [2, 0]], warp = [[0, 2]]}") == Movement::own_block);
-  CHECK(movement(replicated_layout({2, 3}, 1, 2), l) == Movement::own_thread);
+  CHECK(to("{register = [[0, 1], [1, 0]], lane = [[0, 2], [2, 0]], warp = [[0, 4]]}") == Movement::intra_warp);
+  CHECK(to("{register = [[0, 1], [0, 4]], lane = [[1, 0], [2, 0]], warp = [[0, 2]]}") == Movement::intra_block);
+  CHECK(movement(replicated_layout({2, 3}, 1, 2), l) == Movement::intra_thread);
   CHECK(movement(replicated_layout({2, 3}, 1, 2), replicated_layout({2, 3}, 1, 2)) == Movement::none);
   // A lane that holds copies keeps its own.
   const LinearLayout copies = l.without_axis(1);

@@ -1,0 +1,80 @@
+// The factor of scores, dot(q, k) s, taken out of a softmax's loop: the maximum is that of the products alone, and the exponential's own
+// factor takes s in.
+//
+//   a = dot(q, k) s, b = max(a)   ->   t = dot(+-q, k), b = max(t) |s|     exp(a - b) -> exp2(fma(t, |s| log2(e), -(b log2(e))))
+//
+// The sign goes to q, which is there before the loop: that changes no bit. Rounding a product keeps the order of products by one positive
+// factor, so that b does not change either.
+#include <limits>
+
+#include "passes/combine/softmax_to_exp2.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes {
+
+using ir::Function;
+using ir::OpId;
+using ir::OpKind;
+using ir::ValueId;
+
+namespace {
+
+bool is_minus_infinity(const Function& f, ValueId v) {
+  const auto bits = f.constant_bits(v);
+  return bits && ir::float_value(f.type(v).element(), *bits) == -std::numeric_limits<double>::infinity();
+}
+
+ValueId other_operand(const Function& f, OpId id, ValueId v) { return f.operand(id, f.operand(id, 0) == v ? 1 : 0); }
+
+}  // namespace
+
+SoftmaxToExp2::Scaled SoftmaxToExp2::take_factor(ValueId a, OpId exponential) {
+  const Scaled as_it_is{a, {}};
+  // Looked at by one maximum and one difference, and by nobody else.
+  if (f_.value(a).users.size() != 2) return as_it_is;
+  OpId reduce;
+  for (OpId user : f_.value(a).users)
+    if (f_.kind(user) == OpKind::reduce_) reduce = user;
+  if (!reduce || f_.op(reduce).parent != f_.op(exponential).parent) return as_it_is;
+  const OpId select = f_.defined_by(a, OpKind::select_);
+  if (select && !is_minus_infinity(f_, f_.operand(select, 2))) return as_it_is;
+  const ValueId product = select ? f_.operand(select, 1) : a;
+  const OpId mul = f_.defined_by(product, OpKind::mul_);
+  if (!mul || (select && f_.value(product).users.size() != 1)) return as_it_is;
+  for (ValueId t : f_.op(mul).operands) {
+    const OpId dot = f_.defined_by(t, OpKind::dot_);
+    const OpId factor = f_.defined_by(other_operand(f_, mul, t), OpKind::broadcast_);
+    if (!dot || !factor || !f_.type(f_.operand(factor, 0)).is_scalar() || f_.constant_bits(f_.operand(dot, 2)) != 0u) continue;
+    const ValueId q = f_.operand(dot, 0), s = f_.operand(factor, 0);
+    if (f_.value(t).users.size() != 1 || f_.defining_block(q) == f_.op(dot).parent || f_.defining_block(s) == f_.op(dot).parent) continue;
+
+    rw_.at(dot);
+    const ir::Type scalar = f_.type(s);
+    const ValueId is_negative = rw_.binary(OpKind::lt_, s, number(scalar, 0));
+    // Of 0 a score is 0, but for those that are left out; so it is of next to nothing.
+    const ValueId least = number(scalar, 0x1p-126);
+    const ValueId size = rw_.binary(OpKind::maximum_, rw_.unary(OpKind::abs_, s), least);
+    const ValueId turns = rw_.broadcast(is_negative, f_.type(q).shape()), negative = rw_.unary(OpKind::neg_, q);
+    const ValueId turned = rw_.select(turns, negative, q);
+    const ValueId operands[] = {turned, f_.operand(dot, 1), f_.operand(dot, 2)};
+    ValueId scores = f_.result(rw_.create(OpKind::dot_, operands, f_.op(dot).attrs));
+    if (select) {
+      rw_.at(select);
+      scores = rw_.select(f_.operand(select, 0), scores, f_.operand(select, 2));
+    }
+    rw_.set_operand(reduce, 0, scores);
+    rw_.at(f_.op(reduce).next);
+    const ValueId greatest = f_.result(reduce);
+    const std::vector<OpId> users = f_.value(greatest).users;
+    const ir::Type row = f_.type(greatest);
+    const ValueId scaled = rw_.binary(OpKind::mul_, greatest, of_shape(size, row));
+    for (OpId user : users)
+      for (int i = 0; i < static_cast<int>(f_.op(user).operands.size()); ++i)
+        if (f_.operand(user, i) == greatest) rw_.set_operand(user, i, scaled);
+    rw_.at(exponential);
+    return {scores, size};
+  }
+  return as_it_is;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,259 @@
+// Turns what the user promises into what the other passes use, or, in checked mode, into assertions; gives inline PTX its fallback on
+// targets that have none.
+//
+// Input: traced IR. Output: the same without assume and, unless checked, without device_assert. Numerics do not change where the hints
+// are right. See tests/files/passes/lower_assumptions/.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "passes/pass.h"
+#include "passes/rewriter.h"
+#include "tileir/op_kind.h"
+#include "tileir/target/ptx_constraints.h"
+
+namespace tilewright::passes {
+
+using ir::AttrName;
+using ir::Element;
+using ir::Function;
+using ir::OpId;
+using ir::OpKind;
+using ir::Type;
+using ir::ValueId;
+
+namespace {
+
+/// Whether the op runs inside of a combine function, which takes elements one by one: a hint on them says nothing.
+bool is_combining(const Function& f, OpId id) {
+  for (OpId owner = f.block(f.op(id).parent).parent; owner; owner = f.block(f.op(owner).parent).parent)
+    if (ir::combines(f.kind(owner))) return true;
+  return false;
+}
+
+// ---- checked mode ----
+
+class Checker {
+ public:
+  explicit Checker(Rewriter& rw) : rw_(rw), f_(rw.ir()) {}
+
+  void visit(OpId id) {
+    const OpKind k = f_.kind(id);
+    rw_.at(id);
+    if (k == OpKind::assume_) {
+      expect(ir::Reason::assume, "", f_.operand(id, 0), {});
+      rw_.erase(id);
+    } else if (k == OpKind::multiple_of_ || k == OpKind::max_contiguous_) {
+      const ValueId x = f_.operand(id, 0);
+      k == OpKind::multiple_of_ ? check_multiple(id, x) : check_contiguous(id, x);
+      rw_.replace(id, x);
+    } else if (k == OpKind::gather_) {
+      check_gather(id);
+    }
+  }
+
+ private:
+  void expect(ir::Reason reason, std::string text, ValueId condition, ValueId seen) {
+    std::vector<ValueId> operands{condition};
+    if (seen) {
+      operands.push_back(rw_.constant(f_.type(condition), 1));  // a mask of everything: it stands before what was seen
+      operands.push_back(seen);
+    }
+    rw_.create(OpKind::device_assert_, operands,
+               {ir::Attr{AttrName::text, 0, {}, std::move(text)}, ir::Attr{AttrName::reason, static_cast<std::int64_t>(reason), {}, {}}});
+  }
+
+  /// Integers and addresses as 64-bit integers, so that neither a divisor nor a sum leaves the type.
+  ValueId wide(ValueId x) {
+    const Type t = f_.type(x);
+    if (t.is_pointer()) return rw_.bitcast(x, Type(Element::u64));
+    return rw_.cast(x, ir::is_signed(t.element()) ? Element::i64 : Element::u64);
+  }
+
+  ValueId splat(ValueId like, std::int64_t v) { return rw_.constant(f_.type(like), v); }
+
+  /// Positions along the last axis, in the shape of x.
+  ValueId positions(ValueId x) {
+    const Type t = f_.type(x);
+    std::vector<std::int64_t> line(static_cast<std::size_t>(t.rank()), 1);
+    line.back() = t.extent(t.rank() - 1);
+    return rw_.broadcast(rw_.reshape(rw_.arange(0, line.back()), line), t.shape());
+  }
+
+  /// Where an element is the next one after its neighbour along the last axis; its own neighbour at position 0, so false there.
+  ValueId follows(ValueId x, std::int64_t step) {
+    const Type t = f_.type(x);
+    const ValueId at = positions(x);
+    const ValueId before = rw_.binary(OpKind::maximum_, rw_.binary(OpKind::sub_, at, splat(at, 1)), splat(at, 0));
+    const ValueId operands[] = {x, before};
+    const ValueId neighbour = f_.result(rw_.create(OpKind::gather_, operands, {ir::Attr{AttrName::axis, t.rank() - 1, {}, {}}}));
+    return rw_.binary(OpKind::eq_, x, rw_.binary(OpKind::add_, neighbour, splat(x, step)));
+  }
+
+  std::int64_t step_of(ValueId x) const { return f_.type(x).is_pointer() ? ir::bytes(f_.type(x).element()) : 1; }
+
+  void check_multiple(OpId id, ValueId x) {
+    const std::int64_t divisor = f_.attr(id, AttrName::divisor);
+    const ValueId word = wide(x);
+    ValueId holds = rw_.binary(OpKind::eq_, rw_.binary(OpKind::rem_, word, splat(word, divisor)), splat(word, 0));
+    if (!f_.type(x).is_scalar()) holds = rw_.binary(OpKind::bit_or_, holds, follows(word, step_of(x)));
+    expect(ir::Reason::multiple_of, fmt::format("{}", divisor), holds, x);
+  }
+
+  void check_contiguous(OpId id, ValueId x) {
+    if (f_.type(x).is_scalar()) return;
+    const std::int64_t length = f_.attr(id, AttrName::length);
+    // A run longer than the tile is the tile.
+    const std::int64_t run = std::min(length, f_.type(x).extent(f_.type(x).rank() - 1));
+    if (run == 1) return;
+    const ValueId at = positions(x);
+    const ValueId first = rw_.binary(OpKind::eq_, rw_.binary(OpKind::rem_, at, splat(at, run)), splat(at, 0));
+    const ValueId holds = rw_.binary(OpKind::bit_or_, first, follows(wide(x), step_of(x)));
+    expect(ir::Reason::max_contiguous, fmt::format("{}", length), holds, x);
+  }
+
+  void check_gather(OpId id) {
+    const ValueId index = f_.operand(id, 1);
+    const std::int64_t extent = f_.type(f_.operand(id, 0)).extent(static_cast<int>(f_.attr(id, AttrName::axis)));
+    // Negative indices are large ones of the unsigned type.
+    const ValueId word = rw_.cast(rw_.cast(index, Element::i64), Element::u64);
+    const ValueId holds = rw_.binary(OpKind::lt_, word, splat(word, extent));
+    expect(ir::Reason::gather, fmt::format("0 to {}", extent - 1), holds, index);
+  }
+
+  Rewriter& rw_;
+  const Function& f_;
+};
+
+// ---- otherwise ----
+
+/// Uses what an assumption says in everything that comes after it: later in its block, and in the regions there.
+class Believer {
+ public:
+  explicit Believer(Rewriter& rw) : rw_(rw), f_(rw.ir()) {}
+
+  void visit(OpId id) {
+    if (f_.kind(id) == OpKind::device_assert_) rw_.erase(id);
+    if (f_.kind(id) != OpKind::assume_) return;
+    rw_.at(id);
+    believe(id, f_.operand(id, 0));
+    rw_.erase(id);
+  }
+
+ private:
+  void believe(OpId assume, ValueId condition) {
+    if (const OpId both = f_.defined_by(condition, OpKind::bit_and_)) {
+      const ValueId a = f_.operand(both, 0), b = f_.operand(both, 1);
+      believe(assume, a);
+      believe(assume, b);
+    } else if (const OpId equal = f_.defined_by(condition, OpKind::eq_)) {
+      const ValueId a = f_.operand(equal, 0), b = f_.operand(equal, 1);
+      if (constant(b))
+        believe_equal(assume, a, b);
+      else if (constant(a))
+        believe_equal(assume, b, a);
+    }
+    // if (c) after assume(c)
+    if (!constant(condition)) replace_after(assume, condition, rw_.constant(f_.type(condition), 1));
+  }
+
+  void believe_equal(OpId assume, ValueId x, ValueId c) {
+    const Type t = f_.type(x);
+    if (!t.is_integer()) return;  // +0 == -0, and NaN is not itself
+    if (constant(c) == 0u) {
+      if (const OpId rem = f_.defined_by(x, OpKind::rem_)) {  // x % d == 0
+        if (const auto d = constant(f_.operand(rem, 1))) believe_multiple(assume, f_.operand(rem, 0), ir::integer_value(t.element(), *d));
+      } else if (const OpId masked = f_.defined_by(x, OpKind::bit_and_)) {  // (x & (2^n - 1)) == 0
+        for (int i : {0, 1})
+          if (const auto m = constant(f_.operand(masked, i)))
+            believe_multiple(assume, f_.operand(masked, 1 - i), ir::integer_value(t.element(), ~*m & (*m + 1)));
+      }
+    }
+    replace_after(assume, x, c);
+  }
+
+  /// x, and what x was widened from or is the address of, are multiples of d.
+  void believe_multiple(OpId assume, ValueId x, std::int64_t d) {
+    if (d < 2 || constant(x)) return;
+    const OpId def = f_.value(x).op;
+    if (def && (f_.kind(def) == OpKind::cast_ || f_.kind(def) == OpKind::bitcast_)) {
+      const Type from = f_.type(f_.operand(def, 0)), to = f_.type(x);
+      // A cast keeps the value modulo a power of two, so of d only that factor holds of what was cast.
+      if ((from.is_integer() || from.is_pointer()) && from.element_bits() <= to.element_bits())
+        believe_multiple(assume, f_.operand(def, 0), d & -d);
+    }
+    const OpId hint = rw_.create(OpKind::multiple_of_, std::span(&x, 1), {ir::Attr{AttrName::divisor, d, {}, {}}});
+    replace_after(assume, x, f_.result(hint), hint);
+  }
+
+  /// Uses of `from` in ops after `where` become uses of `to`.
+  void replace_after(OpId where, ValueId from, ValueId to, OpId except = {}) {
+    const std::vector<OpId> users = f_.value(from).users;
+    for (OpId user : users) {
+      if (user == except || user == where || !comes_after(user, where)) continue;
+      for (std::size_t i = 0; i < f_.op(user).operands.size(); ++i)
+        if (f_.operand(user, static_cast<int>(i)) == from) rw_.set_operand(user, static_cast<int>(i), to);
+    }
+  }
+
+  /// Whether `op`, or an op it is nested in, stands in the block of `where`, later.
+  bool comes_after(OpId op, OpId where) const {
+    const ir::BlockId block = f_.op(where).parent;
+    while (op && f_.op(op).parent != block) op = f_.block(f_.op(op).parent).parent;
+    if (!op || op == where) return false;
+    for (OpId next = f_.op(where).next; next; next = f_.op(next).next)
+      if (next == op) return true;
+    return false;
+  }
+
+  /// The bits of a splat, shapes looked through: the trace holds broadcasts of scalars still.
+  std::optional<std::uint64_t> constant(ValueId v) const {
+    while (true) {
+      if (const auto bits = f_.constant_bits(v)) return bits;
+      const OpId spread = f_.defined_by(v, OpKind::broadcast_);
+      if (!spread) return std::nullopt;
+      v = f_.operand(spread, 0);
+    }
+  }
+
+  Rewriter& rw_;
+  const Function& f_;
+};
+
+/// The front end has seen to it; text may say anything.
+void check_inline_ptx(const Function& f, OpId id) {
+  std::vector<Type> types;
+  for (ValueId v : f.op(id).operands) types.push_back(f.type(v));
+  if (f.attr(id, AttrName::has_fallback)) types.pop_back();
+  const std::string wrong =
+      ir::wrong_with_inline_ptx(f.attr_text(id, AttrName::text), f.attr_text(id, AttrName::constraints), f.type(f.result(id)), types);
+  if (!wrong.empty()) throw Error(f.where(id), "inline_ptx: " + wrong);
+}
+
+}  // namespace
+
+bool lower_assumptions(Function& f, const PassContext& context) {
+  Rewriter rw(f);
+  f.walk([&](OpId id) {
+    if (f.kind(id) != OpKind::inline_ptx_) return;
+    if (context.target.is_gpu()) return check_inline_ptx(f, id);
+    if (!f.attr(id, AttrName::has_fallback))
+      throw Error(f.where(id),
+                  "inline_ptx: this target does not run PTX; add what to compute instead: a last argument that is callable over the tiles");
+    rw.replace(id, f.op(id).operands.back());
+  });
+  f.walk([&](OpId id) {
+    const OpKind k = f.kind(id);
+    if ((k == OpKind::multiple_of_ || k == OpKind::max_contiguous_) && is_combining(f, id)) rw.replace(id, f.operand(id, 0));
+  });
+  if (context.check) {
+    Checker checker(rw);
+    f.walk([&](OpId id) { checker.visit(id); });
+  } else {
+    Believer believer(rw);
+    f.walk([&](OpId id) { believer.visit(id); });
+  }
+  return rw.changed();
+}
+
+}  // namespace tilewright::passes
