@@ -15,8 +15,6 @@
 
 namespace tilewright::passes {
 
-using ir::OpId;
-
 namespace {
 
 // All banks: where an op begins does not change who meets in one. What is smaller has each bank once wherever it begins.

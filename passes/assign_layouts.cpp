@@ -16,13 +16,6 @@
 
 namespace tilewright::passes {
 
-using ir::BlockId;
-using ir::Function;
-using ir::LayoutId;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 class Assigner {

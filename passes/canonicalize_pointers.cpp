@@ -13,14 +13,6 @@
 
 namespace tilewright::passes {
 
-using ir::BlockId;
-using ir::Element;
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::Type;
-using ir::ValueId;
-
 namespace {
 
 /// How a loop advances a carried tile: by `step`, a broadcast of a scalar or a constant.

@@ -9,11 +9,6 @@
 
 namespace tilewright::passes {
 
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 bool may_contract(ir::Type t, const PassContext& context) {

@@ -10,12 +10,6 @@
 
 namespace tilewright::passes {
 
-using ir::BlockId;
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 void mix(std::size_t& h, std::uint64_t x) { h ^= x * 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2); }

@@ -10,11 +10,6 @@
 
 namespace tilewright::passes {
 
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 bool implies(const Function& f, ValueId mask, ValueId wanted, int depth = 8) {

@@ -8,11 +8,6 @@
 
 namespace tilewright::passes {
 
-using ir::Element;
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
 using math::Expr;
 
 namespace {

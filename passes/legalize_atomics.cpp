@@ -12,8 +12,6 @@ namespace tilewright::passes {
 
 namespace {
 
-using ir::OpKind;
-using ir::ValueId;
 
 /// The op that computes the new value; none where the target has an instruction.
 std::optional<OpKind> combiner(OpKind k, ir::Type t, const ir::TargetDesc& target) {

@@ -15,8 +15,6 @@ namespace tilewright::passes {
 
 namespace {
 
-using ir::Element;
-using ir::OpKind;
 using math::Expr;
 
 /// GPUs (PTX ISA 8.0: "Half Precision Floating Point Instructions", "cvt") by compute capability; 0 for a host.

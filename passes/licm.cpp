@@ -10,12 +10,6 @@
 
 namespace tilewright::passes {
 
-using ir::BlockId;
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 bool uses_only_outside(const Function& f, OpId id, BlockId loop_body) {

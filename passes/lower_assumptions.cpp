@@ -14,14 +14,6 @@
 
 namespace tilewright::passes {
 
-using ir::AttrName;
-using ir::Element;
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::Type;
-using ir::ValueId;
-
 namespace {
 
 /// Whether the op runs inside of a combine function, which takes elements one by one: a hint on them says nothing.

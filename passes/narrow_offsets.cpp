@@ -15,13 +15,6 @@
 
 namespace tilewright::passes {
 
-using ir::Element;
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::Type;
-using ir::ValueId;
-
 namespace {
 
 constexpr Range kNarrow{std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tileir/ir.h"
+#include "passes/ir_names.h"
 #include "tileir/target/target_desc.h"
 
 namespace tilewright::passes {

@@ -11,8 +11,6 @@
 
 namespace tilewright::passes {
 
-using ir::Function;
-
 namespace {
 
 const PassInfo& pass_named(std::string_view name) {

@@ -16,12 +16,6 @@
 
 namespace tilewright::passes {
 
-using ir::Function;
-using ir::LayoutId;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 constexpr int kMostOpsDeep = 12;

@@ -5,11 +5,8 @@
 
 namespace tilewright::passes {
 
-using ir::BlockId;
 using ir::info;
 using ir::kTerminator;
-using ir::OpId;
-using ir::ValueId;
 
 void Rewriter::at(OpId id) {
   before(id);

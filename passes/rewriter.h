@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "passes/ir_names.h"
 #include "tileir/builder.h"
 
 namespace tilewright::passes {

@@ -22,13 +22,6 @@
 
 namespace tilewright::passes {
 
-using ir::BlockId;
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::Type;
-using ir::ValueId;
-
 namespace {
 
 // A thread with more elements than this has enough code as it is.

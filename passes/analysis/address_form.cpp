@@ -6,11 +6,6 @@
 
 namespace tilewright::passes {
 
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 class Sum {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "passes/analysis/axis_info.h"
-#include "tileir/ir.h"
+#include "passes/ir_names.h"
 
 namespace tilewright::passes {
 

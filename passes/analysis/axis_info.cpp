@@ -13,13 +13,6 @@
 
 namespace tilewright::passes {
 
-using ir::BlockId;
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::Type;
-using ir::ValueId;
-
 namespace {
 
 class Solver {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "passes/analysis/value_range.h"
-#include "tileir/ir.h"
+#include "passes/ir_names.h"
 
 namespace tilewright::passes {
 

@@ -13,11 +13,6 @@
 
 namespace tilewright::passes {
 
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::Type;
-
 namespace {
 
 using Operands = std::span<const LatticeElement* const>;

@@ -11,13 +11,6 @@
 
 namespace tilewright::passes {
 
-using ir::BlockId;
-using ir::Family;
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 /// Something that other threads may still be doing.

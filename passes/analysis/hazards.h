@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tileir/ir.h"
+#include "passes/ir_names.h"
 #include "tileir/target/target_desc.h"
 
 namespace tilewright::passes {

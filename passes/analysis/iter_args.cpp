@@ -5,9 +5,6 @@
 
 namespace tilewright::passes {
 
-using ir::OpKind;
-using ir::ValueId;
-
 std::vector<std::vector<ValueId>> loop_carried_values(const ir::Function& f, ir::OpId id) {
   const ir::OpData& op = f.op(id);
   const auto args = [&](int i) -> const std::vector<ValueId>& { return f.block(op.regions[static_cast<std::size_t>(i)]).args; };

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "tileir/ir.h"
+#include "passes/ir_names.h"
 
 namespace tilewright::passes {
 

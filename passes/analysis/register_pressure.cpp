@@ -10,12 +10,6 @@
 
 namespace tilewright::passes {
 
-using ir::BlockId;
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 /// For addresses of loops, the thread's number, what an instruction works with.

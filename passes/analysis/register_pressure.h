@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "tileir/ir.h"
+#include "passes/ir_names.h"
 #include "tileir/target/target_desc.h"
 
 namespace tilewright::passes {

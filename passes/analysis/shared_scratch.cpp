@@ -13,11 +13,6 @@
 
 namespace tilewright::passes {
 
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 /// Of an op that moves the elements of its operand, a tile.

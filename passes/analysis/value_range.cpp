@@ -10,9 +10,6 @@
 
 namespace tilewright::passes {
 
-using ir::OpKind;
-using ir::Type;
-
 namespace {
 
 constexpr Wide kOne = 1;

@@ -1,7 +1,7 @@
 // Intervals of integers: between which bounds every element of a value lies. Worked out by axis_info, which asks what cannot be negative
 // and what cannot wrap.
 #pragma once
-#include "tileir/ir.h"
+#include "passes/ir_names.h"
 
 namespace tilewright::passes {
 

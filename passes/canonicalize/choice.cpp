@@ -4,11 +4,6 @@
 
 namespace tilewright::passes::canonical {
 
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 bool is_comparison(OpKind k) {

@@ -8,12 +8,6 @@
 
 namespace tilewright::passes::canonical {
 
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::Type;
-using ir::ValueId;
-
 namespace {
 
 /// The comparison that holds of (b, a) exactly when `k` holds of (a, b).

@@ -4,12 +4,6 @@
 
 namespace tilewright::passes::canonical {
 
-using ir::BlockId;
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 std::optional<std::int64_t> constant_integer(const Function& f, ValueId v) {

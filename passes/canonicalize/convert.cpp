@@ -5,13 +5,6 @@
 
 namespace tilewright::passes::canonical {
 
-using ir::Element;
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::Type;
-using ir::ValueId;
-
 namespace {
 
 /// Bits of the significand, the leading one included.

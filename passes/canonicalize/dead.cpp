@@ -6,12 +6,6 @@
 
 namespace tilewright::passes::canonical {
 
-using ir::BlockId;
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 /// What must stay. A value carried by a for, and a result of an if, lives or dies on its own.

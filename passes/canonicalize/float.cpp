@@ -6,11 +6,6 @@
 
 namespace tilewright::passes::canonical {
 
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 /// The value of the second operand, if it is a constant.

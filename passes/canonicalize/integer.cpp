@@ -5,11 +5,6 @@
 
 namespace tilewright::passes::canonical {
 
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 ValueId zero(Rewriter& rw, const Binary& x) { return rw.constant_bits(x.type, 0); }

@@ -5,11 +5,6 @@
 
 namespace tilewright::passes::canonical {
 
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 bool fold_load(Rewriter& rw, OpId id) {

@@ -6,12 +6,6 @@
 
 namespace tilewright::passes::canonical {
 
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::Type;
-using ir::ValueId;
-
 namespace {
 
 using Shape = std::vector<std::int64_t>;

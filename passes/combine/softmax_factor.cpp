@@ -12,11 +12,6 @@
 
 namespace tilewright::passes {
 
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 bool is_minus_infinity(const Function& f, ValueId v) {

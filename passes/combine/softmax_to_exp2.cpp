@@ -10,11 +10,6 @@
 
 namespace tilewright::passes {
 
-using ir::Function;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 // Below this many quotients of one divisor a reciprocal saves nothing.

@@ -2,8 +2,8 @@
 #pragma once
 #include <string_view>
 
+#include "passes/ir_names.h"
 #include "tileir/diagnostics.h"
-#include "tileir/ir.h"
 
 namespace tilewright::passes {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "tileir/ir.h"
+#include "passes/ir_names.h"
 
 namespace tilewright::passes {
 

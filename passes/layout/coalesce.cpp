@@ -17,12 +17,6 @@
 
 namespace tilewright::passes {
 
-using ir::Family;
-using ir::LinearLayout;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 namespace {
 
 constexpr int kLog2Lanes = ir::TargetDesc::kLog2WarpLanes;

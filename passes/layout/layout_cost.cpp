@@ -8,9 +8,6 @@
 
 namespace tilewright::passes {
 
-using ir::HardwareDim;
-using ir::LinearLayout;
-
 namespace {
 
 /// About what a warp waits at a barrier, and for shared memory to answer.

@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "tileir/ir.h"
+#include "passes/ir_names.h"
 
 namespace tilewright::passes {
 

@@ -11,13 +11,6 @@
 
 namespace tilewright::passes {
 
-using ir::BlockId;
-using ir::LayoutId;
-using ir::LinearLayout;
-using ir::OpId;
-using ir::OpKind;
-using ir::ValueId;
-
 LayoutPropagation::LayoutPropagation(ir::Function& f, const RematerializableValues& rematerializable, const Coalescing& coalescing,
                                      ConversionCosts& costs, int log2_warps)
     : f_(f),

@@ -7,12 +7,6 @@
 
 namespace tilewright::passes {
 
-using ir::Family;
-using ir::OpId;
-using ir::OpKind;
-using ir::Type;
-using ir::ValueId;
-
 namespace {
 
 /// An op that works element by element on tiles of one shape and may be done again.

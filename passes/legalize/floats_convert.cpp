@@ -4,8 +4,6 @@
 
 namespace tilewright::passes::math {
 
-using ir::Element;
-
 namespace {
 
 constexpr std::uint32_t kInfinity32 = 0x7f800000, kMagnitude32 = 0x7fffffff, kQuiet32 = 0x00400000;

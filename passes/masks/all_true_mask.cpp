@@ -6,11 +6,6 @@
 
 namespace tilewright::passes {
 
-using ir::OpId;
-using ir::OpKind;
-using ir::Type;
-using ir::ValueId;
-
 namespace {
 
 bool moves(OpKind k) { return k == OpKind::broadcast_ || k == OpKind::reshape_ || k == OpKind::permute_; }
