@@ -1,27 +1,27 @@
-// A tile that a loop advances by a uniform step becomes the tile before the loop plus a carried scalar.
-//
-// Input, output: any IR. Integers only, which wrap: no bit changes. See tests/files/passes/canonicalize_pointers/.
+// Canonicalises loop-carried pointers and integer tiles: a tile that a loop advances by a uniform step becomes the tile before the loop
+// plus a carried scalar offset.
 //
 //   for ... (p = init) { use p; yield p + broadcast(s) }   ->   for ... (o = 0) { p = init + broadcast(o); use p; yield o + s }
 //
-// A loop that says `pa += BK` then carries 8 bytes instead of a tile of pointers, and what is known of the tile's addresses at compile time
-// (contiguity, alignment) is known in the loop too.
+// The loop carries 8 bytes instead of a tile of pointers, and contiguity and alignment of the addresses are known in the loop too.
+//
+// Input, output: any IR. Integers only, which wrap: no bit changes. See tests/files/passes/canonicalize_pointers/.
 #include "passes/pass.h"
 #include "passes/rewriter.h"
-#include "passes/uniform.h"
 #include "tileir/op_kind.h"
+#include "tileir/splat.h"
 
 namespace tilewright::passes {
 
 namespace {
 
-/// How a loop advances a carried tile: by `step`, a broadcast of a scalar or a constant.
+/// The op (add, sub or add_ptr) by which a loop advances a carried tile, and the step: a splat.
 struct Advance {
-  OpId op;  // add, sub or add_ptr
+  OpId op;
   ValueId step;
 };
 
-/// If the next value of carried value k is its value plus a uniform step.
+/// The advance of carried value k, if its step is uniform.
 std::optional<Advance> uniform_advance(const Function& f, OpId loop, int k) {
   const BlockId body = f.region(loop);
   const ValueId arg = f.arg(body, k + 1), next = f.operand(f.terminator(body), k);
@@ -32,8 +32,8 @@ std::optional<Advance> uniform_advance(const Function& f, OpId loop, int k) {
   const OpKind kind = f.kind(op);
   if (kind != OpKind::add_ptr_ && kind != OpKind::add_ && kind != OpKind::sub_) return std::nullopt;
   const ValueId a = f.operand(op, 0), b = f.operand(op, 1);
-  if (a == arg && is_uniform(f, b)) return Advance{op, b};
-  if (kind == OpKind::add_ && b == arg && is_uniform(f, a)) return Advance{op, a};
+  if (a == arg && is_splat(f, b)) return Advance{op, b};
+  if (kind == OpKind::add_ && b == arg && is_splat(f, a)) return Advance{op, a};
   return std::nullopt;
 }
 
@@ -42,7 +42,7 @@ ValueId advanced(Rewriter& rw, ValueId tile, ValueId offset) {
   return rw.binary(t.is_pointer() ? OpKind::add_ptr_ : OpKind::add_, tile, rw.broadcast(offset, t.shape()));
 }
 
-void split(Rewriter& rw, OpId loop, int k, Advance advance) {
+void carry_offset(Rewriter& rw, OpId loop, int k, Advance advance) {
   Function& f = rw.function();
   const BlockId body = f.region(loop);
   const ValueId arg = f.arg(body, k + 1), init = f.operand(loop, k + 3), result = f.result(loop, k);
@@ -51,9 +51,10 @@ void split(Rewriter& rw, OpId loop, int k, Advance advance) {
 
   rw.at(loop);
   rw.set_operand(loop, k + 3, rw.constant(Type(element), 0));
-  // The new uses are made after the old ones are gone over: each starts from the carried value itself.
+  // The offset's own ops are made first, and the uses of the tile listed before the tile is computed from the offset: these two use the
+  // carried value itself.
   rw.at(advance.op);
-  const ValueId step = uniform_scalar(rw, advance.step, element);
+  const ValueId step = splat_scalar(rw, advance.step, element);
   const OpKind kind = f.kind(advance.op) == OpKind::sub_ ? OpKind::sub_ : OpKind::add_;
   const OpId next = f.create_op(kind, f.op(advance.op).loc, std::vector<ValueId>{arg, step}, std::vector<Type>{Type(element)}, {},
                                 f.op(advance.op).parent, advance.op);
@@ -86,7 +87,7 @@ bool canonicalize_pointers(Function& f, const PassContext&) {
   f.walk([&](OpId id) {
     if (f.kind(id) != OpKind::for_) return;
     for (int k = 0; k < static_cast<int>(f.op(id).results.size()); ++k)
-      if (const auto advance = uniform_advance(f, id, k)) split(rw, id, k, *advance);
+      if (const auto advance = uniform_advance(f, id, k)) carry_offset(rw, id, k, *advance);
   });
   return rw.changed();
 }

@@ -1,9 +1,10 @@
-// Patterns that may change rounding: a * b + c into fma, sums with a dot into its accumulator, one reciprocal for a row of quotients
-// and for fast ones; on GPUs the exponentials of a softmax, and 1 / sqrt(x).
+// Rewrites patterns whose replacement may round differently: a * b + c to fma, the sum of a dot and a tile to the dot's accumulator,
+// quotients by one divisor to products with its reciprocal; on GPUs the exponentials of a softmax to exp2, and 1 / sqrt(x) to rsqrt.
 //
 // Input, output: any IR. Numerics change: fewer roundings where PassContext::contract allows it, f32 quotients within the 2 ulp that `/`
-// promises (div_rn stays exact), and exp of differences from a maximum as ACCURACY.md says; integers never do.
+// guarantees (div_rn stays exact), and exp of differences from a maximum as ACCURACY.md says; integers do not change.
 // See tests/files/passes/combine/.
+#include "passes/combine/reciprocals.h"
 #include "passes/combine/softmax_to_exp2.h"
 #include "tileir/op_kind.h"
 
@@ -11,13 +12,13 @@ namespace tilewright::passes {
 
 namespace {
 
-bool may_contract(ir::Type t, const PassContext& context) {
+bool may_contract(Type t, const PassContext& context) {
   if (!context.contract || !context.target.has_fma || !t.is_float()) return false;
-  if (t.element() == ir::Element::f32 || t.element() == ir::Element::f64) return true;
+  if (t.element() == Element::f32 || t.element() == Element::f64) return true;
   return context.target.kind == ir::TargetDesc::Kind::nvptx;  // a host has no 16-bit fma: one in software costs more than it saves
 }
 
-/// The op that defines `v`, if it is of kind `k`, in the same block, and nobody else uses it: merging it duplicates and moves nothing.
+/// The op that defines `v`, if it is of kind `k`, in the user's block, and has no other use: merging it duplicates and moves no op.
 OpId sole_use_of(const Function& f, ValueId v, OpKind k, OpId user) {
   const OpId id = f.defined_by(v, k);
   return id && f.value(v).users.size() == 1 && f.op(id).parent == f.op(user).parent ? id : OpId{};
@@ -42,7 +43,7 @@ ValueId fuse_multiply(Rewriter& rw, OpId id, const PassContext& context) {
 
 ValueId accumulate_in_dot(Rewriter& rw, OpId id, const PassContext& context) {
   const Function& f = rw.ir();
-  const ir::Type t = f.type(f.result(id));
+  const Type t = f.type(f.result(id));
   if (f.kind(id) != OpKind::add_ || (t.is_float() && !context.contract)) return {};
   for (int i = 0; i < 2; ++i) {
     const OpId dot = sole_use_of(f, f.operand(id, i), OpKind::dot_, id);
@@ -57,9 +58,9 @@ ValueId accumulate_in_dot(Rewriter& rw, OpId id, const PassContext& context) {
 /// GPU: 1 / sqrt(x) -> rsqrt(x), f32: the instruction is as precise as the two operations together.
 ValueId reciprocal_square_root(Rewriter& rw, OpId id, const PassContext& context) {
   const Function& f = rw.ir();
-  const ir::Type t = f.type(f.result(id));
+  const Type t = f.type(f.result(id));
   const OpId root = f.defined_by(f.operand(id, 1), OpKind::sqrt_);
-  if (!context.target.is_gpu() || t.element() != ir::Element::f32 || !root) return {};
+  if (!context.target.is_gpu() || t.element() != Element::f32 || !root) return {};
   const auto dividend = f.constant_bits(f.operand(id, 0));
   return dividend && ir::float_value(t.element(), *dividend) == 1 ? rw.unary(OpKind::rsqrt_, f.operand(root, 0)) : ValueId{};
 }
@@ -68,15 +69,16 @@ ValueId reciprocal_square_root(Rewriter& rw, OpId id, const PassContext& context
 
 bool combine(Function& f, const PassContext& context) {
   Rewriter rw(f);
-  SoftmaxToExp2 rows(rw, context);
+  SoftmaxToExp2 softmax(rw, context);
+  ReciprocalReduction reciprocals(rw, context, softmax);
   f.walk([&](OpId id) {
     const OpKind k = f.kind(id);
     ValueId v;
     rw.at(id);
-    if (k == OpKind::exp_) v = rows.exp_below_maximum(id);
-    if (k == OpKind::exp_ && !v) v = rows.exp_of_step(id);
+    if (k == OpKind::exp_) v = softmax.exp_below_maximum(id);
+    if (k == OpKind::exp_ && !v) v = softmax.exp_of_rescale(id);
     if (k == OpKind::div_) v = reciprocal_square_root(rw, id, context);
-    if (k == OpKind::div_ && !v) v = rows.quotient(id);
+    if (k == OpKind::div_ && !v) v = reciprocals.quotient(id);
     if (k == OpKind::add_ || k == OpKind::sub_) {
       v = accumulate_in_dot(rw, id, context);
       if (!v) v = fuse_multiply(rw, id, context);
@@ -84,7 +86,7 @@ bool combine(Function& f, const PassContext& context) {
     if (!v) return;
     const std::vector<ValueId> operands = f.op(id).operands;
     rw.replace(id, v);
-    for (ValueId x : operands) rw.erase_unused(x);  // the product, the dot, the difference or the root that is now part of the new op
+    for (ValueId x : operands) rw.erase_unused(x);  // the mul, dot, sub or sqrt that the new op replaces
   });
   return rw.changed();
 }

@@ -1,49 +1,37 @@
-// Moves pure ops out of loops when nothing they use is computed there.
+// Loop-invariant code motion: moves pure ops out of loops if all values that they use are defined outside.
 //
-// Input, output: any IR. Numerics do not change. See tests/files/passes/licm/. No op of the table traps, so an op may be moved out of a
-// loop that does not run; what costs too much to be done for nothing (dot, reduce, scan, sort, histogram) stays unless the loop is known
-// to run.
+// No op of the table traps, so an op may be moved out of a loop that runs zero times. Expensive ops (trait kExpensive) move only if the
+// loop is known to run.
+//
+// Input, output: any IR. Numerics do not change. See tests/files/passes/licm/.
+#include <algorithm>
+
 #include "passes/canonicalize/rules.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 #include "tileir/op_kind.h"
+#include "tileir/slices.h"
 
 namespace tilewright::passes {
 
 namespace {
 
-bool uses_only_outside(const Function& f, OpId id, BlockId loop_body) {
-  for (ValueId v : f.op(id).operands)
-    if (f.encloses(loop_body, f.defining_block(v))) return false;
-  bool only = true;
-  for (BlockId b : f.op(id).regions)
-    f.walk(b, [&](OpId inner) {
-      for (ValueId v : f.op(inner).operands) {
-        const BlockId at = f.defining_block(v);
-        only = only && (f.encloses(b, at) || !f.encloses(loop_body, at));
-      }
-    });
-  return only;
-}
-
-bool is_costly(OpKind k) {
-  switch (k) {
-    case OpKind::dot_:
-    case OpKind::dot_scaled_:
-    case OpKind::reduce_:
-    case OpKind::scan_:
-    case OpKind::sort_:
-    case OpKind::histogram_: return true;
-    default: return false;
+bool is_invariant(const Function& f, OpId id, BlockId loop_body) {
+  const auto varies = [&](ValueId v) { return is_defined_in(f, v, loop_body); };
+  const auto& operands = f.op(id).operands;
+  if (std::any_of(operands.begin(), operands.end(), varies)) return false;
+  for (BlockId b : f.op(id).regions) {
+    const std::vector<ValueId> used = used_from_above(f, b);
+    if (std::any_of(used.begin(), used.end(), varies)) return false;
   }
+  return true;
 }
 
 void hoist_from(Rewriter& rw, OpId loop, BlockId body, bool certainly_runs) {
   const Function& f = rw.ir();
   for (OpId id : f.ops(body)) {
-    const OpKind k = f.kind(id);
-    if (!ir::info(k).has(ir::kPure)) continue;
-    if ((is_costly(k) && !certainly_runs) || !uses_only_outside(f, id, body)) continue;
+    const ir::OpInfo& info = ir::info(f.kind(id));
+    if (!info.has(ir::kPure) || (info.has(ir::kExpensive) && !certainly_runs) || !is_invariant(f, id, body)) continue;
     rw.move_before(id, loop);
   }
 }
@@ -53,7 +41,7 @@ void visit(Rewriter& rw, BlockId b) {
   for (OpId id : f.ops(b)) {
     const OpKind k = f.kind(id);
     if (ir::combines(k)) continue;
-    // Inner loops first: what leaves them may leave this one too.
+    // Inner loops first: an op that leaves one may leave this loop too.
     for (BlockId r : std::vector<BlockId>(f.op(id).regions)) visit(rw, r);
     if (k == OpKind::for_) {
       hoist_from(rw, id, f.region(id), canonical::constant_trip_count(f, id).value_or(0) > 0);

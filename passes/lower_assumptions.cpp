@@ -10,6 +10,7 @@
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 #include "tileir/op_kind.h"
+#include "tileir/slices.h"
 #include "tileir/target/ptx_constraints.h"
 
 namespace tilewright::passes {
@@ -18,7 +19,7 @@ namespace {
 
 /// Whether the op runs inside of a combine function, which takes elements one by one: a hint on them says nothing.
 bool is_combining(const Function& f, OpId id) {
-  for (OpId owner = f.block(f.op(id).parent).parent; owner; owner = f.block(f.op(owner).parent).parent)
+  for (OpId owner = parent_op(f, id); owner; owner = parent_op(f, owner))
     if (ir::combines(f.kind(owner))) return true;
   return false;
 }
@@ -190,8 +191,7 @@ class Believer {
 
   /// Whether `op`, or an op it is nested in, stands in the block of `where`, later.
   bool comes_after(OpId op, OpId where) const {
-    const ir::BlockId block = f_.op(where).parent;
-    while (op && f_.op(op).parent != block) op = f_.block(f_.op(op).parent).parent;
+    op = ancestor_in(f_, op, f_.op(where).parent);
     if (!op || op == where) return false;
     for (OpId next = f_.op(where).next; next; next = f_.op(next).next)
       if (next == op) return true;

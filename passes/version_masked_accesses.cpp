@@ -1,13 +1,17 @@
-// Masked accesses under a mask that a whole tile mostly passes come in two forms, one without the mask: only the last tile pays for it.
-//
-// Input: traced IR. Output: likewise. Numerics do not change. See tests/files/passes/version_masked_accesses/.
+// Versions masked loads and stores: an unmasked copy runs where the mask is true for the whole tile, as it is for all tiles but the last.
 //
 //   x = load p, i < n; y = load q, i < n   ->   x, y = if (last i < n) { load p; load q } else { load p, i < n; load q, i < n }
 //
-// Where a thread has many addresses, each form computes them itself: across the branch they would take up registers.
-// Accesses that can stand together share a branch, which all threads of a program take; so does what lies between loads and stores, if it
-// is a few element-wise ops. Taken are accesses that the mask keeps from going by vectors, or from having one predicate for all. In a loop
-// a selection by such a mask is left out too, where all of the tile is selected: of the scores of an attention all but the last tiles are.
+// Input, output: traced IR. Numerics do not change. See tests/files/passes/version_masked_accesses/.
+//
+// For each block:
+//   1. Group: collects accesses that are profitable to version and can run together in one branch, with element-wise ops between loads and
+//      stores. An access is profitable if its mask prevents vector accesses or one predicate for the whole access. In loops a select is
+//      profitable too: in attention only the last tile of scores has elements that are masked out.
+//   2. Version: inserts a branch on a scalar that is true where all masks of the group are all-true.
+//   3. Emit fast path: copies of the ops without masks.
+//   4. Emit slow path: the ops themselves.
+// Each path computes its own masks and, where a thread has many, its own addresses: across the branch they would occupy registers.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -19,19 +23,20 @@
 #include "passes/rewriter.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
+#include "tileir/slices.h"
 
 namespace tilewright::passes {
 
 namespace {
 
-// A thread with more elements than this has enough code as it is.
-constexpr int kMostElements = 64;
-// Of fewer a selection costs no more than the branch.
-constexpr int kFewestSelected = 8;
-// So many addresses of a thread are worth computing where they are used.
+// Elements of a thread; a larger tile has enough code without a second version.
+constexpr int kMaxElements = 64;
+// Elements of a thread; a select of fewer costs no more than the branch.
+constexpr int kMinSelectedElements = 8;
+// Addresses of a thread from which on each path computes its own.
 constexpr int kManyAddresses = 16;
-// Nor is more than this written down twice.
-constexpr std::size_t kMostOps = 24;
+// Ops of a group, which are duplicated.
+constexpr std::size_t kMaxOps = 24;
 
 class MaskVersioner {
  public:
@@ -40,31 +45,33 @@ class MaskVersioner {
   bool run() {
     std::vector<BlockId> blocks{f_.body()};
     f_.walk([&](OpId id) { blocks.insert(blocks.end(), f_.op(id).regions.begin(), f_.op(id).regions.end()); });
-    for (BlockId b : blocks) block(b);
-    for (ValueId mask : rematerialized_) rw_.erase_unused(mask);
+    for (BlockId b : blocks) version_block(b);
+    for (ValueId v : rematerialized_) rw_.erase_unused(v);
     return rw_.changed();
   }
 
  private:
-  /// Ops that get two forms together: loads, what is computed from them element by element, stores of that.
+  /// Ops that are versioned together: loads, element-wise ops on what is loaded, stores of the results.
   struct Group {
     std::vector<OpId> ops;
-    bool stores = false;
+    bool has_stores = false;
   };
 
-  void block(BlockId b) {
+  // ---- 1. group ----
+
+  void version_block(BlockId b) {
     std::vector<OpId> ops;
     for (OpId id : f_.ops(b)) ops.push_back(id);
-    const bool in_loop = is_in_loop(b);
+    const bool is_in_loop = enclosing_loop(f_, b).valid();
     Group group;
     for (OpId id : ops) {
-      if (in_loop && is_profitable_select(id) && !is_computed_from(id, group)) {
+      if (is_in_loop && is_profitable_select(id) && !is_computed_from(id, group)) {
         version(group.ops);
         version({id});
         group = {};
         continue;
       }
-      const bool is_versioned = is_profitable(id);
+      const bool is_versioned = is_profitable_access(id);
       if (is_versioned && !group.ops.empty() && try_add(id, group)) continue;
       if (is_versioned || !can_move_past(id)) {
         version(group.ops);
@@ -75,99 +82,84 @@ class MaskVersioner {
     version(group.ops);
   }
 
-  /// Adds an access to a group before it, if what it needs can come before the group or be part of it.
-  bool try_add(OpId id, Group& group) {
-    const bool is_store = f_.kind(id) == OpKind::store_;
-    if (group.stores && !is_store) return false;
-    std::vector<OpId> before, within;
-    std::vector<bool> in_group(f_.op_capacity());
-    for (OpId at : group.ops) in_group[at.index] = true;
-    std::vector<bool> needed(f_.op_capacity());
-    mark_slice(id, group.ops[0], needed);
-    for (OpId at = group.ops[0]; at != id; at = f_.op(at).next) {
-      if (!needed[at.index] || in_group[at.index]) continue;
-      const bool depends = std::any_of(f_.op(at).operands.begin(), f_.op(at).operands.end(),
-                                       [&](ValueId v) { return f_.value(v).op && in_group[f_.value(v).op.index]; });
-      if (!depends) {
-        before.push_back(at);
-        continue;
-      }
-      if (!is_store || !ir::info(f_.kind(at)).has(ir::kElementwise)) return false;
-      in_group[at.index] = true;
-      within.push_back(at);
-    }
-    for (ValueId v : f_.op(id).operands)
-      if (!is_store && f_.value(v).op && in_group[f_.value(v).op.index]) return false;
-    if (group.ops.size() + within.size() >= kMostOps) return false;
-    for (OpId at : before) rw_.move_before(at, group.ops[0]);
-    group.ops.insert(group.ops.end(), within.begin(), within.end());
-    group.ops.push_back(id);
-    group.stores |= is_store;
-    return true;
-  }
-
-  /// Marks the ops from `first` on that an op of the block needs.
-  void mark_slice(OpId id, OpId first, std::vector<bool>& needed) {
-    std::vector<bool> behind(f_.op_capacity());
-    for (OpId at = first; at; at = f_.op(at).next) behind[at.index] = true;
-    std::vector<OpId> reached{id};
-    for (std::size_t next = 0; next < reached.size(); ++next)
-      for (ValueId v : f_.op(reached[next]).operands) {
-        const OpId definer = f_.value(v).op;
-        if (!definer || !behind[definer.index] || needed[definer.index]) continue;
-        needed[definer.index] = true;
-        reached.push_back(definer);
-      }
-  }
-
-  bool is_profitable(OpId id) const {
+  bool is_profitable_access(OpId id) const {
     const ir::OpData& op = f_.op(id);
     if (op.kind != OpKind::load_ && op.kind != OpKind::store_) return false;
     const ValueId mask = ir::mask_of(f_, id);
-    if (!mask || f_.attr(id, ir::AttrName::is_volatile)) return false;
-    // A branch of before may have made them.
+    if (!mask || f_.attr(id, AttrName::is_volatile)) return false;
+    // Values that an earlier version of this pass's branches made are not analysed.
     if (!axes_.knows(op.operands[0]) || !axes_.knows(mask)) return false;
     const Type pointer = f_.type(op.operands[0]);
-    if (pointer.is_scalar() || pointer.elements() > std::int64_t{kMostElements} * 32 * context_.num_warps) return false;
+    if (pointer.is_scalar() || pointer.elements() > elements_of_threads(kMaxElements)) return false;
     const AccessInfo info = access_info(f_, id, axes_);
     const int widest = std::min(info.log2_run, std::countr_zero(16u / static_cast<unsigned>(pointer.pointee().element_bytes())));
-    return axes_(mask).constancy[info.axis] < (std::int64_t{1} << widest) && masks_.known(mask);
+    return axes_(mask).constancy[info.axis] < (std::int64_t{1} << widest) && masks_.is_known(mask);
   }
 
   bool is_profitable_select(OpId id) const {
     if (f_.kind(id) != OpKind::select_) return false;
-    const ValueId mask = f_.operand(id, 0);
-    return !f_.type(mask).is_scalar() && f_.type(mask).elements() >= std::int64_t{kFewestSelected} * 32 * context_.num_warps &&
-           masks_.known(mask);
+    const Type mask = f_.type(f_.operand(id, 0));
+    return !mask.is_scalar() && mask.elements() >= elements_of_threads(kMinSelectedElements) && masks_.is_known(f_.operand(id, 0));
   }
 
-  bool is_in_loop(BlockId b) const {
-    for (OpId owner = f_.block(b).parent; owner; owner = f_.block(f_.op(owner).parent).parent)
-      if (f_.kind(owner) == OpKind::for_ || f_.kind(owner) == OpKind::while_) return true;
-    return false;
-  }
+  std::int64_t elements_of_threads(std::int64_t each) const { return each * 32 * context_.num_warps; }
 
-  /// Element by element: then the op may become part of the group.
+  /// Element by element; then the op may become part of the group.
   bool is_computed_from(OpId id, const Group& group) const {
-    std::vector<OpId> reached{id};
-    for (std::size_t next = 0; next < reached.size() && next < kMostOps; ++next) {
-      if (std::find(group.ops.begin(), group.ops.end(), reached[next]) != group.ops.end()) return true;
-      if (!ir::info(f_.kind(reached[next])).has(ir::kElementwise)) continue;
-      for (ValueId v : f_.op(reached[next]).operands)
-        if (f_.value(v).op) reached.push_back(f_.value(v).op);
-    }
-    return false;
+    const auto is_in_group = [&](OpId op) { return std::find(group.ops.begin(), group.ops.end(), op) != group.ops.end(); };
+    const auto slice = backward_slice(
+        f_, f_.op(id).operands, [&](OpId op) { return is_in_group(op) || ir::info(f_.kind(op)).has(ir::kElementwise); }, kMaxOps);
+    return std::any_of(slice.begin(), slice.end(), is_in_group);
   }
 
-  /// Whether an op may stay behind accesses that move up past it.
+  /// Whether an op may stay where it is while later accesses move up past it.
   bool can_move_past(OpId id) const {
     const ir::OpInfo& info = ir::info(f_.kind(id));
     return info.regions == 0 && info.has(ir::kPure) && !info.has(ir::kTerminator);
   }
 
-  /// Which operand is the mask that a group's op has in one form only; none: the op has none.
-  std::optional<int> mask_index(OpId id, bool is_alone) const {
-    if (is_alone && f_.kind(id) == OpKind::select_) return 0;
+  /// Adds an access to a group before it, if what it is computed from can move before the group or join it.
+  bool try_add(OpId id, Group& group) {
+    const bool is_store = f_.kind(id) == OpKind::store_;
+    if (group.has_stores && !is_store) return false;
+    std::vector<OpId> before, within;
+    std::vector<bool> in_group(f_.op_capacity());
+    for (OpId op : group.ops) in_group[op.index] = true;
+    const std::vector<bool> slice = mark_slice(id, group.ops[0]);
+    for (OpId op = group.ops[0]; op != id; op = f_.op(op).next) {
+      if (!slice[op.index] || in_group[op.index]) continue;
+      const auto& operands = f_.op(op).operands;
+      if (!std::any_of(operands.begin(), operands.end(), [&](ValueId v) { return f_.value(v).op && in_group[f_.value(v).op.index]; })) {
+        before.push_back(op);
+        continue;
+      }
+      if (!is_store || !ir::info(f_.kind(op)).has(ir::kElementwise)) return false;
+      in_group[op.index] = true;
+      within.push_back(op);
+    }
+    for (ValueId v : f_.op(id).operands)
+      if (!is_store && f_.value(v).op && in_group[f_.value(v).op.index]) return false;
+    if (group.ops.size() + within.size() >= kMaxOps) return false;
+    for (OpId op : before) rw_.move_before(op, group.ops[0]);
+    group.ops.insert(group.ops.end(), within.begin(), within.end());
+    group.ops.push_back(id);
+    group.has_stores |= is_store;
+    return true;
+  }
+
+  /// Marks the ops from `first` to the end of its block that an op is computed from.
+  std::vector<bool> mark_slice(OpId id, OpId first) const {
+    std::vector<bool> is_after(f_.op_capacity()), slice(f_.op_capacity());
+    for (OpId op = first; op; op = f_.op(op).next) is_after[op.index] = true;
+    for (OpId op : backward_slice(f_, f_.op(id).operands, [&](OpId definer) { return is_after[definer.index]; })) slice[op.index] = true;
+    return slice;
+  }
+
+  // ---- 2. version ----
+
+  /// The operand that is the mask of an op of a group; none: the op has no mask. A select is versioned only in a group of its own.
+  std::optional<int> mask_index(OpId id, const std::vector<OpId>& group) const {
+    if (group.size() == 1 && f_.kind(id) == OpKind::select_) return 0;
     return f_.kind(id) == OpKind::load_ || f_.kind(id) == OpKind::store_ ? ir::mask_index(f_.kind(id)) : std::nullopt;
   }
 
@@ -175,24 +167,18 @@ class MaskVersioner {
     if (group.empty()) return;
     const OpId first = group[0];
     rw_.at(first);
-    ValueId whole;
-    std::map<std::uint32_t, ValueId> known;
-    for (OpId id : group) {
-      const std::optional<int> at = mask_index(id, group.size() == 1);
-      if (!at) continue;
-      const ValueId mask = f_.operand(id, *at);
-      ValueId& scalar = known[mask.index];
-      if (!scalar) whole = masks_.both(whole, scalar = masks_.scalar(mask));
-    }
-    std::vector<ValueId> results;  // that somebody else uses
+    const ValueId condition = all_masks_true(group);
     const auto is_inside = [&](OpId user) { return std::find(group.begin(), group.end(), user) != group.end(); };
+    std::vector<ValueId> results;  // with uses outside of the group
+    std::vector<Type> types;
     for (OpId id : group)
       for (ValueId v : f_.op(id).results)
-        if (!std::all_of(f_.value(v).users.begin(), f_.value(v).users.end(), is_inside)) results.push_back(v);
-    std::vector<Type> types;
-    for (ValueId v : results) types.push_back(f_.type(v));
+        if (!std::all_of(f_.value(v).users.begin(), f_.value(v).users.end(), is_inside)) {
+          results.push_back(v);
+          types.push_back(f_.type(v));
+        }
     const OpId branch =
-        f_.create_op(OpKind::if_, f_.op(first).loc, std::span(&whole, 1), types, {{ir::AttrName::likely, 1}}, f_.op(first).parent, first);
+        f_.create_op(OpKind::if_, f_.op(first).loc, std::span(&condition, 1), types, {{AttrName::likely, 1}}, f_.op(first).parent, first);
     emit_fast_path(group, results, f_.add_region(branch));
     for (std::size_t i = 0; i < results.size(); ++i) {
       const std::vector<OpId> users = f_.value(results[i]).users;
@@ -204,79 +190,86 @@ class MaskVersioner {
     emit_slow_path(group, results, f_.add_region(branch));
   }
 
+  /// A scalar; where it is true, so is every element of every mask of the group.
+  ValueId all_masks_true(const std::vector<OpId>& group) {
+    ValueId all;
+    std::map<ValueId, ValueId> known;
+    for (OpId id : group) {
+      const std::optional<int> at = mask_index(id, group);
+      if (!at) continue;
+      const ValueId mask = f_.operand(id, *at);
+      ValueId& scalar = known[mask];
+      if (!scalar) all = masks_.both(all, scalar = masks_.scalar(mask));
+    }
+    return all;
+  }
+
+  // ---- 3. emit the fast path ----
+
   void emit_fast_path(const std::vector<OpId>& group, const std::vector<ValueId>& results, BlockId b) {
     rw_.at_end(b);
-    std::map<std::uint32_t, ValueId> copies, addresses;
+    ir::ValueMap copies, addresses;
     for (OpId id : group) {
-      std::vector<ValueId> operands = f_.op(id).operands;
-      if (has_own_addresses(id)) operands[0] = rematerialize(operands[0], addresses);
-      if (const std::optional<int> at = mask_index(id, group.size() == 1)) {
-        if (f_.kind(id) == OpKind::select_) {
-          copies[f_.result(id).index] = operands[1];
-          continue;
-        }
-        operands.resize(static_cast<std::size_t>(*at));
+      const std::optional<int> mask = mask_index(id, group);
+      if (mask && f_.kind(id) == OpKind::select_) {
+        copies.set(f_.result(id), f_.operand(id, 1));
+        continue;
       }
-      for (ValueId& v : operands)
-        if (const auto copy = copies.find(v.index); copy != copies.end()) v = copy->second;
-      std::vector<ir::Attr> attrs = f_.op(id).attrs;
-      std::erase_if(attrs, [](const ir::Attr& a) { return a.name == ir::AttrName::poison_passthru; });
-      std::vector<Type> types;
-      for (ValueId v : f_.op(id).results) types.push_back(f_.type(v));
-      rw_.set_loc(f_.op(id).loc);
-      const OpId copy = rw_.create(f_.kind(id), operands, std::move(attrs), types);
-      for (std::size_t i = 0; i < types.size(); ++i)
-        copies[f_.result(id, static_cast<int>(i)).index] = f_.result(copy, static_cast<int>(i));
+      const ValueId address = has_own_addresses(id) ? rematerialize(f_.operand(id, 0), addresses) : ValueId{};
+      const OpId copy = rw_.clone(id, copies);
+      if (address) rw_.set_operand(copy, 0, address);
+      if (mask) drop_mask(copy, *mask);
     }
     std::vector<ValueId> yielded;
-    for (ValueId v : results) yielded.push_back(copies.at(v.index));
+    for (ValueId v : results) yielded.push_back(copies(v));
     rw_.create(OpKind::yield_, yielded);
   }
 
+  void drop_mask(OpId id, int mask) {
+    while (static_cast<int>(f_.op(id).operands.size()) > mask) rw_.erase_operand(id, static_cast<int>(f_.op(id).operands.size()) - 1);
+    f_.erase_attr(id, AttrName::poison_passthru);
+  }
+
+  // ---- 4. emit the slow path ----
+
   void emit_slow_path(const std::vector<OpId>& group, const std::vector<ValueId>& results, BlockId b) {
     rw_.at_end(b);
-    std::map<std::uint32_t, ValueId> copies;
+    ir::ValueMap copies;
+    const auto rematerialize_operand = [&](OpId id, int i) {
+      rematerialized_.push_back(f_.operand(id, i));
+      rw_.set_operand(id, i, rematerialize(f_.operand(id, i), copies));
+    };
     for (OpId id : group) {
-      if (const std::optional<int> at = mask_index(id, group.size() == 1)) {
-        rematerialized_.push_back(f_.operand(id, *at));
-        rw_.set_operand(id, *at, rematerialize(f_.operand(id, *at), copies));
-      }
-      if (has_own_addresses(id)) {
-        rematerialized_.push_back(f_.operand(id, 0));
-        rw_.set_operand(id, 0, rematerialize(f_.operand(id, 0), copies));
-      }
+      if (const std::optional<int> mask = mask_index(id, group)) rematerialize_operand(id, *mask);
+      if (has_own_addresses(id)) rematerialize_operand(id, 0);
       rw_.move_to_end(id, b);
     }
     rw_.create(OpKind::yield_, results);
   }
 
-  /// Whether each form of an access computes its addresses itself: many of them would take up registers across the branch, and those of
-  /// the stores too, which are the same in both forms, while what has been loaded is there.
+  // ---- masks and addresses of each path ----
+
+  /// Whether each path computes the addresses of an access. The addresses of a store are the same in both paths, and would occupy registers
+  /// while the loaded values do.
   bool has_own_addresses(OpId id) const {
     if (f_.kind(id) != OpKind::load_ && f_.kind(id) != OpKind::store_) return false;
-    if (is_in_loop(f_.op(id).parent)) return false;
-    return f_.type(f_.operand(id, 0)).elements() >= std::int64_t{kManyAddresses} * 32 * context_.num_warps;
+    if (enclosing_loop(f_, f_.op(id).parent)) return false;
+    return f_.type(f_.operand(id, 0)).elements() >= elements_of_threads(kManyAddresses);
   }
 
-  /// Each thread computes it from what it has itself.
+  /// Whether every thread computes the op's elements from its own.
   bool is_cheap(OpId id) const {
     const ir::OpInfo& info = ir::info(f_.kind(id));
     return can_move_past(id) && f_.op(id).results.size() == 1 &&
-           (info.has(ir::kElementwise) || info.family == ir::Family::create || info.family == ir::Family::shape);
+           (info.has(ir::kElementwise) || info.family == Family::create || info.family == Family::shape);
   }
 
-  /// A mask or addresses, or what they are computed from, once more at the rewriter's place: tiles that pass a mask whole do not compute
-  /// it.
-  ValueId rematerialize(ValueId v, std::map<std::uint32_t, ValueId>& copies) {
+  /// A copy of a tile, and of the tiles that it is computed from as far as that is cheap, at the rewriter's place.
+  ValueId rematerialize(ValueId v, ir::ValueMap& copies) {
     const OpId id = f_.value(v).op;
-    if (f_.type(v).is_scalar() || !id || !is_cheap(id)) return v;
-    const auto known = copies.find(v.index);
-    if (known != copies.end()) return known->second;
-    std::vector<ValueId> operands = f_.op(id).operands;
-    for (ValueId& x : operands) x = rematerialize(x, copies);
-    const std::vector<Type> types{f_.type(v)};
-    rw_.set_loc(f_.op(id).loc);
-    return copies[v.index] = f_.result(rw_.create(f_.kind(id), operands, f_.op(id).attrs, types));
+    if (f_.type(v).is_scalar() || !id || !is_cheap(id) || copies.contains(v)) return copies(v);
+    for (ValueId x : std::vector<ValueId>(f_.op(id).operands)) rematerialize(x, copies);
+    return f_.result(rw_.clone(id, copies));
   }
 
   Function& f_;
@@ -284,7 +277,7 @@ class MaskVersioner {
   Rewriter rw_;
   AllTrueMask masks_;
   AxisInfoAnalysis axes_;
-  std::vector<ValueId> rematerialized_;
+  std::vector<ValueId> rematerialized_;  // masks and addresses, perhaps without a use by now
 };
 
 }  // namespace

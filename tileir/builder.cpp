@@ -31,6 +31,28 @@ OpId Builder::create(OpKind kind, std::span<const ValueId> operands, std::vector
   return id;
 }
 
+OpId Builder::clone(OpId id, ValueMap& map) {
+  const OpData op = f_->op(id);  // a copy, since the pool grows
+  set_loc(op.loc);
+  std::vector<ValueId> operands;
+  for (ValueId v : op.operands) operands.push_back(map(v));
+  std::vector<Type> types;
+  for (ValueId v : op.results) types.push_back(f_->type(v));
+  const OpId copy = f_->create_op(op.kind, op.loc, operands, types, op.attrs, block_, before_);
+  const auto copied = [&](ValueId from, ValueId to) {
+    f_->set_layout(to, f_->layout_id(from));
+    map.set(from, to);
+  };
+  for (std::size_t i = 0; i < op.results.size(); ++i) copied(op.results[i], f_->result(copy, static_cast<int>(i)));
+  for (BlockId region : op.regions) {
+    Builder inside(*f_);
+    inside.at_end(f_->add_region(copy));
+    for (ValueId arg : std::vector<ValueId>(f_->block(region).args)) copied(arg, f_->add_arg(inside.block(), f_->type(arg)));
+    for (OpId inner : f_->ops(region)) inside.clone(inner, map);
+  }
+  return copy;
+}
+
 ValueId Builder::constant_bits(Type t, std::uint64_t bits) {
   const OpId id = create(OpKind::constant_, {}, {Attr{AttrName::value, static_cast<std::int64_t>(bits), {}}}, std::span(&t, 1));
   return f_->result(id);

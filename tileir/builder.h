@@ -4,11 +4,27 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "tileir/ir.h"
 
 namespace tilewright::ir {
+
+/// Copies of values by the values that they are copies of (MLIR's IRMapping).
+class ValueMap {
+ public:
+  void set(ValueId from, ValueId to) { copies_[from.index] = to; }
+  bool contains(ValueId v) const { return copies_.count(v.index) != 0; }
+  /// The copy of a value; the value itself if it has none.
+  ValueId operator()(ValueId v) const {
+    const auto at = copies_.find(v.index);
+    return at == copies_.end() ? v : at->second;
+  }
+
+ private:
+  std::unordered_map<std::uint32_t, ValueId> copies_;
+};
 
 class Builder {
  public:
@@ -26,6 +42,9 @@ class Builder {
 
   /// Any op. Throws Error at the current location, with a note at the operand at fault, if the table's rule refuses it.
   OpId create(OpKind, std::span<const ValueId> operands, std::vector<Attr> attrs = {}, std::span<const Type> declared = {});
+  /// A copy of an op with its regions, at the op's location. Uses of a value become uses of its copy in the map; the map gets the copies of
+  /// the op's results and of what its regions define. Layouts are copied.
+  OpId clone(OpId, ValueMap&);
 
   // ---- short forms; each returns the result ----
   /// A splat of `bits` (the element's bits in the low end; bool 0 or 1).

@@ -170,6 +170,10 @@ void Function::set_attr(OpId id, Attr a) {
   sort_attrs(ops_[id.index]);
 }
 
+void Function::erase_attr(OpId id, AttrName name) {
+  std::erase_if(ops_[id.index].attrs, [&](const Attr& a) { return a.name == name; });
+}
+
 void Function::drop_use(ValueId v, OpId user) {
   auto& users = values_[v.index].users;
   const auto it = std::find(users.begin(), users.end(), user);

@@ -144,6 +144,7 @@ class Function {
   LayoutId add_layout(const LinearLayout&);
   void set_layout(ValueId id, LayoutId layout) { values_[id.index].layout = layout; }
   void set_attr(OpId, Attr);
+  void erase_attr(OpId, AttrName);
 
   // ---- changing ----
   void set_operand(OpId, int i, ValueId);

@@ -90,36 +90,10 @@ std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& axes) {
 
 }  // namespace
 
-/// The axis that the op wants in order, if any.
-static std::optional<int> axis_in_order(const Function& f, OpId id) {
+std::optional<int> axis_in_order(const Function& f, OpId id) {
   if (f.kind(id) == OpKind::scan_) return static_cast<int>(f.attr(id, AttrName::axis));
   if (f.kind(id) == OpKind::sort_) return f.type(f.operand(id, 0)).rank() - 1;
   return std::nullopt;
-}
-
-LayoutRule layout_rule(OpKind k) {
-  switch (k) {
-    case OpKind::reshape_:
-    case OpKind::permute_:
-    case OpKind::reduce_:
-    case OpKind::sort_:
-    case OpKind::join_:
-    case OpKind::split_:
-    case OpKind::cat_: return LayoutRule::infer_result;
-    case OpKind::broadcast_: return LayoutRule::infer_operand;
-    case OpKind::constant_:
-    case OpKind::arange_:
-    case OpKind::convert_layout_:
-    case OpKind::gather_:
-    case OpKind::histogram_:
-    case OpKind::dot_:
-    case OpKind::dot_scaled_:
-    case OpKind::device_print_:
-    case OpKind::device_assert_:
-    case OpKind::assume_:
-    case OpKind::barrier_: return LayoutRule::any_layout;
-    default: return LayoutRule::same_layout;
-  }
 }
 
 std::optional<LinearLayout> result_layout(const Function& f, OpId id, const LinearLayout& operand) {
@@ -147,16 +121,6 @@ std::optional<LinearLayout> operand_layout(const Function& f, OpId id, const Lin
     case OpKind::cat_: return front_of(result, static_cast<int>(f.attr(id, AttrName::axis)));
     default: return std::nullopt;
   }
-}
-
-LinearLayout working_layout(const Function& f, OpId id, const LinearLayout& operand, int log2_warps) {
-  const std::optional<int> axis = axis_in_order(f, id);
-  if (!axis) return operand;
-  const std::optional<AxisOrder> places = axis_order(operand, *axis);
-  // A scan takes up where it left off at each value of the high register bits: a few are cheaper than a conversion.
-  constexpr std::size_t kMostHighRegisters = 2;
-  if (places && places->high_registers.size() <= (f.kind(id) == OpKind::scan_ ? kMostHighRegisters : 0)) return operand;
-  return layout_along(operand.log2_extents(), *axis, log2_warps);
 }
 
 namespace {
@@ -225,10 +189,9 @@ std::string layout_problem(const Function& f, OpId id) {
       if (op.kind == OpKind::scan_ && !axis_order(f.layout(op.operands[0]), *axis_in_order(f, id)))
         return "its axis does not lie in order: registers, lanes, warps, registers";
       return alike(f, {op.operands, op.results});
-    case LayoutRule::any_layout:
-      if (op.kind == OpKind::dot_ || op.kind == OpKind::dot_scaled_) return alike(f, {std::span(op.operands).last(1), op.results});
-      if (op.kind == OpKind::gather_) return alike(f, {std::span(op.operands).last(1), op.results});
-      return {};
+    case LayoutRule::like_last_operand: return alike(f, {std::span(op.operands).last(1), op.results});
+    case LayoutRule::same_operand_layout:
+    case LayoutRule::any_layout: return {};
     case LayoutRule::infer_operand: {
       const ValueId x = op.operands[0];
       if (f.type(x).is_scalar()) return {};

@@ -29,8 +29,8 @@ bool take_suffix(std::string_view& word, std::string_view suffix) {
 }
 
 OpInfo make(std::string_view name, Family family, std::uint32_t traits, std::string_view operands, int results, int regions,
-            std::string_view attributes, std::string_view documentation) {
-  OpInfo op{name, family, traits, {}, results, regions, {}, documentation};
+            std::string_view attributes, LayoutRule layout, std::string_view documentation) {
+  OpInfo op{name, family, traits, {}, results, regions, {}, layout, documentation};
   for (std::string_view word : words(operands)) {
     const bool variadic = take_suffix(word, "..."), optional = take_suffix(word, "?");
     op.operands.push_back({word, optional, variadic});
@@ -46,8 +46,8 @@ OpInfo make(std::string_view name, Family family, std::uint32_t traits, std::str
 
 const std::vector<OpInfo>& table() {
   static const std::vector<OpInfo> rows = {
-#define TW_OP(name, family, traits, operands, results, regions, attributes, rule, doc) \
-  make(#name, Family::family, traits, operands, results, regions, attributes, doc),
+#define TW_OP(name, family, traits, operands, results, regions, attributes, rule, layout, doc) \
+  make(#name, Family::family, traits, operands, results, regions, attributes, LayoutRule::layout, doc),
 #include "tileir/ops.def"
 #undef TW_OP
   };

@@ -25,8 +25,20 @@ enum Trait : std::uint32_t {
   kWrites = 1u << 4,
   kTerminator = 1u << 5,
   kSideEffect = 1u << 6,
+  kExpensive = 1u << 7,
+  kKeepsElements = 1u << 8,
 };
 inline constexpr int kAny = -1;
+
+/// What an op requires of the layouts of the tiles that it takes and makes.
+enum class LayoutRule : std::uint8_t {
+  same_layout,          // all operands and results of the result's shape have one layout: element-wise, memory, scan, flip, ...
+  infer_result,         // the layouts of results follow from the operand's: reshape, permute, reduce, sort, join, split, cat
+  infer_operand,        // the operand's layout follows from the result's: broadcast
+  like_last_operand,    // results have the layout of the last operand, the other operands have any layout: dot, gather
+  same_operand_layout,  // operands of the first one's shape have one layout, results have any layout: histogram, device_assert
+  any_layout,           // each tile has any layout: convert_layout, constant, ...
+};
 
 /// One operand of an op's row.
 struct OperandInfo {
@@ -47,6 +59,7 @@ struct OpInfo {
   int results;  // kAny: as many as the type rule says
   int regions;
   std::vector<AttrInfo> attributes;
+  LayoutRule layout;
   std::string_view documentation;
 
   bool has(Trait t) const { return (traits & t) != 0; }

@@ -18,20 +18,25 @@ using namespace ir;
 
 // The two columns of the table that OpInfo has in another form.
 constexpr std::string_view kFamilies[] = {
-#define TW_OP(name, family, traits, operands, results, regions, attributes, rule, doc) #family,
+#define TW_OP(name, family, traits, operands, results, regions, attributes, rule, layout, doc) #family,
 #include "tileir/ops.def"
 #undef TW_OP
 };
 constexpr std::string_view kRules[] = {
-#define TW_OP(name, family, traits, operands, results, regions, attributes, rule, doc) #rule,
+#define TW_OP(name, family, traits, operands, results, regions, attributes, rule, layout, doc) #rule,
 #include "tileir/ops.def"
 #undef TW_OP
 };
 constexpr std::pair<Trait, std::string_view> kTraits[] = {
-    {kElementwise, "elementwise"}, {kPure, "pure"},
-    {kCommutative, "commutative"}, {kReads, "reads"},
-    {kWrites, "writes"},           {kTerminator, "terminator"},
+    {kElementwise, "elementwise"},
+    {kPure, "pure"},
+    {kCommutative, "commutative"},
+    {kReads, "reads"},
+    {kWrites, "writes"},
+    {kTerminator, "terminator"},
     {kSideEffect, "side_effect"},
+    {kExpensive, "expensive"},
+    {kKeepsElements, "keeps_elements"},
 };
 
 struct Options {

@@ -138,9 +138,8 @@ class Walk {
   bool is_inside(OpId id, OpId loop) const {
     if (!pending_[id.index].reads && !pending_[id.index].writes) return false;
     const BlockId at = f_.defining_block(f_.operand(id, 0));
-    for (BlockId b : f_.op(loop).regions)
-      if (f_.encloses(b, at)) return true;
-    return false;
+    const auto& regions = f_.op(loop).regions;
+    return std::any_of(regions.begin(), regions.end(), [&](BlockId b) { return f_.encloses(b, at); });
   }
 
   bool conflict(const Pending& a, const Pending& b) {

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "tileir/op_kind.h"
+#include "tileir/slices.h"
 
 namespace tilewright::passes {
 
@@ -85,8 +86,9 @@ class Pressure {
       for (ValueId v : op.results) start(v);
       look(id);
       if (!ir::combines(op.kind) && !op.regions.empty()) {
-        // What a loop reads from outside is live all through it.
-        for (BlockId r : op.regions) start_outside(r, r);
+        // Values that a loop uses from outside are live in all of it.
+        for (BlockId r : op.regions)
+          for (ValueId v : used_from_above(f_, r)) start(v);
         for (BlockId r : op.regions) {
           block(r);
           for (ValueId v : f_.block(r).args) stop(v);
@@ -95,14 +97,6 @@ class Pressure {
       for (ValueId v : op.results) stop(v);
       for (ValueId v : op.operands) start(v);
       look(id);
-    }
-  }
-
-  void start_outside(BlockId region, BlockId b) {
-    for (OpId id : f_.ops(b)) {
-      for (ValueId v : f_.op(id).operands)
-        if (!f_.encloses(region, f_.defining_block(v))) start(v);
-      for (BlockId r : f_.op(id).regions) start_outside(region, r);
     }
   }
 

@@ -102,20 +102,12 @@ Range range_of(const ir::Function& f, ir::OpId id, std::span<const Range> in, st
   const Type t = f.type(f.result(id));
   const OpKind k = f.kind(id);
   if (!t.is_integer() && !t.is_bool()) return {};
+  if (ir::info(k).has(ir::kKeepsElements)) return in[0];
   switch (k) {
     case OpKind::program_id_: return {0, kMaxI32 - 1};
     case OpKind::num_programs_: return {1, kMaxI32};
     case OpKind::constant_: return constant(f, id, t);
     case OpKind::arange_: return {f.attr(id, ir::AttrName::lo), f.attr(id, ir::AttrName::hi) - 1};
-    case OpKind::reshape_:
-    case OpKind::broadcast_:
-    case OpKind::permute_:
-    case OpKind::flip_:
-    case OpKind::multiple_of_:
-    case OpKind::max_contiguous_:
-    case OpKind::convert_layout_:
-    case OpKind::sort_:
-    case OpKind::gather_: return in[0];
     case OpKind::histogram_: return {0, types[0].elements()};
     case OpKind::join_:
     case OpKind::cat_: return united(in[0], in[1]);

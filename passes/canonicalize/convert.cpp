@@ -1,7 +1,7 @@
 // Casts in a row, and sums of pointers and offsets.
 #include "passes/canonicalize/rules.h"
-#include "passes/uniform.h"
 #include "tileir/op_kind.h"
+#include "tileir/splat.h"
 
 namespace tilewright::passes::canonical {
 
@@ -69,17 +69,17 @@ ValueId fold_add_ptr(Rewriter& rw, OpId id) {
   const auto c = f.constant_bits(y);
   if (c && *c == 0) return p;  // p + 0 -> p
   const OpId inner = f.defined_by(p, OpKind::add_ptr_);
-  if (!inner || !is_uniform(f, y)) return {};
+  if (!inner || !is_splat(f, y)) return {};
   const ValueId q = f.operand(inner, 0), x = f.operand(inner, 1);
-  if (is_uniform(f, x)) {
+  if (is_splat(f, x)) {
     // (q + x) + y -> q + (x + y) for uniform x and y: the sum is one scalar
-    const ValueId sum = rw.binary(OpKind::add_, uniform_scalar(rw, x, Element::i64), uniform_scalar(rw, y, Element::i64));
+    const ValueId sum = rw.binary(OpKind::add_, splat_scalar(rw, x, Element::i64), splat_scalar(rw, y, Element::i64));
     return rw.add_ptr(q, rw.broadcast(sum, t.shape()));
   }
   const ValueId base = operand_of(f, q, OpKind::broadcast_);
   if (!base) return {};
   // (broadcast(b) + x) + y -> broadcast(b + y) + x for a uniform y: what moves is the small tile, and x may be a loop's invariant
-  const ValueId moved = rw.add_ptr(base, rw.broadcast(uniform_scalar(rw, y, Element::i64), f.type(base).shape()));
+  const ValueId moved = rw.add_ptr(base, rw.broadcast(splat_scalar(rw, y, Element::i64), f.type(base).shape()));
   return rw.add_ptr(rw.broadcast(moved, t.shape()), x);
 }
 

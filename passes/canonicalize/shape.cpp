@@ -180,12 +180,16 @@ ValueId fold_shape(Rewriter& rw, OpId id) {
     case OpKind::flip_: return fold_flip(rw, id);
     case OpKind::join_:
     case OpKind::cat_: return fold_pair(rw, id);
-    case OpKind::gather_: return uniform_as(rw, f.operand(id, 0), f.type(f.result(id)));  // of equal elements: they, wherever from
     case OpKind::arange_: {  // one element: lo
       const Type t = f.type(f.result(id));
       return t.elements() == 1 ? rw.constant(t, f.attr(id, ir::AttrName::lo)) : ValueId{};
     }
-    default: return compute_before_broadcast(rw, id);
+    default: {
+      const ir::OpInfo& info = ir::info(f.kind(id));
+      // gather of equal elements: x, i -> the element, whatever the index
+      if (info.family == Family::index && info.has(ir::kKeepsElements)) return uniform_as(rw, f.operand(id, 0), f.type(f.result(id)));
+      return compute_before_broadcast(rw, id);
+    }
   }
 }
 

@@ -1,10 +1,10 @@
-// The factor of scores, dot(q, k) s, taken out of a softmax's loop: the maximum is that of the products alone, and the exponential's own
-// factor takes s in.
+// Moves the scalar factor of a softmax's scores, dot(q, k) s, out of the loop: the maximum is taken of the products alone, and the factor
+// of the exponential absorbs s.
 //
 //   a = dot(q, k) s, b = max(a)   ->   t = dot(+-q, k), b = max(t) |s|     exp(a - b) -> exp2(fma(t, |s| log2(e), -(b log2(e))))
 //
-// The sign goes to q, which is there before the loop: that changes no bit. Rounding a product keeps the order of products by one positive
-// factor, so that b does not change either.
+// The sign of s is applied to q, which is computed before the loop: that changes no bit. Rounding is monotonic, so the maximum of the
+// rounded products by a positive factor is the rounded product of the maximum, and b does not change either.
 #include <limits>
 
 #include "passes/combine/softmax_to_exp2.h"
@@ -25,7 +25,7 @@ ValueId other_operand(const Function& f, OpId id, ValueId v) { return f.operand(
 
 SoftmaxToExp2::Scaled SoftmaxToExp2::take_factor(ValueId a, OpId exponential) {
   const Scaled as_it_is{a, {}};
-  // Looked at by one maximum and one difference, and by nobody else.
+  // Used by one maximum and one difference only.
   if (f_.value(a).users.size() != 2) return as_it_is;
   OpId reduce;
   for (OpId user : f_.value(a).users)
@@ -44,14 +44,14 @@ SoftmaxToExp2::Scaled SoftmaxToExp2::take_factor(ValueId a, OpId exponential) {
     if (f_.value(t).users.size() != 1 || f_.defining_block(q) == f_.op(dot).parent || f_.defining_block(s) == f_.op(dot).parent) continue;
 
     rw_.at(dot);
-    const ir::Type scalar = f_.type(s);
+    const Type scalar = f_.type(s);
     const ValueId is_negative = rw_.binary(OpKind::lt_, s, number(scalar, 0));
-    // Of 0 a score is 0, but for those that are left out; so it is of next to nothing.
+    // With s = 0 every score is 0 unless masked; a factor of 2^-126 gives nearly the same and keeps infinities.
     const ValueId least = number(scalar, 0x1p-126);
     const ValueId size = rw_.binary(OpKind::maximum_, rw_.unary(OpKind::abs_, s), least);
-    const ValueId turns = rw_.broadcast(is_negative, f_.type(q).shape()), negative = rw_.unary(OpKind::neg_, q);
-    const ValueId turned = rw_.select(turns, negative, q);
-    const ValueId operands[] = {turned, f_.operand(dot, 1), f_.operand(dot, 2)};
+    const ValueId negate = rw_.broadcast(is_negative, f_.type(q).shape()), negative = rw_.unary(OpKind::neg_, q);
+    const ValueId signed_q = rw_.select(negate, negative, q);
+    const ValueId operands[] = {signed_q, f_.operand(dot, 1), f_.operand(dot, 2)};
     ValueId scores = f_.result(rw_.create(OpKind::dot_, operands, f_.op(dot).attrs));
     if (select) {
       rw_.at(select);
@@ -61,7 +61,7 @@ SoftmaxToExp2::Scaled SoftmaxToExp2::take_factor(ValueId a, OpId exponential) {
     rw_.at(f_.op(reduce).next);
     const ValueId greatest = f_.result(reduce);
     const std::vector<OpId> users = f_.value(greatest).users;
-    const ir::Type row = f_.type(greatest);
+    const Type row = f_.type(greatest);
     const ValueId scaled = rw_.binary(OpKind::mul_, greatest, of_shape(size, row));
     for (OpId user : users)
       for (int i = 0; i < static_cast<int>(f_.op(user).operands.size()); ++i)

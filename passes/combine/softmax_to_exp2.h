@@ -1,4 +1,4 @@
-// Forms for what the elements of a row share: one reciprocal for their quotients, and on GPUs the scaled maximum of a softmax.
+// Rewrites the exponentials of a softmax to exp2, which is one GPU instruction.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -8,39 +8,38 @@
 
 namespace tilewright::passes {
 
-/// Each function takes an op that the rewriter stands at, and returns what may replace its result, or none. Exponentials before the
-/// quotients of them.
+/// Both rewrites take an exp op that is the rewriter's insertion point, and return the value that may replace its result, or none. They
+/// apply on GPUs to f32.
 class SoftmaxToExp2 {
  public:
   SoftmaxToExp2(Rewriter& rw, const PassContext& context) : rw_(rw), f_(rw.ir()), context_(context) {}
 
-  /// GPU: exp(a - b), f32, b the maximum of a's row, where only sizes beside the row's largest matter.
-  ir::ValueId exp_below_maximum(ir::OpId);
-  /// GPU: exp(old - b), f32, b the maximum of old and a tile's rows that a loop carries on as old: what takes sums from one to the other.
-  ir::ValueId exp_of_step(ir::OpId);
-  /// x / s, f32, for a row of x or with attribute fast.
-  ir::ValueId quotient(ir::OpId);
+  /// exp(a - b), b the maximum of a's row, if errors of the result count relative to the largest of its row only.
+  ValueId exp_below_maximum(OpId);
+  /// exp(old - b), b the running maximum that a loop carries on as old: the factor by which a softmax rescales its sums.
+  ValueId exp_of_rescale(OpId);
+
+  /// Whether s is a sum of exponentials of which the largest is about 1: between 2^-93 and 2^127, or NaN.
+  bool is_sum_of_weights(ValueId s) const;
 
  private:
-  ir::ValueId multiply_by_reciprocal(ir::OpId);
-  ir::ValueId share_reciprocal(ir::OpId);
-  ir::ValueId reciprocal(ir::ValueId s, bool is_ordinary);
-  bool is_sum_of_weights(ir::ValueId) const;
   /// tile * factor; no factor: 1.
   struct Scaled {
-    ir::ValueId tile, factor;
+    ValueId tile, factor;
   };
-  /// Scores whose maximum `exponential` is relative to, without the scalar factor that they have. Changes the ops that make both.
-  Scaled take_factor(ir::ValueId scores, ir::OpId exponential);
-  ir::ValueId carried_before(ir::ValueId maximum);
-  ir::ValueId is_moderate(ir::ValueId row);
-  ir::ValueId of_shape(ir::ValueId scalar, ir::Type t) { return t.is_scalar() ? scalar : rw_.broadcast(scalar, t.shape()); }
-  ir::ValueId number(ir::Type t, double v) { return rw_.constant_float(t, v); }
+  /// Scores whose maximum `exponential` subtracts, without their scalar factor. Changes the ops that compute the scores and the maximum.
+  Scaled take_factor(ValueId scores, OpId exponential);
+  /// The old maximum of a running maximum b = maximum(old, row maximum) that a loop carries, if both are used within the loop only for
+  /// exponentials of differences from b. Else none.
+  ValueId carried_maximum(ValueId b);
+  ValueId is_moderate(ValueId row);
+  ValueId of_shape(ValueId scalar, Type t) { return t.is_scalar() ? scalar : rw_.broadcast(scalar, t.shape()); }
+  ValueId number(Type t, double v) { return rw_.constant_float(t, v); }
 
   Rewriter& rw_;
-  const ir::Function& f_;
+  const Function& f_;
   const PassContext& context_;
-  std::map<std::uint32_t, ir::ValueId> running_;   // what carried_before said, by value
+  std::map<std::uint32_t, ValueId> carried_;       // results of carried_maximum, by value
   std::map<std::uint32_t, std::int64_t> weights_;  // tiles of exponentials, the largest about 1 along this axis, by value
 };
 

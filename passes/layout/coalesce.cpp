@@ -13,6 +13,7 @@
 #include "tileir/layout/layout_builders.h"
 #include "tileir/layout_rules.h"
 #include "tileir/op_kind.h"
+#include "tileir/slices.h"
 #include "tileir/target/target_desc.h"
 
 namespace tilewright::passes {
@@ -29,10 +30,9 @@ bool accesses_memory(const ir::Function& f, OpId id) {
 /// How often an op runs, as far as costs go: a loop counts as eight passes, two nested ones as sixty-four, an unlikely branch not at all.
 int weight_of(const ir::Function& f, OpId id) {
   int weight = 1;
-  for (ir::BlockId b = f.op(id).parent; f.block(b).parent; b = f.op(f.block(b).parent).parent) {
-    const OpId at = f.block(b).parent;
-    if (f.kind(at) == OpKind::for_ || f.kind(at) == OpKind::while_) weight = std::min(weight * 8, 64);
-    if (f.kind(at) == OpKind::if_ && f.attr(at, ir::AttrName::likely) != 0 && b == f.region(at, 1)) weight = 0;
+  for (OpId owner = parent_op(f, id); owner; id = owner, owner = parent_op(f, id)) {
+    if (f.kind(owner) == OpKind::for_ || f.kind(owner) == OpKind::while_) weight = std::min(weight * 8, 64);
+    if (f.kind(owner) == OpKind::if_ && f.attr(owner, AttrName::likely) != 0 && f.op(id).parent == f.region(owner, 1)) weight = 0;
   }
   return weight;
 }

@@ -8,6 +8,7 @@
 #include "tileir/layout/layout_builders.h"
 #include "tileir/layout_rules.h"
 #include "tileir/op_kind.h"
+#include "tileir/target/gpu_layouts.h"
 
 namespace tilewright::passes {
 
@@ -50,6 +51,8 @@ void LayoutPropagation::propagate(OpId id) {
   switch (ir::layout_rule(op.kind)) {
     case ir::LayoutRule::same_layout: return propagate_same_layout(id);
     case ir::LayoutRule::infer_result: return propagate_infer_result(id);
+    case ir::LayoutRule::like_last_operand:
+    case ir::LayoutRule::same_operand_layout:
     case ir::LayoutRule::any_layout: return propagate_any_layout(id);
     case ir::LayoutRule::infer_operand: TW_UNREACHABLE("a broadcast tile is free");
   }
@@ -140,13 +143,11 @@ bool LayoutPropagation::uses_operand_layout(const ir::Function& f, OpId id, int 
   const ir::OpData& op = f.op(id);
   const ValueId v = op.operands[static_cast<std::size_t>(i)];
   if (f.type(v).is_scalar() || ir::info(op.kind).family == ir::Family::control) return false;
-  switch (op.kind) {
-    case OpKind::gather_:
-    case OpKind::dot_:
-    case OpKind::dot_scaled_: return i + 1 == static_cast<int>(op.operands.size());
-    case OpKind::histogram_:
-    case OpKind::device_assert_: return f.type(v).same_shape(f.type(op.operands[0]));
-    default: return ir::layout_rule(op.kind) != ir::LayoutRule::any_layout;
+  switch (ir::layout_rule(op.kind)) {
+    case ir::LayoutRule::like_last_operand: return i + 1 == static_cast<int>(op.operands.size());
+    case ir::LayoutRule::same_operand_layout: return f.type(v).same_shape(f.type(op.operands[0]));
+    case ir::LayoutRule::any_layout: return false;
+    default: return true;
   }
 }
 
@@ -156,11 +157,12 @@ void LayoutPropagation::propagate_any_layout(OpId id) {
   for (int i = 0; i < static_cast<int>(op.operands.size()); ++i)
     if (uses_operand_layout(f_, id, i)) alike.push_back(op.operands[static_cast<std::size_t>(i)]);
   if (!alike.empty()) operand_layouts_[id.index] = cheapest(id, alike, {}, alike[0]);
-  if (op.kind == OpKind::gather_) return set_results(id, operand_layouts_[id.index]);
+  const bool is_linalg = ir::info(op.kind).family == Family::linalg;
+  if (ir::layout_rule(op.kind) == ir::LayoutRule::like_last_operand && !is_linalg) return set_results(id, operand_layouts_[id.index]);
   for (ValueId v : op.results)
     if (!f_.type(v).is_scalar())
       set(v, f_.add_layout(op.kind == OpKind::dot_ ? ir::dot_layout(ir::log2_extents(f_.type(v)), log2_warps_) : coalescing_.preferred(v)));
-  if (op.kind == OpKind::dot_ || op.kind == OpKind::dot_scaled_) operand_layouts_[id.index] = values_[op.results[0].index];
+  if (is_linalg) operand_layouts_[id.index] = values_[op.results[0].index];
 }
 
 // ---- control flow ----

@@ -1,20 +1,20 @@
-// One pass in program order: a value is free if its operands are.
+// One walk in program order: a tile is rematerialisable if the operands of its op are.
 #include "passes/layout/rematerializable.h"
 
 #include <algorithm>
 
 #include "tileir/op_kind.h"
+#include "tileir/slices.h"
 
 namespace tilewright::passes {
 
 namespace {
 
-/// An op that works element by element on tiles of one shape and may be done again.
+/// Whether an op may be computed again, element by element on tiles of one shape.
 bool is_elementwise(const ir::OpInfo& info) { return info.has(ir::kPure) && (info.has(ir::kElementwise) || info.family == Family::hint); }
 
-}  // namespace
-
-int element_cost(const ir::Function& f, OpId id) {
+/// About how many instructions an element-wise op takes for one element.
+int element_cost(const Function& f, OpId id) {
   const Type t = f.type(f.operand(id, 0));
   const bool wide = t.element_bits() == 64;
   switch (f.kind(id)) {
@@ -56,45 +56,42 @@ int element_cost(const ir::Function& f, OpId id) {
   }
 }
 
-RematerializableValues::RematerializableValues(const ir::Function& f) : f_(f), cost_(f.value_capacity(), -1) {
+}  // namespace
+
+std::optional<int> recompute_cost(const Function& f, OpId id) {
+  switch (f.kind(id)) {
+    case OpKind::constant_:
+    case OpKind::arange_:
+    case OpKind::broadcast_:
+    case OpKind::reshape_:
+    case OpKind::permute_: return 0;
+    case OpKind::inline_ptx_: return std::nullopt;
+    default: return is_elementwise(ir::info(f.kind(id))) ? std::optional(element_cost(f, id)) : std::nullopt;
+  }
+}
+
+RematerializableValues::RematerializableValues(const Function& f) : f_(f), is_rematerializable_(f.value_capacity()) {
   f.walk([&](OpId id) {
-    if (f.op(id).results.size() == 1 && !f.type(f.result(id)).is_scalar()) cost_[f.result(id).index] = cost_of(id);
+    if (f.op(id).results.size() == 1 && !f.type(f.result(id)).is_scalar())
+      is_rematerializable_[f.result(id).index] = is_rematerializable(id);
   });
 }
 
-int RematerializableValues::cost_of(OpId id) const {
+bool RematerializableValues::is_rematerializable(OpId id) const {
   const ir::OpData& op = f_.op(id);
-  const bool all_free =
-      std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) { return f_.type(v).is_scalar() || (*this)(v); });
-  switch (op.kind) {
-    case OpKind::constant_:
-    case OpKind::broadcast_: return 0;
-    case OpKind::arange_: return 1;
-    case OpKind::reshape_:
-    case OpKind::permute_: return all_free ? 0 : -1;
-    case OpKind::inline_ptx_: return all_free ? kNotDuplicable : -1;
-    case OpKind::load_: return all_free && is_only_broadcast(op.results[0]) ? kNotDuplicable : -1;
-    default: return all_free && is_elementwise(ir::info(op.kind)) ? passes::element_cost(f_, id) : -1;
-  }
+  if (op.kind == OpKind::broadcast_) return true;
+  if (!std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) { return f_.type(v).is_scalar() || (*this)(v); })) return false;
+  return recompute_cost(f_, id) || op.kind == OpKind::inline_ptx_ || (op.kind == OpKind::load_ && is_only_broadcast(op.results[0]));
 }
 
 bool RematerializableValues::is_only_broadcast(ValueId v) const {
-  std::vector<ValueId> reached{v};
-  std::vector<bool> seen(f_.value_capacity());
-  for (std::size_t next = 0; next < reached.size(); ++next) {
-    const auto& users = f_.value(reached[next]).users;
-    if (users.empty()) return false;
-    for (OpId user : users) {
-      const OpKind k = f_.kind(user);
-      if (k == OpKind::broadcast_) continue;
-      const bool hands_on = k == OpKind::reshape_ || k == OpKind::permute_ || is_elementwise(ir::info(k));
-      if (!hands_on || f_.type(f_.result(user)).is_scalar()) return false;
-      const ValueId result = f_.result(user);
-      if (!seen[result.index]) reached.push_back(result);
-      seen[result.index] = true;
-    }
-  }
-  return true;
+  return f_.has_uses(v) && forward_uses(f_, v, [&](OpId user, ValueId) {
+           const OpKind k = f_.kind(user);
+           if (k == OpKind::broadcast_) return ir::WalkResult::skip;
+           const bool keeps_elements = k == OpKind::reshape_ || k == OpKind::permute_ || is_elementwise(ir::info(k));
+           const bool is_followed = keeps_elements && !f_.type(f_.result(user)).is_scalar() && f_.has_uses(f_.result(user));
+           return is_followed ? ir::WalkResult::advance : ir::WalkResult::interrupt;
+         });
 }
 
 }  // namespace tilewright::passes

@@ -1,32 +1,30 @@
-// Which tiles need no layout of their own, because they cost little to compute in any layout that a user asks for.
+// Rematerialisable tiles: they need no layout of their own, because they cost little to compute under each layout that a user asks for.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "passes/ir_names.h"
 
 namespace tilewright::passes {
 
-/// About how many instructions an element-wise op takes for one element.
-int element_cost(const ir::Function&, ir::OpId);
+/// About how many instructions an op takes for one element of its result, if it can be computed again under another layout: constants,
+/// aranges, broadcasts, reshapes, permutes, hints and element-wise ops but inline PTX. None for other ops.
+std::optional<int> recompute_cost(const Function&, OpId);
 
-/// Free: constants, aranges, broadcasts (of anything: what is small is converted before it is made large), and what element-wise ops,
-/// reshapes and permutes make of free tiles and scalars. Then loads of tiles that are only broadcast: they lie as the large tile asks.
+/// The rematerialisable tiles of a function: constants, aranges, broadcasts of any tile (a small tile is converted before it is broadcast),
+/// and results of element-wise ops, reshapes and permutes whose operands are rematerialisable or scalars. Then loads of tiles that are only
+/// broadcast, and inline PTX, of rematerialisable operands: they take the layout that their user asks for.
 class RematerializableValues {
  public:
-  explicit RematerializableValues(const ir::Function&);
-  bool operator()(ir::ValueId v) const { return cost_[v.index] >= 0; }
-  /// Of a free tile: instructions of its own op for an element.
-  int element_cost(ir::ValueId v) const { return cost_[v.index]; }
-
-  /// The cost of what is not done twice: loads, inline PTX.
-  static constexpr int kNotDuplicable = 1 << 20;
+  explicit RematerializableValues(const Function&);
+  bool operator()(ValueId v) const { return is_rematerializable_[v.index]; }
 
  private:
-  int cost_of(ir::OpId) const;
-  bool is_only_broadcast(ir::ValueId) const;
+  bool is_rematerializable(OpId) const;
+  bool is_only_broadcast(ValueId) const;
 
-  const ir::Function& f_;
-  std::vector<int> cost_;  // of a value's own op; -1: not free
+  const Function& f_;
+  std::vector<bool> is_rematerializable_;  // by value
 };
 
 }  // namespace tilewright::passes

@@ -1,4 +1,5 @@
 // Small floats taken apart and put together.
+#include "passes/ir_names.h"
 #include "passes/math/small_floats.h"
 #include "tileir/diagnostics.h"
 

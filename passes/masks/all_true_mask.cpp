@@ -1,8 +1,8 @@
-// Masks that hold everywhere, by their ends.
+// Recognises masks of consecutive numbers and compares the ends of their runs.
 #include "passes/masks/all_true_mask.h"
 
-#include "passes/uniform.h"
 #include "tileir/op_kind.h"
+#include "tileir/splat.h"
 
 namespace tilewright::passes {
 
@@ -52,7 +52,7 @@ std::optional<AllTrueMask::Comparison> AllTrueMask::comparison(OpId id) const {
 }
 
 std::optional<AllTrueMask::Run> AllTrueMask::run_of(ValueId v) const {
-  if (is_uniform(f_, v)) return Run{v, 0, 1, f_.type(v).element()};
+  if (is_splat(f_, v)) return Run{v, 0, 1, f_.type(v).element()};
   const OpId id = f_.value(v).op;
   if (!id) return std::nullopt;
   if (moves(f_.kind(id))) return f_.type(f_.operand(id, 0)).is_scalar() ? std::nullopt : run_of(f_.operand(id, 0));
@@ -64,14 +64,14 @@ std::optional<AllTrueMask::Run> AllTrueMask::run_of(ValueId v) const {
     const ir::Element from = f_.type(f_.operand(id, 0)).element(), to = f_.type(v).element();
     std::optional<Run> run = run_of(f_.operand(id, 0));
     if (!run || run->counted != from || !ir::is_integer(to) || ir::bits(to) < ir::bits(from)) return std::nullopt;
-    if (!run->base && run->first < 0 && !ir::is_signed(to)) return std::nullopt;  // wraps where it begins
+    if (!run->base && run->first < 0 && !ir::is_signed(to)) return std::nullopt;  // the first number wraps
     if (!run->base) run->counted = to;
     return run;
   }
   if (f_.kind(id) != OpKind::add_) return std::nullopt;
   for (int i = 0; i < 2; ++i) {
     const ValueId offset = f_.operand(id, i);
-    if (!is_uniform(f_, offset)) continue;
+    if (!is_splat(f_, offset)) continue;
     std::optional<Run> run = run_of(f_.operand(id, 1 - i));
     if (!run || run->base || run->counted != f_.type(v).element()) return std::nullopt;
     run->base = offset;
@@ -83,7 +83,7 @@ std::optional<AllTrueMask::Run> AllTrueMask::run_of(ValueId v) const {
 ValueId AllTrueMask::first_of(const Run& run, ir::Element as, bool may_wrap, ValueId& holds) {
   const Type counted(run.counted);
   if (!run.base) return rw_.constant(Type(as), run.first);
-  ValueId first = uniform_scalar(rw_, run.base, run.counted);
+  ValueId first = splat_scalar(rw_, run.base, run.counted);
   if (run.first != 0) first = rw_.binary(OpKind::add_, first, rw_.constant(counted, run.first));
   if (run.count > 1 && !may_wrap) {
     const auto most = static_cast<std::int64_t>(~std::uint64_t{0} >> (64 - ir::bits(run.counted) + ir::is_signed(run.counted)));
@@ -92,8 +92,8 @@ ValueId AllTrueMask::first_of(const Run& run, ir::Element as, bool may_wrap, Val
   return rw_.cast(first, as);
 }
 
-// The last of the low ones is below the first of the high ones: first < bound and bound - first > count - 1 without a sign, and so no
-// low one wraps either.
+// The last low number is below the first high number: first < bound and bound - first > count - 1 as unsigned numbers. Then no low number
+// wraps either.
 ValueId AllTrueMask::below(OpId id) {
   const Comparison c = *comparison(id);
   const Run low = *run_of(c.low), high = *run_of(c.high);

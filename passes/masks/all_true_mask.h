@@ -1,6 +1,6 @@
-// Scalars that are true where a whole mask is: a comparison of numbers that count up holds everywhere if it holds at an end.
+// Builds scalars that are true where a mask is all-true: a comparison of consecutive numbers holds for all of them if it holds at an end.
 //
-//   base + k < n for k = 0 ... 31   <=>   base < n and n - base > 31 without a sign
+//   base + k < n for k = 0 ... 31   <=>   base < n and n - base > 31 as unsigned numbers
 #pragma once
 #include <optional>
 
@@ -12,17 +12,17 @@ class AllTrueMask {
  public:
   explicit AllTrueMask(Rewriter& rw) : rw_(rw), f_(rw.ir()) {}
 
-  /// Whether the mask is one of comparisons of aranges, scalars and sums of both, and of what is known too.
-  bool known(ir::ValueId mask) const { return is_bounded(mask, 8); }
-  /// At the rewriter's place. Where it is true the mask is everywhere; of two numbers that both count up it may be false though the mask
-  /// is not. Requires: known.
+  /// Whether a scalar can be built for a mask: conjunctions of scalars, constants and comparisons of aranges, scalars and their sums.
+  bool is_known(ir::ValueId mask) const { return is_bounded(mask, 8); }
+  /// A scalar at the rewriter's insertion point. If it is true, the mask is all-true; if it is false, the mask may be all-true only where
+  /// both sides of a comparison vary. Requires: is_known.
   ir::ValueId scalar(ir::ValueId mask);
-  /// a and b, either of which may be none, which stands for true.
+  /// a and b; none stands for true.
   ir::ValueId both(ir::ValueId a, ir::ValueId b);
 
  private:
-  /// A tile whose elements are base + first + k for k = 0 ... count - 1 and nothing else; no base: 0. The sum wraps as numbers of type
-  /// `counted` do, and what becomes of it is cast to the tile's.
+  /// The elements of a tile are base + first + k, k = 0 ... count - 1; no base: 0. The sum is computed in type `counted`, where it wraps,
+  /// and cast to the tile's type.
   struct Run {
     ir::ValueId base;
     std::int64_t first = 0, count = 1;
@@ -36,7 +36,7 @@ class AllTrueMask {
   bool is_bounded(ir::ValueId mask, int depth) const;
   std::optional<Comparison> comparison(ir::OpId) const;
   std::optional<Run> run_of(ir::ValueId) const;
-  /// The first element of a run, as what it is compared as; `holds` gets what must hold for the others to follow it there.
+  /// The first element of a run in the type `as` of the comparison; `holds` gets the condition under which the run does not wrap.
   ir::ValueId first_of(const Run&, ir::Element as, bool may_wrap, ir::ValueId& holds);
   ir::ValueId below(ir::OpId);
 

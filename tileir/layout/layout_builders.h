@@ -20,10 +20,6 @@ LinearLayout blocked_layout(std::vector<int> log2_extents, const BlockedLayout&)
 /// most as much of an axis as its extent allows, so lanes go on to the next axis. 2^log2_lanes lanes (5), 2^log2_warps warps.
 LinearLayout blocked_layout(std::vector<int> log2_extents, int log2_vector, std::span<const int> order, int log2_warps, int log2_lanes = 5);
 
-/// For the accumulator of a dot of fused multiply-adds: threads hold blocks of up to 8 by 8 of the last two axes, so that of what a thread
-/// reads each element is used 8 times; lanes and warps lie along both. Requires: two axes at least.
-LinearLayout dot_layout(std::vector<int> log2_extents, int log2_warps, int log2_lanes = 5);
-
 /// Every register, lane and warp bit free: each thread holds the one element, or all of them in registers.
 LinearLayout replicated_layout(std::vector<int> log2_extents, int log2_warps, int log2_lanes = 5);
 

@@ -115,7 +115,7 @@ inline RuleResult tiles_in(const RuleInput& in, std::span<const std::int64_t> sh
 }
 
 // RuleResult rule_number(const RuleInput&); and so on.
-#define TW_OP(name, family, traits, operands, results, regions, attributes, rule, doc) RuleResult rule_##rule(const RuleInput&);
+#define TW_OP(name, family, traits, operands, results, regions, attributes, rule, layout, doc) RuleResult rule_##rule(const RuleInput&);
 #include "tileir/ops.def"
 #undef TW_OP
 

@@ -352,7 +352,7 @@ RuleResult check_attributes(const RuleInput& in) {
 
 RuleResult apply_rule(const RuleInput& in) {
   switch (in.kind) {
-#define TW_OP(name, family, traits, operands, results, regions, attributes, rule, doc) \
+#define TW_OP(name, family, traits, operands, results, regions, attributes, rule, layout, doc) \
   case OpKind::name##_: return rule_##rule(in);
 #include "tileir/ops.def"
 #undef TW_OP

@@ -1,0 +1,49 @@
+// Layouts for dots without tensor cores, scans and sorts.
+#include "tileir/target/gpu_layouts.h"
+
+#include <algorithm>
+
+#include "tileir/layout/axis_order.h"
+#include "tileir/layout/layout_builders.h"
+#include "tileir/layout_rules.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::ir {
+
+LinearLayout dot_layout(std::vector<int> log2_extents, int log2_warps, int log2_lanes) {
+  constexpr int kLog2Block = 3;
+  const int rank = static_cast<int>(log2_extents.size()), rows = rank - 2, columns = rank - 1;
+  int elements = 0;
+  for (int extent : log2_extents) elements += extent;
+  const int each = std::max(0, elements - log2_lanes - log2_warps);
+  BlockedLayout b;
+  b.log2_per_thread.assign(rank, 0), b.log2_lanes.assign(rank, 0), b.log2_warps.assign(rank, 0);
+  for (int a = rank - 1; a >= 0; --a) b.order.push_back(a);
+  b.log2_per_thread[columns] = std::min({(each + 1) / 2, kLog2Block, log2_extents[columns]});
+  b.log2_per_thread[rows] = std::min({each - b.log2_per_thread[columns], kLog2Block, log2_extents[rows]});
+  // About as many lanes along one axis as along the other, within the extents; the other lanes and warps go to the remaining axes.
+  const auto left = [&](int a) { return log2_extents[a] - b.log2_per_thread[a] - b.log2_lanes[a] - b.log2_warps[a]; };
+  const auto spread = [&](std::vector<int>& over, int count) {
+    for (int i = 0; i < count; ++i) {
+      int best = columns;
+      for (int a = rank - 1; a >= 0; --a)
+        if (left(a) > 0 && (left(best) <= 0 || over[a] < over[best])) best = a;
+      ++over[best];
+    }
+  };
+  spread(b.log2_lanes, log2_lanes);
+  spread(b.log2_warps, log2_warps);
+  return blocked_layout(std::move(log2_extents), b);
+}
+
+LinearLayout working_layout(const Function& f, OpId id, const LinearLayout& operand, int log2_warps) {
+  const std::optional<int> axis = axis_in_order(f, id);
+  if (!axis) return operand;
+  const std::optional<AxisOrder> order = axis_order(operand, *axis);
+  // A scan takes up where it left off at each value of the high register bits: a few are cheaper than a conversion.
+  constexpr std::size_t kMostHighRegisters = 2;
+  if (order && order->high_registers.size() <= (f.kind(id) == OpKind::scan_ ? kMostHighRegisters : 0)) return operand;
+  return layout_along(operand.log2_extents(), *axis, log2_warps);
+}
+
+}  // namespace tilewright::ir
