@@ -19,7 +19,7 @@ enum class AttrKind : std::uint8_t { integer, integers, flag, bits, symbol, stri
 std::string_view text(AttrName);
 AttrKind kind(AttrName);
 std::optional<AttrName> parse_attr(std::string_view name);
-/// The symbols an attribute of kind symbol may be; their index is the attribute's number.
+/// The values of an attribute of kind symbol; the index of one is the attribute's number.
 std::span<const std::string_view> symbols(AttrName);
 
 // Numbers of the symbols, in the order of symbols().
@@ -28,7 +28,7 @@ enum class Evict : std::uint8_t { normal, first, last };
 enum class Precision : std::uint8_t { standard, tf32, tf32x3, bf16x3, ieee };
 enum class Order : std::uint8_t { acq_rel, relaxed, acquire, release };
 enum class Scope : std::uint8_t { device, block, system };
-/// Why a device_assert is there: the user's own, or what checked mode makes of a hint or an index.
+/// The reason of a device_assert: the user's own assertion, or a hint or index that checked mode tests.
 enum class Reason : std::uint8_t { assertion, assume, multiple_of, max_contiguous, gather };
 
 /// One attribute of one op. `number` holds an integer, a flag, a symbol's index or a constant's bits; `list` integers;

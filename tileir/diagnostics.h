@@ -1,4 +1,4 @@
-// Checks of the compiler itself: one that fails throws tw::CompilerBug. A user's mistake is a tw::Error instead.
+// Assertions of the compiler: one that fails throws tw::CompilerBug. A user's mistake throws tw::Error instead.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,15 +11,15 @@ namespace tilewright {
 /// Throws CompilerBug: the failed check, and what the BugContexts of this thread add.
 [[noreturn]] void compiler_bug(const char* file, int line, std::string_view condition, std::string_view message);
 
-/// Prints what compiler_bug() throws, and aborts: for callbacks whose callers cannot be unwound.
+/// Prints the text of the CompilerBug and aborts: for callbacks through which no exception can pass.
 [[noreturn]] void fatal_compiler_bug(const char* file, int line, std::string_view condition, std::string_view message);
 
-/// What a CompilerBug will say.
+/// The text of a CompilerBug and the path of its reproducer.
 struct BugReport {
   std::string text, reproducer;
 };
 
-/// What to add to the report of a compiler bug while this object lives: the pass, and the IR that reproduces it. Per thread, nested.
+/// Adds to the report of a compiler bug while this object lives: the pass, and the IR that reproduces the bug. Per thread, nested.
 class BugContext {
  public:
   using Describe = void (*)(const void* subject, std::string_view name, BugReport&);

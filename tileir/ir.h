@@ -34,11 +34,11 @@ struct Loc {
   friend bool operator==(const Loc&, const Loc&) = default;
 };
 
-/// A kernel parameter beyond its type: what a launch guarantees of it (argument attributes).
+/// The name and the argument attributes of a kernel parameter: facts that each launch guarantees.
 struct Param {
   std::string name;
   std::int64_t divisible_by = 1;  // an integer's value; a pointer's address in bytes
-  bool disjoint = false;          // a pointer: what is reached through it is reached through no other parameter
+  bool disjoint = false;          // a pointer: no other parameter leads to the memory that this one leads to (LLVM: noalias)
   friend bool operator==(const Param&, const Param&) = default;
 };
 
@@ -67,8 +67,8 @@ struct ValueData {
   std::vector<OpId> users;   // an op once for each operand that is this value
 };
 
-/// One kernel. Traced: what the user wrote, and what is made of it for any machine. Distributed: every tile that is no scalar has a
-/// layout (a scalar is held by every thread). Allocated: every op that needs shared memory has its offset too (attribute shared).
+/// One kernel, in one of three stages. Traced: as the user wrote it, for any target. Distributed: every tile but scalars has a layout (each
+/// thread holds all scalars). Allocated: every op that needs shared memory has its offset too (attribute shared).
 class Function {
  public:
   Function() = default;
@@ -76,7 +76,7 @@ class Function {
 
   std::string name;
   std::vector<Param> params;       // of the arguments of body()
-  std::vector<std::string> files;  // what Loc::file counts
+  std::vector<std::string> files;  // by Loc::file
 
   BlockId body() const { return BlockId{0}; }
 
@@ -90,10 +90,10 @@ class Function {
   ValueId result(OpId id, int i = 0) const { return op(id).results[i]; }
   BlockId region(OpId id, int i = 0) const { return op(id).regions[i]; }
   ValueId arg(BlockId b, int i) const { return block(b).args[i]; }
-  /// The attribute's number, or 0 if the op does not carry it.
+  /// The attribute's number, or 0 if the op does not have it.
   std::int64_t attr(OpId, AttrName) const;
   const std::vector<std::int64_t>& attr_list(OpId, AttrName) const;
-  /// The text of a string attribute, empty if the op does not carry it.
+  /// The text of a string attribute, empty if the op does not have it.
   const std::string& attr_text(OpId, AttrName) const;
   bool has_attr(OpId, AttrName) const;
   /// The last op of a block: its terminator, if it has one.
@@ -110,7 +110,7 @@ class Function {
   /// The bits of a constant, if the value is one (a splat of any shape).
   std::optional<std::uint64_t> constant_bits(ValueId) const;
 
-  /// The ops of a block in order. The range survives erasing the op it stands on.
+  /// The ops of a block in order. The current op may be erased during the iteration.
   class OpRange;
   OpRange ops(BlockId) const;
   /// Calls visit(OpId) for every op, outer ones first, in program order.
@@ -128,7 +128,7 @@ class Function {
   /// The block a value is defined in.
   BlockId defining_block(ValueId) const;
   Location where(OpId) const;
-  Location where(ValueId) const;  // of the op that defines it, or that owns the block it is an argument of
+  Location where(ValueId) const;  // of the op that defines the value, or of the op around the block whose argument it is
 
   // ---- building; used by Builder, the parser and Rewriter only ----
   std::uint32_t add_file(const std::string&);
@@ -172,7 +172,7 @@ class Function {
   std::vector<LinearLayout> layouts_;
 };
 
-/// What a file of textual IR holds.
+/// The kernels of a file of textual IR.
 struct Module {
   std::vector<Function> functions;
 };

@@ -1,4 +1,4 @@
-// How the layouts of an op's operands and results go together in a distributed function.
+// The relation between the layouts of an op's operands and results in a distributed function.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,18 +9,18 @@ namespace tilewright::ir {
 
 inline LayoutRule layout_rule(OpKind k) { return info(k).layout; }
 
-/// The layout of the results of a `infer_result` op whose operands have this one. None: the op cannot work on it (split, unless the two
-/// halves lie in different registers; sort, unless its axis lies in order).
+/// The layout of the results of an `infer_result` op whose operands have this one. None: the op cannot work on this layout (split, unless
+/// the two halves are in different registers; sort, unless its axis is in order).
 std::optional<LinearLayout> result_layout(const Function&, OpId, const LinearLayout& operand);
-/// The layout that a `infer_result` or `infer_operand` op needs its operands to have for this one of its results; none where that is open
-/// (reduce).
+/// The layout that the operands of an `infer_result` or `infer_operand` op must have for this layout of its results; none if there are
+/// several (reduce).
 std::optional<LinearLayout> operand_layout(const Function&, OpId, const LinearLayout& result);
 
 /// The axis that the op needs in order in its operand's layout (layout/axis_order.h): of scan and sort.
 std::optional<int> axis_in_order(const Function&, OpId);
 
-/// What is wrong with the layouts of the op's operands and results, or of the values its regions take and end with; empty if nothing.
-/// Requires: the types are right.
+/// The error text for the layouts of the op's operands and results, and of the arguments and terminators of its regions; empty if they are
+/// right. Requires: the types are right.
 std::string layout_problem(const Function&, OpId);
 
 }  // namespace tilewright::ir

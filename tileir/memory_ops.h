@@ -1,4 +1,4 @@
-// Which operand of a load, store or atomic is its mask.
+// The mask operand of loads, stores and atomics.
 #pragma once
 #include <optional>
 
@@ -6,9 +6,9 @@
 
 namespace tilewright::ir {
 
-/// The place that the op's kind has for a mask; none: it takes none, or is no access of memory.
+/// The index of the mask operand; none: ops of this kind have no mask.
 std::optional<int> mask_index(OpKind);
-/// The op's mask; none: it has none.
+/// The op's mask, or none.
 ValueId mask_of(const Function&, OpId);
 
 }  // namespace tilewright::ir

@@ -1,4 +1,4 @@
-// The kinds of ops by name. Only what names a kind includes this: it changes when ops.def gets a row, and with it whatever includes it.
+// The kinds of ops by name. Included only where a kind is named, since a new row of ops.def changes it.
 #pragma once
 #include "tileir/op_info.h"
 

@@ -1,4 +1,4 @@
-// Element types and tile types: values of eight bytes, compared and hashed as such.
+// Element types and tile types. A type is a value of eight bytes.
 #pragma once
 #include <array>
 #include <bit>
@@ -31,7 +31,7 @@ namespace tilewright::ir {
   X(f8e4m3, "f8e4m3", 8, f) \
   X(f8e5m2, "f8e5m2", 8, f)
 
-/// What a tile holds. Order is part of the interface (public headers mirror it).
+/// The element types. Public headers mirror their order.
 enum class Element : std::uint8_t {
 #define X(name, text, bits, kind) name,
   TW_ELEMENTS(X)
@@ -68,15 +68,15 @@ class Type {
 
   static Type pointer(Element pointee, bool is_const, std::span<const std::int64_t> shape = {});
 
-  Element element() const { return element_; }  // of a pointer: what it points to
+  Element element() const { return element_; }  // of a pointer: its pointee
   bool is_pointer() const { return pointer_ != 0; }
   bool is_const_pointer() const { return pointer_ == 2; }
   bool is_bool() const { return !is_pointer() && element_ == Element::boolean; }
   bool is_float() const { return !is_pointer() && ir::is_float(element_); }
   bool is_integer() const { return !is_pointer() && ir::is_integer(element_); }
-  /// Of one element as it is held: 1 for bool, 64 for a pointer.
+  /// Bits of one element in a register: 1 for bool, 64 for a pointer.
   int element_bits() const { return is_pointer() ? 64 : bits(element_); }
-  /// Of one element in memory: 1 for bool, 8 for a pointer.
+  /// Bytes of one element in memory: 1 for bool, 8 for a pointer.
   int element_bytes() const { return is_pointer() ? 8 : bytes(element_); }
 
   int rank() const { return rank_; }

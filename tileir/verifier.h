@@ -1,4 +1,4 @@
-// Says everything that is wrong with a function, not just the first thing.
+// The verifier: lists everything that is ill-formed in a function, not only the first problem.
 #pragma once
 #include <vector>
 
@@ -13,11 +13,11 @@ struct Problem {
   std::vector<Note> notes;
 };
 
-/// Empty if the function is well formed: operands dominate their uses, types follow the table's rules, regions have the
-/// arguments and terminators that their op asks for, attributes are known and complete, use lists and links are consistent.
+/// Empty if the function is well formed: operands dominate their uses, types obey the table's rules, regions have the arguments and
+/// terminators that their op requires, attributes are known and complete, use lists and links are consistent.
 std::vector<Problem> verify(const Function&);
 
-/// Throws Error for the first problem, the others as notes, if there is any.
+/// Throws Error for the first problem, with the others as notes; does nothing if there is none.
 void verify_or_throw(const Function&);
 
 }  // namespace tilewright::ir

@@ -1,4 +1,4 @@
-// Loops over lanes in C++ types: an element type picks the type once, then a functor sees plain values.
+// Loops over lanes in C++ types: the element type selects a C++ type once, then a functor is called with plain values.
 #pragma once
 #include <bit>
 #include <concepts>
@@ -43,7 +43,7 @@ struct SmallFloatCodec {
 using F16Codec = SmallFloatCodec<detail::kF16>;
 using BF16Codec = SmallFloatCodec<detail::kBF16>;
 
-/// Calls f.template operator()<Codec>() for the element; each group refuses the elements of the others.
+/// Call f.template operator()<Codec>() for the element. Require: an integer, a float, any element that is no pointer.
 template <class F>
 decltype(auto) with_integer(Element e, F&& f) {
   switch (e) {

@@ -1,4 +1,4 @@
-// The places of a tile's elements, one each, as pictures show them.
+// The hardware coordinates that hold each element of a tile, one for each, for pictures of layouts.
 #pragma once
 #include <array>
 #include <optional>
@@ -8,18 +8,18 @@
 
 namespace tilewright::ir {
 
-/// Hardware coordinates by dimension.
+/// A register, lane, warp and block, or an offset, by HardwareDim.
 using HardwareCoordinate = std::array<std::uint32_t, kHardwareDims>;
 
 class ElementCoordinates {
  public:
   explicit ElementCoordinates(const LinearLayout&);
-  /// Where an element is, with free bits 0; none if nobody holds it.
+  /// The coordinate with all free bits 0 that holds the element of this flat index; none if no coordinate does.
   std::optional<HardwareCoordinate> operator()(std::uint32_t flat) const;
-  /// log2 of how many neighbours along the last axis stand in consecutive registers or offsets, wherever they begin.
+  /// log2 of how many neighbours along the last axis are in consecutive registers or offsets.
   int log2_run() const { return log2_run_; }
   bool in_memory() const { return in_memory_; }
-  /// "w0 l12 r3": without the dimensions that the layout does not have; `length` neighbours from the coordinate on. Of memory the offset.
+  /// "w0 l12 r3-6" for `length` neighbours from this coordinate on; dimensions without bits are left out. In shared memory the offsets.
   std::string text(const HardwareCoordinate&, std::uint32_t length) const;
 
  private:

@@ -17,21 +17,21 @@ struct F2Matrix {
   std::uint32_t operator()(std::uint32_t x) const;
   /// How many columns are linearly independent.
   int rank() const;
-  /// Bit i is set where column i depends on the columns before it: a change of input bit i alone can be undone by lower ones.
+  /// Bit i is set if column i is a sum of columns before it: lower input bits can undo a change of input bit i.
   std::uint32_t dependent_columns() const;
   /// A basis of the inputs that map to 0.
   std::vector<std::uint32_t> kernel() const;
   /// An x with (*this)(x) == y, the one that uses no dependent column; none if there is none.
   std::optional<std::uint32_t> solve(std::uint32_t y) const;
-  /// X of as many columns as `right` with (*this)(X(e)) == right(e) for every e; none if there is none. Uses no dependent column.
+  /// X with right.width() columns and (*this)(X(e)) == right(e) for every e; none if there is none. Uses no dependent column.
   std::optional<F2Matrix> solve(const F2Matrix& right) const;
-  /// R of `bits` columns with (*this)(R(y)) == y for every y < 2^bits; none unless every such y is reached.
+  /// R of `bits` columns with (*this)(R(y)) == y for every y < 2^bits; none unless this matrix maps some input to each of these y.
   std::optional<F2Matrix> right_inverse(int bits) const;
 
   friend bool operator==(const F2Matrix&, const F2Matrix&) = default;
 };
 
-/// x -> outer(inner(x)). Requires: inner's results lie below 2^outer.width().
+/// x -> outer(inner(x)). Requires: inner's results are below 2^outer.width().
 F2Matrix compose(const F2Matrix& outer, const F2Matrix& inner);
 F2Matrix identity_matrix(int bits);
 

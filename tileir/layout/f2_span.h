@@ -1,4 +1,4 @@
-// The span of vectors over F2, kept in echelon form: what Gaussian elimination is done with here.
+// The span of vectors over F2 in echelon form, for Gaussian elimination.
 #pragma once
 #include <array>
 #include <bit>
@@ -8,13 +8,15 @@
 
 namespace tilewright::ir {
 
-/// A subspace of the bit vectors of 32 bits. Each vector comes with a word, its input, and sums of vectors with the sum of their inputs:
-/// give vector i the input 2^i, and reduce says which vectors a sum is made of.
+/// A subspace of the vectors of 32 bits. Each inserted vector has an input word, and a sum of vectors has the sum (XOR) of their inputs:
+/// with input 2^i for vector i, reduce() says which vectors add up to a given one.
+///
+/// Example: insert(0b011, 1), insert(0b110, 2); reduce(0b101) -> {value 0, inputs 3}, since 0b101 = 0b011 ^ 0b110.
 class F2Span {
  public:
   struct Remainder {
-    std::uint32_t value;   // what no sum takes away: 0 of a vector in the span
-    std::uint32_t inputs;  // of the sum that was taken away
+    std::uint32_t value;   // the vector less a sum of inserted vectors; 0 if the span contains it
+    std::uint32_t inputs;  // of that sum
   };
 
   F2Span() = default;
@@ -23,9 +25,9 @@ class F2Span {
   int dimension() const { return dimension_; }
   bool contains(std::uint32_t v) const { return reduce(v).value == 0; }
   Remainder reduce(std::uint32_t v) const;
-  /// False if v is there already; then nothing changes.
+  /// False if the span contains v already; then nothing changes.
   bool insert(std::uint32_t v, std::uint32_t input = 0);
-  /// Those of the vectors that were not there, nor depend on those before them.
+  /// Inserts the vectors and returns those that increased the dimension.
   std::vector<std::uint32_t> insert(std::span<const std::uint32_t> vectors);
 
  private:
@@ -33,7 +35,7 @@ class F2Span {
   std::array<std::uint32_t, 32> value_{}, inputs_{};  // by leading bit
 };
 
-/// A basis of the vectors in the spans of both. Requires: b is independent.
+/// A basis of the intersection of the two spans. Requires: b is linearly independent.
 std::vector<std::uint32_t> intersection(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b);
 
 }  // namespace tilewright::ir

@@ -1,4 +1,4 @@
-// Constructors of the layouts that compilers of tiles know by name.
+// Builds blocked, dot and replicated layouts.
 #pragma once
 #include <span>
 #include <vector>
@@ -7,20 +7,22 @@
 
 namespace tilewright::ir {
 
-/// A blocked layout: along each axis, log2 of how many neighbours a thread holds, then how many lanes, then how many warps lie side by
-/// side; order[0] is the axis that varies fastest in each of the three. What the tile is larger by, threads repeat (in registers, in the
-/// given order); what it is smaller by, lanes and warps hold copies of.
+/// A blocked layout (Triton's BlockedEncoding): for each axis log2 of the number of neighbours that a thread holds, then of lanes, then of
+/// warps along it; order[0] is the axis that varies fastest in each of the three. A larger tile is covered by further registers, in
+/// the same order; of a smaller tile lanes and warps hold copies.
 struct BlockedLayout {
   std::vector<int> log2_per_thread, log2_lanes, log2_warps;  // by axis
   std::vector<int> order;
 };
 LinearLayout blocked_layout(std::vector<int> log2_extents, const BlockedLayout&);
 
-/// The blocked layout whose threads hold 2^log2_vector neighbours along order[0], lanes and then warps filling the axes in order; at
-/// most as much of an axis as its extent allows, so lanes go on to the next axis. 2^log2_lanes lanes (5), 2^log2_warps warps.
+/// The blocked layout whose threads hold 2^log2_vector neighbours along order[0]; lanes and then warps fill that axis up to its extent,
+/// then the next axis of `order`. 2^log2_lanes lanes (5), 2^log2_warps warps.
+///
+/// Example: [8, 16], vector 2 (log2), order {1, 0}, 0 warps (log2) -> register [1, 2], lane [4, 8, 16, 32, 64].
 LinearLayout blocked_layout(std::vector<int> log2_extents, int log2_vector, std::span<const int> order, int log2_warps, int log2_lanes = 5);
 
-/// Every register, lane and warp bit free: each thread holds the one element, or all of them in registers.
+/// Every lane and warp bit is free: each thread holds all elements, in registers.
 LinearLayout replicated_layout(std::vector<int> log2_extents, int log2_warps, int log2_lanes = 5);
 
 }  // namespace tilewright::ir

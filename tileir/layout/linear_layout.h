@@ -1,4 +1,4 @@
-// Where the elements of a tile are: a linear map over F2 from the bits of hardware coordinates to the bits of tile coordinates.
+// Linear layouts: maps over F2 from the bits of hardware coordinates (register, lane, warp, block) to the bits of tile coordinates.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -13,25 +13,25 @@
 
 namespace tilewright::ir {
 
-/// What a layout maps from: a register of a thread, a lane of a warp, a warp of a block, a block of a cluster; or, for shared memory,
-/// an offset in elements.
+/// The dimensions of a hardware coordinate: a register of a thread, a lane of a warp, a warp of a CTA, a CTA (block) of a cluster; or, for
+/// shared memory, an offset in elements.
 enum class HardwareDim : std::uint8_t { reg, lane, warp, block, offset };
 inline constexpr int kHardwareDims = 5;
 /// "register", "lane", "warp", "block", "offset".
 std::string_view text(HardwareDim);
 
-/// The layout of a tile. Bit i of hardware dimension d contributes bases(d)[i]; contributions are added by XOR. A contribution is a
-/// flat index: the tile's coordinates in row-major order, so that the low bits are those of the last axis and each axis has bits of its
-/// own. (Triton's LinearLayout is the model; see "Linear Layouts", Zhou et al., 2025.)
+/// The layout of a tile. Bit i of hardware dimension d contributes bases(d)[i], and contributions are added by XOR. A contribution is a
+/// flat index: the tile's coordinates in row-major order. Extents are powers of two, so each axis has a range of bits in it, the last axis
+/// the lowest ones. (Triton's LinearLayout is the model; see "Linear Layouts", Zhou et al., 2025.)
 ///
 /// Example: f32[8, 16] by 32 lanes, 4 registers each, 4 elements of a row a thread:
 ///   register [1, 2], lane [4, 8, 16, 32, 64]: register r of lane l holds row l / 4, column 4 (l % 4) + r.
 ///
-/// A layout may hold an element in several places (a basis that is zero, or depends on others) but, unless it is a sublayout, holds
-/// every element somewhere. Extents are powers of two, by construction.
+/// An element may have several coordinates, which hold copies of it (a basis that is zero or a sum of others). Every element has at least
+/// one, unless the layout is a sublayout.
 class LinearLayout {
  public:
-  /// A scalar that nothing holds.
+  /// A scalar, with no bases.
   LinearLayout() = default;
   /// A tile of extents 2^log2_extents[a], outermost first, with no bases yet.
   explicit LinearLayout(std::vector<int> log2_extents) : log2_extents_(std::move(log2_extents)) {}
@@ -56,13 +56,13 @@ class LinearLayout {
   std::vector<std::uint32_t> coordinates(std::uint32_t flat) const;
   std::uint32_t flat(std::span<const std::uint32_t> coordinates) const;
 
-  bool is_surjective() const;  // every element is somewhere
-  bool is_injective() const;   // no element is in two places
-  /// Bits of d that only lead to another copy: the element is also held where the bit is 0 (seen from the dimensions before d and the
-  /// lower bits of d). A store happens where all free bits are 0, and so once for each element.
+  bool is_surjective() const;  // every element has a coordinate
+  bool is_injective() const;   // no element has two
+  /// The free bits of d: those whose basis is a sum of the bases before it (of dimensions before d, or lower in d), so that the bit only
+  /// selects another copy. A store happens where all free bits are 0, and so once for each element.
   std::uint32_t free_bits(HardwareDim d) const;
   /// The largest k for which the low k register bits map to the low k bits of the flat index in order, and no other coordinate to any of
-  /// these: a thread holds 2^k neighbours from a multiple of 2^k on, in order.
+  /// these bits: a thread holds aligned runs of 2^k neighbours, in order.
   int log2_contiguity() const;
   friend bool operator==(const LinearLayout&, const LinearLayout&) = default;
 
@@ -70,21 +70,21 @@ class LinearLayout {
   void add_basis(HardwareDim d, std::uint32_t flat) { bases_[static_cast<int>(d)].push_back(flat); }
   void set_bases(HardwareDim d, std::vector<std::uint32_t> bases) { bases_[static_cast<int>(d)] = std::move(bases); }
 
-  // ---- what shape ops make of a layout: the same elements at the same places ----
-  /// The same flat order under other extents. Requires: as many elements.
+  // ---- the layouts of the results of shape ops, whose elements stay at their coordinates ----
+  /// The same flat order under other extents. Requires: the same number of elements.
   LinearLayout reshaped(std::vector<int> log2_extents) const;
   /// Axis i of the result is axis axes[i] of this.
   LinearLayout permuted(std::span<const std::int64_t> axes) const;
-  /// Of an operand of this tile that is broadcast to it: the axes whose extent is 1 there contribute nothing.
+  /// The layout of an operand of these extents that is broadcast to this tile: axes of extent 1 contribute nothing.
   LinearLayout narrowed(std::vector<int> log2_extents) const;
-  /// Without an axis, or with it kept at extent 1: the places of the results of a reduce.
+  /// Without an axis: the layout of the results of a reduce.
   LinearLayout without_axis(int axis) const;
-  /// Registers that are copies of others dropped: bases of register bits that are free.
+  /// Without the free register bits, that is without registers that hold copies.
   LinearLayout without_free_registers() const;
 
   // ---- algebra ----
-  /// Direct sum: `outer`'s bases above this layout's, in coordinates above this layout's along each axis (extents multiply). Of each
-  /// dimension the bits of this come first. Triton's operator*.
+  /// Direct sum (Triton's operator*): extents multiply along each axis; in each dimension the bits of this layout come first, then those of
+  /// `outer`, whose coordinates are in units of this layout's extents.
   LinearLayout operator*(const LinearLayout& outer) const;
   /// The layout `outer` for which inner * outer == *this; none if there is none.
   std::optional<LinearLayout> divided_by(const LinearLayout& inner) const;
@@ -96,23 +96,22 @@ class LinearLayout {
   std::array<std::vector<std::uint32_t>, kHardwareDims> bases_;
 };
 
-/// How a layout moves to another: bits of the destination's hardware coordinate (register, lane, warp, block side by side, as
-/// LinearLayout::matrix) to bits of a coordinate of the source that holds the same element; dependent places of the source are not used.
+/// The map of a layout conversion: from bits of the destination's hardware coordinate (register, lane, warp, block side by side, as
+/// LinearLayout::matrix) to bits of a coordinate of the source that holds the same element. Free bits of the source are 0.
 /// Requires: equal extents, source surjective.
 F2Matrix conversion(const LinearLayout& source, const LinearLayout& destination);
 
-/// As conversion, but among the copies that the source holds it reads the nearest: as often as can be in the block of the one who needs
-/// the element, then in its warp, then in its lane. Where this map leaves lane and warp as they are, elements only change registers.
+/// As conversion, but of the copies that the source holds it chooses the nearest: in the block of the thread that needs the element if
+/// possible, then in its warp, then in its lane. Where this map keeps lane and warp, elements only change registers.
 F2Matrix nearest_conversion(const LinearLayout& source, const LinearLayout& destination);
 
 /// log2 of each extent, as the functions above take them.
 std::vector<int> log2_extents(const Type&);
 
 /// "{register = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0]]}": each basis by its coordinates; empty dimensions are left out. The extents
-/// are not part of it: where it is printed they stand before it, [4, 4].
+/// are not part of it.
 std::string text(const LinearLayout&);
-/// Reads that form, whose dimensions may stand in any order. None if it is wrong; then `error` says why. Requires: extents that a tile
-/// can have.
+/// Reads that form, with the dimensions in any order. None if it is wrong; then `error` says why. Requires: extents that a tile can have.
 std::optional<LinearLayout> parse_layout(std::string_view text, std::vector<int> log2_extents, std::string& error);
 
 }  // namespace tilewright::ir

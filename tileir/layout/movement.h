@@ -1,4 +1,4 @@
-// How far the elements of a tile go when its layout changes.
+// How far the elements of a tile move in a layout conversion.
 #pragma once
 #include <string_view>
 
@@ -6,11 +6,11 @@
 
 namespace tilewright::ir {
 
-/// From cheap to dear. Where the source holds copies, the nearest counts.
+/// In ascending order of cost. If the source holds copies of an element, the nearest one counts.
 enum class Movement : std::uint8_t {
-  none,          // every register has its element
-  registers,     // every thread has its elements, in other registers, the same ones in all threads
-  intra_thread,  // every thread has its elements; which registers they are in differs from thread to thread
+  none,          // every register holds its element already
+  registers,     // every thread holds its elements, in other registers, by a permutation that is the same in all threads
+  intra_thread,  // every thread holds its elements, in registers that differ between threads
   intra_warp,    // between lanes: shuffles
   intra_block,   // between warps: shared memory
   inter_block

@@ -1,4 +1,4 @@
-// The order in which a reduce combines a distributed tile: what its code and its reference meaning agree on.
+// The order in which a reduce combines the elements of a distributed tile. Lowering and interpreter both follow it.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,21 +7,21 @@
 
 namespace tilewright::ir {
 
-/// One step: what is held at hardware coordinate h is combined with what is held at h ^ (reg, lane, warp), and both places then hold the
-/// outcome. Along the axis these are elements (or, later on, what came of groups of them) i and i ^ axis.
+/// One step of a butterfly: the values at hardware coordinates h and h ^ (reg, lane, warp) are combined, and both then hold the result.
+/// They are elements i and i ^ axis of the axis or, in later steps, partial results of groups of elements.
 struct ReduceStep {
   std::uint32_t reg = 0, lane = 0, warp = 0;
   std::uint32_t axis = 0;
-  /// Index i is the later one of the two if an odd number of these bits are set in it. The steps before do not change that number.
+  /// Of the two, index i is the later one if an odd number of these bits are set in it. Earlier steps do not change that parity.
   std::uint32_t later = 0;
 
   bool crosses_warps() const { return warp != 0; }
 };
 
-/// As many steps as the axis has bits. If the region is commutative: within registers, then lanes, then warps, in each from the highest
-/// bit down, so that registers are given up early and halves are added to halves. Else from the lowest bit of the axis up, so that each
-/// step combines neighbours, whose order is kept.
-/// Requires: every element is held somewhere.
+/// One step for each bit of the axis. If the region is commutative: registers, then lanes, then warps, each from the highest bit of the
+/// axis down, so that registers are free early and halves are added to halves. Else from the lowest bit of the axis up, so that each step
+/// combines neighbours and keeps their order.
+/// Requires: a surjective layout.
 ///
 /// Example: 8 elements, two registers of four lanes, register [1], lane [2, 4]. Commutative: 1 (register), 4, 2 (lanes). Else: 1, 2, 4.
 std::vector<ReduceStep> reduce_steps(const LinearLayout&, int axis, bool commutative);

@@ -1,16 +1,16 @@
-// The order in which a scan combines a distributed tile: what its code and its reference meaning agree on.
+// The order in which a scan combines the elements of a distributed tile. Lowering and interpreter both follow it.
 #pragma once
 #include "tileir/layout/axis_order.h"
 
 namespace tilewright::ir {
 
-/// The axis as the scan goes along it (from the far end, if it is reversed) is made of chunks of warps of lanes of runs. In this order:
-///   1. each run is scanned from its start; the last element is its total
-///   2. lanes, in rounds i = 0, 1, ...: where bit i of the lane is set, it takes total(last lane of the half before) with its own
-///   3. warps: total(warp 0), with that of warp 1, with that of warp 2, ...
-///   4. chunks: the total of all warps of the chunk before, with that of this one
-/// and an element at last is what stands before its run with its place in the run, where what stands before it is
-/// (all chunks before with all warps before in this one) with all lanes before in this warp, each where there is one.
+/// The axis, in scan order (from the far end if it is reversed), consists of chunks of warps of lanes of runs:
+///   1. Runs: each thread scans each of its runs; the last element is the run's total.
+///   2. Lanes: in rounds i = 0, 1, ..., a lane with bit i set combines the total of the last lane of the half before it with its own.
+///   3. Warps: the totals of warps 0, 1, 2, ... of a chunk are combined in order.
+///   4. Chunks: the total of all chunks before is combined with that of this chunk.
+///   5. Elements: (chunks before, combined with warps before in this chunk), combined with lanes before in this warp, is the prefix of a
+///      run; each element of the run is combined with it. Parts that do not exist are left out.
 struct ScanOrder {
   int run = 0, lanes = 0, warps = 0, chunks = 0;  // log2
 };

@@ -1,4 +1,4 @@
-// How tiles go through shared memory: the order in which it holds the elements, and what the banks make of an access.
+// Swizzles: layouts of tiles in shared memory without bank conflicts, and the wavefronts of an access.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,36 +7,37 @@
 
 namespace tilewright::ir {
 
-/// How often the banks of shared memory are busy for one access of a warp: 32 banks of 4 bytes give a word each at a time; lanes that
-/// want the same word share it. Accesses of 8 bytes a lane are served by half-warps, those of 16 by quarter-warps.
+/// The wavefronts of one access of a warp: in each, each of the 32 banks delivers one word of 4 bytes, to all lanes that read that word.
+/// Accesses of 8 bytes a lane are served by half-warps, those of 16 by quarter-warps.
 /// Columns of `offset`: log2_vector bits of the elements of a lane's vector, then the lane bits; results are offsets in elements.
 /// Requires: element_bytes 1, 2, 4 or 8; at most 16 bytes a lane.
 int shared_wavefronts(const F2Matrix& offset, int element_bytes, int log2_vector);
-/// What an access of this width takes where no two lanes want different words of a bank.
+/// The wavefronts of an access of this width without bank conflicts.
 int least_wavefronts(int element_bytes, int log2_vector, int log2_lanes = 5);
 
-/// A way of a tile through shared memory, from one register layout to another.
+/// A conversion between register layouts through shared memory.
 struct SharedPlan {
   LinearLayout shared;                              // dimension offset only, in elements: a bijection
   int log2_store_vector = 0, log2_load_vector = 0;  // elements of one access of a thread
 };
 
-/// The plan of fewest wavefronts, then of fewest accesses, among those without bank conflicts: every access of a warp takes
-/// least_wavefronts. Vectors are as wide, up to 16 bytes, as both sides allow; one side's are wider where that makes no conflicts.
-/// Requires: equal extents, source surjective; a free register, lane or warp of the source stores nothing.
+/// The plan with the fewest wavefronts, then the fewest accesses, among those without bank conflicts: every access of a warp takes
+/// least_wavefronts. Vectors are as wide as both sides allow, up to 16 bytes; those of one side are wider where that makes no conflicts.
+/// Requires: equal extents, source surjective; a coordinate of the source with a free bit set stores nothing.
 SharedPlan plan_swizzle(const LinearLayout& source, const LinearLayout& destination, int element_bytes);
 
 /// The accesses by which a thread stores or loads all of its registers.
 struct SharedAccesses {
   int log2_vector = 0;
-  /// Lane, warp and block bits, side by side, to the offset of the thread.
+  /// From lane, warp and block bits, side by side, to the thread's offset.
   F2Matrix thread_offset;
-  /// Of each access: XOR the thread's offset to it.
+  /// Of each access; the address is offsets[i] ^ thread_offset(thread).
   std::vector<std::uint32_t> offsets;
-  /// By register: number of its access times 2^log2_vector, plus its place in the vector. Registers that hold the same element share it.
+  /// By register: the number of its access times 2^log2_vector, plus its index in the vector. Registers with the same element have the
+  /// same.
   std::vector<std::uint32_t> places;
 
-  /// What shared_wavefronts takes; lanes in `idle` (a mask of bits: those where one is 1 do nothing) are left out.
+  /// The argument of shared_wavefronts. Lanes with a bit of the mask `idle` set do nothing and are left out.
   F2Matrix warp_offset(int log2_lanes, std::uint32_t idle = 0) const;
 };
 

@@ -1,4 +1,4 @@
-// Layouts in which the warps of a GPU program run ops that have requirements of their own.
+// Layouts for ops that require certain layouts on GPUs: dot, scan and sort.
 #pragma once
 #include <vector>
 

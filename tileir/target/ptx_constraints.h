@@ -1,4 +1,4 @@
-// The constraints of inline_ptx, "=f,f,r": which kind of register each value comes in.
+// The register constraints of inline_ptx, "=f,f,r": the register class of each operand.
 #pragma once
 #include <span>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tilewright::ir {
 
-/// The class of register that holds a value of this element type in inline PTX: r, l, h, f or d; 0 if none does.
+/// The register class of a value of this element type in inline PTX: r, l, h, f or d; 0 if there is none.
 char register_class(const Type&);
 
 /// What is wrong with PTX and constraints for these types; empty if nothing is. One output, "=" and its class, then a class for each

@@ -1,15 +1,15 @@
-// What passes and the interpreter may know of a target: a plain struct of facts, no code.
+// The target description: the facts of a target that passes and the interpreter may ask. No code.
 #pragma once
 #include <string>
 
 namespace tilewright::ir {
 
-/// In which order a reduce combines elements: part of a configuration's meaning, so that results are the same from run to run and
-/// the interpreter can be asked for any target's bits.
+/// The order in which a reduce combines elements. It is fixed for a target, so results are the same in each run and the interpreter can
+/// compute the bits of any target.
 ///
 /// Along the innermost axis of more than one element, a commutative reduce keeps L = min(extent, lanes) partials: partial k takes
 /// elements k, k + L, k + 2L, ... in order; then, while L > 1, L halves and partial k takes partial k + L. Every other reduce (not
-/// commutative, or along an outer axis) takes the elements in order. Of a distributed tile layout/reduce_steps.h says the order.
+/// commutative, or along an outer axis) takes the elements in order. For distributed tiles see layout/reduce_steps.h.
 struct ReductionOrder {
   int lanes = 1;
 };
@@ -27,8 +27,8 @@ struct TargetDesc {
   // nvptx
   int sm = 0;                     // compute capability: 75, 80, 86, 89, 90
   bool has_wgmma = false;         // sm_90a
-  int shared_bytes = 0;           // most that a program can have
-  int max_registers = 255;        // of a thread
+  int shared_bytes = 0;           // most that a CTA can have
+  int max_registers = 255;        // most that a thread can have
   int registers_per_sm = 65536;
   int warps_per_sm = 64;
 

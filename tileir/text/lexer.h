@@ -29,7 +29,7 @@ class Lexer {
  public:
   /// Throws Error if the text is too large for 32-bit positions.
   Lexer(std::string_view text, const std::string& file);
-  /// The next token; at the end, `end` again and again. Throws Error at a character that starts none.
+  /// The next token; at the end of the text always `end`. Throws Error at a character that starts no token.
   Token next();
 
  private:

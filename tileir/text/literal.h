@@ -1,4 +1,4 @@
-// Constants as the textual IR spells them. literal() and parse_literal() are exact inverses on every bit pattern of every element.
+// Constants in the textual IR. literal() and parse_literal() are exact inverses for every bit pattern of every element type.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// The text of device_print: "x = {:.3f}" taken apart, checked against the values it is for, and filled with their elements.
+// The format string of device_print, "x = {:.3f}": checked against the types of the values, and filled with their elements.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -19,7 +19,7 @@ std::string wrong_with_print(std::string_view text, std::span<const Type> values
 std::string fill_print(std::string_view text, std::span<const Type> values,
                        const std::function<std::uint64_t(int i, std::int64_t k)>& bits);
 
-/// One element by itself: floats in the fewest digits that read back as the same f32 or f64, pointers as addresses, true and false.
+/// One element: floats in the fewest digits that read back as the same f32 or f64, pointers as addresses, true and false.
 std::string element_text(const Type&, std::uint64_t bits);
 
 }  // namespace tilewright::ir

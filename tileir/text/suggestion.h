@@ -1,4 +1,4 @@
-// What a misspelt name was probably meant to be: for messages.
+// Suggests a name for a misspelt one ("; did you mean 'load'?"), for messages.
 #pragma once
 #include <fmt/format.h>
 

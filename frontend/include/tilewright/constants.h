@@ -1,5 +1,5 @@
-// Compile-time constants of a kernel: aggregates are taken apart field by field, without reflection and without the user's help, and
-// become the key of a specialization. Numbers and enums count by their bits; other types by their == and std::hash.
+// Compile-time constants of a kernel become the key of a specialization. Aggregates are split into their fields, without reflection and
+// without help of the user. Numbers and enums are compared by their bits; other types by their == and std::hash.
 #pragma once
 #include <array>
 #include <concepts>
@@ -16,7 +16,7 @@
 
 namespace tilewright::detail {
 
-// Stands for a value of any field. The second conversion is worse, so that it only serves fields that are references.
+// Converts to a field of any type. The second conversion is a worse match, so that it is only used for fields that are references.
 struct Anything {
   template <class T>
   operator T();
@@ -28,7 +28,7 @@ template <class T, std::size_t... I>
 constexpr bool braces_to(std::index_sequence<I...>) {
   return requires { T{(void(I), Anything{})...}; };
 }
-/// How many fields an aggregate has; 17 stands for more than 16.
+/// The number of fields of an aggregate; 17 means more than 16.
 template <class T, std::size_t N = 17>
 constexpr std::size_t field_count() {
   if constexpr (braces_to<T>(std::make_index_sequence<N>{}) || N == 0)
@@ -76,11 +76,11 @@ struct IsArray<std::array<T, N>> : std::true_type {};
 
 template <class T>
 concept PlainConstant = std::is_arithmetic_v<T> || std::is_enum_v<T> || AnyFloatElement<T>;
-/// Nothing to compare: captureless lambdas and tags. Their type is part of the kernel's signature.
+/// Types without state, such as captureless lambdas and tags: their type is part of the kernel's signature, so nothing is compared.
 template <class T>
 concept EmptyConstant = std::is_empty_v<T> && std::is_trivially_copyable_v<T>;
-// A pointer to data, smart or not, and a view of text: its key would be an address, and what is there may change. What a pointer to a
-// function leads to cannot.
+// Pointers to data, smart or not, and views of text: the key would be an address, whose contents may change. Functions cannot change, so
+// pointers to functions are allowed.
 template <class T>
 concept SmartPointer = requires(const T& p) {
   { p.get() } -> std::same_as<typename T::element_type*>;
@@ -97,7 +97,7 @@ concept OwnConstant = requires(const T& a) {
 
 template <class T>
 concept FewFields = std::is_aggregate_v<T> && std::is_class_v<T> && field_count<T>() <= 16;
-/// Of the fields of an aggregate.
+/// The same for the fields of an aggregate.
 template <class T>
 using FieldsOf = decltype(fields(std::declval<T&>()));
 
@@ -116,7 +116,7 @@ constexpr bool is_constant() {
   else
     return false;
 }
-/// Whether a pointer is what keeps T from being a constant: T itself, an element or a field.
+/// Whether T cannot be a constant because of a pointer: T itself, an element or a field.
 template <class T>
 constexpr bool holds_pointer() {
   if constexpr (PointerConstant<T>)
@@ -132,11 +132,11 @@ constexpr bool holds_pointer() {
   else
     return false;
 }
-/// What may be a compile-time parameter of a kernel.
+/// The types of compile-time parameters of a kernel.
 template <class T>
 concept Constant = is_constant<T>();
 
-/// Calls visit(number, enum or own) for each leaf: a key is made of these, never of the bytes of the whole, which may be padding.
+/// Calls visit(number, enum or own) for each leaf. A key consists of leaves, not of the bytes of the whole value, which may be padding.
 template <class T, class V>
 constexpr void visit_leaves(const T& value, V&& visit) {
   if constexpr (PlainConstant<T>)

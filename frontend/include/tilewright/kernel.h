@@ -1,4 +1,4 @@
-// Kernels: C++ functions over tiles. Their parameter types decide what a launch accepts, and the host compiler checks it.
+// Kernels: C++ functions over tiles. The host compiler checks the arguments of a launch against the function's parameter types.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,33 +12,33 @@
 
 namespace tilewright {
 
-/// Stands for a pointer in compile(): of this alignment in bytes, a power of two, to memory that no other argument leads to.
+/// A placeholder for a pointer in compile(): aligned to this many bytes, a power of two, to memory that no other argument leads to.
 template <class T>
 PointerStandIn<T> pointer(int alignment = 16) {
   return {alignment};
 }
-/// Stands for a number in compile(): a multiple of `divisible_by`.
+/// A placeholder for a number in compile(): a multiple of `divisible_by`.
 template <class T>
 ScalarStandIn<T> scalar(int divisible_by = 1) {
   return {divisible_by};
 }
-/// Stands for a row-major view in compile().
+/// A placeholder for a row-major view in compile().
 template <class T, std::size_t R>
 View<T, static_cast<int>(R)> view(PointerStandIn<T> p, const Extent (&extents)[R], Here at = Here::current()) {
   return detail::ViewAccess<T, static_cast<int>(R)>::make({nullptr, p.alignment}, extents, nullptr, at);
 }
 
-/// How long a phase of a compilation took.
+/// The duration of a phase of a compilation.
 struct Timing {
   std::string phase;
   double ms;
 };
-/// What a program of a compiled kernel needs; -1 where not known.
+/// The resources of a compiled kernel; -1 where not known.
 struct Resources {
   int registers = -1, spill_bytes = -1, shared_bytes = -1, num_warps = -1;
 };
 
-/// What compile() made: text for people to read. Empty where the target has no such thing.
+/// The texts of compile(), to be read by people; empty if the target has no text of that kind.
 class Compiled {
  public:
   struct Parts {
@@ -52,7 +52,7 @@ class Compiled {
   const std::string& tile_ir() const { return parts_.tile_ir; }
   const std::string& llvm_ir() const { return parts_.llvm_ir; }
   const std::string& assembly() const { return parts_.assembly; }
-  /// How long each phase took, in order; the first is "trace".
+  /// The duration of each phase, in order; the first is "trace".
   const std::vector<Timing>& timings() const { return parts_.timings; }
   /// Of PTX, registers and spills are known where NVIDIA's assembler is installed (TILEWRIGHT_PTXAS, or ptxas on PATH), which each call
   /// runs.
@@ -82,14 +82,14 @@ Compiled compile(KernelState*, std::string_view target, const Launch&, Arguments
 template <class Signature>
 class Kernel;
 
-/// How many compiled specializations a kernel keeps unless Kernel::set_max_specializations says otherwise.
+/// The number of compiled specializations that a kernel keeps unless Kernel::set_max_specializations changes it.
 inline constexpr int kMostSpecializations = 512;
 
 /// A kernel with its compiled specializations, one for each combination of constants, classes of arguments, options and device. Copies
 /// share them. Every function may be called from many threads at once.
 ///
-/// The function runs once for each specialization, when it is traced, and not at each launch. What a lambda captures is read then: of a
-/// variable that it captures by reference or through a pointer, a later value only reaches specializations that are compiled later. Capture
+/// The function runs once for each specialization, when it is traced, and not at each launch. Captures of a lambda are read at that time:
+/// if it captures a variable by reference or through a pointer, a later value only changes specializations that are compiled later. Capture
 /// by value, or make it a parameter.
 template <class... P>
 class Kernel<void(P...)> {
@@ -143,7 +143,7 @@ class Kernel<void(P...)> {
 
 template <detail::KernelFunction F>
 Kernel(std::string, F) -> Kernel<typename detail::SignatureOf<F>::type>;
-// Of no such class: the host compiler then says so of the user's line, in these words.
+// For other types: the host compiler's error at the user's line has these words.
 struct a_kernel_is_one_const_function_that_returns_void_and_no_generic_lambda;
 template <class F>
 Kernel(std::string, F) -> Kernel<a_kernel_is_one_const_function_that_returns_void_and_no_generic_lambda>;

@@ -30,7 +30,7 @@ class Grid {
   std::size_t rank_ = 1;
 };
 
-/// A stream, or none said.
+/// A stream, or none.
 class StreamRef {
  public:
   StreamRef() = default;
@@ -43,7 +43,7 @@ class StreamRef {
   bool given_ = false;
 };
 
-/// A device, or none said.
+/// A device, or none.
 class DeviceRef {
  public:
   DeviceRef() = default;
@@ -54,7 +54,7 @@ class DeviceRef {
   std::shared_ptr<rt::Device> device_;
 };
 
-/// How a kernel is launched. The options are checked on every target; one that has no use for an option ignores it.
+/// The grid and the options of a launch. Options are checked for every target; a target that does not need one ignores it.
 struct Launch {
   Grid grid = {};
   int num_warps = 4;                   // 1, 2, 4, 8, 16 or 32

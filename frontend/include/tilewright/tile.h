@@ -1,5 +1,5 @@
-// The handle of a tile and its operators. Operators are hidden friends whose parameters convert through Operand, which captures the
-// user's line; so neither macros nor templates show in a kernel.
+// The handle of a tile and its operators. Operators are hidden friends whose parameters convert through Operand, which captures the user's
+// line, so that kernels need neither macros nor templates.
 #pragma once
 #include <initializer_list>
 #include <vector>
@@ -39,7 +39,7 @@ class Tile;
 
 namespace detail {
 
-/// One side of an operation on tiles of T: such a tile, a tile that widens to it, or a constant that fits; and its line.
+/// One operand of an operation on tiles of T: a tile of T, a tile that widens to T, or a constant that fits T; and its line.
 template <class T>
 struct Operand : Input {
   Operand(const Tile<T>& tile, Here here = Here::current()) : Input(tile, here) {}
@@ -49,7 +49,7 @@ struct Operand : Input {
   Operand(S number, Here here = Here::current()) : Input(Scalar(number), here) {}
 };
 
-/// What is added to a pointer: integer tiles of any width, C++ integers.
+/// An offset that is added to a pointer: an integer tile of any width, or a C++ integer.
 struct Offset : Input {
   template <IntegerElement I>
   Offset(const Tile<I>& tile, Here here = Here::current()) : Input(tile, here) {}
@@ -206,7 +206,7 @@ using F64 = Tile<double>;
 
 namespace detail {
 
-/// The handle of parameter `index` of the kernel that is being traced.
+/// The handle of parameter `index` of the kernel that is traced.
 template <Element T>
 Tile<T> parameter(int index) {
   return Tile<T>(parameter_value(index));
@@ -225,7 +225,7 @@ concept AnyTile = requires {
 template <class A>
 concept Argument = AnyTile<A> || HostScalar<std::remove_cvref_t<A>>;
 
-// The element type that several arguments meet in.
+// The common element type of several arguments.
 template <class... A>
 struct Fold {};
 template <class A>
@@ -260,13 +260,13 @@ Input input(const A& a, const Here& at) {
     return {Scalar(a), at};
 }
 
-/// A tile that is left out with {}.
+/// An optional tile; {} leaves it out.
 template <class T>
 struct Optional : Maybe {
   Optional() = default;
   Optional(const Tile<T>& tile) : Maybe(tile) {}
 };
-/// The same, constants too.
+/// An optional tile or constant.
 template <class T>
 struct Other : Maybe {
   Other() = default;

@@ -11,10 +11,10 @@ namespace tilewright {
 
 namespace detail {
 
-/// What a launch passes of a view: an address, and extents and strides in elements.
+/// The arguments that a launch passes for a view: an address, and extents and strides in elements.
 struct HostView {
   const RawBuffer* buffer = nullptr;  // null: not made by view(), or a stand-in:
-  int alignment = 0;                  // in bytes, of memory that is not there yet
+  int alignment = 0;                  // in bytes, of a stand-in's memory
   bool made() const { return buffer != nullptr || alignment != 0; }
 };
 
@@ -22,7 +22,7 @@ struct HostView {
 void check_view(const RawBuffer&, std::span<const std::int64_t> extents, std::span<const std::int64_t> strides, const Here&);
 /// Throws Error for a negative extent; gives the strides of a dense row-major array.
 void row_major(std::span<const std::int64_t> extents, std::span<std::int64_t> strides, const Here&);
-/// The axis counted from 0. Throws Error if there is none such.
+/// The axis counted from 0. Throws Error if there is no such axis.
 int view_axis(std::int64_t axis, int rank, const char* what, const Here&);
 [[noreturn]] void no_view_parameter(const char* what, const Here&);
 
@@ -84,7 +84,7 @@ class View {
     expect_parameter("extent", at);
     return extents_[static_cast<std::size_t>(detail::view_axis(axis.value, R, "extent", at))];
   }
-  /// How many elements lie between neighbours along an axis.
+  /// The distance of neighbours along an axis, in elements.
   I64 stride(Axis axis, Here at = Here::current()) const {
     expect_parameter("stride", at);
     return strides_[static_cast<std::size_t>(detail::view_axis(axis.value, R, "stride", at))];
@@ -111,7 +111,7 @@ class View {
 
 namespace detail {
 
-/// What view() and a launch see of a view.
+/// Access to a view's private members for view() and launches.
 template <class T, int R>
 struct ViewAccess {
   static View<T, R> make(HostView host, const Extent* extents, const Extent* strides, const Here& at) {

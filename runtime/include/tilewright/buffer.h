@@ -23,7 +23,7 @@ class RawBuffer {
   RawBuffer() = default;
   /// Memory of `count` elements, contents undefined.
   RawBuffer(std::shared_ptr<rt::Device>, Code, std::int64_t count, const Here&);
-  /// Memory that somebody else owns and keeps alive.
+  /// Wraps memory that the caller owns and keeps alive.
   RawBuffer(std::shared_ptr<rt::Device>, Code, void* memory, std::int64_t count, const Here&);
   RawBuffer(RawBuffer&&) noexcept;
   RawBuffer& operator=(RawBuffer&&) noexcept;
@@ -35,7 +35,7 @@ class RawBuffer {
   bool is_owned() const { return owned_; }
   /// Null if empty.
   const std::shared_ptr<rt::Device>& device() const { return device_; }
-  /// The address of element `offset`, 0 to size(). Throws if there is no such place.
+  /// The address of element `offset`, 0 to size(). Throws Error for other offsets.
   const void* at(std::int64_t offset, const Here&) const;
 
   // Each throws unless `count` is the buffer's size.
@@ -51,7 +51,7 @@ class RawBuffer {
   std::shared_ptr<rt::Device> device_;
   void* memory_ = nullptr;
   std::int64_t count_ = 0;
-  std::uint64_t watched_ = 0;  // in the device's MemoryRegistry
+  std::uint64_t watched_ = 0;  // the number of this memory in the device's MemoryRegistry
   Code element_ = Code::boolean;
   bool owned_ = false;
 };
@@ -61,7 +61,7 @@ class RawBuffer {
 template <ValueElement T>
 class Buffer;
 
-/// buffer + k: a place inside of a buffer, good as a pointer argument; BufferAt<const T> of a const buffer. The buffer must outlive it.
+/// buffer + k: an address inside of a buffer, for a pointer argument; BufferAt<const T> of a const buffer. The buffer must outlive it.
 template <class T>
   requires ValueElement<std::remove_const_t<T>>
 struct BufferAt {

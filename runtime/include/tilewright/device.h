@@ -1,4 +1,4 @@
-// Where kernels run: opening devices, putting data there.
+// Devices: opening them, and moving data to them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +21,8 @@ struct DeviceInfo {
   std::string reason;  // why not usable
 };
 
-/// What the instructions did that come from one line of a kernel's source. `sectors` have 32 bytes of global memory, `wavefronts` take one
-/// word from each bank of shared memory; `least_` is how many there would be if the same bytes lay side by side and in different banks.
+/// The counters of the instructions of one source line of a kernel. A sector has 32 bytes of global memory, a wavefront takes one word from
+/// each bank of shared memory; `least_` is their number if the same bytes were adjacent and in different banks.
 struct LineReport {
   std::string file;  // empty: of no line
   int line = 0;
@@ -30,7 +30,7 @@ struct LineReport {
   std::uint64_t global_requests = 0, sectors = 0, least_sectors = 0;
   std::uint64_t shared_requests = 0, wavefronts = 0, least_wavefronts = 0;
 };
-/// What all launches of one kernel did together, on an emulated device.
+/// The counters of all launches of one kernel on an emulated device.
 struct KernelReport {
   std::string kernel;
   std::uint64_t launches = 0, programs = 0, instructions = 0;
@@ -56,7 +56,7 @@ class Device {
   void synchronize(Here at = Here::current()) const;
   /// Bytes that could be allocated now.
   std::size_t free_memory() const;
-  /// What each kernel did here since the last call; of emulated devices, which count it. Nothing of others.
+  /// The counters of each kernel since the last call, on emulated devices; empty for others.
   std::vector<KernelReport> take_reports() const;
 
   /// A buffer that holds a copy of the values.

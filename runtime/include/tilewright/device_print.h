@@ -1,4 +1,4 @@
-// Where the lines of device_print go.
+// The handler of the lines of device_print.
 #pragma once
 #include <functional>
 #include <string_view>

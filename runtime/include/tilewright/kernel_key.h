@@ -1,4 +1,4 @@
-// What tells the specializations of a kernel apart: words, and values of users' own types that are compared with their ==.
+// The kernel key, which identifies a specialization: words, and values of users' types that are compared with their ==.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -10,7 +10,7 @@
 
 namespace tilewright::detail {
 
-/// What a key does with a value of a type that only the user can compare.
+/// The operations of a key on a value of a user's type.
 struct OwnType {
   bool (*equal)(const void*, const void*);
   std::shared_ptr<const void> (*copy)(const void*);

@@ -1,11 +1,11 @@
-// Where the library's notices go. It never prints by itself: a sink receives them, or standard error where TILEWRIGHT_LOG asks for it.
+// The sink of the library's notices. Without a sink, they are printed on standard error only if TILEWRIGHT_LOG is set.
 #pragma once
 #include <functional>
 #include <string_view>
 
 namespace tilewright {
 
-/// How much a notice matters.
+/// The severity of a notice.
 enum class LogLevel { debug, info, warning };
 
 /// Called with each notice, from any thread, one at a time. Must not call set_log_sink.

@@ -1,4 +1,4 @@
-// A sequence that lies in the object itself while it is short, so that a launch of the usual size allocates nothing.
+// A vector that stores a few elements in the object itself, so that a launch of the usual size allocates nothing.
 #pragma once
 #include <cstddef>
 #include <cstring>

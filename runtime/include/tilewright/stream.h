@@ -1,4 +1,4 @@
-// Streams and events of the host side: handles to a device's ordered work and to moments in it.
+// Streams and events: handles to a device's queues of work and to points in them.
 #pragma once
 #include <memory>
 
@@ -12,7 +12,7 @@ class Event;
 class Stream;
 }  // namespace rt
 
-/// A moment on a stream. Default-constructed: none; using it is an error.
+/// A point in a stream's work. Default-constructed: none; using it is an error.
 class Event {
  public:
   Event() = default;
@@ -25,14 +25,14 @@ class Event {
   std::shared_ptr<rt::Event> event_;
 };
 
-/// Work in order: what is submitted later starts when the earlier is done. Default-constructed: none; using it is an error.
+/// A queue of work, executed in order. Default-constructed: none; using it is an error.
 class Stream {
  public:
   Stream() = default;
   Stream(std::shared_ptr<rt::Device> device, std::shared_ptr<rt::Stream> stream) : device_(std::move(device)), stream_(std::move(stream)) {}
   /// Waits for all work of this stream.
   void synchronize(Here at = Here::current()) const;
-  /// The moment when all that was submitted so far is done.
+  /// Records an event: the point when all work submitted so far is done.
   Event record(Here at = Here::current()) const;
   /// Later work of this stream waits for the event.
   void wait(const Event&, Here at = Here::current()) const;

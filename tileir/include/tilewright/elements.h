@@ -1,4 +1,4 @@
-// Element types: which C++ types a tile may hold, the small floats as host values, which constants fit a type and which types meet.
+// Element types: the C++ types that a tile may hold, small floats as host values, the constants that fit a type, and common types.
 #pragma once
 #include <concepts>
 #include <cstddef>

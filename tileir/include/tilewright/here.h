@@ -1,4 +1,4 @@
-// Where the user's code called from, and the integers it passes as sizes: what every public signature on the host and in a kernel shares.
+// Parameter types of all public functions: the user's source location, and integers as sizes.
 #pragma once
 #include "tilewright/detail/requirements.h"
 

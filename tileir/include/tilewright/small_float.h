@@ -35,7 +35,7 @@ constexpr std::uint32_t encode(FloatFormat f, double v) {
   std::uint64_t kept = significand >> shift;
   const std::uint64_t rest = significand & ((std::uint64_t{1} << shift) - 1), half = std::uint64_t{1} << (shift - 1);
   if (rest > half || (rest == half && (kept & 1))) ++kept;
-  // A carry out of the mantissa runs into the exponent as it should.
+  // A carry out of the mantissa increments the exponent, as it must.
   const std::uint64_t code = e < 1 - bias ? kept : kept + (static_cast<std::uint64_t>(e + bias - 1) << f.mantissa);
   return sign | (code >= limit ? overflow : static_cast<std::uint32_t>(code));
 }

@@ -1,4 +1,5 @@
-// Structs and arrays of handles as parameters of a kernel: passed field by field, from whatever the caller has in the same order.
+// Structs and arrays of handles as parameters of a kernel: passed field by field, from any object of the caller with fields in the same
+// order.
 #pragma once
 #include <array>
 #include <concepts>
@@ -18,7 +19,7 @@ struct IsHandle<Tile<T>> : std::true_type {};
 template <class T, int R>
 struct IsHandle<View<T, R>> : std::true_type {};
 
-/// Whether a parameter of type P has run-time values inside of it: an array or a struct with a handle or a view in it.
+/// Whether a parameter of type P is an array or a struct that contains run-time values: handles or views.
 template <class P>
 constexpr bool has_handles() {
   if constexpr (IsHandle<P>::value)
@@ -56,7 +57,7 @@ template <class... F, class... A>
   requires(sizeof...(F) == sizeof...(A))
 inline constexpr bool kPartsConvert<std::tuple<F&...>, A...> = (std::convertible_to<F&, A> && ...);
 
-/// What a launch takes for a struct or an array: its fields in braces, or an object of the caller with fields that bind in order.
+/// The argument of a launch for a struct or an array: its fields in braces, or an object of the caller with fields that bind in order.
 template <class... A>
 struct PartsArgument {
   PartsArgument(A... a) : each(std::move(a)...) {}

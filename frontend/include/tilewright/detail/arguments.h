@@ -1,4 +1,4 @@
-// The arguments of one launch on their way from C++ types to words, and what a specialization may know of each.
+// Converts the arguments of a launch from C++ types to words, with the argument attributes that a specialization relies on.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -17,12 +17,12 @@
 
 namespace tilewright {
 
-/// A pointer that is not there yet, for compile(); see pointer().
+/// A stand-in for a pointer, for compile(); see pointer().
 template <class T>
 struct PointerStandIn {
   int alignment;
 };
-/// A number that is not there yet, for compile(); see scalar().
+/// A stand-in for a number, for compile(); see scalar().
 template <class T>
 struct ScalarStandIn {
   int divisible_by;
@@ -30,7 +30,7 @@ struct ScalarStandIn {
 
 namespace detail {
 
-/// A pointer as a launch takes it.
+/// The pointer argument of a launch.
 struct PointerArgument {
   const RawBuffer* buffer = nullptr;
   std::int64_t offset = 0;  // in the buffer, in elements
@@ -39,9 +39,9 @@ struct PointerArgument {
   bool is_stand_in = false;
 };
 
-/// Gathers the run-time parameters of a launch in order, each a word, and the constants in a key. A word's class is what the
-/// specialization may rely on: how many bytes a pointer is aligned to, whether it shares memory with another one, which power of two up to
-/// 16 divides a number. It never changes a type.
+/// Collects the run-time arguments of a launch in order, each as a word, and the constants in a key. The argument attributes of a word are
+/// the facts that the specialization relies on: the alignment of a pointer, whether it shares memory with another one, the power of two up
+/// to 16 that divides a number. They never change a type.
 class Arguments {
  public:
   explicit Arguments(const Here& at) : at_(at) {}
@@ -55,7 +55,7 @@ class Arguments {
     detail::add_constant(key_, value);
     advance();
   }
-  /// What is added in between are the fields of one argument, nested ones too.
+  /// Words that are added in between are fields of one argument, nested ones too.
   void begin_fields();
   void end_fields();
   /// Throws Error: the number is not from `least` to `greatest`.
@@ -63,12 +63,12 @@ class Arguments {
 
   struct Word {
     TypeCode type;
-    std::int64_t divisible_by;  // the class
-    bool disjoint = false;      // a pointer to memory that no other one leads to
+    std::int64_t divisible_by;  // an argument attribute, as in ir::Param
+    bool disjoint = false;      // likewise: a pointer to memory that no other one leads to
   };
   std::span<const std::uint64_t> bits() const { return bits_; }
   std::span<const Word> words() const { return words_; }
-  /// Of the buffers among them; null if there is none.
+  /// The device of the buffers among the arguments; null if there is none.
   rt::Device* device() const { return device_; }
   /// Holds the constants; the launch adds the rest.
   KernelKey& key() { return key_; }
@@ -82,24 +82,24 @@ class Arguments {
   void advance();
   [[noreturn]] void fail(const std::string& message) const;
 
-  // Where a pointer leads: into its buffer; without one only where it points is known.
+  // The memory that a pointer leads to: its buffer; without a buffer only the address is known.
   struct Reach {
     std::size_t word;
     std::uint64_t begin, end;
     const RawBuffer* buffer;
   };
   static bool may_meet(const Reach&, const Reach&);
-  static constexpr std::size_t kUsual = 24;  // words; more of them only cost allocations
+  static constexpr std::size_t kUsual = 24;  // words; more of them need allocations
 
   Here at_;
-  // Of an argument, for messages; fields of nested structs are counted through.
+  // The number of an argument in messages; fields of nested structs are counted consecutively.
   struct Position {
     int argument = 0, field = -1;
     std::string text() const;
   };
 
   Position position_;
-  int depth_ = 0;  // how many structs are open
+  int depth_ = 0;  // of nested structs
   ShortVector<std::uint64_t, kUsual> bits_;
   ShortVector<Word, kUsual> words_;
   ShortVector<Reach, kUsual / 2> reaches_;
@@ -108,7 +108,7 @@ class Arguments {
   KernelKey key_;
 };
 
-/// How many words precede the next parameter, and the launch that is traced.
+/// The number of words before the next parameter, and the launch that is traced.
 struct TracedWords {
   int next = 0;
   Here at;
@@ -119,7 +119,7 @@ struct TracedWords {
 template <class S, class T>
 concept NumberFor = std::same_as<S, T> || (HostInteger<S> && HostInteger<T>) || (std::floating_point<S> && std::floating_point<T>);
 
-/// A number as a launch takes it for a parameter of type T.
+/// The number argument of a launch for a parameter of type T.
 template <class T>
 struct NumberArgument {
   template <class S>
@@ -146,7 +146,7 @@ struct NumberArgument {
   }
   T value{};
   bool fits = true;
-  Scalar given;  // what does not fit
+  Scalar given;  // the number that does not fit
 };
 /// A number of one of the types that a launch does not convert.
 template <class T>
@@ -159,8 +159,9 @@ struct NumberArgument<T> {
   T value{};
 };
 
-/// For a kernel's parameter of type P: what a launch takes (Argument), what compile() takes (StandIn), how it becomes words or part of
-/// the key (add), and what the kernel's function is called with (traced). Aggregates and enums are taken as they are, so braces work.
+/// For a kernel's parameter of type P: the argument type of a launch (Argument) and of compile() (StandIn), its conversion to words or a
+/// part of the key (add), and the argument of the kernel's function while tracing (traced). Aggregates and enums are passed as they are, so
+/// braces work.
 template <class P>
 struct Parameter {
   using Argument = P;
@@ -168,7 +169,7 @@ struct Parameter {
   static void add(Arguments& to, const P& value) { to.add_constant(value); }
   static P traced(TracedWords&, const P& value) { return value; }
 
-  // Last, since Clang leaves out what follows one that fails.
+  // Last, since Clang leaves out the conditions after one that fails.
   static_assert(
       !holds_pointer<P>(),
       "a compile-time parameter of a kernel is no pointer, since what it points to may change: take std::string for text, std::array "
@@ -211,7 +212,7 @@ struct Parameter<Tile<T>> {
   static Tile<T> traced(TracedWords& words, const Argument&) { return parameter<T>(words.next++); }
 };
 
-// What host compilers print of a deleted constructor is its parameters.
+// Host compilers print the parameters of a deleted constructor.
 struct a_const_buffer_is_read_only_and_needs_a_Ptr_to_const {};
 
 template <PointerElement P>
@@ -265,7 +266,7 @@ struct Parameter<View<T, R>> {
     auto base = parameter<T*>(words.next++);
     PerAxis<I64, R> extents, strides;
     for (I64& e : extents) e = parameter<std::int64_t>(words.next++);
-    // A stride of 1 is known to the specialization: neighbours are neighbours in memory, which decides how they are loaded.
+    // The specialization knows a stride of 1: neighbours are adjacent in memory, which decides how they are loaded.
     for (std::size_t i = 0; i < strides.size(); ++i, ++words.next)
       strides[i] = Access::strides(v)[i] == 1 ? I64(1, words.at) : parameter<std::int64_t>(words.next);
     return Access::parameter(std::move(base), std::move(extents), std::move(strides));

@@ -1,4 +1,4 @@
-// What reduce and scan by a function of the user have in common.
+// Traces the combine function of a reduce or scan.
 #pragma once
 #include <span>
 #include <tuple>
@@ -28,7 +28,7 @@ class CustomCombine {
   std::size_t count_;
   Here at_;
   std::uint32_t op_;
-  std::uint32_t outer_;  // the block to go on in
+  std::uint32_t outer_;  // the block around the op, where tracing continues
   std::vector<Made> arguments_, results_;
   std::vector<Variable> before_;  // the function must not change any
   bool finished_ = false;

@@ -1,4 +1,4 @@
-// What every tile handle is made of, and what meets it: values of the current trace, C++ constants, and the line they were written on.
+// The base class of tile handles, and arguments of operations: values of the current trace, C++ constants, and their lines.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace tilewright::detail {
 
-/// A value of the current trace on its way into a handle.
+/// A new value of the current trace, from which a handle is constructed.
 struct Made {
   std::uint32_t value;
 };
@@ -23,7 +23,7 @@ class Handle {
   Handle(const Handle& other) noexcept {
     if (other.trace_ != 0) adopt(other, 0);
   }
-  // A moved handle stays the same variable: a vector may move its elements in the body of a loop.
+  // A move keeps the variable's identity: a vector may move its elements in the body of a loop.
   Handle(Handle&& other) noexcept {
     if (other.trace_ != 0) adopt(other, other.variable_);
   }
@@ -45,10 +45,10 @@ class Handle {
   void rebind(const Handle&) noexcept;
   void leave() noexcept;
 
-  // Mutable: a loop gives even a const variable of its surroundings another value while its body is traced.
+  // Mutable: while a loop's body is traced, even a const variable of its surroundings gets another value.
   mutable std::uint32_t value_ = kNone;
   std::uint32_t trace_ = 0;     // the trace's serial number; 0: never named a value
-  std::uint32_t slot_ = 0;      // place in the trace's table of handles
+  std::uint32_t slot_ = 0;      // index in the trace's table of handles
   std::uint32_t variable_ = 0;  // the same for a handle and what it was moved to
 };
 
@@ -58,7 +58,7 @@ struct Variable {
   std::uint32_t slot, id, value;
 };
 
-/// A C++ scalar on its way to becoming a constant: checked against the element type that it meets.
+/// A C++ scalar that becomes a constant; it is checked against the element type of the tile that it meets.
 struct Scalar {
   enum class Kind : std::uint8_t { signed_integer, unsigned_integer, real, boolean };
 
@@ -89,7 +89,7 @@ struct Input {
   Here at;
 };
 
-/// An argument that may be left out: a handle, a constant, or nothing.
+/// An optional argument: a handle, a constant, or nothing.
 struct Maybe {
   Maybe() = default;
   Maybe(const Handle& tile) : handle(&tile) {}
@@ -100,7 +100,7 @@ struct Maybe {
   bool is_constant = false;
 };
 
-// The element-wise operations, by what the op table calls them. The second name is how messages call them.
+// The element-wise operations: their names in the op table, and in messages.
 #define TW_UNARY_OPERATIONS(X)                                                                                                  \
   X(neg, "operator-")                                                                                                           \
   X(bit_not, "operator~") X(abs, "abs") X(ceil, "ceil") X(floor, "floor") X(round, "round") X(rint, "rint") X(trunc, "trunc")   \
@@ -130,17 +130,17 @@ enum class Binary : std::uint8_t {
 
 Made constant(Scalar, TypeCode, const Here&);
 Made unary(Unary, const Input&);
-/// `meet`: the element type that both sides are taken to first.
+/// `meet`: the common element type to which both sides are converted first.
 Made binary(Binary, const Input& a, const Input& b, TypeCode meet);
 Made offset_pointer(const Input& pointer, const Input& offset, bool negative);
 Made cast(const Handle&, TypeCode, const Here&);
 Made bitcast(const Handle&, TypeCode, const Here&);
 /// Ptr<T> -> Ptr<const T>; an empty handle gives an empty one.
 Handle add_const(const Handle&, const Here&);
-/// What a handle is, for shape(), rank() and extent(); throws Error if it is empty or of another trace.
+/// The type of a handle's value, for shape(), rank() and extent(); throws Error if it is empty or of another trace.
 int rank(const Handle&, const Here&);
 std::int64_t extent(const Handle&, std::int64_t axis, const Here&);
-/// The value of parameter `index` of the kernel that is being traced.
+/// The value of parameter `index` of the kernel that is traced.
 Made parameter_value(int index);
 
 }  // namespace tilewright::detail

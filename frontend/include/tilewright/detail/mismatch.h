@@ -1,4 +1,4 @@
-// Operators on tiles whose element types do not meet. Each is declared only to be refused, with a message that names the cast: without
+// Operators on tiles that have no common element type. Each is declared only to be rejected with a message that names the cast: without
 // them the host compiler lists every operator that it tried.
 #pragma once
 #include "tilewright/tile.h"
@@ -6,8 +6,8 @@
 //! @cond
 namespace tilewright {
 
-// GCC prints the return type of a deleted function and has no text for one. Clang lists every candidate beside a deleted function, but
-// none beside diagnose_if. Both refuse in a requires-expression as well.
+// GCC prints the return type of a deleted function, and cannot print a text for one. Clang lists every candidate beside a deleted function,
+// but none beside diagnose_if. Both reject in a requires-expression as well.
 struct cast_one_of_the_tiles_with_to;
 struct cast_the_tile_to_a_float_type_with_to;
 struct cast_the_right_side_with_to;

@@ -1,4 +1,4 @@
-// The parameters of a kernel's function, and what a launch and compile() take for each.
+// The parameters of a kernel's function, and the argument types of a launch and of compile() for each.
 #pragma once
 #include <type_traits>
 
@@ -26,7 +26,7 @@ struct SignatureOf<F> : SignatureOf<decltype(&F::operator())> {};
 TW_SIGNATURE(void (*)(P...))
 TW_SIGNATURE(void (*)(P...) noexcept)
 #undef TW_SIGNATURE
-// Const ones only: what a mutable lambda changes while it is traced would reach some launches and others not.
+// Only const operators: state that a mutable lambda changes while it is traced would depend on which launches compile.
 #define TW_SIGNATURE(...)           \
   template <class L, class... P>    \
   struct SignatureOf<__VA_ARGS__> { \

@@ -8,7 +8,7 @@ namespace tilewright {
 enum class Order { relaxed, acquire, release, acq_rel };
 /// Who sees the atomic as one step: the threads of the same program, all programs on the device, or the host and other devices too.
 enum class Scope { block, device, system };
-/// How an atomic is ordered, and who sees it.
+/// The order and the scope of an atomic.
 struct AtomicOptions {
   Order order = Order::acq_rel;
   Scope scope = Scope::device;

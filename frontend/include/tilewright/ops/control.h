@@ -8,7 +8,8 @@
 
 namespace tilewright {
 
-/// num_stages: how many rounds of loads are under way at once, 1 to 8, where the target can. unroll: how many rounds become one.
+/// num_stages: the number of iterations whose loads overlap (software pipelining), 1 to 8, if the target supports it. unroll: the number of
+/// iterations that become one.
 struct RangeOptions {
   std::optional<int> num_stages = {};
   int unroll = 1;
@@ -20,7 +21,7 @@ namespace detail {
 struct Region {
   std::uint32_t op = 0, outer = 0;
   std::vector<Variable> variables;
-  std::vector<std::uint32_t> arguments;  // what each variable is in the body
+  std::vector<std::uint32_t> arguments;  // the value of each variable at the start of the body
 };
 
 /// A loop from its first to its last value. Its body is traced between begin() and the increment of the iterator.
@@ -45,7 +46,7 @@ class Loop {
   int exceptions_ = 0;
 };
 
-/// Where the arms of a when() are traced.
+/// Traces the branches of a when().
 class When {
  public:
   When(const Handle& condition, const Here&);
@@ -68,7 +69,7 @@ class When {
   bool done_ = false;
 };
 
-/// Where the condition and the body of a loop_while() are traced.
+/// Traces the condition and the body of a loop_while().
 class While {
  public:
   explicit While(const Here&);
@@ -98,7 +99,7 @@ struct Nothing {
 
 }  // namespace detail
 
-/// What range() gives: for (auto i : tw::range(0, n)) {...}. The body runs once, to be traced.
+/// The result of range(): for (auto i : tw::range(0, n)) {...}. The body runs once, to be traced.
 template <class I>
 class Range {
  public:

@@ -1,4 +1,4 @@
-// What a kernel tells the outside (prints and assertions), what it promises the compiler (hints), and PTX written by hand.
+// Prints, assertions, hints for the compiler, and inline PTX.
 #pragma once
 #include <array>
 #include <concepts>
@@ -12,7 +12,7 @@ namespace tilewright {
 
 namespace detail {
 
-/// A text that knows its line: the way for functions with a variable number of arguments.
+/// A text with its line, for functions with a variable number of arguments.
 struct Text {
   Text(const char* words, Here here = Here::current()) : text(words), at(here) {}
   const char* text;

@@ -1,4 +1,4 @@
-// Functions of one element at a time. The op table (tileir/ops.def) says what each means at its edges.
+// Element-wise functions. The op table (tileir/ops.def) defines their special cases.
 #pragma once
 #include "tilewright/tile.h"
 

@@ -1,4 +1,4 @@
-// What is made of other operations: activations, softmax, and integer helpers that work on the host as well.
+// Functions that are composed of other operations: activations, softmax, and integer functions that work on the host as well.
 #pragma once
 #include <bit>
 #include <utility>

@@ -1,4 +1,4 @@
-// Random numbers that depend on a seed and a counter only, so any lane can make its own in any order.
+// Counter-based random numbers: each depends on a seed and a counter only, so lanes can compute them in any order.
 #pragma once
 #include <array>
 #include <optional>
