@@ -3,10 +3,9 @@
 
 #include <cstring>
 
-#include "runtime/emulator/async/bulk_copy.h"
-#include "runtime/emulator/isa/atomic_update.h"
-#include "runtime/emulator/program/bulk_operands.h"
+#include "runtime/emulator/async/bulk_operands.h"
 #include "runtime/emulator/program/families.h"
+#include "runtime/emulator/state/cluster.h"
 
 namespace tilewright::rt::emulator {
 namespace {

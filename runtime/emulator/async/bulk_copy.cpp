@@ -8,7 +8,9 @@
 #include <memory>
 
 #include "runtime/emulator/async/transfers.h"
-#include "runtime/emulator/isa/atomic_update.h"
+#include "runtime/emulator/cost/transactions.h"
+#include "runtime/emulator/memory/atomic_update.h"
+#include "runtime/emulator/races/remote_accesses.h"
 #include "runtime/emulator/races/shared_spans.h"
 
 namespace tilewright::rt::emulator {

@@ -1,10 +1,13 @@
 // Clusters: addresses in the shared memory of their blocks, and their barrier.
+#include "runtime/emulator/async/cluster.h"
+
 #include <fmt/format.h>
 
-#include "runtime/emulator/machine/scheduler.h"
 #include "runtime/emulator/program/families.h"
 #include "runtime/emulator/races/race_check.h"
-#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/state/cluster.h"
+#include "runtime/emulator/state/register_file.h"
+#include "runtime/emulator/state/report.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -92,6 +95,24 @@ int take_address_type(Decoder& d) {
 }
 
 }  // namespace
+
+void complete_if_all_arrived(Cluster& cluster) {
+  ClusterBarrier& barrier = cluster.barrier;
+  if (barrier.arrived == 0) return;
+  for (const auto& block : cluster.blocks)
+    for (const Warp& warp : block->warps)
+      if ((warp.cluster_arrived & warp.live) != warp.live) return;
+  ++barrier.phase;
+  barrier.arrived = 0;
+  barrier.done_view.join(barrier.view);
+  barrier.done_async.join(barrier.async);
+  for (auto& block : cluster.blocks)
+    for (Warp& warp : block->warps) {
+      warp.cluster_arrived = 0;
+      for (Fragment& fragment : warp.fragments)
+        if (fragment.wait == Wait::cluster) fragment.wait = Wait::none;
+    }
+}
 
 void decode_cluster_barrier(Decoder& d) {
   d.expect_operands(0);

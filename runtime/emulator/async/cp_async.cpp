@@ -3,9 +3,8 @@
 
 #include "runtime/emulator/async/mbarrier.h"
 #include "runtime/emulator/async/transfers.h"
-#include "runtime/emulator/memory/access.h"
-#include "runtime/emulator/program/bulk_operands.h"
 #include "runtime/emulator/program/families.h"
+#include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {

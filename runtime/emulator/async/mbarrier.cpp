@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "runtime/emulator/races/access_stamp.h"
+#include "runtime/emulator/races/remote_accesses.h"
+#include "runtime/emulator/state/cluster.h"
 
 namespace tilewright::rt::emulator {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "runtime/emulator/async/mbarrier.h"
-#include "runtime/emulator/async/transfers.h"
 #include "runtime/emulator/program/families.h"
+#include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {

@@ -3,10 +3,7 @@
 
 #include <cstring>
 
-#include "runtime/emulator/async/bulk_copy.h"
-#include "runtime/emulator/async/transfers.h"
-#include "runtime/emulator/isa/atomic_update.h"
-#include "runtime/emulator/program/bulk_operands.h"
+#include "runtime/emulator/async/bulk_operands.h"
 #include "runtime/emulator/program/families.h"
 
 namespace tilewright::rt::emulator {

@@ -3,9 +3,8 @@
 
 #include <cstring>
 
-#include "runtime/emulator/async/bulk_copy.h"
+#include "runtime/emulator/async/bulk_operands.h"
 #include "runtime/emulator/async/tensor_map.h"
-#include "runtime/emulator/program/bulk_operands.h"
 #include "runtime/emulator/program/families.h"
 
 namespace tilewright::rt::emulator {

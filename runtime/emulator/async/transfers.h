@@ -1,6 +1,13 @@
 // Asynchronous work of a cluster, and the schedule that chooses when it is done.
 #pragma once
-#include "runtime/emulator/machine/machine.h"
+#include <utility>
+#include <vector>
+
+#include "runtime/emulator/state/async_operations.h"
+#include "runtime/emulator/state/cluster.h"
+#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/warp.h"
+#include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {
 

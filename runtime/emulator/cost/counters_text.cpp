@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "runtime/emulator/cost/counters.h"
 #include "runtime/emulator/cost/roofline.h"
 
 namespace tilewright::rt::emulator {

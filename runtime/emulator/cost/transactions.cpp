@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/emulator/simd/cpu_dispatch.h"
 #include "runtime/emulator/simd/lanes.h"
 
 namespace tilewright::rt::emulator {

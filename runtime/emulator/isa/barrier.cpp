@@ -1,16 +1,50 @@
 // Barriers of blocks and warps, and fences: what they wait for, and what they let the race checks know.
+#include "runtime/emulator/isa/barrier.h"
+
 #include <fmt/format.h>
 
 #include <atomic>
 
-#include "runtime/emulator/machine/scheduler.h"
-#include "runtime/emulator/memory/access.h"
 #include "runtime/emulator/program/families.h"
+#include "runtime/emulator/races/race_check.h"
+#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/register_file.h"
+#include "runtime/emulator/state/report.h"
+#include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
 enum Option : u32 { kArrive = 1, kPopc = 2, kAll = 4, kAny = 8 };
+
+/// Gives a waiting stack entry the result of bar.red.
+void finish_reduction(Warp& warp, const Instruction& i, Mask mask, const Barrier& barrier) {
+  if (i.option & kPopc) {
+    Lanes<u32> count;
+    for (u32& word : count.at) word = barrier.count;
+    write(warp, i.slot[2], count, mask);
+  } else if (i.option & (kAll | kAny)) {
+    const bool result = i.option & kAll ? barrier.count == barrier.voters : barrier.count > 0;
+    write_mask(warp, i.slot[2], result ? kAllLanes : 0, mask);
+  }
+}
+
+void release(Block& block, Barrier& barrier, u32 id) {
+  for (Warp& warp : block.warps)
+    for (Fragment& fragment : warp.fragments) {
+      if (fragment.mask == 0 || fragment.wait != Wait::barrier || fragment.wait_id != id) continue;
+      const Instruction& i = warp.kernel->code[fragment.pc];
+      Mask mask = fragment.mask;
+      if (i.guard >= 0) mask &= i.guard_negated ? ~read_mask(warp, i.guard) : read_mask(warp, i.guard);
+      finish_reduction(warp, i, mask, barrier);
+      warp.view.join(barrier.view);
+      warp.async.join(barrier.async);
+      warp.released = barrier.released;
+      fragment.wait = Wait::none;
+      ++fragment.pc;
+    }
+  barrier.reset();
+}
 
 u32 uniform_value(Warp& warp, const Instruction& i, Mask mask, int k, const char* what) {
   const Lanes<u32> value = read<u32>(warp, i.slot[static_cast<std::size_t>(k)]);
@@ -83,15 +117,22 @@ void decode_reduction(Decoder& d, std::size_t count) {
 
 }  // namespace
 
-void finish_reduction(Warp& warp, const Instruction& i, Mask mask, const Barrier& barrier) {
-  if (i.option & kPopc) {
-    Lanes<u32> count;
-    for (u32& word : count.at) word = barrier.count;
-    write(warp, i.slot[2], count, mask);
-  } else if (i.option & (kAll | kAny)) {
-    const bool result = i.option & kAll ? barrier.count == barrier.voters : barrier.count > 0;
-    write_mask(warp, i.slot[2], result ? kAllLanes : 0, mask);
+void release_if_complete(Block& block, Barrier& barrier) {
+  if (barrier.arrived == 0) return;
+  const u32 expected = barrier.expected != 0 ? barrier.expected : static_cast<u32>(32 * block.running);
+  if (barrier.arrived >= expected) release(block, barrier, static_cast<u32>(&barrier - block.barriers.data()));
+}
+
+void arrive(Warp& warp, Barrier& barrier, Mask mask) {
+  Mask& there = barrier.lanes[static_cast<std::size_t>(warp.index)];
+  there |= mask;
+  barrier.arrived += static_cast<u32>(__builtin_popcount(mask));
+  // Barriers count whole warps, lanes that do not exist or have exited included.
+  if (mask == 0 || (there & warp.live) == warp.live) {
+    barrier.arrived += static_cast<u32>(kLanes - __builtin_popcount(warp.live));
+    there = 0;
   }
+  release_if_complete(*warp.block, barrier);
 }
 
 void decode_barrier(Decoder& d) {

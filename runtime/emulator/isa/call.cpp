@@ -3,10 +3,12 @@
 
 #include <cstring>
 
+#include "runtime/emulator/isa/builtin_functions.h"
 #include "runtime/emulator/isa/calls.h"
-#include "runtime/emulator/program/builtin_functions.h"
 #include "runtime/emulator/program/families.h"
-#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/state/register_file.h"
+#include "runtime/emulator/state/report.h"
+#include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {
 namespace {

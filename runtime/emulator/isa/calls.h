@@ -3,7 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/emulator/machine/machine.h"
+#include "runtime/emulator/program/program.h"
+#include "runtime/emulator/state/warp.h"
 
 namespace tilewright::rt::emulator {
 

@@ -5,7 +5,7 @@
 
 #include "runtime/emulator/isa/directed_rounding.h"
 #include "runtime/emulator/program/families.h"
-#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {

@@ -3,8 +3,8 @@
 #include <type_traits>
 
 #include "runtime/emulator/program/families.h"
-#include "runtime/emulator/simd/lanes.h"
 #include "runtime/emulator/simd/small_float.h"
+#include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {

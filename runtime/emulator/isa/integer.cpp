@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "runtime/emulator/program/families.h"
-#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {

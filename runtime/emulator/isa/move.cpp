@@ -1,6 +1,7 @@
 // Moves between registers, packing and unpacking of registers, and conversions of addresses between spaces.
 #include "runtime/emulator/program/families.h"
-#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/state/register_file.h"
+#include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {
 namespace {

@@ -1,6 +1,6 @@
 // Integer arithmetic over several words: instructions that leave a carry or borrow in the flag, or take it from there.
 #include "runtime/emulator/program/families.h"
-#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {

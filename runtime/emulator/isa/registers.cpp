@@ -1,9 +1,10 @@
 // setmaxnreg (PTX ISA): warps give registers back to their block's pool, and wait for those that they ask it for.
+#include "runtime/emulator/isa/registers.h"
+
 #include <algorithm>
 
-#include "runtime/emulator/machine/scheduler.h"
-#include "runtime/emulator/matrix/warpgroup.h"
 #include "runtime/emulator/program/families.h"
+#include "runtime/emulator/state/warpgroup.h"
 
 namespace tilewright::rt::emulator {
 namespace {

@@ -5,7 +5,7 @@
 #include "runtime/emulator/isa/directed_rounding.h"
 #include "runtime/emulator/program/families.h"
 #include "runtime/emulator/simd/exponential.h"
-#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -43,7 +43,7 @@ float approximate(float x) {
 
 template <bool Ftz>
 void exponential(Warp& warp, const Instruction& i, Mask mask) {
-  const LanesInPlace<float> a(warp, i.slot[1]);
+  const auto a = read_in_place<float>(warp, i.slot[1]);
   Lanes<float> x, result;
   for (int lane = 0; lane < kLanes; ++lane) x[lane] = Ftz ? flush(a[lane]) : a[lane];
   exp2_lanes(result, LanesInPlace<float>(x));

@@ -1,7 +1,9 @@
 // The value of each special register by what kind of thing it names.
 #include "runtime/emulator/isa/special_registers.h"
 
-#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/state/cluster.h"
+#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {

@@ -1,8 +1,14 @@
 // Special registers of PTX: what they hold for each thread of a launch.
 #pragma once
-#include "runtime/emulator/machine/machine.h"
+#include <array>
+
+#include "runtime/emulator/simd/scalar_types.h"
 
 namespace tilewright::rt::emulator {
+
+struct Block;
+struct Launch;
+struct Warp;
 
 /// The coordinates of number k, the first one running fastest.
 std::array<u32, 3> coordinates_of(u64 k, const std::array<u32, 3>& extents);

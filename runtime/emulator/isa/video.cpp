@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "runtime/emulator/program/families.h"
-#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {

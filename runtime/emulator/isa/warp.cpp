@@ -1,8 +1,11 @@
 // Operations among the lanes of a warp. The scheduler has brought the lanes of the member mask together before any of them runs.
 #include <type_traits>
 
+#include "runtime/emulator/memory/undefined_values.h"
 #include "runtime/emulator/program/families.h"
-#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/register_file.h"
+#include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -25,7 +28,7 @@ Mask lanes_without_source(const Warp& warp, const Instruction& i, Mask mask, con
 template <ShuffleMode kMode>
 void shuffle(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u32> value = read<u32>(warp, i.slot[2]);
-  const LanesInPlace<u32> b(warp, i.slot[3]), c(warp, i.slot[4]);
+  const auto b = read_in_place<u32>(warp, i.slot[3]), c = read_in_place<u32>(warp, i.slot[4]);
   Lanes<s32> from;
   Lanes<Mask> good;
   for (int lane = 0; lane < kLanes; ++lane) {

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "runtime/emulator/async/bulk_copy.h"
-#include "runtime/emulator/async/mbarrier.h"
 #include "runtime/emulator/async/transfers.h"
+#include "runtime/emulator/isa/barrier.h"
+#include "runtime/emulator/isa/registers.h"
 #include "runtime/emulator/machine/scheduler.h"
 #include "runtime/emulator/machine/wait_report.h"
-#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/races/remote_accesses.h"
 #include "runtime/emulator/simd/random.h"
 
 namespace tilewright::rt::emulator {
@@ -19,29 +20,6 @@ namespace {
 // A warp runs for so long before the next one of its block does: long enough to be cheap, short enough for warps that spin.
 constexpr int kTurnBits = 12;
 constexpr u64 kTurn = u64{1} << kTurnBits;
-
-void release(Block& block, Barrier& barrier, u32 id) {
-  for (Warp& warp : block.warps)
-    for (Fragment& fragment : warp.fragments) {
-      if (fragment.mask == 0 || fragment.wait != Wait::barrier || fragment.wait_id != id) continue;
-      const Instruction& i = warp.kernel->code[fragment.pc];
-      Mask mask = fragment.mask;
-      if (i.guard >= 0) mask &= i.guard_negated ? ~read_mask(warp, i.guard) : read_mask(warp, i.guard);
-      finish_reduction(warp, i, mask, barrier);
-      warp.view.join(barrier.view);
-      warp.async.join(barrier.async);
-      warp.released = barrier.released;
-      fragment.wait = Wait::none;
-      ++fragment.pc;
-    }
-  barrier.reset();
-}
-
-void release_if_complete(Block& block, Barrier& barrier) {
-  if (barrier.arrived == 0) return;
-  const u32 expected = barrier.expected != 0 ? barrier.expected : static_cast<u32>(32 * block.running);
-  if (barrier.arrived >= expected) release(block, barrier, static_cast<u32>(&barrier - block.barriers.data()));
-}
 
 void finish(Warp& warp) {
   Block& block = *warp.block;
@@ -106,40 +84,6 @@ bool is_running(const Cluster& cluster) {
   return std::any_of(cluster.blocks.begin(), cluster.blocks.end(), [](const auto& block) { return block->running > 0; });
 }
 
-}  // namespace
-
-void complete_if_all_arrived(Cluster& cluster) {
-  ClusterBarrier& barrier = cluster.barrier;
-  if (barrier.arrived == 0) return;
-  for (const auto& block : cluster.blocks)
-    for (const Warp& warp : block->warps)
-      if ((warp.cluster_arrived & warp.live) != warp.live) return;
-  ++barrier.phase;
-  barrier.arrived = 0;
-  barrier.done_view.join(barrier.view);
-  barrier.done_async.join(barrier.async);
-  for (auto& block : cluster.blocks)
-    for (Warp& warp : block->warps) {
-      warp.cluster_arrived = 0;
-      for (Fragment& fragment : warp.fragments)
-        if (fragment.wait == Wait::cluster) fragment.wait = Wait::none;
-    }
-}
-
-void arrive(Warp& warp, Barrier& barrier, Mask mask) {
-  Mask& there = barrier.lanes[static_cast<std::size_t>(warp.index)];
-  there |= mask;
-  barrier.arrived += static_cast<u32>(__builtin_popcount(mask));
-  // Barriers count whole warps, lanes that do not exist or have exited included.
-  if (mask == 0 || (there & warp.live) == warp.live) {
-    barrier.arrived += static_cast<u32>(kLanes - __builtin_popcount(warp.live));
-    there = 0;
-  }
-  release_if_complete(*warp.block, barrier);
-}
-
-namespace {
-
 /// Turns at random, or each warp's where those that were drawn all wait.
 bool run_random_round(Cluster& cluster, Worker& worker) {
   const u64 before = worker.spent;
@@ -191,55 +135,6 @@ Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget) {
     if (worker.spent >= limit) return Progress::paused;
   }
   return Progress::finished;
-}
-
-bool is_first_finding(Warp& warp, const Instruction& i, FindingKind kind) {
-  Launch& launch = *warp.worker->launch;
-  launch.has_findings = true;
-  if (launch.stop_at_finding) warp.worker->stopped = true;
-  return launch.findings->is_first(warp.kernel->name, i.index, kind);
-}
-
-static Finding make_finding(const Warp& warp, const Instruction& i, FindingKind kind, int lane, std::string text) {
-  const Launch& launch = *warp.worker->launch;
-  Finding finding;
-  finding.kind = kind;
-  finding.kernel = warp.kernel->name;
-  finding.ptx_line = warp.kernel->lines[i.index];
-  const auto& files = launch.program->module().files;
-  const auto located = [&](const SourceLine& line) {
-    const auto file = files.find(line.file);
-    if (file == files.end() || line.line == 0) return Location{};
-    return Location{file->second, static_cast<int>(line.line), static_cast<int>(line.column)};
-  };
-  finding.source = located(warp.kernel->sources[i.index]);
-  finding.inlined = located(warp.kernel->inlined[i.index]);
-  finding.text = std::move(text);
-  finding.block = warp.block->id;
-  finding.warp = warp.index;
-  finding.lane = lane;
-  return finding;
-}
-
-void add_finding(Warp& warp, const Instruction& i, FindingKind kind, int lane, std::string text) {
-  warp.worker->launch->findings->add(i.index, make_finding(warp, i, kind, lane, std::move(text)));
-}
-
-bool is_first_remark(Warp& warp, FindingKind kind) { return warp.worker->launch->findings->is_first_remark(warp.kernel->name, kind); }
-
-void add_remark(Warp& warp, const Instruction& i, FindingKind kind, int lane, std::string text) {
-  Finding finding = make_finding(warp, i, kind, lane, std::move(text));
-  finding.is_remark = true;
-  warp.worker->launch->findings->add_remark(std::move(finding));
-}
-
-std::string place_of(const Warp& warp, u32 instruction) {
-  if (instruction >= warp.kernel->code.size()) return "an unknown place";
-  const SourceLine& source = warp.kernel->sources[instruction];
-  const auto& files = warp.worker->launch->program->module().files;
-  if (const auto file = files.find(source.file); file != files.end() && source.line > 0)
-    return fmt::format("{}:{} (line {} of the PTX)", file->second, source.line, warp.kernel->lines[instruction]);
-  return fmt::format("line {} of the PTX", warp.kernel->lines[instruction]);
 }
 
 }  // namespace tilewright::rt::emulator

@@ -12,10 +12,11 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/emulator/async/clusters.h"
+#include "runtime/emulator/machine/clusters.h"
 #include "runtime/emulator/machine/scheduler.h"
 #include "runtime/emulator/machine/wait_report.h"
 #include "runtime/emulator/simd/random.h"
+#include "runtime/emulator/state/kernel_cache.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -72,6 +73,7 @@ class Grid {
       worker.counts.resize(launch_.kernel->code.size());
       worker.runs.resize(launch_.kernel->code.size() + 1);
       worker.learned = launch_.kernel->spare_learned.take();
+      if (worker.learned == nullptr) worker.learned = std::make_shared<Learned>();
     }
   }
 

@@ -2,7 +2,9 @@
 #pragma once
 #include <vector>
 
-#include "runtime/emulator/machine/machine.h"
+#include "runtime/emulator/cost/counters.h"
+#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/launch_params.h"
 
 namespace tilewright::rt::emulator {
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "runtime/emulator/async/clusters.h"
 #include "runtime/emulator/machine/emulator.h"
 #include "runtime/emulator/machine/grid.h"
 #include "tilewright/error.h"

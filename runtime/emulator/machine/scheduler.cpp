@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "runtime/emulator/async/cluster.h"
 #include "runtime/emulator/isa/calls.h"
-#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/memory/undefined_values.h"
+#include "runtime/emulator/state/register_file.h"
+#include "runtime/emulator/state/report.h"
 
 namespace tilewright::rt::emulator {
 namespace {

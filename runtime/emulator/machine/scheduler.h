@@ -1,17 +1,11 @@
 // Which warp and which of its fragments runs, and what lets those that wait go on.
 #pragma once
-#include "runtime/emulator/machine/machine.h"
+#include "runtime/emulator/state/block.h"
+#include "runtime/emulator/state/cluster.h"
+#include "runtime/emulator/state/warp.h"
+#include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {
-
-/// Lanes of a warp have come to a barrier of their block; the last ones to come let all go on.
-void arrive(Warp&, Barrier&, Mask);
-/// Ends the phase of the cluster's barrier if all threads that have not exited are there.
-void complete_if_all_arrived(Cluster&);
-/// The warp gives its registers above `kept` to the block's pool, where others may wait for them.
-void return_registers(Warp&, u32 kept);
-/// Gives a waiting fragment the result of bar.red.
-void finish_reduction(Warp&, const Instruction&, Mask, const Barrier&);
 
 enum class Progress : u8 {
   finished,  // the cluster, or the warp

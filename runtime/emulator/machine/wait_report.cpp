@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "runtime/emulator/async/mbarrier.h"
-#include "runtime/emulator/memory/access.h"
 
 namespace tilewright::rt::emulator {
 namespace {

@@ -4,7 +4,8 @@
 #include <span>
 #include <string>
 
-#include "runtime/emulator/machine/machine.h"
+#include "runtime/emulator/state/cluster.h"
+#include "runtime/emulator/state/diagnostics.h"
 
 namespace tilewright::rt::emulator {
 

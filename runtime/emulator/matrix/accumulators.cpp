@@ -2,6 +2,7 @@
 #include "runtime/emulator/matrix/accumulators.h"
 
 #include "runtime/emulator/matrix/elements.h"
+#include "runtime/emulator/simd/lanes.h"
 
 namespace tilewright::rt::emulator {
 namespace {

@@ -1,7 +1,7 @@
 // The accumulators of products of 16 or 8 rows and 8 columns each, as mma and wgmma hold them in registers.
 #pragma once
 #include "runtime/emulator/matrix/product.h"
-#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/state/warp.h"
 
 namespace tilewright::rt::emulator {
 

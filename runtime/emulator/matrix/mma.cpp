@@ -9,6 +9,7 @@
 #include "runtime/emulator/matrix/elements.h"
 #include "runtime/emulator/memory/access.h"
 #include "runtime/emulator/program/families.h"
+#include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {

@@ -6,6 +6,10 @@
 #include <numeric>
 #include <utility>
 
+#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/report.h"
+#include "runtime/emulator/state/worker.h"
+
 namespace tilewright::rt::emulator {
 namespace {
 

@@ -1,7 +1,7 @@
 // Registers that wgmma works on while the warp goes on: who may touch them when.
 #pragma once
-#include "runtime/emulator/machine/machine.h"
 #include "runtime/emulator/program/decoder.h"
+#include "runtime/emulator/state/warp.h"
 
 namespace tilewright::rt::emulator {
 

@@ -9,9 +9,10 @@
 #include "runtime/emulator/matrix/accumulators.h"
 #include "runtime/emulator/matrix/elements.h"
 #include "runtime/emulator/matrix/registers.h"
-#include "runtime/emulator/matrix/warpgroup.h"
 #include "runtime/emulator/matrix/wgmma_operand.h"
 #include "runtime/emulator/program/families.h"
+#include "runtime/emulator/state/register_file.h"
+#include "runtime/emulator/state/warpgroup.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -34,10 +35,10 @@ Shape shape_of(const Instruction& i) {
   return {static_cast<int>(i.option >> 8 & 63) * 8, type(14), type(19), type(24)};
 }
 
-u64 descriptor_of(const Warp& warp, const Instruction& i, std::size_t slot) { return LanesInPlace<u64>(warp, i.slot[slot])[0]; }
+u64 descriptor_of(const Warp& warp, const Instruction& i, std::size_t slot) { return read_in_place<u64>(warp, i.slot[slot])[0]; }
 
 bool is_uniform(const Warp& warp, s32 slot) {
-  const LanesInPlace<u64> bits(warp, slot);
+  const auto bits = read_in_place<u64>(warp, slot);
   const u64 first = bits[0];
   u64 difference = 0;
   for (int lane = 0; lane < kLanes; ++lane) difference |= bits[lane] ^ first;

@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "runtime/emulator/matrix/descriptor.h"
-#include "runtime/emulator/matrix/warpgroup.h"
+#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/report.h"
+#include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -18,7 +20,7 @@ constexpr u64 kPageBytes = SharedLines::kPageBytes;
 
 const OperandLines& lines_of(Warp& warp, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed) {
   const u64 in_page = MatrixDescriptor(descriptor).start % kPageBytes;
-  return warp.worker->learned.operands.find(MatrixDescriptor::moved_to(descriptor, in_page), first_row, rows, transposed);
+  return warp.worker->learned->operands.find(MatrixDescriptor::moved_to(descriptor, in_page), first_row, rows, transposed);
 }
 
 /// What a warpgroup has read for the same wgmma, since when nobody has written to the block's memory. Then it is what a read finds there

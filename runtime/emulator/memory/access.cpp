@@ -6,6 +6,11 @@
 #include <atomic>
 #include <bit>
 
+#include "runtime/emulator/cost/transactions.h"
+#include "runtime/emulator/races/remote_accesses.h"
+#include "runtime/emulator/state/cluster.h"
+#include "runtime/emulator/state/register_file.h"
+
 namespace tilewright::rt::emulator {
 
 const Range* global_range(Worker& worker, u64 address) {
@@ -159,8 +164,8 @@ void place_all(Places& places, u64 base) {
 
 Lanes<u64> add_offset(const Warp& warp, bool is_short, s32 slot, u64 offset) {
   Lanes<u64> address;
-  const LanesInPlace<u32> short_base(warp, slot);
-  const LanesInPlace<u64> base(warp, slot);
+  const auto short_base = read_in_place<u32>(warp, slot);
+  const auto base = read_in_place<u64>(warp, slot);
   if (is_short)
     for (int lane = 0; lane < kLanes; ++lane) address[lane] = static_cast<u32>(short_base[lane] + static_cast<u32>(offset));
   else
@@ -171,7 +176,7 @@ Lanes<u64> add_offset(const Warp& warp, bool is_short, s32 slot, u64 offset) {
 /// The places of a request of all lanes that has the shape of an earlier one, found for all lanes together. False if it is none, or not
 /// in bounds.
 bool locate_known(Warp& warp, Places& places, int bytes, RequestShapes::Key key, Transactions& transactions) {
-  const RequestShape* shape = warp.worker->learned.requests.find(key, places.address);
+  const RequestShape* shape = warp.worker->learned->requests.find(key, places.address);
   if (shape == nullptr) return false;
   const s64 lowest = static_cast<s64>(places.address[0]) + shape->lowest,
             end = static_cast<s64>(places.address[0]) + shape->highest + bytes;
@@ -210,7 +215,7 @@ void take_shape(Warp& warp, Places& places, int bytes, RequestShapes::Key key, T
   const auto& range = places.range;
   if (places.space == Space::global && std::all_of(range.begin(), range.end(), [&](const Range* other) { return other == range[0]; }))
     places.one_range = range[0];
-  const RequestShape* const shape = warp.worker->learned.requests.remember(key, places.address, bytes, transactions);
+  const RequestShape* const shape = warp.worker->learned->requests.remember(key, places.address, bytes, transactions);
   if (places.space == Space::shared || places.one_range != nullptr) places.shape = shape;
 }
 

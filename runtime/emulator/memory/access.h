@@ -6,6 +6,9 @@
 
 #include "runtime/emulator/races/race_check.h"
 #include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/report.h"
+#include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {
 

@@ -2,8 +2,8 @@
 #include <atomic>
 #include <type_traits>
 
-#include "runtime/emulator/isa/atomic_update.h"
 #include "runtime/emulator/memory/access.h"
+#include "runtime/emulator/memory/atomic_update.h"
 #include "runtime/emulator/memory/host_atomics.h"
 #include "runtime/emulator/program/families.h"
 #include "runtime/emulator/simd/small_float.h"

@@ -1,9 +1,11 @@
 // Loads and stores of all spaces, widths and vectors.
 #include <fmt/format.h>
 
+#include "runtime/emulator/cost/transactions.h"
 #include "runtime/emulator/memory/access.h"
 #include "runtime/emulator/memory/host_atomics.h"
 #include "runtime/emulator/program/families.h"
+#include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {

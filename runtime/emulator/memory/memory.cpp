@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "runtime/emulator/memory/written_bytes.h"
 #include "runtime/emulator/races/global_cells.h"
 
 namespace tilewright::rt::emulator {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "runtime/emulator/memory/access.h"
+#include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 

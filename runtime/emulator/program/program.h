@@ -8,7 +8,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/emulator/machine/kernel_cache.h"
 #include "runtime/emulator/program/value_flow.h"
 #include "runtime/emulator/ptx/module.h"
 #include "runtime/emulator/simd/object_pool.h"
@@ -17,6 +16,7 @@
 namespace tilewright::rt::emulator {
 
 struct Cluster;
+struct Learned;
 struct Warp;
 struct Instruction;
 
@@ -235,7 +235,7 @@ struct Kernel {
   std::vector<std::string_view> opcodes;
   std::shared_ptr<const std::vector<Place>> places;  // of the code; counters keep it
   // Of workers that have finished, and the memory that blocks ran in, which is large.
-  mutable Spare<Learned> spare_learned{64};
+  mutable Spare<std::shared_ptr<Learned>> spare_learned{64};
   mutable Spare<std::shared_ptr<Cluster>> spare_clusters{1};
 
   struct Constant {

@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "runtime/emulator/state/report.h"
+
 namespace tilewright::rt::emulator {
 
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/emulator/cost/transactions.h"
 #include "runtime/emulator/memory/access.h"
 #include "runtime/emulator/memory/host_atomics.h"
 #include "runtime/emulator/races/access_stamp.h"

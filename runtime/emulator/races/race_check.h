@@ -5,8 +5,9 @@
 #include <span>
 #include <string>
 
-#include "runtime/emulator/machine/machine.h"
 #include "runtime/emulator/races/global_cells.h"
+#include "runtime/emulator/state/block.h"
+#include "runtime/emulator/state/warp.h"
 
 namespace tilewright::rt::emulator {
 

@@ -4,9 +4,11 @@
 #include <bit>
 #include <cstring>
 
+#include "runtime/emulator/cost/transactions.h"
 #include "runtime/emulator/memory/access.h"
 #include "runtime/emulator/memory/written_bytes.h"
 #include "runtime/emulator/races/access_stamp.h"
+#include "runtime/emulator/state/cluster.h"
 
 namespace tilewright::rt::emulator {
 namespace {

@@ -1,6 +1,7 @@
 // A polynomial in double precision, in vector instructions where the processor has them.
 #include "runtime/emulator/simd/exponential.h"
 
+#include <array>
 #include <bit>
 
 namespace tilewright::rt::emulator {

@@ -1,6 +1,8 @@
 // The memory of clusters, which one uses after the other, and how their blocks begin.
 #pragma once
-#include "runtime/emulator/machine/machine.h"
+#include "runtime/emulator/state/cluster.h"
+#include "runtime/emulator/state/launch.h"
+#include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {
 

@@ -1,5 +1,5 @@
 // vprintf: a format and, one after the other, each aligned to its size, its arguments. __assertfail ends the launch.
-#include "runtime/emulator/program/builtin_functions.h"
+#include "runtime/emulator/isa/builtin_functions.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,10 @@
 // The memory of clusters, and how their blocks begin.
-#include "runtime/emulator/async/clusters.h"
+#include "runtime/emulator/machine/clusters.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "runtime/emulator/isa/special_registers.h"
-#include "runtime/emulator/simd/lanes.h"
 
 namespace tilewright::rt::emulator {
 namespace {

@@ -2,7 +2,9 @@
 #pragma once
 #include <fmt/format.h>
 
-#include "runtime/emulator/machine/machine.h"
+#include "runtime/emulator/state/block.h"
+#include "runtime/emulator/state/report.h"
+#include "runtime/emulator/state/warp.h"
 
 namespace tilewright::rt::emulator {
 

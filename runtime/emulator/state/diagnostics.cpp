@@ -1,5 +1,5 @@
 // Collects findings and says them in words.
-#include "runtime/emulator/machine/diagnostics.h"
+#include "runtime/emulator/state/diagnostics.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,13 @@
 // The order between the end of a block and what other blocks do to its shared memory.
-#include "runtime/emulator/async/remote_accesses.h"
+#include "runtime/emulator/races/remote_accesses.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "runtime/emulator/races/access_stamp.h"
+#include "runtime/emulator/state/cluster.h"
+#include "runtime/emulator/state/report.h"
 
 namespace tilewright::rt::emulator {
 namespace {

@@ -1,10 +1,10 @@
 // Compares the states of warps by hashes.
-#include "runtime/emulator/machine/deadlock.h"
+#include "runtime/emulator/state/deadlock_watch.h"
 
 #include <bit>
 #include <cstring>
 
-#include "runtime/emulator/machine/machine.h"
+#include "runtime/emulator/state/cluster.h"
 
 namespace tilewright::rt::emulator {
 namespace {

@@ -1,9 +1,9 @@
 // The operands of bulk copies: several addresses with offsets of their own, which no other instruction has.
 #pragma once
 #include "runtime/emulator/async/bulk_copy.h"
-#include "runtime/emulator/isa/atomic_update.h"
+#include "runtime/emulator/memory/atomic_update.h"
 #include "runtime/emulator/program/decoder.h"
-#include "runtime/emulator/simd/lanes.h"
+#include "runtime/emulator/state/warp.h"
 
 namespace tilewright::rt::emulator {
 

@@ -1,0 +1,44 @@
+// The barriers of a block and of a cluster.
+#pragma once
+#include <array>
+
+#include "runtime/emulator/races/clock.h"
+#include "runtime/emulator/state/released_clocks.h"
+
+namespace tilewright::rt::emulator {
+
+struct Barrier {
+  u32 expected = 0;  // threads; 0: all of the block
+  u32 arrived = 0;   // threads, full warps counting 32
+  std::array<Mask, kMaxWarps> lanes{};
+  View view;
+  AsyncViews async;
+  Knowledge released;  // what fences before the barrier made visible, by whichever warp
+  u32 count = 0;       // of bar.red: lanes whose predicate holds
+  u32 voters = 0;
+
+  /// As new. Of the views, little has been used mostly.
+  void reset() {
+    expected = arrived = count = voters = 0;
+    lanes = {};
+    view.clear();
+    async.clear();
+    released = {};
+  }
+};
+
+/// The barrier of all threads of a cluster. Threads arrive, and wait for all others to have arrived, as two steps.
+struct ClusterBarrier {
+  u64 phase = 0;         // completed ones
+  u32 arrived = 0;       // warps with lanes that have arrived
+  View view, done_view;  // what those who arrived know of the cluster's blocks, in all and in completed phases: only the foreign parts
+  AsyncViews async, done_async;
+
+  void reset() {
+    phase = arrived = 0;
+    for (View* known : {&view, &done_view}) known->clear();
+    for (AsyncViews* known : {&async, &done_async}) known->clear();
+  }
+};
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,49 @@
+// A block: its warps, shared memory and barriers.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "runtime/emulator/state/remote_access.h"
+#include "runtime/emulator/matrix/columns.h"
+#include "runtime/emulator/matrix/warpgroup_operands.h"
+#include "runtime/emulator/state/undefined_values.h"
+#include "runtime/emulator/races/shared_cells.h"
+#include "runtime/emulator/simd/by_offset.h"
+#include "runtime/emulator/state/barrier.h"
+#include "runtime/emulator/state/mbarrier_object.h"
+#include "runtime/emulator/state/released_clocks.h"
+#include "runtime/emulator/state/warp.h"
+
+namespace tilewright::rt::emulator {
+
+struct Cluster;
+
+struct Block {
+  Cluster* cluster = nullptr;
+  u32 rank = 0;  // in it
+  std::array<u32, 3> id{};
+  u32 number = 0, ticket = 0;
+  ColumnBuffers columns;
+  std::vector<Warp> warps;
+  std::unique_ptr<std::byte[]> registers, locals, shared;
+  u64 shared_bytes = 0;
+  u64 writes = 0;  // to shared memory that were checked
+  SharedCells cells;
+  UndefinedBytes undefined;
+  std::vector<std::vector<u64>> many_reads;  // of cells that more agents read than fit
+  std::vector<u32> free_many_reads;
+  RemoteAccesses remote_accesses;  // to shared memory, but for operations on mbarriers
+  Releases releases;               // through shared memory
+  std::array<Barrier, 16> barriers;
+  // By offset in shared memory. Apart from the offsets, which are looked for often.
+  ByOffset<Mbarrier> mbarriers;
+  std::vector<std::unique_ptr<Mbarrier>> spare_mbarriers;
+  std::array<std::vector<u64>, kMaxWarps / 4> matrix_groups;  // of each warpgroup, the traces of all groups
+  std::array<WarpgroupOperands, kMaxWarps / 4> matrix_operands;
+  int running = 0;         // warps that have not finished
+  u32 free_registers = 0;  // a thread's, of all warps that have given some back
+};
+
+}  // namespace tilewright::rt::emulator

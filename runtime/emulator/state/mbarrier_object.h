@@ -1,0 +1,47 @@
+// The state of an mbarrier object.
+#pragma once
+#include <array>
+
+#include "runtime/emulator/state/remote_access.h"
+#include "runtime/emulator/races/clock.h"
+#include "runtime/emulator/state/released_clocks.h"
+
+namespace tilewright::rt::emulator {
+
+/// What an mbarrier counts.
+struct MbarrierCounts {
+  bool is_live = false;
+  int agent = 0;                                     // whose epochs are phases, counted from 1
+  u32 expected = 0, pending = 0;                     // arrivals
+  s32 transactions = 0;                              // bytes that are still to come; negative: that came before they were expected
+  u64 phase = 0, first_phase = 0;                    // completed phases of all objects here, and of those before this one
+  u32 made_at = 0, expected_at = 0;                  // instructions: init, and the last one that announced or began a transaction
+  bool has_transactions = false, is_unseen = false;  // of this phase; of the last completed one, for which nobody has waited
+  u64 awaited = 0;                                   // completed phases, as the last wait of a thread of the block has seen them
+};
+
+/// An mbarrier of a block (PTX ISA, "mbarrier"). Stays when the object is invalidated, for the next one at its address.
+struct Mbarrier : MbarrierCounts {
+  View view, done_view;  // what those who arrived know, in all and in completed phases
+  AsyncViews async, done_async;
+  Knowledge remote, done_remote;  // the same of those of other blocks
+  // What the warps of its block did to the object, which the cells of its bytes need not know before somebody else accesses them.
+  struct User {
+    u64 last = 0;       // a read, as access_stamp.h has it; 0: none
+    Mask in_order = 0;  // lanes for which there was nothing to find
+  };
+  std::array<User, kMaxWarps> users{};
+  RemoteAccesses remote_operations;  // by other blocks, in the phases of all objects here
+
+  /// As new. Views are large, and of most of them little has been used.
+  void reset() {
+    static_cast<MbarrierCounts&>(*this) = {};
+    for (View* known : {&view, &done_view}) known->clear();
+    for (AsyncViews* known : {&async, &done_async}) known->clear();
+    remote = done_remote = {};
+    users = {};
+    remote_operations.clear();
+  }
+};
+
+}  // namespace tilewright::rt::emulator

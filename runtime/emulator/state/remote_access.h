@@ -1,0 +1,22 @@
+// Accesses to a block's shared memory by the other blocks of its cluster.
+#pragma once
+#include <map>
+
+#include "runtime/emulator/simd/scalar_types.h"
+
+namespace tilewright::rt::emulator {
+
+struct Warp;
+
+/// The last access of one lane of a warp or engine. Knowing of it is knowing of all earlier ones, since epochs only grow.
+struct RemoteAccess {
+  Warp* warp = nullptr;  // that executed the instruction
+  u32 instruction = 0;
+  int lane = 0;
+  u64 stamp = 0;
+  u64 phase = 0;  // of an operation on an mbarrier: the phase that it is a part of
+};
+/// By block, agent and lane.
+using RemoteAccesses = std::map<u64, RemoteAccess>;
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,37 @@
+// Reports of what is wrong at an instruction, with its place in the source.
+#pragma once
+#include <string>
+
+#include "runtime/emulator/state/diagnostics.h"
+
+namespace tilewright::rt::emulator {
+
+struct Instruction;
+struct Warp;
+
+/// Reports a finding at an instruction; `text` is only called for the first of its kind there.
+template <class Text>
+void report(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, Text text);
+void add_finding(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, std::string text);
+bool is_first_finding(Warp& warp, const Instruction& instruction, FindingKind kind);
+
+template <class Text>
+void report(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, Text text) {
+  if (is_first_finding(warp, instruction, kind)) add_finding(warp, instruction, kind, lane, text());
+}
+
+/// Reports something that the PTX ISA forbids and no GPU is known to do wrong: once a kernel and kind. The launch does not fail.
+template <class Text>
+void remark(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, Text text);
+void add_remark(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, std::string text);
+bool is_first_remark(Warp& warp, FindingKind kind);
+
+template <class Text>
+void remark(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, Text text) {
+  if (is_first_remark(warp, kind)) add_remark(warp, instruction, kind, lane, text());
+}
+
+/// "line 12 of kernel.cu" or "line 88 of the PTX": where another instruction of the same kernel stands.
+std::string place_of(const Warp&, u32 instruction);
+
+}  // namespace tilewright::rt::emulator
