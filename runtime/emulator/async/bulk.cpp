@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "runtime/emulator/async/bulk_operands.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/cluster.h"
 
 namespace tilewright::rt::emulator {
@@ -28,9 +28,15 @@ bool check_alignment(Warp& warp, const Instruction& i, int lane, u64 address) {
 }
 
 std::optional<Reduction> reduction_of(const Instruction& i) {
-  if (!(i.option & kReduces)) return std::nullopt;
-  return Reduction{static_cast<u32>(i.immediate), i.width};
+  const auto& options = i.options<BulkOptions>();
+  return options.reduces ? std::optional(Reduction{options.update, i.width}) : std::nullopt;
 }
+
+/// Groups of a lane that a wait leaves, and whether it waits for reads alone.
+struct WaitOptions {
+  u32 groups = 0;
+  bool only_reads = false;
+};
 
 template <class F>
 void each_lane(Mask mask, F f) {
@@ -81,57 +87,15 @@ void prefetch(Warp& warp, const Instruction& i, Mask mask) {
 }
 
 void commit(Warp& warp, const Instruction&, Mask mask) { commit_bulk_group(warp, mask); }
-void wait(Warp& warp, const Instruction& i, Mask mask) { wait_for_bulk_groups(warp, mask, i.option, false); }
-void wait_read(Warp& warp, const Instruction& i, Mask mask) { wait_for_bulk_groups(warp, mask, i.option, true); }
+void wait(Warp& warp, const Instruction& i, Mask mask) {
+  const auto& options = i.options<WaitOptions>();
+  wait_for_bulk_groups(warp, mask, options.groups, options.only_reads);
+}
 
 Operand zero() {
   Operand operand;
   operand.kind = OperandKind::integer;
   return operand;
-}
-
-void take_copy(Decoder& d) {
-  d.out.category = Category::bulk_copy;
-  const bool reduces = (d.out.option & kReduces) != 0;
-  const auto [to, from] = take_bulk_spaces(d);
-  const bool is_store = to == BulkSpace::global && from == BulkSpace::block, is_move = to == BulkSpace::cluster && from == BulkSpace::block;
-  const bool is_load = (to == BulkSpace::cluster || to == BulkSpace::block) && from == BulkSpace::global && !reduces;
-  if (!is_store && !is_move && !is_load) d.fail("no copy between these spaces");
-  if (!d.take(is_store ? "bulk_group" : "mbarrier::complete_tx::bytes")) d.fail("the completion mechanism is missing");
-  if (is_load && d.take("multicast::cluster")) d.out.option |= kMulticast;
-  const bool has_hint = d.take("L2::cache_hint");
-  if (is_move && has_hint) d.fail("no cache hint here");
-  if (reduces) {
-    const AtomicOp op = take_reduction(d);
-    d.take("noftz");
-    const Type type = d.take_type();
-    const auto update = find_update(op, type);
-    if (!update) d.fail("no instruction of this type");
-    d.out.immediate = is_store ? in_global_memory(*update) : *update;
-    d.out.width = static_cast<u8>(bytes_of(type));
-  }
-  const std::size_t count = 3 + (is_store ? 0 : 1) + (d.out.option & kMulticast ? 1 : 0);
-  d.expect_operands(count + (has_hint ? 1 : 0));
-  take_bulk_address(d, d.operand(0), 0);
-  take_bulk_address(d, d.operand(1), 1);
-  if (is_store)
-    skip_bulk_address(d, 2);
-  else
-    take_bulk_address(d, d.operand(3), 2);
-  d.extra_source(d.operand(2), 4);
-  if (d.out.option & kMulticast) d.extra_source(d.operand(4), 2);
-  d.out.execute = is_store ? store : is_move ? move : load;
-}
-
-void take_prefetch(Decoder& d) {
-  if (!d.take("L2") || !d.take("global")) d.fail("expected '.prefetch.L2.global'");
-  const bool has_hint = d.take("L2::cache_hint");
-  d.expect_operands(has_hint ? 3 : 2);
-  skip_bulk_address(d, 0);
-  take_bulk_address(d, d.operand(0), 1);
-  skip_bulk_address(d, 2);
-  d.extra_source(d.operand(1), 4);
-  d.out.execute = prefetch;
 }
 
 }  // namespace
@@ -142,7 +106,7 @@ void take_bulk_address(Decoder& d, const Operand& operand, int k) {
   int bytes = 8;
   if (d.is_register(base)) bytes = d.bytes_of_register(base);
   if (bytes != 4 && bytes != 8) d.fail("an address has 32 or 64 bits");
-  if (bytes == 4) d.out.option |= kShortBase << k;
+  d.options<BulkOptions>().has_short_base[static_cast<std::size_t>(k)] = bytes == 4;
   d.extra_source(base, bytes);
   Operand offset = zero();
   offset.bits = operand.bits;
@@ -153,7 +117,7 @@ u64 bulk_address(const Warp& warp, const Instruction& i, int k, int lane) {
   const s32* slots = warp.kernel->extra.data() + i.first + 2 * k;
   u64 offset = 0;
   std::memcpy(&offset, warp.registers + slots[1] + lane * 8, 8);
-  if (!(i.option & (kShortBase << k))) {
+  if (!i.options<BulkOptions>().has_short_base[static_cast<std::size_t>(k)]) {
     u64 base = 0;
     std::memcpy(&base, warp.registers + slots[0] + lane * 8, 8);
     return base + offset;
@@ -193,7 +157,7 @@ std::vector<Destination> destinations_of(Warp& warp, const Instruction& i, int l
   const auto to = shared_place(warp, i, lane, bulk_address(warp, i, 0, lane), true, bytes, align);
   const auto mbarrier = shared_place(warp, i, lane, bulk_address(warp, i, 2, lane), true, 8, 8);
   if (!to || !mbarrier) return {};
-  if (!(i.option & kMulticast)) {
+  if (!i.options<BulkOptions>().is_multicast) {
     if (to->block == mbarrier->block) return {{*to, *mbarrier}};
     report(warp, i, FindingKind::bad_operand, lane, [&] {
       return fmt::format("the destination is in the block of rank {}, its mbarrier in that of rank {}", to->block->rank,
@@ -230,23 +194,71 @@ AtomicOp take_reduction(Decoder& d) {
   return kOps[op];
 }
 
-void decode_bulk(Decoder& d) {
+namespace {
+
+void decode_copy(Decoder& d, bool reduces) {
+  d.out.category = Category::bulk_copy;
+  BulkOptions& options = d.options<BulkOptions>();
+  options.reduces = reduces;
+  const auto [to, from] = take_bulk_spaces(d);
+  const bool is_store = to == BulkSpace::global && from == BulkSpace::block, is_move = to == BulkSpace::cluster && from == BulkSpace::block;
+  const bool is_load = (to == BulkSpace::cluster || to == BulkSpace::block) && from == BulkSpace::global && !reduces;
+  if (!is_store && !is_move && !is_load) d.fail("no copy between these spaces");
+  if (!d.take(is_store ? "bulk_group" : "mbarrier::complete_tx::bytes")) d.fail("the completion mechanism is missing");
+  options.is_multicast = is_load && d.take("multicast::cluster");
+  const bool has_hint = d.take("L2::cache_hint");
+  if (is_move && has_hint) d.fail("no cache hint here");
+  if (reduces) {
+    const AtomicOp op = take_reduction(d);
+    d.take("noftz");
+    const Type type = d.take_type();
+    const auto update = find_update(op, type);
+    if (!update) d.fail("no instruction of this type");
+    options.update = is_store ? in_global_memory(*update) : *update;
+    d.out.width = static_cast<u8>(bytes_of(type));
+  }
+  const std::size_t count = 3 + (is_store ? 0 : 1) + (options.is_multicast ? 1 : 0);
+  d.expect_operands(count + (has_hint ? 1 : 0));
+  take_bulk_address(d, d.operand(0), 0);
+  take_bulk_address(d, d.operand(1), 1);
+  if (is_store)
+    skip_bulk_address(d, 2);
+  else
+    take_bulk_address(d, d.operand(3), 2);
+  d.extra_source(d.operand(2), 4);
+  if (options.is_multicast) d.extra_source(d.operand(4), 2);
+  d.out.execute = is_store ? store : is_move ? move : load;
+}
+
+}  // namespace
+
+void decode_bulk_copy(Decoder& d) { decode_copy(d, false); }
+void decode_bulk_reduce(Decoder& d) { decode_copy(d, true); }
+
+void decode_bulk_prefetch(Decoder& d) {
   d.out.category = Category::async_copy;
-  if (d.take("commit_group")) {
-    d.expect_operands(0);
-    d.out.execute = commit;
-    return;
-  }
-  if (d.take("wait_group")) {
-    d.out.execute = d.take("read") ? wait_read : wait;
-    d.expect_operands(1);
-    d.out.option = static_cast<u32>(d.constant(d.operand(0)));
-    return;
-  }
-  const bool is_prefetch = d.take("prefetch");
-  if (d.take("tensor")) return decode_bulk_tensor(d, is_prefetch);
-  if (is_prefetch) return take_prefetch(d);
-  take_copy(d);
+  if (!d.take("L2") || !d.take("global")) d.fail("expected '.prefetch.L2.global'");
+  const bool has_hint = d.take("L2::cache_hint");
+  d.expect_operands(has_hint ? 3 : 2);
+  skip_bulk_address(d, 0);
+  take_bulk_address(d, d.operand(0), 1);
+  skip_bulk_address(d, 2);
+  d.extra_source(d.operand(1), 4);
+  d.out.execute = prefetch;
+}
+
+void decode_commit_bulk(Decoder& d) {
+  d.out.category = Category::async_copy;
+  d.expect_operands(0);
+  d.out.execute = commit;
+}
+
+void decode_wait_for_bulk(Decoder& d) {
+  d.out.category = Category::async_copy;
+  d.options<WaitOptions>().only_reads = d.take("read");
+  d.expect_operands(1);
+  d.options<WaitOptions>().groups = static_cast<u32>(d.constant(d.operand(0)));
+  d.out.execute = wait;
 }
 
 }  // namespace tilewright::rt::emulator

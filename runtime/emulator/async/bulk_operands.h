@@ -1,5 +1,9 @@
 // The operands of bulk copies: several addresses with offsets of their own, which no other instruction has.
 #pragma once
+#include <array>
+#include <utility>
+#include <vector>
+
 #include "runtime/emulator/async/bulk_copy.h"
 #include "runtime/emulator/memory/atomic_update.h"
 #include "runtime/emulator/program/decoder.h"
@@ -7,11 +11,11 @@
 
 namespace tilewright::rt::emulator {
 
-// Bits of Instruction::option.
-enum BulkOption : u32 {
-  kMulticast = 1,
-  kReduces = 2,
-  kShortBase = 256,  // address k has a base of 32 bits, in bit 8 + k
+struct BulkOptions {
+  bool is_multicast = false, reduces = false;
+  std::array<bool, 3> has_short_base{};  // of each address: its base has 32 bits
+  AtomicOp op = AtomicOp::add;           // of a reduction of a tensor's elements, whose map says their type
+  u32 update = 0;                        // of atomic_update(), where the type is known
 };
 
 enum class BulkSpace : u8 { none, global, block, cluster };

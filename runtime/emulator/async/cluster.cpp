@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/races/race_check.h"
 #include "runtime/emulator/state/cluster.h"
 #include "runtime/emulator/state/register_file.h"
@@ -12,7 +12,12 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-enum Option : u32 { kRelaxed = 1, kGeneric = 2 };
+struct ArriveOptions {
+  bool is_relaxed = false;
+};
+struct AddressOptions {
+  bool is_generic = false;
+};
 
 void arrive_at_cluster(Warp& warp, const Instruction& i, Mask mask) {
   ClusterBarrier& barrier = warp.block->cluster->barrier;
@@ -20,7 +25,7 @@ void arrive_at_cluster(Warp& warp, const Instruction& i, Mask mask) {
     report(warp, i, FindingKind::bad_operand, __builtin_ctz(warp.cluster_awaited & mask),
            [] { return std::string("arrives at the cluster's barrier again without a wait in between"); });
   if (warp.cluster_arrived == 0) ++barrier.arrived;
-  if (i.option & kRelaxed) {
+  if (i.options<ArriveOptions>().is_relaxed) {
     // What an earlier fence has released, which is all that a relaxed arrival tells.
     barrier.view.foreign.join(warp.released.for_all);
     barrier.async.join_foreign(warp.released.async);
@@ -57,7 +62,7 @@ void map_address(Warp& warp, const Instruction& i, Mask mask) {
   const auto count = warp.block->cluster->blocks.size();
   Lanes<T> address = read<T>(warp, i.slot[1]);
   const Lanes<u32> rank = read<u32>(warp, i.slot[2]);
-  const u64 window = i.option & kGeneric ? kSharedWindow : 0;
+  const u64 window = i.options<AddressOptions>().is_generic ? kSharedWindow : 0;
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(mask, lane)) continue;
     const u64 from = address[lane] - window;
@@ -79,7 +84,7 @@ void rank_of_address(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<T> address = read<T>(warp, i.slot[1]);
   Lanes<u32> rank;
   for (int lane = 0; lane < kLanes; ++lane) {
-    const u64 offset = address[lane] - (i.option & kGeneric ? kSharedWindow : 0);
+    const u64 offset = address[lane] - (i.options<AddressOptions>().is_generic ? kSharedWindow : 0);
     rank[lane] = offset < kRankUnit ? warp.block->rank : static_cast<u32>(offset / kRankUnit - 1);
   }
   write(warp, i.slot[0], rank, mask);
@@ -87,10 +92,10 @@ void rank_of_address(Warp& warp, const Instruction& i, Mask mask) {
 
 int take_address_type(Decoder& d) {
   d.out.category = Category::move;
-  if (!d.take("shared::cluster")) d.out.option = kGeneric;
+  const bool is_generic = d.options<AddressOptions>().is_generic = !d.take("shared::cluster");
   const Type type = d.take_type();
   if (type != Type::u32 && type != Type::u64) d.fail("no instruction of this type");
-  if ((d.out.option & kGeneric) && type == Type::u32) d.fail("a generic address has 64 bits");
+  if (is_generic && type == Type::u32) d.fail("a generic address has 64 bits");
   return bytes_of(type);
 }
 
@@ -115,13 +120,13 @@ void complete_if_all_arrived(Cluster& cluster) {
 }
 
 void decode_cluster_barrier(Decoder& d) {
+  d.out.category = Category::barrier;
+  d.out.kind = Kind::waiting;
   d.expect_operands(0);
   const int action = d.take_one({"arrive", "wait"});
   if (action < 0) d.fail("'.arrive' or '.wait' is missing");
-  if (action == 0 && d.take("relaxed"))
-    d.out.option = kRelaxed;
-  else
-    d.take(action == 0 ? "release" : "acquire");
+  const bool is_relaxed = d.options<ArriveOptions>().is_relaxed = action == 0 && d.take("relaxed");
+  if (!is_relaxed) d.take(action == 0 ? "release" : "acquire");
   d.out.is_aligned = d.take("aligned");
   d.out.execute = action == 0 ? arrive_at_cluster : wait_for_cluster;
 }

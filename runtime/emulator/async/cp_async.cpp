@@ -3,7 +3,7 @@
 
 #include "runtime/emulator/async/mbarrier.h"
 #include "runtime/emulator/async/transfers.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
@@ -12,7 +12,18 @@ namespace {
 // What a reader sees that comes too early: no number at all, for floats of every size.
 constexpr int kPoison = 0xff;
 
-enum Option : u32 { kIgnoreSource = 1, kNoIncrease = 1 };
+struct CopyOptions {
+  s64 source_offset = 0;               // Instruction::immediate is that of the destination
+  bool has_short_destination = false;  // its base has 32 bits; Instruction::short_address is about the source
+  bool ignores_source = false;         // where a predicate holds: only zeros are written
+};
+struct WaitOptions {
+  u32 groups = 0;  // of each lane that may go on
+  bool commits = false;
+};
+struct ArriveOptions {
+  bool increases = true;  // the arrivals to wait for
+};
 
 /// The lanes of the mask that may read so many bytes from their addresses.
 Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, int bytes) {
@@ -46,7 +57,7 @@ Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64
 /// How many bytes each lane copies, where that is not the width of the instruction for all of them.
 Lanes<u32> sizes_of(Warp& warp, const Instruction& i, Mask mask) {
   Lanes<u32> bytes;
-  if (i.option & kIgnoreSource) {
+  if (i.options<CopyOptions>().ignores_source) {
     const Mask ignored = read_predicate(warp, i, 2);
     for (int lane = 0; lane < kLanes; ++lane) bytes[lane] = has_lane(ignored, lane) ? 0 : i.width;
     return bytes;
@@ -90,9 +101,10 @@ void poison_lanes(const AsyncCopy& copy, Mask lanes) {
 
 void copy_async(Warp& warp, const Instruction& i, Mask mask) {
   // The two addresses have bases of their own width.
-  const Lanes<u64> destination = addresses_of(warp, (i.option >> 8 & 1) != 0, i.slot[0], i.immediate);
-  const Lanes<u64> source = addresses_of(warp, i, i.slot[1], static_cast<u64>(static_cast<s64>(static_cast<s32>(i.target))));
-  const bool is_full = (i.option & kIgnoreSource) == 0 && i.slot[2] < 0;
+  const auto& options = i.options<CopyOptions>();
+  const Lanes<u64> destination = addresses_of(warp, options.has_short_destination, i.slot[0], i.immediate);
+  const Lanes<u64> source = addresses_of(warp, i, i.slot[1], static_cast<u64>(options.source_offset));
+  const bool is_full = !options.ignores_source && i.slot[2] < 0;
   Lanes<u32> bytes;
   if (is_full) {
     mask = locate_sources(warp, i, mask, source, i.width);
@@ -149,7 +161,7 @@ void arrive_after_copies(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   locate(warp, i, mask, address, i.space, 8, [&](const Places& places) {
     if (places.space != Space::shared) return report_no_mbarrier(warp, i, places);
-    if (!(i.option & kNoIncrease))
+    if (i.options<ArriveOptions>().increases)
       for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { await_arrival(at, barrier); });
     each_lane(places.mask, [&](std::size_t lane) {
       const MbarrierPlace at{warp, i, static_cast<int>(lane), places.owner(static_cast<int>(lane)), places.address[lane]};
@@ -174,57 +186,51 @@ void commit(Warp& warp, const Instruction&, Mask mask) {
   warp.commits_together &= mask == kAllLanes;
 }
 
-/// Does the copies of all groups but the last `i.option` of each lane.
+/// Does the copies of all groups but the last ones of each lane.
 void wait(Warp& warp, const Instruction& i, Mask mask) {
-  const u32 done = finish_copies(warp, mask, [&](const AsyncCopy& copy) {
-    if (warp.commits_together) return copy.group[0] + i.option <= warp.committed[0] ? kAllLanes : 0;
+  const auto [groups, commits] = i.options<WaitOptions>();
+  if (commits) commit(warp, i, mask);
+  const u32 done = finish_copies(warp, mask, [&, groups = groups](const AsyncCopy& copy) {
+    if (warp.commits_together) return copy.group[0] + groups <= warp.committed[0] ? kAllLanes : 0;
     Mask due = 0;
-    for (std::size_t lane = 0; lane < kLanes; ++lane) due |= copy.group[lane] + i.option <= warp.committed[lane] ? kLaneBit[lane] : 0;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) due |= copy.group[lane] + groups <= warp.committed[lane] ? kLaneBit[lane] : 0;
     return due;
   });
   warp.view.clock.raise(async_agent(warp.index), done, mask | ~warp.live);
 }
 
-void wait_all(Warp& warp, const Instruction& i, Mask mask) {
-  commit(warp, i, mask);
-  wait(warp, i, mask);
-}
-
 }  // namespace
 
-void decode_async_copy(Decoder& d) {
+/// cp.async.mbarrier.arrive{.noinc}{.shared}.b64
+void decode_arrive_after_copies(Decoder& d) {
   d.out.category = Category::async_copy;
-  if (d.take("reduce")) d.out.option = kReduces;
-  if (!d.take("async")) d.fail("unknown instruction");
-  if (d.take("bulk")) return decode_bulk(d);
-  if (d.out.option != 0) d.fail("unknown instruction");
-  if (d.take("mbarrier")) {
-    // cp.async.mbarrier.arrive{.noinc}{.shared}.b64
-    if (!d.take("arrive")) d.fail("'.arrive' is missing");
-    if (d.take("noinc")) d.out.option = kNoIncrease;
-    d.out.space = d.take_one({"shared", "shared::cta"}) >= 0 ? Space::shared : Space::generic;
-    if (d.take_type() != Type::b64) d.fail("no instruction of this type: expected b64");
-    d.expect_operands(1);
-    d.address(0, d.operand(0));
-    d.out.execute = arrive_after_copies;
-    return;
-  }
-  if (d.take("commit_group")) {
-    d.expect_operands(0);
-    d.out.execute = commit;
-    return;
-  }
-  if (d.take("wait_all")) {
-    d.expect_operands(0);
-    d.out.execute = wait_all;
-    return;
-  }
-  if (d.take("wait_group")) {
-    d.expect_operands(1);
-    d.out.option = static_cast<u32>(d.constant(d.operand(0)));
-    d.out.execute = wait;
-    return;
-  }
+  if (!d.take("arrive")) d.fail("'.arrive' is missing");
+  d.options<ArriveOptions>().increases = !d.take("noinc");
+  d.out.space = d.take_one({"shared", "shared::cta"}) >= 0 ? Space::shared : Space::generic;
+  if (d.take_type() != Type::b64) d.fail("no instruction of this type: expected b64");
+  d.expect_operands(1);
+  d.address(0, d.operand(0));
+  d.out.execute = arrive_after_copies;
+}
+
+void decode_commit_copies(Decoder& d) {
+  d.out.category = Category::async_copy;
+  d.expect_operands(0);
+  d.out.execute = commit;
+}
+
+void decode_wait_for_copies(Decoder& d) {
+  d.out.category = Category::async_copy;
+  WaitOptions& options = d.options<WaitOptions>();
+  options.commits = d.modifiers()[1] == "wait_all";
+  d.expect_operands(options.commits ? 0 : 1);
+  if (!options.commits) options.groups = static_cast<u32>(d.constant(d.operand(0)));
+  d.out.execute = wait;
+}
+
+void decode_copy_async(Decoder& d) {
+  d.out.category = Category::async_copy;
+  CopyOptions& options = d.options<CopyOptions>();
   const int cache = d.take_one({"ca", "cg"});
   if (cache < 0 || d.take_one({"shared", "shared::cta"}) < 0 || !d.take("global")) d.fail("expected 'cp.async.ca.shared.global' or '.cg'");
   const bool has_hint = d.take("L2::cache_hint");
@@ -235,20 +241,15 @@ void decode_async_copy(Decoder& d) {
   d.out.width = static_cast<u8>(bytes);
   d.address(0, d.operand(0));
   const u64 destination = d.out.immediate;
-  if (d.out.short_address) d.out.option |= 0x100;
+  options.has_short_destination = d.out.short_address;
   d.address(1, d.operand(1));
-  const auto offset = static_cast<s64>(d.out.immediate);
-  if (offset != static_cast<s32>(offset)) d.fail("the offset of the source does not fit 32 bits");
-  d.out.target = static_cast<u32>(offset);
+  options.source_offset = static_cast<s64>(d.out.immediate);
+  if (options.source_offset != static_cast<s32>(options.source_offset)) d.fail("the offset of the source does not fit 32 bits");
   d.out.immediate = destination;
   if (d.operands() - (has_hint ? 1 : 0) == 4) {
     const Operand& size = d.operand(3);
-    if (d.is_register(size) && d.bytes_of_register(size) == 0) {
-      d.out.option |= kIgnoreSource;
-      d.source(2, size, 0);
-    } else {
-      d.source(2, size, 4);
-    }
+    options.ignores_source = d.is_register(size) && d.bytes_of_register(size) == 0;
+    d.source(2, size, options.ignores_source ? 0 : 4);
   }
   d.out.execute = copy_async;
 }

@@ -4,20 +4,20 @@
 #include <cstring>
 
 #include "runtime/emulator/async/mbarrier.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-enum Option : u32 {
-  kExpects = 1,     // .expect_tx
-  kDrops = 2,       // arrive_drop
-  kNoComplete = 4,  // .noComplete
-  kParity = 8,      // waits for a parity, not a state
-  kBlocks = 16,     // try_wait
-  kRelaxed = 32,    // no order
-  kOnlyBlock = 64,  // .cta is written out: neither reaches the other blocks of a cluster nor hears of them
+struct MbarrierOptions {
+  bool expects_bytes = false;  // .expect_tx
+  bool drops = false;          // arrive_drop
+  bool no_complete = false;    // .noComplete
+  bool by_parity = false;      // waits for a parity, not a state
+  bool blocks = false;         // try_wait
+  bool is_relaxed = false;     // no order
+  bool only_block = false;     // .cta is written out: neither reaches the other blocks of a cluster nor hears of them
 };
 
 // A state is the phase before the operation, and how many arrivals it lacked.
@@ -51,6 +51,7 @@ void inval(Warp& warp, const Instruction& i, Mask mask) {
 }
 
 void arrive(Warp& warp, const Instruction& i, Mask mask) {
+  const auto& options = i.options<MbarrierOptions>();
   Lanes<u32> operand;
   if (i.slot[2] >= 0)
     operand = read<u32>(warp, i.slot[2]);
@@ -63,19 +64,19 @@ void arrive(Warp& warp, const Instruction& i, Mask mask) {
   at_mbarriers(warp, i, mask, [&](const Places& places) {
     for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) {
       state[at.lane] = state_of(barrier);
-      const bool reaches = &at.owner == warp.block || !(i.option & kOnlyBlock);
-      if (!(i.option & kRelaxed) && reaches) {
+      const bool reaches = &at.owner == warp.block || !options.only_block;
+      if (!options.is_relaxed && reaches) {
         release_to(at, barrier, released == &barrier && phase == barrier.phase);
         released = &barrier;
         phase = barrier.phase;
         any_release = true;
       }
-      const u32 count = i.option & kExpects ? 1 : operand[at.lane];
-      if (i.option & kExpects) expect_transactions(at, barrier, operand[at.lane]);
-      if (i.option & kNoComplete && count >= barrier.pending)
+      const u32 count = options.expects_bytes ? 1 : operand[at.lane];
+      if (options.expects_bytes) expect_transactions(at, barrier, operand[at.lane]);
+      if (options.no_complete && count >= barrier.pending)
         report(warp, i, FindingKind::bad_mbarrier, at.lane,
                [&] { return fmt::format("{} arrivals without completion at {}", count, describe(barrier, static_cast<u32>(at.offset))); });
-      arrive_on(at, barrier, count, i.option & kDrops);
+      arrive_on(at, barrier, count, options.drops);
     });
   });
   if (any_release) ++warp.epoch;
@@ -99,7 +100,7 @@ void complete(Warp& warp, const Instruction& i, Mask mask) {
 /// Whether the phase that a lane asks for is over. A state or parity can only tell two phases apart.
 bool is_over(const MbarrierPlace& at, const Mbarrier& barrier, u64 asked) {
   const u64 phase = barrier.phase - barrier.first_phase;
-  if (at.instruction.option & kParity) {
+  if (at.instruction.options<MbarrierOptions>().by_parity) {
     if (asked > 1)
       remark(at.warp, at.instruction, FindingKind::bad_operand, at.lane,
              [&] { return fmt::format("a parity of {}: expected 0 or 1, of which its lowest bit is taken", asked); });
@@ -117,7 +118,7 @@ bool is_over(const MbarrierPlace& at, const Mbarrier& barrier, u64 asked) {
 /// The phases that lanes ask for: states or parities.
 class AskedPhases {
  public:
-  AskedPhases(const Warp& warp, const Instruction& i) : at_(warp.registers + i.slot[2]), bytes_(i.option & kParity ? 4 : 8) {}
+  AskedPhases(const Warp& warp, const Instruction& i) : at_(warp.registers + i.slot[2]), bytes_(i.options<MbarrierOptions>().by_parity ? 4 : 8) {}
   u64 operator[](int lane) const {
     u64 asked = 0;
     std::memcpy(&asked, at_ + static_cast<std::size_t>(lane) * bytes_, bytes_);
@@ -132,6 +133,7 @@ class AskedPhases {
 };
 
 void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
+  const auto& options = i.options<MbarrierOptions>();
   const AskedPhases asked(warp, i);
   Mask over = 0;
   Fragment& fragment = warp.fragment();
@@ -145,7 +147,7 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
       over |= lanes;
       barrier.is_unseen = false;
       barrier.awaited = barrier.phase;
-      if (!(i.option & kRelaxed) && acquired != &barrier) acquire_from(warp, barrier, i.option & kOnlyBlock);
+      if (!options.is_relaxed && acquired != &barrier) acquire_from(warp, barrier, options.only_block);
       acquired = &barrier;
     };
     if (!is_one_mbarrier(places) || !asked.are_one())
@@ -170,7 +172,7 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
   fragment.wait_id = offset;
   fragment.wait_phase = first->phase;
   // A wait may give up at any time, so that it does so the first time; whoever comes back means to wait.
-  if ((i.option & kBlocks) && again) return void(fragment.wait = Wait::mbarrier);
+  if (options.blocks && again) return void(fragment.wait = Wait::mbarrier);
   warp.worker->poll(i);
   warp.poll = {i.index, Space::shared, offset, 8};
 }
@@ -184,11 +186,10 @@ void pending_count(Warp& warp, const Instruction& i, Mask mask) {
 
 /// The order, scope and space of an operation; `default_order` is what it has if none is written.
 void take_order(Decoder& d, const char* default_order, bool may_be_remote) {
-  const bool is_relaxed = d.take("relaxed");
-  if (!is_relaxed) d.take(default_order);
-  if (is_relaxed) d.out.option |= kRelaxed;
-  const int scope = d.take_one({"cta", "cluster"});
-  if (scope == 0) d.out.option |= kOnlyBlock;
+  MbarrierOptions& options = d.options<MbarrierOptions>();
+  options.is_relaxed = d.take("relaxed");
+  if (!options.is_relaxed) d.take(default_order);
+  options.only_block = d.take_one({"cta", "cluster"}) == 0;
   const int space = d.take_one({"shared", "shared::cta", "shared::cluster"});
   d.out.space = space < 0 ? Space::generic : Space::shared;
   d.out.in_cluster = space == 2;
@@ -196,13 +197,22 @@ void take_order(Decoder& d, const char* default_order, bool may_be_remote) {
   if (d.take_type() != Type::b64) d.fail("no instruction of this type: expected b64");
 }
 
+void begin(Decoder& d, Handler execute) {
+  d.out.category = Category::barrier;
+  d.out.execute = execute;
+}
+
+}  // namespace
+
 /// Without a destination, the state is not wanted: of remote mbarriers there is none.
-void take_arrive(Decoder& d, bool drops) {
-  if (drops) d.out.option |= kDrops;
-  if (d.take("expect_tx")) d.out.option |= kExpects;
-  if (d.take("noComplete")) d.out.option |= kNoComplete;
+void decode_mbarrier_arrive(Decoder& d) {
+  begin(d, arrive);
+  MbarrierOptions& options = d.options<MbarrierOptions>();
+  options.drops = d.modifiers().front() == "arrive_drop";
+  options.expects_bytes = d.take("expect_tx");
+  options.no_complete = d.take("noComplete");
   take_order(d, "release", true);
-  const bool needs_count = (d.out.option & (kExpects | kNoComplete)) != 0;
+  const bool needs_count = options.expects_bytes || options.no_complete;
   const std::size_t first = d.operand(0).kind == OperandKind::address ? 0 : 1;
   d.expect_operands(first + (needs_count ? 2 : 1), first + 2);
   if (first == 1) {
@@ -211,47 +221,52 @@ void take_arrive(Decoder& d, bool drops) {
   }
   d.address(0, d.operand(first));
   if (d.operands() == first + 2) d.source(2, d.operand(first + 1), 4);
-  d.out.execute = arrive;
 }
 
-void take_wait(Decoder& d, bool blocks) {
-  if (blocks) d.out.option |= kBlocks;
-  if (d.take("parity")) d.out.option |= kParity;
+void decode_mbarrier_wait(Decoder& d) {
+  begin(d, wait_for_phase);
+  MbarrierOptions& options = d.options<MbarrierOptions>();
+  options.blocks = d.modifiers().front() == "try_wait";
+  options.by_parity = d.take("parity");
   take_order(d, "acquire", false);
-  d.expect_operands(3, blocks ? 4 : 3);
+  d.expect_operands(3, options.blocks ? 4 : 3);
   d.destination(1, d.operand(0), 0);
   d.address(0, d.operand(1));
-  d.source(2, d.operand(2), d.out.option & kParity ? 4 : 8);
+  d.source(2, d.operand(2), options.by_parity ? 4 : 8);
   // The time after which it gives up, which it may do sooner.
   if (d.operands() == 4) d.source(3, d.operand(3), 4);
   d.out.kind = Kind::waiting;
-  d.out.execute = wait_for_phase;
 }
 
-}  // namespace
+void decode_mbarrier_pending_count(Decoder& d) {
+  begin(d, pending_count);
+  if (d.take_type() != Type::b64) d.fail("no instruction of this type: expected b64");
+  d.expect_operands(2);
+  d.destination(1, d.operand(0), 4);
+  d.source(0, d.operand(1), 8);
+}
 
-void decode_mbarrier(Decoder& d) {
-  d.out.category = Category::barrier;
-  if (d.take("arrive")) return take_arrive(d, false);
-  if (d.take("arrive_drop")) return take_arrive(d, true);
-  if (d.take("test_wait")) return take_wait(d, false);
-  if (d.take("try_wait")) return take_wait(d, true);
-  if (d.take("pending_count")) {
-    if (d.take_type() != Type::b64) d.fail("no instruction of this type: expected b64");
-    d.expect_operands(2);
-    d.destination(1, d.operand(0), 4);
-    d.source(0, d.operand(1), 8);
-    d.out.execute = pending_count;
-    return;
-  }
-  const int action = d.take_one({"init", "inval", "expect_tx", "complete_tx"});
-  if (action < 0) d.fail("unknown instruction");
-  take_order(d, "relaxed", action >= 2);
-  d.expect_operands(action == 1 ? 1 : 2);
+void decode_mbarrier_init(Decoder& d) {
+  begin(d, init);
+  take_order(d, "relaxed", false);
+  d.expect_operands(2);
   d.address(0, d.operand(0));
-  if (action != 1) d.source(action == 0 ? 1 : 2, d.operand(1), 4);
-  constexpr Handler kHandlers[] = {init, inval, expect, complete};
-  d.out.execute = kHandlers[action];
+  d.source(1, d.operand(1), 4);
+}
+
+void decode_mbarrier_inval(Decoder& d) {
+  begin(d, inval);
+  take_order(d, "relaxed", false);
+  d.expect_operands(1);
+  d.address(0, d.operand(0));
+}
+
+void decode_mbarrier_transactions(Decoder& d) {
+  begin(d, d.modifiers().front() == "expect_tx" ? expect : complete);
+  take_order(d, "relaxed", true);
+  d.expect_operands(2);
+  d.address(0, d.operand(0));
+  d.source(2, d.operand(1), 4);
 }
 
 }  // namespace tilewright::rt::emulator

@@ -1,11 +1,13 @@
 // Fences between the ways in which threads and engines access memory, and dependencies between launches.
 #include "runtime/emulator/memory/access.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-enum Option : u32 { kShared = 1, kGlobal = 2 };
+struct ProxyOptions {
+  bool shared = false, global = false;  // memory
+};
 
 void rely_on(const Warp& warp, View& view, Mask lanes) {
   view.join(warp.view);
@@ -15,8 +17,8 @@ void rely_on(const Warp& warp, View& view, Mask lanes) {
 /// What the warp knows of accesses through the generic proxy, accesses through the asynchronous one may rely on from now on.
 void fence_async(Warp& warp, const Instruction& i, Mask mask) {
   if (!warp.worker->launch->check) return;
-  if (i.option & kShared) rely_on(warp, warp.async.shared, mask);
-  if (i.option & kGlobal) rely_on(warp, warp.async.global, mask);
+  if (i.options<ProxyOptions>().shared) rely_on(warp, warp.async.shared, mask);
+  if (i.options<ProxyOptions>().global) rely_on(warp, warp.async.global, mask);
   ++warp.epoch;
 }
 
@@ -67,13 +69,14 @@ void decode_one_sided(Decoder& d) {
   if (!acquires && !d.take("release")) d.fail("'.acquire' or '.release' is missing");
   const std::string restriction = acquires ? "sync_restrict::shared::cluster" : "sync_restrict::shared::cta";
   if (!d.take(restriction) || !d.take("cluster")) d.fail("expected '." + restriction + ".cluster'");
-  d.out.option = kShared;
+  d.options<ProxyOptions>() = {true, false};
   d.out.execute = fence_async;
 }
 
 }  // namespace
 
 void decode_proxy_fence(Decoder& d) {
+  d.out.category = Category::fence;
   if (d.take("tensormap::generic")) return decode_tensor_map_fence(d);
   d.expect_operands(0);
   if (d.take("alias")) {
@@ -84,11 +87,12 @@ void decode_proxy_fence(Decoder& d) {
   if (d.take("async::generic")) return decode_one_sided(d);
   if (!d.take("async")) d.fail("unknown proxy");
   const int space = d.take_one({"global", "shared::cta", "shared::cluster"});
-  d.out.option = space < 0 ? kShared | kGlobal : space == 0 ? kGlobal : kShared;
+  d.options<ProxyOptions>() = {space != 0, space <= 0};
   d.out.execute = fence_async;
 }
 
 void decode_mbarrier_fence(Decoder& d) {
+  d.out.category = Category::fence;
   if (!d.take("release") || !d.take("cluster")) d.fail("expected 'fence.mbarrier_init.release.cluster'");
   d.expect_operands(0);
   d.out.execute = fence_mbarrier_init;

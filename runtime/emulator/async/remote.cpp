@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "runtime/emulator/async/bulk_operands.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -14,6 +14,7 @@ constexpr u32 kValues = 6;
 
 void store_async(Warp& warp, const Instruction& i, Mask mask) {
   const u64 bytes = u64{i.width} * i.count;
+  const auto& options = i.options<BulkOptions>();
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(mask, lane)) continue;
     const auto destinations = destinations_of(warp, i, lane, bytes, bytes, 0);
@@ -22,14 +23,13 @@ void store_async(Warp& warp, const Instruction& i, Mask mask) {
     for (u32 k = 0; k < i.count; ++k)
       std::memcpy(value.data() + std::size_t{k} * i.width, warp.registers + warp.kernel->extra[i.first + kValues + k] + lane * i.width,
                   i.width);
-    const bool reduces = (i.option & kReduces) != 0;
     begin_value({warp,
                  i,
                  lane,
                  {{{0, 0, static_cast<u32>(bytes)}}},
                  0,
                  1,
-                 reduces ? std::optional(Reduction{static_cast<u32>(i.immediate), i.width}) : std::nullopt},
+                 options.reduces ? std::optional(Reduction{options.update, i.width}) : std::nullopt},
                 destinations.front(), value);
   }
 }
@@ -71,8 +71,8 @@ void decode_reduce_async(Decoder& d) {
   const Type type = d.take_type();
   const auto update = find_update(op, type);
   if (!update || bytes_of(type) < 4 || is_float(type)) d.fail("no instruction of this type");
-  d.out.option |= kReduces;
-  d.out.immediate = *update;
+  d.options<BulkOptions>().reduces = true;
+  d.options<BulkOptions>().update = *update;
   d.out.count = 1;
   d.out.width = static_cast<u8>(bytes_of(type));
   take_operands(d);

@@ -5,7 +5,7 @@
 
 #include "runtime/emulator/async/bulk_operands.h"
 #include "runtime/emulator/async/tensor_map.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -97,7 +97,7 @@ std::optional<Type> type_of(TensorElement element) {
 
 /// What the reduction does on elements of the map; nothing, and a finding, if there is no such operation.
 std::optional<Reduction> reduction_on(Warp& warp, const Instruction& i, int lane, const TensorMap& map) {
-  const auto op = static_cast<AtomicOp>(i.immediate);
+  const AtomicOp op = i.options<BulkOptions>().op;
   auto type = type_of(map.element);
   // Bits are bits whatever the elements' type is.
   const bool is_bitwise = op == AtomicOp::bit_and || op == AtomicOp::bit_or || op == AtomicOp::bit_xor;
@@ -116,8 +116,9 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
     const auto from = shared_place(warp, i, lane, bulk_address(warp, i, 0, lane), false, box_bytes(*map), kAlignment);
     if (!from) continue;
     BulkCopy copy{warp, i, lane, box_pieces(*map, coordinates_of(warp, i, lane), from->offset)};
-    if (i.option & kReduces) copy.reduction = reduction_on(warp, i, lane, *map);
-    if (!(i.option & kReduces) || copy.reduction) begin_store(std::move(copy));
+    const bool reduces = i.options<BulkOptions>().reduces;
+    if (reduces) copy.reduction = reduction_on(warp, i, lane, *map);
+    if (!reduces || copy.reduction) begin_store(std::move(copy));
   }
 }
 
@@ -137,32 +138,25 @@ void take_coordinates(Decoder& d, const Operand& operand) {
   for (const Operand& coordinate : operand.parts[1].parts) d.extra_source(coordinate, 4);
 }
 
-}  // namespace
-
-void decode_bulk_tensor(Decoder& d, bool is_prefetch) {
-  const bool reduces = (d.out.option & kReduces) != 0;
+void take_dimensions(Decoder& d) {
   const int dimensions = d.take_one({"1d", "2d", "3d", "4d", "5d"});
   if (dimensions < 0) d.fail("the dimensions are missing");
   d.out.count = static_cast<u8>(dimensions + 1);
   d.take("tile");
+}
+
+void decode_copy(Decoder& d, bool reduces) {
+  BulkOptions& options = d.options<BulkOptions>();
+  options.reduces = reduces;
+  take_dimensions(d);
   const bool has_hint = d.take("L2::cache_hint");
-  if (is_prefetch) {
-    if (!d.take("L2") || !d.take("global")) d.fail("expected '.prefetch.tensor' and '.L2.global'");
-    d.expect_operands(has_hint ? 2 : 1);
-    skip_bulk_address(d, 0);
-    take_box(d, d.operand(0));
-    skip_bulk_address(d, 2);
-    take_coordinates(d, d.operand(0));
-    d.out.execute = prefetch;
-    return;
-  }
   d.out.category = Category::bulk_copy;
   const auto [to, from] = take_bulk_spaces(d);
   const bool is_load = (to == BulkSpace::cluster || to == BulkSpace::block) && from == BulkSpace::global && !reduces;
   if (!is_load && (to != BulkSpace::global || from != BulkSpace::block)) d.fail("no copy between these spaces");
   if (!d.take(is_load ? "mbarrier::complete_tx::bytes" : "bulk_group")) d.fail("the completion mechanism is missing");
   if (!is_load) {
-    if (reduces) d.out.immediate = static_cast<u64>(take_reduction(d));
+    if (reduces) options.op = take_reduction(d);
     d.expect_operands(has_hint ? 3 : 2);
     // Boxes that lie side by side in the tensor may share a word.
     d.out.space = Space::global;
@@ -174,14 +168,32 @@ void decode_bulk_tensor(Decoder& d, bool is_prefetch) {
     d.out.execute = store;
     return;
   }
-  if (d.take("multicast::cluster")) d.out.option |= kMulticast;
-  d.expect_operands(3 + (d.out.option & kMulticast ? 1 : 0) + (has_hint ? 1 : 0));
+  options.is_multicast = d.take("multicast::cluster");
+  d.expect_operands(3 + (options.is_multicast ? 1 : 0) + (has_hint ? 1 : 0));
   take_bulk_address(d, d.operand(0), 0);
   take_box(d, d.operand(1));
   take_bulk_address(d, d.operand(2), 2);
   take_coordinates(d, d.operand(1));
-  if (d.out.option & kMulticast) d.extra_source(d.operand(3), 2);
+  if (options.is_multicast) d.extra_source(d.operand(3), 2);
   d.out.execute = load;
+}
+
+}  // namespace
+
+void decode_tensor_copy(Decoder& d) { decode_copy(d, false); }
+void decode_tensor_reduce(Decoder& d) { decode_copy(d, true); }
+
+void decode_tensor_prefetch(Decoder& d) {
+  d.out.category = Category::async_copy;
+  take_dimensions(d);
+  const bool has_hint = d.take("L2::cache_hint");
+  if (!d.take("L2") || !d.take("global")) d.fail("expected '.prefetch.tensor' and '.L2.global'");
+  d.expect_operands(has_hint ? 2 : 1);
+  skip_bulk_address(d, 0);
+  take_box(d, d.operand(0));
+  skip_bulk_address(d, 2);
+  take_coordinates(d, d.operand(0));
+  d.out.execute = prefetch;
 }
 
 }  // namespace tilewright::rt::emulator

@@ -5,7 +5,7 @@
 
 #include "runtime/emulator/async/bulk_operands.h"
 #include "runtime/emulator/async/tensor_map.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -22,6 +22,10 @@ enum class Field : u32 {
   swizzle_mode,
   fill_mode,
 };
+struct ReplaceOptions {
+  Field field = Field::global_address;
+};
+
 bool has_dimension(Field field) { return field >= Field::box_dim && field <= Field::element_stride; }
 
 // Objects lie at multiples of 64.
@@ -65,7 +69,7 @@ void set_field(TensorMap& map, Field field, std::size_t dimension, u64 value) {
 }
 
 void replace(Warp& warp, const Instruction& i, Mask mask) {
-  const auto field = static_cast<Field>(i.option);
+  const Field field = i.options<ReplaceOptions>().field;
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   locate_maps(warp, i, mask, address, i.space, Access::update, [&](int half, const Places& places) {
     if (half == 0) return;  // by now, all of the map is known to be there
@@ -130,10 +134,10 @@ void decode_tensormap(Decoder& d) {
   const int field = d.take_one({"global_address", "rank", "box_dim", "global_dim", "global_stride", "element_stride", "elemtype",
                                 "interleave_layout", "swizzle_mode", "fill_mode"});
   if (field < 0) d.fail("a field is missing");
-  d.out.option = static_cast<u32>(field);
   const int space = d.take_one({"global", "shared::cta"});
   d.out.space = space < 0 ? Space::generic : space == 0 ? Space::global : Space::shared;
   const auto which = static_cast<Field>(field);
+  d.options<ReplaceOptions>().field = which;
   const int bytes = which == Field::global_address || which == Field::global_stride ? 8 : 4;
   if (!d.take("b1024") || !d.take(bytes == 8 ? "b64" : "b32")) d.fail(fmt::format("expected '.b1024.b{}'", 8 * bytes));
   d.expect_operands(has_dimension(which) ? 3 : 2);

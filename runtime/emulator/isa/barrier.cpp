@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/races/race_check.h"
 #include "runtime/emulator/state/launch.h"
 #include "runtime/emulator/state/register_file.h"
@@ -15,16 +15,21 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-enum Option : u32 { kArrive = 1, kPopc = 2, kAll = 4, kAny = 8 };
+enum class Reduction : u8 { none, count, all, any };
+struct BarrierOptions {
+  bool waits = true;  // bar.arrive does not
+  Reduction reduction = Reduction::none;
+};
 
 /// Gives a waiting stack entry the result of bar.red.
 void finish_reduction(Warp& warp, const Instruction& i, Mask mask, const Barrier& barrier) {
-  if (i.option & kPopc) {
+  const Reduction reduction = i.options<BarrierOptions>().reduction;
+  if (reduction == Reduction::count) {
     Lanes<u32> count;
     for (u32& word : count.at) word = barrier.count;
     write(warp, i.slot[2], count, mask);
-  } else if (i.option & (kAll | kAny)) {
-    const bool result = i.option & kAll ? barrier.count == barrier.voters : barrier.count > 0;
+  } else if (reduction != Reduction::none) {
+    const bool result = reduction == Reduction::all ? barrier.count == barrier.voters : barrier.count > 0;
     write_mask(warp, i.slot[2], result ? kAllLanes : 0, mask);
   }
 }
@@ -70,7 +75,7 @@ void block_barrier(Warp& warp, const Instruction& i, Mask mask) {
     report(warp, i, FindingKind::bad_operand, __builtin_ctz(mask),
            [&] { return fmt::format("barrier {} expects {} threads here and {} at another arrival", id, expected, barrier.expected); });
   barrier.expected = expected;
-  if (i.option & (kPopc | kAll | kAny)) {
+  if (i.options<BarrierOptions>().reduction != Reduction::none) {
     barrier.count += static_cast<u32>(__builtin_popcount(read_predicate(warp, i, 3) & mask));
     barrier.voters += static_cast<u32>(__builtin_popcount(mask));
   }
@@ -80,7 +85,7 @@ void block_barrier(Warp& warp, const Instruction& i, Mask mask) {
   // Formally, only the thread that fenced releases; what all fence before a barrier and one publishes after it works on every GPU.
   barrier.released.join(warp.released);
   ++warp.epoch;
-  if (!(i.option & kArrive)) {
+  if (i.options<BarrierOptions>().waits) {
     warp.fragment().wait = Wait::barrier;
     warp.fragment().wait_id = id;
   }
@@ -105,7 +110,7 @@ void nothing(Warp&, const Instruction&, Mask) {}
 void decode_reduction(Decoder& d, std::size_t count) {
   const int op = d.take_one({"popc", "and", "or"});
   if (op < 0) d.fail("an operation is missing");
-  d.out.option = op == 0 ? kPopc : op == 1 ? kAll : kAny;
+  d.options<BarrierOptions>().reduction = static_cast<Reduction>(op + 1);
   const Type type = d.take_type();
   if (type != (op == 0 ? Type::u32 : Type::pred)) d.fail("no instruction of this type");
   d.expect_operands(3, 4);
@@ -137,16 +142,7 @@ void arrive(Warp& warp, Barrier& barrier, Mask mask) {
 
 void decode_barrier(Decoder& d) {
   d.out.category = Category::barrier;
-  if (d.take("warp")) {
-    if (!d.take("sync")) d.fail("'.sync' is missing");
-    d.expect_operands(1);
-    d.members(d.operand(0));
-    d.out.kind = Kind::collective;
-    d.out.execute = warp_barrier;
-    return;
-  }
   d.out.kind = Kind::waiting;
-  if (d.take("cluster")) return decode_cluster_barrier(d);
   d.out.execute = block_barrier;
   d.take("cta");
   // "bar.sync" is "barrier.sync.aligned".
@@ -156,17 +152,24 @@ void decode_barrier(Decoder& d) {
   if (action == 2) {
     decode_reduction(d, d.operands());
   } else {
-    if (action == 1) d.out.option = kArrive;
+    d.options<BarrierOptions>().waits = action == 0;
     d.expect_operands(action == 1 ? 2 : 1, 2);
     d.source(0, d.operand(0), 4);
     if (d.operands() == 2) d.source(1, d.operand(1), 4);
   }
 }
 
+void decode_warp_barrier(Decoder& d) {
+  d.out.category = Category::barrier;
+  if (!d.take("sync")) d.fail("'.sync' is missing");
+  d.expect_operands(1);
+  d.members(d.operand(0));
+  d.out.kind = Kind::collective;
+  d.out.execute = warp_barrier;
+}
+
 void decode_fence(Decoder& d) {
   d.out.category = Category::fence;
-  if (d.take("proxy")) return decode_proxy_fence(d);
-  if (d.take("mbarrier_init")) return decode_mbarrier_fence(d);
   d.expect_operands(0);
   d.out.execute = fence;
   if (d.base() == "membar") {

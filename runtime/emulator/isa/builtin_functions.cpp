@@ -16,7 +16,7 @@ namespace {
 /// What a lane passes to a function, and memory as the lane sees it.
 class Caller {
  public:
-  Caller(Warp& warp, const Instruction& call, int lane) : warp_(warp), call_(call), site_(warp.kernel->calls[call.option]), lane_(lane) {}
+  Caller(Warp& warp, const Instruction& call, int lane) : warp_(warp), call_(call), site_(warp.kernel->calls[call.options<CallOptions>().site]), lane_(lane) {}
 
   u64 argument(std::size_t k) const {
     u64 value = 0;

@@ -5,7 +5,7 @@
 
 #include "runtime/emulator/isa/builtin_functions.h"
 #include "runtime/emulator/isa/calls.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 #include "runtime/emulator/state/report.h"
 #include "runtime/emulator/state/worker.h"
@@ -74,7 +74,7 @@ void restore(Warp& warp, const Callee& callee, int lane, const Activation& activ
 /// False if a finding ends the launch.
 bool enter(Warp& warp, const Instruction& call, int to, int lane) {
   const Kernel& kernel = *warp.kernel;
-  const CallSite& site = kernel.calls[call.option];
+  const CallSite& site = kernel.calls[call.options<CallOptions>().site];
   const Callee& callee = kernel.callees[at(to)];
   auto& stack = warp.activations[at(lane)];
   Activation activation;
@@ -109,7 +109,7 @@ void leave(Warp& warp, const Instruction& i, Mask mask) {
     stack.pop_back();
     const Callee& callee = kernel.callees[activation.callee];
     const Instruction& call = kernel.code[activation.call];
-    const CallSite& site = kernel.calls[call.option];
+    const CallSite& site = kernel.calls[call.options<CallOptions>().site];
     std::byte* const frame = local_memory(warp, lane) + activation.frame;
     // Results in registers leave them before an outer call of the function gets its own back.
     u32 in_registers = 0;
@@ -166,7 +166,7 @@ std::byte* place_of_passed(Warp& warp, const Instruction& call, const Passed& pa
 
 std::vector<std::pair<u32, Mask>> enter_functions(Warp& warp, const Instruction& i, Mask mask) {
   const Kernel& kernel = *warp.kernel;
-  const CallSite& site = kernel.calls[i.option];
+  const CallSite& site = kernel.calls[i.options<CallOptions>().site];
   std::vector<std::pair<u32, Mask>> ways;
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(mask, lane)) continue;
@@ -222,7 +222,7 @@ void decode_call(Decoder& d) {
     d.out.execute = builtin_function(called->name);
     if (d.out.execute == nullptr) d.fail(fmt::format("'{}' is not defined", called->name));
   }
-  d.out.option = static_cast<u32>(d.kernel().calls.size());
+  d.options<CallOptions>().site = static_cast<u32>(d.kernel().calls.size());
   d.kernel().calls.push_back(std::move(site));
 }
 

@@ -8,6 +8,10 @@
 
 namespace tilewright::rt::emulator {
 
+struct CallOptions {
+  u32 site = 0;  // in Kernel::calls
+};
+
 /// Gives each lane of a call its frame with the arguments in it. Returns which of Kernel::callees which lanes go to; nothing if a finding
 /// ends the launch.
 std::vector<std::pair<u32, Mask>> enter_functions(Warp&, const Instruction& call, Mask);

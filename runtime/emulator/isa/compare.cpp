@@ -1,7 +1,7 @@
 // Comparisons into predicates and registers, and selection by them.
 #include <type_traits>
 
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/simd/small_float.h"
 #include "runtime/emulator/state/register_file.h"
 
@@ -33,9 +33,18 @@ bool holds(T a, T b) {
   return false;
 }
 
-using Relation = Mask (*)(const Warp&, const Instruction&);
+/// Which lanes' operands are in a relation. `of_upper`: the upper halves of pairs.
+using Relation = Mask (*)(const Warp&, const Instruction&, bool of_upper);
 
-enum Option : u32 { kAnd = 1, kOr = 2, kXor = 3, kFtz = 4, kHigh = 8, kIsBf16 = 16, kToFloat = 32, kRelationShift = 8 };
+enum class Combine : u8 { nothing, bit_and, bit_or, bit_xor };
+struct CompareOptions {
+  Relation relation = nullptr;
+  Combine combine = Combine::nothing;  // with a predicate
+  bool ftz = false, is_bf16 = false, of_pairs = false, to_float = false;
+};
+struct SelectOptions {
+  bool ftz = false;
+};
 
 template <Compare compare, class T>
 Mask compare_lanes(const Lanes<T>& a, const Lanes<T>& b) {
@@ -48,23 +57,23 @@ Mask compare_lanes(const Lanes<T>& a, const Lanes<T>& b) {
 }
 
 template <Compare compare, class T>
-Mask relation(const Warp& warp, const Instruction& i) {
+Mask relation(const Warp& warp, const Instruction& i, bool) {
   Lanes<T> a = read<T>(warp, i.slot[2]), b = read<T>(warp, i.slot[3]);
   if constexpr (std::is_same_v<T, float>)
-    if (i.option & kFtz)
+    if (i.options<CompareOptions>().ftz)
       for (int lane = 0; lane < kLanes; ++lane) a[lane] = flush(a[lane]), b[lane] = flush(b[lane]);
   return compare_lanes<compare>(a, b);
 }
 
 /// One half of each word, widened.
 template <Compare compare, class Word>
-Mask relation_of_halves(const Warp& warp, const Instruction& i) {
+Mask relation_of_halves(const Warp& warp, const Instruction& i, bool of_upper) {
   const Lanes<Word> a = read<Word>(warp, i.slot[2]), b = read<Word>(warp, i.slot[3]);
-  const int shift = i.option & kHigh ? 16 : 0;
+  const bool is_bf16 = i.options<CompareOptions>().is_bf16, ftz = i.options<CompareOptions>().ftz;
   const auto widened = [&](Word word) {
-    const u16 half = static_cast<u16>(word >> shift);
-    if (i.option & kIsBf16) return bf16_to_f32(half);
-    return f16_to_f32((i.option & kFtz) && (half & 0x7c00) == 0 ? half & 0x8000 : half);
+    const u16 half = static_cast<u16>(of_upper ? word >> 8 >> 8 : word);
+    if (is_bf16) return bf16_to_f32(half);
+    return f16_to_f32(ftz && (half & 0x7c00) == 0 ? half & 0x8000 : half);
   };
   Lanes<float> x, y;
   for (int lane = 0; lane < kLanes; ++lane) x[lane] = widened(a[lane]), y[lane] = widened(b[lane]);
@@ -118,10 +127,10 @@ Compare take_compare(Decoder& d, Type type) {
 }
 
 Mask combine(const Warp& warp, const Instruction& i, Mask found, int field) {
-  switch (i.option & 3) {
-    case kAnd: return found & read_predicate(warp, i, field);
-    case kOr: return found | read_predicate(warp, i, field);
-    case kXor: return found ^ read_predicate(warp, i, field);
+  switch (i.options<CompareOptions>().combine) {
+    case Combine::bit_and: return found & read_predicate(warp, i, field);
+    case Combine::bit_or: return found | read_predicate(warp, i, field);
+    case Combine::bit_xor: return found ^ read_predicate(warp, i, field);
     default: return found;
   }
 }
@@ -129,45 +138,38 @@ Mask combine(const Warp& warp, const Instruction& i, Mask found, int field) {
 // The second predicate of a pair is that of the opposite relation, but for f16x2, where it is that of the upper halves.
 template <Compare compare, class T>
 void setp(Warp& warp, const Instruction& i, Mask mask) {
-  const Mask found = relation<compare, T>(warp, i);
+  const Mask found = relation<compare, T>(warp, i, false);
   const Mask first = combine(warp, i, found, 4);
   if (i.slot[1] >= 0) write_mask(warp, i.slot[1], combine(warp, i, ~found, 4), mask);
   write_mask(warp, i.slot[0], first, mask);
 }
 
 void setp_by_pointer(Warp& warp, const Instruction& i, Mask mask) {
-  const auto function = reinterpret_cast<Relation>(i.immediate);
-  const Mask found = function(warp, i);
-  Mask second = ~found;
-  if (i.width == 4) {
-    Instruction upper = i;
-    upper.option |= kHigh;
-    second = function(warp, upper);
-  }
+  const auto& options = i.options<CompareOptions>();
+  const Mask found = options.relation(warp, i, false);
+  const Mask second = options.of_pairs ? options.relation(warp, i, true) : ~found;
   const Mask first = combine(warp, i, found, 4);
   if (i.slot[1] >= 0) write_mask(warp, i.slot[1], combine(warp, i, second, 4), mask);
   write_mask(warp, i.slot[0], first, mask);
 }
 
-/// set: all ones or 1.0 where the comparison holds. `immediate` is the relation, `value_bytes` what is written.
+/// set: all ones or 1.0 where the comparison holds; Instruction::value_bytes is what is written.
 void set(Warp& warp, const Instruction& i, Mask mask) {
-  const auto function = reinterpret_cast<Relation>(i.immediate);
-  const Mask low = combine(warp, i, function(warp, i), 4);
+  const auto& options = i.options<CompareOptions>();
+  const Mask low = combine(warp, i, options.relation(warp, i, false), 4);
+  const u32 one_half = options.to_float ? (options.is_bf16 ? 0x3f80u : 0x3c00u) : 0xffffu;
   if (i.value_bytes == 2) {
     Lanes<u16> result;
-    const u16 one = i.option & kToFloat ? (i.option & kIsBf16 ? 0x3f80 : 0x3c00) : 0xffff;
-    for (int lane = 0; lane < kLanes; ++lane) result[lane] = has_lane(low, lane) ? one : 0;
+    for (int lane = 0; lane < kLanes; ++lane) result[lane] = has_lane(low, lane) ? static_cast<u16>(one_half) : 0;
     return write(warp, i.slot[0], result, mask);
   }
   Lanes<u32> result;
-  if (i.width == 4) {
-    Instruction upper = i;
-    upper.option |= kHigh;
-    const Mask high = combine(warp, i, function(warp, upper), 4);
-    const u32 one = i.option & kToFloat ? (i.option & kIsBf16 ? 0x3f80u : 0x3c00u) : 0xffffu;
-    for (int lane = 0; lane < kLanes; ++lane) result[lane] = (has_lane(low, lane) ? one : 0) | (has_lane(high, lane) ? one << 16 : 0);
+  if (options.of_pairs) {
+    const Mask high = combine(warp, i, options.relation(warp, i, true), 4);
+    for (int lane = 0; lane < kLanes; ++lane)
+      result[lane] = (has_lane(low, lane) ? one_half : 0) | (has_lane(high, lane) ? one_half << 16 : 0);
   } else {
-    const u32 one = i.option & kToFloat ? 0x3f800000u : 0xffffffffu;
+    const u32 one = options.to_float ? 0x3f800000u : 0xffffffffu;
     for (int lane = 0; lane < kLanes; ++lane) result[lane] = has_lane(low, lane) ? one : 0;
   }
   write(warp, i.slot[0], result, mask);
@@ -199,25 +201,25 @@ constexpr auto all_setps(std::index_sequence<I...>) {
 constexpr auto kSetps = all_setps(std::make_index_sequence<14>{});
 
 /// What setp and set share: relation, combination and flushing.
-Relation take_relation(Decoder& d, Type type, Compare& compare) {
-  compare = take_compare(d, type);
-  d.out.option |= static_cast<u32>(d.take_one({"and", "or", "xor"}) + 1);
-  if (d.take("ftz")) {
-    if (type != Type::f32 && type != Type::f16 && type != Type::f16x2) d.fail("'.ftz' is for f32 and f16");
-    d.out.option |= kFtz;
-  }
-  if (type == Type::bf16 || type == Type::bf16x2) d.out.option |= kIsBf16;
-  d.out.width = type == Type::f16x2 || type == Type::bf16x2 ? 4 : 2;
-  const Relation relation = kRelations[static_cast<std::size_t>(compare)](type);
-  if (relation == nullptr) d.fail("no comparison of this type");
-  return relation;
+Compare take_relation(Decoder& d, Type type) {
+  CompareOptions& options = d.options<CompareOptions>();
+  const Compare compare = take_compare(d, type);
+  options.combine = static_cast<Combine>(d.take_one({"and", "or", "xor"}) + 1);
+  options.ftz = d.take("ftz");
+  if (options.ftz && type != Type::f32 && type != Type::f16 && type != Type::f16x2) d.fail("'.ftz' is for f32 and f16");
+  options.is_bf16 = type == Type::bf16 || type == Type::bf16x2;
+  options.of_pairs = type == Type::f16x2 || type == Type::bf16x2;
+  options.relation = kRelations[static_cast<std::size_t>(compare)](type);
+  if (options.relation == nullptr) d.fail("no comparison of this type");
+  return compare;
 }
 
 void take_operands(Decoder& d, Type type) {
-  d.expect_operands((d.out.option & 3) != 0 ? 4 : 3);
+  const bool combines = d.options<CompareOptions>().combine != Combine::nothing;
+  d.expect_operands(combines ? 4 : 3);
   d.source(2, d.operand(1), bytes_of(type), type);
   d.source(3, d.operand(2), bytes_of(type), type);
-  if ((d.out.option & 3) != 0) d.source(4, d.operand(3), 0);
+  if (combines) d.source(4, d.operand(3), 0);
 }
 
 template <class T>
@@ -238,7 +240,7 @@ void select_by_sign(Warp& warp, const Instruction& i, Mask mask) {
   for (int lane = 0; lane < kLanes; ++lane) {
     C by = c[lane];
     if constexpr (std::is_same_v<C, float>)
-      if (i.option & kFtz) by = flush(by);
+      if (i.options<SelectOptions>().ftz) by = flush(by);
     result[lane] = by >= 0 ? a[lane] : b[lane];
   }
   write(warp, i.slot[0], result, mask);
@@ -255,10 +257,7 @@ Handler choose_select(bool by_sign, bool by_float) {
 void decode_setp(Decoder& d) {
   d.out.category = Category::compare;
   const Type type = d.take_type();
-  Compare compare;
-  const Relation relation = take_relation(d, type, compare);
-  d.out.immediate = reinterpret_cast<u64>(relation);
-  const Handler direct = kSetps[static_cast<std::size_t>(compare)](type);
+  const Handler direct = kSetps[static_cast<std::size_t>(take_relation(d, type))](type);
   d.out.execute = direct != nullptr ? direct : setp_by_pointer;
   take_operands(d, type);
   const Operand& results = d.operand(0);
@@ -273,10 +272,10 @@ void decode_setp(Decoder& d) {
 void decode_set(Decoder& d) {
   d.out.category = Category::compare;
   const Type result = d.take_type(), type = d.take_type();
-  Compare compare;
-  d.out.immediate = reinterpret_cast<u64>(take_relation(d, type, compare));
-  if (is_float(result)) d.out.option |= kToFloat;
-  if (result == Type::bf16 || result == Type::bf16x2) d.out.option |= kIsBf16;
+  take_relation(d, type);
+  CompareOptions& options = d.options<CompareOptions>();
+  options.to_float = is_float(result);
+  options.is_bf16 |= result == Type::bf16 || result == Type::bf16x2;
   d.out.value_bytes = static_cast<u8>(bytes_of(result));
   if (d.out.value_bytes == 8) d.fail("no instruction of this type");
   d.out.execute = set;
@@ -287,7 +286,7 @@ void decode_set(Decoder& d) {
 void decode_select(Decoder& d) {
   d.out.category = Category::compare;
   const bool by_sign = d.base() == "slct";
-  if (by_sign && d.take("ftz")) d.out.option |= kFtz;
+  d.options<SelectOptions>().ftz = by_sign && d.take("ftz");
   const Type type = d.take_type();
   const Type by = by_sign ? d.take_type() : Type::pred;
   if (by_sign && by != Type::f32 && by != Type::s32) d.fail("selects by s32 or f32");

@@ -1,7 +1,7 @@
 // Branches and ends of threads. The scheduler executes them; here they are only decoded.
 #include <fmt/format.h>
 
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 
 namespace tilewright::rt::emulator {
 

@@ -4,36 +4,17 @@
 #include <limits>
 
 #include "runtime/emulator/isa/directed_rounding.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-/// A conversion as the general handlers read it from Instruction::option.
 struct Conversion {
   Type to, from;
   Rounding rounding;
-  bool to_integral : 1, ftz : 1, sat : 1, satfinite : 1, relu : 1, pair : 1;
+  bool to_integral, ftz, sat, satfinite, relu, pair;
   u8 to_bytes, from_bytes;  // of the registers, which may be wider
-
-  u32 packed() const {
-    return static_cast<u32>(to) | static_cast<u32>(from) << 5 | static_cast<u32>(rounding) << 10 | to_integral << 13 | ftz << 14 |
-           sat << 15 | satfinite << 16 | relu << 17 | pair << 18 | static_cast<u32>(to_bytes) << 19 | static_cast<u32>(from_bytes) << 23;
-  }
-  static Conversion of(u32 bits) {
-    return {static_cast<Type>(bits & 31),
-            static_cast<Type>((bits >> 5) & 31),
-            static_cast<Rounding>((bits >> 10) & 7),
-            ((bits >> 13) & 1) != 0,
-            ((bits >> 14) & 1) != 0,
-            ((bits >> 15) & 1) != 0,
-            ((bits >> 16) & 1) != 0,
-            ((bits >> 17) & 1) != 0,
-            ((bits >> 18) & 1) != 0,
-            static_cast<u8>((bits >> 19) & 15),
-            static_cast<u8>((bits >> 23) & 15)};
-  }
 };
 
 const FloatFormat& format_of(Type type) {
@@ -164,7 +145,7 @@ u64 convert_one(u64 bits, const Conversion& c) {
 }
 
 void convert(Warp& warp, const Instruction& i, Mask mask) {
-  const Conversion c = Conversion::of(i.option);
+  const Conversion c = i.options<Conversion>();
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(mask, lane)) continue;
     const u64 result = convert_one(fetch(warp, i.slot[1], c.from_bytes, lane), c);
@@ -174,7 +155,7 @@ void convert(Warp& warp, const Instruction& i, Mask mask) {
 
 /// Two f32 into the halves of one register, the first on top.
 void convert_two(Warp& warp, const Instruction& i, Mask mask) {
-  const Conversion c = Conversion::of(i.option);
+  const Conversion c = i.options<Conversion>();
   const int part = 4 * c.to_bytes;  // bits
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(mask, lane)) continue;
@@ -185,7 +166,7 @@ void convert_two(Warp& warp, const Instruction& i, Mask mask) {
 
 /// A pair of one format into a pair of another.
 void convert_pair(Warp& warp, const Instruction& i, Mask mask) {
-  const Conversion c = Conversion::of(i.option);
+  const Conversion c = i.options<Conversion>();
   const int from = 4 * c.from_bytes, to = 4 * c.to_bytes;
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(mask, lane)) continue;
@@ -196,7 +177,7 @@ void convert_pair(Warp& warp, const Instruction& i, Mask mask) {
 
 /// cvt.pack: two s32 saturated and packed, below what is left of c.
 void convert_pack(Warp& warp, const Instruction& i, Mask mask) {
-  const Conversion c = Conversion::of(i.option);
+  const Conversion c = i.options<Conversion>();
   const int width = 8 * bytes_of(c.to);
   const u64 part = (u64{1} << width) - 1;
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -250,20 +231,25 @@ Handler direct(const Conversion& c) {
   return nullptr;
 }
 
-void decode_pack(Decoder& d) {
+}  // namespace
+
+void decode_convert_pack(Decoder& d) {
+  d.out.category = Category::conversion;
   Conversion c{};
-  if (!d.take("pack") || !d.take("sat")) d.fail("expected 'cvt.pack.sat'");
+  if (!d.take("sat")) d.fail("expected 'cvt.pack.sat'");
   c.to = d.take_type();
   c.from = d.take_type();
   c.sat = true;
   const bool has_rest = d.try_type() == Type::b32;
   if (c.from != Type::s32 || is_float(c.to) || bytes_of(c.to) > 2 || c.to < Type::u8) d.fail("no instruction of this type");
   d.expect_operands(has_rest ? 4 : 3);
-  d.out.option = c.packed();
+  d.options<Conversion>() = c;
   d.out.execute = convert_pack;
   d.destination(0, d.operand(0), 4);
   for (std::size_t k = 1; k < d.operands(); ++k) d.source(static_cast<int>(k), d.operand(k), 4);
 }
+
+namespace {
 
 bool is_pair(Type type) { return type == Type::f16x2 || type == Type::bf16x2 || type == Type::e4m3x2 || type == Type::e5m2x2; }
 
@@ -291,7 +277,6 @@ void take_rounding(Decoder& d, Conversion& c) {
 
 void decode_convert(Decoder& d) {
   d.out.category = Category::conversion;
-  if (std::find(d.modifiers().begin(), d.modifiers().end(), "pack") != d.modifiers().end()) return decode_pack(d);
   Conversion c{};
   c.to = d.take_type();
   c.from = d.take_type();
@@ -315,7 +300,7 @@ void decode_convert(Decoder& d) {
     d.out.execute = plain && c.to == Type::f16x2    ? elementwise<narrow_f16x2>()
                     : plain && c.to == Type::bf16x2 ? elementwise<narrow_bf16x2>()
                                                     : convert_two;
-    d.out.option = c.packed();
+    d.options<Conversion>() = c;
     return;
   }
   if (c.pair != is_pair(c.from)) d.fail("no conversion between a pair and a single value");
@@ -329,7 +314,7 @@ void decode_convert(Decoder& d) {
   };
   c.to_bytes = register_bytes(d.operand(0), c.to);
   c.from_bytes = d.operand(1).kind == OperandKind::special ? u8{4} : register_bytes(d.operand(1), c.from);
-  d.out.option = c.packed();
+  d.options<Conversion>() = c;
   d.destination(0, d.operand(0), c.to_bytes);
   d.source(1, d.operand(1), c.from_bytes, c.from);
   d.out.execute = c.pair ? convert_pair : direct(c) != nullptr ? direct(c) : convert;

@@ -3,13 +3,17 @@
 #include <type_traits>
 
 #include "runtime/emulator/isa/directed_rounding.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-enum Option : u32 { kFtz = 1, kSat = 2, kNan = 4, kXorSign = 8, kApproximate = 16, kRoundingShift = 8, kOpShift = 16 };
+struct DirectedOptions {
+  FloatOp op = FloatOp::add;
+  Rounding rounding = Rounding::zero;
+  bool ftz = false, saturates = false;
+};
 
 template <bool Ftz, class T>
 T enter(T x) {
@@ -80,20 +84,17 @@ float div_approx_of(float a, float b) {
 /// Rounding modes other than to nearest.
 template <class T>
 void directed(Warp& warp, const Instruction& i, Mask mask) {
-  const auto op = static_cast<FloatOp>(i.option >> kOpShift);
-  const auto rounding = static_cast<Rounding>((i.option >> kRoundingShift) & 0xff);
-  const bool ftz = i.option & kFtz;
+  const auto [op, rounding, ftz, saturates] = i.options<DirectedOptions>();
   const Lanes<T> a = read<T>(warp, i.slot[1]), b = read<T>(warp, i.slot[2]), c = i.slot[3] < 0 ? b : read<T>(warp, i.slot[3]);
   Lanes<T> result{};
-  const auto in = [&](T x) { return ftz ? enter<true>(x) : x; };
+  const auto in = [ftz = ftz](T x) { return ftz ? enter<true>(x) : x; };
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(mask, lane)) continue;
     const T value = rounded(op, rounding, in(a[lane]), in(b[lane]), in(c[lane]));
-    const bool sat = i.option & kSat;
     if (ftz)
-      result[lane] = sat ? leave<true, true>(value) : leave<true, false>(value);
+      result[lane] = saturates ? leave<true, true>(value) : leave<true, false>(value);
     else
-      result[lane] = sat ? leave<false, true>(value) : leave<false, false>(value);
+      result[lane] = saturates ? leave<false, true>(value) : leave<false, false>(value);
   }
   write(warp, i.slot[0], result, mask);
 }
@@ -135,7 +136,10 @@ T copysign_of(T a, T b) {
   return std::copysign(b, a);
 }
 
-enum TestProperty : u32 { kFinite, kInfinite, kNumber, kNotANumber, kNormal, kSubnormal };
+enum class TestProperty : u8 { finite, infinite, number, not_a_number, normal, subnormal };
+struct TestOptions {
+  TestProperty property = TestProperty::finite;
+};
 
 template <class T>
 void testp(Warp& warp, const Instruction& i, Mask mask) {
@@ -144,12 +148,12 @@ void testp(Warp& warp, const Instruction& i, Mask mask) {
   for (int lane = 0; lane < kLanes; ++lane) {
     const int kind = std::fpclassify(a[lane]);
     bool holds = false;
-    switch (i.option) {
-      case kFinite: holds = kind != FP_INFINITE && kind != FP_NAN; break;
-      case kInfinite: holds = kind == FP_INFINITE; break;
-      case kNumber: holds = kind != FP_NAN; break;
-      case kNotANumber: holds = kind == FP_NAN; break;
-      case kNormal: holds = kind == FP_NORMAL; break;
+    switch (i.options<TestOptions>().property) {
+      case TestProperty::finite: holds = kind != FP_INFINITE && kind != FP_NAN; break;
+      case TestProperty::infinite: holds = kind == FP_INFINITE; break;
+      case TestProperty::number: holds = kind != FP_NAN; break;
+      case TestProperty::not_a_number: holds = kind == FP_NAN; break;
+      case TestProperty::normal: holds = kind == FP_NORMAL; break;
       default: holds = kind == FP_SUBNORMAL; break;
     }
     result |= static_cast<Mask>(holds) << lane;
@@ -187,7 +191,7 @@ Handler choose_extreme(bool is_min, bool nan, bool ftz, bool xor_sign) {
 void decode_testp(Decoder& d) {
   const int property = d.take_one({"finite", "infinite", "number", "notanumber", "normal", "subnormal"});
   if (property < 0) d.fail("a property is missing");
-  d.out.option = static_cast<u32>(property);
+  d.options<TestOptions>().property = static_cast<TestProperty>(property);
   const Type type = d.take_type();
   d.out.execute = type == Type::f64 ? testp<double> : testp<float>;
   d.expect_operands(2);
@@ -221,7 +225,7 @@ void decode_rounded(Decoder& d, Type type, bool ftz) {
     return;
   }
   const Rounding rounding = mode == 1 ? Rounding::zero : mode == 2 ? Rounding::down : Rounding::up;
-  d.out.option = (ftz ? kFtz : 0u) | (sat ? kSat : 0u) | static_cast<u32>(rounding) << kRoundingShift | static_cast<u32>(op) << kOpShift;
+  d.options<DirectedOptions>() = {op, rounding, ftz, sat};
   d.out.execute = type == Type::f64 ? directed<double> : directed<float>;
 }
 

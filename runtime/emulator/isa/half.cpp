@@ -2,14 +2,16 @@
 #include <cmath>
 #include <type_traits>
 
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/simd/small_float.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-enum Option : u32 { kFtz = 1, kSat = 2, kRelu = 4, kNan = 8, kXorSign = 16 };
+struct HalfOptions {
+  bool ftz = false, saturates = false, relu = false, propagates_nan = false, xor_sign = false;
+};
 enum class Op : u8 { add, sub, mul, fma, min, max, neg, abs };
 
 struct F16 {
@@ -62,12 +64,12 @@ u16 product(u16 a, u16 b) {
 }
 
 template <class H>
-u16 extreme(u16 a, u16 b, bool is_min, u32 option) {
-  const u16 sign = option & kXorSign ? (a ^ b) & 0x8000 : 0;
-  if (option & kXorSign) a &= 0x7fff, b &= 0x7fff;
+u16 extreme(u16 a, u16 b, bool is_min, const HalfOptions& options) {
+  const u16 sign = options.xor_sign ? (a ^ b) & 0x8000 : 0;
+  if (options.xor_sign) a &= 0x7fff, b &= 0x7fff;
   if (is_nan<H>(a) || is_nan<H>(b)) {
     const u16 other = is_nan<H>(a) ? b : a;
-    return (option & kNan) || is_nan<H>(other) ? u16{0x7fff} : static_cast<u16>(other | sign);
+    return options.propagates_nan || is_nan<H>(other) ? u16{0x7fff} : static_cast<u16>(other | sign);
   }
   const float x = H::widen(a), y = H::widen(b);
   const bool takes_a = x == y ? is_min == ((a & 0x8000) != 0) : (x < y) == is_min;
@@ -75,23 +77,23 @@ u16 extreme(u16 a, u16 b, bool is_min, u32 option) {
 }
 
 template <class H, Op op>
-u16 compute(u16 a, u16 b, u16 c, u32 option) {
-  if (option & kFtz) a = flush_half<H>(a), b = flush_half<H>(b), c = flush_half<H>(c);
+u16 compute(u16 a, u16 b, u16 c, const HalfOptions& options) {
+  if (options.ftz) a = flush_half<H>(a), b = flush_half<H>(b), c = flush_half<H>(c);
   u16 result = 0;
   switch (op) {
     case Op::add: result = sum<H>(a, b, false); break;
     case Op::sub: result = sum<H>(a, b, true); break;
     case Op::mul: result = product<H>(a, b); break;
     case Op::fma: result = fused<H>(a, b, c); break;
-    case Op::min: return extreme<H>(a, b, true, option);
-    case Op::max: return extreme<H>(a, b, false, option);
+    case Op::min: return extreme<H>(a, b, true, options);
+    case Op::max: return extreme<H>(a, b, false, options);
     case Op::neg: return a ^ 0x8000;
     case Op::abs: return a & 0x7fff;
   }
-  if (option & kFtz) result = flush_half<H>(result);
-  if (is_nan<H>(result)) return option & kSat ? u16{0} : u16{0x7fff};
-  if ((option & (kRelu | kSat)) && (result & 0x8000)) result = 0;
-  if ((option & kSat) && result > H::kOne) result = H::kOne;
+  if (options.ftz) result = flush_half<H>(result);
+  if (is_nan<H>(result)) return options.saturates ? u16{0} : u16{0x7fff};
+  if ((options.relu || options.saturates) && (result & 0x8000)) result = 0;
+  if (options.saturates && result > H::kOne) result = H::kOne;
   return result;
 }
 
@@ -100,13 +102,14 @@ void half(Warp& warp, const Instruction& i, Mask mask) {
   using Word = std::conditional_t<Parts == 1, u16, u32>;
   const Lanes<Word> a = read<Word>(warp, i.slot[1]), b = i.slot[2] < 0 ? a : read<Word>(warp, i.slot[2]),
                     c = i.slot[3] < 0 ? a : read<Word>(warp, i.slot[3]);
+  const HalfOptions options = i.options<HalfOptions>();
   Lanes<Word> result;
   for (int lane = 0; lane < kLanes; ++lane) {
     Word word = 0;
     for (int part = 0; part < Parts; ++part) {
       const int shift = 16 * part;
       const u16 value = compute<H, op>(static_cast<u16>(a[lane] >> shift), static_cast<u16>(b[lane] >> shift),
-                                       static_cast<u16>(c[lane] >> shift), i.option);
+                                       static_cast<u16>(c[lane] >> shift), options);
       word |= static_cast<Word>(static_cast<u32>(value) << shift);
     }
     result[lane] = word;
@@ -143,18 +146,15 @@ void decode_half(Decoder& d) {
   const bool is_pair = type == Type::f16x2 || type == Type::bf16x2;
   const bool computes = op <= Op::fma;
   if (computes && !d.take("rn") && op == Op::fma) d.fail("a rounding is missing");
-  if (d.take("ftz")) {
-    if (is_bf16) d.fail("'.ftz' is for f16");
-    d.out.option |= kFtz;
-  }
-  if (computes && d.take("sat")) d.out.option |= kSat;
-  if (op == Op::fma && d.take("relu")) d.out.option |= kRelu;
+  HalfOptions& options = d.options<HalfOptions>();
+  options.ftz = d.take("ftz");
+  if (options.ftz && is_bf16) d.fail("'.ftz' is for f16");
+  options.saturates = computes && d.take("sat");
+  options.relu = op == Op::fma && d.take("relu");
   if (op == Op::min || op == Op::max) {
-    if (d.take("NaN")) d.out.option |= kNan;
-    if (d.take("xorsign")) {
-      if (!d.take("abs")) d.fail("'.xorsign' needs '.abs'");
-      d.out.option |= kXorSign;
-    }
+    options.propagates_nan = d.take("NaN");
+    options.xor_sign = d.take("xorsign");
+    if (options.xor_sign && !d.take("abs")) d.fail("'.xorsign' needs '.abs'");
   }
   if (is_bf16)
     d.out.execute = is_pair ? choose<Bf16, 2>(op) : choose<Bf16, 1>(op);

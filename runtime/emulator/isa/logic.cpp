@@ -2,7 +2,7 @@
 #include <bit>
 #include <type_traits>
 
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
@@ -160,9 +160,13 @@ Lanes<u32> bits_by_table(u32 table, const Lanes<u32>& a, const Lanes<u32>& b, co
   return result;
 }
 
+struct TableOptions {
+  u8 table = 0;
+};
+
 void lop3(Warp& warp, const Instruction& i, Mask mask) {
   const auto a = read<u32>(warp, i.slot[1]), b = read<u32>(warp, i.slot[2]), c = read<u32>(warp, i.slot[3]);
-  write(warp, i.slot[0], bits_by_table(i.option, a, b, c), mask);
+  write(warp, i.slot[0], bits_by_table(i.options<TableOptions>().table, a, b, c), mask);
 }
 
 // A predicate says whether the result has any bit set, combined with another one: Instruction::slot 4 and 5.
@@ -170,18 +174,30 @@ template <bool kAnds>
 void lop3_with_predicate(Warp& warp, const Instruction& i, Mask mask) {
   const Mask other = read_predicate(warp, i, 5);
   const auto a = read<u32>(warp, i.slot[1]), b = read<u32>(warp, i.slot[2]), c = read<u32>(warp, i.slot[3]);
-  const Lanes<u32> result = bits_by_table(i.option, a, b, c);
+  const Lanes<u32> result = bits_by_table(i.options<TableOptions>().table, a, b, c);
   Mask any = 0;
   for (int lane = 0; lane < kLanes; ++lane) any |= result[lane] != 0 ? kLaneBit[lane] : 0;
   write(warp, i.slot[0], result, mask);
   write_mask(warp, i.slot[4], kAnds ? any & other : any | other, mask);
 }
 
-enum PredicateOption : u32 { kAnd, kOr, kXor, kNot };
+enum class PredicateOp : u8 { bit_and, bit_or, bit_xor, bit_not };
+struct PredicateOptions {
+  PredicateOp op = PredicateOp::bit_and;
+};
 
 void predicate_logic(Warp& warp, const Instruction& i, Mask mask) {
-  const Mask a = read_predicate(warp, i, 1), b = i.option == kNot ? 0 : read_predicate(warp, i, 2);
-  write_mask(warp, i.slot[0], i.option == kAnd ? a & b : i.option == kOr ? a | b : i.option == kXor ? a ^ b : ~a, mask);
+  const PredicateOp op = i.options<PredicateOptions>().op;
+  const Mask a = read_predicate(warp, i, 1), b = op == PredicateOp::bit_not ? 0 : read_predicate(warp, i, 2);
+  const auto result = [&] {
+    switch (op) {
+      case PredicateOp::bit_and: return a & b;
+      case PredicateOp::bit_or: return a | b;
+      case PredicateOp::bit_xor: return a ^ b;
+      default: return ~a;
+    }
+  };
+  write_mask(warp, i.slot[0], result(), mask);
 }
 
 template <class F>
@@ -203,7 +219,7 @@ void decode_lop3(Decoder& d) {
   if (has_predicate != (result.kind == OperandKind::pair)) d.fail("'.or' or '.and' and a result 'd|p' go together");
   d.destination(0, has_predicate ? result.parts[0] : result, 4);
   for (int k = 1; k < 4; ++k) d.source(k, d.operand(static_cast<std::size_t>(k)), 4);
-  d.out.option = static_cast<u32>(d.constant(d.operand(4))) & 255;
+  d.options<TableOptions>().table = static_cast<u8>(d.constant(d.operand(4)));
   d.out.execute = lop3;
   if (!has_predicate) return;
   d.destination(4, result.parts[1], 0);
@@ -273,7 +289,10 @@ void decode_logic(Decoder& d) {
   d.source(1, d.operand(1), bytes);
   if (!is_unary) d.source(2, d.operand(2), bytes);
   if (type == Type::pred) {
-    d.out.option = base == "and" ? kAnd : base == "or" ? kOr : base == "xor" ? kXor : kNot;
+    d.options<PredicateOptions>().op = base == "and"   ? PredicateOp::bit_and
+                                       : base == "or"  ? PredicateOp::bit_or
+                                       : base == "xor" ? PredicateOp::bit_xor
+                                                       : PredicateOp::bit_not;
     d.out.execute = predicate_logic;
     return;
   }

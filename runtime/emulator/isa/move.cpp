@@ -1,5 +1,5 @@
 // Moves between registers, packing and unpacking of registers, and conversions of addresses between spaces.
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 #include "runtime/emulator/state/worker.h"
 
@@ -92,6 +92,11 @@ void decode_split(Decoder& d, int whole) {
     d.source(1, d.operand(1), whole);
 }
 
+struct WindowOptions {
+  u64 begin = 0;              // of the space in generic addresses; minus that for the way back
+  bool is_of_cluster = false;  // .shared::cluster
+};
+
 // Generic addresses of global memory are the addresses themselves; the other spaces lie in windows.
 u64 window_of(Decoder& d, Space space) {
   switch (space) {
@@ -107,7 +112,7 @@ u64 window_of(Decoder& d, Space space) {
 template <class T>
 void add_window(Warp& warp, const Instruction& i, Mask mask) {
   Lanes<T> address = read<T>(warp, i.slot[1]);
-  for (int lane = 0; lane < kLanes; ++lane) address[lane] += static_cast<T>(i.immediate);
+  for (int lane = 0; lane < kLanes; ++lane) address[lane] += static_cast<T>(i.options<WindowOptions>().begin);
   write(warp, i.slot[0], address, mask);
 }
 
@@ -116,18 +121,19 @@ Space take_space(Decoder& d) {
   constexpr Space kSpaces[] = {Space::global,   Space::shared, Space::shared, Space::local,
                                Space::constant, Space::param,  Space::param,  Space::shared};
   if (space < 0) d.fail("a space is missing");
-  d.out.in_cluster = space == 7;
+  d.options<WindowOptions>().is_of_cluster = space == 7;
   return kSpaces[space];
 }
 
 void isspacep(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> address = read<u64>(warp, i.slot[1]);
+  const auto [begin, is_of_cluster] = i.options<WindowOptions>();
   Mask inside = 0;
   for (int lane = 0; lane < kLanes; ++lane) {
     const bool windowed = address[lane] >= kSharedWindow && address[lane] < kParamWindow + kWindowBytes;
-    bool is = i.immediate == 0 ? !windowed : address[lane] - i.immediate < kWindowBytes;
+    bool is = begin == 0 ? !windowed : address[lane] - begin < kWindowBytes;
     // The block's own shared memory is a part of the cluster's.
-    if (i.immediate == kSharedWindow && !i.in_cluster) is &= address[lane] - i.immediate < kRankUnit;
+    if (begin == kSharedWindow && !is_of_cluster) is &= address[lane] - begin < kRankUnit;
     inside |= static_cast<Mask>(is) << lane;
   }
   write_mask(warp, i.slot[0], inside, mask);
@@ -162,7 +168,7 @@ void decode_cvta(Decoder& d) {
   const int bytes = bytes_of(type);
   if (bytes != 8 && bytes != 4) d.fail("an address has 32 or 64 bits");
   const u64 window = window_of(d, space);
-  d.out.immediate = from_generic ? 0 - window : window;
+  d.options<WindowOptions>().begin = from_generic ? 0 - window : window;
   d.expect_operands(2);
   d.destination(0, d.operand(0), bytes);
   d.source(1, d.operand(1), bytes);
@@ -173,7 +179,7 @@ void decode_isspacep(Decoder& d) {
   d.out.category = Category::compare;
   const Space space = take_space(d);
   if (space == Space::constant) d.fail("constant memory is not told apart from global memory");
-  d.out.immediate = window_of(d, space);
+  d.options<WindowOptions>().begin = window_of(d, space);
   d.expect_operands(2);
   d.destination(0, d.operand(0), 0);
   d.source(1, d.operand(1), 8);

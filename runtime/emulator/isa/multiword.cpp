@@ -1,11 +1,13 @@
 // Integer arithmetic over several words: instructions that leave a carry or borrow in the flag, or take it from there.
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-enum Option : u32 { kTakes = 1, kLeaves = 2, kSubtracts = 4, kMultiplies = 8, kHigh = 16 };
+struct CarryOptions {
+  bool takes_carry = false, leaves_carry = false, subtracts = false, multiplies = false, takes_high_word = false;
+};
 __extension__ using u128 = unsigned __int128;
 __extension__ using s128 = __int128;
 
@@ -20,20 +22,21 @@ T product(T a, T b, bool high) {
 template <class T, bool Signed>
 void with_carry(Warp& warp, const Instruction& i, Mask mask) {
   Lanes<T> a = read<T>(warp, i.slot[1]), b = read<T>(warp, i.slot[2]), result;
-  if (i.option & kMultiplies) {
-    for (int lane = 0; lane < kLanes; ++lane) a[lane] = product<T, Signed>(a[lane], b[lane], i.option & kHigh);
+  const auto& options = i.options<CarryOptions>();
+  if (options.multiplies) {
+    for (int lane = 0; lane < kLanes; ++lane) a[lane] = product<T, Signed>(a[lane], b[lane], options.takes_high_word);
     b = read<T>(warp, i.slot[3]);
   }
-  const Mask taken = i.option & kTakes ? warp.carry : 0;
+  const Mask taken = options.takes_carry ? warp.carry : 0;
   Mask left = 0;
   for (int lane = 0; lane < kLanes; ++lane) {
     const u128 in = (taken >> lane) & 1;
-    const u128 wide = i.option & kSubtracts ? static_cast<u128>(a[lane]) - b[lane] - in : static_cast<u128>(a[lane]) + b[lane] + in;
+    const u128 wide = options.subtracts ? static_cast<u128>(a[lane]) - b[lane] - in : static_cast<u128>(a[lane]) + b[lane] + in;
     result[lane] = static_cast<T>(wide);
     left |= static_cast<Mask>((wide >> (8 * sizeof(T))) & 1) << lane;
   }
   write(warp, i.slot[0], result, mask);
-  if (i.option & kLeaves) warp.carry = (warp.carry & ~mask) | (left & mask);
+  if (options.leaves_carry) warp.carry = (warp.carry & ~mask) | (left & mask);
 }
 
 }  // namespace
@@ -42,14 +45,15 @@ void decode_multiword(Decoder& d) {
   d.out.category = Category::integer;
   const std::string_view base = d.base();
   const bool multiplies = base.starts_with("mad");
-  if (base.ends_with("c")) d.out.option |= kTakes;
-  if (d.take("cc")) d.out.option |= kLeaves;
-  if (base.starts_with("sub")) d.out.option |= kSubtracts;
+  CarryOptions& options = d.options<CarryOptions>();
+  options.takes_carry = base.ends_with("c");
+  options.leaves_carry = d.take("cc");
+  options.subtracts = base.starts_with("sub");
+  options.multiplies = multiplies;
   if (multiplies) {
-    d.out.option |= kMultiplies;
     const int part = d.take_one({"lo", "hi"});
     if (part < 0) d.fail("one of '.lo' and '.hi' is missing");
-    if (part == 1) d.out.option |= kHigh;
+    options.takes_high_word = part == 1;
   }
   const Type type = d.take_type();
   const int bytes = bytes_of(type);

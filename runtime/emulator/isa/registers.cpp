@@ -3,22 +3,27 @@
 
 #include <algorithm>
 
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/warpgroup.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-constexpr u32 kIncreases = 1u << 16;
+struct RegisterOptions {
+  u32 count = 0;  // a thread
+  bool increases = false;
+};
 
 void change_registers(Warp& warp, const Instruction& i, Mask) {
   if (!is_whole_group(warp, i)) return;
-  const u32 before = warp.most_registers, wanted = i.option & ~kIncreases;
-  const bool increases = i.option & kIncreases;
+  const auto [wanted, increases] = i.options<RegisterOptions>();
+  const u32 before = warp.most_registers;
   const bool is_mistaken = before != 0 && (increases ? wanted < before : wanted > before);
   if (is_mistaken)
     report(warp, i, FindingKind::bad_operand, 0,
-           [&] { return fmt::format("{} to {} registers, after {}", increases ? "an increase" : "a decrease", wanted, before); });
+           [&, wanted = wanted, increases = increases] {
+             return fmt::format("{} to {} registers, after {}", increases ? "an increase" : "a decrease", wanted, before);
+           });
   // Where it is not known how many there were to begin with, nor is what the pool has.
   if (!is_mistaken && warp.kernel->entry_registers != 0) {
     if (increases && wanted - before > warp.block->free_registers) {
@@ -52,7 +57,7 @@ void decode_setmaxnreg(Decoder& d) {
   d.expect_operands(1);
   const u64 count = d.constant(d.operand(0));
   if (count < 24 || count > 256 || count % 8 != 0) d.fail(fmt::format("{} registers: expected a multiple of 8 from 24 to 256", count));
-  d.out.option = static_cast<u32>(count) | (direction == 1 ? kIncreases : 0);
+  d.options<RegisterOptions>() = {static_cast<u32>(count), direction == 1};
   d.out.kind = Kind::waiting;
   d.out.is_aligned = true;
   d.out.execute = change_registers;

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "runtime/emulator/isa/directed_rounding.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/simd/exponential.h"
 #include "runtime/emulator/state/register_file.h"
 
@@ -62,12 +62,19 @@ double approximate_upper(double x) {
   return upper(flushed(value_of(formula, flushed(upper(x)))));
 }
 
-/// The IEEE forms: option is the rounding, and bit 8 is .ftz.
+struct ExactOptions {
+  Rounding rounding = Rounding::nearest_even;
+  bool ftz = false;
+};
+struct HalfOptions {
+  bool is_bf16 = false, ftz = false;
+};
+
+/// The IEEE forms.
 template <class T, FloatOp op>
 void exact(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<T> a = read<T>(warp, i.slot[1]);
-  const auto rounding = static_cast<Rounding>(i.option & 0xff);
-  const bool ftz = i.option & 0x100;
+  const auto [rounding, ftz] = i.options<ExactOptions>();
   Lanes<T> result{};
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(mask, lane)) continue;
@@ -85,17 +92,18 @@ void exact(Warp& warp, const Instruction& i, Mask mask) {
   write(warp, i.slot[0], result, mask);
 }
 
-/// ex2 and tanh of f16, bf16 and pairs; bit 0 of option: bf16, bit 1: .ftz.
+/// ex2 and tanh of f16, bf16 and pairs.
 template <Formula formula, class Word>
 void halves(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<Word> a = read<Word>(warp, i.slot[1]);
-  const FloatFormat& format = i.option & 1 ? kBf16 : kF16;
+  const auto [is_bf16, ftz] = i.options<HalfOptions>();
+  const FloatFormat& format = is_bf16 ? kBf16 : kF16;
   Lanes<Word> result;
   for (int lane = 0; lane < kLanes; ++lane) {
     Word word = 0;
     for (int shift = 0; shift < static_cast<int>(8 * sizeof(Word)); shift += 16) {
       u16 half = static_cast<u16>(a[lane] >> shift);
-      const auto flushed = [&](u16 bits) { return (i.option & 2) && (bits & format.infinity()) == 0 ? u16(bits & 0x8000) : bits; };
+      const auto flushed = [&format, ftz = ftz](u16 bits) { return ftz && (bits & format.infinity()) == 0 ? u16(bits & 0x8000) : bits; };
       half = flushed(half);
       half = flushed(static_cast<u16>(round_to(value_of(formula, widen(half, format)), format, Rounding::nearest_even)));
       word |= static_cast<Word>(static_cast<u32>(half) << shift);
@@ -126,8 +134,7 @@ Handler choose_f32(Formula formula, bool ftz) {
 
 Handler choose_half(Decoder& d, Formula formula, Type type) {
   const bool is_pair = type == Type::f16x2 || type == Type::bf16x2;
-  if (type == Type::bf16 || type == Type::bf16x2) d.out.option |= 1;
-  if (d.take("ftz")) d.out.option |= 2;
+  d.options<HalfOptions>() = {type == Type::bf16 || type == Type::bf16x2, d.take("ftz")};
   if (formula == Formula::ex2) return is_pair ? halves<Formula::ex2, u32> : halves<Formula::ex2, u16>;
   if (formula == Formula::tanh) return is_pair ? halves<Formula::tanh, u32> : halves<Formula::tanh, u16>;
   d.fail("no instruction of this type");
@@ -153,8 +160,7 @@ void decode_special(Decoder& d) {
     d.out.execute = elementwise_without_fma<inverse_root>();
   } else if ((type == Type::f32 || type == Type::f64) && mode >= 0) {
     constexpr Rounding kModes[] = {Rounding::nearest_even, Rounding::zero, Rounding::down, Rounding::up};
-    d.out.option = static_cast<u32>(kModes[mode]);
-    if (type == Type::f32 && d.take("ftz")) d.out.option |= 0x100;
+    d.options<ExactOptions>() = {kModes[mode], type == Type::f32 && d.take("ftz")};
     if (formula == Formula::rcp)
       d.out.execute = type == Type::f32 ? exact<float, FloatOp::div> : exact<double, FloatOp::div>;
     else

@@ -1,7 +1,7 @@
 // The SIMD video instructions on two halves or four bytes of a word: vadd2 vsub2 vabsdiff2 vmin2 vmax2 and those of four.
 #include <algorithm>
 
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
@@ -9,8 +9,10 @@ namespace {
 
 enum class Part : u8 { add, sub, absdiff, min, max };
 
-// Instruction::option: the operation, and these.
-enum Option : u32 { kOfFour = 0x100, kSignedResult = 0x200, kSignedA = 0x400, kSignedB = 0x800, kSaturates = 0x1000, kSums = 0x2000 };
+struct VideoOptions {
+  Part op = Part::add;
+  bool has_four_parts = false, is_result_signed = false, is_a_signed = false, is_b_signed = false, saturates = false, sums = false;
+};
 
 s64 element(u32 word, int shift, int bits, bool is_signed) {
   const u32 value = (word >> shift) & ((1u << bits) - 1);
@@ -30,20 +32,21 @@ s64 combine(Part part, s64 a, s64 b) {
 
 void parts(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u32> a = read<u32>(warp, i.slot[1]), b = read<u32>(warp, i.slot[2]), c = read<u32>(warp, i.slot[3]);
-  const int bits = i.option & kOfFour ? 8 : 16;
-  const bool is_signed = i.option & kSignedResult;
+  const auto& options = i.options<VideoOptions>();
+  const int bits = options.has_four_parts ? 8 : 16;
+  const bool is_signed = options.is_result_signed;
   const s64 least = is_signed ? -(s64{1} << (bits - 1)) : 0, most = (s64{1} << (is_signed ? bits - 1 : bits)) - 1;
   Lanes<u32> result;
   for (int lane = 0; lane < kLanes; ++lane) {
     u32 word = 0, sum = c[lane];
     for (int shift = 0; shift < 32; shift += bits) {
-      s64 value = combine(static_cast<Part>(i.option & 0xff), element(a[lane], shift, bits, i.option & kSignedA),
-                          element(b[lane], shift, bits, i.option & kSignedB));
-      if (i.option & kSaturates) value = std::clamp(value, least, most);
+      s64 value =
+          combine(options.op, element(a[lane], shift, bits, options.is_a_signed), element(b[lane], shift, bits, options.is_b_signed));
+      if (options.saturates) value = std::clamp(value, least, most);
       sum += static_cast<u32>(value);
       word |= (static_cast<u32>(value) & ((1u << bits) - 1)) << shift;
     }
-    result[lane] = i.option & kSums ? sum : word;
+    result[lane] = options.sums ? sum : word;
   }
   write(warp, i.slot[0], result, mask);
 }
@@ -54,15 +57,16 @@ void decode_video(Decoder& d) {
   d.out.category = Category::integer;
   constexpr std::string_view kNames[] = {"vadd", "vsub", "vabsdiff", "vmin", "vmax"};
   const std::string_view name = d.base().substr(0, d.base().size() - 1);
-  d.out.option = static_cast<u32>(std::find(std::begin(kNames), std::end(kNames), name) - std::begin(kNames));
-  if (d.base().back() == '4') d.out.option |= kOfFour;
-  for (const u32 flag : {kSignedResult, kSignedA, kSignedB}) {
+  VideoOptions& options = d.options<VideoOptions>();
+  options.op = static_cast<Part>(std::find(std::begin(kNames), std::end(kNames), name) - std::begin(kNames));
+  options.has_four_parts = d.base().back() == '4';
+  for (bool* const is_signed : {&options.is_result_signed, &options.is_a_signed, &options.is_b_signed}) {
     const Type type = d.take_type();
     if (type != Type::u32 && type != Type::s32) d.fail("no instruction of this type: expected u32 or s32");
-    if (type == Type::s32) d.out.option |= flag;
+    *is_signed = type == Type::s32;
   }
-  if (d.take("sat")) d.out.option |= kSaturates;
-  if (d.take("add")) d.out.option |= kSums;
+  options.saturates = d.take("sat");
+  options.sums = d.take("add");
   d.expect_operands(4);
   d.destination(0, d.operand(0), 4);
   for (int k = 1; k < 4; ++k) d.source(k, d.operand(static_cast<std::size_t>(k)), 4);

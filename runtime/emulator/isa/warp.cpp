@@ -2,7 +2,7 @@
 #include <type_traits>
 
 #include "runtime/emulator/memory/undefined_values.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/launch.h"
 #include "runtime/emulator/state/register_file.h"
 #include "runtime/emulator/state/worker.h"
@@ -68,19 +68,27 @@ void for_groups(const Warp& warp, const Instruction& i, Mask mask, F f) {
   }
 }
 
-enum VoteMode : u32 { kAll, kAny, kUni, kBallot };
+enum class VoteMode : u8 { all, any, uniform, ballot };
+struct VoteOptions {
+  VoteMode mode = VoteMode::all;
+};
+struct MatchOptions {
+  bool all = false;
+};
 
 void vote(Warp& warp, const Instruction& i, Mask mask) {
   const Mask holds = read_predicate(warp, i, 1);
+  const VoteMode mode = i.options<VoteOptions>().mode;
   for_groups(warp, i, mask, [&](Mask, Mask group) {
     const Mask votes = holds & group;
-    if (i.option == kBallot) {
+    if (mode == VoteMode::ballot) {
       Lanes<u32> ballot;
       for (u32& word : ballot.at) word = votes;
       write(warp, i.slot[0], ballot, group);
       return;
     }
-    const bool result = i.option == kAll ? votes == group : i.option == kAny ? votes != 0 : votes == 0 || votes == group;
+    const bool all = votes == group, any = votes != 0;
+    const bool result = mode == VoteMode::all ? all : mode == VoteMode::any ? any : all || !any;
     write_mask(warp, i.slot[0], result ? kAllLanes : 0, group);
   });
 }
@@ -93,7 +101,7 @@ void match(Warp& warp, const Instruction& i, Mask mask) {
     for (int lane = 0; lane < kLanes; ++lane)
       for (int other = 0; other < kLanes; ++other)
         if (has_lane(group, other) && value[lane] == value[other]) same[lane] |= kLaneBit[other];
-    if (i.option == kAll) {
+    if (i.options<MatchOptions>().all) {
       const bool all = same[__builtin_ctz(group)] == group;
       for (u32& word : same.at) word = all ? group : 0;
       write_mask(warp, i.slot[1], all ? kAllLanes : 0, group);
@@ -205,7 +213,7 @@ void decode_vote(Decoder& d) {
   const int mode = d.take_one({"all", "any", "uni", "ballot"});
   const Type type = d.take_type();
   if (mode < 0 || type != (mode == 3 ? Type::b32 : Type::pred)) d.fail("expected '.all.pred', '.any.pred', '.uni.pred' or '.ballot.b32'");
-  d.out.option = static_cast<u32>(mode);
+  d.options<VoteOptions>().mode = static_cast<VoteMode>(mode);
   d.destination(0, d.operand(0), mode == 3 ? 4 : 0);
   d.source(1, d.operand(1), 0);
   d.members(d.operand(2));
@@ -217,7 +225,7 @@ void decode_match(Decoder& d) {
   const int mode = d.take_one({"all", "any"});
   const Type type = d.take_type();
   if (mode < 0 || (type != Type::b32 && type != Type::b64)) d.fail("expected '.all' or '.any' of b32 or b64");
-  d.out.option = mode == 0 ? kAll : kAny;
+  d.options<MatchOptions>().all = mode == 0;
   take_result(d, d.operand(0), 4);
   d.source(2, d.operand(1), bytes_of(type));
   d.members(d.operand(2));

@@ -2,19 +2,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "runtime/emulator/matrix/accumulators.h"
 #include "runtime/emulator/matrix/elements.h"
+#include "runtime/emulator/matrix/shape.h"
 #include "runtime/emulator/memory/access.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-enum Option : u32 { kTrans = 1, kSaturates = 2 };
+struct RowsOptions {
+  bool transposes = false;
+};
 
 /// Rows of 16 bytes at the addresses of lanes 8 k to 8 k + 7, for each of `count` matrices.
 Places locate_rows(Warp& warp, const Instruction& i) {
@@ -50,7 +52,7 @@ void load_matrices(Warp& warp, const Instruction& i, Mask mask) {
       else
         std::memset(matrix.line(row), 0, CoreMatrix::kLineBytes);
     }
-    write(warp, warp.kernel->extra[i.first + k], i.option & kTrans ? transposed(matrix) : matrix, mask);
+    write(warp, warp.kernel->extra[i.first + k], i.options<RowsOptions>().transposes ? transposed(matrix) : matrix, mask);
   }
 }
 
@@ -60,7 +62,7 @@ void store_matrices(Warp& warp, const Instruction& i, Mask) {
   RequestCheck check(by, places);
   for (u32 k = 0; k < i.count; ++k) {
     CoreMatrix matrix = matrix_in(warp, warp.kernel->extra[i.first + k]);
-    if (i.option & kTrans) matrix = transposed(matrix);
+    if (i.options<RowsOptions>().transposes) matrix = transposed(matrix);
     for (std::size_t row = 0; row < 8; ++row) {
       const std::size_t lane = 8 * k + row;
       if (!has_lane(places.mask, static_cast<int>(lane))) continue;
@@ -76,17 +78,8 @@ void transpose_matrix(Warp& warp, const Instruction& i, Mask mask) { write(warp,
 struct Shape {
   int m, n, k;
   Type d, a, b, c;
+  bool saturates;
 };
-
-// Shapes and types of an instruction in Instruction::option: 5 bits a type, then m / 8, and k as a power of two.
-u32 packed(const Shape& s) {
-  return static_cast<u32>(s.d) | static_cast<u32>(s.a) << 5 | static_cast<u32>(s.b) << 10 | static_cast<u32>(s.c) << 15 |
-         static_cast<u32>(s.m / 8) << 20 | static_cast<u32>(std::countr_zero(static_cast<u32>(s.k))) << 24;
-}
-Shape unpacked(u32 bits) {
-  const auto type = [&](int shift) { return static_cast<Type>((bits >> shift) & 31); };
-  return {static_cast<int>((bits >> 20) & 15) * 8, 8, 1 << (bits >> 24), type(0), type(5), type(10), type(15)};
-}
 
 int register_bits(Type type) { return type == Type::f64 ? 64 : 32; }
 int operand_registers(const Shape& s, int rows, Type type) { return rows * s.k * operand_bits(type) / kLanes / register_bits(type); }
@@ -95,7 +88,7 @@ int accumulator_registers(const Shape& s, Type type) {
 }
 
 void multiply(Warp& warp, const Instruction& i, Mask mask) {
-  const Shape s = unpacked(static_cast<u32>(i.immediate));
+  const auto& s = i.options<Shape>();
   const s32* const slots = warp.kernel->extra.data() + i.first;
   const int d_count = accumulator_registers(s, s.d), a_count = operand_registers(s, s.m, s.a), b_count = operand_registers(s, s.n, s.b);
   const s32 *const a_slots = slots + d_count, *const b_slots = a_slots + a_count, *const c_slots = b_slots + b_count;
@@ -111,14 +104,14 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
               static_cast<std::size_t>(r / halves * depth_of_a), a);
   for (int r = 0; r < b_count; ++r)
     right.columns(lines_in_register(warp.registers + b_slots[r]), b + r * depth_of_b / static_cast<int>(ColumnsOfB::kSteps));
-  accumulate(warp, {slots, c_slots, rows, s.d, (i.option & kSaturates) != 0}, {&a, b}, 1, depth, kAllLanes, mask);
+  accumulate(warp, {slots, c_slots, rows, s.d, s.saturates}, {&a, b}, 1, depth, kAllLanes, mask);
 }
 
 /// The products that most kernels have: of f16 or bf16, with sums in f32.
 template <Type kType>
 void multiply_halves(Warp& warp, const Instruction& i, Mask mask) {
   if (mask != kAllLanes) return multiply(warp, i, mask);
-  const Shape s = unpacked(static_cast<u32>(i.immediate));
+  const auto& s = i.options<Shape>();
   static const ProductSteps::Fragments multiply_them = multiply_fragments(kType);
   const s32 *const d = warp.kernel->extra.data() + i.first, *const a = d + 4, *const b = a + s.k / 4, *const c = b + s.k / 8;
   multiply_them(warp.registers, a, b, static_cast<std::size_t>(s.k), c, d);
@@ -126,7 +119,7 @@ void multiply_halves(Warp& warp, const Instruction& i, Mask mask) {
 
 /// The same in f64: a register of a or b holds 8 rows or columns by 4 steps along k, one element a lane.
 void multiply_doubles(Warp& warp, const Instruction& i, Mask mask) {
-  const Shape s = unpacked(static_cast<u32>(i.immediate));
+  const auto& s = i.options<Shape>();
   const s32* const d = warp.kernel->extra.data() + i.first;
   const int halves = s.m / 8;
   const s32 *const a = d + accumulator_registers(s, s.d), *const b = a + operand_registers(s, s.m, s.a),
@@ -152,7 +145,7 @@ bool is_nibble(Type type) { return type == Type::s4 || type == Type::u4; }
 
 /// The same of integers of 4 bits: a register of a or b holds 8 rows or columns by 32 steps along k, eight elements a lane.
 void multiply_nibbles(Warp& warp, const Instruction& i, Mask mask) {
-  const Shape s = unpacked(static_cast<u32>(i.immediate));
+  const auto& s = i.options<Shape>();
   const s32* const d = warp.kernel->extra.data() + i.first;
   const int halves = s.m / 8;
   const s32 *const a = d + accumulator_registers(s, s.d), *const b = a + operand_registers(s, s.m, s.a),
@@ -171,7 +164,7 @@ void multiply_nibbles(Warp& warp, const Instruction& i, Mask mask) {
       s64 sum = before[lane];
       for (int k = 0; k < s.k; ++k)
         sum += element(a[k / 32 * halves + e / 2], lane / 4, k, s.a) * element(b[k / 32], lane % 4 * 2 + e % 2, k, s.b);
-      if (i.option & kSaturates) sum = std::clamp<s64>(sum, std::numeric_limits<s32>::min(), std::numeric_limits<s32>::max());
+      if (s.saturates) sum = std::clamp<s64>(sum, std::numeric_limits<s32>::min(), std::numeric_limits<s32>::max());
       sums[static_cast<std::size_t>(e)][lane] = static_cast<s32>(sum);
     }
   }
@@ -196,7 +189,7 @@ void decode_matrices(Decoder& d, bool is_load) {
   begin(d);
   const int count = d.take_one({"x1", "x2", "x4"});
   if (!d.take("m8n8") || count < 0) d.fail("expected '.m8n8' and '.x1', '.x2' or '.x4'");
-  if (d.take("trans")) d.out.option |= kTrans;
+  d.options<RowsOptions>().transposes = d.take("trans");
   d.out.space = d.take_one({"shared", "shared::cta"}) >= 0 ? Space::shared : Space::generic;
   if (d.take_type() != Type::b16) d.fail("no instruction of this type: expected b16");
   d.expect_operands(2);
@@ -205,20 +198,6 @@ void decode_matrices(Decoder& d, bool is_load) {
   registers_of(d, d.operand(is_load ? 0 : 1), d.out.count, 4, is_load);
   d.address(0, d.operand(is_load ? 1 : 0));
   d.out.execute = is_load ? load_matrices : store_matrices;
-}
-
-/// m, n and k of "m16n8k16".
-bool parse_shape(std::string_view text, Shape& shape) {
-  int* const parts[] = {&shape.m, &shape.n, &shape.k};
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (int i = 0; i < 3; ++i) {
-    if (at == end || *at != "mnk"[i]) return false;
-    const auto [stop, error] = std::from_chars(at + 1, end, *parts[i]);
-    if (error != std::errc()) return false;
-    at = stop;
-  }
-  return at == end;
 }
 
 bool is_known(const Shape& s) {
@@ -257,22 +236,19 @@ void decode_movmatrix(Decoder& d) {
 
 void decode_mma(Decoder& d) {
   begin(d);
-  Shape shape{};
-  bool has_shape = false;
-  for (std::string_view modifier : d.modifiers())
-    if (Shape found{}; parse_shape(modifier, found)) {
-      shape = found;
-      has_shape = d.take(modifier);
-    }
-  if (!has_shape || !d.take("row") || !d.take("col")) d.fail("expected a shape and '.row.col'");
-  if (d.take("satfinite")) d.out.option |= kSaturates;
+  const auto extents = take_shape(d);
+  if (!extents || !d.take("row") || !d.take("col")) d.fail("expected a shape and '.row.col'");
+  Shape& shape = d.options<Shape>();
+  shape.m = extents->m;
+  shape.n = extents->n;
+  shape.k = extents->k;
+  shape.saturates = d.take("satfinite");
   shape.d = d.take_type();
   shape.a = d.take_type();
   shape.b = d.take_type();
   shape.c = d.take_type();
   if (!is_known(shape)) d.fail("no product of this shape and these types");
   d.expect_operands(4);
-  d.out.immediate = packed(shape);
   registers_of(d, d.operand(0), accumulator_registers(shape, shape.d), register_bits(shape.d) / 8, true);
   registers_of(d, d.operand(1), operand_registers(shape, shape.m, shape.a), register_bits(shape.a) / 8, false);
   registers_of(d, d.operand(2), operand_registers(shape, shape.n, shape.b), register_bits(shape.b) / 8, false);

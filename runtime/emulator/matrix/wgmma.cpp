@@ -3,37 +3,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 #include "runtime/emulator/matrix/accumulators.h"
 #include "runtime/emulator/matrix/elements.h"
 #include "runtime/emulator/matrix/registers.h"
+#include "runtime/emulator/matrix/shape.h"
 #include "runtime/emulator/matrix/wgmma_operand.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 #include "runtime/emulator/state/warpgroup.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-// Instruction::option: flags, then n / 8, then the types of d, a and b.
-enum Option : u32 { kFromRegisters = 1, kTransposesA = 2, kTransposesB = 4, kNegatesA = 8, kNegatesB = 16, kSaturates = 32 };
-
 constexpr std::size_t kRegistersOfA = 4;  // where it is in registers
 
-struct Shape {
-  int n;
-  Type d, a, b;
+struct WgmmaOptions {
+  u16 n = 0;
+  Type d = Type::f32, a = Type::f16, b = Type::f16;
+  bool a_from_registers = false, transposes_a = false, transposes_b = false, negates_a = false, negates_b = false, saturates = false;
 
   int k() const { return 256 / operand_bits(a); }
   int accumulators() const { return n / 2 * (d == Type::f16 ? 16 : 32) / 32; }  // registers
+  /// Two wgmma with equal numbers work on accumulators in the same way.
+  u32 shape() const { return u32{n} << 16 | static_cast<u32>(d) << 10 | static_cast<u32>(a) << 5 | static_cast<u32>(b); }
 };
-
-Shape shape_of(const Instruction& i) {
-  const auto type = [&](int shift) { return static_cast<Type>(i.option >> shift & 31); };
-  return {static_cast<int>(i.option >> 8 & 63) * 8, type(14), type(19), type(24)};
-}
+struct WaitOptions {
+  u32 groups = 0;  // the last ones, which may still be at work
+};
 
 u64 descriptor_of(const Warp& warp, const Instruction& i, std::size_t slot) { return read_in_place<u64>(warp, i.slot[slot])[0]; }
 
@@ -54,14 +52,14 @@ void check_uniform(Warp& warp, const Instruction& i, std::size_t slot) {
              [&] { return fmt::format("the matrix descriptor is 0x{:x}, and 0x{:x} in lane 0", bits[lane], bits[0]); });
 }
 
-std::span<const s32> slots_of_a(const Warp& warp, const Instruction& i, const Shape& s) {
+std::span<const s32> slots_of_a(const Warp& warp, const Instruction& i, const WgmmaOptions& s) {
   return {warp.kernel->extra.data() + i.first + s.accumulators(), kRegistersOfA};
 }
 
-void unpack_a(Warp& warp, const Instruction& i, const Shape& s, RowsOfA& a) {
+void unpack_a(Warp& warp, const Instruction& i, const WgmmaOptions& s, RowsOfA& a) {
   const Unpacker unpacker(s.a);
   const auto half_of_k = static_cast<std::size_t>(s.k() / 2);
-  if (i.option & kFromRegisters) {
+  if (s.a_from_registers) {
     const auto slots = slots_of_a(warp, i, s);
     for (std::size_t r = 0; r < slots.size(); ++r)
       unpacker.rows(lines_in_register(warp.registers + slots[r]), 8 * (r % 2), r / 2 * half_of_k, a);
@@ -69,31 +67,31 @@ void unpack_a(Warp& warp, const Instruction& i, const Shape& s, RowsOfA& a) {
     check_uniform(warp, i, 0);
     const Accessor by = engine_of(warp, i, *warp.block, matrix_agent(warp.index), warp.matrix.committed + 1);
     const auto first_row = static_cast<std::size_t>(warp.index % kGroupWarps) * kRows;
-    SharedOperand(by, descriptor_of(warp, i, 0), first_row, kRows, i.option & kTransposesA, false).unpack(unpacker, half_of_k, a);
+    SharedOperand(by, descriptor_of(warp, i, 0), first_row, kRows, s.transposes_a, false).unpack(unpacker, half_of_k, a);
   }
-  if (((i.option & kNegatesA) != 0) == ((i.option & kNegatesB) != 0)) return;
+  if (s.negates_a == s.negates_b) return;
   for (auto& step : a.at)
     for (auto& row : step)
       for (float& number : row) number = -number;
 }
 
-Columns unpacked_b(Warp& warp, const Instruction& i, const Shape& s) {
+Columns unpacked_b(Warp& warp, const Instruction& i, const WgmmaOptions& s) {
   check_uniform(warp, i, 1);
   return columns_of(warp, i, Unpacker(s.b), descriptor_of(warp, i, 1), static_cast<std::size_t>(s.n), static_cast<std::size_t>(s.k() / 2),
-                    i.option & kTransposesB);
+                    s.transposes_b);
 }
 
 void multiply(Warp& warp, const Instruction& i, Mask) {
   if (!is_whole_group(warp, i)) return;
-  const Shape s = shape_of(i);
-  take_matrix_registers(warp, i, i.option >> 8);
+  const auto& s = i.options<WgmmaOptions>();
+  take_matrix_registers(warp, i, s.shape());
   warp.matrix.trace = (warp.matrix.trace ^ (i.index + 1)) * 0x9e3779b97f4a7c15u;
   ++warp.matrix.issued;
 
   PendingProducts& pending = warp.matrix.pending;
-  if (i.option & kFromRegisters) pending.add_up_into(slots_of_a(warp, i, s));
+  if (s.a_from_registers) pending.add_up_into(slots_of_a(warp, i, s));
   const s32* const slots = warp.kernel->extra.data() + i.first;
-  const Accumulators accumulators = {slots, slots, kRows, s.d, (i.option & kSaturates) != 0};
+  const Accumulators accumulators = {slots, slots, kRows, s.d, s.saturates};
   const auto depth = static_cast<std::size_t>(s.k());
   const Mask adding = read_predicate(warp, i, 2);
   if (is_in_place(accumulators, adding, kAllLanes)) {
@@ -149,7 +147,7 @@ void commit(Warp& warp, const Instruction& i, Mask) {
 
 /// wgmma is done when all four warps have issued it: a warp that waits first waits for the others too.
 void wait(Warp& warp, const Instruction& i, Mask) {
-  const u32 group = warp.matrix.committed - std::min(warp.matrix.committed, i.option);
+  const u32 group = warp.matrix.committed - std::min(warp.matrix.committed, i.options<WaitOptions>().groups);
   if (group <= committed_by_all(warp)) return let_go(warp, group);
   warp.fragment().wait = Wait::matrix;
   warp.fragment().wait_phase = group;
@@ -162,7 +160,7 @@ void expect_aligned(Decoder& d) {
 }
 
 // PTX ISA, "wgmma.mma_async": shapes and types.
-bool is_known(const Shape& s, int m, int k) {
+bool is_known(const WgmmaOptions& s, int m, int k) {
   if (m != 64 || k != s.k() || s.n < 8 || s.n > 256) return false;
   const bool is_integer = s.a == Type::s8 || s.a == Type::u8;
   if (s.n % 8 != 0 || (is_integer && s.n > 32 && s.n % 16 != 0)) return false;
@@ -178,47 +176,34 @@ bool is_known(const Shape& s, int m, int k) {
   }
 }
 
-bool parse_shape(std::string_view text, std::array<int, 3>& extents) {
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (at == end || *at != "mnk"[i]) return false;
-    const auto [stop, error] = std::from_chars(at + 1, end, extents[i]);
-    if (error != std::errc()) return false;
-    at = stop;
-  }
-  return at == end;
-}
-
-/// 1 or -1, of which `flag` is the latter.
-void decode_scale(Decoder& d, const Operand& operand, u32 flag) {
+/// 1 or -1: whether it is the latter.
+bool take_negation(Decoder& d, const Operand& operand) {
   const u64 scale = d.constant(operand);
   if (scale != 1 && scale != ~u64{0}) d.fail("a scale has to be 1 or -1");
-  if (scale != 1) d.out.option |= flag;
+  return scale != 1;
 }
 
-void decode_transpose(Decoder& d, const Operand& operand, u32 flag) {
+bool take_transposition(Decoder& d, const Operand& operand) {
   const u64 trans = d.constant(operand);
   if (trans > 1) d.fail("a transposition has to be 0 or 1");
-  if (trans == 1) d.out.option |= flag;
+  return trans == 1;
 }
 
 void decode_product(Decoder& d) {
   expect_aligned(d);
   d.out.category = Category::matrix;
-  std::array<int, 3> extents{};
-  bool has_shape = false;
-  for (std::string_view modifier : d.modifiers()) has_shape = has_shape || (parse_shape(modifier, extents) && d.take(modifier));
-  if (!has_shape) d.fail("a shape such as 'm64n128k16' is missing");
-  if (d.take("satfinite")) d.out.option |= kSaturates;
-  const Type type_of_d = d.take_type(), type_of_a = d.take_type(), type_of_b = d.take_type();
-  const Shape s{extents[1], type_of_d, type_of_a, type_of_b};
+  const auto shape = take_shape(d);
+  if (!shape) d.fail("a shape such as 'm64n128k16' is missing");
+  WgmmaOptions& s = d.options<WgmmaOptions>();
+  s.saturates = d.take("satfinite");
+  s.n = shape->n;
+  s.d = d.take_type();
+  s.a = d.take_type();
+  s.b = d.take_type();
   const bool is_integer = s.d == Type::s32, has_layouts = s.a == Type::f16 || s.a == Type::bf16;
-  if (!is_known(s, extents[0], extents[2]) || ((d.out.option & kSaturates) && !is_integer))
-    d.fail("no product of this shape and these types");
-  d.out.option |= static_cast<u32>(s.n / 8) << 8 | static_cast<u32>(s.d) << 14 | static_cast<u32>(s.a) << 19 | static_cast<u32>(s.b) << 24;
+  if (!is_known(s, shape->m, shape->k) || (s.saturates && !is_integer)) d.fail("no product of this shape and these types");
   const bool from_registers = d.operand(1).kind == OperandKind::vector;
-  if (from_registers) d.out.option |= kFromRegisters;
+  s.a_from_registers = from_registers;
   d.expect_operands(4 + (is_integer ? 0 : 2) + (!has_layouts ? 0 : from_registers ? 1 : 2));
 
   const std::vector<Operand>& accumulators = d.operand(0).parts;
@@ -241,12 +226,12 @@ void decode_product(Decoder& d) {
   if (!never_accumulates)
     for (const Operand& part : accumulators) d.extra_source(part, 4);
   if (!is_integer) {
-    decode_scale(d, d.operand(4), kNegatesA);
-    decode_scale(d, d.operand(5), kNegatesB);
+    s.negates_a = take_negation(d, d.operand(4));
+    s.negates_b = take_negation(d, d.operand(5));
   }
   if (has_layouts) {
-    if (!from_registers) decode_transpose(d, d.operand(6), kTransposesA);
-    decode_transpose(d, d.operand(from_registers ? 6 : 7), kTransposesB);
+    s.transposes_a = !from_registers && take_transposition(d, d.operand(6));
+    s.transposes_b = take_transposition(d, d.operand(from_registers ? 6 : 7));
   }
   d.out.execute = multiply;
 }
@@ -263,7 +248,7 @@ void decode_wgmma(Decoder& d) {
     d.out.execute = commit;
   } else if (d.take("wait_group")) {
     d.out.execute = wait;
-    d.out.option = static_cast<u32>(d.constant(d.operand(0)));
+    d.options<WaitOptions>().groups = static_cast<u32>(d.constant(d.operand(0)));
   } else {
     d.fail("expected '.mma_async', '.fence', '.commit_group' or '.wait_group'");
   }

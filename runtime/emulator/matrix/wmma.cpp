@@ -2,27 +2,23 @@
 // matrix in its rows' order is in lane e % 32, at place e / 32 of what the lane holds, and places that are left repeat the matrix.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <vector>
 
 #include "runtime/emulator/matrix/elements.h"
+#include "runtime/emulator/matrix/shape.h"
 #include "runtime/emulator/memory/access.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-struct Shape {
-  int m = 0, n = 0, k = 0;
-};
-
 /// A matrix of an instruction and how a lane holds it.
 struct Fragment {
-  int rows, columns;
+  u8 rows, columns;
   Type type;
-  int registers, register_bytes;
+  u8 registers, register_bytes;
 
   int elements() const { return rows * columns; }
   int bytes() const { return operand_bits(type) / 8; }
@@ -31,8 +27,7 @@ struct Fragment {
 };
 
 // PTX ISA, "Matrix Fragments for WMMA". Operands of f16 come in 8 registers whatever the shape.
-Fragment fragment_of(Decoder& d, char which, const Shape& s, Type type) {
-  Fragment f{which == 'b' ? s.k : s.m, which == 'a' ? s.k : s.n, type, 0, type == Type::f64 ? 8 : 4};
+Fragment fragment_of(Decoder& d, char which, const MatrixShape& s, Type type) {
   const bool is_wide = (s.m == 16 && s.n == 16) || (s.m == 32 && s.n == 8) || (s.m == 8 && s.n == 32);
   const bool is_sum = which == 'c' || which == 'd';
   bool known = false;
@@ -48,25 +43,23 @@ Fragment fragment_of(Decoder& d, char which, const Shape& s, Type type) {
     default: break;
   }
   if (!known) d.fail("no fragment of this shape and type");
-  f.registers = type == Type::f16 && !is_sum ? 8 : f.elements() * f.bytes() / kLanes / f.register_bytes;
+  Fragment f{static_cast<u8>(which == 'b' ? s.k : s.m), static_cast<u8>(which == 'a' ? s.k : s.n), type, 8, type == Type::f64 ? u8{8} : u8{4}};
+  if (type != Type::f16 || is_sum) f.registers = static_cast<u8>(f.elements() * f.bytes() / kLanes / f.register_bytes);
   return f;
 }
 
-// A fragment in Instruction::immediate: 8 bits of rows and columns each, the type, and the registers.
-u64 packed(const Fragment& f) {
-  return static_cast<u64>(f.rows) | static_cast<u64>(f.columns) << 8 | static_cast<u64>(f.type) << 16 |
-         static_cast<u64>(f.registers) << 24 | static_cast<u64>(f.register_bytes) << 32;
-}
-Fragment unpacked(u64 bits) {
-  const auto part = [&](int shift) { return static_cast<int>((bits >> shift) & 255); };
-  return {part(0), part(8), static_cast<Type>(part(16)), part(24), part(32)};
-}
+struct AccessOptions {
+  Fragment fragment;
+  bool by_columns = false;  // elements of a column follow each other in memory
+};
+struct ProductOptions {
+  Fragment d, a, b, c;
+  bool saturates = false;
+};
 
 std::byte* place(const Warp& warp, const s32* slots, const Fragment& f, int index, int lane) {
   return warp.registers + slots[index / f.per_register()] + lane * f.register_bytes + index % f.per_register() * f.bytes();
 }
-
-enum Option : u32 { kColumns = 1, kSaturates = 2 };
 
 /// The addresses of the elements that the lanes have at one of their places.
 Lanes<u64> element_addresses(const Fragment& f, bool by_columns, int index, u64 base, u64 stride) {
@@ -93,21 +86,20 @@ T uniform(Warp& warp, const Instruction& i, Mask mask, const Lanes<T>& values, c
 
 template <class F>
 void each_place(Warp& warp, const Instruction& i, Mask mask, int places, F f) {
-  const Fragment fragment = unpacked(i.immediate);
-  Instruction plain = i;
-  plain.short_address = i.target != 0;
-  const u64 base = uniform(warp, i, mask, addresses_of(warp, plain, i.slot[0], i.join), "address");
-  u64 stride = static_cast<u64>(i.option & kColumns ? fragment.rows : fragment.columns);
+  const auto& [fragment, by_columns] = i.options<AccessOptions>();
+  const u64 base = uniform(warp, i, mask, addresses_of(warp, i, i.slot[0], i.immediate), "address");
+  u64 stride = by_columns ? fragment.rows : fragment.columns;
   if (i.slot[1] >= 0) stride = uniform(warp, i, mask, read<u32>(warp, i.slot[1]), "stride");
   for (int index = 0; index < places; ++index)
-    locate(warp, i, mask, element_addresses(fragment, i.option & kColumns, index, base, stride), i.space, fragment.bytes(),
-           [&](const Places& at) { f(fragment, index, at); });
+    locate(warp, i, mask, element_addresses(fragment, by_columns, index, base, stride), i.space, fragment.bytes(),
+           [&](const Places& at) { f(index, at); });
 }
 
 void load(Warp& warp, const Instruction& i, Mask mask) {
   const s32* slots = warp.kernel->extra.data() + i.first;
   const Accessor by = accessor_of(warp, i);
-  each_place(warp, i, mask, unpacked(i.immediate).places(), [&](const Fragment& f, int index, const Places& at) {
+  const Fragment& f = i.options<AccessOptions>().fragment;
+  each_place(warp, i, mask, f.places(), [&](int index, const Places& at) {
     check_written(warp, i, at, f.bytes(), Access::read);
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(at.mask, lane)) continue;
@@ -120,7 +112,8 @@ void load(Warp& warp, const Instruction& i, Mask mask) {
 void store(Warp& warp, const Instruction& i, Mask mask) {
   const s32* slots = warp.kernel->extra.data() + i.first;
   const Accessor by = accessor_of(warp, i);
-  each_place(warp, i, mask, unpacked(i.immediate).elements() / kLanes, [&](const Fragment& f, int index, const Places& at) {
+  const Fragment& f = i.options<AccessOptions>().fragment;
+  each_place(warp, i, mask, f.elements() / kLanes, [&](int index, const Places& at) {
     check_written(warp, i, at, f.bytes(), Access::write);
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(at.mask, lane)) continue;
@@ -142,10 +135,6 @@ std::vector<double> numbers(const Warp& warp, const s32* slots, const Fragment& 
   return values;
 }
 
-struct Product {
-  Fragment d, a, b, c;
-};
-
 /// In the order of k: floats as multiply_add() does, integers exactly.
 template <class Left, class Right>
 double sum_of_products(Type type, double before, int depth, Left left, Right right) {
@@ -162,13 +151,8 @@ double sum_of_products(Type type, double before, int depth, Left left, Right rig
 }
 
 void multiply(Warp& warp, const Instruction& i, Mask mask) {
-  // The four fragments follow the registers.
   const s32* slots = warp.kernel->extra.data() + i.first;
-  const auto fragment = [&](u32 k) {
-    const s32* words = slots + i.extras + 2 * k;
-    return unpacked(static_cast<u32>(words[0]) | static_cast<u64>(static_cast<u32>(words[1])) << 32);
-  };
-  const Product p{fragment(0), fragment(1), fragment(2), fragment(3)};
+  const auto& p = i.options<ProductOptions>();
   const std::vector<double> a = numbers(warp, slots + p.d.registers, p.a), b = numbers(warp, slots + p.d.registers + p.a.registers, p.b),
                             c = numbers(warp, slots + p.d.registers + p.a.registers + p.b.registers, p.c);
   for (int e = 0; e < p.d.places() * kLanes; ++e) {
@@ -178,28 +162,13 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
     const auto left = [&](int k) { return a[static_cast<std::size_t>(row * p.a.columns + k)]; };
     const auto right = [&](int k) { return b[static_cast<std::size_t>(k * p.b.columns + column)]; };
     const double sum = sum_of_products(p.d.type, before, p.a.columns, left, right);
-    const u64 bits = bits_of_sum(sum, p.d.type, i.option & kSaturates);
+    const u64 bits = bits_of_sum(sum, p.d.type, p.saturates);
     std::memcpy(place(warp, slots, p.d, e / kLanes, e % kLanes), &bits, static_cast<std::size_t>(p.d.bytes()));
   }
 }
 
-/// m, n and k of "m16n16k16".
-Shape take_shape(Decoder& d) {
-  for (std::string_view modifier : d.modifiers()) {
-    Shape shape;
-    int* const parts[] = {&shape.m, &shape.n, &shape.k};
-    const char* at = modifier.data();
-    const char* const end = at + modifier.size();
-    bool good = true;
-    for (int i = 0; i < 3 && good; ++i) {
-      good = at != end && *at == "mnk"[i];
-      if (!good) break;
-      const auto [stop, error] = std::from_chars(at + 1, end, *parts[i]);
-      good = error == std::errc();
-      at = stop;
-    }
-    if (good && at == end && d.take(modifier)) return shape;
-  }
+MatrixShape expect_shape(Decoder& d) {
+  if (const auto shape = take_shape(d)) return *shape;
   d.fail("a shape is missing");
 }
 
@@ -218,19 +187,16 @@ void decode_access(Decoder& d, bool is_load) {
   if (which < 0 || (which == 3) == is_load) d.fail("a fragment is missing");
   const int layout = d.take_one({"row", "col"});
   if (layout < 0) d.fail("'.row' or '.col' is missing");
-  if (layout == 1) d.out.option |= kColumns;
-  const Shape shape = take_shape(d);
+  const MatrixShape shape = expect_shape(d);
   constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared};
   const int space = d.take_one({"global", "shared", "shared::cta"});
   d.out.space = space < 0 ? Space::generic : kSpaces[space];
   const Fragment f = fragment_of(d, kWhich[which], shape, d.take_type());
+  d.options<AccessOptions>() = {f, layout == 1};
   d.expect_operands(2, 3);
   const Operand& address = d.operand(is_load ? 1 : 0);
   d.address(0, address);
   if (d.out.immediate != static_cast<u32>(d.out.immediate)) d.fail("the offset of the address does not fit 32 bits");
-  d.out.join = static_cast<u32>(d.out.immediate);
-  d.out.target = d.out.short_address;
-  d.out.immediate = packed(f);
   d.out.width = static_cast<u8>(f.bytes());
   if (d.operands() == 3) d.source(1, d.operand(2), 4);
   registers(d, d.operand(is_load ? 0 : 1), f, is_load);
@@ -241,23 +207,22 @@ void decode_product(Decoder& d) {
   // Fragments hold elements by their row and column, wherever they come from.
   for (int operand = 0; operand < 2; ++operand)
     if (d.take_one({"row", "col"}) < 0) d.fail("the layouts of a and b are missing");
-  const Shape shape = take_shape(d);
-  if (d.take("satfinite")) d.out.option |= kSaturates;
+  const MatrixShape shape = expect_shape(d);
+  ProductOptions& p = d.options<ProductOptions>();
+  p.saturates = d.take("satfinite");
   std::vector<Type> types;
   while (const auto type = d.try_type()) types.push_back(*type);
   if (types.size() == 2) types = {types[0], Type::f16, Type::f16, types[1]};
   if (types.size() != 4) d.fail("the types of d, a, b and c are missing");
-  const Product p{fragment_of(d, 'd', shape, types[0]), fragment_of(d, 'a', shape, types[1]), fragment_of(d, 'b', shape, types[2]),
-                  fragment_of(d, 'c', shape, types[3])};
+  p.d = fragment_of(d, 'd', shape, types[0]);
+  p.a = fragment_of(d, 'a', shape, types[1]);
+  p.b = fragment_of(d, 'b', shape, types[2]);
+  p.c = fragment_of(d, 'c', shape, types[3]);
   d.expect_operands(4);
   registers(d, d.operand(0), p.d, true);
   registers(d, d.operand(1), p.a, false);
   registers(d, d.operand(2), p.b, false);
   registers(d, d.operand(3), p.c, false);
-  for (const Fragment& f : {p.d, p.a, p.b, p.c}) {
-    d.kernel().extra.push_back(static_cast<s32>(packed(f)));
-    d.kernel().extra.push_back(static_cast<s32>(packed(f) >> 32));
-  }
   d.out.execute = multiply;
 }
 

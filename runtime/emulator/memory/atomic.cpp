@@ -5,7 +5,7 @@
 #include "runtime/emulator/memory/access.h"
 #include "runtime/emulator/memory/atomic_update.h"
 #include "runtime/emulator/memory/host_atomics.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/simd/small_float.h"
 
 namespace tilewright::rt::emulator {
@@ -148,6 +148,10 @@ void acquire_at(Warp& warp, const Instruction& i, const Places& places, int lane
   if (warp.worker->launch->check) acquire_through(warp, i, places, lane);
 }
 
+struct AtomicOptions {
+  u32 update = 0;  // of atomic_update()
+};
+
 /// Registers in Kernel::extra: `count` destinations, as many sources, then as many second sources of cas.
 void atomic(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
@@ -158,7 +162,8 @@ void atomic(Warp& warp, const Instruction& i, Mask mask) {
              [] { return std::string("atomics are for global and shared memory"); });
       return;
     }
-    const u32 update = places.space == Space::global ? in_global_memory(i.option) : i.option;
+    const u32 shared_update = i.options<AtomicOptions>().update;
+    const u32 update = places.space == Space::global ? in_global_memory(shared_update) : shared_update;
     const s32* slots = warp.kernel->extra.data() + i.first;
     bool changed = false;
     check_written(warp, i, places, bytes, Access::update);
@@ -202,7 +207,7 @@ void atomic_128(Warp& warp, const Instruction& i, Mask mask) {
         const std::lock_guard lock(warp.worker->launch->atomics);
         std::byte* place = places.at[static_cast<std::size_t>(lane)];
         old = load_atomic<Word128>(place);
-        const Word128 next = kUpdates[i.option] == exchange ? b : old == b ? c : old;
+        const Word128 next = kUpdates[i.options<AtomicOptions>().update] == exchange ? b : old == b ? c : old;
         store_atomic(place, next);
         changed |= next != old;
       }
@@ -273,7 +278,6 @@ std::optional<u32> find_update(AtomicOp operation, Type type) {
 }
 
 void decode_atomic(Decoder& d) {
-  if (d.base() == "red" && d.take("async")) return decode_reduce_async(d);
   d.out.category = Category::atomic;
   const bool returns = d.base() == "atom";
   const int order = d.take_one({"relaxed", "acquire", "release", "acq_rel"});
@@ -294,7 +298,7 @@ void decode_atomic(Decoder& d) {
   const Type type = d.take_type();
   const auto update = find_update(static_cast<AtomicOp>(op), type);
   if (!update) d.fail("no instruction of this type");
-  d.out.option = *update;
+  d.options<AtomicOptions>().update = *update;
   d.out.width = static_cast<u8>(bytes_of(type));
   d.out.count = static_cast<u8>(count);
   d.out.value_bytes = d.out.width;

@@ -4,13 +4,15 @@
 #include "runtime/emulator/cost/transactions.h"
 #include "runtime/emulator/memory/access.h"
 #include "runtime/emulator/memory/host_atomics.h"
-#include "runtime/emulator/program/families.h"
+#include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
-enum Option : u32 { kNonCoherent = 1 };
+struct LoadOptions {
+  bool is_non_coherent = false;  // .nc
+};
 
 bool has_whole_sectors(const Places& places) { return places.shape != nullptr && places.shape->has_whole_sectors; }
 
@@ -208,7 +210,7 @@ void load(Warp& warp, const Instruction& i, Mask mask) {
     const Accessor by = accessor_of(warp, i);
     RequestCheck check(by, places);
     check.read(bytes);
-    if (i.option & kNonCoherent) check.expect_unwritten(bytes);
+    if (i.options<LoadOptions>().is_non_coherent) check.expect_unwritten(bytes);
     check_written(warp, i, places, bytes, Access::read);
     const s32* const slots = warp.kernel->extra.data() + i.first;
     // Transposes what it reads, which is for memory that other threads of the host do not write meanwhile.
@@ -339,7 +341,7 @@ bool take_access(Decoder& d, const Operand& address, const Operand& value, bool 
   take_order(d);
   if (is_load && d.take("nc")) {
     if (d.out.space != Space::global) d.fail("'.nc' is for '.global' alone");
-    d.out.option |= kNonCoherent;
+    d.options<LoadOptions>().is_non_coherent = true;
   }
   const int vector = d.take_one({"v2", "v4", "v8"});
   const int count = vector < 0 ? 1 : 2 << vector;
@@ -379,6 +381,7 @@ bool take_access(Decoder& d, const Operand& address, const Operand& value, bool 
 }  // namespace
 
 void decode_load(Decoder& d) {
+  d.options<LoadOptions>() = {};
   d.out.execute = load;
   if (take_access(d, d.operand(1), d.operand(0), true)) {
     d.out.category = Category::load_param;
@@ -398,7 +401,6 @@ void decode_load(Decoder& d) {
 }
 
 void decode_store(Decoder& d) {
-  if (d.take("async")) return decode_store_async(d);
   d.out.execute = store;
   if (take_access(d, d.operand(0), d.operand(1), false)) {
     d.out.category = Category::move;

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <unordered_map>
 
+#include "runtime/emulator/program/decoders.h"
 #include "tilewright/error.h"
 
 namespace tilewright::rt::emulator {
@@ -79,9 +81,29 @@ bool may_be_seen(const Instruction& i, std::string_view base) {
   }
 }
 
+constexpr InstructionRow kInstructions[] = {
+#define TW_INSTRUCTION(opcode, decoder, section) {opcode, decode_##decoder, section},
+#include "runtime/emulator/program/instructions.def"
+#undef TW_INSTRUCTION
+};
+
 std::string size_text(int bytes) { return bytes == 0 ? "a predicate" : fmt::format("{} bits", bytes * 8); }
 
 }  // namespace
+
+const InstructionRow* find_instruction(std::string_view opcode) {
+  static const auto kRows = [] {
+    std::unordered_map<std::string_view, const InstructionRow*> rows;
+    for (const InstructionRow& row : kInstructions) rows.emplace(row.opcode, &row);
+    return rows;
+  }();
+  while (true) {
+    if (const auto found = kRows.find(opcode); found != kRows.end()) return found->second;
+    const std::size_t dot = opcode.rfind('.');
+    if (dot == opcode.npos) return nullptr;
+    opcode = opcode.substr(0, dot);
+  }
+}
 
 Decoder::Decoder(const Module& module, const Function& function, const Symbols& symbols, Kernel& kernel)
     : module_(module), function_(function), symbols_(symbols), kernel_(kernel), first_(static_cast<u32>(kernel.code.size())) {
@@ -110,15 +132,17 @@ void Decoder::decode(const ParsedInstruction& parsed) {
     modifiers_.push_back(rest.substr(0, rest.find('.')));
     rest.remove_prefix(modifiers_.back().size());
   }
+  const InstructionRow* const row = find_instruction(parsed.opcode);
+  if (row == nullptr) fail("unknown instruction");
+  // The row's own modifiers are taken.
   taken_.assign(modifiers_.size(), false);
-  const Decode decode = decoder_of(base_);
-  if (decode == nullptr) fail("unknown instruction");
+  std::fill_n(taken_.begin(), std::count(row->opcode.begin(), row->opcode.end(), '.'), true);
   if (parsed.guard.kind != OperandKind::sink) {
     mention(kGuardField, value_of(parsed.guard, 0, std::nullopt), false);
     out.guard_negated = parsed.guard.negated;
     out.guard = 0;  // for the flow graph, which is made before registers have slots
   }
-  decode(*this);
+  row->decode(*this);
   for (std::size_t i = 0; i < modifiers_.size(); ++i)
     if (!taken_[i]) fail(fmt::format("unknown modifier '.{}'", modifiers_[i]));
   out.is_visible = may_be_seen(out, base_);

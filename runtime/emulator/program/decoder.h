@@ -86,6 +86,11 @@ class Decoder {
   [[noreturn]] void fail(const std::string& message) const;
 
   Instruction out;  // what will become of it
+  /// What the handler is to know: a struct of the family's own, as new at the first call.
+  template <class T>
+  T& options() {
+    return out.payload.edit<T>();
+  }
   const Module& module() const { return module_; }
   const Function& function() const { return function_; }
   bool in_function() const { return symbols_.in_function; }
@@ -123,7 +128,13 @@ class Decoder {
 };
 
 using Decode = void (*)(Decoder&);
-/// Null for an instruction that is not known.
-Decode decoder_of(std::string_view base);
+/// A row of instructions.def.
+struct InstructionRow {
+  std::string_view opcode;
+  Decode decode;
+  std::string_view section;  // of the PTX ISA
+};
+/// The row with the longest opcode that this one begins with; null if there is none.
+const InstructionRow* find_instruction(std::string_view opcode);
 
 }  // namespace tilewright::rt::emulator

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/emulator/program/payload.h"
 #include "runtime/emulator/program/value_flow.h"
 #include "runtime/emulator/ptx/module.h"
 #include "runtime/emulator/simd/object_pool.h"
@@ -94,15 +95,20 @@ struct Instruction {
   bool is_aligned = false;     // .aligned: all lanes of the warp execute it together
   bool is_visible = false;     // may change what other warps see: memory that is not the thread's own, barriers
   bool may_pend = false;       // a wgmma whose accumulators only wgmma touch until the commit that follows for certain
-  u32 option = 0;              // a handler's own
   s32 guard = kNoSlot, members = kNoSlot;
   std::array<s32, kSlots> slot{kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};  // byte offsets in the register file
-  u64 immediate = 0;                                                                   // an address's constant part; a handler's own
+  u64 immediate = 0;                                                                   // the constant part of an address
   u32 target = 0, join = 0;                                                            // branches: where to, and where both ways meet
   u32 first = 0;                                                                       // into Kernel::extra
   u32 extras = 0;
   u32 index = 0;      // of this instruction in Kernel::code
   u32 plain_end = 0;  // the first one from this one on that is not plain, of the same function
+  Payload payload;    // what the family's decoder tells its handler
+
+  template <class T>
+  const T& options() const {
+    return payload.get<T>();
+  }
 };
 
 enum class Special : u8 {
