@@ -13,6 +13,7 @@
 
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/driver_loader.h"
+#include "runtime/device_print.h"
 #include "runtime/emulator/driver/emulated_driver.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/host/host_device.h"
@@ -86,14 +87,22 @@ std::vector<std::string_view> emulated_targets() {
   return targets;
 }
 
+const cuda::Driver& emulated_driver() {
+  static const cuda::Driver& driver = [] -> const cuda::Driver& {
+    emulator::set_print_function(print_line);
+    return emulator::emulated_driver();
+  }();
+  return driver;
+}
+
 cuda::DeviceFacts emulator_facts(std::string_view target) {
-  return cuda::device_facts(emulator::emulated_driver(), emulator::emulated_ordinal(target == "sm_90" ? "sm_90a" : target));
+  return cuda::device_facts(emulated_driver(), emulator::emulated_ordinal(target == "sm_90" ? "sm_90a" : target));
 }
 
 std::shared_ptr<Device> emulator_device(std::string_view target, const Here& at) {
   const std::string name = fmt::format("{}{}", kEmulator, target);
   return opened(name, [&] {
-    return cuda::make_cuda_device(emulator::emulated_driver(), {name, emulator_facts(target), std::string(target), true}, at);
+    return cuda::make_cuda_device(emulated_driver(), {name, emulator_facts(target), std::string(target), true}, at);
   });
 }
 

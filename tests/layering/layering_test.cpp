@@ -34,6 +34,8 @@ Sources with(const std::string& path, const std::string& text) {
       {"passes/pass.h", "// Passes.\n#include \"tileir/ir.h\"\n"},
       {"backend/compile.h", "// Compilation.\n#include \"tileir/ir.h\"\n"},
       {"backend/emit.h", "// Emission.\n#include <llvm/IR/Module.h>\n"},
+      {"runtime/emulator/state/warp.h", "// Warps.\n"},
+      {"runtime/emulator/async/cluster.h", "// Clusters.\n#include \"runtime/emulator/state/warp.h\"\n"},
       {"runtime/launch.cpp", "// Launch.\n#include \"backend/compile.h\"\n#include \"tilewright/error.h\"\n"},
   };
   sources[path] = text;
@@ -66,6 +68,16 @@ TEST_CASE("layering: an include against the direction is caught") {
   CHECK(only_violation("passes/a.cpp", "// A.\n#include \"backend/compile.h\"\n").find("passes stands below backend") != std::string::npos);
   CHECK(only_violation("frontend/trace.cpp", "// A.\n#include \"passes/pass.h\"\n").find("tracing includes tileir only") !=
         std::string::npos);
+}
+
+TEST_CASE("layering: a folder of the emulator includes only folders below it") {
+  const auto caught = [](const std::string& path, const std::string& include) {
+    return only_violation(path, "// A.\n#include \"" + include + "\"\n").find("stands below or beside") != std::string::npos;
+  };
+  CHECK(caught("runtime/emulator/simd/a.cpp", "runtime/emulator/state/warp.h"));
+  CHECK(caught("runtime/emulator/isa/a.cpp", "runtime/emulator/async/cluster.h"));
+  CHECK(caught("runtime/emulator/unknown/a.cpp", "runtime/emulator/state/warp.h"));
+  CHECK(violations(with("runtime/emulator/machine/a.cpp", "// A.\n#include \"runtime/emulator/async/cluster.h\"\n")).empty());
 }
 
 TEST_CASE("layering: the emulator includes nothing of the compiler and the runtime") {

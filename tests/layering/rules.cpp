@@ -40,8 +40,32 @@ bool may_print(std::string_view path) { return starts_with_any(path, {"frontend/
 // The emulator stands below the CUDA runtime and shares nothing with the compiler.
 constexpr std::string_view kEmulator = "runtime/emulator/";
 bool may_emulator_include(std::string_view path) {
-  return starts_with_any(path, {"tileir/include/tilewright/error.h", "runtime/cuda/driver.h", "runtime/cuda/driver_types.h",
-                                "runtime/environment.h", "runtime/device_print.h"});
+  return starts_with_any(
+      path, {"tileir/include/tilewright/error.h", "runtime/cuda/driver.h", "runtime/cuda/driver_types.h", "runtime/environment.h"});
+}
+
+
+// Its folders, from the bottom: each may include itself and those of the lines before its own.
+constexpr std::initializer_list<std::initializer_list<std::string_view>> kEmulatorFolders = {
+    {"simd"},  {"ptx"},    {"program"},                {"shadow"},  {"cost"},  {"state"},
+    {"races"}, {"memory"}, {"isa", "async", "matrix"}, {"machine"}, {"driver"},
+};
+
+/// The folder of the emulator that a file is in; "" for other files.
+std::string_view emulator_folder(std::string_view path) {
+  if (!path.starts_with(kEmulator)) return "";
+  path.remove_prefix(kEmulator.size());
+  return path.substr(0, std::min(path.find('/'), path.size()));
+}
+
+/// Position in kEmulatorFolders, -1 if it is none of them.
+int emulator_floor(std::string_view folder) {
+  int floor = 0;
+  for (const auto& folders : kEmulatorFolders) {
+    if (std::find(folders.begin(), folders.end(), folder) != folders.end()) return floor;
+    ++floor;
+  }
+  return -1;
 }
 
 struct Include {
@@ -189,7 +213,15 @@ class Checker {
       report(path, include.line, std::string(kLayers[layer]) + " stands below " + std::string(kLayers[other]) + " and does not include it");
     if (path.starts_with(kEmulator) && !target.starts_with(kEmulator) && !may_emulator_include(target))
       report(path, include.line, "the emulator is a library of its own, which does not include '" + target + "'");
+    check_emulator_folders(path, include.line, target);
     if (is_tracing(path) && other > 0 && other < layer) report(path, include.line, "tracing includes tileir only, not '" + target + "'");
+  }
+
+  void check_emulator_folders(const std::string& path, int line, const std::string& target) {
+    const std::string_view from = emulator_folder(path), to = emulator_folder(target);
+    if (from.empty() || to.empty() || from == to) return;
+    if (emulator_floor(from) < 0 || emulator_floor(from) <= emulator_floor(to))
+      report(path, line, "the emulator's " + std::string(from) + "/ stands below or beside " + std::string(to) + "/ and does not include it");
   }
 
   static bool is_std(const Include& include) { return include.angled && include.name.find_first_of("./") == std::string::npos; }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/emulator/cost/transactions.h"
 #include "runtime/emulator/races/access_stamp.h"
 #include "runtime/emulator/races/remote_accesses.h"
 #include "runtime/emulator/state/cluster.h"

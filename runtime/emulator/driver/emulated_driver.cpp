@@ -236,6 +236,8 @@ EmulatorReport take_report(int ordinal) {
   return report;
 }
 
+void set_print_function(void (*print)(std::string_view line)) { EmulatedDriverState::instance().print_line = print; }
+
 void observe_launches(std::function<void(const EmulatedLaunch&)> observer) {
   EmulatedDriverState::instance().launch_observer = std::move(observer);
 }

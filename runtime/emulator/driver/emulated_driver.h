@@ -36,6 +36,9 @@ struct LaunchDefaults {
 /// Requires: nothing is launched meanwhile.
 void set_launch_defaults(const LaunchDefaults&);
 
+/// Where the lines go that kernels print; without it they are dropped. Requires: nothing is launched meanwhile.
+void set_print_function(void (*print)(std::string_view line));
+
 /// A launch on an emulated device that is about to run.
 struct EmulatedLaunch {
   const Program& program;

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <span>
 
-#include "runtime/device_print.h"
 #include "runtime/emulator/driver/emulated_objects.h"
 #include "runtime/emulator/driver/launch_environment.h"
 
@@ -102,9 +101,10 @@ CUresult tell(const std::vector<Finding>& findings) {
 }
 
 void print_lines(std::string_view text) {
-  while (!text.empty()) {
+  const auto print = EmulatedDriverState::instance().print_line;
+  while (print != nullptr && !text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    print_line(text.substr(0, end));
+    print(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
 }

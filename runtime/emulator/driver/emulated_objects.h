@@ -66,6 +66,7 @@ class EmulatedDriverState {
 
   std::function<void(const EmulatedLaunch&)> launch_observer;
   LaunchDefaults launch_defaults;
+  void (*print_line)(std::string_view line) = nullptr;
   std::map<const void*, std::size_t> pinned;  // memory of the host, by address
   std::mutex mutex;                           // of `pinned`
 

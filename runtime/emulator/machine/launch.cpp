@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "runtime/emulator/cost/counters.h"
+#include "runtime/emulator/machine/clusters.h"
 #include "runtime/emulator/machine/emulator.h"
 #include "runtime/emulator/machine/grid.h"
 #include "tilewright/error.h"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "runtime/emulator/async/cluster.h"
+#include "runtime/emulator/isa/barrier.h"
 #include "runtime/emulator/isa/calls.h"
 #include "runtime/emulator/memory/undefined_values.h"
 #include "runtime/emulator/state/register_file.h"

@@ -6,8 +6,10 @@
 #include <algorithm>
 
 #include "runtime/emulator/matrix/descriptor.h"
+#include "runtime/emulator/state/kernel_cache.h"
 #include "runtime/emulator/state/launch.h"
 #include "runtime/emulator/state/report.h"
+#include "runtime/emulator/state/warpgroup.h"
 #include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {

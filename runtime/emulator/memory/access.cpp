@@ -9,6 +9,7 @@
 #include "runtime/emulator/cost/transactions.h"
 #include "runtime/emulator/races/remote_accesses.h"
 #include "runtime/emulator/state/cluster.h"
+#include "runtime/emulator/state/kernel_cache.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {

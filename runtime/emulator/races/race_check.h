@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/emulator/races/global_cells.h"
+#include "runtime/emulator/races/late_reads.h"
 #include "runtime/emulator/state/block.h"
 #include "runtime/emulator/state/warp.h"
 

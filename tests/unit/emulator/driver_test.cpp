@@ -87,6 +87,7 @@ TEST_CASE("emulated driver: what kernels print with vprintf comes out in lines")
     .global .align 1 .b8 format[5] = {104, 37, 100, 10, 0};
   )"));
   std::vector<std::string> lines;
+  set_print_function(print_line);
   on_device_print([&](std::string_view line) { lines.emplace_back(line); });
   CHECK(loaded.launch(1, 3, 0) == CUDA_SUCCESS);
   on_device_print({});
