@@ -96,18 +96,50 @@ std::optional<int> axis_in_order(const Function& f, OpId id) {
   return std::nullopt;
 }
 
+namespace {
+
+// infer_<name>: the result's layout of each op of rule infer_result. `extents`: the log2 extents of its first result.
+
+std::optional<LinearLayout> infer_reshape(const Function&, OpId, const LinearLayout& operand, const std::vector<int>& extents) {
+  return operand.reshaped(extents);
+}
+std::optional<LinearLayout> infer_permute(const Function& f, OpId id, const LinearLayout& operand, const std::vector<int>&) {
+  return operand.permuted(f.attr_list(id, AttrName::axes));
+}
+std::optional<LinearLayout> infer_reduce(const Function& f, OpId id, const LinearLayout& operand, const std::vector<int>&) {
+  return operand.without_axis(static_cast<int>(f.attr(id, AttrName::axis))).without_free_registers();
+}
+std::optional<LinearLayout> infer_sort(const Function&, OpId, const LinearLayout& operand, const std::vector<int>& extents) {
+  return sorted(operand, extents.back());
+}
+std::optional<LinearLayout> infer_join(const Function&, OpId, const LinearLayout& operand, const std::vector<int>&) {
+  return joined(operand);
+}
+std::optional<LinearLayout> infer_split(const Function&, OpId, const LinearLayout& operand, const std::vector<int>&) {
+  return halved(operand);
+}
+std::optional<LinearLayout> infer_cat(const Function& f, OpId id, const LinearLayout& operand, const std::vector<int>&) {
+  return concatenated(operand, static_cast<int>(f.attr(id, AttrName::axis)));
+}
+
+}  // namespace
+
 std::optional<LinearLayout> result_layout(const Function& f, OpId id, const LinearLayout& operand) {
   const std::vector<int> extents = log2_extents(f.type(f.result(id)));
   switch (f.kind(id)) {
-    case OpKind::reshape_: return operand.reshaped(extents);
-    case OpKind::permute_: return operand.permuted(f.attr_list(id, AttrName::axes));
-    case OpKind::reduce_: return operand.without_axis(static_cast<int>(f.attr(id, AttrName::axis))).without_free_registers();
-    case OpKind::sort_: return sorted(operand, extents.back());
-    case OpKind::join_: return joined(operand);
-    case OpKind::split_: return halved(operand);
-    case OpKind::cat_: return concatenated(operand, static_cast<int>(f.attr(id, AttrName::axis)));
-    default: TW_UNREACHABLE("the layout of the result does not follow from an operand's");
+#define TW_INFER_infer_result(name) \
+  case OpKind::name##_: return infer_##name(f, id, operand, extents);
+#define TW_INFER_same_layout(name) \
+  case OpKind::name##_: break;
+#define TW_INFER_infer_operand TW_INFER_same_layout
+#define TW_INFER_like_last_operand TW_INFER_same_layout
+#define TW_INFER_same_operand_layout TW_INFER_same_layout
+#define TW_INFER_any_layout TW_INFER_same_layout
+#define TW_OP(name, family, traits, operands, results, regions, attributes, rule, layout, ...) TW_INFER_##layout(name)
+#include "tileir/ops.def"
+#undef TW_OP
   }
+  TW_UNREACHABLE("the layout of the result does not follow from an operand's");
 }
 
 std::optional<LinearLayout> operand_layout(const Function& f, OpId id, const LinearLayout& result) {

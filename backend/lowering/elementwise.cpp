@@ -43,7 +43,7 @@ llvm::Constant* constant_lanes(llvm::LLVMContext& c, Type t, std::uint64_t bits,
 
 namespace {
 
-/// What a lower_<name> sees of its op.
+/// One op for its lower_<name>.
 struct Lanes {
   llvm::IRBuilder<>& b;
   const ir::TargetDesc& target;
@@ -124,9 +124,11 @@ Value* lower_add(const Lanes& e) { return e.floating() ? e.b.CreateFAdd(e.x[0], 
 Value* lower_sub(const Lanes& e) { return e.floating() ? e.b.CreateFSub(e.x[0], e.x[1]) : e.b.CreateSub(e.x[0], e.x[1]); }
 Value* lower_mul(const Lanes& e) { return e.floating() ? e.b.CreateFMul(e.x[0], e.x[1]) : e.b.CreateMul(e.x[0], e.x[1]); }
 
-/// A divisor for which LLVM's division is defined, and the lanes where it replaces the user's: x / 0, and least / -1.
+/// A divisor for which LLVM's division is defined, and the lanes where it replaces the operand: x / 0, and least / -1. Null: none.
 struct SafeDivisor {
-  Value *divisor, *zero, *overflow;
+  Value* divisor;
+  Value* zero;
+  Value* overflow;
 };
 SafeDivisor safe_divisor(const Lanes& e) {
   const auto* c = llvm::dyn_cast<llvm::Constant>(e.x[1]);
@@ -293,32 +295,13 @@ Value* lower_add_ptr(const Lanes& e) {
 Value* lower_elementwise(llvm::IRBuilder<>& b, const ir::TargetDesc& target, OpKind kind, std::span<const Type> operand_types, Type result,
                          std::span<Value* const> operands) {
   const Lanes e{b, target, operand_types, result, operands};
-#define TW_LOWER(name) \
-  case OpKind::name##_: return lower_##name(e);
-#define TW_SKIP(name) \
-  case OpKind::name##_: break;
-#define TW_FAMILY_unary TW_LOWER
-#define TW_FAMILY_binary TW_LOWER
-#define TW_FAMILY_ternary TW_LOWER
-#define TW_FAMILY_convert TW_LOWER
-#define TW_FAMILY_program TW_SKIP
-#define TW_FAMILY_create TW_SKIP
-#define TW_FAMILY_shape TW_SKIP
-#define TW_FAMILY_memory TW_SKIP
-#define TW_FAMILY_atomic TW_SKIP
-#define TW_FAMILY_reduce TW_SKIP
-#define TW_FAMILY_index TW_SKIP
-#define TW_FAMILY_linalg TW_SKIP
-#define TW_FAMILY_control TW_SKIP
-#define TW_FAMILY_debug TW_SKIP
-#define TW_FAMILY_hint TW_SKIP
-#define TW_FAMILY_escape TW_SKIP
-#define TW_FAMILY_layout TW_SKIP
-#define TW_OP(name, family) TW_FAMILY_##family(name)
   switch (kind) {
-#include "tileir/op_names.def"
+#define TW_ELEMENTWISE_OP(name) \
+  case OpKind::name##_: return lower_##name(e);
+#define TW_OTHER_OP(name) \
+  case OpKind::name##_: break;
+#include "tileir/dispatch.def"
   }
-#undef TW_OP
   TW_UNREACHABLE("not an element-wise op");
 }
 

@@ -9,9 +9,9 @@
 
 namespace tilewright::backend {
 
-/// How an element is held in a register: i1 for bool, iN for integers, i16 and i8 for the bits of small floats, i64 for pointers.
+/// The type of an element in a register: i1 for bool, iN for integers, i16 and i8 for the bits of small floats, i64 for pointers.
 llvm::Type* register_type(llvm::LLVMContext&, ir::Type);
-/// How it lies in memory: as in registers, but a byte for bool.
+/// Its type in memory: as in registers, but a byte for bool.
 llvm::Type* memory_type(llvm::LLVMContext&, ir::Type);
 
 /// `scalar`, or a vector of it with as many lanes as `like` has.

@@ -10,7 +10,7 @@ namespace {
 using ir::OpKind;
 using ir::ValueId;
 
-/// What a result of an op, or an argument of its region, is made from; none if it is not a pointer that the op passes on.
+/// The operand that a result of an op, or an argument of its region, is computed from; none if the op does not pass on a pointer.
 ValueId passed_on(const ir::Function& f, ir::OpId id, std::uint32_t number, bool is_argument) {
   const ir::OpData& op = f.op(id);
   switch (op.kind) {

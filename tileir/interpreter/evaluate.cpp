@@ -10,31 +10,12 @@
 namespace tilewright::ir {
 
 void evaluate_lanes(OpKind kind, const Lanes& lanes) {
-#define TW_CASE_none(name) \
-  case OpKind::name##_: break;
-#define TW_CASE_lanes(name) \
-  case OpKind::name##_: return evaluate_##name(lanes);
-#define TW_CASE_program(name) TW_CASE_none(name)
-#define TW_CASE_create(name) TW_CASE_none(name)
-#define TW_CASE_shape(name) TW_CASE_none(name)
-#define TW_CASE_unary(name) TW_CASE_lanes(name)
-#define TW_CASE_binary(name) TW_CASE_lanes(name)
-#define TW_CASE_ternary(name) TW_CASE_lanes(name)
-#define TW_CASE_convert(name) TW_CASE_lanes(name)
-#define TW_CASE_memory(name) TW_CASE_none(name)
-#define TW_CASE_atomic(name) TW_CASE_none(name)
-#define TW_CASE_reduce(name) TW_CASE_none(name)
-#define TW_CASE_index(name) TW_CASE_none(name)
-#define TW_CASE_linalg(name) TW_CASE_none(name)
-#define TW_CASE_control(name) TW_CASE_none(name)
-#define TW_CASE_debug(name) TW_CASE_none(name)
-#define TW_CASE_hint(name) TW_CASE_none(name)
-#define TW_CASE_escape(name) TW_CASE_none(name)
-#define TW_CASE_layout(name) TW_CASE_none(name)
   switch (kind) {
-#define TW_OP(name, family) TW_CASE_##family(name)
-#include "tileir/op_names.def"
-#undef TW_OP
+#define TW_ELEMENTWISE_OP(name) \
+  case OpKind::name##_: return evaluate_##name(lanes);
+#define TW_OTHER_OP(name) \
+  case OpKind::name##_: break;
+#include "tileir/dispatch.def"
   }
   TW_UNREACHABLE("evaluation of an op that is not element-wise");
 }

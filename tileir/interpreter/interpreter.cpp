@@ -60,30 +60,11 @@ void Interpreter::run(BlockId b) {
 
 void Interpreter::execute(OpId id) {
   switch (f_.kind(id)) {
-#define TW_RUN_own(name) \
-  case OpKind::name##_: return run_##name(id);
-#define TW_RUN_lanes(name) \
+#define TW_ELEMENTWISE_OP(name) \
   case OpKind::name##_: return run_lanes(id);
-#define TW_RUN_program(name) TW_RUN_own(name)
-#define TW_RUN_create(name) TW_RUN_own(name)
-#define TW_RUN_shape(name) TW_RUN_own(name)
-#define TW_RUN_unary(name) TW_RUN_lanes(name)
-#define TW_RUN_binary(name) TW_RUN_lanes(name)
-#define TW_RUN_ternary(name) TW_RUN_lanes(name)
-#define TW_RUN_convert(name) TW_RUN_lanes(name)
-#define TW_RUN_memory(name) TW_RUN_own(name)
-#define TW_RUN_atomic(name) TW_RUN_own(name)
-#define TW_RUN_reduce(name) TW_RUN_own(name)
-#define TW_RUN_index(name) TW_RUN_own(name)
-#define TW_RUN_linalg(name) TW_RUN_own(name)
-#define TW_RUN_control(name) TW_RUN_own(name)
-#define TW_RUN_debug(name) TW_RUN_own(name)
-#define TW_RUN_hint(name) TW_RUN_own(name)
-#define TW_RUN_escape(name) TW_RUN_own(name)
-#define TW_RUN_layout(name) TW_RUN_own(name)
-#define TW_OP(name, family) TW_RUN_##family(name)
-#include "tileir/op_names.def"
-#undef TW_OP
+#define TW_OTHER_OP(name) \
+  case OpKind::name##_: return run_##name(id);
+#include "tileir/dispatch.def"
   }
   TW_UNREACHABLE("interpreting an op that the table lacks");
 }

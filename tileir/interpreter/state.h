@@ -29,10 +29,10 @@ class Interpreter {
   void run(BlockId);
   void execute(OpId);
 
-  // void run_add(OpId); and so on, for ops that are not element-wise.
-#define TW_OP(name, family) void run_##name(OpId);
-#include "tileir/op_names.def"
-#undef TW_OP
+  // void run_gather(OpId); and so on, for ops that are not element-wise. An op of the table without one does not link.
+#define TW_ELEMENTWISE_OP(name)
+#define TW_OTHER_OP(name) void run_##name(OpId);
+#include "tileir/dispatch.def"
   void run_lanes(OpId);
 
   // interpreter_shape.cpp
