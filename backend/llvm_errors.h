@@ -1,4 +1,4 @@
-// What becomes of LLVM's own errors: bugs of this compiler, told as such.
+// Turns LLVM's own errors into reports of compiler bugs.
 #pragma once
 #include <string>
 

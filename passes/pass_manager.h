@@ -31,5 +31,7 @@ std::vector<PassTiming> run_passes(ir::Function&, std::span<const std::string_vi
 
 /// The passes for a target, in order; reads as a story in pipelines.cpp.
 std::vector<std::string_view> pipeline(const ir::TargetDesc&);
+/// The passes of the pipeline that a function still needs: all of them, or for a distributed one those from allocate_shared on.
+std::vector<std::string_view> pipeline_for(const ir::Function&, const ir::TargetDesc&);
 
 }  // namespace tilewright::passes

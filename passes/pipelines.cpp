@@ -1,6 +1,8 @@
 // Which passes make a good program for a target, in which order, and why.
 #include "passes/pass_manager.h"
 
+#include <algorithm>
+
 namespace tilewright::passes {
 
 std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
@@ -54,6 +56,13 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
     };
     passes.insert(passes.end(), std::begin(distributed), std::end(distributed));
   }
+  return passes;
+}
+
+std::vector<std::string_view> pipeline_for(const ir::Function& f, const ir::TargetDesc& target) {
+  std::vector<std::string_view> passes = pipeline(target);
+  // A layout shows that every pass up to assign_layouts has run; the passes after it that find better layouts are optional.
+  if (f.is_distributed()) passes.erase(passes.begin(), std::find(passes.begin(), passes.end(), "allocate_shared"));
   return passes;
 }
 

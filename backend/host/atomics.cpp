@@ -1,5 +1,7 @@
 // Atomics: lane after lane in row-major order, each an instruction or a loop around a compare-exchange of its own.
-#include "backend/host/lowering.h"
+#include "backend/host/bounds.h"
+#include "backend/host/combine.h"
+#include "backend/host/steps.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
 #include "tileir/memory_ops.h"
@@ -8,8 +10,6 @@
 namespace tilewright::backend::host {
 
 using ir::AttrName;
-using ir::OpKind;
-using ir::Type;
 using llvm::AtomicOrdering;
 using llvm::AtomicRMWInst;
 
@@ -39,81 +39,86 @@ AtomicRMWInst::BinOp instruction(OpKind k, Type t) {
   }
 }
 
-}  // namespace
-
-/// One lane that is on: what was there before.
-Value* HostLowering::update_memory(OpId id, const Values& x) {
-  const OpKind k = f_.kind(id);
-  const Type t = f_.type(f_.result(id)).scalar();
-  const AtomicOrdering order = ordering(f_, id);
+/// Updates memory for an active lane; the old value.
+Value* update_memory(Emitter& e, OpId id, const Values& x) {
+  const Function& f = e.f();
+  llvm::IRBuilder<>& b = e.b();
+  const OpKind k = f.kind(id);
+  const Type t = f.type(f.result(id)).scalar();
+  const AtomicOrdering order = ordering(f, id);
   const llvm::Align align(static_cast<std::uint64_t>(t.element_bytes()));
-  llvm::Type *element = register_type(c_, t), *word = b_.getIntNTy(static_cast<unsigned>(ir::bits(t.element())));
-  Value* p = b_.CreateIntToPtr(x[0], b_.getPtrTy());
+  llvm::Type* element = register_type(e.context(), t);
+  llvm::Type* word = b.getIntNTy(static_cast<unsigned>(ir::bits(t.element())));
+  Value* p = b.CreateIntToPtr(x[0], b.getPtrTy());
   const auto exchange_if = [&](Value* expected, Value* desired) {
-    return b_.CreateAtomicCmpXchg(p, b_.CreateBitCast(expected, word), b_.CreateBitCast(desired, word), align, order,
-                                  llvm::AtomicCmpXchgInst::getStrongestFailureOrdering(order));
+    return b.CreateAtomicCmpXchg(p, b.CreateBitCast(expected, word), b.CreateBitCast(desired, word), align, order,
+                                 llvm::AtomicCmpXchgInst::getStrongestFailureOrdering(order));
   };
-  if (k == OpKind::atomic_cas_) return b_.CreateBitCast(b_.CreateExtractValue(exchange_if(x[1], x[2]), 0), element);
+  if (k == OpKind::atomic_cas_) return b.CreateBitCast(b.CreateExtractValue(exchange_if(x[1], x[2]), 0), element);
   if (k != OpKind::atomic_update_) {
     const bool needs_loop = t.is_float() && (ir::bits(t.element()) < 32 || k == OpKind::atomic_max_ || k == OpKind::atomic_min_);
     TW_CHECK(!needs_loop, "an atomic that legalize_atomics should have rewritten");
-    return b_.CreateAtomicRMW(instruction(k, t), p, x[1], align, order);
+    return b.CreateAtomicRMW(instruction(k, t), p, x[1], align, order);
   }
-  llvm::BasicBlock* before = b_.GetInsertBlock();
-  auto* loop = llvm::BasicBlock::Create(c_, "update", function_);
-  auto* done = llvm::BasicBlock::Create(c_, "updated", function_);
-  auto* first = b_.CreateAlignedLoad(word, p, align);
+  llvm::BasicBlock* before = b.GetInsertBlock();
+  auto* loop = e.new_block("update");
+  auto* done = e.new_block("updated");
+  auto* first = b.CreateAlignedLoad(word, p, align);
   first->setAtomic(AtomicOrdering::Monotonic);
-  b_.CreateBr(loop);
-  b_.SetInsertPoint(loop);
-  auto* seen = b_.CreatePHI(word, 2, "old");
+  b.CreateBr(loop);
+  b.SetInsertPoint(loop);
+  auto* seen = b.CreatePHI(word, 2, "old");
   seen->addIncoming(first, before);
-  Value* old = b_.CreateBitCast(seen, element);
-  Value* exchanged = exchange_if(old, combine(id, {old}, {x[1]})[0]);
-  seen->addIncoming(b_.CreateExtractValue(exchanged, 0), b_.GetInsertBlock());
-  b_.CreateCondBr(b_.CreateExtractValue(exchanged, 1), done, loop);
-  b_.SetInsertPoint(done);
+  Value* old = b.CreateBitCast(seen, element);
+  Value* exchanged = exchange_if(old, combine(e, id, {old}, {x[1]})[0]);
+  seen->addIncoming(b.CreateExtractValue(exchanged, 0), b.GetInsertBlock());
+  b.CreateCondBr(b.CreateExtractValue(exchanged, 1), done, loop);
+  b.SetInsertPoint(done);
   return old;
 }
 
-/// One lane: what was there before, 0 if the lane is off.
-Value* HostLowering::atomic_lane(OpId id, const Values& x) {
-  Value* mask = ir::mask_of(f_, id) ? x.back() : nullptr;
-  if (check_) mask = checked(x[0], mask, 1, id, true, f_.type(f_.result(id)).element_bytes());
-  if (!mask) return update_memory(id, x);
-  llvm::BasicBlock* off = b_.GetInsertBlock();
-  auto* active = llvm::BasicBlock::Create(c_, "active", function_);
-  auto* join = llvm::BasicBlock::Create(c_, "join", function_);
-  b_.CreateCondBr(mask, active, join);
-  b_.SetInsertPoint(active);
-  Value* old = update_memory(id, x);
-  llvm::BasicBlock* on = b_.GetInsertBlock();
-  b_.CreateBr(join);
-  b_.SetInsertPoint(join);
-  auto* result = b_.CreatePHI(old->getType(), 2);
+/// The old value of one lane, 0 if the lane is inactive.
+Value* atomic_lane(Emitter& e, OpId id, const Values& x) {
+  const Function& f = e.f();
+  llvm::IRBuilder<>& b = e.b();
+  Value* mask = ir::mask_of(f, id) ? x.back() : nullptr;
+  if (e.check()) mask = check_addresses(e, x[0], mask, 1, id, true, f.type(f.result(id)).element_bytes());
+  if (!mask) return update_memory(e, id, x);
+  llvm::BasicBlock* off = b.GetInsertBlock();
+  auto* active = e.new_block("active");
+  auto* join = e.new_block("join");
+  b.CreateCondBr(mask, active, join);
+  b.SetInsertPoint(active);
+  Value* old = update_memory(e, id, x);
+  llvm::BasicBlock* on = b.GetInsertBlock();
+  b.CreateBr(join);
+  b.SetInsertPoint(join);
+  auto* result = b.CreatePHI(old->getType(), 2);
   result->addIncoming(llvm::Constant::getNullValue(old->getType()), off);
   result->addIncoming(old, on);
   return result;
 }
 
-void HostLowering::emit_atomic(OpId id) {
-  const auto& op = f_.op(id);
+}  // namespace
+
+void emit_atomic(Emitter& e, OpId id) {
+  const Function& f = e.f();
+  const auto& op = f.op(id);
   const ValueId result = op.results[0];
   Values x;
-  if (f_.type(result).is_scalar()) {
-    for (ValueId v : op.operands) x.push_back(scalar(v));
-    scalars_[result.index] = atomic_lane(id, x);
+  if (f.type(result).is_scalar()) {
+    for (ValueId v : op.operands) x.push_back(e.scalar(v));
+    e.set_scalar(result, atomic_lane(e, id, x));
     return;
   }
   Values from;
-  for (std::size_t i = 0; i < op.operands.size(); ++i) from.push_back(buffer(plan_.operand_class(id, static_cast<int>(i))));
-  Value* to = plan_.is_stored(result) ? buffer(plan_.class_of(result)) : nullptr;
-  emit_loop(i64(0), i64(f_.type(result).elements()), i64(1), {}, false, [&](Value* lane, const Values&) {
+  for (std::size_t i = 0; i < op.operands.size(); ++i) from.push_back(e.operand_buffer(id, i));
+  Value* to = e.plan().has_buffer(result) ? e.buffer_of(result) : nullptr;
+  e.loop(f.type(result).elements(), 1, [&](Value* lane) {
     Values of_lane;
-    for (std::size_t i = 0; i < from.size(); ++i) of_lane.push_back(read_lanes(from[i], f_.type(op.operands[i]), lane, 1));
-    Value* old = atomic_lane(id, of_lane);
-    if (to) write_lanes(to, f_.type(result), lane, old);
-    return Values{};
+    for (std::size_t i = 0; i < from.size(); ++i) of_lane.push_back(e.read_lanes(from[i], f.type(op.operands[i]), lane, 1));
+    Value* old = atomic_lane(e, id, of_lane);
+    if (to) e.write_lanes(to, f.type(result), lane, old);
   });
 }
 

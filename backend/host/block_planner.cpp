@@ -1,4 +1,4 @@
-// The scheduling of one block; see block_planner.h.
+// Schedules each op of a block; see block_planner.h.
 #include "backend/host/block_planner.h"
 
 #include <algorithm>
@@ -33,14 +33,17 @@ void BlockPlanner::run() {
     } else if (works_on_buffers(op.kind)) {
       schedule_on_buffers(id);
     } else if (op.kind == OpKind::store_ || (op.kind == OpKind::load_ && !f_.type(op.results[0]).is_scalar())) {
-      op.kind == OpKind::store_&& f_.type(op.operands[0]).is_scalar() ? schedule_scalar(id) : schedule_looped(id);
+      if (op.kind == OpKind::store_ && f_.type(op.operands[0]).is_scalar())
+        schedule_scalar(id);
+      else
+        schedule_fused(id);
     } else if (op.kind == OpKind::reduce_) {
-      if (!is_view(f_, id)) schedule_looped(id);
-    } else if (p_.place(op.results[0]) == Place::scalar) {
+      if (!is_alias(f_, id)) schedule_fused(id);
+    } else if (p_.schedule(op.results[0]) == Schedule::scalar) {
       schedule_scalar(id);
-    } else if (p_.place(op.results[0]) == Place::looped) {
-      schedule_looped(id);
-    } else if (p_.place(op.results[0]) == Place::stored) {
+    } else if (p_.schedule(op.results[0]) == Schedule::fused) {
+      schedule_fused(id);
+    } else if (p_.schedule(op.results[0]) == Schedule::buffered) {
       schedule_reshape(id);
     }
   }
@@ -54,27 +57,27 @@ int BlockPlanner::append(Step step) {
   return static_cast<int>(steps_.size()) - 1;
 }
 
-/// The step before which a value can be used by anything but the loop nest that makes it.
+/// The first step that may use a value, apart from the loop nest that computes it.
 int BlockPlanner::ready(ValueId v) const {
-  if (f_.defining_block(v) != block_) return 0;  // of an outer block: there already
-  switch (p_.place(v)) {
-    case Place::scalar:
-    case Place::looped:
-    case Place::stored: return ready_[v.index];
-    case Place::view: return ready(p_.resolve(v).value);
-    case Place::recomputed: {
+  if (f_.defining_block(v) != block_) return 0;  // of an outer block
+  switch (p_.schedule(v)) {
+    case Schedule::scalar:
+    case Schedule::fused:
+    case Schedule::buffered: return ready_[v.index];
+    case Schedule::alias: return ready(p_.resolve(v).value);
+    case Schedule::inlined: {
       int at = 0;
       for (ValueId x : f_.op(f_.value(v).op).operands) at = std::max(at, ready(x));
       return at;
     }
   }
-  TW_UNREACHABLE("place");
+  TW_UNREACHABLE("a schedule");
 }
 
 int BlockPlanner::operand_needs(ValueId x, const std::vector<std::int64_t>& extents) const {
   const Source s = p_.resolve(x);
-  const bool mine = f_.defining_block(s.value) == block_ && made_in_[s.value.index] >= 0;
-  if (!mine || f_.kind(f_.value(s.value).op) == OpKind::reduce_) return ready(x);
+  const bool from_loop_nest = f_.defining_block(s.value) == block_ && made_in_[s.value.index] >= 0;
+  if (!from_loop_nest || f_.kind(f_.value(s.value).op) == OpKind::reduce_) return ready(x);
   // In registers of its loop nest if this one asks for it at the same index.
   const Type from = f_.type(s.value), asked = f_.type(x);
   const AxisMap of_asked = squeezed_axes(asked);
@@ -102,7 +105,7 @@ void BlockPlanner::schedule_scalar(OpId id) {
   int at = 0;
   for (ValueId x : op.operands) {
     at = std::max(at, ready(x));
-    if (!f_.type(x).is_scalar()) require_stored(x);
+    if (!f_.type(x).is_scalar()) require_buffer(x);
   }
   const bool is_volatile_load = op.kind == OpKind::load_ && f_.attr(id, ir::AttrName::is_volatile);
   if (op.kind == OpKind::load_) at = std::max(at, load_floor_);
@@ -114,7 +117,7 @@ void BlockPlanner::schedule_scalar(OpId id) {
   if (op.kind == OpKind::store_ || is_volatile_load) load_floor_ = store_floor_ = at;
 }
 
-void BlockPlanner::schedule_looped(OpId id) {
+void BlockPlanner::schedule_fused(OpId id) {
   const auto& op = f_.op(id);
   const Type shape = f_.type(op.kind == OpKind::store_ || op.kind == OpKind::reduce_ ? op.operands[0] : op.results[0]);
   const auto extents = squeezed(shape);
@@ -147,8 +150,8 @@ void BlockPlanner::schedule_looped(OpId id) {
   }
   for (ValueId x : op.operands) {
     const Source s = p_.resolve(x);
-    if (p_.place(s.value) == Place::looped && (f_.defining_block(s.value) != block_ || made_in_[s.value.index] != at))
-      require_stored(s.value);
+    if (p_.schedule(s.value) == Schedule::fused && (f_.defining_block(s.value) != block_ || made_in_[s.value.index] != at))
+      require_buffer(s.value);
   }
   if (op.kind == OpKind::load_) {
     store_floor_ = std::max(store_floor_, at + 1);
@@ -157,13 +160,13 @@ void BlockPlanner::schedule_looped(OpId id) {
   if (op.kind == OpKind::store_) load_floor_ = store_floor_ = at + 1;
 }
 
-void BlockPlanner::require_stored(ValueId v) {
+void BlockPlanner::require_buffer(ValueId v) {
   const Source s = p_.resolve(v);
-  if (p_.place(s.value) == Place::looped || p_.place(s.value) == Place::stored) p_.ensure_class(s.value);
+  if (p_.schedule(s.value) == Schedule::fused || p_.schedule(s.value) == Schedule::buffered) p_.ensure_class(s.value);
 }
 
 void BlockPlanner::fill(ValueId v, ClassId target) {
-  require_stored(v);
+  require_buffer(v);
   Step step;
   step.is_loops = true;
   step.extents = squeezed(f_.type(v));
@@ -174,8 +177,8 @@ void BlockPlanner::fill(ValueId v, ClassId target) {
 void BlockPlanner::read_whole(OpId id, int operand) {
   const ValueId x = f_.operand(id, operand);
   if (f_.type(x).is_scalar()) return;
-  const Place place = p_.place(x);
-  if (place == Place::looped || place == Place::stored) {
+  const Schedule schedule = p_.schedule(x);
+  if (schedule == Schedule::fused || schedule == Schedule::buffered) {
     p_.ensure_class(x);
     return;
   }
@@ -185,7 +188,7 @@ void BlockPlanner::read_whole(OpId id, int operand) {
   p_.filled_.push_back({id, operand, c});
 }
 
-/// A reshape that is no view: the same buffer under another shape.
+/// A reshape that is no alias: the same buffer under another shape.
 void BlockPlanner::schedule_reshape(OpId id) {
   const auto& op = f_.op(id);
   read_whole(id, 0);
@@ -202,14 +205,14 @@ void BlockPlanner::schedule_dot(OpId id) {
   read_whole(id, 0);
   read_whole(id, 1);
   const ValueId acc = op.operands[2], result = op.results[0];
-  const Place place = p_.place(acc);
+  const Schedule schedule = p_.schedule(acc);
   const ClassId c = p_.ensure_class(result);
   Step step;
   step.op = id;
-  if (place == Place::recomputed || place == Place::view) {
+  if (schedule == Schedule::inlined || schedule == Schedule::alias) {
     fill(acc, c);
   } else {
-    // In place where nobody else wants the old values.
+    // In place if nothing else uses the old values.
     const OpId def = f_.value(acc).op;
     const bool alone =
         f_.value(acc).users.size() == 1 && f_.defining_block(acc) == block_ &&
@@ -230,7 +233,7 @@ void BlockPlanner::schedule_on_buffers(OpId id) {
   for (std::size_t i = 0; i < op.operands.size(); ++i) read_whole(id, static_cast<int>(i));
   const bool is_atomic = ir::info(op.kind).family == ir::Family::atomic;
   for (ValueId r : op.results)
-    if (!f_.type(r).is_scalar() && !(is_atomic && !f_.has_uses(r))) p_.ensure_class(r);  // most atomics are for their effect alone
+    if (!f_.type(r).is_scalar() && !(is_atomic && !f_.has_uses(r))) p_.ensure_class(r);  // the results of most atomics are unused
   Step step;
   step.op = id;
   const int at = append(std::move(step));
@@ -263,19 +266,19 @@ void BlockPlanner::schedule_control(OpId id) {
     if (is_while) into = p_.ensure_class(f_.arg(op.regions[0], static_cast<int>(i)));
     if (!is_for && !is_while) continue;
     const ValueId init = op.operands[first + i];
-    const Place place = p_.place(init);
-    if (place == Place::recomputed || place == Place::view)
+    const Schedule schedule = p_.schedule(init);
+    if (schedule == Schedule::inlined || schedule == Schedule::alias)
       fill(init, into);
     else
       step.copies.push_back({p_.ensure_class(init), into});
   }
   for (BlockId b : op.regions) BlockPlanner(p_, b).run();
-  // Tiles of this block that the regions read must lie in buffers.
+  // Tiles of this block that the regions read must be in buffers.
   for (BlockId b : op.regions)
     f_.walk(b, [&](OpId inner) {
       for (ValueId x : f_.op(inner).operands) {
         const Source s = p_.resolve(x);
-        if (p_.place(s.value) == Place::looped && !f_.encloses(b, f_.defining_block(s.value))) p_.ensure_class(s.value);
+        if (p_.schedule(s.value) == Schedule::fused && !f_.encloses(b, f_.defining_block(s.value))) p_.ensure_class(s.value);
       }
     });
   const int at = append(std::move(step));
@@ -285,8 +288,8 @@ void BlockPlanner::schedule_control(OpId id) {
 }
 
 void BlockPlanner::deliver(ValueId v, ClassId to, Step& terminator) {
-  const Place place = p_.place(v);
-  if (place == Place::recomputed || place == Place::view)
+  const Schedule schedule = p_.schedule(v);
+  if (schedule == Schedule::inlined || schedule == Schedule::alias)
     fill(v, to);
   else if (p_.find(p_.ensure_class(v)) != p_.find(to))
     terminator.copies.push_back({p_.class_of(v), to});
@@ -309,7 +312,7 @@ void BlockPlanner::schedule_terminator(OpId id) {
       // Nothing reads the result before the end of the arm, so what the arm makes may be made there.
       const bool first_time = std::find(op.operands.begin(), op.operands.begin() + static_cast<std::ptrdiff_t>(i), v) ==
                               op.operands.begin() + static_cast<std::ptrdiff_t>(i);
-      if (p_.place(v) == Place::looped && f_.defining_block(v) == block_ && first_time && !p_.is_stored(v))
+      if (p_.schedule(v) == Schedule::fused && f_.defining_block(v) == block_ && first_time && !p_.has_buffer(v))
         p_.class_[v.index] = p_.class_of(r);
       deliver(v, p_.class_of(r), step);
     }
@@ -325,11 +328,11 @@ void BlockPlanner::schedule_terminator(OpId id) {
   p_.step_of_[id.index] = append(std::move(step));
 }
 
-/// The ops of this block that read a tile of it, views looked through.
+/// The ops of this block that read a tile of it, directly or through aliases.
 std::vector<OpId> BlockPlanner::readers(ValueId v) const {
   std::vector<OpId> out;
   for (OpId user : f_.value(v).users) {
-    if (is_view(f_, user)) {
+    if (is_alias(f_, user)) {
       for (ValueId r : f_.op(user).results)
         for (OpId u : readers(r)) out.push_back(u);
       continue;
@@ -341,10 +344,11 @@ std::vector<OpId> BlockPlanner::readers(ValueId v) const {
   return out;
 }
 
-/// Whether the tile that is yielded for an argument may be written over it: nothing reads the old one after the first write, but for
-/// the loop nest that writes, and that at the same index.
+/// Whether the tile that is yielded for an argument may overwrite it: after the first write only the loop nest that writes reads the old
+/// tile, and only at the same index.
 bool BlockPlanner::may_share(ValueId yielded, ValueId argument) const {
-  if (p_.place(yielded) == Place::view || p_.place(yielded) == Place::recomputed || f_.defining_block(yielded) != block_) return false;
+  if (p_.schedule(yielded) == Schedule::alias || p_.schedule(yielded) == Schedule::inlined || f_.defining_block(yielded) != block_)
+    return false;
   const ClassId c = p_.class_of(yielded);
   const bool shared_with_other = c != kNoClass && [&] {
     for (ValueId a : f_.block(block_).args)
@@ -398,7 +402,7 @@ void BlockPlanner::yield_to_for(OpId id, OpId loop) {
     ValueId value;
     ClassId to;
   };
-  std::vector<Late> recomputed;
+  std::vector<Late> inlined;
   std::vector<Copy> from_arguments;
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     const ValueId v = op.operands[i], argument = f_.arg(block_, static_cast<int>(i) + 1);
@@ -407,20 +411,20 @@ void BlockPlanner::yield_to_for(OpId id, OpId loop) {
     if (p_.class_of(v) == to) continue;  // a dot that accumulates in place
     const bool once = std::count(op.operands.begin(), op.operands.end(), v) == 1;
     if (once && may_share(v, argument)) {
-      if (p_.is_stored(v))
+      if (p_.has_buffer(v))
         p_.unite(p_.class_of(v), to);
       else
         p_.class_[v.index] = to;
       continue;
     }
-    const Place place = p_.place(v);
-    const bool in_argument = p_.is_stored(v) && std::any_of(results.begin(), results.end(), [&](ValueId r) {
+    const Schedule schedule = p_.schedule(v);
+    const bool in_argument = p_.has_buffer(v) && std::any_of(results.begin(), results.end(), [&](ValueId r) {
                                return !f_.type(r).is_scalar() && p_.class_of(r) == p_.class_of(v);
                              });
-    if (place == Place::recomputed) {
-      recomputed.push_back({v, to});
-    } else if (place == Place::view || in_argument) {
-      // It reads or lies in an argument that another yield is about to overwrite: through a buffer between them.
+    if (schedule == Schedule::inlined) {
+      inlined.push_back({v, to});
+    } else if (schedule == Schedule::alias || in_argument) {
+      // It reads, or is in, the buffer of an argument that another yield is about to overwrite: copied through a third buffer.
       const ClassId between = p_.new_class(p_.class_bytes(to));
       fill(v, between);
       step.copies.push_back({between, to});
@@ -428,7 +432,7 @@ void BlockPlanner::yield_to_for(OpId id, OpId loop) {
       step.copies.push_back({p_.ensure_class(v), to});
     }
   }
-  for (const Late& each : recomputed) fill(each.value, each.to);
+  for (const Late& each : inlined) fill(each.value, each.to);
   p_.step_of_[id.index] = append(std::move(step));
 }
 

@@ -1,4 +1,4 @@
-// Schedules the ops of a block into steps: loop nests that fuse what may share one, and single ops between them.
+// Forms the steps of a block: loop nests that fuse the ops that may share one, and single ops between them.
 #pragma once
 #include <vector>
 
@@ -6,9 +6,9 @@
 
 namespace tilewright::backend::host {
 
-/// Plans one block and what is nested in it, in program order. An op joins the earliest loop nest of its extents that comes after
-/// everything it needs; memory keeps its order: a load never passes a store, and a store never shares a nest with another access,
-/// because lanes of one may be what other lanes of the other touch.
+/// Plans one block and the blocks nested in it, in program order. An op joins the earliest loop nest of its extents that comes after
+/// everything it needs. Memory keeps its order: a load never passes a store, and a store never shares a nest with another access, because a
+/// lane of one may access the memory of another lane of the other.
 class BlockPlanner {
  public:
   BlockPlanner(Plan&, BlockId);
@@ -18,20 +18,20 @@ class BlockPlanner {
   int ready(ValueId) const;
   int needs(OpId, const std::vector<std::int64_t>& extents) const;
   int operand_needs(ValueId operand, const std::vector<std::int64_t>& extents) const;
-  void require_stored(ValueId);
+  void require_buffer(ValueId);
   int append(Step);
   void schedule_scalar(OpId);
-  void schedule_looped(OpId);
+  void schedule_fused(OpId);
   void schedule_reshape(OpId);
   void schedule_dot(OpId);
   void schedule_on_buffers(OpId);
   void schedule_control(OpId);
   void schedule_terminator(OpId);
-  /// A loop nest of its own that writes a value into a buffer.
+  /// Appends a loop nest that stores a value to a buffer.
   void fill(ValueId, ClassId target);
-  /// Has the operand's value in a buffer: its own, or one it is filled into.
+  /// Ensures that the operand's value is in a buffer: its own, or one that a loop nest fills.
   void read_whole(OpId, int operand);
-  /// Has a value in `to` when the terminator is reached.
+  /// Ensures that a value is in `to` when the terminator is reached.
   void deliver(ValueId, ClassId to, Step& terminator);
   void yield_to_for(OpId yield, OpId loop);
   bool may_share(ValueId yielded, ValueId argument) const;

@@ -1,174 +1,212 @@
-// Loop nests: counters, the split into a full main loop and a masked rest, and what happens at each index.
+// Loop nests: counters, the split of a row into a full main loop and a masked remainder, and the items at each index.
+#include "backend/host/loop_nest.h"
+
 #include <algorithm>
 
-#include "backend/host/lowering.h"
+#include "backend/host/combine.h"
+#include "backend/host/memory.h"
+#include "backend/host/nest.h"
+#include "backend/host/prefix_masks.h"
+#include "backend/host/reduce.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::backend::host {
 
-using ir::OpKind;
-using ir::Type;
+namespace {
 
-void HostLowering::emit_loops(const Step& step) {
-  Nest nest;
-  nest.step = &step;
-  nest.dims = static_cast<int>(step.extents.size());
-  nest.index.resize(nest.dims);
-  nest.scopes.resize(nest.dims + 1);
-  if (nest.dims > 0 && !step.sequential) {
+class LoopNest {
+ public:
+  LoopNest(Emitter& e, NonTemporalStores& non_temporal, const Step& step)
+      : e_(e), b_(e.b()), f_(e.f()), non_temporal_(non_temporal), step_(step), nest_(e, step) {
+    if (nest_.dims() == 0 || step.sequential) return;
     const auto extent = static_cast<unsigned>(step.extents.back());
-    nest.lanes = std::min(extent, static_cast<unsigned>(target_.lanes()));
+    nest_.set_lanes(std::min(extent, static_cast<unsigned>(e.target().lanes())));
     for (const Item& item : step.items)
-      if (item.op && is_inner_reduce(step, item.op)) {
-        // Partials: see ir::ReductionOrder.
-        const unsigned partials = std::min(extent, static_cast<unsigned>(target_.reduction.lanes));
-        TW_CHECK(partials % nest.lanes == 0, "partials do not fill vectors");
-        nest.unroll = partials / nest.lanes;
+      if (item.op && is_inner_reduce(f_, step, item.op)) {
+        // Partial results: see ir::ReductionOrder.
+        const unsigned partials = std::min(extent, static_cast<unsigned>(e.target().reduction.lanes));
+        TW_CHECK(partials % nest_.lanes() == 0, "partials do not fill vectors");
+        unroll_ = partials / nest_.lanes();
       }
   }
-  emit_dim(nest, 0);
-}
 
-void HostLowering::emit_dim(Nest& nest, int dim) {
-  // What depends on outer indices only goes to the end of the block before this loop.
-  nest.scopes[dim].block = b_.GetInsertBlock();
-  nest.scopes[dim].memo.clear();
-  auto* rest = llvm::BasicBlock::Create(c_, "nest", function_);
-  b_.CreateBr(rest);
-  b_.SetInsertPoint(rest);
-  if (dim >= nest.dims - 1) {
-    emit_rows(nest);
-    return;
-  }
-  emit_loop(i64(0), i64(nest.step->extents[dim]), i64(1), {}, false, [&](Value* i, const Values&) {
-    nest.index[dim] = i;
-    emit_dim(nest, dim + 1);
-    return Values{};
-  });
-}
+  void run() { emit_dim(0); }
 
-void HostLowering::emit_rows(Nest& nest) {
-  const Step& step = *nest.step;
-  std::vector<Partials> reduces;
-  Values init;
-  for (const Item& item : step.items) {
-    if (!item.op || nest.dims == 0 || !is_inner_reduce(step, item.op)) continue;
-    reduces.push_back({item.op, std::vector<Values>(nest.unroll, identity(item.op, nest.lanes))});
-    for (const Values& v : reduces.back().partials) init.insert(init.end(), v.begin(), v.end());
+ private:
+  void emit_dim(int dim) {
+    // What depends on outer indices only goes to the end of the block before this loop.
+    nest_.enter(dim);
+    llvm::BasicBlock* rest = e_.new_block("nest");
+    b_.CreateBr(rest);
+    b_.SetInsertPoint(rest);
+    if (dim >= nest_.dims() - 1) {
+      emit_rows();
+      return;
+    }
+    e_.loop(step_.extents[static_cast<std::size_t>(dim)], 1, [&](Value* i) {
+      nest_.set_index(dim, i);
+      emit_dim(dim + 1);
+    });
   }
-  const auto gather = [&] {
-    Values out;
-    for (const Partials& p : reduces)
-      for (const Values& v : p.partials) out.insert(out.end(), v.begin(), v.end());
-    return out;
-  };
-  const auto spread = [&](const Values& carried) {
-    std::size_t n = 0;
-    for (Partials& p : reduces)
-      for (Values& v : p.partials)
-        for (Value*& each : v) each = carried[n++];
-  };
-  const auto body = [&](Value* at, const Values& carried) {
-    spread(carried);
-    emit_body(nest, at, &reduces);
-    return gather();
-  };
-  if (nest.dims == 0) {
-    emit_body(nest, nullptr, &reduces);
-    return;
+
+  /// The loop along the last extent, and the reduces along it.
+  void emit_rows() {
+    Values init;
+    for (const Item& item : step_.items) {
+      if (!item.op || nest_.dims() == 0 || !is_inner_reduce(f_, step_, item.op)) continue;
+      reduces_.push_back({item.op, std::vector<Values>(unroll_, identity(e_, item.op, nest_.lanes()))});
+      for (const Values& v : reduces_.back().vectors) init.insert(init.end(), v.begin(), v.end());
+    }
+    if (nest_.dims() == 0) {
+      emit_body(nullptr);
+      return;
+    }
+    const std::int64_t width = static_cast<std::int64_t>(nest_.lanes()) * unroll_;
+    Value* const extent = e_.i64(step_.extents.back());
+    // Where the loop runs once, a constant index would make masks that are constant in some lanes only. LLVM 19 gets those wrong when it
+    // splits them into registers: it takes a constant lane x for x < 0, and so reads where the mask is off, or leaves an address undefined.
+    Value* const begin = nest_.lanes() > 1 && step_.extents.back() <= width ? e_.unknown_zero() : e_.i64(0);
+    const std::vector<PrefixMask> masks = prefix_masks(nest_);
+    if (masks.empty()) {
+      emit_main_loop(begin, extent, width, init, false);
+    } else {
+      // The first lanes of a row, for which every mask holds, run without masks; the rest with them.
+      Value* least = extent;
+      Value* most = nullptr;
+      for (const PrefixMask& p : masks) {
+        least = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, least, p.count);
+        most = most ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, most, p.count) : p.count;
+      }
+      Value* full = b_.CreateAnd(least, e_.i64(-width), "full");
+      for (const PrefixMask& p : masks) nest_.assume_true(p.masks);
+      emit_main_loop(begin, full, width, init, true);
+      nest_.assume_nothing();
+      Value* end = has_only_masked_stores(masks) ? most : extent;
+      emit_loop(b_.CreateAdd(full, begin), end, width, carried(), true);
+    }
+    for (const Partials& p : reduces_) finish_reduce(nest_, p);
   }
-  const std::int64_t width = static_cast<std::int64_t>(nest.lanes) * nest.unroll;
-  Value* const extent = i64(step.extents.back());
-  // Where the loop runs once, a constant index would make masks that are constant in some lanes only. LLVM 19 gets those wrong when it
-  // splits them into registers: it takes a constant lane x for x < 0, and so reads where the mask is off, or leaves an address undefined.
-  Value* const begin = nest.lanes > 1 && step.extents.back() <= width ? unknown_zero_ : i64(0);
-  const std::vector<Prefix> masks = prefixes(nest);
-  const auto main_loop = [&](Value* end) {
-    Value* streams = init.empty() ? may_stream(nest) : nullptr;
-    if (!streams) return spread(emit_loop(begin, end, i64(width), init, !masks.empty(), body));
-    auto *around = llvm::BasicBlock::Create(c_, "stream", function_), *through = llvm::BasicBlock::Create(c_, "cached", function_),
-         *join = llvm::BasicBlock::Create(c_, "stored", function_);
-    b_.CreateCondBr(streams, around, through);
-    for (llvm::BasicBlock* way : {around, through}) {
-      b_.SetInsertPoint(way);
-      nest.streams = way == around;
-      emit_loop(begin, end, i64(width), {}, !masks.empty(), body);
-      nest.streams = false;
+
+  /// Whether nothing is left to do beyond the longest mask.
+  bool has_only_masked_stores(const std::vector<PrefixMask>& masks) const {
+    return std::all_of(step_.items.begin(), step_.items.end(), [&](const Item& item) {
+      return item.op && f_.kind(item.op) == OpKind::store_ && f_.op(item.op).operands.size() > 2 &&
+             std::any_of(masks.begin(), masks.end(), [&](const PrefixMask& p) { return p.masks.front() == f_.operand(item.op, 2); });
+    });
+  }
+
+  /// In two versions if the row may have non-temporal stores.
+  void emit_main_loop(Value* begin, Value* end, std::int64_t width, const Values& init, bool may_be_empty) {
+    Value* condition = init.empty() ? non_temporal_.row_condition(nest_) : nullptr;
+    if (!condition) {
+      emit_loop(begin, end, width, init, may_be_empty);
+      return;
+    }
+    llvm::BasicBlock* non_temporal = e_.new_block("non_temporal");
+    llvm::BasicBlock* cached = e_.new_block("cached");
+    llvm::BasicBlock* join = e_.new_block("stored");
+    b_.CreateCondBr(condition, non_temporal, cached);
+    for (llvm::BasicBlock* version : {non_temporal, cached}) {
+      b_.SetInsertPoint(version);
+      non_temporal_.set_active(version == non_temporal);
+      emit_loop(begin, end, width, {}, may_be_empty);
+      non_temporal_.set_active(false);
       b_.CreateBr(join);
     }
     b_.SetInsertPoint(join);
-  };
-  if (masks.empty()) {
-    main_loop(extent);
-  } else {
-    // The rows' first lanes, for which every mask holds, run without masks; the rest with them.
-    Value* least = extent;
-    Value* most = nullptr;
-    for (const Prefix& p : masks) {
-      least = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, least, p.count);
-      most = most ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, most, p.count) : p.count;
-    }
-    Value* full = b_.CreateAnd(least, i64(-width), "full");
-    for (const Prefix& p : masks) nest.known_true.insert(p.masks.begin(), p.masks.end());
-    main_loop(full);
-    nest.known_true.clear();
-    // Where all there is to do is masked stores, nothing is left once the longest mask ends.
-    const bool only_stores = std::all_of(step.items.begin(), step.items.end(), [&](const Item& item) {
-      return item.op && f_.kind(item.op) == OpKind::store_ && f_.op(item.op).operands.size() > 2 &&
-             std::any_of(masks.begin(), masks.end(), [&](const Prefix& p) { return p.masks.front() == f_.operand(item.op, 2).index; });
-    });
-    spread(emit_loop(b_.CreateAdd(full, begin), only_stores ? most : extent, i64(width), gather(), true, body));
   }
-  for (const Partials& p : reduces) finish_reduce(nest, p);
-}
 
-void HostLowering::emit_body(Nest& nest, Value* at, std::vector<Partials>* reduces) {
-  const std::size_t sequence = split_points_.begin(b_);
-  for (unsigned u = 0; u < nest.unroll; ++u) {
-    nest.scopes[nest.dims].memo.clear();
-    nest.registers.clear();
-    if (at) nest.index[nest.dims - 1] = u == 0 ? at : b_.CreateAdd(at, i64(static_cast<std::int64_t>(u) * nest.lanes), "", true, true);
-    for (const Item& item : nest.step->items) {
-      emit_item(nest, item, u, reduces);
-      split_points_.add(sequence, b_);
-    }
-    // Last, so that what is written over an argument has been read before.
-    for (const Item& item : nest.step->items) {
-      if (!item.op || f_.kind(item.op) == OpKind::reduce_) continue;
-      for (ValueId r : f_.op(item.op).results)
-        if (plan_.is_stored(r)) {
-          const Type t = f_.type(r);
-          store_buffer(nest, buffer(plan_.class_of(r)), t, squeezed_axes(t), nest.registers.at(r.index));
-          split_points_.add(sequence, b_);
-        }
-    }
+  void emit_loop(Value* begin, Value* end, std::int64_t width, const Values& init, bool may_be_empty) {
+    set_carried(e_.loop(begin, end, e_.i64(width), init, may_be_empty, [&](Value* at, const Values& values) {
+      set_carried(values);
+      emit_body(at);
+      return carried();
+    }));
   }
-}
 
-void HostLowering::emit_item(Nest& nest, const Item& item, unsigned u, std::vector<Partials>* reduces) {
-  if (item.fill) {
-    const Type t = f_.type(item.fill);
-    store_buffer(nest, buffer(plan_.root(item.target)), t, squeezed_axes(t), operand(nest, item.fill, nest.vectorised()));
-    return;
+  /// The partial results of all reduces, one after the other.
+  Values carried() const {
+    Values out;
+    for (const Partials& p : reduces_)
+      for (const Values& v : p.vectors) out.insert(out.end(), v.begin(), v.end());
+    return out;
   }
-  const auto& op = f_.op(item.op);
-  switch (op.kind) {
-    case OpKind::load_: nest.registers[op.results[0].index] = emit_load(nest, item.op); return;
-    case OpKind::store_: emit_store(nest, item.op); return;
-    case OpKind::reduce_:
-      if (nest.dims == 0 || !is_inner_reduce(*nest.step, item.op))
-        accumulate_outer(nest, item.op);
-      else
-        accumulate(nest, item.op, u, *reduces);
+  void set_carried(const Values& values) {
+    std::size_t n = 0;
+    for (Partials& p : reduces_)
+      for (Values& v : p.vectors)
+        for (Value*& each : v) each = values[n++];
+  }
+
+  /// One iteration along the last extent; `at`: the index of its first lane, null if there is no extent.
+  void emit_body(Value* at) {
+    const std::size_t sequence = e_.split_points().begin(b_);
+    for (unsigned u = 0; u < unroll_; ++u) {
+      nest_.begin_lanes();
+      if (at) nest_.set_index(nest_.vector_dim(), u == 0 ? at : b_.CreateAdd(at, lanes_before(u), "", true, true));
+      for (const Item& item : step_.items) {
+        emit_item(item, u);
+        e_.split_points().add(sequence, b_);
+      }
+      // Last, because a result may overwrite an operand that other items read.
+      for (const Item& item : step_.items) {
+        if (!item.op || f_.kind(item.op) == OpKind::reduce_) continue;
+        for (ValueId r : f_.op(item.op).results)
+          if (e_.plan().has_buffer(r)) {
+            const Type t = f_.type(r);
+            nest_.store_buffer(e_.buffer_of(r), t, squeezed_axes(t), nest_.in_register(r));
+            e_.split_points().add(sequence, b_);
+          }
+      }
+    }
+  }
+  Value* lanes_before(unsigned u) { return e_.i64(static_cast<std::int64_t>(u) * nest_.lanes()); }
+
+  void emit_item(const Item& item, unsigned u) {
+    if (item.fill) {
+      const Type t = f_.type(item.fill);
+      Value* v = nest_.operand(item.fill);
+      nest_.store_buffer(e_.buffer(e_.plan().root(item.target)), t, squeezed_axes(t), v);
       return;
-    default: break;
+    }
+    const auto& op = f_.op(item.op);
+    switch (op.kind) {
+      case OpKind::load_: nest_.set_register(op.results[0], load_at(nest_, item.op)); return;
+      case OpKind::store_: store_at(nest_, item.op, non_temporal_); return;
+      case OpKind::reduce_: emit_reduce(item.op, u); return;
+      default: break;
+    }
+    std::vector<Type> types;
+    Values operands;
+    for (ValueId x : op.operands) {
+      types.push_back(f_.type(x));
+      operands.push_back(nest_.operand(x));
+    }
+    nest_.set_register(op.results[0], lower_elementwise(b_, e_.target(), op.kind, types, f_.type(op.results[0]), operands));
   }
-  std::vector<Type> types;
-  Values operands;
-  for (ValueId x : op.operands) types.push_back(f_.type(x)), operands.push_back(operand(nest, x, nest.vectorised()));
-  nest.registers[op.results[0].index] = lower_elementwise(b_, target_, op.kind, types, f_.type(op.results[0]), operands);
-}
+
+  void emit_reduce(OpId id, unsigned u) {
+    const auto inner = std::find_if(reduces_.begin(), reduces_.end(), [&](const Partials& p) { return p.op == id; });
+    if (inner != reduces_.end())
+      accumulate(nest_, *inner, u);
+    else
+      accumulate_in_buffer(nest_, id);
+  }
+
+  Emitter& e_;
+  llvm::IRBuilder<>& b_;
+  const Function& f_;
+  NonTemporalStores& non_temporal_;
+  const Step& step_;
+  Nest nest_;
+  unsigned unroll_ = 1;            // vectors of an iteration
+  std::vector<Partials> reduces_;  // along the last extent
+};
+
+}  // namespace
+
+void emit_loop_nest(Emitter& e, NonTemporalStores& non_temporal, const Step& step) { LoopNest(e, non_temporal, step).run(); }
 
 }  // namespace tilewright::backend::host

@@ -1,6 +1,9 @@
-// Outlining in five steps: 1. every split point begins a block; 2. neighbours of a sequence are grouped into parts, inner sequences first;
-// 3. blocks that no part begins with are merged again; 4. values that cross from part to part go through the frame; 5. the blocks of each
-// part move into a function of its own.
+// Outlines parts of a function:
+// 1. split_blocks   begins a block at every split point
+// 2. choose_parts   groups neighbours of a sequence into parts, inner sequences first
+// 3. merge_blocks   merges the new blocks that begin no part
+// 4. pass_values    passes values that one part defines and another uses through the frame (find_crossings, allocate_slots)
+// 5. move_blocks    moves the blocks of each part to a function
 //
 //   loop:  a; b; c; d; br loop   ->   loop:  call part.0(frame); call part.1(frame); br loop      part.0: a; b; ret     part.1: c; d; ret
 #include "backend/host/outlining.h"
@@ -53,7 +56,7 @@ class FrameSlots {
   std::int64_t bytes_ = 0;
 };
 
-constexpr int kRest = -1;  // in place of a part: what stays in the function
+constexpr int kRest = -1;  // in place of a part: the code that stays in the function
 
 struct Part {
   std::size_t sequence;
@@ -89,7 +92,7 @@ class Outliner {
   }
 
  private:
-  // ---- 1. every split point begins a block ----
+  // ---- 1. split_blocks ----
   void split_blocks(const SplitPoints& points) {
     std::map<std::pair<BasicBlock*, Instruction*>, BasicBlock*> begun;
     for (const auto& sequence : points.sequences())
@@ -122,13 +125,13 @@ class Outliner {
 
   BasicBlock* split(BasicBlock* block, BasicBlock::iterator at) { return split_off_.emplace_back(block->splitBasicBlock(at, "part")); }
 
-  // ---- 2. parts ----
+  // ---- 2. choose_parts ----
   int owner(const BasicBlock* b) const {
     const auto it = owner_.find(b);
     return it == owner_.end() ? kRest : it->second;
   }
 
-  /// The blocks that control passes from `head` on, before it comes to `end`.
+  /// The blocks reachable from `head` without passing `end`.
   static std::vector<BasicBlock*> between(BasicBlock* head, BasicBlock* end) {
     std::vector<BasicBlock*> found = {head};
     llvm::SmallPtrSet<BasicBlock*, 16> seen = {head, end};
@@ -169,7 +172,7 @@ class Outliner {
     }
   }
 
-  /// The call of the part that begins with `head` needs a block outside of parts: the one before `head` may be another part's.
+  /// Gives the call of the part that begins with `head` a block outside of parts: the block before `head` may belong to another part.
   void enter_from_new_block(BasicBlock* head) {
     BasicBlock* before = head->getSinglePredecessor();
     TW_CHECK(before && before->getSingleSuccessor(), "a part is entered on several ways");
@@ -188,7 +191,7 @@ class Outliner {
     if (inner != part) parts_[inner].parent = part;
   }
 
-  // ---- 3. merge ----
+  // ---- 3. merge_blocks ----
   void merge_blocks() {
     llvm::DenseSet<const BasicBlock*> heads;
     for (const Part& p : parts_) heads.insert(p.head);
@@ -201,7 +204,7 @@ class Outliner {
     }
   }
 
-  // ---- 4. values that cross ----
+  // ---- 4. pass_values ----
   void declare_functions(Value* scratch, std::int64_t offset) {
     llvm::Type* ptr = llvm::PointerType::get(c_, 0);
     auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(c_), {ptr}, false);
@@ -255,7 +258,7 @@ class Outliner {
   /// i1 is a byte in memory: LLVM packs vectors of it into bits.
   llvm::Type* slot_type(llvm::Type* t) const { return t->isIntOrIntVectorTy(1) ? t->getWithNewBitWidth(8) : t; }
 
-  /// Values of one sequence that are alive one after the other share a slot.
+  /// Values of one sequence with disjoint lifetimes share a slot.
   void allocate_slots() {
     // By part: what it defines for later parts of its sequence, and the slots that are free once it has run. Parts of a sequence are
     // numbered in their order.
@@ -356,7 +359,7 @@ class Outliner {
     }
   }
 
-  // ---- 5. move ----
+  // ---- 5. move_blocks ----
   /// Inner parts first: once they have moved, what is left of a part around them is its own blocks.
   void move_blocks() {
     std::vector<std::vector<BasicBlock*>> blocks(parts_.size());

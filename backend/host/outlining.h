@@ -1,5 +1,5 @@
-// Splits a large function into small ones (outlining). LLVM's register allocation, scheduling, instruction selection and loop passes take
-// a time that grows faster than the function; constants of a large loop body, hoisted out of the loop by the thousand, are the worst case.
+// Splits a large function into small ones (outlining). The time of LLVM's register allocation, scheduling, instruction selection and loop
+// passes grows faster than the function; thousands of constants that are hoisted out of a large loop body are the worst case.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 
@@ -8,7 +8,7 @@
 
 namespace tilewright::backend::host {
 
-/// Where a function may be split. A sequence is code that control enters at its first point, leaves at its last one, and that passes each
+/// Where a function may be split. A sequence is code that is entered at its first point and left at its last one, and that passes each
 /// point between them once, in order: the steps of a block, the ops of a loop's body.
 class SplitPoints {
  public:

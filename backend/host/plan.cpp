@@ -1,4 +1,4 @@
-// Places, views, buffer classes and their lifetimes; block_planner.cpp forms the steps.
+// Schedules, aliases, buffer classes and their lifetimes; block_planner.cpp forms the steps.
 #include "backend/host/plan.h"
 
 #include <algorithm>
@@ -14,8 +14,9 @@ using ir::OpKind;
 using ir::Type;
 
 namespace {
+
 // Above this many operations an expression of scalars and index ranges is worth a buffer.
-constexpr int kRecomputeLimit = 16;
+constexpr int kInlineLimit = 16;
 
 int op_cost(OpKind k) {
   switch (k) {
@@ -30,6 +31,7 @@ int op_cost(OpKind k) {
     default: return 1;
   }
 }
+
 }  // namespace
 
 std::vector<std::int64_t> squeezed(const Type& t) {
@@ -49,18 +51,28 @@ AxisMap squeezed_axes(const Type& t) {
 
 bool works_on_buffers(OpKind k) {
   switch (k) {
-    case OpKind::flip_:
-    case OpKind::join_:
-    case OpKind::split_:
-    case OpKind::cat_:
-    case OpKind::scan_: return true;
+    // Index mappings: aliases, or a buffer under another shape.
+    case OpKind::reshape_:
+    case OpKind::broadcast_:
+    case OpKind::permute_:
+    // Computed in place.
+    case OpKind::constant_:
+    case OpKind::arange_:
+    // Items of loop nests.
+    case OpKind::load_:
+    case OpKind::store_:
+    case OpKind::reduce_:
+    // Its result takes the accumulator's buffer.
+    case OpKind::dot_: return false;
     default: break;
   }
-  const Family family = ir::info(k).family;
-  return family == Family::index || family == Family::atomic || family == Family::debug;
+  const ir::OpInfo& info = ir::info(k);
+  const bool is_scalar = info.family == Family::program;
+  const bool is_alias = info.family == Family::hint;
+  return !info.has(ir::kElementwise) && !is_scalar && !is_alias && info.family != Family::control;
 }
 
-bool is_view(const Function& f, OpId id) {
+bool is_alias(const Function& f, OpId id) {
   const auto& op = f.op(id);
   switch (op.kind) {
     case OpKind::broadcast_: return !f.type(op.operands[0]).is_scalar();
@@ -83,7 +95,7 @@ Source Plan::resolve(ValueId v) const {
   for (int i = 0; i < t.rank(); ++i) s.map[i] = t.log2_extent(i) > 0 ? static_cast<std::int8_t>(i) : std::int8_t{-1};
   while (true) {
     const OpId id = f_.value(s.value).op;
-    if (!id || !is_view(f_, id)) return s;
+    if (!id || !is_alias(f_, id)) return s;
     const auto& op = f_.op(id);
     const ValueId x = op.kind == OpKind::reduce_ ? op.operands[f_.value(s.value).number] : op.operands[0];
     const Type from = f_.type(x), to = f_.type(s.value);
@@ -115,26 +127,26 @@ Source Plan::resolve(ValueId v) const {
 
 Plan::Plan(const Function& f)
     : f_(f),
-      place_(f.value_capacity(), Place::scalar),
+      schedule_(f.value_capacity(), Schedule::scalar),
       cost_(f.value_capacity(), 0),
       class_(f.value_capacity(), kNoClass),
       blocks_(f.block_capacity()),
       step_of_(f.op_capacity(), -1) {
-  place_values();
+  choose_schedules();
   BlockPlanner(*this, f.body()).run();
   plan_lifetimes();
 }
 
-void Plan::place_values() {
-  for (ValueId v : f_.block(f_.body()).args) place_[v.index] = Place::scalar;
+void Plan::choose_schedules() {
+  for (ValueId v : f_.block(f_.body()).args) schedule_[v.index] = Schedule::scalar;
   f_.walk([&](OpId id) {
     const auto& op = f_.op(id);
     for (BlockId b : op.regions)
-      for (ValueId a : f_.block(b).args) place_[a.index] = f_.type(a).is_scalar() ? Place::scalar : Place::stored;
+      for (ValueId a : f_.block(b).args) schedule_[a.index] = f_.type(a).is_scalar() ? Schedule::scalar : Schedule::buffered;
     for (ValueId r : op.results) {
-      Place& place = place_[r.index];
+      Schedule& schedule = schedule_[r.index];
       if (f_.type(r).is_scalar()) {
-        place = Place::scalar;
+        schedule = Schedule::scalar;
         continue;
       }
       const auto& info = ir::info(op.kind);
@@ -143,20 +155,20 @@ void Plan::place_values() {
       bool cheap = op.kind == OpKind::constant_ || op.kind == OpKind::arange_ || elementwise || reshapes;
       int cost = op_cost(op.kind) * (reshapes ? 0 : 1);
       for (ValueId x : op.operands) {
-        cheap = cheap && (f_.type(x).is_scalar() || place_[x.index] == Place::recomputed);
+        cheap = cheap && (f_.type(x).is_scalar() || schedule_[x.index] == Schedule::inlined);
         cost = std::min(cost + cost_[x.index], 1 << 20);
       }
-      // A reshape that is no view cannot be indexed through; its operand must lie in a buffer.
-      const bool opaque = op.kind == OpKind::reshape_ && !is_view(f_, id) && !f_.type(op.operands[0]).is_scalar();
-      if (cheap && !opaque && cost <= kRecomputeLimit) {
-        place = Place::recomputed;
+      // A reshape that is no alias cannot be indexed through; its operand must be in a buffer.
+      const bool opaque = op.kind == OpKind::reshape_ && !is_alias(f_, id) && !f_.type(op.operands[0]).is_scalar();
+      if (cheap && !opaque && cost <= kInlineLimit) {
+        schedule = Schedule::inlined;
         cost_[r.index] = cost;
-      } else if (is_view(f_, id)) {
-        place = Place::view;
+      } else if (is_alias(f_, id)) {
+        schedule = Schedule::alias;
       } else if (elementwise || op.kind == OpKind::load_ || op.kind == OpKind::reduce_) {
-        place = Place::looped;
+        schedule = Schedule::fused;
       } else {
-        place = Place::stored;
+        schedule = Schedule::buffered;
       }
     }
   });
@@ -183,7 +195,8 @@ ClassId Plan::ensure_class(ValueId v) {
 }
 
 void Plan::unite(ClassId a, ClassId b) {
-  a = find(a), b = find(b);
+  a = find(a);
+  b = find(b);
   TW_CHECK(class_bytes_[a] == class_bytes_[b], "buffers of different sizes");
   parent_[a] = b;
 }
@@ -192,7 +205,7 @@ ClassId Plan::operand_class(OpId op, int operand) const {
   for (const Filled& each : filled_)
     if (each.op == op && each.operand == operand) return find(each.into);
   const ClassId c = class_of(f_.operand(op, operand));
-  TW_CHECK(c != kNoClass, "an operand that must lie in a buffer does not");
+  TW_CHECK(c != kNoClass, "an operand that must be in a buffer is not");
   return c;
 }
 
@@ -231,9 +244,15 @@ void Plan::plan_lifetimes() {
       if (step.op) touch_op(step.op);
       for (const Item& item : step.items) {
         if (item.op) touch_op(item.op);
-        if (item.fill) touch(class_of(resolve(item.fill).value), b, at), touch(item.target, b, at);
+        if (item.fill) {
+          touch(class_of(resolve(item.fill).value), b, at);
+          touch(item.target, b, at);
+        }
       }
-      for (const Copy& copy : step.copies) touch(copy.from, b, at), touch(copy.to, b, at);
+      for (const Copy& copy : step.copies) {
+        touch(copy.from, b, at);
+        touch(copy.to, b, at);
+      }
       for (const Filled& each : filled_)
         if (each.op == step.op && step.op) touch(each.into, b, at);
     }

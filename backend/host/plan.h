@@ -1,5 +1,9 @@
-// Decides, before any code is made, how each tile of a function is computed on the host: again wherever it is used, as an index
-// mapping of another tile, or in a loop nest that it shares with others, in registers or through a buffer.
+// Decides, before any code is emitted, how each tile of a function is computed on the host: inline at each use, as an alias of another
+// tile, fused into a loop nest with others, or in a buffer (Halide's schedules).
+//
+// 1. choose_schedules  gives each value its Schedule
+// 2. BlockPlanner      forms the steps of each block (block_planner.h), and gives values that need one a buffer
+// 3. plan_lifetimes    finds the last step that uses each buffer
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,24 +18,24 @@ using ir::Function;
 using ir::OpId;
 using ir::ValueId;
 
-/// For each axis of a tile, an axis of something else that runs with it, or -1 (an extent of 1, always index 0).
+/// For each axis of a tile, the axis of another index space that runs with it, or -1 (an extent of 1, always index 0).
 using AxisMap = std::array<std::int8_t, ir::kMaxRank>;
 inline constexpr AxisMap kNoAxes{-1, -1, -1, -1, -1};
 
-/// How a value comes to be.
-enum class Place : std::uint8_t {
-  scalar,      // rank 0: one SSA value
-  recomputed,  // cheap, of scalars and index ranges alone: made again at each use
-  view,        // an index mapping of another tile; never made
-  looped,      // made by a loop nest, where it is in registers; stored if it is used elsewhere
-  stored,      // made by an op of its own (dot, flip, control flow), or an argument of a block: always in a buffer
+/// How a value is computed.
+enum class Schedule : std::uint8_t {
+  scalar,    // rank 0: one LLVM value
+  inlined,   // cheap, of scalars and index ranges alone: computed at each use
+  alias,     // another tile under an index mapping; never computed
+  fused,     // Halide's compute_at: computed in a loop nest, in registers; stored to a buffer if other steps use it
+  buffered,  // Halide's compute_root: the result of an op of its own (dot, flip, control flow), or a block argument: always in a buffer
 };
 
 /// Buffers, numbered; values that share one have the same class.
 using ClassId = std::int32_t;
 inline constexpr ClassId kNoClass = -1;
 
-/// One thing a loop nest does at each index: an op, or writing a value that nobody else makes into a buffer.
+/// What a loop nest does at each index: an op, or a store of an inlined value or alias to a buffer.
 struct Item {
   OpId op;
   ValueId fill;
@@ -53,14 +57,14 @@ struct Step {
   // Of a single op:
   OpId op;
   std::vector<Copy> copies;  // of a terminator: done in order when it is reached
-  std::vector<ClassId> freed;  // buffers whose last use is this step
+  std::vector<ClassId> freed;  // buffers with their last use in this step
 };
 
 struct BlockPlan {
   std::vector<Step> steps;  // the last one holds the terminator, or trailing scalars with no op
 };
 
-/// Where a chain of views ends.
+/// The end of a chain of aliases.
 struct Source {
   ValueId value;
   AxisMap map = kNoAxes;  // axis of `value` -> axis of the value asked about
@@ -70,15 +74,15 @@ class Plan {
  public:
   explicit Plan(const Function&);
 
-  Place place(ValueId v) const { return place_[v.index]; }
+  Schedule schedule(ValueId v) const { return schedule_[v.index]; }
   const BlockPlan& block(BlockId b) const { return blocks_[b.index]; }
-  /// The buffer a value lies in; kNoClass if it has none.
+  /// The buffer that holds a value; kNoClass if it has none.
   ClassId class_of(ValueId v) const { return find(class_[v.index]); }
   std::int64_t class_bytes(ClassId c) const { return class_bytes_[find(c)]; }
   ClassId root(ClassId c) const { return find(c); }
   bool same_class(ClassId a, ClassId b) const { return find(a) == find(b); }
-  /// Whether a looped value must be written to its buffer.
-  bool is_stored(ValueId v) const { return class_[v.index] != kNoClass; }
+  /// Whether a fused value is stored to a buffer.
+  bool has_buffer(ValueId v) const { return class_[v.index] != kNoClass; }
   Source resolve(ValueId) const;
   /// The buffer that holds `v` for an op that reads it whole: its own, or the one it was filled into for this op.
   ClassId operand_class(OpId op, int operand) const;
@@ -89,12 +93,12 @@ class Plan {
   ClassId ensure_class(ValueId);
   ClassId find(ClassId c) const;
   void unite(ClassId a, ClassId b);
-  void place_values();
+  void choose_schedules();
   void plan_lifetimes();
 
   const Function& f_;
-  std::vector<Place> place_;
-  std::vector<int> cost_;           // of recomputing a value at each use
+  std::vector<Schedule> schedule_;
+  std::vector<int> cost_;  // of computing a value at each use
   std::vector<ClassId> class_;
   mutable std::vector<ClassId> parent_;
   std::vector<std::int64_t> class_bytes_;
@@ -108,10 +112,11 @@ class Plan {
   std::vector<Filled> filled_;
 };
 
-/// Ops that are a step of their own: from whole operands in buffers to whole results in buffers (scalars: values).
+/// Whether an op is a step of its own that takes whole operands in buffers and makes whole results in buffers (scalars: values). So does
+/// every op of the table that the planner does not treat otherwise.
 bool works_on_buffers(ir::OpKind);
-/// The op that maps indices only: broadcast of a tile, permute, reshape that moves extents of 1, reduce along an extent of 1, hints.
-bool is_view(const Function&, OpId);
+/// Whether an op only maps indices: broadcast of a tile, permute, reshape that moves extents of 1, reduce along an extent of 1, hints.
+bool is_alias(const Function&, OpId);
 /// Extents other than 1, in order.
 std::vector<std::int64_t> squeezed(const ir::Type&);
 /// The axes with extents other than 1, in order, numbered 0, 1, ...

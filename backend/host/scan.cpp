@@ -2,31 +2,30 @@
 // any grouping.
 #include <algorithm>
 
-#include "backend/host/lowering.h"
+#include "backend/host/combine.h"
+#include "backend/host/steps.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::backend::host {
 
 using ir::AttrName;
-using ir::OpKind;
-using ir::Type;
+
+namespace {
 
 /// Emits one scan, from the operands' buffers to the results'.
 class ScanEmitter {
-  using Values = HostLowering::Values;
-
  public:
-  ScanEmitter(HostLowering& h, OpId id) : h_(h), b_(h.b_), id_(id), shape_(h.f_.type(h.f_.operand(id, 0))) {
-    const auto& op = h.f_.op(id);
-    const auto axis = static_cast<int>(h.f_.attr(id, AttrName::axis));
-    reverse_ = h.f_.attr(id, AttrName::reverse) != 0;
+  ScanEmitter(Emitter& e, OpId id) : e_(e), b_(e.b()), id_(id), shape_(e.f().type(e.f().operand(id, 0))) {
+    const auto& op = e.f().op(id);
+    const auto axis = static_cast<int>(e.f().attr(id, AttrName::axis));
+    reverse_ = e.f().attr(id, AttrName::reverse) != 0;
     extent_ = shape_.extent(axis);
     for (int i = axis + 1; i < shape_.rank(); ++i) inner_ *= shape_.extent(i);
     for (std::size_t j = 0; j < op.operands.size(); ++j) {
-      types_.push_back(h.f_.type(op.operands[j]));
-      from_.push_back(h.buffer(h.plan_.operand_class(id, static_cast<int>(j))));
-      to_.push_back(h.buffer(h.plan_.class_of(op.results[j])));
+      types_.push_back(e.f().type(op.operands[j]));
+      from_.push_back(e.operand_buffer(id, j));
+      to_.push_back(e.buffer_of(op.results[j]));
     }
   }
 
@@ -45,37 +44,36 @@ class ScanEmitter {
   // Independent chains in flight: an addition takes four cycles, and one is begun in each.
   static constexpr std::int64_t kChains = 4;
 
-  Value* read(std::size_t j, Value* index, unsigned lanes) { return h_.read_lanes(from_[j], types_[j], index, lanes); }
-  void write(std::size_t j, Value* index, Value* v) { h_.write_lanes(to_[j], types_[j], index, v); }
+  Value* read(std::size_t j, Value* index, unsigned lanes) { return e_.read_lanes(from_[j], types_[j], index, lanes); }
+  void write(std::size_t j, Value* index, Value* v) { e_.write_lanes(to_[j], types_[j], index, v); }
   Value* sum(Value* a, Value* b) { return b_.CreateAdd(a, b, "", true, true); }
-  Value* product(Value* a, std::int64_t b) { return b_.CreateMul(a, h_.i64(b), "", true, true); }
+  Value* product(Value* a, std::int64_t b) { return b_.CreateMul(a, e_.i64(b), "", true, true); }
 
   void copy() {
-    for (std::size_t j = 0; j < types_.size(); ++j)
-      h_.move_block(types_[j], shape_.elements(), to_[j], h_.i64(0), from_[j], h_.i64(0));
+    for (std::size_t j = 0; j < types_.size(); ++j) e_.move_block(types_[j], shape_.elements(), to_[j], e_.i64(0), from_[j], e_.i64(0));
   }
 
   /// Scans that begin at these elements, `lanes` neighbours each, whose next elements lie `inner_` further on.
   void chains(const Values& starts, unsigned lanes) {
     const std::size_t n = types_.size();
     const auto at = [&](Value* start, Value* k) {
-      return sum(start, product(reverse_ ? b_.CreateSub(h_.i64(extent_ - 1), k, "", true, true) : k, inner_));
+      return sum(start, product(reverse_ ? b_.CreateSub(e_.i64(extent_ - 1), k, "", true, true) : k, inner_));
     };
     Values first;
     for (Value* start : starts)
       for (std::size_t j = 0; j < n; ++j) {
-        Value* index = at(start, h_.i64(0));
+        Value* index = at(start, e_.i64(0));
         first.push_back(read(j, index, lanes));
         write(j, index, first.back());
       }
-    h_.emit_loop(h_.i64(1), h_.i64(extent_), h_.i64(1), first, false, [&](Value* k, const Values& carried) {
+    e_.loop(e_.i64(1), e_.i64(extent_), e_.i64(1), first, false, [&](Value* k, const Values& carried) {
       Values next;
       for (std::size_t c = 0; c < starts.size(); ++c) {
         Value* index = at(starts[c], k);
         const auto mine = carried.begin() + static_cast<std::ptrdiff_t>(c * n);
         Values later;
         for (std::size_t j = 0; j < n; ++j) later.push_back(read(j, index, lanes));
-        const Values combined = h_.combine(id_, Values(mine, mine + static_cast<std::ptrdiff_t>(n)), later);
+        const Values combined = combine(e_, id_, Values(mine, mine + static_cast<std::ptrdiff_t>(n)), later);
         for (std::size_t j = 0; j < n; ++j) write(j, index, combined[j]);
         next.insert(next.end(), combined.begin(), combined.end());
       }
@@ -85,11 +83,11 @@ class ScanEmitter {
 
   /// Along an axis with elements inside of it: those are scanned side by side.
   void across() {
-    const std::int64_t lanes = std::min<std::int64_t>(inner_, h_.target_.lanes()), count = std::min(kChains, inner_ / lanes);
-    h_.emit_loop(h_.i64(0), h_.i64(shape_.elements() / (extent_ * inner_)), h_.i64(1), {}, false, [&](Value* outer, const Values&) {
-      h_.emit_loop(h_.i64(0), h_.i64(inner_), h_.i64(lanes * count), {}, false, [&](Value* i, const Values&) {
+    const std::int64_t lanes = std::min<std::int64_t>(inner_, e_.target().lanes()), count = std::min(kChains, inner_ / lanes);
+    e_.loop(e_.i64(0), e_.i64(shape_.elements() / (extent_ * inner_)), e_.i64(1), {}, false, [&](Value* outer, const Values&) {
+      e_.loop(e_.i64(0), e_.i64(inner_), e_.i64(lanes * count), {}, false, [&](Value* i, const Values&) {
         Values starts;
-        for (std::int64_t c = 0; c < count; ++c) starts.push_back(sum(product(outer, extent_ * inner_), sum(i, h_.i64(c * lanes))));
+        for (std::int64_t c = 0; c < count; ++c) starts.push_back(sum(product(outer, extent_ * inner_), sum(i, e_.i64(c * lanes))));
         chains(starts, static_cast<unsigned>(lanes));
         return Values{};
       });
@@ -100,9 +98,9 @@ class ScanEmitter {
   /// Along the last axis: a few rows at a time.
   void rows() {
     const std::int64_t all = shape_.elements() / extent_, count = std::min(kChains, all);
-    h_.emit_loop(h_.i64(0), h_.i64(all), h_.i64(count), {}, false, [&](Value* row, const Values&) {
+    e_.loop(e_.i64(0), e_.i64(all), e_.i64(count), {}, false, [&](Value* row, const Values&) {
       Values starts;
-      for (std::int64_t c = 0; c < count; ++c) starts.push_back(product(sum(row, h_.i64(c)), extent_));
+      for (std::int64_t c = 0; c < count; ++c) starts.push_back(product(sum(row, e_.i64(c)), extent_));
       chains(starts, 1);
       return Values{};
     });
@@ -110,21 +108,21 @@ class ScanEmitter {
 
   /// Whether elements may be combined in any grouping without changing a bit.
   bool is_exact() const {
-    const auto k = h_.single_op(id_);
-    if (!k || !h_.has_identity(id_)) return false;
+    const auto k = single_op(e_.f(), id_);
+    if (!k || !has_identity(e_.f(), id_)) return false;
     return !shape_.is_float() || *k == OpKind::minimum_ || *k == OpKind::maximum_;
   }
 
   /// Along the last axis, a vector at a time: lane i takes lane i - 1, then i - 2, i - 4, ..., then all that came before.
   void prefixes() {
     const int bits = std::max(32, ir::bits(shape_.element()));
-    const auto lanes = static_cast<unsigned>(std::min<std::int64_t>(extent_, h_.target_.vector_bits / bits));
-    const Values none = h_.identity(id_, lanes);
+    const auto lanes = static_cast<unsigned>(std::min<std::int64_t>(extent_, e_.target().vector_bits / bits));
+    const Values none = identity(e_, id_, lanes);
     const auto n = static_cast<int>(lanes);
-    h_.emit_loop(h_.i64(0), h_.i64(shape_.elements() / extent_), h_.i64(1), {}, false, [&](Value* row, const Values&) {
+    e_.loop(e_.i64(0), e_.i64(shape_.elements() / extent_), e_.i64(1), {}, false, [&](Value* row, const Values&) {
       Value* start = product(row, extent_);
-      h_.emit_loop(h_.i64(0), h_.i64(extent_), h_.i64(n), none, false, [&](Value* i, const Values& before) {
-        Value* index = sum(start, reverse_ ? b_.CreateSub(h_.i64(extent_ - n), i, "", true, true) : i);
+      e_.loop(e_.i64(0), e_.i64(extent_), e_.i64(n), none, false, [&](Value* i, const Values& before) {
+        Value* index = sum(start, reverse_ ? b_.CreateSub(e_.i64(extent_ - n), i, "", true, true) : i);
         Values x{read(0, index, lanes)};
         for (int distance = 1; distance < n; distance *= 2) {
           std::vector<int> moved;
@@ -132,18 +130,18 @@ class ScanEmitter {
             const int source = reverse_ ? lane + distance : lane - distance;
             moved.push_back(source >= 0 && source < n ? source : n + lane);
           }
-          x = h_.combine(id_, {b_.CreateShuffleVector(x[0], none[0], moved)}, x);
+          x = combine(e_, id_, {b_.CreateShuffleVector(x[0], none[0], moved)}, x);
         }
-        write(0, index, h_.combine(id_, before, x)[0]);
+        write(0, index, combine(e_, id_, before, x)[0]);
         // Not from what was written: so that one vector waits for a single combination of the one before.
         Value* total = b_.CreateShuffleVector(x[0], std::vector<int>(lanes, reverse_ ? 0 : n - 1));
-        return h_.combine(id_, before, {total});
+        return combine(e_, id_, before, {total});
       });
       return Values{};
     });
   }
 
-  HostLowering& h_;
+  Emitter& e_;
   llvm::IRBuilder<>& b_;
   const OpId id_;
   const Type shape_;
@@ -153,6 +151,8 @@ class ScanEmitter {
   Values from_, to_;
 };
 
-void HostLowering::emit_scan(OpId id) { ScanEmitter(*this, id).run(); }
+}  // namespace
+
+void emit_scan(Emitter& e, OpId id) { ScanEmitter(e, id).run(); }
 
 }  // namespace tilewright::backend::host

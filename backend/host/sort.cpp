@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "backend/host/lowering.h"
+#include "backend/host/steps.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
@@ -12,7 +12,8 @@
 namespace tilewright::backend::host {
 
 using ir::AttrName;
-using ir::Type;
+
+namespace {
 
 /// Emits one sort. A record is a signed integer: the key, mapped so that signed order is the order asked for, above the index within
 /// the row. So no two records are equal, and any network sorts stably. Keys too wide for that have a second word for the index; integers
@@ -22,27 +23,26 @@ using ir::Type;
 /// first; then those n/2, n/4, ... 1 apart. Distances below the lanes of a vector are shuffles, the others whole vectors; extents are
 /// loop bounds, so that the size of the code depends on the vector alone.
 class RowSorter {
-  using Values = HostLowering::Values;
   using Record = std::array<Value*, 2>;  // vectors; the second one is null if one word holds all
 
  public:
-  RowSorter(HostLowering& h, OpId id) : h_(h), b_(h.b_), id_(id), keys_(h.f_.type(h.f_.operand(id, 0))) {
-    const auto& op = h.f_.op(id);
-    descending_ = h.f_.attr(id, AttrName::descending) != 0;
-    const Type result = h.f_.type(op.results[0]);
+  RowSorter(Emitter& e, OpId id) : e_(e), b_(e.b()), id_(id), keys_(e.f().type(e.f().operand(id, 0))) {
+    const auto& op = e.f().op(id);
+    descending_ = e.f().attr(id, AttrName::descending) != 0;
+    const Type result = e.f().type(op.results[0]);
     log2_extent_ = keys_.log2_extent(keys_.rank() - 1);
     log2_kept_ = result.log2_extent(result.rank() - 1);
     for (std::size_t j = 0; j < op.operands.size(); ++j) {
-      types_.push_back(h.f_.type(op.operands[j]));
-      from_.push_back(h.buffer(h.plan_.operand_class(id, static_cast<int>(j))));
-      to_.push_back(h.buffer(h.plan_.class_of(op.results[j])));
+      types_.push_back(e.f().type(op.operands[j]));
+      from_.push_back(e.operand_buffer(id, j));
+      to_.push_back(e.buffer_of(op.results[j]));
     }
     keys_only_ = op.operands.size() == 1 && !keys_.is_float();
     key_bits_ = ir::bits(keys_.element());
     const int bits = key_bits_ + (keys_only_ ? 0 : log2_extent_);
     word_bits_ = bits <= 32 ? 32 : 64;
     words_ = bits <= 64 ? 1 : 2;
-    lanes_ = static_cast<unsigned>(std::min<std::int64_t>(h.target_.vector_bits / word_bits_, keys_.elements()));
+    lanes_ = static_cast<unsigned>(std::min<std::int64_t>(e.target().vector_bits / word_bits_, keys_.elements()));
     log2_lanes_ = std::countr_zero(lanes_);
     log2_group_ = std::max(log2_extent_, log2_lanes_);
     log2_run_ = std::max(log2_kept_, log2_lanes_);
@@ -50,14 +50,13 @@ class RowSorter {
 
   void run() {
     if (log2_extent_ == 0) {
-      for (std::size_t j = 0; j < types_.size(); ++j)
-        h_.move_block(types_[j], keys_.elements(), to_[j], h_.i64(0), from_[j], h_.i64(0));
+      for (std::size_t j = 0; j < types_.size(); ++j) e_.move_block(types_[j], keys_.elements(), to_[j], e_.i64(0), from_[j], e_.i64(0));
       return;
     }
-    std::array<std::int64_t, 2> scratch{};
+    std::array<Emitter::ScratchRange, 2> scratch{};
     for (int w = 0; w < words_; ++w) {
-      scratch[w] = h_.scratch_.allocate((std::int64_t{word_bits_} / 8) << log2_group_);
-      records_[w] = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), h_.scratch_base_, static_cast<std::uint64_t>(scratch[w]));
+      scratch[w] = e_.allocate_scratch((std::int64_t{word_bits_} / 8) << log2_group_);
+      records_[w] = scratch[w].address;
     }
     loop(keys_.elements() >> log2_group_, 1, [&](Value* group) {
       Value* first = b_.CreateShl(group, static_cast<std::uint64_t>(log2_group_), "", true, true);
@@ -65,7 +64,7 @@ class RowSorter {
       sort_group();
       write_rows(first);
     });
-    for (int w = 0; w < words_; ++w) h_.scratch_.free(scratch[w]);
+    for (int w = 0; w < words_; ++w) e_.free_scratch(scratch[w]);
   }
 
  private:
@@ -74,16 +73,16 @@ class RowSorter {
 
   // ---- emission ----
 
-  void loop(std::int64_t n, std::int64_t step, const std::function<void(Value*)>& body) { loop(h_.i64(0), h_.i64(n), step, false, body); }
+  void loop(std::int64_t n, std::int64_t step, const std::function<void(Value*)>& body) { loop(e_.i64(0), e_.i64(n), step, false, body); }
   void loop(Value* lo, Value* hi, std::int64_t step, bool may_be_empty, const std::function<void(Value*)>& body) {
-    h_.emit_loop(lo, hi, h_.i64(step), {}, may_be_empty, [&](Value* i, const Values&) {
+    e_.loop(lo, hi, e_.i64(step), {}, may_be_empty, [&](Value* i, const Values&) {
       body(i);
       return Values{};
     });
   }
   Value* plus(Value* a, Value* b) { return b_.CreateAdd(a, b, "", true, true); }
   Value* minus(Value* a, Value* b) { return b_.CreateSub(a, b, "", true, true); }
-  Value* power(Value* exponent) { return b_.CreateShl(h_.i64(1), exponent, "", true, true); }
+  Value* power(Value* exponent) { return b_.CreateShl(e_.i64(1), exponent, "", true, true); }
   llvm::Type* word() { return b_.getIntNTy(static_cast<unsigned>(word_bits_)); }
   llvm::Type* key_word() { return b_.getIntNTy(static_cast<unsigned>(key_bits_)); }
   llvm::Type* words() { return llvm::FixedVectorType::get(word(), lanes_); }
@@ -153,7 +152,7 @@ class RowSorter {
     for (unsigned i = 0; i < lanes_; ++i) steps.push_back(llvm::ConstantInt::get(word(), i));
     Value* within_row = llvm::ConstantInt::get(words(), (std::uint64_t{1} << log2_extent_) - 1);
     loop(std::int64_t{1} << log2_group_, lanes_, [&](Value* at) {
-      Value* key = b_.CreateSExt(mapped(h_.read_lanes(from_[0], keys_, plus(first, at), lanes_)), words());
+      Value* key = b_.CreateSExt(mapped(e_.read_lanes(from_[0], keys_, plus(first, at), lanes_)), words());
       Value* place = b_.CreateAdd(b_.CreateVectorSplat(lanes_, b_.CreateTrunc(at, word())), llvm::ConstantVector::get(steps));
       Value* index = b_.CreateAnd(place, within_row);
       if (words_ == 2)
@@ -196,11 +195,11 @@ class RowSorter {
   /// Of 2^log2_size records, the first comparisons of merges to runs of 2^log2_to: i with 2n - 1 - i. Of the greater ones the order is
   /// left reversed, which the comparisons that follow put right.
   void compare_mirrored(Value* base, int log2_size, Value* log2_to) {
-    Value* log2_half = minus(log2_to, h_.i64(1));
-    Value* last = minus(power(log2_to), h_.i64(lanes_));
+    Value* log2_half = minus(log2_to, e_.i64(1));
+    Value* last = minus(power(log2_to), e_.i64(lanes_));
     loop(std::int64_t{1} << (log2_size - 1), lanes_, [&](Value* i) {
       Value* run = plus(base, b_.CreateShl(b_.CreateLShr(i, log2_half), log2_to));
-      Value* within = b_.CreateAnd(i, minus(power(log2_half), h_.i64(1)));
+      Value* within = b_.CreateAnd(i, minus(power(log2_half), e_.i64(1)));
       Value *low = plus(run, within), *high = plus(run, minus(last, within));
       const auto [lesser, greater] = ordered(load(low), reversed(load(high)));
       store(low, lesser);
@@ -211,7 +210,7 @@ class RowSorter {
   void compare_apart(Value* base, int log2_size, Value* log2_distance) {
     Value* distance = power(log2_distance);
     loop(std::int64_t{1} << (log2_size - 1), lanes_, [&](Value* i) {
-      Value* within = b_.CreateAnd(i, minus(distance, h_.i64(1)));
+      Value* within = b_.CreateAnd(i, minus(distance, e_.i64(1)));
       // i with a zero bit put in at the distance
       Value* low = plus(base, plus(b_.CreateShl(minus(i, within), 1), within));
       Value* high = plus(low, distance);
@@ -222,15 +221,15 @@ class RowSorter {
   }
   /// Those 2^(from - 1), ... 2^to apart.
   void compare_down(Value* base, int log2_size, Value* from, int to) {
-    loop(h_.i64(0), minus(from, h_.i64(to)), 1, true, [&](Value* i) { compare_apart(base, log2_size, minus(minus(from, h_.i64(1)), i)); });
+    loop(e_.i64(0), minus(from, e_.i64(to)), 1, true, [&](Value* i) { compare_apart(base, log2_size, minus(minus(from, e_.i64(1)), i)); });
   }
 
   void sort_chunk(Value* base, int log2_size) {
     each_vector(base, log2_size, [&](const Record& r) { return sort_lanes(r, static_cast<int>(lanes_)); });
     if (log2_size == log2_lanes_) return;
-    loop(h_.i64(log2_lanes_ + 1), h_.i64(log2_size + 1), 1, false, [&](Value* log2_to) {
+    loop(e_.i64(log2_lanes_ + 1), e_.i64(log2_size + 1), 1, false, [&](Value* log2_to) {
       compare_mirrored(base, log2_size, log2_to);
-      compare_down(base, log2_size, minus(log2_to, h_.i64(1)), log2_lanes_);
+      compare_down(base, log2_size, minus(log2_to, e_.i64(1)), log2_lanes_);
       finish_lanes(base, log2_size);
     });
   }
@@ -241,11 +240,11 @@ class RowSorter {
     };
     each_chunk([&](Value* at) { sort_chunk(at, chunk); });
     if (log2_size == chunk) return;
-    loop(h_.i64(chunk + 1), h_.i64(log2_size + 1), 1, false, [&](Value* log2_to) {
+    loop(e_.i64(chunk + 1), e_.i64(log2_size + 1), 1, false, [&](Value* log2_to) {
       compare_mirrored(base, log2_size, log2_to);
-      compare_down(base, log2_size, minus(log2_to, h_.i64(1)), chunk);
+      compare_down(base, log2_size, minus(log2_to, e_.i64(1)), chunk);
       each_chunk([&](Value* at) {
-        compare_down(at, chunk, h_.i64(chunk), log2_lanes_);
+        compare_down(at, chunk, e_.i64(chunk), log2_lanes_);
         finish_lanes(at, chunk);
       });
     });
@@ -253,16 +252,16 @@ class RowSorter {
 
   /// Of each pair of sorted runs the lesser half, as a sorted run, until one is left.
   void keep_least() {
-    loop(h_.i64(0), h_.i64(log2_group_ - log2_run_), 1, false, [&](Value* round) {
-      Value* pairs = power(minus(h_.i64(log2_group_ - log2_run_ - 1), round));
-      loop(h_.i64(0), pairs, 1, false, [&](Value* pair) {
+    loop(e_.i64(0), e_.i64(log2_group_ - log2_run_), 1, false, [&](Value* round) {
+      Value* pairs = power(minus(e_.i64(log2_group_ - log2_run_ - 1), round));
+      loop(e_.i64(0), pairs, 1, false, [&](Value* pair) {
         const std::int64_t run = std::int64_t{1} << log2_run_;
         Value* low = b_.CreateShl(pair, static_cast<std::uint64_t>(log2_run_) + 1, "", true, true);
-        Value* last = plus(low, h_.i64(2 * run - lanes_));
+        Value* last = plus(low, e_.i64(2 * run - lanes_));
         // Over runs that are used up, or its own first one.
         Value* to = b_.CreateShl(pair, static_cast<std::uint64_t>(log2_run_), "", true, true);
         loop(run, lanes_, [&](Value* i) { store(plus(to, i), ordered(load(plus(low, i)), reversed(load(minus(last, i)))).first); });
-        compare_down(to, log2_run_, h_.i64(log2_run_), log2_lanes_);
+        compare_down(to, log2_run_, e_.i64(log2_run_), log2_lanes_);
         finish_lanes(to, log2_run_);
       });
     });
@@ -270,7 +269,7 @@ class RowSorter {
 
   void sort_group() {
     if (log2_extent_ < log2_lanes_) {  // a vector of several rows
-      each_vector(h_.i64(0), log2_group_, [&](const Record& r) { return sort_lanes(r, 1 << log2_extent_); });
+      each_vector(e_.i64(0), log2_group_, [&](const Record& r) { return sort_lanes(r, 1 << log2_extent_); });
       return;
     }
     loop(std::int64_t{1} << log2_group_, std::int64_t{1} << log2_run_, [&](Value* base) { sort_run(base, log2_run_); });
@@ -292,20 +291,20 @@ class RowSorter {
           llvm::Type* type = lanes > 1 ? llvm::FixedVectorType::get(word(), static_cast<unsigned>(lanes)) : word();
           Value* record = b_.CreateAlignedLoad(type, address(0, plus(sorted, i)), align(lanes));
           // The mapping of integers is its own inverse.
-          h_.write_lanes(to_[0], keys_, plus(to, i), mapped(b_.CreateTrunc(record, with_lanes_of(key_word(), record))));
+          e_.write_lanes(to_[0], keys_, plus(to, i), mapped(b_.CreateTrunc(record, with_lanes_of(key_word(), record))));
         });
         return;
       }
       Value* from = b_.CreateShl(row, static_cast<std::uint64_t>(log2_extent_), "", true, true);
       loop(kept, 1, [&](Value* i) {
         Value* record = b_.CreateAlignedLoad(word(), address(words_ - 1, plus(sorted, i)), align(1));
-        Value* index = b_.CreateAnd(b_.CreateZExt(record, b_.getInt64Ty()), h_.i64((std::int64_t{1} << log2_extent_) - 1));
-        for (std::size_t j = 0; j < types_.size(); ++j) h_.move_block(types_[j], 1, to_[j], plus(to, i), from_[j], plus(from, index));
+        Value* index = b_.CreateAnd(b_.CreateZExt(record, b_.getInt64Ty()), e_.i64((std::int64_t{1} << log2_extent_) - 1));
+        for (std::size_t j = 0; j < types_.size(); ++j) e_.move_block(types_[j], 1, to_[j], plus(to, i), from_[j], plus(from, index));
       });
     });
   }
 
-  HostLowering& h_;
+  Emitter& e_;
   llvm::IRBuilder<>& b_;
   const OpId id_;
   const Type keys_;
@@ -322,6 +321,8 @@ class RowSorter {
   std::array<Value*, 2> records_{};
 };
 
-void HostLowering::emit_sort(OpId id) { RowSorter(*this, id).run(); }
+}  // namespace
+
+void emit_sort(Emitter& e, OpId id) { RowSorter(e, id).run(); }
 
 }  // namespace tilewright::backend::host

@@ -1,23 +1,14 @@
 // The table of targets, and LLVM's pipeline for them.
 #include "backend/nvptx/target.h"
 
-#include <llvm/ADT/SmallString.h>
-#include <llvm/Analysis/CGSCCPassManager.h>
-#include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
-#include <llvm/IR/LegacyPassManager.h>
-#include <llvm/IR/PassManager.h>
-#include <llvm/MC/TargetRegistry.h>
-#include <llvm/Passes/PassBuilder.h>
-#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
-#include <llvm/Support/raw_ostream.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
-#include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include <mutex>
 
+#include "backend/llvm_codegen.h"
 #include "backend/llvm_errors.h"
 #include "backend/nvptx/assembler_bugs.h"
 #include "tileir/diagnostics.h"
@@ -74,16 +65,8 @@ std::optional<ir::TargetDesc> describe(std::string_view target) {
 
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& target, int ptx_version) {
   initialise_llvm();
-  const char* triple = "nvptx64-nvidia-cuda";
-  std::string error;
-  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, error);
-  TW_CHECK(found != nullptr, error);
-  llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // contraction is decided in tile IR: add.rn and mul.rn, which ptxas keeps apart
-  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(triple, target, "+ptx" + std::to_string(ptx_version), options,
-                                                                          llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
-  TW_CHECK(machine != nullptr, "LLVM has no machine for NVPTX");
-  return machine;
+  // add.rn and mul.rn, which ptxas does not contract.
+  return create_target_machine("nvptx64-nvidia-cuda", target, "+ptx" + std::to_string(ptx_version));
 }
 
 namespace {
@@ -111,34 +94,16 @@ void tell_inline_assembly_apart(llvm::Function& f) {
 }  // namespace
 
 void optimise(llvm::Module& m, llvm::TargetMachine& machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
   llvm::FunctionPassManager passes;
   // Registers of one tile compute the same addresses and masks over and over. InstCombine would undo how index_arithmetic adds them up.
   passes.addPass(llvm::EarlyCSEPass());
-  for (llvm::Function& f : m)
-    if (!f.isDeclaration()) {
-      passes.run(f, functions);
-      select_signed_bits(f);
-    }
+  run_function_passes(m, machine, passes);
+  for (llvm::Function& f : m) select_signed_bits(f);
 }
 
 std::string emit_ptx(llvm::Module& m, llvm::TargetMachine& machine) {
   for (llvm::Function& f : m) tell_inline_assembly_apart(f);
-  llvm::SmallString<0> out;
-  llvm::raw_svector_ostream stream(out);
-  llvm::legacy::PassManager passes;
-  TW_CHECK(!machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile), "LLVM cannot emit PTX");
-  passes.run(m);
-  return avoid_assembler_bugs(std::string(out.str()));
+  return avoid_assembler_bugs(std::string(emit_file(m, machine, llvm::CodeGenFileType::AssemblyFile).str()));
 }
 
 }  // namespace tilewright::backend::nvptx

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "backend/target_hooks.h"
 #include "tileir/target/target_desc.h"
 
 namespace tilewright::backend::nvptx {
@@ -25,5 +26,8 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& targ
 /// LLVM's own optimisations, the few that pay for a kernel of straight code.
 void optimise(llvm::Module&, llvm::TargetMachine&);
 std::string emit_ptx(llvm::Module&, llvm::TargetMachine&);
+
+/// Null for a name that is none of them.
+std::unique_ptr<TargetHooks> hooks_of(const std::string& target);
 
 }  // namespace tilewright::backend::nvptx

@@ -254,7 +254,7 @@ TEST_CASE("memory: a store is seen by later loads, and never by earlier ones, ho
   }
 }
 
-// LLVM 19 ended the process over a masked load between others (backend/host/emit_object.cpp).
+// LLVM 19 ended the process over a masked load between others (backend/host/target.cpp).
 TEST_CASE("memory: a masked load of which all is masked off, between a load and stores of vectors") {
   fuzz::Program p;
   p.function = parse(R"(

@@ -1,0 +1,192 @@
+// The function's frame, loops, scalars, buffers and elements.
+#include "backend/host/emitter.h"
+
+#include "backend/host_abi.h"
+#include "backend/lowering/elementwise.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::backend::host {
+
+Emitter::Emitter(llvm::Module& m, const Function& f, const ir::TargetDesc& target, bool check, const std::string& entry)
+    : b_(m.getContext()), f_(f), target_(target), check_(check), axes_(f), plan_(f), scalars_(f.value_capacity(), nullptr) {
+  llvm::Type* ptr = b_.getPtrTy();
+  llvm::Type* i64t = b_.getInt64Ty();
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, i64t, i64t, ptr}, false);
+  function_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, entry, m);
+  function_->addFnAttr(llvm::Attribute::NoUnwind);
+  function_->addFnAttr("no-trapping-math", "true");
+  if (target_.vector_bits >= 512) {
+    // Otherwise some CPU models are tuned to split 512-bit vectors.
+    function_->addFnAttr("prefer-vector-width", "512");
+    function_->addFnAttr("min-legal-vector-width", "512");
+  }
+  for (int i : {0, 1, 4}) function_->addParamAttr(i, llvm::Attribute::NoUndef);
+  function_->addParamAttr(4, llvm::Attribute::getWithAlignment(context(), llvm::Align(64)));
+  b_.SetInsertPoint(new_block("entry"));
+  Value* launch = function_->getArg(1);
+  for (int i = 0; i < 3; ++i) grid_[i] = b_.CreateLoad(b_.getInt32Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt32Ty(), launch, i), "grid");
+  const auto& params = f_.block(f_.body()).args;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const Type t = f_.type(params[i]);
+    Value* address = b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), function_->getArg(0), i);
+    Value* raw = b_.CreateLoad(memory_type(context(), t), address, f_.params[i].name);
+    set_scalar(params[i], from_memory(raw, t));
+  }
+  // Extents of a grid are positive, which LLVM does not know.
+  unknown_zero_ = b_.CreateZExt(b_.CreateLShr(grid_[0], 31), b_.getInt64Ty());
+}
+
+Value* Emitter::alloca_in_entry(llvm::Type* type, unsigned count, unsigned align) {
+  llvm::IRBuilder<> at_entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+  auto* a = at_entry.CreateAlloca(type, at_entry.getInt32(count));
+  a->setAlignment(llvm::Align(align));
+  return a;
+}
+
+// ---- the launch ----
+
+Value* Emitter::launch_field(llvm::Type* type, std::size_t offset) {
+  return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function_->getArg(1), offset));
+}
+
+void Emitter::set_program(Value* number) {
+  Value* gx = b_.CreateZExt(grid_[0], b_.getInt64Ty());
+  Value* gy = b_.CreateZExt(grid_[1], b_.getInt64Ty());
+  Value* rest = b_.CreateUDiv(number, gx);
+  program_[0] = b_.CreateTrunc(b_.CreateURem(number, gx), b_.getInt32Ty(), "pid");
+  program_[1] = b_.CreateTrunc(b_.CreateURem(rest, gy), b_.getInt32Ty(), "pid");
+  program_[2] = b_.CreateTrunc(b_.CreateUDiv(rest, gy), b_.getInt32Ty(), "pid");
+}
+
+std::int64_t Emitter::finish() {
+  b_.CreateRetVoid();
+  return outline_parts(*function_, split_points_, function_->getArg(4), scratch_.high_water());
+}
+
+// ---- loops ----
+
+Values Emitter::loop(Value* lo, Value* hi, Value* step, const Values& init, bool may_be_empty,
+                     const std::function<Values(Value*, const Values&)>& body) {
+  const auto* first = llvm::dyn_cast<llvm::ConstantInt>(lo);
+  const auto* end = llvm::dyn_cast<llvm::ConstantInt>(hi);
+  const auto* by = llvm::dyn_cast<llvm::ConstantInt>(step);
+  const bool runs_once = first && end && by && first->getSExtValue() < end->getSExtValue() &&
+                         first->getSExtValue() + by->getSExtValue() >= end->getSExtValue();
+  if (runs_once) return body(lo, init);
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* loop = new_block("loop");
+  llvm::BasicBlock* exit = new_block("after");
+  if (may_be_empty)
+    b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), loop, exit);
+  else
+    b_.CreateBr(loop);
+  b_.SetInsertPoint(loop);
+  auto* index = b_.CreatePHI(b_.getInt64Ty(), 2, "i");
+  index->addIncoming(lo, before);
+  std::vector<llvm::PHINode*> phis;
+  for (Value* v : init) {
+    phis.push_back(b_.CreatePHI(v->getType(), 2));
+    phis.back()->addIncoming(v, before);
+  }
+  const Values next = body(index, Values(phis.begin(), phis.end()));
+  llvm::BasicBlock* latch = b_.GetInsertBlock();
+  Value* following = b_.CreateAdd(index, step, "", true, true);
+  index->addIncoming(following, latch);
+  for (std::size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(next[i], latch);
+  b_.CreateCondBr(b_.CreateICmpSLT(following, hi), loop, exit);
+  b_.SetInsertPoint(exit);
+  if (!may_be_empty) return next;
+  Values out;
+  for (std::size_t i = 0; i < init.size(); ++i) {
+    auto* phi = b_.CreatePHI(init[i]->getType(), 2);
+    phi->addIncoming(init[i], before);
+    phi->addIncoming(next[i], latch);
+    out.push_back(phi);
+  }
+  return out;
+}
+
+void Emitter::loop(std::int64_t end, std::int64_t step, const std::function<void(Value*)>& body) {
+  loop(i64(0), i64(end), i64(step), {}, false, [&](Value* index, const Values&) {
+    body(index);
+    return Values{};
+  });
+}
+
+// ---- values ----
+
+Value* Emitter::scalar(ValueId v) const {
+  Value* s = scalars_[v.index];
+  TW_CHECK(s != nullptr, "a scalar is used before it is emitted");
+  return s;
+}
+
+Value* Emitter::buffer(ClassId c) {
+  const auto [it, fresh] = offsets_.try_emplace(c, 0);
+  if (fresh) it->second = scratch_.allocate(plan_.class_bytes(c));
+  return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function_->getArg(4), static_cast<std::uint64_t>(it->second));
+}
+
+void Emitter::release(ClassId c) {
+  const auto it = offsets_.find(c);
+  if (it == offsets_.end()) return;
+  scratch_.free(it->second);
+  offsets_.erase(it);
+}
+
+Emitter::ScratchRange Emitter::allocate_scratch(std::int64_t bytes) {
+  const std::int64_t offset = scratch_.allocate(bytes);
+  return {offset, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function_->getArg(4), static_cast<std::uint64_t>(offset))};
+}
+
+// ---- elements ----
+
+Value* Emitter::to_memory(Value* v, Type t) { return t.is_bool() ? b_.CreateZExt(v, with_lanes_of(b_.getInt8Ty(), v)) : v; }
+
+Value* Emitter::from_memory(Value* v, Type t) { return t.is_bool() ? b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType())) : v; }
+
+Value* Emitter::read_lanes(Value* base, Type t, Value* index, unsigned lanes) {
+  llvm::Type* element = memory_type(context(), t);
+  llvm::Type* type = lanes > 1 ? llvm::FixedVectorType::get(element, lanes) : element;
+  const llvm::Align align(std::min<std::uint64_t>(64, static_cast<std::uint64_t>(t.element_bytes()) * lanes));
+  return from_memory(b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(element, base, index), align), t);
+}
+
+void Emitter::write_lanes(Value* base, Type t, Value* index, Value* v) {
+  llvm::Type* element = memory_type(context(), t);
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
+  const std::uint64_t bytes = static_cast<std::uint64_t>(t.element_bytes()) * (vector ? vector->getNumElements() : 1);
+  const llvm::Align align(std::min<std::uint64_t>(64, bytes));
+  b_.CreateAlignedStore(to_memory(v, t), b_.CreateInBoundsGEP(element, base, index), align);
+}
+
+void Emitter::move_block(Type t, std::int64_t elements, Value* to, Value* to_block, Value* from, Value* from_block) {
+  llvm::Type* element = memory_type(context(), t);
+  const std::int64_t bytes = elements * t.element_bytes();
+  const llvm::Align align(static_cast<std::uint64_t>(std::min<std::int64_t>(64, bytes)));
+  Value* target = b_.CreateInBoundsGEP(element, to, b_.CreateMul(to_block, i64(elements), "", true, true));
+  Value* source = b_.CreateInBoundsGEP(element, from, b_.CreateMul(from_block, i64(elements), "", true, true));
+  if (elements == 1)
+    b_.CreateAlignedStore(b_.CreateAlignedLoad(element, source, align), target, align);
+  else
+    b_.CreateMemCpy(target, align, source, align, static_cast<std::uint64_t>(bytes));
+}
+
+Value* Emitter::dummy() {
+  if (!dummy_) dummy_ = alloca_in_entry(b_.getInt64Ty(), 1, 8);
+  return dummy_;
+}
+
+// ---- what the runtime is told ----
+
+std::uint32_t Emitter::add_site(AccessSite site) {
+  sites_.push_back(std::move(site));
+  return static_cast<std::uint32_t>(sites_.size() - 1);
+}
+
+std::uint32_t Emitter::add_report(ReportSite site) {
+  reports_.push_back(std::move(site));
+  return static_cast<std::uint32_t>(reports_.size() - 1);
+}
+
+}  // namespace tilewright::backend::host

@@ -1,0 +1,142 @@
+// What the lowerings of all op families share: the LLVM IR builder, scalars and buffers of values, loops, and elements in buffers.
+#pragma once
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <array>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "backend/compiled_kernel.h"
+#include "backend/host/outlining.h"
+#include "backend/host/plan.h"
+#include "backend/host/scratch.h"
+#include "passes/analysis/axis_info.h"
+#include "tileir/target/target_desc.h"
+
+namespace tilewright::backend::host {
+
+using ir::OpKind;
+using ir::Type;
+using llvm::Value;
+using Values = std::vector<Value*>;
+
+/// Emits one function, which runs a range of programs. An op's lowering takes the scalars and buffers of its operands, emits code at the
+/// builder's position, and sets the scalars or fills the buffers of its results:
+///
+///   void emit_first(Emitter& e, OpId id) {  // the first element of a tile
+///     Value* from = e.operand_buffer(id, 0);
+///     e.set_scalar(e.f().result(id), e.read_lanes(from, e.f().type(e.f().operand(id, 0)), e.i64(0), 1));
+///   }
+class Emitter {
+ public:
+  /// Creates `entry` (a HostEntry) and its first block, which loads the arguments.
+  Emitter(llvm::Module&, const Function&, const ir::TargetDesc&, bool check, const std::string& entry);
+
+  // ---- the function, and the code made of it ----
+  const Function& f() const { return f_; }
+  const Plan& plan() const { return plan_; }
+  const passes::AxisInfoAnalysis& axes() const { return axes_; }
+  const ir::TargetDesc& target() const { return target_; }
+  bool check() const { return check_; }
+  llvm::Function& function() { return *function_; }
+  llvm::IRBuilder<>& b() { return b_; }
+  llvm::LLVMContext& context() { return b_.getContext(); }
+  /// Where the code may be split: see outlining.h.
+  SplitPoints& split_points() { return split_points_; }
+  Value* i64(std::int64_t v) { return b_.getInt64(static_cast<std::uint64_t>(v)); }
+  llvm::BasicBlock* new_block(const char* name) { return llvm::BasicBlock::Create(context(), name, function_); }
+  Value* alloca_in_entry(llvm::Type*, unsigned count, unsigned align);
+
+  // ---- the launch ----
+  /// A field of the HostLaunch.
+  Value* launch_field(llvm::Type*, std::size_t offset);
+  /// i32.
+  Value* grid_extent(std::size_t axis) const { return grid_[axis]; }
+  Value* program_id(std::size_t axis) const { return program_[axis]; }
+  /// The numbers of the first program and of the one after the last; i64.
+  Value* first_program() { return function_->getArg(2); }
+  Value* end_program() { return function_->getArg(3); }
+  /// Computes the ids of the program of this number.
+  void set_program(Value* number);
+  /// 0, i64, as an instruction that LLVM cannot fold.
+  Value* unknown_zero() const { return unknown_zero_; }
+
+  // ---- blocks and loops ----
+  void emit_block(BlockId block) { lower_block_(block); }
+  /// How emit_block lowers a block, at the builder's position.
+  void lower_blocks_by(std::function<void(BlockId)> lower_block) { lower_block_ = std::move(lower_block); }
+  /// A loop from lo to below hi that carries values; runs zero times if lo >= hi, which can only be if `may_be_empty`. Bounds and index:
+  /// i64.
+  Values loop(Value* lo, Value* hi, Value* step, const Values& init, bool may_be_empty,
+              const std::function<Values(Value* index, const Values& carried)>& body);
+  /// From 0 to below `end` by `step`, at least once, without carried values.
+  void loop(std::int64_t end, std::int64_t step, const std::function<void(Value* index)>& body);
+
+  // ---- values: scalars are LLVM values, tiles are in buffers ----
+  Value* scalar(ValueId) const;
+  void set_scalar(ValueId v, Value* s) { scalars_[v.index] = s; }
+  Value* buffer(ClassId);
+  Value* buffer_of(ValueId v) { return buffer(plan_.class_of(v)); }
+  /// The buffer that holds an op's operand.
+  Value* operand_buffer(OpId id, int i) { return buffer(plan_.operand_class(id, i)); }
+  Value* operand_buffer(OpId id, std::size_t i) { return operand_buffer(id, static_cast<int>(i)); }
+  /// Ends the life of a buffer.
+  void release(ClassId);
+
+  /// Scratch memory of the thread for use within one op.
+  struct ScratchRange {
+    std::int64_t offset;
+    Value* address;
+  };
+  ScratchRange allocate_scratch(std::int64_t bytes);
+  void free_scratch(const ScratchRange& range) { scratch_.free(range.offset); }
+
+  // ---- elements: bool is i1 in registers and a byte in memory ----
+  Value* to_memory(Value*, Type);
+  Value* from_memory(Value*, Type);
+  /// Elements of a buffer from `index` on, a multiple of `lanes`; one lane is no vector.
+  Value* read_lanes(Value* base, Type, Value* index, unsigned lanes);
+  void write_lanes(Value* base, Type, Value* index, Value*);
+  /// Of buffers taken as blocks of so many elements each, copies one.
+  void move_block(Type, std::int64_t elements, Value* to, Value* to_block, Value* from, Value* from_block);
+  /// Eight bytes that masked-off lanes may access in place of memory that they must not access.
+  Value* dummy();
+
+  // ---- what the runtime is told: AccessSite and ReportSite of compiled_kernel.h ----
+  /// The number of the site.
+  std::uint32_t add_site(AccessSite);
+  std::uint32_t add_report(ReportSite);
+  std::vector<AccessSite> take_sites() { return std::move(sites_); }
+  std::vector<ReportSite> take_reports() { return std::move(reports_); }
+
+  /// Returns from the function, and outlines parts of a large one. The bytes of the values that parts pass on, which follow the buffers in
+  /// the scratch memory; 0 if no part is outlined.
+  std::int64_t finish();
+  /// The bytes of all buffers that are live at once.
+  std::int64_t buffer_bytes() const { return scratch_.high_water(); }
+
+ private:
+  llvm::IRBuilder<> b_;
+  const Function& f_;
+  const ir::TargetDesc target_;
+  const bool check_;
+  std::function<void(BlockId)> lower_block_;
+  const passes::AxisInfoAnalysis axes_;
+  const Plan plan_;
+  Scratch scratch_;
+  SplitPoints split_points_;
+  llvm::Function* function_ = nullptr;
+  std::array<Value*, 3> program_{};
+  std::array<Value*, 3> grid_{};
+  Value* unknown_zero_ = nullptr;
+  Value* dummy_ = nullptr;
+  std::vector<Value*> scalars_;                        // by value
+  std::unordered_map<ClassId, std::int64_t> offsets_;  // of live buffers
+  std::vector<AccessSite> sites_;
+  std::vector<ReportSite> reports_;
+};
+
+}  // namespace tilewright::backend::host

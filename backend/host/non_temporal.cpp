@@ -1,0 +1,72 @@
+// The launch's and the row's condition for non-temporal stores, and the stores.
+#include "backend/host/non_temporal.h"
+
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include "backend/host_abi.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::backend::host {
+
+NonTemporalStores::NonTemporalStores(Emitter& e) : e_(e) {
+  const Function& f = e.f();
+  std::int64_t bytes = 0;  // of one program, as if every store ran once without a mask
+  bool has_atomics = false;
+  f.walk([&](OpId id) {
+    has_atomics = has_atomics || ir::info(f.kind(id)).family == ir::Family::atomic;
+    if (f.kind(id) != OpKind::store_) return;
+    const Type t = f.type(f.operand(id, 1));
+    if (!t.is_scalar()) bytes += t.elements() * t.element_bytes();
+  });
+  // An atomic may tell another program that what was stored before it is visible.
+  if (bytes == 0 || e.check() || has_atomics) return;
+  llvm::IRBuilder<>& b = e.b();
+  Value* kib = e.launch_field(b.getInt32Ty(), offsetof(HostLaunch, cache_kib));
+  Value* cache = b.CreateShl(b.CreateZExt(kib, b.getInt64Ty()), 10);
+  Value* total = e.i64(bytes);
+  for (std::size_t axis = 0; axis < 3; ++axis) total = b.CreateMul(total, b.CreateZExt(e.grid_extent(axis), b.getInt64Ty()));
+  exceeds_caches_ = b.CreateAnd(b.CreateICmpNE(kib, b.getInt32(0)), b.CreateICmpUGT(total, cache), "non_temporal");
+}
+
+/// A store of whole registers to successive addresses, the only form that has an instruction, whose address is known before the row.
+bool NonTemporalStores::is_candidate(const Nest& nest, OpId id) const {
+  const Function& f = e_.f();
+  if (f.kind(id) != OpKind::store_ || !nest.is_vectorised()) return false;
+  const ValueId pointer = f.operand(id, 0);
+  if (e_.plan().schedule(e_.plan().resolve(pointer).value) != Schedule::inlined) return false;
+  const Type t = f.type(pointer);
+  const AxisMap dims = squeezed_axes(t);
+  int axis = 0;
+  while (dims[axis] != nest.vector_dim()) ++axis;
+  return static_cast<int>(nest.lanes()) * ir::bytes(t.element()) * 8 == e_.target().vector_bits &&
+         e_.axes()(pointer).contiguity[axis] >= static_cast<std::int64_t>(nest.lanes());
+}
+
+Value* NonTemporalStores::row_condition(Nest& nest) {
+  if (!exceeds_caches_) return nullptr;
+  llvm::IRBuilder<>& b = e_.b();
+  Value* condition = nullptr;
+  for (const Item& item : nest.step().items) {
+    if (!item.op || !is_candidate(nest, item.op)) continue;
+    const ValueId pointer = e_.f().operand(item.op, 0);
+    AxisMap first = squeezed_axes(e_.f().type(pointer));
+    for (auto& dim : first)
+      if (dim == nest.vector_dim()) dim = -1;
+    Value* misaligned = b.CreateAnd(nest.evaluate(pointer, first, false), e_.i64(e_.target().vector_bits / 8 - 1));
+    condition = b.CreateAnd(condition ? condition : exceeds_caches_, b.CreateICmpEQ(misaligned, e_.i64(0)));
+  }
+  return condition;
+}
+
+void NonTemporalStores::store(Value* v, Value* address) {
+  llvm::IRBuilder<>& b = e_.b();
+  auto* store = b.CreateAlignedStore(v, b.CreateIntToPtr(address, b.getPtrTy()), llvm::Align(e_.target().vector_bits / 8));
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(e_.context(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
+  used_ = true;
+}
+
+void NonTemporalStores::finish() {
+  if (used_) e_.b().CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+}
+
+}  // namespace tilewright::backend::host

@@ -1,0 +1,126 @@
+// Emits the steps of a block in order.
+#include "backend/host/steps.h"
+
+#include "backend/host/loop_nest.h"
+#include "backend/host/memory.h"
+#include "backend/host/nest.h"
+#include "backend/lowering/elementwise.h"
+#include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::backend::host {
+
+namespace {
+
+/// The element of a tile that has one.
+Value* only_element(Emitter& e, ValueId v) {
+  const Step no_loops;
+  Nest nest(e, no_loops);
+  return nest.evaluate(v, kNoAxes, false);
+}
+
+void emit_scalar(Emitter& e, OpId id) {
+  const Function& f = e.f();
+  const auto& op = f.op(id);
+  const auto axis = static_cast<std::size_t>(f.attr(id, ir::AttrName::axis));
+  switch (op.kind) {
+    case OpKind::load_: return load_scalar(e, id);
+    case OpKind::store_: return store_scalar(e, id);
+    case OpKind::program_id_: return e.set_scalar(op.results[0], e.program_id(axis));
+    case OpKind::num_programs_: return e.set_scalar(op.results[0], e.grid_extent(axis));
+    case OpKind::constant_: {
+      const auto bits = static_cast<std::uint64_t>(f.attr(id, ir::AttrName::value));
+      return e.set_scalar(op.results[0], constant_lanes(e.context(), f.type(op.results[0]), bits, 0));
+    }
+    case OpKind::multiple_of_:
+    case OpKind::max_contiguous_: return e.set_scalar(op.results[0], e.scalar(op.operands[0]));
+    case OpKind::reshape_:
+    case OpKind::broadcast_: {
+      const ValueId x = op.operands[0];
+      return e.set_scalar(op.results[0], f.type(x).is_scalar() ? e.scalar(x) : only_element(e, x));
+    }
+    default: break;
+  }
+  std::vector<Type> types;
+  Values operands;
+  for (ValueId x : op.operands) {
+    types.push_back(f.type(x));
+    operands.push_back(e.scalar(x));
+  }
+  e.set_scalar(op.results[0], lower_elementwise(e.b(), e.target(), op.kind, types, f.type(op.results[0]), operands));
+}
+
+void emit_copies(Emitter& e, const Step& step) {
+  for (const Copy& copy : step.copies) {
+    // Planning may have made them one buffer after it noted the copy.
+    if (e.plan().same_class(copy.from, copy.to)) continue;
+    Value* source = e.buffer(e.plan().root(copy.from));
+    Value* target = e.buffer(e.plan().root(copy.to));
+    e.b().CreateMemCpy(target, llvm::Align(64), source, llvm::Align(64), static_cast<std::uint64_t>(e.plan().class_bytes(copy.to)));
+  }
+}
+
+void emit_op(Emitter& e, OpId id) {
+  switch (e.f().kind(id)) {
+#define TW_ELEMENTWISE_OP(name) \
+  case OpKind::name##_: break;
+#define TW_OP_atomic(name) \
+  case OpKind::name##_: return emit_atomic(e, id);
+#define TW_OTHER_OP(name) \
+  case OpKind::name##_: return emit_##name(e, id);
+#include "tileir/dispatch.def"
+  }
+  TW_UNREACHABLE("an element-wise op is no step of its own");
+}
+
+}  // namespace
+
+void emit_steps(Emitter& e, NonTemporalStores& non_temporal, BlockId block) {
+  SplitPoints& points = e.split_points();
+  const std::size_t sequence = points.begin(e.b());
+  for (const Step& step : e.plan().block(block).steps) {
+    for (OpId id : step.scalars_before) {
+      emit_scalar(e, id);
+      points.add(sequence, e.b());
+    }
+    if (step.is_loops) emit_loop_nest(e, non_temporal, step);
+    if (step.op) {
+      emit_copies(e, step);
+      emit_op(e, step.op);
+    }
+    points.add(sequence, e.b());
+    for (ClassId c : step.freed) e.release(c);
+  }
+}
+
+// The copies of these steps are all their code: a reshape's result is in its operand's buffer, and the owner of a region reads what the
+// terminator ends it with.
+void emit_reshape(Emitter&, OpId) {}
+void emit_yield(Emitter&, OpId) {}
+void emit_condition(Emitter&, OpId) {}
+
+#define TW_NO_STEP(name) \
+  void emit_##name(Emitter&, OpId) { TW_UNREACHABLE(#name " is no step of its own"); }
+// Scalars, and values that are computed where they are used: emit_scalar and nest.cpp.
+TW_NO_STEP(program_id)
+TW_NO_STEP(num_programs)
+TW_NO_STEP(constant)
+TW_NO_STEP(arange)
+TW_NO_STEP(broadcast)
+TW_NO_STEP(permute)
+TW_NO_STEP(multiple_of)
+TW_NO_STEP(max_contiguous)
+// Items of loop nests: loop_nest.cpp.
+TW_NO_STEP(load)
+TW_NO_STEP(store)
+TW_NO_STEP(reduce)
+// Replaced or removed by passes.
+TW_NO_STEP(assume)
+TW_NO_STEP(dot_scaled)
+TW_NO_STEP(inline_ptx)
+// Only functions for GPUs have them.
+TW_NO_STEP(convert_layout)
+TW_NO_STEP(barrier)
+#undef TW_NO_STEP
+
+}  // namespace tilewright::backend::host

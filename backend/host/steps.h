@@ -1,0 +1,19 @@
+// The steps of a block: loop nests, scalars, and ops that are a step of their own.
+#pragma once
+#include "backend/host/emitter.h"
+#include "backend/host/non_temporal.h"
+
+namespace tilewright::backend::host {
+
+/// Emits all steps of a block.
+void emit_steps(Emitter&, NonTemporalStores&, BlockId);
+
+// void emit_gather(Emitter&, OpId); and so on: an op that is a step of its own takes its operands whole, tiles in buffers and scalars as
+// values, and makes its results so. An op of the table without a definition does not link.
+void emit_atomic(Emitter&, OpId);
+#define TW_ELEMENTWISE_OP(name)
+#define TW_OP_atomic(name)
+#define TW_OTHER_OP(name) void emit_##name(Emitter&, OpId);
+#include "tileir/dispatch.def"
+
+}  // namespace tilewright::backend::host

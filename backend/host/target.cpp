@@ -1,0 +1,147 @@
+// The targets of the host, and LLVM's code generation for them.
+#include "backend/host/target.h"
+
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SCCP.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include <mutex>
+
+#include "backend/host/lowering.h"
+#include "backend/llvm_codegen.h"
+#include "backend/llvm_errors.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::backend::host {
+
+namespace {
+
+/// X86AvoidStoreForwardingBlocks of LLVM 19 asks a load for its size, and ends the process if the load is masked: its size is unknown.
+void disable_store_forwarding_pass() {
+  const auto& options = llvm::cl::getRegisteredOptions();
+  const auto it = options.find("x86-disable-avoid-SFB");
+  TW_CHECK(it != options.end(), "LLVM lacks the option that turns off a pass of its own which aborts");
+  static_cast<llvm::cl::opt<bool>*>(it->second)->setValue(true);
+}
+
+void initialise_llvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    install_fatal_error_handler();
+    disable_store_forwarding_pass();
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();
+  });
+}
+
+struct Level {
+  const char* target;
+  const char* cpu;
+  int vector_bits;
+  bool fma;
+  bool f16c;
+  bool masked;
+};
+// The microarchitecture levels of the x86-64 psABI (version 1.0, section 3.1.1).
+constexpr Level kLevels[] = {
+    {"cpu:x86-64", "x86-64", 128, false, false, false},
+    {"cpu:x86-64-v3", "x86-64-v3", 256, true, true, true},
+    {"cpu:x86-64-v4", "x86-64-v4", 512, true, true, true},
+};
+
+void describe(Machine& m, const std::string& name, int vector_bits, bool fma, bool f16c, bool masked) {
+  ir::TargetDesc& d = m.description;
+  d.name = name;
+  d.kind = ir::TargetDesc::Kind::host;
+  d.vector_bits = vector_bits;
+  d.has_fma = fma;
+  d.has_f16_conversion = f16c;
+  d.has_masked_memory = masked;
+  // Two vectors of partials hide an addition's latency.
+  d.reduction.lanes = 2 * d.lanes();
+}
+
+}  // namespace
+
+Machine machine_of(const std::string& target) {
+  Machine m;
+  for (const Level& level : kLevels)
+    if (target == level.target) {
+      m.cpu = level.cpu;
+      describe(m, target, level.vector_bits, level.fma, level.f16c, level.masked);
+      return m;
+    }
+  if (target != "cpu") {
+    throw Error({}, "target '" + target + "': it is no target; there are cpu, cpu:x86-64, cpu:x86-64-v3, cpu:x86-64-v4, " +
+                        "sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a");
+  }
+  m.cpu = llvm::sys::getHostCPUName().str();
+  const auto features = llvm::sys::getHostCPUFeatures();
+  for (const auto& feature : features)
+    m.features += (m.features.empty() ? "" : ",") + std::string(feature.second ? "+" : "-") + feature.first().str();
+  const auto has = [&](const char* name) { return features.lookup(name); };
+  const bool avx512 = has("avx512f") && has("avx512vl") && has("avx512bw") && has("avx512dq");
+  const bool avx2 = has("avx2") && has("fma");
+  describe(m, target, avx512 ? 512 : avx2 ? 256 : 128, has("fma"), has("f16c") && has("avx"), avx2);
+  return m;
+}
+
+namespace {
+
+class HostHooks final : public TargetHooks {
+ public:
+  explicit HostHooks(const Machine& m) : TargetHooks(m.description), cpu_(m.cpu), features_(m.features) {}
+
+  CompiledKernel::Format format() const override { return CompiledKernel::Format::elf; }
+  std::string entry_of(const ir::Function&) const override { return "tilewright_entry"; }
+
+  std::unique_ptr<llvm::TargetMachine> make_machine(const CompileOptions&) const override {
+    initialise_llvm();
+    return create_target_machine(llvm::sys::getProcessTriple(), cpu_, features_, llvm::CodeModel::Small, /*is_jit=*/true);
+  }
+
+  void lower(const ir::Function& f, const CompileOptions& options, llvm::Module& m, llvm::TargetMachine& machine,
+             CompiledKernel& kernel) const override {
+    LoweredFunction lowered = host::lower(m, f, description(), options.check, kernel.entry);
+    kernel.scratch_bytes = static_cast<std::size_t>(lowered.scratch_bytes);
+    kernel.sites = std::move(lowered.sites);
+    kernel.reports = std::move(lowered.reports);
+    // Without the scheduler after register allocation, which compares every two accesses of a block: a third of the time for large blocks.
+    if (lowered.is_outlined) machine.setOptLevel(llvm::CodeGenOptLevel::Less);
+  }
+
+  void optimise(llvm::Module& m, llvm::TargetMachine& machine) const override {
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::EarlyCSEPass());
+    // A loop that turns out to run once has a constant index, and so constant masks. They must be folded here: for a constant mask x < 0
+    // LLVM 19's code generator takes x itself, of which the sign counts, and then treats every x but 0 as true.
+    passes.addPass(llvm::SCCPPass());
+    passes.addPass(llvm::EarlyCSEPass());
+    run_function_passes(m, machine, passes);
+  }
+
+  std::string_view text_name() const override { return "assembly"; }
+  std::string_view emission_name() const override { return "llvm"; }
+
+  void emit(llvm::Module& m, llvm::TargetMachine& machine, const CompileHooks& hooks, CompiledKernel& kernel) const override {
+    if (hooks.keep_text || hooks.dump)
+      kernel.assembly = emit_file(*llvm::CloneModule(m), machine, llvm::CodeGenFileType::AssemblyFile).str();
+    if (hooks.text_only) return;
+    const auto object = emit_file(m, machine, llvm::CodeGenFileType::ObjectFile);
+    const auto* bytes = reinterpret_cast<const std::byte*>(object.data());
+    kernel.image.assign(bytes, bytes + object.size());
+  }
+
+ private:
+  std::string cpu_, features_;
+};
+
+}  // namespace
+
+std::unique_ptr<TargetHooks> hooks_of(const std::string& target) { return std::make_unique<HostHooks>(machine_of(target)); }
+
+}  // namespace tilewright::backend::host

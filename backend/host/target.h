@@ -1,0 +1,23 @@
+// The targets of the host: their CPUs, and the hooks that compile.cpp calls.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "backend/target_hooks.h"
+
+namespace tilewright::backend::host {
+
+/// What code may use: LLVM's names of a CPU and of its features.
+struct Machine {
+  std::string cpu;
+  std::string features;
+  ir::TargetDesc description;
+};
+
+/// "cpu" (this machine) or "cpu:x86-64", "cpu:x86-64-v3", "cpu:x86-64-v4". Throws Error for another name.
+Machine machine_of(const std::string& target);
+
+/// Throws Error as machine_of.
+std::unique_ptr<TargetHooks> hooks_of(const std::string& target);
+
+}  // namespace tilewright::backend::host

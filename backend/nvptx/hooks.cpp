@@ -1,0 +1,66 @@
+// An NVIDIA GPU as compile.cpp sees a target.
+#include <algorithm>
+
+#include "backend/nvptx/lowering.h"
+#include "backend/nvptx/target.h"
+#include "passes/analysis/register_pressure.h"
+#include "passes/analysis/shared_scratch.h"
+
+namespace tilewright::backend::nvptx {
+
+namespace {
+
+/// The end of the scratch that allocate_shared gave out.
+std::int64_t shared_bytes(const ir::Function& f, const ir::TargetDesc& target, int num_warps) {
+  std::int64_t end = 0;
+  f.walk([&](ir::OpId id) {
+    if (const std::int64_t bytes = passes::shared_scratch(f, id, target, num_warps))
+      end = std::max(end, f.attr(id, ir::AttrName::shared) + bytes);
+  });
+  return end;
+}
+
+class NvptxHooks final : public TargetHooks {
+ public:
+  using TargetHooks::TargetHooks;
+
+  CompiledKernel::Format format() const override { return CompiledKernel::Format::ptx; }
+  std::string entry_of(const ir::Function& f) const override { return f.name; }
+
+  std::unique_ptr<llvm::TargetMachine> make_machine(const CompileOptions& options) const override {
+    return make_target_machine(options.target, options.ptx_version ? options.ptx_version : kPtxVersion);
+  }
+
+  void lower(const ir::Function& f, const CompileOptions& options, llvm::Module& m, llvm::TargetMachine&,
+             CompiledKernel& kernel) const override {
+    NvptxLowering lowering(m, f, description(), options.num_warps, options.check);
+    const std::int64_t shared = shared_bytes(f, description(), options.num_warps);
+    lowering.run(kernel.entry, passes::blocks_per_sm(f, description(), options.num_warps, shared));
+    kernel.sites = lowering.sites();
+    kernel.reports = lowering.reports();
+    kernel.resources.num_warps = options.num_warps;
+    kernel.resources.shared_bytes = static_cast<int>(shared);
+    kernel.advice = passes::too_large(f, description(), options.num_warps);
+  }
+
+  void optimise(llvm::Module& m, llvm::TargetMachine& machine) const override { nvptx::optimise(m, machine); }
+
+  std::string_view text_name() const override { return "ptx"; }
+  std::string_view emission_name() const override { return "ptx"; }
+
+  void emit(llvm::Module& m, llvm::TargetMachine& machine, const CompileHooks& hooks, CompiledKernel& kernel) const override {
+    const std::string ptx = emit_ptx(m, machine);
+    const auto* bytes = reinterpret_cast<const std::byte*>(ptx.data());
+    kernel.image.assign(bytes, bytes + ptx.size());
+    if (hooks.keep_text || hooks.dump) kernel.assembly = ptx;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<TargetHooks> hooks_of(const std::string& target) {
+  const auto description = describe(target);
+  return description ? std::make_unique<NvptxHooks>(*description) : nullptr;
+}
+
+}  // namespace tilewright::backend::nvptx
