@@ -171,7 +171,7 @@ TEST_CASE("plan: index arithmetic lies in no buffer") {
     store %xp, %one
   })");
   p.function.walk([&](OpId id) {
-    for (ValueId r : p.function.op(id).results) CHECK_FALSE(p.plan.is_stored(r));
+    for (ValueId r : p.function.op(id).results) CHECK_FALSE(p.plan.has_buffer(r));
   });
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("plan: an atomic for its effect alone has no buffer for what was befor
   })");
   std::vector<bool> stored;
   p.function.walk([&](OpId id) {
-    if (p.function.kind(id) == OpKind::atomic_add_) stored.push_back(p.plan.is_stored(p.function.result(id)));
+    if (p.function.kind(id) == OpKind::atomic_add_) stored.push_back(p.plan.has_buffer(p.function.result(id)));
   });
   CHECK(stored == std::vector<bool>{false, true});
 }
