@@ -1,4 +1,4 @@
-// The function of every pass, for the table and for tests that call one by itself; a row in passes.def changes it.
+// Declares the functions of passes.def, for the table and for tests that call one pass. A new row recompiles what includes this.
 #pragma once
 #include "passes/pass.h"
 

@@ -1,10 +1,10 @@
-// Gives every op that works in shared memory its place there (attribute shared).
+// Shared-memory allocation: assigns an offset (attribute shared) to the scratch of every op that uses shared memory.
 //
 // Input: distributed. Output: allocated. Numerics do not change. See tests/files/passes/allocate_shared/.
 //
-// An op needs its scratch only while it runs, so places may be taken again; but an op that takes the place of the one before it has to
-// wait for its last reader. Places are therefore given out one after the other, from the start again when what is free of charge is used
-// up: as much as the largest op takes and an eighth more, or what leaves an SM its full number of programs.
+// An op uses its scratch only while it runs, so scratch may overlap; but an op that reuses the scratch of the op before it needs a barrier
+// first. Offsets therefore increase from op to op, and start at 0 again where they would exceed the bytes that cost no occupancy:
+// kFreeBytes, or an eighth more than the largest scratch.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace tilewright::passes {
 
 namespace {
 
-// All banks: where an op begins does not change who meets in one. What is smaller has each bank once wherever it begins.
+// All banks: with this alignment the offset does not change bank conflicts. A smaller scratch has each bank at most once at any offset.
 constexpr std::int64_t kMostAlignment = 128, kLeastAlignment = 16;
-constexpr std::int64_t kFreeOfCharge = 8 * 1024;
+constexpr std::int64_t kFreeBytes = 8 * 1024;
 
 struct Scratch {
   OpId op;
@@ -52,7 +52,7 @@ bool allocate_shared(ir::Function& f, const PassContext& context) {
     largest = std::max(largest, all.back().bytes);
   });
   const std::int64_t end =
-      std::max(largest, std::min<std::int64_t>(std::max(kFreeOfCharge, largest + largest / 8), context.target.shared_bytes));
+      std::max(largest, std::min<std::int64_t>(std::max(kFreeBytes, largest + largest / 8), context.target.shared_bytes));
   std::int64_t next = 0;
   for (const Scratch& s : all) {
     next = rounded_up(next, s.alignment);

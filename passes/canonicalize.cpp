@@ -1,4 +1,4 @@
-// Folds constants, applies algebra that loses nothing, removes dead code: rules by op family, applied until none does anything.
+// Canonicalisation: folds constants, applies exact algebra and removes dead code by rules (passes/canonicalize/) until no rule applies.
 //
 // Input, output: any IR. Numerics do not change. See tests/files/passes/canonicalize/.
 #include "passes/canonicalize/rules.h"
@@ -11,7 +11,7 @@ namespace tilewright::passes {
 
 namespace {
 
-/// Ops waiting for a look, each at most once.
+/// Ops to visit, each at most once.
 class Worklist {
  public:
   void push(OpId id) {
@@ -68,8 +68,8 @@ void visit(Rewriter& rw, OpId id) {
 }
 
 void drain(Rewriter& rw, Worklist& work) {
-  // Rules shrink the program or move constants towards a fixed place, so each op is visited a few times; far more is a pair of rules
-  // that undo each other.
+  // Rules shrink the program or move constants to a fixed operand, so each op is visited a few times. Far more visits mean that two rules
+  // undo each other.
   std::size_t budget = 1000 + 200 * rw.ir().op_capacity();
   while (!work.empty()) {
     const OpId id = work.pop();
@@ -88,7 +88,7 @@ bool canonicalize(Function& f, const PassContext&) {
   std::vector<OpId> order;
   f.walk([&](OpId id) { order.push_back(id); });
   Worklist work;
-  // Last in, first out: operands are simple by the time their users are looked at.
+  // Last in, first out: operands are canonical when their users are visited.
   for (auto it = order.rbegin(); it != order.rend(); ++it) work.push(*it);
   do {
     drain(rw, work);

@@ -1,4 +1,5 @@
-// Merges equal pure ops where one dominates the other, and equal loads of one block with no write in between.
+// Common subexpression elimination: merges equal pure ops of which one dominates the other, and equal loads of one block without a write
+// between them.
 //
 // Input, output: any IR. Numerics do not change. See tests/files/passes/cse/.
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 void mix(std::size_t& h, std::uint64_t x) { h ^= x * 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2); }
 
-/// Memory as an op sees it: loads of equal states read the same. Every write, and every op that may hold one, begins another state.
+/// The state of memory before an op: equal loads at equal states read equal values. Every op that may write begins a new state.
 struct MemoryState {
   BlockId block;
   std::uint32_t epoch = 0;
@@ -31,7 +32,7 @@ class Merger {
   }
 
  private:
-  /// Whether the ops compute the same, given that values of the one correspond to values of the other as `map` says.
+  /// Whether the ops compute equal values, where `map` gives the values of the second that correspond to values of the first.
   bool equal_ops(OpId a, OpId b, const std::unordered_map<std::uint32_t, ValueId>& map) const {
     const ir::OpData &x = f_.op(a), &y = f_.op(b);
     if (x.kind != y.kind || x.attrs != y.attrs || x.operands.size() != y.operands.size() || x.results.size() != y.results.size() ||
@@ -121,7 +122,7 @@ class Merger {
         scope.push_back(table_.emplace(h, id));
       }
       if (ir::combines(f_.kind(id))) {
-        // Its region is a function of its own: values from outside would make it one of more arguments.
+        // A combine region is a function of its arguments only: it must not use values from outside.
         std::unordered_multimap<std::size_t, OpId> outside;
         std::swap(outside, table_);
         visit(f_.region(id));

@@ -1,6 +1,6 @@
-// dot_scaled as a dot of what its operands stand for: elements times scales in f32, rounded once. Targets with instructions for
-// microscaling formats keep the op.
-// Stage: traced to traced. Numerics: none change; the op is defined so. See tests/files/passes/expand_dot_scaled/.
+// Expands dot_scaled to a dot of the products of elements and scales in f32, each rounded once.
+//
+// Input, output: traced IR. Numerics do not change: the op is defined so. See tests/files/passes/expand_dot_scaled/.
 #include "passes/math/emitter.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
@@ -19,7 +19,7 @@ constexpr std::int64_t kBlock = 32;  // elements of K that share a scale
 /// 2^(s - 127), NaN for 255.
 Expr scale_of(Expr s) {
   const Expr u = cast(s, Element::u32);
-  // The exponent's field holds s itself, but that of 2^-127 would be 0: a subnormal.
+  // The exponent field is s, except for 2^-127, a subnormal.
   const Expr bits = select(u == 0, 0x400000, select(u == 255, 0x7fc00000, u << 23));
   return bitcast(bits, Element::f32);
 }
@@ -27,7 +27,7 @@ Expr scale_of(Expr s) {
 /// The value of four bits: sign, two of exponent, one of mantissa.
 Expr e2m1(Expr nibble) {
   const Expr u = cast(nibble, Element::u32), magnitude = u & 7;
-  // From 1 on the bits are an f32's, moved up and of another bias; below, 0 and 1/2, they count halves.
+  // From 1 on the bits are those of an f32 after a shift and a change of bias; 0 and 1/2 are the bits times 1/2.
   const Expr normal = bitcast((magnitude << 22) + (std::int64_t{126} << 23), Element::f32);
   const Expr small = cast(bitcast(magnitude, Element::i32), Element::f32) * 0.5;
   return bitcast(unsigned_bits(select(magnitude < 2, small, normal)) | ((u & 8) << 28), Element::f32);
@@ -42,7 +42,7 @@ class Expander {
     const Function& f = rw_.ir();
     const ValueId a = f.operand(id, 0), b = f.operand(id, 2);
     const std::int64_t m = f.type(a).extent(0), n = f.type(b).extent(1), k = f.type(f.operand(id, 1)).extent(1) * kBlock;
-    // Along K elements lie in blocks, so that a scale broadcasts over its own.
+    // K is split into blocks, so that each scale is broadcast over its block.
     const ValueId left = scaled(values(a, 1), {m, k / kBlock, kBlock}, f.operand(id, 1), {m, k / kBlock, 1}, {m, k});
     const ValueId turned = rw_.permute(f.operand(id, 3), Extents{1, 0});
     const ValueId right = scaled(values(b, 0), {k / kBlock, kBlock, n}, turned, {k / kBlock, 1, n}, {k, n});
@@ -52,7 +52,7 @@ class Expander {
   }
 
  private:
-  /// The elements in f32; of two to a byte along `axis`, as a further axis of 2 behind that one.
+  /// The elements in f32; two elements of a byte along `axis` become a further axis of 2 behind that one.
   Expr values(ValueId x, int axis) {
     const ir::Type t = rw_.ir().type(x);
     if (t.is_float()) return cast(emitter_.wrap(x), Element::f32);

@@ -1,6 +1,7 @@
-// Writes math functions as arithmetic, so that they give the same bits on every target and need no library; f32 ones that GPUs have
-// instructions for stay there. 16-bit floats go through f32. Every lane computes the same ops: no branches, no tables. Numerics: this is
-// where a function's error comes from, see ACCURACY.md. Tests: tests/files/passes/expand_math/.
+// Expands math functions to arithmetic, so that they give the same bits on every target and need no library. f32 functions that GPUs have
+// instructions for are kept there. 16-bit floats are computed in f32. Every lane computes the same ops: no branches, no tables.
+//
+// Input, output: traced IR. Numerics: the expansion determines a function's error, see ACCURACY.md. See tests/files/passes/expand_math/.
 #include "passes/math/functions.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
@@ -24,7 +25,7 @@ namespace {
 using math::Expr;
 using Unary = Expr (*)(Expr);
 
-/// The cheaper expansions of f32.
+/// The cheaper expansions of f32, for attribute fast.
 Unary fast_expansion(ir::OpKind k) {
   switch (k) {
     case ir::OpKind::exp_: return math::fast_exp;
@@ -73,7 +74,7 @@ Unary expansion(ir::OpKind k) {
   }
 }
 
-/// What code generation for a GPU computes as precisely as ACCURACY.md says, of f32.
+/// Whether GPU code generation computes the f32 function within the error of ACCURACY.md.
 bool has_instruction(ir::OpKind k, bool fast) {
   switch (k) {
     case ir::OpKind::exp_:

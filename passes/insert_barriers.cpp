@@ -1,5 +1,5 @@
-// Makes the program's threads wait for each other where one reads what another wrote, or writes what another may still read, in shared and
-// in global memory. The rules stand in passes/analysis/hazards.h.
+// Barrier insertion: inserts a barrier of all threads before each access that has a hazard with an earlier one, in shared or global memory.
+// passes/analysis/hazards.h has the rules.
 //
 // Input, output: allocated. Numerics do not change. See tests/files/passes/insert_barriers/.
 #include "passes/analysis/hazards.h"

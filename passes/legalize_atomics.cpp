@@ -1,6 +1,7 @@
-// Atomics that the target has no instruction for as atomic_update, whose region computes the new value: max and min on floats, add on f16
-// (cpu) and bf16 (cpu, GPUs before sm_90). (f32 and f64 add stay: code generation knows them.)
-// Stage: traced to traced. Numerics: none change. Tests: tests/files/passes/legalize_atomics/.
+// Legalises atomics: those without an instruction on the target become atomic_update, whose region computes the new value. These are max
+// and min on floats, add on f16 (cpu) and bf16 (cpu, GPUs before sm_90). Code generation supports add on f32 and f64.
+//
+// Input, output: traced IR. Numerics do not change. See tests/files/passes/legalize_atomics/.
 #include <optional>
 #include <vector>
 
@@ -12,8 +13,7 @@ namespace tilewright::passes {
 
 namespace {
 
-
-/// The op that computes the new value; none where the target has an instruction.
+/// The op that computes the new value; none if the target has an instruction for the atomic.
 std::optional<OpKind> combiner(OpKind k, ir::Type t, const ir::TargetDesc& target) {
   if (!t.is_float()) return std::nullopt;
   const auto has_add = [&] {

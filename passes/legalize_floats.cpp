@@ -1,7 +1,9 @@
-// Gives small floats to targets that compute in f32 and f64: arithmetic on f16 and bf16 goes through f32, casts become bit operations.
-// What the target has an instruction for stays (f16 <-> f32 on most hosts; sums, products, fma, comparisons and more on GPUs);
-// afterwards only that, moves, bitcasts and dot touch small floats. Numerics stay: each result is the op's exact one, rounded once. For
-// + - * / and sqrt rounding to f32 first does no harm, since f32 has more than twice f16's and bf16's precision plus two bits. Tests:
+// Legalises small floats: arithmetic on f16 and bf16 is done in f32, and casts of small floats become bit operations. Ops that the target
+// has an instruction for are kept (f16 <-> f32 on most hosts; sums, products, fma, comparisons and more on GPUs). Afterwards only these
+// ops, moves, bitcasts and dot use small floats.
+//
+// Input, output: traced IR. Numerics do not change: each result is the exact one, rounded once. Rounding + - * / and sqrt to f32 first
+// gives the same result, since f32 has more than twice the precision of f16 and bf16 plus two bits. See
 // tests/files/passes/legalize_floats/.
 #include <optional>
 #include <vector>
@@ -46,14 +48,14 @@ class Legalizer {
   Legalizer(Rewriter& rewriter, const ir::TargetDesc& target)
       : rewriter_(rewriter), emitter_(rewriter, target.has_fma), target_(target), casts_(casts_of(target)) {}
 
-  /// What takes the op's place; none if it may stay.
+  /// The value that replaces the op; none if the op is legal.
   std::optional<Expr> replacement(ir::OpId);
 
  private:
   Expr operand(ir::OpId id, int i) { return emitter_.wrap(rewriter_.ir().operand(id, i)); }
   std::optional<Expr> cast(ir::OpId);
   bool is_instruction(Element from, Element to) const;
-  /// Ops on signs and classes: they see bits, and keep those of NaN.
+  /// Ops on signs and classes, as bit operations; they keep the payloads of NaNs.
   std::optional<Expr> on_bits(OpKind, Expr x, ir::OpId);
   Expr through_f32(ir::OpId);
 
@@ -63,7 +65,7 @@ class Legalizer {
   math::SmallFloatCasts casts_;
 };
 
-/// Whether a result is always one of the small type's numbers, given operands that are.
+/// Whether the result for operands of the small type is always a number of that type.
 bool is_exact(OpKind k) {
   switch (k) {
     case OpKind::minimum_:
@@ -85,7 +87,7 @@ bool Legalizer::is_instruction(Element from, Element to) const {
     if (small == Element::bf16) return casts_.bf16 && to == small;
     return small == Element::f16 ? casts_.f16 : casts_.fp8;
   }
-  // GPUs convert f16 from and to everything that has 8 to 64 bits.
+  // GPUs convert f16 from and to all types of 8 to 64 bits.
   const Element other = from == Element::f16 ? to : from;
   return target_.is_gpu() && (from == Element::f16 || to == Element::f16) && (other == Element::f64 || ir::is_integer(other));
 }

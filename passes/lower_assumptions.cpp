@@ -1,8 +1,8 @@
-// Turns what the user promises into what the other passes use, or, in checked mode, into assertions; gives inline PTX its fallback on
-// targets that have none.
+// Lowers assumptions: hints become equalities and multiple_of ops that other passes use or, in checked mode, assertions. Replaces inline
+// PTX by its fallback on targets that do not run PTX.
 //
-// Input: traced IR. Output: the same without assume and, unless checked, without device_assert. Numerics do not change where the hints
-// are right. See tests/files/passes/lower_assumptions/.
+// Input: traced IR. Output: traced IR without assume and, unless checked, without device_assert. Numerics do not change if the hints
+// hold. See tests/files/passes/lower_assumptions/.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace tilewright::passes {
 
 namespace {
 
-/// Whether the op runs inside of a combine function, which takes elements one by one: a hint on them says nothing.
+/// Whether the op is in a combine region, which takes elements one by one: hints on them have no meaning.
 bool is_combining(const Function& f, OpId id) {
   for (OpId owner = parent_op(f, id); owner; owner = parent_op(f, owner))
     if (ir::combines(f.kind(owner))) return true;
@@ -49,7 +49,7 @@ class Checker {
   void expect(ir::Reason reason, std::string text, ValueId condition, ValueId seen) {
     std::vector<ValueId> operands{condition};
     if (seen) {
-      operands.push_back(rw_.constant(f_.type(condition), 1));  // a mask of everything: it stands before what was seen
+      operands.push_back(rw_.constant(f_.type(condition), 1));  // an all-true mask, since `seen` is the operand behind it
       operands.push_back(seen);
     }
     rw_.create(OpKind::device_assert_, operands,
@@ -65,7 +65,7 @@ class Checker {
 
   ValueId splat(ValueId like, std::int64_t v) { return rw_.constant(f_.type(like), v); }
 
-  /// Positions along the last axis, in the shape of x.
+  /// Indices along the last axis, in the shape of x.
   ValueId positions(ValueId x) {
     const Type t = f_.type(x);
     std::vector<std::int64_t> line(static_cast<std::size_t>(t.rank()), 1);
@@ -73,7 +73,7 @@ class Checker {
     return rw_.broadcast(rw_.reshape(rw_.arange(0, line.back()), line), t.shape());
   }
 
-  /// Where an element is the next one after its neighbour along the last axis; its own neighbour at position 0, so false there.
+  /// Whether an element is its predecessor along the last axis plus `step`; false at index 0, which is compared with itself.
   ValueId follows(ValueId x, std::int64_t step) {
     const Type t = f_.type(x);
     const ValueId at = positions(x);
@@ -96,7 +96,7 @@ class Checker {
   void check_contiguous(OpId id, ValueId x) {
     if (f_.type(x).is_scalar()) return;
     const std::int64_t length = f_.attr(id, AttrName::length);
-    // A run longer than the tile is the tile.
+    // A run is at most as long as the tile.
     const std::int64_t run = std::min(length, f_.type(x).extent(f_.type(x).rank() - 1));
     if (run == 1) return;
     const ValueId at = positions(x);
@@ -120,7 +120,7 @@ class Checker {
 
 // ---- otherwise ----
 
-/// Uses what an assumption says in everything that comes after it: later in its block, and in the regions there.
+/// Applies an assumption to the ops after it: later in its block, and in their regions.
 class Believer {
  public:
   explicit Believer(Rewriter& rw) : rw_(rw), f_(rw.ir()) {}
@@ -165,13 +165,13 @@ class Believer {
     replace_after(assume, x, c);
   }
 
-  /// x, and what x was widened from or is the address of, are multiples of d.
+  /// x, and the value that x was cast or bitcast from, are multiples of d.
   void believe_multiple(OpId assume, ValueId x, std::int64_t d) {
     if (d < 2 || constant(x)) return;
     const OpId def = f_.value(x).op;
     if (def && (f_.kind(def) == OpKind::cast_ || f_.kind(def) == OpKind::bitcast_)) {
       const Type from = f_.type(f_.operand(def, 0)), to = f_.type(x);
-      // A cast keeps the value modulo a power of two, so of d only that factor holds of what was cast.
+      // A cast keeps the value modulo a power of two, so only that factor of d divides its operand.
       if ((from.is_integer() || from.is_pointer()) && from.element_bits() <= to.element_bits())
         believe_multiple(assume, f_.operand(def, 0), d & -d);
     }
@@ -189,7 +189,7 @@ class Believer {
     }
   }
 
-  /// Whether `op`, or an op it is nested in, stands in the block of `where`, later.
+  /// Whether `op`, or an op that it is nested in, is behind `where` in its block.
   bool comes_after(OpId op, OpId where) const {
     op = ancestor_in(f_, op, f_.op(where).parent);
     if (!op || op == where) return false;
@@ -198,7 +198,7 @@ class Believer {
     return false;
   }
 
-  /// The bits of a splat, shapes looked through: the trace holds broadcasts of scalars still.
+  /// The bits of a constant, also of a broadcast one, which traced IR may hold.
   std::optional<std::uint64_t> constant(ValueId v) const {
     while (true) {
       if (const auto bits = f_.constant_bits(v)) return bits;
@@ -212,7 +212,7 @@ class Believer {
   const Function& f_;
 };
 
-/// The front end has seen to it; text may say anything.
+/// The front end has checked inline PTX; a kernel that was read from text has not been checked.
 void check_inline_ptx(const Function& f, OpId id) {
   std::vector<Type> types;
   for (ValueId v : f.op(id).operands) types.push_back(f.type(v));

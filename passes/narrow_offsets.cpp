@@ -1,8 +1,8 @@
-// Offsets of pointers computed in 64 bits become 32-bit ones, which cost half or less, where every number on the way is known to fit.
+// Narrows offsets of pointers from 64 to 32 bits, which cost half or less, if the value ranges of all intermediate results fit.
+//
+//   add_ptr(p, cast<i64>(a) * c + cast<i64>(b))   ->   add_ptr(p, a * c + b)     if the ranges of the product and of the sum fit i32
 //
 // Input, output: any IR. Integers only: no bit changes. See tests/files/passes/narrow_offsets/.
-//
-//   add_ptr(p, cast<i64>(a) * c + cast<i64>(b))   ->   add_ptr(p, a * c + b)     if the ranges of the product and of the sum lie in i32
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -27,7 +27,7 @@ class Narrower {
     std::vector<ValueId> replaced;
     for (OpId id : pointers) {
       const ValueId offset = f_.operand(id, 1);
-      if (look(offset) != Answer::pays || has_wide_user(offset)) continue;
+      if (answer_of(offset) != Answer::profitable || has_wide_user(offset)) continue;
       rw_.set_operand(id, 1, narrow(offset));
       replaced.push_back(offset);
     }
@@ -36,37 +36,39 @@ class Narrower {
   }
 
  private:
-  enum class Answer { no, free, pays };
+  enum class Answer { impossible, possible, profitable };
 
-  /// Whether the value can be had in 32 bits from what is there, and whether arithmetic becomes narrow by it.
-  Answer look(ValueId v) {
+  /// Whether the value can be computed in 32 bits, and whether that narrows arithmetic.
+  Answer answer_of(ValueId v) {
     if (const auto known = answers_.find(v.index); known != answers_.end()) return known->second;
-    return answers_[v.index] = answer(v);
+    return answers_[v.index] = compute_answer(v);
   }
-  Answer answer(ValueId v) {
-    if (!kNarrow.contains(axes_.range(v))) return Answer::no;
-    if (f_.constant_bits(v)) return Answer::free;
+  Answer compute_answer(ValueId v) {
+    if (!kNarrow.contains(axes_.range(v))) return Answer::impossible;
+    if (f_.constant_bits(v)) return Answer::possible;
     const OpId id = f_.value(v).op;
-    if (!id) return Answer::no;
+    if (!id) return Answer::impossible;
     switch (f_.kind(id)) {
       case OpKind::cast_: {
         const Type from = f_.type(f_.operand(id, 0));
-        return from.is_integer() && ir::bits(from.element()) <= 32 ? Answer::free : Answer::no;
+        return from.is_integer() && ir::bits(from.element()) <= 32 ? Answer::possible : Answer::impossible;
       }
       case OpKind::add_:
       case OpKind::sub_:
       case OpKind::mul_:
       case OpKind::minimum_:
       case OpKind::maximum_:
-        return look(f_.operand(id, 0)) != Answer::no && look(f_.operand(id, 1)) != Answer::no ? Answer::pays : Answer::no;
+        return answer_of(f_.operand(id, 0)) != Answer::impossible && answer_of(f_.operand(id, 1)) != Answer::impossible
+                   ? Answer::profitable
+                   : Answer::impossible;
       case OpKind::broadcast_:
       case OpKind::reshape_:
-      case OpKind::permute_: return look(f_.operand(id, 0));
-      default: return Answer::no;
+      case OpKind::permute_: return answer_of(f_.operand(id, 0));
+      default: return Answer::impossible;
     }
   }
 
-  /// Whether somebody else asks for the 64 bits, so that both would be computed.
+  /// Whether an op other than add_ptr uses the 64 bits, so that both would be computed.
   bool has_wide_user(ValueId v) const {
     const auto& users = f_.value(v).users;
     return std::any_of(users.begin(), users.end(), [&](OpId user) { return f_.kind(user) != OpKind::add_ptr_; });
@@ -92,7 +94,7 @@ class Narrower {
 
   Rewriter rw_;
   Function& f_;
-  AxisInfoAnalysis axes_;  // of the values before any change: only they are asked for
+  AxisInfoAnalysis axes_;  // of the values of the input, the only ones that are queried
   std::map<std::uint32_t, Answer> answers_;
   std::map<std::uint32_t, ValueId> narrow_;
 };

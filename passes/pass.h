@@ -1,4 +1,4 @@
-// What a pass is, and how one is found by its name.
+// The interface of a pass, and the look-up of a pass by its name.
 #pragma once
 #include <functional>
 #include <span>
@@ -11,11 +11,11 @@
 
 namespace tilewright::passes {
 
-/// What a pass is told besides the function.
+/// The target and options of a compilation.
 struct PassContext {
   ir::TargetDesc target;
   bool contract = true;  // a * b + c may become fma(a, b, c)
-  bool check = false;    // checked mode: assertions stay, hints become assertions
+  bool check = false;    // checked mode: assertions are kept, hints become assertions
   int num_warps = 4;     // of a program, on a GPU
 };
 
@@ -28,7 +28,7 @@ struct PassInfo {
   PassFunction run;
 };
 
-/// Every pass of passes.def.
+/// The passes of passes.def.
 std::span<const PassInfo> all_passes();
 /// The pass of this name, or null.
 const PassInfo* find_pass(std::string_view name);

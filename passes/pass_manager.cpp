@@ -1,4 +1,4 @@
-// Runs passes one after the other, and says which one was at fault when the compiler breaks.
+// Runs passes in order, and reports the pass during which the compiler failed.
 #include "passes/pass_manager.h"
 
 #include <fmt/format.h>
@@ -20,8 +20,8 @@ const PassInfo& pass_named(std::string_view name) {
   throw Error({}, fmt::format("there is no pass '{}'; the passes are {}", name, known));
 }
 
-/// What a report of a compiler bug needs: passes are functions of their input, so the IR before any of them can be made again from
-/// one copy, and no pass pays for a copy of its own.
+/// The context of a report of a compiler bug. Passes are functions of their input, so the IR before any pass can be computed again from one
+/// copy of the first input.
 struct Replay {
   const Function& start;
   const PassContext& context;
@@ -47,7 +47,7 @@ std::string problems_text(const std::vector<ir::Problem>& problems) {
 
 std::vector<PassTiming> run_passes(Function& f, std::span<const std::string_view> names, const PassContext& context,
                                    const RunOptions& options) {
-  std::vector<const PassInfo*> passes;  // an unknown name is found before anything is changed
+  std::vector<const PassInfo*> passes;  // an unknown name is an error before any pass runs
   for (std::string_view name : names) passes.push_back(&pass_named(name));
   if (options.dump) options.dump("00_traced", f);
   const Function start = f;

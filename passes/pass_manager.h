@@ -1,4 +1,4 @@
-// Runs passes: times each, keeps dumps, verifies after each, and leaves a reproducer when a pass breaks the IR.
+// The pass manager: runs, times, dumps and verifies passes, and writes a reproducer if a pass fails.
 #pragma once
 #include <functional>
 #include <span>
@@ -25,11 +25,11 @@ struct RunOptions {
   std::function<void(const std::string& stage, const ir::Function&)> dump;
 };
 
-/// Runs the named passes in order. Throws Error{} naming an unknown pass. A function that a pass left malformed is a CompilerBug
-/// that names the pass and leaves the IR before it in a file.
+/// Runs the named passes in order. Throws Error naming an unknown pass. If a pass leaves a malformed function, the CompilerBug names the
+/// pass and a file with the IR before it.
 std::vector<PassTiming> run_passes(ir::Function&, std::span<const std::string_view> names, const PassContext&, const RunOptions& = {});
 
-/// The passes for a target, in order; reads as a story in pipelines.cpp.
+/// The passes for a target, in order.
 std::vector<std::string_view> pipeline(const ir::TargetDesc&);
 /// The passes of the pipeline that a function still needs: all of them, or for a distributed one those from allocate_shared on.
 std::vector<std::string_view> pipeline_for(const ir::Function&, const ir::TargetDesc&);

@@ -1,4 +1,4 @@
-// Which passes make a good program for a target, in which order, and why.
+// The pipelines: the passes for a target, in order, with the reasons for the order.
 #include "passes/pass_manager.h"
 
 #include <algorithm>
@@ -7,51 +7,51 @@ namespace tilewright::passes {
 
 std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
   std::vector<std::string_view> passes = {
-      // First: hints say more, and assertions are about, the values that the user wrote; what they become is ordinary IR from here on.
+      // First: hints and assertions are about the values that the user wrote; the pass turns them into ordinary IR.
       "lower_assumptions",
-      // The trace holds every constant and broadcast that the user's expressions implied; the passes after this one look for plain forms.
+      // The trace holds every constant and broadcast that the user's expressions implied; later passes match canonical forms.
       "canonicalize",
-      // Two spellings of one address must be one value before loops are looked at: the same step is then seen to be the same.
+      // Before canonicalize_pointers: equal addresses and steps must be one value for that pass to recognise them.
       "cse",
-      // Before canonicalize gets to see its sums: (init + broadcast(offset)) + x is what that pass turns into scalar arithmetic.
+      // Before canonicalize, which turns the sums that it makes, (init + broadcast(offset)) + x, into scalar arithmetic.
       "canonicalize_pointers",
       "canonicalize",
-      // After the carried tiles are gone: what they were added to no longer varies in the loop.
+      // After canonicalize_pointers: sums with carried tiles have become loop-invariant.
       "licm",
-      // Before combine, which puts what is added to a product into its accumulator.
+      // Before combine, which moves a tile that is added to a dot into its accumulator.
       "expand_dot_scaled",
-      // After licm, so that an invariant product stays outside of its loop; before expand_math, whose polynomials already are the
-      // sums of products that they are meant to be.
+      // After licm, so that an invariant product stays outside of its loop; before expand_math, whose polynomials choose their own fmas.
       "combine",
-      // Before expand_math and legalize_floats, which take up the arithmetic of the regions that it makes.
+      // Before expand_math and legalize_floats, which rewrite the arithmetic of the regions that it makes.
       "legalize_atomics",
       "expand_math",
-      // Before legalize_floats, which takes up the casts that it makes.
+      // Before legalize_floats, which rewrites the casts that it makes.
       "widen_dot",
-      // After expand_math, which writes 16-bit arithmetic too.
+      // After expand_math, which makes 16-bit arithmetic too.
       "legalize_floats",
-      // The last two work op by op: they leave casts to and fro, constants inside of loops, and the same cast of one value many times.
+      // The last two passes rewrite op by op: they leave pairs of inverse casts, constants inside of loops, and repeated casts of one
+      // value.
       "canonicalize",
       "cse",
       "licm",
   };
   if (target.is_gpu()) {
     const std::string_view distributed[] = {
-        // While an offset is computed once, whatever layouts it is asked for in. Hosts have 64-bit registers.
+        // Before assign_layouts, which may compute an offset once for each layout. Not on hosts, which have 64-bit registers.
         "narrow_offsets",
-        // While a mask is one value, whatever layouts it is asked for in.
+        // Before assign_layouts, which may compute a mask once for each layout.
         "drop_dead_passthru",
-        // Before layouts: they are chosen for the tiles that need no mask.
+        // Before assign_layouts, which chooses layouts for the unmasked accesses.
         "version_masked_accesses",
-        // From here on every tile lies somewhere; the passes above know nothing of places.
+        // From here on every tile has a layout; the passes above do not support layouts.
         "assign_layouts",
-        // It leaves conversions op by op, each where its tile is made.
+        // After assign_layouts, which inserts conversions op by op, behind the definition of the converted tile.
         "remove_layout_conversions",
-        // Two ways of coming by one tile under one layout.
+        // The two passes before may compute one tile under one layout in two ways.
         "cse",
-        // Once no op needs another place any more: what works in shared memory is known.
+        // Once layouts are final: they say which ops use scratch, and how much.
         "allocate_shared",
-        // Last: hazards are between places in memory.
+        // Last: hazards depend on the offsets of scratch.
         "insert_barriers",
     };
     passes.insert(passes.end(), std::begin(distributed), std::end(distributed));

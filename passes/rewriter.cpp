@@ -1,4 +1,4 @@
-// Changes to a function, each noting the ops around it.
+// Each change records the ops around it.
 #include "passes/rewriter.h"
 
 #include "tileir/diagnostics.h"
@@ -16,12 +16,12 @@ void Rewriter::at(OpId id) {
 void Rewriter::touch(OpId id) {
   touched_.push_back(id);
   const OpId parent = ir().erased(id) ? OpId{} : ir().block(ir().op(id).parent).parent;
-  if (parent && info(ir().kind(id)).has(kTerminator)) touched_.push_back(parent);  // it looks at what its regions yield
+  if (parent && info(ir().kind(id)).has(kTerminator)) touched_.push_back(parent);  // rules match the operands of its terminators
 }
 
 void Rewriter::touch_definer(ValueId v) {
   const ir::ValueData& d = ir().value(v);
-  const OpId id = d.op ? d.op : ir().block(d.block).parent;  // of an argument: the loop that may now do without it
+  const OpId id = d.op ? d.op : ir().block(d.block).parent;  // of an argument: the loop, which may drop it
   if (id) touch(id);
 }
 

@@ -1,4 +1,5 @@
-// The one way in which a pass changes IR: a Builder that also replaces and erases, and remembers what deserves a second look.
+// The rewriter, the only way in which a pass changes IR: a Builder that also replaces and erases ops, and records the ops around each
+// change.
 #pragma once
 #include <initializer_list>
 #include <span>
@@ -15,29 +16,29 @@ class Rewriter : public ir::Builder {
   explicit Rewriter(ir::Function& f) : Builder(f) {}
 
   const ir::Function& ir() { return function(); }
-  /// Inserts before `id`, at its location: what takes the place of an op keeps where the user wrote it.
+  /// Sets the insertion point before `id`, and the location to that of `id`, so that a replacement keeps the user's line.
   void at(ir::OpId id);
 
   void replace_uses(ir::ValueId from, ir::ValueId to);
-  /// The op's results become `values`; the op goes.
+  /// Replaces the op's results by `values` and erases the op.
   void replace(ir::OpId, std::span<const ir::ValueId> values);
   void replace(ir::OpId id, ir::ValueId value) { replace(id, std::span(&value, 1)); }
   void set_operand(ir::OpId, int i, ir::ValueId);
   void erase_operand(ir::OpId, int i);
   /// Requires: no result has a use.
   void erase(ir::OpId);
-  /// Erases the pure op that makes a value nobody uses, and what that alone was computed from.
+  /// Erases the pure op that defines a value without uses, and then its operands likewise.
   void erase_unused(ir::ValueId);
   void erase_arg(ir::BlockId, int i);
   void erase_result(ir::OpId, int i);
   void move_before(ir::OpId, ir::OpId where);
   void move_to_end(ir::OpId, ir::BlockId);
 
-  /// Moves the ops of a region before `where`, its arguments becoming `values`; the terminator goes and its operands are returned.
+  /// Moves the ops of a region before `where` and replaces its arguments by `values`. Erases the terminator and returns its operands.
   std::vector<ir::ValueId> inline_block(ir::BlockId, std::span<const ir::ValueId> values, ir::OpId where);
 
   bool changed() const { return changed_; }
-  /// Ops that were made, whose operands changed (or those that their regions end with), or whose results lost a use, since the last call.
+  /// Ops since the last call that were made, whose operands or whose regions' terminators changed, or whose results lost a use.
   std::vector<ir::OpId> take_touched();
 
  private:

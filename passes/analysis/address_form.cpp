@@ -1,4 +1,4 @@
-// Sums of scalars and ranges, gathered from add_ptr backwards.
+// Collects the sum of scalars and ranges from add_ptr backwards.
 #include "passes/analysis/address_form.h"
 
 #include "tileir/builder.h"
@@ -70,7 +70,7 @@ class Sum {
           }
           break;
         case OpKind::cast_:
-          // A narrower number as it is; a wider one, or one without a sign, may be cut.
+          // A cast keeps a narrower or equally wide signed number; it may truncate others.
           if (const ir::Type from = f_.type(f_.operand(id, 0)); from.is_integer() && ir::bits(from.element()) <= ir::bits(t.element()) &&
                                                                 ir::is_signed(from.element()))
             return add(f_.operand(id, 0), times, depth + 1);
@@ -103,7 +103,7 @@ class Sum {
   Wide lo_ = 0, hi_ = 0;
 };
 
-/// By how much a scalar grows from one pass of the loop to the next: 0 if it is made outside, none if that is not known.
+/// The step of a scalar from one iteration of the loop to the next: 0 if it is defined outside, none if the step is not constant.
 std::optional<std::int64_t> step_of(const Function& f, OpId loop, ValueId v) {
   const ir::BlockId body = f.region(loop), at = f.defining_block(v);
   if (!f.encloses(body, at)) return 0;

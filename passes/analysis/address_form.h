@@ -1,4 +1,4 @@
-// Addresses as sums: what two accesses must have in common to meet.
+// Affine expressions of addresses, to prove that two accesses are disjoint.
 #pragma once
 #include <map>
 #include <optional>
@@ -8,19 +8,19 @@
 
 namespace tilewright::passes {
 
-/// The bytes that an access touches: base + sum of scalars + one of [lo, hi). As elsewhere, signed index arithmetic is taken not to wrap.
+/// The bytes that an access touches: base + sum of scalar * factor + [lo, hi). Signed index arithmetic is assumed not to wrap.
 struct AddressForm {
   ir::ValueId base;                           // a parameter of the kernel
-  std::map<ir::ValueId, std::int64_t> scalars;  // by how much each counts
+  std::map<ir::ValueId, std::int64_t> scalars;  // and their factors
   std::int64_t lo = 0, hi = 0;
 };
 
-/// Of a load, store or atomic; none where the pointer does not come from one parameter, or its offsets may be anything.
+/// The address form of a load, store or atomic; none if the pointer is not computed from one parameter, or its offsets are unbounded.
 std::optional<AddressForm> address_form(const ir::Function&, ir::OpId, const AxisInfoAnalysis&);
 
-/// Whether no address of the one is one of the other; both have their scalars at one time.
+/// Whether the two accesses touch no common byte, if both see the same values of their scalars.
 bool are_apart(const AddressForm&, const AddressForm&);
-/// The same where `a` is of some earlier pass of a loop (a for) than `b`.
+/// Whether they touch no common byte if `a` belongs to an earlier iteration of a loop (a for) than `b`.
 bool are_apart_in_iterations(const ir::Function&, ir::OpId loop, const AddressForm& a, const AddressForm& b);
 
 }  // namespace tilewright::passes

@@ -54,8 +54,8 @@ class Solver {
     at(f_.result(id)) = transfer(f_, id, operands);
   }
 
-  /// What is known after one more way of coming by the value. The chains down are long (a divisor that halves with every trip, a bound that
-  /// grows by one), so what still moves after a few rounds is given up.
+  /// Joins the lattice element of a region argument with that of one more incoming value. Descending chains are long (a divisor that halves
+  /// in every iteration, a bound that grows by one), so an element that still changes after a few rounds becomes unknown.
   bool weaken(ValueId arg, const LatticeElement& incoming, int round) {
     LatticeElement met = meet(at(arg), incoming);
     if (met == at(arg)) return false;
@@ -69,7 +69,7 @@ class Solver {
   LatticeElement induction_variable(OpId loop) {
     const LatticeElement &lo = at(f_.operand(loop, 0)), &hi = at(f_.operand(loop, 1)), &step = at(f_.operand(loop, 2));
     const Type t = f_.type(f_.operand(loop, 0));
-    // lo + n step, between lo and hi on the side that the step's sign says.
+    // lo + n step, bounded by lo on one side and hi on the other, by the sign of the step.
     Range range{std::min(lo.range.lo, hi.range.lo + 1), std::max(lo.range.hi, hi.range.hi - 1)};
     if (step.range.lo >= 0) range = {lo.range.lo, hi.range.hi - 1};
     if (step.range.hi <= 0) range = {hi.range.lo + 1, lo.range.hi};

@@ -1,4 +1,4 @@
-// What is known of integer and pointer tiles along each axis: contiguity, divisibility, constancy (after Triton's AxisInfo).
+// Axis info: contiguity, divisibility and constancy of integer and pointer tiles along each axis (after Triton's AxisInfo).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -26,16 +26,16 @@ struct AxisInfo {
 
 inline constexpr std::int64_t kMaxDivisibility = std::int64_t{1} << 62;
 
-/// Forward dataflow to a fixed point over the whole function, loops included. Signed index arithmetic is taken not to wrap within
-/// one run (a run that wraps would span the whole address range).
+/// Forward data-flow analysis of the whole function, loops included, to a fixed point. Signed index arithmetic is assumed not to wrap
+/// within a run (a run that wraps would span the whole address range).
 class AxisInfoAnalysis {
  public:
   explicit AxisInfoAnalysis(const ir::Function&);
   /// Requires: knows(v).
   const AxisInfo& operator()(ir::ValueId v) const { return info_[v.index]; }
-  /// Not values that were made after the analysis.
+  /// Whether the value existed when the analysis ran.
   bool knows(ir::ValueId v) const { return v.index < info_.size(); }
-  /// Between which bounds every element of an integer lies.
+  /// The bounds of every element of an integer.
   const Range& range(ir::ValueId v) const { return ranges_[v.index]; }
   /// One line a value: "%3: contiguity = [16], divisibility = [4], constancy = [1]".
   std::string print() const;

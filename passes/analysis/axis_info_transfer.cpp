@@ -27,16 +27,16 @@ std::int64_t saturating_product(std::int64_t a, std::int64_t b) {  // of powers 
   return std::int64_t{1} << std::min(log, 62);
 }
 
-/// How far successive elements are apart in the unit of divisibility.
+/// The distance of successive elements in the unit of divisibility.
 std::int64_t unit(Type t) { return t.is_pointer() ? ir::bytes(t.element()) : 1; }
 
-/// What divides the elements at multiples of `run` along axis d: those are starts of runs, or lie a multiple of `run` behind one.
+/// A divisor of the elements at multiples of `run` along axis d: they are starts of runs, or a multiple of `run` behind one.
 std::int64_t divisibility_at(const LatticeElement& x, int d, std::int64_t run) {
   const std::int64_t start = x.info.divisibility[d];
   return run >= x.info.contiguity[d] ? start : std::min(start, saturating_product(run, unit(x.type)));
 }
 
-/// The length of runs that start at a multiple of their length, as positions and as values: such a run wraps nowhere.
+/// The length of runs whose positions and values start at a multiple of their length: such a run does not wrap.
 std::int64_t aligned_run(const LatticeElement& x, int d) {
   const std::int64_t half = x.type.is_integer() ? std::int64_t{1} << std::min(ir::bits(x.type.element()) - 1, 62) : kMaxDivisibility;
   return std::min({x.info.contiguity[d], x.info.divisibility[d], half});
@@ -115,7 +115,7 @@ LatticeElement multiply(Type t, Operands in) {
 /// What is left of a divisor of x in x / 2^log: 1 unless it says that the division is exact. (Of 64 bits, 2^62 may be all there is.)
 std::int64_t divided(std::int64_t divisibility, int log) { return std::max<std::int64_t>(divisibility >> std::min(log, 62), 1); }
 
-// floor((s + j) / b) = s / b for j < L if L divides s and b: constant over aligned runs of L. Division truncates, so x >= 0 is asked of it.
+// floor((s + j) / b) = s / b for j < L if L divides s and b: constant over aligned runs of L. Division truncates, so x >= 0 is required.
 LatticeElement divide(Type t, Operands in) {
   const LatticeElement &a = *in[0], &b = *in[1];
   std::int64_t all = 1;
@@ -315,8 +315,8 @@ Claims claims_of(const Function& f, OpId id) {
   return c;
 }
 
-// A divisor is claimed of elements that do not follow on their neighbour. A run that is known of may be part of a longer one, which started
-// a multiple of its length before: what divides both divides its start. Where neighbours are equal, none follows.
+// A hint's divisor is that of the first element of each run. A known run may be part of a longer one, which started a multiple of the known
+// run's length before: a divisor of both divides its start. Equal neighbours belong to no run.
 LatticeElement hinted(const Function& f, OpId id, const LatticeElement& x) {
   LatticeElement r = x;
   const Claims c = claims_of(f, id);

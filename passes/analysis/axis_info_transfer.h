@@ -1,4 +1,4 @@
-// What one op makes of what is known of its operands: the transfer functions of axis_info.
+// The transfer functions of axis_info: the lattice element of an op's result from those of its operands.
 #pragma once
 #include <span>
 
@@ -7,7 +7,7 @@
 
 namespace tilewright::passes {
 
-/// All that the analysis tracks of one value.
+/// What the analysis knows of one value.
 struct LatticeElement {
   ir::Type type;
   AxisInfo info;
@@ -21,9 +21,9 @@ inline bool operator==(const LatticeElement& a, const LatticeElement& b) {
 
 /// Nothing known.
 LatticeElement unknown(ir::Type);
-/// Every element is one value, of which only a divisor is known.
+/// Every element is the same value, of which a divisor and a range are known.
 LatticeElement uniform(ir::Type, std::int64_t divisibility, Range);
-/// What holds of both.
+/// What is known if the value may be either: the meet of the lattice.
 LatticeElement meet(const LatticeElement&, const LatticeElement&);
 /// What divides every element (pointers: every address in bytes).
 std::int64_t divisibility_of_all(const LatticeElement&);

@@ -1,4 +1,9 @@
-// A walk over the program with what is pending since the last barrier; through loops twice, so that the back edge is seen.
+// Walks the program in execution order with the set of accesses that are pending since the last barrier:
+//
+//   1. op: an access that conflicts with a pending one requires a barrier, which clears the set; then it is pending itself.
+//   2. branch: both regions start from the set before it; the union is pending after it.
+//   3. loop: iterations are walked until the set at the back edge is complete, then once more with the accesses before the loop. A hazard
+//      that only these cause requires a barrier before the loop.
 #include "passes/analysis/hazards.h"
 
 #include <fmt/format.h>
@@ -13,13 +18,13 @@ namespace tilewright::passes {
 
 namespace {
 
-/// Something that other threads may still be doing.
+/// An access that other threads may not have completed.
 struct Pending {
   OpId op;
   std::int64_t begin = 0, end = 0;  // of shared memory
   bool reads = false, writes = false;  // global memory
-  OpId loop;                           // it was an earlier pass of this loop, which the pointer is computed anew in
-  bool from_outer_iteration = false;   // of several such loops
+  OpId loop;                           // the access is of an earlier iteration of this loop, which computes the pointer
+  bool from_outer_iteration = false;   // of several such loops, so that nothing is known of the pointer
   friend bool operator==(const Pending&, const Pending&) = default;
 };
 using State = std::vector<Pending>;
@@ -99,7 +104,7 @@ class Walk {
     s = std::move(after);
   }
 
-  /// One pass of a loop, from its start to its start; `exit`: what is pending when it is left.
+  /// One iteration of a loop; returns what is pending at the back edge. `exit`: what is pending when the loop ends.
   State iteration(OpId id, State s, State& exit) {
     for (BlockId b : f_.op(id).regions) {
       block(b, s);
@@ -117,7 +122,7 @@ class Walk {
     State exit;
     const State once = iteration(id, {}, exit);
     State back = iteration(id, once, exit);
-    // With what comes from before the loop: what it makes necessary is done before.
+    // A trial with the accesses before the loop: a hazard with them requires a barrier before the loop.
     State both = s;
     add(both, back);
     const bool was_trying = std::exchange(is_trial_, true);
@@ -134,7 +139,7 @@ class Walk {
     add(s, exit);
   }
 
-  /// Whether the op's pointer is computed in the loop.
+  /// Whether the pointer of an access is computed in the loop.
   bool is_inside(OpId id, OpId loop) const {
     if (!pending_[id.index].reads && !pending_[id.index].writes) return false;
     const BlockId at = f_.defining_block(f_.operand(id, 0));
@@ -169,18 +174,18 @@ class Walk {
     return at->second;
   }
 
-  /// Whether what a thread touches in a, no other thread touches in b.
+  /// Whether every location is accessed by the same thread in a and in b.
   bool is_same_thread(const Pending& a, const Pending& b) const {
     const ValueId p = f_.operand(a.op, 0);
     if (p != f_.operand(b.op, 0) || a.loop) return false;
-    // Stores and atomics happen once, in one of the threads that hold the element: of a scalar the first one. All of them load.
+    // Stores and atomics happen in one of the threads that hold the element (the first one for a scalar), loads in all of them.
     if (f_.kind(a.op) != OpKind::load_ && f_.kind(b.op) != OpKind::load_) return true;
     if (f_.type(p).is_scalar()) return false;
     const ir::LinearLayout& l = f_.layout(p);
     return l.free_bits(ir::HardwareDim::lane) == 0 && l.free_bits(ir::HardwareDim::warp) == 0;
   }
 
-  /// Counting twice: nobody sees which came first.
+  /// Atomics whose order cannot be observed.
   bool commute(OpId a, OpId b) const {
     const OpKind k = f_.kind(a);
     if (k != f_.kind(b) || ir::info(k).family != Family::atomic || k == OpKind::atomic_exchange_ || k == OpKind::atomic_cas_ ||
@@ -189,7 +194,7 @@ class Walk {
     return !f_.has_uses(f_.result(a)) && !f_.has_uses(f_.result(b));
   }
 
-  /// A scalar atomic that tells other programs that this one is done with what it did before.
+  /// A scalar atomic that publishes the accesses before it to other programs.
   bool releases(OpId id) const {
     if (ir::info(f_.kind(id)).family != Family::atomic || !f_.type(f_.operand(id, 0)).is_scalar()) return false;
     const auto order = static_cast<ir::Order>(f_.attr(id, ir::AttrName::order));
@@ -202,7 +207,7 @@ class Walk {
   std::vector<bool> internal_barrier_;
   bool is_trial_ = false;
   OpId found_;
-  std::optional<AxisInfoAnalysis> axes_;  // once it is asked for
+  std::optional<AxisInfoAnalysis> axes_;  // computed when first needed
   std::map<OpId, std::optional<AddressForm>> forms_;
 };
 

@@ -1,5 +1,5 @@
-// Where the threads of a program have to wait for each other: places in shared memory that are taken again, and addresses of global memory
-// that one thread writes and another one reads or writes.
+// Hazards: pairs of accesses by different threads to one location of shared or global memory, at least one a write, that need a barrier
+// between them (after Triton's Membar).
 #pragma once
 #include <string>
 #include <vector>
@@ -9,24 +9,23 @@
 
 namespace tilewright::passes {
 
-/// A barrier before an op, and the earlier op (in the order in which they run) that it has to wait for.
+/// A barrier before an op, and the earlier op of the hazard (earlier in execution order).
 struct Barrier {
   ir::OpId before, after;
 };
 
 /// The rules.
 ///
-/// Shared memory: an op writes its scratch only when nobody still works in an overlapping one. An op that waits for all threads between its
-/// writes and its reads (has_internal_barrier) thereby orders everything before it.
+/// Shared memory: an op must not write its scratch while another thread uses an overlapping one. An op with a barrier between its writes
+/// and its reads (has_internal_barrier) orders all accesses before it.
 ///
-/// Global memory: an access waits for an earlier one of an address that may be the same, if one of the two writes and another thread may
-/// have made it: loads see the stores before them and none after. Addresses are told apart by the bounds of their offsets from one
-/// parameter; pointers from different parameters may be anything to each other, unless the launch promises that one is disjoint.
-/// Nothing waits for accesses through the same tile of pointers in which each element has one thread: every thread then meets only
-/// itself; nor atomics of one kind for each other whose results nobody looks at. A scalar atomic of order release or acq_rel waits for
-/// everything.
+/// Global memory: an access waits for an earlier one whose address may be the same, if one of the two writes and they may belong to
+/// different threads: loads see the stores before them and none after. Two addresses are disjoint if the bounds of their offsets from one
+/// parameter are. Pointers from different parameters may alias, unless the argument attribute `disjoint` excludes it. Exceptions: accesses
+/// through the same tile of pointers in which each element has one thread, since every location is then accessed by one thread; atomics of
+/// one kind whose results have no use. A scalar atomic of order release or acq_rel waits for all earlier accesses.
 ///
-/// Loops: the back edge counts; what only the way into a loop asks for, happens before the loop.
+/// Loops: a hazard along the back edge requires a barrier in the loop; a hazard with accesses before the loop only requires one before it.
 std::vector<Barrier> find_hazards(const ir::Function&, const ir::TargetDesc&, int num_warps);
 
 /// One line a barrier: "before store: load of the same parameter".

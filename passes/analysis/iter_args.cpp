@@ -1,4 +1,4 @@
-// Variables of structured control flow.
+// The operands, arguments and results that belong to one loop-carried value.
 #include "passes/analysis/iter_args.h"
 
 #include "tileir/op_kind.h"

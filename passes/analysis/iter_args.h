@@ -1,4 +1,4 @@
-// Which values control flow hands on unchanged: they lie alike.
+// Region iteration arguments: values that control flow passes on unchanged, and that therefore have one layout.
 #pragma once
 #include <vector>
 
@@ -6,8 +6,8 @@
 
 namespace tilewright::passes {
 
-/// The values that are one variable of a for, while or if: what it starts with, the arguments of regions, what regions end with and the
-/// result. For a while its carried variables, then its forwarded ones (whose results they are).
+/// For each variable of a for, while or if the values that it takes: the initial operand, the arguments of regions, the operands of
+/// terminators and the result. For a while the carried variables, then the forwarded ones.
 std::vector<std::vector<ir::ValueId>> loop_carried_values(const ir::Function&, ir::OpId);
 
 }  // namespace tilewright::passes

@@ -1,4 +1,4 @@
-// Live tiles by one walk backwards, block by block.
+// Computes live tiles by one backward walk, block by block.
 #include "passes/analysis/register_pressure.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace tilewright::passes {
 
 namespace {
 
-/// For addresses of loops, the thread's number, what an instruction works with.
+/// Registers for addresses of loops, the thread index and temporaries of an instruction.
 constexpr int kOther = 16;
 
 class Pressure {
@@ -46,15 +46,15 @@ class Pressure {
   }
 
  private:
-  /// Made of thread numbers and scalars only.
+  /// Whether the op computes its result from thread indices and scalars only.
   bool is_index(OpId id) const {
     const OpKind k = f_.kind(id);
     if (k == OpKind::arange_ || k == OpKind::constant_) return true;
     const ir::OpInfo& info = ir::info(k);
-    const bool hands_on = info.has(ir::kElementwise) || info.family == ir::Family::shape || info.family == ir::Family::hint;
-    return hands_on && !f_.op(id).operands.empty() && std::all_of(f_.op(id).operands.begin(), f_.op(id).operands.end(), [&](ValueId v) {
-      return f_.type(v).is_scalar() || is_index_[v.index];
-    });
+    const bool keeps_index = info.has(ir::kElementwise) || info.family == ir::Family::shape || info.family == ir::Family::hint;
+    return keeps_index && !f_.op(id).operands.empty() && std::all_of(f_.op(id).operands.begin(), f_.op(id).operands.end(), [&](ValueId v) {
+             return f_.type(v).is_scalar() || is_index_[v.index];
+           });
   }
 
   void start(ValueId v) {
@@ -128,7 +128,7 @@ int blocks_per_sm(const Function& f, const ir::TargetDesc& target, int num_warps
 std::string too_large(const Function& f, const ir::TargetDesc& target, int num_warps) {
   const RegisterPressure p = register_pressure(f);
   const int available = std::min(target.max_registers, target.registers_per_sm / (32 * num_warps));
-  if (p.registers <= 2 * available || !p.largest) return {};  // ptxas finds ways that the guess does not see
+  if (p.registers <= 2 * available || !p.largest) return {};  // ptxas may need fewer than the estimate
   int fits = num_warps;
   for (int share = p.registers; fits < 32 && share > std::min(target.max_registers, target.registers_per_sm / (32 * fits)); share = (share - kOther) / 2 + kOther)
     fits *= 2;

@@ -1,4 +1,4 @@
-// How much shared memory an op of a distributed function needs while it runs: what allocation and code generation agree on.
+// The scratch of an op: the shared memory that it uses while it runs, as allocation and code generation both compute it.
 #pragma once
 #include <cstdint>
 
@@ -7,12 +7,12 @@
 
 namespace tilewright::passes {
 
-/// Bytes of shared memory that the op works in; 0: none. The op writes there without waiting for anyone, orders its own writes and reads,
-/// and may leave other warps reading when a first one is done with it (see insert_barriers).
+/// Bytes of scratch; 0: none. The op starts to write its scratch without a barrier, orders its own writes and reads, and may end in one
+/// warp while other warps still read (see insert_barriers).
 std::int64_t shared_scratch(const ir::Function&, ir::OpId, const ir::TargetDesc&, int num_warps);
 
-/// Of an op with scratch: whether all threads of the program wait for each other after what it does to global memory and its first writes
-/// of the scratch, and before its last reads. So what comes before the op, and its own accesses to global memory, are done when it is left.
+/// Whether an op with scratch has a barrier of all threads after its accesses of global memory and its first writes of scratch, and before
+/// its last reads. Then all accesses before the op, and its own of global memory, are complete when it ends.
 bool has_internal_barrier(const ir::Function&, ir::OpId);
 
 }  // namespace tilewright::passes

@@ -1,4 +1,4 @@
-// Interval arithmetic op by op; what an op's row does not settle is the whole range of its type.
+// Interval arithmetic op by op; the result of any other op has the full range of its type.
 #include "passes/analysis/value_range.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Intervals of integers: between which bounds every element of a value lies. Worked out by axis_info, which asks what cannot be negative
-// and what cannot wrap.
+// Value ranges: bounds of every element of an integer value. axis_info computes them, and uses them to prove that values are not negative
+// and do not wrap.
 #pragma once
 #include "passes/ir_names.h"
 
@@ -19,7 +19,7 @@ struct Range {
 
 /// All values of the type.
 Range full_range(ir::Type);
-/// The range if the type holds all of it; else the results wrapped, and may be anything.
+/// The range if the type holds all of it; else the full range, since results may have wrapped.
 Range clipped(ir::Type, Range);
 Range united(const Range&, const Range&);
 /// The range of an integer or bool op of one result. `operands`: ranges of the operands, as many as the op has; `types`: their types.

@@ -1,4 +1,4 @@
-// Comparisons, select, and what bools make of them.
+// Rules for comparisons, select, and bit_not of them.
 #include "passes/canonicalize/rules.h"
 #include "tileir/op_kind.h"
 
@@ -18,7 +18,7 @@ bool is_comparison(OpKind k) {
   }
 }
 
-/// The comparison that holds where `k` does not; of floats only == and != have one, since NaN is neither < nor >=.
+/// The negation of a comparison `k`; of floats only == and != have one, since NaN is neither < nor >=.
 std::optional<OpKind> inverse(OpKind k, bool is_float) {
   switch (k) {
     case OpKind::eq_: return OpKind::ne_;
@@ -48,7 +48,7 @@ ValueId fold_integer_comparison(Rewriter& rw, OpKind k, const Binary& x) {
   switch (k) {
     case OpKind::lt_: return x.is(least) ? truth(rw, x, false) : ValueId{};  // x < least -> false
     case OpKind::ge_: return x.is(least) ? truth(rw, x, true) : ValueId{};   // x >= least -> true
-    // x <= c -> x < c + 1, x > c -> x >= c + 1: bounds meet in one form
+    // x <= c -> x < c + 1, x > c -> x >= c + 1: one form for all bounds
     case OpKind::le_: return x.is(greatest) ? truth(rw, x, true) : rw.binary(OpKind::lt_, x.a, next());
     case OpKind::gt_: return x.is(greatest) ? truth(rw, x, false) : rw.binary(OpKind::ge_, x.a, next());
     default: break;

@@ -1,4 +1,4 @@
-// Constant operands: evaluation, and their place among the operands.
+// Rules for constant operands: constant folding, and the order of operands.
 #include <algorithm>
 #include <array>
 

@@ -1,4 +1,4 @@
-// Loops that run never or once, branches whose way is known, and values that a loop hands on unchanged.
+// Rules for loops that run zero times or once, branches with a known condition, and loop-carried values that do not change.
 #include "passes/canonicalize/rules.h"
 #include "tileir/op_kind.h"
 
@@ -27,7 +27,7 @@ bool fold_for(Rewriter& rw, OpId id) {
   const Function& f = rw.ir();
   const auto trips = constant_trip_count(f, id);
   const std::vector<ValueId> init = operands_from(f, id, 3);
-  if (trips == 0u) {  // no trip: the values as they came
+  if (trips == 0u) {  // no trip: the initial values
     rw.replace(id, init);
     return true;
   }
@@ -42,9 +42,9 @@ bool fold_for(Rewriter& rw, OpId id) {
   for (std::size_t k = 0; k < init.size(); ++k) {
     const int i = static_cast<int>(k);
     const ValueId arg = f.arg(body, i + 1), result = f.result(id, i), next = f.operand(f.terminator(body), i);
-    // The next value is this one, or the first one: it is the first one throughout.
+    // If the next value is the argument or the initial value, the argument is always the initial value.
     if ((next != arg && next != init[k]) || !has_any_use(f, {arg, result})) continue;
-    if (next == arg && f.value(arg).users.size() == 1 && !f.has_uses(result)) continue;  // only handed on: dead, not invariant
+    if (next == arg && f.value(arg).users.size() == 1 && !f.has_uses(result)) continue;  // dead, not invariant: remove_dead erases it
     rw.replace_uses(arg, init[k]);
     rw.replace_uses(result, init[k]);
     changed = true;
@@ -52,7 +52,7 @@ bool fold_for(Rewriter& rw, OpId id) {
   return changed;
 }
 
-/// Whether both arms are so small, and so plain, that computing both and selecting costs less than branching.
+/// Whether computing both arms and selecting costs less than branching.
 bool is_worth_selecting(const Function& f, OpId id) {
   constexpr int kFewOps = 4;
   for (ValueId v : f.op(id).results)
@@ -85,7 +85,7 @@ bool fold_if(Rewriter& rw, OpId id) {
     const ValueId a = f.operand(f.terminator(then), i), b = f.operand(f.terminator(otherwise), i);
     if (!f.has_uses(result)) continue;
     const auto ca = f.constant_bits(a), cb = f.constant_bits(b);
-    if (a == b) {  // both ways give the same value, which comes from outside
+    if (a == b) {  // both arms yield the same value, which is defined outside
       rw.replace_uses(result, a);
       changed = true;
     } else if (ca && cb && *ca == *cb) {
@@ -117,7 +117,7 @@ bool fold_while(Rewriter& rw, OpId id) {
   for (std::size_t k = 0; k < init.size(); ++k) {
     const int i = static_cast<int>(k);
     const ValueId arg = f.arg(before, i), forwarded = f.operand(condition, i + 1), next = f.operand(yield, i);
-    // What comes back is what came in: it is the first value throughout.
+    // A value that comes back unchanged is always the initial value.
     if (f.has_uses(arg) && (next == init[k] || (forwarded == arg && next == f.arg(after, i)))) {
       rw.replace_uses(arg, init[k]);
       changed = true;
@@ -126,7 +126,7 @@ bool fold_while(Rewriter& rw, OpId id) {
   for (std::size_t k = 0; k < f.op(id).results.size(); ++k) {
     const int i = static_cast<int>(k);
     const ValueId forwarded = f.operand(condition, i + 1), arg = f.arg(after, i), result = f.result(id, i);
-    // Forwarded from outside of the loop: no need to pass it through.
+    // A forwarded value that is defined outside of the loop need not be forwarded.
     if (f.encloses(before, f.defining_block(forwarded)) || !has_any_use(f, {arg, result})) continue;
     rw.replace_uses(arg, forwarded);
     rw.replace_uses(result, forwarded);
@@ -139,7 +139,7 @@ bool fold_reduce(Rewriter& rw, OpId id) {
   const Function& f = rw.ir();
   const int axis = static_cast<int>(f.attr(id, ir::AttrName::axis));
   if (f.type(f.operand(id, 0)).log2_extent(axis) > 0) return false;
-  // along an extent of 1 there is nothing to combine: reduce(x) -> reshape(x)
+  // along an extent of 1: reduce(x) -> reshape(x)
   std::vector<ValueId> values;
   for (ValueId v : std::vector<ValueId>(f.op(id).operands)) {
     std::vector<std::int64_t> shape = f.type(v).shape();

@@ -1,4 +1,4 @@
-// Casts in a row, and sums of pointers and offsets.
+// Rules for chains of casts, and for sums of pointers and offsets.
 #include "passes/canonicalize/rules.h"
 #include "tileir/op_kind.h"
 #include "tileir/splat.h"
@@ -20,7 +20,7 @@ int precision(Element e) {
   }
 }
 
-/// Whether every value of `from` is one of `to`, so that the cast loses nothing.
+/// Whether every value of `from` is a value of `to`, so that the cast is exact.
 bool is_exact(Element from, Element to) {
   if (from == to || from == Element::boolean) return true;
   if (to == Element::boolean) return false;
@@ -42,7 +42,7 @@ ValueId fold_cast(Rewriter& rw, OpId id) {
   const ValueId source = operand_of(f, x, OpKind::cast_);
   if (!source) return {};
   const Element from = f.type(source).element(), middle = f.type(x).element();
-  // Small floats stay next to the f32 that hardware converts them to and from: legalize_floats may have put it there.
+  // A cast through f32 from or to a small float is kept: it may come from legalize_floats, since hardware converts to and from f32.
   const auto is_small = [](Element e) { return ir::is_float(e) && ir::bits(e) < 32; };
   if (from != to && middle == Element::f32 && (is_small(from) || is_small(to))) return {};
   // to(middle(x)) -> to(x) if the middle keeps the value, or if all three are integers and the last keeps no more bits than the middle.
@@ -72,13 +72,13 @@ ValueId fold_add_ptr(Rewriter& rw, OpId id) {
   if (!inner || !is_splat(f, y)) return {};
   const ValueId q = f.operand(inner, 0), x = f.operand(inner, 1);
   if (is_splat(f, x)) {
-    // (q + x) + y -> q + (x + y) for uniform x and y: the sum is one scalar
+    // (q + x) + y -> q + (x + y) for splats x and y: the sum is one scalar
     const ValueId sum = rw.binary(OpKind::add_, splat_scalar(rw, x, Element::i64), splat_scalar(rw, y, Element::i64));
     return rw.add_ptr(q, rw.broadcast(sum, t.shape()));
   }
   const ValueId base = operand_of(f, q, OpKind::broadcast_);
   if (!base) return {};
-  // (broadcast(b) + x) + y -> broadcast(b + y) + x for a uniform y: what moves is the small tile, and x may be a loop's invariant
+  // (broadcast(b) + x) + y -> broadcast(b + y) + x for a splat y: the sum is one of the small tile, and x may be loop-invariant
   const ValueId moved = rw.add_ptr(base, rw.broadcast(splat_scalar(rw, y, Element::i64), f.type(base).shape()));
   return rw.add_ptr(rw.broadcast(moved, t.shape()), x);
 }

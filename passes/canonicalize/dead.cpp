@@ -1,4 +1,6 @@
-// Removes what no effect depends on: marks from the effects backwards, through loop-carried values one by one, and sweeps.
+// Dead code elimination:
+//   1. Mark: from ops with effects backwards, through loop-carried values one by one.
+//   2. Sweep: erases ops without a mark, and loop-carried values and results of if without a mark.
 #include <algorithm>
 
 #include "passes/canonicalize/rules.h"
@@ -8,7 +10,7 @@ namespace tilewright::passes::canonical {
 
 namespace {
 
-/// What must stay. A value carried by a for, and a result of an if, lives or dies on its own.
+/// The live ops and values. Each value carried by a for, and each result of an if, is live or dead by itself.
 class Liveness {
  public:
   explicit Liveness(const Function& f) : f_(f), ops_(f.op_capacity()), values_(f.value_capacity()) {
@@ -37,7 +39,7 @@ class Liveness {
     pending_.push_back(v);
   }
 
-  /// The op runs: so does what it is nested in, and it needs all operands but those that are followed one by one.
+  /// A live op makes the op that it is nested in live, and its operands, except for loop-carried values, which are followed one by one.
   void mark(OpId id) {
     if (!id || ops_[id.index]) return;
     ops_[id.index] = true;
@@ -91,21 +93,21 @@ bool remove_dead(Rewriter& rw) {
     const OpKind k = f.kind(id);
     if (ir::info(k).has(ir::kTerminator)) return;
     const OpId parent = f.block(f.op(id).parent).parent;
-    if (parent && !live(parent)) return;  // goes with its parent
+    if (parent && !live(parent)) return;  // erased with its parent
     if (!live(id))
       dead.push_back(id);
     else if ((k == OpKind::for_ || k == OpKind::if_) && !std::all_of(f.op(id).results.begin(), f.op(id).results.end(), live))
       partly_dead.push_back(id);
   });
   if (dead.empty() && partly_dead.empty()) return false;
-  const auto dead_slots = [&](OpId id) {  // last first, so that positions stay true while they go
+  const auto dead_slots = [&](OpId id) {  // last first, so that erasing keeps the positions of the others
     std::vector<int> slots;
     for (int k = static_cast<int>(f.op(id).results.size()) - 1; k >= 0; --k)
       if (!live(f.result(id, k))) slots.push_back(k);
     return slots;
   };
-  // Slots of terminators and first values first: they may be the only users of dead ops. Dead ops next, users before what they use.
-  // Then nobody uses the arguments and results that remain.
+  // Operands of terminators and initial values first: they may be the only uses of dead ops. Then dead ops, users before their operands.
+  // Then the dead arguments and results have no use.
   for (OpId id : partly_dead)
     for (int k : dead_slots(id)) {
       for (BlockId b : std::vector<BlockId>(f.op(id).regions)) rw.erase_operand(f.terminator(b), k);

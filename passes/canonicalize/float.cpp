@@ -1,4 +1,4 @@
-// Algebra of floats that is exact for every input: NaN, infinities, both zeros, subnormals.
+// Rules for floats that are exact for every input: NaN, infinities, both zeros, subnormals.
 #include <cmath>
 
 #include "passes/canonicalize/rules.h"

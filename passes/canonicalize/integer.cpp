@@ -1,4 +1,4 @@
-// Algebra of integers and bools. Integers wrap, so all of it holds modulo 2^width.
+// Rules for integers and bools. Integers wrap, so all rules hold modulo 2^width.
 #include "passes/canonicalize/rules.h"
 #include "tileir/interpreter/interpreter.h"
 #include "tileir/op_kind.h"
@@ -40,7 +40,7 @@ ValueId fold_add(Rewriter& rw, const Binary& x) {
 ValueId fold_sub(Rewriter& rw, const Binary& x) {
   const Function& f = rw.ir();
   if (x.a == x.b) return zero(rw, x);  // x - x -> 0
-  // x - c -> x + -c: constants meet in one form
+  // x - c -> x + -c: one form for constants
   if (x.c) return rw.binary(OpKind::add_, x.a, rw.constant_bits(x.type, (0 - *x.c) & element_mask(x.element)));
   if (f.constant_bits(x.a) == 0u) return rw.unary(OpKind::neg_, x.b);                              // 0 - x -> -x
   if (const ValueId y = operand_of(f, x.b, OpKind::neg_)) return rw.binary(OpKind::add_, x.a, y);  // x - -y -> x + y

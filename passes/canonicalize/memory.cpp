@@ -1,4 +1,4 @@
-// Loads, stores and atomics whose masks are known.
+// Rules for loads, stores and atomics with constant masks.
 #include "passes/canonicalize/rules.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"

@@ -1,4 +1,4 @@
-// The rules of canonicalize by op family. Every rule is exact: the program computes the same bits (NaNs aside, whose bits are free).
+// The rules of canonicalize by op family. Every rule is exact: the program computes the same bits, except for the payloads of NaNs.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace tilewright::passes::canonical {
 
-// ---- rules for an op with one result: the value that takes its place, or none if no rule applies ----
+// ---- rules for an op with one result: the value that replaces it, or none if no rule applies ----
 
 /// Constant operands, and the order of the operands of commutative ops and comparisons (constants last; done in place).
 ir::ValueId fold_constants(Rewriter&, ir::OpId);
 /// Integers and bools: add, sub, mul, div, rem, bits, shifts, minimum, maximum.
 ir::ValueId fold_integer(Rewriter&, ir::OpId);
-/// Floats, only what holds for every input, NaN, infinities and both zeros included.
+/// Floats: rules that hold for every input, NaN, infinities and both zeros included.
 ir::ValueId fold_float(Rewriter&, ir::OpId);
 /// Comparisons, select, and bit_not of them.
 ir::ValueId fold_choice(Rewriter&, ir::OpId);
@@ -23,7 +23,7 @@ ir::ValueId fold_convert(Rewriter&, ir::OpId);
 /// reshape, broadcast, permute, flip, join, cat, gather, arange, and element-wise ops over broadcasts.
 ir::ValueId fold_shape(Rewriter&, ir::OpId);
 
-// ---- rules that change the op or what is around it; true if one applied ----
+// ---- rules that change the op or its surroundings; true if one applied ----
 
 /// split of a join, or of equal elements.
 bool fold_split(Rewriter&, ir::OpId);
@@ -31,12 +31,12 @@ bool fold_split(Rewriter&, ir::OpId);
 bool fold_sort(Rewriter&, ir::OpId);
 /// load, store: constant masks.
 bool fold_memory(Rewriter&, ir::OpId);
-/// for, if, while, reduce, scan: known trip counts and conditions, values that a loop hands on unchanged.
+/// for, if, while, reduce, scan: known trip counts and conditions, loop-carried values that do not change.
 bool fold_control(Rewriter&, ir::OpId);
-/// Removes what no effect depends on: ops, loops, loop-carried values, results of if. A while may not end: it stays.
+/// Dead code elimination of ops, loops, loop-carried values and results of if. A while may not end, so it is kept.
 bool remove_dead(Rewriter&);
 
-// ---- what rules ask of a value ----
+// ---- properties of values that rules use ----
 
 /// The number of trips of a for with constant bounds and step.
 std::optional<std::uint64_t> constant_trip_count(const ir::Function&, ir::OpId loop);
@@ -44,7 +44,7 @@ std::optional<std::uint64_t> constant_trip_count(const ir::Function&, ir::OpId l
 /// Bits [0, width) of a value of this element.
 inline std::uint64_t element_mask(ir::Element e) { return ~std::uint64_t{0} >> (64 - ir::bits(e)); }
 
-/// A binary op whose second operand may be a constant: the form that most rules look at.
+/// A binary op whose second operand may be a constant: the form that most rules match.
 struct Binary {
   Binary(const ir::Function& f, ir::OpId id)
       : a(f.operand(id, 0)),

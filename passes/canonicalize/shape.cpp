@@ -1,4 +1,4 @@
-// Shape ops in a row, and work done on a small tile before it is made large.
+// Rules for chains of shape ops, and for element-wise ops on broadcasts, which are computed before they are broadcast.
 #include <algorithm>
 
 #include "passes/canonicalize/rules.h"
@@ -30,7 +30,7 @@ std::optional<Shape> smaller_shape(const Function& f, OpId id, Type result) {
   return joined;
 }
 
-// f(broadcast(x), broadcast(y), c) -> broadcast(f(x, y, c)), x and y first made as large as each other
+// f(broadcast(x), broadcast(y), c) -> broadcast(f(x, y, c)), x and y first broadcast to one shape
 ValueId compute_before_broadcast(Rewriter& rw, OpId id) {
   const Function& f = rw.ir();
   const ir::OpData op = f.op(id);  // a copy: the pool grows below
@@ -72,12 +72,12 @@ ValueId fold_reshape(Rewriter& rw, OpId id) {
   const Type from = f.type(x), to = f.type(f.result(id));
   if (from == to) return x;
   if (const auto c = f.constant_bits(x)) return rw.constant_bits(to, *c);
-  if (from.is_scalar()) return rw.broadcast(x, to.shape());  // a scalar has one form of growing
+  if (from.is_scalar()) return rw.broadcast(x, to.shape());                                    // one form for scalars
   if (const ValueId y = operand_of(f, x, OpKind::reshape_)) return rw.reshape(y, to.shape());  // reshape(reshape(x)) -> reshape(x)
   const ValueId y = operand_of(f, x, OpKind::broadcast_);
   if (!y) return {};
   if (f.type(y).is_scalar()) return rw.broadcast(y, to.shape());  // reshape(broadcast(scalar)) -> broadcast(scalar)
-  // reshape(broadcast(x)) -> broadcast(reshape(x)) if only extents of 1 come and go
+  // reshape(broadcast(x)) -> broadcast(reshape(x)) if the shapes differ by extents of 1 only
   const auto axes = unit_axes_moved(from, to);
   if (!axes) return {};
   Shape small(to.rank(), 1);
@@ -102,7 +102,7 @@ ValueId fold_permute(Rewriter& rw, OpId id) {
   const Type from = f.type(x), to = f.type(f.result(id));
   const Shape axes = f.attr_list(id, ir::AttrName::axes);
   if (const auto c = f.constant_bits(x)) return rw.constant_bits(to, *c);
-  // Axes of more than one element stay in order: the row-major order of the elements does too.
+  // Axes of more than one element keep their order, so the row-major order of the elements does not change.
   Shape moved;
   for (std::int64_t a : axes)
     if (from.log2_extent(static_cast<int>(a)) > 0) moved.push_back(a);
@@ -118,7 +118,7 @@ ValueId fold_permute(Rewriter& rw, OpId id) {
   return rw.broadcast(f.type(y).is_scalar() ? y : rw.permute(y, axes), to.shape());
 }
 
-/// What every element of v is, as a tile or scalar of type `to`; none if they may differ.
+/// The value of every element of v, as a tile or scalar of type `to`; none if elements may differ.
 ValueId uniform_as(Rewriter& rw, ValueId v, Type to) {
   const Function& f = rw.ir();
   if (const auto c = f.constant_bits(v)) return rw.constant_bits(to, *c);
@@ -131,7 +131,7 @@ ValueId fold_flip(Rewriter& rw, OpId id) {
   const ValueId x = f.operand(id, 0);
   const std::int64_t axis = f.attr(id, ir::AttrName::axis);
   if (f.type(x).log2_extent(static_cast<int>(axis)) == 0 || f.constant_bits(x)) return x;
-  // What is repeated along the axis reads the same in both directions.
+  // flip(broadcast(x)) -> broadcast(x) if x has an extent of 1 along the axis
   if (const ValueId y = operand_of(f, x, OpKind::broadcast_))
     if (f.type(y).is_scalar() || f.type(y).log2_extent(static_cast<int>(axis)) == 0) return x;
   const OpId inner = f.defined_by(x, OpKind::flip_);
@@ -186,7 +186,7 @@ ValueId fold_shape(Rewriter& rw, OpId id) {
     }
     default: {
       const ir::OpInfo& info = ir::info(f.kind(id));
-      // gather of equal elements: x, i -> the element, whatever the index
+      // gather(x, i) -> x's element, if all elements of x are equal
       if (info.family == Family::index && info.has(ir::kKeepsElements)) return uniform_as(rw, f.operand(id, 0), f.type(f.result(id)));
       return compute_before_broadcast(rw, id);
     }

@@ -1,4 +1,4 @@
-// The tile IR that a report of a compiler bug refers to, as a file.
+// Reproducers: files with the tile IR that a report of a compiler bug refers to.
 #pragma once
 #include <string_view>
 

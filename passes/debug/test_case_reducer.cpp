@@ -1,4 +1,4 @@
-// Greedy shrinking: one small edit after another, each kept if the function still fails.
+// Greedy reduction: small edits one after the other, each kept if the function still fails.
 #include "passes/debug/test_case_reducer.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ bool is_terminator(const Function& f, OpId id) { return info(f.kind(id)).has(kTe
 bool has_results_in_use(const Function& f, OpId id) {
   return std::any_of(f.op(id).results.begin(), f.op(id).results.end(), [&](ValueId r) { return f.has_uses(r); });
 }
-/// Whether the op, or one in it, does something besides making values.
+/// Whether the op, or an op nested in it, has an effect besides its results.
 bool has_effect(const Function& f, OpId id) {
   const OpInfo& row = info(f.kind(id));
   if (f.op(id).regions.empty()) return !row.has(kPure) && (!row.has(kReads) || row.has(kWrites));
@@ -28,7 +28,7 @@ bool has_effect(const Function& f, OpId id) {
       if (!is_terminator(f, inner) && has_effect(f, inner)) return true;
   return false;
 }
-/// Every op, the last ones first: what is near the outputs hides the most.
+/// Every op, the last ones first: removing an op near the outputs makes most other ops dead.
 std::vector<OpId> last_first(const Function& f) {
   std::vector<OpId> ids;
   f.walk([&](OpId id) { ids.push_back(id); });
@@ -51,7 +51,7 @@ bool results_to_zero(Function& f, OpId id) {
   return true;
 }
 
-/// Of an op with one result, operand i; of one with several, the operands from the i-th on.
+/// The operands from the i-th on replace the results.
 bool results_to_operands(Function& f, OpId id, std::size_t i) {
   const OpData& op = f.op(id);
   const std::size_t n = op.results.size();
@@ -94,7 +94,7 @@ bool simplify_control(Function& f, OpId id, int how) {
   }
 }
 
-/// A for's carried value that is not used after it becomes what it was before it.
+/// A loop-carried value of a for without uses after the loop becomes its initial value.
 bool drop_carried(Function& f, OpId id, int i) {
   if (f.kind(id) != OpKind::for_ || i >= static_cast<int>(f.op(id).results.size()) || f.has_uses(f.result(id, i))) return false;
   const BlockId body = f.region(id);
@@ -138,7 +138,7 @@ class TestCaseReducer {
       : best_(f), still_fails_(still_fails), options_(options), attempts_(options.max_attempts) {}
 
   Function run() {
-    // Unless the failure lies in dead code, as an access outside of a buffer may.
+    // Dead code is erased with every edit, unless the failure needs it, as an access outside of a buffer may.
     clean_ = true;
     clean_ = attempt([](Function&) { return true; });
     while (round() && attempts_ > 0) {
@@ -174,7 +174,7 @@ class TestCaseReducer {
     return changed | parameters();
   }
 
-  /// The edit on many ops at once, then on fewer and fewer.
+  /// Applies the edit to many ops at once, then to fewer and fewer.
   template <class Wanted, class Edit>
   bool in_chunks(std::size_t most, Wanted wanted, Edit edit) {
     bool changed = false;
@@ -206,7 +206,7 @@ class TestCaseReducer {
     return changed;
   }
 
-  /// Scalars become constants; what is unused goes.
+  /// Scalar parameters become constants; unused parameters are erased.
   bool parameters() {
     bool changed = false;
     for (int i = static_cast<int>(best_.params.size()) - 1; i >= 0; --i) {
@@ -232,7 +232,7 @@ class TestCaseReducer {
   const std::function<bool(const Function&)>& still_fails_;
   const ReduceOptions& options_;
   int attempts_;
-  bool clean_ = false;  // dead code goes with every edit
+  bool clean_ = false;  // every edit erases dead code
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Makes a function small that something is wrong with.
+// The test-case reducer (after llvm-reduce): makes a function that shows a failure smaller.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -10,18 +10,18 @@
 namespace tilewright::passes {
 
 struct ReduceOptions {
-  int max_attempts = 4000;  // how often still_fails may be asked
-  /// The bits of scalar parameters by name: what they are launched with, so that a constant may take their place.
+  int max_attempts = 4000;  // calls of still_fails
+  /// The bits of scalar arguments by name, so that constants may replace the parameters.
   std::map<std::string, std::uint64_t> scalars;
 };
 
 /// Deletes ops (constants or operands take the place of their results), inlines loops and branches, drops masks, attributes, carried
-/// values and unused parameters as long as `still_fails` holds. What it asks about verifies, as `f` must; parameters keep their names, so
-/// a launch finds its arguments by them.
+/// values and unused parameters as long as `still_fails` holds. Every function that it passes to `still_fails` is well-formed, as `f` must
+/// be. Parameters keep their names, by which a launch finds its arguments.
 ir::Function reduce_test_case(const ir::Function& f, const std::function<bool(const ir::Function&)>& still_fails,
                               const ReduceOptions& = {});
 
-/// Ops that are neither results nor effects go.
+/// Erases ops without an effect whose results have no use.
 void remove_dead_code(ir::Function&);
 
 }  // namespace tilewright::passes

@@ -1,4 +1,4 @@
-// asin, acos, atan and atan2: odd polynomials next to 0, and further out those of an argument that is smaller.
+// asin, acos, atan and atan2: odd polynomials near 0, and range reduction to a smaller argument elsewhere.
 #include <limits>
 #include <numbers>
 
@@ -33,7 +33,7 @@ Constant quarter_pi(Expr x) {
   return x.element() == ir::Element::f32 ? Constant{0x1.921fb8p-1, -0x1.5dde98p-24} : Constant{0x1.921fb54442d18p-1, 0x1.1a62633145c07p-55};
 }
 
-/// Of |x|: asin(x) where it is at most 1/2, else asin(sqrt((1 - x) / 2)), from which both functions follow; NaN beyond 1.
+/// For |x|: asin(x) up to 1/2, else asin(sqrt((1 - x) / 2)), from which asin and acos follow; NaN beyond 1.
 struct HalfArc {
   Expr is_near, arc;
 };
@@ -71,7 +71,7 @@ Expr atan2(Expr y, Expr x) {
   const Expr ax = abs(x), ay = abs(y);
   const Expr is_steep = ay > ax;
   Expr a = select(is_steep, ax, ay), b = select(is_steep, ay, ax);
-  // Two infinities are alike, one leaves nothing of the other; a NaN stays. Scaled, a + b is in range, and no longer subnormal.
+  // Two infinities count as equal, one makes the quotient 0; NaN stays NaN. Scaled, a + b is in range and not subnormal.
   const Expr is_infinite = b == kInfinity;
   a = select(is_infinite, select(a == kInfinity, 1.0, a * 0.0), a);
   b = select(is_infinite, 1.0, b);

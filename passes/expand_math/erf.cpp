@@ -1,4 +1,4 @@
-// erf: an odd polynomial around 0, and 1 - erfc further out, where erfc is small enough that its own error hardly shows.
+// erf: an odd polynomial around 0, and 1 - erfc elsewhere, where erfc is small enough that its error does not matter.
 #include "passes/math/functions.h"
 
 namespace tilewright::passes::math {

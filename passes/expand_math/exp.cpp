@@ -1,4 +1,4 @@
-// exp, exp2, exp10, expm1, sinh, cosh and tanh: x = n ln2 + r, a polynomial in r, and 2^n put together from its bits.
+// exp, exp2, exp10, expm1, sinh, cosh and tanh: x = n ln2 + r, a polynomial in r, and 2^n built from its bits.
 #include <span>
 
 #include "passes/math/functions.h"
@@ -46,7 +46,7 @@ constexpr double kCosh64[] = {
 
 constexpr double kLog2E = 0x1.71547652b82fep+0, kLog2Of10 = 0x1.a934f0979a371p+1;
 
-/// How exp and exp2 see a format: beyond the limits the result is 0 or infinite.
+/// Constants of exp and exp2 for a format: beyond the limits the result is 0 or infinite.
 struct Exponential {
   std::span<const double> exp, expm1, exp2;
   double ln2_high, ln2_low;  // the high part has trailing zeros, so that n * ln2_high is exact without fma too
@@ -137,7 +137,7 @@ Hyperbolic hyperbolic(Expr magnitude) {
   const double offset = f.bias - 2;
   const auto [r, t] = reduce(at_most(magnitude, single ? 89.5 : 710.6), offset);
   const Expr n = t - (f.magic() + offset);
-  // 2^-n, of which nothing is left beside 2^n from n = 60 on.
+  // 2^-n, which is below the last bit of 2^n from n = 60 on.
   const Expr negative = (f.magic() + offset) - at_most(n, 60.0);
   const Expr up = bitcast(signed_bits(t) << f.mantissa, f.real), down = bitcast(signed_bits(negative) << f.mantissa, f.real);
   const Expr z = r * r;

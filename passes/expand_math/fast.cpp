@@ -1,4 +1,4 @@
-// The functions of tw::fast, for f32: shorter polynomials, one-step scaling, no care for what lies outside of the documented range.
+// The functions of tw::fast, for f32: shorter polynomials, one-step scaling, no special cases outside of the documented range.
 #include <limits>
 
 #include "passes/math/functions.h"
@@ -41,7 +41,7 @@ Expr fast_wave(Expr x, bool quarter) {
 }  // namespace
 
 Expr fast_exp(Expr x) {
-  // The scale 2^n is put together from its exponent alone, whose ends are 0 and infinity: the limits are where it reaches them.
+  // The scale 2^n is built from its exponent field, whose ends are 0 and infinity: the limits are the arguments that reach these.
   constexpr double kLn2Only[] = {kLn2}, kLn2Parts[] = {kLn2High, kLn2Low};
   const double magic = kF32.magic() + kF32.bias;
   const Expr y = at_least(at_most(x, 88.9), -87.9);
@@ -54,7 +54,7 @@ Expr fast_log(Expr x) {
   const Expr bits = signed_bits(x), k = (bits - kTwoThirds) >> kF32.mantissa;
   const Expr f = bitcast(bits - (k << kF32.mantissa), kF32.real) - 1.0;
   const Expr near = mad(f * f, mad(f, polynomial(f, kLog), -0.5), f);
-  // -inf for what has no logarithm; NaN is not above 0 either and stays.
+  // -inf for arguments without a logarithm; NaN is not above 0 either and stays NaN.
   return select(x > 0.0, mad(cast(k, kF32.real), kLn2, near), x - std::numeric_limits<double>::infinity());
 }
 

@@ -1,4 +1,4 @@
-// pow: 2^(y log2 |x|), the logarithm precise enough that y may multiply its error, and C's special cases around it.
+// pow: 2^(y log2 |x|), with a logarithm precise enough for y to multiply its error, and the special cases of C.
 #include <limits>
 
 #include "passes/math/functions.h"
@@ -74,7 +74,7 @@ Expr power_long(Expr magnitude, Expr y) {
   const auto [logarithm, logarithm_low] = log2_long(magnitude);
   const Expr l = with_limits(magnitude, logarithm);
   const Expr p = y * l;
-  // Out of range the low part is infinite or NaN, and of no account.
+  // Out of range the low part is infinite or NaN, and not used.
   const Expr p_low = select(abs(p) < 1100.0, mad(y, logarithm_low, fma(y, l, -p)), 0.0);
   const Expr q = at_least(at_most(p, 1100.0), -1100.0);
   const double magic = kF64.magic() + 2 * kF64.bias;

@@ -1,5 +1,5 @@
 // sin, cos and tan of any finite argument. The argument is reduced in integers, exactly (Payne and Hanek): its significand times the
-// right window of the bits of 2/pi. One way for every |x| > pi/4; a cheaper second one for moderate arguments would not save anything,
+// right window of the bits of 2/pi. One reduction serves every |x| > pi/4; a cheaper second one for moderate arguments would save nothing,
 // since every lane would compute both.
 #include <vector>
 
@@ -70,7 +70,7 @@ Reduced reduce32(Expr magnitude) {
   const Expr high = m * funnel(w[0], w[1], shift), low = (m * (funnel(w[1], w[2], shift) >> 32)) >> 32;
   const Expr turns = high + low;
   const Expr fraction = cast(bitcast(turns << 2, ir::Element::i64), ir::Element::f64) * (kPiOver2 * 0x1p-64);
-  // Adding 0 x gives NaN for infinity. What is small is its own remainder, which also keeps it as precise as it came.
+  // Adding 0 x gives NaN for infinity. A small argument is its own remainder, exactly.
   const Expr large = magnitude > kPiOver4;
   const Expr r = select(large, mad(magnitude, 0.0, cast(fraction, ir::Element::f32)), magnitude);
   const Expr quadrant = select(large, cast((turns + (std::uint64_t{1} << 61)) >> 62, ir::Element::u32), 0);

@@ -1,4 +1,4 @@
-// Groups of accesses, candidates for their layouts, and the cheapest of these.
+// Collects accesses, groups them, and chooses the cheapest of the candidate layouts for each group.
 #include "passes/layout/coalesce.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ bool accesses_memory(const ir::Function& f, OpId id) {
   return (family == Family::memory || family == Family::atomic) && !f.type(f.operand(id, 0)).is_scalar();
 }
 
-/// How often an op runs, as far as costs go: a loop counts as eight passes, two nested ones as sixty-four, an unlikely branch not at all.
+/// How often an op counts: eight times in a loop, sixty-four times in nested loops, not at all in an unlikely branch.
 int weight_of(const ir::Function& f, OpId id) {
   int weight = 1;
   for (OpId owner = parent_op(f, id); owner; id = owner, owner = parent_op(f, id)) {
@@ -37,7 +37,7 @@ int weight_of(const ir::Function& f, OpId id) {
   return weight;
 }
 
-/// The axes from the fastest on: along which addresses follow each other, then from the last to the first.
+/// The axes from the fastest on: first the axis of consecutive addresses, then the others from the last to the first.
 std::vector<int> order_of(const AccessInfo& a) {
   std::vector<int> order{a.axis};
   for (int d = a.pointer.rank() - 1; d >= 0; --d)
@@ -45,7 +45,7 @@ std::vector<int> order_of(const AccessInfo& a) {
   return order;
 }
 
-/// Gives out the bits of axes: lanes and warps to an axis as long as there is something left of it.
+/// Builds a blocked layout: distributes the bits of axes over registers, lanes and warps, as far as the extents go.
 class BlockedLayoutBuilder {
  public:
   BlockedLayoutBuilder(std::vector<int> log2_extents, std::vector<int> order) : left_(std::move(log2_extents)), extents_(left_) {
@@ -62,7 +62,7 @@ class BlockedLayoutBuilder {
   void registers(int axis, int bits) { take(b_.log2_per_thread, axis, bits); }
   void fill(std::vector<int>& from, std::span<const int> axes, int bits) {
     for (int axis : axes) bits = take(from, axis, bits);
-    from[static_cast<std::size_t>(axes[0])] += bits;  // nothing left: copies
+    from[static_cast<std::size_t>(axes[0])] += bits;  // all extents are distributed: copies
   }
   void fill_lanes(int bits) { fill(b_.log2_lanes, b_.order, bits); }
   void fill_warps(int bits, bool outermost_first) {
@@ -90,7 +90,7 @@ int log2_elements(const std::vector<int>& extents) { return std::accumulate(exte
 
 }  // namespace
 
-/// Walks from tile to tile through the ops that want them alike.
+/// Collects a group: follows ops with one layout from an access to other accesses.
 class Coalescing::GroupBuilder {
  public:
   GroupBuilder(Coalescing& c, const RematerializableValues& rematerializable) : c_(c), f_(c.f_), rematerializable_(rematerializable) {}
@@ -122,7 +122,7 @@ class Coalescing::GroupBuilder {
     queue_.push_back(v);
   }
 
-  /// The op's tiles all lie alike.
+  /// Adds the tiles of an op whose operands and results have one layout.
   void visit(OpId id, const std::vector<std::int64_t>& axes) {
     if (const int a = c_.access_of_[id.index]; a >= 0 && !seen_.count(a)) {
       seen_.insert(a);

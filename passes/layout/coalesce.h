@@ -1,4 +1,4 @@
-// Which layouts make accesses to global memory wide and whole: a choice for each group of accesses whose tiles meet.
+// Coalescing: chooses load and store layouts so that a warp makes wide accesses and touches whole sectors (after Triton's Coalesce).
 #pragma once
 #include <string>
 #include <vector>
@@ -8,11 +8,14 @@
 
 namespace tilewright::passes {
 
-/// Loads, stores and atomics whose tiles meet in element-wise ops, permutes and loops are one group, with one layout: the blocked one of
-/// least cost among those that differ in vector width, order of axes and spread of warps. The cost counts the group's accesses and its
-/// reductions (a row that a warp holds needs no shared memory), weighted by loop depth. An access that this serves so badly that a
-/// conversion is cheaper counts with the layout that is best for it alone. Accesses along two axes, as of a transposition, always end so:
-/// threads that held small blocks would need no conversion, but touch parts of lines, which took an H100 4 to 8 % longer.
+///   1. Collect: every load, store and atomic of a tile is an access, with its best layout if it were alone: its solo layout.
+///   2. Group: accesses whose tiles are connected by ops of one layout (element-wise ops, permutes, loops) are one group.
+///   3. Choose: the group layout is the blocked layout of least cost among those that differ in vector width, order of axes and spread
+///      of warps.
+///
+/// The cost counts the group's accesses and its reductions (a row within a warp needs no shared memory), weighted by loop depth. An access
+/// counts with its solo layout and a conversion if that is cheaper. For accesses along two axes, as in a transposition, it always is:
+/// blocks in each thread would need no conversion, but touch parts of lines, which took an H100 4 to 8 % longer.
 class Coalescing {
  public:
   Coalescing(const ir::Function&, const AxisInfoAnalysis&, const RematerializableValues&, int log2_warps);
@@ -20,12 +23,13 @@ class Coalescing {
   struct Access {
     ir::OpId op;
     AccessInfo info;
-    ir::LinearLayout group_layout, solo_layout;  // the group's layout as the op's tile lies in it; the best for this op alone
-    int weight = 1;             // how often it runs; 0: hardly ever
+    ir::LinearLayout group_layout;  // the group's layout, its axes permuted to those of the op's tile
+    ir::LinearLayout solo_layout;   // the best layout for this op alone
+    int weight = 1;                 // how often it runs; 0: in an unlikely branch
   };
   /// Null: not an access of a tile.
   const Access* access(ir::OpId) const;
-  /// The layout of the group that a tile is in; without a group, blocked in rows with 16 bytes a thread.
+  /// The layout of the group of a tile; without a group, a blocked layout of rows with 16 bytes a thread.
   ir::LinearLayout preferred(ir::ValueId) const;
 
   /// A few lines for each group: its accesses, with the elements of one instruction and the cost.

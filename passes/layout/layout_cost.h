@@ -1,5 +1,4 @@
-// What it costs to work under one layout or another, in quarters of an instruction's issue by a warp: the common measure of the passes
-// that choose layouts. A model to compare with, not a prediction of time.
+// The cost model of layouts, in quarters of an instruction's issue by a warp. Passes compare layouts by it; it does not predict time.
 #pragma once
 #include <map>
 #include <tuple>
@@ -10,13 +9,12 @@ namespace tilewright::passes {
 
 inline constexpr int kInstructionCost = 4;
 
-/// To bring a tile from one layout to another: nothing where threads have their elements, shuffles within a warp, shared memory and a
-/// barrier beyond it.
+/// The cost of a layout conversion: 0 if every thread has its elements, shuffles within a warp, shared memory and a barrier between warps.
 int conversion_cost(const ir::LinearLayout& from, const ir::LinearLayout& to, int element_bytes);
-/// To combine along an axis, `results` tiles at once: in registers, between lanes, between warps.
+/// The cost of a reduction of `results` tiles along an axis: in registers, between lanes, between warps.
 int reduction_cost(const ir::LinearLayout&, int axis, int results);
 
-/// Conversion costs between the layouts of a function, each worked out once.
+/// Conversion costs between the layouts of a function, each computed once.
 class ConversionCosts {
  public:
   explicit ConversionCosts(const ir::Function& f) : f_(f) {}

@@ -1,4 +1,4 @@
-// The forward walk that chooses layouts, to a fixed point at loops.
+// The forward walk of layout propagation, repeated in loops until all carried values are resolved.
 #include "passes/layout/layout_propagation.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ LayoutId LayoutPropagation::default_layout(ValueId v) {
   return !rematerializable_(v) && values_[v.index] ? values_[v.index] : f_.add_layout(coalescing_.preferred(v));
 }
 
-/// A tile whose layout a loop has not resolved yet.
+/// Whether a tile waits for a loop to be resolved.
 bool LayoutPropagation::is_unresolved(ValueId v) const { return !f_.type(v).is_scalar() && !rematerializable_(v) && !values_[v.index]; }
 
 void LayoutPropagation::propagate_block(BlockId b) {
@@ -54,7 +54,7 @@ void LayoutPropagation::propagate(OpId id) {
     case ir::LayoutRule::like_last_operand:
     case ir::LayoutRule::same_operand_layout:
     case ir::LayoutRule::any_layout: return propagate_any_layout(id);
-    case ir::LayoutRule::infer_operand: TW_UNREACHABLE("a broadcast tile is free");
+    case ir::LayoutRule::infer_operand: TW_UNREACHABLE("a broadcast tile is rematerialisable");
   }
 }
 
@@ -89,7 +89,7 @@ LayoutId LayoutPropagation::cheapest(OpId id, std::span<const ValueId> operands,
   return best;
 }
 
-/// Where the op can work whose operands are best had in this layout.
+/// The layout in which the op runs if this one is the cheapest for its operands.
 LayoutId LayoutPropagation::working(OpId id, LayoutId operand) {
   if (!operand || ir::info(f_.kind(id)).has(ir::kElementwise)) return operand;
   return f_.add_layout(ir::working_layout(f_, id, LinearLayout(f_.layout(operand)), log2_warps_));
@@ -100,11 +100,11 @@ void LayoutPropagation::propagate_same_layout(OpId id) {
   std::vector<LayoutId> own;
   if (const Coalescing::Access* access = coalescing_.access(id)) {
     own.push_back(f_.add_layout(access->group_layout));
-    if (access->weight == 0) {  // addresses and values are there for the branch that is taken
+    if (access->weight == 0) {  // an unlikely branch must not determine the layouts of values from outside
       operand_layouts_[id.index] = own[0];
       return set_results(id, own[0]);
     }
-    // What it loads goes where its group is: `solo_layout` with a conversion was weighed there.
+    // The result of a load is used under the group layout, so that the solo layout includes a conversion.
     const bool is_load = op.kind == OpKind::load_;
     const int here = access_cost(access->info, access->group_layout), solo = access_cost(access->info, access->solo_layout);
     const bool pays =
@@ -126,7 +126,7 @@ void LayoutPropagation::propagate_infer_result(OpId id) {
   operand_layouts_[id.index] = from;
   if (!from) return set_results(id, {});
   if (f_.type(y).is_scalar()) {
-    // Both halves in one thread, and in every thread.
+    // A scalar result is in every thread, so each thread holds both halves.
     if (op.kind == OpKind::split_)
       operand_layouts_[id.index] = f_.add_layout(ir::replicated_layout(ir::log2_extents(f_.type(x)), log2_warps_));
     return;

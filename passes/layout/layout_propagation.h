@@ -1,4 +1,5 @@
-// Which layout each tile gets that is not free: decided forward from loads and ops with a layout of their own, without changing the IR.
+// Layout propagation: chooses the layouts of tiles that are not rematerialisable, without changing the IR (after the propagate and resolve
+// conflicts steps of Triton's RemoveLayoutConversions).
 #pragma once
 #include <vector>
 
@@ -8,20 +9,23 @@
 
 namespace tilewright::passes {
 
-/// An op whose tiles lie alike works where its inputs lie: where that is in several places, in the one to which bringing the others costs
-/// least, what an access costs there counted in. A carried value lies as what the loop's body ends with (or, where that follows from the
-/// value itself, as it begins), so that conversions stay outside of loops.
+///   1. Anchors: accesses (layouts of coalescing), dots and other ops that choose a layout of their own.
+///   2. Propagate: forward in program order. An op whose tiles have one layout takes the layout of its operands.
+///   3. Resolve conflicts: of several operand layouts the op takes the one of least total cost: conversions of the other operands and, for
+///   an
+///      access, the access itself. A loop-carried value takes the layout that the body yields or, if that depends on the value itself, the
+///      layout of its initial value, so that conversions stay outside of loops. Until then the value is unresolved.
 class LayoutPropagation {
  public:
-  /// Adds layouts to the function, nothing else.
+  /// Adds layouts to the function, and changes nothing else of it.
   LayoutPropagation(ir::Function&, const RematerializableValues&, const Coalescing&, ConversionCosts&, int log2_warps);
 
-  /// Of a tile that is not free.
+  /// The layout of a tile that is not rematerialisable.
   ir::LayoutId of(ir::ValueId v) const { return values_[v.index]; }
-  /// Whether operand i is a tile that the op takes under one layout with others, which `operand_layout` says; else it takes it as it is.
+  /// Whether the op needs operand i under its operand_layout(). It takes other operands under any layout.
   static bool uses_operand_layout(const ir::Function&, ir::OpId, int i);
   ir::LayoutId operand_layout(ir::OpId id) const { return operand_layouts_[id.index]; }
-  /// Where a tile is best made of which nobody asks more.
+  /// The layout of a tile if no op needs another one.
   ir::LayoutId default_layout(ir::ValueId);
 
  private:
@@ -33,13 +37,14 @@ class LayoutPropagation {
   void propagate_for(ir::OpId);
   void propagate_if(ir::OpId);
   void propagate_while(ir::OpId);
-  /// The cheapest of the layouts of these operands and `others`; none if one of them waits for a loop, `fallback` if all are free.
+  /// The cheapest of the layouts of these operands and `others`. If there is none: none if an operand is unresolved, else the preferred
+  /// layout of `fallback`.
   ir::LayoutId cheapest(ir::OpId, std::span<const ir::ValueId> operands, std::span<const ir::LayoutId> others, ir::ValueId fallback);
   void set(ir::ValueId v, ir::LayoutId l) { values_[v.index] = l; }
   ir::LayoutId working(ir::OpId, ir::LayoutId operand);
   void set_results(ir::OpId, ir::LayoutId);
   bool is_unresolved(ir::ValueId v) const;
-  /// Takes the layouts of `from` for the variables that have none; whether there was one.
+  /// Gives unresolved variables the layouts of `from`, all of them or only the first; whether there was one.
   bool resolve(std::span<const ir::ValueId> variables, std::span<const ir::ValueId> from, bool one_is_enough);
 
   ir::Function& f_;

@@ -1,4 +1,4 @@
-// Small floats taken apart and put together.
+// Conversions of small floats as operations on their fields.
 #include "passes/ir_names.h"
 #include "passes/math/small_floats.h"
 #include "tileir/diagnostics.h"
@@ -31,7 +31,8 @@ std::uint64_t float_bits(double v) { return std::bit_cast<std::uint32_t>(static_
 Expr code_of(Expr x) { return cast(unsigned_bits(x), Element::u32); }
 Expr from_code(Expr code, Element e) { return bitcast(cast(code, ir::integer(ir::bits(e), false)), e); }
 
-/// x with everything below bit `k` gathered into bit k: rounding to odd, which later roundings cannot tell from x.
+/// x with bit k set if any bit below k was, and those cleared: rounding to odd, after which a later rounding gives the same result as from
+/// x.
 Expr sticky(Expr x, int k) {
   const std::uint64_t below = (std::uint64_t{1} << k) - 1;
   return (((x & below) + below) | x) & ~below;
@@ -65,7 +66,7 @@ Expr widen(Expr x, SmallFloatCasts casts) {
   if (from == Element::f8e5m2 && casts.f16)  // the upper half of an f16
     return cast(bitcast(cast(unsigned_bits(x), Element::u16) << 8, Element::f16), Element::f32);
 
-  // The fields in f32's places are the value times a power of two, subnormals too.
+  // The fields shifted to those of f32 are the value times a power of two, also for subnormals.
   const Fields f(layout_of(from));
   const Expr code = code_of(x), magnitude = code & f.magnitude;
   const Expr bits = unsigned_bits(bitcast(magnitude << (23 - f.mantissa), Element::f32) * power_of_two(127 - f.bias));
@@ -79,7 +80,7 @@ Expr narrow(Expr x, Element to, SmallFloatCasts casts) {
   if ((to == Element::f16 && casts.f16) || (to == Element::bf16 && casts.bf16) || (ir::is_fp8(to) && casts.fp8)) return cast(x, to);
   const Expr bits = unsigned_bits(x);
   if (to == Element::bf16) {
-    // A carry out of the mantissa runs into the exponent, and from the greatest number to infinity, as it should.
+    // A carry out of the mantissa increments the exponent, and turns the greatest number into infinity, as it should.
     const Expr rounded = bits + (((bits >> 16) & 1) + 0x7fff);
     return from_code(select(x != x, bits | kQuiet32, rounded) >> 16, to);
   }

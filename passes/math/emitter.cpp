@@ -1,4 +1,4 @@
-// The emitter's less trivial shorthands.
+// Functions of the emitter that make more than one op.
 #include "passes/math/emitter.h"
 
 #include "tileir/diagnostics.h"

@@ -1,5 +1,5 @@
-// Arithmetic on IR values written as C++ expressions: each operator appends an op at the emitter's place. What expand_math and
-// legalize_floats write their formulas in.
+// Arithmetic on IR values as C++ expressions: each operator appends an op at the emitter's insertion point. expand_math and legalize_floats
+// write their formulas so.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tilewright::passes::math {
 
 class Emitter;
 
-/// A value of the expansion under way.
+/// A value of an expansion.
 struct Expr {
   Emitter* emitter = nullptr;
   ir::ValueId id;
@@ -21,7 +21,7 @@ struct Expr {
   ir::Element element() const { return type().element(); }
 };
 
-/// A constant that takes the element type and shape of the expression it meets: floats are rounded to nearest, integers taken
+/// A constant that takes the element type and shape of the other operand: floats are rounded to nearest, integers taken
 /// modulo the width.
 struct Number {
   Number(double v) : is_float(true), real(v) {}
@@ -32,7 +32,7 @@ struct Number {
   std::int64_t integer = 0;
 };
 
-/// Where expressions are emitted, and what the target offers.
+/// The insertion point of expressions, and the instructions of the target.
 class Emitter {
  public:
   /// has_exp2: exp2 of f32 is an instruction, and so are reciprocals.
@@ -101,7 +101,7 @@ inline Expr mad(Expr a, Number b, Expr c) { return mad(a, like(a, b), c); }
 inline Expr mad(Expr a, Expr b, Number c) { return mad(a, b, like(a, c)); }
 inline Expr mad(Expr a, Number b, Number c) { return mad(a, like(a, b), like(a, c)); }
 
-/// x if it is not above (below) the bound, else the bound; NaN stays. One instruction on x86, unlike minimum and maximum.
+/// x if it is not above (below) the bound, else the bound; NaN for NaN. One instruction on x86, unlike minimum and maximum.
 inline Expr at_most(Expr x, Number bound) { return select(x > bound, bound, x); }
 inline Expr at_least(Expr x, Number bound) { return select(x < bound, bound, x); }
 

@@ -8,7 +8,7 @@
 
 namespace tilewright::passes::math {
 
-/// The layout of an IEEE format as its bits are taken apart here.
+/// The fields of an IEEE format.
 struct Format {
   ir::Element real, integer;  // the float, and the signed integer of its width
   int mantissa;               // stored bits

@@ -11,7 +11,7 @@ inline bool is_small_float(ir::Element e) { return ir::is_float(e) && ir::bits(e
 /// The layout of a small float.
 detail::FloatFormat layout_of(ir::Element);
 
-/// Conversions that the target has instructions for, and so stay casts.
+/// Conversions that the target has instructions for: they are kept as casts.
 struct SmallFloatCasts {
   bool f16 = false;   // f16 <-> f32
   bool bf16 = false;  // f32 -> bf16; the other way is a shift
