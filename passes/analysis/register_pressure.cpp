@@ -57,53 +57,53 @@ class Pressure {
            });
   }
 
-  void start(ValueId v) {
+  void begin_live(ValueId v) {
     if (live_[v.index] || f_.type(v).is_scalar()) return;
     live_[v.index] = true;
-    now_ += registers(v);
-    alive_.push_back(v);
+    registers_now_ += registers(v);
+    live_list_.push_back(v);
   }
 
-  void stop(ValueId v) {
+  void end_live(ValueId v) {
     if (!live_[v.index]) return;
     live_[v.index] = false;
-    now_ -= registers(v);
-    alive_.erase(std::find(alive_.begin(), alive_.end(), v));
+    registers_now_ -= registers(v);
+    live_list_.erase(std::find(live_list_.begin(), live_list_.end(), v));
   }
 
-  void look(OpId at) {
-    if (now_ <= worst_.registers) return;
-    worst_.registers = now_;
+  void update_worst(OpId at) {
+    if (registers_now_ <= worst_.registers) return;
+    worst_.registers = registers_now_;
     worst_.at = at;
     worst_.largest_registers = 0;
-    for (ValueId v : alive_)
+    for (ValueId v : live_list_)
       if (registers(v) > worst_.largest_registers) worst_.largest = v, worst_.largest_registers = registers(v);
   }
 
   void block(BlockId b) {
     for (OpId id = f_.block(b).last; id; id = f_.op(id).prev) {
       const ir::OpData& op = f_.op(id);
-      for (ValueId v : op.results) start(v);
-      look(id);
+      for (ValueId v : op.results) begin_live(v);
+      update_worst(id);
       if (!ir::combines(op.kind) && !op.regions.empty()) {
         // Values that a loop uses from outside are live in all of it.
         for (BlockId r : op.regions)
-          for (ValueId v : used_from_above(f_, r)) start(v);
+          for (ValueId v : used_from_above(f_, r)) begin_live(v);
         for (BlockId r : op.regions) {
           block(r);
-          for (ValueId v : f_.block(r).args) stop(v);
+          for (ValueId v : f_.block(r).args) end_live(v);
         }
       }
-      for (ValueId v : op.results) stop(v);
-      for (ValueId v : op.operands) start(v);
-      look(id);
+      for (ValueId v : op.results) end_live(v);
+      for (ValueId v : op.operands) begin_live(v);
+      update_worst(id);
     }
   }
 
   const Function& f_;
   std::vector<bool> is_index_, live_;  // by value
-  std::vector<ValueId> alive_;
-  int now_ = 0;
+  std::vector<ValueId> live_list_;
+  int registers_now_ = 0;
   RegisterPressure worst_;
 };
 
@@ -115,9 +115,10 @@ int blocks_per_sm(const Function& f, const ir::TargetDesc& target, int num_warps
   // CUDA C++ Programming Guide, "Compute Capabilities": registers go to warps in units of 8 a thread; each program takes 1 KiB of shared
   // memory for the system.
   constexpr std::int64_t kSystemBytes = 1024;
-  const int guess = register_pressure(f).registers, available = std::min(target.max_registers, target.registers_per_sm / (32 * num_warps));
-  if (2 * guess <= available) return 0;
-  const int wanted = std::min((2 * guess + 7) / 8 * 8, target.max_registers + 1);
+  const int estimate = register_pressure(f).registers,
+            available = std::min(target.max_registers, target.registers_per_sm / (32 * num_warps));
+  if (2 * estimate <= available) return 0;
+  const int wanted = std::min((2 * estimate + 7) / 8 * 8, target.max_registers + 1);
   const std::int64_t by_registers = target.registers_per_sm / (32 * num_warps * wanted);
   const std::int64_t by_warps = target.warps_per_sm / num_warps;
   const std::int64_t by_shared = (target.shared_bytes + kSystemBytes) / (shared_bytes + kSystemBytes);

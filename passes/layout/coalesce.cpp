@@ -54,10 +54,10 @@ class BlockedLayoutBuilder {
   }
   int take(std::vector<int>& from, int axis, int bits) {
     const auto a = static_cast<std::size_t>(axis);
-    const int here = std::min(bits, left_[a]);
-    left_[a] -= here;
-    from[a] += here;
-    return bits - here;
+    const int taken = std::min(bits, left_[a]);
+    left_[a] -= taken;
+    from[a] += taken;
+    return bits - taken;
   }
   void registers(int axis, int bits) { take(b_.log2_per_thread, axis, bits); }
   void fill(std::vector<int>& from, std::span<const int> axes, int bits) {
@@ -230,11 +230,11 @@ void Coalescing::choose(Group& g) {
     const int c = cost(g, l);
     if (c < least) least = c, g.layout = std::move(l);
   };
-  const bool spreads = g.log2_extents.size() > 1 && !g.reductions.empty();
+  const bool tries_outermost_warps = g.log2_extents.size() > 1 && !g.reductions.empty();
   for (const auto& [order, widest] : orders)
     for (int v = widest; v >= 0; --v) {
       consider(blocked(g.log2_extents, order, v, log2_warps_, false));
-      if (spreads) consider(blocked(g.log2_extents, order, v, log2_warps_, true));
+      if (tries_outermost_warps) consider(blocked(g.log2_extents, order, v, log2_warps_, true));
     }
   for (const Member& m : g.members) accesses_[static_cast<std::size_t>(m.access)].group_layout = g.layout.permuted(m.axes);
 }
