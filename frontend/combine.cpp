@@ -44,7 +44,7 @@ CustomCombine::CustomCombine(Combination kind, std::span<const Handle* const> ti
   const std::vector<std::string_view> names(texts.begin(), texts.end());
   std::vector<ir::ValueId> values;
   for (std::size_t i = 0; i < count_; ++i) values.push_back(e.value(*tiles[i], names[i]));
-  e.spread_all(values, names);
+  e.broadcast_all(values, names);
   std::vector<ir::Attr> attrs{ir::Attr{ir::AttrName::axis, e.axis(axis, e.type(values[0]).rank(), values[0], names[0]), {}}};
   if (kind == Combination::scan_reversed) attrs.push_back(ir::Attr{ir::AttrName::reverse, 1, {}});
   const OpenCombine o = open_combine(e, kind == Combination::reduce ? ir::OpKind::reduce_ : ir::OpKind::scan_, values, std::move(attrs));

@@ -187,7 +187,7 @@ Extents Emit::common_shape(std::span<const ir::ValueId> values, std::span<const 
   return shape;
 }
 
-ir::ValueId Emit::spread(ir::ValueId v, std::span<const std::int64_t> shape) {
+ir::ValueId Emit::broadcast(ir::ValueId v, std::span<const std::int64_t> shape) {
   const ir::Type t = type(v);
   if (!t.is_scalar() && t.rank() < static_cast<int>(shape.size())) {
     Extents aligned = t.shape();
@@ -197,24 +197,24 @@ ir::ValueId Emit::spread(ir::ValueId v, std::span<const std::int64_t> shape) {
   return b_.broadcast(v, shape);
 }
 
-ir::ValueId Emit::spread_onto(ir::ValueId v, std::string_view operand, ir::ValueId onto, std::string_view onto_operand) {
+ir::ValueId Emit::broadcast_onto(ir::ValueId v, std::string_view operand, ir::ValueId onto, std::string_view onto_operand) {
   const Extents shape = type(onto).shape();
   if (!broadcasts(type(v).shape(), shape))
     fail(fmt::format("'{}' is {} and does not broadcast to the shape of '{}', which is {}", operand, ir::shape_text(type(v)), onto_operand,
                      ir::shape_text(type(onto))),
          v, fmt::format("'{}' defined here", operand));
-  return spread(v, shape);
+  return broadcast(v, shape);
 }
 
 ir::ValueId Emit::argument_onto(const Maybe& m, ir::Element element, std::string_view operand, ir::ValueId onto,
                                 std::string_view onto_operand) {
   if (m.is_constant) return constant(m.constant, element, type(onto).shape());
-  return spread_onto(value(*m.handle, operand), operand, onto, onto_operand);
+  return broadcast_onto(value(*m.handle, operand), operand, onto, onto_operand);
 }
 
-void Emit::spread_all(std::span<ir::ValueId> values, std::span<const std::string_view> operands) {
+void Emit::broadcast_all(std::span<ir::ValueId> values, std::span<const std::string_view> operands) {
   const Extents shape = common_shape(values, operands);
-  for (ir::ValueId& v : values) v = spread(v, shape);
+  for (ir::ValueId& v : values) v = broadcast(v, shape);
 }
 
 // ---- arguments -------------------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ std::vector<ir::ValueId> Emit::unify(std::span<const Input> inputs, TypeCode mee
       continue;
     }
     if (meet.indirection == Indirection::value) all[i] = b_.cast(all[i], element);
-    all[i] = spread(all[i], shape);
+    all[i] = broadcast(all[i], shape);
   }
   return all;
 }

@@ -39,12 +39,12 @@ class Emit {
   /// The shape that tiles broadcast to, aligned from the right.
   Extents common_shape(std::span<const ir::ValueId>, std::span<const std::string_view> operands) const;
   /// Broadcasts v to this shape. Requires: it broadcasts.
-  ir::ValueId spread(ir::ValueId, std::span<const std::int64_t> shape);
+  ir::ValueId broadcast(ir::ValueId, std::span<const std::int64_t> shape);
   /// The same; throws Error if it does not: "'mask' is [64] and does not broadcast to [32], the shape of 'pointer'".
-  ir::ValueId spread_onto(ir::ValueId v, std::string_view operand, ir::ValueId onto, std::string_view onto_operand);
+  ir::ValueId broadcast_onto(ir::ValueId v, std::string_view operand, ir::ValueId onto, std::string_view onto_operand);
   /// A given argument in the shape of another one: a constant of this element, or a tile that broadcasts to the shape.
   ir::ValueId argument_onto(const Maybe&, ir::Element, std::string_view operand, ir::ValueId onto, std::string_view onto_operand);
-  void spread_all(std::span<ir::ValueId>, std::span<const std::string_view> operands);
+  void broadcast_all(std::span<ir::ValueId>, std::span<const std::string_view> operands);
 
   /// The index of an axis among `count`, counted from the end if negative.
   int axis(std::int64_t axis, int count, ir::ValueId of, std::string_view operand) const;

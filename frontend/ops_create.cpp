@@ -43,7 +43,7 @@ Made full(const char* name, const Shape& shape, const Input& value, TypeCode typ
   if (!broadcasts(e.type(v).shape(), extents))
     e.fail(fmt::format("'value' is {} and does not broadcast to {}", ir::shape_text(e.type(v)), text_of(extents)), v,
            "'value' defined here");
-  return made(e.spread(v, extents));
+  return made(e.broadcast(v, extents));
 }
 
 Made full_like(const char* name, const Handle& like, const Input& value, TypeCode type) {
@@ -51,7 +51,7 @@ Made full_like(const char* name, const Handle& like, const Input& value, TypeCod
   const ir::ValueId t = e.value(like, kT);
   const ir::Element element = static_cast<ir::Element>(type.element);
   if (value.handle == nullptr) return made(e.constant(value.constant, element, e.type(t).shape()));
-  return made(e.spread_onto(e.b().cast(e.value(*value.handle, "value"), element), "value", t, kT));
+  return made(e.broadcast_onto(e.b().cast(e.value(*value.handle, "value"), element), "value", t, kT));
 }
 
 Made column(const Handle& t, const Here& at) {
@@ -116,7 +116,7 @@ Made broadcast_to(const Handle& t, const Shape& shape, const Here& at) {
   const Extents extents = e.checked(shape);
   if (!broadcasts(e.type(v).shape(), extents))
     e.fail(fmt::format("'t' is {} and does not broadcast to {}", ir::shape_text(e.type(v)), text_of(extents)), v, "'t' defined here");
-  return made(e.spread(v, extents));
+  return made(e.broadcast(v, extents));
 }
 
 Made reshape(const Handle& t, const Shape& shape, const Here& at) {
@@ -160,7 +160,7 @@ Made flip(const Handle& t, std::int64_t axis, const Here& at) {
 Made join(const Handle& a, const Handle& b, const Here& at) {
   Emit e("join", at);
   std::array<ir::ValueId, 2> v = pair(e, a, b);
-  e.spread_all(v, kPair);
+  e.broadcast_all(v, kPair);
   return made(e.b().binary(ir::OpKind::join_, v[0], v[1]));
 }
 
@@ -178,7 +178,7 @@ std::pair<Made, Made> split(const Handle& t, const Here& at) {
 Made interleave(const Handle& a, const Handle& b, const Here& at) {
   Emit e("interleave", at);
   std::array<ir::ValueId, 2> v = pair(e, a, b);
-  e.spread_all(v, kPair);
+  e.broadcast_all(v, kPair);
   Extents shape = e.type(v[0]).shape();
   if (shape.empty()) return made(e.b().binary(ir::OpKind::join_, v[0], v[1]));
   shape.back() *= 2;

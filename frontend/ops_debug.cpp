@@ -45,7 +45,7 @@ void device_assert(const Handle& condition, const Text& text, const Maybe& mask)
   if (mask.given()) {
     constexpr std::string_view names[] = {"condition", "mask"};
     operands.push_back(e.value(*mask.handle, names[1]));
-    e.spread_all(operands, names);
+    e.broadcast_all(operands, names);
   }
   e.b().create(ir::OpKind::device_assert_, operands, {text_attribute(ir::AttrName::text, text.text)});
 }
@@ -74,7 +74,7 @@ Made inline_ptx(const Text& ptx, const char* constraints, std::span<const Handle
   const Extents shape = operands.empty() ? Extents{} : e.common_shape(operands, names);
   std::vector<ir::Type> types;
   for (ir::ValueId& v : operands) {
-    v = e.spread(v, shape);
+    v = e.broadcast(v, shape);
     types.push_back(e.type(v));
   }
   const ir::Type type = ir_type(result).with_shape(shape);
@@ -86,7 +86,7 @@ Made inline_ptx(const Text& ptx, const char* constraints, std::span<const Handle
     if (!broadcasts(e.type(v).shape(), shape))
       e.fail(fmt::format("the fallback gives {}; it must be {}, the shape of the operands", ir::shape_text(e.type(v)), text_of(shape)), v,
              "made here");
-    operands.push_back(e.spread(v, shape));
+    operands.push_back(e.broadcast(v, shape));
     attrs.push_back(ir::Attr{ir::AttrName::has_fallback, 1, {}, {}});
   }
   return made(e.trace().function().result(e.b().create(ir::OpKind::inline_ptx_, operands, std::move(attrs), std::span(&type, 1))));

@@ -95,7 +95,7 @@ Made where(const Handle& condition, const Input& a, const Input& b, TypeCode mee
   // Constants get the shape of the tiles, of which the condition may have the most axes.
   const auto sides = e.unify(inputs, meet, std::span(names).subspan(1));
   v[1] = sides[0], v[2] = sides[1];
-  e.spread_all(v, names);
+  e.broadcast_all(v, names);
   return made(e.b().select(v[0], v[1], v[2]));
 }
 
@@ -130,7 +130,7 @@ Made offset_pointer(const Input& pointer, const Input& offset, bool negative) {
   } else {
     v[1] = e.value(*offset.handle, names[1]);
     if (negative) v[1] = e.b().unary(ir::OpKind::neg_, e.b().cast(v[1], ir::Element::i64));
-    e.spread_all(v, names);
+    e.broadcast_all(v, names);
   }
   return made(e.b().add_ptr(v[0], v[1]));
 }

@@ -133,7 +133,7 @@ std::pair<Made, Made> grouped_order(const Handle& pid, const Input& tiles_m, con
   constexpr std::string_view names[] = {"pid", "tiles_m", "tiles_n", "group"};
   ValueId v[] = {e.value(pid, names[0]), e.integer_input(tiles_m, ir::Element::i32, names[1]),
                  e.integer_input(tiles_n, ir::Element::i32, names[2]), e.integer_input(group, ir::Element::i32, names[3])};
-  e.spread_all(v, names);
+  e.broadcast_all(v, names);
   const ValueId in_group = m.mul(v[3], v[2]), first = m.mul(m.div(v[0], in_group), v[3]);
   // The last group may be lower than the others.
   const ValueId rows = m.bin(OpKind::minimum_, m.sub(v[1], first), v[3]), rest = m.bin(OpKind::rem_, v[0], in_group);

@@ -56,22 +56,22 @@ Block block_of(Emit& e, const ViewOf& view, std::span<const Offset> offsets, std
     // As a tile of one axis, broadcast later: the arithmetic of each axis is that of one row, not of the whole tile.
     Extents line(shape.size(), 1);
     line[i] = shape[i];
-    const auto spread = [&](ir::ValueId v) { return e.spread(v, line); };
+    const auto broadcast = [&](ir::ValueId v) { return e.broadcast(v, line); };
     const ir::ValueId lanes = b.cast(b.reshape(b.arange(0, shape[i]), line), ir::Element::i64);
-    const ir::ValueId index = b.binary(ir::OpKind::add_, spread(offset), lanes);
-    const ir::ValueId stride = spread(e.value(view.strides[i], "view"));
-    const ir::ValueId extent = spread(e.value(view.extents[i], "view"));
+    const ir::ValueId index = b.binary(ir::OpKind::add_, broadcast(offset), lanes);
+    const ir::ValueId stride = broadcast(e.value(view.strides[i], "view"));
+    const ir::ValueId extent = broadcast(e.value(view.extents[i], "view"));
     const ir::ValueId inside = b.binary(ir::OpKind::bit_and_, b.binary(ir::OpKind::ge_, index, e.integer(e.type(index), 0)),
                                         b.binary(ir::OpKind::lt_, index, extent));
     ir::ValueId step[] = {block.pointer, b.binary(ir::OpKind::mul_, index, stride)};
     constexpr std::string_view names[] = {"view", "offset"};
-    e.spread_all(step, names);
+    e.broadcast_all(step, names);
     block.pointer = b.add_ptr(step[0], step[1]);
     if (!block.mask) {
       block.mask = inside;
     } else {
       ir::ValueId both[] = {block.mask, inside};
-      e.spread_all(both, names);
+      e.broadcast_all(both, names);
       block.mask = b.binary(ir::OpKind::bit_and_, both[0], both[1]);
     }
   }

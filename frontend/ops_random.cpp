@@ -35,7 +35,7 @@ std::pair<ValueId, ValueId> halves(Emit& e, const Input& x, std::string_view nam
 Words rounds(Emit& e, ValueId key0, ValueId key1, Words counter) {
   constexpr std::string_view names[] = {"seed", "seed", "c0", "c1", "c2", "c3"};
   ValueId all[] = {key0, key1, counter[0], counter[1], counter[2], counter[3]};
-  e.spread_all(all, names);
+  e.broadcast_all(all, names);
   ir::Builder& b = e.b();
   const ir::Type t = e.type(all[0]);
   const ValueId m0 = e.integer(t, 0xd2511f53), m1 = e.integer(t, 0xcd9e8d57), w0 = e.integer(t, 0x9e3779b9), w1 = e.integer(t, 0xbb67ae85);

@@ -31,7 +31,7 @@ ir::OpId emit_sort(Emit& e, std::span<const ir::ValueId> tiles, bool descending,
 /// 0, 1, ... along the last axis, in the shape of x.
 ir::ValueId indices(Emit& e, ir::ValueId x) {
   const Extents shape = e.type(x).shape();
-  return e.spread(e.b().arange(0, shape.back()), shape);
+  return e.broadcast(e.b().arange(0, shape.back()), shape);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr auto kPatience = std::chrono::seconds(5);
 /// that ended is used for another one.
 struct alignas(64) Slot {
   std::atomic<std::uint64_t> epoch{0};  // of the call; 0: in none
-  std::atomic<bool> taken{true};
+  std::atomic<bool> in_use{true};
   int depth = 0;  // calls within calls; of the slot's own thread
   Slot* next = nullptr;
 };
@@ -36,14 +36,14 @@ constinit thread_local Slot* own = nullptr;
 /// Gives the thread's slot back when the thread ends.
 struct Leave {
   ~Leave() {
-    own->taken.store(false, std::memory_order_release);
+    own->in_use.store(false, std::memory_order_release);
     own = nullptr;
   }
 };
 
 Slot& take_slot() {
   for (Slot* s = slots.load(); s && !own; s = s->next)
-    if (bool is_taken = false; s->taken.compare_exchange_strong(is_taken, true)) own = s;
+    if (bool was_in_use = false; s->in_use.compare_exchange_strong(was_in_use, true)) own = s;
   if (!own) {
     own = new Slot;
     own->next = slots.load();
@@ -96,7 +96,7 @@ void after_fork_in_child() {
     if (s == own) continue;
     s->epoch.store(0);
     s->depth = 0;
-    s->taken.store(false);
+    s->in_use.store(false);
   }
   if (!clean) unusable.store(true);
   ++forks;

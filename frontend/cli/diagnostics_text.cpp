@@ -23,14 +23,14 @@ std::string coloured(std::string_view s, const char* code, bool colour) {
   return colour ? fmt::format("\033[{}m{}\033[0m", code, s) : std::string(s);
 }
 
-struct Place {
+struct SourceLocation {
   std::string file;
   std::size_t line = 0, column = 0;
 };
 
-/// A line of a message: "<place>: <severity>: <text>".
+/// A line of a message: "<location>: <severity>: <text>".
 struct Parts {
-  std::string_view place, severity, text;
+  std::string_view location, severity, text;
 };
 
 std::optional<Parts> split_message(std::string_view line) {
@@ -53,26 +53,26 @@ std::optional<std::size_t> take_number(std::string_view& s) {
 }
 
 /// "file:line:column" or "file:line".
-Place read_place(std::string_view s) {
+SourceLocation read_location(std::string_view s) {
   const auto last = take_number(s);
   if (!last) return {};
   const auto before = take_number(s);
-  return before ? Place{std::string(s), *before, *last} : Place{std::string(s), *last, 0};
+  return before ? SourceLocation{std::string(s), *before, *last} : SourceLocation{std::string(s), *last, 0};
 }
 
-std::optional<std::string> line_of(const Place& place, const Files& files) {
-  if (place.line == 0) return std::nullopt;
+std::optional<std::string> line_of(const SourceLocation& location, const Files& files) {
+  if (location.line == 0) return std::nullopt;
   std::string read;
-  std::string_view text = files.source(place.file);
+  std::string_view text = files.source(location.file);
   if (text.empty()) {
     // A dumped kernel names locations in the C++ that it was traced from.
     std::error_code error;
-    if (!std::filesystem::is_regular_file(place.file, error)) return std::nullopt;
-    std::ifstream in(place.file, std::ios::binary);
+    if (!std::filesystem::is_regular_file(location.file, error)) return std::nullopt;
+    std::ifstream in(location.file, std::ios::binary);
     read.assign(std::istreambuf_iterator<char>(in), {});
     text = read;
   }
-  for (std::size_t skipped = 1; skipped < place.line; ++skipped) {
+  for (std::size_t skipped = 1; skipped < location.line; ++skipped) {
     const auto end = text.find('\n');
     if (end == text.npos) return std::nullopt;
     text.remove_prefix(end + 1);
@@ -87,12 +87,12 @@ std::string printable(std::string s) {
   return s;
 }
 
-std::string excerpt(const Place& place, const std::string& whole, bool colour) {
+std::string excerpt(const SourceLocation& location, const std::string& whole, bool colour) {
   const std::string line = printable(whole.substr(0, kLongestLine));
-  std::string out = fmt::format("{:5} | {}\n", place.line, line);
-  if (place.column == 0 || place.column > line.size() + 1) return out;
+  std::string out = fmt::format("{:5} | {}\n", location.line, line);
+  if (location.column == 0 || location.column > line.size() + 1) return out;
   std::string blank;
-  for (const char c : line.substr(0, place.column - 1)) {
+  for (const char c : line.substr(0, location.column - 1)) {
     // A tab stays a tab; of a character of several bytes only the first one takes a column.
     if (c == '\t')
       blank += '\t';
@@ -115,7 +115,7 @@ std::string with_source_lines(std::string_view text, const Files& files, bool co
       out += fmt::format("{}\n", line);
       continue;
     }
-    const std::string_view where = parts->place == "<unknown>" || parts->place.empty() ? kProgram : parts->place;
+    const std::string_view where = parts->location == "<unknown>" || parts->location.empty() ? kProgram : parts->location;
     if (where == kProgram && parts->text.starts_with(kLaunched)) {
       // No location: the program's name instead, then the message.
       parts->text.remove_prefix(kLaunched.size());
@@ -125,8 +125,8 @@ std::string with_source_lines(std::string_view text, const Files& files, bool co
     const char* code = parts->severity == "error" ? "1;31" : "1;36";
     out +=
         fmt::format("{}: {} {}\n", coloured(where, "1", colour), coloured(fmt::format("{}:", parts->severity), code, colour), parts->text);
-    const Place place = read_place(parts->place);
-    if (const auto source = line_of(place, files)) out += excerpt(place, *source, colour);
+    const SourceLocation location = read_location(parts->location);
+    if (const auto source = line_of(location, files)) out += excerpt(location, *source, colour);
   }
   return out;
 }

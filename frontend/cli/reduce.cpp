@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "frontend/cli/command.h"
-#include "frontend/cli/failure_judge.h"
+#include "frontend/cli/interestingness_test.h"
 #include "frontend/cli/pass_list.h"
 #include "frontend/cli/run_options.h"
 #include "frontend/cli/targets.h"
@@ -31,14 +31,14 @@ std::size_t op_count(const ir::Function& f) {
   return n;
 }
 
-JudgeOptions judge_options(const Options& o) {
+InterestingnessOptions interestingness_options(const Options& o) {
   if (o.passes.empty() == !o.against_device)
     throw UsageError(
         "give either --passes (do the passes change what the kernel does?) or --run (does the device do what the interpreter does?)");
-  JudgeOptions j;
-  j.judge_passes = !o.passes.empty();
+  InterestingnessOptions j;
+  j.test_passes = !o.passes.empty();
   j.target = find_target(o.target);
-  if (j.judge_passes) j.passes = parse_pass_list(o.passes, j.target);
+  if (j.test_passes) j.passes = parse_pass_list(o.passes, j.target);
   // Without --grid, several programs, so that program ids differ.
   j.execution = !o.run.grid.empty() ? execution_options(o.run)
                                     : ExecutionOptions{.device = o.run.device, .grid = {3}, .contract = !o.run.no_contract};
@@ -46,9 +46,9 @@ JudgeOptions judge_options(const Options& o) {
   j.execution.skip_bad_accesses = o.run.arguments.empty();
   j.tolerance = o.tolerance;
   j.seconds = o.seconds;
-  if (!j.judge_passes && o.run.arguments.empty())
+  if (!j.test_passes && o.run.arguments.empty())
     throw UsageError("--run needs the arguments of the launch: --grid and --arg as 'tilewright run' takes them");
-  if (!j.judge_passes && o.run.device == "interpreter")
+  if (!j.test_passes && o.run.device == "interpreter")
     throw UsageError("--run compares with the interpreter; --device must be another one");
   return j;
 }
@@ -65,7 +65,7 @@ std::string header(const Options& o, const Verdict& verdict) {
 }
 
 void execute(const Options& options, Session& session) {
-  const JudgeOptions judge_by = judge_options(options);
+  const InterestingnessOptions test_options = interestingness_options(options);
   const ir::Module module = session.files.read_tile(options.run.file);
   const ir::Function& f = choose_kernel(module, options.run.kernel);
   std::vector<Argument> arguments =
@@ -74,19 +74,19 @@ void execute(const Options& options, Session& session) {
   reduction.max_attempts = options.attempts;
   for (const Argument& a : arguments)
     if (!a.is_buffer()) reduction.scalars[a.name] = a.word;
-  const FailureJudge judge(judge_by, std::move(arguments));
-  Verdict first = judge.judge(f);
+  const InterestingnessTest test(test_options, std::move(arguments));
+  Verdict first = test.run(f);
   if (first.kind.empty())
     throw Failure(
         fmt::format("kernel '{}' does not fail: {}", f.name,
-                    judge_by.judge_passes ? "the passes do not change its results" : "the device gives the results of the interpreter"));
+                    test_options.test_passes ? "the passes do not change its results" : "the device gives the results of the interpreter"));
   fmt::print(stderr, "'{}' fails: {}\n", f.name, first.text);
   int tried = 0;
   const ir::Function small = passes::reduce_test_case(
       f,
       [&](const ir::Function& candidate) {
         ++tried;
-        Verdict v = judge.judge(candidate);
+        Verdict v = test.run(candidate);
         if (v.kind != first.kind) return false;
         first.text = std::move(v.text);
         return true;

@@ -16,9 +16,9 @@ struct Verdict {
   std::string text;
 };
 
-struct JudgeOptions {
-  std::vector<std::string_view> passes;  // to test, if `judge_passes`
-  bool judge_passes = false;             // else the device is tested
+struct InterestingnessOptions {
+  std::vector<std::string_view> passes;  // to test, if `test_passes`
+  bool test_passes = false;              // else the device is tested
   ir::TargetDesc target;
   ExecutionOptions execution;
   double tolerance = 1e-3;  // of floats, relative to the larger of their magnitude and 1
@@ -28,16 +28,16 @@ struct JudgeOptions {
 /// Arguments for a kernel if the user gives none: random buffers and small numbers, the same ones each time.
 std::vector<Argument> make_arguments(const ir::Function&);
 
-class FailureJudge {
+class InterestingnessTest {
  public:
-  FailureJudge(JudgeOptions options, std::vector<Argument> arguments);
+  InterestingnessTest(InterestingnessOptions options, std::vector<Argument> arguments);
   /// Tests the function in a child process. Arguments of parameters that the reducer has removed are left out.
-  Verdict judge(const ir::Function&) const;
+  Verdict run(const ir::Function&) const;
 
  private:
-  std::string judge_here(const ir::Function&) const;
+  std::string run_in_child(const ir::Function&) const;
 
-  JudgeOptions options_;
+  InterestingnessOptions options_;
   std::vector<Argument> arguments_;
   ChildProcesses children_;
 };

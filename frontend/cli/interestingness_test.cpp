@@ -1,5 +1,5 @@
 // Compares executions of a kernel that must agree, in a child process.
-#include "frontend/cli/failure_judge.h"
+#include "frontend/cli/interestingness_test.h"
 
 #include <fmt/format.h>
 
@@ -112,11 +112,11 @@ std::vector<Argument> make_arguments(const ir::Function& f) {
   return arguments;
 }
 
-FailureJudge::FailureJudge(JudgeOptions options, std::vector<Argument> arguments)
+InterestingnessTest::InterestingnessTest(InterestingnessOptions options, std::vector<Argument> arguments)
     : options_(std::move(options)), arguments_(std::move(arguments)) {}
 
-Verdict FailureJudge::judge(const ir::Function& f) const {
-  const ChildResult child = children_.run([&] { return judge_here(f); }, options_.seconds);
+Verdict InterestingnessTest::run(const ir::Function& f) const {
+  const ChildResult child = children_.run([&] { return run_in_child(f); }, options_.seconds);
   if (child.signal == SIGALRM) return {"endless", fmt::format("it does not end within {} s", options_.seconds)};
   if (child.signal != 0) {
     const std::string first = child.errors.substr(0, child.errors.find('\n'));
@@ -130,7 +130,7 @@ Verdict FailureJudge::judge(const ir::Function& f) const {
   return zero == child.text.npos ? Verdict{} : Verdict{child.text.substr(0, zero), child.text.substr(zero + 1)};
 }
 
-std::string FailureJudge::judge_here(const ir::Function& f) const {
+std::string InterestingnessTest::run_in_child(const ir::Function& f) const {
   std::vector<Argument> arguments;
   for (const ir::Param& p : f.params)
     arguments.push_back(*std::find_if(arguments_.begin(), arguments_.end(), [&](const Argument& a) { return a.name == p.name; }));
@@ -138,7 +138,7 @@ std::string FailureJudge::judge_here(const ir::Function& f) const {
   interpreter.device = "interpreter";
   ir::Function changed = f;
   try {
-    if (options_.judge_passes) {
+    if (options_.test_passes) {
       passes::RunOptions run;
       run.verify_each = true;
       passes::run_passes(changed, options_.passes, {options_.target, options_.execution.contract}, run);
@@ -156,7 +156,7 @@ std::string FailureJudge::judge_here(const ir::Function& f) const {
     return {};  // the program is invalid, so there is no right result
   }
   try {
-    Execution got(changed, arguments, options_.judge_passes ? interpreter : options_.execution);
+    Execution got(changed, arguments, options_.test_passes ? interpreter : options_.execution);
     got.launch();
     const std::string found = difference(f, arguments, *expected, got, options_.tolerance);
     return found.empty() ? found : answer("different result", found);
