@@ -5,7 +5,7 @@
 //
 // The loop carries 8 bytes instead of a tile of pointers, and contiguity and alignment of the addresses are known in the loop too.
 //
-// Input, output: any IR. Integers only, which wrap: no bit changes. See tests/files/passes/canonicalize_pointers/.
+// Input, output: any IR. Numerics do not change: integers wrap. See tests/files/passes/canonicalize_pointers/.
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 #include "tileir/op_kind.h"
