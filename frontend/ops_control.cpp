@@ -247,7 +247,7 @@ void When::end_otherwise() {
   const OpId op{region_.op};
   std::vector<ValueId> yields[2];
   std::vector<std::pair<const Handle*, ValueId>> results;
-  // a, b: what the variable names at the end of each branch.
+  // a, b: the value of the variable at the end of each branch.
   const auto merge = [&](const Variable& v, ValueId before, ValueId a, ValueId b) {
     const Handle* h = t.find(v, region_.variables);
     if (h == nullptr || (a == before && b == before)) return;

@@ -103,7 +103,7 @@ void KernelCache::publish(std::unique_ptr<Table> table) {
 
 // Requires: the lock, and as many entries.
 void KernelCache::evict(std::size_t count) {
-  // Launches may change `used` meanwhile, so what is sorted are copies.
+  // Copies are sorted, since launches may change `used` meanwhile.
   std::vector<std::pair<std::uint64_t, std::size_t>> by_use;
   for (std::size_t i = 0; i < entries_.size(); ++i) by_use.emplace_back(entries_[i]->used.load(std::memory_order_relaxed), i);
   std::partial_sort(by_use.begin(), by_use.begin() + static_cast<std::ptrdiff_t>(count), by_use.end());

@@ -1,4 +1,4 @@
-// The meaning of element-wise ops over any number of lanes: what evaluate_scalar and the interpreter have in common.
+// Evaluates element-wise ops over any number of lanes, for evaluate_scalar and the interpreter.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Lanes {
 /// Requires: an op of the families unary, binary, ternary or convert.
 void evaluate_lanes(OpKind, const Lanes&);
 
-// void evaluate_add(const Lanes&); and so on: an op of these families without a meaning does not link.
+// void evaluate_add(const Lanes&); and so on: an op of these families without one does not link.
 #define TW_ELEMENTWISE_OP(name) void evaluate_##name(const Lanes&);
 #define TW_OTHER_OP(name)
 #include "tileir/dispatch.def"

@@ -1,4 +1,4 @@
-// One execution of one program by the reference interpreter: the state, and a method for every op. Private to interpreter*.cpp.
+// The state of one program in the reference interpreter, with a method for every op. Private to the interpreter.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -41,7 +41,7 @@ class Interpreter {
 
   // interpreter_memory.cpp
   bool may_access(std::uint64_t address, int size, bool is_store, OpId) const;
-  /// Atomics: update(old, value, lane) gives what is written.
+  /// Atomics: update(old, value, lane) returns the new value.
   template <class F>
   void run_atomic(OpId, F&& update);
   std::uint64_t combined(OpId, std::uint64_t old, std::uint64_t value, OpKind);

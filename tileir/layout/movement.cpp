@@ -1,4 +1,4 @@
-// How far elements go, read off the nearest conversion.
+// Computes how far elements move from the nearest conversion.
 #include "tileir/layout/movement.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ Movement movement(const LinearLayout& source, const LinearLayout& destination) {
       }
     }
   }
-  // Fewer registers: what is left out was a copy or is held elsewhere too.
+  // Fewer registers: those left out held copies.
   if (farthest == Movement::none && source.bits(HardwareDim::reg) != destination.bits(HardwareDim::reg)) return Movement::registers;
   return farthest;
 }

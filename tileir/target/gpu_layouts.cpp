@@ -40,7 +40,7 @@ LinearLayout working_layout(const Function& f, OpId id, const LinearLayout& oper
   const std::optional<int> axis = axis_in_order(f, id);
   if (!axis) return operand;
   const std::optional<AxisOrder> order = axis_order(operand, *axis);
-  // A scan takes up where it left off at each value of the high register bits: a few are cheaper than a conversion.
+  // A scan continues sequentially at each value of the high register bits: a few steps are cheaper than a conversion.
   constexpr std::size_t kMostHighRegisters = 2;
   if (order && order->high_registers.size() <= (f.kind(id) == OpKind::scan_ ? kMostHighRegisters : 0)) return operand;
   return layout_along(operand.log2_extents(), *axis, log2_warps);

@@ -7,7 +7,7 @@
 namespace tilewright::ir {
 
 /// The layout of the accumulator of a dot of fused multiply-adds: threads hold blocks of up to 8 by 8 of the last two axes, so that a
-/// thread uses each element that it reads 8 times; lanes and warps lie along both axes. Requires: two axes at least.
+/// thread uses each element that it reads 8 times; lanes and warps are spread over both axes. Requires: at least two axes.
 LinearLayout dot_layout(std::vector<int> log2_extents, int log2_warps, int log2_lanes = 5);
 
 /// The layout in which an op runs on an operand that has this one: the same if the op can run in it, else one that suits the op. Scan and

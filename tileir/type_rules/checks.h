@@ -1,4 +1,4 @@
-// The type rules of ops.def, one function each, and the checks that they share. Private to type_rules*.cpp.
+// Declares the type rules of ops.def, one function each, and defines the checks that they share. Private to the type rules.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace tilewright::ir::rules {
 
-/// The failure of an op; `operand` is the one at fault, -1 if it is no operand's.
+/// An error of an op; `operand`: the wrong one, or -1.
 template <class... Args>
 RuleResult fail(const RuleInput& in, int operand, fmt::format_string<Args...> format, Args&&... args) {
   return {{}, fmt::format("{}: {}", text(in.kind), fmt::format(format, std::forward<Args>(args)...)), operand};
@@ -34,7 +34,7 @@ inline bool is_number(Type t) { return t.is_integer() || (t.is_float() && !is_fp
 inline bool is_arithmetic_float(Type t) { return t.is_float() && !is_fp8(t.element()); }
 inline bool is_plain(Type t) { return !t.is_pointer(); }
 
-/// All operands have the type of the first, which `accepts` holds of. On success the result is empty.
+/// All operands have the type of the first, for which `accepts` is true. On success the result is empty.
 inline RuleResult check_alike(const RuleInput& in, bool (*accepts)(Type), std::string_view expected) {
   const Type first = in.operands[0];
   if (!accepts(first)) {
@@ -65,7 +65,7 @@ inline RuleResult check_size(const RuleInput& in, Type t) {
   return fail(in, -1, "the result {} has 2^{} elements; a tile has at most 2^{}", text(t), t.log2_elements(), kMaxLog2Elements);
 }
 
-/// The one result type that the writer states, for ops whose result does not follow from their operands.
+/// The declared result type, for ops whose result does not follow from their operands.
 inline RuleResult stated(const RuleInput& in) {
   if (in.declared.size() == 1) {
     RuleResult r = check_size(in, in.declared[0]);  // first, since rules go on to count its elements

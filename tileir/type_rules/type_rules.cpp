@@ -304,7 +304,7 @@ namespace {
 
 using namespace rules;
 
-// ---- what is the same for every op ----
+// ---- checks of all ops ----
 
 RuleResult check_count(const RuleInput& in) {
   const OpInfo& row = info(in.kind);

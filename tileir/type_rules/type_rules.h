@@ -1,5 +1,5 @@
-// What types an op's results have, or what is wrong with its operands. One function a rule; the front end, the parser and the
-// verifier ask the same ones, so a mistake reads the same wherever it is made.
+// Type rules: the types of an op's results, or an error about its operands. One function a rule. The front end, the parser and the verifier
+// call the same rules, so a mistake has the same message everywhere.
 #pragma once
 #include <span>
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace tilewright::ir {
 
-/// What a rule sees of an op.
+/// The input of a rule: an op without its regions.
 struct RuleInput {
   OpKind kind;
   std::span<const Type> operands;
   std::span<const Attr> attrs;
-  /// The result types that the writer states. Ops whose results do not follow from their operands (constant, cast, reshape,
-  /// broadcast, bitcast, if) take them from here; for the others this is empty or must equal what the rule gives.
+  /// The result types that the text or the caller declares. Ops whose results do not follow from their operands (constant, cast, reshape,
+  /// broadcast, bitcast, if) use them; for others they are absent or must equal the rule's result.
   std::span<const Type> declared;
 
   std::int64_t number(AttrName, std::int64_t absent = 0) const;
@@ -32,7 +32,7 @@ struct RuleResult {
   bool ok() const { return error.empty(); }
 };
 
-/// Checks operand count, attributes and types of any op but for what lies in its regions (the verifier's part).
+/// Checks the operand count, the attributes and the types of any op, but not its regions, which the verifier checks.
 RuleResult infer(const RuleInput&);
 
 }  // namespace tilewright::ir

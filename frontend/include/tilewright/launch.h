@@ -1,4 +1,4 @@
-// How a kernel is launched: the grid and the options that change what is compiled.
+// Launches: the grid, and the options that change the compilation.
 #pragma once
 #include <array>
 #include <cstddef>

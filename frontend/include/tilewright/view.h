@@ -18,7 +18,7 @@ struct HostView {
   bool made() const { return buffer != nullptr || alignment != 0; }
 };
 
-/// Throws Error unless every element of the extents lies inside of the buffer.
+/// Throws Error unless every element of the extents is inside of the buffer.
 void check_view(const RawBuffer&, std::span<const std::int64_t> extents, std::span<const std::int64_t> strides, const Here&);
 /// Throws Error for a negative extent; gives the strides of a dense row-major array.
 void row_major(std::span<const std::int64_t> extents, std::span<std::int64_t> strides, const Here&);
@@ -67,12 +67,12 @@ class View {
 
   // ---- in a kernel ----
 
-  /// The tile of `shape` at `offsets`; what lies outside of the extents gives `other`.
+  /// The tile of `shape` at `offsets`; elements outside of the extents are `other`.
   Tile<element_type> load(Offsets offsets, Shape shape, detail::Other<element_type> other = {}, Here at = Here::current()) const {
     expect_parameter("load", at);
     return detail::view_load<element_type>(base_, extents_, strides_, offsets.at(at), shape, other, at);
   }
-  /// Writes the tile at `offsets`; what lies outside of the extents is dropped.
+  /// Writes the tile at `offsets`; elements outside of the extents are not written.
   void store(Offsets offsets, const Tile<element_type>& tile, Here at = Here::current()) const
     requires(!std::is_const_v<T>)
   {
@@ -150,7 +150,7 @@ template <class T, std::size_t R>
 View<const T, static_cast<int>(R)> view(const Buffer<T>& buffer, const Extent (&extents)[R], Here at = Here::current()) {
   return detail::ViewAccess<const T, static_cast<int>(R)>::make({&buffer.raw()}, extents, nullptr, at);
 }
-/// Element (i, j, ...) is element i * strides[0] + j * strides[1] + ... of the buffer. Throws Error if one lies outside.
+/// Element (i, j, ...) is element i * strides[0] + j * strides[1] + ... of the buffer. Throws Error if one is outside of the buffer.
 template <class T, std::size_t R>
 View<T, static_cast<int>(R)> view(Buffer<T>& buffer, const Extent (&extents)[R], const Extent (&strides)[R], Here at = Here::current()) {
   return detail::ViewAccess<T, static_cast<int>(R)>::make({&buffer.raw()}, extents, strides, at);

@@ -49,7 +49,7 @@ class Handle {
   mutable std::uint32_t value_ = kNone;
   std::uint32_t trace_ = 0;     // the trace's serial number; 0: never named a value
   std::uint32_t slot_ = 0;      // index in the trace's table of handles
-  std::uint32_t variable_ = 0;  // the same for a handle and what it was moved to
+  std::uint32_t variable_ = 0;  // the variable's number, which a move keeps
 };
 
 /// A variable as it was when a loop or a branch began.

@@ -36,18 +36,18 @@ Made atomic_cas(const Handle& pointer, const Maybe& expected, const Maybe& desir
   }
 /// Adds value; f16 and bf16 too. Integers wrap; sums of floats depend on which program comes first.
 ///
-/// As every atomic: elements are 32- and 64-bit integers, f32 and f64. The result is what the element was before, 0 where the mask is
-/// false, where nothing is touched. Lanes that hit one address all count: they act one after the other, and each gets what the one before
-/// it left. The order of these lanes is not specified, and need not be the same from run to run; the cpu, for example, takes them in
-/// row-major order, a GPU does not. So of 256 times `atomic_exchange(p, i)` at one address any lane's value may stay.
+/// As every atomic: elements are 32- and 64-bit integers, f32 and f64. The result is the old value of the element; where the mask is false
+/// the element is not accessed and the result is 0. Lanes with the same address all take effect, one after the other, and each returns the
+/// value that the lane before it wrote. The order of these lanes is not specified, and may differ from run to run; the cpu, for example,
+/// uses row-major order, a GPU does not. So after 256 times `atomic_exchange(p, i)` at one address the value of any lane may remain.
 ///
-/// value and mask broadcast to the shape of p, never the reverse; through a scalar p it happens once a program. Addresses are multiples of
-/// the element's size: checked mode reports others; elsewhere an x86 cpu takes very long over an element that crosses a cache line, and a
-/// GPU fails.
+/// value and mask broadcast to the shape of p, never the reverse; with a scalar p it happens once a program. Addresses must be multiples of
+/// the element's size: checked mode reports others; otherwise an x86 cpu is very slow for an element that crosses a cache line, and a GPU
+/// fails.
 ///
-/// Programs start in the order of their numbers (axis 0 fastest), so a program may wait for one of a lower number: for a flag that that one
-/// sets with Order::release and this one reads with Order::acquire, as an addition of 0 does. One that waits for a higher number may wait
-/// for ever.
+/// Programs start in the order of their numbers (axis 0 fastest), so a program may wait for one with a lower number: for a flag that the
+/// other one sets with Order::release and this one reads with Order::acquire, for instance by adding 0. A program that waits for a higher
+/// number may wait forever.
 TW_ATOMIC(atomic_add, AtomicNumber, add)
 /// The greater of both, as maximum: NaN wins, +0 is above -0.
 TW_ATOMIC(atomic_max, AtomicNumber, max)
@@ -63,8 +63,8 @@ TW_ATOMIC(atomic_xor, AtomicInteger, bit_xor)
 TW_ATOMIC(atomic_exchange, AtomicNumber, exchange)
 #undef TW_ATOMIC
 
-/// Writes `desired` where the element has the bits of `expected` (so -0 is not +0, and a NaN equals itself); returns what it was before,
-/// which tells whether it was written.
+/// Writes `desired` where the element has the bits of `expected` (so -0 is not +0, and a NaN equals itself); returns the old value, which
+/// shows whether it was written.
 template <detail::AtomicNumber P>
 Tile<detail::Pointee<P>> atomic_cas(const Tile<P>& p, detail::Fixed<detail::Value<detail::Pointee<P>>> expected,
                                     detail::Fixed<detail::Value<detail::Pointee<P>>> desired, AtomicOptions options = {},

@@ -55,7 +55,7 @@ Tile<T> view_load(const Tile<P>& base, std::span<const I64> extents, std::span<c
                   const Shape& shape, const Other<T>& other, const Here& at) {
   return Tile<T>(view_load({base, extents, strides}, offsets, shape, other, at));
 }
-/// Writes the tile at `offsets` of a view; what lies outside of the extents is dropped.
+/// Writes the tile at `offsets` of a view; elements outside of the extents are not written.
 template <ValueElement T>
 void view_store(const Ptr<T>& base, std::span<const I64> extents, std::span<const I64> strides, std::span<const Offset> offsets,
                 const Tile<T>& tile, const Here& at) {
