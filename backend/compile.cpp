@@ -15,6 +15,7 @@
 #include "backend/target_hooks.h"
 #include "passes/debug/leave_reproducer.h"
 #include "passes/pass_manager.h"
+#include "passes/plans/lowering_plans.h"
 #include "tileir/diagnostics.h"
 #include "tileir/text/printer.h"
 
@@ -59,8 +60,10 @@ struct Lowered {
   }
 };
 
-void run_pipeline(ir::Function& f, const ir::TargetDesc& target, const CompileOptions& options, const CompileHooks& hooks) {
-  passes::PassContext context{target, options.contract, options.check, options.num_warps};
+/// Leaves the lowering plans that the last passes have made in `plans`.
+void run_pipeline(ir::Function& f, const ir::TargetDesc& target, const CompileOptions& options, const CompileHooks& hooks,
+                  passes::PlanCache& plans) {
+  const passes::PassContext context{target, options.contract, options.check, options.num_warps, &plans};
   passes::RunOptions run;
   if (hooks.dump)
     run.dump = [&](const std::string& stage, const ir::Function& at) { hooks.dump(stage, ir::print(at, {.locations = true})); };
@@ -91,9 +94,10 @@ CompiledKernel compile(ir::Function f, const CompileOptions& options, const Comp
   out.target = options.target;
   out.format = target->format();
   for (ir::ValueId v : f.block(f.body()).args) out.params.push_back(f.type(v));
+  passes::PlanCache plans;
   {
     Phase phase(out.timings, "passes");
-    run_pipeline(f, target->description(), options, hooks);
+    run_pipeline(f, target->description(), options, hooks, plans);
   }
   if (hooks.keep_text) out.tile_ir = ir::print(f);
   const Lowered lowered{f, options.target};
@@ -107,7 +111,7 @@ CompiledKernel compile(ir::Function f, const CompileOptions& options, const Comp
     machine = target->make_machine(options);
     module.setDataLayout(machine->createDataLayout());
     module.setTargetTriple(machine->getTargetTriple().str());
-    target->lower(f, options, module, *machine, out);
+    target->lower(f, plans, options, module, *machine, out);
     verify(module);
   }
   {

@@ -9,6 +9,10 @@
 
 #include "backend/compile.h"
 
+namespace tilewright::passes {
+class PlanCache;
+}
+
 namespace tilewright::backend {
 
 /// One target. compile.cpp calls the methods in the order in which they are declared.
@@ -23,8 +27,9 @@ class TargetHooks {
   virtual std::string entry_of(const ir::Function&) const = 0;
   virtual std::unique_ptr<llvm::TargetMachine> make_machine(const CompileOptions&) const = 0;
   /// Lowers a function that the target's pipeline has run on: emits `kernel.entry` into the module and says in `kernel` what a launch has
-  /// to know of it. May change how the machine generates code.
-  virtual void lower(const ir::Function&, const CompileOptions&, llvm::Module&, llvm::TargetMachine&, CompiledKernel& kernel) const = 0;
+  /// to know of it. `plans`: the lowering plans that the pipeline has left. May change how the machine generates code.
+  virtual void lower(const ir::Function&, passes::PlanCache& plans, const CompileOptions&, llvm::Module&, llvm::TargetMachine&,
+                     CompiledKernel& kernel) const = 0;
   /// Runs the few of LLVM's optimisations that pay for what `lower` emits.
   virtual void optimise(llvm::Module&, llvm::TargetMachine&) const = 0;
   /// The name of the code's text: of its stage among the dumps.

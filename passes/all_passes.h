@@ -7,6 +7,7 @@ namespace tilewright::passes {
 // bool canonicalize(ir::Function&, const PassContext&); and so on.
 #define TW_PASS(name, summary) bool name(ir::Function&, const PassContext&);
 #include "passes/passes.def"
+#undef TW_PASS_KEEPING_PLANS
 #undef TW_PASS
 
 }  // namespace tilewright::passes

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "passes/analysis/shared_scratch.h"
 #include "passes/pass.h"
+#include "passes/plans/lowering_plans.h"
 
 namespace tilewright::passes {
 
@@ -37,10 +37,11 @@ std::string tile_text(const ir::Function& f, OpId id) {
 }  // namespace
 
 bool allocate_shared(ir::Function& f, const PassContext& context) {
+  const LoweringPlans& plans = context.plans->get(f, context.num_warps);
   std::vector<Scratch> all;
   std::int64_t largest = 0;
   f.walk([&](OpId id) {
-    const std::int64_t bytes = shared_scratch(f, id, context.target, context.num_warps);
+    const std::int64_t bytes = plans.scratch_bytes(id);
     if (bytes == 0) return;
     if (bytes > context.target.shared_bytes)
       throw Error(f.where(id),

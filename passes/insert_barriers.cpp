@@ -4,6 +4,7 @@
 // Input, output: allocated. Numerics do not change. See tests/files/passes/insert_barriers/.
 #include "passes/analysis/hazards.h"
 #include "passes/pass.h"
+#include "passes/plans/lowering_plans.h"
 #include "passes/rewriter.h"
 #include "tileir/op_kind.h"
 
@@ -11,7 +12,7 @@ namespace tilewright::passes {
 
 bool insert_barriers(ir::Function& f, const PassContext& context) {
   Rewriter rw(f);
-  for (const Barrier& b : find_hazards(f, context.target, context.num_warps)) {
+  for (const Barrier& b : find_hazards(f, context.plans->get(f, context.num_warps))) {
     rw.at(b.before);
     rw.create(ir::OpKind::barrier_, {});
   }

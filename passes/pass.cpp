@@ -6,7 +6,9 @@ namespace tilewright::passes {
 namespace {
 constexpr PassInfo kPasses[] = {
 #define TW_PASS(name, summary) {#name, summary, name},
+#define TW_PASS_KEEPING_PLANS(name, summary) {#name, summary, name, true},
 #include "passes/passes.def"
+#undef TW_PASS_KEEPING_PLANS
 #undef TW_PASS
 };
 }  // namespace

@@ -11,12 +11,16 @@
 
 namespace tilewright::passes {
 
+class PlanCache;
+
 /// The target and options of a compilation.
 struct PassContext {
   ir::TargetDesc target;
   bool contract = true;  // a * b + c may become fma(a, b, c)
   bool check = false;    // checked mode: assertions are kept, hints become assertions
   int num_warps = 4;     // of a program, on a GPU
+  /// Lowering plans of the function, which passes after the last change of a layout share. Null: run_passes keeps its own.
+  PlanCache* plans = nullptr;
 };
 
 /// Changes the function; true if it changed anything.
@@ -26,6 +30,7 @@ struct PassInfo {
   std::string_view name;
   std::string_view summary;
   PassFunction run;
+  bool keeps_plans = false;  // lowering plans (passes/plans/lowering_plans.h) stay valid when the pass has changed the function
 };
 
 /// The passes of passes.def.

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "passes/debug/leave_reproducer.h"
+#include "passes/plans/lowering_plans.h"
 #include "tileir/diagnostics.h"
 #include "tileir/verifier.h"
 
@@ -20,6 +21,11 @@ const PassInfo& pass_named(std::string_view name) {
   throw Error({}, fmt::format("there is no pass '{}'; the passes are {}", name, known));
 }
 
+void run_pass(const PassInfo& pass, Function& f, const PassContext& context) {
+  const bool changed = pass.run(f, context);
+  if (changed && !pass.keeps_plans) context.plans->invalidate();
+}
+
 /// The context of a report of a compiler bug. Passes are functions of their input, so the IR before any pass can be computed again from one
 /// copy of the first input.
 struct Replay {
@@ -32,7 +38,10 @@ struct Replay {
     const auto& self = *static_cast<const Replay*>(subject);
     report.text += fmt::format("\n  in pass '{}' on kernel '{}'", pass, self.start.name);
     Function f = self.start;
-    for (std::string_view name : self.names.first(self.current)) find_pass(name)->run(f, self.context);
+    PlanCache plans;
+    PassContext context = self.context;
+    context.plans = &plans;
+    for (std::string_view name : self.names.first(self.current)) run_pass(*find_pass(name), f, context);
     leave_reproducer(f, pass, fmt::format("passes: {}", pass), report);
   }
 };
@@ -45,8 +54,12 @@ std::string problems_text(const std::vector<ir::Problem>& problems) {
 
 }  // namespace
 
-std::vector<PassTiming> run_passes(Function& f, std::span<const std::string_view> names, const PassContext& context,
+std::vector<PassTiming> run_passes(Function& f, std::span<const std::string_view> names, const PassContext& given,
                                    const RunOptions& options) {
+  PlanCache own_plans;
+  PassContext context = given;
+  if (!context.plans) context.plans = &own_plans;
+  context.plans->invalidate();          // they may be of another function
   std::vector<const PassInfo*> passes;  // an unknown name is an error before any pass runs
   for (std::string_view name : names) passes.push_back(&pass_named(name));
   if (options.dump) options.dump("00_traced", f);
@@ -56,7 +69,7 @@ std::vector<PassTiming> run_passes(Function& f, std::span<const std::string_view
   for (const PassInfo* pass : passes) {
     const BugContext bug(pass->name, &replay, Replay::describe);
     const auto begin = std::chrono::steady_clock::now();
-    pass->run(f, context);
+    run_pass(*pass, f, context);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     timings.push_back({std::string(pass->name), took.count()});
     if (options.verify_each) {

@@ -104,7 +104,7 @@ class HostHooks final : public TargetHooks {
     return create_target_machine(llvm::sys::getProcessTriple(), cpu_, features_, llvm::CodeModel::Small, /*is_jit=*/true);
   }
 
-  void lower(const ir::Function& f, const CompileOptions& options, llvm::Module& m, llvm::TargetMachine& machine,
+  void lower(const ir::Function& f, passes::PlanCache&, const CompileOptions& options, llvm::Module& m, llvm::TargetMachine& machine,
              CompiledKernel& kernel) const override {
     LoweredFunction lowered = host::lower(m, f, description(), options.check, kernel.entry);
     kernel.scratch_bytes = static_cast<std::size_t>(lowered.scratch_bytes);

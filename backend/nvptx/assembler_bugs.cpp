@@ -1,4 +1,4 @@
-// Replacements in PTX text: LLVM chooses the instructions, so there is nothing to choose earlier.
+// Replacements in PTX text: LLVM selects these instructions, so they cannot be avoided earlier.
 #include "backend/nvptx/assembler_bugs.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ std::string_view trimmed(std::string_view s) {
   return first == std::string_view::npos ? std::string_view() : s.substr(first, s.find_last_not_of(" \t") + 1 - first);
 }
 
-/// What stands between the commas, if there are so many operands.
+/// The operands between the commas, if there are N of them.
 template <std::size_t N>
 std::optional<std::array<std::string_view, N>> split(std::string_view operands) {
   std::array<std::string_view, N> parts;
@@ -59,7 +59,7 @@ std::optional<std::string> permuted(std::string_view operands) {
   return fmt::format("prmt.b32 \t{}, {}, 0, {:#x};", (*parts)[0], (*parts)[1], *by);
 }
 
-/// `min.u16 d, a, b` by way of 32 bits.
+/// `min.u16 d, a, b` in 32 bits.
 std::optional<std::string> widened(std::string_view op, std::string_view operands) {
   const auto parts = split<3>(operands);
   if (!parts) return std::nullopt;
@@ -79,7 +79,7 @@ std::optional<std::string> widened(std::string_view op, std::string_view operand
   return text + fmt::format(" {}.{}32 %wide0, %wide0, %wide1; cvt.u16.u32 {}, %wide0; }}", op.substr(0, 3), sign, (*parts)[0]);
 }
 
-/// `neg.s16 d, a` by way of 32 bits.
+/// `neg.s16 d, a` in 32 bits.
 std::optional<std::string> widened_unary(std::string_view op, std::string_view operands) {
   const auto parts = split<2>(operands);
   if (!parts || !(*parts)[1].starts_with('%')) return std::nullopt;
@@ -88,7 +88,7 @@ std::optional<std::string> widened_unary(std::string_view op, std::string_view o
                      to);
 }
 
-/// Replaces `op operands;` by what `by` makes of the operands.
+/// Replaces `op operands;` by the result of `by` for the operands.
 template <class By>
 void replace_statements(std::string& ptx, std::string_view op, By by) {
   for (std::size_t at = ptx.find(op); at != std::string::npos; at = ptx.find(op, at + 1)) {

@@ -1,15 +1,16 @@
 // Atomics on global memory: for each element one thread, an instruction or a loop around a compare-and-swap (PTX ISA, "atom" and "red").
 //
-// What an atomic orders is a matter of the whole program: before one that releases, all threads meet at a barrier, so that their stores
-// come before it; after one that acquires they meet again, so that their loads come after it. The memory model of PTX makes the chain
-// of a barrier and an atomic of a scope hold for that scope (PTX ISA, "Memory Consistency Model: Causality Order").
+// An atomic orders the accesses of the whole program: before one that releases, all threads wait at a barrier, so that their stores come
+// before it; after one that acquires they wait again, so that their loads come after it. In the memory model of PTX, the chain of a barrier
+// and an atomic of a scope holds for that scope (PTX ISA, "Memory Consistency Model: Causality Order").
+#include "backend/nvptx/atomics.h"
+
 #include <fmt/format.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "backend/lowering/elementwise.h"
-#include "backend/nvptx/lowering.h"
-#include "passes/plans/atomic_plan.h"
+#include "backend/nvptx/ptx_asm.h"
 #include "tileir/diagnostics.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
@@ -62,24 +63,62 @@ std::string operation(OpKind k, Type t) {
   }
 }
 
-/// Whether all threads have just met: then they need not meet again.
+/// Whether the last instruction is a barrier: then another one is not needed.
 bool is_after_barrier(const llvm::IRBuilder<>& b) {
   const llvm::BasicBlock* block = b.GetInsertBlock();
   const auto* call = block->empty() ? nullptr : llvm::dyn_cast<llvm::IntrinsicInst>(&block->back());
   return call && (call->getIntrinsicID() == llvm::Intrinsic::nvvm_barrier0 || call->getIntrinsicID() == llvm::Intrinsic::nvvm_bar_warp_sync);
 }
 
-}  // namespace
+/// A loop around a compare-and-swap.
+Value* update_by_loop(Emitter& e, OpId id, std::span<Value* const> x, Value* predicate) {
+  llvm::IRBuilder<>& b = e.b();
+  const Function& f = e.f();
+  const Type element = f.type(f.result(id)).scalar();
+  const Semantics s = semantics(f, id);
+  llvm::Type *type = register_type(b.getContext(), element), *word = b.getIntNTy(static_cast<unsigned>(ir::bits(element.element())));
+  llvm::BasicBlock *before = b.GetInsertBlock(), *read = e.new_block("read"), *loop = e.new_block("update"),
+                   *after = e.new_block("updated");
+  if (predicate) {
+    b.CreateCondBr(predicate, read, after);
+  } else {
+    b.CreateBr(read);
+  }
+  b.SetInsertPoint(read);
+  const int bits = ir::bits(element.element());
+  Value* first = inline_ptx(b, fmt::format("ld.relaxed{}.global.b{} $0, [$1];", s.scope, bits), word, {x[0]}, kMemory);
+  b.CreateBr(loop);
 
-/// One element, where the predicate (null: always) holds; what was there before, 0 elsewhere, null if `used` is false.
-Value* NvptxLowering::update_global(OpId id, std::span<Value* const> x, Value* predicate, bool used) {
-  const OpKind k = f_.kind(id);
-  const Type element = f_.type(f_.result(id)).scalar();
-  const Semantics s = semantics(f_, id);
-  llvm::Type* type = register_type(c_, element);
-  if (k == OpKind::atomic_update_) return update_by_loop(id, x, predicate);
+  b.SetInsertPoint(loop);
+  auto* old = b.CreatePHI(word, 2);
+  old->addIncoming(first, read);
+  Value* earlier[] = {b.CreateBitCast(old, type)};
+  Value* desired = b.CreateBitCast(e.combine(id, earlier, x.subspan(1, 1))[0], word);
+  const std::string text = "atom" + s.order + s.scope + ".global" + operation(OpKind::atomic_update_, element) + " $0, [$1], $2, $3;";
+  Value* seen = inline_ptx(b, text, word, {x[0], old, desired}, kMemory);
+  old->addIncoming(seen, b.GetInsertBlock());
+  llvm::BasicBlock* last = b.GetInsertBlock();
+  b.CreateCondBr(b.CreateICmpEQ(seen, old), after, loop);
 
-  // red has no acquire: that is a matter of what is read. (It may be observed without the value, so it stays.)
+  b.SetInsertPoint(after);
+  auto* result = b.CreatePHI(type, 2);
+  if (predicate) result->addIncoming(llvm::Constant::getNullValue(type), before);
+  result->addIncoming(earlier[0], last);
+  return result;
+}
+
+/// The atomic of one element, where the predicate (null: always) holds. The result: the old value, 0 where the predicate does not hold;
+/// null if `used` is false.
+Value* update_global(Emitter& e, OpId id, std::span<Value* const> x, Value* predicate, bool used) {
+  llvm::IRBuilder<>& b = e.b();
+  const Function& f = e.f();
+  const OpKind k = f.kind(id);
+  const Type element = f.type(f.result(id)).scalar();
+  const Semantics s = semantics(f, id);
+  llvm::Type* type = register_type(b.getContext(), element);
+  if (k == OpKind::atomic_update_) return update_by_loop(e, id, x, predicate);
+
+  // red reads nothing and so has no acquire; an atomic that acquires orders later loads even if its result is not used.
   const bool reduces = !used && !s.acquires && k != OpKind::atomic_exchange_ && k != OpKind::atomic_cas_;
   const std::string name = (reduces ? "red" : "atom") + s.order + s.scope + ".global" + operation(k, element);
   std::vector<Value*> inputs;
@@ -92,95 +131,59 @@ Value* NvptxLowering::update_global(OpId id, std::span<Value* const> x, Value* p
   for (std::size_t i = 0; i < x.size(); ++i) text += i == 0 ? fmt::format(" [${}]", next++) : fmt::format(", ${}", next++);
   if (predicate) text = fmt::format("@${} ", next) + text;
   llvm::Type* outputs[] = {type};
-  const auto out = inline_ptx(b_, text + ";", std::span(outputs, reduces ? 0 : 1), inputs, kMemory, tied);
+  const auto out = inline_ptx(b, text + ";", std::span(outputs, reduces ? 0 : 1), inputs, kMemory, tied);
   return reduces ? nullptr : out[0];
 }
 
-Value* NvptxLowering::update_by_loop(OpId id, std::span<Value* const> x, Value* predicate) {
-  const Type element = f_.type(f_.result(id)).scalar();
-  const Semantics s = semantics(f_, id);
-  llvm::Type *type = register_type(c_, element), *word = b_.getIntNTy(static_cast<unsigned>(ir::bits(element.element())));
-  llvm::BasicBlock *before = b_.GetInsertBlock(), *read = new_block("read"), *loop = new_block("update"), *after = new_block("updated");
-  if (predicate) {
-    b_.CreateCondBr(predicate, read, after);
-  } else {
-    b_.CreateBr(read);
-  }
-  b_.SetInsertPoint(read);
-  const int bits = ir::bits(element.element());
-  Value* first = inline_ptx(b_, fmt::format("ld.relaxed{}.global.b{} $0, [$1];", s.scope, bits), word, {x[0]}, kMemory);
-  b_.CreateBr(loop);
+}  // namespace
 
-  b_.SetInsertPoint(loop);
-  auto* old = b_.CreatePHI(word, 2);
-  old->addIncoming(first, read);
-  Value* earlier[] = {b_.CreateBitCast(old, type)};
-  Value* desired = b_.CreateBitCast(combine(id, earlier, x.subspan(1, 1))[0], word);
-  const std::string text = "atom" + s.order + s.scope + ".global" + operation(OpKind::atomic_update_, element) + " $0, [$1], $2, $3;";
-  Value* seen = inline_ptx(b_, text, word, {x[0], old, desired}, kMemory);
-  old->addIncoming(seen, b_.GetInsertBlock());
-  llvm::BasicBlock* last = b_.GetInsertBlock();
-  b_.CreateCondBr(b_.CreateICmpEQ(seen, old), after, loop);
+void emit_atomic(Emitter& e, BoundsCheck& bounds, OpId id) {
+  llvm::IRBuilder<>& b = e.b();
+  const Function& f = e.f();
+  const auto& operands = f.op(id).operands;
+  const ValueId result = f.result(id);
+  const Type element = f.type(result).scalar();
+  const AtomicResults results = e.plans().atomic_results(id);
+  const Semantics s = semantics(f, id);
+  const bool is_scalar = f.type(result).is_scalar();
+  const bool has_mask = ir::mask_of(f, id).valid();
+  if (s.releases && !is_after_barrier(b)) e.barrier();
+  const Registers active = bounds.active_elements(id);
 
-  b_.SetInsertPoint(after);
-  auto* result = b_.CreatePHI(type, 2);
-  if (predicate) result->addIncoming(llvm::Constant::getNullValue(type), before);
-  result->addIncoming(earlier[0], last);
-  return result;
-}
-
-void NvptxLowering::emit_atomic(OpId id) {
-  const auto& operands = f_.op(id).operands;
-  const ValueId result = f_.result(id);
-  const Type element = f_.type(result).scalar();
-  const AtomicResults results = passes::atomic_results(f_, id, num_warps_);
-  const Semantics s = semantics(f_, id);
-  const bool is_scalar = f_.type(result).is_scalar();
-  const bool has_mask = ir::mask_of(f_, id).valid();
-  if (s.releases && !is_after_barrier(b_)) emit_barrier();
-  const Registers active = active_elements(id);
-
-  Value* acts = is_scalar ? is_first_thread() : is_canonical(layout(result));
-  const std::uint32_t copies = is_scalar ? 0 : layout(result).free_bits(HardwareDim::reg);
+  Value* acts = is_scalar ? e.is_first_thread() : e.redundant_thread_predicate(e.layout(result));
+  const std::uint32_t copies = is_scalar ? 0 : e.layout(result).free_bits(HardwareDim::reg);
   Registers old;  // of registers that are no copies
-  for (std::uint32_t r = 0; r < registers(operands[0]).size(); ++r) {
+  for (std::uint32_t r = 0; r < e.registers(operands[0]).size(); ++r) {
     if (r & copies) continue;
     std::vector<Value*> x;
-    for (ValueId v : operands) x.push_back(registers(v)[r]);
+    for (ValueId v : operands) x.push_back(e.registers(v)[r]);
     if (has_mask) x.pop_back();
-    Value* predicate = acts && active[r] ? b_.CreateAnd(acts, active[r]) : acts ? acts : active[r];
-    old.push_back(update_global(id, x, predicate, results != AtomicResults::unused));
+    Value* predicate = acts && active[r] ? b.CreateAnd(acts, active[r]) : acts ? acts : active[r];
+    old.push_back(update_global(e, id, x, predicate, results != AtomicResults::unused));
   }
 
   if (results == AtomicResults::by_memory) {
     const std::int64_t bytes = element.element_bytes();
-    Value* base = shared_address(shared_offset(id));
-    const LinearLayout kept = is_scalar ? LinearLayout() : layout(result).without_free_registers();
+    Value* base = e.shared_address(e.scratch_offset(id));
+    const LinearLayout kept = is_scalar ? LinearLayout() : e.layout(result).without_free_registers();
     const auto address = [&](std::uint32_t r) {
-      return is_scalar ? base : b_.CreateAdd(base, b_.CreateMul(flat_index(kept, r), i32(bytes)));
+      return is_scalar ? base : b.CreateAdd(base, b.CreateMul(e.flat_index(kept, r), e.i32(bytes)));
     };
-    for (std::uint32_t r = 0; r < old.size(); ++r) store_shared(element, address(r), 0, std::span(&old[r], 1), acts);
-    emit_barrier();
-    for (std::uint32_t r = 0; r < old.size(); ++r) old[r] = load_shared(element, address(r), 0, 1)[0];
+    for (std::uint32_t r = 0; r < old.size(); ++r) e.store_shared(element, address(r), 0, std::span(&old[r], 1), acts);
+    e.barrier();
+    for (std::uint32_t r = 0; r < old.size(); ++r) old[r] = e.load_shared(element, address(r), 0, 1)[0];
   } else if (s.acquires) {
-    emit_barrier();
+    e.barrier();
   }
   if (results == AtomicResults::by_shuffles) {
-    const std::uint32_t lanes = is_scalar ? 31 : layout(result).free_bits(HardwareDim::lane);
-    Value* source = b_.CreateAnd(lane(), i32(31 & ~lanes));
-    for (Value*& v : old) v = shuffle(Shuffle::idx, v, source);
+    const std::uint32_t lanes = is_scalar ? 31 : e.layout(result).free_bits(HardwareDim::lane);
+    Value* source = b.CreateAnd(e.lane(), e.i32(31 & ~lanes));
+    for (Value*& v : old) v = e.shuffle(Shuffle::idx, v, source);
   }
-  if (results == AtomicResults::unused) {
-    // Nobody reads them.
-    return set(result, Registers(registers(operands[0]).size(), poison_of(element)));
-  }
-  if (copies) {
-    const auto holder = match_registers(layout(result).without_free_registers(), layout(result), [](std::uint32_t flat) { return flat; });
-    Registers all;
-    for (std::uint32_t r : holder) all.push_back(old[r]);
-    old = std::move(all);
-  }
-  set(result, std::move(old));
+  if (results == AtomicResults::unused)
+    return e.set(result, Registers(e.registers(operands[0]).size(), llvm::PoisonValue::get(register_type(b.getContext(), element))));
+  if (copies) old = select_registers(old, e.layout(result).without_free_registers(), e.layout(result));
+  e.set(result, std::move(old));
 }
 
 }  // namespace tilewright::backend::nvptx

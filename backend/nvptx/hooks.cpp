@@ -1,24 +1,12 @@
 // An NVIDIA GPU as compile.cpp sees a target.
-#include <algorithm>
-
 #include "backend/nvptx/lowering.h"
 #include "backend/nvptx/target.h"
 #include "passes/analysis/register_pressure.h"
-#include "passes/analysis/shared_scratch.h"
+#include "passes/plans/lowering_plans.h"
 
 namespace tilewright::backend::nvptx {
 
 namespace {
-
-/// The end of the scratch that allocate_shared gave out.
-std::int64_t shared_bytes(const ir::Function& f, const ir::TargetDesc& target, int num_warps) {
-  std::int64_t end = 0;
-  f.walk([&](ir::OpId id) {
-    if (const std::int64_t bytes = passes::shared_scratch(f, id, target, num_warps))
-      end = std::max(end, f.attr(id, ir::AttrName::shared) + bytes);
-  });
-  return end;
-}
 
 class NvptxHooks final : public TargetHooks {
  public:
@@ -31,13 +19,16 @@ class NvptxHooks final : public TargetHooks {
     return make_target_machine(options.target, options.ptx_version ? options.ptx_version : kPtxVersion);
   }
 
-  void lower(const ir::Function& f, const CompileOptions& options, llvm::Module& m, llvm::TargetMachine&,
+  void lower(const ir::Function& f, passes::PlanCache& cache, const CompileOptions& options, llvm::Module& m, llvm::TargetMachine&,
              CompiledKernel& kernel) const override {
-    NvptxLowering lowering(m, f, description(), options.num_warps, options.check);
-    const std::int64_t shared = shared_bytes(f, description(), options.num_warps);
-    lowering.run(kernel.entry, passes::blocks_per_sm(f, description(), options.num_warps, shared));
-    kernel.sites = lowering.sites();
-    kernel.reports = lowering.reports();
+    const passes::LoweringPlans& plans = cache.get(f, options.num_warps);
+    const std::int64_t shared = plans.shared_bytes(f);
+    const int programs_per_sm = passes::blocks_per_sm(f, description(), options.num_warps, shared);
+    KernelSites sites =
+        nvptx::lower(m, f, plans, description(),
+                     {.entry = kernel.entry, .num_warps = options.num_warps, .check = options.check, .programs_per_sm = programs_per_sm});
+    kernel.sites = std::move(sites.accesses);
+    kernel.reports = std::move(sites.reports);
     kernel.resources.num_warps = options.num_warps;
     kernel.resources.shared_bytes = static_cast<int>(shared);
     kernel.advice = passes::too_large(f, description(), options.num_warps);

@@ -1,10 +1,10 @@
-// Index arithmetic of a thread's registers: what they have in common is computed once, and each adds its constant.
-//
-// A thread's elements lie apart by constants: of row indices i + k, offsets (i + k) * ld are i * ld + k * ld, an instruction each instead
-// of two, and sums of pointers take first what all registers have in common. Integers wrap, so no bit changes.
-#include <algorithm>
+// Rules for affine expressions, and for sums of which one part is common to all registers.
+#include "backend/nvptx/index_arithmetic.h"
 
-#include "backend/nvptx/lowering.h"
+#include <algorithm>
+#include <tuple>
+
+#include "backend/lowering/elementwise.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::backend::nvptx {
@@ -23,96 +23,103 @@ std::int64_t wrapped(OpKind k, std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-NvptxLowering::Linear NvptxLowering::linear(Value* v) const {
-  if (const auto known = linear_.find(v); known != linear_.end()) return known->second;
+void IndexArithmetic::define(Value* v, const AffineExpression& x) {
+  if (!llvm::isa<llvm::Constant>(v)) affine_[v] = x;
+}
+
+AffineExpression IndexArithmetic::expression_of(Value* v) const {
+  if (const auto known = affine_.find(v); known != affine_.end()) return known->second;
   if (const auto* c = llvm::dyn_cast<llvm::ConstantInt>(v)) return {nullptr, nullptr, c->getSExtValue()};
   return {v, nullptr, 0};
 }
 
-Value* NvptxLowering::value_of(const Linear& l, llvm::Type* type) {
-  if (l.number == 0) return l.leader ? l.leader : llvm::Constant::getNullValue(type);
-  Value* number = llvm::ConstantInt::getSigned(type, l.number);
-  Value* part = l.scale ? b_.CreateMul(l.scale, number) : number;
-  Value* sum = l.leader ? b_.CreateAdd(l.leader, part) : part;
-  if (!llvm::isa<llvm::Constant>(sum)) linear_[sum] = l;
+Value* IndexArithmetic::value_of(const AffineExpression& x, llvm::Type* type) {
+  if (x.offset == 0) return x.base ? x.base : llvm::Constant::getNullValue(type);
+  Value* offset = llvm::ConstantInt::getSigned(type, x.offset);
+  Value* part = x.scale ? b_.CreateMul(x.scale, offset) : offset;
+  Value* sum = x.base ? b_.CreateAdd(x.base, part) : part;
+  define(sum, x);
   return sum;
 }
 
-std::optional<NvptxLowering::Linear> NvptxLowering::combined(OpKind k, Linear a, Linear b, Leaders& leaders) {
-  const auto leader = [&](Value* x, Value* y) -> Value* {
-    Value*& known = leaders[{x, y}];
+std::optional<AffineExpression> IndexArithmetic::combined(OpKind k, AffineExpression a, AffineExpression b, Bases& bases) {
+  const auto base = [&](Value* x, Value* y) -> Value* {
+    Value*& known = bases[{x, y}];
     if (known) return known;
     if (k == OpKind::mul_) return known = b_.CreateMul(x, y);
     if (k == OpKind::add_) return known = !x ? y : !y ? x : b_.CreateAdd(x, y);
     return known = !y ? x : !x ? b_.CreateNeg(y) : b_.CreateSub(x, y);
   };
   if (k != OpKind::mul_) {
-    if (a.number != 0 && b.number != 0 && a.scale != b.scale) return std::nullopt;
-    Value* scale = a.number != 0 ? a.scale : b.scale;
-    Value* sum = a.leader || b.leader ? leader(a.leader, b.leader) : nullptr;
-    return Linear{sum, scale, wrapped(k, a.number, b.number)};
+    if (a.offset != 0 && b.offset != 0 && a.scale != b.scale) return std::nullopt;
+    Value* scale = a.offset != 0 ? a.scale : b.scale;
+    Value* sum = a.base || b.base ? base(a.base, b.base) : nullptr;
+    return AffineExpression{sum, scale, wrapped(k, a.offset, b.offset)};
   }
-  const auto is_constant = [](const Linear& l) { return !l.leader && !l.scale; };
-  const auto is_one = [](const Linear& l) { return l.leader && l.number == 0; };
+  const auto is_constant = [](const AffineExpression& x) { return !x.base && !x.scale; };
+  const auto is_base = [](const AffineExpression& x) { return x.base && x.offset == 0; };
   if (is_constant(a)) std::swap(a, b);
   if (is_constant(b)) {
-    Value* product = a.leader ? leader(a.leader, llvm::ConstantInt::getSigned(a.leader->getType(), b.number)) : nullptr;
-    return Linear{product, a.scale, wrapped(k, a.number, b.number)};
+    Value* product = a.base ? base(a.base, llvm::ConstantInt::getSigned(a.base->getType(), b.offset)) : nullptr;
+    return AffineExpression{product, a.scale, wrapped(k, a.offset, b.offset)};
   }
-  if (is_one(a)) std::swap(a, b);
-  if (!is_one(b) || (a.scale && a.number != 0)) return std::nullopt;
-  return Linear{a.leader ? leader(a.leader, b.leader) : nullptr, b.leader, a.number};
+  if (is_base(a)) std::swap(a, b);
+  if (!is_base(b) || (a.scale && a.offset != 0)) return std::nullopt;
+  return AffineExpression{a.base ? base(a.base, b.base) : nullptr, b.base, a.offset};
 }
 
-bool NvptxLowering::emit_index_arithmetic(OpId id) {
-  const OpKind k = f_.kind(id);
-  const ValueId y = f_.result(id);
-  if (f_.type(y).is_scalar()) return false;
+bool IndexArithmetic::emit(OpId id) {
+  const Function& f = e_.f();
+  const OpKind k = f.kind(id);
+  const ValueId y = f.result(id);
+  if (f.type(y).is_scalar()) return false;
   if (k == OpKind::add_ptr_) return emit_address(id);
-  if ((k != OpKind::add_ && k != OpKind::sub_ && k != OpKind::mul_) || !f_.type(y).is_integer()) return false;
-  const Registers &a = registers(f_.operand(id, 0)), &b = registers(f_.operand(id, 1));
+  if ((k != OpKind::add_ && k != OpKind::sub_ && k != OpKind::mul_) || !f.type(y).is_integer()) return false;
+  const Registers &a = e_.registers(f.operand(id, 0)), &b = e_.registers(f.operand(id, 1));
   if (k == OpKind::add_ && is_common(a) != is_common(b) && emit_sum(id)) return true;
-  const auto is_apart = [&](Value* v) { return linear_.count(v) != 0; };
-  if (std::none_of(a.begin(), a.end(), is_apart) && std::none_of(b.begin(), b.end(), is_apart)) return false;
-  Leaders leaders;
-  std::vector<Linear> all;
+  const auto is_known = [&](Value* v) { return affine_.count(v) != 0; };
+  if (std::none_of(a.begin(), a.end(), is_known) && std::none_of(b.begin(), b.end(), is_known)) return false;
+  Bases bases;
+  std::vector<AffineExpression> all;
   for (std::size_t r = 0; r < a.size(); ++r) {
-    const std::optional<Linear> l = combined(k, linear(a[r]), linear(b[r]), leaders);
-    if (!l) return false;
-    all.push_back(*l);
+    const std::optional<AffineExpression> x = combined(k, expression_of(a[r]), expression_of(b[r]), bases);
+    if (!x) return false;
+    all.push_back(*x);
   }
-  std::map<std::pair<Value*, std::int64_t>, Value*> same;
+  std::map<std::tuple<Value*, Value*, std::int64_t>, Value*> same;
   Registers out;
-  for (const Linear& l : all) {
-    Value*& v = same[{l.leader, l.number}];
-    if (!v) v = value_of(l, type_of(y));
+  for (const AffineExpression& x : all) {
+    Value*& v = same[{x.base, x.scale, x.offset}];
+    if (!v) v = value_of(x, register_type(b_.getContext(), f.type(y)));
     out.push_back(v);
   }
-  set(y, std::move(out));
+  e_.set(y, std::move(out));
   return true;
 }
 
-bool NvptxLowering::emit_sum(OpId id) {
-  const Registers &a = registers(f_.operand(id, 0)), &b = registers(f_.operand(id, 1));
+bool IndexArithmetic::emit_sum(OpId id) {
+  const Function& f = e_.f();
+  const Registers &a = e_.registers(f.operand(id, 0)), &b = e_.registers(f.operand(id, 1));
   const bool first = is_common(a);
   const Registers& rest = first ? b : a;
-  // What lies apart by constants is better added up as that.
-  if (std::any_of(rest.begin(), rest.end(), [&](Value* v) { return linear_.count(v) != 0; })) return false;
+  // Affine expressions are better added as such.
+  if (std::any_of(rest.begin(), rest.end(), [&](Value* v) { return affine_.count(v) != 0; })) return false;
   Registers out;
   for (Value* v : rest) {
     out.push_back(b_.CreateAdd((first ? a : b)[0], v));
     if (!llvm::isa<llvm::Constant>(out.back())) sums_[out.back()] = {(first ? a : b)[0], v};
   }
-  set(f_.result(id), std::move(out));
+  e_.set(f.result(id), std::move(out));
   return true;
 }
 
-bool NvptxLowering::emit_address(OpId id) {
-  const ValueId y = f_.result(id);
-  const Registers &p = registers(f_.operand(id, 0)), &offsets = registers(f_.operand(id, 1));
+bool IndexArithmetic::emit_address(OpId id) {
+  const Function& f = e_.f();
+  const ValueId y = f.result(id);
+  const Registers &p = e_.registers(f.operand(id, 0)), &offsets = e_.registers(f.operand(id, 1));
   if (is_common(p) && is_common(offsets)) return false;
-  const std::int64_t bytes = f_.type(y).pointee().element_bytes();
-  const bool is_signed = ir::is_signed(f_.type(f_.operand(id, 1)).element());
+  const std::int64_t bytes = f.type(y).pointee().element_bytes();
+  const bool is_signed = ir::is_signed(f.type(f.operand(id, 1)).element());
   std::map<Value*, Value*> scaled;
   const auto in_bytes = [&](Value* offset) {
     Value*& v = scaled[offset];
@@ -139,7 +146,7 @@ bool NvptxLowering::emit_address(OpId id) {
     out.push_back(sum(s.common, s.rest));
     if (is_common(p) || is_common(offsets)) sums_[out.back()] = s;
   }
-  set(y, std::move(out));
+  e_.set(y, std::move(out));
   return true;
 }
 

@@ -1,11 +1,12 @@
-// Functions for which the GPU has an instruction, or a few, that keep the documented accuracy (passes/ACCURACY.md), and conversions:
-// PTX ISA 8.x, "Floating Point Instructions" and "cvt". Everything else is arithmetic that LLVM selects.
+// Instructions of floats, small floats and conversions: PTX ISA 8.x, "Floating Point Instructions" and "cvt".
+#include "backend/nvptx/math.h"
+
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include <cmath>
 
 #include "backend/lowering/elementwise.h"
-#include "backend/nvptx/lowering.h"
+#include "backend/nvptx/ptx_asm.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 constexpr double kLog2E = 1.4426950408889634, kLn2 = 0.6931471805599453;
 
-/// One value's op as it is lowered: the builder, the operands as they are held, and what they are.
+/// An op on one element: the builder, the operands and their types.
 class Instruction {
  public:
   Instruction(llvm::IRBuilder<>& b, const ir::TargetDesc& target, OpKind kind, Element from, Element to, bool fast,
@@ -81,7 +82,7 @@ Value* Instruction::single() {
 }
 
 /// e^x = 2^n 2^r with n = floor(x log2(e)), r in [0, 1), log2(e) in two parts; n is kept within [-126, 126], so that 2^n is put together
-/// from its exponent, and r takes what lies beyond: infinity, 0 and subnormals come out of the last product.
+/// from its exponent, and r has the rest: infinity, 0 and subnormals result from the last product.
 Value* Instruction::exponential() {
   Value* x = x_[0];
   if (fast_) return ptx("ex2.approx.ftz.f32 $0, $1;", {b_.CreateFMul(x, number(kLog2E))});
@@ -142,7 +143,7 @@ Value* Instruction::small() {
       if (by_fma) return fma_of(x_[0], x_[1], b_.getInt16(kMinusZero));
       y = b_.CreateFMul(x[0], x[1]);
       break;
-    case OpKind::neg_: return b_.CreateXor(x_[0], b_.getInt16(kMinusZero));  // what canonicalize makes of a product with -1
+    case OpKind::neg_: return b_.CreateXor(x_[0], b_.getInt16(kMinusZero));  // canonicalize makes neg of a product with -1
     case OpKind::fma_: y = intrinsic(llvm::Intrinsic::fma, {x[0], x[1], x[2]}); break;
     case OpKind::minimum_:
     case OpKind::maximum_:
@@ -220,7 +221,7 @@ Value* Instruction::float_to_integer() {
   return b_.CreateTrunc(y, b_.getIntNTy(bits));
 }
 
-/// cvt to fp8 stays finite; here what rounds past the greatest number is NaN (e4m3 has no infinity) or infinite (e5m2).
+/// cvt to fp8 saturates; the op gives NaN (e4m3, which has no infinity) or infinity (e5m2) for numbers that round past the greatest one.
 Value* Instruction::to_fp8() {
   TW_CHECK(from_ == Element::f32 && target_.sm >= 90, "a cast that legalize_floats replaces");
   Value* x = x_[0];
@@ -248,10 +249,11 @@ Value* Instruction::find_first_set() {
 
 }  // namespace
 
-Value* NvptxLowering::target_instruction(OpId id, std::span<Value* const> operands) {
-  const Type from = f_.type(f_.operand(id, 0)), to = f_.type(f_.result(id));
+Value* target_instruction(Emitter& e, OpId id, std::span<Value* const> operands) {
+  const Function& f = e.f();
+  const Type from = f.type(f.operand(id, 0)), to = f.type(f.result(id));
   if (from.is_pointer() || to.is_pointer()) return nullptr;
-  return Instruction(b_, target_, f_.kind(id), from.element(), to.element(), f_.attr(id, ir::AttrName::fast) != 0, operands).emit();
+  return Instruction(e.b(), e.target(), f.kind(id), from.element(), to.element(), f.attr(id, ir::AttrName::fast) != 0, operands).emit();
 }
 
 }  // namespace tilewright::backend::nvptx

@@ -61,4 +61,10 @@ void inline_ptx(llvm::IRBuilder<>& b, const std::string& text, std::initializer_
   inline_ptx(b, text, {}, std::span(inputs.begin(), inputs.size()), effects);
 }
 
+std::string operand_vector(std::size_t count) {
+  std::string list;
+  for (std::size_t i = 0; i < count; ++i) list += (i ? ", $" : "$") + std::to_string(i);
+  return count > 1 ? "{" + list + "}" : list;
+}
+
 }  // namespace tilewright::backend::nvptx

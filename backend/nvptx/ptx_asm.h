@@ -29,5 +29,7 @@ std::vector<Value*> inline_ptx(llvm::IRBuilder<>&, const std::string& text, std:
 Value* inline_ptx(llvm::IRBuilder<>&, const std::string& text, llvm::Type* output, std::initializer_list<Value*> inputs, AsmEffects = kPure);
 /// With none.
 void inline_ptx(llvm::IRBuilder<>&, const std::string& text, std::initializer_list<Value*> inputs, AsmEffects);
+/// "$0", or "{$0, $1, ...}" of several: the first operands as a vector.
+std::string operand_vector(std::size_t count);
 
 }  // namespace tilewright::backend::nvptx

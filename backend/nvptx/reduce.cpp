@@ -1,11 +1,13 @@
-// Reductions: in registers, between lanes by shuffles, between warps through shared memory, in the order of tileir/layout/reduce_steps.h.
+// Reductions, in the steps of tileir/layout/reduce_steps.h: across_registers, across_lanes by shuffles (or reduce_warp, one instruction for
+// a whole warp), across_warps through shared memory.
+#include "backend/nvptx/reduce.h"
+
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include <bit>
 #include <optional>
 
-#include "backend/nvptx/lowering.h"
-#include "passes/plans/reduce_plan.h"
+#include "backend/nvptx/shared_tile.h"
 #include "tileir/diagnostics.h"
 #include "tileir/layout/f2_span.h"
 #include "tileir/op_kind.h"
@@ -14,20 +16,9 @@ namespace tilewright::backend::nvptx {
 
 using ir::ReduceStep;
 
-std::vector<Value*> NvptxLowering::combine(OpId id, std::span<Value* const> earlier, std::span<Value* const> later) {
-  const BlockId region = f_.region(id);
-  int arg = 0;
-  for (const auto& side : {earlier, later})
-    for (Value* v : side) set(f_.arg(region, arg++), {v});
-  emit_block(region);
-  std::vector<Value*> out;
-  for (const Registers& r : yielded(region)) out.push_back(r[0]);
-  return out;
-}
-
 namespace {
 
-/// The op that a region is, of its two arguments; none if it is more.
+/// The kind of the only op of a region, applied to its two arguments; none if the region has other ops.
 std::optional<OpKind> only_op(const Function& f, OpId id) {
   const BlockId region = f.region(id);
   const auto& args = f.block(region).args;
@@ -38,7 +29,7 @@ std::optional<OpKind> only_op(const Function& f, OpId id) {
   return f.kind(op);
 }
 
-/// redux.sync of 32-bit integers (sm_80 and up), into which narrower ones fit.
+/// redux.sync of 32-bit integers (sm_80 and up); narrower ones are extended.
 llvm::Intrinsic::ID whole_warp_instruction(OpKind k, Type t) {
   if (!(t.is_integer() || t.is_bool()) || t.element_bits() > 32) return llvm::Intrinsic::not_intrinsic;
   const bool is_signed = ir::is_signed(t.element());
@@ -53,20 +44,21 @@ llvm::Intrinsic::ID whole_warp_instruction(OpKind k, Type t) {
   }
 }
 
-}  // namespace
-
-/// One reduce while it is emitted. Registers that were combined live on as one of them, its representative.
+/// One reduce. Registers that have been combined are represented by one of them, which holds their value.
 class Reducer {
  public:
-  Reducer(NvptxLowering& l, OpId id)
-      : l_(l), b_(l.b_), id_(id), commutative_(l.f_.attr(id, ir::AttrName::commutative) != 0),
-        axis_(static_cast<int>(l.f_.attr(id, ir::AttrName::axis))), layout_(l.layout(l.f_.operand(id, 0)).without_free_registers()),
-        plan_(passes::plan_reduce(layout_, axis_, commutative_)), shared_(l.shared_offset(id)) {
-    for (ValueId x : l.f_.op(id).operands) {
-      const auto held = NvptxLowering::match_registers(l.layout(x), layout_, [](std::uint32_t flat) { return flat; });
-      Registers& v = values_.emplace_back();
-      for (std::uint32_t r : held) v.push_back(l.registers(x)[r]);
-      types_.push_back(l.f_.type(x).scalar());
+  Reducer(Emitter& e, OpId id)
+      : e_(e),
+        b_(e.b()),
+        id_(id),
+        commutative_(e.f().attr(id, ir::AttrName::commutative) != 0),
+        axis_(static_cast<int>(e.f().attr(id, ir::AttrName::axis))),
+        layout_(e.layout(e.f().operand(id, 0)).without_free_registers()),
+        plan_(e.plans().reduce(id)),
+        shared_(e.scratch_offset(id)) {
+    for (ValueId x : e.f().op(id).operands) {
+      values_.push_back(select_registers(e.registers(x), e.layout(x), layout_));
+      types_.push_back(e.f().type(x).scalar());
     }
   }
 
@@ -109,7 +101,7 @@ class Reducer {
     for (std::size_t j = 0; j < v.size(); ++j) values_[j][r] = v[j];
   }
 
-  /// Whether what register r holds is the later one of a step; null: that it is not, in every thread. A commutative region does not care.
+  /// Whether the element in register r is the later operand of a step; null: never. For a commutative region the order does not matter.
   Value* is_later(const ReduceStep& step, std::uint32_t r) {
     if (commutative_) return nullptr;
     std::uint32_t mask = 0;
@@ -118,19 +110,19 @@ class Reducer {
       for (const std::uint32_t basis : layout_.bases(d)) mask |= static_cast<std::uint32_t>(std::popcount(along(basis) & step.later) & 1) << bit++;
     const bool constant = (std::popcount(along(layout_.apply(HardwareDim::reg, r)) & step.later) & 1) != 0;
     if (mask == 0) return constant ? b_.getTrue() : nullptr;
-    Value* parity = l_.parity_of_thread(mask);
+    Value* parity = e_.parity_of_thread(mask);
     return constant ? b_.CreateNot(parity) : parity;
   }
 
   std::vector<Value*> combined(const ReduceStep& step, std::uint32_t r, const std::vector<Value*>& own, const std::vector<Value*>& other) {
     Value* later = is_later(step, r);
-    if (!later) return l_.combine(id_, own, other);
+    if (!later) return e_.combine(id_, own, other);
     std::vector<Value*> first, second;
     for (std::size_t j = 0; j < own.size(); ++j) {
       first.push_back(b_.CreateSelect(later, other[j], own[j]));
       second.push_back(b_.CreateSelect(later, own[j], other[j]));
     }
-    return l_.combine(id_, first, second);
+    return e_.combine(id_, first, second);
   }
 
   void across_registers(const ReduceStep& step) {
@@ -146,15 +138,15 @@ class Reducer {
     const std::vector<std::uint32_t> all = representatives();
     for (std::uint32_t r : all) {
       std::vector<Value*>& other = others.emplace_back();
-      for (const Registers& v : values_) other.push_back(l_.shuffle_xor(v[representative(r ^ step.reg)], step.lane));
+      for (const Registers& v : values_) other.push_back(e_.shuffle(Shuffle::bfly, v[representative(r ^ step.reg)], e_.i32(step.lane)));
     }
     for (std::size_t i = 0; i < all.size(); ++i) hold(all[i], combined(step, all[i], held(all[i]), others[i]));
   }
 
   /// The instruction for step i and those after it, if they combine all lanes of a warp register by register.
   llvm::Intrinsic::ID whole_warp(std::size_t i) const {
-    const auto op = only_op(l_.f_, id_);
-    if (l_.target_.sm < 80 || !op || i + ir::TargetDesc::kLog2WarpLanes > plan_.steps.size()) return llvm::Intrinsic::not_intrinsic;
+    const auto op = only_op(e_.f(), id_);
+    if (e_.target().sm < 80 || !op || i + ir::TargetDesc::kLog2WarpLanes > plan_.steps.size()) return llvm::Intrinsic::not_intrinsic;
     ir::F2Span lanes;
     for (std::size_t k = i; k < i + ir::TargetDesc::kLog2WarpLanes; ++k) {
       const ReduceStep& step = plan_.steps[k];
@@ -170,20 +162,20 @@ class Reducer {
   }
 
   void across_warps(const passes::ReduceExchange& x) {
-    std::vector<ir::SharedPlan> ways;
+    std::vector<ir::SharedPlan> swizzles;
     const std::int64_t begin = shared_;
     for (std::size_t j = 0; j < values_.size(); ++j) {
-      ways.push_back(ir::plan_swizzle(x.partials, x.wanted, types_[j].element_bytes()));
+      swizzles.push_back(ir::plan_swizzle(x.partials, x.wanted, types_[j].element_bytes()));
       Registers partials;
       for (std::uint32_t r = 0; r < 1u << x.register_bits.size(); ++r) partials.push_back(values_[j][spread(r, x.register_bits)]);
-      l_.put_shared(types_[j], partials, x.partials, ways[j], shared_, l_.is_canonical(x.partials));
+      store_tile_to_shared(e_, types_[j], partials, x.partials, swizzles[j], shared_, e_.redundant_thread_predicate(x.partials));
       shared_ += passes::exchange_bytes(x, types_[j]);
     }
-    l_.emit_barrier();
+    e_.barrier();
     std::vector<Registers> read;
     std::int64_t at = begin;
     for (std::size_t j = 0; j < values_.size(); ++j) {
-      read.push_back(l_.take_shared(types_[j], x.wanted, ways[j], at));
+      read.push_back(load_tile_from_shared(e_, types_[j], x.wanted, swizzles[j], at));
       at += passes::exchange_bytes(x, types_[j]);
     }
     const std::uint32_t parts = 1u << x.count;
@@ -191,12 +183,12 @@ class Reducer {
       std::vector<std::vector<Value*>> partials(parts);
       for (std::uint32_t y = 0; y < parts; ++y)
         for (const Registers& v : read) partials[y].push_back(v[r << x.count | y]);
-      // A part's number says on which side of each step it is; 0 is the earlier one.
+      // The bits of y: the side of each step that a partial result is on; 0 is the earlier one.
       std::uint32_t done = 0;
       for (const int bit : x.bits) {
         const std::uint32_t other = 1u << bit;
         for (std::uint32_t y = 0; y < parts; ++y)
-          if ((y & (done | other)) == 0) partials[y] = l_.combine(id_, partials[y], partials[y | other]);
+          if ((y & (done | other)) == 0) partials[y] = e_.combine(id_, partials[y], partials[y | other]);
         done |= other;
       }
       hold(spread(r, x.register_bits), partials[0]);
@@ -213,37 +205,39 @@ class Reducer {
     const LinearLayout left = layout_.without_axis(axis_);
     const std::vector<std::uint32_t> all = representatives();
     for (std::size_t j = 0; j < values_.size(); ++j) {
-      const ValueId y = l_.f_.result(id_, static_cast<int>(j));
-      if (l_.f_.type(y).is_scalar()) {
-        l_.set(y, {values_[j][0]});
+      const ValueId y = e_.f().result(id_, static_cast<int>(j));
+      if (e_.f().type(y).is_scalar()) {
+        e_.set(y, {values_[j][0]});
         continue;
       }
-      const LinearLayout& to = l_.layout(y);
-      std::map<std::uint32_t, Value*> by_place;
-      for (std::uint32_t r : all) by_place.emplace(left.apply(HardwareDim::reg, r), values_[j][r]);
+      const LinearLayout& to = e_.layout(y);
+      std::map<std::uint32_t, Value*> by_flat_index;
+      for (std::uint32_t r : all) by_flat_index.emplace(left.apply(HardwareDim::reg, r), values_[j][r]);
       Registers out;
       for (std::uint32_t r = 0; r < to.size(HardwareDim::reg); ++r) {
-        const auto found = by_place.find(to.apply(HardwareDim::reg, r));
-        TW_CHECK(found != by_place.end(), "the results of a reduce do not lie as its operand");
+        const auto found = by_flat_index.find(to.apply(HardwareDim::reg, r));
+        TW_CHECK(found != by_flat_index.end(), "the layouts of a reduce's operand and results do not agree");
         out.push_back(found->second);
       }
-      l_.set(y, std::move(out));
+      e_.set(y, std::move(out));
     }
   }
 
-  NvptxLowering& l_;
+  Emitter& e_;
   llvm::IRBuilder<>& b_;
   const OpId id_;
   const bool commutative_;
   const int axis_;
   const LinearLayout layout_;
-  const passes::ReducePlan plan_;
+  const passes::ReducePlan& plan_;
   std::int64_t shared_;
   std::vector<Registers> values_;  // by operand
   std::vector<Type> types_;
   ir::F2Span combined_;
 };
 
-void NvptxLowering::emit_reduce(OpId id) { Reducer(*this, id).run(); }
+}  // namespace
+
+void emit_reduce(Emitter& e, OpId id) { Reducer(e, id).run(); }
 
 }  // namespace tilewright::backend::nvptx

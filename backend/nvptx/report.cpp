@@ -1,105 +1,115 @@
-// device_print and device_assert: records in a buffer that the launch passes (backend/nvptx_abi.h). One thread reserves room, all write
-// what they hold.
+// Records of reports: the first thread reserves room in the buffer, then every thread writes its elements.
+#include "backend/nvptx/report.h"
+
 #include <fmt/format.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
-#include "backend/lowering/elementwise.h"
-#include "backend/nvptx/lowering.h"
+#include "backend/nvptx/global_memory.h"
+#include "backend/nvptx/ptx_asm.h"
 #include "backend/nvptx_abi.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::backend::nvptx {
 
-void NvptxLowering::emit_device_assert(OpId id) {
-  const auto& operands = f_.op(id).operands;
+void emit_device_print(Emitter& e, Reports& reports, OpId id) { reports.emit(e, id, nullptr); }
+
+void emit_device_assert(Emitter& e, Reports& reports, OpId id) {
+  llvm::IRBuilder<>& b = e.b();
+  const Function& f = e.f();
+  const auto& operands = f.op(id).operands;
   Value* fails = nullptr;
-  for (std::size_t r = 0; r < registers(operands[0]).size(); ++r) {
-    Value* here = b_.CreateNot(registers(operands[0])[r]);
-    if (operands.size() > 1) here = b_.CreateAnd(here, registers(operands[1])[r]);
-    fails = fails ? b_.CreateOr(fails, here) : here;
+  for (std::size_t r = 0; r < e.registers(operands[0]).size(); ++r) {
+    Value* here = b.CreateNot(e.registers(operands[0])[r]);
+    if (operands.size() > 1) here = b.CreateAnd(here, e.registers(operands[1])[r]);
+    fails = fails ? b.CreateOr(fails, here) : here;
   }
-  if (!f_.type(operands[0]).is_scalar()) {
-    if (num_warps_ > 1) {
-      Value* any = b_.CreateIntrinsic(b_.getInt32Ty(), llvm::Intrinsic::nvvm_barrier0_or, {b_.CreateZExt(fails, b_.getInt32Ty())});
-      fails = b_.CreateICmpNE(any, i32(0));
+  if (!f.type(operands[0]).is_scalar()) {
+    if (e.options().num_warps > 1) {
+      Value* any = b.CreateIntrinsic(b.getInt32Ty(), llvm::Intrinsic::nvvm_barrier0_or, {b.CreateZExt(fails, b.getInt32Ty())});
+      fails = b.CreateICmpNE(any, e.i32(0));
     } else {
-      fails = b_.CreateIntrinsic(b_.getInt1Ty(), llvm::Intrinsic::nvvm_vote_any_sync, {b_.getInt32(UINT32_MAX), fails});
+      fails = b.CreateIntrinsic(b.getInt1Ty(), llvm::Intrinsic::nvvm_vote_any_sync, {b.getInt32(UINT32_MAX), fails});
     }
   }
-  emit_report(id, fails);
+  reports.emit(e, id, fails);
 }
 
-void NvptxLowering::emit_report(OpId id, Value* speaks) {
-  const auto& operands = f_.op(id).operands;
-  const bool is_print = f_.kind(id) == OpKind::device_print_;
+void Reports::emit(Emitter& e, OpId id, Value* condition) {
+  llvm::IRBuilder<>& b = e.b();
+  const Function& f = e.f();
+  const auto& operands = f.op(id).operands;
+  const bool is_print = f.kind(id) == OpKind::device_print_;
   ReportSite site{
-      f_.where(id), is_print, f_.attr_text(id, ir::AttrName::text), static_cast<ir::Reason>(f_.attr(id, ir::AttrName::reason)), {}};
-  for (ValueId v : operands) site.operands.push_back(f_.type(v));
-  const auto number = static_cast<std::uint32_t>(reports_.size());
+      f.where(id), is_print, f.attr_text(id, ir::AttrName::text), static_cast<ir::Reason>(f.attr(id, ir::AttrName::reason)), {}};
+  for (ValueId v : operands) site.operands.push_back(f.type(v));
+  const auto number = static_cast<std::uint32_t>(sites_.size());
 
-  llvm::BasicBlock *speak = new_block("report"), *done = new_block("reported");
-  Value* listens = b_.CreateICmpNE(report_buffer_, b_.getInt64(0));
-  b_.CreateCondBr(speaks ? b_.CreateAnd(listens, speaks) : listens, speak, done);
-  b_.SetInsertPoint(speak);
+  llvm::BasicBlock *body = e.new_block("report"), *done = e.new_block("reported");
+  Value* has_buffer = b.CreateICmpNE(buffer_, b.getInt64(0));
+  b.CreateCondBr(condition ? b.CreateAnd(has_buffer, condition) : has_buffer, body, done);
+  b.SetInsertPoint(body);
 
-  // Room for the record: where it begins, in words, or ~0.
+  // Room for the record: its offset in words, or ~0.
   const std::int64_t bytes = report_offset(site.operands, operands.size());
-  llvm::Type *word = b_.getInt32Ty(), *wide = b_.getInt64Ty();
-  Value* first = is_first_thread();
+  llvm::Type *word = b.getInt32Ty(), *wide = b.getInt64Ty();
+  Value* first = e.is_first_thread();
   llvm::Type* outputs[] = {wide};
-  Value* reserve[] = {b_.getInt64(0), report_buffer_, b_.getInt64(static_cast<std::uint64_t>(bytes / 4)), first};
-  Value* at = inline_ptx(b_, fmt::format("@$3 atom.relaxed.gpu.global.add.u64 $0, [$1 + {}], $2;", offsetof(NvptxReportHeader, used_words)),
+  Value* reserve[] = {b.getInt64(0), buffer_, b.getInt64(static_cast<std::uint64_t>(bytes / 4)), first};
+  Value* at = inline_ptx(b, fmt::format("@$3 atom.relaxed.gpu.global.add.u64 $0, [$1 + {}], $2;", offsetof(NvptxReportHeader, used_words)),
                          outputs, reserve, kMemory, 1)[0];
-  Value* capacity = b_.CreateZExt(
-      inline_ptx(b_, fmt::format("ld.global.b32 $0, [$1 + {}];", offsetof(NvptxReportHeader, capacity_words)), word, {report_buffer_}, kMemory), wide);
-  Value* fits = b_.CreateICmpULE(b_.CreateAdd(at, b_.getInt64(static_cast<std::uint64_t>(bytes / 4))), capacity);
-  Value* lost = b_.CreateAnd(first, b_.CreateNot(fits));
-  inline_ptx(b_, fmt::format("@$2 red.relaxed.gpu.global.add.u32 [$0 + {}], $1;", offsetof(NvptxReportHeader, lost)),
-             {report_buffer_, i32(1), lost}, kMemory);
+  Value* capacity = b.CreateZExt(
+      inline_ptx(b, fmt::format("ld.global.b32 $0, [$1 + {}];", offsetof(NvptxReportHeader, capacity_words)), word, {buffer_}, kMemory),
+      wide);
+  Value* fits = b.CreateICmpULE(b.CreateAdd(at, b.getInt64(static_cast<std::uint64_t>(bytes / 4))), capacity);
+  Value* lost = b.CreateAnd(first, b.CreateNot(fits));
+  inline_ptx(b, fmt::format("@$2 red.relaxed.gpu.global.add.u32 [$0 + {}], $1;", offsetof(NvptxReportHeader, lost)),
+             {buffer_, e.i32(1), lost}, kMemory);
   const auto address_of = [&](Value* words) {
-    return b_.CreateAdd(b_.CreateAdd(report_buffer_, b_.getInt64(sizeof(NvptxReportHeader))), b_.CreateShl(words, 2));
+    return b.CreateAdd(b.CreateAdd(buffer_, b.getInt64(sizeof(NvptxReportHeader))), b.CreateShl(words, 2));
   };
-  inline_ptx(b_, "@$2 st.global.b32 [$0], $1;", {address_of(at), b_.getInt32(kReportEnd), b_.CreateAnd(lost, b_.CreateICmpULT(at, capacity))}, kMemory);
+  inline_ptx(b, "@$2 st.global.b32 [$0], $1;", {address_of(at), b.getInt32(kReportEnd), b.CreateAnd(lost, b.CreateICmpULT(at, capacity))},
+             kMemory);
 
-  Value* place = b_.CreateSelect(fits, b_.CreateTrunc(at, word), b_.getInt32(kReportEnd));
-  if (num_warps_ > 1) {
-    Value* scratch = shared_address(shared_offset(id));
-    store_shared(Type(ir::Element::u32), scratch, 0, std::span(&place, 1), first);
-    emit_barrier();
-    place = load_shared(Type(ir::Element::u32), scratch, 0, 1)[0];
+  Value* offset = b.CreateSelect(fits, b.CreateTrunc(at, word), b.getInt32(kReportEnd));
+  if (e.options().num_warps > 1) {
+    Value* scratch = e.shared_address(e.scratch_offset(id));
+    e.store_shared(Type(ir::Element::u32), scratch, 0, std::span(&offset, 1), first);
+    e.barrier();
+    offset = e.load_shared(Type(ir::Element::u32), scratch, 0, 1)[0];
   } else {
-    place = shuffle(Shuffle::idx, place, i32(0));
+    offset = e.shuffle(Shuffle::idx, offset, e.i32(0));
   }
-  Value* writes = b_.CreateICmpNE(place, b_.getInt32(kReportEnd));
-  Value* record = address_of(b_.CreateZExt(place, wide));
+  Value* writes = b.CreateICmpNE(offset, b.getInt32(kReportEnd));
+  Value* record = address_of(b.CreateZExt(offset, wide));
 
-  Value* header[] = {b_.getInt32(number), nullptr, nullptr, nullptr};
+  Value* header[] = {b.getInt32(number), nullptr, nullptr, nullptr};
   constexpr llvm::Intrinsic::ID kProgram[] = {llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_y,
                                               llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_z};
-  for (int axis = 0; axis < 3; ++axis) header[axis + 1] = b_.CreateIntrinsic(word, kProgram[axis], {});
-  Value* first_writes = b_.CreateAnd(writes, first);
-  for (int i = 0; i < 4; ++i) store_global(Type(ir::Element::u32), record, 4 * i, std::span(&header[i], 1), first_writes, ".global");
+  for (int axis = 0; axis < 3; ++axis) header[axis + 1] = b.CreateIntrinsic(word, kProgram[axis], {});
+  Value* first_writes = b.CreateAnd(writes, first);
+  for (int i = 0; i < 4; ++i) store_global(b, Type(ir::Element::u32), record, 4 * i, std::span(&header[i], 1), first_writes, ".global");
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Type element = site.operands[i].scalar();
-    const Registers& values = registers(operands[i]);
+    const Registers& values = e.registers(operands[i]);
     const std::int64_t begin = report_offset(site.operands, i);
     if (site.operands[i].is_scalar()) {
-      store_global(element, record, begin, values, first_writes, ".global");
+      store_global(b, element, record, begin, values, first_writes, ".global");
       continue;
     }
-    const LinearLayout& l = layout(operands[i]);
+    const LinearLayout& l = e.layout(operands[i]);
     const std::uint32_t copies = l.free_bits(HardwareDim::reg);
-    Value* canonical = is_canonical(l);
-    Value* predicate = canonical ? b_.CreateAnd(writes, canonical) : writes;
+    Value* acts = e.redundant_thread_predicate(l);
+    Value* predicate = acts ? b.CreateAnd(writes, acts) : writes;
     for (std::uint32_t r = 0; r < values.size(); ++r) {
       if (r & copies) continue;
-      Value* offset = b_.CreateMul(b_.CreateZExt(flat_index(l, r), wide), b_.getInt64(static_cast<std::uint64_t>(element.element_bytes())));
-      store_global(element, b_.CreateAdd(record, offset), begin, std::span(&values[r], 1), predicate, ".global");
+      Value* distance =
+          b.CreateMul(b.CreateZExt(e.flat_index(l, r), wide), b.getInt64(static_cast<std::uint64_t>(element.element_bytes())));
+      store_global(b, element, b.CreateAdd(record, distance), begin, std::span(&values[r], 1), predicate, ".global");
     }
   }
-  b_.CreateBr(done);
-  b_.SetInsertPoint(done);
-  reports_.push_back(std::move(site));
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  sites_.push_back(std::move(site));
 }
 
 }  // namespace tilewright::backend::nvptx

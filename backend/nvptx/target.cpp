@@ -71,7 +71,7 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& targ
 
 namespace {
 
-/// LLVM 19 gives 1 for a signed bit that is set, where it means -1; the optimiser makes such conversions.
+/// Replaces conversions of a signed bit to floating point, which the optimiser makes: LLVM 19 gives 1 for a set bit instead of -1.
 void select_signed_bits(llvm::Function& f) {
   for (llvm::Instruction& i : llvm::make_early_inc_range(llvm::instructions(f))) {
     if (i.getOpcode() != llvm::Instruction::SIToFP || !i.getOperand(0)->getType()->isIntOrIntVectorTy(1)) continue;
@@ -82,10 +82,10 @@ void select_signed_bits(llvm::Function& f) {
   }
 }
 
-/// LLVM 19's SelectionDAG::getMDNode makes a node of the !srcloc of each inline assembly, which FoldingSet never finds again, and first
-/// looks through all those of the block with the same one: none, mostly, so that time grows with the square of their number: half of what
-/// sorting a tile of a million elements took. Nobody reads it.
-void tell_inline_assembly_apart(llvm::Function& f) {
+/// Gives each inline assembly its own !srcloc, which nothing reads. LLVM 19's SelectionDAG::getMDNode makes a node of the !srcloc (by
+/// default none) of each inline assembly, after a search of all nodes of the block with the same one, so that the time grows with the
+/// square of their number: it was half of the compile time of a sort of a million elements.
+void make_srclocs_distinct(llvm::Function& f) {
   for (llvm::Instruction& i : llvm::instructions(f))
     if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call && call->isInlineAsm())
       i.setMetadata("srcloc", llvm::MDNode::getDistinct(f.getContext(), {}));
@@ -95,14 +95,14 @@ void tell_inline_assembly_apart(llvm::Function& f) {
 
 void optimise(llvm::Module& m, llvm::TargetMachine& machine) {
   llvm::FunctionPassManager passes;
-  // Registers of one tile compute the same addresses and masks over and over. InstCombine would undo how index_arithmetic adds them up.
+  // The registers of a tile compute many equal addresses and masks. InstCombine would undo the order of sums of index_arithmetic.
   passes.addPass(llvm::EarlyCSEPass());
   run_function_passes(m, machine, passes);
   for (llvm::Function& f : m) select_signed_bits(f);
 }
 
 std::string emit_ptx(llvm::Module& m, llvm::TargetMachine& machine) {
-  for (llvm::Function& f : m) tell_inline_assembly_apart(f);
+  for (llvm::Function& f : m) make_srclocs_distinct(f);
   return avoid_assembler_bugs(std::string(emit_file(m, machine, llvm::CodeGenFileType::AssemblyFile).str()));
 }
 

@@ -1,4 +1,4 @@
-// NVIDIA GPUs as targets: what is known of each, and LLVM's code generation for them.
+// NVIDIA GPUs as targets: their properties, and LLVM's code generation for them.
 #pragma once
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>
@@ -16,14 +16,14 @@ namespace tilewright::backend::nvptx {
 
 /// "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a".
 std::span<const std::string_view> targets();
-/// None for a name that is none of them.
+/// None: the name is none of targets().
 std::optional<ir::TargetDesc> describe(std::string_view target);
 
-/// The oldest PTX ISA that says all that is emitted for the target, as 10 * major + minor (CUDA 12.0: 80).
+/// The oldest PTX ISA that has all emitted instructions, as 10 * major + minor (CUDA 12.0: 80).
 inline constexpr int kPtxVersion = 80;
 
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const std::string& target, int ptx_version);
-/// LLVM's own optimisations, the few that pay for a kernel of straight code.
+/// The few LLVM passes that are worth their time for a kernel with few branches.
 void optimise(llvm::Module&, llvm::TargetMachine&);
 std::string emit_ptx(llvm::Module&, llvm::TargetMachine&);
 

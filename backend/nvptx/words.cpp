@@ -1,64 +1,67 @@
-// Elements as they travel to and from memory: packed into words of 1, 2, 4 or 8 bytes, which is what PTX loads and stores.
+// Packing of elements into words.
+#include "backend/nvptx/words.h"
+
 #include <fmt/format.h>
 
 #include "backend/lowering/elementwise.h"
-#include "backend/nvptx/lowering.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::backend::nvptx {
 
-// PTX has no 8-bit registers: a single byte travels in the low half of a 16-bit one.
+using ir::Type;
 
-std::vector<llvm::Type*> NvptxLowering::word_types(Type element, std::size_t count) {
+// PTX has no 8-bit registers: a single byte is held in the low half of a 16-bit one.
+
+std::vector<llvm::Type*> word_types(llvm::IRBuilder<>& b, Type element, std::size_t count) {
   const std::size_t size = static_cast<std::size_t>(element.element_bytes());
-  if (size >= 4) return std::vector<llvm::Type*>(count, register_type(c_, element.scalar()));
+  if (size >= 4) return std::vector<llvm::Type*>(count, register_type(b.getContext(), element.scalar()));
   const std::size_t bytes = size * count;
-  if (bytes < 4) return {b_.getInt16Ty()};
-  return std::vector<llvm::Type*>(bytes / 4, b_.getInt32Ty());
+  if (bytes < 4) return {b.getInt16Ty()};
+  return std::vector<llvm::Type*>(bytes / 4, b.getInt32Ty());
 }
 
-std::string NvptxLowering::word_suffix(std::span<llvm::Type* const> words, Type element, std::size_t count) {
+std::string word_suffix(std::span<llvm::Type* const> words, Type element, std::size_t count) {
   const std::size_t bits = 8 * static_cast<std::size_t>(element.element_bytes()) * count / words.size();
   return words.size() == 1 ? fmt::format(".b{}", bits) : fmt::format(".v{}.b{}", words.size(), bits);
 }
 
-std::vector<Value*> NvptxLowering::pack(Type element, std::span<Value* const> elements) {
+std::vector<Value*> pack(llvm::IRBuilder<>& b, Type element, std::span<Value* const> elements) {
   const int size = element.element_bytes();
   if (size >= 4) return {elements.begin(), elements.end()};
-  llvm::Type* part = b_.getIntNTy(static_cast<unsigned>(8 * size));
-  const std::vector<llvm::Type*> types = word_types(element, elements.size());
+  llvm::Type* part = b.getIntNTy(static_cast<unsigned>(8 * size));
+  const std::vector<llvm::Type*> types = word_types(b, element, elements.size());
   const std::size_t each = elements.size() / types.size();
   std::vector<Value*> words;
   for (std::size_t w = 0; w < types.size(); ++w) {
     if (size == 2 && each == 2) {
       Value* pair = llvm::PoisonValue::get(llvm::FixedVectorType::get(part, 2));
-      for (std::uint64_t i = 0; i < 2; ++i) pair = b_.CreateInsertElement(pair, elements[w * 2 + i], i);
-      words.push_back(b_.CreateBitCast(pair, types[w]));
+      for (std::uint64_t i = 0; i < 2; ++i) pair = b.CreateInsertElement(pair, elements[w * 2 + i], i);
+      words.push_back(b.CreateBitCast(pair, types[w]));
       continue;
     }
     Value* word = nullptr;
     for (std::size_t i = 0; i < each; ++i) {
-      Value* x = b_.CreateZExt(elements[w * each + i], types[w]);
-      if (i > 0) x = b_.CreateShl(x, 8 * static_cast<std::uint64_t>(size) * i);
-      word = word ? b_.CreateOr(word, x) : x;
+      Value* x = b.CreateZExt(elements[w * each + i], types[w]);
+      if (i > 0) x = b.CreateShl(x, 8 * static_cast<std::uint64_t>(size) * i);
+      word = word ? b.CreateOr(word, x) : x;
     }
     words.push_back(word);
   }
   return words;
 }
 
-std::vector<Value*> NvptxLowering::unpack(Type element, std::span<Value* const> words, std::size_t count) {
+std::vector<Value*> unpack(llvm::IRBuilder<>& b, Type element, std::span<Value* const> words, std::size_t count) {
   const int size = element.element_bytes();
   if (size >= 4) return {words.begin(), words.end()};
-  llvm::Type* part = b_.getIntNTy(static_cast<unsigned>(8 * size));
+  llvm::Type* part = b.getIntNTy(static_cast<unsigned>(8 * size));
   const std::size_t each = count / words.size();
   std::vector<Value*> elements;
   for (Value* word : words) {
-    Value* pair = size == 2 && each == 2 ? b_.CreateBitCast(word, llvm::FixedVectorType::get(part, 2)) : nullptr;
+    Value* pair = size == 2 && each == 2 ? b.CreateBitCast(word, llvm::FixedVectorType::get(part, 2)) : nullptr;
     for (std::size_t i = 0; i < each; ++i) {
-      Value* x = pair ? b_.CreateExtractElement(pair, i)
-                      : b_.CreateTrunc(i > 0 ? b_.CreateLShr(word, 8 * static_cast<std::uint64_t>(size) * i) : word, part);
-      elements.push_back(element.is_bool() ? b_.CreateICmpNE(x, b_.getInt8(0)) : x);
+      Value* x = pair ? b.CreateExtractElement(pair, i)
+                      : b.CreateTrunc(i > 0 ? b.CreateLShr(word, 8 * static_cast<std::uint64_t>(size) * i) : word, part);
+      elements.push_back(element.is_bool() ? b.CreateICmpNE(x, b.getInt8(0)) : x);
     }
   }
   return elements;

@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "passes/analysis/address_form.h"
-#include "passes/analysis/shared_scratch.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes {
@@ -38,7 +37,7 @@ void add(State& s, const State& more) {
 
 class Walk {
  public:
-  Walk(const Function& f, const ir::TargetDesc& target, int num_warps)
+  Walk(const Function& f, const LoweringPlans& plans)
       : f_(f), pending_(f.op_capacity()), waits_for_(f.op_capacity()), internal_barrier_(f.op_capacity()) {
     f.walk([&](OpId id) {
       Pending& p = pending_[id.index];
@@ -46,10 +45,10 @@ class Walk {
       const ir::OpInfo& info = ir::info(f.kind(id));
       p.reads = info.has(ir::kReads);
       p.writes = info.has(ir::kWrites);
-      if (const std::int64_t bytes = shared_scratch(f, id, target, num_warps)) {
+      if (const std::int64_t bytes = plans.scratch_bytes(id)) {
         p.begin = f.attr(id, ir::AttrName::shared);
         p.end = p.begin + bytes;
-        internal_barrier_[id.index] = has_internal_barrier(f, id);
+        internal_barrier_[id.index] = plans.has_internal_barrier(id);
       }
     });
     State none;
@@ -213,11 +212,11 @@ class Walk {
 
 }  // namespace
 
-std::vector<Barrier> find_hazards(const Function& f, const ir::TargetDesc& target, int num_warps) { return Walk(f, target, num_warps).barriers(); }
+std::vector<Barrier> find_hazards(const Function& f, const LoweringPlans& plans) { return Walk(f, plans).barriers(); }
 
-std::string print_hazards(const Function& f, const ir::TargetDesc& target, int num_warps) {
+std::string print_hazards(const Function& f, const LoweringPlans& plans) {
   std::string out;
-  for (const Barrier& b : find_hazards(f, target, num_warps))
+  for (const Barrier& b : find_hazards(f, plans))
     out += fmt::format("barrier before {}, after {}\n", ir::text(f.kind(b.before)), ir::text(f.kind(b.after)));
   return out;
 }

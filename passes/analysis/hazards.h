@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/ir_names.h"
-#include "tileir/target/target_desc.h"
+#include "passes/plans/lowering_plans.h"
 
 namespace tilewright::passes {
 
@@ -17,7 +16,7 @@ struct Barrier {
 /// The rules.
 ///
 /// Shared memory: an op must not write its scratch while another thread uses an overlapping one. An op with a barrier between its writes
-/// and its reads (has_internal_barrier) orders all accesses before it.
+/// and its reads (LoweringPlans::has_internal_barrier) orders all accesses before it.
 ///
 /// Global memory: an access waits for an earlier one whose address may be the same, if one of the two writes and they may belong to
 /// different threads: loads see the stores before them and none after. Two addresses are disjoint if the bounds of their offsets from one
@@ -26,9 +25,9 @@ struct Barrier {
 /// one kind whose results have no use. A scalar atomic of order release or acq_rel waits for all earlier accesses.
 ///
 /// Loops: a hazard along the back edge requires a barrier in the loop; a hazard with accesses before the loop only requires one before it.
-std::vector<Barrier> find_hazards(const ir::Function&, const ir::TargetDesc&, int num_warps);
+std::vector<Barrier> find_hazards(const ir::Function&, const LoweringPlans&);
 
 /// One line a barrier: "before store: load of the same parameter".
-std::string print_hazards(const ir::Function&, const ir::TargetDesc&, int num_warps);
+std::string print_hazards(const ir::Function&, const LoweringPlans&);
 
 }  // namespace tilewright::passes

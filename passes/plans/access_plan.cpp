@@ -1,4 +1,4 @@
-// Access widths and costs, read off the bases of a layout.
+// Access widths and costs, by the bases of a layout.
 #include "passes/plans/access_plan.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ std::vector<int> vector_bits(const AccessInfo& a, const ir::LinearLayout& l) {
       for (int i = 0; i < l.bits(static_cast<HardwareDim>(d)); ++i) {
         const std::uint32_t basis = l.bases(static_cast<HardwareDim>(d))[static_cast<std::size_t>(i)];
         if ((basis & unit) == 0) continue;
-        if (d != 0 || basis != unit || found >= 0) return -1;  // somebody else moves within the vector
+        if (d != 0 || basis != unit || found >= 0) return -1;  // another bit moves within the vector
         found = i;
       }
     return found;
@@ -74,10 +74,10 @@ std::vector<int> vector_bits(const AccessInfo& a, const ir::LinearLayout& l) {
 int access_cost(const AccessInfo& a, const ir::LinearLayout& l) {
   const int vector = static_cast<int>(vector_bits(a, l).size());
   const int registers = l.bits(HardwareDim::reg) - std::popcount(l.free_bits(HardwareDim::reg));
-  ir::F2Span places;
-  for (std::uint32_t basis : l.bases(HardwareDim::lane)) places.insert(basis & ~a.within_sector);
-  const int sectors = 1 << places.dimension();
-  // Warps that access the same get it from the first-level cache, but for one.
+  ir::F2Span touched;
+  for (std::uint32_t basis : l.bases(HardwareDim::lane)) touched.insert(basis & ~a.within_sector);
+  const int sectors = 1 << touched.dimension();
+  // Of warps that access the same sector, all but one get it from the first-level cache.
   const int own = std::max(sectors >> std::popcount(l.free_bits(HardwareDim::warp)), 1);
   return (kInstructionCost + kCachedSectorCost * (sectors - own) + kSectorCost * own) << std::min(registers - vector, 20);
 }

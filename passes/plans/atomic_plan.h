@@ -1,4 +1,4 @@
-// How the results of an atomic reach the threads that hold copies of them: planned once for its scratch and its code.
+// How the results of an atomic reach the threads that hold copies of them.
 #pragma once
 #include <cstdint>
 
@@ -6,17 +6,17 @@
 
 namespace tilewright::passes {
 
-/// An element's atomic is done by one thread. Others that hold the element too get what was there before ...
+/// One thread does the atomic of an element. How the old value reaches other threads that hold the element:
 enum class AtomicResults {
-  unused,       // not at all
-  in_place,     // there are none
-  by_shuffles,  // from a lane of their warp, which holds it in the same register
+  unused,       // it does not: the result is not used
+  in_place,     // no other thread holds the element
+  by_shuffles,  // from a lane of the same warp, which holds it in the same register
   by_memory,    // through shared memory
 };
 
 /// Requires: a distributed function.
 AtomicResults atomic_results(const ir::Function&, ir::OpId, int num_warps);
-/// Bytes of shared memory for that.
+/// Bytes of shared memory for it.
 std::int64_t atomic_scratch(const ir::Function&, ir::OpId, int num_warps);
 
 }  // namespace tilewright::passes

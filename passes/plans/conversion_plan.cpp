@@ -1,4 +1,9 @@
-// Ways within a warp, by linear algebra; and when shared memory is cheaper.
+// Routes within a warp, by linear algebra, and the comparison of their cost with that of shared memory.
+//
+//  1. source_in_warp: for each register of the destination, the lane and register that hold its element.
+//  2. rounds_that_keep_lanes, rounds_that_ask_once: two assignments of elements to rounds such that each lane sends one element in a round.
+//  3. route: the selects before and after the rounds that follow from the assignment.
+//  4. plan_conversion: the cheaper route, or shared memory.
 #include "passes/plans/conversion_plan.h"
 
 #include <algorithm>
@@ -17,14 +22,14 @@ using ir::LinearLayout;
 
 namespace {
 
-/// Where the receiver's element is: register(r) ^ register(thread) ^ constant, and the same of the lane.
+/// The register that holds the receiver's element is register(r) ^ register(thread) ^ constant, and likewise the lane.
 struct Source {
   F2Matrix register_by_register, register_by_thread, lane_by_register, lane_by_thread;
   std::uint32_t register_constant = 0, lane_constant = 0;
   int lanes = 0;  // log2
 };
 
-/// The source coordinate of a flat index with as few of the dimensions warp, lane as can be.
+/// The source coordinate of a flat index, without warp bits if possible, and without lane bits if possible.
 std::uint32_t nearest(const LinearLayout& l, std::uint32_t flat) {
   for (const int dims : {1, 2, 3}) {
     F2Matrix m;
@@ -70,18 +75,18 @@ F2Matrix of_lanes(const Source& s, const F2Matrix& by_thread) {
   return {{by_thread.columns.begin(), by_thread.columns.begin() + s.lanes}};
 }
 
-/// Which round a lane takes for register 0, as a map of its number, such that every lane stays its own receiver. None: it cannot.
+/// The round in which a lane receives register 0, as a map of its number, such that no round needs another lane order. None: impossible.
 std::optional<F2Matrix> rounds_that_keep_lanes(const Source& s) {
   F2Matrix missing = of_lanes(s, s.lane_by_thread);
   for (int i = 0; i < s.lanes; ++i) missing.columns[static_cast<std::size_t>(i)] ^= 1u << i;
   return s.lane_by_register.solve(missing);
 }
 
-/// The same, such that a lane is asked for one element only in each round. Lanes that ask for one and the same element may ask together.
+/// The same, such that each lane sends only one element in a round. Several lanes may receive the same element.
 std::optional<F2Matrix> rounds_that_ask_once(const Source& s) {
   const F2Matrix by_lane = of_lanes(s, s.lane_by_thread), registers = of_lanes(s, s.register_by_thread);
   F2Matrix after{std::vector<std::uint32_t>(static_cast<std::size_t>(s.lanes))};
-  F2Span asked;  // the inputs are the lanes that ask
+  F2Span asked;  // the inputs are the receiving lanes
   std::vector<int> again;
   for (int i = 0; i < s.lanes; ++i)
     if (!asked.insert(by_lane.columns[static_cast<std::size_t>(i)], 1u << i)) again.push_back(i);
@@ -101,41 +106,42 @@ std::optional<F2Matrix> rounds_that_ask_once(const Source& s) {
   return after;
 }
 
-/// The route for rounds chosen so.
+/// The route of an assignment of rounds.
 WarpRoute route(const Source& s, const F2Matrix& after) {
-  WarpRoute way;
-  way.after = after;
-  way.lane = sum(s.lane_by_thread, ir::compose(s.lane_by_register, after));
-  const F2Matrix by_lane = of_lanes(s, way.lane), asked = sum(s.register_by_thread, ir::compose(s.register_by_register, after));
-  way.keeps_lanes = by_lane == ir::identity_matrix(s.lanes) &&
-                    std::all_of(way.lane.columns.begin() + s.lanes, way.lane.columns.end(), [](std::uint32_t c) { return c == 0; });
-  // Who asks a lane: a right inverse on the lanes that are asked, extended by anything linear.
+  WarpRoute result;
+  result.after = after;
+  result.lane = sum(s.lane_by_thread, ir::compose(s.lane_by_register, after));
+  const F2Matrix by_lane = of_lanes(s, result.lane), asked = sum(s.register_by_thread, ir::compose(s.register_by_register, after));
+  result.keeps_lanes =
+      by_lane == ir::identity_matrix(s.lanes) &&
+      std::all_of(result.lane.columns.begin() + s.lanes, result.lane.columns.end(), [](std::uint32_t c) { return c == 0; });
+  // From a sending lane to a lane that receives from it: a right inverse on the sending lanes, extended to a linear map.
   F2Span span;
   for (int i = 0; i < s.lanes; ++i) span.insert(by_lane.columns[static_cast<std::size_t>(i)], 1u << i);
   F2Matrix asker;
   for (int i = 0; i < s.lanes; ++i) {
     const F2Span::Remainder r = span.reduce(1u << i);
-    // A lane that nobody asks stands for nobody; it joins the span so that the map stays linear.
+    // A lane that sends nothing maps to 0; it joins the span so that the map stays linear.
     if (r.value != 0) span.insert(1u << i, 0);
     asker.columns.push_back(span.reduce(1u << i).inputs);
   }
   const F2Matrix register_of_asked = ir::compose(of_lanes(s, asked), asker);
-  way.before = register_of_asked;
+  result.before = register_of_asked;
   for (std::size_t i = static_cast<std::size_t>(s.lanes); i < asked.columns.size(); ++i)
-    way.before.columns.push_back(asked.columns[i] ^ register_of_asked(way.lane.columns[i]));
+    result.before.columns.push_back(asked.columns[i] ^ register_of_asked(result.lane.columns[i]));
   for (std::uint32_t j = 0; j < 1u << s.register_by_register.width(); ++j) {
     const std::uint32_t lane = s.lane_by_register(j) ^ s.lane_constant;
-    way.rounds.push_back({s.register_by_register(j) ^ s.register_constant ^ register_of_asked(lane), lane});
+    result.rounds.push_back({s.register_by_register(j) ^ s.register_constant ^ register_of_asked(lane), lane});
   }
-  return way;
+  return result;
 }
 
-// Shuffles and shared memory both move a word a lane each cycle; a select takes half of that.
+// Costs: a shuffle and an access of shared memory both move one word for each lane in a cycle; a select takes half of that.
 
-int cost(const WarpRoute& way, int source_registers, int element_bytes) {
+int cost(const WarpRoute& result, int source_registers, int element_bytes) {
   std::vector<std::uint32_t> lanes;
-  for (const WarpRoute::Round& r : way.rounds)
-    if (!way.keeps_lanes || r.source_lane != 0) lanes.push_back(r.source_lane);
+  for (const WarpRoute::Round& r : result.rounds)
+    if (!result.keeps_lanes || r.source_lane != 0) lanes.push_back(r.source_lane);
   std::sort(lanes.begin(), lanes.end());
   int shuffles = 0;
   for (std::size_t first = 0, end; first < lanes.size(); first = end) {
@@ -143,12 +149,12 @@ int cost(const WarpRoute& way, int source_registers, int element_bytes) {
     shuffles += std::max(static_cast<int>(end - first) * element_bytes / 4, 1);
   }
   const int words = std::max(element_bytes / 4, 1);
-  const int selects = (source_registers * way.before.rank() + static_cast<int>(way.rounds.size()) * way.after.rank()) * words;
+  const int selects = (source_registers * result.before.rank() + static_cast<int>(result.rounds.size()) * result.after.rank()) * words;
   return shuffles + selects / 2;
 }
 
 int shared_cost(int source_registers, int registers, int element_bytes) {
-  constexpr int kLatency = 12;  // of the barrier and of the way to memory and back, in shuffles that could be under way
+  constexpr int kLatency = 12;  // of the barrier, the store and the load, in shuffles that could be issued meanwhile
   return kLatency + std::max(source_registers * element_bytes / 4, 1) + std::max(registers * element_bytes / 4, 1);
 }
 
@@ -162,18 +168,18 @@ bool WarpRoute::is_renaming() const {
 Conversion plan_conversion(const LinearLayout& from, const LinearLayout& to, int element_bytes, std::uint32_t flip) {
   const std::optional<Source> source = source_in_warp(from, to, flip);
   Conversion plan;
-  // Of copies in several warps one alone is stored.
+  // Of copies in several warps only one is stored.
   plan.crosses_warps = !source || from.free_bits(HardwareDim::warp) != 0;
   if (!source) return plan;
   const int source_registers = static_cast<int>(from.size(HardwareDim::reg)), registers = static_cast<int>(to.size(HardwareDim::reg));
   int least = 0;
   for (const auto& after : {rounds_that_keep_lanes(*source), rounds_that_ask_once(*source)}) {
     if (!after) continue;
-    WarpRoute way = route(*source, *after);
-    const int c = cost(way, source_registers, element_bytes);
+    WarpRoute result = route(*source, *after);
+    const int c = cost(result, source_registers, element_bytes);
     if (plan.route && c >= least) continue;
     least = c;
-    plan.route = std::move(way);
+    plan.route = std::move(result);
   }
   if (plan.route && least > shared_cost(source_registers, registers, element_bytes)) plan.route.reset();
   return plan;

@@ -1,4 +1,4 @@
-// How a tile gets from one layout to another: planned once, so that its cost, its scratch and its code cannot disagree.
+// How a tile changes its layout: by shuffles within warps or through shared memory.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,34 +8,34 @@
 
 namespace tilewright::passes {
 
-/// Elements that stay in their warp. In round j every thread is sent one element by another lane; it comes from register
-/// `source_register` ^ before(sender) there, and what came in round r ^ after(receiver) is register r of the destination. A matrix takes
-/// the thread's number, lane bits first.
+/// A conversion within warps, by shuffles. In round j every thread receives one element from another lane, of its register
+/// `source_register` ^ before(sender). Register r of the destination is the element of round r ^ after(receiver). The matrices take the
+/// number of the thread, lane bits first.
 ///
-/// Example: two lanes hold [a b] and [c d], and want [a c] and [b d]. Each sends the other the one that it does not keep:
-/// before = after = lane, round 0 stays, round 1 goes to lane ^ 1.
+/// Example: two lanes hold [a b] and [c d]; the result is [a c] and [b d]. Each lane sends the element that it does not keep:
+/// before = after = lane, round 0 is no shuffle, round 1 a shuffle with lane ^ 1.
 struct WarpRoute {
   struct Round {
     std::uint32_t source_register = 0, source_lane = 0;  // the lane: XOR lane(receiver)
   };
-  std::vector<Round> rounds;  // as many as the destination has registers
+  std::vector<Round> rounds;  // one for each register of the destination
   ir::F2Matrix before, lane, after;
-  bool keeps_lanes = false;   // lane(receiver) is its own: rounds with source_lane 0 go nowhere
+  bool keeps_lanes = false;  // lane(receiver) is the receiver: rounds with source_lane 0 are no shuffles
 
-  bool is_renaming() const;   // no selects, and every round stays
+  bool is_renaming() const;  // no shuffles and no selects
 };
 
-/// Tiles larger than this go through shared memory piece by piece; every GPU has that much (sm_75: 64 KiB).
+/// Larger tiles pass through shared memory slice by slice; every GPU has that much (sm_75: 64 KiB).
 inline constexpr int kLog2MostSharedBytes = 16;
 
 struct Conversion {
   /// None: through shared memory.
   std::optional<WarpRoute> route;
-  /// Some warp needs what another one holds.
+  /// Some warp needs elements of another one.
   bool crosses_warps = false;
 };
 
-/// `flip`: a flat index that is XORed to that of every element on the way. Both layouts without free registers, of `flip` bits within
+/// Element i of the result is element i ^ flip of the source, by flat index. Requires: no free registers in either layout; `flip` within
 /// the extents; the source surjective.
 Conversion plan_conversion(const ir::LinearLayout& from, const ir::LinearLayout& to, int element_bytes, std::uint32_t flip = 0);
 

@@ -10,11 +10,12 @@ using ir::LinearLayout;
 
 namespace {
 
-/// A step is straight code: this many multiply-adds of a thread at most, beyond which a loop over K is as fast and compiles in less time.
+/// Most multiply-adds of a thread in a step, which is unrolled: with more, a loop over K is as fast and compiles in less time.
 constexpr int kLog2StepOperations = 8;
 constexpr std::int64_t kAlignment = 16;
 
-/// The layout of an operand that accumulator elements read, with the lowest bits of K in registers: 2^log2_ks of them.
+/// The layout of the elements of an operand that a thread needs for its accumulator elements, with the lowest log2_ks bits of K in
+/// registers.
 template <class Map>
 LinearLayout reader(const LinearLayout& accumulator, const std::vector<int>& extents, Map&& map, std::uint32_t k_unit, int log2_ks) {
   LinearLayout l(extents);
@@ -51,11 +52,11 @@ DotPlan plan_dot(const ir::Function& f, ir::OpId id) {
     const auto plan_for = [&](int log2_ks) {
       o.shared = ir::plan_swizzle(o.source, reader(accumulator, extents, map, k_unit, log2_ks), t.element_bytes());
     };
-    // A vector must lie within a step, and one step after another be read by vectors that are as aligned.
+    // A vector must be within a step, and the vectors of all steps equally aligned.
     const auto steps_keep_vectors = [&] {
-      const ir::F2Matrix places = o.shared.shared.matrix();
+      const ir::F2Matrix offset_of = o.shared.shared.matrix();
       for (int i = plan.log2_step; i < plan.log2_k; ++i)
-        if ((*places.solve(k_unit << i) & ((1u << o.shared.log2_load_vector) - 1)) != 0) return false;
+        if ((*offset_of.solve(k_unit << i) & ((1u << o.shared.log2_load_vector) - 1)) != 0) return false;
       return true;
     };
     plan_for(plan.log2_step);
@@ -69,8 +70,8 @@ DotPlan plan_dot(const ir::Function& f, ir::OpId id) {
 
   const auto finish = [&](DotOperand& o, ir::Type t, auto&& map, std::uint32_t k_unit) {
     o.reader = reader(accumulator, ir::log2_extents(t), map, k_unit, plan.log2_step);
-    const ir::F2Matrix places = o.shared.shared.matrix();
-    for (int i = plan.log2_step; i < plan.log2_k; ++i) o.step_offset.columns.push_back(*places.solve(k_unit << i));
+    const ir::F2Matrix offset_of = o.shared.shared.matrix();
+    for (int i = plan.log2_step; i < plan.log2_k; ++i) o.step_offset.columns.push_back(*offset_of.solve(k_unit << i));
     o.offset = plan.bytes;
     plan.bytes += (t.elements() * t.element_bytes() + kAlignment - 1) / kAlignment * kAlignment;
   };

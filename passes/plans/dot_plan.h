@@ -1,5 +1,5 @@
-// How a dot without matrix instructions goes about it: both operands pass through shared memory, from which each thread reads the rows and
-// columns of its part of the accumulator. What the size of the scratch and code generation agree on.
+// A dot without matrix instructions: both operands pass through shared memory, from which each thread loads the rows and columns of its
+// part of the accumulator.
 #pragma once
 #include <cstdint>
 
@@ -8,24 +8,24 @@
 
 namespace tilewright::passes {
 
-/// The way of an operand, [M, K] or [K, N], perhaps with a batch axis before.
+/// The path of an operand, [M, K] or [K, N], perhaps with a batch axis first.
 struct DotOperand {
-  ir::LinearLayout source;  // as the operand lies, without free registers
-  /// What a thread reads for one step of the loop over K: its rows or columns, and the lower bits of K, in registers.
+  ir::LinearLayout source;  // the layout of the operand, without free registers
+  /// The elements that a thread loads in one step of the loop over K: its rows or columns, and the lower bits of K, in registers.
   ir::LinearLayout reader;
   ir::SharedPlan shared;
-  /// Where the bits of K above the step's go: to what is XORed to an offset in elements.
+  /// From the number of a step, the bits of K above its own, to the part that is XORed to an offset in elements.
   ir::F2Matrix step_offset;
-  std::int64_t offset = 0;  // in the dot's scratch, bytes
+  std::int64_t offset = 0;  // in the dot's scratch, in bytes
 };
 
 struct DotPlan {
   DotOperand a, b;
-  int log2_step = 0;   // elements of K a step: 2^log2_step
-  int log2_steps = 0;  // how many steps
+  int log2_step = 0;   // elements of K in a step
+  int log2_steps = 0;  // number of steps
   std::int64_t bytes = 0;
 
-  /// Flat index of what element (batch, m, n) of the accumulator takes from a and b at k within a step.
+  /// Flat index of the element of a and b that element (batch, m, n) of the accumulator needs at k within a step.
   std::uint32_t index_in_a(std::uint32_t flat, std::uint32_t k) const;
   std::uint32_t index_in_b(std::uint32_t flat, std::uint32_t k) const;
   int log2_m = 0, log2_n = 0, log2_k = 0;

@@ -15,23 +15,23 @@ ReducePlan plan_reduce(const LinearLayout& l, int axis, bool commutative) {
   ReducePlan plan;
   plan.steps = ir::reduce_steps(l, axis, commutative);
   const int shift = l.axis_shift(axis), along = l.log2_extents()[static_cast<std::size_t>(axis)];
-  std::uint32_t given_up = 0;  // register bits
+  std::uint32_t combined_bits = 0;  // register bits
   ir::F2Span combined;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const ReduceStep& step = plan.steps[i];
     if (step.lane == 0 && step.warp == 0) {
       const std::uint32_t rest = combined.reduce(step.reg).value;
       combined.insert(step.reg);
-      given_up |= std::bit_floor(rest);
+      combined_bits |= std::bit_floor(rest);
     }
     if (!step.crosses_warps()) continue;
     ReduceExchange x;
     x.first = i;
     while (i + x.count < plan.steps.size() && plan.steps[i + x.count].crosses_warps()) ++x.count;
-    // Warps in their own order, whichever step comes first: their numbers then need not be turned round to make addresses.
+    // Sides in the order of warp bits, whichever step comes first: addresses then follow from the warp's number without a permutation.
     for (std::size_t t = 0; t < x.count; ++t) x.bits.push_back(static_cast<int>(commutative ? x.count - 1 - t : t));
-    // An element belongs to a result, and lies on one side or the other of each step that is still to come.
-    const auto place = [&](std::uint32_t flat) {
+    // The index of a partial result: its result, then its side of each step from here on.
+    const auto index_of = [&](std::uint32_t flat) {
       const std::uint32_t index = (flat & l.axis_mask(axis)) >> shift;
       std::uint32_t sides = 0;
       for (std::size_t s = x.first; s < plan.steps.size(); ++s) {
@@ -46,11 +46,11 @@ ReducePlan plan_reduce(const LinearLayout& l, int axis, bool commutative) {
     x.partials = x.wanted = LinearLayout(extents);
     for (std::size_t t = 0; t < x.count; ++t) x.wanted.add_basis(HardwareDim::reg, 1u << t);
     const auto add = [&](HardwareDim d, std::uint32_t basis) {
-      x.partials.add_basis(d, place(basis));
-      x.wanted.add_basis(d, place(basis) & ~together);
+      x.partials.add_basis(d, index_of(basis));
+      x.wanted.add_basis(d, index_of(basis) & ~together);
     };
     for (int bit = 0; bit < l.bits(HardwareDim::reg); ++bit) {
-      if ((given_up >> bit & 1) != 0) continue;
+      if ((combined_bits >> bit & 1) != 0) continue;
       x.register_bits.push_back(bit);
       add(HardwareDim::reg, l.bases(HardwareDim::reg)[static_cast<std::size_t>(bit)]);
     }

@@ -1,4 +1,4 @@
-// How a reduce goes between warps: planned once for its scratch and its code.
+// The steps of a reduce, and its exchanges between warps.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace tilewright::passes {
 
-/// Steps that cross warps, taken together: each warp writes what it has, then each thread reads all that belong to its results and
-/// combines them. As a tile of one axis, whose lowest bits say which of the things to combine: on which side of each step it is.
+/// Steps that cross warps, done together: each warp stores its partial results, then each thread loads all that belong to its results and
+/// combines them. The partial results are a tile of one axis; the lowest bits of its index are the sides of the steps.
 struct ReduceExchange {
   std::size_t first = 0, count = 0;  // of the steps
-  std::vector<int> bits;             // by step: which bit says so
-  std::vector<int> register_bits;    // that are left: a register of `partials` has them side by side
-  ir::LinearLayout partials;         // who writes what
-  ir::LinearLayout wanted;           // who reads what: the lowest `count` register bits are those of the things to combine
+  std::vector<int> bits;             // by step: the bit of its side
+  std::vector<int> register_bits;    // not combined yet; a register of `partials` has them side by side
+  ir::LinearLayout partials;         // as stored
+  ir::LinearLayout wanted;           // as loaded: the lowest `count` register bits are the sides
 };
 
 struct ReducePlan {
@@ -26,7 +26,7 @@ struct ReducePlan {
 /// Requires: a layout without free registers.
 ReducePlan plan_reduce(const ir::LinearLayout&, int axis, bool commutative);
 
-/// Of an operand of this type in an exchange. Operands follow each other, and so do exchanges.
+/// Scratch of one operand of this type in an exchange. The scratch of a reduce is that of its exchanges and operands, in order.
 std::int64_t exchange_bytes(const ReduceExchange&, const ir::Type& element);
 
 }  // namespace tilewright::passes

@@ -11,11 +11,11 @@ using ir::HardwareDim;
 using ir::LinearLayout;
 
 ScanPlan plan_scan(const LinearLayout& l, int axis) {
-  auto places = ir::axis_order(l, axis);
-  TW_CHECK(places, "the axis of a scan does not lie in order");
+  auto order = ir::axis_order(l, axis);
+  TW_CHECK(order, "the axis of a scan is not in order");
   ScanPlan plan;
-  plan.places = *std::move(places);
-  const int warps = static_cast<int>(plan.places.warps.size()), chunks = static_cast<int>(plan.places.high_registers.size());
+  plan.order = *std::move(order);
+  const int warps = static_cast<int>(plan.order.warps.size()), chunks = static_cast<int>(plan.order.high_registers.size());
   const LinearLayout rows = l.without_axis(axis);
   plan.totals = plan.wanted = LinearLayout({rows.log2_elements() + warps + chunks});
   const auto add = [&](HardwareDim d, std::uint32_t own, std::uint32_t wanted) {
@@ -26,23 +26,23 @@ ScanPlan plan_scan(const LinearLayout& l, int axis) {
   for (int i = 0; i < chunks; ++i) add(HardwareDim::reg, 1u << (warps + i), 1u << (warps + i));
   const auto has = [](const std::vector<int>& bits, int bit) { return std::find(bits.begin(), bits.end(), bit) != bits.end(); };
   for (int bit = 0; bit < l.bits(HardwareDim::reg); ++bit) {
-    if (has(plan.places.low_registers, bit) || has(plan.places.high_registers, bit)) continue;
+    if (has(plan.order.low_registers, bit) || has(plan.order.high_registers, bit)) continue;
     plan.across.push_back(bit);
     const std::uint32_t row = rows.bases(HardwareDim::reg)[static_cast<std::size_t>(bit)] << (warps + chunks);
     add(HardwareDim::reg, row, row);
   }
   for (const std::uint32_t row : rows.bases(HardwareDim::lane)) add(HardwareDim::lane, row << (warps + chunks), row << (warps + chunks));
   for (int bit = 0; bit < l.bits(HardwareDim::warp); ++bit) {
-    const auto at = std::find(plan.places.warps.begin(), plan.places.warps.end(), bit);
+    const auto at = std::find(plan.order.warps.begin(), plan.order.warps.end(), bit);
     const std::uint32_t row = rows.bases(HardwareDim::warp)[static_cast<std::size_t>(bit)] << (warps + chunks);
-    add(HardwareDim::warp, at != plan.places.warps.end() ? 1u << (at - plan.places.warps.begin()) : row, row);
+    add(HardwareDim::warp, at != plan.order.warps.end() ? 1u << (at - plan.order.warps.begin()) : row, row);
   }
   return plan;
 }
 
 std::int64_t total_bytes(const ScanPlan& plan, const ir::Type& element) {
   constexpr std::int64_t kWidestAccess = 16;
-  if (plan.places.warps.empty()) return 0;
+  if (plan.order.warps.empty()) return 0;
   const std::int64_t bytes = (std::int64_t{1} << plan.totals.log2_elements()) * element.element_bytes();
   return (bytes + kWidestAccess - 1) / kWidestAccess * kWidestAccess;
 }

@@ -1,4 +1,4 @@
-// How a scan goes between warps: planned once for its scratch and its code.
+// The order of a scan, and its exchange of totals between warps.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,19 +9,21 @@
 namespace tilewright::passes {
 
 struct ScanPlan {
-  ir::AxisOrder places;
+  ir::AxisOrder order;
   std::vector<int> across;  // register bits that are not of the axis
-  /// The totals of warps: a tile of one axis, whose lowest bits are the warp along the scan's axis, then the chunk, then the row. Its
-  /// registers are those of `places.high_registers`, then `across`. Each lane along the axis seems to hold a total; the last one does.
+  /// The totals of warps: a tile of one axis; the lowest bits of its index are the warp along the scan's axis, then the chunk, then the
+  /// row. Its registers are those of `order.high_registers`, then `across`. By the layout each lane along the axis holds a total; only the
+  /// last lane does.
   ir::LinearLayout totals;
-  /// The same, where each thread has the totals of all warps of its rows: lowest register bits first those of the warps.
+  /// The same tile, where each thread has the totals of all warps of its rows; the lowest register bits are the warps.
   ir::LinearLayout wanted;
 };
 
-/// Requires: a layout without free registers whose axis lies in order.
+/// Requires: a layout without free registers whose axis is in order (tileir/layout/axis_order.h).
 ScanPlan plan_scan(const ir::LinearLayout&, int axis);
 
-/// Of the totals of an operand of this type: 0 unless the axis crosses warps. Operands follow each other.
+/// Scratch of the totals of one operand of this type, 0 unless the axis crosses warps. The scratch of a scan is that of its operands, in
+/// order.
 std::int64_t total_bytes(const ScanPlan&, const ir::Type& element);
 
 }  // namespace tilewright::passes

@@ -1,4 +1,4 @@
-// Records, and where they go.
+// Records, networks and scratch.
 #include "passes/plans/sort_plan.h"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ using ir::ValueId;
 namespace {
 
 constexpr std::int64_t kMostExchangeBytes = 16 << 10;
-/// Of a thread, each four to ten instructions. Loops execute a few more, but sort 1024 elements on 4 warps in a sixth of the code.
+/// Compare-exchanges of a thread, four to ten instructions each. Loops execute a few more instructions, but sort 1024 elements on 4 warps
+/// in a sixth of the code.
 constexpr int kMostComparisons = 384;
 constexpr int kMostRecordRegisters = 128;  // of a thread's 255, while a step exchanges some of them
 
@@ -33,7 +34,7 @@ bool is_row_index(const Function& f, ValueId v) {
       case OpKind::convert_layout_: break;
       case OpKind::broadcast_:
       case OpKind::reshape_: {
-        // Rows stay rows where the last extent does, as long as those of a broadcast are whole.
+        // Rows stay rows if the last extent does not change.
         const ir::Type x = f.type(f.operand(id, 0));
         if (x.is_scalar() || x.extent(x.rank() - 1) != t.extent(t.rank() - 1)) return false;
         break;
@@ -44,7 +45,7 @@ bool is_row_index(const Function& f, ValueId v) {
   }
 }
 
-/// Of a thread, if all steps are written out.
+/// Compare-exchanges of a thread, if all steps are unrolled.
 std::int64_t comparisons(std::int64_t registers, int register_bits, int log2_extent, int log2_kept) {
   std::int64_t n = registers * log2_kept * (log2_kept + 1) / 2;
   for (int bit = register_bits - 1; bit >= log2_kept; --bit) n += (registers /= 2) * (log2_kept + 1);
@@ -58,10 +59,10 @@ SortPlan::SortPlan(const Function& f, OpId id, int num_warps) {
   const ir::Type keys = f.type(operands[0]), result = f.type(f.result(id));
   layout = f.layout(operands[0]).without_free_registers();
   auto found = ir::axis_order(layout, layout.rank() - 1);
-  TW_CHECK(found && found->high_registers.empty(), "the rows of a sort do not lie in order");
-  places = *std::move(found);
+  TW_CHECK(found && found->high_registers.empty(), "the rows of a sort are not in order");
+  order = *std::move(found);
   for (int bit = 0; bit < layout.bits(ir::HardwareDim::reg); ++bit)
-    if (std::find(places.low_registers.begin(), places.low_registers.end(), bit) == places.low_registers.end()) across.push_back(bit);
+    if (std::find(order.low_registers.begin(), order.low_registers.end(), bit) == order.low_registers.end()) across.push_back(bit);
   log2_extent = keys.log2_extent(keys.rank() - 1);
   log2_kept = result.log2_extent(result.rank() - 1);
 
@@ -75,16 +76,16 @@ SortPlan::SortPlan(const Function& f, OpId id, int num_warps) {
     sources.push_back(f.type(operands[i]).element_bits() == 32 && is_row_index(f, operands[i]) ? Source::index : Source::shared);
 
   const std::int64_t registers = layout.size(ir::HardwareDim::reg);
-  const int register_bits = static_cast<int>(places.low_registers.size());
+  const int register_bits = static_cast<int>(order.low_registers.size());
   if (registers > 1 && comparisons(registers, register_bits, log2_extent, log2_kept) > kMostComparisons)
     network = registers * record_bytes() / 4 <= kMostRecordRegisters ? Network::loops : Network::memory;
   const std::int64_t threads = std::int64_t{32} * num_warps;
-  if (!places.warps.empty()) {
+  if (!order.warps.empty()) {
     std::int64_t group = std::max<std::int64_t>(kMostExchangeBytes / (2 * threads * record_bytes()), 1);
     group = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(group)));
-    // In loops the two groups take turns, so that their number must be even.
+    // In loops the two groups alternate, so their number must be even.
     const std::int64_t most =
-        network == Network::written_out ? registers : std::min<std::int64_t>(registers / 2, network == Network::loops ? 16 : 4);
+        network == Network::unrolled ? registers : std::min<std::int64_t>(registers / 2, network == Network::loops ? 16 : 4);
     exchange_group = static_cast<int>(std::min(group, most));
     scratch_bytes = 2 * threads * exchange_group * record_bytes();
   }

@@ -1,4 +1,4 @@
-// How a sort goes: what a record is, where records are, and its scratch, for its code and its allocation.
+// A sort: its records, the network that orders them, and its scratch.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,29 +8,29 @@
 
 namespace tilewright::passes {
 
-/// Rows are sorted as records: an unsigned number whose order is the one asked for, made of the key and, below it, of the index within
-/// the row, so that no two are equal and any network sorts stably. Integers that nothing is sorted along with have no index: equal ones
-/// cannot be told apart.
+/// Rows are sorted as records. A record is an unsigned number in the requested order: the key and, below it, the index within the row, so
+/// that no two records are equal and any network sorts stably. Integers sorted without other tiles need no index: equal ones are not
+/// distinguishable.
 struct SortPlan {
   SortPlan(const ir::Function&, ir::OpId, int num_warps);
 
   ir::LinearLayout layout;  // of the operands, without free registers
-  ir::AxisOrder places;
+  ir::AxisOrder order;
   std::vector<int> across;  // register bits that are not of a row
   int log2_extent = 0, log2_kept = 0;
   bool has_index = false;
   bool splits_words = false;  // the index has a second word, of 32 bits
   int key_bits = 0, word_bits = 0;
 
-  /// Where an operand's elements come from once records are sorted.
+  /// The source of an operand's elements once records are sorted.
   enum class Source : std::uint8_t { record, index, shared };
   std::vector<Source> sources;
 
-  /// All steps one after another; or loops over them where that would be too much code; or also over records, which then lie in local
-  /// memory, as a thread has no registers for them.
-  enum class Network : std::uint8_t { written_out, loops, memory };
-  Network network = Network::written_out;
-  /// How many records of a thread go to another warp at once; two such groups have room.
+  /// All steps unrolled; or loops over the steps, if that would be too much code; or loops over steps and records, with records in local
+  /// memory, if a thread has not enough registers for them.
+  enum class Network : std::uint8_t { unrolled, loops, memory };
+  Network network = Network::unrolled;
+  /// Records of a thread that go to another warp at once; the scratch has room for two such groups.
   int exchange_group = 1;
   std::int64_t scratch_bytes = 0;
 

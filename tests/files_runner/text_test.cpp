@@ -125,7 +125,7 @@ struct Analysis {
 constexpr Analysis kAnalyses[] = {
     {"axis_info", [](const ir::Function& f, const Case&) { return passes::AxisInfoAnalysis(f).print(); }},
     {"coalesce", print_coalescing},
-    {"hazards", [](const ir::Function& f, const Case& c) { return passes::print_hazards(f, c.target, c.warps); }},
+    {"hazards", [](const ir::Function& f, const Case& c) { return passes::print_hazards(f, passes::LoweringPlans(f, c.warps)); }},
     {"register_pressure", print_pressure},
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "passes/all_passes.h"
+#include "passes/plans/lowering_plans.h"
 #include "tileir/op_kind.h"
 #include "tileir/text/parser.h"
 #include "tilewright/error.h"
@@ -43,7 +44,8 @@ ir::TargetDesc target(int shared_bytes) {
 }
 
 std::vector<std::int64_t> places(ir::Function& f, int shared_bytes) {
-  allocate_shared(f, {.target = target(shared_bytes)});
+  PlanCache plans;
+  allocate_shared(f, {.target = target(shared_bytes), .plans = &plans});
   std::vector<std::int64_t> all;
   f.walk([&](ir::OpId id) {
     if (f.kind(id) == ir::OpKind::convert_layout_) all.push_back(f.attr(id, ir::AttrName::shared));
@@ -56,6 +58,7 @@ std::vector<std::int64_t> places(ir::Function& f, int shared_bytes) {
 TEST_CASE("allocate_shared: small scratch lies side by side, and comes round again beyond 8 KiB") {
   ir::Function f = conversions(9, 4);  // 4 KiB each
   CHECK(places(f, 64 * 1024) == std::vector<std::int64_t>{0, 4096, 0, 4096});
+  CHECK(LoweringPlans(f, 4).shared_bytes(f) == 8192);
 }
 
 TEST_CASE("allocate_shared: a program takes little more than its largest op") {
@@ -75,7 +78,9 @@ TEST_CASE("allocate_shared: what does not fit is refused at its line, with what 
 
 TEST_CASE("allocate_shared: nothing to do without exchanges") {
   ir::Function f = conversions(9, 0);
-  CHECK_FALSE(allocate_shared(f, {.target = target(64 * 1024)}));
+  PlanCache plans;
+  CHECK_FALSE(allocate_shared(f, {.target = target(64 * 1024), .plans = &plans}));
+  CHECK(LoweringPlans(f, 4).shared_bytes(f) == 0);
 }
 
 }  // namespace tilewright::passes

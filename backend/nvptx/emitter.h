@@ -1,0 +1,128 @@
+// What the lowerings of all op families share: the LLVM IR builder, the registers of tiles, thread indices, predicates, shared memory,
+// barriers and shuffles.
+#pragma once
+#include <llvm/IR/IRBuilder.h>
+
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "backend/nvptx/registers.h"
+#include "passes/analysis/axis_info.h"
+#include "passes/plans/lowering_plans.h"
+#include "tileir/ir.h"
+#include "tileir/target/target_desc.h"
+
+namespace tilewright::backend::nvptx {
+
+using ir::BlockId;
+using ir::Function;
+using ir::HardwareDim;
+using ir::LinearLayout;
+using ir::OpId;
+using ir::OpKind;
+using ir::Type;
+using ir::ValueId;
+
+enum class Shuffle { bfly, idx, up, down };
+
+/// Has LLVM and ptxas keep a loop as it is. `back`: the branch to its start.
+void disable_unroll(llvm::Instruction* back);
+
+/// Emits one kernel, as one thread of a program runs it. An op's lowering reads the registers of its operands, emits code at the builder's
+/// position and sets the registers of its results:
+///
+///   void emit_neg(Emitter& e, OpId id) {
+///     Registers out;
+///     for (Value* x : e.registers(e.f().operand(id, 0))) out.push_back(e.b().CreateNeg(x));
+///     e.set(e.f().result(id), std::move(out));
+///   }
+class Emitter {
+ public:
+  struct Options {
+    int num_warps = 4;
+    bool check = false;  // checked mode
+  };
+  /// `lower_op` lowers one op, no terminator, at the builder's position. Requires: the kernel has its entry block.
+  Emitter(llvm::Function& kernel, const Function&, const passes::LoweringPlans&, const ir::TargetDesc&, Options,
+          std::function<void(OpId)> lower_op);
+
+  // ---- the function, and the code made of it ----
+  const Function& f() const { return f_; }
+  const passes::LoweringPlans& plans() const { return plans_; }
+  const passes::AxisInfoAnalysis& axes() const { return axes_; }
+  const ir::TargetDesc& target() const { return target_; }
+  const Options& options() const { return options_; }
+  llvm::Function& kernel() { return kernel_; }
+  llvm::IRBuilder<>& b() { return b_; }
+  llvm::ConstantInt* i32(std::int64_t v) { return b_.getInt32(static_cast<std::uint32_t>(v)); }
+  llvm::BasicBlock* new_block(const char* name);
+
+  // ---- registers of values ----
+  const Registers& registers(ValueId v) const { return registers_[v.index]; }
+  Value* scalar(ValueId v) const { return registers_[v.index][0]; }
+  void set(ValueId, Registers);
+  const LinearLayout& layout(ValueId v) const { return f_.layout(v); }
+
+  // ---- blocks and regions ----
+  /// Lowers the ops of a block up to its terminator.
+  void emit_block(BlockId);
+  /// The registers of the terminator's operands, from operand `skip` on.
+  std::vector<Registers> yielded(BlockId, int skip = 0) const;
+  /// The region of a reduce, scan or atomic_update on one pair of elements; one value for each result.
+  std::vector<Value*> combine(OpId, std::span<Value* const> earlier, std::span<Value* const> later);
+
+  // ---- thread indices; i32 ----
+  Value* thread();  // %tid.x, below 32 * num_warps
+  Value* lane();
+  /// The image of x under a matrix over GF(2): the XOR of the columns that the bits of x select.
+  Value* apply(const ir::F2Matrix&, Value* x);
+  /// The thread's part of a flat index: the layout's lane and warp bases applied to its number.
+  Value* thread_part(const LinearLayout&);
+  /// The flat index of the element in register r.
+  Value* flat_index(const LinearLayout&, std::uint32_t r);
+
+  // ---- predicates; i1 ----
+  Value* is_first_thread();
+  /// Whether this thread acts for all that hold the same elements: the free lane and warp bits of the layout are 0 (Triton's
+  /// redundant-thread predicate). Null: every thread acts.
+  Value* redundant_thread_predicate(const LinearLayout&);
+  /// Whether an odd number of the bits of `mask` is set in the thread's number.
+  Value* parity_of_thread(std::uint32_t mask);
+
+  // ---- shared memory: 32-bit addresses in bytes ----
+  /// The address of byte `offset` of the program's shared memory.
+  Value* shared_address(std::int64_t offset);
+  /// Byte offset of the op's scratch.
+  std::int64_t scratch_offset(OpId id) const { return f_.attr(id, ir::AttrName::shared); }
+  /// Neighbouring elements, at most 16 bytes, from byte `displacement` after the address on. `predicate` null: always.
+  void store_shared(Type element, Value* address, std::int64_t displacement, std::span<Value* const> elements, Value* predicate = nullptr);
+  std::vector<Value*> load_shared(Type element, Value* address, std::int64_t displacement, std::size_t count, Value* predicate = nullptr);
+
+  // ---- communication of threads ----
+  /// Every thread waits for all others and sees their shared and global writes.
+  void barrier();
+  /// Every lane of the warp waits for the others and sees their writes.
+  void warp_barrier();
+  /// The value of lane ^ x, x, lane - x or lane + x; v: any element of a register. Lanes without a partner keep theirs.
+  Value* shuffle(Shuffle, Value* v, Value* x);
+
+ private:
+  llvm::Function& kernel_;
+  llvm::IRBuilder<> b_;
+  const Function& f_;
+  const passes::LoweringPlans& plans_;
+  const ir::TargetDesc target_;
+  const Options options_;
+  const std::function<void(OpId)> lower_op_;
+  const passes::AxisInfoAnalysis axes_;
+  std::vector<Registers> registers_;  // by value
+  Value *thread_ = nullptr, *shared_ = nullptr;
+  std::map<std::vector<std::uint32_t>, Value*> thread_parts_;  // by columns; emitted in the entry block, so that they dominate every use
+};
+
+/// Whether no thread contributes to these bits of a flat index.
+bool are_register_bits(const LinearLayout&, std::uint32_t bits);
+
+}  // namespace tilewright::backend::nvptx

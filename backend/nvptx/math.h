@@ -1,0 +1,13 @@
+// Element-wise functions for which the GPU has an instruction, or a few, that keep the documented accuracy (passes/ACCURACY.md). All other
+// ops are arithmetic that LLVM selects.
+#pragma once
+#include <span>
+
+#include "backend/nvptx/emitter.h"
+
+namespace tilewright::backend::nvptx {
+
+/// An element-wise op on one element, by the target's instructions; null: LLVM's selection of lower_elementwise is as good.
+Value* target_instruction(Emitter&, OpId, std::span<Value* const> operands);
+
+}  // namespace tilewright::backend::nvptx

@@ -1,0 +1,14 @@
+// Ops that change the shape of a tile. flip, which sends elements to other threads, is in convert_layout.h.
+#pragma once
+#include "backend/nvptx/emitter.h"
+
+namespace tilewright::backend::nvptx {
+
+void emit_reshape(Emitter&, OpId);
+void emit_broadcast(Emitter&, OpId);
+void emit_permute(Emitter&, OpId);
+void emit_join(Emitter&, OpId);
+void emit_split(Emitter&, OpId);
+void emit_cat(Emitter&, OpId);
+
+}  // namespace tilewright::backend::nvptx

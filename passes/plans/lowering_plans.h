@@ -1,0 +1,75 @@
+// The lowering plans of a distributed function: made once, then read by shared memory allocation, hazard analysis and GPU lowering.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <variant>
+
+#include "passes/ir_names.h"
+#include "passes/plans/atomic_plan.h"
+#include "passes/plans/conversion_plan.h"
+#include "passes/plans/dot_plan.h"
+#include "passes/plans/reduce_plan.h"
+#include "passes/plans/scan_plan.h"
+#include "passes/plans/sort_plan.h"
+
+namespace tilewright::passes {
+
+/// For each op that moves data between threads: how it does so, and the shared memory that it needs for that (its scratch).
+///
+/// A plan follows from the op, its types and its layouts, and from whether its results are used. So plans stay valid while passes only set
+/// the attribute `shared` or add barriers.
+class LoweringPlans {
+ public:
+  /// Requires: a distributed function.
+  LoweringPlans(const ir::Function&, int num_warps);
+
+  /// Requires: convert_layout, or flip of a tile.
+  const Conversion& conversion(ir::OpId id) const { return plan<Conversion>(id); }
+  const ReducePlan& reduce(ir::OpId id) const { return plan<ReducePlan>(id); }
+  const ScanPlan& scan(ir::OpId id) const { return plan<ScanPlan>(id); }
+  const SortPlan& sort(ir::OpId id) const { return plan<SortPlan>(id); }
+  const DotPlan& dot(ir::OpId id) const { return plan<DotPlan>(id); }
+  AtomicResults atomic_results(ir::OpId id) const { return plan<AtomicResults>(id); }
+
+  /// Bytes of shared memory that the op works in; 0: none. The op writes there without waiting for other threads, orders its own writes and
+  /// reads, and other warps may still read when the first one has finished the op (see insert_barriers).
+  std::int64_t scratch_bytes(ir::OpId) const;
+
+  /// Of an allocated function: bytes of shared memory that a program needs, which is the end of the last scratch.
+  std::int64_t shared_bytes(const ir::Function&) const;
+
+  /// Of an op with scratch: whether all threads of the program wait for each other after its accesses to global memory and its first writes
+  /// of the scratch, and before its last reads. When a thread has finished the op, these accesses and all ops before it are then complete.
+  bool has_internal_barrier(ir::OpId) const;
+
+ private:
+  struct OpPlan {
+    /// None: the op has scratch of a fixed form and nothing to plan.
+    std::variant<std::monostate, Conversion, ReducePlan, ScanPlan, SortPlan, DotPlan, AtomicResults> how;
+    std::int64_t scratch_bytes = 0;
+  };
+  static std::optional<OpPlan> make(const ir::Function&, ir::OpId, int num_warps);
+  template <class Plan>
+  const Plan& plan(ir::OpId id) const {
+    return std::get<Plan>(by_op_.at(id.index).how);
+  }
+
+  std::unordered_map<std::uint32_t, OpPlan> by_op_;
+};
+
+/// The plans of the function that a list of passes works on: made when the first pass asks for them. run_passes drops them after a pass
+/// that changes what they follow from; what is left in the end, the lowering takes.
+class PlanCache {
+ public:
+  const LoweringPlans& get(const ir::Function& f, int num_warps) {
+    if (!plans_) plans_.emplace(f, num_warps);
+    return *plans_;
+  }
+  void invalidate() { plans_.reset(); }
+
+ private:
+  std::optional<LoweringPlans> plans_;
+};
+
+}  // namespace tilewright::passes
