@@ -17,8 +17,8 @@
 #include "runtime/device_print.h"
 #include "runtime/emulator/async/tensor_map.h"
 #include "runtime/emulator/driver/emulated_driver.h"
-#include "runtime/emulator/machine/emulator.h"
 #include "runtime/emulator/driver/launch_environment.h"
+#include "runtime/emulator/machine/emulator.h"
 #include "tileir/text/literal.h"
 
 namespace tilewright::cli {
@@ -97,7 +97,7 @@ class Launcher {
   void run() {
     take_arguments();
     const std::vector<std::pair<Buffer, std::string>> outputs = take_outputs();
-    Findings findings;
+    Diagnostics diagnostics;
     Counters counters;
     std::string printed;
     LaunchParams launch_params;
@@ -108,7 +108,7 @@ class Launcher {
     launch_params.dynamic_shared_bytes = options_.shared_bytes;
     launch_params.params = params_;
     launch_params.target = target_;
-    launch_params.findings = &findings;
+    launch_params.diagnostics = &diagnostics;
     launch_params.counters = &counters;
     launch_params.printed = &printed;
     if (const std::string fault = take_environment(launch_params); !fault.empty()) throw Failure(fault);
@@ -118,9 +118,9 @@ class Launcher {
     launch(*program_, kernel_->name, memory_, launch_params);
     for (const std::string& line : parts_of(printed, '\n'))
       if (!line.empty()) rt::print_line(line);
-    for (const Finding& remark : findings.remarks()) fmt::print(stderr, "{}\n", to_string(remark));
+    for (const Diagnostic& remark : diagnostics.remarks()) fmt::print(stderr, "{}\n", to_string(remark));
     std::string found;
-    for (const Finding& finding : findings.list()) found += (found.empty() ? "" : "\n") + to_string(finding);
+    for (const Diagnostic& diagnostic : diagnostics.list()) found += (found.empty() ? "" : "\n") + to_string(diagnostic);
     for (const auto& [buffer, path] : outputs) write_output(buffer, path);
     if (!found.empty()) throw Failure(found);
     if (options_.report)

@@ -43,7 +43,7 @@ void EmulatorExecutor::run(const ir::Function& f, std::span<const std::uint64_t>
   if (memory_)
     for (const auto& [begin, bytes] : memory_->buffers()) memory.adopt(begin, bytes);
 
-  emulator::Findings findings;
+  emulator::Diagnostics diagnostics;
   emulator::LaunchParams launch;
   for (std::size_t i = 0; i < 3; ++i) launch.grid[i] = static_cast<std::uint32_t>(grid[i]);
   launch.block = {static_cast<std::uint32_t>(32 * num_warps_), 1, 1};
@@ -62,9 +62,9 @@ void EmulatorExecutor::run(const ir::Function& f, std::span<const std::uint64_t>
   launch.seed = f.name.size() + words.size();
   launch.workers = 1;
   launch.instruction_limit = kMaxInstructions;
-  launch.findings = &findings;
+  launch.diagnostics = &diagnostics;
   if (!emulator::launch(*program, compiled.entry, memory, launch)) {
-    const auto found = findings.list();
+    const auto found = diagnostics.list();
     throw std::runtime_error(found.empty() ? "the emulator gave up" : emulator::to_string(found[0]));
   }
   reports_ = reports ? reports->texts(compiled.reports) : std::vector<std::string>();

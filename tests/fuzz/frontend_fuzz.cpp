@@ -82,11 +82,11 @@ void fuzz_one_kernel(std::uint64_t seed, Tally& tally) {
     const bool here = e.where().file == __FILE__ && e.where().line == line;
     const std::string place = e.where().file + ":" + std::to_string(e.where().line) + ":";
     if ((!here && !caller.expected(e)) || !std::string_view(e.what()).starts_with(place))
-      if (!tally.finding) tally.finding = std::string("an error of no call: ") + e.what();
+      if (!tally.diagnostic) tally.diagnostic = std::string("an error of no call: ") + e.what();
   } catch (const std::exception& e) {
-    if (!tally.finding) tally.finding = std::string("an exception that is no Error: ") + e.what();
+    if (!tally.diagnostic) tally.diagnostic = std::string("an exception that is no Error: ") + e.what();
   }
-  if (tally.finding) tally.finding = "seed " + std::to_string(seed) + ": " + *tally.finding;
+  if (tally.diagnostic) tally.diagnostic = "seed " + std::to_string(seed) + ": " + *tally.diagnostic;
 }
 
 }  // namespace tilewright::fuzz

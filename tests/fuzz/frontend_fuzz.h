@@ -19,7 +19,7 @@ using AnyTile = std::variant<Bool, I8, I32, I64, U32, F16, F32, F64, Tile<f8e4m3
 struct Tally {
   std::uint64_t worked = 0, refused = 0;  // calls
   std::uint64_t kernels = 0, compiled = 0;
-  std::optional<std::string> finding;  // the first thing that must not be
+  std::optional<std::string> diagnostic;  // the first thing that must not be
 };
 
 /// The calls of one trace, drawn from a seed.
@@ -98,8 +98,8 @@ void Caller::attempt(Call call, std::source_location at) {
   } catch (const Error& e) {
     ++tally_.refused;
     const std::string place = std::string(at.file_name()) + ":" + std::to_string(at.line()) + ":";
-    if (!std::string_view(e.what()).starts_with(place) && !tally_.finding)
-      tally_.finding = "the call at " + place + " throws an error of another place: " + e.what();
+    if (!std::string_view(e.what()).starts_with(place) && !tally_.diagnostic)
+      tally_.diagnostic = "the call at " + place + " throws an error of another place: " + e.what();
   }
 }
 

@@ -52,15 +52,15 @@ int main(int argc, char** argv) {
     fuzz::Tally tally;
     std::uint64_t kernels = 0;
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    for (; kernels < count && std::chrono::steady_clock::now() < end && !tally.finding; ++kernels) {
+    for (; kernels < count && std::chrono::steady_clock::now() < end && !tally.diagnostic; ++kernels) {
       fuzz::fuzz_one_kernel(seed + kernels, tally);
       if (kernels % 16 == 0 && !right_one_works(kernel, device))
-        tally.finding = fmt::format("seed {}: a right kernel gives wrong results afterwards", seed + kernels);
+        tally.diagnostic = fmt::format("seed {}: a right kernel gives wrong results afterwards", seed + kernels);
     }
     fmt::print("{} kernels, of which {} compile; {} calls worked, {} were refused\n", tally.kernels, tally.compiled, tally.worked,
                tally.refused);
-    if (tally.finding) fmt::print("{}\n", *tally.finding);
-    return tally.finding ? 1 : 0;
+    if (tally.diagnostic) fmt::print("{}\n", *tally.diagnostic);
+    return tally.diagnostic ? 1 : 0;
   } catch (const std::exception& e) {
     fmt::print("an exception: {}\n", e.what());
     return 1;

@@ -23,7 +23,7 @@ void check_round_trip(const ir::Module& m, ir::PrintOptions options) {
   TW_CHECK(printed == again, "a printed module prints otherwise after it was read");
 }
 
-/// A number that says which texts get which of the expensive checks, so that a finding repeats by itself.
+/// A number that says which texts get which of the expensive checks, so that a diagnostic repeats by itself.
 std::uint64_t hash(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325u;  // FNV-1a
   for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ir::Module m;
   try {
     m = ir::parse_unverified(text, "fuzz.tile");
-  } catch (const Error&) {  // any other exception is a finding
+  } catch (const Error&) {  // any other exception is a diagnostic
     return 0;
   }
   bool well_formed = true;

@@ -40,13 +40,13 @@ std::vector<std::string> Subject::add(const EmulatedLaunch& about) {
   launch.before = contents(launch);
   std::vector<std::string> reports;
   for (std::size_t schedule = 0; schedule < kSchedules.size(); ++schedule) {
-    Findings findings;
+    Diagnostics diagnostics;
     Counters counters;
     LaunchParams params;
-    params.findings = &findings;
+    params.diagnostics = &diagnostics;
     params.counters = &counters;
     run(*program_, launch, schedule, params);
-    for (const Finding& finding : findings.list()) reports.push_back(to_string(finding));
+    for (const Diagnostic& diagnostic : diagnostics.list()) reports.push_back(to_string(diagnostic));
     launch.after[schedule] = contents(launch);
     launch.executed = counters.kernels.at(kernel_).total().executed;
     counters_.add(counters.kernels.at(kernel_));
@@ -91,13 +91,13 @@ void Subject::run(const Program& program, const Launch& launch, std::size_t sche
 }
 
 Verdict Subject::judge(const Program& mutant, const Launch& launch, std::size_t schedule) const {
-  Findings findings;
+  Diagnostics diagnostics;
   LaunchParams params;
-  params.findings = &findings;
-  params.stop_at_finding = true;
+  params.diagnostics = &diagnostics;
+  params.stop_at_diagnostic = true;
   params.instruction_limit = 100'000 + 20 * launch.executed;
   run(mutant, launch, schedule, params);
-  if (!findings.empty()) return {Fate::found, to_string(findings.list().front())};
+  if (!diagnostics.empty()) return {Fate::found, to_string(diagnostics.list().front())};
   const std::vector<Bytes> after = contents(launch);
   for (std::size_t k = 0; k < after.size(); ++k) {
     const auto [at, expected] = std::mismatch(after[k].begin(), after[k].end(), launch.after[schedule][k].begin());

@@ -20,7 +20,7 @@ enum class Fate {
 
 struct Verdict {
   Fate fate = Fate::survived;
-  std::string how;  // the finding, or which byte differs
+  std::string how;  // the diagnostic, or which byte differs
 };
 
 class Subject {

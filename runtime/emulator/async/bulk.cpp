@@ -16,13 +16,13 @@ constexpr int kSize = 6, kMask = 7;
 /// Whether there is something to copy that the engine can copy.
 bool check_size(Warp& warp, const Instruction& i, int lane, u32 bytes) {
   if (bytes % 16 == 0) return bytes > 0;
-  report(warp, i, FindingKind::bad_operand, lane, [&] { return fmt::format("{} bytes: expected a multiple of 16", bytes); });
+  report(warp, i, DiagnosticKind::bad_operand, lane, [&] { return fmt::format("{} bytes: expected a multiple of 16", bytes); });
   return false;
 }
 
 bool check_alignment(Warp& warp, const Instruction& i, int lane, u64 address) {
   if (address % 16 == 0) return true;
-  report(warp, i, FindingKind::misaligned, lane,
+  report(warp, i, DiagnosticKind::misaligned, lane,
          [&] { return fmt::format("address 0x{:x} of global memory: expected a multiple of 16", address); });
   return false;
 }
@@ -159,7 +159,7 @@ std::vector<Destination> destinations_of(Warp& warp, const Instruction& i, int l
   if (!to || !mbarrier) return {};
   if (!i.options<BulkOptions>().is_multicast) {
     if (to->block == mbarrier->block) return {{*to, *mbarrier}};
-    report(warp, i, FindingKind::bad_operand, lane, [&] {
+    report(warp, i, DiagnosticKind::bad_operand, lane, [&] {
       return fmt::format("the destination is in the block of rank {}, its mbarrier in that of rank {}", to->block->rank,
                          mbarrier->block->rank);
     });
@@ -169,7 +169,7 @@ std::vector<Destination> destinations_of(Warp& warp, const Instruction& i, int l
   std::memcpy(&mask, warp.registers + warp.kernel->extra[i.first + static_cast<u32>(mask_extra)] + lane * 2, 2);
   const auto& blocks = warp.block->cluster->blocks;
   if (mask == 0 || mask >> blocks.size() != 0) {
-    report(warp, i, FindingKind::bad_operand, lane,
+    report(warp, i, DiagnosticKind::bad_operand, lane,
            [&] { return fmt::format("blocks 0x{:x} of a cluster of {} blocks", mask, blocks.size()); });
     return {};
   }
@@ -177,7 +177,7 @@ std::vector<Destination> destinations_of(Warp& warp, const Instruction& i, int l
   for (const auto& block : blocks) {
     if (!(mask >> block->rank & 1)) continue;
     if (block->running == 0) {
-      report(warp, i, FindingKind::exited_block, lane, [&] { return fmt::format("a multicast to the block of rank {}", block->rank); });
+      report(warp, i, DiagnosticKind::exited_block, lane, [&] { return fmt::format("a multicast to the block of rank {}", block->rank); });
       continue;
     }
     destinations.push_back({{block.get(), to->offset}, {block.get(), mbarrier->offset}});

@@ -10,8 +10,8 @@
 #include "runtime/emulator/async/transfers.h"
 #include "runtime/emulator/cost/transactions.h"
 #include "runtime/emulator/memory/atomic_update.h"
+#include "runtime/emulator/races/engine_checks.h"
 #include "runtime/emulator/races/remote_accesses.h"
-#include "runtime/emulator/races/shared_spans.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -54,7 +54,7 @@ const Range* common_range(Worker& worker, std::span<const GlobalRun> runs) {
   return range != nullptr && end > begin && end <= range->end() ? range : nullptr;
 }
 
-/// Whether all that the copy accesses of global memory lies in allocations; a finding otherwise.
+/// Whether all that the copy accesses of global memory lies in allocations; a diagnostic otherwise.
 bool is_in_bounds(const BulkCopy& copy, std::span<const GlobalRun> runs) {
   if (runs.empty() || common_range(*copy.warp.worker, runs) != nullptr) return true;
   // Allocations may lie side by side.
@@ -66,7 +66,7 @@ bool is_in_bounds(const BulkCopy& copy, std::span<const GlobalRun> runs) {
       const Range* range = global_range(*copy.warp.worker, address);
       if (range != nullptr && bytes <= range->end() - address) return;
       is_good = false;
-      report(copy.warp, copy.instruction, FindingKind::out_of_bounds, copy.lane,
+      report(copy.warp, copy.instruction, DiagnosticKind::out_of_bounds, copy.lane,
              [&] { return describe_global(*copy.warp.worker, address, bytes); });
     });
   }
@@ -78,7 +78,7 @@ void check_global_runs(const Accessor& by, const BulkCopy& copy, std::span<const
   if (runs.empty()) return;
   const Range* const common = access == Access::read ? common_range(*copy.warp.worker, runs) : nullptr;
   if (common != nullptr && common->written == nullptr) {
-    if (copy.warp.worker->launch->check && common->cells != nullptr) GlobalCheck(by).read(copy.lane, *common, runs);
+    if (copy.warp.worker->launch->check && common->cells != nullptr) GlobalChecker(by).read(copy.lane, *common, runs);
     return;
   }
   const auto l = static_cast<std::size_t>(copy.lane);
@@ -109,11 +109,11 @@ void poison(const Block& block, std::span<const SharedSpan> spans) {
 void claim(const Accessor& by, Block& block, const BulkCopy& copy) {
   const SharedSpan whole = whole_span(copy.pieces);
   const bool checks = copy.warp.worker->launch->check;
-  if (whole.bytes > 0 && (!checks || write_without_findings(by, block, copy.lane, whole))) {
+  if (whole.bytes > 0 && (!checks || write_in_order(by, block, copy.lane, whole))) {
     if (!copy.reduction) poison(block, {&whole, 1});
     return;
   }
-  // Findings are of the first piece that there are any of.
+  // Diagnostics are of the first piece that there are any of.
   const std::vector<SharedSpan> spans = written_spans(copy.pieces);
   if (checks) check_shared_writes(by, block, copy.lane, spans);
   if (!copy.reduction) poison(block, spans);
@@ -145,17 +145,17 @@ std::vector<std::byte> gather(const Block& block, const BulkCopy& copy) {
 }
 
 /// The mbarrier is told of so many bytes; whoever waits for it knows that the engine is done up to its epoch.
-void signal(const BulkCopy& copy, const SharedPlace& at, u32 epoch, u64 bytes) {
+void signal(const BulkCopy& copy, const SharedPlace& at, u32 time, u64 bytes) {
   const MbarrierPlace place{copy.warp, copy.instruction, copy.lane, *at.block, at.offset};
   if (at.block->running == 0)
-    return report(copy.warp, copy.instruction, FindingKind::exited_block, copy.lane,
+    return report(copy.warp, copy.instruction, DiagnosticKind::exited_block, copy.lane,
                   [&] { return fmt::format("the copy to the block of rank {} is done after its end", at.block->rank); });
   Mbarrier* const barrier = live_mbarrier(*at.block, at.offset);
   if (barrier == nullptr)
-    return report(copy.warp, copy.instruction, FindingKind::bad_mbarrier, copy.lane, [&] {
+    return report(copy.warp, copy.instruction, DiagnosticKind::bad_mbarrier, copy.lane, [&] {
       return fmt::format("when the copy is done, there is no mbarrier at byte {} of shared memory any more", at.offset);
     });
-  barrier->view.clock.raise(barrier->agent, epoch);
+  barrier->clocks.clock.raise(barrier->agent, time);
   complete_transactions(place, *barrier, static_cast<s64>(bytes));
 }
 
@@ -163,7 +163,7 @@ void signal(const BulkCopy& copy, const SharedPlace& at, u32 epoch, u64 bytes) {
 struct Arrival {
   Destination destination;
   int agent;
-  u32 epoch;
+  u32 time;
 };
 
 std::optional<Arrival> arrival_of(const BulkCopy& copy, const Destination& destination) {
@@ -186,7 +186,7 @@ Transfer transfer_of(const BulkCopy& copy) {
 std::optional<SharedPlace> shared_place(Warp& warp, const Instruction& i, int lane, u64 address, bool may_be_remote, u64 bytes, u64 align) {
   if (address >= kSharedWindow && address - kSharedWindow < kWindowBytes) address -= kSharedWindow;
   if (address % align != 0) {
-    report(warp, i, FindingKind::misaligned, lane,
+    report(warp, i, DiagnosticKind::misaligned, lane,
            [&] { return fmt::format("byte {} of shared memory: expected a multiple of {}", address % kRankUnit, align); });
     return std::nullopt;
   }
@@ -197,13 +197,13 @@ std::optional<SharedPlace> shared_place(Warp& warp, const Instruction& i, int la
     if (rank < blocks.size() && (may_be_remote || blocks[rank].get() == warp.block)) place = {blocks[rank].get(), address % kRankUnit};
   }
   if (place.offset > place.block->shared_bytes || bytes > place.block->shared_bytes - place.offset) {
-    report(warp, i, FindingKind::out_of_bounds, lane, [&] {
+    report(warp, i, DiagnosticKind::out_of_bounds, lane, [&] {
       return fmt::format("{} bytes at 0x{:x} of shared memory, which has {} bytes", bytes, place.offset, place.block->shared_bytes);
     });
     return std::nullopt;
   }
   if (place.block->running == 0) {
-    report(warp, i, FindingKind::exited_block, lane,
+    report(warp, i, DiagnosticKind::exited_block, lane,
            [&] { return fmt::format("byte {} of shared memory of the block of rank {}", place.offset, place.block->rank); });
     return std::nullopt;
   }
@@ -220,7 +220,7 @@ void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
   for (const Destination& destination : destinations) {
     const auto arrival = arrival_of(copy, destination);
     if (!arrival) return;
-    const Accessor by = engine_of(copy.warp, copy.instruction, *destination.to.block, arrival->agent, arrival->epoch);
+    const Accessor by = engine_of(copy.warp, copy.instruction, *destination.to.block, arrival->agent, arrival->time);
     check_global_runs(by, copy, runs, Access::read);
     claim(by, *destination.to.block, copy);
     arrivals.push_back(*arrival);
@@ -237,7 +237,7 @@ void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
           each_chunk(piece, copy.pieces.swizzle, [&](u64 offset, u64, u32 bytes) { fill(copy, shared + offset, bytes); });
         else
           copy_to_shared(shared, piece, copy.pieces.swizzle);
-      signal(copy, mbarrier, arrival.epoch, copy.pieces.bytes());
+      signal(copy, mbarrier, arrival.time, copy.pieces.bytes());
     };
     begin(std::move(transfer));
   }
@@ -249,7 +249,7 @@ void begin_move(BulkCopy begun, const Destination& destination) {
   count_request(copy).bytes += copy.pieces.bytes();
   const auto arrival = arrival_of(copy, destination);
   if (!arrival) return;
-  const Accessor by = engine_of(copy.warp, copy.instruction, *destination.to.block, arrival->agent, arrival->epoch);
+  const Accessor by = engine_of(copy.warp, copy.instruction, *destination.to.block, arrival->agent, arrival->time);
   Block& from = *copy.warp.block;
   if (copy.warp.worker->launch->check)
     for (const CopyPiece& piece : copy.pieces.list) {
@@ -269,7 +269,7 @@ void begin_move(BulkCopy begun, const Destination& destination) {
       else
         std::memcpy(place, from.shared.get() + piece.global, piece.bytes);
     }
-    signal(copy, mbarrier, arrival.epoch, copy.pieces.bytes());
+    signal(copy, mbarrier, arrival.time, copy.pieces.bytes());
   };
   begin(std::move(transfer));
 }
@@ -280,18 +280,18 @@ void begin_value(const BulkCopy& copy, const Destination& destination, const std
   const auto bytes = static_cast<int>(copy.pieces.bytes());
   const auto& [to, mbarrier] = destination;
   // Not through the asynchronous proxy, as bulk copies are.
-  Accessor by = engine_of(copy.warp, copy.instruction, *to.block, arrival->agent, arrival->epoch);
+  Accessor by = engine_of(copy.warp, copy.instruction, *to.block, arrival->agent, arrival->time);
   by.async = nullptr;
   if (copy.warp.worker->launch->check) check_shared_write(by, *to.block, copy.lane, to.offset, bytes, nullptr);
   std::byte* place = to.block->shared.get() + to.offset;
   if (!copy.reduction) std::memset(place, kPoison, static_cast<std::size_t>(bytes));
   Transfer transfer = transfer_of(copy);
-  transfer.write = [copy, value, place, bytes, mbarrier = mbarrier, epoch = arrival->epoch] {
+  transfer.write = [copy, value, place, bytes, mbarrier = mbarrier, time = arrival->time] {
     if (copy.reduction)
       reduce(*copy.reduction, place, value.data(), static_cast<u32>(bytes));
     else
       std::memcpy(place, value.data(), static_cast<std::size_t>(bytes));
-    signal(copy, mbarrier, epoch, static_cast<u64>(bytes));
+    signal(copy, mbarrier, time, static_cast<u64>(bytes));
   };
   begin(std::move(transfer));
 }
@@ -361,15 +361,15 @@ void wait_for_bulk_groups(Warp& warp, Mask mask, u32 keep, bool only_read) {
     written = std::min(written, copy.sequence - 1);
     return false;
   });
-  warp.view.clock.raise(bulk_read_agent(warp.index), read);
-  warp.view.clock.raise(bulk_write_agent(warp.index), written);
+  warp.clocks.clock.raise(bulk_read_agent(warp.index), read);
+  warp.clocks.clock.raise(bulk_write_agent(warp.index), written);
 }
 
 void check_finished_copies(Block& block) {
   for (Warp& warp : block.warps)
     for (const BulkGroupCopy& copy : warp.bulk_copies)
       if (!copy.is_read)
-        report(warp, warp.kernel->code[copy.instruction], FindingKind::missing_wait, copy.lane, [&] {
+        report(warp, warp.kernel->code[copy.instruction], DiagnosticKind::missing_wait, copy.lane, [&] {
           const bool is_committed = copy.group <= warp.bulk_committed[static_cast<std::size_t>(copy.lane)];
           return fmt::format("the block ends while this copy may still read its shared memory: {}",
                              is_committed ? "nobody waits for its group" : "it is in no group");

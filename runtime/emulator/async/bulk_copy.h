@@ -32,7 +32,7 @@ struct SharedPlace {
   u64 offset = 0;
 };
 
-/// Where a lane's address of shared memory points, if `bytes` bytes are there and it is a multiple of `align`; a finding otherwise.
+/// Where a lane's address of shared memory points, if `bytes` bytes are there and it is a multiple of `align`; a diagnostic otherwise.
 std::optional<SharedPlace> shared_place(Warp&, const Instruction&, int lane, u64 address, bool may_be_remote, u64 bytes, u64 align);
 
 /// From global memory into the shared memory of blocks, whose mbarriers are told; all destinations have the offset of the first.

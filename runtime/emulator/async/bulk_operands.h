@@ -31,7 +31,7 @@ u64 bulk_address(const Warp&, const Instruction&, int k, int lane);
 /// A lane's value of an extra of 32 bits.
 u32 bulk_value(const Warp&, const Instruction&, int extra, int lane);
 /// Where a load or a copy between blocks goes: address 0, and address 2 of the mbarrier; of a multicast, the same offsets in all blocks
-/// of the mask, extra `mask_extra`. Empty, and a finding, if that is nowhere.
+/// of the mask, extra `mask_extra`. Empty, and a diagnostic, if that is nowhere.
 std::vector<Destination> destinations_of(Warp&, const Instruction&, int lane, u64 bytes, u64 align, int mask_extra);
 
 /// The operation of a reduction, whose copies are atomic to each other.

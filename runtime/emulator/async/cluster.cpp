@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "runtime/emulator/program/decoders.h"
-#include "runtime/emulator/races/race_check.h"
+#include "runtime/emulator/races/release_acquire.h"
 #include "runtime/emulator/state/cluster.h"
 #include "runtime/emulator/state/register_file.h"
 #include "runtime/emulator/state/report.h"
@@ -22,19 +22,19 @@ struct AddressOptions {
 void arrive_at_cluster(Warp& warp, const Instruction& i, Mask mask) {
   ClusterBarrier& barrier = warp.block->cluster->barrier;
   if ((warp.cluster_awaited & mask) != 0)
-    report(warp, i, FindingKind::bad_operand, __builtin_ctz(warp.cluster_awaited & mask),
+    report(warp, i, DiagnosticKind::bad_operand, __builtin_ctz(warp.cluster_awaited & mask),
            [] { return std::string("arrives at the cluster's barrier again without a wait in between"); });
   if (warp.cluster_arrived == 0) ++barrier.arrived;
   if (i.options<ArriveOptions>().is_relaxed) {
     // What an earlier fence has released, which is all that a relaxed arrival tells.
-    barrier.view.foreign.join(warp.released.for_all);
-    barrier.async.join_foreign(warp.released.async);
+    barrier.clocks.by_block.join(warp.released.for_all);
+    barrier.async.join_by_block(warp.released.async);
   } else {
-    learn_own(warp, mask);
-    barrier.view.foreign.join(warp.view.foreign);
-    barrier.async.join_foreign(warp.async.foreign());
+    publish_own(warp, mask);
+    barrier.clocks.by_block.join(warp.clocks.by_block);
+    barrier.async.join_by_block(warp.async.by_block());
   }
-  ++warp.epoch;
+  ++warp.time;
   warp.cluster_arrived |= mask;
   warp.cluster_awaited |= mask;
   warp.cluster_phase = barrier.phase;
@@ -44,7 +44,7 @@ void arrive_at_cluster(Warp& warp, const Instruction& i, Mask mask) {
 void wait_for_cluster(Warp& warp, const Instruction& i, Mask mask) {
   const ClusterBarrier& barrier = warp.block->cluster->barrier;
   if ((mask & ~warp.cluster_awaited) != 0) {
-    report(warp, i, FindingKind::bad_operand, __builtin_ctz(mask & ~warp.cluster_awaited),
+    report(warp, i, DiagnosticKind::bad_operand, __builtin_ctz(mask & ~warp.cluster_awaited),
            [] { return std::string("waits for the cluster's barrier without having arrived there"); });
     return;
   }
@@ -53,7 +53,7 @@ void wait_for_cluster(Warp& warp, const Instruction& i, Mask mask) {
     return;
   }
   warp.cluster_awaited &= ~mask;
-  take_view(warp, barrier.done_view, barrier.done_async);
+  acquire(warp, barrier.done_clocks, barrier.done_async);
 }
 
 /// The address that names the same byte in the block of a rank.
@@ -67,7 +67,7 @@ void map_address(Warp& warp, const Instruction& i, Mask mask) {
     if (!has_lane(mask, lane)) continue;
     const u64 from = address[lane] - window;
     if (rank[lane] >= count || from >= kWindowBytes) {
-      report(warp, i, from >= kWindowBytes ? FindingKind::wrong_space : FindingKind::bad_operand, lane, [&] {
+      report(warp, i, from >= kWindowBytes ? DiagnosticKind::wrong_space : DiagnosticKind::bad_operand, lane, [&] {
         if (from >= kWindowBytes) return fmt::format("0x{:x} is no generic address of shared memory", address[lane]);
         return fmt::format("the block of rank {} of a cluster of {}", rank[lane], count);
       });
@@ -109,7 +109,7 @@ void complete_if_all_arrived(Cluster& cluster) {
       if ((warp.cluster_arrived & warp.live) != warp.live) return;
   ++barrier.phase;
   barrier.arrived = 0;
-  barrier.done_view.join(barrier.view);
+  barrier.done_clocks.join(barrier.clocks);
   barrier.done_async.join(barrier.async);
   for (auto& block : cluster.blocks)
     for (Warp& warp : block->warps) {

@@ -1,16 +1,16 @@
-// What a bulk copy touches of both memories: rows that lie together, which the engine may take apart in shared memory.
+// Pieces of bulk copies: rows that are contiguous in global memory, whose 16-byte chunks the engine may swizzle in shared memory.
 #pragma once
 #include <algorithm>
 #include <span>
 #include <vector>
 
-#include "runtime/emulator/races/late_reads.h"
-#include "runtime/emulator/races/shared_cells.h"
+#include "runtime/emulator/shadow/deferred_reads.h"
+#include "runtime/emulator/shadow/shared_shadow.h"
 #include "runtime/emulator/simd/scalar_types.h"
 
 namespace tilewright::rt::emulator {
 
-/// Rows, each of which lies together in global memory; in shared memory all of them would, if the engine did not exchange chunks.
+/// Rows, each contiguous in global memory; in shared memory all of them together are, but for the swizzle.
 struct CopyPiece {
   u64 shared = 0;           // offset in the shared memory of its side
   u64 global = 0;           // address; of a copy between blocks, offset in the source's shared memory
@@ -24,15 +24,15 @@ struct CopyPiece {
 
 struct CopyPieces {
   std::vector<CopyPiece> list;
-  u32 swizzle = 0;  // bytes within which 16-byte chunks are exchanged: 32, 64 or 128; 0: none are
+  u32 swizzle = 0;  // bytes within which 16-byte chunks are permuted: 32, 64 or 128; 0: none are
 
   u64 bytes() const;
 };
 
-/// Chunks of shared memory change places: bits 4 to 6 of an address with as many of bits 7 to 9.
+/// The address in shared memory after swizzling: bits 4 to 6 are combined by xor with as many of bits 7 to 9.
 inline u64 swizzled(u64 address, u32 swizzle) { return swizzle == 0 ? address : address ^ ((address >> 3) & (swizzle - 16)); }
 
-/// Calls f(offset, global, bytes) for what lies together in both memories.
+/// Calls f(offset, global, bytes) for each part that is contiguous in both memories.
 template <class F>
 void each_chunk(const CopyPiece& piece, u32 swizzle, F f) {
   u64 at = piece.shared;
@@ -47,17 +47,17 @@ void each_chunk(const CopyPiece& piece, u32 swizzle, F f) {
   }
 }
 
-/// What the copy touches of global memory: rows that follow each other there are one run.
+/// The global memory of a copy: contiguous rows are one run.
 std::vector<GlobalRun> global_runs(const CopyPieces&);
 
-/// What the copy touches of shared memory in the order of its pieces, or all that loads write there. Chunks that follow each other are one:
-/// they may meet within a granule.
+/// The shared memory that a store reads or a load writes, in the order of the pieces. Contiguous chunks are one span: they may share a
+/// granule.
 std::vector<SharedSpan> read_spans(const CopyPieces&);
 std::vector<SharedSpan> written_spans(const CopyPieces&);
-/// All that loads write, if it lies together; 0 bytes if it does not. No two pieces overlap.
+/// The shared memory that a load writes, if it is contiguous; 0 bytes if it is not. No two pieces overlap.
 SharedSpan whole_span(const CopyPieces&);
 
-/// From global memory to a block's shared memory, and from there to where all rows follow each other.
+/// Copies from global memory to a block's shared memory, and from there to contiguous rows.
 void copy_to_shared(std::byte* shared, const CopyPiece&, u32 swizzle);
 void copy_from_shared(std::byte* to, const CopyPiece&, u32 swizzle, const std::byte* shared);
 

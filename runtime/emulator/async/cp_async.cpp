@@ -65,7 +65,7 @@ Lanes<u32> sizes_of(Warp& warp, const Instruction& i, Mask mask) {
   bytes = read<u32>(warp, i.slot[2]);
   for (int lane = 0; lane < kLanes; ++lane)
     if (has_lane(mask, lane) && bytes[lane] > i.width) {
-      report(warp, i, FindingKind::bad_operand, lane, [&] { return fmt::format("{} bytes of a copy of {}", bytes[lane], i.width); });
+      report(warp, i, DiagnosticKind::bad_operand, lane, [&] { return fmt::format("{} bytes of a copy of {}", bytes[lane], i.width); });
       bytes[lane] = i.width;
     }
   return bytes;
@@ -173,7 +173,7 @@ void arrive_after_copies(Warp& warp, const Instruction& i, Mask mask) {
         finish_copies(at.warp, kLaneBit[at.lane], [&](const AsyncCopy& copy) { return copy.sequence <= sequence ? kAllLanes : 0; });
         Mbarrier* const barrier = find_mbarrier_of_copies(at, sequence);
         if (barrier == nullptr) return;
-        barrier->view.clock.raise(async_agent(at.warp.index), sequence, told);
+        barrier->clocks.clock.raise(async_agent(at.warp.index), sequence, told);
         arrive_on(at, *barrier, 1, false);
       };
       begin(std::move(arrival));
@@ -196,7 +196,7 @@ void wait(Warp& warp, const Instruction& i, Mask mask) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) due |= copy.group[lane] + groups <= warp.committed[lane] ? kLaneBit[lane] : 0;
     return due;
   });
-  warp.view.clock.raise(async_agent(warp.index), done, mask | ~warp.live);
+  warp.clocks.clock.raise(async_agent(warp.index), done, mask | ~warp.live);
 }
 
 }  // namespace

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/emulator/cost/transactions.h"
-#include "runtime/emulator/races/access_stamp.h"
+#include "runtime/emulator/races/checker.h"
 #include "runtime/emulator/races/remote_accesses.h"
 #include "runtime/emulator/state/cluster.h"
 
@@ -22,7 +21,7 @@ Accessor accessor_of(const MbarrierPlace& at) {
 
 template <class Text>
 void misuse(const MbarrierPlace& at, Text text) {
-  report(at.warp, at.instruction, FindingKind::bad_mbarrier, at.lane,
+  report(at.warp, at.instruction, DiagnosticKind::bad_mbarrier, at.lane,
          [&] { return fmt::format("byte {} of shared memory: {}", at.offset, text()); });
 }
 
@@ -32,7 +31,7 @@ void complete_phase(Block& owner, Mbarrier& barrier) {
   barrier.pending = barrier.expected;
   barrier.is_unseen = barrier.has_transactions;
   barrier.has_transactions = false;
-  barrier.done_view.join(barrier.view);
+  barrier.done_clocks.join(barrier.clocks);
   barrier.done_async.join(barrier.async);
   barrier.done_remote.join(barrier.remote);
   for (Warp& warp : owner.warps)
@@ -57,38 +56,25 @@ Mbarrier& mbarrier_at(Block& owner, u32 offset) {
 
 /// Checks an operation on the object as a read of its bytes by so many lanes.
 void check_use(const MbarrierPlace& at, Mbarrier& barrier, int lanes) {
-  Mbarrier::User* const user = &at.owner == at.warp.block ? &barrier.users[static_cast<std::size_t>(at.warp.index)] : nullptr;
-  const Mask asking = lanes > 1 ? kAllLanes : kLaneBit[static_cast<std::size_t>(at.lane)];
-  Accessor by = accessor_of(at);
-  if (user != nullptr && (asking & ~user->in_order) == 0) {
-    user->last = merged(make_shared_stamp(by, lanes > 1 ? static_cast<int>(kSeveralLanes) : at.lane) | kStrong, user->last);
-    return;
-  }
   // Operations on the object are atomic to each other, whatever the instruction is.
   Instruction strong = at.instruction;
   strong.is_strong = true;
+  Accessor by = accessor_of(at);
   by.instruction = &strong;
-  SharedCheck check(by, at.owner);
-  bool is_in_order = true;
-  for (int lane = at.lane; lane < at.lane + lanes; ++lane) {
-    check.read(lane, at.offset, static_cast<int>(kMbarrierBytes));
-    is_in_order &= check.may_read(lane, at.offset, static_cast<int>(kMbarrierBytes));
-  }
-  if (user != nullptr && is_in_order) user->in_order |= asking;
-  if (user == nullptr) remember_remote(barrier.remote_operations, by, at.lane, barrier.phase);
+  SharedChecker check(by, at.owner);
+  for (int lane = at.lane; lane < at.lane + lanes; ++lane) check.read(lane, at.offset, static_cast<int>(kMbarrierBytes));
+  if (&at.owner != at.warp.block) remember_remote(barrier.remote_operations, by, at.lane, barrier.phase);
 }
 
 /// Checks that the lane makes or ends an object there, as a write of its bytes.
-void check_change(const MbarrierPlace& at, Mbarrier& barrier, bool ends) {
+void check_change(const MbarrierPlace& at, bool ends) {
   if (!at.warp.worker->launch->check) return;
   Accessor by = accessor_of(at);
   by.ends_mbarrier = ends;
-  SharedCheck check(by, at.owner);
-  check.settle(barrier, at.offset);
-  check.write(at.lane, at.offset, static_cast<int>(kMbarrierBytes), nullptr);
+  SharedChecker(by, at.owner).write(at.lane, at.offset, static_cast<int>(kMbarrierBytes), nullptr);
 }
 
-/// The object that is there. It is a finding if there is none.
+/// The object that is there. It is a diagnostic if there is none.
 Mbarrier* expect_mbarrier(const MbarrierPlace& at) {
   Mbarrier* const found = live_mbarrier(at.owner, at.offset);
   if (found == nullptr) misuse(at, [] { return std::string("there is no mbarrier"); });
@@ -97,7 +83,7 @@ Mbarrier* expect_mbarrier(const MbarrierPlace& at) {
 
 /// Only whole objects that lie where they must are objects.
 void mark(const MbarrierPlace& at, u8 written) {
-  if (at.warp.worker->launch->check) std::memset(at.owner.cells.written() + at.offset, written, kMbarrierBytes);
+  if (at.warp.worker->launch->check) std::memset(at.owner.shadow.written() + at.offset, written, kMbarrierBytes);
 }
 
 }  // namespace
@@ -113,7 +99,7 @@ void init_mbarrier(const MbarrierPlace& at, u32 count) {
   for (const auto& [offset, other] : at.owner.mbarriers)
     if (other->is_live && offset != at.offset && offset + kMbarrierBytes > at.offset && at.offset + kMbarrierBytes > offset)
       misuse(at, [&] { return fmt::format("init within the mbarrier at byte {}", offset); });
-  check_change(at, barrier, false);
+  check_change(at, false);
   const int agent = barrier.agent;
   const u64 phase = barrier.phase;
   barrier.reset();
@@ -129,7 +115,7 @@ void invalidate_mbarrier(const MbarrierPlace& at) {
   if (found == nullptr) return misuse(at, [] { return std::string("there is no mbarrier"); });
   Mbarrier& barrier = *found;
   if (barrier.transactions != 0) misuse(at, [&] { return fmt::format("inval of {}", describe(barrier, static_cast<u32>(at.offset))); });
-  check_change(at, barrier, true);
+  check_change(at, true);
   for (const Warp& warp : at.owner.warps)
     for (const Fragment& fragment : warp.fragments)
       if (fragment.wait == Wait::mbarrier && fragment.wait_id == at.offset)
@@ -160,13 +146,13 @@ Mbarrier* find_mbarrier_of_copies(const MbarrierPlace& at, u32 sequence) {
 
 void release_to(const MbarrierPlace& at, Mbarrier& barrier, bool again) {
   if (&at.owner == at.warp.block) {
-    if (!again) barrier.view.join(at.warp.view);
+    if (!again) barrier.clocks.join(at.warp.clocks);
     if (!again) barrier.async.join(at.warp.async);
-    at.warp.tell(barrier.view.clock, kLaneBit[at.lane]);
+    at.warp.publish(barrier.clocks.clock, kLaneBit[at.lane]);
     return;
   }
-  learn_own(at.warp, kLaneBit[at.lane]);
-  barrier.remote.join({at.warp.view.foreign, {}, at.warp.async.foreign()});
+  publish_own(at.warp, kLaneBit[at.lane]);
+  barrier.remote.join({at.warp.clocks.by_block, {}, at.warp.async.by_block()});
 }
 
 void arrive_on(const MbarrierPlace& at, Mbarrier& barrier, u32 count, bool drops) {
@@ -211,16 +197,16 @@ bool is_one_mbarrier(const Places& places) {
 }
 
 void report_no_mbarrier(Warp& warp, const Instruction& i, const Places& places) {
-  report(warp, i, FindingKind::wrong_space, __builtin_ctz(places.mask),
+  report(warp, i, DiagnosticKind::wrong_space, __builtin_ctz(places.mask),
          [&] { return fmt::format("mbarriers are in shared memory, not in {} memory", name_of(places.space)); });
 }
 
 void acquire_from(Warp& warp, Mbarrier& barrier, bool only_block) {
-  warp.view.join(barrier.done_view);
+  warp.clocks.join(barrier.done_clocks);
   warp.async.join(barrier.done_async);
   if (warp.block->cluster->blocks.size() == 1) return;
-  take_view(warp, barrier.done_view, barrier.done_async);
-  if (!only_block) take_knowledge(warp, barrier.done_remote, true);
+  acquire(warp, barrier.done_clocks, barrier.done_async);
+  if (!only_block) acquire(warp, barrier.done_remote, true);
 }
 
 std::string describe(const Mbarrier& barrier, u32 offset) {
@@ -233,7 +219,7 @@ void check_finished_mbarriers(Warp& last) {
   for (const auto& [offset, made] : last.block->mbarriers) {
     const Mbarrier& barrier = *made;
     if (!barrier.is_live || (barrier.transactions == 0 && !barrier.is_unseen)) continue;
-    report(last, last.kernel->code[barrier.expected_at], FindingKind::missing_wait, 0, [&] {
+    report(last, last.kernel->code[barrier.expected_at], DiagnosticKind::missing_wait, 0, [&] {
       return barrier.transactions != 0 ? fmt::format("the block ends before {}", describe(barrier, offset))
                                        : fmt::format("nobody waits for phase {} of the mbarrier at byte {} of shared memory",
                                                      barrier.phase - barrier.first_phase - 1, offset);

@@ -23,7 +23,7 @@ void init_mbarrier(const MbarrierPlace&, u32 count);
 void invalidate_mbarrier(const MbarrierPlace&);
 /// The object that is there; null if there is none.
 Mbarrier* live_mbarrier(Block&, u64 offset);
-/// The same, and it is a finding if there is none. The access itself is checked for races, for as many lanes from the
+/// The same, and it is a diagnostic if there is none. The access itself is checked for races, for as many lanes from the
 /// place's on.
 Mbarrier* find_mbarrier(const MbarrierPlace&, int lanes = 1);
 /// The same for the engine of the lane's cp.async, which has done the warp's copies up to this one.
@@ -64,7 +64,7 @@ void for_mbarriers(Warp& warp, const Instruction& i, const Places& places, F f) 
 }
 /// Whether all lanes name the same one, of the warp's own block. Then it is enough to check it for the first two.
 bool is_one_mbarrier(const Places&);
-/// A finding: the places are not in shared memory.
+/// A diagnostic: the places are not in shared memory.
 void report_no_mbarrier(Warp&, const Instruction&, const Places&);
 
 }  // namespace tilewright::rt::emulator

@@ -74,12 +74,12 @@ void arrive(Warp& warp, const Instruction& i, Mask mask) {
       const u32 count = options.expects_bytes ? 1 : operand[at.lane];
       if (options.expects_bytes) expect_transactions(at, barrier, operand[at.lane]);
       if (options.no_complete && count >= barrier.pending)
-        report(warp, i, FindingKind::bad_mbarrier, at.lane,
+        report(warp, i, DiagnosticKind::bad_mbarrier, at.lane,
                [&] { return fmt::format("{} arrivals without completion at {}", count, describe(barrier, static_cast<u32>(at.offset))); });
       arrive_on(at, barrier, count, options.drops);
     });
   });
-  if (any_release) ++warp.epoch;
+  if (any_release) ++warp.time;
   write(warp, i.slot[1], state, mask);
 }
 
@@ -102,13 +102,13 @@ bool is_over(const MbarrierPlace& at, const Mbarrier& barrier, u64 asked) {
   const u64 phase = barrier.phase - barrier.first_phase;
   if (at.instruction.options<MbarrierOptions>().by_parity) {
     if (asked > 1)
-      remark(at.warp, at.instruction, FindingKind::bad_operand, at.lane,
+      remark(at.warp, at.instruction, DiagnosticKind::bad_operand, at.lane,
              [&] { return fmt::format("a parity of {}: expected 0 or 1, of which its lowest bit is taken", asked); });
     return (phase & 1) != (asked & 1);
   }
   const u64 of = asked >> kCountBits;
   if (of > barrier.phase || of + 1 < barrier.phase)
-    report(at.warp, at.instruction, FindingKind::bad_mbarrier, at.lane, [&] {
+    report(at.warp, at.instruction, DiagnosticKind::bad_mbarrier, at.lane, [&] {
       return fmt::format("waits for phase {} of {}: expected this phase or the one before", of - barrier.first_phase,
                          describe(barrier, static_cast<u32>(at.offset)));
     });
@@ -163,7 +163,7 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
     return;
   }
   if (fragment.tried == i.index && fragment.wait_id == offset && first->phase > fragment.wait_phase + 1)
-    report(warp, i, FindingKind::bad_mbarrier, __builtin_ctz(mask), [&] {
+    report(warp, i, DiagnosticKind::bad_mbarrier, __builtin_ctz(mask), [&] {
       return fmt::format("phase {} and the next one were over before the wait for it saw either: {}",
                          fragment.wait_phase - first->first_phase, describe(*first, offset));
     });

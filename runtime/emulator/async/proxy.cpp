@@ -9,9 +9,9 @@ struct ProxyOptions {
   bool shared = false, global = false;  // memory
 };
 
-void rely_on(const Warp& warp, View& view, Mask lanes) {
-  view.join(warp.view);
-  warp.tell(view.clock, lanes);
+void rely_on(const Warp& warp, AcquireClocks& clocks, Mask lanes) {
+  clocks.join(warp.clocks);
+  warp.publish(clocks.clock, lanes);
 }
 
 /// What the warp knows of accesses through the generic proxy, accesses through the asynchronous one may rely on from now on.
@@ -19,19 +19,19 @@ void fence_async(Warp& warp, const Instruction& i, Mask mask) {
   if (!warp.worker->launch->check) return;
   if (i.options<ProxyOptions>().shared) rely_on(warp, warp.async.shared, mask);
   if (i.options<ProxyOptions>().global) rely_on(warp, warp.async.global, mask);
-  ++warp.epoch;
+  ++warp.time;
 }
 
 /// For whoever synchronises with what the warp does next, even by relaxed operations.
 void fence_mbarrier_init(Warp& warp, const Instruction&, Mask mask) {
-  if (warp.worker->launch->check) warp.released = publish(warp, mask, true);
+  if (warp.worker->launch->check) warp.released = release(warp, mask, true);
 }
 
 /// Acquires the tensor map at the lanes' address, which was written as ordinary memory: copies that use that map from now on may rely on
 /// it. Says nothing of other maps, nor of what copies read and write.
 void acquire_tensor_map(Warp& warp, const Instruction& i, Mask mask) {
   if (!warp.worker->launch->check) return;
-  take_knowledge(warp, warp.to_acquire, i.whole_gpu);
+  acquire(warp, warp.to_acquire, i.whole_gpu);
   warp.to_acquire = {};
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   for (Mask rest = mask; rest != 0;) {
@@ -41,11 +41,11 @@ void acquire_tensor_map(Warp& warp, const Instruction& i, Mask mask) {
     rely_on(warp, warp.async.maps[map], same);
     rest &= ~same;
   }
-  ++warp.epoch;
+  ++warp.time;
 }
 
 void release_tensor_map(Warp& warp, const Instruction& i, Mask mask) {
-  if (warp.worker->launch->check) warp.released = publish(warp, mask, i.whole_gpu);
+  if (warp.worker->launch->check) warp.released = release(warp, mask, i.whole_gpu);
 }
 
 void nothing(Warp&, const Instruction&, Mask) {}

@@ -19,14 +19,14 @@ std::optional<TensorMap> map_at(Warp& warp, const Instruction& i, int lane, u64 
   TensorMap map;
   const auto& params = warp.worker->launch->params;
   if (address % 64 != 0) {
-    report(warp, i, FindingKind::misaligned, lane,
+    report(warp, i, DiagnosticKind::misaligned, lane,
            [&] { return fmt::format("a tensor map at 0x{:x}: expected a multiple of 64", address); });
     return std::nullopt;
   }
   if (address >= kParamWindow && address - kParamWindow < kWindowBytes && address - kParamWindow + 128 <= params.size()) {
     std::memcpy(&map, params.data() + (address - kParamWindow), sizeof map);
   } else if (address >= kSharedWindow && address < kParamWindow + kWindowBytes) {
-    report(warp, i, FindingKind::wrong_space, lane, [&] {
+    report(warp, i, DiagnosticKind::wrong_space, lane, [&] {
       return fmt::format("a tensor map at 0x{:x}, in memory of the thread or block: expected one in .param, .const or .global memory",
                          address);
     });
@@ -34,13 +34,13 @@ std::optional<TensorMap> map_at(Warp& warp, const Instruction& i, int lane, u64 
   } else {
     const Range* range = global_range(*warp.worker, address);
     if (range == nullptr || range->end() - address < 128) {
-      report(warp, i, FindingKind::out_of_bounds, lane, [&] { return describe_global(*warp.worker, address, 128); });
+      report(warp, i, DiagnosticKind::out_of_bounds, lane, [&] { return describe_global(*warp.worker, address, 128); });
       return std::nullopt;
     }
     // What threads have written there is seen after a proxy fence. When it was read is not known to anybody, so that the epoch is one
     // that all know of.
     if (warp.worker->launch->check && range->cells != nullptr) {
-      static const View kNothing;
+      static const AcquireClocks kNothing;
       const auto acquired = warp.async.maps.find(address);
       Accessor by = engine_of(warp, i, *warp.block, bulk_read_agent(warp.index), 0);
       by.tensor_map = acquired != warp.async.maps.end() ? &acquired->second : &kNothing;
@@ -50,11 +50,11 @@ std::optional<TensorMap> map_at(Warp& warp, const Instruction& i, int lane, u64 
   }
   const std::string fault = fault_of(map);
   if (!fault.empty()) {
-    report(warp, i, FindingKind::bad_operand, lane, [&] { return "the tensor map: " + fault; });
+    report(warp, i, DiagnosticKind::bad_operand, lane, [&] { return "the tensor map: " + fault; });
     return std::nullopt;
   }
   if (static_cast<u32>(map.rank()) != i.count) {
-    report(warp, i, FindingKind::bad_operand, lane,
+    report(warp, i, DiagnosticKind::bad_operand, lane,
            [&] { return fmt::format("a tensor map of {} dimensions for a copy of {}", map.rank(), i.count); });
     return std::nullopt;
   }
@@ -95,7 +95,7 @@ std::optional<Type> type_of(TensorElement element) {
   }
 }
 
-/// What the reduction does on elements of the map; nothing, and a finding, if there is no such operation.
+/// What the reduction does on elements of the map; nothing, and a diagnostic, if there is no such operation.
 std::optional<Reduction> reduction_on(Warp& warp, const Instruction& i, int lane, const TensorMap& map) {
   const AtomicOp op = i.options<BulkOptions>().op;
   auto type = type_of(map.element);
@@ -104,7 +104,7 @@ std::optional<Reduction> reduction_on(Warp& warp, const Instruction& i, int lane
   if (type && is_bitwise && bytes_of(*type) >= 4) type = bytes_of(*type) == 4 ? Type::b32 : Type::b64;
   const auto update = type ? find_update(op, *type) : std::nullopt;
   if (update) return Reduction{in_global_memory(*update), bytes_of(*type)};
-  report(warp, i, FindingKind::bad_operand, lane, [] { return std::string("a reduction that elements of the tensor map do not have"); });
+  report(warp, i, DiagnosticKind::bad_operand, lane, [] { return std::string("a reduction that elements of the tensor map do not have"); });
   return std::nullopt;
 }
 

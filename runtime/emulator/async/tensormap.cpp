@@ -80,7 +80,7 @@ void replace(Warp& warp, const Instruction& i, Mask mask) {
       u32 dimension = 0;
       if (i.slot[2] >= 0) std::memcpy(&dimension, warp.registers + i.slot[2] + lane * 4, 4);
       if (dimension > (field == Field::global_stride ? 3u : 4u)) {
-        report(warp, i, FindingKind::bad_operand, lane, [&] { return fmt::format("dimension {} of a tensor map", dimension); });
+        report(warp, i, DiagnosticKind::bad_operand, lane, [&] { return fmt::format("dimension {} of a tensor map", dimension); });
         continue;
       }
       TensorMap map;
@@ -105,7 +105,7 @@ void copy_and_release(Warp& warp, const Instruction& i, Mask mask) {
   locate_maps(warp, i, kLaneBit[static_cast<std::size_t>(lane)], to, Space::global, Access::write, [&](int half, const Places& places) {
     std::memcpy(places.at[static_cast<std::size_t>(lane)], map.data() + half * kHalf, kHalf);
   });
-  if (warp.worker->launch->check) warp.released = publish(warp, mask, i.whole_gpu);
+  if (warp.worker->launch->check) warp.released = release(warp, mask, i.whole_gpu);
 }
 
 void decode_copy(Decoder& d) {

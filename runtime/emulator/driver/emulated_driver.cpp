@@ -231,7 +231,7 @@ EmulatorReport take_report(int ordinal) {
   if (device == nullptr) return report;
   const std::lock_guard lock(device->mutex);
   std::swap(report.counters, device->counters);
-  std::swap(report.findings, device->findings);
+  std::swap(report.diagnostics, device->diagnostics);
   std::swap(report.remarks, device->remarks);
   return report;
 }

@@ -12,7 +12,7 @@
 namespace tilewright::rt::emulator {
 
 /// One table for the process; its devices are those of emulated_targets(), by ordinal. All work is done before a call returns, whatever
-/// the stream. A kernel with findings makes its launch fail, and cuGetErrorString() then says what was found; memory and context stay
+/// the stream. A kernel with diagnostics makes its launch fail, and cuGetErrorString() then says what was found; memory and context stay
 /// good. Modules are PTX text.
 const cuda::Driver& emulated_driver();
 
@@ -24,7 +24,7 @@ int emulated_ordinal(std::string_view target);
 /// What the kernels of a device did since the last call, and what was found in them.
 struct EmulatorReport {
   Counters counters;
-  std::vector<Finding> findings, remarks;
+  std::vector<Diagnostic> diagnostics, remarks;
 };
 EmulatorReport take_report(int ordinal);
 

@@ -12,7 +12,7 @@ using namespace cuda;
 
 namespace {
 
-constexpr std::size_t kMostFindingsTold = 8;
+constexpr std::size_t kMostDiagnosticsShown = 8;
 
 /// The option's value, which the driver takes in the place of a pointer.
 void* option_value(unsigned count, const CUjit_option* options, void** values, CUjit_option wanted) {
@@ -81,21 +81,22 @@ CUresult get_attribute(int* value, CUfunction_attribute attribute, CUfunction fu
   return CUDA_SUCCESS;
 }
 
-CUresult code_of(FindingKind kind) {
+CUresult code_of(DiagnosticKind kind) {
   switch (kind) {
-    case FindingKind::out_of_bounds: return CUDA_ERROR_ILLEGAL_ADDRESS;
-    case FindingKind::misaligned: return CUDA_ERROR_MISALIGNED_ADDRESS;
-    case FindingKind::wrong_space: return CUDA_ERROR_INVALID_ADDRESS_SPACE;
+    case DiagnosticKind::out_of_bounds: return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case DiagnosticKind::misaligned: return CUDA_ERROR_MISALIGNED_ADDRESS;
+    case DiagnosticKind::wrong_space: return CUDA_ERROR_INVALID_ADDRESS_SPACE;
     default: return CUDA_ERROR_LAUNCH_FAILED;
   }
 }
 
 /// What a program does wrong with its memory says more than what comes of it.
-CUresult tell(const std::vector<Finding>& findings) {
+CUresult tell(const std::vector<Diagnostic>& diagnostics) {
   std::string text;
-  for (std::size_t k = 0; k < std::min(findings.size(), kMostFindingsTold); ++k) text += (k > 0 ? "\n" : "") + to_string(findings[k]);
-  if (findings.size() > kMostFindingsTold) text += "\nand " + std::to_string(findings.size() - kMostFindingsTold) + " more";
-  const CUresult code = code_of(findings.front().kind);
+  for (std::size_t k = 0; k < std::min(diagnostics.size(), kMostDiagnosticsShown); ++k)
+    text += (k > 0 ? "\n" : "") + to_string(diagnostics[k]);
+  if (diagnostics.size() > kMostDiagnosticsShown) text += "\nand " + std::to_string(diagnostics.size() - kMostDiagnosticsShown) + " more";
+  const CUresult code = code_of(diagnostics.front().kind);
   EmulatedDriverState::instance().explain(code, text);
   return code;
 }
@@ -112,7 +113,7 @@ void print_lines(std::string_view text) {
 CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std::array<u32, 3>& cluster, bool cooperative,
              const std::vector<std::byte>& params) {
   EmulatedDevice& device = *function->module->device;
-  Findings findings;
+  Diagnostics diagnostics;
   Counters counters;
   LaunchParams launch_params;
   launch_params.grid = {config.gridDimX, config.gridDimY, config.gridDimZ};
@@ -129,7 +130,7 @@ CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std
   const LaunchDefaults& defaults = EmulatedDriverState::instance().launch_defaults;
   launch_params.instruction_limit = defaults.instruction_limit.value_or(launch_params.instruction_limit);
   launch_params.interrupted = defaults.interrupted;
-  launch_params.findings = &findings;
+  launch_params.diagnostics = &diagnostics;
   launch_params.counters = &counters;
   std::string printed;
   launch_params.printed = &printed;
@@ -142,11 +143,11 @@ CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std
     return CUDA_ERROR_INVALID_VALUE;
   }
   print_lines(printed);
-  const std::vector<Finding> found = findings.list(), remarks = findings.remarks();
+  const std::vector<Diagnostic> found = diagnostics.list(), remarks = diagnostics.remarks();
   {
     const std::lock_guard lock(device.mutex);
     for (const auto& [name, counted] : counters.kernels) device.counters.kernels[name].add(counted);
-    device.findings.insert(device.findings.end(), found.begin(), found.end());
+    device.diagnostics.insert(device.diagnostics.end(), found.begin(), found.end());
     device.remarks.insert(device.remarks.end(), remarks.begin(), remarks.end());
   }
   return found.empty() ? CUDA_SUCCESS : tell(found);

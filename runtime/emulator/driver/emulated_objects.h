@@ -19,7 +19,7 @@ struct EmulatedDevice {
   Memory memory;
   std::mutex mutex;  // of what follows
   Counters counters;
-  std::vector<Finding> findings, remarks;
+  std::vector<Diagnostic> diagnostics, remarks;
 };
 
 using Work = std::function<cuda::CUresult()>;

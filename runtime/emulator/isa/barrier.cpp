@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "runtime/emulator/program/decoders.h"
-#include "runtime/emulator/races/race_check.h"
+#include "runtime/emulator/races/release_acquire.h"
 #include "runtime/emulator/state/launch.h"
 #include "runtime/emulator/state/register_file.h"
 #include "runtime/emulator/state/report.h"
@@ -42,7 +42,7 @@ void release(Block& block, Barrier& barrier, u32 id) {
       Mask mask = fragment.mask;
       if (i.guard >= 0) mask &= i.guard_negated ? ~read_mask(warp, i.guard) : read_mask(warp, i.guard);
       finish_reduction(warp, i, mask, barrier);
-      warp.view.join(barrier.view);
+      warp.clocks.join(barrier.clocks);
       warp.async.join(barrier.async);
       warp.released = barrier.released;
       fragment.wait = Wait::none;
@@ -56,35 +56,35 @@ u32 uniform_value(Warp& warp, const Instruction& i, Mask mask, int k, const char
   const int first = __builtin_ctz(mask);
   for (int lane = 0; lane < kLanes; ++lane)
     if (has_lane(mask, lane) && value[lane] != value[first])
-      report(warp, i, FindingKind::bad_operand, lane, [&] { return fmt::format("lanes of one warp name different {}", what); });
+      report(warp, i, DiagnosticKind::bad_operand, lane, [&] { return fmt::format("lanes of one warp name different {}", what); });
   return value[first];
 }
 
 void block_barrier(Warp& warp, const Instruction& i, Mask mask) {
   const u32 id = uniform_value(warp, i, mask, 0, "barriers");
   if (id >= warp.block->barriers.size()) {
-    report(warp, i, FindingKind::bad_operand, __builtin_ctz(mask), [&] { return fmt::format("barrier {}: there are 16", id); });
+    report(warp, i, DiagnosticKind::bad_operand, __builtin_ctz(mask), [&] { return fmt::format("barrier {}: there are 16", id); });
     return;
   }
   Barrier& barrier = warp.block->barriers[id];
   const u32 expected = i.slot[1] < 0 ? 0 : uniform_value(warp, i, mask, 1, "numbers of threads");
   if (expected % 32 != 0)
-    report(warp, i, FindingKind::bad_operand, __builtin_ctz(mask),
+    report(warp, i, DiagnosticKind::bad_operand, __builtin_ctz(mask),
            [&] { return fmt::format("{} threads: expected a multiple of 32", expected); });
   if (barrier.arrived > 0 && barrier.expected != expected)
-    report(warp, i, FindingKind::bad_operand, __builtin_ctz(mask),
+    report(warp, i, DiagnosticKind::bad_operand, __builtin_ctz(mask),
            [&] { return fmt::format("barrier {} expects {} threads here and {} at another arrival", id, expected, barrier.expected); });
   barrier.expected = expected;
   if (i.options<BarrierOptions>().reduction != Reduction::none) {
     barrier.count += static_cast<u32>(__builtin_popcount(read_predicate(warp, i, 3) & mask));
     barrier.voters += static_cast<u32>(__builtin_popcount(mask));
   }
-  barrier.view.join(warp.view);
-  warp.tell(barrier.view.clock, mask);
+  barrier.clocks.join(warp.clocks);
+  warp.publish(barrier.clocks.clock, mask);
   barrier.async.join(warp.async);
   // Formally, only the thread that fenced releases; what all fence before a barrier and one publishes after it works on every GPU.
   barrier.released.join(warp.released);
-  ++warp.epoch;
+  ++warp.time;
   if (i.options<BarrierOptions>().waits) {
     warp.fragment().wait = Wait::barrier;
     warp.fragment().wait_id = id;
@@ -93,16 +93,16 @@ void block_barrier(Warp& warp, const Instruction& i, Mask mask) {
 }
 
 void warp_barrier(Warp& warp, const Instruction&, Mask mask) {
-  warp.tell(warp.view.clock, mask);
-  ++warp.epoch;
+  warp.publish(warp.clocks.clock, mask);
+  ++warp.time;
 }
 
 void fence(Warp& warp, const Instruction& i, Mask mask) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!warp.worker->launch->check) return;
-  take_knowledge(warp, warp.to_acquire, i.whole_gpu);
+  acquire(warp, warp.to_acquire, i.whole_gpu);
   warp.to_acquire = {};
-  warp.released = publish(warp, mask, i.whole_gpu);
+  warp.released = release(warp, mask, i.whole_gpu);
 }
 
 void nothing(Warp&, const Instruction&, Mask) {}

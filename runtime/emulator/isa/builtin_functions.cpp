@@ -151,7 +151,7 @@ void print(Warp& warp, const Instruction& i, Mask mask) {
 
 void fail_assertion(Warp& warp, const Instruction& i, Mask mask) {
   const int lane = __builtin_ctz(mask);
-  report(warp, i, FindingKind::trap, lane, [&] {
+  report(warp, i, DiagnosticKind::trap, lane, [&] {
     const Caller caller(warp, i, lane);
     return fmt::format("assertion '{}' failed at {}:{} in {}", caller.text(caller.argument(0)), caller.text(caller.argument(1)),
                        caller.argument(2), caller.text(caller.argument(3)));

@@ -71,7 +71,7 @@ void restore(Warp& warp, const Callee& callee, int lane, const Activation& activ
     for (const Callee::Slot& slot : callee.registers) warp.undefined.write(slot.slot, kLaneBit[at(lane)], 0, {});
 }
 
-/// False if a finding ends the launch.
+/// False if a diagnostic ends the launch.
 bool enter(Warp& warp, const Instruction& call, int to, int lane) {
   const Kernel& kernel = *warp.kernel;
   const CallSite& site = kernel.calls[call.options<CallOptions>().site];
@@ -83,7 +83,7 @@ bool enter(Warp& warp, const Instruction& call, int to, int lane) {
   activation.frame = round_up(stack.empty() ? kernel.frame_bytes : stack.back().top, kFrameAlignment);
   activation.top = activation.frame + callee.frame_bytes + kReturnBytes;
   if (activation.top > kernel.local_bytes) {
-    report(warp, call, FindingKind::out_of_bounds, lane, [&] {
+    report(warp, call, DiagnosticKind::out_of_bounds, lane, [&] {
       return fmt::format("the stack of the thread overflows its {} bytes: calls are nested {} deep", kernel.local_bytes, stack.size() + 1);
     });
     return false;
@@ -176,7 +176,7 @@ std::vector<std::pair<u32, Mask>> enter_functions(Warp& warp, const Instruction&
       to = pointed(kernel, pointer);
       const Callee* callee = to < 0 ? nullptr : &kernel.callees[at(to)];
       if (callee == nullptr || !fits(site.arguments, callee->parameters) || !fits(site.results, callee->results)) {
-        report(warp, i, FindingKind::bad_operand, lane, [&] {
+        report(warp, i, DiagnosticKind::bad_operand, lane, [&] {
           if (callee == nullptr) return fmt::format("0x{:x} is the address of no function", pointer);
           return "the call " + mismatch(site, callee->parameters, callee->results);
         });

@@ -12,8 +12,8 @@ struct CallOptions {
   u32 site = 0;  // in Kernel::calls
 };
 
-/// Gives each lane of a call its frame with the arguments in it. Returns which of Kernel::callees which lanes go to; nothing if a finding
-/// ends the launch.
+/// Gives each lane of a call its frame with the arguments in it. Returns which of Kernel::callees which lanes go to; nothing if a
+/// diagnostic ends the launch.
 std::vector<std::pair<u32, Mask>> enter_functions(Warp&, const Instruction& call, Mask);
 
 /// Where a lane's local memory starts.

@@ -20,10 +20,9 @@ void change_registers(Warp& warp, const Instruction& i, Mask) {
   const u32 before = warp.most_registers;
   const bool is_mistaken = before != 0 && (increases ? wanted < before : wanted > before);
   if (is_mistaken)
-    report(warp, i, FindingKind::bad_operand, 0,
-           [&, wanted = wanted, increases = increases] {
-             return fmt::format("{} to {} registers, after {}", increases ? "an increase" : "a decrease", wanted, before);
-           });
+    report(warp, i, DiagnosticKind::bad_operand, 0, [&, wanted = wanted, increases = increases] {
+      return fmt::format("{} to {} registers, after {}", increases ? "an increase" : "a decrease", wanted, before);
+    });
   // Where it is not known how many there were to begin with, nor is what the pool has.
   if (!is_mistaken && warp.kernel->entry_registers != 0) {
     if (increases && wanted - before > warp.block->free_registers) {

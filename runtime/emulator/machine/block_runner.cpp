@@ -42,7 +42,7 @@ bool break_joins(Cluster& cluster, bool spins) {
   return any;
 }
 
-/// The warp gets a turn. False if a finding ends the launch.
+/// The warp gets a turn. False if a diagnostic ends the launch.
 bool run_turn(Warp& warp, Worker& worker, u64 turn) {
   warp.worker = &worker;
   const Progress progress = run_warp(warp, turn);
@@ -52,7 +52,7 @@ bool run_turn(Warp& warp, Worker& worker, u64 turn) {
   return true;
 }
 
-/// Each warp of the cluster gets a turn, the blocks and their warps from the first or from the last. False if a finding ends the launch.
+/// Each warp of the cluster gets a turn, the blocks and their warps from the first or from the last. False if a diagnostic ends the launch.
 bool run_in_order(Cluster& cluster, Worker& worker, bool backward) {
   const std::size_t blocks = cluster.blocks.size();
   for (std::size_t b = 0; b < blocks; ++b) {
@@ -67,7 +67,7 @@ bool run_in_order(Cluster& cluster, Worker& worker, bool backward) {
 }
 
 /// Some warps of the cluster, at least one that is not done, get turns in a random order: short ones as often as long ones, for what one
-/// warp does between two instructions of another may matter. False if a finding ends the launch.
+/// warp does between two instructions of another may matter. False if a diagnostic ends the launch.
 bool run_at_random(Cluster& cluster, Worker& worker) {
   std::vector<Warp*> warps;
   for (auto& block : cluster.blocks)
@@ -125,7 +125,7 @@ Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget) {
       if (break_joins(cluster, false)) continue;
       worker.stopped = true;
       const std::shared_ptr<Cluster> alone(&cluster, [](Cluster*) {});
-      report_waits({&alone, 1}, FindingKind::deadlock, "no warp can go on");
+      report_waits({&alone, 1}, DiagnosticKind::deadlock, "no warp can go on");
       return Progress::stopped;
     }
     if (cluster.watch.is_stuck(cluster, launch.changes.load(std::memory_order_acquire))) {

@@ -78,9 +78,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
   for (WarpgroupOperands& operands : block.matrix_operands) operands.clear();
   forget_mbarriers(block);
   if (launch.check) {
-    block.cells.reset(block.shared_bytes, kernel.shared_granule, kernel.has_engines);
-    block.many_reads.clear();
-    block.free_many_reads.clear();
+    block.shadow.reset(block.shared_bytes, kernel.shared_granule, kernel.has_engines && launch.fast_paths);
     block.remote_accesses.clear();
   }
   u64 threads = product(launch.block);
@@ -96,8 +94,8 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.carry = 0;
     warp.polled = 0;
     warp.poll = {};
-    warp.view.clear();
-    warp.epoch = 1;
+    warp.clocks.clear();
+    warp.time = 1;
     warp.async.clear();
     warp.released = warp.to_acquire = {};
     warp.copies.clear();

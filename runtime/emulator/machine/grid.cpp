@@ -72,8 +72,8 @@ class Grid {
       worker.order = params.order_seed + k;
       worker.counts.resize(launch_.kernel->code.size());
       worker.runs.resize(launch_.kernel->code.size() + 1);
-      worker.learned = launch_.kernel->spare_learned.take();
-      if (worker.learned == nullptr) worker.learned = std::make_shared<Learned>();
+      worker.kernel_cache = launch_.kernel->kernel_caches.take();
+      if (worker.kernel_cache == nullptr) worker.kernel_cache = std::make_shared<KernelCache>();
     }
   }
 
@@ -98,7 +98,7 @@ class Grid {
         counts[i].executed += running.executed;
         counts[i].lanes += running.lanes;
       }
-      launch_.kernel->spare_learned.give(std::move(thread.worker.learned));
+      launch_.kernel->kernel_caches.give(std::move(thread.worker.kernel_cache));
     }
   }
 
@@ -235,12 +235,12 @@ class Grid {
     std::sort(left.begin(), left.end(), [](const auto& a, const auto& b) { return a->blocks[0]->number < b->blocks[0]->number; });
     const u64 executed = launch_.executed;
     if (ending == Ending::deadlock)
-      report_waits(left, FindingKind::deadlock, "no warp can do anything new");
+      report_waits(left, DiagnosticKind::deadlock, "no warp can do anything new");
     else if (ending == Ending::limit)
-      report_waits(left, FindingKind::unfinished,
+      report_waits(left, DiagnosticKind::unfinished,
                    fmt::format("no end after {} instructions and polls, the limit being {}", executed, launch_.instruction_limit));
     else
-      report_waits(left, FindingKind::unfinished, fmt::format("interrupted after {} instructions and polls", executed));
+      report_waits(left, DiagnosticKind::unfinished, fmt::format("interrupted after {} instructions and polls", executed));
   }
 
   Launch& launch_;

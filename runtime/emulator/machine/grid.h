@@ -11,8 +11,8 @@ namespace tilewright::rt::emulator {
 // So many clusters take turns on a thread of the host where they wait for each other.
 inline constexpr std::size_t kMostResident = 256;
 
-/// Runs all clusters to their end, or until a finding stops the launch, no warp can go on, or it is given up; the latter two are findings.
-/// `counts` gets what each instruction of the kernel did.
+/// Runs all clusters to their end, or until a diagnostic stops the launch, no warp can go on, or it is given up; the latter two are
+/// diagnostics. `counts` gets what each instruction of the kernel did.
 void run_grid(Launch&, const LaunchParams&, std::vector<Count>& counts);
 
 }  // namespace tilewright::rt::emulator

@@ -120,7 +120,7 @@ bool launch(const Program& program, std::string_view name, Memory& memory, const
   if (kernel == nullptr) throw Error({program.module().name, 1, 0}, fmt::format("no kernel is named '{}'", name));
   check_configuration(program, *kernel, params);
   const std::lock_guard lock(memory.launching());
-  Findings own;
+  Diagnostics own;
   Launch launch;
   launch.program = &program;
   launch.kernel = kernel;
@@ -132,12 +132,13 @@ bool launch(const Program& program, std::string_view name, Memory& memory, const
   for (std::size_t d = 0; d < 3; ++d) launch.clusters[d] = params.grid[d] / launch.cluster[d];
   launch.dynamic_shared_bytes = params.dynamic_shared_bytes;
   launch.check = params.check;
-  launch.stop_at_finding = params.stop_at_finding;
+  launch.fast_paths = params.fast_paths;
+  launch.stop_at_diagnostic = params.stop_at_diagnostic;
   launch.instruction_limit = params.instruction_limit;
   launch.interrupted = params.interrupted;
   launch.order = params.order;
   launch.async_order = params.async_order;
-  launch.findings = params.findings != nullptr ? params.findings : &own;
+  launch.diagnostics = params.diagnostics != nullptr ? params.diagnostics : &own;
   launch.first_ticket = memory.take_tickets(product(params.grid));
   launch.number = launch.first_ticket;
   launch.printed = params.printed;
@@ -153,9 +154,9 @@ bool launch(const Program& program, std::string_view name, Memory& memory, const
   }
   std::sort(launch.ranges.begin(), launch.ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
 
-  if (params.check && kernel->has_engines)
+  if (params.check && params.fast_paths && kernel->has_engines)
     for (Range& range : launch.ranges)
-      if (range.cells != nullptr) range.late = &launch.late_reads.emplace_back();
+      if (range.cells != nullptr) range.deferred = &launch.deferred_reads.emplace_back();
 
   std::vector<Count> counts(kernel->code.size());
   run_grid(launch, params, counts);
@@ -163,7 +164,7 @@ bool launch(const Program& program, std::string_view name, Memory& memory, const
     params.counters->kernels[kernel->name].add({std::move(counts), kernel->places, 1, product(params.grid), product(params.block),
                                                 kernel->static_shared_bytes + params.dynamic_shared_bytes,
                                                 static_cast<int>(std::min<u32>(kernel->register_bytes / 128, 255))});
-  return !launch.has_findings;
+  return !launch.has_diagnostics;
 }
 
 }  // namespace tilewright::rt::emulator

@@ -234,7 +234,7 @@ class WarpRunner {
           break;
         case Kind::trap:
           if (mask != 0) {
-            report(warp_, i, FindingKind::trap, __builtin_ctz(mask), [] { return std::string("the kernel gave up"); });
+            report(warp_, i, DiagnosticKind::trap, __builtin_ctz(mask), [] { return std::string("the kernel gave up"); });
             worker_.stopped = true;
             return;
           }
@@ -331,7 +331,7 @@ class WarpRunner {
       }
       u32 at = index[lane];
       if (at >= i.extras) {
-        report(warp_, i, FindingKind::bad_operand, lane, [&] { return fmt::format("index {} of {} branch targets", at, i.extras); });
+        report(warp_, i, DiagnosticKind::bad_operand, lane, [&] { return fmt::format("index {} of {} branch targets", at, i.extras); });
         at = 0;
       }
       add(static_cast<u32>(kernel_.extra[i.first + at]), kLaneBit[lane]);
@@ -408,7 +408,7 @@ class WarpRunner {
       outside |= mask & kLaneBit[lane] & ~named;
     }
     if (outside != 0)
-      report(warp_, i, FindingKind::bad_operand, __builtin_ctz(outside),
+      report(warp_, i, DiagnosticKind::bad_operand, __builtin_ctz(outside),
              [&] { return fmt::format("the lane is not in its own member mask 0x{:08x}", members[__builtin_ctz(outside)]); });
     return need;
   }
@@ -421,7 +421,7 @@ class WarpRunner {
       return true;
     }
     if ((need & ~warp_.live) != 0) {
-      report(warp_, i, FindingKind::absent_lanes, __builtin_ctz(mask),
+      report(warp_, i, DiagnosticKind::absent_lanes, __builtin_ctz(mask),
              [&] { return fmt::format("lanes 0x{:08x} of the member mask have exited", need & ~warp_.live); });
       need &= warp_.live;
     }
@@ -469,11 +469,11 @@ class WarpRunner {
     const Instruction& i = kernel_.code[warp_.fragment().pc];
     const Mask all = gather(i);
     if (i.kind == Kind::waiting) {
-      report(warp_, i, FindingKind::divergent, __builtin_ctz(all),
+      report(warp_, i, DiagnosticKind::divergent, __builtin_ctz(all),
              [&] { return fmt::format("lanes 0x{:08x} of 0x{:08x} come to the barrier", all, warp_.live); });
       return run_barrier(i);
     }
-    report(warp_, i, FindingKind::absent_lanes, __builtin_ctz(all),
+    report(warp_, i, DiagnosticKind::absent_lanes, __builtin_ctz(all),
            [&] { return fmt::format("lanes 0x{:08x} of the member mask never come", needed_by(i, all) & ~all); });
     i.execute(warp_, i, all);
     let_go(i);

@@ -12,7 +12,7 @@ enum class Progress : u8 {
   waiting,   // for others
   paused,    // its share of instructions is used up
   stuck,     // no instruction of the cluster can change anything any more unless other clusters do
-  stopped,   // a finding ends the launch, or Launch::ending says why
+  stopped,   // a diagnostic ends the launch, or Launch::ending says why
 };
 
 /// Runs a warp for at most `budget` instructions.

@@ -131,7 +131,7 @@ std::string describe_waits(std::span<const std::shared_ptr<Cluster>> clusters) {
   return out;
 }
 
-void report_waits(std::span<const std::shared_ptr<Cluster>> clusters, FindingKind kind, const std::string& why) {
+void report_waits(std::span<const std::shared_ptr<Cluster>> clusters, DiagnosticKind kind, const std::string& why) {
   bool is_told = false;
   each_leaf(clusters, [&](const Block&, Warp& warp, const Fragment& fragment) {
     if (std::exchange(is_told, true)) return;

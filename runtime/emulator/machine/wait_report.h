@@ -12,7 +12,7 @@ namespace tilewright::rt::emulator {
 /// A line for each place where warps of these clusters are and each thing that they wait for there:
 ///   block (0,0,0), warps 1-3, and 2 more blocks: at line 40 of the PTX, waiting for barrier 0, where 96 of 128 threads are
 std::string describe_waits(std::span<const std::shared_ptr<Cluster>>);
-/// A finding at the first of these warps: `why` and the lines.
-void report_waits(std::span<const std::shared_ptr<Cluster>>, FindingKind, const std::string& why);
+/// A diagnostic at the first of these warps: `why` and the lines.
+void report_waits(std::span<const std::shared_ptr<Cluster>>, DiagnosticKind, const std::string& why);
 
 }  // namespace tilewright::rt::emulator

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "runtime/emulator/races/shared_cells.h"
+#include "runtime/emulator/shadow/shared_shadow.h"
 
 namespace tilewright::rt::emulator {
 

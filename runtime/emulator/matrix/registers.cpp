@@ -66,7 +66,7 @@ void touch_in_flight(Warp& warp, const Instruction& i, Mask mask, const MatrixTo
       touches.is_copy && touches.registers.size() == 2 && work.origin[touches.registers[0].reg] == work.origin[touches.registers[1].reg];
   for (const MatrixTouches::Touch& touched : touches.registers) {
     if (is_busy(work, touched.reg) && !is_own_copy && (touched.is_write || !touches.is_copy))
-      report(warp, i, FindingKind::missing_wait, __builtin_ctz(mask), [&] {
+      report(warp, i, DiagnosticKind::missing_wait, __builtin_ctz(mask), [&] {
         return "wgmma at " + place_of(warp, work.user[touched.reg]) +
                " still works on a register of this instruction: " + "no wgmma.wait_group has waited for it";
       });
@@ -170,8 +170,8 @@ void take_matrix_registers(Warp& warp, const Instruction& i, u32 shape) {
     for (auto* each : {&work.busy, &work.user, &work.shape, &work.touched, &work.origin}) each->assign(count, 0);
     std::iota(work.origin.begin(), work.origin.end(), 0);
   }
-  const auto wrong = [&](const char* text, u32 at) { report(warp, i, FindingKind::race, 0, [&] { return text + place_of(warp, at); }); };
-  if (!work.has_fenced) report(warp, i, FindingKind::race, 0, [] { return std::string("no wgmma.fence comes before the first wgmma"); });
+  const auto wrong = [&](const char* text, u32 at) { report(warp, i, DiagnosticKind::race, 0, [&] { return text + place_of(warp, at); }); };
+  if (!work.has_fenced) report(warp, i, DiagnosticKind::race, 0, [] { return std::string("no wgmma.fence comes before the first wgmma"); });
   const MatrixTouches& touches = touches_of(warp, i);
   // After another one that had the same registers and shape, there is nothing to find.
   const bool is_again = work.taken.like == touches.like && work.taken.shape == shape && !work.any_touched;

@@ -7,15 +7,9 @@
 #include <vector>
 
 #include "runtime/emulator/matrix/pending_products.h"
+#include "runtime/emulator/shadow/shared_shadow.h"
 
 namespace tilewright::rt::emulator {
-
-/// A read of shared memory that was found to be in order.
-struct EngineRead {
-  u32 epoch = 0;               // of the engine
-  u64 writes = 0;              // of the block at that time
-  std::array<u64, 4> after{};  // the stamps of writes that its cells held
-};
 
 struct SharedColumns {
   u64 issued = 0;  // which wgmma of the warpgroup, from 1

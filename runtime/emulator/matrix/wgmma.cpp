@@ -48,7 +48,7 @@ void check_uniform(Warp& warp, const Instruction& i, std::size_t slot) {
   const Lanes<u64> bits = read<u64>(warp, i.slot[slot]);
   for (int lane = 1; lane < kLanes; ++lane)
     if (bits[lane] != bits[0])
-      report(warp, i, FindingKind::bad_operand, lane,
+      report(warp, i, DiagnosticKind::bad_operand, lane,
              [&] { return fmt::format("the matrix descriptor is 0x{:x}, and 0x{:x} in lane 0", bits[lane], bits[0]); });
 }
 
@@ -67,7 +67,7 @@ void unpack_a(Warp& warp, const Instruction& i, const WgmmaOptions& s, RowsOfA& 
     check_uniform(warp, i, 0);
     const Accessor by = engine_of(warp, i, *warp.block, matrix_agent(warp.index), warp.matrix.committed + 1);
     const auto first_row = static_cast<std::size_t>(warp.index % kGroupWarps) * kRows;
-    SharedOperand(by, descriptor_of(warp, i, 0), first_row, kRows, s.transposes_a, false).unpack(unpacker, half_of_k, a);
+    SharedOperand(by, descriptor_of(warp, i, 0), first_row, kRows, s.transposes_a).unpack(unpacker, half_of_k, a);
   }
   if (s.negates_a == s.negates_b) return;
   for (auto& step : a.at)
@@ -120,7 +120,7 @@ u32 committed_by_all(const Warp& warp) {
 
 void let_go(Warp& warp, u32 group) {
   warp.matrix.done = std::max(warp.matrix.done, group);
-  warp.view.clock.raise(matrix_agent(warp.index), warp.matrix.done);
+  warp.clocks.clock.raise(matrix_agent(warp.index), warp.matrix.done);
 }
 
 void commit(Warp& warp, const Instruction& i, Mask) {
@@ -129,7 +129,7 @@ void commit(Warp& warp, const Instruction& i, Mask) {
   auto& groups = warp.block->matrix_groups[static_cast<std::size_t>(warp.index / kGroupWarps)];
   if (groups.size() == work.committed) groups.push_back(work.trace);
   if (groups[work.committed] != work.trace)
-    report(warp, i, FindingKind::divergent, 0, [] { return std::string("the warps of the warpgroup commit different wgmma"); });
+    report(warp, i, DiagnosticKind::divergent, 0, [] { return std::string("the warps of the warpgroup commit different wgmma"); });
   ++work.committed;
   work.trace = 0;
   const u32 common = committed_by_all(warp);

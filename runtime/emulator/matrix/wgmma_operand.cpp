@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runtime/emulator/matrix/descriptor.h"
+#include "runtime/emulator/races/checker_fast.h"
 #include "runtime/emulator/state/kernel_cache.h"
 #include "runtime/emulator/state/launch.h"
 #include "runtime/emulator/state/report.h"
@@ -22,7 +23,7 @@ constexpr u64 kPageBytes = SharedLines::kPageBytes;
 
 const OperandLines& lines_of(Warp& warp, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed) {
   const u64 in_page = MatrixDescriptor(descriptor).start % kPageBytes;
-  return warp.worker->learned->operands.find(MatrixDescriptor::moved_to(descriptor, in_page), first_row, rows, transposed);
+  return warp.worker->kernel_cache->operands.find(MatrixDescriptor::moved_to(descriptor, in_page), first_row, rows, transposed);
 }
 
 /// What a warpgroup has read for the same wgmma, since when nobody has written to the block's memory. Then it is what a read finds there
@@ -35,7 +36,7 @@ const SharedColumns* read_by_another(const Block& block, const Instruction& i, u
 
 }  // namespace
 
-SharedOperand::SharedOperand(const Accessor& by, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed, bool is_common)
+SharedOperand::SharedOperand(const Accessor& by, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed)
     : by_(by),
       block_(*by.warp->block),
       at_(lines_of(*by.warp, descriptor, first_row, rows, transposed)),
@@ -43,13 +44,15 @@ SharedOperand::SharedOperand(const Accessor& by, u64 descriptor, std::size_t fir
       rows_(rows),
       transposed_(transposed),
       base_(block_.shared.get() + page_ * kPageBytes) {
-  if (const MatrixDescriptor at(descriptor); at.base_offset != 0)
-    report(*by.warp, *by.instruction, FindingKind::bad_operand, 0,
+  const MatrixDescriptor at(descriptor);
+  if (at.base_offset != 0)
+    report(*by.warp, *by.instruction, DiagnosticKind::bad_operand, 0,
            [&] { return fmt::format("a matrix descriptor with the base offset {}: only 0 is known here", at.base_offset); });
-  if (!at_.set.are_whole() || PlacedLines(at_.set, page_).end() > block_.shared_bytes)
+  if (!at_.set.are_whole() || ShiftedLines(at_.set, page_).end() > block_.shared_bytes)
     check_lines();
   else if (by.warp->worker->launch->check)
-    read_ = check_shared_reads(by, block_, 0, PlacedLines(at_.set, page_), is_common);
+    read_ = check_shared_reads(by, block_, 0, ShiftedLines(at_.set, page_));
+  if (at.base_offset != 0) read_.reset();
 }
 
 void SharedOperand::check_lines() {
@@ -58,7 +61,7 @@ void SharedOperand::check_lines() {
   for (const u32 line : at_.lines) {
     const SharedSpan at{static_cast<u32>(line + page_ * kPageBytes), kLineBytes};
     if (at.offset + kLineBytes > block_.shared_bytes) {
-      report(*by_.warp, *by_.instruction, FindingKind::out_of_bounds, 0,
+      report(*by_.warp, *by_.instruction, DiagnosticKind::out_of_bounds, 0,
              [&] { return fmt::format("16 bytes at byte {} of shared memory, which has {} bytes", at.offset, block_.shared_bytes); });
       continue;
     }
@@ -90,7 +93,7 @@ Columns columns_of(Warp& warp, const Instruction& i, const Unpacker& unpacker, u
   const bool is_known = kept.issued == warp.matrix.issued && kept.descriptor == descriptor && kept.instruction == i.index;
   const bool is_checked = !warp.worker->launch->check || (kept.read && is_read_already(by, block, *kept.read));
   if (is_known && is_checked) return kept.columns;
-  const SharedOperand operand(by, descriptor, 0, columns, transposed, true);
+  const SharedOperand operand(by, descriptor, 0, columns, transposed);
   kept.issued = 0;
   const SharedColumns* const same = operand.as_read() ? read_by_another(block, i, descriptor) : nullptr;
   if (same != nullptr)

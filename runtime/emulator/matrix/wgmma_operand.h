@@ -8,15 +8,15 @@
 #include "runtime/emulator/matrix/operand_lines.h"
 #include "runtime/emulator/matrix/pending_products.h"
 #include "runtime/emulator/matrix/product.h"
-#include "runtime/emulator/races/shared_spans.h"
+#include "runtime/emulator/races/engine_checks.h"
 
 namespace tilewright::rt::emulator {
 
 /// Found and checked as a whole, then unpacked. Rows are those of a, or the columns of b.
 class SharedOperand {
  public:
-  /// `transposed`: what follows each other in memory are rows, and not steps along k. `is_common`: other warps will ask for as_read().
-  SharedOperand(const Accessor&, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed, bool is_common);
+  /// `transposed`: what follows each other in memory are rows, and not steps along k.
+  SharedOperand(const Accessor&, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed);
 
   /// `half_of_k`: elements of a line.
   void unpack(const Unpacker&, std::size_t half_of_k, RowsOfA&) const;

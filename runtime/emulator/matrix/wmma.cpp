@@ -79,7 +79,7 @@ T uniform(Warp& warp, const Instruction& i, Mask mask, const Lanes<T>& values, c
   const int first = __builtin_ctz(mask);
   for (int lane = first; lane < kLanes; ++lane)
     if (has_lane(mask, lane) && values[lane] != values[first])
-      report(warp, i, FindingKind::bad_operand, lane,
+      report(warp, i, DiagnosticKind::bad_operand, lane,
              [&] { return fmt::format("the {} is {}, and {} in lane {}", what, values[lane], values[first], first); });
   return values[first];
 }

@@ -1,4 +1,4 @@
-// Bounds, alignment and windows of the state spaces.
+// Bounds, alignment and windows of the state spaces, lane by lane.
 #include "runtime/emulator/memory/access.h"
 
 #include <fmt/format.h>
@@ -7,9 +7,8 @@
 #include <bit>
 
 #include "runtime/emulator/cost/transactions.h"
-#include "runtime/emulator/races/remote_accesses.h"
+#include "runtime/emulator/memory/locate_fast.h"
 #include "runtime/emulator/state/cluster.h"
-#include "runtime/emulator/state/kernel_cache.h"
 #include "runtime/emulator/state/register_file.h"
 
 namespace tilewright::rt::emulator {
@@ -67,7 +66,7 @@ Mask drop_misaligned(Warp& warp, const Instruction& i, Mask mask, const Lanes<u6
   if ((all & low_bits) == 0) return mask;
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(mask, lane) || (address[lane] & low_bits) == 0) continue;
-    report(warp, i, FindingKind::misaligned, lane,
+    report(warp, i, DiagnosticKind::misaligned, lane,
            [&] { return fmt::format("{} bytes of {} memory at address 0x{:x}", bytes, name_of(space), address[lane]); });
     mask &= ~kLaneBit[lane];
   }
@@ -84,7 +83,7 @@ void locate_global(Warp& warp, const Instruction& i, Places& places, int bytes) 
     const u64 address = places.address[l];
     const Range* range = common != nullptr && address >= common->begin && address < common->end() ? common : global_range(worker, address);
     if (range == nullptr || address + static_cast<u64>(bytes) > range->end()) {
-      report(warp, i, address >= kSharedWindow ? FindingKind::wrong_space : FindingKind::out_of_bounds, lane,
+      report(warp, i, address >= kSharedWindow ? DiagnosticKind::wrong_space : DiagnosticKind::out_of_bounds, lane,
              [&] { return describe_global(worker, address, static_cast<u64>(bytes)); });
       places.mask &= ~kLaneBit[lane];
       continue;
@@ -102,7 +101,7 @@ void locate_offsets(Warp& warp, const Instruction& i, Places& places, int bytes,
     const u64 offset = places.address[l];
     if (offset > size || static_cast<u64>(bytes) > size - offset) {
       const bool windowed = offset >= kSharedWindow;
-      report(warp, i, windowed ? FindingKind::wrong_space : FindingKind::out_of_bounds, lane, [&] {
+      report(warp, i, windowed ? DiagnosticKind::wrong_space : DiagnosticKind::out_of_bounds, lane, [&] {
         if (windowed) return fmt::format("0x{:x} is a generic address, not one of {} memory", offset, name_of(places.space));
         return fmt::format("{} bytes at byte {} of {} memory, which has {} bytes", bytes, offset, name_of(places.space), size);
       });
@@ -113,10 +112,10 @@ void locate_offsets(Warp& warp, const Instruction& i, Places& places, int bytes,
   }
 }
 
-/// Finds the blocks whose shared memory the lanes name, leaving offsets.
+/// Finds the blocks whose shared memory the lanes access; addresses become offsets there.
 void find_blocks(Warp& warp, const Instruction& i, Places& places) {
   const auto& blocks = warp.block->cluster->blocks;
-  const auto drop = [&](int lane, FindingKind kind, auto text) {
+  const auto drop = [&](int lane, DiagnosticKind kind, auto text) {
     report(warp, i, kind, lane, text);
     places.mask &= ~kLaneBit[lane];
   };
@@ -125,7 +124,7 @@ void find_blocks(Warp& warp, const Instruction& i, Places& places) {
     if (!has_lane(places.mask, lane) || address < kRankUnit || address >= kWindowBytes) continue;
     const u64 rank = address / kRankUnit - 1;
     if (rank >= blocks.size()) {
-      drop(lane, FindingKind::out_of_bounds,
+      drop(lane, DiagnosticKind::out_of_bounds,
            [&] { return fmt::format("0x{:x} is no address of shared memory: the cluster has {} blocks", address, blocks.size()); });
       continue;
     }
@@ -133,12 +132,13 @@ void find_blocks(Warp& warp, const Instruction& i, Places& places) {
     address %= kRankUnit;
     if (&owner == warp.block) continue;
     if (!i.in_cluster && i.space != Space::generic) {
-      drop(lane, FindingKind::wrong_space,
+      drop(lane, DiagnosticKind::wrong_space,
            [&] { return fmt::format("the address is one of the block of rank {}: expected '.shared::cluster'", rank); });
       continue;
     }
     if (owner.running == 0) {
-      drop(lane, FindingKind::exited_block, [&] { return fmt::format("byte {} of shared memory of the block of rank {}", address, rank); });
+      drop(lane, DiagnosticKind::exited_block,
+           [&] { return fmt::format("byte {} of shared memory of the block of rank {}", address, rank); });
       continue;
     }
     places.remote |= kLaneBit[lane];
@@ -158,12 +158,9 @@ void locate_shared(Warp& warp, const Instruction& i, Places& places, int bytes) 
       places.at[static_cast<std::size_t>(lane)] = places.owner(lane).shared.get() + places.address[static_cast<std::size_t>(lane)];
 }
 
-/// All lanes' bytes of the host lie so far from their addresses.
-void place_all(Places& places, u64 base) {
-  for (std::size_t lane = 0; lane < kLanes; ++lane) places.at[lane] = reinterpret_cast<std::byte*>(base + places.address[lane]);
-}
+}  // namespace
 
-Lanes<u64> add_offset(const Warp& warp, bool is_short, s32 slot, u64 offset) {
+static Lanes<u64> add_offset(const Warp& warp, bool is_short, s32 slot, u64 offset) {
   Lanes<u64> address;
   const auto short_base = read_in_place<u32>(warp, slot);
   const auto base = read_in_place<u64>(warp, slot);
@@ -174,61 +171,11 @@ Lanes<u64> add_offset(const Warp& warp, bool is_short, s32 slot, u64 offset) {
   return address;
 }
 
-/// The places of a request of all lanes that has the shape of an earlier one, found for all lanes together. False if it is none, or not
-/// in bounds.
-bool locate_known(Warp& warp, Places& places, int bytes, RequestShapes::Key key, Transactions& transactions) {
-  const RequestShape* shape = warp.worker->learned->requests.find(key, places.address);
-  if (shape == nullptr) return false;
-  const s64 lowest = static_cast<s64>(places.address[0]) + shape->lowest,
-            end = static_cast<s64>(places.address[0]) + shape->highest + bytes;
-  if (lowest < 0) return false;
-  u64 base = 0;
-  if (places.space == Space::shared) {
-    if (end > static_cast<s64>(warp.block->shared_bytes)) return false;
-    places.block = warp.block;
-    base = reinterpret_cast<u64>(warp.block->shared.get());
-  } else {
-    const Range* range = global_range(*warp.worker, static_cast<u64>(lowest));
-    if (range == nullptr || end > static_cast<s64>(range->end())) return false;
-    places.one_range = range;
-  }
-  call_for_processor<place_all>(places, base);
-  places.shape = shape;
-  transactions = shape->transactions;
-  return true;
-}
-
-/// The place of a lane's own request to its block's shared memory. False if there is more to find out.
-bool locate_single(Warp& warp, Places& places, int bytes, Transactions& transactions) {
-  const Block& block = *warp.block;
-  const auto lane = static_cast<std::size_t>(__builtin_ctz(places.mask));
-  const u64 offset = places.address[lane], size = static_cast<u64>(bytes);
-  if (offset % size != 0 || offset > block.shared_bytes || size > block.shared_bytes - offset) return false;
-  places.block = warp.block;
-  places.at[lane] = block.shared.get() + offset;
-  // Its words follow each other, in different banks.
-  transactions = {1, 1};
-  return true;
-}
-
-/// Remembers the shape of a request of all lanes for the next ones.
-void take_shape(Warp& warp, Places& places, int bytes, RequestShapes::Key key, Transactions transactions) {
-  const auto& range = places.range;
-  if (places.space == Space::global && std::all_of(range.begin(), range.end(), [&](const Range* other) { return other == range[0]; }))
-    places.one_range = range[0];
-  const RequestShape* const shape = warp.worker->learned->requests.remember(key, places.address, bytes, transactions);
-  if (places.space == Space::shared || places.one_range != nullptr) places.shape = shape;
-}
-
-}  // namespace
-
 Lanes<u64> addresses_of(const Warp& warp, bool is_short, s32 slot, u64 offset) {
-  if (slot < 0) {
-    Lanes<u64> address;
-    std::fill_n(address.at, kLanes, offset);
-    return address;
-  }
-  return call_for_processor<add_offset>(warp, is_short, slot, offset);
+  if (slot >= 0) return call_for_processor<add_offset>(warp, is_short, slot, offset);
+  Lanes<u64> address;
+  std::fill_n(address.at, kLanes, offset);
+  return address;
 }
 
 Mask split_generic(Mask mask, Lanes<u64>& address, Space space) {
@@ -249,13 +196,10 @@ Places locate_in(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& 
   places.space = space == Space::constant ? Space::global : space;
   places.mask = mask;
   std::copy(address.at, address.at + kLanes, places.address.begin());
-  const bool has_shape = mask == kAllLanes && (places.space == Space::shared || places.space == Space::global);
-  const RequestShapes::Key key = RequestShapes::key_of(i.index, static_cast<int>(places.space), bytes, address[0]);
   Transactions transactions;
-  const bool is_single = std::has_single_bit(mask) && places.space == Space::shared;
-  const bool is_found =
-      is_single ? locate_single(warp, places, bytes, transactions) : has_shape && locate_known(warp, places, bytes, key, transactions);
-  if (is_found) {
+  const bool may_be_fast =
+      warp.worker->launch->fast_paths && mask == kAllLanes && (places.space == Space::shared || places.space == Space::global);
+  if (may_be_fast && locate_fast(warp, i, places, bytes, transactions)) {
     count_request(warp, i, mask, bytes, transactions);
     return places;
   }
@@ -283,43 +227,8 @@ Places locate_in(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& 
       break;
   }
   count_request(warp, i, places.mask, bytes, transactions);
-  if (has_shape && places.mask == kAllLanes && places.remote == 0) take_shape(warp, places, bytes, key, transactions);
+  if (may_be_fast && places.mask == kAllLanes && places.remote == 0) remember_shape(warp, i, places, bytes, transactions);
   return places;
-}
-
-void RequestCheck::read(int lane, int bytes) {
-  const u64 address = places_.address[static_cast<std::size_t>(lane)];
-  if (shared_ && has_lane(places_.remote, lane)) {
-    check_shared_read(by_, places_.owner(lane), lane, address, bytes);
-    remember_remote(places_.owner(lane).remote_accesses, by_, lane);
-  } else if (shared_)
-    shared_->read(lane, address, bytes);
-  else if (global_ && places_.range_of(lane).cells != nullptr)
-    global_->read(lane, places_.range_of(lane), address, bytes);
-}
-
-void RequestCheck::write(int lane, int bytes, const std::byte* value) {
-  const u64 address = places_.address[static_cast<std::size_t>(lane)];
-  if (shared_ && has_lane(places_.remote, lane)) {
-    check_shared_write(by_, places_.owner(lane), lane, address, bytes, value);
-    remember_remote(places_.owner(lane).remote_accesses, by_, lane);
-  } else if (shared_)
-    shared_->write(lane, address, bytes, value);
-  else if (global_ && places_.range_of(lane).cells != nullptr)
-    global_->write(lane, places_.range_of(lane), address, bytes, value);
-}
-
-void RequestCheck::read(int bytes) {
-  if (global_) return global_->read(places_, bytes);
-  if (!shared_) return;
-  shared_->read(places_, bytes);
-  for (int lane = 0; places_.remote != 0 && lane < kLanes; ++lane)
-    if (has_lane(places_.mask & places_.remote, lane)) read(lane, bytes);
-}
-
-bool RequestCheck::write_apart(int bytes, const std::byte* values) {
-  if (shared_) return shared_->write_apart(places_, bytes, values);
-  return !global_ || global_->write_apart(places_, bytes, values);
 }
 
 void check_tracked(Warp& warp, const Instruction& i, const Places& places, int bytes, Access access) {
@@ -331,7 +240,7 @@ void check_tracked(Warp& warp, const Instruction& i, const Places& places, int b
     if (access != Access::write)
       for (int b = 0; b < bytes; ++b)
         if (std::atomic_ref(written[b]).load(std::memory_order_relaxed) == 0) {
-          report(warp, i, FindingKind::uninitialized, lane,
+          report(warp, i, DiagnosticKind::uninitialized, lane,
                  [&] { return fmt::format("byte {} of an allocation of {} bytes", written + b - range.written, range.bytes); });
           break;
         }

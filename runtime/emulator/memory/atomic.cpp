@@ -4,8 +4,8 @@
 
 #include "runtime/emulator/memory/access.h"
 #include "runtime/emulator/memory/atomic_update.h"
-#include "runtime/emulator/memory/host_atomics.h"
 #include "runtime/emulator/program/decoders.h"
+#include "runtime/emulator/simd/host_atomics.h"
 #include "runtime/emulator/simd/small_float.h"
 
 namespace tilewright::rt::emulator {
@@ -138,10 +138,10 @@ u64 fetch(const Warp& warp, s32 slot, int bytes, int lane) {
 }
 
 /// What all lanes release, which is one thing: what none of them has learnt yet from the others' atomics.
-Knowledge released_before(Warp& warp, const Instruction& i, Mask lanes) {
-  return warp.worker->launch->check ? released_by(warp, i, lanes) : Knowledge{};
+ReleaseClocks released_before(Warp& warp, const Instruction& i, Mask lanes) {
+  return warp.worker->launch->check ? released_by(warp, i, lanes) : ReleaseClocks{};
 }
-void release_at(Warp& warp, const Knowledge& released, const Places& places, int lane) {
+void release_at(Warp& warp, const ReleaseClocks& released, const Places& places, int lane) {
   if (warp.worker->launch->check) release_through(warp, released, places, lane, false);
 }
 void acquire_at(Warp& warp, const Instruction& i, const Places& places, int lane) {
@@ -158,7 +158,7 @@ void atomic(Warp& warp, const Instruction& i, Mask mask) {
   const int bytes = i.width * i.count;
   locate(warp, i, mask, address, i.space, bytes, [&](const Places& places) {
     if (places.space != Space::global && places.space != Space::shared) {
-      report(warp, i, FindingKind::wrong_space, __builtin_ctz(places.mask),
+      report(warp, i, DiagnosticKind::wrong_space, __builtin_ctz(places.mask),
              [] { return std::string("atomics are for global and shared memory"); });
       return;
     }
@@ -167,7 +167,7 @@ void atomic(Warp& warp, const Instruction& i, Mask mask) {
     const s32* slots = warp.kernel->extra.data() + i.first;
     bool changed = false;
     check_written(warp, i, places, bytes, Access::update);
-    const Knowledge released = released_before(warp, i, places.mask);
+    const ReleaseClocks released = released_before(warp, i, places.mask);
     const Accessor by = accessor_of(warp, i);
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(places.mask, lane)) continue;
@@ -193,7 +193,7 @@ void atomic_128(Warp& warp, const Instruction& i, Mask mask) {
     const s32* slots = warp.kernel->extra.data() + i.first;
     check_written(warp, i, places, 16, Access::update);
     bool changed = false;
-    const Knowledge released = released_before(warp, i, places.mask);
+    const ReleaseClocks released = released_before(warp, i, places.mask);
     const Accessor by = accessor_of(warp, i);
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(places.mask, lane)) continue;

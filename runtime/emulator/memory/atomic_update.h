@@ -9,12 +9,12 @@ namespace tilewright::rt::emulator {
 
 enum class AtomicOp : u8 { add, min, max, bit_and, bit_or, bit_xor, exchange, compare_and_swap, increment, decrement };
 
-/// The number by which atomic_update() knows an operation on a type, if there is one.
+/// The number of an operation on a type for atomic_update(), if there is one.
 std::optional<u32> find_update(AtomicOp, Type);
 /// The same for sums of f32 in global memory, which lose subnormal numbers.
 u32 in_global_memory(u32 number);
-/// Replaces the `bytes` (2, 4 or 8) at `place` by the operation's result, at once for all threads of the host; `c` is what cas stores.
-/// What was there before; `changed` becomes true if that is something else than what is there now.
+/// Replaces the `bytes` (2, 4 or 8) at `place` by the operation's result, atomically for all threads of the host; `c` is what cas stores.
+/// Returns the value before; `changed` becomes true if the new value differs.
 u64 atomic_update(u32 number, int bytes, std::byte* place, u64 b, u64 c, bool& changed);
 
 }  // namespace tilewright::rt::emulator

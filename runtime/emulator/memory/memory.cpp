@@ -1,4 +1,4 @@
-// Allocations by address, and the lazily filled memory of their checks.
+// Allocations by address, and their shadow memory, which is mapped as kernels touch it.
 #include "runtime/emulator/memory/memory.h"
 
 #include <sys/mman.h>
@@ -7,15 +7,15 @@
 #include <cstring>
 #include <new>
 
-#include "runtime/emulator/memory/written_bytes.h"
-#include "runtime/emulator/races/global_cells.h"
+#include "runtime/emulator/shadow/global_shadow.h"
+#include "runtime/emulator/shadow/written_bytes.h"
 
 namespace tilewright::rt::emulator {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
 constexpr u64 kTickets = u64{1} << 24;
-// After each allocation: an access that misses one by less must not hit the next. What nobody touches is never real memory.
+// After each allocation: an access that misses one by less must not hit the next. Pages that are never touched take no memory.
 constexpr std::size_t kGap = 32 << 10;
 
 // Cells take up to 33 times the memory they describe; mapped, only what kernels touch becomes real.
@@ -123,12 +123,12 @@ std::vector<Range> Memory::snapshot(int granule, bool with_cells) {
     if (with_cells && range.bytes > 0 && (range.cells == nullptr || range.granule != granule)) {
       release_cells(allocation);
       // An allocation need not start or end where a sector does.
-      const u64 sectors = range.bytes / GlobalCells::kSectorBytes + 2;
-      const u64 cells = sectors * (1 + GlobalCells::kSectorBytes / static_cast<u64>(granule));
-      allocation.cell_bytes = cells * (sizeof(GlobalCell) + sizeof(GlobalReads));
-      range.sectors = static_cast<GlobalCell*>(map_zeros(allocation.cell_bytes));
+      const u64 sectors = range.bytes / GlobalShadow::kSectorBytes + 2;
+      const u64 cells = sectors * (1 + GlobalShadow::kSectorBytes / static_cast<u64>(granule));
+      allocation.cell_bytes = cells * (sizeof(GlobalShadowCell) + sizeof(GlobalShadowReads));
+      range.sectors = static_cast<GlobalShadowCell*>(map_zeros(allocation.cell_bytes));
       range.cells = range.sectors + sectors;
-      range.reads = reinterpret_cast<GlobalReads*>(range.sectors + cells);
+      range.reads = reinterpret_cast<GlobalShadowReads*>(range.sectors + cells);
       range.granule = granule;
     }
     ranges.push_back(range);

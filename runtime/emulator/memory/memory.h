@@ -6,38 +6,14 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/emulator/simd/scalar_types.h"
+#include "runtime/emulator/shadow/global_shadow.h"
 
 namespace tilewright::rt::emulator {
-
-/// The last write of a granule of global memory, as race checks know it. See race_check.h.
-struct GlobalCell {
-  u64 write = 0;
-  u32 write_at = 0;  // the instruction
-  u32 read_at = 0;   // 1 + the instruction of the last read since; 0: there is none
-};
-/// Its last two readers. Apart from it: most writes come after no reads, and touch half as much memory.
-struct GlobalReads {
-  u64 at[2] = {0, 0};
-};
-
-class LateReads;
-
-/// One allocation and what checks remember of it.
-struct Range {
-  u64 begin = 0, bytes = 0;
-  u64 end() const { return begin + bytes; }
-  GlobalCell *sectors = nullptr, *cells = nullptr;  // see global_cells.h; zeros until touched
-  GlobalReads* reads = nullptr;                     // of the sectors, and of the cells behind them
-  int granule = 0;                                  // bytes that races are told apart by
-  LateReads* late = nullptr;                        // of the launch, if it checks and has bulk loads
-  u8* written = nullptr;                            // a byte each, where reads of unwritten memory are looked for
-};
 
 /// Thread-safe, except that nothing may be freed while a kernel that uses it runs.
 class Memory {
  public:
-  /// With `track_writes`, kernels that read what neither a kernel nor the host wrote are found out.
+  /// With `track_writes`, reads of bytes that neither a kernel nor the host wrote are reported.
   explicit Memory(bool track_writes = false) : track_writes_(track_writes) {}
   ~Memory();
   Memory(const Memory&) = delete;
@@ -47,14 +23,14 @@ class Memory {
   u64 allocate(std::size_t bytes);
   /// Requires: an address that allocate() returned.
   void free(u64 address);
-  /// Whether all of [address, address + bytes) lies in one allocation.
+  /// Whether all of [address, address + bytes) is in one allocation.
   bool contains(u64 address, std::size_t bytes) const;
-  /// The allocation that an address lies in; bytes 0 if there is none.
+  /// The allocation that an address is in; bytes 0 if there is none.
   Range find(u64 address) const;
   /// The host's writes: they count as initialisation. Requires: contains(to, bytes).
   void write(u64 to, const void* from, std::size_t bytes);
   void mark_written(u64 address, std::size_t bytes);
-  /// Memory of somebody else that kernels may access too, such as a module's variables: until forget().
+  /// Lets kernels access memory that is not allocated here, such as a module's variables, until forget().
   void adopt(u64 address, std::size_t bytes);
   void forget(u64 address);
   std::size_t allocated_bytes() const;

@@ -104,7 +104,7 @@ class Step {
   void report_use(const FlowOperand& operand, Mask lanes, const char* what) {
     if (lanes == 0) return;
     const Origin origin = warp_.undefined.origin(operand.slot);
-    report(warp_, i_, FindingKind::undefined_value, __builtin_ctz(lanes),
+    report(warp_, i_, DiagnosticKind::undefined_value, __builtin_ctz(lanes),
            [&] { return fmt::format("{} depends on {}", what, describe(warp_, origin)); });
     warp_.undefined.write(operand.slot, lanes, 0, {});
   }

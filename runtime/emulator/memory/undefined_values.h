@@ -1,5 +1,5 @@
-// Values that nothing has defined: registers that no instruction has written, what shfl.sync takes from a lane that does not take part, and
-// what is computed from these. They may be copied and computed with; that they reach global memory, an address or a branch is reported.
+// Undefined values: registers that no instruction has written, results of shfl.sync from a lane that takes no part, and all that follows
+// from them. They may be copied and computed with; a use in global memory, an address or a branch is reported.
 #pragma once
 #include "runtime/emulator/simd/scalar_types.h"
 
@@ -8,14 +8,14 @@ namespace tilewright::rt::emulator {
 struct Warp;
 struct Instruction;
 
-/// Whether any value that the warp may meet is undefined.
+/// Whether any value that the warp may read is undefined.
 bool has_undefined_values(const Warp&);
-/// Before the lanes of `mask` execute an instruction, which its guard has chosen among `all`: reports uses of undefined values, and notes
-/// which of its results are undefined.
+/// Reports uses of undefined values by an instruction that the lanes of `mask` are about to execute, and marks undefined results. `all`:
+/// the lanes before the guard.
 void follow_values(Warp&, const Instruction&, Mask all, Mask mask);
-/// After a store by these lanes: notes which bytes of shared memory are undefined.
+/// Marks the bytes of shared memory that a store by these lanes has left undefined.
 void follow_store(Warp&, const Instruction&, Mask mask);
-/// Of a shuffle by these lanes: lane l takes the value of lane from[l], and lanes of `absent` that of a lane that does not take part.
+/// Marks undefined results of a shuffle: lane l takes the value of lane from[l], and lanes of `absent` that of a lane that takes no part.
 void follow_shuffle(Warp&, const Instruction&, Mask mask, const s32* from, Mask absent);
 
 }  // namespace tilewright::rt::emulator

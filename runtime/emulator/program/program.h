@@ -17,7 +17,7 @@
 namespace tilewright::rt::emulator {
 
 struct Cluster;
-struct Learned;
+struct KernelCache;
 struct Warp;
 struct Instruction;
 
@@ -241,7 +241,7 @@ struct Kernel {
   std::vector<std::string_view> opcodes;
   std::shared_ptr<const std::vector<Place>> places;  // of the code; counters keep it
   // Of workers that have finished, and the memory that blocks ran in, which is large.
-  mutable Spare<std::shared_ptr<Learned>> spare_learned{64};
+  mutable Spare<std::shared_ptr<KernelCache>> kernel_caches{64};
   mutable Spare<std::shared_ptr<Cluster>> spare_clusters{1};
 
   struct Constant {

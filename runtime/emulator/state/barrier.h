@@ -2,8 +2,7 @@
 #pragma once
 #include <array>
 
-#include "runtime/emulator/races/clock.h"
-#include "runtime/emulator/state/released_clocks.h"
+#include "runtime/emulator/shadow/acquire_clocks.h"
 
 namespace tilewright::rt::emulator {
 
@@ -11,9 +10,9 @@ struct Barrier {
   u32 expected = 0;  // threads; 0: all of the block
   u32 arrived = 0;   // threads, full warps counting 32
   std::array<Mask, kMaxWarps> lanes{};
-  View view;
-  AsyncViews async;
-  Knowledge released;  // what fences before the barrier made visible, by whichever warp
+  AcquireClocks clocks;
+  ProxyClocks async;
+  ReleaseClocks released;  // what fences before the barrier made visible, by whichever warp
   u32 count = 0;       // of bar.red: lanes whose predicate holds
   u32 voters = 0;
 
@@ -21,7 +20,7 @@ struct Barrier {
   void reset() {
     expected = arrived = count = voters = 0;
     lanes = {};
-    view.clear();
+    clocks.clear();
     async.clear();
     released = {};
   }
@@ -31,13 +30,14 @@ struct Barrier {
 struct ClusterBarrier {
   u64 phase = 0;         // completed ones
   u32 arrived = 0;       // warps with lanes that have arrived
-  View view, done_view;  // what those who arrived know of the cluster's blocks, in all and in completed phases: only the foreign parts
-  AsyncViews async, done_async;
+  AcquireClocks clocks,
+      done_clocks;  // what those who arrived know of the cluster's blocks, in all and in completed phases: only the foreign parts
+  ProxyClocks async, done_async;
 
   void reset() {
     phase = arrived = 0;
-    for (View* known : {&view, &done_view}) known->clear();
-    for (AsyncViews* known : {&async, &done_async}) known->clear();
+    for (AcquireClocks* known : {&clocks, &done_clocks}) known->clear();
+    for (ProxyClocks* known : {&async, &done_async}) known->clear();
   }
 };
 

@@ -5,15 +5,15 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/emulator/state/remote_access.h"
 #include "runtime/emulator/matrix/columns.h"
 #include "runtime/emulator/matrix/warpgroup_operands.h"
-#include "runtime/emulator/state/undefined_values.h"
-#include "runtime/emulator/races/shared_cells.h"
+#include "runtime/emulator/shadow/acquire_clocks.h"
+#include "runtime/emulator/shadow/shared_shadow.h"
 #include "runtime/emulator/simd/by_offset.h"
 #include "runtime/emulator/state/barrier.h"
 #include "runtime/emulator/state/mbarrier_object.h"
-#include "runtime/emulator/state/released_clocks.h"
+#include "runtime/emulator/state/remote_access.h"
+#include "runtime/emulator/state/undefined_values.h"
 #include "runtime/emulator/state/warp.h"
 
 namespace tilewright::rt::emulator {
@@ -30,10 +30,8 @@ struct Block {
   std::unique_ptr<std::byte[]> registers, locals, shared;
   u64 shared_bytes = 0;
   u64 writes = 0;  // to shared memory that were checked
-  SharedCells cells;
+  SharedShadow shadow;  // of shared memory
   UndefinedBytes undefined;
-  std::vector<std::vector<u64>> many_reads;  // of cells that more agents read than fit
-  std::vector<u32> free_many_reads;
   RemoteAccesses remote_accesses;  // to shared memory, but for operations on mbarriers
   Releases releases;               // through shared memory
   std::array<Barrier, 16> barriers;

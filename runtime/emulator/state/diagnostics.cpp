@@ -1,83 +1,84 @@
-// Collects findings and says them in words.
+// Collects diagnostics and says them in words.
 #include "runtime/emulator/state/diagnostics.h"
 
 #include <fmt/format.h>
 
 namespace tilewright::rt::emulator {
 
-const char* name_of(FindingKind kind) {
+const char* name_of(DiagnosticKind kind) {
   switch (kind) {
-    case FindingKind::out_of_bounds: return "access out of bounds";
-    case FindingKind::misaligned: return "misaligned access";
-    case FindingKind::wrong_space: return "access to the wrong space";
-    case FindingKind::uninitialized: return "read of memory nobody wrote";
-    case FindingKind::race: return "race";
-    case FindingKind::divergent: return "divergent execution of an aligned operation";
-    case FindingKind::absent_lanes: return "collective operation with absent lanes";
-    case FindingKind::deadlock: return "deadlock";
-    case FindingKind::unfinished: return "unfinished launch";
-    case FindingKind::trap: return "trap";
-    case FindingKind::bad_operand: return "undefined operand";
-    case FindingKind::missing_wait: return "missing wait";
-    case FindingKind::bad_mbarrier: return "wrong use of an mbarrier";
-    case FindingKind::exited_block: return "access to a block that has exited";
-    case FindingKind::non_coherent: return "non-coherent read of written memory";
-    case FindingKind::undefined_value: return "use of an undefined value";
+    case DiagnosticKind::out_of_bounds: return "access out of bounds";
+    case DiagnosticKind::misaligned: return "misaligned access";
+    case DiagnosticKind::wrong_space: return "access to the wrong space";
+    case DiagnosticKind::uninitialized: return "read of memory nobody wrote";
+    case DiagnosticKind::race: return "race";
+    case DiagnosticKind::divergent: return "divergent execution of an aligned operation";
+    case DiagnosticKind::absent_lanes: return "collective operation with absent lanes";
+    case DiagnosticKind::deadlock: return "deadlock";
+    case DiagnosticKind::unfinished: return "unfinished launch";
+    case DiagnosticKind::trap: return "trap";
+    case DiagnosticKind::bad_operand: return "undefined operand";
+    case DiagnosticKind::missing_wait: return "missing wait";
+    case DiagnosticKind::bad_mbarrier: return "wrong use of an mbarrier";
+    case DiagnosticKind::exited_block: return "access to a block that has exited";
+    case DiagnosticKind::non_coherent: return "non-coherent read of written memory";
+    case DiagnosticKind::undefined_value: return "use of an undefined value";
   }
   return "";
 }
 
-std::string to_string(const Finding& finding) {
+std::string to_string(const Diagnostic& diagnostic) {
   std::string text;
-  if (finding.source.line > 0) text = fmt::format("{}:{}: ", finding.source.file, finding.source.line);
-  const auto& [x, y, z] = finding.block;
-  text += fmt::format("{}{} in '{}', block ({},{},{}), warp {}, lane {} (line {} of the PTX): {}", finding.is_remark ? "remark: " : "",
-                      name_of(finding.kind), finding.kernel, x, y, z, finding.warp, finding.lane, finding.ptx_line, finding.text);
-  if (finding.count > 1) text += fmt::format(" ({} times)", finding.count);
-  if (finding.inlined.line > 0)
-    text +=
-        fmt::format("\n{}:{}: note: the instruction is of a function that is inlined there", finding.inlined.file, finding.inlined.line);
+  if (diagnostic.source.line > 0) text = fmt::format("{}:{}: ", diagnostic.source.file, diagnostic.source.line);
+  const auto& [x, y, z] = diagnostic.block;
+  text += fmt::format("{}{} in '{}', block ({},{},{}), warp {}, lane {} (line {} of the PTX): {}", diagnostic.is_remark ? "remark: " : "",
+                      name_of(diagnostic.kind), diagnostic.kernel, x, y, z, diagnostic.warp, diagnostic.lane, diagnostic.ptx_line,
+                      diagnostic.text);
+  if (diagnostic.count > 1) text += fmt::format(" ({} times)", diagnostic.count);
+  if (diagnostic.inlined.line > 0)
+    text += fmt::format("\n{}:{}: note: the instruction is of a function that is inlined there", diagnostic.inlined.file,
+                        diagnostic.inlined.line);
   return text;
 }
 
-bool Findings::is_first(const std::string& kernel, u32 instruction, FindingKind kind) {
+bool Diagnostics::is_first(const std::string& kernel, u32 instruction, DiagnosticKind kind) {
   const std::lock_guard lock(mutex_);
   return ++counts_[{{kernel, instruction}, kind}] == 1;
 }
 
-void Findings::add(u32 instruction, Finding finding) {
+void Diagnostics::add(u32 instruction, Diagnostic diagnostic) {
   const std::lock_guard lock(mutex_);
-  found_.emplace_back(instruction, std::move(finding));
+  found_.emplace_back(instruction, std::move(diagnostic));
 }
 
-bool Findings::is_first_remark(const std::string& kernel, FindingKind kind) {
+bool Diagnostics::is_first_remark(const std::string& kernel, DiagnosticKind kind) {
   const std::lock_guard lock(mutex_);
   return ++remark_counts_[{kernel, kind}] == 1;
 }
 
-void Findings::add_remark(Finding remark) {
+void Diagnostics::add_remark(Diagnostic remark) {
   const std::lock_guard lock(mutex_);
   remarks_.push_back(std::move(remark));
 }
 
-std::vector<Finding> Findings::remarks() const {
+std::vector<Diagnostic> Diagnostics::remarks() const {
   const std::lock_guard lock(mutex_);
-  std::vector<Finding> list = remarks_;
-  for (Finding& remark : list) remark.count = remark_counts_.at({remark.kernel, remark.kind});
+  std::vector<Diagnostic> list = remarks_;
+  for (Diagnostic& remark : list) remark.count = remark_counts_.at({remark.kernel, remark.kind});
   return list;
 }
 
-std::vector<Finding> Findings::list() const {
+std::vector<Diagnostic> Diagnostics::list() const {
   const std::lock_guard lock(mutex_);
-  std::vector<Finding> list;
-  for (const auto& [instruction, finding] : found_) {
-    list.push_back(finding);
-    list.back().count = counts_.at({{finding.kernel, instruction}, finding.kind});
+  std::vector<Diagnostic> list;
+  for (const auto& [instruction, diagnostic] : found_) {
+    list.push_back(diagnostic);
+    list.back().count = counts_.at({{diagnostic.kernel, instruction}, diagnostic.kind});
   }
   return list;
 }
 
-bool Findings::empty() const {
+bool Diagnostics::empty() const {
   const std::lock_guard lock(mutex_);
   return found_.empty();
 }

@@ -12,7 +12,7 @@
 
 namespace tilewright::rt::emulator {
 
-enum class FindingKind : u8 {
+enum class DiagnosticKind : u8 {
   out_of_bounds,  // an access outside of every allocation or of its space
   misaligned,
   wrong_space,      // an address of another space than the instruction's
@@ -30,10 +30,10 @@ enum class FindingKind : u8 {
   non_coherent,     // ld.global.nc of memory that the same launch writes
   undefined_value,  // a value that nothing has defined reaches memory, an address or a branch
 };
-const char* name_of(FindingKind);
+const char* name_of(DiagnosticKind);
 
-struct Finding {
-  FindingKind kind;
+struct Diagnostic {
+  DiagnosticKind kind;
   std::string kernel;
   int ptx_line = 0;
   Location source;   // through .loc; line 0 where there is none
@@ -47,30 +47,30 @@ struct Finding {
 
 /// Of a remark, "remark: " precedes what is seen: "kernel.cu:12: race in 'softmax', block (0,0,0), warp 1, lane 0 (line 88 of the PTX):
 /// ...". A line for `inlined` follows: "shuffle.h:449: note: ..."
-std::string to_string(const Finding&);
+std::string to_string(const Diagnostic&);
 
-/// Thread-safe. Findings of one kind at one instruction are counted, and the first one is kept.
-class Findings {
+/// Thread-safe. Diagnostics of one kind at one instruction are counted, and the first one is kept.
+class Diagnostics {
  public:
   /// True for the first of its kind at this instruction of this kernel; then `add` is called with it.
-  bool is_first(const std::string& kernel, u32 instruction, FindingKind);
-  void add(u32 instruction, Finding);
+  bool is_first(const std::string& kernel, u32 instruction, DiagnosticKind);
+  void add(u32 instruction, Diagnostic);
   /// The same of remarks, of which the first one of each kind is kept for a kernel.
-  bool is_first_remark(const std::string& kernel, FindingKind);
-  void add_remark(Finding);
+  bool is_first_remark(const std::string& kernel, DiagnosticKind);
+  void add_remark(Diagnostic);
   /// In the order in which they were found, without remarks.
-  std::vector<Finding> list() const;
-  std::vector<Finding> remarks() const;
-  /// Whether there are no findings; there may be remarks.
+  std::vector<Diagnostic> list() const;
+  std::vector<Diagnostic> remarks() const;
+  /// Whether there are no diagnostics; there may be remarks.
   bool empty() const;
 
  private:
-  using Key = std::pair<std::pair<std::string, u32>, FindingKind>;
+  using Key = std::pair<std::pair<std::string, u32>, DiagnosticKind>;
   mutable std::mutex mutex_;
   std::map<Key, u64> counts_;
-  std::vector<std::pair<u32, Finding>> found_;
-  std::map<std::pair<std::string, FindingKind>, u64> remark_counts_;
-  std::vector<Finding> remarks_;
+  std::vector<std::pair<u32, Diagnostic>> found_;
+  std::map<std::pair<std::string, DiagnosticKind>, u64> remark_counts_;
+  std::vector<Diagnostic> remarks_;
 };
 
 }  // namespace tilewright::rt::emulator

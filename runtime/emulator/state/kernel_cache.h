@@ -5,7 +5,7 @@
 
 namespace tilewright::rt::emulator {
 
-struct Learned {
+struct KernelCache {
   RequestShapes requests;
   OperandLayouts operands;
 };

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "runtime/emulator/memory/memory.h"
 #include "runtime/emulator/program/program.h"
-#include "runtime/emulator/races/late_reads.h"
+#include "runtime/emulator/shadow/acquire_clocks.h"
+#include "runtime/emulator/shadow/deferred_reads.h"
+#include "runtime/emulator/shadow/global_shadow.h"
 #include "runtime/emulator/state/diagnostics.h"
 #include "runtime/emulator/state/launch_params.h"
-#include "runtime/emulator/state/released_clocks.h"
 
 namespace tilewright::rt::emulator {
 
@@ -30,7 +30,8 @@ struct Launch {
   std::array<u32, 3> cluster{1, 1, 1}, clusters{1, 1, 1};  // blocks of a cluster, clusters of the grid
   bool has_clusters = false;                               // the launch or the kernel asks for them
   u64 dynamic_shared_bytes = 0;
-  bool check = true, stop_at_finding = false;
+  bool check = true, stop_at_diagnostic = false;
+  bool fast_paths = true;  // see LaunchParams
   u64 instruction_limit = 0;
   const std::atomic<bool>* interrupted = nullptr;
   std::atomic<u64> changes{0};   // instructions and events so far that changed what other warps see
@@ -43,15 +44,15 @@ struct Launch {
   }
   Order order = Order::forward;
   AsyncOrder async_order = AsyncOrder::lazy;
-  Findings* findings = nullptr;
-  std::atomic<bool> has_findings{false};
+  Diagnostics* diagnostics = nullptr;
+  std::atomic<bool> has_diagnostics{false};
   u32 first_ticket = 0;
   u64 number = 0;     // %gridid
   u64 workspace = 0;  // of a cooperative launch: where its blocks count each other
   std::mutex printing;
   std::string* printed = nullptr;
   std::vector<Range> ranges;  // sorted
-  std::deque<LateReads> late_reads;
+  std::deque<DeferredReads> deferred_reads;
   Releases releases;   // through global memory
   std::mutex atomics;  // of global memory that the host has no atomic instruction for
 };

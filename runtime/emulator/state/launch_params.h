@@ -11,7 +11,7 @@
 namespace tilewright::rt::emulator {
 
 struct Counters;
-class Findings;
+class Diagnostics;
 
 /// Which block and which warp runs when. Correct kernels do not depend on it. Random: blocks begin in any order, several at a time, and
 /// warps of theirs take turns of random lengths.
@@ -35,14 +35,16 @@ struct LaunchParams {
   u64 seed = 0;                  // of the random AsyncOrder
   u64 order_seed = 0;            // of the random Order
   int workers = 0;               // threads that run blocks; 0: one a core, or a single one in random order, which a seed then repeats
-  bool stop_at_finding = false;  // gives the launch up soon after the first one
+  // Checks, loads and stores may take fast paths beside their plain rules. Both give the same results and reports; tests compare them.
+  bool fast_paths = true;
+  bool stop_at_diagnostic = false;  // gives the launch up soon after the first one
   // Warp instructions after which the launch is given up as endless, polls that find nothing new counting more; 0: none.
   u64 instruction_limit = kDefaultInstructionLimit;
   const std::atomic<bool>* interrupted = nullptr;  // gives the launch up once it is true
   bool cooperative = false;                        // blocks may wait for each other, as cooperative groups do
   std::string* printed = nullptr;                  // what kernels print with vprintf is appended
   Counters* counters = nullptr;                    // what the launch did is added
-  Findings* findings = nullptr;                    // what is wrong with the kernel
+  Diagnostics* diagnostics = nullptr;              // what is wrong with the kernel
 };
 
 }  // namespace tilewright::rt::emulator

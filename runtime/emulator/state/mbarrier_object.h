@@ -2,9 +2,8 @@
 #pragma once
 #include <array>
 
+#include "runtime/emulator/shadow/acquire_clocks.h"
 #include "runtime/emulator/state/remote_access.h"
-#include "runtime/emulator/races/clock.h"
-#include "runtime/emulator/state/released_clocks.h"
 
 namespace tilewright::rt::emulator {
 
@@ -22,24 +21,17 @@ struct MbarrierCounts {
 
 /// An mbarrier of a block (PTX ISA, "mbarrier"). Stays when the object is invalidated, for the next one at its address.
 struct Mbarrier : MbarrierCounts {
-  View view, done_view;  // what those who arrived know, in all and in completed phases
-  AsyncViews async, done_async;
-  Knowledge remote, done_remote;  // the same of those of other blocks
-  // What the warps of its block did to the object, which the cells of its bytes need not know before somebody else accesses them.
-  struct User {
-    u64 last = 0;       // a read, as access_stamp.h has it; 0: none
-    Mask in_order = 0;  // lanes for which there was nothing to find
-  };
-  std::array<User, kMaxWarps> users{};
+  AcquireClocks clocks, done_clocks;  // what those who arrived know, in all and in completed phases
+  ProxyClocks async, done_async;
+  ReleaseClocks remote, done_remote;  // the same of those of other blocks
   RemoteAccesses remote_operations;  // by other blocks, in the phases of all objects here
 
   /// As new. Views are large, and of most of them little has been used.
   void reset() {
     static_cast<MbarrierCounts&>(*this) = {};
-    for (View* known : {&view, &done_view}) known->clear();
-    for (AsyncViews* known : {&async, &done_async}) known->clear();
+    for (AcquireClocks* known : {&clocks, &done_clocks}) known->clear();
+    for (ProxyClocks* known : {&async, &done_async}) known->clear();
     remote = done_remote = {};
-    users = {};
     remote_operations.clear();
   }
 };

@@ -13,7 +13,7 @@ struct RemoteAccess {
   Warp* warp = nullptr;  // that executed the instruction
   u32 instruction = 0;
   int lane = 0;
-  u64 stamp = 0;
+  u64 epoch = 0;
   u64 phase = 0;  // of an operation on an mbarrier: the phase that it is a part of
 };
 /// By block, agent and lane.

@@ -11,48 +11,48 @@
 
 namespace tilewright::rt::emulator {
 
-bool is_first_finding(Warp& warp, const Instruction& i, FindingKind kind) {
+bool is_first_diagnostic(Warp& warp, const Instruction& i, DiagnosticKind kind) {
   Launch& launch = *warp.worker->launch;
-  launch.has_findings = true;
-  if (launch.stop_at_finding) warp.worker->stopped = true;
-  return launch.findings->is_first(warp.kernel->name, i.index, kind);
+  launch.has_diagnostics = true;
+  if (launch.stop_at_diagnostic) warp.worker->stopped = true;
+  return launch.diagnostics->is_first(warp.kernel->name, i.index, kind);
 }
 
 namespace {
 
-Finding make_finding(const Warp& warp, const Instruction& i, FindingKind kind, int lane, std::string text) {
+Diagnostic make_finding(const Warp& warp, const Instruction& i, DiagnosticKind kind, int lane, std::string text) {
   const Launch& launch = *warp.worker->launch;
-  Finding finding;
-  finding.kind = kind;
-  finding.kernel = warp.kernel->name;
-  finding.ptx_line = warp.kernel->lines[i.index];
+  Diagnostic diagnostic;
+  diagnostic.kind = kind;
+  diagnostic.kernel = warp.kernel->name;
+  diagnostic.ptx_line = warp.kernel->lines[i.index];
   const auto& files = launch.program->module().files;
   const auto located = [&](const SourceLine& line) {
     const auto file = files.find(line.file);
     if (file == files.end() || line.line == 0) return Location{};
     return Location{file->second, static_cast<int>(line.line), static_cast<int>(line.column)};
   };
-  finding.source = located(warp.kernel->sources[i.index]);
-  finding.inlined = located(warp.kernel->inlined[i.index]);
-  finding.text = std::move(text);
-  finding.block = warp.block->id;
-  finding.warp = warp.index;
-  finding.lane = lane;
-  return finding;
+  diagnostic.source = located(warp.kernel->sources[i.index]);
+  diagnostic.inlined = located(warp.kernel->inlined[i.index]);
+  diagnostic.text = std::move(text);
+  diagnostic.block = warp.block->id;
+  diagnostic.warp = warp.index;
+  diagnostic.lane = lane;
+  return diagnostic;
 }
 
 }  // namespace
 
-void add_finding(Warp& warp, const Instruction& i, FindingKind kind, int lane, std::string text) {
-  warp.worker->launch->findings->add(i.index, make_finding(warp, i, kind, lane, std::move(text)));
+void add_diagnostic(Warp& warp, const Instruction& i, DiagnosticKind kind, int lane, std::string text) {
+  warp.worker->launch->diagnostics->add(i.index, make_finding(warp, i, kind, lane, std::move(text)));
 }
 
-bool is_first_remark(Warp& warp, FindingKind kind) { return warp.worker->launch->findings->is_first_remark(warp.kernel->name, kind); }
+bool is_first_remark(Warp& warp, DiagnosticKind kind) { return warp.worker->launch->diagnostics->is_first_remark(warp.kernel->name, kind); }
 
-void add_remark(Warp& warp, const Instruction& i, FindingKind kind, int lane, std::string text) {
-  Finding finding = make_finding(warp, i, kind, lane, std::move(text));
-  finding.is_remark = true;
-  warp.worker->launch->findings->add_remark(std::move(finding));
+void add_remark(Warp& warp, const Instruction& i, DiagnosticKind kind, int lane, std::string text) {
+  Diagnostic diagnostic = make_finding(warp, i, kind, lane, std::move(text));
+  diagnostic.is_remark = true;
+  warp.worker->launch->diagnostics->add_remark(std::move(diagnostic));
 }
 
 std::string place_of(const Warp& warp, u32 instruction) {

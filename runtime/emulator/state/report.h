@@ -9,25 +9,25 @@ namespace tilewright::rt::emulator {
 struct Instruction;
 struct Warp;
 
-/// Reports a finding at an instruction; `text` is only called for the first of its kind there.
+/// Reports a diagnostic at an instruction; `text` is only called for the first of its kind there.
 template <class Text>
-void report(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, Text text);
-void add_finding(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, std::string text);
-bool is_first_finding(Warp& warp, const Instruction& instruction, FindingKind kind);
+void report(Warp& warp, const Instruction& instruction, DiagnosticKind kind, int lane, Text text);
+void add_diagnostic(Warp& warp, const Instruction& instruction, DiagnosticKind kind, int lane, std::string text);
+bool is_first_diagnostic(Warp& warp, const Instruction& instruction, DiagnosticKind kind);
 
 template <class Text>
-void report(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, Text text) {
-  if (is_first_finding(warp, instruction, kind)) add_finding(warp, instruction, kind, lane, text());
+void report(Warp& warp, const Instruction& instruction, DiagnosticKind kind, int lane, Text text) {
+  if (is_first_diagnostic(warp, instruction, kind)) add_diagnostic(warp, instruction, kind, lane, text());
 }
 
 /// Reports something that the PTX ISA forbids and no GPU is known to do wrong: once a kernel and kind. The launch does not fail.
 template <class Text>
-void remark(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, Text text);
-void add_remark(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, std::string text);
-bool is_first_remark(Warp& warp, FindingKind kind);
+void remark(Warp& warp, const Instruction& instruction, DiagnosticKind kind, int lane, Text text);
+void add_remark(Warp& warp, const Instruction& instruction, DiagnosticKind kind, int lane, std::string text);
+bool is_first_remark(Warp& warp, DiagnosticKind kind);
 
 template <class Text>
-void remark(Warp& warp, const Instruction& instruction, FindingKind kind, int lane, Text text) {
+void remark(Warp& warp, const Instruction& instruction, DiagnosticKind kind, int lane, Text text) {
   if (is_first_remark(warp, kind)) add_remark(warp, instruction, kind, lane, text());
 }
 

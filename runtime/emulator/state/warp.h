@@ -4,13 +4,12 @@
 #include <cstddef>
 #include <vector>
 
-#include "runtime/emulator/state/undefined_values.h"
 #include "runtime/emulator/program/program.h"
-#include "runtime/emulator/races/clock.h"
+#include "runtime/emulator/shadow/acquire_clocks.h"
 #include "runtime/emulator/state/async_operations.h"
 #include "runtime/emulator/state/matrix_work.h"
-#include "runtime/emulator/state/released_clocks.h"
 #include "runtime/emulator/state/simt_stack.h"
+#include "runtime/emulator/state/undefined_values.h"
 
 namespace tilewright::rt::emulator {
 
@@ -48,11 +47,11 @@ struct Warp {
   Poll poll;                   // the last one of the present turn
   std::byte* local = nullptr;  // of lane 0; the others follow
 
-  u32 epoch = 1;     // of its accesses; a new one begins when lanes tell others of them, or each other
-  View view;         // its foreign part knows of this block too, and not the latest; of the warp itself, what its lanes know of each other
-  AsyncViews async;  // a part of it
-  // What a fence made visible through later strong writes, and what strong reads before a fence have seen.
-  Knowledge released, to_acquire;
+  u32 time = 1;          // of its accesses; advances when lanes publish them
+  AcquireClocks clocks;  // what happened before; of the warp itself, what its lanes have published to each other
+  ProxyClocks async;     // the part of it that accesses through other proxies may rely on
+  // Released by the last fence, for later strong writes; and acquired by strong reads, for the next fence.
+  ReleaseClocks released, to_acquire;
 
   std::vector<AsyncCopy> copies;
   std::array<u32, kLanes> committed{};  // groups of each lane, in all
@@ -73,8 +72,8 @@ struct Warp {
   std::array<std::vector<Activation>, kLanes> activations;  // calls of each lane, the innermost last
 
   Fragment& fragment() { return fragments[static_cast<std::size_t>(current)]; }
-  /// Lets a clock know what these lanes have done so far. Lanes that have exited have nobody else to tell of them.
-  void tell(Clock& clock, Mask lanes) const { clock.raise(index, epoch, lanes | ~live); }
+  /// Adds what these lanes have done so far to a clock, and what lanes have done that exited.
+  void publish(VectorClock& clock, Mask lanes) const { clock.raise(index, time, lanes | ~live); }
 };
 
 }  // namespace tilewright::rt::emulator

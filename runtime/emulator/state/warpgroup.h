@@ -10,11 +10,11 @@ namespace tilewright::rt::emulator {
 
 inline constexpr int kGroupWarps = 4;
 
-/// Whether the block has all warps of this one's group; a finding otherwise.
+/// Whether the block has all warps of this one's group; a diagnostic otherwise.
 inline bool is_whole_group(Warp& warp, const Instruction& i) {
   const std::size_t first = static_cast<std::size_t>(warp.index / kGroupWarps * kGroupWarps);
   if (first + kGroupWarps <= warp.block->warps.size()) return true;
-  report(warp, i, FindingKind::divergent, 0,
+  report(warp, i, DiagnosticKind::divergent, 0,
          [&] { return fmt::format("the block has {} warps: this one has no warpgroup of four", warp.block->warps.size()); });
   return false;
 }

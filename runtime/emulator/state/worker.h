@@ -9,7 +9,7 @@
 namespace tilewright::rt::emulator {
 
 struct Launch;
-struct Learned;
+struct KernelCache;
 
 /// Of instructions that follow each other, by the same lanes.
 struct Runs {
@@ -36,12 +36,12 @@ struct Worker {
   Launch* launch = nullptr;
   std::vector<Count> counts;  // one an instruction
   std::vector<Runs> runs;     // that begin at an instruction, and less those that end ahead of it
-  std::shared_ptr<Learned> learned;
+  std::shared_ptr<KernelCache> kernel_cache;
   std::size_t last_range = 0;
   u64 spent = 0;         // warp instructions, and what polling costs on top
   u64 polling = 0;       // of it
   u64 changes = 0;       // since Launch::changes was told of them
-  bool stopped = false;  // a finding that ends the launch
+  bool stopped = false;  // a diagnostic that ends the launch
   u64 random = 1;        // of asynchronous work
   u64 order = 1;         // random too, of the order of warps and blocks
 };

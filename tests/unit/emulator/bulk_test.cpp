@@ -1,4 +1,4 @@
-// Bulk copies on the emulator: values in every schedule, and each missing wait, fence or byte a finding.
+// Bulk copies on the emulator: values in every schedule, and each missing wait, fence or byte a diagnostic.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -238,7 +238,7 @@ TEST_CASE("emulator calls: a recursion without end overflows the stack") {
   Array<u32> out(bench.memory, 32);
   Params params;
   CHECK_FALSE(bench.run("k", {1, 1, 1}, {32, 1, 1}, params.add(out.address())));
-  CHECK(bench.has_found(FindingKind::out_of_bounds));
+  CHECK(bench.has_found(DiagnosticKind::out_of_bounds));
   CHECK(bench.found().find("the stack of the thread overflows its") != std::string::npos);
 }
 
@@ -270,16 +270,16 @@ TEST_CASE("emulator calls: pointers to functions, in registers and in variables"
   const auto out = results_of(bench);
   for (u32 t = 0; t < 32; ++t) CHECK(out[t] == (t > 20 ? t + 1 : t % 2 == 0 ? 2 * t : t * t));
 
-  const auto finding = [&](const std::string& text) {
+  const auto diagnostic = [&](const std::string& text) {
     Bench wrong(with_functions(functions, call + text));
     Array<u32> unused(wrong.memory, 32);
     Params params;
     CHECK_FALSE(wrong.run("k", {1, 1, 1}, {32, 1, 1}, params.add(unused.address())));
-    CHECK(wrong.has_found(FindingKind::bad_operand));
+    CHECK(wrong.has_found(DiagnosticKind::bad_operand));
     return wrong.found();
   };
-  CHECK(finding("add.u64 %d3, %d3, 4; call (b), %d3, (a), P;").find("is the address of no function") != std::string::npos);
-  CHECK(finding("call %d3, (a), P;").find("the call passes (4) bytes and takes back (); the function takes (4) and returns (4)") !=
+  CHECK(diagnostic("add.u64 %d3, %d3, 4; call (b), %d3, (a), P;").find("is the address of no function") != std::string::npos);
+  CHECK(diagnostic("call %d3, (a), P;").find("the call passes (4) bytes and takes back (); the function takes (4) and returns (4)") !=
         std::string::npos);
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/emulator/machine/emulator.h"
+#include "tests/unit/emulator/fast_paths.h"
 
 namespace tilewright::rt::emulator {
 
@@ -73,28 +74,32 @@ struct Bench {
   }
   std::shared_ptr<Program> program;
   Memory memory;
-  Findings findings;
+  Diagnostics diagnostics;
   Counters counters;
   LaunchParams launch_params;
+  bool compares_fast_paths = true;  // false where a launch depends on what it cannot repeat, such as time
 
   bool run(const std::string& kernel, std::array<u32, 3> grid, std::array<u32, 3> block, const Params& params, u64 dynamic_shared = 0) {
     launch_params.grid = grid;
     launch_params.block = block;
     launch_params.params = params.bytes();
     launch_params.dynamic_shared_bytes = dynamic_shared;
-    launch_params.findings = &findings;
+    launch_params.diagnostics = &diagnostics;
     launch_params.counters = &counters;
-    return launch(*program, kernel, memory, launch_params);
+    const FastPathComparison comparison(*program, memory);
+    const bool is_clean = launch(*program, kernel, memory, launch_params);
+    if (compares_fast_paths) comparison.check(kernel, launch_params);
+    return is_clean;
   }
-  /// All findings, one a line.
+  /// All diagnostics, one a line.
   std::string found() const {
     std::string text;
-    for (const Finding& finding : findings.list()) text += to_string(finding) + "\n";
+    for (const Diagnostic& diagnostic : diagnostics.list()) text += to_string(diagnostic) + "\n";
     return text;
   }
-  bool has_found(FindingKind kind) const {
-    for (const Finding& finding : findings.list())
-      if (finding.kind == kind) return true;
+  bool has_found(DiagnosticKind kind) const {
+    for (const Diagnostic& diagnostic : diagnostics.list())
+      if (diagnostic.kind == kind) return true;
     return false;
   }
 };

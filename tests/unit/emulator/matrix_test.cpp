@@ -363,7 +363,7 @@ TEST_CASE("emulator matrices: products of shapes that do not exist are refused, 
       "test.ptx:11: error: 'mma.sync.aligned.m16n8k4.row.col.f32.f16.f16.f32': no product of this shape and these types");
   Bench bench(module_of("", "mov.u32 %r0, 0; movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r0;"));
   bench.run("k", {1, 1, 1}, {16, 1, 1}, Params());
-  CHECK(bench.has_found(FindingKind::absent_lanes));
+  CHECK(bench.has_found(DiagnosticKind::absent_lanes));
 }
 
 TEST_CASE("emulator copies: a pipeline of cp.async is right and clean, and no wait or barrier of it may be missing") {

@@ -186,13 +186,13 @@ TEST_CASE("emulator mbarriers: a parity other than 0 and 1 is a remark, once, an
   )"));
   const Array<u32> out(bench.memory, 2, 9);
   Params params;
-  bench.launch_params.stop_at_finding = true;
+  bench.launch_params.stop_at_diagnostic = true;
   CHECK(bench.run("k", {1, 1, 1}, {1, 1, 1}, params.add(out.address())));
   CHECK(bench.found() == "");
-  CHECK(bench.findings.empty());
+  CHECK(bench.diagnostics.empty());
   CHECK(out.values() == std::vector<u32>{1, 0});
-  REQUIRE(bench.findings.remarks().size() == 1);
-  const std::string text = to_string(bench.findings.remarks().front());
+  REQUIRE(bench.diagnostics.remarks().size() == 1);
+  const std::string text = to_string(bench.diagnostics.remarks().front());
   CHECK(text.find("remark: undefined operand in 'k'") == 0);
   CHECK(contains(text, "a parity of 4294967295: expected 0 or 1, of which its lowest bit is taken (2 times)"));
 }
@@ -225,7 +225,7 @@ TEST_CASE("emulator mbarriers: an end that only lanes of a warp have formally to
     const bool is_good = bench.run("k", {1, 1, 1}, {64, 1, 1}, params.add(out.address()));
     CHECK(is_good == bench.found().empty());
     std::string remarks;
-    for (const Finding& remark : bench.findings.remarks()) remarks += to_string(remark) + "\n";
+    for (const Diagnostic& remark : bench.diagnostics.remarks()) remarks += to_string(remark) + "\n";
     return std::pair(bench.found(), remarks);
   };
   const std::string release = "st.release.cta.shared.u32 [%r31], 1;", relaxed = "st.relaxed.cta.shared.u32 [%r31], 1;";

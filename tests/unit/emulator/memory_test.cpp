@@ -124,7 +124,7 @@ TEST_CASE("emulator memory: misaligned accesses and wrong spaces are found") {
   Bench global(module_of(".param .u64 p",
                          ".shared .align 4 .b8 tile[64];\nmov.u64 %d1, tile;\ncvta.shared.u64 %d2, %d1;\nld.global.u32 %r1, [%d2];"));
   run_one(global);
-  CHECK(global.has_found(FindingKind::wrong_space));
+  CHECK(global.has_found(DiagnosticKind::wrong_space));
 }
 
 TEST_CASE("emulator memory: reads of what nobody wrote are found") {
@@ -140,15 +140,15 @@ TEST_CASE("emulator memory: reads of what nobody wrote are found") {
   const u64 address = memory.allocate(8);
   const u32 word = 1;
   memory.write(address, &word, 4);
-  Findings findings;
+  Diagnostics diagnostics;
   Params params;
   params.add(address);
   LaunchParams launch_params;
   launch_params.params = params.bytes();
-  launch_params.findings = &findings;
+  launch_params.diagnostics = &diagnostics;
   CHECK_FALSE(launch(*program, "k", memory, launch_params));
-  REQUIRE(findings.list().size() == 1);
-  CHECK(contains(to_string(findings.list()[0]), "(line 13 of the PTX): byte 4 of an allocation of 8 bytes"));
+  REQUIRE(diagnostics.list().size() == 1);
+  CHECK(contains(to_string(diagnostics.list()[0]), "(line 13 of the PTX): byte 4 of an allocation of 8 bytes"));
 }
 
 TEST_CASE("emulator memory: cache and eviction hints change nothing") {

@@ -1,4 +1,4 @@
-// What nvcc makes of CUDA C++, its headers and CUB among it, runs to the right values with no finding.
+// What nvcc makes of CUDA C++, its headers and CUB among it, runs to the right values with no diagnostic.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -411,8 +411,8 @@ TEST_CASE("emulator nvcc: a pipeline of libcu++ with roles") {
     Params params;
     run(bench, "roles", 1, 128, params.add(in.address()).add(out.address()).add(kSteps));
     // Threads of a warp leave the pipeline together by match.sync, which formally orders no memory ahead of mbarrier.inval.
-    REQUIRE(bench.findings.remarks().size() == 1);
-    CHECK(bench.findings.remarks().front().kind == FindingKind::race);
+    REQUIRE(bench.diagnostics.remarks().size() == 1);
+    CHECK(bench.diagnostics.remarks().front().kind == DiagnosticKind::race);
     for (std::size_t i = 0; i < 64; ++i) {
       int sum = 0;
       for (std::size_t s = 0; s < kSteps; ++s) sum += x[s * 64 + 63 - i];

@@ -59,7 +59,7 @@ std::string product(const std::string& accumulators, const std::string& adds, co
 
 std::vector<u32> run(const std::string& body, const std::vector<u32>& image) {
   Bench bench(kernel_of(body));
-  bench.launch_params.check = false;  // what is read while wgmma works on it is a finding, and has a value too
+  bench.launch_params.check = false;  // what is read while wgmma works on it is a diagnostic, and has a value too
   Array<u32> in(bench.memory, image), out(bench.memory, image.size());
   REQUIRE(bench.run("k", {1, 1, 1}, {kThreads, 1, 1}, Params().add(in.address()).add(out.address())));
   return out.values();

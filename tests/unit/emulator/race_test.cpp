@@ -1,4 +1,4 @@
-// The emulator's race checks: kernels that order their accesses have no finding, and each mutant that takes an ordering away has one.
+// The emulator's race checks: kernels that order their accesses have no diagnostic, and each mutant that takes an ordering away has one.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -151,7 +151,7 @@ TEST_CASE("emulator races: every barrier and fence of those kernels that matters
     run_kernels(bench, Order::forward);
     CAPTURE(i + 1);
     CAPTURE(kernel);
-    const bool caught = bench.has_found(FindingKind::race) || bench.has_found(FindingKind::uninitialized);
+    const bool caught = bench.has_found(DiagnosticKind::race) || bench.has_found(DiagnosticKind::uninitialized);
     CHECK(caught);
     CHECK(contains(bench.found(), "block_kernels.cu:"));
     (is_barrier ? barriers : fences) += 1;
@@ -400,10 +400,10 @@ TEST_CASE("emulator races: a launch stops at its first finding where it is told 
     Bench bench(text);
     Array<u32> out(bench.memory, 0);
     bench.launch_params.workers = 1;
-    bench.launch_params.stop_at_finding = stops;
+    bench.launch_params.stop_at_diagnostic = stops;
     Params params;
     CHECK(!bench.run("k", {100, 1, 1}, {32, 1, 1}, params.add(out.address())));
-    CHECK(bench.has_found(FindingKind::out_of_bounds));
+    CHECK(bench.has_found(DiagnosticKind::out_of_bounds));
     return bench.counters.kernels.at("k").total().executed;
   };
   CHECK(executed(false) >= 300);

@@ -24,7 +24,7 @@ TEST_CASE("emulator relaunches: a block knows nothing of what another one releas
   bench.launch_params.workers = 1;
   Array<u32> word(bench.memory, 1);
   CHECK(!bench.run("k", {2, 1, 1}, {1, 1, 1}, Params().add(word.address())));
-  CHECK(bench.has_found(FindingKind::race));
+  CHECK(bench.has_found(DiagnosticKind::race));
 }
 
 TEST_CASE("emulator relaunches: launches of other sizes, orders and checks find the same in the same kernel") {

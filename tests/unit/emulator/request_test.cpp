@@ -46,7 +46,7 @@ Step draw(std::mt19937& random, const std::string& space, bool shares, bool is_f
   return step;
 }
 
-using Found = std::map<std::pair<int, FindingKind>, u64>;
+using Found = std::map<std::pair<int, DiagnosticKind>, u64>;
 
 /// How often each of the steps races with earlier ones and reads what nobody wrote, where a step is so many requests of a warp: one
 /// of all its lanes, one of the even and one of the odd ones, or one of each lane.
@@ -89,10 +89,10 @@ Found found_in(const std::vector<Step>& steps, u32 requests) {
   Params params;
   bench.run("k", {kBlocks, 1, 1}, {kThreads, 1, 1}, params.add(table.address()).add(memory.address()));
   Found found;
-  for (const Finding& finding : bench.findings.list()) {
-    REQUIRE((finding.kind == FindingKind::race || finding.kind == FindingKind::uninitialized));
-    const std::string& line = lines.at(static_cast<std::size_t>(finding.ptx_line - 1));
-    found[{std::stoi(line.substr(line.find("//") + 2)), finding.kind}] += finding.count;
+  for (const Diagnostic& diagnostic : bench.diagnostics.list()) {
+    REQUIRE((diagnostic.kind == DiagnosticKind::race || diagnostic.kind == DiagnosticKind::uninitialized));
+    const std::string& line = lines.at(static_cast<std::size_t>(diagnostic.ptx_line - 1));
+    found[{std::stoi(line.substr(line.find("//") + 2)), diagnostic.kind}] += diagnostic.count;
   }
   return found;
 }

@@ -105,7 +105,7 @@ class Runner {
     params.add(scratch).add(u64{0});
     const Kernel& kernel = *bench_.program->kernels().front();
     bench_.run(kernel.name, grid, kernel.required_threads, params, shared_);
-    for (const Finding& finding : bench_.findings.list()) wrong_ += to_string(finding) + "\n";
+    for (const Diagnostic& diagnostic : bench_.diagnostics.list()) wrong_ += to_string(diagnostic) + "\n";
   }
 
   void expect(const char* what, std::size_t i, double got, double wanted, double relative, double absolute) {

@@ -1,4 +1,4 @@
-// What Triton makes of its kernels runs to the right values with no finding: a few that are committed, and all of a folder that
+// What Triton makes of its kernels runs to the right values with no diagnostic: a few that are committed, and all of a folder that
 // tests/ptx/compile_triton.py has filled.
 #include <doctest/doctest.h>
 

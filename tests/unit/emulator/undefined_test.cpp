@@ -29,7 +29,7 @@ std::string findings_of(const std::string& body, u32 threads = 64) {
   Params params;
   bench.run("k", {1, 1, 1}, {threads, 1, 1}, params.add(out.address()));
   std::string found = bench.found();
-  for (const Finding& finding : bench.findings.list()) CHECK(finding.kind == FindingKind::undefined_value);
+  for (const Diagnostic& diagnostic : bench.diagnostics.list()) CHECK(diagnostic.kind == DiagnosticKind::undefined_value);
   return found;
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("emulator findings: what is inlined is found at the line of the file t
   Array<u32> out(bench.memory, 1, 0);
   Params params;
   bench.run("k", {1, 1, 1}, {1, 1, 1}, params.add(out.address()));
-  const std::vector<Finding> found = bench.findings.list();
+  const std::vector<Diagnostic> found = bench.diagnostics.list();
   REQUIRE(found.size() == 2);
   CHECK(found[0].source.file == "kernel.cu");
   CHECK(found[0].source.line == 7);

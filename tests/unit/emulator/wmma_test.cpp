@@ -117,7 +117,7 @@ TEST_CASE("emulator wmma: an address that differs between lanes is found, and un
   Array<u8> memory(bench.memory, 4096);
   Params params;
   CHECK_FALSE(bench.run("k", {1, 1, 1}, {32, 1, 1}, params.add(memory.address())));
-  CHECK(bench.has_found(FindingKind::bad_operand));
+  CHECK(bench.has_found(DiagnosticKind::bad_operand));
   const auto error_of = [](const std::string& body) -> std::string {
     try {
       Program::load(module_of("", body), "t.ptx");

@@ -1,4 +1,4 @@
-// Finding a driver, and what its devices are, without a context.
+// Diagnostic a driver, and what its devices are, without a context.
 #include <doctest/doctest.h>
 
 #include <algorithm>

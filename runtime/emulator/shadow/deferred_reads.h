@@ -1,5 +1,5 @@
-// Reads of global memory by bulk loads. They are kept as they are until somebody else accesses the allocation: mostly nobody writes there
-// in the same launch, so that what reads would leave in thousands of cells is never asked for.
+// Deferred reads of global memory by bulk loads. They are kept as runs of bytes until another access to the allocation: few kernels write
+// where they load, so that the thousands of shadow cells are seldom needed.
 #pragma once
 #include <atomic>
 #include <mutex>
@@ -10,7 +10,7 @@
 
 namespace tilewright::rt::emulator {
 
-/// Bytes of global memory that follow each other, or several rows of such, equally far apart.
+/// Contiguous bytes of global memory, or several rows of them at a constant stride.
 struct GlobalRun {
   u64 address, bytes;  // of the first row, and a row
   u32 rows = 1;
@@ -25,28 +25,28 @@ struct GlobalRun {
   }
 };
 
-struct LateRead {
-  u64 stamp;
+struct DeferredRead {
+  u64 epoch;  // of a sector
   u32 instruction;
 };
 
-/// Those of one allocation in one launch, in their order. Thread-safe.
-class LateReads {
+/// The deferred reads of one allocation in one launch, in their order. Thread-safe.
+class DeferredReads {
  public:
-  /// Keeps a read of these runs, in which there is nothing to find. False if the launch has written to the allocation, or too much is kept.
-  bool add(const LateRead& read, std::span<const GlobalRun> runs) {
+  /// Keeps a read of these runs. False if it has to be checked now: the launch has written to the allocation, or too much is kept.
+  bool add(const DeferredRead& read, std::span<const GlobalRun> runs) {
     const std::lock_guard lock(mutex_);
     if (is_written_ || runs_.size() + runs.size() > kMostRuns) return false;
     runs_.insert(runs_.end(), runs.begin(), runs.end());
     reads_.push_back({read, runs.size()});
-    is_settled_.store(false, std::memory_order_relaxed);
+    is_flushed_.store(false, std::memory_order_relaxed);
     return true;
   }
   /// Whether there is nothing to do ahead of a read or write.
-  bool is_settled(bool is_write) const { return (is_write ? is_written_ : is_settled_).load(std::memory_order_acquire); }
-  /// Calls remember(read, runs) for what is kept, ahead of any other access to the allocation.
+  bool is_flushed(bool is_write) const { return (is_write ? is_written_ : is_flushed_).load(std::memory_order_acquire); }
+  /// Calls remember(read, runs) for all deferred reads. Due ahead of any other access to the allocation.
   template <class F>
-  void settle(bool is_write, F remember) {
+  void flush(bool is_write, F remember) {
     const std::lock_guard lock(mutex_);
     std::span<const GlobalRun> rest = runs_;
     for (const auto& [read, count] : reads_) {
@@ -55,7 +55,7 @@ class LateReads {
     }
     reads_.clear();
     runs_.clear();
-    is_settled_.store(true, std::memory_order_release);
+    is_flushed_.store(true, std::memory_order_release);
     if (is_write) is_written_.store(true, std::memory_order_release);
   }
 
@@ -63,13 +63,13 @@ class LateReads {
   static constexpr std::size_t kMostRuns = 1 << 20;
 
   struct Kept {
-    LateRead read;
+    DeferredRead read;
     std::size_t runs;
   };
   std::mutex mutex_;
   std::vector<Kept> reads_;
   std::vector<GlobalRun> runs_;  // of all of them
-  std::atomic<bool> is_written_{false}, is_settled_{true};
+  std::atomic<bool> is_written_{false}, is_flushed_{true};
 };
 
 }  // namespace tilewright::rt::emulator

@@ -63,6 +63,14 @@ inline bool holds(const std::byte* at, const std::byte* value, std::size_t bytes
   return same;
 }
 
+/// Loads so many bytes.
+inline void load_bytes(std::byte* to, const std::byte* at, std::size_t bytes, std::memory_order order) {
+  each_element(bytes, [&]<class T>(std::size_t offset) {
+    const T element = load_atomic<T>(at + offset, order);
+    std::memcpy(to + offset, &element, sizeof element);
+  });
+}
+
 /// Stores these bytes.
 inline void store_bytes(std::byte* at, const std::byte* value, std::size_t bytes, std::memory_order order) {
   each_element(bytes, [&]<class T>(std::size_t offset) {

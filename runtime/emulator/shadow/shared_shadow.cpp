@@ -1,5 +1,5 @@
-// Pages of shared memory, and the lines of them that have one history.
-#include "runtime/emulator/races/shared_cells.h"
+// Sets of lines, and pages of shared memory whose lines share cells.
+#include "runtime/emulator/shadow/shared_shadow.h"
 
 #include <algorithm>
 #include <cstring>
@@ -22,7 +22,6 @@ SharedLines::SharedLines(std::span<const SharedSpan> spans) {
     bits |= offset | bytes;
     begin_ = std::min(begin_, offset);
     end_ = std::max(end_, end);
-    // Mostly they are lines.
     if (bytes == kLineBytes)
       lines_[offset / kPageBytes] |= u64{1} << offset / kLineBytes % kPageLines;
     else
@@ -40,19 +39,21 @@ void SharedLines::add(u32 first, u32 last) {
   }
 }
 
-void SharedCells::reset(u64 bytes, int granule, bool has_engines) {
+void SharedShadow::reset(u64 bytes, int granule, bool groups_lines) {
+  lists_.clear();
+  free_lists_.clear();
   const std::size_t pages = bytes / kPageBytes + 1, needed = pages * kPageBytes / static_cast<std::size_t>(granule);
   if (needed > capacity_) {
-    // What is not apart is never read.
-    cells_ = std::make_unique_for_overwrite<SharedCell[]>(needed);
+    // Cells of a page are read only once it is split.
+    cells_ = std::make_unique_for_overwrite<SharedShadowCell[]>(needed);
     capacity_ = needed;
   }
   page_shift_ = static_cast<u32>(std::countr_zero(kPageBytes / static_cast<u32>(granule)));
   cells_of_line_ = kLineBytes / static_cast<u32>(granule);
-  are_all_apart_ = !has_engines;
-  is_apart_.assign(pages, are_all_apart_);
-  if (are_all_apart_) {
-    std::fill_n(cells_.get(), needed, SharedCell{});
+  are_all_split_ = !groups_lines;
+  is_split_.assign(pages, are_all_split_);
+  if (are_all_split_) {
+    std::fill_n(cells_.get(), needed, SharedShadowCell{});
     written_.assign(pages * kPageBytes, 0);
     return;
   }
@@ -65,23 +66,33 @@ void SharedCells::reset(u64 bytes, int granule, bool has_engines) {
   }
 }
 
-void SharedCells::take_apart(std::size_t page) {
-  for (const Group& group : groups(page)) each_cell(page, group.lines, [&](SharedCell& cell) { return cell = group.cell, true; });
+u32 SharedShadow::add_list() {
+  if (free_lists_.empty()) {
+    lists_.emplace_back();
+    return static_cast<u32>(lists_.size() - 1);
+  }
+  const u32 number = free_lists_.back();
+  free_lists_.pop_back();
+  return number;
+}
+
+void SharedShadow::split(std::size_t page) {
+  for (const Group& group : groups(page)) each_cell(page, group.lines, [&](SharedShadowCell& cell) { return cell = group.cell, true; });
   for (u32 line = 0; line < kPageLines; ++line)
     std::memset(written_.data() + page * kPageBytes + line * kLineBytes, static_cast<int>(pages_[page].written >> line & 1), kLineBytes);
-  is_apart_[page] = 1;
+  is_split_[page] = 1;
 }
 
-void SharedCells::take_apart(u64 granule, u64 count) {
+void SharedShadow::split(u64 granule, u64 count) {
   for (std::size_t page = granule >> page_shift_; page <= (granule + count - 1) >> page_shift_; ++page)
-    if (!is_apart_[page]) take_apart(page);
+    if (!is_split_[page]) split(page);
 }
 
-void SharedCells::separate(std::size_t page, u64 lines) {
+void SharedShadow::separate(std::size_t page, u64 lines) {
   Page& at = pages_[page];
   const std::span<Group> before = std::span(at.groups).first(at.count);
   const auto has_others = [&](const Group& group) { return (group.lines & lines) != 0 && (group.lines & ~lines) != 0; };
-  if (at.count + static_cast<std::size_t>(std::count_if(before.begin(), before.end(), has_others)) > kMostGroups) return take_apart(page);
+  if (at.count + static_cast<std::size_t>(std::count_if(before.begin(), before.end(), has_others)) > kMostGroups) return split(page);
   for (Group& group : before) {
     if (!has_others(group)) continue;
     at.groups[at.count++] = {group.lines & lines, group.cell};
@@ -89,18 +100,18 @@ void SharedCells::separate(std::size_t page, u64 lines) {
   }
 }
 
-void SharedCells::assign(std::size_t page, u64 lines, const SharedCell& cell) {
+void SharedShadow::assign(std::size_t page, u64 lines, const SharedShadowCell& cell) {
   Page& at = pages_[page];
-  if (lines == ~u64{0} && !are_all_apart_) {
-    is_apart_[page] = 0;
+  if (lines == ~u64{0} && !are_all_split_) {
+    is_split_[page] = 0;
     at.count = 1;
     at.written = lines;
     at.groups[0] = {lines, cell};
     return;
   }
-  if (!is_apart_[page]) separate(page, lines);
-  if (is_apart_[page]) {
-    each_cell(page, lines, [&](SharedCell& own) { return own = cell, true; });
+  if (!is_split_[page]) separate(page, lines);
+  if (is_split_[page]) {
+    each_cell(page, lines, [&](SharedShadowCell& own) { return own = cell, true; });
     for (; lines != 0; lines &= lines - 1)
       std::memset(written_.data() + page * kPageBytes + static_cast<u32>(std::countr_zero(lines)) * kLineBytes, 1, kLineBytes);
     return;

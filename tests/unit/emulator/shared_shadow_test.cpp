@@ -1,11 +1,11 @@
-// Histories of shared memory: what engines leave there as a whole is what they would leave granule by granule.
+// Shadow cells of shared memory: accesses of whole lines by engines leave what the rule leaves granule by granule.
 #include <doctest/doctest.h>
 
 #include <random>
 
-#include "runtime/emulator/races/access_stamp.h"
-#include "runtime/emulator/races/shared_spans.h"
+#include "runtime/emulator/races/engine_checks.h"
 #include "runtime/emulator/state/cluster.h"
+#include "runtime/emulator/state/worker.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -16,37 +16,38 @@ constexpr int kWarps = 8;
 /// A block, whose warps know of nothing that others did.
 struct World {
   explicit World(int granule) {
+    worker.launch = &launch;
     cluster.blocks.push_back(std::make_unique<Block>());
     kernel.shared_granule = granule;
     block().cluster = &cluster;
     block().shared_bytes = kBytes;
-    block().cells.reset(kBytes, granule, true);
+    block().shadow.reset(kBytes, granule, true);
     block().warps.resize(kWarps);
     for (int w = 0; w < kWarps; ++w) {
       Warp& warp = block().warps[static_cast<std::size_t>(w)];
       warp.block = &block();
       warp.kernel = &kernel;
+      warp.worker = &worker;
       warp.index = w;
     }
     for (u32 i = 0; i < 4; ++i) instructions[i].index = i + 1;
   }
 
-  Accessor engine(int agent, u32 epoch, u32 instruction) {
-    return engine_of(block().warps[0], instructions[instruction], block(), agent, epoch);
+  Accessor engine(int agent, u32 time, u32 instruction) {
+    return engine_of(block().warps[0], instructions[instruction], block(), agent, time);
   }
   Accessor warp(int index) { return accessor_of(block().warps[static_cast<std::size_t>(index)], instructions[0]); }
-  void learn_all(u32 epoch) {
+  void publish_all(u32 time) {
     for (Warp& warp : block().warps)
-      for (View* view : {&warp.view, &warp.async.shared, &warp.async.global})
-        for (int agent = 0; agent < kAgents; ++agent) view->clock.raise(agent, epoch);
+      for (AcquireClocks* clocks : {&warp.clocks, &warp.async.shared, &warp.async.global})
+        for (int agent = 0; agent < kAgents; ++agent) clocks->clock.raise(agent, time);
   }
   /// A cell, with the list of its readers if it has one.
   std::vector<u64> history(u64 granule) {
-    const SharedCell& cell = block().cells[granule];
+    const SharedShadowCell& cell = block().shadow[granule];
     std::vector<u64> all{cell.write};
-    if (cell.reads[0] & kMany)
-      all.insert(all.end(), block().many_reads[static_cast<u32>(cell.reads[0])].begin(),
-                 block().many_reads[static_cast<u32>(cell.reads[0])].end());
+    if (const u32 list = static_cast<u32>(cell.reads[0]); cell.reads[0] & kMany)
+      all.insert(all.end(), block().shadow.list(list).begin(), block().shadow.list(list).end());
     else
       all.insert(all.end(), cell.reads.begin(), cell.reads.end());
     return all;
@@ -55,6 +56,8 @@ struct World {
   Block& block() { return *cluster.blocks[0]; }
 
   Kernel kernel;
+  Launch launch;
+  Worker worker;
   Cluster cluster;
   std::array<Instruction, 4> instructions;
 };
@@ -84,37 +87,37 @@ TEST_CASE("emulator shared cells: accesses of many lines leave what one access a
     for (int round = 0; round < 20; ++round) {
       World whole(granule), apart(granule);
       const SharedSpan all{0, kBytes / kLine * kLine};
-      CHECK(write_without_findings(whole.engine(barrier_agent(0), 1, 0), whole.block(), 0, all));
+      CHECK(write_in_order(whole.engine(barrier_agent(0), 1, 0), whole.block(), 0, all));
       check_shared_write(apart.engine(barrier_agent(0), 1, 0), apart.block(), 0, 0, static_cast<int>(all.bytes), nullptr);
-      whole.learn_all(1), apart.learn_all(1);
-      for (u32 epoch = 2; epoch < 40; ++epoch) {
+      whole.publish_all(1), apart.publish_all(1);
+      for (u32 time = 2; time < 40; ++time) {
         // Those who write know of all that was before, and everybody of what they wrote; some who read know of earlier reads.
         const bool writes = random() % 4 == 0, is_warp = random() % 6 == 0;
-        if (writes || random() % 4 == 0) whole.learn_all(epoch - 1), apart.learn_all(epoch - 1);
+        if (writes || random() % 4 == 0) whole.publish_all(time - 1), apart.publish_all(time - 1);
         const std::vector<SharedSpan> spans = some_lines(random, random() % 2, writes ? 1 : 3);
         const int agent = writes ? barrier_agent(static_cast<int>(random() % 2)) : matrix_agent(4 * static_cast<int>(random() % 6));
         const u32 instruction = random() % 4;
         const int index = static_cast<int>(random() % kWarps), lane = static_cast<int>(random() % 32);
         for (World* world : {&whole, &apart}) {
-          for (Warp& warp : world->block().warps) warp.epoch = epoch;
-          const Accessor by = is_warp ? world->warp(index) : world->engine(agent, epoch, instruction);
+          for (Warp& warp : world->block().warps) warp.time = time;
+          const Accessor by = is_warp ? world->warp(index) : world->engine(agent, time, instruction);
           if (world == &whole && !is_warp) {
             writes ? check_shared_writes(by, world->block(), 0, spans) : check_shared_reads(by, world->block(), 0, spans);
             continue;
           }
-          SharedCheck check(by, world->block());
+          SharedChecker check(by, world->block());
           for (const SharedSpan& at : spans)
             writes ? check.write(is_warp ? lane : 0, at.offset, static_cast<int>(at.bytes), nullptr)
                    : check.read(is_warp ? lane : 0, at.offset, static_cast<int>(at.bytes));
         }
-        if (writes) whole.learn_all(epoch), apart.learn_all(epoch);
+        if (writes) whole.publish_all(time), apart.publish_all(time);
       }
       bool are_same = true;
       for (u64 c = 0; c < kBytes / static_cast<u64>(granule); ++c) are_same &= whole.history(c) == apart.history(c);
       CHECK(are_same);
       // All pages are apart now.
-      const u8* const written = whole.block().cells.written();
-      CHECK(std::equal(written, written + kBytes, apart.block().cells.written()));
+      const u8* const written = whole.block().shadow.written();
+      CHECK(std::equal(written, written + kBytes, apart.block().shadow.written()));
     }
   }
 }

@@ -1,5 +1,6 @@
-// What is remembered of each granule of a block's shared memory. Engines access thousands of them at once, which have few histories: where
-// only engines have been, lines with the same history share one cell.
+// Shadow memory of a block's shared memory: a cell for each granule, which holds the epochs of its last write and of the reads since.
+// Engines access thousands of granules at once, which have few histories: as long as only engines access a page, its lines with the same
+// history share one cell.
 #pragma once
 #include <array>
 #include <bit>
@@ -8,23 +9,34 @@
 #include <span>
 #include <vector>
 
-#include "runtime/emulator/memory/shared_span.h"
+#include "runtime/emulator/simd/scalar_types.h"
 
 namespace tilewright::rt::emulator {
 
-/// The last write and the reads of a granule of shared memory. See access_stamp.h.
-struct SharedCell {
+/// A part of a block's shared memory.
+struct SharedSpan {
+  u32 offset, bytes;
+};
+
+/// The last write of a granule of shared memory and the reads since, as epochs (shadow/epoch.h); 0: none.
+struct SharedShadowCell {
   static constexpr std::size_t kReads = 3;
   u64 write;
   std::array<u64, kReads> reads;  // by different agents; zeros follow the last one. Of more agents, the first one numbers a list
 
-  /// Whether these bits of all stamps are the same. By hand, because arrays compare by a call of memcmp.
-  bool is_like(const SharedCell& other, u64 bits) const {
+  // By hand, because arrays compare by a call of memcmp.
+  bool operator==(const SharedShadowCell& other) const {
     u64 differing = write ^ other.write;
     for (std::size_t k = 0; k < kReads; ++k) differing |= reads[k] ^ other.reads[k];
-    return (differing & bits) == 0;
+    return differing == 0;
   }
-  bool operator==(const SharedCell& other) const { return is_like(other, ~u64{0}); }
+};
+
+/// A read by an engine that had nothing to report.
+struct EngineRead {
+  u32 time = 0;                // of the engine
+  u64 writes = 0;              // of the block at that time
+  std::array<u64, 4> after{};  // the epochs of the writes that its cells held
 };
 
 /// A set of lines, by pages.
@@ -58,10 +70,10 @@ bool SharedLines::each_page(F f) const {
   return true;
 }
 
-/// The set, moved by whole pages.
-class PlacedLines {
+/// A set of lines, moved up by whole pages.
+class ShiftedLines {
  public:
-  PlacedLines(const SharedLines& lines, u32 pages = 0) : lines_(lines), pages_(pages) {}  // NOLINT: a set is where it is
+  explicit ShiftedLines(const SharedLines& lines, u32 pages = 0) : lines_(lines), pages_(pages) {}
   bool are_whole() const { return lines_.are_whole(); }
   u32 begin() const { return lines_.begin() + pages_ * SharedLines::kPageBytes; }
   u32 end() const { return lines_.end() + pages_ * SharedLines::kPageBytes; }
@@ -75,43 +87,49 @@ class PlacedLines {
   u32 pages_;
 };
 
-class SharedCells {
+/// The shadow cells of one block.
+class SharedShadow {
  public:
   struct Group {
     u64 lines;  // of the page, a bit each
-    SharedCell cell;
+    SharedShadowCell cell;
   };
 
-  /// Nobody has accessed any of these bytes. Without engines, all granules get cells of their own at once.
-  void reset(u64 bytes, int granule, bool has_engines);
+  /// Forgets all accesses. `groups_lines`: lines may share cells; if not, all granules get cells of their own at once.
+  void reset(u64 bytes, int granule, bool groups_lines);
   /// A granule's own cell.
-  SharedCell& operator[](u64 granule) {
-    if (!are_all_apart_) take_apart(granule, 1);
+  SharedShadowCell& operator[](u64 granule) {
+    if (!are_all_split_) split(granule, 1);
     return cells_[granule];
   }
   /// The cells of `count` granules that follow each other.
-  SharedCell* run(u64 granule, u64 count) {
-    if (!are_all_apart_) take_apart(granule, count);
+  SharedShadowCell* run(u64 granule, u64 count) {
+    if (!are_all_split_) split(granule, count);
     return cells_.get() + granule;
   }
-  /// The cells of a page's lines, which have to be apart.
+  /// The cells of a page's lines. Requires: the page is split.
   template <class F>
   bool each_cell(std::size_t page, u64 lines, F f);
 
-  bool is_apart(std::size_t page) const { return is_apart_[page]; }
-  /// Of the bytes of pages that are apart, which have been written: 1 or 0 each. See written_bytes.h.
+  bool is_split(std::size_t page) const { return is_split_[page]; }
+  /// Of the bytes of pages that are split, which have been written: 1 or 0 each. See written_bytes.h.
   u8* written() { return written_.data(); }
   const u8* written() const { return written_.data(); }
-  /// The groups of a page that is not apart, and which of its lines have been written.
+  /// The groups of a page that is not split, and which of its lines have been written.
   std::span<const Group> groups(std::size_t page) const { return {pages_[page].groups.data(), pages_[page].count}; }
   u64 written(std::size_t page) const { return pages_[page].written; }
   /// Gives each granule of the page a cell of its own.
-  void take_apart(std::size_t page);
-  /// Changes what is remembered of these lines by f(cell), whole groups at once.
+  void split(std::size_t page);
+  /// Changes the cells of these lines by f(cell), whole groups at once.
   template <class F>
   void update(std::size_t page, u64 lines, F f);
-  /// Remembers the same of these lines, which have been written.
-  void assign(std::size_t page, u64 lines, const SharedCell&);
+  /// Gives these lines, which have been written, this cell.
+  void assign(std::size_t page, u64 lines, const SharedShadowCell&);
+
+  /// Lists of reads, for cells that more agents read than fit, by number.
+  std::vector<u64>& list(u32 number) { return lists_[number]; }
+  u32 add_list();
+  void free_list(u32 number) { free_lists_.push_back(number); }
 
  private:
   static constexpr std::size_t kMostGroups = 8;
@@ -120,25 +138,27 @@ class SharedCells {
     u64 written;
     std::array<Group, kMostGroups> groups;
   };
-  void take_apart(u64 granule, u64 count);
-  /// Makes groups of those lines that have one with others, or takes the page apart. Lines of no group are left out.
+  void split(u64 granule, u64 count);
+  /// Splits groups that hold both these lines and others, or the page if it has too many groups.
   void separate(std::size_t page, u64 lines);
 
-  std::unique_ptr<SharedCell[]> cells_;
+  std::unique_ptr<SharedShadowCell[]> cells_;
   std::vector<u8> written_;
   std::size_t capacity_ = 0;
   u32 page_shift_ = 0;  // of granules, to pages
   u32 cells_of_line_ = 1;
-  bool are_all_apart_ = false;
-  std::vector<u8> is_apart_;  // by page
+  bool are_all_split_ = false;
+  std::vector<u8> is_split_;  // by page
   std::vector<Page> pages_;
+  std::vector<std::vector<u64>> lists_;
+  std::vector<u32> free_lists_;
 };
 
 template <class F>
-bool SharedCells::each_cell(std::size_t page, u64 lines, F f) {
-  SharedCell* const first = cells_.get() + (page << page_shift_);
+bool SharedShadow::each_cell(std::size_t page, u64 lines, F f) {
+  SharedShadowCell* const first = cells_.get() + (page << page_shift_);
   for (; lines != 0; lines &= lines - 1) {
-    SharedCell* const cell = first + static_cast<u32>(std::countr_zero(lines)) * cells_of_line_;
+    SharedShadowCell* const cell = first + static_cast<u32>(std::countr_zero(lines)) * cells_of_line_;
     for (u32 k = 0; k < cells_of_line_; ++k)
       if (!f(cell[k])) return false;
   }
@@ -146,10 +166,10 @@ bool SharedCells::each_cell(std::size_t page, u64 lines, F f) {
 }
 
 template <class F>
-void SharedCells::update(std::size_t page, u64 lines, F f) {
-  if (!is_apart_[page]) separate(page, lines);
-  if (is_apart_[page]) {
-    each_cell(page, lines, [&](SharedCell& cell) { return f(cell), true; });
+void SharedShadow::update(std::size_t page, u64 lines, F f) {
+  if (!is_split_[page]) separate(page, lines);
+  if (is_split_[page]) {
+    each_cell(page, lines, [&](SharedShadowCell& cell) { return f(cell), true; });
     return;
   }
   for (Group& group : std::span(pages_[page].groups).first(pages_[page].count))

@@ -6,19 +6,19 @@
 #include <span>
 #include <vector>
 
-#include "runtime/emulator/races/clock.h"
+#include "runtime/emulator/shadow/acquire_clocks.h"
 
 namespace tilewright::rt::emulator {
 
 namespace {
 
 struct Known {
-  KnownBlocks tree;
-  std::map<u32, Clock> map;
+  BlockClocks tree;
+  std::map<u32, VectorClock> map;
 
   void check(std::span<const u32> blocks) const {
     for (u32 block : blocks) {
-      const Clock* found = tree.find(block);
+      const VectorClock* found = tree.find(block);
       const auto expected = map.find(block);
       REQUIRE((found != nullptr) == (expected != map.end()));
       if (found != nullptr) CHECK(*found == expected->second);
@@ -36,10 +36,10 @@ TEST_CASE("emulator clocks: what is learnt and joined of blocks is found again, 
     Known& a = warps[random() % warps.size()];
     if (random() % 2 == 0) {
       const u32 block = blocks[random() % blocks.size()];
-      Clock& clock = a.map[block];
+      VectorClock& clock = a.map[block];
       const int agent = static_cast<int>(random() % kAgents);
       clock.raise(agent, clock[agent] + static_cast<u32>(random() % 3));
-      a.tree.learn(block, clock);
+      a.tree.assign(block, clock);
     } else {
       const Known& b = warps[random() % warps.size()];
       a.tree.join(b.tree);
@@ -52,29 +52,29 @@ TEST_CASE("emulator clocks: what is learnt and joined of blocks is found again, 
 
 TEST_CASE("emulator clocks: a lane's word stands for itself, until all lanes have given theirs") {
   for (const int agent : {3, async_agent(3)}) {
-    Clock clock;
+    VectorClock clock;
     clock.raise(agent, 5);
     clock.raise(agent, 7, 1u << 4);
     CHECK(clock.knows(agent, 5, 9));
     CHECK(clock.knows(agent, 7, 4));
     CHECK(!clock.knows(agent, 6, 9));
     CHECK(!clock.knows(agent, 8, 4));
-    CHECK(!clock.knows(agent, 6, Clock::kSeveralLanes));
+    CHECK(!clock.knows(agent, 6, VectorClock::kSeveralLanes));
     CHECK(!clock.knows(agent - 1, 1, 4));
-    Clock other;
+    VectorClock other;
     other.raise(agent, 6);
     other.raise(agent, 7, 1u << 9);
     CHECK(!other.covers(clock));
     CHECK(!clock.covers(other));
     CHECK(!(other == clock));
-    Clock both = clock;
+    VectorClock both = clock;
     both.join(other);
     CHECK(both.covers(clock));
     CHECK(both.covers(other));
     CHECK(both[agent] == 6);
     CHECK(both.knows(agent, 7, 4));
     CHECK(both.knows(agent, 7, 9));
-    CHECK(both.knows(agent, 7, Clock::kSeveralLanes));
+    CHECK(both.knows(agent, 7, VectorClock::kSeveralLanes));
     CHECK(!both.knows(agent, 7, 0));
     // What all know covers what lanes had told.
     clock.raise(agent, 7, ~(1u << 4));

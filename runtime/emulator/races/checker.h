@@ -1,0 +1,127 @@
+// The rule of data races: an access that conflicts with an earlier one, and is neither ordered after it nor morally strong with it, is
+// reported (PTX ISA, "Memory Consistency Model", "Conflict and Data-races").
+//
+// The rule, for each lane of an access and each shadow cell that it touches (shared_checker.cpp, global_checker.cpp):
+//   1. conflicts: the cell's last write is one for every access; its reads since are for a write.
+//   2. is it ordered? happens_before() looks the earlier access's epoch up in the clocks that the warp has acquired.
+//   3. is it morally strong? Strong accesses of scopes that include each other race with no other.
+//   4. report what is neither; a second write of the same value is excused.
+//   5. remember the access: a write forgets all before it, a read joins the reads since the write.
+//
+// The rule keeps nothing between accesses but shadow memory. checker_fast.h holds the fast path, which may only find that an access has
+// nothing to report, and leaves in shadow memory what the rule would.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+
+#include "runtime/emulator/races/happens_before.h"
+#include "runtime/emulator/races/request.h"
+#include "runtime/emulator/state/launch.h"
+
+namespace tilewright::rt::emulator {
+
+inline constexpr u64 kMbarrierBytes = 8;
+
+/// Checks accesses of one accessor to a block's shared memory.
+class SharedChecker {
+ public:
+  SharedChecker(const Accessor&, Block&);
+  /// A lane's read of `bytes` at an offset; also reports bytes that no access wrote.
+  void read(int lane, u64 offset, int bytes);
+  /// A lane's write. `value` is what it writes, null if that is not known.
+  void write(int lane, u64 offset, int bytes, const std::byte* value);
+
+  /// Step 1 to 3 for one earlier access.
+  bool conflicts(u64 earlier, int lane, bool is_write) const;
+  /// Step 5 of a read.
+  void remember_read(SharedShadowCell&, int lane);
+  u64 epoch(int lane) const { return with_lane(epoch_, static_cast<u32>(lane)); }
+  /// The clocks that a proxy fence has to have given to this access; null if it needs none.
+  const AcquireClocks* fenced_before(u64 earlier, bool is_write) const;
+  u32 number_of(u64 earlier) const;
+
+  const Accessor& by;
+  Block& block;
+  const int shift;  // of offsets, to granules
+
+ private:
+  void check_mbarriers(int lane, u64 offset, int bytes);
+  void check_unwritten(int lane, u64 offset, int bytes);
+  void check_reads_before(SharedShadowCell&, int lane, u64 granule);
+  void report(int lane, u64 granule, u64 earlier, const char* what, const char* kind);
+
+  u64 epoch_;  // of lane 0
+};
+
+/// Checks accesses of one accessor to global memory.
+class GlobalChecker {
+ public:
+  explicit GlobalChecker(const Accessor&);
+  void read(int lane, const Range&, u64 address, int bytes);
+  void write(int lane, const Range&, u64 address, int bytes, const std::byte* value);
+  /// A lane's read of all these runs, which are in one range.
+  void read(int lane, const Range&, std::span<const GlobalRun>);
+  /// Reports bytes that this launch has written. `ld.global.nc` may only read memory "that is read-only for the duration of the kernel":
+  /// its cache keeps old values, so that no order between the write and the read helps.
+  void expect_unwritten(int lane, const Range&, u64 address, u64 bytes);
+
+  /// As of SharedChecker.
+  bool conflicts(u64 earlier, int lane, bool is_write) const;
+  bool is_atomic_to(u64 earlier) const;
+  u64 epoch(u32 lane) const { return with_lane(epoch_, lane); }
+  const AcquireClocks* fenced_before(u64 earlier, bool is_write) const;
+  /// Whether an earlier launch did it, or no access did.
+  bool is_of_earlier_launch(u64 earlier) const { return low_of(earlier) < first_ticket_; }
+  u32 number_of(u64 earlier) const { return low_of(earlier) - first_ticket_; }
+
+  const Accessor& by;
+
+ private:
+  std::string name_of_other(u64 earlier) const;
+  void report(int lane, const Range&, u64 address, u64 earlier, u32 at, const char* what, const char* kind);
+
+  u64 epoch_;  // of lane 0
+  u32 first_ticket_;
+};
+
+inline void check_shared_read(const Accessor& by, Block& block, int lane, u64 offset, int bytes) {
+  SharedChecker(by, block).read(lane, offset, bytes);
+}
+inline void check_shared_write(const Accessor& by, Block& block, int lane, u64 offset, int bytes, const std::byte* value) {
+  SharedChecker(by, block).write(lane, offset, bytes, value);
+}
+inline void check_global_read(const Accessor& by, int lane, const Range& range, u64 address, int bytes) {
+  GlobalChecker(by).read(lane, range, address, bytes);
+}
+
+/// Checks the accesses of a request before they are done, where accesses are checked: by the fast path, then by the rule.
+class RequestCheck {
+ public:
+  RequestCheck(const Accessor& by, const Places& places);
+  void read(int lane, int bytes);
+  /// `value` is what the lane writes, null if it is not known.
+  void write(int lane, int bytes, const std::byte* value);
+  /// By all lanes.
+  void read(int bytes);
+  /// By all lanes, before any of them has written; `values` has those of lane 0 first. False, and nothing is done, if two lanes may write
+  /// the same bytes: then each lane has to have written before the next one is checked.
+  bool write_apart(int bytes, const std::byte* values);
+  /// See GlobalChecker::expect_unwritten.
+  void expect_unwritten(int bytes);
+
+ private:
+  const Accessor& by_;
+  const Places& places_;
+  bool has_fast_;
+  std::optional<SharedChecker> shared_;
+  std::optional<GlobalChecker> global_;
+};
+
+/// Of one lane alone.
+inline void check_read(const Accessor& by, const Places& places, int lane, int bytes) { RequestCheck(by, places).read(lane, bytes); }
+inline void check_write(const Accessor& by, const Places& places, int lane, int bytes, const std::byte* value) {
+  RequestCheck(by, places).write(lane, bytes, value);
+}
+
+}  // namespace tilewright::rt::emulator

@@ -1,0 +1,395 @@
+// The fast path of race checks: whole requests, whole sectors of global memory, and whole lines of shared memory.
+#include "runtime/emulator/races/checker_fast.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/emulator/shadow/written_bytes.h"
+
+namespace tilewright::rt::emulator {
+namespace {
+
+// The bits of an epoch that name the agent and its block, in shared memory; and those of agent and time, in global memory.
+constexpr u64 kAgent = u64{255} << 24 | u64{15} << kRankShift;
+constexpr u64 kAgentAndTime = ~(kLane | kStrong | kWide);
+
+bool is_list(const SharedShadowCell& cell) { return cell.reads[0] & kMany; }
+
+/// Whether an earlier access of the accessor's own block happened before all lanes' accesses, as the clocks say of most accesses that did.
+class Covered {
+ public:
+  explicit Covered(const Accessor& by, const AcquireClocks* fenced)
+      : clock_(by.clocks->clock), fenced_(by.async != nullptr ? &fenced->clock : nullptr) {}
+  bool operator()(u64 earlier, bool is_write) const {
+    const u32 time = time_of(earlier);
+    const int agent = agent_of(earlier);
+    return time <= clock_[agent] && (fenced_ == nullptr || !is_write || is_async_proxy(agent) || time <= (*fenced_)[agent]);
+  }
+
+ private:
+  const VectorClock& clock_;
+  const VectorClock* fenced_;
+};
+
+/// The same of shared memory: what is covered, or allowed by the rule for the one lane that accesses the cell.
+class SharedFast {
+ public:
+  explicit SharedFast(SharedChecker& check)
+      : check_(check),
+        clock_(check.by.clocks->clock),
+        covered_(check.by, check.by.async != nullptr ? &check.by.async->shared : nullptr),
+        rank_(check.by.warp->block->rank) {}
+
+  bool is_good(u64 earlier, u32 lane, bool is_write) const {
+    if (rank_of(earlier) == rank_ && covered_(earlier, is_write)) return true;
+    // An access may be ordered after some of several lanes only.
+    if (lane == kSeveralLanes)
+      return earlier == 0 || time_happens_before(check_.by, earlier, check_.number_of(earlier), fenced(earlier, is_write));
+    return !check_.conflicts(earlier, static_cast<int>(lane), is_write);
+  }
+  bool may_write(const SharedShadowCell& cell, u32 lane) const {
+    if (is_list(cell) || !is_good(cell.write, lane, true)) return false;
+    for (const u64 read : cell.reads) {
+      if (read == 0) break;
+      if (!is_good(read, lane, false)) return false;
+    }
+    return true;
+  }
+  void remember_read(SharedShadowCell& cell, u32 lane) const {
+    const u64 mine = check_.epoch(static_cast<int>(lane));
+    u64 &first = cell.reads[0], &second = cell.reads[1];
+    if (first == 0)
+      first = mine;
+    else if (((first ^ mine) & (kAgent | kMany)) == 0)
+      first = merged(mine, first);
+    else if (second != 0 && ((second ^ mine) & kAgent) == 0 && !is_list(cell))
+      second = merged(mine, second);
+    else if (second == 0 && !is_list(cell) && is_of_another_agent(first))
+      (clock_.knows(agent_of(first), time_of(first), lane_of(first)) ? first : second) = mine;
+    else
+      check_.remember_read(cell, static_cast<int>(lane));
+  }
+
+ private:
+  const AcquireClocks* fenced(u64 earlier, bool is_write) const { return check_.fenced_before(earlier, is_write); }
+  /// Of the own block, and not of the accessor's warp, whose accesses are in program order.
+  bool is_of_another_agent(u64 earlier) const { return rank_of(earlier) == rank_ && agent_of(earlier) != check_.by.warp->index; }
+
+  SharedChecker& check_;
+  const VectorClock& clock_;
+  Covered covered_;
+  u32 rank_;
+};
+
+/// Whether the request is one of all lanes to granules of shared memory that no mbarrier is close to.
+bool is_plain(const SharedChecker& check, const Places& places, int bytes) {
+  if (places.shape == nullptr || bytes >> check.shift == 0) return false;
+  const auto& mbarriers = check.block.mbarriers;
+  if (mbarriers.empty() || check.by.is_on_mbarrier) return true;
+  const s64 first = static_cast<s64>(places.address[0]);
+  return first + places.shape->lowest >= s64{std::prev(mbarriers.end())->first} + 8 ||
+         first + places.shape->highest + bytes <= s64{mbarriers.begin()->first};
+}
+
+}  // namespace
+
+bool read_fast(SharedChecker& check, const Places& places, int bytes) {
+  if (!is_plain(check, places, bytes)) return false;
+  const SharedFast fast(check);
+  const RequestShape& shape = *places.shape;
+  const u64 count = static_cast<u64>(bytes) >> check.shift;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(shape.places); ++k) {
+    const u64 offset = places.address[shape.first[k]];
+    // Writes cover whole granules, but for the bytes of an mbarrier that has ended.
+    if (!check.block.mbarriers.empty() && find_unwritten(check.block.shadow.written() + offset, bytes) != nullptr) return false;
+    SharedShadowCell* const cells = check.block.shadow.run(offset >> check.shift, count);
+    for (SharedShadowCell* cell = cells; cell != cells + count; ++cell) {
+      if (cell->write == 0 || !fast.is_good(cell->write, shape.who[k], true)) return false;
+      fast.remember_read(*cell, shape.who[k]);
+    }
+  }
+  return true;
+}
+
+Mask write_fast(SharedChecker& check, const Places& places, int bytes) {
+  if (!is_plain(check, places, bytes)) return 0;
+  const SharedFast fast(check);
+  Block& block = check.block;
+  const u64 count = static_cast<u64>(bytes) >> check.shift;
+  Mask done = 0;
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    const u64 offset = places.address[lane];
+    const std::span cells(block.shadow.run(offset >> check.shift, count), count);
+    if (!std::ranges::all_of(cells, [&](const SharedShadowCell& cell) { return fast.may_write(cell, lane); })) continue;
+    std::ranges::fill(cells, SharedShadowCell{check.epoch(static_cast<int>(lane)), {}});
+    mark_written(block.shadow.written() + offset, bytes);
+    block.undefined.define(offset, static_cast<u64>(bytes));
+    ++block.writes;
+    done |= kLaneBit[lane];
+  }
+  return done;
+}
+
+// ---- Global memory, whole sectors ----
+
+namespace {
+
+u64 load(u64& word) { return GlobalShadow::load(word); }
+
+class SectorFast {
+ public:
+  SectorFast(GlobalChecker& check, const Range& range)
+      : check_(check),
+        shadow_(range),
+        covered_(check.by, check.by.tensor_map != nullptr ? check.by.tensor_map
+                           : check.by.async != nullptr    ? &check.by.async->global
+                                                          : nullptr),
+        ticket_(check.by.warp->block->ticket),
+        granules_(static_cast<int>(GlobalShadow::kSectorBytes) / range.granule) {}
+
+  /// Accesses to the whole sector by one lane or a group of lanes: false, and nothing is done, if the rule has to check them.
+  bool read(u64 address, u32 lanes) const {
+    GlobalShadowCell& sector = shadow_.sector(address);
+    const u64 mine = check_.epoch(lanes), last = load(shadow_.reads(sector)[0]);
+    if (!is_good(load(sector.write), lanes, true)) return false;
+    // One cell cannot hold that the same lane has read some granules before, and another lane others.
+    if (last != mine && ((last ^ mine) & kAgentAndTime) == 0) return false;
+    shadow_.remember_read(sector, mine, check_.by.instruction->index);
+    return true;
+  }
+  bool may_write(u64 address, u32 lanes) const {
+    GlobalShadowCell& sector = shadow_.sector(address);
+    const u64 write = load(sector.write);
+    if (!GlobalShadow::is_split(write)) return may_write(sector, write, lanes);
+    bool is_good = true;
+    int k = 0;
+    shadow_.each_granule(address, GlobalShadow::kSectorBytes, [&](GlobalShadowCell& cell) {
+      is_good &= may_write(cell, load(cell.write), lane_of(epoch_of_granule(check_.epoch(lanes), k++, granules_)));
+    });
+    return is_good;
+  }
+  /// The granules of a split sector share its cell again.
+  void remember_write(u64 address, u32 lanes) const {
+    shadow_.remember_write(shadow_.sector(address), check_.epoch(lanes), check_.by.instruction->index);
+  }
+  bool is_unwritten(u64 address) const { return check_.is_of_earlier_launch(load(shadow_.sector(address).write)); }
+
+ private:
+  bool is_good(u64 earlier, u32 lanes, bool is_write) const {
+    if (check_.is_of_earlier_launch(earlier)) return true;
+    if (low_of(earlier) == ticket_ && covered_(earlier, is_write)) return true;
+    if (GlobalShadow::is_split(earlier)) return false;
+    if (check_.is_atomic_to(earlier)) return true;
+    const AcquireClocks* const fenced = check_.fenced_before(earlier, is_write);
+    if (time_happens_before(check_.by, earlier, check_.number_of(earlier), fenced)) return true;
+    // The same lanes made it to the same granules.
+    return fenced == nullptr && agent_of(earlier) == check_.by.warp->index && low_of(earlier) == ticket_ && lane_of(earlier) == lanes &&
+           lanes != kSeveralLanes;
+  }
+  bool may_write(GlobalShadowCell& cell, u64 write, u32 lanes) const {
+    if (!is_good(write, lanes, true)) return false;
+    if (!GlobalShadow::has_reads(cell)) return true;
+    return is_good(load(shadow_.reads(cell)[0]), lanes, false) && is_good(load(shadow_.reads(cell)[1]), lanes, false);
+  }
+
+  GlobalChecker& check_;
+  GlobalShadow shadow_;
+  Covered covered_;
+  u32 ticket_;  // of the accessor's block
+  int granules_;
+};
+
+/// Calls f(address, lanes) for each sector of a request of whole sectors, with the number of its group of lanes. Returns the lanes for
+/// which f returned true.
+template <class F>
+Mask each_sector(const Places& places, int bytes, F f) {
+  const u32 count = static_cast<u32>(GlobalShadow::kSectorBytes) >> std::countr_zero(static_cast<u32>(bytes));
+  const Mask first_lanes = static_cast<Mask>((u64{1} << count) - 1);
+  Mask done = 0;
+  for (u32 lane = 0; lane < kLanes; lane += count)
+    if (f(places.address[lane], count == 1 ? lane : lane_group(lane, count))) done |= first_lanes << lane;
+  return done;
+}
+
+bool has_whole_sectors(const Places& places) {
+  return places.shape != nullptr && places.one_range != nullptr && places.shape->has_whole_sectors;
+}
+bool is_of_sectors(u64 address, u64 bytes) { return (address | bytes) % GlobalShadow::kSectorBytes == 0; }
+
+}  // namespace
+
+Mask read_fast(GlobalChecker& check, const Places& places, int bytes) {
+  if (!has_whole_sectors(places)) return 0;
+  flush_deferred(*places.one_range, false);
+  const SectorFast fast(check, *places.one_range);
+  return each_sector(places, bytes, [&](u64 address, u32 lanes) { return fast.read(address, lanes); });
+}
+
+Mask write_fast(GlobalChecker& check, const Places& places, int bytes) {
+  if (!has_whole_sectors(places)) return 0;
+  flush_deferred(*places.one_range, true);
+  const SectorFast fast(check, *places.one_range);
+  return each_sector(places, bytes, [&](u64 address, u32 lanes) {
+    const bool is_good = fast.may_write(address, lanes);
+    if (is_good) fast.remember_write(address, lanes);
+    return is_good;
+  });
+}
+
+bool expect_unwritten_fast(GlobalChecker& check, const Places& places, int bytes) {
+  if (!has_whole_sectors(places)) return false;
+  const SectorFast fast(check, *places.one_range);
+  return each_sector(places, bytes, [&](u64 address, u32) { return fast.is_unwritten(address); }) == kAllLanes;
+}
+
+bool read_fast(GlobalChecker& check, int lane, const Range& range, u64 address, u64 bytes) {
+  if (!is_of_sectors(address, bytes)) return false;
+  flush_deferred(range, false);
+  const SectorFast fast(check, range);
+  bool all = true;
+  for (u64 at = address; all && at < address + bytes; at += GlobalShadow::kSectorBytes) all = fast.read(at, static_cast<u32>(lane));
+  return all;
+}
+
+bool write_fast(GlobalChecker& check, int lane, const Range& range, u64 address, u64 bytes) {
+  if (!is_of_sectors(address, bytes)) return false;
+  flush_deferred(range, true);
+  const SectorFast fast(check, range);
+  for (u64 at = address; at < address + bytes; at += GlobalShadow::kSectorBytes)
+    if (!fast.may_write(at, static_cast<u32>(lane))) return false;
+  for (u64 at = address; at < address + bytes; at += GlobalShadow::kSectorBytes) fast.remember_write(at, static_cast<u32>(lane));
+  return true;
+}
+
+bool defer_read(const GlobalChecker& check, int lane, const Range& range, std::span<const GlobalRun> runs) {
+  return range.deferred != nullptr && range.deferred->add({check.epoch(static_cast<u32>(lane)), check.by.instruction->index}, runs);
+}
+
+void flush_deferred(const Range& range, bool is_write) {
+  if (range.deferred == nullptr || range.deferred->is_flushed(is_write)) return;
+  const GlobalShadow shadow(range);
+  range.deferred->flush(is_write, [&](const DeferredRead& read, std::span<const GlobalRun> runs) {
+    const auto remember = [&](u64 at, u64 size) {
+      GlobalShadowCell& sector = shadow.sector(at);
+      const u64 last = load(shadow.reads(sector)[0]);
+      const bool is_whole = size == GlobalShadow::kSectorBytes && !GlobalShadow::is_split(load(sector.write));
+      if (is_whole && (last == read.epoch || ((last ^ read.epoch) & kAgentAndTime) != 0))
+        return shadow.remember_read(sector, read.epoch, read.instruction);
+      shadow.each_granule(at, size, [&](GlobalShadowCell& cell) { shadow.remember_read(cell, read.epoch, read.instruction); });
+    };
+    for (const GlobalRun& run : runs) run.each_row([&](u64 address, u64 bytes) { GlobalShadow::each_sector(address, bytes, remember); });
+  });
+}
+
+// ---- Shared memory, whole lines ----
+
+namespace {
+
+constexpr u32 kLineBytes = SharedLines::kLineBytes, kPageBytes = SharedLines::kPageBytes;
+
+/// Whether there are mbarriers between the first and the last of these bytes.
+bool may_meet_mbarriers(const Block& block, const ShiftedLines& lines) {
+  const u32 begin = lines.begin();
+  const auto next = block.mbarriers.lower_bound(begin < 8 ? 0 : begin - 7);
+  return next != block.mbarriers.end() && next->first < lines.end();
+}
+
+/// Calls f(cell) for the cells of these lines until it returns false, once for neighbours that are equal.
+template <class F>
+bool each_history(SharedShadow& shadow, std::size_t page, u64 lines, F f) {
+  if (!shadow.is_split(page)) {
+    for (const SharedShadow::Group& group : shadow.groups(page))
+      if ((group.lines & lines) != 0 && !f(group.cell)) return false;
+    return true;
+  }
+  const SharedShadowCell* last = nullptr;
+  return shadow.each_cell(page, lines, [&](const SharedShadowCell& cell) {
+    if (last != nullptr && cell == *last) return true;
+    last = &cell;
+    return f(cell);
+  });
+}
+
+bool are_written(const Block& block, std::size_t page, u64 lines) {
+  if (!block.shadow.is_split(page)) return (lines & ~block.shadow.written(page)) == 0;
+  const u8* const first = block.shadow.written() + page * kPageBytes;
+  if (lines == ~u64{0}) return find_unwritten(first, kPageBytes) == nullptr;
+  for (; lines != 0; lines &= lines - 1)
+    if (find_unwritten(first + static_cast<u32>(std::countr_zero(lines)) * kLineBytes, kLineBytes) != nullptr) return false;
+  return true;
+}
+
+/// Collects the writes that a read comes after; nothing if it is not ordered after all lanes of them, or if they are too many.
+class WritesBefore {
+ public:
+  explicit WritesBefore(const SharedChecker& check) : check_(check) {}
+  void add(u64 write) {
+    // Lanes and instructions make no difference where all of the agent's accesses at the time happened before.
+    const auto is_like = [&](u64 other) { return ((write ^ other) & ~(kLane | kStrong | kInstruction)) == 0; };
+    const auto end = writes_.begin() + static_cast<std::ptrdiff_t>(count_);
+    if (!is_good_ || std::any_of(writes_.begin(), end, is_like)) return;
+    is_good_ = write != 0 && count_ < writes_.size() &&
+               time_happens_before(check_.by, write, check_.number_of(write), check_.fenced_before(write, true));
+    if (is_good_) writes_[count_++] = write;
+  }
+  std::optional<EngineRead> found() const {
+    return is_good_ ? std::optional(EngineRead{check_.by.time, check_.block.writes, writes_}) : std::nullopt;
+  }
+
+ private:
+  const SharedChecker& check_;
+  decltype(EngineRead::after) writes_{};
+  std::size_t count_ = 0;
+  bool is_good_ = true;
+};
+
+}  // namespace
+
+bool read_fast(SharedChecker& check, int lane, const ShiftedLines& lines, std::optional<EngineRead>* found) {
+  Block& block = check.block;
+  if (!lines.are_whole() || may_meet_mbarriers(block, lines)) return false;
+  const SharedFast fast(check);
+  WritesBefore writes(check);
+  const bool is_good = lines.each_page([&](std::size_t page, u64 of_page) {
+    if (!are_written(block, page, of_page)) return false;
+    bool may_be_many = false;
+    const bool may = each_history(block.shadow, page, of_page, [&](const SharedShadowCell& cell) {
+      may_be_many |= cell.reads.back() != 0;
+      if (found != nullptr) writes.add(cell.write);
+      return !is_list(cell) && fast.is_good(cell.write, static_cast<u32>(lane), true);
+    });
+    if (!may) return false;
+    // A list belongs to one cell.
+    if (may_be_many && !block.shadow.is_split(page)) block.shadow.split(page);
+    block.shadow.update(page, of_page, [&](SharedShadowCell& cell) { fast.remember_read(cell, static_cast<u32>(lane)); });
+    return true;
+  });
+  if (is_good && found != nullptr) *found = writes.found();
+  return is_good;
+}
+
+bool write_fast(SharedChecker& check, int lane, const ShiftedLines& lines) {
+  Block& block = check.block;
+  if (!lines.are_whole() || may_meet_mbarriers(block, lines)) return false;
+  const SharedFast fast(check);
+  const bool is_good = lines.each_page([&](std::size_t page, u64 of_page) {
+    return each_history(block.shadow, page, of_page,
+                        [&](const SharedShadowCell& cell) { return fast.may_write(cell, static_cast<u32>(lane)); });
+  });
+  if (!is_good) return false;
+  lines.each_page([&](std::size_t page, u64 of_page) {
+    block.shadow.assign(page, of_page, {check.epoch(lane), {}});
+    return true;
+  });
+  ++block.writes;
+  return true;
+}
+
+bool is_read_already(const Accessor& by, Block& block, const EngineRead& read) {
+  if (read.time != by.time || read.writes != block.writes) return false;
+  const SharedChecker check(by, block);
+  return std::all_of(read.after.begin(), std::ranges::find(read.after, u64{0}),
+                     [&](u64 write) { return time_happens_before(by, write, check.number_of(write), check.fenced_before(write, true)); });
+}
+
+}  // namespace tilewright::rt::emulator
