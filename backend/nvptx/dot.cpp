@@ -45,7 +45,7 @@ void emit_dot(Emitter& e, OpId id) {
   /// A thread's elements of an operand in a step.
   struct Fragment {
     SharedTileAddresses addresses;
-    std::map<std::uint32_t, std::uint32_t> positions;  // SharedAccesses::places, by flat index in lane 0 of warp 0
+    std::map<std::uint32_t, std::uint32_t> positions;  // SharedAccesses::positions, by flat index in lane 0 of warp 0
     std::vector<std::vector<Value*>> vectors;       // empty: not read yet
   };
   const LinearLayout& accumulator = e.layout(f.result(id));
@@ -53,8 +53,8 @@ void emit_dot(Emitter& e, OpId id) {
     SharedTileAddresses addresses(e, side.type, side.accesses.thread_offset, 0, e.scratch_offset(id) + side.plan.offset);
     if (step) addresses.xor_thread_offset(side.plan.step_offset, step);
     Fragment fragment{addresses, {}, std::vector<std::vector<Value*>>(side.accesses.offsets.size())};
-    for (std::uint32_t r = 0; r < side.accesses.places.size(); ++r)
-      fragment.positions.emplace(side.plan.reader.apply(HardwareDim::reg, r), side.accesses.places[r]);
+    for (std::uint32_t r = 0; r < side.accesses.positions.size(); ++r)
+      fragment.positions.emplace(side.plan.reader.apply(HardwareDim::reg, r), side.accesses.positions[r]);
     return fragment;
   };
   // Vectors are read where they are first needed: all of a step at once is more than a thread has registers for.

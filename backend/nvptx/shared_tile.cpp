@@ -64,7 +64,7 @@ void store_tile_to_shared(Emitter& e, Type element, const Registers& v, const Li
   SharedTileAddresses addresses(e, element, accesses.thread_offset, 0, shared, slice);
   std::vector<Registers> vectors(accesses.offsets.size(), Registers(std::size_t{1} << accesses.log2_vector));
   for (std::size_t r = 0; r < v.size(); ++r) {
-    const std::uint32_t position = accesses.places[r];
+    const std::uint32_t position = accesses.positions[r];
     vectors[position >> accesses.log2_vector][position & ((1u << accesses.log2_vector) - 1)] = v[r];
   }
   for (std::size_t i = 0; i < vectors.size(); ++i) {
@@ -89,10 +89,10 @@ Registers load_tile_from_shared(Emitter& e, Type element, const LinearLayout& to
     predicates.push_back(access.predicate);
   }
   Registers out;
-  for (std::size_t r = 0; r < accesses.places.size(); ++r) {
-    const std::size_t vector = accesses.places[r] >> accesses.log2_vector;
+  for (std::size_t r = 0; r < accesses.positions.size(); ++r) {
+    const std::size_t vector = accesses.positions[r] >> accesses.log2_vector;
     Value* old = before ? (*before)[r] : nullptr;
-    Value* loaded = vectors[vector].empty() ? old : vectors[vector][(accesses.places[r] ^ flipped) & within];
+    Value* loaded = vectors[vector].empty() ? old : vectors[vector][(accesses.positions[r] ^ flipped) & within];
     out.push_back(old && predicates[vector] ? e.b().CreateSelect(predicates[vector], loaded, old) : loaded);
   }
   return out;

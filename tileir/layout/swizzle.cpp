@@ -220,15 +220,15 @@ SharedAccesses shared_accesses(const LinearLayout& registers, const LinearLayout
   const F2Matrix by_register{Vectors(to_offset->columns.begin(), to_offset->columns.begin() + static_cast<std::ptrdiff_t>(register_bits))};
   result.thread_offset.columns.assign(to_offset->columns.begin() + static_cast<std::ptrdiff_t>(register_bits), to_offset->columns.end());
   for (std::uint32_t r = 0; r < registers.size(HardwareDim::reg); ++r) {
-    result.places.push_back(by_register(r));
-    result.offsets.push_back(result.places.back() >> log2_vector << log2_vector);
+    result.positions.push_back(by_register(r));
+    result.offsets.push_back(result.positions.back() >> log2_vector << log2_vector);
   }
   std::sort(result.offsets.begin(), result.offsets.end());
   result.offsets.erase(std::unique(result.offsets.begin(), result.offsets.end()), result.offsets.end());
   const std::uint32_t in_vector = (1u << log2_vector) - 1;
-  for (std::uint32_t& place : result.places) {
-    const auto access = std::lower_bound(result.offsets.begin(), result.offsets.end(), place & ~in_vector) - result.offsets.begin();
-    place = static_cast<std::uint32_t>(access) << log2_vector | (place & in_vector);
+  for (std::uint32_t& position : result.positions) {
+    const auto access = std::lower_bound(result.offsets.begin(), result.offsets.end(), position & ~in_vector) - result.offsets.begin();
+    position = static_cast<std::uint32_t>(access) << log2_vector | (position & in_vector);
   }
   return result;
 }

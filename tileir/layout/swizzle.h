@@ -35,7 +35,7 @@ struct SharedAccesses {
   std::vector<std::uint32_t> offsets;
   /// By register: the number of its access times 2^log2_vector, plus its index in the vector. Registers with the same element have the
   /// same.
-  std::vector<std::uint32_t> places;
+  std::vector<std::uint32_t> positions;
 
   /// The argument of shared_wavefronts. Lanes with a bit of the mask `idle` set do nothing and are left out.
   F2Matrix warp_offset(int log2_lanes, std::uint32_t idle = 0) const;

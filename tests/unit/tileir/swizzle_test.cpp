@@ -55,7 +55,7 @@ std::string wrong_with(const LinearLayout& source, const LinearLayout& destinati
   std::vector<std::int64_t> memory(std::size_t{1} << source.log2_elements(), -1);
   const std::uint32_t idle_lanes = source.free_bits(HardwareDim::lane), idle_warps = source.free_bits(HardwareDim::warp);
   const auto element = [](const SharedAccesses& a, std::uint32_t thread, std::uint32_t r) {
-    const std::uint32_t place = a.places[r], in_vector = (1u << a.log2_vector) - 1;
+    const std::uint32_t place = a.positions[r], in_vector = (1u << a.log2_vector) - 1;
     return (a.thread_offset(thread) ^ a.offsets[place >> a.log2_vector]) + (place & in_vector);
   };
   for (std::uint32_t warp = 0; warp < source.size(HardwareDim::warp); ++warp)
