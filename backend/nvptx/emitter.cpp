@@ -183,6 +183,11 @@ Value* Emitter::shared_address(std::int64_t offset) {
   return offset == 0 ? shared_ : b_.CreateAdd(shared_, i32(offset));
 }
 
+std::int64_t Emitter::scratch_offset(OpId id) const {
+  TW_CHECK(plans_.has_plan(id), "an op without a lowering plan has no scratch");
+  return f_.attr(id, ir::AttrName::shared);
+}
+
 void Emitter::store_shared(Type element, Value* address, std::int64_t displacement, std::span<Value* const> elements, Value* predicate) {
   std::vector<Value*> words = pack(b_, element, elements);
   const std::vector<llvm::Type*> types = word_types(b_, element, elements.size());

@@ -94,8 +94,8 @@ class Emitter {
   // ---- shared memory: 32-bit addresses in bytes ----
   /// The address of byte `offset` of the program's shared memory.
   Value* shared_address(std::int64_t offset);
-  /// Byte offset of the op's scratch.
-  std::int64_t scratch_offset(OpId id) const { return f_.attr(id, ir::AttrName::shared); }
+  /// Byte offset of the op's scratch. Requires: LoweringPlans has a case for the op, so that the scratch was allocated.
+  std::int64_t scratch_offset(OpId) const;
   /// Neighbouring elements, at most 16 bytes, from byte `displacement` after the address on. `predicate` null: always.
   void store_shared(Type element, Value* address, std::int64_t displacement, std::span<Value* const> elements, Value* predicate = nullptr);
   std::vector<Value*> load_shared(Type element, Value* address, std::int64_t displacement, std::size_t count, Value* predicate = nullptr);

@@ -32,6 +32,9 @@ class LoweringPlans {
   const DotPlan& dot(ir::OpId id) const { return plan<DotPlan>(id); }
   AtomicResults atomic_results(ir::OpId id) const { return plan<AtomicResults>(id); }
 
+  /// Whether the op is of a kind that may have scratch.
+  bool has_plan(ir::OpId id) const { return by_op_.contains(id.index); }
+
   /// Bytes of shared memory that the op works in; 0: none. The op writes there without waiting for other threads, orders its own writes and
   /// reads, and other warps may still read when the first one has finished the op (see insert_barriers).
   std::int64_t scratch_bytes(ir::OpId) const;
