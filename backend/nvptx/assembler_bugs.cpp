@@ -71,7 +71,7 @@ std::optional<std::string> widened(std::string_view op, std::string_view operand
       text += fmt::format(" cvt.{0}32.{0}16 %wide{1}, {2};", sign, i, from);
       continue;
     }
-    // LLVM writes numbers with or without a sign, whatever the instruction.
+    // LLVM writes numbers with or without a sign for any instruction.
     const auto value = number(from);
     if (!value) return std::nullopt;
     text += fmt::format(" mov.b32 %wide{}, {};", i, sign == 'u' ? *value & 0xffff : static_cast<std::int16_t>(*value));

@@ -106,7 +106,7 @@ class DebugLocations {
   llvm::DISubprogram* scope_ = nullptr;
 };
 
-/// The emitter, and the state of single families beside it.
+/// Lowers one kernel: owns the emitter, and the state of op families that have one.
 class KernelLowering {
  public:
   KernelLowering(llvm::Module& m, const Function& f, const passes::LoweringPlans& plans, const ir::TargetDesc& target,

@@ -15,7 +15,7 @@
 
 namespace tilewright::passes {
 
-/// For each op that moves data between threads: how it does so, and the shared memory that it needs for that (its scratch).
+/// The plan of each op that moves data between threads, and the bytes of shared memory that it works in (its scratch).
 ///
 /// A plan follows from the op, its types and its layouts, and from whether its results are used. So plans stay valid while passes only set
 /// the attribute `shared` or add barriers.
@@ -42,13 +42,13 @@ class LoweringPlans {
   /// Of an allocated function: bytes of shared memory that a program needs, which is the end of the last scratch.
   std::int64_t shared_bytes(const ir::Function&) const;
 
-  /// Of an op with scratch: whether all threads of the program wait for each other after its accesses to global memory and its first writes
-  /// of the scratch, and before its last reads. When a thread has finished the op, these accesses and all ops before it are then complete.
+  /// Whether the op, which has scratch, executes a barrier of all threads after its accesses of global memory and its first writes of the
+  /// scratch, and before its last reads. When a thread has finished the op, these accesses and all earlier ops are then complete.
   bool has_internal_barrier(ir::OpId) const;
 
  private:
   struct OpPlan {
-    /// None: the op has scratch of a fixed form and nothing to plan.
+    /// monostate: the op has scratch, but nothing to plan.
     std::variant<std::monostate, Conversion, ReducePlan, ScanPlan, SortPlan, DotPlan, AtomicResults> how;
     std::int64_t scratch_bytes = 0;
   };
@@ -61,8 +61,8 @@ class LoweringPlans {
   std::unordered_map<std::uint32_t, OpPlan> by_op_;
 };
 
-/// The plans of the function that a list of passes works on: made when the first pass asks for them. run_passes drops them after a pass
-/// that changes what they follow from; what is left in the end, the lowering takes.
+/// Keeps the plans of one function for the passes and the lowering: makes them at the first request. run_passes drops them after a pass that
+/// changes the function, unless the pass is one that keeps plans (passes.def).
 class PlanCache {
  public:
   const LoweringPlans& get(const ir::Function& f, int num_warps) {
