@@ -200,7 +200,7 @@ Value* Instruction::cast() {
   return nullptr;
 }
 
-/// cvt.rzi saturates. NaN gives 0, except from f64 and to 64 bits, where it gives the least integer or 2^63. Fewer bits are converted through 32:
+/// cvt.rzi saturates. NaN gives 0, except from f64 and to 64 bits, where it gives the least integer or 2^63. Fewer bits go through 32:
 /// see assembler_bugs.h.
 Value* Instruction::float_to_integer() {
   Value* x = x_[0];

@@ -61,8 +61,8 @@ class LoweringPlans {
   std::unordered_map<std::uint32_t, OpPlan> by_op_;
 };
 
-/// Keeps the plans of one function for the passes and the lowering: makes them at the first request. run_passes drops them after a pass that
-/// changes the function, unless the pass is one that keeps plans (passes.def).
+/// Keeps the plans of one function for the passes and the lowering: makes them at the first request. run_passes drops them after a pass
+/// that changes the function, unless the pass is one that keeps plans (passes.def).
 class PlanCache {
  public:
   const LoweringPlans& get(const ir::Function& f, int num_warps) {
