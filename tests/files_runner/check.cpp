@@ -45,6 +45,10 @@ int count_groups(std::string_view regex) {
   return n;
 }
 
+/// A use of a name matches all of a word: %[[X]] that stands for %1 is not the start of %12.
+constexpr const char* kEndOfWord = "(?![A-Za-z0-9_])";
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
 /// A pattern as a regular expression, and which of its groups have names.
 struct Compiled {
   std::string source;
@@ -63,9 +67,10 @@ struct Compiled {
       source += fmt::format("({})", content.substr(colon + 1));
       group_count += count_groups(content.substr(colon + 1));
     } else if (const auto here = groups.find(name); here != groups.end()) {
-      source += fmt::format("(?:\\{})", here->second);
+      source += fmt::format("(?:\\{}){}", here->second, kEndOfWord);
     } else if (const auto before = known.find(name); before != known.end()) {
       source += escaped(before->second);
+      if (!before->second.empty() && is_word(before->second.back())) source += kEndOfWord;
     } else {
       throw std::invalid_argument(fmt::format("[[{}]] has no value yet", name));
     }

@@ -1,9 +1,11 @@
 // Runs every .tile file below tests/files as a subcase, or only the files named on the command line. With TILEWRIGHT_UPDATE=1 in the
-// environment, failing CHECK lines are rewritten with the current output instead.
+// environment, failing CHECK lines are rewritten for the current output instead, and the change is printed as a unified diff: read it, an
+// update may bless a mistake.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "text_test.h"
+#include "update.h"
 
 namespace {
 
@@ -38,7 +41,7 @@ void run_file(const std::string& file) {
   const char* update = std::getenv("TILEWRIGHT_UPDATE");
   if (update && std::string_view(update) == "1" && result.updated != contents) {
     std::ofstream(file, std::ios::binary) << result.updated;
-    MESSAGE("rewrote " << file);
+    std::fputs(tilewright::test::unified_diff(file, contents, result.updated).c_str(), stdout);
     return;
   }
   for (const Failure& f : result.failures) ADD_FAIL_CHECK_AT(file.c_str(), f.line, f.message);

@@ -10,6 +10,7 @@
 #include "check.h"
 #include "text_test.h"
 #include "tileir/text/parser.h"
+#include "update.h"
 
 using namespace tilewright;
 using namespace tilewright::test;
@@ -135,14 +136,55 @@ TEST_CASE("text_test: cases are apart, and lines count through the file") {
   CHECK(failures(two).find("7: CHECK not found: nothing") == 0);
 }
 
-TEST_CASE("text_test: blessing replaces the checks of failing cases only, and makes them hold") {
+TEST_CASE("check: a name stands for a whole word") {
+  CHECK(failing({"CHECK: %[[X:\\w+]] =", "CHECK: use %[[X]]"}, "%1 = a\nuse %12\n") == Lines{2});
+  CHECK(failing({"CHECK: %[[X:\\w+]] =", "CHECK: use %[[X]]"}, "%1 = a\nuse %1\n") == Lines{});
+  CHECK(failing({"CHECK: %[[X:[0-9]]], %[[X]]"}, "%1, %12\n") == Lines{1});
+}
+
+TEST_CASE("text_test: ops are counted in the output") {
+  CHECK(holds("// ops: add = 1, sub = 0\n" + kKernel));
+  CHECK(failures("// ops: add = 0\n" + kKernel) == "1: add = 0: the output has 1\n");
+  CHECK(failures("// ops: ad = 0\n" + kKernel) == "1: unknown op 'ad'\n");
+  CHECK(failures("// ops: add 1\n" + kKernel) == "1: 'add 1': expected OP = COUNT\n");
+}
+
+TEST_CASE("text_test: passes that change nothing") {
+  const std::string same = "// prints: unchanged\nkernel @f(%n: i32, %p: ptr<i32>) {\n  %sum = add %n, %n : i32\n  store %p, %sum\n}\n";
+  CHECK(holds("// passes: cse\n" + same));
+  const std::string twice =
+      "// prints: unchanged\nkernel @f(%n: i32, %p: ptr<i32>) {\n  %a = add %n, %n : i32\n  %b = add %n, %n : i32\n"
+      "  %c = mul %a, %b : i32\n  store %p, %c\n}\n";
+  CHECK(failures("// passes: cse\n" + twice).find("1: the passes change @f:\n--- @f\n+++ @f\n@@") == 0);
+}
+
+TEST_CASE("text_test: an analysis names values as the case does") {
+  const std::string kernel = "kernel @f(%n: i32) {\n  %sum = add %n, %n : i32\n}\n";
+  CHECK(holds("// analysis: axis_info\n" + kernel + "// CHECK: %sum: divisibility = 1\n"));
+}
+
+TEST_CASE("text_test: an update replaces the checks of failing cases only, and makes them hold") {
   const std::string good = kKernel + "// CHECK: add\n";
   CHECK(run_text_test(good, "t.tile").updated == good);
+  const std::string sums = "kernel @f(%n: i32, %p: ptr<i32>) {\n  %0 = add %n, %n : i32\n  %1 = add %0, %n : i32\n  store %p, %1\n}\n";
   const std::string updated =
-      run_text_test(good + "// -----\n// A comment.\n" + kKernel + "// CHECK: sub\n// CHECK-NOT: add\n", "t.tile").updated;
-  CHECK(updated == good + "// -----\n// A comment.\n" + kKernel +
-                       "// CHECK-LABEL: kernel @f(%n: i32) {\n// CHECK-NEXT: %0 = add %n, %n : i32\n// CHECK-NEXT: }\n");
+      run_text_test(good + "// -----\n// A comment.\n// ops: add = 1\n" + sums + "// CHECK-NOT: mul\n// CHECK: add %n, %p\n", "t.tile")
+          .updated;
+  CHECK(updated ==
+        good + "// -----\n// A comment.\n// ops: add = 2\n" + sums +
+            "// CHECK-NOT: mul\n// CHECK: %[[ADD:\\w+]] = add %n, %n : i32\n// CHECK: %[[ADD_2:\\w+]] = add %[[ADD]], %n : i32\n");
   CHECK(holds(updated));
+  // A CHECK-NOT that does not hold stays for the author to decide.
+  CHECK(run_text_test(sums + "// CHECK: add\n// CHECK-NOT: store\n", "t.tile").updated ==
+        sums + "// CHECK: %[[ADD:\\w+]] = add %n, %n : i32\n// CHECK: %[[ADD_2:\\w+]] = add %[[ADD]], %n : i32\n// CHECK-NOT: store\n");
+}
+
+TEST_CASE("text_test: the difference of an update has context, and hunks where it is far apart") {
+  CHECK(unified_diff("f", "a\nb\n", "a\nb\n") == "");
+  CHECK(unified_diff("f", "a\nb\nc", "a\nx\nc") == "--- f\n+++ f\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n");
+  const std::string middle = "1\n2\n3\n4\n5\n6\n7\n8\n";
+  CHECK(unified_diff("f", "a\n" + middle + "b", "x\n" + middle + "y") ==
+        "--- f\n+++ f\n@@ -1,4 +1,4 @@\n-a\n+x\n 1\n 2\n 3\n@@ -7,4 +7,4 @@\n 6\n 7\n 8\n-b\n+y\n");
 }
 
 TEST_CASE("text tests: every op of the table occurs in roundtrip") {

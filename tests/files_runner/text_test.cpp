@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <optional>
 #include <regex>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ir_text.h"
 #include "passes/analysis/axis_info.h"
 #include "passes/analysis/hazards.h"
 #include "passes/analysis/register_pressure.h"
@@ -17,6 +19,7 @@
 #include "tileir/text/parser.h"
 #include "tileir/text/printer.h"
 #include "tileir/verifier.h"
+#include "update.h"
 
 namespace tilewright::test {
 
@@ -36,6 +39,13 @@ struct Case {
   int passes_line = 0;
   std::string analysis;
   int prints_itself_line = 0;  // 0: it need not
+  bool prints_unchanged = false;
+  struct Count {
+    std::string op;
+    int expected;
+  };
+  std::vector<Count> ops;
+  int ops_line = 0;
   ir::TargetDesc target;
   bool checked = false;
   int warps = 4;
@@ -50,22 +60,6 @@ struct Case {
   }
   void fail(int line, std::string message) { failures.push_back({line, std::move(message)}); }
 };
-
-std::string trimmed(std::string_view s) {
-  const std::size_t first = s.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return std::string(s.substr(first, s.find_last_not_of(" \t\r") - first + 1));
-}
-
-std::vector<std::string> split(std::string_view s, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= s.size();) {
-    const std::size_t end = std::min(s.find(separator, begin), s.size());
-    parts.emplace_back(s.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 // ---- directives ----
 
@@ -140,8 +134,25 @@ void read_analysis(Case& c, int line, const std::string& text) {
 }
 
 void read_prints(Case& c, int line, const std::string& text) {
-  if (text != "itself") return c.fail(line, "expected 'prints: itself'");
-  c.prints_itself_line = line;
+  if (text == "itself")
+    c.prints_itself_line = line;
+  else if (text == "unchanged")
+    c.prints_unchanged = true;
+  else
+    c.fail(line, "expected 'prints: itself' or 'prints: unchanged'");
+}
+
+void read_ops(Case& c, int line, const std::string& text) {
+  static const std::regex form(R"(^([a-z_][a-z_0-9]*) = ([0-9]+)$)");
+  c.ops_line = line;
+  for (const std::string& part : split(text, ',')) {
+    const std::string count = trimmed(part);
+    std::smatch m;
+    if (!std::regex_match(count, m, form)) return c.fail(line, fmt::format("'{}': expected OP = COUNT", count));
+
+    if (!ir::parse_op(m[1].str())) return c.fail(line, fmt::format("unknown op '{}'", m[1].str()));
+    c.ops.push_back({m[1], std::stoi(m[2])});
+  }
 }
 
 void read_error(Case& c, int line, const std::string& text) { c.errors.push_back({line, text}); }
@@ -153,8 +164,8 @@ struct Directive {
   bool names_next_line = false;  // alone on its line, it speaks of the line of code after it
 };
 constexpr Directive kDirectives[] = {
-    {"passes", read_passes},     {"target", read_target},   {"analysis", read_analysis}, {"prints", read_prints},
-    {"error", read_error, true}, {"note", read_note, true}, {"mode", read_mode},         {"warps", read_warps},
+    {"passes", read_passes},   {"target", read_target}, {"analysis", read_analysis}, {"prints", read_prints}, {"error", read_error, true},
+    {"note", read_note, true}, {"mode", read_mode},     {"warps", read_warps},       {"ops", read_ops},
 };
 
 std::optional<CheckKind> check_kind(std::string_view name) {
@@ -203,7 +214,8 @@ void read_directives(Case& c) {
     else
       d->read(c, d->names_next_line && !s.has_code ? c.first_line + line_of_next_code(c.lines, i) : line, s.text);
   }
-  if (c.checks.empty() && (!c.passes.empty() || !c.analysis.empty())) c.fail(c.first_line, "passes or an analysis without a CHECK");
+  const bool expects = !c.checks.empty() || !c.ops.empty() || c.prints_itself_line > 0 || c.prints_unchanged;
+  if (!expects && (!c.passes.empty() || !c.analysis.empty())) c.fail(c.first_line, "passes or an analysis without a CHECK");
   if (!c.notes.empty() && c.errors.empty()) c.fail(c.notes[0].line, "a note without an error");
 }
 
@@ -281,6 +293,24 @@ void check_reads_back(Case& c, const ir::Module& m) {
   }
 }
 
+/// A text about a function, its values named as in the case's text, where these are as many as there are after the passes.
+std::string with_source_names(const Case& c, const ir::Function& f, const std::string& text) {
+  const std::string source = c.text(), start = fmt::format("kernel @{}(", f.name);
+  const std::size_t begin = source.find(start);
+  const std::vector<std::string> names = values_of(source.substr(begin, source.find("\nkernel @", begin) - begin));
+  const std::vector<std::string> printed = values_of(print(f));
+  if (names.size() != printed.size()) return text;
+  std::map<std::string, std::string> name_of;
+  for (std::size_t i = 0; i < names.size(); ++i) name_of[printed[i]] = names[i];
+  static const std::regex value(R"(%\w+)");
+  std::string named, rest = text;
+  for (std::smatch m; std::regex_search(rest, m, value); rest = m.suffix()) {
+    const auto known = name_of.find(m.str());
+    named += m.prefix().str() + (known == name_of.end() ? m.str() : known->second);
+  }
+  return named + rest;
+}
+
 std::string output(Case& c, ir::Module& m) {
   const std::vector<std::string_view> names(c.passes.begin(), c.passes.end());
   passes::PassContext context;
@@ -291,9 +321,13 @@ std::string output(Case& c, ir::Module& m) {
   options.verify_each = true;
   std::string out;
   for (ir::Function& f : m.functions) {
+    const std::string before = print(f);
     if (!names.empty()) passes::run_passes(f, names, context, options);
+    const std::string after = print(f);
+    if (c.prints_unchanged && after != before)
+      c.fail(c.passes_line, fmt::format("the passes change @{}:\n{}", f.name, unified_diff("@" + f.name, before, after)));
     const Analysis* analysis = find_analysis(c.analysis);
-    out += analysis ? fmt::format("analysis of @{}\n{}\n", f.name, analysis->print(f, c)) : print(f) + '\n';
+    out += analysis ? fmt::format("analysis of @{}\n{}\n", f.name, with_source_names(c, f, analysis->print(f, c))) : after + '\n';
   }
   if (!names.empty()) check_reads_back(c, m);
   return out;
@@ -316,21 +350,24 @@ void check_prints_itself(Case& c, const std::string& output) {
   if (at < code.size()) c.fail(code[at].line, "this is not printed");
 }
 
-/// The lines of a case with its CHECK lines replaced by ones for this output.
+void check_ops(Case& c, const std::string& output) {
+  std::map<std::string, int> counts = count_ops(output);
+  for (const Case::Count& o : c.ops)
+    if (counts[o.op] != o.expected) c.fail(c.ops_line, fmt::format("{} = {}: the output has {}", o.op, o.expected, counts[o.op]));
+}
+
+/// The lines of a case with its CHECK and `ops` lines replaced by ones for this output.
 std::vector<std::string> blessed(const Case& c, const std::string& output) {
-  std::vector<std::string> lines, fresh;
-  bool first = true;
-  for (const std::string& l : split(output, '\n')) {
-    const std::string text = trimmed(l);
-    if (text.empty()) continue;
-    const bool label = text.starts_with("kernel ") || text.starts_with("analysis ");
-    fresh.push_back(fmt::format("// {}: {}", label ? "CHECK-LABEL" : first ? "CHECK" : "CHECK-NEXT", text));
-    first = false;
-  }
+  const std::vector<std::string> fresh = fresh_checks(output, c.checks);
+  std::map<std::string, int> counts = count_ops(output);
+  std::vector<std::string> lines, ops;
+  for (const Case::Count& o : c.ops) ops.push_back(fmt::format("{} = {}", o.op, counts[o.op]));
   bool placed = false;
   for (std::size_t i = 0; i < c.lines.size(); ++i) {
     const int line = c.first_line + static_cast<int>(i);
-    if (std::none_of(c.checks.begin(), c.checks.end(), [&](const Check& k) { return k.line == line; })) {
+    if (line == c.ops_line) {
+      lines.push_back(fmt::format("// ops: {}", fmt::join(ops, ", ")));
+    } else if (std::none_of(c.checks.begin(), c.checks.end(), [&](const Check& k) { return k.line == line; })) {
       lines.push_back(c.lines[i]);
     } else if (!placed) {
       lines.insert(lines.end(), fresh.begin(), fresh.end());
@@ -358,9 +395,11 @@ std::vector<std::string> run_case(Case& c, const std::string& file) {
     return c.lines;
   }
   if (c.prints_itself_line > 0) check_prints_itself(c, out);
+  const std::size_t before = c.failures.size();
+  check_ops(c, out);
   const std::vector<Failure> failed = run_checks(c.checks, out);
   c.failures.insert(c.failures.end(), failed.begin(), failed.end());
-  return failed.empty() ? c.lines : blessed(c, out);
+  return c.failures.size() == before ? c.lines : blessed(c, out);
 }
 
 }  // namespace

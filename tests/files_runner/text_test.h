@@ -10,7 +10,7 @@ namespace tilewright::test {
 
 struct TextTestResult {
   std::vector<Failure> failures;
-  /// The file with the CHECK lines of its failing cases replaced by the output there is.
+  /// The file with the CHECK lines of its failing cases replaced by ones for the output there is.
   std::string updated;
 };
 
@@ -18,8 +18,10 @@ struct TextTestResult {
 ///   passes: a, b       these run, in order, before the output is checked
 ///   target: avx2       what passes are told of the target: baseline (if not named), avx2 or avx512
 ///   mode: checked      passes work for checked mode
-///   analysis: NAME     the output is what this analysis prints instead of the IR
+///   analysis: NAME     the output is what this analysis prints instead of the IR, values named as in the case's text
 ///   prints: itself     the output is the case's own text, comments aside
+///   prints: unchanged  the passes leave every kernel as it is
+///   ops: exp = 0, exp2 = 1    how many of these ops the output has
 ///   error: text        at the end of the offending line, or on a line of its own before it: a problem there whose message holds the text
 ///   note: text         likewise, a note of such a problem
 ///   CHECK: pattern     and the like (see check.h), of the output
