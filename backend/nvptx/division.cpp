@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tileir/op_kind.h"
+#include "tileir/slices.h"
 
 namespace tilewright::backend::nvptx {
 
@@ -31,12 +32,6 @@ bool is_division(const Function& f, OpId id) {
   return t.is_integer() && ir::bits(t.element()) >= 32;
 }
 
-bool is_in_loop_beyond(const Function& f, BlockId b, BlockId outer) {
-  for (; b != outer; b = f.op(f.block(b).parent).parent)
-    if (f.kind(f.block(b).parent) == OpKind::for_ || f.kind(f.block(b).parent) == OpKind::while_) return true;
-  return false;
-}
-
 /// A builder after the definition of v.
 llvm::IRBuilder<> builder_after(Value* v, llvm::Function& function) {
   auto* i = llvm::dyn_cast<llvm::Instruction>(v);
@@ -57,7 +52,8 @@ UniformDivision::UniformDivision(Emitter& e) : e_(e), b_(e.b()) {
     int numbers = 1;
     if (!f.type(x).is_scalar())
       numbers = static_cast<int>(e_.layout(x).size(HardwareDim::reg)) >> std::popcount(e_.layout(x).free_bits(HardwareDim::reg));
-    if (is_in_loop_beyond(f, f.op(id).parent, f.defining_block(d))) numbers *= kDivisionsOfLoop;
+    const OpId loop = enclosing_loop(f, f.op(id).parent);
+    if (loop && f.encloses(f.defining_block(d), f.op(loop).parent)) numbers *= kDivisionsOfLoop;
     count_[d.index] += numbers;
   });
 }

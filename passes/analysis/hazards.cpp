@@ -35,9 +35,9 @@ void add(State& s, const State& more) {
   for (const Pending& p : more) add(s, p);
 }
 
-class Walk {
+class HazardFinder {
  public:
-  Walk(const Function& f, const LoweringPlans& plans)
+  HazardFinder(const Function& f, const LoweringPlans& plans)
       : f_(f), pending_(f.op_capacity()), waits_for_(f.op_capacity()), internal_barrier_(f.op_capacity()) {
     f.walk([&](OpId id) {
       Pending& p = pending_[id.index];
@@ -66,7 +66,7 @@ class Walk {
  private:
   void require_barrier(OpId before, OpId after, State& s) {
     if (!is_trial_) waits_for_[before.index] = after;
-    found_ = found_ ? found_ : after;
+    first_hazard_ = first_hazard_ ? first_hazard_ : after;
     s.clear();
   }
 
@@ -86,8 +86,8 @@ class Walk {
   void op(OpId id, State& s) {
     const Pending p = pending_[id.index];
     if (p.end == p.begin && !p.reads && !p.writes) return;
-    const auto other = std::find_if(s.begin(), s.end(), [&](const Pending& earlier) { return conflict(earlier, p); });
-    if (other != s.end()) require_barrier(id, other->op, s);
+    const auto conflicting = std::find_if(s.begin(), s.end(), [&](const Pending& earlier) { return conflict(earlier, p); });
+    if (conflicting != s.end()) require_barrier(id, conflicting->op, s);
     if (!internal_barrier_[id.index]) return add(s, p);
     s.clear();
     add(s, {.op = id, .begin = p.begin, .end = p.end, .loop = {}});
@@ -124,14 +124,14 @@ class Walk {
     // A trial with the accesses before the loop: a hazard with them requires a barrier before the loop.
     State both = s;
     add(both, back);
-    const bool was_trying = std::exchange(is_trial_, true);
-    const OpId had = std::exchange(found_, OpId{});
-    State tried;
-    iteration(id, both, tried);
-    const OpId found = std::exchange(found_, had);
-    is_trial_ = was_trying;
-    if (found) {
-      require_barrier(id, found, s);
+    const bool was_trial = std::exchange(is_trial_, true);
+    const OpId outer_hazard = std::exchange(first_hazard_, OpId{});
+    State ignored;
+    iteration(id, both, ignored);
+    const OpId hazard = std::exchange(first_hazard_, outer_hazard);
+    is_trial_ = was_trial;
+    if (hazard) {
+      require_barrier(id, hazard, s);
       both = back;
     }
     iteration(id, std::move(both), exit);
@@ -204,15 +204,15 @@ class Walk {
   std::vector<Pending> pending_;  // by op
   std::vector<OpId> waits_for_;   // by op: what it waits for
   std::vector<bool> internal_barrier_;
-  bool is_trial_ = false;
-  OpId found_;
+  bool is_trial_ = false;                 // hazards are found, but no barrier is required
+  OpId first_hazard_;                     // of a trial: the earlier op of its first hazard
   std::optional<AxisInfoAnalysis> axes_;  // computed when first needed
   std::map<OpId, std::optional<AddressForm>> forms_;
 };
 
 }  // namespace
 
-std::vector<Barrier> find_hazards(const Function& f, const LoweringPlans& plans) { return Walk(f, plans).barriers(); }
+std::vector<Barrier> find_hazards(const Function& f, const LoweringPlans& plans) { return HazardFinder(f, plans).barriers(); }
 
 std::string print_hazards(const Function& f, const LoweringPlans& plans) {
   std::string out;
