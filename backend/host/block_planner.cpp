@@ -79,7 +79,8 @@ int BlockPlanner::operand_needs(ValueId x, const std::vector<std::int64_t>& exte
   const bool from_loop_nest = f_.defining_block(s.value) == block_ && made_in_[s.value.index] >= 0;
   if (!from_loop_nest || f_.kind(f_.value(s.value).op) == OpKind::reduce_) return ready(x);
   // In registers of its loop nest if this one asks for it at the same index.
-  const Type from = f_.type(s.value), asked = f_.type(x);
+  const Type from = f_.type(s.value);
+  const Type asked = f_.type(x);
   const AxisMap of_asked = squeezed_axes(asked);
   std::int8_t next = 0;
   bool same = squeezed(from) == extents;
@@ -204,7 +205,8 @@ void BlockPlanner::schedule_dot(OpId id) {
   const auto& op = f_.op(id);
   read_whole(id, 0);
   read_whole(id, 1);
-  const ValueId acc = op.operands[2], result = op.results[0];
+  const ValueId acc = op.operands[2];
+  const ValueId result = op.results[0];
   const Schedule schedule = p_.schedule(acc);
   const ClassId c = p_.ensure_class(result);
   Step step;
@@ -251,7 +253,8 @@ bool BlockPlanner::accesses_memory(OpId id) const {
 
 void BlockPlanner::schedule_control(OpId id) {
   const auto& op = f_.op(id);
-  const bool is_for = op.kind == OpKind::for_, is_while = op.kind == OpKind::while_;
+  const bool is_for = op.kind == OpKind::for_;
+  const bool is_while = op.kind == OpKind::while_;
   Step step;
   step.op = id;
   // Carried tiles: the argument and the result of a for share a buffer; while has one for each of its regions.
@@ -307,7 +310,8 @@ void BlockPlanner::schedule_terminator(OpId id) {
   }
   if (owner.kind == OpKind::if_) {
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      const ValueId v = op.operands[i], r = owner.results[i];
+      const ValueId v = op.operands[i];
+      const ValueId r = owner.results[i];
       if (f_.type(v).is_scalar()) continue;
       // Nothing reads the result before the end of the arm, so what the arm makes may be made there.
       const bool first_time = std::find(op.operands.begin(), op.operands.begin() + static_cast<std::ptrdiff_t>(i), v) ==
@@ -405,7 +409,8 @@ void BlockPlanner::yield_to_for(OpId id, OpId loop) {
   std::vector<Late> inlined;
   std::vector<Copy> from_arguments;
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    const ValueId v = op.operands[i], argument = f_.arg(block_, static_cast<int>(i) + 1);
+    const ValueId v = op.operands[i];
+    const ValueId argument = f_.arg(block_, static_cast<int>(i) + 1);
     if (f_.type(v).is_scalar() || v == argument) continue;
     const ClassId to = p_.class_of(results[i]);
     if (p_.class_of(v) == to) continue;  // a dot that accumulates in place

@@ -42,7 +42,8 @@ SplitPoints::Point end_of(const llvm::IRBuilderBase& b) {
 class FrameSlots {
  public:
   std::int64_t allocate(std::int64_t bytes) {
-    const std::int64_t size = rounded(bytes), align = std::min(size, kMaxAlign);
+    const std::int64_t size = rounded(bytes);
+    const std::int64_t align = std::min(size, kMaxAlign);
     bytes_ = (bytes_ + align - 1) / align * align + size;
     return bytes_ - size;
   }
@@ -246,7 +247,8 @@ class Outliner {
         for (llvm::Use& use : instruction.operands()) {
           const auto* argument = llvm::dyn_cast<llvm::Argument>(use.get());
           if (!llvm::isa<Instruction>(use.get()) && !(argument && argument->getParent() == &f_)) continue;
-          const int from = owner_of(use.get()), to = owner(block_of(use));
+          const int from = owner_of(use.get());
+          const int to = owner(block_of(use));
           if (from == to) continue;
           Crossing& crossing = crossings_[use.get()];
           crossing.owner = from;

@@ -98,7 +98,8 @@ Source Plan::resolve(ValueId v) const {
     if (!id || !is_alias(f_, id)) return s;
     const auto& op = f_.op(id);
     const ValueId x = op.kind == OpKind::reduce_ ? op.operands[f_.value(s.value).number] : op.operands[0];
-    const Type from = f_.type(x), to = f_.type(s.value);
+    const Type from = f_.type(x);
+    const Type to = f_.type(s.value);
     AxisMap map = kNoAxes;
     switch (op.kind) {
       case OpKind::broadcast_:

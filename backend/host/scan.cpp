@@ -13,7 +13,8 @@ using ir::AttrName;
 
 namespace {
 
-/// Emits one scan, from the operands' buffers to the results'.
+/// Emits one scan, from the buffers of the operands to those of the results. Four forms: copy (one element), across (elements inside of the
+/// axis are scanned side by side), prefixes (along the last axis, a vector at a time), rows (along the last axis, element after element).
 class ScanEmitter {
  public:
   ScanEmitter(Emitter& e, OpId id) : e_(e), b_(e.b()), id_(id), shape_(e.f().type(e.f().operand(id, 0))) {
@@ -41,7 +42,7 @@ class ScanEmitter {
   }
 
  private:
-  // Independent chains in flight: an addition takes four cycles, and one is begun in each.
+  // Independent chains: an addition has a latency of four cycles, and one can start in each.
   static constexpr std::int64_t kChains = 4;
 
   Value* read(std::size_t j, Value* index, unsigned lanes) { return e_.read_lanes(from_[j], types_[j], index, lanes); }
@@ -53,7 +54,7 @@ class ScanEmitter {
     for (std::size_t j = 0; j < types_.size(); ++j) e_.move_block(types_[j], shape_.elements(), to_[j], e_.i64(0), from_[j], e_.i64(0));
   }
 
-  /// Scans that begin at these elements, `lanes` neighbours each, whose next elements lie `inner_` further on.
+  /// Scans that begin at these elements, `lanes` neighbours each; the next element is `inner_` elements after.
   void chains(const Values& starts, unsigned lanes) {
     const std::size_t n = types_.size();
     const auto at = [&](Value* start, Value* k) {
@@ -81,7 +82,7 @@ class ScanEmitter {
     });
   }
 
-  /// Along an axis with elements inside of it: those are scanned side by side.
+  /// Along an axis with elements inside of it, which are scanned side by side.
   void across() {
     const std::int64_t lanes = std::min<std::int64_t>(inner_, e_.target().lanes()), count = std::min(kChains, inner_ / lanes);
     e_.loop(e_.i64(0), e_.i64(shape_.elements() / (extent_ * inner_)), e_.i64(1), {}, false, [&](Value* outer, const Values&) {
@@ -133,7 +134,7 @@ class ScanEmitter {
           x = combine(e_, id_, {b_.CreateShuffleVector(x[0], none[0], moved)}, x);
         }
         write(0, index, combine(e_, id_, before, x)[0]);
-        // Not from what was written: so that one vector waits for a single combination of the one before.
+        // Not from the written vector, so that each vector depends on a single combination of the vector before.
         Value* total = b_.CreateShuffleVector(x[0], std::vector<int>(lanes, reverse_ ? 0 : n - 1));
         return combine(e_, id_, before, {total});
       });

@@ -1,4 +1,4 @@
-// Sorting rows: a bitonic network over records that hold a key and where it comes from, after which all tiles are picked by record.
+// Sorts rows by a bitonic network over records of a key and its index in the row.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -15,15 +15,17 @@ using ir::AttrName;
 
 namespace {
 
-/// Emits one sort. A record is a signed integer: the key, mapped so that signed order is the order asked for, above the index within
-/// the row. So no two records are equal, and any network sorts stably. Keys too wide for that have a second word for the index; integers
-/// that nothing is sorted along with have no index, since equal ones cannot be told apart.
-///
-/// All comparisons of the network put the lesser record first. To merge two sorted runs of n, records i and 2n - 1 - i are compared
-/// first; then those n/2, n/4, ... 1 apart. Distances below the lanes of a vector are shuffles, the others whole vectors; extents are
-/// loop bounds, so that the size of the code depends on the vector alone.
+/// Emits one sort, a group of rows at a time:
+/// 1. make_records  A record is a signed integer: the key, mapped so that signed order is the requested order, above its index in the row.
+/// No
+///                  two records are equal, so any network sorts stably. Keys too wide for that have a second word for the index; integers
+///                  that are sorted alone have no index, because equal ones are interchangeable.
+/// 2. sort_group    The network; every comparison puts the lesser record first. To merge two sorted runs of n, records i and 2n - 1 - i are
+///                  compared first, then those n/2, n/4, ... 1 apart. Distances below the lanes of a vector are shuffles, the others whole
+///                  vectors; extents are loop bounds, so that the size of the code depends on the vector alone.
+/// 3. write_rows    Writes the elements of every tile in the order of the records.
 class RowSorter {
-  using Record = std::array<Value*, 2>;  // vectors; the second one is null if one word holds all
+  using Record = std::array<Value*, 2>;  // vectors; the second one is null if one word holds the record
 
  public:
   RowSorter(Emitter& e, OpId id) : e_(e), b_(e.b()), id_(id), keys_(e.f().type(e.f().operand(id, 0))) {
@@ -68,7 +70,7 @@ class RowSorter {
   }
 
  private:
-  // Records that stay in the first-level cache while all distances below their number are compared.
+  // Records that fit the first-level cache: of a chunk of them all distances are compared before the next chunk.
   static constexpr int kLog2Chunk = 11;
 
   // ---- emission ----
@@ -126,7 +128,7 @@ class RowSorter {
 
   // ---- records ----
 
-  /// Keys as signed integers of their own width whose order is the one asked for, NaN last.
+  /// Keys as signed integers of their own width in the requested order, NaN last.
   Value* mapped(Value* key) {
     const std::uint64_t sign = std::uint64_t{1} << (key_bits_ - 1), magnitude = sign - 1;
     llvm::Type* type = with_lanes_of(key_word(), key);
@@ -137,7 +139,7 @@ class RowSorter {
     }
     Value* bits = b_.CreateBitCast(key, type);
     Value* size = b_.CreateAnd(bits, constant(magnitude));
-    // -0 as +0; of other negative numbers the magnitude counts down.
+    // -0 becomes +0; the magnitude bits of other negative numbers are inverted.
     Value* is_negative = b_.CreateAShr(bits, constant(static_cast<std::uint64_t>(key_bits_) - 1));
     Value* turned = b_.CreateXor(bits, b_.CreateAnd(is_negative, constant(magnitude)));
     Value* order = b_.CreateSelect(b_.CreateICmpEQ(size, constant(0)), constant(0), turned);
@@ -192,26 +194,27 @@ class RowSorter {
     each_vector(base, log2_size, [&](const Record& r) { return merge_lanes(r, static_cast<int>(lanes_) / 2); });
   }
 
-  /// Of 2^log2_size records, the first comparisons of merges to runs of 2^log2_to: i with 2n - 1 - i. Of the greater ones the order is
-  /// left reversed, which the comparisons that follow put right.
+  /// Of 2^log2_size records, the first comparisons of merges to runs of 2^log2_to: i with 2n - 1 - i. The greater records stay in reverse
+  /// order, which the following comparisons allow.
   void compare_mirrored(Value* base, int log2_size, Value* log2_to) {
     Value* log2_half = minus(log2_to, e_.i64(1));
     Value* last = minus(power(log2_to), e_.i64(lanes_));
     loop(std::int64_t{1} << (log2_size - 1), lanes_, [&](Value* i) {
       Value* run = plus(base, b_.CreateShl(b_.CreateLShr(i, log2_half), log2_to));
       Value* within = b_.CreateAnd(i, minus(power(log2_half), e_.i64(1)));
-      Value *low = plus(run, within), *high = plus(run, minus(last, within));
+      Value* low = plus(run, within);
+      Value* high = plus(run, minus(last, within));
       const auto [lesser, greater] = ordered(load(low), reversed(load(high)));
       store(low, lesser);
       store(high, greater);
     });
   }
-  /// Those 2^log2_distance apart.
+  /// Compares records 2^log2_distance apart.
   void compare_apart(Value* base, int log2_size, Value* log2_distance) {
     Value* distance = power(log2_distance);
     loop(std::int64_t{1} << (log2_size - 1), lanes_, [&](Value* i) {
       Value* within = b_.CreateAnd(i, minus(distance, e_.i64(1)));
-      // i with a zero bit put in at the distance
+      // i with a zero bit inserted at the distance
       Value* low = plus(base, plus(b_.CreateShl(minus(i, within), 1), within));
       Value* high = plus(low, distance);
       const auto [lesser, greater] = ordered(load(low), load(high));
@@ -219,7 +222,7 @@ class RowSorter {
       store(high, greater);
     });
   }
-  /// Those 2^(from - 1), ... 2^to apart.
+  /// Compares records 2^(from - 1), ... 2^to apart.
   void compare_down(Value* base, int log2_size, Value* from, int to) {
     loop(e_.i64(0), minus(from, e_.i64(to)), 1, true, [&](Value* i) { compare_apart(base, log2_size, minus(minus(from, e_.i64(1)), i)); });
   }
@@ -250,7 +253,7 @@ class RowSorter {
     });
   }
 
-  /// Of each pair of sorted runs the lesser half, as a sorted run, until one is left.
+  /// Reduces each pair of sorted runs to the lesser half of its records, as a sorted run, until one run is left.
   void keep_least() {
     loop(e_.i64(0), e_.i64(log2_group_ - log2_run_), 1, false, [&](Value* round) {
       Value* pairs = power(minus(e_.i64(log2_group_ - log2_run_ - 1), round));
@@ -258,7 +261,7 @@ class RowSorter {
         const std::int64_t run = std::int64_t{1} << log2_run_;
         Value* low = b_.CreateShl(pair, static_cast<std::uint64_t>(log2_run_) + 1, "", true, true);
         Value* last = plus(low, e_.i64(2 * run - lanes_));
-        // Over runs that are used up, or its own first one.
+        // Overwrites runs that are merged already, or the first one of the pair.
         Value* to = b_.CreateShl(pair, static_cast<std::uint64_t>(log2_run_), "", true, true);
         loop(run, lanes_, [&](Value* i) { store(plus(to, i), ordered(load(plus(low, i)), reversed(load(minus(last, i)))).first); });
         compare_down(to, log2_run_, e_.i64(log2_run_), log2_lanes_);
@@ -315,7 +318,7 @@ class RowSorter {
   int log2_extent_ = 0, log2_kept_ = 0;   // of rows
   int log2_lanes_ = 0;
   int log2_group_ = 0;                    // records at a time: a row, or a vector of rows
-  int log2_run_ = 0;                      // records of a row that are sorted wholly, before the lesser ones of all runs are merged
+  int log2_run_ = 0;                      // records of a row that are sorted completely before runs are merged
   std::vector<Type> types_;
   Values from_, to_;
   std::array<Value*, 2> records_{};

@@ -259,7 +259,8 @@ Value* lower_select(const Lanes& e) { return e.b.CreateSelect(e.x[0], e.x[1], e.
 llvm::Type* half_lanes(const Lanes& e) { return e.lanes_of(e.b.getHalfTy()); }
 
 Value* lower_cast(const Lanes& e) {
-  const Type from = e.types[0], to = e.result;
+  const Type from = e.types[0];
+  const Type to = e.result;
   llvm::Type* type = e.result_type();
   Value* x = e.x[0];
   if (from.element() == Element::f16) {
