@@ -8,7 +8,7 @@ namespace tilewright::backend::host {
 /// Emits all steps of a block.
 void emit_steps(Emitter&, NonTemporalStores&, BlockId);
 
-// void emit_gather(Emitter&, OpId); and so on: an op that is a step of its own takes its operands whole, tiles in buffers and scalars as
+// void emit_flip(Emitter&, OpId); and so on: an op that is a step of its own takes its operands whole, tiles in buffers and scalars as
 // values, and makes its results so. An op of the table without a definition does not link.
 void emit_atomic(Emitter&, OpId);
 #define TW_ELEMENTWISE_OP(name)

@@ -36,11 +36,10 @@ class Solver {
         case OpKind::for_: solve_for(id); break;
         case OpKind::if_: solve_if(id); break;
         case OpKind::while_: solve_while(id); break;
-        case OpKind::reduce_:
-        case OpKind::scan_:
-        case OpKind::atomic_update_: solve_combine(id); break;
         default:
-          if (f_.op(id).results.size() == 1)
+          if (ir::combines(f_.kind(id)))
+            solve_combine(id);
+          else if (f_.op(id).results.size() == 1)
             solve_op(id);
           else
             for (ValueId v : f_.op(id).results) at(v) = unknown(f_.type(v));  // split

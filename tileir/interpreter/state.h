@@ -29,7 +29,7 @@ class Interpreter {
   void run(BlockId);
   void execute(OpId);
 
-  // void run_gather(OpId); and so on, for ops that are not element-wise. An op of the table without one does not link.
+  // void run_flip(OpId); and so on, for ops that are not element-wise. An op of the table without one does not link.
 #define TW_ELEMENTWISE_OP(name)
 #define TW_OTHER_OP(name) void run_##name(OpId);
 #include "tileir/dispatch.def"
