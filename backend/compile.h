@@ -1,4 +1,4 @@
-// Tile IR in, a CompiledKernel out.
+// Compiles a function of tile IR to a CompiledKernel.
 #pragma once
 #include <functional>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tilewright::backend {
 
-/// Everything that changes what is compiled; hashed whole by caches.
+/// Everything that changes the compiled code; caches hash all of it.
 struct CompileOptions {
   std::string target = "cpu";  // "cpu" (this machine), "cpu:x86-64", "cpu:x86-64-v3", "cpu:x86-64-v4", "sm_75" to "sm_90a"
   int num_warps = 4;
@@ -21,7 +21,7 @@ struct CompileOptions {
   friend bool operator==(const CompileOptions&, const CompileOptions&) = default;
 };
 
-/// What a caller wants to see of a compilation; changes nothing in its result, but that `text_only` leaves out a host's object.
+/// The intermediate results that a caller asks for. They do not change the result, except that `text_only` omits a host's object.
 struct CompileHooks {
   bool keep_text = false;  // fill tile_ir, llvm_ir, assembly
   /// Called with "NN_pass" and tile IR after each pass, "llvm" and LLVM IR, "assembly" and assembly.
@@ -33,8 +33,8 @@ struct CompileHooks {
 /// The facts of a target. Throws Error for a name that is none.
 ir::TargetDesc describe_target(const std::string& target);
 
-/// Runs the target's pipeline on a verified function and generates code. Throws Error for what the target cannot do. A distributed
-/// function (for a GPU) is optimised already: it only gets its shared memory and barriers.
+/// Runs the target's pipeline on a verified function and generates code. Throws Error if the target does not support the function. For a
+/// distributed function (of a GPU) only the passes run that assign shared memory and insert barriers.
 CompiledKernel compile(ir::Function, const CompileOptions&, const CompileHooks& = {});
 
 }  // namespace tilewright::backend

@@ -1,4 +1,4 @@
-// What code generation makes: bytes and how to call them. No LLVM here, so devices are testable with no compiler.
+// The result of code generation: bytes and how to call them. No LLVM here, so that devices can be tested without the compiler.
 #pragma once
 #include <cstddef>
 #include <cstdint>

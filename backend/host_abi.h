@@ -5,18 +5,18 @@
 
 namespace tilewright::backend {
 
-/// Checked mode asks this before each access of a tile. addresses[i] is lane i's; active[i] is 1 where the lane would access, and is
-/// set to 0 where it must not. `site` counts CompiledKernel::sites.
+/// Checked mode calls this before each access. addresses[i] is that of lane i; active[i] is 1 if the lane is active, and is set to 0 if its
+/// address is invalid. `site`: an index of CompiledKernel::sites.
 using HostCheck = void (*)(void* context, const std::uint64_t* addresses, std::uint8_t* active, std::int32_t lanes, std::int32_t site);
 
-/// A program prints, or finds that an assertion does not hold (somewhere: the receiver looks for the lane). program: its three ids.
-/// operands[i]: where the elements of operand i lie, row-major, a byte for a bool. `site` counts CompiledKernel::reports.
+/// A program calls this to print, or when an assertion fails in some lane, which the receiver finds. program: its three ids.
+/// operands[i]: the elements of operand i, row-major, a byte for a bool. `site`: an index of CompiledKernel::reports.
 using HostReport = void (*)(void* context, const std::int32_t* program, const void* const* operands, std::int32_t site);
 
 /// What every program of a launch shares. The emitted code reads these by offset.
 struct HostLaunch {
   std::int32_t grid[3];
-  std::int32_t cache_kib;  // of the last-level cache; stores of more than that go around it. 0: not known, they never do
+  std::int32_t cache_kib;  // of the last-level cache; launches that store more make non-temporal stores. 0: unknown, no launch does
   HostCheck check;         // null unless compiled for checked mode
   void* check_context;
   HostReport report = nullptr;  // null if the kernel has no reports

@@ -8,8 +8,8 @@ class LLVMContext;
 
 namespace tilewright::backend {
 
-/// From now on a fatal error of LLVM ends the process with the report of a compiler bug: LLVM is built without exceptions, so its frames
-/// cannot be unwound. May be called again.
+/// Makes fatal errors of LLVM end the process with the report of a compiler bug: LLVM is built without exceptions, so its frames cannot be
+/// unwound. May be called more than once.
 void install_fatal_error_handler();
 
 /// Collects the errors that LLVM diagnoses in a context, where LLVM itself would print them and exit. Warnings and remarks are dropped.

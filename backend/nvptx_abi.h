@@ -14,7 +14,7 @@
 namespace tilewright::backend {
 
 /// A kernel whose CompiledKernel::reports is not empty takes one parameter more, behind its own: the address of such a header in device memory,
-/// 8-byte aligned and followed by capacity_words words of 4 bytes; or null, then nobody listens. Programs append records: what device_print
+/// 8-byte aligned and followed by capacity_words words of 4 bytes; or null: nothing is reported. Programs append records: what device_print
 /// prints, and the operands of each device_assert that does not hold somewhere.
 ///
 /// A record: its site (CompiledKernel::reports), the three program ids, then each operand of the site row-major, a byte for a bool, from a
@@ -28,7 +28,7 @@ static_assert(offsetof(NvptxReportHeader, lost) == 4 && offsetof(NvptxReportHead
 
 /// A kernel whose CompiledKernel::sites is not empty, one in checked mode, takes one parameter more, the last: the address of this in device
 /// memory, 16-byte aligned and followed by an NvptxBadAccesses for each site; or null, then every access is let through. An access goes to
-/// memory only if it lies in one of the intervals.
+/// memory only if it is inside one of the intervals.
 struct NvptxBounds {
   std::uint64_t intervals;  // where they are: an NvptxInterval each
   std::uint64_t count;
