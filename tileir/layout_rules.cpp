@@ -1,4 +1,4 @@
-// The rules of layouts: which tiles of an op lie alike, and which follow from which.
+// The layout rules: which tiles of an op have one layout, and which layouts follow from others.
 #include "tileir/layout_rules.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ LinearLayout mapped(const LinearLayout& from, std::vector<int> extents, F&& map)
   return to;
 }
 
-/// a and b of this layout at 0 and 1 of a new last axis: two registers side by side.
+/// The layout of join(a, b) for a and b of this layout: the lowest register bit is the new last axis.
 LinearLayout joined(const LinearLayout& half) {
   std::vector<int> extents = half.log2_extents();
   extents.push_back(1);
@@ -31,7 +31,7 @@ LinearLayout joined(const LinearLayout& half) {
   return to;
 }
 
-/// The halves of a joined layout; none unless it is one.
+/// The inverse of joined(); none unless the layout is a result of it.
 std::optional<LinearLayout> halved(const LinearLayout& whole) {
   const auto& registers = whole.bases(HardwareDim::reg);
   if (registers.empty() || registers[0] != 1) return std::nullopt;
@@ -42,7 +42,7 @@ std::optional<LinearLayout> halved(const LinearLayout& whole) {
   return joined(to) == whole ? std::optional(to) : std::nullopt;
 }
 
-/// a and b of this layout one after the other along an axis: b in registers after those of a.
+/// The layout of cat(a, b) for a and b of this layout: the highest register bit is the highest bit of the axis.
 LinearLayout concatenated(const LinearLayout& half, int axis) {
   std::vector<int> extents = half.log2_extents();
   const int top = half.axis_shift(axis) + extents[axis]++;
@@ -52,6 +52,7 @@ LinearLayout concatenated(const LinearLayout& half, int axis) {
   return to;
 }
 
+/// The inverse of concatenated(); none unless the layout is a result of it.
 std::optional<LinearLayout> front_of(const LinearLayout& whole, int axis) {
   std::vector<int> extents = whole.log2_extents();
   const int top = whole.axis_shift(axis) + --extents[axis];
@@ -65,7 +66,8 @@ std::optional<LinearLayout> front_of(const LinearLayout& whole, int axis) {
   return concatenated(to, axis) == whole ? std::optional(to) : std::nullopt;
 }
 
-/// Rows in order, of which 2^log2_kept elements stay: lanes and warps that held the others get copies. None: a row cannot be sorted so.
+/// The layout of sorted rows of which the first 2^log2_kept elements are kept: lanes and warps that held the others get copies. None: the
+/// last axis is not in order.
 std::optional<LinearLayout> sorted(const LinearLayout& rows, int log2_kept) {
   const std::optional<AxisOrder> places = axis_order(rows, rows.rank() - 1);
   if (!places || !places->high_registers.empty()) return std::nullopt;
@@ -159,24 +161,24 @@ namespace {
 
 bool has_layout(const Function& f, ValueId v) { return f.layout_id(v).valid(); }
 
-std::string wanted(const Function& f, ValueId v, const LinearLayout& layout, std::string_view whose) {
+std::string layout_mismatch(const Function& f, ValueId v, const LinearLayout& layout, std::string_view whose) {
   if (has_layout(f, v) && f.layout(v) == layout) return {};
   return fmt::format("{} lies as {}; it must lie as {}", whose, has_layout(f, v) ? text(f.layout(v)) : "nothing", text(layout));
 }
 
-/// All tiles among the values lie as the first tile of them.
-std::string alike(const Function& f, std::initializer_list<std::span<const ValueId>> lists) {
+/// What is wrong unless all tiles among the values have the layout of the first one.
+std::string same_layout_problem(const Function& f, std::initializer_list<std::span<const ValueId>> lists) {
   LayoutId first;
   for (const auto& values : lists)
     for (ValueId v : values) {
       if (f.type(v).is_scalar()) continue;
       if (!first) first = f.layout_id(v);
-      if (f.layout_id(v) != first) return wanted(f, v, f.layout(first), "one of its tiles");
+      if (f.layout_id(v) != first) return layout_mismatch(f, v, f.layout(first), "one of its tiles");
     }
   return {};
 }
 
-/// What a region takes, what it ends with and what its op returns, one by one: values that are handed on lie as they did.
+/// What is wrong unless loop-carried values, pairwise, have one layout.
 std::string tied_layouts_problem(const Function& f, std::span<const ValueId> from, std::span<const ValueId> to) {
   for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i)
     if (f.layout_id(from[i]) != f.layout_id(to[i])) return fmt::format("value {} changes its layout where it is handed on", i + 1);
@@ -220,23 +222,23 @@ std::string layout_problem(const Function& f, OpId id) {
     case LayoutRule::same_layout:
       if (op.kind == OpKind::scan_ && !axis_order(f.layout(op.operands[0]), *axis_in_order(f, id)))
         return "its axis does not lie in order: registers, lanes, warps, registers";
-      return alike(f, {op.operands, op.results});
-    case LayoutRule::like_last_operand: return alike(f, {std::span(op.operands).last(1), op.results});
+      return same_layout_problem(f, {op.operands, op.results});
+    case LayoutRule::like_last_operand: return same_layout_problem(f, {std::span(op.operands).last(1), op.results});
     case LayoutRule::same_operand_layout:
     case LayoutRule::any_layout: return {};
     case LayoutRule::infer_operand: {
       const ValueId x = op.operands[0];
       if (f.type(x).is_scalar()) return {};
-      return wanted(f, x, *operand_layout(f, id, f.layout(op.results[0])), "the operand");
+      return layout_mismatch(f, x, *operand_layout(f, id, f.layout(op.results[0])), "the operand");
     }
     case LayoutRule::infer_result: {
-      if (std::string p = alike(f, {op.operands}); !p.empty()) return p;
+      if (std::string p = same_layout_problem(f, {op.operands}); !p.empty()) return p;
       const bool from_scalar = f.type(op.operands[0]).is_scalar(), to_scalar = f.type(op.results[0]).is_scalar();
       if (to_scalar || from_scalar) return {};
       const auto follows = result_layout(f, id, f.layout(op.operands[0]));
       if (!follows) return "it cannot work on this layout of its operand";
       for (ValueId r : op.results)
-        if (std::string p = wanted(f, r, *follows, "the result"); !p.empty()) return p;
+        if (std::string p = layout_mismatch(f, r, *follows, "the result"); !p.empty()) return p;
       return {};
     }
   }
