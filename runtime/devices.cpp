@@ -88,7 +88,7 @@ std::vector<std::string_view> emulated_targets() {
 }
 
 const cuda::Driver& emulated_driver() {
-  static const cuda::Driver& driver = [] -> const cuda::Driver& {
+  static const cuda::Driver& driver = []() -> const cuda::Driver& {
     emulator::set_print_function(print_line);
     return emulator::emulated_driver();
   }();

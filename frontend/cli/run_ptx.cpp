@@ -80,7 +80,7 @@ class Launcher {
     if (emulated_ordinal(target_) < 0)
       throw UsageError(
           fmt::format("--device '{}': PTX runs on emulator:sm_XX, with sm_XX one of {}", device, fmt::join(emulated_targets(), ", ")));
-    program_ = Program::load(session.files.read(options.run.file), options.run.file);
+    program_ = LoadedModule::load(session.files.read(options.run.file), options.run.file);
     if (options.run.kernel.empty() && program_->kernels().size() == 1) {
       kernel_ = program_->kernels().front().get();
     } else {
@@ -269,7 +269,7 @@ class Launcher {
   const PtxRun& options_;
   Session& session_;
   std::string target_;
-  std::shared_ptr<Program> program_;
+  std::shared_ptr<LoadedModule> program_;
   const Kernel* kernel_ = nullptr;
   Memory memory_;
   std::vector<std::byte> params_;

@@ -26,7 +26,7 @@ using bench::Samples;
 /// A kernel, its launch, and what is right in its result.
 struct Case {
   std::string name;
-  std::shared_ptr<Program> program;
+  std::shared_ptr<LoadedModule> program;
   std::string target = "sm_80";
   std::array<u32, 3> grid, block;
   u64 shared_bytes = 0;
@@ -74,7 +74,7 @@ class EmulatorBench {
     const auto made = tw::backend::compile(bench::traced(kernel, constants, 16), options);
     Case c;
     c.name = name;
-    c.program = Program::load({reinterpret_cast<const char*>(made.image.data()), made.image.size()});
+    c.program = LoadedModule::load({reinterpret_cast<const char*>(made.image.data()), made.image.size()});
     c.block = {static_cast<u32>(32 * warps), 1, 1};
     c.shared_bytes = static_cast<u64>(made.resources.shared_bytes);
     return c;
@@ -128,7 +128,7 @@ class EmulatorBench {
     Case c;
     c.name = name;
     std::ifstream in(TW_PTX_FILES "/" + file);
-    c.program = Program::load(std::string(std::istreambuf_iterator<char>(in), {}), file);
+    c.program = LoadedModule::load(std::string(std::istreambuf_iterator<char>(in), {}), file);
     c.grid = {kSize / 128, kSize / 128, 1};
     c.products = double{kSize} * kSize * kSize;
     // Small integers, whose products and sums are exact.

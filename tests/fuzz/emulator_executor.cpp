@@ -38,7 +38,7 @@ void EmulatorExecutor::run(const ir::Function& f, std::span<const std::uint64_t>
   options.num_warps = num_warps_;
   const backend::CompiledKernel compiled = backend::compile(f, options);
   const std::string_view ptx(reinterpret_cast<const char*>(compiled.image.data()), compiled.image.size());
-  const auto program = emulator::Program::load(ptx, f.name);
+  const auto program = emulator::LoadedModule::load(ptx, f.name);
   emulator::Memory memory;
   if (memory_)
     for (const auto& [begin, bytes] : memory_->buffers()) memory.adopt(begin, bytes);

@@ -217,8 +217,6 @@ class Checker {
   void check_emulator_folders(const std::string& path, int line, const std::string& target) {
     const std::string_view from = emulator_folder(path), to = emulator_folder(target);
     if (from.empty() || to.empty() || from == to) return;
-    // TODO: goes when what they include of floors above is below them.
-    if (from == "races" || from == "state" || (from == "program" && to == "matrix")) return;
     if (emulator_floor(from) < 0 || emulator_floor(from) <= emulator_floor(to))
       report(path, line, "the emulator's " + std::string(from) + "/ stands below or beside " + std::string(to) + "/ and does not include it");
   }

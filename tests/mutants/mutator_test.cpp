@@ -133,7 +133,7 @@ TEST_CASE("mutator: a mutant's text has the instructions of the others at their 
 }
 
 TEST_CASE("subject: mutants are found, wrong, equivalent or not reached") {
-  const auto program = Program::load(module_of(R"(
+  const auto program = LoadedModule::load(module_of(R"(
     ld.param.u64 %rd1, [out];
     mov.u32 %r1, %tid.x;
     mul.wide.u32 %rd2, %r1, 4;
@@ -167,7 +167,7 @@ TEST_CASE("subject: mutants are found, wrong, equivalent or not reached") {
 }
 
 TEST_CASE("subject: what is wrong with the kernel itself is reported") {
-  const auto program = Program::load(module_of("ld.param.u64 %rd1, [out];\nst.global.u32 [%rd1+256], 1;\n"));
+  const auto program = LoadedModule::load(module_of("ld.param.u64 %rd1, [out];\nst.global.u32 [%rd1+256], 1;\n"));
   Memory memory;
   const u64 out = memory.allocate(256);
   LaunchParams params;

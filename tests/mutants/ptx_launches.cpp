@@ -36,7 +36,7 @@ class Maker {
 
   void open(const std::string& file) {
     std::ifstream in(TW_PTX_FILES "/" + file);
-    program_ = Program::load(std::string(std::istreambuf_iterator<char>(in), {}), file);
+    program_ = LoadedModule::load(std::string(std::istreambuf_iterator<char>(in), {}), file);
   }
 
   template <class T>
@@ -105,7 +105,7 @@ class Maker {
  private:
   Memory& memory_;
   std::vector<std::string>& reports_;
-  std::shared_ptr<Program> program_;
+  std::shared_ptr<LoadedModule> program_;
   std::mt19937 random_{1};
   std::normal_distribution<float> draw_;
 };

@@ -21,7 +21,8 @@ bool orders_accesses(Weakening weakening) {
 
 }  // namespace
 
-Subject::Subject(const Program& program, std::string_view kernel) : program_(Program::load(*program.module().text)), kernel_(kernel) {}
+Subject::Subject(const LoadedModule& program, std::string_view kernel)
+    : program_(LoadedModule::load(*program.module().text)), kernel_(kernel) {}
 
 std::vector<std::string> Subject::add(const EmulatedLaunch& about) {
   Launch& launch = launches_.emplace_back();
@@ -71,7 +72,7 @@ void Subject::restore(const Launch& launch) {
 }
 
 /// In one thread, so that each run is like every other. `params` says what is looked for; the rest is the launch's.
-void Subject::run(const Program& program, const Launch& launch, std::size_t schedule, LaunchParams params) const {
+void Subject::run(const LoadedModule& program, const Launch& launch, std::size_t schedule, LaunchParams params) const {
   // What ran before may have written into buffers that are not its own.
   restore(launch);
   params.grid = launch.params.grid;
@@ -90,7 +91,7 @@ void Subject::run(const Program& program, const Launch& launch, std::size_t sche
   for (const auto& [name, placed] : program.variables()) launch.memory->forget(placed.address);
 }
 
-Verdict Subject::judge(const Program& mutant, const Launch& launch, std::size_t schedule) const {
+Verdict Subject::judge(const LoadedModule& mutant, const Launch& launch, std::size_t schedule) const {
   Diagnostics diagnostics;
   LaunchParams params;
   params.diagnostics = &diagnostics;
@@ -107,7 +108,7 @@ Verdict Subject::judge(const Program& mutant, const Launch& launch, std::size_t 
   return {};
 }
 
-Verdict Subject::judge(const Program& mutant, std::size_t schedule) const {
+Verdict Subject::judge(const LoadedModule& mutant, std::size_t schedule) const {
   for (std::size_t k = 0; k < launches_.size(); ++k) {
     const std::size_t at = (last_ + k) % launches_.size();
     const Verdict verdict = judge(mutant, launches_[at], schedule);
@@ -122,13 +123,13 @@ bool Subject::is_reached(const Mutant& mutant, std::size_t schedule) const {
   if (mutant.probe.empty()) return counters_.instructions.at(mutant.instruction).executed > 0;
   Mutant probe = mutant;
   probe.after = mutant.probe + " " + mutant.before;
-  const auto program = Program::load(mutated_text(module(), probe));
+  const auto program = LoadedModule::load(mutated_text(module(), probe));
   return std::any_of(launches_.begin(), launches_.end(),
                      [&](const Launch& launch) { return judge(*program, launch, schedule).fate == Fate::found; });
 }
 
 Verdict Subject::judge(const Mutant& mutant) const {
-  const auto program = Program::load(mutated_text(module(), mutant));
+  const auto program = LoadedModule::load(mutated_text(module(), mutant));
   const bool all_orders = orders_accesses(mutant.weakening);
   for (std::size_t schedule = 0; schedule < kSchedules.size(); ++schedule) {
     if (const Verdict verdict = judge(*program, schedule); verdict.fate != Fate::survived) return verdict;

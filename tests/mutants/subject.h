@@ -25,7 +25,7 @@ struct Verdict {
 
 class Subject {
  public:
-  explicit Subject(const rt::emulator::Program&, std::string_view kernel);
+  explicit Subject(const rt::emulator::LoadedModule&, std::string_view kernel);
 
   /// One more launch of the kernel, whose buffers have to outlive the subject. The kernel as it is runs in every schedule; what the checks
   /// report of that is a false report, or a mistake of the kernel.
@@ -62,13 +62,13 @@ class Subject {
   };
   static std::vector<Bytes> contents(const Launch&);
   static void restore(const Launch&);
-  void run(const rt::emulator::Program&, const Launch&, std::size_t schedule, rt::emulator::LaunchParams) const;
+  void run(const rt::emulator::LoadedModule&, const Launch&, std::size_t schedule, rt::emulator::LaunchParams) const;
   /// What gives the mutant away in a launch, or in any; survived if nothing does.
-  Verdict judge(const rt::emulator::Program&, const Launch&, std::size_t schedule) const;
-  Verdict judge(const rt::emulator::Program&, std::size_t schedule) const;
+  Verdict judge(const rt::emulator::LoadedModule&, const Launch&, std::size_t schedule) const;
+  Verdict judge(const rt::emulator::LoadedModule&, std::size_t schedule) const;
   bool is_reached(const Mutant&, std::size_t schedule) const;
 
-  std::shared_ptr<rt::emulator::Program> program_;
+  std::shared_ptr<rt::emulator::LoadedModule> program_;
   std::string kernel_;
   std::vector<Launch> launches_;
   rt::emulator::KernelCounters counters_;

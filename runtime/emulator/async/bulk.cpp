@@ -106,7 +106,7 @@ void take_bulk_address(Decoder& d, const Operand& operand, int k) {
   int bytes = 8;
   if (d.is_register(base)) bytes = d.bytes_of_register(base);
   if (bytes != 4 && bytes != 8) d.fail("an address has 32 or 64 bits");
-  d.options<BulkOptions>().has_short_base[static_cast<std::size_t>(k)] = bytes == 4;
+  d.options<BulkOptions>().has_short_base[k] = bytes == 4;
   d.extra_source(base, bytes);
   Operand offset = zero();
   offset.bits = operand.bits;
@@ -117,7 +117,7 @@ u64 bulk_address(const Warp& warp, const Instruction& i, int k, int lane) {
   const s32* slots = warp.kernel->extra.data() + i.first + 2 * k;
   u64 offset = 0;
   std::memcpy(&offset, warp.registers + slots[1] + lane * 8, 8);
-  if (!i.options<BulkOptions>().has_short_base[static_cast<std::size_t>(k)]) {
+  if (!i.options<BulkOptions>().has_short_base[k]) {
     u64 base = 0;
     std::memcpy(&base, warp.registers + slots[0] + lane * 8, 8);
     return base + offset;

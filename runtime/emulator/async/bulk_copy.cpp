@@ -1,4 +1,4 @@
-// Checks of bulk copies, and their pieces as transfers.
+// Checks of bulk copies, and their pieces as operations.
 #include "runtime/emulator/async/bulk_copy.h"
 
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-#include "runtime/emulator/async/transfers.h"
+#include "runtime/emulator/async/schedule.h"
 #include "runtime/emulator/cost/transactions.h"
 #include "runtime/emulator/memory/atomic_update.h"
 #include "runtime/emulator/races/engine_checks.h"
@@ -173,12 +173,12 @@ std::optional<Arrival> arrival_of(const BulkCopy& copy, const Destination& desti
   return Arrival{destination, barrier->agent, static_cast<u32>(barrier->phase) + 1};
 }
 
-Transfer transfer_of(const BulkCopy& copy) {
-  Transfer transfer;
-  transfer.warp = &copy.warp;
-  transfer.instruction = copy.instruction.index;
-  transfer.lane = copy.lane;
-  return transfer;
+AsyncOperation transfer_of(const BulkCopy& copy) {
+  AsyncOperation operation;
+  operation.warp = &copy.warp;
+  operation.instruction = copy.instruction.index;
+  operation.lane = copy.lane;
+  return operation;
 }
 
 }  // namespace
@@ -227,8 +227,8 @@ void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
   }
   // A multicast arrives at each block in its own time.
   for (const Arrival& arrival : arrivals) {
-    Transfer transfer = transfer_of(copy);
-    transfer.write = [kept, arrival] {
+    AsyncOperation operation = transfer_of(copy);
+    operation.write = [kept, arrival] {
       const BulkCopy& copy = *kept;
       const auto& [to, mbarrier] = arrival.destination;
       std::byte* const shared = to.block->shared.get();
@@ -239,7 +239,7 @@ void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
           copy_to_shared(shared, piece, copy.pieces.swizzle);
       signal(copy, mbarrier, arrival.time, copy.pieces.bytes());
     };
-    begin(std::move(transfer));
+    begin(std::move(operation));
   }
 }
 
@@ -258,8 +258,8 @@ void begin_move(BulkCopy begun, const Destination& destination) {
       if (copy.reduction) check_shared_read(by, *destination.to.block, copy.lane, piece.shared, static_cast<int>(piece.bytes));
     }
   claim(by, *destination.to.block, copy);
-  Transfer transfer = transfer_of(copy);
-  transfer.write = [kept, &from, arrival = *arrival] {
+  AsyncOperation operation = transfer_of(copy);
+  operation.write = [kept, &from, arrival = *arrival] {
     const BulkCopy& copy = *kept;
     const auto& [to, mbarrier] = arrival.destination;
     for (const CopyPiece& piece : copy.pieces.list) {
@@ -271,7 +271,7 @@ void begin_move(BulkCopy begun, const Destination& destination) {
     }
     signal(copy, mbarrier, arrival.time, copy.pieces.bytes());
   };
-  begin(std::move(transfer));
+  begin(std::move(operation));
 }
 
 void begin_value(const BulkCopy& copy, const Destination& destination, const std::array<std::byte, 16>& value) {
@@ -285,15 +285,15 @@ void begin_value(const BulkCopy& copy, const Destination& destination, const std
   if (copy.warp.worker->launch->check) check_shared_write(by, *to.block, copy.lane, to.offset, bytes, nullptr);
   std::byte* place = to.block->shared.get() + to.offset;
   if (!copy.reduction) std::memset(place, kPoison, static_cast<std::size_t>(bytes));
-  Transfer transfer = transfer_of(copy);
-  transfer.write = [copy, value, place, bytes, mbarrier = mbarrier, time = arrival->time] {
+  AsyncOperation operation = transfer_of(copy);
+  operation.write = [copy, value, place, bytes, mbarrier = mbarrier, time = arrival->time] {
     if (copy.reduction)
       reduce(*copy.reduction, place, value.data(), static_cast<u32>(bytes));
     else
       std::memcpy(place, value.data(), static_cast<std::size_t>(bytes));
     signal(copy, mbarrier, time, static_cast<u64>(bytes));
   };
-  begin(std::move(transfer));
+  begin(std::move(operation));
 }
 
 void begin_store(BulkCopy begun) {
@@ -310,11 +310,11 @@ void begin_store(BulkCopy begun) {
                        read_spans(copy.pieces));
   check_global_runs(engine_of(warp, copy.instruction, *warp.block, bulk_write_agent(warp.index), sequence), copy, runs, Access::write);
   warp.bulk_copies.push_back({copy.instruction.index, copy.lane, warp.bulk_committed[l] + 1, sequence, false});
-  Transfer transfer = transfer_of(copy);
-  transfer.group = warp.bulk_committed[l] + 1;
+  AsyncOperation operation = transfer_of(copy);
+  operation.group = warp.bulk_committed[l] + 1;
   const auto held = std::make_shared<std::vector<std::byte>>();
-  transfer.read = [kept, held] { *held = gather(*kept->warp.block, *kept); };
-  transfer.write = [kept, held] {
+  operation.read = [kept, held] { *held = gather(*kept->warp.block, *kept); };
+  operation.write = [kept, held] {
     const BulkCopy& copy = *kept;
     const std::byte* from = held->data();
     for (const CopyPiece& piece : copy.pieces.list)
@@ -326,27 +326,25 @@ void begin_store(BulkCopy begun) {
           std::memcpy(to, from, piece.bytes);
       }
   };
-  begin(std::move(transfer));
+  begin(std::move(operation));
 }
 
 void commit_bulk_group(Warp& warp, Mask mask) {
   for (int lane = 0; lane < kLanes; ++lane)
-    if (has_lane(mask, lane)) ++warp.bulk_committed[static_cast<std::size_t>(lane)];
+    if (has_lane(mask, lane)) ++warp.bulk_committed[lane];
 }
 
 void wait_for_bulk_groups(Warp& warp, Mask mask, u32 keep, bool only_read) {
-  const auto is_due = [&](int lane, u32 group) {
-    return has_lane(mask, lane) && group + keep <= warp.bulk_committed[static_cast<std::size_t>(lane)];
-  };
+  const auto is_due = [&](int lane, u32 group) { return has_lane(mask, lane) && group + keep <= warp.bulk_committed[lane]; };
   if (only_read) {
-    for (Transfer& transfer : warp.block->cluster->transfers)
-      if (transfer.warp == &warp && transfer.group > 0 && transfer.read && is_due(transfer.lane, transfer.group)) {
-        transfer.read();
-        transfer.read = nullptr;
+    for (AsyncOperation& operation : warp.block->cluster->operations)
+      if (operation.warp == &warp && operation.group > 0 && operation.read && is_due(operation.lane, operation.group)) {
+        operation.read();
+        operation.read = nullptr;
       }
   } else {
-    finish_all(*warp.block->cluster, [&](const Transfer& transfer) {
-      return transfer.warp == &warp && transfer.group > 0 && is_due(transfer.lane, transfer.group);
+    finish_all(*warp.block->cluster, [&](const AsyncOperation& operation) {
+      return operation.warp == &warp && operation.group > 0 && is_due(operation.lane, operation.group);
     });
   }
   // Up to where all that these lanes began is over.
@@ -370,7 +368,7 @@ void check_finished_copies(Block& block) {
     for (const BulkGroupCopy& copy : warp.bulk_copies)
       if (!copy.is_read)
         report(warp, warp.kernel->code[copy.instruction], DiagnosticKind::missing_wait, copy.lane, [&] {
-          const bool is_committed = copy.group <= warp.bulk_committed[static_cast<std::size_t>(copy.lane)];
+          const bool is_committed = copy.group <= warp.bulk_committed[copy.lane];
           return fmt::format("the block ends while this copy may still read its shared memory: {}",
                              is_committed ? "nobody waits for its group" : "it is in no group");
         });

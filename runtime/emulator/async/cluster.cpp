@@ -49,7 +49,7 @@ void wait_for_cluster(Warp& warp, const Instruction& i, Mask mask) {
     return;
   }
   if (barrier.phase == warp.cluster_phase) {
-    warp.fragment().wait = Wait::cluster;
+    warp.entry().wait = Wait::cluster;
     return;
   }
   warp.cluster_awaited &= ~mask;
@@ -114,8 +114,8 @@ void complete_if_all_arrived(Cluster& cluster) {
   for (auto& block : cluster.blocks)
     for (Warp& warp : block->warps) {
       warp.cluster_arrived = 0;
-      for (Fragment& fragment : warp.fragments)
-        if (fragment.wait == Wait::cluster) fragment.wait = Wait::none;
+      for (SimtStackEntry& entry : warp.stack)
+        if (entry.wait == Wait::cluster) entry.wait = Wait::none;
     }
 }
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "runtime/emulator/async/mbarrier.h"
-#include "runtime/emulator/async/transfers.h"
+#include "runtime/emulator/async/schedule.h"
 #include "runtime/emulator/program/decoders.h"
 #include "runtime/emulator/state/register_file.h"
 
@@ -165,7 +165,7 @@ void arrive_after_copies(Warp& warp, const Instruction& i, Mask mask) {
       for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { await_arrival(at, barrier); });
     each_lane(places.mask, [&](std::size_t lane) {
       const MbarrierPlace at{warp, i, static_cast<int>(lane), places.owner(static_cast<int>(lane)), places.address[lane]};
-      Transfer arrival;
+      AsyncOperation arrival;
       arrival.warp = &warp;
       arrival.instruction = i.index;
       arrival.lane = at.lane;

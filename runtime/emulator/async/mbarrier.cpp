@@ -35,8 +35,8 @@ void complete_phase(Block& owner, Mbarrier& barrier) {
   barrier.done_async.join(barrier.async);
   barrier.done_remote.join(barrier.remote);
   for (Warp& warp : owner.warps)
-    for (Fragment& fragment : warp.fragments)
-      if (fragment.wait == Wait::mbarrier) fragment.wait = Wait::none;
+    for (SimtStackEntry& entry : warp.stack)
+      if (entry.wait == Wait::mbarrier) entry.wait = Wait::none;
 }
 
 /// The one that is or was there, or a new one.
@@ -117,8 +117,8 @@ void invalidate_mbarrier(const MbarrierPlace& at) {
   if (barrier.transactions != 0) misuse(at, [&] { return fmt::format("inval of {}", describe(barrier, static_cast<u32>(at.offset))); });
   check_change(at, true);
   for (const Warp& warp : at.owner.warps)
-    for (const Fragment& fragment : warp.fragments)
-      if (fragment.wait == Wait::mbarrier && fragment.wait_id == at.offset)
+    for (const SimtStackEntry& entry : warp.stack)
+      if (entry.wait == Wait::mbarrier && entry.wait_id == at.offset)
         misuse(at, [&] { return fmt::format("inval while warp {} waits for it", warp.index); });
   barrier.is_live = false;
   mark(at, 0);

@@ -54,7 +54,7 @@ void for_mbarriers(Warp& warp, const Instruction& i, const Places& places, F f) 
   int times = 0;  // that lanes in a row named the last one
   for (Mask rest = places.mask; rest != 0; rest &= rest - 1) {
     const int lane = __builtin_ctz(rest);
-    const MbarrierPlace at{warp, i, lane, places.owner(lane), places.address[static_cast<std::size_t>(lane)]};
+    const MbarrierPlace at{warp, i, lane, places.owner(lane), places.address[lane]};
     times = last != nullptr && at.offset == offset && places.remote == 0 ? times + 1 : 1;
     // That two lanes read it is all that can be remembered, and they found what there is to find.
     if (times <= 2) last = find_mbarrier(at);

@@ -37,16 +37,14 @@ void init(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u32> count = read<u32>(warp, i.slot[1]);
   at_mbarriers(warp, i, mask, [&](const Places& places) {
     for (int lane = 0; lane < kLanes; ++lane)
-      if (has_lane(places.mask, lane))
-        init_mbarrier({warp, i, lane, places.owner(lane), places.address[static_cast<std::size_t>(lane)]}, count[lane]);
+      if (has_lane(places.mask, lane)) init_mbarrier({warp, i, lane, places.owner(lane), places.address[lane]}, count[lane]);
   });
 }
 
 void inval(Warp& warp, const Instruction& i, Mask mask) {
   at_mbarriers(warp, i, mask, [&](const Places& places) {
     for (int lane = 0; lane < kLanes; ++lane)
-      if (has_lane(places.mask, lane))
-        invalidate_mbarrier({warp, i, lane, places.owner(lane), places.address[static_cast<std::size_t>(lane)]});
+      if (has_lane(places.mask, lane)) invalidate_mbarrier({warp, i, lane, places.owner(lane), places.address[lane]});
   });
 }
 
@@ -136,7 +134,7 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
   const auto& options = i.options<MbarrierOptions>();
   const AskedPhases asked(warp, i);
   Mask over = 0;
-  Fragment& fragment = warp.fragment();
+  SimtStackEntry& entry = warp.entry();
   const Mbarrier* first = nullptr;
   const Mbarrier* acquired = nullptr;
   u32 offset = 0;
@@ -159,20 +157,20 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
   if (first == nullptr) over = mask;
   write_mask(warp, i.slot[1], over, mask);
   if (over != 0) {
-    fragment.tried = ~0u;
+    entry.tried = ~0u;
     return;
   }
-  if (fragment.tried == i.index && fragment.wait_id == offset && first->phase > fragment.wait_phase + 1)
+  if (entry.tried == i.index && entry.wait_id == offset && first->phase > entry.wait_phase + 1)
     report(warp, i, DiagnosticKind::bad_mbarrier, __builtin_ctz(mask), [&] {
-      return fmt::format("phase {} and the next one were over before the wait for it saw either: {}",
-                         fragment.wait_phase - first->first_phase, describe(*first, offset));
+      return fmt::format("phase {} and the next one were over before the wait for it saw either: {}", entry.wait_phase - first->first_phase,
+                         describe(*first, offset));
     });
-  const bool again = fragment.tried == i.index && fragment.wait_id == offset;
-  fragment.tried = i.index;
-  fragment.wait_id = offset;
-  fragment.wait_phase = first->phase;
+  const bool again = entry.tried == i.index && entry.wait_id == offset;
+  entry.tried = i.index;
+  entry.wait_id = offset;
+  entry.wait_phase = first->phase;
   // A wait may give up at any time, so that it does so the first time; whoever comes back means to wait.
-  if (options.blocks && again) return void(fragment.wait = Wait::mbarrier);
+  if (options.blocks && again) return void(entry.wait = Wait::mbarrier);
   warp.worker->poll(i);
   warp.poll = {i.index, Space::shared, offset, 8};
 }

@@ -63,8 +63,7 @@ std::optional<TensorMap> map_at(Warp& warp, const Instruction& i, int lane, u64 
 
 std::array<s32, 5> coordinates_of(const Warp& warp, const Instruction& i, int lane) {
   std::array<s32, 5> coordinates{};
-  for (int d = 0; d < i.count; ++d)
-    coordinates[static_cast<std::size_t>(d)] = static_cast<s32>(bulk_value(warp, i, kCoordinates + d, lane));
+  for (int d = 0; d < i.count; ++d) coordinates[d] = static_cast<s32>(bulk_value(warp, i, kCoordinates + d, lane));
   return coordinates;
 }
 

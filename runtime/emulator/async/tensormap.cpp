@@ -84,7 +84,7 @@ void replace(Warp& warp, const Instruction& i, Mask mask) {
         continue;
       }
       TensorMap map;
-      std::byte* place = places.at[static_cast<std::size_t>(lane)] - kHalf;
+      std::byte* place = places.at[lane] - kHalf;
       std::memcpy(&map, place, sizeof map);
       set_field(map, field, dimension, value);
       std::memcpy(place, &map, sizeof map);
@@ -99,12 +99,10 @@ void copy_and_release(Warp& warp, const Instruction& i, Mask mask) {
   to[lane] = bulk_address(warp, i, 0, lane);
   from[lane] = bulk_address(warp, i, 1, lane);
   std::array<std::byte, 128> map{};
-  locate_maps(warp, i, kLaneBit[static_cast<std::size_t>(lane)], from, Space::shared, Access::read, [&](int half, const Places& places) {
-    std::memcpy(map.data() + half * kHalf, places.at[static_cast<std::size_t>(lane)], kHalf);
-  });
-  locate_maps(warp, i, kLaneBit[static_cast<std::size_t>(lane)], to, Space::global, Access::write, [&](int half, const Places& places) {
-    std::memcpy(places.at[static_cast<std::size_t>(lane)], map.data() + half * kHalf, kHalf);
-  });
+  locate_maps(warp, i, kLaneBit[lane], from, Space::shared, Access::read,
+              [&](int half, const Places& places) { std::memcpy(map.data() + half * kHalf, places.at[lane], kHalf); });
+  locate_maps(warp, i, kLaneBit[lane], to, Space::global, Access::write,
+              [&](int half, const Places& places) { std::memcpy(places.at[lane], map.data() + half * kHalf, kHalf); });
   if (warp.worker->launch->check) warp.released = release(warp, mask, i.whole_gpu);
 }
 

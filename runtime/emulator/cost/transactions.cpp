@@ -20,8 +20,7 @@ bool is_one_wavefront(const std::array<u64, kLanes>& address, Mask mask, int beg
   u32 used = 0;
   for (int lane = begin; lane < end; ++lane) {
     if (!has_lane(mask, lane)) continue;
-    const u64 first = address[static_cast<std::size_t>(lane)] / 4,
-              last = (address[static_cast<std::size_t>(lane)] + static_cast<u64>(bytes) - 1) / 4;
+    const u64 first = address[lane] / 4, last = (address[lane] + static_cast<u64>(bytes) - 1) / 4;
     for (u64 word = first; word <= last; ++word) {
       const std::size_t bank = word & 31;
       if ((used >> bank & 1) && words[bank] != word) return false;
@@ -50,12 +49,12 @@ void find_places(RequestShape& shape, const std::array<u64, kLanes>& address) {
     const auto end = address.begin() + static_cast<std::ptrdiff_t>(lane),
                at = ascend ? end : std::find(address.begin(), end, address[lane]);
     if (at == end) {
-      shape.first[static_cast<std::size_t>(shape.places)] = shape.who[static_cast<std::size_t>(shape.places)] = static_cast<u8>(lane);
+      shape.first[shape.places] = shape.who[shape.places] = static_cast<u8>(lane);
       ++shape.places;
       continue;
     }
     const auto earlier = std::find(shape.first.begin(), shape.first.begin() + shape.places, static_cast<u8>(at - address.begin()));
-    shape.who[static_cast<std::size_t>(earlier - shape.first.begin())] = kLanes;
+    shape.who[earlier - shape.first.begin()] = kLanes;
   }
 }
 
@@ -77,8 +76,8 @@ int count_sectors(const std::array<u64, kLanes>& address, Mask mask, int bytes) 
   u64 lowest = ~u64{0}, highest = 0;
   for (int lane = 0; lane < kLanes; ++lane) {
     if (!has_lane(mask, lane)) continue;
-    lowest = std::min(lowest, address[static_cast<std::size_t>(lane)]);
-    highest = std::max(highest, address[static_cast<std::size_t>(lane)]);
+    lowest = std::min(lowest, address[lane]);
+    highest = std::max(highest, address[lane]);
   }
   if (mask == 0) return 0;
   const u64 first = lowest / 32, last = (highest + static_cast<u64>(bytes) - 1) / 32;
@@ -86,7 +85,7 @@ int count_sectors(const std::array<u64, kLanes>& address, Mask mask, int bytes) 
     u64 touched = 0;
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(mask, lane)) continue;
-      const u64 a = address[static_cast<std::size_t>(lane)];
+      const u64 a = address[lane];
       touched |= u64{1} << (a / 32 - first);
       touched |= u64{1} << ((a + static_cast<u64>(bytes) - 1) / 32 - first);
     }
@@ -95,7 +94,7 @@ int count_sectors(const std::array<u64, kLanes>& address, Mask mask, int bytes) 
   std::array<u64, kLanes> sectors;
   int count = 0;
   for (int lane = 0; lane < kLanes; ++lane)
-    if (has_lane(mask, lane)) sectors[static_cast<std::size_t>(count++)] = address[static_cast<std::size_t>(lane)] / 32;
+    if (has_lane(mask, lane)) sectors[count++] = address[lane] / 32;
   std::sort(sectors.begin(), sectors.begin() + count);
   return static_cast<int>(std::unique(sectors.begin(), sectors.begin() + count) - sectors.begin());
 }
@@ -127,18 +126,17 @@ int count_wavefronts(const std::array<u64, kLanes>& address, Mask mask, int byte
     int most = 0, spilled = 0;
     for (int lane = begin; lane < begin + lanes; ++lane) {
       if (!has_lane(mask, lane)) continue;
-      const u64 first = address[static_cast<std::size_t>(lane)] / 4,
-                last = (address[static_cast<std::size_t>(lane)] + static_cast<u64>(bytes) - 1) / 4;
+      const u64 first = address[lane] / 4, last = (address[lane] + static_cast<u64>(bytes) - 1) / 4;
       for (u64 word = first; word <= last; ++word) {
         const std::size_t bank = word & 31;
         bool known = false;
-        for (int k = 0; k < std::min<int>(count[bank], 4); ++k) known |= seen[bank][static_cast<std::size_t>(k)] == word;
-        for (int k = 0; k < spilled; ++k) known |= words[static_cast<std::size_t>(k)] == word;
+        for (int k = 0; k < std::min<int>(count[bank], 4); ++k) known |= seen[bank][k] == word;
+        for (int k = 0; k < spilled; ++k) known |= words[k] == word;
         if (known) continue;
         if (count[bank] < 4)
           seen[bank][count[bank]] = word;
         else
-          words[static_cast<std::size_t>(spilled++)] = word;
+          words[spilled++] = word;
         most = std::max<int>(most, ++count[bank]);
       }
     }
@@ -150,7 +148,7 @@ int count_wavefronts(const std::array<u64, kLanes>& address, Mask mask, int byte
 const RequestShape* RequestShapes::find(Key key, const std::array<u64, kLanes>& address) const {
   if (entries_.empty() || address[0] >= kHighest) return nullptr;
   const Entry& entry = entries_[place_of(key)];
-  return entry.key == key && call_for_processor<has_distances>(address, entry.shape.distance) ? &entry.shape : nullptr;
+  return entry.key == key && call_dispatched<has_distances>(address, entry.shape.distance) ? &entry.shape : nullptr;
 }
 
 const RequestShape* RequestShapes::remember(Key key, const std::array<u64, kLanes>& address, int bytes, Transactions transactions) {

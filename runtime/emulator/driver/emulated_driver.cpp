@@ -73,7 +73,7 @@ CUresult get_error_string(CUresult error, const char** text) {
 
 EmulatedDevice* device_at(CUdevice ordinal) {
   auto& devices = EmulatedDriverState::instance().devices;
-  return ordinal >= 0 && ordinal < static_cast<int>(devices.size()) ? devices[static_cast<std::size_t>(ordinal)].get() : nullptr;
+  return ordinal >= 0 && ordinal < static_cast<int>(devices.size()) ? devices[ordinal].get() : nullptr;
 }
 
 int capability_of(const EmulatedDevice& device) {

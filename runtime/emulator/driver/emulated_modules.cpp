@@ -38,7 +38,7 @@ CUresult load(CUmodule* result, const void* image, unsigned count, CUjit_option*
   auto module = std::make_unique<EmulatedModule>();
   module->device = device;
   try {
-    module->program = Program::load(static_cast<const char*>(image));
+    module->program = LoadedModule::load(static_cast<const char*>(image));
   } catch (const Error& error) {
     return refuse(CUDA_ERROR_INVALID_PTX, error.what(), count, options, values);
   }

@@ -45,7 +45,7 @@ struct EmulatedFunction {
 
 struct EmulatedModule {
   EmulatedDevice* device = nullptr;
-  std::shared_ptr<Program> program;
+  std::shared_ptr<LoadedModule> program;
   std::map<std::string, EmulatedFunction, std::less<>> functions;
 };
 

@@ -36,23 +36,23 @@ void finish_reduction(Warp& warp, const Instruction& i, Mask mask, const Barrier
 
 void release(Block& block, Barrier& barrier, u32 id) {
   for (Warp& warp : block.warps)
-    for (Fragment& fragment : warp.fragments) {
-      if (fragment.mask == 0 || fragment.wait != Wait::barrier || fragment.wait_id != id) continue;
-      const Instruction& i = warp.kernel->code[fragment.pc];
-      Mask mask = fragment.mask;
+    for (SimtStackEntry& entry : warp.stack) {
+      if (entry.mask == 0 || entry.wait != Wait::barrier || entry.wait_id != id) continue;
+      const Instruction& i = warp.kernel->code[entry.pc];
+      Mask mask = entry.mask;
       if (i.guard >= 0) mask &= i.guard_negated ? ~read_mask(warp, i.guard) : read_mask(warp, i.guard);
       finish_reduction(warp, i, mask, barrier);
       warp.clocks.join(barrier.clocks);
       warp.async.join(barrier.async);
       warp.released = barrier.released;
-      fragment.wait = Wait::none;
-      ++fragment.pc;
+      entry.wait = Wait::none;
+      ++entry.pc;
     }
   barrier.reset();
 }
 
 u32 uniform_value(Warp& warp, const Instruction& i, Mask mask, int k, const char* what) {
-  const Lanes<u32> value = read<u32>(warp, i.slot[static_cast<std::size_t>(k)]);
+  const Lanes<u32> value = read<u32>(warp, i.slot[k]);
   const int first = __builtin_ctz(mask);
   for (int lane = 0; lane < kLanes; ++lane)
     if (has_lane(mask, lane) && value[lane] != value[first])
@@ -86,8 +86,8 @@ void block_barrier(Warp& warp, const Instruction& i, Mask mask) {
   barrier.released.join(warp.released);
   ++warp.time;
   if (i.options<BarrierOptions>().waits) {
-    warp.fragment().wait = Wait::barrier;
-    warp.fragment().wait_id = id;
+    warp.entry().wait = Wait::barrier;
+    warp.entry().wait_id = id;
   }
   arrive(warp, barrier, mask);
 }
@@ -129,7 +129,7 @@ void release_if_complete(Block& block, Barrier& barrier) {
 }
 
 void arrive(Warp& warp, Barrier& barrier, Mask mask) {
-  Mask& there = barrier.lanes[static_cast<std::size_t>(warp.index)];
+  Mask& there = barrier.lanes[warp.index];
   there |= mask;
   barrier.arrived += static_cast<u32>(__builtin_popcount(mask));
   // Barriers count whole warps, lanes that do not exist or have exited included.

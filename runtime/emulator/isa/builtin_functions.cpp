@@ -33,10 +33,10 @@ class Caller {
     bool done = false;
     Lanes<u64> addresses;
     for (u64& each : addresses.at) each = address;
-    locate(warp_, call_, kLaneBit[static_cast<std::size_t>(lane_)], addresses, Space::generic, bytes, [&](const Places& places) {
+    locate(warp_, call_, kLaneBit[lane_], addresses, Space::generic, bytes, [&](const Places& places) {
       check_read(accessor_of(warp_, call_), places, lane_, bytes);
       check_written(warp_, call_, places, bytes, Access::read);
-      std::memcpy(to, places.at[static_cast<std::size_t>(lane_)], static_cast<std::size_t>(bytes));
+      std::memcpy(to, places.at[lane_], static_cast<std::size_t>(bytes));
       done = true;
     });
     return done;

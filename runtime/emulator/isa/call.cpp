@@ -1,4 +1,4 @@
-// Calls and returns. The scheduler runs a call as a fragment of its own, for which the caller waits as for a branch.
+// Calls and returns. The scheduler runs a call as an entry of its own, for which the caller waits as for a branch.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -157,7 +157,7 @@ std::vector<Passed> decode_list(Decoder& d, std::size_t k, const std::vector<Par
 
 std::byte* place_of_passed(Warp& warp, const Instruction& call, const Passed& passed, int lane) {
   if (passed.extra >= 0) {
-    const s32 slot = warp.kernel->extra[static_cast<std::size_t>(passed.extra)];
+    const s32 slot = warp.kernel->extra[passed.extra];
     return warp.registers + slot + static_cast<u64>(lane) * passed.bytes;
   }
   const u64 frame = call.slot[0] < 0 ? 0 : read<u64>(warp, call.slot[0])[lane];
@@ -208,7 +208,7 @@ void decode_call(Decoder& d) {
   } else {
     const int number = d.module().function_named(function.name);
     if (number < 0 || function.kind != OperandKind::symbol) d.fail("expected a function");
-    called = &d.module().functions[static_cast<std::size_t>(number)];
+    called = &d.module().functions[number];
     for (std::size_t c = 0; c < d.kernel().callees.size(); ++c)
       if (d.kernel().callees[c].number == number) site.callee = static_cast<int>(c);
   }

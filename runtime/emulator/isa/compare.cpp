@@ -84,24 +84,24 @@ template <Compare compare>
 Relation relation_for(Type type) {
   constexpr bool for_integers = compare <= Compare::ge;
   switch (type) {
-    case Type::f32: return for_processor<relation<compare, float>>();
-    case Type::f64: return for_processor<relation<compare, double>>();
+    case Type::f32: return dispatch<relation<compare, float>>();
+    case Type::f64: return dispatch<relation<compare, double>>();
     case Type::f16:
-    case Type::bf16: return for_processor<relation_of_halves<compare, u16>>();
+    case Type::bf16: return dispatch<relation_of_halves<compare, u16>>();
     case Type::f16x2:
-    case Type::bf16x2: return for_processor<relation_of_halves<compare, u32>>();
+    case Type::bf16x2: return dispatch<relation_of_halves<compare, u32>>();
     default: break;
   }
   if constexpr (for_integers) switch (type) {
       case Type::b16:
-      case Type::u16: return for_processor<relation<compare, u16>>();
-      case Type::s16: return for_processor<relation<compare, s16>>();
+      case Type::u16: return dispatch<relation<compare, u16>>();
+      case Type::s16: return dispatch<relation<compare, s16>>();
       case Type::b32:
-      case Type::u32: return for_processor<relation<compare, u32>>();
-      case Type::s32: return for_processor<relation<compare, s32>>();
+      case Type::u32: return dispatch<relation<compare, u32>>();
+      case Type::s32: return dispatch<relation<compare, s32>>();
       case Type::b64:
-      case Type::u64: return for_processor<relation<compare, u64>>();
-      case Type::s64: return for_processor<relation<compare, s64>>();
+      case Type::u64: return dispatch<relation<compare, u64>>();
+      case Type::s64: return dispatch<relation<compare, s64>>();
       default: break;
     }
   return nullptr;
@@ -178,17 +178,17 @@ void set(Warp& warp, const Instruction& i, Mask mask) {
 template <Compare compare>
 Handler setp_for(Type type) {
   switch (type) {
-    case Type::f32: return for_processor<setp<compare, float>>();
-    case Type::f64: return for_processor<setp<compare, double>>();
+    case Type::f32: return dispatch<setp<compare, float>>();
+    case Type::f64: return dispatch<setp<compare, double>>();
     default: break;
   }
   if constexpr (compare <= Compare::ge) switch (type) {
       case Type::b32:
-      case Type::u32: return for_processor<setp<compare, u32>>();
-      case Type::s32: return for_processor<setp<compare, s32>>();
+      case Type::u32: return dispatch<setp<compare, u32>>();
+      case Type::s32: return dispatch<setp<compare, s32>>();
       case Type::b64:
-      case Type::u64: return for_processor<setp<compare, u64>>();
-      case Type::s64: return for_processor<setp<compare, s64>>();
+      case Type::u64: return dispatch<setp<compare, u64>>();
+      case Type::s64: return dispatch<setp<compare, s64>>();
       default: break;
     }
   return nullptr;
@@ -248,8 +248,8 @@ void select_by_sign(Warp& warp, const Instruction& i, Mask mask) {
 
 template <class T>
 Handler choose_select(bool by_sign, bool by_float) {
-  if (!by_sign) return for_processor<select<T>>();
-  return by_float ? for_processor<select_by_sign<T, float>>() : for_processor<select_by_sign<T, s32>>();
+  if (!by_sign) return dispatch<select<T>>();
+  return by_float ? dispatch<select_by_sign<T, float>>() : dispatch<select_by_sign<T, s32>>();
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ void change_registers(Warp& warp, const Instruction& i, Mask) {
   // Where it is not known how many there were to begin with, nor is what the pool has.
   if (!is_mistaken && warp.kernel->entry_registers != 0) {
     if (increases && wanted - before > warp.block->free_registers) {
-      warp.fragment().wait = Wait::registers;
-      warp.fragment().wait_id = wanted - before;
+      warp.entry().wait = Wait::registers;
+      warp.entry().wait_id = wanted - before;
       return;
     }
     if (increases)
@@ -43,8 +43,8 @@ void change_registers(Warp& warp, const Instruction& i, Mask) {
 void return_registers(Warp& warp, u32 kept) {
   warp.block->free_registers += warp.most_registers - std::min(kept, warp.most_registers);
   for (Warp& other : warp.block->warps)
-    for (Fragment& fragment : other.fragments)
-      if (fragment.wait == Wait::registers) fragment.wait = Wait::none;
+    for (SimtStackEntry& entry : other.stack)
+      if (entry.wait == Wait::registers) entry.wait = Wait::none;
 }
 
 void decode_setmaxnreg(Decoder& d) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/emulator/async/bulk_copy.h"
-#include "runtime/emulator/async/transfers.h"
+#include "runtime/emulator/async/schedule.h"
 #include "runtime/emulator/isa/barrier.h"
 #include "runtime/emulator/isa/registers.h"
 #include "runtime/emulator/machine/scheduler.h"
@@ -24,7 +24,7 @@ constexpr u64 kTurn = u64{1} << kTurnBits;
 void finish(Warp& warp) {
   Block& block = *warp.block;
   if (block.running == 1) {
-    finish_all(*block.cluster, [&](const Transfer& transfer) { return transfer.warp->block == &block; });
+    finish_all(*block.cluster, [&](const AsyncOperation& operation) { return operation.warp->block == &block; });
     check_finished_mbarriers(warp);
     check_finished_copies(block);
     check_remote_accesses(block);
@@ -35,10 +35,10 @@ void finish(Warp& warp) {
   for (Barrier& barrier : block.barriers) release_if_complete(block, barrier);
 }
 
-bool break_joins(Cluster& cluster, bool spins) {
+bool split_off_waiting_lanes(Cluster& cluster, bool spins) {
   bool any = false;
   for (auto& block : cluster.blocks)
-    for (Warp& warp : block->warps) any |= warp.live != 0 && break_joins(warp, spins);
+    for (Warp& warp : block->warps) any |= warp.live != 0 && split_off_waiting_lanes(warp, spins);
   return any;
 }
 
@@ -122,14 +122,14 @@ Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget) {
       continue;
     }
     if (none_ran) {
-      if (break_joins(cluster, false)) continue;
+      if (split_off_waiting_lanes(cluster, false)) continue;
       worker.stopped = true;
       const std::shared_ptr<Cluster> alone(&cluster, [](Cluster*) {});
       report_waits({&alone, 1}, DiagnosticKind::deadlock, "no warp can go on");
       return Progress::stopped;
     }
     if (cluster.watch.is_stuck(cluster, launch.changes.load(std::memory_order_acquire))) {
-      if (!break_joins(cluster, true)) return Progress::stuck;
+      if (!split_off_waiting_lanes(cluster, true)) return Progress::stuck;
       cluster.watch.reset();
     }
     if (worker.spent >= limit) return Progress::paused;

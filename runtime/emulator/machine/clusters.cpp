@@ -75,7 +75,7 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
   block.free_registers = 0;
   block.releases.clear();
   block.undefined.clear();
-  for (WarpgroupOperands& operands : block.matrix_operands) operands.clear();
+  block.packed_panels = {};
   forget_mbarriers(block);
   if (launch.check) {
     block.shadow.reset(block.shared_bytes, kernel.shared_granule, kernel.has_engines && launch.fast_paths);
@@ -86,10 +86,10 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
     warp.worker = &worker;
     warp.live = threads >= kLanes ? kAllLanes : (1u << threads) - 1;
     threads -= std::min<u64>(threads, kLanes);
-    warp.fragments.assign(1, {});
-    warp.fragments[0].mask = warp.live;
-    warp.fragments[0].join = kernel.end;
-    warp.free_fragments.clear();
+    warp.stack.assign(1, {});
+    warp.stack[0].mask = warp.live;
+    warp.stack[0].reconvergence = kernel.end;
+    warp.free_entries.clear();
     warp.current = 0;
     warp.carry = 0;
     warp.polled = 0;
@@ -140,7 +140,7 @@ std::shared_ptr<Cluster> new_cluster(const Launch& launch) {
 }  // namespace
 
 std::shared_ptr<Cluster> make_cluster(const Launch& launch) {
-  std::shared_ptr<Cluster> cluster = launch.kernel->spare_clusters.take();
+  std::shared_ptr<Cluster> cluster = launch.kernel->cluster_pool.take();
   if (cluster == nullptr || !fits(launch, *cluster)) cluster = new_cluster(launch);
   for (const auto& block : cluster->blocks)
     for (Warp& warp : block->warps) fill_thread_registers(launch, *block, warp);
@@ -149,7 +149,7 @@ std::shared_ptr<Cluster> make_cluster(const Launch& launch) {
 
 void start_cluster(const Launch& launch, Cluster& cluster, Worker& worker, u64 number) {
   cluster.id = coordinates_of(number, launch.clusters);
-  cluster.transfers.clear();
+  cluster.operations.clear();
   cluster.barrier.reset();
   cluster.watch.reset();
   for (auto& block : cluster.blocks) start_block(launch, *block, worker);

@@ -19,6 +19,6 @@ bool can_run(std::string_view ptx_target, std::string_view device);
 /// (Diagnostics::remarks) change nothing.
 /// Throws Error, naming the line of the PTX, if the launch itself is wrong: unknown kernel, too many threads or too much shared
 /// memory, clusters that do not divide the grid, too few bytes of parameters, a target that this device cannot run.
-bool launch(const Program&, std::string_view kernel, Memory&, const LaunchParams&);
+bool launch(const LoadedModule&, std::string_view kernel, Memory&, const LaunchParams&);
 
 }  // namespace tilewright::rt::emulator

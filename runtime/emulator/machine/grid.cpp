@@ -201,7 +201,7 @@ class Grid {
   void run_thread(HostThread& thread, F after_cluster) {
     while (!stopped_) {
       if (wants_cluster(thread) && !begin_cluster(thread) && thread.resident.empty()) {
-        if (!thread.unused.empty()) launch_.kernel->spare_clusters.give(std::move(thread.unused.back()));
+        if (!thread.unused.empty()) launch_.kernel->cluster_pool.give(std::move(thread.unused.back()));
         thread.idle_at = HostThread::kEmpty;
         return;
       }

@@ -59,7 +59,7 @@ void check_clusters(const Kernel& kernel, const LaunchParams& params, const std:
       fail(fmt::format("a grid of {} blocks is no multiple of clusters of {}", text_of(params.grid), text_of(cluster)));
 }
 
-void check_configuration(const Program& program, const Kernel& kernel, const LaunchParams& params) {
+void check_configuration(const LoadedModule& program, const Kernel& kernel, const LaunchParams& params) {
   const auto fail = [&](const std::string& message) {
     throw Error({program.module().name, kernel.lines.front(), 0}, fmt::format("launch of '{}': {}", kernel.name, message));
   };
@@ -115,7 +115,7 @@ bool can_run(std::string_view ptx_target, std::string_view device) {
   return code.number <= chip.number;
 }
 
-bool launch(const Program& program, std::string_view name, Memory& memory, const LaunchParams& params) {
+bool launch(const LoadedModule& program, std::string_view name, Memory& memory, const LaunchParams& params) {
   const Kernel* kernel = program.kernel(name);
   if (kernel == nullptr) throw Error({program.module().name, 1, 0}, fmt::format("no kernel is named '{}'", name));
   check_configuration(program, *kernel, params);

@@ -1,4 +1,4 @@
-// Execution of warps: fragments, divergence and reconvergence, collectives.
+// Execution of warps: entries, divergence and reconvergence, collectives.
 #include "runtime/emulator/machine/scheduler.h"
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-bool is_alive(const Fragment& fragment) { return fragment.mask != 0; }
-bool is_leaf(const Fragment& fragment) { return is_alive(fragment) && fragment.children == 0; }
+bool is_alive(const SimtStackEntry& entry) { return entry.mask != 0; }
+bool is_leaf(const SimtStackEntry& entry) { return is_alive(entry) && entry.children == 0; }
 
 class WarpRunner {
  public:
@@ -28,45 +28,45 @@ class WarpRunner {
       if (worker_.spent >= limit) {
         const bool polled = worker_.polling - polling > budget / 2;
         warp_.polled = polled ? std::min(kPatience, warp_.polled + worker_.spent - start) : 0;
-        if (!turn() && warp_.polled >= kPatience) break_join();
+        if (!turn() && warp_.polled >= kPatience) split_off_waiting();
         return Progress::paused;
       }
-      run_fragment(limit);
+      run_entry(limit);
     }
     return warp_.live == 0 ? Progress::finished : Progress::waiting;
   }
 
   /// Lets lanes go on that wait for those that an mbarrier holds up, or that spin if `spins`. False if there are none.
   bool go_on_without_waiting(bool spins) {
-    for (std::size_t at = 0; at < warp_.fragments.size(); ++at) {
-      const Wait wait = warp_.fragments[at].wait;
-      if (!is_leaf(warp_.fragments[at]) || !(wait == Wait::mbarrier || (spins && wait == Wait::none))) continue;
+    for (std::size_t at = 0; at < warp_.stack.size(); ++at) {
+      const Wait wait = warp_.stack[at].wait;
+      if (!is_leaf(warp_.stack[at]) || !(wait == Wait::mbarrier || (spins && wait == Wait::none))) continue;
       warp_.current = static_cast<s32>(at);
-      if (break_join()) return true;
+      if (split_off_waiting()) return true;
     }
     return false;
   }
 
  private:
-  /// Makes a fragment that can run the current one. False: all are done or wait.
+  /// Makes an entry that can run the current one. False: all are done or wait.
   bool choose() {
     if (warp_.live == 0) return false;
     const auto runs = [&](s32 at) {
-      const Fragment& fragment = warp_.fragments[static_cast<std::size_t>(at)];
-      return is_leaf(fragment) && fragment.wait == Wait::none;
+      const SimtStackEntry& entry = warp_.stack[at];
+      return is_leaf(entry) && entry.wait == Wait::none;
     };
     if (runs(warp_.current)) return true;
     bool any_at_barrier = false;
     s32 stuck = -1;
-    for (s32 at = static_cast<s32>(warp_.fragments.size()) - 1; at >= 0; --at) {
+    for (s32 at = static_cast<s32>(warp_.stack.size()) - 1; at >= 0; --at) {
       if (runs(at)) {
         warp_.current = at;
         return true;
       }
-      const Fragment& fragment = warp_.fragments[static_cast<std::size_t>(at)];
-      if (!is_leaf(fragment)) continue;
-      any_at_barrier |= fragment.wait != Wait::collective;
-      if (fragment.wait == Wait::collective) stuck = at;
+      const SimtStackEntry& entry = warp_.stack[at];
+      if (!is_leaf(entry)) continue;
+      any_at_barrier |= entry.wait != Wait::collective;
+      if (entry.wait == Wait::collective) stuck = at;
     }
     // Those at a barrier may still come; otherwise nobody does.
     if (any_at_barrier || stuck < 0) return false;
@@ -78,13 +78,13 @@ class WarpRunner {
   // So much a warp may spend on polling before lanes that wait for the polling ones go on without them.
   static constexpr u64 kPatience = 16'384;
 
-  /// Lets another fragment run next: the current one may be spinning on what that one does. False if there is none.
+  /// Lets another entry run next: the current one may be spinning on what that one does. False if there is none.
   bool turn() {
-    const s32 count = static_cast<s32>(warp_.fragments.size());
+    const s32 count = static_cast<s32>(warp_.stack.size());
     for (s32 step = 1; step < count; ++step) {
       const s32 at = (warp_.current + step) % count;
-      const Fragment& fragment = warp_.fragments[static_cast<std::size_t>(at)];
-      if (is_leaf(fragment) && fragment.wait == Wait::none) {
+      const SimtStackEntry& entry = warp_.stack[at];
+      if (is_leaf(entry) && entry.wait == Wait::none) {
         warp_.current = at;
         return true;
       }
@@ -93,43 +93,43 @@ class WarpRunner {
   }
 
   /// Threads of a warp make progress independently: lanes that have come out of a loop must not wait for those that spin in it, if what
-  /// these spin on is for the former to do. The innermost such lanes become a fragment of their own.
-  bool break_join() {
-    for (s32 at = warp_.fragment().parent; at >= 0; at = warp_.fragments[static_cast<std::size_t>(at)].parent) {
-      const Fragment waiting = warp_.fragments[static_cast<std::size_t>(at)];
+  /// these spin on is for the former to do. The innermost such lanes become an entry of their own.
+  bool split_off_waiting() {
+    for (s32 at = warp_.entry().parent; at >= 0; at = warp_.stack[at].parent) {
+      const SimtStackEntry waiting = warp_.stack[at];
       Mask below = 0;
-      for (const Fragment& leaf : warp_.fragments) {
+      for (const SimtStackEntry& leaf : warp_.stack) {
         if (!is_leaf(leaf)) continue;
-        for (s32 up = leaf.parent; up >= 0; up = warp_.fragments[static_cast<std::size_t>(up)].parent)
+        for (s32 up = leaf.parent; up >= 0; up = warp_.stack[up].parent)
           if (up == at) below |= leaf.mask;
       }
       const Mask arrived = waiting.mask & warp_.live & ~below;
-      if (arrived == 0 || waiting.pc == waiting.join) continue;
-      const s32 made = new_fragment();
-      Fragment& fragment = warp_.fragments[static_cast<std::size_t>(made)];
-      fragment = waiting;
-      fragment.mask = arrived;
-      fragment.children = 0;
-      warp_.fragments[static_cast<std::size_t>(at)].mask &= ~arrived;
-      if (waiting.parent >= 0) ++warp_.fragments[static_cast<std::size_t>(waiting.parent)].children;
+      if (arrived == 0 || waiting.pc == waiting.reconvergence) continue;
+      const s32 made = new_entry();
+      SimtStackEntry& entry = warp_.stack[made];
+      entry = waiting;
+      entry.mask = arrived;
+      entry.children = 0;
+      warp_.stack[at].mask &= ~arrived;
+      if (waiting.parent >= 0) ++warp_.stack[waiting.parent].children;
       warp_.current = made;
       return true;
     }
     return false;
   }
 
-  /// Fragments that wait at the same place and have the same join become one again, the current one.
+  /// Entries that wait at the same place and have the same reconvergence point become one again, the current one.
   void merge_here() {
-    Fragment& here = warp_.fragment();
-    for (std::size_t at = 0; at < warp_.fragments.size(); ++at) {
-      Fragment& other = warp_.fragments[at];
+    SimtStackEntry& here = warp_.entry();
+    for (std::size_t at = 0; at < warp_.stack.size(); ++at) {
+      SimtStackEntry& other = warp_.stack[at];
       const bool same = static_cast<s32>(at) != warp_.current && is_leaf(other) && other.wait == Wait::collective && other.pc == here.pc &&
-                        other.join == here.join && other.parent == here.parent;
+                        other.reconvergence == here.reconvergence && other.parent == here.parent;
       if (!same) continue;
       here.mask |= other.mask;
       other.mask = 0;
-      warp_.free_fragments.push_back(static_cast<s32>(at));
-      if (here.parent >= 0) --warp_.fragments[static_cast<std::size_t>(here.parent)].children;
+      warp_.free_entries.push_back(static_cast<s32>(at));
+      if (here.parent >= 0) --warp_.stack[here.parent].children;
     }
   }
 
@@ -154,14 +154,14 @@ class WarpRunner {
   }
 
   /// Runs the instructions up to the next one that may do more than go on, or until the budget is spent. Most are such, and none of
-  /// them changes fragments: that is what makes this loop short.
-  void run_plain(Fragment& fragment, u64 limit) {
+  /// them changes entries: that is what makes this loop short.
+  void run_plain(SimtStackEntry& entry, u64 limit) {
     if (worker_.spent >= limit) return;
     const Instruction* const code = kernel_.code.data();
-    const Mask all = fragment.mask;
-    const u32 begin = fragment.pc;
+    const Mask all = entry.mask;
+    const u32 begin = entry.pc;
     u32 end = code[begin].plain_end;
-    if (fragment.join >= begin) end = std::min(end, fragment.join);
+    if (entry.reconvergence >= begin) end = std::min(end, entry.reconvergence);
     end = static_cast<u32>(std::min<u64>(end, begin + (limit - worker_.spent)));
     if (end <= begin) return;
     if (has_undefined_values(warp_))
@@ -169,10 +169,10 @@ class WarpRunner {
     else
       run_all<false>(code + begin, code + end, all);
     worker_.spent += end - begin;
-    fragment.pc = end;
+    entry.pc = end;
   }
 
-  /// Of `begin` up to `stop`, none of which changes fragments.
+  /// Of `begin` up to `stop`, none of which changes entries.
   template <bool kFollows>
   void run_all(const Instruction* begin, const Instruction* stop, Mask all) {
     u32 counted = begin->index;
@@ -194,42 +194,42 @@ class WarpRunner {
     count_all(counted, stop[-1].index + 1, all);
   }
 
-  /// Runs the current fragment until it ends, diverges or has to wait.
-  void run_fragment(u64 limit) {
+  /// Runs the current entry until it ends, diverges or has to wait.
+  void run_entry(u64 limit) {
     while (true) {
-      Fragment& fragment = warp_.fragment();
-      run_plain(fragment, limit);
+      SimtStackEntry& entry = warp_.entry();
+      run_plain(entry, limit);
       if (worker_.spent >= limit) return;
-      if (fragment.pc == fragment.join) return end_fragment();
-      const Instruction& i = kernel_.code[fragment.pc];
-      const Mask mask = guarded(i, fragment.mask);
-      if (has_undefined_values(warp_)) follow_values(warp_, i, fragment.mask, mask);
+      if (entry.pc == entry.reconvergence) return end_entry();
+      const Instruction& i = kernel_.code[entry.pc];
+      const Mask mask = guarded(i, entry.mask);
+      if (has_undefined_values(warp_)) follow_values(warp_, i, entry.mask, mask);
       ++worker_.spent;
       if (mask != 0) count(i, mask), worker_.changes += i.is_visible;
       switch (i.kind) {
         case Kind::plain: break;  // run_plain() takes these
         case Kind::call:
-          ++fragment.pc;
+          ++entry.pc;
           if (mask != 0) return call_functions(i, mask);
           break;
         case Kind::leave:
           if (mask != 0) i.execute(warp_, i, mask);
           [[fallthrough]];
         case Kind::branch:
-          if (mask == fragment.mask) {
-            fragment.pc = i.target;
+          if (mask == entry.mask) {
+            entry.pc = i.target;
           } else if (mask == 0) {
-            ++fragment.pc;
+            ++entry.pc;
           } else {
-            const std::pair<u32, Mask> ways[] = {{i.target, mask}, {fragment.pc + 1, fragment.mask & ~mask}};
-            return split(ways, i.join);
+            const std::pair<u32, Mask> ways[] = {{i.target, mask}, {entry.pc + 1, entry.mask & ~mask}};
+            return split(ways, i.reconvergence);
           }
           break;
         case Kind::indexed:
           if (!branch_indexed(i, mask)) return;
           break;
         case Kind::exit:
-          ++fragment.pc;
+          ++entry.pc;
           if (mask != 0 && exit_lanes(mask)) return;
           break;
         case Kind::trap:
@@ -238,81 +238,81 @@ class WarpRunner {
             worker_.stopped = true;
             return;
           }
-          ++fragment.pc;
+          ++entry.pc;
           break;
         case Kind::collective:
           if (mask != 0 && !run_collective(i, mask)) return;
-          ++warp_.fragment().pc;
+          ++warp_.entry().pc;
           break;
         case Kind::waiting:
           if (mask == 0) {
-            ++fragment.pc;
+            ++entry.pc;
             break;
           }
           if (i.is_aligned && mask != warp_.live) return park_or_meet(i);
           i.execute(warp_, i, mask);
           // Whoever is let go by this very arrival has its place moved on already.
-          if (fragment.wait != Wait::none) return;
-          if (fragment.pc == i.index) ++fragment.pc;
+          if (entry.wait != Wait::none) return;
+          if (entry.pc == i.index) ++entry.pc;
           break;
       }
     }
   }
 
-  s32 new_fragment() {
-    if (warp_.free_fragments.empty()) {
-      warp_.fragments.emplace_back();
-      return static_cast<s32>(warp_.fragments.size()) - 1;
+  s32 new_entry() {
+    if (warp_.free_entries.empty()) {
+      warp_.stack.emplace_back();
+      return static_cast<s32>(warp_.stack.size()) - 1;
     }
-    const s32 at = warp_.free_fragments.back();
-    warp_.free_fragments.pop_back();
+    const s32 at = warp_.free_entries.back();
+    warp_.free_entries.pop_back();
     return at;
   }
 
-  /// The current fragment goes several ways that meet at `join`.
-  void split(std::span<const std::pair<u32, Mask>> ways, u32 join) {
+  /// The current entry goes several ways that meet at `reconvergence`.
+  void split(std::span<const std::pair<u32, Mask>> ways, u32 reconvergence) {
     const s32 at = warp_.current;
-    const Fragment before = warp_.fragment();
-    // Where the fragment itself ends at the join, its parent is who waits there, and this one becomes one of the ways.
-    const bool has_join = join == before.join;
-    const s32 parent = has_join ? before.parent : at;
-    bool reuses = has_join;
+    const SimtStackEntry before = warp_.entry();
+    // Where the entry itself ends at the reconvergence point, its parent is who waits there, and this one becomes one of the ways.
+    const bool ends_there = reconvergence == before.reconvergence;
+    const s32 parent = ends_there ? before.parent : at;
+    bool reuses = ends_there;
     u32 made = 0;
     for (const auto& [pc, mask] : ways) {
-      if (pc == join && parent >= 0) continue;
-      const s32 child = reuses ? at : new_fragment();
+      if (pc == reconvergence && parent >= 0) continue;
+      const s32 child = reuses ? at : new_entry();
       reuses = false;
-      Fragment& fragment = warp_.fragments[static_cast<std::size_t>(child)];
-      fragment = {};
-      fragment.pc = pc;
-      fragment.mask = mask;
-      fragment.join = join;
-      fragment.parent = parent;
+      SimtStackEntry& entry = warp_.stack[child];
+      entry = {};
+      entry.pc = pc;
+      entry.mask = mask;
+      entry.reconvergence = reconvergence;
+      entry.parent = parent;
       warp_.current = child;
       ++made;
     }
-    if (!has_join) warp_.fragments[static_cast<std::size_t>(at)].pc = join;
-    if (parent >= 0) warp_.fragments[static_cast<std::size_t>(parent)].children += made - (has_join ? 1 : 0);
+    if (!ends_there) warp_.stack[at].pc = reconvergence;
+    if (parent >= 0) warp_.stack[parent].children += made - (ends_there ? 1 : 0);
   }
 
-  /// Each function runs as a fragment; the current one waits for all of them where the call ends.
+  /// Each function runs as an entry; the current one waits for all of them where the call ends.
   void call_functions(const Instruction& i, Mask mask) {
     const s32 caller = warp_.current;
     for (const auto& [callee, lanes] : enter_functions(warp_, i, mask)) {
-      const s32 made = new_fragment();
-      Fragment& fragment = warp_.fragments[static_cast<std::size_t>(made)];
-      fragment = {};
-      fragment.pc = kernel_.callees[callee].begin;
-      fragment.mask = lanes;
-      fragment.join = kernel_.callees[callee].end;
-      fragment.parent = caller;
-      ++warp_.fragments[static_cast<std::size_t>(caller)].children;
+      const s32 made = new_entry();
+      SimtStackEntry& entry = warp_.stack[made];
+      entry = {};
+      entry.pc = kernel_.callees[callee].begin;
+      entry.mask = lanes;
+      entry.reconvergence = kernel_.callees[callee].end;
+      entry.parent = caller;
+      ++warp_.stack[caller].children;
       warp_.current = made;
     }
   }
 
   bool branch_indexed(const Instruction& i, Mask mask) {
-    Fragment& fragment = warp_.fragment();
+    SimtStackEntry& entry = warp_.entry();
     const Lanes<u32> index = read<u32>(warp_, i.slot[0]);
     std::vector<std::pair<u32, Mask>> ways;
     const auto add = [&](u32 pc, Mask lane) {
@@ -324,9 +324,9 @@ class WarpRunner {
       ways.emplace_back(pc, lane);
     };
     for (int lane = 0; lane < kLanes; ++lane) {
-      if (!has_lane(fragment.mask, lane)) continue;
+      if (!has_lane(entry.mask, lane)) continue;
       if (!has_lane(mask, lane)) {
-        add(fragment.pc + 1, kLaneBit[lane]);
+        add(entry.pc + 1, kLaneBit[lane]);
         continue;
       }
       u32 at = index[lane];
@@ -337,64 +337,64 @@ class WarpRunner {
       add(static_cast<u32>(kernel_.extra[i.first + at]), kLaneBit[lane]);
     }
     if (ways.size() == 1) {
-      fragment.pc = ways[0].first;
+      entry.pc = ways[0].first;
       return true;
     }
-    split(ways, i.join);
+    split(ways, i.reconvergence);
     return false;
   }
 
-  /// The current fragment has come to its join, or has no lanes left.
-  void end_fragment() {
+  /// The current entry has come to its reconvergence point, or has no lanes left.
+  void end_entry() {
     while (true) {
       const s32 at = warp_.current;
-      Fragment& fragment = warp_.fragment();
-      const s32 parent = fragment.parent;
-      if (fragment.pc == end_ && parent < 0 && fragment.mask != 0) {
-        warp_.live &= ~fragment.mask;
+      SimtStackEntry& entry = warp_.entry();
+      const s32 parent = entry.parent;
+      if (entry.pc == end_ && parent < 0 && entry.mask != 0) {
+        warp_.live &= ~entry.mask;
         ++worker_.changes;
         exit_barriers();
       }
-      fragment.mask = 0;
-      warp_.free_fragments.push_back(at);
+      entry.mask = 0;
+      warp_.free_entries.push_back(at);
       if (parent < 0) return;
-      Fragment& waiting = warp_.fragments[static_cast<std::size_t>(parent)];
+      SimtStackEntry& waiting = warp_.stack[parent];
       if (--waiting.children > 0) return;
       warp_.current = parent;
       waiting.mask &= warp_.live;
-      if (waiting.mask != 0 && waiting.pc != waiting.join) return;
+      if (waiting.mask != 0 && waiting.pc != waiting.reconvergence) return;
     }
   }
 
-  /// True if the fragment has ended.
+  /// True if the entry has ended.
   bool exit_lanes(Mask mask) {
-    Fragment& fragment = warp_.fragment();
+    SimtStackEntry& entry = warp_.entry();
     warp_.live &= ~mask;
-    fragment.mask &= ~mask;
+    entry.mask &= ~mask;
     ++worker_.changes;
     exit_barriers();
-    if (fragment.mask != 0) return false;
-    end_fragment();
+    if (entry.mask != 0) return false;
+    end_entry();
     return true;
   }
 
   /// Lanes that exit no longer arrive: a warp whose other lanes all wait at a barrier has come to it.
   void exit_barriers() {
     for (Barrier& barrier : warp_.block->barriers) {
-      const Mask there = barrier.lanes[static_cast<std::size_t>(warp_.index)];
+      const Mask there = barrier.lanes[warp_.index];
       if (there != 0 && there != warp_.live && (there & warp_.live) == warp_.live && warp_.live != 0) {
-        barrier.lanes[static_cast<std::size_t>(warp_.index)] = 0;
+        barrier.lanes[warp_.index] = 0;
         arrive(warp_, barrier, 0);
       }
     }
     complete_if_all_arrived(*warp_.block->cluster);
   }
 
-  /// Lanes at the same collective in other fragments.
+  /// Lanes at the same collective in other entries.
   Mask gather(const Instruction& i) {
     Mask all = 0;
-    for (const Fragment& fragment : warp_.fragments)
-      if (is_leaf(fragment) && fragment.wait == Wait::collective && fragment.pc == i.index) all |= guarded(i, fragment.mask);
+    for (const SimtStackEntry& entry : warp_.stack)
+      if (is_leaf(entry) && entry.wait == Wait::collective && entry.pc == i.index) all |= guarded(i, entry.mask);
     return all;
   }
 
@@ -413,7 +413,7 @@ class WarpRunner {
     return need;
   }
 
-  /// False if the fragment has to wait for lanes.
+  /// False if the entry has to wait for lanes.
   bool run_collective(const Instruction& i, Mask mask) {
     Mask need = needed_by(i, mask);
     if ((need & ~mask) == 0) {
@@ -428,7 +428,7 @@ class WarpRunner {
     const Mask all = mask | gather(i);
     need |= needed_by(i, all) & warp_.live;
     if ((need & ~all) != 0) {
-      warp_.fragment().wait = Wait::collective;
+      warp_.entry().wait = Wait::collective;
       return false;
     }
     i.execute(warp_, i, all);
@@ -437,36 +437,36 @@ class WarpRunner {
   }
 
   void let_go(const Instruction& i) {
-    for (Fragment& fragment : warp_.fragments)
-      if (is_leaf(fragment) && fragment.wait == Wait::collective && fragment.pc == i.index) {
-        fragment.wait = Wait::none;
-        ++fragment.pc;
+    for (SimtStackEntry& entry : warp_.stack)
+      if (is_leaf(entry) && entry.wait == Wait::collective && entry.pc == i.index) {
+        entry.wait = Wait::none;
+        ++entry.pc;
       }
   }
 
-  /// A barrier for which the warp has to be complete, which it is not yet: lanes whose join was broken may still come.
+  /// A barrier for which the warp has to be complete, which it is not yet: lanes that were split off may still come.
   void park_or_meet(const Instruction& i) {
-    warp_.fragment().wait = Wait::collective;
+    warp_.entry().wait = Wait::collective;
     merge_here();
     if (gather(i) == warp_.live) run_barrier(i);
   }
 
-  /// All fragments that wait at a barrier of the block come to it, one after the other.
+  /// All entries that wait at a barrier of the block come to it, one after the other.
   void run_barrier(const Instruction& i) {
-    const s32 count = static_cast<s32>(warp_.fragments.size());
+    const s32 count = static_cast<s32>(warp_.stack.size());
     for (s32 at = 0; at < count; ++at) {
-      Fragment& fragment = warp_.fragments[static_cast<std::size_t>(at)];
-      if (!is_leaf(fragment) || fragment.wait != Wait::collective || fragment.pc != i.index) continue;
-      fragment.wait = Wait::none;
+      SimtStackEntry& entry = warp_.stack[at];
+      if (!is_leaf(entry) || entry.wait != Wait::collective || entry.pc != i.index) continue;
+      entry.wait = Wait::none;
       warp_.current = at;
-      i.execute(warp_, i, guarded(i, fragment.mask));
-      if (fragment.wait == Wait::none && fragment.pc == i.index) ++fragment.pc;
+      i.execute(warp_, i, guarded(i, entry.mask));
+      if (entry.wait == Wait::none && entry.pc == i.index) ++entry.pc;
     }
   }
 
   /// All lanes that could come have: the operation goes on without the others.
   void run_incomplete() {
-    const Instruction& i = kernel_.code[warp_.fragment().pc];
+    const Instruction& i = kernel_.code[warp_.entry().pc];
     const Mask all = gather(i);
     if (i.kind == Kind::waiting) {
       report(warp_, i, DiagnosticKind::divergent, __builtin_ctz(all),
@@ -489,6 +489,6 @@ class WarpRunner {
 
 Progress run_warp(Warp& warp, u64 budget) { return WarpRunner(warp).run(budget); }
 
-bool break_joins(Warp& warp, bool spins) { return WarpRunner(warp).go_on_without_waiting(spins); }
+bool split_off_waiting_lanes(Warp& warp, bool spins) { return WarpRunner(warp).go_on_without_waiting(spins); }
 
 }  // namespace tilewright::rt::emulator

@@ -1,4 +1,4 @@
-// Which warp and which of its fragments runs, and what lets those that wait go on.
+// Which warp and which of its entries runs, and what lets those that wait go on.
 #pragma once
 #include "runtime/emulator/state/block.h"
 #include "runtime/emulator/state/cluster.h"
@@ -19,7 +19,7 @@ enum class Progress : u8 {
 Progress run_warp(Warp&, u64 budget);
 /// Threads of a warp make progress independently: lanes that wait for others, which wait for an mbarrier or, if `spins`, run in a loop, go
 /// on alone. False if there are none.
-bool break_joins(Warp&, bool spins);
+bool split_off_waiting_lanes(Warp&, bool spins);
 /// Runs the warps of a cluster's blocks in turns, in the launch's order, until all are done, or for about `budget` instructions.
 Progress run_cluster(Cluster&, Worker&, u64 budget);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostLines = 12;
 
-bool is_leaf(const Fragment& fragment) { return fragment.mask != 0 && fragment.children == 0; }
+bool is_leaf(const SimtStackEntry& entry) { return entry.mask != 0 && entry.children == 0; }
 
 std::string describe_cluster_barrier(const Cluster& cluster) {
   int arrived = 0, all = 0;
@@ -26,17 +26,17 @@ std::string describe_cluster_barrier(const Cluster& cluster) {
   return fmt::format("the cluster's barrier, where {} of {} threads are", arrived, all);
 }
 
-std::string what_for(const Block& block, const Fragment& fragment) {
-  switch (fragment.wait) {
+std::string what_for(const Block& block, const SimtStackEntry& entry) {
+  switch (entry.wait) {
     case Wait::barrier: {
-      const Barrier& barrier = block.barriers[fragment.wait_id];
-      return fmt::format("barrier {}, where {} of {} threads are", fragment.wait_id, barrier.arrived,
+      const Barrier& barrier = block.barriers[entry.wait_id];
+      return fmt::format("barrier {}, where {} of {} threads are", entry.wait_id, barrier.arrived,
                          barrier.expected != 0 ? barrier.expected : static_cast<u32>(32 * block.running));
     }
-    case Wait::mbarrier: return describe(*block.mbarriers.find(fragment.wait_id), fragment.wait_id);
+    case Wait::mbarrier: return describe(*block.mbarriers.find(entry.wait_id), entry.wait_id);
     case Wait::cluster: return describe_cluster_barrier(*block.cluster);
     case Wait::registers:
-      return fmt::format("{} more registers a thread, of which the block's pool has {}", fragment.wait_id, block.free_registers);
+      return fmt::format("{} more registers a thread, of which the block's pool has {}", entry.wait_id, block.free_registers);
     case Wait::matrix: return "warps of its warpgroup that have not committed their wgmma";
     default: return "other lanes";
   }
@@ -67,13 +67,12 @@ std::string describe_poll(const Warp& warp) {
                      value_at(poll.address, poll.bytes));
 }
 
-std::string describe_fragment(const Warp& warp, const Fragment& fragment) {
-  const bool polls = fragment.wait == Wait::none && &fragment == &warp.fragments[static_cast<std::size_t>(warp.current)] &&
-                     warp.poll.instruction != Poll().instruction;
+std::string describe_entry(const Warp& warp, const SimtStackEntry& entry) {
+  const bool polls = entry.wait == Wait::none && &entry == &warp.stack[warp.current] && warp.poll.instruction != Poll().instruction;
   if (polls) return fmt::format("at {}, {}", place_of(warp, warp.poll.instruction), describe_poll(warp));
-  const u32 pc = std::min(fragment.pc, static_cast<u32>(warp.kernel->code.size()) - 1);
-  if (fragment.wait == Wait::none) return fmt::format("at {}, running", place_of(warp, pc));
-  return fmt::format("at {}, waiting for {}", place_of(warp, pc), what_for(*warp.block, fragment));
+  const u32 pc = std::min(entry.pc, static_cast<u32>(warp.kernel->code.size()) - 1);
+  if (entry.wait == Wait::none) return fmt::format("at {}, running", place_of(warp, pc));
+  return fmt::format("at {}, waiting for {}", place_of(warp, pc), what_for(*warp.block, entry));
 }
 
 /// Warps of which the same is to be said.
@@ -105,22 +104,22 @@ struct Group {
   }
 };
 
-/// Calls f(block, warp, fragment) for all that run or wait.
+/// Calls f(block, warp, entry) for all that run or wait.
 template <class F>
 void each_leaf(std::span<const std::shared_ptr<Cluster>> clusters, F f) {
   for (const auto& cluster : clusters)
     for (auto& block : cluster->blocks)
       for (Warp& warp : block->warps)
-        for (const Fragment& fragment : warp.fragments)
-          if (warp.live != 0 && is_leaf(fragment)) f(*block, warp, fragment);
+        for (const SimtStackEntry& entry : warp.stack)
+          if (warp.live != 0 && is_leaf(entry)) f(*block, warp, entry);
 }
 
 }  // namespace
 
 std::string describe_waits(std::span<const std::shared_ptr<Cluster>> clusters) {
   std::vector<Group> groups;
-  each_leaf(clusters, [&](const Block& block, const Warp& warp, const Fragment& fragment) {
-    std::string text = describe_fragment(warp, fragment);
+  each_leaf(clusters, [&](const Block& block, const Warp& warp, const SimtStackEntry& entry) {
+    std::string text = describe_entry(warp, entry);
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& other) { return other.text == text; });
     if (group == groups.end()) group = groups.insert(groups.end(), Group{std::move(text), nullptr, {}, {}});
     group->add(block, warp.index);
@@ -133,11 +132,11 @@ std::string describe_waits(std::span<const std::shared_ptr<Cluster>> clusters) {
 
 void report_waits(std::span<const std::shared_ptr<Cluster>> clusters, DiagnosticKind kind, const std::string& why) {
   bool is_told = false;
-  each_leaf(clusters, [&](const Block&, Warp& warp, const Fragment& fragment) {
+  each_leaf(clusters, [&](const Block&, Warp& warp, const SimtStackEntry& entry) {
     if (std::exchange(is_told, true)) return;
-    const bool polls = fragment.wait == Wait::none && warp.poll.instruction != Poll().instruction;
-    const u32 pc = polls ? warp.poll.instruction : std::min(fragment.pc, static_cast<u32>(warp.kernel->code.size()) - 1);
-    report(warp, warp.kernel->code[pc], kind, __builtin_ctz(fragment.mask), [&] { return why + describe_waits(clusters); });
+    const bool polls = entry.wait == Wait::none && warp.poll.instruction != Poll().instruction;
+    const u32 pc = polls ? warp.poll.instruction : std::min(entry.pc, static_cast<u32>(warp.kernel->code.size()) - 1);
+    report(warp, warp.kernel->code[pc], kind, __builtin_ctz(entry.mask), [&] { return why + describe_waits(clusters); });
   });
 }
 

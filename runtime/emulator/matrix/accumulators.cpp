@@ -62,11 +62,12 @@ void accumulate_by_lane(Warp& warp, const Accumulators& to, const Product& produ
     }
 }
 
-}  // namespace
-
+/// Whether multiply_add() can add in the registers themselves.
 bool is_in_place(const Accumulators& to, Mask adding, Mask mask) {
   return mask == kAllLanes && (adding == kAllLanes || adding == 0) && to.rows == kRows && to.type == Type::f32;
 }
+
+}  // namespace
 
 void accumulate(Warp& warp, const Accumulators& to, Product product, std::size_t blocks, std::size_t depth, Mask adding, Mask mask) {
   if (is_in_place(to, adding, mask))

@@ -19,7 +19,5 @@ struct Accumulators {
 /// Element e of a lane l is in row l / 4 + 8 (e / 2) and column 2 (l % 4) + e % 2. In the lanes of `adding`, products are added to what
 /// there was before; lanes outside `mask` keep what they have. Sums of integers are exact, those of f16 are rounded once, from f32.
 void accumulate(Warp&, const Accumulators&, Product, std::size_t blocks, std::size_t depth, Mask adding, Mask mask);
-/// Whether that is a multiply_add() in the registers themselves.
-bool is_in_place(const Accumulators&, Mask adding, Mask mask);
 
 }  // namespace tilewright::rt::emulator

@@ -136,9 +136,9 @@ void multiply_doubles(Warp& warp, const Instruction& i, Mask mask) {
       double sum = 0;
       for (int k = 0; k < s.k; ++k)
         sum += element(a[k / 4 * halves + e / 2], lane / 4 * 4 + k % 4) * element(b[k / 4], (lane % 4 * 2 + e % 2) * 4 + k % 4);
-      sums[static_cast<std::size_t>(e)][lane] = sum + element(c[e], lane);
+      sums[e][lane] = sum + element(c[e], lane);
     }
-  for (int e = 0; e < 2 * halves; ++e) write(warp, d[e], sums[static_cast<std::size_t>(e)], mask);
+  for (int e = 0; e < 2 * halves; ++e) write(warp, d[e], sums[e], mask);
 }
 
 bool is_nibble(Type type) { return type == Type::s4 || type == Type::u4; }
@@ -165,10 +165,10 @@ void multiply_nibbles(Warp& warp, const Instruction& i, Mask mask) {
       for (int k = 0; k < s.k; ++k)
         sum += element(a[k / 32 * halves + e / 2], lane / 4, k, s.a) * element(b[k / 32], lane % 4 * 2 + e % 2, k, s.b);
       if (s.saturates) sum = std::clamp<s64>(sum, std::numeric_limits<s32>::min(), std::numeric_limits<s32>::max());
-      sums[static_cast<std::size_t>(e)][lane] = static_cast<s32>(sum);
+      sums[e][lane] = static_cast<s32>(sum);
     }
   }
-  for (int e = 0; e < 2 * halves; ++e) write(warp, d[e], sums[static_cast<std::size_t>(e)], mask);
+  for (int e = 0; e < 2 * halves; ++e) write(warp, d[e], sums[e], mask);
 }
 
 void begin(Decoder& d) {

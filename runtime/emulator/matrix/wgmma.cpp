@@ -44,7 +44,7 @@ bool is_uniform(const Warp& warp, s32 slot) {
 }
 
 void check_uniform(Warp& warp, const Instruction& i, std::size_t slot) {
-  if (call_for_processor<is_uniform>(warp, i.slot[slot])) return;
+  if (call_dispatched<is_uniform>(warp, i.slot[slot])) return;
   const Lanes<u64> bits = read<u64>(warp, i.slot[slot]);
   for (int lane = 1; lane < kLanes; ++lane)
     if (bits[lane] != bits[0])
@@ -56,7 +56,7 @@ std::span<const s32> slots_of_a(const Warp& warp, const Instruction& i, const Wg
   return {warp.kernel->extra.data() + i.first + s.accumulators(), kRegistersOfA};
 }
 
-void unpack_a(Warp& warp, const Instruction& i, const WgmmaOptions& s, RowsOfA& a) {
+void read_a(Warp& warp, const Instruction& i, const WgmmaOptions& s, RowsOfA& a) {
   const Unpacker unpacker(s.a);
   const auto half_of_k = static_cast<std::size_t>(s.k() / 2);
   if (s.a_from_registers) {
@@ -75,12 +75,12 @@ void unpack_a(Warp& warp, const Instruction& i, const WgmmaOptions& s, RowsOfA& 
       for (float& number : row) number = -number;
 }
 
-Columns unpacked_b(Warp& warp, const Instruction& i, const WgmmaOptions& s) {
+const ColumnsOfB* read_b(Warp& warp, const Instruction& i, const WgmmaOptions& s) {
   check_uniform(warp, i, 1);
-  return columns_of(warp, i, Unpacker(s.b), descriptor_of(warp, i, 1), static_cast<std::size_t>(s.n), static_cast<std::size_t>(s.k() / 2),
-                    s.transposes_b);
+  return packed_b(warp, i, Unpacker(s.b), descriptor_of(warp, i, 1), s.n, static_cast<std::size_t>(s.k() / 2), s.transposes_b);
 }
 
+/// 1. Checks the registers. 2. Reads a and b, with their own checks. 3. Multiplies, and adds to the accumulators.
 void multiply(Warp& warp, const Instruction& i, Mask) {
   if (!is_whole_group(warp, i)) return;
   const auto& s = i.options<WgmmaOptions>();
@@ -88,23 +88,12 @@ void multiply(Warp& warp, const Instruction& i, Mask) {
   warp.matrix.trace = (warp.matrix.trace ^ (i.index + 1)) * 0x9e3779b97f4a7c15u;
   ++warp.matrix.issued;
 
-  PendingProducts& pending = warp.matrix.pending;
-  if (s.a_from_registers) pending.add_up_into(slots_of_a(warp, i, s));
+  RowsOfA a;
+  read_a(warp, i, s, a);
+  const Product product = {&a, read_b(warp, i, s)};
   const s32* const slots = warp.kernel->extra.data() + i.first;
-  const Accumulators accumulators = {slots, slots, kRows, s.d, s.saturates};
-  const auto depth = static_cast<std::size_t>(s.k());
-  const Mask adding = read_predicate(warp, i, 2);
-  if (is_in_place(accumulators, adding, kAllLanes)) {
-    unpack_a(warp, i, s, pending.begin({warp.registers, {slots, static_cast<std::size_t>(s.accumulators())}, depth}, adding != 0));
-    pending.add(unpacked_b(warp, i, s));
-    if (!i.may_pend) pending.add_up();
-  } else {
-    pending.add_up();
-    RowsOfA a;
-    unpack_a(warp, i, s, a);
-    const Columns columns = unpacked_b(warp, i, s);
-    accumulate(warp, accumulators, {&a, columns.data()}, static_cast<std::size_t>(s.n) / kColumns, depth, adding, kAllLanes);
-  }
+  accumulate(warp, {slots, slots, kRows, s.d, s.saturates}, product, s.n / kColumns, static_cast<std::size_t>(s.k()),
+             read_predicate(warp, i, 2), kAllLanes);
 }
 
 void fence(Warp& warp, const Instruction&, Mask) { fence_matrix_registers(warp); }
@@ -125,8 +114,7 @@ void let_go(Warp& warp, u32 group) {
 
 void commit(Warp& warp, const Instruction& i, Mask) {
   MatrixWork& work = warp.matrix;
-  work.pending.add_up();
-  auto& groups = warp.block->matrix_groups[static_cast<std::size_t>(warp.index / kGroupWarps)];
+  auto& groups = warp.block->matrix_groups[warp.index / kGroupWarps];
   if (groups.size() == work.committed) groups.push_back(work.trace);
   if (groups[work.committed] != work.trace)
     report(warp, i, DiagnosticKind::divergent, 0, [] { return std::string("the warps of the warpgroup commit different wgmma"); });
@@ -136,11 +124,11 @@ void commit(Warp& warp, const Instruction& i, Mask) {
   const auto first = static_cast<std::size_t>(warp.index / kGroupWarps * kGroupWarps);
   for (std::size_t w = first; w < std::min(first + kGroupWarps, warp.block->warps.size()); ++w) {
     Warp& other = warp.block->warps[w];
-    for (Fragment& fragment : other.fragments)
-      if (fragment.mask != 0 && fragment.wait == Wait::matrix && fragment.wait_phase <= common) {
-        let_go(other, static_cast<u32>(fragment.wait_phase));
-        fragment.wait = Wait::none;
-        ++fragment.pc;
+    for (SimtStackEntry& entry : other.stack)
+      if (entry.mask != 0 && entry.wait == Wait::matrix && entry.wait_phase <= common) {
+        let_go(other, static_cast<u32>(entry.wait_phase));
+        entry.wait = Wait::none;
+        ++entry.pc;
       }
   }
 }
@@ -149,8 +137,8 @@ void commit(Warp& warp, const Instruction& i, Mask) {
 void wait(Warp& warp, const Instruction& i, Mask) {
   const u32 group = warp.matrix.committed - std::min(warp.matrix.committed, i.options<WaitOptions>().groups);
   if (group <= committed_by_all(warp)) return let_go(warp, group);
-  warp.fragment().wait = Wait::matrix;
-  warp.fragment().wait_phase = group;
+  warp.entry().wait = Wait::matrix;
+  warp.entry().wait_phase = group;
 }
 
 void expect_aligned(Decoder& d) {

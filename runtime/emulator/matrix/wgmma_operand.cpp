@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runtime/emulator/matrix/descriptor.h"
+#include "runtime/emulator/matrix/packed_panels.h"
 #include "runtime/emulator/races/checker_fast.h"
 #include "runtime/emulator/state/kernel_cache.h"
 #include "runtime/emulator/state/launch.h"
@@ -23,15 +24,9 @@ constexpr u64 kPageBytes = SharedLines::kPageBytes;
 
 const OperandLines& lines_of(Warp& warp, u64 descriptor, std::size_t first_row, std::size_t rows, bool transposed) {
   const u64 in_page = MatrixDescriptor(descriptor).start % kPageBytes;
-  return warp.worker->kernel_cache->operands.find(MatrixDescriptor::moved_to(descriptor, in_page), first_row, rows, transposed);
-}
-
-/// What a warpgroup has read for the same wgmma, since when nobody has written to the block's memory. Then it is what a read finds there
-/// that is in order too: it comes after all copies on their way.
-const SharedColumns* read_by_another(const Block& block, const Instruction& i, u64 descriptor) {
-  for (const WarpgroupOperands& operands : block.matrix_operands)
-    if (const SharedColumns* const same = operands.find(i.index, descriptor, block.writes)) return same;
-  return nullptr;
+  auto& layouts = warp.worker->kernel_cache->operands;
+  if (layouts == nullptr) layouts = std::make_shared<OperandLayouts>();
+  return layouts->find(MatrixDescriptor::moved_to(descriptor, in_page), first_row, rows, transposed);
 }
 
 }  // namespace
@@ -85,27 +80,24 @@ void SharedOperand::unpack(const Unpacker& unpacker, std::size_t half_of_k, std:
     transposed_ ? unpacker.columns_across({base_, lines}, b.data()) : unpacker.columns({base_, lines}, b.data());
 }
 
-Columns columns_of(Warp& warp, const Instruction& i, const Unpacker& unpacker, u64 descriptor, std::size_t columns, std::size_t half_of_k,
-                   bool transposed) {
+const ColumnsOfB* packed_b(Warp& warp, const Instruction& i, const Unpacker& unpacker, u64 descriptor, std::size_t columns,
+                           std::size_t half_of_k, bool transposed) {
   Block& block = *warp.block;
+  auto& panels = block.packed_panels[warp.index / kGroupWarps];
+  if (panels == nullptr) panels = std::make_shared<PackedPanels>();
+  PackedPanel& panel = panels->at(warp.matrix.issued);
   const Accessor by = engine_of(warp, i, block, matrix_agent(warp.index), warp.matrix.committed + 1);
-  SharedColumns& kept = block.matrix_operands[static_cast<std::size_t>(warp.index / kGroupWarps)].at(warp.matrix.issued);
-  const bool is_known = kept.issued == warp.matrix.issued && kept.descriptor == descriptor && kept.instruction == i.index;
-  const bool is_checked = !warp.worker->launch->check || (kept.read && is_read_already(by, block, *kept.read));
-  if (is_known && is_checked) return kept.columns;
+  const bool is_packed = panel.issued == warp.matrix.issued && panel.descriptor == descriptor && panel.instruction == i.index;
+  const bool is_checked = !warp.worker->launch->check || (panel.read && is_read_already(by, block, *panel.read));
+  if (is_packed && is_checked) return panel.numbers.data();
   const SharedOperand operand(by, descriptor, 0, columns, transposed);
-  kept.issued = 0;
-  const SharedColumns* const same = operand.as_read() ? read_by_another(block, i, descriptor) : nullptr;
-  if (same != nullptr)
-    kept.columns = same->columns;
-  else
-    kept.columns = block.columns.fill(columns / kColumns * 2 * half_of_k / ColumnsOfB::kSteps,
-                                      [&](std::span<ColumnsOfB> to) { operand.unpack(unpacker, half_of_k, to); });
-  kept.issued = warp.matrix.issued;
-  kept.descriptor = descriptor;
-  kept.instruction = i.index;
-  kept.read = operand.as_read();
-  return kept.columns;
+  panel.numbers.resize(columns / kColumns * 2 * half_of_k / ColumnsOfB::kSteps);
+  operand.unpack(unpacker, half_of_k, panel.numbers);
+  panel.issued = warp.matrix.issued;
+  panel.descriptor = descriptor;
+  panel.instruction = i.index;
+  panel.read = operand.as_read();
+  return panel.numbers.data();
 }
 
 }  // namespace tilewright::rt::emulator

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "runtime/emulator/matrix/operand_lines.h"
-#include "runtime/emulator/matrix/pending_products.h"
 #include "runtime/emulator/matrix/product.h"
 #include "runtime/emulator/races/engine_checks.h"
 
@@ -39,8 +38,8 @@ class SharedOperand {
   std::vector<std::byte> outside_;  // where lines lie outside: a copy
 };
 
-/// The columns of b as numbers, for a wgmma that the warp is about to issue. They are unpacked once for the warpgroup, and for others where
-/// these read the same.
-Columns columns_of(Warp&, const Instruction&, const Unpacker&, u64 descriptor, std::size_t columns, std::size_t half_of_k, bool transposed);
+/// b as numbers, for a wgmma that the warp is about to issue: packed by the first warp of the warpgroup that does.
+const ColumnsOfB* packed_b(Warp&, const Instruction&, const Unpacker&, u64 descriptor, std::size_t columns, std::size_t half_of_k,
+                           bool transposed);
 
 }  // namespace tilewright::rt::emulator

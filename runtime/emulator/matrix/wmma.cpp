@@ -104,7 +104,7 @@ void load(Warp& warp, const Instruction& i, Mask mask) {
     for (int lane = 0; lane < kLanes; ++lane) {
       if (!has_lane(at.mask, lane)) continue;
       check_read(by, at, lane, f.bytes());
-      std::memcpy(place(warp, slots, f, index, lane), at.at[static_cast<std::size_t>(lane)], static_cast<std::size_t>(f.bytes()));
+      std::memcpy(place(warp, slots, f, index, lane), at.at[lane], static_cast<std::size_t>(f.bytes()));
     }
   });
 }
@@ -119,7 +119,7 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
       if (!has_lane(at.mask, lane)) continue;
       const std::byte* value = place(warp, slots, f, index, lane);
       check_write(by, at, lane, f.bytes(), value);
-      std::memcpy(at.at[static_cast<std::size_t>(lane)], value, static_cast<std::size_t>(f.bytes()));
+      std::memcpy(at.at[lane], value, static_cast<std::size_t>(f.bytes()));
     }
   });
 }
@@ -130,7 +130,7 @@ std::vector<double> numbers(const Warp& warp, const s32* slots, const Fragment& 
   for (int e = 0; e < f.elements(); ++e) {
     u64 bits = 0;
     std::memcpy(&bits, place(warp, slots, f, e / kLanes, e % kLanes), static_cast<std::size_t>(f.bytes()));
-    values[static_cast<std::size_t>(e)] = number_of(bits, f.type);
+    values[e] = number_of(bits, f.type);
   }
   return values;
 }
@@ -158,9 +158,9 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
   for (int e = 0; e < p.d.places() * kLanes; ++e) {
     if (!has_lane(mask, e % kLanes)) continue;
     const int row = e % p.d.elements() / p.d.columns, column = e % p.d.columns;
-    const double before = c[static_cast<std::size_t>(row * p.d.columns + column)];
-    const auto left = [&](int k) { return a[static_cast<std::size_t>(row * p.a.columns + k)]; };
-    const auto right = [&](int k) { return b[static_cast<std::size_t>(k * p.b.columns + column)]; };
+    const double before = c[row * p.d.columns + column];
+    const auto left = [&](int k) { return a[row * p.a.columns + k]; };
+    const auto right = [&](int k) { return b[k * p.b.columns + column]; };
     const double sum = sum_of_products(p.d.type, before, p.a.columns, left, right);
     const u64 bits = bits_of_sum(sum, p.d.type, p.saturates);
     std::memcpy(place(warp, slots, p.d, e / kLanes, e % kLanes), &bits, static_cast<std::size_t>(p.d.bytes()));

@@ -172,7 +172,7 @@ static Lanes<u64> add_offset(const Warp& warp, bool is_short, s32 slot, u64 offs
 }
 
 Lanes<u64> addresses_of(const Warp& warp, bool is_short, s32 slot, u64 offset) {
-  if (slot >= 0) return call_for_processor<add_offset>(warp, is_short, slot, offset);
+  if (slot >= 0) return call_dispatched<add_offset>(warp, is_short, slot, offset);
   Lanes<u64> address;
   std::fill_n(address.at, kLanes, offset);
   return address;

@@ -26,7 +26,7 @@ bool is_indirect(const ParsedInstruction& instruction) {
 CallGraph::CallGraph(const Module& module, const Function& kernel) : module_(module) {
   const auto take = [&](std::string_view name) {
     const int number = module.function_named(name);
-    if (number >= 0 && module.functions[static_cast<std::size_t>(number)].is_defined) pointed_.insert(number);
+    if (number >= 0 && module.functions[number].is_defined) pointed_.insert(number);
   };
   for (const Variable& variable : module.variables)
     for (const Relocation& relocation : variable.relocations) take(relocation.symbol);
@@ -52,13 +52,13 @@ void CallGraph::visit(int function) {
   if (calls_.contains(function)) return;
   functions_.push_back(function);
   std::set<int>& calls = calls_[function];
-  for (const ParsedInstruction& instruction : module_.functions[static_cast<std::size_t>(function)].instructions) {
+  for (const ParsedInstruction& instruction : module_.functions[function].instructions) {
     if (is_indirect(instruction)) calls.insert(pointed_.begin(), pointed_.end());
     for (const Operand& operand : instruction.operands)
       each_name(operand, [&](std::string_view name) {
         names_.insert(name);
         const int callee = is_call(instruction) ? module_.function_named(name) : -1;
-        if (callee >= 0 && module_.functions[static_cast<std::size_t>(callee)].is_defined) calls.insert(callee);
+        if (callee >= 0 && module_.functions[callee].is_defined) calls.insert(callee);
       });
   }
   for (int callee : calls) visit(callee);

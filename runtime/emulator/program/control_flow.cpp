@@ -76,7 +76,7 @@ FlowGraph flow_graph(const Kernel& kernel, u32 begin, u32 end) {
   return graph;
 }
 
-void set_joins(const FlowGraph& graph, Kernel& kernel) {
+void set_reconvergence_points(const FlowGraph& graph, Kernel& kernel) {
   // Cooper, Harvey and Kennedy's dominators on the reversed graph, whose root is the exit.
   constexpr u32 kUnknown = ~0u;
   const std::vector<u32> order = order_from_exit(graph);
@@ -109,7 +109,7 @@ void set_joins(const FlowGraph& graph, Kernel& kernel) {
     if (last.kind != Kind::branch && last.kind != Kind::indexed && last.kind != Kind::leave) continue;
     // Nodes of an endless loop reach no exit: their lanes never meet.
     const u32 at = join[n];
-    last.join = at == kUnknown || at == graph.end() ? graph.code_end : graph.nodes[at].begin;
+    last.reconvergence = at == kUnknown || at == graph.end() ? graph.code_end : graph.nodes[at].begin;
   }
 }
 

@@ -21,14 +21,14 @@ struct FlowGraph {
 
 /// Of the instructions from `begin` to `end`: the kernel's own or those of a function.
 FlowGraph flow_graph(const Kernel&, u32 begin, u32 end);
-/// Sets Instruction::join of every branch: the first instruction of its immediate post-dominator, or the end of the code.
-void set_joins(const FlowGraph&, Kernel&);
+/// Sets Instruction::reconvergence of every branch: the first instruction of its immediate post-dominator, or the end of the code.
+void set_reconvergence_points(const FlowGraph&, Kernel&);
 /// Gives every value a slot and writes the slots into the code: registers share one where a thread never needs both. Also lists the
 /// registers that a thread may read before it writes them. The first values are `registers`. `callee` is whose code this is, null for the
 /// kernel's own.
-void assign_slots(const FlowGraph&, std::span<const Register> registers, std::span<const Value>, std::span<const Mention>, Kernel&,
+void assign_slots(const FlowGraph&, std::span<const Register> registers, std::span<const Value>, std::span<const OperandUse>, Kernel&,
                   Callee* callee);
-/// Where the decoded code keeps the slot of a register that it mentions.
-s32& slot_of(Kernel&, const Mention&);
+/// Where the decoded code keeps the slot of a register that it uses.
+s32& slot_of(Kernel&, const OperandUse&);
 
 }  // namespace tilewright::rt::emulator

@@ -138,7 +138,7 @@ void Decoder::decode(const ParsedInstruction& parsed) {
   taken_.assign(modifiers_.size(), false);
   std::fill_n(taken_.begin(), std::count(row->opcode.begin(), row->opcode.end(), '.'), true);
   if (parsed.guard.kind != OperandKind::sink) {
-    mention(kGuardField, value_of(parsed.guard, 0, std::nullopt), false);
+    add_use(kGuardField, value_of(parsed.guard, 0, std::nullopt), false);
     out.guard_negated = parsed.guard.negated;
     out.guard = 0;  // for the flow graph, which is made before registers have slots
   }
@@ -216,7 +216,7 @@ int Decoder::bytes_of_register(const Operand& operand) const {
   return value.is_predicate ? 0 : value.bytes;
 }
 
-void Decoder::mention(u32 field, u32 value, bool is_write) { mentions_.push_back({out.index, field, value, is_write}); }
+void Decoder::add_use(u32 field, u32 value, bool is_write) { uses_.push_back({out.index, field, value, is_write}); }
 
 u32 Decoder::constant_value(u64 bits, u8 bytes, bool is_predicate) {
   if (is_predicate) bits = bits & 1 ? kAllLanes : 0;
@@ -246,7 +246,7 @@ u32 Decoder::frame_value(u64 offset, u8 bytes) {
   return found->second;
 }
 
-void Decoder::frame(int slot) { mention(static_cast<u32>(slot), frame_value(0, 8), false); }
+void Decoder::frame(int slot) { add_use(static_cast<u32>(slot), frame_value(0, 8), false); }
 
 u32 Decoder::value_of(const Operand& operand, int bytes, std::optional<Type> type) {
   const u8 slot = static_cast<u8>(bytes == 0 ? 4 : std::max(bytes, 2));
@@ -305,7 +305,7 @@ u32 Decoder::value_of(const Operand& operand, int bytes, std::optional<Type> typ
 void Decoder::destination(int slot, const Operand& operand, int bytes) {
   if (operand.kind == OperandKind::sink) return;
   if (operand.kind != OperandKind::reg) fail(fmt::format("the destination '{}' is no register", text_of(operand)));
-  mention(static_cast<u32>(slot), value_of(operand, bytes, std::nullopt), true);
+  add_use(static_cast<u32>(slot), value_of(operand, bytes, std::nullopt), true);
 }
 
 void Decoder::source(int slot, const Operand& operand, int bytes, std::optional<Type> type) {
@@ -313,14 +313,14 @@ void Decoder::source(int slot, const Operand& operand, int bytes, std::optional<
     if (bytes != 0) fail(fmt::format("'!{}': only predicates are negated", text_of(operand)));
     out.negated |= static_cast<u8>(1u << slot);
   }
-  mention(static_cast<u32>(slot), value_of(operand, bytes, type), false);
+  add_use(static_cast<u32>(slot), value_of(operand, bytes, type), false);
 }
 
-void Decoder::members(const Operand& operand) { mention(kMembersField, value_of(operand, 4, Type::b32), false); }
+void Decoder::members(const Operand& operand) { add_use(kMembersField, value_of(operand, 4, Type::b32), false); }
 
 void Decoder::add_extra(u32 value, bool is_write) {
   if (out.extras == 0) out.first = static_cast<u32>(kernel_.extra.size());
-  mention(kExtraField + static_cast<u32>(kernel_.extra.size()), value, is_write);
+  add_use(kExtraField + static_cast<u32>(kernel_.extra.size()), value, is_write);
   kernel_.extra.push_back(kNoSlot);
   ++out.extras;
 }
@@ -383,7 +383,7 @@ void Decoder::address(int slot, const Operand& operand) {
     if (bytes != 4 && bytes != 8) fail(fmt::format("the address '{}' is {}, not 32 or 64 bits", text_of(base), size_text(bytes)));
     out.short_address = bytes == 4;
     source(slot, base, bytes);
-    mentions_.back().is_address = true;
+    uses_.back().is_address = true;
   }
 }
 

@@ -21,9 +21,9 @@ struct Symbols {
   bool in_function = false;  // local addresses are offsets in the frame of a call
 };
 
-/// A mention of a register in the decoded code, until registers have slots. Values are registers of the function, then constants and
-/// special registers of the kernel, all numbered by the decoder.
-struct Mention {
+/// A use or definition of a register in the decoded code, until registers have slots. Values are registers of the function, then constants
+/// and special registers of the kernel, all numbered by the decoder.
+struct OperandUse {
   u32 instruction;
   u32 field;  // Instruction::slot by number, kGuardField, kMembersField; above these: of Kernel::extra
   u32 value;
@@ -31,7 +31,7 @@ struct Mention {
   bool is_address = false;  // the base of one
 };
 
-/// A register, constant or special register that instructions mention.
+/// A register, constant or special register that instructions use.
 struct Value {
   enum Kind : u8 { reg, constant, special, frame } kind = reg;  // frame: an address in the frame of a call, at offset `bits`
   u8 bytes = 4;  // in a slot: 2, 4, 8 or 16; 4 for a predicate, whose slot holds one bit a lane
@@ -100,14 +100,14 @@ class Decoder {
   void frame(int slot);
   /// Adds a branch's target to Kernel::extra.
   void extra_target(u32 instruction);
-  const std::vector<Mention>& mentions() const { return mentions_; }
+  const std::vector<OperandUse>& uses() const { return uses_; }
   const std::vector<Value>& values() const { return values_; }
 
  private:
   u32 value_of(const Operand&, int bytes, std::optional<Type> type);
   u32 constant_value(u64 bits, u8 bytes, bool is_predicate);
   u32 frame_value(u64 offset, u8 bytes);
-  void mention(u32 field, u32 value, bool is_write);
+  void add_use(u32 field, u32 value, bool is_write);
   void add_extra(u32 value, bool is_write);
   std::string text_of(const Operand&) const;
 
@@ -120,7 +120,7 @@ class Decoder {
   std::string_view base_;
   std::vector<std::string_view> modifiers_;
   std::vector<bool> taken_;
-  std::vector<Mention> mentions_;
+  std::vector<OperandUse> uses_;
   std::vector<Value> values_;
   std::map<std::pair<u64, u32>, u32> constants_;
   std::map<Special, u32> specials_;

@@ -8,10 +8,9 @@
 #include <cstring>
 #include <new>
 
-#include "runtime/emulator/matrix/product_chains.h"
-#include "runtime/emulator/matrix/registers.h"
 #include "runtime/emulator/program/call_graph.h"
 #include "runtime/emulator/program/control_flow.h"
+#include "runtime/emulator/program/matrix_registers.h"
 #include "runtime/emulator/ptx/parser.h"
 #include "tilewright/error.h"
 
@@ -61,7 +60,7 @@ int narrowest_access(const Instruction& i, std::string_view opcode, Space memory
 
 class KernelBuilder {
  public:
-  KernelBuilder(const Program& program, const Function& function)
+  KernelBuilder(const LoadedModule& program, const Function& function)
       : program_(program), module_(program.module()), function_(function), graph_(module_, function) {}
 
   std::unique_ptr<Kernel> build() {
@@ -85,7 +84,7 @@ class KernelBuilder {
   }
 
  private:
-  const Function& function_of(const Callee& callee) const { return module_.functions[static_cast<std::size_t>(callee.number)]; }
+  const Function& function_of(const Callee& callee) const { return module_.functions[callee.number]; }
 
   void place_names() {
     for (const auto& [name, placed] : program_.variables()) symbols_.places[name] = {Space::global, placed.address};
@@ -100,7 +99,7 @@ class KernelBuilder {
     for (const Variable& variable : module_.variables) place(variable);
     for (const Variable& variable : function_.variables) place(variable);
     for (int number : graph_.functions())
-      for (const Variable& variable : module_.functions[static_cast<std::size_t>(number)].variables) place(variable);
+      for (const Variable& variable : module_.functions[number].variables) place(variable);
     for (const Variable* variable : dynamic) kernel_->static_shared_bytes = round_up(kernel_->static_shared_bytes, variable->align);
     for (const Variable* variable : dynamic) symbols_.places[variable->name] = {Space::shared, kernel_->static_shared_bytes};
   }
@@ -172,11 +171,10 @@ class KernelBuilder {
 
   void finish(const Decoder& decoder, u32 begin, Callee* callee) {
     const FlowGraph graph = flow_graph(*kernel_, begin, static_cast<u32>(kernel_->code.size()));
-    set_joins(graph, *kernel_);
-    assign_slots(graph, decoder.function().registers, decoder.values(), decoder.mentions(), *kernel_, callee);
-    find_value_flow(decoder.values(), decoder.mentions(), begin, *kernel_);
-    track_matrix_registers(decoder.values(), decoder.mentions(), begin, *kernel_);
-    find_product_chains(decoder.mentions(), begin, *kernel_);
+    set_reconvergence_points(graph, *kernel_);
+    assign_slots(graph, decoder.function().registers, decoder.values(), decoder.uses(), *kernel_, callee);
+    find_value_flow(decoder.values(), decoder.uses(), begin, *kernel_);
+    track_matrix_registers(decoder.values(), decoder.uses(), begin, *kernel_);
     find_plain_runs(begin);
   }
 
@@ -216,7 +214,7 @@ class KernelBuilder {
     }
   }
 
-  const Program& program_;
+  const LoadedModule& program_;
   const Module& module_;
   const Function& function_;
   CallGraph graph_;
@@ -226,9 +224,9 @@ class KernelBuilder {
 
 }  // namespace
 
-void Program::Deleter::operator()(std::byte* bytes) const { std::free(bytes); }
+void LoadedModule::Deleter::operator()(std::byte* bytes) const { std::free(bytes); }
 
-void Program::place_variables() {
+void LoadedModule::place_variables() {
   const auto place = [&](const Variable& variable) {
     if (variable.space != Space::global && variable.space != Space::constant) return;
     if (variable.is_extern)
@@ -292,8 +290,8 @@ static std::shared_ptr<const std::vector<Place>> places_of(const Module& module,
   return places;
 }
 
-std::shared_ptr<Program> Program::load(std::string_view text, const std::string& name) {
-  auto program = std::make_shared<Program>();
+std::shared_ptr<LoadedModule> LoadedModule::load(std::string_view text, const std::string& name) {
+  auto program = std::make_shared<LoadedModule>();
   program->module_ = parse_module(text, name);
   program->place_variables();
   for (const Function& function : program->module_.functions)
@@ -304,13 +302,13 @@ std::shared_ptr<Program> Program::load(std::string_view text, const std::string&
   return program;
 }
 
-const Kernel* Program::kernel(std::string_view name) const {
+const Kernel* LoadedModule::kernel(std::string_view name) const {
   for (const auto& kernel : kernels_)
     if (kernel->name == name) return kernel.get();
   return nullptr;
 }
 
-Program::Placed Program::variable(std::string_view name) const {
+LoadedModule::Placed LoadedModule::variable(std::string_view name) const {
   const auto found = placed_.find(name);
   return found == placed_.end() ? Placed{} : found->second;
 }

@@ -94,11 +94,10 @@ struct Instruction {
   bool in_cluster = false;     // .shared::cluster: also of other blocks
   bool is_aligned = false;     // .aligned: all lanes of the warp execute it together
   bool is_visible = false;     // may change what other warps see: memory that is not the thread's own, barriers
-  bool may_pend = false;       // a wgmma whose accumulators only wgmma touch until the commit that follows for certain
   s32 guard = kNoSlot, members = kNoSlot;
   std::array<s32, kSlots> slot{kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};  // byte offsets in the register file
   u64 immediate = 0;                                                                   // the constant part of an address
-  u32 target = 0, join = 0;                                                            // branches: where to, and where both ways meet
+  u32 target = 0, reconvergence = 0;  // branches: where to, and the reconvergence point of both ways
   u32 first = 0;                                                                       // into Kernel::extra
   u32 extras = 0;
   u32 index = 0;      // of this instruction in Kernel::code
@@ -205,19 +204,11 @@ struct MatrixTouches {
   struct Run {
     u32 begin, end;  // numbers that follow each other
     bool is_write;
-    bool operator==(const Run&) const = default;
   };
+  Handler execute = nullptr;     // of an instruction that is no wgmma: what it does after the check
   std::vector<Touch> registers;  // those that are read, then those that are written
   std::vector<Run> runs;         // the same
-  u32 like = 0;                  // 1 + the first wgmma with these runs, of one
   bool is_copy = false;
-};
-
-/// What an instruction that is no wgmma does to the same registers while none is at work. Small, and in the order of the code: most of what
-/// such instructions cost.
-struct MatrixMarks {
-  Handler execute = nullptr;  // after the check
-  u32 first = 0, count = 0;   // of Kernel::marked
 };
 
 inline constexpr int kWidestGranule = 16;
@@ -233,16 +224,14 @@ struct Kernel {
   u32 matrix_registers = 0;
   std::vector<MatrixTouches> matrix_touches;
   std::vector<u32> matrix_touches_of;     // by instruction, 1 + which of them; may end earlier
-  std::vector<MatrixMarks> matrix_marks;  // the same
-  std::vector<MatrixTouches::Touch> marked;
   std::vector<s32> extra;                    // slots of vector operands, targets of indexed branches
   std::vector<int> lines;                    // of the PTX, one an instruction
   std::vector<SourceLine> sources, inlined;  // as ParsedInstruction has them
   std::vector<std::string_view> opcodes;
   std::shared_ptr<const std::vector<Place>> places;  // of the code; counters keep it
   // Of workers that have finished, and the memory that blocks ran in, which is large.
-  mutable Spare<std::shared_ptr<KernelCache>> kernel_caches{64};
-  mutable Spare<std::shared_ptr<Cluster>> spare_clusters{1};
+  mutable ObjectPool<std::shared_ptr<KernelCache>> kernel_caches{64};
+  mutable ObjectPool<std::shared_ptr<Cluster>> cluster_pool{1};
 
   struct Constant {
     s32 slot;
@@ -275,10 +264,10 @@ struct Kernel {
 };
 
 /// A module of PTX that is ready to run, with the memory of its variables.
-class Program {
+class LoadedModule {
  public:
   /// Parses and decodes. Throws Error at `name`:line for bad syntax, unknown instructions and undefined functions.
-  static std::shared_ptr<Program> load(std::string_view text, const std::string& name = "<ptx>");
+  static std::shared_ptr<LoadedModule> load(std::string_view text, const std::string& name = "<ptx>");
 
   const Module& module() const { return module_; }
   /// Null if there is none.

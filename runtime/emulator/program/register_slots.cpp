@@ -47,10 +47,10 @@ struct Interval {
 // the warp diverges.
 class Liveness {
  public:
-  Liveness(const FlowGraph& graph, std::size_t values, std::span<const Mention> mentions, const Kernel& kernel)
+  Liveness(const FlowGraph& graph, std::size_t values, std::span<const OperandUse> uses, const Kernel& kernel)
       : graph_(graph), values_(values), live_in_(graph.nodes.size() + 1, Bits(values)) {
     by_instruction_.resize(kernel.code.size());
-    for (const Mention& mention : mentions) by_instruction_[mention.instruction].push_back(mention);
+    for (const OperandUse& use : uses) by_instruction_[use.instruction].push_back(use);
     solve();
     cover();
   }
@@ -65,11 +65,11 @@ class Liveness {
     for (std::size_t n = 0; n < count; ++n)
       for (u32 i = graph_.nodes[n].begin; i < graph_.nodes[n].end; ++i) {
         // Reads before writes: an instruction may read what it writes. A guarded write may leave the old value in place.
-        for (const Mention& mention : by_instruction_[i])
-          if (!mention.is_write && !written[n].has(mention.value)) live_in_[n].set(mention.value);
+        for (const OperandUse& use : by_instruction_[i])
+          if (!use.is_write && !written[n].has(use.value)) live_in_[n].set(use.value);
         if (is_guarded(i)) continue;
-        for (const Mention& mention : by_instruction_[i])
-          if (mention.is_write) written[n].set(mention.value);
+        for (const OperandUse& use : by_instruction_[i])
+          if (use.is_write) written[n].set(use.value);
       }
     live_out_.assign(count, Bits(values_));
     for (bool changed = true; changed;) {
@@ -82,8 +82,8 @@ class Liveness {
   }
 
   bool is_guarded(u32 instruction) const {
-    const auto& mentions = by_instruction_[instruction];
-    return std::any_of(mentions.begin(), mentions.end(), [](const Mention& mention) { return mention.field == kGuardField; });
+    const auto& uses = by_instruction_[instruction];
+    return std::any_of(uses.begin(), uses.end(), [](const OperandUse& use) { return use.field == kGuardField; });
   }
 
   void cover() {
@@ -95,13 +95,13 @@ class Liveness {
       live_out_[n].each([&](u32 value) { intervals_[value].cover(node.end - 1, node.end - 1); });
       // A value that lives through a block covers both of its ends, hence all of it.
       for (u32 i = node.begin; i < node.end; ++i)
-        for (const Mention& mention : by_instruction_[i]) intervals_[mention.value].cover(i, i);
+        for (const OperandUse& use : by_instruction_[i]) intervals_[use.value].cover(i, i);
     }
   }
 
   const FlowGraph& graph_;
   std::size_t values_;
-  std::vector<std::vector<Mention>> by_instruction_;
+  std::vector<std::vector<OperandUse>> by_instruction_;
   std::vector<Bits> live_in_, live_out_;
   std::vector<Interval> intervals_;
 };
@@ -110,16 +110,16 @@ u32 file_bytes(const Value& value) { return value.is_predicate ? 4 : u32{value.b
 
 }  // namespace
 
-s32& slot_of(Kernel& kernel, const Mention& mention) {
-  Instruction& instruction = kernel.code[mention.instruction];
-  if (mention.field < kSlots) return instruction.slot[mention.field];
-  if (mention.field == kGuardField) return instruction.guard;
-  if (mention.field == kMembersField) return instruction.members;
-  return kernel.extra[mention.field - kExtraField];
+s32& slot_of(Kernel& kernel, const OperandUse& use) {
+  Instruction& instruction = kernel.code[use.instruction];
+  if (use.field < kSlots) return instruction.slot[use.field];
+  if (use.field == kGuardField) return instruction.guard;
+  if (use.field == kMembersField) return instruction.members;
+  return kernel.extra[use.field - kExtraField];
 }
 
 void assign_slots(const FlowGraph& graph, std::span<const Register> registers, std::span<const Value> values,
-                  std::span<const Mention> mentions, Kernel& kernel, Callee* callee) {
+                  std::span<const OperandUse> uses, Kernel& kernel, Callee* callee) {
   std::vector<s32> slots(values.size(), kNoSlot);
   u32 next = kernel.register_bytes;  // callers need theirs while a function runs
   const auto take_new = [&](const Value& value) {
@@ -138,7 +138,7 @@ void assign_slots(const FlowGraph& graph, std::span<const Register> registers, s
       kernel.specials.push_back({slots[v], values[v].which});
   }
 
-  const Liveness liveness(graph, values.size(), mentions, kernel);
+  const Liveness liveness(graph, values.size(), uses, kernel);
   std::vector<Interval> order;
   for (const Interval& interval : liveness.intervals())
     if (values[interval.value].kind == Value::reg && interval.begin != ~0u) order.push_back(interval);
@@ -173,7 +173,7 @@ void assign_slots(const FlowGraph& graph, std::span<const Register> registers, s
     if (values[v].kind == Value::reg) kernel.unwritten.push_back({slots[v], file_bytes(values[v]), registers[v].name()});
   });
 
-  for (const Mention& mention : mentions) slot_of(kernel, mention) = slots[mention.value];
+  for (const OperandUse& use : uses) slot_of(kernel, use) = slots[use.value];
 }
 
 }  // namespace tilewright::rt::emulator

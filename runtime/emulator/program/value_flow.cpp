@@ -37,7 +37,7 @@ FlowRule rule_of(const Instruction& i, std::string_view opcode) {
 
 }  // namespace
 
-void find_value_flow(std::span<const Value> values, std::span<const Mention> mentions, u32 begin, Kernel& kernel) {
+void find_value_flow(std::span<const Value> values, std::span<const OperandUse> uses, u32 begin, Kernel& kernel) {
   kernel.flows.resize(kernel.code.size());
   for (const Instruction& i : std::span(kernel.code).subspan(begin)) {
     const std::string_view opcode = kernel.opcodes[i.index];
@@ -48,15 +48,15 @@ void find_value_flow(std::span<const Value> values, std::span<const Mention> men
     flow.has_effect = flow.stores || i.kind != Kind::plain || i.category == Category::barrier || i.category == Category::fence ||
                       i.category == Category::async_copy || i.category == Category::bulk_copy;
   }
-  for (const Mention& mention : mentions) {
-    const Value& value = values[mention.value];
+  for (const OperandUse& use : uses) {
+    const Value& value = values[use.value];
     if (value.kind != Value::reg) continue;
-    const Instruction& i = kernel.code[mention.instruction];
-    ValueFlow& flow = kernel.flows[mention.instruction];
+    const Instruction& i = kernel.code[use.instruction];
+    ValueFlow& flow = kernel.flows[use.instruction];
     if (flow.count++ == 0) flow.first = static_cast<u32>(kernel.flow_operands.size());
-    const bool is_address = mention.is_address || (i.kind == Kind::call && mention.field == 1);
+    const bool is_address = use.is_address || (i.kind == Kind::call && use.field == 1);
     const u8 bytes = value.is_predicate ? u8{0} : value.bytes;
-    kernel.flow_operands.push_back({slot_of(kernel, mention), mention.field, bytes, mention.is_write, is_address});
+    kernel.flow_operands.push_back({slot_of(kernel, use), use.field, bytes, use.is_write, is_address});
   }
 }
 

@@ -9,7 +9,7 @@
 namespace tilewright::rt::emulator {
 
 struct Kernel;
-struct Mention;
+struct OperandUse;
 struct Value;
 
 /// What makes a lane's results undefined.
@@ -25,10 +25,10 @@ enum class FlowRule : u8 {
   shuffle,      // the lane that the value comes from; the shuffle itself knows
 };
 
-/// A register that an instruction mentions, once registers have slots. Constants and special registers are always defined.
+/// A register that an instruction uses, once registers have slots. Constants and special registers are always defined.
 struct FlowOperand {
   s32 slot;
-  u32 field;  // as Mention has it
+  u32 field;  // as OperandUse has it
   u8 bytes;   // 0: a predicate
   bool is_write, is_address;
 };
@@ -41,6 +41,6 @@ struct ValueFlow {
 };
 
 /// Fills Kernel::flows for the instructions from `begin` on. Requires: registers have slots.
-void find_value_flow(std::span<const Value>, std::span<const Mention>, u32 begin, Kernel&);
+void find_value_flow(std::span<const Value>, std::span<const OperandUse>, u32 begin, Kernel&);
 
 }  // namespace tilewright::rt::emulator

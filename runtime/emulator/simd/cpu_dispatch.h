@@ -12,9 +12,9 @@ namespace tilewright::rt::emulator {
 #endif
 
 template <auto F>
-struct CompiledFor;
+struct CompiledVariants;
 template <class Result, class... Parameters, Result (*F)(Parameters...)>
-struct CompiledFor<F> {
+struct CompiledVariants<F> {
   __attribute__((target("avx2"), flatten)) static Result avx2(Parameters... values) { return F(values...); }
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" TW_WIDE_VECTORS), flatten)) static Result avx512(Parameters... values) {
     return F(values...);
@@ -25,9 +25,9 @@ struct CompiledFor<F> {
 
 /// F with vectors of up to 256 bits. There is no fused multiply-add among their instructions, so that floats are what they are elsewhere.
 template <auto F>
-auto for_processor_without_fma() {
+auto dispatch_without_fma() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return &CompiledFor<F>::avx2;
+  if (__builtin_cpu_supports("avx2")) return &CompiledVariants<F>::avx2;
 #endif
   return F;
 }
@@ -43,17 +43,17 @@ inline bool has_wide_vectors() {
 /// F with the widest vectors there are. Requires: F adds no product of floats to anything, which compilers would round once, but by
 /// std::fma.
 template <auto F>
-auto for_processor() {
+auto dispatch() {
 #if defined(__x86_64__)
-  if (has_wide_vectors()) return &CompiledFor<F>::avx512;
+  if (has_wide_vectors()) return &CompiledVariants<F>::avx512;
 #endif
-  return for_processor_without_fma<F>();
+  return dispatch_without_fma<F>();
 }
 
 /// A call of F with vectors of up to 256 bits: what goes over memory that is written in smaller parts has to wait for the wider ones.
 template <auto F, class... Values>
-auto call_for_processor(Values&&... values) {
-  static const auto chosen = for_processor_without_fma<F>();
+auto call_dispatched(Values&&... values) {
+  static const auto chosen = dispatch_without_fma<F>();
   return chosen(std::forward<Values>(values)...);
 }
 

@@ -18,7 +18,7 @@ struct Lanes {
 /// Has bit l set in element l: masks become vectors without shifts.
 inline constexpr auto kLaneBit = [] {
   std::array<Mask, kLanes> bits{};
-  for (int lane = 0; lane < kLanes; ++lane) bits[static_cast<std::size_t>(lane)] = Mask{1} << lane;
+  for (int lane = 0; lane < kLanes; ++lane) bits[lane] = Mask{1} << lane;
   return bits;
 }();
 

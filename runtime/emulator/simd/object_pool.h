@@ -9,9 +9,9 @@ namespace tilewright::rt::emulator {
 
 /// Objects that nobody uses, up to `most` of them. Thread-safe.
 template <class T>
-class Spare {
+class ObjectPool {
  public:
-  explicit Spare(std::size_t most) : most_(most) {}
+  explicit ObjectPool(std::size_t most) : most_(most) {}
 
   /// A new one if there is none.
   T take() {

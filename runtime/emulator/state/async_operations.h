@@ -34,7 +34,7 @@ struct BulkGroupCopy {
 };
 
 /// Asynchronous work that is not done yet, of bulk copies above all. When it is done is for the schedule to choose.
-struct Transfer {
+struct AsyncOperation {
   Warp* warp = nullptr;
   u32 instruction = 0;
   int lane = 0;

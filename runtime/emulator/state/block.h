@@ -5,8 +5,6 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/emulator/matrix/columns.h"
-#include "runtime/emulator/matrix/warpgroup_operands.h"
 #include "runtime/emulator/shadow/acquire_clocks.h"
 #include "runtime/emulator/shadow/shared_shadow.h"
 #include "runtime/emulator/simd/by_offset.h"
@@ -19,13 +17,13 @@
 namespace tilewright::rt::emulator {
 
 struct Cluster;
+class PackedPanels;
 
 struct Block {
   Cluster* cluster = nullptr;
   u32 rank = 0;  // in it
   std::array<u32, 3> id{};
   u32 number = 0, ticket = 0;
-  ColumnBuffers columns;
   std::vector<Warp> warps;
   std::unique_ptr<std::byte[]> registers, locals, shared;
   u64 shared_bytes = 0;
@@ -39,7 +37,7 @@ struct Block {
   ByOffset<Mbarrier> mbarriers;
   std::vector<std::unique_ptr<Mbarrier>> spare_mbarriers;
   std::array<std::vector<u64>, kMaxWarps / 4> matrix_groups;  // of each warpgroup, the traces of all groups
-  std::array<WarpgroupOperands, kMaxWarps / 4> matrix_operands;
+  std::array<std::shared_ptr<PackedPanels>, kMaxWarps / 4> packed_panels;  // of each warpgroup, operands of wgmma
   int running = 0;         // warps that have not finished
   u32 free_registers = 0;  // a thread's, of all warps that have given some back
 };

@@ -15,7 +15,7 @@ namespace tilewright::rt::emulator {
 struct Cluster {
   std::array<u32, 3> id{};
   std::vector<std::unique_ptr<Block>> blocks;  // by rank
-  std::vector<Transfer> transfers;             // in the order in which they were begun
+  std::vector<AsyncOperation> operations;      // in the order in which they were begun
   ClusterBarrier barrier;
   DeadlockWatch watch;
 };

@@ -37,15 +37,15 @@ u64 state_of(const Warp& warp) {
   hash.add(warp.registers, warp.kernel->register_bytes);
   hash.add(warp.local, kLanes * warp.kernel->local_bytes);
   hash.add(warp.live | u64{warp.carry} << 32);
-  hash.add(static_cast<u64>(warp.current) << 32 | warp.fragments.size());
+  hash.add(static_cast<u64>(warp.current) << 32 | warp.stack.size());
   hash.add(warp.polled);
-  for (const Fragment& fragment : warp.fragments) {
-    hash.add(fragment.mask | u64{fragment.pc} << 32);
-    if (fragment.mask == 0) continue;
-    hash.add(fragment.join | u64{fragment.children} << 32);
-    hash.add(static_cast<u32>(fragment.parent) | static_cast<u64>(fragment.wait) << 32);
-    hash.add(fragment.wait_id | u64{fragment.tried} << 32);
-    hash.add(fragment.wait_phase);
+  for (const SimtStackEntry& entry : warp.stack) {
+    hash.add(entry.mask | u64{entry.pc} << 32);
+    if (entry.mask == 0) continue;
+    hash.add(entry.reconvergence | u64{entry.children} << 32);
+    hash.add(static_cast<u32>(entry.parent) | static_cast<u64>(entry.wait) << 32);
+    hash.add(entry.wait_id | u64{entry.tried} << 32);
+    hash.add(entry.wait_phase);
   }
   for (const auto& calls : warp.activations)
     for (const Activation& call : calls) {

@@ -23,7 +23,7 @@ enum class Ending : u8 { none, deadlock, limit, interrupted };
 
 /// What all blocks of a launch share.
 struct Launch {
-  const Program* program = nullptr;
+  const LoadedModule* program = nullptr;
   const Kernel* kernel = nullptr;
   std::span<const std::byte> params;
   std::array<u32, 3> grid{1, 1, 1}, block{1, 1, 1};

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/emulator/matrix/pending_products.h"
+#include "runtime/emulator/simd/scalar_types.h"
 
 namespace tilewright::rt::emulator {
 
@@ -17,22 +17,10 @@ struct MatrixWork {
   // instruction that touched it since the last fence, and the register that it is a copy of.
   std::vector<u32> busy, user, shape, touched, origin;
   bool any_touched = false;
-  // The registers of wgmma that followed each other with nothing in between, for which the last one has still to be put in there.
-  struct Taken {
-    u32 like = 0;  // MatrixTouches::like; 0: none
-    u32 shape = 0, user = 0;
-  } taken;
-  PendingProducts pending;
-  u32 last_group = 0;  // that a wgmma is in
-
-  /// Whether a wgmma may still work on registers.
-  bool is_in_flight() const { return last_group > done; }
 
   /// As new, but for the memory that it has.
   void reset() {
     MatrixWork made;
-    std::swap(made.pending, pending);
-    made.pending.clear();
     for (auto each : {&MatrixWork::busy, &MatrixWork::user, &MatrixWork::shape, &MatrixWork::touched, &MatrixWork::origin}) {
       (made.*each).swap(this->*each);
       (made.*each).clear();

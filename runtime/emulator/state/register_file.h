@@ -58,7 +58,7 @@ inline void write_mask(Warp& warp, s32 slot, Mask value, Mask mask) {
 
 /// A predicate operand: field k of the instruction, negated where it says "!%p".
 inline Mask read_predicate(const Warp& warp, const Instruction& instruction, int k) {
-  const Mask mask = read_mask(warp, instruction.slot[static_cast<std::size_t>(k)]);
+  const Mask mask = read_mask(warp, instruction.slot[k]);
   return (instruction.negated >> k) & 1 ? ~mask : mask;
 }
 
@@ -99,12 +99,12 @@ class Elementwise<F> {
 /// but by std::fma.
 template <auto F>
 Handler elementwise() {
-  return for_processor<Elementwise<F>::execute>();
+  return dispatch<Elementwise<F>::execute>();
 }
 /// The same for all F.
 template <auto F>
 Handler elementwise_without_fma() {
-  return for_processor_without_fma<Elementwise<F>::execute>();
+  return dispatch_without_fma<Elementwise<F>::execute>();
 }
 
 }  // namespace tilewright::rt::emulator

@@ -6,11 +6,11 @@ namespace tilewright::rt::emulator {
 
 enum class Wait : u8 { none, barrier, mbarrier, cluster, matrix, registers, collective };
 
-/// Lanes of a warp that execute together. A fragment that diverges becomes one that waits at the join for its children.
-struct Fragment {
+/// Lanes of a warp that execute together. An entry that diverges becomes one that waits at the reconvergence point for its children.
+struct SimtStackEntry {
   u32 pc = 0;
   Mask mask = 0;
-  u32 join = 0;  // where this fragment ends and its parent goes on
+  u32 reconvergence = 0;  // where this entry ends and its parent goes on
   s32 parent = -1;
   u32 children = 0;  // waits for so many
   Wait wait = Wait::none;

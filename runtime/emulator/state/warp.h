@@ -40,8 +40,8 @@ struct Warp {
   int index = 0;
   Mask live = 0;                    // lanes that have not exited
   Mask carry = 0;                   // the flag of add.cc and its like
-  std::vector<Fragment> fragments;  // a tree; dead ones are reused
-  std::vector<s32> free_fragments;
+  std::vector<SimtStackEntry> stack;  // a tree; dead ones are reused
+  std::vector<s32> free_entries;
   s32 current = 0;
   u64 polled = 0;              // what turns in a row that went into polling have cost
   Poll poll;                   // the last one of the present turn
@@ -71,7 +71,7 @@ struct Warp {
 
   std::array<std::vector<Activation>, kLanes> activations;  // calls of each lane, the innermost last
 
-  Fragment& fragment() { return fragments[static_cast<std::size_t>(current)]; }
+  SimtStackEntry& entry() { return stack[current]; }
   /// Adds what these lanes have done so far to a clock, and what lanes have done that exited.
   void publish(VectorClock& clock, Mask lanes) const { clock.raise(index, time, lanes | ~live); }
 };

@@ -261,7 +261,7 @@ TEST_CASE("emulator bulk copies: what the ISA does not have is an error") {
            "fence.proxy.generic;",
            "fence.mbarrier_init.release.cta;",
        })
-    CHECK_THROWS_AS(Program::load(hopper_module_of("", bad)), Error);
+    CHECK_THROWS_AS(LoadedModule::load(hopper_module_of("", bad)), Error);
 }
 
 }  // namespace tilewright::rt::emulator

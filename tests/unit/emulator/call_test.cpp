@@ -32,7 +32,7 @@ std::string text_variable(const std::string& name, const std::string& text) {
 
 std::string error_of(const std::string& text) {
   try {
-    Program::load(text, "t.ptx");
+    LoadedModule::load(text, "t.ptx");
   } catch (const Error& error) {
     return error.what();
   }

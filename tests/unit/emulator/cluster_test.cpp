@@ -343,8 +343,8 @@ TEST_CASE("emulator clusters: what the ISA does not have is an error") {
            "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.f32 [%r1], %r3, [%r2];",
            "griddepcontrol.arrive;",
        })
-    CHECK_THROWS_AS(Program::load(hopper_module_of("", bad)), Error);
-  CHECK_NOTHROW(Program::load(hopper_module_of("", "griddepcontrol.launch_dependents;\ngriddepcontrol.wait;")));
+    CHECK_THROWS_AS(LoadedModule::load(hopper_module_of("", bad)), Error);
+  CHECK_NOTHROW(LoadedModule::load(hopper_module_of("", "griddepcontrol.launch_dependents;\ngriddepcontrol.wait;")));
 }
 
 }  // namespace tilewright::rt::emulator

@@ -8,7 +8,8 @@
 
 namespace tilewright::rt::emulator {
 
-FastPathComparison::FastPathComparison(const Program& program, Memory& memory) : program_(program), memory_(memory), before_(contents()) {}
+FastPathComparison::FastPathComparison(const LoadedModule& program, Memory& memory)
+    : program_(program), memory_(memory), before_(contents()) {}
 
 /// Allocations, variables, and which bytes count as written.
 FastPathComparison::Contents FastPathComparison::contents() const {

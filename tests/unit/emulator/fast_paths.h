@@ -12,7 +12,7 @@ namespace tilewright::rt::emulator {
 /// Memory as it is before a launch, to repeat the launch from there.
 class FastPathComparison {
  public:
-  FastPathComparison(const Program&, Memory&);
+  FastPathComparison(const LoadedModule&, Memory&);
   /// Repeats the launch in one thread, with the fast paths of checks, loads and stores and without: the reports, counters, output and
   /// memory have to be the same. Leaves memory as it was before the call.
   void check(const std::string& kernel, LaunchParams) const;
@@ -27,7 +27,7 @@ class FastPathComparison {
   static void restore(const Contents&);
   Result run(const std::string& kernel, LaunchParams, bool fast_paths) const;
 
-  const Program& program_;
+  const LoadedModule& program_;
   Memory& memory_;
   Contents before_;
 };

@@ -69,10 +69,10 @@ class Array {
 
 /// A program, memory for it, and what launches found.
 struct Bench {
-  explicit Bench(const std::string& text, const std::string& name = "test.ptx") : program(Program::load(text, name)) {
+  explicit Bench(const std::string& text, const std::string& name = "test.ptx") : program(LoadedModule::load(text, name)) {
     launch_params.instruction_limit = 50'000'000;
   }
-  std::shared_ptr<Program> program;
+  std::shared_ptr<LoadedModule> program;
   Memory memory;
   Diagnostics diagnostics;
   Counters counters;

@@ -461,7 +461,7 @@ TEST_CASE("emulator mbarriers: what the ISA does not have is an error") {
            "mbarrier.arrive.acquire.shared::cta.b64 _, [%r30];",
            "cp.async.mbarrier.arrive.shared::cta.b32 [%r30];",
        })
-    CHECK_THROWS_AS(Program::load(hopper_module_of(".param .u64 out", kStart + bad)), Error);
+    CHECK_THROWS_AS(LoadedModule::load(hopper_module_of(".param .u64 out", kStart + bad)), Error);
 }
 
 }  // namespace tilewright::rt::emulator

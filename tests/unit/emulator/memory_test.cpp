@@ -135,7 +135,7 @@ TEST_CASE("emulator memory: reads of what nobody wrote are found") {
                  "read of memory nobody wrote in 'k', block (0,0,0), warp 0, lane 0 (line 14 of the PTX): byte 2 of shared memory"));
 
   auto program =
-      Program::load(module_of(".param .u64 p", "ld.param.u64 %d1, [p];\nld.global.u32 %r1, [%d1];\nld.global.u32 %r1, [%d1+4];"));
+      LoadedModule::load(module_of(".param .u64 p", "ld.param.u64 %d1, [p];\nld.global.u32 %r1, [%d1];\nld.global.u32 %r1, [%d1+4];"));
   Memory memory(true);
   const u64 address = memory.allocate(8);
   const u32 word = 1;

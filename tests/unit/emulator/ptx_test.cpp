@@ -9,7 +9,7 @@ namespace {
 
 std::string error_of(const std::string& text) {
   try {
-    Program::load(text, "t.ptx");
+    LoadedModule::load(text, "t.ptx");
   } catch (const Error& error) {
     return error.what();
   }

@@ -214,7 +214,7 @@ TEST_CASE("emulator races: a write comes after the reads of all other warps, how
 
 TEST_CASE("emulator races: memory is told apart as finely as the narrowest access that reaches it") {
   const auto granules = [](const std::string& body) {
-    const auto program = Program::load(hopper_module_of("", ".shared .align 16 .b8 tile[64];\n" + body));
+    const auto program = LoadedModule::load(hopper_module_of("", ".shared .align 16 .b8 tile[64];\n" + body));
     return std::pair(program->kernels()[0]->shared_granule, program->kernels()[0]->global_granule);
   };
   const std::string quads = "ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%d0];\nst.shared.v4.u32 [%d1], {%r0, %r1, %r2, %r3};\n";
@@ -386,8 +386,8 @@ TEST_CASE("emulator races: a read that is non-coherent may read what an earlier 
   CHECK(bench.run("write", {1, 1, 1}, {32, 1, 1}, params));
   CHECK(bench.run("k", {1, 1, 1}, {32, 1, 1}, params));
   CHECK(bench.found() == "");
-  CHECK_THROWS_AS(Program::load(module_of("", "ld.shared.nc.u32 %r1, [0];")), Error);
-  CHECK_THROWS_AS(Program::load(module_of("", "st.global.nc.u32 [%d1], %r1;")), Error);
+  CHECK_THROWS_AS(LoadedModule::load(module_of("", "ld.shared.nc.u32 %r1, [0];")), Error);
+  CHECK_THROWS_AS(LoadedModule::load(module_of("", "st.global.nc.u32 [%d1], %r1;")), Error);
 }
 
 TEST_CASE("emulator races: a launch stops at its first finding where it is told to") {

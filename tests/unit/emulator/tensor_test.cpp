@@ -432,7 +432,7 @@ TEST_CASE("emulator tensor copies: what the ISA does not have is an error") {
            "tensormap.replace.tile.corner.shared::cta.b1024.b32 [%r31], 64;",
            "fence.proxy.tensormap::generic.acquire.gpu [%d29], 64;",
        })
-    CHECK_THROWS_AS(Program::load(hopper_module_of(kParams, kStart + bad)), Error);
+    CHECK_THROWS_AS(LoadedModule::load(hopper_module_of(kParams, kStart + bad)), Error);
 }
 
 }  // namespace tilewright::rt::emulator

@@ -266,7 +266,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 std::string error_of(const std::string& text) {
   try {
-    Program::load(text, "t.ptx");
+    LoadedModule::load(text, "t.ptx");
   } catch (const Error& error) {
     const std::string what = error.what();
     return what.substr(what.find("error: "));

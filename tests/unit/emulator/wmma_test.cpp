@@ -120,7 +120,7 @@ TEST_CASE("emulator wmma: an address that differs between lanes is found, and un
   CHECK(bench.has_found(DiagnosticKind::bad_operand));
   const auto error_of = [](const std::string& body) -> std::string {
     try {
-      Program::load(module_of("", body), "t.ptx");
+      LoadedModule::load(module_of("", body), "t.ptx");
     } catch (const Error& error) {
       return error.what();
     }

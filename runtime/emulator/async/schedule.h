@@ -19,26 +19,26 @@ inline bool is_done_at_once(Worker& worker) {
   return order == AsyncOrder::random ? toss(worker) : order == AsyncOrder::eager;
 }
 /// Work has begun: it is done now, or when the schedule says.
-void begin(Transfer);
+void begin(AsyncOperation);
 /// Nobody can go on: some work is done now. False if there is none.
 bool finish_one(Cluster&, Worker&);
 /// A warp has had its turn: the random schedule may do some work.
 void finish_some(Cluster&, Worker&);
 /// Does a piece of work to its end.
-void finish(Transfer&);
+void finish(AsyncOperation&);
 /// Does all work that `which` holds for, oldest first.
 template <class F>
 void finish_all(Cluster& cluster, F which);
 
 template <class F>
 void finish_all(Cluster& cluster, F which) {
-  std::vector<Transfer> due;
-  std::erase_if(cluster.transfers, [&](Transfer& transfer) {
-    if (!which(transfer)) return false;
-    due.push_back(std::move(transfer));
+  std::vector<AsyncOperation> due;
+  std::erase_if(cluster.operations, [&](AsyncOperation& operation) {
+    if (!which(operation)) return false;
+    due.push_back(std::move(operation));
     return true;
   });
-  for (Transfer& transfer : due) finish(transfer);
+  for (AsyncOperation& operation : due) finish(operation);
 }
 
 }  // namespace tilewright::rt::emulator
