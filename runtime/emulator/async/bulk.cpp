@@ -1,4 +1,4 @@
-// Bulk copies of bytes that lie together (PTX ISA, "cp.async.bulk"), and groups of bulk copies.
+// Bulk copies of contiguous bytes (PTX ISA, "cp.async.bulk"), and groups of bulk copies.
 #include <fmt/format.h>
 
 #include <cstring>

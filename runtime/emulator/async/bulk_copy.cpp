@@ -43,7 +43,7 @@ void count(const BulkCopy& copy, std::span<const GlobalRun> runs) {
   count.ideal += ideal;
 }
 
-/// The allocation that all runs lie in, null if there is none.
+/// The allocation that contains all runs, null if there is none.
 const Range* common_range(Worker& worker, std::span<const GlobalRun> runs) {
   u64 begin = ~u64{0}, end = 0;
   for (const GlobalRun& run : runs) {
@@ -54,10 +54,10 @@ const Range* common_range(Worker& worker, std::span<const GlobalRun> runs) {
   return range != nullptr && end > begin && end <= range->end() ? range : nullptr;
 }
 
-/// Whether all that the copy accesses of global memory lies in allocations; a diagnostic otherwise.
+/// Whether all that the copy accesses of global memory is in allocations; a diagnostic otherwise.
 bool is_in_bounds(const BulkCopy& copy, std::span<const GlobalRun> runs) {
   if (runs.empty() || common_range(*copy.warp.worker, runs) != nullptr) return true;
-  // Allocations may lie side by side.
+  // Allocations may follow each other without a gap.
   bool is_good = true;
   for (const CopyPiece& piece : copy.pieces.list) {
     if (piece.is_outside) continue;
@@ -105,7 +105,7 @@ void poison(const Block& block, std::span<const SharedSpan> spans) {
   for (const auto& [offset, bytes] : spans) std::memset(block.shared.get() + offset, kPoison, bytes);
 }
 
-/// Checks what the copy writes into the block, and makes it what nobody should read yet.
+/// Checks what the copy writes into the block, and poisons what must not be read yet.
 void claim(const Accessor& by, Block& block, const BulkCopy& copy) {
   const SharedSpan whole = whole_span(copy.pieces);
   const bool checks = copy.warp.worker->launch->check;
@@ -144,7 +144,7 @@ std::vector<std::byte> gather(const Block& block, const BulkCopy& copy) {
   return bytes;
 }
 
-/// The mbarrier is told of so many bytes; whoever waits for it knows that the engine is done up to its epoch.
+/// Completes so many bytes on the mbarrier; a wait for it acquires the engine's epoch.
 void signal(const BulkCopy& copy, const SharedPlace& at, u32 time, u64 bytes) {
   const MbarrierPlace place{copy.warp, copy.instruction, copy.lane, *at.block, at.offset};
   if (at.block->running == 0)
@@ -159,7 +159,7 @@ void signal(const BulkCopy& copy, const SharedPlace& at, u32 time, u64 bytes) {
   complete_transactions(place, *barrier, static_cast<s64>(bytes));
 }
 
-/// The copy's part that ends in one block: its mbarrier, and who writes there and when.
+/// The copy's part that ends in one block: its mbarrier, and the agent and epoch of its writes.
 struct Arrival {
   Destination destination;
   int agent;

@@ -35,14 +35,14 @@ struct SharedPlace {
 /// Where a lane's address of shared memory points, if `bytes` bytes are there and it is a multiple of `align`; a diagnostic otherwise.
 std::optional<SharedPlace> shared_place(Warp&, const Instruction&, int lane, u64 address, bool may_be_remote, u64 bytes, u64 align);
 
-/// From global memory into the shared memory of blocks, whose mbarriers are told; all destinations have the offset of the first.
+/// From global memory into the shared memory of blocks, completing on their mbarriers; all destinations have the offset of the first.
 struct Destination {
   SharedPlace to, mbarrier;
 };
 void begin_load(BulkCopy, const std::vector<Destination>&);
-/// From the block's shared memory into a peer's, whose mbarrier is told.
+/// From the block's shared memory into a peer's, completing on its mbarrier.
 void begin_move(BulkCopy, const Destination&);
-/// A value of a thread's own into the shared memory of a block, whose mbarrier is told.
+/// A value of a thread's own into the shared memory of a block, completing on its mbarrier.
 void begin_value(const BulkCopy&, const Destination&, const std::array<std::byte, 16>& value);
 /// From the block's shared memory to global memory, as a part of the lane's group.
 void begin_store(BulkCopy);

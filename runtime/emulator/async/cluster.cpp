@@ -26,7 +26,7 @@ void arrive_at_cluster(Warp& warp, const Instruction& i, Mask mask) {
            [] { return std::string("arrives at the cluster's barrier again without a wait in between"); });
   if (warp.cluster_arrived == 0) ++barrier.arrived;
   if (i.options<ArriveOptions>().is_relaxed) {
-    // What an earlier fence has released, which is all that a relaxed arrival tells.
+    // A relaxed arrival releases only what an earlier fence has released.
     barrier.clocks.by_block.join(warp.released.for_all);
     barrier.async.join_by_block(warp.released.async);
   } else {

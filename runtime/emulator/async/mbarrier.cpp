@@ -81,7 +81,7 @@ Mbarrier* expect_mbarrier(const MbarrierPlace& at) {
   return found;
 }
 
-/// Only whole objects that lie where they must are objects.
+/// An object has to be inside of shared memory and aligned.
 void mark(const MbarrierPlace& at, u8 written) {
   if (at.warp.worker->launch->check) std::memset(at.owner.shadow.written() + at.offset, written, kMbarrierBytes);
 }

@@ -1,4 +1,4 @@
-// What happens to mbarriers: arrivals, transactions, phases and those who wait for them.
+// Operations on mbarriers: arrivals, transactions, phases and waits.
 #pragma once
 #include <string>
 
@@ -28,7 +28,7 @@ Mbarrier* live_mbarrier(Block&, u64 offset);
 Mbarrier* find_mbarrier(const MbarrierPlace&, int lanes = 1);
 /// The same for the engine of the lane's cp.async, which has done the warp's copies up to this one.
 Mbarrier* find_mbarrier_of_copies(const MbarrierPlace& at, u32 sequence);
-/// What the lane knows becomes known to those who will wait for the phase. `again`: another lane of the instruction has told of the rest.
+/// What the lane knows becomes known to those who will wait for the phase. `again`: another lane of the instruction has released the rest.
 void release_to(const MbarrierPlace&, Mbarrier&, bool again);
 /// So many arrivals; `drops` takes them off all phases to come. The last one may complete the phase.
 void arrive_on(const MbarrierPlace&, Mbarrier&, u32 count, bool drops);
@@ -43,7 +43,7 @@ void acquire_from(Warp&, Mbarrier&, bool only_block);
 
 /// "the mbarrier at byte 64, of whose phase 3 2 of 5 arrivals and 512 bytes are missing"
 std::string describe(const Mbarrier&, u32 offset);
-/// The warp's block has ended: nobody will wait for what is still to come.
+/// The warp's block has ended: reports transactions and phases that no thread has waited for.
 void check_finished_mbarriers(Warp& last);
 
 /// Calls f(place, mbarrier) for the mbarrier of each lane, in their order.

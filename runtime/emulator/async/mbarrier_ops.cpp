@@ -56,7 +56,7 @@ void arrive(Warp& warp, const Instruction& i, Mask mask) {
   else
     for (u32& count : operand.at) count = 1;
   Lanes<u64> state{};
-  const Mbarrier* released = nullptr;  // what the warp knows has been told to it, in this phase
+  const Mbarrier* released = nullptr;  // the warp has released its clocks to it, in this phase
   u64 phase = 0;
   bool any_release = false;
   at_mbarriers(warp, i, mask, [&](const Places& places) {
@@ -95,7 +95,7 @@ void complete(Warp& warp, const Instruction& i, Mask mask) {
   });
 }
 
-/// Whether the phase that a lane asks for is over. A state or parity can only tell two phases apart.
+/// Whether the phase that a lane asks for is over. A state or parity distinguishes two phases only.
 bool is_over(const MbarrierPlace& at, const Mbarrier& barrier, u64 asked) {
   const u64 phase = barrier.phase - barrier.first_phase;
   if (at.instruction.options<MbarrierOptions>().by_parity) {
@@ -153,7 +153,7 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
     const MbarrierPlace at{warp, i, 0, *warp.block, places.address[0]};
     if (Mbarrier* barrier = find_mbarrier(at, 2)) wait_at(at, *barrier, kAllLanes);
   });
-  // Nobody would ever end a wait for what is no mbarrier.
+  // A wait for what is no mbarrier would never end.
   if (first == nullptr) over = mask;
   write_mask(warp, i.slot[1], over, mask);
   if (over != 0) {
@@ -169,7 +169,7 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
   entry.tried = i.index;
   entry.wait_id = offset;
   entry.wait_phase = first->phase;
-  // A wait may give up at any time, so that it does so the first time; whoever comes back means to wait.
+  // A wait may give up at any time, so that it does so the first time, and waits the second time.
   if (options.blocks && again) return void(entry.wait = Wait::mbarrier);
   warp.worker->poll(i);
   warp.poll = {i.index, Space::shared, offset, 8};

@@ -22,7 +22,7 @@ void fence_async(Warp& warp, const Instruction& i, Mask mask) {
   ++warp.time;
 }
 
-/// For whoever synchronises with what the warp does next, even by relaxed operations.
+/// Releases to all that synchronise with what the warp does next, even by relaxed operations.
 void fence_mbarrier_init(Warp& warp, const Instruction&, Mask mask) {
   if (warp.worker->launch->check) warp.released = release(warp, mask, true);
 }

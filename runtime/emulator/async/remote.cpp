@@ -1,4 +1,4 @@
-// Asynchronous stores and reductions on the shared memory of a cluster's blocks: st.async and red.async, which tell an mbarrier there.
+// st.async and red.async: stores and reductions on the shared memory of a cluster's blocks that complete on an mbarrier there.
 #include <fmt/format.h>
 
 #include <cstring>

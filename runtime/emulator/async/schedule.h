@@ -20,7 +20,7 @@ inline bool is_done_at_once(Worker& worker) {
 }
 /// Work has begun: it is done now, or when the schedule says.
 void begin(AsyncOperation);
-/// Nobody can go on: some work is done now. False if there is none.
+/// No warp can go on: one operation is done now. False if there is none.
 bool finish_one(Cluster&, Worker&);
 /// A warp has had its turn: the random schedule may do some work.
 void finish_some(Cluster&, Worker&);

@@ -157,7 +157,7 @@ void decode_copy(Decoder& d, bool reduces) {
   if (!is_load) {
     if (reduces) options.op = take_reduction(d);
     d.expect_operands(has_hint ? 3 : 2);
-    // Boxes that lie side by side in the tensor may share a word.
+    // Neighbouring boxes of the tensor may share a word.
     d.out.space = Space::global;
     d.out.width = 2;
     take_bulk_address(d, d.operand(1), 0);

@@ -14,7 +14,7 @@ bool is_floating(TensorElement element) {
 
 u32 swizzle_bytes(TensorSwizzle swizzle) { return swizzle == TensorSwizzle::none ? 0 : u32{16} << static_cast<int>(swizzle); }
 
-/// Of the box's elements in a dimension, those that lie in the tensor.
+/// Of the box's elements in a dimension, those inside of the tensor.
 struct Inside {
   u64 begin, end;
   bool has(u64 element) const { return element >= begin && element < end; }

@@ -11,7 +11,7 @@ namespace tilewright::rt::emulator {
 enum class TensorElement : u8 { u8, u16, u32, s32, u64, s64, f16, f32, f32_ftz, f64, bf16, tf32, tf32_ftz };  // as tensormap.replace counts
 enum class TensorSwizzle : u8 { none, bytes32, bytes64, bytes128 };
 
-/// The 128 bytes of a map. As on a GPU, nobody but this device understands them.
+/// The 128 bytes of a map. As on a GPU, their format is the device's own.
 struct TensorMap {
   static constexpr u64 kMagic = 0x70616d20726f736e;  // "nsor map"
   u64 magic = kMagic;

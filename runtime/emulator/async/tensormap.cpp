@@ -28,7 +28,7 @@ struct ReplaceOptions {
 
 bool has_dimension(Field field) { return field >= Field::box_dim && field <= Field::element_stride; }
 
-// Objects lie at multiples of 64.
+// Objects are aligned to 64 bytes.
 constexpr int kHalf = 64;
 
 /// Calls f(places) for both halves of the lanes' maps, checked as accesses of this kind.

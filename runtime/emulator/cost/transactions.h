@@ -41,7 +41,7 @@ struct RequestShape {
   bool has_whole_sectors = false;
 };
 
-/// The last requests of instructions, which mostly ask for the same shape again.
+/// A cache of the shapes of requests: an instruction usually has the same shape each time.
 class RequestShapes {
  public:
   /// By instruction, what it accesses (of one instruction, spaces and widths differ), and the first lane's address.

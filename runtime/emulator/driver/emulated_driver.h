@@ -46,7 +46,7 @@ struct EmulatedLaunch {
   Memory& memory;
   const LaunchParams& params;
 };
-/// Called before each launch on any emulated device; empty: nobody is. For tools that run the same work in other ways, whose traces in
+/// Called before each launch on any emulated device; empty: no observer. For tools that run the same work in other ways, whose traces in
 /// memory they take back. Requires: nothing is launched meanwhile.
 void observe_launches(std::function<void(const EmulatedLaunch&)>);
 

@@ -51,7 +51,7 @@ u16 fused(u16 a, u16 b, u16 c) {
 template <class H>
 u16 sum(u16 a, u16 b, bool subtracts) {
   const float x = H::widen(a), y = subtracts ? -H::widen(b) : H::widen(b);
-  // Two f16 lie within 40 bits: the sum is exact in double, and even f32's rounding to 24 bits is innocuous for 11 (24 >= 2 * 11 + 2).
+  // Two f16 span at most 40 bits: the sum is exact in double, and even f32's rounding to 24 bits is innocuous for 11 (24 >= 2 * 11 + 2).
   // The same holds for bf16 and its 8 bits.
   return H::narrow(x + y);
 }

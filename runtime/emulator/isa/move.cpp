@@ -97,7 +97,7 @@ struct WindowOptions {
   bool is_of_cluster = false;  // .shared::cluster
 };
 
-// Generic addresses of global memory are the addresses themselves; the other spaces lie in windows.
+// Generic addresses of global memory are the addresses themselves; the other spaces have windows.
 u64 window_of(Decoder& d, Space space) {
   switch (space) {
     case Space::shared: return kSharedWindow;

@@ -107,7 +107,7 @@ Progress run_cluster(Cluster& cluster, Worker& worker, u64 budget) {
     const u64 before = worker.spent, polling = worker.polling;
     const bool is_random = launch.order == Order::random && !cluster.watch.is_watching();
     const bool goes_on = is_random ? run_random_round(cluster, worker) : run_in_order(cluster, worker, launch.order == Order::backward);
-    // What was written is told of afterwards: warps that run after this count has been read see it.
+    // Counted after the writes: warps that read this count later see them.
     if (worker.changes != 0) launch.changes.fetch_add(std::exchange(worker.changes, 0), std::memory_order_release);
     const u64 polled = worker.polling - polling, executed = worker.spent - before - polled;
     const u64 weight = cluster.watch.is_watching() ? polled / Worker::kPollCost * Worker::kPollWeight : 0;

@@ -169,7 +169,7 @@ class Grid {
         thread.idle_at = HostThread::kBusy;
         return true;
       }
-      // Each thread has told of its changes before it became idle.
+      // Each thread has added its changes before it became idle.
       if (all_idle) launch_.end(Ending::deadlock);
       if (launch_.interrupted != nullptr && *launch_.interrupted) launch_.end(Ending::interrupted);
       if (launch_.ending != Ending::none) return false;

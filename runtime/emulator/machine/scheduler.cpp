@@ -1,4 +1,4 @@
-// Execution of warps: entries, divergence and reconvergence, collectives.
+// Execution of warps: the SIMT stack with divergence and reconvergence, and collectives.
 #include "runtime/emulator/machine/scheduler.h"
 
 #include <fmt/format.h>
@@ -68,7 +68,7 @@ class WarpRunner {
       any_at_barrier |= entry.wait != Wait::collective;
       if (entry.wait == Wait::collective) stuck = at;
     }
-    // Those at a barrier may still come; otherwise nobody does.
+    // Lanes at a barrier may still come; otherwise none does.
     if (any_at_barrier || stuck < 0) return false;
     warp_.current = stuck;
     run_incomplete();
@@ -251,7 +251,7 @@ class WarpRunner {
           }
           if (i.is_aligned && mask != warp_.live) return park_or_meet(i);
           i.execute(warp_, i, mask);
-          // Whoever is let go by this very arrival has its place moved on already.
+          // An arrival that completes the barrier has already moved this entry on.
           if (entry.wait != Wait::none) return;
           if (entry.pc == i.index) ++entry.pc;
           break;
@@ -273,7 +273,7 @@ class WarpRunner {
   void split(std::span<const std::pair<u32, Mask>> ways, u32 reconvergence) {
     const s32 at = warp_.current;
     const SimtStackEntry before = warp_.entry();
-    // Where the entry itself ends at the reconvergence point, its parent is who waits there, and this one becomes one of the ways.
+    // Where the entry itself ends at the reconvergence point, its parent waits there, and this entry becomes one of the ways.
     const bool ends_there = reconvergence == before.reconvergence;
     const s32 parent = ends_there ? before.parent : at;
     bool reuses = ends_there;

@@ -1,4 +1,4 @@
-// Matrix fragments: ldmatrix, stmatrix, movmatrix, and mma.sync of every type from one rule for where a lane's elements lie.
+// Matrix fragments: ldmatrix, stmatrix, movmatrix, and mma.sync of every type from one rule for the elements that a lane holds.
 #include <fmt/format.h>
 
 #include <algorithm>

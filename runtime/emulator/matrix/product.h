@@ -30,7 +30,7 @@ inline const float* step_of(const ColumnsOfB* b, std::size_t k) { return b[k / C
 inline float* step_of(ColumnsOfB* b, std::size_t k) { return const_cast<float*>(step_of(static_cast<const ColumnsOfB*>(b), k)); }
 inline constexpr std::size_t place_of(std::size_t column) { return column / 2 + column % 2 * (kColumns / 2); }
 
-/// The 8 lines of a core matrix, wherever they are.
+/// The 8 lines of a core matrix, at any offsets.
 struct MatrixLines {
   const std::byte* base;
   const u32* offsets;

@@ -1,4 +1,4 @@
-// PTX ISA, "wgmma.mma_async", "wgmma.fence" and "wgmma.wait_group": between wgmma and its wait nobody else touches its registers, and a
+// PTX ISA, "wgmma.mma_async", "wgmma.fence" and "wgmma.wait_group": no other instruction touches registers between wgmma and its wait, and a
 // fence stands between their other accesses and wgmma.
 #include "runtime/emulator/matrix/registers.h"
 

@@ -1,4 +1,4 @@
-// Registers that wgmma works on while the warp goes on: who may touch them when.
+// Checks of the registers that wgmma reads and writes asynchronously: which accesses need a fence or a wait.
 #pragma once
 #include "runtime/emulator/state/warp.h"
 

@@ -11,7 +11,7 @@
 
 namespace tilewright::rt::emulator {
 
-/// Found and checked as a whole, then unpacked. Rows are those of a, or the columns of b.
+/// An operand of wgmma in shared memory: located and checked as a whole, then unpacked. Rows are those of a, or the columns of b.
 class SharedOperand {
  public:
   /// `transposed`: what follows each other in memory are rows, and not steps along k.
@@ -24,7 +24,7 @@ class SharedOperand {
   const std::optional<EngineRead>& as_read() const { return read_; }
 
  private:
-  /// Each line is reported that lies outside of the shared memory. What is there has no value: a number it is not.
+  /// Reports each line outside of the shared memory, and reads it as poison (NaN).
   void check_lines();
 
   const Accessor& by_;
@@ -35,7 +35,7 @@ class SharedOperand {
   bool transposed_;
   std::optional<EngineRead> read_;
   const std::byte* base_;           // that the lines are as far from as at_ says
-  std::vector<std::byte> outside_;  // where lines lie outside: a copy
+  std::vector<std::byte> outside_;  // where lines are outside: a copy
 };
 
 /// b as numbers, for a wgmma that the warp is about to issue: packed by the first warp of the warpgroup that does.

@@ -204,7 +204,7 @@ void decode_access(Decoder& d, bool is_load) {
 }
 
 void decode_product(Decoder& d) {
-  // Fragments hold elements by their row and column, wherever they come from.
+  // Fragments hold elements by their row and column: the layout in memory does not matter.
   for (int operand = 0; operand < 2; ++operand)
     if (d.take_one({"row", "col"}) < 0) d.fail("the layouts of a and b are missing");
   const MatrixShape shape = expect_shape(d);

@@ -65,7 +65,7 @@ void CallGraph::visit(int function) {
 }
 
 u64 CallGraph::stack_below(int function, const std::map<int, u64>& frame_bytes, std::map<int, u64>& known) const {
-  // Whoever comes back here by recursion adds nothing: its stack has kRecursionBytes.
+  // Recursive calls add nothing: their stack has kRecursionBytes.
   const auto [found, is_new] = known.try_emplace(function, 0);
   if (!is_new) return found->second;
   u64 deepest = 0;

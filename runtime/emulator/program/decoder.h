@@ -47,7 +47,7 @@ class Decoder {
   /// Decodes the next instruction of the function into the kernel.
   void decode(const ParsedInstruction&);
 
-  // --- modifiers: each is taken once, in whatever order; what nobody took is an error ---
+  // --- modifiers: each is taken once, in any order; one that is not taken is an error ---
   std::string_view base() const { return base_; }
   bool take(std::string_view modifier);
   /// Which of these stands there, -1 if none does.
@@ -78,7 +78,7 @@ class Decoder {
   u32 label(const Operand&) const;
   /// `[base + offset]`: the base becomes `slot`, the rest Instruction::immediate.
   void address(int slot, const Operand&);
-  /// Of parameters and results of calls, which lie in local memory.
+  /// Whether the address is of a parameter or result of a call, which are in local memory.
   bool is_in_frame(const Operand& address) const;
   int bytes_of_register(const Operand&) const;  // 0 for a predicate
   bool is_register(const Operand& operand) const { return operand.kind == OperandKind::reg; }

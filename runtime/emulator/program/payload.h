@@ -1,4 +1,4 @@
-// What the decoder of an instruction tells the function that executes it: a small struct of their own.
+// Options of an instruction, from its decoder to the function that executes it: a small struct for each family.
 #pragma once
 #include <cassert>
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Makes kernels ready to run, with the functions that they call: places variables, decodes, finds joins and slots.
+// Makes kernels ready to run, with the functions that they call: places variables, decodes, finds reconvergence points and slots.
 #include "runtime/emulator/program/program.h"
 
 #include <fmt/format.h>
@@ -204,7 +204,7 @@ class KernelBuilder {
     }
   }
 
-  /// Race checks tell apart what is as wide as the narrowest access.
+  /// A shadow cell is as wide as the narrowest access.
   void find_granules() {
     for (const Instruction& i : kernel_->code) {
       const std::string_view opcode = kernel_->opcodes[i.index];

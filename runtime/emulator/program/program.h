@@ -102,7 +102,7 @@ struct Instruction {
   u32 extras = 0;
   u32 index = 0;      // of this instruction in Kernel::code
   u32 plain_end = 0;  // the first one from this one on that is not plain, of the same function
-  Payload payload;    // what the family's decoder tells its handler
+  Payload payload;    // the family's own options
 
   template <class T>
   const T& options() const {
@@ -175,11 +175,11 @@ struct Passed {
 };
 
 struct CallSite {
-  int callee = -1;  // in Kernel::callees; -1: whichever the pointer says
+  int callee = -1;  // in Kernel::callees; -1: the one that a pointer names
   std::vector<Passed> arguments, results;
 };
 
-/// A function that a kernel may call. A call has a frame of local memory, in which parameters, results and variables lie.
+/// A function that a kernel may call. Each call has a frame of local memory with its parameters, results and variables.
 struct Callee {
   int number = 0;          // in Module::functions
   u32 begin = 0, end = 0;  // of Kernel::code
@@ -256,7 +256,7 @@ struct Kernel {
   u64 static_shared_bytes = 0;                                           // the launch's dynamic bytes follow
   u64 frame_bytes = 0;                                                   // of local memory: the kernel's own variables
   u64 local_bytes = 0;                                                   // a thread: the frame and those of calls
-  int shared_granule = kWidestGranule, global_granule = kWidestGranule;  // bytes that race checks tell apart: a power of two
+  int shared_granule = kWidestGranule, global_granule = kWidestGranule;  // bytes of a shadow cell: a power of two
   bool has_engines = false;                                              // bulk copies or wgmma, which access many granules at once
   std::array<u32, 3> required_threads{}, maximum_threads{}, required_cluster{};
   u32 registers_declared = 0;

@@ -114,7 +114,7 @@ class BodyParser {
     in_.fail(fmt::format("expected a type, not '{}'", word));
   }
 
-  /// What lies outside the frame is placed once for all functions, some of which may have variables of the same name.
+  /// Variables outside of the frame are placed once for all functions, some of which may have variables of the same name.
   void declare(Variable& variable) {
     const std::string_view name = variable.name;
     const auto is_named = [&](const Variable& other) { return other.name == name; };

@@ -50,7 +50,7 @@ bool is_signed(Type);  // s8 to s64
 enum class Space : u8 { generic, global, shared, local, constant, param };
 std::string_view name_of(Space);
 
-// Where the spaces that are not global appear in generic addresses. No host allocation can lie there: user addresses of x86-64 and
+// Where the spaces that are not global appear in generic addresses. No host allocation has such an address: user addresses of x86-64 and
 // AArch64 have fewer than 57 bits.
 inline constexpr u64 kSharedWindow = 0xf100'0000'0000'0000;
 inline constexpr u64 kLocalWindow = 0xf200'0000'0000'0000;

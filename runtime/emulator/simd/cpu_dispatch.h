@@ -1,4 +1,4 @@
-// Functions that are compiled several times, of which the processor runs the best one.
+// CPU dispatch: functions are compiled for several instruction sets (function multiversioning), and the processor runs the best one.
 #pragma once
 #include <utility>
 
@@ -50,7 +50,7 @@ auto dispatch() {
   return dispatch_without_fma<F>();
 }
 
-/// A call of F with vectors of up to 256 bits: what goes over memory that is written in smaller parts has to wait for the wider ones.
+/// A call of F with vectors of up to 256 bits: wider loads of memory that smaller stores have just written stall (no store forwarding).
 template <auto F, class... Values>
 auto call_dispatched(Values&&... values) {
   static const auto chosen = dispatch_without_fma<F>();

@@ -1,4 +1,4 @@
-// What launches of a kernel leave for the next ones.
+// An object pool: memory that launches of a kernel leave for the next ones.
 #pragma once
 #include <cstddef>
 #include <mutex>
@@ -7,7 +7,7 @@
 
 namespace tilewright::rt::emulator {
 
-/// Objects that nobody uses, up to `most` of them. Thread-safe.
+/// Keeps up to `most` unused objects for reuse. Thread-safe.
 template <class T>
 class ObjectPool {
  public:

@@ -38,9 +38,9 @@ struct AsyncOperation {
   Warp* warp = nullptr;
   u32 instruction = 0;
   int lane = 0;
-  u32 group = 0;                // of the lane's bulk copies, from 1; 0: an mbarrier is told instead
+  u32 group = 0;                // of the lane's bulk copies, from 1; 0: it completes on an mbarrier instead
   std::function<void()> read;   // takes what the source holds; null once done
-  std::function<void()> write;  // writes it, and tells who waits
+  std::function<void()> write;  // writes it, and completes on its mbarrier or group
 };
 
 }  // namespace tilewright::rt::emulator

@@ -12,11 +12,11 @@ struct Barrier {
   std::array<Mask, kMaxWarps> lanes{};
   AcquireClocks clocks;
   ProxyClocks async;
-  ReleaseClocks released;  // what fences before the barrier made visible, by whichever warp
+  ReleaseClocks released;  // what fences before the barrier made visible, of all warps
   u32 count = 0;       // of bar.red: lanes whose predicate holds
   u32 voters = 0;
 
-  /// As new. Of the views, little has been used mostly.
+  /// As new. Clears only the parts of the clocks that were used.
   void reset() {
     expected = arrived = count = voters = 0;
     lanes = {};

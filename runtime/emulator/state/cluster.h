@@ -11,7 +11,7 @@
 
 namespace tilewright::rt::emulator {
 
-/// Blocks that run together and access each other's shared memory; mostly a single one.
+/// Blocks that run together and access each other's shared memory. Without clusters, a single block.
 struct Cluster {
   std::array<u32, 3> id{};
   std::vector<std::unique_ptr<Block>> blocks;  // by rank

@@ -17,7 +17,7 @@ class Diagnostics;
 /// warps of theirs take turns of random lengths.
 enum class Order : u8 { forward, backward, random };
 
-/// When asynchronous work is done: not before nobody can go on without it, at once, or sometimes this and sometimes that.
+/// When asynchronous work is done: lazy: when no warp can go on without it; eager: at once; random: either.
 enum class AsyncOrder : u8 { lazy, eager, random };
 
 /// Minutes of work, or half a minute of polling memory that never changes.

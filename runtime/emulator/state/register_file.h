@@ -37,7 +37,7 @@ template <class T>
 inline void write(Warp& warp, s32 slot, const Lanes<T>& values, Mask mask) {
   if (slot < 0) return;
   if (mask != kAllLanes) {
-    // A copy: values whose address nobody else sees are computed for several lanes at once.
+    // A copy: the compiler vectorises over values whose address does not escape.
     const Lanes<T> copy = values;
     return write_some(warp, slot, copy, mask);
   }

@@ -21,7 +21,7 @@ struct Runs {
 
 /// One thread that runs blocks.
 struct Worker {
-  // A warp that polls memory waits for others, who get their turn the sooner.
+  // A warp that polls memory waits for other warps: its turn ends sooner.
   static constexpr u64 kPollCost = 1000;
   // How many instructions a poll is to the limit of a launch while nothing changes: one of polls alone ends in seconds.
   static constexpr u64 kPollWeight = 100;
@@ -40,7 +40,7 @@ struct Worker {
   std::size_t last_range = 0;
   u64 spent = 0;         // warp instructions, and what polling costs on top
   u64 polling = 0;       // of it
-  u64 changes = 0;       // since Launch::changes was told of them
+  u64 changes = 0;       // not yet added to Launch::changes
   bool stopped = false;  // a diagnostic that ends the launch
   u64 random = 1;        // of asynchronous work
   u64 order = 1;         // random too, of the order of warps and blocks
