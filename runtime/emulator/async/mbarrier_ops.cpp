@@ -116,7 +116,8 @@ bool is_over(const MbarrierPlace& at, const Mbarrier& barrier, u64 asked) {
 /// The phases that lanes ask for: states or parities.
 class AskedPhases {
  public:
-  AskedPhases(const Warp& warp, const Instruction& i) : at_(warp.registers + i.slot[2]), bytes_(i.options<MbarrierOptions>().by_parity ? 4 : 8) {}
+  AskedPhases(const Warp& warp, const Instruction& i)
+      : at_(warp.registers + i.slot[2]), bytes_(i.options<MbarrierOptions>().by_parity ? 4 : 8) {}
   u64 operator[](int lane) const {
     u64 asked = 0;
     std::memcpy(&asked, at_ + static_cast<std::size_t>(lane) * bytes_, bytes_);

@@ -1,5 +1,5 @@
-// PTX ISA, "wgmma.mma_async", "wgmma.fence" and "wgmma.wait_group": no other instruction touches registers between wgmma and its wait, and a
-// fence stands between their other accesses and wgmma.
+// PTX ISA, "wgmma.mma_async", "wgmma.fence" and "wgmma.wait_group": no other instruction touches the registers of a wgmma before its wait,
+// and a fence orders earlier accesses to them before wgmma.
 #include "runtime/emulator/matrix/registers.h"
 
 #include <algorithm>

@@ -43,7 +43,8 @@ Fragment fragment_of(Decoder& d, char which, const MatrixShape& s, Type type) {
     default: break;
   }
   if (!known) d.fail("no fragment of this shape and type");
-  Fragment f{static_cast<u8>(which == 'b' ? s.k : s.m), static_cast<u8>(which == 'a' ? s.k : s.n), type, 8, type == Type::f64 ? u8{8} : u8{4}};
+  Fragment f{static_cast<u8>(which == 'b' ? s.k : s.m), static_cast<u8>(which == 'a' ? s.k : s.n), type, 8,
+             type == Type::f64 ? u8{8} : u8{4}};
   if (type != Type::f16 || is_sum) f.registers = static_cast<u8>(f.elements() * f.bytes() / kLanes / f.register_bytes);
   return f;
 }

@@ -76,12 +76,16 @@ inline constexpr s32 kNoSlot = -1;
 inline constexpr int kSlots = 6, kGuardField = 6, kMembersField = 7;
 inline constexpr u32 kExtraField = 8;  // and above: of Kernel::extra
 
+/// A decoded instruction: what the scheduler, the checks and most handlers have to know. What only a family's own handlers know is in its
+/// options.
 struct Instruction {
+  // What it does.
   Handler execute = nullptr;
   Kind kind = Kind::plain;
   Category category = Category::control;
   bool guard_negated = false;
   u8 negated = 0;      // a bit for each slot whose predicate is negated
+  // An access to memory.
   u8 width = 4;        // bytes of an element in memory
   u8 count = 1;        // elements of a vector access
   u8 value_bytes = 4;  // bytes of a register that takes or gives an element
@@ -92,17 +96,19 @@ struct Instruction {
   bool whole_gpu = false;      // scope .cluster, .gpu or .sys, not .cta
   bool short_address = false;  // the base register has 32 bits
   bool in_cluster = false;     // .shared::cluster: also of other blocks
+  // Execution by the warp.
   bool is_aligned = false;     // .aligned: all lanes of the warp execute it together
   bool is_visible = false;     // may change what other warps see: memory that is not the thread's own, barriers
-  s32 guard = kNoSlot, members = kNoSlot;
+  // Operands.
+  s32 guard = kNoSlot, members = kNoSlot;  // the predicate that guards it, the member mask of a collective
   std::array<s32, kSlots> slot{kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};  // byte offsets in the register file
-  u64 immediate = 0;                                                                   // the constant part of an address
+  u64 immediate = 0;                                                                   // the constant part of the address in slot 0
+  u32 first = 0, extras = 0;  // further operands: where they begin in Kernel::extra, and how many there are
+  // Control flow.
   u32 target = 0, reconvergence = 0;  // branches: where to, and the reconvergence point of both ways
-  u32 first = 0;                                                                       // into Kernel::extra
-  u32 extras = 0;
-  u32 index = 0;      // of this instruction in Kernel::code
-  u32 plain_end = 0;  // the first one from this one on that is not plain, of the same function
-  Payload payload;    // the family's own options
+  u32 index = 0;                      // of this instruction in Kernel::code
+  u32 plain_end = 0;                  // the first one from this one on that is not plain, of the same function
+  Payload payload;                    // options of its family
 
   template <class T>
   const T& options() const {
