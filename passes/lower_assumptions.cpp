@@ -18,7 +18,7 @@ namespace tilewright::passes {
 namespace {
 
 /// Whether the op is in a combine region, which takes elements one by one: hints on them have no meaning.
-bool is_combining(const Function& f, OpId id) {
+bool is_in_combine_region(const Function& f, OpId id) {
   for (OpId owner = parent_op(f, id); owner; owner = parent_op(f, owner))
     if (ir::combines(f.kind(owner))) return true;
   return false;
@@ -26,9 +26,9 @@ bool is_combining(const Function& f, OpId id) {
 
 // ---- checked mode ----
 
-class Checker {
+class HintChecker {
  public:
-  explicit Checker(Rewriter& rw) : rw_(rw), f_(rw.ir()) {}
+  explicit HintChecker(Rewriter& rw) : rw_(rw), f_(rw.ir()) {}
 
   void visit(OpId id) {
     const OpKind k = f_.kind(id);
@@ -121,59 +121,59 @@ class Checker {
 // ---- otherwise ----
 
 /// Applies an assumption to the ops after it: later in its block, and in their regions.
-class Believer {
+class AssumptionLowering {
  public:
-  explicit Believer(Rewriter& rw) : rw_(rw), f_(rw.ir()) {}
+  explicit AssumptionLowering(Rewriter& rw) : rw_(rw), f_(rw.ir()) {}
 
   void visit(OpId id) {
     if (f_.kind(id) == OpKind::device_assert_) rw_.erase(id);
     if (f_.kind(id) != OpKind::assume_) return;
     rw_.at(id);
-    believe(id, f_.operand(id, 0));
+    assume_true(id, f_.operand(id, 0));
     rw_.erase(id);
   }
 
  private:
-  void believe(OpId assume, ValueId condition) {
+  void assume_true(OpId assume, ValueId condition) {
     if (const OpId both = f_.defined_by(condition, OpKind::bit_and_)) {
       const ValueId a = f_.operand(both, 0), b = f_.operand(both, 1);
-      believe(assume, a);
-      believe(assume, b);
+      assume_true(assume, a);
+      assume_true(assume, b);
     } else if (const OpId equal = f_.defined_by(condition, OpKind::eq_)) {
       const ValueId a = f_.operand(equal, 0), b = f_.operand(equal, 1);
       if (constant(b))
-        believe_equal(assume, a, b);
+        assume_equal(assume, a, b);
       else if (constant(a))
-        believe_equal(assume, b, a);
+        assume_equal(assume, b, a);
     }
     // if (c) after assume(c)
     if (!constant(condition)) replace_after(assume, condition, rw_.constant(f_.type(condition), 1));
   }
 
-  void believe_equal(OpId assume, ValueId x, ValueId c) {
+  void assume_equal(OpId assume, ValueId x, ValueId c) {
     const Type t = f_.type(x);
     if (!t.is_integer()) return;  // +0 == -0, and NaN is not itself
     if (constant(c) == 0u) {
       if (const OpId rem = f_.defined_by(x, OpKind::rem_)) {  // x % d == 0
-        if (const auto d = constant(f_.operand(rem, 1))) believe_multiple(assume, f_.operand(rem, 0), ir::integer_value(t.element(), *d));
+        if (const auto d = constant(f_.operand(rem, 1))) assume_multiple(assume, f_.operand(rem, 0), ir::integer_value(t.element(), *d));
       } else if (const OpId masked = f_.defined_by(x, OpKind::bit_and_)) {  // (x & (2^n - 1)) == 0
         for (int i : {0, 1})
           if (const auto m = constant(f_.operand(masked, i)))
-            believe_multiple(assume, f_.operand(masked, 1 - i), ir::integer_value(t.element(), ~*m & (*m + 1)));
+            assume_multiple(assume, f_.operand(masked, 1 - i), ir::integer_value(t.element(), ~*m & (*m + 1)));
       }
     }
     replace_after(assume, x, c);
   }
 
   /// x, and the value that x was cast or bitcast from, are multiples of d.
-  void believe_multiple(OpId assume, ValueId x, std::int64_t d) {
+  void assume_multiple(OpId assume, ValueId x, std::int64_t d) {
     if (d < 2 || constant(x)) return;
     const OpId def = f_.value(x).op;
     if (def && (f_.kind(def) == OpKind::cast_ || f_.kind(def) == OpKind::bitcast_)) {
       const Type from = f_.type(f_.operand(def, 0)), to = f_.type(x);
       // A cast keeps the value modulo a power of two, so only that factor of d divides its operand.
       if ((from.is_integer() || from.is_pointer()) && from.element_bits() <= to.element_bits())
-        believe_multiple(assume, f_.operand(def, 0), d & -d);
+        assume_multiple(assume, f_.operand(def, 0), d & -d);
     }
     const OpId hint = rw_.create(OpKind::multiple_of_, std::span(&x, 1), {ir::Attr{AttrName::divisor, d, {}, {}}});
     replace_after(assume, x, f_.result(hint), hint);
@@ -236,14 +236,14 @@ bool lower_assumptions(Function& f, const PassContext& context) {
   });
   f.walk([&](OpId id) {
     const OpKind k = f.kind(id);
-    if ((k == OpKind::multiple_of_ || k == OpKind::max_contiguous_) && is_combining(f, id)) rw.replace(id, f.operand(id, 0));
+    if ((k == OpKind::multiple_of_ || k == OpKind::max_contiguous_) && is_in_combine_region(f, id)) rw.replace(id, f.operand(id, 0));
   });
   if (context.check) {
-    Checker checker(rw);
+    HintChecker checker(rw);
     f.walk([&](OpId id) { checker.visit(id); });
   } else {
-    Believer believer(rw);
-    f.walk([&](OpId id) { believer.visit(id); });
+    AssumptionLowering lowering(rw);
+    f.walk([&](OpId id) { lowering.visit(id); });
   }
   return rw.changed();
 }
