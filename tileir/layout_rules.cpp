@@ -163,7 +163,7 @@ bool has_layout(const Function& f, ValueId v) { return f.layout_id(v).valid(); }
 
 std::string layout_mismatch(const Function& f, ValueId v, const LinearLayout& layout, std::string_view whose) {
   if (has_layout(f, v) && f.layout(v) == layout) return {};
-  return fmt::format("{} lies as {}; it must lie as {}", whose, has_layout(f, v) ? text(f.layout(v)) : "nothing", text(layout));
+  return fmt::format("{} has layout {}; it must have {}", whose, has_layout(f, v) ? text(f.layout(v)) : "none", text(layout));
 }
 
 /// What is wrong unless all tiles among the values have the layout of the first one.
@@ -181,7 +181,7 @@ std::string same_layout_problem(const Function& f, std::initializer_list<std::sp
 /// What is wrong unless loop-carried values, pairwise, have one layout.
 std::string tied_layouts_problem(const Function& f, std::span<const ValueId> from, std::span<const ValueId> to) {
   for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i)
-    if (f.layout_id(from[i]) != f.layout_id(to[i])) return fmt::format("value {} changes its layout where it is handed on", i + 1);
+    if (f.layout_id(from[i]) != f.layout_id(to[i])) return fmt::format("value {} changes its layout where it is passed on", i + 1);
   return {};
 }
 
@@ -215,7 +215,7 @@ std::string layout_problem(const Function& f, OpId id) {
   for (const auto* values : {&op.operands, &op.results})
     for (ValueId v : *values) {
       if (f.type(v).is_scalar() == has_layout(f, v)) return f.type(v).is_scalar() ? "a scalar has a layout" : "a tile has no layout";
-      if (has_layout(f, v) && f.layout(v).log2_extents() != log2_extents(f.type(v))) return "a layout is one of another shape";
+      if (has_layout(f, v) && f.layout(v).log2_extents() != log2_extents(f.type(v))) return "the shape of a tile and of its layout differ";
     }
   if (info(op.kind).family == Family::control) return regions_problem(f, id);
   switch (layout_rule(op.kind)) {

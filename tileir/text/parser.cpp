@@ -172,7 +172,7 @@ class Parser {
         const Token number = token_;
         const std::int64_t c = integer("a coordinate");
         if (coordinates.size() == extents.size() || c < 0 || c >= extents[coordinates.size()])
-          fail(number, "the coordinates of a basis lie within the extents, one for each");
+          fail(number, "a basis has one coordinate for each axis, below its extent");
         coordinates.push_back(static_cast<std::uint32_t>(c));
       });
       expect(']', "after the coordinates of a basis");
