@@ -7,11 +7,11 @@
 #include <optional>
 #include <string_view>
 
-#include "backend/ptx_lint.h"
 #include "frontend/cli/command.h"
 #include "frontend/cli/diagnostics_text.h"
 #include "frontend/cli/targets.h"
 #include "frontend/compile_request.h"
+#include "runtime/ptx_lint.h"
 #include "runtime/ptxas.h"
 #include "tileir/text/suggestion.h"
 
@@ -46,13 +46,13 @@ class Statistics {
 
 void add_ptx(Statistics& s, const backend::CompiledKernel& k) {
   const std::string_view ptx(reinterpret_cast<const char*>(k.image.data()), k.image.size());
-  const backend::PtxFacts facts = backend::read_ptx(ptx);
+  const rt::PtxFacts facts = rt::read_ptx(ptx);
   s.line("PTX bytes", static_cast<std::int64_t>(ptx.size()));
   s.line("instructions", facts.instructions);
-  s.line("global loads", backend::text(facts.global_loads));
-  s.line("global stores", backend::text(facts.global_stores));
-  s.line("shared loads", backend::text(facts.shared_loads));
-  s.line("shared stores", backend::text(facts.shared_stores));
+  s.line("global loads", rt::text(facts.global_loads));
+  s.line("global stores", rt::text(facts.global_stores));
+  s.line("shared loads", rt::text(facts.shared_loads));
+  s.line("shared stores", rt::text(facts.shared_stores));
   s.line("atomics", facts.atomics);
   s.line("shuffles", facts.shuffles);
   s.line("barriers", facts.barriers);

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "backend/compile.h"
-#include "backend/ptx_lint.h"
+#include "runtime/ptx_lint.h"
 #include "runtime/ptxas.h"
 #include "tileir/text/parser.h"
 
@@ -68,7 +68,7 @@ void PtxChecker::add(const std::string& name, ir::Function f, int num_warps, boo
       continue;
     }
     ++counts_.texts;
-    const backend::PtxFacts facts = backend::read_ptx(kernel.assembly);
+    const rt::PtxFacts facts = rt::read_ptx(kernel.assembly);
     for (const std::string& problem : facts.problems)
       // As a spill would be: what no thread has registers for.
       if (no_spills_ || problem.find("local memory") == problem.npos) problems_.push_back(where + ": " + problem);

@@ -16,7 +16,7 @@ struct PtxCounts {
 
 class PtxChecker {
  public:
-  /// `ptxas`: none: only the lint. `targets`: of backend::ptx_targets(). `no_spills`: local memory is a problem, of the
+  /// `ptxas`: none: only the lint. `targets`: of rt::ptx_targets(). `no_spills`: local memory is a problem, of the
   /// PTX or where ptxas spills registers.
   PtxChecker(std::vector<std::string> targets, std::optional<std::string> ptxas, bool no_spills)
       : targets_(std::move(targets)), ptxas_(std::move(ptxas)), no_spills_(no_spills) {}

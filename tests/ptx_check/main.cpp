@@ -12,8 +12,8 @@
 #include <set>
 #include <sstream>
 
-#include "backend/ptx_lint.h"
 #include "frontend/cli/child_process.h"
+#include "runtime/ptx_lint.h"
 #include "runtime/ptxas.h"
 #include "tests/ptx_check/checker.h"
 #include "tileir/text/parser.h"
@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
   app.add_flag("--no-spills", no_spills, "Local memory and spilled registers are a problem");
   CLI11_PARSE(app, argc, argv);
   if (targets.empty())
-    for (const std::string_view target : backend::ptx_targets()) targets.emplace_back(target);
+    for (const std::string_view target : rt::ptx_targets()) targets.emplace_back(target);
   std::vector<Kernel> all = read_kernels(tile_files(folders), warps), mine;
   for (std::size_t i = share; i < all.size(); i += shares) mine.push_back(std::move(all[i]));
   Run run(targets, rt::find_ptxas(), no_spills);

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "backend/compile.h"
-#include "backend/ptx_lint.h"
+#include "runtime/ptx_lint.h"
 #include "tileir/text/parser.h"
 
 using namespace tilewright;
@@ -89,7 +89,7 @@ kernel @bytes(%in: ptr<const i8> {divisible_by = 16}, %out: ptr<f32> {divisible_
   store %s, %y
 }
 )");
-  CHECK(backend::read_ptx(ptx).problems == std::vector<std::string>{});
+  CHECK(rt::read_ptx(ptx).problems == std::vector<std::string>{});
   CHECK(has(ptx, "cvt.rn.f32.u32"));
 }
 

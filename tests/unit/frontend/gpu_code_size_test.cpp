@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/ptx_lint.h"
+#include "runtime/ptx_lint.h"
 #include "runtime/ptxas.h"
 #include "tests/bench/gpu_kernels.h"
 
@@ -50,7 +50,7 @@ void check_size(const std::string& name, K* function, int num_warps, Size most, 
     CAPTURE(name);
     CAPTURE(target);
     const std::string ptx(kernel.compile(target, {.num_warps = num_warps}, arguments...).ptx());
-    CHECK(tw::backend::read_ptx(ptx).instructions <= most.ptx);
+    CHECK(tw::rt::read_ptx(ptx).instructions <= most.ptx);
     if (ptxas) CHECK(machine_instructions(tw::rt::assemble(*ptxas, ptx, target).cubin, name) <= machine + 8);
   }
 }

