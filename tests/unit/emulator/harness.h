@@ -1,5 +1,7 @@
 // Runs PTX snippets on the emulator for tests: one thread a row of inputs, and kernels from text or from tests/ptx.
 #pragma once
+#include <doctest/doctest.h>
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -103,6 +105,16 @@ struct Bench {
     return false;
   }
 };
+
+/// Each schedule of asynchronous work.
+inline constexpr AsyncOrder kAsyncOrders[] = {AsyncOrder::lazy, AsyncOrder::eager, AsyncOrder::random};
+
+/// Whether the text holds the part; if not, both are shown with the failure.
+inline bool contains(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return true;
+  MESSAGE("'" << text << "' has no '" << part << "'");
+  return false;
+}
 
 /// A module with this kernel body; registers %p0-7, %h0-15 (16 bits), %r0-31, %d0-31 (64 bits), and `params` in the parentheses.
 std::string module_of(const std::string& params, const std::string& body, const std::string& globals = "");

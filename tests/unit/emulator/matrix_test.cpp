@@ -11,12 +11,6 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return true;
-  MESSAGE(text);
-  return false;
-}
-
 /// An operand's elements as the PTX manual lists them: element i of lane l has this row (or k) and column.
 struct Fragment {
   int elements, bits;  // of a lane; of an element

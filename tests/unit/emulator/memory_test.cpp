@@ -7,12 +7,6 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return true;
-  MESSAGE(text);
-  return false;
-}
-
 /// Runs one thread with an allocation of 64 bytes in %d1, and gives its words.
 std::vector<u32> run_one(Bench& bench) {
   std::vector<u32> words(16);

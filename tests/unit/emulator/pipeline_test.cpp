@@ -105,7 +105,6 @@ Ran run_matmul(const std::string& text, Order order, AsyncOrder async_order) {
 }
 
 constexpr Order kOrders[] = {Order::forward, Order::backward, Order::random};
-constexpr AsyncOrder kAsyncOrders[] = {AsyncOrder::lazy, AsyncOrder::eager, AsyncOrder::random};
 
 }  // namespace
 

@@ -99,12 +99,6 @@ std::string joined(const std::vector<std::string>& lines) {
   return text;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return true;
-  MESSAGE(text);
-  return false;
-}
-
 /// What two warps find of each other in shared memory: `first` is what one of them does with the word [%d1], `second` what the other
 /// does after `between`, which both execute. The last to come to a barrier, warp 1, goes on first.
 std::string between_warps(const std::string& first, const std::string& between, const std::string& second) {

@@ -5,16 +5,6 @@
 #include "tests/unit/emulator/harness.h"
 
 namespace tilewright::rt::emulator {
-namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return true;
-  MESSAGE(text);
-  return false;
-}
-
-}  // namespace
-
 TEST_CASE("emulator releases: a lane tells others of itself, and of its warp what a barrier of the warp came after") {
   // Warp 0 does something with 32 words and tells warp 1 of it, which then does something else.
   const auto found = [](const std::string& first, const std::string& tell, const std::string& wait, const std::string& second) {

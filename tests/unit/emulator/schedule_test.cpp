@@ -12,8 +12,6 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 // %d1: the parameter; %r0: thread, %r1: block.
 const std::string kStart = "ld.param.u64 %d1, [p];\nmov.u32 %r0, %tid.x;\nmov.u32 %r1, %ctaid.x;\n";
 

@@ -10,12 +10,6 @@ namespace {
 
 using namespace cuda;
 
-bool contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return true;
-  MESSAGE("'" << text << "' has no '" << part << "'");
-  return false;
-}
-
 /// A tensor of u16 and a box of it; the first dimension runs fastest.
 struct Tensor {
   std::vector<u64> extents;
@@ -189,14 +183,12 @@ std::string found_2d(const std::string& body, u64 map_bytes = 128) {
   return bench.found();
 }
 
-constexpr AsyncOrder kOrders[] = {AsyncOrder::lazy, AsyncOrder::eager, AsyncOrder::random};
-
 }  // namespace
 
 TEST_CASE("emulator tensor copies: boxes of one to five dimensions, whole and over every edge") {
   const Tensor one({100}, {64}), two({40, 30}, {32, 8}), three({24, 10, 5}, {16, 4, 3}), four({16, 6, 5, 4}, {8, 4, 2, 3}),
       five({16, 5, 4, 3, 3}, {8, 3, 2, 2, 2});
-  for (const AsyncOrder order : kOrders) {
+  for (const AsyncOrder order : kAsyncOrders) {
     for (const s32 x : {0, 8, -3, 70, 200}) check_load(one, {x}, order);
     for (const auto& at : {std::vector<s32>{0, 0}, {5, 20}, {-4, -2}, {30, 27}, {100, 0}, {0, 40}}) check_load(two, at, order);
     for (const auto& at : {std::vector<s32>{0, 0, 0}, {10, 8, 3}, {-1, -1, -1}}) check_load(three, at, order);
@@ -227,7 +219,7 @@ TEST_CASE("emulator tensor copies: every swizzle, element strides and NaN outsid
 }
 
 TEST_CASE("emulator tensor copies: stores leave out what lies outside") {
-  for (const AsyncOrder order : kOrders) {
+  for (const AsyncOrder order : kAsyncOrders) {
     check_store(Tensor({100}, {64}), {50}, order, false);
     for (const auto& at : {std::vector<s32>{0, 0}, {5, 20}, {-4, -2}, {30, 27}}) check_store(Tensor({40, 30}, {32, 8}), at, order, false);
     check_store(Tensor({16, 5, 4, 3, 3}, {8, 3, 2, 2, 2}), {10, 4, 3, 2, 2}, order, false);

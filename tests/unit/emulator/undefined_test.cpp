@@ -6,12 +6,6 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return true;
-  MESSAGE(text);
-  return false;
-}
-
 constexpr const char* kBegin = R"(
     .shared .align 16 .b8 tile[1024];
     mov.u32 %r0, %tid.x;

@@ -9,12 +9,6 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return true;
-  MESSAGE(text);
-  return false;
-}
-
 /// A kernel of `threads` threads that stores %r1 of each; %r0 is the thread, %r31 its lane.
 Bench per_thread(const std::string& body) {
   return Bench(module_of(".param .u64 p", "mov.u32 %r0, %tid.x;\nmov.u32 %r31, %laneid;\n" + body + R"(

@@ -262,8 +262,6 @@ std::string found_in(const std::string& text, u32 threads = 128) {
   return bench.found();
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 std::string error_of(const std::string& text) {
   try {
     LoadedModule::load(text, "t.ptx");

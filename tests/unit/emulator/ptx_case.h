@@ -1,0 +1,34 @@
+// One .ptx file of tests/ptx/emulator: kernels, how they are launched, and what must come of it.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilewright::rt::emulator {
+
+struct CaseFailure {
+  int line;  // of the file
+  std::string message;
+};
+
+/// Runs every case of a file; cases are separated by lines `// -----`, and what stands before the first such line is the head, which holds
+/// for all of them. PTX of the head comes first in each kernel. A case's first comment is its name. Directives are comments `// name:
+/// text`; those of a case replace the head's of the same name.
+///   target: sm_90a            .target of the module; sm_80 if not named
+///   threads: 64  blocks: 2  cluster: 2     1, 1 and none if not named
+///   array: in 1024 = i        a parameter, a pointer to so many words, and the first value of word i
+///   order: forward backward   the case runs in each of these orders of warps, `async: lazy eager random` of asynchronous work
+///   seed: 3                   of what is random
+///   text: NAME                the PTX lines after it, up to the next directive, are what a line `$NAME` stands for
+///   each: NAME PTX            the case runs once for each of these lines; `$NAME` stands for its PTX
+///   finds: text               the findings hold this text; `*`: any. Without such a line there must be none
+///   finds_not: text           the findings do not hold it
+///   finding_lines: 2          so many lines of findings
+///   remarks: text             a remark holds this text
+///   remark_lines: 1           so many remarks
+///   value: out[0..63] = i + 5     words of an array after the launch
+///   counters: bytes(bulk_copy) == 512     tests/counters/assertion.h
+///   refused: each line        every PTX line of the case, alone in a kernel, is an error when it is loaded
+std::vector<CaseFailure> run_cases(std::string_view text);
+
+}  // namespace tilewright::rt::emulator
