@@ -14,6 +14,14 @@ void append(std::vector<SharedSpan>& spans, u64 offset, u32 bytes) {
     spans.push_back({static_cast<u32>(offset), bytes});
 }
 
+/// Most swizzled chunks have 16 bytes, which need no call of memcpy.
+void copy_chunk(std::byte* to, const std::byte* from, u32 bytes) {
+  if (bytes == 16)
+    std::memcpy(to, from, 16);
+  else
+    std::memcpy(to, from, bytes);
+}
+
 /// Runs of single rows; contiguous rows are one run.
 std::vector<GlobalRun> runs_of_rows(const CopyPieces& pieces) {
   std::vector<GlobalRun> runs;
@@ -83,12 +91,12 @@ SharedSpan whole_span(const CopyPieces& pieces) {
 
 void copy_to_shared(std::byte* shared, const CopyPiece& piece, u32 swizzle) {
   each_chunk(piece, swizzle,
-             [&](u64 offset, u64 global, u32 bytes) { std::memcpy(shared + offset, reinterpret_cast<const void*>(global), bytes); });
+             [&](u64 offset, u64 global, u32 bytes) { copy_chunk(shared + offset, reinterpret_cast<const std::byte*>(global), bytes); });
 }
 
 void copy_from_shared(std::byte* to, const CopyPiece& piece, u32 swizzle, const std::byte* shared) {
   const CopyPiece whole{piece.shared, 0, static_cast<u32>(piece.all_bytes())};
-  each_chunk(whole, swizzle, [&](u64 offset, u64 done, u32 bytes) { std::memcpy(to + done, shared + offset, bytes); });
+  each_chunk(whole, swizzle, [&](u64 offset, u64 done, u32 bytes) { copy_chunk(to + done, shared + offset, bytes); });
 }
 
 }  // namespace tilewright::rt::emulator

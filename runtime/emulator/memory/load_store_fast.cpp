@@ -18,18 +18,23 @@ void with_element(int width, F f) {
   }
 }
 
+/// Calls f(lane) for the lanes of a mask.
+template <class F>
+[[gnu::always_inline]] inline void each_lane(Mask mask, F f) {
+  if (mask == kAllLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) f(lane);
+  else
+    for (; mask != 0; mask &= mask - 1) f(static_cast<std::size_t>(__builtin_ctz(mask)));
+}
+
 template <class T>
 void load_register(std::byte* to, const Places& places, std::size_t offset, std::memory_order order) {
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    if ((places.mask & kLaneBit[lane]) == 0) continue;
-    const std::byte* const at = places.at[lane] + offset;
-    if (places.space == Space::global) {
-      const T value = load_atomic<T>(at, order);
-      std::memcpy(to + lane * sizeof(T), &value, sizeof value);
-    } else {
-      std::memcpy(to + lane * sizeof(T), at, sizeof(T));
-    }
-  }
+  if (places.space != Space::global)
+    return each_lane(places.mask, [&](std::size_t lane) { std::memcpy(to + lane * sizeof(T), places.at[lane] + offset, sizeof(T)); });
+  each_lane(places.mask, [&](std::size_t lane) {
+    const T value = load_atomic<T>(places.at[lane] + offset, order);
+    std::memcpy(to + lane * sizeof(T), &value, sizeof value);
+  });
 }
 
 // Four words in a row, of four lanes or of four registers.
@@ -86,8 +91,7 @@ void take_values(StoredBytes& bytes, const Warp& warp, const Instruction& i, con
 
 template <std::size_t kSize>
 void write_bytes(const Places& places, const StoredBytes& bytes) {
-  for (std::size_t lane = 0; lane < kLanes; ++lane)
-    if (places.mask & kLaneBit[lane]) std::memcpy(places.at[lane], bytes.data() + lane * kSize, kSize);
+  each_lane(places.mask, [&](std::size_t lane) { std::memcpy(places.at[lane], bytes.data() + lane * kSize, kSize); });
 }
 
 void write_values(const Places& places, const StoredBytes& bytes, std::size_t size, std::memory_order order) {
@@ -95,12 +99,11 @@ void write_values(const Places& places, const StoredBytes& bytes, std::size_t si
   if (places.space != Space::global && size == 8) return write_bytes<8>(places, bytes);
   if (places.space != Space::global && size == 16) return write_bytes<16>(places, bytes);
   each_element(size, [&]<class T>(std::size_t offset) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      if ((places.mask & kLaneBit[lane]) == 0) continue;
+    each_lane(places.mask, [&](std::size_t lane) {
       T element;
       std::memcpy(&element, bytes.data() + lane * size + offset, sizeof element);
       store_atomic(places.at[lane] + offset, element, order);
-    }
+    });
   });
 }
 

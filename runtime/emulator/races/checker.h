@@ -17,6 +17,7 @@
 
 #include "runtime/emulator/races/happens_before.h"
 #include "runtime/emulator/races/request.h"
+#include "runtime/emulator/state/cluster.h"
 #include "runtime/emulator/state/launch.h"
 
 namespace tilewright::rt::emulator {
@@ -39,7 +40,7 @@ class SharedChecker {
   u64 epoch(int lane) const { return with_lane(epoch_, static_cast<u32>(lane)); }
   /// The clocks that a proxy fence has to have given to this access; null if it needs none.
   const AcquireClocks* fenced_before(u64 earlier, bool is_write) const;
-  u32 number_of(u64 earlier) const;
+  u32 number_of(u64 earlier) const { return block.cluster->blocks[rank_of(earlier)]->number; }
 
   const Accessor& by;
   Block& block;

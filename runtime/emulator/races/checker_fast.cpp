@@ -57,23 +57,31 @@ class SharedFast {
   }
   void remember_read(SharedShadowCell& cell, u32 lane) const {
     const u64 mine = check_.epoch(static_cast<int>(lane));
-    u64 &first = cell.reads[0], &second = cell.reads[1];
-    if (first == 0)
-      first = mine;
-    else if (((first ^ mine) & (kAgent | kMany)) == 0)
-      first = merged(mine, first);
-    else if (second != 0 && ((second ^ mine) & kAgent) == 0 && !is_list(cell))
-      second = merged(mine, second);
-    else if (second == 0 && !is_list(cell) && is_of_another_agent(first))
-      (clock_.knows(agent_of(first), time_of(first), lane_of(first)) ? first : second) = mine;
-    else
-      check_.remember_read(cell, static_cast<int>(lane));
+    if (is_list(cell)) return check_.remember_read(cell, static_cast<int>(lane));
+    std::size_t count = 0;
+    for (u64& read : cell.reads) {
+      if (read == 0) break;
+      if (((read ^ mine) & kAgent) == 0) {
+        read = merged(mine, read);
+        return;
+      }
+      ++count;
+    }
+    std::size_t kept = 0;
+    for (std::size_t k = 0; k < count; ++k)
+      if (!happened_before(cell.reads[k], lane)) cell.reads[kept++] = cell.reads[k];
+    if (kept == cell.reads.size()) return check_.remember_read(cell, static_cast<int>(lane));
+    for (std::size_t k = kept + 1; k < count; ++k) cell.reads[k] = 0;
+    cell.reads[kept] = mine;
   }
 
  private:
   const AcquireClocks* fenced(u64 earlier, bool is_write) const { return check_.fenced_before(earlier, is_write); }
-  /// Of the own block, and not of the accessor's warp, whose accesses are in program order.
-  bool is_of_another_agent(u64 earlier) const { return rank_of(earlier) == rank_ && agent_of(earlier) != check_.by.warp->index; }
+  bool happened_before(u64 read, u32 lane) const {
+    if (rank_of(read) == rank_ && agent_of(read) != check_.by.warp->index)
+      return clock_.knows(agent_of(read), time_of(read), lane_of(read));
+    return happens_before(check_.by, static_cast<int>(lane), read, check_.number_of(read), nullptr);
+  }
 
   SharedChecker& check_;
   const VectorClock& clock_;

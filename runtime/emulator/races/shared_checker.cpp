@@ -7,7 +7,6 @@
 
 #include "runtime/emulator/races/checker.h"
 #include "runtime/emulator/shadow/written_bytes.h"
-#include "runtime/emulator/state/cluster.h"
 #include "runtime/emulator/state/report.h"
 
 namespace tilewright::rt::emulator {
@@ -28,8 +27,6 @@ std::span<u64> reads_of(Block& block, SharedShadowCell& cell) {
 
 SharedChecker::SharedChecker(const Accessor& by, Block& block)
     : by(by), block(block), shift(std::countr_zero(static_cast<u32>(by.warp->kernel->shared_granule))), epoch_(shared_epoch(by)) {}
-
-u32 SharedChecker::number_of(u64 earlier) const { return block.cluster->blocks[rank_of(earlier)]->number; }
 
 const AcquireClocks* SharedChecker::fenced_before(u64 earlier, bool is_write) const {
   return needs_proxy_fence(by, earlier, is_write) ? &by.async->shared : nullptr;
