@@ -54,7 +54,7 @@ void run_file(const std::string& path) {
     cli::Execution execution(f, arguments, {.device = device, .grid = cli::parse_grid(asked.at("grid")[0]), .warps = warps});
     execution.launch();
     const auto report = rt::emulator::take_report(ordinal);
-    CHECK(report.findings.empty());
+    CHECK(report.diagnostics.empty());
     for (const std::string& assertion : asked.at("counters")) CHECK(failure_of(assertion, report.counters.kernels.at(f.name)) == "");
   }
 }
