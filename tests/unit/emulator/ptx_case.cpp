@@ -100,14 +100,14 @@ using Directives = std::map<std::string, std::vector<Directive>, std::less<>>;
 struct Part {
   int line = 1;
   std::string name;
-  std::vector<std::string> ptx;
+  std::vector<std::string> ptx, functions;
   Directives directives;
   std::map<std::string, std::vector<std::string>> texts;  // of `text`
 };
 
-constexpr std::string_view kNames[] = {"target",        "threads", "blocks",       "cluster", "array",    "order",
-                                       "async",         "seed",    "text",         "each",    "finds",    "finds_not",
-                                       "finding_lines", "remarks", "remark_lines", "value",   "counters", "refused"};
+constexpr std::string_view kNames[] = {"target",       "threads", "blocks",   "cluster", "array",     "order",         "async",
+                                       "seed",         "text",    "each",     "finds",   "finds_not", "finding_lines", "remarks",
+                                       "remark_lines", "value",   "counters", "refused", "workers",   "functions"};
 
 Part read_part(const std::vector<std::string>& lines, int first) {
   Part part;
@@ -128,7 +128,7 @@ Part read_part(const std::vector<std::string>& lines, int first) {
       continue;
     }
     const std::string text = trimmed(comment.substr(colon + 1));
-    ptx = name == "text" ? &part.texts[text] : &part.ptx;
+    ptx = name == "text" ? &part.texts[text] : name == "functions" ? &part.functions : &part.ptx;
     part.directives[name].push_back({text, first + static_cast<int>(i)});
   }
   return part;
@@ -193,7 +193,8 @@ class Case {
     }
     for (const auto& chosen : alternatives)
       for (const std::string& order : words(setting("order", "forward")))
-        for (const std::string& async : words(setting("async", "lazy"))) launch(chosen, order, async);
+        for (const std::string& async : words(setting("async", "lazy")))
+          for (const std::string& workers : words(setting("workers", "0"))) launch(chosen, order, async, workers);
   }
 
  private:
@@ -228,10 +229,13 @@ class Case {
   }
 
   std::string module_with(const std::string& body) const {
+    std::string functions;
+    add(head_.functions, {}, functions);
+    add(part_.functions, {}, functions);
     std::string params;
     for (const Directive& array : of("array"))
       params += fmt::format("{}.param .u64 {}", params.empty() ? "" : ", ", words(array.text).at(0));
-    return setting("target", "sm_80") == "sm_90a" ? hopper_module_of(params, body) : module_of(params, body);
+    return setting("target", "sm_80") == "sm_90a" ? hopper_module_of(params, body, functions) : module_of(params, body, functions);
   }
 
   void run_refused() {
@@ -246,8 +250,9 @@ class Case {
     }
   }
 
-  void launch(const std::map<std::string, std::string>& chosen, const std::string& order, const std::string& async) {
-    how_ = fmt::format("\n  order {}, asynchronous work {}", order, async);
+  void launch(const std::map<std::string, std::string>& chosen, const std::string& order, const std::string& async,
+              const std::string& workers) {
+    how_ = fmt::format("\n  order {}, asynchronous work {}, workers {}", order, async, workers);
     for (const auto& [name, ptx] : chosen) how_ += fmt::format(", {} '{}'", name, ptx);
     std::string body = "\n";
     add(head_.ptx, chosen, body);
@@ -258,6 +263,7 @@ class Case {
     bench.launch_params.async_order =
         named<AsyncOrder>(async, {{"lazy", AsyncOrder::lazy}, {"eager", AsyncOrder::eager}, {"random", AsyncOrder::random}});
     bench.launch_params.seed = number("seed", 0);
+    bench.launch_params.workers = static_cast<int>(value_of(workers));
     if (const u32 cluster = number("cluster", 0)) bench.launch_params.cluster = {cluster, 1, 1};
     std::vector<std::pair<std::string, std::unique_ptr<Array<u32>>>> arrays;
     Params params;

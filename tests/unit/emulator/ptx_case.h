@@ -19,6 +19,8 @@ struct CaseFailure {
 ///   array: in 1024 = i        a parameter, a pointer to so many words, and the first value of word i
 ///   order: forward backward   the case runs in each of these orders of warps, `async: lazy eager random` of asynchronous work
 ///   seed: 3                   of what is random
+///   workers: 1 2              host threads: the case runs with each of these numbers; 0, all of them, if not named
+///   functions:                the PTX lines after it, up to the next directive, stand ahead of the kernel, those of the head first
 ///   text: NAME                the PTX lines after it, up to the next directive, are what a line `$NAME` stands for
 ///   each: NAME PTX            the case runs once for each of these lines; `$NAME` stands for its PTX
 ///   finds: text               the findings hold this text; `*`: any. Without such a line there must be none

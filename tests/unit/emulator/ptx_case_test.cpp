@@ -35,7 +35,8 @@ TEST_CASE("emulator cases: the files of tests/ptx/emulator hold what they say") 
   REQUIRE(names.size() >= 3);
   for (const std::string& name : names) {
     SUBCASE(name.c_str()) {
-      for (const CaseFailure& f : run_cases(ptx_file(name))) ADD_FAIL_CHECK_AT(("tests/ptx/" + name).c_str(), f.line, f.message);
+      const std::string path = "tests/ptx/" + name;
+      for (const CaseFailure& f : run_cases(ptx_file(name))) ADD_FAIL_CHECK_AT(path.c_str(), f.line, f.message);
     }
   }
 }
@@ -56,6 +57,8 @@ TEST_CASE("emulator cases: each expectation can fail") {
   CHECK(fails(kHead + "// each: AT 0\n// each: AT 16\nst.global.u32 [%d1+$AT], 5;\n", "AT '16'"));
   CHECK(fails(kHead + "// order: forward sideways\n$STORE\n", "'sideways' is not known"));
   CHECK(fails(kHead + "// refused: each line\nst.global.u32 [%d1], 5;\nst.frob [%d1], 5;\n", "'st.global.u32 [%d1], 5;' is not refused"));
+  CHECK(fails(kHead + "// workers: 1 2\ntrap;\n", "workers 2"));
+  CHECK(fails(kHead + "// functions:\n.func f() { trap; }\n// threads: 1\ncall f;\n", "it finds\ntrap"));
   CHECK(failures("// Nothing.\n") == "1: there is no case\n");
 }
 
