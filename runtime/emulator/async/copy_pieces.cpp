@@ -22,6 +22,22 @@ void copy_chunk(std::byte* to, const std::byte* from, u32 bytes) {
     std::memcpy(to, from, bytes);
 }
 
+constexpr u64 kLine = 128, kChunk = 16;
+
+/// Whether the rows consist of whole lines of shared memory, within which the swizzle permutes chunks.
+bool has_whole_lines(const CopyPiece& piece, u32 swizzle) { return swizzle != 0 && piece.shared % kLine == 0 && piece.bytes % kLine == 0; }
+
+void copy_lines_to_shared(std::byte* shared, const CopyPiece& piece, u32 swizzle) {
+  u64 at = piece.shared;
+  for (u64 row = 0; row < piece.rows; ++row) {
+    const auto* from = reinterpret_cast<const std::byte*>(piece.global + row * piece.stride);
+    for (const u64 end = at + piece.bytes; at < end; at += kLine, from += kLine) {
+      const u64 exchanged = swizzled(at, swizzle) ^ at;
+      for (u64 chunk = 0; chunk < kLine; chunk += kChunk) std::memcpy(shared + at + (chunk ^ exchanged), from + chunk, kChunk);
+    }
+  }
+}
+
 /// Runs of single rows; contiguous rows are one run.
 std::vector<GlobalRun> runs_of_rows(const CopyPieces& pieces) {
   std::vector<GlobalRun> runs;
@@ -90,6 +106,7 @@ SharedSpan whole_span(const CopyPieces& pieces) {
 }
 
 void copy_to_shared(std::byte* shared, const CopyPiece& piece, u32 swizzle) {
+  if (has_whole_lines(piece, swizzle)) return copy_lines_to_shared(shared, piece, swizzle);
   each_chunk(piece, swizzle,
              [&](u64 offset, u64 global, u32 bytes) { copy_chunk(shared + offset, reinterpret_cast<const std::byte*>(global), bytes); });
 }

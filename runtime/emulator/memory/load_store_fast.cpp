@@ -27,14 +27,32 @@ template <class F>
     for (; mask != 0; mask &= mask - 1) f(static_cast<std::size_t>(__builtin_ctz(mask)));
 }
 
+/// Whether lanes with numbers in a row access whole sectors of memory that no other thread of the host writes meanwhile.
+bool has_own_sectors(const Places& places) {
+  return places.space != Space::global && places.shape != nullptr && places.shape->has_whole_sectors;
+}
+
+/// Calls f(lane) for the first lane of each sector.
+template <class F>
+void each_sector(std::size_t bytes, F f) {
+  const std::size_t lanes = RequestShape::kSectorBytes / bytes;
+  for (std::size_t lane = 0; lane < kLanes; lane += lanes) f(lane);
+}
+
 template <class T>
-void load_register(std::byte* to, const Places& places, std::size_t offset, std::memory_order order) {
-  if (places.space != Space::global)
-    return each_lane(places.mask, [&](std::size_t lane) { std::memcpy(to + lane * sizeof(T), places.at[lane] + offset, sizeof(T)); });
+void load_atomics(std::byte* to, const Places& places, std::size_t offset, std::memory_order order) {
   each_lane(places.mask, [&](std::size_t lane) {
     const T value = load_atomic<T>(places.at[lane] + offset, order);
     std::memcpy(to + lane * sizeof(T), &value, sizeof value);
   });
+}
+
+template <class T>
+void load_register(std::byte* to, const Places& places, std::size_t offset, std::memory_order order) {
+  if (places.space == Space::global && order == std::memory_order_relaxed)
+    return load_atomics<T>(to, places, offset, std::memory_order_relaxed);
+  if (places.space == Space::global) return load_atomics<T>(to, places, offset, order);
+  each_lane(places.mask, [&](std::size_t lane) { std::memcpy(to + lane * sizeof(T), places.at[lane] + offset, sizeof(T)); });
 }
 
 // Four words in a row, of four lanes or of four registers.
@@ -70,6 +88,16 @@ void load_quads(Warp& warp, const s32* slots, const Places& places) {
   }
 }
 
+/// The words of two registers, one lane after the other.
+void interleave(std::byte* to, const std::byte* a, const std::byte* b) {
+  for (std::size_t lane = 0; lane < kLanes; lane += 4) {
+    const Quad even = read_quad(a + lane * 4), odd = read_quad(b + lane * 4);
+    const Quad low = __builtin_shufflevector(even, odd, 0, 4, 1, 5), high = __builtin_shufflevector(even, odd, 2, 6, 3, 7);
+    std::memcpy(to + lane * 8, &low, sizeof low);
+    std::memcpy(to + lane * 8 + sizeof low, &high, sizeof high);
+  }
+}
+
 using StoredBytes = std::array<std::byte, kLanes * 32>;
 
 /// The bytes that each lane stores, one lane after the other.
@@ -82,6 +110,12 @@ void take_values(StoredBytes& bytes, const Warp& warp, const Instruction& i, con
     }
     return;
   }
+  if (i.count == 1 && i.width == 4 && i.value_bytes == 4) {
+    std::memcpy(bytes.data(), warp.registers + slots[0], kLanes * 4);
+    return;
+  }
+  if (i.count == 2 && i.width == 4 && i.value_bytes == 4)
+    return interleave(bytes.data(), warp.registers + slots[0], warp.registers + slots[1]);
   for (u32 k = 0; k < i.count; ++k)
     with_element(i.width, [&]<class T>() {
       for (std::size_t lane = 0; lane < kLanes; ++lane)
@@ -95,6 +129,9 @@ void write_bytes(const Places& places, const StoredBytes& bytes) {
 }
 
 void write_values(const Places& places, const StoredBytes& bytes, std::size_t size, std::memory_order order) {
+  if (has_own_sectors(places))
+    return each_sector(size,
+                       [&](std::size_t lane) { std::memcpy(places.at[lane], bytes.data() + lane * size, RequestShape::kSectorBytes); });
   if (places.space != Space::global && size == 4) return write_bytes<4>(places, bytes);
   if (places.space != Space::global && size == 8) return write_bytes<8>(places, bytes);
   if (places.space != Space::global && size == 16) return write_bytes<16>(places, bytes);
@@ -114,6 +151,11 @@ bool load_fast(Warp& warp, const Instruction& i, const Places& places, const s32
   // A transpose reads rows as a whole: not memory that other threads of the host may write meanwhile.
   if (is_quads(i, places.mask) && places.space != Space::global) {
     load_quads(warp, slots, places);
+    return true;
+  }
+  if (i.count == 1 && slots[0] >= 0 && has_own_sectors(places)) {
+    std::byte* const to = warp.registers + slots[0];
+    each_sector(i.width, [&](std::size_t lane) { std::memcpy(to + lane * i.width, places.at[lane], RequestShape::kSectorBytes); });
     return true;
   }
   for (u32 k = 0; k < i.count; ++k)

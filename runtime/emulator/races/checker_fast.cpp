@@ -9,11 +9,19 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// The bits of an epoch that name the agent and its block, in shared memory; and those of agent and time, in global memory.
+// The bits of an epoch that name the agent and its block, in shared memory, also with its time; and those of agent and time, in global
+// memory.
 constexpr u64 kAgent = u64{255} << 24 | u64{15} << kRankShift;
+constexpr u64 kAgentTimeAndBlock = ~(kLane | kStrong | kMany | kInstruction);
 constexpr u64 kAgentAndTime = ~(kLane | kStrong | kWide);
 
 bool is_list(const SharedShadowCell& cell) { return cell.reads[0] & kMany; }
+/// Whether two cells without lists hold accesses by the same agents at the same times.
+bool are_alike(const SharedShadowCell& a, const SharedShadowCell& b) {
+  u64 differing = a.write ^ b.write;
+  for (std::size_t k = 0; k < SharedShadowCell::kReads; ++k) differing |= a.reads[k] ^ b.reads[k];
+  return (differing & (kAgentTimeAndBlock | kMany)) == 0;
+}
 
 /// Whether an earlier access of the accessor's own block happened before all lanes' accesses, as the clocks say of most accesses that did.
 class Covered {
@@ -41,23 +49,47 @@ class SharedFast {
         rank_(check.by.warp->block->rank) {}
 
   bool is_good(u64 earlier, u32 lane, bool is_write) const {
-    if (rank_of(earlier) == rank_ && covered_(earlier, is_write)) return true;
+    if (is_covered(earlier, is_write)) return true;
     // An access may be ordered after some of several lanes only.
     if (lane == kSeveralLanes)
       return earlier == 0 || time_happens_before(check_.by, earlier, check_.number_of(earlier), fenced(earlier, is_write));
     return !check_.conflicts(earlier, static_cast<int>(lane), is_write);
   }
+  bool is_covered(u64 earlier, bool is_write) const { return rank_of(earlier) == rank_ && covered_(earlier, is_write); }
+  /// Whether all accesses of a cell without a list are covered.
+  bool is_covered(const SharedShadowCell& cell) const {
+    bool all = cell.write == 0 || is_covered(cell.write, true);
+    for (const u64 read : cell.reads) all &= read == 0 || is_covered(read, false);
+    return all;
+  }
   bool may_write(const SharedShadowCell& cell, u32 lane) const {
-    if (is_list(cell) || !is_good(cell.write, lane, true)) return false;
-    for (const u64 read : cell.reads) {
+    if (!is_good(cell.write, lane, true)) return false;
+    const std::span<const u64> reads = is_list(cell) ? std::span<const u64>(list_of(cell)) : cell.reads;
+    for (const u64 read : reads) {
       if (read == 0) break;
       if (!is_good(read, lane, false)) return false;
     }
     return true;
   }
-  void remember_read(SharedShadowCell& cell, u32 lane) const {
+  [[gnu::always_inline]] void remember_read(SharedShadowCell& cell, u32 lane) const {
     const u64 mine = check_.epoch(static_cast<int>(lane));
-    if (is_list(cell)) return check_.remember_read(cell, static_cast<int>(lane));
+    u64& first = cell.reads[0];
+    if (first == 0)
+      first = mine;
+    else if (((first ^ mine) & (kAgent | kMany)) == 0)
+      first = merged(mine, first);
+    else
+      remember_another(cell, lane, mine);
+  }
+  void free_list(const SharedShadowCell& cell) const {
+    if (is_list(cell)) check_.block.shadow.free_list(static_cast<u32>(cell.reads[0]));
+  }
+
+ private:
+  std::vector<u64>& list_of(const SharedShadowCell& cell) const { return check_.block.shadow.list(static_cast<u32>(cell.reads[0])); }
+  /// A read of a cell that another agent has read first.
+  [[gnu::noinline]] void remember_another(SharedShadowCell& cell, u32 lane, u64 mine) const {
+    if (is_list(cell)) return remember_in_list(list_of(cell), lane, mine);
     std::size_t count = 0;
     for (u64& read : cell.reads) {
       if (read == 0) break;
@@ -74,8 +106,15 @@ class SharedFast {
     for (std::size_t k = kept + 1; k < count; ++k) cell.reads[k] = 0;
     cell.reads[kept] = mine;
   }
-
- private:
+  void remember_in_list(std::vector<u64>& list, u32 lane, u64 mine) const {
+    const auto own = std::ranges::find_if(list, [&](u64 read) { return ((read ^ mine) & kAgent) == 0; });
+    if (own != list.end()) {
+      *own = merged(mine, *own);
+      return;
+    }
+    std::erase_if(list, [&](u64 read) { return happened_before(read, lane); });
+    list.push_back(mine);
+  }
   const AcquireClocks* fenced(u64 earlier, bool is_write) const { return check_.fenced_before(earlier, is_write); }
   bool happened_before(u64 read, u32 lane) const {
     if (rank_of(read) == rank_ && agent_of(read) != check_.by.warp->index)
@@ -106,13 +145,20 @@ bool read_fast(SharedChecker& check, const Places& places, int bytes) {
   const SharedFast fast(check);
   const RequestShape& shape = *places.shape;
   const u64 count = static_cast<u64>(bytes) >> check.shift;
+  u64 covered = 0;  // the last write that was
   for (std::size_t k = 0; k < static_cast<std::size_t>(shape.places); ++k) {
     const u64 offset = places.address[shape.first[k]];
     // Writes cover whole granules, but for the bytes of an mbarrier that has ended.
     if (!check.block.mbarriers.empty() && find_unwritten(check.block.shadow.written() + offset, bytes) != nullptr) return false;
     SharedShadowCell* const cells = check.block.shadow.run(offset >> check.shift, count);
     for (SharedShadowCell* cell = cells; cell != cells + count; ++cell) {
-      if (cell->write == 0 || !fast.is_good(cell->write, shape.who[k], true)) return false;
+      if (cell->write == 0) return false;
+      if (((cell->write ^ covered) & kAgentTimeAndBlock) != 0) {
+        if (fast.is_covered(cell->write, true))
+          covered = cell->write;
+        else if (!fast.is_good(cell->write, shape.who[k], true))
+          return false;
+      }
       fast.remember_read(*cell, shape.who[k]);
     }
   }
@@ -124,12 +170,22 @@ Mask write_fast(SharedChecker& check, const Places& places, int bytes) {
   const SharedFast fast(check);
   Block& block = check.block;
   const u64 count = static_cast<u64>(bytes) >> check.shift;
+  SharedShadowCell covered{};  // the last one of which all accesses were
+  const auto may_write = [&](const SharedShadowCell& cell, u32 lane) {
+    if (are_alike(cell, covered)) return true;
+    if (is_list(cell) || !fast.is_covered(cell)) return fast.may_write(cell, lane);
+    covered = cell;
+    return true;
+  };
   Mask done = 0;
   for (u32 lane = 0; lane < kLanes; ++lane) {
     const u64 offset = places.address[lane];
     const std::span cells(block.shadow.run(offset >> check.shift, count), count);
-    if (!std::ranges::all_of(cells, [&](const SharedShadowCell& cell) { return fast.may_write(cell, lane); })) continue;
-    std::ranges::fill(cells, SharedShadowCell{check.epoch(static_cast<int>(lane)), {}});
+    if (!std::ranges::all_of(cells, [&](const SharedShadowCell& cell) { return may_write(cell, lane); })) continue;
+    for (SharedShadowCell& cell : cells) {
+      fast.free_list(cell);
+      cell = {check.epoch(static_cast<int>(lane)), {}};
+    }
     mark_written(block.shadow.written() + offset, bytes);
     block.undefined.define(offset, static_cast<u64>(bytes));
     ++block.writes;
@@ -382,7 +438,7 @@ bool write_fast(SharedChecker& check, int lane, const ShiftedLines& lines) {
   const SharedFast fast(check);
   const bool is_good = lines.each_page([&](std::size_t page, u64 of_page) {
     return each_history(block.shadow, page, of_page,
-                        [&](const SharedShadowCell& cell) { return fast.may_write(cell, static_cast<u32>(lane)); });
+                        [&](const SharedShadowCell& cell) { return !is_list(cell) && fast.may_write(cell, static_cast<u32>(lane)); });
   });
   if (!is_good) return false;
   lines.each_page([&](std::size_t page, u64 of_page) {

@@ -48,6 +48,7 @@ void RequestCheck::write(int lane, int bytes, const std::byte* value) {
 }
 
 void RequestCheck::read(int bytes) {
+  if (!shared_ && !global_) return;
   Mask done = 0;
   if (has_fast_ && shared_) done = read_fast(*shared_, places_, bytes) ? kAllLanes : 0;
   if (has_fast_ && global_) done = read_fast(*global_, places_, bytes);
