@@ -22,6 +22,12 @@ std::string trimmed(std::string_view s) {
   return first == s.npos ? "" : std::string(s.substr(first, s.find_last_not_of(" \t") - first + 1));
 }
 
+/// The text with the end of a line for each `\n`.
+std::string with_lines(std::string text) {
+  for (std::size_t at = text.find("\\n"); at != text.npos; at = text.find("\\n", at + 1)) text.replace(at, 2, "\n");
+  return text;
+}
+
 // ---- expressions ----
 
 /// Integers, i, + - * / % and parentheses, in words: value_of("2 * (i + 5)", 3) -> 16.
@@ -107,7 +113,7 @@ struct Part {
 
 constexpr std::string_view kNames[] = {"target",       "threads", "blocks",   "cluster", "array",     "order",         "async",
                                        "seed",         "text",    "each",     "finds",   "finds_not", "finding_lines", "remarks",
-                                       "remark_lines", "value",   "counters", "refused", "workers",   "functions"};
+                                       "remark_lines", "value",   "counters", "refused", "workers",   "functions",     "limit"};
 
 Part read_part(const std::vector<std::string>& lines, int first) {
   Part part;
@@ -127,7 +133,7 @@ Part read_part(const std::vector<std::string>& lines, int first) {
       if (part.name.empty()) part.name = comment;
       continue;
     }
-    const std::string text = trimmed(comment.substr(colon + 1));
+    const std::string text = with_lines(trimmed(comment.substr(colon + 1)));
     ptx = name == "text" ? &part.texts[text] : name == "functions" ? &part.functions : &part.ptx;
     part.directives[name].push_back({text, first + static_cast<int>(i)});
   }
@@ -263,6 +269,7 @@ class Case {
     bench.launch_params.async_order =
         named<AsyncOrder>(async, {{"lazy", AsyncOrder::lazy}, {"eager", AsyncOrder::eager}, {"random", AsyncOrder::random}});
     bench.launch_params.seed = number("seed", 0);
+    if (const u32 limit = number("limit", 0)) bench.launch_params.instruction_limit = limit;
     bench.launch_params.workers = static_cast<int>(value_of(workers));
     if (const u32 cluster = number("cluster", 0)) bench.launch_params.cluster = {cluster, 1, 1};
     std::vector<std::pair<std::string, std::unique_ptr<Array<u32>>>> arrays;

@@ -20,10 +20,12 @@ struct CaseFailure {
 ///   order: forward backward   the case runs in each of these orders of warps, `async: lazy eager random` of asynchronous work
 ///   seed: 3                   of what is random
 ///   workers: 1 2              host threads: the case runs with each of these numbers; 0, all of them, if not named
+///   limit: 1000000            instructions of a launch; 50000000 if not named
 ///   functions:                the PTX lines after it, up to the next directive, stand ahead of the kernel, those of the head first
 ///   text: NAME                the PTX lines after it, up to the next directive, are what a line `$NAME` stands for
 ///   each: NAME PTX            the case runs once for each of these lines; `$NAME` stands for its PTX
-///   finds: text               the findings hold this text; `*`: any. Without such a line there must be none
+///   finds: text               the findings hold this text; `*`: any. Without such a line there must be none.
+///                             `\n` is the end of a line
 ///   finds_not: text           the findings do not hold it
 ///   finding_lines: 2          so many lines of findings
 ///   remarks: text             a remark holds this text

@@ -52,6 +52,9 @@ TEST_CASE("emulator cases: each expectation can fail") {
   CHECK(failures(kHead + "st.global.u32 [%d1+16], 5;\n// finds: access out of bounds\n") == "");
   CHECK(fails(kHead + "st.global.u32 [%d1+16], 5;\n// finds: access\n// finds_not: of bounds\n", "it finds 'of bounds'"));
   CHECK(fails(kHead + "st.global.u32 [%d1+16], 5;\n// finds: access\n// finding_lines: 7\n", "lines of findings"));
+  CHECK(failures(kHead + "trap;\n// finds: trap\n// finds: the kernel gave up\\n\n") == "");
+  CHECK(fails(kHead + "trap;\n// finds: trap\n// finds: the kernel\\n\n", "it does not find 'the kernel\n'"));
+  CHECK(fails(kHead + "// limit: 100\nL: bra L;\n", "it finds\n"));
   CHECK(fails(kHead + "$STORE\n// remarks: anything\n", "no remark says 'anything'"));
   CHECK(fails(kHead + "$STORE\n// counters: bytes(store) == 5\n", "it is 4"));
   CHECK(fails(kHead + "// each: AT 0\n// each: AT 16\nst.global.u32 [%d1+$AT], 5;\n", "AT '16'"));

@@ -1,4 +1,4 @@
-// Schedules of warps and blocks, launches that cannot end, and launches that are given up.
+// Schedules of warps and blocks, and launches that are interrupted. tests/ptx/emulator/schedule.ptx has the launches that cannot end.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,113 +16,13 @@ namespace {
 const std::string kStart = "ld.param.u64 %d1, [p];\nmov.u32 %r0, %tid.x;\nmov.u32 %r1, %ctaid.x;\n";
 
 std::string kernel_of(const std::string& body) { return module_of(".param .u64 p", kStart + body); }
-std::string hopper_kernel_of(const std::string& body) { return hopper_module_of(".param .u64 p", kStart + body); }
-
-/// A launch without a limit: what it found.
-std::string found_in(const std::string& text, u32 blocks, u32 threads, Order order = Order::forward, int workers = 0) {
-  Bench bench(text);
-  Array<u32> memory(bench.memory, 64);
-  bench.launch_params.order = order;
-  bench.launch_params.workers = workers;
-  bench.launch_params.instruction_limit = kDefaultInstructionLimit;
-  bench.run("k", {blocks, 1, 1}, {threads, 1, 1}, Params().add(memory.address()));
-  return bench.found();
-}
-
-const std::string kSpin = "LOOP:\nld.acquire.gpu.global.u32 %r2, [%d1];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra LOOP;\n";
 
 }  // namespace
 
-TEST_CASE("emulator deadlocks: blocks that spin on a flag that no block sets, on any number of host threads") {
-  for (const Order order : {Order::forward, Order::backward, Order::random})
-    for (const int workers : {1, 3}) {
-      // Before that, enough work for all host threads to begin, and a block that ends.
-      const std::string found = found_in(kernel_of("setp.eq.u32 %p2, %r1, 3;\nmov.u32 %r4, 0;\nWORK:\nadd.u32 %r4, %r4, 1;\n"
-                                                   "setp.lt.u32 %p1, %r4, 9000;\n@%p1 bra WORK;\n@%p2 exit;\n" +
-                                                   kSpin),
-                                         4, 96, order, workers);
-      INFO(found);
-      CHECK(contains(found,
-                     "deadlock in 'k', block (0,0,0), warp 0, lane 0 (line 22 of the PTX): no warp can do anything new\n"
-                     "  block (0,0,0), warps 0-2, and 2 more blocks: at line 22 of the PTX, polling 4 bytes at byte 0 of an "
-                     "allocation of 256 bytes, which hold 0\n"));
-    }
-}
-
-TEST_CASE("emulator deadlocks: one warp spins, and the others wait for it at a barrier") {
-  const std::string found = found_in(kernel_of("setp.ge.u32 %p2, %r0, 32;\n@%p2 bra END;\n" + kSpin + "END:\nbar.sync 0;"), 1, 128);
-  INFO(found);
-  CHECK(contains(found, "block (0,0,0), warp 0: at line 17 of the PTX, polling 4 bytes"));
-  CHECK(contains(found, "block (0,0,0), warps 1-3: at line 21 of the PTX, waiting for barrier 0, where 96 of 128 threads are"));
-}
-
-TEST_CASE("emulator deadlocks: a lock that is never given back, and shared memory that is never written") {
-  const std::string locked = found_in(kernel_of("setp.ne.u32 %p2, %r0, 0;\n@%p2 exit;\nLOOP:\natom.global.cas.b32 %r2, [%d1], 0, 1;\n"
-                                                "nanosleep.u32 100;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra LOOP;"),
-                                      3, 32);
-  INFO(locked);
-  CHECK(contains(locked, "polling 4 bytes at byte 0 of an allocation of 256 bytes, which hold 1"));
-  CHECK(contains(locked, "and 1 more block: "));
-  // Weak loads are no polls, and may spin all the same.
-  const std::string weak =
-      found_in(kernel_of(".shared .align 4 .b8 flag[4];\nmov.u32 %r3, flag;\nst.shared.u32 [%r3], 0;\nLOOP:\nld.shared.u32 %r2, [%r3];\n"
-                         "setp.eq.u32 %p1, %r2, 0;\n@%p1 bra LOOP;"),
-               1, 1);
-  INFO(weak);
-  CHECK(contains(weak, "no warp can do anything new"));
-  CHECK(contains(weak, ", running"));
-}
-
-TEST_CASE("emulator deadlocks: an mbarrier of which an arrival is missing, tested in a loop") {
-  const std::string found =
-      found_in(hopper_kernel_of(".shared .align 8 .b64 bar;\nmov.u32 %r3, bar;\nsetp.ne.u32 %p2, %r0, 0;\n@%p2 exit;\n"
-                                "mbarrier.init.shared::cta.b64 [%r3], 2;\nmbarrier.arrive.shared::cta.b64 _, [%r3];\nLOOP:\n"
-                                "mbarrier.test_wait.parity.shared::cta.b64 %p1, [%r3], 0;\n@!%p1 bra LOOP;"),
-               1, 32);
-  INFO(found);
-  CHECK(contains(found, "polling the mbarrier at byte 0 of shared memory, of whose phase 0 1 of 2 arrivals"));
-}
-
-TEST_CASE("emulator deadlocks: none where a wait ends, however late") {
-  // Block 3 writes the flag after a long computation that nobody sees.
-  const std::string late = kernel_of(
-      "setp.ne.u32 %p2, %r1, 3;\n@%p2 bra LOOP;\nmov.u32 %r4, 0;\nWORK:\nadd.u32 %r4, %r4, 1;\n"
-      "setp.lt.u32 %p1, %r4, 300000;\n@%p1 bra WORK;\nst.release.gpu.global.u32 [%d1], 1;\n" +
-      kSpin);
-  // Each block waits for the one before it, which a wait of another block may be for.
-  const std::string chain = kernel_of(
-      "LOOP:\nld.acquire.gpu.global.u32 %r2, [%d1];\nsetp.ne.u32 %p1, %r2, %r1;\n@%p1 bra LOOP;\n"
-      "setp.ne.u32 %p2, %r0, 0;\nbar.sync 0;\nadd.u32 %r2, %r1, 1;\n"
-      "@!%p2 st.release.gpu.global.u32 [%d1], %r2;");
-  // A loop that gives up by itself.
-  const std::string counts = kernel_of(
-      "mov.u32 %r4, 0;\nLOOP:\nld.acquire.gpu.global.u32 %r2, [%d1];\nadd.u32 %r4, %r4, 1;\n"
-      "setp.lt.u32 %p1, %r4, 3000;\n@%p1 bra LOOP;");
-  // Lanes that leave the loop do what the others wait for.
-  const std::string diverged = kernel_of(
-      "setp.lt.u32 %p2, %r0, 16;\n@%p2 bra SPIN;\nbra AFTER;\nSPIN:\nld.volatile.global.u32 %r2, [%d1];\n"
-      "setp.eq.u32 %p1, %r2, 0;\n@%p1 bra SPIN;\nAFTER:\n@!%p2 st.volatile.global.u32 [%d1], 1;");
-  for (const Order order : {Order::forward, Order::backward, Order::random})
-    for (const int workers : {1, 2}) {
-      CHECK(found_in(late, 4, 64, order, workers) == "");
-      CHECK(found_in(chain, 40, 64, order, workers) == "");
-      CHECK(found_in(counts, 2, 64, order, workers) == "");
-      CHECK(found_in(diverged, 1, 32, order, workers) == "");
-    }
-}
-
-TEST_CASE("emulator launches: given up after so many instructions, or by a flag") {
-  // A loop with a new state in each turn is not known to be endless.
-  Bench bench(kernel_of("mov.u32 %r4, 0;\nLOOP:\nadd.u32 %r4, %r4, 1;\nbra LOOP;"));
-  Array<u32> memory(bench.memory, 4);
-  bench.launch_params.instruction_limit = 1'000'000;
-  CHECK(!bench.run("k", {2, 1, 1}, {64, 1, 1}, Params().add(memory.address())));
-  INFO(bench.found());
-  CHECK(contains(bench.found(), "unfinished launch in 'k', block (0,0,0), warp 0, lane 0"));
-  CHECK(contains(bench.found(), "instructions and polls, the limit being 1000000\n  block (0,0,0), warps 0-1"));
-
+TEST_CASE("emulator launches: given up by a flag") {
   std::atomic<bool> interrupted{false};
   Bench other(kernel_of("mov.u32 %r4, 0;\nLOOP:\nadd.u32 %r4, %r4, 1;\nbra LOOP;"));
+  Array<u32> memory(other.memory, 4);
   other.launch_params.interrupted = &interrupted;
   other.launch_params.instruction_limit = kDefaultInstructionLimit;
   std::thread user([&] {
