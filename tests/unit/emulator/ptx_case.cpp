@@ -28,6 +28,13 @@ std::string with_lines(std::string text) {
   return text;
 }
 
+/// The text with what is chosen for each `$NAME`, once in a line.
+std::string with(const std::map<std::string, std::string>& chosen, std::string text) {
+  for (const auto& [name, ptx] : chosen)
+    if (const std::size_t at = text.find("$" + name); at != text.npos) text.replace(at, name.size() + 1, ptx);
+  return text;
+}
+
 // ---- expressions ----
 
 /// Integers, i, + - * / % and parentheses, in words: value_of("2 * (i + 5)", 3) -> 16.
@@ -226,8 +233,7 @@ class Case {
           continue;
         }
       }
-      for (const auto& [name, ptx] : chosen)
-        if (const std::size_t at = line.find("$" + name); at != line.npos) line.replace(at, name.size() + 1, ptx);
+      line = with(chosen, line);
       if (line.find('$') != line.npos && line.find("$L_") == line.npos)
         throw std::invalid_argument(fmt::format("'{}' names no text", line));
       to += line + "\n";
@@ -285,17 +291,17 @@ class Case {
     const bool is_good = bench.run("k", {number("blocks", 1), 1, 1}, {number("threads", 1), 1, 1}, params);
     const std::string found = bench.found();
     if (is_good != found.empty()) fail(part_.line, "the launch's result and its findings disagree");
-    check_findings(bench, found);
+    check_findings(bench, found, chosen);
     for (const Directive& d : of("value")) check_value(d, arrays);
     for (const Directive& d : of("counters"))
       if (const std::string failure = test::failure_of(d.text, bench.counters.kernels.at("k")); !failure.empty()) fail(d.line, failure);
   }
 
-  void check_findings(const Bench& bench, const std::string& found) {
+  void check_findings(const Bench& bench, const std::string& found, const std::map<std::string, std::string>& chosen) {
     if (of("finds").empty() && of("finds_not").empty() && !found.empty()) fail(part_.line, fmt::format("it finds\n{}", found));
     for (const Directive& d : of("finds"))
-      if (d.text == "*" ? found.empty() : found.find(d.text) == found.npos)
-        fail(d.line, fmt::format("it does not find '{}', but\n{}", d.text, found));
+      if (const std::string text = with(chosen, d.text); text == "*" ? found.empty() : found.find(text) == found.npos)
+        fail(d.line, fmt::format("it does not find '{}', but\n{}", text, found));
     for (const Directive& d : of("finds_not"))
       if (found.find(d.text) != found.npos) fail(d.line, fmt::format("it finds '{}'", d.text));
     if (const auto lines = std::count(found.begin(), found.end(), '\n');

@@ -23,7 +23,7 @@ struct CaseFailure {
 ///   limit: 1000000            instructions of a launch; 50000000 if not named
 ///   functions:                the PTX lines after it, up to the next directive, stand ahead of the kernel, those of the head first
 ///   text: NAME                the PTX lines after it, up to the next directive, are what a line `$NAME` stands for
-///   each: NAME PTX            the case runs once for each of these lines; `$NAME` stands for its PTX
+///   each: NAME PTX            the case runs once for each of these lines; `$NAME` stands for its PTX, also in `finds`
 ///   finds: text               the findings hold this text; `*`: any. Without such a line there must be none.
 ///                             `\n` is the end of a line
 ///   finds_not: text           the findings do not hold it

@@ -58,6 +58,8 @@ TEST_CASE("emulator cases: each expectation can fail") {
   CHECK(fails(kHead + "$STORE\n// remarks: anything\n", "no remark says 'anything'"));
   CHECK(fails(kHead + "$STORE\n// counters: bytes(store) == 5\n", "it is 4"));
   CHECK(fails(kHead + "// each: AT 0\n// each: AT 16\nst.global.u32 [%d1+$AT], 5;\n", "AT '16'"));
+  const std::string past = kHead + "// each: AT 16\n// each: AT 32\nst.global.u32 [%d1+$AT], 5;\n";
+  CHECK(fails(past + "// finds: $AT bytes of it\n", "it does not find '32 bytes of it'"));
   CHECK(fails(kHead + "// order: forward sideways\n$STORE\n", "'sideways' is not known"));
   CHECK(fails(kHead + "// refused: each line\nst.global.u32 [%d1], 5;\nst.frob [%d1], 5;\n", "'st.global.u32 [%d1], 5;' is not refused"));
   CHECK(fails(kHead + "// workers: 1 2\ntrap;\n", "workers 2"));

@@ -1,8 +1,7 @@
-// The emulator's race checks: kernels that order their accesses have no diagnostic, and each mutant that takes an ordering away has one.
+// The emulator's race checks: kernels of nvcc and mutants of them, granules, and launches that follow each other or are not checked.
+// tests/ptx/emulator/race.ptx has the rest.
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
-#include <functional>
 #include <sstream>
 
 #include "runtime/emulator/program/program.h"
@@ -99,26 +98,6 @@ std::string joined(const std::vector<std::string>& lines) {
   return text;
 }
 
-/// What two warps find of each other in shared memory: `first` is what one of them does with the word [%d1], `second` what the other
-/// does after `between`, which both execute. The last to come to a barrier, warp 1, goes on first.
-std::string between_warps(const std::string& first, const std::string& between, const std::string& second) {
-  Bench bench(module_of("", fmt::format(R"(
-    .shared .align 4 .b8 tile[64];
-    mov.u64 %d1, tile;
-    mov.u32 %r0, %tid.x;
-    setp.eq.u32 %p1, %r0, 32;
-    setp.eq.u32 %p2, %r0, 0;
-    st.shared.u32 [%d1+4], 3;
-    bar.sync 0;
-    @%p1 {}
-    {}
-    @%p2 {}
-  )",
-                                        first, between, second)));
-  bench.run("k", {1, 1, 1}, {64, 1, 1}, Params());
-  return bench.found();
-}
-
 }  // namespace
 
 TEST_CASE("emulator races: kernels of nvcc are right and clean in every order") {
@@ -154,58 +133,6 @@ TEST_CASE("emulator races: every barrier and fence of those kernels that matters
   CHECK(fences == 4);
 }
 
-TEST_CASE("emulator races: writes and reads of two warps need a barrier") {
-  const std::string write = "st.shared.u32 [%d1], 7;", other_write = "st.shared.u32 [%d1], 8;", read = "ld.shared.u32 %r1, [%d1+4];",
-                    write_read = "st.shared.u32 [%d1+4], 9;", load = "ld.shared.u32 %r1, [%d1];";
-  CHECK(contains(between_warps(write, "", load),
-                 "the read of shared memory at byte 0 is not ordered after the write by warp 1 at line 19 of the PTX"));
-  CHECK(contains(between_warps(read, "", write_read),
-                 "the write of shared memory at byte 4 is not ordered after the read by warp 1 at line 19 of the PTX"));
-  CHECK(contains(between_warps(write, "", other_write),
-                 "the write of shared memory at byte 0 is not ordered after the write by warp 1 at line 19 of the PTX"));
-  for (const auto& [first, second] : {std::pair{write, load}, {read, write_read}, {write, other_write}}) {
-    CHECK(between_warps(first, "bar.sync 0;", second) == "");
-    CHECK(between_warps(first, "bar.warp.sync -1;", second) != "");
-    CHECK(between_warps(first, "membar.gl;", second) != "");
-  }
-  // The same value again harms nobody.
-  CHECK(between_warps(write, "", write) == "");
-}
-
-TEST_CASE("emulator races: a write comes after the reads of all other warps, however many") {
-  // Warps 1 to `readers` read, those but `late` tell warp 0, which writes then.
-  const auto found = [](int readers, int late) {
-    Bench bench(module_of("", fmt::format(R"(
-      .shared .align 4 .b8 tile[64];
-      mov.u64 %d1, tile;
-      mov.u32 %r0, %tid.x;
-      shr.u32 %r1, %r0, 5;
-      setp.eq.u32 %p1, %r1, 0;
-      setp.eq.u32 %p2, %r1, {};
-      st.shared.u32 [%d1], 3;
-      bar.sync 0;
-      @%p1 bra WRITE;
-      ld.shared.u32 %r2, [%d1];
-      @%p2 bra END;
-      bar.arrive 1, {};
-      bra END;
-      WRITE: bar.sync 1, {};
-      st.shared.u32 [%d1], 4;
-      END: ret;
-    )",
-                                          late, 32 * readers, 32 * readers)));
-    bench.launch_params.order = Order::backward;
-    bench.run("k", {1, 1, 1}, {static_cast<u32>(32 * (readers + 1)), 1, 1}, Params());
-    return bench.found();
-  };
-  for (const int readers : {2, 3, 4, 5, 9})
-    for (int late = 1; late <= readers; ++late) {
-      INFO(readers, " readers, one of them late: ", late);
-      CHECK(contains(found(readers, late),
-                     fmt::format("the write of shared memory at byte 0 is not ordered after the read by warp {} ", late)));
-    }
-}
-
 TEST_CASE("emulator races: memory is told apart as finely as the narrowest access that reaches it") {
   const auto granules = [](const std::string& body) {
     const auto program = LoadedModule::load(hopper_module_of("", ".shared .align 16 .b8 tile[64];\n" + body));
@@ -225,44 +152,6 @@ TEST_CASE("emulator races: memory is told apart as finely as the narrowest acces
   CHECK(granules(quads + "ld.param.u8 %h0, [%d0];\nst.local.u8 [%d0], %h0;") == Pair(16, 16));
 }
 
-TEST_CASE("emulator races: that a lane's own accesses are in order says nothing of its neighbours'") {
-  // Even lanes come back to what is theirs, odd lanes to what is their next neighbour's.
-  const auto found = [](const std::string& space, const std::string& first, const std::string& second) {
-    Bench bench(module_of(".param .u64 p", fmt::format(R"(
-      .shared .align 16 .b8 tile[512];
-      ld.param.u64 %d0, [p];
-      mov.u64 %d1, tile;
-      mov.u32 %r0, %laneid;
-      and.b32 %r1, %r0, 1;
-      add.u32 %r1, %r1, %r0;
-      mul.wide.u32 %d2, %r0, 4;
-      mul.wide.u32 %d3, %r1, 4;
-      add.u64 %d2, %d2, {0};
-      add.u64 %d3, %d3, {0};
-      st.{1}.u32 [%d2], 1;
-      bar.warp.sync -1;
-      {2}
-      {3}
-    )",
-                                                       space == "shared" ? "%d1" : "%d0", space, first, second)));
-    Array<u32> memory(bench.memory, 33, 0);
-    Params params;
-    bench.run("k", {1, 1, 1}, {32, 1, 1}, params.add(memory.address()));
-    return bench.found();
-  };
-  for (const std::string space : {"shared", "global"}) {
-    const auto store = [&](const std::string& at) { return "st." + space + ".u32 [" + at + "], %r0;"; };
-    const auto load = [&](const std::string& at) { return "ld." + space + ".u32 %r2, [" + at + "];"; };
-    INFO(space);
-    CHECK(contains(found(space, store("%d2"), load("%d3")), "lane 1 (line 25 of the PTX): the read"));
-    CHECK(contains(found(space, store("%d2"), store("%d3")), "lane 1 (line 25 of the PTX): the write"));
-    CHECK(contains(found(space, load("%d2"), store("%d3")), "is not ordered after the read by"));
-    CHECK(found(space, store("%d2"), load("%d2")) == "");
-    CHECK(found(space, load("%d2"), store("%d2")) == "");
-    CHECK(found(space, load("%d2"), load("%d2")) == "");
-  }
-}
-
 TEST_CASE("emulator races: granules lie where accesses do, wherever an allocation begins") {
   Bench bench(module_of(".param .u64 p", R"(
     ld.param.u64 %d1, [p];
@@ -278,30 +167,6 @@ TEST_CASE("emulator races: granules lie where accesses do, wherever an allocatio
   CHECK(bench.found() == "");
   CHECK(words[63] == 14);
   bench.memory.forget(reinterpret_cast<u64>(&words[1]));
-}
-
-TEST_CASE("emulator races: lanes of one warp need a barrier of the warp") {
-  const auto found = [](const std::string& between) {
-    Bench bench(module_of("", fmt::format(R"(
-      .shared .align 4 .b8 tile[128];
-      mov.u32 %r0, %laneid;
-      mov.u32 %r1, tile;
-      mad.lo.u32 %r2, %r0, 4, %r1;
-      st.shared.u32 [%r2], %r0;
-      {}
-      xor.b32 %r3, %r0, 1;
-      mad.lo.u32 %r3, %r3, 4, %r1;
-      ld.shared.u32 %r4, [%r3];
-    )",
-                                          between)));
-    bench.run("k", {1, 1, 1}, {32, 1, 1}, Params());
-    return bench.found();
-  };
-  CHECK(contains(found(""), "is not ordered after the write by lane 1 of the same warp"));
-  CHECK(found("bar.warp.sync -1;") == "");
-  CHECK(found("bar.sync 0;") == "");
-  // A shuffle brings lanes together but orders no memory.
-  CHECK(found("shfl.sync.idx.b32 %r5, %r0, 0, 31, -1;") != "");
 }
 
 TEST_CASE("emulator races: launches are in order, and blocks may write different bytes of a word") {
@@ -322,55 +187,6 @@ TEST_CASE("emulator races: launches are in order, and blocks may write different
   CHECK(memory.values() == std::vector<u8>(16, 2));
 }
 
-TEST_CASE("emulator races: blocks that write the same word are found, whoever runs them") {
-  for (const int workers : {1, 2}) {
-    Bench bench(module_of(".param .u64 p", "ld.param.u64 %d1, [p];\nmov.u32 %r0, %ctaid.x;\nst.global.u32 [%d1], %r0;"));
-    bench.launch_params.workers = workers;
-    Array<u32> memory(bench.memory, 1, 0);
-    Params params;
-    CHECK_FALSE(bench.run("k", {50, 1, 1}, {1, 1, 1}, params.add(memory.address())));
-    CHECK(contains(bench.found(),
-                   "the write of global memory at byte 0 of an allocation of 4 bytes is not ordered after the write by warp 0 of another "
-                   "block at line 13 of the PTX"));
-  }
-}
-
-TEST_CASE("emulator races: a non-coherent read of what the same launch wrote is found, however it is ordered") {
-  const auto found = [](const std::string& body) {
-    Bench bench(module_of(".param .u64 in, .param .u64 out", R"(
-      ld.param.u64 %d1, [in];
-      ld.param.u64 %d2, [out];
-      mov.u32 %r0, %tid.x;
-      mul.wide.u32 %d3, %r0, 4;
-      add.u64 %d4, %d1, %d3;
-      add.u64 %d5, %d2, %d3;
-    )" + body));
-    Array<u32> in(bench.memory, 128, 3), out(bench.memory, 128, 5);
-    Params params;
-    params.add(in.address()).add(out.address());
-    const bool is_clean = bench.run("k", {1, 1, 1}, {64, 1, 1}, params);
-    CHECK(is_clean == bench.found().empty());
-    return bench.found();
-  };
-  const std::string write = "st.global.u32 [%d5], %r0;\nbar.sync 0;\n";
-  CHECK(found("ld.global.nc.u32 %r1, [%d4];\nst.global.u32 [%d5], %r1;") == "");
-  CHECK(found(write + "ld.global.u32 %r1, [%d5];") == "");
-  // Whole sectors, a part of one, one word for all lanes, a vector of words that only the other warp wrote.
-  const std::string name = "non-coherent read of written memory";
-  const std::string own = found(write + "ld.global.nc.u32 %r1, [%d5];");
-  CHECK(own.find("was written by the same warp at line 18 of the PTX, in the same launch") != std::string::npos);
-  CHECK(found(write + "setp.eq.u32 %p1, %r0, 5;\n@%p1 ld.global.nc.u8 %h1, [%d5];").find(name) != std::string::npos);
-  CHECK(found(write + "ld.global.nc.u32 %r1, [%d2];").find(name) != std::string::npos);
-  CHECK(
-      found(write + "setp.eq.u32 %p1, %r0, 5;\n@%p1 ld.global.nc.v4.u32 {%r1, %r2, %r3, %r4}, [%d2+128];").find("was written by warp 1") !=
-      std::string::npos);
-  // The words beside those that are written.
-  CHECK(found("setp.eq.u32 %p1, %r0, 5;\n@%p1 st.global.u32 [%d2], 7;\nbar.sync 0;\nld.global.nc.u32 %r1, [%d2+4];") == "");
-  CHECK(found("setp.eq.u32 %p1, %r0, 5;\n@%p1 st.global.u32 [%d2], 7;\nbar.sync 0;\nld.global.nc.u32 %r1, [%d2];").find(name) !=
-        std::string::npos);
-  CHECK(found("red.global.add.u32 [%d2], 1;\nbar.sync 0;\nld.global.nc.u32 %r1, [%d2];").find(name) != std::string::npos);
-}
-
 TEST_CASE("emulator races: a read that is non-coherent may read what an earlier launch wrote") {
   Bench bench(module_of(".param .u64 to", "ld.param.u64 %d1, [to];\nld.global.nc.u32 %r1, [%d1];") +
               ".visible .entry write(.param .u64 to)\n{\n.reg .b64 %d1;\nld.param.u64 %d1, [to];\nst.global.u32 [%d1], 7;\nret;\n}\n");
@@ -380,8 +196,6 @@ TEST_CASE("emulator races: a read that is non-coherent may read what an earlier 
   CHECK(bench.run("write", {1, 1, 1}, {32, 1, 1}, params));
   CHECK(bench.run("k", {1, 1, 1}, {32, 1, 1}, params));
   CHECK(bench.found() == "");
-  CHECK_THROWS_AS(LoadedModule::load(module_of("", "ld.shared.nc.u32 %r1, [0];")), Error);
-  CHECK_THROWS_AS(LoadedModule::load(module_of("", "st.global.nc.u32 [%d1], %r1;")), Error);
 }
 
 TEST_CASE("emulator races: a launch stops at its first finding where it is told to") {
