@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "runtime/emulator/simd/cpu_dispatch.h"
+
 namespace tilewright::rt::emulator {
 namespace {
 
@@ -23,6 +25,7 @@ void copy_chunk(std::byte* to, const std::byte* from, u32 bytes) {
 }
 
 constexpr u64 kLine = 128, kChunk = 16;
+using Pair = u64 __attribute__((vector_size(2 * kChunk)));
 
 /// Whether the rows consist of whole lines of shared memory, within which the swizzle permutes chunks.
 bool has_whole_lines(const CopyPiece& piece, u32 swizzle) { return swizzle != 0 && piece.shared % kLine == 0 && piece.bytes % kLine == 0; }
@@ -33,7 +36,12 @@ void copy_lines_to_shared(std::byte* shared, const CopyPiece& piece, u32 swizzle
     const auto* from = reinterpret_cast<const std::byte*>(piece.global + row * piece.stride);
     for (const u64 end = at + piece.bytes; at < end; at += kLine, from += kLine) {
       const u64 exchanged = swizzled(at, swizzle) ^ at;
-      for (u64 chunk = 0; chunk < kLine; chunk += kChunk) std::memcpy(shared + at + (chunk ^ exchanged), from + chunk, kChunk);
+      for (u64 pair = 0; pair < kLine; pair += sizeof(Pair)) {
+        Pair chunks;
+        std::memcpy(&chunks, from + pair, sizeof chunks);
+        if ((exchanged & kChunk) != 0) chunks = __builtin_shufflevector(chunks, chunks, 2, 3, 0, 1);
+        std::memcpy(shared + at + (pair ^ (exchanged & ~kChunk)), &chunks, sizeof chunks);
+      }
     }
   }
 }
@@ -106,7 +114,7 @@ SharedSpan whole_span(const CopyPieces& pieces) {
 }
 
 void copy_to_shared(std::byte* shared, const CopyPiece& piece, u32 swizzle) {
-  if (has_whole_lines(piece, swizzle)) return copy_lines_to_shared(shared, piece, swizzle);
+  if (has_whole_lines(piece, swizzle)) return call_dispatched<copy_lines_to_shared>(shared, piece, swizzle);
   each_chunk(piece, swizzle,
              [&](u64 offset, u64 global, u32 bytes) { copy_chunk(shared + offset, reinterpret_cast<const std::byte*>(global), bytes); });
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/emulator/isa/special_registers.h"
+#include "runtime/emulator/matrix/packed_panels.h"
 
 namespace tilewright::rt::emulator {
 namespace {
@@ -75,7 +76,8 @@ void start_block(const Launch& launch, Block& block, Worker& worker) {
   block.free_registers = 0;
   block.releases.clear();
   block.undefined.clear();
-  block.packed_panels = {};
+  for (const auto& panels : block.packed_panels)
+    if (panels != nullptr) panels->forget();
   forget_mbarriers(block);
   if (launch.check) {
     block.shadow.reset(block.shared_bytes, kernel.shared_granule, kernel.has_engines && launch.fast_paths);

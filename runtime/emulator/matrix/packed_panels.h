@@ -21,6 +21,13 @@ struct PackedPanel {
 class PackedPanels {
  public:
   PackedPanel& at(u64 issued) { return last_[issued % last_.size()]; }
+  /// For the next block; keeps the memory of the numbers.
+  void forget() {
+    for (PackedPanel& panel : last_) {
+      panel.issued = 0;
+      panel.read.reset();
+    }
+  }
 
  private:
   std::array<PackedPanel, 4> last_;

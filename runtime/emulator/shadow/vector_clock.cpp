@@ -1,6 +1,8 @@
 // Joins and comparisons of vector clocks, and the times of single lanes.
 #include "runtime/emulator/shadow/vector_clock.h"
 
+#include "runtime/emulator/simd/cpu_dispatch.h"
+
 namespace tilewright::rt::emulator {
 namespace {
 
@@ -10,6 +12,10 @@ static_assert(kAgents % kMaxWarps == 0);
 template <class F>
 void each_group(u32 groups, F f) {
   for (; groups != 0; groups &= groups - 1) f(static_cast<std::size_t>(std::countr_zero(groups)) * kMaxWarps);
+}
+
+void raise_group(u32* to, const u32* from) {
+  for (std::size_t i = 0; i < kMaxWarps; ++i) to[i] = std::max(to[i], from[i]);
 }
 
 }  // namespace
@@ -35,9 +41,7 @@ bool VectorClock::knows_part(int agent, u32 time, u32 lane) const {
 }
 
 void VectorClock::join(const VectorClock& other) {
-  each_group(other.used_, [&](std::size_t first) {
-    for (std::size_t i = first; i < first + kMaxWarps; ++i) at_[i] = std::max(at_[i], other.at_[i]);
-  });
+  each_group(other.used_, [&](std::size_t first) { call_dispatched<raise_group>(at_.data() + first, other.at_.data() + first); });
   used_ |= other.used_;
   for (u64 rest = other.with_parts_; rest != 0; rest &= rest - 1) {
     const int agent = std::countr_zero(rest);
