@@ -18,22 +18,22 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 // A register of so many bytes, by number.
 std::string register_of(int bytes, int number) { return fmt::format("%{}{}", bytes <= 2 ? "h" : bytes == 4 ? "r" : "d", number); }
 
-std::string module_for(const char* version, const char* target, const std::string& params, const std::string& body,
-                       const std::string& globals) {
-  return fmt::format(
-      ".version {}\n.target {}\n.address_size 64\n{}\n.visible .entry k({})\n{{\n"
-      ".reg .pred %p<8>;\n.reg .b16 %h<16>;\n.reg .b32 %r<32>;\n.reg .b64 %d<32>;\n{}\nret;\n}}\n",
-      version, target, globals, params, body);
-}
-
 }  // namespace
 
+std::string module_for(const std::string& target, const std::string& params, const std::string& body, const std::string& globals,
+                       const std::string& kernel_directives) {
+  return fmt::format(
+      ".version {}\n.target {}\n.address_size 64\n{}\n.visible .entry k({}){}\n{{\n"
+      ".reg .pred %p<8>;\n.reg .b16 %h<16>;\n.reg .b32 %r<32>;\n.reg .b64 %d<32>;\n{}\nret;\n}}\n",
+      target == "sm_80" ? "8.0" : "8.6", target, globals, params, kernel_directives, body);
+}
+
 std::string module_of(const std::string& params, const std::string& body, const std::string& globals) {
-  return module_for("8.0", "sm_80", params, body, globals);
+  return module_for("sm_80", params, body, globals, "");
 }
 
 std::string hopper_module_of(const std::string& params, const std::string& body, const std::string& globals) {
-  return module_for("8.6", "sm_90a", params, body, globals);
+  return module_for("sm_90a", params, body, globals, "");
 }
 
 std::string ptx_file(const std::string& name) {

@@ -120,6 +120,9 @@ inline bool contains(const std::string& text, const std::string& part) {
 std::string module_of(const std::string& params, const std::string& body, const std::string& globals = "");
 /// The same for sm_90a.
 std::string hopper_module_of(const std::string& params, const std::string& body, const std::string& globals = "");
+/// The same for a target by name, with directives of the kernel such as ".maxnreg 128".
+std::string module_for(const std::string& target, const std::string& params, const std::string& body, const std::string& globals,
+                       const std::string& kernel_directives);
 /// A file of tests/ptx.
 std::string ptx_file(const std::string& name);
 

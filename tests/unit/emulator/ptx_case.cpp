@@ -10,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "runtime/emulator/driver/emulated_driver.h"
 #include "tests/counters/assertion.h"
 #include "tests/unit/emulator/harness.h"
 #include "tilewright/error.h"
@@ -118,9 +119,9 @@ struct Part {
   std::map<std::string, std::vector<std::string>> texts;  // of `text`
 };
 
-constexpr std::string_view kNames[] = {"target",       "threads", "blocks",   "cluster", "array",     "order",         "async",
-                                       "seed",         "text",    "each",     "finds",   "finds_not", "finding_lines", "remarks",
-                                       "remark_lines", "value",   "counters", "refused", "workers",   "functions",     "limit"};
+constexpr std::string_view kNames[] = {"target",   "threads", "blocks",  "cluster",   "array",         "order",   "async",        "seed",
+                                       "text",     "each",    "finds",   "finds_not", "finding_lines", "remarks", "remark_lines", "value",
+                                       "counters", "refused", "workers", "functions", "limit",         "tensor",  "kernel",       "error"};
 
 Part read_part(const std::vector<std::string>& lines, int first) {
   Part part;
@@ -180,6 +181,42 @@ T named(const std::string& name, std::initializer_list<std::pair<const char*, T>
   for (const auto& [n, value] : all)
     if (n == name) return value;
   throw std::invalid_argument(fmt::format("'{}' is not known", name));
+}
+
+using NamedArrays = std::vector<std::pair<std::string, std::unique_ptr<Array<u32>>>>;
+
+/// numbers_of<u32>("64x16") -> {64, 16}.
+template <class T>
+std::vector<T> numbers_of(std::string text) {
+  std::replace(text.begin(), text.end(), 'x', ' ');
+  std::vector<T> numbers;
+  for (const std::string& word : words(text)) numbers.push_back(value_of(word));
+  return numbers;
+}
+
+/// The map that "map u16 64x64 box 64x16 of in" describes.
+cuda::CUtensorMap tensor_map(const std::string& text, const NamedArrays& arrays) {
+  const std::vector<std::string> w = words(text);
+  if (w.size() != 7 || w[3] != "box" || w[5] != "of")
+    throw std::invalid_argument(fmt::format("'{}': expected NAME TYPE EXTENTS box EXTENTS of ARRAY", text));
+  const auto [type, bytes] = named<std::pair<cuda::CUtensorMapDataType, u64>>(w[1], {{"u16", {cuda::CU_TENSOR_MAP_DATA_TYPE_UINT16, 2}},
+                                                                                     {"u32", {cuda::CU_TENSOR_MAP_DATA_TYPE_UINT32, 4}},
+                                                                                     {"f32", {cuda::CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4}}});
+  const std::vector<u64> extents = numbers_of<u64>(w[2]);
+  const std::vector<u32> box = numbers_of<u32>(w[4]), steps(extents.size(), 1);
+  std::vector<u64> strides;
+  for (std::size_t d = 0; d + 1 < extents.size(); ++d) strides.push_back((d == 0 ? bytes : strides.back()) * extents[d]);
+  for (const auto& [name, array] : arrays) {
+    if (name != w[6]) continue;
+    cuda::CUtensorMap map;
+    if (emulated_driver().cuTensorMapEncodeTiled(
+            &map, type, static_cast<u32>(extents.size()), reinterpret_cast<void*>(array->address()), extents.data(), strides.data(),
+            box.data(), steps.data(), cuda::CU_TENSOR_MAP_INTERLEAVE_NONE, cuda::CU_TENSOR_MAP_SWIZZLE_NONE,
+            cuda::CU_TENSOR_MAP_L2_PROMOTION_NONE, cuda::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != cuda::CUDA_SUCCESS)
+      throw std::invalid_argument(fmt::format("'{}': no such tensor map", text));
+    return map;
+  }
+  throw std::invalid_argument(fmt::format("'{}': there is no such array", text));
 }
 
 class Case {
@@ -247,7 +284,9 @@ class Case {
     std::string params;
     for (const Directive& array : of("array"))
       params += fmt::format("{}.param .u64 {}", params.empty() ? "" : ", ", words(array.text).at(0));
-    return setting("target", "sm_80") == "sm_90a" ? hopper_module_of(params, body, functions) : module_of(params, body, functions);
+    for (const Directive& tensor : of("tensor"))
+      params += fmt::format("{}.param .align 64 .b8 {}[128]", params.empty() ? "" : ", ", words(tensor.text).at(0));
+    return module_for(setting("target", "sm_80"), params, body, functions, setting("kernel", ""));
   }
 
   void run_refused() {
@@ -269,6 +308,7 @@ class Case {
     std::string body = "\n";
     add(head_.ptx, chosen, body);
     add(part_.ptx, chosen, body);
+    if (!of("error").empty()) return check_error(module_with(body), chosen);
     Bench bench(module_with(body));
     bench.launch_params.order =
         named<Order>(order, {{"forward", Order::forward}, {"backward", Order::backward}, {"random", Order::random}});
@@ -278,7 +318,7 @@ class Case {
     if (const u32 limit = number("limit", 0)) bench.launch_params.instruction_limit = limit;
     bench.launch_params.workers = static_cast<int>(value_of(workers));
     if (const u32 cluster = number("cluster", 0)) bench.launch_params.cluster = {cluster, 1, 1};
-    std::vector<std::pair<std::string, std::unique_ptr<Array<u32>>>> arrays;
+    NamedArrays arrays;
     Params params;
     for (const Directive& d : of("array")) {
       const std::size_t equals = d.text.find('=');
@@ -288,6 +328,7 @@ class Case {
       arrays.emplace_back(name_and_count[0], std::make_unique<Array<u32>>(bench.memory, values));
       params.add(arrays.back().second->address());
     }
+    for (const Directive& d : of("tensor")) params.add_aligned(tensor_map(d.text, arrays), 64);
     const bool is_good = bench.run("k", {number("blocks", 1), 1, 1}, {number("threads", 1), 1, 1}, params);
     const std::string found = bench.found();
     if (is_good != found.empty()) fail(part_.line, "the launch's result and its findings disagree");
@@ -295,6 +336,18 @@ class Case {
     for (const Directive& d : of("value")) check_value(d, arrays);
     for (const Directive& d : of("counters"))
       if (const std::string failure = test::failure_of(d.text, bench.counters.kernels.at("k")); !failure.empty()) fail(d.line, failure);
+  }
+
+  void check_error(const std::string& module, const std::map<std::string, std::string>& chosen) {
+    std::string message;
+    try {
+      LoadedModule::load(module);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    for (const Directive& d : of("error"))
+      if (const std::string text = with(chosen, d.text); message.find(text) == message.npos)
+        fail(d.line, fmt::format("the error is not '{}', but '{}'", text, message));
   }
 
   void check_findings(const Bench& bench, const std::string& found, const std::map<std::string, std::string>& chosen) {
@@ -316,7 +369,7 @@ class Case {
   }
 
   /// "out[0..63] = i + 5", "out[3] = 8".
-  void check_value(const Directive& d, const std::vector<std::pair<std::string, std::unique_ptr<Array<u32>>>>& arrays) {
+  void check_value(const Directive& d, const NamedArrays& arrays) {
     const std::size_t open = d.text.find('['), close = d.text.find(']'), equals = d.text.find('=');
     if (open == d.text.npos || close == d.text.npos || equals == d.text.npos)
       throw std::invalid_argument(fmt::format("'{}': expected ARRAY[INDEX] = VALUE", d.text));

@@ -64,6 +64,12 @@ TEST_CASE("emulator cases: each expectation can fail") {
   CHECK(fails(kHead + "// refused: each line\nst.global.u32 [%d1], 5;\nst.frob [%d1], 5;\n", "'st.global.u32 [%d1], 5;' is not refused"));
   CHECK(fails(kHead + "// workers: 1 2\ntrap;\n", "workers 2"));
   CHECK(fails(kHead + "// functions:\n.func f() { trap; }\n// threads: 1\ncall f;\n", "it finds\ntrap"));
+  CHECK(failures(kHead + "st.frob [%d1], 5;\n// error: 'st.frob'\n") == "");
+  CHECK(fails(kHead + "st.frob [%d1], 5;\n// error: 'st.flob'\n", "10: a store: the error is not ''st.flob'', but"));
+  CHECK(fails(kHead + "$STORE\n// error: *\n", "the error is not '*', but ''"));
+  CHECK(fails(kHead + "// kernel: .frob 5\n$STORE\n", ".frob"));
+  CHECK(fails(kHead + "// tensor: map u32 2x2 box 2x2 of in\n$STORE\n", "there is no such array"));
+  CHECK(fails(kHead + "// tensor: map u32 2x2 box 2x2 of out\n$STORE\n", "no such tensor map"));
   CHECK(failures("// Nothing.\n") == "1: there is no case\n");
 }
 
