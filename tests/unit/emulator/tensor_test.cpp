@@ -1,4 +1,5 @@
-// Bulk tensor copies on the emulator against boxes copied element by element, and what tensor maps may be.
+// Tensor copies on the emulator against boxes copied element by element, and the driver's rules for tensor maps.
+// tests/ptx/emulator/tensor.ptx has the cases whose result is a report or a few values.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -170,19 +171,6 @@ void check_store(const Tensor& tensor, const std::vector<s32>& at, AsyncOrder or
   CHECK(target.values() == expected);
 }
 
-/// A 2-D copy by a kernel of this body; the tensor has 64x64 elements and the box 64x16.
-std::string found_2d(const std::string& body, u64 map_bytes = 128) {
-  Bench bench(hopper_module_of(kParams, kStart + body));
-  const Tensor tensor({64, 64}, {64, 16});
-  Array<u16> in(bench.memory, counted(4096, 0));
-  CUtensorMap map;
-  REQUIRE(encode(map, tensor, in.address()) == CUDA_SUCCESS);
-  if (map_bytes == 0) map.opaque[0] = 5;
-  Params params;
-  bench.run("k", {1, 1, 1}, {64, 1, 1}, params.add(map).add(in.address()));
-  return bench.found();
-}
-
 }  // namespace
 
 TEST_CASE("emulator tensor copies: boxes of one to five dimensions, whole and over every edge") {
@@ -226,164 +214,6 @@ TEST_CASE("emulator tensor copies: stores leave out what lies outside") {
   }
 }
 
-TEST_CASE("emulator tensor copies: a reduction adds what the map's elements are") {
-  Bench bench(hopper_module_of(
-      kParams, kStart +
-                   "mad.lo.u32 %r1, %r0, 4, %r31;\nmov.f32 %r2, 0f3fc00000;\nst.shared.u32 [%r1], %r2;\nfence.proxy.async;\nbar.sync 0;\n"
-                   "@%p1 cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%d29, {2, 0}], [%r31];\n"
-                   "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;\n"));
-  Array<float> target(bench.memory, 64, 0.5f);
-  CUtensorMap map;
-  const u64 extents[] = {8, 8}, strides[] = {32};
-  const u32 box[] = {8, 8}, steps[] = {1, 1};
-  REQUIRE(emulated_driver().cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, reinterpret_cast<void*>(target.address()),
-                                                   extents, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                                                   CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
-  Params params;
-  CHECK(bench.run("k", {1, 1, 1}, {64, 1, 1}, params.add(map).add(u64{0})));
-  CHECK(bench.found() == "");
-  for (std::size_t i = 0; i < 64; ++i) CHECK(target.values()[i] == (i % 8 < 2 ? 0.5f : 2.0f));
-}
-
-TEST_CASE("emulator tensor copies: a wrong map, place or number of bytes is found") {
-  const auto load = [](const std::string& destination, const std::string& map, const char* dimensions = "2d", const char* at = "0, 0") {
-    return fmt::format(
-        "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r30], 2048;\n@%p1 cp.async.bulk.tensor.{}.shared::cluster.global"
-        ".mbarrier::complete_tx::bytes [{}], [{}, {{{}}}], [%r30];\n",
-        dimensions, destination, map, at);
-  };
-  const std::string wait = "W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r30], 0;\n@!%p2 bra W;\n";
-  CHECK(found_2d(load("%r31", "%d29") + wait) == "");
-  CHECK(contains(found_2d(load("%r31+16", "%d29")), "expected a multiple of 128"));
-  CHECK(contains(found_2d(load("%r31+30848", "%d29")), "access out of bounds"));
-  CHECK(contains(found_2d(load("%r31", "%d29", "3d", "0, 0, 0")), "a tensor map of 2 dimensions for a copy of 3"));
-  CHECK(contains(found_2d(load("%r31", "%d29"), 0), "these 128 bytes are no tensor map"));
-  CHECK(contains(found_2d(load("%r31", "%d29+8")), "expected a multiple of 64"));
-  CHECK(contains(found_2d(load("%r31", "%d30")), "these 128 bytes are no tensor map"));
-  // What LLVM makes of a parameter that is not marked as constant: a copy on the stack.
-  CHECK(contains(found_2d(".local .align 64 .b8 depot[128];\nmov.b64 %d1, depot;\ncvta.local.u64 %d1, %d1;\n" + load("%r31", "%d1")),
-                 "expected one in .param, .const or .global memory"));
-  CHECK(contains(found_2d(load("%r31", "%d29") + "bar.sync 0;\nld.shared.u32 %r1, [%r31];\n"), "race"));
-}
-
-TEST_CASE("emulator tensor maps: one that the kernel makes needs its copy out of shared memory and both fences") {
-  const auto run = [](const std::string& publish, const std::string& acquire) {
-    std::string make = "setp.lt.u32 %p4, %r0, 32;\nmad.lo.u32 %r1, %r0, 4, %r31;\n@%p4 st.shared.b32 [%r1], 0;\nbar.warp.sync -1;\n";
-    const auto set = [&](const std::string& field, const std::string& operands) {
-      make += "@%p1 tensormap.replace.tile." + field + " [%r31], " + operands + ";\n";
-    };
-    set("global_address.shared::cta.b1024.b64", "%d29");
-    set("rank.shared::cta.b1024.b32", "1");
-    for (const char* dimension : {"0", "1"}) {
-      set("box_dim.shared::cta.b1024.b32", dimension + std::string(", 8"));
-      set("global_dim.shared::cta.b1024.b32", dimension + std::string(", 16"));
-      set("element_stride.shared::cta.b1024.b32", dimension + std::string(", 1"));
-    }
-    make += "mov.b64 %d5, 32;\n";
-    set("global_stride.shared::cta.b1024.b64", "0, %d5");
-    set("elemtype.shared::cta.b1024.b32", "6");
-    set("interleave_layout.shared::cta.b1024.b32", "0");
-    set("swizzle_mode.shared::cta.b1024.b32", "0");
-    set("fill_mode.shared::cta.b1024.b32", "0");
-    make += "bar.warp.sync -1;\n";
-    const std::string use = R"(
-      @%p1 mbarrier.init.shared::cta.b64 [%r30], 1;
-      @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r30], 128;
-      @%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r31+1024], [%d28, {4, 2}], [%r30];
-      bar.sync 0;
-      W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r30], 0;
-      @!%p2 bra W;
-      ld.shared.b16 %h1, [%r31+1024];
-      st.global.b16 [%d30], %h1;
-    )";
-    Bench bench(hopper_module_of(".param .u64 in, .param .u64 map, .param .u64 out", R"(
-      .shared .align 8 .b64 bar;
-      .shared .align 1024 .b8 tile[2048];
-      mov.u32 %r30, bar;
-      mov.u32 %r31, tile;
-      mov.u32 %r0, %tid.x;
-      setp.eq.u32 %p1, %r0, 0;
-      ld.param.u64 %d29, [in];
-      ld.param.u64 %d28, [map];
-      ld.param.u64 %d30, [out];
-    )" + make + publish + acquire + use));
-    Array<u16> in(bench.memory, counted(256, 0)), out(bench.memory, 1, 9);
-    Array<u64> map(bench.memory, 16, 0);
-    Params params;
-    bench.run("k", {1, 1, 1}, {32, 1, 1}, params.add(in.address()).add(map.address()).add(out.address()));
-    return bench.found().empty() ? std::to_string(out.values()[0]) : bench.found();
-  };
-  const std::string copy = "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d28], [%r31], 128;\n";
-  const std::string acquire = "fence.proxy.tensormap::generic.acquire.gpu [%d28], 128;\n";
-  CHECK(run(copy, acquire) == std::to_string((2 * 16 + 4) * 7));
-  CHECK(contains(run(copy, ""), "because no proxy fence comes between them"));
-  CHECK(contains(run("", acquire), "these 128 bytes are no tensor map"));
-}
-
-TEST_CASE("emulator tensor maps: a fence acquires the map at its address and no other one") {
-  // Warp 0 writes two maps as ordinary memory, and warp 1 uses the first one.
-  const auto run = [](const std::string& acquire) {
-    Bench bench(hopper_module_of(".param .u64 from, .param .u64 map, .param .u64 out", R"(
-      .shared .align 8 .b64 bar;
-      .shared .align 1024 .b8 tile[1024];
-      mov.u32 %r30, bar;
-      mov.u32 %r31, tile;
-      mov.u32 %r0, %tid.x;
-      setp.eq.u32 %p1, %r0, 0;
-      setp.eq.u32 %p2, %r0, 32;
-      setp.lt.u32 %p3, %r0, 32;
-      ld.param.u64 %d1, [from];
-      ld.param.u64 %d28, [map];
-      ld.param.u64 %d30, [out];
-      mul.wide.u32 %d2, %r0, 4;
-      add.u64 %d1, %d1, %d2;
-      add.u64 %d2, %d2, %d28;
-      @%p3 ld.global.u32 %r1, [%d1];
-      @%p3 st.global.u32 [%d2], %r1;
-      @%p3 st.global.u32 [%d2+128], %r1;
-      fence.proxy.tensormap::generic.release.gpu;
-      bar.sync 0;
-    )" + acquire + R"(
-      bar.sync 0;
-      @%p2 mbarrier.init.shared::cta.b64 [%r30], 1;
-      @%p2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r30], 128;
-      @%p2 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r31], [%d28, {0, 2}], [%r30];
-      bar.sync 0;
-      W: mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r30], 0;
-      @!%p4 bra W;
-      ld.shared.u32 %r2, [%r31];
-      st.global.u32 [%d30], %r2;
-    )"));
-    std::vector<u32> values(64);
-    for (u32 i = 0; i < 64; ++i) values[i] = 100 + i;
-    Array<u32> in(bench.memory, values), out(bench.memory, 1, 9);
-    CUtensorMap encoded;
-    const u64 extents[] = {8, 8}, strides[] = {32};
-    const u32 box[] = {8, 4}, steps[] = {1, 1};
-    REQUIRE(emulated_driver().cuTensorMapEncodeTiled(&encoded, CU_TENSOR_MAP_DATA_TYPE_UINT32, 2, reinterpret_cast<void*>(in.address()),
-                                                     extents, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                                     CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                                                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
-    std::vector<u64> words(16);
-    std::memcpy(words.data(), &encoded, sizeof encoded);
-    const Array<u64> from(bench.memory, words), maps(bench.memory, 32, 0);
-    Params params;
-    bench.run("k", {1, 1, 1}, {64, 1, 1}, params.add(from.address()).add(maps.address()).add(out.address()));
-    return bench.found().empty() ? std::to_string(out.values()[0]) : bench.found();
-  };
-  const auto acquire = [](const char* thread, const char* map) {
-    return fmt::format("@{} fence.proxy.tensormap::generic.acquire.gpu [{}], 128;\n", thread, map);
-  };
-  for (const char* thread : {"%p1", "%p2"}) {
-    CAPTURE(thread);
-    CHECK(run(acquire(thread, "%d28")) == "116");
-    CHECK(run(acquire(thread, "%d28+128") + acquire(thread, "%d28")) == "116");
-    CHECK(contains(run(acquire(thread, "%d28+128")), "expected fence.proxy.tensormap::generic.acquire of its address"));
-  }
-  CHECK(contains(run(""), "race"));
-  CHECK(contains(run("fence.proxy.async;\n"), "because no proxy fence comes between them that acquires this map"));
-}
-
 TEST_CASE("emulator tensor maps: the driver's rules") {
   CUtensorMap map;
   const Tensor good({64, 64}, {64, 16});
@@ -410,21 +240,6 @@ TEST_CASE("emulator tensor maps: the driver's rules") {
   refused([](Tensor& t) { t.type = static_cast<CUtensorMapDataType>(11); }, "not supported");
   CHECK(encode(map, good, 4096, static_cast<CUtensorMapInterleave>(1)) == CUDA_ERROR_INVALID_VALUE);
   CHECK(contains(why(), "interleaved tensors are not supported"));
-}
-
-TEST_CASE("emulator tensor copies: what the ISA does not have is an error") {
-  for (const char* bad : {
-           "cp.async.bulk.tensor.shared::cluster.global.mbarrier::complete_tx::bytes [%r31], [%d29, {0, 0}], [%r30];",
-           "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r31], [%d29, {0}], [%r30];",
-           "cp.async.bulk.tensor.2d.shared::cluster.global.bulk_group [%r31], [%d29, {0, 0}], [%r30];",
-           "cp.async.bulk.tensor.6d.global.shared::cta.bulk_group [%d29, {0, 0}], [%r31];",
-           "cp.reduce.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d29, {0, 0}], [%r31];",
-           "tensormap.replace.tile.rank.shared::cta.b1024.b64 [%r31], %d29;",
-           "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r31], 64;",
-           "tensormap.replace.tile.corner.shared::cta.b1024.b32 [%r31], 64;",
-           "fence.proxy.tensormap::generic.acquire.gpu [%d29], 64;",
-       })
-    CHECK_THROWS_AS(LoadedModule::load(hopper_module_of(kParams, kStart + bad)), Error);
 }
 
 }  // namespace tilewright::rt::emulator
