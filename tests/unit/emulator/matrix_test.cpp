@@ -1,4 +1,4 @@
-// Matrix fragments and asynchronous copies of the emulator: products of every type against sums in double, and waits that are missing.
+// mma: products of every type against exact sums. tests/ptx/emulator/matrix.ptx has ldmatrix, stmatrix, movmatrix and errors.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -112,60 +112,6 @@ std::function<u64(double)> rounding_to(const FloatFormat& format) {
 // m16n8: c0, c1 in row l / 4, c2, c3 eight rows below.
 Fragment accumulator(int bits) {
   return {4, bits, [](int lane, int i) { return std::pair(lane / 4 + (i < 2 ? 0 : 8), lane % 4 * 2 + (i & 1)); }};
-}
-
-// The kernel of a double-buffered copy: each thread brings one word a step from global memory and adds its neighbour's.
-std::string pipeline(const std::string& wait, const std::string& barrier) {
-  return module_of(".param .u64 in, .param .u64 out", fmt::format(R"(
-    .shared .align 16 .b8 tile[1024];
-    mov.u32 %r0, %tid.x;
-    ld.param.u64 %d1, [in];
-    mad.wide.u32 %d1, %r0, 4, %d1;
-    mov.u32 %r1, tile;
-    mad.lo.u32 %r2, %r0, 4, %r1;
-    xor.b32 %r3, %r0, 33;
-    mad.lo.u32 %r3, %r3, 4, %r1;
-    mov.u32 %r4, 0;
-    mov.u32 %r5, 0;
-    cp.async.ca.shared.global [%r2], [%d1], 4;
-    cp.async.commit_group;
-    LOOP:
-    add.u64 %d1, %d1, 256;
-    and.b32 %r6, %r5, 1;
-    shl.b32 %r6, %r6, 9;
-    xor.b32 %r7, %r6, 512;
-    add.u32 %r8, %r2, %r7;
-    setp.lt.u32 %p1, %r5, 7;
-    @%p1 cp.async.ca.shared.global [%r8], [%d1], 4;
-    cp.async.commit_group;
-    {}
-    {}
-    add.u32 %r9, %r3, %r6;
-    ld.shared.u32 %r10, [%r9];
-    add.u32 %r4, %r4, %r10;
-    bar.sync 0;
-    add.u32 %r5, %r5, 1;
-    setp.lt.u32 %p2, %r5, 8;
-    @%p2 bra LOOP;
-    ld.param.u64 %d2, [out];
-    mad.wide.u32 %d2, %r0, 4, %d2;
-    st.global.u32 [%d2], %r4;
-  )",
-                                                                  wait, barrier));
-}
-
-std::string run_pipeline(const std::string& wait, const std::string& barrier, bool& right) {
-  Bench bench(pipeline(wait, barrier));
-  std::vector<u32> in(8 * 64), expected(64, 0);
-  for (u32 i = 0; i < in.size(); ++i) in[i] = i * i;
-  for (u32 t = 0; t < 64; ++t)
-    for (u32 step = 0; step < 8; ++step) expected[t] += in[step * 64 + (t ^ 33)];
-  const Array<u32> device_in(bench.memory, in);
-  Array<u32> out(bench.memory, 64);
-  Params params;
-  bench.run("k", {1, 1, 1}, {64, 1, 1}, params.add(device_in.address()).add(out.address()));
-  right = out.values() == expected;
-  return bench.found();
 }
 
 }  // namespace
@@ -292,112 +238,6 @@ TEST_CASE("emulator matrices: products of every type have their elements where P
                  f64_bits,
                  f64_bits,
                  f64_value});
-}
-
-TEST_CASE("emulator matrices: ldmatrix and stmatrix, plain and transposed, are each other's inverse") {
-  Bench bench(module_of(".param .u64 out", R"(
-    .shared .align 16 .b8 tile[1024];
-    mov.u32 %r0, %laneid;
-    mov.u32 %r1, tile;
-    mad.lo.u32 %r2, %r0, 16, %r1;
-    mul.lo.u32 %r3, %r0, 0x00040004;
-    add.u32 %r3, %r3, 0x00010000;
-    add.u32 %r4, %r3, 0x00020002;
-    st.shared.v2.b32 [%r2], {%r3, %r4};
-    add.u32 %r3, %r3, 0x01000100;
-    add.u32 %r4, %r4, 0x01000100;
-    st.shared.v2.b32 [%r2+8], {%r3, %r4};
-    bar.warp.sync -1;
-    ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r5, %r6, %r7, %r8}, [%r2];
-    ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 %r9, [%r2];
-    stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%r2+512], {%r5, %r6, %r7, %r8};
-    bar.warp.sync -1;
-    ldmatrix.sync.aligned.m8n8.x1.shared.b16 %r10, [%r2+512];
-    movmatrix.sync.aligned.m8n8.trans.b16 %r11, %r5;
-    ld.param.u64 %d1, [out];
-    mad.wide.u32 %d1, %r0, 16, %d1;
-    st.global.v4.b32 [%d1], {%r5, %r9, %r10, %r11};
-  )"));
-  Array<u32> out(bench.memory, 128);
-  Params params;
-  CHECK(bench.run("k", {1, 1, 1}, {32, 1, 1}, params.add(out.address())));
-  CHECK(bench.found() == "");
-  const auto values = out.values();
-  const auto element = [](u32 row, u32 column) { return 4 * row + column % 4 + (column < 4 ? 0 : 0x100); };
-  for (u32 lane = 0; lane < 32; ++lane) {
-    const u32 row = lane / 4, column = lane % 4 * 2;
-    CHECK(values[4 * lane] == (element(row, column) | element(row, column + 1) << 16));
-    const u32 transposed = element(column, row) | element(column + 1, row) << 16;
-    for (u32 k = 1; k < 4; ++k) CHECK(values[4 * lane + k] == transposed);
-  }
-}
-
-TEST_CASE("emulator matrices: elements of 4 bits with and without a sign, and sums that saturate") {
-  const auto products = [](const std::string& types, const std::string& saturates) {
-    Bench bench(module_of(".param .u64 d", "mov.u32 %r3, 0xffffffff;\nmov.u32 %r4, 0x7fffffff;\nmma.sync.aligned.m8n8k32.row.col" +
-                                               saturates + ".s32." + types + R"(.s32 {%r1, %r2}, {%r3}, {%r3}, {%r4, %r4};
-    mov.u32 %r30, %laneid;
-    ld.param.u64 %d1, [d];
-    mad.wide.u32 %d2, %r30, 4, %d1;
-    st.global.u32 [%d2], %r2;)"));
-    Array<s32> out(bench.memory, 32);
-    Params params;
-    REQUIRE(bench.run("k", {1, 1, 1}, {32, 1, 1}, params.add(out.address())));
-    return out.values().back();
-  };
-  CHECK(products("u4.s4", "") == 0x7fffffff - 32 * 15);
-  CHECK(products("s4.u4", "") == 0x7fffffff - 32 * 15);
-  CHECK(products("s4.s4", "") == std::numeric_limits<s32>::min() + 31);
-  CHECK(products("s4.s4", ".satfinite") == 0x7fffffff);
-}
-
-TEST_CASE("emulator matrices: products of shapes that do not exist are refused, and lanes that are missing are found") {
-  CHECK_THROWS_WITH(
-      Bench(module_of("", "mma.sync.aligned.m16n8k4.row.col.f32.f16.f16.f32 {%r0, %r1, %r2, %r3}, {%r4}, {%r5}, {%r0, %r1, %r2, %r3};")),
-      "test.ptx:11: error: 'mma.sync.aligned.m16n8k4.row.col.f32.f16.f16.f32': no product of this shape and these types");
-  Bench bench(module_of("", "mov.u32 %r0, 0; movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r0;"));
-  bench.run("k", {1, 1, 1}, {16, 1, 1}, Params());
-  CHECK(bench.has_found(DiagnosticKind::absent_lanes));
-}
-
-TEST_CASE("emulator copies: a pipeline of cp.async is right and clean, and no wait or barrier of it may be missing") {
-  bool right = false;
-  CHECK(run_pipeline("cp.async.wait_group 1;", "bar.sync 0;", right) == "");
-  CHECK(right);
-  const std::string late = run_pipeline("cp.async.wait_group 2;", "bar.sync 0;", right);
-  CHECK(contains(late, "is not ordered after the write by an asynchronous copy of warp"));
-  CHECK_FALSE(right);
-  CHECK(run_pipeline("", "bar.sync 0;", right) != "");
-  CHECK(contains(run_pipeline("cp.async.wait_group 1;", "", right), "race"));
-  CHECK(run_pipeline("cp.async.wait_all;", "bar.sync 0;", right) == "");
-  CHECK(right);
-}
-
-TEST_CASE("emulator copies: what is not copied is filled with zeros, and not read either") {
-  Bench bench(module_of(".param .u64 in, .param .u64 out", R"(
-    .shared .align 16 .b8 tile[48];
-    ld.param.u64 %d1, [in];
-    mov.u64 %d2, tile;
-    mov.u32 %r1, 6;
-    setp.eq.u32 %p1, %r1, 6;
-    cp.async.cg.shared.global [%d2], [%d1], 16, %r1;
-    cp.async.cg.shared.global [%d2+16], [%d1+4096], 16, 0;
-    cp.async.cg.shared.global.L2::128B [%d2+32], [%d1+4096], 16, %p1;
-    cp.async.wait_all;
-    ld.param.u64 %d3, [out];
-    ld.shared.v4.b32 {%r2, %r3, %r4, %r5}, [%d2];
-    st.global.v4.b32 [%d3], {%r2, %r3, %r4, %r5};
-    ld.shared.v4.b32 {%r2, %r3, %r4, %r5}, [%d2+16];
-    st.global.v4.b32 [%d3+16], {%r2, %r3, %r4, %r5};
-    ld.shared.v4.b32 {%r2, %r3, %r4, %r5}, [%d2+32];
-    st.global.v4.b32 [%d3+32], {%r2, %r3, %r4, %r5};
-  )"));
-  const Array<u32> in(bench.memory, std::vector<u32>{0x11111111, 0x22222222, 0x33333333, 0x44444444});
-  Array<u32> out(bench.memory, 12, 5);
-  Params params;
-  CHECK(bench.run("k", {1, 1, 1}, {1, 1, 1}, params.add(in.address()).add(out.address())));
-  CHECK(bench.found() == "");
-  CHECK(out.values() == std::vector<u32>{0x11111111, 0x2222, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
 }
 
 }  // namespace tilewright::rt::emulator
