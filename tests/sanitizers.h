@@ -1,4 +1,4 @@
-// Which sanitizer a test is built with: what some tests do is what a sanitizer takes for a bug.
+// Tells with which sanitizer a test is built, for tests that a sanitizer would report as a bug.
 #pragma once
 
 namespace tilewright::test {

@@ -1,4 +1,4 @@
-// How long kernels take from a C++ function to PTX, by phase, with no GPU; and the PTX itself, for who wants to look at it.
+// How long kernels take from a C++ function to PTX, by phase, with no GPU. Also writes the PTX to files on request.
 #include <chrono>
 #include <cstdio>
 #include <filesystem>

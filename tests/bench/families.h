@@ -1,4 +1,4 @@
-// One kernel for each family of ops, of a tile of `block` elements: what an op costs to compile, and how that grows with the tile.
+// One kernel for each family of ops, on a tile of `block` elements: shows the compile time of an op and its growth with the tile.
 #pragma once
 #include <tilewright/tilewright.h>
 

@@ -1,4 +1,4 @@
-// The kernels that the benchmarks compile and run; tile sizes are constants, so that they can be swept.
+// The kernels that the benchmarks compile and run; tile sizes are compile-time constants, so that a benchmark can try several.
 #pragma once
 #include <tilewright/tilewright.h>
 

@@ -1,4 +1,4 @@
-// What the benchmarks share: their flags, how they time, and rows of results as text and as JSON.
+// Shared by the benchmarks: flags, timing, and rows of results as text and as JSON.
 #pragma once
 #include <functional>
 #include <string>

@@ -1,4 +1,4 @@
-// Child processes of 'reduce': what they return, what ends them, and that nothing is left of them.
+// Child processes of `tilewright reduce`: results, signals and time limits, and that no process is left behind.
 #include "frontend/cli/child_process.h"
 
 #include <doctest/doctest.h>

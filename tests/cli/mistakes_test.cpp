@@ -1,4 +1,4 @@
-// What users get wrong at the command line: each mistake with the text that it must give, and its exit code.
+// Mistakes at the command line: the message and the exit code of each.
 #include <doctest/doctest.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// The NPY reader and writer: every dtype there and back, and files that are broken in every way that a header can be.
+// The NPY reader and writer: each dtype written and read again, and files with each kind of broken header.
 #include "frontend/cli/npy.h"
 
 #include <doctest/doctest.h>

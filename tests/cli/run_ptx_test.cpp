@@ -1,4 +1,4 @@
-// `tilewright run FILE.ptx`: PTX that others wrote, on an emulator.
+// `tilewright run FILE.ptx`: PTX of other compilers on an emulator.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

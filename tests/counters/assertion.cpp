@@ -1,4 +1,4 @@
-// Reads an assertion and looks the numbers up.
+// Parses an assertion and evaluates it on counters.
 #include "tests/counters/assertion.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What a text test says of a kernel's counters: "sectors_per_request(load) <= 4".
+// Assertions about a kernel's counters in text tests. Example: "sectors_per_request(load) <= 4".
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Text tests of counters: kernels/*.tile run on emulated devices, and what they say of their counters has to hold. Directives, one a line:
+// Text tests of counters: kernels/*.tile run on emulated devices, and their assertions about counters must hold. Directives, one a line:
 //   // device: emulator:sm_80 emulator:sm_90a
 //   // grid: 4
 //   // warps: 8                              4 if not named

@@ -1,4 +1,4 @@
-// Atomics of every kind on every element type, and what loads and stores of the same program see of them.
+// Atomics of every kind on every element type, and loads and stores of the same program around them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void check_atomic(OpKind k, std::span<const Element> elements, const Shape& shap
     p.output(atomic(p.ir(), k, {shared_addresses(p, base, shape), p.input(t)}));
     p.output(atomic(p.ir(), k, {shared_addresses(p, base, shape), p.input(t), p.input(mask)}));
     atomic(p.ir(), k,
-           {shared_addresses(p, base, shape), p.ir().broadcast(p.input(Type(e)), shape), p.input(mask)});  // whose result nobody reads
+           {shared_addresses(p, base, shape), p.ir().broadcast(p.input(Type(e)), shape), p.input(mask)});  // its result is not used
   }
   check_on_machines(p.take());
 }
@@ -123,7 +123,7 @@ TEST_CASE("atomics: compare-and-exchange touches nothing where its mask is false
       const ValueId at = shape.empty() ? apart : b.add_ptr(b.broadcast(apart, shape), b.reshape(b.arange(0, t.elements()), shape));
       p.output(atomic(b, OpKind::atomic_cas_, {at, load(b, at), p.input(t), p.input(mask)}));
       p.output(load(b, at));
-      atomic(b, OpKind::atomic_cas_, {at, load(b, at), p.input(t), p.input(mask)});  // whose result nobody reads
+      atomic(b, OpKind::atomic_cas_, {at, load(b, at), p.input(t), p.input(mask)});  // its result is not used
       p.output(load(b, at));
       check_on_machines(p.take());
     }

@@ -1,4 +1,4 @@
-// Programs through the runtime's device, as on a GPU: the emulator behind the driver table stands for one.
+// Programs on the runtime's CUDA device, with the emulator as its driver.
 #include <doctest/doctest.h>
 
 #include "tests/execution/distribute.h"

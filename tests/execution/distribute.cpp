@@ -1,4 +1,4 @@
-// Layouts spread along the rules of tileir/layout_rules.h, forward and backward, until every tile has one.
+// Propagates layouts by the rules of tileir/layout_rules.h, forward and backward, until each tile has one.
 #include "tests/execution/distribute.h"
 
 #include <doctest/doctest.h>

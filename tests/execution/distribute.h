@@ -1,4 +1,4 @@
-// Programs whose tiles lie as a test says, and what the emulator makes of them.
+// Programs whose tiles have layouts chosen by a test, run on the emulator.
 #pragma once
 #include <map>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tilewright::test {
 
-/// Gives these tiles their layouts, and those that have to lie like them (pointers, masks, results) theirs.
+/// Assigns these layouts to tiles, and the same ones to pointers, masks and results that must have the same layout.
 void distribute(ir::Function&, const std::map<ir::ValueId, ir::LinearLayout>&);
 
 /// Fails the current test if the emulator's memory differs from the interpreter's, or if it finds fault with the kernel. The function is

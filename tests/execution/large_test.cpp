@@ -1,4 +1,4 @@
-// Functions so large that the host back end outlines parts of them: what crosses from part to part, and memory, stay as they are.
+// Functions so large that the host back end outlines parts of them: values that are used in several parts, and memory, must be right.
 #include <doctest/doctest.h>
 
 #include <random>

@@ -1,4 +1,4 @@
-// What the tests of this folder run a program on, and how they compare.
+// Machines that the tests of this folder run programs on, and the comparison of results.
 #pragma once
 #include <functional>
 #include <string>

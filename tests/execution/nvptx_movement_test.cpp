@@ -1,4 +1,4 @@
-// Elements that change threads on a GPU: conversions and flips between random layouts, run on the emulator.
+// Elements that move between threads of a GPU: conversions and flips between random layouts, run on the emulator.
 #include <doctest/doctest.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// Scans on a GPU: every way in which an axis can lie in order, run on the emulator and compared bit for bit.
+// Scans on a GPU: each layout of an axis that keeps its order, run on the emulator and compared bit for bit.
 #include <doctest/doctest.h>
 
 #include <numeric>

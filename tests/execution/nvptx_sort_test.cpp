@@ -120,7 +120,7 @@ TEST_CASE("nvptx sort: indices come out of the records") {
   const OpId id = p.ir().create(OpKind::sort_, operands);
   p.output(p.ir().function().result(id, 1));
   const fuzz::Program program = p.take();
-  // The keys are picked through shared memory, but nobody wants them; the barriers stay. The indices are brought in order for the store.
+  // The keys go through shared memory, but are not used; the barriers stay. The indices are brought in order for the store.
   CHECK(count(check_on_emulator(program, 4).ptx, "st.shared.v4.b32") <= 2);
 }
 

@@ -1,4 +1,4 @@
-// What is not element-wise: reductions along every axis, dot, shapes, control flow and what the planner may get wrong about buffers.
+// Ops that are not element-wise: reductions along each axis, dot, shapes and control flow; and buffers that the host planner may share.
 #include <doctest/doctest.h>
 
 #include "tests/execution/machines.h"
@@ -142,7 +142,7 @@ TEST_CASE("shapes: flip, join, split and cat of every type along every axis") {
       if (shape.back() != 2) continue;
       const OpId halves = b.create(OpKind::split_, std::span(&x, 1));
       p.output(f.result(halves, 1));
-      if (e != Element::boolean) p.output(f.result(halves, 0));  // else nobody reads it
+      if (e != Element::boolean) p.output(f.result(halves, 0));  // else it is not used
     }
     check_on_machines(p.take());
   }

@@ -1,4 +1,4 @@
-// Finds ops and definitions in text by regular expressions; a test's text that does not parse is no concern here.
+// Finds ops and definitions in text by regular expressions; the text need not be valid tile IR.
 #include "ir_text.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Runs every .tile file below tests/files as a subcase, or only the files named on the command line. With TILEWRIGHT_UPDATE=1 in the
-// environment, failing CHECK lines are rewritten for the current output instead, and the change is printed as a unified diff: read it, an
-// update may bless a mistake.
+// environment, failing CHECK lines are rewritten for the current output instead, and the change is printed as a unified diff. Read the
+// diff: an update also accepts wrong output.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

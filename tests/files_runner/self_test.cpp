@@ -1,4 +1,4 @@
-// The runner must fail where it should: each property of a check with a text that breaks it.
+// Shows that the runner can fail: for each property of a check, a text that violates it.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One .tile file as a test: what its directives ask for, and what of that does not hold.
+// Runs one .tile file as a test and returns the directives that do not hold.
 #pragma once
 #include <string>
 #include <string_view>
@@ -16,7 +16,7 @@ struct TextTestResult {
 
 /// Runs every case of a file; cases are separated by lines `// -----`. A directive is a comment `// name: text`:
 ///   passes: a, b       these run, in order, before the output is checked
-///   target: avx2       what passes are told of the target: baseline (if not named), avx2 or avx512
+///   target: avx2       the target of the passes: baseline (if not named), avx2 or avx512
 ///   mode: checked      passes work for checked mode
 ///   analysis: NAME     the output is what this analysis prints instead of the IR, values named as in the case's text
 ///   prints: itself     the output is the case's own text, comments aside

@@ -35,7 +35,7 @@ class Allocation {
   std::uint64_t address_;
 };
 
-/// Where a buffer of this process lies in the image of all buffers that is copied to the device.
+/// The offset of a buffer of this process in the image of all buffers that is copied to the device.
 struct Place {
   std::uint64_t host;
   std::size_t bytes, offset;
@@ -72,7 +72,7 @@ void DeviceExecutor::run(const ir::Function& f, std::span<const std::uint64_t> w
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!f.type(f.block(f.body()).args[i]).is_pointer()) continue;
     const auto place = std::find_if(places.begin(), places.end(), [&](const Place& p) { return p.host == arguments[i]; });
-    if (place != places.end()) arguments[i] = memory.address() + place->offset;  // else a pointer that nobody follows
+    if (place != places.end()) arguments[i] = memory.address() + place->offset;  // else the pointer is not accessed
   }
   // The device would read reports itself, and print them: here they are one more buffer.
   std::optional<ReportBuffer> reports;

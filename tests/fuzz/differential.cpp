@@ -1,4 +1,4 @@
-// Execution of one program by two executors, and the comparison of what they left in memory.
+// Executes one program by two executors and compares memory afterwards.
 #include "tests/fuzz/differential.h"
 
 #include <fmt/format.h>
@@ -71,7 +71,7 @@ std::optional<std::string> try_run(const Program& p, Executor& executor, const M
   return std::nullopt;
 }
 
-/// Updates of one such kind give the same in any order, if nobody looks at the old values.
+/// Updates of one such kind commute, if their results (the old values) are not used.
 bool any_order(const Function& f, OpId id) {
   switch (f.kind(id)) {
     case OpKind::atomic_add_:

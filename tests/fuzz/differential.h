@@ -21,7 +21,7 @@ class Executor {
   virtual std::string name() const = 0;
   /// `words`: one a parameter. Throws std::exception for what it cannot do.
   virtual void run(const ir::Function&, std::span<const std::uint64_t> words, std::array<std::int32_t, 3> grid) = 0;
-  /// The memory that the next run may touch; null: unknown. Who can tell throws for other accesses.
+  /// The memory that the next run may touch; null: unknown. An executor that checks accesses throws for others.
   virtual void expect_within(const Memory*) {}
   /// What the programs of the last run printed, and which assertions did not hold, in order.
   const std::vector<std::string>& reports() const { return reports_; }
@@ -63,7 +63,7 @@ class RewritingExecutor : public Executor {
 };
 
 /// Why a program has no meaning to compare: an access outside its buffers, programs of the grid that touch each other's memory (but with
-/// atomics of one kind, on integers, that nobody looks at the results of), or an assertion that does not hold. Empty if it has one. Runs it
+/// atomics of one kind, on integers, whose results are not used), or an assertion that does not hold. Empty if it has one. Runs it
 /// in the interpreter. `one_lane_an_element`: nor may lanes of one store or atomic meet in an element, but in atomics whose result does not
 /// depend on the order of lanes (see any_order_of_lanes); this also refuses loops whose only access is a store to the same place.
 std::string check_meaning(const Program&, bool one_lane_an_element = false);

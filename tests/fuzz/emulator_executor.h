@@ -1,4 +1,4 @@
-// Compiles a program to PTX and runs it on the emulator, whose checks are part of what is tested.
+// Compiles a program to PTX and runs it on the emulator with all checks.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// One random kernel: its trace, its compilation, and what may come of them.
+// Traces and compiles one random kernel, and classifies the outcome.
 #include "tests/fuzz/frontend_fuzz.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Random kernels against the public surface: each call of it works, or throws Error that names the call's line.
+// Random kernels through the public interface: each call works, or throws an Error that names the line of the call.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-// Calls that touch memory, multiply, speak or nest. Each call stands on one line, which its errors must name.
+// Calls of loads, stores, atomics, dot, prints and control flow. Each call is on one line, which its errors must name.
 #include <utility>
 
 #include "tests/fuzz/frontend_fuzz.h"

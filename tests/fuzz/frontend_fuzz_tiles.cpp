@@ -1,4 +1,4 @@
-// Calls that make tiles of tiles. Each call stands on one line, which its errors must name.
+// Calls that compute tiles from tiles. Each call is on one line, which its errors must name.
 #include <cmath>
 #include <tuple>
 #include <utility>

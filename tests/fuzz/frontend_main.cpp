@@ -1,4 +1,4 @@
-// frontend_fuzz: random wrong kernels against the public surface, with a right one between them.
+// frontend_fuzz: random wrong kernels through the public interface, with a correct one between them.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

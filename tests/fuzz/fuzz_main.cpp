@@ -142,7 +142,8 @@ class Fuzzer {
     }
     const Machine sized(m.name, warps_of(p));
     RewritingExecutor reference = sized.reference();
-    // What GPUs approximate is tested by itself; where lanes meet, they know no order; and sums of f32 in memory flush subnormal numbers.
+    // Other tests cover approximate functions of GPUs. Lanes that access one element have no order, and f32 sums in memory flush subnormal
+    // numbers.
     Program fixed = p;
     fix_rounding(fixed, m.description);
     Tolerance tolerance;

@@ -191,7 +191,7 @@ ValueId Maker::pick(const std::function<bool(Type)>& accept) {
   for (ValueId v : pool_)
     if (accept(f_.type(v))) fitting.push_back(v);
   if (fitting.empty()) return {};
-  // The better of two draws: later values lie at the end of longer chains.
+  // The later of two draws: later values end longer chains of ops.
   return fitting[std::max(r_.below(fitting.size()), r_.below(fitting.size()))];
 }
 
@@ -250,7 +250,7 @@ ValueId Maker::scalar_condition() {
   return b_.binary(r_.chance(50) ? OpKind::lt_ : OpKind::ne_, n, bound);
 }
 
-/// What nobody has used yet reaches memory, or a wrong value could not be seen.
+/// Stores values that are not used yet, because a wrong value must reach memory to be found.
 void Maker::store_sinks() {
   std::vector<ValueId> sinks;
   for (ValueId v : pool_)

@@ -1,4 +1,4 @@
-// A child process of the command line's, and in words what became of it.
+// Runs the check in a child process and describes how the process ended.
 #include "tests/fuzz/isolation.h"
 
 #include <csignal>

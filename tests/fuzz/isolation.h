@@ -1,4 +1,4 @@
-// Runs a check in a process of its own, so that a crash or an endless loop of machine code is a result like any other.
+// Runs a check in a child process, so that a crash or an endless loop of machine code is an ordinary result.
 #pragma once
 #include <functional>
 #include <optional>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Does the fuzzer notice a wrong lowering? Plants one mistake at a time in a copy of the host back end (or of a pass that lowers), builds
-# it, and runs random programs until one differs from the interpreter.
+# Shows that the fuzzer finds wrong lowerings: puts one mistake at a time into a copy of the host back end (or of a pass that lowers),
+# builds it, and runs random programs until one differs from the interpreter.
 #   tests/fuzz/lowering_mutants.sh [BUILD_FOLDER [PROGRAMS [FAMILY]]]     about half a minute a mutant on 2 cores
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

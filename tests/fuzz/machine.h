@@ -1,4 +1,4 @@
-// What runs compiled programs in tests: the cpu at one of its levels, the emulator of a GPU, or a GPU.
+// Machines that run compiled programs in tests: the cpu at one of its levels, the emulator of a GPU, or a GPU.
 #pragma once
 #include <memory>
 #include <string>

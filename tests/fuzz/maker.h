@@ -56,7 +56,7 @@ class Maker {
   void shape_step();
   ir::Attr axis_of(Type);
   void store_sinks();
-  /// A value of this type: mostly one that is there, else made from one of another type, loaded or constant.
+  /// A value of this type: usually an existing one, else converted from another type, loaded or constant.
   ValueId value_of(Type);
   ValueId convert_to(Type);
   ValueId constant(Type);
@@ -64,7 +64,7 @@ class Maker {
   ValueId pick(const std::function<bool(Type)>& accept);
   /// Another value of v's type, made by an op on v.
   ValueId changed(ValueId v);
-  /// x with its NaNs replaced, so that nobody sees their bits.
+  /// x with its NaNs replaced, because their bits may differ.
   ValueId without_nan(ValueId x);
   ValueId scalar_condition();
   ValueId keep(ValueId v) {
@@ -122,7 +122,7 @@ class Maker {
 
   // ---- maker_effects.cpp ----
   void atomic_step();
-  /// On memory that every program updates: what commutes, and nobody looks at the old values.
+  /// On memory that each program instance updates: atomics that commute, whose results are not used.
   void shared_atomic_step();
   void meeting_atomic_step();
   enum class Sharing { none, by_programs };

@@ -1,4 +1,4 @@
-// Atomics, and what random programs tell the outside or the compiler: prints, assertions, hints, PTX with a fallback.
+// Atomics, prints, assertions, hints and inline PTX with a fallback, in random programs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ ValueId Maker::create_atomic(OpKind kind, Element e, const std::vector<ValueId>&
   return result(id);
 }
 
-/// Lanes that meet, each doing the same, and the sorted row of what they found: what GPUs promise of atomics whose lanes meet.
+/// Equal atomics of several lanes on one element. Their results are sorted, because the order of such lanes is not defined on GPUs.
 void Maker::meeting_atomic_step() {
   static const std::vector<OpKind> kinds = ops_of(Family::atomic);
   const OpKind kind = r_.pick(kinds);

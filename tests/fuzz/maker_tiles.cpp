@@ -1,4 +1,4 @@
-// What combines elements of tiles: reductions, scans, sorts, gathers, histograms and products of random programs.
+// Ops of random programs that combine elements of tiles: reductions, scans, sorts, gathers, histograms and products.
 #include <algorithm>
 #include <array>
 

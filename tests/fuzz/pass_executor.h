@@ -1,4 +1,4 @@
-// Passes under test: the interpreter runs a program before and after them.
+// Tests passes: the interpreter runs a program before and after them.
 #pragma once
 #include <cstddef>
 #include <string>

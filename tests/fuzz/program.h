@@ -1,4 +1,4 @@
-// A random program with what it is launched on, and the memory of one execution of it.
+// A random program with its grid and arguments, and the memory of one execution.
 #pragma once
 #include <array>
 #include <cstddef>

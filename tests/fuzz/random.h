@@ -17,7 +17,7 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  /// 0 to n - 1. The bias of the modulus is far below what a fuzzer could notice.
+  /// 0 to n - 1. The bias of the modulus is too small to matter.
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(next() % n); }
   /// lo to hi, both included.
   std::int64_t between(std::int64_t lo, std::int64_t hi) {

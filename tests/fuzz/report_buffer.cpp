@@ -1,4 +1,4 @@
-// A header, and records behind it.
+// The buffer is a header and the records after it.
 #include "tests/fuzz/report_buffer.h"
 
 #include <cstring>

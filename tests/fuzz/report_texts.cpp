@@ -12,7 +12,7 @@ namespace tilewright::fuzz {
 
 namespace {
 
-/// The elements of a tile that lie in memory, a byte for a bool.
+/// The elements of a tile in memory, a byte for a bool.
 ir::TileValue tile_at(const void* at, ir::Type t) {
   ir::TileValue v{t, std::vector<std::uint64_t>(static_cast<std::size_t>(t.elements()))};
   const auto size = static_cast<std::size_t>(ir::bytes(t.element()));

@@ -1,4 +1,4 @@
-// What compiled kernels report, as the texts that the interpreter's reports become.
+// Converts reports of compiled kernels to text, as reports of the interpreter are converted.
 #pragma once
 #include <array>
 #include <cstdint>

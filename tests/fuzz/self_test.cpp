@@ -1,4 +1,4 @@
-// The fuzzer tested: what it generates is sound and covers the op table, wrong meanings are caught, failures shrink.
+// Tests the fuzzer: its programs are valid and cover the op table, wrong semantics are found, and failing programs are reduced.
 #include <doctest/doctest.h>
 
 #include <functional>

@@ -8,7 +8,7 @@
 
 namespace tilewright::fuzz {
 
-/// Every word that the grammar knows: ops, attributes, symbols, element types, keywords.
+/// Each word of the grammar: ops, attributes, symbols, element types, keywords.
 const std::vector<std::string>& vocabulary();
 
 /// One to four changes: a line goes, is copied or moved; a token becomes another one of its kind.

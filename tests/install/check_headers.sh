@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check_headers.sh CXX...: our headers, included as ordinary and not as system headers, give no warning under a strict user's flags; a C++17
-# compiler and the standard library that the library was not built with are refused with one message. Compilers that are not there are skipped.
+# check_headers.sh CXX...: the public headers, included without -isystem, give no warning under strict flags. A C++17 compiler, and the
+# standard library that the library was not built with, get one message that says so. Compilers that are not installed are skipped.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d)

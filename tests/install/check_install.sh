@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check_install.sh BUILD CXX [FLAG...]: installs a build into a new folder and uses it as a stranger would, through CMake and pkg-config,
-# and looks at what the shared library needs and exports.
+# check_install.sh BUILD CXX [FLAG...]: installs a build into a new folder and builds a program against it with CMake and with pkg-config.
+# Checks the shared library's dependencies and exported symbols.
 set -euo pipefail
 build=$1 cxx=$2
 shift 2

@@ -1,4 +1,4 @@
-// Holds the sources of this repository to the architecture's rules, and shows that each rule catches what breaks it.
+// Checks the sources of this repository against the architecture's rules, and shows for each rule that it finds a violation.
 #include <doctest/doctest.h>
 
 #include <filesystem>

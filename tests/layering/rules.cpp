@@ -1,4 +1,4 @@
-// Reads includes and words out of sources and compares them with the rules of the architecture.
+// Extracts includes and words from sources and compares them with the rules of the architecture.
 #include "tests/layering/rules.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ int layer_of(std::string_view path) {
 bool is_public(std::string_view path) { return path.find("/include/tilewright/") != std::string_view::npos; }
 bool may_include_llvm(std::string_view path) { return !is_public(path) && starts_with_any(path, {"backend/", "runtime/host/"}); }
 
-// The half of the front end that only traces: it makes IR and knows nothing of passes, back ends and devices.
+// The half of the front end that only traces: it makes IR and must not depend on passes, back ends and devices.
 bool is_tracing(std::string_view path) {
   if (!path.starts_with("frontend/")) return false;
   const std::string_view name = path.substr(path.rfind('/') + 1);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check_messages.sh CXX FLAG...: mistakes that the host compiler refuses. Of each: a limit of lines, and words that must stand in its
-# first error, which must name the user's file.
+# check_messages.sh CXX FLAG...: mistakes that the host compiler must refuse. For each one: a limit on the number of lines, and words
+# that the first error must contain. The first error must name the user's file.
 set -u
 cxx=$1
 shift
@@ -17,7 +17,7 @@ namespace tw = tilewright;
 CPP
 "$cxx" -std=c++20 "${flags[@]}" -x c++-header prelude.h -o "prelude.h.$([[ $cxx == *clang* ]] && echo pch || echo gch)" || exit 1
 
-# message LIMIT WORDS CODE [FIRST]: FIRST is the file that the first error names; user.cpp unless told.
+# message LIMIT WORDS CODE [FIRST]: FIRST is the file that the first error names; the default is user.cpp.
 message() {
   printf '#include "prelude.h"\nvoid f(tw::I32 i, tw::U32 u, tw::F32 x, tw::Bool b, tw::Buffer<float>& out, const tw::Buffer<float>& in) {\n  %s\n}\n' \
     "$3" >user.cpp

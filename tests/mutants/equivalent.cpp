@@ -1,4 +1,4 @@
-// The list, kernel by kernel.
+// The list of equivalent mutants, ordered by kernel.
 #include "tests/mutants/equivalent.h"
 
 #include <regex>

@@ -1,4 +1,4 @@
-// Mutants that are as right as the kernel they were made of, and why.
+// Equivalent mutants: mutants that are as correct as their kernel, each with the reason.
 #pragma once
 #include <string>
 #include <vector>

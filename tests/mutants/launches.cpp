@@ -1,4 +1,4 @@
-// The examples, each in a namespace of its own with the main() that nobody calls here, and what they are launched with.
+// Includes each example in its own namespace (its main() is not called), and makes the arguments of the launches.
 #include "tests/mutants/launches.h"
 
 // All that the examples include.

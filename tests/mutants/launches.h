@@ -1,5 +1,5 @@
-// Launches of the kernels of the examples, small ones, which together bring every part of their code to run and every mask to end at every
-// place it can end at.
+// Small launches of the examples' kernels. Together they run each part of the code, with each possible number of active lanes in the last
+// tile.
 #pragma once
 #include <tilewright/tilewright.h>
 

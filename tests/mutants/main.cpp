@@ -1,5 +1,5 @@
-// ptx_mutants: the kernels of the examples and of tests/ptx run on emulators, and with them each mutant of theirs, which the emulator's
-// checks or wrong values have to give away, or which the list of equivalent ones has to name.
+// ptx_mutants: runs the kernels of the examples and of tests/ptx on emulators, and each mutant of them. A mutant must give a report of the
+// emulator or wrong values, or be in the list of equivalent mutants.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -26,7 +26,7 @@ struct Options {
   bool verbose = false;
 };
 
-/// The line of an example that an instruction comes from; its path may be relative to wherever the compiler ran.
+/// The line of an example that an instruction comes from; its path may be relative to the compiler's working directory.
 std::string source_text(const Place& place) {
   static std::map<std::string, std::vector<std::string>> files;
   if (place.source.line == 0) return "";

@@ -1,4 +1,4 @@
-// One function a kind of weakening; each looks at an instruction's text and says what may stand in its place.
+// One function for each mutation: it takes an instruction's text and returns the texts that may replace it.
 #include "tests/mutants/mutator.h"
 
 #include <fmt/format.h>
@@ -118,7 +118,7 @@ Found election_removed(const Statement& s) {
   return fmt::format("{} setp.eq.u32 {}, 0, 0;", text_of(s, s.opcode, s.operands), s.operands[0].substr(s.operands[0].find('|') + 1));
 }
 
-/// Of a comparison whose result guards an access, be it together with others.
+/// Of a comparison whose result guards an access, alone or together with others.
 Found bound_shifted(const Statement& s) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kPairs = {
       {{"lt", "le"}, {"gt", "ge"}, {"lo", "ls"}, {"hi", "hs"}}};

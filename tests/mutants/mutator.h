@@ -1,4 +1,4 @@
-// Makes wrong kernels out of right ones: takes away or weakens, one at a time, what orders and guards the accesses of a PTX kernel.
+// Makes mutants of a PTX kernel: removes or weakens one barrier, wait, fence or guard at a time.
 #pragma once
 #include <string>
 #include <string_view>
@@ -20,7 +20,7 @@ enum class Weakening {
   phase_mistaken,     // it asks for the other parity
   arrival_removed,    // at an mbarrier
   arrivals_miscounted,
-  bytes_miscounted,  // that an mbarrier is told to expect: half of them, or twice as many
+  bytes_miscounted,  // that an mbarrier expects: half as many, or twice as many
   guard_removed,     // the predicate of an access or a branch past it, the size that a copy reads, or the election of a lane
   bound_shifted,     // a comparison of integers takes one more, or one less
   mask_narrowed,     // lane 31 is no member of a collective, blocks of a cluster get no copy

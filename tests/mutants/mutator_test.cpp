@@ -1,4 +1,4 @@
-// The mutator itself: what it makes of each kind of instruction, and that nothing is mistaken for it.
+// Tests the mutator: its mutants of each kind of instruction, and similar instructions that it must leave alone.
 #include "tests/mutants/mutator.h"
 
 #include <doctest/doctest.h>

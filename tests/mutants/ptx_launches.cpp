@@ -1,4 +1,4 @@
-// Inputs for each kernel, small but with odd ends.
+// Inputs for each kernel: small, with sizes that are no multiples of a tile.
 #include "tests/mutants/ptx_launches.h"
 
 #include <concepts>

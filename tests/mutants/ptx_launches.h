@@ -1,4 +1,4 @@
-// Launches of kernels that are PTX to begin with: those of tests/ptx, which nvcc made or which are written by hand.
+// Launches of the PTX kernels in tests/ptx, compiled by nvcc or written by hand.
 #pragma once
 #include <memory>
 #include <string>

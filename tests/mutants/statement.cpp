@@ -1,4 +1,4 @@
-// Finds where each instruction stands, and which of them make the predicates that guard accesses.
+// Finds each instruction in the text, and the instructions that compute the predicates of accesses.
 #include "tests/mutants/statement.h"
 
 #include <set>

@@ -1,4 +1,4 @@
-// Instructions of PTX as they stand in the text, for a mutator to put others in their place.
+// Instructions of PTX with their positions in the text, so that the mutator can replace them.
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -26,7 +26,7 @@ struct Statement {
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words);
 std::string single_blanks(std::string_view text);
-/// Whether it reads or writes memory, be it later. What waits for that does not.
+/// Whether it reads or writes memory, at once or asynchronously. Waits do not.
 bool is_access(const Statement&);
 /// The instructions of a function, in their order.
 std::vector<Statement> statements_of(const rt::emulator::Module&, const rt::emulator::Function&);

@@ -1,4 +1,4 @@
-// Saves memory, launches, compares, and puts memory back.
+// Saves memory, launches, compares and restores memory.
 #include "tests/mutants/subject.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ using namespace rt::emulator;
 
 namespace {
 
-/// Whether what becomes of a mutant may depend on who runs first.
+/// Whether the result of a mutant may depend on the order of warps.
 bool orders_accesses(Weakening weakening) {
   return weakening != Weakening::guard_removed && weakening != Weakening::bound_shifted && weakening != Weakening::mask_narrowed;
 }

@@ -1,4 +1,4 @@
-// A kernel with launches of it on the emulator, which are tried again with each mutant of the kernel in its place.
+// A kernel and its launches on the emulator, which are repeated with each mutant of the kernel.
 #pragma once
 #include <array>
 #include <cstddef>

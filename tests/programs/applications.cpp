@@ -1,4 +1,4 @@
-// Whole kernels as people write them: each puts many parts of the language together.
+// Whole kernels as users write them: each one uses many parts of the language.
 #include <algorithm>
 #include <complex>
 

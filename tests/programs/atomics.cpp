@@ -1,4 +1,4 @@
-// Atomics as programs use them: counters, sums, locks, scans that wait for their neighbours. Run with many threads as well.
+// Atomics in kernels: counters, sums, locks, scans that wait for their neighbours. ctest also runs this file with many threads.
 #include <algorithm>
 #include <numeric>
 
@@ -104,7 +104,8 @@ void locked_sums(tw::Ptr<std::int32_t> lock, tw::Ptr<std::int32_t> sums, bool po
   tw::atomic_exchange(lock, 0, {}, {.order = tw::Order::release});
 }
 
-/// The running sum of all of x: each program adds what those before it have published, as far back as the nearest that knows its prefix.
+/// The running sum of all of x: each program adds what those before it have published, as far back as the nearest one whose prefix is
+/// published.
 void look_back_scan(tw::Ptr<const std::int32_t> x, tw::Ptr<std::int32_t> out, tw::Ptr<std::int32_t> state, tw::Ptr<std::int32_t> sums,
                     tw::Ptr<std::int32_t> prefixes, bool volatile_flags) {
   constexpr int kBlock = 32;

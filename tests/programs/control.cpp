@@ -1,4 +1,4 @@
-// Loops and branches at run time, with handles wherever C++ can keep them.
+// Loops and branches at run time, with handles in variables, arrays, structs, vectors, maps and lambdas.
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -1,4 +1,4 @@
-// Prints, assertions and hints as users write them: what they say in checked mode, and that they change nothing else.
+// Prints, assertions and hints as users write them: their output in checked mode, and that results stay the same.
 #include <algorithm>
 #include <mutex>
 

@@ -1,4 +1,4 @@
-// The devices of programs.h.
+// Opens the devices that programs.h declares.
 #include <cstdlib>
 #include <sstream>
 

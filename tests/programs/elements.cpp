@@ -1,4 +1,4 @@
-// Element types: in and out of memory, casts, which types meet, constants.
+// Element types: loads and stores, casts, common types of operands, constants.
 #include <bit>
 
 #include "tests/programs/programs.h"

@@ -1,4 +1,4 @@
-// What a lane must not touch: memory that it is masked off, and its neighbours' bytes.
+// Memory that a lane must not access: where its mask is false, and the bytes of neighbouring elements.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@ namespace {
 using namespace programs;
 using tw::arange, tw::column, tw::row, tw::load, tw::store;
 
-/// Two pages of memory between two that nobody may touch.
+/// Two accessible pages of memory between two inaccessible ones.
 class GuardedMemory {
  public:
   GuardedMemory() : page_(sysconf(_SC_PAGESIZE)) {

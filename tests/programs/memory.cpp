@@ -1,4 +1,5 @@
-// Loads and stores through pointers and views: masks, others, options, strides, edges, and what a program sees of its own stores.
+// Loads and stores through pointers and views: masks, values of masked-off lanes, options, strides, edges, and loads after stores of the
+// same program.
 #include <algorithm>
 
 #include "tests/programs/programs.h"

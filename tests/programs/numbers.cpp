@@ -1,4 +1,4 @@
-// Functions of floats, random numbers and what the library makes of them.
+// Functions of floats, random numbers, and library functions built on them.
 #include <algorithm>
 #include <bit>
 #include <cmath>

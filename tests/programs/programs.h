@@ -1,4 +1,4 @@
-// What the programs of this folder share: the devices they run on, data, and comparison with references in plain C++.
+// Shared by the programs of this folder: devices, data, and comparison with references in plain C++.
 #pragma once
 #include <doctest/doctest.h>
 #include <tilewright/tilewright.h>
@@ -88,7 +88,7 @@ void check_same(const std::string& what, const std::vector<T>& got, const std::v
   }
 }
 
-/// Each element within `relative` of its own size plus `absolute`; NaN and infinities only where they are wanted.
+/// Each element within `relative` of its own size plus `absolute`; NaN and infinities only where they are expected.
 template <class T>
 void check_close(const std::string& what, const std::vector<T>& got, const std::vector<double>& want, double relative,
                  double absolute = 0) {

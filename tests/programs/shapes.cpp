@@ -1,4 +1,4 @@
-// Tiles in other shapes, of every rank.
+// Permutations, reshapes and broadcasts of tiles of each rank.
 #include "tests/programs/programs.h"
 
 namespace {

@@ -1,4 +1,4 @@
-// Scans, sorts, gather and histogram as users need them.
+// Scans, sorts, gather and histogram in kernels.
 #include <algorithm>
 #include <numeric>
 

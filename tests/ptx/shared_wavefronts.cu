@@ -1,5 +1,5 @@
-// One request to shared memory a launch, of many kinds; prints each before it runs. Under ncu this measures wavefronts: see
-// shared_wavefronts_h100.txt, whose lines put what is printed beside what ncu counts.
+// Launches with one request to shared memory each, of many kinds; prints each request before it runs. Under ncu this measures wavefronts:
+// shared_wavefronts_h100.txt has the printed requests with ncu's counts.
 //   nvcc -std=c++17 -O2 -arch=sm_90 shared_wavefronts.cu -o shared_wavefronts
 #include <cstdio>
 #include <random>

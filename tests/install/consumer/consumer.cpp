@@ -1,4 +1,4 @@
-// Uses the installed package: a kernel runs, and an exception crosses the library's border with its type.
+// Uses the installed package: runs a kernel, and catches an exception of the library by its type.
 #include <tilewright/tilewright.h>
 
 #include <cstdio>

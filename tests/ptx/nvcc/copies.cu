@@ -1,4 +1,4 @@
-// A pipeline of asynchronous copies to shared memory, and nvcuda::wmma.
+// A pipeline of asynchronous copies to shared memory, and products by nvcuda::wmma.
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <mma.h>

@@ -1,4 +1,4 @@
-// What only Hopper has, as libcu++ and cooperative groups write it: bulk copies with barriers, and clusters of blocks.
+// Features that are new in Hopper, through libcu++ and cooperative groups: bulk copies with barriers, and clusters of blocks.
 #include <cooperative_groups.h>
 #include <cuda/barrier>
 #include <cuda/ptx>

@@ -1,4 +1,4 @@
-// A pipeline of libcu++ whose threads have roles: the last one to leave it ends its mbarriers.
+// A pipeline of libcu++ with producer and consumer threads; the last thread invalidates its mbarriers.
 #include <cooperative_groups.h>
 #include <cuda/pipeline>
 namespace cg = cooperative_groups;

@@ -1,4 +1,4 @@
-// What NVIDIA's assembler gets wrong does not reach it.
+// The back end avoids PTX that NVIDIA's assembler compiles wrongly.
 #include "backend/nvptx/assembler_bugs.h"
 
 #include <doctest/doctest.h>

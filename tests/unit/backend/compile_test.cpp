@@ -1,4 +1,4 @@
-// What the host back end makes of a kernel, read off its LLVM IR: vector accesses, masks split off, no libm.
+// LLVM IR of the host back end: vector accesses, masks in a separate loop, no calls of libm.
 #include "backend/compile.h"
 
 #include <doctest/doctest.h>

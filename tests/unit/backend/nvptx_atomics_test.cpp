@@ -1,4 +1,4 @@
-// Atomics as PTX: order, scope and width of each, who acts, and who hears of it.
+// Atomics as PTX: order, scope and width of instructions; scalar atomics, which one thread executes and whose result all threads get.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

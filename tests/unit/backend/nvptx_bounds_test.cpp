@@ -1,4 +1,4 @@
-// Checked mode in PTX: accesses look for their buffer first, as wide as without; and nothing is left of that elsewhere.
+// Checked mode in PTX: accesses look up their buffer first and stay as wide; kernels without checked mode have no such code.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Integer divisions by one number: one division for all of them in PTX, where they are many.
+// Many integer divisions by one divisor: PTX has one division, and multiplications for the rest.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Element-wise ops as PTX: each op on each element type is straight code that assembles, and the instructions that matter are there.
+// Element-wise ops as PTX: each op on each element type is code without branches that ptxas accepts, with the expected instructions.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

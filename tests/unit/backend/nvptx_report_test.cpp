@@ -1,4 +1,4 @@
-// device_print, device_assert and inline_ptx as PTX, and reading back what reports leave in memory.
+// device_print, device_assert and inline_ptx as PTX, and reading reports from memory.
 #include <doctest/doctest.h>
 
 #include <string>

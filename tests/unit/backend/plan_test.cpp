@@ -1,4 +1,4 @@
-// How the host back end fuses loops and shares buffers: what it must fuse, and what it must keep apart.
+// How the host back end fuses loops and shares buffers: which loops it must fuse, and which buffers it must keep separate.
 #include "backend/host/plan.h"
 
 #include <doctest/doctest.h>

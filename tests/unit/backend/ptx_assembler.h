@@ -1,4 +1,4 @@
-// NVIDIA's assembler as a second opinion on emitted PTX, where it is installed; elsewhere tests go by the text alone.
+// Assembles emitted PTX with ptxas, if installed; without it, tests check the text only.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,4 +1,5 @@
-// Functions: calls that are refused with their line, and what the device itself provides. tests/ptx/emulator/call.ptx has the rest.
+// Functions: calls that are errors with a line, and functions that the device provides, such as vprintf. tests/ptx/emulator/call.ptx has
+// the rest.
 #include <doctest/doctest.h>
 
 #include "tests/unit/emulator/harness.h"

@@ -1,4 +1,4 @@
-// Clusters: what a kernel's registers say of its cluster, and launches that are refused. tests/ptx/emulator/cluster.ptx has the rest.
+// Clusters: special registers of clusters, and launches that are errors. tests/ptx/emulator/cluster.ptx has the rest.
 #include <doctest/doctest.h>
 
 #include "tests/unit/emulator/harness.h"

@@ -1,4 +1,4 @@
-// Pieces of bulk copies that have several rows against the same rows as pieces of their own.
+// Slices of bulk copies with several rows, compared with one slice for each row.
 #include <doctest/doctest.h>
 
 #include "runtime/emulator/async/copy_pieces.h"

@@ -1,4 +1,4 @@
-// The emulated driver: runtime/cuda's own device on it, from buffers to graphs and errors.
+// The emulated driver below the device of runtime/cuda: buffers, launches, graphs and errors.
 #include <doctest/doctest.h>
 
 #include "runtime/emulator/driver/emulated_driver.h"
@@ -175,7 +175,7 @@ TEST_CASE("emulated driver: a launch in clusters") {
 }
 
 TEST_CASE("emulated driver: TILEWRIGHT_EMULATOR_ASYNC says when asynchronous work is done") {
-  // Whether copies are done at once, which nobody may rely on.
+  // Whether copies are done at once, which users must not rely on.
   Loaded loaded(hopper_module_of(".param .u64 p", R"(
     .shared .align 8 .b64 bar;
     .shared .align 16 .b8 tile[16];

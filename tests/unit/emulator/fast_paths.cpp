@@ -1,4 +1,4 @@
-// Saves memory, launches twice, compares, and puts memory back.
+// Saves memory, launches twice, compares and restores memory.
 #include "tests/unit/emulator/fast_paths.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Floating-point instructions of the emulator: IEEE results bit by bit, conversions against a search among all numbers of a format.
+// Floating-point instructions of the emulator: IEEE results bit for bit, and conversions against a search of all numbers of a format.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// The text around the snippets that tests run.
+// Writes the modules around PTX snippets of tests.
 #include "tests/unit/emulator/harness.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Runs PTX snippets on the emulator for tests: one thread a row of inputs, and kernels from text or from tests/ptx.
+// Runs PTX on the emulator for tests: one instruction on rows of inputs, with one thread for each row; kernels from text; files of
+// tests/ptx.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -69,7 +70,7 @@ class Array {
   u64 address_;
 };
 
-/// A program, memory for it, and what launches found.
+/// A module, device memory, and the reports and counters of its launches.
 struct Bench {
   explicit Bench(const std::string& text, const std::string& name = "test.ptx") : program(LoadedModule::load(text, name)) {
     launch_params.instruction_limit = 50'000'000;
@@ -79,7 +80,7 @@ struct Bench {
   Diagnostics diagnostics;
   Counters counters;
   LaunchParams launch_params;
-  bool compares_fast_paths = true;  // false where a launch depends on what it cannot repeat, such as time
+  bool compares_fast_paths = true;  // false if a launch cannot be repeated, for example because it reads the time
 
   bool run(const std::string& kernel, std::array<u32, 3> grid, std::array<u32, 3> block, const Params& params, u64 dynamic_shared = 0) {
     launch_params.grid = grid;
@@ -129,7 +130,7 @@ std::string ptx_file(const std::string& name);
 /// A kernel that applies `op` to each row of inputs. In it, $d is the destination and $a, $b, $c are the sources.
 std::string row_kernel(const std::string& op, int result_bytes, const std::vector<int>& source_bytes);
 
-/// What `op` makes of rows of inputs.
+/// The results of `op` on rows of inputs.
 template <class D, class... S>
 std::vector<D> apply(const std::string& op, const std::vector<S>&... inputs) {
   Bench bench(row_kernel(op, sizeof(D), {static_cast<int>(sizeof(S))...}));
@@ -148,7 +149,7 @@ std::vector<D> apply(const std::string& op, const std::vector<S>&... inputs) {
   return result.values();
 }
 
-/// Integers with all their corners: extremes, small numbers, single bits, anything.
+/// Random integers: extremes, small numbers, single bits, masks, and any bits.
 template <class T>
 std::vector<T> integers(std::size_t count, u64 seed) {
   std::mt19937_64 random(seed);
@@ -163,7 +164,7 @@ std::vector<T> integers(std::size_t count, u64 seed) {
   return values;
 }
 
-/// Floats with all theirs: zeros, infinities, NaN, subnormal numbers, neighbours of powers of two, anything.
+/// Random floats: zeros, infinities, NaN, subnormal numbers, neighbours of powers of two, and any bits.
 template <class T>
 std::vector<T> floats(std::size_t count, u64 seed) {
   using Bits = std::conditional_t<sizeof(T) == 4, u32, u64>;
@@ -194,7 +195,7 @@ std::vector<T> floats(std::size_t count, u64 seed) {
   return values;
 }
 
-/// Equal bits, any NaN being any other.
+/// Whether the bits are equal; all NaNs are equal.
 template <class T>
 bool same(T a, T b) {
   if (a != a || b != b) return a != a && b != b;

@@ -1,4 +1,4 @@
-// Integer, logic and move instructions of the emulator against C++ on random operands and their corners.
+// Integer, logic and move instructions of the emulator against C++, on random operands and extreme values.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// mbarriers: remarks where a launch stops at its first finding. tests/ptx/emulator/mbarrier.ptx has the rest.
+// mbarriers: remarks of a launch that stops at its first finding. tests/ptx/emulator/mbarrier.ptx has the rest.
 #include <doctest/doctest.h>
 
 #include "tests/unit/emulator/harness.h"

@@ -1,4 +1,4 @@
-// What nvcc makes of CUDA C++, its headers and CUB among it, runs to the right values with no diagnostic.
+// PTX that nvcc has compiled from CUDA C++, with CUDA's headers and CUB: the values are right and there is no diagnostic.
 #include <doctest/doctest.h>
 
 #include <algorithm>

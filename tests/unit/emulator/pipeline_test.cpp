@@ -1,5 +1,5 @@
-// Whole pipelines of bulk copies on the emulator, right and clean in every order. That no step of their protocol can be left out is what
-// ptx_mutants tries (tests/mutants).
+// Whole pipelines of bulk copies on the emulator: right values and no report in each order of warps. ptx_mutants (tests/mutants) shows
+// that a report or a wrong value follows if a step of their protocol is missing.
 #include <doctest/doctest.h>
 
 #include "runtime/emulator/driver/emulated_driver.h"

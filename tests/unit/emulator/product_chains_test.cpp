@@ -1,4 +1,4 @@
-// Products of wgmma that follow each other without a wait: the result is that of one after the other.
+// Products of wgmma that follow each other without a wait: the result is the same as with a wait after each.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Matrix products of this processor against the same in scalars, bit for bit: random bits of every type, infinities and NaN among them.
+// Matrix products with the host's vector instructions against scalar code, bit for bit: random bits of each type, with infinities and NaN.
 #include <doctest/doctest.h>
 
 #include <algorithm>

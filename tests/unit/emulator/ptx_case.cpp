@@ -1,4 +1,4 @@
-// Reads the cases of a file, launches them and compares.
+// Parses the cases of a file, launches them and compares the results with the directives.
 #include "tests/unit/emulator/ptx_case.h"
 
 #include <fmt/format.h>

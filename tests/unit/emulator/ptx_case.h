@@ -1,4 +1,4 @@
-// One .ptx file of tests/ptx/emulator: kernels, how they are launched, and what must come of it.
+// Runs one .ptx file of tests/ptx/emulator: kernels, directives for their launches, and expected results.
 #pragma once
 #include <string>
 #include <string_view>

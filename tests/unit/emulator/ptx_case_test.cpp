@@ -1,4 +1,4 @@
-// Runs the files of tests/ptx/emulator, and breaks one to see that it fails.
+// Runs the files of tests/ptx/emulator, and shows that each kind of expectation can fail.
 #include <doctest/doctest.h>
 
 #include <algorithm>

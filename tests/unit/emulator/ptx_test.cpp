@@ -1,4 +1,4 @@
-// What the emulator takes for PTX and what it refuses: each refusal names the line.
+// PTX that the emulator's parser accepts, and errors that name the line.
 #include <doctest/doctest.h>
 
 #include "tests/unit/emulator/harness.h"

@@ -1,12 +1,13 @@
-// Blocks that run where others have run before them, in the same launch and in later ones.
+// Blocks that reuse the state of earlier blocks, in the same launch and in later ones.
 #include <doctest/doctest.h>
 
 #include "tests/unit/emulator/harness.h"
 
 namespace tilewright::rt::emulator {
 
-TEST_CASE("emulator relaunches: a block knows nothing of what another one released in the same memory") {
-  // Block 0 writes a word and tells its own shared memory of it, where block 1 finds nothing but what it writes itself.
+TEST_CASE("emulator relaunches: a block does not acquire what an earlier block released in the same memory") {
+  // Block 0 writes a word and releases it through its own shared memory. Block 1 acquires through its own shared memory, which is another
+  // one.
   Bench bench(hopper_module_of(".param .u64 word", R"(
     .shared .align 4 .b32 flag;
     mov.u32 %r0, %ctaid.x;

@@ -1,4 +1,4 @@
-// Requests of whole warps are checked together: they find what the same accesses find lane by lane.
+// Race checks of a whole warp's request at once give the same reports as checks lane by lane.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ Step draw(std::mt19937& random, const std::string& space, bool shares, bool is_f
   step.is_strong = !order.empty();
   step.opcode = fmt::format("{}{}.{}{}.u32", step.is_load ? "ld" : "st", order, space, vector);
   const u32 units = kBytes / static_cast<u32>(step.bytes);
-  // Lanes that write the same place would tell by their order who is first.
+  // Lanes that write the same word would show the order of the lanes.
   const u32 pattern = random() % (step.is_load && shares ? 7 : 4);
   for (u32 warp = 0; warp < kBlocks * kThreads / kLanes; ++warp) {
     const u32 first = random() % 3 != 0 ? 32 * (random() % 2 + warp % 2) : random() % units;
@@ -48,8 +48,8 @@ Step draw(std::mt19937& random, const std::string& space, bool shares, bool is_f
 
 using Found = std::map<std::pair<int, DiagnosticKind>, u64>;
 
-/// How often each of the steps races with earlier ones and reads what nobody wrote, where a step is so many requests of a warp: one
-/// of all its lanes, one of the even and one of the odd ones, or one of each lane.
+/// The number of reports of each kind (races, reads of unwritten memory) for each step. A step is 1, 2 or 32 requests of a warp: one of
+/// all lanes, one of the even lanes and one of the odd ones, or one of each lane.
 Found found_in(const std::vector<Step>& steps, u32 requests) {
   std::string body = fmt::format(R"(
     .shared .align 128 .b8 tile[2048];
@@ -104,11 +104,11 @@ TEST_CASE("emulator requests: whole warps find what their lanes find one after t
   int with = 0, without = 0;
   for (int round = 0; round < 400; ++round) {
     const std::string space = round % 2 == 0 ? "global" : "shared";
-    // Of lanes that read one granule of shared memory in one request, two at most say what they find.
+    // Of the lanes that read one granule of shared memory in one request, at most two report.
     const bool shares = round % 4 != 3;
     std::vector<Step> steps;
     for (u32 k = 0; k < 2 + random() % 6; ++k) steps.push_back(draw(random, space, shares, k == 0));
-    // The polling of all lanes, one after the other, would change whose turn it is.
+    // Polls of all lanes, one after the other, would change the order of warps.
     const bool polls = steps[0].is_load && steps[0].is_strong;
     Found found = found_in(steps, 1), by_halves = found_in(steps, 2), by_lanes = found_in(steps, polls ? 2 : 32);
     if (space == "shared" && shares)

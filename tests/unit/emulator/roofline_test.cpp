@@ -1,4 +1,4 @@
-// The estimate of time: each part by hand, what bounds a kernel, and how many blocks fit.
+// The roofline estimate of time: each part compared with numbers computed by hand, the limiting part, and the number of resident blocks.
 #include "runtime/emulator/cost/roofline.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Shadow cells of shared memory: accesses of whole lines by engines leave what the rule leaves granule by granule.
+// Shadow cells of shared memory: an asynchronous access to whole lines leaves the same cells as the rule that goes granule by granule.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -13,7 +13,7 @@ namespace {
 constexpr u32 kBytes = 5000, kLine = SharedLines::kLineBytes, kPage = SharedLines::kPageBytes;
 constexpr int kWarps = 8;
 
-/// A block, whose warps know of nothing that others did.
+/// A block whose warps have acquired nothing from each other.
 struct World {
   explicit World(int granule) {
     worker.launch = &launch;
@@ -91,7 +91,7 @@ TEST_CASE("emulator shared cells: accesses of many lines leave what one access a
       check_shared_write(apart.engine(barrier_agent(0), 1, 0), apart.block(), 0, 0, static_cast<int>(all.bytes), nullptr);
       whole.publish_all(1), apart.publish_all(1);
       for (u32 time = 2; time < 40; ++time) {
-        // Those who write know of all that was before, and everybody of what they wrote; some who read know of earlier reads.
+        // A writer has acquired all earlier accesses, and all threads acquire its write; some readers have acquired earlier reads.
         const bool writes = random() % 4 == 0, is_warp = random() % 6 == 0;
         if (writes || random() % 4 == 0) whole.publish_all(time - 1), apart.publish_all(time - 1);
         const std::vector<SharedSpan> spans = some_lines(random, random() % 2, writes ? 1 : 3);

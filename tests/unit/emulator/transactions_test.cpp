@@ -1,4 +1,4 @@
-// What is remembered of requests' shapes is what counting their sectors and wavefronts gives.
+// The cache of requests' shapes holds the numbers of sectors and wavefronts that counting gives.
 #include "runtime/emulator/cost/transactions.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// What Triton makes of its kernels runs to the right values with no diagnostic: a few that are committed, and all of a folder that
-// tests/ptx/compile_triton.py has filled.
+// PTX that Triton has compiled: the values are right and there is no diagnostic. Runs the committed kernels, and those of the folder
+// TRITON_PTX, which tests/ptx/compile_triton.py writes.
 #include <doctest/doctest.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Undefined values: launches that do not look for them, and the lines of findings. tests/ptx/emulator/undefined.ptx has the rest.
+// Undefined values: launches that do not check for them, and the lines of reports. tests/ptx/emulator/undefined.ptx has the rest.
 #include <doctest/doctest.h>
 
 #include "tests/unit/emulator/harness.h"

@@ -1,4 +1,4 @@
-// What warps know of lanes of others, and of other blocks: the tree against a plain map.
+// Vector clocks of warps, with entries for lanes and blocks: the tree against a plain map.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -76,7 +76,7 @@ TEST_CASE("emulator clocks: a lane's word stands for itself, until all lanes hav
     CHECK(both.knows(agent, 7, 9));
     CHECK(both.knows(agent, 7, VectorClock::kSeveralLanes));
     CHECK(!both.knows(agent, 7, 0));
-    // What all know covers what lanes had told.
+    // What all lanes have acquired covers what single lanes had published.
     clock.raise(agent, 7, ~(1u << 4));
     CHECK(clock[agent] == 7);
     CHECK(clock.covers(both));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr u64 kSharedBytes = 96 << 10, kOffsetOfB = 48 << 10;
 
-/// How an operand lies in shared memory: rows of so many bytes as tensor maps write them, which run along k or along m or n.
+/// Layout of an operand in shared memory: rows of so many bytes, as tensor copies write them, along k or along m or n.
 struct Layout {
   int row_bytes;  // 128, 64, 32; 16: without a swizzle
   bool along_k;
@@ -26,11 +26,11 @@ struct Case {
   int k() const { return 256 / operand_bits(a); }
 };
 
-/// Where the element in a row (of m or n) and at a k lies from the start of its operand, by what tensor maps document of their swizzles:
-/// 16-byte pieces of a 128-byte line change places by the number of the line.
+/// The byte offset of an element in its operand, by its row (of m or n) and its k. Swizzles are those of tensor maps: the number of a
+/// 128-byte line is XORed to the number of a 16-byte chunk in it.
 u64 place_of(const Layout& layout, int rows, int depth, int row, int k, int bytes) {
   if (layout.row_bytes == 16) {
-    // 8 rows of 16 bytes lie together; such blocks follow each other along m or n, then along k.
+    // 8 rows of 16 bytes are contiguous; such blocks follow each other along m or n, then along k.
     const int inner = layout.along_k ? k * bytes : row * bytes, outer = layout.along_k ? row : k;
     const int outers = layout.along_k ? rows : depth;
     return static_cast<u64>(inner / 16 * (outers * 16) + outer * 16 + inner % 16);

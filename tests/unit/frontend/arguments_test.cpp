@@ -1,4 +1,4 @@
-// What a specialization is told of pointers that lead to one place, and that launches with such pointers are right on GPUs.
+// Pointer arguments that alias: the argument attributes of a specialization, and correct results of such launches on GPUs.
 #include "tilewright/detail/arguments.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Atomics as they are traced: their ops, orders and scopes; what they do in the interpreter; and what is refused.
+// Tracing of atomics: ops, orders and scopes; their results in the interpreter; and errors.
 #include <doctest/doctest.h>
 
 #include <optional>

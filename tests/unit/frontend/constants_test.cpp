@@ -1,4 +1,4 @@
-// Compile-time constants: which types may be one, and which values are the same.
+// Compile-time constants: the types that are allowed, and when two values are equal.
 #include "tilewright/constants.h"
 
 #include <doctest/doctest.h>

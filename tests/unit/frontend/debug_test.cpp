@@ -1,4 +1,4 @@
-// Prints, assertions, hints, inline PTX and dot_scaled as they are traced, and the mistakes in them.
+// Tracing of prints, assertions, hints, inline PTX and dot_scaled, and their errors.
 #include <doctest/doctest.h>
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What kernels print and assert on GPUs, from C++ to the lines that arrive.
+// Prints and assertions of kernels on GPUs, from C++ to the printed lines.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How much code row kernels are for GPUs: an assembler takes a tenth of a millisecond for each instruction, at every first launch.
+// Limits the code size of row kernels for GPUs: at the first launch, the driver's assembler takes 0.1 ms for each instruction.
 #include <doctest/doctest.h>
 
 #include <cstring>

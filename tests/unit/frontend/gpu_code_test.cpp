@@ -1,4 +1,4 @@
-// Kernels as they are written for GPUs, and what must be in their PTX: widths of accesses, what is read how often, which instructions.
+// PTX of kernels as users write them for GPUs: widths and numbers of accesses, and the instructions used.
 #include <doctest/doctest.h>
 
 #include <regex>

@@ -1,4 +1,4 @@
-// Kernels from the user's side: what a launch refuses, what makes a new specialization, and that results arrive.
+// Kernels as users see them: errors of launches, reasons for a new specialization, and results.
 #include "tilewright/kernel.h"
 
 #include <doctest/doctest.h>

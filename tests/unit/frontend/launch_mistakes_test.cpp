@@ -1,4 +1,4 @@
-// User mistakes end to end: what a launch throws for each names the user's line, nothing runs, and the same kernel works right after.
+// User mistakes end to end: the error of a launch names the user's line, nothing runs, and the same kernel works afterwards.
 #include <doctest/doctest.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-// What a launch of a kernel that is compiled already costs, from the user's call to the driver's.
+// The cost of launching a compiled kernel, from the user's call to the driver's: allocations and driver calls.
 #include <doctest/doctest.h>
 
 #include <string>

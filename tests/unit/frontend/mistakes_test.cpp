@@ -1,4 +1,4 @@
-// User mistakes: each is an Error that names the user's line and says what was seen and expected.
+// User mistakes: each gives an Error with the user's line, the value found and the value expected.
 #include <doctest/doctest.h>
 
 #include <optional>

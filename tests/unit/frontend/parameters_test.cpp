@@ -1,4 +1,4 @@
-// What a launch takes for each kind of parameter: structs of handles, numbers of other types, const buffers.
+// Arguments that a launch accepts for each kind of parameter: structs of handles, numbers of other types, const buffers.
 #include <doctest/doctest.h>
 
 #include <array>

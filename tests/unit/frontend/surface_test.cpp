@@ -1,4 +1,4 @@
-// Uses every name of the tracing surface once with the types that it promises: compiling is the test.
+// Uses each name of the public tracing interface once and checks its type. The test is that this file compiles.
 #include <doctest/doctest.h>
 
 #include "tilewright/ops.h"

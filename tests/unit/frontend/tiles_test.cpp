@@ -1,4 +1,4 @@
-// Scans, sorts, gather and histogram as the front end traces them, and what it says of mistakes.
+// Tracing of scans, sorts, gather and histogram, and their errors.
 #include <doctest/doctest.h>
 
 #include "tileir/op_kind.h"

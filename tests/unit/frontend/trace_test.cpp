@@ -1,4 +1,4 @@
-// What the trace records: variables in loops and branches, wherever they live.
+// The trace of loops and branches, with variables in arrays, structs, vectors, lambdas and references.
 #include <doctest/doctest.h>
 
 #include <array>

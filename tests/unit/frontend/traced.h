@@ -1,4 +1,4 @@
-// Traces kernels written as lambdas and runs what comes of it on the interpreter.
+// Traces kernels written as lambdas and runs them on the interpreter.
 #pragma once
 #include <bit>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How wide accesses are under layouts, and that the cost prefers whole sectors.
+// Access plans: the width of accesses for a layout, and a lower cost for whole sectors.
 #include "passes/plans/access_plan.h"
 
 #include <doctest/doctest.h>

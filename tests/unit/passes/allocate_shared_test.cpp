@@ -1,4 +1,4 @@
-// Places in shared memory: within bounds, in turn, and refused where there is no room.
+// Offsets in shared memory: within bounds, reused in a ring, and an error if there is no room.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// axis_info: what it says of small programs, and that nothing it says of random ones is false.
+// axis_info: expected results on small programs, and results on random programs compared with the interpreter.
 #include "passes/analysis/axis_info.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// canonicalize against the interpreter: every pair of operators, over the operands where rules have their edges.
+// canonicalize against the interpreter: each pair of operators, on operands at the limits of the rules.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -105,7 +105,7 @@ double error_in_ulp(Precision p, R got, R expected) {
   return static_cast<double>(std::ldexp(std::fabs(a - b), p.digits - 1 - exponent));
 }
 
-/// T: how an element lies in an array; R: the reference's type.
+/// T: the type of array elements; R: the type of the reference.
 template <class T, class R>
 void check_bound(OpKind k, Element e, bool has_fma, double bound, const std::vector<T>& x, const std::vector<T>& y = {}) {
   const ir::Function f = expanded(k, e, has_fma);
@@ -204,7 +204,7 @@ TEST_CASE("expand_math: functions of 16-bit floats are rounded right but for tie
     for (const Bound& b : kBinaryBounds) check_bound<std::uint16_t, double>(b.op, e, true, 0.501, a, c);
 }
 
-/// Bases and exponents whose power is mostly in range, bases near 1 and negative ones to integer powers among them.
+/// Bases and exponents: most powers are in range; includes bases near 1, and negative bases with integer exponents.
 template <class T>
 void power_arguments(std::vector<T>& x, std::vector<T>& y) {
   using Limits = std::numeric_limits<T>;

@@ -1,5 +1,5 @@
-// What expand_math leaves to a GPU's instructions, and how precise what it builds on them is. Instructions are exact here, so the bounds
-// are those of ACCURACY.md less what the instructions may err by.
+// expand_math for GPUs: which functions become instructions, and the error of those that are built from instructions. Instructions are
+// exact in the interpreter, so the bounds are those of ACCURACY.md minus the error of the instructions.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Makes the programs op by op from a pool of values, and runs them in the interpreter.
+// Generates the programs op by op from a pool of values, and runs them in the interpreter.
 #include "integer_programs.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Random programs over tiles of integers, pointers and bools, some of whose values are observed: for tests of what passes and analyses
-// say of index arithmetic. Every integer element takes part, and 8- and 16-bit ones wrap all the time.
+// Random programs over tiles of integers, pointers and bools, some of whose values are observed, for tests of passes and analyses of
+// index arithmetic. All integer types occur; values of 8 and 16 bits wrap often.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -30,7 +30,7 @@ inline constexpr int kMaxTrips = 16;
 
 /// What a run left: for each observed value, the elements of each time it was computed; bits zero-extended to 64.
 using Trace = std::vector<std::vector<std::vector<std::uint64_t>>>;
-/// Runs `f`, which is the program's function or what a pass made of it.
+/// Runs `f`, the program's function before or after a pass.
 Trace run(const IntegerProgram&, const ir::Function& f);
 
 }  // namespace tilewright::test

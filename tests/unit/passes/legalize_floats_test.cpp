@@ -1,4 +1,4 @@
-// Small floats after legalization against evaluate_scalar, which rounds each op's exact result once. NaN need only be NaN.
+// Small floats after legalization against evaluate_scalar, which rounds each op's exact result once. NaNs may differ in their bits.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -198,7 +198,7 @@ TEST_CASE("legalize_floats: fma rounds once, sums that a double cannot hold incl
     }
     check(OpKind::fma_, {e, e, e}, e, {a, b, c});
   }
-  // 1.5 * 1.0078125 = 1.51171875 lies half way: a hair more makes it round up, a hair less down.
+  // 1.5 * 1.0078125 = 1.51171875 is half way between two numbers: a tiny positive addend makes it round up, a negative one down.
   const std::uint64_t x = ir::element_bits(Element::bf16, 1.5), y = ir::element_bits(Element::bf16, 1.0078125);
   check(OpKind::fma_, {Element::bf16, Element::bf16, Element::bf16}, Element::bf16, {{x, x}, {y, y}, {1, 0x8001}});
 }

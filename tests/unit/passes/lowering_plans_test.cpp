@@ -1,4 +1,4 @@
-// Lowering plans: made once for a function, kept by passes that do not change what they follow from, dropped for another function.
+// Lowering plans: made once for a function, kept by passes that do not change their inputs, discarded for another function.
 #include "passes/plans/lowering_plans.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// The pass manager: dumps, timings, unknown names, and the report of a pass that breaks the IR.
+// The pass manager: dumps, timings, unknown names, and the error for a pass that makes invalid IR.
 #include "passes/pass_manager.h"
 
 #include <doctest/doctest.h>

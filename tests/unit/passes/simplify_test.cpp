@@ -1,4 +1,4 @@
-// The exact passes on random programs: the same values come out, in any order of passes, and the IR stays well formed.
+// The exact passes on random programs: the results stay the same for each order of passes, and the IR stays valid.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Shrinking: what is left still fails, and nothing more is left than that takes.
+// The test-case reducer: the reduced function still fails and is minimal.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// What version_masked_accesses asks of a tile before it leaves the mask out is exactly that the mask holds everywhere.
+// version_masked_accesses: the condition of the fast path holds exactly if the mask is all true.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

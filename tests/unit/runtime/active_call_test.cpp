@@ -1,5 +1,5 @@
-// Calls and epochs, and children of fork() while other threads are in a call. The thread sanitizer takes the threads that a child lacks for
-// leaks, and lets a child start none.
+// Calls and epochs, and children of fork() while other threads are in a call. The thread sanitizer reports threads of the parent
+// as leaks in the child, and does not let the child start threads.
 #include "runtime/active_call.h"
 
 #include <doctest/doctest.h>

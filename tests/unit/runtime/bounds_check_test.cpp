@@ -1,4 +1,4 @@
-// The registry of live buffers and the callback of checked mode, called directly.
+// Unit tests of the registry of live buffers and of checked mode's callback.
 #include "runtime/bounds_check.h"
 
 #include <doctest/doctest.h>

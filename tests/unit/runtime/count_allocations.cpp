@@ -1,4 +1,4 @@
-// The test program's operator new and delete. In a file of their own: inlined into a caller, GCC takes them for a mismatched pair.
+// The test program's operator new and delete. They are in a separate file, because GCC warns of a mismatched pair if they are inlined.
 #include "count_allocations.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Checked mode on a CUDA device, on a fake driver: what the kernel is told of buffers, and what becomes of what it finds.
+// Checked mode on a CUDA device with a fake driver: the table of buffers that the kernel gets, and the errors for its reports.
 #include <doctest/doctest.h>
 
 #include <cstring>

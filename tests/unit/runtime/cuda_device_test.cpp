@@ -1,4 +1,4 @@
-// A CUDA device on a fake driver: which calls it makes, in which order and context, and what each failure becomes.
+// A CUDA device with a fake driver: its calls with their order and context, and the error for each failure.
 #include "runtime/cuda/cuda_device.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// The driver table's own declarations against cuda.h, where this machine has one: values, layouts, symbols, parameter by parameter.
+// The declarations of the driver table against cuda.h, if it is installed: values, layouts, symbols, parameter by parameter.
 #include <doctest/doctest.h>
 
 #if __has_include(<cuda.h>)

@@ -1,4 +1,4 @@
-// Loading kernels on a CUDA device and launching them, on a fake driver: what the driver is told, what a launch costs, what faults say.
+// Loading and launching kernels on a CUDA device with a fake driver: calls of the driver, cost of a launch, and messages of faults.
 #include <doctest/doctest.h>
 
 #include <algorithm>

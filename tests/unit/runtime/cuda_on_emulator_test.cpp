@@ -1,4 +1,4 @@
-// The CUDA device's own code on emulated devices: PTX written by hand runs, and what is wrong with it is an error.
+// The CUDA device with the emulator as its driver: runs PTX written by hand, and mistakes in the PTX are errors.
 #include <doctest/doctest.h>
 
 #include <span>

@@ -1,4 +1,4 @@
-// What kernels on a CUDA device print and assert, on a fake driver: when lines come, in which order, and what is said of those that do not.
+// Prints and assertions of kernels on a CUDA device with a fake driver: when lines are printed, their order, and the note for lost lines.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -167,7 +167,7 @@ TEST_CASE("cuda_reports: a stream that goes leaves its lines to the device") {
   b.launch(*kernel, 1, *stream);
   const auto again = static_cast<CUstream>(stream->native());
   stream.reset();
-  b.driver.streams[again] = 0;  // the driver gives the handle to somebody else
+  b.driver.streams[again] = 0;  // the driver reuses the handle for another stream
   b.raw.wrap_stream(again, Here::current())->synchronize();
   CHECK(b.lines.empty());
   b.raw.synchronize();

@@ -1,4 +1,4 @@
-// Opening devices, buffers, streams and events by their public classes; each mistake names the user's line.
+// Devices, buffers, streams and events through the public classes; each error names the user's line.
 #include "tilewright/device.h"
 
 #include <doctest/doctest.h>

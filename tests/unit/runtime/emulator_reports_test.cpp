@@ -1,4 +1,4 @@
-// What an emulated device reports of kernels that its driver has run.
+// Reports of an emulated device about the kernels that it has run.
 #include <doctest/doctest.h>
 
 #include "runtime/emulator/driver/emulated_driver.h"

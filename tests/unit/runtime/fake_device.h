@@ -1,4 +1,4 @@
-// A CUDA device on a fake driver, and a session that uses all of it.
+// A CUDA device with a fake driver, and a sequence of calls that uses each part of it.
 #pragma once
 #include <doctest/doctest.h>
 

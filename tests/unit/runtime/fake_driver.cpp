@@ -1,4 +1,4 @@
-// A CUDA driver made of host memory.
+// The fake driver allocates device memory on the host.
 #include "fake_driver.h"
 
 #include <algorithm>
@@ -199,7 +199,7 @@ struct Does {
   }
 };
 
-// Ahead of each function: recorded, refused where a test or the state of the thread wants it.
+// Called first by each function: records the call, and fails it if a test asks for that or if the thread's state does not allow it.
 template <const char* const& kName, class F, class Do>
 struct Recorded;
 template <const char* const& kName, class... A, class Do>

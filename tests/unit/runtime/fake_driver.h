@@ -1,4 +1,4 @@
-// A CUDA driver made of host memory that records what it is asked, and fails where a test wants it to.
+// A fake CUDA driver in host memory that records its calls and can fail a call that a test names.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +39,7 @@ class FakeDriver {
   std::string jit_errors, jit_notes, image;
   std::map<CUfunction_attribute, int> function_attributes;
   std::vector<int> jit_options;
-  const void* pinned = nullptr;  // host memory that the driver knows
+  const void* pinned = nullptr;  // host memory that is registered with the driver
   CUstream capturing = nullptr;
   CUcontext foreign_stream_context = nullptr;
 

@@ -1,4 +1,4 @@
-// Keys, and an entry made once however many threads want it.
+// The kernel cache: keys, and an entry that is made once although many threads ask for it.
 #include "runtime/kernel_cache.h"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ struct Counted : Executable {
   std::atomic<int>& count;
 };
 
-/// As a launch does it: finds or makes, in a call of its own.
+/// Finds or makes an entry, in its own ActiveCall, as a launch does.
 void use(KernelCache& cache, int value, std::atomic<int>& loaded) {
   const ActiveCall call(std::nothrow);
   if (!cache.find(key(value))) cache.get(key(value), [&] { return std::make_shared<const Counted>(loaded); });

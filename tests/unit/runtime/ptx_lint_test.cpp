@@ -1,4 +1,4 @@
-// The lint on PTX written by hand: what it counts, and each thing that it must find.
+// The PTX lint on PTX written by hand: its counts, and each problem that it must report.
 #include "runtime/ptx_lint.h"
 
 #include <doctest/doctest.h>

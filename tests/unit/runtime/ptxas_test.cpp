@@ -1,4 +1,4 @@
-// The external assembler, played by shell scripts: where it is looked for, what is read off its words, and its failures.
+// Calls of ptxas, with shell scripts in its place: the search for it, parsing of its output, and failures.
 #include "runtime/ptxas.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What a launch says after its programs reported: which failure counts, and how each kind reads.
+// Messages of a launch whose program instances have reported: which failure is chosen, and the text of each kind.
 #include "runtime/reports.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
-// Every program runs once, in increasing order of chunks, from many callers at once; exceptions reach the caller they belong to.
+// The thread pool: each program instance runs once, chunks start in increasing order, many callers may use it at once, and each caller gets
+// its own exceptions.
 #include "runtime/host/thread_pool.h"
 
 #include <doctest/doctest.h>

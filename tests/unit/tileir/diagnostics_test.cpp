@@ -1,4 +1,4 @@
-// Reports of compiler bugs: thrown, and printed where nothing can be unwound.
+// Reports of compiler bugs: an exception, or printed text where an exception is not possible.
 #include "tileir/diagnostics.h"
 
 #include <doctest/doctest.h>

@@ -158,7 +158,7 @@ TEST_CASE("evaluate: minimum and maximum let NaN win, fmin and fmax the number, 
     CHECK(real(OpKind::minimum_, e, {-kInf, 2.0}) == -kInf);
     CHECK(real(OpKind::maximum_, e, {3.0, 2.0}) == 3.0);
   }
-  // A chosen NaN comes through with its payload, and comparisons know NaN.
+  // A selected NaN keeps its payload, and comparisons follow the rules of IEEE 754 for NaN.
   CHECK(eval(OpKind::maximum_, Element::f32, {0x7fc01234, 0}) == 0x7fc01234);
   CHECK(eval(OpKind::ne_, Element::f32, {0x7fc00000, 0x7fc00000}, Element::boolean) == 1);
   CHECK(eval(OpKind::le_, Element::f32, {0x7fc00000, 0x7fc00000}, Element::boolean) == 0);
@@ -176,7 +176,7 @@ TEST_CASE("evaluate: 16-bit float arithmetic is the exact result rounded once") 
       const std::uint64_t wa = random() & 0xffff, wb = i % 2 ? random() & 0xffff : (wa + random() % 64) & 0xffff;
       const double a = decode(format, static_cast<std::uint32_t>(wa)), b = decode(format, static_cast<std::uint32_t>(wb));
       if (!std::isfinite(a) || !std::isfinite(b) || b == 0) continue;
-      // A result is right if the exact value lies within half a step of it: judged by its distance to both neighbours.
+      // A result is right if the exact value is within half a step of it: compares the distances to both neighbours.
       const auto judge = [&](OpKind k, auto&& compare_exact) {
         const std::uint64_t got = eval(k, e, {wa, wb});
         const double r = decode(format, static_cast<std::uint32_t>(got));

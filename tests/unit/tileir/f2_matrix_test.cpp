@@ -1,4 +1,4 @@
-// Matrices over F2: laws, and all inputs tried.
+// Matrices over F2: algebraic laws, tested on all inputs.
 #include "tileir/layout/f2_matrix.h"
 
 #include <doctest/doctest.h>

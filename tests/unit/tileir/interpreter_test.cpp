@@ -1,4 +1,4 @@
-// The interpreter on small hand-made functions: memory, orders of combination, loops and their edges.
+// The interpreter on small functions: memory, order of combination, loops and their limits.
 #include "tileir/interpreter/interpreter.h"
 
 #include <doctest/doctest.h>

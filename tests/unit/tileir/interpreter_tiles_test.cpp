@@ -1,4 +1,4 @@
-// The interpreter on whole-tile ops, atomics, scaled products and reports: cases small enough to be worked out by hand.
+// The interpreter on whole-tile ops, atomics, scaled products and reports: small cases with results computed by hand.
 #include <doctest/doctest.h>
 
 #include <bit>

@@ -1,4 +1,4 @@
-// The pools of a Function: links, use lists, and what editing does to them.
+// The IR of a Function: links and use lists, before and after edits.
 #include "tileir/ir.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Blocked and replicated layouts.
+// Builders of blocked and of replicated layouts.
 #include "tileir/layout/layout_builders.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Pictures of layouts, and how far elements move.
+// Printed layouts, and the printed movement between two layouts.
 #include "tileir/layout/layout_print.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Linear layouts: each operation against what it says of every element at every place.
+// Linear layouts: each operation, checked element by element against its definition.
 #include "tileir/layout/linear_layout.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Constants as text.
+// Text of constants: printing and parsing.
 #include "tileir/text/literal.h"
 
 #include <doctest/doctest.h>

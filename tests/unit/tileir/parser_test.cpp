@@ -1,4 +1,4 @@
-// The parser on hostile input. (What it accepts and how it refuses is in tests/files.)
+// The parser on malformed input. (tests/files has valid texts and error messages.)
 #include "tileir/text/parser.h"
 
 #include <doctest/doctest.h>

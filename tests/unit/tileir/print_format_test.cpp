@@ -1,4 +1,4 @@
-// The texts of device_print: what is refused, and how values are filled in.
+// Format strings of device_print: errors, and formatting of values.
 #include "tileir/text/print_format.h"
 
 #include <doctest/doctest.h>

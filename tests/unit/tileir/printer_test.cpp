@@ -1,4 +1,4 @@
-// The textual form, from functions made by hand.
+// The printer on functions that are built in C++.
 #include "tileir/op_kind.h"
 #include "tileir/text/printer.h"
 

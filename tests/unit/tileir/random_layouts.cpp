@@ -1,4 +1,4 @@
-// Random layouts.
+// Generates random layouts.
 #include "tests/unit/tileir/random_layouts.h"
 
 #include <algorithm>

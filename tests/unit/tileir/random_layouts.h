@@ -1,4 +1,4 @@
-// Layouts to test laws on: every family that a compiler of tiles makes, and any other.
+// Random layouts for tests of laws: each family that the compiler uses, and arbitrary ones.
 #pragma once
 #include <random>
 #include <string>

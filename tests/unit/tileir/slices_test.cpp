@@ -1,4 +1,4 @@
-// Walks along definitions and uses, up the nest of regions, and copies of ops with their regions.
+// Slices along definitions and uses, through nested regions; copies of ops with their regions.
 #include "tileir/slices.h"
 
 #include <doctest/doctest.h>

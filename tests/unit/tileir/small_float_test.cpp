@@ -1,4 +1,4 @@
-// The small float formats against their definitions, and their rounding against a search over all of their values.
+// The small float formats against their definitions, and their rounding against a search of all values.
 #include "tilewright/small_float.h"
 
 #include <doctest/doctest.h>

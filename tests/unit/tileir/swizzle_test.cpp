@@ -1,4 +1,4 @@
-// Tiles through shared memory: the right element arrives, and no bank is wanted twice.
+// Swizzled tiles in shared memory: each load gets its element, and there is no bank conflict.
 #include "tileir/layout/swizzle.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// The type rules: what each accepts, and the words with which it refuses.
+// Type rules: accepted operands, and error messages.
 #include "tileir/op_kind.h"
 #include "tileir/type_rules/type_rules.h"
 

@@ -1,4 +1,4 @@
-// Element tables and tile types.
+// The table of element types, and tile types.
 #include "tileir/op_kind.h"
 #include "tileir/type.h"
 
@@ -70,7 +70,7 @@ TEST_CASE("op_info: names read back, and rows are consistent") {
       if (row.operands[i].optional) CHECK(row.operands[i + 1].optional);
     }
     CHECK_FALSE((row.has(kPure) && (row.has(kReads) || row.has(kWrites))));
-    // The parser tells attributes from regions by the first word.
+    // The parser distinguishes attributes from regions by the first word.
     CHECK_FALSE(parse_attr(row.name));
     for (const AttrInfo& a : row.attributes) CHECK(parse_attr(text(a.name)) == a.name);
   }

@@ -1,4 +1,4 @@
-// The verifier on what the parser cannot express: broken links and misplaced values. (What it can is in tests/files/verify.)
+// The verifier on IR that has no text: broken links and misplaced values. (tests/files/verify has the cases that can be written as text.)
 #include "tileir/op_kind.h"
 #include "tileir/verifier.h"
 
