@@ -54,8 +54,8 @@ void release(Block& block, Barrier& barrier, u32 id) {
 u32 uniform_value(Warp& warp, const Instruction& i, Mask mask, int k, const char* what) {
   const Lanes<u32> value = read<u32>(warp, i.slot[k]);
   const int first = __builtin_ctz(mask);
-  for (int lane = 0; lane < kLanes; ++lane)
-    if (has_lane(mask, lane) && value[lane] != value[first])
+  for (const int lane : lanes_of(mask))
+    if (value[lane] != value[first])
       report(warp, i, DiagnosticKind::bad_operand, lane, [&] { return fmt::format("lanes of one warp name different {}", what); });
   return value[first];
 }
@@ -108,8 +108,7 @@ void fence(Warp& warp, const Instruction& i, Mask mask) {
 void nothing(Warp&, const Instruction&, Mask) {}
 
 void decode_reduction(Decoder& d, std::size_t count) {
-  const int op = d.take_one({"popc", "and", "or"});
-  if (op < 0) d.fail("an operation is missing");
+  const int op = d.take_one({"popc", "and", "or"}, "an operation is missing");
   d.options<BarrierOptions>().reduction = static_cast<Reduction>(op + 1);
   const Type type = d.take_type();
   if (type != (op == 0 ? Type::u32 : Type::pred)) d.fail("no instruction of this type");
@@ -147,8 +146,7 @@ void decode_barrier(Decoder& d) {
   d.take("cta");
   // "bar.sync" is "barrier.sync.aligned".
   d.out.is_aligned = d.base() == "bar" || d.take("aligned");
-  const int action = d.take_one({"sync", "arrive", "red"});
-  if (action < 0) d.fail("one of '.sync', '.arrive' and '.red' is missing");
+  const int action = d.take_one({"sync", "arrive", "red"}, "one of '.sync', '.arrive' and '.red' is missing");
   if (action == 2) {
     decode_reduction(d, d.operands());
   } else {
@@ -181,14 +179,13 @@ void decode_fence(Decoder& d) {
   const int order = d.take_one({"sc", "acq_rel", "acquire", "release"});
   // A fence for what synchronises through shared memory alone; here, it is one for all.
   if (order >= 2) d.take(order == 2 ? "sync_restrict::shared::cluster" : "sync_restrict::shared::cta");
-  const int scope = d.take_one({"cta", "cluster", "gpu", "sys"});
-  if (scope < 0) d.fail("a scope is missing");
+  const int scope = d.take_one({"cta", "cluster", "gpu", "sys"}, "a scope is missing");
   d.out.whole_gpu = scope > 0;
 }
 
 void decode_nanosleep(Decoder& d) {
   d.out.category = Category::control;
-  if (d.take_type() != Type::u32) d.fail("no instruction of this type: expected u32");
+  d.expect_type(Type::u32);
   d.expect_operands(1);
   d.source(1, d.operand(0), 4);
   d.out.execute = nothing;

@@ -102,8 +102,7 @@ bool enter(Warp& warp, const Instruction& call, int to, int lane) {
 
 void leave(Warp& warp, const Instruction& i, Mask mask) {
   const Kernel& kernel = *warp.kernel;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
+  for (const int lane : lanes_of(mask)) {
     auto& stack = warp.activations[at(lane)];
     const Activation activation = std::move(stack.back());
     stack.pop_back();
@@ -168,8 +167,7 @@ std::vector<std::pair<u32, Mask>> enter_functions(Warp& warp, const Instruction&
   const Kernel& kernel = *warp.kernel;
   const CallSite& site = kernel.calls[i.options<CallOptions>().site];
   std::vector<std::pair<u32, Mask>> ways;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
+  for (const int lane : lanes_of(mask)) {
     int to = site.callee;
     if (to < 0) {
       const u64 pointer = read<u64>(warp, i.slot[1])[lane];

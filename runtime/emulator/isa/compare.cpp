@@ -119,8 +119,7 @@ Compare take_compare(Decoder& d, Type type) {
     if (named >= 6 && !is_float(type)) d.fail("comparisons that know NaN are for floats");
     return static_cast<Compare>(named);
   }
-  const int is_unsigned = d.take_one({"lo", "ls", "hi", "hs"});
-  if (is_unsigned < 0) d.fail("a comparison is missing");
+  const int is_unsigned = d.take_one({"lo", "ls", "hi", "hs"}, "a comparison is missing");
   if (is_float(type) || is_signed(type)) d.fail("'.lo', '.ls', '.hi' and '.hs' are for unsigned integers");
   constexpr Compare kSame[] = {Compare::lt, Compare::le, Compare::gt, Compare::ge};
   return kSame[is_unsigned];
@@ -136,15 +135,7 @@ Mask combine(const Warp& warp, const Instruction& i, Mask found, int field) {
 }
 
 // The second predicate of a pair is that of the opposite relation, but for f16x2, where it is that of the upper halves.
-template <Compare compare, class T>
 void setp(Warp& warp, const Instruction& i, Mask mask) {
-  const Mask found = relation<compare, T>(warp, i, false);
-  const Mask first = combine(warp, i, found, 4);
-  if (i.slot[1] >= 0) write_mask(warp, i.slot[1], combine(warp, i, ~found, 4), mask);
-  write_mask(warp, i.slot[0], first, mask);
-}
-
-void setp_by_pointer(Warp& warp, const Instruction& i, Mask mask) {
   const auto& options = i.options<CompareOptions>();
   const Mask found = options.relation(warp, i, false);
   const Mask second = options.of_pairs ? options.relation(warp, i, true) : ~found;
@@ -175,33 +166,8 @@ void set(Warp& warp, const Instruction& i, Mask mask) {
   write(warp, i.slot[0], result, mask);
 }
 
-template <Compare compare>
-Handler setp_for(Type type) {
-  switch (type) {
-    case Type::f32: return dispatch<setp<compare, float>>();
-    case Type::f64: return dispatch<setp<compare, double>>();
-    default: break;
-  }
-  if constexpr (compare <= Compare::ge) switch (type) {
-      case Type::b32:
-      case Type::u32: return dispatch<setp<compare, u32>>();
-      case Type::s32: return dispatch<setp<compare, s32>>();
-      case Type::b64:
-      case Type::u64: return dispatch<setp<compare, u64>>();
-      case Type::s64: return dispatch<setp<compare, s64>>();
-      default: break;
-    }
-  return nullptr;
-}
-
-template <std::size_t... I>
-constexpr auto all_setps(std::index_sequence<I...>) {
-  return std::array<Handler (*)(Type), sizeof...(I)>{setp_for<static_cast<Compare>(I)>...};
-}
-constexpr auto kSetps = all_setps(std::make_index_sequence<14>{});
-
 /// What setp and set share: relation, combination and flushing.
-Compare take_relation(Decoder& d, Type type) {
+void take_relation(Decoder& d, Type type) {
   CompareOptions& options = d.options<CompareOptions>();
   const Compare compare = take_compare(d, type);
   options.combine = static_cast<Combine>(d.take_one({"and", "or", "xor"}) + 1);
@@ -211,7 +177,6 @@ Compare take_relation(Decoder& d, Type type) {
   options.of_pairs = type == Type::f16x2 || type == Type::bf16x2;
   options.relation = kRelations[static_cast<std::size_t>(compare)](type);
   if (options.relation == nullptr) d.fail("no comparison of this type");
-  return compare;
 }
 
 void take_operands(Decoder& d, Type type) {
@@ -257,8 +222,8 @@ Handler choose_select(bool by_sign, bool by_float) {
 void decode_setp(Decoder& d) {
   d.out.category = Category::compare;
   const Type type = d.take_type();
-  const Handler direct = kSetps[static_cast<std::size_t>(take_relation(d, type))](type);
-  d.out.execute = direct != nullptr ? direct : setp_by_pointer;
+  take_relation(d, type);
+  d.out.execute = setp;
   take_operands(d, type);
   const Operand& results = d.operand(0);
   if (results.kind == OperandKind::pair) {

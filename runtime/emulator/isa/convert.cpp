@@ -146,8 +146,7 @@ u64 convert_one(u64 bits, const Conversion& c) {
 
 void convert(Warp& warp, const Instruction& i, Mask mask) {
   const Conversion c = i.options<Conversion>();
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
+  for (const int lane : lanes_of(mask)) {
     const u64 result = convert_one(fetch(warp, i.slot[1], c.from_bytes, lane), c);
     put(warp, i.slot[0], c.to_bytes, lane, is_float(c.to) ? result : extended(result, c.to));
   }
@@ -157,8 +156,7 @@ void convert(Warp& warp, const Instruction& i, Mask mask) {
 void convert_two(Warp& warp, const Instruction& i, Mask mask) {
   const Conversion c = i.options<Conversion>();
   const int part = 4 * c.to_bytes;  // bits
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
+  for (const int lane : lanes_of(mask)) {
     const u64 high = convert_one(fetch(warp, i.slot[1], 4, lane), c), low = convert_one(fetch(warp, i.slot[2], 4, lane), c);
     put(warp, i.slot[0], c.to_bytes, lane, high << part | low);
   }
@@ -168,8 +166,7 @@ void convert_two(Warp& warp, const Instruction& i, Mask mask) {
 void convert_pair(Warp& warp, const Instruction& i, Mask mask) {
   const Conversion c = i.options<Conversion>();
   const int from = 4 * c.from_bytes, to = 4 * c.to_bytes;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
+  for (const int lane : lanes_of(mask)) {
     const u64 bits = fetch(warp, i.slot[1], c.from_bytes, lane);
     put(warp, i.slot[0], c.to_bytes, lane, convert_one(bits >> from, c) << to | convert_one(bits, c));
   }
@@ -180,8 +177,7 @@ void convert_pack(Warp& warp, const Instruction& i, Mask mask) {
   const Conversion c = i.options<Conversion>();
   const int width = 8 * bytes_of(c.to);
   const u64 part = (u64{1} << width) - 1;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
+  for (const int lane : lanes_of(mask)) {
     const u64 high = convert_one(fetch(warp, i.slot[1], 4, lane), c) & part, low = convert_one(fetch(warp, i.slot[2], 4, lane), c) & part;
     const u64 rest = i.slot[3] < 0 ? 0 : fetch(warp, i.slot[3], 4, lane) << (2 * width);
     put(warp, i.slot[0], 4, lane, rest | high << width | low);
@@ -189,11 +185,7 @@ void convert_pack(Warp& warp, const Instruction& i, Mask mask) {
 }
 
 template <class To, class From>
-To resize(From x) {
-  return static_cast<To>(x);
-}
-template <class To, class From>
-To nearest(From x) {
+To cast(From x) {
   return static_cast<To>(x);
 }
 u16 narrow_f16(float x) { return f32_to_f16(x); }
@@ -205,7 +197,7 @@ u32 narrow_bf16x2(float high, float low) { return static_cast<u32>(f32_to_bf16(h
 
 template <class From>
 Handler resize_to(int bytes) {
-  return bytes == 2 ? elementwise<resize<u16, From>>() : bytes == 4 ? elementwise<resize<u32, From>>() : elementwise<resize<u64, From>>();
+  return bytes == 2 ? elementwise<cast<u16, From>>() : bytes == 4 ? elementwise<cast<u32, From>>() : elementwise<cast<u64, From>>();
 }
 
 /// A loop of its own for conversions without any extras; null if there is none.
@@ -226,8 +218,8 @@ Handler direct(const Conversion& c) {
   if (c.rounding != Rounding::nearest_even) return nullptr;
   if (c.to == Type::f16 && c.from == Type::f32) return elementwise<narrow_f16>();
   if (c.to == Type::bf16 && c.from == Type::f32) return elementwise<narrow_bf16>();
-  if (c.to == Type::f32 && c.from == Type::s32) return elementwise<nearest<float, s32>>();
-  if (c.to == Type::f32 && c.from == Type::u32) return elementwise<nearest<float, u32>>();
+  if (c.to == Type::f32 && c.from == Type::s32) return elementwise<cast<float, s32>>();
+  if (c.to == Type::f32 && c.from == Type::u32) return elementwise<cast<float, u32>>();
   return nullptr;
 }
 
@@ -242,11 +234,9 @@ void decode_convert_pack(Decoder& d) {
   c.sat = true;
   const bool has_rest = d.try_type() == Type::b32;
   if (c.from != Type::s32 || is_float(c.to) || bytes_of(c.to) > 2 || c.to < Type::u8) d.fail("no instruction of this type");
-  d.expect_operands(has_rest ? 4 : 3);
   d.options<Conversion>() = c;
   d.out.execute = convert_pack;
-  d.destination(0, d.operand(0), 4);
-  for (std::size_t k = 1; k < d.operands(); ++k) d.source(static_cast<int>(k), d.operand(k), 4);
+  d.take_operands(4, std::vector<int>(has_rest ? 3 : 2, 4));
 }
 
 namespace {
@@ -291,11 +281,8 @@ void decode_convert(Decoder& d) {
   c.pair = is_pair(c.to);
   if ((c.to == Type::e4m3x2 || c.to == Type::e5m2x2) && !c.satfinite) d.fail("'.satfinite' is missing");
   if (c.pair && c.from == Type::f32) {
-    d.expect_operands(3);
     c.to_bytes = static_cast<u8>(bytes_of(c.to));
-    d.destination(0, d.operand(0), c.to_bytes);
-    d.source(1, d.operand(1), 4, Type::f32);
-    d.source(2, d.operand(2), 4, Type::f32);
+    d.take_operands(c.to_bytes, {4, 4}, Type::f32);
     const bool plain = c.rounding == Rounding::nearest_even && !c.relu && !c.satfinite;
     d.out.execute = plain && c.to == Type::f16x2    ? elementwise<narrow_f16x2>()
                     : plain && c.to == Type::bf16x2 ? elementwise<narrow_bf16x2>()

@@ -31,32 +31,19 @@ T leave(T x) {
 }
 
 template <class T, bool Ftz, bool Sat>
-T add(T a, T b) {
-  return leave<Ftz, Sat>(enter<Ftz>(a) + enter<Ftz>(b));
-}
-template <class T, bool Ftz, bool Sat>
-T sub(T a, T b) {
-  return leave<Ftz, Sat>(enter<Ftz>(a) - enter<Ftz>(b));
-}
-template <class T, bool Ftz, bool Sat>
-T mul(T a, T b) {
-  return leave<Ftz, Sat>(enter<Ftz>(a) * enter<Ftz>(b));
-}
-template <class T, bool Ftz, bool Sat>
-T div(T a, T b) {
-  return leave<Ftz, Sat>(enter<Ftz>(a) / enter<Ftz>(b));
-}
-
-/// A function call for each lane where the processor has no instruction for it.
-template <class T, bool Ftz, bool Sat>
-T fma(T a, T b, T c) {
-  return leave<Ftz, Sat>(std::fma(enter<Ftz>(a), enter<Ftz>(b), enter<Ftz>(c)));
-}
+struct Nearest {
+  static T add(T a, T b) { return leave<Ftz, Sat>(enter<Ftz>(a) + enter<Ftz>(b)); }
+  static T sub(T a, T b) { return leave<Ftz, Sat>(enter<Ftz>(a) - enter<Ftz>(b)); }
+  static T mul(T a, T b) { return leave<Ftz, Sat>(enter<Ftz>(a) * enter<Ftz>(b)); }
+  static T div(T a, T b) { return leave<Ftz, Sat>(enter<Ftz>(a) / enter<Ftz>(b)); }
+  /// A function call for each lane where the processor has no instruction for it.
+  static T fma(T a, T b, T c) { return leave<Ftz, Sat>(std::fma(enter<Ftz>(a), enter<Ftz>(b), enter<Ftz>(c))); }
+};
 
 #if defined(__x86_64__)
 template <class T, bool Ftz, bool Sat>
 __attribute__((target("avx2,fma"), flatten)) void fma_by_avx2(Warp& warp, const Instruction& i, Mask mask) {
-  Elementwise<fma<T, Ftz, Sat>>::execute(warp, i, mask);
+  Elementwise<Nearest<T, Ftz, Sat>::fma>::execute(warp, i, mask);
 }
 #endif
 
@@ -65,7 +52,7 @@ Handler fastest_fma() {
 #if defined(__x86_64__)
   if (!has_wide_vectors() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return fma_by_avx2<T, Ftz, Sat>;
 #endif
-  return elementwise<fma<T, Ftz, Sat>>();
+  return elementwise<Nearest<T, Ftz, Sat>::fma>();
 }
 
 // The fast quotient is only defined up to |b| = 2^126; from there on it is 0, or NaN for infinite a.
@@ -88,8 +75,7 @@ void directed(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<T> a = read<T>(warp, i.slot[1]), b = read<T>(warp, i.slot[2]), c = i.slot[3] < 0 ? b : read<T>(warp, i.slot[3]);
   Lanes<T> result{};
   const auto in = [ftz = ftz](T x) { return ftz ? enter<true>(x) : x; };
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
+  for (const int lane : lanes_of(mask)) {
     const T value = rounded(op, rounding, in(a[lane]), in(b[lane]), in(c[lane]));
     if (ftz)
       result[lane] = saturates ? leave<true, true>(value) : leave<true, false>(value);
@@ -124,17 +110,11 @@ T extreme_of(T a, T b) {
 }
 
 template <class T, bool Ftz>
-T absolute(T a) {
-  return std::fabs(enter<Ftz>(a));
-}
-template <class T, bool Ftz>
-T negate(T a) {
-  return -enter<Ftz>(a);
-}
-template <class T>
-T copysign_of(T a, T b) {
-  return std::copysign(b, a);
-}
+struct Sign {
+  static T abs(T a) { return std::fabs(enter<Ftz>(a)); }
+  static T neg(T a) { return -enter<Ftz>(a); }
+  static T copy(T a, T b) { return std::copysign(b, a); }
+};
 
 enum class TestProperty : u8 { finite, infinite, number, not_a_number, normal, subnormal };
 struct TestOptions {
@@ -171,10 +151,10 @@ template <class T>
 Handler choose_nearest(FloatOp op, bool ftz, bool sat) {
   return for_flags(ftz, sat, [&]<bool Ftz, bool Sat>() -> Handler {
     switch (op) {
-      case FloatOp::add: return elementwise<add<T, Ftz, Sat>>();
-      case FloatOp::sub: return elementwise<sub<T, Ftz, Sat>>();
-      case FloatOp::mul: return elementwise<mul<T, Ftz, Sat>>();
-      case FloatOp::div: return elementwise<div<T, Ftz, Sat>>();
+      case FloatOp::add: return elementwise<Nearest<T, Ftz, Sat>::add>();
+      case FloatOp::sub: return elementwise<Nearest<T, Ftz, Sat>::sub>();
+      case FloatOp::mul: return elementwise<Nearest<T, Ftz, Sat>::mul>();
+      case FloatOp::div: return elementwise<Nearest<T, Ftz, Sat>::div>();
       default: return fastest_fma<T, Ftz, Sat>();
     }
   });
@@ -189,14 +169,11 @@ Handler choose_extreme(bool is_min, bool nan, bool ftz, bool xor_sign) {
 }
 
 void decode_testp(Decoder& d) {
-  const int property = d.take_one({"finite", "infinite", "number", "notanumber", "normal", "subnormal"});
-  if (property < 0) d.fail("a property is missing");
+  const int property = d.take_one({"finite", "infinite", "number", "notanumber", "normal", "subnormal"}, "a property is missing");
   d.options<TestOptions>().property = static_cast<TestProperty>(property);
   const Type type = d.take_type();
   d.out.execute = type == Type::f64 ? testp<double> : testp<float>;
-  d.expect_operands(2);
-  d.destination(0, d.operand(0), 0);
-  d.source(1, d.operand(1), bytes_of(type), type);
+  d.take_operands(0, {bytes_of(type)}, type);
 }
 
 void decode_rounded(Decoder& d, Type type, bool ftz) {
@@ -241,7 +218,7 @@ void decode_float(Decoder& d) {
   const bool ftz = d.take("ftz");
   if (ftz && type == Type::f64) d.fail("'.ftz' is for f32");
   const bool f64 = type == Type::f64;
-  bool is_unary = false, has_third = false;
+  std::size_t sources = 2;
   if (base == "min" || base == "max") {
     const bool nan = d.take("NaN");
     bool xor_sign = false;
@@ -252,23 +229,18 @@ void decode_float(Decoder& d) {
     d.out.execute =
         f64 ? choose_extreme<double>(base == "min", nan, false, xor_sign) : choose_extreme<float>(base == "min", nan, ftz, xor_sign);
   } else if (base == "abs" || base == "neg") {
-    is_unary = true;
-    if (f64)
-      d.out.execute = base == "abs" ? elementwise<absolute<double, false>>() : elementwise<negate<double, false>>();
-    else if (ftz)
-      d.out.execute = base == "abs" ? elementwise<absolute<float, true>>() : elementwise<negate<float, true>>();
-    else
-      d.out.execute = base == "abs" ? elementwise<absolute<float, false>>() : elementwise<negate<float, false>>();
+    sources = 1;
+    const auto choose = [&]<class S>() { return base == "abs" ? elementwise<S::abs>() : elementwise<S::neg>(); };
+    d.out.execute = f64   ? choose.operator()<Sign<double, false>>()
+                    : ftz ? choose.operator()<Sign<float, true>>()
+                          : choose.operator()<Sign<float, false>>();
   } else if (base == "copysign") {
-    d.out.execute = f64 ? elementwise<copysign_of<double>>() : elementwise<copysign_of<float>>();
+    d.out.execute = f64 ? elementwise<Sign<double, false>::copy>() : elementwise<Sign<float, false>::copy>();
   } else {
-    has_third = base == "fma" || base == "mad";
+    if (base == "fma" || base == "mad") sources = 3;
     decode_rounded(d, type, ftz);
   }
-  const int bytes = bytes_of(type);
-  d.expect_operands(is_unary ? 2 : has_third ? 4 : 3);
-  d.destination(0, d.operand(0), bytes);
-  for (std::size_t k = 1; k < d.operands(); ++k) d.source(static_cast<int>(k), d.operand(k), bytes, type);
+  d.take_operands(bytes_of(type), std::vector<int>(sources, bytes_of(type)), type);
 }
 
 }  // namespace tilewright::rt::emulator

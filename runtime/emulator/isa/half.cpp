@@ -13,6 +13,7 @@ struct HalfOptions {
   bool ftz = false, saturates = false, relu = false, propagates_nan = false, xor_sign = false;
 };
 enum class Op : u8 { add, sub, mul, fma, min, max, neg, abs };
+constexpr std::string_view kNames[] = {"add", "sub", "mul", "fma", "min", "max", "neg", "abs"};
 
 struct F16 {
   static constexpr FloatFormat kFormat = kF16;
@@ -117,30 +118,18 @@ void half(Warp& warp, const Instruction& i, Mask mask) {
   write(warp, i.slot[0], result, mask);
 }
 
+/// By operation.
 template <class H, int Parts>
-Handler choose(Op op) {
-  switch (op) {
-    case Op::add: return half<H, Op::add, Parts>;
-    case Op::sub: return half<H, Op::sub, Parts>;
-    case Op::mul: return half<H, Op::mul, Parts>;
-    case Op::fma: return half<H, Op::fma, Parts>;
-    case Op::min: return half<H, Op::min, Parts>;
-    case Op::max: return half<H, Op::max, Parts>;
-    case Op::neg: return half<H, Op::neg, Parts>;
-    case Op::abs: return half<H, Op::abs, Parts>;
-  }
-  return nullptr;
-}
+constexpr Handler kHandlers[] = {half<H, Op::add, Parts>, half<H, Op::sub, Parts>, half<H, Op::mul, Parts>, half<H, Op::fma, Parts>,
+                                 half<H, Op::min, Parts>, half<H, Op::max, Parts>, half<H, Op::neg, Parts>, half<H, Op::abs, Parts>};
 
 }  // namespace
 
 void decode_half(Decoder& d) {
   d.out.category = Category::half;
-  constexpr std::pair<std::string_view, Op> kOps[] = {{"add", Op::add}, {"sub", Op::sub}, {"mul", Op::mul}, {"fma", Op::fma},
-                                                      {"min", Op::min}, {"max", Op::max}, {"neg", Op::neg}, {"abs", Op::abs}};
-  const auto* found = std::find_if(std::begin(kOps), std::end(kOps), [&](const auto& row) { return row.first == d.base(); });
-  if (found == std::end(kOps)) d.fail("no instruction of this type");
-  const Op op = found->second;
+  const auto k = static_cast<std::size_t>(std::find(std::begin(kNames), std::end(kNames), d.base()) - std::begin(kNames));
+  if (k == std::size(kNames)) d.fail("no instruction of this type");
+  const Op op = static_cast<Op>(k);
   const Type type = d.take_type();
   const bool is_bf16 = type == Type::bf16 || type == Type::bf16x2;
   const bool is_pair = type == Type::f16x2 || type == Type::bf16x2;
@@ -157,13 +146,10 @@ void decode_half(Decoder& d) {
     if (options.xor_sign && !d.take("abs")) d.fail("'.xorsign' needs '.abs'");
   }
   if (is_bf16)
-    d.out.execute = is_pair ? choose<Bf16, 2>(op) : choose<Bf16, 1>(op);
+    d.out.execute = is_pair ? kHandlers<Bf16, 2>[k] : kHandlers<Bf16, 1>[k];
   else
-    d.out.execute = is_pair ? choose<F16, 2>(op) : choose<F16, 1>(op);
-  const std::size_t count = op >= Op::neg ? 2 : op == Op::fma ? 4 : 3;
-  d.expect_operands(count);
-  d.destination(0, d.operand(0), bytes_of(type));
-  for (std::size_t k = 1; k < count; ++k) d.source(static_cast<int>(k), d.operand(k), bytes_of(type), type);
+    d.out.execute = is_pair ? kHandlers<F16, 2>[k] : kHandlers<F16, 1>[k];
+  d.take_operands(bytes_of(type), std::vector<int>(op >= Op::neg ? 1 : op == Op::fma ? 3 : 2, bytes_of(type)), type);
 }
 
 }  // namespace tilewright::rt::emulator

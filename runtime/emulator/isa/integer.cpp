@@ -22,70 +22,42 @@ using Double = std::conditional_t<
 
 // Small types are promoted to int, whose overflow is undefined: all wrapping arithmetic is done in 64 unsigned bits.
 template <class T>
-T add(T a, T b) {
-  return static_cast<T>(static_cast<u64>(a) + static_cast<u64>(b));
-}
-template <class T>
-T sub(T a, T b) {
-  return static_cast<T>(static_cast<u64>(a) - static_cast<u64>(b));
-}
-template <class T>
-T mul_lo(T a, T b) {
-  return static_cast<T>(static_cast<u64>(a) * static_cast<u64>(b));
-}
-template <class T>
-T mul_hi(T a, T b) {
-  return static_cast<T>(static_cast<Double<T>>(static_cast<Double<T>>(a) * static_cast<Double<T>>(b)) >> (8 * sizeof(T)));
-}
-template <class T>
-Double<T> mul_wide(T a, T b) {
-  return static_cast<Double<T>>(static_cast<Double<T>>(a) * static_cast<Double<T>>(b));
-}
-template <class T>
-T mad_lo(T a, T b, T c) {
-  return add<T>(mul_lo<T>(a, b), c);
-}
-template <class T>
-T mad_hi(T a, T b, T c) {
-  return add<T>(mul_hi<T>(a, b), c);
-}
-template <class T>
-Double<T> mad_wide(T a, T b, Double<T> c) {
-  return add<Double<T>>(mul_wide<T>(a, b), c);
-}
-template <class T>
-T minimum(T a, T b) {
-  return b < a ? b : a;
-}
-template <class T>
-T maximum(T a, T b) {
-  return a < b ? b : a;
-}
-template <class T>
-T absolute(T a) {
-  return a < 0 ? sub<T>(0, a) : a;
-}
-template <class T>
-T negate(T a) {
-  return sub<T>(0, a);
-}
-template <class T>
-T sad(T a, T b, T c) {
-  return add<T>(a < b ? sub<T>(b, a) : sub<T>(a, b), c);
-}
-
-template <class T>
-T div(T a, T b) {
-  if (b == 0) return static_cast<T>(~u64{0});
-  if (kSigned<T> && b == static_cast<T>(-1)) return negate(a);
-  return static_cast<T>(a / b);
-}
-template <class T>
-T rem(T a, T b) {
-  if (b == 0) return a;
-  if (kSigned<T> && b == static_cast<T>(-1)) return 0;
-  return static_cast<T>(a % b);
-}
+struct Integer {
+  using Wide = Double<T>;
+  static T add(T a, T b) { return static_cast<T>(static_cast<u64>(a) + static_cast<u64>(b)); }
+  static T sub(T a, T b) { return static_cast<T>(static_cast<u64>(a) - static_cast<u64>(b)); }
+  static T mul_lo(T a, T b) { return static_cast<T>(static_cast<u64>(a) * static_cast<u64>(b)); }
+  static T mul_hi(T a, T b) { return static_cast<T>(mul_wide(a, b) >> (8 * sizeof(T))); }
+  static Wide mul_wide(T a, T b) { return static_cast<Wide>(static_cast<Wide>(a) * static_cast<Wide>(b)); }
+  static T mad_lo(T a, T b, T c) { return add(mul_lo(a, b), c); }
+  static T mad_hi(T a, T b, T c) { return add(mul_hi(a, b), c); }
+  static Wide mad_wide(T a, T b, Wide c) { return Integer<Wide>::add(mul_wide(a, b), c); }
+  static T min(T a, T b) { return b < a ? b : a; }
+  static T max(T a, T b) { return a < b ? b : a; }
+  static T min_relu(T a, T b) { return max(min(a, b), 0); }
+  static T max_relu(T a, T b) { return max(max(a, b), 0); }
+  static T neg(T a) { return sub(0, a); }
+  static T abs(T a) { return a < 0 ? neg(a) : a; }
+  static T sad(T a, T b, T c) { return add(a < b ? sub(b, a) : sub(a, b), c); }
+  static T div(T a, T b) {
+    if (b == 0) return static_cast<T>(~u64{0});
+    if (kSigned<T> && b == static_cast<T>(-1)) return neg(a);
+    return static_cast<T>(a / b);
+  }
+  static T rem(T a, T b) {
+    if (b == 0) return a;
+    if (kSigned<T> && b == static_cast<T>(-1)) return 0;
+    return static_cast<T>(a % b);
+  }
+  // 24-bit operands have a product of 48 bits: its low 32, or bits 16 to 47.
+  static s64 low_24(T a) {
+    return kSigned<T> ? static_cast<s32>(static_cast<u32>(a) << 8) >> 8 : static_cast<s64>(static_cast<u32>(a) & 0xffffffu);
+  }
+  static T mul24_lo(T a, T b) { return static_cast<T>(low_24(a) * low_24(b)); }
+  static T mul24_hi(T a, T b) { return static_cast<T>((low_24(a) * low_24(b)) >> 16); }
+  static T mad24_lo(T a, T b, T c) { return add(mul24_lo(a, b), c); }
+  static T mad24_hi(T a, T b, T c) { return add(mul24_hi(a, b), c); }
+};
 
 s32 clamp(s64 wide) {
   return static_cast<s32>(wide < std::numeric_limits<s32>::min()   ? std::numeric_limits<s32>::min()
@@ -94,7 +66,9 @@ s32 clamp(s64 wide) {
 }
 s32 add_sat(s32 a, s32 b) { return clamp(s64{a} + b); }
 s32 sub_sat(s32 a, s32 b) { return clamp(s64{a} - b); }
-s32 mad_hi_sat(s32 a, s32 b, s32 c) { return clamp(s64{mul_hi<s32>(a, b)} + c); }
+s32 mad_hi_sat(s32 a, s32 b, s32 c) { return clamp(s64{Integer<s32>::mul_hi(a, b)} + c); }
+s32 mad24_hi_sat(s32 a, s32 b, s32 c) { return clamp(s64{Integer<s32>::mul24_hi(a, b)} + c); }
+
 /// F of both halves, as integers of the type.
 template <auto F>
 struct OfHalves;
@@ -110,34 +84,6 @@ template <auto F>
 u32 of_halves(u32 a, u32 b) {
   return OfHalves<F>::apply(a, b);
 }
-
-s16 half_min_relu(s16 a, s16 b) { return maximum<s16>(minimum<s16>(a, b), 0); }
-s16 half_max_relu(s16 a, s16 b) { return maximum<s16>(maximum<s16>(a, b), 0); }
-s32 min_relu(s32 a, s32 b) { return maximum<s32>(minimum<s32>(a, b), 0); }
-s32 max_relu(s32 a, s32 b) { return maximum<s32>(maximum<s32>(a, b), 0); }
-
-// 24-bit operands have a product of 48 bits: its low 32, or bits 16 to 47.
-template <class T>
-s64 low_24(T a) {
-  return kSigned<T> ? static_cast<s32>(static_cast<u32>(a) << 8) >> 8 : static_cast<s64>(static_cast<u32>(a) & 0xffffffu);
-}
-template <class T>
-T mul24_lo(T a, T b) {
-  return static_cast<T>(low_24(a) * low_24(b));
-}
-template <class T>
-T mul24_hi(T a, T b) {
-  return static_cast<T>((low_24(a) * low_24(b)) >> 16);
-}
-template <class T>
-T mad24_lo(T a, T b, T c) {
-  return add<T>(mul24_lo<T>(a, b), c);
-}
-template <class T>
-T mad24_hi(T a, T b, T c) {
-  return add<T>(mul24_hi<T>(a, b), c);
-}
-s32 mad24_hi_sat(s32 a, s32 b, s32 c) { return clamp(s64{mul24_hi<s32>(a, b)} + c); }
 
 template <class A, class B>
 u32 dot_4(u32 a, u32 b, u32 c) {
@@ -175,74 +121,64 @@ Handler for_32(Decoder& decoder, Type type, F f) {
 
 Handler choose_multiply(Decoder& d, Type type, bool adds, int part) {
   if (part < 0) d.fail("one of '.lo', '.hi' and '.wide' is missing");
-  if (part == 2) {
-    if (bytes_of(type) == 8) d.fail("'.wide' needs operands of 16 or 32 bits");
-    return for_integer(d, type, [&]<class T>() -> Handler {
-      if constexpr (sizeof(T) == 8)
-        return nullptr;
-      else
-        return adds ? elementwise<mad_wide<T>>() : elementwise<mul_wide<T>>();
-    });
-  }
+  if (part == 2 && bytes_of(type) == 8) d.fail("'.wide' needs operands of 16 or 32 bits");
   if (adds && part == 1 && d.take("sat")) {
     if (type != Type::s32) d.fail("'.sat' needs s32");
     return elementwise<mad_hi_sat>();
   }
   return for_integer(d, type, [&]<class T>() -> Handler {
-    if (adds) return part == 0 ? elementwise<mad_lo<T>>() : elementwise<mad_hi<T>>();
-    return part == 0 ? elementwise<mul_lo<T>>() : elementwise<mul_hi<T>>();
+    if constexpr (sizeof(T) < 8)
+      if (part == 2) return adds ? elementwise<Integer<T>::mad_wide>() : elementwise<Integer<T>::mul_wide>();
+    if (adds) return part == 0 ? elementwise<Integer<T>::mad_lo>() : elementwise<Integer<T>::mad_hi>();
+    return part == 0 ? elementwise<Integer<T>::mul_lo>() : elementwise<Integer<T>::mul_hi>();
   });
 }
 
 Handler choose_24(Decoder& d, Type type, bool adds) {
-  const int part = d.take_one({"lo", "hi"});
-  if (part < 0) d.fail("one of '.lo' and '.hi' is missing");
+  const int part = d.take_one({"lo", "hi"}, "one of '.lo' and '.hi' is missing");
   if (adds && part == 1 && type == Type::s32 && d.take("sat")) return elementwise<mad24_hi_sat>();
   return for_32(d, type, [&]<class T>() -> Handler {
-    if (adds) return part == 0 ? elementwise<mad24_lo<T>>() : elementwise<mad24_hi<T>>();
-    return part == 0 ? elementwise<mul24_lo<T>>() : elementwise<mul24_hi<T>>();
+    if (adds) return part == 0 ? elementwise<Integer<T>::mad24_lo>() : elementwise<Integer<T>::mad24_hi>();
+    return part == 0 ? elementwise<Integer<T>::mul24_lo>() : elementwise<Integer<T>::mul24_hi>();
   });
-}
-
-Handler choose_add_or_sub(Decoder& d, Type type, bool adds) {
-  if (d.take("sat")) {
-    if (type != Type::s32) d.fail("'.sat' needs s32");
-    return adds ? elementwise<add_sat>() : elementwise<sub_sat>();
-  }
-  return for_integer(d, type, [&]<class T>() -> Handler { return adds ? elementwise<add<T>>() : elementwise<sub<T>>(); });
 }
 
 /// Of two halves in a register of 32 bits.
 Handler choose_packed(Decoder& d, std::string_view base, bool is_signed) {
-  if (base != "add" && base != "min" && base != "max") return nullptr;
-  if (base == "add") return elementwise<of_halves<add<u16>>>();
+  if (base == "add") return elementwise<of_halves<Integer<u16>::add>>();
+  if (base != "min" && base != "max") return nullptr;
   const bool is_min = base == "min";
-  if (is_signed && d.take("relu")) return is_min ? elementwise<of_halves<half_min_relu>>() : elementwise<of_halves<half_max_relu>>();
-  if (is_signed) return is_min ? elementwise<of_halves<minimum<s16>>>() : elementwise<of_halves<maximum<s16>>>();
-  return is_min ? elementwise<of_halves<minimum<u16>>>() : elementwise<of_halves<maximum<u16>>>();
+  if (is_signed && d.take("relu"))
+    return is_min ? elementwise<of_halves<Integer<s16>::min_relu>>() : elementwise<of_halves<Integer<s16>::max_relu>>();
+  if (is_signed) return is_min ? elementwise<of_halves<Integer<s16>::min>>() : elementwise<of_halves<Integer<s16>::max>>();
+  return is_min ? elementwise<of_halves<Integer<u16>::min>>() : elementwise<of_halves<Integer<u16>::max>>();
 }
 
-Handler choose_min_or_max(Decoder& d, Type type, bool is_min) {
-  if (d.take("relu")) {
-    if (type != Type::s32) d.fail("'.relu' needs s32");
-    return is_min ? elementwise<min_relu>() : elementwise<max_relu>();
-  }
-  return for_integer(d, type, [&]<class T>() -> Handler { return is_min ? elementwise<minimum<T>>() : elementwise<maximum<T>>(); });
-}
-
+/// Null if there is no such operation on the type.
 Handler choose(Decoder& d, Type type, std::string_view base, int part) {
   if (type == Type::u16x2 || type == Type::s16x2) return choose_packed(d, base, type == Type::s16x2);
-  if (base == "add" || base == "sub") return choose_add_or_sub(d, type, base == "add");
   if (base == "mul" || base == "mad") return choose_multiply(d, type, base == "mad", part);
   if (base == "mul24" || base == "mad24") return choose_24(d, type, base == "mad24");
-  if (base == "min" || base == "max") return choose_min_or_max(d, type, base == "min");
+  const bool is_sum = base == "add" || base == "sub", is_extreme = base == "min" || base == "max";
+  if (is_sum && d.take("sat")) {
+    if (type != Type::s32) d.fail("'.sat' needs s32");
+    return base == "add" ? elementwise<add_sat>() : elementwise<sub_sat>();
+  }
+  if (is_extreme && d.take("relu")) {
+    if (type != Type::s32) d.fail("'.relu' needs s32");
+    return base == "min" ? elementwise<Integer<s32>::min_relu>() : elementwise<Integer<s32>::max_relu>();
+  }
   return for_integer(d, type, [&]<class T>() -> Handler {
-    if (base == "div") return elementwise<div<T>>();
-    if (base == "rem") return elementwise<rem<T>>();
-    if (base == "sad") return elementwise<sad<T>>();
-    if (base == "neg") return elementwise<negate<T>>();
+    if (base == "add") return elementwise<Integer<T>::add>();
+    if (base == "sub") return elementwise<Integer<T>::sub>();
+    if (base == "min") return elementwise<Integer<T>::min>();
+    if (base == "max") return elementwise<Integer<T>::max>();
+    if (base == "div") return elementwise<Integer<T>::div>();
+    if (base == "rem") return elementwise<Integer<T>::rem>();
+    if (base == "sad") return elementwise<Integer<T>::sad>();
+    if (base == "neg") return elementwise<Integer<T>::neg>();
     if constexpr (kSigned<T>)
-      if (base == "abs") return elementwise<absolute<T>>();
+      if (base == "abs") return elementwise<Integer<T>::abs>();
     return nullptr;
   });
 }
@@ -258,9 +194,7 @@ void decode_dot(Decoder& d) {
     d.out.execute = b_signed ? pick.operator()<s8, s8, s16, s8>() : pick.operator()<s8, u8, s16, u8>();
   else
     d.out.execute = b_signed ? pick.operator()<u8, s8, u16, s8>() : pick.operator()<u8, u8, u16, u8>();
-  d.expect_operands(4);
-  d.destination(0, d.operand(0), 4);
-  for (int k = 1; k < 4; ++k) d.source(k, d.operand(static_cast<std::size_t>(k)), 4);
+  d.take_operands(4, {4, 4, 4});
 }
 
 }  // namespace
@@ -275,13 +209,9 @@ void decode_integer(Decoder& d) {
   d.out.execute = choose(d, type, base, part);
   if (d.out.execute == nullptr) d.fail("no instruction of this type");
   const int bytes = bytes_of(type), wide = part == 2 ? 2 * bytes : bytes;
-  const bool is_unary = base == "neg" || base == "abs";
-  const bool has_third = base == "mad" || base == "mad24" || base == "sad";
-  d.expect_operands(is_unary ? 2 : has_third ? 4 : 3);
-  d.destination(0, d.operand(0), wide);
-  d.source(1, d.operand(1), bytes);
-  if (!is_unary) d.source(2, d.operand(2), bytes);
-  if (has_third) d.source(3, d.operand(3), wide);
+  if (base == "neg" || base == "abs") return d.take_operands(bytes, {bytes});
+  if (base == "mad" || base == "mad24" || base == "sad") return d.take_operands(wide, {bytes, bytes, wide});
+  d.take_operands(wide, {bytes, bytes});
 }
 
 }  // namespace tilewright::rt::emulator

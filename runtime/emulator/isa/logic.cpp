@@ -9,35 +9,39 @@ namespace tilewright::rt::emulator {
 namespace {
 
 template <class T>
-T bit_and(T a, T b) {
-  return a & b;
-}
-template <class T>
-T bit_or(T a, T b) {
-  return a | b;
-}
-template <class T>
-T bit_xor(T a, T b) {
-  return a ^ b;
-}
-template <class T>
-T bit_not(T a) {
-  return static_cast<T>(~a);
-}
-template <class T>
-T is_zero(T a) {
-  return a == 0;
-}
-template <class T>
-T shl(T a, u32 n) {
-  return n < 8 * sizeof(T) ? static_cast<T>(a << n) : T{0};
-}
-// Signed: too far a shift leaves the sign everywhere.
-template <class T>
-T shr(T a, u32 n) {
-  if (n >= 8 * sizeof(T)) return std::is_signed_v<T> && a < 0 ? static_cast<T>(-1) : T{0};
-  return static_cast<T>(a >> n);
-}
+struct Bitwise {
+  static T bit_and(T a, T b) { return a & b; }
+  static T bit_or(T a, T b) { return a | b; }
+  static T bit_xor(T a, T b) { return a ^ b; }
+  static T bit_not(T a) { return static_cast<T>(~a); }
+  static T is_zero(T a) { return a == 0; }
+  static T shl(T a, u32 n) { return n < kBits ? static_cast<T>(a << n) : T{0}; }
+  // Signed: too far a shift leaves the sign everywhere.
+  static T shr(T a, u32 n) {
+    if (n >= kBits) return std::is_signed_v<T> && a < 0 ? static_cast<T>(-1) : T{0};
+    return static_cast<T>(a >> n);
+  }
+  static T reverse(T a) {
+    T result = 0;
+    for (u32 i = 0; i < kBits; ++i) result |= ((a >> i) & 1) << (kBits - 1 - i);
+    return result;
+  }
+  static u32 count_ones(T a) { return static_cast<u32>(std::popcount(a)); }
+  static u32 count_leading(T a) { return static_cast<u32>(std::countl_zero(a)); }
+  // The highest bit that differs from the sign; all ones if there is none.
+  static u32 highest(T a) {
+    using U = std::make_unsigned_t<T>;
+    const U bits = static_cast<U>(std::is_signed_v<T> && a < 0 ? ~a : a);
+    return bits == 0 ? ~0u : kBits - 1 - static_cast<u32>(std::countl_zero(bits));
+  }
+  static u32 highest_shift(T a) {
+    const u32 at = highest(a);
+    return at == ~0u ? at : kBits - 1 - at;
+  }
+
+  static constexpr u32 kBits = 8 * sizeof(T);
+};
+
 u32 funnel_left(u32 low, u32 high, u32 n) { return n == 0 ? high : n >= 32 ? low : (high << n) | (low >> (32 - n)); }
 u32 funnel_right(u32 low, u32 high, u32 n) { return n == 0 ? low : n >= 32 ? high : (low >> n) | (high << (32 - n)); }
 u32 shf_l_wrap(u32 a, u32 b, u32 n) { return funnel_left(a, b, n & 31); }
@@ -86,40 +90,10 @@ T sign_extend(T a, u32 n) {
   return static_cast<T>(static_cast<T>(static_cast<u32>(a) << shift) >> shift);
 }
 template <class T>
-T szext_wrap(T a, u32 n) {
-  return sign_extend<T>(a, n & 31);
-}
-template <class T>
-T szext_clamp(T a, u32 n) {
-  return sign_extend<T>(a, n);
-}
-
-template <class T>
-T reverse(T a) {
-  T result = 0;
-  for (u32 i = 0; i < 8 * sizeof(T); ++i) result |= ((a >> i) & 1) << (8 * sizeof(T) - 1 - i);
-  return result;
-}
-template <class T>
-u32 count_ones(T a) {
-  return static_cast<u32>(std::popcount(a));
-}
-template <class T>
-u32 count_leading(T a) {
-  return static_cast<u32>(std::countl_zero(a));
-}
-// The highest bit that differs from the sign; all ones if there is none.
-template <class T>
-u32 highest(T a) {
-  using U = std::make_unsigned_t<T>;
-  const U bits = static_cast<U>(std::is_signed_v<T> && a < 0 ? ~a : a);
-  return bits == 0 ? ~0u : static_cast<u32>(8 * sizeof(T) - 1) - static_cast<u32>(std::countl_zero(bits));
-}
-template <class T>
-u32 highest_shift(T a) {
-  const u32 at = highest(a);
-  return at == ~0u ? at : static_cast<u32>(8 * sizeof(T) - 1) - at;
-}
+struct SignExtend {
+  static T wrap(T a, u32 n) { return sign_extend<T>(a, n & 31); }
+  static T clamp(T a, u32 n) { return sign_extend<T>(a, n); }
+};
 
 /// The n-th set bit counted from `base`, upwards for a positive n and downwards for a negative one; 0 asks for the base itself.
 u32 nth_set(u32 mask, u32 base, s32 n) {
@@ -160,25 +134,24 @@ Lanes<u32> bits_by_table(u32 table, const Lanes<u32>& a, const Lanes<u32>& b, co
   return result;
 }
 
+enum class Combines : u8 { nothing, by_or, by_and };
 struct TableOptions {
   u8 table = 0;
+  Combines combines = Combines::nothing;  // with a predicate
 };
 
+// Where the instruction has a further predicate, its result is whether any bit is set, combined with that one: slots 4 and 5.
 void lop3(Warp& warp, const Instruction& i, Mask mask) {
+  const auto [table, combines] = i.options<TableOptions>();
   const auto a = read<u32>(warp, i.slot[1]), b = read<u32>(warp, i.slot[2]), c = read<u32>(warp, i.slot[3]);
-  write(warp, i.slot[0], bits_by_table(i.options<TableOptions>().table, a, b, c), mask);
-}
-
-// A predicate says whether the result has any bit set, combined with another one: Instruction::slot 4 and 5.
-template <bool kAnds>
-void lop3_with_predicate(Warp& warp, const Instruction& i, Mask mask) {
-  const Mask other = read_predicate(warp, i, 5);
-  const auto a = read<u32>(warp, i.slot[1]), b = read<u32>(warp, i.slot[2]), c = read<u32>(warp, i.slot[3]);
-  const Lanes<u32> result = bits_by_table(i.options<TableOptions>().table, a, b, c);
-  Mask any = 0;
-  for (int lane = 0; lane < kLanes; ++lane) any |= result[lane] != 0 ? kLaneBit[lane] : 0;
+  const Lanes<u32> result = bits_by_table(table, a, b, c);
+  if (combines != Combines::nothing) {
+    const Mask other = read_predicate(warp, i, 5);
+    Mask any = 0;
+    for (int lane = 0; lane < kLanes; ++lane) any |= result[lane] != 0 ? kLaneBit[lane] : 0;
+    write_mask(warp, i.slot[4], combines == Combines::by_and ? any & other : any | other, mask);
+  }
   write(warp, i.slot[0], result, mask);
-  write_mask(warp, i.slot[4], kAnds ? any & other : any | other, mask);
 }
 
 enum class PredicateOp : u8 { bit_and, bit_or, bit_xor, bit_not };
@@ -211,26 +184,26 @@ Handler for_bits(Decoder& d, int bytes, F f) {
 }
 
 void decode_lop3(Decoder& d) {
-  const int combines = d.take_one({"or", "and"});
-  const bool has_predicate = combines >= 0;
-  if (d.take_type() != Type::b32) d.fail("no instruction of this type: expected b32");
+  const auto combines = static_cast<Combines>(d.take_one({"or", "and"}) + 1);
+  const bool has_predicate = combines != Combines::nothing;
+  d.expect_type(Type::b32);
   d.expect_operands(has_predicate ? 6 : 5);
   const Operand& result = d.operand(0);
   if (has_predicate != (result.kind == OperandKind::pair)) d.fail("'.or' or '.and' and a result 'd|p' go together");
   d.destination(0, has_predicate ? result.parts[0] : result, 4);
   for (int k = 1; k < 4; ++k) d.source(k, d.operand(static_cast<std::size_t>(k)), 4);
-  d.options<TableOptions>().table = static_cast<u8>(d.constant(d.operand(4)));
+  d.options<TableOptions>() = {static_cast<u8>(d.constant(d.operand(4))), combines};
   d.out.execute = lop3;
   if (!has_predicate) return;
   d.destination(4, result.parts[1], 0);
   d.source(5, d.operand(5), 0);
-  d.out.execute = combines == 0 ? lop3_with_predicate<false> : lop3_with_predicate<true>;
 }
 
 Handler choose_shift(Decoder& d, Type type) {
-  if (d.base() == "shl") return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shl<T>>(); });
-  if (is_signed(type)) return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shr<std::make_signed_t<T>>>(); });
-  return for_bits(d, bytes_of(type), []<class T>() -> Handler { return elementwise<shr<T>>(); });
+  return for_bits(d, bytes_of(type), [&]<class T>() -> Handler {
+    if (d.base() == "shl") return elementwise<Bitwise<T>::shl>();
+    return is_signed(type) ? elementwise<Bitwise<std::make_signed_t<T>>::shr>() : elementwise<Bitwise<T>::shr>();
+  });
 }
 
 Handler choose_funnel(Decoder& d) {
@@ -257,11 +230,11 @@ Handler choose_count(Decoder& d, Type type, bool shift) {
   const std::string_view base = d.base();
   const auto pick = [&]<class U>() -> Handler {
     using S = std::make_signed_t<U>;
-    if (base == "popc") return elementwise<count_ones<U>>();
-    if (base == "clz") return elementwise<count_leading<U>>();
-    if (base == "brev") return elementwise<reverse<U>>();
-    if (is_signed(type)) return shift ? elementwise<highest_shift<S>>() : elementwise<highest<S>>();
-    return shift ? elementwise<highest_shift<U>>() : elementwise<highest<U>>();
+    if (base == "popc") return elementwise<Bitwise<U>::count_ones>();
+    if (base == "clz") return elementwise<Bitwise<U>::count_leading>();
+    if (base == "brev") return elementwise<Bitwise<U>::reverse>();
+    if (is_signed(type)) return shift ? elementwise<Bitwise<S>::highest_shift>() : elementwise<Bitwise<S>::highest>();
+    return shift ? elementwise<Bitwise<U>::highest_shift>() : elementwise<Bitwise<U>::highest>();
   };
   return bytes_of(type) == 8 ? pick.operator()<u64>() : pick.operator()<u32>();
 }
@@ -283,11 +256,8 @@ void decode_logic(Decoder& d) {
   if (base == "lop3") return decode_lop3(d);
   const Type type = d.take_type();
   const bool is_unary = base == "not" || base == "cnot";
-  d.expect_operands(is_unary ? 2 : 3);
   const int bytes = type == Type::pred ? 0 : bytes_of(type);
-  d.destination(0, d.operand(0), bytes);
-  d.source(1, d.operand(1), bytes);
-  if (!is_unary) d.source(2, d.operand(2), bytes);
+  d.take_operands(bytes, std::vector<int>(is_unary ? 1 : 2, bytes));
   if (type == Type::pred) {
     d.options<PredicateOptions>().op = base == "and"   ? PredicateOp::bit_and
                                        : base == "or"  ? PredicateOp::bit_or
@@ -297,60 +267,39 @@ void decode_logic(Decoder& d) {
     return;
   }
   d.out.execute = for_bits(d, bytes, [&]<class T>() -> Handler {
-    if (base == "and") return elementwise<bit_and<T>>();
-    if (base == "or") return elementwise<bit_or<T>>();
-    if (base == "xor") return elementwise<bit_xor<T>>();
-    return base == "not" ? elementwise<bit_not<T>>() : elementwise<is_zero<T>>();
+    if (base == "and") return elementwise<Bitwise<T>::bit_and>();
+    if (base == "or") return elementwise<Bitwise<T>::bit_or>();
+    if (base == "xor") return elementwise<Bitwise<T>::bit_xor>();
+    return base == "not" ? elementwise<Bitwise<T>::bit_not>() : elementwise<Bitwise<T>::is_zero>();
   });
 }
 
 void decode_bits(Decoder& d) {
   d.out.category = Category::logic;
   const std::string_view base = d.base();
-  Handler funnel = base == "shf" ? choose_funnel(d) : nullptr;
-  const int mode = base == "bmsk" || base == "szext" ? d.take_one({"wrap", "clamp"}) : 0;
-  if (mode < 0) d.fail("one of '.wrap' and '.clamp' is missing");
+  const Handler funnel = base == "shf" ? choose_funnel(d) : nullptr;
+  const bool is_wrapped =
+      (base == "bmsk" || base == "szext") && d.take_one({"wrap", "clamp"}, "one of '.wrap' and '.clamp' is missing") == 0;
   const bool shift = base == "bfind" && d.take("shiftamt");
   const Type type = d.take_type();
   const int bytes = bytes_of(type);
-  if (bytes != 4 && bytes != 8 && base != "shl" && base != "shr") d.fail("no instruction of this type: expected 32 or 64 bits");
-  int result = bytes;
-  std::vector<int> sources;
-  if (base == "shl" || base == "shr") {
-    d.out.execute = choose_shift(d, type);
-    sources = {bytes, 4};
-  } else if (base == "shf") {
-    d.out.execute = funnel;
-    sources = {4, 4, 4};
-  } else if (base == "bfe") {
-    d.out.execute = choose_field(type);
-    sources = {bytes, 4, 4};
-  } else if (base == "bfi") {
-    d.out.execute = bytes == 8 ? elementwise<insert<u64>>() : elementwise<insert<u32>>();
-    sources = {bytes, bytes, 4, 4};
-  } else if (base == "bmsk") {
-    d.out.execute = mode == 0 ? elementwise<bmsk_wrap>() : elementwise<bmsk_clamp>();
-    sources = {4, 4};
-  } else if (base == "szext") {
-    if (is_signed(type))
-      d.out.execute = mode == 0 ? elementwise<szext_wrap<s32>>() : elementwise<szext_clamp<s32>>();
-    else
-      d.out.execute = mode == 0 ? elementwise<szext_wrap<u32>>() : elementwise<szext_clamp<u32>>();
-    sources = {4, 4};
-  } else if (base == "fns") {
-    d.out.execute = elementwise<nth_set>();
-    sources = {4, 4, 4};
-  } else if (base == "prmt") {
-    d.out.execute = choose_permute(d);
-    sources = {4, 4, 4};
-  } else {
-    d.out.execute = choose_count(d, type, shift);
-    result = base == "brev" ? bytes : 4;
-    sources = {bytes};
-  }
-  d.expect_operands(sources.size() + 1);
-  d.destination(0, d.operand(0), result);
-  for (std::size_t k = 0; k < sources.size(); ++k) d.source(static_cast<int>(k) + 1, d.operand(k + 1), sources[k]);
+  const auto take = [&](Handler execute, int result, const std::vector<int>& sources) {
+    d.out.execute = execute;
+    d.take_operands(result, sources);
+  };
+  if (base == "shl" || base == "shr") return take(choose_shift(d, type), bytes, {bytes, 4});
+  if (bytes != 4 && bytes != 8) d.fail("no instruction of this type: expected 32 or 64 bits");
+  if (base == "shf") return take(funnel, bytes, {4, 4, 4});
+  if (base == "bfe") return take(choose_field(type), bytes, {bytes, 4, 4});
+  if (base == "bfi") return take(bytes == 8 ? elementwise<insert<u64>>() : elementwise<insert<u32>>(), bytes, {bytes, bytes, 4, 4});
+  if (base == "bmsk") return take(is_wrapped ? elementwise<bmsk_wrap>() : elementwise<bmsk_clamp>(), bytes, {4, 4});
+  if (base == "szext" && is_signed(type))
+    return take(is_wrapped ? elementwise<SignExtend<s32>::wrap>() : elementwise<SignExtend<s32>::clamp>(), bytes, {4, 4});
+  if (base == "szext")
+    return take(is_wrapped ? elementwise<SignExtend<u32>::wrap>() : elementwise<SignExtend<u32>::clamp>(), bytes, {4, 4});
+  if (base == "fns") return take(elementwise<nth_set>(), bytes, {4, 4, 4});
+  if (base == "prmt") return take(choose_permute(d), bytes, {4, 4, 4});
+  take(choose_count(d, type, shift), base == "brev" ? bytes : 4, {bytes});
 }
 
 }  // namespace tilewright::rt::emulator

@@ -93,7 +93,7 @@ void decode_split(Decoder& d, int whole) {
 }
 
 struct WindowOptions {
-  u64 begin = 0;              // of the space in generic addresses; minus that for the way back
+  u64 begin = 0;               // of the space in generic addresses; minus that for the way back
   bool is_of_cluster = false;  // .shared::cluster
 };
 
@@ -169,9 +169,7 @@ void decode_cvta(Decoder& d) {
   if (bytes != 8 && bytes != 4) d.fail("an address has 32 or 64 bits");
   const u64 window = window_of(d, space);
   d.options<WindowOptions>().begin = from_generic ? 0 - window : window;
-  d.expect_operands(2);
-  d.destination(0, d.operand(0), bytes);
-  d.source(1, d.operand(1), bytes);
+  d.take_operands(bytes, {bytes});
   d.out.execute = bytes == 8 ? add_window<u64> : add_window<u32>;
 }
 
@@ -180,9 +178,7 @@ void decode_isspacep(Decoder& d) {
   const Space space = take_space(d);
   if (space == Space::constant) d.fail("constant memory is not told apart from global memory");
   d.options<WindowOptions>().begin = window_of(d, space);
-  d.expect_operands(2);
-  d.destination(0, d.operand(0), 0);
-  d.source(1, d.operand(1), 8);
+  d.take_operands(0, {8});
   d.out.execute = isspacep;
 }
 

@@ -51,9 +51,7 @@ void decode_multiword(Decoder& d) {
   options.subtracts = base.starts_with("sub");
   options.multiplies = multiplies;
   if (multiplies) {
-    const int part = d.take_one({"lo", "hi"});
-    if (part < 0) d.fail("one of '.lo' and '.hi' is missing");
-    options.takes_high_word = part == 1;
+    options.takes_high_word = d.take_one({"lo", "hi"}, "one of '.lo' and '.hi' is missing") == 1;
   }
   const Type type = d.take_type();
   const int bytes = bytes_of(type);
@@ -62,10 +60,7 @@ void decode_multiword(Decoder& d) {
     d.out.execute = bytes == 4 ? with_carry<u32, true> : with_carry<u64, true>;
   else
     d.out.execute = bytes == 4 ? with_carry<u32, false> : with_carry<u64, false>;
-  const std::size_t count = multiplies ? 4 : 3;
-  d.expect_operands(count);
-  d.destination(0, d.operand(0), bytes);
-  for (std::size_t k = 1; k < count; ++k) d.source(static_cast<int>(k), d.operand(k), bytes);
+  d.take_operands(bytes, std::vector<int>(multiplies ? 3 : 2, bytes));
 }
 
 }  // namespace tilewright::rt::emulator

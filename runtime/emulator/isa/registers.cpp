@@ -49,10 +49,9 @@ void return_registers(Warp& warp, u32 kept) {
 
 void decode_setmaxnreg(Decoder& d) {
   d.out.category = Category::barrier;
-  const int direction = d.take_one({"dec", "inc"});
-  if (direction < 0) d.fail("'.inc' or '.dec' is missing");
+  const int direction = d.take_one({"dec", "inc"}, "'.inc' or '.dec' is missing");
   if (!d.take("sync") || !d.take("aligned")) d.fail("'.sync.aligned' is missing");
-  if (d.take_type() != Type::u32) d.fail("no instruction of this type: expected u32");
+  d.expect_type(Type::u32);
   d.expect_operands(1);
   const u64 count = d.constant(d.operand(0));
   if (count < 24 || count > 256 || count % 8 != 0) d.fail(fmt::format("{} registers: expected a multiple of 8 from 24 to 256", count));

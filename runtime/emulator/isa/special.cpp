@@ -76,8 +76,7 @@ void exact(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<T> a = read<T>(warp, i.slot[1]);
   const auto [rounding, ftz] = i.options<ExactOptions>();
   Lanes<T> result{};
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
+  for (const int lane : lanes_of(mask)) {
     T x = a[lane];
     if constexpr (std::is_same_v<T, float>)
       if (ftz) x = flush(x);
@@ -170,9 +169,7 @@ void decode_special(Decoder& d) {
   } else {
     d.fail("no instruction of this type");
   }
-  d.expect_operands(2);
-  d.destination(0, d.operand(0), bytes_of(type));
-  d.source(1, d.operand(1), bytes_of(type), type);
+  d.take_operands(bytes_of(type), {bytes_of(type)}, type);
 }
 
 }  // namespace tilewright::rt::emulator

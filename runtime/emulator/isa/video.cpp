@@ -67,9 +67,7 @@ void decode_video(Decoder& d) {
   }
   options.saturates = d.take("sat");
   options.sums = d.take("add");
-  d.expect_operands(4);
-  d.destination(0, d.operand(0), 4);
-  for (int k = 1; k < 4; ++k) d.source(k, d.operand(static_cast<std::size_t>(k)), 4);
+  d.take_operands(4, {4, 4, 4});
   // Without .add the last operand gives the parts that a mask keeps, and masks are an unknown modifier: all are written.
   d.out.execute = parts;
 }

@@ -19,8 +19,8 @@ Mask lanes_without_source(const Warp& warp, const Instruction& i, Mask mask, con
   for (int lane = 0; lane < kLanes; ++lane) common &= members[lane];
   if (common == kAllLanes) return 0;
   Mask absent = 0;
-  for (int lane = 0; lane < kLanes; ++lane)
-    if (has_lane(mask, lane) && from[lane] != lane && !has_lane(mask & members[lane], from[lane])) absent |= kLaneBit[lane];
+  for (const int lane : lanes_of(mask))
+    if (from[lane] != lane && !has_lane(mask & members[lane], from[lane])) absent |= kLaneBit[lane];
   return absent;
 }
 
@@ -61,8 +61,8 @@ void for_groups(const Warp& warp, const Instruction& i, Mask mask, F f) {
   for (Mask left = mask; left != 0;) {
     const Mask named = members[__builtin_ctz(left)];
     Mask group = 0;
-    for (int lane = 0; lane < kLanes; ++lane)
-      if (has_lane(left, lane) && members[lane] == named) group |= kLaneBit[lane];
+    for (const int lane : lanes_of(left))
+      if (members[lane] == named) group |= kLaneBit[lane];
     f(named, group);
     left &= ~group;
   }
@@ -76,17 +76,19 @@ struct MatchOptions {
   bool all = false;
 };
 
+/// A word for each lane, all the same.
+Lanes<u32> in_all_lanes(u32 word) {
+  Lanes<u32> words;
+  for (u32& each : words.at) each = word;
+  return words;
+}
+
 void vote(Warp& warp, const Instruction& i, Mask mask) {
   const Mask holds = read_predicate(warp, i, 1);
   const VoteMode mode = i.options<VoteOptions>().mode;
   for_groups(warp, i, mask, [&](Mask, Mask group) {
     const Mask votes = holds & group;
-    if (mode == VoteMode::ballot) {
-      Lanes<u32> ballot;
-      for (u32& word : ballot.at) word = votes;
-      write(warp, i.slot[0], ballot, group);
-      return;
-    }
+    if (mode == VoteMode::ballot) return write(warp, i.slot[0], in_all_lanes(votes), group);
     const bool all = votes == group, any = votes != 0;
     const bool result = mode == VoteMode::all ? all : mode == VoteMode::any ? any : all || !any;
     write_mask(warp, i.slot[0], result ? kAllLanes : 0, group);
@@ -103,7 +105,7 @@ void match(Warp& warp, const Instruction& i, Mask mask) {
         if (has_lane(group, other) && value[lane] == value[other]) same[lane] |= kLaneBit[other];
     if (i.options<MatchOptions>().all) {
       const bool all = same[__builtin_ctz(group)] == group;
-      for (u32& word : same.at) word = all ? group : 0;
+      same = in_all_lanes(all ? group : 0);
       write_mask(warp, i.slot[1], all ? kAllLanes : 0, group);
     }
     write(warp, i.slot[0], same, group);
@@ -111,29 +113,14 @@ void match(Warp& warp, const Instruction& i, Mask mask) {
 }
 
 template <class T>
-T reduce_and(T a, T b) {
-  return a & b;
-}
-template <class T>
-T reduce_or(T a, T b) {
-  return a | b;
-}
-template <class T>
-T reduce_xor(T a, T b) {
-  return a ^ b;
-}
-template <class T>
-T reduce_add(T a, T b) {
-  return static_cast<T>(static_cast<u32>(a) + static_cast<u32>(b));
-}
-template <class T>
-T reduce_min(T a, T b) {
-  return b < a ? b : a;
-}
-template <class T>
-T reduce_max(T a, T b) {
-  return a < b ? b : a;
-}
+struct Reduce {
+  static T add(T a, T b) { return static_cast<T>(static_cast<u32>(a) + static_cast<u32>(b)); }
+  static T min(T a, T b) { return b < a ? b : a; }
+  static T max(T a, T b) { return a < b ? b : a; }
+  static T bit_and(T a, T b) { return a & b; }
+  static T bit_or(T a, T b) { return a | b; }
+  static T bit_xor(T a, T b) { return a ^ b; }
+};
 
 template <class T, T (*F)(T, T)>
 void redux(Warp& warp, const Instruction& i, Mask mask) {
@@ -142,25 +129,17 @@ void redux(Warp& warp, const Instruction& i, Mask mask) {
     T sum = value[__builtin_ctz(group)];
     for (int lane = __builtin_ctz(group) + 1; lane < kLanes; ++lane)
       if (has_lane(group, lane)) sum = F(sum, value[lane]);
-    Lanes<T> result;
-    for (T& word : result.at) word = sum;
-    write(warp, i.slot[0], result, group);
+    write(warp, i.slot[0], in_all_lanes(static_cast<u32>(sum)), group);
   });
 }
 
-void activemask(Warp& warp, const Instruction& i, Mask mask) {
-  Lanes<u32> result;
-  for (u32& word : result.at) word = mask;
-  write(warp, i.slot[0], result, mask);
-}
+void activemask(Warp& warp, const Instruction& i, Mask mask) { write(warp, i.slot[0], in_all_lanes(mask), mask); }
 
 /// The lowest lane of the members leads.
 void elect(Warp& warp, const Instruction& i, Mask mask) {
   for_groups(warp, i, mask, [&](Mask, Mask group) {
     const int leader = __builtin_ctz(group);
-    Lanes<u32> result;
-    for (u32& word : result.at) word = static_cast<u32>(leader);
-    write(warp, i.slot[0], result, group);
+    write(warp, i.slot[0], in_all_lanes(static_cast<u32>(leader)), group);
     write_mask(warp, i.slot[1], Mask{1} << leader, group);
   });
 }
@@ -182,25 +161,17 @@ void begin(Decoder& d, std::size_t operands) {
   d.expect_operands(operands);
 }
 
+/// In the order in which decode_redux() names them.
 template <class T>
-Handler choose_redux(int op) {
-  switch (op) {
-    case 0: return redux<T, reduce_add<T>>;
-    case 1: return redux<T, reduce_min<T>>;
-    case 2: return redux<T, reduce_max<T>>;
-    case 3: return redux<T, reduce_and<T>>;
-    case 4: return redux<T, reduce_or<T>>;
-    default: return redux<T, reduce_xor<T>>;
-  }
-}
+constexpr Handler kRedux[] = {redux<T, Reduce<T>::add>,     redux<T, Reduce<T>::min>,    redux<T, Reduce<T>::max>,
+                              redux<T, Reduce<T>::bit_and>, redux<T, Reduce<T>::bit_or>, redux<T, Reduce<T>::bit_xor>};
 
 }  // namespace
 
 void decode_shuffle(Decoder& d) {
   begin(d, 5);
-  const int mode = d.take_one({"up", "down", "bfly", "idx"});
-  if (mode < 0) d.fail("a mode is missing");
-  if (d.take_type() != Type::b32) d.fail("no instruction of this type: expected b32");
+  const int mode = d.take_one({"up", "down", "bfly", "idx"}, "a mode is missing");
+  d.expect_type(Type::b32);
   take_result(d, d.operand(0), 4);
   for (int k = 2; k < 5; ++k) d.source(k, d.operand(static_cast<std::size_t>(k) - 1), 4);
   d.members(d.operand(4));
@@ -241,12 +212,12 @@ void decode_redux(Decoder& d) {
   d.destination(0, d.operand(0), 4);
   d.source(1, d.operand(1), 4);
   d.members(d.operand(2));
-  d.out.execute = type == Type::s32 ? choose_redux<s32>(op) : choose_redux<u32>(op);
+  d.out.execute = type == Type::s32 ? kRedux<s32>[op] : kRedux<u32>[op];
 }
 
 void decode_activemask(Decoder& d) {
   d.out.category = Category::warp;
-  if (d.take_type() != Type::b32) d.fail("no instruction of this type: expected b32");
+  d.expect_type(Type::b32);
   d.expect_operands(1);
   d.destination(0, d.operand(0), 4);
   d.out.execute = activemask;

@@ -168,6 +168,12 @@ int Decoder::take_one(std::initializer_list<std::string_view> modifiers) {
   return -1;
 }
 
+int Decoder::take_one(std::initializer_list<std::string_view> modifiers, const char* error) {
+  const int taken = take_one(modifiers);
+  if (taken < 0) fail(error);
+  return taken;
+}
+
 std::optional<Type> Decoder::try_type() {
   for (std::size_t i = 0; i < modifiers_.size(); ++i)
     if (!taken_[i])
@@ -181,6 +187,10 @@ std::optional<Type> Decoder::try_type() {
 Type Decoder::take_type() {
   if (const auto type = try_type()) return *type;
   fail("a type is missing");
+}
+
+void Decoder::expect_type(Type type) {
+  if (take_type() != type) fail(fmt::format("no instruction of this type: expected {}", name_of(type)));
 }
 
 std::optional<Type> Decoder::last_type() const {
@@ -314,6 +324,12 @@ void Decoder::source(int slot, const Operand& operand, int bytes, std::optional<
     out.negated |= static_cast<u8>(1u << slot);
   }
   add_use(static_cast<u32>(slot), value_of(operand, bytes, type), false);
+}
+
+void Decoder::take_operands(int destination_bytes, const std::vector<int>& source_bytes, std::optional<Type> type) {
+  expect_operands(1 + source_bytes.size());
+  destination(0, operand(0), destination_bytes);
+  for (std::size_t k = 0; k < source_bytes.size(); ++k) source(static_cast<int>(k) + 1, operand(k + 1), source_bytes[k], type);
 }
 
 void Decoder::members(const Operand& operand) { add_use(kMembersField, value_of(operand, 4, Type::b32), false); }

@@ -52,9 +52,13 @@ class Decoder {
   bool take(std::string_view modifier);
   /// Which of these stands there, -1 if none does.
   int take_one(std::initializer_list<std::string_view> modifiers);
+  /// The same, where it is an error if none does.
+  int take_one(std::initializer_list<std::string_view> modifiers, const char* error);
   /// The next modifier that names a type.
   Type take_type();
   std::optional<Type> try_type();
+  /// The same, where only one type is right.
+  void expect_type(Type);
   /// The last modifier that names a type, untouched; what an instruction computes in.
   std::optional<Type> last_type() const;
   const std::vector<std::string_view>& modifiers() const { return modifiers_; }
@@ -67,6 +71,8 @@ class Decoder {
   /// Makes operand k what field `slot` writes or reads, as a register of that many bytes (0: a predicate).
   void destination(int slot, const Operand&, int bytes);
   void source(int slot, const Operand&, int bytes, std::optional<Type> type = std::nullopt);
+  /// All operands: the destination in slot 0, and the sources from slot 1 on.
+  void take_operands(int destination_bytes, const std::vector<int>& source_bytes, std::optional<Type> type = std::nullopt);
   void members(const Operand&);  // the member mask of a collective
   /// The same for a further slot, which Kernel::extra holds; the first one fixes Instruction::first.
   void extra_destination(const Operand&, int bytes);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 
 #include "runtime/emulator/simd/scalar_types.h"
 
@@ -23,7 +24,23 @@ inline constexpr auto kLaneBit = [] {
 }();
 
 inline bool has_lane(Mask mask, int lane) { return (mask >> lane) & 1; }
-/// Mostly it is all of them, and counting bits is a call on processors that have no instruction for it.
+/// The lanes of a mask, in ascending order.
+class LanesOf {
+ public:
+  explicit LanesOf(Mask mask) : mask_(mask) {}
+  LanesOf begin() const { return *this; }
+  std::default_sentinel_t end() const { return {}; }
+  int operator*() const { return __builtin_ctz(mask_); }
+  void operator++() { mask_ &= mask_ - 1; }
+  bool operator!=(std::default_sentinel_t) const { return mask_ != 0; }
+
+ private:
+  Mask mask_;
+};
+/// for (const int lane : lanes_of(mask))
+inline LanesOf lanes_of(Mask mask) { return LanesOf(mask); }
+
+/// A full mask needs no counting, which is a call on processors that have no instruction for it.
 inline int count_of(Mask mask) { return mask == kAllLanes ? kLanes : __builtin_popcount(mask); }
 
 /// Values of all lanes, copied lane by lane where a loop wants them.
