@@ -27,63 +27,52 @@ bool check_alignment(Warp& warp, const Instruction& i, int lane, u64 address) {
   return false;
 }
 
-std::optional<Reduction> reduction_of(const Instruction& i) {
-  const auto& options = i.options<BulkOptions>();
-  return options.reduces ? std::optional(Reduction{options.update, i.width}) : std::nullopt;
-}
-
 /// Groups of a lane that a wait leaves, and whether it waits for reads alone.
 struct WaitOptions {
   u32 groups = 0;
   bool only_reads = false;
 };
 
-template <class F>
-void each_lane(Mask mask, F f) {
-  for (int lane = 0; lane < kLanes; ++lane)
-    if (has_lane(mask, lane)) f(lane);
-}
-
 void load(Warp& warp, const Instruction& i, Mask mask) {
-  each_lane(mask, [&](int lane) {
+  for (const int lane : lanes_of(mask)) {
     const u32 bytes = bulk_value(warp, i, kSize, lane);
     const u64 from = bulk_address(warp, i, 1, lane);
-    if (!check_size(warp, i, lane, bytes) || !check_alignment(warp, i, lane, from)) return;
+    if (!check_size(warp, i, lane, bytes) || !check_alignment(warp, i, lane, from)) continue;
     const auto destinations = destinations_of(warp, i, lane, bytes, 16, kMask);
-    if (destinations.empty()) return;
+    if (destinations.empty()) continue;
     begin_load({warp, i, lane, {{{destinations.front().to.offset, from, bytes}}}}, destinations);
-  });
+  }
 }
 
 void move(Warp& warp, const Instruction& i, Mask mask) {
-  each_lane(mask, [&](int lane) {
+  for (const int lane : lanes_of(mask)) {
     const u32 bytes = bulk_value(warp, i, kSize, lane);
-    if (!check_size(warp, i, lane, bytes)) return;
-    const auto from = shared_place(warp, i, lane, bulk_address(warp, i, 1, lane), false, bytes, 16);
+    if (!check_size(warp, i, lane, bytes)) continue;
+    const auto from = shared_location(warp, i, lane, bulk_address(warp, i, 1, lane), false, bytes, 16);
     const auto destinations = destinations_of(warp, i, lane, bytes, 16, kMask);
-    if (!from || destinations.empty()) return;
+    if (!from || destinations.empty()) continue;
     const Destination& destination = destinations.front();
     begin_move({warp, i, lane, {{{destination.to.offset, from->offset, bytes}}}, 0, 1, reduction_of(i)}, destination);
-  });
+  }
 }
 
 void store(Warp& warp, const Instruction& i, Mask mask) {
-  each_lane(mask, [&](int lane) {
+  for (const int lane : lanes_of(mask)) {
     const u32 bytes = bulk_value(warp, i, kSize, lane);
     const u64 to = bulk_address(warp, i, 0, lane);
-    if (!check_size(warp, i, lane, bytes) || !check_alignment(warp, i, lane, to)) return;
-    const auto from = shared_place(warp, i, lane, bulk_address(warp, i, 1, lane), false, bytes, 16);
-    if (!from) return;
+    if (!check_size(warp, i, lane, bytes) || !check_alignment(warp, i, lane, to)) continue;
+    const auto from = shared_location(warp, i, lane, bulk_address(warp, i, 1, lane), false, bytes, 16);
+    if (!from) continue;
     begin_store({warp, i, lane, {{{from->offset, to, bytes}}}, 0, 1, reduction_of(i)});
-  });
+  }
 }
 
 /// Does nothing but for the checks of its operands.
 void prefetch(Warp& warp, const Instruction& i, Mask mask) {
-  each_lane(mask, [&](int lane) {
+  for (const int lane : lanes_of(mask)) {
     check_size(warp, i, lane, bulk_value(warp, i, kSize, lane));
     check_alignment(warp, i, lane, bulk_address(warp, i, 1, lane));
-  });
+  }
 }
 
 void commit(Warp& warp, const Instruction&, Mask mask) { commit_bulk_group(warp, mask); }
@@ -154,8 +143,8 @@ void skip_bulk_address(Decoder& d, int k) {
 }
 
 std::vector<Destination> destinations_of(Warp& warp, const Instruction& i, int lane, u64 bytes, u64 align, int mask_extra) {
-  const auto to = shared_place(warp, i, lane, bulk_address(warp, i, 0, lane), true, bytes, align);
-  const auto mbarrier = shared_place(warp, i, lane, bulk_address(warp, i, 2, lane), true, 8, 8);
+  const auto to = shared_location(warp, i, lane, bulk_address(warp, i, 0, lane), true, bytes, align);
+  const auto mbarrier = shared_location(warp, i, lane, bulk_address(warp, i, 2, lane), true, 8, 8);
   if (!to || !mbarrier) return {};
   if (!i.options<BulkOptions>().is_multicast) {
     if (to->block == mbarrier->block) return {{*to, *mbarrier}};
@@ -185,9 +174,29 @@ std::vector<Destination> destinations_of(Warp& warp, const Instruction& i, int l
   return destinations;
 }
 
+std::optional<Reduction> reduction_of(const Instruction& i) {
+  const auto& options = i.options<BulkOptions>();
+  return options.reduces ? std::optional(Reduction{options.update, i.width}) : std::nullopt;
+}
+
+BulkForm take_bulk_form(Decoder& d, bool reduces) {
+  d.out.category = Category::bulk_copy;
+  BulkOptions& options = d.options<BulkOptions>();
+  const auto [to, from] = take_bulk_spaces(d);
+  BulkForm form;
+  form.is_store = to == BulkSpace::global && from == BulkSpace::block;
+  form.is_move = to == BulkSpace::cluster && from == BulkSpace::block;
+  form.is_load = (to == BulkSpace::cluster || to == BulkSpace::block) && from == BulkSpace::global && !reduces;
+  if (!form.is_store && !form.is_move && !form.is_load) d.fail("no copy between these spaces");
+  if (!d.take(form.is_store ? "bulk_group" : "mbarrier::complete_tx::bytes")) d.fail("the completion mechanism is missing");
+  options.reduces = reduces;
+  options.is_multicast = form.is_load && d.take("multicast::cluster");
+  form.has_hint = d.take("L2::cache_hint");
+  return form;
+}
+
 AtomicOp take_reduction(Decoder& d) {
-  const int op = d.take_one({"add", "min", "max", "and", "or", "xor", "inc", "dec"});
-  if (op < 0) d.fail("an operation is missing");
+  const int op = d.take_one({"add", "min", "max", "and", "or", "xor", "inc", "dec"}, "an operation is missing");
   d.out.is_strong = d.out.whole_gpu = true;  // "relaxed semantics at .gpu scope" (PTX ISA, cp.reduce.async.bulk)
   constexpr AtomicOp kOps[] = {AtomicOp::add,    AtomicOp::min,     AtomicOp::max,       AtomicOp::bit_and,
                                AtomicOp::bit_or, AtomicOp::bit_xor, AtomicOp::increment, AtomicOp::decrement};
@@ -197,17 +206,9 @@ AtomicOp take_reduction(Decoder& d) {
 namespace {
 
 void decode_copy(Decoder& d, bool reduces) {
-  d.out.category = Category::bulk_copy;
-  BulkOptions& options = d.options<BulkOptions>();
-  options.reduces = reduces;
-  const auto [to, from] = take_bulk_spaces(d);
-  const bool is_store = to == BulkSpace::global && from == BulkSpace::block, is_move = to == BulkSpace::cluster && from == BulkSpace::block;
-  const bool is_load = (to == BulkSpace::cluster || to == BulkSpace::block) && from == BulkSpace::global && !reduces;
-  if (!is_store && !is_move && !is_load) d.fail("no copy between these spaces");
-  if (!d.take(is_store ? "bulk_group" : "mbarrier::complete_tx::bytes")) d.fail("the completion mechanism is missing");
-  options.is_multicast = is_load && d.take("multicast::cluster");
-  const bool has_hint = d.take("L2::cache_hint");
+  const auto [is_load, is_move, is_store, has_hint] = take_bulk_form(d, reduces);
   if (is_move && has_hint) d.fail("no cache hint here");
+  BulkOptions& options = d.options<BulkOptions>();
   if (reduces) {
     const AtomicOp op = take_reduction(d);
     d.take("noftz");
@@ -217,14 +218,10 @@ void decode_copy(Decoder& d, bool reduces) {
     options.update = is_store ? in_global_memory(*update) : *update;
     d.out.width = static_cast<u8>(bytes_of(type));
   }
-  const std::size_t count = 3 + (is_store ? 0 : 1) + (options.is_multicast ? 1 : 0);
-  d.expect_operands(count + (has_hint ? 1 : 0));
+  d.expect_operands(std::size_t{3} + !is_store + options.is_multicast + has_hint);
   take_bulk_address(d, d.operand(0), 0);
   take_bulk_address(d, d.operand(1), 1);
-  if (is_store)
-    skip_bulk_address(d, 2);
-  else
-    take_bulk_address(d, d.operand(3), 2);
+  is_store ? skip_bulk_address(d, 2) : take_bulk_address(d, d.operand(3), 2);
   d.extra_source(d.operand(2), 4);
   if (options.is_multicast) d.extra_source(d.operand(4), 2);
   d.out.execute = is_store ? store : is_move ? move : load;

@@ -16,7 +16,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// What a reader sees that comes too early: no number at all, for floats of every size.
+// What a read finds that does not wait for the copy: NaN, for floats of every size.
 constexpr int kPoison = 0xff;
 
 /// A request of the engine: sectors of global memory and bytes, or bytes alone between blocks.
@@ -81,21 +81,21 @@ void check_global_runs(const Accessor& by, const BulkCopy& copy, std::span<const
     if (copy.warp.worker->launch->check && common->cells != nullptr) GlobalChecker(by).read(copy.lane, *common, runs);
     return;
   }
-  const auto l = static_cast<std::size_t>(copy.lane);
-  Places places;
-  places.space = Space::global;
-  places.mask = kLaneBit[l];
-  RequestCheck check(by, places);
+  const int l = copy.lane;
+  Request request;
+  request.space = Space::global;
+  request.mask = kLaneBit[l];
+  RequestCheck check(by, request);
   const auto check_row = [&](u64 address, u64 bytes) {
     for (u64 part = 0; bytes > 0; address += part, bytes -= part) {
-      places.address[l] = address;
-      places.range[l] = global_range(*copy.warp.worker, address);
-      part = std::min(bytes, places.range[l]->end() - address);
+      request.address[l] = address;
+      request.range[l] = global_range(*copy.warp.worker, address);
+      part = std::min(bytes, request.range[l]->end() - address);
       if (access == Access::read)
         check.read(copy.lane, static_cast<int>(part));
       else
         check.write(copy.lane, static_cast<int>(part), nullptr);
-      if (places.range[l]->written != nullptr) check_written(copy.warp, copy.instruction, places, static_cast<int>(part), access);
+      if (request.range[l]->written != nullptr) check_written(copy.warp, copy.instruction, request, static_cast<int>(part), access);
     }
   };
   for (const GlobalRun& run : runs) run.each_row(check_row);
@@ -124,12 +124,15 @@ void fill(const BulkCopy& copy, std::byte* to, u32 bytes) {
     std::memcpy(to + at, &copy.fill, static_cast<std::size_t>(copy.fill_bytes));
 }
 
-void reduce(const Reduction& reduction, std::byte* to, const std::byte* from, u32 bytes) {
+/// Copies the bytes, or reduces them into those at `to`.
+void write_bytes(const BulkCopy& copy, std::byte* to, const std::byte* from, u32 bytes) {
+  if (!copy.reduction) return void(std::memcpy(to, from, bytes));
+  const auto [update, size] = *copy.reduction;
   bool changed = false;
-  for (u32 at = 0; at < bytes; at += static_cast<u32>(reduction.bytes)) {
+  for (u32 at = 0; at < bytes; at += static_cast<u32>(size)) {
     u64 value = 0;
-    std::memcpy(&value, from + at, static_cast<std::size_t>(reduction.bytes));
-    atomic_update(reduction.update, reduction.bytes, to + at, value, 0, changed);
+    std::memcpy(&value, from + at, static_cast<std::size_t>(size));
+    atomic_update(update, size, to + at, value, 0, changed);
   }
 }
 
@@ -145,8 +148,8 @@ std::vector<std::byte> gather(const Block& block, const BulkCopy& copy) {
 }
 
 /// Completes so many bytes on the mbarrier; a wait for it acquires the engine's epoch.
-void signal(const BulkCopy& copy, const SharedPlace& at, u32 time, u64 bytes) {
-  const MbarrierPlace place{copy.warp, copy.instruction, copy.lane, *at.block, at.offset};
+void signal(const BulkCopy& copy, const SharedLocation& at, u32 time, u64 bytes) {
+  const MbarrierOperation place{copy.warp, copy.instruction, copy.lane, *at.block, at.offset};
   if (at.block->running == 0)
     return report(copy.warp, copy.instruction, DiagnosticKind::exited_block, copy.lane,
                   [&] { return fmt::format("the copy to the block of rank {} is done after its end", at.block->rank); });
@@ -167,30 +170,28 @@ struct Arrival {
 };
 
 std::optional<Arrival> arrival_of(const BulkCopy& copy, const Destination& destination) {
-  const SharedPlace& at = destination.mbarrier;
+  const SharedLocation& at = destination.mbarrier;
   const Mbarrier* barrier = find_mbarrier({copy.warp, copy.instruction, copy.lane, *at.block, at.offset});
   if (barrier == nullptr) return std::nullopt;
   return Arrival{destination, barrier->agent, static_cast<u32>(barrier->phase) + 1};
 }
 
-AsyncOperation transfer_of(const BulkCopy& copy) {
-  AsyncOperation operation;
-  operation.warp = &copy.warp;
-  operation.instruction = copy.instruction.index;
-  operation.lane = copy.lane;
-  return operation;
+/// `group` and `read`: of stores alone.
+void begin(const BulkCopy& copy, std::function<void()> write, u32 group = 0, std::function<void()> read = nullptr) {
+  begin(AsyncOperation{&copy.warp, copy.instruction.index, copy.lane, group, std::move(read), std::move(write)});
 }
 
 }  // namespace
 
-std::optional<SharedPlace> shared_place(Warp& warp, const Instruction& i, int lane, u64 address, bool may_be_remote, u64 bytes, u64 align) {
+std::optional<SharedLocation> shared_location(Warp& warp, const Instruction& i, int lane, u64 address, bool may_be_remote, u64 bytes,
+                                              u64 align) {
   if (address >= kSharedWindow && address - kSharedWindow < kWindowBytes) address -= kSharedWindow;
   if (address % align != 0) {
     report(warp, i, DiagnosticKind::misaligned, lane,
            [&] { return fmt::format("byte {} of shared memory: expected a multiple of {}", address % kRankUnit, align); });
     return std::nullopt;
   }
-  SharedPlace place{warp.block, address};
+  SharedLocation place{warp.block, address};
   if (address >= kRankUnit && address < kWindowBytes) {
     const u64 rank = address / kRankUnit - 1;
     const auto& blocks = warp.block->cluster->blocks;
@@ -226,9 +227,8 @@ void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
     arrivals.push_back(*arrival);
   }
   // A multicast arrives at each block in its own time.
-  for (const Arrival& arrival : arrivals) {
-    AsyncOperation operation = transfer_of(copy);
-    operation.write = [kept, arrival] {
+  for (const Arrival& arrival : arrivals)
+    begin(copy, [kept, arrival] {
       const BulkCopy& copy = *kept;
       const auto& [to, mbarrier] = arrival.destination;
       std::byte* const shared = to.block->shared.get();
@@ -238,9 +238,7 @@ void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
         else
           copy_to_shared(shared, piece, copy.pieces.swizzle);
       signal(copy, mbarrier, arrival.time, copy.pieces.bytes());
-    };
-    begin(std::move(operation));
-  }
+    });
 }
 
 void begin_move(BulkCopy begun, const Destination& destination) {
@@ -258,42 +256,30 @@ void begin_move(BulkCopy begun, const Destination& destination) {
       if (copy.reduction) check_shared_read(by, *destination.to.block, copy.lane, piece.shared, static_cast<int>(piece.bytes));
     }
   claim(by, *destination.to.block, copy);
-  AsyncOperation operation = transfer_of(copy);
-  operation.write = [kept, &from, arrival = *arrival] {
+  begin(copy, [kept, &from, arrival = *arrival] {
     const BulkCopy& copy = *kept;
     const auto& [to, mbarrier] = arrival.destination;
-    for (const CopyPiece& piece : copy.pieces.list) {
-      std::byte* place = to.block->shared.get() + piece.shared;
-      if (copy.reduction)
-        reduce(*copy.reduction, place, from.shared.get() + piece.global, piece.bytes);
-      else
-        std::memcpy(place, from.shared.get() + piece.global, piece.bytes);
-    }
+    for (const CopyPiece& piece : copy.pieces.list)
+      write_bytes(copy, to.block->shared.get() + piece.shared, from.shared.get() + piece.global, piece.bytes);
     signal(copy, mbarrier, arrival.time, copy.pieces.bytes());
-  };
-  begin(std::move(operation));
+  });
 }
 
 void begin_value(const BulkCopy& copy, const Destination& destination, const std::array<std::byte, 16>& value) {
   const auto arrival = arrival_of(copy, destination);
   if (!arrival) return;
-  const auto bytes = static_cast<int>(copy.pieces.bytes());
+  const auto bytes = static_cast<u32>(copy.pieces.bytes());
   const auto& [to, mbarrier] = destination;
   // Not through the asynchronous proxy, as bulk copies are.
   Accessor by = engine_of(copy.warp, copy.instruction, *to.block, arrival->agent, arrival->time);
   by.async = nullptr;
-  if (copy.warp.worker->launch->check) check_shared_write(by, *to.block, copy.lane, to.offset, bytes, nullptr);
+  if (copy.warp.worker->launch->check) check_shared_write(by, *to.block, copy.lane, to.offset, static_cast<int>(bytes), nullptr);
   std::byte* place = to.block->shared.get() + to.offset;
-  if (!copy.reduction) std::memset(place, kPoison, static_cast<std::size_t>(bytes));
-  AsyncOperation operation = transfer_of(copy);
-  operation.write = [copy, value, place, bytes, mbarrier = mbarrier, time = arrival->time] {
-    if (copy.reduction)
-      reduce(*copy.reduction, place, value.data(), static_cast<u32>(bytes));
-    else
-      std::memcpy(place, value.data(), static_cast<std::size_t>(bytes));
-    signal(copy, mbarrier, time, static_cast<u64>(bytes));
-  };
-  begin(std::move(operation));
+  if (!copy.reduction) std::memset(place, kPoison, bytes);
+  begin(copy, [copy, value, place, bytes, mbarrier = mbarrier, time = arrival->time] {
+    write_bytes(copy, place, value.data(), bytes);
+    signal(copy, mbarrier, time, bytes);
+  });
 }
 
 void begin_store(BulkCopy begun) {
@@ -303,35 +289,25 @@ void begin_store(BulkCopy begun) {
   if (!is_in_bounds(copy, runs)) return;
   count(copy, runs);
   Warp& warp = copy.warp;
-  const auto l = static_cast<std::size_t>(copy.lane);
   const u32 sequence = ++warp.bulk_sequence;
   if (warp.worker->launch->check)
     check_shared_reads(engine_of(warp, copy.instruction, *warp.block, bulk_read_agent(warp.index), sequence), *warp.block, copy.lane,
                        read_spans(copy.pieces));
   check_global_runs(engine_of(warp, copy.instruction, *warp.block, bulk_write_agent(warp.index), sequence), copy, runs, Access::write);
-  warp.bulk_copies.push_back({copy.instruction.index, copy.lane, warp.bulk_committed[l] + 1, sequence, false});
-  AsyncOperation operation = transfer_of(copy);
-  operation.group = warp.bulk_committed[l] + 1;
+  const u32 group = warp.bulk_committed[copy.lane] + 1;
+  warp.bulk_copies.push_back({copy.instruction.index, copy.lane, group, sequence, false});
   const auto held = std::make_shared<std::vector<std::byte>>();
-  operation.read = [kept, held] { *held = gather(*kept->warp.block, *kept); };
-  operation.write = [kept, held] {
-    const BulkCopy& copy = *kept;
+  const auto write = [kept, held] {
     const std::byte* from = held->data();
-    for (const CopyPiece& piece : copy.pieces.list)
-      for (u64 row = 0; row < piece.rows; ++row, from += piece.bytes) {
-        auto* to = reinterpret_cast<std::byte*>(piece.global + row * piece.stride);
-        if (!piece.is_outside && copy.reduction)
-          reduce(*copy.reduction, to, from, piece.bytes);
-        else if (!piece.is_outside)
-          std::memcpy(to, from, piece.bytes);
-      }
+    for (const CopyPiece& piece : kept->pieces.list)
+      for (u64 row = 0; row < piece.rows; ++row, from += piece.bytes)
+        if (!piece.is_outside) write_bytes(*kept, reinterpret_cast<std::byte*>(piece.global + row * piece.stride), from, piece.bytes);
   };
-  begin(std::move(operation));
+  begin(copy, write, group, [kept, held] { *held = gather(*kept->warp.block, *kept); });
 }
 
 void commit_bulk_group(Warp& warp, Mask mask) {
-  for (int lane = 0; lane < kLanes; ++lane)
-    if (has_lane(mask, lane)) ++warp.bulk_committed[lane];
+  for (const int lane : lanes_of(mask)) ++warp.bulk_committed[lane];
 }
 
 void wait_for_bulk_groups(Warp& warp, Mask mask, u32 keep, bool only_read) {

@@ -27,17 +27,17 @@ struct BulkCopy {
 };
 
 /// A block and an offset in its shared memory.
-struct SharedPlace {
+struct SharedLocation {
   Block* block = nullptr;
   u64 offset = 0;
 };
 
 /// Where a lane's address of shared memory points, if `bytes` bytes are there and it is a multiple of `align`; a diagnostic otherwise.
-std::optional<SharedPlace> shared_place(Warp&, const Instruction&, int lane, u64 address, bool may_be_remote, u64 bytes, u64 align);
+std::optional<SharedLocation> shared_location(Warp&, const Instruction&, int lane, u64 address, bool may_be_remote, u64 bytes, u64 align);
 
 /// From global memory into the shared memory of blocks, completing on their mbarriers; all destinations have the offset of the first.
 struct Destination {
-  SharedPlace to, mbarrier;
+  SharedLocation to, mbarrier;
 };
 void begin_load(BulkCopy, const std::vector<Destination>&);
 /// From the block's shared memory into a peer's, completing on its mbarrier.

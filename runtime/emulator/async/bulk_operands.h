@@ -22,6 +22,12 @@ enum class BulkSpace : u8 { none, global, block, cluster };
 /// The spaces of destination and source, which come in this order: `.shared::cluster.global`.
 std::pair<BulkSpace, BulkSpace> take_bulk_spaces(Decoder&);
 
+/// What the modifiers of a copy say: where it goes, and the further operands that it has (of a multicast, the options say it).
+struct BulkForm {
+  bool is_load = false, is_move = false, is_store = false, has_hint = false;
+};
+BulkForm take_bulk_form(Decoder&, bool reduces);
+
 /// Takes "[base + offset]" as address `k`, whose two extras it becomes; in order, and ahead of other extras.
 void take_bulk_address(Decoder&, const Operand&, int k);
 /// The instruction has no such address.
@@ -34,6 +40,8 @@ u32 bulk_value(const Warp&, const Instruction&, int extra, int lane);
 /// of the mask, extra `mask_extra`. Empty, and a diagnostic, if that is nowhere.
 std::vector<Destination> destinations_of(Warp&, const Instruction&, int lane, u64 bytes, u64 align, int mask_extra);
 
+/// What the instruction does with what memory holds.
+std::optional<Reduction> reduction_of(const Instruction&);
 /// The operation of a reduction, whose copies are atomic to each other.
 AtomicOp take_reduction(Decoder&);
 

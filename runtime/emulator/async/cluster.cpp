@@ -63,8 +63,7 @@ void map_address(Warp& warp, const Instruction& i, Mask mask) {
   Lanes<T> address = read<T>(warp, i.slot[1]);
   const Lanes<u32> rank = read<u32>(warp, i.slot[2]);
   const u64 window = i.options<AddressOptions>().is_generic ? kSharedWindow : 0;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
+  for (const int lane : lanes_of(mask)) {
     const u64 from = address[lane] - window;
     if (rank[lane] >= count || from >= kWindowBytes) {
       report(warp, i, from >= kWindowBytes ? DiagnosticKind::wrong_space : DiagnosticKind::bad_operand, lane, [&] {
@@ -123,8 +122,7 @@ void decode_cluster_barrier(Decoder& d) {
   d.out.category = Category::barrier;
   d.out.kind = Kind::waiting;
   d.expect_operands(0);
-  const int action = d.take_one({"arrive", "wait"});
-  if (action < 0) d.fail("'.arrive' or '.wait' is missing");
+  const int action = d.take_one({"arrive", "wait"}, "'.arrive' or '.wait' is missing");
   const bool is_relaxed = d.options<ArriveOptions>().is_relaxed = action == 0 && d.take("relaxed");
   if (!is_relaxed) d.take(action == 0 ? "release" : "acquire");
   d.out.is_aligned = d.take("aligned");
@@ -133,18 +131,13 @@ void decode_cluster_barrier(Decoder& d) {
 
 void decode_mapa(Decoder& d) {
   const int bytes = take_address_type(d);
-  d.expect_operands(3);
-  d.destination(0, d.operand(0), bytes);
-  d.source(1, d.operand(1), bytes);
-  d.source(2, d.operand(2), 4);
+  d.take_operands(bytes, {bytes, 4});
   d.out.execute = bytes == 4 ? map_address<u32> : map_address<u64>;
 }
 
 void decode_getctarank(Decoder& d) {
   const int bytes = take_address_type(d);
-  d.expect_operands(2);
-  d.destination(0, d.operand(0), 4);
-  d.source(1, d.operand(1), bytes);
+  d.take_operands(4, {bytes});
   d.out.execute = bytes == 4 ? rank_of_address<u32> : rank_of_address<u64>;
 }
 

@@ -1,4 +1,4 @@
-// cp.async: copies from global to shared memory that are done when a group is waited for, and not a moment sooner.
+// cp.async: copies from global to shared memory. The schedule may delay a copy until a thread waits for its group.
 #include <fmt/format.h>
 
 #include "runtime/emulator/async/mbarrier.h"
@@ -9,7 +9,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-// What a reader sees that comes too early: no number at all, for floats of every size.
+// What a read finds that does not wait for the copy: NaN, for floats of every size.
 constexpr int kPoison = 0xff;
 
 struct CopyOptions {
@@ -28,17 +28,16 @@ struct ArriveOptions {
 /// The lanes of the mask that may read so many bytes from their addresses.
 Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, int bytes) {
   const Accessor by = accessor_of(warp, i);
-  const Places places = locate_in(warp, i, mask, address, Space::global, bytes);
-  check_written(warp, i, places, bytes, Access::read);
-  RequestCheck(by, places).read(bytes);
-  return places.mask;
+  const Request request = locate_in(warp, i, mask, address, Space::global, bytes);
+  check_written(warp, i, request, bytes, Access::read);
+  RequestCheck(by, request).read(bytes);
+  return request.mask;
 }
 
 /// Where each lane has its own number of bytes, both ends of what is read have to be in bounds. Lanes that read nothing name no address.
 Mask locate_sources(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, const Lanes<u32>& bytes) {
   Mask whole = 0, part = 0;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
+  for (const int lane : lanes_of(mask)) {
     if (bytes[lane] == i.width)
       whole |= kLaneBit[lane];
     else if (bytes[lane] > 0)
@@ -63,21 +62,15 @@ Lanes<u32> sizes_of(Warp& warp, const Instruction& i, Mask mask) {
     return bytes;
   }
   bytes = read<u32>(warp, i.slot[2]);
-  for (int lane = 0; lane < kLanes; ++lane)
-    if (has_lane(mask, lane) && bytes[lane] > i.width) {
+  for (const int lane : lanes_of(mask))
+    if (bytes[lane] > i.width) {
       report(warp, i, DiagnosticKind::bad_operand, lane, [&] { return fmt::format("{} bytes of a copy of {}", bytes[lane], i.width); });
       bytes[lane] = i.width;
     }
   return bytes;
 }
 
-template <class F>
-void each_lane(Mask lanes, F f) {
-  for (std::size_t lane = 0; lane < kLanes; ++lane)
-    if (lanes & kLaneBit[lane]) f(lane);
-}
-
-void finish(const AsyncCopy& copy, std::size_t lane) {
+void finish(const AsyncCopy& copy, int lane) {
   const auto* from = reinterpret_cast<const void*>(copy.from[lane]);
   std::memcpy(copy.to[lane], from, copy.bytes[lane]);
   std::memset(copy.to[lane] + copy.bytes[lane], 0, static_cast<std::size_t>(copy.width - copy.bytes[lane]));
@@ -88,7 +81,7 @@ void finish_lanes(const AsyncCopy& copy, Mask lanes) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) std::memcpy(copy.to[lane], reinterpret_cast<const void*>(copy.from[lane]), 16);
     return;
   }
-  each_lane(lanes, [&](std::size_t lane) { finish(copy, lane); });
+  for (const int lane : lanes_of(lanes)) finish(copy, lane);
 }
 
 void poison_lanes(const AsyncCopy& copy, Mask lanes) {
@@ -96,7 +89,7 @@ void poison_lanes(const AsyncCopy& copy, Mask lanes) {
     for (std::byte* to : copy.to) std::memset(to, kPoison, 16);
     return;
   }
-  each_lane(lanes, [&](std::size_t lane) { std::memset(copy.to[lane], kPoison, copy.width); });
+  for (const int lane : lanes_of(lanes)) std::memset(copy.to[lane], kPoison, copy.width);
 }
 
 void copy_async(Warp& warp, const Instruction& i, Mask mask) {
@@ -113,14 +106,14 @@ void copy_async(Warp& warp, const Instruction& i, Mask mask) {
     mask = locate_sources(warp, i, mask, source, bytes);
   }
   if (mask == 0) return;
-  const Places places = locate_in(warp, i, mask, destination, Space::shared, i.width);
-  if (places.mask == 0) return;
+  const Request request = locate_in(warp, i, mask, destination, Space::shared, i.width);
+  if (request.mask == 0) return;
   AsyncCopy& copy = warp.copies.emplace_back();
-  copy.lanes = places.mask;
+  copy.lanes = request.mask;
   copy.sequence = ++warp.copy_sequence;
   copy.width = i.width;
   copy.is_full = is_full;
-  copy.to = places.at;
+  copy.to = request.at;
   std::copy(source.at, source.at + kLanes, copy.from.begin());
   for (std::size_t lane = 0; lane < kLanes; ++lane) copy.group[lane] = warp.committed[lane] + 1;
   if (is_full)
@@ -128,15 +121,18 @@ void copy_async(Warp& warp, const Instruction& i, Mask mask) {
   else
     for (std::size_t lane = 0; lane < kLanes; ++lane) copy.bytes[lane] = static_cast<u8>(bytes.at[lane]);
   const Accessor by = engine_of(warp, i, *warp.block, async_agent(warp.index), copy.sequence);
-  RequestCheck check(by, places);
+  RequestCheck check(by, request);
   if (!check.write_apart(i.width, nullptr))
-    each_lane(places.mask, [&](std::size_t lane) { check.write(static_cast<int>(lane), i.width, nullptr); });
-  if (warp.worker->launch->async_order == AsyncOrder::lazy) return poison_lanes(copy, places.mask);
-  each_lane(places.mask, [&](std::size_t lane) {
-    if (!is_done_at_once(*warp.worker)) return poison_lanes(copy, kLaneBit[lane]);
+    for (const int lane : lanes_of(request.mask)) check.write(lane, i.width, nullptr);
+  if (warp.worker->launch->async_order == AsyncOrder::lazy) return poison_lanes(copy, request.mask);
+  for (const int lane : lanes_of(request.mask)) {
+    if (!is_done_at_once(*warp.worker)) {
+      poison_lanes(copy, kLaneBit[lane]);
+      continue;
+    }
     finish(copy, lane);
     copy.done |= kLaneBit[lane];
-  });
+  }
 }
 
 /// Does those copies of the lanes that are_due(copy) gives. Up to which of the engine's epochs all copies of these lanes are done now.
@@ -159,25 +155,25 @@ u32 finish_copies(Warp& warp, Mask mask, F are_due) {
 /// one more arrival to wait for.
 void arrive_after_copies(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
-  locate(warp, i, mask, address, i.space, 8, [&](const Places& places) {
-    if (places.space != Space::shared) return report_no_mbarrier(warp, i, places);
+  locate(warp, i, mask, address, i.space, 8, [&](const Request& request) {
+    if (request.space != Space::shared) return report_no_mbarrier(warp, i, request);
     if (i.options<ArriveOptions>().increases)
-      for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { await_arrival(at, barrier); });
-    each_lane(places.mask, [&](std::size_t lane) {
-      const MbarrierPlace at{warp, i, static_cast<int>(lane), places.owner(static_cast<int>(lane)), places.address[lane]};
+      for_mbarriers(warp, i, request, [&](const MbarrierOperation& at, Mbarrier& barrier) { await_arrival(at, barrier); });
+    for (const int lane : lanes_of(request.mask)) {
+      const MbarrierOperation at{warp, i, lane, request.owner(lane), request.address[lane]};
       AsyncOperation arrival;
       arrival.warp = &warp;
       arrival.instruction = i.index;
       arrival.lane = at.lane;
-      arrival.write = [at, sequence = warp.copy_sequence, told = kLaneBit[lane] | ~warp.live] {
+      arrival.write = [at, sequence = warp.copy_sequence, acquiring = kLaneBit[lane] | ~warp.live] {
         finish_copies(at.warp, kLaneBit[at.lane], [&](const AsyncCopy& copy) { return copy.sequence <= sequence ? kAllLanes : 0; });
         Mbarrier* const barrier = find_mbarrier_of_copies(at, sequence);
         if (barrier == nullptr) return;
-        barrier->clocks.clock.raise(async_agent(at.warp.index), sequence, told);
+        barrier->clocks.clock.raise(async_agent(at.warp.index), sequence, acquiring);
         arrive_on(at, *barrier, 1, false);
       };
       begin(std::move(arrival));
-    });
+    }
   });
 }
 
@@ -207,7 +203,7 @@ void decode_arrive_after_copies(Decoder& d) {
   if (!d.take("arrive")) d.fail("'.arrive' is missing");
   d.options<ArriveOptions>().increases = !d.take("noinc");
   d.out.space = d.take_one({"shared", "shared::cta"}) >= 0 ? Space::shared : Space::generic;
-  if (d.take_type() != Type::b64) d.fail("no instruction of this type: expected b64");
+  d.expect_type(Type::b64);
   d.expect_operands(1);
   d.address(0, d.operand(0));
   d.out.execute = arrive_after_copies;

@@ -13,14 +13,14 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-Accessor accessor_of(const MbarrierPlace& at) {
+Accessor accessor_of(const MbarrierOperation& at) {
   Accessor by = accessor_of(at.warp, at.instruction);
   by.is_on_mbarrier = true;
   return by;
 }
 
 template <class Text>
-void misuse(const MbarrierPlace& at, Text text) {
+void misuse(const MbarrierOperation& at, Text text) {
   report(at.warp, at.instruction, DiagnosticKind::bad_mbarrier, at.lane,
          [&] { return fmt::format("byte {} of shared memory: {}", at.offset, text()); });
 }
@@ -55,7 +55,7 @@ Mbarrier& mbarrier_at(Block& owner, u32 offset) {
 }
 
 /// Checks an operation on the object as a read of its bytes by so many lanes.
-void check_use(const MbarrierPlace& at, Mbarrier& barrier, int lanes) {
+void check_use(const MbarrierOperation& at, Mbarrier& barrier, int lanes) {
   // Operations on the object are atomic to each other, whatever the instruction is.
   Instruction strong = at.instruction;
   strong.is_strong = true;
@@ -67,7 +67,7 @@ void check_use(const MbarrierPlace& at, Mbarrier& barrier, int lanes) {
 }
 
 /// Checks that the lane makes or ends an object there, as a write of its bytes.
-void check_change(const MbarrierPlace& at, bool ends) {
+void check_change(const MbarrierOperation& at, bool ends) {
   if (!at.warp.worker->launch->check) return;
   Accessor by = accessor_of(at);
   by.ends_mbarrier = ends;
@@ -75,20 +75,20 @@ void check_change(const MbarrierPlace& at, bool ends) {
 }
 
 /// The object that is there. It is a diagnostic if there is none.
-Mbarrier* expect_mbarrier(const MbarrierPlace& at) {
+Mbarrier* expect_mbarrier(const MbarrierOperation& at) {
   Mbarrier* const found = live_mbarrier(at.owner, at.offset);
   if (found == nullptr) misuse(at, [] { return std::string("there is no mbarrier"); });
   return found;
 }
 
 /// An object has to be inside of shared memory and aligned.
-void mark(const MbarrierPlace& at, u8 written) {
+void mark(const MbarrierOperation& at, u8 written) {
   if (at.warp.worker->launch->check) std::memset(at.owner.shadow.written() + at.offset, written, kMbarrierBytes);
 }
 
 }  // namespace
 
-void init_mbarrier(const MbarrierPlace& at, u32 count) {
+void init_mbarrier(const MbarrierOperation& at, u32 count) {
   if (count == 0 || count > kMostArrivals) {
     misuse(at, [&] { return fmt::format("an mbarrier for {} arrivals: expected 1 to {}", count, kMostArrivals); });
     count = 1;
@@ -110,7 +110,7 @@ void init_mbarrier(const MbarrierPlace& at, u32 count) {
   barrier.made_at = at.instruction.index;
 }
 
-void invalidate_mbarrier(const MbarrierPlace& at) {
+void invalidate_mbarrier(const MbarrierOperation& at) {
   Mbarrier* const found = live_mbarrier(at.owner, at.offset);
   if (found == nullptr) return misuse(at, [] { return std::string("there is no mbarrier"); });
   Mbarrier& barrier = *found;
@@ -129,13 +129,13 @@ Mbarrier* live_mbarrier(Block& owner, u64 offset) {
   return found != nullptr && found->is_live ? found : nullptr;
 }
 
-Mbarrier* find_mbarrier(const MbarrierPlace& at, int lanes) {
+Mbarrier* find_mbarrier(const MbarrierOperation& at, int lanes) {
   Mbarrier* const found = expect_mbarrier(at);
   if (found != nullptr && at.warp.worker->launch->check) check_use(at, *found, lanes);
   return found;
 }
 
-Mbarrier* find_mbarrier_of_copies(const MbarrierPlace& at, u32 sequence) {
+Mbarrier* find_mbarrier_of_copies(const MbarrierOperation& at, u32 sequence) {
   Mbarrier* const found = expect_mbarrier(at);
   if (found == nullptr || !at.warp.worker->launch->check) return found;
   Accessor by = engine_of(at.warp, at.instruction, *at.warp.block, async_agent(at.warp.index), sequence);
@@ -144,7 +144,7 @@ Mbarrier* find_mbarrier_of_copies(const MbarrierPlace& at, u32 sequence) {
   return found;
 }
 
-void release_to(const MbarrierPlace& at, Mbarrier& barrier, bool again) {
+void release_to(const MbarrierOperation& at, Mbarrier& barrier, bool again) {
   if (&at.owner == at.warp.block) {
     if (!again) barrier.clocks.join(at.warp.clocks);
     if (!again) barrier.async.join(at.warp.async);
@@ -155,7 +155,7 @@ void release_to(const MbarrierPlace& at, Mbarrier& barrier, bool again) {
   barrier.remote.join({at.warp.clocks.by_block, {}, at.warp.async.by_block()});
 }
 
-void arrive_on(const MbarrierPlace& at, Mbarrier& barrier, u32 count, bool drops) {
+void arrive_on(const MbarrierOperation& at, Mbarrier& barrier, u32 count, bool drops) {
   if (count == 0 || count > barrier.pending) {
     misuse(at, [&] { return fmt::format("{} arrivals at {}", count, describe(barrier, static_cast<u32>(at.offset))); });
     count = std::min(count, barrier.pending);
@@ -165,7 +165,7 @@ void arrive_on(const MbarrierPlace& at, Mbarrier& barrier, u32 count, bool drops
   complete_phase(at.owner, barrier);
 }
 
-void expect_transactions(const MbarrierPlace& at, Mbarrier& barrier, s64 bytes) {
+void expect_transactions(const MbarrierOperation& at, Mbarrier& barrier, s64 bytes) {
   const s64 sum = barrier.transactions + bytes;
   if (bytes < 0 || bytes > kMostTransactions || sum > kMostTransactions)
     return misuse(at, [&] {
@@ -176,7 +176,7 @@ void expect_transactions(const MbarrierPlace& at, Mbarrier& barrier, s64 bytes) 
   barrier.expected_at = at.instruction.index;
 }
 
-void complete_transactions(const MbarrierPlace& at, Mbarrier& barrier, s64 bytes) {
+void complete_transactions(const MbarrierOperation& at, Mbarrier& barrier, s64 bytes) {
   const s64 rest = barrier.transactions - bytes;
   if (rest < -kMostTransactions) return misuse(at, [&] { return fmt::format("{} bytes more than expected", -rest); });
   barrier.transactions = static_cast<s32>(rest);
@@ -185,20 +185,20 @@ void complete_transactions(const MbarrierPlace& at, Mbarrier& barrier, s64 bytes
   complete_phase(at.owner, barrier);
 }
 
-void await_arrival(const MbarrierPlace& at, Mbarrier& barrier) {
+void await_arrival(const MbarrierOperation& at, Mbarrier& barrier) {
   if (barrier.pending == kMostArrivals) return misuse(at, [] { return fmt::format("more than {} arrivals to wait for", kMostArrivals); });
   ++barrier.pending;
 }
 
-bool is_one_mbarrier(const Places& places) {
-  if (places.shape != nullptr) return places.shape->places == 1;
-  const auto& address = places.address;
-  return places.mask == kAllLanes && places.remote == 0 && std::equal(address.begin() + 1, address.end(), address.begin());
+bool is_one_mbarrier(const Request& request) {
+  if (request.shape != nullptr) return request.shape->addresses == 1;
+  const auto& address = request.address;
+  return request.mask == kAllLanes && request.remote == 0 && std::equal(address.begin() + 1, address.end(), address.begin());
 }
 
-void report_no_mbarrier(Warp& warp, const Instruction& i, const Places& places) {
-  report(warp, i, DiagnosticKind::wrong_space, __builtin_ctz(places.mask),
-         [&] { return fmt::format("mbarriers are in shared memory, not in {} memory", name_of(places.space)); });
+void report_no_mbarrier(Warp& warp, const Instruction& i, const Request& request) {
+  report(warp, i, DiagnosticKind::wrong_space, __builtin_ctz(request.mask),
+         [&] { return fmt::format("mbarriers are in shared memory, not in {} memory", name_of(request.space)); });
 }
 
 void acquire_from(Warp& warp, Mbarrier& barrier, bool only_block) {

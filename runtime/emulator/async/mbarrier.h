@@ -11,7 +11,7 @@ inline constexpr u32 kMostArrivals = (1u << 20) - 1;
 inline constexpr s32 kMostTransactions = (1 << 20) - 1;
 
 /// An mbarrier operation of a lane.
-struct MbarrierPlace {
+struct MbarrierOperation {
   Warp& warp;
   const Instruction& instruction;
   int lane;
@@ -19,26 +19,26 @@ struct MbarrierPlace {
   u64 offset;
 };
 
-void init_mbarrier(const MbarrierPlace&, u32 count);
-void invalidate_mbarrier(const MbarrierPlace&);
-/// The object that is there; null if there is none.
+void init_mbarrier(const MbarrierOperation&, u32 count);
+void invalidate_mbarrier(const MbarrierOperation&);
+/// The object at the offset; null if there is none.
 Mbarrier* live_mbarrier(Block&, u64 offset);
-/// The same, and it is a diagnostic if there is none. The access itself is checked for races, for as many lanes from the
-/// place's on.
-Mbarrier* find_mbarrier(const MbarrierPlace&, int lanes = 1);
+/// The same, and it is a diagnostic if there is none. The access itself is checked for races, for so many lanes from the
+/// operation's on.
+Mbarrier* find_mbarrier(const MbarrierOperation&, int lanes = 1);
 /// The same for the engine of the lane's cp.async, which has done the warp's copies up to this one.
-Mbarrier* find_mbarrier_of_copies(const MbarrierPlace& at, u32 sequence);
-/// What the lane knows becomes known to those who will wait for the phase. `again`: another lane of the instruction has released the rest.
-void release_to(const MbarrierPlace&, Mbarrier&, bool again);
+Mbarrier* find_mbarrier_of_copies(const MbarrierOperation& at, u32 sequence);
+/// Releases the lane's clocks to the threads that will wait for the phase. `again`: another lane of the instruction has released the rest.
+void release_to(const MbarrierOperation&, Mbarrier&, bool again);
 /// So many arrivals; `drops` takes them off all phases to come. The last one may complete the phase.
-void arrive_on(const MbarrierPlace&, Mbarrier&, u32 count, bool drops);
+void arrive_on(const MbarrierOperation&, Mbarrier&, u32 count, bool drops);
 /// More bytes are to come in this phase.
-void expect_transactions(const MbarrierPlace&, Mbarrier&, s64 bytes);
+void expect_transactions(const MbarrierOperation&, Mbarrier&, s64 bytes);
 /// Bytes have come, which may complete the phase.
-void complete_transactions(const MbarrierPlace&, Mbarrier&, s64 bytes);
+void complete_transactions(const MbarrierOperation&, Mbarrier&, s64 bytes);
 /// One more arrival to wait for in this phase.
-void await_arrival(const MbarrierPlace&, Mbarrier&);
-/// The warp knows what those knew who completed phases, or those of them who are of its block.
+void await_arrival(const MbarrierOperation&, Mbarrier&);
+/// The warp acquires the clocks that arrivals released in completed phases; `only_block`: those of arrivals by its own block.
 void acquire_from(Warp&, Mbarrier&, bool only_block);
 
 /// "the mbarrier at byte 64, of whose phase 3 2 of 5 arrivals and 512 bytes are missing"
@@ -48,14 +48,14 @@ void check_finished_mbarriers(Warp& last);
 
 /// Calls f(place, mbarrier) for the mbarrier of each lane, in their order.
 template <class F>
-void for_mbarriers(Warp& warp, const Instruction& i, const Places& places, F f) {
+void for_mbarriers(Warp& warp, const Instruction& i, const Request& request, F f) {
   Mbarrier* last = nullptr;
   u64 offset = 0;
   int times = 0;  // that lanes in a row named the last one
-  for (Mask rest = places.mask; rest != 0; rest &= rest - 1) {
+  for (Mask rest = request.mask; rest != 0; rest &= rest - 1) {
     const int lane = __builtin_ctz(rest);
-    const MbarrierPlace at{warp, i, lane, places.owner(lane), places.address[lane]};
-    times = last != nullptr && at.offset == offset && places.remote == 0 ? times + 1 : 1;
+    const MbarrierOperation at{warp, i, lane, request.owner(lane), request.address[lane]};
+    times = last != nullptr && at.offset == offset && request.remote == 0 ? times + 1 : 1;
     // That two lanes read it is all that can be remembered, and they found what there is to find.
     if (times <= 2) last = find_mbarrier(at);
     offset = at.offset;
@@ -63,8 +63,8 @@ void for_mbarriers(Warp& warp, const Instruction& i, const Places& places, F f) 
   }
 }
 /// Whether all lanes name the same one, of the warp's own block. Then it is enough to check it for the first two.
-bool is_one_mbarrier(const Places&);
-/// A diagnostic: the places are not in shared memory.
-void report_no_mbarrier(Warp&, const Instruction&, const Places&);
+bool is_one_mbarrier(const Request&);
+/// A diagnostic: the request is not to shared memory.
+void report_no_mbarrier(Warp&, const Instruction&, const Request&);
 
 }  // namespace tilewright::rt::emulator

@@ -27,24 +27,22 @@ u64 state_of(const Mbarrier& barrier) { return barrier.phase << kCountBits | bar
 template <class F>
 void at_mbarriers(Warp& warp, const Instruction& i, Mask mask, F f) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
-  locate(warp, i, mask, address, i.space, 8, [&](const Places& places) {
-    if (places.space != Space::shared) return report_no_mbarrier(warp, i, places);
-    f(places);
+  locate(warp, i, mask, address, i.space, 8, [&](const Request& request) {
+    if (request.space != Space::shared) return report_no_mbarrier(warp, i, request);
+    f(request);
   });
 }
 
 void init(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u32> count = read<u32>(warp, i.slot[1]);
-  at_mbarriers(warp, i, mask, [&](const Places& places) {
-    for (int lane = 0; lane < kLanes; ++lane)
-      if (has_lane(places.mask, lane)) init_mbarrier({warp, i, lane, places.owner(lane), places.address[lane]}, count[lane]);
+  at_mbarriers(warp, i, mask, [&](const Request& request) {
+    for (const int lane : lanes_of(request.mask)) init_mbarrier({warp, i, lane, request.owner(lane), request.address[lane]}, count[lane]);
   });
 }
 
 void inval(Warp& warp, const Instruction& i, Mask mask) {
-  at_mbarriers(warp, i, mask, [&](const Places& places) {
-    for (int lane = 0; lane < kLanes; ++lane)
-      if (has_lane(places.mask, lane)) invalidate_mbarrier({warp, i, lane, places.owner(lane), places.address[lane]});
+  at_mbarriers(warp, i, mask, [&](const Request& request) {
+    for (const int lane : lanes_of(request.mask)) invalidate_mbarrier({warp, i, lane, request.owner(lane), request.address[lane]});
   });
 }
 
@@ -59,8 +57,8 @@ void arrive(Warp& warp, const Instruction& i, Mask mask) {
   const Mbarrier* released = nullptr;  // the warp has released its clocks to it, in this phase
   u64 phase = 0;
   bool any_release = false;
-  at_mbarriers(warp, i, mask, [&](const Places& places) {
-    for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) {
+  at_mbarriers(warp, i, mask, [&](const Request& request) {
+    for_mbarriers(warp, i, request, [&](const MbarrierOperation& at, Mbarrier& barrier) {
       state[at.lane] = state_of(barrier);
       const bool reaches = &at.owner == warp.block || !options.only_block;
       if (!options.is_relaxed && reaches) {
@@ -83,20 +81,22 @@ void arrive(Warp& warp, const Instruction& i, Mask mask) {
 
 void expect(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u32> bytes = read<u32>(warp, i.slot[2]);
-  at_mbarriers(warp, i, mask, [&](const Places& places) {
-    for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { expect_transactions(at, barrier, bytes[at.lane]); });
+  at_mbarriers(warp, i, mask, [&](const Request& request) {
+    for_mbarriers(warp, i, request,
+                  [&](const MbarrierOperation& at, Mbarrier& barrier) { expect_transactions(at, barrier, bytes[at.lane]); });
   });
 }
 
 void complete(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u32> bytes = read<u32>(warp, i.slot[2]);
-  at_mbarriers(warp, i, mask, [&](const Places& places) {
-    for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { complete_transactions(at, barrier, bytes[at.lane]); });
+  at_mbarriers(warp, i, mask, [&](const Request& request) {
+    for_mbarriers(warp, i, request,
+                  [&](const MbarrierOperation& at, Mbarrier& barrier) { complete_transactions(at, barrier, bytes[at.lane]); });
   });
 }
 
 /// Whether the phase that a lane asks for is over. A state or parity distinguishes two phases only.
-bool is_over(const MbarrierPlace& at, const Mbarrier& barrier, u64 asked) {
+bool is_over(const MbarrierOperation& at, const Mbarrier& barrier, u64 asked) {
   const u64 phase = barrier.phase - barrier.first_phase;
   if (at.instruction.options<MbarrierOptions>().by_parity) {
     if (asked > 1)
@@ -139,8 +139,8 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
   const Mbarrier* first = nullptr;
   const Mbarrier* acquired = nullptr;
   u32 offset = 0;
-  at_mbarriers(warp, i, mask, [&](const Places& places) {
-    const auto wait_at = [&](const MbarrierPlace& at, Mbarrier& barrier, Mask lanes) {
+  at_mbarriers(warp, i, mask, [&](const Request& request) {
+    const auto wait_at = [&](const MbarrierOperation& at, Mbarrier& barrier, Mask lanes) {
       if (first == nullptr) first = &barrier, offset = static_cast<u32>(at.offset);
       if (!is_over(at, barrier, asked[at.lane])) return;
       over |= lanes;
@@ -149,9 +149,10 @@ void wait_for_phase(Warp& warp, const Instruction& i, Mask mask) {
       if (!options.is_relaxed && acquired != &barrier) acquire_from(warp, barrier, options.only_block);
       acquired = &barrier;
     };
-    if (!is_one_mbarrier(places) || !asked.are_one())
-      return for_mbarriers(warp, i, places, [&](const MbarrierPlace& at, Mbarrier& barrier) { wait_at(at, barrier, kLaneBit[at.lane]); });
-    const MbarrierPlace at{warp, i, 0, *warp.block, places.address[0]};
+    if (!is_one_mbarrier(request) || !asked.are_one())
+      return for_mbarriers(warp, i, request,
+                           [&](const MbarrierOperation& at, Mbarrier& barrier) { wait_at(at, barrier, kLaneBit[at.lane]); });
+    const MbarrierOperation at{warp, i, 0, *warp.block, request.address[0]};
     if (Mbarrier* barrier = find_mbarrier(at, 2)) wait_at(at, *barrier, kAllLanes);
   });
   // A wait for what is no mbarrier would never end.
@@ -193,7 +194,7 @@ void take_order(Decoder& d, const char* default_order, bool may_be_remote) {
   d.out.space = space < 0 ? Space::generic : Space::shared;
   d.out.in_cluster = space == 2;
   if (space == 2 && !may_be_remote) d.fail("not for '.shared::cluster'");
-  if (d.take_type() != Type::b64) d.fail("no instruction of this type: expected b64");
+  d.expect_type(Type::b64);
 }
 
 void begin(Decoder& d, Handler execute) {
@@ -239,7 +240,7 @@ void decode_mbarrier_wait(Decoder& d) {
 
 void decode_mbarrier_pending_count(Decoder& d) {
   begin(d, pending_count);
-  if (d.take_type() != Type::b64) d.fail("no instruction of this type: expected b64");
+  d.expect_type(Type::b64);
   d.expect_operands(2);
   d.destination(1, d.operand(0), 4);
   d.source(0, d.operand(1), 8);

@@ -14,23 +14,14 @@ constexpr u32 kValues = 6;
 
 void store_async(Warp& warp, const Instruction& i, Mask mask) {
   const u64 bytes = u64{i.width} * i.count;
-  const auto& options = i.options<BulkOptions>();
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
+  for (const int lane : lanes_of(mask)) {
     const auto destinations = destinations_of(warp, i, lane, bytes, bytes, 0);
     if (destinations.empty()) continue;
     std::array<std::byte, 16> value;
     for (u32 k = 0; k < i.count; ++k)
       std::memcpy(value.data() + std::size_t{k} * i.width, warp.registers + warp.kernel->extra[i.first + kValues + k] + lane * i.width,
                   i.width);
-    begin_value({warp,
-                 i,
-                 lane,
-                 {{{0, 0, static_cast<u32>(bytes)}}},
-                 0,
-                 1,
-                 options.reduces ? std::optional(Reduction{options.update, i.width}) : std::nullopt},
-                destinations.front(), value);
+    begin_value({warp, i, lane, {{{0, 0, static_cast<u32>(bytes)}}}, 0, 1, reduction_of(i)}, destinations.front(), value);
   }
 }
 

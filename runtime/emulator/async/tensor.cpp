@@ -37,8 +37,8 @@ std::optional<TensorMap> map_at(Warp& warp, const Instruction& i, int lane, u64 
       report(warp, i, DiagnosticKind::out_of_bounds, lane, [&] { return describe_global(*warp.worker, address, 128); });
       return std::nullopt;
     }
-    // What threads have written there is seen after a proxy fence. When it was read is not known to anybody, so that the epoch is one
-    // that all know of.
+    // What threads have written there is seen after a proxy fence. No clock says when the engine has read it, so that the read has the
+    // epoch 0, which every clock includes.
     if (warp.worker->launch->check && range->cells != nullptr) {
       static const AcquireClocks kNothing;
       const auto acquired = warp.async.maps.find(address);
@@ -68,8 +68,7 @@ std::array<s32, 5> coordinates_of(const Warp& warp, const Instruction& i, int la
 }
 
 void load(Warp& warp, const Instruction& i, Mask mask) {
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
+  for (const int lane : lanes_of(mask)) {
     const auto map = map_at(warp, i, lane, bulk_address(warp, i, 1, lane));
     if (!map) continue;
     const auto destinations = destinations_of(warp, i, lane, box_bytes(*map), kAlignment, kCoordinates + i.count);
@@ -108,11 +107,10 @@ std::optional<Reduction> reduction_on(Warp& warp, const Instruction& i, int lane
 }
 
 void store(Warp& warp, const Instruction& i, Mask mask) {
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
+  for (const int lane : lanes_of(mask)) {
     const auto map = map_at(warp, i, lane, bulk_address(warp, i, 1, lane));
     if (!map) continue;
-    const auto from = shared_place(warp, i, lane, bulk_address(warp, i, 0, lane), false, box_bytes(*map), kAlignment);
+    const auto from = shared_location(warp, i, lane, bulk_address(warp, i, 0, lane), false, box_bytes(*map), kAlignment);
     if (!from) continue;
     BulkCopy copy{warp, i, lane, box_pieces(*map, coordinates_of(warp, i, lane), from->offset)};
     const bool reduces = i.options<BulkOptions>().reduces;
@@ -123,8 +121,7 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
 
 /// Does nothing but for the checks of its operands.
 void prefetch(Warp& warp, const Instruction& i, Mask mask) {
-  for (int lane = 0; lane < kLanes; ++lane)
-    if (has_lane(mask, lane)) map_at(warp, i, lane, bulk_address(warp, i, 1, lane));
+  for (const int lane : lanes_of(mask)) map_at(warp, i, lane, bulk_address(warp, i, 1, lane));
 }
 
 /// The map and the coordinates, "[map, {x, y}]".
@@ -138,43 +135,30 @@ void take_coordinates(Decoder& d, const Operand& operand) {
 }
 
 void take_dimensions(Decoder& d) {
-  const int dimensions = d.take_one({"1d", "2d", "3d", "4d", "5d"});
-  if (dimensions < 0) d.fail("the dimensions are missing");
+  const int dimensions = d.take_one({"1d", "2d", "3d", "4d", "5d"}, "the dimensions are missing");
   d.out.count = static_cast<u8>(dimensions + 1);
   d.take("tile");
 }
 
 void decode_copy(Decoder& d, bool reduces) {
-  BulkOptions& options = d.options<BulkOptions>();
-  options.reduces = reduces;
   take_dimensions(d);
-  const bool has_hint = d.take("L2::cache_hint");
-  d.out.category = Category::bulk_copy;
-  const auto [to, from] = take_bulk_spaces(d);
-  const bool is_load = (to == BulkSpace::cluster || to == BulkSpace::block) && from == BulkSpace::global && !reduces;
-  if (!is_load && (to != BulkSpace::global || from != BulkSpace::block)) d.fail("no copy between these spaces");
-  if (!d.take(is_load ? "mbarrier::complete_tx::bytes" : "bulk_group")) d.fail("the completion mechanism is missing");
-  if (!is_load) {
-    if (reduces) options.op = take_reduction(d);
-    d.expect_operands(has_hint ? 3 : 2);
+  const auto [is_load, is_move, is_store, has_hint] = take_bulk_form(d, reduces);
+  if (is_move) d.fail("no copy between these spaces");
+  BulkOptions& options = d.options<BulkOptions>();
+  if (reduces) options.op = take_reduction(d);
+  if (is_store) {
     // Neighbouring boxes of the tensor may share a word.
     d.out.space = Space::global;
     d.out.width = 2;
-    take_bulk_address(d, d.operand(1), 0);
-    take_box(d, d.operand(0));
-    skip_bulk_address(d, 2);
-    take_coordinates(d, d.operand(0));
-    d.out.execute = store;
-    return;
   }
-  options.is_multicast = d.take("multicast::cluster");
-  d.expect_operands(3 + (options.is_multicast ? 1 : 0) + (has_hint ? 1 : 0));
-  take_bulk_address(d, d.operand(0), 0);
-  take_box(d, d.operand(1));
-  take_bulk_address(d, d.operand(2), 2);
-  take_coordinates(d, d.operand(1));
+  d.expect_operands(std::size_t{2} + is_load + options.is_multicast + has_hint);
+  const Operand& box = d.operand(is_load ? 1 : 0);
+  take_bulk_address(d, d.operand(is_load ? 0 : 1), 0);
+  take_box(d, box);
+  is_load ? take_bulk_address(d, d.operand(2), 2) : skip_bulk_address(d, 2);
+  take_coordinates(d, box);
   if (options.is_multicast) d.extra_source(d.operand(3), 2);
-  d.out.execute = load;
+  d.out.execute = is_load ? load : store;
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ Inside inside_of(const TensorMap& map, std::size_t d, s32 coordinate, u64 extent
   return {std::min(static_cast<u64>(begin), extent), std::min(static_cast<u64>(end), extent)};
 }
 
-/// The pieces of rows that begin at an offset of shared memory and, `stride` apart, at an address. `inside`: the bytes of a row that lie in
+/// The pieces of rows that begin at an offset of shared memory and, `stride` apart, at an address. `inside`: the bytes of a row that are in
 /// the tensor.
 void add_rows(CopyPieces& pieces, u64 offset, u64 address, u64 stride, u32 row_bytes, u64 rows, const Inside& inside) {
   const auto add = [&](u64 begin, u64 end, bool is_outside, u64 count) {

@@ -31,20 +31,19 @@ bool has_dimension(Field field) { return field >= Field::box_dim && field <= Fie
 // Objects are aligned to 64 bytes.
 constexpr int kHalf = 64;
 
-/// Calls f(places) for both halves of the lanes' maps, checked as accesses of this kind.
+/// Calls f(request) for both halves of the lanes' maps, checked as accesses of this kind.
 template <class F>
 void locate_maps(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& first, Space space, Access access, F f) {
   const Accessor by = accessor_of(warp, i);
   Lanes<u64> address = first;
   for (int half = 0; half < 2; ++half) {
-    locate(warp, i, mask, address, space, kHalf, [&](const Places& places) {
-      check_written(warp, i, places, kHalf, access);
-      for (int lane = 0; lane < kLanes; ++lane) {
-        if (!has_lane(places.mask, lane)) continue;
-        if (access != Access::write) check_read(by, places, lane, kHalf);
-        if (access != Access::read) check_write(by, places, lane, kHalf, nullptr);
+    locate(warp, i, mask, address, space, kHalf, [&](const Request& request) {
+      check_written(warp, i, request, kHalf, access);
+      for (const int lane : lanes_of(request.mask)) {
+        if (access != Access::write) check_read(by, request, lane, kHalf);
+        if (access != Access::read) check_write(by, request, lane, kHalf, nullptr);
       }
-      f(half, places);
+      f(half, request);
     });
     for (u64& a : address.at) a += kHalf;
   }
@@ -71,10 +70,9 @@ void set_field(TensorMap& map, Field field, std::size_t dimension, u64 value) {
 void replace(Warp& warp, const Instruction& i, Mask mask) {
   const Field field = i.options<ReplaceOptions>().field;
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
-  locate_maps(warp, i, mask, address, i.space, Access::update, [&](int half, const Places& places) {
+  locate_maps(warp, i, mask, address, i.space, Access::update, [&](int half, const Request& request) {
     if (half == 0) return;  // by now, all of the map is known to be there
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (!has_lane(places.mask, lane)) continue;
+    for (const int lane : lanes_of(request.mask)) {
       u64 value = 0;
       std::memcpy(&value, warp.registers + i.slot[1] + lane * i.value_bytes, i.value_bytes);
       u32 dimension = 0;
@@ -84,7 +82,7 @@ void replace(Warp& warp, const Instruction& i, Mask mask) {
         continue;
       }
       TensorMap map;
-      std::byte* place = places.at[lane] - kHalf;
+      std::byte* place = request.at[lane] - kHalf;
       std::memcpy(&map, place, sizeof map);
       set_field(map, field, dimension, value);
       std::memcpy(place, &map, sizeof map);
@@ -100,9 +98,9 @@ void copy_and_release(Warp& warp, const Instruction& i, Mask mask) {
   from[lane] = bulk_address(warp, i, 1, lane);
   std::array<std::byte, 128> map{};
   locate_maps(warp, i, kLaneBit[lane], from, Space::shared, Access::read,
-              [&](int half, const Places& places) { std::memcpy(map.data() + half * kHalf, places.at[lane], kHalf); });
+              [&](int half, const Request& request) { std::memcpy(map.data() + half * kHalf, request.at[lane], kHalf); });
   locate_maps(warp, i, kLaneBit[lane], to, Space::global, Access::write,
-              [&](int half, const Places& places) { std::memcpy(places.at[lane], map.data() + half * kHalf, kHalf); });
+              [&](int half, const Request& request) { std::memcpy(request.at[lane], map.data() + half * kHalf, kHalf); });
   if (warp.worker->launch->check) warp.released = release(warp, mask, i.whole_gpu);
 }
 
@@ -110,8 +108,7 @@ void decode_copy(Decoder& d) {
   const auto [to, from] = take_bulk_spaces(d);
   if (to != BulkSpace::global || from != BulkSpace::block || !d.take("tensormap::generic") || !d.take("release"))
     d.fail("expected '.global.shared::cta.tensormap::generic.release'");
-  const int scope = d.take_one({"cta", "cluster", "gpu", "sys"});
-  if (scope < 0) d.fail("a scope is missing");
+  const int scope = d.take_one({"cta", "cluster", "gpu", "sys"}, "a scope is missing");
   if (!d.take("sync") || !d.take("aligned")) d.fail("expected '.sync.aligned'");
   d.out.whole_gpu = scope > 0;
   d.out.is_aligned = true;
@@ -130,8 +127,8 @@ void decode_tensormap(Decoder& d) {
   if (d.take("cp_fenceproxy")) return decode_copy(d);
   if (!d.take("replace") || !d.take("tile")) d.fail("expected 'tensormap.replace.tile' or 'tensormap.cp_fenceproxy'");
   const int field = d.take_one({"global_address", "rank", "box_dim", "global_dim", "global_stride", "element_stride", "elemtype",
-                                "interleave_layout", "swizzle_mode", "fill_mode"});
-  if (field < 0) d.fail("a field is missing");
+                                "interleave_layout", "swizzle_mode", "fill_mode"},
+                               "a field is missing");
   const int space = d.take_one({"global", "shared::cta"});
   d.out.space = space < 0 ? Space::generic : space == 0 ? Space::global : Space::shared;
   const auto which = static_cast<Field>(field);

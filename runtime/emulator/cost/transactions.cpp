@@ -41,20 +41,21 @@ bool has_distances(const Words& address, const Distances& distance) {
   return difference == 0;
 }
 
-void find_places(RequestShape& shape, const std::array<u64, kLanes>& address) {
-  shape.places = 0;
+void find_addresses(RequestShape& shape, const std::array<u64, kLanes>& address) {
+  shape.addresses = 0;
   bool ascend = true;
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     ascend &= lane == 0 || address[lane - 1] < address[lane];
     const auto end = address.begin() + static_cast<std::ptrdiff_t>(lane),
                at = ascend ? end : std::find(address.begin(), end, address[lane]);
     if (at == end) {
-      shape.first[shape.places] = shape.who[shape.places] = static_cast<u8>(lane);
-      ++shape.places;
+      shape.first_lane[shape.addresses] = shape.only_lane[shape.addresses] = static_cast<u8>(lane);
+      ++shape.addresses;
       continue;
     }
-    const auto earlier = std::find(shape.first.begin(), shape.first.begin() + shape.places, static_cast<u8>(at - address.begin()));
-    shape.who[earlier - shape.first.begin()] = kLanes;
+    const auto earlier =
+        std::find(shape.first_lane.begin(), shape.first_lane.begin() + shape.addresses, static_cast<u8>(at - address.begin()));
+    shape.only_lane[earlier - shape.first_lane.begin()] = kLanes;
   }
 }
 
@@ -147,7 +148,7 @@ int count_wavefronts(const std::array<u64, kLanes>& address, Mask mask, int byte
 
 const RequestShape* RequestShapes::find(Key key, const std::array<u64, kLanes>& address) const {
   if (entries_.empty() || address[0] >= kHighest) return nullptr;
-  const Entry& entry = entries_[place_of(key)];
+  const Entry& entry = entries_[entry_of(key)];
   return entry.key == key && call_dispatched<has_distances>(address, entry.shape.distance) ? &entry.shape : nullptr;
 }
 
@@ -155,14 +156,14 @@ const RequestShape* RequestShapes::remember(Key key, const std::array<u64, kLane
   const auto [lowest, highest] = std::minmax_element(address.begin(), address.end());
   if (*highest >= kHighest || *highest - *lowest > kFarthest) return nullptr;
   entries_.resize(kEntries);
-  Entry& entry = entries_[place_of(key)];
+  Entry& entry = entries_[entry_of(key)];
   entry.key = key;
   RequestShape& shape = entry.shape;
   for (std::size_t lane = 0; lane < kLanes; ++lane) shape.distance[lane] = static_cast<s32>(address[lane] - address[0]);
   shape.lowest = static_cast<s64>(*lowest - address[0]);
   shape.highest = static_cast<s64>(*highest - address[0]);
   shape.transactions = transactions;
-  find_places(shape, address);
+  find_addresses(shape, address);
   shape.has_whole_sectors = shape.is_apart();
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     const std::size_t in_sector = lane * static_cast<std::size_t>(bytes) % 32;

@@ -31,12 +31,12 @@ struct RequestShape {
   std::array<s32, kLanes> distance{};  // of each lane's address from the first lane's
   s64 lowest = 0, highest = 0;         // of these
   Transactions transactions;
-  // The first lanes at each address, in order, and for each of them itself, or kLanes where several lanes are at it.
-  int places = 0;
-  std::array<u8, kLanes> first{}, who{};
+  // Of each distinct address, in order of the first lane that accesses it: this lane, and the only one, or kLanes for several lanes.
+  int addresses = 0;
+  std::array<u8, kLanes> first_lane{}, only_lane{};
 
   /// Whether no two lanes are at the same address. Requires for it to mean that they touch nothing in common: addresses are aligned.
-  bool is_apart() const { return places == kLanes; }
+  bool is_apart() const { return addresses == kLanes; }
   // Whether lanes with numbers in a row, of which the first is a multiple of their number, share whole sectors of 32 bytes in equal parts.
   bool has_whole_sectors = false;
 };
@@ -61,8 +61,8 @@ class RequestShapes {
     Key key = 0;
     RequestShape shape;
   };
-  /// Where the key is, or is to be: the one or the other of two places.
-  std::size_t place_of(Key key) const {
+  /// Where the key is, or is to be: one of two entries.
+  std::size_t entry_of(Key key) const {
     const std::size_t first = (key * 0x9e3779b97f4a7c15u >> 32) % kEntries;
     return entries_[first].key == key || entries_[first].key == 0 ? first : first ^ 1;
   }

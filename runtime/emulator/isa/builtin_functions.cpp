@@ -16,7 +16,8 @@ namespace {
 /// What a lane passes to a function, and memory as the lane sees it.
 class Caller {
  public:
-  Caller(Warp& warp, const Instruction& call, int lane) : warp_(warp), call_(call), site_(warp.kernel->calls[call.options<CallOptions>().site]), lane_(lane) {}
+  Caller(Warp& warp, const Instruction& call, int lane)
+      : warp_(warp), call_(call), site_(warp.kernel->calls[call.options<CallOptions>().site]), lane_(lane) {}
 
   u64 argument(std::size_t k) const {
     u64 value = 0;
@@ -33,10 +34,10 @@ class Caller {
     bool done = false;
     Lanes<u64> addresses;
     for (u64& each : addresses.at) each = address;
-    locate(warp_, call_, kLaneBit[lane_], addresses, Space::generic, bytes, [&](const Places& places) {
-      check_read(accessor_of(warp_, call_), places, lane_, bytes);
-      check_written(warp_, call_, places, bytes, Access::read);
-      std::memcpy(to, places.at[lane_], static_cast<std::size_t>(bytes));
+    locate(warp_, call_, kLaneBit[lane_], addresses, Space::generic, bytes, [&](const Request& request) {
+      check_read(accessor_of(warp_, call_), request, lane_, bytes);
+      check_written(warp_, call_, request, bytes, Access::read);
+      std::memcpy(to, request.at[lane_], static_cast<std::size_t>(bytes));
       done = true;
     });
     return done;
@@ -127,8 +128,7 @@ std::string convert(const std::string& format, std::size_t& at, const Caller& ca
 }
 
 void print(Warp& warp, const Instruction& i, Mask mask) {
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(mask, lane)) continue;
+  for (const int lane : lanes_of(mask)) {
     const Caller caller(warp, i, lane);
     const std::string format = caller.text(caller.argument(0));
     Arguments arguments(caller, caller.argument(1));

@@ -323,8 +323,7 @@ class WarpRunner {
         }
       ways.emplace_back(pc, lane);
     };
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (!has_lane(entry.mask, lane)) continue;
+    for (const int lane : lanes_of(entry.mask)) {
       if (!has_lane(mask, lane)) {
         add(entry.pc + 1, kLaneBit[lane]);
         continue;

@@ -19,7 +19,7 @@ struct RowsOptions {
 };
 
 /// Rows of 16 bytes at the addresses of lanes 8 k to 8 k + 7, for each of `count` matrices.
-Places locate_rows(Warp& warp, const Instruction& i) {
+Request locate_rows(Warp& warp, const Instruction& i) {
   const Mask rows = i.count == 4 ? kAllLanes : (Mask{1} << (8 * i.count)) - 1;
   Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   if (i.space == Space::generic) split_generic(rows, address, Space::shared);
@@ -40,15 +40,15 @@ void write(Warp& warp, s32 slot, const CoreMatrix& matrix, Mask mask) {
 }
 
 void load_matrices(Warp& warp, const Instruction& i, Mask mask) {
-  const Places places = locate_rows(warp, i);
+  const Request request = locate_rows(warp, i);
   const Accessor by = accessor_of(warp, i);
-  RequestCheck(by, places).read(CoreMatrix::kLineBytes);
+  RequestCheck(by, request).read(CoreMatrix::kLineBytes);
   for (u32 k = 0; k < i.count; ++k) {
     CoreMatrix matrix;
     for (std::size_t row = 0; row < 8; ++row) {
       const std::size_t lane = 8 * k + row;
-      if (has_lane(places.mask, static_cast<int>(lane)))
-        std::memcpy(matrix.line(row), places.at[lane], CoreMatrix::kLineBytes);
+      if (has_lane(request.mask, static_cast<int>(lane)))
+        std::memcpy(matrix.line(row), request.at[lane], CoreMatrix::kLineBytes);
       else
         std::memset(matrix.line(row), 0, CoreMatrix::kLineBytes);
     }
@@ -57,17 +57,17 @@ void load_matrices(Warp& warp, const Instruction& i, Mask mask) {
 }
 
 void store_matrices(Warp& warp, const Instruction& i, Mask) {
-  const Places places = locate_rows(warp, i);
+  const Request request = locate_rows(warp, i);
   const Accessor by = accessor_of(warp, i);
-  RequestCheck check(by, places);
+  RequestCheck check(by, request);
   for (u32 k = 0; k < i.count; ++k) {
     CoreMatrix matrix = matrix_in(warp, warp.kernel->extra[i.first + k]);
     if (i.options<RowsOptions>().transposes) matrix = transposed(matrix);
     for (std::size_t row = 0; row < 8; ++row) {
       const std::size_t lane = 8 * k + row;
-      if (!has_lane(places.mask, static_cast<int>(lane))) continue;
+      if (!has_lane(request.mask, static_cast<int>(lane))) continue;
       check.write(static_cast<int>(lane), 16, matrix.line(row));
-      std::memcpy(places.at[lane], matrix.line(row), CoreMatrix::kLineBytes);
+      std::memcpy(request.at[lane], matrix.line(row), CoreMatrix::kLineBytes);
     }
   }
 }
@@ -191,7 +191,7 @@ void decode_matrices(Decoder& d, bool is_load) {
   if (!d.take("m8n8") || count < 0) d.fail("expected '.m8n8' and '.x1', '.x2' or '.x4'");
   d.options<RowsOptions>().transposes = d.take("trans");
   d.out.space = d.take_one({"shared", "shared::cta"}) >= 0 ? Space::shared : Space::generic;
-  if (d.take_type() != Type::b16) d.fail("no instruction of this type: expected b16");
+  d.expect_type(Type::b16);
   d.expect_operands(2);
   d.out.count = static_cast<u8>(1 << count);
   d.out.width = 4;
@@ -228,9 +228,7 @@ void decode_stmatrix(Decoder& d) { decode_matrices(d, false); }
 void decode_movmatrix(Decoder& d) {
   begin(d);
   if (!d.take("m8n8") || !d.take("trans") || d.take_type() != Type::b16) d.fail("expected '.m8n8.trans.b16'");
-  d.expect_operands(2);
-  d.destination(0, d.operand(0), 4);
-  d.source(1, d.operand(1), 4);
+  d.take_operands(4, {4});
   d.out.execute = transpose_matrix;
 }
 

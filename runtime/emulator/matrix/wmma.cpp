@@ -86,24 +86,23 @@ T uniform(Warp& warp, const Instruction& i, Mask mask, const Lanes<T>& values, c
 }
 
 template <class F>
-void each_place(Warp& warp, const Instruction& i, Mask mask, int places, F f) {
+void each_place(Warp& warp, const Instruction& i, Mask mask, int request, F f) {
   const auto& [fragment, by_columns] = i.options<AccessOptions>();
   const u64 base = uniform(warp, i, mask, addresses_of(warp, i, i.slot[0], i.immediate), "address");
   u64 stride = by_columns ? fragment.rows : fragment.columns;
   if (i.slot[1] >= 0) stride = uniform(warp, i, mask, read<u32>(warp, i.slot[1]), "stride");
-  for (int index = 0; index < places; ++index)
+  for (int index = 0; index < request; ++index)
     locate(warp, i, mask, element_addresses(fragment, by_columns, index, base, stride), i.space, fragment.bytes(),
-           [&](const Places& at) { f(index, at); });
+           [&](const Request& at) { f(index, at); });
 }
 
 void load(Warp& warp, const Instruction& i, Mask mask) {
   const s32* slots = warp.kernel->extra.data() + i.first;
   const Accessor by = accessor_of(warp, i);
   const Fragment& f = i.options<AccessOptions>().fragment;
-  each_place(warp, i, mask, f.places(), [&](int index, const Places& at) {
+  each_place(warp, i, mask, f.places(), [&](int index, const Request& at) {
     check_written(warp, i, at, f.bytes(), Access::read);
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (!has_lane(at.mask, lane)) continue;
+    for (const int lane : lanes_of(at.mask)) {
       check_read(by, at, lane, f.bytes());
       std::memcpy(place(warp, slots, f, index, lane), at.at[lane], static_cast<std::size_t>(f.bytes()));
     }
@@ -114,10 +113,9 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
   const s32* slots = warp.kernel->extra.data() + i.first;
   const Accessor by = accessor_of(warp, i);
   const Fragment& f = i.options<AccessOptions>().fragment;
-  each_place(warp, i, mask, f.elements() / kLanes, [&](int index, const Places& at) {
+  each_place(warp, i, mask, f.elements() / kLanes, [&](int index, const Request& at) {
     check_written(warp, i, at, f.bytes(), Access::write);
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (!has_lane(at.mask, lane)) continue;
+    for (const int lane : lanes_of(at.mask)) {
       const std::byte* value = place(warp, slots, f, index, lane);
       check_write(by, at, lane, f.bytes(), value);
       std::memcpy(at.at[lane], value, static_cast<std::size_t>(f.bytes()));
@@ -186,8 +184,7 @@ void decode_access(Decoder& d, bool is_load) {
   constexpr char kWhich[] = {'a', 'b', 'c', 'd'};
   const int which = d.take_one({"a", "b", "c", "d"});
   if (which < 0 || (which == 3) == is_load) d.fail("a fragment is missing");
-  const int layout = d.take_one({"row", "col"});
-  if (layout < 0) d.fail("'.row' or '.col' is missing");
+  const int layout = d.take_one({"row", "col"}, "'.row' or '.col' is missing");
   const MatrixShape shape = expect_shape(d);
   constexpr Space kSpaces[] = {Space::global, Space::shared, Space::shared};
   const int space = d.take_one({"global", "shared", "shared::cta"});

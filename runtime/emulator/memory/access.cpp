@@ -26,9 +26,9 @@ const Range* global_range(Worker& worker, u64 address) {
   return &*after;
 }
 
-void poll(Warp& warp, const Instruction& i, const Places& places, int bytes) {
+void poll(Warp& warp, const Instruction& i, const Request& request, int bytes) {
   warp.worker->poll(i);
-  warp.poll = {i.index, places.space, places.address[static_cast<std::size_t>(__builtin_ctz(places.mask))], static_cast<u32>(bytes)};
+  warp.poll = {i.index, request.space, request.address[static_cast<std::size_t>(__builtin_ctz(request.mask))], static_cast<u32>(bytes)};
 }
 
 std::string describe_global(Worker& worker, u64 address, u64 bytes) {
@@ -73,55 +73,53 @@ Mask drop_misaligned(Warp& warp, const Instruction& i, Mask mask, const Lanes<u6
   return mask;
 }
 
-void locate_global(Warp& warp, const Instruction& i, Places& places, int bytes) {
+void locate_global(Warp& warp, const Instruction& i, Request& request, int bytes) {
   Worker& worker = *warp.worker;
-  const int first = __builtin_ctz(places.mask);
-  const Range* common = global_range(worker, places.address[static_cast<std::size_t>(first)]);
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(places.mask, lane)) continue;
+  const int first = __builtin_ctz(request.mask);
+  const Range* common = global_range(worker, request.address[static_cast<std::size_t>(first)]);
+  for (const int lane : lanes_of(request.mask)) {
     const auto l = static_cast<std::size_t>(lane);
-    const u64 address = places.address[l];
+    const u64 address = request.address[l];
     const Range* range = common != nullptr && address >= common->begin && address < common->end() ? common : global_range(worker, address);
     if (range == nullptr || address + static_cast<u64>(bytes) > range->end()) {
       report(warp, i, address >= kSharedWindow ? DiagnosticKind::wrong_space : DiagnosticKind::out_of_bounds, lane,
              [&] { return describe_global(worker, address, static_cast<u64>(bytes)); });
-      places.mask &= ~kLaneBit[lane];
+      request.mask &= ~kLaneBit[lane];
       continue;
     }
-    places.range[l] = range;
-    places.at[l] = reinterpret_cast<std::byte*>(address);
+    request.range[l] = range;
+    request.at[l] = reinterpret_cast<std::byte*>(address);
   }
 }
 
 /// A space that is one block of bytes, in which addresses are offsets.
-void locate_offsets(Warp& warp, const Instruction& i, Places& places, int bytes, std::byte* base, u64 size, u64 lane_stride) {
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(places.mask, lane)) continue;
+void locate_offsets(Warp& warp, const Instruction& i, Request& request, int bytes, std::byte* base, u64 size, u64 lane_stride) {
+  for (const int lane : lanes_of(request.mask)) {
     const auto l = static_cast<std::size_t>(lane);
-    const u64 offset = places.address[l];
+    const u64 offset = request.address[l];
     if (offset > size || static_cast<u64>(bytes) > size - offset) {
       const bool windowed = offset >= kSharedWindow;
       report(warp, i, windowed ? DiagnosticKind::wrong_space : DiagnosticKind::out_of_bounds, lane, [&] {
-        if (windowed) return fmt::format("0x{:x} is a generic address, not one of {} memory", offset, name_of(places.space));
-        return fmt::format("{} bytes at byte {} of {} memory, which has {} bytes", bytes, offset, name_of(places.space), size);
+        if (windowed) return fmt::format("0x{:x} is a generic address, not one of {} memory", offset, name_of(request.space));
+        return fmt::format("{} bytes at byte {} of {} memory, which has {} bytes", bytes, offset, name_of(request.space), size);
       });
-      places.mask &= ~kLaneBit[lane];
+      request.mask &= ~kLaneBit[lane];
       continue;
     }
-    places.at[l] = base + offset + lane_stride * l;
+    request.at[l] = base + offset + lane_stride * l;
   }
 }
 
 /// Finds the blocks whose shared memory the lanes access; addresses become offsets there.
-void find_blocks(Warp& warp, const Instruction& i, Places& places) {
+void find_blocks(Warp& warp, const Instruction& i, Request& request) {
   const auto& blocks = warp.block->cluster->blocks;
   const auto drop = [&](int lane, DiagnosticKind kind, auto text) {
     report(warp, i, kind, lane, text);
-    places.mask &= ~kLaneBit[lane];
+    request.mask &= ~kLaneBit[lane];
   };
   for (int lane = 0; lane < kLanes; ++lane) {
-    u64& address = places.address[static_cast<std::size_t>(lane)];
-    if (!has_lane(places.mask, lane) || address < kRankUnit || address >= kWindowBytes) continue;
+    u64& address = request.address[lane];
+    if (!has_lane(request.mask, lane) || address < kRankUnit || address >= kWindowBytes) continue;
     const u64 rank = address / kRankUnit - 1;
     if (rank >= blocks.size()) {
       drop(lane, DiagnosticKind::out_of_bounds,
@@ -141,21 +139,20 @@ void find_blocks(Warp& warp, const Instruction& i, Places& places) {
            [&] { return fmt::format("byte {} of shared memory of the block of rank {}", address, rank); });
       continue;
     }
-    places.remote |= kLaneBit[lane];
-    places.remote_block[static_cast<std::size_t>(lane)] = &owner;
+    request.remote |= kLaneBit[lane];
+    request.remote_block[lane] = &owner;
   }
 }
 
-void locate_shared(Warp& warp, const Instruction& i, Places& places, int bytes) {
+void locate_shared(Warp& warp, const Instruction& i, Request& request, int bytes) {
   Block& block = *warp.block;
-  places.block = &block;
+  request.block = &block;
   u64 all = 0;
-  for (int lane = 0; lane < kLanes; ++lane) all |= places.mask & kLaneBit[lane] ? places.address[static_cast<std::size_t>(lane)] : 0;
-  if (all >= kRankUnit) find_blocks(warp, i, places);
-  locate_offsets(warp, i, places, bytes, block.shared.get(), block.shared_bytes, 0);
-  for (int lane = 0; places.remote != 0 && lane < kLanes; ++lane)
-    if (has_lane(places.mask & places.remote, lane))
-      places.at[static_cast<std::size_t>(lane)] = places.owner(lane).shared.get() + places.address[static_cast<std::size_t>(lane)];
+  for (int lane = 0; lane < kLanes; ++lane) all |= request.mask & kLaneBit[lane] ? request.address[lane] : 0;
+  if (all >= kRankUnit) find_blocks(warp, i, request);
+  locate_offsets(warp, i, request, bytes, block.shared.get(), block.shared_bytes, 0);
+  for (int lane = 0; request.remote != 0 && lane < kLanes; ++lane)
+    if (has_lane(request.mask & request.remote, lane)) request.at[lane] = request.owner(lane).shared.get() + request.address[lane];
 }
 
 }  // namespace
@@ -191,52 +188,51 @@ Mask split_generic(Mask mask, Lanes<u64>& address, Space space) {
   return inside;
 }
 
-Places locate_in(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, Space space, int bytes) {
-  Places places;
-  places.space = space == Space::constant ? Space::global : space;
-  places.mask = mask;
-  std::copy(address.at, address.at + kLanes, places.address.begin());
+Request locate_in(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, Space space, int bytes) {
+  Request request;
+  request.space = space == Space::constant ? Space::global : space;
+  request.mask = mask;
+  std::copy(address.at, address.at + kLanes, request.address.begin());
   Transactions transactions;
   const bool may_be_fast =
-      warp.worker->launch->fast_paths && mask == kAllLanes && (places.space == Space::shared || places.space == Space::global);
-  if (may_be_fast && locate_fast(warp, i, places, bytes, transactions)) {
+      warp.worker->launch->fast_paths && mask == kAllLanes && (request.space == Space::shared || request.space == Space::global);
+  if (may_be_fast && locate_fast(warp, i, request, bytes, transactions)) {
     count_request(warp, i, mask, bytes, transactions);
-    return places;
+    return request;
   }
-  places.mask = drop_misaligned(warp, i, mask, address, space, bytes);
-  if (places.mask == 0) return places;
-  switch (places.space) {
+  request.mask = drop_misaligned(warp, i, mask, address, space, bytes);
+  if (request.mask == 0) return request;
+  switch (request.space) {
     case Space::shared:
-      locate_shared(warp, i, places, bytes);
-      if (places.mask == 0) return places;
-      transactions = wavefronts_of(places.address, places.mask, bytes, i.category == Category::load_shared);
+      locate_shared(warp, i, request, bytes);
+      if (request.mask == 0) return request;
+      transactions = wavefronts_of(request.address, request.mask, bytes, i.category == Category::load_shared);
       break;
     case Space::local:
-      locate_offsets(warp, i, places, bytes, warp.local, warp.kernel->local_bytes, warp.kernel->local_bytes);
-      transactions = {count_of(places.mask) * bytes / 32 + 1, 1};
+      locate_offsets(warp, i, request, bytes, warp.local, warp.kernel->local_bytes, warp.kernel->local_bytes);
+      transactions = {count_of(request.mask) * bytes / 32 + 1, 1};
       break;
     case Space::param: {
       const auto& params = warp.worker->launch->params;
       // Parameters are only read; a store to them is an error when it is decoded, and here for generic addresses.
-      locate_offsets(warp, i, places, bytes, const_cast<std::byte*>(params.data()), params.size(), 0);
-      return places;
+      locate_offsets(warp, i, request, bytes, const_cast<std::byte*>(params.data()), params.size(), 0);
+      return request;
     }
     default:
-      locate_global(warp, i, places, bytes);
-      transactions = sectors_of(places.address, places.mask, bytes);
+      locate_global(warp, i, request, bytes);
+      transactions = sectors_of(request.address, request.mask, bytes);
       break;
   }
-  count_request(warp, i, places.mask, bytes, transactions);
-  if (may_be_fast && places.mask == kAllLanes && places.remote == 0) remember_shape(warp, i, places, bytes, transactions);
-  return places;
+  count_request(warp, i, request.mask, bytes, transactions);
+  if (may_be_fast && request.mask == kAllLanes && request.remote == 0) remember_shape(warp, i, request, bytes, transactions);
+  return request;
 }
 
-void check_tracked(Warp& warp, const Instruction& i, const Places& places, int bytes, Access access) {
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!has_lane(places.mask, lane)) continue;
-    const Range& range = places.range_of(lane);
+void check_tracked(Warp& warp, const Instruction& i, const Request& request, int bytes, Access access) {
+  for (const int lane : lanes_of(request.mask)) {
+    const Range& range = request.range_of(lane);
     if (range.written == nullptr) continue;
-    u8* written = range.written + (places.address[static_cast<std::size_t>(lane)] - range.begin);
+    u8* written = range.written + (request.address[lane] - range.begin);
     if (access != Access::write)
       for (int b = 0; b < bytes; ++b)
         if (std::atomic_ref(written[b]).load(std::memory_order_relaxed) == 0) {

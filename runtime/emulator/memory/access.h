@@ -22,44 +22,44 @@ inline Lanes<u64> addresses_of(const Warp& warp, const Instruction& i, s32 slot,
   return addresses_of(warp, i.short_address, slot, offset);
 }
 
-/// Locates `bytes` bytes at each address and calls f(places) for each space that there are lanes in. Lanes that are
+/// Locates `bytes` bytes at each address and calls f(request) for each space that there are lanes in. Lanes that are
 /// misaligned or out of bounds are reported, and left out. Counts the transactions of the request.
 template <class F>
 void locate(Warp&, const Instruction&, Mask, const Lanes<u64>& address, Space, int bytes, F f);
 
-/// The places in one space that is not generic.
-Places locate_in(Warp&, const Instruction&, Mask, const Lanes<u64>& address, Space, int bytes);
+/// The request in one space that is not generic.
+Request locate_in(Warp&, const Instruction&, Mask, const Lanes<u64>& address, Space, int bytes);
 /// The lanes whose generic address is in this space; `address` becomes the space's own.
 Mask split_generic(Mask, Lanes<u64>& address, Space);
 
 template <class F>
 void locate(Warp& warp, const Instruction& i, Mask mask, const Lanes<u64>& address, Space space, int bytes, F f) {
   if (space != Space::generic) {
-    const Places places = locate_in(warp, i, mask, address, space, bytes);
-    if (places.mask != 0) f(places);
+    const Request request = locate_in(warp, i, mask, address, space, bytes);
+    if (request.mask != 0) f(request);
     return;
   }
   for (const Space part : {Space::global, Space::shared, Space::local, Space::param}) {
     Lanes<u64> own = address;
     const Mask lanes = split_generic(mask, own, part);
     if (lanes == 0) continue;
-    const Places places = locate_in(warp, i, lanes, own, part, bytes);
-    if (places.mask != 0) f(places);
+    const Request request = locate_in(warp, i, lanes, own, part, bytes);
+    if (request.mask != 0) f(request);
   }
 }
 
 /// Notes that the warp has looked at memory that it may wait for.
-void poll(Warp&, const Instruction&, const Places&, int bytes);
+void poll(Warp&, const Instruction&, const Request&, int bytes);
 
 /// The allocation that an address is in, null if there is none; and the text for an access that is out of bounds.
 const Range* global_range(Worker&, u64 address);
 std::string describe_global(Worker&, u64 address, u64 bytes);
 
 /// Global memory that is tracked counts as written, or has to be; reads of other bytes are reported.
-void check_tracked(Warp&, const Instruction&, const Places&, int bytes, Access);
-inline void check_written(Warp& warp, const Instruction& i, const Places& places, int bytes, Access access) {
-  const bool is_tracked = places.space == Space::global && (places.one_range == nullptr || places.one_range->written != nullptr);
-  if (is_tracked) check_tracked(warp, i, places, bytes, access);
+void check_tracked(Warp&, const Instruction&, const Request&, int bytes, Access);
+inline void check_written(Warp& warp, const Instruction& i, const Request& request, int bytes, Access access) {
+  const bool is_tracked = request.space == Space::global && (request.one_range == nullptr || request.one_range->written != nullptr);
+  if (is_tracked) check_tracked(warp, i, request, bytes, access);
 }
 
 }  // namespace tilewright::rt::emulator

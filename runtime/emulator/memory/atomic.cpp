@@ -1,4 +1,5 @@
-// Atomic operations and reductions on global and shared memory. Blocks run on several threads, so that they are atomic for the host too.
+// Atomic operations and reductions on global and shared memory. They are atomic operations of the host too, because blocks of a launch
+// run on several threads of the host.
 #include <atomic>
 #include <type_traits>
 
@@ -11,7 +12,7 @@
 namespace tilewright::rt::emulator {
 namespace {
 
-/// What memory holds afterwards; c is for cas.
+/// The new value of memory; only cas uses c.
 using Update = u64 (*)(u64 old, u64 b, u64 c);
 
 template <class T>
@@ -53,7 +54,7 @@ u64 maximum(u64 old, u64 b, u64) {
   return value_of<T>(old) < value_of<T>(b) ? b : old;
 }
 u64 add_f32(u64 old, u64 b, u64) { return bits_of(canonical(value_of<float>(old) + value_of<float>(b))); }
-// In global memory, sums of f32 lose subnormal numbers.
+// In global memory, sums of f32 flush subnormal numbers to zero.
 u64 add_f32_flushed(u64 old, u64 b, u64) { return bits_of(canonical(flush(flush(value_of<float>(old)) + flush(value_of<float>(b))))); }
 
 enum class HalfOp { add, min, max };
@@ -137,15 +138,16 @@ u64 fetch(const Warp& warp, s32 slot, int bytes, int lane) {
   return bits;
 }
 
-/// What all lanes release, which is one thing: what none of them has learnt yet from the others' atomics.
+/// The clocks that each lane of the request releases. They are taken before the first lane's operation, so that no lane releases what it
+/// acquires from another lane of the same request.
 ReleaseClocks released_before(Warp& warp, const Instruction& i, Mask lanes) {
   return warp.worker->launch->check ? released_by(warp, i, lanes) : ReleaseClocks{};
 }
-void release_at(Warp& warp, const ReleaseClocks& released, const Places& places, int lane) {
-  if (warp.worker->launch->check) release_through(warp, released, places, lane, false);
+void release_at(Warp& warp, const ReleaseClocks& released, const Request& request, int lane) {
+  if (warp.worker->launch->check) release_through(warp, released, request, lane, false);
 }
-void acquire_at(Warp& warp, const Instruction& i, const Places& places, int lane) {
-  if (warp.worker->launch->check) acquire_through(warp, i, places, lane);
+void acquire_at(Warp& warp, const Instruction& i, const Request& request, int lane) {
+  if (warp.worker->launch->check) acquire_through(warp, i, request, lane);
 }
 
 struct AtomicOptions {
@@ -156,65 +158,63 @@ struct AtomicOptions {
 void atomic(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   const int bytes = i.width * i.count;
-  locate(warp, i, mask, address, i.space, bytes, [&](const Places& places) {
-    if (places.space != Space::global && places.space != Space::shared) {
-      report(warp, i, DiagnosticKind::wrong_space, __builtin_ctz(places.mask),
+  locate(warp, i, mask, address, i.space, bytes, [&](const Request& request) {
+    if (request.space != Space::global && request.space != Space::shared) {
+      report(warp, i, DiagnosticKind::wrong_space, __builtin_ctz(request.mask),
              [] { return std::string("atomics are for global and shared memory"); });
       return;
     }
     const u32 shared_update = i.options<AtomicOptions>().update;
-    const u32 update = places.space == Space::global ? in_global_memory(shared_update) : shared_update;
+    const u32 update = request.space == Space::global ? in_global_memory(shared_update) : shared_update;
     const s32* slots = warp.kernel->extra.data() + i.first;
     bool changed = false;
-    check_written(warp, i, places, bytes, Access::update);
-    const ReleaseClocks released = released_before(warp, i, places.mask);
+    check_written(warp, i, request, bytes, Access::update);
+    const ReleaseClocks released = released_before(warp, i, request.mask);
     const Accessor by = accessor_of(warp, i);
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (!has_lane(places.mask, lane)) continue;
-      release_at(warp, released, places, lane);
-      check_read(by, places, lane, bytes);
-      check_write(by, places, lane, bytes, nullptr);
+    for (const int lane : lanes_of(request.mask)) {
+      release_at(warp, released, request, lane);
+      check_read(by, request, lane, bytes);
+      check_write(by, request, lane, bytes, nullptr);
       for (u32 k = 0; k < i.count; ++k) {
-        std::byte* place = places.at[static_cast<std::size_t>(lane)] + std::size_t{k} * i.width;
+        std::byte* place = request.at[lane] + std::size_t{k} * i.width;
         const u64 b = fetch(warp, slots[i.count + k], i.value_bytes, lane), c = fetch(warp, slots[2 * i.count + k], i.value_bytes, lane);
         const u64 old = atomic_update(update, i.width, place, b, c, changed);
         if (slots[k] >= 0) std::memcpy(warp.registers + slots[k] + lane * i.value_bytes, &old, i.value_bytes);
       }
-      acquire_at(warp, i, places, lane);
+      acquire_at(warp, i, request, lane);
     }
-    if (!changed) poll(warp, i, places, bytes);
+    if (!changed) poll(warp, i, request, bytes);
   });
 }
 
 /// exch and cas of b128.
 void atomic_128(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
-  locate(warp, i, mask, address, i.space, 16, [&](const Places& places) {
+  locate(warp, i, mask, address, i.space, 16, [&](const Request& request) {
     const s32* slots = warp.kernel->extra.data() + i.first;
-    check_written(warp, i, places, 16, Access::update);
+    check_written(warp, i, request, 16, Access::update);
     bool changed = false;
-    const ReleaseClocks released = released_before(warp, i, places.mask);
+    const ReleaseClocks released = released_before(warp, i, request.mask);
     const Accessor by = accessor_of(warp, i);
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (!has_lane(places.mask, lane)) continue;
-      release_at(warp, released, places, lane);
-      check_read(by, places, lane, 16);
-      check_write(by, places, lane, 16, nullptr);
+    for (const int lane : lanes_of(request.mask)) {
+      release_at(warp, released, request, lane);
+      check_read(by, request, lane, 16);
+      check_write(by, request, lane, 16, nullptr);
       Word128 old, b, c{};
       std::memcpy(&b, warp.registers + slots[1] + lane * 16, 16);
       if (slots[2] >= 0) std::memcpy(&c, warp.registers + slots[2] + lane * 16, 16);
       {
         const std::lock_guard lock(warp.worker->launch->atomics);
-        std::byte* place = places.at[static_cast<std::size_t>(lane)];
+        std::byte* place = request.at[lane];
         old = load_atomic<Word128>(place);
         const Word128 next = kUpdates[i.options<AtomicOptions>().update] == exchange ? b : old == b ? c : old;
         store_atomic(place, next);
         changed |= next != old;
       }
       if (slots[0] >= 0) std::memcpy(warp.registers + slots[0] + lane * 16, &old, 16);
-      acquire_at(warp, i, places, lane);
+      acquire_at(warp, i, request, lane);
     }
-    if (!changed) poll(warp, i, places, 16);
+    if (!changed) poll(warp, i, request, 16);
   });
 }
 
@@ -293,8 +293,7 @@ void decode_atomic(Decoder& d) {
   d.take("noftz");
   const int vector = d.take_one({"v2", "v4", "v8"});
   const u32 count = vector < 0 ? 1 : 2u << vector;
-  const int op = d.take_one({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
-  if (op < 0) d.fail("an operation is missing");
+  const int op = d.take_one({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"}, "an operation is missing");
   const Type type = d.take_type();
   const auto update = find_update(static_cast<AtomicOp>(op), type);
   if (!update) d.fail("no instruction of this type");

@@ -27,61 +27,58 @@ void load_element(Warp& warp, const Instruction& i, s32 slot, int lane, const st
   std::memcpy(warp.registers + slot + lane * i.value_bytes, value.data(), i.value_bytes);
 }
 
-bool is_ordering(const Warp& warp, const Instruction& i, const Places& places) {
-  return i.is_strong && warp.worker->launch->check && (places.space == Space::shared || places.space == Space::global);
+bool is_ordering(const Warp& warp, const Instruction& i, const Request& request) {
+  return i.is_strong && warp.worker->launch->check && (request.space == Space::shared || request.space == Space::global);
 }
 
 void load(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   const int bytes = i.width * i.count;
-  locate(warp, i, mask, address, i.space, bytes, [&](const Places& places) {
-    if (i.is_strong) poll(warp, i, places, bytes);
+  locate(warp, i, mask, address, i.space, bytes, [&](const Request& request) {
+    if (i.is_strong) poll(warp, i, request, bytes);
     const Accessor by = accessor_of(warp, i);
-    RequestCheck check(by, places);
+    RequestCheck check(by, request);
     check.read(bytes);
     if (i.options<LoadOptions>().is_non_coherent) check.expect_unwritten(bytes);
-    check_written(warp, i, places, bytes, Access::read);
+    check_written(warp, i, request, bytes, Access::read);
     const s32* const slots = warp.kernel->extra.data() + i.first;
-    if (!warp.worker->launch->fast_paths || !load_fast(warp, i, places, slots))
+    if (!warp.worker->launch->fast_paths || !load_fast(warp, i, request, slots))
       for (int lane = 0; lane < kLanes; ++lane)
-        for (u32 k = 0; k < i.count && has_lane(places.mask, lane); ++k)
-          load_element(warp, i, slots[k], lane, places.at[static_cast<std::size_t>(lane)] + std::size_t{k} * i.width, places.space);
-    if (is_ordering(warp, i, places))
-      for (int lane = 0; lane < kLanes; ++lane)
-        if (has_lane(places.mask, lane)) acquire_through(warp, i, places, lane);
+        for (u32 k = 0; k < i.count && has_lane(request.mask, lane); ++k)
+          load_element(warp, i, slots[k], lane, request.at[lane] + std::size_t{k} * i.width, request.space);
+    if (is_ordering(warp, i, request))
+      for (const int lane : lanes_of(request.mask)) acquire_through(warp, i, request, lane);
   });
 }
 
 void store(Warp& warp, const Instruction& i, Mask mask) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   const auto bytes = static_cast<std::size_t>(i.width * i.count);
-  locate(warp, i, mask, address, i.space, static_cast<int>(bytes), [&](const Places& places) {
-    if (places.space == Space::param) {
-      report(warp, i, DiagnosticKind::wrong_space, __builtin_ctz(places.mask),
+  locate(warp, i, mask, address, i.space, static_cast<int>(bytes), [&](const Request& request) {
+    if (request.space == Space::param) {
+      report(warp, i, DiagnosticKind::wrong_space, __builtin_ctz(request.mask),
              [] { return std::string("a store to the kernel's parameters"); });
       return;
     }
-    if (is_ordering(warp, i, places)) {
-      const ReleaseClocks released = released_by(warp, i, places.mask);
-      for (int lane = 0; lane < kLanes; ++lane)
-        if (has_lane(places.mask, lane)) release_through(warp, released, places, lane, true);
+    if (is_ordering(warp, i, request)) {
+      const ReleaseClocks released = released_by(warp, i, request.mask);
+      for (const int lane : lanes_of(request.mask)) release_through(warp, released, request, lane, true);
     }
     const Accessor by = accessor_of(warp, i);
-    check_written(warp, i, places, static_cast<int>(bytes), Access::write);
+    check_written(warp, i, request, static_cast<int>(bytes), Access::write);
     const s32* const slots = warp.kernel->extra.data() + i.first;
-    RequestCheck check(by, places);
-    if (warp.worker->launch->fast_paths && store_fast(warp, i, places, slots, check)) return;
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (!has_lane(places.mask, lane)) continue;
+    RequestCheck check(by, request);
+    if (warp.worker->launch->fast_paths && store_fast(warp, i, request, slots, check)) return;
+    for (const int lane : lanes_of(request.mask)) {
       std::array<std::byte, 32> value;
       for (u32 k = 0; k < i.count; ++k)
         std::memcpy(value.data() + std::size_t{k} * i.width, warp.registers + slots[k] + lane * i.value_bytes, i.width);
       // One lane after the other: the check of a lane sees what earlier lanes have stored.
       check.write(lane, static_cast<int>(bytes), value.data());
-      if (places.space == Space::global)
-        store_bytes(places.at[static_cast<std::size_t>(lane)], value.data(), bytes, store_order(i));
+      if (request.space == Space::global)
+        store_bytes(request.at[lane], value.data(), bytes, store_order(i));
       else
-        std::memcpy(places.at[static_cast<std::size_t>(lane)], value.data(), bytes);
+        std::memcpy(request.at[lane], value.data(), bytes);
     }
   });
 }

@@ -28,8 +28,8 @@ template <class F>
 }
 
 /// Whether lanes with numbers in a row access whole sectors of memory that no other thread of the host writes meanwhile.
-bool has_own_sectors(const Places& places) {
-  return places.space != Space::global && places.shape != nullptr && places.shape->has_whole_sectors;
+bool has_own_sectors(const Request& request) {
+  return request.space != Space::global && request.shape != nullptr && request.shape->has_whole_sectors;
 }
 
 /// Calls f(lane) for the first lane of each sector.
@@ -40,19 +40,19 @@ void each_sector(std::size_t bytes, F f) {
 }
 
 template <class T>
-void load_atomics(std::byte* to, const Places& places, std::size_t offset, std::memory_order order) {
-  each_lane(places.mask, [&](std::size_t lane) {
-    const T value = load_atomic<T>(places.at[lane] + offset, order);
+void load_atomics(std::byte* to, const Request& request, std::size_t offset, std::memory_order order) {
+  each_lane(request.mask, [&](std::size_t lane) {
+    const T value = load_atomic<T>(request.at[lane] + offset, order);
     std::memcpy(to + lane * sizeof(T), &value, sizeof value);
   });
 }
 
 template <class T>
-void load_register(std::byte* to, const Places& places, std::size_t offset, std::memory_order order) {
-  if (places.space == Space::global && order == std::memory_order_relaxed)
-    return load_atomics<T>(to, places, offset, std::memory_order_relaxed);
-  if (places.space == Space::global) return load_atomics<T>(to, places, offset, order);
-  each_lane(places.mask, [&](std::size_t lane) { std::memcpy(to + lane * sizeof(T), places.at[lane] + offset, sizeof(T)); });
+void load_register(std::byte* to, const Request& request, std::size_t offset, std::memory_order order) {
+  if (request.space == Space::global && order == std::memory_order_relaxed)
+    return load_atomics<T>(to, request, offset, std::memory_order_relaxed);
+  if (request.space == Space::global) return load_atomics<T>(to, request, offset, order);
+  each_lane(request.mask, [&](std::size_t lane) { std::memcpy(to + lane * sizeof(T), request.at[lane] + offset, sizeof(T)); });
 }
 
 // Four words in a row, of four lanes or of four registers.
@@ -79,9 +79,9 @@ void transpose(const std::byte* a, const std::byte* b, const std::byte* c, const
 /// Whether all lanes access vectors of four words.
 bool is_quads(const Instruction& i, Mask mask) { return i.width == 4 && i.count == 4 && mask == kAllLanes; }
 
-void load_quads(Warp& warp, const s32* slots, const Places& places) {
+void load_quads(Warp& warp, const s32* slots, const Request& request) {
   for (std::size_t lane = 0; lane < kLanes; lane += 4) {
-    const auto* const at = places.at.data() + lane;
+    const auto* const at = request.at.data() + lane;
     transpose(at[0], at[1], at[2], at[3], [&](int k, Quad column) {
       if (slots[k] >= 0) std::memcpy(warp.registers + slots[k] + lane * 4, &column, sizeof column);
     });
@@ -124,53 +124,53 @@ void take_values(StoredBytes& bytes, const Warp& warp, const Instruction& i, con
 }
 
 template <std::size_t kSize>
-void write_bytes(const Places& places, const StoredBytes& bytes) {
-  each_lane(places.mask, [&](std::size_t lane) { std::memcpy(places.at[lane], bytes.data() + lane * kSize, kSize); });
+void write_bytes(const Request& request, const StoredBytes& bytes) {
+  each_lane(request.mask, [&](std::size_t lane) { std::memcpy(request.at[lane], bytes.data() + lane * kSize, kSize); });
 }
 
-void write_values(const Places& places, const StoredBytes& bytes, std::size_t size, std::memory_order order) {
-  if (has_own_sectors(places))
+void write_values(const Request& request, const StoredBytes& bytes, std::size_t size, std::memory_order order) {
+  if (has_own_sectors(request))
     return each_sector(size,
-                       [&](std::size_t lane) { std::memcpy(places.at[lane], bytes.data() + lane * size, RequestShape::kSectorBytes); });
-  if (places.space != Space::global && size == 4) return write_bytes<4>(places, bytes);
-  if (places.space != Space::global && size == 8) return write_bytes<8>(places, bytes);
-  if (places.space != Space::global && size == 16) return write_bytes<16>(places, bytes);
+                       [&](std::size_t lane) { std::memcpy(request.at[lane], bytes.data() + lane * size, RequestShape::kSectorBytes); });
+  if (request.space != Space::global && size == 4) return write_bytes<4>(request, bytes);
+  if (request.space != Space::global && size == 8) return write_bytes<8>(request, bytes);
+  if (request.space != Space::global && size == 16) return write_bytes<16>(request, bytes);
   each_element(size, [&]<class T>(std::size_t offset) {
-    each_lane(places.mask, [&](std::size_t lane) {
+    each_lane(request.mask, [&](std::size_t lane) {
       T element;
       std::memcpy(&element, bytes.data() + lane * size + offset, sizeof element);
-      store_atomic(places.at[lane] + offset, element, order);
+      store_atomic(request.at[lane] + offset, element, order);
     });
   });
 }
 
 }  // namespace
 
-bool load_fast(Warp& warp, const Instruction& i, const Places& places, const s32* slots) {
+bool load_fast(Warp& warp, const Instruction& i, const Request& request, const s32* slots) {
   if (i.width != i.value_bytes) return false;
   // A transpose reads rows as a whole: not memory that other threads of the host may write meanwhile.
-  if (is_quads(i, places.mask) && places.space != Space::global) {
-    load_quads(warp, slots, places);
+  if (is_quads(i, request.mask) && request.space != Space::global) {
+    load_quads(warp, slots, request);
     return true;
   }
-  if (i.count == 1 && slots[0] >= 0 && has_own_sectors(places)) {
+  if (i.count == 1 && slots[0] >= 0 && has_own_sectors(request)) {
     std::byte* const to = warp.registers + slots[0];
-    each_sector(i.width, [&](std::size_t lane) { std::memcpy(to + lane * i.width, places.at[lane], RequestShape::kSectorBytes); });
+    each_sector(i.width, [&](std::size_t lane) { std::memcpy(to + lane * i.width, request.at[lane], RequestShape::kSectorBytes); });
     return true;
   }
   for (u32 k = 0; k < i.count; ++k)
     if (slots[k] >= 0)
       with_element(i.width,
-                   [&]<class T>() { load_register<T>(warp.registers + slots[k], places, std::size_t{k} * sizeof(T), load_order(i)); });
+                   [&]<class T>() { load_register<T>(warp.registers + slots[k], request, std::size_t{k} * sizeof(T), load_order(i)); });
   return true;
 }
 
-bool store_fast(Warp& warp, const Instruction& i, const Places& places, const s32* slots, RequestCheck& check) {
+bool store_fast(Warp& warp, const Instruction& i, const Request& request, const s32* slots, RequestCheck& check) {
   alignas(64) StoredBytes bytes;
   const int size = i.width * i.count;
-  take_values(bytes, warp, i, slots, places.mask);
+  take_values(bytes, warp, i, slots, request.mask);
   if (!check.write_apart(size, bytes.data())) return false;
-  write_values(places, bytes, static_cast<std::size_t>(size), store_order(i));
+  write_values(request, bytes, static_cast<std::size_t>(size), store_order(i));
   return true;
 }
 

@@ -9,8 +9,8 @@ inline std::memory_order load_order(const Instruction& i) { return i.is_strong ?
 inline std::memory_order store_order(const Instruction& i) { return i.is_strong ? std::memory_order_release : std::memory_order_relaxed; }
 
 /// Loads into the registers in these slots. False, and nothing is done, if the lanes have to load one after the other.
-bool load_fast(Warp&, const Instruction&, const Places&, const s32* slots);
+bool load_fast(Warp&, const Instruction&, const Request&, const s32* slots);
 /// Checks and stores the registers in these slots. False, and nothing is done, if the lanes have to store one after the other.
-bool store_fast(Warp&, const Instruction&, const Places&, const s32* slots, RequestCheck&);
+bool store_fast(Warp&, const Instruction&, const Request&, const s32* slots, RequestCheck&);
 
 }  // namespace tilewright::rt::emulator

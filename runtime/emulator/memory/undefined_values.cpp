@@ -210,8 +210,8 @@ class Step {
     if (!address_) take_address();
     const u64 offset = u64{operand.field - kExtraField - i_.first} * i_.width;
     Mask lanes = 0;
-    for (int lane = 0; lane < kLanes; ++lane)
-      if (has_lane(in_shared_, lane) && bytes.has((*address_)[lane] + offset, i_.width)) {
+    for (const int lane : lanes_of(in_shared_))
+      if (bytes.has((*address_)[lane] + offset, i_.width)) {
         lanes |= bit(lane);
         u64 at = (*address_)[lane] + offset;
         while (!bytes.has(at, 1)) ++at;
@@ -251,8 +251,8 @@ void follow_store(Warp& warp, const Instruction& i, Mask mask) {
     Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
     const Mask lanes = i.space == Space::generic ? split_generic(undefined, address, Space::shared) : undefined;
     const u64 offset = u64{operand.field - kExtraField - i.first} * i.width;
-    for (int lane = 0; lane < kLanes; ++lane)
-      if (has_lane(lanes, lane) && address[lane] + offset + i.width <= warp.block->shared_bytes)
+    for (const int lane : lanes_of(lanes))
+      if (address[lane] + offset + i.width <= warp.block->shared_bytes)
         warp.block->undefined.add(address[lane] + offset, i.width, warp.undefined.origin(operand.slot));
   }
 }

@@ -99,7 +99,7 @@ inline void check_global_read(const Accessor& by, int lane, const Range& range, 
 /// Checks the accesses of a request before they are done, where accesses are checked: by the fast path, then by the rule.
 class RequestCheck {
  public:
-  RequestCheck(const Accessor& by, const Places& places);
+  RequestCheck(const Accessor& by, const Request& request);
   void read(int lane, int bytes);
   /// `value` is what the lane writes, null if it is not known.
   void write(int lane, int bytes, const std::byte* value);
@@ -113,16 +113,16 @@ class RequestCheck {
 
  private:
   const Accessor& by_;
-  const Places& places_;
+  const Request& request_;
   bool has_fast_;
   std::optional<SharedChecker> shared_;
   std::optional<GlobalChecker> global_;
 };
 
 /// Of one lane alone.
-inline void check_read(const Accessor& by, const Places& places, int lane, int bytes) { RequestCheck(by, places).read(lane, bytes); }
-inline void check_write(const Accessor& by, const Places& places, int lane, int bytes, const std::byte* value) {
-  RequestCheck(by, places).write(lane, bytes, value);
+inline void check_read(const Accessor& by, const Request& request, int lane, int bytes) { RequestCheck(by, request).read(lane, bytes); }
+inline void check_write(const Accessor& by, const Request& request, int lane, int bytes, const std::byte* value) {
+  RequestCheck(by, request).write(lane, bytes, value);
 }
 
 }  // namespace tilewright::rt::emulator

@@ -129,25 +129,25 @@ class SharedFast {
 };
 
 /// Whether the request is one of all lanes to granules of shared memory that no mbarrier is close to.
-bool is_plain(const SharedChecker& check, const Places& places, int bytes) {
-  if (places.shape == nullptr || bytes >> check.shift == 0) return false;
+bool is_plain(const SharedChecker& check, const Request& request, int bytes) {
+  if (request.shape == nullptr || bytes >> check.shift == 0) return false;
   const auto& mbarriers = check.block.mbarriers;
   if (mbarriers.empty() || check.by.is_on_mbarrier) return true;
-  const s64 first = static_cast<s64>(places.address[0]);
-  return first + places.shape->lowest >= s64{std::prev(mbarriers.end())->first} + 8 ||
-         first + places.shape->highest + bytes <= s64{mbarriers.begin()->first};
+  const s64 first = static_cast<s64>(request.address[0]);
+  return first + request.shape->lowest >= s64{std::prev(mbarriers.end())->first} + 8 ||
+         first + request.shape->highest + bytes <= s64{mbarriers.begin()->first};
 }
 
 }  // namespace
 
-bool read_fast(SharedChecker& check, const Places& places, int bytes) {
-  if (!is_plain(check, places, bytes)) return false;
+bool read_fast(SharedChecker& check, const Request& request, int bytes) {
+  if (!is_plain(check, request, bytes)) return false;
   const SharedFast fast(check);
-  const RequestShape& shape = *places.shape;
+  const RequestShape& shape = *request.shape;
   const u64 count = static_cast<u64>(bytes) >> check.shift;
   u64 covered = 0;  // the last write that was
-  for (std::size_t k = 0; k < static_cast<std::size_t>(shape.places); ++k) {
-    const u64 offset = places.address[shape.first[k]];
+  for (std::size_t k = 0; k < static_cast<std::size_t>(shape.addresses); ++k) {
+    const u64 offset = request.address[shape.first_lane[k]];
     // Writes cover whole granules, but for the bytes of an mbarrier that has ended.
     if (!check.block.mbarriers.empty() && find_unwritten(check.block.shadow.written() + offset, bytes) != nullptr) return false;
     SharedShadowCell* const cells = check.block.shadow.run(offset >> check.shift, count);
@@ -156,17 +156,17 @@ bool read_fast(SharedChecker& check, const Places& places, int bytes) {
       if (((cell->write ^ covered) & kAgentTimeAndBlock) != 0) {
         if (fast.is_covered(cell->write, true))
           covered = cell->write;
-        else if (!fast.is_good(cell->write, shape.who[k], true))
+        else if (!fast.is_good(cell->write, shape.only_lane[k], true))
           return false;
       }
-      fast.remember_read(*cell, shape.who[k]);
+      fast.remember_read(*cell, shape.only_lane[k]);
     }
   }
   return true;
 }
 
-Mask write_fast(SharedChecker& check, const Places& places, int bytes) {
-  if (!is_plain(check, places, bytes)) return 0;
+Mask write_fast(SharedChecker& check, const Request& request, int bytes) {
+  if (!is_plain(check, request, bytes)) return 0;
   const SharedFast fast(check);
   Block& block = check.block;
   const u64 count = static_cast<u64>(bytes) >> check.shift;
@@ -179,7 +179,7 @@ Mask write_fast(SharedChecker& check, const Places& places, int bytes) {
   };
   Mask done = 0;
   for (u32 lane = 0; lane < kLanes; ++lane) {
-    const u64 offset = places.address[lane];
+    const u64 offset = request.address[lane];
     const std::span cells(block.shadow.run(offset >> check.shift, count), count);
     if (!std::ranges::all_of(cells, [&](const SharedShadowCell& cell) { return may_write(cell, lane); })) continue;
     for (SharedShadowCell& cell : cells) {
@@ -266,44 +266,44 @@ class SectorFast {
 /// Calls f(address, lanes) for each sector of a request of whole sectors, with the number of its group of lanes. Returns the lanes for
 /// which f returned true.
 template <class F>
-Mask each_sector(const Places& places, int bytes, F f) {
+Mask each_sector(const Request& request, int bytes, F f) {
   const u32 count = static_cast<u32>(GlobalShadow::kSectorBytes) >> std::countr_zero(static_cast<u32>(bytes));
   const Mask first_lanes = static_cast<Mask>((u64{1} << count) - 1);
   Mask done = 0;
   for (u32 lane = 0; lane < kLanes; lane += count)
-    if (f(places.address[lane], count == 1 ? lane : lane_group(lane, count))) done |= first_lanes << lane;
+    if (f(request.address[lane], count == 1 ? lane : lane_group(lane, count))) done |= first_lanes << lane;
   return done;
 }
 
-bool has_whole_sectors(const Places& places) {
-  return places.shape != nullptr && places.one_range != nullptr && places.shape->has_whole_sectors;
+bool has_whole_sectors(const Request& request) {
+  return request.shape != nullptr && request.one_range != nullptr && request.shape->has_whole_sectors;
 }
 bool is_of_sectors(u64 address, u64 bytes) { return (address | bytes) % GlobalShadow::kSectorBytes == 0; }
 
 }  // namespace
 
-Mask read_fast(GlobalChecker& check, const Places& places, int bytes) {
-  if (!has_whole_sectors(places)) return 0;
-  flush_deferred(*places.one_range, false);
-  const SectorFast fast(check, *places.one_range);
-  return each_sector(places, bytes, [&](u64 address, u32 lanes) { return fast.read(address, lanes); });
+Mask read_fast(GlobalChecker& check, const Request& request, int bytes) {
+  if (!has_whole_sectors(request)) return 0;
+  flush_deferred(*request.one_range, false);
+  const SectorFast fast(check, *request.one_range);
+  return each_sector(request, bytes, [&](u64 address, u32 lanes) { return fast.read(address, lanes); });
 }
 
-Mask write_fast(GlobalChecker& check, const Places& places, int bytes) {
-  if (!has_whole_sectors(places)) return 0;
-  flush_deferred(*places.one_range, true);
-  const SectorFast fast(check, *places.one_range);
-  return each_sector(places, bytes, [&](u64 address, u32 lanes) {
+Mask write_fast(GlobalChecker& check, const Request& request, int bytes) {
+  if (!has_whole_sectors(request)) return 0;
+  flush_deferred(*request.one_range, true);
+  const SectorFast fast(check, *request.one_range);
+  return each_sector(request, bytes, [&](u64 address, u32 lanes) {
     const bool is_good = fast.may_write(address, lanes);
     if (is_good) fast.remember_write(address, lanes);
     return is_good;
   });
 }
 
-bool expect_unwritten_fast(GlobalChecker& check, const Places& places, int bytes) {
-  if (!has_whole_sectors(places)) return false;
-  const SectorFast fast(check, *places.one_range);
-  return each_sector(places, bytes, [&](u64 address, u32) { return fast.is_unwritten(address); }) == kAllLanes;
+bool expect_unwritten_fast(GlobalChecker& check, const Request& request, int bytes) {
+  if (!has_whole_sectors(request)) return false;
+  const SectorFast fast(check, *request.one_range);
+  return each_sector(request, bytes, [&](u64 address, u32) { return fast.is_unwritten(address); }) == kAllLanes;
 }
 
 bool read_fast(GlobalChecker& check, int lane, const Range& range, u64 address, u64 bytes) {

@@ -9,13 +9,13 @@
 namespace tilewright::rt::emulator {
 
 /// Whether the reads by all lanes of a request have nothing to report.
-bool read_fast(SharedChecker&, const Places&, int bytes);
+bool read_fast(SharedChecker&, const Request&, int bytes);
 /// The lanes of a request whose writes have nothing to report. Requires: no two lanes write the same bytes.
-Mask write_fast(SharedChecker&, const Places&, int bytes);
+Mask write_fast(SharedChecker&, const Request&, int bytes);
 /// The lanes of a request whose accesses have nothing to report.
-Mask read_fast(GlobalChecker&, const Places&, int bytes);
-Mask write_fast(GlobalChecker&, const Places&, int bytes);
-bool expect_unwritten_fast(GlobalChecker&, const Places&, int bytes);
+Mask read_fast(GlobalChecker&, const Request&, int bytes);
+Mask write_fast(GlobalChecker&, const Request&, int bytes);
+bool expect_unwritten_fast(GlobalChecker&, const Request&, int bytes);
 /// One lane's accesses to whole sectors, as engines make them.
 bool read_fast(GlobalChecker&, int lane, const Range&, u64 address, u64 bytes);
 bool write_fast(GlobalChecker&, int lane, const Range&, u64 address, u64 bytes);

@@ -49,17 +49,16 @@ ReleaseClocks released_by(Warp& warp, const Instruction& i, Mask lanes) {
   return i.releases ? release(warp, lanes, i.whole_gpu) : warp.released;
 }
 
-static Releases& releases_of(Warp& warp, const Places& places, int lane) {
-  return places.space == Space::shared ? places.owner(lane).releases : warp.worker->launch->releases;
+static Releases& releases_of(Warp& warp, const Request& request, int lane) {
+  return request.space == Space::shared ? request.owner(lane).releases : warp.worker->launch->releases;
 }
 
-void release_through(Warp& warp, const ReleaseClocks& released, const Places& places, int lane, bool replaces) {
-  releases_of(warp, places, lane).release(places.address[static_cast<std::size_t>(lane)], warp.block->number, released, replaces);
+void release_through(Warp& warp, const ReleaseClocks& released, const Request& request, int lane, bool replaces) {
+  releases_of(warp, request, lane).release(request.address[lane], warp.block->number, released, replaces);
 }
 
-void acquire_through(Warp& warp, const Instruction& i, const Places& places, int lane) {
-  const ReleaseClocks released =
-      releases_of(warp, places, lane).acquire(places.address[static_cast<std::size_t>(lane)], warp.block->number);
+void acquire_through(Warp& warp, const Instruction& i, const Request& request, int lane) {
+  const ReleaseClocks released = releases_of(warp, request, lane).acquire(request.address[lane], warp.block->number);
   if (i.acquires)
     acquire(warp, released, i.whole_gpu);
   else

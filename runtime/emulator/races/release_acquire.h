@@ -16,9 +16,10 @@ void acquire(Warp&, const AcquireClocks&, const ProxyClocks&);
 void acquire(Warp&, const ReleaseClocks&, bool whole_gpu);
 /// What a strong write by these lanes releases: a release all of it, a relaxed write what the last fence released.
 ReleaseClocks released_by(Warp&, const Instruction&, Mask lanes);
-/// Makes clocks available to those who read the lane's location. A plain store ends what earlier writes released there; atomics add to it.
-void release_through(Warp&, const ReleaseClocks&, const Places&, int lane, bool replaces);
+/// Releases clocks at the lane's location, for threads that read it. `replaces`: a plain store, which ends what earlier writes released
+/// there; atomics add to it.
+void release_through(Warp&, const ReleaseClocks&, const Request&, int lane, bool replaces);
 /// A strong read of the lane's location: an acquire takes what was released there, a relaxed read leaves it to the next fence.
-void acquire_through(Warp&, const Instruction&, const Places&, int lane);
+void acquire_through(Warp&, const Instruction&, const Request&, int lane);
 
 }  // namespace tilewright::rt::emulator

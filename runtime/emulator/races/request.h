@@ -1,4 +1,4 @@
-// A request: the memory that the lanes of a warp access together, once its locations are known.
+// A request: the locations in one space that the lanes of a warp access together.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace tilewright::rt::emulator {
 
-/// Where the lanes of a warp access memory.
-struct Places {
+/// A located request: its addresses have been checked.
+struct Request {
   Space space = Space::global;
   Mask mask = 0;                           // lanes whose address is good
   std::array<std::byte*, kLanes> at;       // of the host
@@ -23,8 +23,8 @@ struct Places {
   Mask remote = 0;                         // shared: lanes that access another block's
   std::array<Block*, kLanes> remote_block;
 
-  const Range& range_of(int lane) const { return one_range != nullptr ? *one_range : *range[static_cast<std::size_t>(lane)]; }
-  Block& owner(int lane) const { return has_lane(remote, lane) ? *remote_block[static_cast<std::size_t>(lane)] : *block; }
+  const Range& range_of(int lane) const { return one_range != nullptr ? *one_range : *range[lane]; }
+  Block& owner(int lane) const { return has_lane(remote, lane) ? *remote_block[lane] : *block; }
 };
 
 }  // namespace tilewright::rt::emulator

@@ -29,7 +29,7 @@ struct Range {
   u64 end() const { return begin + bytes; }
   GlobalShadowCell *sectors = nullptr, *cells = nullptr;  // zeros until touched; null: accesses are not checked
   GlobalShadowReads* reads = nullptr;                     // of the sectors, and of the cells behind them
-  int granule = 0;                                        // bytes that races are told apart by
+  int granule = 0;                                        // bytes of a shadow cell
   DeferredReads* deferred = nullptr;                      // of the launch, if it defers reads
   u8* written = nullptr;                                  // a byte each, where reads of unwritten memory are looked for
 };

@@ -47,7 +47,7 @@ class SharedLines {
   explicit SharedLines(std::span<const SharedSpan>);
   /// Whether the spans consist of whole lines. If not, the set is of no use.
   bool are_whole() const { return are_whole_; }
-  /// Bytes that all lines lie between.
+  /// The first byte of the lines, and the end of the last one.
   u32 begin() const { return begin_; }
   u32 end() const { return end_; }
   /// Calls f(page, lines), a bit each, until it returns false; false then.

@@ -15,7 +15,7 @@ struct Word128 {
   bool operator==(const Word128&) const = default;
 };
 
-// The orders are told apart before the access: GCC makes a sequentially consistent access, an exchange for a store, of an order that is no
+// The order is chosen before the access: GCC makes a sequentially consistent access, an exchange for a store, of an order that is no
 // constant.
 
 /// Requires: aligned to its width. order: relaxed or acquire.

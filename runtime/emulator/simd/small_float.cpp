@@ -72,7 +72,7 @@ double sum_to_odd(double a, double b) {
   if (error == 0 || sum == 0) return sum;
   const u64 bits = std::bit_cast<u64>(sum);
   if (bits & 1) return sum;
-  // The exact sum lies strictly between `sum` and a neighbour; the odd one of the two is that neighbour.
+  // The exact sum is strictly between `sum` and a neighbour; the odd one of the two is that neighbour.
   const bool away_from_zero = (error > 0) == (sum > 0);
   return std::bit_cast<double>(away_from_zero ? bits + 1 : bits - 1);
 }

@@ -29,7 +29,7 @@ u64 round_to(double x, const FloatFormat&, Rounding, bool saturate = false);
 /// Exact.
 double widen(u64 bits, const FloatFormat&);
 
-/// a + b of doubles that hold exact values, rounded so that rounding once more to 24 bits or fewer gives what rounding the exact sum
+/// a + b of doubles that hold exact values, rounded so that a second rounding, to 24 bits or fewer, gives what rounding the exact sum
 /// would: the last bit is set where the sum is inexact ("round to odd").
 double sum_to_odd(double a, double b);
 

@@ -13,7 +13,7 @@ struct Barrier {
   AcquireClocks clocks;
   ProxyClocks async;
   ReleaseClocks released;  // what fences before the barrier made visible, of all warps
-  u32 count = 0;       // of bar.red: lanes whose predicate holds
+  u32 count = 0;           // of bar.red: lanes whose predicate holds
   u32 voters = 0;
 
   /// As new. Clears only the parts of the clocks that were used.
@@ -28,10 +28,10 @@ struct Barrier {
 
 /// The barrier of all threads of a cluster. Threads arrive, and wait for all others to have arrived, as two steps.
 struct ClusterBarrier {
-  u64 phase = 0;         // completed ones
-  u32 arrived = 0;       // warps with lanes that have arrived
+  u64 phase = 0;    // completed ones
+  u32 arrived = 0;  // warps with lanes that have arrived
   AcquireClocks clocks,
-      done_clocks;  // what those who arrived know of the cluster's blocks, in all and in completed phases: only the foreign parts
+      done_clocks;  // clocks that arrivals released, of the cluster's blocks, in all and in completed phases: only the foreign parts
   ProxyClocks async, done_async;
 
   void reset() {

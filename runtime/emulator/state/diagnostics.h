@@ -16,7 +16,7 @@ enum class DiagnosticKind : u8 {
   out_of_bounds,  // an access outside of every allocation or of its space
   misaligned,
   wrong_space,      // an address of another space than the instruction's
-  uninitialized,    // a read of memory that nobody wrote
+  uninitialized,    // a read of memory that no thread wrote
   race,             // two accesses, one a write, with no order between them
   divergent,        // an aligned operation that not all lanes of a warp execute
   absent_lanes,     // a collective with lanes that never come

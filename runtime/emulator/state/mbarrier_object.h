@@ -15,16 +15,16 @@ struct MbarrierCounts {
   s32 transactions = 0;                              // bytes that are still to come; negative: that came before they were expected
   u64 phase = 0, first_phase = 0;                    // completed phases of all objects here, and of those before this one
   u32 made_at = 0, expected_at = 0;                  // instructions: init, and the last one that announced or began a transaction
-  bool has_transactions = false, is_unseen = false;  // of this phase; of the last completed one, for which nobody has waited
+  bool has_transactions = false, is_unseen = false;  // of this phase; of the last completed one, for which no thread has waited
   u64 awaited = 0;                                   // completed phases, as the last wait of a thread of the block has seen them
 };
 
 /// An mbarrier of a block (PTX ISA, "mbarrier"). Stays when the object is invalidated, for the next one at its address.
 struct Mbarrier : MbarrierCounts {
-  AcquireClocks clocks, done_clocks;  // what those who arrived know, in all and in completed phases
+  AcquireClocks clocks, done_clocks;  // that arrivals released, in all and in completed phases
   ProxyClocks async, done_async;
   ReleaseClocks remote, done_remote;  // the same of those of other blocks
-  RemoteAccesses remote_operations;  // by other blocks, in the phases of all objects here
+  RemoteAccesses remote_operations;   // by other blocks, in the phases of all objects here
 
   /// As new. Views are large, and of most of them little has been used.
   void reset() {

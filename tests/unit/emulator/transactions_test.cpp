@@ -101,11 +101,11 @@ TEST_CASE("request shapes: know which lanes are at one address, and who shares w
   }
   const RequestShape pairs = shape_of(4, [](u64 lane) { return lane == 7 ? 40 : lane / 2; });
   CHECK_FALSE(pairs.is_apart());
-  REQUIRE(pairs.places == 17);
+  REQUIRE(pairs.addresses == 17);
   for (std::size_t k = 0; k < 17; ++k) {
     const u32 first = k < 4 ? 2 * k : k == 4 ? 7 : 2 * k - 2;
-    CHECK(pairs.first[k] == first);
-    CHECK(pairs.who[k] == (first == 6 || first == 7 ? first : kLanes));
+    CHECK(pairs.first_lane[k] == first);
+    CHECK(pairs.only_lane[k] == (first == 6 || first == 7 ? first : kLanes));
   }
 }
 
