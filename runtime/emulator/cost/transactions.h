@@ -26,7 +26,6 @@ int count_wavefronts(const std::array<u64, kLanes>& address, Mask mask, int byte
 /// they are as aligned, and cost the same.
 struct RequestShape {
   static constexpr u64 kPeriod = 128;
-  static constexpr std::size_t kSectorBytes = 32;  // of global memory
 
   std::array<s32, kLanes> distance{};  // of each lane's address from the first lane's
   s64 lowest = 0, highest = 0;         // of these

@@ -27,18 +27,6 @@ template <class F>
     for (; mask != 0; mask &= mask - 1) f(static_cast<std::size_t>(__builtin_ctz(mask)));
 }
 
-/// Whether lanes with numbers in a row access whole sectors of memory that no other thread of the host writes meanwhile.
-bool has_own_sectors(const Request& request) {
-  return request.space != Space::global && request.shape != nullptr && request.shape->has_whole_sectors;
-}
-
-/// Calls f(lane) for the first lane of each sector.
-template <class F>
-void each_sector(std::size_t bytes, F f) {
-  const std::size_t lanes = RequestShape::kSectorBytes / bytes;
-  for (std::size_t lane = 0; lane < kLanes; lane += lanes) f(lane);
-}
-
 template <class T>
 void load_atomics(std::byte* to, const Request& request, std::size_t offset, std::memory_order order) {
   each_lane(request.mask, [&](std::size_t lane) {
@@ -88,16 +76,6 @@ void load_quads(Warp& warp, const s32* slots, const Request& request) {
   }
 }
 
-/// The words of two registers, one lane after the other.
-void interleave(std::byte* to, const std::byte* a, const std::byte* b) {
-  for (std::size_t lane = 0; lane < kLanes; lane += 4) {
-    const Quad even = read_quad(a + lane * 4), odd = read_quad(b + lane * 4);
-    const Quad low = __builtin_shufflevector(even, odd, 0, 4, 1, 5), high = __builtin_shufflevector(even, odd, 2, 6, 3, 7);
-    std::memcpy(to + lane * 8, &low, sizeof low);
-    std::memcpy(to + lane * 8 + sizeof low, &high, sizeof high);
-  }
-}
-
 using StoredBytes = std::array<std::byte, kLanes * 32>;
 
 /// The bytes that each lane stores, one lane after the other.
@@ -114,8 +92,6 @@ void take_values(StoredBytes& bytes, const Warp& warp, const Instruction& i, con
     std::memcpy(bytes.data(), warp.registers + slots[0], kLanes * 4);
     return;
   }
-  if (i.count == 2 && i.width == 4 && i.value_bytes == 4)
-    return interleave(bytes.data(), warp.registers + slots[0], warp.registers + slots[1]);
   for (u32 k = 0; k < i.count; ++k)
     with_element(i.width, [&]<class T>() {
       for (std::size_t lane = 0; lane < kLanes; ++lane)
@@ -129,9 +105,6 @@ void write_bytes(const Request& request, const StoredBytes& bytes) {
 }
 
 void write_values(const Request& request, const StoredBytes& bytes, std::size_t size, std::memory_order order) {
-  if (has_own_sectors(request))
-    return each_sector(size,
-                       [&](std::size_t lane) { std::memcpy(request.at[lane], bytes.data() + lane * size, RequestShape::kSectorBytes); });
   if (request.space != Space::global && size == 4) return write_bytes<4>(request, bytes);
   if (request.space != Space::global && size == 8) return write_bytes<8>(request, bytes);
   if (request.space != Space::global && size == 16) return write_bytes<16>(request, bytes);
@@ -151,11 +124,6 @@ bool load_fast(Warp& warp, const Instruction& i, const Request& request, const s
   // A transpose reads rows as a whole: not memory that other threads of the host may write meanwhile.
   if (is_quads(i, request.mask) && request.space != Space::global) {
     load_quads(warp, slots, request);
-    return true;
-  }
-  if (i.count == 1 && slots[0] >= 0 && has_own_sectors(request)) {
-    std::byte* const to = warp.registers + slots[0];
-    each_sector(i.width, [&](std::size_t lane) { std::memcpy(to + lane * i.width, request.at[lane], RequestShape::kSectorBytes); });
     return true;
   }
   for (u32 k = 0; k < i.count; ++k)

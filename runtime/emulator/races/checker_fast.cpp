@@ -236,7 +236,6 @@ class SectorFast {
   void remember_write(u64 address, u32 lanes) const {
     shadow_.remember_write(shadow_.sector(address), check_.epoch(lanes), check_.by.instruction->index);
   }
-  bool is_unwritten(u64 address) const { return check_.is_of_earlier_launch(load(shadow_.sector(address).write)); }
 
  private:
   bool is_good(u64 earlier, u32 lanes, bool is_write) const {
@@ -298,12 +297,6 @@ Mask write_fast(GlobalChecker& check, const Request& request, int bytes) {
     if (is_good) fast.remember_write(address, lanes);
     return is_good;
   });
-}
-
-bool expect_unwritten_fast(GlobalChecker& check, const Request& request, int bytes) {
-  if (!has_whole_sectors(request)) return false;
-  const SectorFast fast(check, *request.one_range);
-  return each_sector(request, bytes, [&](u64 address, u32) { return fast.is_unwritten(address); }) == kAllLanes;
 }
 
 bool read_fast(GlobalChecker& check, int lane, const Range& range, u64 address, u64 bytes) {

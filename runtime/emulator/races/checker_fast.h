@@ -15,7 +15,6 @@ Mask write_fast(SharedChecker&, const Request&, int bytes);
 /// The lanes of a request whose accesses have nothing to report.
 Mask read_fast(GlobalChecker&, const Request&, int bytes);
 Mask write_fast(GlobalChecker&, const Request&, int bytes);
-bool expect_unwritten_fast(GlobalChecker&, const Request&, int bytes);
 /// One lane's accesses to whole sectors, as engines make them.
 bool read_fast(GlobalChecker&, int lane, const Range&, u64 address, u64 bytes);
 bool write_fast(GlobalChecker&, int lane, const Range&, u64 address, u64 bytes);
