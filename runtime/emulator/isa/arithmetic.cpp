@@ -15,8 +15,7 @@ void decode_arithmetic(Decoder& d) {
     case Type::bf16x2: return decode_half(d);
     default: break;
   }
-  for (std::string_view modifier : d.modifiers())
-    if (modifier == "cc") return decode_multiword(d);
+  if (d.has("cc")) return decode_multiword(d);
   decode_integer(d);
 }
 

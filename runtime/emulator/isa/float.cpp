@@ -187,9 +187,8 @@ void decode_rounded(Decoder& d, Type type, bool ftz) {
   if (sat && (type == Type::f64 || op == FloatOp::div)) d.fail("'.sat' is for f32 sums, differences and products");
   if (op == FloatOp::div && type == Type::f32 && d.take_one({"approx", "full"}) >= 0) {
     // div.full has no such hole, and its two units of error allow the exact quotient.
-    const bool is_approx = std::find(d.modifiers().begin(), d.modifiers().end(), "approx") != d.modifiers().end();
     d.out.category = Category::special;
-    if (is_approx)
+    if (d.has("approx"))
       d.out.execute = ftz ? elementwise<div_approx_of<true>>() : elementwise<div_approx_of<false>>();
     else
       d.out.execute = choose_nearest<float>(op, ftz, false);

@@ -74,40 +74,42 @@ u64 halves(u64 old, u64 b, u64) {
   return high << 16 | low;
 }
 
-constexpr Update kUpdates[] = {
-    exchange,
-    compare_and_swap,
-    bit_and,
-    bit_or,
-    bit_xor,
-    increment,
-    decrement,
-    add<u32>,
-    add<u64>,
-    minimum<u32>,
-    minimum<s32>,
-    minimum<u64>,
-    minimum<s64>,
-    maximum<u32>,
-    maximum<s32>,
-    maximum<u64>,
-    maximum<s64>,
-    add_f32,
-    add_f32_flushed,
-    add<double>,
-    halves<false, HalfOp::add>,
-    halves<true, HalfOp::add>,
-    halves<false, HalfOp::min>,
-    halves<true, HalfOp::min>,
-    halves<false, HalfOp::max>,
-    halves<true, HalfOp::max>,
+/// An operation on elements of some types.
+struct UpdateRow {
+  AtomicOp op;
+  Update update;
+  std::array<Type, 10> types;  // the rest is Type::pred
 };
-
-u32 number_of(Update update) {
-  for (u32 k = 0; k < std::size(kUpdates); ++k)
-    if (kUpdates[k] == update) return k;
-  return 0;
-}
+constexpr UpdateRow kUpdates[] = {
+    {AtomicOp::add, add<u32>, {Type::u32, Type::s32}},
+    {AtomicOp::add, add<u64>, {Type::u64, Type::s64}},
+    {AtomicOp::add, add_f32, {Type::f32}},
+    {AtomicOp::add, add_f32_flushed, {Type::f32}},  // of global memory: see in_global_memory()
+    {AtomicOp::add, add<double>, {Type::f64}},
+    {AtomicOp::add, halves<false, HalfOp::add>, {Type::f16, Type::f16x2}},
+    {AtomicOp::add, halves<true, HalfOp::add>, {Type::bf16, Type::bf16x2}},
+    {AtomicOp::min, minimum<u32>, {Type::u32}},
+    {AtomicOp::min, minimum<s32>, {Type::s32}},
+    {AtomicOp::min, minimum<u64>, {Type::u64}},
+    {AtomicOp::min, minimum<s64>, {Type::s64}},
+    {AtomicOp::min, halves<false, HalfOp::min>, {Type::f16, Type::f16x2}},
+    {AtomicOp::min, halves<true, HalfOp::min>, {Type::bf16, Type::bf16x2}},
+    {AtomicOp::max, maximum<u32>, {Type::u32}},
+    {AtomicOp::max, maximum<s32>, {Type::s32}},
+    {AtomicOp::max, maximum<u64>, {Type::u64}},
+    {AtomicOp::max, maximum<s64>, {Type::s64}},
+    {AtomicOp::max, halves<false, HalfOp::max>, {Type::f16, Type::f16x2}},
+    {AtomicOp::max, halves<true, HalfOp::max>, {Type::bf16, Type::bf16x2}},
+    {AtomicOp::bit_and, bit_and, {Type::b32, Type::b64}},
+    {AtomicOp::bit_or, bit_or, {Type::b32, Type::b64}},
+    {AtomicOp::bit_xor, bit_xor, {Type::b32, Type::b64}},
+    {AtomicOp::exchange, exchange, {Type::b32, Type::b64, Type::b128}},
+    {AtomicOp::compare_and_swap,
+     compare_and_swap,
+     {Type::b16, Type::b32, Type::b64, Type::b128, Type::u32, Type::s32, Type::u64, Type::s64, Type::u16x2, Type::s16x2}},
+    {AtomicOp::increment, increment, {Type::u32}},
+    {AtomicOp::decrement, decrement, {Type::u32}},
+};
 
 template <class T>
 u64 update_memory(std::byte* place, Update update, u64 b, u64 c, bool& changed) {
@@ -121,10 +123,10 @@ u64 update_memory(std::byte* place, Update update, u64 b, u64 c, bool& changed) 
 
 }  // namespace
 
-u32 in_global_memory(u32 number) { return kUpdates[number] == add_f32 ? number_of(add_f32_flushed) : number; }
+u32 in_global_memory(u32 number) { return kUpdates[number].update == add_f32 ? number + 1 : number; }
 
 u64 atomic_update(u32 number, int bytes, std::byte* place, u64 b, u64 c, bool& changed) {
-  const Update update = kUpdates[number];
+  const Update update = kUpdates[number].update;
   if (bytes == 2) return update_memory<u16>(place, update, b, c, changed);
   if (bytes == 4) return update_memory<u32>(place, update, b, c, changed);
   return update_memory<u64>(place, update, b, c, changed);
@@ -154,8 +156,9 @@ struct AtomicOptions {
   u32 update = 0;  // of atomic_update()
 };
 
-/// Registers in Kernel::extra: `count` destinations, as many sources, then as many second sources of cas.
-void atomic(Warp& warp, const Instruction& i, Mask mask) {
+/// Calls f(lane, memory, update, changed) for the operation of each lane, one after the other.
+template <class F>
+void update_lanes(Warp& warp, const Instruction& i, Mask mask, F f) {
   const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
   const int bytes = i.width * i.count;
   locate(warp, i, mask, address, i.space, bytes, [&](const Request& request) {
@@ -166,7 +169,6 @@ void atomic(Warp& warp, const Instruction& i, Mask mask) {
     }
     const u32 shared_update = i.options<AtomicOptions>().update;
     const u32 update = request.space == Space::global ? in_global_memory(shared_update) : shared_update;
-    const s32* slots = warp.kernel->extra.data() + i.first;
     bool changed = false;
     check_written(warp, i, request, bytes, Access::update);
     const ReleaseClocks released = released_before(warp, i, request.mask);
@@ -175,106 +177,51 @@ void atomic(Warp& warp, const Instruction& i, Mask mask) {
       release_at(warp, released, request, lane);
       check_read(by, request, lane, bytes);
       check_write(by, request, lane, bytes, nullptr);
-      for (u32 k = 0; k < i.count; ++k) {
-        std::byte* place = request.at[lane] + std::size_t{k} * i.width;
-        const u64 b = fetch(warp, slots[i.count + k], i.value_bytes, lane), c = fetch(warp, slots[2 * i.count + k], i.value_bytes, lane);
-        const u64 old = atomic_update(update, i.width, place, b, c, changed);
-        if (slots[k] >= 0) std::memcpy(warp.registers + slots[k] + lane * i.value_bytes, &old, i.value_bytes);
-      }
+      f(lane, request.at[lane], update, changed);
       acquire_at(warp, i, request, lane);
     }
     if (!changed) poll(warp, i, request, bytes);
   });
 }
 
-/// exch and cas of b128.
-void atomic_128(Warp& warp, const Instruction& i, Mask mask) {
-  const Lanes<u64> address = addresses_of(warp, i, i.slot[0], i.immediate);
-  locate(warp, i, mask, address, i.space, 16, [&](const Request& request) {
-    const s32* slots = warp.kernel->extra.data() + i.first;
-    check_written(warp, i, request, 16, Access::update);
-    bool changed = false;
-    const ReleaseClocks released = released_before(warp, i, request.mask);
-    const Accessor by = accessor_of(warp, i);
-    for (const int lane : lanes_of(request.mask)) {
-      release_at(warp, released, request, lane);
-      check_read(by, request, lane, 16);
-      check_write(by, request, lane, 16, nullptr);
-      Word128 old, b, c{};
-      std::memcpy(&b, warp.registers + slots[1] + lane * 16, 16);
-      if (slots[2] >= 0) std::memcpy(&c, warp.registers + slots[2] + lane * 16, 16);
-      {
-        const std::lock_guard lock(warp.worker->launch->atomics);
-        std::byte* place = request.at[lane];
-        old = load_atomic<Word128>(place);
-        const Word128 next = kUpdates[i.options<AtomicOptions>().update] == exchange ? b : old == b ? c : old;
-        store_atomic(place, next);
-        changed |= next != old;
-      }
-      if (slots[0] >= 0) std::memcpy(warp.registers + slots[0] + lane * 16, &old, 16);
-      acquire_at(warp, i, request, lane);
+// Registers in Kernel::extra: `count` destinations, as many sources, then as many second sources of cas.
+
+void atomic(Warp& warp, const Instruction& i, Mask mask) {
+  const s32* slots = warp.kernel->extra.data() + i.first;
+  update_lanes(warp, i, mask, [&](int lane, std::byte* memory, u32 update, bool& changed) {
+    for (u32 k = 0; k < i.count; ++k) {
+      const u64 b = fetch(warp, slots[i.count + k], i.value_bytes, lane), c = fetch(warp, slots[2 * i.count + k], i.value_bytes, lane);
+      const u64 old = atomic_update(update, i.width, memory + std::size_t{k} * i.width, b, c, changed);
+      if (slots[k] >= 0) std::memcpy(warp.registers + slots[k] + lane * i.value_bytes, &old, i.value_bytes);
     }
-    if (!changed) poll(warp, i, request, 16);
   });
 }
 
-Update half_update(bool bf16, int op) {
-  if (op == 0) return bf16 ? halves<true, HalfOp::add> : halves<false, HalfOp::add>;
-  if (op == 1) return bf16 ? halves<true, HalfOp::min> : halves<false, HalfOp::min>;
-  return bf16 ? halves<true, HalfOp::max> : halves<false, HalfOp::max>;
-}
-
-/// Null if there is no such operation.
-Update choose(int op, Type type) {
-  const int bytes = bytes_of(type);
-  const bool plain_bits = type == Type::b16 || type == Type::b32 || type == Type::b64 || type == Type::b128;
-  switch (op) {
-    case 0:
-      switch (type) {
-        case Type::u32:
-        case Type::s32: return add<u32>;
-        case Type::u64:
-        case Type::s64: return add<u64>;
-        case Type::f32: return add_f32;
-        case Type::f64: return add<double>;
-        default: break;
-      }
-      [[fallthrough]];
-    case 1:
-    case 2:
-      if (type == Type::f16 || type == Type::f16x2 || type == Type::bf16 || type == Type::bf16x2)
-        return half_update(type == Type::bf16 || type == Type::bf16x2, op);
-      switch (type) {
-        case Type::u32: return op == 1 ? minimum<u32> : maximum<u32>;
-        case Type::s32: return op == 1 ? minimum<s32> : maximum<s32>;
-        case Type::u64: return op == 1 ? minimum<u64> : maximum<u64>;
-        case Type::s64: return op == 1 ? minimum<s64> : maximum<s64>;
-        default: break;
-      }
-      break;
-    case 3:
-    case 4:
-    case 5:
-      if (plain_bits && (bytes == 4 || bytes == 8)) return op == 3 ? bit_and : op == 4 ? bit_or : bit_xor;
-      break;
-    case 6:
-      if (plain_bits && bytes >= 4) return exchange;
-      break;
-    case 7:
-      if (plain_bits || (bytes >= 4 && !is_float(type))) return compare_and_swap;
-      break;
-    default:
-      if (type == Type::u32) return op == 8 ? increment : decrement;
-      break;
-  }
-  return nullptr;
+/// exch and cas of b128.
+void atomic_128(Warp& warp, const Instruction& i, Mask mask) {
+  const s32* slots = warp.kernel->extra.data() + i.first;
+  update_lanes(warp, i, mask, [&](int lane, std::byte* memory, u32 update, bool& changed) {
+    Word128 old, b, c{};
+    std::memcpy(&b, warp.registers + slots[1] + lane * 16, 16);
+    if (slots[2] >= 0) std::memcpy(&c, warp.registers + slots[2] + lane * 16, 16);
+    {
+      const std::lock_guard lock(warp.worker->launch->atomics);
+      old = load_atomic<Word128>(memory);
+      const Word128 next = kUpdates[update].op == AtomicOp::exchange ? b : old == b ? c : old;
+      store_atomic(memory, next);
+      changed |= next != old;
+    }
+    if (slots[0] >= 0) std::memcpy(warp.registers + slots[0] + lane * 16, &old, 16);
+  });
 }
 
 }  // namespace
 
-std::optional<u32> find_update(AtomicOp operation, Type type) {
-  const Update update = choose(static_cast<int>(operation), type);
-  return update != nullptr ? std::optional(number_of(update)) : std::nullopt;
+std::optional<u32> find_update(AtomicOp op, Type type) {
+  const auto* row = std::ranges::find_if(kUpdates, [&](const UpdateRow& row) {
+    return row.op == op && type != Type::pred && std::ranges::find(row.types, type) != row.types.end();
+  });
+  return row != std::end(kUpdates) ? std::optional(static_cast<u32>(row - kUpdates)) : std::nullopt;
 }
 
 void decode_atomic(Decoder& d) {

@@ -125,8 +125,7 @@ int target_number(std::string_view target) {
 
 /// True if it is a parameter or a result of a call, which is in local memory here.
 bool take_access(Decoder& d, const Operand& address, const Operand& value, bool is_load) {
-  const bool has_hint = std::find(d.modifiers().begin(), d.modifiers().end(), "L2::cache_hint") != d.modifiers().end();
-  const bool is_of_entry = std::find(d.modifiers().begin(), d.modifiers().end(), "param::entry") != d.modifiers().end();
+  const bool has_hint = d.has("L2::cache_hint"), is_of_entry = d.has("param::entry");
   d.out.space = take_space(d);
   take_order(d);
   if (is_load && d.take("nc")) {
@@ -171,35 +170,21 @@ bool take_access(Decoder& d, const Operand& address, const Operand& value, bool 
 }  // namespace
 
 void decode_load(Decoder& d) {
+  // By space, in the order of their declaration.
+  constexpr Category kLoads[] = {Category::load_generic, Category::load_global, Category::load_shared,
+                                 Category::load_local,   Category::load_const,  Category::load_param};
   d.options<LoadOptions>() = {};
   d.out.execute = load;
-  if (take_access(d, d.operand(1), d.operand(0), true)) {
-    d.out.category = Category::load_param;
-    return;
-  }
-  switch (d.out.space) {
-    case Space::global: d.out.category = Category::load_global; break;
-    case Space::shared: d.out.category = Category::load_shared; break;
-    case Space::local: d.out.category = Category::load_local; break;
-    case Space::constant: d.out.category = Category::load_const; break;
-    case Space::param: d.out.category = Category::load_param; break;
-    case Space::generic: d.out.category = Category::load_generic; break;
-  }
+  const bool is_passed = take_access(d, d.operand(1), d.operand(0), true);
+  d.out.category = is_passed ? Category::load_param : kLoads[static_cast<std::size_t>(d.out.space)];
 }
 
 void decode_store(Decoder& d) {
+  constexpr Category kStores[] = {Category::store_generic, Category::store_global, Category::store_shared, Category::store_local};
   d.out.execute = store;
-  if (take_access(d, d.operand(0), d.operand(1), false)) {
-    d.out.category = Category::move;
-    return;
-  }
-  switch (d.out.space) {
-    case Space::global: d.out.category = Category::store_global; break;
-    case Space::shared: d.out.category = Category::store_shared; break;
-    case Space::local: d.out.category = Category::store_local; break;
-    case Space::generic: d.out.category = Category::store_generic; break;
-    default: d.fail(fmt::format("{} memory cannot be stored to", name_of(d.out.space)));
-  }
+  const bool is_passed = take_access(d, d.operand(0), d.operand(1), false);
+  if (d.out.space > Space::local) d.fail(fmt::format("{} memory cannot be stored to", name_of(d.out.space)));
+  d.out.category = is_passed ? Category::move : kStores[static_cast<std::size_t>(d.out.space)];
 }
 
 void decode_hint(Decoder& d) {

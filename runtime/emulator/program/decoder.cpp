@@ -19,49 +19,9 @@ struct SpecialName {
 };
 
 constexpr SpecialName kSpecials[] = {
-    {"%tid.x", Special::tid_x},
-    {"%tid.y", Special::tid_y},
-    {"%tid.z", Special::tid_z},
-    {"%ntid.x", Special::ntid_x},
-    {"%ntid.y", Special::ntid_y},
-    {"%ntid.z", Special::ntid_z},
-    {"%ctaid.x", Special::ctaid_x},
-    {"%ctaid.y", Special::ctaid_y},
-    {"%ctaid.z", Special::ctaid_z},
-    {"%nctaid.x", Special::nctaid_x},
-    {"%nctaid.y", Special::nctaid_y},
-    {"%nctaid.z", Special::nctaid_z},
-    {"%laneid", Special::laneid},
-    {"%warpid", Special::warpid},
-    {"%nwarpid", Special::nwarpid},
-    {"%smid", Special::smid},
-    {"%nsmid", Special::nsmid},
-    {"%gridid", Special::gridid},
-    {"%lanemask_eq", Special::lanemask_eq},
-    {"%lanemask_le", Special::lanemask_le},
-    {"%lanemask_lt", Special::lanemask_lt},
-    {"%lanemask_ge", Special::lanemask_ge},
-    {"%lanemask_gt", Special::lanemask_gt},
-    {"%dynamic_smem_size", Special::dynamic_shared_bytes},
-    {"%total_smem_size", Special::total_shared_bytes},
-    {"%aggr_smem_size", Special::all_shared_bytes},
-    {"%clusterid.x", Special::clusterid_x},
-    {"%clusterid.y", Special::clusterid_y},
-    {"%clusterid.z", Special::clusterid_z},
-    {"%nclusterid.x", Special::nclusterid_x},
-    {"%nclusterid.y", Special::nclusterid_y},
-    {"%nclusterid.z", Special::nclusterid_z},
-    {"%cluster_ctaid.x", Special::cluster_ctaid_x},
-    {"%cluster_ctaid.y", Special::cluster_ctaid_y},
-    {"%cluster_ctaid.z", Special::cluster_ctaid_z},
-    {"%cluster_nctaid.x", Special::cluster_nctaid_x},
-    {"%cluster_nctaid.y", Special::cluster_nctaid_y},
-    {"%cluster_nctaid.z", Special::cluster_nctaid_z},
-    {"%cluster_ctarank", Special::cluster_ctarank},
-    {"%cluster_nctarank", Special::cluster_nctarank},
-    {"%is_explicit_cluster", Special::is_explicit_cluster},
-    {"%envreg1", Special::workspace_high},
-    {"%envreg2", Special::workspace_low},
+#define TW_SPECIAL(text, name, of, value) {text, Special::name},
+#include "runtime/emulator/program/special_registers.def"
+#undef TW_SPECIAL
 };
 
 u8 slot_bytes(Type type) { return static_cast<u8>(type == Type::pred ? 4 : std::max(2, bytes_of(type))); }
@@ -158,6 +118,8 @@ bool Decoder::take(std::string_view modifier) {
     if (!taken_[i] && modifiers_[i] == modifier) return taken_[i] = true;
   return false;
 }
+
+bool Decoder::has(std::string_view modifier) const { return std::ranges::find(modifiers_, modifier) != modifiers_.end(); }
 
 int Decoder::take_one(std::initializer_list<std::string_view> modifiers) {
   int k = 0;

@@ -50,6 +50,8 @@ class Decoder {
   // --- modifiers: each is taken once, in any order; one that is not taken is an error ---
   std::string_view base() const { return base_; }
   bool take(std::string_view modifier);
+  /// Whether the text has it, taken or not.
+  bool has(std::string_view modifier) const;
   /// Which of these stands there, -1 if none does.
   int take_one(std::initializer_list<std::string_view> modifiers);
   /// The same, where it is an error if none does.

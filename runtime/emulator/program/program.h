@@ -84,7 +84,7 @@ struct Instruction {
   Kind kind = Kind::plain;
   Category category = Category::control;
   bool guard_negated = false;
-  u8 negated = 0;      // a bit for each slot whose predicate is negated
+  u8 negated = 0;  // a bit for each slot whose predicate is negated
   // An access to memory.
   u8 width = 4;        // bytes of an element in memory
   u8 count = 1;        // elements of a vector access
@@ -97,8 +97,8 @@ struct Instruction {
   bool short_address = false;  // the base register has 32 bits
   bool in_cluster = false;     // .shared::cluster: also of other blocks
   // Execution by the warp.
-  bool is_aligned = false;     // .aligned: all lanes of the warp execute it together
-  bool is_visible = false;     // may change what other warps see: memory that is not the thread's own, barriers
+  bool is_aligned = false;  // .aligned: all lanes of the warp execute it together
+  bool is_visible = false;  // may change what other warps see: memory that is not the thread's own, barriers
   // Operands.
   s32 guard = kNoSlot, members = kNoSlot;  // the predicate that guards it, the member mask of a collective
   std::array<s32, kSlots> slot{kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};  // byte offsets in the register file
@@ -117,49 +117,9 @@ struct Instruction {
 };
 
 enum class Special : u8 {
-  tid_x,
-  tid_y,
-  tid_z,
-  ntid_x,
-  ntid_y,
-  ntid_z,
-  ctaid_x,
-  ctaid_y,
-  ctaid_z,
-  nctaid_x,
-  nctaid_y,
-  nctaid_z,
-  laneid,
-  warpid,
-  nwarpid,
-  smid,
-  nsmid,
-  gridid,
-  lanemask_eq,
-  lanemask_le,
-  lanemask_lt,
-  lanemask_ge,
-  lanemask_gt,
-  dynamic_shared_bytes,
-  total_shared_bytes,
-  all_shared_bytes,  // with what the system takes
-  clusterid_x,
-  clusterid_y,
-  clusterid_z,
-  nclusterid_x,
-  nclusterid_y,
-  nclusterid_z,
-  cluster_ctaid_x,
-  cluster_ctaid_y,
-  cluster_ctaid_z,
-  cluster_nctaid_x,
-  cluster_nctaid_y,
-  cluster_nctaid_z,
-  cluster_ctarank,
-  cluster_nctarank,
-  is_explicit_cluster,
-  workspace_high,  // %envreg1 and %envreg2 are the address of a cooperative launch's memory
-  workspace_low,
+#define TW_SPECIAL(text, name, of, value) name,
+#include "runtime/emulator/program/special_registers.def"
+#undef TW_SPECIAL
 };
 
 /// What an instruction is and where it stands, which outlives its kernel.
@@ -229,7 +189,7 @@ struct Kernel {
   std::vector<CallSite> calls;
   u32 matrix_registers = 0;
   std::vector<MatrixTouches> matrix_touches;
-  std::vector<u32> matrix_touches_of;     // by instruction, 1 + which of them; may end earlier
+  std::vector<u32> matrix_touches_of;        // by instruction, 1 + which of them; may end earlier
   std::vector<s32> extra;                    // slots of vector operands, targets of indexed branches
   std::vector<int> lines;                    // of the PTX, one an instruction
   std::vector<SourceLine> sources, inlined;  // as ParsedInstruction has them
