@@ -1,4 +1,4 @@
-// One compilation a target; texts are joined for the assembler, whose start takes longer than a kernel.
+// Compiles each kernel once for each target, and assembles many kernels at once, because starting ptxas takes longer than one kernel.
 #include "tests/ptx_check/checker.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Kernels to PTX for every GPU, the lint on it, and NVIDIA's assembler where it is installed.
+// Compiles kernels to PTX for each GPU and checks it with the lint and, if installed, with ptxas.
 #pragma once
 #include <map>
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace tilewright::test {
 
-/// Numbers of what was done; they add up over several checkers.
+/// Numbers of kernels, texts and results; sums over several checkers.
 struct PtxCounts {
   int kernels = 0, texts = 0, assembled = 0, with_spills = 0, refused = 0, too_long = 0;
 };
