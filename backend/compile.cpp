@@ -63,7 +63,7 @@ struct Lowered {
 /// Leaves the lowering plans that the last passes have made in `plans`.
 void run_pipeline(ir::Function& f, const ir::TargetDesc& target, const CompileOptions& options, const CompileHooks& hooks,
                   passes::PlanCache& plans) {
-  const passes::PassContext context{target, options.contract, options.check, options.num_warps, &plans};
+  const passes::PassContext context{target, options.contract, options.check, options.num_warps, options.num_stages, &plans};
   passes::RunOptions run;
   if (hooks.dump)
     run.dump = [&](const std::string& stage, const ir::Function& at) { hooks.dump(stage, ir::print(at, {.locations = true})); };

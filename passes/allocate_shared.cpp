@@ -4,7 +4,7 @@
 //
 // An op uses its scratch only while it runs, so scratch may overlap; but an op that reuses the scratch of the op before it needs a barrier
 // first. Offsets therefore increase from op to op, and start at 0 again where they would exceed the bytes that cost no occupancy:
-// kFreeBytes, or an eighth more than the largest scratch.
+// kFreeBytes, or an eighth more than the largest scratch. Buffers live longer: scratch is behind those that are live at its op.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +12,8 @@
 
 #include "passes/pass.h"
 #include "passes/plans/lowering_plans.h"
+#include "tileir/op_kind.h"
+#include "tileir/slices.h"
 
 namespace tilewright::passes {
 
@@ -24,9 +26,68 @@ constexpr std::int64_t kFreeBytes = 8 * 1024;
 struct Scratch {
   OpId op;
   std::int64_t bytes, alignment;
+  std::int64_t start;  // the end of the buffers that are live at the op
 };
 
 std::int64_t rounded_up(std::int64_t v, std::int64_t to) { return (v + to - 1) / to * to; }
+
+/// Buffers are live from alloc_buffer to their last use or, if that is in a loop that the buffer is older than, to the end of the loop. Each
+/// gets the lowest offset at which no live buffer is.
+class BufferAllocator {
+ public:
+  explicit BufferAllocator(const ir::Function& f) : f_(f), position_(f.op_capacity()) {
+    f.walk([&](OpId id) { position_[id.index] = next_++; });
+  }
+
+  /// Requires: called in program order.
+  std::int64_t allocate(OpId id, std::int64_t bytes) {
+    Live live{position_[id.index], last_use(f_.result(id), f_.op(id).parent), 0, rounded_up(bytes, kMostAlignment)};
+    for (bool moved = true; std::exchange(moved, false);)
+      for (const Live& other : live_)
+        if (other.last >= live.first && other.offset < live.offset + live.bytes && live.offset < other.offset + other.bytes) {
+          live.offset = other.offset + other.bytes;
+          moved = true;
+        }
+    live_.push_back(live);
+    return live.offset;
+  }
+  /// The end of the buffers that are live at an op. Requires: all buffers that are made before it have been allocated.
+  std::int64_t end_at(OpId id) const {
+    std::int64_t end = 0;
+    for (const Live& l : live_)
+      if (l.first <= position_[id.index] && position_[id.index] <= l.last) end = std::max(end, l.offset + l.bytes);
+    return end;
+  }
+  bool any() const { return !live_.empty(); }
+
+ private:
+  struct Live {
+    std::size_t first, last;  // positions of ops
+    std::int64_t offset, bytes;
+  };
+
+  std::size_t last_use(ValueId buffer, BlockId made_in) const {
+    std::size_t last = 0;
+    ir::forward_uses(f_, buffer, [&](OpId user, ValueId) {
+      OpId outermost = user;
+      while (f_.op(outermost).parent != made_in) outermost = ir::parent_op(f_, outermost);
+      last = std::max(last, outermost == user ? position_[user.index] : end_of(outermost));
+      const ir::OpKind k = f_.kind(user);
+      return k == OpKind::buffer_slot_ || k == OpKind::buffer_permute_ ? ir::WalkResult::advance : ir::WalkResult::skip;
+    });
+    return last;
+  }
+  std::size_t end_of(OpId id) const {
+    std::size_t last = position_[id.index];
+    for (BlockId b : f_.op(id).regions) f_.walk(b, [&](OpId inner) { last = std::max(last, position_[inner.index]); });
+    return last;
+  }
+
+  const ir::Function& f_;
+  std::vector<std::size_t> position_;  // by op
+  std::size_t next_ = 0;
+  std::vector<Live> live_;
+};
 
 std::string tile_text(const ir::Function& f, OpId id) {
   const auto& op = f.op(id);
@@ -38,30 +99,35 @@ std::string tile_text(const ir::Function& f, OpId id) {
 
 bool allocate_shared(ir::Function& f, const PassContext& context) {
   const LoweringPlans& plans = context.plans->get(f, context.num_warps);
+  BufferAllocator buffers(f);
   std::vector<Scratch> all;
   std::int64_t largest = 0;
   f.walk([&](OpId id) {
     const std::int64_t bytes = plans.scratch_bytes(id);
     if (bytes == 0) return;
-    if (bytes > context.target.shared_bytes)
-      throw Error(f.where(id),
-                  fmt::format("{} of {} works in {} bytes of shared memory; a program of {} has at most {}", ir::text(f.kind(id)),
-                              tile_text(f, id), bytes, context.target.name, context.target.shared_bytes));
     const auto whole = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(bytes)));
     const std::int64_t alignment = std::clamp(whole, kLeastAlignment, kMostAlignment);
-    all.push_back({id, rounded_up(bytes, alignment), alignment});
+    const bool is_buffer = f.kind(id) == OpKind::alloc_buffer_;
+    const std::int64_t start = is_buffer ? buffers.allocate(id, bytes) : rounded_up(buffers.end_at(id), alignment);
+    if (start + bytes > context.target.shared_bytes)
+      throw Error(f.where(id),
+                  fmt::format("{} of {} works in {} bytes of shared memory{}; a program of {} has at most {}", ir::text(f.kind(id)),
+                              tile_text(f, id), bytes, start > 0 ? fmt::format(" beside {} bytes of buffers", start) : "",
+                              context.target.name, context.target.shared_bytes));
+    if (is_buffer) return f.set_attr(id, {ir::AttrName::shared, start});
+    all.push_back({id, rounded_up(bytes, alignment), alignment, start});
     largest = std::max(largest, all.back().bytes);
   });
-  const std::int64_t end =
-      std::max(largest, std::min<std::int64_t>(std::max(kFreeBytes, largest + largest / 8), context.target.shared_bytes));
+  const std::int64_t free = std::max(kFreeBytes, largest + largest / 8);
   std::int64_t next = 0;
   for (const Scratch& s : all) {
-    next = rounded_up(next, s.alignment);
-    if (next + s.bytes > end) next = 0;
+    const std::int64_t end = std::max(s.start + s.bytes, std::min<std::int64_t>(s.start + free, context.target.shared_bytes));
+    next = rounded_up(std::max(next, s.start), s.alignment);
+    if (next + s.bytes > end) next = s.start;
     f.set_attr(s.op, {ir::AttrName::shared, next});
     next += s.bytes;
   }
-  return !all.empty();
+  return !all.empty() || buffers.any();
 }
 
 }  // namespace tilewright::passes

@@ -69,7 +69,7 @@ class LayoutAssigner {
     for (int i = 0; i < static_cast<int>(f_.op(id).operands.size()); ++i) {
       const ValueId v = f_.operand(id, i);
       if (f_.type(v).is_scalar()) continue;
-      set_operand(id, i, LayoutPropagation::uses_operand_layout(f_, id, i) ? propagation_.operand_layout(id) : any_layout(v));
+      set_operand(id, i, LayoutPropagation::uses_operand_layout(f_, id, i) ? propagation_.operand_layout(id, i) : any_layout(v));
     }
   }
 

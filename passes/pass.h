@@ -19,6 +19,7 @@ struct PassContext {
   bool contract = true;  // a * b + c may become fma(a, b, c)
   bool check = false;    // checked mode: assertions are kept, hints become assertions
   int num_warps = 4;     // of a program, on a GPU
+  int num_stages = 0;    // of pipelined loops that do not say how many; 0: the default
   /// Lowering plans of the function, which passes after the last change of a layout share. Null: run_passes keeps its own.
   PlanCache* plans = nullptr;
 };

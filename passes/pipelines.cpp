@@ -25,6 +25,8 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
       // Before expand_math and legalize_floats, which rewrite the arithmetic of the regions that it makes.
       "legalize_atomics",
       "expand_math",
+      // After combine, which has moved sums into accumulators; before widen_dot, which is for dots without a matrix instruction.
+      "select_mma",
       // Before legalize_floats, which rewrites the casts that it makes.
       "widen_dot",
       // After expand_math, which makes 16-bit arithmetic too.
@@ -49,6 +51,10 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
         "remove_layout_conversions",
         // The two passes before may compute one tile under one layout in two ways.
         "cse",
+        // Once layouts, and so the conversions of operands, are final.
+        "promote_to_shared",
+        // After promote_to_shared, which makes the buffers that are filled ahead.
+        "pipeline_loops",
         // Once layouts are final: they say which ops use scratch, and how much.
         "allocate_shared",
         // Last: hazards depend on the offsets of scratch.

@@ -22,6 +22,11 @@ constexpr std::string_view kPrecisions[] = {"standard", "tf32", "tf32x3", "bf16x
 constexpr std::string_view kOrders[] = {"acq_rel", "relaxed", "acquire", "release"};
 constexpr std::string_view kScopes[] = {"device", "block", "system"};
 constexpr std::string_view kReasons[] = {"assertion", "assume", "multiple_of", "max_contiguous", "gather"};
+constexpr std::string_view kInstructions[] = {
+#define TW_MATRIX_INSTRUCTION(name, ...) #name,
+#include "tileir/target/matrix_instructions.def"
+#undef TW_MATRIX_INSTRUCTION
+};
 }  // namespace
 
 std::string_view text(AttrName a) { return kAttrNames[static_cast<int>(a)]; }
@@ -41,6 +46,7 @@ std::span<const std::string_view> symbols(AttrName a) {
     case AttrName::order: return kOrders;
     case AttrName::scope: return kScopes;
     case AttrName::reason: return kReasons;
+    case AttrName::instruction: return kInstructions;
     default: return {};
   }
 }

@@ -6,6 +6,7 @@
 #include "tileir/diagnostics.h"
 #include "tileir/layout/axis_order.h"
 #include "tileir/op_kind.h"
+#include "tileir/target/mma_layouts.h"
 
 namespace tilewright::ir {
 
@@ -92,6 +93,25 @@ std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& axes) {
 
 }  // namespace
 
+std::optional<LinearLayout> part_of_layout(const LinearLayout& operand, std::vector<int> extents) {
+  const LinearLayout to(extents);
+  LinearLayout slice(std::move(extents));
+  std::uint32_t outside = 0;
+  for (int axis = 0; axis < operand.rank(); ++axis) {
+    const std::uint32_t all = operand.axis_mask(axis), kept = (to.axis_mask(axis) >> to.axis_shift(axis)) << operand.axis_shift(axis);
+    outside |= all & ~kept;
+  }
+  for (int d = 0; d < kHardwareDims; ++d)
+    for (const std::uint32_t basis : operand.bases(static_cast<HardwareDim>(d))) {
+      if ((basis & outside) == 0) {
+        slice.add_basis(static_cast<HardwareDim>(d), to.flat(operand.coordinates(basis)));
+      } else if (static_cast<HardwareDim>(d) != HardwareDim::reg || (basis & ~outside) != 0) {
+        return std::nullopt;
+      }
+    }
+  return slice;
+}
+
 std::optional<int> axis_in_order(const Function& f, OpId id) {
   if (f.kind(id) == OpKind::scan_) return static_cast<int>(f.attr(id, AttrName::axis));
   if (f.kind(id) == OpKind::sort_) return f.type(f.operand(id, 0)).rank() - 1;
@@ -106,6 +126,9 @@ std::optional<LinearLayout> infer_reshape(const Function&, OpId, const LinearLay
   return operand.reshaped(extents);
 }
 std::optional<LinearLayout> infer_permute(const Function& f, OpId id, const LinearLayout& operand, const std::vector<int>&) {
+  return operand.permuted(f.attr_list(id, AttrName::axes));
+}
+std::optional<LinearLayout> infer_buffer_permute(const Function& f, OpId id, const LinearLayout& operand, const std::vector<int>&) {
   return operand.permuted(f.attr_list(id, AttrName::axes));
 }
 std::optional<LinearLayout> infer_reduce(const Function& f, OpId id, const LinearLayout& operand, const std::vector<int>&) {
@@ -124,6 +147,10 @@ std::optional<LinearLayout> infer_cat(const Function& f, OpId id, const LinearLa
   return concatenated(operand, static_cast<int>(f.attr(id, AttrName::axis)));
 }
 
+std::optional<LinearLayout> infer_extract_slice(const Function&, OpId, const LinearLayout& operand, const std::vector<int>& extents) {
+  return part_of_layout(operand, extents);
+}
+
 }  // namespace
 
 std::optional<LinearLayout> result_layout(const Function& f, OpId id, const LinearLayout& operand) {
@@ -137,6 +164,7 @@ std::optional<LinearLayout> result_layout(const Function& f, OpId id, const Line
 #define TW_INFER_like_last_operand TW_INFER_same_layout
 #define TW_INFER_same_operand_layout TW_INFER_same_layout
 #define TW_INFER_any_layout TW_INFER_same_layout
+#define TW_INFER_matrix TW_INFER_same_layout
 #define TW_OP(name, family, traits, operands, results, regions, attributes, rule, layout, ...) TW_INFER_##layout(name)
 #include "tileir/ops.def"
 #undef TW_OP
@@ -226,6 +254,13 @@ std::string layout_problem(const Function& f, OpId id) {
     case LayoutRule::like_last_operand: return same_layout_problem(f, {std::span(op.operands).last(1), op.results});
     case LayoutRule::same_operand_layout:
     case LayoutRule::any_layout: return {};
+    case LayoutRule::matrix: {
+      const MmaLayouts layouts = mma_layouts(f, id);
+      std::string problem = layout_mismatch(f, op.operands[0], layouts.a, "'a'");
+      if (problem.empty()) problem = layout_mismatch(f, op.operands[1], layouts.b, "'b'");
+      if (problem.empty()) problem = layout_mismatch(f, op.operands[2], layouts.acc, "'acc'");
+      return problem.empty() ? layout_mismatch(f, op.results[0], layouts.acc, "the result") : problem;
+    }
     case LayoutRule::infer_operand: {
       const ValueId x = op.operands[0];
       if (f.type(x).is_scalar()) return {};

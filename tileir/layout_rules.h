@@ -16,6 +16,10 @@ std::optional<LinearLayout> result_layout(const Function&, OpId, const LinearLay
 /// several (reduce).
 std::optional<LinearLayout> operand_layout(const Function&, OpId, const LinearLayout& result);
 
+/// The layout of the first elements of a tile: registers for elements outside of this part are left out. None: such elements are in other
+/// lanes or warps.
+std::optional<LinearLayout> part_of_layout(const LinearLayout& whole, std::vector<int> log2_extents);
+
 /// The axis that the op needs in order in its operand's layout (layout/axis_order.h): of scan and sort.
 std::optional<int> axis_in_order(const Function&, OpId);
 

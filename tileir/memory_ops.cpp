@@ -7,7 +7,7 @@ namespace tilewright::ir {
 
 std::optional<int> mask_index(OpKind k) {
   if (k == OpKind::load_) return 1;
-  if (k == OpKind::atomic_cas_) return 3;
+  if (k == OpKind::atomic_cas_ || k == OpKind::copy_async_) return 3;
   if (k == OpKind::store_ || info(k).family == Family::atomic) return 2;
   return std::nullopt;
 }
@@ -16,5 +16,13 @@ ValueId mask_of(const Function& f, OpId id) {
   const std::optional<int> at = mask_index(f.kind(id));
   return at && f.op(id).operands.size() > static_cast<std::size_t>(*at) ? f.operand(id, *at) : ValueId{};
 }
+
+OpId allocation_of(const Function& f, ValueId buffer) {
+  OpId id = f.value(buffer).op;
+  while (f.kind(id) != OpKind::alloc_buffer_) id = f.value(f.operand(id, 0)).op;
+  return id;
+}
+
+std::int64_t buffer_bytes(const Type& t) { return t.slots() * t.elements() * t.element_bytes(); }
 
 }  // namespace tilewright::ir

@@ -11,4 +11,9 @@ std::optional<int> mask_index(OpKind);
 /// The op's mask, or none.
 ValueId mask_of(const Function&, OpId);
 
+/// The alloc_buffer of a buffer, through its views.
+OpId allocation_of(const Function&, ValueId buffer);
+/// Bytes of all slots of a buffer.
+std::int64_t buffer_bytes(const Type&);
+
 }  // namespace tilewright::ir

@@ -14,7 +14,7 @@ namespace tilewright::ir {
 enum class OpKind : std::uint8_t;
 
 enum class Family : std::uint8_t {
-  program, create, shape, unary, binary, ternary, convert, memory, atomic, reduce, index, linalg, control, debug, hint, escape, layout
+  program, create, shape, unary, binary, ternary, convert, memory, atomic, reduce, index, linalg, control, debug, hint, escape, layout, shared, matrix
 };
 
 enum Trait : std::uint32_t {
@@ -38,6 +38,7 @@ enum class LayoutRule : std::uint8_t {
   like_last_operand,    // results have the layout of the last operand, the other operands have any layout: dot, gather
   same_operand_layout,  // operands of the first one's shape have one layout, results have any layout: histogram, device_assert
   any_layout,           // each tile has any layout: convert_layout, constant, ...
+  matrix,               // the layouts follow from the op's matrix instruction: mma
 };
 
 /// One operand of an op's row.
@@ -72,6 +73,8 @@ struct OpInfo {
 
 const OpInfo& info(OpKind);
 inline std::string_view text(OpKind k) { return info(k).name; }
+/// Whether only passes for GPUs make such ops: they move data between threads, which traced functions know nothing of.
+inline bool is_made_by_passes(OpKind k) { return info(k).family >= Family::layout; }
 /// Whether the op's region is a function of its own, from an earlier and a later element of each tile to the combined ones.
 bool combines(OpKind);
 std::optional<OpKind> parse_op(std::string_view name);

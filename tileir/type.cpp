@@ -56,7 +56,15 @@ Type::Type(Element e, std::span<const std::int64_t> shape) : element_(e) {
 
 Type Type::pointer(Element pointee, bool is_const, std::span<const std::int64_t> shape) {
   Type t(pointee, shape);
-  t.pointer_ = is_const ? 2 : 1;
+  t.kind_ = is_const ? Kind::const_pointer : Kind::pointer;
+  return t;
+}
+
+Type Type::buffer(Element e, int slots, std::span<const std::int64_t> shape) {
+  TW_CHECK(!shape.empty() && shape.size() <= kMaxBufferRank && slots >= 1 && slots <= kMaxSlots, "no buffer has this shape");
+  Type t(e, shape);
+  t.kind_ = Kind::buffer;
+  t.log2_[kMaxRank - 1] = static_cast<std::uint8_t>(slots);
   return t;
 }
 
@@ -73,15 +81,13 @@ int Type::log2_elements() const {
 }
 
 Type Type::with_element(Element e) const {
-  Type t = *this;
-  t.element_ = e;
-  t.pointer_ = 0;
-  return t;
+  return Type(e, shape());
 }
 
 Type Type::with_shape(std::span<const std::int64_t> shape) const {
+  if (is_buffer()) return buffer(element_, slots(), shape);
   Type t(element_, shape);
-  t.pointer_ = pointer_;
+  t.kind_ = kind_;
   return t;
 }
 
@@ -92,6 +98,7 @@ Type Type::pointee() const {
 
 std::string text(const Type& t) {
   std::string s{text(t.element())};
+  if (t.is_buffer()) s = fmt::format("buffer<{}, {}>", t.slots(), s);
   if (t.is_pointer()) s = fmt::format("ptr<{}{}>", t.is_const_pointer() ? "const " : "", s);
   if (t.rank() > 0) s += fmt::format("[{}]", fmt::join(t.shape(), ", "));
   return s;

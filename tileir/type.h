@@ -56,8 +56,11 @@ Element integer(int bits, bool is_signed);
 
 inline constexpr int kMaxRank = 5;
 inline constexpr int kMaxLog2Elements = 20;
+inline constexpr int kMaxBufferRank = 4;
+inline constexpr int kMaxSlots = 16;
 
-/// The type of a tile: an element, or a pointer to elements, and 0 to 5 extents that are powers of two (at most 2^20 elements).
+/// The type of a tile: an element, or a pointer to elements, and 0 to 5 extents that are powers of two (at most 2^20 elements). Or the type
+/// of a buffer: shared memory for tiles of 1 to 4 extents, in one or several slots of one tile each.
 class Type {
  public:
   Type() = default;
@@ -67,13 +70,18 @@ class Type {
   Type(Element e, std::span<const std::int64_t> shape);
 
   static Type pointer(Element pointee, bool is_const, std::span<const std::int64_t> shape = {});
+  /// `slots`: 1 to kMaxSlots.
+  static Type buffer(Element e, int slots, std::span<const std::int64_t> shape);
 
   Element element() const { return element_; }  // of a pointer: its pointee
-  bool is_pointer() const { return pointer_ != 0; }
-  bool is_const_pointer() const { return pointer_ == 2; }
-  bool is_bool() const { return !is_pointer() && element_ == Element::boolean; }
-  bool is_float() const { return !is_pointer() && ir::is_float(element_); }
-  bool is_integer() const { return !is_pointer() && ir::is_integer(element_); }
+  bool is_pointer() const { return kind_ == Kind::pointer || kind_ == Kind::const_pointer; }
+  bool is_const_pointer() const { return kind_ == Kind::const_pointer; }
+  bool is_buffer() const { return kind_ == Kind::buffer; }
+  bool is_bool() const { return kind_ == Kind::plain && element_ == Element::boolean; }
+  bool is_float() const { return kind_ == Kind::plain && ir::is_float(element_); }
+  bool is_integer() const { return kind_ == Kind::plain && ir::is_integer(element_); }
+  /// How many tiles a buffer holds. Requires: a buffer.
+  int slots() const { return log2_[kMaxRank - 1]; }
   /// Bits of one element in a register: 1 for bool, 64 for a pointer.
   int element_bits() const { return is_pointer() ? 64 : bits(element_); }
   /// Bytes of one element in memory: 1 for bool, 8 for a pointer.
@@ -88,6 +96,8 @@ class Type {
   std::int64_t elements() const { return std::int64_t{1} << log2_elements(); }
 
   bool same_shape(const Type& o) const { return rank_ == o.rank_ && log2_ == o.log2_; }
+  /// The same extents, whatever the number of slots.
+  bool same_extents(const Type& o) const { return shape() == o.shape(); }
   /// The same shape with other elements.
   Type with_element(Element e) const;
   /// The same elements (pointer or not) in another shape.
@@ -101,13 +111,14 @@ class Type {
 
  private:
   Element element_ = Element::i32;
-  std::uint8_t pointer_ = 0;  // 0 no, 1 pointer, 2 pointer to const
+  enum class Kind : std::uint8_t { plain, pointer, const_pointer, buffer };
+  Kind kind_ = Kind::plain;
   std::uint8_t rank_ = 0;
-  std::array<std::uint8_t, kMaxRank> log2_{};
+  std::array<std::uint8_t, kMaxRank> log2_{};  // of the extents; of a buffer the last is the number of slots
 };
 static_assert(sizeof(Type) == 8);
 
-/// "f32[64, 32]", "ptr<const f16>", "i32": the spelling of the textual IR.
+/// "f32[64, 32]", "ptr<const f16>", "i32", "buffer<3, f16>[64, 32]": the spelling of the textual IR.
 std::string text(const Type&);
 /// "[64, 32]"; a scalar is "a scalar".
 std::string shape_text(const Type&);

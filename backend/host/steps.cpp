@@ -121,6 +121,16 @@ TW_NO_STEP(inline_ptx)
 // Only functions for GPUs have them.
 TW_NO_STEP(convert_layout)
 TW_NO_STEP(barrier)
+TW_NO_STEP(extract_slice)
+TW_NO_STEP(alloc_buffer)
+TW_NO_STEP(buffer_slot)
+TW_NO_STEP(buffer_permute)
+TW_NO_STEP(buffer_store)
+TW_NO_STEP(buffer_load)
+TW_NO_STEP(copy_async)
+TW_NO_STEP(async_commit)
+TW_NO_STEP(async_wait)
+TW_NO_STEP(mma)
 #undef TW_NO_STEP
 
 }  // namespace tilewright::backend::host

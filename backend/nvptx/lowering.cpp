@@ -15,10 +15,12 @@
 #include "backend/nvptx/index.h"
 #include "backend/nvptx/inline_ptx.h"
 #include "backend/nvptx/memory.h"
+#include "backend/nvptx/mma.h"
 #include "backend/nvptx/reduce.h"
 #include "backend/nvptx/report.h"
 #include "backend/nvptx/scan.h"
 #include "backend/nvptx/shape.h"
+#include "backend/nvptx/shared_buffer.h"
 #include "backend/nvptx/sort.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
@@ -154,6 +156,7 @@ class KernelLowering {
 #define TW_OP_create(name) TW_CASE(name, emit_##name(e_, index_, id))
 #define TW_OP_memory(name) TW_CASE(name, emit_##name(e_, bounds_, id))
 #define TW_OP_atomic(name) TW_CASE(name, emit_atomic(e_, bounds_, id))
+#define TW_OP_shared TW_NOTHING
 #define TW_OP_debug(name) TW_CASE(name, emit_##name(e_, reports_, id))
 #define TW_OP_control TW_NOTHING
 #define TW_OP_hint TW_NOTHING
@@ -166,6 +169,15 @@ class KernelLowering {
       case OpKind::while_: return emit_while(e_, id);
       case OpKind::convert_layout_: return emit_convert_layout(e_, id);
       case OpKind::barrier_: return e_.barrier();
+      case OpKind::extract_slice_: return emit_extract_slice(e_, id);
+      case OpKind::alloc_buffer_: return emit_alloc_buffer(e_, id);
+      case OpKind::buffer_slot_: return emit_buffer_slot(e_, id);
+      case OpKind::buffer_permute_: return emit_buffer_permute(e_, id);
+      case OpKind::buffer_store_: return emit_buffer_store(e_, id);
+      case OpKind::buffer_load_: return emit_buffer_load(e_, id);
+      case OpKind::copy_async_: return emit_copy_async(e_, bounds_, id);
+      case OpKind::async_commit_: return emit_async_commit(e_, id);
+      case OpKind::async_wait_: return emit_async_wait(e_, id);
       case OpKind::assume_: return;
       case OpKind::multiple_of_:
       case OpKind::max_contiguous_: return e_.set(f_.result(id), e_.registers(f_.operand(id, 0)));

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "backend/nvptx/access.h"
 #include "backend/nvptx/global_memory.h"
 #include "backend/nvptx/words.h"
-#include "passes/plans/access_plan.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::backend::nvptx {
@@ -40,63 +40,6 @@ std::string modifiers(const Function& f, OpId id, bool is_store) {
   }
   // An instruction takes one of the two. The operator selects the caches, the priority only how long they keep the data.
   return ".global" + (cache.empty() ? evict : cache);
-}
-
-/// An access of a tile: its registers in groups of neighbours, one instruction each, and for each group a base address.
-struct Access {
-  Type element;
-  struct Group {
-    std::vector<std::uint32_t> registers;  // lowest address first
-    std::uint32_t base;                    // the register of the address that the group is relative to
-    std::int64_t displacement;             // in bytes
-  };
-  std::vector<Group> groups;
-};
-
-Access plan_access(Emitter& e, OpId id) {
-  const Function& f = e.f();
-  const LinearLayout& l = e.layout(f.operand(id, 0));
-  const passes::AccessInfo info = passes::access_info(f, id, e.axes());
-  const std::vector<int> vector = passes::vector_bits(info, l);
-  Access a;
-  a.element = info.pointer.pointee().scalar();
-  const std::int64_t bytes = a.element.element_bytes();
-  const auto& registers = l.bases(HardwareDim::reg);
-  const std::uint32_t unit = 1u << l.axis_shift(info.axis), run = 1u << info.log2_run;
-
-  // A register bit that moves the address within a run, by a distance to which no lane or warp contributes, needs no address of its own.
-  const auto moves_within_run = [&](int bit) {
-    const std::uint32_t basis = registers[bit];
-    if ((basis & ~l.axis_mask(info.axis)) != 0 || basis / unit >= run) return false;
-    const ir::F2Matrix all = l.matrix();
-    for (int i = 0; i < all.width(); ++i)
-      if (i != bit && (all.columns[i] & basis) != 0) return false;
-    return true;
-  };
-  std::uint32_t within = 0, counted = l.free_bits(HardwareDim::reg);  // a copy is not accessed
-  for (std::size_t i = 0; i < registers.size(); ++i)
-    if (moves_within_run(static_cast<int>(i))) within |= 1u << i;
-  for (int bit : vector) counted |= 1u << bit;
-  for (std::uint32_t r = 0; r < l.size(HardwareDim::reg); ++r) {
-    if (r & counted) continue;
-    const std::uint32_t distance = l.apply(HardwareDim::reg, r & within) / unit;
-    Access::Group& g = a.groups.emplace_back(Access::Group{{}, r & ~within, static_cast<std::int64_t>(distance) * bytes});
-    for (std::uint32_t k = 0; k < 1u << vector.size(); ++k) {
-      std::uint32_t member = r;
-      for (std::size_t i = 0; i < vector.size(); ++i) member |= (k >> i & 1) << vector[i];
-      g.registers.push_back(member);
-    }
-  }
-  return a;
-}
-
-/// The predicate of an instruction that accesses several neighbours. One mask bit holds for all of them, but in checked mode each element
-/// has its own predicate.
-Value* predicate_of(Emitter& e, const Registers& active, std::span<const std::uint32_t> neighbours) {
-  Value* all = active[neighbours[0]];
-  if (e.options().check)
-    for (std::uint32_t r : neighbours.subspan(1)) all = e.b().CreateAnd(all, active[r]);
-  return all;
 }
 
 void emit_scalar_load(Emitter& e, BoundsCheck& bounds, OpId id) {

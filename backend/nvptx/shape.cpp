@@ -1,6 +1,8 @@
 // Registers of tiles under another shape: each element stays in its thread.
 #include "backend/nvptx/shape.h"
 
+#include <map>
+
 namespace tilewright::backend::nvptx {
 
 void emit_reshape(Emitter& e, OpId id) {
@@ -57,6 +59,22 @@ void emit_cat(Emitter& e, OpId id) {
   const Registers& b = e.registers(f.operand(id, 1));
   out.insert(out.end(), b.begin(), b.end());
   e.set(f.result(id), std::move(out));
+}
+
+void emit_extract_slice(Emitter& e, OpId id) {
+  const Function& f = e.f();
+  const ValueId x = f.operand(id, 0), y = f.result(id);
+  const LinearLayout &from = e.layout(x), &to = e.layout(y);
+  std::uint32_t first = 0;
+  const auto& offsets = f.attr_list(id, ir::AttrName::offsets);
+  for (std::size_t axis = 0; axis < offsets.size(); ++axis)
+    first |= static_cast<std::uint32_t>(offsets[axis]) << from.axis_shift(static_cast<int>(axis));
+  std::map<std::uint32_t, std::uint32_t> holder;
+  for (std::uint32_t r = 0; r < from.size(HardwareDim::reg); ++r) holder.emplace(from.apply(HardwareDim::reg, r), r);
+  Registers out;
+  for (std::uint32_t r = 0; r < to.size(HardwareDim::reg); ++r)
+    out.push_back(e.registers(x)[holder.at(first | from.flat(to.coordinates(to.apply(HardwareDim::reg, r))))]);
+  e.set(y, std::move(out));
 }
 
 }  // namespace tilewright::backend::nvptx

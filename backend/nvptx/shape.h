@@ -10,5 +10,6 @@ void emit_permute(Emitter&, OpId);
 void emit_join(Emitter&, OpId);
 void emit_split(Emitter&, OpId);
 void emit_cat(Emitter&, OpId);
+void emit_extract_slice(Emitter&, OpId);
 
 }  // namespace tilewright::backend::nvptx

@@ -21,8 +21,13 @@ std::uint32_t slice_count(Type element, int log2_elements) {
 }
 
 SharedTileAddresses::SharedTileAddresses(Emitter& e, Type element, const ir::F2Matrix& thread_offset, std::uint32_t constant,
-                                         std::int64_t shared, Slice slice)
-    : e_(e), log2_bytes_(log2_size(element)), constant_(constant << log2_bytes_), shared_(shared), slice_(slice) {
+                                         std::int64_t shared, Slice slice, Value* start)
+    : e_(e),
+      log2_bytes_(log2_size(element)),
+      constant_(constant << log2_bytes_),
+      shared_(shared),
+      slice_(slice),
+      start_(start ? start : e.shared_address(0)) {
   ir::F2Matrix bytes = thread_offset;
   for (std::uint32_t& column : bytes.columns) touched_ |= column <<= log2_bytes_;
   of_thread_ = e.apply(bytes, e.thread());
@@ -51,7 +56,7 @@ SharedAccess SharedTileAddresses::at(std::uint32_t offset) {
   if (!base) {
     Value* of_thread = (touched_ & ~within) != 0 ? b.CreateAnd(of_thread_, e_.i32(within)) : of_thread_;
     if (crossing != 0) of_thread = b.CreateXor(of_thread, e_.i32(crossing));
-    base = b.CreateAdd(of_thread, e_.shared_address(0));
+    base = b.CreateAdd(of_thread, start_);
   }
   access.base = base;
   access.displacement = shared_ + static_cast<std::int64_t>(bytes & ~touched_ & within);

@@ -38,8 +38,10 @@ struct SharedAccess {
 /// registers share base addresses: each is emitted once.
 class SharedTileAddresses {
  public:
-  /// `thread_offset`: from the thread's number to its part of an offset in elements; `constant`: is XORed to every offset.
-  SharedTileAddresses(Emitter&, Type element, const ir::F2Matrix& thread_offset, std::uint32_t constant, std::int64_t shared, Slice = {});
+  /// `thread_offset`: from the thread's number to its part of an offset in elements; `constant`: is XORed to every offset. The tile starts
+  /// `shared` bytes after the address `start`; null: after the start of the program's shared memory.
+  SharedTileAddresses(Emitter&, Type element, const ir::F2Matrix& thread_offset, std::uint32_t constant, std::int64_t shared, Slice = {},
+                      Value* start = nullptr);
   /// XORs map(x), in elements, to the thread's part.
   void xor_thread_offset(const ir::F2Matrix& map, Value* x);
   /// `offset`: the register's part, in elements.
@@ -53,6 +55,7 @@ class SharedTileAddresses {
   std::uint32_t constant_;     // in bytes
   std::int64_t shared_;
   Slice slice_;
+  Value* start_;
   std::map<std::uint32_t, Value*> bases_;
 };
 

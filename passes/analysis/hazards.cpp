@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "passes/analysis/address_form.h"
+#include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes {
@@ -21,6 +22,8 @@ namespace {
 struct Pending {
   OpId op;
   std::int64_t begin = 0, end = 0;  // of shared memory
+  bool only_reads_shared = false;
+  OpId buffer;  // the access is of this buffer
   bool reads = false, writes = false;  // global memory
   OpId loop;                           // the access is of an earlier iteration of this loop, which computes the pointer
   bool from_outer_iteration = false;   // of several such loops, so that nothing is known of the pointer
@@ -35,6 +38,12 @@ void add(State& s, const State& more) {
   for (const Pending& p : more) add(s, p);
 }
 
+/// The operand that is the buffer which the op reads or writes.
+std::optional<int> buffer_operand(OpKind k) {
+  if (k == OpKind::buffer_load_ || k == OpKind::buffer_store_) return 0;
+  return k == OpKind::copy_async_ ? std::optional(1) : std::nullopt;
+}
+
 class HazardFinder {
  public:
   HazardFinder(const Function& f, const LoweringPlans& plans)
@@ -45,7 +54,12 @@ class HazardFinder {
       const ir::OpInfo& info = ir::info(f.kind(id));
       p.reads = info.has(ir::kReads);
       p.writes = info.has(ir::kWrites);
-      if (const std::int64_t bytes = plans.scratch_bytes(id)) {
+      if (const std::optional<int> at = buffer_operand(f.kind(id))) {
+        p.buffer = ir::allocation_of(f, f.operand(id, *at));
+        p.begin = f.attr(p.buffer, ir::AttrName::shared);
+        p.end = p.begin + plans.scratch_bytes(p.buffer);
+        p.only_reads_shared = f.kind(id) == OpKind::buffer_load_;
+      } else if (const std::int64_t bytes = f.kind(id) == OpKind::alloc_buffer_ ? 0 : plans.scratch_bytes(id)) {
         p.begin = f.attr(id, ir::AttrName::shared);
         p.end = p.begin + bytes;
         internal_barrier_[id.index] = plans.has_internal_barrier(id);
@@ -77,6 +91,7 @@ class HazardFinder {
         case OpKind::for_:
         case OpKind::while_: loop(id, s); break;
         case OpKind::if_: branch(id, s); break;
+        case OpKind::async_wait_:
         case OpKind::barrier_: s.clear(); break;
         default: op(id, s); break;
       }
@@ -147,10 +162,16 @@ class HazardFinder {
   }
 
   bool conflict(const Pending& a, const Pending& b) {
-    if (a.begin < b.end && b.begin < a.end) return true;
+    if (a.begin < b.end && b.begin < a.end && !(a.only_reads_shared && b.only_reads_shared) && !in_other_slots(a, b)) return true;
     const bool ordered = (a.writes && (b.reads || b.writes)) || (a.reads && b.writes);
     if (!ordered || is_same_thread(a, b) || commute(a.op, b.op)) return false;
     return releases(b.op) || !are_disjoint(a, b);
+  }
+
+  /// Between two waits, asynchronous copies of a pipelined loop and the other accesses of the iteration are in different slots.
+  bool in_other_slots(const Pending& a, const Pending& b) const {
+    if (!a.buffer || a.buffer != b.buffer || f_.op(a.op).parent != f_.op(b.op).parent) return false;
+    return f_.type(f_.result(a.buffer)).slots() > 1 && (f_.kind(a.op) == OpKind::copy_async_ || f_.kind(b.op) == OpKind::copy_async_);
   }
 
   bool are_disjoint(const Pending& a, const Pending& b) {

@@ -9,6 +9,7 @@
 #include "tileir/layout_rules.h"
 #include "tileir/op_kind.h"
 #include "tileir/target/gpu_layouts.h"
+#include "tileir/target/mma_layouts.h"
 
 namespace tilewright::passes {
 
@@ -54,6 +55,7 @@ void LayoutPropagation::propagate(OpId id) {
     case ir::LayoutRule::like_last_operand:
     case ir::LayoutRule::same_operand_layout:
     case ir::LayoutRule::any_layout: return propagate_any_layout(id);
+    case ir::LayoutRule::matrix: return propagate_matrix(id);
     case ir::LayoutRule::infer_operand: TW_UNREACHABLE("a broadcast tile is rematerialisable");
   }
 }
@@ -149,6 +151,17 @@ bool LayoutPropagation::uses_operand_layout(const ir::Function& f, OpId id, int 
     case ir::LayoutRule::any_layout: return false;
     default: return true;
   }
+}
+
+LayoutId LayoutPropagation::operand_layout(OpId id, int i) {
+  if (ir::layout_rule(f_.kind(id)) != ir::LayoutRule::matrix || i == 2) return operand_layouts_[id.index];
+  const ir::MmaLayouts layouts = ir::mma_layouts(f_, id);
+  return f_.add_layout(i == 0 ? layouts.a : layouts.b);
+}
+
+void LayoutPropagation::propagate_matrix(OpId id) {
+  operand_layouts_[id.index] = f_.add_layout(ir::mma_layouts(f_, id).acc);
+  set_results(id, operand_layouts_[id.index]);
 }
 
 void LayoutPropagation::propagate_any_layout(OpId id) {

@@ -22,9 +22,9 @@ class LayoutPropagation {
 
   /// The layout of a tile that is not rematerialisable.
   ir::LayoutId of(ir::ValueId v) const { return values_[v.index]; }
-  /// Whether the op needs operand i under its operand_layout(). It takes other operands under any layout.
+  /// Whether the op needs operand i under operand_layout(id, i). It takes other operands under any layout.
   static bool uses_operand_layout(const ir::Function&, ir::OpId, int i);
-  ir::LayoutId operand_layout(ir::OpId id) const { return operand_layouts_[id.index]; }
+  ir::LayoutId operand_layout(ir::OpId, int i);
   /// The layout of a tile if no op needs another one.
   ir::LayoutId default_layout(ir::ValueId);
 
@@ -34,6 +34,7 @@ class LayoutPropagation {
   void propagate_same_layout(ir::OpId);
   void propagate_infer_result(ir::OpId);
   void propagate_any_layout(ir::OpId);
+  void propagate_matrix(ir::OpId);
   void propagate_for(ir::OpId);
   void propagate_if(ir::OpId);
   void propagate_while(ir::OpId);

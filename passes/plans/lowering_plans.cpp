@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes {
@@ -78,6 +79,7 @@ std::optional<LoweringPlans::OpPlan> LoweringPlans::make(const Function& f, OpId
       const std::int64_t bytes = plan.bytes;
       return OpPlan{std::move(plan), bytes};
     }
+    case OpKind::alloc_buffer_: return OpPlan{{}, ir::buffer_bytes(f.type(f.result(id)))};
     case OpKind::gather_: return OpPlan{{}, whole_or_slice(f.type(f.operand(id, 0)))};
     case OpKind::histogram_: return OpPlan{{}, whole_or_slice(f.type(f.result(id)))};
     case OpKind::device_print_:

@@ -66,7 +66,7 @@ void Coverage::count(const Function& f) {
 std::vector<OpKind> Coverage::missing() const {
   std::vector<OpKind> v;
   for (OpKind k : all_ops())
-    if (of(k) == 0 && info(k).family != Family::layout) v.push_back(k);  // those are made by passes
+    if (of(k) == 0 && !is_made_by_passes(k)) v.push_back(k);
   return v;
 }
 

@@ -64,7 +64,7 @@ int warps_for(const ir::Function& f, std::size_t number) {
 bool is_traced(const ir::Function& f) {
   bool traced = true;
   f.walk([&](ir::OpId id) {
-    traced = traced && ir::info(f.kind(id)).family != ir::Family::layout;
+    traced = traced && !ir::is_made_by_passes(f.kind(id));
     for (const ir::ValueId v : f.op(id).results) traced = traced && !f.layout_id(v);
   });
   return traced;

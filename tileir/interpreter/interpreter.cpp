@@ -32,6 +32,8 @@ Interpreter::Interpreter(const Function& f, const InterpretOptions& options) : f
 void Interpreter::run_program(std::span<const std::uint64_t> arguments, std::array<std::int32_t, 3> id) {
   id_ = id;
   executed_ = 0;
+  cells_.clear(), started_.clear(), groups_.clear();
+  epoch_ = 1;
   if (options_.begin_program) options_.begin_program(id);
   const auto& args = f_.block(f_.body()).args;
   TW_CHECK(arguments.size() == args.size(), "interpret: one word a parameter");
@@ -84,7 +86,6 @@ void Interpreter::run_arange(OpId id) {
 
 // ---- layout: conversions do not change values ----
 void Interpreter::run_convert_layout(OpId id) { result(id) = words(f_.operand(id, 0)); }
-void Interpreter::run_barrier(OpId) {}
 
 // ---- element-wise ----
 void Interpreter::run_lanes(OpId id) {

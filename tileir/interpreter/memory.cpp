@@ -7,12 +7,13 @@
 
 namespace tilewright::ir {
 
-namespace {
 std::uint64_t read_element(std::uint64_t address, Element e) {
   std::uint64_t word = 0;
   std::memcpy(&word, reinterpret_cast<const void*>(address), static_cast<std::size_t>(bytes(e)));
   return e == Element::boolean ? word != 0 : word;
 }
+
+namespace {
 void write_element(std::uint64_t address, Element e, std::uint64_t word) {
   std::memcpy(reinterpret_cast<void*>(address), &word, static_cast<std::size_t>(bytes(e)));
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -52,6 +53,16 @@ class Interpreter {
   /// Scans the elements of a row, of each tile of the op one after the other.
   void scan_row(OpId, Words& elements, const ScanOrder&);
 
+  // shared.cpp
+  /// An element of a buffer.
+  struct Cell {
+    std::uint64_t word = 0;
+    bool defined = false, in_flight = false;  // in_flight: a copy was started, and is not known to be complete
+    std::uint64_t last_read = 0;              // the epoch
+  };
+  std::uint64_t read_cell(OpId, std::uint64_t cell);
+  void check_overwrite(OpId, std::uint64_t cell) const;
+
   // interpreter_control.cpp
   /// target[i] = source[i], all at once: a loop may yield its carried values in another order.
   void copy(std::span<const ValueId> source, std::span<const ValueId> target);
@@ -62,7 +73,14 @@ class Interpreter {
   std::vector<TileValue> values_;
   std::array<std::int32_t, 3> id_{};
   std::uint64_t executed_ = 0;
+  std::vector<Cell> cells_;
+  std::vector<std::uint64_t> started_;             // the cells of copies that no async_commit has ended
+  std::deque<std::vector<std::uint64_t>> groups_;  // those of groups that may not be complete, the oldest first
+  std::uint64_t epoch_ = 1;                        // 1 + how many barriers and waits the program has executed
 };
+
+/// The element at an address, its bits in the low end.
+std::uint64_t read_element(std::uint64_t address, Element);
 
 /// The row-major distance between neighbours along each axis.
 std::vector<std::int64_t> strides(const Type&);

@@ -123,6 +123,7 @@ class Parser {
   }
 
   Type type() {
+    if (token_.kind == TokenKind::word && token_.text == "buffer") return buffer_type();
     if (token_.kind != TokenKind::word || token_.text != "ptr") {
       const Element e = element();
       return Type(e, shape());
@@ -134,6 +135,22 @@ class Parser {
     const Element e = element();
     expect('>', "after what the pointer points to");
     return Type::pointer(e, is_const, shape());
+  }
+
+  Type buffer_type() {
+    advance();
+    expect('<', "after 'buffer'");
+    const Token at = token_;
+    const std::int64_t slots = integer("the number of slots");
+    if (slots < 1 || slots > kMaxSlots) fail(at, fmt::format("{} slots; a buffer has 1 to {}", slots, kMaxSlots));
+    expect(',', "after the number of slots");
+    const Element e = element();
+    expect('>', "after the element type of the buffer");
+    const Token of = token_;
+    const std::vector<std::int64_t> extents = shape();
+    if (extents.empty() || static_cast<int>(extents.size()) > kMaxBufferRank)
+      fail(of, fmt::format("a buffer has 1 to {} extents", kMaxBufferRank));
+    return Type::buffer(e, static_cast<int>(slots), extents);
   }
 
   // ---- layouts ----

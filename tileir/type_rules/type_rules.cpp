@@ -375,9 +375,21 @@ RuleResult check_results(const RuleInput& in, RuleResult r) {
 
 }  // namespace
 
+/// Only ops of the family shared work on buffers.
+static RuleResult check_buffers(const RuleInput& in) {
+  if (info(in.kind).family == Family::shared) return {};
+  for (std::size_t i = 0; i < in.operands.size(); ++i)
+    if (in.operands[i].is_buffer())
+      return rules::fail(in, static_cast<int>(i), "{}; a buffer is no tile (buffer_load)", rules::seen(in, static_cast<int>(i)));
+  for (const Type& t : in.declared)
+    if (t.is_buffer()) return rules::fail(in, -1, "the result is {}; a buffer is no tile", text(t));
+  return {};
+}
+
 RuleResult infer(const RuleInput& in) {
   if (RuleResult r = check_count(in); !r.ok()) return r;
   if (RuleResult r = check_attributes(in); !r.ok()) return r;
+  if (RuleResult r = check_buffers(in); !r.ok()) return r;
   RuleResult r = apply_rule(in);
   return r.ok() ? check_results(in, std::move(r)) : r;
 }

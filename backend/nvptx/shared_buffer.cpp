@@ -1,0 +1,153 @@
+// Addresses of elements in buffers, and the instructions that read and write them.
+#include "backend/nvptx/shared_buffer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "backend/nvptx/access.h"
+#include "backend/nvptx/ptx_asm.h"
+#include "backend/nvptx/shared_tile.h"
+#include "backend/nvptx/words.h"
+#include "passes/plans/buffer_plan.h"
+
+namespace tilewright::backend::nvptx {
+
+namespace {
+
+int log2_bytes(Type t) { return std::countr_zero(static_cast<unsigned>(t.element_bytes())); }
+Type element_of(Type buffer) { return Type(buffer.element()); }
+
+/// The accesses of a tile's registers to a buffer, a vector of neighbours each.
+struct VectorAccesses {
+  ir::SharedAccesses accesses;
+  SharedTileAddresses addresses;
+
+  VectorAccesses(Emitter& e, ValueId buffer, const LinearLayout& tile, int log2_vector, std::uint32_t constant = 0)
+      : accesses(ir::shared_accesses(tile, e.layout(buffer), log2_vector)),
+        addresses(e, element_of(e.f().type(buffer)), accesses.thread_offset, constant, 0, {}, e.scalar(buffer)) {}
+};
+
+/// The offset in the buffer of the first element that buffer_load reads.
+std::uint32_t first_offset(const Function& f, OpId id, const LinearLayout& buffer) {
+  const auto& offsets = f.attr_list(id, ir::AttrName::offsets);
+  std::uint32_t flat = 0;
+  for (std::size_t axis = 0; axis < offsets.size(); ++axis)
+    flat |= static_cast<std::uint32_t>(offsets[axis]) << buffer.axis_shift(static_cast<int>(axis));
+  return *buffer.matrix().solve(flat);
+}
+
+/// ldmatrix: PTX ISA 9.0, section 9.7.14.5.15.
+Registers load_matrices(Emitter& e, Type element, const passes::MatrixLoad& plan, SharedTileAddresses& addresses, std::uint32_t registers) {
+  llvm::IRBuilder<>& b = e.b();
+  const std::size_t words = std::size_t{1} << plan.log2_matrices, packed = std::size_t{1} << plan.log2_packed;
+  const std::vector<llvm::Type*> types(words, b.getInt32Ty());
+  const std::string suffix = fmt::format("ldmatrix.sync.aligned.m8n8.x{}{}.shared.b16", words, plan.transposes ? ".trans" : "");
+  Registers out(registers);
+  for (std::uint32_t r = 0; r < registers; r += static_cast<std::uint32_t>(words * packed)) {
+    const SharedAccess at = addresses.at(plan.by_register(r));
+    const std::string list = words == 1 ? "{$0}" : operand_vector(words);
+    Value* inputs[] = {at.base};
+    const std::vector<Value*> loaded =
+        inline_ptx(b, fmt::format("{} {}, [${} + {}];", suffix, list, words, at.displacement), types, inputs, kCollective);
+    const std::vector<Value*> elements = unpack(b, element, loaded, words * packed);
+    std::copy(elements.begin(), elements.end(), out.begin() + r);
+  }
+  return out;
+}
+
+}  // namespace
+
+void emit_alloc_buffer(Emitter& e, OpId id) { e.set(e.f().result(id), {e.shared_address(e.f().attr(id, ir::AttrName::shared))}); }
+
+void emit_buffer_slot(Emitter& e, OpId id) {
+  const Function& f = e.f();
+  const ValueId buffer = f.operand(id, 0);
+  const Type t = f.type(buffer);
+  Value* offset = e.b().CreateMul(e.scalar(f.operand(id, 1)), e.i32(t.elements() * t.element_bytes()));
+  e.set(f.result(id), {e.b().CreateAdd(e.scalar(buffer), offset)});
+}
+
+void emit_buffer_permute(Emitter& e, OpId id) { e.set(e.f().result(id), e.registers(e.f().operand(id, 0))); }
+
+void emit_buffer_store(Emitter& e, OpId id) {
+  const Function& f = e.f();
+  const ValueId buffer = f.operand(id, 0), value = f.operand(id, 1);
+  const Type element = f.type(value).scalar();
+  const LinearLayout from = e.layout(value).without_free_registers();
+  const Registers v = select_registers(e.registers(value), e.layout(value), from);
+  VectorAccesses to(e, buffer, from, passes::log2_shared_vector(from, e.layout(buffer), element.element_bytes()));
+  std::vector<Registers> vectors(to.accesses.offsets.size(), Registers(std::size_t{1} << to.accesses.log2_vector));
+  for (std::size_t r = 0; r < v.size(); ++r) {
+    const std::uint32_t position = to.accesses.positions[r];
+    vectors[position >> to.accesses.log2_vector][position & ((1u << to.accesses.log2_vector) - 1)] = v[r];
+  }
+  Value* acts = e.redundant_thread_predicate(from);
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    const SharedAccess at = to.addresses.at(to.accesses.offsets[i]);
+    e.store_shared(element, at.base, at.displacement, vectors[i], acts);
+  }
+}
+
+void emit_buffer_load(Emitter& e, OpId id) {
+  const Function& f = e.f();
+  const ValueId buffer = f.operand(id, 0), result = f.result(id);
+  const Type element = f.type(result).scalar();
+  const LinearLayout& memory = e.layout(buffer);
+  const LinearLayout to = passes::in_buffer(e.layout(result), memory);
+  const std::uint32_t first = first_offset(f, id, memory);
+  if (const auto plan = passes::plan_matrix_load(to, memory, element.element_bytes())) {
+    SharedTileAddresses addresses(e, element, plan->thread_offset, first, 0, {}, e.scalar(buffer));
+    return e.set(result, load_matrices(e, element, *plan, addresses, to.size(HardwareDim::reg)));
+  }
+  VectorAccesses from(e, buffer, to, passes::log2_shared_vector(to, memory, element.element_bytes()), first);
+  std::vector<std::vector<Value*>> vectors;
+  for (const std::uint32_t offset : from.accesses.offsets) {
+    const SharedAccess at = from.addresses.at(offset);
+    vectors.push_back(e.load_shared(element, at.base, at.displacement, std::size_t{1} << from.accesses.log2_vector));
+  }
+  Registers out;
+  for (const std::uint32_t position : from.accesses.positions)
+    out.push_back(vectors[position >> from.accesses.log2_vector][position & ((1u << from.accesses.log2_vector) - 1)]);
+  e.set(result, std::move(out));
+}
+
+void emit_copy_async(Emitter& e, BoundsCheck& bounds, OpId id) {
+  llvm::IRBuilder<>& b = e.b();
+  const Function& f = e.f();
+  const ValueId pointer = f.operand(id, 0), buffer = f.operand(id, 1);
+  const LinearLayout& layout = e.layout(pointer);
+  const Type element = f.type(pointer).pointee().scalar();
+  const ir::F2Matrix to_offset = *e.layout(buffer).matrix().solve(layout.matrix());
+  ir::F2Matrix thread_offset;
+  thread_offset.columns.assign(to_offset.columns.begin() + layout.bits(HardwareDim::reg), to_offset.columns.end());
+  SharedTileAddresses addresses(e, element, thread_offset, 0, 0, {}, e.scalar(buffer));
+  const Access a = plan_access(e, id, &e.layout(buffer));
+  const Registers active = bounds.active_elements(id);
+  Value* condition = e.scalar(f.operand(id, 2));
+  if (Value* acts = e.redundant_thread_predicate(layout)) condition = b.CreateAnd(condition, acts);
+  const bool all = static_cast<ir::Cache>(f.attr(id, ir::AttrName::cache)) == ir::Cache::all;
+  for (const Access::Group& g : a.groups) {
+    const std::uint32_t offset = ir::F2Matrix{{to_offset.columns.begin(), to_offset.columns.begin() + layout.bits(HardwareDim::reg)}}(g.registers[0]);
+    const SharedAccess at = addresses.at(offset);
+    const std::size_t bytes = g.registers.size() << log2_bytes(element);
+    const std::string copy = fmt::format("@$2 cp.async.{}.shared.global [$0 + {}], [$1 + {}], {}", bytes == 16 && !all ? "cg" : "ca",
+                                         at.displacement, g.displacement, bytes);
+    Value* address = e.registers(pointer)[g.base];
+    if (Value* predicate = predicate_of(e, active, g.registers))
+      // ignore-src: nothing is read where it holds, and zeros are written.
+      inline_ptx(b, copy + ", $3;", {at.base, address, condition, b.CreateNot(predicate)}, kMemory);
+    else
+      inline_ptx(b, copy + ";", {at.base, address, condition}, kMemory);
+  }
+}
+
+void emit_async_commit(Emitter& e, OpId) { inline_ptx(e.b(), "cp.async.commit_group;", {}, kMemory); }
+
+void emit_async_wait(Emitter& e, OpId id) {
+  inline_ptx(e.b(), fmt::format("cp.async.wait_group {};", e.f().attr(id, ir::AttrName::pending)), {}, kMemory);
+  e.barrier();
+}
+
+}  // namespace tilewright::backend::nvptx

@@ -1,0 +1,287 @@
+// Pipelines loops: what a loop fetches into shared memory is copied asynchronously, several iterations before the one that uses it.
+//
+//   for i = lo to hi step s                         b = alloc_buffer of S slots
+//     p = f(i); x = load p, m                       copy f(lo) to slot 0; commit; ... copy f(lo + (S - 2) s) to slot S - 2; commit
+//     b = alloc_buffer; buffer_store b, x     ->    for i = lo to hi step s (read = 0, write = S - 1, ahead = S - 1)
+//     use(b)                                          async_wait {pending = S - 2}
+//                                                     if ahead < n: copy f(i + (S - 1) s) to slot `write`; commit
+//                                                     use(slot `read` of b); read, write, ahead += 1, of S slots
+//
+// The wait is the only barrier of an iteration: the slot that is written was read in the iteration before, which every thread has finished.
+// S is the number of stages.
+//
+//   1. find_loads: loads whose only use is a buffer_store in the loop's body, and that cp.async can do.
+//   2. find_addresses: the ops that addresses and masks are computed from, within the loop: pure ops on the counter and on carried values
+//      that are computed likewise. So they can be computed for a later iteration.
+//   3. count: the number of iterations, by which copies of iterations that there are not are left out.
+//   4. emit_prologue, emit_copies: as above. Carried values that addresses need are carried a second time, S - 1 iterations ahead.
+//
+// Not pipelined: loops that write to memory, and loops whose step is no positive constant.
+// Input, output: distributed. Numerics do not change. See tests/files/passes/pipeline_loops/.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "passes/canonicalize/rules.h"
+#include "passes/pass.h"
+#include "passes/plans/access_plan.h"
+#include "passes/plans/buffer_plan.h"
+#include "passes/rewriter.h"
+#include "tileir/diagnostics.h"
+#include "tileir/memory_ops.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes {
+
+namespace {
+
+constexpr int kDefaultStages = 3;
+constexpr int kLeastCopyBytes = 4;  // of cp.async
+
+class LoopPipeliner {
+ public:
+  LoopPipeliner(Rewriter& rw, const PassContext& context, OpId loop) : rw_(rw), f_(rw.function()), context_(context), loop_(loop) {}
+
+  void run() {
+    stages_ = static_cast<int>(f_.attr(loop_, ir::AttrName::num_stages));
+    if (stages_ == 0) stages_ = context_.num_stages > 0 ? context_.num_stages : kDefaultStages;
+    if (stages_ < 2 || context_.target.sm < 80 || !has_known_step() || writes_memory()) return;
+    find_loads();
+    std::erase_if(loads_, [&](const Load& l) { return !find_addresses(l); });
+    fit_shared_memory();
+    if (loads_.empty() || stages_ < 2) return;
+    for (const Load& l : loads_) add_addresses(l);
+    rw_.at(loop_);
+    count();
+    make_buffers();
+    emit_prologue();
+    emit_copies();
+    use_slots();
+  }
+
+ private:
+  struct Load {
+    OpId load, store, alloc;
+    ValueId buffer;  // of all slots
+  };
+
+  BlockId body() const { return f_.region(loop_); }
+  std::span<const ValueId> carried() const { return std::span(f_.block(body()).args).subspan(1); }
+
+  // ---- whether the loop can be pipelined ----
+
+  bool has_known_step() const {
+    const auto bits = f_.constant_bits(f_.operand(loop_, 2));
+    return bits && ir::integer_value(f_.type(f_.operand(loop_, 2)).element(), *bits) > 0;
+  }
+  std::int64_t step() const { return ir::integer_value(counter_type(), *f_.constant_bits(f_.operand(loop_, 2))); }
+  ir::Element counter_type() const { return f_.type(f_.operand(loop_, 0)).element(); }
+
+  bool writes_memory() const {
+    bool found = false;
+    f_.walk(body(), [&](OpId id) { found = found || ir::info(f_.kind(id)).has(ir::kWrites); });
+    return found;
+  }
+
+  // ---- 1. find loads ----
+
+  void find_loads() {
+    const AxisInfoAnalysis axes(f_);
+    for (OpId id : f_.ops(body())) {
+      if (f_.kind(id) != OpKind::buffer_store_) continue;
+      const Load l{f_.defined_by(f_.operand(id, 1), OpKind::load_), id, f_.defined_by(f_.operand(id, 0), OpKind::alloc_buffer_), {}};
+      if (l.load && l.alloc && f_.op(l.alloc).parent == body() && f_.op(l.load).parent == body() && is_copyable(l, axes)) loads_.push_back(l);
+    }
+  }
+
+  bool is_copyable(const Load& l, const AxisInfoAnalysis& axes) const {
+    if (f_.value(f_.result(l.load)).users.size() != 1 || f_.attr(l.load, ir::AttrName::is_volatile)) return false;
+    const auto& operands = f_.op(l.load).operands;
+    if (operands.size() > 2 && f_.constant_bits(operands[2]) != std::uint64_t{0}) return false;
+    const ir::Type t = f_.type(f_.result(l.load));
+    const ir::LinearLayout& layout = f_.layout(operands[0]);
+    const std::vector<int> vector = vector_bits(access_info(f_, l.load, axes), layout);
+    const int log2_copied = log2_copy_vector(layout, f_.layout(f_.operand(l.store, 0)), t.element_bytes(), vector);
+    return t.element_bytes() << log2_copied >= kLeastCopyBytes;
+  }
+
+  // ---- 2. find addresses ----
+
+  /// Adds the ops of the loop that v is computed from to `ops`, and the carried values to `values`; false: one of them is not pure.
+  bool add_slice(ValueId v, std::set<OpId>& ops, std::set<int>& values) const {
+    if (!f_.encloses(body(), f_.defining_block(v))) return true;
+    const ir::ValueData& d = f_.value(v);
+    if (!d.op) {
+      if (d.block != body()) return false;
+      const int k = static_cast<int>(d.number) - 1;
+      return k < 0 || !values.insert(k).second || add_slice(f_.operand(f_.terminator(body()), k), ops, values);
+    }
+    if (f_.op(d.op).parent != body() || !ir::info(f_.kind(d.op)).has(ir::kPure) || ir::info(f_.kind(d.op)).has(ir::kExpensive)) return false;
+    if (!ops.insert(d.op).second) return true;
+    const std::vector<ValueId>& operands = f_.op(d.op).operands;
+    return std::all_of(operands.begin(), operands.end(), [&](ValueId x) { return add_slice(x, ops, values); });
+  }
+  bool add_addresses_to(const Load& l, std::set<OpId>& ops, std::set<int>& values) const {
+    const ValueId mask = ir::mask_of(f_, l.load);
+    return add_slice(f_.operand(l.load, 0), ops, values) && (!mask || add_slice(mask, ops, values));
+  }
+  bool find_addresses(const Load& l) const {
+    std::set<OpId> ops;
+    std::set<int> values;
+    return add_addresses_to(l, ops, values);
+  }
+  void add_addresses(const Load& l) { TW_CHECK(add_addresses_to(l, address_ops_, address_values_), "an address was found before"); }
+
+  /// Fewer stages if all of them need more shared memory than a program has.
+  void fit_shared_memory() {
+    std::int64_t slot = 0, others = 0;
+    for (const Load& l : loads_) slot += ir::buffer_bytes(f_.type(f_.result(l.alloc)));
+    f_.walk([&](OpId id) {
+      if (f_.kind(id) == OpKind::alloc_buffer_) others += ir::buffer_bytes(f_.type(f_.result(id)));
+    });
+    others -= slot;
+    while (stages_ > 1 && others + stages_ * slot > context_.target.shared_bytes) --stages_;
+  }
+
+  // ---- 3. count ----
+
+  /// The number of iterations, as the unsigned type of the counter.
+  void count() {
+    const ir::Element e = counter_type(), u = ir::integer(ir::bits(e), false);
+    const ValueId lo = f_.operand(loop_, 0), hi = f_.operand(loop_, 1);
+    const ValueId distance = rw_.cast(rw_.binary(OpKind::sub_, hi, lo), u);
+    const ir::Type t(u);
+    const ValueId last = rw_.binary(OpKind::div_, rw_.binary(OpKind::sub_, distance, rw_.constant(t, 1)), rw_.constant(t, step()));
+    count_ = rw_.select(rw_.binary(OpKind::lt_, lo, hi), rw_.binary(OpKind::add_, last, rw_.constant(t, 1)), rw_.constant(t, 0));
+  }
+
+  ValueId unsigned_constant(std::int64_t v) { return rw_.constant(f_.type(count_), v); }
+  ValueId index(std::int64_t v) { return rw_.constant(ir::Type(ir::Element::i32), v); }
+
+  // ---- 4. emit ----
+
+  void make_buffers() {
+    for (Load& l : loads_) {
+      const ir::Type one = f_.type(f_.result(l.alloc)), all = ir::Type::buffer(one.element(), stages_, one.shape());
+      l.buffer = f_.result(rw_.create(OpKind::alloc_buffer_, {}, {}, std::span(&all, 1)));
+      f_.set_layout(l.buffer, f_.layout_id(f_.result(l.alloc)));
+    }
+  }
+
+  ValueId slot_of(const Load& l, ValueId number) {
+    const ValueId operands[] = {l.buffer, number};
+    const ValueId slot = f_.result(rw_.create(OpKind::buffer_slot_, operands));
+    f_.set_layout(slot, f_.layout_id(l.buffer));
+    return slot;
+  }
+
+  /// Clones the address computations for another iteration, and starts its copies if `condition` holds.
+  void copy(ir::ValueMap& map, ValueId slot, ValueId condition) {
+    for (OpId id : f_.ops(body()))
+      if (address_ops_.contains(id)) rw_.clone(id, map);
+    for (const Load& l : loads_) {
+      std::vector<ValueId> operands{map(f_.operand(l.load, 0)), slot_of(l, slot), condition};
+      if (const ValueId mask = ir::mask_of(f_, l.load)) operands.push_back(map(mask));
+      std::vector<ir::Attr> attrs;
+      for (const ir::Attr& a : f_.op(l.load).attrs)
+        if (a.name == ir::AttrName::cache) attrs.push_back(a);
+      rw_.create(OpKind::copy_async_, operands, attrs);
+    }
+    rw_.create(OpKind::async_commit_, {});
+  }
+
+  /// The value of the counter `iterations` after `from`.
+  ValueId counter_after(ValueId from, std::int64_t iterations) {
+    return iterations == 0 ? from : rw_.binary(OpKind::add_, from, rw_.constant(ir::Type(counter_type()), iterations * step()));
+  }
+
+  /// Copies of the first S - 1 iterations. Leaves in ahead_ the carried values of iteration S - 1.
+  void emit_prologue() {
+    for (int k : address_values_) ahead_[k] = f_.operand(loop_, k + 3);
+    for (int j = 0; j + 1 < stages_; ++j) {
+      ir::ValueMap map;
+      map.set(f_.arg(body(), 0), counter_after(f_.operand(loop_, 0), j));
+      for (const auto& [k, v] : ahead_) map.set(carried()[static_cast<std::size_t>(k)], v);
+      copy(map, index(j), rw_.binary(OpKind::lt_, unsigned_constant(j), count_));
+      advance(map);
+    }
+  }
+
+  void advance(const ir::ValueMap& map) {
+    for (auto& [k, v] : ahead_) v = map(f_.operand(f_.terminator(body()), k));
+  }
+
+  /// A new loop-carried value; the argument. `next_` gets its place among the yielded values.
+  ValueId carry(ValueId init) {
+    f_.add_operand(loop_, init);
+    const ir::Type t = f_.type(init);
+    const ValueId arg = f_.add_arg(body(), t), result = f_.add_result(loop_, t);
+    for (ValueId v : {arg, result}) f_.set_layout(v, f_.layout_id(init));
+    return arg;
+  }
+  void yield(ValueId next) { f_.add_operand(f_.terminator(body()), next); }
+
+  /// number + 1 of S slots, around.
+  ValueId next_slot(ValueId number) {
+    const ValueId next = rw_.binary(OpKind::add_, number, index(1));
+    return rw_.select(rw_.binary(OpKind::lt_, next, index(stages_)), next, index(0));
+  }
+
+  void emit_copies() {
+    rw_.at(loop_);
+    read_ = carry(index(0));
+    const ValueId write = carry(index(stages_ - 1)), iteration = carry(unsigned_constant(stages_ - 1));
+    std::map<int, ValueId> args;
+    for (const auto& [k, v] : ahead_) args[k] = carry(v);
+    const OpId first = f_.block(body()).first;
+    rw_.at(first);
+    rw_.create(OpKind::async_wait_, {}, {{ir::AttrName::pending, stages_ - 2, {}, {}}});
+    ir::ValueMap map;
+    map.set(f_.arg(body(), 0), counter_after(f_.arg(body(), 0), stages_ - 1));
+    for (const auto& [k, v] : args) map.set(carried()[static_cast<std::size_t>(k)], v);
+    // The ops that are cloned are those of the body as it was.
+    copy(map, write, rw_.binary(OpKind::lt_, iteration, count_));
+    yield(next_slot(read_)), yield(next_slot(write));
+    yield(rw_.binary(OpKind::add_, iteration, unsigned_constant(1)));
+    for (const auto& [k, v] : args) yield(map(f_.operand(f_.terminator(body()), k)));
+    slots_at_ = first;
+  }
+
+  void use_slots() {
+    rw_.at(slots_at_);
+    for (const Load& l : loads_) {
+      const ValueId slot = slot_of(l, read_);
+      rw_.erase(l.store);
+      rw_.replace(l.alloc, slot);
+      rw_.erase(l.load);
+    }
+  }
+
+  Rewriter& rw_;
+  Function& f_;
+  const PassContext& context_;
+  const OpId loop_;
+  int stages_ = 0;
+  std::vector<Load> loads_;
+  std::set<OpId> address_ops_;
+  std::set<int> address_values_;   // carried values, by number
+  std::map<int, ValueId> ahead_;   // of these: the value in a later iteration
+  ValueId count_, read_;
+  OpId slots_at_;
+};
+
+}  // namespace
+
+bool pipeline_loops(Function& f, const PassContext& context) {
+  Rewriter rw(f);
+  std::vector<OpId> loops;
+  f.walk([&](OpId id) {
+    if (f.kind(id) == OpKind::for_) loops.push_back(id);
+  });
+  for (OpId loop : loops) LoopPipeliner(rw, context, loop).run();
+  // Carried values that only addresses needed.
+  if (rw.changed()) canonical::remove_dead(rw);
+  return rw.changed();
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,37 @@
+// How threads read and write buffers in shared memory, and the layouts of buffers.
+#pragma once
+#include <optional>
+#include <span>
+
+#include "tileir/layout/linear_layout.h"
+#include "tileir/type.h"
+
+namespace tilewright::passes {
+
+/// The same threads and registers, for a tile at the start of a larger one: the layout of a part of a buffer in the buffer's coordinates.
+ir::LinearLayout in_buffer(const ir::LinearLayout& part, const ir::LinearLayout& buffer);
+
+/// log2 of the elements that a thread reads or writes at once (up to 16 bytes): its lowest registers, in order, are neighbours in memory.
+/// The register bits of a vector need not be the lowest ones.
+int log2_shared_vector(const ir::LinearLayout& registers, const ir::LinearLayout& memory, int element_bytes);
+
+/// The same for a copy from global memory, where registers `vector` (bits of a register's number, lowest first) are neighbours.
+int log2_copy_vector(const ir::LinearLayout& registers, const ir::LinearLayout& memory, int element_bytes, std::span<const int> vector);
+
+/// A tile read by ldmatrix, which gives each thread words of 4 bytes of 8 x 8 matrices of 2-byte elements whose rows of 16 bytes are anywhere
+/// in shared memory: lanes 8 i to 8 i + 7 say where those of matrix i are.
+struct MatrixLoad {
+  bool transposes = false;
+  int log2_packed = 0;    // elements of a word
+  int log2_matrices = 0;  // words, and matrices, of an instruction: up to 4
+  ir::F2Matrix thread_offset;  // from lane and warp to the part of the row's offset, in elements
+  ir::F2Matrix by_register;    // from the number of a register to the other part
+};
+/// None: the layouts do not fit (rows are not contiguous, or elements of other sizes are to be transposed).
+std::optional<MatrixLoad> plan_matrix_load(const ir::LinearLayout& registers, const ir::LinearLayout& memory, int element_bytes);
+
+/// A layout for a buffer that threads write under one layout, in vectors of up to 16 bytes, and read under another: rows along the axis in
+/// which the writer has neighbours, whose chunks of 16 bytes are permuted so that the reader has few bank conflicts, or none.
+ir::LinearLayout buffer_layout(const ir::LinearLayout& writer, const ir::LinearLayout& reader, int element_bytes);
+
+}  // namespace tilewright::passes

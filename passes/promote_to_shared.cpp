@@ -1,0 +1,153 @@
+// Promotes operands of matrix instructions to shared memory: an operand that is needed in other threads than those that have it is written
+// to a buffer, from which fragments are read for one slice of K at a time.
+//
+//   y = convert_layout x                     b = alloc_buffer
+//   z = mma y, w, acc                        buffer_store b, x
+//                                 ->         y0 = buffer_load b {offsets = [0, 0]}; y1 = buffer_load b {offsets = [0, 16]}; ...
+//                                            z0 = mma y0, w0, acc; z = mma y1, w1, z0
+//
+//   1. find_operands: operands behind a conversion that is no renaming of registers, in the block of the op. A conversion that was moved
+//      out of a loop stays: its result is fetched once.
+//   2. make_buffer: its layout has no bank conflicts for the writer and the reader (passes/plans/buffer_plan.h). A transposed tile is
+//      written as it is, and read through a view.
+//   3. multiply: slice by slice; the fragments of a slice are read before the slice before it is multiplied.
+//
+// Input, output: distributed. Numerics do not change: slices are added in the order of K. See tests/files/passes/promote_to_shared/.
+#include <algorithm>
+#include <array>
+
+#include "passes/pass.h"
+#include "passes/plans/buffer_plan.h"
+#include "passes/plans/conversion_plan.h"
+#include "passes/rewriter.h"
+#include "tileir/layout_rules.h"
+#include "tileir/op_kind.h"
+#include "tileir/target/mma_layouts.h"
+
+namespace tilewright::passes {
+
+namespace {
+
+using ir::LinearLayout;
+
+class Promoter {
+ public:
+  Promoter(Function& f, const PassContext& context) : f_(f), rw_(f), context_(context) {}
+
+  bool run() {
+    std::vector<OpId> products;
+    f_.walk([&](OpId id) {
+      if (f_.kind(id) == OpKind::mma_) products.push_back(id);
+    });
+    for (OpId id : products) promote(id);
+    return rw_.changed();
+  }
+
+ private:
+  /// An operand that goes through a buffer: `source` is what is written; the operand is `source` with its axes permuted.
+  struct Promoted {
+    ValueId source;
+    std::vector<std::int64_t> axes;
+    ValueId view;  // of the buffer, as the op needs it
+  };
+
+  // ---- 1. find operands ----
+
+  std::optional<Promoted> find_operand(OpId id, int i) const {
+    const OpId conversion = f_.defined_by(f_.operand(id, i), OpKind::convert_layout_);
+    if (!conversion || f_.op(conversion).parent != f_.op(id).parent) return std::nullopt;
+    Promoted p{f_.operand(conversion, 0), {}, {}};
+    const LinearLayout from = f_.layout(p.source).without_free_registers(), to = f_.layout(f_.operand(id, i)).without_free_registers();
+    const Conversion how = plan_conversion(from, to, f_.type(p.source).element_bytes());
+    if (how.route && how.route->is_renaming()) return std::nullopt;
+    for (int axis = 0; axis < f_.type(p.source).rank(); ++axis) p.axes.push_back(axis);
+    while (const OpId permute = f_.defined_by(p.source, OpKind::permute_)) {
+      const std::vector<std::int64_t>& axes = f_.attr_list(permute, ir::AttrName::axes);
+      for (std::int64_t& axis : p.axes) axis = axes[static_cast<std::size_t>(axis)];
+      p.source = f_.operand(permute, 0);
+    }
+    return p;
+  }
+
+  // ---- 2. make the buffer ----
+
+  void make_buffer(Promoted& p, LayoutId reader) {
+    std::vector<std::int64_t> inverse(p.axes.size());
+    for (std::size_t i = 0; i < inverse.size(); ++i) inverse[static_cast<std::size_t>(p.axes[i])] = static_cast<std::int64_t>(i);
+    const ir::Type t = f_.type(p.source);
+    const LinearLayout memory =
+        buffer_layout(f_.layout(p.source), LinearLayout(f_.layout(reader)).permuted(inverse), t.element_bytes());
+    const ir::Type type = ir::Type::buffer(t.element(), 1, t.shape());
+    const ValueId buffer = f_.result(rw_.create(OpKind::alloc_buffer_, {}, {}, std::span(&type, 1)));
+    f_.set_layout(buffer, f_.add_layout(memory));
+    const ValueId operands[] = {buffer, p.source};
+    rw_.create(OpKind::buffer_store_, operands);
+    p.view = buffer;
+    if (std::is_sorted(p.axes.begin(), p.axes.end())) return;
+    p.view = f_.result(rw_.create(OpKind::buffer_permute_, std::span(&buffer, 1), {{ir::AttrName::axes, 0, p.axes, {}}}));
+    f_.set_layout(p.view, f_.add_layout(LinearLayout(f_.layout(buffer)).permuted(p.axes)));
+  }
+
+  // ---- 3. multiply ----
+
+  /// The elements k .. k + extent of K of an operand; `k_axis`: which axis is K.
+  ValueId slice(OpId id, int i, const std::optional<Promoted>& p, std::int64_t k, std::int64_t extent) {
+    const ir::Type whole = f_.type(f_.operand(id, i));
+    const int k_axis = whole.rank() - (i == 0 ? 1 : 2);
+    std::vector<std::int64_t> shape = whole.shape(), offsets(shape.size());
+    shape[static_cast<std::size_t>(k_axis)] = extent;
+    offsets[static_cast<std::size_t>(k_axis)] = k;
+    const ir::Type part(whole.element(), shape);
+    const ValueId from = p ? p->view : f_.operand(id, i);
+    if (!p && part == whole) return from;
+    std::vector<ir::Attr> attrs;
+    if (part != whole) attrs.push_back({ir::AttrName::offsets, 0, offsets, {}});
+    const OpId made = rw_.create(p ? OpKind::buffer_load_ : OpKind::extract_slice_, std::span(&from, 1), attrs, std::span(&part, 1));
+    f_.set_layout(f_.result(made), f_.add_layout(*slice_layout(id, i, part)));
+    return f_.result(made);
+  }
+
+  /// The layout of a slice: that of the operand without the registers of the rest of K.
+  std::optional<LinearLayout> slice_layout(OpId id, int i, const ir::Type& part) const {
+    const LinearLayout& whole = f_.layout(f_.operand(id, i));
+    return ir::part_of_layout(whole, ir::log2_extents(part));
+  }
+
+  void promote(OpId id) {
+    std::array<std::optional<Promoted>, 2> operands{find_operand(id, 0), find_operand(id, 1)};
+    if (!operands[0] && !operands[1]) return;
+    rw_.at(id);
+    for (int i : {0, 1})
+      if (auto& p = operands[static_cast<std::size_t>(i)]) make_buffer(*p, f_.layout_id(f_.operand(id, i)));
+
+    const ir::Type a = f_.type(f_.operand(id, 0));
+    const std::int64_t depth = a.extent(a.rank() - 1), step = std::min(depth, std::int64_t{1} << ir::matrix_instruction(f_, id).log2_k);
+    const auto fragments = [&](std::int64_t k) {
+      return std::array<ValueId, 2>{slice(id, 0, operands[0], k, step), slice(id, 1, operands[1], k, step)};
+    };
+    const LayoutId layout = f_.layout_id(f_.result(id));
+    const std::vector<ir::Attr> attrs = f_.op(id).attrs;
+    ValueId sum = f_.operand(id, 2);
+    std::array<ValueId, 2> next = fragments(0);
+    for (std::int64_t k = 0; k < depth; k += step) {
+      const std::array<ValueId, 2> now = next;
+      if (k + step < depth) next = fragments(k + step);
+      const ValueId factors[] = {now[0], now[1], sum};
+      sum = f_.result(rw_.create(OpKind::mma_, factors, attrs));
+      f_.set_layout(sum, layout);
+    }
+    const std::array<ValueId, 2> unused{f_.operand(id, 0), f_.operand(id, 1)};
+    rw_.replace(id, sum);
+    for (ValueId v : unused) rw_.erase_unused(v);
+  }
+
+  Function& f_;
+  Rewriter rw_;
+  const PassContext& context_;
+};
+
+}  // namespace
+
+bool promote_to_shared(Function& f, const PassContext& context) { return Promoter(f, context).run(); }
+
+}  // namespace tilewright::passes

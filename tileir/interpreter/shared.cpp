@@ -1,0 +1,125 @@
+// Interprets shared memory, asynchronous copies and matrix instructions. What a copy delivers arrives with the wait for its group: an element
+// that is read before it is there, or overwritten while a copy or another thread may still use it, is an Error at the op.
+#include <fmt/format.h>
+
+#include "tileir/interpreter/state.h"
+
+namespace tilewright::ir {
+
+namespace {
+
+/// The coordinates of a part of a tile: calls visit(index in the tile) for each element of the part, row-major.
+template <class F>
+void for_each_in_slice(const Type& whole, const Type& part, std::span<const std::int64_t> offsets, F&& visit) {
+  const std::vector<std::int64_t> step = strides(whole);
+  for (std::int64_t i = 0; i < part.elements(); ++i) {
+    std::int64_t rest = i, at = 0;
+    for (int axis = part.rank() - 1; axis >= 0; --axis) {
+      const auto a = static_cast<std::size_t>(axis);
+      at += (rest % part.extent(axis) + (offsets.empty() ? 0 : offsets[a])) * step[a];
+      rest /= part.extent(axis);
+    }
+    visit(static_cast<std::size_t>(at));
+  }
+}
+
+}  // namespace
+
+// The words of a buffer value are the numbers of its cells, slot by slot: views share cells.
+
+void Interpreter::run_alloc_buffer(OpId id) {
+  Words& cells = words(f_.result(id));
+  const Type t = type(f_.result(id));
+  cells.clear();
+  for (std::int64_t i = 0; i < t.slots() * t.elements(); ++i) {
+    cells.push_back(cells_.size());
+    cells_.emplace_back();
+  }
+}
+
+void Interpreter::run_buffer_slot(OpId id) {
+  const Words& all = words(f_.operand(id, 0));
+  const std::int64_t index = scalar_integer(f_.operand(id, 1)), slots = type(f_.operand(id, 0)).slots();
+  if (index < 0 || index >= slots) throw Error(f_.where(id), fmt::format("buffer_slot: there is no slot {} of {}", index, slots));
+  const std::ptrdiff_t elements = type(f_.result(id)).elements();
+  words(f_.result(id)).assign(all.begin() + index * elements, all.begin() + (index + 1) * elements);
+}
+
+void Interpreter::run_buffer_permute(OpId id) {
+  const std::vector<std::int64_t> of = strides(type(f_.operand(id, 0)));
+  std::vector<std::int64_t> step;
+  for (std::int64_t axis : f_.attr_list(id, AttrName::axes)) step.push_back(of[static_cast<std::size_t>(axis)]);
+  read_strided(id, step);
+}
+
+std::uint64_t Interpreter::read_cell(OpId id, std::uint64_t cell) {
+  Cell& c = cells_[cell];
+  if (c.in_flight) throw Error(f_.where(id), "buffer_load: a copy of this element may not be complete; an async_wait is missing");
+  if (!c.defined) throw Error(f_.where(id), "buffer_load: no op has written this element of the buffer");
+  c.last_read = epoch_;
+  return c.word;
+}
+
+void Interpreter::check_overwrite(OpId id, std::uint64_t cell) const {
+  if (cells_[cell].in_flight)
+    throw Error(f_.where(id), fmt::format("{}: an earlier copy to this element may not be complete", text(f_.kind(id))));
+}
+
+void Interpreter::run_buffer_store(OpId id) {
+  const Words &cells = words(f_.operand(id, 0)), &value = words(f_.operand(id, 1));
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    check_overwrite(id, cells[i]);
+    cells_[cells[i]] = {.word = value[i], .defined = true};
+  }
+}
+
+void Interpreter::run_buffer_load(OpId id) {
+  const Words& cells = words(f_.operand(id, 0));
+  Words& out = result(id);
+  std::size_t next = 0;
+  for_each_in_slice(type(f_.operand(id, 0)), type(f_.result(id)), f_.attr_list(id, AttrName::offsets),
+                    [&](std::size_t i) { out[next++] = read_cell(id, cells[i]); });
+}
+
+void Interpreter::run_copy_async(OpId id) {
+  const auto& operands = f_.op(id).operands;
+  const Words &address = words(operands[0]), &cells = words(operands[1]);
+  const Element e = type(operands[0]).element();
+  if (!scalar(operands[2])) return;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    check_overwrite(id, cells[i]);
+    Cell& c = cells_[cells[i]];
+    if (c.last_read == epoch_)
+      throw Error(f_.where(id), "copy_async: another thread may still read this element; a barrier or async_wait is missing");
+    const bool copies = (operands.size() < 4 || words(operands[3])[i]) && may_access(address[i], bytes(e), false, id);
+    c.word = copies ? read_element(address[i], e) : 0;
+    c.in_flight = true;
+    started_.push_back(cells[i]);
+  }
+}
+
+void Interpreter::run_async_commit(OpId) { groups_.push_back(std::move(started_)), started_.clear(); }
+
+void Interpreter::run_async_wait(OpId id) {
+  while (static_cast<std::int64_t>(groups_.size()) > f_.attr(id, AttrName::pending)) {
+    for (const std::uint64_t cell : groups_.front()) cells_[cell].in_flight = false, cells_[cell].defined = true;
+    groups_.pop_front();
+  }
+  ++epoch_;
+}
+
+void Interpreter::run_barrier(OpId) { ++epoch_; }
+
+// ---- slices and matrix instructions ----
+void Interpreter::run_extract_slice(OpId id) {
+  const Words& x = words(f_.operand(id, 0));
+  Words& out = result(id);
+  std::size_t next = 0;
+  for_each_in_slice(type(f_.operand(id, 0)), type(f_.result(id)), f_.attr_list(id, AttrName::offsets),
+                    [&](std::size_t i) { out[next++] = x[i]; });
+}
+
+/// As dot: every order and rounding of a matrix instruction is allowed, the most exact one included.
+void Interpreter::run_mma(OpId id) { run_dot(id); }
+
+}  // namespace tilewright::ir

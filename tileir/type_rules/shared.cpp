@@ -1,0 +1,91 @@
+// The type rules of ops on shared memory, and of slices.
+#include "tileir/type_rules/checks.h"
+
+namespace tilewright::ir::rules {
+
+namespace {
+
+/// Operand i is a buffer of one slot.
+RuleResult check_slot(const RuleInput& in, int i) {
+  const Type t = in.operands[i];
+  if (!t.is_buffer()) return fail(in, i, "{}; expected a buffer", seen(in, i));
+  if (t.slots() != 1) return fail(in, i, "{}; expected a buffer of one slot (buffer_slot)", seen(in, i));
+  return {};
+}
+
+/// The result is a part of operand 0, of which `offsets` says the first element; no offsets: the start.
+RuleResult check_slice(const RuleInput& in, Type part) {
+  const Type x = in.operands[0];
+  if (part.element() != x.element() || !is_plain(part) || part.rank() != x.rank())
+    return fail(in, 0, "{}; {} is no part of it", seen(in, 0), text(part));
+  const std::span<const std::int64_t> offsets = in.list(AttrName::offsets);
+  if (!offsets.empty() && static_cast<int>(offsets.size()) != x.rank())
+    return fail(in, 0, "{} offsets; there must be one for each of the {} axes", offsets.size(), x.rank());
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const std::int64_t at = offsets.empty() ? 0 : offsets[static_cast<std::size_t>(axis)], extent = part.extent(axis);
+    if (at < 0 || at + extent > x.extent(axis) || at % extent != 0)
+      return fail(in, 0, "{}; a part of extent {} cannot start at {} of axis {}: it must be a multiple of the extent, within", seen_shape(in, 0),
+                  extent, at, axis);
+  }
+  return {};
+}
+
+}  // namespace
+
+RuleResult rule_alloc_buffer(const RuleInput& in) {
+  RuleResult r = stated(in);
+  if (r.ok() && !r.types[0].is_buffer()) return fail(in, -1, "the result is {}; it must be a buffer", text(r.types[0]));
+  return r;
+}
+
+RuleResult rule_buffer_slot(const RuleInput& in) {
+  const Type t = in.operands[0];
+  if (!t.is_buffer()) return fail(in, 0, "{}; expected a buffer", seen(in, 0));
+  if (in.operands[1] != Type(Element::i32)) return fail(in, 1, "{}; it must be i32", seen(in, 1));
+  return one(Type::buffer(t.element(), 1, t.shape()));
+}
+
+RuleResult rule_buffer_permute(const RuleInput& in) {
+  const RuleResult wrong = check_slot(in, 0);
+  return wrong.ok() ? rule_permute(in) : wrong;
+}
+
+RuleResult rule_buffer_store(const RuleInput& in) {
+  if (RuleResult r = check_slot(in, 0); !r.ok()) return r;
+  const Type expected(in.operands[0].element(), in.operands[0].shape());
+  if (in.operands[1] != expected) return fail(in, 1, "{}; it must be {}", seen(in, 1), text(expected));
+  return none();
+}
+
+RuleResult rule_buffer_load(const RuleInput& in) {
+  if (RuleResult r = check_slot(in, 0); !r.ok()) return r;
+  RuleResult r = stated(in);
+  if (!r.ok()) return r;
+  const RuleResult wrong = check_slice(in, r.types[0]);
+  return wrong.ok() ? r : wrong;
+}
+
+RuleResult rule_copy_async(const RuleInput& in) {
+  const Type pointer = in.operands[0], buffer = in.operands[1];
+  if (!pointer.is_pointer()) return fail(in, 0, "{}; expected pointers", seen(in, 0));
+  if (RuleResult r = check_slot(in, 1); !r.ok()) return r;
+  if (buffer.element() != pointer.element() || !buffer.same_extents(pointer))
+    return fail(in, 1, "{}; it must hold what 'pointer' points to, which is {}", seen(in, 1), text(pointer));
+  if (!is_scalar_bool(in.operands[2])) return fail(in, 2, "{}; it must be a scalar i1", seen(in, 2));
+  if (RuleResult r = check_mask(in, 3, pointer); !r.ok()) return r;
+  return none();
+}
+
+RuleResult rule_async_wait(const RuleInput& in) {
+  if (in.number(AttrName::pending) < 0) return fail(in, -1, "pending is {}; it must not be negative", in.number(AttrName::pending));
+  return none();
+}
+
+RuleResult rule_extract_slice(const RuleInput& in) {
+  RuleResult r = stated(in);
+  if (!r.ok()) return r;
+  const RuleResult wrong = check_slice(in, r.types[0]);
+  return wrong.ok() ? r : wrong;
+}
+
+}  // namespace tilewright::ir::rules
