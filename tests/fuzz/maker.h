@@ -118,6 +118,7 @@ class Maker {
   void gather_step();
   void histogram_step();
   void dot_step();
+  ValueId small_integers(ValueId);
   void dot_scaled_step();
 
   // ---- maker_effects.cpp ----

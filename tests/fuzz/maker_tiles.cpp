@@ -178,11 +178,23 @@ void Maker::dot_step() {
   Shape a{m, depth}, b{depth, n}, c{m, n};
   if (r_.chance(25))
     for (Shape* s : {&a, &b, &c}) s->insert(s->begin(), 2);
-  const ValueId operands[] = {value_of(Type(k.factor, a)), value_of(Type(k.factor, b)), value_of(Type(k.sum, c))};
+  std::vector<ValueId> operands{value_of(Type(k.factor, a)), value_of(Type(k.factor, b)), value_of(Type(k.sum, c))};
   std::vector<Attr> attrs;
-  // The other precisions are a target's choice of rounding.
-  if (r_.chance(30)) attrs.push_back({AttrName::precision, static_cast<std::int64_t>(Precision::ieee)});
+  // Fused multiply-adds, in the interpreter's order. Matrix instructions add up in an order of their own, and round f32 factors: then all
+  // values are small integers, whose sums are exact in every order.
+  const bool has_order = k.factor == Element::f32 && r_.chance(30);
+  if (has_order) attrs.push_back({AttrName::precision, static_cast<std::int64_t>(Precision::ieee)});
+  if (!has_order)
+    for (ValueId& v : operands) v = small_integers(v);
   keep(result(b_.create(OpKind::dot_, operands, attrs)));
+}
+
+/// Integers from -3 to 4 of the lowest bits of each element.
+ValueId Maker::small_integers(ValueId v) {
+  const Element e = f_.type(v).element(), integer = ir::integer(bits(e), true);
+  const Type t = f_.type(v).with_element(integer);
+  const ValueId low = b_.binary(OpKind::bit_and_, b_.bitcast(v, Type(integer)), b_.constant(t, 7));
+  return b_.cast(b_.binary(OpKind::sub_, low, b_.constant(t, 3)), e);
 }
 
 void Maker::dot_scaled_step() {
