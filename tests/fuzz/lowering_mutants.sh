@@ -8,7 +8,7 @@ work=${1:-$(mktemp -d)}
 programs=${2:-2000}
 only=${3:-}
 mkdir -p "$work/source"
-cp -r "$root"/{CMakeLists.txt,cmake,tileir,passes,backend,runtime,frontend,tests,examples,docs} "$work/source/"
+cp -r "$root"/{CMakeLists.txt,LICENSE,README.md,cmake,tileir,passes,backend,runtime,frontend,tests,examples,docs} "$work/source/"
 cmake -S "$work/source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_EXAMPLES=OFF -DTILEWRIGHT_BENCH=OFF \
   ${CMAKE_CXX_COMPILER_LAUNCHER:+-DCMAKE_CXX_COMPILER_LAUNCHER=$CMAKE_CXX_COMPILER_LAUNCHER} >"$work/configure.log"
 ninja -C "$work/build" fuzz_programs >"$work/build.log"
