@@ -213,6 +213,9 @@ std::string tied_layouts_problem(const Function& f, std::span<const ValueId> fro
   return {};
 }
 
+/// Whether each element has one offset.
+bool is_memory(const LinearLayout& l) { return l.bits(HardwareDim::offset) == l.matrix().width() && l.is_injective() && l.is_surjective(); }
+
 std::string regions_problem(const Function& f, OpId id) {
   const OpData& op = f.op(id);
   const auto end = [&](int i) { return std::span(f.op(f.terminator(op.regions[i])).operands); };
@@ -244,6 +247,8 @@ std::string layout_problem(const Function& f, OpId id) {
     for (ValueId v : *values) {
       if (f.type(v).is_scalar() == has_layout(f, v)) return f.type(v).is_scalar() ? "a scalar has a layout" : "a tile has no layout";
       if (has_layout(f, v) && f.layout(v).log2_extents() != log2_extents(f.type(v))) return "the shape of a tile and of its layout differ";
+      if (f.type(v).is_buffer() && has_layout(f, v) && !is_memory(f.layout(v)))
+        return "the layout of a buffer must have one offset for each element";
     }
   if (info(op.kind).family == Family::control) return regions_problem(f, id);
   switch (layout_rule(op.kind)) {

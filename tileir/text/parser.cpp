@@ -138,6 +138,7 @@ class Parser {
   }
 
   Type buffer_type() {
+    const Token start = token_;
     advance();
     expect('<', "after 'buffer'");
     const Token at = token_;
@@ -146,10 +147,9 @@ class Parser {
     expect(',', "after the number of slots");
     const Element e = element();
     expect('>', "after the element type of the buffer");
-    const Token of = token_;
     const std::vector<std::int64_t> extents = shape();
     if (extents.empty() || static_cast<int>(extents.size()) > kMaxBufferRank)
-      fail(of, fmt::format("a buffer has 1 to {} extents", kMaxBufferRank));
+      fail(start, fmt::format("a buffer has 1 to {} extents", kMaxBufferRank));
     return Type::buffer(e, static_cast<int>(slots), extents);
   }
 

@@ -1,9 +1,15 @@
-// The type rules of ops on shared memory, and of slices.
+// The type rules of ops on shared memory, of slices and of matrix instructions.
+#include <algorithm>
+#include <bit>
+
+#include "tileir/target/mma_layouts.h"
 #include "tileir/type_rules/checks.h"
 
 namespace tilewright::ir::rules {
 
 namespace {
+
+constexpr std::int64_t kMostWarps = 32;  // of a program
 
 /// Operand i is a buffer of one slot.
 RuleResult check_slot(const RuleInput& in, int i) {
@@ -23,9 +29,9 @@ RuleResult check_slice(const RuleInput& in, Type part) {
     return fail(in, 0, "{} offsets; there must be one for each of the {} axes", offsets.size(), x.rank());
   for (int axis = 0; axis < x.rank(); ++axis) {
     const std::int64_t at = offsets.empty() ? 0 : offsets[static_cast<std::size_t>(axis)], extent = part.extent(axis);
-    if (at < 0 || at + extent > x.extent(axis) || at % extent != 0)
-      return fail(in, 0, "{}; a part of extent {} cannot start at {} of axis {}: it must be a multiple of the extent, within", seen_shape(in, 0),
-                  extent, at, axis);
+    if (at < 0 || extent > x.extent(axis) || at > x.extent(axis) - extent || at % extent != 0)
+      return fail(in, 0, "{}; a part of extent {} cannot start at {} of axis {}: it must be a multiple of the extent, within",
+                  seen_shape(in, 0), extent, at, axis);
   }
   return {};
 }
@@ -79,6 +85,20 @@ RuleResult rule_copy_async(const RuleInput& in) {
 RuleResult rule_async_wait(const RuleInput& in) {
   if (in.number(AttrName::pending) < 0) return fail(in, -1, "pending is {}; it must not be negative", in.number(AttrName::pending));
   return none();
+}
+
+RuleResult rule_mma(const RuleInput& in) {
+  RuleResult r = rule_dot(in);
+  if (!r.ok()) return r;
+  const MatrixInstruction& instruction = matrix_instructions()[static_cast<std::size_t>(in.number(AttrName::instruction))];
+  const Type a = in.operands[0], acc = in.operands[2];
+  if (instruction.factors != a.element() || instruction.sums != acc.element())
+    return fail(in, 0, "{}; {} multiplies {} to {}", seen(in, 0), instruction.name, text(instruction.factors), text(instruction.sums));
+  const std::span<const std::int64_t> warps = in.list(AttrName::warps);
+  const auto is_count = [](std::int64_t n) { return n >= 1 && n <= kMostWarps && std::has_single_bit(static_cast<std::uint64_t>(n)); };
+  if (static_cast<int>(warps.size()) != acc.rank() || !std::ranges::all_of(warps, is_count))
+    return fail(in, -1, "warps is [{}]; it must be {} powers of two, one for each axis of 'acc'", fmt::join(warps, ", "), acc.rank());
+  return r;
 }
 
 RuleResult rule_extract_slice(const RuleInput& in) {

@@ -95,8 +95,8 @@ RuleResult rule_permute(const RuleInput& in) {
   for (std::int64_t axis : axes)
     if (axis >= 0 && axis < x.rank()) used |= 1u << axis;
   if (static_cast<int>(axes.size()) != x.rank() || used != (1u << x.rank()) - 1)
-    return fail(in, 0, "axes are [{}]; each of the {} axes of 'x', which is {}, must be named once", fmt::join(axes, ", "), x.rank(),
-                shape_text(x));
+    return fail(in, 0, "axes are [{}]; each of the {} axes of {}, which is {}, must be named once", fmt::join(axes, ", "), x.rank(),
+                name(in, 0), shape_text(x));
   std::array<std::int64_t, kMaxRank> shape{};
   for (int i = 0; i < x.rank(); ++i) shape[i] = x.extent(static_cast<int>(axes[i]));
   return one(x.with_shape(std::span(shape.data(), axes.size())));
