@@ -77,6 +77,8 @@ BY_FILE = {
     "shape_and_memory": ("Shapes and memory", "What is loaded or stored has the shape of the pointers and the element that they point to."),
     "reduce_and_dot": ("Reductions and products", "The region takes two elements of each operand and yields one of each."),
     "whole_tiles": ("Scans, sorts, gather, histogram", "Along an axis that is there; regions as of `reduce`."),
+    "shared_memory": ("Buffers, copies, matrix instructions", "Only passes make these ops. `buffer_slot` makes a view of one slot, "
+                      "`buffer_load` a tile of it; layouts follow from the matrix instruction."),
     "control": ("Loops and branches", "What a region yields has the types of the results; conditions are scalar `i1`."),
     "atomics_and_reports": ("Atomics, prints, assertions, hints", "Atomics are on elements of 32 and 64 bits; texts are in quotes."),
 }
