@@ -108,7 +108,7 @@ CompiledKernel compile(ir::Function f, const CompileOptions& options, const Comp
   std::unique_ptr<llvm::TargetMachine> machine;
   {
     Phase phase(out.timings, "lowering");
-    machine = target->make_machine(options);
+    machine = target->make_machine(f, options);
     module.setDataLayout(machine->createDataLayout());
     module.setTargetTriple(machine->getTargetTriple().str());
     target->lower(f, plans, options, module, *machine, out);

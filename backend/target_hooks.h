@@ -25,7 +25,7 @@ class TargetHooks {
   virtual CompiledKernel::Format format() const = 0;
   /// The symbol of a kernel's entry point.
   virtual std::string entry_of(const ir::Function&) const = 0;
-  virtual std::unique_ptr<llvm::TargetMachine> make_machine(const CompileOptions&) const = 0;
+  virtual std::unique_ptr<llvm::TargetMachine> make_machine(const ir::Function&, const CompileOptions&) const = 0;
   /// Lowers a function that the target's pipeline has run on: emits `kernel.entry` into the module and says in `kernel` what a launch has
   /// to know of it. `plans`: the lowering plans that the pipeline has left. May change how the machine generates code.
   virtual void lower(const ir::Function&, passes::PlanCache& plans, const CompileOptions&, llvm::Module&, llvm::TargetMachine&,

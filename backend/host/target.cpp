@@ -99,7 +99,7 @@ class HostHooks final : public TargetHooks {
   CompiledKernel::Format format() const override { return CompiledKernel::Format::elf; }
   std::string entry_of(const ir::Function&) const override { return "tilewright_entry"; }
 
-  std::unique_ptr<llvm::TargetMachine> make_machine(const CompileOptions&) const override {
+  std::unique_ptr<llvm::TargetMachine> make_machine(const ir::Function&, const CompileOptions&) const override {
     initialise_llvm();
     return create_target_machine(llvm::sys::getProcessTriple(), cpu_, features_, llvm::CodeModel::Small, /*is_jit=*/true);
   }

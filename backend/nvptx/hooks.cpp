@@ -1,12 +1,25 @@
 // An NVIDIA GPU as compile.cpp sees a target.
+#include <algorithm>
+
 #include "backend/nvptx/lowering.h"
 #include "backend/nvptx/target.h"
 #include "passes/analysis/register_pressure.h"
 #include "passes/plans/lowering_plans.h"
+#include "tileir/op_kind.h"
+#include "tileir/target/mma_layouts.h"
 
 namespace tilewright::backend::nvptx {
 
 namespace {
+
+/// The oldest version of the PTX ISA that has all of what is emitted.
+int ptx_version_of(const ir::Function& f) {
+  int version = kPtxVersion;
+  f.walk([&](ir::OpId id) {
+    if (f.kind(id) == ir::OpKind::mma_) version = std::max(version, ir::matrix_instruction(f, id).ptx_version);
+  });
+  return version;
+}
 
 class NvptxHooks final : public TargetHooks {
  public:
@@ -15,8 +28,8 @@ class NvptxHooks final : public TargetHooks {
   CompiledKernel::Format format() const override { return CompiledKernel::Format::ptx; }
   std::string entry_of(const ir::Function& f) const override { return f.name; }
 
-  std::unique_ptr<llvm::TargetMachine> make_machine(const CompileOptions& options) const override {
-    return make_target_machine(options.target, options.ptx_version ? options.ptx_version : kPtxVersion);
+  std::unique_ptr<llvm::TargetMachine> make_machine(const ir::Function& f, const CompileOptions& options) const override {
+    return make_target_machine(options.target, options.ptx_version ? options.ptx_version : ptx_version_of(f));
   }
 
   void lower(const ir::Function& f, passes::PlanCache& cache, const CompileOptions& options, llvm::Module& m, llvm::TargetMachine&,

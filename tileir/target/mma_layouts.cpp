@@ -13,8 +13,8 @@ namespace {
 constexpr int log2(int extent) { return std::countr_zero(static_cast<unsigned>(extent)); }
 
 constexpr MatrixInstruction kInstructions[] = {
-#define TW_MATRIX_INSTRUCTION(name, sm, factors, sums, m, n, k, ptx, section) \
-  {#name, sm, Element::factors, Element::sums, log2(m), log2(n), log2(k), ptx},
+#define TW_MATRIX_INSTRUCTION(name, sm, isa, factors, sums, m, n, k, ptx, section) \
+  {#name, sm, isa, Element::factors, Element::sums, log2(m), log2(n), log2(k), ptx},
 #include "tileir/target/matrix_instructions.def"
 #undef TW_MATRIX_INSTRUCTION
 };

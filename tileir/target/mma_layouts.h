@@ -10,7 +10,7 @@ namespace tilewright::ir {
 /// A row of matrix_instructions.def.
 struct MatrixInstruction {
   std::string_view name;
-  int sm;
+  int sm, ptx_version;
   Element factors, sums;
   int log2_m, log2_n, log2_k;
   std::string_view ptx;
