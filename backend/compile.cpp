@@ -17,6 +17,7 @@
 #include "passes/pass_manager.h"
 #include "passes/plans/lowering_plans.h"
 #include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 #include "tileir/text/printer.h"
 
 namespace tilewright::backend {
@@ -86,8 +87,25 @@ std::unique_ptr<TargetHooks> find_target(const std::string& name) {
 
 ir::TargetDesc describe_target(const std::string& target) { return find_target(target)->description(); }
 
+namespace {
+
+/// Layouts, and ops that passes make, are for GPUs; such ops but mma need the layouts.
+void refuse_ops_of_other_targets(const ir::Function& f, const ir::TargetDesc& target) {
+  f.walk([&](ir::OpId id) {
+    const bool is_made = ir::is_made_by_passes(f.kind(id));
+    if (!target.is_gpu() && (is_made || f.is_distributed()))
+      throw Error(f.where(id), fmt::format("{}: this kernel was prepared for GPUs; {} compiles kernels as they were traced, without layouts",
+                                           ir::text(f.kind(id)), target.name));
+    if (is_made && !f.is_distributed() && f.kind(id) != ir::OpKind::mma_)
+      throw Error(f.where(id), fmt::format("{}: it needs tiles with layouts, as the passes for GPUs make them", ir::text(f.kind(id))));
+  });
+}
+
+}  // namespace
+
 CompiledKernel compile(ir::Function f, const CompileOptions& options, const CompileHooks& hooks) {
   const std::unique_ptr<TargetHooks> target = find_target(options.target);
+  refuse_ops_of_other_targets(f, target->description());
   CompiledKernel out;
   out.name = f.name;
   out.entry = target->entry_of(f);

@@ -108,15 +108,11 @@ class LayoutAssigner {
     return converted < access_cost(access->info, f_.layout(layout)) ? own : layout;
   }
 
-  /// Volatile loads stay without a use.
   void sweep() {
     for (auto it = ops_.rbegin(); it != ops_.rend(); ++it) {
       const ir::OpData& op = f_.op(*it);
       if (op.results.size() != 1 || !is_rematerializable(op.results[0]) || f_.layout_id(op.results[0])) continue;
-      if (f_.attr(*it, AttrName::is_volatile))
-        rematerializer_.get(op.results[0], propagation_.default_layout(op.results[0]));
-      else
-        rw_.erase(*it);
+      rw_.erase(*it);
     }
   }
 

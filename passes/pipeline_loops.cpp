@@ -4,16 +4,16 @@
 //     p = f(i); x = load p, m                       copy f(lo) to slot 0; commit; ... copy f(lo + (S - 2) s) to slot S - 2; commit
 //     b = alloc_buffer; buffer_store b, x     ->    for i = lo to hi step s (read = 0, write = S - 1, ahead = S - 1)
 //     use(b)                                          async_wait {pending = S - 2}
-//                                                     if ahead < n: copy f(i + (S - 1) s) to slot `write`; commit
-//                                                     use(slot `read` of b); read, write, ahead += 1, of S slots
+//                                                     if i < limit: copy f(i + (S - 1) s) to slot `write`; commit
+//                                                     use(slot `read` of b); read, write += 1, of S slots
 //
 // The wait is the only barrier of an iteration: the slot that is written was read in the iteration before, which every thread has finished.
-// S is the number of stages.
+// S is the number of stages. Slots are counted in bytes of the smallest one, so that a slot's address is a sum.
 //
 //   1. find_loads: loads whose only use is a buffer_store in the loop's body, and that cp.async can do.
 //   2. find_addresses: the ops that addresses and masks are computed from, within the loop: pure ops on the counter and on carried values
 //      that are computed likewise. So they can be computed for a later iteration.
-//   3. count: the number of iterations, by which copies of iterations that there are not are left out.
+//   3. count: the number of iterations, from which follows the value of the counter where copies end.
 //   4. emit_prologue, emit_copies: as above. Carried values that addresses need are carried a second time, S - 1 iterations ahead.
 //
 // Not pipelined: loops that write to memory, and loops whose step is no positive constant.
@@ -156,12 +156,13 @@ class LoopPipeliner {
   }
 
   ValueId unsigned_constant(std::int64_t v) { return rw_.constant(f_.type(count_), v); }
-  ValueId index(std::int64_t v) { return rw_.constant(ir::Type(ir::Element::i32), v); }
 
   // ---- 4. emit ----
 
   void make_buffers() {
+    unit_ = INT64_MAX;
     for (Load& l : loads_) {
+      unit_ = std::min(unit_, ir::buffer_bytes(f_.type(f_.result(l.alloc))));
       const ir::Type one = f_.type(f_.result(l.alloc)), all = ir::Type::buffer(one.element(), stages_, one.shape());
       l.buffer = f_.result(rw_.create(OpKind::alloc_buffer_, {}, {}, std::span(&all, 1)));
       f_.set_layout(l.buffer, f_.layout_id(f_.result(l.alloc)));
@@ -170,7 +171,7 @@ class LoopPipeliner {
 
   ValueId slot_of(const Load& l, ValueId number) {
     const ValueId operands[] = {l.buffer, number};
-    const ValueId slot = f_.result(rw_.create(OpKind::buffer_slot_, operands));
+    const ValueId slot = f_.result(rw_.create(OpKind::buffer_slot_, operands, {{ir::AttrName::divisor, unit_, {}, {}}}));
     f_.set_layout(slot, f_.layout_id(l.buffer));
     return slot;
   }
@@ -202,7 +203,7 @@ class LoopPipeliner {
       ir::ValueMap map;
       map.set(f_.arg(body(), 0), counter_after(f_.operand(loop_, 0), j));
       for (const auto& [k, v] : ahead_) map.set(carried()[static_cast<std::size_t>(k)], v);
-      copy(map, index(j), rw_.binary(OpKind::lt_, unsigned_constant(j), count_));
+      copy(map, slot_number(j), rw_.binary(OpKind::lt_, unsigned_constant(j), count_));
       advance(map);
     }
   }
@@ -221,16 +222,27 @@ class LoopPipeliner {
   }
   void yield(ValueId next) { f_.add_operand(f_.terminator(body()), next); }
 
-  /// number + 1 of S slots, around.
+  /// The number of a slot, in units.
+  ValueId slot_number(std::int64_t slot) { return rw_.constant(ir::Type(ir::Element::i32), slot * unit_); }
+  /// The slot behind this one, of S slots, around.
   ValueId next_slot(ValueId number) {
-    const ValueId next = rw_.binary(OpKind::add_, number, index(1));
-    return rw_.select(rw_.binary(OpKind::lt_, next, index(stages_)), next, index(0));
+    const ValueId next = rw_.binary(OpKind::add_, number, slot_number(1));
+    return rw_.select(rw_.binary(OpKind::eq_, next, slot_number(stages_)), slot_number(0), next);
+  }
+
+  /// The value of the counter from which on there is no iteration S - 1 later: lo + (n - (S - 1)) s, or lo.
+  ValueId end_of_copies() {
+    const ValueId lo = f_.operand(loop_, 0), ahead = unsigned_constant(stages_ - 1);
+    const ValueId copies = rw_.cast(rw_.binary(OpKind::sub_, count_, ahead), counter_type());
+    const ValueId end = rw_.binary(OpKind::add_, lo, rw_.binary(OpKind::mul_, copies, rw_.constant(ir::Type(counter_type()), step())));
+    return rw_.select(rw_.binary(OpKind::lt_, ahead, count_), end, lo);
   }
 
   void emit_copies() {
     rw_.at(loop_);
-    read_ = carry(index(0));
-    const ValueId write = carry(index(stages_ - 1)), iteration = carry(unsigned_constant(stages_ - 1));
+    const ValueId limit = end_of_copies();
+    read_ = carry(slot_number(0));
+    const ValueId write = carry(slot_number(stages_ - 1));
     std::map<int, ValueId> args;
     for (const auto& [k, v] : ahead_) args[k] = carry(v);
     const OpId first = f_.block(body()).first;
@@ -240,9 +252,8 @@ class LoopPipeliner {
     map.set(f_.arg(body(), 0), counter_after(f_.arg(body(), 0), stages_ - 1));
     for (const auto& [k, v] : args) map.set(carried()[static_cast<std::size_t>(k)], v);
     // The ops that are cloned are those of the body as it was.
-    copy(map, write, rw_.binary(OpKind::lt_, iteration, count_));
+    copy(map, write, rw_.binary(OpKind::lt_, f_.arg(body(), 0), limit));
     yield(next_slot(read_)), yield(next_slot(write));
-    yield(rw_.binary(OpKind::add_, iteration, unsigned_constant(1)));
     for (const auto& [k, v] : args) yield(map(f_.operand(f_.terminator(body()), k)));
     slots_at_ = first;
   }
@@ -266,6 +277,7 @@ class LoopPipeliner {
   std::set<OpId> address_ops_;
   std::set<int> address_values_;   // carried values, by number
   std::map<int, ValueId> ahead_;   // of these: the value in a later iteration
+  std::int64_t unit_ = 1;  // bytes of the smallest slot
   ValueId count_, read_;
   OpId slots_at_;
 };

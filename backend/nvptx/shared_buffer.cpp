@@ -65,7 +65,10 @@ void emit_buffer_slot(Emitter& e, OpId id) {
   const Function& f = e.f();
   const ValueId buffer = f.operand(id, 0);
   const Type t = f.type(buffer);
-  Value* offset = e.b().CreateMul(e.scalar(f.operand(id, 1)), e.i32(t.elements() * t.element_bytes()));
+  // Bytes a slot, of which the index counts `divisor` already. A fraction would be an index that no slot has.
+  const std::int64_t bytes = t.elements() * t.element_bytes(), divisor = std::max<std::int64_t>(f.attr(id, ir::AttrName::divisor), 1);
+  Value* index = e.scalar(f.operand(id, 1));
+  Value* offset = bytes >= divisor ? e.b().CreateMul(index, e.i32(bytes / divisor)) : e.b().CreateUDiv(index, e.i32(divisor / bytes));
   e.set(f.result(id), {e.b().CreateAdd(e.scalar(buffer), offset)});
 }
 

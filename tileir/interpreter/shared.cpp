@@ -2,6 +2,8 @@
 // that is read before it is there, or overwritten while a copy or another thread may still use it, is an Error at the op.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tileir/interpreter/state.h"
 
 namespace tilewright::ir {
@@ -39,8 +41,10 @@ void Interpreter::run_alloc_buffer(OpId id) {
 
 void Interpreter::run_buffer_slot(OpId id) {
   const Words& all = words(f_.operand(id, 0));
-  const std::int64_t index = scalar_integer(f_.operand(id, 1)), slots = type(f_.operand(id, 0)).slots();
-  if (index < 0 || index >= slots) throw Error(f_.where(id), fmt::format("buffer_slot: there is no slot {} of {}", index, slots));
+  const std::int64_t divisor = std::max<std::int64_t>(f_.attr(id, AttrName::divisor), 1), slots = type(f_.operand(id, 0)).slots();
+  const std::int64_t number = scalar_integer(f_.operand(id, 1)), index = number / divisor;
+  if (number % divisor != 0 || number < 0 || index >= slots)
+    throw Error(f_.where(id), fmt::format("buffer_slot: there is no slot {} / {} of {}", number, divisor, slots));
   const std::ptrdiff_t elements = type(f_.result(id)).elements();
   words(f_.result(id)).assign(all.begin() + index * elements, all.begin() + (index + 1) * elements);
 }
