@@ -94,8 +94,9 @@ void refuse_ops_of_other_targets(const ir::Function& f, const ir::TargetDesc& ta
   f.walk([&](ir::OpId id) {
     const bool is_made = ir::is_made_by_passes(f.kind(id));
     if (!target.is_gpu() && (is_made || f.is_distributed()))
-      throw Error(f.where(id), fmt::format("{}: this kernel was prepared for GPUs; {} compiles kernels as they were traced, without layouts",
-                                           ir::text(f.kind(id)), target.name));
+      throw Error(f.where(id),
+                  fmt::format("{}: this kernel was prepared for GPUs; {} compiles kernels as they were traced, without layouts",
+                              ir::text(f.kind(id)), target.name));
     if (is_made && !f.is_distributed() && f.kind(id) != ir::OpKind::mma_)
       throw Error(f.where(id), fmt::format("{}: it needs tiles with layouts, as the passes for GPUs make them", ir::text(f.kind(id))));
   });

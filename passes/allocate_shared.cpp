@@ -31,8 +31,8 @@ struct Scratch {
 
 std::int64_t rounded_up(std::int64_t v, std::int64_t to) { return (v + to - 1) / to * to; }
 
-/// Buffers are live from alloc_buffer to their last use or, if that is in a loop that the buffer is older than, to the end of the loop. Each
-/// gets the lowest offset at which no live buffer is.
+/// Buffers are live from alloc_buffer to their last use or, if that is in a loop that the buffer is older than, to the end of the loop.
+/// Each gets the lowest offset at which no live buffer is.
 class BufferAllocator {
  public:
   explicit BufferAllocator(const ir::Function& f) : f_(f), position_(f.op_capacity()) {

@@ -121,8 +121,7 @@ Expr Legalizer::through_f32(ir::OpId id) {
   if (kind == OpKind::div_ && target_.is_gpu()) kind = OpKind::div_rn_;
   const Element small = operand(id, 0).element();
   std::vector<ir::ValueId> wide;
-  for (int i = 0; i < static_cast<int>(rewriter_.ir().op(id).operands.size()); ++i)
-    wide.push_back(math::widen(operand(id, i), casts_).id);
+  for (int i = 0; i < static_cast<int>(rewriter_.ir().op(id).operands.size()); ++i) wide.push_back(math::widen(operand(id, i), casts_).id);
   const Expr y = emitter_.wrap(rewriter_.ir().result(rewriter_.create(kind, wide)));
   if (y.element() != Element::f32) return y;  // a comparison
   return is_exact(kind) ? math::narrow_exact(y, small, casts_) : math::narrow(y, small, casts_);

@@ -90,7 +90,8 @@ class LoopPipeliner {
     for (OpId id : f_.ops(body())) {
       if (f_.kind(id) != OpKind::buffer_store_) continue;
       const Load l{f_.defined_by(f_.operand(id, 1), OpKind::load_), id, f_.defined_by(f_.operand(id, 0), OpKind::alloc_buffer_), {}};
-      if (l.load && l.alloc && f_.op(l.alloc).parent == body() && f_.op(l.load).parent == body() && is_copyable(l, axes)) loads_.push_back(l);
+      if (l.load && l.alloc && f_.op(l.alloc).parent == body() && f_.op(l.load).parent == body() && is_copyable(l, axes))
+        loads_.push_back(l);
     }
   }
 
@@ -116,7 +117,8 @@ class LoopPipeliner {
       const int k = static_cast<int>(d.number) - 1;
       return k < 0 || !values.insert(k).second || add_slice(f_.operand(f_.terminator(body()), k), ops, values);
     }
-    if (f_.op(d.op).parent != body() || !ir::info(f_.kind(d.op)).has(ir::kPure) || ir::info(f_.kind(d.op)).has(ir::kExpensive)) return false;
+    if (f_.op(d.op).parent != body() || !ir::info(f_.kind(d.op)).has(ir::kPure) || ir::info(f_.kind(d.op)).has(ir::kExpensive))
+      return false;
     if (!ops.insert(d.op).second) return true;
     const std::vector<ValueId>& operands = f_.op(d.op).operands;
     return std::all_of(operands.begin(), operands.end(), [&](ValueId x) { return add_slice(x, ops, values); });
@@ -275,9 +277,9 @@ class LoopPipeliner {
   int stages_ = 0;
   std::vector<Load> loads_;
   std::set<OpId> address_ops_;
-  std::set<int> address_values_;   // carried values, by number
-  std::map<int, ValueId> ahead_;   // of these: the value in a later iteration
-  std::int64_t unit_ = 1;  // bytes of the smallest slot
+  std::set<int> address_values_;  // carried values, by number
+  std::map<int, ValueId> ahead_;  // of these: the value in a later iteration
+  std::int64_t unit_ = 1;         // bytes of the smallest slot
   ValueId count_, read_;
   OpId slots_at_;
 };

@@ -75,8 +75,7 @@ class Promoter {
     std::vector<std::int64_t> inverse(p.axes.size());
     for (std::size_t i = 0; i < inverse.size(); ++i) inverse[static_cast<std::size_t>(p.axes[i])] = static_cast<std::int64_t>(i);
     const ir::Type t = f_.type(p.source);
-    const LinearLayout memory =
-        buffer_layout(f_.layout(p.source), LinearLayout(f_.layout(reader)).permuted(inverse), t.element_bytes());
+    const LinearLayout memory = buffer_layout(f_.layout(p.source), LinearLayout(f_.layout(reader)).permuted(inverse), t.element_bytes());
     const ir::Type type = ir::Type::buffer(t.element(), 1, t.shape());
     const ValueId buffer = f_.result(rw_.create(OpKind::alloc_buffer_, {}, {}, std::span(&type, 1)));
     f_.set_layout(buffer, f_.add_layout(memory));

@@ -62,8 +62,10 @@ std::vector<std::int64_t> share(const Function& f, OpId dot, const MatrixInstruc
   const bool by_rows = is_chained(f, dot);
   for (int left = num_warps; left > 1; left /= 2) {
     int axis = rows;  // if nothing is left to share: copies
-    if (rank == 3 && halves(0)) axis = 0;
-    else if (!halves(rows) || (!by_rows && halves(columns) && blocks[static_cast<std::size_t>(columns)] > blocks[static_cast<std::size_t>(rows)]))
+    if (rank == 3 && halves(0))
+      axis = 0;
+    else if (!halves(rows) ||
+             (!by_rows && halves(columns) && blocks[static_cast<std::size_t>(columns)] > blocks[static_cast<std::size_t>(rows)]))
       axis = halves(columns) ? columns : rows;
     warps[static_cast<std::size_t>(axis)] *= 2;
     if (halves(axis)) blocks[static_cast<std::size_t>(axis)] /= 2;
@@ -83,7 +85,8 @@ bool select_mma(Function& f, const PassContext& context) {
     rw.at(id);
     const std::vector<ValueId> operands = f.op(id).operands;
     const ir::Attr instruction{ir::AttrName::instruction, *row, {}, {}};
-    const ir::Attr warps{ir::AttrName::warps, 0, share(f, id, ir::matrix_instructions()[static_cast<std::size_t>(*row)], context.num_warps), {}};
+    const ir::Attr warps{
+        ir::AttrName::warps, 0, share(f, id, ir::matrix_instructions()[static_cast<std::size_t>(*row)], context.num_warps), {}};
     rw.replace(id, f.result(rw.create(OpKind::mma_, operands, {instruction, warps})));
   });
   return rw.changed();

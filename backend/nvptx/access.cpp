@@ -11,8 +11,7 @@ Access plan_access(Emitter& e, OpId id, const LinearLayout* memory) {
   const LinearLayout& l = e.layout(f.operand(id, 0));
   const passes::AccessInfo info = passes::access_info(f, id, e.axes());
   std::vector<int> vector = passes::vector_bits(info, l);
-  if (memory)
-    vector.resize(static_cast<std::size_t>(passes::log2_copy_vector(l, *memory, info.pointer.pointee().element_bytes(), vector)));
+  if (memory) vector.resize(static_cast<std::size_t>(passes::log2_copy_vector(l, *memory, info.pointer.pointee().element_bytes(), vector)));
   Access a;
   a.element = info.pointer.pointee().scalar();
   const std::int64_t bytes = a.element.element_bytes();

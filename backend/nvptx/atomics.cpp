@@ -67,7 +67,8 @@ std::string operation(OpKind k, Type t) {
 bool is_after_barrier(const llvm::IRBuilder<>& b) {
   const llvm::BasicBlock* block = b.GetInsertBlock();
   const auto* call = block->empty() ? nullptr : llvm::dyn_cast<llvm::IntrinsicInst>(&block->back());
-  return call && (call->getIntrinsicID() == llvm::Intrinsic::nvvm_barrier0 || call->getIntrinsicID() == llvm::Intrinsic::nvvm_bar_warp_sync);
+  return call &&
+         (call->getIntrinsicID() == llvm::Intrinsic::nvvm_barrier0 || call->getIntrinsicID() == llvm::Intrinsic::nvvm_bar_warp_sync);
 }
 
 /// A loop around a compare-and-swap.

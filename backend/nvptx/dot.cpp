@@ -46,7 +46,7 @@ void emit_dot(Emitter& e, OpId id) {
   struct Fragment {
     SharedTileAddresses addresses;
     std::map<std::uint32_t, std::uint32_t> positions;  // SharedAccesses::positions, by flat index in lane 0 of warp 0
-    std::vector<std::vector<Value*>> vectors;       // empty: not read yet
+    std::vector<std::vector<Value*>> vectors;          // empty: not read yet
   };
   const LinearLayout& accumulator = e.layout(f.result(id));
   const auto read = [&](const Side& side, Value* step) {

@@ -103,7 +103,8 @@ class MmaLowering {
   }
 
   /// The registers of a fragment of a or b: `packed` elements along K each, then the next 8 of the outer axis, then the higher half of K.
-  std::vector<Value*> words(const Fragments& t, std::uint32_t batch, int inner, std::uint32_t k, int outer, std::uint32_t at, int log2_outer) {
+  std::vector<Value*> words(const Fragments& t, std::uint32_t batch, int inner, std::uint32_t k, int outer, std::uint32_t at,
+                            int log2_outer) {
     const bool is_a = &t == &a_;
     const std::uint32_t first = batch_part(t, batch) | t.flat(inner, k) | t.flat(outer, at);
     auto& known = known_[{is_a, first}];

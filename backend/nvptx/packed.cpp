@@ -15,7 +15,8 @@ namespace {
 
 bool is_small(Element e) { return e == Element::f16 || e == Element::bf16; }
 
-/// Whether there is an instruction for two (PTX ISA: f16x2 from sm_53, bf16x2 and casts from sm_80, sums and products of bf16x2 from sm_90).
+/// Whether there is an instruction for two (PTX ISA: f16x2 from sm_53, bf16x2 and casts from sm_80, sums and products of bf16x2 from
+/// sm_90).
 bool has_pairs(OpKind k, Element from, Element to, int sm) {
   if (k == OpKind::cast_) return from == Element::f32 && is_small(to) && sm >= 80;
   if (!is_small(from)) return false;

@@ -52,7 +52,8 @@ std::vector<Value*> inline_ptx(llvm::IRBuilder<>& b, const std::string& text, st
   return out;
 }
 
-Value* inline_ptx(llvm::IRBuilder<>& b, const std::string& text, llvm::Type* output, std::initializer_list<Value*> inputs, AsmEffects effects) {
+Value* inline_ptx(llvm::IRBuilder<>& b, const std::string& text, llvm::Type* output, std::initializer_list<Value*> inputs,
+                  AsmEffects effects) {
   llvm::Type* outputs[] = {output};
   return inline_ptx(b, text, outputs, std::span(inputs.begin(), inputs.size()), effects)[0];
 }

@@ -26,7 +26,8 @@ inline constexpr AsmEffects kCollective{true, true, true};
 std::vector<Value*> inline_ptx(llvm::IRBuilder<>&, const std::string& text, std::span<llvm::Type* const> outputs,
                                std::span<Value* const> inputs, AsmEffects, std::size_t tied = 0);
 /// With one output.
-Value* inline_ptx(llvm::IRBuilder<>&, const std::string& text, llvm::Type* output, std::initializer_list<Value*> inputs, AsmEffects = kPure);
+Value* inline_ptx(llvm::IRBuilder<>&, const std::string& text, llvm::Type* output, std::initializer_list<Value*> inputs,
+                  AsmEffects = kPure);
 /// With none.
 void inline_ptx(llvm::IRBuilder<>&, const std::string& text, std::initializer_list<Value*> inputs, AsmEffects);
 /// "$0", or "{$0, $1, ...}" of several: the first operands as a vector.

@@ -107,7 +107,8 @@ class Reducer {
     std::uint32_t mask = 0;
     int bit = 0;
     for (const HardwareDim d : {HardwareDim::lane, HardwareDim::warp})
-      for (const std::uint32_t basis : layout_.bases(d)) mask |= static_cast<std::uint32_t>(std::popcount(along(basis) & step.later) & 1) << bit++;
+      for (const std::uint32_t basis : layout_.bases(d))
+        mask |= static_cast<std::uint32_t>(std::popcount(along(basis) & step.later) & 1) << bit++;
     const bool constant = (std::popcount(along(layout_.apply(HardwareDim::reg, r)) & step.later) & 1) != 0;
     if (mask == 0) return constant ? b_.getTrue() : nullptr;
     Value* parity = e_.parity_of_thread(mask);

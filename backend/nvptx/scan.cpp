@@ -216,7 +216,7 @@ class Scanner {
   const ir::AxisOrder& order_;
   std::vector<Registers> values_;  // by operand
   std::vector<Type> types_;
-  std::uint32_t lanes_ = 0;        // lane bits along the axis
+  std::uint32_t lanes_ = 0;  // lane bits along the axis
   std::vector<Group> groups_;
   std::vector<Value*> sources_, takes_;  // by round: the lane whose total is combined, and whether it is
   Value *lane_before_ = nullptr, *last_lane_ = nullptr, *has_lane_before_ = nullptr, *has_warp_before_ = nullptr;

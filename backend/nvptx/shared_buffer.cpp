@@ -132,7 +132,8 @@ void emit_copy_async(Emitter& e, BoundsCheck& bounds, OpId id) {
   if (Value* acts = e.redundant_thread_predicate(layout)) condition = b.CreateAnd(condition, acts);
   const bool all = static_cast<ir::Cache>(f.attr(id, ir::AttrName::cache)) == ir::Cache::all;
   for (const Access::Group& g : a.groups) {
-    const std::uint32_t offset = ir::F2Matrix{{to_offset.columns.begin(), to_offset.columns.begin() + layout.bits(HardwareDim::reg)}}(g.registers[0]);
+    const std::uint32_t offset =
+        ir::F2Matrix{{to_offset.columns.begin(), to_offset.columns.begin() + layout.bits(HardwareDim::reg)}}(g.registers[0]);
     const SharedAccess at = addresses.at(offset);
     const std::size_t bytes = g.registers.size() << log2_bytes(element);
     const std::string copy = fmt::format("@$2 cp.async.{}.shared.global [$0 + {}], [$1 + {}], {}", bytes == 16 && !all ? "cg" : "ca",

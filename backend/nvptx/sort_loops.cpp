@@ -181,9 +181,9 @@ class LoopNetwork {
   Emitter& e_;
   llvm::IRBuilder<>& b_;
   const passes::SortPlan& plan_;
-  std::vector<Record> records_;       // by register
-  std::vector<std::uint32_t> live_;   // registers, ascending
-  Value* of_thread_ = nullptr;        // RecordOps::index_of_thread
+  std::vector<Record> records_;      // by register
+  std::vector<std::uint32_t> live_;  // registers, ascending
+  Value* of_thread_ = nullptr;       // RecordOps::index_of_thread
 };
 
 }  // namespace

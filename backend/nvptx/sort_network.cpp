@@ -198,8 +198,8 @@ class UnrolledNetwork {
 
   RecordOps ops_;
   llvm::IRBuilder<>& b_;
-  std::vector<Record> records_;       // by register
-  std::vector<std::uint32_t> live_;   // registers, ascending
+  std::vector<Record> records_;      // by register
+  std::vector<std::uint32_t> live_;  // registers, ascending
   std::map<std::uint32_t, Value*> parities_;
   int buffer_ = 0;
 };

@@ -16,7 +16,7 @@ using ir::LinearLayout;
 
 namespace {
 
-constexpr int kLog2RowBytes = 4;   // of a matrix of ldmatrix; also the widest access
+constexpr int kLog2RowBytes = 4;  // of a matrix of ldmatrix; also the widest access
 constexpr int kLog2WordBytes = 2;
 
 int log2(int x) { return std::countr_zero(static_cast<unsigned>(x)); }

@@ -18,12 +18,12 @@ int log2_shared_vector(const ir::LinearLayout& registers, const ir::LinearLayout
 /// The same for a copy from global memory, where registers `vector` (bits of a register's number, lowest first) are neighbours.
 int log2_copy_vector(const ir::LinearLayout& registers, const ir::LinearLayout& memory, int element_bytes, std::span<const int> vector);
 
-/// A tile read by ldmatrix, which gives each thread words of 4 bytes of 8 x 8 matrices of 2-byte elements whose rows of 16 bytes are anywhere
-/// in shared memory: lanes 8 i to 8 i + 7 say where those of matrix i are.
+/// A tile read by ldmatrix, which gives each thread words of 4 bytes of 8 x 8 matrices of 2-byte elements whose rows of 16 bytes are
+/// anywhere in shared memory: lanes 8 i to 8 i + 7 say where those of matrix i are.
 struct MatrixLoad {
   bool transposes = false;
-  int log2_packed = 0;    // elements of a word
-  int log2_matrices = 0;  // words, and matrices, of an instruction: up to 4
+  int log2_packed = 0;         // elements of a word
+  int log2_matrices = 0;       // words, and matrices, of an instruction: up to 4
   ir::F2Matrix thread_offset;  // from lane and warp to the part of the row's offset, in elements
   ir::F2Matrix by_register;    // from the number of a register to the other part
 };

@@ -71,9 +71,7 @@ F2Matrix sum(const F2Matrix& a, const F2Matrix& b) {
 }
 
 /// The matrix of the lanes alone.
-F2Matrix of_lanes(const Source& s, const F2Matrix& by_thread) {
-  return {{by_thread.columns.begin(), by_thread.columns.begin() + s.lanes}};
-}
+F2Matrix of_lanes(const Source& s, const F2Matrix& by_thread) { return {{by_thread.columns.begin(), by_thread.columns.begin() + s.lanes}}; }
 
 /// The round in which a lane receives register 0, as a map of its number, such that no round needs another lane order. None: impossible.
 std::optional<F2Matrix> rounds_that_keep_lanes(const Source& s) {

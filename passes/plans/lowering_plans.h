@@ -35,8 +35,9 @@ class LoweringPlans {
   /// Whether the op is of a kind that may have scratch.
   bool has_plan(ir::OpId id) const { return by_op_.contains(id.index); }
 
-  /// Bytes of shared memory that the op works in, of alloc_buffer those of the buffer; 0: none. The op writes there without waiting for other threads, orders its own writes and
-  /// reads, and other warps may still read when the first one has finished the op (see insert_barriers).
+  /// Bytes of shared memory that the op works in, of alloc_buffer those of the buffer; 0: none. The op writes there without waiting for
+  /// other threads, orders its own writes and reads, and other warps may still read when the first one has finished the op (see
+  /// insert_barriers).
   std::int64_t scratch_bytes(ir::OpId) const;
 
   /// Of an allocated function: bytes of shared memory that a program needs, which is the end of the last scratch.

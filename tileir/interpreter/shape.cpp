@@ -42,7 +42,7 @@ void Interpreter::run_cat(OpId id) {
 /// Row-major: `block` elements of operand 0, as many of operand 1, the next ones of operand 0, and so on.
 void Interpreter::interleave(OpId id, std::int64_t block) {
   auto& out = result(id);
-  const Words *const from[] = {&words(f_.operand(id, 0)), &words(f_.operand(id, 1))};
+  const Words* const from[] = {&words(f_.operand(id, 0)), &words(f_.operand(id, 1))};
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(out.size()); ++i)
     out[i] = (*from[i / block % 2])[i / (2 * block) * block + i % block];
 }

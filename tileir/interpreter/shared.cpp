@@ -1,5 +1,5 @@
-// Interprets shared memory, asynchronous copies and matrix instructions. What a copy delivers arrives with the wait for its group: an element
-// that is read before it is there, or overwritten while a copy or another thread may still use it, is an Error at the op.
+// Interprets shared memory, asynchronous copies and matrix instructions. What a copy delivers arrives with the wait for its group: an
+// element that is read before it is there, or overwritten while a copy or another thread may still use it, is an Error at the op.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -30,9 +30,8 @@ struct MmaLayouts {
 /// outside of it.
 ///
 /// The fragments of m16n8k16 of f16, where lane 4 g + t holds
-///   a    row g, k 2 t and 2 t + 1; the same of row g + 8; both at k + 8     register [[0, 1], [8, 0], [0, 8]], lane [[0, 2], [0, 4], [1, 0], ...]
-///   b    k 2 t and 2 t + 1 of column g; both at k + 8
-///   acc  row g, columns 2 t and 2 t + 1; the same of row g + 8
+///   a    row g, k 2 t and 2 t + 1; the same of row g + 8; both at k + 8     register [[0, 1], [8, 0], [0, 8]], lane [[0, 2], [0, 4], [1,
+///   0], ...] b    k 2 t and 2 t + 1 of column g; both at k + 8 acc  row g, columns 2 t and 2 t + 1; the same of row g + 8
 MmaLayouts mma_layouts(const Function&, OpId);
 
 }  // namespace tilewright::ir

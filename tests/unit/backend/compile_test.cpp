@@ -130,6 +130,24 @@ TEST_CASE("compile: a target that does not exist is named") {
   CHECK_THROWS_WITH_AS(describe_target("sm_1"), doctest::Contains("'sm_1'"), Error);
 }
 
+TEST_CASE("compile: functions that passes for GPUs have made are refused elsewhere, and so are their ops without layouts") {
+  constexpr const char* kDistributed = R"(kernel @k(%p: ptr<i32>) {
+  layout #0 [32] {lane = [[1], [2], [4], [8], [16]]}
+  %at = broadcast %p : ptr<i32>[32] #0
+  %i = arange {lo = 0, hi = 32} : i32[32] #0
+  store %at, %i
+})";
+  CHECK_THROWS_WITH_AS(compiled(kDistributed, "cpu"),
+                       "test.tile:3:9: error: broadcast: this kernel was prepared for GPUs; cpu compiles kernels as they were traced, without layouts",
+                       Error);
+  CHECK_NOTHROW(compiled(kDistributed, "sm_80"));
+  constexpr const char* kTraced = R"(kernel @k() {
+  %b = alloc_buffer : buffer<1, i32>[32]
+})";
+  CHECK_THROWS_WITH_AS(compiled(kTraced, "sm_80"),
+                       "test.tile:2:8: error: alloc_buffer: it needs tiles with layouts, as the passes for GPUs make them", Error);
+}
+
 TEST_CASE("compile: time does not grow faster than the number of elements") {
   // The code is loops: its size is the same for every tile.
   const auto text = [](int n) {
