@@ -1,0 +1,170 @@
+// Fragments of matrix instructions against the formulas of the PTX ISA 9.0 manual, section 9.7.14.5, and as tiles of any size.
+#include "tileir/target/mma_layouts.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tileir/builder.h"
+#include "tileir/op_kind.h"
+#include "tileir/verifier.h"
+
+namespace tilewright::ir {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+/// An mma of these extents, its operands left to the layouts.
+struct Product {
+  Function f{"product"};
+  OpId mma;
+
+  Product(int row, std::int64_t m, std::int64_t n, std::int64_t k, Shape warps, std::int64_t batch = 0) {
+    const MatrixInstruction& instruction = matrix_instructions()[static_cast<std::size_t>(row)];
+    Builder b{f};
+    const auto tile = [&](Element e, std::int64_t rows, std::int64_t columns) {
+      Shape shape{rows, columns};
+      if (batch > 0) shape.insert(shape.begin(), batch);
+      return b.broadcast(f.add_param(Type(e), {"p" + std::to_string(f.block(f.body()).args.size()), 1}), shape);
+    };
+    if (batch > 0 && warps.size() == 2) warps.insert(warps.begin(), 1);
+    const ValueId operands[] = {tile(instruction.factors, m, k), tile(instruction.factors, k, n), tile(instruction.sums, m, n)};
+    mma = b.create(OpKind::mma_, operands, {{AttrName::instruction, row, {}, {}}, {AttrName::warps, 0, warps, {}}});
+  }
+  MmaLayouts layouts() const { return mma_layouts(f, mma); }
+};
+
+/// A place in a fragment.
+struct Coordinates {
+  std::uint32_t row, column;
+  friend bool operator==(const Coordinates&, const Coordinates&) = default;
+};
+using Formula = Coordinates (*)(std::uint32_t i, std::uint32_t group, std::uint32_t thread);  // groupID, threadID_in_group
+struct Formulas {
+  Formula a, b, c;
+  std::uint32_t a_elements, b_elements, c_elements;  // of a thread
+};
+
+/// As the manual writes them, for element i of a thread.
+const std::map<std::string_view, Formulas>& formulas() {
+  static const Formula kSums16 = [](auto i, auto g, auto t) { return Coordinates{i < 2 ? g : g + 8, t * 2 + (i & 1)}; };
+  static const Formulas k16n8k16{[](auto i, auto g, auto t) {
+                                   return Coordinates{i < 2 || (i >= 4 && i < 6) ? g : g + 8,
+                                                      i < 4 ? t * 2 + (i & 1) : t * 2 + (i & 1) + 8};
+                                 },
+                                 [](auto i, auto g, auto t) { return Coordinates{i < 2 ? t * 2 + (i & 1) : t * 2 + (i & 1) + 8, g}; },
+                                 kSums16,
+                                 8,
+                                 4,
+                                 4};
+  static const Formulas k16n8k32{[](auto i, auto g, auto t) {
+                                   return Coordinates{i < 4 || (i >= 8 && i < 12) ? g : g + 8,
+                                                      i < 8 ? t * 4 + (i & 3) : t * 4 + (i & 3) + 16};
+                                 },
+                                 [](auto i, auto g, auto t) { return Coordinates{i < 4 ? t * 4 + (i & 3) : t * 4 + (i & 3) + 16, g}; },
+                                 kSums16,
+                                 16,
+                                 8,
+                                 4};
+  static const std::map<std::string_view, Formulas> kAll = {
+      {"m16n8k16_f16", k16n8k16},
+      {"m16n8k16_bf16", k16n8k16},
+      {"m16n8k8_f16",
+       {[](auto i, auto g, auto t) { return Coordinates{i < 2 ? g : g + 8, t * 2 + (i & 1)}; },
+        [](auto i, auto g, auto t) { return Coordinates{t * 2 + i, g}; }, kSums16, 4, 2, 4}},
+      {"m16n8k8_tf32",
+       {[](auto i, auto g, auto t) { return Coordinates{i == 0 || i == 2 ? g : g + 8, i < 2 ? t : t + 4}; },
+        [](auto i, auto g, auto t) { return Coordinates{i == 0 ? t : t + 4, g}; }, kSums16, 4, 2, 4}},
+      {"m8n8k4_f64",
+       {[](auto, auto g, auto t) { return Coordinates{g, t}; }, [](auto, auto g, auto t) { return Coordinates{t, g}; },
+        [](auto i, auto g, auto t) { return Coordinates{g, t * 2 + (i & 1)}; }, 1, 1, 2}},
+      {"m8n8k16_i8",
+       {[](auto i, auto g, auto t) { return Coordinates{g, t * 4 + i}; }, [](auto i, auto g, auto t) { return Coordinates{t * 4 + i, g}; },
+        [](auto i, auto g, auto t) { return Coordinates{g, t * 2 + i}; }, 4, 4, 2}},
+      {"m16n8k32_i8", k16n8k32},
+      {"m16n8k32_e4m3", k16n8k32},
+      {"m16n8k32_e5m2", k16n8k32},
+  };
+  return kAll;
+}
+
+void check_fragment(const LinearLayout& l, Formula formula, std::uint32_t elements) {
+  CHECK(l.size(HardwareDim::reg) == elements);
+  for (std::uint32_t lane = 0; lane < 32; ++lane)
+    for (std::uint32_t i = 0; i < elements; ++i) {
+      const std::vector<std::uint32_t> at = l.coordinates(l(i, lane, 0));
+      CHECK(Coordinates{at[0], at[1]} == formula(i, lane >> 2, lane % 4));
+    }
+}
+
+TEST_CASE("mma_layouts: one instruction has the fragments that the manual gives") {
+  for (std::size_t row = 0; row < matrix_instructions().size(); ++row) {
+    const MatrixInstruction& instruction = matrix_instructions()[row];
+    CAPTURE(instruction.name);
+    REQUIRE(formulas().contains(instruction.name));
+    const Formulas& expected = formulas().at(instruction.name);
+    const Product p(static_cast<int>(row), 1 << instruction.log2_m, 1 << instruction.log2_n, 1 << instruction.log2_k, {1, 1});
+    const MmaLayouts layouts = p.layouts();
+    check_fragment(layouts.a, expected.a, expected.a_elements);
+    check_fragment(layouts.b, expected.b, expected.b_elements);
+    check_fragment(layouts.acc, expected.c, expected.c_elements);
+  }
+}
+
+TEST_CASE("matrix_instructions: the name says the extents, the text says name and types") {
+  for (const MatrixInstruction& i : matrix_instructions()) {
+    CAPTURE(i.name);
+    const std::string shape =
+        "m" + std::to_string(1 << i.log2_m) + "n" + std::to_string(1 << i.log2_n) + "k" + std::to_string(1 << i.log2_k);
+    CHECK(i.name.starts_with(shape + "_"));
+    CHECK(i.ptx.starts_with("mma.sync.aligned." + shape + ".row.col."));
+    CHECK(i.sm >= 75);
+  }
+}
+
+TEST_CASE("mma_layouts: of tiles of every size, each element has a thread, and operands and sums meet in one warp") {
+  int tiles = 0;
+  for (std::size_t row = 0; row < matrix_instructions().size(); ++row)
+    for (std::int64_t m : {1, 2, 8, 16, 64})
+      for (std::int64_t n : {1, 4, 8, 32})
+        for (std::int64_t k : {1, 2, 4, 8, 16, 64})
+          for (const Shape& warps : {Shape{1, 1}, Shape{2, 2}, Shape{4, 1}, Shape{1, 4}})
+            for (std::int64_t batch : {0, 2}) {
+              const Product p(static_cast<int>(row), m, n, k, warps, batch);
+              const MmaLayouts l = p.layouts();
+              for (const LinearLayout* layout : {&l.a, &l.b, &l.acc}) {
+                CHECK(layout->is_surjective());
+                CHECK(layout->bits(HardwareDim::lane) == 5);
+                CHECK(layout->size(HardwareDim::warp) == static_cast<std::uint32_t>(warps[0] * warps[1]));
+              }
+              // The rows of a warp's sums are the rows of its a, the columns those of its b; a warp has all of K of them.
+              const int rows = batch > 0 ? 1 : 0;
+              const auto sets = [](const LinearLayout& layout, std::uint32_t warp, int axis) {
+                std::vector<bool> seen(std::size_t{1} << layout.log2_extents()[static_cast<std::size_t>(axis)]);
+                for (std::uint32_t lane = 0; lane < 32; ++lane)
+                  for (std::uint32_t r = 0; r < layout.size(HardwareDim::reg); ++r)
+                    seen[layout.coordinates(layout(r, lane, warp))[static_cast<std::size_t>(axis)]] = true;
+                return seen;
+              };
+              if (++tiles % 7 == 0)  // the check is slow
+                for (std::uint32_t warp = 0; warp < l.acc.size(HardwareDim::warp); ++warp) {
+                  CHECK(sets(l.acc, warp, rows) == sets(l.a, warp, rows));
+                  CHECK(sets(l.acc, warp, rows + 1) == sets(l.b, warp, rows + 1));
+                  CHECK(sets(l.a, warp, rows + 1) == std::vector<bool>(static_cast<std::size_t>(k), true));
+                  CHECK(sets(l.b, warp, rows) == std::vector<bool>(static_cast<std::size_t>(k), true));
+                }
+            }
+}
+
+TEST_CASE("mma_layouts: the sums of m16n8 are the first operand of m16n8k16 of the next product") {
+  // Attention: P has the layout of the scores, and is a of the second product.
+  const Product scores(0, 64, 64, 32, {4, 1}), values(0, 64, 32, 64, {4, 1});
+  CHECK(scores.layouts().acc.bases(HardwareDim::lane) == values.layouts().a.bases(HardwareDim::lane));
+  CHECK(scores.layouts().acc.bases(HardwareDim::warp) == values.layouts().a.bases(HardwareDim::warp));
+}
+
+}  // namespace
+}  // namespace tilewright::ir
