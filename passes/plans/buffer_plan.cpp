@@ -114,10 +114,7 @@ namespace {
 class SwizzledRows {
  public:
   SwizzledRows(const LinearLayout& writer, int element_bytes) : extents_(writer.log2_extents()), element_bytes_(element_bytes) {
-    inner_ = static_cast<int>(extents_.size()) - 1;
-    for (int axis = inner_; axis >= 0; --axis)
-      for (std::uint32_t basis : writer.bases(HardwareDim::reg))
-        if (basis == 1u << writer.axis_shift(axis) && inner_ == static_cast<int>(extents_.size()) - 1) inner_ = axis;
+    inner_ = axis_of_neighbours(writer);
     const int log2_row = extents_[static_cast<std::size_t>(inner_)];
     log2_chunk_ = std::min(kLog2RowBytes - log2(element_bytes), log2_row);
     chunk_bits_ = std::min(log2_row - log2_chunk_, kLog2LineChunks);
@@ -158,6 +155,14 @@ class SwizzledRows {
 
  private:
   static constexpr int kLog2LineChunks = 3;
+
+  /// The axis along which the lowest registers of a thread are neighbours; the last one if there is none.
+  static int axis_of_neighbours(const LinearLayout& writer) {
+    for (const std::uint32_t basis : writer.bases(HardwareDim::reg))
+      for (int axis = writer.rank() - 1; axis >= 0; --axis)
+        if (writer.log2_extents()[static_cast<std::size_t>(axis)] > 0 && basis == 1u << writer.axis_shift(axis)) return axis;
+    return writer.rank() - 1;
+  }
 
   /// Of one access of a warp, for vectors of one element times the number of vectors that it takes to read all.
   int wavefronts(const LinearLayout& reader) const {
