@@ -207,9 +207,12 @@ TEST_CASE("interpreter of shared memory: what no op has written is not read") {
 }
 
 TEST_CASE("interpreter of shared memory: there are as many slots as the type says") {
-  check_wrong("%s3 = buffer_slot %b, %three : buffer<1, i32>[4]  // wrong\n", "buffer_slot: there is no slot 3 of 3");
+  check_wrong("%s3 = buffer_slot %b, %three : buffer<1, i32>[4]  // wrong\n", "buffer_slot: there is no slot 3 / 1 of 3");
+  check_wrong("%s3 = buffer_slot %b, %one {divisor = 2} : buffer<1, i32>[4]  // wrong\n", "buffer_slot: there is no slot 1 / 2 of 3");
+  CHECK(run(kernel("buffer_store %s1, %i\n %t = buffer_slot %b, %two {divisor = 2} : buffer<1, i32>[4]\n %v = buffer_load %t : i32[4]\n"
+                   "store %y0, %v\n"))[3] == 3);
   check_wrong("%m = sub %zero, %one : i32\n %s3 = buffer_slot %b, %m : buffer<1, i32>[4]  // wrong\n",
-              "buffer_slot: there is no slot -1 of 3");
+              "buffer_slot: there is no slot -1 / 1 of 3");
 }
 
 TEST_CASE("interpreter of shared memory: lanes that the mask leaves out are zeros, and read nothing") {
