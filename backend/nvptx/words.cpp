@@ -2,6 +2,7 @@
 #include "backend/nvptx/words.h"
 
 #include <fmt/format.h>
+#include <llvm/IR/PatternMatch.h>
 
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
@@ -25,6 +26,22 @@ std::string word_suffix(std::span<llvm::Type* const> words, Type element, std::s
   return words.size() == 1 ? fmt::format(".b{}", bits) : fmt::format(".v{}.b{}", words.size(), bits);
 }
 
+/// The word that unpack() has made these elements of, if they are all of its elements in order; else null. LLVM does not find it again.
+static Value* unpacked_word(std::span<Value* const> elements, llvm::Type* word_type) {
+  using namespace llvm::PatternMatch;
+  Value* word = nullptr;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const unsigned bits = elements[i]->getType()->getPrimitiveSizeInBits();
+    Value* from = nullptr;
+    const bool is_lane = match(elements[i], m_ExtractElt(m_BitCast(m_Value(from)), m_SpecificInt(i)));
+    const bool is_first = !is_lane && i == 0 && match(elements[i], m_Trunc(m_Value(from)));
+    if (!is_lane && !is_first && !match(elements[i], m_Trunc(m_LShr(m_Value(from), m_SpecificInt(bits * i))))) return nullptr;
+    if (word && from != word) return nullptr;
+    word = from;
+  }
+  return word && word->getType() == word_type ? word : nullptr;
+}
+
 std::vector<Value*> pack(llvm::IRBuilder<>& b, Type element, std::span<Value* const> elements) {
   const int size = element.element_bytes();
   if (size >= 4) return {elements.begin(), elements.end()};
@@ -33,6 +50,10 @@ std::vector<Value*> pack(llvm::IRBuilder<>& b, Type element, std::span<Value* co
   const std::size_t each = elements.size() / types.size();
   std::vector<Value*> words;
   for (std::size_t w = 0; w < types.size(); ++w) {
+    if (Value* known = unpacked_word(elements.subspan(w * each, each), types[w])) {
+      words.push_back(known);
+      continue;
+    }
     if (size == 2 && each == 2) {
       Value* pair = llvm::PoisonValue::get(llvm::FixedVectorType::get(part, 2));
       for (std::uint64_t i = 0; i < 2; ++i) pair = b.CreateInsertElement(pair, elements[w * 2 + i], i);
