@@ -189,12 +189,11 @@ void Maker::dot_step() {
   keep(result(b_.create(OpKind::dot_, operands, attrs)));
 }
 
-/// Integers from -3 to 4 of the lowest bits of each element.
+/// Integers from -3 to 4, of the lowest bits of each element as an integer.
 ValueId Maker::small_integers(ValueId v) {
-  const Element e = f_.type(v).element(), integer = ir::integer(bits(e), true);
-  const Type t = f_.type(v).with_element(integer);
-  const ValueId low = b_.binary(OpKind::bit_and_, b_.bitcast(v, Type(integer)), b_.constant(t, 7));
-  return b_.cast(b_.binary(OpKind::sub_, low, b_.constant(t, 3)), e);
+  const Type t = f_.type(v).with_element(Element::i32);
+  const ValueId low = b_.binary(OpKind::bit_and_, b_.cast(v, Element::i32), b_.constant(t, 7));
+  return b_.cast(b_.binary(OpKind::sub_, low, b_.constant(t, 3)), f_.type(v).element());
 }
 
 void Maker::dot_scaled_step() {
