@@ -319,7 +319,7 @@ TEST_CASE("applications: a recurrent cell over time, weights of 8 bits with scal
       h = next;
       want.insert(want.end(), h.begin(), h.end());
     }
-    check_close("out", out.download(), want, 1e-4, 1e-5);
+    check_close("out", out.download(), want, 10 * f32_dot_tolerance(device), f32_dot_tolerance(device));
   });
 }
 

@@ -380,7 +380,7 @@ TEST_CASE("numbers: a softmax that goes along with a loop has no error of its ma
         auto weights = tw::exp(a - column(bigger));
         auto rescale = tw::exp(biggest - bigger);
         total = total * rescale + tw::sum(weights, 1);
-        sum = tw::dot(weights, load(y + (at + column(j)) * kRows + row(arange(0, kRows))), sum * column(rescale));
+        sum = tw::dot(weights, load(y + (at + column(j)) * kRows + row(arange(0, kRows))), sum * column(rescale), tw::Precision::ieee);
         biggest = bigger;
       }
       store(out + i * kRows + row(arange(0, kRows)), sum / column(total));
@@ -418,12 +418,12 @@ TEST_CASE("numbers: scores of an attention may have any factor, also none and ne
       for (auto at : tw::range(0, keys, kBlock)) {
         auto j = at + arange(0, kBlock);
         auto rows = load(k + column(j) * kDepth + row(c), column(j) < keys);
-        auto scores = tw::where(row(j) < keys, tw::dot(queries, tw::transpose(rows)) * factor, -tw::inf);
+        auto scores = tw::where(row(j) < keys, tw::dot(queries, tw::transpose(rows), {}, tw::Precision::ieee) * factor, -tw::inf);
         auto bigger = tw::maximum(biggest, tw::max(scores, 1));
         auto weights = tw::exp(scores - column(bigger));
         auto rescale = tw::exp(biggest - bigger);
         total = total * rescale + tw::sum(weights, 1);
-        sum = tw::dot(weights, rows, sum * column(rescale));
+        sum = tw::dot(weights, rows, sum * column(rescale), tw::Precision::ieee);
         biggest = bigger;
       }
       store(out + i * kDepth + row(c), sum / column(total));

@@ -27,6 +27,9 @@ void on_every_device(const std::function<void(tw::Device&)>& program);
 void on_every_cpu(const std::function<void(tw::Device&)>& program);
 inline bool is_gpu(const tw::Device& device) { return !device.name().starts_with("cpu"); }
 
+/// The relative error of a product of f32 tiles at standard precision: matrix instructions of GPUs round the factors to tf32.
+inline double f32_dot_tolerance(const tw::Device& device) { return is_gpu(device) ? 2e-3 : 1e-5; }
+
 /// The text of the tw::Error that f throws; empty if it throws none.
 std::string message_of(const std::function<void()>& f);
 inline bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
