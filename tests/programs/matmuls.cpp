@@ -1,0 +1,171 @@
+// Matrix products of all types, layouts in memory, tiles, sizes, stages and warps, drawn from a table, against double precision.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "tests/programs/programs.h"
+
+namespace {
+
+using namespace programs;
+using tw::arange, tw::column, tw::row, tw::load, tw::store;
+
+/// How a matrix is in memory, and read.
+enum Storage {
+  kRows,       // row-major
+  kColumns,    // column-major, by strides
+  kTransposed  // column-major: rows of its transpose are loaded, and the tile is transposed
+};
+
+template <class T>
+using Sum = std::conditional_t<std::same_as<T, std::int8_t>, std::int32_t, std::conditional_t<std::same_as<T, double>, double, float>>;
+
+/// A tile of rows x columns whose first element is at (i, j) of a matrix of these extents.
+template <class T>
+tw::Tile<T> read(tw::Ptr<const T> p, const tw::I32& i, const tw::I32& j, int rows, int columns, const tw::I32& all_rows,
+                 const tw::I32& all_columns, int storage, bool masked) {
+  if (storage == kTransposed) return tw::transpose(read(p, j, i, columns, rows, all_columns, all_rows, kRows, masked));
+  auto r = column(i + arange(0, rows)), c = row(j + arange(0, columns));
+  auto at = storage == kRows ? p + r * all_columns + c : p + c * all_rows + r;
+  return masked ? load(at, r < all_rows && c < all_columns) : load(at);
+}
+
+template <class T>
+void matmul(tw::Ptr<const T> a, tw::Ptr<const T> b, tw::Ptr<Sum<T>> out, tw::I32 m, tw::I32 n, tw::I32 k, std::array<int, 7> shape) {
+  const auto [bm, bn, bk, a_storage, b_storage, masked, precision] = shape;
+  auto i = tw::program_id(0) * bm, j = tw::program_id(1) * bn;
+  auto acc = tw::zeros<Sum<T>>({bm, bn});
+  for (auto l : tw::range(0, k, bk))
+    acc = tw::dot(read(a, i, l, bm, bk, m, k, a_storage, masked != 0), read(b, l, j, bk, bn, k, n, b_storage, masked != 0), acc,
+                  static_cast<tw::Precision>(precision));
+  auto r = column(i + arange(0, bm)), c = row(j + arange(0, bn));
+  if (masked)
+    store(out + r * n + c, acc, r < m && c < n);
+  else
+    store(out + r * n + c, acc);
+}
+
+struct Case {
+  std::array<int, 3> size;  // m, n, k
+  std::array<int, 2> storage;
+  bool masked;
+  int stages, warps;
+};
+
+constexpr std::array<int, 3> kTiles[] = {{1, 1, 1},     {1, 16, 8},    {2, 4, 64},     {8, 8, 32},    {16, 8, 16},  {16, 16, 16},
+                                         {32, 16, 8},   {4, 64, 4},    {32, 32, 32},   {16, 64, 32},  {64, 32, 16}, {64, 64, 32},
+                                         {32, 128, 16}, {128, 16, 64}, {128, 128, 32}, {128, 128, 64}};
+
+template <class T>
+void check_case(tw::Device& device, const std::array<int, 3>& tile, const Case& c, tw::Precision precision) {
+  static const tw::Kernel kernel("matmul", matmul<T>);
+  const auto [m, n, k] = c.size;
+  INFO("tile ", tile[0], " x ", tile[1], " x ", tile[2], " of ", m, " x ", n, " x ", k, ", a ", c.storage[0], ", b ", c.storage[1],
+       ", masked ", c.masked, ", stages ", c.stages, ", warps ", c.warps);
+  // One element more than none: a matrix may be empty.
+  const auto a = numbers<T>(m * k + 1, 1, std::integral<T> ? 60 : 1), b = numbers<T>(k * n + 1, 2, std::integral<T> ? 60 : 1);
+  std::vector<Sum<T>> poison(m * n);
+  std::memset(poison.data(), 0xff, poison.size() * sizeof(Sum<T>));  // NaNs
+  auto out = device.upload(poison);
+  kernel({.grid = {tw::cdiv(m, tile[0]), tw::cdiv(n, tile[1])}, .num_warps = c.warps, .num_stages = c.stages}, device.upload(a),
+         device.upload(b), out, m, n, k,
+         std::array{tile[0], tile[1], tile[2], c.storage[0], c.storage[1], int{c.masked}, static_cast<int>(precision)});
+  std::vector<double> x(m * k), y(n * k), want(m * n);
+  for (int i = 0; i < m; ++i)
+    for (int l = 0; l < k; ++l) x[i * k + l] = as_double(a[c.storage[0] == kRows ? i * k + l : l * m + i]);
+  for (int j = 0; j < n; ++j)
+    for (int l = 0; l < k; ++l) y[j * k + l] = as_double(b[c.storage[1] == kRows ? l * n + j : j * k + l]);
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < n; ++j) {
+      const double *p = x.data() + i * k, *q = y.data() + j * k;
+      double sum = 0;
+      for (int l = 0; l < k; ++l) sum += p[l] * q[l];
+      want[i * n + j] = sum;
+    }
+  const bool rounds = std::same_as<T, float> && precision != tw::Precision::ieee;
+  const double tolerance = std::integral<T> ? 0 : std::same_as<T, double> ? 1e-14 : rounds ? f32_dot_tolerance(device) : 1e-5;
+  check_close("product", out.download(), want, tolerance, tolerance * std::sqrt(k) * 2);
+}
+
+/// The values of a table, one after the other in a random order that is always the same.
+class Draw {
+ public:
+  explicit Draw(unsigned seed) : engine_(seed) {}
+  int below(int n) { return static_cast<int>(engine_() % static_cast<unsigned>(n)); }
+  template <std::size_t N>
+  int of(const int (&values)[N]) {
+    return values[below(N)];
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+template <class T>
+int check_type(tw::Device& device, tw::Precision precision, unsigned seed, int draws) {
+  INFO("elements of type ", typeid(T).name(), ", precision ", static_cast<int>(precision));
+  Draw draw(seed);
+  int cases = 0;
+  for (int d = 0; d < draws; ++d) {
+    std::array<int, 3> tile = kTiles[(seed + static_cast<unsigned>(d) * 5) % std::size(kTiles)];
+    // Both operands are in shared memory at once, as a whole where there is no matrix instruction.
+    while ((tile[0] + tile[1]) * tile[2] * static_cast<int>(sizeof(T)) > 32 * 1024) *std::max_element(tile.begin(), tile.end()) /= 2;
+    const auto [bm, bn, bk] = tile;
+    Case c{};
+    c.masked = draw.below(3) != 0;
+    c.storage = {draw.below(3), draw.below(3)};
+    c.stages = draw.of({1, 2, 3, 4});
+    c.warps = draw.of({1, 2, 4, 8});
+    if (c.masked)
+      c.size = {draw.of({1, 7, bm, bm + 1, bm + 3}), draw.of({1, 5, bn, bn + 1, bn + 16}),
+                draw.of({1, 13, bk, 2 * bk + 1, 3 * bk, 4 * bk + 3})};
+    else
+      c.size = {bm * draw.of({1, 2}), bn, bk * draw.of({1, 2, 3, 5})};
+    check_case<T>(device, tile, c, precision);
+    ++cases;
+  }
+  return cases;
+}
+
+/// cpu, and a GPU of each level of matrix instructions; or those that the environment names.
+std::vector<tw::Device> targets() {
+  if (std::getenv("PROGRAMS_DEVICES")) return devices();
+  std::vector<tw::Device> all;
+  for (const char* name : {"cpu", "emulator:sm_75", "emulator:sm_80", "emulator:sm_89", "emulator:sm_90"})
+    all.push_back(tw::Device::open(name));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("matmuls: every type, storage, tile, size, number of stages and of warps") {
+  int cases = 0;
+  unsigned seed = 0;
+  for (tw::Device device : targets()) {
+    INFO("on ", device.name());
+    constexpr int kDraws = 12;
+    cases += check_type<tw::f16>(device, tw::Precision::standard, ++seed, 2 * kDraws);
+    cases += check_type<tw::bf16>(device, tw::Precision::standard, ++seed, kDraws);
+    cases += check_type<float>(device, tw::Precision::standard, ++seed, kDraws);
+    cases += check_type<float>(device, tw::Precision::tf32, ++seed, kDraws / 2);
+    cases += check_type<float>(device, tw::Precision::ieee, ++seed, kDraws / 2);
+    cases += check_type<double>(device, tw::Precision::standard, ++seed, kDraws);
+    cases += check_type<std::int8_t>(device, tw::Precision::standard, ++seed, kDraws);
+    cases += check_type<tw::f8e4m3>(device, tw::Precision::standard, ++seed, kDraws);
+    cases += check_type<tw::f8e5m2>(device, tw::Precision::standard, ++seed, kDraws);
+  }
+  MESSAGE(cases, " products");
+}
+
+TEST_CASE("matmuls: tiles of a fast matrix product, every number of stages and of warps") {
+  for (tw::Device device : targets()) {
+    INFO("on ", device.name());
+    const std::array tile{64, 64, 32};
+    for (int stages : {1, 2, 3, 4})
+      for (int warps : {1, 2, 4, 8}) {
+        const Case odd{{67, 61, 101}, {kRows, kRows}, true, stages, warps},
+            aligned{{64, 64, 160}, {kRows, kTransposed}, false, stages, warps};
+        check_case<tw::f16>(device, tile, stages % 2 == 0 ? odd : aligned, tw::Precision::standard);
+      }
+  }
+}
