@@ -28,11 +28,18 @@ using ir::MatrixInstruction;
 std::optional<std::int64_t> select(const Function& f, OpId dot, const ir::TargetDesc& target) {
   const ir::Element factors = f.type(f.operand(dot, 0)).element(), sums = f.type(f.result(dot)).element();
   const auto precision = static_cast<ir::Precision>(f.attr(dot, ir::AttrName::precision));
-  if (factors == ir::Element::f32 && precision != ir::Precision::standard && precision != ir::Precision::tf32) return std::nullopt;
+  if (factors == ir::Element::f32 && precision == ir::Precision::ieee) return std::nullopt;
   const auto all = ir::matrix_instructions();
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i].factors == factors && all[i].sums == sums && all[i].sm <= target.sm) return static_cast<std::int64_t>(i);
   return std::nullopt;
+}
+
+/// Whether each factor is multiplied as the sum of two of tf32. bf16x3 allows larger errors, and gets no less.
+bool is_near_f32(const Function& f, OpId dot) {
+  const auto precision = static_cast<ir::Precision>(f.attr(dot, ir::AttrName::precision));
+  return f.type(f.operand(dot, 0)).element() == ir::Element::f32 &&
+         (precision == ir::Precision::tf32x3 || precision == ir::Precision::bf16x3);
 }
 
 bool is_elementwise(const Function& f, OpId id) { return ir::info(f.kind(id)).has(ir::kElementwise); }
@@ -87,7 +94,9 @@ bool select_mma(Function& f, const PassContext& context) {
     const ir::Attr instruction{ir::AttrName::instruction, *row, {}, {}};
     const ir::Attr warps{
         ir::AttrName::warps, 0, share(f, id, ir::matrix_instructions()[static_cast<std::size_t>(*row)], context.num_warps), {}};
-    rw.replace(id, f.result(rw.create(OpKind::mma_, operands, {instruction, warps})));
+    std::vector<ir::Attr> attrs{instruction, warps};
+    if (is_near_f32(f, id)) attrs.push_back({ir::AttrName::precision, static_cast<std::int64_t>(ir::Precision::tf32x3), {}, {}});
+    rw.replace(id, f.result(rw.create(OpKind::mma_, operands, attrs)));
   });
   return rw.changed();
 }

@@ -1,5 +1,8 @@
 // mma by mma.sync: fragments of the operands packed into the registers of the instruction, K slice by K slice.
 //
+// precision = tf32x3: a factor x is high + low, where high is x rounded to tf32 and low the rounded rest; low * low, at most 2^-22 of the
+// product, is left out. Where high is no finite number there is no rest.
+//
 // Elements that the tile does not have (a tile may be smaller than a fragment): along K they are zeros, in both operands, since 0 times an
 // infinity would be NaN; along M and N they are copies, which only compute copies of sums.
 #include "backend/nvptx/mma.h"
@@ -78,33 +81,52 @@ class MmaLowering {
     const int rows = rank_ - 2, columns = rank_ - 1;
     const std::uint32_t first = batch_part(sums_, batch) | sums_.flat(rows, m) | sums_.flat(columns, n);
     if (!sums_.find(first)) return;  // of another warp
-    std::vector<Value*> inputs = words(a_, batch, columns, k, rows, m, instruction_.log2_m);
-    for (Value* w : words(b_, batch, rows, k, columns, n, instruction_.log2_n)) inputs.push_back(w);
-    const std::size_t factors = inputs.size(), as = a_words_;
+    const std::vector<Part>& as = words(a_, batch, columns, k, rows, m, instruction_.log2_m);
+    const std::vector<Part>& bs = words(b_, batch, rows, k, columns, n, instruction_.log2_n);
     std::vector<std::uint32_t> held;
+    std::vector<Value*> sums;
     for (std::uint32_t j = 0; j < 1u << (instruction_.log2_m - 2); ++j) {
       const bool next_column = j & 1, next_row = j & 2;
       const std::uint32_t flat = first | (next_column && sums_.log2_extent(columns) > 0 ? sums_.flat(columns, 1) : 0) |
                                  (next_row && sums_.log2_extent(rows) > 3 ? sums_.flat(rows, 8) : 0);
       held.push_back(*sums_.find(flat));
-      inputs.push_back(out[held.back()]);
+      sums.push_back(out[held.back()]);
     }
-    const std::vector<llvm::Type*> types(held.size(), out[held[0]]->getType());
+    // The small products first.
+    if (is_split_) {
+      sums = instruct(as, &Part::low, bs, &Part::high, sums);
+      sums = instruct(as, &Part::high, bs, &Part::low, sums);
+    }
+    sums = instruct(as, &Part::high, bs, &Part::high, sums);
+    // Backwards: of copies the first one stays.
+    for (std::size_t j = held.size(); j-- > 0;) out[held[j]] = sums[j];
+  }
+
+  /// A register of a fragment; `low`: of factors that are split, the rest.
+  struct Part {
+    Value *high = nullptr, *low = nullptr;
+  };
+
+  std::vector<Value*> instruct(const std::vector<Part>& as, Value* Part::* of_a, const std::vector<Part>& bs, Value* Part::* of_b,
+                               const std::vector<Value*>& sums) {
+    std::vector<Value*> inputs;
+    for (const Part& p : as) inputs.push_back(p.*of_a);
+    for (const Part& p : bs) inputs.push_back(p.*of_b);
+    inputs.insert(inputs.end(), sums.begin(), sums.end());
+    const std::vector<llvm::Type*> types(sums.size(), sums[0]->getType());
     std::string text(instruction_.ptx);
     std::size_t next = 0;
-    for (const std::size_t count : {held.size(), as, factors - as, held.size()}) {
+    for (const std::size_t count : {sums.size(), as.size(), bs.size(), sums.size()}) {
       text += next == 0 ? " {" : ", {";
       for (std::size_t i = 0; i < count; ++i, ++next) text += fmt::format("{}${}", i ? ", " : "", next);
       text += "}";
     }
-    const std::vector<Value*> results = inline_ptx(e_.b(), text + ";", types, inputs, {false, false, true});
-    // Backwards: of copies the first one stays.
-    for (std::size_t j = held.size(); j-- > 0;) out[held[j]] = results[j];
+    return inline_ptx(e_.b(), text + ";", types, inputs, {false, false, true});
   }
 
   /// The registers of a fragment of a or b: `packed` elements along K each, then the next 8 of the outer axis, then the higher half of K.
-  std::vector<Value*> words(const Fragments& t, std::uint32_t batch, int inner, std::uint32_t k, int outer, std::uint32_t at,
-                            int log2_outer) {
+  const std::vector<Part>& words(const Fragments& t, std::uint32_t batch, int inner, std::uint32_t k, int outer, std::uint32_t at,
+                                 int log2_outer) {
     const bool is_a = &t == &a_;
     const std::uint32_t first = batch_part(t, batch) | t.flat(inner, k) | t.flat(outer, at);
     auto& known = known_[{is_a, first}];
@@ -119,9 +141,10 @@ class MmaLowering {
           const bool exists = inner_offset >> t.log2_extent(inner) == 0;
           elements.push_back(exists ? t.value(*t.find(first | t.flat(inner, inner_offset) | t.flat(outer, outer_offset))) : zero());
         }
-        known.push_back(zero_absent_lanes(word(elements), t.log2_extent(inner)));
+        Part& part = known.emplace_back();
+        part.high = zero_absent_lanes(word(elements), t.log2_extent(inner));
+        if (is_split_) part.low = zero_absent_lanes(word({rest(elements[0], part.high)}), t.log2_extent(inner));
       }
-    if (is_a) a_words_ = known.size();
     return known;
   }
 
@@ -130,6 +153,15 @@ class MmaLowering {
   Value* word(const std::vector<Value*>& elements) {
     if (element_.element() == ir::Element::f32) return inline_ptx(e_.b(), "cvt.rna.tf32.f32 $0, $1;", e_.b().getInt32Ty(), {elements[0]});
     return pack(e_.b(), element_, elements)[0];
+  }
+
+  /// x less its value rounded to tf32.
+  Value* rest(Value* x, Value* rounded) {
+    llvm::IRBuilder<>& b = e_.b();
+    Value *high = b.CreateBitCast(rounded, x->getType()), *low = b.CreateFSub(x, high);
+    Value* size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, high);
+    Value* is_finite = b.CreateFCmpOLT(size, llvm::ConstantFP::getInfinity(x->getType()));
+    return b.CreateSelect(is_finite, low, llvm::Constant::getNullValue(x->getType()));
   }
 
   /// Lanes hold copies for elements of K beyond the tile: zeros instead.
@@ -147,9 +179,9 @@ class MmaLowering {
   const Type element_;
   Fragments a_, b_, sums_;
   int log2_packed_ = 0;
-  std::size_t a_words_ = 0;
+  const bool is_split_ = static_cast<ir::Precision>(e_.f().attr(id_, ir::AttrName::precision)) == ir::Precision::tf32x3;
   Value* is_present_ = nullptr;
-  std::map<std::pair<bool, std::uint32_t>, std::vector<Value*>> known_;
+  std::map<std::pair<bool, std::uint32_t>, std::vector<Part>> known_;
 };
 
 }  // namespace

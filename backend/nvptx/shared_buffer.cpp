@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "backend/lowering/elementwise.h"
 #include "backend/nvptx/access.h"
 #include "backend/nvptx/ptx_asm.h"
 #include "backend/nvptx/shared_tile.h"
@@ -52,7 +53,7 @@ Registers load_matrices(Emitter& e, Type element, const passes::MatrixLoad& plan
     const std::vector<Value*> loaded =
         inline_ptx(b, fmt::format("{} {}, [${} + {}];", suffix, list, words, at.displacement), types, inputs, kCollective);
     const std::vector<Value*> elements = unpack(b, element, loaded, words * packed);
-    std::copy(elements.begin(), elements.end(), out.begin() + r);
+    for (std::size_t i = 0; i < elements.size(); ++i) out[r + i] = b.CreateBitCast(elements[i], register_type(b.getContext(), element));
   }
   return out;
 }

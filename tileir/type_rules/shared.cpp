@@ -97,6 +97,9 @@ RuleResult rule_mma(const RuleInput& in) {
   const Type a = in.operands[0], acc = in.operands[2];
   if (instruction.factors != a.element() || instruction.sums != acc.element())
     return fail(in, 0, "{}; {} multiplies {} to {}", seen(in, 0), instruction.name, text(instruction.factors), text(instruction.sums));
+  const auto precision = static_cast<Precision>(in.number(AttrName::precision));
+  if (precision != Precision::standard && (precision != Precision::tf32x3 || a.element() != Element::f32))
+    return fail(in, 0, "precision must be standard or, for f32 factors, tf32x3");
   const std::span<const std::int64_t> warps = in.list(AttrName::warps);
   const auto is_count = [](std::int64_t n) { return n >= 1 && n <= kMostWarps && std::has_single_bit(static_cast<std::uint64_t>(n)); };
   if (static_cast<int>(warps.size()) != acc.rank() || !std::ranges::all_of(warps, is_count))
