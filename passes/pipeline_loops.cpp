@@ -10,7 +10,8 @@
 // The wait is the only barrier of an iteration: the slot that is written was read in the iteration before, which every thread has finished.
 // S is the number of stages. Slots are counted in bytes of the smallest one, so that a slot's address is a sum.
 //
-//   1. find_loads: loads whose only use is a buffer_store in the loop's body, and that cp.async can do.
+//   1. find_loads: loads in the loop's body that cp.async can do, and whose only use is a buffer_store. If the loop says how many stages it
+//      has, all others as well: each thread reads back what it has copied.
 //   2. find_addresses: the ops that addresses and masks are computed from, within the loop: pure ops on the counter and on carried values
 //      that are computed likewise. So they can be computed for a later iteration.
 //   3. count: the number of iterations, from which follows the value of the counter where copies end.
@@ -61,8 +62,9 @@ class LoopPipeliner {
 
  private:
   struct Load {
-    OpId load, store, alloc;
-    ValueId buffer;  // of all slots
+    OpId load, store, alloc;  // store, alloc: of the buffer of one slot; none: there is no buffer yet
+    LayoutId layout;          // of the buffer
+    ValueId buffer = {};      // of all slots
   };
 
   BlockId body() const { return f_.region(loop_); }
@@ -87,22 +89,33 @@ class LoopPipeliner {
 
   void find_loads() {
     const AxisInfoAnalysis axes(f_);
+    std::set<OpId> stored;
     for (OpId id : f_.ops(body())) {
       if (f_.kind(id) != OpKind::buffer_store_) continue;
-      const Load l{f_.defined_by(f_.operand(id, 1), OpKind::load_), id, f_.defined_by(f_.operand(id, 0), OpKind::alloc_buffer_), {}};
-      if (l.load && l.alloc && f_.op(l.alloc).parent == body() && f_.op(l.load).parent == body() && is_copyable(l, axes))
-        loads_.push_back(l);
+      const ValueId buffer = f_.operand(id, 0), value = f_.operand(id, 1);
+      const Load l{f_.defined_by(value, OpKind::load_), id, f_.defined_by(buffer, OpKind::alloc_buffer_), f_.layout_id(buffer)};
+      if (!l.load || !l.alloc || f_.op(l.alloc).parent != body() || f_.op(l.load).parent != body()) continue;
+      stored.insert(l.load);
+      if (f_.value(value).users.size() == 1 && is_copyable(l, axes)) loads_.push_back(l);
+    }
+    if (f_.attr(loop_, ir::AttrName::num_stages) < 2) return;
+    for (OpId id : f_.ops(body())) {
+      if (f_.kind(id) != OpKind::load_ || stored.contains(id) || f_.type(f_.result(id)).is_scalar()) continue;
+      if (f_.type(f_.result(id)).rank() > ir::kMaxBufferRank || !f_.has_uses(f_.result(id))) continue;
+      const ir::LinearLayout layout = f_.layout(f_.result(id)).without_free_registers();
+      const Load l{id, {}, {}, f_.add_layout(buffer_layout(layout, layout, f_.type(f_.result(id)).element_bytes()))};
+      if (is_copyable(l, axes)) loads_.push_back(l);
     }
   }
 
   bool is_copyable(const Load& l, const AxisInfoAnalysis& axes) const {
-    if (f_.value(f_.result(l.load)).users.size() != 1 || f_.attr(l.load, ir::AttrName::is_volatile)) return false;
+    if (f_.attr(l.load, ir::AttrName::is_volatile)) return false;
     const auto& operands = f_.op(l.load).operands;
     if (operands.size() > 2 && f_.constant_bits(operands[2]) != std::uint64_t{0}) return false;
     const ir::Type t = f_.type(f_.result(l.load));
     const ir::LinearLayout& layout = f_.layout(operands[0]);
     const std::vector<int> vector = vector_bits(access_info(f_, l.load, axes), layout);
-    const int log2_copied = log2_copy_vector(layout, f_.layout(f_.operand(l.store, 0)), t.element_bytes(), vector);
+    const int log2_copied = log2_copy_vector(layout, f_.layout(l.layout), t.element_bytes(), vector);
     return t.element_bytes() << log2_copied >= kLeastCopyBytes;
   }
 
@@ -134,14 +147,21 @@ class LoopPipeliner {
   }
   void add_addresses(const Load& l) { TW_CHECK(add_addresses_to(l, address_ops_, address_values_), "an address was found before"); }
 
+  std::int64_t bytes_of(const Load& l) const {
+    const ir::Type t = f_.type(f_.result(l.load));
+    return t.elements() * t.element_bytes();
+  }
+
   /// Fewer stages if all of them need more shared memory than a program has.
   void fit_shared_memory() {
     std::int64_t slot = 0, others = 0;
-    for (const Load& l : loads_) slot += ir::buffer_bytes(f_.type(f_.result(l.alloc)));
+    for (const Load& l : loads_) {
+      slot += bytes_of(l);
+      if (l.alloc) others -= bytes_of(l);
+    }
     f_.walk([&](OpId id) {
       if (f_.kind(id) == OpKind::alloc_buffer_) others += ir::buffer_bytes(f_.type(f_.result(id)));
     });
-    others -= slot;
     while (stages_ > 1 && others + stages_ * slot > context_.target.shared_bytes) --stages_;
   }
 
@@ -164,10 +184,10 @@ class LoopPipeliner {
   void make_buffers() {
     unit_ = INT64_MAX;
     for (Load& l : loads_) {
-      unit_ = std::min(unit_, ir::buffer_bytes(f_.type(f_.result(l.alloc))));
-      const ir::Type one = f_.type(f_.result(l.alloc)), all = ir::Type::buffer(one.element(), stages_, one.shape());
+      unit_ = std::min(unit_, bytes_of(l));
+      const ir::Type tile = f_.type(f_.result(l.load)), all = ir::Type::buffer(tile.element(), stages_, tile.shape());
       l.buffer = f_.result(rw_.create(OpKind::alloc_buffer_, {}, {}, std::span(&all, 1)));
-      f_.set_layout(l.buffer, f_.layout_id(f_.result(l.alloc)));
+      f_.set_layout(l.buffer, l.layout);
     }
   }
 
@@ -264,9 +284,16 @@ class LoopPipeliner {
     rw_.at(slots_at_);
     for (const Load& l : loads_) {
       const ValueId slot = slot_of(l, read_);
-      rw_.erase(l.store);
-      rw_.replace(l.alloc, slot);
-      rw_.erase(l.load);
+      if (l.store) {
+        rw_.erase(l.store);
+        rw_.replace(l.alloc, slot);
+        rw_.erase(l.load);
+        continue;
+      }
+      const ir::Type tile = f_.type(f_.result(l.load));
+      const ValueId read = f_.result(rw_.create(OpKind::buffer_load_, std::span(&slot, 1), {}, std::span(&tile, 1)));
+      f_.set_layout(read, f_.layout_id(f_.result(l.load)));
+      rw_.replace(l.load, read);
     }
   }
 
