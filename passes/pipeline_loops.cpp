@@ -277,23 +277,29 @@ class LoopPipeliner {
     copy(map, write, rw_.binary(OpKind::lt_, f_.arg(body(), 0), limit));
     yield(next_slot(read_)), yield(next_slot(write));
     for (const auto& [k, v] : args) yield(map(f_.operand(f_.terminator(body()), k)));
-    slots_at_ = first;
   }
 
+  /// Replaces the loads by reads of their slots.
   void use_slots() {
-    rw_.at(slots_at_);
+    std::vector<ValueId> slots, reads;
     for (const Load& l : loads_) {
-      const ValueId slot = slot_of(l, read_);
-      if (l.store) {
-        rw_.erase(l.store);
-        rw_.replace(l.alloc, slot);
-        rw_.erase(l.load);
+      slots.push_back(slot_of(l, read_));
+      if (l.store) continue;
+      const ir::Type tile = f_.type(f_.result(l.load));
+      reads.push_back(f_.result(rw_.create(OpKind::buffer_load_, std::span(&slots.back(), 1), {}, std::span(&tile, 1))));
+      f_.set_layout(reads.back(), f_.layout_id(f_.result(l.load)));
+    }
+    // Only now: the body may have begun with one of the ops that are erased.
+    auto read = reads.begin();
+    for (std::size_t i = 0; i < loads_.size(); ++i) {
+      const Load& l = loads_[i];
+      if (!l.store) {
+        rw_.replace(l.load, *read++);
         continue;
       }
-      const ir::Type tile = f_.type(f_.result(l.load));
-      const ValueId read = f_.result(rw_.create(OpKind::buffer_load_, std::span(&slot, 1), {}, std::span(&tile, 1)));
-      f_.set_layout(read, f_.layout_id(f_.result(l.load)));
-      rw_.replace(l.load, read);
+      rw_.erase(l.store);
+      rw_.replace(l.alloc, slots[i]);
+      rw_.erase(l.load);
     }
   }
 
@@ -308,7 +314,6 @@ class LoopPipeliner {
   std::map<int, ValueId> ahead_;  // of these: the value in a later iteration
   std::int64_t unit_ = 1;         // bytes of the smallest slot
   ValueId count_, read_;
-  OpId slots_at_;
 };
 
 }  // namespace

@@ -117,9 +117,16 @@ class Maker {
   void sort_step();
   void gather_step();
   void histogram_step();
+
+  // ---- maker_dot.cpp ----
   void dot_step();
-  ValueId small_integers(ValueId);
   void dot_scaled_step();
+  /// A loop of products of tiles that it loads.
+  void dot_loop_step();
+  /// Integers from -3 to 4, of the lowest bits of each element as an integer.
+  ValueId small_integers(ValueId);
+  /// A parameter of integers from -3 to 4.
+  Region small_integer_region(Element, std::int64_t length);
 
   // ---- maker_effects.cpp ----
   void atomic_step();

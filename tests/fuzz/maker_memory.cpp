@@ -98,6 +98,23 @@ Maker::Region& Maker::input_region(Element e, std::int64_t want) {
   return regions_.emplace_back(Region{pointer, static_cast<int>(p_.arguments.size()) - 1, e, length, false, false});
 }
 
+Maker::Region Maker::small_integer_region(Element e, std::int64_t length) {
+  Argument a;
+  a.is_buffer = true;
+  a.element = e;
+  const auto size = static_cast<std::size_t>(bytes(e));
+  a.bytes.resize(static_cast<std::size_t>(length) * size);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(length); ++i) {
+    const std::uint64_t word = element_bits(e, r_.between(-3, 4));
+    std::memcpy(&a.bytes[i * size], &word, size);
+  }
+  const Param param = place(r_, a, "in" + std::to_string(p_.arguments.size()));
+  p_.arguments.push_back(std::move(a));
+  const ValueId pointer = f_.add_param(Type::pointer(e, true), param);
+  // Not one of regions_: other steps would not keep its elements small.
+  return {pointer, static_cast<int>(p_.arguments.size()) - 1, e, length, false, false};
+}
+
 Maker::Region& Maker::output_region(Element e, std::int64_t want) {
   Argument a;
   a.is_buffer = true;

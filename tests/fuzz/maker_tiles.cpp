@@ -156,57 +156,13 @@ void Maker::histogram_step() {
   const Type t = f_.type(x);
   std::int64_t bins = std::int64_t{1} << r_.between(0, r_.chance(20) ? options_.max_log2_elements : 6);
   if (bits(t.element()) == 8 && r_.chance(40)) bins = 256;  // all that u8 holds
-  if (r_.chance(50)) {  // most of it inside, rather than most of it outside
+  if (r_.chance(50)) {                                      // most of it inside, rather than most of it outside
     const ValueId most = index_constant(t.shape(), t.element(), 2 * bins - 1);
     x = b_.binary(OpKind::bit_and_, x, most);
   }
   std::vector<ValueId> operands{x};
   if (r_.chance(50)) operands.push_back(value_of(t.with_element(Element::boolean)));
   keep(result(b_.create(OpKind::histogram_, operands, {{AttrName::bins, bins}})));
-}
-
-void Maker::dot_step() {
-  struct Kind {
-    Element factor, sum;
-  };
-  constexpr Kind kKinds[] = {{Element::f32, Element::f32},   {Element::f16, Element::f32}, {Element::bf16, Element::f32},
-                             {Element::f64, Element::f64},   {Element::i8, Element::i32},  {Element::f8e4m3, Element::f32},
-                             {Element::f8e5m2, Element::f32}};
-  const Kind k = r_.pick(kKinds);
-  const auto extent = [&] { return std::int64_t{1} << r_.between(0, r_.chance(20) ? 5 : 3); };
-  const std::int64_t m = extent(), n = extent(), depth = extent();
-  Shape a{m, depth}, b{depth, n}, c{m, n};
-  if (r_.chance(25))
-    for (Shape* s : {&a, &b, &c}) s->insert(s->begin(), 2);
-  std::vector<ValueId> operands{value_of(Type(k.factor, a)), value_of(Type(k.factor, b)), value_of(Type(k.sum, c))};
-  std::vector<Attr> attrs;
-  // Fused multiply-adds, in the interpreter's order. Matrix instructions add up in an order of their own, and round f32 factors: then all
-  // values are small integers, whose sums are exact in every order.
-  const bool has_order = k.factor == Element::f32 && r_.chance(30);
-  if (has_order) attrs.push_back({AttrName::precision, static_cast<std::int64_t>(Precision::ieee)});
-  if (!has_order)
-    for (ValueId& v : operands) v = small_integers(v);
-  keep(result(b_.create(OpKind::dot_, operands, attrs)));
-}
-
-/// Integers from -3 to 4, of the lowest bits of each element as an integer.
-ValueId Maker::small_integers(ValueId v) {
-  const Type t = f_.type(v).with_element(Element::i32);
-  const ValueId low = b_.binary(OpKind::bit_and_, b_.cast(v, Element::i32), b_.constant(t, 7));
-  return b_.cast(b_.binary(OpKind::sub_, low, b_.constant(t, 3)), f_.type(v).element());
-}
-
-void Maker::dot_scaled_step() {
-  constexpr std::int64_t kBlock = 32;                                              // elements of K that share a scale
-  constexpr Element kFactors[] = {Element::f8e4m3, Element::f8e5m2, Element::u8};  // u8: two elements of K each
-  const auto extent = [&] { return std::int64_t{1} << r_.between(0, 3); };
-  const std::int64_t m = extent(), n = extent(), depth = kBlock << r_.between(0, 2);
-  const Element ea = r_.pick(kFactors), eb = r_.pick(kFactors);
-  const Shape a{m, ea == Element::u8 ? depth / 2 : depth}, b{eb == Element::u8 ? depth / 2 : depth, n};
-  const ValueId factor_a = value_of(Type(ea, a)), scale_a = value_of(Type(Element::u8, Shape{m, depth / kBlock}));
-  const ValueId factor_b = value_of(Type(eb, b)), scale_b = value_of(Type(Element::u8, Shape{n, depth / kBlock}));
-  const ValueId operands[] = {factor_a, scale_a, factor_b, scale_b, value_of(Type(Element::f32, Shape{m, n}))};
-  keep(result(b_.create(OpKind::dot_scaled_, operands)));
 }
 
 }  // namespace tilewright::fuzz
