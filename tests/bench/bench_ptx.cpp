@@ -38,6 +38,14 @@ std::vector<Case> cases() {
     add("transpose_f32", gpu::transpose, {64, 64}, 4);
     add("rowsum_f32_1024", gpu::row_sum, {1024}, 4);
     add("matmul_f32_64x64x16_ieee", gpu::matmul, {64, 64, 16}, 4);
+    add("matmul_f16_128x128x32", gpu::product<tw::f16, float, false>, {128, 128, 32}, 4);
+    add("matmul_f16_128x128x32_bt", gpu::product<tw::f16, float, true>, {128, 128, 32}, 4);
+    add("matmul_f16_128x256x64_w8", gpu::product<tw::f16, float, false>, {128, 256, 64}, 8);
+    add("matmul_tf32_128x128x32", gpu::product<float, float, false>, {128, 128, 32}, 4);
+    add("matmul_tf32_128x128x32_bt", gpu::product<float, float, true>, {128, 128, 32}, 4);
+    add("matmul_i8_128x128x64", gpu::product<std::int8_t, std::int32_t, false>, {128, 128, 64}, 4);
+    add("matmul_i8_128x128x64_bt", gpu::product<std::int8_t, std::int32_t, true>, {128, 128, 64}, 4);
+    add("attention_f16_128x64_d64", gpu::attention, {128, 64, 64}, 4);
   }
   return all;
 }

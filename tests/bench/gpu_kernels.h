@@ -77,4 +77,45 @@ inline void matmul(In a, In b, Out c, tw::I32 M, tw::I32 N, tw::I32 K, tw::I32 l
   tw::store(c + i * ldc + j, sum, i < M && j < N);
 }
 
+/// By matrix instructions. B is [K, N] or, transposed, [N, K].
+template <class T, class S, bool kTransposed>
+void product(tw::Ptr<const T> a, tw::Ptr<const T> b, tw::Ptr<S> c, tw::I32 M, tw::I32 N, tw::I32 K, tw::I32 lda, tw::I32 ldb, tw::I32 ldc,
+             int bm, int bn, int bk) {
+  auto i = tw::column(tw::program_id(0) * bm + tw::arange(0, bm));
+  auto j = tw::row(tw::program_id(1) * bn + tw::arange(0, bn));
+  auto k = tw::arange(0, bk);
+  auto sum = tw::zeros<S>({bm, bn});
+  for (auto at : tw::range(0, K, bk)) {
+    auto ka = tw::row(at + k), kb = tw::column(at + k);
+    auto ta = tw::load(a + i * lda + ka, i < M && ka < K);
+    auto tb = kTransposed ? tw::load(b + j * ldb + kb, kb < K && j < N) : tw::load(b + kb * ldb + j, kb < K && j < N);
+    sum = tw::dot(ta, tb, sum);
+  }
+  tw::store(c + i * ldc + j, sum, i < M && j < N);
+}
+
+/// One head a program along axis 1; heads are [length, depth].
+inline void attention(tw::Ptr<const tw::f16> q, tw::Ptr<const tw::f16> k, tw::Ptr<const tw::f16> v, tw::Ptr<tw::f16> out, tw::I32 length,
+                      tw::F32 scale, int bm, int bn, int depth) {
+  auto head = tw::program_id(1) * length * depth;
+  auto rows = tw::column(tw::program_id(0) * bm + tw::arange(0, bm));
+  auto d = tw::arange(0, depth);
+  auto tq = tw::load(q + head + rows * depth + tw::row(d), rows < length);
+  auto biggest = tw::full<float>({bm}, -tw::inf);
+  auto total = tw::zeros<float>({bm});
+  auto sum = tw::zeros<float>({bm, depth});
+  for (auto at : tw::range(0, length, bn)) {
+    auto n = at + tw::arange(0, bn);
+    auto tk = tw::load(k + head + tw::row(n) * depth + tw::column(d), tw::row(n) < length);
+    auto scores = tw::where(tw::row(n) < length, tw::dot(tq, tk) * scale, -tw::inf);
+    auto bigger = tw::maximum(biggest, tw::max(scores, 1));
+    auto weights = tw::exp(scores - tw::column(bigger)), rescale = tw::exp(tw::column(biggest - bigger));
+    total = total * tw::reshape(rescale, {bm}) + tw::sum(weights, 1);
+    auto tv = tw::load(v + head + tw::column(n) * depth + tw::row(d), tw::column(n) < length);
+    sum = tw::dot(weights.to<tw::f16>(), tv, sum * rescale);
+    biggest = bigger;
+  }
+  tw::store(out + head + rows * depth + tw::row(d), (sum / tw::column(total)).to<tw::f16>(), rows < length);
+}
+
 }  // namespace bench::gpu

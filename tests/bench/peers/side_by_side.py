@@ -6,7 +6,8 @@
 
 BENCH_PTX is the program of that name from the build, which writes our PTX. Both texts go through the assembler and the
 disassembler that come with Triton, so that the difference is the compilers'. `sass` counts the instructions in the code, `path` those of
-the shortest way through it that goes back nowhere: in a kernel without loops what a warp executes of a tile that its masks pass whole. The
+the shortest way through it that goes back nowhere: in a kernel without loops what a warp executes of a tile that its masks pass whole;
+`loop` those of the main loop of a product, over its matrix instructions. The
 kernels are those of tests/bench/gpu_kernels.h, line by line; _loose: sizes of any value, not multiples of 16.
 """
 import argparse
@@ -96,6 +97,49 @@ def matmul(a, b, c, M, N, K, lda, ldb, ldc, BM: tl.constexpr, BN: tl.constexpr, 
     tl.store(c + i * ldc + j, s, mask=(i < M) & (j < N))
 
 
+@triton.jit
+def product(a, b, c, M, N, K, lda, ldb, ldc, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, T: tl.constexpr, S: tl.constexpr):
+    i = (tl.program_id(0) * BM + tl.arange(0, BM))[:, None]
+    j = (tl.program_id(1) * BN + tl.arange(0, BN))[None, :]
+    k = tl.arange(0, BK)
+    s = tl.zeros([BM, BN], S)
+    for at in range(0, K, BK):
+        ka = (at + k)[None, :]
+        kb = (at + k)[:, None]
+        ta = tl.load(a + i * lda + ka, mask=(i < M) & (ka < K), other=0.0)
+        pb = b + j * ldb + kb if T else b + kb * ldb + j
+        tb = tl.load(pb, mask=(kb < K) & (j < N), other=0.0)
+        s = tl.dot(ta, tb, s, out_dtype=S)
+    tl.store(c + i * ldc + j, s, mask=(i < M) & (j < N))
+
+
+@triton.jit
+def attention(q, k, v, out, length, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    head = tl.program_id(1) * length * D
+    rows = (tl.program_id(0) * BM + tl.arange(0, BM))[:, None]
+    d = tl.arange(0, D)
+    tq = tl.load(q + head + rows * D + d[None, :], mask=rows < length, other=0.0)
+    biggest = tl.full([BM], -float("inf"), tl.float32)
+    total = tl.zeros([BM], tl.float32)
+    s = tl.zeros([BM, D], tl.float32)
+    for at in range(0, length, BN):
+        n = at + tl.arange(0, BN)
+        tk = tl.load(k + head + n[None, :] * D + d[:, None], mask=n[None, :] < length, other=0.0)
+        scores = tl.where(n[None, :] < length, tl.dot(tq, tk) * scale, -float("inf"))
+        bigger = tl.maximum(biggest, tl.max(scores, 1))
+        weights = tl.exp(scores - bigger[:, None])
+        rescale = tl.exp(biggest - bigger)
+        total = total * rescale + tl.sum(weights, 1)
+        tv = tl.load(v + head + n[:, None] * D + d[None, :], mask=n[:, None] < length, other=0.0)
+        s = tl.dot(weights.to(tl.float16), tv, s * rescale[:, None])
+        biggest = bigger
+    tl.store(out + head + rows * D + d[None, :], (s / total[:, None]).to(tl.float16), mask=rows < length)
+
+
+def matrix(m, n, k, transposed, sums):
+    return {"BM": m, "BN": n, "BK": k, "T": transposed, "S": sums}
+
+
 # name: function, constants, warps, stages
 KERNELS = {
     "add_f32": (vector_add, {"BLOCK": 1024}, 4, 3),
@@ -105,9 +149,31 @@ KERNELS = {
     "transpose_f32": (transpose, {"BM": 64, "BN": 64}, 4, 3),
     "rowsum_f32_1024": (row_sum, {"BLOCK": 1024}, 4, 3),
     "matmul_f32_64x64x16_ieee": (matmul, {"BM": 64, "BN": 64, "BK": 16}, 4, 3),
+    "matmul_f16_128x128x32": (product, matrix(128, 128, 32, False, tl.float32), 4, 3),
+    "matmul_f16_128x128x32_bt": (product, matrix(128, 128, 32, True, tl.float32), 4, 3),
+    "matmul_f16_128x256x64_w8": (product, matrix(128, 256, 64, False, tl.float32), 8, 3),
+    "matmul_tf32_128x128x32": (product, matrix(128, 128, 32, False, tl.float32), 4, 3),
+    "matmul_tf32_128x128x32_bt": (product, matrix(128, 128, 32, True, tl.float32), 4, 3),
+    "matmul_i8_128x128x64": (product, matrix(128, 128, 64, False, tl.int32), 4, 3),
+    "matmul_i8_128x128x64_bt": (product, matrix(128, 128, 64, True, tl.int32), 4, 3),
+    "attention_f16_128x64_d64": (attention, {"BM": 128, "BN": 64, "D": 64}, 4, 3),
 }
-POINTERS = {"x", "y", "out", "weight", "bias", "means", "scales", "a", "b", "c"}
+POINTERS = {"x", "y", "out", "weight", "bias", "means", "scales", "a", "b", "c", "q", "k", "v"}
 TARGETS = {80: "sm_80", 90: "sm_90a"}
+
+
+def element(name, arg):
+    """The type that a pointer argument of a kernel points to."""
+    if "_f16_" in name and arg != "c":
+        return "fp16"
+    if "_i8_" in name:
+        return "i32" if arg == "c" else "i8"
+    return "fp32"
+
+
+def targets(name):
+    """On Hopper Triton's products are wgmma, and ours are not yet."""
+    return [c for c in TARGETS if c == 80 or KERNELS[name][0] not in (product, attention)]
 
 
 def triton_ptx(name, capability, loose):
@@ -116,7 +182,7 @@ def triton_ptx(name, capability, loose):
     signature, attributes = {}, {}
     for i, arg in enumerate(function.arg_names):
         is_pointer = arg in POINTERS
-        signature[arg] = "constexpr" if arg in constants else "*fp32" if is_pointer else "fp32" if arg == "eps" else "i32"
+        signature[arg] = "constexpr" if arg in constants else "*" + element(name, arg) if is_pointer else "fp32" if arg in ("eps", "scale") else "i32"
         if is_pointer or (signature[arg] == "i32" and not loose):
             attributes[(i,)] = [["tt.divisibility", 16]]
     with tempfile.TemporaryDirectory() as folder:
@@ -166,6 +232,20 @@ def shortest_path(code):
     return shortest
 
 
+def main_loop(code):
+    """Instructions of the loop with the most matrix instructions or, if there are none, 0."""
+    most, length = 0, 0
+    for i, (address, _, opcode, operands) in enumerate(code):
+        if opcode.split(".")[0] != "BRA" or "0x" not in operands:
+            continue
+        target = int(operands.split("0x")[-1], 16)
+        body = [c for c in code[:i + 1] if int(c[0], 16) >= target]
+        products = sum("MMA" in c[2] for c in body)
+        if products > most:
+            most, length = products, len(body)
+    return f"{length}/{most}" if most else "-"
+
+
 def measure(ptx, shared, capability):
     """Counts of the machine code that ptxas makes of a text."""
     with tempfile.TemporaryDirectory() as folder:
@@ -187,7 +267,7 @@ def measure(ptx, shared, capability):
     for _, _, opcode, _ in code:
         memory[opcode.split(".")[0]][width(opcode)] += 1
     said_number = lambda pattern: int(found.group(1)) if (found := re.search(pattern, said)) else 0
-    result = {"sass": len(code), "path": shortest_path(code), "registers": said_number(r"Used (\d+) registers"), "spills": said_number(r"(\d+) bytes spill stores"),
+    result = {"sass": len(code), "path": shortest_path(code), "loop": main_loop(code), "registers": said_number(r"Used (\d+) registers"), "spills": said_number(r"(\d+) bytes spill stores"),
               "shared": shared + said_number(r"(\d+) bytes smem"), "BAR": roots["BAR"], "SHFL": roots["SHFL"], "MUFU": roots["MUFU"]}
     for name in ("LDG", "STG", "LDS", "STS"):
         counts = memory[name] if name != "LDG" else memory["LDG"] + memory["LDGSTS"]
@@ -212,7 +292,7 @@ def main():
         rows = []
         for kernel in options.kernels:
             for loose in (False, True):
-                for capability in TARGETS:
+                for capability in targets(kernel):
                     name = kernel + ("_loose" if loose else "")
                     row = {"kernel": name, "target": TARGETS[capability]}
                     row["ours"] = measure(*our_ptx(folder, name, capability), capability)
