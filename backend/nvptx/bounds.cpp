@@ -9,6 +9,7 @@
 #include "backend/nvptx/ptx_asm.h"
 #include "backend/nvptx_abi.h"
 #include "tileir/memory_ops.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::backend::nvptx {
 
@@ -34,6 +35,9 @@ Registers BoundsCheck::active_elements(OpId id) {
   const Registers& addresses = e_.registers(pointer);
   Registers active = mask ? e_.registers(mask) : Registers(addresses.size(), e_.options().check ? b_.getTrue() : nullptr);
   if (!e_.options().check) return active;
+  // A pipelined loop has the addresses of iterations that there are not, but does not copy from them.
+  if (f.kind(id) == OpKind::copy_async_)
+    for (Value*& a : active) a = b_.CreateAnd(a, e_.scalar(f.operand(id, 2)));
   const bool is_scalar = f.type(pointer).is_scalar();
   const std::uint32_t copies = is_scalar ? 0 : e_.layout(pointer).free_bits(HardwareDim::reg);
   Value* reports = is_scalar ? e_.is_first_thread() : e_.redundant_thread_predicate(e_.layout(pointer));
