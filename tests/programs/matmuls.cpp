@@ -50,6 +50,7 @@ struct Case {
   std::array<int, 2> storage;
   bool masked;
   int stages, warps;
+  bool checked = false;
 };
 
 constexpr std::array<int, 3> kTiles[] = {{1, 1, 1},     {1, 16, 8},    {2, 4, 64},     {8, 8, 32},    {16, 8, 16},  {16, 16, 16},
@@ -61,14 +62,14 @@ void check_case(tw::Device& device, const std::array<int, 3>& tile, const Case& 
   static const tw::Kernel kernel("matmul", matmul<T>);
   const auto [m, n, k] = c.size;
   INFO("tile ", tile[0], " x ", tile[1], " x ", tile[2], " of ", m, " x ", n, " x ", k, ", a ", c.storage[0], ", b ", c.storage[1],
-       ", masked ", c.masked, ", stages ", c.stages, ", warps ", c.warps);
+       ", masked ", c.masked, ", stages ", c.stages, ", warps ", c.warps, ", checked ", c.checked);
   // One element more than none: a matrix may be empty.
   const auto a = numbers<T>(m * k + 1, 1, std::integral<T> ? 60 : 1), b = numbers<T>(k * n + 1, 2, std::integral<T> ? 60 : 1);
   std::vector<Sum<T>> poison(m * n);
   std::memset(poison.data(), 0xff, poison.size() * sizeof(Sum<T>));  // NaNs
   auto out = device.upload(poison);
-  kernel({.grid = {tw::cdiv(m, tile[0]), tw::cdiv(n, tile[1])}, .num_warps = c.warps, .num_stages = c.stages}, device.upload(a),
-         device.upload(b), out, m, n, k,
+  kernel({.grid = {tw::cdiv(m, tile[0]), tw::cdiv(n, tile[1])}, .num_warps = c.warps, .num_stages = c.stages, .check = c.checked},
+         device.upload(a), device.upload(b), out, m, n, k,
          std::array{tile[0], tile[1], tile[2], c.storage[0], c.storage[1], int{c.masked}, static_cast<int>(precision)});
   std::vector<double> x(m * k), y(n * k), want(m * n);
   for (int i = 0; i < m; ++i)
@@ -116,6 +117,7 @@ int check_type(tw::Device& device, tw::Precision precision, unsigned seed, int d
     c.storage = {draw.below(3), draw.below(3)};
     c.stages = draw.of({1, 2, 3, 4});
     c.warps = draw.of({1, 2, 4, 8});
+    c.checked = draw.below(4) == 0;
     if (c.masked)
       c.size = {draw.of({1, 7, bm, bm + 1, bm + 3}), draw.of({1, 5, bn, bn + 1, bn + 16}),
                 draw.of({1, 13, bk, 2 * bk + 1, 3 * bk, 4 * bk + 3})};
@@ -167,5 +169,26 @@ TEST_CASE("matmuls: tiles of a fast matrix product, every number of stages and o
             aligned{{64, 64, 160}, {kRows, kTransposed}, false, stages, warps};
         check_case<tw::f16>(device, tile, stages % 2 == 0 ? odd : aligned, tw::Precision::standard);
       }
+  }
+}
+
+TEST_CASE("matmuls: checked mode reports the elements outside of a buffer that a loop would copy, and no copy past its last iteration") {
+  for (tw::Device device : targets()) {
+    INFO("on ", device.name());
+    const tw::Kernel kernel("matmul", matmul<tw::f16>);
+    const std::vector<tw::f16> ones(64 * 64, tw::f16(1.0f));
+    const auto a = device.upload(ones), b = device.upload(ones);
+    auto out = device.allocate<float>(64 * 64);
+    const auto launch = [&](int k) {
+      kernel({.grid = {1, 1}, .check = true}, a, b, out, 64, 64, k, std::array{64, 64, 32, int{kRows}, int{kRows}, 0, 0});
+      device.synchronize();
+    };
+    CHECK(message_of([&] { launch(64); }) == "");
+    CHECK(out.download() == std::vector<float>(64 * 64, 64.0f));
+    const std::string message = message_of([&] { launch(96); });
+    // Which element the message names is up to the copies: each of them is an access of its own.
+    CHECK_MESSAGE(has(message, "load of 2 bytes at index 4"), message);
+    CHECK_MESSAGE(has(message, " of a buffer of 4096 f16 elements ("), message);
+    CHECK_MESSAGE(has(message, "matmuls.cpp:"), message);
   }
 }
