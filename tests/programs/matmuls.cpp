@@ -192,3 +192,151 @@ TEST_CASE("matmuls: checked mode reports the elements outside of a buffer that a
     CHECK_MESSAGE(has(message, "matmuls.cpp:"), message);
   }
 }
+
+namespace {
+
+constexpr int kTile = 32;
+using F16 = tw::Ptr<const tw::f16>;
+
+/// a[row i, column l] and b[row l, column j] of matrices with kTile rows and columns, and zeros from k on.
+tw::Tile<tw::f16> left(const F16& a, const tw::I32& l, const tw::I32& k) {
+  auto i = column(arange(0, kTile)), c = row(l + arange(0, kTile));
+  return load(a + i * k + c, c < k);
+}
+tw::Tile<tw::f16> right(const F16& b, const tw::I32& l, const tw::I32& k) {
+  auto r = column(l + arange(0, kTile)), j = row(arange(0, kTile));
+  return load(b + r * kTile + j, r < k);
+}
+tw::F32 zeros() { return tw::zeros<float>({kTile, kTile}); }
+
+/// Kernels that compute a b, each in a way of its own.
+struct Variant {
+  std::string name;
+  void (*function)(F16, F16, tw::Ptr<float>, tw::I32);
+};
+void put(const tw::Ptr<float>& out, const tw::F32& x) { store(out + column(arange(0, kTile)) * kTile + row(arange(0, kTile)), x); }
+
+const Variant kVariants[] = {
+    {"carried pointers",
+     [](F16 a, F16 b, tw::Ptr<float> out, tw::I32 k) {
+       auto l = arange(0, kTile);
+       auto pa = a + column(l) * k + row(l);
+       auto pb = b + column(l) * kTile + row(l);
+       auto acc = zeros();
+       for (auto at : tw::range(0, tw::cdiv(k, kTile))) {
+         auto rest = k - at * kTile;
+         acc = tw::dot(load(pa, row(l) < rest), load(pb, column(l) < rest), acc);
+         pa += kTile;
+         pb += kTile * kTile;
+       }
+       put(out, acc);
+     }},
+    {"a loop that starts late and a counter of 64 bits",
+     [](F16 a, F16 b, tw::Ptr<float> out, tw::I32 k) {
+       auto acc = tw::dot(left(a, 0, k), right(b, 0, k));
+       for (auto at : tw::range(tw::I64(kTile), k.to<std::int64_t>(), kTile))
+         acc = tw::dot(left(a, at.to<std::int32_t>(), k), right(b, at.to<std::int32_t>(), k), acc);
+       put(out, acc);
+     }},
+    {"two loops, the second of odd tiles",
+     [](F16 a, F16 b, tw::Ptr<float> out, tw::I32 k) {
+       auto acc = zeros();
+       for (auto at : tw::range(0, k, 2 * kTile)) acc = tw::dot(left(a, at, k), right(b, at, k), acc);
+       for (auto at : tw::range(kTile, k, 2 * kTile)) acc = tw::dot(left(a, at, k), right(b, at, k), acc);
+       put(out, acc);
+     }},
+    {"nested loops",
+     [](F16 a, F16 b, tw::Ptr<float> out, tw::I32 k) {
+       auto acc = zeros();
+       for (auto at : tw::range(0, k, 3 * kTile)) {
+         auto end = tw::minimum(at + 3 * kTile, k);
+         for (auto in : tw::range(at, end, kTile)) acc = tw::dot(left(a, in, k), right(b, in, k), acc);
+       }
+       put(out, acc);
+     }},
+    {"an outer loop that stores",
+     [](F16 a, F16 b, tw::Ptr<float> out, tw::I32 k) {
+       for (auto time : tw::range(0, 3)) {
+         auto acc = tw::full<float>({kTile, kTile}, 0.0f) * time.to<float>();
+         for (auto at : tw::range(0, k, kTile)) acc = tw::dot(left(a, at, k), right(b, at, k), acc);
+         put(out, acc);
+       }
+     }},
+    {"operands that are computed",
+     [](F16 a, F16 b, tw::Ptr<float> out, tw::I32 k) {
+       auto acc = zeros();
+       for (auto at : tw::range(0, k, kTile)) acc = tw::dot((left(a, at, k).to<float>() * 2).to<tw::f16>(), right(b, at, k), acc);
+       put(out, acc / 2);
+     }},
+    {"two products of one operand",
+     [](F16 a, F16 b, tw::Ptr<float> out, tw::I32 k) {
+       auto acc = zeros(), twice = zeros();
+       for (auto at : tw::range(0, k, kTile)) {
+         auto x = left(a, at, k), y = right(b, at, k);
+         acc = tw::dot(x, y, acc);
+         twice = tw::dot(tw::transpose(y), tw::transpose(x), twice);
+       }
+       put(out, (acc + tw::transpose(twice)) / 2);
+     }},
+    {"a product under a condition",
+     [](F16 a, F16 b, tw::Ptr<float> out, tw::I32 k) {
+       auto acc = zeros();
+       for (auto at : tw::range(0, k + 2 * kTile, kTile)) tw::when(at < k, [&] { acc = tw::dot(left(a, at, k), right(b, at, k), acc); });
+       put(out, acc);
+     }},
+    {"a loop while",
+     [](F16 a, F16 b, tw::Ptr<float> out, tw::I32 k) {
+       auto acc = zeros();
+       tw::I32 at = 0;
+       tw::loop_while([&] { return at < k; },
+                      [&] {
+                        acc = tw::dot(left(a, at, k), right(b, at, k), acc);
+                        at += kTile;
+                      });
+       put(out, acc);
+     }},
+    {"an operand that does not change, and chained products",
+     [](F16 a, F16 b, tw::Ptr<float> out, tw::I32 k) {
+       auto one = tw::where(column(arange(0, kTile)) == row(arange(0, kTile)), 1.0f, 0.0f).to<tw::f16>();
+       auto acc = zeros();
+       for (auto at : tw::range(0, k, kTile)) acc = tw::dot(tw::dot(one, left(a, at, k)).to<tw::f16>(), right(b, at, k), acc);
+       put(out, acc);
+     }},
+    {"a batch of two, every second tile each",
+     [](F16 a, F16 b, tw::Ptr<float> out, tw::I32 k) {
+       auto acc = tw::zeros<float>({2, kTile, kTile});
+       auto z = arange(0, 2), i = arange(0, kTile);
+       auto batch = tw::reshape(z, {2, 1, 1}), r = tw::reshape(i, {1, kTile, 1}), c = tw::reshape(i, {1, 1, kTile});
+       for (auto at : tw::range(0, k, 2 * kTile)) {
+         auto ca = at + batch * kTile + c, rb = at + batch * kTile + r;
+         acc = tw::dot(load(a + r * k + ca, ca < k), load(b + rb * kTile + c, rb < k), acc);
+       }
+       put(out, tw::sum(acc, 0));
+     }},
+};
+
+}  // namespace
+
+TEST_CASE("matmuls: loops of every form") {
+  constexpr std::pair<int, int> kOptions[] = {{4, 3}, {1, 2}, {8, 4}, {2, 1}};  // warps, stages
+  unsigned number = 0;
+  for (tw::Device device : targets())
+    for (const Variant& v : kVariants) {
+      const tw::Kernel kernel("product", v.function);
+      for (int k : {0, 1, 32, 63, 200}) {
+        const auto [warps, stages] = kOptions[number++ % 4];
+        INFO("on ", device.name(), ", ", v.name, ", k ", k, ", warps ", warps, ", stages ", stages);
+        const auto a = numbers<tw::f16>(kTile * k + 1, 1), b = numbers<tw::f16>(kTile * k + 1, 2);
+        auto out = device.upload(std::vector<float>(kTile * kTile, NAN));
+        kernel({.grid = 1, .num_warps = warps, .num_stages = stages, .check = k == 63}, device.upload(a), device.upload(b), out, k);
+        std::vector<double> want;
+        for (int i = 0; i < kTile; ++i)
+          for (int j = 0; j < kTile; ++j) {
+            double sum = 0;
+            for (int l = 0; l < k; ++l) sum += as_double(a[i * k + l]) * as_double(b[l * kTile + j]);
+            want.push_back(sum);
+          }
+        check_close("product", out.download(), want, 1e-5, 1e-4);
+      }
+    }
+}
