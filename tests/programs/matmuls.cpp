@@ -83,7 +83,7 @@ void check_case(tw::Device& device, const std::array<int, 3>& tile, const Case& 
       for (int l = 0; l < k; ++l) sum += p[l] * q[l];
       want[i * n + j] = sum;
     }
-  const bool rounds = std::same_as<T, float> && precision != tw::Precision::ieee;
+  const bool rounds = std::same_as<T, float> && (precision == tw::Precision::standard || precision == tw::Precision::tf32);
   const double tolerance = std::integral<T> ? 0 : std::same_as<T, double> ? 1e-14 : rounds ? f32_dot_tolerance(device) : 1e-5;
   check_close("product", out.download(), want, tolerance, tolerance * std::sqrt(k) * 2);
 }
@@ -150,7 +150,8 @@ TEST_CASE("matmuls: every type, storage, tile, size, number of stages and of war
     cases += check_type<tw::bf16>(device, tw::Precision::standard, ++seed, kDraws);
     cases += check_type<float>(device, tw::Precision::standard, ++seed, kDraws);
     cases += check_type<float>(device, tw::Precision::tf32, ++seed, kDraws / 2);
-    cases += check_type<float>(device, tw::Precision::ieee, ++seed, kDraws / 2);
+    for (tw::Precision p : {tw::Precision::tf32x3, tw::Precision::bf16x3, tw::Precision::ieee})
+      cases += check_type<float>(device, p, ++seed, kDraws / 3);
     cases += check_type<double>(device, tw::Precision::standard, ++seed, kDraws);
     cases += check_type<std::int8_t>(device, tw::Precision::standard, ++seed, kDraws);
     cases += check_type<tw::f8e4m3>(device, tw::Precision::standard, ++seed, kDraws);

@@ -233,3 +233,51 @@ TEST_CASE("memory: views outside of their extents: other, and nothing written; r
     check_same("y", by.download(), y);
   });
 }
+
+namespace {
+
+/// Column sums of a matrix, a block of rows at a time, and of the same block shifted by a column.
+template <class T>
+void column_sums(tw::Ptr<const T> x, tw::Ptr<float> out, tw::I32 rows, tw::I32 columns, std::array<int, 3> block) {
+  const auto [bm, bn, stages] = block;
+  auto r = tw::column(tw::arange(0, bm)), c = tw::row(tw::program_id(0) * bn + tw::arange(0, bn));
+  auto acc = tw::zeros<float>({bm, bn});
+  for (auto at : tw::range(0, rows, bm, {.num_stages = stages})) {
+    auto there = at + r < rows;
+    auto v = tw::load(x + (at + r) * columns + c, there && c < columns);
+    auto w = tw::load(x + (at + r) * columns + c + 1, there && c + 1 < columns);
+    acc += v.template to<float>() + 2 * w.template to<float>() * v.template to<float>();
+  }
+  tw::store(out + tw::program_id(0) * bn + tw::arange(0, bn), tw::sum(acc, 0), tw::program_id(0) * bn + tw::arange(0, bn) < columns);
+}
+
+template <class T>
+void check_column_sums(tw::Device& device) {
+  const tw::Kernel kernel("column_sums", column_sums<T>);
+  for (const auto& [rows, columns] : {std::pair{0, 5}, {1, 64}, {100, 64}, {37, 61}, {64, 130}})
+    for (int stages : {1, 2, 3, 5}) {
+      INFO("elements of ", sizeof(T), " bytes, ", rows, " x ", columns, ", stages ", stages);
+      std::vector<T> x(rows * columns + 1);
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(static_cast<float>(static_cast<int>(i * 7 % 11) - 5));
+      auto out = device.upload(std::vector<float>(columns, NAN));
+      kernel({.grid = tw::cdiv(columns, 64), .check = stages == 3}, device.upload(x), out, rows, columns, std::array{16, 64, stages});
+      std::vector<float> want(columns);
+      for (int i = 0; i < rows; ++i)
+        for (int j = 0; j < columns; ++j) {
+          const double v = as_double(x[i * columns + j]), w = j + 1 < columns ? as_double(x[i * columns + j + 1]) : 0;
+          want[j] += static_cast<float>(v + 2 * w * v);
+        }
+      check_same("column sums", out.download(), want);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("memory: loops that are pipelined load what others load") {
+  on_every_device([](tw::Device& device) {
+    check_column_sums<float>(device);
+    check_column_sums<tw::f16>(device);
+    check_column_sums<std::int8_t>(device);
+    check_column_sums<double>(device);
+  });
+}
