@@ -202,7 +202,9 @@ class LoopPipeliner {
   void copy(ir::ValueMap& map, ValueId slot, ValueId condition) {
     for (OpId id : f_.ops(body()))
       if (address_ops_.contains(id)) rw_.clone(id, map);
+    const ir::Loc loc = rw_.loc();
     for (const Load& l : loads_) {
+      rw_.set_loc(f_.op(l.load).loc);
       std::vector<ValueId> operands{map(f_.operand(l.load, 0)), slot_of(l, slot), condition};
       if (const ValueId mask = ir::mask_of(f_, l.load)) operands.push_back(map(mask));
       std::vector<ir::Attr> attrs;
@@ -210,6 +212,7 @@ class LoopPipeliner {
         if (a.name == ir::AttrName::cache) attrs.push_back(a);
       rw_.create(OpKind::copy_async_, operands, attrs);
     }
+    rw_.set_loc(loc);
     rw_.create(OpKind::async_commit_, {});
   }
 

@@ -39,7 +39,7 @@ bool has_accesses(const Function& f) {
   bool found = false;
   f.walk([&](OpId id) {
     const ir::Family family = ir::info(f.kind(id)).family;
-    found = found || family == ir::Family::memory || family == ir::Family::atomic;
+    found = found || family == ir::Family::memory || family == ir::Family::atomic || f.kind(id) == OpKind::copy_async_;
   });
   return found;
 }
