@@ -240,7 +240,7 @@ def main_loop(code):
             continue
         target = int(operands.split("0x")[-1], 16)
         body = [c for c in code[:i + 1] if int(c[0], 16) >= target]
-        products = sum("MMA" in c[2] for c in body)
+        products = sum(c[2].split(".")[0].endswith("MMA") for c in body)
         if products > most:
             most, length = products, len(body)
     return f"{length}/{most}" if most else "-"
