@@ -14,6 +14,9 @@ const char* const kObject =
     "all that came before are inits, and what a copy does to an mbarrier is an operation on it and no access of its own; "
     "Triton's kernels have no fence there";
 const char* const kParity = "a specialization has sizes of one divisibility, and no such size is the index of these elements";
+const char* const kPastEnd =
+    "past the last iteration the mask of a copy is false everywhere: the copy reads nothing, and writes zeros to a slot that is not read "
+    "(where scratch takes the place of the slot, checks do find it)";
 
 }  // namespace
 
@@ -24,6 +27,7 @@ const std::vector<Equivalent>& known_equivalents() {
       {"to_int8", kGuard, R"(@%p st\.shared\.b32 .*)", ".*", 1, kCopies},
       {"to_int8", kGuard, R"(@%p st\.global\.b32 .*)", R"(tw::store\(scales .*)", 1,
        "every thread holds the row's scale, so all of them store the same"},
+      {"matmul_silu", kGuard, R"(@%p cp\.async\.ca\..*)", ".*", 193, kPastEnd},
       {"to_mx", kGuard, R"(@%p st\.(shared|global)\.b8 .*)", R"(tw::store\(scales .*)", 2,
        "the lanes that the guard stops hold copies of the scale that another lane stores"},
       {"topk_sampling", kGuard, R"(@%p st\.global\.b32 .*)", R"(tw::store\(tokens .*)", 1,
@@ -38,6 +42,7 @@ const std::vector<Equivalent>& known_equivalents() {
       {"add_gradients", kGuard, R"(@%p ld\.global\.b32 .*)", ".*gradients.*", 2,
        "a program has a first token, so that this guard holds everywhere"},
 
+      {"matmul_silu", kBound, R"(setp\.gt\.(s32 .*, 0|u32 .*, 1);)", ".*", 2, kPastEnd},
       {"attention", kBound, R"(setp\.gt\.s64 %p, %rd, -1;)", ".*", 19, "the offsets of these views are never negative"},
       {"attention", kBound, R"(setp\.lt\.s64 .*)", ".*", 15, kParity},
       {"add_gradients", kBound, R"(setp\.(lt|gt)\.s32 .*)", ".*", 4, kParity},
