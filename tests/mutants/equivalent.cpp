@@ -27,7 +27,7 @@ const std::vector<Equivalent>& known_equivalents() {
       {"to_int8", kGuard, R"(@%p st\.shared\.b32 .*)", ".*", 1, kCopies},
       {"to_int8", kGuard, R"(@%p st\.global\.b32 .*)", R"(tw::store\(scales .*)", 1,
        "every thread holds the row's scale, so all of them store the same"},
-      {"matmul_silu", kGuard, R"(@%p cp\.async\.ca\..*)", ".*", 193, kPastEnd},
+      {"matmul_silu", kGuard, R"(@%p cp\.async\.ca\..*)", ".*", 40, kPastEnd},
       {"to_mx", kGuard, R"(@%p st\.(shared|global)\.b8 .*)", R"(tw::store\(scales .*)", 2,
        "the lanes that the guard stops hold copies of the scale that another lane stores"},
       {"topk_sampling", kGuard, R"(@%p st\.global\.b32 .*)", R"(tw::store\(tokens .*)", 1,
