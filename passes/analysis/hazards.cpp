@@ -23,7 +23,7 @@ struct Pending {
   OpId op;
   std::int64_t begin = 0, end = 0;  // of shared memory
   bool only_reads_shared = false;
-  OpId buffer;  // the access is of this buffer
+  OpId buffer;                         // the access is of this buffer
   bool reads = false, writes = false;  // global memory
   OpId loop;                           // the access is of an earlier iteration of this loop, which computes the pointer
   bool from_outer_iteration = false;   // of several such loops, so that nothing is known of the pointer

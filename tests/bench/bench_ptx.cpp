@@ -107,9 +107,9 @@ class PtxBench {
 int main(int argc, char** argv) {
   std::vector<std::string> targets = {"sm_80", "sm_90a"};
   std::string folder;
-  const auto options = bench::parse(argc, argv, "Latency of kernels up to PTX, by phase",
-                                    {{"--target", "what to compile for; default: sm_80 sm_90a", &targets},
-                                     {"--ptx", "a folder for the PTX", nullptr, &folder}});
+  const auto options = bench::parse(
+      argc, argv, "Latency of kernels up to PTX, by phase",
+      {{"--target", "what to compile for; default: sm_80 sm_90a", &targets}, {"--ptx", "a folder for the PTX", nullptr, &folder}});
   try {
     PtxBench(options, targets, folder).run();
   } catch (const std::exception& error) {

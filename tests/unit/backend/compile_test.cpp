@@ -137,9 +137,10 @@ TEST_CASE("compile: functions that passes for GPUs have made are refused elsewhe
   %i = arange {lo = 0, hi = 32} : i32[32] #0
   store %at, %i
 })";
-  CHECK_THROWS_WITH_AS(compiled(kDistributed, "cpu"),
-                       "test.tile:3:9: error: broadcast: this kernel was prepared for GPUs; cpu compiles kernels as they were traced, without layouts",
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      compiled(kDistributed, "cpu"),
+      "test.tile:3:9: error: broadcast: this kernel was prepared for GPUs; cpu compiles kernels as they were traced, without layouts",
+      Error);
   CHECK_NOTHROW(compiled(kDistributed, "sm_80"));
   constexpr const char* kTraced = R"(kernel @k() {
   %b = alloc_buffer : buffer<1, i32>[32]
