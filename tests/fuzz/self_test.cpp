@@ -349,7 +349,7 @@ TEST_CASE("fuzz comparison: a wrong result of any op is caught") {
     // Terminators pass on what others computed; assume changes nothing; no traced program has ops that passes make.
     if (info(kind).has(kTerminator) || kind == OpKind::assume_ || is_made_by_passes(kind)) continue;
     RewritingExecutor candidate("spoiled " + std::string(ir::text(kind)), spoil(kind));
-    const std::uint64_t programs = programs_until_caught(candidate, kind, 400);
+    const std::uint64_t programs = programs_until_caught(candidate, kind, 1000);
     if (programs == 0) FAIL_CHECK("not caught: a wrong " << ir::text(kind));
   }
 }
