@@ -27,6 +27,7 @@
 #include "passes/pass.h"
 #include "passes/plans/access_plan.h"
 #include "passes/plans/buffer_plan.h"
+#include "passes/plans/lowering_plans.h"
 #include "passes/rewriter.h"
 #include "tileir/diagnostics.h"
 #include "tileir/memory_ops.h"
@@ -162,6 +163,12 @@ class LoopPipeliner {
     f_.walk([&](OpId id) {
       if (f_.kind(id) == OpKind::alloc_buffer_) others += ir::buffer_bytes(f_.type(f_.result(id)));
     });
+    const LoweringPlans& plans = context_.plans->get(f_, context_.num_warps);
+    std::int64_t scratch = 0;
+    f_.walk(body(), [&](OpId id) {
+      if (f_.kind(id) != OpKind::alloc_buffer_) scratch = std::max(scratch, plans.scratch_bytes(id));
+    });
+    others += scratch;
     while (stages_ > 1 && others + stages_ * slot > context_.target.shared_bytes) --stages_;
   }
 

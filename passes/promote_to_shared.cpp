@@ -32,7 +32,7 @@ using ir::LinearLayout;
 
 class Promoter {
  public:
-  Promoter(Function& f, const PassContext& context) : f_(f), rw_(f), context_(context) {}
+  explicit Promoter(Function& f) : f_(f), rw_(f) {}
 
   bool run() {
     std::vector<OpId> products;
@@ -142,11 +142,10 @@ class Promoter {
 
   Function& f_;
   Rewriter rw_;
-  const PassContext& context_;
 };
 
 }  // namespace
 
-bool promote_to_shared(Function& f, const PassContext& context) { return Promoter(f, context).run(); }
+bool promote_to_shared(Function& f, const PassContext&) { return Promoter(f).run(); }
 
 }  // namespace tilewright::passes
