@@ -244,7 +244,7 @@ class LoopPipeliner {
     for (auto& [k, v] : ahead_) v = map(f_.operand(f_.terminator(body()), k));
   }
 
-  /// A new loop-carried value; the argument. `next_` gets its place among the yielded values.
+  /// Adds a loop-carried value and returns its argument. The caller yields its next value, in the order of the calls.
   ValueId carry(ValueId init) {
     f_.add_operand(loop_, init);
     const ir::Type t = f_.type(init);

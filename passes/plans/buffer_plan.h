@@ -11,8 +11,8 @@ namespace tilewright::passes {
 /// The same threads and registers, for a tile at the start of a larger one: the layout of a part of a buffer in the buffer's coordinates.
 ir::LinearLayout in_buffer(const ir::LinearLayout& part, const ir::LinearLayout& buffer);
 
-/// log2 of the elements that a thread reads or writes at once (up to 16 bytes): its lowest registers, in order, are neighbours in memory.
-/// The register bits of a vector need not be the lowest ones.
+/// log2 of the elements that a thread reads or writes at once (up to 16 bytes): registers that are aligned neighbours in memory. Any bits
+/// of a register's number may count them.
 int log2_shared_vector(const ir::LinearLayout& registers, const ir::LinearLayout& memory, int element_bytes);
 
 /// The same for a copy from global memory, where registers `vector` (bits of a register's number, lowest first) are neighbours.
