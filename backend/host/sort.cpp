@@ -313,12 +313,12 @@ class RowSorter {
   const Type keys_;
   bool descending_ = false, keys_only_ = false;
   int key_bits_ = 0, word_bits_ = 0;
-  int words_ = 1;                         // of a record
-  unsigned lanes_ = 1;                    // records of a vector
-  int log2_extent_ = 0, log2_kept_ = 0;   // of rows
+  int words_ = 1;                        // of a record
+  unsigned lanes_ = 1;                   // records of a vector
+  int log2_extent_ = 0, log2_kept_ = 0;  // of rows
   int log2_lanes_ = 0;
-  int log2_group_ = 0;                    // records at a time: a row, or a vector of rows
-  int log2_run_ = 0;                      // records of a row that are sorted completely before runs are merged
+  int log2_group_ = 0;  // records at a time: a row, or a vector of rows
+  int log2_run_ = 0;    // records of a row that are sorted completely before runs are merged
   std::vector<Type> types_;
   Values from_, to_;
   std::array<Value*, 2> records_{};

@@ -18,9 +18,7 @@ namespace {
 using Operands = std::span<const LatticeElement* const>;
 
 /// The largest power of two that divides x.
-std::int64_t power_of_two_in(std::uint64_t x) {
-  return x == 0 ? kMaxDivisibility : std::int64_t{1} << std::min(std::countr_zero(x), 62);
-}
+std::int64_t power_of_two_in(std::uint64_t x) { return x == 0 ? kMaxDivisibility : std::int64_t{1} << std::min(std::countr_zero(x), 62); }
 
 std::int64_t saturating_product(std::int64_t a, std::int64_t b) {  // of powers of two
   const int log = std::countr_zero(static_cast<std::uint64_t>(a)) + std::countr_zero(static_cast<std::uint64_t>(b));

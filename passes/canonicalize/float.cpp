@@ -9,9 +9,7 @@ namespace tilewright::passes::canonical {
 namespace {
 
 /// The value of the second operand, if it is a constant.
-std::optional<double> constant_value(const Binary& x) {
-  return x.c ? std::optional(ir::float_value(x.element, *x.c)) : std::nullopt;
-}
+std::optional<double> constant_value(const Binary& x) { return x.c ? std::optional(ir::float_value(x.element, *x.c)) : std::nullopt; }
 bool is_negative_zero(std::optional<double> v) { return v && *v == 0 && std::signbit(*v); }
 bool is_positive_zero(std::optional<double> v) { return v && *v == 0 && !std::signbit(*v); }
 
@@ -30,23 +28,23 @@ ValueId fold_binary(Rewriter& rw, OpKind k, const Binary& x) {
   const std::optional<double> c = constant_value(x);
   switch (k) {
     case OpKind::add_:
-      if (is_negative_zero(c)) return x.a;  // x + -0 -> x; but -0 + +0 is +0
+      if (is_negative_zero(c)) return x.a;                                                             // x + -0 -> x; but -0 + +0 is +0
       if (const ValueId y = operand_of(f, x.b, OpKind::neg_)) return rw.binary(OpKind::sub_, x.a, y);  // x + -y -> x - y
       if (const ValueId y = operand_of(f, x.a, OpKind::neg_)) return rw.binary(OpKind::sub_, x.b, y);  // -y + x -> x - y
       return {};
     case OpKind::sub_:
-      if (is_positive_zero(c)) return x.a;  // x - +0 -> x; but -0 - -0 is +0
+      if (is_positive_zero(c)) return x.a;                                                             // x - +0 -> x; but -0 - -0 is +0
       if (const ValueId y = operand_of(f, x.b, OpKind::neg_)) return rw.binary(OpKind::add_, x.a, y);  // x - -y -> x + y
       return {};
     case OpKind::mul_:
-      if (c == 1.0) return x.a;                              // x * 1 -> x
-      if (c == -1.0) return rw.unary(OpKind::neg_, x.a);     // x * -1 -> -x
+      if (c == 1.0) return x.a;                           // x * 1 -> x
+      if (c == -1.0) return rw.unary(OpKind::neg_, x.a);  // x * -1 -> -x
       return {};
     case OpKind::div_:
     case OpKind::div_rn_:
-      if (c == 1.0) return x.a;                              // x / 1 -> x
-      if (c == -1.0) return rw.unary(OpKind::neg_, x.a);     // x / -1 -> -x
-      if (const auto r = exact_reciprocal(x.element, c))     // x / 2^k -> x * 2^-k
+      if (c == 1.0) return x.a;                           // x / 1 -> x
+      if (c == -1.0) return rw.unary(OpKind::neg_, x.a);  // x / -1 -> -x
+      if (const auto r = exact_reciprocal(x.element, c))  // x / 2^k -> x * 2^-k
         return rw.binary(OpKind::mul_, x.a, rw.constant_float(x.type, *r));
       return {};
     case OpKind::minimum_:
@@ -86,7 +84,7 @@ ValueId fold_fma(Rewriter& rw, OpId id) {
   if (c == 1.0) return rw.binary(OpKind::add_, x.a, sum);   // fma(x, 1, y) -> x + y
   if (c == -1.0) return rw.binary(OpKind::sub_, sum, x.a);  // fma(x, -1, y) -> y - x
   if (const auto s = f.constant_bits(sum); s && is_negative_zero(ir::float_value(x.element, *s)))
-    return rw.binary(OpKind::mul_, x.a, x.b);               // fma(x, y, -0) -> x * y
+    return rw.binary(OpKind::mul_, x.a, x.b);  // fma(x, y, -0) -> x * y
   // fma(-x, -y, z) -> fma(x, y, z)
   const ValueId a = operand_of(f, x.a, OpKind::neg_), b = operand_of(f, x.b, OpKind::neg_);
   return a && b ? rw.ternary(OpKind::fma_, a, b, sum) : ValueId{};

@@ -134,8 +134,8 @@ std::vector<OpKind> binary_ops(Element e) {
 
 std::vector<OpKind> unary_ops(Type t) {
   std::vector<OpKind> ops;
-  for (OpKind k : {OpKind::neg_, OpKind::abs_, OpKind::bit_not_, OpKind::ceil_, OpKind::floor_, OpKind::rint_, OpKind::trunc_,
-                   OpKind::round_})
+  for (OpKind k :
+       {OpKind::neg_, OpKind::abs_, OpKind::bit_not_, OpKind::ceil_, OpKind::floor_, OpKind::rint_, OpKind::trunc_, OpKind::round_})
     if (infer({k, std::span(&t, 1), {}, {}}).ok()) ops.push_back(k);
   return ops;
 }

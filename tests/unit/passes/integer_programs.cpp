@@ -19,8 +19,8 @@ namespace {
 
 using Shape = std::vector<std::int64_t>;
 
-constexpr Element kIntegers[] = {Element::i8,  Element::i16, Element::i32, Element::i32, Element::i32, Element::i64,
-                                 Element::u8, Element::u16, Element::u32, Element::u64};
+constexpr Element kIntegers[] = {Element::i8,  Element::i16, Element::i32, Element::i32, Element::i32,
+                                 Element::i64, Element::u8,  Element::u16, Element::u32, Element::u64};
 constexpr int kMaxLog2 = 6;
 
 class Generator {
@@ -141,8 +141,8 @@ class Generator {
 
   ValueId on_integer(ValueId x) {
     const Type t = f_.type(x);
-    constexpr OpKind kOps[] = {OpKind::add_, OpKind::add_, OpKind::sub_,     OpKind::mul_,     OpKind::mul_,     OpKind::div_,
-                               OpKind::rem_, OpKind::shl_, OpKind::shr_,     OpKind::bit_and_, OpKind::bit_or_,  OpKind::bit_xor_,
+    constexpr OpKind kOps[] = {OpKind::add_, OpKind::add_, OpKind::sub_,     OpKind::mul_,     OpKind::mul_,    OpKind::div_,
+                               OpKind::rem_, OpKind::shl_, OpKind::shr_,     OpKind::bit_and_, OpKind::bit_or_, OpKind::bit_xor_,
                                OpKind::div_, OpKind::rem_, OpKind::minimum_, OpKind::maximum_};
     constexpr OpKind kComparisons[] = {OpKind::eq_, OpKind::ne_, OpKind::lt_, OpKind::le_, OpKind::gt_, OpKind::ge_};
     constexpr OpKind kUnary[] = {OpKind::neg_, OpKind::abs_, OpKind::bit_not_};
