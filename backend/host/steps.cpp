@@ -1,4 +1,4 @@
-// Emits the steps of a block in order.
+// Emits the steps of a block (Step in plan.h) in order: scalars, then a loop nest or a single op.
 #include "backend/host/steps.h"
 
 #include "backend/host/loop_nest.h"
@@ -12,7 +12,7 @@ namespace tilewright::backend::host {
 
 namespace {
 
-/// The element of a tile that has one.
+/// The element of a tile whose extents are all 1, as a scalar.
 Value* only_element(Emitter& e, ValueId v) {
   const Step no_loops;
   Nest nest(e, no_loops);
@@ -50,12 +50,14 @@ void emit_scalar(Emitter& e, OpId id) {
   e.set_scalar(op.results[0], lower_elementwise(e.b(), e.target(), op.kind, types, f.type(op.results[0]), operands));
 }
 
+/// Copies the values that a terminator passes on to the buffers of those that receive them: carried values, results.
 void emit_copies(Emitter& e, const Step& step) {
   for (const Copy& copy : step.copies) {
-    // Planning may have made them one buffer after it noted the copy.
+    // The planner may have united the two buffers after it recorded the copy.
     if (e.plan().same_class(copy.from, copy.to)) continue;
     Value* source = e.buffer(e.plan().root(copy.from));
     Value* target = e.buffer(e.plan().root(copy.to));
+    // Scratch aligns every buffer to 64 bytes.
     e.b().CreateMemCpy(target, llvm::Align(64), source, llvm::Align(64), static_cast<std::uint64_t>(e.plan().class_bytes(copy.to)));
   }
 }
@@ -76,6 +78,7 @@ void emit_op(Emitter& e, OpId id) {
 }  // namespace
 
 void emit_steps(Emitter& e, NonTemporalStores& non_temporal, BlockId block) {
+  // Outlining may split the function after each scalar and after each step.
   SplitPoints& points = e.split_points();
   const std::size_t sequence = points.begin(e.b());
   for (const Step& step : e.plan().block(block).steps) {
@@ -93,12 +96,13 @@ void emit_steps(Emitter& e, NonTemporalStores& non_temporal, BlockId block) {
   }
 }
 
-// The copies of these steps are all their code: a reshape's result is in its operand's buffer, and the owner of a region reads what the
-// terminator ends it with.
+// These ops emit nothing beyond the copies of their steps: a reshape's result is its operand's buffer, and the op that owns a region reads
+// the operands of its terminator.
 void emit_reshape(Emitter&, OpId) {}
 void emit_yield(Emitter&, OpId) {}
 void emit_condition(Emitter&, OpId) {}
 
+// Each op of the table must have a definition to link (steps.h); the planner makes no step of the ops that follow.
 #define TW_NO_STEP(name) \
   void emit_##name(Emitter&, OpId) { TW_UNREACHABLE(#name " is no step of its own"); }
 // Scalars, and values that are computed where they are used: emit_scalar and nest.cpp.
