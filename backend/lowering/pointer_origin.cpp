@@ -10,11 +10,12 @@ namespace {
 using ir::OpKind;
 using ir::ValueId;
 
-/// The operand that a result of an op, or an argument of its region, is computed from; none if the op does not pass on a pointer.
-ValueId passed_on(const ir::Function& f, ir::OpId id, std::uint32_t number, bool is_argument) {
+/// The pointer that result `number` of an op, or argument `number` of its region, is computed from; none if there is no such operand.
+ValueId pointer_operand(const ir::Function& f, ir::OpId id, std::uint32_t number, bool is_argument) {
   const ir::OpData& op = f.op(id);
   switch (op.kind) {
-    case OpKind::for_: return op.operands[3 + number - (is_argument ? 1 : 0)];  // the index precedes the variables
+    // Operands: lo, hi, step, the initial values. Region arguments: the index, the carried values.
+    case OpKind::for_: return op.operands[3 + number - (is_argument ? 1 : 0)];
     case OpKind::while_: return op.operands[number];
     case OpKind::if_: return f.operand(f.terminator(f.region(id)), static_cast<int>(number));
     default: break;
@@ -27,12 +28,12 @@ ValueId passed_on(const ir::Function& f, ir::OpId id, std::uint32_t number, bool
 }  // namespace
 
 int pointer_origin(const ir::Function& f, ValueId pointer) {
-  // Every step goes to an earlier value, so this ends.
+  // Ends, because each iteration goes to a value that is defined earlier.
   while (pointer && f.type(pointer).is_pointer()) {
     const ir::ValueData& v = f.value(pointer);
     const ir::OpId owner = v.op ? v.op : f.block(v.block).parent;
-    if (!owner) return static_cast<int>(v.number);
-    pointer = passed_on(f, owner, v.number, !v.op);
+    if (!owner) return static_cast<int>(v.number);  // an argument of the function's body: a parameter
+    pointer = pointer_operand(f, owner, v.number, !v.op);
   }
   return -1;
 }
