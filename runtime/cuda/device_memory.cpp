@@ -1,4 +1,4 @@
-// Allocates and frees memory of a CUDA device.
+// Memory of a CUDA device from a memory pool where the driver has one, else by cuMemAlloc.
 #include "runtime/cuda/device_memory.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ DeviceMemory::DeviceMemory(Context& context, const Here& where) : context_(conte
     return;
   }
   try {
-    std::uint64_t keep_all = UINT64_MAX;
+    std::uint64_t keep_all = UINT64_MAX;  // bytes: the pool never returns memory to the driver by itself
     TW_CUDA_CALL(context_, where, cuMemPoolSetAttribute, pool_, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep_all);
     TW_CUDA_CALL(context_, where, cuStreamCreate, &allocations_, CU_STREAM_NON_BLOCKING);
     TW_CUDA_CALL(context_, where, cuStreamCreate, &frees_, CU_STREAM_NON_BLOCKING);
@@ -58,11 +58,12 @@ CUdeviceptr DeviceMemory::allocate(std::size_t bytes) {
   const Current current(context_);
   const OutsideCapture outside(context_.driver());
   CUdeviceptr address = 0;
-  const std::size_t some = std::max<std::size_t>(bytes, 1);
-  const CUresult status = pool_ ? allocate_from_pool(&address, some) : context_.driver().cuMemAlloc(&address, some);
+  const std::size_t at_least_one = std::max<std::size_t>(bytes, 1);  // the driver refuses 0 bytes
+  const CUresult status = pool_ ? allocate_from_pool(&address, at_least_one) : context_.driver().cuMemAlloc(&address, at_least_one);
   if (status == CUDA_ERROR_OUT_OF_MEMORY) throw std::bad_alloc();
   context_.expect(status, pool_ ? "cuMemAllocFromPoolAsync" : "cuMemAlloc", Here());
   if (!pool_) return address;
+  // Once the stream is done, every stream may use the memory.
   if (const CUresult reached = context_.driver().cuStreamSynchronize(allocations_); reached != CUDA_SUCCESS) {
     context_.driver().cuMemFreeAsync(address, allocations_);
     context_.fail(reached, "cuStreamSynchronize", Here());
@@ -74,7 +75,7 @@ void DeviceMemory::release(CUdeviceptr address) noexcept {
   const Current current(context_, std::nothrow);
   const OutsideCapture outside(context_.driver());
   if (!pool_) {
-    // This call waits for all work.
+    // cuMemFree waits for all work of the device, so that no kernel still uses the memory.
     context_.driver().cuMemFree(address);
     return;
   }
@@ -83,7 +84,7 @@ void DeviceMemory::release(CUdeviceptr address) noexcept {
   context_.driver().cuMemFreeAsync(address, frees_);
 }
 
-// Requires: the lock.
+// Makes later frees wait for the work that the stream has now. Requires: mutex_ is held.
 void DeviceMemory::free_behind(CUstream stream) noexcept {
   const Driver& driver = context_.driver();
   CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -112,6 +113,7 @@ void DeviceMemory::add_user(CUstream stream) {
 
 void DeviceMemory::remove_user(CUstream stream) noexcept {
   const std::lock_guard lock(mutex_);
+  // Memory that its last kernels use may be released after the stream is destroyed.
   if (pool_) free_behind(stream);
   if (const auto it = std::find(users_.begin(), users_.end(), stream); it != users_.end()) users_.erase(it);
 }

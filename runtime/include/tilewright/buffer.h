@@ -38,13 +38,14 @@ class RawBuffer {
   /// The address of element `offset`, 0 to size(). Throws Error for other offsets.
   const void* at(std::int64_t offset, const Here&) const;
 
-  // Each throws unless `count` is the buffer's size.
+  // Throw Error if the buffer is empty, or if `count`, in elements, is not its size.
   void read(void* to, std::size_t count, const Here&) const;
   void write(const void* from, std::size_t count, const Here&);
   void fill(const void* element, const Here&);
 
  private:
   void expect_size(const char* what, std::size_t count, const Here&) const;
+  /// Adds the memory to the device's MemoryRegistry, for the bounds checks of checked mode.
   void watch();
   void release() noexcept;
 
