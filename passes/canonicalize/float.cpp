@@ -1,4 +1,5 @@
-// Rules for floats that are exact for every input: NaN, infinities, both zeros, subnormals.
+// Rules for floats that give the same bits for every input, NaN, infinities, both zeros and subnormals included; only a NaN's payload may
+// differ.
 #include <cmath>
 
 #include "passes/canonicalize/rules.h"
@@ -13,10 +14,11 @@ std::optional<double> constant_value(const Binary& x) { return x.c ? std::option
 bool is_negative_zero(std::optional<double> v) { return v && *v == 0 && std::signbit(*v); }
 bool is_positive_zero(std::optional<double> v) { return v && *v == 0 && !std::signbit(*v); }
 
-/// 1 / c, if both are powers of two and normal numbers of the element: then x / c and x * (1 / c) round the same exact value.
+/// 1 / c, if both are powers of two and normal numbers of the element type: then x / c and x * (1 / c) round the same exact value.
 std::optional<double> exact_reciprocal(ir::Element e, std::optional<double> c) {
   if (!c || !std::isnormal(*c)) return std::nullopt;
   int exponent = 0;
+  // Of a power of two, frexp gives c = +-0.5 * 2^exponent.
   if (std::fabs(std::frexp(*c, &exponent)) != 0.5) return std::nullopt;
   const int least = e == ir::Element::f16 ? -14 : e == ir::Element::f64 ? -1022 : -126;  // the exponent of the least normal number
   if (std::abs(exponent - 1) > -least) return std::nullopt;
@@ -78,16 +80,16 @@ ValueId fold_unary(Rewriter& rw, OpKind k, ValueId x) {
 
 ValueId fold_fma(Rewriter& rw, OpId id) {
   const Function& f = rw.ir();
-  const Binary x(f, id);
-  const ValueId sum = f.operand(id, 2);
+  const Binary x(f, id);  // the product, operands 0 and 1
+  const ValueId addend = f.operand(id, 2);
   const std::optional<double> c = constant_value(x);
-  if (c == 1.0) return rw.binary(OpKind::add_, x.a, sum);   // fma(x, 1, y) -> x + y
-  if (c == -1.0) return rw.binary(OpKind::sub_, sum, x.a);  // fma(x, -1, y) -> y - x
-  if (const auto s = f.constant_bits(sum); s && is_negative_zero(ir::float_value(x.element, *s)))
+  if (c == 1.0) return rw.binary(OpKind::add_, x.a, addend);   // fma(x, 1, y) -> x + y
+  if (c == -1.0) return rw.binary(OpKind::sub_, addend, x.a);  // fma(x, -1, y) -> y - x
+  if (const auto s = f.constant_bits(addend); s && is_negative_zero(ir::float_value(x.element, *s)))
     return rw.binary(OpKind::mul_, x.a, x.b);  // fma(x, y, -0) -> x * y
   // fma(-x, -y, z) -> fma(x, y, z)
   const ValueId a = operand_of(f, x.a, OpKind::neg_), b = operand_of(f, x.b, OpKind::neg_);
-  return a && b ? rw.ternary(OpKind::fma_, a, b, sum) : ValueId{};
+  return a && b ? rw.ternary(OpKind::fma_, a, b, addend) : ValueId{};
 }
 
 }  // namespace
