@@ -11,6 +11,7 @@ namespace tilewright::ir {
 
 namespace {
 
+/// A float as an integer: rounded towards zero, limits where it is out of range, 0 for NaN.
 template <class T>
 T saturate(double v) {
   using Limits = std::numeric_limits<T>;
@@ -21,7 +22,8 @@ T saturate(double v) {
   return static_cast<T>(v);
 }
 
-/// An integer as a double rounded to odd, so that the rounding to a format of at most 51 bits that follows is the only one.
+/// An integer as a double, rounded to odd: of its 53 bits, the last one is 1 if any bits were lost. Rounding that to a format of at most 51
+/// bits gives what rounding the integer itself would, where two roundings to nearest may not (Boldo and Melquiond 2008).
 template <class T>
 double to_odd(T v) {
   const bool negative = v < 0;
@@ -33,7 +35,7 @@ double to_odd(T v) {
   return negative ? -d : d;
 }
 
-/// One value from codec From to codec To.
+/// The bits of one element, converted between the types of two codecs (lane_loops.h).
 template <class From, class To>
 std::uint64_t convert(std::uint64_t word) {
   using T = typename To::Value;
