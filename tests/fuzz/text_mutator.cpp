@@ -1,4 +1,4 @@
-// Lines and tokens of a text, exchanged for one another.
+// Mutates the text of tile IR: deletes, copies and swaps lines, and replaces tokens by others of their kind.
 #include "tests/fuzz/text_mutator.h"
 
 #include <utility>
@@ -12,6 +12,7 @@ namespace {
 
 bool is_word_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
+/// Bytes [begin, end) of a text. A value is a name with %, a word an identifier; other: a single sign.
 struct Token {
   enum Kind { value, number, word, other } kind;
   std::size_t begin, end;
@@ -58,6 +59,8 @@ std::string change_lines(std::string_view text, Random& r) {
   return joined(lines);
 }
 
+/// A number at an edge of what the parser and the verifier accept: small extents, limits of the integer types and one beyond, floats, and
+/// "0x", which is ill-formed.
 std::string number(Random& r) {
   constexpr std::string_view kNumbers[] = {"0",
                                            "1",
@@ -100,7 +103,7 @@ std::string change_token(std::string_view text, Random& r) {
   } else if (at.kind == Token::word && r.chance(60)) {
     to = r.pick(vocabulary());
   } else {
-    // Another one of its kind from the same text; from anywhere, if none is met.
+    // Another token of this kind from the same text; of any kind, if 8 further draws find none.
     Token from = r.pick(tokens);
     for (int i = 0; i < 8 && from.kind != at.kind; ++i) from = r.pick(tokens);
     to = text.substr(from.begin, from.end - from.begin);

@@ -1,4 +1,5 @@
-// canonicalize against the interpreter: each pair of operators, on operands at the limits of the rules.
+// Differential test of canonicalize: for each pair of operators, the interpreter must give the same bits before and after the pass, on
+// operands at the edges of the rules.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ constexpr Element kIntegers[] = {Element::i8, Element::u8, Element::i32, Element
 constexpr Element kFloats[] = {Element::f16, Element::bf16, Element::f32, Element::f64};
 constexpr std::int64_t kLanes = 32;
 
-/// Bits where rules of this element have their edges.
+/// The operands (as bits) at which rules for this element type change their answer: 0, 1, powers of two, widths, limits, infinities, NaN.
 std::vector<std::uint64_t> edges(Element e) {
   std::vector<std::uint64_t> v;
   if (e == Element::boolean) return {0, 1};
@@ -43,7 +44,7 @@ std::vector<std::uint64_t> edges(Element e) {
   return v;
 }
 
-/// A kernel over two tiles x and y of one element; results are stored one tile after the other.
+/// A kernel over two tiles, x and y, of kLanes elements of one type. Each result that keep() names is stored to a buffer of its own.
 class Kernel {
  public:
   explicit Kernel(Element e) : element_(e), b_(f_) {
@@ -59,7 +60,8 @@ class Kernel {
     texts_.push_back(std::move(text));
   }
 
-  /// Stores what was kept, and compares the kernel before and after canonicalize. The first difference, or "".
+  /// Stores the kept results, runs the kernel before and after canonicalize, and describes the first difference; "" if there is none. Any
+  /// two NaNs are equal.
   std::string check() {
     for (ValueId v : kept_) {
       const ValueId p = f_.add_param(Type::pointer(f_.type(v).element(), false), {"out", 1});
@@ -91,6 +93,7 @@ class Kernel {
   }
 
   std::vector<std::vector<std::uint64_t>> run(const Function& f) const {
+    // x takes the edges in order, y every fifth one, so that the lanes pair different ones.
     const std::vector<std::uint64_t> values = edges(element_);
     const auto n = static_cast<std::size_t>(bytes(element_));
     std::vector<std::byte> x(n * kLanes), y(n * kLanes);
@@ -98,6 +101,7 @@ class Kernel {
       std::memcpy(&x[k * n], &values[k % values.size()], n);
       std::memcpy(&y[k * n], &values[(k * 5 + 3) % values.size()], n);
     }
+    // Buffers of 8 bytes a lane, which the widest element fills; the elements are unpacked below.
     std::vector<std::vector<std::uint64_t>> words(kept_.size(), std::vector<std::uint64_t>(kLanes));
     std::vector<std::uint64_t> arguments{reinterpret_cast<std::uint64_t>(x.data()), reinterpret_cast<std::uint64_t>(y.data())};
     for (auto& w : words) arguments.push_back(reinterpret_cast<std::uint64_t>(w.data()));
@@ -120,7 +124,8 @@ class Kernel {
   std::vector<std::string> texts_;
 };
 
-/// Binary ops that the table has for this element (all of those whose result is of the operands' type, and comparisons).
+/// The binary ops that the type rules allow on this element type: arithmetic and comparisons. Not the math functions of two operands,
+/// for which canonicalize has no rule.
 std::vector<OpKind> binary_ops(Element e) {
   std::vector<OpKind> ops;
   const Type t(e);
@@ -142,7 +147,10 @@ std::vector<OpKind> unary_ops(Type t) {
 
 std::string name(OpKind k) { return std::string(text(k)); }
 
-/// x op c, c op x, (x op c) op2 d, and (x op y) op2 x the four ways round, for all op2, c, d.
+/// Keeps, for all op2 and u and all edges c and d:
+///   c op x, (x op c) op2 d,                                   constants
+///   u(x op y), u(x op x),                                     one operand
+///   (x op y) op2 z, z op2 (x op y), u(x op y) op2 z, z op2 u(z)   for z = x and z = y, if op gives the type of its operands
 void keep_pairs(Kernel& kernel, Element e, OpKind op) {
   Builder& b = kernel.build();
   const ValueId x = kernel.x(), y = kernel.y();

@@ -1,4 +1,8 @@
-// Generates the programs op by op from a pool of values, and runs them in the interpreter.
+// Generates a program in three steps, and runs it in the interpreter:
+//
+//   1. leaves: parameters, aranges, constants and program ids begin the pool of values.
+//   2. ops: each new op takes operands from the pool and adds its results to it. In a region the pool has the region's values too.
+//   3. observe: some of the values are stored to a buffer each, for each iteration of the loops around them at an offset of its own.
 #include "integer_programs.h"
 
 #include <algorithm>
@@ -21,7 +25,7 @@ using Shape = std::vector<std::int64_t>;
 
 constexpr Element kIntegers[] = {Element::i8,  Element::i16, Element::i32, Element::i32, Element::i32,
                                  Element::i64, Element::u8,  Element::u16, Element::u32, Element::u64};
-constexpr int kMaxLog2 = 6;
+constexpr int kMaxLog2 = 6;  // of the elements of an arange or a broadcast
 
 class Generator {
  public:
@@ -35,10 +39,10 @@ class Generator {
   }
 
  private:
-  /// Where in the loops the generator stands: how often a value here is computed, and which time it is.
+  /// The loops around the insertion point.
   struct Scope {
-    int trips = 1;
-    ValueId time;  // an i64, or none: the first
+    int trips = 1;      // how often a value is computed here, at most
+    ValueId iteration;  // an i64 from 0 to trips - 1: which of these times it is; none outside of loops
   };
 
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
@@ -48,6 +52,7 @@ class Generator {
     return c[static_cast<std::size_t>(below(static_cast<int>(std::size(c))))];
   }
 
+  /// A new parameter, and the argument that it is called with.
   ValueId param(Type t, std::int64_t divisible_by, std::uint64_t value) {
     program_.scalars.push_back(value);
     return f_.add_param(t, {"p" + std::to_string(program_.scalars.size()), divisible_by});
@@ -75,7 +80,7 @@ class Generator {
     return chance(0.3) ? b_.cast(v, pick(kIntegers)) : v;
   }
 
-  /// A value of exactly this type: one of the pool, one made to fit, or a constant.
+  /// A value of exactly this type: one of the pool, a scalar of the pool cast and broadcast, or a constant.
   ValueId like(Type t) {
     std::vector<ValueId> fits;
     for (ValueId v : pool_)
@@ -167,13 +172,14 @@ class Generator {
     return t.is_bool() ? on_bool(x) : on_integer(x);
   }
 
+  /// A value of the pool, most often a tile: an initial value of a loop, or the type of a branch's result.
   ValueId carriable() {
     for (int i = 0; i < 20; ++i)
       if (const ValueId v = pick(pool_); !f_.type(v).is_scalar() || chance(0.2)) return v;
     return pick(pool_);
   }
 
-  /// A next value for a carried one: often the value advanced, else anything of its type.
+  /// The value that an iteration yields for a carried value: often that value plus or minus a step, else any value of its type.
   ValueId next_of(ValueId arg) {
     const Type t = f_.type(arg);
     const auto step = [&](Type s) { return chance(0.5) ? b_.constant(s, below(9) - 2) : like(s); };
@@ -198,12 +204,12 @@ class Generator {
     std::vector<ValueId> args;
     for (int k = 0; k < carried; ++k) args.push_back(f_.add_arg(body, f_.type(operands[static_cast<std::size_t>(k) + 3])));
     for (ValueId a : args) keep(a);
-    // The trip: (i - lo) / step.
+    // The iteration, (i - lo) / step, is at most 3: two nested loops number theirs 4 * outer + inner, below kMaxTrips.
     const Type wide(Element::i64);
-    ValueId time = b_.binary(OpKind::sub_, i, operands[0]);
-    time = b_.cast(b_.binary(OpKind::div_, time, operands[2]), Element::i64);
-    if (scope.time) time = b_.binary(OpKind::add_, time, b_.binary(OpKind::mul_, scope.time, b_.constant(wide, 4)));
-    const Scope inner{scope.trips * 4, time};
+    ValueId iteration = b_.binary(OpKind::sub_, i, operands[0]);
+    iteration = b_.cast(b_.binary(OpKind::div_, iteration, operands[2]), Element::i64);
+    if (scope.iteration) iteration = b_.binary(OpKind::add_, iteration, b_.binary(OpKind::mul_, scope.iteration, b_.constant(wide, 4)));
+    const Scope inner{scope.trips * 4, iteration};
     observe(args, inner);
     ops(2 + below(5), depth + 1, inner);
     std::vector<ValueId> next;
@@ -230,6 +236,7 @@ class Generator {
     finish(id, outer, before, scope);
   }
 
+  /// Goes on behind a loop or branch: its results join the values that were in the pool before it.
   void finish(OpId id, BlockId outer, const std::vector<ValueId>& before, const Scope& scope) {
     pool_ = before;
     b_.at_end(outer);
@@ -252,6 +259,7 @@ class Generator {
     }
   }
 
+  /// Stores some of the values, each to a new parameter's buffer at element `iteration * elements`.
   void observe(const std::vector<ValueId>& values, const Scope& scope) {
     for (ValueId v : values) {
       if (!chance(share_)) continue;
@@ -261,7 +269,7 @@ class Generator {
       program_.observed.push_back({v, static_cast<int>(program_.scalars.size()) - 1});
       const Type wide(Element::i64);
       ValueId base = p;
-      if (scope.time) base = b_.add_ptr(p, b_.binary(OpKind::mul_, scope.time, b_.constant(wide, t.elements())));
+      if (scope.iteration) base = b_.add_ptr(p, b_.binary(OpKind::mul_, scope.iteration, b_.constant(wide, t.elements())));
       ValueId to = base;
       if (!t.is_scalar()) {
         const ValueId flat = b_.add_ptr(b_.broadcast(base, Shape{t.elements()}), b_.arange(0, t.elements()));
@@ -293,7 +301,7 @@ Trace run(const IntegerProgram& program, const Function& f) {
   std::vector<Buffer> buffers;
   for (const Observed& o : program.observed) {
     const Type t = program.f.type(o.value);
-    const std::size_t size = static_cast<std::size_t>(t.elements()) * 8 * kMaxTrips;
+    const std::size_t size = static_cast<std::size_t>(t.elements()) * 8 * kMaxTrips;  // 8: the bytes of the widest element
     buffers.push_back({std::vector<std::byte>(size), std::vector<bool>(size)});
     arguments[static_cast<std::size_t>(o.param)] = reinterpret_cast<std::uint64_t>(buffers.back().bytes.data());
   }
@@ -310,15 +318,16 @@ Trace run(const IntegerProgram& program, const Function& f) {
   };
   interpret(f, arguments, options);
 
+  // Iterations that did not compute the value wrote nothing, and are left out.
   Trace trace;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const Type t = program.f.type(program.observed[i].value);
     const auto element = static_cast<std::size_t>(t.element_bytes());
     const auto n = static_cast<std::size_t>(t.elements());
-    auto& times = trace.emplace_back();
+    auto& iterations = trace.emplace_back();
     for (std::size_t at = 0; at + n * element <= buffers[i].bytes.size(); at += n * element) {
       if (!buffers[i].written[at]) continue;
-      auto& elements = times.emplace_back();
+      auto& elements = iterations.emplace_back();
       for (std::size_t k = 0; k < n; ++k) {
         std::uint64_t bits = 0;
         std::memcpy(&bits, &buffers[i].bytes[at + k * element], element);

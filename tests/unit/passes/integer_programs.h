@@ -18,14 +18,14 @@ struct Observed {
 
 struct IntegerProgram {
   ir::Function f{"random"};
-  std::vector<std::uint64_t> scalars;  // what the parameters that are no buffers are called with; 0 for buffers
+  std::vector<std::uint64_t> scalars;  // by parameter: the argument; 0 for the buffers of observed values
   std::vector<Observed> observed;
 };
 
 /// `share`: the part of the values that is observed.
 IntegerProgram random_integer_program(std::uint32_t seed, double share);
 
-/// How often a value in nested loops is computed at most.
+/// How often a value is computed at most: two nested loops of up to 4 iterations.
 inline constexpr int kMaxTrips = 16;
 
 /// What a run left: for each observed value, the elements of each time it was computed; bits zero-extended to 64.

@@ -1,4 +1,5 @@
-// Lowering plans: made once for a function, kept by passes that do not change their inputs, discarded for another function.
+// Lowering plans are made once for a function, stay cached through passes that keep plans (passes.def), and are made anew for another
+// function.
 #include "passes/plans/lowering_plans.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +23,7 @@ constexpr const char* kSum = R"(kernel @sum(%x: ptr<f32>) {
   }
   store %x, %s
 })";
-/// The lanes of two conversions exchange elements within a warp, then between warps.
+/// Two conversions: #0 to #1 exchanges elements within a warp (by shuffles), #1 to #2 between warps (through shared memory).
 constexpr const char* kConversions = R"(kernel @convert(%x: ptr<i32>) {
   layout #0 [128] {lane = [[1], [2], [4], [8], [16]], warp = [[32], [64]]}
   layout #1 [128] {lane = [[2], [1], [4], [8], [16]], warp = [[32], [64]]}
@@ -57,7 +58,7 @@ PassContext gpu(PlanCache& plans) {
 
 TEST_CASE("lowering_plans: scratch and barriers of conversions follow from the layouts") {
   const ir::Function f = function(kConversions);
-  const LoweringPlans plans(f, 4);
+  const LoweringPlans plans(f, 4);  // warps
   const std::vector<OpId> conversions = ops_of_kind(f, OpKind::convert_layout_);
   REQUIRE(conversions.size() == 2);
   CHECK(plans.conversion(conversions[0]).route.has_value());
@@ -73,6 +74,7 @@ TEST_CASE("lowering_plans: the passes that allocate share what one of them has m
   PlanCache cache;
   const PassContext context = gpu(cache);
   const OpId reduce = ops_of_kind(f, OpKind::reduce_).at(0);
+  // The plan as it is after allocate_shared, the first pass.
   const ReducePlan* made = nullptr;
   const std::string_view names[] = {"allocate_shared", "insert_barriers"};
   run_passes(f, names, context, {.verify_each = true, .dump = [&](const std::string& stage, const ir::Function& at) {

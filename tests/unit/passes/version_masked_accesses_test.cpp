@@ -1,4 +1,5 @@
-// version_masked_accesses: the condition of the fast path holds exactly if the mask is all true.
+// version_masked_accesses against the interpreter: a masked store writes the same elements before and after the pass, for bounds at the
+// limits of the integer types, where the condition of the fast path may wrap.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -24,19 +25,26 @@ PassContext gpu() {
   return context;
 }
 
+/// Both limits of the type, values near them, and small ones around a tile's 32 elements.
 template <class T>
-std::vector<T> ends() {
+std::vector<T> edges() {
   constexpr T kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
   return {kLeast, static_cast<T>(kLeast + 1), static_cast<T>(kLeast + 40), 0,    1, 31, 32, 33,
           100,    static_cast<T>(kMost - 40), static_cast<T>(kMost - 1),   kMost};
 }
+/// A kernel argument: the bits of the integer, zero-extended.
 template <class T>
 std::uint64_t word(T v) {
   return static_cast<std::make_unsigned_t<T>>(v);
 }
 
-// Stores where `base + (lo ... lo + 31) op n`, and says where. The sum is one of type B, what becomes of it is cast to T. `both_count`: not
-// n, but n + (3 ... 34).
+/// Checks a kernel of 32 elements that stores where its mask is true:
+///
+///   mask[k] = T(base + B(lo + k)) op bound[k],   k = 0 ... 31     (`is_swapped`: bound[k] op T(...))
+///   bound[k] = n, or n + T(3 + k) if `both_count`, so that both sides of the comparison vary
+///
+/// `base` is of type B (`base_type`), where the sum wraps; `n` is of type T (`type`). Runs it for all base and n near the edges of their
+/// types, and requires that the kernel after the pass stores the same elements, and that all-true and partly true masks occurred.
 template <class B, class T>
 void check_all(const std::string& base_type, const std::string& type, const std::string& op, bool is_swapped, std::int64_t lo,
                bool both_count = false) {
@@ -46,8 +54,8 @@ void check_all(const std::string& base_type, const std::string& type, const std:
   const std::string offset = base_type == "i32" ? "%shifted" : "%offset", at = type == base_type ? "%sum" : "%at",
                     high = both_count ? "%high" : "%n0";
   const std::string more = type == "i32" ? "%m" : "%more";
-  const std::string count = fmt::format("%m = arange {{lo = 3, hi = 35}} : i32[32]\n{0}\n%high = add %n0, {1} : {2}[32]",
-                                        cast("i32", type, more, "%m"), more, type);
+  const std::string varying_bound = fmt::format("%m = arange {{lo = 3, hi = 35}} : i32[32]\n{0}\n%high = add %n0, {1} : {2}[32]",
+                                                cast("i32", type, more, "%m"), more, type);
   const std::string text =
       fmt::format(R"(kernel @masked(%x: ptr<f32> {{divisible_by = 16}}, %base: {4}, %n: {0}) {{
     %a = arange {{lo = 0, hi = 32}} : i32[32]
@@ -65,16 +73,16 @@ void check_all(const std::string& base_type, const std::string& type, const std:
     store %xp, %one, %live
   }})",
                   type, fmt::format("{} {}, {}", op, is_swapped ? high : at, is_swapped ? at : high), lo, lo + 32, base_type,
-                  cast("i32", base_type, offset, "%shifted"), offset, cast(base_type, type, at, "%sum"), both_count ? count : "");
+                  cast("i32", base_type, offset, "%shifted"), offset, cast(base_type, type, at, "%sum"), both_count ? varying_bound : "");
   const ir::Function original = ir::parse(text, "test.tile").functions.at(0);
-  ir::Function split = original;
-  REQUIRE(version_masked_accesses(split, gpu()));
-  REQUIRE(ir::verify(split).empty());
-  int whole = 0, partial = 0;
-  for (B base : ends<B>())
-    for (T end : ends<T>())
+  ir::Function versioned = original;
+  REQUIRE(version_masked_accesses(versioned, gpu()));
+  REQUIRE(ir::verify(versioned).empty());
+  int all_true = 0, partly_true = 0;
+  for (B base : edges<B>())
+    for (T edge : edges<T>())
       for (int step = -34; step <= 34; ++step) {
-        const T n = static_cast<T>(static_cast<std::uint64_t>(end) + static_cast<std::uint64_t>(step));  // wraps
+        const T n = static_cast<T>(static_cast<std::uint64_t>(edge) + static_cast<std::uint64_t>(step));  // wraps
         const auto stored = [&](const ir::Function& f) {
           std::vector<float> x(32, -1);
           const std::uint64_t words[] = {reinterpret_cast<std::uint64_t>(x.data()), word(base), word(n)};
@@ -84,13 +92,13 @@ void check_all(const std::string& base_type, const std::string& type, const std:
         const std::vector<float> want = stored(original);
         CAPTURE(base);
         CAPTURE(n);
-        REQUIRE(stored(split) == want);
+        REQUIRE(stored(versioned) == want);
         const auto count = std::count(want.begin(), want.end(), 1.0f);
-        whole += count == 32;
-        partial += count > 0 && count < 32;
+        all_true += count == 32;
+        partly_true += count > 0 && count < 32;
       }
-  CHECK(whole > 100);
-  CHECK(partial > 100);
+  CHECK(all_true > 100);
+  CHECK(partly_true > 100);
 }
 
 }  // namespace
