@@ -275,7 +275,7 @@ class MaskVersioner {
            (info.has(ir::kElementwise) || info.family == Family::create || info.family == Family::shape);
   }
 
-  /// A copy of a tile, and of the tiles that it is computed from as far as that is cheap, at the rewriter's place.
+  /// Clones a tile, and the tiles that it is computed from as far as that is cheap, at the rewriter's insertion point.
   ValueId rematerialize(ValueId v, ir::ValueMap& copies) {
     const OpId id = f_.value(v).op;
     if (f_.type(v).is_scalar() || !id || !is_cheap(id) || copies.contains(v)) return copies(v);

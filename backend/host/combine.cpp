@@ -1,4 +1,4 @@
-// Emits combine regions, and tells the identities of single ops.
+// Emits combine regions, and gives the identities of single ops.
 #include "backend/host/combine.h"
 
 #include <cmath>

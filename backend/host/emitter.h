@@ -102,7 +102,7 @@ class Emitter {
   void write_lanes(Value* base, Type, Value* index, Value*);
   /// Of buffers taken as blocks of so many elements each, copies one.
   void move_block(Type, std::int64_t elements, Value* to, Value* to_block, Value* from, Value* from_block);
-  /// Eight bytes that masked-off lanes may access in place of memory that they must not access.
+  /// Eight bytes that masked-off lanes may access instead of memory that they must not access.
   Value* dummy();
 
   // ---- what the runtime is told: AccessSite and ReportSite of compiled_kernel.h ----

@@ -1,6 +1,6 @@
 // Tile IR to LLVM IR for the host: one function that runs a range of programs.
 //
-// plan          decides how each tile is computed: in place, in a loop nest, in a buffer; block_planner forms the steps of a block
+// plan          decides how each tile is computed: inline, in a loop nest, in a buffer; block_planner forms the steps of a block
 // steps         emits them: scalars, loop nests (loop_nest, nest, memory, reduce, ...) and ops on whole buffers (dot, scan, sort, ...)
 // outlining     splits a large function
 #pragma once

@@ -10,7 +10,7 @@
 namespace tilewright::backend::host {
 
 /// Element-wise ops and memory accesses of a nest ask for the values of their operands at the current index, `lanes` at a time along the
-/// last dimension. A value comes from a register of the nest, from a buffer, or is computed in place; its code is placed as far out as the
+/// last dimension. A value comes from a register of the nest, from a buffer, or is computed inline; its code is placed as far out as the
 /// indices that it depends on allow, and once for each index.
 class Nest {
  public:

@@ -55,7 +55,7 @@ bool works_on_buffers(OpKind k) {
     case OpKind::reshape_:
     case OpKind::broadcast_:
     case OpKind::permute_:
-    // Computed in place.
+    // Computed inline.
     case OpKind::constant_:
     case OpKind::arange_:
     // Items of loop nests.

@@ -155,8 +155,8 @@ class RowSorter {
     Value* within_row = llvm::ConstantInt::get(words(), (std::uint64_t{1} << log2_extent_) - 1);
     loop(std::int64_t{1} << log2_group_, lanes_, [&](Value* at) {
       Value* key = b_.CreateSExt(mapped(e_.read_lanes(from_[0], keys_, plus(first, at), lanes_)), words());
-      Value* place = b_.CreateAdd(b_.CreateVectorSplat(lanes_, b_.CreateTrunc(at, word())), llvm::ConstantVector::get(steps));
-      Value* index = b_.CreateAnd(place, within_row);
+      Value* position = b_.CreateAdd(b_.CreateVectorSplat(lanes_, b_.CreateTrunc(at, word())), llvm::ConstantVector::get(steps));
+      Value* index = b_.CreateAnd(position, within_row);
       if (words_ == 2)
         store(at, {key, index});
       else if (keys_only_)

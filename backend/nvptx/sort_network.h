@@ -15,10 +15,10 @@ struct Record {
 
 /// Operations on records that all networks share.
 ///
-/// A bitonic network sorts runs of 2, 4, ... elements, up and down in turns. Two neighbouring runs are a bitonic sequence, which
-/// compare-exchanges of index bits, from the highest down, put in order. If only the first elements of a row are kept (count), runs of that
-/// many are sorted; then of two neighbouring runs, one up, one down, the lesser of each two elements are kept, the others are pruned, and
-/// the run is put in order again.
+/// A bitonic network sorts runs of 2, 4, ... elements, upwards and downwards alternately. Two neighbouring runs are a bitonic sequence,
+/// which compare-exchanges of index bits, from the highest down, put in order. If only the first elements of a row are kept (count), runs
+/// of that many are sorted; then of two neighbouring runs, one up, one down, the lesser of each two elements are kept, the others are
+/// pruned, and the run is put in order again.
 class RecordOps {
  public:
   RecordOps(Emitter& e, const passes::SortPlan& plan, std::int64_t shared) : e_(e), b_(e.b()), plan_(plan), shared_(shared) {}

@@ -197,7 +197,7 @@ LatticeElement extreme(Type t, Operands in, bool least) {
 
 // ---- choices ----
 
-// Where the condition is constant the result is a piece of one of the arms.
+// Where the condition has equal elements, the result is a slice of one of the arms.
 LatticeElement select(Type t, Operands in) {
   const LatticeElement &c = *in[0], &a = *in[1], &b = *in[2];
   LatticeElement r = lane_wise(t, std::min(divisibility_of_all(a), divisibility_of_all(b)), in);

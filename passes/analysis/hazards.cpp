@@ -2,7 +2,7 @@
 //
 //   1. op: an access that conflicts with a pending one requires a barrier, which clears the set; then it is pending itself.
 //   2. branch: both regions start from the set before it; the union is pending after it.
-//   3. loop: iterations are walked until the set at the back edge is complete, then once more with the accesses before the loop. A hazard
+//   3. loop: iterations are walked until the set at the back edge is complete, then again with the accesses before the loop. A hazard
 //      that only these cause requires a barrier before the loop.
 #include "passes/analysis/hazards.h"
 

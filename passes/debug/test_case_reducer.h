@@ -15,7 +15,7 @@ struct ReduceOptions {
   std::map<std::string, std::uint64_t> scalars;
 };
 
-/// Deletes ops (constants or operands take the place of their results), inlines loops and branches, drops masks, attributes, carried
+/// Deletes ops (constants or operands replace their results), inlines loops and branches, drops masks, attributes, carried
 /// values and unused parameters as long as `still_fails` holds. Every function that it passes to `still_fails` is well-formed, as `f` must
 /// be. Parameters keep their names, by which a launch finds its arguments.
 ir::Function reduce_test_case(const ir::Function& f, const std::function<bool(const ir::Function&)>& still_fails,

@@ -46,7 +46,7 @@ class Bases {
 
  private:
   LinearLayout layout_;
-  std::vector<int> next_;  // by axis: the first bit that has no place yet
+  std::vector<int> next_;  // by axis: the first bit that no hardware bit maps to yet
 };
 
 }  // namespace
