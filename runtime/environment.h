@@ -1,4 +1,4 @@
-// The environment variables that the library reads; the only place that calls getenv.
+// The environment variables that the library reads; the only file that calls getenv is environment.cpp.
 #pragma once
 #include <string>
 

@@ -121,9 +121,9 @@ Verdict InterestingnessTest::run(const ir::Function& f) const {
   if (child.signal != 0) {
     const std::string first = child.errors.substr(0, child.errors.find('\n'));
     // "tilewright: compiler bug at FILE:LINE: message": the location identifies the bug.
-    const auto place = first.find("compiler bug at ");
-    const auto end = place == first.npos ? place : first.find(": ", place);
-    if (end != first.npos) return {first.substr(place, end - place), first};
+    const auto begin = first.find("compiler bug at ");
+    const auto end = begin == first.npos ? begin : first.find(": ", begin);
+    if (end != first.npos) return {first.substr(begin, end - begin), first};
     return {fmt::format("signal {}", child.signal), fmt::format("it was ended by a signal: {}", strsignal(child.signal))};
   }
   const auto zero = child.text.find('\0');

@@ -1,4 +1,4 @@
-// The bounds check of one launch on a CUDA device in checked mode: passes a table of live buffers to the kernel and reads its findings.
+// The bounds check of one launch on a CUDA device in checked mode: passes a table of live buffers to the kernel and reads its reports.
 #pragma once
 #include <cstdint>
 #include <memory>

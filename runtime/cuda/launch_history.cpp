@@ -17,13 +17,13 @@ void LaunchHistory::add(const std::string& kernel, const Here& where) noexcept {
 std::string LaunchHistory::suspects() const {
   const std::uint64_t end = count(), good = std::min(end, good_.load(std::memory_order_relaxed));
   if (end == good) return "work that Tilewright did not launch";
-  const auto described = [&](std::uint64_t i, const char* place) {
+  const auto described = [&](std::uint64_t i, const char* before_location) {
     const Entry& e = entries_[i % kKept];
     const std::string* kernel = e.kernel.load(std::memory_order_relaxed);
     const char* file = e.file.load(std::memory_order_relaxed);
     const std::uint32_t line = e.line.load(std::memory_order_relaxed);
     if (!kernel) return std::string("an unknown kernel");
-    return line == 0 || !file ? fmt::format("'{}'", *kernel) : fmt::format("'{}'{}{}:{}", *kernel, place, file, line);
+    return line == 0 || !file ? fmt::format("'{}'", *kernel) : fmt::format("'{}'{}{}:{}", *kernel, before_location, file, line);
   };
   if (end - good == 1) return fmt::format("kernel {},", described(good, ", launched at "));
   std::string all;

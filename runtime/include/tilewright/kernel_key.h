@@ -41,8 +41,8 @@ class KernelKey {
   void add(T value) {
     add_bytes(&value, sizeof value);
   }
-  /// The value must stay where it is for as long as this key is used; only kept() copies it. Keys of one kernel have the same type at the
-  /// same place.
+  /// The value must stay where it is for as long as this key is used; only kept() copies it. Keys of one kernel have the same types in the
+  /// same order.
   template <class T>
   void add_own(const T& value, std::uint64_t hash) {
     add_word(hash);

@@ -7,7 +7,7 @@
 
 namespace tilewright {
 
-/// A place in the user's source. `column` is 0 where it is not known, `line` is 0 where there is no place at all.
+/// A location in the user's source. `column` is 0 where it is not known, `line` is 0 where there is no location at all.
 struct Location {
   std::string file;
   int line = 0, column = 0;

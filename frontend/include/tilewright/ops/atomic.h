@@ -6,7 +6,7 @@ namespace tilewright {
 
 /// What an atomic orders: acquire, what comes after it in its program; release, what comes before it; acq_rel, both.
 enum class Order { relaxed, acquire, release, acq_rel };
-/// Who sees the atomic as one step: the threads of the same program, all programs on the device, or the host and other devices too.
+/// Which threads see the atomic as one step: those of the same program, all on the device, or those of the host and other devices too.
 enum class Scope { block, device, system };
 /// The order and the scope of an atomic.
 struct AtomicOptions {

@@ -19,7 +19,7 @@ template <Element T, IntegerElement I>
 Tile<T> gather(const Tile<T>& t, const Tile<I>& index, Axis axis, Here at = Here::current()) {
   return Tile<T>(detail::gather(t, index, axis.value, at));
 }
-/// The elements moved by `shift` places towards higher indices along an axis, those that leave at one end coming in at the other: element
+/// The elements moved by `shift` indices towards higher indices along an axis, those that leave at one end coming in at the other: element
 /// i is t's at i - shift, modulo the extent. shift is an integer or an integer scalar, and may be negative.
 template <Element T>
 Tile<T> roll(const Tile<T>& t, detail::Offset shift, Axis axis, Here at = Here::current()) {
