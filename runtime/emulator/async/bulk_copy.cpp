@@ -31,7 +31,7 @@ void count(const BulkCopy& copy, std::span<const GlobalRun> runs) {
     total += run.rows * run.bytes;
     ideal += run.rows * ((run.bytes + 31) / 32);
     const auto sectors_of = [](u64 address, u64 bytes) { return (address + bytes - 1) / 32 - address / 32 + 1; };
-    // Then all rows begin at the same place of a sector.
+    // Then all rows begin at the same offset in a sector.
     if (run.stride % 32 == 0)
       units += run.rows * sectors_of(run.address, run.bytes);
     else
@@ -149,7 +149,7 @@ std::vector<std::byte> gather(const Block& block, const BulkCopy& copy) {
 
 /// Completes so many bytes on the mbarrier; a wait for it acquires the engine's epoch.
 void signal(const BulkCopy& copy, const SharedLocation& at, u32 time, u64 bytes) {
-  const MbarrierOperation place{copy.warp, copy.instruction, copy.lane, *at.block, at.offset};
+  const MbarrierOperation operation{copy.warp, copy.instruction, copy.lane, *at.block, at.offset};
   if (at.block->running == 0)
     return report(copy.warp, copy.instruction, DiagnosticKind::exited_block, copy.lane,
                   [&] { return fmt::format("the copy to the block of rank {} is done after its end", at.block->rank); });
@@ -159,7 +159,7 @@ void signal(const BulkCopy& copy, const SharedLocation& at, u32 time, u64 bytes)
       return fmt::format("when the copy is done, there is no mbarrier at byte {} of shared memory any more", at.offset);
     });
   barrier->clocks.clock.raise(barrier->agent, time);
-  complete_transactions(place, *barrier, static_cast<s64>(bytes));
+  complete_transactions(operation, *barrier, static_cast<s64>(bytes));
 }
 
 /// The copy's part that ends in one block: its mbarrier, and the agent and epoch of its writes.
@@ -191,24 +191,24 @@ std::optional<SharedLocation> shared_location(Warp& warp, const Instruction& i, 
            [&] { return fmt::format("byte {} of shared memory: expected a multiple of {}", address % kRankUnit, align); });
     return std::nullopt;
   }
-  SharedLocation place{warp.block, address};
+  SharedLocation location{warp.block, address};
   if (address >= kRankUnit && address < kWindowBytes) {
     const u64 rank = address / kRankUnit - 1;
     const auto& blocks = warp.block->cluster->blocks;
-    if (rank < blocks.size() && (may_be_remote || blocks[rank].get() == warp.block)) place = {blocks[rank].get(), address % kRankUnit};
+    if (rank < blocks.size() && (may_be_remote || blocks[rank].get() == warp.block)) location = {blocks[rank].get(), address % kRankUnit};
   }
-  if (place.offset > place.block->shared_bytes || bytes > place.block->shared_bytes - place.offset) {
+  if (location.offset > location.block->shared_bytes || bytes > location.block->shared_bytes - location.offset) {
     report(warp, i, DiagnosticKind::out_of_bounds, lane, [&] {
-      return fmt::format("{} bytes at 0x{:x} of shared memory, which has {} bytes", bytes, place.offset, place.block->shared_bytes);
+      return fmt::format("{} bytes at 0x{:x} of shared memory, which has {} bytes", bytes, location.offset, location.block->shared_bytes);
     });
     return std::nullopt;
   }
-  if (place.block->running == 0) {
+  if (location.block->running == 0) {
     report(warp, i, DiagnosticKind::exited_block, lane,
-           [&] { return fmt::format("byte {} of shared memory of the block of rank {}", place.offset, place.block->rank); });
+           [&] { return fmt::format("byte {} of shared memory of the block of rank {}", location.offset, location.block->rank); });
     return std::nullopt;
   }
-  return place;
+  return location;
 }
 
 void begin_load(BulkCopy begun, const std::vector<Destination>& destinations) {
@@ -274,10 +274,10 @@ void begin_value(const BulkCopy& copy, const Destination& destination, const std
   Accessor by = engine_of(copy.warp, copy.instruction, *to.block, arrival->agent, arrival->time);
   by.async = nullptr;
   if (copy.warp.worker->launch->check) check_shared_write(by, *to.block, copy.lane, to.offset, static_cast<int>(bytes), nullptr);
-  std::byte* place = to.block->shared.get() + to.offset;
-  if (!copy.reduction) std::memset(place, kPoison, bytes);
-  begin(copy, [copy, value, place, bytes, mbarrier = mbarrier, time = arrival->time] {
-    write_bytes(copy, place, value.data(), bytes);
+  std::byte* target = to.block->shared.get() + to.offset;
+  if (!copy.reduction) std::memset(target, kPoison, bytes);
+  begin(copy, [copy, value, target, bytes, mbarrier = mbarrier, time = arrival->time] {
+    write_bytes(copy, target, value.data(), bytes);
     signal(copy, mbarrier, time, bytes);
   });
 }

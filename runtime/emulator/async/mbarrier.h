@@ -46,7 +46,7 @@ std::string describe(const Mbarrier&, u32 offset);
 /// The warp's block has ended: reports transactions and phases that no thread has waited for.
 void check_finished_mbarriers(Warp& last);
 
-/// Calls f(place, mbarrier) for the mbarrier of each lane, in their order.
+/// Calls f(operation, mbarrier) for the mbarrier of each lane, in their order.
 template <class F>
 void for_mbarriers(Warp& warp, const Instruction& i, const Request& request, F f) {
   Mbarrier* last = nullptr;

@@ -24,7 +24,7 @@ void begin(AsyncOperation);
 bool finish_one(Cluster&, Worker&);
 /// A warp has had its turn: the random schedule may do some work.
 void finish_some(Cluster&, Worker&);
-/// Does a piece of work to its end.
+/// Completes an operation.
 void finish(AsyncOperation&);
 /// Does all work that `which` holds for, oldest first.
 template <class F>

@@ -35,7 +35,7 @@ void add_rows(CopyPieces& pieces, u64 offset, u64 address, u64 stride, u32 row_b
       pieces.list.push_back({offset + begin, address + begin, static_cast<u32>(end - begin), is_outside, static_cast<u32>(count), stride});
   };
   const bool is_outside = inside.begin >= inside.end;
-  // Mostly a row is one piece, and so are all.
+  // The common case: each row is wholly inside or wholly outside of the tensor, so that all rows are one piece.
   if (is_outside || (inside.begin == 0 && inside.end == row_bytes)) return add(0, row_bytes, is_outside, rows);
   for (u64 row = 0; row < rows; ++row, offset += row_bytes, address += stride) {
     add(0, inside.begin, true, 1);

@@ -82,10 +82,10 @@ void replace(Warp& warp, const Instruction& i, Mask mask) {
         continue;
       }
       TensorMap map;
-      std::byte* place = request.at[lane] - kHalf;
-      std::memcpy(&map, place, sizeof map);
+      std::byte* start = request.at[lane] - kHalf;
+      std::memcpy(&map, start, sizeof map);
       set_field(map, field, dimension, value);
-      std::memcpy(place, &map, sizeof map);
+      std::memcpy(start, &map, sizeof map);
     }
   });
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostDiagnosticsShown = 8;
 
-/// The option's value, which the driver takes in the place of a pointer.
+/// The value of a JIT option, null if it is not given. The driver API passes integers in the array of pointers too.
 void* option_value(unsigned count, const CUjit_option* options, void** values, CUjit_option wanted) {
   for (unsigned k = 0; k < count; ++k)
     if (options[k] == wanted) return values[k];
@@ -90,8 +90,8 @@ CUresult code_of(DiagnosticKind kind) {
   }
 }
 
-/// What a program does wrong with its memory says more than what comes of it.
-CUresult tell(const std::vector<Diagnostic>& diagnostics) {
+/// Keeps the text of the diagnostics for the caller of the driver, and returns the error code of the first one.
+CUresult explain(const std::vector<Diagnostic>& diagnostics) {
   std::string text;
   for (std::size_t k = 0; k < std::min(diagnostics.size(), kMostDiagnosticsShown); ++k)
     text += (k > 0 ? "\n" : "") + to_string(diagnostics[k]);
@@ -150,7 +150,7 @@ CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std
     device.diagnostics.insert(device.diagnostics.end(), found.begin(), found.end());
     device.remarks.insert(device.remarks.end(), remarks.begin(), remarks.end());
   }
-  return found.empty() ? CUDA_SUCCESS : tell(found);
+  return found.empty() ? CUDA_SUCCESS : explain(found);
 }
 
 CUresult launch_kernel(const CUlaunchConfig* config, CUfunction handle, void** parameters, void** extra) {

@@ -52,7 +52,7 @@ void each_saved(Warp& warp, const Callee& callee, int lane, F f) {
 
 void save(Warp& warp, const Callee& callee, int lane, Activation& activation) {
   each_saved(warp, callee, lane,
-             [&](std::byte* place, u8 bytes) { activation.saved.insert(activation.saved.end(), place, place + bytes); });
+             [&](std::byte* address, u8 bytes) { activation.saved.insert(activation.saved.end(), address, address + bytes); });
   for (const Callee::Slot& slot : callee.registers)
     if (slot.bytes == 0) activation.saved.push_back(static_cast<std::byte>(has_lane(read_mask(warp, slot.slot), lane)));
 }
@@ -60,8 +60,8 @@ void save(Warp& warp, const Callee& callee, int lane, Activation& activation) {
 void restore(Warp& warp, const Callee& callee, int lane, const Activation& activation) {
   if (activation.saved.empty()) return;
   const std::byte* from = activation.saved.data();
-  each_saved(warp, callee, lane, [&](std::byte* place, u8 bytes) {
-    std::memcpy(place, from, bytes);
+  each_saved(warp, callee, lane, [&](std::byte* address, u8 bytes) {
+    std::memcpy(address, from, bytes);
     from += bytes;
   });
   for (const Callee::Slot& slot : callee.registers)

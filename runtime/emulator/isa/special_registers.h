@@ -13,9 +13,9 @@ struct Warp;
 /// The coordinates of number k, the first one running fastest.
 std::array<u32, 3> coordinates_of(u64 k, const std::array<u32, 3>& extents);
 
-/// Those that name the thread or describe the launch, which stay when the warp runs another block.
+/// Fills the special registers that name the thread or describe the launch. They stay when the warp runs another block.
 void fill_thread_registers(const Launch&, const Block&, Warp&);
-/// Those that name the block and its place in the cluster.
+/// Fills those that name the block and its coordinate and rank in the cluster.
 void fill_block_registers(const Launch&, const Block&, Warp&);
 
 }  // namespace tilewright::rt::emulator

@@ -8,7 +8,7 @@ namespace tilewright::rt::emulator {
 
 inline u64 product(const std::array<u32, 3>& extents) { return u64{extents[0]} * extents[1] * extents[2]; }
 
-/// The memory of a cluster, a spare one's if there is one that fits.
+/// The memory of a cluster, from the object pool if it has one that fits.
 std::shared_ptr<Cluster> make_cluster(const Launch&);
 /// The blocks of the cluster with this number are about to begin, whatever its memory was used for before.
 void start_cluster(const Launch&, Cluster&, Worker&, u64 number);

@@ -118,7 +118,7 @@ class WarpRunner {
     return false;
   }
 
-  /// Entries that wait at the same place and have the same reconvergence point become one again, the current one.
+  /// Entries that wait at the same instruction and have the same reconvergence point become one again, the current one.
   void merge_here() {
     SimtStackEntry& here = warp_.entry();
     for (std::size_t at = 0; at < warp_.stack.size(); ++at) {

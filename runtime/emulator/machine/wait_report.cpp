@@ -1,4 +1,4 @@
-// Describes the warps of clusters, those in the same place together.
+// Describes the waits of clusters' warps: one line for all warps that wait at one instruction for the same thing.
 #include "runtime/emulator/machine/wait_report.h"
 
 #include <fmt/format.h>

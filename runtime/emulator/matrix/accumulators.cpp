@@ -23,13 +23,13 @@ class Elements {
 
   u64 before(std::size_t e, std::size_t lane) const {
     u64 element = 0;
-    std::memcpy(&element, place(to_.before, e, lane), bytes_);
+    std::memcpy(&element, address_of(to_.before, e, lane), bytes_);
     return element;
   }
-  void write(std::size_t e, std::size_t lane, u64 element) { std::memcpy(place(to_.slots, e, lane), &element, bytes_); }
+  void write(std::size_t e, std::size_t lane, u64 element) { std::memcpy(address_of(to_.slots, e, lane), &element, bytes_); }
 
  private:
-  std::byte* place(const s32* slots, std::size_t e, std::size_t lane) const {
+  std::byte* address_of(const s32* slots, std::size_t e, std::size_t lane) const {
     const auto per_register = static_cast<std::size_t>(to_.per_register());
     return warp_.registers + slots[e / per_register] + lane * 4 + e % per_register * bytes_;
   }

@@ -21,7 +21,7 @@ inline CoreMatrix transposed(const CoreMatrix& matrix) {
   using Line [[gnu::vector_size(16)]] = u16;
   Line lines[8];
   std::memcpy(lines, matrix.at, sizeof lines);
-  // Interleaving lines l and l + 4 three times brings element e of line l to place l of line e.
+  // Interleaving lines l and l + 4 three times brings element e of line l to element l of line e.
 #pragma GCC unroll 3
   for (int step = 0; step < 3; ++step) {
     Line next[8];

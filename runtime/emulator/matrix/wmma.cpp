@@ -1,5 +1,5 @@
 // wmma.load, wmma.store and wmma.mma. Which lane holds which element of a fragment is for the device to choose: here element e of a
-// matrix in its rows' order is in lane e % 32, at place e / 32 of what the lane holds, and places that are left repeat the matrix.
+// matrix in row-major order is in lane e % 32, as that lane's element e / 32. A lane that holds more elements than its share repeats them.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ struct Fragment {
   int elements() const { return rows * columns; }
   int bytes() const { return operand_bits(type) / 8; }
   int per_register() const { return register_bytes / bytes(); }
-  int places() const { return registers * per_register(); }  // of a lane
+  int elements_of_lane() const { return registers * per_register(); }
 };
 
 // PTX ISA, "Matrix Fragments for WMMA". Operands of f16 come in 8 registers whatever the shape.
@@ -58,12 +58,13 @@ struct ProductOptions {
   bool saturates = false;
 };
 
-std::byte* place(const Warp& warp, const s32* slots, const Fragment& f, int index, int lane) {
+/// Where a lane holds its element `index`, in the register file.
+std::byte* element_address(const Warp& warp, const s32* slots, const Fragment& f, int index, int lane) {
   return warp.registers + slots[index / f.per_register()] + lane * f.register_bytes + index % f.per_register() * f.bytes();
 }
 
-/// The addresses of the elements that the lanes have at one of their places.
-Lanes<u64> element_addresses(const Fragment& f, bool by_columns, int index, u64 base, u64 stride) {
+/// The addresses in memory of the lanes' elements `index`.
+Lanes<u64> memory_addresses(const Fragment& f, bool by_columns, int index, u64 base, u64 stride) {
   Lanes<u64> address;
   for (int lane = 0; lane < kLanes; ++lane) {
     const int e = (index * kLanes + lane) % f.elements(), row = e / f.columns, column = e % f.columns;
@@ -86,13 +87,13 @@ T uniform(Warp& warp, const Instruction& i, Mask mask, const Lanes<T>& values, c
 }
 
 template <class F>
-void each_place(Warp& warp, const Instruction& i, Mask mask, int request, F f) {
+void each_lane_element(Warp& warp, const Instruction& i, Mask mask, int request, F f) {
   const auto& [fragment, by_columns] = i.options<AccessOptions>();
   const u64 base = uniform(warp, i, mask, addresses_of(warp, i, i.slot[0], i.immediate), "address");
   u64 stride = by_columns ? fragment.rows : fragment.columns;
   if (i.slot[1] >= 0) stride = uniform(warp, i, mask, read<u32>(warp, i.slot[1]), "stride");
   for (int index = 0; index < request; ++index)
-    locate(warp, i, mask, element_addresses(fragment, by_columns, index, base, stride), i.space, fragment.bytes(),
+    locate(warp, i, mask, memory_addresses(fragment, by_columns, index, base, stride), i.space, fragment.bytes(),
            [&](const Request& at) { f(index, at); });
 }
 
@@ -100,11 +101,11 @@ void load(Warp& warp, const Instruction& i, Mask mask) {
   const s32* slots = warp.kernel->extra.data() + i.first;
   const Accessor by = accessor_of(warp, i);
   const Fragment& f = i.options<AccessOptions>().fragment;
-  each_place(warp, i, mask, f.places(), [&](int index, const Request& at) {
+  each_lane_element(warp, i, mask, f.elements_of_lane(), [&](int index, const Request& at) {
     check_written(warp, i, at, f.bytes(), Access::read);
     for (const int lane : lanes_of(at.mask)) {
       check_read(by, at, lane, f.bytes());
-      std::memcpy(place(warp, slots, f, index, lane), at.at[lane], static_cast<std::size_t>(f.bytes()));
+      std::memcpy(element_address(warp, slots, f, index, lane), at.at[lane], static_cast<std::size_t>(f.bytes()));
     }
   });
 }
@@ -113,10 +114,10 @@ void store(Warp& warp, const Instruction& i, Mask mask) {
   const s32* slots = warp.kernel->extra.data() + i.first;
   const Accessor by = accessor_of(warp, i);
   const Fragment& f = i.options<AccessOptions>().fragment;
-  each_place(warp, i, mask, f.elements() / kLanes, [&](int index, const Request& at) {
+  each_lane_element(warp, i, mask, f.elements() / kLanes, [&](int index, const Request& at) {
     check_written(warp, i, at, f.bytes(), Access::write);
     for (const int lane : lanes_of(at.mask)) {
-      const std::byte* value = place(warp, slots, f, index, lane);
+      const std::byte* value = element_address(warp, slots, f, index, lane);
       check_write(by, at, lane, f.bytes(), value);
       std::memcpy(at.at[lane], value, static_cast<std::size_t>(f.bytes()));
     }
@@ -128,7 +129,7 @@ std::vector<double> numbers(const Warp& warp, const s32* slots, const Fragment& 
   std::vector<double> values(static_cast<std::size_t>(f.elements()));
   for (int e = 0; e < f.elements(); ++e) {
     u64 bits = 0;
-    std::memcpy(&bits, place(warp, slots, f, e / kLanes, e % kLanes), static_cast<std::size_t>(f.bytes()));
+    std::memcpy(&bits, element_address(warp, slots, f, e / kLanes, e % kLanes), static_cast<std::size_t>(f.bytes()));
     values[e] = number_of(bits, f.type);
   }
   return values;
@@ -154,7 +155,7 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
   const auto& p = i.options<ProductOptions>();
   const std::vector<double> a = numbers(warp, slots + p.d.registers, p.a), b = numbers(warp, slots + p.d.registers + p.a.registers, p.b),
                             c = numbers(warp, slots + p.d.registers + p.a.registers + p.b.registers, p.c);
-  for (int e = 0; e < p.d.places() * kLanes; ++e) {
+  for (int e = 0; e < p.d.elements_of_lane() * kLanes; ++e) {
     if (!has_lane(mask, e % kLanes)) continue;
     const int row = e % p.d.elements() / p.d.columns, column = e % p.d.columns;
     const double before = c[row * p.d.columns + column];
@@ -162,7 +163,7 @@ void multiply(Warp& warp, const Instruction& i, Mask mask) {
     const auto right = [&](int k) { return b[k * p.b.columns + column]; };
     const double sum = sum_of_products(p.d.type, before, p.a.columns, left, right);
     const u64 bits = bits_of_sum(sum, p.d.type, p.saturates);
-    std::memcpy(place(warp, slots, p.d, e / kLanes, e % kLanes), &bits, static_cast<std::size_t>(p.d.bytes()));
+    std::memcpy(element_address(warp, slots, p.d, e / kLanes, e % kLanes), &bits, static_cast<std::size_t>(p.d.bytes()));
   }
 }
 

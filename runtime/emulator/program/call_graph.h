@@ -15,7 +15,7 @@ class CallGraph {
 
   /// Numbers in Module::functions, without the kernel.
   const std::vector<int>& functions() const { return functions_; }
-  /// Whether the kernel or one of the functions mentions a name.
+  /// Whether the kernel or one of the functions uses a name.
   bool mentions(std::string_view name) const { return names_.contains(name); }
   /// Whether the function may be called before it has returned.
   bool may_nest(int function) const { return reachable_.at(function).contains(function); }

@@ -1,4 +1,4 @@
-// PTX as the emulator executes it: each instruction a function and the places of its operands in a warp's register file.
+// PTX as the emulator executes it: each instruction a handler and the offsets of its operands in a warp's register file.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -32,7 +32,7 @@ enum class Kind : u8 {
   exit,        // of the thread
   trap,        // the launch fails
   collective,  // all lanes that `members` names execute it together
-  waiting,     // execute() may park the fragment (barriers)
+  waiting,     // execute() may park the SIMT-stack entry (barriers)
   call,        // of the functions that enter_functions() names
   leave,       // a function: execute(), then go to `target`, its end
 };
@@ -133,7 +133,7 @@ struct Place {
 // Frames are so aligned, and a call takes so much more of the stack for itself.
 inline constexpr u64 kFrameAlignment = 16, kReturnBytes = 16;
 
-/// Bytes that a call passes or returns: a register of the caller, or a place in its frame.
+/// Bytes that a call passes or returns: a register of the caller, or an offset in its frame.
 struct Passed {
   s32 extra = -1;  // Kernel::extra[extra] is the register's slot
   u64 offset = 0;

@@ -38,9 +38,9 @@ inline u64 merged(u64 mine, u64 before) {
   return mine;
 }
 
-// In the place of a lane, of a sector of global memory: 2, 4, 8, 16 or 32 lanes that have equal parts of the sector, in order. The first of
-// n lanes is a multiple of n. A group's number is that of a node in a binary tree of all such groups, with the root for all lanes. Example:
-// lanes 8 to 15 -> kLaneGroups + (32 + 8) / 8.
+// The lane field of an epoch of a whole sector may name a group: 2, 4, 8, 16 or 32 lanes that have equal parts of the sector, in order. The
+// first of n lanes is a multiple of n. A group's number is that of a node in a binary tree of all such groups, with the root for all lanes.
+// Example: lanes 8 to 15 -> kLaneGroups + (32 + 8) / 8.
 inline constexpr u32 kLaneGroups = kSeveralLanes;
 inline constexpr u32 lane_group(u32 first, u32 count) { return kLaneGroups + (kLanes + first) / count; }
 /// The epoch of granule k of a sector with `count` granules.

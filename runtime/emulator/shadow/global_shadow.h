@@ -38,7 +38,7 @@ struct Range {
 class GlobalShadow {
  public:
   static constexpr u64 kSectorBytes = 32;
-  // In the place of a sector's write: its granules have cells of their own; and: a worker is splitting it.
+  // Values of a sector's write that are no epoch: its granules have cells of their own; a worker is splitting it.
   static constexpr u64 kSplit = ~u64{0}, kSplitting = ~u64{1};
 
   explicit GlobalShadow(const Range& range)

@@ -15,7 +15,7 @@ namespace tilewright::rt::emulator {
 /// lanes only. Where lanes published at different times the latest counts for all of them, which may hide a race and never invents one.
 class VectorClock {
  public:
-  static constexpr u32 kSeveralLanes = kLanes;  // in the place of a lane: two of them at least
+  static constexpr u32 kSeveralLanes = kLanes;  // a value of an epoch's lane field: at least two lanes
   u32 operator[](int agent) const { return at_[static_cast<std::size_t>(agent)]; }
   /// Never lowers a time.
   void raise(int agent, u32 time) {

@@ -1,4 +1,4 @@
-// What a worker learns of a kernel's instructions, which is the same in all launches of the kernel.
+// The per-kernel cache of a worker: facts about a kernel's instructions that hold in all launches of the kernel.
 #pragma once
 #include <memory>
 

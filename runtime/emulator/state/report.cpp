@@ -1,4 +1,4 @@
-// The place of an instruction in the source, and reports about it.
+// Reports a diagnostic at an instruction, with its location in the source.
 #include "runtime/emulator/state/report.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ bool is_first_diagnostic(Warp& warp, const Instruction& i, DiagnosticKind kind) 
 
 namespace {
 
-Diagnostic make_finding(const Warp& warp, const Instruction& i, DiagnosticKind kind, int lane, std::string text) {
+Diagnostic make_diagnostic(const Warp& warp, const Instruction& i, DiagnosticKind kind, int lane, std::string text) {
   const Launch& launch = *warp.worker->launch;
   Diagnostic diagnostic;
   diagnostic.kind = kind;
@@ -44,13 +44,13 @@ Diagnostic make_finding(const Warp& warp, const Instruction& i, DiagnosticKind k
 }  // namespace
 
 void add_diagnostic(Warp& warp, const Instruction& i, DiagnosticKind kind, int lane, std::string text) {
-  warp.worker->launch->diagnostics->add(i.index, make_finding(warp, i, kind, lane, std::move(text)));
+  warp.worker->launch->diagnostics->add(i.index, make_diagnostic(warp, i, kind, lane, std::move(text)));
 }
 
 bool is_first_remark(Warp& warp, DiagnosticKind kind) { return warp.worker->launch->diagnostics->is_first_remark(warp.kernel->name, kind); }
 
 void add_remark(Warp& warp, const Instruction& i, DiagnosticKind kind, int lane, std::string text) {
-  Diagnostic diagnostic = make_finding(warp, i, kind, lane, std::move(text));
+  Diagnostic diagnostic = make_diagnostic(warp, i, kind, lane, std::move(text));
   diagnostic.is_remark = true;
   warp.worker->launch->diagnostics->add_remark(std::move(diagnostic));
 }

@@ -1,4 +1,4 @@
-// Reports of what is wrong at an instruction, with its place in the source.
+// Reports of what is wrong at an instruction, with its location in the source.
 #pragma once
 #include <string>
 
