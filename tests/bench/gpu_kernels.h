@@ -77,12 +77,10 @@ inline void matmul(In a, In b, Out c, tw::I32 M, tw::I32 N, tw::I32 K, tw::I32 l
   tw::store(c + i * ldc + j, sum, i < M && j < N);
 }
 
-/// By matrix instructions. B is [K, N] or, transposed, [N, K].
+/// The sum over K of one tile of a product by matrix instructions. B is [K, N] or, transposed, [N, K].
 template <class T, class S, bool kTransposed>
-void product(tw::Ptr<const T> a, tw::Ptr<const T> b, tw::Ptr<S> c, tw::I32 M, tw::I32 N, tw::I32 K, tw::I32 lda, tw::I32 ldb, tw::I32 ldc,
-             int bm, int bn, int bk) {
-  auto i = tw::column(tw::program_id(0) * bm + tw::arange(0, bm));
-  auto j = tw::row(tw::program_id(1) * bn + tw::arange(0, bn));
+tw::Tile<S> product_tile(tw::Ptr<const T> a, tw::Ptr<const T> b, const tw::I32& i, const tw::I32& j, const tw::I32& M, const tw::I32& N,
+                         const tw::I32& K, const tw::I32& lda, const tw::I32& ldb, int bm, int bn, int bk) {
   auto k = tw::arange(0, bk);
   auto sum = tw::zeros<S>({bm, bn});
   for (auto at : tw::range(0, K, bk)) {
@@ -91,7 +89,27 @@ void product(tw::Ptr<const T> a, tw::Ptr<const T> b, tw::Ptr<S> c, tw::I32 M, tw
     auto tb = kTransposed ? tw::load(b + j * ldb + kb, kb < K && j < N) : tw::load(b + kb * ldb + j, kb < K && j < N);
     sum = tw::dot(ta, tb, sum);
   }
+  return sum;
+}
+
+template <class T, class S, bool kTransposed>
+void product(tw::Ptr<const T> a, tw::Ptr<const T> b, tw::Ptr<S> c, tw::I32 M, tw::I32 N, tw::I32 K, tw::I32 lda, tw::I32 ldb, tw::I32 ldc,
+             int bm, int bn, int bk) {
+  auto i = tw::column(tw::program_id(0) * bm + tw::arange(0, bm));
+  auto j = tw::row(tw::program_id(1) * bn + tw::arange(0, bn));
+  auto sum = product_tile<T, S, kTransposed>(a, b, i, j, M, N, K, lda, ldb, bm, bn, bk);
   tw::store(c + i * ldc + j, sum, i < M && j < N);
+}
+
+/// The same on a grid of one axis: programs that run at the same time share rows of A and columns of B, which L2 then holds. The result is
+/// of type C: as narrow as the factors, as libraries have it.
+template <class T, class S, class C, bool kTransposed>
+void product_grouped(tw::Ptr<const T> a, tw::Ptr<const T> b, tw::Ptr<C> c, tw::I32 M, tw::I32 N, tw::I32 K, tw::I32 lda, tw::I32 ldb,
+                     tw::I32 ldc, int bm, int bn, int bk, int group) {
+  auto [tile_m, tile_n] = tw::grouped_order(tw::program_id(0), tw::cdiv(M, bm), tw::cdiv(N, bn), group);
+  auto i = tw::column(tile_m * bm + tw::arange(0, bm)), j = tw::row(tile_n * bn + tw::arange(0, bn));
+  auto sum = product_tile<T, S, kTransposed>(a, b, i, j, M, N, K, lda, ldb, bm, bn, bk);
+  tw::store(c + i * ldc + j, tw::cast<C>(sum), i < M && j < N);
 }
 
 /// One head a program along axis 1; heads are [length, depth].

@@ -5,15 +5,62 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "tests/bench/gpu_kernels.h"
 
 namespace {
 
 namespace tw = tilewright;
+
+/// A product by matrix instructions of one set of element types.
+struct Product {
+  virtual ~Product() = default;
+  struct Tiles {
+    int m, n, k, warps, stages, group;
+  };
+  virtual void launch(const tw::Device&, const tw::Stream&, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, int k,
+                      const Tiles&) const = 0;
+  /// With no launch. `divisible_by`: of all extents.
+  virtual tw::Compiled compile(const std::string& target, int divisible_by, const Tiles&) const = 0;
+};
+
+template <class T, class S, class C, bool kTransposed>
+class ProductOf final : public Product {
+ public:
+  void launch(const tw::Device& device, const tw::Stream& stream, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, int k,
+              const Tiles& t) const override {
+    auto out = device.wrap(reinterpret_cast<C*>(c), std::int64_t{m} * n);
+    kernel_({.grid = tw::cdiv(m, t.m) * tw::cdiv(n, t.n), .num_warps = t.warps, .num_stages = t.stages, .stream = stream},
+            device.wrap(reinterpret_cast<T*>(a), std::int64_t{m} * k), device.wrap(reinterpret_cast<T*>(b), std::int64_t{k} * n), out, m, n,
+            k, k, kTransposed ? k : n, n, t.m, t.n, t.k, t.group);
+  }
+  tw::Compiled compile(const std::string& target, int divisible_by, const Tiles& t) const override {
+    const auto extent = tw::scalar<std::int32_t>(divisible_by);
+    return kernel_.compile(target, {.num_warps = t.warps, .num_stages = t.stages}, tw::pointer<const T>(), tw::pointer<const T>(),
+                           tw::pointer<C>(), extent, extent, extent, extent, extent, extent, t.m, t.n, t.k, t.group);
+  }
+
+ private:
+  tw::Kernel<decltype(bench::gpu::product_grouped<T, S, C, kTransposed>)> kernel_{"product",
+                                                                                  bench::gpu::product_grouped<T, S, C, kTransposed>};
+};
+
+std::map<std::string, std::unique_ptr<Product>> all_products() {
+  std::map<std::string, std::unique_ptr<Product>> all;
+  all["f16"] = std::make_unique<ProductOf<tw::f16, float, tw::f16, false>>();
+  all["f16 bt"] = std::make_unique<ProductOf<tw::f16, float, tw::f16, true>>();
+  all["bf16"] = std::make_unique<ProductOf<tw::bf16, float, tw::bf16, false>>();
+  all["tf32"] = std::make_unique<ProductOf<float, float, float, false>>();
+  all["i8"] = std::make_unique<ProductOf<std::int8_t, std::int32_t, std::int32_t, false>>();
+  all["i8 bt"] = std::make_unique<ProductOf<std::int8_t, std::int32_t, std::int32_t, true>>();
+  return all;
+}
 
 struct Library {
   Library(const char* device_name, void* native) : device(tw::Device::open(device_name)), stream(device.wrap_stream(native)) {}
@@ -28,10 +75,12 @@ struct Library {
   tw::Kernel<decltype(bench::gpu::transpose)> transpose{"transpose", bench::gpu::transpose};
   tw::Kernel<decltype(bench::gpu::row_sum)> row_sum{"row_sum", bench::gpu::row_sum};
   tw::Kernel<decltype(bench::gpu::matmul)> matmul{"matmul", bench::gpu::matmul};
+  tw::Kernel<decltype(bench::gpu::attention)> attention{"attention", bench::gpu::attention};
+  std::map<std::string, std::unique_ptr<Product>> products = all_products();
 };
 
 std::optional<Library> library;
-std::string failure;
+std::string failure, text;
 
 /// 0, or 1 with the message for tw_failure().
 template <class F>
@@ -109,6 +158,55 @@ int tw_matmul(std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, i
   });
 }
 
+/// `types`: "f16", "bf16", "tf32", "i8", of B [K, N]; "f16 bt", "i8 bt" of B [N, K].
+int tw_product(const char* types, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, int k, int bm, int bn, int bk, int warps,
+               int stages, int group) {
+  return attempt([&] {
+    const Library& l = *library;
+    l.products.at(types)->launch(l.device, l.stream, a, b, c, m, n, k, {bm, bn, bk, warps, stages, group});
+  });
+}
+
+/// The PTX of that product, with its shared memory in `shared_bytes`; null with a failure.
+const char* tw_product_ptx(const char* types, const char* target, int divisible_by, int bm, int bn, int bk, int warps, int stages,
+                           int group, int* shared_bytes) {
+  const int failed = attempt([&] {
+    const auto compiled = library->products.at(types)->compile(target, divisible_by, {bm, bn, bk, warps, stages, group});
+    text = compiled.ptx();
+    *shared_bytes = compiled.resources().shared_bytes;
+  });
+  return failed ? nullptr : text.c_str();
+}
+
+/// Of f16; heads are [length, depth].
+int tw_attention(std::uint64_t q, std::uint64_t k, std::uint64_t v, std::uint64_t out, int heads, int length, int depth, float scale,
+                 int bm, int bn, int warps, int stages) {
+  return attempt([&] {
+    Library& l = *library;
+    const std::int64_t count = std::int64_t{heads} * length * depth;
+    const auto halves = [&](std::uint64_t address) { return l.device.wrap(reinterpret_cast<tw::f16*>(address), count); };
+    auto result = halves(out);
+    l.attention({.grid = {tw::cdiv(length, bm), heads}, .num_warps = warps, .num_stages = stages, .stream = l.stream}, halves(q), halves(k),
+                halves(v), result, length, scale, bm, bn, depth);
+  });
+}
+
+/// Memory of the device, for a process that has no other way to get it; 0 with a failure.
+std::uint64_t tw_allocate(std::int64_t bytes) {
+  static std::vector<tw::Buffer<std::uint8_t>> all;
+  std::uint64_t address = 0;
+  attempt([&] {
+    all.push_back(library->device.allocate<std::uint8_t>(bytes));
+    address = reinterpret_cast<std::uint64_t>(all.back().data());
+  });
+  return address;
+}
+
+/// Waits for what was launched.
+int tw_synchronize() {
+  return attempt([&] { library->stream.synchronize(); });
+}
+
 /// Nanoseconds of the host per launch of a warm vector_add of n elements, buffers made before; negative with a failure.
 double tw_launch_ns(std::uint64_t x, std::uint64_t y, std::uint64_t out, int n, int launches) {
   double ns = -1;
@@ -138,15 +236,18 @@ double tw_driver_launch_ns(std::uint64_t x, std::uint64_t y, std::uint64_t out, 
     const auto launch_kernel =
         reinterpret_cast<int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**)>(
             dlsym(driver, "cuLaunchKernel"));
-    const std::string ptx(library->vector_add.compile("sm_90a", {}, tw::pointer<const float>(), tw::pointer<const float>(), tw::pointer<float>(),
-                                                      tw::scalar<std::int32_t>(16), 1024)
+    const std::string ptx(library->vector_add
+                              .compile("sm_90a", {}, tw::pointer<const float>(), tw::pointer<const float>(), tw::pointer<float>(),
+                                       tw::scalar<std::int32_t>(16), 1024)
                               .ptx());
     void *module = nullptr, *function = nullptr;
-    if (module_load(&module, ptx.c_str()) || get_function(&function, module, "vector_add")) throw std::runtime_error("the driver takes no PTX");
+    if (module_load(&module, ptx.c_str()) || get_function(&function, module, "vector_add"))
+      throw std::runtime_error("the driver takes no PTX");
     void* arguments[] = {&x, &y, &out, &n};
     const auto grid = static_cast<unsigned>(tw::cdiv(n, 1024));
     const auto launch = [&] {
-      if (launch_kernel(function, grid, 1, 1, 128, 1, 1, 0, library->stream.native(), arguments, nullptr)) throw std::runtime_error("no launch");
+      if (launch_kernel(function, grid, 1, 1, 128, 1, 1, 0, library->stream.native(), arguments, nullptr))
+        throw std::runtime_error("no launch");
     };
     launch();
     library->stream.synchronize();

@@ -9,7 +9,8 @@
 
 namespace tilewright::test {
 
-/// "cpu", the levels of x86-64 that this machine can run, emulators of GPUs, and "cuda:0" where there is one.
+/// "cpu", the levels of x86-64 that this machine can run, emulators of GPUs, and "cuda:0" where there is one; or those that the environment
+/// names: EXECUTION_DEVICES=cuda:0,cpu.
 const std::vector<std::string>& machines();
 
 /// Fails the current test for each machine whose memory differs from the interpreter's after the machine's own passes. Where the result

@@ -46,7 +46,11 @@ struct Failure {
   std::string stage, difference;
   std::string passes, target;  // as Blame has them
   std::function<bool(const Program&)> again;
+  bool device_failed = false;  // the GPU did: what this process asks of it from now on fails as well
 };
+
+/// Whether a difference is the driver's error, and not a wrong result.
+bool is_device_failure(const std::string& difference) { return difference.find("CUDA_ERROR_") != std::string::npos; }
 
 /// Of a program on a GPU: fewer warps than its tiles have parts, and more.
 int warps_of(const Program& p) {
@@ -83,6 +87,7 @@ class Fuzzer {
       if (const auto failure = check(p)) {
         ++failures;
         report(p, *failure);
+        if (failure->device_failed) break;
       }
     }
     summary(programs, failures, elapsed());
@@ -100,10 +105,16 @@ class Fuzzer {
       for (std::size_t i = 0; i < machines_.size(); ++i) {
         if (!settings_.every_target && p.seed % machines_.size() != i) continue;
         Machine& machine = *machines_[i];
-        if (auto difference = settings_.isolate ? isolated([&] { return host_difference(p, machine); }) : host_difference(p, machine))
-          return Failure{"machine code for " + machine.name, *difference, {}, machine.name, [this, &machine](const Program& q) {
-                           return isolated([&] { return host_difference(q, machine); }).has_value();
-                         }};
+        if (auto difference = machine_difference(p, machine, settings_.isolate))
+          return Failure{"machine code for " + machine.name,
+                         *difference,
+                         {},
+                         machine.name,
+                         [this, &machine](const Program& q) {
+                           const auto other = machine_difference(q, machine, true);
+                           return other && !is_device_failure(*other);
+                         },
+                         is_device_failure(*difference)};
       }
     return std::nullopt;
   }
@@ -135,6 +146,12 @@ class Fuzzer {
                    [difference](const Program& q) { return difference(q).has_value(); }};
   }
 
+  /// In a process of its own, if `isolate`; not on a GPU, since a child cannot use its parent's CUDA context.
+  std::optional<std::string> machine_difference(const Program& p, Machine& machine, bool isolate) {
+    if (!isolate || machine.name.starts_with("cuda:")) return host_difference(p, machine);
+    return isolated([&] { return host_difference(p, machine); });
+  }
+
   std::optional<std::string> host_difference(const Program& p, Machine& m) {
     if (!m.description.is_gpu()) {
       RewritingExecutor reference = m.reference();
@@ -160,8 +177,9 @@ class Fuzzer {
   void report(const Program& p, const Failure& failure) {
     fmt::print("\nseed {}: {} changes the result\n{}\n", p.seed, failure.stage, failure.difference);
     std::fflush(stdout);
-    Program small = settings_.no_shrink ? p : reduce_program(p, failure.again);
-    fmt::print("{}:\n{}\n", settings_.no_shrink ? "the program" : "shrunk", text(small));
+    const bool as_it_is = settings_.no_shrink || failure.device_failed;
+    Program small = as_it_is ? p : reduce_program(p, failure.again);
+    fmt::print("{}:\n{}\n", as_it_is ? "the program" : "shrunk", text(small));
     if (!settings_.out.empty() && !failure.target.empty()) {
       Program fixed = small;
       fix_rounding(fixed, machines_.front()->description);

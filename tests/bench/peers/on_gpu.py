@@ -3,25 +3,55 @@
 
     python on_gpu.py LIBBENCH_GPU [--json FILE] [--commit HASH] [--only softmax ...]
 
-LIBBENCH_GPU is libbench_gpu.so of the build; Python needs torch and triton. The kernels are those of tests/bench/gpu_kernels.h, line by
-line. Every contender runs on the same buffers of random numbers: outputs are poisoned with NaN and compared with double precision first;
-then in each of `repeats` rounds each contender runs once, on a cache that was overwritten, between two events of the device. Medians.
-`of copy` is the time of a device copy that moves as many bytes, measured in the same rounds, over the contender's.
+LIBBENCH_GPU is libbench_gpu.so of the build; Python needs torch, and triton for Triton's rows. The kernels are those of
+tests/bench/gpu_kernels.h, line by line. Every contender runs on the same buffers of random numbers: outputs are poisoned and compared with
+double precision first; then in each of `repeats` rounds each contender runs once, on a cache that was overwritten, between two events of the
+device. Medians and quartiles. `of copy` is the time of a device copy that moves as many bytes, measured in the same rounds, over the
+contender's. Contenders:
+
+    ours              libbench_gpu.so, our own launches
+    triton            Triton as it compiles for this GPU: on Hopper with wgmma
+    triton mma.sync   the PTX that Triton makes for sm_80, through the driver: what our products, which use mma.sync too, are to be held to
+    cublas            cublasGemmEx itself; torch: PyTorch's operation, which calls cuBLAS for products and FlashAttention for attention
+
+Ends with 77 and a reason as its last line where there is no GPU or no PyTorch, with 1 if a result of ours was wrong.
 """
 import argparse
 import ctypes
 import datetime
 import json
+import random
+import shutil
 import statistics
 import subprocess
+import sys
 import time
 
-import torch
-import triton
+try:
+    import torch
+except ImportError as e:
+    print(f"python3 cannot import torch: {e}")
+    sys.exit(77)
+try:
+    import triton
 
-import side_by_side as kernels
+    import side_by_side as kernels
+except ImportError as e:
+    print(f"without Triton: {e}")
+    triton = kernels = None
+
+from cublas import Cublas
+from ptx_kernel import PtxKernel
 
 REPEATS = 30
+
+
+def cdiv(a, b):
+    return -(-a // b)
+
+
+def next_power_of_2(n):
+    return 1 << (n - 1).bit_length()
 
 
 class Ours:
@@ -47,8 +77,9 @@ class Ours:
 
 
 class Bench:
-    def __init__(self):
-        self.rows = []
+    def __init__(self, quick=False):
+        self.rows, self.quick, self.failed = [], quick, False
+        self.save = lambda: None  # called after each comparison: a run that is stopped leaves what it has measured
         self.flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
 
     def check(self, out, want):
@@ -56,20 +87,25 @@ class Bench:
         return ((out.double() - want).norm() / want.norm()).item()
 
     def compare(self, kernel, shape, contenders, out, want, moved, flops=None, tolerance=1e-5):
-        """contenders: {(who, how): function that fills `out`}."""
+        """contenders: {(who, how): function that fills `out`, or returns the result}."""
         usable, errors = {}, {}
         for key, f in contenders.items():
-            out.fill_(float("nan"))
+            if triton is None and key[0].startswith("triton"):
+                continue
+            out.fill_(float("nan") if out.is_floating_point() else torch.iinfo(out.dtype).min)
             try:
-                f()
+                returned = f()
                 torch.cuda.synchronize()
             except Exception as e:  # one contender's failure is a row, not the end
-                print(f"{kernel} {shape} {key}: failed: {str(e).splitlines()[0][:150]}", flush=True)
-                self.rows.append(dict(kernel=kernel, shape=shape, who=key[0], how=key[1], failure=str(e)[:400]))
+                text = str(e) or type(e).__name__
+                print(f"{kernel} {shape} {key}: failed: {text.splitlines()[0][:150]}", flush=True)
+                self.rows.append(dict(kernel=kernel, shape=shape, who=key[0], how=key[1], failure=text[:400]))
+                self.failed |= key[0] == "ours" and "shared memory" not in text  # a tile that does not fit is refused
                 continue
-            errors[key] = self.check(out, want)
+            errors[key] = self.check(returned if isinstance(returned, torch.Tensor) else out, want)
             if not errors[key] <= tolerance:
                 print(f"{kernel} {shape} {key}: WRONG, relative error {errors[key]}", flush=True)
+                self.failed |= key[0] == "ours"
             usable[key] = f
         source = torch.empty(max(1, moved // 8), dtype=torch.float32, device="cuda").normal_()
         target = torch.empty_like(source)
@@ -93,8 +129,9 @@ class Bench:
         best = {}
         for key, t in times.items():
             us = statistics.median(t)
-            row = dict(kernel=kernel, shape=shape, who=key[0], how=key[1], us=us, gb_s=moved / us / 1e3, of_copy=copy / us,
-                       least_us=min(t), error=errors.get(key))
+            quartiles = statistics.quantiles(t, n=4)
+            row = dict(kernel=kernel, shape=shape, who=key[0], how=key[1], us=us, quartiles_us=[quartiles[0], quartiles[2]],
+                       gb_s=moved / us / 1e3, of_copy=copy / us, least_us=min(t), error=errors.get(key))
             if flops:
                 row["tflop_s"] = flops / us / 1e6
             self.rows.append(row)
@@ -102,6 +139,7 @@ class Bench:
                 best[key[0]] = (us, key[1], row)
         line = "  ".join(f"{who} {us:8.1f} us ({row['of_copy']:.2f}{', %.1f TF' % row['tflop_s'] if flops else ''}) {how}" for who, (us, how, row) in best.items())
         print(f"{kernel:11} {shape:18} {line}", flush=True)
+        self.save()
 
 
 def randn(*shape):
@@ -115,7 +153,7 @@ def vector_add(b, tw):
         c = {("torch", ""): lambda: torch.add(x, y, out=out)}
         for block, warps in ((1024, 4), (2048, 4)):
             c["ours", f"block {block}, {warps} warps"] = lambda block=block, warps=warps: tw.call("tw_vector_add", x, y, out, n, block, warps)
-            c["triton", f"block {block}, {warps} warps"] = lambda block=block, warps=warps: kernels.vector_add[(triton.cdiv(n, block),)](
+            c["triton", f"block {block}, {warps} warps"] = lambda block=block, warps=warps: kernels.vector_add[(cdiv(n, block),)](
                 x, y, out, n, BLOCK=block, num_warps=warps)
         b.compare("vector_add", str(n), c, out, x.double() + y.double(), 12 * n)
 
@@ -136,7 +174,7 @@ def softmax(b, tw):
     for rows, columns in rows_cases():
         x = randn(rows, columns)
         out = torch.empty_like(x)
-        block = triton.next_power_of_2(columns)
+        block = next_power_of_2(columns)
         c = {("torch", ""): lambda: torch.softmax(x, 1, out=out)}
         for warps in warps_for(block):
             c["ours", f"{warps} warps"] = lambda warps=warps: tw.call("tw_softmax", out, x, rows, columns, block, warps)
@@ -154,7 +192,7 @@ def layer_norm(b, tw):
         c = {("torch", ""): lambda: torch.ops.aten.native_layer_norm.out(
             x, [columns], weight, bias, 1e-5, out0=out, out1=means.view(rows, 1), out2=scales.view(rows, 1))}
         want = torch.nn.functional.layer_norm(x.double(), (columns,), weight.double(), bias.double(), 1e-5)
-        for block, warps in {(1024, 4), (min(4096, triton.next_power_of_2(columns)), 8 if columns > 2048 else 4)}:
+        for block, warps in {(1024, 4), (min(4096, next_power_of_2(columns)), 8 if columns > 2048 else 4)}:
             c["ours", f"block {block}, {warps} warps"] = lambda block=block, warps=warps: tw.call(
                 "tw_layer_norm", x, out, weight, bias, means, scales, rows, columns, block, warps)
             c["triton", f"block {block}, {warps} warps"] = lambda block=block, warps=warps: kernels.layer_norm[(rows,)](
@@ -163,13 +201,14 @@ def layer_norm(b, tw):
 
 
 def transpose(b, tw):
-    for m, n in ((4096, 4096), (8192, 8192), (16384, 4096), (8191, 8193)):
+    fresh = [(random.randint(2000, 9000), random.randint(2000, 9000)) for _ in range(3)]
+    for m, n in ((4096, 4096), (8192, 8192), (16384, 4096), (8191, 8193), (8190, 8194), (8188, 8196), (37, 1000003), *fresh)[:2 if b.quick else None]:
         x, out = randn(m, n), torch.empty(n, m, device="cuda")
         c = {("torch", ""): lambda: out.copy_(x.t())}
         for bm, bn, warps in ((64, 64, 4), (32, 32, 4), (32, 64, 4), (64, 64, 8), (64, 128, 8)):
             how = f"{bm}x{bn}, {warps} warps"
             c["ours", how] = lambda bm=bm, bn=bn, warps=warps: tw.call("tw_transpose", x, out, m, n, bm, bn, warps)
-            c["triton", how] = lambda bm=bm, bn=bn, warps=warps: kernels.transpose[(triton.cdiv(m, bm), triton.cdiv(n, bn))](
+            c["triton", how] = lambda bm=bm, bn=bn, warps=warps: kernels.transpose[(cdiv(m, bm), cdiv(n, bn))](
                 x, out, n, m, m, n, BM=bm, BN=bn, num_warps=warps)
         b.compare("transpose", f"{m}x{n}", c, out, x.double().t(), 8 * m * n)
 
@@ -193,7 +232,7 @@ def matmul(b, tw):
             how = f"{bm}x{bn}x{bk}, {warps} warps"
             c["ours", how] = lambda bm=bm, bn=bn, bk=bk, warps=warps: tw.call("tw_matmul", x, y, out, n, n, n, bm, bn, bk, warps)
             if bm == bn == 64:
-                c["triton", how] = lambda bm=bm, bn=bn, bk=bk, warps=warps: kernels.matmul[(triton.cdiv(n, bm), triton.cdiv(n, bn))](
+                c["triton", how] = lambda bm=bm, bn=bn, bk=bk, warps=warps: kernels.matmul[(cdiv(n, bm), cdiv(n, bn))](
                     x, y, out, n, n, n, n, n, n, BM=bm, BN=bn, BK=bk, num_warps=warps)
         b.compare("matmul_f32", f"{n}x{n}x{n}", c, out, x.double() @ y.double(), 12 * n * n, flops=2 * n**3)
 
@@ -260,7 +299,162 @@ def graph(b, tw):
     b.rows.append(dict(kernel="graph", shape=f"vector_add {n}", who="ours", how=f"{count} launches", us=us, error=error))
 
 
-CASES = dict(launches=launches, graph=graph, vector_add=vector_add, softmax=softmax, layer_norm=layer_norm, transpose=transpose, row_sum=row_sum, matmul=matmul)
+# ---- products by matrix instructions ----
+PRODUCT_SHAPES = [(512, 512, 512), (1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (16, 4096, 4096),
+                  (128, 4096, 4096), (4096, 11008, 4096), (4096, 4096, 11008), (4096, 4096, 64), (1000, 1000, 1000), (1023, 1025, 1021)]
+# Tile of M, N, K, warps, stages.
+PRODUCT_TILES = {
+    "f16": [(128, 128, 32, 4, 3), (128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (64, 128, 64, 4, 4), (64, 64, 64, 4, 4), (16, 128, 64, 4, 4)],
+    "tf32": [(128, 128, 32, 4, 3), (128, 128, 16, 4, 4), (64, 128, 32, 4, 3), (64, 64, 32, 4, 4), (16, 64, 64, 4, 4)],
+    "i8": [(128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (64, 128, 64, 4, 4), (64, 64, 128, 4, 4), (16, 128, 128, 4, 4)],
+}
+PRODUCT_TILES["bf16"] = PRODUCT_TILES["f16"]
+GROUP = 8
+TOLERANCE = {"f16": 1e-3, "bf16": 8e-3, "tf32": 2e-3, "i8": 0}
+TRITON_TYPES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.int8: "i8", torch.int32: "i32"}
+
+
+def factors(types, m, n, k, transposed):
+    """Random A and B, and the empty result."""
+    dtype = {"f16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32, "i8": torch.int8}[types]
+    shape = (n, k) if transposed else (k, n)
+    if types == "i8":
+        x, y = (torch.randint(-128, 128, s, dtype=dtype, device="cuda") for s in ((m, k), shape))
+    else:
+        x, y = (randn(*s).to(dtype) for s in ((m, k), shape))
+    return x, y, torch.empty(m, n, dtype=torch.int32 if types == "i8" else dtype, device="cuda")
+
+
+class HeldToMmaSync:
+    """Triton's product_grouped for sm_80, compiled once for each tile, set of types and divisibility."""
+
+    def __init__(self):
+        self.known = {}
+
+    def launch(self, x, y, out, m, n, k, tile, transposed):
+        bm, bn, bk, warps, stages = tile
+        ldb = k if transposed else n
+        integers = dict(M=m, N=n, K=k, lda=k, ldb=ldb, ldc=n)
+        key = (x.dtype, transposed, tile, tuple(v % 16 == 0 for v in integers.values()))
+        if key not in self.known:
+            function = kernels.product_grouped
+            sums = kernels.tl.int32 if x.dtype == torch.int8 else kernels.tl.float32
+            constants = dict(BM=bm, BN=bn, BK=bk, G=GROUP, T=transposed, S=sums)
+            signature = {name: "constexpr" for name in constants} | {name: "i32" for name in integers}
+            signature |= {name: "*" + TRITON_TYPES[t.dtype] for name, t in (("a", x), ("b", y), ("c", out))}
+            signature = {name: signature[name] for name in function.arg_names}
+            attributes = {(i,): [["tt.divisibility", 16]] for i, name in enumerate(function.arg_names) if name in "abc" or
+                          (name in integers and integers[name] % 16 == 0)}
+            self.known[key] = PtxKernel(*kernels.compile_ptx(function, signature, constants, attributes, warps, stages, 80), warps)
+        self.known[key].launch((cdiv(m, bm) * cdiv(n, bn),), torch.cuda.current_stream().cuda_stream, x.data_ptr(), y.data_ptr(), out.data_ptr(),
+                               *integers.values())
+
+
+def add_products(b, tw, c, types, x, y, out, m, n, k, tiles, transposed=False):
+    """Contenders for out = x y, or x y^T if `transposed`."""
+    held = b.held = getattr(b, "held", None) or HeldToMmaSync()
+    name = (types + (" bt" if transposed else "")).encode()
+    ldb = k if transposed else n
+    for tile in tiles:
+        bm, bn, bk, warps, stages = tile
+        how = f"{bm}x{bn}x{bk}, {warps} warps, {stages} stages"
+        c["ours", how] = lambda tile=tile: tw.call("tw_product", name, x, y, out, m, n, k, *tile, GROUP)
+        c["triton mma.sync", how] = lambda tile=tile: held.launch(x, y, out, m, n, k, tile, transposed)
+        c["triton", how] = lambda bm=bm, bn=bn, bk=bk, warps=warps, stages=stages: kernels.product_grouped[(cdiv(m, bm) * cdiv(n, bn),)](
+            x, y, out, m, n, k, k, ldb, n, BM=bm, BN=bn, BK=bk, G=GROUP, T=transposed,
+            S=kernels.tl.int32 if types == "i8" else kernels.tl.float32, num_warps=warps, num_stages=stages)
+
+
+def add_cublas(b, c, types, x, y, out, m, n, k, transposed=False):
+    if not hasattr(b, "cublas"):
+        b.workspace = torch.empty(Cublas.workspace_bytes, dtype=torch.uint8, device="cuda")
+        try:
+            torch.mm(torch.ones(8, 8, device="cuda"), torch.ones(8, 8, device="cuda"))  # loads its cuBLAS
+            b.cublas = Cublas(torch.cuda.current_stream().cuda_stream, b.workspace.data_ptr())
+        except (RuntimeError, OSError) as e:
+            print(f"without cuBLAS: {e}", flush=True)
+            b.cublas = None
+    if b.cublas:
+        c["cublas", ""] = lambda: b.cublas.product(types, x.data_ptr(), y.data_ptr(), out.data_ptr(), m, n, k, transposed)
+    right = y.t() if transposed else y
+    c["torch", ""] = (lambda: torch._int_mm(x, right, out=out)) if types == "i8" else (lambda: torch.mm(x, right, out=out))
+
+
+def exact_product(x, y, transposed=False):
+    return x.double() @ (y.double().t() if transposed else y.double())
+
+
+def product(types):
+    def run(b, tw):
+        torch.backends.cuda.matmul.allow_tf32 = True
+        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+        for m, n, k in PRODUCT_SHAPES[:2] if b.quick else PRODUCT_SHAPES:
+            x, y, out = factors(types, m, n, k, False)
+            c = {}
+            add_cublas(b, c, types, x, y, out, m, n, k)
+            add_products(b, tw, c, types, x, y, out, m, n, k, [t for t in PRODUCT_TILES[types] if (t[0] < 64) == (m < 64)])
+            moved = (x.numel() + y.numel()) * x.element_size() + out.numel() * out.element_size()
+            b.compare("product " + types, f"{m}x{n}x{k}", c, out, exact_product(x, y), moved, flops=2 * m * n * k, tolerance=TOLERANCE[types])
+    return run
+
+
+def odd_rows(b, tw):
+    """Rows of K elements, whose alignment falls from 16 bytes to 8, 4 and 2."""
+    for k in (4096, 4100, 4098, 4097):
+        m = n = 512 if b.quick else 4096
+        x, y, out = factors("f16", m, n, k, True)
+        c = {}
+        add_cublas(b, c, "f16", x, y, out, m, n, k, True)
+        add_products(b, tw, c, "f16", x, y, out, m, n, k, [(128, 128, 32, 4, 3)], True)
+        b.compare("odd rows f16", f"{m}x{n}x{k}", c, out, exact_product(x, y, True), 2 * (m * k + k * n + m * n), flops=2 * m * n * k,
+                  tolerance=TOLERANCE["f16"])
+
+
+def assembler_level(b, tw):
+    """Our PTX as the driver's assembler makes it at each of its levels of optimisation."""
+    major, minor = torch.cuda.get_device_capability()
+    target = (f"sm_{major}{minor}" + ("a" if (major, minor) == (9, 0) else "")).encode()
+    tw.lib.tw_product_ptx.restype = ctypes.c_char_p
+    m = n = k = 512 if b.quick else 4096
+    for name, tile in (("f16", (128, 128, 32, 4, 3)), ("f16 bt", (128, 128, 32, 4, 3)), ("f16", (128, 256, 64, 8, 3)),
+                       ("tf32", (128, 128, 32, 4, 3)), ("i8 bt", (128, 128, 64, 4, 3))):
+        types, transposed = name.split()[0], name.endswith("bt")
+        x, y, out = factors(types, m, n, k, transposed)
+        shared = ctypes.c_int()
+        ptx = tw.lib.tw_product_ptx(name.encode(), target, 16, *tile, GROUP, ctypes.byref(shared))
+        if ptx is None:
+            raise RuntimeError(tw.lib.tw_failure().decode())
+        c = {}
+        for level in (4, 3, 2, 1):
+            kernel = PtxKernel(ptx.decode(), shared.value, tile[3], level)
+            c["ours", f"level {level}"] = lambda kernel=kernel: kernel.launch(
+                (cdiv(m, tile[0]) * cdiv(n, tile[1]),), torch.cuda.current_stream().cuda_stream, x.data_ptr(), y.data_ptr(), out.data_ptr(),
+                m, n, k, k, k if transposed else n, n)
+        b.compare("assembler " + name, "x".join(map(str, tile[:3])), c, out, exact_product(x, y, transposed),
+                  (m * k + k * n) * x.element_size() + m * n * out.element_size(), flops=2 * m * n * k, tolerance=TOLERANCE[types])
+
+
+def attention(b, tw):
+    """Of f16, without a mask. heads, length, depth"""
+    for heads, length, depth in ((64, 1024, 64), (32, 4096, 64), (8, 16384, 64), (32, 4096, 128))[:1 if b.quick else None]:
+        q, k, v = (randn(heads, length, depth).half() for _ in range(3))
+        out, scale = torch.empty_like(q), depth ** -0.5
+        want = torch.cat([torch.softmax(q[h].double() @ k[h].double().t() * scale, 1) @ v[h].double() for h in range(heads)]).view_as(out)
+        c = {("torch", ""): lambda: torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None])[0]}
+        for bm, bn, warps, stages in ((128, 64, 4, 2), (128, 64, 4, 3), (64, 64, 4, 3), (128, 64, 8, 3)):
+            how = f"{bm}x{bn}, {warps} warps, {stages} stages"
+            c["ours", how] = lambda bm=bm, bn=bn, warps=warps, stages=stages: tw.call(
+                "tw_attention", q, k, v, out, heads, length, depth, ctypes.c_float(scale), bm, bn, warps, stages)
+            c["triton", how] = lambda bm=bm, bn=bn, warps=warps, stages=stages: kernels.attention[(cdiv(length, bm), heads)](
+                q, k, v, out, length, scale, BM=bm, BN=bn, D=depth, num_warps=warps, num_stages=stages)
+        b.compare("attention f16", f"{heads}x{length}x{depth}", c, out, want, 8 * heads * length * depth, flops=4 * heads * length**2 * depth,
+                  tolerance=2e-3)
+
+
+CASES = dict(launches=launches, graph=graph, vector_add=vector_add, softmax=softmax, layer_norm=layer_norm, transpose=transpose,
+             row_sum=row_sum, matmul=matmul, attention=attention, odd_rows=odd_rows, assembler_level=assembler_level,
+             **{"product_" + types: product(types) for types in PRODUCT_TILES})
 
 
 def main():
@@ -268,10 +462,14 @@ def main():
     parser.add_argument("bench_gpu", help="libbench_gpu.so")
     parser.add_argument("--json")
     parser.add_argument("--commit", default="")
-    parser.add_argument("--only", nargs="*", default=list(CASES))
+    parser.add_argument("--only", nargs="*", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--quick", action="store_true", help="few sizes of products and attention")
     options = parser.parse_args()
+    if not torch.cuda.is_available():
+        print("PyTorch sees no GPU")
+        sys.exit(77)
     torch.manual_seed(int(time.time()))
-    b, tw = Bench(), Ours(options.bench_gpu)
+    b, tw = Bench(options.quick), Ours(options.bench_gpu)
     big = torch.empty(1 << 29, dtype=torch.float32, device="cuda").normal_()
     other = torch.empty_like(big)
     samples = []
@@ -285,14 +483,23 @@ def main():
     copy = statistics.median(samples)
     print(f"copy of 2 GiB: {copy:.0f} GB/s, bytes read and written")
     del big, other
+    asked = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    driver = subprocess.run(asked, capture_output=True, text=True).stdout.strip() if shutil.which(asked[0]) else None
+
+    def save():
+        result = dict(device=torch.cuda.get_device_name(), driver=driver, date=datetime.date.today().isoformat(), commit=options.commit,
+                      torch=torch.__version__, triton=triton.__version__ if triton else None,
+                      cublas=b.cublas.version if getattr(b, "cublas", None) else None, cuda=torch.version.cuda, repeats=REPEATS, copy_gb_s=copy,
+                      rows=b.rows)
+        if options.json:
+            with open(options.json, "w") as f:
+                json.dump(result, f, indent=1)
+
+    b.save = save
     for name in options.only:
         CASES[name](b, tw)
-    driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True).stdout.strip()
-    result = dict(device=torch.cuda.get_device_name(), driver=driver, date=datetime.date.today().isoformat(), commit=options.commit,
-                  torch=torch.__version__, triton=triton.__version__, cuda=torch.version.cuda, repeats=REPEATS, copy_gb_s=copy, rows=b.rows)
-    if options.json:
-        with open(options.json, "w") as f:
-            json.dump(result, f, indent=1)
+    save()
+    sys.exit(1 if b.failed else 0)
 
 
 if __name__ == "__main__":

@@ -114,6 +114,29 @@ def product(a, b, c, M, N, K, lda, ldb, ldc, BM: tl.constexpr, BN: tl.constexpr,
 
 
 @triton.jit
+def product_grouped(a, b, c, M, N, K, lda, ldb, ldc, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, G: tl.constexpr, T: tl.constexpr,
+                    S: tl.constexpr):
+    tiles_n = tl.cdiv(N, BN)
+    width = G * tiles_n
+    first = tl.program_id(0) // width * G
+    height = min(tl.cdiv(M, BM) - first, G)
+    tile_m = first + tl.program_id(0) % width % height
+    tile_n = tl.program_id(0) % width // height
+    i = (tile_m * BM + tl.arange(0, BM))[:, None]
+    j = (tile_n * BN + tl.arange(0, BN))[None, :]
+    k = tl.arange(0, BK)
+    s = tl.zeros([BM, BN], S)
+    for at in range(0, K, BK):
+        ka = (at + k)[None, :]
+        kb = (at + k)[:, None]
+        ta = tl.load(a + i * lda + ka, mask=(i < M) & (ka < K), other=0.0)
+        pb = b + j * ldb + kb if T else b + kb * ldb + j
+        tb = tl.load(pb, mask=(kb < K) & (j < N), other=0.0)
+        s = tl.dot(ta, tb, s, out_dtype=S)
+    tl.store(c + i * ldc + j, s.to(c.dtype.element_ty), mask=(i < M) & (j < N))
+
+
+@triton.jit
 def attention(q, k, v, out, length, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
     head = tl.program_id(1) * length * D
     rows = (tl.program_id(0) * BM + tl.arange(0, BM))[:, None]
@@ -176,6 +199,18 @@ def targets(name):
     return [c for c in TARGETS if c == 80 or KERNELS[name][0] not in (product, attention)]
 
 
+def compile_ptx(function, signature, constants, attributes, warps, stages, capability):
+    """PTX and shared bytes of Triton's compilation for a GPU that need not be there."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept, triton.knobs.cache.dir = triton.knobs.cache.dir, folder
+        try:
+            compiled = triton.compile(ASTSource(function, signature, constants, attributes), target=GPUTarget("cuda", capability, 32),
+                                      options={"num_warps": warps, "num_stages": stages})
+        finally:
+            triton.knobs.cache.dir = kept
+    return compiled.asm["ptx"], compiled.metadata.shared
+
+
 def triton_ptx(name, capability, loose):
     """PTX and shared bytes of Triton's compilation."""
     function, constants, warps, stages = KERNELS[name]
@@ -185,11 +220,7 @@ def triton_ptx(name, capability, loose):
         signature[arg] = "constexpr" if arg in constants else "*" + element(name, arg) if is_pointer else "fp32" if arg in ("eps", "scale") else "i32"
         if is_pointer or (signature[arg] == "i32" and not loose):
             attributes[(i,)] = [["tt.divisibility", 16]]
-    with tempfile.TemporaryDirectory() as folder:
-        triton.knobs.cache.dir = folder
-        compiled = triton.compile(ASTSource(function, signature, constants, attributes), target=GPUTarget("cuda", capability, 32),
-                                  options={"num_warps": warps, "num_stages": stages})
-    return compiled.asm["ptx"], compiled.metadata.shared
+    return compile_ptx(function, signature, constants, attributes, warps, stages, capability)
 
 
 # ---- machine code ----

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# check_pack.sh BUILD: packs a build, moves the folder and runs it elsewhere, on an emulated GPU and without this environment. Steps that fail,
+# crash or hang are planted.
+set -euo pipefail
+build=$1
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { printf 'gpu_pack: %s\n' "$*" >&2; exit 1; }
+
+mkdir "$work/other" && touch "$work/other/file"
+if "$here/pack.sh" "$build" "$work/other" 2>/dev/null; then fail "it packs into a folder with other files"; fi
+"$here/pack.sh" "$build" "$work/first" "$build/bin/tutorial_01_launch"
+mkdir "$work/elsewhere"
+mv "$work/first" "$work/elsewhere/pack"
+pack=$work/elsewhere/pack
+for file in "$pack"/bin/* "$pack"/lib/*.so*; do
+  if readelf -d "$file" | grep -E '(RPATH|RUNPATH)' | grep -F "$build"; then fail "$file looks for libraries in the build"; fi
+done
+
+cat >>"$pack/steps" <<'TEXT'
+planted.passes   20  echo "it works"
+planted.fails    20  printf 'a "quoted" word,\ta tab and a \\ \n\n'; exit 3
+planted.crashes  20  kill -SEGV $BASHPID
+planted.hangs     1  sleep 60
+planted.deaf      1  trap '' TERM; sleep 60
+planted.skips    20  skip "there is no such thing"
+TEXT
+
+# run_pack ARG...: in the root folder, with a bare environment. Sets `status`, and leaves what it says in $work/said.
+run_pack() {
+  status=0
+  (cd / && env -i PATH="$PATH" HOME="$work" "$pack/run" --device emulator:sm_80 "$@") >"$work/said" 2>&1 || status=$?
+}
+expect_status() { [ "$status" -eq "$1" ] || { cat "$work/said"; fail "$2: status $status, expected $1"; }; }
+
+run_pack --out "$work/results" --quick device fuzz.fresh_1 fuzz.14_at_once examples.01_vector_add examples.04_matmul_epilogue examples.05_attention \
+  acceptance tests.matmuls bench.product_f16 counters
+expect_status 0 "steps that pass or are skipped"
+grep -q "^bench.product_f16 .*skipped .* emulator:sm_80 is no GPU" "$work/said" || fail "a benchmark does not say why it is skipped"
+
+run_pack --out "$work/results" planted
+expect_status 1 "steps that fail"
+python3 - "$work/results/steps.jsonl" <<'PYTHON' || fail "steps.jsonl is not what it should be"
+import json, sys
+steps = {step["step"]: step for step in map(json.loads, open(sys.argv[1]))}
+want = {"device": "passed", "fuzz.fresh_1": "passed", "fuzz.14_at_once": "passed", "examples.01_vector_add": "passed", "tests.matmuls": "passed",
+        "acceptance.tutorial_01_launch": "passed", "bench.product_f16": "skipped", "counters": "skipped", "planted.passes": "passed",
+        "planted.fails": "failed", "planted.crashes": "crashed", "planted.hangs": "timed out", "planted.deaf": "timed out", "planted.skips": "skipped"}
+for name, status in want.items():
+    if steps[name]["status"] != status:
+        sys.exit(f"{name}: {steps[name]}, expected {status}")
+if steps["planted.fails"]["last_line"] != 'a "quoted" word, a tab and a \\' or steps["planted.fails"]["exit"] != 3:
+    sys.exit(f"planted.fails: {steps['planted.fails']}")
+if "passed | 0 failed" in steps["tests.matmuls"]["last_line"]:
+    sys.exit("tests.matmuls ran no test")
+PYTHON
+run_pack --out "$work/results" --resume planted.passes planted.fails
+expect_status 1 "a step that fails again"
+if grep -q planted.passes "$work/said"; then fail "--resume repeats a step that passed"; fi
+[ "$(grep -c '"planted.fails"' "$work/results/steps.jsonl")" -eq 1 ] || fail "--resume leaves two lines for a step"
+run_pack --out "$work/short" --seconds 5 planted.passes
+expect_status 0 "a step for which there is no time"
+grep -q '"skipped".*no time left' "$work/short/steps.jsonl" || fail "--seconds does not skip"
+for wrong in "--no-such-option" "no_such_step" "--seconds soon"; do
+  # shellcheck disable=SC2086
+  run_pack $wrong
+  expect_status 2 "run $wrong"
+done
+
+# Rows of a benchmark and counters, as steps leave them.
+echo '{"rows": [{"kernel": "product", "us": 1.5}], "cublas": 130000}' >"$work/results/planted.passes.json"
+echo '{"counters": [{"kernel": "add"}]}' >"$work/results/counters.json"
+for _ in 1 2; do python3 "$here/collect.py" "$work/results" --out "$work/collected" >/dev/null; done
+python3 - "$work"/collected/*-emulator-sm-80.json <<'PYTHON' || fail "collect.py does not merge"
+import json, sys
+merged = json.load(open(sys.argv[1]))
+assert merged["rows"] == [{"kernel": "product", "us": 1.5, "step": "planted.passes"}], merged["rows"]
+assert merged["counters"] == [{"kernel": "add"}] and merged["cublas"] == 130000 and merged["commit"]
+assert merged["steps"]["planted.hangs"]["status"] == "timed out" and len(merged["steps"]) > 12
+PYTHON
+
+# The emulator's report and ncu's table are understood: an ncu that finds the same counters, and then one that does not.
+mkdir "$work/bin"
+cat >"$work/bin/ncu" <<'TEXT'
+#!/bin/sh
+echo '==PROF== Connected'
+echo '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"'
+for m in smsp__inst_executed l1tex__t_requests_pipe_lsu_mem_global_op_ld smsp__inst_executed_op_shared_ld smsp__inst_executed_op_shared_st \
+    l1tex__t_sectors_pipe_lsu_mem_global_op_ld l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st; do
+  echo "\"0\",\"matmul\",\"$m.sum\",\"\",\"0\""
+done
+echo '"0","matmul","l1tex__t_requests_pipe_lsu_mem_global_op_st.sum","","64"'
+echo "\"0\",\"matmul\",\"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum\",\"\",\"${SECTORS:-512}\""
+TEXT
+chmod +x "$work/bin/ncu"
+mkdir "$work/kernels"
+cp "$pack/counters/matmul.tile" "$work/kernels"
+beside_ncu() {
+  PATH=$work/bin:$PATH python3 -B "$pack/python/beside_ncu.py" --program "$pack/bin/tilewright" --device emulator:sm_80 --emulated "$work/kernels" >"$work/said" 2>&1
+}
+beside_ncu || { cat "$work/said"; fail "beside_ncu.py finds a difference where there is none"; }
+grep -q "1 kernels, 0 counters differ" "$work/said" || fail "beside_ncu.py compares nothing"
+if SECTORS=1,024 beside_ncu; then fail "beside_ncu.py finds no difference"; fi
+grep -q "store global .*64 requests of   8.00   ncu       64 of  16.00   DIFFERENT" "$work/said" || { cat "$work/said"; fail "beside_ncu.py names no difference"; }

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# pack.sh BUILD DIR [PROGRAM...]: copies what a GPU is for out of a build into DIR, a folder that needs nothing else: programs, Python
+# scripts, kernels and `run`. PROGRAM: a program that is given the device's name and succeeds if its results are right.
+set -euo pipefail
+[ $# -ge 2 ] || { printf 'pack.sh BUILD DIR [PROGRAM...]\n' >&2; exit 2; }
+build=$(cd "$1" && pwd) dir=$2
+shift 2
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+fail() { printf 'gpu pack: %s\n' "$*" >&2; exit 1; }
+
+if [ -e "$dir" ]; then
+  [ -f "$dir/pack.json" ] || [ -z "$(ls -A "$dir")" ] || fail "'$dir' has files that are not of a pack"
+  rm -rf "$dir"
+fi
+mkdir -p "$dir/bin" "$dir/lib/fallback" "$dir/python" "$dir/counters"
+commit=$(git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown)
+[ -z "$(git -C "$root" status --porcelain --untracked-files=no 2>/dev/null)" ] || commit+="+changes"
+printf '{"commit": "%s", "packed": "%s"}\n' "$commit" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$dir/pack.json"
+cp "$here/run" "$dir/run"
+cp "$here/steps" "$dir/steps"
+
+# program FILE [FOLDER]: without symbols, and with libraries beside it.
+program() {
+  local to=$dir/${2:-bin}/$(basename "$1")
+  [ -e "$1" ] || fail "there is no $1"
+  mkdir -p "$(dirname "$to")"
+  strip -o "$to" "$1" && chmod +x "$to"
+}
+for name in tilewright test_programs test_execution test_runtime fuzz_programs; do program "$build/bin/$name"; done
+# Programs find it by a path relative to their own.
+strip -o "$dir/lib/$(readlink "$build/lib/libtilewright.so")" "$build/lib/libtilewright.so"
+strip -o "$dir/lib/libbench_gpu.so" "$build/lib/libbench_gpu.so"
+# Of the system's libraries only those of the compiler: a system with a GPU's driver has the others.
+for library in libstdc++.so.6 libgcc_s.so.1; do
+  from=$(ldd "$build/bin/tilewright" | awk -v name="$library" '$1 == name {print $3}')
+  [ -n "$from" ] && cp -L "$from" "$dir/lib/fallback/$library"
+done
+
+# Examples compiled for any processor of the last ten years, if there are: those of the tests are compiled for this one.
+examples=$build/bin/portable
+[ -d "$examples" ] || examples=$build/bin
+for file in "$examples"/[0-9][0-9]_*; do
+  name=$(basename "$file")
+  case $name in 12_race | 13_report) continue ;; esac  # on emulators only
+  program "$file"
+  printf 'examples.%-20s 60  native bin/%s --device $device --quick\n' "$name" "$name" >>"$dir/steps"
+done
+for file in "$@"; do
+  name=$(basename "$file")
+  program "$file" programs
+  printf 'acceptance.%-18s 180  native programs/%s $device\n' "$name" "$name" >>"$dir/steps"
+done
+
+cp "$root"/tests/bench/peers/{on_gpu.py,side_by_side.py,ptx_kernel.py,cublas.py} "$root/tests/counters/beside_ncu.py" "$here/describe_device.py" "$dir/python"
+cp "$root"/tests/counters/kernels/*.tile "$dir/counters"
