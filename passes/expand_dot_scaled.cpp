@@ -1,10 +1,15 @@
-// Expands dot_scaled to a dot of the products of elements and scales in f32, each rounded once.
+// Expands dot_scaled to a dot of the products of elements and scales in f32, each rounded once. Where matrix instructions multiply bf16,
+// the products are factors of bf16: all of them are exact, but for those below 2^-126 that are no multiples of 2^-133.
 //
-// Input, output: traced IR. Numerics do not change: the op is defined so. See tests/files/passes/expand_dot_scaled/.
+// Input, output: traced IR. Numerics: by bf16, sums are in the order of matrix instructions, and tiny products are rounded as said. See
+// tests/files/passes/expand_dot_scaled/.
+#include <algorithm>
+
 #include "passes/math/emitter.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
 #include "tileir/op_kind.h"
+#include "tileir/target/mma_layouts.h"
 
 namespace tilewright::passes {
 
@@ -35,7 +40,7 @@ Expr e2m1(Expr nibble) {
 
 class Expander {
  public:
-  Expander(Rewriter& rw, bool has_fma) : rw_(rw), emitter_(rw, has_fma) {}
+  Expander(Rewriter& rw, const ir::TargetDesc& target) : rw_(rw), emitter_(rw, target.has_fma), by_bf16_(multiplies_bf16(target)) {}
 
   void expand(OpId id) {
     rw_.at(id);
@@ -47,11 +52,18 @@ class Expander {
     const ValueId turned = rw_.permute(f.operand(id, 3), Extents{1, 0});
     const ValueId right = scaled(values(b, 0), {k / kBlock, kBlock, n}, turned, {k / kBlock, 1, n}, {k, n});
     const ValueId operands[] = {left, right, f.operand(id, 4)};
-    const ir::Attr exact{ir::AttrName::precision, static_cast<std::int64_t>(ir::Precision::ieee), {}, {}};
-    rw_.replace(id, f.result(rw_.create(OpKind::dot_, operands, {exact})));
+    std::vector<ir::Attr> attrs;
+    if (!by_bf16_) attrs.push_back({ir::AttrName::precision, static_cast<std::int64_t>(ir::Precision::ieee), {}, {}});
+    rw_.replace(id, f.result(rw_.create(OpKind::dot_, operands, attrs)));
   }
 
  private:
+  static bool multiplies_bf16(const ir::TargetDesc& target) {
+    return target.is_gpu() && std::ranges::any_of(ir::matrix_instructions(), [&](const ir::MatrixInstruction& i) {
+             return i.factors == ir::Element::bf16 && i.sm <= target.sm;
+           });
+  }
+
   /// The elements in f32; two elements of a byte along `axis` become a further axis of 2 behind that one.
   Expr values(ValueId x, int axis) {
     const ir::Type t = rw_.ir().type(x);
@@ -70,18 +82,19 @@ class Expander {
   ValueId scaled(Expr x, const Extents& blocks, ValueId scale, const Extents& one_each, const Extents& shape) {
     const Expr s = scale_of(emitter_.wrap(rw_.reshape(scale, one_each)));
     const Expr product = emitter_.wrap(rw_.reshape(x.id, blocks)) * emitter_.wrap(rw_.broadcast(s.id, blocks));
-    return rw_.reshape(product.id, shape);
+    return rw_.reshape(by_bf16_ ? cast(product, Element::bf16).id : product.id, shape);
   }
 
   Rewriter& rw_;
   math::Emitter emitter_;
+  const bool by_bf16_;
 };
 
 }  // namespace
 
 bool expand_dot_scaled(Function& f, const PassContext& context) {
   Rewriter rw(f);
-  Expander expander(rw, context.target.has_fma);
+  Expander expander(rw, context.target);
   f.walk([&](OpId id) {
     if (f.kind(id) == OpKind::dot_scaled_) expander.expand(id);
   });

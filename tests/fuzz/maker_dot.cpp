@@ -98,9 +98,17 @@ void Maker::dot_scaled_step() {
   const std::int64_t m = extent(), n = extent(), depth = kBlock << r_.between(0, 2);
   const Element ea = r_.pick(kFactors), eb = r_.pick(kFactors);
   const Shape a{m, ea == Element::u8 ? depth / 2 : depth}, b{eb == Element::u8 ? depth / 2 : depth, n};
-  const ValueId factor_a = value_of(Type(ea, a)), scale_a = value_of(Type(Element::u8, Shape{m, depth / kBlock}));
-  const ValueId factor_b = value_of(Type(eb, b)), scale_b = value_of(Type(Element::u8, Shape{n, depth / kBlock}));
-  const ValueId operands[] = {factor_a, scale_a, factor_b, scale_b, value_of(Type(Element::f32, Shape{m, n}))};
+  const auto factor = [&](Element e, const Shape& s) {
+    const ValueId v = value_of(Type(e, s));
+    return e == Element::u8 ? v : small_integers(v);
+  };
+  // 2^-2 to 2^1: sums of multiples of 2^-6 are exact.
+  const auto scale = [&](std::int64_t rows) {
+    const Type t(Element::u8, Shape{rows, depth / kBlock});
+    return b_.binary(OpKind::add_, b_.binary(OpKind::bit_and_, value_of(t), b_.constant(t, 3)), b_.constant(t, 125));
+  };
+  const ValueId factor_a = factor(ea, a), scale_a = scale(m), factor_b = factor(eb, b), scale_b = scale(n);
+  const ValueId operands[] = {factor_a, scale_a, factor_b, scale_b, small_integers(value_of(Type(Element::f32, Shape{m, n})))};
   keep(result(b_.create(OpKind::dot_scaled_, operands)));
 }
 
