@@ -120,7 +120,8 @@ class Promoter {
       if (auto& p = operands[static_cast<std::size_t>(i)]) make_buffer(*p, f_.layout_id(f_.operand(id, i)));
 
     const ir::Type a = f_.type(f_.operand(id, 0));
-    const std::int64_t depth = a.extent(a.rank() - 1), step = std::min(depth, std::int64_t{1} << ir::matrix_instruction(f_, id).log2_k);
+    const int log2_step = ir::log2_k_step(ir::matrix_instruction(f_, id), ir::mma_order(f_, id));
+    const std::int64_t depth = a.extent(a.rank() - 1), step = std::min(depth, std::int64_t{1} << log2_step);
     const auto fragments = [&](std::int64_t k) {
       return std::array<ValueId, 2>{slice(id, 0, operands[0], k, step), slice(id, 1, operands[1], k, step)};
     };

@@ -1,7 +1,7 @@
 // mma by mma.sync: fragments of the operands packed into the registers of the instruction, K slice by K slice.
 //
-// precision = tf32x3: a factor x is high + low, where high is x rounded to tf32 and low the rounded rest; low * low, at most 2^-22 of the
-// product, is left out. Where high is no finite number there is no rest.
+// precision = tf32x3 or bf16x3: a factor x is high + low, where high is x rounded to tf32 or bf16 and low the rounded rest; low * low, at
+// most 2^-22 or 2^-16 of the product, is left out. Where high is no finite number there is no rest.
 //
 // Elements that the tile does not have (a tile may be smaller than a fragment): along K they are zeros, in both operands, since 0 times an
 // infinity would be NaN; along M and N they are copies, which only compute copies of sums.
@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <bit>
 #include <map>
 
 #include "backend/nvptx/ptx_asm.h"
@@ -22,12 +24,23 @@ namespace {
 /// The fragments of one tile, by the flat index of their first element in lane 0 of warp 0.
 class Fragments {
  public:
-  Fragments(const Emitter& e, ValueId tile) : layout_(e.layout(tile)), registers_(e.registers(tile)) {
+  /// inner: the axis that registers of a fragment are packed along; outer: the other one; `orders`: of the instruction's coordinates along
+  /// these axes (ir::MmaOrder).
+  Fragments(const Emitter& e, ValueId tile, int inner, int outer, std::span<const std::int64_t> inner_order,
+            std::span<const std::int64_t> outer_order)
+      : layout_(e.layout(tile)), registers_(e.registers(tile)), axes_{inner, outer}, orders_{inner_order, outer_order} {
     for (std::uint32_t r = 0; r < registers_.size(); ++r) positions_.emplace(layout_.apply(HardwareDim::reg, r), r);
   }
 
-  int log2_extent(int axis) const { return layout_.log2_extents()[static_cast<std::size_t>(axis)]; }
-  std::uint32_t flat(int axis, std::uint32_t coordinate) const { return coordinate << layout_.axis_shift(axis); }
+  int log2_inner() const { return extent(axes_[0]); }
+  int log2_outer() const { return extent(axes_[1]); }
+  std::uint32_t batches() const { return layout_.rank() == 3 ? 1u << extent(0) : 1; }
+  /// The flat index of an element by the coordinates of instructions.
+  std::uint32_t flat(std::uint32_t batch, std::uint32_t inner, std::uint32_t outer) const {
+    const std::uint32_t of_batch = layout_.rank() == 3 ? batch << layout_.axis_shift(0) : 0;
+    return of_batch | ir::in_order(orders_[0], inner) << layout_.axis_shift(axes_[0]) |
+           ir::in_order(orders_[1], outer) << layout_.axis_shift(axes_[1]);
+  }
   /// The register that holds an element; none: no register of lane 0 of warp 0 does.
   std::optional<std::uint32_t> find(std::uint32_t flat) const {
     const auto at = positions_.find(flat);
@@ -36,8 +49,12 @@ class Fragments {
   Value* value(std::uint32_t r) const { return registers_[r]; }
 
  private:
+  int extent(int axis) const { return layout_.log2_extents()[static_cast<std::size_t>(axis)]; }
+
   const LinearLayout& layout_;
   const Registers& registers_;
+  const std::array<int, 2> axes_;
+  const std::array<std::span<const std::int64_t>, 2> orders_;
   std::map<std::uint32_t, std::uint32_t> positions_;
 };
 
@@ -47,24 +64,22 @@ class MmaLowering {
       : e_(e),
         id_(id),
         instruction_(ir::matrix_instruction(e.f(), id)),
-        rank_(e.f().type(e.f().result(id)).rank()),
+        order_(ir::mma_order(e.f(), id)),
         element_(e.f().type(e.f().operand(id, 0)).scalar()),
-        a_(e, e.f().operand(id, 0)),
-        b_(e, e.f().operand(id, 1)),
-        sums_(e, e.f().operand(id, 2)) {
-    const int bits = element_.element_bits();
-    log2_packed_ = bits >= 32 ? 0 : bits == 16 ? 1 : 2;
-  }
+        precision_(static_cast<ir::Precision>(e.f().attr(id, ir::AttrName::precision))),
+        a_(operand(order_.swapped ? 1 : 0)),
+        b_(operand(order_.swapped ? 0 : 1)),
+        sums_(order_.swapped ? Fragments(e, e.f().operand(id, 2), rows(), columns(), order_.rows, order_.columns)
+                             : Fragments(e, e.f().operand(id, 2), columns(), rows(), order_.columns, order_.rows)),
+        log2_packed_(std::max(5 - std::countr_zero(static_cast<unsigned>(ir::bits(instruction_.factors))), 0)) {}
 
   void run() {
     Registers out = e_.registers(e_.f().operand(id_, 2));
-    const int rows = rank_ - 2, columns = rank_ - 1;
-    const std::uint32_t batches = rank_ == 3 ? 1u << sums_.log2_extent(0) : 1;
-    const std::uint32_t ks = 1u << std::max(a_.log2_extent(columns) - instruction_.log2_k, 0);
-    const std::uint32_t ms = 1u << std::max(sums_.log2_extent(rows) - instruction_.log2_m, 0);
-    const std::uint32_t ns = 1u << std::max(sums_.log2_extent(columns) - instruction_.log2_n, 0);
+    const std::uint32_t ks = 1u << std::max(a_.log2_inner() - instruction_.log2_k, 0);
+    const std::uint32_t ms = 1u << std::max(sums_.log2_outer() - instruction_.log2_m, 0);
+    const std::uint32_t ns = 1u << std::max(sums_.log2_inner() - instruction_.log2_n, 0);
     for (std::uint32_t k = 0; k < ks; ++k)
-      for (std::uint32_t batch = 0; batch < batches; ++batch)
+      for (std::uint32_t batch = 0; batch < sums_.batches(); ++batch)
         for (std::uint32_t m = 0; m < ms; ++m)
           for (std::uint32_t i = 0; i < ns; ++i) {
             const std::uint32_t n = m % 2 == 0 ? i : ns - 1 - i;  // serpentine: neighbours share a fragment
@@ -74,26 +89,30 @@ class MmaLowering {
   }
 
  private:
-  std::uint32_t batch_part(const Fragments& t, std::uint32_t batch) const { return rank_ == 3 ? t.flat(0, batch) : 0; }
+  int rows() const { return e_.f().type(e_.f().result(id_)).rank() - 2; }
+  int columns() const { return rows() + 1; }
+  /// The fragments of operand i of the op: along K, and along the rows of a or the columns of b.
+  Fragments operand(int i) const {
+    const ValueId tile = e_.f().operand(id_, i);
+    return i == 0 ? Fragments(e_, tile, columns(), rows(), order_.k, order_.rows)
+                  : Fragments(e_, tile, rows(), columns(), order_.k, order_.columns);
+  }
 
-  /// One instruction on the sums of a fragment, if warp 0 has it.
+  /// One instruction on the sums of a fragment, if warp 0 has it. m, n, k: the first coordinates of the instruction.
   void multiply(Registers& out, std::uint32_t batch, std::uint32_t m, std::uint32_t n, std::uint32_t k) {
-    const int rows = rank_ - 2, columns = rank_ - 1;
-    const std::uint32_t first = batch_part(sums_, batch) | sums_.flat(rows, m) | sums_.flat(columns, n);
+    const std::uint32_t first = sums_.flat(batch, n, m);
     if (!sums_.find(first)) return;  // of another warp
-    const std::vector<Part>& as = words(a_, batch, columns, k, rows, m, instruction_.log2_m);
-    const std::vector<Part>& bs = words(b_, batch, rows, k, columns, n, instruction_.log2_n);
+    const std::vector<Part>& as = words(a_, batch, k, m, instruction_.log2_m);
+    const std::vector<Part>& bs = words(b_, batch, k, n, instruction_.log2_n);
     std::vector<std::uint32_t> held;
     std::vector<Value*> sums;
     for (std::uint32_t j = 0; j < 1u << (instruction_.log2_m - 2); ++j) {
-      const bool next_column = j & 1, next_row = j & 2;
-      const std::uint32_t flat = first | (next_column && sums_.log2_extent(columns) > 0 ? sums_.flat(columns, 1) : 0) |
-                                 (next_row && sums_.log2_extent(rows) > 3 ? sums_.flat(rows, 8) : 0);
-      held.push_back(*sums_.find(flat));
+      const std::uint32_t next_n = sums_.log2_inner() > 0 ? j & 1 : 0, next_m = sums_.log2_outer() > 3 ? (j & 2) << 2 : 0;
+      held.push_back(*sums_.find(first | sums_.flat(0, next_n, next_m)));
       sums.push_back(out[held.back()]);
     }
     // The small products first.
-    if (is_split_) {
+    if (is_split()) {
       sums = instruct(as, &Part::low, bs, &Part::high, sums);
       sums = instruct(as, &Part::high, bs, &Part::low, sums);
     }
@@ -125,43 +144,51 @@ class MmaLowering {
   }
 
   /// The registers of a fragment of a or b: `packed` elements along K each, then the next 8 of the outer axis, then the higher half of K.
-  const std::vector<Part>& words(const Fragments& t, std::uint32_t batch, int inner, std::uint32_t k, int outer, std::uint32_t at,
-                                 int log2_outer) {
-    const bool is_a = &t == &a_;
-    const std::uint32_t first = batch_part(t, batch) | t.flat(inner, k) | t.flat(outer, at);
-    auto& known = known_[{is_a, first}];
+  const std::vector<Part>& words(const Fragments& t, std::uint32_t batch, std::uint32_t k, std::uint32_t at, int log2_outer) {
+    const std::uint32_t first = t.flat(batch, k, at);
+    auto& known = known_[{&t == &a_, first}];
     if (!known.empty()) return known;
-    const int halves = instruction_.log2_k - log2_packed_ - 2, rows = log2_outer - 3;
+    const int halves = instruction_.log2_k - log2_packed_ - 2, eights = log2_outer - 3;
     for (std::uint32_t half = 0; half < 1u << halves; ++half)
-      for (std::uint32_t row = 0; row < 1u << rows; ++row) {
+      for (std::uint32_t eight = 0; eight < 1u << eights; ++eight) {
         std::vector<Value*> elements;
         for (std::uint32_t i = 0; i < 1u << log2_packed_; ++i) {
-          const std::uint32_t inner_offset = i | half << (log2_packed_ + 2);
-          const std::uint32_t outer_offset = t.log2_extent(outer) > 3 ? row << 3 : 0;
-          const bool exists = inner_offset >> t.log2_extent(inner) == 0;
-          elements.push_back(exists ? t.value(*t.find(first | t.flat(inner, inner_offset) | t.flat(outer, outer_offset))) : zero());
+          const std::uint32_t inner = i | half << (log2_packed_ + 2), outer = t.log2_outer() > 3 ? eight << 3 : 0;
+          const bool exists = inner >> t.log2_inner() == 0;
+          elements.push_back(exists ? t.value(*t.find(first | t.flat(0, inner, outer))) : zero());
         }
         Part& part = known.emplace_back();
-        part.high = zero_absent_lanes(word(elements), t.log2_extent(inner));
-        if (is_split_) part.low = zero_absent_lanes(word({rest(elements[0], part.high)}), t.log2_extent(inner));
+        part.high = zero_absent_lanes(word(elements), t.log2_inner());
+        if (is_split()) part.low = zero_absent_lanes(word(rests(elements, part.high)), t.log2_inner());
       }
     return known;
   }
 
+  bool is_split() const { return precision_ != ir::Precision::standard; }
   Value* zero() { return llvm::Constant::getNullValue(a_.value(0)->getType()); }
 
   Value* word(const std::vector<Value*>& elements) {
-    if (element_.element() == ir::Element::f32) return inline_ptx(e_.b(), "cvt.rna.tf32.f32 $0, $1;", e_.b().getInt32Ty(), {elements[0]});
-    return pack(e_.b(), element_, elements)[0];
+    llvm::IRBuilder<>& b = e_.b();
+    if (element_.element() != ir::Element::f32) return pack(b, element_, elements)[0];
+    if (log2_packed_ == 0) return inline_ptx(b, "cvt.rna.tf32.f32 $0, $1;", b.getInt32Ty(), {elements[0]});
+    return inline_ptx(b, "cvt.rn.bf16x2.f32 $0, $2, $1;", b.getInt32Ty(), {elements[0], elements[1]});
   }
 
-  /// x less its value rounded to tf32.
-  Value* rest(Value* x, Value* rounded) {
+  /// The elements less their values in `rounded`, which word() has made of them.
+  std::vector<Value*> rests(const std::vector<Value*>& elements, Value* rounded) {
     llvm::IRBuilder<>& b = e_.b();
-    Value *high = b.CreateBitCast(rounded, x->getType()), *low = b.CreateFSub(x, high);
-    Value* size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, high);
-    Value* is_finite = b.CreateFCmpOLT(size, llvm::ConstantFP::getInfinity(x->getType()));
-    return b.CreateSelect(is_finite, low, llvm::Constant::getNullValue(x->getType()));
+    std::vector<Value*> result;
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      Value* bits = rounded;
+      if (log2_packed_ == 1) bits = i == 0 ? b.CreateShl(rounded, 16) : b.CreateAnd(rounded, e_.i32(static_cast<int>(0xffff0000)));
+      Value* x = elements[i];
+      Value* low = b.CreateFSub(x, b.CreateBitCast(bits, x->getType()));
+      // Whether the rounded value is finite: x is nearer to the greatest of its type than to the next power of two.
+      Value* size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+      Value* is_finite = b.CreateFCmpOLT(size, llvm::ConstantFP::get(x->getType(), log2_packed_ == 1 ? 0x1.ffp+127 : 0x1.ffep+127));
+      result.push_back(b.CreateSelect(is_finite, low, llvm::Constant::getNullValue(x->getType())));
+    }
+    return result;
   }
 
   /// Lanes hold copies for elements of K beyond the tile: zeros instead.
@@ -175,11 +202,11 @@ class MmaLowering {
   Emitter& e_;
   const OpId id_;
   const ir::MatrixInstruction& instruction_;
-  const int rank_;
+  const ir::MmaOrder order_;
   const Type element_;
-  Fragments a_, b_, sums_;
-  int log2_packed_ = 0;
-  const bool is_split_ = static_cast<ir::Precision>(e_.f().attr(id_, ir::AttrName::precision)) == ir::Precision::tf32x3;
+  const ir::Precision precision_;
+  const Fragments a_, b_, sums_;  // a_, b_: the first and second operand of the instruction
+  const int log2_packed_;         // elements of a 32-bit register
   Value* is_present_ = nullptr;
   std::map<std::pair<bool, std::uint32_t>, std::vector<Part>> known_;
 };

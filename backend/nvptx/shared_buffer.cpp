@@ -39,21 +39,43 @@ std::uint32_t first_offset(const Function& f, OpId id, const LinearLayout& buffe
   return *buffer.matrix().solve(flat);
 }
 
+/// The words of one instruction whose bytes came in pairs (passes::MatrixLoad): the words of even bytes, then those of odd ones.
+std::vector<Value*> exchange_bytes(Emitter& e, std::span<Value* const> words) {
+  std::vector<Value*> out;
+  for (const char* selector : {"0x6420", "0x7531"})
+    for (std::size_t i = 0; i < words.size(); i += 2)
+      out.push_back(inline_ptx(e.b(), fmt::format("prmt.b32 $0, $1, $2, {};", selector), e.b().getInt32Ty(), {words[i], words[i + 1]}));
+  return out;
+}
+
 /// ldmatrix: PTX ISA 9.0, section 9.7.14.5.15.
 Registers load_matrices(Emitter& e, Type element, const passes::MatrixLoad& plan, SharedTileAddresses& addresses, std::uint32_t registers) {
   llvm::IRBuilder<>& b = e.b();
-  const std::size_t words = std::size_t{1} << plan.log2_matrices, packed = std::size_t{1} << plan.log2_packed;
+  const std::size_t words = std::size_t{1} << plan.matrices.size(), packed = std::size_t{1} << plan.log2_packed;
   const std::vector<llvm::Type*> types(words, b.getInt32Ty());
   const std::string suffix = fmt::format("ldmatrix.sync.aligned.m8n8.x{}{}.shared.b16", words, plan.transposes ? ".trans" : "");
+  // The bits of a register's number that a word's number within an instruction counts.
+  std::vector<int> counted = plan.matrices;
+  if (plan.pair >= 0) counted.erase(counted.begin()), counted.push_back(plan.pair);
+  const auto first_of_word = [&](std::size_t word) {
+    std::uint32_t r = 0;
+    for (std::size_t i = 0; i < counted.size(); ++i) r |= static_cast<std::uint32_t>(word >> i & 1) << counted[i];
+    return r;
+  };
   Registers out(registers);
-  for (std::uint32_t r = 0; r < registers; r += static_cast<std::uint32_t>(words * packed)) {
+  for (std::uint32_t r = 0; r < registers; ++r) {
+    if ((r & plan.within_instruction()) != 0) continue;
     const SharedAccess at = addresses.at(plan.by_register(r));
     const std::string list = words == 1 ? "{$0}" : operand_vector(words);
     Value* inputs[] = {at.base};
-    const std::vector<Value*> loaded =
+    std::vector<Value*> loaded =
         inline_ptx(b, fmt::format("{} {}, [${} + {}];", suffix, list, words, at.displacement), types, inputs, kCollective);
-    const std::vector<Value*> elements = unpack(b, element, loaded, words * packed);
-    for (std::size_t i = 0; i < elements.size(); ++i) out[r + i] = b.CreateBitCast(elements[i], register_type(b.getContext(), element));
+    if (plan.pair >= 0) loaded = exchange_bytes(e, loaded);
+    for (std::size_t w = 0; w < words; ++w) {
+      const std::vector<Value*> elements = unpack(b, element, std::span(&loaded[w], 1), packed);
+      for (std::size_t i = 0; i < packed; ++i)
+        out[r | first_of_word(w) | i] = b.CreateBitCast(elements[i], register_type(b.getContext(), element));
+    }
   }
   return out;
 }

@@ -67,6 +67,12 @@ int log2_copy_vector(const LinearLayout& registers, const LinearLayout& memory, 
   return n;
 }
 
+std::uint32_t MatrixLoad::within_instruction() const {
+  std::uint32_t bits = (1u << log2_packed) - 1;
+  for (const int bit : matrices) bits |= 1u << bit;
+  return pair < 0 ? bits : bits | 1u << pair;
+}
+
 std::optional<MatrixLoad> plan_matrix_load(const LinearLayout& registers, const LinearLayout& memory, int element_bytes) {
   const int element = log2(element_bytes), packed = kLog2WordBytes - element, row = kLog2RowBytes - element;
   const int register_bits = registers.bits(HardwareDim::reg);
@@ -74,119 +80,176 @@ std::optional<MatrixLoad> plan_matrix_load(const LinearLayout& registers, const 
   const F2Matrix m = offsets(registers, memory);
   const auto column = [&](int i) { return m.columns[static_cast<std::size_t>(i)]; };
   const auto lane = [&](int i) { return column(register_bits + i); };
+  MatrixLoad plan;
+  plan.log2_packed = packed;
   // The bits of an element within a row of 16 bytes, and those of the row's number in a matrix.
   std::vector<std::uint32_t> within, rows;
-  MatrixLoad plan;
   const auto assign = [&](bool transposes) {
     within.clear(), rows.clear();
     plan.transposes = transposes;
-    auto& first = transposes ? rows : within;
-    auto& second = transposes ? within : rows;
-    for (int i = 0; i < packed; ++i) first.push_back(column(i));
-    for (int i = 0; i < 2; ++i) first.push_back(lane(i));
-    for (int i = 2; i < 5; ++i) second.push_back(lane(i));
+    if (transposes) {
+      // A word has two rows of a matrix; bytes of two more rows are those of another word.
+      if (element_bytes == 1) {
+        for (int i = packed; i < register_bits && plan.pair < 0; ++i)
+          if (column(i) == 1) plan.pair = i;
+        if (plan.pair < 0) return false;
+        within.push_back(column(plan.pair));
+      }
+      rows.push_back(column(0));
+      for (int i = 0; i < 2; ++i) rows.push_back(lane(i));
+      for (int i = 2; i < 5; ++i) within.push_back(lane(i));
+    } else {
+      for (int i = 0; i < packed; ++i) within.push_back(column(i));
+      for (int i = 0; i < 2; ++i) within.push_back(lane(i));
+      for (int i = 2; i < 5; ++i) rows.push_back(lane(i));
+    }
     for (int i = 0; i < row; ++i)
       if (static_cast<int>(within.size()) != row || within[static_cast<std::size_t>(i)] != 1u << i) return false;
     // Everything else moves whole rows.
     const std::uint32_t in_row = (1u << row) - 1;
     for (const std::uint32_t r : rows)
       if (r & in_row) return false;
-    for (int i = packed; i < register_bits; ++i)
-      if (column(i) & in_row) return false;
+    for (int i = transposes ? 0 : packed; i < register_bits; ++i)
+      if (i != plan.pair && (column(i) & in_row)) return false;
     for (int i = register_bits + 5; i < m.width(); ++i)
       if (column(i) & in_row) return false;
     return rows.size() == 3;
   };
-  // Transposed words hold one element of each of two rows: elements must have 2 bytes.
-  if (!assign(false) && !(element_bytes == 2 && assign(true))) return std::nullopt;
-  plan.log2_packed = packed;
-  plan.log2_matrices = std::min(2, register_bits - packed);
+  if (!assign(false) && !(element_bytes <= 2 && assign(true))) return std::nullopt;
+  if (plan.pair >= 0) plan.matrices.push_back(1);
+  for (int i = packed; i < register_bits && plan.matrices.size() < 2; ++i)
+    if (i != plan.pair) plan.matrices.push_back(i);
   plan.thread_offset.columns = rows;
-  for (int i = 0; i < 2; ++i) plan.thread_offset.columns.push_back(i < plan.log2_matrices ? column(packed + i) : 0);
+  for (std::size_t i = 0; i < 2; ++i) plan.thread_offset.columns.push_back(i < plan.matrices.size() ? column(plan.matrices[i]) : 0);
   for (int i = register_bits + 5; i < m.width(); ++i) plan.thread_offset.columns.push_back(column(i));
-  for (int i = 0; i < register_bits; ++i) plan.by_register.columns.push_back(i < packed + plan.log2_matrices ? 0 : column(i));
+  const std::uint32_t within_instruction = plan.within_instruction();
+  for (int i = 0; i < register_bits; ++i) plan.by_register.columns.push_back((within_instruction >> i & 1) != 0 ? 0 : column(i));
   return plan;
 }
 
 namespace {
 
-/// Rows along one axis. Bit i of the row's number XORs masks[i] to the number of the chunk in a line of 128 bytes.
+/// Rows along one axis, in lines of 128 bytes: as many rows as fit lie side by side in a line. Bit i of the row's number XORs masks[i] to
+/// the number of the chunk in its line; that of a row that does not begin a line, within the row.
 class SwizzledRows {
  public:
-  SwizzledRows(const LinearLayout& writer, int element_bytes) : extents_(writer.log2_extents()), element_bytes_(element_bytes) {
-    inner_ = axis_of_neighbours(writer);
+  SwizzledRows(const std::vector<int>& log2_extents, int inner, int element_bytes)
+      : extents_(log2_extents), element_bytes_(element_bytes), inner_(inner) {
     const int log2_row = extents_[static_cast<std::size_t>(inner_)];
     log2_chunk_ = std::min(kLog2RowBytes - log2(element_bytes), log2_row);
     chunk_bits_ = std::min(log2_row - log2_chunk_, kLog2LineChunks);
-    for (std::size_t axis = 0; axis < extents_.size(); ++axis)
-      if (static_cast<int>(axis) != inner_) rows_ += extents_[axis];
-    // 8 rows at one chunk are in different banks: as many rows as a line holds lie side by side, the next ones are permuted.
-    for (int i = 0; i < rows_; ++i) {
-      const int bit = i - (kLog2LineChunks - chunk_bits_);
+    const LinearLayout shape(extents_);
+    for (int axis = static_cast<int>(extents_.size()) - 1; axis >= 0; --axis)
+      for (int i = 0; axis != inner_ && i < extents_[static_cast<std::size_t>(axis)]; ++i)
+        rows_.push_back(1u << (shape.axis_shift(axis) + i));
+    // 8 rows at one chunk are in different banks: those of a line are side by side, the next ones are permuted.
+    for (int i = 0; i < static_cast<int>(rows_.size()); ++i) {
+      const int bit = i - in_line();
       masks_.push_back(bit >= 0 && bit < chunk_bits_ ? 1u << bit : 0);
     }
   }
 
   LinearLayout layout() const {
     LinearLayout memory(extents_);
-    const auto add = [&](std::uint32_t basis) { memory.add_basis(HardwareDim::offset, basis); };
     const int shift = memory.axis_shift(inner_);
-    for (int i = 0; i < extents_[static_cast<std::size_t>(inner_)]; ++i) add(1u << (shift + i));
-    int row = 0;
-    for (int axis = static_cast<int>(extents_.size()) - 1; axis >= 0; --axis)
-      for (int i = 0; axis != inner_ && i < extents_[static_cast<std::size_t>(axis)]; ++i)
-        add(1u << (memory.axis_shift(axis) + i) | masks_[static_cast<std::size_t>(row++)] << (shift + log2_chunk_));
+    for (int i = 0; i < extents_[static_cast<std::size_t>(inner_)]; ++i) memory.add_basis(HardwareDim::offset, 1u << (shift + i));
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      std::uint32_t basis = rows_[i] | (masks_[i] & ((1u << chunk_bits_) - 1)) << (shift + log2_chunk_);
+      for (std::size_t j = 0; masks_[i] >> (static_cast<std::size_t>(chunk_bits_) + j) != 0; ++j)
+        if ((masks_[i] >> (static_cast<std::size_t>(chunk_bits_) + j) & 1) != 0) basis |= rows_[j];
+      memory.add_basis(HardwareDim::offset, basis);
+    }
     return memory;
   }
 
   /// Changes one mask after the other as long as that makes the reader faster.
   void improve_for(const LinearLayout& reader) {
-    int least = wavefronts(reader);
+    Wavefronts least = wavefronts(reader);
     for (bool improved = true; std::exchange(improved, false);)
-      for (std::uint32_t& mask : masks_) {
-        std::uint32_t best = mask;
-        for (std::uint32_t other = 0; other < 1u << chunk_bits_; ++other) {
-          mask = other;
-          if (const int now = wavefronts(reader); now < least) least = now, best = other, improved = true;
+      for (std::size_t i = 0; i < masks_.size(); ++i) {
+        const int bits = static_cast<int>(i) < in_line() ? chunk_bits_ : chunk_bits_ + in_line();
+        std::uint32_t best = masks_[i];
+        for (std::uint32_t mask = 0; mask < 1u << bits && least.now > least.ideal; ++mask) {
+          masks_[i] = mask;
+          if (const Wavefronts w = wavefronts(reader); w.now < least.now) least = w, best = mask, improved = true;
         }
-        mask = best;
+        masks_[i] = best;
       }
   }
 
  private:
   static constexpr int kLog2LineChunks = 3;
+  /// Of the accesses by which a warp reads all of its registers.
+  struct Wavefronts {
+    int now, ideal;
+  };
 
-  /// The axis along which the lowest registers of a thread are neighbours; the last one if there is none.
-  static int axis_of_neighbours(const LinearLayout& writer) {
-    for (const std::uint32_t basis : writer.bases(HardwareDim::reg))
-      for (int axis = writer.rank() - 1; axis >= 0; --axis)
-        if (writer.log2_extents()[static_cast<std::size_t>(axis)] > 0 && basis == 1u << writer.axis_shift(axis)) return axis;
-    return writer.rank() - 1;
-  }
+  /// The lowest bits of a row's number, which tell the rows of one line apart.
+  int in_line() const { return std::min(kLog2LineChunks - chunk_bits_, static_cast<int>(rows_.size())); }
 
-  /// Of one access of a warp, for vectors of one element times the number of vectors that it takes to read all.
-  int wavefronts(const LinearLayout& reader) const {
+  Wavefronts wavefronts(const LinearLayout& reader) const {
     const LinearLayout memory = layout();
-    const int log2_vector = log2_shared_vector(reader, memory, element_bytes_);
+    const int registers = reader.bits(HardwareDim::reg);
+    if (const auto plan = plan_matrix_load(reader, memory, element_bytes_)) {
+      // As if each lane read the row that it names.
+      const int log2_row = kLog2RowBytes - log2(element_bytes_),
+                instructions = 1 << (registers - std::popcount(plan->within_instruction()));
+      F2Matrix rows = ir::identity_matrix(log2_row);
+      rows.columns.insert(rows.columns.end(), plan->thread_offset.columns.begin(), plan->thread_offset.columns.begin() + 5);
+      return {ir::shared_wavefronts(rows, element_bytes_, log2_row) * instructions,
+              ir::least_wavefronts(element_bytes_, log2_row) * instructions};
+    }
+    const int log2_vector = log2_shared_vector(reader, memory, element_bytes_), accesses = 1 << (registers - log2_vector);
     const F2Matrix all = offsets(reader, memory);
     F2Matrix access = ir::identity_matrix(log2_vector);
-    const int registers = reader.bits(HardwareDim::reg);
     for (int i = 0; i < reader.bits(HardwareDim::lane); ++i) access.columns.push_back(all.columns[static_cast<std::size_t>(registers + i)]);
-    return ir::shared_wavefronts(access, element_bytes_, log2_vector) << (registers - log2_vector);
+    return {ir::shared_wavefronts(access, element_bytes_, log2_vector) * accesses,
+            ir::least_wavefronts(element_bytes_, log2_vector) * accesses};
   }
 
   const std::vector<int> extents_;
   const int element_bytes_;
-  int inner_ = 0, log2_chunk_ = 0, chunk_bits_ = 0, rows_ = 0;
+  const int inner_;
+  int log2_chunk_ = 0, chunk_bits_ = 0;
+  std::vector<std::uint32_t> rows_;  // by bit of a row's number: the flat index that it contributes
   std::vector<std::uint32_t> masks_;
 };
+
+/// The axis along which the lowest registers of a thread are neighbours; the last one if there is none.
+int axis_of_neighbours(const LinearLayout& writer) {
+  for (const std::uint32_t basis : writer.bases(HardwareDim::reg))
+    for (int axis = writer.rank() - 1; axis >= 0; --axis)
+      if (writer.log2_extents()[static_cast<std::size_t>(axis)] > 0 && basis == 1u << writer.axis_shift(axis)) return axis;
+  return writer.rank() - 1;
+}
 
 }  // namespace
 
 LinearLayout buffer_layout(const LinearLayout& writer, const LinearLayout& reader, int element_bytes) {
-  SwizzledRows rows(writer, element_bytes);
-  if (!plan_matrix_load(reader, rows.layout(), element_bytes)) rows.improve_for(reader.without_free_registers());
+  SwizzledRows rows(writer.log2_extents(), axis_of_neighbours(writer), element_bytes);
+  rows.improve_for(reader.without_free_registers());
   return rows.layout();
+}
+
+int read_cost(const LinearLayout& registers, int inner, int element_bytes, bool used_in_place) {
+  const LinearLayout memory = SwizzledRows(registers.log2_extents(), inner, element_bytes).layout();
+  const int all = 1 << registers.bits(HardwareDim::reg), log2_word = std::max(kLog2WordBytes - log2(element_bytes), 0);
+  if (const auto plan = plan_matrix_load(registers, memory, element_bytes)) {
+    const int words = all >> log2_word;
+    return (words >> plan->matrices.size()) + (plan->pair >= 0 ? words : 0);
+  }
+  const int log2_vector = log2_shared_vector(registers, memory, element_bytes);
+  const F2Matrix m = offsets(registers, memory);
+  // Whether the lowest `count` bits of a register's number are those of neighbours.
+  const auto are_neighbours = [&](int count) {
+    for (int i = 0; i < count; ++i)
+      if (i >= registers.bits(HardwareDim::reg) || m.columns[static_cast<std::size_t>(i)] != 1u << i) return false;
+    return true;
+  };
+  int cost = all >> log2_vector;
+  if (log2_vector < log2_word || !are_neighbours(log2_word)) cost += all;
+  if (used_in_place && element_bytes == 1 << kLog2WordBytes && !are_neighbours(log2_vector)) cost += all;
+  return cost;
 }
 
 }  // namespace tilewright::passes

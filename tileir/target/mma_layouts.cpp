@@ -19,16 +19,18 @@ constexpr MatrixInstruction kInstructions[] = {
 #undef TW_MATRIX_INSTRUCTION
 };
 
-/// Adds the bases of one tile: each call takes the next bits of an axis.
+/// Adds the bases of one tile: each call takes the next bits of an axis, in the order of the instruction's coordinates.
 class Bases {
  public:
-  explicit Bases(const std::vector<int>& log2_extents) : layout_(log2_extents), next_(log2_extents.size()) {}
+  Bases(const std::vector<int>& log2_extents, std::vector<std::span<const std::int64_t>> orders)
+      : layout_(log2_extents), orders_(std::move(orders)), next_(log2_extents.size()) {}
 
   /// The next `count` bits of an axis go to a dimension. Bits beyond the extent: lanes and warps hold copies, registers are left out.
   void add(HardwareDim d, int axis, int count) {
+    const auto a = static_cast<std::size_t>(axis);
     for (int i = 0; i < count; ++i) {
-      const int bit = next_[static_cast<std::size_t>(axis)]++;
-      if (bit < layout_.log2_extents()[static_cast<std::size_t>(axis)])
+      const int bit = bit_in_order(orders_[a], next_[a]++);
+      if (bit < layout_.log2_extents()[a])
         layout_.add_basis(d, 1u << (layout_.axis_shift(axis) + bit));
       else if (d != HardwareDim::reg)
         layout_.add_basis(d, 0);
@@ -46,7 +48,8 @@ class Bases {
 
  private:
   LinearLayout layout_;
-  std::vector<int> next_;  // by axis: the first bit that no hardware bit maps to yet
+  std::vector<std::span<const std::int64_t>> orders_;  // by axis
+  std::vector<int> next_;  // by axis: the first bit of the instruction's coordinate that no hardware bit maps to yet
 };
 
 }  // namespace
@@ -57,39 +60,69 @@ const MatrixInstruction& matrix_instruction(const Function& f, OpId id) {
   return kInstructions[static_cast<std::size_t>(f.attr(id, AttrName::instruction))];
 }
 
-MmaLayouts mma_layouts(const Function& f, OpId id) {
-  const MatrixInstruction& instruction = matrix_instruction(f, id);
-  const int rank = f.type(f.result(id)).rank(), rows = rank - 2, columns = rank - 1;
+MmaOrder mma_order(const Function& f, OpId id) {
+  return {f.attr(id, AttrName::swapped) != 0, f.attr_list(id, AttrName::row_order), f.attr_list(id, AttrName::column_order),
+          f.attr_list(id, AttrName::k_order)};
+}
+
+int bit_in_order(std::span<const std::int64_t> order, int bit) {
+  return bit < static_cast<int>(order.size()) ? static_cast<int>(order[static_cast<std::size_t>(bit)]) : bit;
+}
+
+std::uint32_t in_order(std::span<const std::int64_t> order, std::uint32_t coordinate) {
+  std::uint32_t result = 0;
+  for (; coordinate != 0; coordinate &= coordinate - 1) result |= 1u << bit_in_order(order, std::countr_zero(coordinate));
+  return result;
+}
+
+int log2_k_step(const MatrixInstruction& instruction, const MmaOrder& order) {
+  return std::max(instruction.log2_k, static_cast<int>(order.k.size()));
+}
+
+MmaLayouts mma_layouts(const MatrixInstruction& instruction, const std::vector<int>& log2_sums, int log2_k,
+                       std::span<const std::int64_t> warps, const MmaOrder& order) {
+  const int rank = static_cast<int>(log2_sums.size()), rows = rank - 2, columns = rank - 1;
   std::vector<int> log2_warps;
-  for (std::int64_t n : f.attr_list(id, AttrName::warps)) log2_warps.push_back(log2(static_cast<int>(n)));
+  for (std::int64_t n : warps) log2_warps.push_back(log2(static_cast<int>(n)));
   // Elements of a 32-bit register; lanes 0 to 3 hold neighbouring registers along the inner axis, the other 8 lanes are along the outer.
   const int log2_packed = std::max(5 - log2(bits(instruction.factors)), 0);
   constexpr int kInnerLanes = 2, kOuterLanes = 3;
 
-  const auto extents = [&](int operand) { return log2_extents(f.type(f.operand(id, operand))); };
   /// A fragment's bits of `inner` are `packed` register bits, then lanes; those of `outer` are lanes. Then what the fragment has more.
-  const auto tile = [&](int operand, int inner, int packed, int log2_inner, int outer, int log2_outer) {
-    Bases t(extents(operand));
+  /// k_axis: the axis of the tile that is K; -1: the accumulator.
+  const auto tile = [&](int k_axis, int inner, int packed, int log2_inner, int outer, int log2_outer) {
+    std::vector<int> extents = log2_sums;
+    std::vector<std::span<const std::int64_t>> orders(extents.size());
+    orders[static_cast<std::size_t>(rows)] = order.rows, orders[static_cast<std::size_t>(columns)] = order.columns;
+    if (k_axis >= 0) extents[static_cast<std::size_t>(k_axis)] = log2_k, orders[static_cast<std::size_t>(k_axis)] = order.k;
+    Bases t(extents, std::move(orders));
     t.add(HardwareDim::reg, inner, packed);
     t.add(HardwareDim::lane, inner, kInnerLanes);
     t.add(HardwareDim::lane, outer, kOuterLanes);
     t.add(HardwareDim::reg, outer, log2_outer - kOuterLanes);
     t.add(HardwareDim::reg, inner, log2_inner - packed - kInnerLanes);
     // Axes that warps share leave their highest bits to them.
+    for (int axis = rank - 1; axis >= 0; --axis) t.fill(axis, axis == k_axis ? 0 : log2_warps[static_cast<std::size_t>(axis)]);
     for (int axis = rank - 1; axis >= 0; --axis) {
-      const bool is_k = operand != 2 && axis == (operand == 0 ? columns : rows);
-      t.fill(axis, is_k ? 0 : log2_warps[static_cast<std::size_t>(axis)]);
-    }
-    for (int axis = rank - 1; axis >= 0; --axis) {
-      const bool is_k = operand != 2 && axis == (operand == 0 ? columns : rows);
       const int count = log2_warps[static_cast<std::size_t>(axis)];
-      is_k ? t.skip(HardwareDim::warp, count) : t.add(HardwareDim::warp, axis, count);
+      axis == k_axis ? t.skip(HardwareDim::warp, count) : t.add(HardwareDim::warp, axis, count);
     }
     return t.take();
   };
-  return {tile(0, columns, log2_packed, instruction.log2_k, rows, instruction.log2_m),
-          tile(1, rows, log2_packed, instruction.log2_k, columns, instruction.log2_n),
-          tile(2, columns, 1, instruction.log2_n, rows, instruction.log2_m)};
+  // Of a the axis K is the columns, of b the rows.
+  const int of_rows = order.swapped ? instruction.log2_n : instruction.log2_m;
+  const int of_columns = order.swapped ? instruction.log2_m : instruction.log2_n;
+  MmaLayouts layouts{tile(columns, columns, log2_packed, instruction.log2_k, rows, of_rows),
+                     tile(rows, rows, log2_packed, instruction.log2_k, columns, of_columns), LinearLayout()};
+  layouts.acc = order.swapped ? tile(-1, rows, 1, instruction.log2_n, columns, instruction.log2_m)
+                              : tile(-1, columns, 1, instruction.log2_n, rows, instruction.log2_m);
+  return layouts;
+}
+
+MmaLayouts mma_layouts(const Function& f, OpId id) {
+  const Type a = f.type(f.operand(id, 0));
+  return mma_layouts(matrix_instruction(f, id), log2_extents(f.type(f.result(id))), a.log2_extent(a.rank() - 1),
+                     f.attr_list(id, AttrName::warps), mma_order(f, id));
 }
 
 }  // namespace tilewright::ir

@@ -20,18 +20,44 @@ std::span<const MatrixInstruction> matrix_instructions();
 /// Requires: mma.
 const MatrixInstruction& matrix_instruction(const Function&, OpId);
 
+/// Which elements of the tiles an instruction's coordinates are.
+///
+/// A product does not depend on the order of its rows, columns and summands, as long as both operands, or operand and sums, agree on it. So
+/// bit i of an instruction's coordinate along an axis may be any bit of the tile's coordinate: order[i], and i beyond the list.
+///
+/// Example: of m16n8k32 with columns = [1, 2, 3, 0], the first instruction multiplies columns 0, 2, 4, ..., 14, the second one columns 1,
+/// 3, 5, ..., 15: lane 4 g + t has columns 2 g and 2 g + 1 of b.
+struct MmaOrder {
+  bool swapped = false;  // the instruction multiplies b^T a^T: its m are the columns of the result, its n the rows
+  std::vector<std::int64_t> rows, columns, k;
+
+  friend bool operator==(const MmaOrder&, const MmaOrder&) = default;
+};
+/// Requires: mma.
+MmaOrder mma_order(const Function&, OpId);
+/// The bit of a tile's coordinate, and the tile's coordinate, for those of an instruction.
+int bit_in_order(std::span<const std::int64_t> order, int bit);
+std::uint32_t in_order(std::span<const std::int64_t> order, std::uint32_t coordinate);
+/// The least extent of K that mma can be divided to: that of the instruction or, if more, of the order.
+int log2_k_step(const MatrixInstruction&, const MmaOrder&);
+
 /// The layouts of a thread's elements in the operands and the accumulator of mma.
 struct MmaLayouts {
   LinearLayout a, b, acc;
 };
 
-/// Requires: mma. Each layout is a fragment of one instruction, as the PTX ISA defines it, repeated over further registers (the last axis
-/// first), then over warps (the last axis first). A tile that is smaller than a fragment has no registers, and copies in lanes, for what is
-/// outside of it.
+/// Each layout is a fragment of one instruction, as the PTX ISA defines it, repeated over further registers (the last axis first), then
+/// over warps (the last axis first). A tile that is smaller than a fragment has no registers, and copies in lanes, for what is outside of
+/// it. Factors of f32 for an instruction of 16-bit factors have as many registers as elements.
 ///
 /// The fragments of m16n8k16 of f16, where lane 4 g + t holds
 ///   a    row g, k 2 t and 2 t + 1; the same of row g + 8; both at k + 8     register [[0, 1], [8, 0], [0, 8]], lane [[0, 2], [0, 4], [1,
 ///   0], ...] b    k 2 t and 2 t + 1 of column g; both at k + 8 acc  row g, columns 2 t and 2 t + 1; the same of row g + 8
+///
+/// log2_sums: the extents of the accumulator, perhaps with a batch axis first; warps: how many share each of these axes.
+MmaLayouts mma_layouts(const MatrixInstruction&, const std::vector<int>& log2_sums, int log2_k, std::span<const std::int64_t> warps,
+                       const MmaOrder&);
+/// Requires: mma.
 MmaLayouts mma_layouts(const Function&, OpId);
 
 }  // namespace tilewright::ir

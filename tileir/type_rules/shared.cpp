@@ -90,20 +90,44 @@ RuleResult rule_async_wait(const RuleInput& in) {
   return none();
 }
 
+namespace {
+
+/// `order` must be a permutation of the lowest bits of an axis of this extent.
+RuleResult check_order(const RuleInput& in, AttrName name, std::int64_t extent) {
+  const std::span<const std::int64_t> order = in.list(name);
+  std::vector<std::int64_t> sorted(order.begin(), order.end());
+  std::ranges::sort(sorted);
+  for (std::size_t i = 0; i < sorted.size(); ++i)
+    if (sorted[i] != static_cast<std::int64_t>(i))
+      return fail(in, -1, "{} is [{}]; it must be a permutation of 0 to {}", text(name), fmt::join(order, ", "), order.size() - 1);
+  if (!order.empty() && extent >> order.size() == 0)
+    return fail(in, -1, "{} has {} bits; the axis has {} elements", text(name), order.size(), extent);
+  return {};
+}
+
+}  // namespace
+
 RuleResult rule_mma(const RuleInput& in) {
   RuleResult r = rule_dot(in);
   if (!r.ok()) return r;
   const MatrixInstruction& instruction = matrix_instructions()[static_cast<std::size_t>(in.number(AttrName::instruction))];
   const Type a = in.operands[0], acc = in.operands[2];
-  if (instruction.factors != a.element() || instruction.sums != acc.element())
-    return fail(in, 0, "{}; {} multiplies {} to {}", seen(in, 0), instruction.name, text(instruction.factors), text(instruction.sums));
   const auto precision = static_cast<Precision>(in.number(AttrName::precision));
-  if (precision != Precision::standard && (precision != Precision::tf32x3 || a.element() != Element::f32))
-    return fail(in, 0, "precision must be standard or, for f32 factors, tf32x3");
+  const bool is_split = precision == Precision::tf32x3 || precision == Precision::bf16x3;
+  if (precision != Precision::standard && (!is_split || a.element() != Element::f32))
+    return fail(in, 0, "precision must be standard or, for f32 factors, tf32x3 or bf16x3");
+  const Element multiplied = precision == Precision::bf16x3 ? Element::bf16 : a.element();
+  if (instruction.factors != multiplied || instruction.sums != acc.element())
+    return fail(in, 0, "{}; {} multiplies {} to {}", seen(in, 0), instruction.name, text(instruction.factors), text(instruction.sums));
   const std::span<const std::int64_t> warps = in.list(AttrName::warps);
   const auto is_count = [](std::int64_t n) { return n >= 1 && n <= kMostWarps && std::has_single_bit(static_cast<std::uint64_t>(n)); };
   if (static_cast<int>(warps.size()) != acc.rank() || !std::ranges::all_of(warps, is_count))
     return fail(in, -1, "warps is [{}]; it must be {} powers of two, one for each axis of 'acc'", fmt::join(warps, ", "), acc.rank());
+  const int rows = acc.rank() - 2, columns = acc.rank() - 1;
+  for (const auto& [name, extent] :
+       {std::pair(AttrName::row_order, acc.extent(rows)), std::pair(AttrName::column_order, acc.extent(columns)),
+        std::pair(AttrName::k_order, a.extent(columns))})
+    if (RuleResult wrong = check_order(in, name, extent); !wrong.ok()) return wrong;
   return r;
 }
 

@@ -34,20 +34,14 @@ struct Operand {
   int log2_k = 0;  // of the instruction
 };
 
-Operand operand(int row, int i, int log2_outer, int log2_k, std::vector<std::int64_t> warps) {
+/// `order`: of rows, columns and K.
+Operand operand(int row, int i, int log2_outer, int log2_k, std::vector<std::int64_t> warps, const MmaOrder& order = {}) {
   const MatrixInstruction& instruction = matrix_instructions()[static_cast<std::size_t>(row)];
-  Function f("product");
-  Builder b(f);
-  const std::int64_t outer = std::int64_t{1} << log2_outer, k = std::int64_t{1} << log2_k;
-  const auto tile = [&](Element e, std::int64_t rows, std::int64_t columns) {
-    return b.broadcast(f.add_param(Type(e), {fmt::format("p{}", f.block(f.body()).args.size()), 1}), std::vector{rows, columns});
-  };
-  const std::int64_t m = i == 0 ? outer : 16, n = i == 0 ? 8 : outer;
-  const ValueId operands[] = {tile(instruction.factors, m, k), tile(instruction.factors, k, n), tile(instruction.sums, m, n)};
-  const OpId mma = b.create(OpKind::mma_, operands, {{AttrName::instruction, row, {}, {}}, {AttrName::warps, 0, warps, {}}});
-  const MmaLayouts layouts = mma_layouts(f, mma);
-  return {fmt::format("{} of {}, {} x {}, {} x {} warps", i == 0 ? "a" : "b", instruction.name, outer, k, warps[0], warps[1]),
-          i == 0 ? layouts.a : layouts.b, bytes(instruction.factors), i == 0 ? 1 : 0, instruction.log2_k};
+  const MmaLayouts layouts = mma_layouts(instruction, {i == 0 ? log2_outer : 4, i == 0 ? 3 : log2_outer}, log2_k, warps, order);
+  return {fmt::format("{} of {}, {} x {}, {} x {} warps, row order {}, column order {}, k order {}, swapped {}", i == 0 ? "a" : "b",
+                      instruction.name, 1 << log2_outer, 1 << log2_k, warps[0], warps[1], fmt::join(order.rows, " "),
+                      fmt::join(order.columns, " "), fmt::join(order.k, " "), order.swapped),
+          i == 0 ? layouts.a : layouts.b, bytes(instruction.factors), i == 0 ? 1 : 0, log2_k_step(instruction, order)};
 }
 
 /// Shared memory with random elements, where the layout says.
@@ -94,9 +88,10 @@ std::string wrong_with_ldmatrix(const LinearLayout& registers, const LinearLayou
                                 const MatrixLoad& plan) {
   const Memory memory(layout, bytes, 1);
   const std::uint32_t first = *layout.matrix().solve(first_flat);
-  const std::uint32_t words = 1u << plan.log2_matrices, packed = 1u << plan.log2_packed;
+  const std::uint32_t words = 1u << plan.matrices.size(), packed = 1u << plan.log2_packed;
   for (std::uint32_t warp = 0; warp < registers.size(HardwareDim::warp); ++warp)
-    for (std::uint32_t r = 0; r < registers.size(HardwareDim::reg); r += words * packed) {
+    for (std::uint32_t r = 0; r < registers.size(HardwareDim::reg); ++r) {
+      if ((r & plan.within_instruction()) != 0) continue;
       std::vector<std::uint32_t> rows;
       for (std::uint32_t lane = 0; lane < 32; ++lane) {
         rows.push_back((plan.thread_offset(lane | warp << 5) ^ plan.by_register(r) ^ first) * static_cast<std::uint32_t>(bytes));
@@ -109,12 +104,23 @@ std::string wrong_with_ldmatrix(const LinearLayout& registers, const LinearLayou
           if (addresses.size() > 1) return "two rows of a matrix are in the same banks";
       }
       const auto loaded = ldmatrix(memory, rows, static_cast<int>(words), plan.transposes);
+      // The register of an element: word i has those whose bits `matrices` count i; in pairs the words are exchanged first.
       for (std::uint32_t lane = 0; lane < 32; ++lane)
         for (std::uint32_t i = 0; i < words; ++i)
           for (std::uint32_t j = 0; j < packed; ++j) {
-            const auto& word = loaded[lane][i];
-            const std::vector<std::uint8_t> seen(word.begin() + j * bytes, word.begin() + (j + 1) * bytes);
-            if (seen != memory.element(registers(r + i * packed + j, lane, warp) ^ first_flat)) return "a register gets the wrong element";
+            std::uint32_t target = r;
+            std::vector<std::uint8_t> seen;
+            if (plan.pair >= 0) {
+              // Word i is the byte i % 2 of the pairs of words i and i ^ 1: byte j of it is from word j / 2.
+              target |= j | (i & 1) << plan.pair | (words > 2 ? i >> 1 << plan.matrices[1] : 0);
+              seen = {loaded[lane][(i & ~1u) | j >> 1][(j & 1) * 2 + (i & 1)]};
+            } else {
+              for (std::size_t bit = 0; bit < plan.matrices.size(); ++bit) target |= (i >> bit & 1) << plan.matrices[bit];
+              target |= j;
+              const auto& word = loaded[lane][i];
+              seen = {word.begin() + j * bytes, word.begin() + (j + 1) * bytes};
+            }
+            if (seen != memory.element(registers(target, lane, warp) ^ first_flat)) return "a register gets the wrong element";
           }
     }
   return "";
@@ -151,6 +157,32 @@ void for_each_operand(F&& visit) {
         for (int log2_k : {3, 4, 5, 6})
           for (const std::vector<std::int64_t>& warps : {std::vector<std::int64_t>{1, 1}, {2, 2}, {4, 1}})
             visit(operand(row, i, log2_outer, log2_k, warps));
+}
+
+/// The order in which `moved` register bits come before `lanes` lane bits, behind `packed` bits.
+std::vector<std::int64_t> moved_order(int packed, int lanes, int moved) {
+  std::vector<std::int64_t> order;
+  for (int i = 0; i < packed; ++i) order.push_back(i);
+  for (int i = 0; i < lanes; ++i) order.push_back(packed + moved + i);
+  for (int i = 0; i < moved; ++i) order.push_back(packed + i);
+  return order;
+}
+
+/// Operands in orders other than the instruction's, of the outer axis and of K.
+template <class F>
+void for_each_ordered_operand(F&& visit) {
+  for (int row = 0; row < static_cast<int>(matrix_instructions().size()); ++row)
+    for (int i : {0, 1})
+      for (int outer : {0, 1, 2})
+        for (int k : {0, 1, 2})
+          for (bool swapped : {false, true}) {
+            const MatrixInstruction& instruction = matrix_instructions()[static_cast<std::size_t>(row)];
+            MmaOrder order{swapped, {}, {}, {}};
+            if (outer > 0) (i == 0 ? order.rows : order.columns) = moved_order(0, 3, outer);
+            if (k > 0)
+              order.k = moved_order(std::max(5 - (bytes(instruction.factors) == 1 ? 3 : bytes(instruction.factors) == 2 ? 4 : 5), 0), 2, k);
+            visit(operand(row, i, 6, 6, {2, 2}, order), outer, k, swapped, instruction);
+          }
 }
 
 /// Threads that have vectors of 16 bytes along an axis, as a load of a matrix that is contiguous along it.
@@ -223,6 +255,85 @@ TEST_CASE("buffer_plan: operands of 16 bits are read by ldmatrix along either ax
       });
     }
   });
+}
+
+TEST_CASE("buffer_plan: in every order each register gets its element, and ldmatrix has no bank conflicts") {
+  int in_pairs = 0, by_vectors = 0;
+  for_each_ordered_operand([&](const Operand& o, int, int, bool, const MatrixInstruction&) {
+    for (int along : {0, 1}) {
+      const LinearLayout memory = buffer_layout(writer(o, along, 2), o.layout, o.bytes);
+      CAPTURE(o.name);
+      CAPTURE(along);
+      CAPTURE(text(memory));
+      REQUIRE(memory.is_injective());
+      REQUIRE(memory.is_surjective());
+      for_each_slice(o, [&](const LinearLayout& registers, std::uint32_t first) {
+        if (const auto plan = plan_matrix_load(registers, memory, o.bytes)) {
+          in_pairs += plan->pair >= 0;
+          CHECK(wrong_with_ldmatrix(registers, memory, o.bytes, first, *plan) == "");
+        } else {
+          ++by_vectors;
+          CHECK(wrong_with_vectors(registers.without_free_registers(), memory, o.bytes) == "");
+        }
+      });
+    }
+  });
+  CHECK(in_pairs > 20);
+  CHECK(by_vectors > 100);
+}
+
+TEST_CASE("buffer_plan: bytes are transposed in pairs, f32 and f64 are read in vectors of 16 bytes, all without bank conflicts") {
+  const auto check = [](const Operand& o, int along) {
+    const LinearLayout memory = buffer_layout(writer(o, along, 2), o.layout, o.bytes);
+    CAPTURE(o.name);
+    CAPTURE(text(memory));
+    for_each_slice(o, [&](const LinearLayout& registers, std::uint32_t) {
+      if (o.bytes == 1) {
+        const auto plan = plan_matrix_load(registers, memory, 1);
+        REQUIRE(plan);
+        CHECK(plan->transposes);
+        CHECK(plan->pair >= 0);
+        CHECK(plan->matrices.size() == 2);
+        return;
+      }
+      const LinearLayout stored = registers.without_free_registers();
+      const int log2_vector = log2_shared_vector(stored, memory, o.bytes);
+      CHECK((o.bytes << log2_vector) == 16);
+      CHECK(wavefronts(stored, memory, o.bytes, log2_vector) == least_wavefronts(o.bytes, log2_vector));
+    });
+  };
+  for_each_ordered_operand([&](const Operand& o, int outer, int k, bool, const MatrixInstruction&) {
+    // The bits that make a vector of 16 bytes, or pairs of bytes, along the outer axis; f64 along K.
+    const int full = o.bytes == 1 ? 1 : o.bytes == 4 ? 2 : o.bytes == 8 ? 1 : 0;
+    if (full == 0) return;
+    if (outer == full && (k == 0 || o.bytes == 8)) check(o, 1 - o.k_axis);
+    if (k == full && outer == 0 && o.bytes == 8) check(o, o.k_axis);
+  });
+}
+
+TEST_CASE("read_cost: ldmatrix, pairs with an exchange of bytes, vectors, single bytes") {
+  const auto cost = [](int row, int outer, int along, bool in_place = false) {
+    const Operand o = operand(row, 1, 6, 5, {1, 1}, {false, {}, outer ? moved_order(0, 3, outer) : std::vector<std::int64_t>{}, {}});
+    return read_cost(o.layout, along, o.bytes, in_place);
+  };
+  const auto row_of = [](std::string_view name) {
+    for (int i = 0;; ++i)
+      if (matrix_instructions()[static_cast<std::size_t>(i)].name == name) return i;
+  };
+  const int i8 = row_of("m16n8k32_i8"), tf32 = row_of("m16n8k8_tf32"), f16 = row_of("m16n8k16_f16");
+  // 64 columns of 32 of K: 64 elements a thread.
+  CHECK(cost(f16, 0, 0) == 8);
+  CHECK(cost(f16, 0, 1) == 8);
+  CHECK(cost(i8, 0, 0) == 4);
+  CHECK(cost(i8, 1, 1) == 4 + 16);
+  CHECK(cost(i8, 0, 1) > 64);
+  CHECK(cost(tf32, 0, 0) == 16);
+  CHECK(cost(tf32, 0, 1) == 64);
+  CHECK(cost(tf32, 1, 1) == 32);
+  CHECK(cost(tf32, 2, 1) == 16);
+  // Words in place: the registers of b that are neighbours in the instruction are along K.
+  CHECK(cost(tf32, 0, 1, true) == 64);
+  CHECK(cost(tf32, 1, 1, true) == 32 + 64);
 }
 
 TEST_CASE("buffer_plan: cp.async writes vectors of 16 bytes without bank conflicts to what ldmatrix reads") {

@@ -159,6 +159,42 @@ TEST_CASE("mma_layouts: of tiles of every size, each element has a thread, and o
             }
 }
 
+TEST_CASE("mma_layouts: an order permutes the coordinates of all instructions of a tile, swapped exchanges the operands") {
+  const std::vector<std::int64_t> kOrders[] = {{}, {1, 2, 3, 0}, {2, 3, 4, 0, 1}};
+  for (const MatrixInstruction& instruction : matrix_instructions())
+    for (const auto& rows : kOrders)
+      for (const auto& columns : kOrders)
+        for (const auto& k : kOrders) {
+          CAPTURE(instruction.name);
+          const std::vector<std::int64_t> warps{2, 1};
+          const MmaLayouts own = mma_layouts(instruction, {6, 5}, 5, warps, {}),
+                           ordered = mma_layouts(instruction, {6, 5}, 5, warps, {false, rows, columns, k});
+          const auto check = [](const LinearLayout& from, const LinearLayout& to, const auto& of_rows, const auto& of_columns) {
+            for (HardwareDim d : {HardwareDim::reg, HardwareDim::lane, HardwareDim::warp})
+              for (std::uint32_t x = 0; x < from.size(d); ++x) {
+                const auto a = from.coordinates(from.apply(d, x)), b = to.coordinates(to.apply(d, x));
+                CHECK(in_order(of_rows, a[0]) == b[0]);
+                CHECK(in_order(of_columns, a[1]) == b[1]);
+              }
+          };
+          check(own.a, ordered.a, rows, k);
+          check(own.b, ordered.b, k, columns);
+          check(own.acc, ordered.acc, rows, columns);
+          // Transposed tiles give transposed layouts, but for the order of registers beyond one instruction.
+          const MmaLayouts swapped = mma_layouts(instruction, {5, 6}, 5, std::vector<std::int64_t>{1, 2}, {true, columns, rows, k});
+          constexpr std::int64_t kTransposed[] = {1, 0};
+          const auto lanes_and_warps = [](const LinearLayout& l) {
+            return std::pair(l.bases(HardwareDim::lane), l.bases(HardwareDim::warp));
+          };
+          CHECK(lanes_and_warps(swapped.a.permuted(kTransposed)) == lanes_and_warps(ordered.b));
+          CHECK(lanes_and_warps(swapped.b.permuted(kTransposed)) == lanes_and_warps(ordered.a));
+          CHECK(lanes_and_warps(swapped.acc.permuted(kTransposed)) == lanes_and_warps(ordered.acc));
+          CHECK(swapped.acc.is_injective());
+          CHECK(swapped.acc.is_surjective());
+        }
+  CHECK(in_order(std::vector<std::int64_t>{1, 2, 3, 0}, 0b10110) == 0b11100);
+}
+
 TEST_CASE("mma_layouts: the sums of m16n8 are the first operand of m16n8k16 of the next product") {
   // Attention: P has the layout of the scores, and is a of the second product.
   const Product scores(0, 64, 64, 32, {4, 1}), values(0, 64, 32, 64, {4, 1});
