@@ -162,16 +162,20 @@ class SwizzledRows {
     return memory;
   }
 
-  /// Changes one mask after the other as long as that makes the reader faster.
-  void improve_for(const LinearLayout& reader) {
-    Wavefronts least = wavefronts(reader);
+  /// Changes one mask after the other as long as that makes reader and writer together faster.
+  void improve_for(const LinearLayout& reader, const LinearLayout& writer) {
+    const auto both = [&] {
+      const Wavefronts read = by_reader(reader), written = by_vectors(writer);
+      return Wavefronts{read.now + written.now, read.ideal + written.ideal};
+    };
+    Wavefronts least = both();
     for (bool improved = true; std::exchange(improved, false);)
       for (std::size_t i = 0; i < masks_.size(); ++i) {
         const int bits = static_cast<int>(i) < in_line() ? chunk_bits_ : chunk_bits_ + in_line();
         std::uint32_t best = masks_[i];
         for (std::uint32_t mask = 0; mask < 1u << bits && least.now > least.ideal; ++mask) {
           masks_[i] = mask;
-          if (const Wavefronts w = wavefronts(reader); w.now < least.now) least = w, best = mask, improved = true;
+          if (const Wavefronts w = both(); w.now < least.now) least = w, best = mask, improved = true;
         }
         masks_[i] = best;
       }
@@ -179,7 +183,7 @@ class SwizzledRows {
 
  private:
   static constexpr int kLog2LineChunks = 3;
-  /// Of the accesses by which a warp reads all of its registers.
+  /// Of the accesses by which a warp reads or writes all of its registers.
   struct Wavefronts {
     int now, ideal;
   };
@@ -187,22 +191,32 @@ class SwizzledRows {
   /// The lowest bits of a row's number, which tell the rows of one line apart.
   int in_line() const { return std::min(kLog2LineChunks - chunk_bits_, static_cast<int>(rows_.size())); }
 
-  Wavefronts wavefronts(const LinearLayout& reader) const {
+  Wavefronts by_reader(const LinearLayout& reader) const {
+    const std::optional<Wavefronts> matrices = by_matrices(reader);
+    return matrices ? *matrices : by_vectors(reader);
+  }
+
+  /// By ldmatrix; none: it cannot read this layout.
+  std::optional<Wavefronts> by_matrices(const LinearLayout& reader) const {
+    const auto plan = plan_matrix_load(reader, layout(), element_bytes_);
+    if (!plan) return std::nullopt;
+    // As if each lane read the row that it names.
+    const int log2_row = kLog2RowBytes - log2(element_bytes_);
+    const int instructions = 1 << (reader.bits(HardwareDim::reg) - std::popcount(plan->within_instruction()));
+    F2Matrix rows = ir::identity_matrix(log2_row);
+    rows.columns.insert(rows.columns.end(), plan->thread_offset.columns.begin(), plan->thread_offset.columns.begin() + 5);
+    return Wavefronts{ir::shared_wavefronts(rows, element_bytes_, log2_row) * instructions,
+                      ir::least_wavefronts(element_bytes_, log2_row) * instructions};
+  }
+
+  Wavefronts by_vectors(const LinearLayout& threads) const {
     const LinearLayout memory = layout();
-    const int registers = reader.bits(HardwareDim::reg);
-    if (const auto plan = plan_matrix_load(reader, memory, element_bytes_)) {
-      // As if each lane read the row that it names.
-      const int log2_row = kLog2RowBytes - log2(element_bytes_),
-                instructions = 1 << (registers - std::popcount(plan->within_instruction()));
-      F2Matrix rows = ir::identity_matrix(log2_row);
-      rows.columns.insert(rows.columns.end(), plan->thread_offset.columns.begin(), plan->thread_offset.columns.begin() + 5);
-      return {ir::shared_wavefronts(rows, element_bytes_, log2_row) * instructions,
-              ir::least_wavefronts(element_bytes_, log2_row) * instructions};
-    }
-    const int log2_vector = log2_shared_vector(reader, memory, element_bytes_), accesses = 1 << (registers - log2_vector);
-    const F2Matrix all = offsets(reader, memory);
+    const int registers = threads.bits(HardwareDim::reg);
+    const int log2_vector = log2_shared_vector(threads, memory, element_bytes_), accesses = 1 << (registers - log2_vector);
+    const F2Matrix all = offsets(threads, memory);
     F2Matrix access = ir::identity_matrix(log2_vector);
-    for (int i = 0; i < reader.bits(HardwareDim::lane); ++i) access.columns.push_back(all.columns[static_cast<std::size_t>(registers + i)]);
+    for (int i = 0; i < threads.bits(HardwareDim::lane); ++i)
+      access.columns.push_back(all.columns[static_cast<std::size_t>(registers + i)]);
     return {ir::shared_wavefronts(access, element_bytes_, log2_vector) * accesses,
             ir::least_wavefronts(element_bytes_, log2_vector) * accesses};
   }
@@ -227,7 +241,7 @@ int axis_of_neighbours(const LinearLayout& writer) {
 
 LinearLayout buffer_layout(const LinearLayout& writer, const LinearLayout& reader, int element_bytes) {
   SwizzledRows rows(writer.log2_extents(), axis_of_neighbours(writer), element_bytes);
-  rows.improve_for(reader.without_free_registers());
+  rows.improve_for(reader.without_free_registers(), writer.without_free_registers());
   return rows.layout();
 }
 

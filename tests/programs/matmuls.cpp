@@ -178,6 +178,72 @@ TEST_CASE("matmuls: tiles of a fast matrix product, every number of stages and o
   }
 }
 
+namespace {
+
+/// (a b) c: a and the result are row-major.
+template <class T>
+void chain(tw::Ptr<const T> a, tw::Ptr<const T> b, tw::Ptr<const T> c, tw::Ptr<Sum<T>> out, std::array<int, 6> shape) {
+  const auto [m, k, n, p, b_storage, c_storage] = shape;
+  const tw::I32 zero = 0;
+  auto x = read(a, zero, zero, m, k, m, k, kRows, false), y = read(b, zero, zero, k, n, k, n, b_storage, false),
+       z = read(c, zero, zero, n, p, n, p, c_storage, false);
+  store(out + column(arange(0, m)) * p + row(arange(0, p)), tw::dot(tw::dot(x, y).template to<T>(), z));
+}
+
+template <class T>
+int check_chains(tw::Device& device) {
+  static const tw::Kernel kernel("chain", chain<T>);
+  int cases = 0;
+  // Sums of few small integers, which every type holds.
+  constexpr int m = 64, k = 4, n = 64, p = 32;
+  std::mt19937 random(1);
+  const auto integers = [&](int count) {
+    std::vector<T> v;
+    for (int i = 0; i < count; ++i) {
+      const int x = static_cast<int>(random() % 3) - 1;
+      if constexpr (std::is_arithmetic_v<T>)
+        v.push_back(static_cast<T>(x));
+      else
+        v.push_back(T(static_cast<float>(x)));
+    }
+    return v;
+  };
+  const auto a = integers(m * k), b = integers(k * n), c = integers(n * p);
+  for (int b_storage : {kRows, kTransposed})
+    for (int c_storage : {kRows, kTransposed})
+      for (int warps : {1, 4, 8}) {
+        INFO("on ", device.name(), ", elements of type ", typeid(T).name(), ", b ", b_storage, ", c ", c_storage, ", warps ", warps);
+        std::vector<double> want;
+        for (int i = 0; i < m; ++i)
+          for (int j = 0; j < p; ++j) {
+            double sum = 0;
+            for (int l = 0; l < n; ++l) {
+              double inner = 0;
+              for (int q = 0; q < k; ++q) inner += as_double(a[i * k + q]) * as_double(b[b_storage == kRows ? q * n + l : l * k + q]);
+              sum += inner * as_double(c[c_storage == kRows ? l * p + j : j * n + l]);
+            }
+            want.push_back(sum);
+          }
+        auto out = device.upload(std::vector<Sum<T>>(m * p, Sum<T>(99)));
+        kernel({.grid = 1, .num_warps = warps}, device.upload(a), device.upload(b), device.upload(c), out,
+               std::array{m, k, n, p, b_storage, c_storage});
+        check_close("product", out.download(), want, 0, 0);
+        ++cases;
+      }
+  return cases;
+}
+
+}  // namespace
+
+TEST_CASE("matmuls: chained products of every type, whose first result keeps its threads") {
+  int cases = 0;
+  for (tw::Device device : targets()) {
+    cases += check_chains<tw::f16>(device) + check_chains<tw::bf16>(device) + check_chains<float>(device) + check_chains<double>(device);
+    cases += check_chains<std::int8_t>(device) + check_chains<tw::f8e4m3>(device) + check_chains<tw::f8e5m2>(device);
+  }
+  MESSAGE(cases, " products");
+}
+
 TEST_CASE("matmuls: checked mode reports the elements outside of a buffer that a loop would copy, and no copy past its last iteration") {
   for (tw::Device device : targets()) {
     INFO("on ", device.name());
