@@ -41,6 +41,8 @@ std::vector<std::string_view> pipeline(const ir::TargetDesc& target) {
     const std::string_view distributed[] = {
         // Before assign_layouts, which may compute an offset once for each layout. Not on hosts, which have 64-bit registers.
         "narrow_offsets",
+        // After narrow_offsets, which needs the ranges of whole offsets; before assign_layouts, so that few registers change in a loop.
+        "reassociate",
         // Before assign_layouts, which may compute a mask once for each layout.
         "drop_dead_passthru",
         // Before assign_layouts, which chooses layouts for the unmasked accesses.

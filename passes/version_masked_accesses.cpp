@@ -17,6 +17,7 @@
 #include <map>
 #include <optional>
 
+#include "passes/analysis/matrix_operands.h"
 #include "passes/masks/all_true_mask.h"
 #include "passes/pass.h"
 #include "passes/plans/access_plan.h"
@@ -86,7 +87,7 @@ class MaskVersioner {
     const ir::OpData& op = f_.op(id);
     if (op.kind != OpKind::load_ && op.kind != OpKind::store_) return false;
     const ValueId mask = ir::mask_of(f_, id);
-    if (!mask || f_.attr(id, AttrName::is_volatile) || is_matrix_operand(id)) return false;
+    if (!mask || f_.attr(id, AttrName::is_volatile) || is_matrix_operand(f_, id)) return false;  // masks of copies cost nothing
     // Values that an earlier version of this pass's branches made are not analysed.
     if (!axes_.knows(op.operands[0]) || !axes_.knows(mask)) return false;
     const Type pointer = f_.type(op.operands[0]);
@@ -94,17 +95,6 @@ class MaskVersioner {
     const AccessInfo info = access_info(f_, id, axes_);
     const int widest = std::min(info.log2_run, std::countr_zero(16u / static_cast<unsigned>(pointer.pointee().element_bytes())));
     return axes_(mask).constancy[info.axis] < (std::int64_t{1} << widest) && masks_.is_known(mask);
-  }
-
-  /// Whether a load in a loop is an operand of a matrix instruction: it becomes an asynchronous copy, whose masks cost nothing.
-  bool is_matrix_operand(OpId id) const {
-    if (f_.kind(id) != OpKind::load_ || !enclosing_loop(f_, f_.op(id).parent)) return false;
-    bool found = false;
-    forward_uses(f_, f_.result(id), [&](OpId user, ValueId) {
-      found = found || f_.kind(user) == OpKind::mma_;
-      return f_.kind(user) == OpKind::permute_ ? ir::WalkResult::advance : ir::WalkResult::skip;
-    });
-    return found;
   }
 
   bool is_profitable_select(OpId id) const {

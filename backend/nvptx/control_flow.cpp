@@ -5,6 +5,7 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include "backend/nvptx/ptx_asm.h"
+#include "backend/nvptx/words.h"
 
 namespace tilewright::backend::nvptx {
 
@@ -29,6 +30,37 @@ Value* iterations_of_wrapping_range(llvm::IRBuilder<>& b, Value* lo, Value* hi, 
                     is_long ? b.getInt64Ty() : b.getInt32Ty(), {});
 }
 
+/// Carried tiles of 8- and 16-bit elements that come from words of 4 bytes, as ldmatrix gives them, are carried as words: phis of elements
+/// would be packed again for each use.
+class CarriedWords {
+ public:
+  explicit CarriedWords(llvm::IRBuilder<>& b) : b_(b) {}
+
+  /// Adds a carried value; returns its initial registers as they are carried.
+  Registers add(Type t, const Registers& init) {
+    const bool is_packed = !t.is_pointer() && come_from_words(b_, t.scalar(), init);
+    carried_.push_back({t.scalar(), init.size(), is_packed});
+    return packed(carried_.size() - 1, init);
+  }
+  Registers packed(std::size_t i, const Registers& elements) const {
+    const Carried& c = carried_[i];
+    return c.is_packed ? pack(b_, c.element, elements) : elements;
+  }
+  Registers elements(std::size_t i, const Registers& packed) const {
+    const Carried& c = carried_[i];
+    return c.is_packed ? unpack(b_, c.element, packed, c.count) : packed;
+  }
+
+ private:
+  struct Carried {
+    Type element;
+    std::size_t count;
+    bool is_packed;
+  };
+  llvm::IRBuilder<>& b_;
+  std::vector<Carried> carried_;
+};
+
 }  // namespace
 
 void emit_for(Emitter& e, OpId id) {
@@ -50,8 +82,9 @@ void emit_for(Emitter& e, OpId id) {
     Value* backward = less(step, zero);
     enters = b.CreateOr(b.CreateAnd(forward, less(lo, hi)), b.CreateAnd(backward, less(hi, lo)));
   }
+  CarriedWords words(b);
   std::vector<Registers> init;
-  for (std::size_t i = 3; i < operands.size(); ++i) init.push_back(e.registers(operands[i]));
+  for (std::size_t i = 3; i < operands.size(); ++i) init.push_back(words.add(f.type(operands[i]), e.registers(operands[i])));
 
   Value* iterations = iterations_of_wrapping_range(b, lo, hi, step, is_signed);
   llvm::BasicBlock *before = b.GetInsertBlock(), *body = e.new_block("loop"), *after = e.new_block("done");
@@ -69,9 +102,10 @@ void emit_for(Emitter& e, OpId id) {
   add_incoming(carried, init, before);
   const BlockId region = f.region(id);
   e.set(f.arg(region, 0), {index});
-  for (std::size_t i = 0; i < carried.size(); ++i) e.set(f.arg(region, static_cast<int>(i) + 1), carried[i]);
+  for (std::size_t i = 0; i < carried.size(); ++i) e.set(f.arg(region, static_cast<int>(i) + 1), words.elements(i, carried[i]));
   e.emit_block(region);
-  const std::vector<Registers> next = e.yielded(region);
+  std::vector<Registers> next = e.yielded(region);
+  for (std::size_t i = 0; i < next.size(); ++i) next[i] = words.packed(i, next[i]);
   // The distance to the end is exact as an unsigned number, while index + step may wrap.
   Value* next_index = b.CreateAdd(index, step);
   const auto goes_on_up = [&] { return b.CreateICmpUGT(b.CreateSub(hi, index), step); };
@@ -93,7 +127,7 @@ void emit_for(Emitter& e, OpId id) {
   const std::vector<Registers> results = make_phis(b, init, 2);
   add_incoming(results, init, before);
   add_incoming(results, next, last);
-  for (std::size_t i = 0; i < results.size(); ++i) e.set(f.result(id, static_cast<int>(i)), results[i]);
+  for (std::size_t i = 0; i < results.size(); ++i) e.set(f.result(id, static_cast<int>(i)), words.elements(i, results[i]));
 }
 
 void emit_if(Emitter& e, OpId id) {

@@ -42,6 +42,14 @@ static Value* unpacked_word(std::span<Value* const> elements, llvm::Type* word_t
   return word && word->getType() == word_type ? word : nullptr;
 }
 
+bool come_from_words(llvm::IRBuilder<>& b, Type element, std::span<Value* const> elements) {
+  const std::size_t size = static_cast<std::size_t>(element.element_bytes());
+  if (size >= 4 || elements.size() * size % 4 != 0) return false;
+  for (std::size_t i = 0; i < elements.size(); i += 4 / size)
+    if (!unpacked_word(elements.subspan(i, 4 / size), b.getInt32Ty())) return false;
+  return true;
+}
+
 std::vector<Value*> pack(llvm::IRBuilder<>& b, Type element, std::span<Value* const> elements) {
   const int size = element.element_bytes();
   if (size >= 4) return {elements.begin(), elements.end()};

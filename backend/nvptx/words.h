@@ -16,6 +16,8 @@ using llvm::Value;
 std::vector<Value*> pack(llvm::IRBuilder<>&, ir::Type element, std::span<Value* const> elements);
 /// The inverse.
 std::vector<Value*> unpack(llvm::IRBuilder<>&, ir::Type element, std::span<Value* const> words, std::size_t count);
+/// Whether elements of less than 4 bytes are what unpack made of words of 4 bytes, in order: then pack gives those words again.
+bool come_from_words(llvm::IRBuilder<>&, ir::Type element, std::span<Value* const> elements);
 /// Types of the words of `count` elements, as pack makes them.
 std::vector<llvm::Type*> word_types(llvm::IRBuilder<>&, ir::Type element, std::size_t count);
 /// ".v4.b32", ".b16", ".b8": the suffix of a PTX load or store of such words.

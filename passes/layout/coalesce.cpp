@@ -9,6 +9,7 @@
 #include <set>
 
 #include "passes/analysis/iter_args.h"
+#include "passes/analysis/matrix_operands.h"
 #include "passes/layout/layout_cost.h"
 #include "tileir/layout/layout_builders.h"
 #include "tileir/layout_rules.h"
@@ -21,6 +22,7 @@ namespace tilewright::passes {
 namespace {
 
 constexpr int kLog2Lanes = ir::TargetDesc::kLog2WarpLanes;
+constexpr int kLog2LineBytes = 7, kLog2SectorBytes = 5;
 
 bool accesses_memory(const ir::Function& f, OpId id) {
   const Family family = ir::info(f.kind(id)).family;
@@ -60,11 +62,18 @@ class BlockedLayoutBuilder {
     return bits - taken;
   }
   void registers(int axis, int bits) { take(b_.log2_per_thread, axis, bits); }
+  /// At most `bits` of all lanes on the fastest axis, the others on the next ones.
+  void fill_lanes(int all, int bits) {
+    const int left = take(b_.log2_lanes, b_.order[0], std::min(bits, all)) + std::max(0, all - bits);
+    if (b_.order.size() == 1 || left == 0) return fill(b_.log2_lanes, b_.order, left);
+    std::vector<int> others(b_.order.begin() + 1, b_.order.end());
+    others.push_back(b_.order[0]);
+    fill(b_.log2_lanes, others, left);
+  }
   void fill(std::vector<int>& from, std::span<const int> axes, int bits) {
     for (int axis : axes) bits = take(from, axis, bits);
     from[static_cast<std::size_t>(axes[0])] += bits;  // all extents are distributed: copies
   }
-  void fill_lanes(int bits) { fill(b_.log2_lanes, b_.order, bits); }
   void fill_warps(int bits, bool outermost_first) {
     std::vector<int> axes = b_.order;
     if (outermost_first) std::reverse(axes.begin(), axes.end());
@@ -77,11 +86,12 @@ class BlockedLayoutBuilder {
   ir::BlockedLayout b_;
 };
 
+/// `log2_row_lanes`: of the lanes of a warp, how many may be on the fastest axis.
 LinearLayout blocked(const std::vector<int>& extents, const std::vector<int>& order, int log2_vector, int log2_warps,
-                     bool outermost_first) {
+                     bool outermost_first, int log2_row_lanes = kLog2Lanes) {
   BlockedLayoutBuilder s(extents, order);
   s.registers(order[0], log2_vector);
-  s.fill_lanes(kLog2Lanes);
+  s.fill_lanes(kLog2Lanes, log2_row_lanes);
   s.fill_warps(log2_warps, outermost_first);
   return s.layout();
 }
@@ -230,10 +240,20 @@ void Coalescing::choose(Group& g) {
     const int c = cost(g, l);
     if (c < least) least = c, g.layout = std::move(l);
   };
+  // Of copied tiles a warp has a line of a row at most or, in copies of less than 16 bytes, a sector: so that a thread has neighbouring
+  // pieces of few rows, and few addresses and masks.
+  const bool is_copied = std::all_of(g.members.begin(), g.members.end(), [&](const Member& m) {
+    return is_matrix_operand(f_, accesses_[static_cast<std::size_t>(m.access)].op);
+  });
   const bool tries_outermost_warps = g.log2_extents.size() > 1 && !g.reductions.empty();
+  const Type first = accesses_[static_cast<std::size_t>(g.members[0].access)].info.pointer;
+  const auto log2_row_lanes = [&](int log2_vector) {
+    const int log2_bytes = log2_vector + std::countr_zero(static_cast<unsigned>(first.pointee().element_bytes()));
+    return (log2_bytes >= 4 ? kLog2LineBytes : kLog2SectorBytes) - log2_bytes;
+  };
   for (const auto& [order, widest] : orders)
     for (int v = widest; v >= 0; --v) {
-      consider(blocked(g.log2_extents, order, v, log2_warps_, false));
+      consider(blocked(g.log2_extents, order, v, log2_warps_, is_copied, is_copied ? log2_row_lanes(v) : kLog2Lanes));
       if (tries_outermost_warps) consider(blocked(g.log2_extents, order, v, log2_warps_, true));
     }
   for (const Member& m : g.members) accesses_[static_cast<std::size_t>(m.access)].group_layout = g.layout.permuted(m.axes);

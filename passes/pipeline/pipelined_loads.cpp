@@ -1,0 +1,182 @@
+// Finds pipelined loads, their addresses, and the masks that remain of them.
+#include "passes/pipeline/pipelined_loads.h"
+
+#include <algorithm>
+
+#include "passes/pipeline/last_iteration.h"
+#include "passes/plans/access_plan.h"
+#include "passes/plans/buffer_plan.h"
+#include "passes/rewriter.h"
+#include "tileir/diagnostics.h"
+#include "tileir/memory_ops.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes {
+
+namespace {
+
+constexpr int kLeastCopyBytes = 4;  // of cp.async
+
+class LoadFinder {
+ public:
+  LoadFinder(Rewriter& rw, OpId loop) : rw_(rw), f_(rw.function()), loop_(loop) {}
+
+  PipelinedLoads run(bool copies_all) {
+    find_loads(copies_all);
+    std::erase_if(found_.loads, [&](const PipelinedLoad& l) {
+      PipelinedLoads alone;
+      return !add_addresses(l, alone);
+    });
+    for (const PipelinedLoad& l : found_.loads) TW_CHECK(add_addresses(l, found_), "an address was found before");
+    reduce_masks();
+    return std::move(found_);
+  }
+
+ private:
+  BlockId body() const { return f_.region(loop_); }
+
+  // ---- 1. find loads ----
+
+  void find_loads(bool copies_all) {
+    const AxisInfoAnalysis axes(f_);
+    std::set<OpId> stored;
+    for (OpId id : f_.ops(body())) {
+      if (f_.kind(id) != OpKind::buffer_store_) continue;
+      const ValueId buffer = f_.operand(id, 0), value = f_.operand(id, 1);
+      const PipelinedLoad l{f_.defined_by(value, OpKind::load_), id, f_.defined_by(buffer, OpKind::alloc_buffer_), f_.layout_id(buffer), {}};
+      if (!l.load || !l.alloc || f_.op(l.alloc).parent != body() || f_.op(l.load).parent != body()) continue;
+      stored.insert(l.load);
+      if (f_.value(value).users.size() == 1 && is_copyable(l, axes)) found_.loads.push_back(l);
+    }
+    if (!copies_all) return;
+    for (OpId id : f_.ops(body())) {
+      if (f_.kind(id) != OpKind::load_ || stored.contains(id) || f_.type(f_.result(id)).is_scalar()) continue;
+      if (f_.type(f_.result(id)).rank() > ir::kMaxBufferRank || !f_.has_uses(f_.result(id))) continue;
+      const ir::LinearLayout layout = f_.layout(f_.result(id)).without_free_registers();
+      const PipelinedLoad l{id, {}, {}, f_.add_layout(buffer_layout(layout, layout, f_.type(f_.result(id)).element_bytes())), {}};
+      if (is_copyable(l, axes)) found_.loads.push_back(l);
+    }
+  }
+
+  bool is_copyable(const PipelinedLoad& l, const AxisInfoAnalysis& axes) const {
+    if (f_.attr(l.load, ir::AttrName::is_volatile)) return false;
+    const auto& operands = f_.op(l.load).operands;
+    if (operands.size() > 2 && f_.constant_bits(operands[2]) != std::uint64_t{0}) return false;
+    const ir::Type t = f_.type(f_.result(l.load));
+    const ir::LinearLayout& layout = f_.layout(operands[0]);
+    const std::vector<int> vector = vector_bits(access_info(f_, l.load, axes), layout);
+    const int log2_copied = log2_copy_vector(layout, f_.layout(l.layout), t.element_bytes(), vector);
+    return t.element_bytes() << log2_copied >= kLeastCopyBytes;
+  }
+
+  // ---- 2. find addresses ----
+
+  /// Adds the ops of the loop that v is computed from, and the carried values; false: one of them is not pure.
+  bool add_slice(ValueId v, PipelinedLoads& to) const {
+    if (!f_.encloses(body(), f_.defining_block(v))) return true;
+    const ir::ValueData& d = f_.value(v);
+    if (!d.op) {
+      if (d.block != body()) return false;
+      const int k = static_cast<int>(d.number) - 1;
+      return k < 0 || !to.address_values.insert(k).second || add_slice(f_.operand(f_.terminator(body()), k), to);
+    }
+    if (f_.op(d.op).parent != body() || !ir::info(f_.kind(d.op)).has(ir::kPure) || ir::info(f_.kind(d.op)).has(ir::kExpensive))
+      return false;
+    if (!to.address_ops.insert(d.op).second) return true;
+    const std::vector<ValueId>& operands = f_.op(d.op).operands;
+    return std::all_of(operands.begin(), operands.end(), [&](ValueId x) { return add_slice(x, to); });
+  }
+
+  bool add_addresses(const PipelinedLoad& l, PipelinedLoads& to) const {
+    const ValueId mask = ir::mask_of(f_, l.load);
+    return add_slice(f_.operand(l.load, 0), to) && (!mask || add_slice(mask, to));
+  }
+
+  // ---- 3. reduce masks ----
+
+  void reduce_masks() {
+    if (!order_is_free()) return;
+    std::vector<ValueId> masks;
+    for (const PipelinedLoad& l : found_.loads) {
+      const ValueId mask = ir::mask_of(f_, l.load);
+      std::vector<ValueId> terms;
+      if (mask) add_terms(mask, terms);
+      const std::size_t all = terms.size();
+      std::erase_if(terms, [&](ValueId term) { return holds_before_last(f_, loop_, term); });
+      found_.last_comes_first = found_.last_comes_first || terms.size() < all;
+      masks.push_back(terms.size() == all ? mask : conjunction(l, terms));
+    }
+    if (!found_.last_comes_first) return;
+    for (std::size_t i = 0; i < masks.size(); ++i) {
+      found_.loads[i].mask = masks[i];
+      if (masks[i]) TW_CHECK(add_slice(masks[i], found_), "terms of the mask are addresses");
+    }
+  }
+
+  void add_terms(ValueId mask, std::vector<ValueId>& terms) const {
+    if (const OpId both = f_.defined_by(mask, OpKind::bit_and_)) {
+      for (ValueId v : f_.op(both).operands) add_terms(v, terms);
+    } else {
+      terms.push_back(mask);
+    }
+  }
+
+  /// In front of the loop if all terms are defined there.
+  ValueId conjunction(const PipelinedLoad& l, const std::vector<ValueId>& terms) {
+    if (terms.empty()) return {};
+    const bool is_invariant = std::none_of(terms.begin(), terms.end(), [&](ValueId v) { return f_.encloses(body(), f_.defining_block(v)); });
+    rw_.at(is_invariant ? loop_ : l.load);
+    ValueId all = terms[0];
+    for (ValueId term : std::span(terms).subspan(1)) {
+      const ValueId operands[] = {all, term};
+      const ir::Type type = f_.type(term);
+      const LayoutId layout = f_.layout_id(term);
+      all = f_.result(rw_.create(OpKind::bit_and_, operands, {}, std::span(&type, 1)));
+      f_.set_layout(all, layout);
+    }
+    return all;
+  }
+
+  /// Whether iterations may be done in any order: each carried value is an accumulator of products or advances by a step of its own, and
+  /// only addresses depend on the number of the iteration.
+  bool order_is_free() const {
+    const auto used_by_addresses = [&](ValueId v) {
+      const std::vector<OpId>& users = f_.value(v).users;
+      return std::all_of(users.begin(), users.end(), [&](OpId user) {
+        return found_.address_ops.contains(user) || user == f_.terminator(body()) ||
+               std::any_of(found_.loads.begin(), found_.loads.end(), [&](const PipelinedLoad& l) { return l.load == user; });
+      });
+    };
+    if (!used_by_addresses(f_.arg(body(), 0))) return false;
+    for (OpId id : found_.address_ops)
+      for (ValueId v : f_.op(id).results)
+        if (!used_by_addresses(v)) return false;
+    for (int k = 0; k < static_cast<int>(f_.op(loop_).results.size()); ++k) {
+      const ValueId arg = f_.arg(body(), k + 1);
+      if (!(induction_of(f_, loop_, k) && used_by_addresses(arg)) && !is_accumulator(arg, k)) return false;
+    }
+    return true;
+  }
+
+  bool is_accumulator(ValueId arg, int k) const {
+    ValueId sum = arg;
+    while (f_.value(sum).users.size() == 1) {
+      const OpId user = f_.value(sum).users[0];
+      if (f_.kind(user) == OpKind::yield_) return f_.op(user).parent == body() && f_.operand(user, k) == sum;
+      if (f_.kind(user) != OpKind::mma_ || f_.op(user).parent != body() || f_.operand(user, 2) != sum) return false;
+      sum = f_.result(user);
+    }
+    return false;
+  }
+
+  Rewriter& rw_;
+  Function& f_;
+  const OpId loop_;
+  PipelinedLoads found_;
+};
+
+}  // namespace
+
+PipelinedLoads find_pipelined_loads(Rewriter& rw, OpId loop, bool copies_all) { return LoadFinder(rw, loop).run(copies_all); }
+
+}  // namespace tilewright::passes
