@@ -22,7 +22,7 @@ namespace tilewright::passes {
 namespace {
 
 constexpr int kLog2Lanes = ir::TargetDesc::kLog2WarpLanes;
-constexpr int kLog2LineBytes = 7, kLog2SectorBytes = 5;
+constexpr int kLog2LineBytes = 7, kLog2SectorBytes = 5, kLog2ChunkBytes = 4;
 
 bool accesses_memory(const ir::Function& f, OpId id) {
   const Family family = ir::info(f.kind(id)).family;
@@ -94,6 +94,31 @@ LinearLayout blocked(const std::vector<int>& extents, const std::vector<int>& or
   s.fill_lanes(kLog2Lanes, log2_row_lanes);
   s.fill_warps(log2_warps, outermost_first);
   return s.layout();
+}
+
+/// The layout of a tile that is copied to shared memory. Of a row, neighbouring lanes have a segment of half of it, of 64 to 128 bytes (in
+/// copies of less than 16 bytes a sector), so that a thread has pieces of few rows, and few addresses and masks.
+///
+/// Lanes that write 128 bytes of shared memory at once have segments of several rows, which should be in other banks: rows of one line of
+/// 128 bytes, then rows whose chunks of 16 bytes are swizzled (passes/plans/buffer_plan.h) by more than a segment, then the others.
+LinearLayout copied(const std::vector<int>& extents, const std::vector<int>& order, int log2_vector, int element_bytes, int log2_warps) {
+  const int log2_bytes = std::countr_zero(static_cast<unsigned>(element_bytes));
+  const int log2_piece = log2_vector + log2_bytes, log2_row = extents[static_cast<std::size_t>(order[0])] + log2_bytes;
+  const int log2_segment = log2_piece < kLog2ChunkBytes ? kLog2SectorBytes : std::clamp(log2_row - 1, kLog2LineBytes - 1, kLog2LineBytes);
+  LinearLayout l = blocked(extents, order, log2_vector, log2_warps, true, std::max(0, log2_segment - log2_piece));
+  if (order.size() < 2) return l;
+  const int log2_rows_of_line = std::max(0, kLog2LineBytes - log2_row);
+  const int first_swizzled = log2_rows_of_line + std::max(0, log2_segment - kLog2ChunkBytes);
+  const auto rank = [&](std::uint32_t basis) {  // 0: written first
+    const int bit = std::countr_zero(basis) - l.axis_shift(order[1]);
+    return bit < log2_rows_of_line ? 0 : bit >= first_swizzled ? 1 : 2;
+  };
+  std::vector<std::uint32_t> lanes = l.bases(HardwareDim::lane);
+  const auto first = std::find_if(lanes.begin(), lanes.end(), [&](std::uint32_t b) { return (b & l.axis_mask(order[1])) != 0; });
+  const auto last = std::find_if(first, lanes.end(), [&](std::uint32_t b) { return (b & l.axis_mask(order[1])) == 0; });
+  std::stable_sort(first, last, [&](std::uint32_t a, std::uint32_t b) { return rank(a) < rank(b); });
+  l.set_bases(HardwareDim::lane, lanes);
+  return l;
 }
 
 int log2_elements(const std::vector<int>& extents) { return std::accumulate(extents.begin(), extents.end(), 0); }
@@ -240,20 +265,15 @@ void Coalescing::choose(Group& g) {
     const int c = cost(g, l);
     if (c < least) least = c, g.layout = std::move(l);
   };
-  // Of copied tiles a warp has a line of a row at most or, in copies of less than 16 bytes, a sector: so that a thread has neighbouring
-  // pieces of few rows, and few addresses and masks.
   const bool is_copied = std::all_of(g.members.begin(), g.members.end(), [&](const Member& m) {
     return is_matrix_operand(f_, accesses_[static_cast<std::size_t>(m.access)].op);
   });
   const bool tries_outermost_warps = g.log2_extents.size() > 1 && !g.reductions.empty();
-  const Type first = accesses_[static_cast<std::size_t>(g.members[0].access)].info.pointer;
-  const auto log2_row_lanes = [&](int log2_vector) {
-    const int log2_bytes = log2_vector + std::countr_zero(static_cast<unsigned>(first.pointee().element_bytes()));
-    return (log2_bytes >= 4 ? kLog2LineBytes : kLog2SectorBytes) - log2_bytes;
-  };
+  const int element_bytes = accesses_[static_cast<std::size_t>(g.members[0].access)].info.pointer.pointee().element_bytes();
   for (const auto& [order, widest] : orders)
     for (int v = widest; v >= 0; --v) {
-      consider(blocked(g.log2_extents, order, v, log2_warps_, is_copied, is_copied ? log2_row_lanes(v) : kLog2Lanes));
+      consider(is_copied ? copied(g.log2_extents, order, v, element_bytes, log2_warps_)
+                         : blocked(g.log2_extents, order, v, log2_warps_, false));
       if (tries_outermost_warps) consider(blocked(g.log2_extents, order, v, log2_warps_, true));
     }
   for (const Member& m : g.members) accesses_[static_cast<std::size_t>(m.access)].group_layout = g.layout.permuted(m.axes);
