@@ -21,6 +21,8 @@
 //              async_wait {pending = S - 2}; multiply the last slice
 //              copy the tile S iterations ahead to this slot; read slice 0 of the next slot
 //
+//        async_wait {pending = 0}
+//
 //      The last iteration reads a slot without a tile: the prologue writes zeros to slots whose tile does not exist.
 //
 // Not pipelined: loops that write to memory, and loops whose step is no positive constant.
@@ -361,6 +363,9 @@ class LoopPipeliner {
     yield(following);
     for (ValueId v : next) yield(v);
     for (ValueId v : reads) yield(v);
+    // Zeros may still be on their way, and the memory of the buffers may be used again.
+    rw_.after(loop_);
+    wait(0);
     for (ValueId v : first) {
       const OpId read = f_.value(v).op;
       const ValueId buffer = f_.operand(read, 0);
