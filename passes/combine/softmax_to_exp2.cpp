@@ -67,12 +67,13 @@ bool are_weights(const Function& f, OpId exponential) {
   });
 }
 
-/// Whether a difference is used only in exp ops, and their results only as factors of other tiles.
+/// Whether a difference is used only in exp ops, and their results only as factors of other tiles. Either may be reshaped.
 bool is_only_rescale(const Function& f, ValueId difference) {
   return forward_uses(f, difference, [&](OpId user, ValueId used) {
     const OpKind k = f.kind(user);
-    if (used == difference) return k == OpKind::exp_ ? ir::WalkResult::advance : ir::WalkResult::interrupt;
-    if (k == OpKind::reshape_ || k == OpKind::broadcast_) return ir::WalkResult::advance;
+    if (k == OpKind::reshape_) return ir::WalkResult::advance;
+    if (before_reshapes(f, used) == difference) return k == OpKind::exp_ ? ir::WalkResult::advance : ir::WalkResult::interrupt;
+    if (k == OpKind::broadcast_) return ir::WalkResult::advance;
     const bool is_factor = k == OpKind::mul_ || (k == OpKind::fma_ && f.operand(user, 2) != used);
     return is_factor ? ir::WalkResult::skip : ir::WalkResult::interrupt;
   });
@@ -152,7 +153,7 @@ ValueId SoftmaxToExp2::carried_maximum(ValueId b) {
 
 // exp(old - b) -> exp2(old log2(e) - b log2(e)); if one of both is large, exp2((old - b) log2(e)).
 ValueId SoftmaxToExp2::exp_of_rescale(OpId id) {
-  const ValueId difference = f_.operand(id, 0);
+  const ValueId difference = before_reshapes(f_, f_.operand(id, 0));
   const Type t = f_.type(difference);
   const OpId sub = f_.defined_by(difference, OpKind::sub_);
   if (!context_.target.is_gpu() || t.element() != Element::f32 || !sub) return {};
@@ -162,7 +163,8 @@ ValueId SoftmaxToExp2::exp_of_rescale(OpId id) {
   const ValueId scaled_old = rw_.binary(OpKind::mul_, old, scale), scaled = rw_.binary(OpKind::mul_, b, scale);
   const ValueId near = rw_.binary(OpKind::sub_, scaled_old, scaled), far = rw_.binary(OpKind::mul_, difference, scale);
   const ValueId old_is_moderate = is_moderate(old), new_is_moderate = is_moderate(b);
-  return rw_.unary(OpKind::exp2_, rw_.select(rw_.binary(OpKind::bit_and_, old_is_moderate, new_is_moderate), near, far));
+  const ValueId e = rw_.unary(OpKind::exp2_, rw_.select(rw_.binary(OpKind::bit_and_, old_is_moderate, new_is_moderate), near, far));
+  return rw_.reshape(e, f_.type(f_.result(id)).shape());
 }
 
 bool SoftmaxToExp2::is_sum_of_weights(ValueId s) const {
