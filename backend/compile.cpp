@@ -63,8 +63,8 @@ struct Lowered {
 
 /// Leaves the lowering plans that the last passes have made in `plans`.
 void run_pipeline(ir::Function& f, const ir::TargetDesc& target, const CompileOptions& options, const CompileHooks& hooks,
-                  passes::PlanCache& plans) {
-  const passes::PassContext context{target, options.contract, options.check, options.num_warps, options.num_stages, &plans};
+                  passes::PlanCache& plans, std::vector<passes::Remark>& remarks) {
+  const passes::PassContext context{target, options.contract, options.check, options.num_warps, options.num_stages, &plans, &remarks};
   passes::RunOptions run;
   if (hooks.dump)
     run.dump = [&](const std::string& stage, const ir::Function& at) { hooks.dump(stage, ir::print(at, {.locations = true})); };
@@ -116,7 +116,10 @@ CompiledKernel compile(ir::Function f, const CompileOptions& options, const Comp
   passes::PlanCache plans;
   {
     Phase phase(out.timings, "passes");
-    run_pipeline(f, target->description(), options, hooks, plans);
+    std::vector<passes::Remark> remarks;
+    run_pipeline(f, target->description(), options, hooks, plans, remarks);
+    for (const passes::Remark& r : remarks)
+      out.remarks.push_back(r.where.line == 0 ? r.text : fmt::format("{}:{}: {}", r.where.file, r.where.line, r.text));
   }
   if (hooks.keep_text) out.tile_ir = ir::print(f);
   const Lowered lowered{f, options.target};

@@ -52,7 +52,7 @@ struct CompiledKernel {
   std::vector<AccessSite> sites;  // checked: what a site number means
   std::vector<ReportSite> reports;  // likewise of HostLaunch::report
   Resources resources;
-  std::string advice;  // what to change, where it can be seen that the code will be slow
+  std::vector<std::string> remarks;  // "file:line: ": where it does less than the program asks for, or can be seen to be slow
   std::vector<PhaseTiming> timings;
   // Filled if CompileOptions::keep_text.
   std::string tile_ir, llvm_ir, assembly;

@@ -55,7 +55,8 @@ backend::CompiledKernel compile_function(const Request& request, ir::Function fu
   try {
     const std::string name = function.name;
     backend::CompiledKernel compiled = backend::compile(std::move(function), options, hooks);
-    if (!compiled.advice.empty()) rt::log(LogLevel::warning, fmt::format("kernel '{}' for {}: {}", name, options.target, compiled.advice));
+    for (const std::string& remark : compiled.remarks)
+      rt::log(LogLevel::warning, fmt::format("kernel '{}' for {}: {}", name, options.target, remark));
     return compiled;
   } catch (const Error& e) {
     if (e.where().line != 0) throw;

@@ -89,10 +89,23 @@ class BufferAllocator {
   std::vector<Live> live_;
 };
 
+/// "f16[128, 32]", or "3 stages of f16[128, 32]" of a buffer.
 std::string tile_text(const ir::Function& f, OpId id) {
+  if (f.kind(id) == OpKind::alloc_buffer_) {
+    const ir::Type t = f.type(f.result(id));
+    const std::string tile = ir::text(ir::Type(t.element(), t.shape()));
+    return t.slots() > 1 ? fmt::format("{} stages of {}", t.slots(), tile) : tile;
+  }
   const auto& op = f.op(id);
   const ir::ValueId v = op.operands.empty() ? op.results[0] : op.operands[0];
   return ir::text(f.type(v));
+}
+
+/// Whether a buffer has more than one slot: fewer stages would need less.
+bool has_stages(const ir::Function& f) {
+  bool found = false;
+  f.walk([&](OpId id) { found = found || (f.kind(id) == OpKind::alloc_buffer_ && f.type(f.result(id)).slots() > 1); });
+  return found;
 }
 
 }  // namespace
@@ -110,10 +123,11 @@ bool allocate_shared(ir::Function& f, const PassContext& context) {
     const bool is_buffer = f.kind(id) == OpKind::alloc_buffer_;
     const std::int64_t start = is_buffer ? buffers.allocate(id, bytes) : rounded_up(buffers.end_at(id), alignment);
     if (start + bytes > context.target.shared_bytes)
-      throw Error(f.where(id),
-                  fmt::format("{} of {} works in {} bytes of shared memory{}; a program of {} has at most {}", ir::text(f.kind(id)),
-                              tile_text(f, id), bytes, start > 0 ? fmt::format(" beside {} bytes of buffers", start) : "",
-                              context.target.name, context.target.shared_bytes));
+      throw Error(
+          f.where(id),
+          fmt::format("{} of {} works in {} bytes of shared memory{}; a program of {} has at most {}: use smaller tiles{}",
+                      ir::text(f.kind(id)), tile_text(f, id), bytes, start > 0 ? fmt::format(" beside {} bytes of buffers", start) : "",
+                      context.target.name, context.target.shared_bytes, has_stages(f) ? ", or lower num_stages" : ""));
     if (is_buffer) return f.set_attr(id, {ir::AttrName::shared, start});
     all.push_back({id, rounded_up(bytes, alignment), alignment, start});
     largest = std::max(largest, all.back().bytes);

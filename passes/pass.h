@@ -13,6 +13,12 @@ namespace tilewright::passes {
 
 class PlanCache;
 
+/// What a user may want to know of a compilation that is right: it does less than the program asks for, or will be slow, and why.
+struct Remark {
+  Location where;
+  std::string text;
+};
+
 /// The target and options of a compilation.
 struct PassContext {
   ir::TargetDesc target;
@@ -22,6 +28,7 @@ struct PassContext {
   int num_stages = 0;    // of pipelined loops that do not say how many; 0: the default
   /// Lowering plans of the function, which passes after the last change of a layout share. Null: run_passes keeps its own.
   PlanCache* plans = nullptr;
+  std::vector<Remark>* remarks = nullptr;  // null: no caller wants them
 };
 
 /// Changes the function; true if it changed anything.

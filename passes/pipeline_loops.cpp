@@ -28,6 +28,9 @@
 // Not pipelined: loops that write to memory, and loops whose step is no positive constant.
 // Input, output: distributed. Numerics: with the last iteration first, products are added in another order.
 // See tests/files/passes/pipeline_loops/.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -97,7 +100,8 @@ class LoopPipeliner {
     return t.elements() * t.element_bytes();
   }
 
-  /// Fewer stages if all of them need more shared memory than a program has.
+  /// Fewer stages, with a remark, if all of them need more shared memory than a program has. Stages are about time only: a program that
+  /// asks for many also compiles for targets with less memory.
   void fit_shared_memory() {
     std::int64_t slot = 0, others = 0;
     for (const PipelinedLoad& l : found_.loads) {
@@ -113,7 +117,21 @@ class LoopPipeliner {
       if (f_.kind(id) != OpKind::alloc_buffer_) scratch = std::max(scratch, plans.scratch_bytes(id));
     });
     others += scratch;
+    const int asked = stages_;
     while (stages_ > 1 && others + stages_ * slot > context_.target.shared_bytes) --stages_;
+    if (stages_ < asked && context_.remarks) remark_fewer_stages(asked, slot, others);
+  }
+
+  void remark_fewer_stages(int asked, std::int64_t slot, std::int64_t others) {
+    std::vector<std::string> tiles;
+    for (const PipelinedLoad& l : found_.loads) tiles.push_back(ir::text(f_.type(f_.result(l.load))));
+    context_.remarks->push_back(
+        {f_.where(loop_),
+         fmt::format("for: {} of {} stages are used: a stage of {} takes {} bytes of shared memory{}, and a program of {} has {}; smaller "
+                     "tiles make room, or lower num_stages",
+                     stages_, asked, fmt::join(tiles, " and "), slot,
+                     others > 0 ? fmt::format(" beside {} bytes of other buffers", others) : "", context_.target.name,
+                     context_.target.shared_bytes)});
   }
 
   /// Whether the loop does nothing but one chain of products of slices that it reads from pipelined buffers.

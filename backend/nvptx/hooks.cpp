@@ -44,7 +44,7 @@ class NvptxHooks final : public TargetHooks {
     kernel.reports = std::move(sites.reports);
     kernel.resources.num_warps = options.num_warps;
     kernel.resources.shared_bytes = static_cast<int>(shared);
-    kernel.advice = passes::too_large(f, description(), options.num_warps);
+    if (std::string text = passes::too_large(f, description(), options.num_warps); !text.empty()) kernel.remarks.push_back(std::move(text));
   }
 
   void optimise(llvm::Module& m, llvm::TargetMachine& machine) const override { nvptx::optimise(m, machine); }

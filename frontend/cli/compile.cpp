@@ -24,7 +24,8 @@ constexpr std::array<std::string_view, 6> kForms = {"tileir", "llvm", "ptx", "as
 struct Options {
   std::string file, target = "cpu", emit = "tileir", kernel, output = "-";
   int warps = 4;
-  bool check = false, no_contract = false;
+  std::optional<int> stages;
+  bool check = false, no_contract = false, remarks = false;
 };
 
 std::size_t op_count(const ir::Function& f) {
@@ -93,13 +94,27 @@ std::string cubin(const backend::CompiledKernel& k) {
   }
 }
 
+/// Those of the compilation and, where ptxas is found, what it spills.
+void print_remarks(const backend::CompiledKernel& k) {
+  for (const std::string& remark : k.remarks) fmt::print(stderr, "remark: kernel '{}': {}\n", k.name, remark);
+  if (k.format != backend::CompiledKernel::Format::ptx) return;
+  const std::string ptx(reinterpret_cast<const char*>(k.image.data()), k.image.size());
+  const backend::Resources r = rt::measured_resources(ptx, k.target, k.resources);
+  if (r.spill_bytes > 0)
+    fmt::print(stderr,
+               "remark: kernel '{}': ptxas gives a thread {} registers and spills {} bytes; smaller tiles or more warps need fewer\n",
+               k.name, r.registers, r.spill_bytes);
+}
+
 std::string emit(const ir::Function& f, const Options& options) {
   const Here here;
   backend::CompileOptions compile =
-      compile_options("compile", f.name, {.num_warps = options.warps, .check = options.check, .contract = !options.no_contract});
+      compile_options("compile", f.name,
+                      {.num_warps = options.warps, .num_stages = options.stages, .check = options.check, .contract = !options.no_contract});
   compile.target = options.target;
   const bool keep_text = options.emit != "stats" && options.emit != "cubin";
   const backend::CompiledKernel k = detail::compile_function({"compile", f.name, here}, f, compile, keep_text, 0);
+  if (options.remarks) print_remarks(k);
   if (options.emit == "llvm") return k.llvm_ir;
   if (options.emit == "assembly" || options.emit == "ptx") return k.assembly;
   if (options.emit == "cubin") return cubin(k);
@@ -144,6 +159,8 @@ void add_compile(CLI::App& root, Session& session) {
   c->add_option("--kernel", o->kernel, "Which kernel of the file; default: all, or the only one")->type_name("NAME");
   c->add_option("-o,--output", o->output, "The output file; default: standard output")->type_name("OUT");
   c->add_option("--warps", o->warps, "Warps of a program, where the target has them")->type_name("N");
+  c->add_option("--stages", o->stages, "Stages of pipelined loops that do not say how many, where the target has them")->type_name("N");
+  c->add_flag("--remarks", o->remarks, "Print on standard error where the code does less than was asked for, or will be slow");
   c->add_flag("--check", o->check, "Compile for checked mode");
   c->add_flag("--no-contract", o->no_contract, "Never make a * b + c a fused multiply-add");
 }

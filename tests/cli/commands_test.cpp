@@ -80,9 +80,11 @@ TEST_CASE("compile: PTX of every GPU, its statistics, and a cubin where there is
   CHECK(contains(tilewright({"compile", "-", "--target=sm_80", "--emit=llvm"}, kernel_text("add")).out, "nvptx64"));
   CHECK(contains(tilewright({"compile", "-", "--target=sm_80"}, kernel_text("add")).out, "f32[256] #"));
 
-  folder.write("ptxas",
-               "#!/bin/sh\necho \"Compiling entry function 'add'\"\necho 'ptxas info : Used 77 registers, 360 bytes cmem[0]'\n"
-               "for last; do :; done\necho cubin of \"$@\" > \"$last\"\n");
+  folder.write(
+      "ptxas",
+      "#!/bin/sh\necho \"Compiling entry function 'add'\"\necho '    16 bytes stack frame, 12 bytes spill stores, 8 bytes spill loads'\n"
+      "echo 'ptxas info : Used 77 registers, 360 bytes cmem[0]'\n"
+      "for last; do :; done\necho cubin of \"$@\" > \"$last\"\n");
   std::filesystem::permissions(folder.path() / "ptxas", std::filesystem::perms::owner_all);
   const std::string before = std::getenv("TILEWRIGHT_PTXAS") ? std::getenv("TILEWRIGHT_PTXAS") : "";
   setenv("TILEWRIGHT_PTXAS", (folder.path() / "ptxas").c_str(), 1);
@@ -91,6 +93,12 @@ TEST_CASE("compile: PTX of every GPU, its statistics, and a cubin where there is
   for (const char* what : {"kernel 'add' for sm_80", "PTX bytes", "global loads", "barriers", "passes ms", "total ms"})
     CHECK(contains(known.out, what));
   CHECK(contains(known.out, "registers                77\n"));
+  CHECK(known.err.empty());
+  const Outcome remarked = tilewright({"compile", "add.tile", "--target", "sm_80", "--remarks"}, "", folder.path());
+  CHECK(remarked.code == 0);
+  CHECK(contains(remarked.err,
+                 "remark: kernel 'add': ptxas gives a thread 77 registers and spills 12 bytes; smaller tiles or more warps need fewer\n"));
+  CHECK(tilewright({"compile", "add.tile", "--target", "cpu:x86-64", "--remarks"}, "", folder.path()).err.empty());
   const Outcome cubin = tilewright({"compile", "add.tile", "--target", "sm_86", "--emit", "cubin", "-o", "add.cubin"}, "", folder.path());
   CHECK(cubin.code == 0);
   CHECK(contains(folder.read("add.cubin"), "--gpu-name=sm_86"));
@@ -98,6 +106,7 @@ TEST_CASE("compile: PTX of every GPU, its statistics, and a cubin where there is
   const Outcome unknown = tilewright({"compile", "add.tile", "--target", "sm_80", "--emit", "stats"}, "", folder.path());
   CHECK(unknown.code == 0);
   CHECK(contains(unknown.out, "registers                -1\n"));
+  CHECK(tilewright({"compile", "add.tile", "--target", "sm_80", "--remarks"}, "", folder.path()).err.empty());
   const Outcome none = tilewright({"compile", "add.tile", "--target", "sm_80", "--emit", "cubin"}, "", folder.path());
   CHECK(none.code == 1);
   CHECK(none.out.empty());

@@ -49,7 +49,7 @@ struct Case {
   ir::TargetDesc target;
   bool checked = false;
   int warps = 4;
-  std::vector<Finding> errors, notes;
+  std::vector<Finding> errors, notes, remarks;
   std::vector<Failure> failures;  // malformed directives, then what does not hold
 
   /// The case's text, its lines numbered as in the file.
@@ -109,7 +109,8 @@ std::string print_pressure(const ir::Function& f, const Case& c) {
   const passes::RegisterPressure p = passes::register_pressure(f);
   const std::string refusal = passes::too_large(f, c.target, c.warps);
   const int programs = passes::blocks_per_sm(f, c.target, c.warps, 0);
-  return fmt::format("{} registers, {}\n{}", p.registers, programs ? fmt::format("{} programs on an SM", programs) : "left to ptxas", refusal);
+  return fmt::format("{} registers, {}\n{}", p.registers, programs ? fmt::format("{} programs on an SM", programs) : "left to ptxas",
+                     refusal);
 }
 
 struct Analysis {
@@ -157,6 +158,7 @@ void read_ops(Case& c, int line, const std::string& text) {
 
 void read_error(Case& c, int line, const std::string& text) { c.errors.push_back({line, text}); }
 void read_note(Case& c, int line, const std::string& text) { c.notes.push_back({line, text}); }
+void read_remark(Case& c, int line, const std::string& text) { c.remarks.push_back({line, text}); }
 
 struct Directive {
   std::string_view name;
@@ -165,7 +167,7 @@ struct Directive {
 };
 constexpr Directive kDirectives[] = {
     {"passes", read_passes},   {"target", read_target}, {"analysis", read_analysis}, {"prints", read_prints}, {"error", read_error, true},
-    {"note", read_note, true}, {"mode", read_mode},     {"warps", read_warps},       {"ops", read_ops},
+    {"note", read_note, true}, {"mode", read_mode},     {"warps", read_warps},       {"ops", read_ops},       {"remark", read_remark, true},
 };
 
 std::optional<CheckKind> check_kind(std::string_view name) {
@@ -317,6 +319,8 @@ std::string output(Case& c, ir::Module& m) {
   context.target = c.target;
   context.check = c.checked;
   context.num_warps = c.warps;
+  std::vector<passes::Remark> remarks;
+  context.remarks = &remarks;
   passes::RunOptions options;
   options.verify_each = true;
   std::string out;
@@ -330,6 +334,9 @@ std::string output(Case& c, ir::Module& m) {
     out += analysis ? fmt::format("analysis of @{}\n{}\n", f.name, with_source_names(c, f, analysis->print(f, c))) : after + '\n';
   }
   if (!names.empty()) check_reads_back(c, m);
+  std::vector<Finding> seen;
+  for (const passes::Remark& r : remarks) seen.push_back({r.where.line, r.text});
+  compare(c, "remark", c.remarks, seen, !c.remarks.empty());
   return out;
 }
 

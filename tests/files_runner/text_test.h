@@ -24,6 +24,7 @@ struct TextTestResult {
 ///   ops: exp = 0, exp2 = 1    how many of these ops the output has
 ///   error: text        at the end of the offending line, or on a line of its own before it: a problem there whose message holds the text
 ///   note: text         likewise, a note of such a problem
+///   remark: text       likewise, a remark of a pass. All of them must be expected if one is
 ///   CHECK: pattern     and the like (see check.h), of the output
 /// A case without errors must also read back from its own output, with and without locations.
 TextTestResult run_text_test(std::string_view contents, const std::string& file);

@@ -315,6 +315,35 @@ TEST_CASE("kernel: the log says which tile is too large for the threads of a GPU
   CHECK(has(notices[0], "for f32[65536]; it has 255; with 32 warps it would hold fewer"));
 }
 
+TEST_CASE("kernel: the log says how many stages of a loop shared memory can hold") {
+  std::vector<std::string> notices;
+  tw::set_log_sink([&](tw::LogLevel, std::string_view text) { notices.emplace_back(text); });
+  int line = 0;
+  tw::Kernel k("product", [&](tw::Ptr<const tw::f16> a, tw::Ptr<const tw::f16> b, tw::Ptr<float> c, tw::I32 n) {
+    auto i = tw::column(tw::arange(0, 128)), j = tw::row(tw::arange(0, 128));
+    auto sum = tw::zeros<float>({128, 128});
+    line = __LINE__ + 1;
+    for (auto at : tw::range(0, n, 64)) {
+      auto l = at + tw::arange(0, 64);
+      sum = tw::dot(tw::load(a + i * n + tw::row(l)), tw::load(b + tw::column(l) * n + j), sum);
+    }
+    tw::store(c + i * 128 + j, sum);
+  });
+  const auto compile = [&](const char* target, int stages) {
+    k.compile(target, {.num_stages = stages}, tw::pointer<const tw::f16>(), tw::pointer<const tw::f16>(), tw::pointer<float>(),
+              tw::scalar<int>(16));
+  };
+  compile("sm_86", 3);  // 32 KiB a stage
+  CHECK(notices.empty());
+  compile("sm_86", 8);
+  tw::set_log_sink({});
+  REQUIRE(notices.size() == 1);
+  CHECK_MESSAGE(
+      has(notices[0], "kernel 'product' for sm_86: " __FILE__ ":" + std::to_string(line) +
+                          ": for: 3 of 8 stages are used: a stage of f16[128, 64] and f16[64, 128] takes 32768 bytes of shared memory"),
+      notices[0]);
+}
+
 TEST_CASE("kernel: compile needs no device and shows what it made") {
   tw::Kernel k("add", add);
   const tw::Compiled c =

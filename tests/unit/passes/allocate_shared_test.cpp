@@ -71,9 +71,35 @@ TEST_CASE("allocate_shared: what does not fit is refused at its line, with what 
   CHECK_THROWS_WITH_AS(
       places(f, 48 * 1024),
       "conversions.tile:6:9: error: convert_layout of f64[16384] works in 65536 bytes of shared memory; a program of sm_80 has "
-      "at most 49152",
+      "at most 49152: use smaller tiles",
       Error);
   CHECK(places(f, 64 * 1024) == std::vector<std::int64_t>{0});
+}
+
+TEST_CASE("allocate_shared: a buffer that does not fit is refused by its tile and stages, with what to lower") {
+  const ir::Module m = ir::parse(R"(kernel @k(%zero: i32, %x: f32) {
+  layout #0 [128] {register = [[32], [64]], lane = [[1], [2], [4], [8], [16]]}
+  layout #1 [128] {offset = [[1], [2], [4], [8], [16], [32], [64]]}
+  %v = broadcast %x : f32[128] #0
+  %a = alloc_buffer : buffer<4, f32>[128] #1
+  %b = alloc_buffer : buffer<1, f32>[128] #1
+  %s = buffer_slot %a, %zero : buffer<1, f32>[128] #1
+  buffer_store %b, %v
+  buffer_store %s, %v
+}
+)",
+                                 "buffers.tile");
+  ir::Function f = m.functions.at(0);
+  CHECK_THROWS_WITH_AS(
+      places(f, 1024),
+      "buffers.tile:5:8: error: alloc_buffer of 4 stages of f32[128] works in 2048 bytes of shared memory; a program of sm_80 has "
+      "at most 1024: use smaller tiles, or lower num_stages",
+      Error);
+  CHECK_THROWS_WITH_AS(
+      places(f, 2048),
+      "buffers.tile:6:8: error: alloc_buffer of f32[128] works in 512 bytes of shared memory beside 2048 bytes of buffers; a "
+      "program of sm_80 has at most 2048: use smaller tiles, or lower num_stages",
+      Error);
 }
 
 TEST_CASE("allocate_shared: nothing to do without exchanges") {
