@@ -34,6 +34,9 @@ class LastIterationProof {
     const OpId id = f_.value(mask).op;
     const auto step = constant(f_.operand(loop_, 2)), lo = constant(f_.operand(loop_, 0));
     if (!id || !step || *step <= 0 || !lo || *lo < 0) return false;
+    // 0 <= x, as views check it.
+    if (f_.kind(id) == OpKind::ge_) return is_not_positive(f_.operand(id, 1)) && low_side(f_.operand(id, 0));
+    if (f_.kind(id) == OpKind::le_) return is_not_positive(f_.operand(id, 0)) && low_side(f_.operand(id, 1));
     if (f_.kind(id) == OpKind::lt_) return is_below(f_.operand(id, 0), f_.operand(id, 1), *step);
     return f_.kind(id) == OpKind::gt_ && is_below(f_.operand(id, 1), f_.operand(id, 0), *step);
   }
@@ -45,6 +48,11 @@ class LastIterationProof {
   }
 
  private:
+  bool is_not_positive(ValueId v) const {
+    const auto c = constant(moved(v));
+    return c && *c <= 0;
+  }
+
   bool is_below(ValueId low, ValueId high, std::int64_t step) const {
     if (!f_.type(low).is_integer()) return false;
     std::optional<LowSide> sum = low_side(low);

@@ -99,42 +99,38 @@ class LoadFinder {
     std::vector<ValueId> masks;
     for (const PipelinedLoad& l : found_.loads) {
       const ValueId mask = ir::mask_of(f_, l.load);
-      std::vector<ValueId> terms;
-      if (mask) add_terms(mask, terms);
-      const std::size_t all = terms.size();
-      std::erase_if(terms, [&](ValueId term) { return holds_before_last(f_, loop_, term); });
-      found_.last_comes_first = found_.last_comes_first || terms.size() < all;
-      masks.push_back(terms.size() == all ? mask : conjunction(l, terms));
+      masks.push_back(mask ? reduced(l, mask) : mask);
+      found_.last_comes_first = found_.last_comes_first || masks.back() != mask;
     }
     if (!found_.last_comes_first) return;
     for (std::size_t i = 0; i < masks.size(); ++i) {
       found_.loads[i].mask = masks[i];
-      if (masks[i]) TW_CHECK(add_slice(masks[i], found_), "terms of the mask are addresses");
+      if (masks[i]) TW_CHECK(add_slice(masks[i], found_), "what remains of a mask is computed as the mask was");
     }
   }
 
-  void add_terms(ValueId mask, std::vector<ValueId>& terms) const {
-    if (const OpId both = f_.defined_by(mask, OpKind::bit_and_)) {
-      for (ValueId v : f_.op(both).operands) add_terms(v, terms);
-    } else {
-      terms.push_back(mask);
+  /// What remains of a mask in iterations before the last: the mask itself, a conjunction of some of its terms, or none: it is all-true.
+  ValueId reduced(const PipelinedLoad& l, ValueId mask) {
+    if (holds_before_last(f_, loop_, mask)) return {};
+    const OpId id = f_.value(mask).op;
+    if (!id || f_.op(id).parent != body()) return mask;
+    const OpKind k = f_.kind(id);
+    const bool moves = k == OpKind::broadcast_ || k == OpKind::reshape_ || k == OpKind::permute_;
+    if (k != OpKind::bit_and_ && !moves) return mask;
+    ir::ValueMap parts;
+    std::vector<ValueId> left;
+    bool changed = false;
+    for (ValueId v : std::vector<ValueId>(f_.op(id).operands)) {
+      const ValueId part = reduced(l, v);
+      changed = changed || part != v;
+      parts.set(v, part);
+      if (part) left.push_back(part);
     }
-  }
-
-  /// In front of the loop if all terms are defined there.
-  ValueId conjunction(const PipelinedLoad& l, const std::vector<ValueId>& terms) {
-    if (terms.empty()) return {};
-    const bool is_invariant = std::none_of(terms.begin(), terms.end(), [&](ValueId v) { return f_.encloses(body(), f_.defining_block(v)); });
+    if (!changed || left.empty()) return left.empty() ? ValueId{} : mask;
+    if (k == OpKind::bit_and_ && left.size() == 1) return left[0];
+    const bool is_invariant = std::none_of(left.begin(), left.end(), [&](ValueId v) { return f_.encloses(body(), f_.defining_block(v)); });
     rw_.at(is_invariant ? loop_ : l.load);
-    ValueId all = terms[0];
-    for (ValueId term : std::span(terms).subspan(1)) {
-      const ValueId operands[] = {all, term};
-      const ir::Type type = f_.type(term);
-      const LayoutId layout = f_.layout_id(term);
-      all = f_.result(rw_.create(OpKind::bit_and_, operands, {}, std::span(&type, 1)));
-      f_.set_layout(all, layout);
-    }
-    return all;
+    return f_.result(rw_.clone(id, parts));
   }
 
   /// Whether iterations may be done in any order: each carried value is an accumulator of products or advances by a step of its own, and
