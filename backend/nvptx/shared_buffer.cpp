@@ -153,20 +153,25 @@ void emit_copy_async(Emitter& e, BoundsCheck& bounds, OpId id) {
   const Registers active = bounds.active_elements(id);
   Value* condition = e.scalar(f.operand(id, 2));
   if (Value* acts = e.redundant_thread_predicate(layout)) condition = b.CreateAnd(condition, acts);
+  const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition);
+  const bool always = known && known->isOne();
   const bool all = static_cast<ir::Cache>(f.attr(id, ir::AttrName::cache)) == ir::Cache::all;
   for (const Access::Group& g : a.groups) {
     const std::uint32_t offset =
         ir::F2Matrix{{to_offset.columns.begin(), to_offset.columns.begin() + layout.bits(HardwareDim::reg)}}(g.registers[0]);
     const SharedAccess at = addresses.at(offset);
     const std::size_t bytes = g.registers.size() << log2_bytes(element);
-    const std::string copy = fmt::format("@$2 cp.async.{}.shared.global [$0 + {}], [$1 + {}], {}", bytes == 16 && !all ? "cg" : "ca",
-                                         at.displacement, g.displacement, bytes);
-    Value* address = e.registers(pointer)[g.base];
-    if (Value* predicate = predicate_of(e, active, g.registers))
-      // ignore-src: nothing is read where it holds, and zeros are written.
-      inline_ptx(b, copy + ", $3;", {at.base, address, condition, b.CreateNot(predicate)}, kMemory);
-    else
-      inline_ptx(b, copy + ";", {at.base, address, condition}, kMemory);
+    std::vector<Value*> inputs{at.base, e.registers(pointer)[g.base]};
+    std::string copy = fmt::format("cp.async.{}.shared.global [$0 + {}], [$1 + {}], {}", bytes == 16 && !all ? "cg" : "ca",
+                                   at.displacement, g.displacement, bytes);
+    const auto add = [&](Value* predicate, std::string_view format) {
+      copy = fmt::format(fmt::runtime(format), fmt::arg("copy", copy), fmt::arg("input", inputs.size()));
+      inputs.push_back(predicate);
+    };
+    if (!always) add(condition, "@${input} {copy}");
+    // ignore-src: nothing is read where it holds, and zeros are written.
+    if (Value* predicate = predicate_of(e, active, g.registers)) add(b.CreateNot(predicate), "{copy}, ${input}");
+    inline_ptx(b, copy + ";", inputs, kMemory);
   }
 }
 
