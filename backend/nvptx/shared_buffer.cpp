@@ -164,14 +164,16 @@ void emit_copy_async(Emitter& e, BoundsCheck& bounds, OpId id) {
     std::vector<Value*> inputs{at.base, e.registers(pointer)[g.base]};
     std::string copy = fmt::format("cp.async.{}.shared.global [$0 + {}], [$1 + {}], {}", bytes == 16 && !all ? "cg" : "ca",
                                    at.displacement, g.displacement, bytes);
-    const auto add = [&](Value* predicate, std::string_view format) {
-      copy = fmt::format(fmt::runtime(format), fmt::arg("copy", copy), fmt::arg("input", inputs.size()));
-      inputs.push_back(predicate);
-    };
-    if (!always) add(condition, "@${input} {copy}");
+    if (!always) {
+      copy = fmt::format("@${} {}", inputs.size(), copy);
+      inputs.push_back(condition);
+    }
     // ignore-src: nothing is read where it holds, and zeros are written.
-    if (Value* predicate = predicate_of(e, active, g.registers)) add(b.CreateNot(predicate), "{copy}, ${input}");
-    inline_ptx(b, copy + ";", inputs, kMemory);
+    if (Value* predicate = predicate_of(e, active, g.registers)) {
+      copy += fmt::format(", ${}", inputs.size());
+      inputs.push_back(b.CreateNot(predicate));
+    }
+    inline_ptx(b, copy + ";", std::span<llvm::Type* const>(), inputs, kMemory);
   }
 }
 
