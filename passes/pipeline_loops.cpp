@@ -13,7 +13,8 @@
 //   1. find_pipelined_loads: what is copied, and with which masks (passes/pipeline/pipelined_loads.h). If the order of iterations is free
 //      and masks along K are all-true before the last one, that one is copied first and the loop needs no such mask.
 //   2. count: the number of iterations, from which follows the value of the counter where copies end.
-//   3. emit_prologue, emit_copies: as above. Carried values that addresses need are carried a second time, for the iteration that is copied.
+//   3. emit_prologue, emit_copies: as above. Carried values that addresses need are carried a second time, for the iteration that is
+//   copied.
 //   4. read_ahead: in a loop that only multiplies, the fragments of the first slice of K are read one iteration ahead as well:
 //
 //        copy tiles 0 ... S - 1; wait; read slice 0 of slot 0
@@ -323,7 +324,8 @@ class LoopPipeliner {
     }
   }
 
-  /// Copies a later tile to a slot, at the rewriter's place in the loop. The carried values that its addresses need are yielded by the caller.
+  /// Copies a later tile to a slot, at the rewriter's place in the loop. The carried values that its addresses need are yielded by the
+  /// caller.
   std::vector<ValueId> emit_copy(ValueId slot, ValueId limit, const std::map<int, ValueId>& args) {
     const ValueId counter = f_.arg(body(), 0);
     ahead_ = args;

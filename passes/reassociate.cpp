@@ -125,7 +125,8 @@ class LoopAddresses {
         const Split x = split(operands[static_cast<std::size_t>(i)], at);
         rw_.at(loop_);
         const ValueId scalar = splat_scalar(rw_, scale, e);
-        const ValueId invariant = x.invariant ? rw_.binary(OpKind::mul_, x.invariant, rw_.broadcast(scalar, f_.type(v).shape())) : ValueId{};
+        const ValueId invariant =
+            x.invariant ? rw_.binary(OpKind::mul_, x.invariant, rw_.broadcast(scalar, f_.type(v).shape())) : ValueId{};
         rw_.at(at);
         return {x.uniform ? rw_.binary(OpKind::mul_, x.uniform, scalar) : ValueId{}, invariant};
       }

@@ -162,8 +162,8 @@ void emit_copy_async(Emitter& e, BoundsCheck& bounds, OpId id) {
     const SharedAccess at = addresses.at(offset);
     const std::size_t bytes = g.registers.size() << log2_bytes(element);
     std::vector<Value*> inputs{at.base, e.registers(pointer)[g.base]};
-    std::string copy = fmt::format("cp.async.{}.shared.global [$0 + {}], [$1 + {}], {}", bytes == 16 && !all ? "cg" : "ca",
-                                   at.displacement, g.displacement, bytes);
+    std::string copy = fmt::format("cp.async.{}.shared.global [$0 + {}], [$1 + {}], {}", bytes == 16 && !all ? "cg" : "ca", at.displacement,
+                                   g.displacement, bytes);
     if (!always) {
       copy = fmt::format("@${} {}", inputs.size(), copy);
       inputs.push_back(condition);

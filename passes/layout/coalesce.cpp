@@ -87,8 +87,8 @@ class BlockedLayoutBuilder {
 };
 
 /// `log2_row_lanes`: of the lanes of a warp, how many may be on the fastest axis.
-LinearLayout blocked(const std::vector<int>& extents, const std::vector<int>& order, int log2_vector, int log2_warps,
-                     bool outermost_first, int log2_row_lanes = kLog2Lanes) {
+LinearLayout blocked(const std::vector<int>& extents, const std::vector<int>& order, int log2_vector, int log2_warps, bool outermost_first,
+                     int log2_row_lanes = kLog2Lanes) {
   BlockedLayoutBuilder s(extents, order);
   s.registers(order[0], log2_vector);
   s.fill_lanes(kLog2Lanes, log2_row_lanes);

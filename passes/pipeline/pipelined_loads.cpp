@@ -43,7 +43,8 @@ class LoadFinder {
     for (OpId id : f_.ops(body())) {
       if (f_.kind(id) != OpKind::buffer_store_) continue;
       const ValueId buffer = f_.operand(id, 0), value = f_.operand(id, 1);
-      const PipelinedLoad l{f_.defined_by(value, OpKind::load_), id, f_.defined_by(buffer, OpKind::alloc_buffer_), f_.layout_id(buffer), {}};
+      const PipelinedLoad l{
+          f_.defined_by(value, OpKind::load_), id, f_.defined_by(buffer, OpKind::alloc_buffer_), f_.layout_id(buffer), {}};
       if (!l.load || !l.alloc || f_.op(l.alloc).parent != body() || f_.op(l.load).parent != body()) continue;
       stored.insert(l.load);
       if (f_.value(value).users.size() == 1 && is_copyable(l, axes)) found_.loads.push_back(l);

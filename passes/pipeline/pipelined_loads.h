@@ -18,8 +18,8 @@ struct PipelinedLoad {
 /// The pipelined loads of a loop (a for), and the ops and carried values that their addresses and masks are computed from.
 struct PipelinedLoads {
   std::vector<PipelinedLoad> loads;
-  std::set<OpId> address_ops;     // in the loop's body
-  std::set<int> address_values;   // carried values, by number
+  std::set<OpId> address_ops;    // in the loop's body
+  std::set<int> address_values;  // carried values, by number
   /// The last iteration is done first: then the others have all-true masks along the axis that the loop moves along. Only for loops that
   /// do nothing but add products to accumulators: their order is free.
   bool last_comes_first = false;

@@ -15,7 +15,8 @@ const char* const kObject =
     "Triton's kernels have no fence there";
 const char* const kParity = "a specialization has sizes of one divisibility, and no such size is the index of these elements";
 const char* const kPastEnd =
-    "past the last iteration a copy reads rows behind the matrix, here memory of another buffer, to a slot that is not multiplied (where it "
+    "past the last iteration a copy reads rows behind the matrix, here memory of another buffer, to a slot that is not multiplied (where "
+    "it "
     "is no memory of a buffer, or scratch takes the place of the slot, checks do find it)";
 
 }  // namespace
