@@ -23,7 +23,8 @@ RegisterPressure register_pressure(const ir::Function&);
 /// remain; without it ptxas may fall to 32 if it cannot have all that it wants. 0: ptxas chooses a good number by itself.
 /// Measured with ptxas 13.0.88 for sm_80 (2026-11-24) on 730 compilations of the kernels of tests/programs, 39 of them with a number, and
 /// on 30 of the product of tests/bench: one tf32 product spills 316 bytes with its number and 308 without, no other kernel spills more;
-/// without it an int8 product of odd rows falls to 32 registers and 5976 bytes of spills (with it 255 and 1600). ptxas takes at most 1.2 times the estimate where it spills nothing.
+/// without it an int8 product of odd rows falls to 32 registers and 5976 bytes of spills (with it 255 and 1600). ptxas takes at most 1.2 times
+/// the estimate where it spills nothing.
 int blocks_per_sm(const ir::Function&, const ir::TargetDesc&, int num_warps, std::int64_t shared_bytes);
 
 /// If the tiles are too large for the threads: a message with the largest tile, its location and a sufficient number of warps. Else empty.
