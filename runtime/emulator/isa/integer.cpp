@@ -27,7 +27,15 @@ struct Integer {
   static T add(T a, T b) { return static_cast<T>(static_cast<u64>(a) + static_cast<u64>(b)); }
   static T sub(T a, T b) { return static_cast<T>(static_cast<u64>(a) - static_cast<u64>(b)); }
   static T mul_lo(T a, T b) { return static_cast<T>(static_cast<u64>(a) * static_cast<u64>(b)); }
-  static T mul_hi(T a, T b) { return static_cast<T>(mul_wide(a, b) >> (8 * sizeof(T))); }
+  static T mul_hi(T a, T b) {
+    // GCC 12 takes the high half of a signed product of 16 bits for that of an unsigned one when it vectorises for AVX2: so it is computed
+    // from the unsigned one. A negative a counts as a + 2^16 there, which adds b to the high half, and b likewise.
+    if constexpr (std::is_same_v<T, s16>) {
+      const u32 high = (static_cast<u32>(static_cast<u16>(a)) * static_cast<u16>(b)) >> 16;
+      return static_cast<T>(high - (a < 0 ? static_cast<u32>(b) : 0) - (b < 0 ? static_cast<u32>(a) : 0));
+    }
+    return static_cast<T>(mul_wide(a, b) >> (8 * sizeof(T)));
+  }
   static Wide mul_wide(T a, T b) { return static_cast<Wide>(static_cast<Wide>(a) * static_cast<Wide>(b)); }
   static T mad_lo(T a, T b, T c) { return add(mul_lo(a, b), c); }
   static T mad_hi(T a, T b, T c) { return add(mul_hi(a, b), c); }
