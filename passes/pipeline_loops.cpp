@@ -13,18 +13,18 @@
 //   1. find_pipelined_loads: what is copied, and with which masks (passes/pipeline/pipelined_loads.h). If the order of iterations is free
 //      and masks along K are all-true before the last one, that one is copied first and the loop needs no such mask.
 //   2. count: the number of iterations, from which follows the value of the counter where copies end.
-//   3. emit_prologue, emit_copies: as above. Carried values that addresses need are carried a second time, for the iteration that is
-//   copied.
+//   3. emit_prologue, emit_copies: as above. Carried values that addresses need are carried a second time, for the iteration whose tile
+//      is copied.
 //   4. read_ahead: in a loop that only multiplies, the fragments of the first slice of K are read one iteration ahead as well:
 //
 //        copy tiles 0 ... S - 1; wait; read slice 0 of slot 0
 //        loop: read slice 1, multiply slice 0, ... read the last slice
 //              async_wait {pending = S - 2}; multiply the last slice
 //              copy the tile S iterations ahead to this slot; read slice 0 of the next slot
-//
 //        async_wait {pending = 0}
 //
-//      The last iteration reads a slot without a tile: the prologue writes zeros to slots whose tile does not exist.
+//      The last iteration reads a slot without a tile: the prologue writes zeros to slots whose tile does not exist. The wait behind the
+//      loop is for these zeros.
 //
 // Not pipelined: loops that write to memory, and loops whose step is no positive constant.
 // Input, output: distributed. Numerics: with the last iteration first, products are added in another order.
