@@ -1,0 +1,127 @@
+#include "tileir/rational.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilewright {
+
+namespace {
+
+constexpr Int128 kMost = (Int128{1} << 126) - 1 + (Int128{1} << 126);
+
+Int128 magnitude(Int128 x) { return x < 0 ? -x : x; }
+
+Int128 gcd(Int128 a, Int128 b) {
+  a = magnitude(a), b = magnitude(b);
+  while (b != 0) {
+    const Int128 rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+Int128 multiply(Int128 a, Int128 b) {
+  Int128 product;
+  if (__builtin_mul_overflow(a, b, &product) || magnitude(product) > kMost) throw RationalOverflow{};
+  return product;
+}
+
+Int128 add(Int128 a, Int128 b) {
+  Int128 sum;
+  if (__builtin_add_overflow(a, b, &sum) || magnitude(sum) > kMost) throw RationalOverflow{};
+  return sum;
+}
+
+std::string decimal(Int128 value) {
+  if (value == 0) return "0";
+  std::string digits;
+  for (Int128 rest = magnitude(value); rest != 0; rest /= 10) digits += static_cast<char>('0' + static_cast<int>(rest % 10));
+  if (value < 0) digits += '-';
+  std::reverse(digits.begin(), digits.end());
+  return digits;
+}
+
+// The integer whose `root`-th power is x, if there is one. x is not negative.
+std::optional<Int128> integer_root(Int128 x, std::int64_t root) {
+  const auto guess = static_cast<Int128>(std::llround(std::pow(static_cast<double>(x), 1.0 / static_cast<double>(root))));
+  for (Int128 candidate = std::max<Int128>(guess - 2, 0); candidate <= guess + 2; ++candidate) {
+    Int128 power = 1;
+    bool fits = true;
+    for (std::int64_t i = 0; i < root && fits; ++i) fits = !__builtin_mul_overflow(power, candidate, &power);
+    if (fits && power == x) return candidate;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Rational::Rational(Int128 numerator, Int128 denominator) {
+  if (denominator < 0) numerator = -numerator, denominator = -denominator;
+  const Int128 common = gcd(numerator, denominator);
+  numerator_ = numerator / common;
+  denominator_ = denominator / common;
+}
+
+std::optional<Rational> Rational::from_double(double value) {
+  if (!std::isfinite(value)) return std::nullopt;
+  if (value == 0) return Rational();
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);
+  auto mantissa = static_cast<std::int64_t>(std::ldexp(fraction, 53));
+  exponent -= 53;
+  while (mantissa % 2 == 0) mantissa /= 2, ++exponent;
+  constexpr int kMostExponent = 64;  // leaves room for products
+  if (exponent > kMostExponent || exponent < -kMostExponent - 40) return std::nullopt;
+  return exponent >= 0 ? Rational(Int128{mantissa} << exponent, 1) : Rational(mantissa, Int128{1} << -exponent);
+}
+
+double Rational::to_double() const { return static_cast<double>(numerator_) / static_cast<double>(denominator_); }
+
+std::string Rational::text() const {
+  return is_integer() ? decimal(numerator_) : decimal(numerator_) + "/" + decimal(denominator_);
+}
+
+Rational Rational::operator-() const {
+  Rational negated = *this;
+  negated.numerator_ = -numerator_;
+  return negated;
+}
+
+Rational operator+(const Rational& a, const Rational& b) {
+  const Int128 common = gcd(a.denominator_, b.denominator_);
+  const Int128 scale = b.denominator_ / common;
+  return {add(multiply(a.numerator_, scale), multiply(b.numerator_, a.denominator_ / common)), multiply(a.denominator_, scale)};
+}
+
+Rational operator*(const Rational& a, const Rational& b) {
+  // Cross-cancel first, so that only results that do not fit overflow.
+  const Int128 left = std::max<Int128>(gcd(a.numerator_, b.denominator_), 1), right = std::max<Int128>(gcd(b.numerator_, a.denominator_), 1);
+  return {multiply(a.numerator_ / left, b.numerator_ / right), multiply(a.denominator_ / right, b.denominator_ / left)};
+}
+
+Rational operator/(const Rational& a, const Rational& b) { return a * Rational(b.denominator_, b.numerator_); }
+
+std::strong_ordering operator<=>(const Rational& a, const Rational& b) {
+  const Rational difference = a - b;
+  return difference.is_zero() ? std::strong_ordering::equal
+         : difference.is_negative() ? std::strong_ordering::less : std::strong_ordering::greater;
+}
+
+Rational power(const Rational& base, std::int64_t exponent) {
+  Rational result = 1, square = exponent < 0 ? Rational(1) / base : base;
+  for (std::uint64_t rest = static_cast<std::uint64_t>(exponent < 0 ? -exponent : exponent); rest != 0; rest /= 2) {
+    if (rest % 2 == 1) result *= square;
+    if (rest > 1) square *= square;
+  }
+  return result;
+}
+
+std::optional<Rational> exact_root(const Rational& x, std::int64_t root) {
+  if (root == 1) return x;
+  const auto numerator = integer_root(x.numerator(), root), denominator = integer_root(x.denominator(), root);
+  if (!numerator || !denominator) return std::nullopt;
+  return Rational(*numerator, *denominator);
+}
+
+}  // namespace tilewright
