@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tilewright {
+namespace tilewright::ir {
 
 namespace {
 
@@ -124,4 +124,4 @@ std::optional<Rational> exact_root(const Rational& x, std::int64_t root) {
   return Rational(*numerator, *denominator);
 }
 
-}  // namespace tilewright
+}  // namespace tilewright::ir

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace tilewright {
+namespace tilewright::ir {
 
 __extension__ using Int128 = __int128;
 
@@ -54,4 +54,4 @@ Rational power(const Rational& base, std::int64_t exponent);
 /// The exact `root`-th root of a fraction that is not negative, if it is a fraction.
 std::optional<Rational> exact_root(const Rational&, std::int64_t root);
 
-}  // namespace tilewright
+}  // namespace tilewright::ir
