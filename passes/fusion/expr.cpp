@@ -1,0 +1,210 @@
+#include "passes/fusion/expr.h"
+
+#include <algorithm>
+#include <bit>
+#include <unordered_set>
+
+#include "tileir/diagnostics.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+bool by_name(Axis a, Axis b) { return a->name < b->name; }
+
+// Two lanes of a multiplicative hash; the constants are those of splitmix64 and of PCG.
+class ContentHash {
+ public:
+  void add(std::uint64_t word) {
+    low_ = (low_ ^ word) * 0xbf58476d1ce4e5b9u;
+    low_ ^= low_ >> 29;
+    high_ = (high_ + word) * 0x5851f42d4c957f2du;
+    high_ ^= high_ >> 31;
+    high_ += low_ >> 7;
+  }
+  void add(const std::string& text) {
+    add(text.size());
+    for (char c : text) add(static_cast<unsigned char>(c));
+  }
+  void add(const Rational& r) {
+    for (ir::Int128 part : {r.numerator(), r.denominator()}) {
+      add(static_cast<std::uint64_t>(part));
+      add(static_cast<std::uint64_t>(part >> 64));
+    }
+  }
+  void add(Expr e) {
+    add(e->key.low);
+    add(e->key.high);
+  }
+  ExprKey key() const { return {high_, low_}; }
+
+ private:
+  std::uint64_t low_ = 0x9e3779b97f4a7c15u, high_ = 0x14057b7ef767814fu;
+};
+
+ExprKey key_of(const ExprData& e) {
+  ContentHash h;
+  h.add(static_cast<std::uint64_t>(e.kind));
+  h.add(static_cast<std::uint64_t>(e.element));
+  h.add(e.number);
+  for (const Term& t : e.terms) h.add(t.coefficient), h.add(t.value);
+  for (const Factor& f : e.factors) h.add(f.base), h.add(f.exponent);
+  for (Expr x : e.operands) h.add(x);
+  h.add(static_cast<std::uint64_t>(e.function));
+  h.add(static_cast<std::uint64_t>(e.combine));
+  h.add(static_cast<std::uint64_t>(e.operand_element));
+  for (Axis a : e.bound) h.add(a->name);
+  if (e.axis) h.add(e.axis->name);
+  if (e.tensor) h.add(e.tensor->name);
+  if (e.kind == ExprKind::extent) h.add(e.extent.text());
+  h.add(e.bits);
+  return h.key();
+}
+
+bool same_contents(const ExprData& a, const ExprData& b) {
+  return a.kind == b.kind && a.element == b.element && a.number == b.number && a.terms == b.terms && a.factors == b.factors &&
+         a.operands == b.operands && a.function == b.function && a.combine == b.combine && a.operand_element == b.operand_element &&
+         a.bound == b.bound && a.axis == b.axis && a.tensor == b.tensor && a.extent == b.extent && a.bits == b.bits;
+}
+
+// Known to be at least 0 where it is a number.
+bool nonnegative(const Factor& f) {
+  return f.exponent.is_even() || !f.exponent.is_integer() || f.base->is_nonnegative;
+}
+bool compute_nonnegative(const ExprData& e) {
+  const auto each_is = [](Expr x) { return x->is_nonnegative; };
+  switch (e.kind) {
+    case ExprKind::number:
+    case ExprKind::infinity: return !e.number.is_negative();
+    case ExprKind::constant: return std::bit_cast<double>(e.bits) >= 0;
+    case ExprKind::extent:
+    case ExprKind::index:
+    case ExprKind::exp:
+    case ExprKind::indicator: return true;
+    case ExprKind::add:
+      return std::all_of(e.terms.begin(), e.terms.end(),
+                         [](const Term& t) { return !t.coefficient.is_negative() && t.value->is_nonnegative; });
+    case ExprKind::mul: return !e.number.is_negative() && std::all_of(e.factors.begin(), e.factors.end(), nonnegative);
+    case ExprKind::function:
+      return e.function == ir::OpKind::abs_ || (e.function == ir::OpKind::maximum_ && std::any_of(e.operands.begin(), e.operands.end(), each_is));
+    case ExprKind::select: return e.operands[1]->is_nonnegative && e.operands[2]->is_nonnegative;
+    case ExprKind::reduce:
+      return (e.combine == graph::Combine::sum || e.combine == graph::Combine::max || e.combine == graph::Combine::prod) &&
+             e.operands[0]->is_nonnegative;
+    default: return false;
+  }
+}
+
+AxisSet free_axes(const ExprData& e) {
+  AxisSet axes;
+  if (e.axis) axes.insert(e.axis);
+  for (const Term& t : e.terms) axes.insert(t.value->axes);
+  for (const Factor& f : e.factors) axes.insert(f.base->axes);
+  for (Expr x : e.operands) axes.insert(x->axes);
+  return axes.without(e.bound);
+}
+
+}  // namespace
+
+// ---- AxisSet ----
+
+void AxisSet::insert(Axis a) {
+  const auto at = std::lower_bound(axes_.begin(), axes_.end(), a, by_name);
+  if (at == axes_.end() || *at != a) axes_.insert(at, a);
+}
+void AxisSet::insert(const AxisSet& other) {
+  if (other.empty()) return;
+  std::vector<Axis> both;
+  both.reserve(axes_.size() + other.size());
+  std::set_union(begin(), end(), other.begin(), other.end(), std::back_inserter(both), by_name);
+  axes_ = std::move(both);
+}
+bool AxisSet::contains(Axis a) const { return std::binary_search(begin(), end(), a, by_name); }
+bool AxisSet::contains(const AxisSet& other) const { return std::includes(begin(), end(), other.begin(), other.end(), by_name); }
+bool AxisSet::intersects(const AxisSet& other) const {
+  return std::any_of(other.begin(), other.end(), [&](Axis a) { return contains(a); });
+}
+AxisSet AxisSet::without(const AxisSet& other) const {
+  AxisSet rest;
+  std::set_difference(begin(), end(), other.begin(), other.end(), std::back_inserter(rest.axes_), by_name);
+  return rest;
+}
+AxisSet AxisSet::common(const AxisSet& other) const {
+  AxisSet both;
+  std::set_intersection(begin(), end(), other.begin(), other.end(), std::back_inserter(both.axes_), by_name);
+  return both;
+}
+
+// ---- ExprPool ----
+
+Expr ExprPool::intern(ExprData e) {
+  e.key = key_of(e);
+  const auto at = by_key_.find(e.key);
+  if (at != by_key_.end()) {
+    TW_CHECK(same_contents(*at->second, e), "fusion: two expressions have one hash");
+    return Expr(at->second);
+  }
+  e.axes = free_axes(e);
+  e.is_nonnegative = compute_nonnegative(e);
+  exprs_.push_back(std::move(e));
+  by_key_.emplace(exprs_.back().key, &exprs_.back());
+  return Expr(&exprs_.back());
+}
+
+Axis ExprPool::axis(const std::string& name, const Dim& extent) {
+  if (const Axis known = find_axis(name)) return known;
+  axes_.push_back({name, extent, static_cast<std::uint32_t>(axes_.size())});
+  axis_by_name_.emplace(name, &axes_.back());
+  return &axes_.back();
+}
+
+Axis ExprPool::find_axis(const std::string& name) const {
+  const auto at = axis_by_name_.find(name);
+  return at == axis_by_name_.end() ? nullptr : at->second;
+}
+
+Tensor ExprPool::add_tensor(TensorInfo tensor) {
+  if (const Tensor known = find_tensor(tensor.name)) return known;
+  tensors_.push_back(std::move(tensor));
+  tensor_by_name_.emplace(tensors_.back().name, &tensors_.back());
+  return &tensors_.back();
+}
+
+Tensor ExprPool::find_tensor(const std::string& name) const {
+  const auto at = tensor_by_name_.find(name);
+  return at == tensor_by_name_.end() ? nullptr : at->second;
+}
+
+const std::vector<graph::NodeId>& ExprPool::sources(Expr e) const {
+  static const std::vector<graph::NodeId> kNone;
+  const auto at = sources_.find(e.operator->());
+  return at == sources_.end() ? kNone : at->second;
+}
+
+void ExprPool::note_source(Expr e, graph::NodeId node) {
+  std::vector<graph::NodeId>& nodes = sources_[e.operator->()];
+  if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+}
+
+// ---- walks ----
+
+std::vector<Expr> children(Expr e) {
+  std::vector<Expr> inside = e->operands;
+  for (const Term& t : e->terms) inside.push_back(t.value);
+  for (const Factor& f : e->factors) inside.push_back(f.base);
+  return inside;
+}
+
+bool contains(Expr outer, Expr inner) {
+  std::unordered_set<const ExprData*> seen;
+  const auto visit = [&](const auto& self, Expr e) -> bool {
+    if (e == inner) return true;
+    if (!seen.insert(e.operator->()).second) return false;
+    for (Expr x : children(e))
+      if (self(self, x)) return true;
+    return false;
+  };
+  return visit(visit, outer);
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,184 @@
+// Formulas over named axes: what the fusion passes reason about.
+//
+// An expression is a value for each point of its free axes: `sum over d of q[h, i, d] k[h, j, d]` has the axes h, i, j. Expressions are
+// immutable and hash-consed: equal formulas are one object, and their order depends on their contents only, so that no rewriting of a
+// program that keeps its meaning changes a plan. ExprBuilder (normal_form.h) makes them in normal form.
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tileir/graph/graph.h"
+#include "tileir/rational.h"
+
+namespace tilewright::passes::fusion {
+
+using ir::Rational;
+
+/// A named axis with its extent. Axes of equal names in one pool are one object.
+struct AxisData {
+  std::string name;
+  Dim extent;
+  std::uint32_t id;  // in the order of creation
+};
+using Axis = const AxisData*;
+
+/// A set of axes, ascending by name.
+class AxisSet {
+ public:
+  AxisSet() = default;
+  AxisSet(std::initializer_list<Axis> axes) {
+    for (Axis a : axes) insert(a);
+  }
+  void insert(Axis);
+  void insert(const AxisSet&);
+  bool contains(Axis) const;
+  bool contains(const AxisSet&) const;
+  bool intersects(const AxisSet&) const;
+  AxisSet without(const AxisSet&) const;
+  AxisSet common(const AxisSet&) const;
+  bool empty() const { return axes_.empty(); }
+  std::size_t size() const { return axes_.size(); }
+  auto begin() const { return axes_.begin(); }
+  auto end() const { return axes_.end(); }
+  friend bool operator==(const AxisSet&, const AxisSet&) = default;
+
+ private:
+  std::vector<Axis> axes_;
+};
+
+enum class ExprKind : std::uint8_t {
+  number,          // an exact rational number
+  infinity,        // +inf or -inf: `number` is 1 or -1
+  constant,        // a number that is no rational here, NaN for instance: `bits` of a double
+  extent,          // the length of an axis, an expression over symbols
+  index,           // the position along an axis
+  load,            // an element of a tensor in memory: operands are the index along each of its axes
+  add,             // the sum of coefficient * value over `terms`
+  mul,             // number * the product of base^exponent over `factors`
+  exp,
+  log,
+  function,        // any other element-wise op of tile IR
+  select,          // operands: condition, value, other
+  at_least_zero,   // an integer expression is not negative
+  equal,           // two integer expressions are equal; ordered
+  conjunction,     // all of the operands; ordered
+  negation,        // not the operand
+  indicator,       // 1 where the operand holds, else 0
+  reduce,          // the operand combined over the axes `bound`
+  reference,       // stands for a pending reduction inside an exponent: values move with exp(a(new) - a(old))
+  shift_reference, // stands for a pending value that is subtracted: values move by the transport of plan.h
+  delta,           // the change of a shift reference
+};
+
+class ExprData;
+/// A handle to an expression; never null but when default-constructed.
+class Expr {
+ public:
+  Expr() = default;
+  explicit Expr(const ExprData* data) : data_(data) {}
+  const ExprData* operator->() const { return data_; }
+  explicit operator bool() const { return data_ != nullptr; }
+  friend bool operator==(const Expr&, const Expr&) = default;
+
+ private:
+  const ExprData* data_ = nullptr;
+};
+
+/// coefficient * value; the constant term of a sum has the value 1.
+struct Term {
+  Rational coefficient;
+  Expr value;
+  friend bool operator==(const Term&, const Term&) = default;
+};
+/// base^exponent.
+struct Factor {
+  Expr base;
+  Rational exponent;
+  friend bool operator==(const Factor&, const Factor&) = default;
+};
+
+/// A hash of the contents, the same in every process. Orders operands.
+struct ExprKey {
+  std::uint64_t high = 0, low = 0;
+  friend auto operator<=>(const ExprKey&, const ExprKey&) = default;
+};
+
+/// A tensor in memory: an input, a constant or an intermediate result of another kernel.
+struct TensorInfo {
+  std::string name;  // unique in a pool
+  ir::Element element{};
+  graph::TensorShape shape;
+  std::vector<Dim> strides;  // in elements
+  bool is_parameter = false;
+  graph::NodeId node;  // the graph's node whose value it holds
+};
+using Tensor = const TensorInfo*;
+
+class ExprData {
+ public:
+  ExprKind kind{};
+  ir::Element element{};      // f32 or f64 for floats, boolean, or an integer type
+  Rational number;            // number, infinity, mul
+  std::vector<Term> terms;    // add: ascending by key
+  std::vector<Factor> factors;  // mul: ascending by key
+  std::vector<Expr> operands;
+  ir::OpKind function{};      // function
+  graph::Combine combine{};   // reduce
+  ir::Element operand_element{};  // reduce: the element type in which a product of operands is multiplied
+  AxisSet bound;              // reduce
+  Axis axis = nullptr;        // index
+  Tensor tensor = nullptr;    // load
+  Dim extent;                 // extent
+  std::uint64_t bits = 0;     // constant; a random number's seed
+
+  AxisSet axes;  // the free axes
+  ExprKey key;
+  bool is_nonnegative = false;  // known to be >= 0, or NaN
+
+  bool is(ExprKind k) const { return kind == k; }
+  bool is_number(std::int64_t value) const { return kind == ExprKind::number && number == Rational(value); }
+  bool is_negative_infinity() const { return kind == ExprKind::infinity && number.is_negative(); }
+};
+
+/// The expressions directly inside of one.
+std::vector<Expr> children(Expr);
+
+/// Owns expressions, axes and tensors.
+class ExprPool {
+ public:
+  /// The expression with these contents. `axes`, `key` and `is_nonnegative` are computed here.
+  Expr intern(ExprData);
+  /// The axis of this name; made with this extent if it is new.
+  Axis axis(const std::string& name, const Dim& extent);
+  Axis find_axis(const std::string& name) const;
+  Tensor add_tensor(TensorInfo);
+  Tensor find_tensor(const std::string& name) const;
+
+  /// The nodes of the graph whose value this expression is, in the order of note_source.
+  const std::vector<graph::NodeId>& sources(Expr) const;
+  void note_source(Expr, graph::NodeId);
+
+  std::size_t size() const { return exprs_.size(); }
+
+ private:
+  struct KeyHash {
+    std::size_t operator()(const ExprKey& k) const { return k.low; }
+  };
+  std::deque<ExprData> exprs_;
+  std::unordered_map<ExprKey, const ExprData*, KeyHash> by_key_;
+  std::deque<AxisData> axes_;
+  std::unordered_map<std::string, Axis> axis_by_name_;
+  std::deque<TensorInfo> tensors_;
+  std::unordered_map<std::string, Tensor> tensor_by_name_;
+  std::unordered_map<const ExprData*, std::vector<graph::NodeId>> sources_;
+};
+
+/// Whether `inner` is `outer` or part of it. References count as parts.
+bool contains(Expr outer, Expr inner);
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,116 @@
+// Makes expressions in normal form, so that formulas of one meaning over the real numbers are one object.
+//
+// The rules, in the order of their worth (each has a test in tests/unit/passes/fusion/normal_form_test.cpp):
+//   1. Products are flat: x / y = x y^-1; sqrt, rsqrt, square are rational powers; (x y)^p = x^p y^p for factors known to be >= 0;
+//      (x^2)^(1/2) = |x|. Roots of numbers stay exact: 96^(1/2) = 4 * 2^(1/2) * 3^(1/2).
+//   2. Numbers stand in front of products, and are distributed over sums: c (a + b) = c a + c b.
+//   3. What lacks the axes of a reduction leaves it: factors and numbers leave a sum, positive numbers leave a maximum.
+//   4. exp(u + c log x) = x^c exp(u); exp(a) exp(b) = exp(a + b); log(c exp(a) x^p) = log c + a + p log x for factors known to be >= 0.
+//   5. min x = -max(-x), for floats: only maxima exist.
+//   6. m ? a : 0 = [m] a, an indicator factor; [m]^2 = [m]; [m] [n] = [m and n]; [m] (m ? a : b) = [m] a.
+//   7. x + (m ? 0 : -inf) = m ? x : -inf; exp(m ? u : -inf) = [m] exp(u).
+//   8. Reductions of one kind over several axes, one inside of the other, are one.
+//   9. In a sum that stands in a product or under a sum, the first term that is no constant has the coefficient 1.
+//
+// Integer expressions are exact integers: GraphToExprs makes sums and products of them only where no step can wrap.
+#pragma once
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "passes/fusion/expr.h"
+
+namespace tilewright::passes::fusion {
+
+struct ExprHash {
+  std::size_t operator()(Expr e) const { return e->key.low; }
+};
+using ExprMap = std::unordered_map<Expr, Expr, ExprHash>;
+using ExprSet = std::unordered_set<Expr, ExprHash>;
+
+
+class ExprBuilder {
+ public:
+  explicit ExprBuilder(ExprPool& pool);
+  ExprPool& pool() { return pool_; }
+
+  // ---- leaves ----
+  Expr zero() const { return zero_; }
+  Expr one() const { return one_; }
+  Expr negative_infinity() const { return negative_infinity_; }
+  Expr number(const Rational&);
+  /// A number if the double is a rational that fits, infinity, or a constant.
+  Expr constant(double);
+  /// The value of an expression over symbols.
+  Expr extent(const Dim&);
+  Expr index(Axis);
+  Expr load(Tensor, std::vector<Expr> indices);
+
+  // ---- arithmetic ----
+  Expr add(std::span<const Expr>);
+  Expr add(std::initializer_list<Expr> values) { return add(std::span(values.begin(), values.size())); }
+  Expr add_terms(std::span<const Term>);
+  Expr subtract(Expr a, Expr b) { return add({a, scale(-1, b)}); }
+  Expr scale(const Rational&, Expr);
+  Expr multiply(Rational coefficient, std::vector<Factor>);
+  Expr product(std::initializer_list<Expr>);
+  Expr power(Expr base, const Rational& exponent) { return multiply(1, {{base, exponent}}); }
+  Expr divide(Expr a, Expr b) { return multiply(1, {{a, 1}, {b, -1}}); }
+  Expr exp(Expr);
+  Expr log(Expr);
+  Expr absolute(Expr);
+  Expr maximum(Expr, Expr);
+  Expr minimum(Expr a, Expr b) { return scale(-1, maximum(scale(-1, a), scale(-1, b))); }
+  /// Any other element-wise op, by its row in the table; `bits` for what the op takes beside its operands (a seed).
+  Expr function(ir::OpKind, std::vector<Expr> operands, ir::Element, std::uint64_t bits = 0);
+
+  // ---- conditions ----
+  Expr at_least_zero(Expr integer);
+  Expr equal(Expr a, Expr b);
+  Expr conjunction(std::span<const Expr>);
+  Expr conjunction(std::initializer_list<Expr> values) { return conjunction(std::span(values.begin(), values.size())); }
+  Expr negation(Expr);
+  Expr indicator(Expr condition);
+  Expr select(Expr condition, Expr value, Expr other);
+
+  // ---- reductions ----
+  /// The body combined over the axes. operand_element: the type in which factors of a product are multiplied.
+  Expr reduce(graph::Combine, const AxisSet&, Expr body, ir::Element operand_element = ir::Element::f32);
+
+  // ---- references; a number is its own reference ----
+  Expr reference(Expr);
+  Expr shift_reference(Expr);
+  Expr delta(Expr);
+
+  /// The terms of a sum; one term for any other expression.
+  std::vector<Term> terms(Expr) const;
+  /// The factors of a product without its coefficient; one factor for any other expression.
+  std::vector<Factor> factors(Expr) const;
+  /// The coefficient and the value that it multiplies: 3 x is {3, x}, a number n is {n, 1}.
+  Term split_coefficient(Expr) const;
+
+  /// Replaces expressions, rebuilding what holds them in normal form. Does not look inside of `opaque` expressions.
+  Expr substitute(Expr, const ExprMap&, const ExprSet& opaque = {});
+
+  /// Whether a coefficient was rounded because its fraction did not fit: the normal form is then approximate.
+  bool has_rounded() const { return has_rounded_; }
+
+ private:
+  class ProductBuilder;
+  Expr make(ExprKind, std::vector<Expr> operands, ir::Element);
+  Expr reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ir::Element operand_element);
+  Expr rebuild(Expr, const std::function<Expr(Expr)>&);
+  Rational add_rounded(const Rational&, const Rational&);
+  Rational multiply_rounded(const Rational&, const Rational&);
+
+  ExprPool& pool_;
+  Expr zero_, one_, negative_infinity_;
+  bool has_rounded_ = false;
+};
+
+/// The conditions of a conjunction; one for any other condition.
+std::vector<Expr> conjuncts(Expr condition);
+
+}  // namespace tilewright::passes::fusion
