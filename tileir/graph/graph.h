@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tileir/graph/symbols.h"
 #include "tileir/op_kind.h"
 #include "tileir/type.h"
 #include "tilewright/dim.h"

@@ -11,10 +11,16 @@
 
 namespace tilewright {
 
-namespace detail {
-struct DimExpression;
-}
+class Dim;
 class SymbolTable;
+
+namespace detail {
+
+struct DimExpression;
+/// One side of an operator on extents, and its line.
+struct DimOperand;
+
+}  // namespace detail
 
 /// A number of elements along an axis: a constant, or a sum of products of symbols with rational coefficients, kept in one canonical form:
 /// (n + 1) * 2 - n == n + 2. A quotient that is no such sum is a symbol of its own, which every equal quotient shares. Symbols belong to
@@ -32,29 +38,29 @@ class Dim {
 
   /// Throw Error if the two have symbols of different graphs, on overflow of 64 bits, and / by zero. A quotient that does not come out even
   /// is an error of the run that finds it, or at once for two integers.
-  friend Dim operator+(const Dim& a, const Dim& b) { return combine('+', a, b); }
-  friend Dim operator-(const Dim& a, const Dim& b) { return combine('-', a, b); }
-  friend Dim operator*(const Dim& a, const Dim& b) { return combine('*', a, b); }
-  friend Dim operator/(const Dim& a, const Dim& b) { return combine('/', a, b); }
-  Dim& operator+=(const Dim& b) { return *this = *this + b; }
-  Dim& operator-=(const Dim& b) { return *this = *this - b; }
-  Dim& operator*=(const Dim& b) { return *this = *this * b; }
-  Dim& operator/=(const Dim& b) { return *this = *this / b; }
+  friend Dim operator+(const detail::DimOperand& a, const detail::DimOperand& b);
+  friend Dim operator-(const detail::DimOperand& a, const detail::DimOperand& b);
+  friend Dim operator*(const detail::DimOperand& a, const detail::DimOperand& b);
+  friend Dim operator/(const detail::DimOperand& a, const detail::DimOperand& b);
+  Dim& operator+=(const detail::DimOperand& b);
+  Dim& operator-=(const detail::DimOperand& b);
+  Dim& operator*=(const detail::DimOperand& b);
+  Dim& operator/=(const detail::DimOperand& b);
   /// Whether the two are equal for all values of the symbols.
   friend bool operator==(const Dim& a, const Dim& b);
 
   /// "n", "2 n + 1", "n m / 2".
   std::string text() const;
-  /// a / b if that is an expression without a quotient of its own for all values of the symbols: the constant divides it exactly, or the
-  /// polynomial does. None otherwise. Makes no symbol.
+  /// a / b, if it is known to be an integer for all values of the symbols: 4 n m / n, or n / 4 for an n that is a multiple of 4. None
+  /// otherwise. Makes no symbol.
   static std::optional<Dim> divide_exactly(const Dim& a, const Dim& b);
   /// The least and the greatest value for symbols within their bounds; saturates at the limits of 64 bits.
   std::int64_t least() const;
   std::int64_t greatest() const;
-  /// The greatest known constant that divides every value.
+  /// The greatest known constant that divides every value; 0 for the constant 0.
   std::int64_t known_divisor() const;
-  /// The value for these values of the symbols, by symbol number. None if it, or a quotient inside it, is no integer. Requires: a value for
-  /// each symbol of the expression.
+  /// The value for these values of the symbols, by symbol number. None if it, or a quotient inside it, is no integer of 64 bits. Requires: a
+  /// value for each symbol of the expression.
   std::optional<std::int64_t> evaluate(const std::vector<std::int64_t>& symbols) const;
   /// The numbers of the symbols in it, quotients taken apart, ascending.
   std::vector<std::uint32_t> symbols() const;
@@ -62,7 +68,9 @@ class Dim {
   const SymbolTable* table() const;
 
  private:
-  static Dim combine(char op, const Dim& a, const Dim& b);
+  friend class SymbolTable;
+  static Dim combine(char op, const Dim& a, const Dim& b, const Location&);
+  static Dim make(detail::DimExpression, const Location&);
 
   std::int64_t value_ = 0;
   std::shared_ptr<const detail::DimExpression> expression_;
@@ -72,5 +80,35 @@ class Dim {
 struct DimBounds {
   std::int64_t min = 1, max = INT64_MAX, multiple_of = 1;
 };
+
+namespace detail {
+
+struct DimOperand {
+  DimOperand(const Dim& dim, Here here = Here::current()) : value(dim), at(here) {}
+  template <std::integral I>
+    requires(!std::same_as<I, bool>)
+  DimOperand(I integer, Here here = Here::current()) : value(integer), at(here) {}
+  Dim value;
+  Here at;
+};
+
+}  // namespace detail
+
+inline Dim operator+(const detail::DimOperand& a, const detail::DimOperand& b) {
+  return Dim::combine('+', a.value, b.value, detail::location_of(a.at));
+}
+inline Dim operator-(const detail::DimOperand& a, const detail::DimOperand& b) {
+  return Dim::combine('-', a.value, b.value, detail::location_of(a.at));
+}
+inline Dim operator*(const detail::DimOperand& a, const detail::DimOperand& b) {
+  return Dim::combine('*', a.value, b.value, detail::location_of(a.at));
+}
+inline Dim operator/(const detail::DimOperand& a, const detail::DimOperand& b) {
+  return Dim::combine('/', a.value, b.value, detail::location_of(a.at));
+}
+inline Dim& Dim::operator+=(const detail::DimOperand& b) { return *this = Dim::combine('+', *this, b.value, detail::location_of(b.at)); }
+inline Dim& Dim::operator-=(const detail::DimOperand& b) { return *this = Dim::combine('-', *this, b.value, detail::location_of(b.at)); }
+inline Dim& Dim::operator*=(const detail::DimOperand& b) { return *this = Dim::combine('*', *this, b.value, detail::location_of(b.at)); }
+inline Dim& Dim::operator/=(const detail::DimOperand& b) { return *this = Dim::combine('/', *this, b.value, detail::location_of(b.at)); }
 
 }  // namespace tilewright

@@ -1,0 +1,74 @@
+// The table of symbols and quotients, and the equality of expressions with quotients.
+#include "tileir/graph/symbols.h"
+
+#include "tileir/diagnostics.h"
+
+namespace tilewright {
+
+using graph::Factor;
+using graph::Polynomial;
+using graph::Variable;
+using ir::Rational;
+
+Dim SymbolTable::add(std::string name, const DimBounds& bounds, Location where) {
+  TW_CHECK(!find(name) && bounds.min >= 0 && bounds.min <= bounds.max && bounds.multiple_of >= 1, "a symbol that cannot be");
+  symbols_.push_back({std::move(name), bounds, std::move(where)});
+  return dim(size() - 1);
+}
+
+Dim SymbolTable::dim(std::uint32_t symbol) const {
+  // Extents share ownership of the table, which makes quotients when they are divided.
+  const auto table = std::const_pointer_cast<SymbolTable>(shared_from_this());
+  return Dim::make({table, Polynomial::variable(symbol)}, symbols_[symbol].where);
+}
+
+std::optional<std::uint32_t> SymbolTable::find(const std::string& name) const {
+  for (std::uint32_t i = 0; i < size(); ++i)
+    if (symbols_[i].name == name) return i;
+  return std::nullopt;
+}
+
+SymbolTable::Ratio SymbolTable::expand(const Polynomial& p) const {
+  Ratio sum{Polynomial(), Polynomial(Rational(1))};
+  for (const auto& [monomial, coefficient] : p.terms()) {
+    Ratio term{Polynomial(coefficient), Polynomial(Rational(1))};
+    for (const Factor& f : monomial) {
+      Ratio factor{Polynomial::variable(f.variable), Polynomial(Rational(1))};
+      if (f.variable >= graph::kFirstQuotient) {
+        const Ratio n = expand(quotient(f.variable).numerator), d = expand(quotient(f.variable).denominator);
+        factor = {n.numerator * d.denominator, n.denominator * d.numerator};
+      }
+      for (std::int32_t i = 0; i < f.exponent; ++i) term = {term.numerator * factor.numerator, term.denominator * factor.denominator};
+    }
+    if (sum.denominator == term.denominator)
+      sum.numerator = sum.numerator + term.numerator;
+    else
+      sum = {sum.numerator * term.denominator + term.numerator * sum.denominator, sum.denominator * term.denominator};
+  }
+  return sum;
+}
+
+namespace {
+bool has_quotient(const Polynomial& p) {
+  for (const auto& [monomial, coefficient] : p.terms())
+    if (!monomial.empty() && monomial.back().variable >= graph::kFirstQuotient) return true;
+  return false;
+}
+}  // namespace
+
+bool SymbolTable::equal(const Polynomial& a, const Polynomial& b) const {
+  if (a == b) return true;
+  if (!has_quotient(a) && !has_quotient(b)) return false;
+  const Ratio x = expand(a), y = expand(b);
+  return x.numerator * y.denominator == y.numerator * x.denominator;
+}
+
+Variable SymbolTable::quotient(const Polynomial& numerator, const Polynomial& denominator) {
+  for (std::size_t i = 0; i < quotients_.size(); ++i)
+    if (equal(numerator * quotients_[i].denominator, quotients_[i].numerator * denominator))
+      return graph::kFirstQuotient + static_cast<Variable>(i);
+  quotients_.push_back({numerator, denominator});
+  return graph::kFirstQuotient + static_cast<Variable>(quotients_.size() - 1);
+}
+
+}  // namespace tilewright

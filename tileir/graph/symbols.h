@@ -1,0 +1,64 @@
+// The symbols of a graph: names and bounds of the extents that are known at a run, and the quotients that are no polynomials of them.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tileir/graph/polynomial.h"
+#include "tilewright/dim.h"
+#include "tilewright/error.h"
+
+namespace tilewright {
+
+struct Symbol {
+  std::string name;
+  DimBounds bounds;
+  Location where;
+};
+
+/// The symbols of one graph, by number. Extents with symbols share their table.
+class SymbolTable : public std::enable_shared_from_this<SymbolTable> {
+ public:
+  /// n / d as a variable of its own: where its value is no integer, the run is in error.
+  struct Quotient {
+    graph::Polynomial numerator, denominator;
+  };
+
+  /// A new symbol. Requires: the name is new, 0 <= min <= max, multiple_of >= 1 and some value within the bounds. The table is owned by a
+  /// shared_ptr, here and below.
+  Dim add(std::string name, const DimBounds&, Location where);
+  /// The symbol as an extent.
+  Dim dim(std::uint32_t symbol) const;
+  std::optional<std::uint32_t> find(const std::string& name) const;
+  const Symbol& operator[](std::uint32_t symbol) const { return symbols_[symbol]; }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(symbols_.size()); }
+
+  const Quotient& quotient(graph::Variable v) const { return quotients_[v - graph::kFirstQuotient]; }
+  /// The variable of n / d; an equal quotient that is there already gives its variable.
+  graph::Variable quotient(const graph::Polynomial& numerator, const graph::Polynomial& denominator);
+
+  /// A ratio of polynomials of symbols alone.
+  struct Ratio {
+    graph::Polynomial numerator, denominator;
+  };
+  Ratio expand(const graph::Polynomial&) const;
+  /// Whether the two are equal for all values of the symbols.
+  bool equal(const graph::Polynomial&, const graph::Polynomial&) const;
+
+ private:
+  std::vector<Symbol> symbols_;
+  std::vector<Quotient> quotients_;
+};
+
+namespace detail {
+
+/// An extent with symbols: never a constant.
+struct DimExpression {
+  std::shared_ptr<SymbolTable> table;
+  graph::Polynomial polynomial;
+};
+
+}  // namespace detail
+}  // namespace tilewright
