@@ -80,7 +80,8 @@ bool compute_nonnegative(const ExprData& e) {
     case ExprKind::extent:
     case ExprKind::index:
     case ExprKind::exp:
-    case ExprKind::indicator: return true;
+    case ExprKind::indicator:
+    case ExprKind::random: return true;
     case ExprKind::add:
       return std::all_of(e.terms.begin(), e.terms.end(),
                          [](const Term& t) { return !t.coefficient.is_negative() && t.value->is_nonnegative; });

@@ -55,7 +55,8 @@ enum class ExprKind : std::uint8_t {
   number,          // an exact rational number
   infinity,        // +inf or -inf: `number` is 1 or -1
   constant,        // a number that is no rational here, NaN for instance: `bits` of a double
-  extent,          // the length of an axis, an expression over symbols
+  extent,          // an extent: an expression over symbols
+  random,          // uniform in [0, 1): the operand is the counter, `bits` the seed
   index,           // the position along an axis
   load,            // an element of a tensor in memory: operands are the index along each of its axes
   add,             // the sum of coefficient * value over `terms`
@@ -134,7 +135,7 @@ class ExprData {
   Axis axis = nullptr;        // index
   Tensor tensor = nullptr;    // load
   Dim extent;                 // extent
-  std::uint64_t bits = 0;     // constant; a random number's seed
+  std::uint64_t bits = 0;     // constant; random: the seed; reduce by combine: the node of the combining function
 
   AxisSet axes;  // the free axes
   ExprKey key;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tileir/diagnostics.h"
+#include "tileir/graph/symbols.h"
 
 namespace tilewright::passes::fusion {
 
@@ -77,10 +78,25 @@ Expr ExprBuilder::constant(double value) {
 
 Expr ExprBuilder::extent(const Dim& dim) {
   if (dim.is_constant()) return number(dim.value());
+  // A product of symbols is a product here, too: 1 / (n m) = 1 / n * 1 / m.
+  for (std::uint32_t symbol : dim.symbols()) {
+    const Dim factor = dim.table()->dim(symbol);
+    if (factor == dim) break;
+    if (const auto rest = Dim::divide_exactly(dim, factor)) return product({extent(factor), extent(*rest)});
+  }
   ExprData e;
   e.kind = ExprKind::extent;
   e.element = Element::i64;
   e.extent = dim;
+  return pool_.intern(std::move(e));
+}
+
+Expr ExprBuilder::random(std::uint64_t seed, Expr counter) {
+  ExprData e;
+  e.kind = ExprKind::random;
+  e.element = Element::f32;
+  e.bits = seed;
+  e.operands = {counter};
   return pool_.intern(std::move(e));
 }
 
@@ -230,12 +246,9 @@ class ExprBuilder::ProductBuilder {
     if (coefficient_.is_zero()) return b_.zero();
     if (!conditions_.empty()) {
       const Expr condition = b_.conjunction(conditions_);
+      if (condition == b_.truth(false)) return b_.zero();
       if (const Expr selected = resolve_select(condition)) return selected;
-      ExprData e;
-      e.kind = ExprKind::indicator;
-      e.element = Element::f32;
-      e.operands = {condition};
-      merge(b_.pool_.intern(std::move(e)), 1);
+      if (condition != b_.truth(true)) merge(b_.make(ExprKind::indicator, {condition}, Element::f32), 1);
     }
     if (!exponents_.empty()) {
       const Expr exponential = b_.exp(b_.add(exponents_));
@@ -487,7 +500,10 @@ std::vector<Expr> conjuncts(Expr condition) {
   return {condition};
 }
 
-Expr ExprBuilder::at_least_zero(Expr e) { return make(ExprKind::at_least_zero, {e}, Element::boolean); }
+Expr ExprBuilder::at_least_zero(Expr e) {
+  if (e->is(ExprKind::number)) return truth(!e->number.is_negative());
+  return make(ExprKind::at_least_zero, {e}, Element::boolean);
+}
 
 Expr ExprBuilder::equal(Expr a, Expr b) {
   std::vector<Expr> both{a, b};
@@ -495,10 +511,16 @@ Expr ExprBuilder::equal(Expr a, Expr b) {
   return make(ExprKind::equal, std::move(both), Element::boolean);
 }
 
+Expr ExprBuilder::truth(bool holds) { return make(ExprKind::at_least_zero, {holds ? zero_ : number(-1)}, Element::boolean); }
+
 Expr ExprBuilder::conjunction(std::span<const Expr> conditions) {
   std::vector<Expr> all;
   for (Expr c : conditions)
-    for (Expr x : conjuncts(c)) all.push_back(x);
+    for (Expr x : conjuncts(c)) {
+      if (x == truth(false)) return x;
+      if (x != truth(true)) all.push_back(x);
+    }
+  if (all.empty()) return truth(true);
   std::sort(all.begin(), all.end(), by_key);
   all.erase(std::unique(all.begin(), all.end()), all.end());
   if (all.size() == 1) return all[0];
@@ -512,10 +534,15 @@ Expr ExprBuilder::negation(Expr condition) {
   return make(ExprKind::negation, {condition}, Element::boolean);
 }
 
-Expr ExprBuilder::indicator(Expr condition) { return multiply(1, {{make(ExprKind::indicator, {condition}, Element::f32), 1}}); }
+Expr ExprBuilder::indicator(Expr condition) {
+  if (condition == truth(true)) return one_;
+  if (condition == truth(false)) return zero_;
+  return multiply(1, {{make(ExprKind::indicator, {condition}, Element::f32), 1}});
+}
 
 Expr ExprBuilder::select(Expr condition, Expr value, Expr other) {
-  if (value == other) return value;
+  if (value == other || condition == truth(true)) return value;
+  if (condition == truth(false)) return other;
   if (condition->is(ExprKind::negation)) return select(condition->operands[0], other, value);
   // m ? (n ? a : b) : b = m and n ? a : b
   if (value->is(ExprKind::select) && value->operands[2] == other)
@@ -550,10 +577,33 @@ Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, Elemen
   }
   ExprData e;
   e.kind = ExprKind::reduce;
-  e.element = combine == Combine::argmax || combine == Combine::argmin ? Element::i32 : body->element;
+  e.element = body->element;
   e.combine = combine;
   e.bound = idempotent ? here : axes;
   e.operand_element = operand_element;
+  e.operands = {body};
+  return pool_.intern(std::move(e));
+}
+
+Expr ExprBuilder::arg_reduce(Combine combine, const AxisSet& axes, Expr body, Expr position) {
+  ExprData e;
+  e.kind = ExprKind::reduce;
+  e.element = Element::i32;
+  e.combine = combine;
+  e.bound = axes;
+  e.operand_element = Element::f32;
+  e.operands = {body, position};
+  return pool_.intern(std::move(e));
+}
+
+Expr ExprBuilder::reduce_by(std::uint32_t combiner, const AxisSet& axes, Expr body) {
+  ExprData e;
+  e.kind = ExprKind::reduce;
+  e.element = body->element;
+  e.combine = Combine::combine;
+  e.bound = axes;
+  e.operand_element = Element::f32;
+  e.bits = combiner;
   e.operands = {body};
   return pool_.intern(std::move(e));
 }
@@ -662,7 +712,11 @@ Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
     case ExprKind::conjunction: return conjunction(operands);
     case ExprKind::negation: return negation(operands[0]);
     case ExprKind::indicator: return indicator(operands[0]);
-    case ExprKind::reduce: return reduce(e->combine, e->bound, operands[0], e->operand_element);
+    case ExprKind::random: return random(e->bits, operands[0]);
+    case ExprKind::reduce:
+      if (e->combine == Combine::argmax || e->combine == Combine::argmin) return arg_reduce(e->combine, e->bound, operands[0], operands[1]);
+      if (e->combine == Combine::combine) return reduce_by(static_cast<std::uint32_t>(e->bits), e->bound, operands[0]);
+      return reduce(e->combine, e->bound, operands[0], e->operand_element);
     case ExprKind::reference: return reference(operands[0]);
     case ExprKind::shift_reference: return shift_reference(operands[0]);
     case ExprKind::delta: return delta(operands[0]);

@@ -47,6 +47,7 @@ class ExprBuilder {
   Expr extent(const Dim&);
   Expr index(Axis);
   Expr load(Tensor, std::vector<Expr> indices);
+  Expr random(std::uint64_t seed, Expr counter);
 
   // ---- arithmetic ----
   Expr add(std::span<const Expr>);
@@ -69,6 +70,8 @@ class ExprBuilder {
   // ---- conditions ----
   Expr at_least_zero(Expr integer);
   Expr equal(Expr a, Expr b);
+  /// A condition that always or never holds.
+  Expr truth(bool);
   Expr conjunction(std::span<const Expr>);
   Expr conjunction(std::initializer_list<Expr> values) { return conjunction(std::span(values.begin(), values.size())); }
   Expr negation(Expr);
@@ -78,6 +81,10 @@ class ExprBuilder {
   // ---- reductions ----
   /// The body combined over the axes. operand_element: the type in which factors of a product are multiplied.
   Expr reduce(graph::Combine, const AxisSet&, Expr body, ir::Element operand_element = ir::Element::f32);
+  /// argmax, argmin: the position, an integer expression of the axes, of the extreme element of the body.
+  Expr arg_reduce(graph::Combine, const AxisSet&, Expr body, Expr position);
+  /// By a function of the user: `combiner` is the index of its node.
+  Expr reduce_by(std::uint32_t combiner, const AxisSet&, Expr body);
 
   // ---- references; a number is its own reference ----
   Expr reference(Expr);

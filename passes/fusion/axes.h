@@ -1,0 +1,104 @@
+// Finds which axes of the tensors of a graph are one.
+//
+// Each axis of each tensor is a list of atoms. Element-wise ops and products unify the atoms of their operands, and a reshape splits atoms:
+// after that, permute, reshape and broadcast are lists of atoms and nothing else. An atom that is split is split everywhere.
+//
+//   x: [s, c]          atoms: [s] [c]
+//   reshape to [s, h, e]      splits c into h, e;  x: [s] [h, e]
+//
+// Where two tensors cannot share atoms ([6, 4] meets [4, 6] in one reshape), a tensor is detached: its consumer sees it as a tensor of its own
+// in memory and reads it by the position in row-major order.
+#pragma once
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tileir/graph/graph.h"
+
+namespace tilewright::passes::fusion {
+
+/// A part of an axis; part of a union-find, so that equal atoms have one root.
+struct Atom {
+  /// One tensor along a concatenated axis: positions begin to end, and its own atoms.
+  struct Piece {
+    Dim begin, end;
+    std::vector<Atom*> atoms;
+  };
+  /// An axis of an input that has this atom.
+  struct Tag {
+    std::string input;
+    int axis;
+    friend auto operator<=>(const Tag&, const Tag&) = default;
+  };
+  Dim extent;
+  Atom* parent = nullptr;      // union-find
+  std::vector<Atom*> parts;    // of a split atom
+  std::vector<Piece> pieces;   // of a concatenated axis
+  std::vector<Tag> tags;
+};
+/// The atoms of one axis, outermost first; empty for an extent of 1.
+using AtomList = std::vector<Atom*>;
+/// The atoms of each axis of a tensor.
+using TensorAtoms = std::vector<AtomList>;
+
+/// An operand of a node, by position.
+struct Use {
+  graph::NodeId node;
+  std::size_t operand;
+  friend auto operator<=>(const Use&, const Use&) = default;
+};
+
+class AxisAnalysis {
+ public:
+  /// The nodes that the outputs need. Values of `stored` nodes are in memory: their operands are not visited.
+  AxisAnalysis(const graph::Graph&, const std::vector<graph::NodeId>& outputs, std::set<graph::NodeId> stored);
+
+  /// The nodes that the outputs need, operands first.
+  const std::vector<graph::NodeId>& nodes() const { return order_; }
+  bool is_stored(graph::NodeId n) const { return stored_.count(n) != 0; }
+  /// The atoms of a value, with parts in place of split atoms.
+  TensorAtoms atoms(graph::NodeId) const;
+  /// Operands that do not share the atoms of their consumer: read by position from memory.
+  bool is_detached(Use u) const { return detached_.count(u) != 0; }
+  /// The atoms of each label of an einsum.
+  const std::map<char, AtomList>& labels(graph::NodeId) const;
+  /// A reduction's or an indexed axis's own atoms: those of the operand.
+  TensorAtoms operand_atoms(graph::NodeId, std::size_t operand) const;
+
+  static Atom* root(Atom*);
+  static AtomList flat(const AtomList&);
+
+ private:
+  struct Mismatch {
+    Use use;
+  };
+  bool try_build();
+  void visit(graph::NodeId);
+  TensorAtoms make_atoms(graph::NodeId);
+  TensorAtoms fresh(const graph::TensorShape&, graph::NodeId tagged = {});
+  AtomList fresh(const Dim&);
+  TensorAtoms operand(graph::NodeId, std::size_t);
+  TensorAtoms reshape(graph::NodeId);
+  TensorAtoms slice(graph::NodeId);
+  TensorAtoms concat(graph::NodeId);
+  TensorAtoms einsum(graph::NodeId);
+  void unify(AtomList, AtomList, Use blamed);
+  void split(Atom*, const Dim& outer);
+  void merge(Atom*, Atom*);
+
+  const graph::Graph& g_;
+  std::vector<graph::NodeId> outputs_;
+  std::set<graph::NodeId> stored_;
+  std::vector<graph::NodeId> order_;
+  std::set<graph::NodeId> visited_;
+  std::set<Use> detached_;
+  std::deque<Atom> pool_;
+  std::map<graph::NodeId, TensorAtoms> atoms_;
+  std::map<Use, TensorAtoms> detached_atoms_;
+  std::map<graph::NodeId, std::map<char, AtomList>> labels_;
+};
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,527 @@
+#include "passes/fusion/graph_to_exprs.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "passes/fusion/integer_range.h"
+#include "tileir/builder.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+using graph::Node;
+using graph::NodeId;
+using graph::Op;
+using ir::Element;
+
+AxisSet axes_of(const AxisPosition& position) {
+  AxisSet all;
+  for (Expr e : position.parts) all.insert(e->axes);
+  return all;
+}
+
+AxisSet axes_of(const Position& position) {
+  AxisSet all;
+  for (const AxisPosition& p : position) all.insert(axes_of(p));
+  return all;
+}
+
+bool is_identifier(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; }) &&
+         !std::isdigit(static_cast<unsigned char>(text[0]));
+}
+
+std::vector<Dim> row_major(const graph::TensorShape& shape) {
+  std::vector<Dim> strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+}  // namespace
+
+GraphToExprs::GraphToExprs(const graph::Graph& g, const AxisAnalysis& axes, ExprBuilder& b, Options options)
+    : g_(g), axes_(axes), b_(b), options_(options) {
+  name_axes();
+}
+
+// ---- names ----
+
+// An atom is named for the first axis, by input and position, that has it: by that axis's symbol, or by input and number.
+void GraphToExprs::name_axes() {
+  struct Claim {
+    Atom::Tag tag;
+    std::size_t part;
+    Atom* atom;
+    std::string label;
+  };
+  std::vector<Claim> claims;
+  for (NodeId n : axes_.nodes()) {
+    const Node& node = g_.node(n);
+    if (node.op != Op::input && !axes_.is_stored(n)) continue;
+    const TensorAtoms all = axes_.atoms(n);
+    for (std::size_t axis = 0; axis < all.size(); ++axis)
+      for (std::size_t part = 0; part < all[axis].size(); ++part) {
+        const std::string symbol = node.shape[axis].text();
+        std::string label = is_identifier(symbol) ? symbol : (node.text.empty() ? "t" : node.text) + std::to_string(axis);
+        if (all[axis].size() > 1) label += "_" + std::to_string(part);
+        claims.push_back({{node.text, static_cast<int>(axis)}, part, all[axis][part], std::move(label)});
+      }
+  }
+  std::stable_sort(claims.begin(), claims.end(),
+                   [](const Claim& a, const Claim& b) { return std::tie(a.tag, a.part) < std::tie(b.tag, b.part); });
+  std::set<std::string> used;
+  const auto give = [&](Atom* atom, std::string label) {
+    if (names_.count(atom) != 0) return;
+    while (!used.insert(label).second) label += "_";
+    names_[atom] = label;
+  };
+  for (const Claim& c : claims) give(c.atom, c.label);
+  for (NodeId n : axes_.nodes())
+    for (const AtomList& axis : axes_.atoms(n))
+      for (Atom* a : axis) give(a, "i" + std::to_string(names_.size()));
+}
+
+Axis GraphToExprs::axis_of(Atom* atom, const AxisSet& used) {
+  atom = AxisAnalysis::root(atom);
+  const auto known = names_.find(atom);
+  std::string name = known != names_.end() ? known->second : names_.emplace(atom, "i" + std::to_string(names_.size())).first->second;
+  for (;; name += "'") {
+    const Axis axis = b_.pool().axis(name, atom->extent);
+    if (!used.contains(axis)) return axis;
+  }
+}
+
+// ---- positions ----
+
+Expr GraphToExprs::combine(const std::vector<Expr>& parts, const AtomList& atoms) {
+  Expr position = b_.zero();
+  for (std::size_t i = 0; i < parts.size(); ++i) position = b_.add({b_.product({position, b_.extent(atoms[i]->extent)}), parts[i]});
+  return position;
+}
+
+Expr GraphToExprs::whole(const AxisPosition& p, const AtomList& atoms) {
+  if (p.is_whole) return p.parts[0];
+  if (p.parts.empty()) return b_.zero();
+  return combine(p.parts, atoms);
+}
+
+AxisPosition GraphToExprs::parts(const AxisPosition& p, const AtomList& atoms) {
+  if (!p.is_whole) {
+    TW_CHECK(p.parts.size() == atoms.size(), "fusion: a position has other atoms than its axis");
+    return p;
+  }
+  if (atoms.empty()) return {};
+  if (atoms.size() == 1) return {{p.parts[0]}, false};
+  AxisPosition split;
+  Expr rest = p.parts[0];
+  for (std::size_t i = atoms.size(); i-- > 1;) {
+    const Expr extent = b_.extent(atoms[i]->extent);
+    split.parts.insert(split.parts.begin(), b_.function(ir::OpKind::rem_, {rest, extent}, Element::i64));
+    rest = b_.function(ir::OpKind::div_, {rest, extent}, Element::i64);
+  }
+  split.parts.insert(split.parts.begin(), rest);
+  return split;
+}
+
+Expr GraphToExprs::linear(const Position& position, const TensorAtoms& atoms, const graph::TensorShape& shape) {
+  Expr all = b_.zero();
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    all = b_.add({b_.product({all, b_.extent(shape[axis])}), whole(position[axis], atoms[axis])});
+  return all;
+}
+
+std::vector<AxisPosition> GraphToExprs::bindings(const AtomList& given, const AxisSet& outside) {
+  std::vector<AxisPosition> ways(1);
+  const AtomList atoms = AxisAnalysis::flat(given);
+  AxisSet used = outside;
+  for (Atom* atom : atoms) {
+    std::vector<AxisPosition> longer;
+    if (atom->pieces.empty()) {
+      const Axis axis = axis_of(atom, used);
+      used.insert(axis);
+      for (AxisPosition w : ways) {
+        w.parts.push_back(b_.index(axis));
+        longer.push_back(std::move(w));
+      }
+    } else {
+      for (const Atom::Piece& piece : atom->pieces) {
+        std::vector<Expr> inner;
+        AxisSet inside = used;
+        const AtomList own = AxisAnalysis::flat(piece.atoms);
+        for (Atom* a : own) {
+          const Axis axis = axis_of(a, inside);
+          inside.insert(axis);
+          inner.push_back(b_.index(axis));
+        }
+        for (AxisPosition w : ways) {
+          w.parts.push_back(b_.add({b_.extent(piece.begin), combine(inner, own)}));
+          longer.push_back(std::move(w));
+        }
+      }
+    }
+    ways = std::move(longer);
+  }
+  return ways;
+}
+
+// ---- values ----
+
+BoundValue GraphToExprs::translate(NodeId n) {
+  const TensorAtoms atoms = axes_.atoms(n);
+  Position position;
+  BoundValue result;
+  AxisSet used;
+  for (const AtomList& axis : atoms) {
+    AxisPosition p;
+    for (Atom* a : axis) {
+      const Axis name = axis_of(a, used);
+      used.insert(name);
+      p.parts.push_back(b_.index(name));
+    }
+    position.push_back(p);
+    result.index.push_back(whole(p, axis));
+  }
+  result.value = at(n, position);
+  return result;
+}
+
+Expr GraphToExprs::at(NodeId n, const Position& position) {
+  auto& known = memo_[n];
+  for (const auto& [where, value] : known)
+    if (where == position) return value;
+  const Expr value = make(n, position);
+  b_.pool().note_source(value, n);
+  memo_[n].push_back({position, value});
+  return value;
+}
+
+// The operand's value; a detached operand is read from memory by the position in it.
+Expr GraphToExprs::operand(NodeId n, std::size_t i, const Position& position) {
+  const NodeId x = g_.node(n).operands[i];
+  if (!axes_.is_detached({n, i})) return at(x, position);
+  const TensorAtoms seen = axes_.operand_atoms(n, i), own = axes_.atoms(x);
+  Position there;
+  for (std::size_t axis = 0; axis < position.size(); ++axis) there.push_back(parts({{whole(position[axis], seen[axis])}, true}, own[axis]));
+  return at(x, there);
+}
+
+Expr GraphToExprs::make(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  if (axes_.is_stored(n)) return leaf(node, n, position);
+  switch (node.op) {
+    case Op::map:
+    case Op::broadcast: {
+      std::vector<Expr> operands;
+      for (std::size_t i = 0; i < node.operands.size(); ++i) {
+        const TensorAtoms atoms = axes_.operand_atoms(n, i);
+        Position p(position.end() - static_cast<std::ptrdiff_t>(atoms.size()), position.end());
+        for (std::size_t axis = 0; axis < p.size(); ++axis)
+          if (atoms[axis].empty()) p[axis] = {};
+        operands.push_back(operand(n, i, p));
+      }
+      return node.op == Op::broadcast ? operands[0] : map(node, operands);
+    }
+    case Op::reshape: return reshape(n, position);
+    case Op::permute: {
+      Position p(position.size());
+      for (std::size_t i = 0; i < position.size(); ++i) p[node.axes[i]] = position[i];
+      return operand(n, 0, p);
+    }
+    case Op::slice:
+    case Op::flip: return slice_or_flip(n, position);
+    case Op::pad: return pad(n, position);
+    case Op::concat: return concat(n, position);
+    case Op::reduce: return reduce(n, position);
+    case Op::einsum: return einsum(n, position);
+    case Op::gather:
+    case Op::take_along: return indexed(n, position);
+    default: return leaf(node, n, position);
+  }
+}
+
+Tensor GraphToExprs::tensor(const Node& node, NodeId n) {
+  TensorInfo info;
+  const bool is_named = node.op == Op::input || node.op == Op::scalar;
+  info.name = is_named ? node.text : "%" + std::to_string(n.index);
+  info.element = node.element;
+  info.shape = node.shape;
+  info.strides = node.op == Op::input && !node.lengths.empty() ? node.lengths : row_major(node.shape);
+  info.is_parameter = node.is_parameter;
+  info.node = n;
+  return b_.pool().add_tensor(std::move(info));
+}
+
+Expr GraphToExprs::leaf(const Node& node, NodeId n, const Position& position) {
+  const TensorAtoms atoms = axes_.atoms(n);
+  switch (node.op) {
+    case Op::iota: return cast(whole(position[node.axes[0]], atoms[node.axes[0]]), Element::i64, node.element);
+    case Op::rand: return b_.random(node.seed, linear(position, atoms, node.shape));
+    case Op::constant:
+      if (node.data->bits.size() == 1) {
+        const std::uint64_t bits = node.data->bits[0];
+        if (node.element == Element::boolean) return b_.truth(bits != 0);
+        if (ir::is_float(node.element)) return b_.constant(ir::float_value(node.element, bits));
+        return b_.number(ir::integer_value(node.element, bits));
+      }
+      break;
+    default: break;
+  }
+  std::vector<Expr> index;
+  for (std::size_t axis = 0; axis < position.size(); ++axis) index.push_back(whole(position[axis], atoms[axis]));
+  return b_.load(tensor(node, n), std::move(index));
+}
+
+// ---- shape ----
+
+Expr GraphToExprs::reshape(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  const TensorAtoms own = axes_.atoms(n);
+  if (axes_.is_detached({n, 0})) {
+    // The row-major position, taken apart by the operand's extents.
+    const NodeId x = node.operands[0];
+    const graph::TensorShape& shape = g_.node(x).shape;
+    const TensorAtoms atoms = axes_.atoms(x);
+    Expr rest = linear(position, own, node.shape);
+    Position there(shape.size());
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      const Expr extent = b_.extent(shape[axis]);
+      const bool is_outermost = axis == 0;
+      there[axis] = parts({{is_outermost ? rest : b_.function(ir::OpKind::rem_, {rest, extent}, Element::i64)}, true}, atoms[axis]);
+      if (!is_outermost) rest = b_.function(ir::OpKind::div_, {rest, extent}, Element::i64);
+    }
+    return at(x, there);
+  }
+  std::vector<Expr> all;
+  for (std::size_t axis = 0; axis < position.size(); ++axis)
+    for (Expr e : parts(position[axis], own[axis]).parts) all.push_back(e);
+  Position there;
+  auto next = all.begin();
+  for (const AtomList& axis : axes_.operand_atoms(n, 0)) {
+    AxisPosition p;
+    for (std::size_t i = 0; i < axis.size(); ++i) p.parts.push_back(*next++);
+    there.push_back(std::move(p));
+  }
+  return operand(n, 0, there);
+}
+
+Expr GraphToExprs::slice_or_flip(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  const int axis = node.axes[0];
+  const TensorAtoms own = axes_.atoms(n), theirs = axes_.operand_atoms(n, 0);
+  const Expr i = whole(position[axis], own[axis]);
+  Position there = position;
+  const Expr moved = node.op == Op::flip
+                         ? b_.subtract(b_.extent(node.shape[axis] - Dim(1)), i)
+                         : b_.add({b_.extent(node.lengths[0]), b_.product({b_.extent(node.lengths[2]), i})});
+  there[axis] = parts({{moved}, true}, theirs[axis]);
+  return operand(n, 0, there);
+}
+
+Expr GraphToExprs::pad(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  const int axis = node.axes[0];
+  const TensorAtoms own = axes_.atoms(n), theirs = axes_.operand_atoms(n, 0);
+  const Expr i = b_.subtract(whole(position[axis], own[axis]), b_.extent(node.lengths[0]));
+  const Dim inner = node.shape[axis] - node.lengths[0] - node.lengths[1];
+  const Expr inside = b_.conjunction({b_.at_least_zero(i), b_.at_least_zero(b_.subtract(b_.extent(inner - Dim(1)), i))});
+  Position there = position;
+  there[axis] = parts({{i}, true}, theirs[axis]);
+  return b_.select(inside, operand(n, 0, there), operand(n, 1, {}));
+}
+
+Expr GraphToExprs::concat(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  const int axis = node.axes[0];
+  const TensorAtoms own = axes_.atoms(n);
+  const Expr i = whole(position[axis], own[axis]);
+  Expr result;
+  Dim end = node.shape[axis];
+  for (std::size_t k = node.operands.size(); k-- > 0;) {
+    const Dim extent = g_.node(node.operands[k]).shape[axis];
+    const Dim begin = end - extent;
+    const Expr inner = b_.subtract(i, b_.extent(begin));
+    const TensorAtoms theirs = axes_.operand_atoms(n, k);
+    // Positions that lie in this operand for certain: its own axis, or an interval inside.
+    const bool is_axis = inner->is(ExprKind::index) && inner->axis->extent == extent;
+    const Range range = integer_range(inner);
+    const bool inside = is_axis || (range.least >= 0 && extent.is_constant() && range.greatest < extent.value());
+    Position there = position;
+    if (inside || result || k + 1 == node.operands.size()) {
+      there[axis] = parts({{inner}, true}, theirs[axis]);
+      const Expr value = operand(n, k, there);
+      if (inside) return value;
+      result = result ? b_.select(b_.at_least_zero(b_.subtract(b_.extent(end - Dim(1)), i)), value, result) : value;
+    }
+    end = begin;
+  }
+  return result;
+}
+
+// ---- reductions and products ----
+
+Expr GraphToExprs::reduce(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  const TensorAtoms theirs = axes_.operand_atoms(n, 0);
+  const auto is_reduced = [&](std::size_t axis) {
+    return std::find(node.axes.begin(), node.axes.end(), static_cast<int>(axis)) != node.axes.end();
+  };
+  // The operand's positions: those of the result, and one way for each combination of pieces along the reduced axes.
+  std::vector<Position> ways(1);
+  auto kept = position.begin();
+  for (std::size_t axis = 0; axis < theirs.size(); ++axis) {
+    if (!is_reduced(axis)) {
+      for (Position& w : ways) w.push_back(*kept);
+      ++kept;
+      continue;
+    }
+    if (node.keep_dims) ++kept;
+    std::vector<Position> longer;
+    for (const Position& w : ways) {
+      AxisSet used = axes_of(position);
+      used.insert(axes_of(w));
+      for (AxisPosition& p : bindings(theirs[axis], used)) {
+        longer.push_back(w);
+        longer.back().push_back(std::move(p));
+      }
+    }
+    ways = std::move(longer);
+  }
+  const AxisSet outside = axes_of(position);
+  std::vector<Expr> results;
+  for (const Position& w : ways) {
+    AxisSet bound;
+    Expr place = b_.zero();
+    for (std::size_t axis = 0; axis < theirs.size(); ++axis)
+      if (is_reduced(axis)) {
+        bound.insert(axes_of(w[axis]));
+        place = b_.add({b_.product({place, b_.extent(g_.node(node.operands[0]).shape[axis])}), whole(w[axis], theirs[axis])});
+      }
+    bound = bound.without(outside);
+    const Expr body = operand(n, 0, w);
+    if (node.kind == Combine::argmax || node.kind == Combine::argmin)
+      results.push_back(b_.arg_reduce(node.kind, bound, body, place));
+    else if (node.kind == Combine::combine)
+      results.push_back(b_.reduce_by(node.combiner.index, bound, body));
+    else
+      results.push_back(b_.reduce(node.kind, bound, body));
+  }
+  Expr result = results[0];
+  for (std::size_t i = 1; i < results.size(); ++i) {
+    switch (node.kind) {
+      case Combine::sum: result = b_.add({result, results[i]}); break;
+      case Combine::max: result = b_.maximum(result, results[i]); break;
+      case Combine::min: result = b_.minimum(result, results[i]); break;
+      case Combine::prod: result = b_.product({result, results[i]}); break;
+      case Combine::all: result = b_.conjunction({result, results[i]}); break;
+      case Combine::any: result = b_.negation(b_.conjunction({b_.negation(result), b_.negation(results[i])})); break;
+      default: TW_CHECK(false, "fusion: a reduction over a concatenation must be stored");
+    }
+  }
+  return result;
+}
+
+Expr GraphToExprs::einsum(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  const std::string_view equation = node.text;
+  const std::size_t arrow = equation.find("->");
+  std::map<char, AtomList> labels = axes_.labels(n);
+  for (auto& [label, atoms] : labels) atoms = AxisAnalysis::flat(atoms);
+  std::map<char, AxisPosition> result;
+  for (std::size_t i = 0; i < position.size(); ++i) result[equation[arrow + 2 + i]] = position[i];
+  const AxisSet outside = axes_of(position);
+
+  std::vector<std::map<char, AxisPosition>> ways{result};
+  for (const auto& [label, atoms] : labels) {
+    if (result.count(label) != 0) continue;
+    std::vector<std::map<char, AxisPosition>> longer;
+    for (const auto& w : ways) {
+      AxisSet used = outside;
+      for (const auto& [other, p] : w) used.insert(axes_of(p));
+      for (AxisPosition& p : bindings(atoms, used)) {
+        longer.push_back(w);
+        longer.back()[label] = std::move(p);
+      }
+    }
+    ways = std::move(longer);
+  }
+  Element multiplied = Element::f32;
+  for (NodeId x : node.operands) multiplied = g_.node(x).element;
+  std::vector<Expr> sums;
+  for (const auto& w : ways) {
+    AxisSet bound;
+    for (const auto& [label, p] : w)
+      if (result.count(label) == 0) bound.insert(axes_of(p));
+    std::vector<Factor> factors;
+    std::size_t at_label = 0;
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      const TensorAtoms theirs = axes_.operand_atoms(n, i);
+      Position p;
+      for (const AtomList& axis : theirs) {
+        const char label = equation[at_label++];
+        p.push_back(axis.empty() ? AxisPosition{} : parts(w.at(label), labels.at(label)));
+      }
+      ++at_label;
+      factors.push_back({operand(n, i, p), 1});
+    }
+    sums.push_back(b_.reduce(Combine::sum, bound, b_.multiply(1, std::move(factors)), multiplied));
+  }
+  return b_.add(sums);
+}
+
+// ---- indexed ----
+
+Expr GraphToExprs::indexed(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  const int axis = node.axes[0];
+  const TensorAtoms theirs = axes_.operand_atoms(n, 0), of_index = axes_.operand_atoms(n, 1);
+  Position there, index;
+  if (node.op == Op::gather) {
+    const auto begin = position.begin() + axis, end = begin + static_cast<std::ptrdiff_t>(of_index.size());
+    index.assign(begin, end);
+    there.assign(position.begin(), begin);
+    there.emplace_back();
+    there.insert(there.end(), end, position.end());
+  } else {
+    there = position;
+    for (std::size_t i = 0; i < of_index.size(); ++i) index.push_back(of_index[i].empty() ? AxisPosition{} : position[i]);
+    for (std::size_t i = 0; i < theirs.size(); ++i)
+      if (theirs[i].empty()) there[i] = {};
+  }
+  const Expr picked = operand(n, 1, index);
+  AxisSet used = axes_of(position);
+  AxisPosition along;
+  for (Atom* a : theirs[axis]) {
+    const Axis name = axis_of(a, used);
+    used.insert(name);
+    along.parts.push_back(b_.index(name));
+  }
+  there[axis] = along;
+  return pick(operand(n, 0, there), along, theirs[axis], picked);
+}
+
+// The value at a position: an element of memory is read there; of what a reduction computes, a sum with one term picks it, so that it can be
+// part of a loop. Element-wise ops commute with picking.
+Expr GraphToExprs::pick(Expr value, const AxisPosition& along, const AtomList& atoms, Expr position) {
+  const AxisSet bound = axes_of(along);
+  ExprMap moved;
+  const AxisPosition there = parts({{position}, true}, atoms);
+  for (std::size_t i = 0; i < along.parts.size(); ++i) moved[along.parts[i]] = there.parts[i];
+  const Expr here = b_.equal(whole(along, atoms), position);
+  ExprSet visited;
+  const std::function<void(Expr)> visit = [&](Expr e) {
+    if (!e->axes.intersects(bound) || !visited.insert(e).second) return;
+    if (e->is(ExprKind::reduce)) {
+      moved[e] = b_.reduce(Combine::sum, bound, b_.select(here, e, b_.zero()));
+      return;
+    }
+    for (Expr x : children(e)) visit(x);
+  };
+  visit(value);
+  return b_.substitute(value, moved);
+}
+
+}  // namespace tilewright::passes::fusion

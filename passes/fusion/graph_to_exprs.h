@@ -1,0 +1,80 @@
+// Translates the values of a graph into expressions over named axes.
+//
+// Names are given from the outputs down: the axes of an output get names, each op hands them to its operands, and a reduction names the axes
+// that it binds. A name that is already in use where a reduction binds it gets a prime: in x x^T with one x, rows and columns are two axes of
+// one tensor. Names come from inputs only (input and axis), so no rewriting of the formulas between can change them.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "passes/fusion/axes.h"
+#include "passes/fusion/normal_form.h"
+
+namespace tilewright::passes::fusion {
+
+/// Where along one axis of a tensor: the position in each of its atoms, outermost first, or in all of them at once.
+struct AxisPosition {
+  std::vector<Expr> parts;
+  bool is_whole = false;  // parts is one expression for an axis of several atoms
+  friend bool operator==(const AxisPosition&, const AxisPosition&) = default;
+};
+using Position = std::vector<AxisPosition>;
+
+/// A value of the graph over free axes: element [index[0], index[1], ...] is the expression.
+struct BoundValue {
+  Expr value;
+  std::vector<Expr> index;
+};
+
+class GraphToExprs {
+ public:
+  struct Options {
+    bool move_rounding = true;  // casts to narrower floats may round elsewhere
+  };
+  GraphToExprs(const graph::Graph&, const AxisAnalysis&, ExprBuilder&, Options);
+
+  /// A node's value at each of its elements.
+  BoundValue translate(graph::NodeId);
+
+ private:
+  void name_axes();
+  Axis axis_of(Atom*, const AxisSet& used);
+  Expr at(graph::NodeId, const Position&);
+  Expr make(graph::NodeId, const Position&);
+  Expr operand(graph::NodeId, std::size_t i, const Position&);
+  Expr leaf(const graph::Node&, graph::NodeId, const Position&);
+  Expr map(const graph::Node&, const std::vector<Expr>&);
+  Expr map_float(const graph::Node&, const std::vector<Expr>&);
+  Expr map_integer(const graph::Node&, const std::vector<Expr>&);
+  Expr compare(ir::OpKind, Expr a, Expr b, ir::Element);
+  Expr cast(Expr, ir::Element from, ir::Element to);
+  Expr reshape(graph::NodeId, const Position&);
+  Expr slice_or_flip(graph::NodeId, const Position&);
+  Expr pad(graph::NodeId, const Position&);
+  Expr concat(graph::NodeId, const Position&);
+  Expr reduce(graph::NodeId, const Position&);
+  Expr einsum(graph::NodeId, const Position&);
+  Expr indexed(graph::NodeId, const Position&);
+  Expr pick(Expr, const AxisPosition& along, const AtomList&, Expr position);
+  Tensor tensor(const graph::Node&, graph::NodeId);
+
+  /// The ways to bind the atoms of an axis: one, or one for each tensor of a concatenation.
+  std::vector<AxisPosition> bindings(const AtomList&, const AxisSet& used);
+  /// The position in row-major order of several atoms.
+  Expr combine(const std::vector<Expr>& parts, const AtomList&);
+  Expr whole(const AxisPosition&, const AtomList&);
+  AxisPosition parts(const AxisPosition&, const AtomList&);
+  /// The position in a whole tensor in row-major order.
+  Expr linear(const Position&, const TensorAtoms&, const graph::TensorShape&);
+
+  const graph::Graph& g_;
+  const AxisAnalysis& axes_;
+  ExprBuilder& b_;
+  Options options_;
+  std::map<Atom*, std::string> names_;
+  std::map<graph::NodeId, std::vector<std::pair<Position, Expr>>> memo_;
+};
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,117 @@
+// The element-wise ops of a graph as expressions.
+#include <algorithm>
+
+#include "passes/fusion/graph_to_exprs.h"
+#include "passes/fusion/integer_range.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Node;
+using ir::Element;
+using ir::OpKind;
+
+bool is_comparison(OpKind op) {
+  return op == OpKind::eq_ || op == OpKind::ne_ || op == OpKind::lt_ || op == OpKind::le_ || op == OpKind::gt_ || op == OpKind::ge_;
+}
+
+// The element type of an expression of this type: narrow floats are computed in f32.
+Element computed(Element e) { return ir::is_float(e) && e != Element::f64 ? Element::f32 : e; }
+
+}  // namespace
+
+Expr GraphToExprs::map(const Node& node, const std::vector<Expr>& x) {
+  const Element operand_element = g_.node(node.operands.back()).element;
+  if (node.function == OpKind::cast_) return cast(x[0], operand_element, node.element);
+  if (node.function == OpKind::select_) return b_.select(x[0], x[1], x[2]);
+  if (is_comparison(node.function)) return compare(node.function, x[0], x[1], operand_element);
+  if (operand_element == Element::boolean && node.element == Element::boolean) {
+    switch (node.function) {
+      case OpKind::bit_and_: return b_.conjunction({x[0], x[1]});
+      case OpKind::bit_or_: return b_.negation(b_.conjunction({b_.negation(x[0]), b_.negation(x[1])}));
+      case OpKind::bit_not_: return b_.negation(x[0]);
+      default: return b_.function(node.function, x, Element::boolean);
+    }
+  }
+  return ir::is_float(node.element) && ir::is_float(operand_element) ? map_float(node, x) : map_integer(node, x);
+}
+
+Expr GraphToExprs::map_float(const Node& node, const std::vector<Expr>& x) {
+  const auto base = [&](int n) { return b_.log(b_.number(n)); };
+  switch (node.function) {
+    case OpKind::neg_: return b_.scale(-1, x[0]);
+    case OpKind::abs_: return b_.absolute(x[0]);
+    case OpKind::add_: return b_.add({x[0], x[1]});
+    case OpKind::sub_: return b_.subtract(x[0], x[1]);
+    case OpKind::mul_: return b_.product({x[0], x[1]});
+    case OpKind::div_: return b_.divide(x[0], x[1]);
+    case OpKind::fma_: return b_.add({b_.product({x[0], x[1]}), x[2]});
+    case OpKind::sqrt_: return b_.power(x[0], Rational(1, 2));
+    case OpKind::rsqrt_: return b_.power(x[0], Rational(-1, 2));
+    case OpKind::exp_: return b_.exp(x[0]);
+    case OpKind::exp2_: return b_.exp(b_.product({x[0], base(2)}));
+    case OpKind::exp10_: return b_.exp(b_.product({x[0], base(10)}));
+    case OpKind::log_: return b_.log(x[0]);
+    case OpKind::log2_: return b_.divide(b_.log(x[0]), base(2));
+    case OpKind::log10_: return b_.divide(b_.log(x[0]), base(10));
+    case OpKind::maximum_: return b_.maximum(x[0], x[1]);
+    case OpKind::minimum_: return b_.minimum(x[0], x[1]);
+    case OpKind::pow_:
+      if (x[1]->is(ExprKind::number)) return b_.power(x[0], x[1]->number);
+      break;
+    default: break;
+  }
+  return b_.function(node.function, x, computed(node.element));
+}
+
+// Sums and products that cannot wrap are exact integers; others stay ops of their type.
+Expr GraphToExprs::map_integer(const Node& node, const std::vector<Expr>& x) {
+  const Expr wrapping = b_.function(node.function, x, computed(node.element));
+  Expr exact;
+  switch (node.function) {
+    case OpKind::neg_: exact = b_.scale(-1, x[0]); break;
+    case OpKind::add_: exact = b_.add({x[0], x[1]}); break;
+    case OpKind::sub_: exact = b_.subtract(x[0], x[1]); break;
+    case OpKind::mul_: exact = b_.product({x[0], x[1]}); break;
+    default: return wrapping;
+  }
+  return fits(integer_range(exact), node.element) ? exact : wrapping;
+}
+
+Expr GraphToExprs::compare(OpKind op, Expr a, Expr b, Element element) {
+  if (op == OpKind::ne_) return b_.negation(compare(OpKind::eq_, a, b, element));
+  if (op == OpKind::lt_) return compare(OpKind::gt_, b, a, element);
+  if (op == OpKind::le_) return compare(OpKind::ge_, b, a, element);
+  if (ir::is_integer(element)) {
+    if (op == OpKind::eq_) return b_.equal(a, b);
+    const Expr difference = op == OpKind::gt_ ? b_.add({a, b_.scale(-1, b), b_.number(-1)}) : b_.subtract(a, b);
+    if (fits(integer_range(difference), Element::i64)) return b_.at_least_zero(difference);
+  }
+  std::vector<Expr> both{a, b};
+  if (op == OpKind::eq_) std::sort(both.begin(), both.end(), [](Expr l, Expr r) { return l->key < r->key; });
+  return b_.function(op, std::move(both), Element::boolean);
+}
+
+Expr GraphToExprs::cast(Expr x, Element from, Element to) {
+  if (from == to) return x;
+  if (to == Element::boolean) {
+    if (ir::is_integer(from)) return b_.negation(b_.equal(x, b_.zero()));
+    return b_.negation(compare(OpKind::eq_, x, b_.zero(), from));
+  }
+  if (from == Element::boolean) {
+    if (ir::is_float(to)) return b_.indicator(x);
+    return b_.select(x, b_.one(), b_.zero());
+  }
+  if (ir::is_integer(from) && ir::is_integer(to)) return fits(integer_range(x), to) ? x : b_.function(OpKind::cast_, {x}, to);
+  if (x->is(ExprKind::number) && ir::is_float(to)) return x;
+  if (ir::is_float(from) && ir::is_float(to)) {
+    const bool is_wide = from == Element::f64 || to == Element::f64;
+    const bool widens = ir::bits(to) > ir::bits(from);
+    if (!is_wide && (widens || (options_.move_rounding && !ir::is_fp8(to)))) return x;
+  }
+  return b_.function(OpKind::cast_, {x}, to);
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,116 @@
+#include "passes/fusion/integer_range.h"
+
+#include <algorithm>
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using ir::Int128;
+
+constexpr std::int64_t kMostExtent = INT32_MAX;
+
+std::int64_t saturate(Int128 v) {
+  return static_cast<std::int64_t>(std::clamp<Int128>(v, INT64_MIN, INT64_MAX));
+}
+
+Range of_type(ir::Element e) {
+  if (e == ir::Element::boolean) return {0, 1};
+  if (!ir::is_integer(e) || e == ir::Element::i64 || e == ir::Element::u64) return Range::everything();
+  const int width = ir::bits(e);
+  if (ir::is_unsigned(e)) return {0, (std::int64_t{1} << width) - 1};
+  return {-(std::int64_t{1} << (width - 1)), (std::int64_t{1} << (width - 1)) - 1};
+}
+
+Range add(const Range& a, const Range& b) {
+  return {saturate(Int128{a.least} + b.least), saturate(Int128{a.greatest} + b.greatest)};
+}
+
+Range multiply(const Range& a, const Range& b) {
+  const Int128 corners[] = {Int128{a.least} * b.least, Int128{a.least} * b.greatest, Int128{a.greatest} * b.least,
+                            Int128{a.greatest} * b.greatest};
+  return {saturate(*std::min_element(std::begin(corners), std::end(corners))),
+          saturate(*std::max_element(std::begin(corners), std::end(corners)))};
+}
+
+std::int64_t bounded(std::int64_t extent) { return extent == INT64_MAX ? kMostExtent : extent; }
+
+}  // namespace
+
+Range integer_range(Expr e, const AxisRanges& box) {
+  switch (e->kind) {
+    case ExprKind::number: {
+      const std::int64_t value = saturate(e->number.numerator());
+      return e->number.is_integer() ? Range{value, value} : Range::everything();
+    }
+    case ExprKind::extent: return {e->extent.least(), bounded(e->extent.greatest())};
+    case ExprKind::index: {
+      const auto at = box.find(e->axis);
+      if (at != box.end()) return at->second;
+      return {0, std::max<std::int64_t>(bounded(e->axis->extent.greatest()) - 1, 0)};
+    }
+    case ExprKind::add: {
+      Range sum{0, 0};
+      for (const Term& t : e->terms) {
+        if (!t.coefficient.is_integer()) return Range::everything();
+        const std::int64_t c = saturate(t.coefficient.numerator());
+        sum = add(sum, multiply({c, c}, integer_range(t.value, box)));
+      }
+      return sum;
+    }
+    case ExprKind::mul: {
+      if (!e->number.is_integer()) return Range::everything();
+      const std::int64_t c = saturate(e->number.numerator());
+      Range product{c, c};
+      for (const Factor& f : e->factors) {
+        if (!f.exponent.is_integer() || f.exponent.is_negative() || f.exponent > Rational(4)) return Range::everything();
+        for (Rational i = 0; i < f.exponent; i += 1) product = multiply(product, integer_range(f.base, box));
+      }
+      return product;
+    }
+    case ExprKind::select: {
+      const Range a = integer_range(e->operands[1], box), b = integer_range(e->operands[2], box);
+      return {std::min(a.least, b.least), std::max(a.greatest, b.greatest)};
+    }
+    default: return of_type(e->element);
+  }
+}
+
+bool fits(const Range& r, ir::Element e) {
+  const Range type = of_type(e);
+  // The limits of 64 bits also stand for what lies beyond them.
+  return r.least >= type.least && r.greatest <= type.greatest && r.least != INT64_MIN && r.greatest != INT64_MAX;
+}
+
+std::optional<bool> holds(Expr condition, const AxisRanges& box) {
+  switch (condition->kind) {
+    case ExprKind::at_least_zero: {
+      const Range r = integer_range(condition->operands[0], box);
+      if (r.least >= 0) return true;
+      if (r.greatest < 0) return false;
+      return std::nullopt;
+    }
+    case ExprKind::equal: {
+      const Range a = integer_range(condition->operands[0], box), b = integer_range(condition->operands[1], box);
+      if (a.greatest < b.least || b.greatest < a.least) return false;
+      if (a.least == a.greatest && b.least == b.greatest && a.least == b.least) return true;
+      return std::nullopt;
+    }
+    case ExprKind::negation: {
+      const std::optional<bool> inner = holds(condition->operands[0], box);
+      return inner ? std::optional(!*inner) : std::nullopt;
+    }
+    case ExprKind::conjunction: {
+      bool all = true;
+      for (Expr c : condition->operands) {
+        const std::optional<bool> one = holds(c, box);
+        if (one == false) return false;
+        all &= one == true;
+      }
+      return all ? std::optional(true) : std::nullopt;
+    }
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace tilewright::passes::fusion
