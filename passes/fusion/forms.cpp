@@ -1,0 +1,209 @@
+#include "passes/fusion/forms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+using ir::OpKind;
+
+// More accumulators than this cost more than another pass.
+constexpr std::size_t kMostTerms = 12;
+constexpr std::int64_t kMostPower = 4;
+
+bool is_reference(Expr e) { return e->is(ExprKind::reference) || e->is(ExprKind::shift_reference); }
+
+}  // namespace
+
+Forms::Forms(ExprBuilder& b, Axis loop, std::vector<Expr> pending, bool shift)
+    : b_(b), loop_(loop), pending_(std::move(pending)), shift_(shift) {}
+
+bool Forms::has_pending(Expr e) {
+  if (is_reference(e)) return false;
+  if (e->is(ExprKind::delta)) return true;
+  if (const auto known = has_pending_.find(e); known != has_pending_.end()) return known->second;
+  bool result = std::find(pending_.begin(), pending_.end(), e) != pending_.end();
+  for (Expr x : children(e)) result = result || has_pending(x);
+  has_pending_[e] = result;
+  return result;
+}
+
+Expr Forms::first_pending(Expr e) {
+  if (std::find(pending_.begin(), pending_.end(), e) != pending_.end()) return e;
+  for (Expr x : children(e))
+    if (has_pending(x)) return first_pending(x);
+  return e;
+}
+
+void Forms::refuse(std::string reason, Expr node) { throw NoForm{std::move(reason), node, first_pending(node)}; }
+
+const Form& Forms::form(Expr e) {
+  if (const auto known = forms_.find(e); known != forms_.end()) return known->second;
+  Form terms = merge(make(e));
+  if (terms.size() > kMostTerms) refuse(fmt::format("a value that needs more than {} accumulators", kMostTerms), e);
+  return forms_.emplace(e, std::move(terms)).first->second;
+}
+
+Form Forms::reduction(Expr r) {
+  const Expr inner = b_.reduce(r->combine, r->bound.without({loop_}), r->operands[0], r->operand_element);
+  if (r->combine == Combine::sum) return form(inner);
+  Forms without_shift(b_, loop_, pending_, false);
+  const Form terms = without_shift.form(inner);
+  if (terms.size() != 1 || terms[0].exponent != b_.zero() || !terms[0].factor->is_nonnegative ||
+      (r->combine != Combine::max && terms[0].factor != b_.one()))
+    refuse(fmt::format("{} of a value that is not monotone in its data", r->combine == Combine::max ? "the maximum" : "a reduction"), inner);
+  return terms;
+}
+
+// Terms with equal exponents and bodies add their factors; terms with equal factors and exponents add their bodies.
+Form Forms::merge(Form terms) {
+  for (const bool by_body : {true, false}) {
+    std::map<std::pair<ExprKey, ExprKey>, FormTerm> merged;
+    for (const FormTerm& t : terms) {
+      const std::pair key{t.exponent->key, by_body ? t.body->key : t.factor->key};
+      const auto [at, is_new] = merged.emplace(key, t);
+      if (is_new) continue;
+      FormTerm& sum = at->second;
+      (by_body ? sum.factor : sum.body) = by_body ? b_.add({sum.factor, t.factor}) : b_.add({sum.body, t.body});
+    }
+    terms.clear();
+    for (auto& [key, t] : merged)
+      if (t.factor != b_.zero() && t.body != b_.zero()) terms.push_back(t);
+  }
+  return terms;
+}
+
+Form Forms::multiply(const Form& a, const Form& b) {
+  Form all;
+  for (const FormTerm& x : a)
+    for (const FormTerm& y : b)
+      all.push_back({b_.product({x.factor, y.factor}), b_.add({x.exponent, y.exponent}), b_.product({x.body, y.body})});
+  return merge(std::move(all));
+}
+
+Form Forms::make(Expr e) {
+  if (!has_pending(e)) return {{b_.one(), b_.zero(), e}};
+  if (!e->axes.contains(loop_)) return {{e, b_.zero(), b_.one()}};
+  switch (e->kind) {
+    case ExprKind::add: return sum(e);
+    case ExprKind::mul: return product(e);
+    case ExprKind::exp: return exponential(e);
+    case ExprKind::select: return selection(e);
+    case ExprKind::log: return logarithm(e);
+    case ExprKind::reduce: return inner_reduction(e);
+    case ExprKind::indicator: refuse("a mask that depends on a pending reduction", e);
+    case ExprKind::function:
+      if (e->function == OpKind::abs_) {
+        const Form& x = form(e->operands[0]);
+        if (x.size() == 1) return {{b_.absolute(x[0].factor), x[0].exponent, b_.absolute(x[0].body)}};
+      }
+      refuse(fmt::format("{} of a value with data and a pending reduction", ir::text(e->function)), e);
+    default: refuse("a value with data and a pending reduction", e);
+  }
+}
+
+Form Forms::sum(Expr e) {
+  std::vector<Expr> data, pending;
+  Form rest;
+  for (const Term& t : e->terms) {
+    const Expr value = b_.scale(t.coefficient, t.value);
+    if (!has_pending(t.value)) {
+      data.push_back(value);
+    } else if (!t.value->axes.contains(loop_)) {
+      pending.push_back(value);
+    } else {
+      for (const FormTerm& x : form(t.value)) rest.push_back({b_.scale(t.coefficient, x.factor), x.exponent, x.body});
+    }
+  }
+  const Expr d = b_.add(data), p = b_.add(pending);
+  Form all;
+  if (d != b_.zero() && p != b_.zero() && shift_ && d->axes.contains(loop_)) {
+    const Expr reference = b_.shift_reference(p);
+    all = {{b_.one(), b_.zero(), b_.add({d, reference})}, {b_.subtract(p, reference), b_.zero(), b_.one()}};
+  } else {
+    if (d != b_.zero()) all.push_back({b_.one(), b_.zero(), d});
+    if (p != b_.zero()) all.push_back({p, b_.zero(), b_.one()});
+  }
+  all.insert(all.end(), rest.begin(), rest.end());
+  return all;
+}
+
+Form Forms::product(Expr e) {
+  Form all{{b_.number(e->number), b_.zero(), b_.one()}};
+  for (const Factor& f : e->factors) {
+    const Form x = form(f.base);
+    if (x.size() == 1) {
+      all = multiply(all, {{b_.power(x[0].factor, f.exponent), b_.scale(f.exponent, x[0].exponent), b_.power(x[0].body, f.exponent)}});
+    } else if (f.exponent.is_integer() && !f.exponent.is_negative() && f.exponent <= Rational(kMostPower)) {
+      for (Rational i = 0; i < f.exponent; i += 1) all = multiply(all, x);
+    } else {
+      refuse(f.exponent.is_negative() ? "a division by a sum of data and a pending reduction" : "a root of a sum of data and a pending reduction",
+             f.base);
+    }
+  }
+  return all;
+}
+
+// exp(u): each term of u must be data, or pending.
+Form Forms::exponential(Expr e) {
+  std::vector<Expr> pending, data;
+  Forms inner(b_, loop_, pending_, false);
+  for (const Term& t : b_.terms(e->operands[0])) {
+    if (!has_pending(t.value)) {
+      data.push_back(b_.scale(t.coefficient, t.value));
+    } else if (!t.value->axes.contains(loop_)) {
+      pending.push_back(b_.scale(t.coefficient, t.value));
+    } else {
+      for (const FormTerm& x : inner.form(t.value)) {
+        const bool is_pending = has_pending(x.factor);
+        if (x.exponent != b_.zero() || (is_pending && x.body->axes.contains(loop_)))
+          refuse("exp of a product of data and a pending reduction", e);
+        (is_pending ? pending : data).push_back(b_.scale(t.coefficient, b_.product({x.factor, x.body})));
+      }
+    }
+  }
+  const Expr a = b_.add(pending);
+  data.push_back(b_.reference(a));
+  return {{b_.one(), a, b_.exp(b_.add(data))}};
+}
+
+Form Forms::selection(Expr e) {
+  const Expr condition = e->operands[0], value = e->operands[1], other = e->operands[2];
+  if (has_pending(condition)) refuse("a mask that depends on a pending reduction", e);
+  if (other->is(ExprKind::infinity)) refuse("an infinity outside of an exponent and of a maximum", e);
+  Form all;
+  for (const FormTerm& x : form(value)) all.push_back({x.factor, x.exponent, b_.select(condition, x.body, b_.zero())});
+  for (const FormTerm& x : form(other)) all.push_back({x.factor, x.exponent, b_.select(condition, b_.zero(), x.body)});
+  return all;
+}
+
+Form Forms::logarithm(Expr e) {
+  const Form& x = form(e->operands[0]);
+  if (x.size() != 1) refuse("log of a sum of data and a pending reduction", e);
+  if (x[0].exponent != b_.zero()) refuse("log of a value that moves with a reference", e);
+  return {{b_.log(x[0].factor), b_.zero(), b_.one()}, {b_.one(), b_.zero(), b_.log(x[0].body)}};
+}
+
+// A reduction over other axes: linear in what does not vary along them.
+Form Forms::inner_reduction(Expr e) {
+  const bool is_sum = e->combine == Combine::sum;
+  if (e->operands.size() > 1 || (!is_sum && e->combine != Combine::max)) refuse("a reduction of a value with data and a pending reduction", e);
+  Forms inner(b_, loop_, pending_, shift_ && is_sum);
+  const Form body = inner.form(e->operands[0]);
+  Form all;
+  for (const FormTerm& x : body) {
+    if (e->bound.intersects(x.factor->axes) || e->bound.intersects(x.exponent->axes))
+      refuse("a factor that depends on a pending reduction, inside of a reduction over an axis of that factor", e);
+    if (!is_sum && (body.size() != 1 || x.exponent != b_.zero() || !x.factor->is_nonnegative))
+      refuse("the maximum of a value that is not monotone in its data", e);
+    all.push_back({x.factor, x.exponent, b_.reduce(e->combine, e->bound, x.body, e->operand_element)});
+  }
+  return all;
+}
+
+}  // namespace tilewright::passes::fusion

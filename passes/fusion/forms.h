@@ -1,0 +1,71 @@
+// Separates what depends on data from what depends on pending reductions: the derivation of one-pass kernels.
+//
+// A loop walks an axis L. A reduction over L is pending until the loop ends, and other values need it: in sum of exp(s - m) v the maximum m of
+// s is pending. A form of a value is
+//
+//   value = sum over i of  c_i(pending) * exp(a_i(pending) - a_i(reference)) * body_i(data, reference)
+//
+// The references stand for the pending values; any number serves as a reference, and a loop takes the value so far. An accumulator holds the
+// reduction of body_i, and moves with exp(a_i(new) - a_i(old)) when its reference does. c_i is applied when the loop has ended.
+//
+//   exp(s - m) / l * v   has one term:  c = 1 / l,  a = -m,  body = exp(s - reference(m)) v
+//
+// A value without a form is computed in a further pass over L, when the reductions in it are complete.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "passes/fusion/normal_form.h"
+
+namespace tilewright::passes::fusion {
+
+/// factor * exp(exponent - exponent at the reference) * body.
+struct FormTerm {
+  Expr factor;    // of pending values only
+  Expr exponent;  // of pending values only
+  Expr body;      // of data and references
+};
+using Form = std::vector<FormTerm>;
+
+/// Why a value has no form.
+struct NoForm {
+  std::string reason;
+  Expr node;     // what rules it out
+  Expr pending;  // a pending reduction inside of it
+};
+
+class Forms {
+ public:
+  /// shift: data + pending becomes (data + reference) + (pending - reference), which cancels less than two terms.
+  Forms(ExprBuilder&, Axis loop, std::vector<Expr> pending, bool shift = true);
+
+  /// The form of a value. Throws NoForm.
+  const Form& form(Expr);
+  /// The form of what one reduction over the loop's axis combines. A maximum needs one term that is monotone in its body. Throws NoForm.
+  Form reduction(Expr reduce);
+  /// Whether a value depends on a pending reduction. References do not.
+  bool has_pending(Expr);
+
+ private:
+  Form make(Expr);
+  Form sum(Expr);
+  Form product(Expr);
+  Form exponential(Expr);
+  Form selection(Expr);
+  Form logarithm(Expr);
+  Form inner_reduction(Expr);
+  Form multiply(const Form&, const Form&);
+  Form merge(Form);
+  Expr first_pending(Expr);
+  [[noreturn]] void refuse(std::string reason, Expr node);
+
+  ExprBuilder& b_;
+  Axis loop_;
+  std::vector<Expr> pending_;
+  bool shift_;
+  std::unordered_map<Expr, Form, ExprHash> forms_;
+  std::unordered_map<Expr, bool, ExprHash> has_pending_;
+};
+
+}  // namespace tilewright::passes::fusion
