@@ -1,0 +1,333 @@
+#include "passes/fusion/plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "passes/fusion/integer_range.h"
+#include "passes/fusion/value_bounds.h"
+#include "tileir/diagnostics.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+
+bool by_key(Expr a, Expr b) { return a->key < b->key; }
+bool is_reference(Expr e) { return e->is(ExprKind::reference) || e->is(ExprKind::shift_reference); }
+
+void collect_kind(Expr e, ExprKind kind, ExprSet& seen, std::vector<Expr>& found) {
+  if (!seen.insert(e).second) return;
+  if (e->is(kind)) found.push_back(e);
+  for (Expr x : children(e)) collect_kind(x, kind, seen, found);
+}
+std::vector<Expr> all_of_kind(Expr e, ExprKind kind) {
+  ExprSet seen;
+  std::vector<Expr> found;
+  collect_kind(e, kind, seen, found);
+  std::sort(found.begin(), found.end(), by_key);
+  return found;
+}
+
+// Whether a value changes with `inner`; references are free and do not count.
+bool depends(Expr e, Expr inner, ExprSet& seen) {
+  if (e == inner) return true;
+  if (is_reference(e) || !seen.insert(e).second) return false;
+  for (Expr x : children(e))
+    if (depends(x, inner, seen)) return true;
+  return false;
+}
+bool depends(Expr e, Expr inner) {
+  ExprSet seen;
+  return depends(e, inner, seen);
+}
+
+// A tensor's element as the grid rule counts it: two uses of one element are one read.
+struct Read {
+  Tensor tensor;
+  AxisSet axes;
+  friend bool operator==(const Read&, const Read&) = default;
+};
+
+void collect_reads(Expr e, std::vector<Read>& reads) {
+  if (is_reference(e)) return;
+  if (e->is(ExprKind::load)) {
+    const Read r{e->tensor, e->axes};
+    if (std::find(reads.begin(), reads.end(), r) == reads.end()) reads.push_back(r);
+  }
+  for (Expr x : children(e)) collect_reads(x, reads);
+}
+
+// The reads along axis x itself, not those inside of a reduction whose result lacks x.
+void collect_reads_along(Expr e, Axis x, std::vector<Read>& reads) {
+  if (e->is(ExprKind::reduce) && !e->axes.contains(x)) return;
+  if (e->is(ExprKind::load)) return collect_reads(e, reads);
+  for (Expr y : children(e)) collect_reads_along(y, x, reads);
+}
+
+void collect_inner_reductions(Expr e, Axis loop, ExprSet& seen, std::vector<Expr>& found) {
+  if (is_reference(e) || !seen.insert(e).second) return;
+  if (e->is(ExprKind::reduce) && !e->bound.contains(loop)) found.push_back(e);
+  for (Expr x : children(e)) collect_inner_reductions(x, loop, seen, found);
+}
+
+void collect_bound(Expr e, const ExprSet& stop, ExprSet& seen, AxisSet& bound) {
+  if (is_reference(e) || stop.count(e) != 0 || !seen.insert(e).second) return;
+  bound.insert(e->bound);
+  for (Expr x : children(e)) collect_bound(x, stop, seen, bound);
+}
+
+void collect_reductions(Expr e, Axis axis, ExprSet& seen, std::vector<Expr>& found) {
+  if (!seen.insert(e).second) return;
+  for (Expr x : children(e)) collect_reductions(x, axis, seen, found);
+  if (e->is(ExprKind::reduce) && (!axis || e->bound.contains(axis))) found.push_back(e);
+}
+
+}  // namespace
+
+std::string_view text(Policy p) {
+  switch (p) {
+    case Policy::complete: return "complete";
+    case Policy::deferred: return "deferred";
+    case Policy::rolling: return "rolling";
+    case Policy::shifted: return "shifted";
+    case Policy::constant: return "constant";
+    case Policy::unused: return "unused";
+  }
+  return "";
+}
+
+double estimated_extent(const Dim& d) {
+  if (d.is_constant()) return static_cast<double>(d.value());
+  constexpr double kTypical = 1024;
+  return std::clamp(kTypical, static_cast<double>(d.least()), static_cast<double>(d.greatest()));
+}
+double estimated_extent(const AxisSet& axes) {
+  double product = 1;
+  for (Axis a : axes) product *= estimated_extent(a->extent);
+  return product;
+}
+
+std::vector<Expr> reductions_over(Axis axis, const std::vector<KernelOutput>& outputs) {
+  ExprSet seen;
+  std::vector<Expr> found;
+  for (const KernelOutput& o : outputs) collect_reductions(o.value, axis, seen, found);
+  return found;
+}
+
+std::vector<Axis> bound_axes(const std::vector<KernelOutput>& outputs) {
+  AxisSet all;
+  for (Expr r : reductions_over(nullptr, outputs)) all.insert(r->bound);
+  return {all.begin(), all.end()};
+}
+
+Plan::Plan(ExprBuilder& b, std::vector<KernelOutput> given, Axis axis) : outputs(std::move(given)), loop(axis), b_(b), forms_(by_key) {
+  std::sort(outputs.begin(), outputs.end(), [](const KernelOutput& x, const KernelOutput& y) { return x.name < y.name; });
+  if (loop) {
+    assign_passes();
+    make_accumulators();
+    make_moves();
+    choose_policies();
+  }
+  choose_grid();
+}
+
+// Each reduction goes into the first pass in which it has a form: taking each cut as late as possible gives the least number of passes.
+void Plan::assign_passes() {
+  for (Expr r : reductions_over(loop, outputs)) {
+    Reduction planned;
+    planned.value = r;
+    std::vector<const Reduction*> needed;
+    for (const Reduction& d : reductions)
+      if (contains(r, d.value)) {
+        needed.push_back(&d);
+        planned.pass = std::max(planned.pass, d.pass);
+      }
+    for (;;) {
+      std::vector<Expr> pending;
+      for (const Reduction* d : needed)
+        if (d->pass == planned.pass) pending.push_back(d->value);
+      try {
+        Forms forms(b_, loop, pending);
+        forms_[r] = forms.reduction(r);
+        break;
+      } catch (const NoForm& why) {
+        refusals.push_back({r, why});
+        ++planned.pass;
+      }
+    }
+    reductions.push_back(std::move(planned));
+  }
+  for (const Reduction& r : reductions) passes = std::max(passes, r.pass);
+  // An output that varies along the loop's axis is written in a pass behind the reductions that it needs.
+  for (const KernelOutput& o : outputs) {
+    if (!o.value->axes.contains(loop)) continue;
+    for (const Reduction& r : reductions)
+      if (contains(o.value, r.value)) passes = std::max(passes, r.pass + 1);
+  }
+}
+
+int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr reduce) {
+  for (std::size_t i = 0; i < accumulators.size(); ++i) {
+    const Accumulator& a = accumulators[i];
+    if (a.pass == pass && a.combine == combine && a.body == body) return static_cast<int>(i);
+  }
+  Accumulator a;
+  a.combine = combine;
+  a.exponent = exponent;
+  a.body = body;
+  a.axes = body->axes.without({loop});
+  a.pass = pass;
+  a.reduce = reduce;
+  accumulators.push_back(std::move(a));
+  return static_cast<int>(accumulators.size()) - 1;
+}
+
+void Plan::make_accumulators() {
+  for (Reduction& r : reductions)
+    for (const FormTerm& t : forms_[r.value])
+      r.terms.push_back({t.factor, accumulator(r.pass, r.value->combine, t.exponent, t.body, r.value)});
+}
+
+// The transport of a body with shift references y: the form of body[y + delta], with delta pending. Bodies that turn up become accumulators.
+void Plan::make_moves() {
+  for (std::size_t i = 0; i < accumulators.size(); ++i) {
+    const std::vector<Expr> shifts = all_of_kind(accumulators[i].body, ExprKind::shift_reference);
+    if (shifts.empty()) continue;
+    ExprMap moved;
+    for (Expr s : shifts) moved[s] = b_.add({s, b_.delta(s->operands[0])});
+    Forms forms(b_, loop, {}, false);
+    const Form transported = forms.form(b_.substitute(accumulators[i].body, moved));
+    std::vector<AccumulatorTerm> move;
+    for (const FormTerm& t : transported)
+      move.push_back({t.factor, accumulator(accumulators[i].pass, Combine::sum, accumulators[i].exponent, t.body, accumulators[i].reduce)});
+    accumulators[i].move = std::move(move);
+  }
+}
+
+void Plan::choose_policies() {
+  for (Reduction& r : reductions) {
+    bool is_exponent = false, is_shift = false, is_needed_later = false;
+    for (const Accumulator& a : accumulators) {
+      for (Expr x : all_of_kind(a.body, ExprKind::reference)) is_exponent |= a.pass == r.pass && contains(x->operands[0], r.value);
+      for (Expr x : all_of_kind(a.body, ExprKind::shift_reference)) is_shift |= a.pass == r.pass && contains(x->operands[0], r.value);
+    }
+    for (const Reduction& later : reductions) is_needed_later |= later.pass > r.pass && contains(later.value, r.value);
+    r.policy = is_exponent ? Policy::rolling : is_shift ? Policy::shifted : is_needed_later ? Policy::complete : Policy::deferred;
+    if (r.value->combine != Combine::max || (r.policy != Policy::rolling && r.policy != Policy::deferred)) continue;
+    r.is_only_reference = is_only_reference(r.value);
+    if (!r.is_only_reference) continue;
+    if (r.policy == Policy::deferred) {
+      r.policy = Policy::unused;
+      continue;
+    }
+    // exp of what remains below the reference must stay far from the least float.
+    constexpr double kMostSpread = 80;
+    const ValueBounds bounds = value_bounds(accumulators[r.terms[0].accumulator].body);
+    double spread = 0;
+    for (const Accumulator& a : accumulators)
+      for (const Term& t : b_.terms(a.exponent))
+        if (contains(t.value, r.value)) spread = std::max(spread, std::fabs(t.coefficient.to_double()) * (bounds.greatest - bounds.least));
+    if (spread <= kMostSpread) {
+      r.policy = Policy::constant;
+      r.constant = bounds.greatest;
+    }
+  }
+}
+
+// With every sum as its terms at the references, does an output still depend on the value?
+bool Plan::is_only_reference(Expr reduce) {
+  ExprMap sums;
+  ExprSet stop;
+  for (const Reduction& r : reductions) {
+    stop.insert(r.value);
+    if (r.value->combine != Combine::sum) continue;
+    std::vector<Expr> terms;
+    for (const AccumulatorTerm& t : r.terms) {
+      const Accumulator& a = accumulators[t.accumulator];
+      // A name for the accumulator's value at its reference.
+      const Axis name = b_.pool().axis("T" + std::to_string(t.accumulator), 1);
+      terms.push_back(b_.product({t.factor, b_.exp(a.exponent), b_.function(ir::OpKind::copysign_, {b_.index(name)}, ir::Element::f32)}));
+    }
+    sums[r.value] = b_.add(terms);
+  }
+  const auto at_references = [&](Expr e) {
+    for (auto r = reductions.rbegin(); r != reductions.rend(); ++r) {
+      const auto sum = sums.find(r->value);
+      if (sum != sums.end() && contains(e, r->value)) e = b_.substitute(e, {{r->value, sum->second}}, stop);
+    }
+    return e;
+  };
+  return std::none_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) { return depends(at_references(o.value), reduce); });
+}
+
+const Reduction* Plan::find(Expr reduce) const {
+  for (const Reduction& r : reductions)
+    if (r.value == reduce) return &r;
+  return nullptr;
+}
+
+bool Plan::is_dead(int accumulator) const {
+  bool is_used = false;
+  for (const Reduction& r : reductions)
+    for (const AccumulatorTerm& t : r.terms)
+      if (t.accumulator == accumulator) {
+        if (r.policy != Policy::constant && r.policy != Policy::unused) return false;
+        is_used = true;
+      }
+  return is_used;
+}
+
+// A free axis is shared out over programs if what lacks it is cheap to repeat: no product, and nothing is read that is not read along the axis
+// anyway, or that has fewer axes than such a read.
+void Plan::choose_grid() {
+  AxisSet free;
+  for (const KernelOutput& o : outputs) free.insert(o.value->axes);
+  if (loop) free = free.without({loop});
+  std::vector<const Accumulator*> live;
+  AxisSet rows;
+  for (std::size_t i = 0; i < accumulators.size(); ++i) {
+    const Accumulator& a = accumulators[i];
+    rows.insert(a.axes);
+    if (!a.axes.empty() && a.axes.intersects(free) && !is_dead(static_cast<int>(i))) live.push_back(&a);
+  }
+  std::vector<Expr> parts;
+  for (const Accumulator* a : live) {
+    parts.push_back(a->body);
+    ExprSet seen;
+    collect_inner_reductions(a->body, loop, seen, parts);
+  }
+  const auto is_cheap_without = [&](Axis x, Expr part) {
+    if (part->axes.contains(x) || !part->axes.intersects(free)) return true;
+    std::vector<Read> along, read;
+    for (const Accumulator* a : live)
+      if (a->axes.contains(x)) collect_reads_along(a->body, x, along);
+    collect_reads(part, read);
+    AxisSet space = part->axes;
+    space.insert(part->bound);
+    const bool is_product = std::none_of(read.begin(), read.end(), [&](const Read& r) { return r.axes.contains(space); });
+    return !is_product && std::all_of(read.begin(), read.end(), [&](const Read& r) {
+      return std::any_of(along.begin(), along.end(), [&](const Read& a) {
+        return a == r || (a.axes.contains(r.axes) && a.axes.size() > r.axes.size());
+      });
+    });
+  };
+  for (Axis x : free) {
+    const bool is_grid = live.empty() || std::all_of(parts.begin(), parts.end(), [&](Expr p) { return is_cheap_without(x, p); });
+    if (is_grid) grid.insert(x);
+  }
+  payload = rows.without(grid);
+  AxisSet inner, after_loop;
+  ExprSet seen;
+  for (const Accumulator& a : accumulators) {
+    if (!a.axes.empty()) cells += estimated_extent(a.axes.without(grid));
+    collect_bound(a.body, {}, seen, inner);
+  }
+  resident = estimated_extent(loop ? inner.without({loop}) : inner);
+  ExprSet stop, visited;
+  for (const Reduction& r : reductions) stop.insert(r.value);
+  for (const KernelOutput& o : outputs) collect_bound(o.value, stop, visited, after_loop);
+  after = after_loop.empty() ? 0 : estimated_extent(after_loop);
+}
+
+}  // namespace tilewright::passes::fusion
