@@ -1,0 +1,47 @@
+// What the table of tensor ops says of each op, as data.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tileir/graph/graph.h"
+
+namespace tilewright::graph {
+
+enum class Family : std::uint8_t { leaf, map, shape, reduce, product, index, call };
+
+struct AttributeInfo {
+  std::string_view name;
+  bool optional;
+};
+
+struct OpInfo {
+  std::string_view name;
+  Family family;
+  std::vector<std::string_view> operands;
+  bool is_variadic;  // the last operand stands for any number
+  std::vector<AttributeInfo> attributes;
+  std::string_view documentation;
+
+  /// The name of operand i as messages say it.
+  std::string_view operand_name(std::size_t i) const { return operands[i < operands.size() ? i : operands.size() - 1]; }
+};
+
+const OpInfo& info(Op);
+inline std::string_view text(Op op) { return info(op).name; }
+std::optional<Op> parse_op(std::string_view name);
+/// Every op of the table, in its order.
+std::span<const Op> all_ops();
+
+/// The function of a map by its name in tile IR; none for ops that are not element-wise.
+std::optional<ir::OpKind> parse_function(std::string_view name);
+bool is_function(ir::OpKind);
+
+std::string_view text(Combine);
+std::optional<Combine> parse_combine(std::string_view);
+std::string_view text(ProductPrecision);
+std::optional<ProductPrecision> parse_precision(std::string_view);
+
+}  // namespace tilewright::graph

@@ -1,0 +1,47 @@
+// Shape rules: the shape and the element type of a node, or what is wrong with its operands. One function an op. The builder, the parser and
+// the verifier call the same rules, so a mistake has the same message everywhere.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tileir/graph/graph.h"
+
+namespace tilewright::graph {
+
+inline constexpr int kMaxTensorRank = 6;
+
+/// An operand that an error names.
+struct Party {
+  NodeId node;
+  std::string name;  // "a"
+};
+
+/// What a rule finds: a shape and an element, or an error ("'a' is [4, 8] and 'b' is [4, 7]; ...") and the operands it speaks of.
+struct Inferred {
+  TensorShape shape;
+  ir::Element element{};
+  std::string error;
+  std::vector<Party> parties;
+  bool ok() const { return error.empty(); }
+};
+
+/// Checks the operands and attributes of a node. Its `shape` and `element` count only where they do not follow from the operands (leaves,
+/// reshape, broadcast, cast, bitcast, einsum's element). Requires: operands that are in the graph.
+Inferred infer(const Graph&, const Node&);
+
+/// "[4, n + 1]", or "a scalar".
+std::string shape_text(const TensorShape&);
+/// Whether two extents may stand in one axis of a broadcast: equal, or one of them 1.
+bool fits(const Dim& a, const Dim& b);
+/// Whether `from` broadcasts to `to`, aligned from the right.
+bool broadcasts(const TensorShape& from, const TensorShape& to);
+/// The shape that these broadcast to, aligned from the right.
+Inferred common_shape(const Graph&, const std::vector<Party>&);
+/// The product of the extents.
+Dim element_count(const TensorShape&);
+/// The shape of gather's result: the axes of index in place of `axis` of the table.
+TensorShape gather_shape(const TensorShape& table, const TensorShape& index, int axis);
+/// Why this is no shape of a tensor; empty if it is one.
+std::string problem_of(const TensorShape&);
+
+}  // namespace tilewright::graph
