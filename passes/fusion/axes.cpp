@@ -13,7 +13,7 @@ using graph::Op;
 bool is_one(const Dim& d) { return d == Dim(1); }
 
 bool is_leaf(Op op) {
-  return op == Op::input || op == Op::scalar || op == Op::constant || op == Op::iota || op == Op::rand || op == Op::argument;
+  return op == Op::input || op == Op::scalar || op == Op::constant || op == Op::iota || op == Op::rand || op == Op::argument || op == Op::extent;
 }
 
 }  // namespace

@@ -259,6 +259,7 @@ Expr GraphToExprs::leaf(const Node& node, NodeId n, const Position& position) {
   const TensorAtoms atoms = axes_.atoms(n);
   switch (node.op) {
     case Op::iota: return cast(whole(position[node.axes[0]], atoms[node.axes[0]]), Element::i64, node.element);
+    case Op::extent: return b_.extent(node.lengths[0]);
     case Op::rand: return b_.random(node.seed, linear(position, atoms, node.shape));
     case Op::constant:
       if (node.data->bits.size() == 1) {

@@ -19,15 +19,18 @@ using ir::OpKind;
 
 bool by_key(Expr a, Expr b) { return a->key < b->key; }
 
-// The element type of arithmetic on these values: numbers adapt to the others, integers are exact.
+// The element type of arithmetic on these values: numbers and extents adapt to the others, integers are exact.
 Element common_element(std::span<const Expr> values) {
-  Element common = Element::f32;
+  bool has_integer = false, has_float = false;
   for (Expr e : values) {
     if (e->is(ExprKind::number) || e->is(ExprKind::infinity)) continue;
-    if (e->element == Element::f64) common = Element::f64;
-    if (ir::is_integer(e->element)) common = Element::i64;
+    if (e->element == Element::f64) return Element::f64;
+    if (ir::is_integer(e->element))
+      has_integer = true;
+    else
+      has_float = true;
   }
-  return common;
+  return has_integer && !has_float ? Element::i64 : Element::f32;
 }
 
 bool is_integer(Expr e) { return ir::is_integer(e->element); }
@@ -273,8 +276,6 @@ class ExprBuilder::ProductBuilder {
     std::vector<Expr> bases;
     for (const Factor& f : all) bases.push_back(f.base);
     e.element = common_element(bases);
-    if (std::any_of(bases.begin(), bases.end(), [](Expr x) { return ir::is_float(x->element) && !x->is(ExprKind::number); }))
-      e.element = std::any_of(bases.begin(), bases.end(), [](Expr x) { return x->element == Element::f64; }) ? Element::f64 : Element::f32;
     e.number = coefficient_;
     e.factors = std::move(all);
     return b_.pool_.intern(std::move(e));

@@ -267,15 +267,11 @@ const Reduction* Plan::find(Expr reduce) const {
   return nullptr;
 }
 
-bool Plan::is_dead(int accumulator) const {
-  bool is_used = false;
+bool Plan::is_read(int accumulator) const {
   for (const Reduction& r : reductions)
     for (const AccumulatorTerm& t : r.terms)
-      if (t.accumulator == accumulator) {
-        if (r.policy != Policy::constant && r.policy != Policy::unused) return false;
-        is_used = true;
-      }
-  return is_used;
+      if (t.accumulator == accumulator && r.policy != Policy::constant && r.policy != Policy::unused) return true;
+  return false;
 }
 
 // A free axis is shared out over programs if what lacks it is cheap to repeat: no product, and nothing is read that is not read along the axis
@@ -289,7 +285,7 @@ void Plan::choose_grid() {
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const Accumulator& a = accumulators[i];
     rows.insert(a.axes);
-    if (!a.axes.empty() && a.axes.intersects(free) && !is_dead(static_cast<int>(i))) live.push_back(&a);
+    if (a.axes.intersects(free) && is_read(static_cast<int>(i))) live.push_back(&a);
   }
   std::vector<Expr> parts;
   for (const Accumulator* a : live) {

@@ -87,10 +87,10 @@ class Plan {
   double after = 0;     // positions of reductions behind the loop
 
   const Reduction* find(Expr reduce) const;
-  /// Whether the accumulator need not be computed: it only gives reductions that are constant or unused.
-  bool is_dead(int accumulator) const;
+  /// Whether a reduction that is computed is a term of the accumulator. Others give only constants, or moves of other accumulators.
+  bool is_read(int accumulator) const;
   /// The plan as text for people: loop, passes, accumulators, merge of two states, epilogue, refusals.
-  std::string text(const ExprPool&) const;
+  std::string text() const;
 
  private:
   void assign_passes();

@@ -1,0 +1,26 @@
+// Checks a plan against the formulas that it computes, exactly, at random points of a finite field (field.h).
+//
+// The loop runs as emitted: tile by tile, in several states that are merged, each time with new random references, and last with the complete
+// values as references. Every sum must then be what its definition gives. Since any reference is right, the maximum need not be modelled.
+#pragma once
+#include <string>
+
+#include "passes/fusion/plan.h"
+
+namespace tilewright::passes::fusion {
+
+struct ProofResult {
+  bool exact = true;
+  int rounds = 0;
+  /// The logarithm to the base 2 of the probability that a wrong plan passes.
+  double log2_error = 0;
+  /// What differs, or what could not be checked.
+  std::string text;
+};
+
+ProofResult check_plan(ExprBuilder&, const Plan&, int rounds = 2, std::uint64_t seed = 1);
+
+/// The maxima that are only references: no output changes when they take another value. A lower bound, as Plan::is_only_reference is.
+std::vector<Expr> unobserved_maxima(ExprBuilder&, const Plan&, std::uint64_t seed = 1);
+
+}  // namespace tilewright::passes::fusion
