@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tilewright::ir {
 
@@ -116,6 +117,34 @@ Rational power(const Rational& base, std::int64_t exponent) {
   }
   return result;
 }
+
+namespace {
+
+// The first convergent of the continued fraction that rounds to the value.
+template <class Float>
+std::optional<Rational> intended(Float value, double most_product) {
+  if (!std::isfinite(value) || value == 0) return std::nullopt;
+  const double magnitude = std::fabs(static_cast<double>(value));
+  double rest = magnitude;
+  std::int64_t p = 1, q = 0, earlier_p = 0, earlier_q = 1;
+  for (;;) {
+    const double whole = std::floor(rest);
+    const double next_p = whole * static_cast<double>(p) + static_cast<double>(earlier_p);
+    const double next_q = whole * static_cast<double>(q) + static_cast<double>(earlier_q);
+    if (std::max(next_p, 1.0) * next_q > most_product) return std::nullopt;
+    earlier_p = std::exchange(p, static_cast<std::int64_t>(next_p));
+    earlier_q = std::exchange(q, static_cast<std::int64_t>(next_q));
+    if (static_cast<Float>(static_cast<double>(p) / static_cast<double>(q)) == static_cast<Float>(magnitude))
+      return Rational(value < 0 ? -p : p, q);
+    if (rest == whole) return std::nullopt;
+    rest = 1 / (rest - whole);
+  }
+}
+
+}  // namespace
+
+std::optional<Rational> intended_fraction(float value) { return intended(value, 0x1p20); }
+std::optional<Rational> intended_fraction(double value) { return intended(value, 0x1p48); }
 
 std::optional<Rational> exact_root(const Rational& x, std::int64_t root) {
   if (root == 1) return x;

@@ -51,6 +51,11 @@ struct RationalOverflow {};
 
 /// base^exponent for an integer exponent. Requires: base is not zero if the exponent is negative.
 Rational power(const Rational& base, std::int64_t exponent);
+/// The fraction that a rounded constant stands for: 0.1f is 1/10. None if no fraction whose numerator and denominator have together at most
+/// 20 bits (f32) rounds to the value, so that a fraction is no accident.
+std::optional<Rational> intended_fraction(float);
+std::optional<Rational> intended_fraction(double);
+
 /// The exact `root`-th root of a fraction that is not negative, if it is a fraction.
 std::optional<Rational> exact_root(const Rational&, std::int64_t root);
 

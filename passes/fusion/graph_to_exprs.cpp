@@ -265,7 +265,14 @@ Expr GraphToExprs::leaf(const Node& node, NodeId n, const Position& position) {
       if (node.data->bits.size() == 1) {
         const std::uint64_t bits = node.data->bits[0];
         if (node.element == Element::boolean) return b_.truth(bits != 0);
-        if (ir::is_float(node.element)) return b_.constant(ir::float_value(node.element, bits));
+        if (ir::is_float(node.element)) {
+          const double value = ir::float_value(node.element, bits);
+          // sum * (1.0f / n) is the mean, as sum / n is: the constant's rounding moves to the result.
+          if (options_.move_rounding)
+            if (const auto fraction = node.element == Element::f64 ? ir::intended_fraction(value) : ir::intended_fraction(static_cast<float>(value)))
+              return b_.number(*fraction);
+          return b_.constant(value);
+        }
         return b_.number(ir::integer_value(node.element, bits));
       }
       break;
@@ -512,9 +519,14 @@ Expr GraphToExprs::pick(Expr value, const AxisPosition& along, const AtomList& a
   const AxisPosition there = parts({{position}, true}, atoms);
   for (std::size_t i = 0; i < along.parts.size(); ++i) moved[along.parts[i]] = there.parts[i];
   const Expr here = b_.equal(whole(along, atoms), position);
-  ExprSet visited;
+  // What lacks the axis stays: inside of a reduction over the axis, the same name is another axis.
+  ExprSet visited, unchanged;
   const std::function<void(Expr)> visit = [&](Expr e) {
-    if (!e->axes.intersects(bound) || !visited.insert(e).second) return;
+    if (!e->axes.intersects(bound)) {
+      unchanged.insert(e);
+      return;
+    }
+    if (!visited.insert(e).second) return;
     if (e->is(ExprKind::reduce)) {
       moved[e] = b_.reduce(Combine::sum, bound, b_.select(here, e, b_.zero()));
       return;
@@ -522,7 +534,7 @@ Expr GraphToExprs::pick(Expr value, const AxisPosition& along, const AtomList& a
     for (Expr x : children(e)) visit(x);
   };
   visit(value);
-  return b_.substitute(value, moved);
+  return b_.substitute(value, moved, unchanged);
 }
 
 }  // namespace tilewright::passes::fusion
