@@ -1,0 +1,91 @@
+// What a compiled graph runs: kernels in tile IR, and how to launch each of them.
+//
+// Buffers are the tensors in memory: what run() gets by name, constants, and intermediate results. Extents may have symbols; their values are
+// known when the program runs.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tileir/graph/graph.h"
+#include "tileir/ir.h"
+#include "tileir/target/target_desc.h"
+
+namespace tilewright::passes::fusion {
+
+enum class BufferKind : std::uint8_t {
+  input,         // given by name
+  output,        // given by name
+  constant,      // contents known when the graph is compiled
+  intermediate,  // written by one kernel, read by later ones of the same run
+  derived,       // computed from parameters alone; kept from run to run until a parameter is given again
+};
+
+struct ProgramBuffer {
+  std::string name;  // of input and output: the user's
+  BufferKind kind{};
+  ir::Element element{};
+  graph::TensorShape shape;      // of an intermediate: row-major
+  std::vector<Dim> strides;      // of an input with strides, else empty
+  bool is_parameter = false;     // input
+  bool is_used = true;           // input: false if no output needs it
+  std::shared_ptr<const graph::ConstantData> data;  // constant: one element for all, or all in row-major order
+  graph::NodeId node;            // whose value it is; none for an intermediate that is no node's value
+};
+
+/// One argument of a kernel, in the order of the function's parameters.
+struct KernelArgument {
+  enum class Kind : std::uint8_t { buffer, extent, scalar } kind{};
+  int buffer = -1;      // buffer: the index of a ProgramBuffer
+  Dim extent;           // extent: passed as the parameter's integer type
+  std::string scalar;   // scalar: the name that run() gives a number for
+};
+
+/// The number of programs along one axis of the grid: the product of extent / tile, rounded up.
+struct GridFactor {
+  Dim extent;
+  std::int64_t tile = 1;
+};
+
+struct ProgramKernel {
+  std::string name;
+  ir::Function function;  // traced
+  std::vector<KernelArgument> arguments;
+  std::vector<GridFactor> grid[3];
+  int num_warps = 4, num_stages = 0;
+
+  // For reports.
+  std::string reason;                    // why these nodes are one kernel
+  std::vector<graph::NodeId> covers;
+  int passes = 1;                        // over the loop's axis
+  std::vector<int> reads, writes;        // buffers
+  double flops_per_element = 0;          // of multiplications and additions, for each point of flops_space
+  std::vector<Dim> flops_space;
+  std::string plan_text;                 // loop, accumulators, policies
+};
+
+struct ProgramProof {
+  bool exact = true;
+  int rounds = 0;
+  double log2_error = 0;
+  std::string text;
+};
+
+struct ProgramOptions {
+  bool fuse = true, reassociate = true, move_rounding = true, deterministic = true, batch_invariant = false;
+  std::uint64_t max_workspace = UINT64_MAX;
+};
+
+struct Program {
+  std::vector<ProgramBuffer> buffers;
+  std::vector<ProgramKernel> kernels;            // of each run, in order
+  std::vector<ProgramKernel> parameter_kernels;  // when a parameter is given, in order
+  ProgramProof proof;
+  std::vector<std::string> not_fused;            // one line each: "not fused: ... (file:line) ... because ... (file:line) ..."
+};
+
+/// Derives the kernels of a graph's outputs. Requires: a verified graph with an output. `target.sm` is 0 for hosts.
+Program build_program(const graph::Graph&, const ProgramOptions&, const ir::TargetDesc&);
+
+}  // namespace tilewright::passes::fusion
