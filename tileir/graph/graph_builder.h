@@ -87,6 +87,7 @@ class GraphBuilder {
   // ---- indexed ----
   NodeId gather(NodeId table, NodeId index, std::int64_t axis);
   NodeId take_along(NodeId, NodeId index, std::int64_t axis);
+  /// Sums of 8- and 16-bit floats are computed in f32 and rounded once.
   NodeId scatter_add(NodeId, NodeId index, NodeId updates, std::int64_t axis);
 
   /// An axis of `rank`, counted from the end if negative.
