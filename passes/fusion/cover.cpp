@@ -102,19 +102,20 @@ class Coverer {
       reduced.value = with_stored_reductions(output.value, stored);
       if (!stored.empty()) {
         Plan plan = best_plan(b_, {reduced});
-        finish({reduced}, std::move(plan), stored);
+        finish(std::move(plan), stored);
         return;
       }
     }
-    finish(best->outputs, std::move(*best), best_stored);
+    finish(std::move(*best), best_stored);
   }
 
-  void finish(std::vector<KernelOutput> outputs, Plan plan, const ExprMap& stored) {
+  void finish(Plan plan, const ExprMap& stored) {
     // What this kernel reads is computed before it.
     std::vector<Expr> values;
     for (const auto& [value, load] : stored) values.push_back(value);
     std::sort(values.begin(), values.end(), [](Expr a, Expr c) { return a->key < c->key; });
     for (Expr v : values) store(v);
+    std::vector<KernelOutput> outputs = plan.outputs;
     kernels_.push_back({std::move(outputs), std::move(plan), {}});
   }
 
@@ -180,17 +181,42 @@ class Coverer {
         }
       }
       if (is_product(e, b_)) {
-        for (const std::vector<Factor>& group : operands(e)) {
+        auto [groups, shared] = operands(e);
+        for (std::vector<Factor>& group : groups) {
+          if (!walk_.holds_product(b_.multiply(1, group)) || stays_inside(b_.multiply(1, group), root, loop)) continue;
+          // Reductions that scale the operand are applied before it is stored.
+          for (auto f = shared.begin(); f != shared.end();) {
+            if (!holds_reduction(f->base)) {
+              ++f;
+              continue;
+            }
+            group.push_back(*f);
+            f = shared.erase(f);
+          }
           const Expr value = b_.multiply(1, group);
-          if (!walk_.holds_product(value) || stays_inside(value, root, loop)) continue;
+          std::vector<Expr> inner;
+          ExprSet visited;
+          collect_computed(value, visited, inner);
+          if (inner.size() == 1 && inner[0] != value) continue;  // visited below, and stored by itself
           stored[value] = load_of(value);
           replace_group(e, group, stored[value], replaced);
+          for (const Factor& f : group) seen.insert(f.base);
         }
       }
       for (Expr x : children(e)) visit(x);
     };
     visit(root);
     return replaced.empty() ? root : b_.substitute(root, replaced);
+  }
+
+  // The outermost reductions inside that hold products.
+  void collect_computed(Expr e, ExprSet& seen, std::vector<Expr>& found) {
+    if (!seen.insert(e).second || !walk_.holds_product(e)) return;
+    if (e->is(ExprKind::reduce)) {
+      found.push_back(e);
+      return;
+    }
+    for (Expr x : children(e)) collect_computed(x, seen, found);
   }
 
   // A product that the loop does not compute, and that does not vary along the loop.
@@ -237,8 +263,11 @@ class Coverer {
     return all;
   }
 
-  // The factors of a product by the axes of the result that they share.
-  std::vector<std::vector<Factor>> operands(Expr product) const {
+  struct Operands {
+    std::vector<std::vector<Factor>> groups;  // by the axes of the result that the factors share
+    std::vector<Factor> shared;               // of contracted axes only
+  };
+  Operands operands(Expr product) const {
     std::vector<std::pair<AxisSet, std::vector<Factor>>> groups;
     std::vector<Factor> shared;
     for (const Factor& f : b_.factors(product->operands[0])) {
@@ -263,9 +292,9 @@ class Coverer {
       }
       groups.emplace_back(own, members);
     }
-    std::vector<std::vector<Factor>> result;
-    for (auto& [axes, members] : groups) result.push_back(std::move(members));
-    if (!result.empty()) result[0].insert(result[0].end(), shared.begin(), shared.end());
+    Operands result;
+    for (auto& [axes, members] : groups) result.groups.push_back(std::move(members));
+    result.shared = std::move(shared);
     return result;
   }
 
@@ -334,13 +363,16 @@ class Coverer {
 
   bool try_merge(std::size_t i, std::size_t j) {
     const Kernel &a = kernels_[i], &c = kernels_[j];
-    if (a.plan->loop != c.plan->loop || waits(i, j) || waits(j, i)) return false;
+    // What is computed element by element can be part of any loop.
+    const Axis loop = a.plan->loop ? a.plan->loop : c.plan->loop;
+    const bool is_one_loop = (!a.plan->loop || a.plan->loop == loop) && (!c.plan->loop || c.plan->loop == loop);
+    if (!is_one_loop || waits(i, j) || waits(j, i)) return false;
     const std::set<Tensor> first = reads(a), second = reads(c);
     const bool shares = std::any_of(first.begin(), first.end(), [&](Tensor t) { return !t->is_scalar && second.count(t) != 0; });
     if (!shares) return false;
     std::vector<KernelOutput> both = a.outputs;
     both.insert(both.end(), c.outputs.begin(), c.outputs.end());
-    Plan plan(b_, both, a.plan->loop);
+    Plan plan(b_, both, loop);
     if (!fits_on_chip(plan) || plan.passes > std::max(a.plan->passes, c.plan->passes)) return false;
     // Axes that one of the two would compute again and again.
     for (const KernelOutput& o : both)
