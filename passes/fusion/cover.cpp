@@ -77,7 +77,8 @@ class Coverer {
     // The loop's axis: the one that stores least, then has the best plan.
     std::optional<Plan> best;
     ExprMap best_stored;
-    std::tuple<bool, double, int, double> best_cost;
+    std::tuple<bool, bool, double, int, double> best_cost;
+    const AxisSet last = loops_of_last_products(output.value);
     std::vector<Axis> candidates = bound_axes({output});
     if (candidates.empty()) candidates.push_back(nullptr);
     for (Axis loop : candidates) {
@@ -89,7 +90,7 @@ class Coverer {
       double bytes = 0;
       for (const auto& [value, load] : stored) bytes += estimated_extent(value->axes);
       const auto [does_not_fit, passes, cells] = cost(plan);
-      const std::tuple this_cost{does_not_fit, bytes, passes, cells};
+      const std::tuple this_cost{does_not_fit, !last.empty() && !last.contains(loop), bytes, passes, cells};
       if (!best || this_cost < best_cost) {
         best.emplace(std::move(plan));
         best_cost = this_cost;
@@ -107,6 +108,19 @@ class Coverer {
       }
     }
     finish(std::move(*best), best_stored);
+  }
+
+  // The axes of the products that no other product of the value needs: those are computed before this kernel anyway.
+  AxisSet loops_of_last_products(Expr value) {
+    std::vector<Expr> products;
+    ExprSet seen;
+    collect_computed(value, seen, products);
+    AxisSet axes;
+    for (Expr p : products) {
+      const bool is_needed = std::any_of(products.begin(), products.end(), [&](Expr q) { return q != p && contains(q, p); });
+      if (!is_needed) axes.insert(p->bound);
+    }
+    return axes;
   }
 
   void finish(Plan plan, const ExprMap& stored) {
@@ -185,6 +199,7 @@ class Coverer {
         for (std::vector<Factor>& group : groups) {
           if (!walk_.holds_product(b_.multiply(1, group)) || stays_inside(b_.multiply(1, group), root, loop)) continue;
           // Reductions that scale the operand are applied before it is stored.
+          const std::size_t own = group.size();
           for (auto f = shared.begin(); f != shared.end();) {
             if (!holds_reduction(f->base)) {
               ++f;
@@ -197,7 +212,8 @@ class Coverer {
           std::vector<Expr> inner;
           ExprSet visited;
           collect_computed(value, visited, inner);
-          if (inner.size() == 1 && inner[0] != value) continue;  // visited below, and stored by itself
+          // One product with element-wise followers is stored by itself, below: other kernels may read it, too.
+          if (inner.size() == 1 && inner[0] != value && group.size() == own) continue;
           stored[value] = load_of(value);
           replace_group(e, group, stored[value], replaced);
           for (const Factor& f : group) seen.insert(f.base);
