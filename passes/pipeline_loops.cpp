@@ -15,6 +15,7 @@
 //   2. emit_prologue, emit_copies: as above. Carried values that addresses need are carried a second time, for the iteration whose tile
 //      is copied, and the indices that addresses are computed from are loaded one iteration before the copy (passes/pipeline/
 //      tile_addresses.h).
+//      Tiles that cp.async cannot copy go through registers: loaded at the start of the iteration, stored to the slot at its end.
 //   3. read_ahead: in a loop that only multiplies, the fragments of the first slice of K are read one iteration ahead as well:
 //
 //        copy tiles 0 ... S - 1; wait; read slice 0 of slot 0
@@ -111,16 +112,29 @@ class LoopPipeliner {
     return slot;
   }
 
-  /// Starts the copies of an iteration if `condition` holds; if not, the slot keeps what it has or, if `writes_zeros`, gets zeros.
-  void copy(const ir::ValueMap& map, ValueId slot, ValueId condition, bool is_last, bool writes_zeros) {
+  /// What is copied ahead in one iteration: a tile of each load.
+  struct Tiles {
+    ir::ValueMap map;             // from values of the loop's body to those of the tiles' iteration
+    ValueId exist;                // whether there is such an iteration
+    bool are_last = false;        // of the last iteration, under all masks
+    std::vector<ValueId> loaded;  // those that go through registers
+  };
+
+  ValueId mask_of(const PipelinedLoad& l, const Tiles& t) const {
+    const ValueId mask = t.are_last || !found_.last_comes_first ? ir::mask_of(f_, l.load) : l.mask;
+    return mask ? t.map(mask) : mask;
+  }
+
+  /// Starts the asynchronous copies. If the tiles do not exist, the slot keeps what it has or, if `writes_zeros`, gets zeros.
+  void copy(const Tiles& t, ValueId slot, bool writes_zeros) {
     const ir::Loc loc = rw_.loc();
     const ValueId always = writes_zeros ? rw_.constant(ir::Type(ir::Element::boolean), 1) : ValueId{};
     for (const PipelinedLoad& l : found_.loads) {
+      if (l.through_registers) continue;
       rw_.set_loc(f_.op(l.load).loc);
-      ValueId mask = is_last || !found_.last_comes_first ? ir::mask_of(f_, l.load) : l.mask;
-      if (mask) mask = map(mask);
-      if (writes_zeros) mask = addresses_.masked_by(l.load, mask, condition);
-      std::vector<ValueId> operands{map(f_.operand(l.load, 0)), slot_of(l, slot), writes_zeros ? always : condition};
+      ValueId mask = mask_of(l, t);
+      if (writes_zeros) mask = addresses_.masked_by(l.load, mask, t.exist);
+      std::vector<ValueId> operands{t.map(f_.operand(l.load, 0)), slot_of(l, slot), writes_zeros ? always : t.exist};
       if (mask) operands.push_back(mask);
       std::vector<ir::Attr> attrs;
       for (const ir::Attr& a : f_.op(l.load).attrs)
@@ -131,11 +145,35 @@ class LoopPipeliner {
     rw_.create(OpKind::async_commit_, {});
   }
 
+  /// Loads the tiles that go through registers. Of those that do not exist nothing is read: no product takes them, so that they may be
+  /// anything, which saves instructions that set registers to zero.
+  void load(Tiles& t) {
+    const ir::Loc loc = rw_.loc();
+    for (const PipelinedLoad& l : found_.loads) {
+      if (!l.through_registers) continue;
+      rw_.set_loc(f_.op(l.load).loc);
+      const ValueId mask = mask_of(l, t);
+      t.loaded.push_back(addresses_.load(l.load, t.map, addresses_.masked_by(l.load, mask, t.exist), !mask));
+    }
+    rw_.set_loc(loc);
+  }
+
+  void store(const Tiles& t, ValueId slot) {
+    auto value = t.loaded.begin();
+    for (const PipelinedLoad& l : found_.loads) {
+      if (!l.through_registers) continue;
+      const ValueId operands[] = {slot_of(l, slot), *value++};
+      rw_.create(OpKind::buffer_store_, operands);
+    }
+  }
+
   void emit_prologue() {
     addresses_.load_first_indices();
     for (int tile = 0; tile < lookahead_; ++tile) {
-      const ir::ValueMap map = addresses_.first(tile);
-      copy(map, slot_number(tile), values_.exists(tile), found_.last_comes_first && tile == 0, reads_ahead_);
+      Tiles t{.map = addresses_.first(tile), .exist = values_.exists(tile), .are_last = found_.last_comes_first && tile == 0, .loaded = {}};
+      copy(t, slot_number(tile), reads_ahead_);
+      load(t);
+      store(t, slot_number(tile));
     }
   }
 
@@ -164,11 +202,10 @@ class LoopPipeliner {
     }
   }
 
-  /// Copies a later tile to a slot, at the rewriter's place in the loop, if the counter is less than the limit.
-  void emit_copy(ValueId slot, ValueId limit) {
-    const ir::ValueMap map = addresses_.later();
-    copy(map, slot, rw_.binary(OpKind::lt_, values_.counter(), limit), false, false);
-    addresses_.load_later_indices(map);
+  /// In the loop: the tiles that the iteration copies, where the counter is less than the limit.
+  Tiles later_tiles(ValueId limit) {
+    ir::ValueMap map = addresses_.later();
+    return {.map = std::move(map), .exist = rw_.binary(OpKind::lt_, values_.counter(), limit), .loaded = {}};
   }
 
   void wait(int pending) { rw_.create(OpKind::async_wait_, {}, {{ir::AttrName::pending, pending, {}, {}}}); }
@@ -181,7 +218,12 @@ class LoopPipeliner {
     addresses_.carry();
     rw_.at(f_.block(body()).first);
     wait(stages_ - 2);
-    emit_copy(write, limit);
+    Tiles t = later_tiles(limit);
+    copy(t, write, false);
+    load(t);
+    addresses_.load_later_indices(t.map);
+    rw_.at(f_.terminator(body()));
+    store(t, write);
     values_.set_next(slot_, next_slot(slot_)), values_.set_next(write, slot_);
   }
 
@@ -198,10 +240,17 @@ class LoopPipeliner {
     wait(stages_ - 1);
     const std::array<ValueId, 2> init = read_from(first, slot_number(0));
     addresses_.carry();
+    // Loads into registers begin with the iteration; else addresses are computed where they are used.
+    const bool loads = std::any_of(found_.loads.begin(), found_.loads.end(), [](const PipelinedLoad& l) { return l.through_registers; });
+    rw_.at(loads ? f_.block(body()).first : f_.terminator(body()));
+    Tiles t = later_tiles(limit);
+    load(t);
     rw_.at(products.back());
     wait(stages_ - 2);
     rw_.at(f_.terminator(body()));
-    emit_copy(slot_, limit);
+    copy(t, slot_, false);
+    store(t, slot_);
+    addresses_.load_later_indices(t.map);
     const ValueId following = next_slot(slot_);
     values_.set_next(slot_, following);
     const std::array<ValueId, 2> reads = read_from(first, following);

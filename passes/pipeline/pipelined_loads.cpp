@@ -16,6 +16,7 @@ namespace tilewright::passes {
 namespace {
 
 constexpr int kLeastCopyBytes = 4;       // of cp.async
+constexpr int kMostElements = 32;        // of a thread, that go through registers
 constexpr int kMostIndexRegisters = 16;  // of 32 bits, that a loop carries
 
 class LoadFinder {
@@ -32,6 +33,7 @@ class LoadFinder {
     });
     // Addresses are computed from what was loaded into registers.
     std::erase_if(found_.loads, [&](const PipelinedLoad& l) { return is_index(l.load); });
+    limit_elements();
     reduce_masks();
     return std::move(found_);
   }
@@ -47,24 +49,25 @@ class LoadFinder {
     for (OpId id : f_.ops(body())) {
       if (f_.kind(id) != OpKind::buffer_store_) continue;
       const ValueId buffer = f_.operand(id, 0), value = f_.operand(id, 1);
-      const PipelinedLoad l{
-          f_.defined_by(value, OpKind::load_), id, f_.defined_by(buffer, OpKind::alloc_buffer_), f_.layout_id(buffer), {}};
+      PipelinedLoad l{
+          f_.defined_by(value, OpKind::load_), id, f_.defined_by(buffer, OpKind::alloc_buffer_), f_.layout_id(buffer), false, {}};
       if (!l.load || !l.alloc || f_.op(l.alloc).parent != body() || f_.op(l.load).parent != body()) continue;
       stored.insert(l.load);
-      if (f_.value(value).users.size() == 1 && is_copyable(l, axes)) found_.loads.push_back(l);
+      if (f_.value(value).users.size() > 1 || f_.attr(l.load, AttrName::is_volatile)) continue;
+      l.through_registers = !is_copyable(l, axes);
+      found_.loads.push_back(l);
     }
     if (!copies_all) return;
     for (OpId id : f_.ops(body())) {
       if (f_.kind(id) != OpKind::load_ || stored.contains(id) || f_.type(f_.result(id)).is_scalar()) continue;
       if (f_.type(f_.result(id)).rank() > ir::kMaxBufferRank || !f_.has_uses(f_.result(id))) continue;
       const ir::LinearLayout layout = f_.layout(f_.result(id)).without_free_registers();
-      const PipelinedLoad l{id, {}, {}, f_.add_layout(buffer_layout(layout, layout, f_.type(f_.result(id)).element_bytes())), {}};
-      if (is_copyable(l, axes)) found_.loads.push_back(l);
+      const PipelinedLoad l{id, {}, {}, f_.add_layout(buffer_layout(layout, layout, f_.type(f_.result(id)).element_bytes())), false, {}};
+      if (!f_.attr(id, AttrName::is_volatile) && is_copyable(l, axes)) found_.loads.push_back(l);
     }
   }
 
   bool is_copyable(const PipelinedLoad& l, const AxisInfoAnalysis& axes) const {
-    if (f_.attr(l.load, ir::AttrName::is_volatile)) return false;
     const auto& operands = f_.op(l.load).operands;
     if (operands.size() > 2 && f_.constant_bits(operands[2]) != std::uint64_t{0}) return false;
     const ir::Type t = f_.type(f_.result(l.load));
@@ -73,6 +76,15 @@ class LoadFinder {
     const int log2_copied = log2_copy_vector(layout, f_.layout(l.layout), t.element_bytes(), vector);
     return t.element_bytes() << log2_copied >= kLeastCopyBytes;
   }
+
+  /// All loads that go through registers, or none: one that stays in its iteration needs barriers there.
+  void limit_elements() {
+    int count = 0;
+    for (const PipelinedLoad& l : found_.loads)
+      if (l.through_registers) count += elements_of_thread(f_.result(l.load));
+    if (count > kMostElements) std::erase_if(found_.loads, [](const PipelinedLoad& l) { return l.through_registers; });
+  }
+  int elements_of_thread(ValueId tile) const { return 1 << f_.layout(tile).without_free_registers().bits(HardwareDim::reg); }
 
   // ---- 2. find addresses ----
 
@@ -102,6 +114,8 @@ class LoadFinder {
     const ValueId mask = ir::mask_of(f_, l.load);
     if (!add_slice(f_.operand(l.load, 0), to.of_tiles, &to.index_loads)) return false;
     if (mask && !add_slice(mask, to.of_tiles, &to.index_loads)) return false;
+    if (l.through_registers && f_.op(l.load).operands.size() > 2 && !add_slice(f_.operand(l.load, 2), to.of_tiles, &to.index_loads))
+      return false;
     for (OpId id : to.index_loads)
       for (ValueId v : f_.op(id).operands)
         if (!add_slice(v, to.of_indices, nullptr)) return false;
@@ -117,7 +131,7 @@ class LoadFinder {
     int count = 0;
     for (OpId id : found.index_loads) {
       const ValueId v = f_.result(id);
-      const int elements = f_.type(v).is_scalar() ? 1 : 1 << f_.layout(v).without_free_registers().bits(HardwareDim::reg);
+      const int elements = f_.type(v).is_scalar() ? 1 : elements_of_thread(v);
       count += elements * ((f_.type(v).element_bytes() + 3) / 4);
     }
     return count;

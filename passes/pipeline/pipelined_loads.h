@@ -11,6 +11,7 @@ namespace tilewright::passes {
 struct PipelinedLoad {
   OpId load, store, alloc;  // store, alloc: of the buffer of one slot; none: there is no buffer yet
   LayoutId layout;          // of the buffer
+  bool through_registers;   // cp.async cannot copy it: a thread loads it, and stores it at the end of the iteration
   ValueId mask;             // of all iterations but the last, if that is copied first; none: all-true
   ValueId buffer = {};      // of all slots
 };
@@ -34,8 +35,9 @@ struct PipelinedLoads {
   bool last_comes_first = false;
 };
 
-///   1. Find loads whose only use is a buffer_store, and which cp.async can do. If `copies_all`, all others as well: each thread reads back
-///      what it has copied.
+///   1. Find loads whose only use is a buffer_store: those that cp.async can do, and others (of rows at odd addresses), as far as a thread
+///      has registers that hold them for an iteration. If `copies_all`, find all other loads that cp.async can do as well: each thread
+///      reads back what it has copied.
 ///   2. Keep those whose addresses and masks can be computed for a later iteration: by pure ops, from the counter, from carried values that
 ///      are computed likewise, and from index loads, as far as a thread has registers to carry their values.
 ///   3. Reduce masks to what iterations before the last need, if the loop's order is free (passes/pipeline/last_iteration.h).

@@ -101,8 +101,7 @@ void TileAddresses::clone(const std::set<OpId>& ops, ir::ValueMap& map) {
     if (ops.contains(id)) rw_.clone(id, map);
 }
 
-/// Indices of tiles that do not exist are not read; they are 0 or the load's own passthrough value, and no copy is started with them. They
-/// must not be poison: masks of copies may be computed from them too.
+/// Indices of tiles that do not exist are not read, and no copy is started with them. They are not poison: masks may be computed from them.
 std::vector<ValueId> TileAddresses::load_indices(ir::ValueMap& map, ValueId exists) {
   clone(loads_.of_indices.ops, map);
   const ir::Loc loc = rw_.loc();
@@ -110,14 +109,20 @@ std::vector<ValueId> TileAddresses::load_indices(ir::ValueMap& map, ValueId exis
   for (OpId id : loads_.index_loads) {
     rw_.set_loc(f_.op(id).loc);
     const ValueId mask = ir::mask_of(f_, id);
-    std::vector<ValueId> operands{map(f_.operand(id, 0)), masked_by(id, mask ? map(mask) : mask, exists)};
-    if (f_.op(id).operands.size() > 2) operands.push_back(map(f_.operand(id, 2)));
-    std::vector<ir::Attr> attrs = f_.op(id).attrs;
-    std::erase_if(attrs, [](const ir::Attr& a) { return a.name == AttrName::poison_passthru; });
-    loaded.push_back(f_.result(rw_.create(OpKind::load_, operands, attrs)));
-    f_.set_layout(loaded.back(), f_.layout_id(f_.result(id)));
+    loaded.push_back(load(id, map, masked_by(id, mask ? map(mask) : mask, exists), false));
   }
   rw_.set_loc(loc);
+  return loaded;
+}
+
+ValueId TileAddresses::load(OpId id, const ir::ValueMap& map, ValueId mask, bool may_be_poison) {
+  std::vector<ValueId> operands{map(f_.operand(id, 0)), mask};
+  if (f_.op(id).operands.size() > 2) operands.push_back(map(f_.operand(id, 2)));
+  std::vector<ir::Attr> attrs = f_.op(id).attrs;
+  std::erase_if(attrs, [](const ir::Attr& a) { return a.name == AttrName::poison_passthru; });
+  if (may_be_poison && operands.size() == 2) attrs.push_back({AttrName::poison_passthru, 1, {}, {}});
+  const ValueId loaded = f_.result(rw_.create(OpKind::load_, operands, attrs));
+  f_.set_layout(loaded, f_.layout_id(f_.result(id)));
   return loaded;
 }
 

@@ -33,6 +33,8 @@ class TileAddresses {
   /// In the loop: loads the indices of the tile after that one, of which `later` has returned the map.
   void load_later_indices(const ir::ValueMap&);
 
+  /// A copy of a load for another iteration, under this mask; elsewhere it has its passthrough value or 0 or, if `may_be_poison`, anything.
+  ValueId load(OpId, const ir::ValueMap&, ValueId mask, bool may_be_poison);
   /// A mask of a load that is false everywhere if the condition is, and else this mask (none: all-true).
   ValueId masked_by(OpId load, ValueId mask, ValueId condition);
 

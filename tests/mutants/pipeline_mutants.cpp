@@ -96,8 +96,8 @@ void add_subjects(std::vector<Subject>& all, const std::string& name, const std:
 
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
-  for (const char* file :
-       {"copies_run_ahead", "indirect_loads", "last_iteration_first", "loads_without_a_product", "masks_and_carried_pointers", "matmul"}) {
+  for (const char* file : {"copies_run_ahead", "indirect_loads", "last_iteration_first", "loads_without_a_product",
+                           "masks_and_carried_pointers", "matmul", "through_registers"}) {
     std::string text = read_file(fmt::format("{}/passes/pipeline_loops/{}.tile", TW_TEST_FILES, file));
     while (!text.empty()) {
       const auto end = text.find("// -----\n");
@@ -233,7 +233,8 @@ class Mutator {
         case OpKind::async_wait_: wait(id); break;
         case OpKind::async_commit_: commit(id); break;
         case OpKind::copy_async_: copy(id); break;
-        case OpKind::load_: index(id); break;
+        case OpKind::load_: load(id); break;
+        case OpKind::buffer_store_: store(id); break;
         case OpKind::buffer_slot_: slot(id); break;
         case OpKind::for_: counters(id); break;
         default: break;
@@ -270,6 +271,10 @@ class Mutator {
     add("commit removed", id, [=](Function& f) { f.erase(id); });
   }
 
+  void store(OpId id) {
+    add("store removed", id, [=](Function& f) { f.erase(id); });
+  }
+
   /// The condition of a copy may be a < b.
   void copy(OpId id) {
     add("copy removed", id, [=](Function& f) { f.erase(id); });
@@ -294,8 +299,8 @@ class Mutator {
     });
   }
 
-  /// A load of an index: only if its tile exists, which is an operand of its mask.
-  void index(OpId id) {
+  /// A load of an index, or of a tile into registers: only if the tile exists, which is an operand of the mask.
+  void load(OpId id) {
     if (f_.op(id).operands.size() < 2) return;
     OpId user = id;  // of the condition
     int operand = 1;
@@ -309,11 +314,11 @@ class Mutator {
         f.set_operand(user, operand, make(b, f.operand(less, 0), f.operand(less, 1)));
       });
     };
-    condition("index under no condition", [](Builder& b, ValueId, ValueId) { return b.constant(Type(Element::boolean), 1); });
-    condition("index never", [](Builder& b, ValueId, ValueId) { return b.constant(Type(Element::boolean), 0); });
-    condition("index once more", [](Builder& b, ValueId x, ValueId y) { return b.binary(OpKind::le_, x, y); });
+    condition("load under no condition", [](Builder& b, ValueId, ValueId) { return b.constant(Type(Element::boolean), 1); });
+    condition("load never", [](Builder& b, ValueId, ValueId) { return b.constant(Type(Element::boolean), 0); });
+    condition("load once more", [](Builder& b, ValueId x, ValueId y) { return b.binary(OpKind::le_, x, y); });
     const std::int64_t step = step_of_condition(f_.defined_by(f_.operand(user, operand), OpKind::lt_));
-    condition("index once less", [step](Builder& b, ValueId x, ValueId y) {
+    condition("load once less", [step](Builder& b, ValueId x, ValueId y) {
       return b.binary(OpKind::lt_, b.binary(OpKind::add_, x, b.constant(b.function().type(x), step)), y);
     });
   }
@@ -396,7 +401,7 @@ constexpr Equivalent kEquivalent[] = {
     {"copy under no mask", "last_iteration_first.tile @counter_is_used", 18, "K is a multiple of the tile: the condition says the same"},
     {"copy once more", "indirect_loads.tile @rows", 9, kMasked},
     {"copy under no condition", "indirect_loads.tile @rows", 9, kMasked},
-    {"index once less", "indirect_loads.tile @carried", 12, "the last index that is loaded is that of a tile that does not exist"},
+    {"load once less", "indirect_loads.tile @carried", 12, "the last index that is loaded is that of a tile that does not exist"},
     {"last wait removed", nullptr, 0, kUnread},
 };
 
