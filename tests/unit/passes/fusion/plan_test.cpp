@@ -4,6 +4,7 @@
 #include "passes/fusion/field_check.h"
 #include "passes/fusion/plan.h"
 #include "tests/unit/passes/fusion/derive.h"
+#include "tests/unit/passes/fusion/rewrite.h"
 
 namespace tilewright::passes::fusion::test {
 namespace {
@@ -47,6 +48,27 @@ TEST_CASE("fusion plan: equivalent formulas give one plan") {
       Variants random;
       random.seed(seed);
       Derived other = derive(w, random);
+      REQUIRE(plan_of(other).text() == want);
+    }
+  }
+}
+
+TEST_CASE("fusion plan: rewritings that keep the meaning keep the plan") {
+  constexpr int kSeeds = 60;
+  for (const Workload& w : workloads()) {
+    CAPTURE(w.name);
+    Variants plain;
+    Derived d = derive(w, plain);
+    const std::string want = plan_of(d).text();
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      CAPTURE(seed);
+      Variants random;
+      random.seed(seed);
+      graph::Graph spelled;
+      w.build(spelled, random);
+      Derived other;
+      rewrite(spelled, *other.graph, random);
+      translate_outputs(other);
       REQUIRE(plan_of(other).text() == want);
     }
   }
