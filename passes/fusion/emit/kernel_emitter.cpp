@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
+#include <span>
 
 #include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/integer_range.h"
@@ -202,11 +204,82 @@ class KernelEmitter {
     return all;
   }
 
+  // ---- masks as bounds of the loop ----
+
+  // Conditions without which an accumulator takes nothing from a position.
+  static std::vector<Expr> needed_conditions(const Accumulator& a) {
+    if (a.combine == Combine::max && a.body->is(ExprKind::select) && a.body->operands[2]->is_negative_infinity())
+      return conjuncts(a.body->operands[0]);
+    if (a.combine != Combine::sum) return {};
+    if (a.body->is(ExprKind::indicator)) return conjuncts(a.body->operands[0]);
+    for (const Factor& f : a.body->factors)
+      if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) return conjuncts(f.base->operands[0]);
+    return {};
+  }
+
+  // The greatest value that an integer expression has in this program, as a scalar; none if that is not known before the loop.
+  std::optional<Part> greatest_in_program(std::span<const Term> terms, Element e) {
+    Part sum = tiles_.integer(e, 0);
+    for (const Term& t : terms) {
+      if (!t.coefficient.is_integer()) return std::nullopt;
+      const auto c = static_cast<std::int64_t>(t.coefficient.numerator());
+      Part x;
+      if (t.value->is_number(1)) {
+        x = tiles_.integer(e, 1);
+      } else if (t.value->is(ExprKind::extent)) {
+        x = tiles_.extent(t.value->extent, e);
+      } else if (t.value->is(ExprKind::index)) {
+        const AxisTile& tile = tiles_.tile(t.value->axis);
+        x = tiles_.integer(e, c > 0 ? tile.size - 1 : 0);
+        if (tile.start) x = tiles_.binary(OpKind::add_, tiles_.cast({tile.start, {}}, e), x, {});
+      } else {
+        return std::nullopt;
+      }
+      sum = tiles_.binary(OpKind::add_, sum, tiles_.binary(OpKind::mul_, x, tiles_.integer(e, c), {}), {});
+    }
+    return sum;
+  }
+
+  struct Bounds {
+    Part begin, end;
+  };
+
+  // Positions at which every accumulator is masked for all rows of the program are left out: those behind the diagonal of a causal mask, those
+  // before a window.
+  Bounds loop_bounds(const std::vector<int>& live, bool has_outputs, Element e) {
+    Bounds bounds{tiles_.integer(e, 0), tiles_.extent(plan_.loop->extent, e)};
+    if (live.empty() || has_outputs) return bounds;
+    std::vector<Expr> common = needed_conditions(plan_.accumulators[live[0]]);
+    for (int i : live) {
+      const std::vector<Expr> own = needed_conditions(plan_.accumulators[i]);
+      std::erase_if(common, [&](Expr c) { return std::find(own.begin(), own.end(), c) == own.end(); });
+    }
+    for (Expr c : common) {
+      if (!c->is(ExprKind::at_least_zero)) continue;
+      std::vector<Term> rest = exprs_.terms(c->operands[0]);
+      const auto own = std::find_if(rest.begin(), rest.end(), [&](const Term& t) { return t.value == exprs_.index(plan_.loop); });
+      if (own == rest.end()) continue;
+      const Rational direction = own->coefficient;
+      rest.erase(own);
+      const std::optional<Part> greatest = greatest_in_program(rest, e);
+      if (!greatest) continue;
+      if (direction == Rational(-1)) {  // position <= rest
+        const Part end = tiles_.binary(OpKind::add_, *greatest, tiles_.integer(e, 1), {});
+        bounds.end = tiles_.binary(OpKind::minimum_, bounds.end, end, {});
+      } else if (direction == Rational(1)) {  // position >= -rest; tiles stay aligned
+        const Part least = tiles_.binary(OpKind::maximum_, tiles_.unary(OpKind::neg_, *greatest), bounds.begin, {});
+        const Part size = tiles_.integer(e, sizes_.loop);
+        bounds.begin = tiles_.binary(OpKind::mul_, tiles_.binary(OpKind::div_, least, size, {}), size, {});
+      }
+    }
+    return bounds;
+  }
+
   std::map<int, Part> emit_loop(int pass, const std::vector<int>& live, const std::vector<const KernelOutput*>& along) {
     const Element index = index_element(exprs_.extent(plan_.loop->extent));
     const std::vector<Expr> shifts = rolling_shifts(live);
-    std::vector<ir::ValueId> operands{tiles_.integer(index, 0).value, tiles_.extent(plan_.loop->extent, index).value,
-                                      tiles_.integer(index, sizes_.loop).value};
+    const Bounds bounds = loop_bounds(live, !along.empty(), index);
+    std::vector<ir::ValueId> operands{bounds.begin.value, bounds.end.value, tiles_.integer(index, sizes_.loop).value};
     std::vector<Order> orders;
     for (int i : live) {
       const Accumulator& a = plan_.accumulators[i];

@@ -1,8 +1,11 @@
 // Kernels that are emitted from plans compute what the formulas say.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "passes/fusion/emit/configuration.h"
 #include "tests/unit/passes/fusion/derive.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion::test {
 namespace {
@@ -24,6 +27,27 @@ TEST_CASE("fusion emit: kernels compute their formulas, in one tile and in loops
         CHECK(error < kTolerance);
       }
     }
+}
+
+TEST_CASE("fusion emit: causal masks and windows bound the loop") {
+  for (const char* name : {"causal", "window", "attention"}) {
+    CAPTURE(name);
+    Variants plain;
+    const auto w = std::find_if(workloads().begin(), workloads().end(), [&](const Workload& x) { return x.name == name; });
+    Derived d = derive(*w, plain);
+    const Plan plan = plan_of(d);
+    TileSizes sizes = choose_tiles(plan, *d.exprs, {});
+    sizes.loop = 4;
+    const EmittedKernel k = emit_kernel("kernel", *d.exprs, plan, sizes);
+    bool has_minimum = false, has_maximum = false;
+    k.function.walk([&](ir::OpId op) {
+      const bool is_scalar = k.function.op(op).parent == k.function.body() && !k.function.op(op).results.empty() && k.function.type(k.function.result(op)).is_scalar();
+      has_minimum = has_minimum || (is_scalar && k.function.kind(op) == ir::OpKind::minimum_);
+      has_maximum = has_maximum || (is_scalar && k.function.kind(op) == ir::OpKind::maximum_);
+    });
+    CHECK(has_minimum == (std::string(name) != "attention"));
+    CHECK(has_maximum == (std::string(name) == "window"));
+  }
 }
 
 }  // namespace
