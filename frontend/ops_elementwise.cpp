@@ -4,53 +4,25 @@
 
 #include <fmt/format.h>
 
+#include "frontend/elementwise_ops.h"
 #include "frontend/emit.h"
-#include "tileir/diagnostics.h"
 
 namespace tilewright::detail {
 
 namespace {
-
-struct Row {
-  ir::OpKind kind;
-  std::string_view name;
-};
-
-// && and || evaluate both sides: elements of a tile have no short circuit.
-Row row(Unary op) {
-  switch (op) {
-    case Unary::logical_not: return {ir::OpKind::bit_not_, "operator!"};
-#define X(name, text) \
-  case Unary::name: return {ir::OpKind::name##_, text};
-      TW_UNARY_OPERATIONS(X)
-#undef X
-  }
-  TW_UNREACHABLE("unary operation");
-}
-Row row(Binary op) {
-  switch (op) {
-    case Binary::logical_and: return {ir::OpKind::bit_and_, "operator&&"};
-    case Binary::logical_or: return {ir::OpKind::bit_or_, "operator||"};
-#define X(name, text) \
-  case Binary::name: return {ir::OpKind::name##_, text};
-      TW_BINARY_OPERATIONS(X)
-#undef X
-  }
-  TW_UNREACHABLE("binary operation");
-}
 
 const ir::Attr kFast{ir::AttrName::fast, 1, {}, {}};
 
 }  // namespace
 
 Made unary(Unary op, const Input& x) {
-  const Row r = row(op);
+  const ElementwiseOp r = op_of(op);
   Emit e(r.name, x.at);
   return made(e.b().unary(r.kind, e.value(*x.handle, "x")));
 }
 
 Made binary(Binary op, const Input& a, const Input& b, TypeCode meet) {
-  const Row r = row(op);
+  const ElementwiseOp r = op_of(op);
   Emit e(r.name, a.at);
   const Input inputs[] = {a, b};
   const auto v = e.unify(inputs, meet, r.kind);
@@ -58,7 +30,7 @@ Made binary(Binary op, const Input& a, const Input& b, TypeCode meet) {
 }
 
 Made fast_unary(Unary op, const Input& x) {
-  const Row r = row(op);
+  const ElementwiseOp r = op_of(op);
   const std::string name = fmt::format("fast::{}", r.name);
   Emit e(name, x.at);
   const ir::ValueId v = e.value(*x.handle, "x");

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tileir/graph/symbols.h"
+#include "tileir/text/lexer.h"
 
 namespace tilewright {
 
@@ -336,8 +337,9 @@ bool is_one_word(const Polynomial& p) {
                              p.terms().begin()->first[0].exponent == 1);
 }
 
+/// A name that is no word stands in quotes.
 std::string text_of(const SymbolTable& table, Variable v) {
-  if (v < kFirstQuotient) return table[v].name;
+  if (v < kFirstQuotient) return ir::is_word(table[v].name) ? table[v].name : "'" + table[v].name + "'";
   const auto& [n, d] = table.quotient(v);
   const std::string numerator = text_of(table, n), denominator = text_of(table, d);
   return fmt::format("{} / {}", n.terms().size() > 1 ? "(" + numerator + ")" : numerator,

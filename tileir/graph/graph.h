@@ -91,6 +91,8 @@ class Graph {
   std::size_t size() const { return nodes_.size(); }
   const std::vector<Output>& outputs() const { return outputs_; }
   const Composite& composite(std::uint32_t index) const { return composites_[index]; }
+  /// How many composites there are.
+  std::uint32_t composites() const { return static_cast<std::uint32_t>(composites_.size()); }
   const std::shared_ptr<SymbolTable>& symbols() const { return symbols_; }
   /// The input or scalar of this name, if there is one.
   std::optional<NodeId> find_input(const std::string& name) const;

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
-#include "tileir/builder.h"
 
 namespace tilewright::graph {
 
@@ -105,7 +105,10 @@ NodeId GraphBuilder::constant(ir::Element element, TensorShape shape, std::vecto
   return add(std::move(n));
 }
 
-NodeId GraphBuilder::number(ir::Element element, double value) { return constant(element, {}, {ir::is_float(element) ? ir::element_bits(element, value) : ir::element_bits(element, static_cast<std::int64_t>(value))}); }
+NodeId GraphBuilder::number(ir::Element element, double value) {
+  return constant(element, {},
+                  {ir::is_float(element) ? ir::element_bits(element, value) : ir::element_bits(element, static_cast<std::int64_t>(value))});
+}
 
 NodeId GraphBuilder::iota(ir::Element element, TensorShape shape, std::int64_t axis) {
   Node n = node(Op::iota);

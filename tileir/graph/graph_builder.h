@@ -80,13 +80,14 @@ class GraphBuilder {
   NodeId scan(Combine, NodeId, std::int64_t axis, bool reverse);
 
   // ---- products; `result`: the element type of the result ----
-  NodeId matmul(NodeId a, NodeId b, ir::Element result);
+  NodeId matmul(NodeId a, NodeId b, ir::Element result, ProductPrecision = ProductPrecision::standard);
   /// "..." stands for axes that broadcast; operands with an axis of extent 1 are reshaped to have none.
-  NodeId einsum(std::string_view equation, const std::vector<NodeId>&, ir::Element result);
+  NodeId einsum(std::string_view equation, const std::vector<NodeId>&, ir::Element result, ProductPrecision = ProductPrecision::standard);
 
   // ---- indexed ----
   NodeId gather(NodeId table, NodeId index, std::int64_t axis);
   NodeId take_along(NodeId, NodeId index, std::int64_t axis);
+  /// Sums of 8- and 16-bit floats are computed in f32 and rounded once.
   NodeId scatter_add(NodeId, NodeId index, NodeId updates, std::int64_t axis);
 
   /// An axis of `rank`, counted from the end if negative.

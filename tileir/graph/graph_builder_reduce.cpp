@@ -109,7 +109,7 @@ NodeId GraphBuilder::scan(Combine kind, NodeId t, std::int64_t given, bool rever
 
 // ---- products --------------------------------------------------------------------------------------------------------
 
-NodeId GraphBuilder::matmul(NodeId a, NodeId b, ir::Element result) {
+NodeId GraphBuilder::matmul(NodeId a, NodeId b, ir::Element result, ProductPrecision precision) {
   const std::array<Party, 2> both = {{{a, "a"}, {b, "b"}}};
   for (const Party& p : both)
     if (rank(p.node) < 2) fail(fmt::format("'{}' is {}; it must have two axes or more", p.name, shape_text(shape(p.node))), p);
@@ -125,7 +125,7 @@ NodeId GraphBuilder::matmul(NodeId a, NodeId b, ir::Element result) {
                        "differ",
                        shape_text(sa), shape_text(sb), x.text(), y.text()),
            both);
-  return einsum("...mk,...kn->...mn", {a, b}, result);
+  return einsum("...mk,...kn->...mn", {a, b}, result, precision);
 }
 
 namespace {
@@ -156,7 +156,7 @@ void expand_ellipsis(Equation& e, const std::vector<std::size_t>& ranks) {
 
 }  // namespace
 
-NodeId GraphBuilder::einsum(std::string_view text, const std::vector<NodeId>& tensors, ir::Element result) {
+NodeId GraphBuilder::einsum(std::string_view text, const std::vector<NodeId>& tensors, ir::Element result, ProductPrecision precision) {
   auto [equation, problem] = parse_equation(text, true);
   if (!problem.empty()) fail(problem);
   std::vector<std::size_t> ranks;
@@ -184,6 +184,7 @@ NodeId GraphBuilder::einsum(std::string_view text, const std::vector<NodeId>& te
   Node n = node(Op::einsum, operands);
   n.text = equation.text();
   n.element = result;
+  n.precision = precision;
   return add(std::move(n));
 }
 

@@ -95,9 +95,12 @@ NodeId GraphBuilder::take_along(NodeId t, NodeId index, std::int64_t given) {
 }
 
 NodeId GraphBuilder::scatter_add(NodeId t, NodeId index, NodeId updates, std::int64_t given) {
+  const ir::Element e = element(t);
+  const bool widens = ir::is_float(e) && ir::bits(e) <= 16 && element(updates) == e;  // each sum rounds once
   Node n = node(Op::scatter_add, {t, index, updates});
   n.axes = {axis(given, rank(t), {t, "t"})};
-  return add(std::move(n));
+  if (widens) n.operands = {cast(t, ir::Element::f32), index, cast(updates, ir::Element::f32)};
+  return cast(add(std::move(n)), e);
 }
 
 }  // namespace tilewright::graph

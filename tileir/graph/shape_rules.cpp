@@ -61,9 +61,9 @@ Inferred common_shape(const Graph& graph, const std::vector<Party>& operands) {
       if (s[i] == result.shape[at] || s[i] == Dim(1)) continue;
       if (result.shape[at] != Dim(1)) {
         const Party& other = operands[from[at]];
-        result.error = fmt::format("'{}' is {} and '{}' is {}; extents must be equal or 1, aligned from the right, but {} and {} differ",
-                                   other.name, shape_text(graph.node(other.node).shape), operands[k].name, shape_text(s),
-                                   result.shape[at].text(), s[i].text());
+        result.error =
+            fmt::format("'{}' is {} and '{}' is {}; extents must be equal or 1, aligned from the right, but {} and {} differ", other.name,
+                        shape_text(graph.node(other.node).shape), operands[k].name, shape_text(s), result.shape[at].text(), s[i].text());
         result.parties = {other, operands[k]};
         return result;
       }
@@ -201,8 +201,8 @@ Inferred rule_permute(const RuleInput& in) {
   bool is_permutation = sorted.size() == from.size();
   for (std::size_t i = 0; is_permutation && i < sorted.size(); ++i) is_permutation = sorted[i] == static_cast<int>(i);
   if (!is_permutation)
-    return in.fail(fmt::format("axes are [{}]; each of the {} axes of '{}', which is {}, must be named once",
-                               fmt::join(in.node.axes, ", "), from.size(), in.party(0).name, shape_text(from)),
+    return in.fail(fmt::format("axes are [{}]; each of the {} axes of '{}', which is {}, must be named once", fmt::join(in.node.axes, ", "),
+                               from.size(), in.party(0).name, shape_text(from)),
                    {0});
   Inferred result{{}, in.element(0), {}, {}};
   for (int axis : in.node.axes) result.shape.push_back(from[static_cast<std::size_t>(axis)]);
@@ -244,8 +244,7 @@ Inferred rule_concat(const RuleInput& in) {
     bool is_alike = s.size() == result.shape.size();
     for (std::size_t i = 0; is_alike && i < s.size(); ++i)
       if (static_cast<int>(i) != axis) is_alike = s[i] == result.shape[i];
-    if (!is_alike)
-      return in.fail(fmt::format("{} and {}; they must be alike but for axis {}", in.seen(0), in.seen(k), axis), {0, k});
+    if (!is_alike) return in.fail(fmt::format("{} and {}; they must be alike but for axis {}", in.seen(0), in.seen(k), axis), {0, k});
     if (in.element(k) != in.element(0))
       return in.fail(fmt::format("'{}' is {} and '{}' is {}; they must have one element type", in.party(0).name, ir::text(in.element(0)),
                                  in.party(k).name, ir::text(in.element(k))),

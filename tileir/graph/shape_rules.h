@@ -1,5 +1,5 @@
-// Shape rules: the shape and the element type of a node, or what is wrong with its operands. One function an op. The builder, the parser and
-// the verifier call the same rules, so a mistake has the same message everywhere.
+// Shape rules: the shape and the element type of a node, or what is wrong with its operands. One function an op. The builder, the parser
+// and the verifier call the same rules, so a mistake has the same message everywhere.
 #pragma once
 #include <string>
 #include <vector>

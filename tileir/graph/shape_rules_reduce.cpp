@@ -25,7 +25,8 @@ std::string check_combine(Combine kind, ir::Element e) {
 
 Inferred check_combiner(const RuleInput& in) {
   const Node& node = in.node;
-  if (!node.combiner.valid() || node.combiner.index >= in.graph.size() || !node.identity) return in.fail("it needs a function and its identity");
+  if (!node.combiner.valid() || node.combiner.index >= in.graph.size() || !node.identity)
+    return in.fail("it needs a function and its identity");
   const Node& combiner = in.graph.node(node.combiner);
   if (!combiner.shape.empty() || combiner.element != in.element(0))
     return in.fail(fmt::format("the function gives {} of {}; it takes and gives scalars of {}", shape_text(combiner.shape),
@@ -74,7 +75,8 @@ Inferred rule_einsum(const RuleInput& in) {
   const auto [equation, problem] = parse_equation(in.node.text, false);
   if (!problem.empty()) return in.fail(problem);
   if (equation.operands.size() != in.node.operands.size())
-    return in.fail(fmt::format("equation '{}' has {} operands; there are {}", in.node.text, equation.operands.size(), in.node.operands.size()));
+    return in.fail(
+        fmt::format("equation '{}' has {} operands; there are {}", in.node.text, equation.operands.size(), in.node.operands.size()));
   std::map<char, std::pair<std::size_t, Dim>> extents;  // by label: the first operand that has it
   for (std::size_t k = 0; k < equation.operands.size(); ++k) {
     const std::string& labels = equation.operands[k];

@@ -8,6 +8,7 @@
 #include "tilewright/device_print.h"
 #include "tilewright/elements.h"
 #include "tilewright/error.h"
+#include "tilewright/graph.h"
 #include "tilewright/kernel.h"
 #include "tilewright/launch.h"
 #include "tilewright/log.h"

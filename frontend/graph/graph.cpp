@@ -1,0 +1,94 @@
+// Graphs: inputs, outputs, symbols, and tensors made from nothing.
+#include "tilewright/graph.h"
+
+#include <fmt/format.h>
+
+#include "frontend/graph/tensor_call.h"
+
+namespace tilewright::detail::tensor {
+
+std::shared_ptr<graph::Graph> make_nodes() { return std::make_shared<graph::Graph>(); }
+
+const std::shared_ptr<graph::Graph>& nodes_of(const Graph& g, const char* function, const Here& at) {
+  if (!g.nodes_) throw Error(location_of(at), fmt::format("{}: the graph was moved from", function));
+  return g.nodes_;
+}
+
+Dim dim(Graph& g, const std::string& name, const DimBounds& bounds, const Here& at) { return TensorCall("dim", at, g).b.dim(name, bounds); }
+
+namespace {
+
+/// Throws Error if an extent has symbols of another graph.
+void expect_own_symbols(TensorCall& c, const std::vector<Dim>& extents) {
+  for (const Dim& d : extents)
+    if (!d.is_constant() && d.table() != c.b.graph().symbols().get())
+      c.b.fail(fmt::format("extent '{}' has symbols of another graph", d.text()));
+}
+
+}  // namespace
+
+Handle input(Graph& g, Kind kind, const std::string& name, TypeCode code, const std::vector<Dim>& shape, const std::vector<Dim>* strides,
+             const Here& at) {
+  TensorCall c(kind == Kind::parameter ? "parameter" : "input", at, g);
+  expect_own_symbols(c, shape);
+  if (strides != nullptr) {
+    expect_own_symbols(c, *strides);
+    if (strides->size() != shape.size())
+      c.b.fail(fmt::format("{} strides for shape {}; there must be one for each axis", strides->size(), graph::shape_text(shape)));
+  }
+  return c.made(c.b.input(name, element(code), shape, strides != nullptr ? *strides : std::vector<Dim>(), kind == Kind::parameter));
+}
+
+Handle scalar(Graph& g, const std::string& name, TypeCode code, const Here& at) {
+  TensorCall c("scalar", at, g);
+  return c.made(c.b.scalar(name, element(code)));
+}
+
+Handle constant(Graph& g, TypeCode code, const std::vector<Dim>& shape, std::vector<std::uint64_t> bits, const Here& at) {
+  TensorCall c("constant", at, g);
+  // One element for a larger shape would fill it, which is full's task.
+  if (const Dim count = graph::element_count(shape); count != Dim(bits.size()))
+    c.b.fail(fmt::format("{} elements for shape {}, which has {}", bits.size(), graph::shape_text(shape), count.text()));
+  return c.made(c.b.constant(element(code), shape, std::move(bits)));
+}
+
+void output(Graph& g, const std::string& name, const Handle& t, const Here& at) {
+  TensorCall c("output", at, g);
+  if (!t.nodes()) c.b.fail(fmt::format("'{}' is empty: it names no tensor", name));
+  if (t.nodes() != nodes_of(g, "output", at))
+    throw Error(location_of(at), fmt::format("output: '{}' is a tensor of another graph", name),
+                {{t.nodes()->node({t.node()}).where, fmt::format("'{}' defined here", name)}});
+  c.b.output(name, TensorCall::node(t));
+}
+
+Handle iota(Graph& g, TypeCode code, const std::vector<Dim>& shape, std::int64_t axis, const Here& at) {
+  TensorCall c("iota", at, g);
+  expect_own_symbols(c, shape);
+  return c.made(c.b.iota(element(code), shape, axis));
+}
+
+Handle full(Graph& g, TypeCode code, const std::vector<Dim>& shape, const Scalar& value, const Here& at) {
+  TensorCall c("full", at, g);
+  expect_own_symbols(c, shape);
+  return c.made(c.b.broadcast(c.constant(value, element(code)), shape));
+}
+
+Handle rand(Graph& g, std::uint64_t seed, const std::vector<Dim>& shape, const Here& at) {
+  TensorCall c("rand", at, g);
+  expect_own_symbols(c, shape);
+  return c.made(c.b.rand(seed, shape));
+}
+
+// ---- handles ---------------------------------------------------------------------------------------------------------
+
+std::vector<Dim> shape(const Handle& t, const Here& at) {
+  TensorCall c("shape", at, {{&t, "t"}});
+  return c.b.shape(TensorCall::node(t));
+}
+
+void set_name(const Handle& t, const std::string& name, const Here& at) {
+  TensorCall c("name", at, {{&t, "t"}});
+  t.nodes()->set_name(TensorCall::node(t), name);
+}
+
+}  // namespace tilewright::detail::tensor

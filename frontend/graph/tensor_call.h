@@ -1,0 +1,44 @@
+// One call of the user on tensors: finds the graph, checks the handles, makes constants, and builds nodes with the user's line.
+#pragma once
+#include <initializer_list>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "tileir/graph/graph_builder.h"
+#include "tilewright/graph.h"
+
+namespace tilewright::detail::tensor {
+
+/// A handle and its name in messages.
+struct NamedHandle {
+  const Handle* handle;
+  std::string_view name;
+};
+
+class TensorCall {
+ public:
+  /// Throws Error if a tensor is empty or if two are of different graphs. There is at least one.
+  TensorCall(std::string_view function, const Here& at, std::initializer_list<NamedHandle> tensors)
+      : TensorCall(function, at, std::vector<NamedHandle>(tensors)) {}
+  TensorCall(std::string_view function, const Here& at, const std::vector<NamedHandle>& tensors);
+  TensorCall(std::string_view function, const Here& at, const Graph&);
+
+  graph::GraphBuilder b;
+
+  static graph::NodeId node(const Handle& t) { return {t.node()}; }
+  Handle made(graph::NodeId id) const { return {nodes_, id.index}; }
+  /// A constant of rank 0. Throws Error if it does not fit the element.
+  graph::NodeId constant(const Scalar&, ir::Element);
+  /// The argument in this element: a tensor is cast, a number becomes a constant.
+  graph::NodeId argument(const Input&, TypeCode);
+  std::vector<graph::NodeId> arguments(std::initializer_list<Input>, TypeCode meet);
+
+ private:
+  TensorCall(std::string_view function, const Here& at, std::shared_ptr<graph::Graph> nodes);
+  std::shared_ptr<graph::Graph> nodes_;
+};
+
+inline ir::Element element(TypeCode code) { return static_cast<ir::Element>(code.element); }
+
+}  // namespace tilewright::detail::tensor

@@ -1,0 +1,104 @@
+// Graphs: whole-tensor formulas, from which fused kernels are derived. A program declares inputs, writes formulas and names outputs.
+#pragma once
+#include <bit>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tilewright/graph/create.h"
+#include "tilewright/graph/elementwise.h"
+#include "tilewright/graph/index.h"
+#include "tilewright/graph/neural.h"
+#include "tilewright/graph/product.h"
+#include "tilewright/graph/reduce.h"
+#include "tilewright/graph/shape.h"
+
+namespace tilewright {
+
+namespace detail::tensor {
+
+std::shared_ptr<graph::Graph> make_nodes();
+/// Throws Error if the graph was moved from.
+const std::shared_ptr<graph::Graph>& nodes_of(const Graph&, const char* function, const Here&);
+Dim dim(Graph&, const std::string& name, const DimBounds&, const Here&);
+enum class Kind : std::uint8_t { input, parameter };
+Handle input(Graph&, Kind, const std::string& name, TypeCode, const std::vector<Dim>& shape, const std::vector<Dim>* strides, const Here&);
+Handle scalar(Graph&, const std::string& name, TypeCode, const Here&);
+/// bits: of each element.
+Handle constant(Graph&, TypeCode, const std::vector<Dim>& shape, std::vector<std::uint64_t> bits, const Here&);
+void output(Graph&, const std::string& name, const Handle&, const Here&);
+
+/// The bits of a host value.
+template <ValueElement T>
+std::uint64_t bits_of(T value) {
+  if constexpr (std::same_as<T, bool>)
+    return value ? 1 : 0;
+  else if constexpr (IntegerElement<T>)
+    return static_cast<std::make_unsigned_t<T>>(value);
+  else if constexpr (std::same_as<T, float>)
+    return std::bit_cast<std::uint32_t>(value);
+  else if constexpr (std::same_as<T, double>)
+    return std::bit_cast<std::uint64_t>(value);
+  else
+    return value.bits;
+}
+
+}  // namespace detail::tensor
+
+/// A graph of tensors: what is computed, and not how. Every function of it notes the user's line. Throws Error for a name that an input, a
+/// scalar, an output or a symbol of the graph already has, for a tensor of another graph, and for a shape that is none: more than 6 axes,
+/// or an extent that is not positive. After an error the graph remains usable.
+class Graph {
+ public:
+  Graph() : nodes_(detail::tensor::make_nodes()) {}
+  Graph(Graph&&) noexcept = default;
+  Graph& operator=(Graph&&) noexcept = default;
+
+  /// A new symbol: an extent that is known at a run. Its value is a multiple of `multiple_of` from `min` to `max`, 1 to any by default.
+  Dim dim(const std::string& name, const DimBounds& bounds = {}, Here at = Here::current()) {
+    return detail::tensor::dim(*this, name, bounds, at);
+  }
+  /// The tensor of a buffer that a run gets under this name: row-major.
+  template <ValueElement T>
+  Tensor<T> input(const std::string& name, const std::vector<Dim>& shape, Here at = Here::current()) {
+    return Tensor<T>(detail::tensor::input(*this, detail::tensor::Kind::input, name, detail::kCode<T>, shape, nullptr, at));
+  }
+  /// The same with strides in elements, none negative: the buffer holds the last element, and may hold more.
+  template <ValueElement T>
+  Tensor<T> input(const std::string& name, const std::vector<Dim>& shape, const std::vector<Dim>& strides, Here at = Here::current()) {
+    return Tensor<T>(detail::tensor::input(*this, detail::tensor::Kind::input, name, detail::kCode<T>, shape, &strides, at));
+  }
+  /// An input that seldom changes: what is computed from parameters alone is computed once, and again when one of them is given again.
+  template <ValueElement T>
+  Tensor<T> parameter(const std::string& name, const std::vector<Dim>& shape, Here at = Here::current()) {
+    return Tensor<T>(detail::tensor::input(*this, detail::tensor::Kind::parameter, name, detail::kCode<T>, shape, nullptr, at));
+  }
+  template <ValueElement T>
+  Tensor<T> parameter(const std::string& name, const std::vector<Dim>& shape, const std::vector<Dim>& strides, Here at = Here::current()) {
+    return Tensor<T>(detail::tensor::input(*this, detail::tensor::Kind::parameter, name, detail::kCode<T>, shape, &strides, at));
+  }
+  /// These elements, row-major. Throws Error if the shape has not as many, or has symbols.
+  template <ValueElement T>
+  Tensor<T> constant(const std::vector<T>& elements, const std::vector<Dim>& shape, Here at = Here::current()) {
+    std::vector<std::uint64_t> bits;
+    bits.reserve(elements.size());
+    for (T element : elements) bits.push_back(detail::tensor::bits_of<T>(element));
+    return Tensor<T>(detail::tensor::constant(*this, detail::kCode<T>, shape, std::move(bits), at));
+  }
+  /// A number that a run gets under this name, as a tensor of rank 0.
+  template <ValueElement T>
+  Tensor<T> scalar(const std::string& name, Here at = Here::current()) {
+    return Tensor<T>(detail::tensor::scalar(*this, name, detail::kCode<T>, at));
+  }
+  /// The tensor is a result of the graph: a run writes it to the buffer that it gets under this name, row-major.
+  template <ValueElement T>
+  void output(const std::string& name, const Tensor<T>& t, Here at = Here::current()) {
+    detail::tensor::output(*this, name, t, at);
+  }
+
+ private:
+  friend const std::shared_ptr<graph::Graph>& detail::tensor::nodes_of(const Graph&, const char*, const Here&);
+  std::shared_ptr<graph::Graph> nodes_;
+};
+
+}  // namespace tilewright

@@ -1,0 +1,85 @@
+// Tensors in another shape.
+#pragma once
+#include <initializer_list>
+#include <vector>
+
+#include "tilewright/graph/tensor.h"
+#include "tilewright/ops/create.h"
+
+namespace tilewright {
+
+namespace detail::tensor {
+Handle reshape(const Handle&, const std::vector<Dim>& shape, const Here&);
+Handle permute(const Handle&, const Axes&, const Here&);
+Handle transpose(const Handle&, const Here&);
+Handle expand_dims(const Handle&, std::int64_t axis, const Here&);
+Handle squeeze(const Handle&, std::int64_t axis, const Here&);
+Handle broadcast_to(const Handle&, const std::vector<Dim>& shape, const Here&);
+Handle slice(const Handle&, std::int64_t axis, const Dim& begin, const Dim& end, const Dim& step, const Here&);
+Handle concat(const std::vector<Handle>&, std::int64_t axis, const Here&);
+Handle pad(const Handle&, std::int64_t axis, const Dim& before, const Dim& after, const Scalar& value, const Here&);
+Handle flip(const Handle&, std::int64_t axis, const Here&);
+}  // namespace detail::tensor
+
+/// The same elements in row-major order under another shape of as many.
+template <ValueElement T>
+Tensor<T> reshape(const Tensor<T>& t, const std::vector<Dim>& shape, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::reshape(t, shape, at));
+}
+/// Axis i of the result is axis axes[i] of t.
+template <ValueElement T>
+Tensor<T> permute(const Tensor<T>& t, const Axes& axes, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::permute(t, axes, at));
+}
+/// The last two axes swapped.
+template <ValueElement T>
+Tensor<T> transpose(const Tensor<T>& t, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::transpose(t, at));
+}
+/// A new axis of extent 1 at position `axis` of the result.
+template <ValueElement T>
+Tensor<T> expand_dims(const Tensor<T>& t, Axis axis, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::expand_dims(t, axis.value, at));
+}
+/// Without an axis, whose extent must be 1.
+template <ValueElement T>
+Tensor<T> squeeze(const Tensor<T>& t, Axis axis, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::squeeze(t, axis.value, at));
+}
+/// Aligned from the right as in NumPy; extents of 1 stretch.
+template <ValueElement T>
+Tensor<T> broadcast_to(const Tensor<T>& t, const std::vector<Dim>& shape, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::broadcast_to(t, shape, at));
+}
+/// The elements begin, begin + step, ... below end along an axis: 0 <= begin < end <= extent, step >= 1. With a symbol among them,
+/// (end - begin) / step must come out even.
+template <ValueElement T>
+Tensor<T> slice(const Tensor<T>& t, Axis axis, const Dim& begin, const Dim& end, const Dim& step = 1, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::slice(t, axis.value, begin, end, step, at));
+}
+/// The tensors one after the other along an axis; their other extents are equal.
+template <ValueElement T>
+Tensor<T> concat(const std::vector<Tensor<T>>& tensors, Axis axis, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::concat(std::vector<detail::tensor::Handle>(tensors.begin(), tensors.end()), axis.value, at));
+}
+template <ValueElement T>
+Tensor<T> concat(std::initializer_list<Tensor<T>> tensors, Axis axis, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::concat(std::vector<detail::tensor::Handle>(tensors.begin(), tensors.end()), axis.value, at));
+}
+/// `before` times the value, t, `after` times the value along an axis.
+template <ValueElement T, detail::ConstantOf<T> S>
+Tensor<T> pad(const Tensor<T>& t, Axis axis, const Dim& before, const Dim& after, S value, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::pad(t, axis.value, before, after, detail::Scalar(value), at));
+}
+/// The same with 0, or false.
+template <ValueElement T>
+Tensor<T> pad(const Tensor<T>& t, Axis axis, const Dim& before, const Dim& after, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::pad(t, axis.value, before, after, detail::Scalar(T()), at));
+}
+/// The elements along an axis in reverse order.
+template <ValueElement T>
+Tensor<T> flip(const Tensor<T>& t, Axis axis, Here at = Here::current()) {
+  return Tensor<T>(detail::tensor::flip(t, axis.value, at));
+}
+
+}  // namespace tilewright

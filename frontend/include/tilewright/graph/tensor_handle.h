@@ -1,0 +1,69 @@
+// The untyped part of tensor handles, and arguments of operations on tensors: nodes of a graph, C++ constants, and their lines.
+#pragma once
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tilewright/dim.h"
+#include "tilewright/tile.h"
+
+namespace tilewright {
+
+namespace graph {
+class Graph;
+}
+
+/// The axes of a reduction, or the order of a permutation: one integer or a braced list of them. Negative: from the end.
+class Axes {
+ public:
+  template <detail::HostInteger I>
+  Axes(I axis) : axes_{static_cast<std::int64_t>(axis)} {}
+  Axes(std::initializer_list<Axis> axes) {
+    axes_.reserve(axes.size());
+    for (Axis axis : axes) axes_.push_back(axis.value);
+  }
+  template <detail::HostInteger I>
+  Axes(const std::vector<I>& axes) : axes_(axes.begin(), axes.end()) {}
+  const std::vector<std::int64_t>& values() const { return axes_; }
+
+ private:
+  std::vector<std::int64_t> axes_;
+};
+
+namespace detail::tensor {
+
+/// A handle to a node of a graph, or to nothing. It keeps the graph's nodes alive.
+class Handle {
+ public:
+  Handle() = default;
+  Handle(std::shared_ptr<graph::Graph> nodes, std::uint32_t node) : nodes_(std::move(nodes)), node_(node) {}
+  /// Null for an empty handle.
+  const std::shared_ptr<graph::Graph>& nodes() const { return nodes_; }
+  std::uint32_t node() const { return node_; }
+
+ private:
+  std::shared_ptr<graph::Graph> nodes_;
+  std::uint32_t node_ = 0;
+};
+
+/// One argument of an operation: a tensor, or a constant; and its line.
+struct Input {
+  Input(const Handle& tensor, const Here& here) : handle(&tensor), at(here) {}
+  Input(Scalar number, const Here& here) : constant(number), at(here) {}
+  const Handle* handle = nullptr;
+  Scalar constant;
+  Here at;
+};
+
+std::vector<Dim> shape(const Handle&, const Here&);
+void set_name(const Handle&, const std::string&, const Here&);
+Handle unary(Unary, const Input&);
+/// `meet`: the common element type to which both sides are converted first.
+Handle binary(Binary, const Input& a, const Input& b, TypeCode meet);
+Handle cast(const Handle&, TypeCode, const Here&);
+Handle bitcast(const Handle&, TypeCode, const Here&);
+
+}  // namespace detail::tensor
+}  // namespace tilewright

@@ -1,0 +1,68 @@
+// A run of a graph by the interpreter: values of nodes, and what the families of ops share. Private to the interpreter.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tileir/graph/interpreter.h"
+
+namespace tilewright::graph {
+
+class Evaluation {
+ public:
+  Evaluation(const Graph&, const Arguments&, Rounding);
+  /// The node and what it needs.
+  const Array& value(NodeId);
+
+ private:
+  const Array& operand(const Node& n, std::size_t i) const { return values_[n.operands[i].index]; }
+  /// The element in which values of this element are computed.
+  ir::Element carried(ir::Element) const;
+  /// Bits of an element, as it is carried.
+  std::uint64_t carry(ir::Element, std::uint64_t bits) const;
+  std::int64_t value_of(const Dim&, const Node&) const;
+  /// An array of the node's shape and element, filled with zeros.
+  Array result(const Node&) const;
+  std::uint64_t apply(ir::OpKind, ir::Element, std::span<const std::uint64_t> operands) const;
+  const std::vector<std::uint64_t>& argument(const Node&) const;
+  [[noreturn]] void fail(const Node&, const std::string& message) const;
+
+  // Array run_input(const Node&); and so on: an op without one does not link.
+#define TW_GRAPH_OP(name, ...) Array run_##name(const Node&);
+#include "tileir/graph/graph_ops.def"
+#undef TW_GRAPH_OP
+  Array run(const Node&);
+
+  std::vector<std::uint64_t> broadcast(const Array&, const std::vector<std::int64_t>& shape) const;
+  std::uint64_t combine(const Node&, std::uint64_t earlier, std::uint64_t later);
+  std::uint64_t evaluate_combiner(NodeId, ir::Element, std::uint64_t earlier, std::uint64_t later);
+  bool is_better(Combine, ir::Element, std::uint64_t candidate, std::uint64_t best) const;
+  std::int64_t index_at(const Node&, const Array& index, std::size_t i, std::int64_t extent) const;
+
+  const Graph& graph_;
+  const Arguments& arguments_;
+  Rounding rounding_;
+  std::vector<std::int64_t> symbols_;  // by number; kUnknown without a value
+  std::vector<Array> values_;
+  std::vector<bool> is_done_;
+};
+
+/// Row-major strides.
+std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape);
+std::int64_t count_of(const std::vector<std::int64_t>& shape);
+/// Calls body(index) for each index of the shape, in row-major order.
+template <class F>
+void for_each_index(const std::vector<std::int64_t>& shape, F&& body) {
+  std::vector<std::int64_t> index(shape.size());
+  for (std::int64_t left = count_of(shape); left > 0; --left) {
+    body(index);
+    for (std::size_t i = shape.size(); i-- > 0;) {
+      if (++index[i] < shape[i]) break;
+      index[i] = 0;
+    }
+  }
+}
+/// The offset of an index under strides.
+std::int64_t offset_of(const std::vector<std::int64_t>& index, const std::vector<std::int64_t>& strides);
+
+}  // namespace tilewright::graph
