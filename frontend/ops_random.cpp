@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "frontend/emit.h"
+#include "tileir/philox.h"
 
 namespace tilewright::detail {
 
@@ -36,27 +37,7 @@ Words rounds(Emit& e, ValueId key0, ValueId key1, Words counter) {
   constexpr std::string_view names[] = {"seed", "seed", "c0", "c1", "c2", "c3"};
   ValueId all[] = {key0, key1, counter[0], counter[1], counter[2], counter[3]};
   e.broadcast_all(all, names);
-  ir::Builder& b = e.b();
-  const ir::Type t = e.type(all[0]);
-  const ValueId m0 = e.integer(t, 0xd2511f53), m1 = e.integer(t, 0xcd9e8d57), w0 = e.integer(t, 0x9e3779b9), w1 = e.integer(t, 0xbb67ae85);
-  ValueId k0 = all[0], k1 = all[1];
-  Words x{all[2], all[3], all[4], all[5]};
-  for (int round = 0; round < 10; ++round) {
-    if (round > 0) k0 = b.binary(OpKind::add_, k0, w0), k1 = b.binary(OpKind::add_, k1, w1);
-    const ValueId high0 = b.binary(OpKind::umulhi_, x[0], m0), low0 = b.binary(OpKind::mul_, x[0], m0);
-    const ValueId high1 = b.binary(OpKind::umulhi_, x[2], m1), low1 = b.binary(OpKind::mul_, x[2], m1);
-    x = {b.binary(OpKind::bit_xor_, b.binary(OpKind::bit_xor_, high1, x[1]), k0), low1,
-         b.binary(OpKind::bit_xor_, b.binary(OpKind::bit_xor_, high0, x[3]), k1), low0};
-  }
-  return x;
-}
-
-/// The upper 24 bits, which f32 holds exactly, plus `first`, times 2^-24.
-ValueId uniform(Emit& e, ValueId word, int first) {
-  ir::Builder& b = e.b();
-  const ValueId bits = b.binary(OpKind::shr_, word, e.integer(e.type(word), 8));
-  const ValueId count = b.cast(b.binary(OpKind::add_, bits, e.integer(e.type(word), first)), ir::Element::f32);
-  return b.binary(OpKind::mul_, count, e.real(e.type(count), 0x1p-24));
+  return ir::philox(e.b(), all[0], all[1], {all[2], all[3], all[4], all[5]});
 }
 
 }  // namespace
@@ -100,10 +81,10 @@ Made draw(Draw kind, const Input& seed, const Input& counter) {
   const ValueId zero = e.integer(kU32, 0);
   const Words w = rounds(e, key0, key1, {low, high, zero, zero});
   if (kind == Draw::randint) return made(w[0]);
-  if (kind == Draw::rand) return made(uniform(e, w[0], 0));
+  if (kind == Draw::rand) return made(ir::uniform_from_bits(e.b(), w[0], 0));
   // The Box-Muller transform; the logarithm's argument is in (0, 1].
   ir::Builder& b = e.b();
-  const ValueId u = uniform(e, w[0], 1), v = uniform(e, w[1], 0);
+  const ValueId u = ir::uniform_from_bits(b, w[0], 1), v = ir::uniform_from_bits(b, w[1], 0);
   const ir::Type t = e.type(u);
   const ValueId radius = b.unary(OpKind::sqrt_, b.binary(OpKind::mul_, e.real(t, -2), b.unary(OpKind::log_, u)));
   return made(b.binary(OpKind::mul_, radius, b.unary(OpKind::cos_, b.binary(OpKind::mul_, e.real(t, 2 * std::numbers::pi), v))));

@@ -116,7 +116,8 @@ struct TensorInfo {
   graph::TensorShape shape;
   std::vector<Dim> strides;  // in elements
   bool is_parameter = false;
-  graph::NodeId node;  // the graph's node whose value it holds
+  bool is_scalar = false;  // a number that a run gets, not memory
+  graph::NodeId node;      // the graph's node whose value it holds; none for an intermediate result
 };
 using Tensor = const TensorInfo*;
 

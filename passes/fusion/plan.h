@@ -40,8 +40,7 @@ struct Accumulator {
   int pass = 1;
   /// If the body has shift references: the accumulator after they move, before the exponent does, with their deltas in the factors.
   std::vector<AccumulatorTerm> move;
-  bool needs_combiner = false;
-  Expr reduce;    // a reduction that is no sum and no maximum: accumulated as it is
+  Expr reduce;    // a reduction of which it is a term
 };
 
 struct Reduction {
@@ -62,6 +61,9 @@ struct Refusal {
 struct KernelOutput {
   std::string name;
   Expr value;
+  /// Where the kernel writes it: the index along each axis of the tensor.
+  Tensor tensor = nullptr;
+  std::vector<Expr> index;
 };
 
 /// The estimated number of positions along an axis: its extent, or for symbols a size that is typical.

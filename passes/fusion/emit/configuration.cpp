@@ -1,0 +1,189 @@
+#include "passes/fusion/emit/configuration.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+std::int64_t power_of_two(std::int64_t at_least) { return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(at_least, 1)))); }
+
+// The least power of two that holds the whole axis, or INT64_MAX / 2 if that is not known.
+std::int64_t whole(Axis a) {
+  const std::int64_t most = a->extent.greatest();
+  return most > (std::int64_t{1} << 30) ? INT64_MAX / 2 : power_of_two(most);
+}
+
+struct Load {
+  Tensor tensor;
+  AxisSet axes;
+  Axis contiguous = nullptr;  // neighbouring positions are neighbours in memory
+};
+
+void collect_loads(Expr e, const ExprBuilder& b, ExprSet& seen, std::vector<Load>& loads) {
+  if (!seen.insert(e).second) return;
+  if (e->is(ExprKind::load) && !e->operands.empty()) {
+    Load l{e->tensor, e->axes, nullptr};
+    for (std::size_t i = 0; i < e->operands.size(); ++i)
+      if (e->tensor->strides[i] == Dim(1))
+        for (const Term& t : b.terms(e->operands[i]))
+          if (t.value->is(ExprKind::index) && t.coefficient.is_one()) l.contiguous = t.value->axis;
+    loads.push_back(l);
+  }
+  for (Expr x : children(e)) collect_loads(x, b, seen, loads);
+}
+
+// The axis along which an output is contiguous; null if there is none.
+Axis contiguous_axis(const KernelOutput& o, const ExprBuilder& b) {
+  for (std::size_t i = 0; i < o.index.size(); ++i)
+    if (o.tensor->strides[i] == Dim(1))
+      for (const Term& t : b.terms(o.index[i]))
+        if (t.value->is(ExprKind::index) && t.coefficient.is_one()) return t.value->axis;
+  return nullptr;
+}
+
+class TileChooser {
+ public:
+  TileChooser(const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target) : plan_(plan), b_(b), target_(target) {
+    ExprSet seen;
+    for (const KernelOutput& o : plan.outputs) collect_loads(o.value, b, seen, loads_);
+  }
+
+  TileSizes run() {
+    AxisSet free;
+    for (const KernelOutput& o : plan_.outputs) free.insert(o.value->axes);
+    for (const KernelOutput& o : plan_.outputs)
+      for (Expr i : o.index) free.insert(i->axes);
+    if (plan_.loop) free = free.without({plan_.loop});
+    AxisSet grid = plan_.grid;
+    for (Axis a : free)
+      if (plan_.accumulators.empty()) grid.insert(a);
+    AxisSet payload = free.without(grid);
+    payload.insert(plan_.payload);
+    for (Axis a : payload) sizes_.payload[a] = whole(a);
+    for (Axis a : grid) sizes_.grid[a] = 1;
+    if (plan_.loop && has_product())
+      choose_for_product(grid);
+    else if (plan_.loop)
+      choose_for_rows(grid);
+    else
+      choose_for_elements(grid);
+    choose_inner();
+    return sizes_;
+  }
+
+ private:
+  // Whether tensors that lack different axes of the result are multiplied along a common one.
+  bool has_product() const {
+    const auto varies = [&](Expr e) {
+      if (!e->is(ExprKind::reduce) || e->combine != graph::Combine::sum) return false;
+      std::vector<AxisSet> groups;
+      for (const Factor& f : b_.factors(e->operands[0])) {
+        const AxisSet own = f.base->axes.without(e->bound);
+        if (f.base->axes.intersects(e->bound) && !own.empty()) groups.push_back(own);
+      }
+      for (const AxisSet& a : groups)
+        for (const AxisSet& c : groups)
+          if (!a.without(c).empty() && !c.without(a).empty()) return true;
+      return false;
+    };
+    for (Expr r : reductions_over(nullptr, plan_.outputs))
+      if (varies(r)) return true;
+    return false;
+  }
+
+  // Programs read again what lacks an axis, for each tile of the axis.
+  bool is_reused_along(Axis a) const {
+    return std::any_of(loads_.begin(), loads_.end(), [&](const Load& l) { return !l.axes.contains(a); });
+  }
+
+  void choose_for_product(const AxisSet& grid) {
+    std::vector<Axis> tiled;
+    for (Axis a : grid)
+      if (is_reused_along(a)) tiled.push_back(a);
+    std::stable_sort(tiled.begin(), tiled.end(), [](Axis a, Axis b) { return estimated_extent(a->extent) > estimated_extent(b->extent); });
+    constexpr std::int64_t kSide = 64;
+    const std::size_t most = sizes_.payload.empty() ? 2 : 1;
+    for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i) sizes_.grid[tiled[i]] = std::min(kSide, whole(tiled[i]));
+    std::int64_t cells = 1;
+    for (const auto& [axis, size] : sizes_.payload) cells *= size;
+    // Rows with long payloads: fewer of them.
+    constexpr std::int64_t kMostCells = 64 * 256;
+    for (auto& [axis, size] : sizes_.grid)
+      while (size > 16 && size * cells > kMostCells) size /= 2;
+    sizes_.loop = std::min<std::int64_t>(sizes_.payload.empty() ? 32 : kSide, whole(plan_.loop));
+    // Matrix instructions contract at least 16 positions.
+    sizes_.loop = std::max<std::int64_t>(sizes_.loop, 16);
+    while (sizes_.loop > 32 && cells * sizes_.loop > 64 * 128) sizes_.loop /= 2;
+  }
+
+  void choose_for_rows(const AxisSet& grid) {
+    const std::int64_t most = target_.is_gpu() ? 4096 : 2048;
+    std::int64_t cells = 1;
+    for (const auto& [axis, size] : sizes_.payload) cells *= size;
+    sizes_.loop = std::max<std::int64_t>(1, std::min(whole(plan_.loop), most / std::min(cells, most)));
+    // An axis along which memory is contiguous gets a tile, so that whole cache lines are read.
+    for (Axis a : grid) {
+      const bool is_contiguous = std::any_of(loads_.begin(), loads_.end(), [&](const Load& l) { return l.contiguous == a; });
+      if (!is_contiguous) continue;
+      constexpr std::int64_t kLine = 32;
+      sizes_.grid[a] = std::min(whole(a), kLine);
+      sizes_.loop = std::max<std::int64_t>(1, std::min(whole(plan_.loop), most / (sizes_.grid[a] * cells)));
+      return;
+    }
+    // Short rows: several at once.
+    Axis longest = nullptr;
+    for (Axis a : grid)
+      if (!longest || estimated_extent(a->extent) > estimated_extent(longest->extent)) longest = a;
+    if (longest)
+      while (sizes_.grid[longest] < whole(longest) && sizes_.grid[longest] * sizes_.loop * cells < 512) sizes_.grid[longest] *= 2;
+  }
+
+  void choose_for_elements(const AxisSet& grid) {
+    std::int64_t left = 1024;
+    std::vector<Axis> order;
+    for (const KernelOutput& o : plan_.outputs)
+      if (const Axis a = contiguous_axis(o, b_); a && grid.contains(a) && std::find(order.begin(), order.end(), a) == order.end()) order.push_back(a);
+    if (order.size() > 1) left = 4096;
+    for (Axis a : grid)
+      if (std::find(order.begin(), order.end(), a) == order.end()) order.push_back(a);
+    for (std::size_t i = 0; i < order.size() && left > 1 && i < 3; ++i) {
+      const std::int64_t size = std::min(whole(order[i]), i == 0 && order.size() > 1 && left == 4096 ? 64 : left);
+      sizes_.grid[order[i]] = size;
+      left /= size;
+    }
+  }
+
+  void choose_inner() {
+    std::int64_t rows = 1;
+    for (const auto& [axis, size] : sizes_.grid) rows *= size;
+    AxisSet bound;
+    for (Expr r : reductions_over(nullptr, plan_.outputs)) bound.insert(r->bound);
+    for (Axis a : bound) {
+      if (a == plan_.loop) continue;
+      if (const auto payload = sizes_.payload.find(a); payload != sizes_.payload.end()) {
+        sizes_.inner[a] = {payload->second, false};
+        continue;
+      }
+      const std::int64_t size = whole(a);
+      constexpr std::int64_t kWalked = 64;
+      if (size <= kMostWholeExtent)
+        sizes_.inner[a] = {std::max<std::int64_t>(size, 1), false};
+      else
+        sizes_.inner[a] = {kWalked, true};
+    }
+  }
+
+  const Plan& plan_;
+  const ExprBuilder& b_;
+  const ir::TargetDesc& target_;
+  std::vector<Load> loads_;
+  TileSizes sizes_;
+};
+
+}  // namespace
+
+TileSizes choose_tiles(const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target) { return TileChooser(plan, b, target).run(); }
+
+}  // namespace tilewright::passes::fusion

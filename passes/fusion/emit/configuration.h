@@ -1,0 +1,13 @@
+// Chooses how many positions of each axis a program has at once.
+#pragma once
+#include "passes/fusion/emit/kernel_emitter.h"
+#include "tileir/target/target_desc.h"
+
+namespace tilewright::passes::fusion {
+
+TileSizes choose_tiles(const Plan&, const ExprBuilder&, const ir::TargetDesc&);
+
+/// Axes of reductions that are longer than this are walked in a loop.
+inline constexpr std::int64_t kMostWholeExtent = 256;
+
+}  // namespace tilewright::passes::fusion

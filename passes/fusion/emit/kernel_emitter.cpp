@@ -1,0 +1,452 @@
+#include "passes/fusion/emit/kernel_emitter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/integer_range.h"
+#include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+using ir::Element;
+using ir::OpKind;
+
+using PartsByExpr = std::unordered_map<Expr, Part, ExprHash>;
+
+void collect(Expr e, ExprKind kind, ExprSet& seen, std::vector<Expr>& found) {
+  if (!seen.insert(e).second) return;
+  if (e->is(kind)) found.push_back(e);
+  for (Expr x : children(e)) collect(x, kind, seen, found);
+}
+std::vector<Expr> all_of_kind(Expr e, ExprKind kind) {
+  ExprSet seen;
+  std::vector<Expr> found;
+  collect(e, kind, seen, found);
+  return found;
+}
+
+class KernelEmitter {
+ public:
+  KernelEmitter(const std::string& name, ExprBuilder& exprs, const Plan& plan, const TileSizes& sizes)
+      : function_(name), ir_(function_), tiles_(exprs, ir_), exprs_(exprs), plan_(plan), sizes_(sizes) {}
+
+  EmittedKernel run() {
+    for (const KernelOutput& o : plan_.outputs) tiles_.set_written(o.tensor);
+    open_program();
+    choose_order();
+    for (int pass = 1; pass <= plan_.passes && plan_.loop; ++pass) emit_pass(pass);
+    for (const KernelOutput& o : plan_.outputs)
+      if (!plan_.loop || !o.value->axes.contains(plan_.loop)) store(o);
+    EmittedKernel result;
+    for (const TileValues::Parameter& p : tiles_.parameters()) result.parameters.push_back({p.tensor, p.extent});
+    for (int i = 0; i < 3; ++i) result.grid[i] = grid_[i];
+    result.function = std::move(function_);
+    return result;
+  }
+
+ private:
+  // ---- the program's positions ----
+
+  void open_program() {
+    EmitScope scope;
+    scope.block = function_.body();
+    tiles_.push(std::move(scope));
+    for (const auto& [axis, inner] : sizes_.inner) tiles_.set_inner_tile(axis, inner.size, inner.is_looped);
+    for (const auto& [axis, size] : sizes_.payload) tiles_.scope().tiles[axis] = {size, {}, axis->extent.known_divisor() % size == 0};
+    // Axes with tiles first; what they read in common is then read at about one time.
+    std::vector<Axis> axes;
+    for (const auto& [axis, size] : sizes_.grid) axes.push_back(axis);
+    std::sort(axes.begin(), axes.end(), [&](Axis a, Axis b) {
+      return std::pair(-sizes_.grid.at(a), a->name) < std::pair(-sizes_.grid.at(b), b->name);
+    });
+    constexpr std::int64_t kMostOfInnerDimensions = 65535;
+    bool is_separate = axes.size() <= 3;
+    for (std::size_t i = 1; i < axes.size(); ++i)
+      is_separate = is_separate && axes[i]->extent.greatest() / sizes_.grid.at(axes[i]) < kMostOfInnerDimensions;
+    if (is_separate) {
+      for (std::size_t i = 0; i < axes.size(); ++i) set_start(axes[i], program_id(static_cast<int>(i)), static_cast<int>(i));
+      return;
+    }
+    ir::ValueId rest = program_id(0);
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      if (i + 1 == axes.size()) {
+        set_start(axes[i], rest, 0);
+        break;
+      }
+      const ir::ValueId count = tile_count(axes[i]);
+      set_start(axes[i], ir_.binary(OpKind::rem_, rest, count), 0);
+      rest = ir_.binary(OpKind::div_, rest, count);
+    }
+  }
+
+  ir::ValueId program_id(int axis) { return function_.result(ir_.create(OpKind::program_id_, {}, {ir::Attr{ir::AttrName::axis, axis, {}}})); }
+
+  // The number of tiles along an axis, as i32.
+  ir::ValueId tile_count(Axis a) {
+    const std::int64_t size = sizes_.grid.at(a);
+    if (a->extent.is_constant()) return tiles_.integer(Element::i32, (a->extent.value() + size - 1) / size).value;
+    const Part extent = tiles_.extent(a->extent, Element::i64);
+    const Part rounded = tiles_.binary(OpKind::add_, extent, tiles_.integer(Element::i64, size - 1), {});
+    return ir_.cast(ir_.binary(OpKind::div_, rounded.value, tiles_.integer(Element::i64, size).value), Element::i32);
+  }
+
+  void set_start(Axis a, ir::ValueId id, int dimension) {
+    const std::int64_t size = sizes_.grid.at(a);
+    grid_[dimension].push_back({a->extent, size});
+    AxisTile t{size, id, size == 1 || a->extent.known_divisor() % size == 0};
+    if (size > 1) {
+      const bool is_narrow = fits({0, a->extent.greatest() == INT64_MAX ? INT64_MAX - 1 : a->extent.greatest() + size}, Element::i32);
+      const Element e = is_narrow ? Element::i32 : Element::i64;
+      t.start = ir_.binary(OpKind::mul_, ir_.cast(id, e), tiles_.integer(e, size).value);
+    }
+    tiles_.scope().tiles[a] = t;
+  }
+
+  // The order of the axes of accumulators: as in the outputs, the contiguous axis last.
+  void choose_order() {
+    std::vector<std::pair<std::size_t, Axis>> places;
+    std::set<Axis> seen;
+    for (const KernelOutput& o : plan_.outputs)
+      for (std::size_t i = 0; i < o.index.size(); ++i)
+        for (Axis a : o.index[i]->axes)
+          if (a != plan_.loop && seen.insert(a).second) places.emplace_back(i, a);
+    std::stable_sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [place, axis] : places) order_.push_back(axis);
+    for (const auto& [axis, size] : sizes_.payload)
+      if (seen.insert(axis).second) order_.push_back(axis);
+    for (const auto& [axis, size] : sizes_.grid)
+      if (seen.insert(axis).second) order_.push_back(axis);
+  }
+
+  void store(const KernelOutput& o) {
+    Order order;
+    for (Expr i : o.index)
+      for (Axis a : i->axes)
+        if (std::find(order.begin(), order.end(), a) == order.end()) order.push_back(a);
+    tiles_.store(o.tensor, o.index, o.value, order);
+  }
+
+  // ---- passes ----
+
+  // Accumulators of a pass that a live reduction needs, and those that they move to.
+  std::vector<int> live_accumulators(int pass) const {
+    std::set<int> live;
+    std::vector<int> todo;
+    for (std::size_t i = 0; i < plan_.accumulators.size(); ++i)
+      if (plan_.accumulators[i].pass == pass && plan_.is_read(static_cast<int>(i))) todo.push_back(static_cast<int>(i));
+    while (!todo.empty()) {
+      const int i = todo.back();
+      todo.pop_back();
+      if (!live.insert(i).second) continue;
+      if (has_rolling_shift(plan_.accumulators[i]))
+        for (const AccumulatorTerm& t : plan_.accumulators[i].move) todo.push_back(t.accumulator);
+    }
+    return {live.begin(), live.end()};
+  }
+
+  // A shift that depends on a maximum moves with it; others keep the estimate of the first tile.
+  bool is_rolling(Expr shift) const {
+    for (const Reduction& r : plan_.reductions)
+      if (r.value->combine != Combine::sum && contains(shift->operands[0], r.value)) return true;
+    return false;
+  }
+  bool has_rolling_shift(const Accumulator& a) const {
+    for (Expr s : all_of_kind(a.body, ExprKind::shift_reference))
+      if (is_rolling(s)) return true;
+    return false;
+  }
+
+  Order order_of(const Accumulator& a) const { return tiles_.restricted(order_, a.axes); }
+
+  Element element_of(const Accumulator& a) const {
+    if (ir::is_integer(a.body->element) && a.reduce->operand_element == Element::i8) return Element::i32;
+    return a.body->is(ExprKind::number) ? Element::f32 : a.body->element;
+  }
+
+  void emit_pass(int pass) {
+    const std::vector<int> live = live_accumulators(pass);
+    std::vector<const KernelOutput*> along;
+    if (pass == plan_.passes)
+      for (const KernelOutput& o : plan_.outputs)
+        if (o.value->axes.contains(plan_.loop)) along.push_back(&o);
+    if (live.empty() && along.empty()) return;
+    estimate_shifts(pass);
+    const bool is_one_tile = plan_.loop->extent.is_constant() && plan_.loop->extent.value() <= sizes_.loop;
+    std::map<int, Part> accumulated;
+    if (is_one_tile) {
+      tiles_.scope().tiles[plan_.loop] = {sizes_.loop, {}, plan_.loop->extent.known_divisor() % sizes_.loop == 0};
+      accumulated = absorb_tile(pass, live, {}, {}).accumulators;
+      for (const KernelOutput* o : along) store(*o);
+    } else {
+      accumulated = emit_loop(pass, live, along);
+    }
+    complete(pass, accumulated);
+  }
+
+  struct State {
+    std::map<int, Part> accumulators;
+    PartsByExpr shifts;  // the shift references that roll
+  };
+
+  std::vector<Expr> rolling_shifts(const std::vector<int>& live) const {
+    std::vector<Expr> all;
+    for (int i : live)
+      for (Expr s : all_of_kind(plan_.accumulators[i].body, ExprKind::shift_reference))
+        if (is_rolling(s) && std::find(all.begin(), all.end(), s) == all.end()) all.push_back(s);
+    return all;
+  }
+
+  std::map<int, Part> emit_loop(int pass, const std::vector<int>& live, const std::vector<const KernelOutput*>& along) {
+    const Element index = index_element(exprs_.extent(plan_.loop->extent));
+    const std::vector<Expr> shifts = rolling_shifts(live);
+    std::vector<ir::ValueId> operands{tiles_.integer(index, 0).value, tiles_.extent(plan_.loop->extent, index).value,
+                                      tiles_.integer(index, sizes_.loop).value};
+    std::vector<Order> orders;
+    for (int i : live) {
+      const Accumulator& a = plan_.accumulators[i];
+      orders.push_back(order_of(a));
+      operands.push_back(tiles_.neutral(a.combine, element_of(a), orders.back()).value);
+    }
+    for (Expr s : shifts) {
+      orders.push_back(tiles_.restricted(order_, s->axes));
+      operands.push_back(tiles_.neutral(Combine::sum, s->element, orders.back()).value);
+    }
+    const ir::OpId loop = ir_.create(OpKind::for_, operands);
+    const ir::BlockId body = function_.region(loop);
+    EmitScope scope;
+    scope.block = body;
+    scope.tiles[plan_.loop] = {sizes_.loop, function_.add_arg(body, ir::Type(index)), plan_.loop->extent.known_divisor() % sizes_.loop == 0};
+    State old;
+    std::map<int, Part> results;
+    for (std::size_t i = 0; i < orders.size(); ++i) {
+      const ir::Type type = function_.type(operands[3 + i]);
+      const Part argument{function_.add_arg(body, type), orders[i]};
+      const ir::ValueId result = function_.add_result(loop, type);
+      if (i < live.size()) {
+        old.accumulators[live[i]] = argument;
+        results[live[i]] = {result, orders[i]};
+      } else {
+        old.shifts[shifts[i - live.size()]] = argument;
+        final_shifts_[shifts[i - live.size()]] = {result, orders[i]};
+      }
+    }
+    tiles_.scope().before = loop;
+    tiles_.push(std::move(scope));
+    const State now = absorb_tile(pass, live, old, shifts);
+    for (const KernelOutput* o : along) store(*o);
+    std::vector<ir::ValueId> yields;
+    for (std::size_t i = 0; i < live.size(); ++i) yields.push_back(tiles_.broadcast(now.accumulators.at(live[i]), orders[i]));
+    for (std::size_t i = 0; i < shifts.size(); ++i) yields.push_back(tiles_.broadcast(now.shifts.at(shifts[i]), orders[live.size() + i]));
+    ir_.create(OpKind::yield_, yields);
+    tiles_.pop();
+    tiles_.scope().before = {};
+    tiles_.to_scope();
+    for (const auto& [shift, part] : final_shifts_) tiles_.know(shift, part);
+    return results;
+  }
+
+  // ---- one tile ----
+
+  // Values of expressions when reductions, references and shifts have these values.
+  Part with(const PartsByExpr& known, Expr e, const Order& order) {
+    EmitScope scope;
+    scope.block = tiles_.scope().block;
+    scope.before = tiles_.scope().before;
+    scope.known = known;
+    tiles_.push(std::move(scope));
+    const Part result = tiles_.value_as(e, order, e->is(ExprKind::number) ? Element::f32 : e->element);
+    tiles_.pop();
+    return result;
+  }
+
+  Part terms_value(const Reduction& r, const std::map<int, Part>& accumulators, const PartsByExpr& known) {
+    const Order order = tiles_.restricted(order_, r.value->axes);
+    std::optional<Part> sum;
+    for (const AccumulatorTerm& t : r.terms) {
+      Part x = accumulators.at(t.accumulator);
+      if (!t.factor->is_number(1)) {
+        Part factor = with(known, t.factor, order);
+        if (tiles_.element(factor) != tiles_.element(x)) factor = tiles_.cast(factor, tiles_.element(x));
+        x = tiles_.binary(OpKind::mul_, factor, x, order);
+      }
+      sum = sum ? tiles_.binary(OpKind::add_, *sum, x, order) : x;
+    }
+    return *sum;
+  }
+
+  // A reference may be any number: what is none (-inf before the first element, 0 / 0) becomes 0.
+  Part finite(const Part& x) {
+    const Element e = tiles_.element(x);
+    const Part is_finite = tiles_.binary(OpKind::lt_, tiles_.unary(OpKind::abs_, x), tiles_.constant(e, HUGE_VAL), x.axes);
+    return tiles_.select(is_finite, x, tiles_.constant(e, 0), x.axes);
+  }
+
+  bool is_dead(const Reduction& r) const { return r.policy == Policy::constant || r.policy == Policy::unused; }
+
+  // The state after a tile: `old` without accumulators is the empty state.
+  State absorb_tile(int pass, const std::vector<int>& live, const State& old, const std::vector<Expr>& shifts) {
+    State now;
+    PartsByExpr before, after;  // running values of reductions
+    std::unordered_map<Expr, Part, ExprHash> scales;
+    for (const Reduction& r : plan_.reductions) {
+      if (r.pass != pass) continue;
+      if (r.constant) before[r.value] = after[r.value] = tiles_.constant(r.value->element, *r.constant);
+      if (is_dead(r)) continue;
+      for (const AccumulatorTerm& t : r.terms)
+        if (now.accumulators.count(t.accumulator) == 0) update(t.accumulator, old, now, before, after, scales);
+      if (r.policy == Policy::deferred && !is_needed_while_running(r)) continue;
+      after[r.value] = terms_value(r, now.accumulators, after);
+      if (!old.accumulators.empty()) before[r.value] = terms_value(r, old.accumulators, before);
+      for (Expr s : shifts)
+        if (now.shifts.count(s) == 0 && is_ready(s, pass, after)) {
+          now.shifts[s] = finite(with(after, s->operands[0], order_));
+          tiles_.know(s, now.shifts[s]);
+        }
+    }
+    for (int i : live)
+      if (now.accumulators.count(i) == 0) update(i, old, now, before, after, scales);
+    return now;
+  }
+
+  // Whether another value that is needed in the loop has it as a factor.
+  bool is_needed_while_running(const Reduction& r) const {
+    return std::any_of(plan_.reductions.begin(), plan_.reductions.end(), [&](const Reduction& q) {
+      return q.pass == r.pass && q.policy != Policy::deferred &&
+             std::any_of(q.terms.begin(), q.terms.end(), [&](const AccumulatorTerm& t) { return contains(t.factor, r.value); });
+    });
+  }
+
+  // Whether an exponent changes while the loop runs: constants do not.
+  bool moves(Expr exponent) const {
+    return std::any_of(plan_.reductions.begin(), plan_.reductions.end(),
+                       [&](const Reduction& r) { return !is_dead(r) && contains(exponent, r.value); });
+  }
+
+  bool is_ready(Expr shift, int pass, const PartsByExpr& known) const {
+    for (const Reduction& r : plan_.reductions)
+      if (r.pass == pass && contains(shift->operands[0], r.value) && known.count(r.value) == 0) return false;
+    return true;
+  }
+
+  void update(int index, const State& old, State& now, const PartsByExpr& before, const PartsByExpr& after,
+              std::unordered_map<Expr, Part, ExprHash>& scales) {
+    const Accumulator& a = plan_.accumulators[index];
+    const Order order = order_of(a);
+    for (Expr r : all_of_kind(a.body, ExprKind::reference))
+      if (tiles_.scope().known.count(r) == 0) tiles_.know(r, finite(with(after, r->operands[0], order_)));
+    std::optional<Part> start;
+    if (!old.accumulators.empty()) {
+      Part moved = old.accumulators.at(index);
+      if (has_rolling_shift(a)) moved = shifted(a, old, now, order);
+      if (moves(a.exponent)) {
+        if (scales.count(a.exponent) == 0) scales[a.exponent] = scale(a.exponent, before, after);
+        moved = tiles_.binary(OpKind::mul_, scales[a.exponent], moved, order);
+      }
+      start = moved;
+    }
+    Part next = tiles_.combine(a.combine, {plan_.loop}, a.body, a.reduce->operand_element, order, start);
+    next = {tiles_.broadcast(next, order), order};
+    if (tiles_.element(next) != element_of(a)) next = tiles_.cast(next, element_of(a));
+    now.accumulators[index] = next;
+  }
+
+  // exp(exponent new - exponent old). Before the first element a maximum is -inf: its exponent is +inf, and the factor 0.
+  Part scale(Expr exponent, const PartsByExpr& before, const PartsByExpr& after) {
+    bool has_sum = false;
+    for (const Reduction& r : plan_.reductions)
+      has_sum |= r.value->combine == Combine::sum && before.count(r.value) != 0 && contains(exponent, r.value);
+    const Expr reference = exprs_.reference(exponent);
+    const Part to = tiles_.scope().known.count(reference) != 0 ? tiles_.value(reference, order_) : finite(with(after, exponent, order_));
+    const Part raw = with(before, exponent, order_);
+    const Part from = has_sum ? finite(raw) : raw;
+    return tiles_.unary(OpKind::exp_, tiles_.binary(OpKind::sub_, to, from, order_));
+  }
+
+  // The accumulator when its shift references have moved.
+  Part shifted(const Accumulator& a, const State& old, const State& now, const Order& order) {
+    PartsByExpr deltas;
+    for (const auto& [shift, value] : now.shifts) {
+      const Part change = tiles_.binary(OpKind::sub_, value, old.shifts.at(shift), order_);
+      deltas[exprs_.delta(shift->operands[0])] = change;
+    }
+    // Shifts inside of the factors are those before the move.
+    for (const auto& [shift, value] : old.shifts) deltas[shift] = value;
+    std::optional<Part> sum;
+    for (const AccumulatorTerm& t : a.move) {
+      Part x = old.accumulators.at(t.accumulator);
+      if (!t.factor->is_number(1)) x = tiles_.binary(OpKind::mul_, with(deltas, t.factor, order), x, order);
+      sum = sum ? tiles_.binary(OpKind::add_, *sum, x, order) : x;
+    }
+    return *sum;
+  }
+
+  // ---- before and behind the loop ----
+
+  // Shifts that do not roll: the value that the reductions would have if all tiles were like the first.
+  void estimate_shifts(int pass) {
+    std::vector<Expr> fixed;
+    for (const Accumulator& a : plan_.accumulators)
+      if (a.pass == pass)
+        for (Expr s : all_of_kind(a.body, ExprKind::shift_reference))
+          if (!is_rolling(s) && std::find(fixed.begin(), fixed.end(), s) == fixed.end()) fixed.push_back(s);
+    if (fixed.empty()) return;
+    EmitScope scope;
+    scope.block = tiles_.scope().block;
+    scope.tiles[plan_.loop] = {sizes_.loop, {}, plan_.loop->extent.known_divisor() % sizes_.loop == 0};
+    tiles_.push(std::move(scope));
+    const Part extent = tiles_.extent(plan_.loop->extent, Element::f32);
+    const Part seen = tiles_.binary(OpKind::minimum_, extent, tiles_.constant(Element::f32, static_cast<double>(sizes_.loop)), {});
+    const Part share = tiles_.binary(OpKind::div_, extent, seen, {});
+    PartsByExpr estimates, found;
+    for (const Reduction& r : plan_.reductions) {
+      if (r.pass != pass || std::none_of(fixed.begin(), fixed.end(), [&](Expr s) { return contains(s->operands[0], r.value); })) continue;
+      std::map<int, Part> first;
+      for (const AccumulatorTerm& t : r.terms) {
+        const Accumulator& a = plan_.accumulators[t.accumulator];
+        first[t.accumulator] = tiles_.combine(a.combine, {plan_.loop}, a.body, a.reduce->operand_element, order_of(a), std::nullopt);
+      }
+      const Part value = terms_value(r, first, estimates);
+      estimates[r.value] = tiles_.binary(OpKind::mul_, tiles_.cast(share, tiles_.element(value)), value, order_);
+      for (Expr s : fixed)
+        if (found.count(s) == 0 && is_ready(s, pass, estimates)) {
+          found[s] = finite(with(estimates, s->operands[0], order_));
+          tiles_.know(s, found[s]);
+        }
+    }
+    tiles_.pop();
+    for (const auto& [shift, part] : found) tiles_.know(shift, part);
+  }
+
+  void complete(int pass, const std::map<int, Part>& accumulators) {
+    PartsByExpr known;
+    for (const Reduction& r : plan_.reductions) {
+      if (r.pass != pass || is_dead(r)) continue;
+      known[r.value] = terms_value(r, accumulators, known);
+      tiles_.know(r.value, known[r.value]);
+    }
+  }
+
+  ir::Function function_;
+  ir::Builder ir_;
+  TileValues tiles_;
+  ExprBuilder& exprs_;
+  const Plan& plan_;
+  const TileSizes& sizes_;
+  Order order_;
+  PartsByExpr final_shifts_;
+  std::vector<GridFactor> grid_[3];
+};
+
+}  // namespace
+
+EmittedKernel emit_kernel(const std::string& name, ExprBuilder& exprs, const Plan& plan, const TileSizes& sizes) {
+  return KernelEmitter(name, exprs, plan, sizes).run();
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,43 @@
+// Emits the kernel of a plan in tile IR.
+//
+//   for each program: start positions of its axes from the program id
+//   for each pass:    for each tile of the loop's axis:
+//                       for each reduction, what it needs first:
+//                         reference of the exponents = the value so far; accumulators move to it and take the tile's contribution
+//                     the reductions of the pass are complete
+//   outputs are stored; those that vary along the loop's axis in the last pass
+#pragma once
+#include <map>
+#include <string>
+
+#include "passes/fusion/plan.h"
+#include "passes/fusion/program.h"
+
+namespace tilewright::passes::fusion {
+
+/// How many positions of each axis a program has at once: powers of two.
+struct TileSizes {
+  std::map<Axis, std::int64_t> grid;  // axes that programs share out
+  std::int64_t loop = 1;
+  std::map<Axis, std::int64_t> payload;  // at least the extent
+  struct Inner {
+    std::int64_t size;
+    bool is_looped;  // the size is less than the extent
+  };
+  std::map<Axis, Inner> inner;  // axes of reductions other than the loop's
+  int num_warps = 4, num_stages = 0;
+};
+
+struct EmittedKernel {
+  ir::Function function;
+  struct Parameter {
+    Tensor tensor;  // null: an extent
+    Dim extent;
+  };
+  std::vector<Parameter> parameters;
+  std::vector<GridFactor> grid[3];
+};
+
+EmittedKernel emit_kernel(const std::string& name, ExprBuilder&, const Plan&, const TileSizes&);
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,128 @@
+// Loads and stores of tiles: addresses and masks from the positions along a tensor's axes.
+#include <algorithm>
+
+#include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/integer_range.h"
+#include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using ir::Element;
+using ir::OpKind;
+
+}  // namespace
+
+// Buffers of a run are aligned for whole vectors; a run that brings one that is not uses a kernel compiled without that promise.
+ir::ValueId TileValues::parameter(Tensor t) {
+  for (const Parameter& p : parameters_)
+    if (p.tensor == t) return p.value;
+  const bool is_written = std::find(written_.begin(), written_.end(), t) != written_.end();
+  constexpr std::int64_t kAlignment = 16;
+  std::string name;
+  for (unsigned char c : t->name) name += std::isalnum(c) || c == '_' ? static_cast<char>(c) : 't';
+  if (std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(name.begin(), 't');
+  const ir::ValueId v = ir_.function().add_param(t->is_scalar ? ir::Type(t->element) : ir::Type::pointer(t->element, !is_written),
+                                                 {name, t->is_scalar ? 1 : kAlignment, is_written});
+  parameters_.push_back({t, {}, v});
+  return v;
+}
+
+std::optional<Part> TileValues::both(std::optional<Part> a, std::optional<Part> b, const Order& order) {
+  if (!a || !b) return a ? a : b;
+  return binary(OpKind::bit_and_, *a, *b, order);
+}
+
+std::optional<Part> TileValues::mask(const AxisSet& axes, const Order& order) {
+  std::optional<Part> all;
+  for (Axis a : axes) {
+    const AxisTile& t = tile(a);
+    if (t.size == 1 || t.is_whole) continue;
+    const Expr inside = exprs_.at_least_zero(exprs_.subtract(exprs_.extent(a->extent - Dim(1)), exprs_.index(a)));
+    all = both(all, value(inside, order), order);
+  }
+  return all;
+}
+
+// pointer + what all lanes share + what varies along one axis + ...: each sum is a tile of few axes.
+Part TileValues::address(Tensor t, std::span<const Expr> index, const Order& order) {
+  std::vector<Expr> products;
+  for (std::size_t i = 0; i < index.size(); ++i) products.push_back(exprs_.product({index[i], exprs_.extent(t->strides[i])}));
+  const Expr offset = exprs_.add(products);
+  const Element element = index_element(offset);
+  // Terms by the axes along which they vary.
+  std::map<Order, std::vector<Term>> groups;
+  for (const Term& term : exprs_.terms(offset)) groups[restricted(order, term.value->axes)].push_back(term);
+  std::vector<std::pair<Order, Expr>> sums;
+  for (const auto& [axes, terms] : groups) sums.emplace_back(axes, exprs_.add_terms(terms));
+  std::stable_sort(sums.begin(), sums.end(), [](const auto& a, const auto& b) { return a.first.size() < b.first.size(); });
+
+  Part pointer{parameter(t), {}};
+  for (const auto& [axes, sum] : sums) {
+    if (sum == exprs_.zero()) continue;
+    const Part step = emit_integer(sum, order, element);
+    Order own = restricted(order, [&] {
+      AxisSet all;
+      for (Axis a : pointer.axes) all.insert(a);
+      for (Axis a : step.axes) all.insert(a);
+      return all;
+    }());
+    pointer = {ir_.add_ptr(broadcast(pointer, own), broadcast(step, own)), own};
+  }
+  return pointer;
+}
+
+// Positions outside of the tensor: of axes whose tile reaches beyond their extent, and of shifted positions.
+std::optional<Part> TileValues::access_mask(Tensor t, std::span<const Expr> index, const AxisSet& axes, const Order& order) {
+  std::optional<Part> all = mask(axes, order);
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    const Range r = integer_range(index[i]);
+    const bool is_position = index[i]->is(ExprKind::index) && index[i]->axis->extent == t->shape[i];
+    if (is_position || (r.least >= 0 && r.greatest < t->shape[i].least())) continue;
+    const bool is_affine = [&] {
+      for (const Term& term : exprs_.terms(index[i]))
+        if (!term.value->is(ExprKind::index) && !term.value->is_number(1) && !term.value->is(ExprKind::extent)) return false;
+      return true;
+    }();
+    if (!is_affine) continue;
+    const Expr below = exprs_.at_least_zero(index[i]);
+    const Expr above = exprs_.at_least_zero(exprs_.subtract(exprs_.extent(t->shape[i] - Dim(1)), index[i]));
+    for (Expr c : {below, above})
+      if (holds(c) != true) all = both(all, value(c, order), order);
+  }
+  return all;
+}
+
+Part TileValues::loaded(Expr e, const Order& order) {
+  const Order own = restricted(order, e->axes);
+  const std::size_t at = scope_of(e);
+  if (const auto found = find_emitted(scopes_[at].loads, e, own)) return *found;
+  if (e->tensor->is_scalar) return {parameter(e->tensor), {}};
+  const Part part = in_scope(at, [&]() -> Part {
+    const Part pointer = address(e->tensor, e->operands, own);
+    std::vector<ir::ValueId> operands{broadcast(pointer, own)};
+    if (const auto inside = access_mask(e->tensor, e->operands, e->axes, own)) operands.push_back(broadcast(*inside, own));
+    return {ir_.function().result(ir_.create(OpKind::load_, operands)), own};
+  });
+  scopes_[at].loads[{e.operator->(), own}] = part;
+  return part;
+}
+
+void TileValues::store(Tensor t, std::span<const Expr> index, Expr stored, const Order& order) {
+  AxisSet axes;
+  for (Expr i : index) axes.insert(i->axes);
+  const Order own = restricted(order, axes);
+  const Part x = ir::is_float(t->element) ? value_as(stored, own, ir::is_float(stored->element) ? stored->element : Element::f32) : value(stored, own);
+  const Part converted = t->element == Element::boolean ? x : ir::is_integer(t->element) && ir::is_integer(stored->element)
+                                                                  ? value_as(stored, own, t->element)
+                                                                  : cast(x, t->element);
+  const Part pointer = address(t, index, own);
+  const std::optional<Part> inside = mask(axes, own);
+  std::vector<ir::ValueId> operands{broadcast(pointer, own), broadcast(converted, own)};
+  if (inside) operands.push_back(broadcast(*inside, own));
+  ir_.create(OpKind::store_, operands);
+}
+
+}  // namespace tilewright::passes::fusion

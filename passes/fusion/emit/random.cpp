@@ -1,0 +1,12 @@
+// Random numbers of a tile: the generator of the tile language at 64-bit counters.
+#include "passes/fusion/emit/tile_values.h"
+#include "tileir/philox.h"
+
+namespace tilewright::passes::fusion {
+
+Part TileValues::emit_random(Expr e, const Order& own) {
+  const Part counter = emit_integer(e->operands[0], own, ir::Element::i64);
+  return {ir::philox_uniform(ir_, e->bits, counter.value), counter.axes};
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,287 @@
+// Reductions inside of a tile: by a matrix product where the factors fall into two groups, else along the tile's axes.
+#include <algorithm>
+#include <cmath>
+
+#include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/integer_range.h"
+#include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+using ir::Element;
+using ir::OpKind;
+
+OpKind combine_op(Combine c) {
+  switch (c) {
+    case Combine::sum: return OpKind::add_;
+    case Combine::prod: return OpKind::mul_;
+    case Combine::max: return OpKind::maximum_;
+    case Combine::min: return OpKind::minimum_;
+    case Combine::any: return OpKind::bit_or_;
+    case Combine::all: return OpKind::bit_and_;
+    default: break;
+  }
+  TW_CHECK(false, "fusion: a reduction that is no single op");
+  return OpKind::add_;
+}
+
+std::int64_t elements(const std::vector<std::int64_t>& shape) {
+  std::int64_t product = 1;
+  for (std::int64_t n : shape) product *= n;
+  return product;
+}
+
+// Whether every element is 0 where the axis is outside of its extent, because a load that varies along it is masked, and all else is finite.
+bool is_zero_outside(const std::vector<Factor>& factors, Axis a) {
+  bool has_load = false;
+  for (const Factor& f : factors) {
+    if (!f.base->axes.contains(a)) continue;
+    if (!f.base->is(ExprKind::load) || !f.exponent.is_integer() || f.exponent.is_negative()) return false;
+    has_load = true;
+  }
+  return has_load;
+}
+
+}  // namespace
+
+Part TileValues::neutral(Combine c, Element e, const Order& order) {
+  if (e == Element::boolean) return {ir_.constant(ir::Type(e, shape(order)), c == Combine::all ? 1 : 0), order};
+  if (ir::is_float(e)) {
+    const double v = c == Combine::sum ? 0 : c == Combine::prod ? 1 : c == Combine::max ? -HUGE_VAL : HUGE_VAL;
+    return {ir_.constant_float(ir::Type(e, shape(order)), v), order};
+  }
+  const int width = ir::bits(e);
+  const bool is_signed = ir::is_signed(e);
+  std::int64_t v = c == Combine::prod ? 1 : 0;
+  if (c == Combine::max) v = is_signed ? static_cast<std::int64_t>(-(ir::Int128{1} << (width - 1))) : 0;
+  if (c == Combine::min)
+    v = is_signed ? static_cast<std::int64_t>((ir::Int128{1} << (width - 1)) - 1) : width == 64 ? -1 : (std::int64_t{1} << width) - 1;
+  return {ir_.constant(ir::Type(e, shape(order)), v), order};
+}
+
+Part TileValues::combine_parts(Combine c, const Part& a, const Part& b, const Order& order) { return binary(combine_op(c), a, b, order); }
+
+// Along the last `axes` axes, which become one.
+Part TileValues::reduce_tile(Combine c, const Part& p, int axes) {
+  if (axes == 0) return p;
+  Part flat = p;
+  const Order kept(p.axes.begin(), p.axes.end() - axes);
+  std::vector<std::int64_t> extents = shape(kept);
+  extents.push_back(elements(shape(Order(p.axes.end() - axes, p.axes.end()))));
+  flat.value = ir_.reshape(p.value, extents);
+  ir::Function& f = ir_.function();
+  const ir::Type element = f.type(flat.value).scalar();
+  const ir::OpId op =
+      ir_.create(OpKind::reduce_, std::span(&flat.value, 1), {ir::Attr{ir::AttrName::axis, static_cast<std::int64_t>(kept.size()), {}}});
+  const ir::BlockId region = f.region(op);
+  const ir::ValueId earlier = f.add_arg(region, element), later = f.add_arg(region, element);
+  ir_.at_end(region);
+  const ir::ValueId combined = ir_.binary(combine_op(c), earlier, later);
+  ir_.create(OpKind::yield_, std::span(&combined, 1));
+  to_scope();
+  return {f.result(op), kept};
+}
+
+Axis TileValues::looped_axis(const AxisSet& axes) const {
+  for (Axis a : axes)
+    if (const auto at = inner_tiles_.find(a); at != inner_tiles_.end() && at->second.is_looped) return a;
+  return nullptr;
+}
+
+Part TileValues::combine(Combine c, const AxisSet& along, Expr body, Element operand_element, const Order& order, std::optional<Part> accumulator) {
+  if (c == Combine::sum)
+    if (const auto product = dot(along, body, operand_element, order, accumulator)) return *product;
+  Order inner = restricted(order, body->axes);
+  const std::size_t kept = inner.size();
+  for (Axis a : along)
+    if (is_tiled(a)) inner.push_back(a);
+  Part x = body->element == Element::boolean      ? value(body, inner)
+           : ir::is_integer(body->element)        ? value_as(body, inner, body->element)
+                                                  : value_as(body, inner, body->element);
+  AxisSet masked;
+  for (Axis a : along)
+    if (is_tiled(a) && !(c == Combine::sum && is_zero_outside(exprs_.factors(body), a))) masked.insert(a);
+  x = {broadcast(x, inner), inner};
+  if (const auto inside = mask(masked, inner)) x = select(*inside, x, neutral(c, element(x), {}), inner);
+  x = reduce_tile(c, x, static_cast<int>(inner.size() - kept));
+  return accumulator ? combine_parts(c, *accumulator, x, order) : x;
+}
+
+// ---- matrix products ----
+
+// The value of a group of factors in this order, 0 outside of the extents of the contracted axes.
+Part TileValues::group_value(const std::vector<Factor>& factors, const Order& order, const AxisSet& along, Element element) {
+  const bool is_load = factors.size() == 1 && factors[0].base->is(ExprKind::load) && factors[0].exponent.is_one();
+  Part x;
+  if (is_load) {
+    x = loaded(factors[0].base, order);
+  } else {
+    const Expr product = exprs_.multiply(1, factors);
+    x = value_as(product, order, product->element);
+    AxisSet masked;
+    for (Axis a : along)
+      if (is_tiled(a) && !is_zero_outside(factors, a)) masked.insert(a);
+    x = {broadcast(x, order), order};
+    if (const auto inside = mask(masked, order)) x = select(*inside, x, {ir_.constant(ir::Type(this->element(x)), 0), {}}, order);
+  }
+  return {broadcast(cast(x, element), order), order};
+}
+
+std::optional<Part> TileValues::dot(const AxisSet& along, Expr body, Element operand_element, const Order& order,
+                                    const std::optional<Part>& accumulator) {
+  if (!body->is(ExprKind::mul) || !(body->number.is_one() || ir::is_float(body->element))) return std::nullopt;
+  // Factors that share an axis of the result are one component; those with none go to the first.
+  std::vector<std::pair<Order, std::vector<Factor>>> components;
+  std::vector<Factor> shared;
+  Order contracted;
+  for (Axis a : along)
+    if (is_tiled(a)) contracted.push_back(a);
+  if (contracted.empty()) return std::nullopt;
+  for (const Factor& f : body->factors) {
+    Order own = restricted(order, f.base->axes.without(along));
+    if (own.empty()) {
+      shared.push_back(f);
+      continue;
+    }
+    std::vector<Factor> members{f};
+    for (auto c = components.begin(); c != components.end();) {
+      const bool meets = std::any_of(own.begin(), own.end(), [&](Axis a) { return std::find(c->first.begin(), c->first.end(), a) != c->first.end(); });
+      if (!meets) {
+        ++c;
+        continue;
+      }
+      for (Axis a : c->first)
+        if (std::find(own.begin(), own.end(), a) == own.end()) own.push_back(a);
+      members.insert(members.end(), c->second.begin(), c->second.end());
+      c = components.erase(c);
+    }
+    components.emplace_back(own, members);
+  }
+  if (components.size() != 2) return std::nullopt;
+  const auto rank = [&](const Order& axes) {
+    std::ptrdiff_t least = static_cast<std::ptrdiff_t>(order.size());
+    for (Axis a : axes) least = std::min(least, std::find(order.begin(), order.end(), a) - order.begin());
+    return least;
+  };
+  if (rank(components[1].first) < rank(components[0].first)) std::swap(components[0], components[1]);
+  auto& [rows, left] = components[0];
+  auto& [columns, right] = components[1];
+  left.insert(left.end(), shared.begin(), shared.end());
+  const auto sorted = [&](Order& axes) { std::sort(axes.begin(), axes.end(), [&](Axis a, Axis b) { return rank({a}) < rank({b}); }); };
+  sorted(rows), sorted(columns);
+  // Both groups must vary along the contracted axes: what does not is no matrix product.
+  for (const auto* group : {&left, &right})
+    if (std::none_of(group->begin(), group->end(), [&](const Factor& f) { return f.base->axes.intersects(along); })) return std::nullopt;
+
+  Element multiplied = operand_element;
+  if (ir::is_integer(body->element)) {
+    if (operand_element != Element::i8) return std::nullopt;
+  } else if (body->element == Element::f64) {
+    multiplied = Element::f64;
+  } else if (!ir::is_float(operand_element)) {
+    multiplied = Element::f32;
+  }
+  Order left_order = rows, right_order = contracted, result_order = rows;
+  left_order.insert(left_order.end(), contracted.begin(), contracted.end());
+  right_order.insert(right_order.end(), columns.begin(), columns.end());
+  result_order.insert(result_order.end(), columns.begin(), columns.end());
+  if (!body->number.is_one()) left.push_back({exprs_.number(body->number), 1});
+  const std::int64_t m = elements(shape(rows)), n = elements(shape(columns)), k = elements(shape(contracted));
+  const Part a = group_value(left, left_order, along, multiplied), b = group_value(right, right_order, along, multiplied);
+  const std::int64_t mk[] = {m, k}, kn[] = {k, n}, mn[] = {m, n};
+  const Element result = multiplied == Element::f64 ? Element::f64 : ir::is_integer(multiplied) ? Element::i32 : Element::f32;
+  const ir::ValueId start = accumulator ? ir_.reshape(broadcast(permuted(*accumulator, result_order), result_order), mn)
+                                        : ir_.constant(ir::Type(result, mn), 0);
+  const ir::ValueId operands[] = {ir_.reshape(a.value, mk), ir_.reshape(b.value, kn), start};
+  const ir::ValueId product = ir_.function().result(ir_.create(OpKind::dot_, operands));
+  const Part whole{ir_.reshape(product, shape(result_order)), result_order};
+  AxisSet axes;
+  for (Axis x : result_order) axes.insert(x);
+  return permuted(whole, restricted(order, axes));
+}
+
+// ---- reductions over axes that no loop of the kernel walks ----
+
+// The tiles of the axes that a reduction binds. A whole axis is known to the whole kernel, so that what varies along it alone is emitted once;
+// but an axis of the same name that programs share out keeps its own tile outside of the reduction.
+EmitScope TileValues::inner_scope(const AxisSet& bound, Axis walked) {
+  EmitScope inner;
+  inner.block = scopes_.back().block;
+  inner.before = scopes_.back().before;
+  for (Axis a : bound) {
+    if (a == walked) continue;
+    const auto at = inner_tiles_.find(a);
+    TW_CHECK(at != inner_tiles_.end(), "fusion: an axis of a reduction has no tile");
+    const AxisTile whole{at->second.size, {}, a->extent.known_divisor() % at->second.size == 0};
+    const auto [known, is_new] = scopes_.front().tiles.emplace(a, whole);
+    if (!is_new && (known->second.start || known->second.size != whole.size)) inner.tiles[a] = whole;
+  }
+  return inner;
+}
+
+Part TileValues::emit_reduction(Expr e, const Order& own) {
+  if (e->combine == Combine::argmax || e->combine == Combine::argmin) return emit_arg_reduction(e, own);
+  const Axis walked = looped_axis(e->bound);
+  EmitScope inner = inner_scope(e->bound, walked);
+  if (!walked) {
+    push(std::move(inner));
+    const Part result = combine(e->combine, e->bound, e->operands[0], e->operand_element, own, std::nullopt);
+    pop();
+    return result;
+  }
+  // A loop over tiles of the axis.
+  const std::int64_t size = inner_tiles_.at(walked).size;
+  ir::Function& f = ir_.function();
+  const Element index = index_element(exprs_.extent(walked->extent)) == Element::i32 ? Element::i32 : Element::i64;
+  const Element accumulated = ir::is_integer(e->element) && e->operand_element == Element::i8 ? Element::i32 : e->element;
+  const Part init = neutral(e->combine, accumulated, own);
+  const ir::ValueId bounds[] = {integer(index, 0).value, extent(walked->extent, index).value, integer(index, size).value, init.value};
+  const ir::OpId loop = ir_.create(OpKind::for_, bounds);
+  const ir::BlockId body = f.region(loop);
+  const ir::ValueId counter = f.add_arg(body, ir::Type(index)), carried = f.add_arg(body, f.type(init.value));
+  const ir::ValueId result = f.add_result(loop, f.type(init.value));
+  inner.before = {};
+  inner.block = body;
+  inner.tiles[walked] = {size, counter, walked->extent.known_divisor() % size == 0};
+  const ir::OpId outer_before = scopes_.back().before;
+  scopes_.back().before = loop;
+  push(std::move(inner));
+  const Part next = combine(e->combine, e->bound, e->operands[0], e->operand_element, own, Part{carried, own});
+  const ir::ValueId yielded = broadcast(next, own);
+  ir_.create(OpKind::yield_, std::span(&yielded, 1));
+  scopes_.pop_back();
+  scopes_.back().before = outer_before;
+  to_scope();
+  return {result, own};
+}
+
+// The greatest element and the least position of it; NaN wins, the first one.
+Part TileValues::emit_arg_reduction(Expr e, const Order& own) {
+  TW_CHECK(!looped_axis(e->bound), "fusion: argmax over an axis that is walked in tiles");
+  push(inner_scope(e->bound, nullptr));
+  Order order = own;
+  for (Axis a : e->bound)
+    if (is_tiled(a)) order.push_back(a);
+  const Combine extreme = e->combine == Combine::argmax ? Combine::max : Combine::min;
+  Part x = value_as(e->operands[0], order, e->operands[0]->element);
+  x = {broadcast(x, order), order};
+  Part place = {broadcast(value_as(e->operands[1], order, Element::i32), order), order};
+  if (const auto inside = mask(e->bound, order)) {
+    x = select(*inside, x, neutral(extreme, element(x), {}), order);
+    place = select(*inside, place, integer(Element::i32, INT32_MAX), order);
+  }
+  const int axes = static_cast<int>(order.size() - own.size());
+  const Part best = reduce_tile(extreme, x, axes);
+  Part is_best = binary(OpKind::eq_, x, best, order);
+  if (ir::is_float(element(x))) is_best = binary(OpKind::bit_or_, is_best, unary(OpKind::isnan_, x), order);
+  const Part candidate = select(is_best, place, integer(Element::i32, INT32_MAX), order);
+  const Part result = reduce_tile(Combine::min, candidate, axes);
+  pop();
+  return result;
+}
+
+}  // namespace tilewright::passes::fusion

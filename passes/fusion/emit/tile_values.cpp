@@ -1,0 +1,403 @@
+#include "passes/fusion/emit/tile_values.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "passes/fusion/integer_range.h"
+#include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using ir::Element;
+using ir::OpKind;
+using ir::ValueId;
+
+// A float that is a number for every position: numbers, extents and roots of them.
+bool is_constant(Expr e) { return e->is(ExprKind::number) || e->is(ExprKind::constant); }
+double constant_value(Expr e) { return e->is(ExprKind::number) ? e->number.to_double() : std::bit_cast<double>(e->bits); }
+
+}  // namespace
+
+Element index_element(Expr e) { return fits(integer_range(e), Element::i32) ? Element::i32 : Element::i64; }
+
+// ---- scopes ----
+
+EmitScope& TileValues::push(EmitScope scope) {
+  scopes_.push_back(std::move(scope));
+  to_scope();
+  return scopes_.back();
+}
+
+void TileValues::pop() {
+  scopes_.pop_back();
+  if (!scopes_.empty()) to_scope();
+}
+
+void TileValues::know(Expr e, const Part& p) {
+  scopes_.back().known[e] = p;
+  scopes_.back().depends.clear();
+}
+
+void TileValues::to_scope() {
+  const EmitScope& s = scopes_.back();
+  if (s.before)
+    ir_.before(s.before);
+  else
+    ir_.at_end(s.block);
+}
+
+const AxisTile& TileValues::tile(Axis a) const {
+  for (auto s = scopes_.rbegin(); s != scopes_.rend(); ++s)
+    if (const auto at = s->tiles.find(a); at != s->tiles.end()) return at->second;
+  TW_CHECK(false, "fusion: an axis has no tile");
+  return scopes_.front().tiles.begin()->second;
+}
+
+bool TileValues::depends_on(Expr e, EmitScope& s) {
+  if (const auto at = s.depends.find(e); at != s.depends.end()) return at->second;
+  bool result = s.known.count(e) != 0;
+  for (const auto& [axis, tile] : s.tiles) result = result || e->axes.contains(axis);
+  if (!s.known.empty())
+    for (Expr x : children(e)) result = result || depends_on(x, s);
+  s.depends[e] = result;
+  return result;
+}
+
+// The outermost scope in which the value can be computed.
+std::size_t TileValues::scope_of(Expr e) {
+  std::size_t i = scopes_.size() - 1;
+  while (i > 0 && !depends_on(e, scopes_[i])) --i;
+  return i;
+}
+
+// ---- shapes ----
+
+std::vector<std::int64_t> TileValues::shape(const Order& order) const {
+  std::vector<std::int64_t> extents;
+  for (Axis a : order) extents.push_back(tile(a).size);
+  return extents;
+}
+
+Order TileValues::restricted(const Order& order, const AxisSet& axes) const {
+  Order kept;
+  for (Axis a : order)
+    if (axes.contains(a) && is_tiled(a)) kept.push_back(a);
+  return kept;
+}
+
+Part TileValues::permuted(const Part& p, const Order& order) {
+  if (p.axes == order) return p;
+  std::vector<std::int64_t> axes;
+  for (Axis a : order) axes.push_back(std::find(p.axes.begin(), p.axes.end(), a) - p.axes.begin());
+  return {ir_.permute(p.value, axes), order};
+}
+
+ValueId TileValues::lifted(const Part& p, const Order& order) {
+  if (p.axes.empty() || p.axes == order) return p.value;
+  Order own;
+  std::vector<std::int64_t> extents;
+  for (Axis a : order) {
+    const bool has = std::find(p.axes.begin(), p.axes.end(), a) != p.axes.end();
+    if (has) own.push_back(a);
+    extents.push_back(has ? tile(a).size : 1);
+  }
+  return ir_.reshape(permuted(p, own).value, extents);
+}
+
+ValueId TileValues::broadcast(const Part& p, const Order& order) {
+  return order.empty() || p.axes == order ? p.value : ir_.broadcast(lifted(p, order), shape(order));
+}
+
+// ---- parts ----
+
+Part TileValues::constant(Element e, double v) { return {ir_.constant_float(ir::Type(e), v), {}}; }
+Part TileValues::integer(Element e, std::int64_t v) { return {ir_.constant(ir::Type(e), v), {}}; }
+
+Part TileValues::binary(OpKind op, Part a, Part b, const Order& order) {
+  Order own;
+  for (Axis x : order)
+    if (std::find(a.axes.begin(), a.axes.end(), x) != a.axes.end() || std::find(b.axes.begin(), b.axes.end(), x) != b.axes.end())
+      own.push_back(x);
+  return {ir_.binary(op, broadcast(a, own), broadcast(b, own)), own};
+}
+
+Part TileValues::select(const Part& c, const Part& a, const Part& b, const Order& order) {
+  Order own;
+  for (Axis x : order)
+    for (const Part* p : {&c, &a, &b})
+      if (std::find(p->axes.begin(), p->axes.end(), x) != p->axes.end()) {
+        own.push_back(x);
+        break;
+      }
+  return {ir_.select(broadcast(c, own), broadcast(a, own), broadcast(b, own)), own};
+}
+
+// ---- values ----
+
+Part TileValues::value(Expr e, const Order& order) {
+  for (auto s = scopes_.rbegin(); s != scopes_.rend(); ++s)
+    if (const auto known = s->known.find(e); known != s->known.end()) return permuted(known->second, restricted(order, e->axes));
+  const Order own = restricted(order, e->axes);
+  const std::size_t at = scope_of(e);
+  if (const auto found = find_emitted(scopes_[at].emitted, e, own)) return *found;
+  const Part part = in_scope(at, [&] { return emit(e, own); });
+  scopes_[at].emitted[{e.operator->(), own}] = part;
+  return part;
+}
+
+// A tile that exists with its axes in another order is transposed, not computed twice.
+std::optional<Part> TileValues::find_emitted(const std::map<std::pair<const ExprData*, Order>, Part>& emitted, Expr e, const Order& own) {
+  for (auto at = emitted.lower_bound({e.operator->(), {}}); at != emitted.end() && at->first.first == e.operator->(); ++at)
+    if (std::is_permutation(own.begin(), own.end(), at->first.second.begin(), at->first.second.end())) return permuted(at->second, own);
+  return std::nullopt;
+}
+
+Part TileValues::value_as(Expr e, const Order& order, Element wanted) {
+  if (ir::is_integer(wanted) && e->element != Element::boolean) return cast(emit_integer(e, order, wanted), wanted);
+  if (ir::is_float(wanted)) {
+    if (is_constant(e)) return constant(wanted, constant_value(e));
+    if (e->is(ExprKind::infinity)) return constant(wanted, e->number.is_negative() ? -HUGE_VAL : HUGE_VAL);
+    if (e->is(ExprKind::extent)) return cast(extent(e->extent, Element::i64), wanted);
+    if (ir::is_integer(e->element)) return cast(emit_integer(e, order, index_element(e)), wanted);
+  }
+  return cast(value(e, order), wanted);
+}
+
+Part TileValues::emit(Expr e, const Order& own) {
+  switch (e->kind) {
+    case ExprKind::number:
+    case ExprKind::constant:
+    case ExprKind::infinity: return value_as(e, own, Element::f32);
+    case ExprKind::extent:
+    case ExprKind::index: return emit_integer(e, own, index_element(e));
+    case ExprKind::load: {
+      const Part raw = loaded(e, own);
+      return cast(raw, e->element);
+    }
+    case ExprKind::add: return ir::is_integer(e->element) ? emit_integer(e, own, index_element(e)) : emit_float_sum(e, own);
+    case ExprKind::mul: return ir::is_integer(e->element) ? emit_integer(e, own, index_element(e)) : emit_float_product(e, own);
+    case ExprKind::exp: return unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
+    case ExprKind::log: return unary(OpKind::log_, value_as(e->operands[0], own, e->element));
+    case ExprKind::function: return emit_function(e, own);
+    case ExprKind::random: return emit_random(e, own);
+    case ExprKind::indicator: return select(value(e->operands[0], own), constant(e->element, 1), constant(e->element, 0), own);
+    case ExprKind::select: {
+      const Element element = e->element;
+      return select(value(e->operands[0], own), value_as(e->operands[1], own, element), value_as(e->operands[2], own, element), own);
+    }
+    case ExprKind::at_least_zero:
+    case ExprKind::equal:
+    case ExprKind::conjunction:
+    case ExprKind::negation: return emit_condition(e, own);
+    case ExprKind::reduce: return emit_reduction(e, own);
+    case ExprKind::reference:
+    case ExprKind::shift_reference:
+    case ExprKind::delta: break;
+  }
+  TW_CHECK(false, "fusion: a reference without a value");
+  return {};
+}
+
+// Terms with few axes first, so that the sum grows to the whole tile as late as possible.
+Part TileValues::emit_float_sum(Expr e, const Order& own) {
+  struct Summand {
+    Part part;
+    Rational coefficient;
+  };
+  std::vector<Summand> all;
+  for (const Term& t : e->terms) {
+    if (is_constant(t.value))
+      all.push_back({constant(e->element, t.coefficient.to_double() * constant_value(t.value)), 1});
+    else
+      all.push_back({value_as(t.value, own, e->element), t.coefficient});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Summand& a, const Summand& b) {
+    return std::pair(a.part.axes.size(), a.coefficient.is_negative()) < std::pair(b.part.axes.size(), b.coefficient.is_negative());
+  });
+  std::optional<Part> sum;
+  for (const Summand& s : all) {
+    const Rational magnitude = s.coefficient.is_negative() ? -s.coefficient : s.coefficient;
+    Part x = magnitude.is_one() ? s.part : binary(OpKind::mul_, s.part, constant(e->element, magnitude.to_double()), own);
+    if (!sum)
+      sum = s.coefficient.is_negative() ? unary(OpKind::neg_, x) : x;
+    else
+      sum = binary(s.coefficient.is_negative() ? OpKind::sub_ : OpKind::add_, *sum, x, own);
+  }
+  return *sum;
+}
+
+Part TileValues::power(Expr base, const Rational& exponent, const Order& own, Element element) {
+  const Part x = value_as(base, own, element);
+  if (exponent == Rational(1, 2)) return unary(OpKind::sqrt_, x);
+  if (exponent == Rational(-1, 2)) return unary(OpKind::rsqrt_, x);
+  constexpr std::int64_t kMostFactors = 4;
+  if (exponent.is_integer() && !exponent.is_negative() && exponent <= Rational(kMostFactors)) {
+    Part result = x;
+    for (Rational i = 1; i < exponent; i += 1) result = binary(OpKind::mul_, result, x, own);
+    return result;
+  }
+  return binary(OpKind::pow_, x, constant(element, exponent.to_double()), own);
+}
+
+// numerator / denominator, each with few axes first; conditions select around the whole product, since 0 * inf is NaN.
+Part TileValues::emit_float_product(Expr e, const Order& own) {
+  std::vector<Part> numerator, denominator;
+  std::vector<Expr> conditions;
+  double coefficient = e->number.to_double();
+  for (const Factor& f : e->factors) {
+    if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) {
+      conditions.push_back(f.base->operands[0]);
+    } else if (is_constant(f.base)) {
+      coefficient *= std::pow(constant_value(f.base), f.exponent.to_double());
+    } else if (f.exponent.is_negative() && f.exponent.is_integer()) {
+      denominator.push_back(power(f.base, -f.exponent, own, e->element));
+    } else {
+      numerator.push_back(power(f.base, f.exponent, own, e->element));
+    }
+  }
+  const auto product = [&](std::vector<Part>& parts) -> std::optional<Part> {
+    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.axes.size() < b.axes.size(); });
+    std::optional<Part> result;
+    for (const Part& p : parts) result = result ? binary(OpKind::mul_, *result, p, own) : p;
+    return result;
+  };
+  if (coefficient != 1 && !(coefficient == -1 && denominator.empty() && numerator.size() == 1))
+    numerator.push_back(constant(e->element, coefficient));
+  Part result = product(numerator).value_or(constant(e->element, 1));
+  if (coefficient == -1 && denominator.empty() && numerator.size() == 1) result = unary(OpKind::neg_, result);
+  if (const auto d = product(denominator)) result = binary(OpKind::div_, result, *d, own);
+  if (!conditions.empty())
+    result = select(value(exprs_.conjunction(conditions), own), result, constant(e->element, 0), own);
+  return result;
+}
+
+// ---- integers ----
+
+Part TileValues::index(Axis a, const Order& order, Element element) {
+  const AxisTile& t = tile(a);
+  const bool has = std::find(order.begin(), order.end(), a) != order.end() && t.size > 1;
+  TW_CHECK(has || t.size == 1, "fusion: the order of a tile lacks an axis");
+  Part position = has ? Part{ir_.cast(ir_.arange(0, t.size), element), {a}} : integer(element, 0);
+  if (!t.start) return position;
+  const Part start{ir_.cast(t.start, element), {}};
+  return has ? binary(OpKind::add_, start, position, order) : start;
+}
+
+Part TileValues::extent(const Dim& d, Element element) {
+  if (d.is_constant()) return integer(element, d.value());
+  for (const Parameter& p : parameters_)
+    if (!p.tensor && p.extent == d) return {ir_.cast(p.value, element), {}};
+  const Element own = fits({d.least(), d.greatest()}, Element::i32) ? Element::i32 : Element::i64;
+  const std::string symbol = d.text();
+  const bool is_name = std::all_of(symbol.begin(), symbol.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  const ir::ValueId v = ir_.function().add_param(
+      ir::Type(own), {is_name ? symbol : "extent" + std::to_string(parameters_.size()), std::max<std::int64_t>(d.known_divisor(), 1), false});
+  parameters_.push_back({nullptr, d, v});
+  return {ir_.cast(v, element), {}};
+}
+
+// Sums and products wrap alike in every width, so the width of the result is that of the operands.
+Part TileValues::emit_integer(Expr e, const Order& order, Element element) {
+  switch (e->kind) {
+    case ExprKind::number: return integer(element, static_cast<std::int64_t>(e->number.numerator()));
+    case ExprKind::extent: return extent(e->extent, element);
+    case ExprKind::index: return index(e->axis, order, element);
+    case ExprKind::add: {
+      std::vector<std::pair<Part, Rational>> all;
+      for (const Term& t : e->terms) all.emplace_back(emit_integer(t.value, order, element), t.coefficient);
+      std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+        return std::pair(a.first.axes.size(), a.second.is_negative()) < std::pair(b.first.axes.size(), b.second.is_negative());
+      });
+      std::optional<Part> sum;
+      for (const auto& [part, c] : all) {
+        const bool subtracts = sum && c == Rational(-1);
+        const Part x = c.is_one() || subtracts
+                           ? part
+                           : binary(OpKind::mul_, part, integer(element, static_cast<std::int64_t>(c.numerator())), order);
+        sum = sum ? binary(subtracts ? OpKind::sub_ : OpKind::add_, *sum, x, order) : x;
+      }
+      return *sum;
+    }
+    case ExprKind::mul: {
+      Part product = integer(element, static_cast<std::int64_t>(e->number.numerator()));
+      bool is_one = e->number.is_one();
+      for (const Factor& f : e->factors)
+        for (Rational i = 0; i < f.exponent; i += 1) {
+          const Part x = emit_integer(f.base, order, element);
+          product = is_one ? x : binary(OpKind::mul_, product, x, order);
+          is_one = false;
+        }
+      return product;
+    }
+    default: return cast(value(e, order), element);
+  }
+}
+
+// ---- conditions ----
+
+Part TileValues::emit_condition(Expr e, const Order& own) {
+  switch (e->kind) {
+    case ExprKind::at_least_zero: {
+      const Expr difference = e->operands[0];
+      if (difference->is(ExprKind::number)) return {ir_.constant(ir::Type(Element::boolean), difference->number.is_negative() ? 0 : 1), {}};
+      // a - b >= 0 as a >= b: negative terms to the right.
+      std::vector<Term> left, right;
+      for (const Term& t : exprs_.terms(difference)) {
+        if (t.coefficient.is_negative())
+          right.push_back({-t.coefficient, t.value});
+        else
+          left.push_back(t);
+      }
+      const Expr a = exprs_.add_terms(left), b = exprs_.add_terms(right);
+      const Element element =
+          index_element(a) == Element::i32 && index_element(b) == Element::i32 ? Element::i32 : Element::i64;
+      return binary(OpKind::ge_, emit_integer(a, own, element), emit_integer(b, own, element), own);
+    }
+    case ExprKind::equal: {
+      const Expr a = e->operands[0], b = e->operands[1];
+      const Element element =
+          index_element(a) == Element::i32 && index_element(b) == Element::i32 ? Element::i32 : Element::i64;
+      return binary(OpKind::eq_, emit_integer(a, own, element), emit_integer(b, own, element), own);
+    }
+    case ExprKind::conjunction: {
+      std::vector<Part> all;
+      for (Expr c : e->operands) all.push_back(value(c, own));
+      std::stable_sort(all.begin(), all.end(), [](const Part& a, const Part& b) { return a.axes.size() < b.axes.size(); });
+      Part result = all[0];
+      for (std::size_t i = 1; i < all.size(); ++i) result = binary(OpKind::bit_and_, result, all[i], own);
+      return result;
+    }
+    default: return unary(OpKind::bit_not_, value(e->operands[0], own));
+  }
+}
+
+// ---- functions ----
+
+Part TileValues::emit_function(Expr e, const Order& own) {
+  if (e->function == OpKind::cast_) {
+    const Expr x = e->operands[0];
+    return cast(ir::is_integer(x->element) ? emit_integer(x, own, index_element(x)) : value(x, own), e->element);
+  }
+  const ir::OpInfo& info = ir::info(e->function);
+  // Operands of comparisons and tests have a type of their own; those of other ops have the result's.
+  Element element = e->element;
+  const bool keeps_element = element != Element::boolean && info.family != ir::Family::convert;
+  if (!keeps_element || e->function == OpKind::popcount_ || e->function == OpKind::clz_ || e->function == OpKind::ffs_)
+    for (Expr x : e->operands)
+      if (!is_constant(x)) element = x->element;
+  std::vector<Part> x;
+  for (Expr operand : e->operands) x.push_back(value_as(operand, own, element));
+  if (x.size() == 1) return unary(e->function, x[0]);
+  if (x.size() == 2) return binary(e->function, x[0], x[1], own);
+  Order all;
+  for (Axis a : own)
+    if (std::any_of(x.begin(), x.end(), [&](const Part& p) { return std::find(p.axes.begin(), p.axes.end(), a) != p.axes.end(); }))
+      all.push_back(a);
+  return {ir_.ternary(e->function, broadcast(x[0], all), broadcast(x[1], all), broadcast(x[2], all)), all};
+}
+
+}  // namespace tilewright::passes::fusion

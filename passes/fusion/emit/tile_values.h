@@ -1,0 +1,165 @@
+// Emits expressions over named axes as tiles.
+//
+// Each axis of a kernel has a tile: some positions at once, from a start that a program id or a loop gives. The value of an expression is a
+// tile over those of its axes that have more than one position at once, in the order in which its consumer wants them. Values that do not
+// depend on a loop are emitted before it.
+#pragma once
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "passes/fusion/normal_form.h"
+#include "tileir/builder.h"
+
+namespace tilewright::passes::fusion {
+
+using Order = std::vector<Axis>;
+
+/// A tile whose dimensions are these axes; a scalar has none.
+struct Part {
+  ir::ValueId value;
+  Order axes;
+};
+
+/// The positions of an axis that a tile has.
+struct AxisTile {
+  std::int64_t size = 1;    // a power of two
+  ir::ValueId start;        // i32 or i64 scalar; none: 0
+  bool is_whole = false;    // no position is outside of the extent
+};
+
+/// Where values are emitted: the body of the kernel, or of a loop inside of it.
+struct EmitScope {
+  ir::BlockId block;
+  ir::OpId before;                          // values go before this op; none: at the end of the block
+  std::map<Axis, AxisTile> tiles;           // of the axes that the scope gives positions to
+  std::unordered_map<Expr, Part, ExprHash> known;  // values that the scope gives: accumulators, references
+  std::map<std::pair<const ExprData*, Order>, Part> emitted;
+  std::map<std::pair<const ExprData*, Order>, Part> loads;  // as they lie in memory
+  std::unordered_map<Expr, bool, ExprHash> depends;
+};
+
+class TileValues {
+ public:
+  TileValues(ExprBuilder& exprs, ir::Builder& ir) : exprs_(exprs), ir_(ir) {}
+
+  // ---- parameters, made when they are first needed ----
+  struct Parameter {
+    Tensor tensor = nullptr;  // a pointer to its memory, or the number of a scalar
+    Dim extent;               // of no tensor: an extent
+    ir::ValueId value;
+  };
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  /// The tensors that the kernel writes: no other parameter leads to their memory.
+  void set_written(Tensor t) { written_.push_back(t); }
+
+  // ---- scopes ----
+  EmitScope& push(EmitScope scope);
+  void pop();
+  EmitScope& scope() { return scopes_.back(); }
+  /// Gives an expression a value in the innermost scope.
+  void know(Expr, const Part&);
+  /// Moves the builder to where values of the innermost scope go.
+  void to_scope();
+  const AxisTile& tile(Axis) const;
+  bool is_tiled(Axis a) const { return tile(a).size > 1; }
+
+  // ---- values ----
+  /// The tile of an expression in this order of axes. Its axes with a tile must be among them.
+  Part value(Expr, const Order&);
+  Part value_as(Expr, const Order&, ir::Element);
+  /// As it lies in memory, if the expression is a load: narrow elements stay narrow.
+  Part loaded(Expr load, const Order&);
+  /// Where positions of these axes are inside of their extents; none if all are.
+  std::optional<Part> mask(const AxisSet&, const Order&);
+  std::optional<Part> both(std::optional<Part>, std::optional<Part>, const Order&);
+  void store(Tensor, std::span<const Expr> index, Expr value, const Order&);
+  /// The tile with dimensions of extent 1 for axes that it lacks, or broadcast to all of them.
+  ir::ValueId lifted(const Part&, const Order&);
+  ir::ValueId broadcast(const Part&, const Order&);
+  Part permuted(const Part&, const Order&);
+  Part cast(const Part& p, ir::Element e) { return {ir_.cast(p.value, e), p.axes}; }
+  Part constant(ir::Element, double);
+  Part integer(ir::Element, std::int64_t);
+  Part extent(const Dim&, ir::Element);
+  Part unary(ir::OpKind op, const Part& x) { return {ir_.unary(op, x.value), x.axes}; }
+  Part binary(ir::OpKind, Part, Part, const Order&);
+  Part select(const Part& condition, const Part& a, const Part& b, const Order&);
+  std::vector<std::int64_t> shape(const Order&) const;
+  Order restricted(const Order&, const AxisSet&) const;
+  ir::Element element(const Part& p) const { return ir_.function().type(p.value).element(); }
+  ir::Builder& ir() { return ir_; }
+  ExprBuilder& exprs() { return exprs_; }
+
+  // ---- reductions inside of a tile (reductions.cpp) ----
+  /// Combines what a body contributes along axes that have whole or masked tiles; adds it to `accumulator` if there is one. The result has
+  /// the axes of `order`.
+  Part combine(graph::Combine, const AxisSet& along, Expr body, ir::Element operand_element, const Order& order, std::optional<Part> accumulator);
+  /// The neutral element.
+  Part neutral(graph::Combine, ir::Element, const Order&);
+  Part combine_parts(graph::Combine, const Part&, const Part&, const Order&);
+  /// The axis that a reduction over these axes must walk in a loop, since its tile is not the whole axis; null if there is none.
+  Axis looped_axis(const AxisSet&) const;
+  void set_inner_tile(Axis a, std::int64_t size, bool is_looped) { inner_tiles_[a] = {size, is_looped}; }
+
+ private:
+  struct InnerTile {
+    std::int64_t size;
+    bool is_looped;
+  };
+  struct Group;
+  std::size_t scope_of(Expr);
+  /// Calls emit with the builder in this scope; scopes further in are set aside meanwhile.
+  template <class F>
+  Part in_scope(std::size_t at, F&& emit) {
+    std::vector<EmitScope> inner;
+    while (scopes_.size() > at + 1) {
+      inner.push_back(std::move(scopes_.back()));
+      scopes_.pop_back();
+    }
+    to_scope();
+    const Part part = emit();
+    while (!inner.empty()) {
+      scopes_.push_back(std::move(inner.back()));
+      inner.pop_back();
+    }
+    to_scope();
+    return part;
+  }
+  /// A tile that the scope has already, with its axes in this order.
+  std::optional<Part> find_emitted(const std::map<std::pair<const ExprData*, Order>, Part>&, Expr, const Order&);
+  bool depends_on(Expr, EmitScope&);
+  Part emit(Expr, const Order& own);
+  Part emit_float_sum(Expr, const Order&);
+  Part emit_float_product(Expr, const Order&);
+  Part power(Expr base, const Rational& exponent, const Order&, ir::Element);
+  Part emit_integer(Expr, const Order&, ir::Element);
+  Part emit_condition(Expr, const Order&);
+  Part emit_function(Expr, const Order&);
+  Part emit_random(Expr, const Order&);
+  Part emit_reduction(Expr, const Order&);
+  Part emit_arg_reduction(Expr, const Order&);
+  Part index(Axis, const Order&, ir::Element);
+  ir::ValueId parameter(Tensor);
+  Part address(Tensor, std::span<const Expr> index, const Order&);
+  std::optional<Part> access_mask(Tensor, std::span<const Expr> index, const AxisSet&, const Order&);
+  std::optional<Part> dot(const AxisSet& along, Expr body, ir::Element operand_element, const Order&, const std::optional<Part>& accumulator);
+  Part group_value(const std::vector<Factor>&, const Order& order, const AxisSet& along, ir::Element);
+  Part reduce_tile(graph::Combine, const Part&, int axes);
+  EmitScope inner_scope(const AxisSet& bound, Axis walked);
+
+  ExprBuilder& exprs_;
+  ir::Builder& ir_;
+  std::vector<Parameter> parameters_;
+  std::vector<Tensor> written_;
+  std::vector<EmitScope> scopes_;
+  std::map<Axis, InnerTile> inner_tiles_;
+};
+
+/// The integer type in which an expression and an access are computed: i32 where every value fits.
+ir::Element index_element(Expr);
+
+}  // namespace tilewright::passes::fusion
