@@ -9,5 +9,5 @@ cat "$map"
 [ $# -gt 0 ] || exit 0
 printf 'TILEWRIGHT_PRIVATE_%s {\n  global:\n' "$version"
 "$nm" --undefined-only "$@" | awk '$1 == "U" {print $2}' | sort -u |
-  grep -E '^_Z(T[A-Z]|Z|GV)?NK?10tilewright(2ir|2rt|6passes|7backend)' | sed 's/.*/    &;/'
+  grep -E '^_Z(T[A-Z]|Z|GV)?NK?10tilewright(2ir|2rt|5graph|6passes|7backend)' | sed 's/.*/    &;/'
 printf '};\n'

@@ -10,6 +10,7 @@ import pages
 Mistake = collections.namedtuple("Mistake", "area kind text code test")
 
 FRONT_END, HOST, TEXT, COMMAND = "In a kernel", "At a launch and on the host", "In the text of tile IR", "At the command line"
+GRAPH = "In a graph"
 
 # What to do, by kind: the first whose pattern is found in the message, in C++; by the test's file in text; by the table's comments at the
 # command line. What has no kind stands at the end of its area.
@@ -49,6 +50,19 @@ KINDS = {
         ("Axes", r"axis|\baxes\b|is a scalar|rank", "Axes count from 0, the outermost; negative ones from the end. What works along an "
          "axis needs "
          "a tile that has it."),
+    ],
+    GRAPH: [
+        ("At a run", r"is not given|elements; \[|no value|index \d+ is out|is no integer|it must be a multiple",
+         "Every input that an output needs gets a buffer of its size, every symbol a value within its bounds for which all extents are whole."),
+        ("Names, graphs, symbols", r"name|another graph|two graphs|is empty|moved from|min = |multiple",
+         "Inputs, scalars, outputs and symbols of a graph have one set of names; tensors and symbols belong to the graph that made them."),
+        ("Functions of reduce", r"the function", "The function works on scalars and constants, element by element."),
+        ("Products", r"^(matmul|einsum)", "`a` is [..., M, K] and `b` is [..., K, N]; a label of `einsum` is one letter for each axis, and has one "
+         "extent."),
+        ("Shapes that do not fit", r"extents must be equal or 1|does not broadcast|must be alike|it must be \[|with '",
+         "Shapes are aligned from the right and only extents of 1 stretch; extents with symbols fit if they are equal as expressions. The "
+         "notes show where both tensors were made."),
+        ("Shapes and axes", r"", "Extents are positive, at most six of them; negative axes count from the end."),
     ],
     HOST: [
         ("Views", r"view", "A view's extents and strides must stay inside of its buffer, which must outlive it; `load` and `store` "
@@ -116,7 +130,7 @@ def from_unit_test(file):
                 kind = next((title for title, pattern, _ in KINDS[area] if re.search(pattern, text)), None)
                 yield Mistake(area, kind, text, cpp_text.one_line(code), path)
 
-        for macro, area in (("MISTAKE", FRONT_END), ("OUTSIDE", FRONT_END), ("REFUSED", HOST)):
+        for macro, area in (("MISTAKE", FRONT_END), ("OUTSIDE", FRONT_END), ("REFUSED", HOST), ("GRAPH_MISTAKE", GRAPH)):
             for text, *code in calls(body, macro):
                 yield from found(area, text, ", ".join(code))
         for *code, text in calls(body, "CHECK_REFUSED"):
@@ -194,7 +208,7 @@ def advice(area):
 
 
 def page(mistakes):
-    areas = [FRONT_END, HOST, TEXT, COMMAND]
+    areas = [FRONT_END, HOST, GRAPH, TEXT, COMMAND]
     count = collections.Counter(m.area for m in mistakes)
     forms = {re.sub(r"\d+", "0", re.sub(r"^[\w+*/<>=&|^!~-]+: ", "", m.text)) for m in mistakes}
     out = ["# Mistakes and messages", "", "<!-- Written by docs/generate_errors.py from the tests; do not edit. -->", "",

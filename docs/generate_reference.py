@@ -69,6 +69,11 @@ GROUPS = [
      "for floats, floats for integers and everything else for another type do not compile.",
      [FRONT + "kernel.h", FRONT + "launch.h"]),
     ("Devices, buffers, streams", "", [RUNTIME + "device.h", RUNTIME + "buffer.h", RUNTIME + "stream.h"]),
+    ("Graphs", "Whole-tensor formulas, written down without computing them. Functions have the names and meanings of the tile language wherever "
+     "both have one; shapes broadcast as in NumPy, and extents need not be powers of two. Types meet as those of tiles do.",
+     [FRONT + "graph.h", FRONT + "graph/tensor.h", TILEIR + "dim.h", FRONT + "graph/tensor_handle.h", FRONT + "graph/create.h",
+      FRONT + "graph/shape.h", FRONT + "graph/elementwise.h", FRONT + "graph/reduce.h", FRONT + "graph/product.h", FRONT + "graph/neural.h",
+      FRONT + "graph/index.h"]),
     ("Errors and the log", "The library never prints, but for `device_print`, and never exits.", [TILEIR + "error.h", TILEIR + "compiler_bug.h", RUNTIME + "log.h"]),
 ]
 # Headers with nothing for users in them, or that only include others.

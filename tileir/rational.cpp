@@ -1,3 +1,4 @@
+// Fractions of 128-bit integers, reduced after each operation.
 #include "tileir/rational.h"
 
 #include <algorithm>

@@ -168,10 +168,9 @@ class HazardFinder {
     return releases(b.op) || !are_disjoint(a, b);
   }
 
-  /// Between two waits, asynchronous copies of a pipelined loop and the other accesses of the iteration are in different slots.
+  /// Between two waits, a pipelined loop writes other slots than it reads, and each of them once.
   bool in_other_slots(const Pending& a, const Pending& b) const {
-    if (!a.buffer || a.buffer != b.buffer || f_.op(a.op).parent != f_.op(b.op).parent) return false;
-    return f_.type(f_.result(a.buffer)).slots() > 1 && (f_.kind(a.op) == OpKind::copy_async_ || f_.kind(b.op) == OpKind::copy_async_);
+    return a.buffer && a.buffer == b.buffer && f_.op(a.op).parent == f_.op(b.op).parent && f_.type(f_.result(a.buffer)).slots() > 1;
   }
 
   bool are_disjoint(const Pending& a, const Pending& b) {

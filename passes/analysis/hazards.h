@@ -19,7 +19,8 @@ struct Barrier {
 /// and its reads (LoweringPlans::has_internal_barrier) orders all accesses before it.
 ///
 /// Buffers: a store waits for earlier accesses, a load for earlier stores, of the same bytes. Asynchronous copies are in order by
-/// async_wait, which is a barrier; a copy waits for accesses of its buffer before the pipelined loop.
+/// async_wait, which is a barrier, and so are stores to buffers of several slots, which pipelined loops make; both wait for accesses of
+/// their buffer before the pipelined loop.
 ///
 /// Global memory: an access waits for an earlier one whose address may be the same, if one of the two writes and they may belong to
 /// different threads: loads see the stores before them and none after. Two addresses are disjoint if the bounds of their offsets from one

@@ -121,7 +121,7 @@ std::vector<Axis> bound_axes(const std::vector<KernelOutput>& outputs) {
   return {all.begin(), all.end()};
 }
 
-Plan::Plan(ExprBuilder& b, std::vector<KernelOutput> given, Axis axis) : outputs(std::move(given)), loop(axis), b_(b), forms_(by_key) {
+Plan::Plan(ExprBuilder& b, std::vector<KernelOutput> given, Axis axis) : outputs(std::move(given)), loop(axis), b_(&b), forms_(by_key) {
   std::sort(outputs.begin(), outputs.end(), [](const KernelOutput& x, const KernelOutput& y) { return x.name < y.name; });
   if (loop) {
     assign_passes();
@@ -148,7 +148,7 @@ void Plan::assign_passes() {
       for (const Reduction* d : needed)
         if (d->pass == planned.pass) pending.push_back(d->value);
       try {
-        Forms forms(b_, loop, pending);
+        Forms forms(*b_, loop, pending);
         forms_[r] = forms.reduction(r);
         break;
       } catch (const NoForm& why) {
@@ -195,9 +195,9 @@ void Plan::make_moves() {
     const std::vector<Expr> shifts = all_of_kind(accumulators[i].body, ExprKind::shift_reference);
     if (shifts.empty()) continue;
     ExprMap moved;
-    for (Expr s : shifts) moved[s] = b_.add({s, b_.delta(s->operands[0])});
-    Forms forms(b_, loop, {}, false);
-    const Form transported = forms.form(b_.substitute(accumulators[i].body, moved));
+    for (Expr s : shifts) moved[s] = b_->add({s, b_->delta(s->operands[0])});
+    Forms forms(*b_, loop, {}, false);
+    const Form transported = forms.form(b_->substitute(accumulators[i].body, moved));
     std::vector<AccumulatorTerm> move;
     for (const FormTerm& t : transported)
       move.push_back({t.factor, accumulator(accumulators[i].pass, Combine::sum, accumulators[i].exponent, t.body, accumulators[i].reduce)});
@@ -226,7 +226,7 @@ void Plan::choose_policies() {
     const ValueBounds bounds = value_bounds(accumulators[r.terms[0].accumulator].body);
     double spread = 0;
     for (const Accumulator& a : accumulators)
-      for (const Term& t : b_.terms(a.exponent))
+      for (const Term& t : b_->terms(a.exponent))
         if (contains(t.value, r.value)) spread = std::max(spread, std::fabs(t.coefficient.to_double()) * (bounds.greatest - bounds.least));
     if (spread <= kMostSpread) {
       r.policy = Policy::constant;
@@ -246,15 +246,15 @@ bool Plan::is_only_reference(Expr reduce) {
     for (const AccumulatorTerm& t : r.terms) {
       const Accumulator& a = accumulators[t.accumulator];
       // A name for the accumulator's value at its reference.
-      const Axis name = b_.pool().axis("T" + std::to_string(t.accumulator), 1);
-      terms.push_back(b_.product({t.factor, b_.exp(a.exponent), b_.function(ir::OpKind::copysign_, {b_.index(name)}, ir::Element::f32)}));
+      const Axis name = b_->pool().axis("T" + std::to_string(t.accumulator), 1);
+      terms.push_back(b_->product({t.factor, b_->exp(a.exponent), b_->function(ir::OpKind::copysign_, {b_->index(name)}, ir::Element::f32)}));
     }
-    sums[r.value] = b_.add(terms);
+    sums[r.value] = b_->add(terms);
   }
   const auto at_references = [&](Expr e) {
     for (auto r = reductions.rbegin(); r != reductions.rend(); ++r) {
       const auto sum = sums.find(r->value);
-      if (sum != sums.end() && contains(e, r->value)) e = b_.substitute(e, {{r->value, sum->second}}, stop);
+      if (sum != sums.end() && contains(e, r->value)) e = b_->substitute(e, {{r->value, sum->second}}, stop);
     }
     return e;
   };

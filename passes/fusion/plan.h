@@ -103,7 +103,7 @@ class Plan {
   bool is_only_reference(Expr reduce);
   void choose_grid();
 
-  ExprBuilder& b_;
+  ExprBuilder* b_;
   std::map<Expr, Form, bool (*)(Expr, Expr)> forms_;
 };
 

@@ -22,7 +22,8 @@ namespace tilewright::passes {
 namespace {
 
 constexpr int kLog2Lanes = ir::TargetDesc::kLog2WarpLanes;
-constexpr int kLog2LineBytes = 7, kLog2SectorBytes = 5, kLog2ChunkBytes = 4;
+constexpr int kLog2LineBytes = 7, kLog2SectorBytes = 5, kLog2ChunkBytes = 4, kLog2NarrowPieceBytes = 3;
+constexpr int kLeastCopyBytes = 4;  // of cp.async
 
 bool accesses_memory(const ir::Function& f, OpId id) {
   const Family family = ir::info(f.kind(id)).family;
@@ -268,6 +269,7 @@ void Coalescing::choose(Group& g) {
   const bool is_copied = std::all_of(g.members.begin(), g.members.end(), [&](const Member& m) {
     return is_matrix_operand(f_, accesses_[static_cast<std::size_t>(m.access)].op);
   });
+  if (is_copied && chooses_narrow_operands(g)) return;
   const bool tries_outermost_warps = g.log2_extents.size() > 1 && !g.reductions.empty();
   const int element_bytes = accesses_[static_cast<std::size_t>(g.members[0].access)].info.pointer.pointee().element_bytes();
   for (const auto& [order, widest] : orders)
@@ -277,6 +279,22 @@ void Coalescing::choose(Group& g) {
       if (tries_outermost_warps) consider(blocked(g.log2_extents, order, v, log2_warps_, true));
     }
   for (const Member& m : g.members) accesses_[static_cast<std::size_t>(m.access)].group_layout = g.layout.permuted(m.axes);
+}
+
+/// Rows of matrix operands whose addresses are multiples of 2 or 1 bytes only: cp.async cannot copy them, and each element is an
+/// instruction. A thread has the elements of 8 bytes, which it stores to shared memory at once: few stores, and addresses of few rows. With
+/// 16 bytes a warp would touch twice as many rows in each load.
+bool Coalescing::chooses_narrow_operands(Group& g) {
+  const AccessInfo& info = accesses_[static_cast<std::size_t>(g.members[0].access)].info;
+  const int element_bytes = info.pointer.pointee().element_bytes();
+  if (g.members.size() > 1 || element_bytes << info.log2_widest >= kLeastCopyBytes) return false;
+  const int most = std::max(0, log2_elements(g.log2_extents) - kLog2Lanes - log2_warps_);
+  const int log2_bytes = std::countr_zero(static_cast<unsigned>(element_bytes));
+  const int vector = std::min({kLog2NarrowPieceBytes - log2_bytes, info.log2_run, most});
+  g.layout = copied(g.log2_extents, order_of(info), vector, element_bytes, log2_warps_);
+  Access& a = accesses_[static_cast<std::size_t>(g.members[0].access)];
+  a.group_layout = a.solo_layout = g.layout;
+  return true;
 }
 
 LinearLayout Coalescing::preferred(ValueId v) const {

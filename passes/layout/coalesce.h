@@ -11,7 +11,7 @@ namespace tilewright::passes {
 ///   1. Collect: every load, store and atomic of a tile is an access, with its best layout if it were alone: its solo layout.
 ///   2. Group: accesses whose tiles are connected by ops of one layout (element-wise ops, permutes, loops) are one group.
 ///   3. Choose: the group layout is the blocked layout of least cost among those that differ in vector width, order of axes and spread
-///      of warps.
+///      of warps. Rows of matrix operands that cp.async cannot copy have 8 bytes in each thread.
 ///
 /// The cost counts the group's accesses and its reductions (a row within a warp needs no shared memory), weighted by loop depth. An access
 /// counts with its solo layout and a conversion if that is cheaper. For accesses along two axes, as in a transposition, it always is:
@@ -58,6 +58,7 @@ class Coalescing {
 
   ir::LinearLayout best_solo_layout(const AccessInfo&) const;
   void choose(Group&);
+  bool chooses_narrow_operands(Group&);
   int cost(const Group&, const ir::LinearLayout&) const;
 
   const ir::Function& f_;

@@ -15,7 +15,9 @@ namespace tilewright::passes {
 
 namespace {
 
-constexpr int kLeastCopyBytes = 4;  // of cp.async
+constexpr int kLeastCopyBytes = 4;       // of cp.async
+constexpr int kMostElements = 32;        // of a thread, that go through registers
+constexpr int kMostIndexRegisters = 16;  // of 32 bits, that a loop carries
 
 class LoadFinder {
  public:
@@ -24,10 +26,14 @@ class LoadFinder {
   PipelinedLoads run(bool copies_all) {
     find_loads(copies_all);
     std::erase_if(found_.loads, [&](const PipelinedLoad& l) {
-      PipelinedLoads alone;
-      return !add_addresses(l, alone);
+      PipelinedLoads with_it = found_;
+      if (!add_addresses(l, with_it) || index_registers(with_it) > kMostIndexRegisters) return true;
+      found_.index_loads = with_it.index_loads, found_.of_tiles = with_it.of_tiles, found_.of_indices = with_it.of_indices;
+      return false;
     });
-    for (const PipelinedLoad& l : found_.loads) TW_CHECK(add_addresses(l, found_), "an address was found before");
+    // Addresses are computed from what was loaded into registers.
+    std::erase_if(found_.loads, [&](const PipelinedLoad& l) { return is_index(l.load); });
+    limit_elements();
     reduce_masks();
     return std::move(found_);
   }
@@ -43,24 +49,25 @@ class LoadFinder {
     for (OpId id : f_.ops(body())) {
       if (f_.kind(id) != OpKind::buffer_store_) continue;
       const ValueId buffer = f_.operand(id, 0), value = f_.operand(id, 1);
-      const PipelinedLoad l{
-          f_.defined_by(value, OpKind::load_), id, f_.defined_by(buffer, OpKind::alloc_buffer_), f_.layout_id(buffer), {}};
+      PipelinedLoad l{
+          f_.defined_by(value, OpKind::load_), id, f_.defined_by(buffer, OpKind::alloc_buffer_), f_.layout_id(buffer), false, {}};
       if (!l.load || !l.alloc || f_.op(l.alloc).parent != body() || f_.op(l.load).parent != body()) continue;
       stored.insert(l.load);
-      if (f_.value(value).users.size() == 1 && is_copyable(l, axes)) found_.loads.push_back(l);
+      if (f_.value(value).users.size() > 1 || f_.attr(l.load, AttrName::is_volatile)) continue;
+      l.through_registers = !is_copyable(l, axes);
+      found_.loads.push_back(l);
     }
     if (!copies_all) return;
     for (OpId id : f_.ops(body())) {
       if (f_.kind(id) != OpKind::load_ || stored.contains(id) || f_.type(f_.result(id)).is_scalar()) continue;
       if (f_.type(f_.result(id)).rank() > ir::kMaxBufferRank || !f_.has_uses(f_.result(id))) continue;
       const ir::LinearLayout layout = f_.layout(f_.result(id)).without_free_registers();
-      const PipelinedLoad l{id, {}, {}, f_.add_layout(buffer_layout(layout, layout, f_.type(f_.result(id)).element_bytes())), {}};
-      if (is_copyable(l, axes)) found_.loads.push_back(l);
+      const PipelinedLoad l{id, {}, {}, f_.add_layout(buffer_layout(layout, layout, f_.type(f_.result(id)).element_bytes())), false, {}};
+      if (!f_.attr(id, AttrName::is_volatile) && is_copyable(l, axes)) found_.loads.push_back(l);
     }
   }
 
   bool is_copyable(const PipelinedLoad& l, const AxisInfoAnalysis& axes) const {
-    if (f_.attr(l.load, ir::AttrName::is_volatile)) return false;
     const auto& operands = f_.op(l.load).operands;
     if (operands.size() > 2 && f_.constant_bits(operands[2]) != std::uint64_t{0}) return false;
     const ir::Type t = f_.type(f_.result(l.load));
@@ -70,27 +77,64 @@ class LoadFinder {
     return t.element_bytes() << log2_copied >= kLeastCopyBytes;
   }
 
+  /// All loads that go through registers, or none: one that stays in its iteration needs barriers there.
+  void limit_elements() {
+    int count = 0;
+    for (const PipelinedLoad& l : found_.loads)
+      if (l.through_registers) count += elements_of_thread(f_.result(l.load));
+    if (count > kMostElements) std::erase_if(found_.loads, [](const PipelinedLoad& l) { return l.through_registers; });
+  }
+  int elements_of_thread(ValueId tile) const { return 1 << f_.layout(tile).without_free_registers().bits(HardwareDim::reg); }
+
   // ---- 2. find addresses ----
 
-  /// Adds the ops of the loop that v is computed from, and the carried values; false: one of them is not pure.
-  bool add_slice(ValueId v, PipelinedLoads& to) const {
+  /// Adds what v is computed from in the loop; false: one of the ops is not pure. Index loads are added to `index_loads`, or not allowed if
+  /// there is no such list.
+  bool add_slice(ValueId v, Slice& to, std::vector<OpId>* index_loads) const {
     if (!f_.encloses(body(), f_.defining_block(v))) return true;
     const ir::ValueData& d = f_.value(v);
     if (!d.op) {
       if (d.block != body()) return false;
       const int k = static_cast<int>(d.number) - 1;
-      return k < 0 || !to.address_values.insert(k).second || add_slice(f_.operand(f_.terminator(body()), k), to);
+      return k < 0 || !to.values.insert(k).second || add_slice(f_.operand(f_.terminator(body()), k), to, index_loads);
     }
-    if (f_.op(d.op).parent != body() || !ir::info(f_.kind(d.op)).has(ir::kPure) || ir::info(f_.kind(d.op)).has(ir::kExpensive))
-      return false;
-    if (!to.address_ops.insert(d.op).second) return true;
+    if (f_.op(d.op).parent != body()) return false;
+    if (f_.kind(d.op) == OpKind::load_) {
+      if (!index_loads || f_.attr(d.op, AttrName::is_volatile)) return false;
+      if (std::find(index_loads->begin(), index_loads->end(), d.op) == index_loads->end()) index_loads->push_back(d.op);
+      return true;
+    }
+    if (!ir::info(f_.kind(d.op)).has(ir::kPure) || ir::info(f_.kind(d.op)).has(ir::kExpensive)) return false;
+    if (!to.ops.insert(d.op).second) return true;
     const std::vector<ValueId>& operands = f_.op(d.op).operands;
-    return std::all_of(operands.begin(), operands.end(), [&](ValueId x) { return add_slice(x, to); });
+    return std::all_of(operands.begin(), operands.end(), [&](ValueId x) { return add_slice(x, to, index_loads); });
   }
 
   bool add_addresses(const PipelinedLoad& l, PipelinedLoads& to) const {
     const ValueId mask = ir::mask_of(f_, l.load);
-    return add_slice(f_.operand(l.load, 0), to) && (!mask || add_slice(mask, to));
+    if (!add_slice(f_.operand(l.load, 0), to.of_tiles, &to.index_loads)) return false;
+    if (mask && !add_slice(mask, to.of_tiles, &to.index_loads)) return false;
+    if (l.through_registers && f_.op(l.load).operands.size() > 2 && !add_slice(f_.operand(l.load, 2), to.of_tiles, &to.index_loads))
+      return false;
+    for (OpId id : to.index_loads)
+      for (ValueId v : f_.op(id).operands)
+        if (!add_slice(v, to.of_indices, nullptr)) return false;
+    to.of_tiles.ops.insert(to.of_indices.ops.begin(), to.of_indices.ops.end());
+    to.of_tiles.values.insert(to.of_indices.values.begin(), to.of_indices.values.end());
+    return true;
+  }
+
+  bool is_index(OpId id) const { return std::find(found_.index_loads.begin(), found_.index_loads.end(), id) != found_.index_loads.end(); }
+
+  /// Registers of 32 bits that a thread needs for one value of each index load.
+  int index_registers(const PipelinedLoads& found) const {
+    int count = 0;
+    for (OpId id : found.index_loads) {
+      const ValueId v = f_.result(id);
+      const int elements = f_.type(v).is_scalar() ? 1 : elements_of_thread(v);
+      count += elements * ((f_.type(v).element_bytes() + 3) / 4);
+    }
+    return count;
   }
 
   // ---- 3. reduce masks ----
@@ -106,7 +150,8 @@ class LoadFinder {
     if (!found_.last_comes_first) return;
     for (std::size_t i = 0; i < masks.size(); ++i) {
       found_.loads[i].mask = masks[i];
-      if (masks[i]) TW_CHECK(add_slice(masks[i], found_), "what remains of a mask is computed as the mask was");
+      if (masks[i])
+        TW_CHECK(add_slice(masks[i], found_.of_tiles, &found_.index_loads), "what remains of a mask is computed as the mask was");
     }
   }
 
@@ -140,14 +185,16 @@ class LoadFinder {
     const auto used_by_addresses = [&](ValueId v) {
       const std::vector<OpId>& users = f_.value(v).users;
       return std::all_of(users.begin(), users.end(), [&](OpId user) {
-        return found_.address_ops.contains(user) || user == f_.terminator(body()) ||
+        return found_.of_tiles.ops.contains(user) || user == f_.terminator(body()) || is_index(user) ||
                std::any_of(found_.loads.begin(), found_.loads.end(), [&](const PipelinedLoad& l) { return l.load == user; });
       });
     };
     if (!used_by_addresses(f_.arg(body(), 0))) return false;
-    for (OpId id : found_.address_ops)
+    for (OpId id : found_.of_tiles.ops)
       for (ValueId v : f_.op(id).results)
         if (!used_by_addresses(v)) return false;
+    for (OpId id : found_.index_loads)
+      if (!used_by_addresses(f_.result(id))) return false;
     for (int k = 0; k < static_cast<int>(f_.op(loop_).results.size()); ++k) {
       const ValueId arg = f_.arg(body(), k + 1);
       if (!(induction_of(f_, loop_, k) && used_by_addresses(arg)) && !is_accumulator(arg, k)) return false;

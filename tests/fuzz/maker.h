@@ -123,6 +123,7 @@ class Maker {
   void dot_scaled_step();
   /// A loop of products of tiles that it loads.
   void dot_loop_step();
+  ValueId tile_by_table(const Region&, ValueId counter, std::int64_t rows);
   /// Integers from -3 to 4, of the lowest bits of each element as an integer.
   ValueId small_integers(ValueId);
   /// A parameter of integers from -3 to 4.

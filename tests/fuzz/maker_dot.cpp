@@ -1,6 +1,7 @@
 // Products of matrices, alone and in loops that GPUs pipeline. But for f32 with precision ieee all values are small integers: matrix
 // instructions add up in an order of their own, and round f32 factors, and such sums are exact in every order.
 #include <algorithm>
+#include <optional>
 
 #include "tests/fuzz/maker.h"
 #include "tileir/op_kind.h"
@@ -42,6 +43,20 @@ ValueId Maker::small_integers(ValueId v) {
   return b_.cast(b_.binary(OpKind::sub_, low, b_.constant(t, 3)), f_.type(v).element());
 }
 
+/// A tile's number, 0 to 3, from a table by the loop's counter; or one for each of `rows` rows, as a column.
+ValueId Maker::tile_by_table(const Region& table, ValueId counter, std::int64_t rows) {
+  ValueId at = counter;
+  if (rows > 0) {
+    const Type column(Element::i32, Shape{rows, 1});
+    at = b_.binary(OpKind::mul_, b_.broadcast(counter, column.shape()), b_.constant(column, rows));
+    at = b_.binary(OpKind::add_, at, b_.reshape(b_.arange(0, rows), column.shape()));
+  }
+  const Type t = f_.type(at);
+  const ValueId pointer = rows > 0 ? b_.broadcast(table.pointer, t.shape()) : table.pointer;
+  const ValueId access[] = {b_.add_ptr(pointer, at), b_.binary(OpKind::lt_, at, b_.constant(t, table.length))};
+  return b_.binary(OpKind::bit_and_, result(b_.create(OpKind::load_, access)), b_.constant(t, 3));
+}
+
 void Maker::dot_loop_step() {
   const DotKind k = r_.pick(kDotKinds);
   const Type i32(Element::i32);
@@ -54,14 +69,21 @@ void Maker::dot_loop_step() {
     bool transposed;
     Offsets first;
     std::int64_t stride;
+    std::optional<Region> table;  // from which tiles, or the rows of tiles, come in an order of their own
+    bool by_rows = false;
   };
   const auto factor = [&](Shape shape) {
-    Factor f{{}, shape, r_.chance(40), {}, 0};
+    Factor f{{}, shape, r_.chance(40), {}, 0, {}};
     if (f.transposed) std::swap(f.shape[0], f.shape[1]);
     f.first = affine_offsets(f.shape, r_.chance(20));
     f.stride = r_.chance(70) ? m * n : r_.between(0, 9);
     const std::int64_t whole = f.first.greatest + 1 + f.stride * 4;
     f.region = small_integer_region(k.factor, std::max<std::int64_t>(1, r_.chance(50) ? whole : r_.between(whole / 2, whole)));
+    if (r_.chance(25)) {
+      f.by_rows = r_.chance(50);
+      const std::int64_t rows = f.by_rows ? f.shape[0] : 1;
+      f.table = small_integer_region(Element::i32, r_.between(1, trips * rows + 1));
+    }
     return f;
   };
   const Factor factors[] = {factor({m, depth}), factor({depth, n})};
@@ -75,7 +97,8 @@ void Maker::dot_loop_step() {
   within(body, [&] {
     std::vector<ValueId> x;
     for (const Factor& f : factors) {
-      const ValueId moved = b_.binary(OpKind::mul_, i, b_.constant(i32, f.stride));
+      const ValueId tile = f.table ? tile_by_table(*f.table, i, f.by_rows ? f.shape[0] : 0) : i;
+      const ValueId moved = b_.binary(OpKind::mul_, tile, b_.constant(f_.type(tile), f.stride));
       const ValueId at = b_.binary(OpKind::add_, f.first.value, b_.broadcast(moved, f.shape));
       std::vector<ValueId> access{b_.add_ptr(b_.broadcast(f.region.pointer, f.shape), at)};
       if (f.first.greatest + f.stride * 4 >= f.region.length || r_.chance(30))

@@ -46,7 +46,7 @@ exported=$(nm -DC --defined-only "$library" | cut -d' ' -f3-)
 grep -q '^tilewright::Device::open' <<<"$exported" || fail "tilewright::Device::open is not exported"
 grep -q '^typeinfo for tilewright::Error' <<<"$exported" || fail "tilewright::Error cannot cross the library's border"
 foreign=$(grep -vE '^(((typeinfo|typeinfo name|vtable|guard variable) for )?tilewright::|TILEWRIGHT_)' <<<"$exported" || true)
-internal=$(grep -E '^((typeinfo|typeinfo name|vtable|guard variable) for )?tilewright::(ir|passes|backend|rt)::' <<<"$exported" |
+internal=$(grep -E '^((typeinfo|typeinfo name|vtable|guard variable) for )?tilewright::(ir|graph|passes|backend|rt)::' <<<"$exported" |
   grep -v '@@TILEWRIGHT_PRIVATE_' || true)
 [ -z "$foreign$internal" ] || fail "the library exports what is not for users: $(head -n 5 <<<"$foreign$internal")"
 

@@ -19,7 +19,7 @@ CPP
 
 # message LIMIT WORDS CODE [FIRST]: FIRST is the file that the first error names; the default is user.cpp.
 message() {
-  printf '#include "prelude.h"\nvoid f(tw::I32 i, tw::U32 u, tw::F32 x, tw::Bool b, tw::Buffer<float>& out, const tw::Buffer<float>& in) {\n  %s\n}\n' \
+  printf '#include "prelude.h"\nvoid f(tw::I32 i, tw::U32 u, tw::F32 x, tw::Bool b, tw::Buffer<float>& out, const tw::Buffer<float>& in, tw::Tensor<int> ti, tw::Tensor<unsigned> tu, tw::Tensor<float> tf, tw::Tensor<tw::f8e4m3> t8) {\n  %s\n}\n' \
     "$3" >user.cpp
   local include=(-include prelude.h)
   if "$cxx" -std=c++20 -Wno-unused "${flags[@]}" "${include[@]}" -fsyntax-only user.cpp >log 2>&1; then
@@ -45,6 +45,13 @@ message 20 'cast_the_tile_to_a_float|cast the tile' 'auto r = 2.0 / i;'
 message 20 'cast_the_right_side|cast it' 'i += x;'
 message 20 'no_such_operator|no such operator' 'auto r = x & x;'
 message 20 'no_such_operator|no such operator' 'auto r = i && i;'
+# Tensors: the same.
+message 20 'cast_one_of_the_tensors|cast one of them' 'auto r = ti + tf;'
+message 20 'cast_one_of_the_tensors|cast one of them' 'auto r = ti < tu;'
+message 20 'cast_the_tensor_to_a_float|cast the tensor' 'auto r = ti * 1.5f;'
+message 20 'cast_the_right_side|cast it' 'ti += tf;'
+message 20 'no_such_operator|no such operator' 'auto r = tf & tf;'
+message 20 'no_such_operator|no such operator' 'auto r = t8 + t8;'
 # Kernels.
 message 8 'no_generic_lambda' 'tw::Kernel k("k", [](auto p) { tw::store(p, 1); });'
 message 8 'one_const_function' 'tw::Kernel k("k", [n = 0](tw::Ptr<int> p) mutable { tw::store(p, n++); });'

@@ -96,7 +96,8 @@ void add_subjects(std::vector<Subject>& all, const std::string& name, const std:
 
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
-  for (const char* file : {"copies_run_ahead", "last_iteration_first", "loads_without_a_product", "masks_and_carried_pointers", "matmul"}) {
+  for (const char* file : {"copies_run_ahead", "indirect_loads", "last_iteration_first", "loads_without_a_product",
+                           "masks_and_carried_pointers", "matmul", "through_registers"}) {
     std::string text = read_file(fmt::format("{}/passes/pipeline_loops/{}.tile", TW_TEST_FILES, file));
     while (!text.empty()) {
       const auto end = text.find("// -----\n");
@@ -127,12 +128,17 @@ class Run {
         continue;
       }
       std::vector<std::byte>& b = buffers_.emplace_back(kBytes);
-      // Small integers, so that sums are exact: 1 to 4 in f16 and in f32.
+      // Small integers, so that sums are exact: 1 to 4 in f16, in f32 and as indices, which are 0 only where they are not loaded.
       const bool is_half = f.type(v).element() == Element::f16;
       for (std::size_t i = 0; i < kBytes; i += is_half ? 2 : 4) {
         const std::uint16_t halves[] = {0x3c00, 0x4000, 0x4200, 0x4400};
         const float floats[] = {1, 2, 3, 4};
         const auto pick = random() % 4;
+        const auto index = static_cast<std::int32_t>(pick + 1);
+        if (f.type(v).element() == Element::i32) {
+          std::memcpy(&b[i], &index, 4);
+          continue;
+        }
         is_half ? std::memcpy(&b[i], &halves[pick], 2) : std::memcpy(&b[i], &floats[pick], 4);
       }
       words_.push_back(reinterpret_cast<std::uint64_t>(b.data()));
@@ -227,6 +233,8 @@ class Mutator {
         case OpKind::async_wait_: wait(id); break;
         case OpKind::async_commit_: commit(id); break;
         case OpKind::copy_async_: copy(id); break;
+        case OpKind::load_: load(id); break;
+        case OpKind::buffer_store_: store(id); break;
         case OpKind::buffer_slot_: slot(id); break;
         case OpKind::for_: counters(id); break;
         default: break;
@@ -263,6 +271,10 @@ class Mutator {
     add("commit removed", id, [=](Function& f) { f.erase(id); });
   }
 
+  void store(OpId id) {
+    add("store removed", id, [=](Function& f) { f.erase(id); });
+  }
+
   /// The condition of a copy may be a < b.
   void copy(OpId id) {
     add("copy removed", id, [=](Function& f) { f.erase(id); });
@@ -280,14 +292,42 @@ class Mutator {
     if (f_.op(id).operands.size() > 3) add("copy under no mask", id, [=](Function& f) { f.erase_operand(id, 3); });
     const OpId less = f_.defined_by(f_.operand(id, 2), OpKind::lt_);
     if (!less) return;
-    // A counter of the loop, or the number of an iteration.
-    const OpId loop = parent_op(f_, id);
-    const bool is_counter = loop && f_.kind(loop) == OpKind::for_ && f_.operand(less, 0) == f_.arg(f_.region(loop), 0);
-    const std::int64_t step = is_counter ? step_of(loop) : 1;
+    const std::int64_t step = step_of_condition(less);
     condition("copy once more", [](Builder& b, ValueId x, ValueId y) { return b.binary(OpKind::le_, x, y); });
     condition("copy once less", [step](Builder& b, ValueId x, ValueId y) {
       return b.binary(OpKind::lt_, b.binary(OpKind::add_, x, b.constant(b.function().type(x), step)), y);
     });
+  }
+
+  /// A load of an index, or of a tile into registers: only if the tile exists, which is an operand of the mask.
+  void load(OpId id) {
+    if (f_.op(id).operands.size() < 2) return;
+    OpId user = id;  // of the condition
+    int operand = 1;
+    if (const OpId both = f_.defined_by(f_.operand(id, 1), OpKind::bit_and_)) user = both;
+    if (const OpId all = f_.defined_by(f_.operand(user, 1), OpKind::broadcast_)) user = all, operand = 0;
+    const auto condition = [&](const char* kind, std::function<ValueId(Builder&, ValueId a, ValueId b)> make) {
+      add(kind, id, [=](Function& f) {
+        const OpId less = f.defined_by(f.operand(user, operand), OpKind::lt_);
+        Builder b(f);
+        b.before(user);
+        f.set_operand(user, operand, make(b, f.operand(less, 0), f.operand(less, 1)));
+      });
+    };
+    condition("load under no condition", [](Builder& b, ValueId, ValueId) { return b.constant(Type(Element::boolean), 1); });
+    condition("load never", [](Builder& b, ValueId, ValueId) { return b.constant(Type(Element::boolean), 0); });
+    condition("load once more", [](Builder& b, ValueId x, ValueId y) { return b.binary(OpKind::le_, x, y); });
+    const std::int64_t step = step_of_condition(f_.defined_by(f_.operand(user, operand), OpKind::lt_));
+    condition("load once less", [step](Builder& b, ValueId x, ValueId y) {
+      return b.binary(OpKind::lt_, b.binary(OpKind::add_, x, b.constant(b.function().type(x), step)), y);
+    });
+  }
+
+  /// Of a comparison of a counter of a loop, or of the number of an iteration: how far it is to the next one.
+  std::int64_t step_of_condition(OpId less) const {
+    const OpId loop = parent_op(f_, less);
+    const bool is_counter = loop && f_.kind(loop) == OpKind::for_ && f_.operand(less, 0) == f_.arg(f_.region(loop), 0);
+    return is_counter ? step_of(loop) : 1;
   }
   std::int64_t step_of(OpId loop) const {
     return integer_value(f_.type(f_.operand(loop, 2)).element(), *f_.constant_bits(f_.operand(loop, 2)));
@@ -359,6 +399,9 @@ constexpr Equivalent kEquivalent[] = {
     {"copy under no condition", "last_iteration_first.tile @counter_is_used", 18, kMasked},
     {"copy under no condition", "masks_and_carried_pointers.tile @sum", 9, kMasked},
     {"copy under no mask", "last_iteration_first.tile @counter_is_used", 18, "K is a multiple of the tile: the condition says the same"},
+    {"copy once more", "indirect_loads.tile @rows", 9, kMasked},
+    {"copy under no condition", "indirect_loads.tile @rows", 9, kMasked},
+    {"load once less", "indirect_loads.tile @carried", 12, "the last index that is loaded is that of a tile that does not exist"},
     {"last wait removed", nullptr, 0, kUnread},
 };
 

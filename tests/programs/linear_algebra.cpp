@@ -62,6 +62,23 @@ void matmul(tw::Ptr<const T> a, tw::Ptr<const T> b, tw::Ptr<float> c, tw::I32 m,
   store(c + column(rm) * n + row(rn), acc, column(rm) < m && row(rn) < n);
 }
 
+/// C = A B, where a table says which page of 16 rows of B is where, or which row: row i of B is at table[i / page_rows] * page_rows + i %
+/// page_rows of the pool.
+template <class T>
+void matmul_by_table(tw::Ptr<const T> a, tw::Ptr<const T> pool, tw::Ptr<const std::int32_t> table, tw::Ptr<float> c, tw::I32 k,
+                     std::array<int, 4> shape) {
+  const auto [m, n, page_rows, stages] = shape;
+  auto rm = arange(0, m), rn = arange(0, n), rk = arange(0, 16);
+  auto acc = tw::zeros<float>({m, n});
+  for (auto l : tw::range(0, k, 16, {.num_stages = stages})) {
+    auto exists = l + rk < k;
+    auto ta = load(a + column(rm) * k + row(l + rk), row(exists));
+    auto rows = page_rows == 1 ? load(table + l + rk, exists, -1) : load(table + l / 16) * 16 + rk;
+    acc = tw::dot(ta, load(pool + column(rows) * n + row(rn), column(page_rows == 1 ? rows >= 0 : exists)), acc);
+  }
+  store(c + column(rm) * n + row(rn), acc);
+}
+
 }  // namespace
 
 TEST_CASE("linear_algebra: dot of every type and many shapes") {
@@ -159,5 +176,34 @@ TEST_CASE("linear_algebra: two products in one loop, the first transposed") {
       }
     const double tolerance = f32_dot_tolerance(device);
     check_close("mlp", out.download(), want, tolerance, tolerance * 100);  // sums of 70 products of about 5
+  });
+}
+
+TEST_CASE("linear_algebra: products of pages and rows that a table names") {
+  auto check = []<class T>(tw::Device& device, T) {
+    const tw::Kernel kernel("matmul_by_table", matmul_by_table<T>);
+    const int m = 32, n = 64, pool_rows = 256;
+    const auto pool = numbers<T>(pool_rows * n, 2);
+    for (const int k : {0, 5, 16, 32, 43, 100})
+      for (const int page_rows : {1, 16})
+        for (const int stages : {2, 3, 4}) {
+          std::vector<std::int32_t> table(tw::cdiv(k, page_rows) + 1, 1 << 28);  // the last one must not be used
+          for (int i = 0; i + 1 < static_cast<int>(table.size()); ++i) table[i] = (i * 37 + 5) % (pool_rows / page_rows);
+          const auto a = numbers<T>(m * k + 1, 1);
+          auto c = device.upload(std::vector<float>(m * n, NAN));
+          kernel({.grid = 1}, device.upload(a), device.upload(pool), device.upload(table), c, k, std::array{m, n, page_rows, stages});
+          std::vector<double> want(m * n);
+          for (int i = 0; i < m; ++i)
+            for (int l = 0; l < k; ++l) {
+              const int row = table[l / page_rows] * page_rows + l % page_rows;
+              for (int j = 0; j < n; ++j) want[i * n + j] += as_double(a[i * k + l]) * as_double(pool[row * n + j]);
+            }
+          const double tolerance = std::same_as<T, float> ? f32_dot_tolerance(device) : 1e-5;
+          check_close("product", c.download(), want, tolerance, tolerance * std::sqrt(k + 1) * 2);
+        }
+  };
+  on_every_device([&](tw::Device& device) {
+    check(device, float());
+    check(device, tw::f16());
   });
 }

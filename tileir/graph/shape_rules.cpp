@@ -79,9 +79,7 @@ Inferred common_shape(const Graph& graph, const std::vector<Party>& operands) {
 Party RuleInput::party(std::size_t i) const {
   const OpInfo& row = info(node.op);
   if (node.op == Op::map) return {node.operands[i], std::string(ir::info(node.function).operand_name(static_cast<int>(i)))};
-  const std::size_t last = row.operands.size() - 1;
-  const bool is_numbered = row.is_variadic && i >= last && node.operands.size() > last + 1;
-  return {node.operands[i], is_numbered ? fmt::format("operand {}", i + 1) : std::string(row.operand_name(i))};
+  return {node.operands[i], row.is_variadic ? fmt::format("operand {}", i + 1) : std::string(row.operand_name(i))};
 }
 
 Inferred RuleInput::fail(const std::string& message, std::initializer_list<std::size_t> operands) const {
@@ -260,7 +258,7 @@ Inferred rule_pad(const RuleInput& in) {
   if (Inferred r = in.check_axis(axis); !r.ok()) return r;
   if (!in.shape(1).empty()) return in.fail(fmt::format("{}; it must be a scalar", in.seen(1)), {1});
   if (in.element(1) != in.element(0))
-    return in.fail(fmt::format("'value' is {}; it must be {} as 'x' is", ir::text(in.element(1)), ir::text(in.element(0))), {0, 1});
+    return in.fail(fmt::format("'value' is {}; it must be {} as 't' is", ir::text(in.element(1)), ir::text(in.element(0))), {0, 1});
   Inferred result{in.shape(0), in.element(0), {}, {}};
   for (const Dim& length : in.node.lengths) {
     if (length.greatest() < 0) return in.fail(fmt::format("length {} must not be negative", length.text()), {0});

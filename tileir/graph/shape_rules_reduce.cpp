@@ -17,9 +17,9 @@ bool is_arg(Combine kind) { return kind == Combine::argmax || kind == Combine::a
 /// Why elements of this type cannot be combined so.
 std::string check_combine(Combine kind, ir::Element e) {
   const bool is_logic = kind == Combine::any || kind == Combine::all;
-  if (is_logic && e != ir::Element::boolean) return fmt::format("'x' has elements {}; they must be i1", ir::text(e));
+  if (is_logic && e != ir::Element::boolean) return fmt::format("'t' has elements {}; they must be i1", ir::text(e));
   if (!is_logic && kind != Combine::combine && (e == ir::Element::boolean || ir::is_fp8(e)))
-    return fmt::format("'x' has elements {}; expected integers, f16, bf16, f32 or f64 (cast it first)", ir::text(e));
+    return fmt::format("'t' has elements {}; expected integers, f16, bf16, f32 or f64 (cast it first)", ir::text(e));
   return {};
 }
 
@@ -139,9 +139,11 @@ Inferred rule_scatter_add(const RuleInput& in) {
   if (std::string problem = check_combine(Combine::sum, in.element(0)); !problem.empty()) return in.fail(problem, {0});
   const TensorShape expected = gather_shape(in.shape(0), in.shape(1), in.node.axes[0]);
   if (in.shape(2) != expected)
-    return in.fail(fmt::format("{}; with {} and {} it must be {}", in.seen(2), in.seen(0), in.seen(1), shape_text(expected)), {0, 1, 2});
+    return in.fail(fmt::format("'updates' is {}; with 't', which is {}, and 'index', which is {}, it must be {}", shape_text(in.shape(2)),
+                               shape_text(in.shape(0)), shape_text(in.shape(1)), shape_text(expected)),
+                   {0, 1, 2});
   if (in.element(2) != in.element(0))
-    return in.fail(fmt::format("'updates' is {}; it must be {} as 'x' is", ir::text(in.element(2)), ir::text(in.element(0))), {0, 2});
+    return in.fail(fmt::format("'updates' is {}; it must be {} as 't' is", ir::text(in.element(2)), ir::text(in.element(0))), {0, 2});
   return {in.shape(0), in.element(0), {}, {}};
 }
 

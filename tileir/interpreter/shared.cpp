@@ -35,7 +35,7 @@ void Interpreter::run_alloc_buffer(OpId id) {
   cells.clear();
   for (std::int64_t i = 0; i < t.slots() * t.elements(); ++i) {
     cells.push_back(cells_.size());
-    cells_.emplace_back();
+    cells_.emplace_back().has_slots = t.slots() > 1;
   }
 }
 
@@ -60,6 +60,8 @@ std::uint64_t Interpreter::read_cell(OpId id, std::uint64_t cell) {
   Cell& c = cells_[cell];
   if (c.in_flight) throw Error(f_.where(id), "buffer_load: a copy of this element may not be complete; an async_wait is missing");
   if (!c.defined) throw Error(f_.where(id), "buffer_load: no op has written this element of the buffer");
+  if (c.has_slots && c.last_store == epoch_)
+    throw Error(f_.where(id), "buffer_load: another thread may not have written this element; a barrier or async_wait is missing");
   c.last_read = epoch_;
   return c.word;
 }
@@ -73,7 +75,10 @@ void Interpreter::run_buffer_store(OpId id) {
   const Words &cells = words(f_.operand(id, 0)), &value = words(f_.operand(id, 1));
   for (std::size_t i = 0; i < value.size(); ++i) {
     check_overwrite(id, cells[i]);
-    cells_[cells[i]] = {.word = value[i], .defined = true};
+    Cell& c = cells_[cells[i]];
+    if (c.has_slots && c.last_read == epoch_)
+      throw Error(f_.where(id), "buffer_store: another thread may still read this element; a barrier or async_wait is missing");
+    c.word = value[i], c.defined = true, c.last_store = epoch_;
   }
 }
 

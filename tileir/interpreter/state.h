@@ -58,7 +58,8 @@ class Interpreter {
   struct Cell {
     std::uint64_t word = 0;
     bool defined = false, in_flight = false;  // in_flight: a copy was started, and is not known to be complete
-    std::uint64_t last_read = 0;              // the epoch
+    bool has_slots = false;                   // of a buffer of several: a wait is between reads and writes of one
+    std::uint64_t last_read = 0, last_store = 0;  // the epochs
   };
   std::uint64_t read_cell(OpId, std::uint64_t cell);
   void check_overwrite(OpId, std::uint64_t cell) const;

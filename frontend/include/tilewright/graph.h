@@ -73,6 +73,7 @@ class Graph {
   Tensor<T> parameter(const std::string& name, const std::vector<Dim>& shape, Here at = Here::current()) {
     return Tensor<T>(detail::tensor::input(*this, detail::tensor::Kind::parameter, name, detail::kCode<T>, shape, nullptr, at));
   }
+  /// The same with strides.
   template <ValueElement T>
   Tensor<T> parameter(const std::string& name, const std::vector<Dim>& shape, const std::vector<Dim>& strides, Here at = Here::current()) {
     return Tensor<T>(detail::tensor::input(*this, detail::tensor::Kind::parameter, name, detail::kCode<T>, shape, &strides, at));

@@ -116,6 +116,9 @@ class TileChooser {
     // Matrix instructions contract at least 16 positions.
     sizes_.loop = std::max<std::int64_t>(sizes_.loop, 16);
     while (sizes_.loop > 32 && cells * sizes_.loop > 64 * 128) sizes_.loop /= 2;
+    // A product over several axes contracts the others in each position of the loop.
+    for (const Reduction& r : plan_.reductions)
+      if (r.value->bound.size() > 1) sizes_.loop = 1;
   }
 
   void choose_for_rows(const AxisSet& grid) {

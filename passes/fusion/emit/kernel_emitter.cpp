@@ -181,7 +181,7 @@ class KernelEmitter {
     std::map<int, Part> accumulated;
     if (is_one_tile) {
       tiles_.scope().tiles[plan_.loop] = {sizes_.loop, {}, plan_.loop->extent.known_divisor() % sizes_.loop == 0};
-      accumulated = absorb_tile(pass, live, {}, {}).accumulators;
+      accumulated = absorb_tile(pass, live, {}, rolling_shifts(live)).accumulators;
       for (const KernelOutput* o : along) store(*o);
     } else {
       accumulated = emit_loop(pass, live, along);
@@ -227,7 +227,7 @@ class KernelEmitter {
     for (std::size_t i = 0; i < orders.size(); ++i) {
       const ir::Type type = function_.type(operands[3 + i]);
       const Part argument{function_.add_arg(body, type), orders[i]};
-      const ir::ValueId result = function_.add_result(loop, type);
+      const ir::ValueId result = function_.result(loop, static_cast<int>(i));
       if (i < live.size()) {
         old.accumulators[live[i]] = argument;
         results[live[i]] = {result, orders[i]};

@@ -119,7 +119,11 @@ void TileValues::store(Tensor t, std::span<const Expr> index, Expr stored, const
                                                                   ? value_as(stored, own, t->element)
                                                                   : cast(x, t->element);
   const Part pointer = address(t, index, own);
-  const std::optional<Part> inside = mask(axes, own);
+  std::optional<Part> inside = mask(axes, own);
+  // Programs that share the value leave it to the first of them.
+  for (const auto& [axis, t] : scopes_.front().tiles)
+    if (t.start && !axes.contains(axis) && !(axis->extent == Dim(t.size)))
+      inside = both(binary(OpKind::eq_, {t.start, {}}, {ir_.constant(ir_.function().type(t.start), 0), {}}, {}), inside, own);
   std::vector<ir::ValueId> operands{broadcast(pointer, own), broadcast(converted, own)};
   if (inside) operands.push_back(broadcast(*inside, own));
   ir_.create(OpKind::store_, operands);

@@ -243,7 +243,7 @@ Part TileValues::emit_reduction(Expr e, const Order& own) {
   const ir::OpId loop = ir_.create(OpKind::for_, bounds);
   const ir::BlockId body = f.region(loop);
   const ir::ValueId counter = f.add_arg(body, ir::Type(index)), carried = f.add_arg(body, f.type(init.value));
-  const ir::ValueId result = f.add_result(loop, f.type(init.value));
+  const ir::ValueId result = f.result(loop);
   inner.before = {};
   inner.block = body;
   inner.tiles[walked] = {size, counter, walked->extent.known_divisor() % size == 0};

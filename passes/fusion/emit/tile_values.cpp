@@ -140,7 +140,11 @@ Part TileValues::select(const Part& c, const Part& a, const Part& b, const Order
 
 Part TileValues::value(Expr e, const Order& order) {
   for (auto s = scopes_.rbegin(); s != scopes_.rend(); ++s)
-    if (const auto known = s->known.find(e); known != s->known.end()) return permuted(known->second, restricted(order, e->axes));
+    if (const auto known = s->known.find(e); known != s->known.end()) {
+      AxisSet axes;
+      for (Axis a : known->second.axes) axes.insert(a);
+      return permuted(known->second, restricted(order, axes));
+    }
   const Order own = restricted(order, e->axes);
   const std::size_t at = scope_of(e);
   if (const auto found = find_emitted(scopes_[at].emitted, e, own)) return *found;

@@ -1,5 +1,7 @@
 // Graphs of whole models: attention, a transformer block with a symbolic length, cross entropy. Values against plain loops.
 #include "tests/unit/frontend/graph_run.h"
+#include "tileir/graph/text/graph_text.h"
+#include "tileir/graph/verifier.h"
 
 namespace graph_run {
 namespace {
@@ -15,6 +17,14 @@ Matrix product(const Matrix& a, const std::vector<float>& b, int inner, int colu
   return c;
 }
 
+/// The graph is well-formed, and its text reads back as the same graph.
+void check_text(const tw::detail::tensor::Handle& t) {
+  const tw::graph::Graph& graph = *t.nodes();
+  CHECK(tw::graph::verify(graph).empty());
+  const std::string text = tw::graph::print(graph, {.locations = true});
+  CHECK(tw::graph::print(tw::graph::parse(text, "a.graph"), {.locations = true}) == text);
+}
+
 TEST_CASE("graph: attention") {
   const int heads = 2, seq = 9, d = 8;
   tw::Graph graph;
@@ -24,6 +34,7 @@ TEST_CASE("graph: attention") {
   auto scores = tw::matmul(q, tw::transpose(k)) * 0.125f;
   auto out = tw::matmul(tw::softmax(scores, -1), v);
   graph.output("out", out);
+  check_text(out);
 
   const std::size_t count = heads * seq * d;
   const auto hq = normal(count, 4), hk = normal(count), hv = normal(count);
@@ -110,6 +121,7 @@ TEST_CASE("graph: a transformer block of any length") {
   auto m = tw::rms_norm(h, gamma2);
   auto y = h + tw::matmul(tw::silu(tw::matmul(m, wg)) * tw::matmul(m, wu), wd);
   graph.output("y", y);
+  check_text(y);
   CHECK(shape_of(scores.shape()) == "[2, 2, seq, seq]");
   CHECK(shape_of(y.shape()) == "[seq, 16]");
 
@@ -150,6 +162,7 @@ TEST_CASE("graph: cross entropy of each row, and its mean") {
   auto loss = tw::mean(losses, 0);
   graph.output("losses", losses);
   graph.output("loss", loss);
+  check_text(loss);
 
   auto hx = normal(std::size_t(rows) * d);
   const auto hw = normal(std::size_t(vocabulary) * d);

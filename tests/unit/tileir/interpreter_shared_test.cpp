@@ -156,19 +156,35 @@ TEST_CASE("interpreter of shared memory: what a copy is on its way to is not wri
   check_wrong(copy + "async_commit\n buffer_store %s0, %i  // wrong\n",
               "buffer_store: an earlier copy to this element may not be complete");
   CHECK(run(kernel(copy + "copy_async %x1, %s0, %no\n async_commit\n async_wait {pending = 0}\n buffer_store %s0, %i\n"
-                          "%v = buffer_load %s0 : i32[4]\n store %y0, %v\n"))[3] == 3);
+                          "barrier\n %v = buffer_load %s0 : i32[4]\n store %y0, %v\n"))[3] == 3);
 }
 
 TEST_CASE("interpreter of shared memory: a slot that was read since the last wait or barrier is not copied to") {
-  const std::string read = "buffer_store %s0, %i\n %v = buffer_load %s0 : i32[4]\n";
+  const std::string read = "buffer_store %s0, %i\n barrier\n %v = buffer_load %s0 : i32[4]\n";
   const std::string message = "copy_async: another thread may still read this element; a barrier or async_wait is missing";
   check_wrong(read + "copy_async %x0, %s0, %yes  // wrong\n", message);
   // One element is enough; another slot was not read.
-  check_wrong("buffer_store %s0, %i\n %v = buffer_load %s0 {offsets = [3]} : i32[1]\n copy_async %x0, %s0, %yes  // wrong\n", message);
+  check_wrong("buffer_store %s0, %i\n barrier\n %v = buffer_load %s0 {offsets = [3]} : i32[1]\n copy_async %x0, %s0, %yes  // wrong\n",
+              message);
   const std::string rest = "async_commit\n async_wait {pending = 0}\n %w = buffer_load %s0 : i32[4]\n store %y0, %w\n";
   CHECK(run(kernel(read + "copy_async %x1, %s1, %yes\n" + rest))[3] == 3);
   CHECK(run(kernel(read + "barrier\n copy_async %x1, %s0, %yes\n" + rest))[3] == 17);
   CHECK(run(kernel(read + "async_wait {pending = 0}\n copy_async %x1, %s0, %yes\n" + rest))[3] == 17);
+}
+
+TEST_CASE("interpreter of shared memory: in a buffer of several slots a wait or barrier is between stores and loads of an element") {
+  const std::string unwritten = "buffer_load: another thread may not have written this element; a barrier or async_wait is missing";
+  check_wrong("buffer_store %s0, %i\n %v = buffer_load %s0 : i32[4]  // wrong\n", unwritten);
+  check_wrong("barrier\n buffer_store %s0, %i\n buffer_store %s1, %i\n %v = buffer_load %s1 {offsets = [3]} : i32[1]  // wrong\n",
+              unwritten);
+  const std::string read = "buffer_store %s0, %i\n buffer_store %s1, %i\n barrier\n %v = buffer_load %s0 : i32[4]\n";
+  check_wrong(read + "buffer_store %s0, %i  // wrong\n",
+              "buffer_store: another thread may still read this element; a barrier or async_wait is missing");
+  CHECK(run(kernel(read + "buffer_store %s1, %v\n async_wait {pending = 0}\n buffer_store %s0, %v\n %w = buffer_load %s1 : i32[4]\n"
+                          "store %y0, %w\n"))[3] == 3);
+  // insert_barriers looks after buffers of one slot.
+  CHECK(run(kernel("%c = alloc_buffer : buffer<1, i32>[4]\n buffer_store %c, %i\n %v = buffer_load %c : i32[4]\n store %y0, %v\n"))[3] ==
+        3);
 }
 
 TEST_CASE("interpreter of shared memory: what no op has written is not read") {
@@ -186,6 +202,7 @@ TEST_CASE("interpreter of shared memory: what no op has written is not read") {
   } {
     yield
   }
+  barrier
   %v = buffer_load %s0 : i32[4]  // wrong
 )",
               message, 0, 2);
@@ -209,8 +226,9 @@ TEST_CASE("interpreter of shared memory: what no op has written is not read") {
 TEST_CASE("interpreter of shared memory: there are as many slots as the type says") {
   check_wrong("%s3 = buffer_slot %b, %three : buffer<1, i32>[4]  // wrong\n", "buffer_slot: there is no slot 3 / 1 of 3");
   check_wrong("%s3 = buffer_slot %b, %one {divisor = 2} : buffer<1, i32>[4]  // wrong\n", "buffer_slot: there is no slot 1 / 2 of 3");
-  CHECK(run(kernel("buffer_store %s1, %i\n %t = buffer_slot %b, %two {divisor = 2} : buffer<1, i32>[4]\n %v = buffer_load %t : i32[4]\n"
-                   "store %y0, %v\n"))[3] == 3);
+  CHECK(run(kernel(
+            "buffer_store %s1, %i\n barrier\n %t = buffer_slot %b, %two {divisor = 2} : buffer<1, i32>[4]\n %v = buffer_load %t : i32[4]\n"
+            "store %y0, %v\n"))[3] == 3);
   check_wrong("%m = sub %zero, %one : i32\n %s3 = buffer_slot %b, %m : buffer<1, i32>[4]  // wrong\n",
               "buffer_slot: there is no slot -1 / 1 of 3");
 }

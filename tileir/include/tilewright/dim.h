@@ -83,6 +83,9 @@ struct DimBounds {
   std::int64_t min = 1, max = INT64_MAX, multiple_of = 1;
 };
 
+// ---- For the library itself. ----
+
+//! @cond
 namespace detail {
 
 struct DimOperand {
@@ -112,5 +115,6 @@ inline Dim& Dim::operator+=(const detail::DimOperand& b) { return *this = Dim::c
 inline Dim& Dim::operator-=(const detail::DimOperand& b) { return *this = Dim::combine('-', *this, b.value, detail::location_of(b.at)); }
 inline Dim& Dim::operator*=(const detail::DimOperand& b) { return *this = Dim::combine('*', *this, b.value, detail::location_of(b.at)); }
 inline Dim& Dim::operator/=(const detail::DimOperand& b) { return *this = Dim::combine('/', *this, b.value, detail::location_of(b.at)); }
+//! @endcond
 
 }  // namespace tilewright

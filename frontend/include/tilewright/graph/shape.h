@@ -62,6 +62,7 @@ template <ValueElement T>
 Tensor<T> concat(const std::vector<Tensor<T>>& tensors, Axis axis, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::concat(std::vector<detail::tensor::Handle>(tensors.begin(), tensors.end()), axis.value, at));
 }
+/// The same of a braced list.
 template <ValueElement T>
 Tensor<T> concat(std::initializer_list<Tensor<T>> tensors, Axis axis, Here at = Here::current()) {
   return Tensor<T>(detail::tensor::concat(std::vector<detail::tensor::Handle>(tensors.begin(), tensors.end()), axis.value, at));

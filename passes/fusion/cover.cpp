@@ -1,0 +1,460 @@
+#include "passes/fusion/cover.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "tileir/diagnostics.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+
+// f32 accumulators of one row: 64 rows of them fill the registers of a GPU's program.
+constexpr double kMostCells = 1024;
+// An axis this long is held whole beside a tile of rows.
+constexpr double kMostPayload = 256;
+
+bool is_reference(Expr e) { return e->is(ExprKind::reference) || e->is(ExprKind::shift_reference); }
+
+// Whether factors that lack different axes of the result are multiplied along common ones.
+bool is_product(Expr e, const ExprBuilder& b) {
+  if (!e->is(ExprKind::reduce) || e->combine != Combine::sum) return false;
+  std::vector<AxisSet> groups;
+  for (const Factor& f : b.factors(e->operands[0])) {
+    const AxisSet own = f.base->axes.without(e->bound);
+    if (f.base->axes.intersects(e->bound) && !own.empty()) groups.push_back(own);
+  }
+  for (const AxisSet& x : groups)
+    for (const AxisSet& y : groups)
+      if (!x.without(y).empty() && !y.without(x).empty()) return true;
+  return false;
+}
+
+class Walk {
+ public:
+  explicit Walk(const ExprBuilder& b) : b_(b) {}
+  bool holds_product(Expr e) {
+    if (const auto known = known_.find(e); known != known_.end()) return known->second;
+    bool result = is_product(e, b_);
+    for (Expr x : children(e)) result = result || holds_product(x);
+    known_[e] = result;
+    return result;
+  }
+
+ private:
+  const ExprBuilder& b_;
+  std::unordered_map<Expr, bool, ExprHash> known_;
+};
+
+std::tuple<bool, int, double> cost(const Plan& p) { return {!fits_on_chip(p), p.passes, p.cells + p.resident + p.after}; }
+
+class Coverer {
+ public:
+  explicit Coverer(ExprBuilder& b) : b_(b), walk_(b) {}
+
+  std::vector<CoveredKernel> run(std::vector<KernelOutput> outputs) {
+    for (KernelOutput& o : outputs) add(std::move(o));
+    merge();
+    return order();
+  }
+
+ private:
+  struct Kernel {
+    std::vector<KernelOutput> outputs;
+    std::optional<Plan> plan;
+    std::string reason;
+  };
+
+  // ---- one output ----
+
+  void add(KernelOutput output) {
+    // The loop's axis: the one that stores least, then has the best plan.
+    std::optional<Plan> best;
+    ExprMap best_stored;
+    std::tuple<bool, bool, double, int, double> best_cost;
+    const AxisSet last = loops_of_last_products(output.value);
+    std::vector<Axis> candidates = bound_axes({output});
+    if (candidates.empty()) candidates.push_back(nullptr);
+    for (Axis loop : candidates) {
+      ExprMap stored;
+      KernelOutput reduced = output;
+      reduced.value = with_stored_operands(output.value, loop, stored);
+      if (loop && reductions_over(loop, {reduced}).empty()) continue;
+      Plan plan(b_, {reduced}, loop);
+      double bytes = 0;
+      for (const auto& [value, load] : stored) bytes += estimated_extent(value->axes);
+      const auto [does_not_fit, passes, cells] = cost(plan);
+      const std::tuple this_cost{does_not_fit, !last.empty() && !last.contains(loop), bytes, passes, cells};
+      if (!best || this_cost < best_cost) {
+        best.emplace(std::move(plan));
+        best_cost = this_cost;
+        best_stored = std::move(stored);
+      }
+    }
+    if (!fits_on_chip(*best)) {
+      KernelOutput reduced = output;
+      ExprMap stored;
+      reduced.value = with_stored_reductions(output.value, stored);
+      if (!stored.empty()) {
+        Plan plan = best_plan(b_, {reduced});
+        finish(std::move(plan), stored);
+        return;
+      }
+    }
+    finish(std::move(*best), best_stored);
+  }
+
+  // The axes of the products that no other product of the value needs: those are computed before this kernel anyway.
+  AxisSet loops_of_last_products(Expr value) {
+    std::vector<Expr> products;
+    ExprSet seen;
+    collect_computed(value, seen, products);
+    AxisSet axes;
+    for (Expr p : products) {
+      const bool is_needed = std::any_of(products.begin(), products.end(), [&](Expr q) { return q != p && contains(q, p); });
+      if (!is_needed) axes.insert(p->bound);
+    }
+    return axes;
+  }
+
+  void finish(Plan plan, const ExprMap& stored) {
+    // What this kernel reads is computed before it.
+    std::vector<Expr> values;
+    for (const auto& [value, load] : stored) values.push_back(value);
+    std::sort(values.begin(), values.end(), [](Expr a, Expr c) { return a->key < c->key; });
+    for (Expr v : values) store(v);
+    std::vector<KernelOutput> outputs = plan.outputs;
+    kernels_.push_back({std::move(outputs), std::move(plan), {}});
+  }
+
+  // The tensor of an intermediate result, and the kernel that computes it.
+  void store(Expr value) {
+    if (!started_.insert(value).second) return;
+    const Expr load = loads_.at(value);
+    KernelOutput o{load->tensor->name, value, load->tensor, load->operands};
+    add(std::move(o));
+  }
+
+  Expr load_of(Expr value) {
+    if (const auto known = loads_.find(value); known != loads_.end()) return known->second;
+    TensorInfo info;
+    info.name = fmt::format("t{}", loads_.size());
+    while (b_.pool().find_tensor(info.name)) info.name += "_";
+    info.element = value->element;
+    std::vector<Expr> index;
+    const std::vector<Axis> axes = memory_order(value);
+    for (Axis a : axes) info.shape.push_back(a->extent), index.push_back(b_.index(a));
+    info.strides.assign(axes.size(), 1);
+    for (std::size_t i = axes.size(); i-- > 1;) info.strides[i - 1] = info.strides[i] * info.shape[i];
+    const Expr load = b_.load(b_.pool().add_tensor(std::move(info)), std::move(index));
+    for (graph::NodeId n : b_.pool().sources(value)) b_.pool().note_source(load, n);
+    loads_[value] = load;
+    return load;
+  }
+
+  // The axis along which most tensors inside are contiguous last.
+  std::vector<Axis> memory_order(Expr value) const {
+    std::map<Axis, int> votes;
+    ExprSet seen;
+    const std::function<void(Expr)> visit = [&](Expr e) {
+      if (is_reference(e) || !seen.insert(e).second) return;
+      if (e->is(ExprKind::load))
+        for (std::size_t i = 0; i < e->operands.size(); ++i)
+          if (e->tensor->strides[i] == Dim(1))
+            for (const Term& t : b_.terms(e->operands[i]))
+              if (t.value->is(ExprKind::index) && t.coefficient.is_one()) ++votes[t.value->axis];
+      for (Expr x : children(e)) visit(x);
+    };
+    visit(value);
+    std::vector<Axis> axes(value->axes.begin(), value->axes.end());
+    std::stable_sort(axes.begin(), axes.end(), [&](Axis a, Axis b) { return votes[a] < votes[b]; });
+    return axes;
+  }
+
+  // ---- operands ----
+
+  // Replaces operands of products that the kernel had better not compute itself.
+  Expr with_stored_operands(Expr root, Axis loop, ExprMap& stored) {
+    ExprMap replaced;
+    ExprSet seen;
+    const std::function<void(Expr)> visit = [&](Expr e) {
+      if (!seen.insert(e).second || !walk_.holds_product(e)) return;
+      if (is_product(e, b_) && e != root) {
+        // A product of the kernel's own, or one inside of another.
+        if (must_store(e, root, loop)) {
+          const Expr value = e;
+          stored[value] = load_of(value);
+          replaced[value] = stored[value];
+          return;
+        }
+      }
+      if (is_product(e, b_)) {
+        auto [groups, shared] = operands(e);
+        for (std::vector<Factor>& group : groups) {
+          if (!walk_.holds_product(b_.multiply(1, group)) || stays_inside(b_.multiply(1, group), root, loop)) continue;
+          // Reductions that scale the operand are applied before it is stored.
+          const std::size_t own = group.size();
+          for (auto f = shared.begin(); f != shared.end();) {
+            if (!holds_reduction(f->base)) {
+              ++f;
+              continue;
+            }
+            group.push_back(*f);
+            f = shared.erase(f);
+          }
+          const Expr value = b_.multiply(1, group);
+          std::vector<Expr> inner;
+          ExprSet visited;
+          collect_computed(value, visited, inner);
+          // One product with element-wise followers is stored by itself, below: other kernels may read it, too.
+          if (inner.size() == 1 && inner[0] != value && group.size() == own) continue;
+          stored[value] = load_of(value);
+          replace_group(e, group, stored[value], replaced);
+          for (const Factor& f : group) seen.insert(f.base);
+        }
+      }
+      for (Expr x : children(e)) visit(x);
+    };
+    visit(root);
+    return replaced.empty() ? root : b_.substitute(root, replaced);
+  }
+
+  // The outermost reductions inside that hold products.
+  void collect_computed(Expr e, ExprSet& seen, std::vector<Expr>& found) {
+    if (!seen.insert(e).second || !walk_.holds_product(e)) return;
+    if (e->is(ExprKind::reduce)) {
+      found.push_back(e);
+      return;
+    }
+    for (Expr x : children(e)) collect_computed(x, seen, found);
+  }
+
+  // A product that the loop does not compute, and that does not vary along the loop.
+  bool must_store(Expr e, Expr root, Axis loop) const {
+    if (!loop || e->bound.contains(loop)) return false;
+    return !stays_inside(e, root, loop);
+  }
+
+  bool stays_inside(Expr value, Expr root, Axis loop) const {
+    if (!loop) return false;
+    const bool is_of_loop = value->axes.contains(loop) || binds(value, loop);
+    if (!is_of_loop) return false;
+    double repeated = 1;
+    for (Axis a : root->axes.without({loop}))
+      if (!value->axes.contains(a)) {
+        if (estimated_extent(a->extent) > kMostPayload) return false;
+        repeated *= estimated_extent(a->extent);
+      }
+    return repeated <= kMostCells && !has_cascade(value, loop);
+  }
+
+  // Whether a long reduction inside, that is not over the loop's axis, needs another one first: it wants a loop of its own.
+  static bool has_cascade(Expr e, Axis loop) {
+    if (is_reference(e)) return false;
+    if (e->is(ExprKind::reduce) && !e->bound.contains(loop) && estimated_extent(e->bound) > kMostPayload && holds_reduction(e->operands[0]))
+      return true;
+    for (Expr x : children(e))
+      if (has_cascade(x, loop)) return true;
+    return false;
+  }
+  static bool holds_reduction(Expr e) {
+    if (e->is(ExprKind::reduce)) return true;
+    for (Expr x : children(e))
+      if (holds_reduction(x)) return true;
+    return false;
+  }
+
+  // Whether the products inside are reductions over the loop's axis themselves.
+  bool binds(Expr e, Axis loop) const {
+    if (is_product(e, b_)) return e->bound.contains(loop);
+    bool all = true;
+    for (Expr x : children(e))
+      if (const_cast<Walk&>(walk_).holds_product(x)) all = all && binds(x, loop);
+    return all;
+  }
+
+  struct Operands {
+    std::vector<std::vector<Factor>> groups;  // by the axes of the result that the factors share
+    std::vector<Factor> shared;               // of contracted axes only
+  };
+  Operands operands(Expr product) const {
+    std::vector<std::pair<AxisSet, std::vector<Factor>>> groups;
+    std::vector<Factor> shared;
+    for (const Factor& f : b_.factors(product->operands[0])) {
+      AxisSet own = f.base->axes.without(product->bound);
+      if (own.empty()) {
+        shared.push_back(f);
+        continue;
+      }
+      std::vector<Factor> members{f};
+      for (auto g = groups.begin(); g != groups.end();) {
+        // Axes that all factors have (batch axes) join nothing.
+        const AxisSet common = g->first.common(own);
+        bool joins = false;
+        for (Axis a : common) joins = joins || !is_batch(a, product);
+        if (!joins) {
+          ++g;
+          continue;
+        }
+        own.insert(g->first);
+        members.insert(members.end(), g->second.begin(), g->second.end());
+        g = groups.erase(g);
+      }
+      groups.emplace_back(own, members);
+    }
+    Operands result;
+    for (auto& [axes, members] : groups) result.groups.push_back(std::move(members));
+    result.shared = std::move(shared);
+    return result;
+  }
+
+  bool is_batch(Axis a, Expr product) const {
+    for (const Factor& f : b_.factors(product->operands[0]))
+      if (f.base->axes.intersects(product->bound) && !f.base->axes.contains(a)) return false;
+    return true;
+  }
+
+  // Factors of a product become one load.
+  void replace_group(Expr product, const std::vector<Factor>& group, Expr load, ExprMap& replaced) {
+    Expr current = replaced.count(product) != 0 ? replaced.at(product) : product;
+    std::vector<Factor> left = b_.factors(current->operands[0]);
+    for (const Factor& f : group) left.erase(std::remove(left.begin(), left.end(), f), left.end());
+    left.push_back({load, 1});
+    const Rational coefficient = current->operands[0]->is(ExprKind::mul) ? current->operands[0]->number : Rational(1);
+    replaced[product] = b_.reduce(Combine::sum, product->bound, b_.multiply(coefficient, left), product->operand_element);
+  }
+
+  // The last resort: every reduction inside of another one, or that does not fit beside others, is stored.
+  Expr with_stored_reductions(Expr root, ExprMap& stored) {
+    ExprMap replaced;
+    ExprSet seen;
+    const std::function<void(Expr, bool)> visit = [&](Expr e, bool is_inside) {
+      if (!seen.insert(e).second) return;
+      if (e->is(ExprKind::reduce) && e != root) {
+        if (is_inside || root->is(ExprKind::reduce) || !e->axes.empty()) {
+          stored[e] = load_of(e);
+          replaced[e] = stored[e];
+          return;
+        }
+      }
+      for (Expr x : children(e)) visit(x, is_inside || e->is(ExprKind::reduce));
+    };
+    visit(root, false);
+    return replaced.empty() ? root : b_.substitute(root, replaced);
+  }
+
+  // ---- merging ----
+
+  static void collect_tensors(Expr e, ExprSet& seen, std::set<Tensor>& tensors) {
+    if (!seen.insert(e).second) return;
+    if (e->is(ExprKind::load)) tensors.insert(e->tensor);
+    for (Expr x : children(e)) collect_tensors(x, seen, tensors);
+  }
+  static std::set<Tensor> reads(const Kernel& k) {
+    ExprSet seen;
+    std::set<Tensor> tensors;
+    for (const KernelOutput& o : k.outputs) collect_tensors(o.value, seen, tensors);
+    return tensors;
+  }
+
+  // Whether kernel `to` needs a result of kernel `from`, directly or through others.
+  bool waits(std::size_t to, std::size_t from) const {
+    std::set<Tensor> written;
+    for (const KernelOutput& o : kernels_[from].outputs) written.insert(o.tensor);
+    for (Tensor t : reads(kernels_[to])) {
+      if (written.count(t) != 0) return true;
+      for (std::size_t i = 0; i < kernels_.size(); ++i)
+        if (i != to && i != from)
+          for (const KernelOutput& o : kernels_[i].outputs)
+            if (o.tensor == t && waits(i, from)) return true;
+    }
+    return false;
+  }
+
+  bool try_merge(std::size_t i, std::size_t j) {
+    const Kernel &a = kernels_[i], &c = kernels_[j];
+    // What is computed element by element can be part of any loop.
+    const Axis loop = a.plan->loop ? a.plan->loop : c.plan->loop;
+    const bool is_one_loop = (!a.plan->loop || a.plan->loop == loop) && (!c.plan->loop || c.plan->loop == loop);
+    if (!is_one_loop || waits(i, j) || waits(j, i)) return false;
+    const std::set<Tensor> first = reads(a), second = reads(c);
+    const bool shares = std::any_of(first.begin(), first.end(), [&](Tensor t) { return !t->is_scalar && second.count(t) != 0; });
+    if (!shares) return false;
+    std::vector<KernelOutput> both = a.outputs;
+    both.insert(both.end(), c.outputs.begin(), c.outputs.end());
+    Plan plan(b_, both, loop);
+    if (!fits_on_chip(plan) || plan.passes > std::max(a.plan->passes, c.plan->passes)) return false;
+    // Axes that one of the two would compute again and again.
+    for (const KernelOutput& o : both)
+      for (Axis x : plan.grid)
+        if (!o.value->axes.contains(x) && !plan.payload.contains(x) && walk_.holds_product(o.value) && estimated_extent(x->extent) > kMostPayload)
+          return false;
+    kernels_[i] = {both, std::move(plan), {}};
+    kernels_.erase(kernels_.begin() + static_cast<std::ptrdiff_t>(j));
+    return true;
+  }
+
+  void merge() {
+    constexpr std::size_t kWindow = 12;  // kernels further apart seldom share anything
+    for (std::size_t i = 0; i < kernels_.size(); ++i)
+      for (std::size_t j = i + 1; j < std::min(kernels_.size(), i + kWindow);) {
+        if (try_merge(i, j))
+          j = i + 1;
+        else
+          ++j;
+      }
+  }
+
+  std::vector<CoveredKernel> order() {
+    std::vector<CoveredKernel> ordered;
+    std::set<std::size_t> done;
+    std::set<Tensor> unwritten;
+    for (const Kernel& k : kernels_)
+      for (const KernelOutput& o : k.outputs) unwritten.insert(o.tensor);
+    while (done.size() < kernels_.size()) {
+      bool has_progress = false;
+      for (std::size_t i = 0; i < kernels_.size(); ++i) {
+        if (done.count(i) != 0) continue;
+        const std::set<Tensor> needed = reads(kernels_[i]);
+        if (std::any_of(needed.begin(), needed.end(), [&](Tensor t) { return unwritten.count(t) != 0; })) continue;
+        for (const KernelOutput& o : kernels_[i].outputs) unwritten.erase(o.tensor);
+        ordered.push_back({std::move(*kernels_[i].plan), {}});
+        done.insert(i);
+        has_progress = true;
+      }
+      TW_CHECK(has_progress, "fusion: kernels wait for each other");
+    }
+    return ordered;
+  }
+
+  ExprBuilder& b_;
+  Walk walk_;
+  ExprMap loads_;
+  ExprSet started_;
+  std::vector<Kernel> kernels_;
+};
+
+}  // namespace
+
+bool fits_on_chip(const Plan& p) { return p.cells + p.after <= kMostCells; }
+
+Plan best_plan(ExprBuilder& b, const std::vector<KernelOutput>& outputs) {
+  std::optional<Plan> best;
+  std::vector<Axis> candidates = bound_axes(outputs);
+  if (candidates.empty()) candidates.push_back(nullptr);
+  for (Axis loop : candidates) {
+    Plan plan(b, outputs, loop);
+    if (!best || cost(plan) < cost(*best)) best.emplace(std::move(plan));
+  }
+  return std::move(*best);
+}
+
+std::vector<CoveredKernel> cover(ExprBuilder& b, std::vector<KernelOutput> outputs) { return Coverer(b).run(std::move(outputs)); }
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,58 @@
+// Counts the bytes of slots, and of what else needs shared memory.
+#include "passes/pipeline/stage_count.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "passes/plans/lowering_plans.h"
+#include "tileir/memory_ops.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes {
+
+namespace {
+
+/// Bytes of shared memory beside the slots: of other buffers, and scratch of an op of the loop.
+std::int64_t other_bytes(const Function& f, const PassContext& context, OpId loop, const std::vector<PipelinedLoad>& loads) {
+  std::int64_t buffers = 0, scratch = 0;
+  for (const PipelinedLoad& l : loads)
+    if (l.alloc) buffers -= slot_bytes(f, l);
+  f.walk([&](OpId id) {
+    if (f.kind(id) == OpKind::alloc_buffer_) buffers += ir::buffer_bytes(f.type(f.result(id)));
+  });
+  const LoweringPlans& plans = context.plans->get(f, context.num_warps);
+  f.walk(f.region(loop), [&](OpId id) {
+    if (f.kind(id) != OpKind::alloc_buffer_) scratch = std::max(scratch, plans.scratch_bytes(id));
+  });
+  return buffers + scratch;
+}
+
+}  // namespace
+
+std::int64_t slot_bytes(const Function& f, const PipelinedLoad& l) {
+  const ir::Type t = f.type(f.result(l.load));
+  return t.elements() * t.element_bytes();
+}
+
+int stages_that_fit(const Function& f, const PassContext& context, OpId loop, const std::vector<PipelinedLoad>& loads, int asked) {
+  std::int64_t slot = 0;
+  for (const PipelinedLoad& l : loads) slot += slot_bytes(f, l);
+  const std::int64_t others = other_bytes(f, context, loop, loads);
+  int stages = asked;
+  while (stages > 1 && others + stages * slot > context.target.shared_bytes) --stages;
+  if (stages == asked || !context.remarks) return stages;
+  std::vector<std::string> tiles;
+  for (const PipelinedLoad& l : loads) tiles.push_back(ir::text(f.type(f.result(l.load))));
+  context.remarks->push_back(
+      {f.where(loop),
+       fmt::format("for: {} of {} stages are used: a stage of {} takes {} bytes of shared memory{}, and a program of {} has {}; smaller "
+                   "tiles make room, or lower num_stages",
+                   stages, asked, fmt::join(tiles, " and "), slot,
+                   others > 0 ? fmt::format(" beside {} bytes of other buffers", others) : "", context.target.name,
+                   context.target.shared_bytes)});
+  return stages;
+}
+
+}  // namespace tilewright::passes

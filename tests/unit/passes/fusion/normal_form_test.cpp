@@ -1,0 +1,115 @@
+// The rules of the normal form: formulas of one meaning are one object.
+#include <doctest/doctest.h>
+
+#include "passes/fusion/expr_text.h"
+#include "passes/fusion/integer_range.h"
+#include "passes/fusion/normal_form.h"
+
+namespace tilewright::passes::fusion {
+namespace {
+
+struct Fixture {
+  ExprPool pool;
+  ExprBuilder b{pool};
+  Axis k = pool.axis("k", 53), r = pool.axis("r", 7);
+
+  Expr data(const char* name, std::initializer_list<Axis> axes) {
+    TensorInfo info;
+    info.name = name;
+    info.element = ir::Element::f32;
+    std::vector<Expr> index;
+    for (Axis a : axes) info.shape.push_back(a->extent), index.push_back(b.index(a));
+    info.strides.assign(info.shape.size(), 1);
+    return b.load(pool.add_tensor(std::move(info)), std::move(index));
+  }
+  Expr x = data("x", {k}), y = data("y", {k}), z = data("z", {r});
+  Expr mask = b.at_least_zero(b.subtract(b.index(k), b.number(3)));
+};
+
+TEST_CASE_FIXTURE(Fixture, "normal form: sums and products have one order") {
+  CHECK(b.add({x, y}) == b.add({y, x}));
+  CHECK(b.product({x, b.product({y, z})}) == b.product({b.product({z, x}), y}));
+  CHECK(b.subtract(b.add({x, y}), y) == x);
+  CHECK(b.add({x, y}) != b.subtract(x, y));
+}
+
+TEST_CASE_FIXTURE(Fixture, "normal form: divisions and roots are powers") {
+  CHECK(b.divide(x, y) == b.product({x, b.power(y, -1)}));
+  CHECK(b.power(b.power(b.exp(x), Rational(1, 2)), 2) == b.exp(x));
+  CHECK(b.power(b.product({x, x}), Rational(1, 2)) == b.absolute(x));
+  CHECK(b.power(b.product({x, x}), Rational(1, 2)) != x);
+}
+
+TEST_CASE_FIXTURE(Fixture, "normal form: roots of numbers are exact") {
+  const Expr root = b.power(b.number(96), Rational(1, 2));
+  CHECK(root == b.product({b.number(4), b.power(b.number(6), Rational(1, 2))}));
+  CHECK(b.product({root, root}) == b.number(96));
+  CHECK(b.power(b.number(Rational(1, 4)), Rational(-1, 2)) == b.number(2));
+}
+
+TEST_CASE_FIXTURE(Fixture, "normal form: numbers go into sums and to the front of products") {
+  CHECK(b.scale(3, b.add({x, y})) == b.add({b.scale(3, x), b.scale(3, y)}));
+  CHECK(b.product({b.number(2), x, b.number(Rational(1, 2))}) == x);
+}
+
+TEST_CASE_FIXTURE(Fixture, "normal form: exponentials and logarithms") {
+  CHECK(b.product({b.exp(x), b.exp(y)}) == b.exp(b.add({x, y})));
+  CHECK(b.exp(b.subtract(x, b.log(b.exp(y)))) == b.exp(b.subtract(x, y)));
+  const Expr positive = b.exp(x);
+  CHECK(b.exp(b.scale(2, b.log(b.add({positive, b.one()})))) == b.power(b.add({positive, b.one()}), 2));
+  CHECK(b.log(b.product({b.number(2), positive})) == b.add({x, b.log(b.number(2))}));
+}
+
+TEST_CASE_FIXTURE(Fixture, "normal form: what lacks the axis leaves a reduction") {
+  using graph::Combine;
+  CHECK(b.reduce(Combine::sum, {k}, b.product({x, z})) == b.product({z, b.reduce(Combine::sum, {k}, x)}));
+  CHECK(b.reduce(Combine::sum, {k}, z) == b.scale(53, z));
+  CHECK(b.reduce(Combine::max, {k}, b.scale(3, x)) == b.scale(3, b.reduce(Combine::max, {k}, x)));
+  CHECK(b.reduce(Combine::min, {k}, x) == b.scale(-1, b.reduce(Combine::max, {k}, b.scale(-1, x))));
+}
+
+TEST_CASE_FIXTURE(Fixture, "normal form: nested reductions of one kind are one") {
+  using graph::Combine;
+  const Expr both = b.exp(b.add({x, z}));
+  CHECK(b.reduce(Combine::sum, {r}, b.reduce(Combine::sum, {k}, both)) == b.reduce(Combine::sum, {k, r}, both));
+}
+
+TEST_CASE_FIXTURE(Fixture, "normal form: masks") {
+  const Expr masked = b.select(mask, x, b.negative_infinity());
+  CHECK(b.add({x, b.select(mask, b.zero(), b.negative_infinity())}) == masked);
+  CHECK(b.exp(masked) == b.product({b.exp(x), b.indicator(mask)}));
+  CHECK(b.product({b.indicator(mask), b.indicator(mask)}) == b.indicator(mask));
+  CHECK(b.select(mask, x, b.zero()) == b.product({x, b.indicator(mask)}));
+  CHECK(b.product({b.indicator(mask), b.select(mask, x, y)}) == b.product({b.indicator(mask), x}));
+  CHECK(b.select(mask, b.zero(), x) == b.product({x, b.indicator(b.negation(mask))}));
+}
+
+TEST_CASE_FIXTURE(Fixture, "normal form: a sum in a product has a leading coefficient of 1") {
+  const Expr sum = b.add({b.scale(2, x), b.scale(4, y)});
+  CHECK(b.product({sum, z}) == b.product({b.number(2), b.scale(Rational(1, 2), sum), z}));
+}
+
+TEST_CASE_FIXTURE(Fixture, "normal form: substitution rebuilds what holds the value") {
+  const Expr product = b.product({x, y}), whole = b.product({x, y, b.exp(z)});
+  CHECK(b.substitute(whole, {{product, z}}) == b.product({z, b.exp(z)}));
+  CHECK(b.substitute(b.exp(b.add({x, y})), {{y, b.scale(-1, x)}}) == b.one());
+}
+
+TEST_CASE_FIXTURE(Fixture, "integer range: bounds of positions decide masks") {
+  const Expr difference = b.subtract(b.index(k), b.index(r));
+  CHECK(integer_range(difference).least == -6);
+  CHECK(integer_range(difference).greatest == 52);
+  CHECK(holds(b.at_least_zero(difference), {{k, {10, 20}}}) == true);
+  CHECK(holds(b.at_least_zero(difference), {{k, {0, 2}}, {r, {3, 6}}}) == false);
+  CHECK(holds(b.at_least_zero(difference)) == std::nullopt);
+}
+
+TEST_CASE("intended fraction: constants that people write") {
+  CHECK(ir::intended_fraction(1.0f / 53) == Rational(1, 53));
+  CHECK(ir::intended_fraction(-0.1f) == Rational(-1, 10));
+  CHECK(ir::intended_fraction(1e-6f) == Rational(1, 1000000));
+  CHECK(ir::intended_fraction(0.70710678f) == std::nullopt);
+}
+
+}  // namespace
+}  // namespace tilewright::passes::fusion

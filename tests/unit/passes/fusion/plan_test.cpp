@@ -1,0 +1,207 @@
+// Plans of the workloads: passes, policies, equal plans of equivalent formulas, and the exact check with its mutants.
+#include <doctest/doctest.h>
+
+#include "passes/fusion/field_check.h"
+#include "passes/fusion/plan.h"
+#include "tests/unit/passes/fusion/derive.h"
+#include "tests/unit/passes/fusion/rewrite.h"
+
+namespace tilewright::passes::fusion::test {
+namespace {
+
+const Workload& workload(const std::string& name) {
+  for (const Workload& w : workloads())
+    if (w.name == name) return w;
+  FAIL("no workload " << name);
+  return workloads().front();
+}
+
+Plan plan_over(Derived& d, const std::string& axis) { return Plan(*d.exprs, d.outputs, d.pool->find_axis(axis)); }
+
+const Reduction& maximum(const Plan& p) {
+  for (const Reduction& r : p.reductions)
+    if (r.value->combine == graph::Combine::max) return r;
+  FAIL("the plan has no maximum");
+  return p.reductions.front();
+}
+
+TEST_CASE("fusion plan: each workload has the passes that its formula needs") {
+  for (const Workload& w : workloads()) {
+    CAPTURE(w.name);
+    Variants plain;
+    Derived d = derive(w, plain);
+    const Plan p = w.name == "exp_of_scaled" ? plan_over(d, "k2") : plan_of(d);
+    CHECK(p.passes == w.passes);
+    CHECK(p.refusals.empty() == !w.is_refused);
+  }
+}
+
+TEST_CASE("fusion plan: equivalent formulas give one plan") {
+  constexpr int kSeeds = 100;
+  for (const Workload& w : workloads()) {
+    CAPTURE(w.name);
+    Variants plain;
+    Derived d = derive(w, plain);
+    const std::string want = plan_of(d).text();
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      CAPTURE(seed);
+      Variants random;
+      random.seed(seed);
+      Derived other = derive(w, random);
+      REQUIRE(plan_of(other).text() == want);
+    }
+  }
+}
+
+TEST_CASE("fusion plan: rewritings that keep the meaning keep the plan") {
+  constexpr int kSeeds = 60;
+  for (const Workload& w : workloads()) {
+    CAPTURE(w.name);
+    Variants plain;
+    Derived d = derive(w, plain);
+    const std::string want = plan_of(d).text();
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      CAPTURE(seed);
+      Variants random;
+      random.seed(seed);
+      graph::Graph spelled;
+      w.build(spelled, random);
+      Derived other;
+      rewrite(spelled, *other.graph, random);
+      translate_outputs(other);
+      REQUIRE(plan_of(other).text() == want);
+    }
+  }
+}
+
+TEST_CASE("fusion plan: a maximum of exponents rolls, and no output depends on it") {
+  Variants plain;
+  Derived d = derive(workload("attention"), plain);
+  const Plan p = plan_of(d);
+  CHECK(maximum(p).policy == Policy::rolling);
+  CHECK(maximum(p).is_only_reference);
+  CHECK(p.loop->name == "k2");
+  CHECK(p.accumulators.size() == 3);
+}
+
+TEST_CASE("fusion plan: bounded scores need no maximum") {
+  Variants plain;
+  Derived d = derive(workload("softcap"), plain);
+  const Plan p = plan_of(d);
+  CHECK(maximum(p).policy == Policy::constant);
+  CHECK(maximum(p).constant == 1.0);
+}
+
+TEST_CASE("fusion plan: a maximum that is an output is observed") {
+  Variants plain;
+  Derived d = derive(workload("statistics"), plain);
+  const Plan p = plan_of(d);
+  CHECK_FALSE(maximum(p).is_only_reference);
+  CHECK(maximum(p).policy == Policy::rolling);
+}
+
+TEST_CASE("fusion plan: a mean under a square is shifted") {
+  Variants plain;
+  Derived d = derive(workload("layer_product"), plain);
+  const Plan p = plan_of(d);
+  CHECK(p.reductions[0].policy == Policy::shifted);
+}
+
+TEST_CASE("fusion plan: a refusal names what needs what") {
+  Variants plain;
+  Derived d = derive(workload("rounded"), plain);
+  const Plan p = plan_of(d);
+  REQUIRE(p.refusals.size() == 1);
+  CHECK(p.refusals[0].why.reason == "rint of a value with data and a pending reduction");
+  CHECK(p.refusals[0].why.pending->combine == graph::Combine::max);
+}
+
+TEST_CASE("exact check: every plan passes") {
+  for (const Workload& w : workloads()) {
+    CAPTURE(w.name);
+    Variants plain;
+    Derived d = derive(w, plain);
+    const ProofResult proof = check_plan(*d.exprs, plan_of(d));
+    CHECK(proof.exact);
+    CHECK(proof.rounds == 2);
+    CHECK(proof.log2_error < -100);
+  }
+}
+
+TEST_CASE("exact check: the field finds the maxima that are only references") {
+  Variants plain;
+  Derived d = derive(workload("attention"), plain);
+  const Plan p = plan_of(d);
+  CHECK(unobserved_maxima(*d.exprs, p) == std::vector<Expr>{maximum(p).value});
+  Derived observed = derive(workload("statistics"), plain);
+  CHECK(unobserved_maxima(*observed.exprs, plan_of(observed)).empty());
+}
+
+// A plan with one mistake; none if the mistake would change nothing.
+std::vector<Plan> mutants(ExprBuilder& b, const Plan& plan) {
+  std::vector<Plan> all;
+  const auto keep_if_changed = [&](Plan p, bool has_changed) {
+    if (has_changed) all.push_back(std::move(p));
+  };
+  for (std::size_t r = 0; r < plan.reductions.size(); ++r) {
+    if (plan.reductions[r].value->combine != graph::Combine::sum) continue;
+    for (std::size_t t = 0; t < plan.reductions[r].terms.size(); ++t) {
+      const Expr factor = plan.reductions[r].terms[t].factor;
+      Plan doubled = plan, squared = plan, dropped = plan, negated = plan, plain = plan;
+      negated.reductions[r].terms[t].factor = b.scale(-1, factor);
+      plain.reductions[r].terms[t].factor = b.one();
+      keep_if_changed(std::move(negated), true);
+      keep_if_changed(std::move(plain), factor != b.one());
+      doubled.reductions[r].terms[t].factor = b.scale(2, factor);
+      squared.reductions[r].terms[t].factor = b.product({factor, factor});
+      dropped.reductions[r].terms.erase(dropped.reductions[r].terms.begin() + static_cast<std::ptrdiff_t>(t));
+      keep_if_changed(std::move(doubled), true);
+      keep_if_changed(std::move(squared), b.product({factor, factor}) != factor);
+      keep_if_changed(std::move(dropped), true);
+    }
+  }
+  for (std::size_t i = 0; i < plan.accumulators.size(); ++i) {
+    const Accumulator& a = plan.accumulators[i];
+    if (a.combine != graph::Combine::sum) continue;
+    bool is_read = false;
+    for (const Reduction& r : plan.reductions)
+      for (const AccumulatorTerm& t : r.terms) is_read = is_read || t.accumulator == static_cast<int>(i);
+    if (!is_read) continue;
+    Plan doubled = plan, steeper = plan, opposite = plan, squared = plan;
+    squared.accumulators[i].body = b.product({a.body, a.body});
+    const bool is_idempotent = squared.accumulators[i].body == a.body;
+    keep_if_changed(std::move(squared), !is_idempotent);
+    doubled.accumulators[i].body = b.scale(2, a.body);
+    steeper.accumulators[i].exponent = b.scale(2, a.exponent);
+    opposite.accumulators[i].exponent = b.scale(-1, a.exponent);
+    keep_if_changed(std::move(doubled), true);
+    keep_if_changed(std::move(steeper), a.exponent != b.zero());
+    keep_if_changed(std::move(opposite), a.exponent != b.zero());
+    for (std::size_t t = 0; t < a.move.size(); ++t) {
+      Plan turned = plan, dropped = plan;
+      turned.accumulators[i].move[t].factor = b.scale(-1, a.move[t].factor);
+      dropped.accumulators[i].move.erase(dropped.accumulators[i].move.begin() + static_cast<std::ptrdiff_t>(t));
+      keep_if_changed(std::move(turned), true);
+      keep_if_changed(std::move(dropped), a.move.size() > 1);
+    }
+  }
+  return all;
+}
+
+TEST_CASE("exact check: every mutant of a plan is found") {
+  int count = 0;
+  for (const Workload& w : workloads()) {
+    CAPTURE(w.name);
+    Variants plain;
+    Derived d = derive(w, plain);
+    const Plan p = plan_of(d);
+    for (const Plan& mutant : mutants(*d.exprs, p)) {
+      ++count;
+      CHECK_MESSAGE(!check_plan(*d.exprs, mutant, 1).exact, mutant.text());
+    }
+  }
+  CHECK(count >= 500);
+}
+
+}  // namespace
+}  // namespace tilewright::passes::fusion::test

@@ -1,0 +1,17 @@
+// Runs a program of a graph by the interpreter of tile IR.
+#pragma once
+#include <map>
+#include <string>
+
+#include "passes/fusion/program.h"
+#include "tileir/graph/interpreter.h"
+
+namespace tilewright::passes::fusion::test {
+
+/// Random inputs, and the given values of the symbols.
+graph::Arguments random_arguments(const graph::Graph&, const std::map<std::string, std::int64_t>& symbols, std::uint64_t seed);
+
+/// The relative error of each output against the graph in double precision.
+std::map<std::string, double> errors_of(const graph::Graph&, const Program&, const graph::Arguments&);
+
+}  // namespace tilewright::passes::fusion::test
