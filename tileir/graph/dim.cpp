@@ -253,27 +253,6 @@ Int128 floor(const Rational& r) {
   return r.is_negative() && !r.is_integer() ? q - 1 : q;
 }
 
-std::optional<Rational> value_of(const SymbolTable& table, const Polynomial& p, const std::vector<std::int64_t>& symbols) {
-  Rational sum;
-  for (const auto& [monomial, coefficient] : p.terms()) {
-    Rational term = coefficient;
-    for (const Factor& f : monomial) {
-      Rational value;
-      if (f.variable >= kFirstQuotient) {
-        const auto n = value_of(table, table.quotient(f.variable).numerator, symbols);
-        const auto d = value_of(table, table.quotient(f.variable).denominator, symbols);
-        if (!n || !d || d->is_zero() || !(*n / *d).is_integer()) return std::nullopt;
-        value = *n / *d;
-      } else {
-        value = symbols.at(f.variable);
-      }
-      term *= ir::power(value, f.exponent);
-    }
-    sum += term;
-  }
-  return sum;
-}
-
 void collect_symbols(const SymbolTable& table, const Polynomial& p, std::set<std::uint32_t>& found) {
   for (const auto& [monomial, coefficient] : p.terms())
     for (const Factor& f : monomial) {
@@ -311,13 +290,7 @@ std::int64_t Dim::known_divisor() const {
 }
 
 std::optional<std::int64_t> Dim::evaluate(const std::vector<std::int64_t>& symbols) const {
-  if (is_constant()) return value_;
-  try {
-    const auto value = value_of(*expression_->table, expression_->polynomial, symbols);
-    return value && value->is_integer() ? in_64_bits(value->numerator()) : std::nullopt;
-  } catch (const ir::RationalOverflow&) {
-    return std::nullopt;
-  }
+  return is_constant() ? value_ : expression_->table->evaluate(expression_->polynomial, symbols);
 }
 
 std::vector<std::uint32_t> Dim::symbols() const {

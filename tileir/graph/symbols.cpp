@@ -6,6 +6,7 @@
 namespace tilewright {
 
 using graph::Factor;
+using graph::kFirstQuotient;
 using graph::Polynomial;
 using graph::Variable;
 using ir::Rational;
@@ -69,6 +70,41 @@ Variable SymbolTable::quotient(const Polynomial& numerator, const Polynomial& de
       return graph::kFirstQuotient + static_cast<Variable>(i);
   quotients_.push_back({numerator, denominator});
   return graph::kFirstQuotient + static_cast<Variable>(quotients_.size() - 1);
+}
+
+namespace {
+
+std::optional<Rational> value_of(const SymbolTable& table, const Polynomial& p, const std::vector<std::int64_t>& symbols) {
+  Rational sum;
+  for (const auto& [monomial, coefficient] : p.terms()) {
+    Rational term = coefficient;
+    for (const Factor& f : monomial) {
+      Rational value;
+      if (f.variable >= kFirstQuotient) {
+        const auto n = value_of(table, table.quotient(f.variable).numerator, symbols);
+        const auto d = value_of(table, table.quotient(f.variable).denominator, symbols);
+        if (!n || !d || d->is_zero() || !(*n / *d).is_integer()) return std::nullopt;
+        value = *n / *d;
+      } else {
+        value = symbols.at(f.variable);
+      }
+      term *= ir::power(value, f.exponent);
+    }
+    sum += term;
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> SymbolTable::evaluate(const Polynomial& p, const std::vector<std::int64_t>& symbols) const {
+  try {
+    const auto value = value_of(*this, p, symbols);
+    if (!value || !value->is_integer() || value->numerator() < INT64_MIN || value->numerator() > INT64_MAX) return std::nullopt;
+    return static_cast<std::int64_t>(value->numerator());
+  } catch (const ir::RationalOverflow&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace tilewright

@@ -44,6 +44,8 @@ class SymbolTable : public std::enable_shared_from_this<SymbolTable> {
     graph::Polynomial numerator, denominator;
   };
   Ratio expand(const graph::Polynomial&) const;
+  /// The value for these values of the symbols, by number. None if it, or a quotient inside it, is no integer of 64 bits.
+  std::optional<std::int64_t> evaluate(const graph::Polynomial&, const std::vector<std::int64_t>& symbols) const;
   /// Whether the two are equal for all values of the symbols.
   bool equal(const graph::Polynomial&, const graph::Polynomial&) const;
 

@@ -13,5 +13,6 @@
 #include "tilewright/launch.h"
 #include "tilewright/log.h"
 #include "tilewright/ops.h"
+#include "tilewright/plan.h"
 #include "tilewright/tile.h"
 #include "tilewright/view.h"

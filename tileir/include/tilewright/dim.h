@@ -66,6 +66,8 @@ class Dim {
   std::vector<std::uint32_t> symbols() const;
   /// Null for a constant.
   const SymbolTable* table() const;
+  // For the library itself: null for a constant.
+  const detail::DimExpression* expression() const { return expression_.get(); }
 
  private:
   friend class SymbolTable;

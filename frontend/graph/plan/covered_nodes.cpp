@@ -1,0 +1,63 @@
+// Names nodes for reports.
+#include "frontend/graph/plan/covered_nodes.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "tileir/graph/graph_op_info.h"
+#include "tileir/op_info.h"
+
+namespace tilewright::detail {
+
+namespace {
+
+bool is_leaf(graph::Op op) { return graph::info(op).family == graph::Family::leaf && op != graph::Op::rand; }
+
+std::string function_of(const graph::Node& n) {
+  switch (n.op) {
+    case graph::Op::map: return std::string(ir::text(n.function));
+    case graph::Op::reduce: return n.kind == graph::Combine::combine ? "reduce" : std::string(graph::text(n.kind));
+    case graph::Op::scan: return fmt::format("cum{}", graph::text(n.kind));
+    default: return std::string(graph::text(n.op));
+  }
+}
+
+std::string labelled(const std::string& name, const std::string& function) {
+  return name.empty() ? function : fmt::format("{} ({})", name, function);
+}
+
+}  // namespace
+
+std::vector<CoveredNode> covered_nodes(const graph::Graph& g, const std::vector<graph::NodeId>& nodes) {
+  std::vector<CoveredNode> covered;
+  std::map<std::uint32_t, std::size_t> composites;  // where in `covered`
+  for (graph::NodeId id : nodes) {
+    const graph::Node& n = g.node(id);
+    if (is_leaf(n.op)) continue;
+    if (!n.composite) {
+      covered.push_back({labelled(n.name, function_of(n)), n.where});
+      continue;
+    }
+    const graph::Composite& c = g.composite(*n.composite);
+    const auto [at, is_new] = composites.emplace(*n.composite, covered.size());
+    if (is_new) covered.push_back({c.name, c.where});
+    if (!n.name.empty()) covered[at->second].name = labelled(n.name, c.name);
+  }
+  return covered;
+}
+
+std::string short_text(const Location& where) {
+  const auto folder = where.file.rfind('/');
+  return fmt::format("{}:{}", folder == std::string::npos ? where.file : where.file.substr(folder + 1), where.line);
+}
+
+std::string bytes_text(double bytes) {
+  if (bytes < 1024) return fmt::format("{:.0f} B", bytes);
+  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (bytes /= 1024; bytes >= 1024 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
+  return fmt::format("{:.1f} {}", bytes, kUnits[unit]);
+}
+
+}  // namespace tilewright::detail

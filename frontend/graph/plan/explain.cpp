@@ -1,0 +1,140 @@
+// Reports of a plan: its kernels as data, and one page of text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "frontend/graph/plan/covered_nodes.h"
+#include "frontend/graph/plan/plan_state.h"
+#include "tileir/graph/shape_rules.h"
+#include "tileir/text/printer.h"
+
+namespace tilewright::detail {
+
+namespace fusion = passes::fusion;
+
+namespace {
+
+std::string plural(std::size_t count, const std::string& what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
+std::string flops_text(double flops) {
+  constexpr const char* kUnits[] = {"", "k", "M", "G", "T", "P"};
+  std::size_t unit = 0;
+  for (; flops >= 1000 && unit + 1 < std::size(kUnits); ++unit) flops /= 1000;
+  return fmt::format("{:.3g} {}flop", flops, kUnits[unit]);
+}
+
+std::string grid_text(const std::array<std::int64_t, 3>& grid) {
+  if (grid[2] > 1) return fmt::format("[{}, {}, {}]", grid[0], grid[1], grid[2]);
+  return grid[1] > 1 ? fmt::format("[{}, {}]", grid[0], grid[1]) : fmt::format("[{}]", grid[0]);
+}
+
+std::string names_text(const std::vector<int>& buffers, const fusion::Program& program) {
+  std::string text;
+  for (int b : buffers) text += fmt::format("{}{}", text.empty() ? "" : ", ", program.buffers[static_cast<std::size_t>(b)].name);
+  return text;
+}
+
+/// A label, and text beside it that is broken at the separators of its parts.
+std::string paragraph(const char* label, const std::vector<std::string>& parts) {
+  constexpr std::size_t kWidth = 110;
+  const std::string margin(14, ' ');
+  std::string text = fmt::format("   {:<11}", label), line;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string part = parts[i] + (i + 1 < parts.size() ? ", " : "");
+    if (!line.empty() && line.size() + part.size() > kWidth) {
+      text += line.substr(0, line.size() - 1) + "\n" + margin;
+      line.clear();
+    }
+    line += part;
+  }
+  return text + line + "\n";
+}
+
+std::string indented(const char* label, const std::string& lines) {
+  std::istringstream in(lines);
+  std::string text;
+  for (std::string line; std::getline(in, line);) text += fmt::format("   {:<11}{}\n", text.empty() ? label : "", line);
+  return text;
+}
+
+}  // namespace
+
+PlannedKernel PlanState::planned(const fusion::ProgramKernel& k, const KernelSize& size, const PlanKernel& compiled) const {
+  return {.name = k.name,
+          .reason = k.reason,
+          .covers = covered_nodes(*parts_.graph, k.covers),
+          .passes = k.passes,
+          .grid = size.grid,
+          .bytes_read = static_cast<std::int64_t>(bytes_of(k.reads, sizes_)),
+          .bytes_written = static_cast<std::int64_t>(bytes_of(k.writes, sizes_)),
+          .flops = size.flops,
+          .tile_ir = ir::print(k.function),
+          .ptx = compiled.ptx()};
+}
+
+std::vector<PlannedKernel> PlanState::kernels(When when) const {
+  const bool each_run = when == When::each_run;
+  const auto& sources = each_run ? parts_.program.kernels : parts_.program.parameter_kernels;
+  std::lock_guard lock(mutex_);
+  const auto& sizes = each_run ? sizes_.kernels : sizes_.parameter_kernels;
+  std::vector<PlannedKernel> all;
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    all.push_back(planned(sources[i], sizes[i], (each_run ? kernels_ : parameter_kernels_)[i]));
+  return all;
+}
+
+std::string PlanState::explain() const {
+  std::lock_guard lock(mutex_);
+  const fusion::Program& p = parts_.program;
+  std::string text = header_text() + kernels_text(p.kernels, sizes_.kernels);
+  if (!p.parameter_kernels.empty()) text += "\nwhen a parameter is given\n" + kernels_text(p.parameter_kernels, sizes_.parameter_kernels);
+  text += totals_text();
+  for (const std::string& line : p.not_fused) text += line + "\n";
+  return text + "proof: " + (p.proof.text.empty() ? (p.proof.exact ? "exact" : "not exact") : p.proof.text) + "\n";
+}
+
+std::string PlanState::header_text() const {
+  std::string symbols;
+  for (std::uint32_t s : program_sizes_.symbols())
+    symbols += fmt::format("{}{} = {}", symbols.empty() ? "; " : ", ", program_sizes_.table()[s].name, sizes_.symbols[s]);
+  const std::string memory = sizes_.intermediate_bytes == 0 ? "nothing goes through device memory between kernels"
+                                                            : fmt::format("{} between kernels, in a workspace of {}",
+                                                                          bytes_text(static_cast<double>(sizes_.intermediate_bytes)),
+                                                                          bytes_text(static_cast<double>(sizes_.workspace_bytes)));
+  return fmt::format("plan for {}: {}; {}{}\n", parts_.device ? parts_.device->name() : parts_.target,
+                     plural(parts_.program.kernels.size(), "kernel"), memory, symbols);
+}
+
+std::string PlanState::kernels_text(const std::vector<fusion::ProgramKernel>& kernels, const std::vector<KernelSize>& sizes) const {
+  std::string text;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const fusion::ProgramKernel& k = kernels[i];
+    text += fmt::format("\n{}. {}: grid {}, {} pass{}\n", i + 1, k.name, grid_text(sizes[i].grid), k.passes, k.passes == 1 ? "" : "es");
+    std::vector<std::string> covers;
+    for (const CoveredNode& c : covered_nodes(*parts_.graph, k.covers))
+      covers.push_back(fmt::format("{} ({})", c.name, short_text(c.where)));
+    if (!covers.empty()) text += paragraph("covers", covers);
+    text += indented("because", k.reason) + indented("plan", k.plan_text);
+    text += fmt::format("   {:<11}reads {} ({}), writes {} ({}); {}\n", "moves", bytes_text(static_cast<double>(bytes_of(k.reads, sizes_))),
+                        names_text(k.reads, parts_.program), bytes_text(static_cast<double>(bytes_of(k.writes, sizes_))),
+                        names_text(k.writes, parts_.program), flops_text(sizes[i].flops));
+  }
+  return text;
+}
+
+std::string PlanState::totals_text() const {
+  const auto moved = static_cast<double>(moved_bytes(parts_.program, sizes_));
+  const auto least = static_cast<double>(compulsory_bytes(parts_.program, sizes_));
+  std::string text = fmt::format("\nbytes moved: {}", bytes_text(moved));
+  if (least > 0) text += fmt::format("; inputs and outputs once are {} (this plan: {:.2f} times)", bytes_text(least), moved / least);
+  if (parts_.unfused) {
+    if (!unfused_) unfused_ = parts_.unfused();
+    const auto separate = static_cast<double>(moved_bytes(*unfused_, ProgramSizes(*parts_.graph, *unfused_).of_report(sizes_.symbols)));
+    text += fmt::format("; unfused: {} in {}", bytes_text(separate), plural(unfused_->kernels.size(), "kernel"));
+    if (moved > 0) text += fmt::format(" ({:.2f} times)", separate / moved);
+  }
+  return text + "\n";
+}
+
+}  // namespace tilewright::detail

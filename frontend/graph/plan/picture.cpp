@@ -1,0 +1,225 @@
+// Draws a plan: kernels one below the other with their nodes inside, what they read at their left, what they write at their right.
+//
+// A tensor between two kernels that follow each other is an arrow from one to the next; one that skips kernels goes along their right side.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "frontend/graph/plan/covered_nodes.h"
+#include "frontend/graph/plan/plan_state.h"
+#include "frontend/graph/plan/svg_canvas.h"
+#include "tileir/graph/shape_rules.h"
+
+namespace tilewright::detail {
+
+namespace fusion = passes::fusion;
+using fusion::BufferKind;
+using Box = SvgCanvas::Box;
+
+namespace {
+
+constexpr double kTop = 64, kLeft = 20, kGap = 46, kPort = 22, kPadding = 10, kChip = 22;
+constexpr std::size_t kMostCharacters = 52, kMostNodes = 16;
+
+class Picture {
+ public:
+  Picture(const graph::Graph& g, const fusion::Program& p, const Sizes& s) : graph_(g), program_(p), sizes_(s) {}
+
+  std::string draw(const std::string& title) {
+    describe();
+    place();
+    canvas_.text(kLeft, 28, title, "title");
+    for (std::size_t k = 0; k < rows_.size(); ++k) draw_row(k);
+    return canvas_.finish();
+  }
+
+ private:
+  struct Row {
+    std::string title, subtitle;
+    std::vector<std::string> nodes;
+    std::vector<int> left, next, right;  // buffers: read from outside; read by the next kernel; other results
+    std::vector<int> arriving;           // intermediates that skipped kernels
+    std::vector<int> first_use;          // tensors whose box stands in this row
+    Box box;
+  };
+
+  std::string tensor_name(int b) const {
+    const fusion::ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(b)];
+    return SvgCanvas::shortened(buffer.name + " " + graph::shape_text(buffer.shape), 36);
+  }
+  std::string tensor_facts(int b) const {
+    const fusion::ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(b)];
+    const char* kind = buffer.is_parameter                   ? ", parameter"
+                       : buffer.kind == BufferKind::constant ? ", constant"
+                       : buffer.kind == BufferKind::derived  ? ", of parameters"
+                                                             : "";
+    return fmt::format("{}{}", ir::text(buffer.element), kind);
+  }
+  std::string moved(int b) const { return bytes_text(static_cast<double>(sizes_.buffers[static_cast<std::size_t>(b)].bytes)); }
+  std::string between(int b) const { return SvgCanvas::shortened(program_.buffers[static_cast<std::size_t>(b)].name, 16) + " " + moved(b); }
+
+  void describe();
+  void place();
+  void draw_row(std::size_t k);
+  void draw_tensor(int b, const Box&);
+  static double stack_height(std::size_t tensors) { return static_cast<double>(tensors) * (2 * SvgCanvas::kLine + 22); }
+  Box tensor_box(double x, double y, double width) const { return {x, y, width, 2 * SvgCanvas::kLine + 10}; }
+
+  const graph::Graph& graph_;
+  const fusion::Program& program_;
+  const Sizes& sizes_;
+  SvgCanvas canvas_;
+  std::vector<Row> rows_;
+  std::map<int, Box> tensors_;                      // what comes from outside
+  std::map<int, std::pair<double, double>> ports_;  // of intermediates that skip kernels: where they start
+  double left_width_ = 0, right_width_ = 0, kernel_width_ = 0, left_gutter_ = 0, right_gutter_ = 0;
+  int lanes_ = 0;
+};
+
+void Picture::describe() {
+  const std::vector<fusion::ProgramKernel>& kernels = program_.kernels;
+  std::map<int, bool> has_box;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    Row& row = rows_.emplace_back();
+    row.title = SvgCanvas::shortened(fmt::format("{}. {}", k + 1, kernels[k].name), kMostCharacters);
+    const auto& grid = sizes_.kernels[k].grid;
+    row.subtitle =
+        fmt::format("grid [{}, {}, {}], {} pass{}", grid[0], grid[1], grid[2], kernels[k].passes, kernels[k].passes == 1 ? "" : "es");
+    const std::vector<CoveredNode> covered = covered_nodes(graph_, kernels[k].covers);
+    for (const CoveredNode& c : covered) {
+      if (row.nodes.size() == kMostNodes) {
+        row.nodes.push_back(fmt::format("and {} more", covered.size() - kMostNodes));
+        break;
+      }
+      row.nodes.push_back(SvgCanvas::shortened(fmt::format("{}  {}", c.name, short_text(c.where)), kMostCharacters));
+    }
+    for (int b : kernels[k].reads) {
+      if (program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::intermediate) {
+        const bool is_next = k > 0 && std::count(rows_[k - 1].next.begin(), rows_[k - 1].next.end(), b) > 0;
+        if (!is_next) row.arriving.push_back(b);
+        continue;
+      }
+      row.left.push_back(b);
+      if (!std::exchange(has_box[b], true)) row.first_use.push_back(b);
+    }
+    for (int b : kernels[k].writes) {
+      const bool is_read_next = k + 1 < kernels.size() && std::count(kernels[k + 1].reads.begin(), kernels[k + 1].reads.end(), b) > 0;
+      const auto reads = [&](const fusion::ProgramKernel& other) { return std::count(other.reads.begin(), other.reads.end(), b) > 0; };
+      const bool is_read_later =
+          k + 2 < kernels.size() && std::any_of(kernels.begin() + static_cast<std::ptrdiff_t>(k) + 2, kernels.end(), reads);
+      const bool is_output = program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::output;
+      if (is_read_next && !is_output) row.next.push_back(b);
+      if (is_output || is_read_later || !is_read_next) row.right.push_back(b);
+    }
+  }
+}
+
+void Picture::place() {
+  const auto widen = [](double& width, const std::string& text) { width = std::max(width, SvgCanvas::width(text) + 2 * kPadding); };
+  std::size_t skipping = 0;
+  for (const Row& row : rows_) {
+    widen(kernel_width_, row.title);
+    widen(kernel_width_, row.subtitle);
+    for (const std::string& n : row.nodes) kernel_width_ = std::max(kernel_width_, SvgCanvas::width(n) + 4 * kPadding);
+    double arrows = kPadding;
+    for (int b : row.next) arrows += SvgCanvas::width(between(b)) + 30;
+    kernel_width_ = std::max(kernel_width_, arrows);
+    for (int b : row.first_use) widen(left_width_, tensor_name(b)), widen(left_width_, tensor_facts(b));
+    for (int b : row.left) left_gutter_ = std::max(left_gutter_, SvgCanvas::width(moved(b)) + 80);
+    for (int b : row.right) {
+      const bool is_output = program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::output;
+      if (is_output) widen(right_width_, tensor_name(b)), widen(right_width_, tensor_facts(b));
+      if (!is_output) ++skipping;
+      right_gutter_ = std::max(right_gutter_, SvgCanvas::width(is_output ? moved(b) : between(b)) + 50);
+    }
+  }
+  right_gutter_ += static_cast<double>(skipping) * 12;
+  double y = kTop;
+  for (Row& row : rows_) {
+    const double nodes = 2 * SvgCanvas::kLine + static_cast<double>(row.nodes.size()) * kChip + 2 * kPadding;
+    const double ports = static_cast<double>(std::max(row.left.size(), row.right.size() + row.arriving.size()) + 1) * kPort;
+    row.box = {kLeft + left_width_ + left_gutter_, y, kernel_width_, std::max(nodes, ports)};
+    const auto outputs = static_cast<std::size_t>(std::count_if(row.right.begin(), row.right.end(), [&](int b) {
+      return program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::output;
+    }));
+    y += std::max({row.box.height, stack_height(row.first_use.size()), stack_height(outputs)}) + kGap;
+  }
+}
+
+void Picture::draw_tensor(int b, const Box& box) {
+  canvas_.box(box, "tensor");
+  canvas_.text(box.x + kPadding, box.y + SvgCanvas::kLine, tensor_name(b), "");
+  canvas_.text(box.x + kPadding, box.y + 2 * SvgCanvas::kLine, tensor_facts(b), "small");
+}
+
+void Picture::draw_row(std::size_t k) {
+  const Row& row = rows_[k];
+  const Box& box = row.box;
+  canvas_.box(box, "kernel");
+  canvas_.text(box.x + kPadding, box.y + SvgCanvas::kLine, row.title, "title");
+  canvas_.text(box.x + kPadding, box.y + 2 * SvgCanvas::kLine, row.subtitle, "small");
+  double y = box.y + 2 * SvgCanvas::kLine + kPadding;
+  for (const std::string& n : row.nodes) {
+    canvas_.box({box.x + kPadding, y, box.width - 2 * kPadding, kChip - 4}, "node");
+    canvas_.text(box.x + 2 * kPadding, y + 13, n, "");
+    y += kChip;
+  }
+
+  for (std::size_t i = 0; i < row.first_use.size(); ++i) {
+    const Box at = tensor_box(kLeft, box.y + stack_height(i), left_width_);
+    draw_tensor(row.first_use[i], at);
+    tensors_[row.first_use[i]] = at;
+  }
+  double port = box.y + kPort;
+  for (int b : row.left) {
+    const Box& from = tensors_.at(b);
+    const double start = from.y + from.height / 2, middle = (from.right() + box.x) / 2;
+    canvas_.arrow(from.right(), start, middle, start, middle, port, box.x, port);
+    canvas_.text(box.x - 12, port - 4, moved(b), "bytes", SvgCanvas::Anchor::end);
+    port += kPort;
+  }
+  port = box.y + kPort;
+  for (int b : row.arriving) {
+    if (!ports_.contains(b)) continue;
+    const auto [x, start] = ports_.at(b);
+    const double lane = x + right_gutter_ - 20 - 12 * static_cast<double>(lanes_++);
+    canvas_.arrow(x, start, lane, start, lane, port, box.right(), port);
+    port += kPort;
+  }
+  double output_y = box.y;
+  for (int b : row.right) {
+    if (program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::output) {
+      const Box to = tensor_box(box.right() + right_gutter_, output_y, right_width_);
+      draw_tensor(b, to);
+      const double end = to.y + to.height / 2, middle = (box.right() + to.x) / 2;
+      canvas_.arrow(box.right(), port, middle, port, middle, end, to.x, end);
+      canvas_.text(box.right() + 8, port - 4, moved(b), "bytes");
+      output_y += stack_height(1);
+    } else {
+      ports_[b] = {box.right(), port};
+      canvas_.text(box.right() + 8, port - 4, between(b), "bytes");
+    }
+    port += kPort;
+  }
+  double x = box.x + 2 * kPadding;
+  for (int b : row.next) {
+    const double end = rows_[k + 1].box.y;
+    canvas_.arrow(x, box.bottom(), x, box.bottom() + 15, x, end - 15, x, end);
+    canvas_.text(x + 8, end - 16, between(b), "bytes");
+    x += SvgCanvas::width(between(b)) + 30;
+  }
+}
+
+}  // namespace
+
+std::string PlanState::explain_svg() const {
+  std::lock_guard lock(mutex_);
+  const auto moved = static_cast<double>(moved_bytes(parts_.program, sizes_));
+  const std::size_t count = parts_.program.kernels.size();
+  return Picture(*parts_.graph, parts_.program, sizes_)
+      .draw(fmt::format("{} kernel{} for {}, {} moved", count, count == 1 ? "" : "s", parts_.device ? parts_.device->name() : parts_.target,
+                        bytes_text(moved)));
+}
+
+}  // namespace tilewright::detail

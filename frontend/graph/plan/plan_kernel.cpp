@@ -1,0 +1,71 @@
+// Compiles the kernels of plans.
+#include "frontend/graph/plan/plan_kernel.h"
+
+#include "frontend/compile_request.h"
+#include "runtime/environment.h"
+#include "tileir/diagnostics.h"
+#include "tileir/text/printer.h"
+#include "tilewright/kernel_key.h"
+
+namespace tilewright::detail {
+
+namespace {
+
+std::uint64_t hash_of(const ir::Function& f, const backend::CompileOptions& options) {
+  KernelKey key;
+  const std::string text = ir::print(f) + options.target;
+  key.add_bytes(text.data(), text.size());
+  key.add_word(static_cast<std::uint64_t>(options.num_warps) << 32 | static_cast<std::uint64_t>(options.num_stages) << 8 |
+               static_cast<std::uint64_t>(options.check));
+  return key.hash();
+}
+
+}  // namespace
+
+PlanKernel::PlanKernel(const passes::fusion::ProgramKernel& source, const std::string& target, const Here& at)
+    : source_(source), target_(target), is_checked_(rt::environment_check()) {
+  TW_CHECK(source.function.params.size() == source.arguments.size(), "a kernel of a program has an argument for each parameter");
+  compiled_[kPromised] = compile(kPromised, at);
+}
+
+backend::CompiledKernel PlanKernel::compile(Variant variant, const Here& at) const {
+  ir::Function f = source_.function;
+  if (variant == kUnpromised)
+    for (std::size_t i = 0; i < f.params.size(); ++i) {
+      const ir::Type type = f.type(f.arg(f.body(), static_cast<int>(i)));
+      f.params[i].divisible_by = type.is_pointer() ? ir::bytes(type.element()) : 1;
+    }
+  backend::CompileOptions options;
+  options.target = target_;
+  options.num_warps = source_.num_warps;
+  options.num_stages = source_.num_stages;
+  options.check = is_checked_;
+  const std::uint64_t hash = hash_of(f, options);
+  return compile_function({"compile", source_.name, at}, std::move(f), options, false, hash);
+}
+
+bool PlanKernel::keeps_promises(std::span<const std::uint64_t> words) const {
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (words[i] % static_cast<std::uint64_t>(source_.function.params[i].divisible_by) != 0) return false;
+  return true;
+}
+
+const rt::Executable& PlanKernel::prepare(rt::Device& device, std::span<const std::uint64_t> words, std::int64_t& compilations,
+                                          const Here& at) {
+  const Variant variant = keeps_promises(words) ? kPromised : kUnpromised;
+  if (loaded_[variant]) return *loaded_[variant];
+  if (!compiled_[variant]) {
+    compiled_[variant] = compile(variant, at);
+    ++compilations;
+  }
+  loaded_[variant] = device.load(*compiled_[variant], at);
+  return *loaded_[variant];
+}
+
+std::string PlanKernel::ptx() const {
+  const backend::CompiledKernel& k = *compiled_[kPromised];
+  if (k.format != backend::CompiledKernel::Format::ptx) return "";
+  return {reinterpret_cast<const char*>(k.image.data()), k.image.size()};
+}
+
+}  // namespace tilewright::detail

@@ -1,0 +1,44 @@
+// One kernel of a plan: compiled, and loaded at its first launch.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "backend/compiled_kernel.h"
+#include "passes/fusion/program.h"
+#include "runtime/device.h"
+#include "tilewright/here.h"
+
+namespace tilewright::detail {
+
+/// A kernel's parameters promise divisors, of addresses above all. A run whose arguments do not keep them uses a variant that is compiled
+/// without.
+class PlanKernel {
+ public:
+  /// Compiles the kernel for a target. Throws Error at `at` if the target cannot do it.
+  PlanKernel(const passes::fusion::ProgramKernel&, const std::string& target, const Here& at);
+
+  /// The variant for these arguments, loaded. `compilations` counts the variants that are compiled.
+  const rt::Executable& prepare(rt::Device&, std::span<const std::uint64_t> words, std::int64_t& compilations, const Here& at);
+  int num_warps() const { return source_.num_warps; }
+  /// Whether it was compiled for checked mode.
+  bool is_checked() const { return is_checked_; }
+  /// Empty for hosts.
+  std::string ptx() const;
+
+ private:
+  enum Variant : std::size_t { kPromised, kUnpromised };
+  backend::CompiledKernel compile(Variant, const Here&) const;
+  bool keeps_promises(std::span<const std::uint64_t> words) const;
+
+  const passes::fusion::ProgramKernel& source_;
+  const std::string target_;
+  const bool is_checked_;
+  std::array<std::optional<backend::CompiledKernel>, 2> compiled_;
+  std::array<std::shared_ptr<const rt::Executable>, 2> loaded_;
+};
+
+}  // namespace tilewright::detail

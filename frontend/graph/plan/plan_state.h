@@ -1,0 +1,98 @@
+// What the copies of a Plan share: the program, its compiled kernels, and on a device the memory between runs.
+#pragma once
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/graph/plan/bindings.h"
+#include "frontend/graph/plan/plan_kernel.h"
+#include "frontend/graph/plan/sizes.h"
+#include "frontend/graph/plan/symbol_values.h"
+#include "tilewright/plan.h"
+
+namespace tilewright::detail {
+
+/// What a plan is made from.
+struct PlanParts {
+  std::shared_ptr<const graph::Graph> graph;  // nobody changes it any more
+  passes::fusion::Program program;
+  std::function<passes::fusion::Program()> unfused;  // the same graph node by node, for comparison
+  std::shared_ptr<rt::Device> device;                // null: compiled for a target only
+  std::string target;
+  std::size_t max_workspace = SIZE_MAX;
+};
+
+/// Every public function may be called from any thread.
+class PlanState {
+ public:
+  /// Compiles all kernels. Throws Error at `at`.
+  PlanState(PlanParts, const Here& at);
+
+  void run(std::span<const RunArgument>, const RunOptions&, const Here& at);
+  enum class When { each_run, with_parameters };
+  std::vector<PlannedKernel> kernels(When) const;
+  std::string explain() const;
+  std::string explain_svg() const;
+  std::size_t intermediate_bytes() const;
+  std::size_t workspace_bytes() const;
+  PlanProof proof() const;
+  std::int64_t compilations() const;
+
+ private:
+  /// A launch that is ready: what a run needs of the device is there before the first one.
+  struct PreparedLaunch {
+    const rt::Executable* executable;
+    rt::LaunchConfig config;
+    std::vector<std::uint64_t> words;
+  };
+
+  // ---- run ----
+  rt::Stream& stream_of(const RunOptions&, const RunCall&) const;
+  /// Sets sizes_; gives what they were, if they change.
+  std::optional<Sizes> update_sizes(const RunCall&);
+  void check_memory(const RunCall&) const;
+  void check_view(const Slot&, const Binding&, const RunCall&) const;
+  void check_overlaps(const RunCall&) const;
+  bool needs_parameter_kernels() const;
+  void allocate(const RunCall&);
+  void upload_constants(const RunCall&);
+  std::uint64_t address_of(int buffer) const;
+  void prepare(std::deque<PlanKernel>&, const std::vector<passes::fusion::ProgramKernel>&, const std::vector<KernelSize>&,
+               std::vector<PreparedLaunch>&, const RunCall&);
+  void follow_previous_run(rt::Stream&, const std::shared_ptr<rt::Stream>&);
+  void launch(const std::vector<PreparedLaunch>&, rt::Stream&) const;
+
+  // ---- reports; their callers hold the lock ----
+  PlannedKernel planned(const passes::fusion::ProgramKernel&, const KernelSize&, const PlanKernel&) const;
+  std::string header_text() const;
+  std::string kernels_text(const std::vector<passes::fusion::ProgramKernel>&, const std::vector<KernelSize>&) const;
+  std::string totals_text() const;
+
+  const PlanParts parts_;
+  const ProgramSizes program_sizes_;
+  Bindings bindings_;
+  SymbolValues symbol_values_;
+  std::deque<PlanKernel> kernels_, parameter_kernels_;  // they do not move
+
+  mutable std::mutex mutex_;          // guards what is below, the bindings, the symbols and the kernels
+  Sizes sizes_;                       // of the latest run
+  std::vector<RawBuffer> constants_;  // by buffer of the program, empty for others
+  RawBuffer workspace_, derived_;
+  std::optional<std::vector<std::int64_t>> derived_symbols_;  // the symbols for which derived_ has its contents
+  std::vector<PreparedLaunch> launches_, parameter_launches_;
+  std::int64_t compilations_ = 0;
+  bool has_run_ = false;
+  // The latest run that used memory of the plan: a run on another stream must follow it.
+  enum class Previous { none, default_stream, other_stream } previous_ = Previous::none;
+  std::weak_ptr<rt::Stream> previous_stream_;
+  std::shared_ptr<rt::Event> previous_end_;
+  mutable std::optional<passes::fusion::Program> unfused_;
+};
+
+std::shared_ptr<PlanState> make_plan_state(PlanParts, const Here& at);
+
+}  // namespace tilewright::detail

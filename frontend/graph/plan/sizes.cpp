@@ -1,0 +1,243 @@
+// Evaluates the extents of a program.
+#include "frontend/graph/plan/sizes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "frontend/graph/plan/workspace.h"
+#include "runtime/device.h"
+#include "tileir/diagnostics.h"
+#include "tileir/graph/symbols.h"
+
+namespace tilewright::detail {
+
+namespace fusion = passes::fusion;
+using fusion::BufferKind;
+using fusion::KernelArgument;
+using fusion::Program;
+using fusion::ProgramKernel;
+
+/// The values of expressions: of a run, where a value that is missing is the user's error, or of a report.
+class ProgramSizes::Evaluation {
+ public:
+  Evaluation(const ProgramSizes& sizes, const std::vector<std::int64_t>& symbols, const RunCall* call)
+      : symbols(symbols), call(call), sizes_(sizes) {}
+
+  std::int64_t operator()(const Dim& d) const {
+    if (d.is_constant()) return d.value();
+    if (const auto v = sizes_.table_->evaluate(d.expression()->polynomial, symbols)) return *v;
+    if (call == nullptr) return std::max<std::int64_t>(1, d.least());
+    call->fail(fmt::format("extent '{}' is no integer of 64 bits for {}", d.text(), sizes_.values_text(d, symbols)));
+  }
+  std::int64_t product(std::int64_t a, std::int64_t b) const {
+    std::int64_t result = 0;
+    if (!__builtin_mul_overflow(a, b, &result)) return result;
+    if (call == nullptr) return INT64_MAX;
+    call->fail("a tensor of this run has more than 2^63 elements or bytes");
+  }
+
+  const std::vector<std::int64_t>& symbols;
+  const RunCall* const call;  // null: of a report
+
+ private:
+  const ProgramSizes& sizes_;
+};
+
+namespace {
+
+void add_symbols(const Dim& d, std::set<std::uint32_t>& to) {
+  for (std::uint32_t s : d.symbols()) to.insert(s);
+}
+
+void add_symbols(const ProgramKernel& k, std::set<std::uint32_t>& to) {
+  for (const KernelArgument& a : k.arguments) add_symbols(a.extent, to);
+  for (const auto& axis : k.grid)
+    for (const fusion::GridFactor& f : axis) add_symbols(f.extent, to);
+}
+
+std::vector<std::uint32_t> sorted(const std::set<std::uint32_t>& s) { return {s.begin(), s.end()}; }
+
+}  // namespace
+
+ProgramSizes::ProgramSizes(const graph::Graph& g, const Program& program)
+    : program_(program), table_(std::make_shared<SymbolTable>(*g.symbols())) {
+  add_checks(g);
+  std::set<std::uint32_t> used, of_parameters;
+  for (const fusion::ProgramBuffer& b : program.buffers) {
+    if (b.kind == BufferKind::input && !b.is_used) continue;
+    for (const auto* extents : {&b.shape, &b.strides})
+      for (const Dim& d : *extents) add_symbols(d, b.kind == BufferKind::derived ? of_parameters : used);
+  }
+  for (const ProgramKernel& k : program.kernels) add_symbols(k, used);
+  for (const ProgramKernel& k : program.parameter_kernels) add_symbols(k, of_parameters);
+  parameter_symbols_ = sorted(of_parameters);
+  used.merge(of_parameters);
+  for (const ExtentCheck& c : checks_) add_symbols(c.extent, used);
+  used_symbols_ = sorted(used);
+}
+
+/// The checks that only a run can make, of the nodes that outputs need.
+void ProgramSizes::add_checks(const graph::Graph& g) {
+  std::vector<bool> needed(g.size());
+  for (const graph::Output& o : g.outputs()) needed[o.node.index] = true;
+  const auto add = [&](const Dim& extent, std::int64_t least, const Location& where) {
+    const bool is_known =
+        std::any_of(checks_.begin(), checks_.end(), [&](const ExtentCheck& c) { return c.least == least && c.extent == extent; });
+    if (!extent.is_constant() && !is_known) checks_.push_back({extent, least, where});
+  };
+  for (std::size_t i = g.size(); i-- > 0;) {
+    if (!needed[i]) continue;
+    const graph::Node& n = g.node({static_cast<std::uint32_t>(i)});
+    for (graph::NodeId operand : n.operands) needed[operand.index] = true;
+    for (const Dim& d : n.shape) add(d, 1, n.where);
+    if (n.op == graph::Op::slice) {
+      const Dim& extent = g.node(n.operands[0]).shape[static_cast<std::size_t>(n.axes[0])];
+      add(n.lengths[0], 0, n.where);
+      add(extent - n.lengths[1], 0, n.where);
+      add(n.lengths[2], 1, n.where);
+    } else {
+      for (const Dim& d : n.lengths) add(d, 0, n.where);
+    }
+  }
+}
+
+std::string ProgramSizes::values_text(const Dim& d, const std::vector<std::int64_t>& symbols) const {
+  std::string text;
+  for (std::uint32_t s : d.symbols()) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", (*table_)[s].name, symbols[s]);
+  return text;
+}
+
+std::int64_t ProgramSizes::value(const Dim& d, const std::vector<std::int64_t>& symbols, const RunCall& call) const {
+  return Evaluation(*this, symbols, &call)(d);
+}
+
+Sizes ProgramSizes::of_run(const std::vector<std::int64_t>& symbols, const RunCall& call) const {
+  for (const ExtentCheck& c : checks_) {
+    const auto value = table_->evaluate(c.extent.expression()->polynomial, symbols);
+    if (value && *value >= c.least) continue;
+    const std::string seen = value ? fmt::format("is {}", *value) : "is no integer of 64 bits";
+    call.fail(fmt::format("extent '{}' {} for {}{}", c.extent.text(), seen, values_text(c.extent, symbols),
+                          value ? fmt::format("; it must be at least {}", c.least) : ""),
+              {{c.where, "a tensor with this extent is made here"}});
+  }
+  return compute({*this, symbols, &call});
+}
+
+Sizes ProgramSizes::of_report(const std::vector<std::int64_t>& symbols) const { return compute({*this, symbols, nullptr}); }
+
+namespace {
+
+template <class Evaluation>
+BufferSize size_of(const fusion::ProgramBuffer& b, const Evaluation& value) {
+  BufferSize s{1, 1, 0, 0};
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < b.shape.size(); ++i) {
+    const std::int64_t extent = value(b.shape[i]);
+    s.elements = value.product(s.elements, extent);
+    if (!b.strides.empty()) last += value.product(extent - 1, value(b.strides[i]));
+  }
+  s.span = b.strides.empty() ? s.elements : last + 1;
+  s.bytes = static_cast<std::uint64_t>(value.product(s.elements, ir::bytes(b.element)));
+  return s;
+}
+
+template <class Evaluation>
+std::uint64_t extent_word(const ProgramKernel& k, std::size_t parameter, const Evaluation& value) {
+  const std::int64_t extent = value(k.arguments[parameter].extent);
+  const ir::Type type = k.function.type(k.function.arg(k.function.body(), static_cast<int>(parameter)));
+  if (type.element_bits() == 32 && (extent > INT32_MAX || extent < INT32_MIN) && value.call != nullptr)
+    value.call->fail(fmt::format("extent '{}' is {}, which does not fit the 32 bits that kernel '{}' has for it",
+                                 k.arguments[parameter].extent.text(), extent, k.name));
+  return static_cast<std::uint64_t>(extent);
+}
+
+template <class Evaluation>
+KernelSize size_of(const ProgramKernel& k, const Evaluation& value) {
+  KernelSize s;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    for (const fusion::GridFactor& f : k.grid[axis]) {
+      const std::int64_t extent = value(f.extent);
+      s.grid[axis] = value.product(s.grid[axis], extent / f.tile + (extent % f.tile != 0));
+    }
+    if (value.call != nullptr && (s.grid[axis] < 1 || s.grid[axis] > rt::kMostPrograms[axis]))
+      value.call->fail(fmt::format("kernel '{}' needs {} programs along axis {} of its grid; devices have 1 to {}", k.name, s.grid[axis],
+                                   axis, rt::kMostPrograms[axis]));
+  }
+  s.words.resize(k.arguments.size());
+  for (std::size_t i = 0; i < k.arguments.size(); ++i)
+    if (k.arguments[i].kind == KernelArgument::Kind::extent) s.words[i] = extent_word(k, i, value);
+  s.flops = k.flops_per_element;
+  for (const Dim& d : k.flops_space) s.flops *= static_cast<double>(value(d));
+  return s;
+}
+
+}  // namespace
+
+Sizes ProgramSizes::compute(const Evaluation& value) const {
+  Sizes sizes;
+  sizes.symbols = value.symbols;
+  for (const fusion::ProgramBuffer& b : program_.buffers)
+    sizes.buffers.push_back(b.kind == BufferKind::input && !b.is_used ? BufferSize() : size_of(b, value));
+  for (const ProgramKernel& k : program_.kernels) sizes.kernels.push_back(size_of(k, value));
+  for (const ProgramKernel& k : program_.parameter_kernels) sizes.parameter_kernels.push_back(size_of(k, value));
+  place(sizes);
+  return sizes;
+}
+
+/// Gives intermediates and derived tensors their memory. The time of liveness counts the parameter kernels, then the kernels of the run.
+void ProgramSizes::place(Sizes& sizes) const {
+  struct Life {
+    int first = -1, last = -1;
+  };
+  std::vector<Life> lives(program_.buffers.size());
+  int time = 0;
+  for (const auto* kernels : {&program_.parameter_kernels, &program_.kernels})
+    for (const ProgramKernel& k : *kernels) {
+      for (const KernelArgument& a : k.arguments) {
+        if (a.kind != KernelArgument::Kind::buffer) continue;
+        Life& life = lives[static_cast<std::size_t>(a.buffer)];
+        life = {life.first < 0 ? time : life.first, time};
+      }
+      ++time;
+    }
+  std::vector<LiveTensor> tensors;
+  std::vector<std::size_t> buffers;
+  for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+    BufferSize& size = sizes.buffers[i];
+    if (program_.buffers[i].kind == BufferKind::derived) {
+      size.offset = sizes.derived_bytes;
+      sizes.derived_bytes += (size.bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+    }
+    if (program_.buffers[i].kind != BufferKind::intermediate || lives[i].first < 0) continue;
+    tensors.push_back({size.bytes, lives[i].first, lives[i].last});
+    buffers.push_back(i);
+    if (lives[i].last >= static_cast<int>(program_.parameter_kernels.size())) sizes.intermediate_bytes += size.bytes;
+  }
+  const WorkspaceLayout layout = place_tensors(tensors);
+  for (std::size_t i = 0; i < buffers.size(); ++i) sizes.buffers[buffers[i]].offset = layout.offsets[i];
+  sizes.workspace_bytes = layout.bytes;
+}
+
+std::uint64_t bytes_of(const std::vector<int>& buffers, const Sizes& sizes) {
+  std::uint64_t bytes = 0;
+  for (int b : buffers) bytes += sizes.buffers[static_cast<std::size_t>(b)].bytes;
+  return bytes;
+}
+
+std::uint64_t moved_bytes(const Program& program, const Sizes& sizes) {
+  std::uint64_t bytes = 0;
+  for (const ProgramKernel& k : program.kernels) bytes += bytes_of(k.reads, sizes) + bytes_of(k.writes, sizes);
+  return bytes;
+}
+
+std::uint64_t compulsory_bytes(const Program& program, const Sizes& sizes) {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < program.buffers.size(); ++i)
+    if (const BufferKind kind = program.buffers[i].kind; kind == BufferKind::input || kind == BufferKind::output)
+      bytes += sizes.buffers[i].bytes;
+  return bytes;
+}
+
+}  // namespace tilewright::detail

@@ -1,0 +1,36 @@
+// SVG elements with text whose width is known: all text has a monospaced font.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace tilewright::detail {
+
+class SvgCanvas {
+ public:
+  static constexpr double kLine = 17;  // from one line of text to the next
+  /// Of text in pixels. The widest of the usual monospaced fonts has 0.602 of the size for a character.
+  static double width(std::string_view text);
+  /// At most `count` characters; "..." stands for the rest.
+  static std::string shortened(std::string_view text, std::size_t count);
+
+  struct Box {
+    double x = 0, y = 0, width = 0, height = 0;
+    double right() const { return x + width; }
+    double bottom() const { return y + height; }
+  };
+  void box(const Box&, const char* style);
+  enum class Anchor { start, end };
+  /// `y`: of the baseline.
+  void text(double x, double y, std::string_view, const char* style, Anchor = Anchor::start);
+  /// An arrow along a cubic curve that leaves and arrives along these directions.
+  void arrow(double x1, double y1, double bend_x1, double bend_y1, double bend_x2, double bend_y2, double x2, double y2);
+  /// The picture; nothing is drawn outside of it.
+  std::string finish() const;
+
+ private:
+  void grow(double x, double y);
+  std::string elements_;
+  double width_ = 0, height_ = 0;
+};
+
+}  // namespace tilewright::detail
