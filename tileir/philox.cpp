@@ -1,3 +1,4 @@
+// The rounds of Philox4x32 as ops.
 #include "tileir/philox.h"
 
 #include "tileir/op_kind.h"
@@ -6,7 +7,8 @@ namespace tilewright::ir {
 
 std::array<ValueId, 4> philox(Builder& b, ValueId key0, ValueId key1, std::array<ValueId, 4> x) {
   const Type t = b.function().type(key0);
-  const ValueId m0 = b.constant(t, 0xd2511f53), m1 = b.constant(t, 0xcd9e8d57), w0 = b.constant(t, 0x9e3779b9), w1 = b.constant(t, 0xbb67ae85);
+  const ValueId m0 = b.constant(t, 0xd2511f53), m1 = b.constant(t, 0xcd9e8d57), w0 = b.constant(t, 0x9e3779b9),
+                w1 = b.constant(t, 0xbb67ae85);
   constexpr int kRounds = 10;
   for (int round = 0; round < kRounds; ++round) {
     if (round > 0) key0 = b.binary(OpKind::add_, key0, w0), key1 = b.binary(OpKind::add_, key1, w1);

@@ -80,9 +80,7 @@ std::optional<Rational> Rational::from_double(double value) {
 
 double Rational::to_double() const { return static_cast<double>(numerator_) / static_cast<double>(denominator_); }
 
-std::string Rational::text() const {
-  return is_integer() ? decimal(numerator_) : decimal(numerator_) + "/" + decimal(denominator_);
-}
+std::string Rational::text() const { return is_integer() ? decimal(numerator_) : decimal(numerator_) + "/" + decimal(denominator_); }
 
 Rational Rational::operator-() const {
   Rational negated = *this;
@@ -98,7 +96,8 @@ Rational operator+(const Rational& a, const Rational& b) {
 
 Rational operator*(const Rational& a, const Rational& b) {
   // Cross-cancel first, so that only results that do not fit overflow.
-  const Int128 left = std::max<Int128>(gcd(a.numerator_, b.denominator_), 1), right = std::max<Int128>(gcd(b.numerator_, a.denominator_), 1);
+  const Int128 left = std::max<Int128>(gcd(a.numerator_, b.denominator_), 1),
+               right = std::max<Int128>(gcd(b.numerator_, a.denominator_), 1);
   return {multiply(a.numerator_ / left, b.numerator_ / right), multiply(a.denominator_ / right, b.denominator_ / left)};
 }
 
@@ -106,8 +105,9 @@ Rational operator/(const Rational& a, const Rational& b) { return a * Rational(b
 
 std::strong_ordering operator<=>(const Rational& a, const Rational& b) {
   const Rational difference = a - b;
-  return difference.is_zero() ? std::strong_ordering::equal
-         : difference.is_negative() ? std::strong_ordering::less : std::strong_ordering::greater;
+  return difference.is_zero()       ? std::strong_ordering::equal
+         : difference.is_negative() ? std::strong_ordering::less
+                                    : std::strong_ordering::greater;
 }
 
 Rational power(const Rational& base, std::int64_t exponent) {

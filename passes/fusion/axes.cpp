@@ -1,3 +1,4 @@
+// Unifies and splits the atoms of axes, op by op.
 #include "passes/fusion/axes.h"
 
 #include <algorithm>
@@ -13,7 +14,8 @@ using graph::Op;
 bool is_one(const Dim& d) { return d == Dim(1); }
 
 bool is_leaf(Op op) {
-  return op == Op::input || op == Op::scalar || op == Op::constant || op == Op::iota || op == Op::rand || op == Op::argument || op == Op::extent;
+  return op == Op::input || op == Op::scalar || op == Op::constant || op == Op::iota || op == Op::rand || op == Op::argument ||
+         op == Op::extent;
 }
 
 }  // namespace
@@ -102,8 +104,7 @@ void AxisAnalysis::merge(Atom* kept, Atom* other) {
   }
   // Two concatenations that meet: equal pieces are one.
   for (std::size_t i = 0; i < std::min(kept->pieces.size(), theirs.size()); ++i)
-    if (kept->pieces[i].begin == theirs[i].begin && kept->pieces[i].end == theirs[i].end)
-      unify(kept->pieces[i].atoms, theirs[i].atoms, {});
+    if (kept->pieces[i].begin == theirs[i].begin && kept->pieces[i].end == theirs[i].end) unify(kept->pieces[i].atoms, theirs[i].atoms, {});
 }
 
 // Makes two axes one, from the left: equal atoms merge, of unequal ones the greater is split.

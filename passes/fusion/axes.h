@@ -6,8 +6,8 @@
 //   x: [s, c]          atoms: [s] [c]
 //   reshape to [s, h, e]      splits c into h, e;  x: [s] [h, e]
 //
-// Where two tensors cannot share atoms ([6, 4] meets [4, 6] in one reshape), a tensor is detached: its consumer sees it as a tensor of its own
-// in memory and reads it by the position in row-major order.
+// Where two tensors cannot share atoms ([6, 4] meets [4, 6] in one reshape), a tensor is detached: its consumer sees it as a tensor of its
+// own in memory and reads it by the position in row-major order.
 #pragma once
 #include <deque>
 #include <map>
@@ -34,9 +34,9 @@ struct Atom {
     friend auto operator<=>(const Tag&, const Tag&) = default;
   };
   Dim extent;
-  Atom* parent = nullptr;      // union-find
-  std::vector<Atom*> parts;    // of a split atom
-  std::vector<Piece> pieces;   // of a concatenated axis
+  Atom* parent = nullptr;     // union-find
+  std::vector<Atom*> parts;   // of a split atom
+  std::vector<Piece> pieces;  // of a concatenated axis
   std::vector<Tag> tags;
 };
 /// The atoms of one axis, outermost first; empty for an extent of 1.

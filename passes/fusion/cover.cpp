@@ -1,3 +1,4 @@
+// Chooses loops, stores intermediate results and merges kernels.
 #include "passes/fusion/cover.h"
 
 #include <fmt/format.h>
@@ -393,7 +394,8 @@ class Coverer {
     // Axes that one of the two would compute again and again.
     for (const KernelOutput& o : both)
       for (Axis x : plan.grid)
-        if (!o.value->axes.contains(x) && !plan.payload.contains(x) && walk_.holds_product(o.value) && estimated_extent(x->extent) > kMostPayload)
+        if (!o.value->axes.contains(x) && !plan.payload.contains(x) && walk_.holds_product(o.value) &&
+            estimated_extent(x->extent) > kMostPayload)
           return false;
     kernels_[i] = {both, std::move(plan), {}};
     kernels_.erase(kernels_.begin() + static_cast<std::ptrdiff_t>(j));

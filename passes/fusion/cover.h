@@ -1,7 +1,8 @@
 // Divides the outputs of a graph into kernels.
 //
 //   1. Each output is a kernel: the loop's axis is the one with the cheapest plan that fits on chip.
-//   2. An operand of a product that itself holds a product stays inside of the loop if it varies along the loop's axis and no program computes
+//   2. An operand of a product that itself holds a product stays inside of the loop if it varies along the loop's axis and no program
+//   computes
 //      it twice (scores of attention, logits of a loss). Else it is an intermediate result that a kernel of its own stores.
 //   3. Intermediate results become kernels in the same way, each stored once however often it is read.
 //   4. Kernels with one loop that do not wait for each other merge, if their common plan fits and has no more passes.

@@ -1,3 +1,4 @@
+// Sets of axes, and the pool of expressions.
 #include "passes/fusion/expr.h"
 
 #include <algorithm>
@@ -68,9 +69,7 @@ bool same_contents(const ExprData& a, const ExprData& b) {
 }
 
 // Known to be at least 0 where it is a number.
-bool nonnegative(const Factor& f) {
-  return f.exponent.is_even() || !f.exponent.is_integer() || f.base->is_nonnegative;
-}
+bool nonnegative(const Factor& f) { return f.exponent.is_even() || !f.exponent.is_integer() || f.base->is_nonnegative; }
 bool compute_nonnegative(const ExprData& e) {
   const auto each_is = [](Expr x) { return x->is_nonnegative; };
   switch (e.kind) {
@@ -87,7 +86,8 @@ bool compute_nonnegative(const ExprData& e) {
                          [](const Term& t) { return !t.coefficient.is_negative() && t.value->is_nonnegative; });
     case ExprKind::mul: return !e.number.is_negative() && std::all_of(e.factors.begin(), e.factors.end(), nonnegative);
     case ExprKind::function:
-      return e.function == ir::OpKind::abs_ || (e.function == ir::OpKind::maximum_ && std::any_of(e.operands.begin(), e.operands.end(), each_is));
+      return e.function == ir::OpKind::abs_ ||
+             (e.function == ir::OpKind::maximum_ && std::any_of(e.operands.begin(), e.operands.end(), each_is));
     case ExprKind::select: return e.operands[1]->is_nonnegative && e.operands[2]->is_nonnegative;
     case ExprKind::reduce:
       return (e.combine == graph::Combine::sum || e.combine == graph::Combine::max || e.combine == graph::Combine::prod) &&

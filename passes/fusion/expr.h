@@ -52,28 +52,28 @@ class AxisSet {
 };
 
 enum class ExprKind : std::uint8_t {
-  number,          // an exact rational number
-  infinity,        // +inf or -inf: `number` is 1 or -1
-  constant,        // a number that is no rational here, NaN for instance: `bits` of a double
-  extent,          // an extent: an expression over symbols
-  random,          // uniform in [0, 1): the operand is the counter, `bits` the seed
-  index,           // the position along an axis
-  load,            // an element of a tensor in memory: operands are the index along each of its axes
-  add,             // the sum of coefficient * value over `terms`
-  mul,             // number * the product of base^exponent over `factors`
+  number,    // an exact rational number
+  infinity,  // +inf or -inf: `number` is 1 or -1
+  constant,  // a number that is no rational here, NaN for instance: `bits` of a double
+  extent,    // an extent: an expression over symbols
+  random,    // uniform in [0, 1): the operand is the counter, `bits` the seed
+  index,     // the position along an axis
+  load,      // an element of a tensor in memory: operands are the index along each of its axes
+  add,       // the sum of coefficient * value over `terms`
+  mul,       // number * the product of base^exponent over `factors`
   exp,
   log,
-  function,        // any other element-wise op of tile IR
-  select,          // operands: condition, value, other
-  at_least_zero,   // an integer expression is not negative
-  equal,           // two integer expressions are equal; ordered
-  conjunction,     // all of the operands; ordered
-  negation,        // not the operand
-  indicator,       // 1 where the operand holds, else 0
-  reduce,          // the operand combined over the axes `bound`
-  reference,       // stands for a pending reduction inside an exponent: values move with exp(a(new) - a(old))
-  shift_reference, // stands for a pending value that is subtracted: values move by the transport of plan.h
-  delta,           // the change of a shift reference
+  function,         // any other element-wise op of tile IR
+  select,           // operands: condition, value, other
+  at_least_zero,    // an integer expression is not negative
+  equal,            // two integer expressions are equal; ordered
+  conjunction,      // all of the operands; ordered
+  negation,         // not the operand
+  indicator,        // 1 where the operand holds, else 0
+  reduce,           // the operand combined over the axes `bound`
+  reference,        // stands for a pending reduction inside an exponent: values move with exp(a(new) - a(old))
+  shift_reference,  // stands for a pending value that is subtracted: values move by the transport of plan.h
+  delta,            // the change of a shift reference
 };
 
 class ExprData;
@@ -124,19 +124,19 @@ using Tensor = const TensorInfo*;
 class ExprData {
  public:
   ExprKind kind{};
-  ir::Element element{};      // f32 or f64 for floats, boolean, or an integer type
-  Rational number;            // number, infinity, mul
-  std::vector<Term> terms;    // add: ascending by key
+  ir::Element element{};        // f32 or f64 for floats, boolean, or an integer type
+  Rational number;              // number, infinity, mul
+  std::vector<Term> terms;      // add: ascending by key
   std::vector<Factor> factors;  // mul: ascending by key
   std::vector<Expr> operands;
-  ir::OpKind function{};      // function
-  graph::Combine combine{};   // reduce
+  ir::OpKind function{};          // function
+  graph::Combine combine{};       // reduce
   ir::Element operand_element{};  // reduce: the element type in which a product of operands is multiplied
-  AxisSet bound;              // reduce
-  Axis axis = nullptr;        // index
-  Tensor tensor = nullptr;    // load
-  Dim extent;                 // extent
-  std::uint64_t bits = 0;     // constant; random: the seed; reduce by combine: the node of the combining function
+  AxisSet bound;                  // reduce
+  Axis axis = nullptr;            // index
+  Tensor tensor = nullptr;        // load
+  Dim extent;                     // extent
+  std::uint64_t bits = 0;         // constant; random: the seed; reduce by combine: the node of the combining function
 
   AxisSet axes;  // the free axes
   ExprKey key;

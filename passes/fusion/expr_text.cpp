@@ -1,3 +1,4 @@
+// Prints expressions.
 #include "passes/fusion/expr_text.h"
 
 #include <fmt/format.h>
@@ -91,7 +92,9 @@ class Printer {
   std::string product(Expr e) const {
     std::vector<std::string> factors;
     for (const Factor& f : e->factors)
-      factors.push_back((*this)(f.base) + (f.exponent.is_one() ? "" : f.exponent.is_integer() ? "^" + f.exponent.text() : "^(" + f.exponent.text() + ")"));
+      factors.push_back((*this)(f.base) + (f.exponent.is_one()       ? ""
+                                           : f.exponent.is_integer() ? "^" + f.exponent.text()
+                                                                     : "^(" + f.exponent.text() + ")"));
     std::sort(factors.begin(), factors.end());
     std::string joined = e->number.is_one() ? "" : e->number == Rational(-1) ? "-" : number_text(e->number) + " ";
     for (std::size_t i = 0; i < factors.size(); ++i) joined += (i == 0 ? "" : " ") + factors[i];

@@ -1,3 +1,4 @@
+// Arithmetic modulo the two primes.
 #include "passes/fusion/field.h"
 
 namespace tilewright::passes::fusion {

@@ -1,9 +1,9 @@
 // A finite field in which exp is a homomorphism, so that formulas with exponentials can be compared exactly.
 //
 // p = 2 q + 1 with p and q prime. Values are residues modulo p, exponents residues modulo q, and exp(x) = w^x mod p, where w has order q:
-// exp(x + y) = exp(x) exp(y) holds as it does for real numbers. x^(n / d) is x^(n d') with d d' = 1 mod q, which fits both products and exp.
-// Other functions are hashes: equal operands give equal results and nothing else is known of them. Two different formulas agree at a random
-// point with a probability of about degree / p (Schwartz-Zippel); p has 61 bits. The device is that of Mirage (Wu et al., 2024).
+// exp(x + y) = exp(x) exp(y) holds as it does for real numbers. x^(n / d) is x^(n d') with d d' = 1 mod q, which fits both products and
+// exp. Other functions are hashes: equal operands give equal results and nothing else is known of them. Two different formulas agree at a
+// random point with a probability of about degree / p (Schwartz-Zippel); p has 61 bits. The device is that of Mirage (Wu et al., 2024).
 #pragma once
 #include <cstdint>
 

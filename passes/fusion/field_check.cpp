@@ -1,3 +1,4 @@
+// Runs a plan in the field, and compares it with the definitions.
 #include "passes/fusion/field_check.h"
 
 #include <fmt/format.h>
@@ -78,7 +79,8 @@ class PlanChecker {
   }
 
   // Complete values of reductions of earlier passes, or of all but one.
-  std::optional<std::uint64_t> complete(Expr e, const Point& p, const Modulus& m, const std::function<bool(const Reduction&)>& is_complete) const {
+  std::optional<std::uint64_t> complete(Expr e, const Point& p, const Modulus& m,
+                                        const std::function<bool(const Reduction&)>& is_complete) const {
     if (!e->is(ExprKind::reduce)) return std::nullopt;
     const Reduction* r = plan_.find(e);
     if (!r || !is_complete(*r)) return std::nullopt;
@@ -87,21 +89,24 @@ class PlanChecker {
 
   // Evaluates with the references of a state.
   FieldEvaluator at_references(const State& state, int pass, const std::map<const ExprData*, Table>* deltas = nullptr) const {
-    return FieldEvaluator(seed_, plan_.loop, [this, &state, pass, deltas](Expr e, const Point& p, const Modulus& m) -> std::optional<std::uint64_t> {
-      if (e->is(ExprKind::reference)) return with_references(state, pass).value(e->operands[0], p, m);
-      if (e->is(ExprKind::shift_reference)) return state.shifts.at(e.operator->()).at(restricted(p, e->axes)).at(m);
-      if (e->is(ExprKind::delta) && deltas) return deltas->at(e->operands[0].operator->()).at(restricted(p, e->axes)).at(m);
-      return complete(e, p, m, [pass](const Reduction& r) { return r.pass < pass; });
-    });
+    return FieldEvaluator(seed_, plan_.loop,
+                          [this, &state, pass, deltas](Expr e, const Point& p, const Modulus& m) -> std::optional<std::uint64_t> {
+                            if (e->is(ExprKind::reference)) return with_references(state, pass).value(e->operands[0], p, m);
+                            if (e->is(ExprKind::shift_reference)) return state.shifts.at(e.operator->()).at(restricted(p, e->axes)).at(m);
+                            if (e->is(ExprKind::delta) && deltas)
+                              return deltas->at(e->operands[0].operator->()).at(restricted(p, e->axes)).at(m);
+                            return complete(e, p, m, [pass](const Reduction& r) { return r.pass < pass; });
+                          });
   }
 
   // Evaluates what references stand for: pending reductions have the references' values.
   FieldEvaluator with_references(const State& state, int pass) const {
-    return FieldEvaluator(seed_, plan_.loop, [this, &state, pass](Expr e, const Point& p, const Modulus& m) -> std::optional<std::uint64_t> {
-      const auto reference = state.references.find(e.operator->());
-      if (reference != state.references.end()) return reference->second.at(restricted(p, e->axes)).at(m);
-      return complete(e, p, m, [pass](const Reduction& r) { return r.pass < pass; });
-    });
+    return FieldEvaluator(seed_, plan_.loop,
+                          [this, &state, pass](Expr e, const Point& p, const Modulus& m) -> std::optional<std::uint64_t> {
+                            const auto reference = state.references.find(e.operator->());
+                            if (reference != state.references.end()) return reference->second.at(restricted(p, e->axes)).at(m);
+                            return complete(e, p, m, [pass](const Reduction& r) { return r.pass < pass; });
+                          });
   }
 
   // The accumulator of one state at the references of another: moved by its shifts, then by its exponent.
@@ -127,7 +132,8 @@ class PlanChecker {
     }
     if (!a.exponent->is_number(0)) {
       const Modulus& e = Modulus::exponents();
-      const std::uint64_t change = e.subtract(with_references(to, pass).value(a.exponent, p, e), with_references(from, pass).value(a.exponent, p, e));
+      const std::uint64_t change =
+          e.subtract(with_references(to, pass).value(a.exponent, p, e), with_references(from, pass).value(a.exponent, p, e));
       result = m.multiply(result, field_exp(change));
     }
     return result;

@@ -1,3 +1,4 @@
+// Evaluates expressions at points of the field.
 #include "passes/fusion/field_eval.h"
 
 #include <algorithm>

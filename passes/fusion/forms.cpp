@@ -1,3 +1,4 @@
+// The rules of forms, one for each kind of expression.
 #include "passes/fusion/forms.h"
 
 #include <fmt/format.h>
@@ -56,7 +57,8 @@ Form Forms::reduction(Expr r) {
   const Form terms = without_shift.form(inner);
   if (terms.size() != 1 || terms[0].exponent != b_.zero() || !terms[0].factor->is_nonnegative ||
       (r->combine != Combine::max && terms[0].factor != b_.one()))
-    refuse(fmt::format("{} of a value that is not monotone in its data", r->combine == Combine::max ? "the maximum" : "a reduction"), inner);
+    refuse(fmt::format("{} of a value that is not monotone in its data", r->combine == Combine::max ? "the maximum" : "a reduction"),
+           inner);
   return terms;
 }
 
@@ -142,7 +144,8 @@ Form Forms::product(Expr e) {
     } else if (f.exponent.is_integer() && !f.exponent.is_negative() && f.exponent <= Rational(kMostPower)) {
       for (Rational i = 0; i < f.exponent; i += 1) all = multiply(all, x);
     } else {
-      refuse(f.exponent.is_negative() ? "a division by a sum of data and a pending reduction" : "a root of a sum of data and a pending reduction",
+      refuse(f.exponent.is_negative() ? "a division by a sum of data and a pending reduction"
+                                      : "a root of a sum of data and a pending reduction",
              f.base);
     }
   }
@@ -192,7 +195,8 @@ Form Forms::logarithm(Expr e) {
 // A reduction over other axes: linear in what does not vary along them.
 Form Forms::inner_reduction(Expr e) {
   const bool is_sum = e->combine == Combine::sum;
-  if (e->operands.size() > 1 || (!is_sum && e->combine != Combine::max)) refuse("a reduction of a value with data and a pending reduction", e);
+  if (e->operands.size() > 1 || (!is_sum && e->combine != Combine::max))
+    refuse("a reduction of a value with data and a pending reduction", e);
   Forms inner(b_, loop_, pending_, shift_ && is_sum);
   const Form body = inner.form(e->operands[0]);
   Form all;

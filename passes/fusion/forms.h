@@ -1,12 +1,12 @@
 // Separates what depends on data from what depends on pending reductions: the derivation of one-pass kernels.
 //
-// A loop walks an axis L. A reduction over L is pending until the loop ends, and other values need it: in sum of exp(s - m) v the maximum m of
-// s is pending. A form of a value is
+// A loop walks an axis L. A reduction over L is pending until the loop ends, and other values need it: in sum of exp(s - m) v the maximum m
+// of s is pending. A form of a value is
 //
 //   value = sum over i of  c_i(pending) * exp(a_i(pending) - a_i(reference)) * body_i(data, reference)
 //
-// The references stand for the pending values; any number serves as a reference, and a loop takes the value so far. An accumulator holds the
-// reduction of body_i, and moves with exp(a_i(new) - a_i(old)) when its reference does. c_i is applied when the loop has ended.
+// The references stand for the pending values; any number serves as a reference, and a loop takes the value so far. An accumulator holds
+// the reduction of body_i, and moves with exp(a_i(new) - a_i(old)) when its reference does. c_i is applied when the loop has ended.
 //
 //   exp(s - m) / l * v   has one term:  c = 1 / l,  a = -m,  body = exp(s - reference(m)) v
 //

@@ -1,3 +1,4 @@
+// Names axes, and translates leaves, views, reductions and indexed reads.
 #include "passes/fusion/graph_to_exprs.h"
 
 #include <algorithm>
@@ -270,7 +271,8 @@ Expr GraphToExprs::leaf(const Node& node, NodeId n, const Position& position) {
           const double value = ir::float_value(node.element, bits);
           // sum * (1.0f / n) is the mean, as sum / n is: the constant's rounding moves to the result.
           if (options_.move_rounding)
-            if (const auto fraction = node.element == Element::f64 ? ir::intended_fraction(value) : ir::intended_fraction(static_cast<float>(value)))
+            if (const auto fraction =
+                    node.element == Element::f64 ? ir::intended_fraction(value) : ir::intended_fraction(static_cast<float>(value)))
               return b_.number(*fraction);
           return b_.constant(value);
         }
@@ -323,9 +325,8 @@ Expr GraphToExprs::slice_or_flip(NodeId n, const Position& position) {
   const TensorAtoms own = axes_.atoms(n), theirs = axes_.operand_atoms(n, 0);
   const Expr i = whole(position[axis], own[axis]);
   Position there = position;
-  const Expr moved = node.op == Op::flip
-                         ? b_.subtract(b_.extent(node.shape[axis] - Dim(1)), i)
-                         : b_.add({b_.extent(node.lengths[0]), b_.product({b_.extent(node.lengths[2]), i})});
+  const Expr moved = node.op == Op::flip ? b_.subtract(b_.extent(node.shape[axis] - Dim(1)), i)
+                                         : b_.add({b_.extent(node.lengths[0]), b_.product({b_.extent(node.lengths[2]), i})});
   there[axis] = parts({{moved}, true}, theirs[axis]);
   return operand(n, 0, there);
 }
@@ -512,8 +513,8 @@ Expr GraphToExprs::indexed(NodeId n, const Position& position) {
   return pick(operand(n, 0, there), along, theirs[axis], picked);
 }
 
-// The value at a position: an element of memory is read there; of what a reduction computes, a sum with one term picks it, so that it can be
-// part of a loop. Element-wise ops commute with picking.
+// The value at a position: an element of memory is read there; of what a reduction computes, a sum with one term picks it, so that it can
+// be part of a loop. Element-wise ops commute with picking.
 Expr GraphToExprs::pick(Expr value, const AxisPosition& along, const AtomList& atoms, Expr position) {
   const AxisSet bound = axes_of(along);
   ExprMap moved;

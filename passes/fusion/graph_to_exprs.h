@@ -1,8 +1,8 @@
 // Translates the values of a graph into expressions over named axes.
 //
-// Names are given from the outputs down: the axes of an output get names, each op hands them to its operands, and a reduction names the axes
-// that it binds. A name that is already in use where a reduction binds it gets a prime: in x x^T with one x, rows and columns are two axes of
-// one tensor. Names come from inputs only (input and axis), so no rewriting of the formulas between can change them.
+// Names are given from the outputs down: the axes of an output get names, each op hands them to its operands, and a reduction names the
+// axes that it binds. A name that is already in use where a reduction binds it gets a prime: in x x^T with one x, rows and columns are two
+// axes of one tensor. Names come from inputs only (input and axis), so no rewriting of the formulas between can change them.
 #pragma once
 #include <map>
 #include <set>

@@ -1,3 +1,4 @@
+// Interval arithmetic of integer expressions.
 #include "passes/fusion/integer_range.h"
 
 #include <algorithm>
@@ -10,9 +11,7 @@ using ir::Int128;
 
 constexpr std::int64_t kMostExtent = INT32_MAX;
 
-std::int64_t saturate(Int128 v) {
-  return static_cast<std::int64_t>(std::clamp<Int128>(v, INT64_MIN, INT64_MAX));
-}
+std::int64_t saturate(Int128 v) { return static_cast<std::int64_t>(std::clamp<Int128>(v, INT64_MIN, INT64_MAX)); }
 
 Range of_type(ir::Element e) {
   if (e == ir::Element::boolean) return {0, 1};
@@ -22,9 +21,7 @@ Range of_type(ir::Element e) {
   return {-(std::int64_t{1} << (width - 1)), (std::int64_t{1} << (width - 1)) - 1};
 }
 
-Range add(const Range& a, const Range& b) {
-  return {saturate(Int128{a.least} + b.least), saturate(Int128{a.greatest} + b.greatest)};
-}
+Range add(const Range& a, const Range& b) { return {saturate(Int128{a.least} + b.least), saturate(Int128{a.greatest} + b.greatest)}; }
 
 Range multiply(const Range& a, const Range& b) {
   const Int128 corners[] = {Int128{a.least} * b.least, Int128{a.least} * b.greatest, Int128{a.greatest} * b.least,

@@ -30,7 +30,6 @@ struct ExprHash {
 using ExprMap = std::unordered_map<Expr, Expr, ExprHash>;
 using ExprSet = std::unordered_set<Expr, ExprHash>;
 
-
 class ExprBuilder {
  public:
   explicit ExprBuilder(ExprPool& pool);
@@ -116,6 +115,9 @@ class ExprBuilder {
   Expr zero_, one_, negative_infinity_;
   bool has_rounded_ = false;
 };
+
+/// The element type of arithmetic on these values: numbers and extents adapt to the others, integers are exact.
+ir::Element common_element(std::span<const Expr>);
 
 /// The conditions of a conjunction; one for any other condition.
 std::vector<Expr> conjuncts(Expr condition);

@@ -1,3 +1,4 @@
+// Assigns passes, makes accumulators, and chooses references and the grid.
 #include "passes/fusion/plan.h"
 
 #include <algorithm>
@@ -189,7 +190,8 @@ void Plan::make_accumulators() {
       r.terms.push_back({t.factor, accumulator(r.pass, r.value->combine, t.exponent, t.body, r.value)});
 }
 
-// The transport of a body with shift references y: the form of body[y + delta], with delta pending. Bodies that turn up become accumulators.
+// The transport of a body with shift references y: the form of body[y + delta], with delta pending. Bodies that turn up become
+// accumulators.
 void Plan::make_moves() {
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const std::vector<Expr> shifts = all_of_kind(accumulators[i].body, ExprKind::shift_reference);
@@ -247,7 +249,8 @@ bool Plan::is_only_reference(Expr reduce) {
       const Accumulator& a = accumulators[t.accumulator];
       // A name for the accumulator's value at its reference.
       const Axis name = b_->pool().axis("T" + std::to_string(t.accumulator), 1);
-      terms.push_back(b_->product({t.factor, b_->exp(a.exponent), b_->function(ir::OpKind::copysign_, {b_->index(name)}, ir::Element::f32)}));
+      terms.push_back(
+          b_->product({t.factor, b_->exp(a.exponent), b_->function(ir::OpKind::copysign_, {b_->index(name)}, ir::Element::f32)}));
     }
     sums[r.value] = b_->add(terms);
   }
@@ -274,8 +277,8 @@ bool Plan::is_read(int accumulator) const {
   return false;
 }
 
-// A free axis is shared out over programs if what lacks it is cheap to repeat: no product, and nothing is read that is not read along the axis
-// anyway, or that has fewer axes than such a read.
+// A free axis is shared out over programs if what lacks it is cheap to repeat: no product, and nothing is read that is not read along the
+// axis anyway, or that has fewer axes than such a read.
 void Plan::choose_grid() {
   AxisSet free;
   for (const KernelOutput& o : outputs) free.insert(o.value->axes);
@@ -303,9 +306,8 @@ void Plan::choose_grid() {
     space.insert(part->bound);
     const bool is_product = std::none_of(read.begin(), read.end(), [&](const Read& r) { return r.axes.contains(space); });
     return !is_product && std::all_of(read.begin(), read.end(), [&](const Read& r) {
-      return std::any_of(along.begin(), along.end(), [&](const Read& a) {
-        return a == r || (a.axes.contains(r.axes) && a.axes.size() > r.axes.size());
-      });
+      return std::any_of(along.begin(), along.end(),
+                         [&](const Read& a) { return a == r || (a.axes.contains(r.axes) && a.axes.size() > r.axes.size()); });
     });
   };
   for (Axis x : free) {

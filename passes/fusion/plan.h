@@ -40,7 +40,7 @@ struct Accumulator {
   int pass = 1;
   /// If the body has shift references: the accumulator after they move, before the exponent does, with their deltas in the factors.
   std::vector<AccumulatorTerm> move;
-  Expr reduce;    // a reduction of which it is a term
+  Expr reduce;  // a reduction of which it is a term
 };
 
 struct Reduction {
@@ -77,14 +77,14 @@ class Plan {
 
   std::vector<KernelOutput> outputs;
   Axis loop = nullptr;
-  std::vector<Reduction> reductions;       // over the loop's axis; what one needs stands before it
+  std::vector<Reduction> reductions;  // over the loop's axis; what one needs stands before it
   std::vector<Accumulator> accumulators;
   std::vector<Refusal> refusals;
   int passes = 1;
 
-  AxisSet grid;      // free axes that programs share out
-  AxisSet payload;   // free axes that every program has whole
-  double cells = 0;  // elements of accumulators for each point of the grid
+  AxisSet grid;         // free axes that programs share out
+  AxisSet payload;      // free axes that every program has whole
+  double cells = 0;     // elements of accumulators for each point of the grid
   double resident = 0;  // positions of inner reductions at once
   double after = 0;     // positions of reductions behind the loop
 

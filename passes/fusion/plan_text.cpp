@@ -37,14 +37,16 @@ std::string Plan::text() const {
   }
   ExprNames names;
   for (std::size_t i = 0; i < reductions.size(); ++i) names[reductions[i].value] = fmt::format("r{}", i);
-  std::string all = fmt::format("loop over {}; grid [{}]; payload [{}]; {} pass{}; {:.0f} cells\n", loop->name, text(grid), text(payload), passes,
-                                passes == 1 ? "" : "es", cells);
+  std::string all = fmt::format("loop over {}; grid [{}]; payload [{}]; {} pass{}; {:.0f} cells\n", loop->name, text(grid), text(payload),
+                                passes, passes == 1 ? "" : "es", cells);
   for (int pass = 1; pass <= passes; ++pass) {
     if (passes > 1) all += fmt::format(" pass {}\n", pass);
     for (const Reduction& r : reductions) {
       if (r.pass != pass) continue;
       all += fmt::format("  {}[{}] = {} over {}: {}{}\n", names.at(r.value), text(r.value->axes),
-                         r.value->combine == graph::Combine::sum ? "sum" : r.value->combine == graph::Combine::max ? "max" : "reduction",
+                         r.value->combine == graph::Combine::sum   ? "sum"
+                         : r.value->combine == graph::Combine::max ? "max"
+                                                                   : "reduction",
                          text(r.value->bound), text(r.policy), r.is_only_reference ? ", only a reference" : "");
       if (r.policy != Policy::constant && r.policy != Policy::unused) all += fmt::format("    = {}\n", terms_text(r.terms, names));
     }

@@ -62,8 +62,8 @@ class ProgramBuilder {
   void expect_supported() const {
     for (std::size_t i = 0; i < g_.size(); ++i) {
       const graph::Node& n = g_.node({static_cast<std::uint32_t>(i)});
-      const bool is_supported = n.op != Op::scan && n.op != Op::scatter_add && n.op != Op::call &&
-                                !(n.op == Op::reduce && n.kind == graph::Combine::combine);
+      const bool is_supported =
+          n.op != Op::scan && n.op != Op::scatter_add && n.op != Op::call && !(n.op == Op::reduce && n.kind == graph::Combine::combine);
       if (!is_supported && is_needed({static_cast<std::uint32_t>(i)}))
         throw Error(n.where, "compile: a graph with this op cannot be compiled yet");
     }
@@ -214,7 +214,8 @@ class ProgramBuilder {
       } else {
         a.kind = KernelArgument::Kind::buffer;
         a.buffer = buffer_of(p.tensor);
-        const bool is_written = std::any_of(plan.outputs.begin(), plan.outputs.end(), [&](const KernelOutput& o) { return o.tensor == p.tensor; });
+        const bool is_written =
+            std::any_of(plan.outputs.begin(), plan.outputs.end(), [&](const KernelOutput& o) { return o.tensor == p.tensor; });
         (is_written ? k.writes : k.reads).push_back(a.buffer);
       }
       k.arguments.push_back(std::move(a));
@@ -285,9 +286,10 @@ class ProgramBuilder {
 
   void explain(const ExprPool& pool, const Plan& plan, const Refusal& r) {
     const NodeId what = source(pool, r.why.node), why = source(pool, r.why.pending);
-    const std::string line = fmt::format("not fused: {} in {} ({}) because {} ({}) is complete only after all of {}", r.why.reason, name_of(what),
-                                         place(what), name_of(why), place(why), plan.loop->name);
-    if (std::find(program_.not_fused.begin(), program_.not_fused.end(), line) == program_.not_fused.end()) program_.not_fused.push_back(line);
+    const std::string line = fmt::format("not fused: {} in {} ({}) because {} ({}) is complete only after all of {}", r.why.reason,
+                                         name_of(what), place(what), name_of(why), place(why), plan.loop->name);
+    if (std::find(program_.not_fused.begin(), program_.not_fused.end(), line) == program_.not_fused.end())
+      program_.not_fused.push_back(line);
   }
 
   void prove(ExprBuilder& exprs, const Plan& plan) {

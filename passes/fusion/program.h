@@ -1,7 +1,7 @@
 // What a compiled graph runs: kernels in tile IR, and how to launch each of them.
 //
-// Buffers are the tensors in memory: what run() gets by name, constants, and intermediate results. Extents may have symbols; their values are
-// known when the program runs.
+// Buffers are the tensors in memory: what run() gets by name, constants, and intermediate results. Extents may have symbols; their values
+// are known when the program runs.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -26,20 +26,20 @@ struct ProgramBuffer {
   std::string name;  // of input and output: the user's
   BufferKind kind{};
   ir::Element element{};
-  graph::TensorShape shape;      // of an intermediate: row-major
-  std::vector<Dim> strides;      // of an input with strides, else empty
-  bool is_parameter = false;     // input
-  bool is_used = true;           // input: false if no output needs it
+  graph::TensorShape shape;                         // of an intermediate: row-major
+  std::vector<Dim> strides;                         // of an input with strides, else empty
+  bool is_parameter = false;                        // input
+  bool is_used = true;                              // input: false if no output needs it
   std::shared_ptr<const graph::ConstantData> data;  // constant: one element for all, or all in row-major order
-  graph::NodeId node;            // whose value it is; none for an intermediate that is no node's value
+  graph::NodeId node;                               // whose value it is; none for an intermediate that is no node's value
 };
 
 /// One argument of a kernel, in the order of the function's parameters.
 struct KernelArgument {
   enum class Kind : std::uint8_t { buffer, extent, scalar } kind{};
-  int buffer = -1;      // buffer: the index of a ProgramBuffer
-  Dim extent;           // extent: passed as the parameter's integer type
-  std::string scalar;   // scalar: the name that run() gives a number for
+  int buffer = -1;     // buffer: the index of a ProgramBuffer
+  Dim extent;          // extent: passed as the parameter's integer type
+  std::string scalar;  // scalar: the name that run() gives a number for
 };
 
 /// The number of programs along one axis of the grid: the product of extent / tile, rounded up.
@@ -56,13 +56,13 @@ struct ProgramKernel {
   int num_warps = 4, num_stages = 0;
 
   // For reports.
-  std::string reason;                    // why these nodes are one kernel
+  std::string reason;  // why these nodes are one kernel
   std::vector<graph::NodeId> covers;
-  int passes = 1;                        // over the loop's axis
-  std::vector<int> reads, writes;        // buffers
-  double flops_per_element = 0;          // of multiplications and additions, for each point of flops_space
+  int passes = 1;                  // over the loop's axis
+  std::vector<int> reads, writes;  // buffers
+  double flops_per_element = 0;    // of multiplications and additions, for each point of flops_space
   std::vector<Dim> flops_space;
-  std::string plan_text;                 // loop, accumulators, policies
+  std::string plan_text;  // loop, accumulators, policies
 };
 
 struct ProgramProof {
@@ -82,7 +82,7 @@ struct Program {
   std::vector<ProgramKernel> kernels;            // of each run, in order
   std::vector<ProgramKernel> parameter_kernels;  // when a parameter is given, in order
   ProgramProof proof;
-  std::vector<std::string> not_fused;            // one line each: "not fused: ... (file:line) ... because ... (file:line) ..."
+  std::vector<std::string> not_fused;  // one line each: "not fused: ... (file:line) ... because ... (file:line) ..."
 };
 
 /// Derives the kernels of a graph's outputs. Requires: a verified graph with an output. `target.sm` is 0 for hosts.

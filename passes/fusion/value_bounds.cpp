@@ -1,3 +1,4 @@
+// Interval arithmetic of float expressions.
 #include "passes/fusion/value_bounds.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Tile sizes of products, of rows and of element-wise kernels.
 #include "passes/fusion/emit/configuration.h"
 
 #include <algorithm>
@@ -7,7 +8,9 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-std::int64_t power_of_two(std::int64_t at_least) { return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(at_least, 1)))); }
+std::int64_t power_of_two(std::int64_t at_least) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(at_least, 1))));
+}
 
 // The least power of two that holds the whole axis, or INT64_MAX / 2 if that is not known.
 std::int64_t whole(Axis a) {
@@ -147,7 +150,8 @@ class TileChooser {
     std::int64_t left = 1024;
     std::vector<Axis> order;
     for (const KernelOutput& o : plan_.outputs)
-      if (const Axis a = contiguous_axis(o, b_); a && grid.contains(a) && std::find(order.begin(), order.end(), a) == order.end()) order.push_back(a);
+      if (const Axis a = contiguous_axis(o, b_); a && grid.contains(a) && std::find(order.begin(), order.end(), a) == order.end())
+        order.push_back(a);
     if (order.size() > 1) left = 4096;
     for (Axis a : grid)
       if (std::find(order.begin(), order.end(), a) == order.end()) order.push_back(a);

@@ -1,3 +1,4 @@
+// Emits programs, loops, accumulators and stores.
 #include "passes/fusion/emit/kernel_emitter.h"
 
 #include <algorithm>
@@ -64,9 +65,8 @@ class KernelEmitter {
     // Axes with tiles first; what they read in common is then read at about one time.
     std::vector<Axis> axes;
     for (const auto& [axis, size] : sizes_.grid) axes.push_back(axis);
-    std::sort(axes.begin(), axes.end(), [&](Axis a, Axis b) {
-      return std::pair(-sizes_.grid.at(a), a->name) < std::pair(-sizes_.grid.at(b), b->name);
-    });
+    std::sort(axes.begin(), axes.end(),
+              [&](Axis a, Axis b) { return std::pair(-sizes_.grid.at(a), a->name) < std::pair(-sizes_.grid.at(b), b->name); });
     constexpr std::int64_t kMostOfInnerDimensions = 65535;
     bool is_separate = axes.size() <= 3;
     for (std::size_t i = 1; i < axes.size(); ++i)
@@ -87,7 +87,9 @@ class KernelEmitter {
     }
   }
 
-  ir::ValueId program_id(int axis) { return function_.result(ir_.create(OpKind::program_id_, {}, {ir::Attr{ir::AttrName::axis, axis, {}}})); }
+  ir::ValueId program_id(int axis) {
+    return function_.result(ir_.create(OpKind::program_id_, {}, {ir::Attr{ir::AttrName::axis, axis, {}}}));
+  }
 
   // The number of tiles along an axis, as i32.
   ir::ValueId tile_count(Axis a) {
@@ -244,8 +246,8 @@ class KernelEmitter {
     Part begin, end;
   };
 
-  // Positions at which every accumulator is masked for all rows of the program are left out: those behind the diagonal of a causal mask, those
-  // before a window.
+  // Positions at which every accumulator is masked for all rows of the program are left out: those behind the diagonal of a causal mask,
+  // those before a window.
   Bounds loop_bounds(const std::vector<int>& live, bool has_outputs, Element e) {
     Bounds bounds{tiles_.integer(e, 0), tiles_.extent(plan_.loop->extent, e)};
     if (live.empty() || has_outputs) return bounds;
@@ -294,7 +296,8 @@ class KernelEmitter {
     const ir::BlockId body = function_.region(loop);
     EmitScope scope;
     scope.block = body;
-    scope.tiles[plan_.loop] = {sizes_.loop, function_.add_arg(body, ir::Type(index)), plan_.loop->extent.known_divisor() % sizes_.loop == 0};
+    scope.tiles[plan_.loop] = {sizes_.loop, function_.add_arg(body, ir::Type(index)),
+                               plan_.loop->extent.known_divisor() % sizes_.loop == 0};
     State old;
     std::map<int, Part> results;
     for (std::size_t i = 0; i < orders.size(); ++i) {

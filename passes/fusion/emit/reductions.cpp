@@ -35,7 +35,8 @@ std::int64_t elements(const std::vector<std::int64_t>& shape) {
   return product;
 }
 
-// Whether every element is 0 where the axis is outside of its extent, because a load that varies along it is masked, and all else is finite.
+// Whether every element is 0 where the axis is outside of its extent, because a load that varies along it is masked, and all else is
+// finite.
 bool is_zero_outside(const std::vector<Factor>& factors, Axis a) {
   bool has_load = false;
   for (const Factor& f : factors) {
@@ -92,16 +93,17 @@ Axis TileValues::looped_axis(const AxisSet& axes) const {
   return nullptr;
 }
 
-Part TileValues::combine(Combine c, const AxisSet& along, Expr body, Element operand_element, const Order& order, std::optional<Part> accumulator) {
+Part TileValues::combine(Combine c, const AxisSet& along, Expr body, Element operand_element, const Order& order,
+                         std::optional<Part> accumulator) {
   if (c == Combine::sum)
     if (const auto product = dot(along, body, operand_element, order, accumulator)) return *product;
   Order inner = restricted(order, body->axes);
   const std::size_t kept = inner.size();
   for (Axis a : along)
     if (is_tiled(a)) inner.push_back(a);
-  Part x = body->element == Element::boolean      ? value(body, inner)
-           : ir::is_integer(body->element)        ? value_as(body, inner, body->element)
-                                                  : value_as(body, inner, body->element);
+  Part x = body->element == Element::boolean ? value(body, inner)
+           : ir::is_integer(body->element)   ? value_as(body, inner, body->element)
+                                             : value_as(body, inner, body->element);
   AxisSet masked;
   for (Axis a : along)
     if (is_tiled(a) && !(c == Combine::sum && is_zero_outside(exprs_.factors(body), a))) masked.insert(a);
@@ -149,7 +151,8 @@ std::optional<Part> TileValues::dot(const AxisSet& along, Expr body, Element ope
     }
     std::vector<Factor> members{f};
     for (auto c = components.begin(); c != components.end();) {
-      const bool meets = std::any_of(own.begin(), own.end(), [&](Axis a) { return std::find(c->first.begin(), c->first.end(), a) != c->first.end(); });
+      const bool meets =
+          std::any_of(own.begin(), own.end(), [&](Axis a) { return std::find(c->first.begin(), c->first.end(), a) != c->first.end(); });
       if (!meets) {
         ++c;
         continue;
@@ -194,8 +197,8 @@ std::optional<Part> TileValues::dot(const AxisSet& along, Expr body, Element ope
   const Part a = group_value(left, left_order, along, multiplied), b = group_value(right, right_order, along, multiplied);
   const std::int64_t mk[] = {m, k}, kn[] = {k, n}, mn[] = {m, n};
   const Element result = multiplied == Element::f64 ? Element::f64 : ir::is_integer(multiplied) ? Element::i32 : Element::f32;
-  const ir::ValueId start = accumulator ? ir_.reshape(broadcast(permuted(*accumulator, result_order), result_order), mn)
-                                        : ir_.constant(ir::Type(result, mn), 0);
+  const ir::ValueId start =
+      accumulator ? ir_.reshape(broadcast(permuted(*accumulator, result_order), result_order), mn) : ir_.constant(ir::Type(result, mn), 0);
   const ir::ValueId operands[] = {ir_.reshape(a.value, mk), ir_.reshape(b.value, kn), start};
   const ir::ValueId product = ir_.function().result(ir_.create(OpKind::dot_, operands));
   const Part whole{ir_.reshape(product, shape(result_order)), result_order};
@@ -206,8 +209,8 @@ std::optional<Part> TileValues::dot(const AxisSet& along, Expr body, Element ope
 
 // ---- reductions over axes that no loop of the kernel walks ----
 
-// The tiles of the axes that a reduction binds. A whole axis is known to the whole kernel, so that what varies along it alone is emitted once;
-// but an axis of the same name that programs share out keeps its own tile outside of the reduction.
+// The tiles of the axes that a reduction binds. A whole axis is known to the whole kernel, so that what varies along it alone is emitted
+// once; but an axis of the same name that programs share out keeps its own tile outside of the reduction.
 EmitScope TileValues::inner_scope(const AxisSet& bound, Axis walked) {
   EmitScope inner;
   inner.block = scopes_.back().block;

@@ -1,3 +1,4 @@
+// Emits element-wise expressions in the outermost scope that has their operands.
 #include "passes/fusion/emit/tile_values.h"
 
 #include <algorithm>
@@ -274,8 +275,7 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
   Part result = product(numerator).value_or(constant(e->element, 1));
   if (coefficient == -1 && denominator.empty() && numerator.size() == 1) result = unary(OpKind::neg_, result);
   if (const auto d = product(denominator)) result = binary(OpKind::div_, result, *d, own);
-  if (!conditions.empty())
-    result = select(value(exprs_.conjunction(conditions), own), result, constant(e->element, 0), own);
+  if (!conditions.empty()) result = select(value(exprs_.conjunction(conditions), own), result, constant(e->element, 0), own);
   return result;
 }
 
@@ -298,8 +298,8 @@ Part TileValues::extent(const Dim& d, Element element) {
   const Element own = fits({d.least(), d.greatest()}, Element::i32) ? Element::i32 : Element::i64;
   const std::string symbol = d.text();
   const bool is_name = std::all_of(symbol.begin(), symbol.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
-  const ir::ValueId v = ir_.function().add_param(
-      ir::Type(own), {is_name ? symbol : "extent" + std::to_string(parameters_.size()), std::max<std::int64_t>(d.known_divisor(), 1), false});
+  const ir::ValueId v = ir_.function().add_param(ir::Type(own), {is_name ? symbol : "extent" + std::to_string(parameters_.size()),
+                                                                 std::max<std::int64_t>(d.known_divisor(), 1), false});
   parameters_.push_back({nullptr, d, v});
   return {ir_.cast(v, element), {}};
 }
@@ -319,9 +319,8 @@ Part TileValues::emit_integer(Expr e, const Order& order, Element element) {
       std::optional<Part> sum;
       for (const auto& [part, c] : all) {
         const bool subtracts = sum && c == Rational(-1);
-        const Part x = c.is_one() || subtracts
-                           ? part
-                           : binary(OpKind::mul_, part, integer(element, static_cast<std::int64_t>(c.numerator())), order);
+        const Part x =
+            c.is_one() || subtracts ? part : binary(OpKind::mul_, part, integer(element, static_cast<std::int64_t>(c.numerator())), order);
         sum = sum ? binary(subtracts ? OpKind::sub_ : OpKind::add_, *sum, x, order) : x;
       }
       return *sum;
@@ -357,14 +356,12 @@ Part TileValues::emit_condition(Expr e, const Order& own) {
           left.push_back(t);
       }
       const Expr a = exprs_.add_terms(left), b = exprs_.add_terms(right);
-      const Element element =
-          index_element(a) == Element::i32 && index_element(b) == Element::i32 ? Element::i32 : Element::i64;
+      const Element element = index_element(a) == Element::i32 && index_element(b) == Element::i32 ? Element::i32 : Element::i64;
       return binary(OpKind::ge_, emit_integer(a, own, element), emit_integer(b, own, element), own);
     }
     case ExprKind::equal: {
       const Expr a = e->operands[0], b = e->operands[1];
-      const Element element =
-          index_element(a) == Element::i32 && index_element(b) == Element::i32 ? Element::i32 : Element::i64;
+      const Element element = index_element(a) == Element::i32 && index_element(b) == Element::i32 ? Element::i32 : Element::i64;
       return binary(OpKind::eq_, emit_integer(a, own, element), emit_integer(b, own, element), own);
     }
     case ExprKind::conjunction: {

@@ -26,16 +26,16 @@ struct Part {
 
 /// The positions of an axis that a tile has.
 struct AxisTile {
-  std::int64_t size = 1;    // a power of two
-  ir::ValueId start;        // i32 or i64 scalar; none: 0
-  bool is_whole = false;    // no position is outside of the extent
+  std::int64_t size = 1;  // a power of two
+  ir::ValueId start;      // i32 or i64 scalar; none: 0
+  bool is_whole = false;  // no position is outside of the extent
 };
 
 /// Where values are emitted: the body of the kernel, or of a loop inside of it.
 struct EmitScope {
   ir::BlockId block;
-  ir::OpId before;                          // values go before this op; none: at the end of the block
-  std::map<Axis, AxisTile> tiles;           // of the axes that the scope gives positions to
+  ir::OpId before;                                 // values go before this op; none: at the end of the block
+  std::map<Axis, AxisTile> tiles;                  // of the axes that the scope gives positions to
   std::unordered_map<Expr, Part, ExprHash> known;  // values that the scope gives: accumulators, references
   std::map<std::pair<const ExprData*, Order>, Part> emitted;
   std::map<std::pair<const ExprData*, Order>, Part> loads;  // as they lie in memory
@@ -97,7 +97,8 @@ class TileValues {
   // ---- reductions inside of a tile (reductions.cpp) ----
   /// Combines what a body contributes along axes that have whole or masked tiles; adds it to `accumulator` if there is one. The result has
   /// the axes of `order`.
-  Part combine(graph::Combine, const AxisSet& along, Expr body, ir::Element operand_element, const Order& order, std::optional<Part> accumulator);
+  Part combine(graph::Combine, const AxisSet& along, Expr body, ir::Element operand_element, const Order& order,
+               std::optional<Part> accumulator);
   /// The neutral element.
   Part neutral(graph::Combine, ir::Element, const Order&);
   Part combine_parts(graph::Combine, const Part&, const Part&, const Order&);
@@ -146,7 +147,8 @@ class TileValues {
   ir::ValueId parameter(Tensor);
   Part address(Tensor, std::span<const Expr> index, const Order&);
   std::optional<Part> access_mask(Tensor, std::span<const Expr> index, const AxisSet&, const Order&);
-  std::optional<Part> dot(const AxisSet& along, Expr body, ir::Element operand_element, const Order&, const std::optional<Part>& accumulator);
+  std::optional<Part> dot(const AxisSet& along, Expr body, ir::Element operand_element, const Order&,
+                          const std::optional<Part>& accumulator);
   Part group_value(const std::vector<Factor>&, const Order& order, const AxisSet& along, ir::Element);
   Part reduce_tile(graph::Combine, const Part&, int axes);
   EmitScope inner_scope(const AxisSet& bound, Axis walked);

@@ -1,3 +1,4 @@
+// Derives the kernel of a workload, and runs it by the interpreter.
 #include "tests/unit/passes/fusion/derive.h"
 
 #include <bit>

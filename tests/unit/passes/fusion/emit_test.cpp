@@ -41,7 +41,8 @@ TEST_CASE("fusion emit: causal masks and windows bound the loop") {
     const EmittedKernel k = emit_kernel("kernel", *d.exprs, plan, sizes);
     bool has_minimum = false, has_maximum = false;
     k.function.walk([&](ir::OpId op) {
-      const bool is_scalar = k.function.op(op).parent == k.function.body() && !k.function.op(op).results.empty() && k.function.type(k.function.result(op)).is_scalar();
+      const bool is_scalar = k.function.op(op).parent == k.function.body() && !k.function.op(op).results.empty() &&
+                             k.function.type(k.function.result(op)).is_scalar();
       has_minimum = has_minimum || (is_scalar && k.function.kind(op) == ir::OpKind::minimum_);
       has_maximum = has_maximum || (is_scalar && k.function.kind(op) == ir::OpKind::maximum_);
     });

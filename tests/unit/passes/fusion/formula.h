@@ -27,7 +27,9 @@ struct Formula {
   const graph::TensorShape& shape() const { return graph->node(id).shape; }
 };
 
-inline graph::GraphBuilder builder(graph::Graph& g) { return graph::GraphBuilder(g, "test", {"test.cpp", static_cast<int>(g.size()) + 1, 0}); }
+inline graph::GraphBuilder builder(graph::Graph& g) {
+  return graph::GraphBuilder(g, "test", {"test.cpp", static_cast<int>(g.size()) + 1, 0});
+}
 
 inline Formula number(graph::Graph& g, double v, ir::Element e = ir::Element::f32) { return {&g, builder(g).number(e, v)}; }
 
@@ -83,16 +85,24 @@ inline Formula concat(std::initializer_list<Formula> all, std::int64_t axis) {
 inline Formula reduce(graph::Combine kind, Formula x, std::vector<std::int64_t> axes, bool keep) {
   return {x.graph, builder(*x.graph).reduce(kind, x.id, axes, keep)};
 }
-inline Formula sum(Formula x, std::vector<std::int64_t> axes = {-1}, bool keep = true) { return reduce(graph::Combine::sum, x, std::move(axes), keep); }
-inline Formula max(Formula x, std::vector<std::int64_t> axes = {-1}, bool keep = true) { return reduce(graph::Combine::max, x, std::move(axes), keep); }
+inline Formula sum(Formula x, std::vector<std::int64_t> axes = {-1}, bool keep = true) {
+  return reduce(graph::Combine::sum, x, std::move(axes), keep);
+}
+inline Formula max(Formula x, std::vector<std::int64_t> axes = {-1}, bool keep = true) {
+  return reduce(graph::Combine::max, x, std::move(axes), keep);
+}
 inline Formula einsum(const std::string& equation, std::initializer_list<Formula> all) {
   std::vector<graph::NodeId> ids;
   for (const Formula& f : all) ids.push_back(f.id);
   graph::Graph& g = *all.begin()->graph;
   return {&g, builder(g).einsum(equation, ids, g.node(ids[0]).element)};
 }
-inline Formula take_along(Formula x, Formula index, std::int64_t axis) { return {x.graph, builder(*x.graph).take_along(x.id, index.id, axis)}; }
-inline Formula iota(graph::Graph& g, const graph::TensorShape& shape, std::int64_t axis) { return {&g, builder(g).iota(ir::Element::i32, shape, axis)}; }
+inline Formula take_along(Formula x, Formula index, std::int64_t axis) {
+  return {x.graph, builder(*x.graph).take_along(x.id, index.id, axis)};
+}
+inline Formula iota(graph::Graph& g, const graph::TensorShape& shape, std::int64_t axis) {
+  return {&g, builder(g).iota(ir::Element::i32, shape, axis)};
+}
 inline Formula input(graph::Graph& g, const std::string& name, graph::TensorShape shape, ir::Element e = ir::Element::f32) {
   return {&g, builder(g).input(name, e, std::move(shape))};
 }

@@ -54,8 +54,9 @@ void transformer_block(graph::Graph& g) {
   const Formula x = input(g, "x", {seq, kModel});
   const auto weight = [&](const char* name, graph::TensorShape shape) { return input(g, name, std::move(shape)); };
   const Formula gamma1 = weight("gamma1", {kModel}), gamma2 = weight("gamma2", {kModel}), wq = weight("wq", {kModel, kHeads * kDim}),
-                wo = weight("wo", {kHeads * kDim, kModel}), wk = weight("wk", {kModel, kKv * kDim}), wv = weight("wv", {kModel, kKv * kDim}),
-                wg = weight("wg", {kModel, kHidden}), wu = weight("wu", {kModel, kHidden}), wd = weight("wd", {kHidden, kModel});
+                wo = weight("wo", {kHeads * kDim, kModel}), wk = weight("wk", {kModel, kKv * kDim}),
+                wv = weight("wv", {kModel, kKv * kDim}), wg = weight("wg", {kModel, kHidden}), wu = weight("wu", {kModel, kHidden}),
+                wd = weight("wd", {kHidden, kModel});
   const auto matmul = [&](Formula a, Formula b) { return Formula{&g, builder(g).matmul(a.id, b.id, ir::Element::f32)}; };
   graph::GraphBuilder b = builder(g);
   const auto rms = [&](Formula a, Formula gamma) { return Formula{&g, graph::rms_norm(b, a.id, gamma.id, 1e-6)}; };

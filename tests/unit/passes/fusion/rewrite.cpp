@@ -1,3 +1,4 @@
+// Rewrites graphs node by node.
 #include "tests/unit/passes/fusion/rewrite.h"
 
 #include <algorithm>

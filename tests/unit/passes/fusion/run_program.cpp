@@ -1,3 +1,4 @@
+// Runs programs of graphs by the interpreter.
 #include "tests/unit/passes/fusion/run_program.h"
 
 #include <bit>
@@ -59,17 +60,20 @@ std::map<std::string, double> errors_of(const graph::Graph& g, const Program& pr
     const auto width = static_cast<std::size_t>(ir::bytes(b.element));
     const auto count = static_cast<std::size_t>(elements(b.shape, symbols));
     memory.emplace_back(count * width, std::byte{0xff});  // NaN, for what is not written
-    const std::vector<std::uint64_t>* bits = b.kind == BufferKind::input    ? &arguments.arrays.at(b.name)
+    const std::vector<std::uint64_t>* bits = b.kind == BufferKind::input      ? &arguments.arrays.at(b.name)
                                              : b.kind == BufferKind::constant ? &b.data->bits
                                                                               : nullptr;
-    for (std::size_t i = 0; bits && i < count; ++i) std::memcpy(memory.back().data() + i * width, &(*bits)[bits->size() == 1 ? 0 : i], width);
+    for (std::size_t i = 0; bits && i < count; ++i)
+      std::memcpy(memory.back().data() + i * width, &(*bits)[bits->size() == 1 ? 0 : i], width);
   }
   for (const ProgramKernel& k : program.kernels) {
     ir::verify_or_throw(k.function);
     std::vector<std::uint64_t> words;
     for (const KernelArgument& a : k.arguments) {
       switch (a.kind) {
-        case KernelArgument::Kind::buffer: words.push_back(reinterpret_cast<std::uintptr_t>(memory[static_cast<std::size_t>(a.buffer)].data())); break;
+        case KernelArgument::Kind::buffer:
+          words.push_back(reinterpret_cast<std::uintptr_t>(memory[static_cast<std::size_t>(a.buffer)].data()));
+          break;
         case KernelArgument::Kind::extent: words.push_back(static_cast<std::uint64_t>(*a.extent.evaluate(symbols))); break;
         case KernelArgument::Kind::scalar: words.push_back(arguments.arrays.at(a.scalar)[0]); break;
       }
@@ -89,8 +93,9 @@ std::map<std::string, double> errors_of(const graph::Graph& g, const Program& pr
       for (std::size_t i = 0; i < want.bits.size(); ++i) {
         std::uint64_t bits = 0;
         std::memcpy(&bits, memory[b].data() + i * width, width);
-        const double got = ir::is_float(program.buffers[b].element) ? ir::float_value(program.buffers[b].element, bits)
-                                                                     : static_cast<double>(ir::integer_value(program.buffers[b].element, bits));
+        const double got = ir::is_float(program.buffers[b].element)
+                               ? ir::float_value(program.buffers[b].element, bits)
+                               : static_cast<double>(ir::integer_value(program.buffers[b].element, bits));
         const double w = want.number(i);
         if (std::isnan(w) && std::isnan(got)) continue;
         difference += (got - w) * (got - w);

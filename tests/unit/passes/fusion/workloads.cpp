@@ -1,3 +1,4 @@
+// The formulas: attention, norms with products, losses, and what no single pass can compute.
 #include "tests/unit/passes/fusion/workloads.h"
 
 #include <cmath>
@@ -138,7 +139,8 @@ void gqa(Graph& g, Variants& v) {
   output(g, "o", weighted(softmax(scores(q, repeated(k), v), v), repeated(w)));
 }
 void mla(Graph& g, Variants& v) {
-  const Formula qc = input(g, "qc", {B, H, S, 16}), qr = input(g, "qr", {B, H, S, 4}), c = input(g, "c", {B, N, 16}), kr = input(g, "kr", {B, N, 4});
+  const Formula qc = input(g, "qc", {B, H, S, 16}), qr = input(g, "qr", {B, H, S, 4}), c = input(g, "c", {B, N, 16}),
+                kr = input(g, "kr", {B, N, 4});
   const Formula s = (einsum("bhqc,bkc->bhqk", {qc, c}) + einsum("bhqr,bkr->bhqk", {qr, kr})) * 0.25;
   output(g, "o", einsum("bhqk,bkc->bhqc", {softmax(s, v), c}));
 }
@@ -321,16 +323,46 @@ void division_by_mixture(Graph& g, Variants& v) {
 
 const std::vector<Workload>& workloads() {
   static const std::vector<Workload> kAll = {
-      {"attention", attention}, {"causal", causal}, {"window", window}, {"document", document}, {"alibi", alibi}, {"softcap", softcap},
-      {"gqa", gqa}, {"mla", mla}, {"self_attention", self_attention}, {"sinks", sinks}, {"sinks_by_concat", sinks_by_concat},
-      {"append", append}, {"convolution", convolution}, {"dropout", dropout}, {"decode", decode}, {"differential", differential},
-      {"statistics", statistics}, {"without_maximum", without_maximum}, {"normed_attention", normed_attention}, {"heads", heads},
-      {"qk_norm", qk_norm}, {"variance", variance}, {"two_norm", two_norm}, {"rms_product", rms_product}, {"gated", gated},
-      {"layer_product", layer_product}, {"residual", residual}, {"amax_product", amax_product}, {"norm_amax", norm_amax},
-      {"probabilities", probabilities, 2}, {"norm_output", norm_output, 2}, {"cross_entropy", cross_entropy},
-      {"cross_entropy_gradient", cross_entropy_gradient}, {"entropy", entropy}, {"lse_pooling", lse_pooling},
-      {"softmax_over_two_axes", softmax_over_two_axes}, {"exp_of_scaled", exp_of_scaled, 2, true}, {"rounded", rounded, 2, true},
-      {"silu_of_norm", silu_of_norm, 2, true}, {"division_by_mixture", division_by_mixture, 2, true},
+      {"attention", attention},
+      {"causal", causal},
+      {"window", window},
+      {"document", document},
+      {"alibi", alibi},
+      {"softcap", softcap},
+      {"gqa", gqa},
+      {"mla", mla},
+      {"self_attention", self_attention},
+      {"sinks", sinks},
+      {"sinks_by_concat", sinks_by_concat},
+      {"append", append},
+      {"convolution", convolution},
+      {"dropout", dropout},
+      {"decode", decode},
+      {"differential", differential},
+      {"statistics", statistics},
+      {"without_maximum", without_maximum},
+      {"normed_attention", normed_attention},
+      {"heads", heads},
+      {"qk_norm", qk_norm},
+      {"variance", variance},
+      {"two_norm", two_norm},
+      {"rms_product", rms_product},
+      {"gated", gated},
+      {"layer_product", layer_product},
+      {"residual", residual},
+      {"amax_product", amax_product},
+      {"norm_amax", norm_amax},
+      {"probabilities", probabilities, 2},
+      {"norm_output", norm_output, 2},
+      {"cross_entropy", cross_entropy},
+      {"cross_entropy_gradient", cross_entropy_gradient},
+      {"entropy", entropy},
+      {"lse_pooling", lse_pooling},
+      {"softmax_over_two_axes", softmax_over_two_axes},
+      {"exp_of_scaled", exp_of_scaled, 2, true},
+      {"rounded", rounded, 2, true},
+      {"silu_of_norm", silu_of_norm, 2, true},
+      {"division_by_mixture", division_by_mixture, 2, true},
   };
   return kAll;
 }

@@ -1,0 +1,192 @@
+// Reductions, references and substitution in normal form.
+#include <algorithm>
+#include <functional>
+
+#include "passes/fusion/normal_form.h"
+#include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+using ir::Element;
+using ir::OpKind;
+
+bool is_integer(Expr e) { return ir::is_integer(e->element); }
+
+}  // namespace
+
+// ---- reductions ----
+
+Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, Element operand_element) {
+  if (axes.empty()) return body;
+  const bool is_float = !is_integer(body) && body->element != Element::boolean;
+  if (combine == Combine::min && is_float) return scale(-1, reduce(Combine::max, axes, scale(-1, body)));
+  if (combine != Combine::sum) operand_element = Element::f32;
+  const AxisSet here = axes.common(body->axes), absent = axes.without(here);
+  if (combine == Combine::sum && (is_float || body->is(ExprKind::number))) return reduce_sum(here, absent, body, operand_element);
+  const bool idempotent = combine == Combine::max || combine == Combine::min || combine == Combine::any || combine == Combine::all;
+  if (here.empty() && idempotent) return body;
+  if (combine == Combine::max && is_float) {
+    const auto [c, rest] = split_coefficient(body);
+    if (!c.is_one() && !c.is_negative()) return scale(c, reduce(combine, here, rest));
+  }
+  if (body->is(ExprKind::reduce) && body->combine == combine && idempotent && !here.intersects(body->bound)) {
+    AxisSet all = here;
+    all.insert(body->bound);
+    return reduce(combine, all, body->operands[0]);
+  }
+  ExprData e;
+  e.kind = ExprKind::reduce;
+  e.element = body->element;
+  e.combine = combine;
+  e.bound = idempotent ? here : axes;
+  e.operand_element = operand_element;
+  e.operands = {body};
+  return pool_.intern(std::move(e));
+}
+
+Expr ExprBuilder::arg_reduce(Combine combine, const AxisSet& axes, Expr body, Expr position) {
+  ExprData e;
+  e.kind = ExprKind::reduce;
+  e.element = Element::i32;
+  e.combine = combine;
+  e.bound = axes;
+  e.operand_element = Element::f32;
+  e.operands = {body, position};
+  return pool_.intern(std::move(e));
+}
+
+Expr ExprBuilder::reduce_by(std::uint32_t combiner, const AxisSet& axes, Expr body) {
+  ExprData e;
+  e.kind = ExprKind::reduce;
+  e.element = body->element;
+  e.combine = Combine::combine;
+  e.bound = axes;
+  e.operand_element = Element::f32;
+  e.bits = combiner;
+  e.operands = {body};
+  return pool_.intern(std::move(e));
+}
+
+Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, Element operand_element) {
+  std::vector<Factor> outside;
+  for (Axis a : absent) outside.push_back({extent(a->extent), 1});
+  if (here.empty()) {
+    outside.push_back({body, 1});
+    return multiply(1, std::move(outside));
+  }
+  Term scaled = split_coefficient(body);
+  if (body->is(ExprKind::add)) {
+    const auto first = std::find_if(body->terms.begin(), body->terms.end(), [&](const Term& t) { return t.value != one_; });
+    scaled = {first->coefficient, scale(Rational(1) / first->coefficient, body)};
+  }
+  std::vector<Factor> inside;
+  for (const Factor& f : factors(scaled.value)) {
+    if (f.base->axes.intersects(here) || f.base->is(ExprKind::exp))
+      inside.push_back(f);
+    else
+      outside.push_back(f);
+  }
+  if (!outside.empty() || !scaled.coefficient.is_one()) {
+    outside.push_back({reduce(Combine::sum, here, multiply(1, std::move(inside)), operand_element), 1});
+    return multiply(scaled.coefficient, std::move(outside));
+  }
+  if (body->is(ExprKind::reduce) && body->combine == Combine::sum && !here.intersects(body->bound) &&
+      body->operand_element == operand_element) {
+    AxisSet all = here;
+    all.insert(body->bound);
+    return reduce(Combine::sum, all, body->operands[0], operand_element);
+  }
+  ExprData e;
+  e.kind = ExprKind::reduce;
+  e.element = body->element;
+  e.combine = Combine::sum;
+  e.bound = here;
+  e.operand_element = operand_element;
+  e.operands = {body};
+  return pool_.intern(std::move(e));
+}
+
+// ---- references ----
+
+Expr ExprBuilder::reference(Expr e) { return e->is(ExprKind::number) ? e : make(ExprKind::reference, {e}, e->element); }
+Expr ExprBuilder::shift_reference(Expr e) { return e->is(ExprKind::number) ? e : make(ExprKind::shift_reference, {e}, e->element); }
+Expr ExprBuilder::delta(Expr e) { return make(ExprKind::delta, {e}, e->element); }
+
+// ---- substitution ----
+
+Expr ExprBuilder::substitute(Expr e, const ExprMap& map, const ExprSet& opaque) {
+  ExprMap done;
+  const std::function<Expr(Expr)> visit = [&](Expr x) -> Expr {
+    if (const auto at = map.find(x); at != map.end()) return at->second;
+    if (opaque.count(x) != 0) return x;
+    if (const auto at = done.find(x); at != done.end()) return at->second;
+    Expr result = x;
+    // A product may hold a replaced product as some of its factors.
+    if (x->is(ExprKind::mul)) {
+      std::vector<Factor> left = x->factors, replaced;
+      for (const auto& [from, to] : map) {
+        if (!from->is(ExprKind::mul) || !from->number.is_one()) continue;
+        const auto holds = [&](const Factor& f) { return std::find(left.begin(), left.end(), f) != left.end(); };
+        if (!std::all_of(from->factors.begin(), from->factors.end(), holds)) continue;
+        for (const Factor& f : from->factors) left.erase(std::find(left.begin(), left.end(), f));
+        replaced.push_back({to, 1});
+      }
+      for (Factor& f : left) f.base = visit(f.base);
+      left.insert(left.end(), replaced.begin(), replaced.end());
+      result = multiply(x->number, std::move(left));
+    } else {
+      result = rebuild(x, visit);
+    }
+    done.emplace(x, result);
+    return result;
+  };
+  return visit(e);
+}
+
+Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
+  std::vector<Expr> operands;
+  bool changed = false;
+  for (Expr x : e->operands) {
+    operands.push_back(visit(x));
+    changed |= operands.back() != x;
+  }
+  if (e->is(ExprKind::add)) {
+    std::vector<Term> terms;
+    std::vector<Expr> values;
+    for (const Term& t : e->terms) values.push_back(scale(t.coefficient, visit(t.value)));
+    return add(values);
+  }
+  if (!changed) return e;
+  switch (e->kind) {
+    case ExprKind::load: return load(e->tensor, std::move(operands));
+    case ExprKind::exp: return exp(operands[0]);
+    case ExprKind::log: return log(operands[0]);
+    case ExprKind::function:
+      if (e->function == OpKind::abs_ && !is_integer(e)) return absolute(operands[0]);
+      if (e->function == OpKind::maximum_ && !is_integer(e)) return maximum(operands[0], operands[1]);
+      return function(e->function, std::move(operands), e->element, e->bits);
+    case ExprKind::select: return select(operands[0], operands[1], operands[2]);
+    case ExprKind::at_least_zero: return at_least_zero(operands[0]);
+    case ExprKind::equal: return equal(operands[0], operands[1]);
+    case ExprKind::conjunction: return conjunction(operands);
+    case ExprKind::negation: return negation(operands[0]);
+    case ExprKind::indicator: return indicator(operands[0]);
+    case ExprKind::random: return random(e->bits, operands[0]);
+    case ExprKind::reduce:
+      if (e->combine == Combine::argmax || e->combine == Combine::argmin) return arg_reduce(e->combine, e->bound, operands[0], operands[1]);
+      if (e->combine == Combine::combine) return reduce_by(static_cast<std::uint32_t>(e->bits), e->bound, operands[0]);
+      return reduce(e->combine, e->bound, operands[0], e->operand_element);
+    case ExprKind::reference: return reference(operands[0]);
+    case ExprKind::shift_reference: return shift_reference(operands[0]);
+    case ExprKind::delta: return delta(operands[0]);
+    default: break;
+  }
+  TW_CHECK(false, "fusion: an expression without operands has changed");
+  return e;
+}
+
+}  // namespace tilewright::passes::fusion
