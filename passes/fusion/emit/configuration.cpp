@@ -101,21 +101,31 @@ class TileChooser {
     return std::any_of(loads_.begin(), loads_.end(), [&](const Load& l) { return !l.axes.contains(a); });
   }
 
+  // Matrix instructions of narrow elements need tiles of 128 x 128 to be fed; small results need more programs instead.
+  bool is_narrow_and_large(const std::vector<Axis>& tiled) const {
+    if (!target_.is_gpu() || !sizes_.payload.empty() || tiled.size() < 2) return false;
+    constexpr double kLarge = 1024;
+    if (estimated_extent(tiled[0]->extent) < kLarge || estimated_extent(tiled[1]->extent) < kLarge) return false;
+    for (const Reduction& r : plan_.reductions)
+      if (ir::bits(r.value->operand_element) < 32) return plan_.accumulators.size() <= 2;
+    return false;
+  }
+
   void choose_for_product(const AxisSet& grid) {
     std::vector<Axis> tiled;
     for (Axis a : grid)
       if (is_reused_along(a)) tiled.push_back(a);
     std::stable_sort(tiled.begin(), tiled.end(), [](Axis a, Axis b) { return estimated_extent(a->extent) > estimated_extent(b->extent); });
-    constexpr std::int64_t kSide = 64;
+    const std::int64_t side = is_narrow_and_large(tiled) ? 128 : 64;
     const std::size_t most = sizes_.payload.empty() ? 2 : 1;
-    for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i) sizes_.grid[tiled[i]] = std::min(kSide, whole(tiled[i]));
+    for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i) sizes_.grid[tiled[i]] = std::min(side, whole(tiled[i]));
     std::int64_t cells = 1;
     for (const auto& [axis, size] : sizes_.payload) cells *= size;
     // Rows with long payloads: fewer of them.
     constexpr std::int64_t kMostCells = 64 * 256;
     for (auto& [axis, size] : sizes_.grid)
       while (size > 16 && size * cells > kMostCells) size /= 2;
-    sizes_.loop = std::min<std::int64_t>(sizes_.payload.empty() ? 32 : kSide, whole(plan_.loop));
+    sizes_.loop = std::min<std::int64_t>(sizes_.payload.empty() ? 32 : 64, whole(plan_.loop));
     // Matrix instructions contract at least 16 positions.
     sizes_.loop = std::max<std::int64_t>(sizes_.loop, 16);
     while (sizes_.loop > 32 && cells * sizes_.loop > 64 * 128) sizes_.loop /= 2;
