@@ -41,7 +41,7 @@ struct Binding {
 /// The bindings of one run at a time. Parameters are kept from run to run.
 class Bindings {
  public:
-  Bindings(const graph::Graph&, const fusion::Program&);
+  Bindings(const graph::Graph&, const passes::fusion::Program&);
 
   const std::vector<Slot>& slots() const { return slots_; }
   const Binding& operator[](std::size_t slot) const { return bindings_[slot]; }

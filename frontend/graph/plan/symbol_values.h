@@ -14,7 +14,7 @@ namespace tilewright::detail {
 class SymbolValues {
  public:
   /// needed: the symbols without which the program cannot run.
-  SymbolValues(const SymbolTable&, const fusion::Program&, const Bindings&, std::vector<std::uint32_t> needed);
+  SymbolValues(const SymbolTable&, const passes::fusion::Program&, const Bindings&, std::vector<std::uint32_t> needed);
 
   /// Throws Error if a symbol that is needed has no value or two, or one outside of its bounds, and if a size fits no value.
   void resolve(const Bindings&, const RunCall&);
@@ -44,7 +44,7 @@ class SymbolValues {
   void check_bounds(const Bindings&, const RunCall&) const;
 
   const SymbolTable& table_;
-  const fusion::Program& program_;
+  const passes::fusion::Program& program_;
   std::vector<std::uint32_t> needed_;
   std::vector<ExtentEquation> of_symbol_;                    // the symbol itself
   std::vector<std::vector<ExtentEquation>> axes_of_buffer_;  // of inputs and outputs

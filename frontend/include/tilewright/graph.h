@@ -3,6 +3,7 @@
 #include <bit>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tilewright/graph/create.h"
@@ -12,6 +13,7 @@
 #include "tilewright/graph/product.h"
 #include "tilewright/graph/reduce.h"
 #include "tilewright/graph/shape.h"
+#include "tilewright/plan.h"
 
 namespace tilewright {
 
@@ -96,6 +98,12 @@ class Graph {
   void output(const std::string& name, const Tensor<T>& t, Here at = Here::current()) {
     detail::tensor::output(*this, name, t, at);
   }
+
+  /// Derives kernels for the outputs that the graph has now, and compiles them for the device. The plan stays as it is: the graph may grow and
+  /// be compiled again. Throws Error if there is no output, and for what cannot be compiled.
+  Plan compile(const Device& device, const PlanOptions& options = {}, Here at = Here::current()) const;
+  /// The same for a target ("cpu", "sm_90a") and no device: a plan that has everything but run().
+  Plan compile(std::string_view target, const PlanOptions& options = {}, Here at = Here::current()) const;
 
  private:
   friend const std::shared_ptr<graph::Graph>& detail::tensor::nodes_of(const Graph&, const char*, const Here&);
