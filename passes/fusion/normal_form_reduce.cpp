@@ -141,6 +141,8 @@ Expr ExprBuilder::substitute(Expr e, const ExprMap& map, const ExprSet& opaque) 
     } else {
       result = rebuild(x, visit);
     }
+    if (result != x)
+      for (graph::NodeId n : std::vector(pool_.sources(x))) pool_.note_source(result, n);
     done.emplace(x, result);
     return result;
   };
