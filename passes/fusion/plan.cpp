@@ -310,7 +310,10 @@ void Plan::choose_grid() {
                          [&](const Read& a) { return a == r || (a.axes.contains(r.axes) && a.axes.size() > r.axes.size()); });
     });
   };
-  for (Axis x : free) {
+  // An axis that a reduction binds as well is whole in each program: the reduction needs all of it.
+  AxisSet bound;
+  for (Axis a : bound_axes(outputs)) bound.insert(a);
+  for (Axis x : free.without(bound)) {
     const bool is_grid = live.empty() || std::all_of(parts.begin(), parts.end(), [&](Expr p) { return is_cheap_without(x, p); });
     if (is_grid) grid.insert(x);
   }

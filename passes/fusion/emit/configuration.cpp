@@ -61,7 +61,7 @@ class TileChooser {
     if (plan_.loop) free = free.without({plan_.loop});
     AxisSet grid = plan_.grid;
     for (Axis a : free)
-      if (plan_.accumulators.empty()) grid.insert(a);
+      if (!plan_.loop) grid.insert(a);
     AxisSet payload = free.without(grid);
     payload.insert(plan_.payload);
     for (Axis a : payload) sizes_.payload[a] = whole(a);
@@ -175,10 +175,18 @@ class TileChooser {
   void choose_inner() {
     std::int64_t rows = 1;
     for (const auto& [axis, size] : sizes_.grid) rows *= size;
+    // Forms make reductions of their own beside those of the outputs.
+    std::vector<KernelOutput> all = plan_.outputs;
+    for (const Accumulator& a : plan_.accumulators) {
+      all.push_back({{}, a.body, nullptr, {}});
+      all.push_back({{}, a.exponent, nullptr, {}});
+      for (const AccumulatorTerm& t : a.move) all.push_back({{}, t.factor, nullptr, {}});
+    }
+    for (const Reduction& r : plan_.reductions)
+      for (const AccumulatorTerm& t : r.terms) all.push_back({{}, t.factor, nullptr, {}});
     AxisSet bound;
-    for (Expr r : reductions_over(nullptr, plan_.outputs)) bound.insert(r->bound);
+    for (Expr r : reductions_over(nullptr, all)) bound.insert(r->bound);
     for (Axis a : bound) {
-      if (a == plan_.loop) continue;
       if (const auto payload = sizes_.payload.find(a); payload != sizes_.payload.end()) {
         sizes_.inner[a] = {payload->second, false};
         continue;

@@ -502,8 +502,9 @@ class KernelEmitter {
   void complete(int pass, const std::map<int, Part>& accumulators) {
     PartsByExpr known;
     for (const Reduction& r : plan_.reductions) {
-      if (r.pass != pass || is_dead(r)) continue;
-      known[r.value] = terms_value(r, accumulators, known);
+      if (r.pass != pass || r.policy == Policy::unused) continue;
+      // What refers to a constant reference does so behind the loop, too.
+      known[r.value] = r.constant ? tiles_.constant(r.value->element, *r.constant) : terms_value(r, accumulators, known);
       tiles_.know(r.value, known[r.value]);
     }
   }

@@ -1,6 +1,9 @@
 // Whole programs: graphs divided into kernels, with symbols, fused and node by node.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+
+#include "tests/unit/passes/fusion/random_graph.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
 #include "tileir/graph/formulas.h"
@@ -44,6 +47,24 @@ TEST_CASE("fusion program: node by node gives the same values") {
     const Program p = build_program(g, options, {});
     CHECK(p.kernels.size() > 1);
     check_values(g, p, {});
+  }
+}
+
+// TILEWRIGHT_RANDOM_GRAPHS: how many, beside the default.
+TEST_CASE("fusion program: random graphs compute what they say") {
+  const char* wanted = std::getenv("TILEWRIGHT_RANDOM_GRAPHS");
+  const int count = wanted ? std::atoi(wanted) : 150;
+  constexpr double kRandomTolerance = 1e-3;  // differences of values that are nearly equal lose bits
+  for (int seed = 0; seed < count; ++seed) {
+    CAPTURE(seed);
+    graph::Graph g;
+    random_graph(g, static_cast<std::uint64_t>(seed));
+    const Program p = build_program(g, {}, {});
+    CHECK(p.proof.exact);
+    for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 5))) {
+      CAPTURE(name);
+      CHECK(error < kRandomTolerance);
+    }
   }
 }
 
