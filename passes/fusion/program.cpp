@@ -10,6 +10,7 @@
 
 #include "passes/fusion/cover.h"
 #include "passes/fusion/emit/configuration.h"
+#include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/expr_text.h"
 #include "passes/fusion/field_check.h"
 #include "passes/fusion/graph_to_exprs.h"
@@ -42,10 +43,20 @@ class ProgramBuilder {
   Program run() {
     expect_supported();
     add_named_buffers();
-    if (options_.fuse && options_.reassociate)
-      build_fused();
-    else
+    if (options_.fuse && options_.reassociate) {
+      try {
+        build_fused();
+      } catch (const TileTooLarge&) {
+        // Formulas with more axes than a tile has.
+        program_ = {};
+        buffers_.clear();
+        names_.clear();
+        add_named_buffers();
+        build_unfused();
+      }
+    } else {
       build_unfused();
+    }
     mark_used();
     return std::move(program_);
   }
@@ -199,10 +210,10 @@ class ProgramBuilder {
   }
 
   void emit(Formulas& f, const Plan& plan, const std::string& reason) {
-    const TileSizes sizes = choose_tiles(plan, f.exprs, target_);
+    TileSizes sizes = choose_tiles(plan, f.exprs, target_);
     ProgramKernel k;
     k.name = kernel_name(plan);
-    EmittedKernel e = emit_kernel(k.name, f.exprs, plan, sizes);
+    EmittedKernel e = emit_smaller(k.name, f.exprs, plan, sizes);
     for (const EmittedKernel::Parameter& p : e.parameters) {
       KernelArgument a;
       if (!p.tensor) {
@@ -230,6 +241,23 @@ class ProgramBuilder {
     describe(f.pool, plan, k);
     prove(f.exprs, plan);
     program_.kernels.push_back(std::move(k));
+  }
+
+  // Halves the tiles of the grid and of the loop until every tile of the kernel is within the limits.
+  static EmittedKernel emit_smaller(const std::string& name, ExprBuilder& exprs, const Plan& plan, TileSizes& sizes) {
+    for (;;) {
+      try {
+        return emit_kernel(name, exprs, plan, sizes);
+      } catch (const TileTooLarge&) {
+        bool is_smaller = sizes.loop > 1;
+        sizes.loop = std::max<std::int64_t>(sizes.loop / 2, 1);
+        for (auto& [axis, size] : sizes.grid) {
+          is_smaller = is_smaller || size > 1;
+          size = std::max<std::int64_t>(size / 2, 1);
+        }
+        if (!is_smaller) throw;
+      }
+    }
   }
 
   std::string kernel_name(const Plan& plan) {

@@ -38,6 +38,7 @@ struct EmittedKernel {
   std::vector<GridFactor> grid[3];
 };
 
+/// Throws TileTooLarge (tile_values.h) if a tile would exceed the limits of tile IR.
 EmittedKernel emit_kernel(const std::string& name, ExprBuilder&, const Plan&, const TileSizes&);
 
 }  // namespace tilewright::passes::fusion

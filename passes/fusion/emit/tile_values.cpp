@@ -79,7 +79,14 @@ std::size_t TileValues::scope_of(Expr e) {
 
 std::vector<std::int64_t> TileValues::shape(const Order& order) const {
   std::vector<std::int64_t> extents;
-  for (Axis a : order) extents.push_back(tile(a).size);
+  std::int64_t elements = 1;
+  for (Axis a : order) {
+    extents.push_back(tile(a).size);
+    if (extents.back() > (std::int64_t{1} << ir::kMaxLog2Elements)) throw TileTooLarge{};
+    elements *= extents.back();
+    if (elements > (std::int64_t{1} << ir::kMaxLog2Elements)) throw TileTooLarge{};
+  }
+  if (order.size() > static_cast<std::size_t>(ir::kMaxRank)) throw TileTooLarge{};
   return extents;
 }
 
@@ -99,6 +106,7 @@ Part TileValues::permuted(const Part& p, const Order& order) {
 
 ValueId TileValues::lifted(const Part& p, const Order& order) {
   if (p.axes.empty() || p.axes == order) return p.value;
+  if (order.size() > static_cast<std::size_t>(ir::kMaxRank)) throw TileTooLarge{};
   Order own;
   std::vector<std::int64_t> extents;
   for (Axis a : order) {

@@ -42,6 +42,9 @@ struct EmitScope {
   std::unordered_map<Expr, bool, ExprHash> depends;
 };
 
+/// A tile with more axes or elements than tile IR has: smaller tiles, or another division into kernels, avoid it.
+struct TileTooLarge {};
+
 class TileValues {
  public:
   TileValues(ExprBuilder& exprs, ir::Builder& ir) : exprs_(exprs), ir_(ir) {}
