@@ -91,10 +91,11 @@ std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) 
       for (const Point& inner : points(e->bound, loop_)) {
         Point all = p;
         for (const auto& [axis, position] : inner) all[axis] = position;
-        sum = m.add(sum, value(e->operands[0], all, m));
+        sum = m.add(sum, m.multiply(weight(inner, m), value(e->operands[0], all, m)));
       }
       return sum;
     }
+    case ExprKind::extent: return m.of(extent(e->extent));
     case ExprKind::function:
       // |x| is multiplicative, as the square is.
       if (e->function == OpKind::abs_ && ir::is_float(e->element)) {
@@ -110,12 +111,36 @@ std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) 
   return hashed(e, p, m);
 }
 
+// Symbols have values that quotients of extents divide.
+std::int64_t FieldEvaluator::extent(const Dim& d) const {
+  if (d.is_constant()) return d.value();
+  constexpr std::int64_t kHighlyComposite = 5040;
+  std::vector<std::int64_t> values(d.symbols().back() + 1);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = kHighlyComposite * static_cast<std::int64_t>(mix(seed_, i) % 64 + 1);
+  return d.evaluate(values).value_or(kHighlyComposite);
+}
+
+// All positions but the last of an axis have a random weight, the last the rest. The loop adds up its own axis, each position once.
+std::uint64_t FieldEvaluator::weight(const Point& inner, const Modulus& m) const {
+  std::uint64_t product = 1;
+  for (const auto& [axis, position] : inner) {
+    if (axis == loop_) continue;
+    const auto of = [&](std::int64_t i) { return residue(mix(hash_point(seed_, {{axis, i}}), 3), m); };
+    std::uint64_t w = of(position);
+    if (const int last = checked_extent(axis, loop_) - 1; position == last) {
+      w = m.of(extent(axis->extent));
+      for (std::int64_t i = 0; i < last; ++i) w = m.subtract(w, of(i));
+    }
+    product = m.multiply(product, w);
+  }
+  return product;
+}
+
 // A function without a law: a hash of its name and operands.
 std::uint64_t FieldEvaluator::hashed(Expr e, const Point& p, const Modulus& m) {
   std::uint64_t h = mix(seed_, static_cast<std::uint64_t>(e->kind) * 1024 + static_cast<std::uint64_t>(e->function) * 16 +
                                    static_cast<std::uint64_t>(e->combine));
   h = mix(h, e->bits);
-  if (e->is(ExprKind::extent)) h = mix(h, std::hash<std::string_view>{}(e->extent.text()));
   if (e->is(ExprKind::infinity)) h = mix(h, e->number.is_negative() ? 1 : 0);
   if (e->is(ExprKind::reduce)) {
     for (const Point& inner : points(e->bound, loop_)) {
@@ -155,7 +180,7 @@ std::int64_t FieldEvaluator::integer(Expr e, const Point& p) {
         for (Rational i = 0; i < f.exponent; i += 1) product *= integer(f.base, p);
       return product;
     }
-    case ExprKind::extent: return static_cast<std::int64_t>(mix(seed_, std::hash<std::string_view>{}(e->extent.text())) % 16 + 2);
+    case ExprKind::extent: return extent(e->extent);
     case ExprKind::select: return integer(holds(e->operands[0], p) ? e->operands[1] : e->operands[2], p);
     default: return static_cast<std::int64_t>(value(e, p, Modulus::values()) % 1024);
   }

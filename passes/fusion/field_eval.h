@@ -1,4 +1,5 @@
-// Evaluates expressions at single points, in the field. Axes have few positions: a formula does not know how long its axes are.
+// Evaluates expressions at single points, in the field. Axes have few positions, since a formula does not know how long its axes are; in
+// sums the positions of an axis have weights that add up to its extent.
 #pragma once
 #include <functional>
 #include <map>
@@ -40,6 +41,8 @@ class FieldEvaluator {
     std::uint64_t prime, value;
   };
   std::uint64_t compute(Expr, const Point&, const Modulus&);
+  std::int64_t extent(const Dim&) const;
+  std::uint64_t weight(const Point& inner, const Modulus&) const;
   std::uint64_t hashed(Expr, const Point&, const Modulus&);
 
   std::uint64_t seed_;
