@@ -51,11 +51,22 @@ std::string paragraph(const char* label, const std::vector<std::string>& parts) 
   return text + line + "\n";
 }
 
+/// Lines beside a label. A formula may be longer than anybody reads: lines are cut.
 std::string indented(const char* label, const std::string& lines) {
+  constexpr std::size_t kWidth = 150;
   std::istringstream in(lines);
   std::string text;
-  for (std::string line; std::getline(in, line);) text += fmt::format("   {:<11}{}\n", text.empty() ? label : "", line);
+  for (std::string line; std::getline(in, line);)
+    text += fmt::format("   {:<11}{}\n", text.empty() ? label : "", line.size() > kWidth ? line.substr(0, kWidth - 3) + "..." : line);
   return text;
+}
+
+std::string proof_text(const fusion::ProgramProof& proof) {
+  if (!proof.text.empty()) return proof.text;
+  if (!proof.exact) return "not exact";
+  if (proof.rounds == 0) return "exact";
+  return fmt::format("exact in {} rounds; a wrong derivation would pass with a probability of 2^{:.0f} at most", proof.rounds,
+                     proof.log2_error);
 }
 
 }  // namespace
@@ -91,7 +102,7 @@ std::string PlanState::explain() const {
   if (!p.parameter_kernels.empty()) text += "\nwhen a parameter is given\n" + kernels_text(p.parameter_kernels, sizes_.parameter_kernels);
   text += totals_text();
   for (const std::string& line : p.not_fused) text += line + "\n";
-  return text + "proof: " + (p.proof.text.empty() ? (p.proof.exact ? "exact" : "not exact") : p.proof.text) + "\n";
+  return text + "proof: " + proof_text(p.proof) + "\n";
 }
 
 std::string PlanState::header_text() const {

@@ -92,7 +92,7 @@ void Picture::describe() {
         row.nodes.push_back(fmt::format("and {} more", covered.size() - kMostNodes));
         break;
       }
-      row.nodes.push_back(SvgCanvas::shortened(fmt::format("{}  {}", c.name, short_text(c.where)), kMostCharacters));
+      row.nodes.push_back(SvgCanvas::shortened(fmt::format("{}, {}", c.name, short_text(c.where)), kMostCharacters));
     }
     for (int b : kernels[k].reads) {
       if (program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::intermediate) {
@@ -126,12 +126,12 @@ void Picture::place() {
     for (int b : row.next) arrows += SvgCanvas::width(between(b)) + 30;
     kernel_width_ = std::max(kernel_width_, arrows);
     for (int b : row.first_use) widen(left_width_, tensor_name(b)), widen(left_width_, tensor_facts(b));
-    for (int b : row.left) left_gutter_ = std::max(left_gutter_, SvgCanvas::width(moved(b)) + 80);
+    for (int b : row.left) left_gutter_ = std::max(left_gutter_, SvgCanvas::width(moved(b)) + 90);
     for (int b : row.right) {
       const bool is_output = program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::output;
       if (is_output) widen(right_width_, tensor_name(b)), widen(right_width_, tensor_facts(b));
       if (!is_output) ++skipping;
-      right_gutter_ = std::max(right_gutter_, SvgCanvas::width(is_output ? moved(b) : between(b)) + 50);
+      right_gutter_ = std::max(right_gutter_, SvgCanvas::width(is_output ? moved(b) : between(b)) + 80);
     }
   }
   right_gutter_ += static_cast<double>(skipping) * 12;
@@ -174,8 +174,9 @@ void Picture::draw_row(std::size_t k) {
   double port = box.y + kPort;
   for (int b : row.left) {
     const Box& from = tensors_.at(b);
-    const double start = from.y + from.height / 2, middle = (from.right() + box.x) / 2;
-    canvas_.arrow(from.right(), start, middle, start, middle, port, box.x, port);
+    const double start = from.y + from.height / 2, straight = box.x - SvgCanvas::width(moved(b)) - 24,
+                 middle = (from.right() + straight) / 2;
+    canvas_.arrow({from.right(), start}, {from.right(), start}, {middle, start}, {middle, port}, {straight, port}, {box.x, port});
     canvas_.text(box.x - 12, port - 4, moved(b), "bytes", SvgCanvas::Anchor::end);
     port += kPort;
   }
@@ -183,8 +184,9 @@ void Picture::draw_row(std::size_t k) {
   for (int b : row.arriving) {
     if (!ports_.contains(b)) continue;
     const auto [x, start] = ports_.at(b);
-    const double lane = x + right_gutter_ - 20 - 12 * static_cast<double>(lanes_++);
-    canvas_.arrow(x, start, lane, start, lane, port, box.right(), port);
+    const double lane = x + right_gutter_ + 10 - 12 * static_cast<double>(lanes_++);
+    canvas_.arrow({x, start}, {x + SvgCanvas::width(between(b)) + 12, start}, {lane, start}, {lane, port}, {box.right() + 20, port},
+                  {box.right(), port});
     port += kPort;
   }
   double output_y = box.y;
@@ -192,8 +194,8 @@ void Picture::draw_row(std::size_t k) {
     if (program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::output) {
       const Box to = tensor_box(box.right() + right_gutter_, output_y, right_width_);
       draw_tensor(b, to);
-      const double end = to.y + to.height / 2, middle = (box.right() + to.x) / 2;
-      canvas_.arrow(box.right(), port, middle, port, middle, end, to.x, end);
+      const double end = to.y + to.height / 2, straight = box.right() + SvgCanvas::width(moved(b)) + 12, middle = (straight + to.x) / 2;
+      canvas_.arrow({box.right(), port}, {straight, port}, {middle, port}, {middle, end}, {to.x - 4, end}, {to.x, end});
       canvas_.text(box.right() + 8, port - 4, moved(b), "bytes");
       output_y += stack_height(1);
     } else {
@@ -205,7 +207,7 @@ void Picture::draw_row(std::size_t k) {
   double x = box.x + 2 * kPadding;
   for (int b : row.next) {
     const double end = rows_[k + 1].box.y;
-    canvas_.arrow(x, box.bottom(), x, box.bottom() + 15, x, end - 15, x, end);
+    canvas_.arrow({x, box.bottom()}, {x, box.bottom()}, {x, box.bottom()}, {x, end}, {x, end}, {x, end});
     canvas_.text(x + 8, end - 16, between(b), "bytes");
     x += SvgCanvas::width(between(b)) + 30;
   }

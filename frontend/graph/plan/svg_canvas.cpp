@@ -56,16 +56,18 @@ void SvgCanvas::box(const Box& b, const char* style) {
 }
 
 void SvgCanvas::text(double x, double y, std::string_view text, const char* style, Anchor anchor) {
-  elements_ += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", style, x, y,
-                           anchor == Anchor::end ? " text-anchor=\"end\"" : "", escaped(text));
+  texts_ += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", style, x, y,
+                        anchor == Anchor::end ? " text-anchor=\"end\"" : "", escaped(text));
   grow(anchor == Anchor::end ? x : x + width(text), y);
 }
 
-void SvgCanvas::arrow(double x1, double y1, double bend_x1, double bend_y1, double bend_x2, double bend_y2, double x2, double y2) {
-  elements_ +=
-      fmt::format("<path class=\"edge\" marker-end=\"url(#head)\" d=\"M{:.1f},{:.1f} C{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}\"/>\n", x1,
-                  y1, bend_x1, bend_y1, bend_x2, bend_y2, x2, y2);
-  grow(std::max({x1, x2, bend_x1, bend_x2}), std::max(y1, y2));
+void SvgCanvas::arrow(Point start, Point curve_start, Point control1, Point control2, Point curve_end, Point end) {
+  elements_ += fmt::format(
+      "<path class=\"edge\" marker-end=\"url(#head)\" d=\"M{:.1f},{:.1f} L{:.1f},{:.1f} C{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f} "
+      "L{:.1f},{:.1f}\"/>\n",
+      start.x, start.y, curve_start.x, curve_start.y, control1.x, control1.y, control2.x, control2.y, curve_end.x, curve_end.y, end.x,
+      end.y);
+  for (Point p : {start, curve_start, control1, control2, curve_end, end}) grow(p.x, p.y);
 }
 
 std::string SvgCanvas::finish() const {
@@ -81,7 +83,7 @@ text {{ font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: 
 <rect width="100%" height="100%" fill="#fff"/>
 {2}</svg>
 )",
-                     width_, height_, elements_);
+                     width_, height_, elements_ + texts_);
 }
 
 }  // namespace tilewright::detail

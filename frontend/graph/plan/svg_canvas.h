@@ -22,14 +22,17 @@ class SvgCanvas {
   enum class Anchor { start, end };
   /// `y`: of the baseline.
   void text(double x, double y, std::string_view, const char* style, Anchor = Anchor::start);
-  /// An arrow along a cubic curve that leaves and arrives along these directions.
-  void arrow(double x1, double y1, double bend_x1, double bend_y1, double bend_x2, double bend_y2, double x2, double y2);
+  /// An arrow along a line, a cubic curve and a line: the ends, and in between the two ends of the curve and its control points.
+  struct Point {
+    double x, y;
+  };
+  void arrow(Point start, Point curve_start, Point control1, Point control2, Point curve_end, Point end);
   /// The picture; nothing is drawn outside of it.
   std::string finish() const;
 
  private:
   void grow(double x, double y);
-  std::string elements_;
+  std::string elements_, texts_;  // no line is drawn over a text
   double width_ = 0, height_ = 0;
 };
 
