@@ -5,6 +5,7 @@
 
 #include "tests/unit/frontend/graph/fake_program.h"
 #include "tests/unit/runtime/count_allocations.h"
+#include "tests/unit/runtime/fake_device.h"
 
 namespace fake_program {
 namespace {
@@ -106,6 +107,35 @@ TEST_CASE("plan: runs on several streams follow each other") {
     Chain::check(device, plan, 300, 5, {.stream = b});
     Chain::check(device, plan, 300, 6);
   });
+}
+
+TEST_CASE("plan: on a GPU a run waits for the one before on another stream, and for nothing else") {
+  tw::rt::cuda::FakeDriver driver;
+  tw::Device device(tw::rt::cuda::open_fake(driver));
+  Chain chain;
+  const tw::Plan plan = chain.program->plan(device);
+  auto x = device.allocate<float>(100), w = device.allocate<float>(100), y = device.allocate<float>(100);
+  const auto calls = [&](const std::string& name, const tw::RunOptions& options) {
+    const std::size_t before = driver.calls.size();
+    plan.run({{"x", x}, {"w", w}, {"y", y}}, options);
+    const std::string all = driver.since(before);
+    std::size_t count = 0;
+    for (auto at = all.find(name); at != std::string::npos; at = all.find(name, at + 1)) ++count;
+    return count;
+  };
+  const tw::Stream a = device.stream(), b = device.stream();
+  CHECK(calls("cuLaunchKernel", {}) == 4);
+  CHECK(calls("cuStreamWaitEvent", {}) == 0);
+  CHECK(calls("cuEventRecord", {}) == 0);
+  CHECK(calls("cuMem", {}) == 0);  // the workspace is there
+  CHECK(calls("cuModule", {}) == 0);
+  CHECK(calls("cuStreamWaitEvent", {.stream = a}) == 1);
+  CHECK(calls("cuStreamWaitEvent", {.stream = a}) == 0);
+  CHECK(calls("cuStreamWaitEvent", {.stream = b}) == 1);
+  CHECK(calls("cuStreamWaitEvent", {.stream = b}) == 0);
+  CHECK(calls("cuStreamWaitEvent", {}) == 1);
+  CHECK(calls("cuStreamWaitEvent", {}) == 0);
+  CHECK(calls("Synchronize", {}) == 0);
 }
 
 TEST_CASE("plan: threads run one plan at once") {
