@@ -19,7 +19,7 @@ using graph::Combine;
 // f32 accumulators of one row: 64 rows of them fill the registers of a GPU's program.
 constexpr double kMostCells = 1024;
 // An axis this long is held whole beside a tile of rows.
-constexpr double kMostPayload = 256;
+constexpr double kMostPayload = 512;
 
 bool is_reference(Expr e) { return e->is(ExprKind::reference) || e->is(ExprKind::shift_reference); }
 
@@ -57,7 +57,7 @@ std::tuple<bool, int, double> cost(const Plan& p) { return {!fits_on_chip(p), p.
 
 class Coverer {
  public:
-  explicit Coverer(ExprBuilder& b) : b_(b), walk_(b) {}
+  Coverer(ExprBuilder& b, int first) : b_(b), walk_(b), first_(first) {}
 
   std::vector<CoveredKernel> run(std::vector<KernelOutput> outputs) {
     for (KernelOutput& o : outputs) add(std::move(o));
@@ -145,7 +145,7 @@ class Coverer {
   Expr load_of(Expr value) {
     if (const auto known = loads_.find(value); known != loads_.end()) return known->second;
     TensorInfo info;
-    info.name = fmt::format("t{}", loads_.size());
+    info.name = fmt::format("t{}", static_cast<std::size_t>(first_) + loads_.size());
     while (b_.pool().find_tensor(info.name)) info.name += "_";
     info.element = value->element;
     std::vector<Expr> index;
@@ -437,6 +437,7 @@ class Coverer {
 
   ExprBuilder& b_;
   Walk walk_;
+  const int first_;  // the number of the first intermediate result
   ExprMap loads_;
   ExprSet started_;
   std::vector<Kernel> kernels_;
@@ -457,6 +458,8 @@ Plan best_plan(ExprBuilder& b, const std::vector<KernelOutput>& outputs) {
   return std::move(*best);
 }
 
-std::vector<CoveredKernel> cover(ExprBuilder& b, std::vector<KernelOutput> outputs) { return Coverer(b).run(std::move(outputs)); }
+std::vector<CoveredKernel> cover(ExprBuilder& b, std::vector<KernelOutput> outputs, int first) {
+  return Coverer(b, first).run(std::move(outputs));
+}
 
 }  // namespace tilewright::passes::fusion

@@ -20,8 +20,9 @@ struct CoveredKernel {
   std::string reason;
 };
 
-/// The kernels in an order in which each one's operands are stored before it runs. Intermediate tensors are added to the pool.
-std::vector<CoveredKernel> cover(ExprBuilder&, std::vector<KernelOutput> outputs);
+/// The kernels in an order in which each one's operands are stored before it runs. Intermediate tensors are added to the pool, with names
+/// from t`first` on.
+std::vector<CoveredKernel> cover(ExprBuilder&, std::vector<KernelOutput> outputs, int first = 0);
 
 /// The cheapest plan of outputs that are computed by one kernel.
 Plan best_plan(ExprBuilder&, const std::vector<KernelOutput>&);

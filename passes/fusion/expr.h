@@ -160,6 +160,7 @@ class ExprPool {
   Axis find_axis(const std::string& name) const;
   Tensor add_tensor(TensorInfo);
   Tensor find_tensor(const std::string& name) const;
+  std::size_t tensors() const { return tensors_.size(); }
 
   /// The nodes of the graph whose value this expression is, in the order of note_source.
   const std::vector<graph::NodeId>& sources(Expr) const;

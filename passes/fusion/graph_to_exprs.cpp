@@ -67,7 +67,7 @@ void GraphToExprs::name_axes() {
     for (std::size_t axis = 0; axis < all.size(); ++axis)
       for (std::size_t part = 0; part < all[axis].size(); ++part) {
         const std::string symbol = node.shape[axis].text();
-        std::string label = is_identifier(symbol) ? symbol : (node.text.empty() ? "t" : node.text) + std::to_string(axis);
+        std::string label = is_identifier(symbol) ? symbol : (node.op == Op::input ? node.text : "t") + std::to_string(axis);
         if (all[axis].size() > 1) label += "_" + std::to_string(part);
         claims.push_back({{node.text, static_cast<int>(axis)}, part, all[axis][part], std::move(label)});
       }

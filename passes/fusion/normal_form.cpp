@@ -234,7 +234,7 @@ Expr ExprBuilder::exp(Expr u) {
     powers.push_back({exp(add_terms(rest)), 1});
     return multiply(1, std::move(powers));
   }
-  return make(ExprKind::exp, {u}, common_element(std::span(&u, 1)));
+  return make(ExprKind::exp, {u}, is_integer(u) ? Element::f32 : common_element(std::span(&u, 1)));
 }
 
 Expr ExprBuilder::log(Expr u) {
@@ -270,7 +270,7 @@ Expr ExprBuilder::log(Expr u) {
       }
     }
   }
-  return make(ExprKind::log, {u}, common_element(std::span(&u, 1)));
+  return make(ExprKind::log, {u}, is_integer(u) ? Element::f32 : common_element(std::span(&u, 1)));
 }
 
 Expr ExprBuilder::absolute(Expr u) {

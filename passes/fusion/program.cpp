@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <set>
@@ -14,6 +15,7 @@
 #include "passes/fusion/expr_text.h"
 #include "passes/fusion/field_check.h"
 #include "passes/fusion/graph_to_exprs.h"
+#include "passes/fusion/segments.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
 
@@ -34,6 +36,18 @@ bool is_view(Op op) { return op == Op::reshape || op == Op::permute || op == Op:
 bool is_leaf(Op op) {
   return op == Op::input || op == Op::scalar || op == Op::constant || op == Op::iota || op == Op::extent || op == Op::argument;
 }
+
+/// Adds the time until stop() to a sum.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& ms) : ms_(ms), start_(Clock::now()) {}
+  void stop() { ms_ += std::chrono::duration<double, std::milli>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double& ms_;
+  Clock::time_point start_;
+};
 
 class ProgramBuilder {
  public:
@@ -120,25 +134,39 @@ class ProgramBuilder {
 
   // The buffer of a tensor: an input or an output by its name, or a new one.
   int buffer_of(Tensor t) {
+    if (t->node.valid()) return buffer_of(t->node);
     if (const auto known = buffers_.find(t->name); known != buffers_.end()) return known->second;
-    for (std::size_t i = 0; i < program_.buffers.size(); ++i)
-      if (program_.buffers[i].kind == BufferKind::input && t->node.valid() && program_.buffers[i].node == t->node) {
-        buffers_[t->name] = static_cast<int>(i);
-        return static_cast<int>(i);
-      }
     ProgramBuffer b;
     b.name = t->name;
     b.kind = BufferKind::intermediate;
     b.element = t->element;
     b.shape = t->shape;
-    b.node = t->node;
-    if (t->node.valid() && g_.node(t->node).op == Op::constant) {
+    return add_buffer(t->name, std::move(b));
+  }
+
+  // The buffer of a node's value.
+  int buffer_of(NodeId id) {
+    const graph::Node& n = g_.node(id);
+    const std::string name = n.op == Op::input ? n.text : "%" + std::to_string(id.index);
+    if (const auto known = buffers_.find(name); known != buffers_.end()) return known->second;
+    for (std::size_t i = 0; i < program_.buffers.size(); ++i)
+      if (program_.buffers[i].kind == BufferKind::input && program_.buffers[i].node == id) return buffers_[name] = static_cast<int>(i);
+    ProgramBuffer b;
+    b.name = text_of(id);
+    b.kind = BufferKind::intermediate;
+    b.element = n.element;
+    b.shape = n.shape;
+    b.node = id;
+    if (n.op == Op::constant) {
       b.kind = BufferKind::constant;
-      b.data = g_.node(t->node).data;
+      b.data = n.data;
     }
+    return add_buffer(name, std::move(b));
+  }
+
+  int add_buffer(const std::string& key, ProgramBuffer b) {
     program_.buffers.push_back(std::move(b));
-    buffers_[t->name] = static_cast<int>(program_.buffers.size()) - 1;
-    return buffers_[t->name];
+    return buffers_[key] = static_cast<int>(program_.buffers.size()) - 1;
   }
 
   Tensor output_tensor(const graph::Output& o, ExprPool& pool) {
@@ -163,18 +191,140 @@ class ProgramBuilder {
 
   // ---- kernels ----
 
+  // The kernels of a segment, for segments of the same structure.
+  struct Derivation {
+    Segment segment;
+    std::size_t begin = 0, end = 0;                      // its kernels
+    std::size_t parameter_begin = 0, parameter_end = 0;  // its parameter kernels
+  };
+
   void build_fused() {
-    std::vector<NodeId> nodes;
-    for (const graph::Output& o : g_.outputs()) nodes.push_back(o.node);
-    const AxisAnalysis axes(g_, nodes, {});
+    // A value that is an output and that later segments read is stored once.
+    for (std::size_t i = 0; i < program_.buffers.size(); ++i)
+      if (const ProgramBuffer& b = program_.buffers[i]; b.kind == BufferKind::output && g_.node(b.node).op != Op::input)
+        buffers_.emplace("%" + std::to_string(b.node.index), static_cast<int>(i));
+    std::map<std::string, Derivation> derivations;
+    for (Segment& s : divide(g_)) {
+      const auto known = derivations.find(s.structure);
+      if (known != derivations.end()) {
+        repeat(known->second, s);
+        continue;
+      }
+      Derivation d;
+      d.begin = program_.kernels.size();
+      d.parameter_begin = program_.parameter_kernels.size();
+      derive(s);
+      d.end = program_.kernels.size();
+      d.parameter_end = program_.parameter_kernels.size();
+      std::string structure = s.structure;
+      d.segment = std::move(s);
+      derivations.emplace(std::move(structure), std::move(d));
+    }
+  }
+
+  void derive(const Segment& s) {
+    Stopwatch derive_time(program_.times.derive_ms);
+    const AxisAnalysis axes(g_, s.results, s.memory);
     Formulas formulas;
     GraphToExprs translator(g_, axes, formulas.exprs, {options_.move_rounding});
     std::vector<KernelOutput> outputs;
     for (const graph::Output& o : g_.outputs()) {
+      if (!is_result(s, o.node)) continue;
       const BoundValue v = translator.translate(o.node);
       outputs.push_back({o.name, v.value, output_tensor(o, formulas.pool), v.index});
     }
-    for (CoveredKernel& k : cover(formulas.exprs, std::move(outputs))) emit(formulas, k.plan, k.reason);
+    for (NodeId n : s.results) {
+      if (!output_buffers(n).empty()) continue;
+      const BoundValue v = translator.translate(n);
+      outputs.push_back({text_of(n), v.value, translator.tensor_of(n), v.index});
+    }
+    derive_time.stop();
+    Stopwatch cover_time(program_.times.cover_ms);
+    const std::vector<CoveredKernel> kernels = cover(formulas.exprs, std::move(outputs), intermediates_);
+    cover_time.stop();
+    for (const CoveredKernel& k : kernels) emit(formulas, k.plan, k.reason);
+    intermediates_ += static_cast<int>(formulas.pool.tensors());
+  }
+
+  // The kernels of an equal segment, with this one's buffers.
+  void repeat(const Derivation& d, const Segment& s) {
+    std::map<int, int> buffers;
+    std::map<NodeId, NodeId> nodes;
+    std::map<std::string, std::string> names;
+    for (std::size_t i = 0; i < s.nodes.size(); ++i) {
+      const NodeId from = d.segment.nodes[i], to = s.nodes[i];
+      nodes[from] = to;
+      const Op op = g_.node(from).op;
+      if (op == Op::input || op == Op::scalar) names[g_.node(from).text] = g_.node(to).text;
+      if (op != Op::input && op != Op::constant && d.segment.memory.count(from) == 0 && !is_result(d.segment, from)) continue;
+      if (op == Op::constant && g_.node(from).data->bits.size() == 1) continue;
+      buffers[buffer_of(from)] = buffer_of(to);
+      names[text_of(from)] = text_of(to);
+    }
+    for (NodeId n : d.segment.results) {
+      const std::vector<int> from = output_buffers(n), to = output_buffers(nodes.at(n));
+      for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i) buffers[from[i]] = to[i];
+    }
+    for (auto [from, to] : buffers) names[program_.buffers[from].name] = program_.buffers[to].name;
+    repeat_kernels(program_.kernels, d.begin, d.end, buffers, nodes, names);
+    repeat_kernels(program_.parameter_kernels, d.parameter_begin, d.parameter_end, buffers, nodes, names);
+  }
+
+  static bool is_result(const Segment& s, NodeId n) { return std::binary_search(s.results.begin(), s.results.end(), n); }
+
+  std::vector<int> output_buffers(NodeId n) const {
+    std::vector<int> all;
+    for (std::size_t i = 0; i < program_.buffers.size(); ++i)
+      if (program_.buffers[i].kind == BufferKind::output && program_.buffers[i].node == n) all.push_back(static_cast<int>(i));
+    return all;
+  }
+
+  void repeat_kernels(std::vector<ProgramKernel>& kernels, std::size_t begin, std::size_t end, std::map<int, int>& buffers,
+                      const std::map<NodeId, NodeId>& nodes, std::map<std::string, std::string>& names) {
+    const auto mapped = [&](int b) {
+      if (const auto known = buffers.find(b); known != buffers.end()) return known->second;
+      ProgramBuffer own = program_.buffers[b];
+      own.name = fmt::format("t{}", intermediates_++);
+      names[program_.buffers[b].name] = own.name;
+      program_.buffers.push_back(std::move(own));
+      return buffers[b] = static_cast<int>(program_.buffers.size()) - 1;
+    };
+    for (std::size_t i = begin; i < end; ++i) {
+      ProgramKernel k = kernels[i];
+      for (KernelArgument& a : k.arguments) {
+        if (a.kind == KernelArgument::Kind::buffer) a.buffer = mapped(a.buffer);
+        if (a.kind == KernelArgument::Kind::scalar) a.scalar = names.at(a.scalar);
+      }
+      for (int& b : k.reads) b = mapped(b);
+      for (int& b : k.writes) b = mapped(b);
+      std::vector<std::string> written;
+      for (int b : k.writes) written.push_back(program_.buffers[b].name);
+      k.name = kernel_name(written);
+      for (NodeId& n : k.covers)
+        if (const auto own = nodes.find(n); own != nodes.end()) n = own->second;
+      k.plan_text = renamed(k.plan_text, names);
+      k.like = k.like < 0 ? static_cast<int>(i) : k.like;
+      kernels.push_back(std::move(k));
+    }
+  }
+
+  // Text with other names of tensors.
+  static std::string renamed(const std::string& text, const std::map<std::string, std::string>& names) {
+    const auto is_part = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '%'; };
+    std::string result;
+    for (std::size_t i = 0; i < text.size();) {
+      std::size_t end = i;
+      while (end < text.size() && is_part(static_cast<unsigned char>(text[end]))) ++end;
+      if (end == i) {
+        result += text[i++];
+        continue;
+      }
+      const std::string word = text.substr(i, end - i);
+      const auto known = names.find(word);
+      result += known == names.end() ? word : known->second;
+      i = end;
+    }
+    return result;
   }
 
   // Each node that computes something is a kernel; views are part of the kernel that reads them.
@@ -212,7 +362,9 @@ class ProgramBuilder {
   void emit(Formulas& f, const Plan& plan, const std::string& reason) {
     TileSizes sizes = choose_tiles(plan, f.exprs, target_);
     ProgramKernel k;
-    k.name = kernel_name(plan);
+    std::vector<std::string> written;
+    for (const KernelOutput& o : plan.outputs) written.push_back(o.name);
+    k.name = kernel_name(written);
     EmittedKernel e = emit_smaller(k.name, f.exprs, plan, sizes);
     for (const EmittedKernel::Parameter& p : e.parameters) {
       KernelArgument a;
@@ -260,11 +412,11 @@ class ProgramBuilder {
     }
   }
 
-  std::string kernel_name(const Plan& plan) {
+  std::string kernel_name(const std::vector<std::string>& written) {
     std::string name;
-    for (const KernelOutput& o : plan.outputs) {
+    for (const std::string& part : written) {
       name += name.empty() ? "" : "_";
-      for (unsigned char c : o.name)
+      for (unsigned char c : part)
         if (std::isalnum(c) || c == '_') name += static_cast<char>(c);
     }
     if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "k");
@@ -321,7 +473,9 @@ class ProgramBuilder {
   }
 
   void prove(ExprBuilder& exprs, const Plan& plan) {
+    Stopwatch check_time(program_.times.check_ms);
     const ProofResult proof = check_plan(exprs, plan);
+    check_time.stop();
     program_.proof.exact = program_.proof.exact && proof.exact;
     if (!plan.loop) return;
     program_.proof.rounds = std::max(program_.proof.rounds, proof.rounds);
@@ -334,6 +488,7 @@ class ProgramBuilder {
   const ir::TargetDesc& target_;
   Program program_;
   std::map<std::string, int> buffers_;  // by the name of the tensor
+  int intermediates_ = 0;               // that are no node's value
   std::set<std::string> names_;
 };
 

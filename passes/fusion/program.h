@@ -54,6 +54,8 @@ struct ProgramKernel {
   std::vector<KernelArgument> arguments;
   std::vector<GridFactor> grid[3];
   int num_warps = 4, num_stages = 0;
+  /// The index of an earlier kernel with the same function and configuration, or -1.
+  int like = -1;
 
   // For reports.
   std::string reason;  // why these nodes are one kernel
@@ -77,11 +79,17 @@ struct ProgramOptions {
   std::uint64_t max_workspace = UINT64_MAX;
 };
 
+/// How long phases of build_program took.
+struct ProgramTimes {
+  double derive_ms = 0, cover_ms = 0, check_ms = 0;
+};
+
 struct Program {
   std::vector<ProgramBuffer> buffers;
   std::vector<ProgramKernel> kernels;            // of each run, in order
   std::vector<ProgramKernel> parameter_kernels;  // when a parameter is given, in order
   ProgramProof proof;
+  ProgramTimes times;
   std::vector<std::string> not_fused;  // one line each: "not fused: ... (file:line) ... because ... (file:line) ..."
 };
 

@@ -1,14 +1,18 @@
-// How long a kernel takes from a C++ function to machine code, by phase; how that grows with the tile and with the code; and what a launch
-// costs after it. Goes through the layers one by one and not through Kernel::compile, which also writes the texts that it returns.
+// How long a kernel takes from a C++ function to machine code, and a graph from formulas, by phase; how that grows with the tile and with
+// the code; and what a launch costs after it. Goes through the layers one by one and not through Kernel::compile, which also writes the
+// texts that it returns.
 #include <chrono>
 #include <cstdio>
 #include <map>
 
 #include "backend/compile.h"
+#include "frontend/graph/tensor_call.h"
+#include "passes/fusion/program.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/device.h"
 #include "runtime/emulator/driver/emulated_driver.h"
 #include "tests/bench/families.h"
+#include "tests/bench/graphs.h"
 #include "tests/bench/kernels.h"
 #include "tests/bench/large.h"
 #include "tests/bench/report.h"
@@ -88,6 +92,9 @@ class CompileBench {
     for (int n : {8, 16, 24}) measure("cholesky", large::cholesky, n, "n");
     for (int n : {1000, 5000}) measure("polynomial", large::polynomial, n, "degree");
     for (int n : {250, 1000}) measure("stores", large::stores, n, "count");
+    measure_graph("graph_attention", graphs::attention);
+    measure_graph("graph_block", [](tw::Graph& g) { graphs::transformer(g, 1); });
+    measure_graph("graph_48_layers", [](tw::Graph& g) { graphs::transformer(g, 48); });
     warm_launch();
     warm_launch_on_host();
     report_.finish();
@@ -107,6 +114,36 @@ class CompileBench {
     }
     auto values = medians(runs);
     values.emplace_back("object bytes", static_cast<double>(image_bytes));
+    report_.row(name, values);
+  }
+
+  /// From formulas to a plan: kernels are derived in phases of build_program, then those that differ are compiled.
+  template <class Record>
+  void measure_graph(const std::string& name, Record&& record) {
+    if (!options_.wants(name)) return;
+    std::vector<Timings> runs;
+    std::size_t kernels = 0;
+    const std::string target = device_.handle()->target();
+    for (int i = 0; i < options_.repeats; ++i) {
+      auto start = Clock::now();
+      tw::Graph graph;
+      record(graph);
+      Timings timings = {{"record", ms_since(start)}};
+      start = Clock::now();
+      const auto program =
+          tw::passes::fusion::build_program(*tw::detail::tensor::nodes_of(graph, "compile", {}), {}, tw::backend::describe_target(target));
+      const double build_ms = ms_since(start);
+      const auto& times = program.times;
+      timings.insert(timings.end(), {{"derive", times.derive_ms}, {"cover", times.cover_ms}, {"check", times.check_ms}});
+      timings.push_back({"emit", build_ms - times.derive_ms - times.cover_ms - times.check_ms});
+      start = Clock::now();
+      const tw::Plan plan = graph.compile(device_);
+      timings.push_back({"passes and LLVM", ms_since(start) - build_ms});
+      kernels = program.kernels.size();
+      runs.push_back(std::move(timings));
+    }
+    auto values = medians(runs);
+    values.emplace_back("kernels", static_cast<double>(kernels));
     report_.row(name, values);
   }
 

@@ -28,6 +28,9 @@ PlanKernel::PlanKernel(const passes::fusion::ProgramKernel& source, const std::s
   compiled_[kPromised] = compile(kPromised, at);
 }
 
+PlanKernel::PlanKernel(const passes::fusion::ProgramKernel& source, PlanKernel& like)
+    : source_(source), like_(&like), target_(like.target_), is_checked_(like.is_checked_) {}
+
 backend::CompiledKernel PlanKernel::compile(Variant variant, const Here& at) const {
   ir::Function f = source_.function;
   if (variant == kUnpromised)
@@ -52,6 +55,7 @@ bool PlanKernel::keeps_promises(std::span<const std::uint64_t> words) const {
 
 const rt::Executable& PlanKernel::prepare(rt::Device& device, std::span<const std::uint64_t> words, std::int64_t& compilations,
                                           const Here& at) {
+  if (like_) return like_->prepare(device, words, compilations, at);
   const Variant variant = keeps_promises(words) ? kPromised : kUnpromised;
   if (loaded_[variant]) return *loaded_[variant];
   if (!compiled_[variant]) {
@@ -63,6 +67,7 @@ const rt::Executable& PlanKernel::prepare(rt::Device& device, std::span<const st
 }
 
 std::string PlanKernel::ptx() const {
+  if (like_) return like_->ptx();
   const backend::CompiledKernel& k = *compiled_[kPromised];
   if (k.format != backend::CompiledKernel::Format::ptx) return "";
   return {reinterpret_cast<const char*>(k.image.data()), k.image.size()};

@@ -20,6 +20,8 @@ class PlanKernel {
  public:
   /// Compiles the kernel for a target. Throws Error at `at` if the target cannot do it.
   PlanKernel(const passes::fusion::ProgramKernel&, const std::string& target, const Here& at);
+  /// A kernel with the function of another one, which outlives it: compiled and loaded once.
+  PlanKernel(const passes::fusion::ProgramKernel&, PlanKernel& like);
 
   /// The variant for these arguments, loaded. `compilations` counts the variants that are compiled.
   const rt::Executable& prepare(rt::Device&, std::span<const std::uint64_t> words, std::int64_t& compilations, const Here& at);
@@ -35,6 +37,7 @@ class PlanKernel {
   bool keeps_promises(std::span<const std::uint64_t> words) const;
 
   const passes::fusion::ProgramKernel& source_;
+  PlanKernel* const like_ = nullptr;  // holds what is compiled, if not null
   const std::string target_;
   const bool is_checked_;
   std::array<std::optional<backend::CompiledKernel>, 2> compiled_;

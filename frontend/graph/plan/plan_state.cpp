@@ -13,8 +13,16 @@ PlanState::PlanState(PlanParts parts, const Here& at)
       program_sizes_(*parts_.graph, parts_.program),
       bindings_(*parts_.graph, parts_.program),
       symbol_values_(program_sizes_.table(), parts_.program, bindings_, program_sizes_.symbols()) {
-  for (const passes::fusion::ProgramKernel& k : parts_.program.kernels) kernels_.emplace_back(k, parts_.target, at);
-  for (const passes::fusion::ProgramKernel& k : parts_.program.parameter_kernels) parameter_kernels_.emplace_back(k, parts_.target, at);
+  const auto compile = [&](const std::vector<passes::fusion::ProgramKernel>& sources, std::deque<PlanKernel>& kernels) {
+    for (const passes::fusion::ProgramKernel& k : sources) {
+      if (k.like >= 0)
+        kernels.emplace_back(k, kernels[static_cast<std::size_t>(k.like)]);
+      else
+        kernels.emplace_back(k, parts_.target, at);
+    }
+  };
+  compile(parts_.program.kernels, kernels_);
+  compile(parts_.program.parameter_kernels, parameter_kernels_);
   constants_.resize(parts_.program.buffers.size());
   sizes_ = program_sizes_.of_report(symbol_values_.least());
   if (sizes_.workspace_bytes > parts_.max_workspace)

@@ -8,6 +8,13 @@
 
 namespace tilewright::passes::fusion::test {
 
+/// The extents of the tensors of formulas.
+struct Sizes {
+  Dim batch = 2, heads = 4, queries = 9, keys = 53, head = 8, value_head = 6;  // of attention
+  Dim latent = 16, rotary = 4;                                                 // of attention with keys that are values
+  Dim rows = 5, inner = 53, columns = 7, vocabulary = 61;                      // of products
+};
+
 /// Chooses between equivalent ways to write a formula; without a seed always the first.
 class Variants {
  public:
@@ -15,6 +22,8 @@ class Variants {
   int choose(int count) { return is_on_ ? static_cast<int>(engine_() % static_cast<std::uint64_t>(count)) : 0; }
   bool chance(double p) { return is_on_ && std::uniform_real_distribution<double>()(engine_) < p; }
   std::mt19937_64& engine() { return engine_; }
+
+  Sizes at;
 
  private:
   std::mt19937_64 engine_;

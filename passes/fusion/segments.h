@@ -1,0 +1,28 @@
+// Divides a graph at values that are in memory whatever is fused, and finds the parts between them that have one structure.
+//
+// A value is needed again when a product of it is complete: the sum to which each layer of a model adds. A kernel that did not store it
+// would compute all that leads to it twice. The parts between such values are derived one by one, and equal layers once.
+#pragma once
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tileir/graph/graph.h"
+
+namespace tilewright::passes::fusion {
+
+struct Segment {
+  /// What it computes: each node is stored, or an output of the graph. Ascending.
+  std::vector<graph::NodeId> results;
+  /// Values of earlier segments.
+  std::set<graph::NodeId> memory;
+  /// All nodes, operands first: equal segments have nodes of the same meaning at each place.
+  std::vector<graph::NodeId> nodes;
+  /// Equal for segments that do the same with tensors of other names.
+  std::string structure;
+};
+
+/// The segments of a graph's outputs, in an order in which each one's operands are computed before it.
+std::vector<Segment> divide(const graph::Graph&);
+
+}  // namespace tilewright::passes::fusion

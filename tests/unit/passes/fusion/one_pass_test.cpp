@@ -1,0 +1,130 @@
+// Formulas of models that become one kernel with one pass: at the sizes of models, with symbols, for hosts and for GPUs.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "passes/fusion/program.h"
+#include "tests/unit/passes/fusion/rewrite.h"
+#include "tests/unit/passes/fusion/workloads.h"
+#include "tileir/text/printer.h"
+
+namespace tilewright::passes::fusion::test {
+namespace {
+
+constexpr const char* kOnePass[] = {
+    "attention", "causal",       "window",      "document",      "alibi",
+    "softcap",   "gqa",          "mla",         "sinks",         "dropout_by_counter",
+    "decode",    "differential", "rms_product", "gated",         "layer_product",
+    "residual",  "amax_product", "norm_amax",   "cross_entropy", "cross_entropy_gradient",
+    "entropy",   "variance",     "two_norm",    "lse_pooling",
+};
+
+const Workload& workload(const std::string& name) {
+  const auto at = std::find_if(workloads().begin(), workloads().end(), [&](const Workload& w) { return w.name == name; });
+  REQUIRE(at != workloads().end());
+  return *at;
+}
+
+Sizes of_models() {
+  return {.batch = 2,
+          .heads = 32,
+          .queries = 2048,
+          .keys = 2048,
+          .head = 128,
+          .value_head = 128,
+          .latent = 512,
+          .rotary = 64,
+          .rows = 4096,
+          .inner = 4096,
+          .columns = 11008,
+          .vocabulary = 32000};
+}
+
+ir::TargetDesc gpu() {
+  ir::TargetDesc target;
+  target.name = "sm_90a";
+  target.kind = ir::TargetDesc::Kind::nvptx;
+  target.sm = 90;
+  target.has_wgmma = true;
+  target.shared_bytes = 232448;
+  return target;
+}
+
+void check_one_kernel(const graph::Graph& g) {
+  for (const ir::TargetDesc& target : {ir::TargetDesc{}, gpu()}) {
+    CAPTURE(target.name);
+    const Program p = build_program(g, {}, target);
+    std::string plans;
+    for (const ProgramKernel& k : p.kernels) plans += k.plan_text + "\n";
+    CAPTURE(plans);
+    CHECK(p.kernels.size() == 1);
+    CHECK(p.kernels[0].passes == 1);
+    CHECK(p.proof.exact);
+    CHECK(p.not_fused.empty());
+    CHECK(std::none_of(p.buffers.begin(), p.buffers.end(), [](const ProgramBuffer& b) { return b.kind == BufferKind::intermediate; }));
+  }
+}
+
+TEST_CASE("one pass: at the sizes of models") {
+  for (const char* name : kOnePass) {
+    CAPTURE(std::string(name));
+    graph::Graph g;
+    Variants plain;
+    plain.at = of_models();
+    workload(name).build(g, plain);
+    check_one_kernel(g);
+  }
+}
+
+TEST_CASE("one pass: with rows, queries and keys of any number") {
+  for (const char* name : kOnePass) {
+    CAPTURE(std::string(name));
+    graph::Graph g;
+    Variants plain;
+    plain.at = of_models();
+    plain.at.batch = builder(g).dim("batch", {});
+    plain.at.rows = builder(g).dim("rows", {});
+    plain.at.queries = builder(g).dim("queries", {});
+    plain.at.keys = builder(g).dim("keys", {});
+    workload(name).build(g, plain);
+    check_one_kernel(g);
+  }
+}
+
+std::string text_of(const Program& p) {
+  std::string all;
+  for (const ProgramKernel& k : p.kernels) all += ir::print(k.function) + k.plan_text;
+  return all;
+}
+
+// TILEWRIGHT_REWRITINGS: how many of each formula, beside the default.
+TEST_CASE("one pass: rewritings that keep the meaning keep the kernel") {
+  const char* wanted = std::getenv("TILEWRIGHT_REWRITINGS");
+  const int count = wanted ? std::atoi(wanted) : 20;
+  for (const char* name : kOnePass) {
+    CAPTURE(std::string(name));
+    graph::Graph g;
+    Variants plain;
+    workload(name).build(g, plain);
+    const std::string want = text_of(build_program(g, {}, gpu()));
+    int differing = 0;
+    for (int seed = 0; seed < count; ++seed) {
+      Variants random;
+      random.seed(static_cast<std::uint64_t>(seed) + 1000);
+      graph::Graph spelled, rewritten;
+      workload(name).build(spelled, random);
+      rewrite(spelled, rewritten, random);
+      const std::string got = text_of(build_program(rewritten, {}, gpu()));
+      if (got == want) continue;
+      if (++differing > 1) continue;
+      CAPTURE(seed);
+      CAPTURE(want);
+      CHECK(got == want);
+    }
+    CHECK(differing == 0);
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::passes::fusion::test
