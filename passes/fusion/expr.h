@@ -181,6 +181,13 @@ class ExprPool {
   std::unordered_map<const ExprData*, std::vector<graph::NodeId>> sources_;
 };
 
+/// The `bits` of a bitcast: its element types.
+constexpr std::uint64_t bitcast_types(ir::Element from, ir::Element to) {
+  return static_cast<std::uint64_t>(from) << 8 | static_cast<std::uint64_t>(to);
+}
+constexpr ir::Element bitcast_from(std::uint64_t bits) { return static_cast<ir::Element>(bits >> 8); }
+constexpr ir::Element bitcast_to(std::uint64_t bits) { return static_cast<ir::Element>(bits & 0xff); }
+
 /// Whether `inner` is `outer` or part of it. References count as parts.
 bool contains(Expr outer, Expr inner);
 

@@ -340,7 +340,7 @@ Expr GraphToExprs::pad(NodeId n, const Position& position) {
   const Expr inside = b_.conjunction({b_.at_least_zero(i), b_.at_least_zero(b_.subtract(b_.extent(inner - Dim(1)), i))});
   Position there = position;
   there[axis] = parts({{i}, true}, theirs[axis]);
-  return b_.select(inside, operand(n, 0, there), operand(n, 1, {}));
+  return b_.select(inside, operand(n, 0, there), operand(n, 1, {}), node.element);
 }
 
 Expr GraphToExprs::concat(NodeId n, const Position& position) {
@@ -364,7 +364,7 @@ Expr GraphToExprs::concat(NodeId n, const Position& position) {
       there[axis] = parts({{inner}, true}, theirs[axis]);
       const Expr value = operand(n, k, there);
       if (inside) return value;
-      result = result ? b_.select(b_.at_least_zero(b_.subtract(b_.extent(end - Dim(1)), i)), value, result) : value;
+      result = result ? b_.select(b_.at_least_zero(b_.subtract(b_.extent(end - Dim(1)), i)), value, result, node.element) : value;
     }
     end = begin;
   }
@@ -372,6 +372,12 @@ Expr GraphToExprs::concat(NodeId n, const Position& position) {
 }
 
 // ---- reductions and products ----
+
+// Integers that are narrower than the result are summed as what they are widened to.
+Expr GraphToExprs::summand(Expr body, Element result) {
+  const bool is_narrow = ir::is_integer(result) && (!ir::is_integer(body->element) || ir::bits(body->element) < ir::bits(result));
+  return is_narrow ? b_.function(ir::OpKind::cast_, {body}, result) : body;
+}
 
 Expr GraphToExprs::reduce(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
@@ -401,7 +407,9 @@ Expr GraphToExprs::reduce(NodeId n, const Position& position) {
     ways = std::move(longer);
   }
   const AxisSet outside = axes_of(position);
+  const bool is_position = node.kind == Combine::argmax || node.kind == Combine::argmin;
   std::vector<Expr> results;
+  std::vector<ReducedPiece> pieces;
   for (const Position& w : ways) {
     AxisSet bound;
     Expr place = b_.zero();
@@ -411,27 +419,33 @@ Expr GraphToExprs::reduce(NodeId n, const Position& position) {
         place = b_.add({b_.product({place, b_.extent(g_.node(node.operands[0]).shape[axis])}), whole(w[axis], theirs[axis])});
       }
     bound = bound.without(outside);
-    const Expr body = operand(n, 0, w);
-    if (node.kind == Combine::argmax || node.kind == Combine::argmin)
-      results.push_back(b_.arg_reduce(node.kind, bound, body, place));
+    const Expr body = is_position ? operand(n, 0, w) : summand(operand(n, 0, w), node.element);
+    if (is_position)
+      pieces.push_back({bound, body, place});
     else if (node.kind == Combine::combine)
       results.push_back(b_.reduce_by(node.combiner.index, bound, body));
     else
       results.push_back(b_.reduce(node.kind, bound, body));
   }
+  if (is_position) return position_of_extreme(node, pieces);
   Expr result = results[0];
-  for (std::size_t i = 1; i < results.size(); ++i) {
-    switch (node.kind) {
-      case Combine::sum: result = b_.add({result, results[i]}); break;
-      case Combine::max: result = b_.maximum(result, results[i]); break;
-      case Combine::min: result = b_.minimum(result, results[i]); break;
-      case Combine::prod: result = b_.product({result, results[i]}); break;
-      case Combine::all: result = b_.conjunction({result, results[i]}); break;
-      case Combine::any: result = b_.negation(b_.conjunction({b_.negation(result), b_.negation(results[i])})); break;
-      default: TW_CHECK(false, "fusion: a reduction over a concatenation must be stored");
-    }
-  }
+  for (std::size_t i = 1; i < results.size(); ++i) result = combined(node.kind, result, results[i], node.element);
   return result;
+}
+
+// What the reductions of two pieces of an axis give together.
+Expr GraphToExprs::combined(Combine combine, Expr a, Expr b, Element element) {
+  switch (combine) {
+    case Combine::all: return b_.conjunction({a, b});
+    case Combine::any: return b_.negation(b_.conjunction({b_.negation(a), b_.negation(b)}));
+    case Combine::sum: return arithmetic(ir::OpKind::add_, {a, b}, element);
+    case Combine::prod: return arithmetic(ir::OpKind::mul_, {a, b}, element);
+    case Combine::max: return arithmetic(ir::OpKind::maximum_, {a, b}, element);
+    case Combine::min: return arithmetic(ir::OpKind::minimum_, {a, b}, element);
+    default: break;
+  }
+  TW_CHECK(false, "fusion: a reduction over a concatenation must be stored");
+  return a;
 }
 
 Expr GraphToExprs::einsum(NodeId n, const Position& position) {
@@ -477,7 +491,7 @@ Expr GraphToExprs::einsum(NodeId n, const Position& position) {
       ++at_label;
       factors.push_back({operand(n, i, p), 1});
     }
-    sums.push_back(b_.reduce(Combine::sum, bound, b_.multiply(1, std::move(factors)), multiplied));
+    sums.push_back(b_.reduce(Combine::sum, bound, summand(b_.multiply(1, std::move(factors)), node.element), multiplied));
   }
   return b_.add(sums);
 }

@@ -48,8 +48,10 @@ class GraphToExprs {
   Expr operand(graph::NodeId, std::size_t i, const Position&);
   Expr leaf(const graph::Node&, graph::NodeId, const Position&);
   Expr map(const graph::Node&, const std::vector<Expr>&);
-  Expr map_float(const graph::Node&, const std::vector<Expr>&);
-  Expr map_integer(const graph::Node&, const std::vector<Expr>&);
+  /// An op that gives numbers of this type.
+  Expr arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
+  Expr float_arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
+  Expr integer_arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
   Expr compare(ir::OpKind, Expr a, Expr b, ir::Element);
   Expr cast(Expr, ir::Element from, ir::Element to);
   Expr reshape(graph::NodeId, const Position&);
@@ -57,6 +59,14 @@ class GraphToExprs {
   Expr pad(graph::NodeId, const Position&);
   Expr concat(graph::NodeId, const Position&);
   Expr reduce(graph::NodeId, const Position&);
+  /// What a reduction combines of one piece of its axes: the value at `place`, the position in row-major order.
+  struct ReducedPiece {
+    AxisSet bound;
+    Expr body, place;
+  };
+  Expr summand(Expr body, ir::Element result);
+  Expr combined(graph::Combine, Expr a, Expr b, ir::Element);
+  Expr position_of_extreme(const graph::Node&, const std::vector<ReducedPiece>&);
   Expr einsum(graph::NodeId, const Position&);
   Expr indexed(graph::NodeId, const Position&);
   Expr pick(Expr, const AxisPosition& along, const AtomList&, Expr position);

@@ -25,7 +25,7 @@ Element computed(Element e) { return ir::is_float(e) && e != Element::f64 ? Elem
 Expr GraphToExprs::map(const Node& node, const std::vector<Expr>& x) {
   const Element operand_element = g_.node(node.operands.back()).element;
   if (node.function == OpKind::cast_) return cast(x[0], operand_element, node.element);
-  if (node.function == OpKind::select_) return b_.select(x[0], x[1], x[2]);
+  if (node.function == OpKind::select_) return b_.select(x[0], x[1], x[2], node.element);
   if (is_comparison(node.function)) return compare(node.function, x[0], x[1], operand_element);
   if (operand_element == Element::boolean && node.element == Element::boolean) {
     switch (node.function) {
@@ -35,12 +35,18 @@ Expr GraphToExprs::map(const Node& node, const std::vector<Expr>& x) {
       default: return b_.function(node.function, x, Element::boolean);
     }
   }
-  return ir::is_float(node.element) && ir::is_float(operand_element) ? map_float(node, x) : map_integer(node, x);
+  if (node.function == OpKind::bitcast_) return b_.bitcast(x[0], operand_element, node.element);
+  if (ir::is_float(node.element) == ir::is_float(operand_element)) return arithmetic(node.function, x, node.element);
+  return b_.function(node.function, x, computed(node.element));
 }
 
-Expr GraphToExprs::map_float(const Node& node, const std::vector<Expr>& x) {
+Expr GraphToExprs::arithmetic(OpKind op, const std::vector<Expr>& x, Element element) {
+  return ir::is_float(element) ? float_arithmetic(op, x, element) : integer_arithmetic(op, x, element);
+}
+
+Expr GraphToExprs::float_arithmetic(OpKind op, const std::vector<Expr>& x, Element element) {
   const auto base = [&](int n) { return b_.log(b_.number(n)); };
-  switch (node.function) {
+  switch (op) {
     case OpKind::neg_: return b_.scale(-1, x[0]);
     case OpKind::abs_: return b_.absolute(x[0]);
     case OpKind::add_: return b_.add({x[0], x[1]});
@@ -63,21 +69,21 @@ Expr GraphToExprs::map_float(const Node& node, const std::vector<Expr>& x) {
       break;
     default: break;
   }
-  return b_.function(node.function, x, computed(node.element));
+  return b_.function(op, x, computed(element));
 }
 
 // Sums and products that cannot wrap are exact integers; others stay ops of their type.
-Expr GraphToExprs::map_integer(const Node& node, const std::vector<Expr>& x) {
-  const Expr wrapping = b_.function(node.function, x, computed(node.element));
+Expr GraphToExprs::integer_arithmetic(OpKind op, const std::vector<Expr>& x, Element element) {
+  const Expr wrapping = b_.function(op, x, element);
   Expr exact;
-  switch (node.function) {
+  switch (op) {
     case OpKind::neg_: exact = b_.scale(-1, x[0]); break;
     case OpKind::add_: exact = b_.add({x[0], x[1]}); break;
     case OpKind::sub_: exact = b_.subtract(x[0], x[1]); break;
     case OpKind::mul_: exact = b_.product({x[0], x[1]}); break;
     default: return wrapping;
   }
-  return fits(integer_range(exact), node.element) ? exact : wrapping;
+  return fits(integer_range(exact), element) ? exact : wrapping;
 }
 
 Expr GraphToExprs::compare(OpKind op, Expr a, Expr b, Element element) {
@@ -102,7 +108,7 @@ Expr GraphToExprs::cast(Expr x, Element from, Element to) {
   }
   if (from == Element::boolean) {
     if (ir::is_float(to)) return b_.indicator(x);
-    return b_.select(x, b_.one(), b_.zero());
+    return b_.select(x, b_.one(), b_.zero(), to);
   }
   if (ir::is_integer(from) && ir::is_integer(to)) return fits(integer_range(x), to) ? x : b_.function(OpKind::cast_, {x}, to);
   if (x->is(ExprKind::number) && ir::is_float(to)) return x;

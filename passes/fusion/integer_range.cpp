@@ -30,6 +30,27 @@ Range multiply(const Range& a, const Range& b) {
           saturate(*std::max_element(std::begin(corners), std::end(corners)))};
 }
 
+// Of a quotient or a remainder by a positive integer, which round toward zero, and of bits under a mask.
+std::optional<Range> function_range(Expr e, const AxisRanges& box) {
+  if (e->function == ir::OpKind::cast_ && ir::is_integer(e->operands[0]->element)) {
+    const Range r = integer_range(e->operands[0], box);
+    return fits(r, e->element) ? std::optional(r) : std::nullopt;
+  }
+  if (e->function == ir::OpKind::bit_and_) {
+    std::optional<Range> bits;
+    for (Expr x : e->operands)
+      if (const Range r = integer_range(x, box); r.least >= 0 && (!bits || r.greatest < bits->greatest)) bits = Range{0, r.greatest};
+    return bits;
+  }
+  if (e->function != ir::OpKind::div_ && e->function != ir::OpKind::rem_) return std::nullopt;
+  const Range a = integer_range(e->operands[0], box), b = integer_range(e->operands[1], box);
+  if (b.least < 1) return std::nullopt;
+  if (e->function == ir::OpKind::div_)
+    return Range{a.least / (a.least < 0 ? b.least : b.greatest), a.greatest / (a.greatest < 0 ? b.greatest : b.least)};
+  return Range{std::max(std::min<std::int64_t>(a.least, 0), 1 - b.greatest),
+               std::min(std::max<std::int64_t>(a.greatest, 0), b.greatest - 1)};
+}
+
 std::int64_t bounded(std::int64_t extent) { return extent == INT64_MAX ? kMostExtent : extent; }
 
 }  // namespace
@@ -69,6 +90,7 @@ Range integer_range(Expr e, const AxisRanges& box) {
       const Range a = integer_range(e->operands[1], box), b = integer_range(e->operands[2], box);
       return {std::min(a.least, b.least), std::max(a.greatest, b.greatest)};
     }
+    case ExprKind::function: return function_range(e, box).value_or(of_type(e->element));
     default: return of_type(e->element);
   }
 }

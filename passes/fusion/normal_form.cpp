@@ -308,6 +308,12 @@ Expr ExprBuilder::function(OpKind op, std::vector<Expr> operands, Element elemen
   return pool_.intern(std::move(e));
 }
 
+// Narrow floats are computed in f32: `bits` names the types between which the bits are the same.
+Expr ExprBuilder::bitcast(Expr x, Element from, Element to) {
+  const Element computed = ir::is_float(to) && to != Element::f64 ? Element::f32 : to;
+  return function(OpKind::bitcast_, {x}, computed, bitcast_types(from, to));
+}
+
 // ---- conditions ----
 
 std::vector<Expr> conjuncts(Expr condition) {
@@ -355,19 +361,20 @@ Expr ExprBuilder::indicator(Expr condition) {
   return multiply(1, {{make(ExprKind::indicator, {condition}, Element::f32), 1}});
 }
 
-Expr ExprBuilder::select(Expr condition, Expr value, Expr other) {
+Expr ExprBuilder::select(Expr condition, Expr value, Expr other, Element element) {
   if (value == other || condition == truth(true)) return value;
   if (condition == truth(false)) return other;
-  if (condition->is(ExprKind::negation)) return select(condition->operands[0], other, value);
+  if (condition->is(ExprKind::negation)) return select(condition->operands[0], other, value, element);
   // m ? (n ? a : b) : b = m and n ? a : b
   if (value->is(ExprKind::select) && value->operands[2] == other)
-    return select(conjunction({condition, value->operands[0]}), value->operands[1], other);
-  const bool is_float = !is_integer(value) && !is_integer(other) && value->element != Element::boolean;
+    return select(conjunction({condition, value->operands[0]}), value->operands[1], other, element);
+  const bool is_float = !ir::is_integer(element) && !is_integer(value) && !is_integer(other) && value->element != Element::boolean;
   if (is_float && other == zero_) return multiply(1, {{value, 1}, {make(ExprKind::indicator, {condition}, Element::f32), 1}});
   if (is_float && value == zero_ && !other->is(ExprKind::infinity))
     return multiply(1, {{other, 1}, {make(ExprKind::indicator, {negation(condition)}, Element::f32), 1}});
   const Expr both[] = {value, other};
-  return make(ExprKind::select, {condition, value, other}, value->element == Element::boolean ? Element::boolean : common_element(both));
+  const Element common = value->element == Element::boolean ? Element::boolean : is_float ? common_element(both) : Element::i64;
+  return make(ExprKind::select, {condition, value, other}, common);
 }
 
 }  // namespace tilewright::passes::fusion

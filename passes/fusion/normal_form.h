@@ -65,6 +65,8 @@ class ExprBuilder {
   Expr minimum(Expr a, Expr b) { return scale(-1, maximum(scale(-1, a), scale(-1, b))); }
   /// Any other element-wise op, by its row in the table; `bits` for what the op takes beside its operands (a seed).
   Expr function(ir::OpKind, std::vector<Expr> operands, ir::Element, std::uint64_t bits = 0);
+  /// The bits of a value of type `from` as a value of type `to`.
+  Expr bitcast(Expr, ir::Element from, ir::Element to);
 
   // ---- conditions ----
   Expr at_least_zero(Expr integer);
@@ -75,13 +77,12 @@ class ExprBuilder {
   Expr conjunction(std::initializer_list<Expr> values) { return conjunction(std::span(values.begin(), values.size())); }
   Expr negation(Expr);
   Expr indicator(Expr condition);
-  Expr select(Expr condition, Expr value, Expr other);
+  /// `element`: an integer type if the values are integers, which numbers alone do not say.
+  Expr select(Expr condition, Expr value, Expr other, ir::Element element = ir::Element::f32);
 
   // ---- reductions ----
   /// The body combined over the axes. operand_element: the type in which factors of a product are multiplied.
   Expr reduce(graph::Combine, const AxisSet&, Expr body, ir::Element operand_element = ir::Element::f32);
-  /// argmax, argmin: the position, an integer expression of the axes, of the extreme element of the body.
-  Expr arg_reduce(graph::Combine, const AxisSet&, Expr body, Expr position);
   /// By a function of the user: `combiner` is the index of its node.
   Expr reduce_by(std::uint32_t combiner, const AxisSet&, Expr body);
 

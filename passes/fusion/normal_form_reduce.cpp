@@ -48,17 +48,6 @@ Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, Elemen
   return pool_.intern(std::move(e));
 }
 
-Expr ExprBuilder::arg_reduce(Combine combine, const AxisSet& axes, Expr body, Expr position) {
-  ExprData e;
-  e.kind = ExprKind::reduce;
-  e.element = Element::i32;
-  e.combine = combine;
-  e.bound = axes;
-  e.operand_element = Element::f32;
-  e.operands = {body, position};
-  return pool_.intern(std::move(e));
-}
-
 Expr ExprBuilder::reduce_by(std::uint32_t combiner, const AxisSet& axes, Expr body) {
   ExprData e;
   e.kind = ExprKind::reduce;
@@ -171,7 +160,7 @@ Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
       if (e->function == OpKind::abs_ && !is_integer(e)) return absolute(operands[0]);
       if (e->function == OpKind::maximum_ && !is_integer(e)) return maximum(operands[0], operands[1]);
       return function(e->function, std::move(operands), e->element, e->bits);
-    case ExprKind::select: return select(operands[0], operands[1], operands[2]);
+    case ExprKind::select: return select(operands[0], operands[1], operands[2], e->element);
     case ExprKind::at_least_zero: return at_least_zero(operands[0]);
     case ExprKind::equal: return equal(operands[0], operands[1]);
     case ExprKind::conjunction: return conjunction(operands);
@@ -179,7 +168,6 @@ Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
     case ExprKind::indicator: return indicator(operands[0]);
     case ExprKind::random: return random(e->bits, operands[0]);
     case ExprKind::reduce:
-      if (e->combine == Combine::argmax || e->combine == Combine::argmin) return arg_reduce(e->combine, e->bound, operands[0], operands[1]);
       if (e->combine == Combine::combine) return reduce_by(static_cast<std::uint32_t>(e->bits), e->bound, operands[0]);
       return reduce(e->combine, e->bound, operands[0], e->operand_element);
     case ExprKind::reference: return reference(operands[0]);

@@ -395,7 +395,7 @@ class ProgramBuilder {
     program_.kernels.push_back(std::move(k));
   }
 
-  // Halves the tiles of the grid and of the loop until every tile of the kernel is within the limits.
+  // Halves the tiles of the grid and of the loop, then those of other reductions, until every tile of the kernel is within the limits.
   static EmittedKernel emit_smaller(const std::string& name, ExprBuilder& exprs, const Plan& plan, TileSizes& sizes) {
     for (;;) {
       try {
@@ -406,6 +406,11 @@ class ProgramBuilder {
         for (auto& [axis, size] : sizes.grid) {
           is_smaller = is_smaller || size > 1;
           size = std::max<std::int64_t>(size / 2, 1);
+        }
+        for (auto& [axis, inner] : sizes.inner) {
+          if (is_smaller || inner.size == 1 || sizes.payload.count(axis) != 0) continue;
+          inner = {inner.size / 2, true};
+          is_smaller = true;
         }
         if (!is_smaller) throw;
       }

@@ -66,13 +66,14 @@ class TileChooser {
     payload.insert(plan_.payload);
     for (Axis a : payload) sizes_.payload[a] = whole(a);
     for (Axis a : grid) sizes_.grid[a] = 1;
-    if (plan_.loop && has_product())
+    if (plan_.loop && has_product()) {
       choose_for_product(grid);
-    else if (plan_.loop)
+      choose_inner(INT64_MAX);
+    } else if (plan_.loop) {
       choose_for_rows(grid);
-    else
+    } else {
       choose_for_elements(grid);
-    choose_inner();
+    }
     return sizes_;
   }
 
@@ -99,6 +100,10 @@ class TileChooser {
   // Programs read again what lacks an axis, for each tile of the axis.
   bool is_reused_along(Axis a) const {
     return std::any_of(loads_.begin(), loads_.end(), [&](const Load& l) { return !l.axes.contains(a); });
+  }
+
+  bool is_contiguous(Axis a) const {
+    return std::any_of(loads_.begin(), loads_.end(), [&](const Load& l) { return l.contiguous == a; });
   }
 
   // Matrix instructions of narrow elements need tiles of 128 x 128 to be fed; small results need more programs instead.
@@ -137,17 +142,17 @@ class TileChooser {
   void choose_for_rows(const AxisSet& grid) {
     const std::int64_t most = target_.is_gpu() ? 4096 : 2048;
     std::int64_t cells = 1;
-    for (const auto& [axis, size] : sizes_.payload) cells *= size;
-    sizes_.loop = std::max<std::int64_t>(1, std::min(whole(plan_.loop), most / std::min(cells, most)));
+    for (const auto& [axis, size] : sizes_.payload) cells = std::min(cells * size, most);
     // An axis along which memory is contiguous gets a tile, so that whole cache lines are read.
-    for (Axis a : grid) {
-      const bool is_contiguous = std::any_of(loads_.begin(), loads_.end(), [&](const Load& l) { return l.contiguous == a; });
-      if (!is_contiguous) continue;
+    const auto contiguous = std::find_if(grid.begin(), grid.end(), [&](Axis a) { return is_contiguous(a); });
+    if (contiguous != grid.end()) {
       constexpr std::int64_t kLine = 32;
-      sizes_.grid[a] = std::min(whole(a), kLine);
-      sizes_.loop = std::max<std::int64_t>(1, std::min(whole(plan_.loop), most / (sizes_.grid[a] * cells)));
-      return;
+      sizes_.grid[*contiguous] = std::min({whole(*contiguous), kLine, most / cells});
+      cells *= sizes_.grid[*contiguous];
     }
+    cells *= choose_inner(most / cells);
+    sizes_.loop = std::min(whole(plan_.loop), most / cells);
+    if (contiguous != grid.end()) return;
     // Short rows: several at once.
     Axis longest = nullptr;
     for (Axis a : grid)
@@ -172,9 +177,8 @@ class TileChooser {
     }
   }
 
-  void choose_inner() {
-    std::int64_t rows = 1;
-    for (const auto& [axis, size] : sizes_.grid) rows *= size;
+  // Tiles of the axes that reductions bind beside the loop's, of at most so many positions together. Returns how many they are.
+  std::int64_t choose_inner(std::int64_t most) {
     // Forms make reductions of their own beside those of the outputs.
     std::vector<KernelOutput> all = plan_.outputs;
     for (const Accumulator& a : plan_.accumulators) {
@@ -186,18 +190,23 @@ class TileChooser {
       for (const AccumulatorTerm& t : r.terms) all.push_back({{}, t.factor, nullptr, {}});
     AxisSet bound;
     for (Expr r : reductions_over(nullptr, all)) bound.insert(r->bound);
+    std::vector<Axis> order;
     for (Axis a : bound) {
-      if (const auto payload = sizes_.payload.find(a); payload != sizes_.payload.end()) {
+      if (const auto payload = sizes_.payload.find(a); payload != sizes_.payload.end())
         sizes_.inner[a] = {payload->second, false};
-        continue;
-      }
-      const std::int64_t size = whole(a);
-      constexpr std::int64_t kWalked = 64;
-      if (size <= kMostWholeExtent)
-        sizes_.inner[a] = {std::max<std::int64_t>(size, 1), false};
-      else
-        sizes_.inner[a] = {kWalked, true};
+      else if (a != plan_.loop)
+        order.push_back(a);
     }
+    std::stable_partition(order.begin(), order.end(), [&](Axis a) { return is_contiguous(a); });
+    std::int64_t positions = 1;
+    for (Axis a : order) {
+      constexpr std::int64_t kWalked = 64;
+      const std::int64_t size = whole(a), left = most / positions;
+      const bool is_whole = size <= std::min(kMostWholeExtent, left);
+      sizes_.inner[a] = is_whole ? TileSizes::Inner{size, false} : TileSizes::Inner{std::min(kWalked, left), true};
+      positions *= sizes_.inner[a].size;
+    }
+    return positions;
   }
 
   const Plan& plan_;

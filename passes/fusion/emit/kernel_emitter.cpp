@@ -170,7 +170,9 @@ class KernelEmitter {
 
   Element element_of(const Accumulator& a) const {
     if (ir::is_integer(a.body->element) && a.reduce->operand_element == Element::i8) return Element::i32;
-    return a.body->is(ExprKind::number) ? Element::f32 : a.body->element;
+    if (a.body->is(ExprKind::number)) return Element::f32;
+    // A body of extents alone, in a sum of floats.
+    return ir::is_integer(a.body->element) && ir::is_float(a.reduce->element) ? a.reduce->element : a.body->element;
   }
 
   void emit_pass(int pass) {

@@ -13,6 +13,20 @@ namespace {
 using ir::Element;
 using ir::OpKind;
 
+// Whether an index that is no affine expression may be outside of the tensor where the value is not used: if it takes a position apart, or
+// if it was read at a shifted position itself (a padded gather).
+bool may_leave_tensor(Expr index) {
+  if (index->is(ExprKind::function) && (index->function == OpKind::div_ || index->function == OpKind::rem_)) return true;
+  if (index->is(ExprKind::load))
+    for (std::size_t i = 0; i < index->operands.size(); ++i) {
+      const Range r = integer_range(index->operands[i]);
+      const bool is_inside = r.least >= 0 && r.greatest < index->tensor->shape[i].least();
+      if (!index->operands[i]->is(ExprKind::index) && !is_inside) return true;
+    }
+  const std::vector<Expr> inside = children(index);
+  return std::any_of(inside.begin(), inside.end(), may_leave_tensor);
+}
+
 }  // namespace
 
 // Buffers of a run are aligned for whole vectors; a run that brings one that is not uses a kernel compiled without that promise.
@@ -86,7 +100,7 @@ std::optional<Part> TileValues::access_mask(Tensor t, std::span<const Expr> inde
         if (!term.value->is(ExprKind::index) && !term.value->is_number(1) && !term.value->is(ExprKind::extent)) return false;
       return true;
     }();
-    if (!is_affine) continue;
+    if (!is_affine && !may_leave_tensor(index[i])) continue;
     const Expr below = exprs_.at_least_zero(index[i]);
     const Expr above = exprs_.at_least_zero(exprs_.subtract(exprs_.extent(t->shape[i] - Dim(1)), index[i]));
     for (Expr c : {below, above})

@@ -87,10 +87,11 @@ Part TileValues::reduce_tile(Combine c, const Part& p, int axes) {
   return {f.result(op), kept};
 }
 
-Axis TileValues::looped_axis(const AxisSet& axes) const {
+std::vector<Axis> TileValues::looped_axes(const AxisSet& axes) const {
+  std::vector<Axis> looped;
   for (Axis a : axes)
-    if (const auto at = inner_tiles_.find(a); at != inner_tiles_.end() && at->second.is_looped) return a;
-  return nullptr;
+    if (const auto at = inner_tiles_.find(a); at != inner_tiles_.end() && at->second.is_looped) looped.push_back(a);
+  return looped;
 }
 
 Part TileValues::combine(Combine c, const AxisSet& along, Expr body, Element operand_element, const Order& order,
@@ -110,6 +111,7 @@ Part TileValues::combine(Combine c, const AxisSet& along, Expr body, Element ope
   x = {broadcast(x, inner), inner};
   if (const auto inside = mask(masked, inner)) x = select(*inside, x, neutral(c, element(x), {}), inner);
   x = reduce_tile(c, x, static_cast<int>(inner.size() - kept));
+  if (accumulator && element(x) != element(*accumulator)) x = cast(x, element(*accumulator));
   return accumulator ? combine_parts(c, *accumulator, x, order) : x;
 }
 
@@ -211,14 +213,14 @@ std::optional<Part> TileValues::dot(const AxisSet& along, Expr body, Element ope
 
 // The tiles of the axes that a reduction binds. A whole axis is known to the whole kernel, so that what varies along it alone is emitted
 // once; but an axis of the same name that programs share out keeps its own tile outside of the reduction.
-EmitScope TileValues::inner_scope(const AxisSet& bound, Axis walked) {
+EmitScope TileValues::inner_scope(const AxisSet& bound) {
   EmitScope inner;
   inner.block = scopes_.back().block;
   inner.before = scopes_.back().before;
   for (Axis a : bound) {
-    if (a == walked) continue;
     const auto at = inner_tiles_.find(a);
     TW_CHECK(at != inner_tiles_.end(), "fusion: an axis of a reduction has no tile");
+    if (at->second.is_looped) continue;
     const AxisTile whole{at->second.size, {}, a->extent.known_divisor() % at->second.size == 0};
     const auto [known, is_new] = scopes_.front().tiles.emplace(a, whole);
     if (!is_new && (known->second.start || known->second.size != whole.size)) inner.tiles[a] = whole;
@@ -227,64 +229,46 @@ EmitScope TileValues::inner_scope(const AxisSet& bound, Axis walked) {
 }
 
 Part TileValues::emit_reduction(Expr e, const Order& own) {
-  if (e->combine == Combine::argmax || e->combine == Combine::argmin) return emit_arg_reduction(e, own);
-  const Axis walked = looped_axis(e->bound);
-  EmitScope inner = inner_scope(e->bound, walked);
-  if (!walked) {
-    push(std::move(inner));
-    const Part result = combine(e->combine, e->bound, e->operands[0], e->operand_element, own, std::nullopt);
-    pop();
-    return result;
+  const std::vector<Axis> looped = looped_axes(e->bound);
+  std::optional<Part> start;
+  if (!looped.empty()) {
+    const bool is_wide = ir::is_integer(e->element) && e->operand_element == Element::i8;
+    start = neutral(e->combine, is_wide ? Element::i32 : e->element, own);
   }
-  // A loop over tiles of the axis.
-  const std::int64_t size = inner_tiles_.at(walked).size;
+  push(inner_scope(e->bound));
+  const Part result = emit_loops(e, own, looped, start);
+  pop();
+  return result;
+}
+
+// Loops over tiles of the axes, each inside of the one before.
+Part TileValues::emit_loops(Expr e, const Order& own, std::span<const Axis> axes, const std::optional<Part>& start) {
+  if (axes.empty()) return combine(e->combine, e->bound, e->operands[0], e->operand_element, own, start);
+  const Axis axis = axes.front();
+  const std::int64_t size = inner_tiles_.at(axis).size;
   ir::Function& f = ir_.function();
-  const Element index = index_element(exprs_.extent(walked->extent)) == Element::i32 ? Element::i32 : Element::i64;
-  const Element accumulated = ir::is_integer(e->element) && e->operand_element == Element::i8 ? Element::i32 : e->element;
-  const Part init = neutral(e->combine, accumulated, own);
-  const ir::ValueId bounds[] = {integer(index, 0).value, extent(walked->extent, index).value, integer(index, size).value, init.value};
-  const ir::OpId loop = ir_.create(OpKind::for_, bounds);
-  const ir::BlockId body = f.region(loop);
-  const ir::ValueId counter = f.add_arg(body, ir::Type(index)), carried = f.add_arg(body, f.type(init.value));
-  const ir::ValueId result = f.result(loop);
-  inner.before = {};
-  inner.block = body;
-  inner.tiles[walked] = {size, counter, walked->extent.known_divisor() % size == 0};
+  const Element index = index_element(exprs_.extent(axis->extent)) == Element::i32 ? Element::i32 : Element::i64;
+  const ir::ValueId operands[] = {integer(index, 0).value, extent(axis->extent, index).value, integer(index, size).value, start->value};
+  const ir::OpId loop = ir_.create(OpKind::for_, operands);
+  EmitScope inside;
+  inside.block = f.region(loop);
+  const ir::ValueId counter = f.add_arg(inside.block, ir::Type(index)), carried = f.add_arg(inside.block, f.type(start->value));
+  inside.tiles[axis] = {size, counter, axis->extent.known_divisor() % size == 0};
+  // What the loop finds computed outside goes in front of it, in each scope of the block.
+  const ir::BlockId around = scopes_.back().block;
   const ir::OpId outer_before = scopes_.back().before;
-  scopes_.back().before = loop;
-  push(std::move(inner));
-  const Part next = combine(e->combine, e->bound, e->operands[0], e->operand_element, own, Part{carried, own});
+  const auto place = [&](ir::OpId before) {
+    for (auto s = scopes_.rbegin(); s != scopes_.rend() && s->block == around; ++s) s->before = before;
+  };
+  place(loop);
+  push(std::move(inside));
+  const Part next = emit_loops(e, own, axes.subspan(1), Part{carried, own});
   const ir::ValueId yielded = broadcast(next, own);
   ir_.create(OpKind::yield_, std::span(&yielded, 1));
   scopes_.pop_back();
-  scopes_.back().before = outer_before;
+  place(outer_before);
   to_scope();
-  return {result, own};
-}
-
-// The greatest element and the least position of it; NaN wins, the first one.
-Part TileValues::emit_arg_reduction(Expr e, const Order& own) {
-  TW_CHECK(!looped_axis(e->bound), "fusion: argmax over an axis that is walked in tiles");
-  push(inner_scope(e->bound, nullptr));
-  Order order = own;
-  for (Axis a : e->bound)
-    if (is_tiled(a)) order.push_back(a);
-  const Combine extreme = e->combine == Combine::argmax ? Combine::max : Combine::min;
-  Part x = value_as(e->operands[0], order, e->operands[0]->element);
-  x = {broadcast(x, order), order};
-  Part place = {broadcast(value_as(e->operands[1], order, Element::i32), order), order};
-  if (const auto inside = mask(e->bound, order)) {
-    x = select(*inside, x, neutral(extreme, element(x), {}), order);
-    place = select(*inside, place, integer(Element::i32, INT32_MAX), order);
-  }
-  const int axes = static_cast<int>(order.size() - own.size());
-  const Part best = reduce_tile(extreme, x, axes);
-  Part is_best = binary(OpKind::eq_, x, best, order);
-  if (ir::is_float(element(x))) is_best = binary(OpKind::bit_or_, is_best, unary(OpKind::isnan_, x), order);
-  const Part candidate = select(is_best, place, integer(Element::i32, INT32_MAX), order);
-  const Part result = reduce_tile(Combine::min, candidate, axes);
-  pop();
-  return result;
+  return {f.result(loop), own};
 }
 
 }  // namespace tilewright::passes::fusion

@@ -389,7 +389,12 @@ Part TileValues::emit_condition(Expr e, const Order& own) {
 Part TileValues::emit_function(Expr e, const Order& own) {
   if (e->function == OpKind::cast_) {
     const Expr x = e->operands[0];
+    if (ir::is_integer(e->element) && x->is(ExprKind::number)) return emit_integer(x, own, e->element);
     return cast(ir::is_integer(x->element) ? emit_integer(x, own, index_element(x)) : value(x, own), e->element);
+  }
+  if (e->function == OpKind::bitcast_) {
+    const Part x = value_as(e->operands[0], own, bitcast_from(e->bits));
+    return cast({ir_.bitcast(x.value, ir::Type(bitcast_to(e->bits))), x.axes}, e->element);
   }
   const ir::OpInfo& info = ir::info(e->function);
   // Operands of comparisons and tests have a type of their own; those of other ops have the result's.

@@ -105,8 +105,8 @@ class TileValues {
   /// The neutral element.
   Part neutral(graph::Combine, ir::Element, const Order&);
   Part combine_parts(graph::Combine, const Part&, const Part&, const Order&);
-  /// The axis that a reduction over these axes must walk in a loop, since its tile is not the whole axis; null if there is none.
-  Axis looped_axis(const AxisSet&) const;
+  /// The axes that a reduction over these axes must walk in loops, since their tiles are not the whole axes.
+  std::vector<Axis> looped_axes(const AxisSet&) const;
   void set_inner_tile(Axis a, std::int64_t size, bool is_looped) { inner_tiles_[a] = {size, is_looped}; }
 
  private:
@@ -145,7 +145,7 @@ class TileValues {
   Part emit_function(Expr, const Order&);
   Part emit_random(Expr, const Order&);
   Part emit_reduction(Expr, const Order&);
-  Part emit_arg_reduction(Expr, const Order&);
+  Part emit_loops(Expr reduction, const Order&, std::span<const Axis>, const std::optional<Part>& start);
   Part index(Axis, const Order&, ir::Element);
   ir::ValueId parameter(Tensor);
   Part address(Tensor, std::span<const Expr> index, const Order&);
@@ -154,7 +154,7 @@ class TileValues {
                           const std::optional<Part>& accumulator);
   Part group_value(const std::vector<Factor>&, const Order& order, const AxisSet& along, ir::Element);
   Part reduce_tile(graph::Combine, const Part&, int axes);
-  EmitScope inner_scope(const AxisSet& bound, Axis walked);
+  EmitScope inner_scope(const AxisSet& bound);
 
   ExprBuilder& exprs_;
   ir::Builder& ir_;
