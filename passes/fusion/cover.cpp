@@ -18,8 +18,9 @@ using graph::Combine;
 
 // f32 accumulators of one row: 64 rows of them fill the registers of a GPU's program.
 constexpr double kMostCells = 1024;
-// An axis this long is held whole beside a tile of rows.
+// An axis this long is held whole beside a tile of rows, as an accumulator or to be reduced.
 constexpr double kMostPayload = 512;
+constexpr double kMostWhole = 256;
 
 bool is_reference(Expr e) { return e->is(ExprKind::reference) || e->is(ExprKind::shift_reference); }
 
@@ -40,17 +41,26 @@ bool is_product(Expr e, const ExprBuilder& b) {
 class Walk {
  public:
   explicit Walk(const ExprBuilder& b) : b_(b) {}
-  bool holds_product(Expr e) {
-    if (const auto known = known_.find(e); known != known_.end()) return known->second;
-    bool result = is_product(e, b_);
-    for (Expr x : children(e)) result = result || holds_product(x);
-    known_[e] = result;
-    return result;
-  }
+  bool holds_product(Expr e) { return facts(e).holds_product; }
+  bool holds_reduction(Expr e) { return facts(e).holds_reduction; }
 
  private:
+  struct Facts {
+    bool holds_product = false, holds_reduction = false;
+  };
+  Facts facts(Expr e) {
+    if (const auto known = known_.find(e); known != known_.end()) return known->second;
+    Facts f{is_product(e, b_), e->is(ExprKind::reduce)};
+    for (Expr x : children(e)) {
+      const Facts inside = facts(x);
+      f.holds_product = f.holds_product || inside.holds_product;
+      f.holds_reduction = f.holds_reduction || inside.holds_reduction;
+    }
+    return known_[e] = f;
+  }
+
   const ExprBuilder& b_;
-  std::unordered_map<Expr, bool, ExprHash> known_;
+  std::unordered_map<Expr, Facts, ExprHash> known_;
 };
 
 std::tuple<bool, int, double> cost(const Plan& p) { return {!fits_on_chip(p), p.passes, p.cells + p.resident + p.after}; }
@@ -69,7 +79,7 @@ class Coverer {
   struct Kernel {
     std::vector<KernelOutput> outputs;
     std::optional<Plan> plan;
-    std::string reason;
+    std::set<Tensor> reads;
   };
 
   // ---- one output ----
@@ -131,7 +141,7 @@ class Coverer {
     std::sort(values.begin(), values.end(), [](Expr a, Expr c) { return a->key < c->key; });
     for (Expr v : values) store(v);
     std::vector<KernelOutput> outputs = plan.outputs;
-    kernels_.push_back({std::move(outputs), std::move(plan), {}});
+    kernels_.push_back(kernel(std::move(outputs), std::move(plan)));
   }
 
   // The tensor of an intermediate result, and the kernel that computes it.
@@ -202,7 +212,7 @@ class Coverer {
           // Reductions that scale the operand are applied before it is stored.
           const std::size_t own = group.size();
           for (auto f = shared.begin(); f != shared.end();) {
-            if (!holds_reduction(f->base)) {
+            if (!walk_.holds_reduction(f->base)) {
               ++f;
               continue;
             }
@@ -237,12 +247,12 @@ class Coverer {
   }
 
   // A product that the loop does not compute, and that does not vary along the loop.
-  bool must_store(Expr e, Expr root, Axis loop) const {
+  bool must_store(Expr e, Expr root, Axis loop) {
     if (!loop || e->bound.contains(loop)) return false;
     return !stays_inside(e, root, loop);
   }
 
-  bool stays_inside(Expr value, Expr root, Axis loop) const {
+  bool stays_inside(Expr value, Expr root, Axis loop) {
     if (!loop) return false;
     const bool is_of_loop = value->axes.contains(loop) || binds(value, loop);
     if (!is_of_loop) return false;
@@ -256,28 +266,30 @@ class Coverer {
   }
 
   // Whether a long reduction inside, that is not over the loop's axis, needs another one first: it wants a loop of its own.
-  static bool has_cascade(Expr e, Axis loop) {
-    if (is_reference(e)) return false;
-    if (e->is(ExprKind::reduce) && !e->bound.contains(loop) && estimated_extent(e->bound) > kMostPayload && holds_reduction(e->operands[0]))
+  bool has_cascade(Expr e, Axis loop) {
+    ExprSet seen;
+    return has_cascade(e, loop, seen);
+  }
+  bool has_cascade(Expr e, Axis loop, ExprSet& seen) {
+    if (is_reference(e) || !walk_.holds_reduction(e) || !seen.insert(e).second) return false;
+    if (e->is(ExprKind::reduce) && !e->bound.contains(loop) && estimated_extent(e->bound) > kMostWhole &&
+        walk_.holds_reduction(e->operands[0]))
       return true;
     for (Expr x : children(e))
-      if (has_cascade(x, loop)) return true;
-    return false;
-  }
-  static bool holds_reduction(Expr e) {
-    if (e->is(ExprKind::reduce)) return true;
-    for (Expr x : children(e))
-      if (holds_reduction(x)) return true;
+      if (has_cascade(x, loop, seen)) return true;
     return false;
   }
 
   // Whether the products inside are reductions over the loop's axis themselves.
-  bool binds(Expr e, Axis loop) const {
+  bool binds(Expr e, Axis loop) {
+    ExprSet seen;
+    return binds(e, loop, seen);
+  }
+  bool binds(Expr e, Axis loop, ExprSet& seen) {
+    if (!walk_.holds_product(e) || !seen.insert(e).second) return true;
     if (is_product(e, b_)) return e->bound.contains(loop);
-    bool all = true;
-    for (Expr x : children(e))
-      if (const_cast<Walk&>(walk_).holds_product(x)) all = all && binds(x, loop);
-    return all;
+    const std::vector<Expr> inside = children(e);
+    return std::all_of(inside.begin(), inside.end(), [&](Expr x) { return binds(x, loop, seen); });
   }
 
   struct Operands {
@@ -357,25 +369,26 @@ class Coverer {
     if (e->is(ExprKind::load)) tensors.insert(e->tensor);
     for (Expr x : children(e)) collect_tensors(x, seen, tensors);
   }
-  static std::set<Tensor> reads(const Kernel& k) {
+  static Kernel kernel(std::vector<KernelOutput> outputs, Plan plan) {
     ExprSet seen;
-    std::set<Tensor> tensors;
-    for (const KernelOutput& o : k.outputs) collect_tensors(o.value, seen, tensors);
-    return tensors;
+    std::set<Tensor> reads;
+    for (const KernelOutput& o : outputs) collect_tensors(o.value, seen, reads);
+    return {std::move(outputs), std::move(plan), std::move(reads)};
   }
 
   // Whether kernel `to` needs a result of kernel `from`, directly or through others.
   bool waits(std::size_t to, std::size_t from) const {
-    std::set<Tensor> written;
-    for (const KernelOutput& o : kernels_[from].outputs) written.insert(o.tensor);
-    for (Tensor t : reads(kernels_[to])) {
-      if (written.count(t) != 0) return true;
+    std::vector<bool> seen(kernels_.size());
+    const std::function<bool(std::size_t)> visit = [&](std::size_t k) {
+      if (k == from) return true;
+      if (seen[k]) return false;
+      seen[k] = true;
       for (std::size_t i = 0; i < kernels_.size(); ++i)
-        if (i != to && i != from)
-          for (const KernelOutput& o : kernels_[i].outputs)
-            if (o.tensor == t && waits(i, from)) return true;
-    }
-    return false;
+        for (const KernelOutput& o : kernels_[i].outputs)
+          if (kernels_[k].reads.count(o.tensor) != 0 && visit(i)) return true;
+      return false;
+    };
+    return visit(to);
   }
 
   bool try_merge(std::size_t i, std::size_t j) {
@@ -384,7 +397,7 @@ class Coverer {
     const Axis loop = a.plan->loop ? a.plan->loop : c.plan->loop;
     const bool is_one_loop = (!a.plan->loop || a.plan->loop == loop) && (!c.plan->loop || c.plan->loop == loop);
     if (!is_one_loop || waits(i, j) || waits(j, i)) return false;
-    const std::set<Tensor> first = reads(a), second = reads(c);
+    const std::set<Tensor>&first = a.reads, &second = c.reads;
     const bool shares = std::any_of(first.begin(), first.end(), [&](Tensor t) { return !t->is_scalar && second.count(t) != 0; });
     if (!shares) return false;
     std::vector<KernelOutput> both = a.outputs;
@@ -397,7 +410,7 @@ class Coverer {
         if (!o.value->axes.contains(x) && !plan.payload.contains(x) && walk_.holds_product(o.value) &&
             estimated_extent(x->extent) > kMostPayload)
           return false;
-    kernels_[i] = {both, std::move(plan), {}};
+    kernels_[i] = kernel(std::move(both), std::move(plan));
     kernels_.erase(kernels_.begin() + static_cast<std::ptrdiff_t>(j));
     return true;
   }
@@ -423,7 +436,7 @@ class Coverer {
       bool has_progress = false;
       for (std::size_t i = 0; i < kernels_.size(); ++i) {
         if (done.count(i) != 0) continue;
-        const std::set<Tensor> needed = reads(kernels_[i]);
+        const std::set<Tensor>& needed = kernels_[i].reads;
         if (std::any_of(needed.begin(), needed.end(), [&](Tensor t) { return unwritten.count(t) != 0; })) continue;
         for (const KernelOutput& o : kernels_[i].outputs) unwritten.erase(o.tensor);
         ordered.push_back({std::move(*kernels_[i].plan), {}});

@@ -50,20 +50,21 @@ struct Read {
   friend bool operator==(const Read&, const Read&) = default;
 };
 
-void collect_reads(Expr e, std::vector<Read>& reads) {
-  if (is_reference(e)) return;
+void collect_reads(Expr e, ExprSet& seen, std::vector<Read>& reads) {
+  if (is_reference(e) || !seen.insert(e).second) return;
   if (e->is(ExprKind::load)) {
     const Read r{e->tensor, e->axes};
     if (std::find(reads.begin(), reads.end(), r) == reads.end()) reads.push_back(r);
   }
-  for (Expr x : children(e)) collect_reads(x, reads);
+  for (Expr x : children(e)) collect_reads(x, seen, reads);
 }
 
 // The reads along axis x itself, not those inside of a reduction whose result lacks x.
-void collect_reads_along(Expr e, Axis x, std::vector<Read>& reads) {
-  if (e->is(ExprKind::reduce) && !e->axes.contains(x)) return;
-  if (e->is(ExprKind::load)) return collect_reads(e, reads);
-  for (Expr y : children(e)) collect_reads_along(y, x, reads);
+void collect_reads_along(Expr e, Axis x, ExprSet& seen, std::vector<Read>& reads) {
+  if ((e->is(ExprKind::reduce) && !e->axes.contains(x)) || !seen.insert(e).second) return;
+  ExprSet inside;
+  if (e->is(ExprKind::load)) return collect_reads(e, inside, reads);
+  for (Expr y : children(e)) collect_reads_along(y, x, seen, reads);
 }
 
 void collect_inner_reductions(Expr e, Axis loop, ExprSet& seen, std::vector<Expr>& found) {
@@ -300,8 +301,9 @@ void Plan::choose_grid() {
     if (part->axes.contains(x) || !part->axes.intersects(free)) return true;
     std::vector<Read> along, read;
     for (const Accumulator* a : live)
-      if (a->axes.contains(x)) collect_reads_along(a->body, x, along);
-    collect_reads(part, read);
+      if (ExprSet visited; a->axes.contains(x)) collect_reads_along(a->body, x, visited, along);
+    ExprSet seen;
+    collect_reads(part, seen, read);
     AxisSet space = part->axes;
     space.insert(part->bound);
     const bool is_product = std::none_of(read.begin(), read.end(), [&](const Read& r) { return r.axes.contains(space); });

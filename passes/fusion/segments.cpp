@@ -53,7 +53,9 @@ Dim elements(const graph::TensorShape& shape) {
 
 class Divider {
  public:
-  explicit Divider(const Graph& g) : g_(g), needed_(g.size()), is_cut_(g.size()), is_heavy_(g.size()), level_(g.size()) {
+  explicit Divider(const Graph& g)
+      : g_(g), needed_(g.size()), is_product_(g.size()), is_cut_(g.size()), depth_(g.size()), level_(g.size()) {
+    for (std::size_t i = 0; i < g.size(); ++i) is_product_[i] = is_product(g.node(id(i)));
     for (const graph::Output& o : g_.outputs()) needed_[o.node.index] = true;
     for (std::size_t i = g_.size(); i-- > 0;)
       if (needed_[i])
@@ -70,7 +72,7 @@ class Divider {
       if (is_cut_[i]) results[level_[i]].insert(id(i));
       // What is expensive and needed by a later segment is stored as well.
       for (NodeId x : g_.node(id(i)).operands)
-        if (level_[x.index] < level_[i] && is_heavy_[x.index]) results[level_[x.index]].insert(x);
+        if (level_[x.index] < level_[i] && depth_[x.index] > 0) results[level_[x.index]].insert(x);
     }
     std::vector<Segment> all;
     std::set<NodeId> memory;
@@ -97,15 +99,47 @@ class Divider {
     for (std::size_t i = 0; i < g_.size(); ++i)
       if (needed_[i] && g_.node(id(i)).op == Op::map)
         if (const NodeId n = needed_again(id(i)); n.valid()) is_candidate[n.index] = true;
+    // Products that need each other, in one segment.
+    constexpr int kMostDepth = 4;
     for (std::size_t i = 0; i < g_.size(); ++i) {
-      const Node& n = g_.node(id(i));
-      is_heavy_[i] = is_product(n);
-      for (NodeId x : n.operands) {
-        is_heavy_[i] = is_heavy_[i] || (is_heavy_[x.index] && !is_cut_[x.index]);
-        level_[i] = std::max(level_[i], level_[x.index] + (is_cut_[x.index] ? 1 : 0));
-      }
-      is_cut_[i] = is_candidate[i] && is_heavy_[i];
+      if (!needed_[i]) continue;
+      depth_[i] = depth(id(i));
+      is_cut_[i] = is_candidate[i] && depth_[i] > 0;
+      if (depth_[i] <= kMostDepth) continue;
+      for (NodeId x : g_.node(id(i)).operands)
+        if (depth_[x.index] == kMostDepth && !is_cut_[x.index]) is_cut_[bottleneck(x).index] = true;
+      for (std::size_t k = 0; k <= i; ++k) depth_[k] = depth(id(k));
     }
+    for (std::size_t i = 0; i < g_.size(); ++i)
+      for (NodeId x : g_.node(id(i)).operands) level_[i] = std::max(level_[i], level_[x.index] + (is_cut_[x.index] ? 1 : 0));
+  }
+
+  // The greatest number of products on a way to the node, from the values that are stored.
+  int depth(NodeId n) const {
+    int most = 0;
+    for (NodeId x : g_.node(n).operands)
+      if (!is_cut_[x.index]) most = std::max(most, depth_[x.index]);
+    return most + (is_product_[n.index] ? 1 : 0);
+  }
+
+  // The last value through which all products inside of `sink` go before a reduction of them; `sink` if there is none.
+  NodeId bottleneck(NodeId sink) const {
+    std::set<NodeId> region;
+    std::vector<std::pair<NodeId, NodeId>> edges;
+    const std::function<void(NodeId)> visit = [&](NodeId n) {
+      if (!region.insert(n).second || is_product_[n.index]) return;
+      for (NodeId x : g_.node(n).operands)
+        if (depth_[x.index] > 0 && !is_cut_[x.index]) edges.emplace_back(x, n), visit(x);
+    };
+    visit(sink);
+    NodeId found = sink;
+    for (NodeId n : region) {
+      const bool is_passed = std::any_of(edges.begin(), edges.end(), [&](const auto& e) { return e.first < n && n < e.second; });
+      const bool has_all = std::none_of(region.begin(), region.end(), [&](NodeId x) { return n < x && is_product_[x.index]; });
+      if (g_.node(n).op == Op::reduce) break;
+      if (!is_passed && has_all) found = n;
+    }
+    return found;
   }
 
   // A value that only later segments need is computed there.
@@ -147,7 +181,7 @@ class Divider {
     const std::function<bool(NodeId, bool)> visit = [&](NodeId n, bool has_product) {
       if (n == on) return has_product;
       if (n < on || !seen.insert({n, has_product}).second) return false;
-      const bool below = has_product || is_product(g_.node(n));
+      const bool below = has_product || is_product_[n.index];
       const auto& operands = g_.node(n).operands;
       return std::any_of(operands.begin(), operands.end(), [&](NodeId x) { return visit(x, below); });
     };
@@ -230,8 +264,8 @@ class Divider {
   }
 
   const Graph& g_;
-  std::vector<bool> needed_, is_cut_, is_heavy_;
-  std::vector<int> level_;
+  std::vector<bool> needed_, is_product_, is_cut_;
+  std::vector<int> depth_, level_;
 };
 
 }  // namespace

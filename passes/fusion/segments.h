@@ -1,7 +1,8 @@
 // Divides a graph at values that are in memory whatever is fused, and finds the parts between them that have one structure.
 //
 // A value is needed again when a product of it is complete: the sum to which each layer of a model adds. A kernel that did not store it
-// would compute all that leads to it twice. The parts between such values are derived one by one, and equal layers once.
+// would compute all that leads to it twice. Long chains of products are divided as well. The parts between such values are derived one by
+// one, and equal layers once.
 #pragma once
 #include <set>
 #include <string>

@@ -134,6 +134,23 @@ TEST_CASE("fusion program: equal layers of a model are derived once") {
   check_values(g, p, {{"seq", 5}}, 4 * kTolerance);
 }
 
+// Each value of the chain is used twice: a walk that visits uses instead of values would not end.
+TEST_CASE("fusion program: a long chain of norms and products without residuals") {
+  constexpr int kLayers = 24, kSize = 512;
+  graph::Graph g;
+  graph::GraphBuilder b = builder(g);
+  Formula x = input(g, "x", {256, kSize});
+  for (int i = 0; i < kLayers; ++i) {
+    const Formula gamma = input(g, "gamma" + std::to_string(i), {kSize}), w = input(g, "w" + std::to_string(i), {kSize, kSize});
+    const Formula n = {&g, graph::rms_norm(b, x.id, gamma.id, 1e-6)};
+    x = {&g, graph::silu(b, einsum("rk,kn->rn", {n, w}).id)};
+  }
+  builder(g).output("y", x.id);
+  const Program p = build_program(g, {}, {});
+  CHECK(p.proof.exact);
+  CHECK(p.kernels.size() <= 2 * kLayers);
+}
+
 TEST_CASE("fusion program: layers that differ are derived each") {
   graph::Graph g;
   const Formula x = input(g, "x", {8, 16});
