@@ -78,6 +78,7 @@ class LoopPipeliner {
     for (OpId id : f_.ops(body())) {
       switch (f_.kind(id)) {
         case OpKind::mma_:
+        case OpKind::dot_:
           if (sum && f_.operand(id, 2) != sum) return false;
           sum = f_.result(id);
           for (int i : {0, 1})
@@ -232,7 +233,7 @@ class LoopPipeliner {
   void read_ahead() {
     std::vector<OpId> products;
     for (OpId id : f_.ops(body()))
-      if (f_.kind(id) == OpKind::mma_) products.push_back(id);
+      if (f_.kind(id) == OpKind::mma_ || f_.kind(id) == OpKind::dot_) products.push_back(id);
     const std::array<ValueId, 2> first{f_.operand(products[0], 0), f_.operand(products[0], 1)};
 
     rw_.at(loop_);

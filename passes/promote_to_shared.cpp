@@ -1,13 +1,14 @@
-// Promotes operands of matrix instructions to shared memory: an operand that is needed in other threads than those that have it is written
-// to a buffer, from which fragments are read for one slice of K at a time.
+// Promotes operands of products to shared memory: an operand that is needed in other threads than those that have it is written to a
+// buffer, from which fragments are read for one slice of K at a time.
 //
 //   y = convert_layout x                     b = alloc_buffer
 //   z = mma y, w, acc                        buffer_store b, x
 //                                 ->         y0 = buffer_load b {offsets = [0, 0]}; y1 = buffer_load b {offsets = [0, 16]}; ...
 //                                            z0 = mma y0, w0, acc; z = mma y1, w1, z0
 //
-//   1. find_operands: operands behind a conversion that is no renaming of registers, in the block of the op. A conversion that was moved
-//      out of a loop stays: its result is fetched once.
+//   1. find_operand: operands of mma behind a conversion that is no renaming of registers, in the block of the op. A conversion that was
+//      moved out of a loop stays: its result is fetched once. Of a dot, which multiply-adds compute, all operands if one of them is loaded
+//      in its loop, and the dot is short enough to be unrolled; other dots pass their operands through scratch of their own.
 //   2. make_buffer: its layout has no bank conflicts for the writer and the reader (passes/plans/buffer_plan.h). A transposed tile is
 //      written as it is, and read through a view.
 //   3. multiply: slice by slice; the fragments of a slice are read before the slice before it is multiplied.
@@ -16,9 +17,11 @@
 #include <algorithm>
 #include <array>
 
+#include "passes/analysis/matrix_operands.h"
 #include "passes/pass.h"
 #include "passes/plans/buffer_plan.h"
 #include "passes/plans/conversion_plan.h"
+#include "passes/plans/dot_plan.h"
 #include "passes/rewriter.h"
 #include "tileir/layout_rules.h"
 #include "tileir/op_kind.h"
@@ -30,16 +33,19 @@ namespace {
 
 using ir::LinearLayout;
 
+constexpr int kVectorBytes = 16;        // of a read from shared memory
+constexpr int kMostDotRegisters = 208;  // of the sums and the fragments of two slices of a dot
+
 class Promoter {
  public:
-  explicit Promoter(Function& f) : f_(f), rw_(f) {}
+  Promoter(Function& f, int num_warps) : f_(f), rw_(f), num_warps_(num_warps) {}
 
   bool run() {
     std::vector<OpId> products;
     f_.walk([&](OpId id) {
-      if (f_.kind(id) == OpKind::mma_) products.push_back(id);
+      if (f_.kind(id) == OpKind::mma_ || f_.kind(id) == OpKind::dot_) products.push_back(id);
     });
-    for (OpId id : products) promote(id);
+    for (OpId id : products) f_.kind(id) == OpKind::mma_ ? promote_mma(id) : promote_dot(id);
     return rw_.changed();
   }
 
@@ -60,7 +66,12 @@ class Promoter {
     const LinearLayout from = f_.layout(p.source).without_free_registers(), to = f_.layout(f_.operand(id, i)).without_free_registers();
     const Conversion how = plan_conversion(from, to, f_.type(p.source).element_bytes());
     if (how.route && how.route->is_renaming()) return std::nullopt;
-    for (int axis = 0; axis < f_.type(p.source).rank(); ++axis) p.axes.push_back(axis);
+    return unpermuted(p.source);
+  }
+
+  Promoted unpermuted(ValueId v) const {
+    Promoted p{v, {}, {}};
+    for (int axis = 0; axis < f_.type(v).rank(); ++axis) p.axes.push_back(axis);
     while (const OpId permute = f_.defined_by(p.source, OpKind::permute_)) {
       const std::vector<std::int64_t>& axes = f_.attr_list(permute, ir::AttrName::axes);
       for (std::int64_t& axis : p.axes) axis = axes[static_cast<std::size_t>(axis)];
@@ -89,42 +100,83 @@ class Promoter {
 
   // ---- 3. multiply ----
 
-  /// The elements k .. k + extent of K of an operand; `k_axis`: which axis is K.
-  ValueId slice(OpId id, int i, const std::optional<Promoted>& p, std::int64_t k, std::int64_t extent) {
+  /// An operand that is multiplied: the layout of its fragments.
+  struct Factor {
+    std::optional<Promoted> promoted;
+    LayoutId layout;
+  };
+
+  /// The elements k .. k + extent of K of operand i.
+  ValueId slice(OpId id, int i, const Factor& factor, std::int64_t k, std::int64_t extent) {
     const ir::Type whole = f_.type(f_.operand(id, i));
     const int k_axis = whole.rank() - (i == 0 ? 1 : 2);
     std::vector<std::int64_t> shape = whole.shape(), offsets(shape.size());
     shape[static_cast<std::size_t>(k_axis)] = extent;
     offsets[static_cast<std::size_t>(k_axis)] = k;
     const ir::Type part(whole.element(), shape);
-    const ValueId from = p ? p->view : f_.operand(id, i);
-    if (!p && part == whole) return from;
+    const ValueId from = factor.promoted ? factor.promoted->view : f_.operand(id, i);
+    if (!factor.promoted && part == whole) return from;
     std::vector<ir::Attr> attrs;
     if (part != whole) attrs.push_back({ir::AttrName::offsets, 0, offsets, {}});
-    const OpId made = rw_.create(p ? OpKind::buffer_load_ : OpKind::extract_slice_, std::span(&from, 1), attrs, std::span(&part, 1));
-    f_.set_layout(f_.result(made), f_.add_layout(*slice_layout(id, i, part)));
+    const OpKind kind = factor.promoted ? OpKind::buffer_load_ : OpKind::extract_slice_;
+    const OpId made = rw_.create(kind, std::span(&from, 1), attrs, std::span(&part, 1));
+    // The layout of the operand without the registers of the rest of K.
+    f_.set_layout(f_.result(made), f_.add_layout(*ir::part_of_layout(f_.layout(factor.layout), ir::log2_extents(part))));
     return f_.result(made);
   }
 
-  /// The layout of a slice: that of the operand without the registers of the rest of K.
-  std::optional<LinearLayout> slice_layout(OpId id, int i, const ir::Type& part) const {
-    const LinearLayout& whole = f_.layout(f_.operand(id, i));
-    return ir::part_of_layout(whole, ir::log2_extents(part));
+  void promote_mma(OpId id) {
+    std::array<Factor, 2> factors;
+    for (int i : {0, 1}) factors[static_cast<std::size_t>(i)] = {find_operand(id, i), f_.layout_id(f_.operand(id, i))};
+    if (!factors[0].promoted && !factors[1].promoted) return;
+    const int log2_step = ir::log2_k_step(ir::matrix_instruction(f_, id), ir::mma_order(f_, id));
+    promote(id, factors, std::int64_t{1} << log2_step);
   }
 
-  void promote(OpId id) {
-    std::array<std::optional<Promoted>, 2> operands{find_operand(id, 0), find_operand(id, 1)};
-    if (!operands[0] && !operands[1]) return;
+  void promote_dot(OpId id) {
+    if (!is_unrolled(f_, id, num_warps_)) return;
+    std::array<Factor, 2> factors;
+    bool is_loaded = false;
+    for (int i : {0, 1}) {
+      const ValueId operand = f_.operand(id, i);
+      const LinearLayout layout = dot_operand_layout(f_.layout(f_.result(id)), f_.type(operand), i);
+      factors[static_cast<std::size_t>(i)] = {unpermuted(operand), f_.add_layout(layout)};
+      const OpId load = f_.defined_by(factors[static_cast<std::size_t>(i)].promoted->source, OpKind::load_);
+      is_loaded = is_loaded || (load && f_.op(load).parent == f_.op(id).parent && is_matrix_operand(f_, load, num_warps_));
+    }
+    if (is_loaded) promote(id, factors, dot_step(id, factors));
+  }
+
+  /// Elements of K that a thread reads at once, if it has registers for them.
+  std::int64_t dot_step(OpId id, const std::array<Factor, 2>& factors) const {
+    const auto registers = [&](const LinearLayout& l) { return std::int64_t{1} << l.without_free_registers().bits(ir::HardwareDim::reg); };
+    const ir::Type a = f_.type(f_.operand(id, 0));
+    const std::int64_t depth = a.extent(a.rank() - 1), words = (a.element_bytes() + 3) / 4;
+    const std::int64_t sums = registers(f_.layout(f_.result(id))) * words;
+    const std::int64_t of_step = (registers(f_.layout(factors[0].layout)) + registers(f_.layout(factors[1].layout))) * words / depth;
+    std::int64_t step = kVectorBytes / a.element_bytes();
+    while (step > 1 && sums + 2 * step * of_step > kMostDotRegisters) step /= 2;
+    return step;
+  }
+
+  void promote(OpId id, std::array<Factor, 2>& factors, std::int64_t most) {
+    for (Factor& factor : factors) {
+      if (!factor.promoted) continue;
+      // What a loop does not change is written once.
+      const OpId definition = f_.value(factor.promoted->source).op;
+      rw_.at(id);
+      if (definition && f_.op(definition).parent != f_.op(id).parent) rw_.after(definition);
+      rw_.set_loc(f_.op(id).loc);
+      make_buffer(*factor.promoted, factor.layout);
+    }
     rw_.at(id);
-    for (int i : {0, 1})
-      if (auto& p = operands[static_cast<std::size_t>(i)]) make_buffer(*p, f_.layout_id(f_.operand(id, i)));
 
     const ir::Type a = f_.type(f_.operand(id, 0));
-    const int log2_step = ir::log2_k_step(ir::matrix_instruction(f_, id), ir::mma_order(f_, id));
-    const std::int64_t depth = a.extent(a.rank() - 1), step = std::min(depth, std::int64_t{1} << log2_step);
+    const std::int64_t depth = a.extent(a.rank() - 1), step = std::min(depth, most);
     const auto fragments = [&](std::int64_t k) {
-      return std::array<ValueId, 2>{slice(id, 0, operands[0], k, step), slice(id, 1, operands[1], k, step)};
+      return std::array<ValueId, 2>{slice(id, 0, factors[0], k, step), slice(id, 1, factors[1], k, step)};
     };
+    const OpKind kind = f_.kind(id);
     const LayoutId layout = f_.layout_id(f_.result(id));
     const std::vector<ir::Attr> attrs = f_.op(id).attrs;
     ValueId sum = f_.operand(id, 2);
@@ -132,8 +184,8 @@ class Promoter {
     for (std::int64_t k = 0; k < depth; k += step) {
       const std::array<ValueId, 2> now = next;
       if (k + step < depth) next = fragments(k + step);
-      const ValueId factors[] = {now[0], now[1], sum};
-      sum = f_.result(rw_.create(OpKind::mma_, factors, attrs));
+      const ValueId operands[] = {now[0], now[1], sum};
+      sum = f_.result(rw_.create(kind, operands, attrs));
       f_.set_layout(sum, layout);
     }
     const std::array<ValueId, 2> unused{f_.operand(id, 0), f_.operand(id, 1)};
@@ -143,10 +195,11 @@ class Promoter {
 
   Function& f_;
   Rewriter rw_;
+  const int num_warps_;
 };
 
 }  // namespace
 
-bool promote_to_shared(Function& f, const PassContext&) { return Promoter(f).run(); }
+bool promote_to_shared(Function& f, const PassContext& context) { return Promoter(f, context.num_warps).run(); }
 
 }  // namespace tilewright::passes

@@ -1,5 +1,5 @@
-// dot by fused multiply-adds: a block of the accumulator in each thread's registers, its rows of a and columns of b read from shared
-// memory.
+// dot by fused multiply-adds: a block of the accumulator in each thread's registers, its rows of a and columns of b in registers as well,
+// or read from shared memory.
 #include "backend/nvptx/dot.h"
 
 #include <map>
@@ -20,12 +20,34 @@ Value* multiply_add(llvm::IRBuilder<>& b, Type from, Value* x, Value* y, Value* 
   return b.CreateAdd(sum, b.CreateMul(wide(x), wide(y)));
 }
 
+/// The registers of an operand by the flat index of their element in lane 0 of warp 0.
+std::map<std::uint32_t, Value*> by_flat_index(Emitter& e, ValueId v) {
+  std::map<std::uint32_t, Value*> all;
+  for (std::uint32_t r = 0; r < e.registers(v).size(); ++r) all.emplace(e.layout(v).apply(HardwareDim::reg, r), e.registers(v)[r]);
+  return all;
+}
+
+void emit_dot_in_registers(Emitter& e, OpId id, const passes::DotPlan& plan) {
+  const Function& f = e.f();
+  const std::map<std::uint32_t, Value*> a = by_flat_index(e, f.operand(id, 0)), b = by_flat_index(e, f.operand(id, 1));
+  const LinearLayout& accumulator = e.layout(f.result(id));
+  Registers sums = e.registers(f.operand(id, 2));
+  for (std::uint32_t k = 0; k < 1u << plan.log2_k; ++k)
+    for (std::uint32_t r = 0; r < sums.size(); ++r) {
+      const std::uint32_t flat = accumulator.apply(HardwareDim::reg, r);
+      Value *x = a.at(plan.index_in_a(flat, k)), *y = b.at(plan.index_in_b(flat, k));
+      sums[r] = multiply_add(e.b(), f.type(f.operand(id, 0)), x, y, sums[r]);
+    }
+  e.set(f.result(id), std::move(sums));
+}
+
 }  // namespace
 
 void emit_dot(Emitter& e, OpId id) {
   const Function& f = e.f();
   const auto& operands = f.op(id).operands;
   const passes::DotPlan& plan = e.plans().dot(id);
+  if (plan.in_registers) return emit_dot_in_registers(e, id, plan);
   struct Side {
     Type type;
     const passes::DotOperand& plan;

@@ -267,7 +267,7 @@ void Coalescing::choose(Group& g) {
     if (c < least) least = c, g.layout = std::move(l);
   };
   const bool is_copied = std::all_of(g.members.begin(), g.members.end(), [&](const Member& m) {
-    return is_matrix_operand(f_, accesses_[static_cast<std::size_t>(m.access)].op);
+    return is_matrix_operand(f_, accesses_[static_cast<std::size_t>(m.access)].op, 1 << log2_warps_);
   });
   if (is_copied && chooses_narrow_operands(g)) return;
   const bool tries_outermost_warps = g.log2_extents.size() > 1 && !g.reductions.empty();

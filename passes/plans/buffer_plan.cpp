@@ -129,8 +129,8 @@ std::optional<MatrixLoad> plan_matrix_load(const LinearLayout& registers, const 
 
 namespace {
 
-/// Rows along one axis, in lines of 128 bytes: as many rows as fit lie side by side in a line. Bit i of the row's number XORs masks[i] to
-/// the number of the chunk in its line; that of a row that does not begin a line, within the row.
+/// Rows along one axis, in lines of 128 bytes: as many rows as fit lie side by side in a line, and a longer row is several rows here. Bit i
+/// of the row's number XORs masks[i] to the number of the chunk in its line; that of a row that does not begin a line, within the row.
 class SwizzledRows {
  public:
   SwizzledRows(const std::vector<int>& log2_extents, int inner, int element_bytes)
@@ -139,12 +139,14 @@ class SwizzledRows {
     log2_chunk_ = std::min(kLog2RowBytes - log2(element_bytes), log2_row);
     chunk_bits_ = std::min(log2_row - log2_chunk_, kLog2LineChunks);
     const LinearLayout shape(extents_);
+    for (int i = log2_chunk_ + chunk_bits_; i < log2_row; ++i) rows_.push_back(1u << (shape.axis_shift(inner_) + i));
+    const int lines_of_row = static_cast<int>(rows_.size());
     for (int axis = static_cast<int>(extents_.size()) - 1; axis >= 0; --axis)
       for (int i = 0; axis != inner_ && i < extents_[static_cast<std::size_t>(axis)]; ++i)
         rows_.push_back(1u << (shape.axis_shift(axis) + i));
     // 8 rows at one chunk are in different banks: those of a line are side by side, the next ones are permuted.
     for (int i = 0; i < static_cast<int>(rows_.size()); ++i) {
-      const int bit = i - in_line();
+      const int bit = i - in_line() - lines_of_row;
       masks_.push_back(bit >= 0 && bit < chunk_bits_ ? 1u << bit : 0);
     }
   }
@@ -152,7 +154,7 @@ class SwizzledRows {
   LinearLayout layout() const {
     LinearLayout memory(extents_);
     const int shift = memory.axis_shift(inner_);
-    for (int i = 0; i < extents_[static_cast<std::size_t>(inner_)]; ++i) memory.add_basis(HardwareDim::offset, 1u << (shift + i));
+    for (int i = 0; i < log2_chunk_ + chunk_bits_; ++i) memory.add_basis(HardwareDim::offset, 1u << (shift + i));
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       std::uint32_t basis = rows_[i] | (masks_[i] & ((1u << chunk_bits_) - 1)) << (shift + log2_chunk_);
       for (std::size_t j = 0; masks_[i] >> (static_cast<std::size_t>(chunk_bits_) + j) != 0; ++j)
@@ -165,7 +167,7 @@ class SwizzledRows {
   /// Changes one mask after the other as long as that makes reader and writer together faster.
   void improve_for(const LinearLayout& reader, const LinearLayout& writer) {
     const auto both = [&] {
-      const Wavefronts read = by_reader(reader), written = by_vectors(writer);
+      const Wavefronts read = by_reader(reader), written = by_vectors(writer, false);
       return Wavefronts{read.now + written.now, read.ideal + written.ideal};
     };
     Wavefronts least = both();
@@ -193,7 +195,7 @@ class SwizzledRows {
 
   Wavefronts by_reader(const LinearLayout& reader) const {
     const std::optional<Wavefronts> matrices = by_matrices(reader);
-    return matrices ? *matrices : by_vectors(reader);
+    return matrices ? *matrices : by_vectors(reader, true);
   }
 
   /// By ldmatrix; none: it cannot read this layout.
@@ -209,7 +211,7 @@ class SwizzledRows {
                       ir::least_wavefronts(element_bytes_, log2_row) * instructions};
   }
 
-  Wavefronts by_vectors(const LinearLayout& threads) const {
+  Wavefronts by_vectors(const LinearLayout& threads, bool is_load) const {
     const LinearLayout memory = layout();
     const int registers = threads.bits(HardwareDim::reg);
     const int log2_vector = log2_shared_vector(threads, memory, element_bytes_), accesses = 1 << (registers - log2_vector);
@@ -217,8 +219,10 @@ class SwizzledRows {
     F2Matrix access = ir::identity_matrix(log2_vector);
     for (int i = 0; i < threads.bits(HardwareDim::lane); ++i)
       access.columns.push_back(all.columns[static_cast<std::size_t>(registers + i)]);
-    return {ir::shared_wavefronts(access, element_bytes_, log2_vector) * accesses,
-            ir::least_wavefronts(element_bytes_, log2_vector) * accesses};
+    const auto is_same = [&](int lane) { return access.columns[static_cast<std::size_t>(log2_vector + lane)] == 0; };
+    const bool in_pairs = is_load && element_bytes_ << log2_vector > 4 && threads.bits(HardwareDim::lane) > 1 && (is_same(0) || is_same(1));
+    return {ir::shared_wavefronts(access, element_bytes_, log2_vector, in_pairs) * accesses,
+            ir::least_wavefronts(element_bytes_, log2_vector) * accesses >> in_pairs};
   }
 
   const std::vector<int> extents_;

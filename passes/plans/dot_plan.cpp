@@ -34,6 +34,16 @@ std::uint32_t DotPlan::index_in_b(std::uint32_t flat, std::uint32_t k) const {
   return (batch << log2_k | k) << log2_n | n;
 }
 
+LinearLayout dot_operand_layout(const LinearLayout& accumulator, ir::Type operand, int i) {
+  DotPlan plan;  // of the shape alone
+  const int row = operand.rank() - 2, column = operand.rank() - 1;
+  plan.log2_k = operand.log2_extent(i == 0 ? column : row), plan.log2_n = accumulator.log2_extents()[static_cast<std::size_t>(column)];
+  plan.log2_m = accumulator.log2_extents()[static_cast<std::size_t>(row)];
+  const std::vector<int> extents = ir::log2_extents(operand);
+  if (i == 0) return reader(accumulator, extents, [&](std::uint32_t flat) { return plan.index_in_a(flat, 0); }, 1, plan.log2_k);
+  return reader(accumulator, extents, [&](std::uint32_t flat) { return plan.index_in_b(flat, 0); }, 1u << plan.log2_n, plan.log2_k);
+}
+
 DotPlan plan_dot(const ir::Function& f, ir::OpId id) {
   const auto& operands = f.op(id).operands;
   const ir::Type ta = f.type(operands[0]), tb = f.type(operands[1]);
@@ -44,6 +54,10 @@ DotPlan plan_dot(const ir::Function& f, ir::OpId id) {
   plan.log2_step = std::min(plan.log2_k, std::max(2, kLog2StepOperations - accumulator.bits(HardwareDim::reg)));
   plan.a.source = f.layout(operands[0]).without_free_registers();
   plan.b.source = f.layout(operands[1]).without_free_registers();
+  if (plan.a.source == dot_operand_layout(accumulator, ta, 0) && plan.b.source == dot_operand_layout(accumulator, tb, 1)) {
+    plan.in_registers = true, plan.log2_step = plan.log2_k;
+    return plan;
+  }
 
   const auto to_a = [&](std::uint32_t flat) { return plan.index_in_a(flat, 0); };
   const auto to_b = [&](std::uint32_t flat) { return plan.index_in_b(flat, 0); };

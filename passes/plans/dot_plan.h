@@ -1,5 +1,5 @@
-// A dot without matrix instructions: both operands pass through shared memory, from which each thread loads the rows and columns of its
-// part of the accumulator.
+// A dot without matrix instructions. Each thread has the rows and columns of its part of the accumulator in registers, or both operands
+// pass through shared memory, from which it loads them.
 #pragma once
 #include <cstdint>
 
@@ -20,6 +20,7 @@ struct DotOperand {
 };
 
 struct DotPlan {
+  bool in_registers = false;  // nothing passes through shared memory: of a and b only the sources are planned
   DotOperand a, b;
   int log2_step = 0;   // elements of K in a step
   int log2_steps = 0;  // number of steps
@@ -30,6 +31,9 @@ struct DotPlan {
   std::uint32_t index_in_b(std::uint32_t flat, std::uint32_t k) const;
   int log2_m = 0, log2_n = 0, log2_k = 0;
 };
+
+/// The layout of operand i of a dot, 0 or 1, of this type, under which each thread has what it multiplies for its part of the accumulator.
+ir::LinearLayout dot_operand_layout(const ir::LinearLayout& accumulator, ir::Type operand, int i);
 
 /// Requires: a dot of a distributed function.
 DotPlan plan_dot(const ir::Function&, ir::OpId);

@@ -150,10 +150,10 @@ int least_wavefronts(int element_bytes, int log2_vector, int log2_lanes) {
   return 1 << log2_phases(log2_exact(element_bytes) + log2_vector, log2_lanes);
 }
 
-int shared_wavefronts(const F2Matrix& offset, int element_bytes, int log2_vector) {
+int shared_wavefronts(const F2Matrix& offset, int element_bytes, int log2_vector, bool in_pairs) {
   const int element = log2_exact(element_bytes), log2_bytes = element + log2_vector;
   TW_CHECK(log2_bytes <= kLog2VectorBytes, "an access of a lane has at most 16 bytes");
-  const int phases = log2_phases(log2_bytes, offset.width() - log2_vector);
+  const int phases = log2_phases(log2_bytes, offset.width() - log2_vector) - (in_pairs ? 1 : 0);
   F2Span words, banks;
   const auto touch = [&](std::uint32_t word) {
     words.insert(word);

@@ -8,10 +8,11 @@
 namespace tilewright::ir {
 
 /// The wavefronts of one access of a warp: in each, each of the 32 banks delivers one word of 4 bytes, to all lanes that read that word.
-/// Accesses of 8 bytes a lane are served by half-warps, those of 16 by quarter-warps.
-/// Columns of `offset`: log2_vector bits of the elements of a lane's vector, then the lane bits; results are offsets in elements.
-/// Requires: element_bytes 1, 2, 4 or 8; at most 16 bytes a lane.
-int shared_wavefronts(const F2Matrix& offset, int element_bytes, int log2_vector);
+/// Accesses of 8 bytes a lane are served by half-warps, those of 16 by quarter-warps. in_pairs: loads of so many bytes for twice as many
+/// lanes at once, which is so if lanes l and l ^ 1, or all l and l ^ 2, read the same. Columns of `offset`: log2_vector bits of the
+/// elements of a lane's vector, then the lane bits; results are offsets in elements. Requires: element_bytes 1, 2, 4 or 8; at most 16 bytes
+/// a lane.
+int shared_wavefronts(const F2Matrix& offset, int element_bytes, int log2_vector, bool in_pairs = false);
 /// The wavefronts of an access of this width without bank conflicts.
 int least_wavefronts(int element_bytes, int log2_vector, int log2_lanes = 5);
 

@@ -10,6 +10,21 @@
 
 namespace tilewright::ir {
 
+namespace {
+
+/// Lanes that tell columns apart in turn with those that do not: then lanes 0 and 1, or 0 and 2, of each four read the same rows of a or
+/// columns of b, and vectors of both are read for 16 lanes at once (shared_wavefronts).
+void interleave_lanes(LinearLayout& l, int columns) {
+  std::vector<std::uint32_t> by_column, by_row, lanes;
+  for (const std::uint32_t basis : l.bases(HardwareDim::lane)) ((basis & l.axis_mask(columns)) != 0 ? by_column : by_row).push_back(basis);
+  for (std::size_t i = 0; i < std::max(by_column.size(), by_row.size()); ++i)
+    for (const auto* bases : {&by_column, &by_row})
+      if (i < bases->size()) lanes.push_back((*bases)[i]);
+  l.set_bases(HardwareDim::lane, std::move(lanes));
+}
+
+}  // namespace
+
 LinearLayout dot_layout(std::vector<int> log2_extents, int log2_warps, int log2_lanes) {
   constexpr int kLog2Block = 3;
   const int rank = static_cast<int>(log2_extents.size()), rows = rank - 2, columns = rank - 1;
@@ -33,7 +48,9 @@ LinearLayout dot_layout(std::vector<int> log2_extents, int log2_warps, int log2_
   };
   spread(b.log2_lanes, log2_lanes);
   spread(b.log2_warps, log2_warps);
-  return blocked_layout(std::move(log2_extents), b);
+  LinearLayout l = blocked_layout(std::move(log2_extents), b);
+  interleave_lanes(l, columns);
+  return l;
 }
 
 LinearLayout working_layout(const Function& f, OpId id, const LinearLayout& operand, int log2_warps) {

@@ -7,7 +7,7 @@
 BENCH_PTX is the program of that name from the build, which writes our PTX. Both texts go through the assembler and the
 disassembler that come with Triton, so that the difference is the compilers'. `sass` counts the instructions in the code, `path` those of
 the shortest way through it that goes back nowhere: in a kernel without loops what a warp executes of a tile that its masks pass whole;
-`loop` those of the main loop of a product, over its matrix instructions. The
+`loop` those of the main loop of a product, over its matrix instructions or, if it has none, its multiply-adds of f32. The
 kernels are those of tests/bench/gpu_kernels.h, line by line; _loose: sizes of any value, not multiples of 16.
 """
 import argparse
@@ -264,14 +264,16 @@ def shortest_path(code):
 
 
 def main_loop(code):
-    """Instructions of the loop with the most matrix instructions or, if there are none, 0."""
+    """Instructions of the loop with the most products, over their number."""
+    roots = [c[2].split(".")[0] for c in code]
+    by_matrices = any(r.endswith("MMA") for r in roots)
     most, length = 0, 0
     for i, (address, _, opcode, operands) in enumerate(code):
         if opcode.split(".")[0] != "BRA" or "0x" not in operands:
             continue
         target = int(operands.split("0x")[-1], 16)
-        body = [c for c in code[:i + 1] if int(c[0], 16) >= target]
-        products = sum(c[2].split(".")[0].endswith("MMA") for c in body)
+        body = [r for r, c in zip(roots[:i + 1], code) if int(c[0], 16) >= target]
+        products = sum(r.endswith("MMA") if by_matrices else r == "FFMA" for r in body)
         if products > most:
             most, length = products, len(body)
     return f"{length}/{most}" if most else "-"
