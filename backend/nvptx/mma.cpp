@@ -1,7 +1,8 @@
 // mma by mma.sync: fragments of the operands packed into the registers of the instruction, K slice by K slice.
 //
 // precision = tf32x3 or bf16x3: a factor x is high + low, where high is x rounded to tf32 or bf16 and low the rounded rest; low * low, at
-// most 2^-22 or 2^-16 of the product, is left out. Where high is no finite number there is no rest.
+// most 2^-22 or 2^-16 of the product, is left out. Infinities and NaNs are low, and 1 with their sign is high: then no product is an
+// infinity times a zero that a rest is, infinities meet each other with the right sign, and NaNs everything.
 //
 // Elements that the tile does not have (a tile may be smaller than a fragment): along K they are zeros, in both operands, since 0 times an
 // infinity would be NaN; along M and N they are copies, which only compute copies of sums.
@@ -158,7 +159,7 @@ class MmaLowering {
           elements.push_back(exists ? t.value(*t.find(first | t.flat(0, inner, outer))) : zero());
         }
         Part& part = known.emplace_back();
-        part.high = zero_absent_lanes(word(elements), t.log2_inner());
+        part.high = zero_absent_lanes(word(is_split() ? with_finite_roundings(elements) : elements), t.log2_inner());
         if (is_split()) part.low = zero_absent_lanes(word(rests(elements, part.high)), t.log2_inner());
       }
     return known;
@@ -174,6 +175,21 @@ class MmaLowering {
     return inline_ptx(b, "cvt.rn.bf16x2.f32 $0, $2, $1;", b.getInt32Ty(), {elements[0], elements[1]});
   }
 
+  /// 1 with the sign of the element, where the element is not nearer to the greatest number of the type it is rounded to than to the next
+  /// power of two. (For the finite ones of these it may be a half.)
+  std::vector<Value*> with_finite_roundings(const std::vector<Value*>& elements) {
+    constexpr std::uint32_t kSignAndOne = 0xbf800000;  // the bits of -1; the exponent of an infinity has all bits
+    llvm::IRBuilder<>& b = e_.b();
+    std::vector<Value*> result;
+    for (Value* x : elements) {
+      Value* size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+      Value* is_finite = b.CreateFCmpOLT(size, llvm::ConstantFP::get(x->getType(), log2_packed_ == 1 ? 0x1.ffp+127 : 0x1.ffep+127));
+      Value* one = b.CreateAnd(b.CreateBitCast(x, b.getInt32Ty()), b.getInt32(kSignAndOne));
+      result.push_back(b.CreateSelect(is_finite, x, b.CreateBitCast(one, x->getType())));
+    }
+    return result;
+  }
+
   /// The elements less their values in `rounded`, which word() has made of them.
   std::vector<Value*> rests(const std::vector<Value*>& elements, Value* rounded) {
     llvm::IRBuilder<>& b = e_.b();
@@ -181,12 +197,7 @@ class MmaLowering {
     for (std::size_t i = 0; i < elements.size(); ++i) {
       Value* bits = rounded;
       if (log2_packed_ == 1) bits = i == 0 ? b.CreateShl(rounded, 16) : b.CreateAnd(rounded, e_.i32(static_cast<int>(0xffff0000)));
-      Value* x = elements[i];
-      Value* low = b.CreateFSub(x, b.CreateBitCast(bits, x->getType()));
-      // Whether the rounded value is finite: x is nearer to the greatest of its type than to the next power of two.
-      Value* size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
-      Value* is_finite = b.CreateFCmpOLT(size, llvm::ConstantFP::get(x->getType(), log2_packed_ == 1 ? 0x1.ffp+127 : 0x1.ffep+127));
-      result.push_back(b.CreateSelect(is_finite, low, llvm::Constant::getNullValue(x->getType())));
+      result.push_back(b.CreateFSub(elements[i], b.CreateBitCast(bits, elements[i]->getType())));
     }
     return result;
   }

@@ -19,6 +19,8 @@ constexpr DotKind kDotKinds[] = {{Element::f32, Element::f32},   {Element::f16, 
                                  {Element::f64, Element::f64},   {Element::i8, Element::i32},  {Element::f8e4m3, Element::f32},
                                  {Element::f8e5m2, Element::f32}};
 
+constexpr Precision kPrecisions[] = {Precision::tf32x3, Precision::bf16x3, Precision::ieee, Precision::ieee};
+
 }  // namespace
 
 void Maker::dot_step() {
@@ -108,7 +110,10 @@ void Maker::dot_loop_step() {
       x.push_back(f.transposed ? b_.permute(loaded, swap) : loaded);
     }
     x.push_back(sum);
-    const ValueId next = result(b_.create(OpKind::dot_, x));
+    std::vector<Attr> precision;
+    if (k.factor == Element::f32 && r_.chance(60))
+      precision.push_back({AttrName::precision, static_cast<std::int64_t>(r_.pick(kPrecisions)), {}, {}});
+    const ValueId next = result(b_.create(OpKind::dot_, x, precision));
     b_.create(OpKind::yield_, std::span(&next, 1));
   });
   keep(f_.result(id, 0));
