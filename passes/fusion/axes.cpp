@@ -169,6 +169,7 @@ TensorAtoms AxisAnalysis::make_atoms(NodeId n) {
     case Op::slice: return slice(n);
     case Op::concat: return concat(n);
     case Op::pad:
+    case Op::scan:
     case Op::flip: {
       TensorAtoms result = operand(n, 0);
       result[node.axes[0]] = fresh(node.shape[node.axes[0]]);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "passes/fusion/scans.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::passes::fusion {
@@ -85,6 +86,7 @@ class Coverer {
   // ---- one output ----
 
   void add(KernelOutput output) {
+    if (add_scans(output)) return;
     // The loop's axis: the one that stores least, then has the best plan.
     std::optional<Plan> best;
     ExprMap best_stored;
@@ -121,6 +123,34 @@ class Coverer {
     finish(std::move(*best), best_stored);
   }
 
+  // Scans run in kernels of their own, with what is computed element by element before and after them. A value whose scans one loop
+  // computes is such a kernel: then the result is true. Of other values, scans are stored.
+  bool add_scans(KernelOutput& output) {
+    const std::optional<ScanLoop> loop = scan_loop({output.value});
+    ExprMap replaced, stored;
+    ExprSet seen;
+    const std::function<void(Expr, bool)> visit = [&](Expr e, bool is_scanned) {
+      if (!seen.insert(e).second) return;
+      if (e->is(ExprKind::scan) && (is_scanned || !loop)) {
+        visit(e->operands[1], is_scanned);
+        const Expr value = stored_scan(b_, e);
+        stored[value] = load_of(value);
+        replaced[e] = b_.substitute(stored[value], {{b_.index(scan_axis(value)), b_.substitute(e->operands[1], replaced)}});
+      } else if (e->is(ExprKind::reduce) && is_scanned) {
+        stored[e] = replaced[e] = load_of(e);
+      } else {
+        for (Expr x : children(e)) visit(x, is_scanned || e->is(ExprKind::scan));
+      }
+    };
+    visit(output.value, false);
+    if (!replaced.empty()) output.value = b_.substitute(output.value, replaced);
+    store_all(stored);
+    if (!loop) return false;
+    if (!scan_loop({output.value})) return add_scans(output);  // a scan of the loop is inside of another one, too, and stored
+    finish(Plan(b_, {output}, loop->axis), {});
+    return true;
+  }
+
   // The axes of the products that no other product of the value needs: those are computed before this kernel anyway.
   AxisSet loops_of_last_products(Expr value) {
     std::vector<Expr> products;
@@ -135,13 +165,17 @@ class Coverer {
   }
 
   void finish(Plan plan, const ExprMap& stored) {
-    // What this kernel reads is computed before it.
+    store_all(stored);
+    std::vector<KernelOutput> outputs = plan.outputs;
+    kernels_.push_back(kernel(std::move(outputs), std::move(plan)));
+  }
+
+  // What a kernel reads is computed before it.
+  void store_all(const ExprMap& stored) {
     std::vector<Expr> values;
     for (const auto& [value, load] : stored) values.push_back(value);
     std::sort(values.begin(), values.end(), [](Expr a, Expr c) { return a->key < c->key; });
     for (Expr v : values) store(v);
-    std::vector<KernelOutput> outputs = plan.outputs;
-    kernels_.push_back(kernel(std::move(outputs), std::move(plan)));
   }
 
   // The tensor of an intermediate result, and the kernel that computes it.
@@ -183,6 +217,7 @@ class Coverer {
       for (Expr x : children(e)) visit(x);
     };
     visit(value);
+    if (value->is(ExprKind::scan)) votes[scan_axis(value)] = votes[*value->bound.begin()];
     std::vector<Axis> axes(value->axes.begin(), value->axes.end());
     std::stable_sort(axes.begin(), axes.end(), [&](Axis a, Axis b) { return votes[a] < votes[b]; });
     return axes;
@@ -391,6 +426,13 @@ class Coverer {
     return visit(to);
   }
 
+  // Whether one loop has the scans of all outputs, and computes none of them again for further rows.
+  static bool share_scan_loop(const std::vector<KernelOutput>& outputs) {
+    std::vector<Expr> values;
+    for (const KernelOutput& o : outputs) values.push_back(o.value);
+    return scan_loop(values) && std::all_of(values.begin(), values.end(), [&](Expr v) { return v->axes == values[0]->axes; });
+  }
+
   bool try_merge(std::size_t i, std::size_t j) {
     const Kernel &a = kernels_[i], &c = kernels_[j];
     // What is computed element by element can be part of any loop.
@@ -402,6 +444,7 @@ class Coverer {
     if (!shares) return false;
     std::vector<KernelOutput> both = a.outputs;
     both.insert(both.end(), c.outputs.begin(), c.outputs.end());
+    if ((!a.plan->scans.empty() || !c.plan->scans.empty()) && !share_scan_loop(both)) return false;
     Plan plan(b_, both, loop);
     if (!fits_on_chip(plan) || plan.passes > std::max(a.plan->passes, c.plan->passes)) return false;
     // Axes that one of the two would compute again and again.
@@ -463,6 +506,9 @@ bool fits_on_chip(const Plan& p) { return p.cells + p.after <= kMostCells; }
 Plan best_plan(ExprBuilder& b, const std::vector<KernelOutput>& outputs) {
   std::optional<Plan> best;
   std::vector<Axis> candidates = bound_axes(outputs);
+  std::vector<Expr> values;
+  for (const KernelOutput& o : outputs) values.push_back(o.value);
+  if (const std::optional<ScanLoop> scans = scan_loop(values)) candidates = {scans->axis};
   if (candidates.empty()) candidates.push_back(nullptr);
   for (Axis loop : candidates) {
     Plan plan(b, outputs, loop);

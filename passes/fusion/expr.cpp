@@ -90,6 +90,7 @@ bool compute_nonnegative(const ExprData& e) {
              (e.function == ir::OpKind::maximum_ && std::any_of(e.operands.begin(), e.operands.end(), each_is));
     case ExprKind::select: return e.operands[1]->is_nonnegative && e.operands[2]->is_nonnegative;
     case ExprKind::reduce:
+    case ExprKind::scan:
       return (e.combine == graph::Combine::sum || e.combine == graph::Combine::max || e.combine == graph::Combine::prod) &&
              e.operands[0]->is_nonnegative;
     default: return false;
@@ -98,6 +99,12 @@ bool compute_nonnegative(const ExprData& e) {
 
 AxisSet free_axes(const ExprData& e) {
   AxisSet axes;
+  // The bound axis of a scan is that of what is scanned; the position is outside of it.
+  if (e.kind == ExprKind::scan) {
+    axes = e.operands[0]->axes.without(e.bound);
+    axes.insert(e.operands[1]->axes);
+    return axes;
+  }
   if (e.axis) axes.insert(e.axis);
   for (const Term& t : e.terms) axes.insert(t.value->axes);
   for (const Factor& f : e.factors) axes.insert(f.base->axes);
@@ -174,6 +181,29 @@ Tensor ExprPool::add_tensor(TensorInfo tensor) {
 Tensor ExprPool::find_tensor(const std::string& name) const {
   const auto at = tensor_by_name_.find(name);
   return at == tensor_by_name_.end() ? nullptr : at->second;
+}
+
+namespace {
+
+bool is_same(const graph::Graph& a, graph::NodeId x, const graph::Graph& b, graph::NodeId y) {
+  const graph::Node &m = a.node(x), &n = b.node(y);
+  if (m.op != n.op || m.element != n.element || m.function != n.function || m.position != n.position ||
+      m.operands.size() != n.operands.size() ||
+      (m.data ? m.data->bits : std::vector<std::uint64_t>()) != (n.data ? n.data->bits : std::vector<std::uint64_t>()))
+    return false;
+  for (std::size_t i = 0; i < m.operands.size(); ++i)
+    if (!is_same(a, m.operands[i], b, n.operands[i])) return false;
+  return true;
+}
+
+}  // namespace
+
+std::uint32_t ExprPool::add_function(const CombiningFunction& f) {
+  for (std::size_t i = 0; i < functions_.size(); ++i)
+    if (functions_[i].identity == f.identity && is_same(*functions_[i].graph, functions_[i].result, *f.graph, f.result))
+      return static_cast<std::uint32_t>(i);
+  functions_.push_back(f);
+  return static_cast<std::uint32_t>(functions_.size()) - 1;
 }
 
 const std::vector<graph::NodeId>& ExprPool::sources(Expr e) const {

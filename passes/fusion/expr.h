@@ -71,9 +71,25 @@ enum class ExprKind : std::uint8_t {
   negation,         // not the operand
   indicator,        // 1 where the operand holds, else 0
   reduce,           // the operand combined over the axes `bound`
+  scan,             // the first operand combined along the axis `bound` up to a position, the second operand; or from it on
   reference,        // stands for a pending reduction inside an exponent: values move with exp(a(new) - a(old))
   shift_reference,  // stands for a pending value that is subtracted: values move by the transport of plan.h
   delta,            // the change of a shift reference
+};
+
+/// What combines elements: one op, or a function of the user.
+struct Fold {
+  graph::Combine combine{};
+  std::uint32_t function = 0;  // of `combine`: the pool's number of the function
+  Fold(graph::Combine c, std::uint32_t f = 0) : combine(c), function(f) {}
+  friend bool operator==(const Fold&, const Fold&) = default;
+};
+
+/// An associative function of the user: a node over two arguments, and its neutral element.
+struct CombiningFunction {
+  const graph::Graph* graph = nullptr;
+  graph::NodeId result;
+  std::uint64_t identity = 0;  // bits of the element type of `result`
 };
 
 class ExprData;
@@ -130,13 +146,13 @@ class ExprData {
   std::vector<Factor> factors;  // mul: ascending by key
   std::vector<Expr> operands;
   ir::OpKind function{};          // function
-  graph::Combine combine{};       // reduce
+  graph::Combine combine{};       // reduce, scan
   ir::Element operand_element{};  // reduce: the element type in which a product of operands is multiplied
-  AxisSet bound;                  // reduce
+  AxisSet bound;                  // reduce; scan: one axis, of the first operand
   Axis axis = nullptr;            // index
   Tensor tensor = nullptr;        // load
   Dim extent;                     // extent
-  std::uint64_t bits = 0;         // constant; random: the seed; reduce by combine: the node of the combining function
+  std::uint64_t bits = 0;         // constant; random: the seed; reduce by combine: the pool's number of the function; scan: 1 if reverse
 
   AxisSet axes;  // the free axes
   ExprKey key;
@@ -144,6 +160,7 @@ class ExprData {
 
   bool is(ExprKind k) const { return kind == k; }
   bool is_number(std::int64_t value) const { return kind == ExprKind::number && number == Rational(value); }
+  Fold fold() const { return {combine, combine == graph::Combine::combine ? static_cast<std::uint32_t>(bits) : 0}; }
   bool is_negative_infinity() const { return kind == ExprKind::infinity && number.is_negative(); }
 };
 
@@ -162,6 +179,10 @@ class ExprPool {
   Tensor find_tensor(const std::string& name) const;
   std::size_t tensors() const { return tensors_.size(); }
 
+  /// The number of a function; equal functions have one number.
+  std::uint32_t add_function(const CombiningFunction&);
+  const CombiningFunction& function(std::uint32_t number) const { return functions_[number]; }
+
   /// The nodes of the graph whose value this expression is, in the order of note_source.
   const std::vector<graph::NodeId>& sources(Expr) const;
   void note_source(Expr, graph::NodeId);
@@ -178,6 +199,7 @@ class ExprPool {
   std::unordered_map<std::string, Axis> axis_by_name_;
   std::deque<TensorInfo> tensors_;
   std::unordered_map<std::string, Tensor> tensor_by_name_;
+  std::vector<CombiningFunction> functions_;
   std::unordered_map<const ExprData*, std::vector<graph::NodeId>> sources_;
 };
 

@@ -58,6 +58,9 @@ class Printer {
       case ExprKind::negation: return fmt::format("not ({})", inner(0));
       case ExprKind::indicator: return fmt::format("[{}]", inner(0));
       case ExprKind::reduce: return fmt::format("{} over {} of ({})", combine_name(e->combine), text(e->bound), list(e->operands, ", "));
+      case ExprKind::scan:
+        return fmt::format("{} over {} of ({}) {} {}", combine_name(e->combine), text(e->bound), inner(0), e->bits != 0 ? "from" : "to",
+                           inner(1));
       case ExprKind::reference: return fmt::format("ref({})", inner(0));
       case ExprKind::shift_reference: return fmt::format("shift({})", inner(0));
       case ExprKind::delta: return fmt::format("delta({})", inner(0));

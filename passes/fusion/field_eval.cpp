@@ -95,6 +95,7 @@ std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) 
       }
       return sum;
     }
+    case ExprKind::scan: return scan(e, p, m);
     case ExprKind::extent: return m.of(extent(e->extent));
     case ExprKind::function:
       // |x| is multiplicative, as the square is.
@@ -109,6 +110,23 @@ std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) 
     default: break;
   }
   return hashed(e, p, m);
+}
+
+// Sums and products up to a position; other combinations are hashes.
+std::uint64_t FieldEvaluator::scan(Expr e, const Point& p, const Modulus& m) {
+  const Expr position = e->operands[1];
+  const bool is_sum = e->combine == graph::Combine::sum;
+  if (!position->is(ExprKind::index) || (!is_sum && e->combine != graph::Combine::prod)) return hashed(e, p, m);
+  const bool is_reverse = e->bits != 0;
+  const std::int64_t here = p.at(position->axis), last = checked_extent(position->axis, loop_) - 1;
+  std::uint64_t result = is_sum ? 0 : 1;
+  for (std::int64_t i = is_reverse ? here : 0; i <= (is_reverse ? last : here); ++i) {
+    Point at = p;
+    at[*e->bound.begin()] = i;
+    const std::uint64_t x = value(e->operands[0], at, m);
+    result = is_sum ? m.add(result, x) : m.multiply(result, x);
+  }
+  return result;
 }
 
 // Symbols have values that quotients of extents divide.
@@ -142,11 +160,12 @@ std::uint64_t FieldEvaluator::hashed(Expr e, const Point& p, const Modulus& m) {
                                    static_cast<std::uint64_t>(e->combine));
   h = mix(h, e->bits);
   if (e->is(ExprKind::infinity)) h = mix(h, e->number.is_negative() ? 1 : 0);
-  if (e->is(ExprKind::reduce)) {
+  if (e->is(ExprKind::scan)) h = mix(h, static_cast<std::uint64_t>(integer(e->operands[1], p)));
+  if (e->is(ExprKind::reduce) || e->is(ExprKind::scan)) {
     for (const Point& inner : points(e->bound, loop_)) {
       Point all = p;
       for (const auto& [axis, position] : inner) all[axis] = position;
-      for (Expr x : e->operands) h = mix(h, value(x, all, m));
+      for (Expr x : e->operands) h = mix(h, x->element == ir::Element::boolean ? std::uint64_t{holds(x, all)} : value(x, all, m));
     }
   } else {
     for (Expr x : e->operands) h = mix(h, x->element == ir::Element::boolean ? std::uint64_t{holds(x, p)} : value(x, p, m));

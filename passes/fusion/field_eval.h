@@ -43,6 +43,7 @@ class FieldEvaluator {
   std::uint64_t compute(Expr, const Point&, const Modulus&);
   std::int64_t extent(const Dim&) const;
   std::uint64_t weight(const Point& inner, const Modulus&) const;
+  std::uint64_t scan(Expr, const Point&, const Modulus&);
   std::uint64_t hashed(Expr, const Point&, const Modulus&);
 
   std::uint64_t seed_;

@@ -53,6 +53,7 @@ const Form& Forms::form(Expr e) {
 Form Forms::reduction(Expr r) {
   const Expr inner = b_.reduce(r->combine, r->bound.without({loop_}), r->operands[0], r->operand_element);
   if (r->combine == Combine::sum) return form(inner);
+  if (!has_pending(inner)) return {{b_.one(), b_.zero(), inner}};
   Forms without_shift(b_, loop_, pending_, false);
   const Form terms = without_shift.form(inner);
   if (terms.size() != 1 || terms[0].exponent != b_.zero() || !terms[0].factor->is_nonnegative ||

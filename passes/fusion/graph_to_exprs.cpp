@@ -238,6 +238,7 @@ Expr GraphToExprs::make(NodeId n, const Position& position) {
     case Op::concat: return concat(n, position);
     case Op::reduce: return reduce(n, position);
     case Op::einsum: return einsum(n, position);
+    case Op::scan: return scan(n, position);
     case Op::gather:
     case Op::take_along: return indexed(n, position);
     default: return leaf(node, n, position);
@@ -381,6 +382,7 @@ Expr GraphToExprs::summand(Expr body, Element result) {
 
 Expr GraphToExprs::reduce(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
+  if (node.kind == Combine::combine) return reduce_by_function(n, position);
   const TensorAtoms theirs = axes_.operand_atoms(n, 0);
   const auto is_reduced = [&](std::size_t axis) {
     return std::find(node.axes.begin(), node.axes.end(), static_cast<int>(axis)) != node.axes.end();
@@ -422,8 +424,6 @@ Expr GraphToExprs::reduce(NodeId n, const Position& position) {
     const Expr body = is_position ? operand(n, 0, w) : summand(operand(n, 0, w), node.element);
     if (is_position)
       pieces.push_back({bound, body, place});
-    else if (node.kind == Combine::combine)
-      results.push_back(b_.reduce_by(node.combiner.index, bound, body));
     else
       results.push_back(b_.reduce(node.kind, bound, body));
   }

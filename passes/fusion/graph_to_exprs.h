@@ -43,6 +43,7 @@ class GraphToExprs {
  private:
   void name_axes();
   Axis axis_of(Atom*, const AxisSet& used);
+  Axis axis_of_scan(graph::NodeId, const AtomList&, const AxisSet& used);
   Expr at(graph::NodeId, const Position&);
   Expr make(graph::NodeId, const Position&);
   Expr operand(graph::NodeId, std::size_t i, const Position&);
@@ -68,6 +69,8 @@ class GraphToExprs {
   Expr combined(graph::Combine, Expr a, Expr b, ir::Element);
   Expr position_of_extreme(const graph::Node&, const std::vector<ReducedPiece>&);
   Expr einsum(graph::NodeId, const Position&);
+  Expr scan(graph::NodeId, const Position&);
+  Expr reduce_by_function(graph::NodeId, const Position&);
   Expr indexed(graph::NodeId, const Position&);
   Expr pick(Expr, const AxisPosition& along, const AtomList&, Expr position);
   Tensor tensor(const graph::Node&, graph::NodeId);

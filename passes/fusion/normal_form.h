@@ -83,8 +83,13 @@ class ExprBuilder {
   // ---- reductions ----
   /// The body combined over the axes. operand_element: the type in which factors of a product are multiplied.
   Expr reduce(graph::Combine, const AxisSet&, Expr body, ir::Element operand_element = ir::Element::f32);
-  /// By a function of the user: `combiner` is the index of its node.
-  Expr reduce_by(std::uint32_t combiner, const AxisSet&, Expr body);
+  /// By a function of the user, along one axis: it need not be commutative.
+  Expr reduce_by(const CombiningFunction&, Axis, Expr body);
+
+  // ---- scans ----
+  /// The body combined along an axis, from the first position to `position` or (reverse) from there to the last one. The axis is one that
+  /// no position has.
+  Expr scan(graph::Combine, Axis, bool reverse, Expr body, Expr position, ir::Element);
 
   // ---- references; a number is its own reference ----
   Expr reference(Expr);

@@ -48,15 +48,27 @@ Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, Elemen
   return pool_.intern(std::move(e));
 }
 
-Expr ExprBuilder::reduce_by(std::uint32_t combiner, const AxisSet& axes, Expr body) {
+Expr ExprBuilder::reduce_by(const CombiningFunction& function, Axis axis, Expr body) {
   ExprData e;
   e.kind = ExprKind::reduce;
   e.element = body->element;
   e.combine = Combine::combine;
-  e.bound = axes;
+  e.bound = {axis};
   e.operand_element = Element::f32;
-  e.bits = combiner;
+  e.bits = pool_.add_function(function);
   e.operands = {body};
+  return pool_.intern(std::move(e));
+}
+
+Expr ExprBuilder::scan(Combine combine, Axis axis, bool reverse, Expr body, Expr position, Element element) {
+  TW_CHECK(!position->axes.contains(axis), "fusion: the axis of a scan is an axis of its position");
+  ExprData e;
+  e.kind = ExprKind::scan;
+  e.element = element;
+  e.combine = combine;
+  e.bound = {axis};
+  e.bits = reverse ? 1 : 0;
+  e.operands = {body, position};
   return pool_.intern(std::move(e));
 }
 
@@ -168,8 +180,9 @@ Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
     case ExprKind::indicator: return indicator(operands[0]);
     case ExprKind::random: return random(e->bits, operands[0]);
     case ExprKind::reduce:
-      if (e->combine == Combine::combine) return reduce_by(static_cast<std::uint32_t>(e->bits), e->bound, operands[0]);
+      if (e->combine == Combine::combine) return reduce_by(pool_.function(e->fold().function), *e->bound.begin(), operands[0]);
       return reduce(e->combine, e->bound, operands[0], e->operand_element);
+    case ExprKind::scan: return scan(e->combine, *e->bound.begin(), e->bits != 0, operands[0], operands[1], e->element);
     case ExprKind::reference: return reference(operands[0]);
     case ExprKind::shift_reference: return shift_reference(operands[0]);
     case ExprKind::delta: return delta(operands[0]);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "passes/fusion/integer_range.h"
+#include "passes/fusion/scans.h"
 #include "passes/fusion/value_bounds.h"
 #include "tileir/diagnostics.h"
 
@@ -125,6 +126,7 @@ std::vector<Axis> bound_axes(const std::vector<KernelOutput>& outputs) {
 
 Plan::Plan(ExprBuilder& b, std::vector<KernelOutput> given, Axis axis) : outputs(std::move(given)), loop(axis), b_(&b), forms_(by_key) {
   std::sort(outputs.begin(), outputs.end(), [](const KernelOutput& x, const KernelOutput& y) { return x.name < y.name; });
+  find_scans();
   if (loop) {
     assign_passes();
     make_accumulators();
@@ -132,6 +134,19 @@ Plan::Plan(ExprBuilder& b, std::vector<KernelOutput> given, Axis axis) : outputs
     choose_policies();
   }
   choose_grid();
+}
+
+void Plan::find_scans() {
+  std::vector<Expr> values;
+  for (const KernelOutput& o : outputs) values.push_back(o.value);
+  ExprSet seen;
+  std::vector<Expr> all;
+  for (Expr v : values) collect_kind(v, ExprKind::scan, seen, all);
+  if (all.empty()) return;
+  const std::optional<ScanLoop> found = scan_loop(values);
+  TW_CHECK(found && found->axis == loop && found->scans.size() == all.size(), "fusion: a kernel with scans that its loop does not compute");
+  is_reverse = found->is_reverse;
+  for (Expr s : found->scans) scans.push_back({s, scanned(*b_, s)});
 }
 
 // Each reduction goes into the first pass in which it has a form: taking each cut as late as possible gives the least number of passes.
@@ -172,7 +187,8 @@ void Plan::assign_passes() {
 int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr reduce) {
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const Accumulator& a = accumulators[i];
-    if (a.pass == pass && a.combine == combine && a.body == body) return static_cast<int>(i);
+    const bool is_one_fold = a.combine == combine && (combine != Combine::combine || a.fold() == reduce->fold());
+    if (a.pass == pass && is_one_fold && a.body == body) return static_cast<int>(i);
   }
   Accumulator a;
   a.combine = combine;

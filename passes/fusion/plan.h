@@ -41,6 +41,7 @@ struct Accumulator {
   /// If the body has shift references: the accumulator after they move, before the exponent does, with their deltas in the factors.
   std::vector<AccumulatorTerm> move;
   Expr reduce;  // a reduction of which it is a term
+  Fold fold() const { return combine == graph::Combine::combine ? reduce->fold() : Fold(combine); }
 };
 
 struct Reduction {
@@ -50,6 +51,12 @@ struct Reduction {
   bool is_only_reference = false;      // no output depends on its value
   std::vector<AccumulatorTerm> terms;  // its value when the pass has ended
   std::optional<double> constant;      // policy constant: the reference
+};
+
+/// A running combination along the loop's axis: each tile continues what the tiles before it gave.
+struct RunningScan {
+  Expr value;  // in the outputs
+  Expr body;   // what a position of the loop's axis adds
 };
 
 /// Two values that no single pass can compute.
@@ -79,6 +86,8 @@ class Plan {
   Axis loop = nullptr;
   std::vector<Reduction> reductions;  // over the loop's axis; what one needs stands before it
   std::vector<Accumulator> accumulators;
+  std::vector<RunningScan> scans;
+  bool is_reverse = false;  // the loop begins at the last tile, as its scans do
   std::vector<Refusal> refusals;
   int passes = 1;
 
@@ -95,6 +104,7 @@ class Plan {
   std::string text() const;
 
  private:
+  void find_scans();
   void assign_passes();
   void make_accumulators();
   int accumulator(int pass, graph::Combine, Expr exponent, Expr body, Expr reduce);

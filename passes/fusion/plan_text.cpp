@@ -11,6 +11,7 @@ namespace {
 std::string_view combine_text(graph::Combine c) {
   switch (c) {
     case graph::Combine::sum: return "+=";
+    case graph::Combine::prod: return "*=";
     case graph::Combine::max: return "max=";
     default: return "combine=";
   }
@@ -58,6 +59,11 @@ std::string Plan::text() const {
       if (!a.move.empty()) all += "; shifts to " + terms_text(a.move, names);
       all += "\n";
     }
+  }
+  for (std::size_t i = 0; i < scans.size(); ++i) {
+    names[scans[i].value] = fmt::format("s{}", i);
+    all += fmt::format("  s{}[{}] {} {}; running {} {}\n", i, text(scans[i].value->axes), combine_text(scans[i].value->combine),
+                       text(scans[i].body, names), is_reverse ? "from the end of" : "along", loop->name);
   }
   all += "  epilogue\n";
   for (const KernelOutput& o : outputs)

@@ -87,8 +87,7 @@ class ProgramBuilder {
   void expect_supported() const {
     for (std::size_t i = 0; i < g_.size(); ++i) {
       const graph::Node& n = g_.node({static_cast<std::uint32_t>(i)});
-      const bool is_supported =
-          n.op != Op::scan && n.op != Op::scatter_add && n.op != Op::call && !(n.op == Op::reduce && n.kind == graph::Combine::combine);
+      const bool is_supported = n.op != Op::scatter_add && n.op != Op::call;
       if (!is_supported && is_needed({static_cast<std::uint32_t>(i)}))
         throw Error(n.where, "compile: a graph with this op cannot be compiled yet");
     }

@@ -119,9 +119,11 @@ class KernelEmitter {
     for (const KernelOutput& o : plan_.outputs)
       for (std::size_t i = 0; i < o.index.size(); ++i)
         for (Axis a : o.index[i]->axes)
-          if (a != plan_.loop && seen.insert(a).second) places.emplace_back(i, a);
+          if (seen.insert(a).second) places.emplace_back(i, a);
     std::stable_sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [place, axis] : places) order_.push_back(axis);
+    for (const auto& [place, axis] : places) order_with_loop_.push_back(axis);
+    for (Axis a : order_with_loop_)
+      if (a != plan_.loop) order_.push_back(a);
     for (const auto& [axis, size] : sizes_.payload)
       if (seen.insert(axis).second) order_.push_back(axis);
     for (const auto& [axis, size] : sizes_.grid)
@@ -188,6 +190,7 @@ class KernelEmitter {
     if (is_one_tile) {
       tiles_.scope().tiles[plan_.loop] = {sizes_.loop, {}, plan_.loop->extent.known_divisor() % sizes_.loop == 0};
       accumulated = absorb_tile(pass, live, {}, rolling_shifts(live)).accumulators;
+      if (!along.empty()) run_scans({});
       for (const KernelOutput* o : along) store(*o);
     } else {
       accumulated = emit_loop(pass, live, along);
@@ -288,11 +291,18 @@ class KernelEmitter {
     for (int i : live) {
       const Accumulator& a = plan_.accumulators[i];
       orders.push_back(order_of(a));
-      operands.push_back(tiles_.neutral(a.combine, element_of(a), orders.back()).value);
+      operands.push_back(tiles_.neutral(a.fold(), element_of(a), orders.back()).value);
     }
     for (Expr s : shifts) {
       orders.push_back(tiles_.restricted(order_, s->axes));
       operands.push_back(tiles_.neutral(Combine::sum, s->element, orders.back()).value);
+    }
+    const std::size_t scans = along.empty() ? 0 : plan_.scans.size();
+    for (std::size_t i = 0; i < scans; ++i) {
+      const RunningScan& s = plan_.scans[i];
+      AxisSet axes = s.body->axes;
+      orders.push_back(tiles_.restricted(order_, axes));
+      operands.push_back(tiles_.neutral(s.value->fold(), s.value->element, orders.back()).value);
     }
     const ir::OpId loop = ir_.create(OpKind::for_, operands);
     const ir::BlockId body = function_.region(loop);
@@ -300,7 +310,9 @@ class KernelEmitter {
     scope.block = body;
     scope.tiles[plan_.loop] = {sizes_.loop, function_.add_arg(body, ir::Type(index)),
                                plan_.loop->extent.known_divisor() % sizes_.loop == 0};
+    if (plan_.is_reverse) scope.tiles[plan_.loop].start = from_the_end(loop, scope.tiles[plan_.loop].start, index);
     State old;
+    std::vector<Part> running;
     std::map<int, Part> results;
     for (std::size_t i = 0; i < orders.size(); ++i) {
       const ir::Type type = function_.type(operands[3 + i]);
@@ -309,6 +321,8 @@ class KernelEmitter {
       if (i < live.size()) {
         old.accumulators[live[i]] = argument;
         results[live[i]] = {result, orders[i]};
+      } else if (i >= live.size() + shifts.size()) {
+        running.push_back(argument);
       } else {
         old.shifts[shifts[i - live.size()]] = argument;
         final_shifts_[shifts[i - live.size()]] = {result, orders[i]};
@@ -317,16 +331,46 @@ class KernelEmitter {
     tiles_.scope().before = loop;
     tiles_.push(std::move(scope));
     const State now = absorb_tile(pass, live, old, shifts);
+    if (scans != 0) running = run_scans(running);
     for (const KernelOutput* o : along) store(*o);
     std::vector<ir::ValueId> yields;
     for (std::size_t i = 0; i < live.size(); ++i) yields.push_back(tiles_.broadcast(now.accumulators.at(live[i]), orders[i]));
     for (std::size_t i = 0; i < shifts.size(); ++i) yields.push_back(tiles_.broadcast(now.shifts.at(shifts[i]), orders[live.size() + i]));
+    for (std::size_t i = 0; i < scans; ++i) yields.push_back(tiles_.broadcast(running[i], orders[live.size() + shifts.size() + i]));
     ir_.create(OpKind::yield_, yields);
     tiles_.pop();
     tiles_.scope().before = {};
     tiles_.to_scope();
     for (const auto& [shift, part] : final_shifts_) tiles_.know(shift, part);
     return results;
+  }
+
+  // ---- scans ----
+
+  // The start of the tile of an iteration, in the body of the loop, if the last tile comes first.
+  ir::ValueId from_the_end(ir::OpId loop, ir::ValueId counter, Element e) {
+    tiles_.scope().before = loop;
+    tiles_.to_scope();
+    const Part size = tiles_.integer(e, sizes_.loop);
+    const Part end = tiles_.binary(OpKind::sub_, tiles_.extent(plan_.loop->extent, e), tiles_.integer(e, 1), {});
+    const Part last = tiles_.binary(OpKind::mul_, tiles_.binary(OpKind::div_, end, size, {}), size, {});
+    ir_.at_end(function_.region(loop));
+    const ir::ValueId start = tiles_.binary(OpKind::sub_, last, {counter, {}}, {}).value;
+    tiles_.scope().before = {};
+    return start;
+  }
+
+  // Gives the scans their values in this tile; what the next tile continues from. `before`: none for the first tile.
+  std::vector<Part> run_scans(const std::vector<Part>& before) {
+    std::vector<Part> next;
+    for (std::size_t i = 0; i < plan_.scans.size(); ++i) {
+      const RunningScan& s = plan_.scans[i];
+      const auto [values, after] = tiles_.running(s.value->fold(), plan_.is_reverse, plan_.loop, s.body, s.value->element, order_with_loop_,
+                                                  before.empty() ? std::nullopt : std::optional(before[i]));
+      tiles_.know(s.value, values);
+      next.push_back(after);
+    }
+    return next;
   }
 
   // ---- one tile ----
@@ -428,7 +472,7 @@ class KernelEmitter {
       }
       start = moved;
     }
-    Part next = tiles_.combine(a.combine, {plan_.loop}, a.body, a.reduce->operand_element, order, start);
+    Part next = tiles_.combine(a.fold(), {plan_.loop}, a.body, a.reduce->operand_element, order, start);
     next = {tiles_.broadcast(next, order), order};
     if (tiles_.element(next) != element_of(a)) next = tiles_.cast(next, element_of(a));
     now.accumulators[index] = next;
@@ -487,7 +531,7 @@ class KernelEmitter {
       std::map<int, Part> first;
       for (const AccumulatorTerm& t : r.terms) {
         const Accumulator& a = plan_.accumulators[t.accumulator];
-        first[t.accumulator] = tiles_.combine(a.combine, {plan_.loop}, a.body, a.reduce->operand_element, order_of(a), std::nullopt);
+        first[t.accumulator] = tiles_.combine(a.fold(), {plan_.loop}, a.body, a.reduce->operand_element, order_of(a), std::nullopt);
       }
       const Part value = terms_value(r, first, estimates);
       estimates[r.value] = tiles_.binary(OpKind::mul_, tiles_.cast(share, tiles_.element(value)), value, order_);
@@ -517,7 +561,7 @@ class KernelEmitter {
   ExprBuilder& exprs_;
   const Plan& plan_;
   const TileSizes& sizes_;
-  Order order_;
+  Order order_, order_with_loop_;
   PartsByExpr final_shifts_;
   std::vector<GridFactor> grid_[3];
 };

@@ -15,20 +15,6 @@ using graph::Combine;
 using ir::Element;
 using ir::OpKind;
 
-OpKind combine_op(Combine c) {
-  switch (c) {
-    case Combine::sum: return OpKind::add_;
-    case Combine::prod: return OpKind::mul_;
-    case Combine::max: return OpKind::maximum_;
-    case Combine::min: return OpKind::minimum_;
-    case Combine::any: return OpKind::bit_or_;
-    case Combine::all: return OpKind::bit_and_;
-    default: break;
-  }
-  TW_CHECK(false, "fusion: a reduction that is no single op");
-  return OpKind::add_;
-}
-
 std::int64_t elements(const std::vector<std::int64_t>& shape) {
   std::int64_t product = 1;
   for (std::int64_t n : shape) product *= n;
@@ -49,25 +35,8 @@ bool is_zero_outside(const std::vector<Factor>& factors, Axis a) {
 
 }  // namespace
 
-Part TileValues::neutral(Combine c, Element e, const Order& order) {
-  if (e == Element::boolean) return {ir_.constant(ir::Type(e, shape(order)), c == Combine::all ? 1 : 0), order};
-  if (ir::is_float(e)) {
-    const double v = c == Combine::sum ? 0 : c == Combine::prod ? 1 : c == Combine::max ? -HUGE_VAL : HUGE_VAL;
-    return {ir_.constant_float(ir::Type(e, shape(order)), v), order};
-  }
-  const int width = ir::bits(e);
-  const bool is_signed = ir::is_signed(e);
-  std::int64_t v = c == Combine::prod ? 1 : 0;
-  if (c == Combine::max) v = is_signed ? static_cast<std::int64_t>(-(ir::Int128{1} << (width - 1))) : 0;
-  if (c == Combine::min)
-    v = is_signed ? static_cast<std::int64_t>((ir::Int128{1} << (width - 1)) - 1) : width == 64 ? -1 : (std::int64_t{1} << width) - 1;
-  return {ir_.constant(ir::Type(e, shape(order)), v), order};
-}
-
-Part TileValues::combine_parts(Combine c, const Part& a, const Part& b, const Order& order) { return binary(combine_op(c), a, b, order); }
-
 // Along the last `axes` axes, which become one.
-Part TileValues::reduce_tile(Combine c, const Part& p, int axes) {
+Part TileValues::reduce_tile(const Fold& fold, const Part& p, int axes) {
   if (axes == 0) return p;
   Part flat = p;
   const Order kept(p.axes.begin(), p.axes.end() - axes);
@@ -78,12 +47,7 @@ Part TileValues::reduce_tile(Combine c, const Part& p, int axes) {
   const ir::Type element = f.type(flat.value).scalar();
   const ir::OpId op =
       ir_.create(OpKind::reduce_, std::span(&flat.value, 1), {ir::Attr{ir::AttrName::axis, static_cast<std::int64_t>(kept.size()), {}}});
-  const ir::BlockId region = f.region(op);
-  const ir::ValueId earlier = f.add_arg(region, element), later = f.add_arg(region, element);
-  ir_.at_end(region);
-  const ir::ValueId combined = ir_.binary(combine_op(c), earlier, later);
-  ir_.create(OpKind::yield_, std::span(&combined, 1));
-  to_scope();
+  emit_region(op, fold, element);
   return {f.result(op), kept};
 }
 
@@ -94,9 +58,9 @@ std::vector<Axis> TileValues::looped_axes(const AxisSet& axes) const {
   return looped;
 }
 
-Part TileValues::combine(Combine c, const AxisSet& along, Expr body, Element operand_element, const Order& order,
+Part TileValues::combine(const Fold& fold, const AxisSet& along, Expr body, Element operand_element, const Order& order,
                          std::optional<Part> accumulator) {
-  if (c == Combine::sum)
+  if (fold == Combine::sum)
     if (const auto product = dot(along, body, operand_element, order, accumulator)) return *product;
   Order inner = restricted(order, body->axes);
   const std::size_t kept = inner.size();
@@ -107,12 +71,12 @@ Part TileValues::combine(Combine c, const AxisSet& along, Expr body, Element ope
                                              : value_as(body, inner, body->element);
   AxisSet masked;
   for (Axis a : along)
-    if (is_tiled(a) && !(c == Combine::sum && is_zero_outside(exprs_.factors(body), a))) masked.insert(a);
+    if (is_tiled(a) && !(fold == Combine::sum && is_zero_outside(exprs_.factors(body), a))) masked.insert(a);
   x = {broadcast(x, inner), inner};
-  if (const auto inside = mask(masked, inner)) x = select(*inside, x, neutral(c, element(x), {}), inner);
-  x = reduce_tile(c, x, static_cast<int>(inner.size() - kept));
+  if (const auto inside = mask(masked, inner)) x = select(*inside, x, neutral(fold, element(x), {}), inner);
+  x = reduce_tile(fold, x, static_cast<int>(inner.size() - kept));
   if (accumulator && element(x) != element(*accumulator)) x = cast(x, element(*accumulator));
-  return accumulator ? combine_parts(c, *accumulator, x, order) : x;
+  return accumulator ? combine_parts(fold, *accumulator, x, order) : x;
 }
 
 // ---- matrix products ----
@@ -233,7 +197,7 @@ Part TileValues::emit_reduction(Expr e, const Order& own) {
   std::optional<Part> start;
   if (!looped.empty()) {
     const bool is_wide = ir::is_integer(e->element) && e->operand_element == Element::i8;
-    start = neutral(e->combine, is_wide ? Element::i32 : e->element, own);
+    start = neutral(e->fold(), is_wide ? Element::i32 : e->element, own);
   }
   push(inner_scope(e->bound));
   const Part result = emit_loops(e, own, looped, start);
@@ -243,7 +207,7 @@ Part TileValues::emit_reduction(Expr e, const Order& own) {
 
 // Loops over tiles of the axes, each inside of the one before.
 Part TileValues::emit_loops(Expr e, const Order& own, std::span<const Axis> axes, const std::optional<Part>& start) {
-  if (axes.empty()) return combine(e->combine, e->bound, e->operands[0], e->operand_element, own, start);
+  if (axes.empty()) return combine(e->fold(), e->bound, e->operands[0], e->operand_element, own, start);
   const Axis axis = axes.front();
   const std::int64_t size = inner_tiles_.at(axis).size;
   ir::Function& f = ir_.function();

@@ -134,15 +134,25 @@ Part TileValues::binary(OpKind op, Part a, Part b, const Order& order) {
   return {ir_.binary(op, broadcast(a, own), broadcast(b, own)), own};
 }
 
-Part TileValues::select(const Part& c, const Part& a, const Part& b, const Order& order) {
+Order TileValues::united(const Part& a, const Part& b, const Part& c, const Order& order) {
   Order own;
   for (Axis x : order)
-    for (const Part* p : {&c, &a, &b})
+    for (const Part* p : {&a, &b, &c})
       if (std::find(p->axes.begin(), p->axes.end(), x) != p->axes.end()) {
         own.push_back(x);
         break;
       }
+  return own;
+}
+
+Part TileValues::select(const Part& c, const Part& a, const Part& b, const Order& order) {
+  const Order own = united(c, a, b, order);
   return {ir_.select(broadcast(c, own), broadcast(a, own), broadcast(b, own)), own};
+}
+
+Part TileValues::ternary(OpKind op, const Part& a, const Part& b, const Part& c, const Order& order) {
+  const Order own = united(a, b, c, order);
+  return {ir_.ternary(op, broadcast(a, own), broadcast(b, own), broadcast(c, own)), own};
 }
 
 // ---- values ----
@@ -207,11 +217,12 @@ Part TileValues::emit(Expr e, const Order& own) {
     case ExprKind::conjunction:
     case ExprKind::negation: return emit_condition(e, own);
     case ExprKind::reduce: return emit_reduction(e, own);
+    case ExprKind::scan:
     case ExprKind::reference:
     case ExprKind::shift_reference:
     case ExprKind::delta: break;
   }
-  TW_CHECK(false, "fusion: a reference without a value");
+  TW_CHECK(false, "fusion: a reference or a scan without a value");
   return {};
 }
 
@@ -407,11 +418,7 @@ Part TileValues::emit_function(Expr e, const Order& own) {
   for (Expr operand : e->operands) x.push_back(value_as(operand, own, element));
   if (x.size() == 1) return unary(e->function, x[0]);
   if (x.size() == 2) return binary(e->function, x[0], x[1], own);
-  Order all;
-  for (Axis a : own)
-    if (std::any_of(x.begin(), x.end(), [&](const Part& p) { return std::find(p.axes.begin(), p.axes.end(), a) != p.axes.end(); }))
-      all.push_back(a);
-  return {ir_.ternary(e->function, broadcast(x[0], all), broadcast(x[1], all), broadcast(x[2], all)), all};
+  return ternary(e->function, x[0], x[1], x[2], own);
 }
 
 }  // namespace tilewright::passes::fusion

@@ -91,6 +91,7 @@ class TileValues {
   Part unary(ir::OpKind op, const Part& x) { return {ir_.unary(op, x.value), x.axes}; }
   Part binary(ir::OpKind, Part, Part, const Order&);
   Part select(const Part& condition, const Part& a, const Part& b, const Order&);
+  Part ternary(ir::OpKind, const Part&, const Part&, const Part&, const Order&);
   std::vector<std::int64_t> shape(const Order&) const;
   Order restricted(const Order&, const AxisSet&) const;
   ir::Element element(const Part& p) const { return ir_.function().type(p.value).element(); }
@@ -100,13 +101,18 @@ class TileValues {
   // ---- reductions inside of a tile (reductions.cpp) ----
   /// Combines what a body contributes along axes that have whole or masked tiles; adds it to `accumulator` if there is one. The result has
   /// the axes of `order`.
-  Part combine(graph::Combine, const AxisSet& along, Expr body, ir::Element operand_element, const Order& order,
+  Part combine(const Fold&, const AxisSet& along, Expr body, ir::Element operand_element, const Order& order,
                std::optional<Part> accumulator);
   /// The neutral element.
-  Part neutral(graph::Combine, ir::Element, const Order&);
-  Part combine_parts(graph::Combine, const Part&, const Part&, const Order&);
+  Part neutral(const Fold&, ir::Element, const Order&);
+  Part combine_parts(const Fold&, const Part& earlier, const Part& later, const Order&);
   /// The axes that a reduction over these axes must walk in loops, since their tiles are not the whole axes.
   std::vector<Axis> looped_axes(const AxisSet&) const;
+  /// The running combinations of what a body contributes along an axis, and what the tile after this one begins with.
+  struct Running {
+    Part values, next;
+  };
+  Running running(const Fold&, bool is_reverse, Axis along, Expr body, ir::Element, const Order&, const std::optional<Part>& before);
   void set_inner_tile(Axis a, std::int64_t size, bool is_looped) { inner_tiles_[a] = {size, is_looped}; }
 
  private:
@@ -153,7 +159,10 @@ class TileValues {
   std::optional<Part> dot(const AxisSet& along, Expr body, ir::Element operand_element, const Order&,
                           const std::optional<Part>& accumulator);
   Part group_value(const std::vector<Factor>&, const Order& order, const AxisSet& along, ir::Element);
-  Part reduce_tile(graph::Combine, const Part&, int axes);
+  static Order united(const Part&, const Part&, const Part&, const Order&);
+  Part reduce_tile(const Fold&, const Part&, int axes);
+  ir::ValueId scan_tile(const Fold&, const Part&, Axis along, bool is_reverse);
+  void emit_region(ir::OpId, const Fold&, ir::Type element);
   EmitScope inner_scope(const AxisSet& bound);
 
   ExprBuilder& exprs_;

@@ -64,7 +64,7 @@ class Maker {
     const int n = rank(x);
     if (n == 0) return bounded(x);
     const int axis = pick(n);
-    switch (pick(17)) {
+    switch (pick(20)) {
       case 0: return x + partner(x);
       case 1: return bounded(x) * partner(x);
       case 2: return x - partner(x);
@@ -102,6 +102,18 @@ class Maker {
         for (char c : own + "e")
           if (c != own[static_cast<std::size_t>(axis)]) result += c;
         return bounded(einsum(own + "," + other + "->" + result, {x, x}));
+      }
+      case 16: {
+        static constexpr Combine kKinds[] = {Combine::sum, Combine::prod, Combine::max, Combine::min};
+        const Combine kind = kKinds[pick(4)];
+        const Formula y = kind == Combine::prod ? bounded(x) : x;
+        const Formula running{&g_, builder(g_).scan(kind, y.id, axis, pick(2) == 0)};
+        return kind == Combine::sum ? bounded(running) : running;
+      }
+      case 17: {  // (1 + a) (1 + b) - 1
+        const Formula a{&g_, builder(g_).argument(Element::f32, 0)}, b{&g_, builder(g_).argument(Element::f32, 1)};
+        const Formula y = bounded(x), f = a + b + a * b;
+        return bounded({&g_, builder(g_).reduce_by(y.id, std::vector<std::int64_t>{axis}, 0, f.id)});
       }
       default: {
         const Formula i = iota(g_, x.shape(), axis);

@@ -1,0 +1,119 @@
+// What combines elements, of reductions and scans: neutral elements, combinations of tiles, and the regions of reduce and scan.
+#include <cmath>
+#include <map>
+#include <span>
+
+#include "passes/fusion/emit/tile_values.h"
+#include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+using ir::Element;
+using ir::OpKind;
+
+OpKind combine_op(Combine c) {
+  switch (c) {
+    case Combine::sum: return OpKind::add_;
+    case Combine::prod: return OpKind::mul_;
+    case Combine::max: return OpKind::maximum_;
+    case Combine::min: return OpKind::minimum_;
+    case Combine::any: return OpKind::bit_or_;
+    case Combine::all: return OpKind::bit_and_;
+    default: break;
+  }
+  TW_CHECK(false, "fusion: a reduction that is no single op");
+  return OpKind::add_;
+}
+
+// Narrow floats are computed in f32.
+Element computed(Element e) { return ir::is_float(e) && e != Element::f64 ? Element::f32 : e; }
+
+// Emits a function of the user for tiles or, in a region, for scalars.
+class FunctionEmitter {
+ public:
+  FunctionEmitter(TileValues& tiles, const graph::Graph& g, const Part& earlier, const Part& later, const Order& order)
+      : tiles_(tiles), g_(g), arguments_{earlier, later}, order_(order) {}
+
+  Part value(graph::NodeId id) {
+    if (const auto known = known_.find(id); known != known_.end()) return known->second;
+    return known_[id] = make(g_.node(id));
+  }
+
+ private:
+  Part make(const graph::Node& n) {
+    if (n.op == graph::Op::argument) return arguments_[n.position];
+    const Element e = computed(n.element);
+    if (n.op == graph::Op::constant) {
+      const std::uint64_t bits = n.data->bits[0];
+      if (ir::is_float(n.element)) return tiles_.constant(e, ir::float_value(n.element, bits));
+      return tiles_.integer(e, ir::integer_value(n.element, bits));
+    }
+    TW_CHECK(n.op == graph::Op::map, "fusion: a combining function is element-wise");
+    const Element from = g_.node(n.operands[0]).element;
+    if (n.function == OpKind::cast_) return tiles_.cast(tiles_.cast(value(n.operands[0]), n.element), e);
+    if (n.function == OpKind::bitcast_) {
+      const Part x = tiles_.cast(value(n.operands[0]), from);
+      return tiles_.cast({tiles_.ir().bitcast(x.value, ir::Type(n.element)), x.axes}, e);
+    }
+    std::vector<Part> x;
+    for (graph::NodeId operand : n.operands) x.push_back(value(operand));
+    if (x.size() == 1) return tiles_.unary(n.function, x[0]);
+    if (x.size() == 2) return tiles_.binary(n.function, x[0], x[1], order_);
+    return n.function == OpKind::select_ ? tiles_.select(x[0], x[1], x[2], order_) : tiles_.ternary(n.function, x[0], x[1], x[2], order_);
+  }
+
+  TileValues& tiles_;
+  const graph::Graph& g_;
+  const Part arguments_[2];
+  const Order& order_;
+  std::map<graph::NodeId, Part> known_;
+};
+
+}  // namespace
+
+Part TileValues::neutral(const Fold& fold, Element e, const Order& order) {
+  const Combine c = fold.combine;
+  if (c == Combine::combine) {
+    const CombiningFunction& f = exprs_.pool().function(fold.function);
+    const Element own = f.graph->node(f.result).element;
+    if (ir::is_float(e)) return {ir_.constant_float(ir::Type(e, shape(order)), ir::float_value(own, f.identity)), order};
+    return {ir_.constant(ir::Type(e, shape(order)), ir::integer_value(own, f.identity)), order};
+  }
+  if (e == Element::boolean) return {ir_.constant(ir::Type(e, shape(order)), c == Combine::all ? 1 : 0), order};
+  if (ir::is_float(e)) {
+    const double v = c == Combine::sum ? 0 : c == Combine::prod ? 1 : c == Combine::max ? -HUGE_VAL : HUGE_VAL;
+    return {ir_.constant_float(ir::Type(e, shape(order)), v), order};
+  }
+  const int width = ir::bits(e);
+  const bool is_signed = ir::is_signed(e);
+  std::int64_t v = c == Combine::prod ? 1 : 0;
+  if (c == Combine::max) v = is_signed ? static_cast<std::int64_t>(-(ir::Int128{1} << (width - 1))) : 0;
+  if (c == Combine::min)
+    v = is_signed ? static_cast<std::int64_t>((ir::Int128{1} << (width - 1)) - 1) : width == 64 ? -1 : (std::int64_t{1} << width) - 1;
+  return {ir_.constant(ir::Type(e, shape(order)), v), order};
+}
+
+Part TileValues::combine_parts(const Fold& fold, const Part& earlier, const Part& later, const Order& order) {
+  if (fold.combine != Combine::combine) return binary(combine_op(fold.combine), earlier, later, order);
+  const CombiningFunction& f = exprs_.pool().function(fold.function);
+  const Part result = FunctionEmitter(*this, *f.graph, earlier, later, order).value(f.result);
+  // A function may leave an argument, and with it axes, aside.
+  return {broadcast(result, order), order};
+}
+
+// The region of a reduce or a scan: what it makes of an earlier and a later element.
+void TileValues::emit_region(ir::OpId op, const Fold& fold, ir::Type element) {
+  ir::Function& f = ir_.function();
+  const ir::BlockId region = f.region(op);
+  const ir::ValueId earlier = f.add_arg(region, element), later = f.add_arg(region, element);
+  ir_.at_end(region);
+  const Part combined = combine_parts(fold, {earlier, {}}, {later, {}}, {});
+  ir_.create(OpKind::yield_, std::span(&combined.value, 1));
+  to_scope();
+}
+
+}  // namespace tilewright::passes::fusion
