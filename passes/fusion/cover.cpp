@@ -501,7 +501,15 @@ class Coverer {
 
 }  // namespace
 
-bool fits_on_chip(const Plan& p) { return p.cells + p.after <= kMostCells; }
+bool fits_on_chip(const Plan& p) {
+  // Programs hold the axes that they do not share out whole: of such an axis a longest extent must be known.
+  constexpr std::int64_t kMostWhole = 8192;
+  AxisSet whole = p.payload;
+  for (const KernelOutput& o : p.outputs) whole.insert(o.value->axes.without(p.grid));
+  for (Axis a : whole)
+    if (p.loop && a != p.loop && a->extent.greatest() > kMostWhole) return false;
+  return p.cells + p.after <= kMostCells;
+}
 
 Plan best_plan(ExprBuilder& b, const std::vector<KernelOutput>& outputs) {
   std::optional<Plan> best;

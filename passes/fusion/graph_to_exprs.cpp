@@ -194,7 +194,7 @@ Expr GraphToExprs::at(NodeId n, const Position& position) {
   auto& known = memo_[n];
   for (const auto& [where, value] : known)
     if (where == position) return value;
-  const Expr value = make(n, position);
+  const Expr value = rounded(g_.node(n), make(n, position));
   b_.pool().note_source(value, n);
   memo_[n].push_back({position, value});
   return value;

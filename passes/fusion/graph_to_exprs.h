@@ -49,6 +49,8 @@ class GraphToExprs {
   Expr operand(graph::NodeId, std::size_t i, const Position&);
   Expr leaf(const graph::Node&, graph::NodeId, const Position&);
   Expr map(const graph::Node&, const std::vector<Expr>&);
+  /// The value of a node, rounded to its type if roundings stay where they are.
+  Expr rounded(const graph::Node&, Expr value);
   /// An op that gives numbers of this type.
   Expr arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
   Expr float_arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);

@@ -17,6 +17,26 @@ bool is_comparison(OpKind op) {
   return op == OpKind::eq_ || op == OpKind::ne_ || op == OpKind::lt_ || op == OpKind::le_ || op == OpKind::gt_ || op == OpKind::ge_;
 }
 
+// Whether a float of the node's type need not hold the result exactly. A cast rounds by itself.
+bool may_round(const Node& node) {
+  using graph::Combine;
+  if (node.op == graph::Op::reduce) return node.kind != Combine::max && node.kind != Combine::min;
+  if (node.op != graph::Op::map) return node.op == graph::Op::einsum;
+  switch (node.function) {
+    case OpKind::cast_:
+    case OpKind::bitcast_:
+    case OpKind::select_:
+    case OpKind::neg_:
+    case OpKind::abs_:
+    case OpKind::maximum_:
+    case OpKind::minimum_:
+    case OpKind::fmax_:
+    case OpKind::fmin_:
+    case OpKind::copysign_: return false;
+    default: return true;
+  }
+}
+
 // The element type of an expression of this type: narrow floats are computed in f32.
 Element computed(Element e) { return ir::is_float(e) && e != Element::f64 ? Element::f32 : e; }
 
@@ -38,6 +58,11 @@ Expr GraphToExprs::map(const Node& node, const std::vector<Expr>& x) {
   if (node.function == OpKind::bitcast_) return b_.bitcast(x[0], operand_element, node.element);
   if (ir::is_float(node.element) == ir::is_float(operand_element)) return arithmetic(node.function, x, node.element);
   return b_.function(node.function, x, computed(node.element));
+}
+
+Expr GraphToExprs::rounded(const Node& node, Expr value) {
+  if (options_.move_rounding || value->is(ExprKind::load) || !ir::is_float(node.element) || ir::bits(node.element) > 16) return value;
+  return may_round(node) ? b_.function(OpKind::cast_, {value}, node.element) : value;
 }
 
 Expr GraphToExprs::arithmetic(OpKind op, const std::vector<Expr>& x, Element element) {

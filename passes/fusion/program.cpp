@@ -15,6 +15,7 @@
 #include "passes/fusion/expr_text.h"
 #include "passes/fusion/field_check.h"
 #include "passes/fusion/graph_to_exprs.h"
+#include "passes/fusion/plan_numbers.h"
 #include "passes/fusion/segments.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
@@ -241,7 +242,7 @@ class ProgramBuilder {
     Stopwatch cover_time(program_.times.cover_ms);
     const std::vector<CoveredKernel> kernels = cover(formulas.exprs, std::move(outputs), intermediates_);
     cover_time.stop();
-    for (const CoveredKernel& k : kernels) emit(formulas, k.plan, k.reason);
+    for (const CoveredKernel& k : kernels) emit_or_divide(formulas, k.plan, k.reason);
     intermediates_ += static_cast<int>(formulas.pool.tensors());
   }
 
@@ -335,6 +336,14 @@ class ProgramBuilder {
       if (!is_leaf(g_.node(n).op) && !is_view(g_.node(n).op)) computed.insert(n);
     };
     for (const graph::Output& o : g_.outputs()) visit(o.node);
+    // A node that is an output is stored there, and later nodes read it there.
+    std::set<std::string> written;
+    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+      const ProgramBuffer& b = program_.buffers[i];
+      if (b.kind == BufferKind::output && computed.count(b.node) != 0 &&
+          buffers_.emplace("%" + std::to_string(b.node.index), static_cast<int>(i)).second)
+        written.insert(b.name);
+    }
     for (NodeId n : computed) {
       std::set<NodeId> stored = computed;
       stored.erase(n);
@@ -345,6 +354,7 @@ class ProgramBuilder {
       emit(formulas, best_plan(formulas.exprs, {{text_of(n), v.value, translator.tensor_of(n), v.index}}), "one node");
     }
     for (const graph::Output& o : g_.outputs()) {
+      if (written.count(o.name) != 0) continue;
       const AxisAnalysis axes(g_, {o.node}, computed);
       Formulas formulas;
       GraphToExprs translator(g_, axes, formulas.exprs, {options_.move_rounding});
@@ -356,6 +366,16 @@ class ProgramBuilder {
   std::string text_of(NodeId n) const {
     const graph::Node& node = g_.node(n);
     return !node.name.empty() ? node.name : "%" + std::to_string(n.index);
+  }
+
+  // A kernel of several outputs that tiles cannot hold at once becomes one for each output.
+  void emit_or_divide(Formulas& f, const Plan& plan, const std::string& reason) {
+    try {
+      emit(f, plan, reason);
+    } catch (const TileTooLarge&) {
+      if (plan.outputs.size() == 1) throw;
+      for (const KernelOutput& o : plan.outputs) emit(f, best_plan(f.exprs, {o}), {});
+    }
   }
 
   void emit(Formulas& f, const Plan& plan, const std::string& reason) {
@@ -386,7 +406,7 @@ class ProgramBuilder {
     k.num_warps = sizes.num_warps;
     k.num_stages = sizes.num_stages;
     k.function = std::move(e.function);
-    k.reason = reason;
+    k.reason = reason.empty() ? reason_of(plan) : reason;
     k.passes = plan.passes;
     k.plan_text = plan.text();
     describe(f.pool, plan, k);
@@ -435,14 +455,17 @@ class ProgramBuilder {
     std::set<std::uint32_t> covered;
     const std::function<void(Expr)> visit = [&](Expr e) {
       if (!seen.insert(e).second) return;
+      // What is read from memory is another kernel's work; views of it are this one's.
+      if (e->is(ExprKind::load) && !e->tensor->node.valid()) return;
       for (NodeId n : pool.sources(e))
-        if (!is_leaf(g_.node(n).op)) covered.insert(n.index);
+        if (!is_leaf(g_.node(n).op) && !(e->is(ExprKind::load) && n == e->tensor->node)) covered.insert(n.index);
       if (e->is(ExprKind::load)) return;
       for (Expr x : children(e)) visit(x);
     };
     for (const KernelOutput& o : plan.outputs) visit(o.value);
     for (std::uint32_t n : covered) k.covers.push_back({n});
     for (const Refusal& r : plan.refusals) explain(pool, plan, r);
+    k.flops = count_flops(plan);
   }
 
   // The node whose value an expression is, or that of the nearest expression inside.

@@ -48,6 +48,12 @@ struct GridFactor {
   std::int64_t tile = 1;
 };
 
+/// So many operations at each point of a space.
+struct FlopCount {
+  double each = 0;
+  std::vector<Dim> space;
+};
+
 struct ProgramKernel {
   std::string name;
   ir::Function function;  // traced
@@ -62,9 +68,8 @@ struct ProgramKernel {
   std::vector<graph::NodeId> covers;
   int passes = 1;                  // over the loop's axis
   std::vector<int> reads, writes;  // buffers
-  double flops_per_element = 0;    // of multiplications and additions, for each point of flops_space
-  std::vector<Dim> flops_space;
-  std::string plan_text;  // loop, accumulators, policies
+  std::vector<FlopCount> flops;    // multiplications and additions: their sum
+  std::string plan_text;           // loop, accumulators, policies
 };
 
 struct ProgramProof {

@@ -168,8 +168,11 @@ KernelSize size_of(const ProgramKernel& k, const Evaluation& value) {
   s.words.resize(k.arguments.size());
   for (std::size_t i = 0; i < k.arguments.size(); ++i)
     if (k.arguments[i].kind == KernelArgument::Kind::extent) s.words[i] = extent_word(k, i, value);
-  s.flops = k.flops_per_element;
-  for (const Dim& d : k.flops_space) s.flops *= static_cast<double>(value(d));
+  for (const fusion::FlopCount& c : k.flops) {
+    double count = c.each;
+    for (const Dim& d : c.space) count *= static_cast<double>(value(d));
+    s.flops += count;
+  }
   return s;
 }
 

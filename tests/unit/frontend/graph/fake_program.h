@@ -107,8 +107,7 @@ class FakeProgram {
     k.reads = {buffer(a)};
     if (scalar.empty() && b != a) k.reads.push_back(buffer(b));
     k.writes = {buffer(to)};
-    k.flops_per_element = 2;
-    k.flops_space = {count};
+    k.flops = {{2, {count}}};
     k.plan_text = "no loop";
     auto& kernels = for_parameters ? program.parameter_kernels : program.kernels;
     kernels.push_back(std::move(k));
