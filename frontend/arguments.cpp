@@ -201,4 +201,8 @@ void no_view_parameter(const char* what, const Here& at) {
               fmt::format("{}: this view is no parameter of a kernel: pass it to the launch, and use the parameter here", what));
 }
 
+void no_view(const char* what, const Here& at) {
+  throw Error(location_of(at), fmt::format("{}: the view is empty: a view comes from tw::view()", what));
+}
+
 }  // namespace tilewright::detail

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "tilewright/buffer.h"
 #include "tilewright/ops/memory.h"
@@ -25,6 +26,7 @@ void row_major(std::span<const std::int64_t> extents, std::span<std::int64_t> st
 /// The axis counted from 0. Throws Error if there is no such axis.
 int view_axis(std::int64_t axis, int rank, const char* what, const Here&);
 [[noreturn]] void no_view_parameter(const char* what, const Here&);
+[[noreturn]] void no_view(const char* what, const Here&);
 
 template <class T, int R>
 struct ViewAccess;
@@ -78,6 +80,18 @@ class View {
   {
     expect_parameter("store", at);
     detail::view_store<element_type>(base_, extents_, strides_, offsets.at(at), tile, at);
+  }
+  /// The rest of the axes at `index` of the first one.
+  template <IntegerElement I>
+  View<T, R - 1> at(const Tile<I>& index, Here at = Here::current()) const
+    requires(R > 1)
+  {
+    expect_parameter("at", at);
+    detail::PerAxis<I64, R - 1> extents, strides;
+    for (std::size_t i = 0; i + 1 < R; ++i) extents[i] = extents_[i + 1], strides[i] = strides_[i + 1];
+    const I64 step(detail::binary(detail::Binary::mul, {index, at}, {strides_[0], at}, detail::kCode<std::int64_t>));
+    return detail::ViewAccess<T, R - 1>::parameter(Ptr<T>(detail::offset_pointer({base_, at}, {step, at}, false)), std::move(extents),
+                                                   std::move(strides));
   }
   /// The extent along an axis.
   I64 extent(Axis axis, Here at = Here::current()) const {
@@ -133,6 +147,25 @@ struct ViewAccess {
     v.strides_ = std::move(strides);
     return v;
   }
+  static View<T, R> transposed(const View<T, R>& v, const Here& at) {
+    if (!v.is_parameter_ && !v.host_.made()) no_view("transposed", at);
+    View<T, R> swapped = v;
+    std::swap(swapped.host_extents_[R - 2], swapped.host_extents_[R - 1]);
+    std::swap(swapped.host_strides_[R - 2], swapped.host_strides_[R - 1]);
+    std::swap(swapped.extents_[R - 2], swapped.extents_[R - 1]);
+    std::swap(swapped.strides_[R - 2], swapped.strides_[R - 1]);
+    return swapped;
+  }
+  /// The same memory with other axes. Throws Error if they reach outside of it.
+  static View<T, R> over(const HostView& host, const PerAxis<std::int64_t, R>& extents, const PerAxis<std::int64_t, R>& strides,
+                         const Here& at) {
+    View<T, R> v;
+    v.host_ = host;
+    v.host_extents_ = extents;
+    v.host_strides_ = strides;
+    if (host.buffer) check_view(*host.buffer, v.host_extents_, v.host_strides_, at);
+    return v;
+  }
   static const HostView& host(const View<T, R>& v) { return v.host_; }
   static const PerAxis<std::int64_t, R>& extents(const View<T, R>& v) { return v.host_extents_; }
   static const PerAxis<std::int64_t, R>& strides(const View<T, R>& v) { return v.host_strides_; }
@@ -160,6 +193,13 @@ template <class T, std::size_t R>
 View<const T, static_cast<int>(R)> view(const Buffer<T>& buffer, const Extent (&extents)[R], const Extent (&strides)[R],
                                         Here at = Here::current()) {
   return detail::ViewAccess<const T, static_cast<int>(R)>::make({&buffer.raw()}, extents, strides, at);
+}
+
+/// The last two axes swapped: the same memory with other strides. On the host and in kernels.
+template <class T, int R>
+  requires(R >= 2)
+View<T, R> transposed(const View<T, R>& v, Here at = Here::current()) {
+  return detail::ViewAccess<T, R>::transposed(v, at);
 }
 
 }  // namespace tilewright
