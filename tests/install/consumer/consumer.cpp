@@ -1,4 +1,5 @@
-// Uses the installed package: runs a kernel, and catches an exception of the library by its type.
+// Uses the installed package: runs a kernel, and one of the kernel library, and catches an exception of the library by its type.
+#include <tilewright/kernels.h>
 #include <tilewright/tilewright.h>
 
 #include <cstdio>
@@ -23,6 +24,10 @@ int main() {
   const std::vector<float> got = y.download();
   for (int i = 0; i < n; ++i)
     if (got[i] != host[i] + 1.0f) return std::printf("y[%d] is %g\n", i, got[i]), 1;
+
+  auto z = device.allocate<float>(100);
+  tw::kernels::matmul(tw::view(x, {10, 1}), tw::view(y, {1, 10}), tw::view(z, {10, 10}));
+  if (z.download()[99] != 90) return std::puts("matmul: 9 times 10 is not 90"), 1;
 
   try {
     kernel({.grid = 1}, x, y, n, 100);

@@ -1,0 +1,128 @@
+// Checks of the arguments of the kernel library, and the views that its kernels take.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "tilewright/kernel.h"
+#include "tilewright/kernels/options.h"
+
+namespace tilewright::kernels::host {
+
+/// Checks the arguments of one call. Every function throws Error at the caller's line that names the argument, its shape and what fits.
+class ArgumentCheck {
+ public:
+  ArgumentCheck(const char* function, const Here& at) : function_(function), at_(at) {}
+
+  template <class T, int R>
+  void input(const char* name, const View<T, R>& v) {
+    add<T, R>(name, v, false);
+  }
+  template <class T, int R>
+  void output(const char* name, const View<T, R>& v) {
+    static_assert(!std::is_const_v<T>, "a result needs a view that can be written: View<T, R>, not View<const T, R>");
+    add<T, R>(name, v, true);
+  }
+  /// The extent of an axis of `name`, which is called `symbol`, must be that of an axis of `other`. Negative axes count from the end.
+  void equal(const char* name, int axis, const char* symbol, const char* other, int other_axis) const;
+  void equal(const char* name, int axis, const char* symbol, std::int64_t want) const;
+  /// All extents must be those of `other` from its first axis on.
+  void same_shape(const char* name, const char* other) const;
+  /// The extent of a leading axis: of arguments that have 1 there, and else all the same. That of `result` must be as large.
+  std::int64_t broadcast(std::initializer_list<const char*> inputs, const char* result, int axis) const;
+  /// The last check: one device, no result that shares memory with another argument, or elements with itself.
+  void finish() const;
+  /// Tile sizes that the caller gives.
+  void configuration(const Options&) const;
+  [[noreturn]] void fail(const std::string& message) const;
+
+  std::int64_t extent(const char* name, int axis) const;
+  Device device() const;
+  const Here& at() const { return at_; }
+
+ private:
+  struct View_ {
+    const char* name;
+    detail::HostView memory;
+    std::vector<std::int64_t> extents, strides;
+    int element_bytes;
+    bool written;
+    std::string shape() const;
+  };
+
+  template <class T, int R>
+  void add(const char* name, const View<T, R>& v, bool written) {
+    const auto& extents = detail::ViewAccess<T, R>::extents(v);
+    const auto& strides = detail::ViewAccess<T, R>::strides(v);
+    add({name, detail::ViewAccess<T, R>::host(v), {extents.begin(), extents.end()}, {strides.begin(), strides.end()}, sizeof(T), written});
+  }
+  void add(View_ view);
+  const View_& find(const char* name) const;
+  std::size_t axis_of(const View_&, int axis) const;
+
+  const char* function_;
+  Here at_;
+  std::vector<View_> views_;
+};
+
+/// Whether the memory of two views has an element in common. Address: begin + the sum of index * stride, in bytes.
+struct StridedBytes {
+  std::int64_t begin;
+  int element_bytes;
+  std::vector<std::int64_t> extents, strides;
+};
+bool share_memory(const StridedBytes&, const StridedBytes&);
+
+template <class T, int R>
+std::int64_t extent_of(const View<T, R>& v, int axis) {
+  return detail::ViewAccess<T, R>::extents(v)[static_cast<std::size_t>(axis < 0 ? axis + R : axis)];
+}
+template <class T, int R>
+std::int64_t stride_of(const View<T, R>& v, int axis) {
+  return detail::ViewAccess<T, R>::strides(v)[static_cast<std::size_t>(axis < 0 ? axis + R : axis)];
+}
+template <class T, int R>
+bool is_given(const View<T, R>& v) {
+  return detail::ViewAccess<T, R>::host(v).made();
+}
+
+/// The view with a leading axis of `batch`, along which a view of rank R or with an extent of 1 stays at the same memory.
+template <int R, class T, int S>
+  requires(S == R || S == R - 1)
+View<T, R> with_batch(const View<T, S>& v, std::int64_t batch, const Here& at) {
+  detail::PerAxis<std::int64_t, R> extents{}, strides{};
+  for (int i = 0; i < S; ++i) {
+    extents[static_cast<std::size_t>(i + R - S)] = extent_of(v, i);
+    strides[static_cast<std::size_t>(i + R - S)] = stride_of(v, i);
+  }
+  if (S < R || extents[0] == 1) strides[0] = 0;
+  extents[0] = batch;
+  return detail::ViewAccess<T, R>::over(detail::ViewAccess<T, S>::host(v), extents, strides, at);
+}
+
+/// A view of no elements, for a result that the caller does not want: it stands in for memory of another argument.
+template <class T, int R, class U, int S>
+View<T, R> no_elements(const View<U, S>& of, const Here& at) {
+  return detail::ViewAccess<T, R>::over(detail::ViewAccess<U, S>::host(of), {}, {}, at);
+}
+
+/// The view, or one of no elements if the caller left it out.
+template <class T, int R>
+View<T, R> or_none(const View<T, R>& v, const auto& stand_in, const Here& at) {
+  return is_given(v) ? v : no_elements<T, R>(stand_in, at);
+}
+
+inline StreamRef stream_of(const Options& options) { return options.stream.handle() ? StreamRef(options.stream) : StreamRef(); }
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// The type in which elements of T are added up.
+template <class T>
+using Accumulator = std::conditional_t<std::is_same_v<std::remove_const_t<T>, double>, double,
+                                       std::conditional_t<std::is_integral_v<std::remove_const_t<T>>, std::int32_t, float>>;
+
+}  // namespace tilewright::kernels

@@ -1,0 +1,26 @@
+// The choice of configurations: the one place where the kernel library decides on tile sizes.
+#pragma once
+#include <cstdint>
+
+#include "tilewright/device.h"
+#include "tilewright/kernels/options.h"
+
+namespace tilewright::kernels::host {
+
+/// What decides on the configuration of a product.
+struct ProductShape {
+  std::int64_t batch, m, n, k;
+  int element_bytes;
+};
+/// For matmul and its kind. The options' own configuration comes first.
+Configuration product_configuration(const Device&, const ProductShape&, const Options&);
+/// For products of a matrix and a vector: [m, k] with [k].
+Configuration matvec_configuration(const Device&, std::int64_t m, std::int64_t k, const Options&);
+/// For kernels over rows of `n` elements: bn is the tile's extent, and at least n if the row is short enough for one tile.
+Configuration row_configuration(const Device&, std::int64_t n, const Options&);
+/// For kernels over `count` elements in any order.
+Configuration element_configuration(const Device&, std::int64_t count, const Options&);
+/// For attention: bm queries, bn keys; heads of `depth` elements; `queries` of each head.
+Configuration attention_configuration(const Device&, std::int64_t queries, std::int64_t keys, int depth, int element_bytes, const Options&);
+
+}  // namespace tilewright::kernels::host

@@ -1,0 +1,254 @@
+// Matrix products: any strides, batches, an epilogue of the caller, long sums in parts.
+#pragma once
+#include "tilewright/kernels/arguments.h"
+#include "tilewright/kernels/configuration.h"
+#include "tilewright/ops.h"
+
+namespace tilewright::kernels {
+
+/// The constants of a product's kernel.
+struct ProductTiles {
+  int bm, bn, bk, group;
+  bool whole;  // the tiles cover c exactly
+};
+
+/// The tile of c that a program computes: its batch, and its first row and column.
+struct ProductPlace {
+  I32 batch, i, j;
+};
+
+/// Programs that run together share rows of a and columns of b, which are then in a cache.
+inline ProductPlace product_place(const I32& program, const I64& m, const I64& n, ProductTiles t) {
+  const I32 tiles_m = cdiv(m, t.bm).to<std::int32_t>(), tiles_n = cdiv(n, t.bn).to<std::int32_t>();
+  const I32 tiles = tiles_m * tiles_n;
+  const auto [tile_m, tile_n] = grouped_order(program % tiles, tiles_m, tiles_n, t.group);
+  return {program / tiles, tile_m * t.bm, tile_n * t.bn};
+}
+
+/// The sum over k from `begin` to `end` of one tile.
+template <class T>
+Tile<Accumulator<T>> product_tile(const View<const T, 2>& a, const View<const T, 2>& b, const I32& i, const I32& j, const I32& begin,
+                                  const I32& end, ProductTiles t, Precision precision) {
+  auto sum = zeros<Accumulator<T>>({t.bm, t.bn});
+  for (auto k : range(begin, end, t.bk)) sum = dot(a.load({i, k}, {t.bm, t.bk}), b.load({k, j}, {t.bk, t.bn}), sum, precision);
+  return sum;
+}
+
+/// c = epilogue(sum, row, column, extras...) at one tile. Rows and columns past the end are those of the last one, so that an epilogue may
+/// load from any row and column that it gets.
+template <class S, class C, class Epilogue, class... Extra>
+void store_product(const View<C, 2>& c, const Tile<S>& sum, const I32& i, const I32& j, ProductTiles t, Epilogue epilogue,
+                   const Extra&... extra) {
+  auto row = tilewright::column(i + arange(0, t.bm)), column = tilewright::row(j + arange(0, t.bn));
+  if (!t.whole) {
+    row = minimum(row, c.extent(0).template to<std::int32_t>() - 1);
+    column = minimum(column, c.extent(1).template to<std::int32_t>() - 1);
+  }
+  const auto value = epilogue(sum, row, column, extra...);
+  c.store({i, j}, broadcast_to(value.template to<C>(), {t.bm, t.bn}));
+}
+
+/// c = epilogue(a b): [batch, M, K], [batch, K, N], [batch, M, N]. A program computes one tile of c.
+template <class T, class C, class Epilogue, class... Extra>
+void matmul_kernel(View<const T, 3> a, View<const T, 3> b, View<C, 3> c, ProductTiles t, Precision precision, Epilogue epilogue,
+                   Extra... extra) {
+  const auto [batch, i, j] = product_place(program_id(0), c.extent(1), c.extent(2), t);
+  const I32 K = a.extent(2).template to<std::int32_t>();
+  const auto sum = product_tile<T>(a.at(batch), b.at(batch), i, j, 0, K, t, precision);
+  store_product(c.at(batch), sum, i, j, t, epilogue, extra...);
+}
+
+/// The first kernel of a product whose sums have parts: parts[split * batches + batch] of the sum from split * length on.
+template <class T>
+void matmul_parts_kernel(View<const T, 3> a, View<const T, 3> b, View<Accumulator<T>, 3> parts, I32 length, ProductTiles t,
+                         Precision precision) {
+  const auto [part, i, j] = product_place(program_id(0), parts.extent(1), parts.extent(2), t);
+  const I32 batches = a.extent(0).template to<std::int32_t>(), K = a.extent(2).template to<std::int32_t>();
+  const I32 batch = part % batches, begin = part / batches * length;
+  // The end of a part is that of a step, so that no element counts twice.
+  const auto sum = product_tile<T>(a.at(batch), b.at(batch), i, j, begin, minimum(begin + length, K), t, precision);
+  parts.at(part).store({i, j}, sum);
+}
+
+/// The second one: adds the parts, always in the same order.
+template <class S, class C, class Epilogue, class... Extra>
+void matmul_sum_kernel(View<const S, 3> parts, View<C, 3> c, ProductTiles t, Epilogue epilogue, Extra... extra) {
+  const auto [batch, i, j] = product_place(program_id(0), c.extent(1), c.extent(2), t);
+  const I32 batches = c.extent(0).template to<std::int32_t>(), count = parts.extent(0).template to<std::int32_t>();
+  auto sum = zeros<S>({t.bm, t.bn});
+  for (auto part : range(batch, count, batches)) sum += parts.at(part).load({i, j}, {t.bm, t.bn});
+  store_product(c.at(batch), sum, i, j, t, epilogue, extra...);
+}
+
+/// The epilogue of a plain product.
+struct NoEpilogue {
+  template <class S>
+  Tile<S> operator()(const Tile<S>& sum, const I32&, const I32&) const {
+    return sum;
+  }
+};
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+template <class T>
+inline constexpr bool kIsFactor = OneOf<std::remove_const_t<T>, f16, bf16, float, double, std::int8_t, f8e4m3, f8e5m2>;
+template <class C, class T>
+inline constexpr bool kHoldsProduct = std::is_same_v<C, Accumulator<T>> || (std::is_same_v<Accumulator<T>, float> && OneOf<C, f16, bf16>);
+
+/// The parameter of a kernel for what the caller gives to an epilogue.
+template <class X>
+struct ExtraParameter {};
+template <class T>
+struct ExtraParameter<Buffer<T>> {
+  using type = Ptr<T>;
+};
+template <class T>
+struct ExtraParameter<const Buffer<T>> {
+  using type = Ptr<const T>;
+};
+template <class T>
+struct ExtraParameter<BufferAt<T>> {
+  using type = Ptr<T>;
+};
+template <class T, int R>
+struct ExtraParameter<View<T, R>> {
+  using type = View<T, R>;
+};
+template <class T>
+struct ExtraParameter<T*> {
+  using type = Ptr<T>;
+};
+template <ValueElement T>
+struct ExtraParameter<T> {
+  using type = Tile<T>;
+};
+template <class X>
+struct ExtraParameter<const X> : ExtraParameter<X> {};
+template <class X>
+concept Extra = requires { typename ExtraParameter<std::remove_reference_t<X>>::type; };
+template <class X>
+using ExtraOf = typename ExtraParameter<std::remove_reference_t<X>>::type;
+
+template <class F>
+concept EpilogueFunction =
+    std::is_empty_v<std::remove_cvref_t<F>> && std::is_class_v<std::remove_cvref_t<F>> && !OneOf<std::remove_cvref_t<F>, Options, Here>;
+
+/// What a product has in common for all element types: its shape, and how it is computed.
+struct ProductPlan {
+  std::int64_t batch, m, n, k;
+  Configuration configuration;
+  std::int64_t programs() const { return batch * cdiv(m, std::int64_t{configuration.bm}) * cdiv(n, std::int64_t{configuration.bn}); }
+  ProductTiles tiles() const {
+    const Configuration& c = configuration;
+    return {c.bm, c.bn, c.bk, c.group, m % c.bm == 0 && n % c.bn == 0};
+  }
+  Launch launch(std::int64_t grid, const Options& options) const {
+    return {.grid = grid, .num_warps = configuration.num_warps, .num_stages = configuration.num_stages, .stream = stream_of(options)};
+  }
+};
+
+/// Checks the arguments a [.., M, K], b [.., K, N] and c [.., M, N].
+template <class A, class B, class C, int R>
+ProductPlan plan_product(ArgumentCheck& check, const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const Options& options) {
+  static_assert(R == 2 || R == 3, "a matrix has 2 axes, or 3 with a batch");
+  check.input("a", a);
+  check.input("b", b);
+  check.output("c", c);
+  check.equal("b", -2, "K", "a", -1);
+  check.equal("c", -2, "M", "a", -2);
+  check.equal("c", -1, "N", "b", -1);
+  const std::int64_t batch = R == 3 ? check.broadcast({"a", "b"}, "c", 0) : 1;
+  check.configuration(options);
+  check.finish();
+  const ProductShape shape{batch, extent_of(c, -2), extent_of(c, -1), extent_of(a, -1), sizeof(A)};
+  return {batch, shape.m, shape.n, shape.k, product_configuration(check.device(), shape, options)};
+}
+
+template <class A, class B, class C, int R, class Epilogue, class... X>
+void launch_matmul(const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const Options& options, const Here& at, Epilogue epilogue,
+                   X&&... extra) {
+  using T = std::remove_const_t<A>;
+  using S = Accumulator<T>;
+  static_assert(kIsFactor<A>, "the elements of a and b are f16, bf16, float, double, int8_t, f8e4m3 or f8e5m2");
+  static_assert(std::is_same_v<T, std::remove_const_t<B>>, "a and b must have the same element type");
+  ArgumentCheck check("matmul", at);
+  const ProductPlan plan = plan_product(check, a, b, c, options);
+  if (plan.programs() == 0) return;
+  const View<const T, 3> a3 = with_batch<3>(a, plan.batch, at), b3 = with_batch<3>(b, plan.batch, at);
+  const View<C, 3> c3 = with_batch<3>(c, plan.batch, at);
+  const ProductTiles tiles = plan.tiles();
+  const std::int64_t splits = plan.configuration.splits, programs = plan.programs();
+  if (splits == 1) {
+    static const Kernel kernel("matmul", matmul_kernel<T, C, Epilogue, ExtraOf<X>...>);
+    kernel(plan.launch(programs, options), a3, b3, c3, tiles, options.precision, epilogue, std::forward<X>(extra)..., at);
+    return;
+  }
+  static const Kernel parts_kernel("matmul_parts", matmul_parts_kernel<T>);
+  static const Kernel sum_kernel("matmul_sum", matmul_sum_kernel<S, C, Epilogue, ExtraOf<X>...>);
+  Buffer<S> memory = check.device().allocate<S>(splits * plan.batch * plan.m * plan.n, at);
+  const View<S, 3> parts = view(memory, {splits * plan.batch, plan.m, plan.n}, at);
+  const std::int64_t length = cdiv(cdiv(plan.k, splits), std::int64_t{tiles.bk}) * tiles.bk;
+  parts_kernel(plan.launch(splits * programs, options), a3, b3, parts, length, tiles, options.precision, at);
+  sum_kernel(plan.launch(programs, options), parts, c3, tiles, epilogue, std::forward<X>(extra)..., at);
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// c = a b. a: [M, K], b: [K, N], c: [M, N], or all with an axis more in front, of a batch: extents equal, or 1 for a and b. Views of any
+/// strides: a transposed factor is tw::transposed(view). f16, bf16, fp8 and float are added up in float and stored as float, f16 or
+/// bf16; double as double; int8_t as int.
+template <class A, class B, class C, int R>
+void matmul(const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const Options& options = {}, Here at = Here::current()) {
+  static_assert(
+      host::kHoldsProduct<C, A>,
+      "c holds what the product is added up in: float, f16 or bf16; double for double; int for int8_t; an epilogue stores any type");
+  host::launch_matmul(a, b, c, options, at, NoEpilogue());
+}
+
+// An overload for each number of extras: a pack of parameters could not stand before the defaulted ones.
+#define TW_MATMUL(TYPES, PARAMETERS, ARGUMENTS, FITS)                                                                            \
+  template <class A, class B, class C, int R, host::EpilogueFunction F TYPES>                                                    \
+    requires(true FITS)                                                                                                          \
+  void matmul(const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, F epilogue PARAMETERS, const Options& options = {}, \
+              Here at = Here::current()) {                                                                                       \
+    host::launch_matmul(a, b, c, options, at, epilogue ARGUMENTS);                                                               \
+  }
+#define TW_TYPE(N) , class X##N
+#define TW_PARAMETER(N) , X##N&& x##N
+#define TW_ARGUMENT(N) , std::forward<X##N>(x##N)
+#define TW_FITS(N) &&host::Extra<X##N>
+#define TW_EACH1(M) M(1)
+#define TW_EACH2(M) TW_EACH1(M) M(2)
+#define TW_EACH3(M) TW_EACH2(M) M(3)
+#define TW_EACH4(M) TW_EACH3(M) M(4)
+#define TW_EACH5(M) TW_EACH4(M) M(5)
+#define TW_EACH6(M) TW_EACH5(M) M(6)
+#define TW_MATMUL_OF(EACH) TW_MATMUL(EACH(TW_TYPE), EACH(TW_PARAMETER), EACH(TW_ARGUMENT), EACH(TW_FITS))
+/// c = epilogue(sum, row, column, extras...) with sum a tile [BM, BN] of a b, row its rows [BM, 1], column its columns [1, BN], as I32. The
+/// epilogue is a lambda without captures whose parameters are `auto`; what it returns is cast to the type of c. Extras, at most 6: a buffer
+/// arrives as Ptr, a view as View, a number as a scalar.
+TW_MATMUL(, , , )
+TW_MATMUL_OF(TW_EACH1)
+TW_MATMUL_OF(TW_EACH2)
+TW_MATMUL_OF(TW_EACH3)
+TW_MATMUL_OF(TW_EACH4)
+TW_MATMUL_OF(TW_EACH5)
+TW_MATMUL_OF(TW_EACH6)
+#undef TW_MATMUL_OF
+#undef TW_EACH1
+#undef TW_EACH2
+#undef TW_EACH3
+#undef TW_EACH4
+#undef TW_EACH5
+#undef TW_EACH6
+#undef TW_FITS
+#undef TW_ARGUMENT
+#undef TW_PARAMETER
+#undef TW_TYPE
+#undef TW_MATMUL
+
+}  // namespace tilewright::kernels

@@ -1,0 +1,229 @@
+// Layer norm and RMS norm along the last axis, and their gradients.
+#pragma once
+#include <algorithm>
+#include <utility>
+
+#include "tilewright/kernels/rows.h"
+
+namespace tilewright::kernels {
+
+/// The arrays that a norm reads and writes; those that it does not have are empty.
+struct NormParts {
+  bool centered;  // layer norm: the mean is subtracted
+  bool gamma, beta, mean, rstd;
+};
+
+/// The mean and 1 / sqrt(variance + eps) of a row. The variance is the mean of (x - mean)^2, in a pass of its own: the difference of two
+/// large numbers would lose it.
+template <class T>
+std::pair<Tile<Accumulator<T>>, Tile<Accumulator<T>>> moments(const View<const T, 1>& x, const F64& eps, int block, bool centered) {
+  using S = Accumulator<T>;
+  const I64 n = x.extent(0);
+  const auto count = n.template to<S>();
+  auto mean = full<S>({}, 0);
+  if (centered) {
+    auto total = zeros<S>({block});
+    for (auto i : range(0, n, block)) total += x.load({i}, {block}).template to<S>();
+    mean = sum(total, 0) / count;
+  }
+  auto squares = zeros<S>({block});
+  for (auto i : range(0, n, block)) {
+    const auto v = where(i + arange(0, block) < n, x.load({i}, {block}).template to<S>() - mean, S(0));
+    squares += v * v;
+  }
+  return {mean, S(1) / sqrt(sum(squares, 0) / count + eps.template to<S>())};
+}
+
+/// y = (x - mean) * rstd * gamma + beta. A program computes a row.
+template <class T, class W, int R>
+void norm_kernel(View<const T, R> x, View<const W, 1> gamma, View<const W, 1> beta, View<T, R> y, F64 eps, Numbers<T, R> mean,
+                 Numbers<T, R> rstd, int block, NormParts parts) {
+  using S = Accumulator<T>;
+  const I64 row = program_id(0).to<std::int64_t>();
+  const auto in = row_of(x, row);
+  const auto out = row_of(y, row);
+  const auto [center, scale] = moments<T>(in, eps, block, parts.centered);
+  if (parts.mean) store_number(mean, row, center);
+  if (parts.rstd) store_number(rstd, row, scale);
+  for (auto i : range(0, in.extent(0), block)) {
+    auto v = (in.load({i}, {block}).template to<S>() - center) * scale;
+    if (parts.gamma) v = v * gamma.load({i}, {block}).template to<S>();
+    if (parts.beta) v = v + beta.load({i}, {block}).template to<S>();
+    out.store({i}, v.template to<T>());
+  }
+}
+
+/// With g = dy * gamma and h = (x - mean) * rstd: dx = rstd * (g - mean(g) - h * mean(g * h)), without mean(g) for RMS norm.
+template <class T, class W, int R>
+void norm_backward_kernel(View<const T, R> x, View<const W, 1> gamma, NumbersOf<T, R> mean, NumbersOf<T, R> rstd, View<const T, R> dy,
+                          View<T, R> dx, int block, NormParts parts) {
+  using S = Accumulator<T>;
+  const I64 row = program_id(0).to<std::int64_t>();
+  const auto in = row_of(x, row), out_gradient = row_of(dy, row);
+  const auto to = row_of(dx, row);
+  const auto scale = load_number<S>(rstd, row);
+  const auto center = parts.centered ? load_number<S>(mean, row) : full<S>({}, 0);
+  const auto count = in.extent(0).template to<S>();
+  const auto weighted = [&](const I64& i) {
+    auto g = out_gradient.load({i}, {block}).template to<S>();
+    return parts.gamma ? g * gamma.load({i}, {block}).template to<S>() : g;
+  };
+  const auto normalized = [&](const I64& i) { return (in.load({i}, {block}).template to<S>() - center) * scale; };
+  auto sums = zeros<S>({block}), products = zeros<S>({block});
+  for (auto i : range(I64(0), in.extent(0), block)) {
+    const auto g = weighted(i);
+    if (parts.centered) sums += g;
+    products += g * normalized(i);
+  }
+  const auto mean_g = sum(sums, 0) / count, mean_product = sum(products, 0) / count;
+  for (auto i : range(I64(0), in.extent(0), block))
+    to.store({i}, (scale * (weighted(i) - mean_g - normalized(i) * mean_product)).template to<T>());
+}
+
+/// Parts of dgamma = sum(dy * h) and dbeta = sum(dy) over the rows: part p has the rows from p * length on.
+template <class T, int R>
+void norm_weights_kernel(View<const T, R> x, NumbersOf<T, R> mean, NumbersOf<T, R> rstd, View<const T, R> dy,
+                         View<Accumulator<T>, 2> dgamma, View<Accumulator<T>, 2> dbeta, I64 rows, I64 length, int block, NormParts parts) {
+  using S = Accumulator<T>;
+  const I32 column = program_id(0) * block, part = program_id(1);
+  const I64 begin = part.to<std::int64_t>() * length;
+  auto products = zeros<S>({block}), sums = zeros<S>({block});
+  for (auto row : range(begin, minimum(begin + length, rows))) {
+    const auto g = row_of(dy, row).load({column}, {block}).template to<S>();
+    const auto center = parts.centered ? load_number<S>(mean, row) : full<S>({}, 0);
+    if (parts.gamma) products += g * (row_of(x, row).load({column}, {block}).template to<S>() - center) * load_number<S>(rstd, row);
+    if (parts.beta) sums += g;
+  }
+  if (parts.gamma) dgamma.at(part).store({column}, products);
+  if (parts.beta) dbeta.at(part).store({column}, sums);
+}
+
+/// to = the sum of the parts, in their order.
+template <class S, class W>
+void add_parts_kernel(View<const S, 2> parts, View<W, 1> to, int block) {
+  const I32 column = program_id(0) * block;
+  auto total = zeros<S>({block});
+  for (auto part : range(0, parts.extent(0))) total += parts.at(part).load({column}, {block});
+  to.store({column}, total.template to<W>());
+}
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+template <class X, class W, class Y, int R>
+void launch_norm(const char* name, bool centered, const View<X, R>& x, const View<const W, 1>& gamma, const View<const W, 1>& beta,
+                 const View<Y, R>& y, double eps, const Numbers<Y, R>& mean, const Numbers<Y, R>& rstd, const Options& options,
+                 const Here& at) {
+  static_assert(kIsFloat<X> && std::is_same_v<std::remove_const_t<X>, Y>, "x and y have one element type: f16, bf16, float or double");
+  static_assert(kIsFloat<W>, "the weights are f16, bf16, float or double");
+  ArgumentCheck check(name, at);
+  check.input("x", x);
+  check.output("y", y);
+  check.same_shape("y", "x");
+  const NormParts parts{centered, is_given(gamma), is_given(beta), is_given(mean), is_given(rstd)};
+  const auto weight = [&](const char* what, const auto& v) {
+    if (!is_given(v)) return;
+    check.input(what, v);
+    check.equal(what, 0, "N", "x", -1);
+  };
+  const auto number = [&](const char* what, const auto& v) {
+    if (!is_given(v)) return;
+    check.output(what, v);
+    check_numbers<R>(check, what, "x");
+  };
+  weight("gamma", gamma), weight("beta", beta), number("mean", mean), number("rstd", rstd);
+  if (!(eps >= 0)) check.fail("eps must not be negative, nor NaN");
+  const RowPlan plan = plan_rows(check, x, options);
+  check.finish();
+  if (plan.is_empty()) return;
+  static const Kernel kernel("norm", norm_kernel<Y, W, R>);
+  kernel(plan.launch(options), x, or_none(gamma, x, at), or_none(beta, x, at), y, eps, or_none(mean, x, at), or_none(rstd, x, at),
+         plan.configuration.bn, parts, at);
+}
+
+template <class X, class W, class DY, class DX, int R>
+void launch_norm_backward(const char* name, bool centered, const View<X, R>& x, const View<const W, 1>& gamma, const NumbersOf<DX, R>& mean,
+                          const NumbersOf<DX, R>& rstd, const View<DY, R>& dy, const View<DX, R>& dx, const View<W, 1>& dgamma,
+                          const View<W, 1>& dbeta, const Options& options, const Here& at) {
+  static_assert(kIsFloat<X> && std::is_same_v<std::remove_const_t<X>, DX> && std::is_same_v<std::remove_const_t<DY>, DX>,
+                "x, dy and dx have one element type: f16, bf16, float or double");
+  ArgumentCheck check(name, at);
+  check.input("x", x);
+  check.input("dy", dy);
+  check.output("dx", dx);
+  check.same_shape("dy", "x");
+  check.same_shape("dx", "x");
+  if (is_given(gamma)) check.input("gamma", gamma), check.equal("gamma", 0, "N", "x", -1);
+  if (centered) check.input("mean", mean), check_numbers<R>(check, "mean", "x");
+  check.input("rstd", rstd);
+  check_numbers<R>(check, "rstd", "x");
+  if (is_given(dgamma)) check.output("dgamma", dgamma), check.equal("dgamma", 0, "N", "x", -1);
+  if (is_given(dbeta)) check.output("dbeta", dbeta), check.equal("dbeta", 0, "N", "x", -1);
+  const RowPlan plan = plan_rows(check, x, options);
+  check.finish();
+  if (plan.length == 0) return;
+  const auto means = or_none(mean, x, at);
+  if (plan.rows > 0) {
+    static const Kernel kernel("norm_backward", norm_backward_kernel<DX, W, R>);
+    kernel(plan.launch(options), x, or_none(gamma, x, at), means, rstd, dy, dx, plan.configuration.bn,
+           {centered, is_given(gamma), false, centered, true}, at);
+  }
+  if (!is_given(dgamma) && !is_given(dbeta)) return;
+  // Sums over rows in parts, so that more programs run than there are blocks of columns; then the parts.
+  using S = Accumulator<DX>;
+  const int block = std::min(plan.configuration.bn, 256);
+  const std::int64_t blocks = tilewright::cdiv(plan.length, std::int64_t{block});
+  const std::int64_t count = options.batch_invariant ? 1 : std::clamp<std::int64_t>(plan.rows / 16, 1, 64);
+  const std::int64_t length = std::max<std::int64_t>(tilewright::cdiv(plan.rows, count), 1);
+  static const Kernel weights_kernel("norm_weights", norm_weights_kernel<DX, R>);
+  static const Kernel add_kernel("norm_add_parts", add_parts_kernel<S, W>);
+  Buffer<S> products = check.device().template allocate<S>(count * plan.length, at);
+  Buffer<S> sums = check.device().template allocate<S>(count * plan.length, at);
+  const View<S, 2> product_parts = view(products, {count, plan.length}, at), sum_parts = view(sums, {count, plan.length}, at);
+  Launch launch = plan.launch(options);
+  launch.grid = {blocks, count};
+  weights_kernel(launch, x, means, rstd, dy, product_parts, sum_parts, plan.rows, length, block,
+                 {centered, is_given(dgamma), is_given(dbeta), centered, true}, at);
+  if (is_given(dgamma)) add_kernel(plan.launch(blocks, options), product_parts, dgamma, block, at);
+  if (is_given(dbeta)) add_kernel(plan.launch(blocks, options), sum_parts, dbeta, block, at);
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// y = (x - mean) / sqrt(variance + eps) * gamma + beta along the last axis. gamma and beta: [N], each may be an empty view. mean and
+/// rstd = 1 / sqrt(variance + eps), a number for each row, are stored if they are given; the gradient needs them.
+template <class X, class G, class B, class Y, int R>
+void layer_norm(const View<X, R>& x, const View<G, 1>& gamma, const View<B, 1>& beta, const View<Y, R>& y, double eps,
+                const Numbers<X, R>& mean = {}, const Numbers<X, R>& rstd = {}, const Options& options = {}, Here at = Here::current()) {
+  static_assert(std::is_same_v<std::remove_const_t<G>, std::remove_const_t<B>>, "gamma and beta have one element type");
+  host::launch_norm<X, std::remove_const_t<G>>("layer_norm", true, x, gamma, beta, y, eps, mean, rstd, options, at);
+}
+/// y = x / sqrt(mean of x^2 + eps) * gamma along the last axis; gamma may be an empty view.
+template <class X, class G, class Y, int R>
+void rms_norm(const View<X, R>& x, const View<G, 1>& gamma, const View<Y, R>& y, double eps, const Numbers<X, R>& rstd = {},
+              const Options& options = {}, Here at = Here::current()) {
+  using W = std::remove_const_t<G>;
+  host::launch_norm<X, W>("rms_norm", false, x, gamma, View<const W, 1>(), y, eps, Numbers<X, R>(), rstd, options, at);
+}
+/// The gradients of layer_norm, from the mean and rstd that it stored. dgamma and dbeta may be empty views.
+template <class X, class G, class DY, class DX, int R>
+void layer_norm_backward(const View<X, R>& x, const View<G, 1>& gamma, const NumbersOf<X, R>& mean, const NumbersOf<X, R>& rstd,
+                         const View<DY, R>& dy, const View<DX, R>& dx, const View<std::remove_const_t<G>, 1>& dgamma,
+                         const View<std::remove_const_t<G>, 1>& dbeta, const Options& options = {}, Here at = Here::current()) {
+  host::launch_norm_backward<X, std::remove_const_t<G>>("layer_norm_backward", true, x, gamma, mean, rstd, dy, dx, dgamma, dbeta, options,
+                                                        at);
+}
+/// The gradients of rms_norm, from the rstd that it stored.
+template <class X, class G, class DY, class DX, int R>
+void rms_norm_backward(const View<X, R>& x, const View<G, 1>& gamma, const NumbersOf<X, R>& rstd, const View<DY, R>& dy,
+                       const View<DX, R>& dx, const View<std::remove_const_t<G>, 1>& dgamma, const Options& options = {},
+                       Here at = Here::current()) {
+  using W = std::remove_const_t<G>;
+  host::launch_norm_backward<X, W>("rms_norm_backward", false, x, gamma, NumbersOf<X, R>(), rstd, dy, dx, dgamma, View<W, 1>(), options,
+                                   at);
+}
+
+}  // namespace tilewright::kernels

@@ -1,0 +1,28 @@
+// Options of the kernel library: where and how a kernel runs, and the tile sizes that it runs with.
+#pragma once
+#include <optional>
+
+#include "tilewright/launch.h"
+#include "tilewright/ops/dot.h"
+
+namespace tilewright::kernels {
+
+/// Tile sizes and launch options of one kernel. Kernels over rows use bn only. Tile sizes are powers of two.
+struct Configuration {
+  int bm = 64, bn = 64, bk = 32;  // the tile's rows, its columns, and the extent of a step of the loop
+  int num_warps = 4;
+  int num_stages = 2;  // of the loop: how many steps have their loads under way
+  int group = 8;       // rows of tiles that run together
+  int splits = 1;      // parts of the longest sum that are computed by programs of their own
+};
+
+/// The last argument of every function of the library.
+struct Options {
+  Stream stream = {};  // default: the device's own
+  Precision precision = Precision::standard;
+  bool deterministic = true;     // equal results from run to run
+  bool batch_invariant = false;  // the result of a row does not depend on how many rows there are
+  std::optional<Configuration> configuration = {};
+};
+
+}  // namespace tilewright::kernels

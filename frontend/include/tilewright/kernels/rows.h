@@ -1,0 +1,82 @@
+// Rows of arrays: how kernels that work along the last axis get their row, and its steps.
+#pragma once
+#include "tilewright/kernels/arguments.h"
+#include "tilewright/kernels/configuration.h"
+#include "tilewright/ops.h"
+
+namespace tilewright::kernels {
+
+/// Row `index` of an array of any rank, along its last axis; rows are counted in row-major order.
+template <class T, int R>
+View<T, 1> row_of(const View<T, R>& v, const I64& index) {
+  if constexpr (R == 1) {
+    return v;
+  } else {
+    I64 inner = 1;
+    for (int axis = 1; axis < R - 1; ++axis) inner *= v.extent(axis);
+    if constexpr (R == 2)
+      return v.at(index);
+    else
+      return row_of(v.at(index / inner), index % inner);
+  }
+}
+
+/// Writes number `index`, counted in row-major order, of an array with one element a row.
+template <class T, int R, class S>
+void store_number(const View<T, R>& v, const I64& index, const Tile<S>& number) {
+  const I64 last = v.extent(R - 1);
+  row_of(v, index / last).store({index % last}, reshape(number.template to<T>(), {1}));
+}
+/// Reads it.
+template <class S, class T, int R>
+Tile<S> load_number(const View<T, R>& v, const I64& index) {
+  const I64 last = v.extent(R - 1);
+  return reshape(row_of(v, index / last).load({index % last}, {1}), {}).template to<S>();
+}
+
+/// The rank of an array with one number for each row of an array of rank R.
+template <int R>
+inline constexpr int kNumbersRank = R > 1 ? R - 1 : 1;
+/// Such an array, of the type in which elements of T are added up; and one that is read.
+template <class T, int R>
+using Numbers = View<Accumulator<T>, kNumbersRank<R>>;
+template <class T, int R>
+using NumbersOf = View<const Accumulator<T>, kNumbersRank<R>>;
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+template <class T>
+inline constexpr bool kIsFloat = OneOf<std::remove_const_t<T>, f16, bf16, float, double>;
+
+/// How many rows, of what length, and the configuration for them.
+struct RowPlan {
+  std::int64_t rows, length;
+  Configuration configuration;
+  bool is_empty() const { return rows == 0 || length == 0; }
+  Launch launch(const Options& options) const { return launch(rows, options); }
+  Launch launch(std::int64_t grid, const Options& options) const {
+    return {.grid = grid, .num_warps = configuration.num_warps, .stream = stream_of(options)};
+  }
+};
+
+template <class T, int R>
+RowPlan plan_rows(const ArgumentCheck& check, const View<T, R>& x, const Options& options) {
+  std::int64_t rows = 1;
+  for (int axis = 0; axis + 1 < R; ++axis) rows *= extent_of(x, axis);
+  const std::int64_t length = extent_of(x, -1);
+  check.configuration(options);
+  return {rows, length, row_configuration(check.device(), length, options)};
+}
+
+/// Checks an array with one number for each row of `of`.
+template <int R>
+void check_numbers(const ArgumentCheck& check, const char* name, const char* of) {
+  if constexpr (R > 1)
+    check.same_shape(name, of);
+  else
+    check.equal(name, 0, "rows", 1);
+}
+
+}  // namespace tilewright::kernels::host

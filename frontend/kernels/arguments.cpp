@@ -1,0 +1,189 @@
+// Checks of the arguments of the kernel library.
+#include "tilewright/kernels/arguments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+#include "runtime/device.h"
+
+namespace tilewright::kernels::host {
+
+namespace {
+
+using Int = __int128;
+
+/// One axis of the difference of two addresses: index * stride for 0 <= index <= last, stride > 0.
+struct Term {
+  Int stride, last;
+};
+
+/// Whether a sum of terms can be in [low, high]. Terms: largest stride first. Gives up, with true, after `budget` steps.
+bool reaches(std::span<const Term> terms, Int low, Int high, int& budget) {
+  if (low > high) return false;
+  if (terms.empty()) return low <= 0 && 0 <= high;
+  if (--budget < 0) return true;
+  Int rest = 0, divisor = 0;
+  for (const Term& t : terms.subspan(1)) {
+    rest += t.stride * t.last;
+    divisor = divisor == 0 ? t.stride : std::gcd(static_cast<std::int64_t>(divisor), static_cast<std::int64_t>(t.stride));
+  }
+  const auto floor_div = [](Int a, Int b) { return a / b - (a % b != 0 && a < 0); };
+  const auto& [stride, last] = terms[0];
+  const Int first = std::max<Int>(0, -floor_div(-(low - rest), stride));
+  const Int end = std::min<Int>(last, floor_div(high, stride));
+  for (Int i = first; i <= end; ++i)
+    if (reaches(terms.subspan(1), low - i * stride, high - i * stride, budget)) return true;
+  return false;
+}
+
+/// Whether different indices lead to different elements: each stride passes all that the smaller ones reach.
+bool is_injective(std::span<const std::int64_t> extents, std::span<const std::int64_t> strides) {
+  std::vector<Term> terms;
+  for (std::size_t i = 0; i < extents.size(); ++i)
+    if (extents[i] > 1) terms.push_back({strides[i] < 0 ? -Int{strides[i]} : Int{strides[i]}, extents[i] - 1});
+  std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.stride < b.stride; });
+  Int reach = 0;
+  for (const Term& t : terms) {
+    if (t.stride <= reach) return false;
+    reach += t.stride * t.last;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool share_memory(const StridedBytes& a, const StridedBytes& b) {
+  // An element of a at A + sum(i * s), one of b at B + sum(j * t): they share a byte if B - A + sum(j * t) - sum(i * s) is in
+  // (-bytes of b, bytes of a). Negative terms are turned around: i * -s = (last - i) * s - last * s.
+  std::vector<Term> terms;
+  Int begin = Int{b.begin} - a.begin;
+  const auto add = [&](const StridedBytes& v, int sign) {
+    for (std::size_t i = 0; i < v.extents.size(); ++i) {
+      if (v.extents[i] == 0) return false;
+      Int stride = Int{v.strides[i]} * sign;
+      const Int last = v.extents[i] - 1;
+      if (stride == 0 || last == 0) continue;
+      if (stride < 0) begin += stride * last, stride = -stride;
+      terms.push_back({stride, last});
+    }
+    return true;
+  };
+  if (!add(a, -1) || !add(b, 1)) return false;
+  std::sort(terms.begin(), terms.end(), [](const Term& x, const Term& y) { return x.stride > y.stride; });
+  int budget = 10000;
+  return reaches(terms, -begin - b.element_bytes + 1, -begin + a.element_bytes - 1, budget);
+}
+
+std::string ArgumentCheck::View_::shape() const { return fmt::format("[{}]", fmt::join(extents, ", ")); }
+
+void ArgumentCheck::fail(const std::string& message) const {
+  throw Error(detail::location_of(at_), fmt::format("{}: {}", function_, message));
+}
+
+void ArgumentCheck::add(View_ view) {
+  if (!view.memory.made() || !view.memory.buffer) fail(fmt::format("'{}' is empty: a view comes from tw::view()", view.name));
+  if (!view.memory.buffer->device())
+    fail(fmt::format("the buffer of '{}' is empty: it was never allocated, or has been moved from", view.name));
+  views_.push_back(std::move(view));
+}
+
+const ArgumentCheck::View_& ArgumentCheck::find(const char* name) const {
+  return *std::find_if(views_.begin(), views_.end(), [&](const View_& v) { return std::strcmp(v.name, name) == 0; });
+}
+
+std::size_t ArgumentCheck::axis_of(const View_& v, int axis) const {
+  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<int>(v.extents.size()) : axis);
+}
+
+std::int64_t ArgumentCheck::extent(const char* name, int axis) const {
+  const View_& v = find(name);
+  return v.extents[axis_of(v, axis)];
+}
+
+void ArgumentCheck::equal(const char* name, int axis, const char* symbol, const char* other, int other_axis) const {
+  const View_& v = find(name);
+  const View_& o = find(other);
+  const std::int64_t want = o.extents[axis_of(o, other_axis)];
+  if (v.extents[axis_of(v, axis)] != want)
+    fail(fmt::format("'{}' is {}; its extent {} must be {} = {} of '{}', which is {}", name, v.shape(), axis_of(v, axis), symbol, want,
+                     other, o.shape()));
+}
+
+void ArgumentCheck::equal(const char* name, int axis, const char* symbol, std::int64_t want) const {
+  const View_& v = find(name);
+  if (v.extents[axis_of(v, axis)] != want)
+    fail(fmt::format("'{}' is {}; its extent {} must be {} = {}", name, v.shape(), axis_of(v, axis), symbol, want));
+}
+
+void ArgumentCheck::same_shape(const char* name, const char* other) const {
+  const View_& v = find(name);
+  const View_& o = find(other);
+  if (!std::equal(v.extents.begin(), v.extents.end(), o.extents.begin()))
+    fail(fmt::format("'{}' is {}; it must be [{}] as '{}' is {}", name, v.shape(),
+                     fmt::join(o.extents.begin(), o.extents.begin() + static_cast<std::ptrdiff_t>(v.extents.size()), ", "), other,
+                     o.shape()));
+}
+
+std::int64_t ArgumentCheck::broadcast(std::initializer_list<const char*> inputs, const char* result, int axis) const {
+  const View_* largest = nullptr;
+  for (const char* name : inputs) {
+    const View_& v = find(name);
+    const std::int64_t extent = v.extents[axis_of(v, axis)];
+    if (largest && extent != 1 && largest->extents[axis_of(*largest, axis)] != 1 && extent != largest->extents[axis_of(*largest, axis)])
+      fail(fmt::format("'{}' is {}; its extent {}, of the batch, must be 1 or {} as of '{}', which is {}", name, v.shape(),
+                       axis_of(v, axis), largest->extents[axis_of(*largest, axis)], largest->name, largest->shape()));
+    if (!largest || largest->extents[axis_of(*largest, axis)] == 1) largest = &v;
+  }
+  equal(result, axis, "batch", largest->name, axis);
+  return extent(result, axis);
+}
+
+Device ArgumentCheck::device() const { return Device(views_.front().memory.buffer->device()); }
+
+void ArgumentCheck::finish() const {
+  const auto bytes_of = [](const View_& v) {
+    StridedBytes s{static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(v.memory.buffer->memory())), v.element_bytes, v.extents,
+                   v.strides};
+    // The stride of an axis with one element or none says nothing, and may be any number.
+    for (std::size_t i = 0; i < s.strides.size(); ++i) s.strides[i] = s.extents[i] > 1 ? s.strides[i] * v.element_bytes : 0;
+    return s;
+  };
+  for (const View_& v : views_) {
+    const View_& first = views_.front();
+    detail::check_view(*v.memory.buffer, v.extents, v.strides, at_);
+    if (v.memory.buffer->device() != first.memory.buffer->device())
+      fail(fmt::format("'{}' is on device '{}', but '{}' is on device '{}'; all arguments must be on one device", v.name,
+                       v.memory.buffer->device()->name(), first.name, first.memory.buffer->device()->name()));
+    if (std::any_of(v.extents.begin(), v.extents.end(), [](std::int64_t e) { return e > INT32_MAX; }))
+      fail(fmt::format("'{}' is {}; an extent is at most {}", v.name, v.shape(), INT32_MAX));
+  }
+  for (const View_& result : views_) {
+    if (!result.written) continue;
+    if (!is_injective(result.extents, result.strides))
+      fail(
+          fmt::format("elements of '{}' share memory: extents {{{}}} with strides {{{}}}; each element of a result needs memory of its own",
+                      result.name, fmt::join(result.extents, ", "), fmt::join(result.strides, ", ")));
+    for (const View_& other : views_)
+      if (&other != &result && share_memory(bytes_of(result), bytes_of(other)))
+        fail(fmt::format("'{}', a result, shares memory with '{}'; it needs memory of its own", result.name, other.name));
+  }
+}
+
+void ArgumentCheck::configuration(const Options& options) const {
+  if (!options.configuration) return;
+  const Configuration& c = *options.configuration;
+  const std::pair<const char*, int> sizes[] = {{"bm", c.bm}, {"bn", c.bn}, {"bk", c.bk}};
+  for (const auto& [name, size] : sizes)
+    if (size < 1 || size > 65536 || !std::has_single_bit(static_cast<unsigned>(size)))
+      fail(fmt::format("{} = {} of the configuration; it must be a power of two from 1 to 65536", name, size));
+  const std::pair<const char*, int> counts[] = {{"group", c.group}, {"splits", c.splits}};
+  for (const auto& [name, count] : counts)
+    if (count < 1 || count > 65536) fail(fmt::format("{} = {} of the configuration; it must be 1 to 65536", name, count));
+}
+
+}  // namespace tilewright::kernels::host

@@ -1,0 +1,145 @@
+// Products against sums in double precision: shapes, strides, types, batches, epilogues and sums in parts.
+#include "tests/kernels/matrices.h"
+
+using namespace kernel_tests;
+namespace kernels = tw::kernels;
+
+namespace {
+
+std::vector<double> product(const std::vector<double>& a, const std::vector<double>& b, std::int64_t batch, std::int64_t m, std::int64_t n,
+                            std::int64_t k, bool one_a = false) {
+  std::vector<double> c(static_cast<std::size_t>(batch * m * n));
+  for (std::int64_t z = 0; z < batch; ++z)
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (std::int64_t l = 0; l < k; ++l)
+          sum += a[static_cast<std::size_t>(((one_a ? 0 : z) * m + i) * k + l)] * b[static_cast<std::size_t>((z * k + l) * n + j)];
+        c[static_cast<std::size_t>((z * m + i) * n + j)] = sum;
+      }
+  return c;
+}
+
+template <class T, class C>
+void check_product(tw::Device& device, std::int64_t m, std::int64_t n, std::int64_t k, Placement placement = Placement::dense,
+                   const kernels::Options& options = {}) {
+  INFO(m, " x ", n, " x ", k);
+  Array<T, 2> a(device, {m, k}, 1, placement), b(device, {k, n}, 2, placement);
+  Array<C, 2> c(device, {m, n}, 3, placement);
+  kernels::matmul(a.view(), b.view(), c.view(), options);
+  const double tolerance = std::max(epsilon<C>(), is_gpu(device) && std::is_same_v<T, float> ? 2e-3 : 0.0);
+  CHECK(error(c.values(), product(a.values(), b.values(), 1, m, n, k)) <= tolerance);
+  CHECK(c.gaps_untouched());
+}
+
+}  // namespace
+
+TEST_CASE("matmul: shapes of 1, odd and prime") {
+  on_every_device([](tw::Device& device) {
+    for (auto [m, n, k] : {std::array{1, 1, 1}, {1, 17, 33}, {67, 1, 5}, {37, 41, 43}, {64, 64, 64}, {130, 70, 16}})
+      check_product<float, float>(device, m, n, k);
+    check_product<float, float>(device, 3, 5, 0);
+    check_product<float, float>(device, 0, 5, 4);
+  });
+}
+
+TEST_CASE("matmul: strides") {
+  on_every_device([](tw::Device& device) {
+    for (Placement p : {Placement::padded, Placement::reversed})
+      check_product<float, float>(device, 35, 19, 40, p), check_product<tw::f16, tw::f16>(device, 35, 19, 40, p);
+    Array<float, 2> a(device, {40, 30}, 1), b(device, {20, 40}, 2), c(device, {30, 20}, 3);
+    kernels::matmul(tw::transposed(a.view()), tw::transposed(b.view()), c.view());
+    Array<float, 2> plain_a(device, {30, 40}, 1), plain_b(device, {40, 20}, 2);
+    std::vector<double> at(1200), bt(800);
+    const auto av = a.values(), bv = b.values();
+    for (std::size_t i = 0; i < 40; ++i) {
+      for (std::size_t j = 0; j < 30; ++j) at[j * 40 + i] = av[i * 30 + j];
+      for (std::size_t j = 0; j < 20; ++j) bt[i * 20 + j] = bv[j * 40 + i];
+    }
+    CHECK(error(c.values(), product(at, bt, 1, 30, 20, 40)) < 2e-3);
+  });
+}
+
+TEST_CASE("matmul: element types") {
+  on_every_device([](tw::Device& device) {
+    check_product<tw::f16, float>(device, 33, 47, 65);
+    check_product<tw::f16, tw::f16>(device, 33, 47, 65);
+    check_product<tw::bf16, tw::bf16>(device, 33, 47, 65);
+    check_product<tw::bf16, float>(device, 33, 47, 65);
+    check_product<double, double>(device, 17, 9, 21);
+    check_product<std::int8_t, std::int32_t>(device, 33, 47, 65);
+    check_product<tw::f8e4m3, float>(device, 33, 20, 65);
+    check_product<tw::f8e5m2, tw::bf16>(device, 33, 20, 65);
+    check_product<float, tw::f16>(device, 33, 20, 65);
+  });
+}
+
+TEST_CASE("matmul: batches, of one matrix too") {
+  on_every_device([](tw::Device& device) {
+    Array<float, 3> a(device, {3, 18, 20}, 1), b(device, {3, 20, 22}, 2, Placement::padded), c(device, {3, 18, 22}, 3);
+    kernels::matmul(a.view(), b.view(), c.view());
+    CHECK(error(c.values(), product(a.values(), b.values(), 3, 18, 22, 20)) < 2e-3);
+    Array<float, 3> one(device, {1, 18, 20}, 4);
+    kernels::matmul(one.view(), b.view(), c.view());
+    CHECK(error(c.values(), product(one.values(), b.values(), 3, 18, 22, 20, true)) < 2e-3);
+  });
+}
+
+TEST_CASE("matmul: sums in parts are the same from run to run") {
+  on_every_device([](tw::Device& device) {
+    for (int splits : {2, 3, 7})
+      check_product<float, float>(device, 20, 17, 200, Placement::dense,
+                                  {.configuration = kernels::Configuration{.bm = 16, .bn = 16, .bk = 16, .splits = splits}});
+    Array<tw::f16, 2> a(device, {5, 2000}, 1), b(device, {2000, 7}, 2);
+    Array<float, 2> c(device, {5, 7}, 3), d(device, {5, 7}, 4);
+    kernels::matmul(a.view(), b.view(), c.view());
+    kernels::matmul(a.view(), b.view(), d.view());
+    CHECK(error(c.values(), product(a.values(), b.values(), 1, 5, 7, 2000)) < 2e-6);
+    CHECK(c.values() == d.values());
+  });
+}
+
+TEST_CASE("matmul: epilogues get buffers, views and numbers") {
+  on_every_device([](tw::Device& device) {
+    Array<float, 2> a(device, {33, 20}, 1), b(device, {20, 29}, 2);
+    Array<tw::f16, 2> c(device, {33, 29}, 3);
+    Array<float, 1> bias(device, {29}, 4);
+    Array<float, 2> residual(device, {33, 29}, 5);
+    const auto fused = [](auto sum, auto row, auto column, auto bias_, auto residual_, auto scale) {
+      return tw::relu(sum * scale + tw::load(bias_ + column)) + tw::load(residual_ + row * 29 + column);
+    };
+    kernels::matmul(a.view(), b.view(), c.view(), fused, bias.buffer, residual.buffer, 0.5f, {.precision = tw::Precision::ieee});
+    auto want = product(a.values(), b.values(), 1, 33, 29, 20);
+    const auto biases = bias.values(), rest = residual.values();
+    for (std::size_t i = 0; i < want.size(); ++i) want[i] = std::max(0.0, want[i] * 0.5 + biases[i % 29]) + rest[i];
+    CHECK(error(c.values(), want) < 1e-3);
+
+    Array<std::int8_t, 2> x(device, {33, 20}, 1), y(device, {20, 29}, 2);
+    Array<float, 2> z(device, {33, 29}, 3);
+    kernels::matmul(
+        x.view(), y.view(), z.view(),
+        [](auto sum, auto, auto, auto extent) { return sum.template to<float>() * extent.extent(0).template to<float>(); }, bias.view());
+    want = product(x.values(), y.values(), 1, 33, 29, 20);
+    for (double& w : want) w *= 29;
+    CHECK(error(z.values(), want) < 1e-6);
+  });
+}
+
+TEST_CASE("matmul: a row does not depend on the others if the options say so") {
+  on_every_device([](tw::Device& device) {
+    Array<float, 2> a(device, {65, 100}, 1), b(device, {100, 20}, 2), c(device, {65, 20}, 3), d(device, {1, 20}, 4);
+    kernels::matmul(a.view(), b.view(), c.view(), {.batch_invariant = true});
+    kernels::matmul(tw::view(a.buffer, {1, 100}), b.view(), d.view(), {.batch_invariant = true});
+    const auto all = c.values(), one = d.values();
+    CHECK(std::vector<double>(all.begin(), all.begin() + 20) == one);
+  });
+}
+
+TEST_CASE("matmul: a stream") {
+  tw::Device device = tw::Device::open("cpu");
+  Array<float, 2> a(device, {8, 8}, 1), b(device, {8, 8}, 2), c(device, {8, 8}, 3);
+  const tw::Stream stream = device.stream();
+  kernels::matmul(a.view(), b.view(), c.view(), {.stream = stream});
+  stream.synchronize();
+  CHECK(error(c.values(), product(a.values(), b.values(), 1, 8, 8, 8)) < 1e-5);
+}
