@@ -27,9 +27,11 @@
 //      The last iteration reads a slot without a tile: the prologue writes zeros to slots whose tile does not exist. The wait behind the
 //      loop is for these zeros.
 //
-// Not pipelined: loops that write to memory, and loops whose step is no positive constant.
-// Input, output: distributed. Numerics: with the last iteration first, products are added in another order.
-// See tests/files/passes/pipeline_loops/.
+// Not pipelined: loads that may read what the loop stores, loops with atomics, and loops whose step is no positive constant. Remarks say
+// so. Input, output: distributed. Numerics: with the last iteration first, products are added in another order. See
+// tests/files/passes/pipeline_loops/.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -311,10 +313,28 @@ bool has_known_step(const Function& f, OpId loop) {
   return bits && ir::integer_value(f.type(f.operand(loop, 2)).element(), *bits) > 0;
 }
 
-bool writes_memory(const Function& f, OpId loop) {
-  bool found = false;
-  f.walk(f.region(loop), [&](OpId id) { found = found || ir::info(f.kind(id)).has(ir::kWrites); });
-  return found;
+std::string why_no_load_moves(const Function& f, OpId loop, const LoopStores& stores) {
+  if (!has_known_step(f, loop)) return "the step of the loop is no positive constant";
+  const OpId write = stores.other_write();
+  if (!write) return {};
+  const Location at = f.where(write);
+  const std::string where = at.line != 0 ? fmt::format(" at {}:{}", at.file, at.line) : "";
+  return fmt::format("loads may not overtake the {}{}{}", f.kind(write) == OpKind::store_ ? "volatile " : "", ir::text(f.kind(write)),
+                     where);
+}
+
+/// Whether the loop loads tiles that it writes to shared memory.
+bool fetches_tiles(const Function& f, OpId loop) {
+  for (OpId id : f.ops(f.region(loop)))
+    if (f.kind(id) == OpKind::buffer_store_ && f.defined_by(f.operand(id, 1), OpKind::load_)) return true;
+  return false;
+}
+
+/// Says which loads stay in their iteration, and why.
+void remark_refused(const Function& f, const PassContext& context, const std::vector<RefusedLoad>& refused) {
+  if (!context.remarks) return;
+  for (const RefusedLoad& r : refused)
+    context.remarks->push_back({f.where(r.load), fmt::format("load: not copied ahead of its iteration: {}", r.reason)});
 }
 
 void pipeline_loop(Rewriter& rw, const PassContext& context, OpId loop) {
@@ -322,8 +342,15 @@ void pipeline_loop(Rewriter& rw, const PassContext& context, OpId loop) {
   int stages = static_cast<int>(f.attr(loop, ir::AttrName::num_stages));
   const bool copies_all = stages >= 2;
   if (stages == 0) stages = context.num_stages > 0 ? context.num_stages : kDefaultStages;
-  if (stages < 2 || context.target.sm < 80 || !has_known_step(f, loop) || writes_memory(f, loop)) return;
-  PipelinedLoads found = find_pipelined_loads(rw, loop, copies_all);
+  if (stages < 2 || context.target.sm < 80) return;
+  const LoopStores stores(f, loop);
+  if (std::string why = why_no_load_moves(f, loop, stores); !why.empty()) {
+    if (context.remarks && (copies_all || fetches_tiles(f, loop)))
+      context.remarks->push_back({f.where(loop), fmt::format("for: nothing is copied ahead of its iteration: {}", why)});
+    return;
+  }
+  PipelinedLoads found = find_pipelined_loads(rw, loop, stores, copies_all);
+  remark_refused(f, context, found.refused);
   stages = stages_that_fit(f, context, loop, found.loads, stages);
   if (!found.loads.empty() && stages >= 2) LoopPipeliner(rw, loop, std::move(found), stages).run();
 }

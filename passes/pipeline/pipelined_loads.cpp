@@ -1,6 +1,8 @@
 // Finds pipelined loads, their addresses, and the masks that remain of them.
 #include "passes/pipeline/pipelined_loads.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "passes/pipeline/last_iteration.h"
@@ -21,18 +23,21 @@ constexpr int kMostIndexRegisters = 16;  // of 32 bits, that a loop carries
 
 class LoadFinder {
  public:
-  LoadFinder(Rewriter& rw, OpId loop) : rw_(rw), f_(rw.function()), loop_(loop) {}
+  LoadFinder(Rewriter& rw, OpId loop, const LoopStores& stores) : rw_(rw), f_(rw.function()), loop_(loop), stores_(stores) {}
 
   PipelinedLoads run(bool copies_all) {
     find_loads(copies_all);
     std::erase_if(found_.loads, [&](const PipelinedLoad& l) {
       PipelinedLoads with_it = found_;
-      if (!add_addresses(l, with_it) || index_registers(with_it) > kMostIndexRegisters) return true;
+      if (!add_addresses(l, with_it))
+        return refuse(l.load, "its address or mask depends on values that cannot be computed iterations ahead");
+      if (index_registers(with_it) > kMostIndexRegisters) return refuse(l.load, "a thread would carry too many indices of its address");
       found_.index_loads = with_it.index_loads, found_.of_tiles = with_it.of_tiles, found_.of_indices = with_it.of_indices;
       return false;
     });
     // Addresses are computed from what was loaded into registers.
     std::erase_if(found_.loads, [&](const PipelinedLoad& l) { return is_index(l.load); });
+    std::erase_if(found_.refused, [&](const RefusedLoad& r) { return is_index(r.load); });
     limit_elements();
     reduce_masks();
     return std::move(found_);
@@ -40,6 +45,11 @@ class LoadFinder {
 
  private:
   BlockId body() const { return f_.region(loop_); }
+
+  bool refuse(OpId load, std::string reason) {
+    found_.refused.push_back({load, std::move(reason)});
+    return true;
+  }
 
   // ---- 1. find loads ----
 
@@ -53,7 +63,8 @@ class LoadFinder {
           f_.defined_by(value, OpKind::load_), id, f_.defined_by(buffer, OpKind::alloc_buffer_), f_.layout_id(buffer), false, {}};
       if (!l.load || !l.alloc || f_.op(l.alloc).parent != body() || f_.op(l.load).parent != body()) continue;
       stored.insert(l.load);
-      if (f_.value(value).users.size() > 1 || f_.attr(l.load, AttrName::is_volatile)) continue;
+      if (f_.value(value).users.size() > 1 && refuse(l.load, "its value has another use")) continue;
+      if (!may_move(l.load, axes)) continue;
       l.through_registers = !is_copyable(l, axes);
       found_.loads.push_back(l);
     }
@@ -63,8 +74,17 @@ class LoadFinder {
       if (f_.type(f_.result(id)).rank() > ir::kMaxBufferRank || !f_.has_uses(f_.result(id))) continue;
       const ir::LinearLayout layout = f_.layout(f_.result(id)).without_free_registers();
       const PipelinedLoad l{id, {}, {}, f_.add_layout(buffer_layout(layout, layout, f_.type(f_.result(id)).element_bytes())), false, {}};
-      if (!f_.attr(id, AttrName::is_volatile) && is_copyable(l, axes)) found_.loads.push_back(l);
+      if (is_copyable(l, axes) && may_move(id, axes)) found_.loads.push_back(l);
     }
+  }
+
+  /// Whether a load may be done in an earlier iteration.
+  bool may_move(OpId load, const AxisInfoAnalysis& axes) {
+    if (f_.attr(load, AttrName::is_volatile)) return !refuse(load, "it is volatile");
+    const std::optional<OpId> store = stores_.store_before(load, axes);
+    if (!store) return true;
+    const Location at = f_.where(*store);
+    return !refuse(load, fmt::format("it may read what the loop stores{}", at.line ? fmt::format(" at {}:{}", at.file, at.line) : ""));
   }
 
   bool is_copyable(const PipelinedLoad& l, const AxisInfoAnalysis& axes) const {
@@ -82,7 +102,13 @@ class LoadFinder {
     int count = 0;
     for (const PipelinedLoad& l : found_.loads)
       if (l.through_registers) count += elements_of_thread(f_.result(l.load));
-    if (count > kMostElements) std::erase_if(found_.loads, [](const PipelinedLoad& l) { return l.through_registers; });
+    if (count <= kMostElements) return;
+    std::erase_if(found_.loads, [&](const PipelinedLoad& l) {
+      return l.through_registers &&
+             refuse(l.load,
+                    fmt::format("cp.async cannot copy it, and a thread would hold {} elements for an iteration; more warps hold fewer",
+                                count));
+    });
   }
   int elements_of_thread(ValueId tile) const { return 1 << f_.layout(tile).without_free_registers().bits(HardwareDim::reg); }
 
@@ -100,7 +126,7 @@ class LoadFinder {
     }
     if (f_.op(d.op).parent != body()) return false;
     if (f_.kind(d.op) == OpKind::load_) {
-      if (!index_loads || f_.attr(d.op, AttrName::is_volatile)) return false;
+      if (!index_loads || f_.attr(d.op, AttrName::is_volatile) || stores_.any()) return false;
       if (std::find(index_loads->begin(), index_loads->end(), d.op) == index_loads->end()) index_loads->push_back(d.op);
       return true;
     }
@@ -140,7 +166,7 @@ class LoadFinder {
   // ---- 3. reduce masks ----
 
   void reduce_masks() {
-    if (!order_is_free()) return;
+    if (stores_.any() || !order_is_free()) return;
     std::vector<ValueId> masks;
     for (const PipelinedLoad& l : found_.loads) {
       const ValueId mask = ir::mask_of(f_, l.load);
@@ -216,11 +242,14 @@ class LoadFinder {
   Rewriter& rw_;
   Function& f_;
   const OpId loop_;
+  const LoopStores& stores_;
   PipelinedLoads found_;
 };
 
 }  // namespace
 
-PipelinedLoads find_pipelined_loads(Rewriter& rw, OpId loop, bool copies_all) { return LoadFinder(rw, loop).run(copies_all); }
+PipelinedLoads find_pipelined_loads(Rewriter& rw, OpId loop, const LoopStores& stores, bool copies_all) {
+  return LoadFinder(rw, loop, stores).run(copies_all);
+}
 
 }  // namespace tilewright::passes

@@ -1,9 +1,11 @@
 // The loads of a loop that can be copies to shared memory, started iterations ahead of the one that uses them.
 #pragma once
 #include <set>
+#include <string>
 #include <vector>
 
 #include "passes/pass.h"
+#include "passes/pipeline/loop_stores.h"
 #include "passes/rewriter.h"
 
 namespace tilewright::passes {
@@ -22,9 +24,16 @@ struct Slice {
   std::set<int> values;  // that the loop carries, by number
 };
 
+/// A load that stays in its iteration, and why.
+struct RefusedLoad {
+  OpId load;
+  std::string reason;
+};
+
 /// The pipelined loads of a loop (a for), and what their addresses and masks are computed from.
 struct PipelinedLoads {
   std::vector<PipelinedLoad> loads;
+  std::vector<RefusedLoad> refused;
   /// Loads in the body on which addresses or masks of others depend: x = load(base + load(table + i)). Their own addresses and masks depend
   /// on no load.
   std::vector<OpId> index_loads;
@@ -37,10 +46,10 @@ struct PipelinedLoads {
 
 ///   1. Find loads whose only use is a buffer_store: those that cp.async can do, and others (of rows at odd addresses), as far as a thread
 ///      has registers that hold them for an iteration. If `copies_all`, find all other loads that cp.async can do as well: each thread
-///      reads back what it has copied.
+///      reads back what it has copied. No load that may read what the loop stores.
 ///   2. Keep those whose addresses and masks can be computed for a later iteration: by pure ops, from the counter, from carried values that
 ///      are computed likewise, and from index loads, as far as a thread has registers to carry their values.
 ///   3. Reduce masks to what iterations before the last need, if the loop's order is free (passes/pipeline/last_iteration.h).
-PipelinedLoads find_pipelined_loads(Rewriter&, OpId loop, bool copies_all);
+PipelinedLoads find_pipelined_loads(Rewriter&, OpId loop, const LoopStores&, bool copies_all);
 
 }  // namespace tilewright::passes

@@ -96,7 +96,7 @@ void add_subjects(std::vector<Subject>& all, const std::string& name, const std:
 
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
-  for (const char* file : {"copies_run_ahead", "indirect_loads", "last_iteration_first", "loads_without_a_product",
+  for (const char* file : {"copies_run_ahead", "indirect_loads", "last_iteration_first", "loads_without_a_product", "loops_that_store",
                            "masks_and_carried_pointers", "matmul", "multiply_adds", "through_registers"}) {
     std::string text = read_file(fmt::format("{}/passes/pipeline_loops/{}.tile", TW_TEST_FILES, file));
     while (!text.empty()) {
@@ -401,6 +401,10 @@ constexpr Equivalent kEquivalent[] = {
     {"copy under no mask", "last_iteration_first.tile @counter_is_used", 18, "K is a multiple of the tile: the condition says the same"},
     {"copy once more", "indirect_loads.tile @rows", 9, kMasked},
     {"copy under no condition", "indirect_loads.tile @rows", 9, kMasked},
+    {"copy once more", "loops_that_store.tile @sum", 9, kMasked},
+    {"copy once more", "loops_that_store.tile @last", 3, kMasked},
+    {"copy under no condition", "loops_that_store.tile @sum", 9, kMasked},
+    {"copy under no condition", "loops_that_store.tile @last", 3, kMasked},
     {"load once less", "indirect_loads.tile @carried", 12, "the last index that is loaded is that of a tile that does not exist"},
     {"last wait removed", nullptr, 0, kUnread},
 };

@@ -368,6 +368,15 @@ const Variant kVariants[] = {
          put(out, acc);
        }
      }},
+    {"a loop that stores the sum so far",
+     [](F16 a, F16 b, tw::Ptr<float> out, tw::I32 k) {
+       auto acc = zeros();
+       put(out, acc);
+       for (auto at : tw::range(0, k, kTile)) {
+         acc = tw::dot(left(a, at, k), right(b, at, k), acc);
+         put(out, acc);
+       }
+     }},
     {"operands that are computed",
      [](F16 a, F16 b, tw::Ptr<float> out, tw::I32 k) {
        auto acc = zeros();
