@@ -8,6 +8,8 @@
 #include <optional>
 #include <set>
 
+#include "passes/fusion/cost.h"
+#include "passes/fusion/products.h"
 #include "passes/fusion/scans.h"
 #include "tileir/diagnostics.h"
 
@@ -24,20 +26,6 @@ constexpr double kMostPayload = 512;
 constexpr double kMostWhole = 256;
 
 bool is_reference(Expr e) { return e->is(ExprKind::reference) || e->is(ExprKind::shift_reference); }
-
-// Whether factors that lack different axes of the result are multiplied along common ones.
-bool is_product(Expr e, const ExprBuilder& b) {
-  if (!e->is(ExprKind::reduce) || e->combine != Combine::sum) return false;
-  std::vector<AxisSet> groups;
-  for (const Factor& f : b.factors(e->operands[0])) {
-    const AxisSet own = f.base->axes.without(e->bound);
-    if (f.base->axes.intersects(e->bound) && !own.empty()) groups.push_back(own);
-  }
-  for (const AxisSet& x : groups)
-    for (const AxisSet& y : groups)
-      if (!x.without(y).empty() && !y.without(x).empty()) return true;
-  return false;
-}
 
 class Walk {
  public:
@@ -68,10 +56,11 @@ std::tuple<bool, int, double> cost(const Plan& p) { return {!fits_on_chip(p), p.
 
 class Coverer {
  public:
-  Coverer(ExprBuilder& b, int first) : b_(b), walk_(b), first_(first) {}
+  Coverer(ExprBuilder& b, const ir::TargetDesc& target, int first) : b_(b), target_(target), walk_(b), first_(first) {}
 
   std::vector<CoveredKernel> run(std::vector<KernelOutput> outputs) {
-    for (KernelOutput& o : outputs) add(std::move(o));
+    for (const KernelOutput& o : outputs) know_output(o);
+    for (const KernelOutput& o : outputs) add(o);
     merge();
     return order();
   }
@@ -81,46 +70,46 @@ class Coverer {
     std::vector<KernelOutput> outputs;
     std::optional<Plan> plan;
     std::set<Tensor> reads;
+    KernelCost cost;
+    std::string reason;
   };
+
+  // A way to compute one output: a loop, and the values that other kernels store before it.
+  struct Choice {
+    std::optional<Plan> plan;
+    ExprMap stored;
+    KernelCost cost;
+    double seconds = 0;    // with what it stores
+    std::string rejected;  // the next best way
+  };
+
+  // An output that holds a reduction is read where another kernel needs its value.
+  void know_output(const KernelOutput& o) {
+    AxisSet axes;
+    for (Expr i : o.index) {
+      if (!i->is(ExprKind::index) || axes.contains(i->axis)) return;
+      axes.insert(i->axis);
+    }
+    if (axes != o.value->axes || o.tensor->element != o.value->element || !walk_.holds_reduction(o.value)) return;
+    if (loads_.emplace(o.value, b_.load(o.tensor, o.index)).second) started_.insert(o.value);
+  }
 
   // ---- one output ----
 
   void add(KernelOutput output) {
     if (add_scans(output)) return;
-    // The loop's axis: the one that stores least, then has the best plan.
-    std::optional<Plan> best;
-    ExprMap best_stored;
-    std::tuple<bool, bool, double, int, double> best_cost;
-    const AxisSet last = loops_of_last_products(output.value);
-    std::vector<Axis> candidates = bound_axes({output});
-    if (candidates.empty()) candidates.push_back(nullptr);
-    for (Axis loop : candidates) {
-      ExprMap stored;
-      KernelOutput reduced = output;
-      reduced.value = with_stored_operands(output.value, loop, stored);
-      if (loop && reductions_over(loop, {reduced}).empty()) continue;
-      Plan plan(b_, {reduced}, loop);
-      double bytes = 0;
-      for (const auto& [value, load] : stored) bytes += estimated_extent(value->axes);
-      const auto [does_not_fit, passes, cells] = cost(plan);
-      const std::tuple this_cost{does_not_fit, !last.empty() && !last.contains(loop), bytes, passes, cells};
-      if (!best || this_cost < best_cost) {
-        best.emplace(std::move(plan));
-        best_cost = this_cost;
-        best_stored = std::move(stored);
-      }
-    }
-    if (!fits_on_chip(*best)) {
-      KernelOutput reduced = output;
-      ExprMap stored;
-      reduced.value = with_stored_reductions(output.value, stored);
-      if (!stored.empty()) {
-        Plan plan = best_plan(b_, {reduced});
-        finish(std::move(plan), stored);
-        return;
-      }
-    }
-    finish(std::move(*best), best_stored);
+    Choice choice = best(output);
+    store_all(choice.stored);
+    kernels_.push_back(kernel(std::move(*choice.plan), choice.cost, choice.rejected));
+  }
+
+  // What a kernel reads is computed before it.
+  void store_all(const ExprMap& stored) {
+    std::vector<Expr> values;
+    for (const auto& [value, load] : stored) values.push_back(value);
+    std::sort(values.begin(), values.end(), [](Expr a, Expr c) { return a->key < c->key; });
+    for (Expr v : values)
+      if (started_.insert(v).second) add(stored_output(v));
   }
 
   // Scans run in kernels of their own, with what is computed element by element before and after them. A value whose scans one loop
@@ -147,43 +136,68 @@ class Coverer {
     store_all(stored);
     if (!loop) return false;
     if (!scan_loop({output.value})) return add_scans(output);  // a scan of the loop is inside of another one, too, and stored
-    finish(Plan(b_, {output}, loop->axis), {});
+    Plan plan(b_, {output}, loop->axis);
+    const KernelCost cost = estimate(plan, b_, target_);
+    kernels_.push_back(kernel(std::move(plan), cost, {}));
     return true;
   }
 
-  // The axes of the products that no other product of the value needs: those are computed before this kernel anyway.
-  AxisSet loops_of_last_products(Expr value) {
-    std::vector<Expr> products;
-    ExprSet seen;
-    collect_computed(value, seen, products);
-    AxisSet axes;
-    for (Expr p : products) {
-      const bool is_needed = std::any_of(products.begin(), products.end(), [&](Expr q) { return q != p && contains(q, p); });
-      if (!is_needed) axes.insert(p->bound);
-    }
-    return axes;
-  }
-
-  void finish(Plan plan, const ExprMap& stored) {
-    store_all(stored);
-    std::vector<KernelOutput> outputs = plan.outputs;
-    kernels_.push_back(kernel(std::move(outputs), std::move(plan)));
-  }
-
-  // What a kernel reads is computed before it.
-  void store_all(const ExprMap& stored) {
-    std::vector<Expr> values;
-    for (const auto& [value, load] : stored) values.push_back(value);
-    std::sort(values.begin(), values.end(), [](Expr a, Expr c) { return a->key < c->key; });
-    for (Expr v : values) store(v);
-  }
-
-  // The tensor of an intermediate result, and the kernel that computes it.
-  void store(Expr value) {
-    if (!started_.insert(value).second) return;
+  KernelOutput stored_output(Expr value) const {
     const Expr load = loads_.at(value);
-    KernelOutput o{load->tensor->name, value, load->tensor, load->operands};
-    add(std::move(o));
+    return {load->tensor->name, value, load->tensor, load->operands};
+  }
+
+  // The way that takes the least time, with the kernels that store what it reads: a dynamic program over the values.
+  const Choice& best(const KernelOutput& output) {
+    if (const auto known = choices_.find(output.tensor); known != choices_.end()) return known->second;
+    std::vector<Choice> ways;
+    std::vector<Axis> loops = bound_axes({output});
+    if (loops.empty()) loops.push_back(nullptr);
+    for (Axis loop : loops)
+      for (const bool inside : {true, false}) {
+        ExprMap stored;
+        KernelOutput reduced = output;
+        reduced.value = with_stored_operands(output.value, loop, inside, stored);
+        if (loop && reductions_over(loop, {reduced}).empty()) continue;
+        if (!inside && !ways.empty() && ways.back().plan->loop == loop && ways.back().stored == stored) continue;
+        ways.push_back(way(Plan(b_, {reduced}, loop), std::move(stored)));
+      }
+    if (std::none_of(ways.begin(), ways.end(), [](const Choice& c) { return c.cost.fits; })) {
+      ExprMap stored;
+      KernelOutput reduced = output;
+      reduced.value = with_stored_reductions(output.value, stored);
+      if (!stored.empty()) ways.push_back(way(best_plan(b_, {reduced}), std::move(stored)));
+    }
+    const auto is_better = [](const Choice& a, const Choice& c) {
+      // Estimates are rough, and what is stored needs memory of its own.
+      constexpr double kOfStoring = 1.25;
+      const auto weighted = [](const Choice& x) { return x.seconds * (x.stored.empty() ? 1 : kOfStoring); };
+      return std::pair(!a.cost.fits, weighted(a)) < std::pair(!c.cost.fits, weighted(c));
+    };
+    std::stable_sort(ways.begin(), ways.end(), is_better);
+    if (ways.size() > 1) ways[0].rejected = rejection(ways[0], ways[1]);
+    return choices_.emplace(output.tensor, std::move(ways[0])).first->second;
+  }
+
+  Choice way(Plan plan, ExprMap stored) {
+    Choice c;
+    c.cost = estimate(plan, b_, target_);
+    c.seconds = c.cost.seconds;
+    for (const auto& [value, load] : stored) {
+      if (started_.count(value) == 0) c.seconds += best(stored_output(value)).seconds;
+    }
+    c.stored = std::move(stored);
+    c.plan.emplace(std::move(plan));
+    return c;
+  }
+
+  static std::string rejection(const Choice& chosen, const Choice& other) {
+    std::string text = other.plan->loop ? fmt::format("a loop over {}", other.plan->loop->name) : "no loop";
+    if (other.plan->passes > 1) text += fmt::format(" with {} passes", other.plan->passes);
+    if (other.stored.size() > chosen.stored.size())
+      text += fmt::format(" that stores {} value{} first", other.stored.size(), other.stored.size() == 1 ? "" : "s");
+    if (!other.cost.fits) return text + " does not fit on chip";
+    return text + fmt::format(" takes {:.3g} times as long", other.seconds / chosen.seconds);
   }
 
   Expr load_of(Expr value) {
@@ -226,14 +240,14 @@ class Coverer {
   // ---- operands ----
 
   // Replaces operands of products that the kernel had better not compute itself.
-  Expr with_stored_operands(Expr root, Axis loop, ExprMap& stored) {
+  Expr with_stored_operands(Expr root, Axis loop, bool inside, ExprMap& stored) {
     ExprMap replaced;
     ExprSet seen;
     const std::function<void(Expr)> visit = [&](Expr e) {
       if (!seen.insert(e).second || !walk_.holds_product(e)) return;
       if (is_product(e, b_) && e != root) {
         // A product of the kernel's own, or one inside of another.
-        if (must_store(e, root, loop)) {
+        if (must_store(e, root, loop, inside)) {
           const Expr value = e;
           stored[value] = load_of(value);
           replaced[value] = stored[value];
@@ -243,7 +257,8 @@ class Coverer {
       if (is_product(e, b_)) {
         auto [groups, shared] = operands(e);
         for (std::vector<Factor>& group : groups) {
-          if (!walk_.holds_product(b_.multiply(1, group)) || stays_inside(b_.multiply(1, group), root, loop)) continue;
+          const Expr operand = b_.multiply(1, group);
+          if (!walk_.holds_product(operand) || (inside && stays_inside(operand, root, loop))) continue;
           // Reductions that scale the operand are applied before it is stored.
           const std::size_t own = group.size();
           for (auto f = shared.begin(); f != shared.end();) {
@@ -282,9 +297,9 @@ class Coverer {
   }
 
   // A product that the loop does not compute, and that does not vary along the loop.
-  bool must_store(Expr e, Expr root, Axis loop) {
+  bool must_store(Expr e, Expr root, Axis loop, bool inside) {
     if (!loop || e->bound.contains(loop)) return false;
-    return !stays_inside(e, root, loop);
+    return !inside || !stays_inside(e, root, loop);
   }
 
   bool stays_inside(Expr value, Expr root, Axis loop) {
@@ -404,11 +419,15 @@ class Coverer {
     if (e->is(ExprKind::load)) tensors.insert(e->tensor);
     for (Expr x : children(e)) collect_tensors(x, seen, tensors);
   }
-  static Kernel kernel(std::vector<KernelOutput> outputs, Plan plan) {
+  static Kernel kernel(Plan plan, const KernelCost& cost, std::string reason) {
+    Kernel k;
     ExprSet seen;
-    std::set<Tensor> reads;
-    for (const KernelOutput& o : outputs) collect_tensors(o.value, seen, reads);
-    return {std::move(outputs), std::move(plan), std::move(reads)};
+    for (const KernelOutput& o : plan.outputs) collect_tensors(o.value, seen, k.reads);
+    k.outputs = plan.outputs;
+    k.plan.emplace(std::move(plan));
+    k.cost = cost;
+    k.reason = std::move(reason);
+    return k;
   }
 
   // Whether kernel `to` needs a result of kernel `from`, directly or through others.
@@ -426,6 +445,39 @@ class Coverer {
     return visit(to);
   }
 
+  static std::string names(const Kernel& k) {
+    std::string all;
+    for (const KernelOutput& o : k.outputs) all += (all.empty() ? "" : ", ") + o.name;
+    return all;
+  }
+
+  bool try_merge(std::size_t i, std::size_t j) {
+    const Kernel &a = kernels_[i], &c = kernels_[j];
+    if (waits(i, j) || waits(j, i)) return false;
+    const std::set<Tensor>&first = a.reads, &second = c.reads;
+    const bool shares = std::any_of(first.begin(), first.end(), [&](Tensor t) { return !t->is_scalar && second.count(t) != 0; });
+    if (!shares) return false;
+    std::vector<KernelOutput> both = a.outputs;
+    both.insert(both.end(), c.outputs.begin(), c.outputs.end());
+    if ((!a.plan->scans.empty() || !c.plan->scans.empty()) && !share_scan_loop(both)) return false;
+    std::optional<Plan> plan;
+    KernelCost cost;
+    for (const Axis loop : {a.plan->loop, c.plan->loop}) {
+      if ((plan && plan->loop == loop) || !is_loop_of(both, loop)) continue;
+      Plan merged(b_, both, loop);
+      const KernelCost merged_cost = estimate(merged, b_, target_);
+      if (!merged_cost.fits || (plan && cost.seconds <= merged_cost.seconds)) continue;
+      plan.emplace(std::move(merged));
+      cost = merged_cost;
+    }
+    const double apart = a.cost.seconds + c.cost.seconds;
+    if (!plan || cost.seconds >= apart) return false;
+    std::string reason = fmt::format("kernels for {} and {} take {:.3g} times as long", names(a), names(c), apart / cost.seconds);
+    kernels_[i] = kernel(std::move(*plan), cost, std::move(reason));
+    kernels_.erase(kernels_.begin() + static_cast<std::ptrdiff_t>(j));
+    return true;
+  }
+
   // Whether one loop has the scans of all outputs, and computes none of them again for further rows.
   static bool share_scan_loop(const std::vector<KernelOutput>& outputs) {
     std::vector<Expr> values;
@@ -433,29 +485,11 @@ class Coverer {
     return scan_loop(values) && std::all_of(values.begin(), values.end(), [&](Expr v) { return v->axes == values[0]->axes; });
   }
 
-  bool try_merge(std::size_t i, std::size_t j) {
-    const Kernel &a = kernels_[i], &c = kernels_[j];
-    // What is computed element by element can be part of any loop.
-    const Axis loop = a.plan->loop ? a.plan->loop : c.plan->loop;
-    const bool is_one_loop = (!a.plan->loop || a.plan->loop == loop) && (!c.plan->loop || c.plan->loop == loop);
-    if (!is_one_loop || waits(i, j) || waits(j, i)) return false;
-    const std::set<Tensor>&first = a.reads, &second = c.reads;
-    const bool shares = std::any_of(first.begin(), first.end(), [&](Tensor t) { return !t->is_scalar && second.count(t) != 0; });
-    if (!shares) return false;
-    std::vector<KernelOutput> both = a.outputs;
-    both.insert(both.end(), c.outputs.begin(), c.outputs.end());
-    if ((!a.plan->scans.empty() || !c.plan->scans.empty()) && !share_scan_loop(both)) return false;
-    Plan plan(b_, both, loop);
-    if (!fits_on_chip(plan) || plan.passes > std::max(a.plan->passes, c.plan->passes)) return false;
-    // Axes that one of the two would compute again and again.
-    for (const KernelOutput& o : both)
-      for (Axis x : plan.grid)
-        if (!o.value->axes.contains(x) && !plan.payload.contains(x) && walk_.holds_product(o.value) &&
-            estimated_extent(x->extent) > kMostPayload)
-          return false;
-    kernels_[i] = kernel(std::move(both), std::move(plan));
-    kernels_.erase(kernels_.begin() + static_cast<std::ptrdiff_t>(j));
-    return true;
+  // Whether each output has a reduction over the loop's axis, or is computed element by element: that can be part of any loop.
+  bool is_loop_of(const std::vector<KernelOutput>& outputs, Axis loop) {
+    return std::all_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) {
+      return !walk_.holds_reduction(o.value) || (loop && !reductions_over(loop, {o}).empty());
+    });
   }
 
   void merge() {
@@ -482,7 +516,8 @@ class Coverer {
         const std::set<Tensor>& needed = kernels_[i].reads;
         if (std::any_of(needed.begin(), needed.end(), [&](Tensor t) { return unwritten.count(t) != 0; })) continue;
         for (const KernelOutput& o : kernels_[i].outputs) unwritten.erase(o.tensor);
-        ordered.push_back({std::move(*kernels_[i].plan), {}});
+        Kernel& k = kernels_[i];
+        ordered.push_back({std::move(*k.plan), k.cost.text() + (k.reason.empty() ? "" : "\n" + k.reason)});
         done.insert(i);
         has_progress = true;
       }
@@ -492,10 +527,12 @@ class Coverer {
   }
 
   ExprBuilder& b_;
+  const ir::TargetDesc& target_;
   Walk walk_;
   const int first_;  // the number of the first intermediate result
   ExprMap loads_;
   ExprSet started_;
+  std::map<Tensor, Choice> choices_;
   std::vector<Kernel> kernels_;
 };
 
@@ -525,8 +562,8 @@ Plan best_plan(ExprBuilder& b, const std::vector<KernelOutput>& outputs) {
   return std::move(*best);
 }
 
-std::vector<CoveredKernel> cover(ExprBuilder& b, std::vector<KernelOutput> outputs, int first) {
-  return Coverer(b, first).run(std::move(outputs));
+std::vector<CoveredKernel> cover(ExprBuilder& b, std::vector<KernelOutput> outputs, const ir::TargetDesc& target, int first) {
+  return Coverer(b, target, first).run(std::move(outputs));
 }
 
 }  // namespace tilewright::passes::fusion

@@ -240,7 +240,7 @@ class ProgramBuilder {
     }
     derive_time.stop();
     Stopwatch cover_time(program_.times.cover_ms);
-    const std::vector<CoveredKernel> kernels = cover(formulas.exprs, std::move(outputs), intermediates_);
+    const std::vector<CoveredKernel> kernels = cover(formulas.exprs, std::move(outputs), target_, intermediates_);
     cover_time.stop();
     for (const CoveredKernel& k : kernels) emit_or_divide(formulas, k.plan, k.reason);
     intermediates_ += static_cast<int>(formulas.pool.tensors());

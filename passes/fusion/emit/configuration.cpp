@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+
+#include "passes/fusion/products.h"
 
 namespace tilewright::passes::fusion {
 
@@ -80,26 +83,17 @@ class TileChooser {
  private:
   // Whether tensors that lack different axes of the result are multiplied along a common one.
   bool has_product() const {
-    const auto varies = [&](Expr e) {
-      if (!e->is(ExprKind::reduce) || e->combine != graph::Combine::sum) return false;
-      std::vector<AxisSet> groups;
-      for (const Factor& f : b_.factors(e->operands[0])) {
-        const AxisSet own = f.base->axes.without(e->bound);
-        if (f.base->axes.intersects(e->bound) && !own.empty()) groups.push_back(own);
-      }
-      for (const AxisSet& a : groups)
-        for (const AxisSet& c : groups)
-          if (!a.without(c).empty() && !c.without(a).empty()) return true;
-      return false;
-    };
     for (Expr r : reductions_over(nullptr, plan_.outputs))
-      if (varies(r)) return true;
+      if (is_product(r, b_)) return true;
     return false;
   }
 
-  // Programs read again what lacks an axis, for each tile of the axis.
-  bool is_reused_along(Axis a) const {
-    return std::any_of(loads_.begin(), loads_.end(), [&](const Load& l) { return !l.axes.contains(a); });
+  // What each program reads that lacks an axis: a tile of the axis shares it.
+  double shared_along(Axis a, const AxisSet& grid) const {
+    double elements = 0;
+    for (const Load& l : loads_)
+      if (!l.axes.contains(a)) elements += estimated_extent(l.axes.without(grid));
+    return elements;
   }
 
   bool is_contiguous(Axis a) const {
@@ -117,9 +111,13 @@ class TileChooser {
   }
 
   void choose_for_product(const AxisSet& grid) {
+    std::map<Axis, double> shared;
+    double most_shared = 0;
+    for (Axis a : grid) most_shared = std::max(most_shared, shared[a] = shared_along(a, grid));
     std::vector<Axis> tiled;
+    constexpr double kWorthATile = 1.0 / 16;
     for (Axis a : grid)
-      if (is_reused_along(a)) tiled.push_back(a);
+      if (shared[a] > 0 && shared[a] >= kWorthATile * most_shared) tiled.push_back(a);
     std::stable_sort(tiled.begin(), tiled.end(), [](Axis a, Axis b) { return estimated_extent(a->extent) > estimated_extent(b->extent); });
     const std::int64_t side = is_narrow_and_large(tiled) ? 128 : 64;
     const std::size_t most = sizes_.payload.empty() ? 2 : 1;

@@ -56,7 +56,7 @@ void check_one_kernel(const graph::Graph& g) {
     CAPTURE(target.name);
     const Program p = build_program(g, {}, target);
     std::string plans;
-    for (const ProgramKernel& k : p.kernels) plans += k.plan_text + "\n";
+    for (const ProgramKernel& k : p.kernels) plans += k.plan_text + k.reason + "\n";
     CAPTURE(plans);
     CHECK(p.kernels.size() == 1);
     CHECK(p.kernels[0].passes == 1);
