@@ -201,10 +201,16 @@ int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr 
   return static_cast<int>(accumulators.size()) - 1;
 }
 
+// Bodies that differ by a number are one accumulator.
+AccumulatorTerm Plan::term(const FormTerm& t, int pass, Combine combine, Expr exponent, Expr reduce) {
+  Term body{1, t.body};
+  if (combine == Combine::sum && ir::is_float(t.body->element) && !t.body->is(ExprKind::number)) body = b_->split_coefficient(t.body);
+  return {b_->scale(body.coefficient, t.factor), accumulator(pass, combine, exponent, body.value, reduce)};
+}
+
 void Plan::make_accumulators() {
   for (Reduction& r : reductions)
-    for (const FormTerm& t : forms_[r.value])
-      r.terms.push_back({t.factor, accumulator(r.pass, r.value->combine, t.exponent, t.body, r.value)});
+    for (const FormTerm& t : forms_[r.value]) r.terms.push_back(term(t, r.pass, r.value->combine, t.exponent, r.value));
 }
 
 // The transport of a body with shift references y: the form of body[y + delta], with delta pending. Bodies that turn up become
@@ -219,7 +225,7 @@ void Plan::make_moves() {
     const Form transported = forms.form(b_->substitute(accumulators[i].body, moved));
     std::vector<AccumulatorTerm> move;
     for (const FormTerm& t : transported)
-      move.push_back({t.factor, accumulator(accumulators[i].pass, Combine::sum, accumulators[i].exponent, t.body, accumulators[i].reduce)});
+      move.push_back(term(t, accumulators[i].pass, Combine::sum, accumulators[i].exponent, accumulators[i].reduce));
     accumulators[i].move = std::move(move);
   }
 }

@@ -107,6 +107,7 @@ class Plan {
   void find_scans();
   void assign_passes();
   void make_accumulators();
+  AccumulatorTerm term(const FormTerm&, int pass, graph::Combine, Expr exponent, Expr reduce);
   int accumulator(int pass, graph::Combine, Expr exponent, Expr body, Expr reduce);
   void make_moves();
   void choose_policies();
