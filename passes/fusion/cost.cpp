@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 
+#include "passes/fusion/cover.h"
 #include "passes/fusion/emit/configuration.h"
 #include "passes/fusion/products.h"
 
@@ -131,7 +132,13 @@ class Estimator {
     for (Expr x : children(e)) visit(x, seen);
   }
 
-  bool fits() const { return plan_.cells + plan_.after <= 1024 && cost_.accumulator_bytes <= facts_.accumulator_bytes; }
+  // An axis that a program has whole must fit for every value of its symbols.
+  bool fits() const {
+    constexpr std::int64_t kMostWhole = 1024;
+    const bool is_bounded =
+        std::all_of(tiles_.payload.begin(), tiles_.payload.end(), [](const auto& axis) { return axis.second <= kMostWhole; });
+    return is_bounded && fits_on_chip(plan_) && cost_.accumulator_bytes <= facts_.accumulator_bytes;
+  }
 
   double seconds() const {
     // A loop can be shared out over programs, a few steps each.
