@@ -35,6 +35,7 @@ struct EmittedKernel {
     Dim extent;
   };
   std::vector<Parameter> parameters;
+  std::vector<Tensor> writes;
   std::vector<GridFactor> grid[3];
 };
 
