@@ -426,7 +426,7 @@ class ProgramBuilder {
   // A kernel of several outputs that tiles cannot hold at once becomes one for each output.
   void emit_or_divide(Formulas& f, const Plan& plan, const std::string& reason) {
     try {
-      emit(f, plan, reason);
+      emit(f, plan, reason_of(plan) + "\n" + reason);
     } catch (const TileTooLarge&) {
       if (plan.outputs.size() == 1) throw;
       for (const KernelOutput& o : plan.outputs) emit(f, best_plan(f.exprs, {o}), {});
