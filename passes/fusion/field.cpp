@@ -5,7 +5,8 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-constexpr std::uint64_t kExponents = 1152921504606845789u;
+// All primes below 47 are squares modulo p, so that numbers made of them have roots.
+constexpr std::uint64_t kExponents = 952804987596247319u;
 constexpr Modulus kExponentModulus(kExponents), kValueModulus(2 * kExponents + 1);
 // A square other than 1 has order q.
 constexpr std::uint64_t kGenerator = 9;
@@ -49,6 +50,8 @@ std::uint64_t field_power(const Modulus& m, std::uint64_t base, const ir::Ration
   }
   return m.power(base, kExponentModulus.of(exponent));
 }
+
+bool has_root(std::uint64_t value) { return kValueModulus.power(value, kExponents) == 1; }
 
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   std::uint64_t x = a + 0x9e3779b97f4a7c15u * (b + 1);

@@ -39,6 +39,8 @@ class Modulus {
 std::uint64_t field_exp(std::uint64_t exponent);
 /// base^exponent for a fraction; base is a residue of the modulus.
 std::uint64_t field_power(const Modulus&, std::uint64_t base, const ir::Rational& exponent);
+/// Whether a residue modulo p has a root, of which it is the square.
+bool has_root(std::uint64_t value);
 /// A mix of two words (splitmix64): what functions without a law are.
 std::uint64_t mix(std::uint64_t a, std::uint64_t b);
 

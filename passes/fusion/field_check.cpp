@@ -34,8 +34,7 @@ class PlanChecker {
   std::optional<Expr> run() {
     for (const RunningScan& s : plan_.scans)
       if (!is_running(s)) return s.value;
-    for (const Reduction& r : plan_.reductions)
-      for (const Point& p : points(r.value->axes, plan_.loop)) final_[r.value][p] = random();
+    draw_complete_values();
     for (int pass = 1; pass <= plan_.passes; ++pass)
       if (const auto wrong = run_pass(pass)) return wrong;
     return std::nullopt;
@@ -51,6 +50,54 @@ class PlanChecker {
   Residues random() {
     ++drawn_;
     return {mix(seed_, drawn_) % (Modulus::values().prime() - 1) + 1, mix(seed_ + 1, drawn_) % (Modulus::exponents().prime() - 1) + 1};
+  }
+
+  // Half of the residues have no root: one that a formula takes the root of is drawn until it has one, so that the square of the root is
+  // it.
+  void draw_complete_values() {
+    constexpr int kMostDraws = 200;
+    const std::vector<Expr> bases = bases_of_roots();
+    for (const Reduction& r : plan_.reductions) {
+      std::vector<Expr> own;
+      for (Expr b : bases)
+        if (b->axes.contains(r.value->axes) && contains(b, r.value) && is_drawn(b, r)) own.push_back(b);
+      for (const Point& p : points(r.value->axes, plan_.loop))
+        for (int i = 0; i < kMostDraws; ++i) {
+          final_[r.value][p] = random();
+          if (std::all_of(own.begin(), own.end(), [&](Expr b) { return has_roots(b, r.value->axes, p); })) break;
+        }
+    }
+  }
+
+  // What roots are taken of, without the loop's axis.
+  std::vector<Expr> bases_of_roots() const {
+    std::vector<Expr> found;
+    ExprSet seen;
+    const std::function<void(Expr)> visit = [&](Expr e) {
+      if (!seen.insert(e).second) return;
+      for (const Factor& f : e->factors)
+        if (!f.exponent.is_integer() && !f.base->axes.contains(plan_.loop)) found.push_back(f.base);
+      for (Expr x : children(e)) visit(x);
+    };
+    for (const KernelOutput& o : plan_.outputs) visit(o.value);
+    return found;
+  }
+
+  // Whether no later reduction is part of the base.
+  bool is_drawn(Expr base, const Reduction& last) const {
+    return std::none_of(&last + 1, plan_.reductions.data() + plan_.reductions.size(),
+                        [&](const Reduction& r) { return contains(base, r.value); });
+  }
+
+  bool has_roots(Expr base, const AxisSet& axes, const Point& p) const {
+    const Modulus& m = Modulus::values();
+    FieldEvaluator evaluator(seed_, plan_.loop, [&](Expr e, const Point& at, const Modulus& n) {
+      return complete(e, at, n, [](const Reduction&) { return true; });
+    });
+    for (const Point& at : points(base->axes, plan_.loop))
+      if (restricted(at, axes.common(base->axes)) == restricted(p, axes.common(base->axes)) && !has_root(evaluator.value(base, at, m)))
+        return false;
+    return true;
   }
 
   void draw_references(State& state, int pass, bool is_final) {

@@ -120,6 +120,8 @@ Expr GraphToExprs::compare(OpKind op, Expr a, Expr b, Element element) {
     const Expr difference = op == OpKind::gt_ ? b_.add({a, b_.scale(-1, b), b_.number(-1)}) : b_.subtract(a, b);
     if (fits(integer_range(difference), Element::i64)) return b_.at_least_zero(difference);
   }
+  if (a->is(ExprKind::number) && b->is(ExprKind::number))
+    return b_.truth(op == OpKind::eq_ ? a == b : op == OpKind::gt_ ? a->number > b->number : a->number >= b->number);
   std::vector<Expr> both{a, b};
   if (op == OpKind::eq_) std::sort(both.begin(), both.end(), [](Expr l, Expr r) { return l->key < r->key; });
   return b_.function(op, std::move(both), Element::boolean);

@@ -76,6 +76,7 @@ std::string reason_of(const Plan& plan) {
     shifted += r.policy == Policy::shifted;
   }
   std::vector<std::string> what;
+  if (!plan.scans.empty()) what.push_back(counted(static_cast<int>(plan.scans.size()), "running combination"));
   if (extremes > 0) what.push_back(counted(extremes, "extreme"));
   if (sums > 0) what.push_back(counted(sums, "sum"));
   if (others > 0) what.push_back(counted(others, "other reduction"));

@@ -67,6 +67,10 @@ class TileChooser {
       if (!plan_.loop) grid.insert(a);
     AxisSet payload = free.without(grid);
     payload.insert(plan_.payload);
+    // Along a long axis that an output has and the reductions lack, programs repeat the reductions.
+    for (Axis a : payload.without(plan_.payload))
+      if (whole(a) > kMostWholeExtent) grid.insert(a);
+    payload = payload.without(grid);
     for (Axis a : payload) sizes_.payload[a] = whole(a);
     for (Axis a : grid) sizes_.grid[a] = 1;
     if (plan_.loop && has_product()) {

@@ -35,7 +35,6 @@ struct EmittedKernel {
     Dim extent;
   };
   std::vector<Parameter> parameters;
-  std::vector<Tensor> writes;
   std::vector<GridFactor> grid[3];
 };
 

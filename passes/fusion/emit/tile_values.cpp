@@ -412,8 +412,7 @@ Part TileValues::emit_function(Expr e, const Order& own) {
   Element element = e->element;
   const bool keeps_element = element != Element::boolean && info.family != ir::Family::convert;
   if (!keeps_element || e->function == OpKind::popcount_ || e->function == OpKind::clz_ || e->function == OpKind::ffs_)
-    for (Expr x : e->operands)
-      if (!is_constant(x)) element = x->element;
+    for (Expr x : e->operands) element = is_constant(x) ? (element == Element::boolean ? Element::f32 : element) : x->element;
   std::vector<Part> x;
   for (Expr operand : e->operands) x.push_back(value_as(operand, own, element));
   if (x.size() == 1) return unary(e->function, x[0]);
