@@ -94,18 +94,4 @@ Configuration attention_configuration(const Device& device, std::int64_t queries
   return c;
 }
 
-Configuration decode_configuration(const Device& device, const DecodeShape& s, const Options& options) {
-  if (options.configuration) return *options.configuration;
-  const DeviceFacts facts = facts_of(device);
-  Configuration c;
-  c.bm = cover(s.group, 16, 65536);
-  c.bn = cover(s.page_size, 16, 64);
-  c.num_stages = facts.is_gpu ? 2 : 1;
-  // Parts of at least 256 keys. Their number decides on the order of sums, so it may depend on the capacity alone.
-  const std::int64_t most = std::clamp<std::int64_t>(s.capacity / 256, 1, 64);
-  const std::int64_t wanted = options.batch_invariant ? 16 : cdiv(2 * facts.programs, std::max<std::int64_t>(s.sequences, 1));
-  c.splits = static_cast<int>(std::min(most, wanted));
-  return c;
-}
-
 }  // namespace tilewright::kernels::host

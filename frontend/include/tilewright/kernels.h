@@ -3,10 +3,7 @@
 #pragma once
 #include "tilewright/detail/requirements.h"
 
-#include "tilewright/kernels/attention.h"
-#include "tilewright/kernels/attention_backward.h"
 #include "tilewright/kernels/cross_entropy.h"
-#include "tilewright/kernels/decode_attention.h"
 #include "tilewright/kernels/matmul.h"
 #include "tilewright/kernels/normalization.h"
 #include "tilewright/kernels/options.h"

@@ -18,9 +18,15 @@ namespace graph_program {
 namespace tw = tilewright;
 using Numbers = std::vector<double>;
 
-/// The devices of these tests: each kind of code that a plan is compiled to.
-inline const std::vector<std::string>& devices() {
-  static const std::vector<std::string> all{"cpu", "emulator:sm_75", "emulator:sm_80", "emulator:sm_90a"};
+using Devices = std::vector<std::string>;
+/// Code for hosts and for GPUs.
+inline const Devices& devices() {
+  static const Devices both{"cpu", "emulator:sm_80"};
+  return both;
+}
+/// Each kind of matrix instruction, for products.
+inline const Devices& all_devices() {
+  static const Devices all{"cpu", "emulator:sm_75", "emulator:sm_80", "emulator:sm_90a"};
   return all;
 }
 
@@ -134,10 +140,10 @@ class Program {
     plan.run(run.arguments);
     for (const auto& compare : run.checks) compare();
   }
-  /// On every device fused; on the cpu node by node as well. The plan of the last device.
-  tw::Plan check(const tw::PlanOptions& options = {}) const {
+  /// On these devices fused; on the cpu node by node as well. The plan of the last device.
+  tw::Plan check(const Devices& names = devices(), const tw::PlanOptions& options = {}) const {
     tw::Plan plan;
-    for (const std::string& name : devices()) {
+    for (const std::string& name : names) {
       CAPTURE(name);
       tw::Device device = tw::Device::open(name);
       plan = check_on(device, options);
