@@ -120,13 +120,29 @@ void ArgumentCheck::equal(const char* name, int axis, const char* symbol, std::i
     fail(fmt::format("'{}' is {}; its extent {} must be {} = {}", name, v.shape(), axis_of(v, axis), symbol, want));
 }
 
-void ArgumentCheck::same_shape(const char* name, const char* other) const {
+void ArgumentCheck::same_shape(const char* name, const char* other, int count) const {
   const View_& v = find(name);
   const View_& o = find(other);
-  if (!std::equal(v.extents.begin(), v.extents.end(), o.extents.begin()))
-    fail(fmt::format("'{}' is {}; it must be [{}] as '{}' is {}", name, v.shape(),
-                     fmt::join(o.extents.begin(), o.extents.begin() + static_cast<std::ptrdiff_t>(v.extents.size()), ", "), other,
-                     o.shape()));
+  const std::size_t checked = count < 0 ? v.extents.size() : static_cast<std::size_t>(count);
+  std::vector<std::int64_t> want = v.extents;
+  std::copy_n(o.extents.begin(), checked, want.begin());
+  if (v.extents != want)
+    fail(fmt::format("'{}' is {}; it must be [{}] as '{}' is {}", name, v.shape(), fmt::join(want, ", "), other, o.shape()));
+}
+
+void ArgumentCheck::at_most(const char* name, int axis, std::int64_t most) const {
+  const View_& v = find(name);
+  if (v.extents[axis_of(v, axis)] > most)
+    fail(fmt::format("'{}' is {}; its extent {} must be at most {}", name, v.shape(), axis_of(v, axis), most));
+}
+
+void ArgumentCheck::head_group(const char* name, const char* of, int axis) const {
+  const View_& v = find(name);
+  const View_& o = find(of);
+  const std::int64_t heads = v.extents[axis_of(v, axis)], key_heads = o.extents[axis_of(o, axis)];
+  if (heads > 0 && (key_heads == 0 || heads % key_heads != 0))
+    fail(fmt::format("'{}' is {}; its {} heads must be a multiple of the {} heads of '{}', which is {}", name, v.shape(), heads, key_heads,
+                     of, o.shape()));
 }
 
 std::int64_t ArgumentCheck::broadcast(std::initializer_list<const char*> inputs, const char* result, int axis) const {

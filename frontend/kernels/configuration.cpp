@@ -74,10 +74,13 @@ Configuration row_configuration(const Device& device, std::int64_t n, const Opti
   return c;
 }
 
-Configuration element_configuration(const Device& device, std::int64_t count, const Options& options) {
+Configuration element_configuration(const Device& device, std::int64_t rows, std::int64_t columns, const Options& options) {
   if (options.configuration) return *options.configuration;
   Configuration c;
-  c.bn = cover(count, 1, facts_of(device).is_gpu ? 1024 : 4096);
+  // Square tiles where both extents are large: either axis may be the contiguous one.
+  const int elements = facts_of(device).is_gpu ? 2048 : 4096;
+  c.bn = cover(columns, 1, rows <= 8 ? elements : 64);
+  c.bm = cover(rows, 1, elements / c.bn);
   return c;
 }
 
@@ -91,6 +94,20 @@ Configuration attention_configuration(const Device& device, std::int64_t queries
   c.bn = cover(keys, 16, depth * element_bytes <= 256 ? 64 : 32);
   c.num_warps = c.bm >= 128 ? 8 : 4;
   c.num_stages = facts.is_gpu ? 2 : 1;
+  return c;
+}
+
+Configuration decode_configuration(const Device& device, const DecodeShape& s, const Options& options) {
+  if (options.configuration) return *options.configuration;
+  const DeviceFacts facts = facts_of(device);
+  Configuration c;
+  c.bm = cover(s.group, 16, 65536);
+  c.bn = cover(s.page_size, 16, 64);
+  c.num_stages = facts.is_gpu ? 2 : 1;
+  // Parts of at least 256 keys. Their number decides on the order of sums, so it may depend on the capacity alone.
+  const std::int64_t most = std::clamp<std::int64_t>(s.capacity / 256, 1, 64);
+  const std::int64_t wanted = options.batch_invariant ? 16 : cdiv(2 * facts.programs, std::max<std::int64_t>(s.sequences, 1));
+  c.splits = static_cast<int>(std::min(most, wanted));
   return c;
 }
 

@@ -20,15 +20,20 @@ std::string message_of(const std::function<void()>& f) {
   return "";
 }
 
-double error(const std::vector<double>& got, const std::vector<double>& want) {
+double norm(const std::vector<double>& values) {
+  double sum = 0;
+  for (double x : values) sum += std::isinf(x) ? 0 : x * x;
+  return std::sqrt(sum);
+}
+
+double error(const std::vector<double>& got, const std::vector<double>& want, double least) {
   REQUIRE(got.size() == want.size());
-  double difference = 0, size = 0;
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    if (std::isinf(want[i]) && got[i] == want[i]) continue;
-    difference += (got[i] - want[i]) * (got[i] - want[i]), size += want[i] * want[i];
-  }
-  if (difference == 0) return 0;
-  return std::isnan(difference) ? INFINITY : std::sqrt(difference / std::max(size, 1e-300));
+  std::vector<double> difference(want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) difference[i] = std::isinf(want[i]) ? (got[i] == want[i] ? 0 : NAN) : got[i] - want[i];
+  for (double d : difference)
+    if (!std::isfinite(d)) return INFINITY;
+  const double size = norm(difference);
+  return size == 0 ? 0 : size / std::max({norm(want), least, 1e-300});
 }
 
 }  // namespace kernel_tests

@@ -105,7 +105,8 @@ struct Array {
   }
 };
 
-/// The relative error of the whole, with NaN as the worst; 0 for nothing.
-double error(const std::vector<double>& got, const std::vector<double>& want);
+double norm(const std::vector<double>& values);
+/// The norm of the difference over that of what is wanted, or over `least` if that is larger; infinite for NaN.
+double error(const std::vector<double>& got, const std::vector<double>& want, double least = 0);
 
 }  // namespace kernel_tests

@@ -34,6 +34,59 @@ TEST_CASE("mistakes: shapes of products") {
   CHECK_MISTAKE("launch of 'matmul': the buffers are on device 'cpu', but the stream is 'emulator:sm_80'", kernels::matmul(a, b, c, {.stream = second.stream()}));
   CHECK_MISTAKE("transposed: the view is empty", tw::transposed(tw::View<float, 2>()));
 }
+
+TEST_CASE("mistakes: rows") {
+  tw::Device device = tw::Device::open("cpu");
+  auto buffer = device.allocate<float>(10000), other = device.allocate<float>(10000), third = device.allocate<float>(10000);
+  auto targets = device.allocate<int>(100);
+  const auto x = tw::view(buffer, {8, 6}), y = tw::view(other, {8, 6});
+  const auto weights = tw::view(third, {6});
+  CHECK_MISTAKE("softmax: 'y' is [8, 5]; it must be [8, 6] as 'x' is [8, 6]", kernels::softmax(x, tw::view(other, {8, 5})));
+  CHECK_MISTAKE("softmax: 'y', a result, shares memory with 'x'", kernels::softmax(x, x));
+  CHECK_MISTAKE("log_softmax: 'x' is empty", kernels::log_softmax(tw::View<float, 2>(), y));
+  CHECK_MISTAKE("softmax_backward: 'dy' is [7, 6]; it must be [8, 6]", kernels::softmax_backward(x, tw::view(other, {7, 6}), y));
+  CHECK_MISTAKE("layer_norm: 'gamma' is [5]; its extent 0 must be N = 6 of 'x', which is [8, 6]", kernels::layer_norm(x, tw::view(third, {5}), weights, y, 1e-5));
+  CHECK_MISTAKE("layer_norm: eps must not be negative, nor NaN", kernels::layer_norm(x, weights, weights, y, -1));
+  CHECK_MISTAKE("layer_norm: 'mean' is [6]; it must be [8] as 'x' is [8, 6]", kernels::layer_norm(x, weights, weights, y, 1e-5, tw::view(third, {6})));
+  CHECK_MISTAKE("rms_norm_backward: 'rstd' is empty", kernels::rms_norm_backward(x, weights, {}, x, y, {}));
+  CHECK_MISTAKE("cross_entropy: 'targets' is [7]; it must be [8] as 'logits' is [8, 6]", kernels::cross_entropy(x, tw::view(targets, {7}), tw::view(other, {8})));
+  CHECK_MISTAKE("cross_entropy: 'losses' is [9]; it must be [8]", kernels::cross_entropy(x, tw::view(targets, {8}), tw::view(other, {9})));
+}
+
+TEST_CASE("mistakes: attention") {
+  tw::Device device = tw::Device::open("cpu");
+  auto qs = device.allocate<float>(100000), ks = device.allocate<float>(100000), vs = device.allocate<float>(100000), os = device.allocate<float>(100000);
+  auto numbers = device.allocate<double>(1000);
+  auto lengths = device.allocate<int>(10);
+  const auto q = tw::view(qs, {2, 6, 10, 16}), k = tw::view(ks, {2, 3, 20, 16}), v = tw::view(vs, {2, 3, 20, 16}), out = tw::view(os, {2, 6, 10, 16});
+  CHECK_MISTAKE("attention: 'k' is [2, 3, 20, 8]; its extent 3 must be d = 16 of 'q'", kernels::attention(q, tw::view(ks, {2, 3, 20, 8}), v, out));
+  CHECK_MISTAKE("attention: 'q' is [2, 6, 10, 16]; its 6 heads must be a multiple of the 4 heads of 'k'", kernels::attention(q, tw::view(ks, {2, 4, 20, 16}), tw::view(vs, {2, 4, 20, 16}), out));
+  CHECK_MISTAKE("attention: 'v' is [2, 3, 19, 16]; its extent 2 must be N = 20 of 'k'", kernels::attention(q, k, tw::view(vs, {2, 3, 19, 16}), out));
+  CHECK_MISTAKE("attention: 'out' is [2, 6, 9, 16]; it must be [2, 6, 10, 16]", kernels::attention(q, k, v, tw::view(os, {2, 6, 9, 16})));
+  CHECK_MISTAKE("attention: 'q' is [1, 1, 2, 300]; its extent 3 must be at most 256", kernels::attention(tw::view(qs, {1, 1, 2, 300}), tw::view(ks, {1, 1, 2, 300}), tw::view(vs, {1, 1, 2, 16}), tw::view(os, {1, 1, 2, 16})));
+  CHECK_MISTAKE("attention: window = -1; it must not be negative", kernels::attention(q, k, v, out, {.window = -1}));
+  CHECK_MISTAKE("attention: 'lse' holds double; it must be float, the type of the sums", kernels::attention(q, k, v, out, {.lse = tw::view(numbers, {2, 6, 10})}));
+  CHECK_MISTAKE("decode_attention: 'lengths' is [3]; its extent 0 must be batch = 2 of 'q'", kernels::decode_attention(tw::view(qs, {2, 6, 16}), k, v, tw::view(lengths, {3}), tw::view(os, {2, 6, 16})));
+}
+
+TEST_CASE("mistakes: other products and elements") {
+  tw::Device device = tw::Device::open("cpu");
+  auto buffer = device.allocate<float>(10000), other = device.allocate<float>(10000), result = device.allocate<float>(10000);
+  auto bytes = device.allocate<std::int8_t>(1000), more_bytes = device.allocate<std::int8_t>(1000);
+  auto numbers = device.allocate<int>(100);
+  const auto a = tw::view(buffer, {8, 6}), c = tw::view(result, {8, 4});
+  CHECK_MISTAKE("matvec: 'x' is [5]; its extent 0 must be K = 6 of 'a', which is [8, 6]", kernels::matvec(a, tw::view(other, {5}), tw::view(result, {8})));
+  CHECK_MISTAKE("matmul_scaled: 'a_scale' is [7]; its extent 0 must be M = 8 of 'a'", kernels::matmul_scaled(tw::view(bytes, {8, 6}), tw::view(buffer, {7}), tw::view(more_bytes, {6, 4}), tw::view(other, {4}), c));
+  CHECK_MISTAKE("grouped_matmul: 'group_ends' is [2]; its extent 0 must be G = 3 of 'b', which is [3, 6, 4]", kernels::grouped_matmul(a, tw::view(other, {3, 6, 4}), tw::view(numbers, {2}), c));
+  CHECK_MISTAKE("gated_mlp: 'wu' is [6, 4]; it must be [6, 5] as 'wg' is [6, 5]", kernels::gated_mlp(a, tw::view(other, {6, 5}), tw::view(other, {6, 4}), tw::view(other, {5, 4}), c));
+  CHECK_MISTAKE("rotary: the last extent of 'x' is 5; it must be even", kernels::rotary(tw::view(buffer, {8, 5}), tw::view(numbers, {8})));
+  CHECK_MISTAKE("rotary: 'positions' is [7]; its extent 0 must be length = 8 of 'x'", kernels::rotary(c, tw::view(numbers, {7})));
+  CHECK_MISTAKE("dropout: p = 1.500000; it must be 0 to 1", kernels::dropout(a, tw::view(other, {8, 6}), 1.5, 1));
+  CHECK_MISTAKE("copy: 'y' is [8, 4]; it must be [8, 6] as 'x' is [8, 6]", kernels::copy(a, c));
+  CHECK_MISTAKE("transpose: 'y' is [8, 4]; its extent 0 must be columns = 6 of 'x', which is [8, 6]", kernels::transpose(a, c));
+  CHECK_MISTAKE("fill: 'y' is empty", kernels::fill(tw::View<float, 1>(), 1.0f));
+  CHECK_MISTAKE("random_normal: elements of 'y' share memory", kernels::random_normal(tw::view(result, {4, 4}, {1, 1}), 1));
+}
 // clang-format on
 
 TEST_CASE("mistakes: views that interleave share no memory") {

@@ -93,6 +93,14 @@ class View {
     return detail::ViewAccess<T, R - 1>::parameter(Ptr<T>(detail::offset_pointer({base_, at}, {step, at}, false)), std::move(extents),
                                                    std::move(strides));
   }
+  /// The first `count` indices of the first axis, not more than its extent: what stands behind them is outside.
+  template <IntegerElement I>
+  View first(const Tile<I>& count, Here at = Here::current()) const {
+    expect_parameter("first", at);
+    View v = *this;
+    v.extents_[0] = I64(detail::cast(count, detail::kCode<std::int64_t>, at));
+    return v;
+  }
   /// The extent along an axis.
   I64 extent(Axis axis, Here at = Here::current()) const {
     expect_parameter("extent", at);

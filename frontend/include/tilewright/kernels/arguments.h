@@ -28,8 +28,12 @@ class ArgumentCheck {
   /// The extent of an axis of `name`, which is called `symbol`, must be that of an axis of `other`. Negative axes count from the end.
   void equal(const char* name, int axis, const char* symbol, const char* other, int other_axis) const;
   void equal(const char* name, int axis, const char* symbol, std::int64_t want) const;
-  /// All extents must be those of `other` from its first axis on.
-  void same_shape(const char* name, const char* other) const;
+  /// All extents, or the first `count` of them, must be those of `other` from its first axis on.
+  void same_shape(const char* name, const char* other, int count = -1) const;
+  /// An extent must be at most `most`.
+  void at_most(const char* name, int axis, std::int64_t most) const;
+  /// The heads of `name`, along an axis, must be a multiple of those of `of`.
+  void head_group(const char* name, const char* of, int axis) const;
   /// The extent of a leading axis: of arguments that have 1 there, and else all the same. That of `result` must be as large.
   std::int64_t broadcast(std::initializer_list<const char*> inputs, const char* result, int axis) const;
   /// The last check: one device, no result that shares memory with another argument, or elements with itself.
@@ -100,6 +104,20 @@ View<T, R> with_batch(const View<T, S>& v, std::int64_t batch, const Here& at) {
   if (S < R || extents[0] == 1) strides[0] = 0;
   extents[0] = batch;
   return detail::ViewAccess<T, R>::over(detail::ViewAccess<T, S>::host(v), extents, strides, at);
+}
+
+/// The view with an axis as two: `outer`, and what is left.
+template <class T, int R>
+View<T, R + 1> split_axis(const View<T, R>& v, int axis, std::int64_t outer, const Here& at) {
+  detail::PerAxis<std::int64_t, R + 1> extents{}, strides{};
+  const std::int64_t inner = outer > 0 ? extent_of(v, axis) / outer : 0;
+  for (int i = 0; i <= R; ++i) {
+    const std::size_t to = static_cast<std::size_t>(i);
+    const int from = i <= axis ? i : i - 1;
+    extents[to] = i == axis ? outer : i == axis + 1 ? inner : extent_of(v, from);
+    strides[to] = i == axis ? stride_of(v, axis) * inner : stride_of(v, from);
+  }
+  return detail::ViewAccess<T, R + 1>::over(detail::ViewAccess<T, R>::host(v), extents, strides, at);
 }
 
 /// A view of no elements, for a result that the caller does not want: it stands in for memory of another argument.

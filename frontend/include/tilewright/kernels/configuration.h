@@ -18,9 +18,17 @@ Configuration product_configuration(const Device&, const ProductShape&, const Op
 Configuration matvec_configuration(const Device&, std::int64_t m, std::int64_t k, const Options&);
 /// For kernels over rows of `n` elements: bn is the tile's extent, and at least n if the row is short enough for one tile.
 Configuration row_configuration(const Device&, std::int64_t n, const Options&);
-/// For kernels over `count` elements in any order.
-Configuration element_configuration(const Device&, std::int64_t count, const Options&);
+/// For kernels over the elements of matrices, in tiles of bm rows and bn columns.
+Configuration element_configuration(const Device&, std::int64_t rows, std::int64_t columns, const Options&);
 /// For attention: bm queries, bn keys; heads of `depth` elements; `queries` of each head.
 Configuration attention_configuration(const Device&, std::int64_t queries, std::int64_t keys, int depth, int element_bytes, const Options&);
+/// What decides on the configuration of attention over a cache.
+struct DecodeShape {
+  std::int64_t sequences;  // times key heads
+  std::int64_t capacity, page_size;
+  std::int64_t group;  // heads that share a key head
+};
+/// bm heads, bn keys, the keys in `splits` parts.
+Configuration decode_configuration(const Device&, const DecodeShape&, const Options&);
 
 }  // namespace tilewright::kernels::host

@@ -149,9 +149,10 @@ struct ProductPlan {
   }
 };
 
-/// Checks the arguments a [.., M, K], b [.., K, N] and c [.., M, N].
-template <class A, class B, class C, int R>
-ProductPlan plan_product(ArgumentCheck& check, const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const Options& options) {
+/// Checks the arguments a [.., M, K], b [.., K, N] and c [.., M, N], and with `more` what else the function takes.
+template <class A, class B, class C, int R, class More = void (*)()>
+ProductPlan plan_product(
+    ArgumentCheck& check, const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const Options& options, More more = [] {}) {
   static_assert(R == 2 || R == 3, "a matrix has 2 axes, or 3 with a batch");
   check.input("a", a);
   check.input("b", b);
@@ -160,6 +161,7 @@ ProductPlan plan_product(ArgumentCheck& check, const View<A, R>& a, const View<B
   check.equal("c", -2, "M", "a", -2);
   check.equal("c", -1, "N", "b", -1);
   const std::int64_t batch = R == 3 ? check.broadcast({"a", "b"}, "c", 0) : 1;
+  more();
   check.configuration(options);
   check.finish();
   const ProductShape shape{batch, extent_of(c, -2), extent_of(c, -1), extent_of(a, -1), sizeof(A)};

@@ -1,0 +1,132 @@
+// Attention over whole sequences: one pass over the keys, with sums that are rescaled when a larger score comes.
+#pragma once
+#include <cmath>
+
+#include "tilewright/kernels/attention_options.h"
+#include "tilewright/kernels/configuration.h"
+#include "tilewright/kernels/rows.h"
+
+namespace tilewright::kernels {
+
+/// out = softmax(scores) v for bm queries of one head. q: [batch, heads, M, d], k: [batch, key heads, N, d], v: [batch, key heads, N, dv].
+/// A query that sees no key gets 0, and lse -inf.
+template <class T>
+void attention_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4> v, View<T, 4> out, View<Accumulator<T>, 3> lse,
+                      AttentionNumbers numbers, AttentionTiles t, Precision precision, ScoreFunction::Pointer score, bool store_lse) {
+  using S = Accumulator<T>;
+  const I32 heads = q.extent(1).template to<std::int32_t>(), key_heads = k.extent(1).template to<std::int32_t>();
+  const I32 queries = q.extent(2).template to<std::int32_t>(), keys = k.extent(2).template to<std::int32_t>();
+  const I32 tiles = cdiv(queries, t.bm), at = program_id(0);
+  const I32 i = at % tiles * t.bm, head = at / tiles % heads, batch = at / tiles / heads;
+  const I32 key_head = head / (heads / key_heads);
+  const auto key_rows = k.at(batch).at(key_head), value_rows = v.at(batch).at(key_head);
+
+  const auto query_tile = q.at(batch).at(head).load({i, 0}, {t.bm, t.depth});
+  auto largest = full<S>({t.bm}, -inf), total = zeros<S>({t.bm});
+  auto sums = zeros<S>({t.bm, t.value_depth});
+  const auto [first, last] = keys_seen(i, queries, keys, numbers, t);
+  for (auto n : range(first, last, t.bn)) {
+    const auto key_tile = transposed(key_rows).load({0, n}, {t.depth, t.bn});
+    const auto scores = attention_scores<T>(query_tile, key_tile, i, n, queries, keys, numbers, head, t, precision, score);
+    const auto larger = maximum(largest, max(scores, 1));
+    const auto shift = where(larger == -inf, S(0), larger);  // no key seen yet
+    const auto weights = exp(scores - column(shift)), rescale = exp(largest - shift);
+    total = total * rescale + sum(weights, 1);
+    sums = dot(weights.template to<T>(), value_rows.load({n, 0}, {t.bn, t.value_depth}), sums * column(rescale), precision);
+    largest = larger;
+  }
+  const auto divisor = where(total == S(0), S(1), total);
+  out.at(batch).at(head).store({i, 0}, (sums / column(divisor)).template to<T>());
+  if (store_lse) lse.at(batch).at(head).store({i}, largest + log(total));
+}
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+/// What attention has in common forwards and backwards.
+struct AttentionPlan {
+  std::int64_t batch, heads, key_heads, queries, keys;
+  double scale;
+  std::int64_t window;
+  AttentionTiles tiles;
+  Configuration configuration;
+  Launch launch(std::int64_t grid, const Options& options) const {
+    return {.grid = grid, .num_warps = configuration.num_warps, .num_stages = configuration.num_stages, .stream = stream_of(options)};
+  }
+};
+
+/// The extent of a tile that holds a head.
+inline int tile_depth(std::int64_t depth) { return static_cast<int>(std::max<std::int64_t>(16, tilewright::next_power_of_two(depth))); }
+
+/// Checks the shapes of q, k and v, which are inputs of `check` already.
+inline AttentionPlan plan_attention(const ArgumentCheck& check, int element_bytes, const AttentionOptions& attention,
+                                    const Options& options) {
+  AttentionPlan p{
+      check.extent("q", 0), check.extent("q", 1), check.extent("k", 1), check.extent("q", 2), check.extent("k", 2), 0, 0, {}, {}};
+  check.equal("k", 0, "batch", "q", 0);
+  check.equal("k", 3, "d", "q", 3);
+  check.equal("v", 0, "batch", "k", 0);
+  check.equal("v", 1, "heads", "k", 1);
+  check.equal("v", 2, "N", "k", 2);
+  check.head_group("q", "k", 1);
+  check.at_most("q", 3, 256);
+  check.at_most("v", 3, 256);
+  if (attention.window < 0) check.fail("window = " + std::to_string(attention.window) + "; it must not be negative");
+  check.configuration(options);
+  const std::int64_t depth = check.extent("q", 3), value_depth = check.extent("v", 3);
+  p.scale = attention.scale.value_or(depth > 0 ? 1 / std::sqrt(static_cast<double>(depth)) : 1);
+  p.window = std::min<std::int64_t>(attention.window, INT32_MAX / 2);
+  const int deepest = tile_depth(std::max(depth, value_depth));
+  p.configuration = attention_configuration(check.device(), p.queries, p.keys, deepest, element_bytes, options);
+  p.tiles = {p.configuration.bm, p.configuration.bn, tile_depth(depth), tile_depth(value_depth), attention.causal, attention.window > 0};
+  return p;
+}
+
+/// The array that holds a number for each query, of the type of the sums.
+template <class S>
+const View<S, 3>& numbers_of(const ArgumentCheck& check, const char* name, const PerQuery& given) {
+  constexpr bool kDouble = std::is_same_v<S, double>;
+  if (kDouble ? is_given(given.in_float) : is_given(given.in_double))
+    check.fail(std::string("'") + name + "' holds " +
+               (kDouble ? "float; it must be double, as q" : "double; it must be float, the type of the sums"));
+  if constexpr (kDouble)
+    return given.in_double;
+  else
+    return given.in_float;
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// out = softmax(q k^T * scale) v for each head. q: [batch, heads, M, d], k: [batch, key heads, N, d], v: [batch, key heads, N, dv],
+/// out: [batch, heads, M, dv]; heads are a multiple of the key heads, neighbours sharing one; d and dv are at most 256. See
+/// AttentionOptions for what a query sees.
+template <class Q, class K, class V, class O>
+void attention(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, const View<O, 4>& out, const AttentionOptions& attention = {},
+               const Options& options = {}, Here at = Here::current()) {
+  using S = Accumulator<Q>;
+  static_assert(host::kIsFloat<Q> && std::is_same_v<std::remove_const_t<Q>, O> && std::is_same_v<std::remove_const_t<K>, O> &&
+                    std::is_same_v<std::remove_const_t<V>, O>,
+                "q, k, v and out have one element type: f16, bf16, float or double");
+  host::ArgumentCheck check("attention", at);
+  check.input("q", q);
+  check.input("k", k);
+  check.input("v", v);
+  check.output("out", out);
+  const host::AttentionPlan plan = host::plan_attention(check, sizeof(O), attention, options);
+  check.same_shape("out", "q", 3);
+  check.equal("out", 3, "d", "v", 3);
+  const View<S, 3>& lse = host::numbers_of<S>(check, "lse", attention.lse);
+  if (host::is_given(lse)) check.output("lse", lse), check.same_shape("lse", "q");
+  if (attention.score.pointer() && std::is_same_v<O, double>) check.fail("a score function takes scores in float, and q is of double");
+  check.finish();
+  const std::int64_t programs = plan.batch * plan.heads * tilewright::cdiv(plan.queries, std::int64_t{plan.tiles.bm});
+  if (programs == 0) return;
+  static const Kernel kernel("attention", attention_kernel<O>);
+  kernel(plan.launch(programs, options), q, k, v, out, host::or_none(lse, q, at), {plan.scale, plan.window}, plan.tiles, options.precision,
+         attention.score.pointer(), host::is_given(lse), at);
+}
+
+}  // namespace tilewright::kernels

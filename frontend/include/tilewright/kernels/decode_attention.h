@@ -1,0 +1,149 @@
+// Attention of one query a sequence over a cache of keys and values, in parts that run at the same time.
+#pragma once
+#include "tilewright/kernels/attention.h"
+
+namespace tilewright::kernels {
+
+/// pages: [batch, most pages of a sequence]: page p of a sequence, keys p * page size and on, is that of the cache's first axis. Without
+/// pages, sequence b is at b.
+struct DecodeOptions {
+  std::optional<double> scale = {};  // of the scores; 1 / sqrt(d) if not given
+  View<const std::int32_t, 2> pages = {};
+};
+
+/// The constants of the kernel.
+struct DecodeTiles {
+  int bm, bn;  // queries of the heads that share a key head, at least as many as there are; keys
+  int depth, value_depth;
+  bool paged;
+};
+
+/// One part of the keys of one sequence, for the queries that share a key head, a group. q: [batch, key heads, group, d], caches: [pages,
+/// key heads, page size, d], out: [parts, batch, key heads, group, dv], lse: [parts, batch, key heads, group].
+template <class T, class O>
+void decode_attention_kernel(View<const T, 4> q, View<const T, 4> k_cache, View<const T, 4> v_cache, View<const std::int32_t, 1> lengths,
+                             View<const std::int32_t, 2> pages, View<O, 5> out, View<Accumulator<T>, 4> lse, F64 scale, I32 blocks_of_part,
+                             DecodeTiles t, Precision precision) {
+  using S = Accumulator<T>;
+  const I32 batches = q.extent(0).template to<std::int32_t>(), key_heads = k_cache.extent(1).template to<std::int32_t>(),
+            page_size = k_cache.extent(2).template to<std::int32_t>();
+  const I32 at = program_id(0), key_head = at % key_heads, batch = at / key_heads % batches, part = at / key_heads / batches;
+  const I32 most = t.paged ? pages.extent(1).template to<std::int32_t>() * page_size : page_size;
+  const I32 length = clamp(load_number<std::int32_t>(lengths, batch.to<std::int64_t>()), 0, most);
+
+  // Blocks of bn keys, none of which crosses pages.
+  const I32 blocks_of_page = cdiv(page_size, t.bn);
+  const I32 blocks = length / page_size * blocks_of_page + cdiv(length % page_size, t.bn);
+  const auto query_tile = q.at(batch).at(key_head).load({0, 0}, {t.bm, t.depth});
+  auto largest = full<S>({t.bm}, -inf), total = zeros<S>({t.bm});
+  auto sums = zeros<S>({t.bm, t.value_depth});
+  for (auto block : range(part * blocks_of_part, minimum((part + 1) * blocks_of_part, blocks))) {
+    const I32 number = block / blocks_of_page, start = block % blocks_of_page * t.bn;
+    I32 page = batch;
+    if (t.paged) page = reshape(pages.at(batch).load({number}, {1}), {});
+    const auto keys = transposed(k_cache.at(page).at(key_head)).load({0, start}, {t.depth, t.bn});
+    const auto in_page = row(start + arange(0, t.bn));
+    const auto seen = in_page < page_size && number * page_size + in_page < length;
+    const auto scores = where(seen, dot(query_tile, keys, {}, precision) * scale.template to<S>(), -inf);
+    const auto larger = maximum(largest, max(scores, 1));
+    const auto weights = exp(scores - column(larger)), rescale = exp(largest - larger);  // a block has at least one key
+    total = total * rescale + sum(weights, 1);
+    // What the cache holds past the length may be NaN, which a weight of 0 would not remove.
+    const auto values =
+        where(transpose(seen), v_cache.at(page).at(key_head).load({start, 0}, {t.bn, t.value_depth}), zeros<T>({t.bn, t.value_depth}));
+    sums = dot(weights.template to<T>(), values, sums * column(rescale), precision);
+    largest = larger;
+  }
+  const auto divisor = where(total == S(0), S(1), total);
+  const auto result = (sums / column(divisor)).template to<O>();
+  // The rows past the group are those of the next key head: the view of the group's own ends before them.
+  out.at(part).at(batch).at(key_head).store({0, 0}, result);
+  lse.at(part).at(batch).at(key_head).store({0}, largest + log(total));
+}
+
+/// out = the sum of the parts' results, weighted by their sums: exp(lse).
+template <class S, class T>
+void decode_sum_kernel(View<const S, 4> parts, View<const S, 3> lse, View<T, 3> out, int block) {
+  const I32 heads = out.extent(1).template to<std::int32_t>();
+  const I32 head = program_id(0) % heads, batch = program_id(0) / heads;
+  auto largest = full<S>({}, -inf);
+  for (auto part : range(0, parts.extent(0).template to<std::int32_t>()))
+    largest = maximum(largest, reshape(lse.at(part).at(batch).load({head}, {1}), {}));
+  const auto shift = where(largest == -inf, S(0), largest);
+  auto sums = zeros<S>({1, block});
+  auto total = full<S>({}, 0);
+  for (auto part : range(0, parts.extent(0).template to<std::int32_t>())) {
+    const auto weight = exp(reshape(lse.at(part).at(batch).load({head}, {1}), {}) - shift);
+    sums += weight * parts.at(part).at(batch).load({head, 0}, {1, block});
+    total += weight;
+  }
+  out.at(batch).store({head, 0}, (sums / where(total == S(0), S(1), total)).template to<T>());
+}
+
+/// out = softmax(q k^T * scale) v over the first lengths[b] keys of each sequence. q: [batch, heads, d], caches: [batch, key heads,
+/// capacity, d], or [pages, key heads, page size, d] with DecodeOptions::pages; out: [batch, heads, dv]; lengths: [batch]. A sequence of
+/// length 0 gets 0. Long caches are read in parts by several programs; their results are added in a fixed order.
+template <class Q, class K, class V, class L, class O>
+void decode_attention(const View<Q, 3>& q, const View<K, 4>& k_cache, const View<V, 4>& v_cache, const View<L, 1>& lengths,
+                      const View<O, 3>& out, const DecodeOptions& decode = {}, const Options& options = {}, Here at = Here::current()) {
+  using S = Accumulator<Q>;
+  static_assert(host::kIsFloat<Q> && std::is_same_v<std::remove_const_t<Q>, O> && std::is_same_v<std::remove_const_t<K>, O> &&
+                    std::is_same_v<std::remove_const_t<V>, O>,
+                "q, the caches and out have one element type: f16, bf16, float or double");
+  static_assert(std::is_same_v<std::remove_const_t<L>, std::int32_t>, "lengths are int32_t");
+  const bool paged = host::is_given(decode.pages);
+  host::ArgumentCheck check("decode_attention", at);
+  check.input("q", q);
+  check.input("k_cache", k_cache);
+  check.input("v_cache", v_cache);
+  check.input("lengths", lengths);
+  check.output("out", out);
+  if (paged) check.input("pages", decode.pages), check.equal("pages", 0, "batch", "q", 0);
+  if (!paged) check.equal("k_cache", 0, "batch", "q", 0);
+  check.equal("k_cache", 3, "d", "q", 2);
+  check.same_shape("v_cache", "k_cache", 3);
+  check.equal("lengths", 0, "batch", "q", 0);
+  check.same_shape("out", "q", 2);
+  check.equal("out", 2, "d", "v_cache", 3);
+  check.head_group("q", "k_cache", 1);
+  check.at_most("q", 2, 256);
+  check.at_most("v_cache", 3, 256);
+  check.configuration(options);
+  check.finish();
+  const std::int64_t batch = host::extent_of(q, 0), heads = host::extent_of(q, 1), key_heads = host::extent_of(k_cache, 1);
+  const std::int64_t page_size = host::extent_of(k_cache, 2), capacity = paged ? page_size * host::extent_of(decode.pages, 1) : page_size;
+  const std::int64_t depth = host::extent_of(q, 2), value_depth = host::extent_of(v_cache, 3);
+  if (batch == 0 || heads == 0 || value_depth == 0) return;
+  if (page_size == 0) check.fail("'k_cache' has no key: its extent 2 is 0");
+  const Configuration c = host::decode_configuration(check.device(), {batch * key_heads, capacity, page_size, heads / key_heads}, options);
+  const DecodeTiles tiles{c.bm, c.bn, host::tile_depth(depth), host::tile_depth(value_depth), paged};
+  if (c.bm < heads / key_heads) check.fail("bm of the configuration is less than the heads of a key head");
+  const std::int64_t blocks = tilewright::cdiv(capacity, page_size) * tilewright::cdiv(page_size, std::int64_t{c.bn});
+  const std::int64_t parts = std::min<std::int64_t>(c.splits, std::max<std::int64_t>(blocks, 1));
+  const std::int64_t blocks_of_part = tilewright::cdiv(blocks, parts);
+  const double scale = decode.scale.value_or(depth > 0 ? 1 / std::sqrt(static_cast<double>(depth)) : 1);
+  const auto launch = [&](std::int64_t grid) {
+    return Launch{.grid = grid, .num_warps = c.num_warps, .num_stages = c.num_stages, .stream = host::stream_of(options)};
+  };
+  const View<const O, 4> grouped_q = host::split_axis(View<const O, 3>(q), 1, key_heads, at);
+  Buffer<S> lse_memory = check.device().template allocate<S>(parts * batch * heads, at);
+  const View<S, 3> lse = view(lse_memory, {parts, batch, heads}, at);
+  const auto pages = host::or_none(decode.pages, lengths, at);
+  const std::int64_t programs = parts * batch * key_heads;
+  if (parts == 1) {
+    static const Kernel kernel("decode_attention", decode_attention_kernel<O, O>);
+    kernel(launch(programs), grouped_q, k_cache, v_cache, lengths, pages,
+           host::split_axis(host::with_batch<4>(out, 1, at), 2, key_heads, at), host::split_axis(lse, 2, key_heads, at), scale,
+           blocks_of_part, tiles, options.precision, at);
+    return;
+  }
+  static const Kernel kernel("decode_attention_parts", decode_attention_kernel<O, S>);
+  static const Kernel sum_kernel("decode_attention_sum", decode_sum_kernel<S, O>);
+  Buffer<S> memory = check.device().template allocate<S>(parts * batch * heads * value_depth, at);
+  const View<S, 4> results = view(memory, {parts, batch, heads, value_depth}, at);
+  kernel(launch(programs), grouped_q, k_cache, v_cache, lengths, pages, host::split_axis(results, 2, key_heads, at),
+         host::split_axis(lse, 2, key_heads, at), scale, blocks_of_part, tiles, options.precision, at);
+  sum_kernel(launch(batch * heads), results, lse, out, tiles.value_depth, at);
+}
+
+}  // namespace tilewright::kernels

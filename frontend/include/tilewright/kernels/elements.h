@@ -1,0 +1,131 @@
+// Copies between arrays of any strides, transposition, and filling with a value.
+#pragma once
+#include <utility>
+
+#include "tilewright/kernels/rows.h"
+
+namespace tilewright::kernels {
+
+/// Matrix `index` of an array of any rank from 2, along its last two axes; matrices are counted in row-major order.
+template <class T, int R>
+View<T, 2> matrix_of(const View<T, R>& v, const I64& index) {
+  if constexpr (R == 2) {
+    return v;
+  } else {
+    I64 inner = 1;
+    for (int axis = 1; axis < R - 2; ++axis) inner *= v.extent(axis);
+    if constexpr (R == 3)
+      return v.at(index);
+    else
+      return matrix_of(v.at(index / inner), index % inner);
+  }
+}
+
+/// The tile of an array that a program works on: its matrix, and its first row and column.
+struct ElementPlace {
+  I64 matrix;
+  I32 i, j;
+};
+inline ElementPlace element_place(const I64& rows, const I64& columns, int bm, int bn) {
+  const I32 tiles_m = cdiv(rows, bm).to<std::int32_t>(), tiles_n = cdiv(columns, bn).to<std::int32_t>();
+  const I32 at = program_id(0), in_matrix = at % (tiles_m * tiles_n);
+  return {(at / (tiles_m * tiles_n)).to<std::int64_t>(), in_matrix / tiles_n * bm, in_matrix % tiles_n * bn};
+}
+
+/// y = x, cast. The compiler gives loads and stores a layout each, so that both are coalesced whichever axis is contiguous.
+template <class X, class Y, int R>
+void copy_kernel(View<const X, R> x, View<Y, R> y, int bm, int bn) {
+  const auto [matrix, i, j] = element_place(x.extent(R - 2), x.extent(R - 1), bm, bn);
+  matrix_of(y, matrix).store({i, j}, matrix_of(x, matrix).load({i, j}, {bm, bn}).template to<Y>());
+}
+
+template <class Y, int R>
+void fill_kernel(View<Y, R> y, Tile<Y> value, int bm, int bn) {
+  const auto [matrix, i, j] = element_place(y.extent(R - 2), y.extent(R - 1), bm, bn);
+  matrix_of(y, matrix).store({i, j}, broadcast_to(value, {bm, bn}));
+}
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+/// How many tiles, and their extents.
+struct ElementPlan {
+  std::int64_t programs;
+  Configuration configuration;
+  Launch launch(const Options& options) const {
+    return {.grid = programs, .num_warps = configuration.num_warps, .stream = stream_of(options)};
+  }
+};
+
+template <class T, int R>
+ElementPlan plan_elements(const ArgumentCheck& check, const View<T, R>& y, const Options& options) {
+  check.configuration(options);
+  std::int64_t matrices = 1;
+  for (int axis = 0; axis + 2 < R; ++axis) matrices *= extent_of(y, axis);
+  const std::int64_t rows = extent_of(y, -2), columns = extent_of(y, -1);
+  const Configuration c = element_configuration(check.device(), rows, columns, options);
+  return {matrices * tilewright::cdiv(rows, std::int64_t{c.bm}) * tilewright::cdiv(columns, std::int64_t{c.bn}), c};
+}
+
+/// The view itself, or a matrix of one row.
+template <class T, int R>
+auto as_matrix(const View<T, R>& v, const Here& at) {
+  if constexpr (R == 1)
+    return with_batch<2>(v, 1, at);
+  else
+    return v;
+}
+
+template <class X, class Y, int R>
+void launch_copy(const char* name, const View<X, R>& x, const View<Y, R>& y, const Options& options, const Here& at) {
+  using From = std::remove_const_t<X>;
+  static_assert(std::is_same_v<From, Y> || requires(Tile<From> t) { t.template to<Y>(); }, "there is no cast between these element types");
+  ArgumentCheck check(name, at);
+  check.input("x", x);
+  check.output("y", y);
+  check.same_shape("y", "x");
+  const auto from = as_matrix(x, at);
+  const auto to = as_matrix(y, at);
+  const ElementPlan plan = plan_elements(check, to, options);
+  check.finish();
+  if (plan.programs == 0) return;
+  static const Kernel kernel("copy", copy_kernel<From, Y, (R > 1 ? R : 2)>);
+  kernel(plan.launch(options), from, to, plan.configuration.bm, plan.configuration.bn, at);
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// y = x, element by element, cast if the element types differ. Any strides.
+template <class X, class Y, int R>
+void copy(const View<X, R>& x, const View<Y, R>& y, const Options& options = {}, Here at = Here::current()) {
+  host::launch_copy("copy", x, y, options, at);
+}
+/// y[.., j, i] = x[.., i, j].
+template <class X, class Y, int R>
+  requires(R >= 2)
+void transpose(const View<X, R>& x, const View<Y, R>& y, const Options& options = {}, Here at = Here::current()) {
+  host::ArgumentCheck check("transpose", at);
+  check.input("x", x);
+  check.output("y", y);
+  check.same_shape("y", "x", R - 2);
+  check.equal("y", -2, "columns", "x", -1);
+  check.equal("y", -1, "rows", "x", -2);
+  host::launch_copy("transpose", transposed(x, at), y, options, at);
+}
+/// Every element of y becomes the value.
+template <class Y, int R>
+void fill(const View<Y, R>& y, std::type_identity_t<Y> value, const Options& options = {}, Here at = Here::current()) {
+  host::ArgumentCheck check("fill", at);
+  check.output("y", y);
+  const auto to = host::as_matrix(y, at);
+  const host::ElementPlan plan = host::plan_elements(check, to, options);
+  check.finish();
+  if (plan.programs == 0) return;
+  static const Kernel kernel("fill", fill_kernel<Y, (R > 1 ? R : 2)>);
+  kernel(plan.launch(options), to, value, plan.configuration.bm, plan.configuration.bn, at);
+}
+
+}  // namespace tilewright::kernels

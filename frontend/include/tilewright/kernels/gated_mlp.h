@@ -1,0 +1,53 @@
+// The feed-forward part of a transformer: two products that gate each other, and one back.
+#pragma once
+#include "tilewright/kernels/matmul.h"
+
+namespace tilewright::kernels {
+
+/// hidden = silu(x wg) * (x wu): both products in one loop, so that x is read once. [M, K], [K, F], [K, F], [M, F].
+template <class T>
+void gated_kernel(View<const T, 2> x, View<const T, 2> wg, View<const T, 2> wu, View<T, 2> hidden, ProductTiles t, Precision precision) {
+  using S = Accumulator<T>;
+  const auto [batch, i, j] = product_place(program_id(0), hidden.extent(0), hidden.extent(1), t);
+  auto gate = zeros<S>({t.bm, t.bn}), up = zeros<S>({t.bm, t.bn});
+  for (auto k : range(0, x.extent(1).template to<std::int32_t>(), t.bk)) {
+    const auto tile = x.load({i, k}, {t.bm, t.bk});
+    gate = dot(tile, wg.load({k, j}, {t.bk, t.bn}), gate, precision);
+    up = dot(tile, wu.load({k, j}, {t.bk, t.bn}), up, precision);
+  }
+  hidden.store({i, j}, (silu(gate) * up).template to<T>());
+}
+
+/// out = (silu(x wg) * (x wu)) wd. x: [M, K], wg and wu: [K, F], wd: [F, N], out: [M, N]. What is between is rounded to the element type.
+template <class X, class G, class U, class D, class O>
+void gated_mlp(const View<X, 2>& x, const View<G, 2>& wg, const View<U, 2>& wu, const View<D, 2>& wd, const View<O, 2>& out,
+               const Options& options = {}, Here at = Here::current()) {
+  using T = std::remove_const_t<X>;
+  static_assert(OneOf<T, f16, bf16, float, double> && std::is_same_v<T, O> && std::is_same_v<std::remove_const_t<G>, T> &&
+                    std::is_same_v<std::remove_const_t<U>, T> && std::is_same_v<std::remove_const_t<D>, T>,
+                "x, the weights and out have one element type: f16, bf16, float or double");
+  host::ArgumentCheck check("gated_mlp", at);
+  check.input("x", x);
+  check.input("wg", wg);
+  check.input("wu", wu);
+  check.input("wd", wd);
+  check.output("out", out);
+  check.equal("wg", 0, "K", "x", 1);
+  check.same_shape("wu", "wg");
+  check.equal("wd", 0, "F", "wg", 1);
+  check.equal("out", 0, "M", "x", 0);
+  check.equal("out", 1, "N", "wd", 1);
+  check.configuration(options);
+  check.finish();
+  const std::int64_t m = host::extent_of(x, 0), f = host::extent_of(wg, 1), k = host::extent_of(x, 1);
+  Buffer<T> memory = check.device().template allocate<T>(m * f, at);
+  const View<T, 2> hidden = view(memory, {m, f}, at);
+  host::ProductPlan plan{1, m, f, k, host::product_configuration(check.device(), {1, m, f, k, sizeof(T)}, options)};
+  if (plan.programs() > 0) {
+    static const Kernel kernel("gated", gated_kernel<T>);
+    kernel(plan.launch(plan.programs(), options), x, wg, wu, hidden, plan.tiles(), options.precision, at);
+  }
+  matmul(hidden, wd, out, options, at);
+}
+
+}  // namespace tilewright::kernels

@@ -1,0 +1,48 @@
+// The product of a matrix and a vector.
+#pragma once
+#include "tilewright/kernels/matmul.h"
+
+namespace tilewright::kernels {
+
+/// y = a x for bm rows: [batch, M, K], [batch, K], [batch, M]. Products are added lane by lane, and the lanes at the end: a reads each
+/// element once, so its memory decides on the time.
+template <class T, class Y>
+void matvec_kernel(View<const T, 3> a, View<const T, 2> x, View<Y, 2> y, int bm, int bk) {
+  using S = Accumulator<T>;
+  const I32 tiles = cdiv(a.extent(1), bm).template to<std::int32_t>();
+  const I32 batch = program_id(0) / tiles, i = program_id(0) % tiles * bm;
+  const auto rows = a.at(batch);
+  const auto vector = x.at(batch);
+  auto sums = zeros<S>({bm, bk});
+  for (auto k : range(0, rows.extent(1).template to<std::int32_t>(), bk))
+    sums += rows.load({i, k}, {bm, bk}).template to<S>() * row(vector.load({k}, {bk}).template to<S>());
+  y.at(batch).store({i}, sum(sums, 1).template to<Y>());
+}
+
+/// y = a x. a: [M, K], x: [K], y: [M], or all with an axis more in front, of a batch: extents equal, or 1 for a and x. Element types as for
+/// matmul.
+template <class A, class X, class Y, int R, int V>
+  requires(V == R - 1)
+void matvec(const View<A, R>& a, const View<X, V>& x, const View<Y, V>& y, const Options& options = {}, Here at = Here::current()) {
+  using T = std::remove_const_t<A>;
+  static_assert(R == 2 || R == 3, "a matrix has 2 axes, or 3 with a batch");
+  static_assert(host::kIsFactor<A> && std::is_same_v<T, std::remove_const_t<X>>, "a and x have one element type, one that matmul takes");
+  static_assert(host::kHoldsProduct<Y, A>,
+                "y holds what the product is added up in: float, f16 or bf16; double for double; int for int8_t");
+  host::ArgumentCheck check("matvec", at);
+  check.input("a", a);
+  check.input("x", x);
+  check.output("y", y);
+  check.equal("x", -1, "K", "a", -1);
+  check.equal("y", -1, "M", "a", -2);
+  const std::int64_t batch = R == 3 ? check.broadcast({"a", "x"}, "y", 0) : 1, m = host::extent_of(a, -2);
+  check.configuration(options);
+  check.finish();
+  if (batch * m == 0) return;
+  const Configuration c = host::matvec_configuration(check.device(), m, host::extent_of(a, -1), options);
+  static const Kernel kernel("matvec", matvec_kernel<T, Y>);
+  kernel({.grid = batch * tilewright::cdiv(m, std::int64_t{c.bm}), .num_warps = c.num_warps, .stream = host::stream_of(options)},
+         host::with_batch<3>(a, batch, at), host::with_batch<2>(x, batch, at), host::with_batch<2>(y, batch, at), c.bm, c.bk, at);
+}
+
+}  // namespace tilewright::kernels

@@ -1,0 +1,92 @@
+// Arrays of random numbers, and dropout. Element n in row-major order depends on the seed and on n: not on strides, tiles or the device.
+#pragma once
+#include "tilewright/kernels/elements.h"
+
+namespace tilewright::kernels {
+
+/// The number of each element of a tile in its array, in row-major order.
+inline I64 element_numbers(const ElementPlace& place, const I64& rows, const I64& columns, int bm, int bn) {
+  const auto row = column(place.i.to<std::int64_t>() + arange(0, bm)), col = tilewright::row(place.j.to<std::int64_t>() + arange(0, bn));
+  return (place.matrix * rows + row) * columns + col;
+}
+
+/// y = low + u * (high - low) with u uniform in [0, 1), or low + n * high with n of the normal distribution.
+template <class Y, int R>
+void random_kernel(View<Y, R> y, U64 seed, F64 low, F64 high, int bm, int bn, bool normal) {
+  using S = Accumulator<Y>;
+  const I64 rows = y.extent(R - 2), columns = y.extent(R - 1);
+  const ElementPlace place = element_place(rows, columns, bm, bn);
+  const I64 n = element_numbers(place, rows, columns, bm, bn);
+  const auto drawn = (normal ? randn(seed, n) : rand(seed, n)).template to<S>();
+  const auto first = low.template to<S>(), second = high.template to<S>();
+  matrix_of(y, place.matrix)
+      .store({place.i, place.j}, (normal ? first + drawn * second : first + drawn * (second - first)).template to<Y>());
+}
+
+/// y = x / (1 - p) where the element's number is at least p, else 0.
+template <class T, int R>
+void dropout_kernel(View<const T, R> x, View<T, R> y, F32 p, F64 scale, U64 seed, int bm, int bn) {
+  using S = Accumulator<T>;
+  const I64 rows = y.extent(R - 2), columns = y.extent(R - 1);
+  const ElementPlace place = element_place(rows, columns, bm, bn);
+  const I64 n = element_numbers(place, rows, columns, bm, bn);
+  const auto v = matrix_of(x, place.matrix).load({place.i, place.j}, {bm, bn}).template to<S>();
+  const auto kept = rand(seed, n) >= p;
+  matrix_of(y, place.matrix).store({place.i, place.j}, where(kept, v * scale.template to<S>(), S(0)).template to<T>());
+}
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+template <class Y, int R>
+void launch_random(const char* name, const View<Y, R>& y, std::uint64_t seed, double low, double high, bool normal, const Options& options,
+                   const Here& at) {
+  static_assert(kIsFloat<Y>, "random numbers are f16, bf16, float or double");
+  ArgumentCheck check(name, at);
+  check.output("y", y);
+  const auto to = as_matrix(y, at);
+  const ElementPlan plan = plan_elements(check, to, options);
+  check.finish();
+  if (plan.programs == 0) return;
+  static const Kernel kernel("random", random_kernel<Y, (R > 1 ? R : 2)>);
+  kernel(plan.launch(options), to, seed, low, high, plan.configuration.bm, plan.configuration.bn, normal, at);
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// Uniform in [low, high), in 2^24 steps. A type of fewer digits rounds, and may give `high`.
+template <class Y, int R>
+void random_uniform(const View<Y, R>& y, std::uint64_t seed, double low = 0, double high = 1, const Options& options = {},
+                    Here at = Here::current()) {
+  host::launch_random("random_uniform", y, seed, low, high, false, options, at);
+}
+/// Of the normal distribution.
+template <class Y, int R>
+void random_normal(const View<Y, R>& y, std::uint64_t seed, double mean = 0, double deviation = 1, const Options& options = {},
+                   Here at = Here::current()) {
+  host::launch_random("random_normal", y, seed, mean, deviation, true, options, at);
+}
+/// y = x / (1 - p), or 0 with probability p. The same seed drops the same elements: the gradient is dropout(dy, dx, p, seed).
+template <class X, class Y, int R>
+void dropout(const View<X, R>& x, const View<Y, R>& y, double p, std::uint64_t seed, const Options& options = {},
+             Here at = Here::current()) {
+  static_assert(host::kIsFloat<Y> && std::is_same_v<std::remove_const_t<X>, Y>,
+                "x and y have one element type: f16, bf16, float or double");
+  host::ArgumentCheck check("dropout", at);
+  check.input("x", x);
+  check.output("y", y);
+  check.same_shape("y", "x");
+  if (!(p >= 0 && p <= 1)) check.fail("p = " + std::to_string(p) + "; it must be 0 to 1");
+  const auto from = host::as_matrix(x, at);
+  const auto to = host::as_matrix(y, at);
+  const host::ElementPlan plan = host::plan_elements(check, to, options);
+  check.finish();
+  if (plan.programs == 0) return;
+  static const Kernel kernel("dropout", dropout_kernel<Y, (R > 1 ? R : 2)>);
+  kernel(plan.launch(options), from, to, p, p < 1 ? 1 / (1 - p) : 0.0, seed, plan.configuration.bm, plan.configuration.bn, at);
+}
+
+}  // namespace tilewright::kernels

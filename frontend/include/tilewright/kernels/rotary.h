@@ -1,0 +1,70 @@
+// Rotary position embedding, in place.
+#pragma once
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include "tilewright/kernels/elements.h"
+
+namespace tilewright::kernels {
+
+/// Turns the pairs (x[i], x[i + d / 2]) of each row by position * base^(-2 i / d). Angles are reduced to a turn in double: in float those
+/// of far positions would have lost their fraction. x: [batch, heads, length, 2, d / 2], positions: [batch, length].
+template <class T, class I>
+void rotary_kernel(View<T, 5> x, View<const I, 2> positions, F64 log2_base, int bm, int half) {
+  using S = Accumulator<T>;
+  const I32 heads = x.extent(1).template to<std::int32_t>(), tiles = cdiv(x.extent(2), bm).template to<std::int32_t>();
+  const I32 at = program_id(0), i = at % tiles * bm, head = at / tiles % heads, batch = at / tiles / heads;
+  const auto pair = row(arange(0, half)).to<double>();
+  const auto frequency = exp2(-log2_base * pair / x.extent(4).template to<double>()) * (0.5 * std::numbers::inv_pi);
+  const auto turns = column(positions.at(batch).load({i}, {bm})).template to<double>() * frequency;
+  const auto angle = (turns - rint(turns)).template to<S>() * S(2 * std::numbers::pi);
+  const auto c = cos(angle), s = sin(angle);
+  const auto rows = x.at(batch).at(head);
+  const auto first = reshape(rows.load({i, 0, 0}, {bm, 1, half}), {bm, half}).template to<S>();
+  const auto second = reshape(rows.load({i, 1, 0}, {bm, 1, half}), {bm, half}).template to<S>();
+  rows.store({i, 0, 0}, reshape((first * c - second * s).template to<T>(), {bm, 1, half}));
+  rows.store({i, 1, 0}, reshape((second * c + first * s).template to<T>(), {bm, 1, half}));
+}
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels {
+
+/// Rotary position embedding of the rows of x, in place: the pairs (x[i], x[i + d / 2]) are turned by position * base^(-2 i / d). x:
+/// [batch, heads, length, d], or [heads, length, d], or [length, d], d even; positions: [length] or [batch, length], int32_t or int64_t.
+template <class T, class I, int R, int P>
+void rotary(const View<T, R>& x, const View<I, P>& positions, double base = 10000, const Options& options = {}, Here at = Here::current()) {
+  static_assert(host::kIsFloat<T> && R >= 2 && R <= 4, "x is f16, bf16, float or double, and has 2 to 4 axes");
+  static_assert(OneOf<std::remove_const_t<I>, std::int32_t, std::int64_t>, "positions are int32_t or int64_t");
+  static_assert(P == 1 || (P == 2 && R == 4), "positions are [length], or [batch, length] where x has a batch");
+  host::ArgumentCheck check("rotary", at);
+  check.output("x", x);
+  check.input("positions", positions);
+  check.equal("positions", P - 1, "length", "x", -2);
+  if constexpr (P == 2) check.equal("positions", 0, "batch", "x", 0);
+  if (host::extent_of(x, -1) % 2 != 0)
+    check.fail("the last extent of 'x' is " + std::to_string(host::extent_of(x, -1)) + "; it must be even");
+  if (!(base > 0)) check.fail("base = " + std::to_string(base) + "; it must be greater than 0");
+  check.configuration(options);
+  check.finish();
+  const auto with_heads = [&] {
+    if constexpr (R == 2)
+      return host::with_batch<4>(host::with_batch<3>(x, 1, at), 1, at);
+    else if constexpr (R == 3)
+      return host::with_batch<4>(x, 1, at);
+    else
+      return x;
+  }();
+  const std::int64_t batch = host::extent_of(with_heads, 0), length = host::extent_of(x, -2), half = host::extent_of(x, -1) / 2;
+  if (batch * host::extent_of(with_heads, 1) * length * half == 0) return;
+  const Configuration c = host::element_configuration(check.device(), length, half, options);
+  static const Kernel kernel("rotary", rotary_kernel<T, std::remove_const_t<I>>);
+  kernel({.grid = batch * host::extent_of(with_heads, 1) * tilewright::cdiv(length, std::int64_t{c.bm}),
+          .num_warps = c.num_warps,
+          .stream = host::stream_of(options)},
+         host::split_axis(with_heads, 3, 2, at), host::with_batch<2>(positions, batch, at), std::log2(base), c.bm,
+         static_cast<int>(tilewright::next_power_of_two(half)), at);
+}
+
+}  // namespace tilewright::kernels

@@ -1,0 +1,190 @@
+// Attention, its gradients and decoding against double precision: masks, groups of heads, lengths, depths, types, score functions and
+// pages.
+#include "tests/kernels/matrices.h"
+
+using namespace kernel_tests;
+namespace kernels = tw::kernels;
+
+namespace {
+
+struct Shape {
+  std::int64_t batch, heads, key_heads, m, n, d, dv;
+};
+struct Attention {
+  std::vector<double> out, lse, dq, dk, dv;
+};
+using Score = std::function<double(double, std::int64_t, std::int64_t, std::int64_t)>;
+
+/// Attention and the gradients for dout, as the formula says.
+Attention attention_of(const Shape& s, const std::vector<double>& q, const std::vector<double>& k, const std::vector<double>& v,
+                       const std::vector<double>& dout, bool causal, std::int64_t window, double scale, const Score& score = {}) {
+  const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+  Attention r;
+  r.out.resize(size(s.batch * s.heads * s.m * s.dv)), r.lse.resize(size(s.batch * s.heads * s.m));
+  r.dq.resize(q.size()), r.dk.resize(k.size()), r.dv.resize(v.size());
+  for (std::int64_t row = 0; row < s.batch * s.heads * s.m; ++row) {
+    const std::int64_t i = row % s.m, head = row / s.m % s.heads, batch = row / s.m / s.heads;
+    const std::int64_t keys = (batch * s.key_heads + head / (s.heads / s.key_heads)) * s.n, position = i + s.n - s.m;
+    std::vector<double> scores(size(s.n), -INFINITY);
+    double most = -INFINITY, total = 0, delta = 0;
+    for (std::int64_t j = 0; j < s.n; ++j) {
+      if ((causal && j > position) || (window > 0 && std::abs(j - position) >= window)) continue;
+      double dot = 0;
+      for (std::int64_t l = 0; l < s.d; ++l) dot += q[size(row * s.d + l)] * k[size((keys + j) * s.d + l)];
+      scores[size(j)] = score ? score(dot * scale, i, j, head) : dot * scale;
+      most = std::max(most, scores[size(j)]);
+    }
+    for (std::int64_t j = 0; j < s.n && most > -INFINITY; ++j) total += std::exp(scores[size(j)] - most);
+    r.lse[size(row)] = most + std::log(total);
+    if (total == 0) continue;
+    for (std::int64_t j = 0; j < s.n; ++j)
+      for (std::int64_t l = 0; l < s.dv; ++l)
+        r.out[size(row * s.dv + l)] += std::exp(scores[size(j)] - most) / total * v[size((keys + j) * s.dv + l)];
+    for (std::int64_t l = 0; l < s.dv; ++l) delta += dout[size(row * s.dv + l)] * r.out[size(row * s.dv + l)];
+    for (std::int64_t j = 0; j < s.n; ++j) {
+      const double p = std::exp(scores[size(j)] - most) / total;
+      double dp = 0;
+      for (std::int64_t l = 0; l < s.dv; ++l) {
+        dp += dout[size(row * s.dv + l)] * v[size((keys + j) * s.dv + l)];
+        r.dv[size((keys + j) * s.dv + l)] += p * dout[size(row * s.dv + l)];
+      }
+      for (std::int64_t l = 0; l < s.d; ++l) {
+        r.dq[size(row * s.d + l)] += p * (dp - delta) * scale * k[size((keys + j) * s.d + l)];
+        r.dk[size((keys + j) * s.d + l)] += p * (dp - delta) * scale * q[size(row * s.d + l)];
+      }
+    }
+  }
+  return r;
+}
+
+template <class T>
+double tolerance(const tw::Device& device) {
+  if (std::is_same_v<T, float>) return is_gpu(device) ? 3e-3 : 2e-6;
+  return 4 * epsilon<T>();
+}
+
+template <class T>
+void check_attention(tw::Device& device, const Shape& s, bool causal = false, std::int64_t window = 0,
+                     Placement placement = Placement::dense, const kernels::Options& options = {}) {
+  INFO(s.batch, " ", s.heads, " ", s.key_heads, " ", s.m, " ", s.n, " ", s.d, " ", s.dv, " causal ", causal, " window ", window);
+  using S = kernels::Accumulator<T>;
+  Array<T, 4> q(device, {s.batch, s.heads, s.m, s.d}, 1, placement), k(device, {s.batch, s.key_heads, s.n, s.d}, 2, placement);
+  Array<T, 4> v(device, {s.batch, s.key_heads, s.n, s.dv}, 3, placement), out(device, {s.batch, s.heads, s.m, s.dv}, 4, placement);
+  Array<T, 4> dout(device, {s.batch, s.heads, s.m, s.dv}, 5), dq(device, q.extents, 6, placement), dk(device, k.extents, 7),
+      dv(device, v.extents, 8);
+  Array<S, 3> lse(device, {s.batch, s.heads, s.m}, 9);
+  kernels::attention(q.view(), k.view(), v.view(), out.view(), {.causal = causal, .window = window, .scale = 0.3, .lse = lse.view()},
+                     options);
+  const Attention want = attention_of(s, q.values(), k.values(), v.values(), dout.values(), causal, window, 0.3);
+  CHECK(error(out.values(), want.out) < tolerance<T>(device));
+  CHECK(error(lse.values(), want.lse) < tolerance<T>(device));
+  CHECK(out.gaps_untouched());
+  kernels::attention_backward(q.view(), k.view(), v.view(), out.view(), lse.view(), dout.view(), dq.view(), dk.view(), dv.view(),
+                              {.causal = causal, .window = window, .scale = 0.3}, options);
+  // Beside dout: where a query sees one key, these gradients are 0 but for rounding.
+  const double least = norm(dout.values()) / 10;
+  CHECK(error(dq.values(), want.dq, least) < 4 * tolerance<T>(device));
+  CHECK(error(dk.values(), want.dk, least) < 4 * tolerance<T>(device));
+  CHECK(error(dv.values(), want.dv) < 4 * tolerance<T>(device));
+  CHECK(dq.gaps_untouched());
+}
+
+const kernels::Options kSmall{.configuration = kernels::Configuration{.bm = 16, .bn = 16}};
+
+}  // namespace
+
+TEST_CASE("attention: lengths, depths and groups of heads, with gradients") {
+  on_every_device([](tw::Device& device) {
+    check_attention<float>(device, {1, 1, 1, 1, 1, 2, 1});
+    check_attention<float>(device, {2, 4, 2, 19, 37, 24, 24}, false, 0, Placement::dense, kSmall);
+    check_attention<float>(device, {1, 3, 1, 33, 17, 16, 40}, false, 0, Placement::padded, kSmall);
+    check_attention<tw::f16>(device, {1, 2, 2, 40, 40, 64, 64});
+    check_attention<tw::bf16>(device, {1, 2, 1, 20, 50, 80, 80}, false, 0, Placement::reversed);
+  });
+  tw::Device cpu = tw::Device::open("cpu");
+  check_attention<double>(cpu, {1, 2, 1, 20, 30, 8, 8}, true);
+  check_attention<float>(cpu, {1, 1, 1, 70, 130, 256, 256}, true);
+}
+
+TEST_CASE("attention: causal and windowed, with gradients") {
+  on_every_device([](tw::Device& device) {
+    for (auto [m, n] : {std::pair{37, 37}, {20, 41}, {41, 20}})
+      for (std::int64_t window : {0, 1, 9}) {
+        check_attention<float>(device, {1, 2, 1, m, n, 16, 16}, true, window, Placement::dense, kSmall);
+        if (window > 0) check_attention<float>(device, {1, 2, 1, m, n, 16, 16}, false, window, Placement::dense, kSmall);
+      }
+  });
+}
+
+TEST_CASE("attention: a function of the scores") {
+  on_every_device([](tw::Device& device) {
+    const Shape s{1, 4, 2, 21, 33, 16, 16};
+    Array<float, 4> q(device, {1, 4, 21, 16}, 1), k(device, {1, 2, 33, 16}, 2), v(device, {1, 2, 33, 16}, 3),
+        out(device, {1, 4, 21, 16}, 4);
+    kernels::attention(q.view(), k.view(), v.view(), out.view(), {.score = [](auto score, auto query, auto key, auto head) {
+                         return score + (query - key).template to<float>() * 0.125f * (head + 1).template to<float>();
+                       }});
+    const Score score = [](double x, std::int64_t i, std::int64_t j, std::int64_t head) {
+      return x + static_cast<double>((i - j) * (head + 1)) * 0.125;
+    };
+    const Attention want = attention_of(s, q.values(), k.values(), v.values(), std::vector<double>(4 * 21 * 16), false, 0, 0.25, score);
+    CHECK(error(out.values(), want.out) < tolerance<float>(device));
+    kernels::attention(q.view(), k.view(), v.view(), out.view(),
+                       {.score = [](tw::F32 x, tw::I32, tw::I32, tw::I32) { return 5.0f * tw::tanh(x / 5.0f); }});
+    const Attention capped = attention_of(s, q.values(), k.values(), v.values(), std::vector<double>(4 * 21 * 16), false, 0, 0.25,
+                                          [](double x, std::int64_t, std::int64_t, std::int64_t) { return 5 * std::tanh(x / 5); });
+    CHECK(error(out.values(), capped.out) < tolerance<float>(device));
+  });
+}
+
+TEST_CASE("decode_attention: contiguous and paged caches, in parts and in one") {
+  on_every_device([](tw::Device& device) {
+    for (int splits : {1, 3}) {
+      const kernels::Options options{.configuration = kernels::Configuration{.bm = 16, .bn = 16, .splits = splits}};
+      const std::vector<int> length{70, 1, 0, 33};
+      auto lengths = device.upload(length);
+      Array<float, 3> q(device, {4, 6, 24}, 1), out(device, {4, 6, 40}, 4, Placement::padded);
+      Array<float, 4> k(device, {4, 2, 70, 24}, 2), v(device, {4, 2, 70, 40}, 3, Placement::reversed);
+      kernels::decode_attention(q.view(), k.view(), v.view(), tw::view(lengths, {4}), out.view(), {}, options);
+      const auto qs = q.values(), ks = k.values(), vs = v.values();
+      std::vector<double> want;
+      for (std::size_t b = 0; b < 4; ++b) {
+        const auto part = [&](const std::vector<double>& x, std::size_t d) {  // the keys of both heads up to the length
+          std::vector<double> y;
+          for (std::size_t h = 0; h < 2; ++h)
+            y.insert(y.end(), x.begin() + static_cast<std::ptrdiff_t>((b * 2 + h) * 70 * d),
+                     x.begin() + static_cast<std::ptrdiff_t>(((b * 2 + h) * 70 + static_cast<std::size_t>(length[b])) * d));
+          return y;
+        };
+        const Attention one =
+            attention_of({1, 6, 2, 1, length[b], 24, 40},
+                         {qs.begin() + static_cast<std::ptrdiff_t>(b * 144), qs.begin() + static_cast<std::ptrdiff_t>((b + 1) * 144)},
+                         part(ks, 24), part(vs, 40), std::vector<double>(240), false, 0, 1 / std::sqrt(24.0));
+        want.insert(want.end(), one.out.begin(), one.out.end());
+      }
+      CHECK(error(out.values(), want) < tolerance<float>(device));
+      CHECK(out.gaps_untouched());
+
+      // The same keys in pages of 20, in any order.
+      const std::vector<int> page{9, 3, 14, 1, 0, 7, 2, 5, 4, 8, 6, 11, 10, 13, 12, 15};
+      std::vector<float> paged_k(16 * 2 * 20 * 24, NAN), paged_v(16 * 2 * 20 * 40, NAN);
+      for (std::size_t b = 0; b < 4; ++b)
+        for (std::size_t h = 0; h < 2; ++h)
+          for (std::size_t j = 0; j < 80; ++j) {
+            const std::size_t to = (static_cast<std::size_t>(page[b * 4 + j / 20]) * 2 + h) * 20 + j % 20;
+            for (std::size_t l = 0; l < 24; ++l)
+              paged_k[to * 24 + l] =
+                  j < static_cast<std::size_t>(length[b]) ? static_cast<float>(ks[((b * 2 + h) * 70 + j) * 24 + l]) : NAN;
+            for (std::size_t l = 0; l < 40; ++l)
+              paged_v[to * 40 + l] =
+                  j < static_cast<std::size_t>(length[b]) ? static_cast<float>(vs[((b * 2 + h) * 70 + j) * 40 + l]) : NAN;
+          }
+      auto k_pages = device.upload(paged_k), v_pages = device.upload(paged_v);
+      auto pages = device.upload(page);
+      Array<float, 3> paged_out(device, {4, 6, 40}, 5);
+      kernels::decode_attention(q.view(), tw::view(k_pages, {16, 2, 20, 24}), tw::view(v_pages, {16, 2, 20, 40}), tw::view(lengths, {4}),
+                                paged_out.view(), {.pages = tw::view(pages, {4, 4})}, options);
+      CHECK(error(paged_out.values(), want) < tolerance<float>(device));
+    }
+  });
+}
