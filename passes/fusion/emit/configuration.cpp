@@ -57,6 +57,7 @@ class TileChooser {
   }
 
   TileSizes run() {
+    sizes_.has_exp2 = target_.is_gpu();
     AxisSet free;
     for (const KernelOutput& o : plan_.outputs) free.insert(o.value->axes);
     for (const KernelOutput& o : plan_.outputs)
@@ -89,6 +90,13 @@ class TileChooser {
   bool has_product() const {
     for (Expr r : reductions_over(nullptr, plan_.outputs))
       if (is_product(r, b_)) return true;
+    return false;
+  }
+
+  // Whether each position of the loop is a column of a product: scores, logits.
+  bool has_product_along_loop() const {
+    for (Expr r : reductions_over(nullptr, plan_.outputs))
+      if (r->axes.contains(plan_.loop) && is_product(r, b_)) return true;
     return false;
   }
 
@@ -132,7 +140,8 @@ class TileChooser {
     constexpr std::int64_t kMostCells = 64 * 256;
     for (auto& [axis, size] : sizes_.grid)
       while (size > 16 && size * cells > kMostCells) size /= 2;
-    sizes_.loop = std::min<std::int64_t>(sizes_.payload.empty() ? 32 : 64, whole(plan_.loop));
+    const bool is_contracted = sizes_.payload.empty() && !has_product_along_loop();
+    sizes_.loop = std::min<std::int64_t>(is_contracted ? 32 : 64, whole(plan_.loop));
     // Matrix instructions contract at least 16 positions.
     sizes_.loop = std::max<std::int64_t>(sizes_.loop, 16);
     while (sizes_.loop > 32 && cells * sizes_.loop > 64 * 128) sizes_.loop /= 2;

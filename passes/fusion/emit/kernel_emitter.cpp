@@ -41,6 +41,7 @@ class KernelEmitter {
 
   EmittedKernel run() {
     for (const KernelOutput& o : plan_.outputs) tiles_.set_written(o.tensor);
+    tiles_.set_exp2(sizes_.has_exp2);
     open_program();
     choose_order();
     for (int pass = 1; pass <= plan_.passes && plan_.loop; ++pass) emit_pass(pass);
@@ -487,7 +488,7 @@ class KernelEmitter {
     const Part to = tiles_.scope().known.count(reference) != 0 ? tiles_.value(reference, order_) : finite(with(after, exponent, order_));
     const Part raw = with(before, exponent, order_);
     const Part from = has_sum ? finite(raw) : raw;
-    return tiles_.unary(OpKind::exp_, tiles_.binary(OpKind::sub_, to, from, order_));
+    return tiles_.exp_of_change(to, from, order_);
   }
 
   // The accumulator when its shift references have moved.

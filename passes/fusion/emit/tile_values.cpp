@@ -13,6 +13,8 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
+constexpr double kLog2E = 1.4426950408889634;
+
 using ir::Element;
 using ir::OpKind;
 using ir::ValueId;
@@ -203,7 +205,7 @@ Part TileValues::emit(Expr e, const Order& own) {
     }
     case ExprKind::add: return ir::is_integer(e->element) ? emit_integer(e, own, index_element(e)) : emit_float_sum(e, own);
     case ExprKind::mul: return ir::is_integer(e->element) ? emit_integer(e, own, index_element(e)) : emit_float_product(e, own);
-    case ExprKind::exp: return unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
+    case ExprKind::exp: return emit_exp(e, own);
     case ExprKind::log: return unary(OpKind::log_, value_as(e->operands[0], own, e->element));
     case ExprKind::function: return emit_function(e, own);
     case ExprKind::random: return emit_random(e, own);
@@ -242,17 +244,61 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
   std::stable_sort(all.begin(), all.end(), [](const Summand& a, const Summand& b) {
     return std::pair(a.part.axes.size(), a.coefficient.is_negative()) < std::pair(b.part.axes.size(), b.coefficient.is_negative());
   });
-  std::optional<Part> sum;
+  std::optional<Part> sum, subtracted;  // the negative terms before the first positive one
   for (const Summand& s : all) {
     const Rational magnitude = s.coefficient.is_negative() ? -s.coefficient : s.coefficient;
     Part x = magnitude.is_one() ? s.part : binary(OpKind::mul_, s.part, constant(e->element, magnitude.to_double()), own);
-    if (!sum)
-      sum = s.coefficient.is_negative() ? unary(OpKind::neg_, x) : x;
+    if (!s.coefficient.is_negative())
+      sum = sum ? binary(OpKind::add_, *sum, x, own) : subtracted ? binary(OpKind::sub_, x, *subtracted, own) : x;
+    else if (sum)
+      sum = binary(OpKind::sub_, *sum, x, own);
     else
-      sum = binary(s.coefficient.is_negative() ? OpKind::sub_ : OpKind::add_, *sum, x, own);
+      subtracted = subtracted ? binary(OpKind::add_, *subtracted, x, own) : x;
   }
-  return *sum;
+  return sum ? *sum : unary(OpKind::neg_, *subtracted);
 }
+
+// exp(x + reference) is exp2 of one multiply-add where exp2 is an instruction. The product of the reference is rounded, which scales all
+// that refers to it by one factor near 1: sums that are divided by each other do not see it. From 2^30 on the factor would not be near 1;
+// then a difference is 0 or at most -64, of which exp2 as well as exp is 1 or nearly 0.
+Part TileValues::emit_exp(Expr e, const Order& own) {
+  Expr reference;
+  std::vector<Term> rest;
+  for (const Term& t : exprs_.terms(e->operands[0])) {
+    if (!reference && t.value->is(ExprKind::reference) && t.coefficient.is_one())
+      reference = t.value;
+    else
+      rest.push_back(t);
+  }
+  if (!has_exp2_ || e->element != Element::f32 || !reference || rest.empty())
+    return unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
+  const Part offset = value_as(reference, own, Element::f32);
+  const Part unit = select(is_moderate(offset), constant(Element::f32, kLog2E), constant(Element::f32, 1), own);
+  const bool is_scaled = rest.size() == 1 && !is_constant(rest[0].value);
+  const Part x = is_scaled ? value_as(rest[0].value, own, Element::f32) : value_as(exprs_.add_terms(rest), own, Element::f32);
+  Part factor = unit;
+  if (is_scaled && !rest[0].coefficient.is_one())
+    factor = binary(OpKind::mul_, unit, constant(Element::f32, rest[0].coefficient.to_double()), own);
+  const Part scaled = binary(OpKind::mul_, offset, unit, own);
+  AxisSet axes;
+  for (const Part* p : {&x, static_cast<const Part*>(&factor), &scaled})
+    for (Axis a : p->axes) axes.insert(a);
+  const Order all = restricted(own, axes);
+  const ir::ValueId sum = ir_.ternary(OpKind::fma_, broadcast(x, all), broadcast(factor, all), broadcast(scaled, all));
+  return unary(OpKind::exp2_, {sum, all});
+}
+
+// The change of an exponent as emit_exp rounds it: exp(to - from).
+Part TileValues::exp_of_change(const Part& to, const Part& from, const Order& order) {
+  const Part difference = binary(OpKind::sub_, to, from, order);
+  if (!has_exp2_ || element(difference) != Element::f32) return unary(OpKind::exp_, difference);
+  const Part unit = constant(Element::f32, kLog2E);
+  const Part near = binary(OpKind::sub_, binary(OpKind::mul_, to, unit, order), binary(OpKind::mul_, from, unit, order), order);
+  const Part is_near = binary(OpKind::bit_and_, is_moderate(to), is_moderate(from), order);
+  return unary(OpKind::exp2_, select(is_near, near, binary(OpKind::mul_, difference, unit, order), order));
+}
+
+Part TileValues::is_moderate(const Part& x) { return binary(OpKind::lt_, unary(OpKind::abs_, x), constant(Element::f32, 0x1p30), x.axes); }
 
 Part TileValues::power(Expr base, const Rational& exponent, const Order& own, Element element) {
   const Part x = value_as(base, own, element);

@@ -59,6 +59,9 @@ class TileValues {
   /// The tensors that the kernel writes: no other parameter leads to their memory.
   void set_written(Tensor t) { written_.push_back(t); }
 
+  /// exp2 is one instruction: exponentials of differences from references use it.
+  void set_exp2(bool has_exp2) { has_exp2_ = has_exp2; }
+
   // ---- scopes ----
   EmitScope& push(EmitScope scope);
   void pop();
@@ -90,6 +93,8 @@ class TileValues {
   Part extent(const Dim&, ir::Element);
   Part unary(ir::OpKind op, const Part& x) { return {ir_.unary(op, x.value), x.axes}; }
   Part binary(ir::OpKind, Part, Part, const Order&);
+  /// exp(to - from) of two references.
+  Part exp_of_change(const Part& to, const Part& from, const Order&);
   Part select(const Part& condition, const Part& a, const Part& b, const Order&);
   Part ternary(ir::OpKind, const Part&, const Part&, const Part&, const Order&);
   std::vector<std::int64_t> shape(const Order&) const;
@@ -145,6 +150,8 @@ class TileValues {
   Part emit(Expr, const Order& own);
   Part emit_float_sum(Expr, const Order&);
   Part emit_float_product(Expr, const Order&);
+  Part emit_exp(Expr, const Order&);
+  Part is_moderate(const Part&);
   Part power(Expr base, const Rational& exponent, const Order&, ir::Element);
   Part emit_integer(Expr, const Order&, ir::Element);
   Part emit_condition(Expr, const Order&);
@@ -169,6 +176,7 @@ class TileValues {
   ir::Builder& ir_;
   std::vector<Parameter> parameters_;
   std::vector<Tensor> written_;
+  bool has_exp2_ = false;
   std::vector<EmitScope> scopes_;
   std::map<Axis, InnerTile> inner_tiles_;
 };

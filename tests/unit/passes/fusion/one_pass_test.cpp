@@ -6,6 +6,7 @@
 
 #include "passes/fusion/program.h"
 #include "tests/unit/passes/fusion/rewrite.h"
+#include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
 #include "tileir/text/printer.h"
 
@@ -89,6 +90,35 @@ TEST_CASE("one pass: with rows, queries and keys of any number") {
     plain.at.keys = builder(g).dim("keys", {});
     workload(name).build(g, plain);
     check_one_kernel(g);
+  }
+}
+
+TEST_CASE("one pass: kernels for GPUs compute their formulas") {
+  constexpr double kTolerance = 4e-6;
+  for (const Workload& w : workloads()) {
+    CAPTURE(w.name);
+    graph::Graph g;
+    Variants plain;
+    w.build(g, plain);
+    for (const auto& [name, error] : errors_of(g, build_program(g, {}, gpu()), random_arguments(g, {}, 3))) {
+      CAPTURE(name);
+      CHECK(error < kTolerance);
+    }
+  }
+}
+
+// Scores far from 0 and far apart: their exponentials are 1 or nearly 0.
+TEST_CASE("one pass: attention with scores of any magnitude") {
+  for (const double scale : {1e-6, 1e3, 1e9, 1e12, 1e30}) {
+    CAPTURE(scale);
+    graph::Graph g;
+    const Formula q = input(g, "q", {9, 8}), k = input(g, "k", {53, 8}), v = input(g, "v", {53, 6});
+    const Formula s = einsum("qd,kd->qk", {q, k}) * scale, e = exp(s - max(s));
+    builder(g).output("o", einsum("qk,ke->qe", {e / sum(e), v}).id);
+    for (const ir::TargetDesc& target : {ir::TargetDesc{}, gpu()})
+      for (const auto& [name, error] : errors_of(g, build_program(g, {}, target), random_arguments(g, {}, 3)))
+        // Rounding a score of 1e3 changes its exponential by 1e-4.
+        CHECK(error < (scale < 1 || scale > 1e6 ? 1e-5 : 1e-3));
   }
 }
 
