@@ -274,7 +274,10 @@ Part TileValues::emit_exp(Expr e, const Order& own) {
     return unary(OpKind::exp_, value_as(e->operands[0], own, e->element));
   const Part offset = value_as(reference, own, Element::f32);
   const Part unit = select(is_moderate(offset), constant(Element::f32, kLog2E), constant(Element::f32, 1), own);
-  const bool is_scaled = rest.size() == 1 && !is_constant(rest[0].value);
+  // The reference has the same factor, and is rounded: only powers of two leave a score that is its own reference at 0.
+  int exponent = 0;
+  const bool is_scaled =
+      rest.size() == 1 && !is_constant(rest[0].value) && std::fabs(std::frexp(rest[0].coefficient.to_double(), &exponent)) == 0.5;
   const Part x = is_scaled ? value_as(rest[0].value, own, Element::f32) : value_as(exprs_.add_terms(rest), own, Element::f32);
   Part factor = unit;
   if (is_scaled && !rest[0].coefficient.is_one())
