@@ -25,8 +25,10 @@ int cover(std::int64_t extent, int least, int most) {
   return static_cast<int>(std::clamp<std::int64_t>(next_power_of_two(std::min<std::int64_t>(extent, most)), least, most));
 }
 
-// 256 bytes along K are two lines of L2 for each row of a and column of b.
-int step_along_k(std::int64_t k, int element_bytes) { return cover(k, 16, std::clamp(128 / element_bytes, 16, 64)); }
+// On a GPU a step is 128 bytes of each row of a: a line of L2, and few enough that several steps fit in shared memory.
+int step_along_k(const DeviceFacts& facts, std::int64_t k, int element_bytes) {
+  return cover(k, 16, facts.is_gpu ? std::clamp(128 / element_bytes, 16, 64) : 64);
+}
 
 }  // namespace
 
@@ -34,16 +36,16 @@ Configuration product_configuration(const Device& device, const ProductShape& s,
   if (options.configuration) return *options.configuration;
   const DeviceFacts facts = facts_of(device);
   Configuration c;
-  c.bk = step_along_k(s.k, s.element_bytes);
+  c.bk = step_along_k(facts, s.k, s.element_bytes);
   if (options.batch_invariant) {
     // One configuration for all m: the order of the sum over k must not depend on it.
     c.bm = facts.is_gpu ? 64 : 32;
     c.bn = cover(s.n, 16, facts.is_gpu ? 128 : 64);
     return c;
   }
-  const int most = facts.is_gpu && s.element_bytes <= 2 ? 128 : 64;
-  c.bm = cover(s.m, 16, most);
-  c.bn = cover(s.n, 16, most);
+  const bool is_wide = !facts.is_gpu || s.element_bytes <= 2;
+  c.bm = cover(s.m, 16, facts.is_gpu && is_wide ? 128 : 64);
+  c.bn = cover(s.n, 16, is_wide ? 128 : 64);
   const auto tiles = [&] { return s.batch * cdiv(s.m, static_cast<std::int64_t>(c.bm)) * cdiv(s.n, static_cast<std::int64_t>(c.bn)); };
   // Smaller tiles where there are too few for every multiprocessor.
   while (facts.is_gpu && tiles() < facts.programs && std::max(c.bm, c.bn) > 32) (c.bm >= c.bn ? c.bm : c.bn) /= 2;
@@ -89,9 +91,9 @@ Configuration attention_configuration(const Device& device, std::int64_t queries
   if (options.configuration) return *options.configuration;
   const DeviceFacts facts = facts_of(device);
   Configuration c;
-  const bool is_small = facts.is_gpu && depth * element_bytes <= 256;
+  const bool is_small = depth * element_bytes <= 256;
   c.bm = options.batch_invariant ? 64 : cover(queries, 16, is_small ? 128 : 64);
-  c.bn = cover(keys, 16, depth * element_bytes <= 256 ? 64 : 32);
+  c.bn = cover(keys, 16, is_small ? 64 : 32);
   c.num_warps = c.bm >= 128 ? 8 : 4;
   c.num_stages = facts.is_gpu ? 2 : 1;
   return c;
