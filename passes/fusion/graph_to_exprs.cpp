@@ -544,7 +544,8 @@ Expr GraphToExprs::pick(Expr value, const AxisPosition& along, const AtomList& a
     }
     if (!visited.insert(e).second) return;
     if (e->is(ExprKind::reduce)) {
-      moved[e] = b_.reduce(Combine::sum, bound, b_.select(here, e, b_.zero()));
+      moved[e] = e->element == Element::boolean ? b_.reduce(Combine::any, bound, b_.conjunction({here, e}))
+                                                : b_.reduce(Combine::sum, bound, b_.select(here, e, b_.zero()));
       return;
     }
     for (Expr x : children(e)) visit(x);

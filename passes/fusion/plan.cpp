@@ -149,6 +149,10 @@ void Plan::find_scans() {
   for (Expr s : found->scans) scans.push_back({s, scanned(*b_, s)});
 }
 
+bool KernelOutput::has(Axis a) const {
+  return value->axes.contains(a) || std::any_of(index.begin(), index.end(), [a](Expr i) { return i->axes.contains(a); });
+}
+
 // Each reduction goes into the first pass in which it has a form: taking each cut as late as possible gives the least number of passes.
 void Plan::assign_passes() {
   for (Expr r : reductions_over(loop, outputs)) {
@@ -178,7 +182,7 @@ void Plan::assign_passes() {
   for (const Reduction& r : reductions) passes = std::max(passes, r.pass);
   // An output that varies along the loop's axis is written in a pass behind the reductions that it needs.
   for (const KernelOutput& o : outputs) {
-    if (!o.value->axes.contains(loop)) continue;
+    if (!o.has(loop)) continue;
     for (const Reduction& r : reductions)
       if (contains(o.value, r.value)) passes = std::max(passes, r.pass + 1);
   }

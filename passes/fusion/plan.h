@@ -71,6 +71,9 @@ struct KernelOutput {
   /// Where the kernel writes it: the index along each axis of the tensor.
   Tensor tensor = nullptr;
   std::vector<Expr> index;
+
+  /// Whether it has an element for each position along the axis, even if all are equal.
+  bool has(Axis) const;
 };
 
 /// The estimated number of positions along an axis: its extent, or for symbols a size that is typical.

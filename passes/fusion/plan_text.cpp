@@ -67,7 +67,7 @@ std::string Plan::text() const {
   }
   all += "  epilogue\n";
   for (const KernelOutput& o : outputs)
-    all += fmt::format("    {} = {}{}\n", o.name, text(o.value, names), o.value->axes.contains(loop) ? "; written in the last pass" : "");
+    all += fmt::format("    {} = {}{}\n", o.name, text(o.value, names), o.has(loop) ? "; written in the last pass" : "");
   for (const Refusal& r : refusals)
     all += fmt::format("  not fused: {}: {}, because {} is complete only after all of {}\n", r.why.reason, text(r.why.node, names),
                        text(r.why.pending, names), loop->name);

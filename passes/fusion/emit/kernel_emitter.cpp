@@ -46,7 +46,7 @@ class KernelEmitter {
     choose_order();
     for (int pass = 1; pass <= plan_.passes && plan_.loop; ++pass) emit_pass(pass);
     for (const KernelOutput& o : plan_.outputs)
-      if (!plan_.loop || !o.value->axes.contains(plan_.loop)) store(o);
+      if (!plan_.loop || !o.has(plan_.loop)) store(o);
     EmittedKernel result;
     for (const TileValues::Parameter& p : tiles_.parameters()) result.parameters.push_back({p.tensor, p.extent});
     for (int i = 0; i < 3; ++i) result.grid[i] = grid_[i];
@@ -183,7 +183,7 @@ class KernelEmitter {
     std::vector<const KernelOutput*> along;
     if (pass == plan_.passes)
       for (const KernelOutput& o : plan_.outputs)
-        if (o.value->axes.contains(plan_.loop)) along.push_back(&o);
+        if (o.has(plan_.loop)) along.push_back(&o);
     if (live.empty() && along.empty()) return;
     estimate_shifts(pass);
     const bool is_one_tile = plan_.loop->extent.is_constant() && plan_.loop->extent.value() <= sizes_.loop;

@@ -225,6 +225,25 @@ TEST_CASE("graph programs: padding an axis that a reshape has made of two") {
   p.check();
 }
 
+TEST_CASE("graph programs: a value of all rows at each row, and conditions picked by an index") {
+  const int rows = 50, columns = 7;
+  const auto hx = normal(rows * columns, 1);
+  const std::vector<int32_t> index{4, 0, 6};
+  Numbers place, all(columns), picked;
+  const double best = static_cast<double>(std::max_element(hx.begin(), hx.end()) - hx.begin());
+  for (int c = 0; c < columns; ++c) {
+    all[c] = 1;
+    for (int r = 0; r < rows; ++r) all[c] = all[c] != 0 && hx[r * columns + c] < 2.2f;
+  }
+  for (int32_t i : index) picked.push_back(all[i]);
+  Program p;
+  const tw::Dim n = p.graph.dim("n");
+  auto x = p.input("x", {n, columns}, hx);
+  p.output("place", tw::broadcast_to(tw::argmax(x), {n, columns}), Numbers(rows * columns, best), 0);
+  p.output("picked", tw::gather(tw::all(x < 2.2f, 0), p.input("index", {3}, index)), picked, 0);
+  p.check();
+}
+
 TEST_CASE("graph programs: reshapes that take axes apart in two ways") {
   const auto hx = normal(6 * 4 * 10, 1), hy = normal(8 * 30, 2);
   Numbers want(240), sums(8);
