@@ -1,11 +1,16 @@
 // Devices and comparisons that matrices.h declares.
 #include "tests/kernels/matrices.h"
 
+#include <cstdlib>
+#include <sstream>
+
 namespace kernel_tests {
 
 void on_every_device(const std::function<void(tw::Device&)>& test) {
-  for (const char* name : {"cpu", "emulator:sm_80"}) {
-    INFO("on ", std::string(name));
+  const char* named = std::getenv("KERNELS_DEVICES");
+  std::istringstream names(named ? named : "cpu,emulator:sm_80");
+  for (std::string name; std::getline(names, name, ',');) {
+    INFO("on ", name);
     tw::Device device = tw::Device::open(name);
     test(device);
   }

@@ -16,7 +16,7 @@ namespace tw = tilewright;
 
 namespace kernel_tests {
 
-/// "cpu" and "emulator:sm_80".
+/// Those that the environment variable KERNELS_DEVICES names, with commas between; else "cpu" and "emulator:sm_80".
 void on_every_device(const std::function<void(tw::Device&)>& test);
 inline bool is_gpu(const tw::Device& device) { return !device.name().starts_with("cpu"); }
 /// The text of the tw::Error that f throws; empty if it throws none.
