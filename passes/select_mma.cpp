@@ -2,7 +2,8 @@
 //
 //   dot a, b, acc   ->   mma a, b, acc {instruction = m16n8k16_f16, warps = [2, 2]}
 //
-//   1. select_instruction: the first row of matrix_instructions.def for the types, the precision and the compute capability.
+//   1. select_instruction: the first row of matrix_instructions.def for the types, the precision and the compute capability. Factors of
+//      8-bit floats are cast to f16 where there is none for them.
 //   2. is_swapped: whether the instruction multiplies b^T a^T. Its n is smaller than its m, and so wastes less of a result of few rows.
 //   3. share: how many warps share each axis of the result. A batch axis first, since its warps read different operands; then the axis of
 //      which a warp has more, so that the block of a warp is nearly square and it reads little of the operands. Of dots that depend on each
@@ -22,6 +23,7 @@
 #include "passes/layout/mma_order.h"
 #include "passes/pass.h"
 #include "passes/rewriter.h"
+#include "tileir/builder.h"
 #include "tileir/op_kind.h"
 #include "tileir/slices.h"
 #include "tileir/target/mma_layouts.h"
@@ -50,6 +52,16 @@ std::optional<std::int64_t> select_instruction(const Function& f, OpId dot, cons
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i].factors == factors && all[i].sums == sums && all[i].sm <= target.sm) return static_cast<std::int64_t>(i);
   return std::nullopt;
+}
+
+/// Casts 8-bit floats, if there is no instruction for them, to f16, which holds them exactly.
+void cast_factors(Function& f, OpId dot, const ir::TargetDesc& target) {
+  const ir::Type a = f.type(f.operand(dot, 0));
+  if (!a.is_float() || a.element_bytes() > 1 || select_instruction(f, dot, target)) return;
+  ir::Builder b(f);
+  b.before(dot);
+  b.set_loc(f.op(dot).loc);
+  for (int i : {0, 1}) f.set_operand(dot, i, b.cast(f.operand(dot, i), ir::Element::f16));
 }
 
 bool is_product(OpKind k) { return k == OpKind::dot_ || k == OpKind::mma_; }
@@ -130,6 +142,7 @@ bool select_mma(Function& f, const PassContext& context) {
   std::vector<MmaProduct> products;
   f.walk([&](OpId id) {
     if (f.kind(id) != OpKind::dot_) return;
+    cast_factors(f, id, context.target);
     if (const std::optional<std::int64_t> row = select_instruction(f, id, context.target))
       products.push_back(make_product(f, id, *row, context.num_warps));
   });

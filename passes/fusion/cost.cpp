@@ -190,7 +190,7 @@ const MachineFacts& machine_facts(const ir::TargetDesc& target) {
 KernelCost estimate(const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target) { return Estimator(plan, b, target).run(); }
 
 std::string KernelCost::text() const {
-  std::string all = fmt::format("{} from and to memory", amount(read_bytes + written_bytes, "B"));
+  std::string all = fmt::format("estimate: {} from and to memory", amount(read_bytes + written_bytes, "B"));
   if (reread_bytes > 0) all += fmt::format(", {} again from caches", amount(reread_bytes, "B"));
   if (matrix_flops > 0) all += fmt::format(", {} in products", amount(matrix_flops, "flop"));
   all += fmt::format(", {} beside", amount(flops, "flop"));

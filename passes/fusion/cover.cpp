@@ -459,11 +459,12 @@ class Coverer {
     if (!shares) return false;
     std::vector<KernelOutput> both = a.outputs;
     both.insert(both.end(), c.outputs.begin(), c.outputs.end());
-    if ((!a.plan->scans.empty() || !c.plan->scans.empty()) && !share_scan_loop(both)) return false;
+    const Axis scanned = common_scan_axis(both);
+    if ((!a.plan->scans.empty() || !c.plan->scans.empty()) && !scanned) return false;
     std::optional<Plan> plan;
     KernelCost cost;
     for (const Axis loop : {a.plan->loop, c.plan->loop}) {
-      if ((plan && plan->loop == loop) || !is_loop_of(both, loop)) continue;
+      if ((plan && plan->loop == loop) || !is_loop_of(both, loop) || (scanned && scanned != loop)) continue;
       Plan merged(b_, both, loop);
       const KernelCost merged_cost = estimate(merged, b_, target_);
       if (!merged_cost.fits || (plan && cost.seconds <= merged_cost.seconds)) continue;
@@ -478,11 +479,13 @@ class Coverer {
     return true;
   }
 
-  // Whether one loop has the scans of all outputs, and computes none of them again for further rows.
-  static bool share_scan_loop(const std::vector<KernelOutput>& outputs) {
+  // The axis of a loop that has the scans of all outputs, and computes none of them again for further rows. Null if there is none.
+  static Axis common_scan_axis(const std::vector<KernelOutput>& outputs) {
     std::vector<Expr> values;
     for (const KernelOutput& o : outputs) values.push_back(o.value);
-    return scan_loop(values) && std::all_of(values.begin(), values.end(), [&](Expr v) { return v->axes == values[0]->axes; });
+    const bool is_alike = std::all_of(values.begin(), values.end(), [&](Expr v) { return v->axes == values[0]->axes; });
+    const std::optional<ScanLoop> loop = is_alike ? scan_loop(values) : std::nullopt;
+    return loop ? loop->axis : nullptr;
   }
 
   // Whether each output has a reduction over the loop's axis, or is computed element by element: that can be part of any loop.

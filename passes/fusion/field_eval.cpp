@@ -168,12 +168,12 @@ std::uint64_t FieldEvaluator::hashed(Expr e, const Point& p, const Modulus& m) {
       for (Expr x : e->operands) h = mix(h, x->element == ir::Element::boolean ? std::uint64_t{holds(x, all)} : value(x, all, m));
     }
   } else {
-    std::vector<std::uint64_t> operands;
-    for (Expr x : e->operands) operands.push_back(x->element == ir::Element::boolean ? std::uint64_t{holds(x, p)} : value(x, p, m));
-    // Their operands are in the order of their keys, which a substitution changes.
+    std::vector<std::uint64_t> values;
+    for (Expr x : e->operands) values.push_back(x->element == ir::Element::boolean ? std::uint64_t{holds(x, p)} : value(x, p, m));
+    // Their operands are ordered by names, which two formulas of one meaning need not share.
     if (e->is(ExprKind::function) && (e->function == OpKind::maximum_ || e->function == OpKind::eq_))
-      std::sort(operands.begin(), operands.end());
-    for (std::uint64_t x : operands) h = mix(h, x);
+      std::sort(values.begin(), values.end());
+    for (std::uint64_t v : values) h = mix(h, v);
   }
   return residue(h, m);
 }

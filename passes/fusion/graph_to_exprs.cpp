@@ -190,6 +190,13 @@ BoundValue GraphToExprs::translate(NodeId n) {
   return result;
 }
 
+Expr GraphToExprs::value_at(NodeId n, const std::vector<Expr>& index) {
+  const TensorAtoms atoms = axes_.atoms(n);
+  Position position;
+  for (std::size_t axis = 0; axis < index.size(); ++axis) position.push_back(parts({{index[axis]}, true}, atoms[axis]));
+  return at(n, position);
+}
+
 Expr GraphToExprs::at(NodeId n, const Position& position) {
   auto& known = memo_[n];
   for (const auto& [where, value] : known)

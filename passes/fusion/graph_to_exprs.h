@@ -37,6 +37,8 @@ class GraphToExprs {
 
   /// A node's value at each of its elements.
   BoundValue translate(graph::NodeId);
+  /// A node's value at an index along each of its axes.
+  Expr value_at(graph::NodeId, const std::vector<Expr>& index);
   /// The tensor in memory of an input, a constant or a stored node.
   Tensor tensor_of(graph::NodeId n) { return tensor(g_.node(n), n); }
 

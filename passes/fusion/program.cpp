@@ -9,8 +9,10 @@
 #include <map>
 #include <set>
 
+#include "passes/fusion/called_kernel.h"
 #include "passes/fusion/cover.h"
 #include "passes/fusion/emit/configuration.h"
+#include "passes/fusion/emit/scatter.h"
 #include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/expr_text.h"
 #include "passes/fusion/field_check.h"
@@ -56,7 +58,6 @@ class ProgramBuilder {
       : g_(g), options_(options), target_(target) {}
 
   Program run() {
-    expect_supported();
     add_named_buffers();
     if (options_.fuse && options_.reassociate) {
       try {
@@ -66,6 +67,7 @@ class ProgramBuilder {
         program_ = {};
         buffers_.clear();
         names_.clear();
+        called_.clear();
         add_named_buffers();
         build_unfused();
       }
@@ -84,25 +86,6 @@ class ProgramBuilder {
   };
 
   // ---- buffers ----
-
-  void expect_supported() const {
-    for (std::size_t i = 0; i < g_.size(); ++i) {
-      const graph::Node& n = g_.node({static_cast<std::uint32_t>(i)});
-      const bool is_supported = n.op != Op::scatter_add && n.op != Op::call;
-      if (!is_supported && is_needed({static_cast<std::uint32_t>(i)}))
-        throw Error(n.where, "compile: a graph with this op cannot be compiled yet");
-    }
-  }
-
-  bool is_needed(NodeId wanted) const {
-    std::set<std::uint32_t> needed;
-    const std::function<void(NodeId)> visit = [&](NodeId n) {
-      if (!needed.insert(n.index).second) return;
-      for (NodeId x : g_.node(n).operands) visit(x);
-    };
-    for (const graph::Output& o : g_.outputs()) visit(o.node);
-    return needed.count(wanted.index) != 0;
-  }
 
   void add_named_buffers() {
     for (std::size_t i = 0; i < g_.size(); ++i) {
@@ -223,6 +206,17 @@ class ProgramBuilder {
   }
 
   void derive(const Segment& s) {
+    if (has_own_kernels(g_.node(s.results[0]).op)) {
+      derive_own_kernels(s.results[0], s.memory);
+      // A second output of the same value is a copy.
+      for (NodeId n : s.results) {
+        std::vector<graph::Output> outputs;
+        std::copy_if(g_.outputs().begin(), g_.outputs().end(), std::back_inserter(outputs),
+                     [&](const graph::Output& o) { return o.node == n; });
+        for (std::size_t i = 1; i < outputs.size(); ++i) copy_output(outputs[i], {n});
+      }
+      return;
+    }
     Stopwatch derive_time(program_.times.derive_ms);
     const AxisAnalysis axes(g_, s.results, s.memory);
     Formulas formulas;
@@ -347,20 +341,81 @@ class ProgramBuilder {
     for (NodeId n : computed) {
       std::set<NodeId> stored = computed;
       stored.erase(n);
+      if (has_own_kernels(g_.node(n).op)) {
+        derive_own_kernels(n, std::move(stored));
+        continue;
+      }
       const AxisAnalysis axes(g_, {n}, std::move(stored));
       Formulas formulas;
       GraphToExprs translator(g_, axes, formulas.exprs, {options_.move_rounding});
       const BoundValue v = translator.translate(n);
       emit(formulas, best_plan(formulas.exprs, {{text_of(n), v.value, translator.tensor_of(n), v.index}}), "one node");
     }
-    for (const graph::Output& o : g_.outputs()) {
-      if (written.count(o.name) != 0) continue;
-      const AxisAnalysis axes(g_, {o.node}, computed);
-      Formulas formulas;
-      GraphToExprs translator(g_, axes, formulas.exprs, {options_.move_rounding});
-      const BoundValue v = translator.translate(o.node);
-      emit(formulas, best_plan(formulas.exprs, {{o.name, v.value, output_tensor(o, formulas.pool), v.index}}), "an output");
-    }
+    for (const graph::Output& o : g_.outputs())
+      if (written.count(o.name) == 0) copy_output(o, computed);
+  }
+
+  void copy_output(const graph::Output& o, const std::set<NodeId>& stored) {
+    const AxisAnalysis axes(g_, {o.node}, stored);
+    Formulas formulas;
+    GraphToExprs translator(g_, axes, formulas.exprs, {options_.move_rounding});
+    const BoundValue v = translator.translate(o.node);
+    emit(formulas, best_plan(formulas.exprs, {{o.name, v.value, output_tensor(o, formulas.pool), v.index}}), "an output");
+  }
+
+  // ---- nodes with kernels of their own ----
+
+  void derive_own_kernels(NodeId n, std::set<NodeId> memory) {
+    if (g_.node(n).op == Op::call)
+      add_call(n);
+    else
+      derive_scatter(n, std::move(memory));
+  }
+
+  void derive_scatter(NodeId n, std::set<NodeId> memory) {
+    const AxisAnalysis axes(g_, g_.node(n).operands, std::move(memory));
+    Formulas f;
+    GraphToExprs translator(g_, axes, f.exprs, {options_.move_rounding});
+    const Scatter s = scatter_of(g_, n, translator, f.exprs);
+    const bool is_atomic = adds_by_atomics(s.result->element, options_.deterministic);
+    if (is_atomic) emit(f, best_plan(f.exprs, {{text_of(n), s.start, s.result, s.place}}), "what updates are added to");
+    ProgramKernel k;
+    k.name = kernel_name({text_of(n)});
+    k.reason = is_atomic ? "programs add the updates by atomics" : "each program adds the updates of its rows and columns in order";
+    std::set<std::uint32_t> covered{n.index};
+    ExprSet seen;
+    for (Expr e : {s.start, s.target, s.update})
+      if (e != s.start || !is_atomic) cover_sources(f.pool, e, seen, covered);
+    for (std::uint32_t node : covered) k.covers.push_back({node});
+    k.plan_text =
+        fmt::format("{}[{}] += {}{}", text_of(n), fusion::text(s.target), fusion::text(s.update), is_atomic ? ", atomic" : ", in order");
+    TileSizes sizes;
+    EmittedKernel e =
+        is_atomic ? emit_scatter_atomic(k.name, f.exprs, s, sizes) : emit_scatter_in_order(k.name, f.exprs, s, target_, sizes);
+    add_kernel(std::move(k), std::move(e), sizes);
+    if (is_atomic) program_.kernels.back().reads.push_back(buffer_of(s.result));
+    add_to_proof("scatter_add is not derived, and not checked");
+  }
+
+  // The results of one call are written at once; those that no output needs have memory as well.
+  void add_call(NodeId n) {
+    const graph::Node& node = g_.node(n);
+    if (!called_.insert(node.kernel.get()).second) return;
+    std::vector<int> operands, results(node.kernel->results.size());
+    for (NodeId x : node.operands) operands.push_back(buffer_of(x));
+    for (std::size_t i = 0; i < g_.size(); ++i)
+      if (const NodeId id{static_cast<std::uint32_t>(i)}; g_.node(id).kernel == node.kernel)
+        results[static_cast<std::size_t>(g_.node(id).position)] = buffer_of(id);
+    ProgramKernel k = called_kernel(*node.kernel, operands, results);
+    k.name = kernel_name({node.kernel->name});
+    k.covers = {n};
+    program_.kernels.push_back(std::move(k));
+    add_to_proof("kernels of the program are not derived, and not checked");
+  }
+
+  void add_to_proof(const std::string& text) {
+    std::string& all = program_.proof.text;
+    if (all.find(text) == std::string::npos) all += (all.empty() ? "" : "; ") + text;
   }
 
   std::string text_of(NodeId n) const {
@@ -371,7 +426,7 @@ class ProgramBuilder {
   // A kernel of several outputs that tiles cannot hold at once becomes one for each output.
   void emit_or_divide(Formulas& f, const Plan& plan, const std::string& reason) {
     try {
-      emit(f, plan, reason);
+      emit(f, plan, reason_of(plan) + "\n" + reason);
     } catch (const TileTooLarge&) {
       if (plan.outputs.size() == 1) throw;
       for (const KernelOutput& o : plan.outputs) emit(f, best_plan(f.exprs, {o}), {});
@@ -384,7 +439,16 @@ class ProgramBuilder {
     std::vector<std::string> written;
     for (const KernelOutput& o : plan.outputs) written.push_back(o.name);
     k.name = kernel_name(written);
+    k.reason = reason.empty() ? reason_of(plan) : reason;
+    k.passes = plan.passes;
+    k.plan_text = plan.text();
+    describe(f.pool, plan, k);
+    prove(f.exprs, plan);
     EmittedKernel e = emit_smaller(k.name, f.exprs, plan, sizes);
+    add_kernel(std::move(k), std::move(e), sizes);
+  }
+
+  void add_kernel(ProgramKernel k, EmittedKernel e, const TileSizes& sizes) {
     for (const EmittedKernel::Parameter& p : e.parameters) {
       KernelArgument a;
       if (!p.tensor) {
@@ -396,8 +460,7 @@ class ProgramBuilder {
       } else {
         a.kind = KernelArgument::Kind::buffer;
         a.buffer = buffer_of(p.tensor);
-        const bool is_written =
-            std::any_of(plan.outputs.begin(), plan.outputs.end(), [&](const KernelOutput& o) { return o.tensor == p.tensor; });
+        const bool is_written = std::find(e.writes.begin(), e.writes.end(), p.tensor) != e.writes.end();
         (is_written ? k.writes : k.reads).push_back(a.buffer);
       }
       k.arguments.push_back(std::move(a));
@@ -406,11 +469,6 @@ class ProgramBuilder {
     k.num_warps = sizes.num_warps;
     k.num_stages = sizes.num_stages;
     k.function = std::move(e.function);
-    k.reason = reason.empty() ? reason_of(plan) : reason;
-    k.passes = plan.passes;
-    k.plan_text = plan.text();
-    describe(f.pool, plan, k);
-    prove(f.exprs, plan);
     program_.kernels.push_back(std::move(k));
   }
 
@@ -453,19 +511,21 @@ class ProgramBuilder {
   void describe(const ExprPool& pool, const Plan& plan, ProgramKernel& k) {
     ExprSet seen;
     std::set<std::uint32_t> covered;
-    const std::function<void(Expr)> visit = [&](Expr e) {
-      if (!seen.insert(e).second) return;
-      // What is read from memory is another kernel's work; views of it are this one's.
-      if (e->is(ExprKind::load) && !e->tensor->node.valid()) return;
-      for (NodeId n : pool.sources(e))
-        if (!is_leaf(g_.node(n).op) && !(e->is(ExprKind::load) && n == e->tensor->node)) covered.insert(n.index);
-      if (e->is(ExprKind::load)) return;
-      for (Expr x : children(e)) visit(x);
-    };
-    for (const KernelOutput& o : plan.outputs) visit(o.value);
+    for (const KernelOutput& o : plan.outputs) cover_sources(pool, o.value, seen, covered);
     for (std::uint32_t n : covered) k.covers.push_back({n});
     for (const Refusal& r : plan.refusals) explain(pool, plan, r);
     k.flops = count_flops(plan);
+  }
+
+  // The nodes whose values are computed inside of an expression.
+  void cover_sources(const ExprPool& pool, Expr e, ExprSet& seen, std::set<std::uint32_t>& covered) const {
+    if (!seen.insert(e).second) return;
+    // What is read from memory is another kernel's work; views of it are this one's.
+    if (e->is(ExprKind::load) && !e->tensor->node.valid()) return;
+    for (NodeId n : pool.sources(e))
+      if (!is_leaf(g_.node(n).op) && !(e->is(ExprKind::load) && n == e->tensor->node)) covered.insert(n.index);
+    if (e->is(ExprKind::load)) return;
+    for (Expr x : children(e)) cover_sources(pool, x, seen, covered);
   }
 
   // The node whose value an expression is, or that of the nearest expression inside.
@@ -507,7 +567,7 @@ class ProgramBuilder {
     if (!plan.loop) return;
     program_.proof.rounds = std::max(program_.proof.rounds, proof.rounds);
     program_.proof.log2_error = program_.proof.log2_error == 0 ? proof.log2_error : std::max(program_.proof.log2_error, proof.log2_error);
-    if (!proof.text.empty()) program_.proof.text += (program_.proof.text.empty() ? "" : "; ") + proof.text;
+    if (!proof.text.empty()) add_to_proof(proof.text);
   }
 
   const graph::Graph& g_;
@@ -517,6 +577,7 @@ class ProgramBuilder {
   std::map<std::string, int> buffers_;  // by the name of the tensor
   int intermediates_ = 0;               // that are no node's value
   std::set<std::string> names_;
+  std::set<const graph::OpaqueKernel*> called_;
 };
 
 }  // namespace

@@ -36,10 +36,11 @@ struct ProgramBuffer {
 
 /// One argument of a kernel, in the order of the function's parameters.
 struct KernelArgument {
-  enum class Kind : std::uint8_t { buffer, extent, scalar } kind{};
-  int buffer = -1;     // buffer: the index of a ProgramBuffer
-  Dim extent;          // extent: passed as the parameter's integer type
-  std::string scalar;  // scalar: the name that run() gives a number for
+  enum class Kind : std::uint8_t { buffer, extent, scalar, number } kind{};
+  int buffer = -1;         // buffer: the index of a ProgramBuffer
+  Dim extent;              // extent: passed as the parameter's integer type
+  std::string scalar;      // scalar: the name that run() gives a number for
+  std::uint64_t bits = 0;  // number: the word
 };
 
 /// The number of programs along one axis of the grid: the product of extent / tile, rounded up.
@@ -60,6 +61,7 @@ struct ProgramKernel {
   std::vector<KernelArgument> arguments;
   std::vector<GridFactor> grid[3];
   int num_warps = 4, num_stages = 0;
+  bool contract = true, check = false;  // as Launch has them
   /// The index of an earlier kernel with the same function and configuration, or -1.
   int like = -1;
 

@@ -94,7 +94,22 @@ class Divider {
 
   // ---- values that are stored ----
 
+  // Nodes with kernels of their own are cut, and so is what these read.
+  void find_own_kernels() {
+    std::vector<bool> is_computed(g_.size());  // other than element by element
+    for (std::size_t i = 0; i < g_.size(); ++i) {
+      const Node& n = g_.node(id(i));
+      is_computed[i] = n.op == Op::reduce || n.op == Op::scan || n.op == Op::einsum;
+      for (NodeId x : n.operands) is_computed[i] = is_computed[i] || (is_computed[x.index] && !is_cut_[x.index]);
+      if (!needed_[i] || !has_own_kernels(n.op)) continue;
+      is_cut_[i] = true;
+      for (NodeId x : n.operands)
+        if (g_.node(x).op != Op::input && (n.op == Op::call || is_computed[x.index])) is_cut_[x.index] = true;
+    }
+  }
+
   void find_cuts() {
+    find_own_kernels();
     std::vector<bool> is_candidate(g_.size());
     for (std::size_t i = 0; i < g_.size(); ++i)
       if (needed_[i] && g_.node(id(i)).op == Op::map)
@@ -104,7 +119,7 @@ class Divider {
     for (std::size_t i = 0; i < g_.size(); ++i) {
       if (!needed_[i]) continue;
       depth_[i] = depth(id(i));
-      is_cut_[i] = is_candidate[i] && depth_[i] > 0;
+      is_cut_[i] = is_cut_[i] || (is_candidate[i] && depth_[i] > 0);
       if (depth_[i] <= kMostDepth) continue;
       for (NodeId x : g_.node(id(i)).operands)
         if (depth_[x.index] == kMostDepth && !is_cut_[x.index]) is_cut_[bottleneck(x).index] = true;
@@ -148,7 +163,8 @@ class Divider {
     for (const graph::Output& o : g_.outputs()) latest[o.node.index] = level_[o.node.index];
     for (std::size_t i = g_.size(); i-- > 0;) {
       if (!needed_[i]) continue;
-      level_[i] = std::max(level_[i], latest[i]);
+      // The results of one call are one kernel's.
+      if (!has_own_kernels(g_.node(id(i)).op)) level_[i] = std::max(level_[i], latest[i]);
       for (NodeId x : g_.node(id(i)).operands) latest[x.index] = std::min(latest[x.index], level_[i] - (is_cut_[x.index] ? 1 : 0));
     }
   }
@@ -196,6 +212,7 @@ class Divider {
     std::vector<std::size_t> group(results.size());
     for (std::size_t i = 0; i < results.size(); ++i) {
       group[i] = i;
+      if (has_own_kernels(g_.node(results[i]).op)) continue;
       const std::function<void(NodeId)> visit = [&](NodeId n) {
         const bool is_read = memory.count(n) != 0 || (is_in_memory(g_.node(n)) && g_.node(n).op != Op::scalar);
         if (is_leaf(g_.node(n).op) && !is_read) return;
@@ -210,6 +227,11 @@ class Divider {
       };
       visit(results[i]);
     }
+    for (std::size_t i = 0; i < results.size(); ++i)
+      for (std::size_t k = 0; k < i; ++k) {
+        const Node &one = g_.node(results[k]), &other = g_.node(results[i]);
+        if (other.op == Op::call && other.kernel == one.kernel) group[i] = group[k];
+      }
     std::map<std::size_t, std::vector<NodeId>> parts;
     for (std::size_t i = 0; i < results.size(); ++i) parts[group[i]].push_back(results[i]);
     std::vector<std::vector<NodeId>> all;
@@ -269,6 +291,8 @@ class Divider {
 };
 
 }  // namespace
+
+bool has_own_kernels(Op op) { return op == Op::scatter_add || op == Op::call; }
 
 std::vector<Segment> divide(const Graph& g) { return Divider(g).run(); }
 

@@ -23,6 +23,10 @@ struct Segment {
   std::string structure;
 };
 
+/// Whether a node has kernels of its own, whatever is fused: its operands and results are in memory, or (operands of scatter_add) computed
+/// element by element from what is.
+bool has_own_kernels(graph::Op);
+
 /// The segments of a graph's outputs, in an order in which each one's operands are computed before it.
 std::vector<Segment> divide(const graph::Graph&);
 

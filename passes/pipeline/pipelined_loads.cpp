@@ -12,6 +12,7 @@
 #include "tileir/diagnostics.h"
 #include "tileir/memory_ops.h"
 #include "tileir/op_kind.h"
+#include "tileir/slices.h"
 
 namespace tilewright::passes {
 
@@ -68,14 +69,28 @@ class LoadFinder {
       l.through_registers = !is_copyable(l, axes);
       found_.loads.push_back(l);
     }
-    if (!copies_all) return;
     for (OpId id : f_.ops(body())) {
       if (f_.kind(id) != OpKind::load_ || stored.contains(id) || f_.type(f_.result(id)).is_scalar()) continue;
+      if (!copies_all && !is_factor(id)) continue;
       if (f_.type(f_.result(id)).rank() > ir::kMaxBufferRank || !f_.has_uses(f_.result(id))) continue;
       const ir::LinearLayout layout = f_.layout(f_.result(id)).without_free_registers();
       const PipelinedLoad l{id, {}, {}, f_.add_layout(buffer_layout(layout, layout, f_.type(f_.result(id)).element_bytes())), false, {}};
       if (is_copyable(l, axes) && may_move(id, axes)) found_.loads.push_back(l);
     }
+  }
+
+  /// Whether a factor of a product of the loop is computed from the load, element by element.
+  bool is_factor(OpId load) const {
+    bool found = false;
+    forward_uses(f_, f_.result(load), [&](OpId user, ValueId used) {
+      if (f_.op(user).parent != body()) return ir::WalkResult::skip;
+      const OpKind k = f_.kind(user);
+      const bool is_product = k == OpKind::mma_ || k == OpKind::dot_;
+      found = found || k == OpKind::buffer_store_ || (is_product && f_.operand(user, 2) != used);
+      const bool moves = k == OpKind::broadcast_ || k == OpKind::reshape_ || k == OpKind::permute_ || k == OpKind::convert_layout_;
+      return moves || ir::info(k).has(ir::kElementwise) ? ir::WalkResult::advance : ir::WalkResult::skip;
+    });
+    return found;
   }
 
   /// Whether a load may be done in an earlier iteration.

@@ -45,8 +45,8 @@ struct PipelinedLoads {
 };
 
 ///   1. Find loads whose only use is a buffer_store: those that cp.async can do, and others (of rows at odd addresses), as far as a thread
-///      has registers that hold them for an iteration. If `copies_all`, find all other loads that cp.async can do as well: each thread
-///      reads back what it has copied. No load that may read what the loop stores.
+///      has registers that hold them for an iteration. Of other loads find those from which factors of products are computed or, if
+///      `copies_all`, all that cp.async can do: each thread reads back what it has copied. No load that may read what the loop stores.
 ///   2. Keep those whose addresses and masks can be computed for a later iteration: by pure ops, from the counter, from carried values that
 ///      are computed likewise, and from index loads, as far as a thread has registers to carry their values.
 ///   3. Reduce masks to what iterations before the last need, if the loop's order is free (passes/pipeline/last_iteration.h).

@@ -96,8 +96,8 @@ void add_subjects(std::vector<Subject>& all, const std::string& name, const std:
 
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
-  for (const char* file : {"copies_run_ahead", "indirect_loads", "last_iteration_first", "loads_without_a_product", "loops_that_store",
-                           "masks_and_carried_pointers", "matmul", "multiply_adds", "through_registers"}) {
+  for (const char* file : {"computed_factors", "copies_run_ahead", "indirect_loads", "last_iteration_first", "loads_without_a_product",
+                           "loops_that_store", "masks_and_carried_pointers", "matmul", "multiply_adds", "through_registers"}) {
     std::string text = read_file(fmt::format("{}/passes/pipeline_loops/{}.tile", TW_TEST_FILES, file));
     while (!text.empty()) {
       const auto end = text.find("// -----\n");

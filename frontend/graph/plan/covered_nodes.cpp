@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tileir/graph/graph_op_info.h"
+#include "tileir/graph/opaque_kernel.h"
 #include "tileir/op_info.h"
 
 namespace tilewright::detail {
@@ -18,6 +19,7 @@ std::string function_of(const graph::Node& n) {
   switch (n.op) {
     case graph::Op::map: return std::string(ir::text(n.function));
     case graph::Op::reduce: return n.kind == graph::Combine::combine ? "reduce" : std::string(graph::text(n.kind));
+    case graph::Op::call: return n.kernel->name;
     case graph::Op::scan: return fmt::format("cum{}", graph::text(n.kind));
     default: return std::string(graph::text(n.op));
   }

@@ -23,7 +23,7 @@ std::uint64_t hash_of(const ir::Function& f, const backend::CompileOptions& opti
 }  // namespace
 
 PlanKernel::PlanKernel(const passes::fusion::ProgramKernel& source, const std::string& target, const Here& at)
-    : source_(source), target_(target), is_checked_(rt::environment_check()) {
+    : source_(source), target_(target), is_checked_(rt::environment_check() || source.check) {
   TW_CHECK(source.function.params.size() == source.arguments.size(), "a kernel of a program has an argument for each parameter");
   compiled_[kPromised] = compile(kPromised, at);
 }
@@ -43,6 +43,7 @@ backend::CompiledKernel PlanKernel::compile(Variant variant, const Here& at) con
   options.num_warps = source_.num_warps;
   options.num_stages = source_.num_stages;
   options.check = is_checked_;
+  options.contract = source_.contract;
   const std::uint64_t hash = hash_of(f, options);
   return compile_function({"compile", source_.name, at}, std::move(f), options, false, hash);
 }

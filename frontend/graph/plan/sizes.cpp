@@ -166,8 +166,10 @@ KernelSize size_of(const ProgramKernel& k, const Evaluation& value) {
                                    axis, rt::kMostPrograms[axis]));
   }
   s.words.resize(k.arguments.size());
-  for (std::size_t i = 0; i < k.arguments.size(); ++i)
+  for (std::size_t i = 0; i < k.arguments.size(); ++i) {
     if (k.arguments[i].kind == KernelArgument::Kind::extent) s.words[i] = extent_word(k, i, value);
+    if (k.arguments[i].kind == KernelArgument::Kind::number) s.words[i] = k.arguments[i].bits;
+  }
   for (const fusion::FlopCount& c : k.flops) {
     double count = c.each;
     for (const Dim& d : c.space) count *= static_cast<double>(value(d));

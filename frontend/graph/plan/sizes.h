@@ -18,7 +18,7 @@ struct BufferSize {
 
 struct KernelSize {
   std::array<std::int64_t, 3> grid{1, 1, 1};
-  std::vector<std::uint64_t> words;  // the arguments of a launch: the extents; pointers and scalars are 0
+  std::vector<std::uint64_t> words;  // the arguments of a launch: extents and numbers; pointers and scalars are 0
   double flops = 0;
 };
 

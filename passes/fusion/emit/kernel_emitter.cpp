@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 
+#include "passes/fusion/emit/program_grid.h"
 #include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/integer_range.h"
 #include "tileir/diagnostics.h"
@@ -48,6 +49,7 @@ class KernelEmitter {
     for (const KernelOutput& o : plan_.outputs)
       if (!plan_.loop || !o.has(plan_.loop)) store(o);
     EmittedKernel result;
+    for (const KernelOutput& o : plan_.outputs) result.writes.push_back(o.tensor);
     for (const TileValues::Parameter& p : tiles_.parameters()) result.parameters.push_back({p.tensor, p.extent});
     for (int i = 0; i < 3; ++i) result.grid[i] = grid_[i];
     result.function = std::move(function_);
@@ -63,54 +65,7 @@ class KernelEmitter {
     tiles_.push(std::move(scope));
     for (const auto& [axis, inner] : sizes_.inner) tiles_.set_inner_tile(axis, inner.size, inner.is_looped);
     for (const auto& [axis, size] : sizes_.payload) tiles_.scope().tiles[axis] = {size, {}, axis->extent.known_divisor() % size == 0};
-    // Axes with tiles first; what they read in common is then read at about one time.
-    std::vector<Axis> axes;
-    for (const auto& [axis, size] : sizes_.grid) axes.push_back(axis);
-    std::sort(axes.begin(), axes.end(),
-              [&](Axis a, Axis b) { return std::pair(-sizes_.grid.at(a), a->name) < std::pair(-sizes_.grid.at(b), b->name); });
-    constexpr std::int64_t kMostOfInnerDimensions = 65535;
-    bool is_separate = axes.size() <= 3;
-    for (std::size_t i = 1; i < axes.size(); ++i)
-      is_separate = is_separate && axes[i]->extent.greatest() / sizes_.grid.at(axes[i]) < kMostOfInnerDimensions;
-    if (is_separate) {
-      for (std::size_t i = 0; i < axes.size(); ++i) set_start(axes[i], program_id(static_cast<int>(i)), static_cast<int>(i));
-      return;
-    }
-    ir::ValueId rest = program_id(0);
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-      if (i + 1 == axes.size()) {
-        set_start(axes[i], rest, 0);
-        break;
-      }
-      const ir::ValueId count = tile_count(axes[i]);
-      set_start(axes[i], ir_.binary(OpKind::rem_, rest, count), 0);
-      rest = ir_.binary(OpKind::div_, rest, count);
-    }
-  }
-
-  ir::ValueId program_id(int axis) {
-    return function_.result(ir_.create(OpKind::program_id_, {}, {ir::Attr{ir::AttrName::axis, axis, {}}}));
-  }
-
-  // The number of tiles along an axis, as i32.
-  ir::ValueId tile_count(Axis a) {
-    const std::int64_t size = sizes_.grid.at(a);
-    if (a->extent.is_constant()) return tiles_.integer(Element::i32, (a->extent.value() + size - 1) / size).value;
-    const Part extent = tiles_.extent(a->extent, Element::i64);
-    const Part rounded = tiles_.binary(OpKind::add_, extent, tiles_.integer(Element::i64, size - 1), {});
-    return ir_.cast(ir_.binary(OpKind::div_, rounded.value, tiles_.integer(Element::i64, size).value), Element::i32);
-  }
-
-  void set_start(Axis a, ir::ValueId id, int dimension) {
-    const std::int64_t size = sizes_.grid.at(a);
-    grid_[dimension].push_back({a->extent, size});
-    AxisTile t{size, id, size == 1 || a->extent.known_divisor() % size == 0};
-    if (size > 1) {
-      const bool is_narrow = fits({0, a->extent.greatest() == INT64_MAX ? INT64_MAX - 1 : a->extent.greatest() + size}, Element::i32);
-      const Element e = is_narrow ? Element::i32 : Element::i64;
-      t.start = ir_.binary(OpKind::mul_, ir_.cast(id, e), tiles_.integer(e, size).value);
-    }
-    tiles_.scope().tiles[a] = t;
+    share_out(tiles_, sizes_.grid, grid_);
   }
 
   // The order of the axes of accumulators: as in the outputs, the contiguous axis last.

@@ -36,6 +36,7 @@ struct EmittedKernel {
     Dim extent;
   };
   std::vector<Parameter> parameters;
+  std::vector<Tensor> writes;
   std::vector<GridFactor> grid[3];
 };
 

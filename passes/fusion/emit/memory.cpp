@@ -144,4 +144,22 @@ void TileValues::store(Tensor t, std::span<const Expr> index, Expr stored, const
   ir_.create(OpKind::store_, operands);
 }
 
+void TileValues::add_to(Tensor t, std::span<const Expr> index, Expr added, const AxisSet& axes, const Order& order,
+                        std::optional<Part> condition, bool is_atomic) {
+  const Order own = restricted(order, axes);
+  const ir::ValueId pointer = broadcast(address(t, index, own), own), x = broadcast(value_as(added, own, t->element), own);
+  std::vector<ir::ValueId> operands{pointer};
+  if (is_atomic) operands.push_back(x);
+  const std::optional<Part> inside = both(mask(axes, own), std::move(condition), own);
+  if (inside) operands.push_back(broadcast(*inside, own));
+  if (is_atomic) {
+    const ir::Attr relaxed{ir::AttrName::order, static_cast<std::int64_t>(ir::Order::relaxed), {}};
+    ir_.create(OpKind::atomic_add_, operands, {relaxed});
+    return;
+  }
+  const ir::ValueId before = ir_.function().result(ir_.create(OpKind::load_, operands));
+  operands.insert(operands.begin() + 1, ir_.binary(OpKind::add_, before, x));
+  ir_.create(OpKind::store_, operands);
+}
+
 }  // namespace tilewright::passes::fusion

@@ -45,8 +45,10 @@ Part TileValues::reduce_tile(const Fold& fold, const Part& p, int axes) {
   flat.value = ir_.reshape(p.value, extents);
   ir::Function& f = ir_.function();
   const ir::Type element = f.type(flat.value).scalar();
-  const ir::OpId op =
-      ir_.create(OpKind::reduce_, std::span(&flat.value, 1), {ir::Attr{ir::AttrName::axis, static_cast<std::int64_t>(kept.size()), {}}});
+  std::vector<ir::Attr> attrs{ir::Attr{ir::AttrName::axis, static_cast<std::int64_t>(kept.size()), {}}};
+  // Elements in any order: a tree, and vectors. Functions of the program are associative and no more.
+  if (!(fold == Combine::combine)) attrs.push_back(ir::Attr{ir::AttrName::commutative, 1, {}});
+  const ir::OpId op = ir_.create(OpKind::reduce_, std::span(&flat.value, 1), attrs);
   emit_region(op, fold, element);
   return {f.result(op), kept};
 }

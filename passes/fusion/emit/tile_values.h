@@ -83,6 +83,8 @@ class TileValues {
   std::optional<Part> mask(const AxisSet&, const Order&);
   std::optional<Part> both(std::optional<Part>, std::optional<Part>, const Order&);
   void store(Tensor, std::span<const Expr> index, Expr value, const Order&);
+  /// Adds a value over these axes to an element, where the condition holds. Atomic, or by a load and a store.
+  void add_to(Tensor, std::span<const Expr> index, Expr value, const AxisSet&, const Order&, std::optional<Part> condition, bool is_atomic);
   /// The tile with dimensions of extent 1 for axes that it lacks, or broadcast to all of them.
   ir::ValueId lifted(const Part&, const Order&);
   ir::ValueId broadcast(const Part&, const Order&);

@@ -64,7 +64,7 @@ class Maker {
     const int n = rank(x);
     if (n == 0) return bounded(x);
     const int axis = pick(n);
-    switch (pick(20)) {
+    switch (pick(21)) {
       case 0: return x + partner(x);
       case 1: return bounded(x) * partner(x);
       case 2: return x - partner(x);
@@ -114,6 +114,13 @@ class Maker {
         const Formula a{&g_, builder(g_).argument(Element::f32, 0)}, b{&g_, builder(g_).argument(Element::f32, 1)};
         const Formula y = bounded(x), f = a + b + a * b;
         return bounded({&g_, builder(g_).reduce_by(y.id, std::vector<std::int64_t>{axis}, 0, f.id)});
+      }
+      case 18: {  // every third position of an axis in one row
+        TensorShape rows = x.shape();
+        rows[static_cast<std::size_t>(axis)] = 3;
+        const Formula i = iota(g_, {extent(x, axis)}, 0), target = map(ir::OpKind::rem_, {i, like(i, 3)});
+        const Formula start = broadcast_to(number(g_, 0.5), rows);
+        return bounded({&g_, builder(g_).scatter_add(start.id, target.id, x.id, axis)});
       }
       default: {
         const Formula i = iota(g_, x.shape(), axis);

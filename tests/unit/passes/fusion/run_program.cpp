@@ -76,6 +76,7 @@ std::map<std::string, double> errors_of(const graph::Graph& g, const Program& pr
           words.push_back(reinterpret_cast<std::uintptr_t>(memory[static_cast<std::size_t>(a.buffer)].data()));
           break;
         case KernelArgument::Kind::extent: words.push_back(static_cast<std::uint64_t>(*a.extent.evaluate(symbols))); break;
+        case KernelArgument::Kind::number: words.push_back(a.bits); break;
         case KernelArgument::Kind::scalar: words.push_back(arguments.arrays.at(a.scalar)[0]); break;
       }
     }

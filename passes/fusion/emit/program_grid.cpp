@@ -1,0 +1,85 @@
+// Computes the positions of programs from their ids: a dimension of the grid for each axis, or one dimension for all.
+#include "passes/fusion/emit/program_grid.h"
+
+#include <algorithm>
+
+#include "passes/fusion/integer_range.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using ir::Element;
+using ir::OpKind;
+
+class ProgramGrid {
+ public:
+  ProgramGrid(TileValues& tiles, const std::map<Axis, std::int64_t>& sizes, std::vector<GridFactor> (&grid)[3])
+      : tiles_(tiles), ir_(tiles.ir()), sizes_(sizes), grid_(grid) {}
+
+  void run() {
+    // Axes with tiles first; what they read in common is then read at about one time.
+    std::vector<Axis> axes;
+    for (const auto& [axis, size] : sizes_) axes.push_back(axis);
+    std::sort(axes.begin(), axes.end(),
+              [&](Axis a, Axis b) { return std::pair(-sizes_.at(a), a->name) < std::pair(-sizes_.at(b), b->name); });
+    constexpr std::int64_t kMostOfInnerDimensions = 65535;
+    bool is_separate = axes.size() <= 3;
+    for (std::size_t i = 1; i < axes.size(); ++i)
+      is_separate = is_separate && axes[i]->extent.greatest() / sizes_.at(axes[i]) < kMostOfInnerDimensions;
+    if (is_separate) {
+      for (std::size_t i = 0; i < axes.size(); ++i) set_start(axes[i], program_id(static_cast<int>(i)), static_cast<int>(i));
+      return;
+    }
+    ir::ValueId rest = program_id(0);
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      if (i + 1 == axes.size()) {
+        set_start(axes[i], rest, 0);
+        break;
+      }
+      const ir::ValueId count = tile_count(axes[i]);
+      set_start(axes[i], ir_.binary(OpKind::rem_, rest, count), 0);
+      rest = ir_.binary(OpKind::div_, rest, count);
+    }
+  }
+
+ private:
+  ir::ValueId program_id(int axis) {
+    return ir_.function().result(ir_.create(OpKind::program_id_, {}, {ir::Attr{ir::AttrName::axis, axis, {}}}));
+  }
+
+  // The number of tiles along an axis, as i32.
+  ir::ValueId tile_count(Axis a) {
+    const std::int64_t size = sizes_.at(a);
+    if (a->extent.is_constant()) return tiles_.integer(Element::i32, (a->extent.value() + size - 1) / size).value;
+    const Part extent = tiles_.extent(a->extent, Element::i64);
+    const Part rounded = tiles_.binary(OpKind::add_, extent, tiles_.integer(Element::i64, size - 1), {});
+    return ir_.cast(ir_.binary(OpKind::div_, rounded.value, tiles_.integer(Element::i64, size).value), Element::i32);
+  }
+
+  void set_start(Axis a, ir::ValueId id, int dimension) {
+    const std::int64_t size = sizes_.at(a);
+    grid_[dimension].push_back({a->extent, size});
+    AxisTile t{size, id, size == 1 || a->extent.known_divisor() % size == 0};
+    if (size > 1) {
+      const bool is_narrow = fits({0, a->extent.greatest() == INT64_MAX ? INT64_MAX - 1 : a->extent.greatest() + size}, Element::i32);
+      const Element e = is_narrow ? Element::i32 : Element::i64;
+      t.start = ir_.binary(OpKind::mul_, ir_.cast(id, e), tiles_.integer(e, size).value);
+    }
+    tiles_.scope().tiles[a] = t;
+  }
+
+  TileValues& tiles_;
+  ir::Builder& ir_;
+  const std::map<Axis, std::int64_t>& sizes_;
+  std::vector<GridFactor> (&grid_)[3];
+};
+
+}  // namespace
+
+void share_out(TileValues& tiles, const std::map<Axis, std::int64_t>& sizes, std::vector<GridFactor> (&grid)[3]) {
+  ProgramGrid(tiles, sizes, grid).run();
+}
+
+}  // namespace tilewright::passes::fusion

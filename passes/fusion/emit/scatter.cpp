@@ -1,0 +1,186 @@
+// Emits the loops of a scatter_add that adds in order, and the kernel of one that adds by atomics.
+#include "passes/fusion/emit/scatter.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "passes/fusion/emit/program_grid.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using ir::Element;
+using ir::OpKind;
+
+// The least power of two that holds the extent, at most `most`.
+std::int64_t tile_of(const Dim& extent, std::int64_t most) {
+  const std::int64_t greatest = std::min(extent.greatest(), most);
+  return std::min(most, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(greatest, 1)))));
+}
+
+class ScatterEmitter {
+ public:
+  ScatterEmitter(const std::string& name, ExprBuilder& exprs, const Scatter& scatter, const TileSizes& sizes)
+      : function_(name), ir_(function_), tiles_(exprs, ir_), exprs_(exprs), s_(scatter), sizes_(sizes) {
+    tiles_.set_written(s_.result);
+    EmitScope scope;
+    scope.block = function_.body();
+    tiles_.push(std::move(scope));
+    for (Axis a : s_.columns) columns_.insert(a);
+    order_ = s_.columns;
+  }
+
+  EmittedKernel in_order() {
+    share_out(tiles_, sizes_.grid, grid_);
+    const Element e = index_element(exprs_.extent(s_.row->extent));
+    Part begin = tiles_.integer(e, 0), end = tiles_.extent(s_.row->extent, e);
+    if (const auto owned = sizes_.grid.find(s_.row); owned != sizes_.grid.end()) {
+      begin = tiles_.cast({tiles_.tile(s_.row).start, {}}, e);
+      end = tiles_.binary(OpKind::minimum_, end, tiles_.binary(OpKind::add_, begin, tiles_.integer(e, owned->second), {}), {});
+    }
+    loop(begin, end, s_.row, e, [&] { tiles_.store(s_.result, s_.place, s_.start, order_); });
+    add_updates(0, begin, end);
+    return finish();
+  }
+
+  EmittedKernel atomic() {
+    share_out(tiles_, sizes_.grid, grid_);
+    for (Axis a : s_.positions) columns_.insert(a), order_.push_back(a);
+    const Part begin = tiles_.integer(Element::i64, 0), end = tiles_.extent(s_.row->extent, Element::i64);
+    tiles_.add_to(s_.result, s_.destination, s_.update, columns_, order_, is_inside(begin, end), true);
+    return finish();
+  }
+
+ private:
+  // Whether the target is one of these rows.
+  std::optional<Part> is_inside(const Part& begin, const Part& end) {
+    const Part target = tiles_.value_as(s_.target, order_, Element::i64);
+    return tiles_.both(tiles_.binary(OpKind::ge_, target, tiles_.cast(begin, Element::i64), order_),
+                       tiles_.binary(OpKind::lt_, target, tiles_.cast(end, Element::i64), order_), order_);
+  }
+
+  // One position at a time along each axis of the index, the last one innermost.
+  void add_updates(std::size_t axis, const Part& begin, const Part& end) {
+    if (axis == s_.positions.size()) {
+      tiles_.add_to(s_.result, s_.destination, s_.update, columns_, order_, is_inside(begin, end), false);
+      return;
+    }
+    const Axis a = s_.positions[axis];
+    const Element e = index_element(exprs_.extent(a->extent));
+    loop(tiles_.integer(e, 0), tiles_.extent(a->extent, e), a, e, [&] { add_updates(axis + 1, begin, end); });
+  }
+
+  template <class F>
+  void loop(const Part& begin, const Part& end, Axis axis, Element e, F&& body) {
+    const ir::ValueId bounds[] = {begin.value, end.value, tiles_.integer(e, 1).value};
+    const ir::OpId op = ir_.create(OpKind::for_, bounds);
+    EmitScope inside;
+    inside.block = function_.region(op);
+    inside.tiles[axis] = {1, function_.add_arg(inside.block, ir::Type(e)), true};
+    tiles_.scope().before = op;
+    tiles_.push(std::move(inside));
+    body();
+    ir_.create(OpKind::yield_, {});
+    tiles_.pop();
+    tiles_.scope().before = {};
+    tiles_.to_scope();
+  }
+
+  EmittedKernel finish() {
+    EmittedKernel result;
+    for (const TileValues::Parameter& p : tiles_.parameters()) result.parameters.push_back({p.tensor, p.extent});
+    for (int i = 0; i < 3; ++i) result.grid[i] = grid_[i];
+    result.writes = {s_.result};
+    result.function = std::move(function_);
+    return result;
+  }
+
+  ir::Function function_;
+  ir::Builder ir_;
+  TileValues tiles_;
+  ExprBuilder& exprs_;
+  const Scatter& s_;
+  const TileSizes& sizes_;
+  AxisSet columns_;
+  Order order_;
+  std::vector<GridFactor> grid_[3];
+};
+
+// Columns first, the contiguous one with the widest tile; what is left of a program's lanes goes to axes further out.
+std::int64_t share_out_columns(const Scatter& s, std::int64_t lanes, TileSizes& sizes) {
+  for (std::size_t i = s.columns.size(); i-- > 0;) {
+    const std::int64_t size = tile_of(s.columns[i]->extent, lanes);
+    sizes.grid[s.columns[i]] = size;
+    lanes /= size;
+  }
+  return lanes;
+}
+
+}  // namespace
+
+Scatter scatter_of(const graph::Graph& g, graph::NodeId n, GraphToExprs& values, ExprBuilder& b) {
+  const graph::Node& node = g.node(n);
+  const graph::TensorShape& shape = node.shape;
+  const graph::TensorShape& index_shape = g.node(node.operands[1]).shape;
+  const auto at = static_cast<std::size_t>(node.axes[0]);
+  Scatter s;
+  s.result = values.tensor_of(n);
+  std::vector<Expr> positions;
+  for (std::size_t i = 0; i < index_shape.size(); ++i) {
+    s.positions.push_back(b.pool().axis("position " + std::to_string(i), index_shape[i]));
+    positions.push_back(b.index(s.positions.back()));
+  }
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const Axis a = b.pool().axis(i == at ? "row" : "column " + std::to_string(i), shape[i]);
+    i == at ? void(s.row = a) : s.columns.push_back(a);
+    s.place.push_back(b.index(a));
+  }
+  s.start = values.value_at(node.operands[0], s.place);
+  s.target = values.value_at(node.operands[1], positions);
+  std::vector<Expr> in_updates(s.place.begin(), s.place.begin() + node.axes[0]);
+  in_updates.insert(in_updates.end(), positions.begin(), positions.end());
+  in_updates.insert(in_updates.end(), s.place.begin() + node.axes[0] + 1, s.place.end());
+  s.update = values.value_at(node.operands[2], in_updates);
+  s.destination = s.place;
+  s.destination[at] = s.target;
+  return s;
+}
+
+bool adds_by_atomics(Element e, bool deterministic) {
+  return ir::bits(e) >= 32 && (ir::is_integer(e) || (!deterministic && ir::is_float(e)));
+}
+
+EmittedKernel emit_scatter_in_order(const std::string& name, ExprBuilder& exprs, const Scatter& s, const ir::TargetDesc& target,
+                                    TileSizes& sizes) {
+  constexpr std::int64_t kLanes = 128;
+  share_out_columns(s, kLanes, sizes);
+  double programs = 1, lanes = 1;
+  for (const auto& [axis, size] : sizes.grid) {
+    programs *= std::max(1.0, estimated_extent(axis->extent) / static_cast<double>(size));
+    lanes *= static_cast<double>(size);
+  }
+  // Few columns: programs share out the rows as well, and each of them reads every index.
+  const double wanted = target.is_gpu() ? 256 : 16;
+  if (programs * 2 <= wanted) {
+    const double rows = std::max(1.0, estimated_extent(s.row->extent) * programs / wanted);
+    sizes.grid[s.row] = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rows)));
+  }
+  sizes.num_warps = lanes > 64 ? 4 : lanes > 32 ? 2 : 1;
+  sizes.num_stages = 1;  // each update may add to the element of the one before
+  return ScatterEmitter(name, exprs, s, sizes).in_order();
+}
+
+EmittedKernel emit_scatter_atomic(const std::string& name, ExprBuilder& exprs, const Scatter& s, TileSizes& sizes) {
+  constexpr std::int64_t kLanes = 1024;
+  std::int64_t lanes = share_out_columns(s, kLanes, sizes);
+  for (std::size_t i = s.positions.size(); i-- > 0;) {
+    const std::int64_t size = tile_of(s.positions[i]->extent, lanes);
+    sizes.grid[s.positions[i]] = size;
+    lanes /= size;
+  }
+  return ScatterEmitter(name, exprs, s, sizes).atomic();
+}
+
+}  // namespace tilewright::passes::fusion

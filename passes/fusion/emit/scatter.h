@@ -1,0 +1,36 @@
+// Emits scatter_add: t plus updates at places that are data.
+//
+// In order: a program owns some columns of the result and a range of its rows. It copies t there, and walks all updates in order; those
+// of other rows it leaves aside. Each element is one program's, so the order of its sum is that of the updates.
+//
+//   result[row, columns] = t[row, columns]                        for the program's rows
+//   result[index[u], columns] += updates[u, columns]              for each u whose index[u] is one of them
+//
+// Atomic: the result holds t already; programs share out the updates and add them by atomics.
+#pragma once
+#include "passes/fusion/emit/kernel_emitter.h"
+#include "passes/fusion/graph_to_exprs.h"
+#include "tileir/target/target_desc.h"
+
+namespace tilewright::passes::fusion {
+
+/// The formulas of a scatter_add over axes of its own.
+struct Scatter {
+  Tensor result = nullptr;
+  Axis row = nullptr;
+  std::vector<Axis> columns;      // the other axes of the result
+  std::vector<Axis> positions;    // the axes of the index
+  std::vector<Expr> place;        // in the result: rows and columns
+  std::vector<Expr> destination;  // likewise, with the index in place of the row
+  Expr start, target, update;     // t at the place; the index at a position; the update at a position and columns
+};
+
+Scatter scatter_of(const graph::Graph&, graph::NodeId, GraphToExprs&, ExprBuilder&);
+
+/// Whether atomics of the element exist and give the same bits in every order, or any order is allowed.
+bool adds_by_atomics(ir::Element, bool deterministic);
+
+EmittedKernel emit_scatter_in_order(const std::string& name, ExprBuilder&, const Scatter&, const ir::TargetDesc&, TileSizes&);
+EmittedKernel emit_scatter_atomic(const std::string& name, ExprBuilder&, const Scatter&, TileSizes&);
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,172 @@
+// Kernels that are derived from formulas beside kernels by hand that compute the same: the time of both on one device. Also writes the PTX
+// of both and the derived tile IR to files on request.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "tests/bench/fused.h"
+#include "tests/bench/graphs.h"
+#include "tests/bench/kernels.h"
+#include "tests/bench/report.h"
+
+namespace {
+
+namespace tw = tilewright;
+using namespace bench;
+
+class GraphBench {
+ public:
+  GraphBench(const Options& options, std::vector<std::string> targets, std::string folder)
+      : options_(options),
+        targets_(std::move(targets)),
+        folder_(std::move(folder)),
+        device_(tw::Device::open(options.device)),
+        report_(options, "graphs", device_.name()) {}
+
+  void run() {
+    attention();
+    norm_product();
+    cross_entropy();
+    product_with_epilogue();
+    softmax();
+    report_.finish();
+  }
+
+ private:
+  using Buffer = tw::Buffer<float>;
+
+  void attention() {
+    constexpr int kHeads = 8, kLength = 1024, kDepth = 64, kTile = 64;
+    const std::size_t n = std::size_t(kHeads) * kLength * kDepth;
+    Buffer q = filled(n), k = filled(n), v = filled(n), out = empty(n);
+    tw::Graph graph;
+    const std::vector<tw::Dim> shape{kHeads, kLength, kDepth};
+    auto tq = graph.input<float>("q", shape), tk = graph.input<float>("k", shape), tv = graph.input<float>("v", shape);
+    graph.output("out", tw::matmul(tw::softmax(tw::matmul(tq, tw::transpose(tk)) * 0.125f, -1), tv));
+    tw::Kernel kernel("attention", bench::attention);
+    const auto launch = [&] { kernel({.grid = {tw::cdiv(kLength, kTile), kHeads}}, q, k, v, out, kLength, 0.125f, kTile); };
+    compare("attention", graph, {{"q", q}, {"k", k}, {"v", v}, {"out", out}}, launch,
+            [&](const std::string& target) { return kernel.compile(target, {}, in_, in_, in_, out_, kLength, 0.125f, kTile); });
+  }
+
+  void norm_product() {
+    constexpr int kRows = 1024, kInner = 1024, kColumns = 1024;
+    Buffer x = filled(kRows * kInner), gamma = filled(kInner), w = filled(kInner * kColumns), y = empty(kRows * kColumns);
+    tw::Graph graph;
+    auto tx = graph.input<float>("x", {kRows, kInner}), tg = graph.input<float>("gamma", {kInner}),
+         tw_ = graph.input<float>("w", {kInner, kColumns});
+    graph.output("y", tw::matmul(tw::rms_norm(tx, tg), tw_));
+    tw::Kernel kernel("norm_product", bench::norm_product);
+    const auto launch = [&] { kernel({.grid = {kRows / 64, kColumns / 64}}, x, gamma, w, y, kRows, kColumns, kInner, 64, 32); };
+    compare("norm + product", graph, {{"x", x}, {"gamma", gamma}, {"w", w}, {"y", y}}, launch,
+            [&](const std::string& target) { return kernel.compile(target, {}, in_, in_, in_, out_, kRows, kColumns, kInner, 64, 32); });
+  }
+
+  void cross_entropy() {
+    constexpr int kRows = 1024, kDepth = 128, kVocabulary = 8192;
+    Buffer x = filled(kRows * kDepth), w = filled(kVocabulary * kDepth), loss = empty(kRows);
+    auto targets = device_.upload(std::vector<std::int32_t>(kRows, 7));
+    tw::Graph graph;
+    auto tx = graph.input<float>("x", {kRows, kDepth}), tw_ = graph.input<float>("w", {kVocabulary, kDepth});
+    auto tt = graph.input<std::int32_t>("targets", {kRows});
+    graph.output("loss", tw::cross_entropy(tw::matmul(tx, tw::transpose(tw_)), tt));
+    tw::Kernel kernel("cross_entropy", bench::cross_entropy);
+    const auto launch = [&] { kernel({.grid = kRows / 64}, x, w, targets, loss, kRows, kVocabulary, 64, 64); };
+    compare("projection + cross entropy", graph, {{"x", x}, {"w", w}, {"targets", targets}, {"loss", loss}}, launch,
+            [&](const std::string& target) {
+              return kernel.compile(target, {}, in_, in_, tw::pointer<const std::int32_t>(), out_, kRows, kVocabulary, 64, 64);
+            });
+  }
+
+  void product_with_epilogue() {
+    constexpr int kSize = 1024;
+    Buffer a = filled(kSize * kSize), b = filled(kSize * kSize), bias = filled(kSize), c = empty(kSize * kSize);
+    tw::Graph graph;
+    auto ta = graph.input<float>("a", {kSize, kSize}), tb = graph.input<float>("b", {kSize, kSize});
+    auto tbias = graph.input<float>("bias", {kSize});
+    graph.output("c", tw::silu(tw::matmul(ta, tb) + tbias));
+    tw::Kernel kernel("product_silu", bench::product_silu);
+    const auto launch = [&] { kernel({.grid = {kSize / 64, kSize / 64}}, a, b, bias, c, kSize, kSize, kSize, 64, 32); };
+    compare("product + bias + silu", graph, {{"a", a}, {"b", b}, {"bias", bias}, {"c", c}}, launch,
+            [&](const std::string& target) { return kernel.compile(target, {}, in_, in_, in_, out_, kSize, kSize, kSize, 64, 32); });
+  }
+
+  void softmax() {
+    constexpr int kRows = 4096, kColumns = 1000, kTile = 1024;
+    Buffer x = filled(kRows * kColumns), y = empty(kRows * kColumns);
+    tw::Graph graph;
+    graph.output("y", tw::softmax(graph.input<float>("x", {kRows, kColumns}), -1));
+    tw::Kernel kernel("softmax", bench::softmax);
+    const auto launch = [&] { kernel({.grid = kRows}, x, y, kColumns, kTile); };
+    compare("softmax", graph, {{"x", x}, {"y", y}}, launch,
+            [&](const std::string& target) { return kernel.compile(target, {}, in_, out_, kColumns, kTile); });
+  }
+
+  Buffer filled(std::size_t n) {
+    std::vector<float> values(n);
+    for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<float>(i % 97) / 97.0f - 0.5f;
+    return device_.upload(values);
+  }
+  Buffer empty(std::size_t n) { return device_.allocate<float>(n); }
+
+  // Both in turn, so that what else the machine does meets both.
+  template <class Launch, class Compile>
+  void compare(const std::string& name, const tw::Graph& graph, const std::vector<tw::RunArgument>& arguments, Launch&& launch,
+               Compile&& compile) {
+    if (!options_.wants(name)) return;
+    const tw::Plan plan = graph.compile(device_);
+    const auto derived = [&] {
+      plan.run(arguments);
+      device_.synchronize();
+    };
+    const auto by_hand = [&] {
+      launch();
+      device_.synchronize();
+    };
+    derived(), by_hand();
+    double least_derived = 1e30, least_by_hand = 1e30;
+    for (int i = 0; i < options_.repeats; ++i) {
+      least_derived = std::min(least_derived, time_ms(1, derived).least);
+      least_by_hand = std::min(least_by_hand, time_ms(1, by_hand).least);
+    }
+    report_.row(name, {{"derived ms", least_derived},
+                       {"by hand ms", least_by_hand},
+                       {"derived / by hand", least_derived / least_by_hand},
+                       {"kernels", static_cast<double>(plan.kernels().size())}});
+    if (folder_.empty()) return;
+    std::filesystem::create_directories(folder_);
+    std::string file = name;
+    std::erase_if(file, [](char c) { return c == ' ' || c == '+'; });
+    std::ofstream(folder_ + "/" + file + ".derived.tile") << plan.kernels()[0].tile_ir;
+    std::ofstream(folder_ + "/" + file + ".by_hand.tile") << compile("cpu").tile_ir();
+    for (const std::string& target : targets_) {
+      std::ofstream(folder_ + "/" + file + ".derived." + target + ".ptx") << graph.compile(target).kernels()[0].ptx;
+      std::ofstream(folder_ + "/" + file + ".by_hand." + target + ".ptx") << compile(target).ptx();
+    }
+  }
+
+  const tw::detail::CompileArgument<tw::Ptr<const float>> in_ = tw::pointer<const float>();
+  const tw::detail::CompileArgument<tw::Ptr<float>> out_ = tw::pointer<float>();
+  Options options_;
+  std::vector<std::string> targets_;
+  std::string folder_;
+  tw::Device device_;
+  Report report_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> targets = {"sm_80", "sm_90a"};
+  std::string folder;
+  const auto options = bench::parse(
+      argc, argv, "Kernels derived from formulas beside kernels by hand",
+      {{"--target", "what PTX is written for; default: sm_80 sm_90a", &targets}, {"--ptx", "a folder for the PTX", nullptr, &folder}});
+  try {
+    GraphBench(options, targets, folder).run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

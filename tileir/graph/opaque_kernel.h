@@ -1,0 +1,41 @@
+// A kernel of the user as a node of a graph: traced, with its launch. Shared by the nodes of its results.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tileir/graph/graph.h"
+#include "tileir/ir.h"
+
+namespace tilewright::graph {
+
+class OpaqueKernel {
+ public:
+  /// What a launch passes for one parameter of the function.
+  struct Argument {
+    enum class Kind : std::uint8_t {
+      operand,  // the memory of the node's operand `index`: row-major
+      result,   // the memory of result `index`: row-major
+      extent,   // the value of an extent
+      number,   // bits
+    } kind{};
+    std::size_t index = 0;
+    Dim extent;
+    std::uint64_t bits = 0;
+  };
+  struct Result {
+    ir::Element element{};
+    TensorShape shape;
+  };
+
+  std::string name;
+  ir::Function function;
+  std::vector<Argument> arguments;
+  std::vector<Result> results;
+  std::array<Dim, 3> grid{1, 1, 1};
+  int num_warps = 4, num_stages = 0;
+  bool contract = true, check = false;
+};
+
+}  // namespace tilewright::graph
