@@ -338,10 +338,10 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
     for (const Part& p : parts) result = result ? binary(OpKind::mul_, *result, p, own) : p;
     return result;
   };
-  if (coefficient != 1 && !(coefficient == -1 && denominator.empty() && numerator.size() == 1))
-    numerator.push_back(constant(e->element, coefficient));
+  const bool is_negation = coefficient == -1 && denominator.empty() && numerator.size() == 1;
+  if (coefficient != 1 && !is_negation) numerator.push_back(constant(e->element, coefficient));
   Part result = product(numerator).value_or(constant(e->element, 1));
-  if (coefficient == -1 && denominator.empty() && numerator.size() == 1) result = unary(OpKind::neg_, result);
+  if (is_negation) result = unary(OpKind::neg_, result);
   if (const auto d = product(denominator)) result = binary(OpKind::div_, result, *d, own);
   if (!conditions.empty()) result = select(value(exprs_.conjunction(conditions), own), result, constant(e->element, 0), own);
   return result;

@@ -169,6 +169,7 @@ TEST_CASE("graph programs: casts between all kinds of elements") {
   p.output("u8", x.to<uint8_t>(), each([&](float v) { return saturated(v, 0, 255); }), 0);
   p.output("bool", x.to<bool>(), each([&](float v) { return v != 0; }), 0);
   p.output("back", x.to<bool>().to<float>() + (x > 0.0f).to<float>(), each([&](float v) { return (v != 0) + (v > 0); }), 0);
+  p.output("negative", -(x > 0.0f).to<float>(), each([&](float v) { return -double(v > 0); }), 0);
   p.output("f16", x.to<tw::f16>(), each([&](float v) { return float(tw::f16(v)); }), 0);
   p.output("bf16", x.to<tw::bf16>(), each([&](float v) { return float(tw::bf16(v)); }), 0);
   auto small = tw::where(tw::isnan(x), 0.0f, tw::clamp(x, -200.0f, 200.0f));
