@@ -21,6 +21,12 @@ std::vector<Value*> load_global(llvm::IRBuilder<>& b, Type element, Value* addre
   const std::size_t tied = inputs.size();
   inputs.push_back(address);
   if (predicate) inputs.push_back(predicate);
+  // A register of 32 bits gets its value `passthru` by a move; one of 16 bits by a permutation of bytes.
+  if (tied == 1 && words[0]->isIntegerTy(16)) {
+    inputs[0] = b.CreateZExt(inputs[0], b.getInt32Ty());
+    llvm::Type* wide[] = {b.getInt32Ty()};
+    return {b.CreateTrunc(inline_ptx(b, text, wide, inputs, kMemory, tied)[0], words[0])};
+  }
   return inline_ptx(b, text, words, inputs, kMemory, tied);
 }
 
