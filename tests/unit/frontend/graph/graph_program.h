@@ -140,8 +140,13 @@ class Program {
     plan.run(run.arguments);
     for (const auto& compare : run.checks) compare();
   }
-  /// On these devices fused; on the cpu node by node as well. The plan of the last device.
-  tw::Plan check(const Devices& names = devices(), const tw::PlanOptions& options = {}) const {
+  /// Fused on a host and a GPU, and node by node on the host. The plan of the last device.
+  tw::Plan check(const tw::PlanOptions& options = {}) const { return check_on_each(devices(), options); }
+  /// The same with every kind of GPU code.
+  tw::Plan check_on_all(const tw::PlanOptions& options = {}) const { return check_on_each(all_devices(), options); }
+
+ private:
+  tw::Plan check_on_each(const Devices& names, const tw::PlanOptions& options) const {
     tw::Plan plan;
     for (const std::string& name : names) {
       CAPTURE(name);
@@ -154,7 +159,6 @@ class Program {
     return plan;
   }
 
- private:
   struct Run {
     std::vector<tw::RunArgument> arguments;
     std::vector<std::function<void()>> checks;

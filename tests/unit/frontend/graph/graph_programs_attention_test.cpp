@@ -64,7 +64,7 @@ TEST_CASE("graph programs: attention in a sliding window, with a cap and ALiBi")
     return i >= j && i - j < 12 ? 20 * std::tanh(s * 0.25 / 20) + (h == 0 ? 0.5 : 0.25) * (j - i) : -HUGE_VAL;
   }),
            2e-3);
-  const tw::Plan plan = p.check(all_devices());
+  const tw::Plan plan = p.check_on_all();
   CHECK(plan.kernels().size() == 1);
   CHECK(plan.intermediate_bytes() == 0);
 }
@@ -86,7 +86,7 @@ TEST_CASE("graph programs: attention within documents, of any length") {
     p.output("out", tw::matmul(tw::softmax(scores, -1), v),
              a.result([&](int, int i, int j, double s) { return documents[i] == documents[j] && i >= j ? s / std::sqrt(8.0) : -HUGE_VAL; }),
              2e-3);
-    CHECK(p.check(all_devices()).kernels().size() == 1);
+    CHECK(p.check_on_all().kernels().size() == 1);
   }
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("graph programs: attention of grouped heads by einsum, layout [batch, 
     for (int i = 0; i < 20; ++i)
       for (int c = 0; c < 8; ++c) turned[(i * 6 + h) * 8 + c] = want[(h * 20 + i) * 8 + c];
   p.output("out", tw::einsum("bhgqk,bkhd->bqhgd", probabilities, v), turned, 2e-3);
-  const tw::Plan plan = p.check(all_devices());
+  const tw::Plan plan = p.check_on_all();
   CHECK(plan.kernels().size() == 1);
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("graph programs: attention backward, given the log-sum-exp") {
   p.output("dq", tw::matmul(ds, k), dq, 2e-3);
   p.output("dk", tw::matmul(tw::transpose(ds), q), dk, 2e-3);
   p.output("dv", tw::matmul(tw::transpose(weights), dout), dv, 2e-3);
-  const tw::Plan plan = p.check(all_devices());
+  const tw::Plan plan = p.check_on_all();
   CHECK(plan.kernels().size() <= 3);
   CHECK(plan.intermediate_bytes() <= 2 * n * sizeof(float));
 }
@@ -186,7 +186,7 @@ TEST_CASE("graph programs: latent attention with shared keys and values, and rot
   auto position = tw::iota<int32_t>(p.graph, {n}, 0);
   auto scores = (tw::matmul(q, tw::transpose(c)) + tw::matmul(tw::rope(qr, position), tw::transpose(tw::rope(kr, position)))) * 0.15f;
   p.output("out", tw::matmul(tw::softmax(scores, -1), c), want, 2e-3);
-  p.check(all_devices());
+  p.check_on_all();
 }
 
 TEST_CASE("graph programs: attention over a paged cache of keys and values") {
@@ -221,7 +221,7 @@ TEST_CASE("graph programs: attention over a paged cache of keys and values") {
   auto inside = tw::iota<int32_t>(p.graph, {keys}, 0) < tw::reshape(length, {batch, 1, 1});
   auto out = tw::einsum("bhk,bkhd->bhd", tw::softmax(tw::where(inside, scores, -tw::inf), -1), values_of);
   p.output("out", out, want, 2e-3);
-  const tw::Plan plan = p.check(all_devices());
+  const tw::Plan plan = p.check_on_all();
   CHECK(plan.kernels().size() == 1);
   CHECK(plan.intermediate_bytes() == 0);
 }
@@ -253,7 +253,7 @@ TEST_CASE("graph programs: attention over a cache with an appended key, and a si
   auto with_sink = tw::concat({scores, tw::broadcast_to(p.graph.scalar<float>("sink"), {heads, 1, 1})}, -1);
   p.set_number("sink", 0.7f);
   p.output("out", tw::matmul(tw::slice(tw::softmax(with_sink, -1), -1, 0, n + 1), v), want, 2e-3);
-  p.check(all_devices());
+  p.check_on_all();
 }
 
 TEST_CASE("graph programs: attention in f16, bf16 and f64") {
@@ -271,7 +271,7 @@ TEST_CASE("graph programs: attention in f16, bf16 and f64") {
     for (std::vector<float>* x : {&seen.q, &seen.k, &seen.v})
       for (float& value : *x) value = static_cast<float>(number_of(T(value)));
     p.output("out", tw::matmul(tw::softmax(tw::matmul(q, tw::transpose(k)) * 0.25f, -1), v), seen.result(score), tolerance);
-    p.check(all_devices());
+    p.check_on_all();
   };
   run(tw::f16(), 4e-3);
   run(tw::bf16(), 2e-2);

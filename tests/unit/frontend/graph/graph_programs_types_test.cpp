@@ -56,7 +56,7 @@ TEST_CASE("graph programs: products of every element type") {
           }(),
           1e-5);
     }
-    p.check(all_devices());
+    p.check_on_all();
   };
   run(double(), 1e-12);
   run(float(), 2e-3);
@@ -81,7 +81,7 @@ TEST_CASE("graph programs: products of integers") {
       diagonal.push_back(sum);
     }
     p.output("squares", tw::einsum("ij,ij->i", a, a), diagonal, 0);
-    p.check(all_devices());
+    p.check_on_all();
   };
   run(int8_t(), -128, 127);
   run(uint8_t(), 0, 255);
