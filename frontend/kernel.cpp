@@ -17,6 +17,7 @@
 #include "runtime/kernel_cache.h"
 #include "runtime/log.h"
 #include "runtime/ptxas.h"
+#include "tileir/graph/opaque_kernel.h"
 
 namespace tilewright::detail {
 
@@ -177,6 +178,22 @@ Compiled compile(KernelState* state, std::string_view target, const Launch& laun
   const backend::Resources& r = made.resources;
   parts.resources = {r.registers, r.spill_bytes, r.shared_bytes, r.num_warps};
   return Compiled(std::move(parts));
+}
+
+std::shared_ptr<graph::OpaqueKernel> trace_for_graph(KernelState* state, const Launch& launch, Arguments& arguments, Body body,
+                                                     const Here& at) {
+  const rt::ActiveCall call(at);
+  const Request request = expect_usable("call", state, at);
+  const backend::CompileOptions options = checked_options(request, launch);
+  auto kernel = std::make_shared<graph::OpaqueKernel>();
+  kernel->name = state->name;
+  kernel->function = trace(request, arguments, body);
+  for (std::uint64_t word : arguments.bits()) kernel->arguments.push_back({graph::OpaqueKernel::Argument::Kind::number, 0, {}, word, {}});
+  kernel->num_warps = options.num_warps;
+  kernel->num_stages = options.num_stages;
+  kernel->contract = options.contract;
+  kernel->check = launch.check;
+  return kernel;
 }
 
 }  // namespace tilewright::detail

@@ -13,11 +13,13 @@ ProgramKernel called_kernel(const graph::OpaqueKernel& kernel, const std::vector
     KernelArgument to;
     to.extent = a.extent;
     to.bits = a.bits;
+    to.scalar = a.name;
     switch (a.kind) {
       case From::operand: k.reads.push_back(to.buffer = operands[a.index]); break;
       case From::result: k.writes.push_back(to.buffer = results[a.index]); break;
       case From::extent: to.kind = KernelArgument::Kind::extent; break;
       case From::number: to.kind = KernelArgument::Kind::number; break;
+      case From::scalar: to.kind = KernelArgument::Kind::scalar; break;
     }
     k.arguments.push_back(std::move(to));
   }

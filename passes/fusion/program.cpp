@@ -328,6 +328,10 @@ class ProgramBuilder {
       if (!needed.insert(n).second) return;
       for (NodeId x : g_.node(n).operands) visit(x);
       if (!is_leaf(g_.node(n).op) && !is_view(g_.node(n).op)) computed.insert(n);
+      // A kernel of the user reads memory.
+      if (g_.node(n).op == Op::call)
+        for (NodeId x : g_.node(n).operands)
+          if (g_.node(x).op != Op::input) computed.insert(x);
     };
     for (const graph::Output& o : g_.outputs()) visit(o.node);
     // A node that is an output is stored there, and later nodes read it there.

@@ -90,6 +90,10 @@ class GraphBuilder {
   /// Sums of 8- and 16-bit floats are computed in f32 and rounded once.
   NodeId scatter_add(NodeId, NodeId index, NodeId updates, std::int64_t axis);
 
+  // ---- kernels of the user ----
+  /// A node for each result of the kernel. Operands that are not row-major in memory become tensors that are.
+  std::vector<NodeId> call(std::shared_ptr<OpaqueKernel>, std::vector<NodeId> operands);
+
   /// An axis of `rank`, counted from the end if negative.
   int axis(std::int64_t axis, int rank, const Party& of) const;
 

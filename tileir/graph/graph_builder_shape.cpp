@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include "tileir/graph/graph_builder.h"
+#include "tileir/graph/graph_op_info.h"
+#include "tileir/graph/opaque_kernel.h"
 
 namespace tilewright::graph {
 
@@ -101,6 +103,29 @@ NodeId GraphBuilder::scatter_add(NodeId t, NodeId index, NodeId updates, std::in
   n.axes = {axis(given, rank(t), {t, "t"})};
   if (widens) n.operands = {cast(t, ir::Element::f32), index, cast(updates, ir::Element::f32)};
   return cast(add(std::move(n)), e);
+}
+
+// ---- kernels of the user ---------------------------------------------------------------------------------------------
+
+std::vector<NodeId> GraphBuilder::call(std::shared_ptr<OpaqueKernel> kernel, std::vector<NodeId> operands) {
+  for (NodeId& x : operands) {
+    const Node& n = graph_.node(x);
+    const bool is_row_major_input = n.op == Op::input && n.lengths.empty();
+    if (info(n.op).family != Family::leaf || is_row_major_input) continue;
+    Node copy = node(Op::broadcast, {x});
+    copy.shape = n.shape;
+    x = add(std::move(copy));
+  }
+  std::vector<NodeId> results;
+  for (std::size_t i = 0; i < kernel->results.size(); ++i) {
+    Node n = node(Op::call, operands);
+    n.kernel = kernel;
+    n.position = static_cast<int>(i);
+    n.element = kernel->results[i].element;
+    n.shape = kernel->results[i].shape;
+    results.push_back(add(std::move(n)));
+  }
+  return results;
 }
 
 }  // namespace tilewright::graph

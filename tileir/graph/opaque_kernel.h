@@ -19,10 +19,12 @@ class OpaqueKernel {
       result,   // the memory of result `index`: row-major
       extent,   // the value of an extent
       number,   // bits
+      scalar,   // what a run gets under a name
     } kind{};
     std::size_t index = 0;
     Dim extent;
     std::uint64_t bits = 0;
+    std::string name;
   };
   struct Result {
     ir::Element element{};

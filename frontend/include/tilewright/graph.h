@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tilewright/graph/call.h"
 #include "tilewright/graph/create.h"
 #include "tilewright/graph/elementwise.h"
 #include "tilewright/graph/index.h"
@@ -99,8 +100,34 @@ class Graph {
     detail::tensor::output(*this, name, t, at);
   }
 
-  /// Derives kernels for the outputs that the graph has now, and compiles them for the device. The plan stays as it is: the graph may grow and
-  /// be compiled again. Throws Error if there is no output, and for what cannot be compiled.
+  /// A kernel of the program as a node: graph.call<float>(kernel, {.grid = rows}, {{rows, columns}}, x, 0.5f). Out are the element types of
+  /// the results, out_shapes their shapes; one result is a Tensor, several are a tuple. A parameter that the kernel writes through (Ptr<T>,
+  /// View<T, R>) is the memory of the next result. Any other takes the next input: a tensor for Ptr<const T> and View<const T, R>; a
+  /// number, an extent or what scalar() gives for a number; a value for a compile-time parameter. All memory is row-major. The kernel is
+  /// traced at once, runs as it is, is never fused into and never reassociated, and must write every element of its results. Throws Error
+  /// for a view of another rank, for a grid that is none, and for options that no launch accepts.
+  template <ValueElement... Out, class... P, class... In>
+  auto call(const Kernel<void(P...)>& kernel, const CallLaunch& launch, const detail::tensor::CallShapes& out_shapes, const In&... inputs) {
+    constexpr std::size_t kResults = detail::tensor::results_before<P...>(sizeof...(P));
+    static_assert(sizeof...(Out) > 0, "a call names the element types of its results: graph.call<float>(...)");
+    static_assert(kResults == sizeof...(Out), "a kernel of a graph writes through as many parameters as the call has results");
+    static_assert(sizeof...(P) - kResults == sizeof...(In),
+                  "each parameter that the kernel does not write through takes one input of the call");
+    detail::tensor::CallArguments arguments(launch, out_shapes, {detail::kCode<Out>...});
+    const std::vector<detail::tensor::Handle> made = detail::tensor::call_kernel(*this, kernel, arguments, inputs...);
+    if constexpr (sizeof...(Out) == 1)
+      return Tensor<Out...>(made[0]);
+    else
+      return detail::tensor::results<Out...>(made, std::index_sequence_for<Out...>());
+  }
+  /// The same with a Launch.
+  template <ValueElement... Out, class... P, std::same_as<Launch> L, class... In>
+  auto call(const Kernel<void(P...)>& kernel, const L& launch, const detail::tensor::CallShapes& out_shapes, const In&... inputs) {
+    return call<Out...>(kernel, detail::tensor::call_launch(launch, out_shapes.at), out_shapes, inputs...);
+  }
+
+  /// Derives kernels for the outputs that the graph has now, and compiles them for the device. The plan stays as it is: the graph may grow
+  /// and be compiled again. Throws Error if there is no output, and for what cannot be compiled.
   Plan compile(const Device& device, const PlanOptions& options = {}, Here at = Here::current()) const;
   /// The same for a target ("cpu", "sm_90a") and no device: a plan that has everything but run().
   Plan compile(std::string_view target, const PlanOptions& options = {}, Here at = Here::current()) const;

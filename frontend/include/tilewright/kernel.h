@@ -12,6 +12,10 @@
 
 namespace tilewright {
 
+namespace graph {
+class OpaqueKernel;
+}
+
 /// A placeholder for a pointer in compile(): aligned to this many bytes, a power of two, to memory that no other argument leads to.
 template <class T>
 PointerStandIn<T> pointer(int alignment = 16) {
@@ -76,6 +80,7 @@ struct Body {
 void launch(KernelState*, const Launch&, Arguments&, Body, const Here&);
 void set_max_specializations(KernelState*, std::int64_t count, const Here&);
 Compiled compile(KernelState*, std::string_view target, const Launch&, Arguments&, Body, const Here&);
+std::shared_ptr<graph::OpaqueKernel> trace_for_graph(KernelState*, const Launch&, Arguments&, Body, const Here&);
 
 }  // namespace detail
 
@@ -118,6 +123,14 @@ class Kernel<void(P...)> {
   /// new one and is unloaded when no launch runs it. A captured CUDA graph needs those that it launches for as long as it is used.
   void set_max_specializations(Extent count, Here at = Here::current()) const {
     detail::set_max_specializations(state_.get(), count.value, at);
+  }
+
+  // For the library itself: the function as a node of a graph has it. Each word of an argument is a number; that of a stand-in is 0.
+  std::shared_ptr<graph::OpaqueKernel> traced(const Launch& options, const detail::CompileArgument<P>&... args, const Here& at) const {
+    detail::Arguments arguments(at);
+    (Parameter<P>::add(arguments, args), ...);
+    auto body = [&] { call(at, args...); };
+    return detail::trace_for_graph(state_.get(), options, arguments, erased(body), at);
   }
 
  private:
