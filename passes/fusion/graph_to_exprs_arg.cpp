@@ -32,24 +32,24 @@ Expr float_order(ExprBuilder& b, Expr x, bool is_least) {
 Expr GraphToExprs::position_of_extreme(const graph::Node& node, const std::vector<ReducedPiece>& pieces) {
   const bool is_least = node.kind == Combine::argmin;
   const Element element = g_.node(node.operands[0]).element;
-  const auto reduced = [&](Combine combine, auto&& body) {
+  const auto reduced = [&](Combine combine, Element of, auto&& body) {
     Expr result;
     for (const ReducedPiece& p : pieces) {
       const Expr one = b_.reduce(combine, p.bound, body(p));
-      result = result ? combined(combine, result, one, element) : one;
+      result = result ? combined(combine, result, one, of) : one;
     }
     return result;
   };
   if (ir::bits(element) <= 32) {
-    const Expr key = reduced(Combine::max, [&](const ReducedPiece& p) {
+    const Expr key = reduced(Combine::max, Element::i64, [&](const ReducedPiece& p) {
       const Expr order = ir::is_float(element) ? float_order(b_, p.body, is_least) : b_.scale(is_least ? -1 : 1, p.body);
       return b_.add({b_.scale(kPositions, order), b_.number(kPositions - 1), b_.scale(-1, p.place)});
     });
     const Expr low = b_.function(OpKind::bit_and_, {key, b_.number(kPositions - 1)}, Element::i64);
     return b_.subtract(b_.number(kPositions - 1), low);
   }
-  const Expr extreme = reduced(is_least ? Combine::min : Combine::max, [](const ReducedPiece& p) { return p.body; });
-  return reduced(Combine::min, [&](const ReducedPiece& p) {
+  const Expr extreme = reduced(is_least ? Combine::min : Combine::max, element, [](const ReducedPiece& p) { return p.body; });
+  return reduced(Combine::min, Element::i32, [&](const ReducedPiece& p) {
     Expr is_other = b_.negation(compare(OpKind::eq_, p.body, extreme, element));
     if (ir::is_float(element)) is_other = b_.conjunction({is_other, b_.negation(b_.function(OpKind::isnan_, {p.body}, Element::boolean))});
     return b_.select(is_other, b_.number(INT32_MAX), p.place, Element::i32);

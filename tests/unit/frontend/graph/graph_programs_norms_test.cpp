@@ -136,6 +136,21 @@ TEST_CASE("graph programs: argmax of long rows, of equals, of infinities and NaN
   const auto least = std::min_element(integers.begin(), integers.end()) - integers.begin();
   auto k = p.input("k", {n}, integers);
   p.output("most of integers", tw::argmax(k, 0), {double(most)}, 0);
+  p.output(
+      "of two", tw::argmin(tw::concat({tw::slice(x, 1, 0, 9), tw::slice(x, 1, 9, 30)}, 1), 1),
+      [&] {
+        Numbers all;
+        for (int r = 0; r < rows; ++r) {
+          int best = 0;
+          for (int i = 1; i < 30; ++i)
+            if (const float v = hx[r * n + i], b = hx[r * n + best]; !std::isnan(b) && (std::isnan(v) || v < b)) best = i;
+          all.push_back(best);
+        }
+        return all;
+      }(),
+      0);
+  auto narrow = p.input("narrow", {4}, std::vector<uint8_t>{9, 200, 7, 7});
+  p.output("of bytes", tw::argmin(tw::concat({narrow, narrow}, 0), 0), {2}, 0);
   p.output("least of integers", tw::argmin(k, 0), {double(least)}, 0);
   p.check();
 }
