@@ -43,6 +43,7 @@ void add_devices(CLI::App& root, Session&);
 void add_compile(CLI::App& root, Session&);
 void add_opt(CLI::App& root, Session&);
 void add_run(CLI::App& root, Session&);
+void add_graph(CLI::App& root, Session&);
 void add_reduce(CLI::App& root, Session&);
 void add_ops(CLI::App& root, Session&);
 void add_layout(CLI::App& root, Session&);

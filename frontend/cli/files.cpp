@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "frontend/cli/command.h"
+#include "tileir/graph/text/graph_text.h"
 #include "tileir/text/parser.h"
 #include "tileir/text/suggestion.h"
 
@@ -61,6 +62,14 @@ ir::Module Files::read_tile(const std::string& path) {
   ir::Module module = ir::parse(text, name);
   if (module.functions.empty()) throw Failure(fmt::format("'{}' holds no kernel", name));
   return module;
+}
+
+graph::Graph Files::read_graph(const std::string& path) {
+  const std::string name = path == "-" ? "<stdin>" : path;
+  const std::string& text = sources_[name] = read(path);
+  graph::Graph g = graph::parse(text, name);
+  if (g.outputs().empty()) throw Failure(fmt::format("'{}' has no output", name));
+  return g;
 }
 
 std::string_view Files::source(const std::string& name) const {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "tileir/graph/graph.h"
 #include "tileir/ir.h"
 
 namespace tilewright::cli {
@@ -17,7 +18,9 @@ class Files {
 
   /// The kernels of a .tile file, verified. Its text is kept for messages.
   ir::Module read_tile(const std::string& path);
-  /// The text of a .tile file by its name in messages; empty if there is none.
+  /// A textual graph with an output, verified. Its text is kept for messages.
+  graph::Graph read_graph(const std::string& path);
+  /// The text of such a file by its name in messages; empty if there is none.
   std::string_view source(const std::string& name) const;
 
  private:

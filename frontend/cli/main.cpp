@@ -21,16 +21,16 @@ enum ExitCode { kDone = 0, kFailed = 1, kWrongCommandLine = 2 };
 
 void fill(CLI::App& root, Session& session) {
   root.name("tilewright");
-  root.description("a tile-language compiler: compiles, runs and examines kernels in textual tile IR");
+  root.description("a tile-language compiler: compiles, runs and examines kernels in textual tile IR, and graphs");
   root.set_version_flag("--version", "tilewright " TILEWRIGHT_VERSION);
   root.require_subcommand(1);
   root.get_formatter()->column_width(30);
   root.get_formatter()->label("Positionals", "Arguments");
   root.get_formatter()->label("SUBCOMMAND", "COMMAND");
   root.footer(
-      "'tilewright COMMAND --help' explains a command. TILEWRIGHT_DUMP=DIR makes compiled C++ kernels leave .tile files.\n"
+      "'tilewright COMMAND --help' explains a command. TILEWRIGHT_DUMP=DIR makes C++ programs leave their kernels and graphs as files.\n"
       "Exit codes: 0 done; 1 the program, a check or the device failed; 2 the command line is wrong.");
-  for (auto* add : {add_devices, add_compile, add_opt, add_run, add_reduce, add_ops, add_layout, add_completion, add_man})
+  for (auto* add : {add_devices, add_compile, add_opt, add_run, add_graph, add_reduce, add_ops, add_layout, add_completion, add_man})
     add(root, session);
 }
 

@@ -3,26 +3,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <string_view>
 
 #include "frontend/cli/command.h"
+#include "frontend/cli/emulator_launches.h"
 #include "frontend/cli/execution.h"
-#include "frontend/cli/interruption.h"
+#include "frontend/cli/launch_timing.h"
 #include "frontend/cli/npy.h"
 #include "frontend/cli/run_options.h"
 #include "frontend/cli/run_ptx.h"
-#include "runtime/emulator/driver/emulated_driver.h"
 #include "tilewright/device_print.h"
 
 namespace tilewright::cli {
 
 namespace {
-
-// A report has the median of this many launches, or of as many as fit into this time.
-constexpr int kTimedLaunches = 21;
-constexpr double kTimedMs = 1000;
 
 struct Options {
   RunOptions run;
@@ -30,27 +25,6 @@ struct Options {
   bool report = false;
   std::uint64_t shared = 0;
   std::optional<std::uint64_t> limit;
-};
-
-/// A launch on an emulator with a limit of instructions, which Ctrl-C interrupts.
-class EmulatorLaunches {
- public:
-  explicit EmulatorLaunches(const Options& options) {
-    if (!options.run.device.starts_with("emulator:")) {
-      if (options.limit) throw UsageError("--limit is for emulators");
-      return;
-    }
-    interruption_.emplace();
-    rt::emulator::set_launch_defaults({.instruction_limit = options.limit, .interrupted = &Interruption::flag()});
-  }
-  ~EmulatorLaunches() {
-    if (interruption_) rt::emulator::set_launch_defaults({});
-  }
-  EmulatorLaunches(const EmulatorLaunches&) = delete;
-  EmulatorLaunches& operator=(const EmulatorLaunches&) = delete;
-
- private:
-  std::optional<Interruption> interruption_;
 };
 
 struct Output {
@@ -73,28 +47,6 @@ std::vector<Output> parse_outputs(const ir::Function& f, const Options& options)
   return outputs;
 }
 
-double timed_launch(Execution& execution) {
-  const auto start = std::chrono::steady_clock::now();
-  execution.launch();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-/// Times launches. Buffers are reset before each one, since a kernel may read the values that it writes.
-std::string timing_text(Execution& execution, double first_ms) {
-  on_device_print([](std::string_view) {});  // only the first launch prints
-  std::vector<double> ms;
-  double total = first_ms;
-  while (static_cast<int>(ms.size()) < kTimedLaunches && total < kTimedMs) {
-    execution.restore();
-    ms.push_back(timed_launch(execution));
-    total += ms.back();
-  }
-  if (ms.empty()) ms.push_back(first_ms);
-  std::nth_element(ms.begin(), ms.begin() + static_cast<std::ptrdiff_t>(ms.size() / 2), ms.end());
-  return fmt::format("{:.4f} ms, the median of {} launch{}; the first took {:.4f} ms", ms[ms.size() / 2], ms.size(),
-                     ms.size() == 1 ? "" : "es", first_ms);
-}
-
 std::string report(const ir::Function& f, const std::vector<Argument>& arguments, const RunOptions& options, Execution& execution,
                    double first_ms) {
   std::string out = fmt::format("kernel '{}' on {}\n", f.name, execution.device_text());
@@ -107,14 +59,17 @@ std::string report(const ir::Function& f, const std::vector<Argument>& arguments
   for (const backend::PhaseTiming& t : execution.timings()) out += fmt::format("  {:<9} {:.3f} ms\n", t.phase, t.ms);
   // The counters of the first launch only: the timed ones have the same.
   const std::string counted = execution.counters_text();
-  return out + fmt::format("  {:<9} {}\n", "launch", timing_text(execution, first_ms)) + counted;
+  on_device_print([](std::string_view) {});  // only the first launch prints
+  // Buffers are reset before each launch, since a kernel may read the values that it writes.
+  const std::string times = timing_text([&] { execution.restore(); }, [&] { execution.launch(); }, first_ms);
+  return out + fmt::format("  {:<9} {}\n", "launch", times) + counted;
 }
 
 void execute(const Options& options, Session& session) {
   if (options.run.file.ends_with(".ptx"))
     return run_ptx({options.run, options.shared, options.outputs, options.report, options.limit}, session);
   if (options.shared != 0) throw UsageError("--shared is for PTX: tile kernels know how much shared memory they need");
-  const EmulatorLaunches launches(options);
+  const EmulatorLaunches launches(options.run.device, options.limit);
   const ExecutionOptions launch = execution_options(options.run);
   const ir::Module module = session.files.read_tile(options.run.file);
   const ir::Function& f = choose_kernel(module, options.run.kernel);
@@ -123,7 +78,7 @@ void execute(const Options& options, Session& session) {
   const bool stdout_is_taken = std::any_of(outputs.begin(), outputs.end(), [](const Output& o) { return o.path == "-"; });
   if (stdout_is_taken) on_device_print([](std::string_view line) { fmt::print(stderr, "{}\n", line); });
   Execution execution(f, arguments, launch);
-  const double first_ms = timed_launch(execution);
+  const double first_ms = timed([&] { execution.launch(); });
   for (const Output& o : outputs) {
     const Argument& a = arguments[o.parameter];
     session.files.write(o.path, write_npy(a.type.element(), a.shape, execution.contents(o.parameter)));

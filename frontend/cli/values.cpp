@@ -26,13 +26,10 @@ std::optional<T> whole_number(std::string_view text) {
   return error == std::errc() && stop == text.data() + text.size() && !text.empty() ? std::optional(v) : std::nullopt;
 }
 
-std::string parameter_text(const ir::Function& f, int i) {
-  return fmt::format("parameter '{}' of '{}' is {}", f.params[i].name, f.name, ir::text(f.type(f.arg(f.body(), i))));
-}
-
-std::string expected(const ir::Type& t) {
-  if (!t.is_pointer()) return fmt::format("{}:NUMBER", ir::text(t));
-  return fmt::format("a FILE.npy of {} or zeros:{}:N", element_names(t.element()), ir::text(t.element()));
+Receiver receiver_of(const ir::Function& f, int i) {
+  const ir::Param& p = f.params[i];
+  const ir::Type type = f.type(f.arg(f.body(), i));
+  return {p.name, type, fmt::format("parameter '{}' of '{}' is {}", p.name, f.name, ir::text(type)), p.divisible_by};
 }
 
 /// The part of "TYPE:NUMBER" before the colon, if it is a type.
@@ -42,12 +39,11 @@ std::optional<ir::Element> typed(std::string_view value) {
 }
 
 struct Reading {
-  const ir::Function& f;
-  int index;
+  const Receiver& receiver;
   const std::string& value;
   Argument argument;
 
-  [[noreturn]] void refuse(const std::string& why) const { throw UsageError(fmt::format("{}, {}", parameter_text(f, index), why)); }
+  [[noreturn]] void refuse(const std::string& why) const { throw UsageError(fmt::format("{}, {}", receiver.text, why)); }
 
   void zeros() {
     const std::string_view rest = std::string_view(value).substr(6);
@@ -57,17 +53,17 @@ struct Reading {
     const auto n = whole_number<std::int64_t>(rest.substr(colon + 1));
     if (!n || *n < 0)
       throw UsageError(fmt::format("'{}': the number of elements is '{}'; it must be 0 or more", value, rest.substr(colon + 1)));
-    if (!argument.is_buffer()) refuse(fmt::format("which '{}' is not; expected {}", value, expected(argument.type)));
+    if (!argument.is_buffer()) refuse(fmt::format("which '{}' is not; expected {}", value, receiver.expected()));
     if (*element != argument.type.element())
-      refuse(fmt::format("and '{}' has elements of {}; expected {}", value, element_names(*element), expected(argument.type)));
+      refuse(fmt::format("and '{}' has elements of {}; expected {}", value, element_names(*element), receiver.expected()));
     argument.shape = {*n};
     argument.elements = *n;
   }
 
   void scalar(ir::Element element) {
-    if (argument.is_buffer()) refuse(fmt::format("and not the scalar '{}'; expected {}", value, expected(argument.type)));
+    if (argument.is_buffer()) refuse(fmt::format("and not the scalar '{}'; expected {}", value, receiver.expected()));
     if (element != argument.type.element())
-      refuse(fmt::format("and '{}' is {}; expected {}", value, element_names(element), expected(argument.type)));
+      refuse(fmt::format("and '{}' is {}; expected {}", value, element_names(element), receiver.expected()));
     const ir::ParsedLiteral read = ir::parse_literal(argument.type, std::string_view(value).substr(value.find(':') + 1));
     if (!read.error.empty()) throw UsageError(fmt::format("'{}': {}", value, read.error));
     argument.word = read.bits;
@@ -77,7 +73,7 @@ struct Reading {
     if (!argument.is_buffer()) {
       const bool is_number = !ir::parse_literal(argument.type, value).error.size();
       refuse(fmt::format("which '{}' is not; expected {}", value,
-                         is_number ? fmt::format("{}:{}", ir::text(argument.type), value) : expected(argument.type)));
+                         is_number ? fmt::format("{}:{}", ir::text(argument.type), value) : receiver.expected()));
     }
     NpyArray array = read_npy(files.read(value), value == "-" ? "<stdin>" : value);
     if (!dtype_holds(array.dtype, argument.type.element()))
@@ -89,7 +85,7 @@ struct Reading {
 
   /// The text may be a dump of a launch, compiled for the argument attributes of that launch.
   void check_argument_attributes() const {
-    const std::int64_t divisor = f.params[index].divisible_by;
+    const std::int64_t divisor = receiver.divisible_by;
     if (argument.is_buffer()) {
       if (kBufferAlignment % divisor != 0)
         refuse(fmt::format("and must be aligned to {} bytes; buffers of the command line are aligned to {}", divisor, kBufferAlignment));
@@ -122,8 +118,13 @@ int find_parameter(const ir::Function& f, const std::string& name) {
                                all.empty() ? "none" : all));
 }
 
-Argument parse_value(const ir::Function& f, int parameter, const std::string& value, Files& files) {
-  Reading reading{f, parameter, value, {.name = f.params[parameter].name, .type = f.type(f.arg(f.body(), parameter))}};
+std::string Receiver::expected() const {
+  if (!type.is_pointer()) return fmt::format("{}:NUMBER", ir::text(type));
+  return fmt::format("a FILE.npy of {} or zeros:{}:N", element_names(type.element()), ir::text(type.element()));
+}
+
+Argument parse_value(const Receiver& receiver, const std::string& value, Files& files) {
+  Reading reading{receiver, value, {.name = receiver.name, .type = receiver.type}};
   if (value.starts_with("zeros:"))
     reading.zeros();
   else if (const auto element = typed(value))
@@ -140,13 +141,12 @@ std::vector<Argument> parse_arguments(const ir::Function& f, std::span<const std
     const auto [name, value] = split_assignment(word, "--arg");
     const int i = find_parameter(f, name);
     if (given[i]) throw UsageError(fmt::format("parameter '{}' is given twice", f.params[i].name));
-    given[i] = parse_value(f, i, value, files);
+    given[i] = parse_value(receiver_of(f, i), value, files);
   }
   std::string missing;
   for (std::size_t i = 0; i < given.size(); ++i)
     if (!given[i])
-      missing +=
-          fmt::format("{}'{}' ({})", missing.empty() ? "" : ", ", f.params[i].name, expected(f.type(f.arg(f.body(), static_cast<int>(i)))));
+      missing += fmt::format("{}'{}' ({})", missing.empty() ? "" : ", ", f.params[i].name, receiver_of(f, static_cast<int>(i)).expected());
   if (!missing.empty()) throw UsageError(fmt::format("no --arg gives a value to {}", missing));
   std::vector<Argument> arguments;
   for (std::optional<Argument>& a : given) arguments.push_back(std::move(*a));

@@ -30,9 +30,19 @@ std::pair<std::string, std::string> split_assignment(const std::string& text, co
 /// The index of a parameter by its name, or by its position if no parameter is called so. Throws UsageError that suggests one.
 int find_parameter(const ir::Function&, const std::string& name);
 
-/// Parses a VALUE for a parameter: FILE.npy, zeros:TYPE:N or TYPE:NUMBER. Throws UsageError if it does not fit the parameter, Failure if
-/// the file is malformed.
-Argument parse_value(const ir::Function&, int parameter, const std::string& value, Files&);
+/// What a VALUE is given to: a parameter of a kernel, or an input of a graph.
+struct Receiver {
+  std::string name;
+  ir::Type type;                  // a pointer: a buffer
+  std::string text;               // "parameter 'n' of 'add' is i32", for messages
+  std::int64_t divisible_by = 1;  // of a scalar, or of the address of a buffer
+  /// The values that fit: "f32:NUMBER".
+  std::string expected() const;
+};
+
+/// Parses a VALUE: FILE.npy, zeros:TYPE:N or TYPE:NUMBER. Throws UsageError if it does not fit the receiver, Failure if the file is
+/// malformed.
+Argument parse_value(const Receiver&, const std::string& value, Files&);
 
 /// One argument for each parameter, from NAME=VALUE words. Throws UsageError if one is missing or given twice.
 std::vector<Argument> parse_arguments(const ir::Function&, std::span<const std::string> words, Files&);

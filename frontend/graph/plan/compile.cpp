@@ -1,10 +1,16 @@
 // Compiles graphs to plans.
+#include "frontend/graph/plan/compile.h"
+
 #include <fmt/format.h>
 
 #include "backend/compile.h"
+#include "frontend/dump.h"
 #include "frontend/graph/plan/plan_state.h"
 #include "runtime/active_call.h"
+#include "runtime/environment.h"
+#include "tileir/graph/text/graph_text.h"
 #include "tilewright/graph.h"
+#include "tilewright/kernel_key.h"
 
 namespace tilewright {
 
@@ -23,36 +29,68 @@ ir::TargetDesc describe(const std::string& target, const Here& at) {
   }
 }
 
-Plan make_plan(const Graph& g, std::shared_ptr<rt::Device> device, const std::string& target, const PlanOptions& o, const Here& at) {
-  const rt::ActiveCall call(at);
-  const auto snapshot = std::make_shared<const graph::Graph>(*detail::tensor::nodes_of(g, "compile", at));
+/// For TILEWRIGHT_DUMP: the graph, which may be what a compiler bug needs, and what became of it.
+class GraphDump {
+ public:
+  GraphDump(const graph::Graph& g, const std::string& target, const Here& at) {
+    const std::string folder = rt::environment_dump();
+    if (folder.empty()) return;
+    const std::string text = graph::print(g, {.locations = true});
+    detail::KernelKey key;
+    key.add_bytes(text.data(), text.size());
+    key.add_bytes(target.data(), target.size());
+    folder_.emplace(folder, "plan", key.hash(), detail::location_of(at));
+    folder_->write("formulas", text);
+  }
+  void write(const detail::PlanState& plan) const {
+    if (!folder_) return;
+    folder_->write("explain", plan.explain());
+    folder_->write("picture", plan.explain_svg());
+  }
+
+ private:
+  std::optional<detail::DumpFolder> folder_;
+};
+
+std::shared_ptr<const graph::Graph> snapshot_of(const Graph& g, const Here& at) {
+  auto snapshot = std::make_shared<const graph::Graph>(*detail::tensor::nodes_of(g, "compile", at));
   if (snapshot->outputs().empty()) throw Error(detail::location_of(at), "compile: the graph has no output; Graph::output names one");
+  return snapshot;
+}
+
+}  // namespace
+
+Plan detail::compile_graph(std::shared_ptr<const graph::Graph> nodes, std::shared_ptr<rt::Device> device, const std::string& target,
+                           const PlanOptions& o, const Here& at) {
   const ir::TargetDesc facts = describe(target, at);
+  const GraphDump dump(*nodes, target, at);
   fusion::ProgramOptions options{.fuse = o.fuse,
                                  .reassociate = o.reassociate,
                                  .move_rounding = o.move_rounding,
                                  .deterministic = o.deterministic,
                                  .batch_invariant = o.batch_invariant,
                                  .max_workspace = o.max_workspace};
-  detail::PlanParts parts{.graph = snapshot,
-                          .program = fusion::build_program(*snapshot, options, facts),
-                          .unfused = {},
-                          .device = std::move(device),
-                          .target = target,
-                          .max_workspace = o.max_workspace};
+  PlanParts parts{.graph = nodes,
+                  .program = fusion::build_program(*nodes, options, facts),
+                  .unfused = {},
+                  .device = std::move(device),
+                  .target = target,
+                  .max_workspace = o.max_workspace};
   options.fuse = false;
-  parts.unfused = [snapshot, options, facts] { return fusion::build_program(*snapshot, options, facts); };
-  return Plan(detail::make_plan_state(std::move(parts), at));
+  parts.unfused = [nodes, options, facts] { return fusion::build_program(*nodes, options, facts); };
+  const std::shared_ptr<PlanState> state = make_plan_state(std::move(parts), at);
+  dump.write(*state);
+  return Plan(state);
 }
 
-}  // namespace
-
 Plan Graph::compile(const Device& device, const PlanOptions& options, Here at) const {
-  return make_plan(*this, device.handle(), device.handle()->target(), options, at);
+  const rt::ActiveCall call(at);
+  return detail::compile_graph(snapshot_of(*this, at), device.handle(), device.handle()->target(), options, at);
 }
 
 Plan Graph::compile(std::string_view target, const PlanOptions& options, Here at) const {
-  return make_plan(*this, nullptr, std::string(target), options, at);
+  const rt::ActiveCall call(at);
+  return detail::compile_graph(snapshot_of(*this, at), nullptr, std::string(target), options, at);
 }
 
 }  // namespace tilewright

@@ -112,6 +112,7 @@ class RunArgument {
 
   const std::string& name() const { return name_; }
   // For the library itself.
+  RunArgument(std::string name, const detail::RunValue& value) : name_(std::move(name)), value_(value) {}
   const detail::RunValue& value() const { return value_; }
 
  private:
