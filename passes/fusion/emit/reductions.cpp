@@ -1,6 +1,7 @@
 // Reductions inside of a tile: by a matrix product where the factors fall into two groups, else along the tile's axes.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/integer_range.h"
@@ -35,22 +36,42 @@ bool is_zero_outside(const std::vector<Factor>& factors, Axis a) {
 
 }  // namespace
 
-// Along the last `axes` axes, which become one.
-Part TileValues::reduce_tile(const Fold& fold, const Part& p, int axes) {
+// Along the first or the last `axes` axes, which become one.
+Part TileValues::reduce_tile(const Fold& fold, const Part& p, int axes, End end) {
   if (axes == 0) return p;
   Part flat = p;
-  const Order kept(p.axes.begin(), p.axes.end() - axes);
+  const auto at = end == End::first ? p.axes.begin() + axes : p.axes.end() - axes;
+  const Order kept = end == End::first ? Order(at, p.axes.end()) : Order(p.axes.begin(), at);
+  const std::int64_t reduced = elements(shape(end == End::first ? Order(p.axes.begin(), at) : Order(at, p.axes.end())));
   std::vector<std::int64_t> extents = shape(kept);
-  extents.push_back(elements(shape(Order(p.axes.end() - axes, p.axes.end()))));
+  extents.insert(end == End::first ? extents.begin() : extents.end(), reduced);
   flat.value = ir_.reshape(p.value, extents);
   ir::Function& f = ir_.function();
   const ir::Type element = f.type(flat.value).scalar();
-  std::vector<ir::Attr> attrs{ir::Attr{ir::AttrName::axis, static_cast<std::int64_t>(kept.size()), {}}};
+  const std::int64_t axis = end == End::first ? 0 : static_cast<std::int64_t>(kept.size());
+  std::vector<ir::Attr> attrs{ir::Attr{ir::AttrName::axis, axis, {}}};
   // Elements in any order: a tree, and vectors. Functions of the program are associative and no more.
   if (!(fold == Combine::combine)) attrs.push_back(ir::Attr{ir::AttrName::commutative, 1, {}});
   const ir::OpId op = ir_.create(OpKind::reduce_, std::span(&flat.value, 1), attrs);
   emit_region(op, fold, element);
   return {f.result(op), kept};
+}
+
+// Where the reduced axes of a tile stand, so that a row of the tile is a row in memory: first, if in most loads of both kinds of axes the
+// elements of a kept axis are neighbours. A product of one row and a matrix is such a sum.
+TileValues::End TileValues::end_of_reduced(Expr body, const AxisSet& along) const {
+  int votes = 0;
+  ExprSet seen;
+  const std::function<void(Expr)> visit = [&](Expr e) {
+    if (e->is(ExprKind::reduce) || !seen.insert(e).second) return;
+    for (Expr x : children(e)) visit(x);
+    const auto is_tile_of = [&](const AxisSet& axes) { return std::any_of(axes.begin(), axes.end(), [&](Axis a) { return is_tiled(a); }); };
+    if (!e->is(ExprKind::load) || !is_tile_of(e->axes.common(along)) || !is_tile_of(e->axes.without(along))) return;
+    for (std::size_t i = 0; i < e->operands.size(); ++i)
+      if (e->tensor->strides[i] == Dim(1)) votes += e->operands[i]->axes.intersects(along) ? -1 : 1;
+  };
+  visit(body);
+  return votes > 0 ? End::first : End::last;
 }
 
 std::vector<Axis> TileValues::looped_axes(const AxisSet& axes) const {
@@ -64,10 +85,11 @@ Part TileValues::combine(const Fold& fold, const AxisSet& along, Expr body, Elem
                          std::optional<Part> accumulator) {
   if (fold == Combine::sum)
     if (const auto product = dot(along, body, operand_element, order, accumulator)) return *product;
-  Order inner = restricted(order, body->axes);
-  const std::size_t kept = inner.size();
+  Order inner = restricted(order, body->axes), reduced;
   for (Axis a : along)
-    if (is_tiled(a)) inner.push_back(a);
+    if (is_tiled(a)) reduced.push_back(a);
+  const End end = end_of_reduced(body, along);
+  inner.insert(end == End::first ? inner.begin() : inner.end(), reduced.begin(), reduced.end());
   Part x = body->element == Element::boolean ? value(body, inner)
            : ir::is_integer(body->element)   ? value_as(body, inner, body->element)
                                              : value_as(body, inner, body->element);
@@ -76,7 +98,7 @@ Part TileValues::combine(const Fold& fold, const AxisSet& along, Expr body, Elem
     if (is_tiled(a) && !(fold == Combine::sum && is_zero_outside(exprs_.factors(body), a))) masked.insert(a);
   x = {broadcast(x, inner), inner};
   if (const auto inside = mask(masked, inner)) x = select(*inside, x, neutral(fold, element(x), {}), inner);
-  x = reduce_tile(fold, x, static_cast<int>(inner.size() - kept));
+  x = reduce_tile(fold, x, static_cast<int>(reduced.size()), end);
   if (accumulator && element(x) != element(*accumulator)) x = cast(x, element(*accumulator));
   return accumulator ? combine_parts(fold, *accumulator, x, order) : x;
 }

@@ -169,7 +169,9 @@ class TileValues {
                           const std::optional<Part>& accumulator);
   Part group_value(const std::vector<Factor>&, const Order& order, const AxisSet& along, ir::Element);
   static Order united(const Part&, const Part&, const Part&, const Order&);
-  Part reduce_tile(const Fold&, const Part&, int axes);
+  enum class End : std::uint8_t { first, last };
+  Part reduce_tile(const Fold&, const Part&, int axes, End = End::last);
+  End end_of_reduced(Expr body, const AxisSet& along) const;
   ir::ValueId scan_tile(const Fold&, const Part&, Axis along, bool is_reverse);
   void emit_region(ir::OpId, const Fold&, ir::Type element);
   EmitScope inner_scope(const AxisSet& bound);
