@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <unordered_set>
 
 #include "tileir/diagnostics.h"
@@ -215,6 +216,16 @@ const std::vector<graph::NodeId>& ExprPool::sources(Expr e) const {
 void ExprPool::note_source(Expr e, graph::NodeId node) {
   std::vector<graph::NodeId>& nodes = sources_[e.operator->()];
   if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+  // A sum that the normal form has taken factors out of is the value of no node. It is part of this one, and of no operand of it.
+  std::unordered_set<const ExprData*> seen;
+  const std::function<void(Expr)> note_parts = [&](Expr outer) {
+    for (Expr x : children(outer)) {
+      if (sources_.count(x.operator->()) != 0 || !seen.insert(x.operator->()).second) continue;
+      note_parts(x);
+      if (x->is(ExprKind::reduce)) sources_[x.operator->()] = {node};
+    }
+  };
+  note_parts(e);
 }
 
 // ---- walks ----

@@ -183,7 +183,7 @@ class ExprPool {
   std::uint32_t add_function(const CombiningFunction&);
   const CombiningFunction& function(std::uint32_t number) const { return functions_[number]; }
 
-  /// The nodes of the graph whose value this expression is, in the order of note_source.
+  /// The nodes whose value this expression is, in the order of note_source; of a sum without one: a node of whose value it is a part.
   const std::vector<graph::NodeId>& sources(Expr) const;
   void note_source(Expr, graph::NodeId);
 

@@ -17,9 +17,11 @@
 #include "passes/fusion/expr_text.h"
 #include "passes/fusion/field_check.h"
 #include "passes/fusion/graph_to_exprs.h"
+#include "passes/fusion/loop_report.h"
 #include "passes/fusion/plan_numbers.h"
 #include "passes/fusion/segments.h"
 #include "tileir/diagnostics.h"
+#include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
@@ -296,6 +298,9 @@ class ProgramBuilder {
       k.name = kernel_name(written);
       for (NodeId& n : k.covers)
         if (const auto own = nodes.find(n); own != nodes.end()) n = own->second;
+      for (ReductionReport& r : k.loop.reductions)
+        if (const auto own = nodes.find(r.node); own != nodes.end()) r.node = own->second;
+      k.loop.axis = renamed_axis(k.loop.axis, names);
       k.plan_text = renamed(k.plan_text, names);
       k.like = k.like < 0 ? static_cast<int>(i) : k.like;
       kernels.push_back(std::move(k));
@@ -446,6 +451,7 @@ class ProgramBuilder {
     k.reason = reason.empty() ? reason_of(plan) : reason;
     k.passes = plan.passes;
     k.plan_text = plan.text();
+    k.loop = report_loop(plan, [&](Expr e) { return source(f.pool, e); });
     describe(f.pool, plan, k);
     prove(f.exprs, plan);
     EmittedKernel e = emit_smaller(k.name, f.exprs, plan, sizes);
@@ -542,18 +548,11 @@ class ProgramBuilder {
 
   std::string place(NodeId n) const {
     if (!n.valid()) return "an unknown line";
-    const graph::Node& node = g_.node(n);
-    const Location& where = node.composite ? g_.composite(*node.composite).where : node.where;
+    const Location& where = graph::call_location(g_, n);
     return fmt::format("{}:{}", where.file, where.line);
   }
 
-  std::string name_of(NodeId n) const {
-    if (!n.valid()) return "a value";
-    const graph::Node& node = g_.node(n);
-    if (!node.name.empty()) return node.name;
-    if (node.composite) return g_.composite(*node.composite).name;
-    return std::string(node.op == Op::map ? ir::text(node.function) : graph::text(node.op));
-  }
+  std::string name_of(NodeId n) const { return n.valid() ? graph::display_name(g_, n) : "a value"; }
 
   void explain(const ExprPool& pool, const Plan& plan, const Refusal& r) {
     const NodeId what = source(pool, r.why.node), why = source(pool, r.why.pending);

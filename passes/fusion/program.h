@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "passes/fusion/loop_report.h"
 #include "tileir/graph/graph.h"
 #include "tileir/ir.h"
 #include "tileir/target/target_desc.h"
@@ -71,7 +72,8 @@ struct ProgramKernel {
   int passes = 1;                  // over the loop's axis
   std::vector<int> reads, writes;  // buffers
   std::vector<FlopCount> flops;    // multiplications and additions: their sum
-  std::string plan_text;           // loop, accumulators, policies
+  LoopReport loop;
+  std::string plan_text;  // all of the plan in formulas: equal plans have equal texts
 };
 
 struct ProgramProof {

@@ -125,6 +125,7 @@ NodeId GraphBuilder::matmul(NodeId a, NodeId b, ir::Element result, ProductPreci
                        "differ",
                        shape_text(sa), shape_text(sb), x.text(), y.text()),
            both);
+  begin_composite();
   return einsum("...mk,...kn->...mn", {a, b}, result, precision);
 }
 

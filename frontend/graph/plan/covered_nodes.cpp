@@ -3,27 +3,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 
+#include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
-#include "tileir/graph/opaque_kernel.h"
-#include "tileir/op_info.h"
 
 namespace tilewright::detail {
 
 namespace {
 
 bool is_leaf(graph::Op op) { return graph::info(op).family == graph::Family::leaf && op != graph::Op::rand; }
-
-std::string function_of(const graph::Node& n) {
-  switch (n.op) {
-    case graph::Op::map: return std::string(ir::text(n.function));
-    case graph::Op::reduce: return n.kind == graph::Combine::combine ? "reduce" : std::string(graph::text(n.kind));
-    case graph::Op::call: return n.kernel->name;
-    case graph::Op::scan: return fmt::format("cum{}", graph::text(n.kind));
-    default: return std::string(graph::text(n.op));
-  }
-}
 
 std::string labelled(const std::string& name, const std::string& function) {
   return name.empty() ? function : fmt::format("{} ({})", name, function);
@@ -38,7 +29,7 @@ std::vector<CoveredNode> covered_nodes(const graph::Graph& g, const std::vector<
     const graph::Node& n = g.node(id);
     if (is_leaf(n.op)) continue;
     if (!n.composite) {
-      covered.push_back({labelled(n.name, function_of(n)), n.where});
+      covered.push_back({labelled(n.name, graph::function_name(n)), n.where});
       continue;
     }
     const graph::Composite& c = g.composite(*n.composite);
@@ -47,6 +38,20 @@ std::vector<CoveredNode> covered_nodes(const graph::Graph& g, const std::vector<
     if (!n.name.empty()) covered[at->second].name = labelled(n.name, c.name);
   }
   return covered;
+}
+
+std::vector<graph::NodeId> without_views(const graph::Graph& g, const std::vector<graph::NodeId>& nodes) {
+  std::vector<graph::NodeId> computing;
+  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(computing), [&](graph::NodeId id) {
+    const graph::Op op = g.node(id).op;
+    return graph::info(op).family != graph::Family::shape || op == graph::Op::pad || op == graph::Op::concat;
+  });
+  return computing.empty() ? nodes : computing;
+}
+
+std::string grid_text(const std::array<std::int64_t, 3>& grid) {
+  if (grid[2] > 1) return fmt::format("[{}, {}, {}]", grid[0], grid[1], grid[2]);
+  return grid[1] > 1 ? fmt::format("[{}, {}]", grid[0], grid[1]) : fmt::format("[{}]", grid[0]);
 }
 
 std::string short_text(const Location& where) {

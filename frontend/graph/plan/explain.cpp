@@ -6,6 +6,8 @@
 
 #include "frontend/graph/plan/covered_nodes.h"
 #include "frontend/graph/plan/plan_state.h"
+#include "tileir/graph/function_name.h"
+#include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/shape_rules.h"
 #include "tileir/text/printer.h"
 
@@ -22,11 +24,6 @@ std::string flops_text(double flops) {
   std::size_t unit = 0;
   for (; flops >= 1000 && unit + 1 < std::size(kUnits); ++unit) flops /= 1000;
   return fmt::format("{:.3g} {}flop", flops, kUnits[unit]);
-}
-
-std::string grid_text(const std::array<std::int64_t, 3>& grid) {
-  if (grid[2] > 1) return fmt::format("[{}, {}, {}]", grid[0], grid[1], grid[2]);
-  return grid[1] > 1 ? fmt::format("[{}, {}]", grid[0], grid[1]) : fmt::format("[{}]", grid[0]);
 }
 
 std::string names_text(const std::vector<int>& buffers, const fusion::Program& program) {
@@ -51,14 +48,41 @@ std::string paragraph(const char* label, const std::vector<std::string>& parts) 
   return text + line + "\n";
 }
 
-/// Lines beside a label. A formula may be longer than anybody reads: lines are cut.
+/// Lines beside a label. Long ones go on in the next line, a word that is too long for a line is cut.
 std::string indented(const char* label, const std::string& lines) {
-  constexpr std::size_t kWidth = 150;
+  constexpr std::size_t kWidth = 120;
   std::istringstream in(lines);
   std::string text;
-  for (std::string line; std::getline(in, line);)
-    text += fmt::format("   {:<11}{}\n", text.empty() ? label : "", line.size() > kWidth ? line.substr(0, kWidth - 3) + "..." : line);
+  const auto add = [&](const std::string& line) { text += fmt::format("   {:<11}{}\n", text.empty() ? label : "", line); };
+  for (std::string line; std::getline(in, line);) {
+    while (line.size() > kWidth) {
+      const auto space = line.rfind(' ', kWidth);
+      if (space == line.npos || space < kWidth / 2) {
+        line = line.substr(0, kWidth - 3) + "...";
+        break;
+      }
+      add(line.substr(0, space));
+      line.replace(0, space, " ");
+    }
+    add(line);
+  }
   return text;
+}
+
+/// "over k1, 150 elements; a row keeps 66 numbers", then each reduction: its policy, and what asked for it.
+std::string loop_text(const graph::Graph& g, const fusion::LoopReport& loop) {
+  if (loop.axis.empty()) return "";
+  std::string text = fmt::format("over {}, {} elements", loop.axis, loop.extent);
+  if (loop.numbers > 0) text += fmt::format("; a row keeps {:.0f} number{}", loop.numbers, loop.numbers == 1 ? "" : "s");
+  const bool has_passes = !loop.reductions.empty() && loop.reductions.back().pass > 1;
+  for (const fusion::ReductionReport& r : loop.reductions) {
+    const std::string from = r.node.valid()
+                                 ? fmt::format("{} ({})", graph::display_name(g, r.node), short_text(graph::call_location(g, r.node)))
+                                 : std::string();
+    text += fmt::format("\n{}{:<9} {:<4} {}", has_passes ? fmt::format("pass {}  ", r.pass) : "", fusion::text(r.policy),
+                        graph::text(r.kind), from);
+  }
+  return text + "\n";
 }
 
 std::string proof_text(const fusion::ProgramProof& proof) {
@@ -105,16 +129,21 @@ std::string PlanState::explain() const {
   return text + "proof: " + proof_text(p.proof) + "\n";
 }
 
-std::string PlanState::header_text() const {
-  std::string symbols;
+/// "; n = 8, m = 3".
+std::string PlanState::symbols_text() const {
+  std::string text;
   for (std::uint32_t s : program_sizes_.symbols())
-    symbols += fmt::format("{}{} = {}", symbols.empty() ? "; " : ", ", program_sizes_.table()[s].name, sizes_.symbols[s]);
+    text += fmt::format("{}{} = {}", text.empty() ? "; " : ", ", program_sizes_.table()[s].name, sizes_.symbols[s]);
+  return text;
+}
+
+std::string PlanState::header_text() const {
   const std::string memory = sizes_.intermediate_bytes == 0 ? "nothing goes through device memory between kernels"
                                                             : fmt::format("{} between kernels, in a workspace of {}",
                                                                           bytes_text(static_cast<double>(sizes_.intermediate_bytes)),
                                                                           bytes_text(static_cast<double>(sizes_.workspace_bytes)));
   return fmt::format("plan for {}: {}; {}{}\n", parts_.device ? parts_.device->name() : parts_.target,
-                     plural(parts_.program.kernels.size(), "kernel"), memory, symbols);
+                     plural(parts_.program.kernels.size(), "kernel"), memory, symbols_text());
 }
 
 std::string PlanState::kernels_text(const std::vector<fusion::ProgramKernel>& kernels, const std::vector<KernelSize>& sizes) const {
@@ -123,13 +152,13 @@ std::string PlanState::kernels_text(const std::vector<fusion::ProgramKernel>& ke
     const fusion::ProgramKernel& k = kernels[i];
     text += fmt::format("\n{}. {}: grid {}, {} pass{}\n", i + 1, k.name, grid_text(sizes[i].grid), k.passes, k.passes == 1 ? "" : "es");
     std::vector<std::string> covers;
-    for (const CoveredNode& c : covered_nodes(*parts_.graph, k.covers))
+    for (const CoveredNode& c : covered_nodes(*parts_.graph, without_views(*parts_.graph, k.covers)))
       covers.push_back(fmt::format("{} ({})", c.name, short_text(c.where)));
     if (!covers.empty()) text += paragraph("covers", covers);
-    text += indented("because", k.reason) + indented("plan", k.plan_text);
-    text += fmt::format("   {:<11}reads {} ({}), writes {} ({}); {}\n", "moves", bytes_text(static_cast<double>(bytes_of(k.reads, sizes_))),
+    text += indented("because", k.reason) + indented("loop", loop_text(*parts_.graph, k.loop));
+    text += fmt::format("   {:<11}reads {} ({}), writes {} ({}){}\n", "moves", bytes_text(static_cast<double>(bytes_of(k.reads, sizes_))),
                         names_text(k.reads, parts_.program), bytes_text(static_cast<double>(bytes_of(k.writes, sizes_))),
-                        names_text(k.writes, parts_.program), flops_text(sizes[i].flops));
+                        names_text(k.writes, parts_.program), sizes[i].flops > 0 ? "; " + flops_text(sizes[i].flops) : "");
   }
   return text;
 }

@@ -79,14 +79,13 @@ class Picture {
 
 void Picture::describe() {
   const std::vector<fusion::ProgramKernel>& kernels = program_.kernels;
-  std::map<int, bool> has_box;
+  std::map<int, std::size_t> box_order;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     Row& row = rows_.emplace_back();
     row.title = SvgCanvas::shortened(fmt::format("{}. {}", k + 1, kernels[k].name), kMostCharacters);
-    const auto& grid = sizes_.kernels[k].grid;
     row.subtitle =
-        fmt::format("grid [{}, {}, {}], {} pass{}", grid[0], grid[1], grid[2], kernels[k].passes, kernels[k].passes == 1 ? "" : "es");
-    const std::vector<CoveredNode> covered = covered_nodes(graph_, kernels[k].covers);
+        fmt::format("grid {}, {} pass{}", grid_text(sizes_.kernels[k].grid), kernels[k].passes, kernels[k].passes == 1 ? "" : "es");
+    const std::vector<CoveredNode> covered = covered_nodes(graph_, without_views(graph_, kernels[k].covers));
     for (const CoveredNode& c : covered) {
       if (row.nodes.size() == kMostNodes) {
         row.nodes.push_back(fmt::format("and {} more", covered.size() - kMostNodes));
@@ -101,8 +100,10 @@ void Picture::describe() {
         continue;
       }
       row.left.push_back(b);
-      if (!std::exchange(has_box[b], true)) row.first_use.push_back(b);
+      if (box_order.emplace(b, box_order.size()).second) row.first_use.push_back(b);
     }
+    // Arrows from boxes further up arrive further up, so that fewer cross.
+    std::sort(row.left.begin(), row.left.end(), [&](int a, int b) { return box_order.at(a) < box_order.at(b); });
     for (int b : kernels[k].writes) {
       const bool is_read_next = k + 1 < kernels.size() && std::count(kernels[k + 1].reads.begin(), kernels[k + 1].reads.end(), b) > 0;
       const auto reads = [&](const fusion::ProgramKernel& other) { return std::count(other.reads.begin(), other.reads.end(), b) > 0; };
@@ -220,8 +221,8 @@ std::string PlanState::explain_svg() const {
   const auto moved = static_cast<double>(moved_bytes(parts_.program, sizes_));
   const std::size_t count = parts_.program.kernels.size();
   return Picture(*parts_.graph, parts_.program, sizes_)
-      .draw(fmt::format("{} kernel{} for {}, {} moved", count, count == 1 ? "" : "s", parts_.device ? parts_.device->name() : parts_.target,
-                        bytes_text(moved)));
+      .draw(fmt::format("{} kernel{} for {}, {} moved{}", count, count == 1 ? "" : "s",
+                        parts_.device ? parts_.device->name() : parts_.target, bytes_text(moved), symbols_text()));
 }
 
 }  // namespace tilewright::detail

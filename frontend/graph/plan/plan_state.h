@@ -68,6 +68,7 @@ class PlanState {
 
   // ---- reports; their callers hold the lock ----
   PlannedKernel planned(const passes::fusion::ProgramKernel&, const KernelSize&, const PlanKernel&) const;
+  std::string symbols_text() const;
   std::string header_text() const;
   std::string kernels_text(const std::vector<passes::fusion::ProgramKernel>&, const std::vector<KernelSize>&) const;
   std::string totals_text() const;

@@ -108,7 +108,6 @@ class FakeProgram {
     if (scalar.empty() && b != a) k.reads.push_back(buffer(b));
     k.writes = {buffer(to)};
     k.flops = {{2, {count}}};
-    k.plan_text = "no loop";
     auto& kernels = for_parameters ? program.parameter_kernels : program.kernels;
     kernels.push_back(std::move(k));
     return kernels.back();

@@ -239,7 +239,7 @@ TEST_CASE("graph programs: a kernel covers what it computes, and no more") {
   for (const tw::PlannedKernel& k : plan.kernels()) {
     CHECK(k.covers.size() <= 2);  // a view and the node
     for (const tw::CoveredNode& c : k.covers)
-      if (has(c.name, "einsum")) {
+      if (has(c.name, "matmul")) {
         ++products;
         CHECK((c.where.line == first || c.where.line == second));
       }

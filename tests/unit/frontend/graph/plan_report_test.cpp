@@ -43,7 +43,16 @@ struct Sample {
     program->kernel("y", 1, "t1", "t0").covers = {{y.node()}};
     program->kernel(program->program.buffers[program->buffer("y") + 1].name, 1, "x", "t0");
     program->program.kernels.back().name = "late";
-    program->program.kernels[2].plan_text = "loop over j\n  rolling maximum\n" + std::string(400, 'm') + "\n";
+    program->program.kernels[2].loop = {std::string(400, 'j'), "n", 2, {}};
+    tw::passes::fusion::LoopReport& loop = program->program.kernels[1].loop;
+    loop = {"j", "16", 2, {}};
+    for (std::uint32_t i = 0; i < g.size(); ++i)
+      if (const tw::graph::Node& node = g.node({i}); node.op == tw::graph::Op::reduce)
+        loop.reductions.push_back(
+            {1,
+             node.kind == tw::graph::Combine::max ? tw::passes::fusion::Policy::rolling : tw::passes::fusion::Policy::deferred,
+             node.kind,
+             {i}});
     program->program.not_fused = {"not fused: exp (a.cpp:3) because sum (a.cpp:2) is complete only after all of j"};
     program->program.proof = {true, 3, -180, ""};
   }
@@ -107,9 +116,12 @@ TEST_CASE("plan report: explain") {
       "moves      reads 1.0 KiB (x, bias), writes 512 B (t0); 256 flop\n",
       "\n2. make_t1",
       fmt::format("softmax (plan_report_test.cpp:{})", sample.line),
+      "   loop       over j, 16 elements; a row keeps 2 numbers\n",
+      fmt::format("              rolling   max  softmax (plan_report_test.cpp:{})\n", sample.line),
+      fmt::format("              deferred  sum  softmax (plan_report_test.cpp:{})\n", sample.line),
       "\n3. make_y",
-      "   plan       loop over j\n                rolling maximum\n              mmmm",
-      "m...\n",
+      "   loop       over jjjj",
+      "j...\n",
       "\nbytes moved: 6.0 KiB; inputs and outputs once are 2.0 KiB (this plan: 3.00 times)\n",
       "not fused: exp (a.cpp:3) because sum (a.cpp:2) is complete only after all of j\n",
       "proof: exact in 3 rounds; a wrong derivation would pass with a probability of 2^-180 at most\n"};

@@ -1,0 +1,33 @@
+// The loop of a kernel in words that docs/fusion.md explains, for explain().
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "passes/fusion/plan.h"
+
+namespace tilewright::passes::fusion {
+
+/// A reduction over the loop's axis.
+struct ReductionReport {
+  int pass = 1;
+  Policy policy{};
+  graph::Combine kind{};
+  graph::NodeId node;  // that asked for it
+};
+
+struct LoopReport {
+  std::string axis;  // empty: there is no loop
+  std::string extent;
+  double numbers = 0;  // that a row keeps
+  std::vector<ReductionReport> reductions;
+};
+
+/// `source`: the node whose value a reduction is, or a part of.
+LoopReport report_loop(const Plan&, const std::function<graph::NodeId(Expr)>& source);
+
+/// The name of an axis that is called after a tensor, "w0_1", when the tensors have other names.
+std::string renamed_axis(const std::string& axis, const std::map<std::string, std::string>& tensors);
+
+}  // namespace tilewright::passes::fusion
