@@ -11,6 +11,7 @@
 #include "passes/fusion/cost.h"
 #include "passes/fusion/products.h"
 #include "passes/fusion/scans.h"
+#include "passes/fusion/stored_tensor.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::passes::fusion {
@@ -202,39 +203,11 @@ class Coverer {
 
   Expr load_of(Expr value) {
     if (const auto known = loads_.find(value); known != loads_.end()) return known->second;
-    TensorInfo info;
-    info.name = fmt::format("t{}", static_cast<std::size_t>(first_) + loads_.size());
-    while (b_.pool().find_tensor(info.name)) info.name += "_";
-    info.element = value->element;
-    std::vector<Expr> index;
-    const std::vector<Axis> axes = memory_order(value);
-    for (Axis a : axes) info.shape.push_back(a->extent), index.push_back(b_.index(a));
-    info.strides.assign(axes.size(), 1);
-    for (std::size_t i = axes.size(); i-- > 1;) info.strides[i - 1] = info.strides[i] * info.shape[i];
-    const Expr load = b_.load(b_.pool().add_tensor(std::move(info)), std::move(index));
-    for (graph::NodeId n : b_.pool().sources(value)) b_.pool().note_source(load, n);
+    std::string name = fmt::format("t{}", static_cast<std::size_t>(first_) + loads_.size());
+    while (b_.pool().find_tensor(name)) name += "_";
+    const Expr load = add_stored_tensor(b_, value, value->element, std::move(name));
     loads_[value] = load;
     return load;
-  }
-
-  // The axis along which most tensors inside are contiguous last.
-  std::vector<Axis> memory_order(Expr value) const {
-    std::map<Axis, int> votes;
-    ExprSet seen;
-    const std::function<void(Expr)> visit = [&](Expr e) {
-      if (is_reference(e) || !seen.insert(e).second) return;
-      if (e->is(ExprKind::load))
-        for (std::size_t i = 0; i < e->operands.size(); ++i)
-          if (e->tensor->strides[i] == Dim(1))
-            for (const Term& t : b_.terms(e->operands[i]))
-              if (t.value->is(ExprKind::index) && t.coefficient.is_one()) ++votes[t.value->axis];
-      for (Expr x : children(e)) visit(x);
-    };
-    visit(value);
-    if (value->is(ExprKind::scan)) votes[scan_axis(value)] = votes[*value->bound.begin()];
-    std::vector<Axis> axes(value->axes.begin(), value->axes.end());
-    std::stable_sort(axes.begin(), axes.end(), [&](Axis a, Axis b) { return votes[a] < votes[b]; });
-    return axes;
   }
 
   // ---- operands ----

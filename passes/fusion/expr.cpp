@@ -82,6 +82,7 @@ bool compute_nonnegative(const ExprData& e) {
     case ExprKind::exp:
     case ExprKind::indicator:
     case ExprKind::random: return true;
+    case ExprKind::load: return e.tensor->is_nonnegative;
     case ExprKind::add:
       return std::all_of(e.terms.begin(), e.terms.end(),
                          [](const Term& t) { return !t.coefficient.is_negative() && t.value->is_nonnegative; });
@@ -247,6 +248,13 @@ bool contains(Expr outer, Expr inner) {
     return false;
   };
   return visit(visit, outer);
+}
+
+graph::NodeId nearest_source(const ExprPool& pool, Expr e) {
+  if (const auto& nodes = pool.sources(e); !nodes.empty()) return nodes.front();
+  for (Expr x : children(e))
+    if (const graph::NodeId n = nearest_source(pool, x); n.valid()) return n;
+  return {};
 }
 
 }  // namespace tilewright::passes::fusion

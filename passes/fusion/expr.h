@@ -132,8 +132,9 @@ struct TensorInfo {
   graph::TensorShape shape;
   std::vector<Dim> strides;  // in elements
   bool is_parameter = false;
-  bool is_scalar = false;  // a number that a run gets, not memory
-  graph::NodeId node;      // the graph's node whose value it holds; none for an intermediate result
+  bool is_scalar = false;       // a number that a run gets, not memory
+  bool is_nonnegative = false;  // every element is known to be >= 0, or NaN
+  graph::NodeId node;           // the graph's node whose value it holds; none for an intermediate result
 };
 using Tensor = const TensorInfo*;
 
@@ -209,6 +210,9 @@ constexpr std::uint64_t bitcast_types(ir::Element from, ir::Element to) {
 }
 constexpr ir::Element bitcast_from(std::uint64_t bits) { return static_cast<ir::Element>(bits >> 8); }
 constexpr ir::Element bitcast_to(std::uint64_t bits) { return static_cast<ir::Element>(bits & 0xff); }
+
+/// The first node whose value an expression is; if there is none, that of the nearest expression inside.
+graph::NodeId nearest_source(const ExprPool&, Expr);
 
 /// Whether `inner` is `outer` or part of it. References count as parts.
 bool contains(Expr outer, Expr inner);

@@ -117,4 +117,23 @@ std::string text(const AxisSet& axes) {
   return joined;
 }
 
+std::string renamed(const std::string& text, const std::map<std::string, std::string>& names) {
+  const auto is_part = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '%'; };
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    const auto is_part_at = [&](std::size_t at) { return at < text.size() && is_part(static_cast<unsigned char>(text[at])); };
+    while (is_part_at(end) || (end > i && text[end] == '.' && is_part_at(end + 1))) ++end;
+    if (end == i) {
+      result += text[i++];
+      continue;
+    }
+    const std::string word = text.substr(i, end - i);
+    const auto known = names.find(word);
+    result += known == names.end() ? word : known->second;
+    i = end;
+  }
+  return result;
+}
+
 }  // namespace tilewright::passes::fusion

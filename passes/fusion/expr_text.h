@@ -1,5 +1,6 @@
 // Expressions as text for people.
 #pragma once
+#include <map>
 #include <string>
 #include <unordered_map>
 
@@ -14,5 +15,7 @@ using ExprNames = std::unordered_map<Expr, std::string, ExprHash>;
 std::string text(Expr, const ExprNames& = {});
 /// "b h q".
 std::string text(const AxisSet&);
+/// Text with other names of tensors.
+std::string renamed(const std::string& text, const std::map<std::string, std::string>& names);
 
 }  // namespace tilewright::passes::fusion

@@ -105,6 +105,8 @@ class ExprBuilder {
 
   /// Replaces expressions, rebuilding what holds them in normal form. Does not look inside of `opaque` expressions.
   Expr substitute(Expr, const ExprMap&, const ExprSet& opaque = {});
+  /// The expression with other parts: `part` is called for each of them. Not for products, whose factors have exponents.
+  Expr rebuild(Expr, const std::function<Expr(Expr)>& part);
 
   /// Whether a coefficient was rounded because its fraction did not fit: the normal form is then approximate.
   bool has_rounded() const { return has_rounded_; }
@@ -113,7 +115,6 @@ class ExprBuilder {
   class ProductBuilder;
   Expr make(ExprKind, std::vector<Expr> operands, ir::Element);
   Expr reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ir::Element operand_element);
-  Expr rebuild(Expr, const std::function<Expr(Expr)>&);
   Rational add_rounded(const Rational&, const Rational&);
   Rational multiply_rounded(const Rational&, const Rational&);
 

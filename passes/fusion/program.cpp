@@ -18,10 +18,11 @@
 #include "passes/fusion/field_check.h"
 #include "passes/fusion/graph_to_exprs.h"
 #include "passes/fusion/loop_report.h"
+#include "passes/fusion/parameters.h"
 #include "passes/fusion/plan_numbers.h"
+#include "passes/fusion/refusal_text.h"
 #include "passes/fusion/segments.h"
 #include "tileir/diagnostics.h"
-#include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
@@ -57,7 +58,7 @@ class Stopwatch {
 class ProgramBuilder {
  public:
   ProgramBuilder(const graph::Graph& g, const ProgramOptions& options, const ir::TargetDesc& target)
-      : g_(g), options_(options), target_(target) {}
+      : g_(g), options_(options), target_(target), known_(g) {}
 
   Program run() {
     add_named_buffers();
@@ -70,6 +71,7 @@ class ProgramBuilder {
         buffers_.clear();
         names_.clear();
         called_.clear();
+        derived_.clear();
         add_named_buffers();
         build_unfused();
       }
@@ -123,7 +125,7 @@ class ProgramBuilder {
     if (const auto known = buffers_.find(t->name); known != buffers_.end()) return known->second;
     ProgramBuffer b;
     b.name = t->name;
-    b.kind = BufferKind::intermediate;
+    b.kind = derived_.contains(t->name) ? BufferKind::derived : BufferKind::intermediate;
     b.element = t->element;
     b.shape = t->shape;
     return add_buffer(t->name, std::move(b));
@@ -138,7 +140,7 @@ class ProgramBuilder {
       if (program_.buffers[i].kind == BufferKind::input && program_.buffers[i].node == id) return buffers_[name] = static_cast<int>(i);
     ProgramBuffer b;
     b.name = text_of(id);
-    b.kind = BufferKind::intermediate;
+    b.kind = known_.is_known(id) ? BufferKind::derived : BufferKind::intermediate;
     b.element = n.element;
     b.shape = n.shape;
     b.node = id;
@@ -168,10 +170,25 @@ class ProgramBuilder {
   }
 
   void mark_used() {
+    std::vector<bool> is_kept(program_.buffers.size());
     for (const ProgramKernel& k : program_.kernels)
-      for (int b : k.reads) program_.buffers[b].is_used = true;
+      for (int b : k.reads) program_.buffers[b].is_used = is_kept[b] = true;
     for (const ProgramKernel& k : program_.parameter_kernels)
       for (int b : k.reads) program_.buffers[b].is_used = true;
+    // What only parameter kernels read is not kept from run to run.
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
+      if (program_.buffers[b].kind == BufferKind::derived && !is_kept[b]) program_.buffers[b].kind = BufferKind::intermediate;
+  }
+
+  // A name that no buffer has.
+  std::string unique_name(const std::string& wanted) {
+    std::string name = wanted;
+    const auto is_taken = [&] {
+      return buffers_.contains(name) || derived_.contains(name) ||
+             std::any_of(program_.buffers.begin(), program_.buffers.end(), [&](const ProgramBuffer& b) { return b.name == name; });
+    };
+    for (int i = 2; is_taken(); ++i) name = fmt::format("{}.{}", wanted, i);
+    return name;
   }
 
   // ---- kernels ----
@@ -184,12 +201,15 @@ class ProgramBuilder {
   };
 
   void build_fused() {
-    // A value that is an output and that later segments read is stored once.
+    std::vector<Segment> segments = divide(g_);
+    for (const Segment& s : segments) ahead_.insert(s.ahead.begin(), s.ahead.end());
+    // A value that is an output and that later segments read is stored once; but what is known before a run is not an output's alone.
     for (std::size_t i = 0; i < program_.buffers.size(); ++i)
-      if (const ProgramBuffer& b = program_.buffers[i]; b.kind == BufferKind::output && g_.node(b.node).op != Op::input)
+      if (const ProgramBuffer& b = program_.buffers[i];
+          b.kind == BufferKind::output && g_.node(b.node).op != Op::input && !ahead_.contains(b.node))
         buffers_.emplace("%" + std::to_string(b.node.index), static_cast<int>(i));
     std::map<std::string, Derivation> derivations;
-    for (Segment& s : divide(g_)) {
+    for (Segment& s : segments) {
       const auto known = derivations.find(s.structure);
       if (known != derivations.end()) {
         repeat(known->second, s);
@@ -219,27 +239,67 @@ class ProgramBuilder {
       }
       return;
     }
+    derive_ahead(s);
     Stopwatch derive_time(program_.times.derive_ms);
-    const AxisAnalysis axes(g_, s.results, s.memory);
+    std::set<NodeId> memory = s.memory;
+    memory.insert(s.ahead.begin(), s.ahead.end());
+    const AxisAnalysis axes(g_, s.results, std::move(memory));
     Formulas formulas;
     GraphToExprs translator(g_, axes, formulas.exprs, {options_.move_rounding});
+    ParameterFolding folding(formulas.exprs, {.move_rounding = options_.move_rounding,
+                                              .is_known = [&](Tensor t) { return is_known(t); },
+                                              .is_fixed = [&](const Dim& d) { return known_.is_fixed(d); },
+                                              .name_tensor =
+                                                  [&](const std::string& wanted) {
+                                                    std::string name = unique_name(wanted);
+                                                    derived_.insert(name);
+                                                    return name;
+                                                  }});
     std::vector<KernelOutput> outputs;
     for (const graph::Output& o : g_.outputs()) {
       if (!is_result(s, o.node)) continue;
       const BoundValue v = translator.translate(o.node);
-      outputs.push_back({o.name, v.value, output_tensor(o, formulas.pool), v.index});
+      outputs.push_back({o.name, folding.fold(v.value), output_tensor(o, formulas.pool), v.index});
     }
     for (NodeId n : s.results) {
-      if (!output_buffers(n).empty()) continue;
+      if (ahead_.contains(n) || !output_buffers(n).empty()) continue;
+      const BoundValue v = translator.translate(n);
+      outputs.push_back({text_of(n), folding.fold(v.value), translator.tensor_of(n), v.index});
+    }
+    derive_time.stop();
+    emit_covered(formulas, folding.ahead(), program_.parameter_kernels);
+    emit_covered(formulas, std::move(outputs), program_.kernels);
+  }
+
+  // The results of a segment that are known before a run.
+  void derive_ahead(const Segment& s) {
+    if (s.ahead.empty()) return;
+    const AxisAnalysis axes(g_, s.ahead, s.memory);
+    Formulas formulas;
+    GraphToExprs translator(g_, axes, formulas.exprs, {options_.move_rounding});
+    std::vector<KernelOutput> outputs;
+    for (NodeId n : s.ahead) {
       const BoundValue v = translator.translate(n);
       outputs.push_back({text_of(n), v.value, translator.tensor_of(n), v.index});
     }
-    derive_time.stop();
+    emit_covered(formulas, std::move(outputs), program_.parameter_kernels);
+  }
+
+  void emit_covered(Formulas& formulas, std::vector<KernelOutput> outputs, std::vector<ProgramKernel>& to) {
+    if (outputs.empty()) return;
     Stopwatch cover_time(program_.times.cover_ms);
     const std::vector<CoveredKernel> kernels = cover(formulas.exprs, std::move(outputs), target_, intermediates_);
     cover_time.stop();
+    kernels_ = &to;
     for (const CoveredKernel& k : kernels) emit_or_divide(formulas, k.plan, k.reason);
+    kernels_ = &program_.kernels;
     intermediates_ += static_cast<int>(formulas.pool.tensors());
+  }
+
+  bool is_known(Tensor t) const {
+    if (!t->node.valid()) return derived_.contains(t->name);
+    const Op op = g_.node(t->node).op;
+    return op == Op::input || op == Op::constant ? known_.is_known(t->node) : ahead_.contains(t->node);
   }
 
   // The kernels of an equal segment, with this one's buffers.
@@ -280,7 +340,7 @@ class ProgramBuilder {
     const auto mapped = [&](int b) {
       if (const auto known = buffers.find(b); known != buffers.end()) return known->second;
       ProgramBuffer own = program_.buffers[b];
-      own.name = fmt::format("t{}", intermediates_++);
+      own.name = own.kind == BufferKind::derived ? unique_name(renamed(own.name, names)) : fmt::format("t{}", intermediates_++);
       names[program_.buffers[b].name] = own.name;
       program_.buffers.push_back(std::move(own));
       return buffers[b] = static_cast<int>(program_.buffers.size()) - 1;
@@ -307,25 +367,6 @@ class ProgramBuilder {
     }
   }
 
-  // Text with other names of tensors.
-  static std::string renamed(const std::string& text, const std::map<std::string, std::string>& names) {
-    const auto is_part = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '%'; };
-    std::string result;
-    for (std::size_t i = 0; i < text.size();) {
-      std::size_t end = i;
-      while (end < text.size() && is_part(static_cast<unsigned char>(text[end]))) ++end;
-      if (end == i) {
-        result += text[i++];
-        continue;
-      }
-      const std::string word = text.substr(i, end - i);
-      const auto known = names.find(word);
-      result += known == names.end() ? word : known->second;
-      i = end;
-    }
-    return result;
-  }
-
   // Each node that computes something is a kernel; views are part of the kernel that reads them.
   void build_unfused() {
     std::set<NodeId> needed, computed;
@@ -339,11 +380,11 @@ class ProgramBuilder {
           if (g_.node(x).op != Op::input) computed.insert(x);
     };
     for (const graph::Output& o : g_.outputs()) visit(o.node);
-    // A node that is an output is stored there, and later nodes read it there.
+    // A node that is an output is stored there, and later nodes read it there; but what is known before a run is kept elsewhere.
     std::set<std::string> written;
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
       const ProgramBuffer& b = program_.buffers[i];
-      if (b.kind == BufferKind::output && computed.count(b.node) != 0 &&
+      if (b.kind == BufferKind::output && computed.count(b.node) != 0 && !known_.is_known(b.node) &&
           buffers_.emplace("%" + std::to_string(b.node.index), static_cast<int>(i)).second)
         written.insert(b.name);
     }
@@ -358,7 +399,9 @@ class ProgramBuilder {
       Formulas formulas;
       GraphToExprs translator(g_, axes, formulas.exprs, {options_.move_rounding});
       const BoundValue v = translator.translate(n);
+      kernels_ = known_.is_known(n) ? &program_.parameter_kernels : &program_.kernels;
       emit(formulas, best_plan(formulas.exprs, {{text_of(n), v.value, translator.tensor_of(n), v.index}}), "one node");
+      kernels_ = &program_.kernels;
     }
     for (const graph::Output& o : g_.outputs())
       if (written.count(o.name) == 0) copy_output(o, computed);
@@ -451,7 +494,7 @@ class ProgramBuilder {
     k.reason = reason.empty() ? reason_of(plan) : reason;
     k.passes = plan.passes;
     k.plan_text = plan.text();
-    k.loop = report_loop(plan, [&](Expr e) { return source(f.pool, e); });
+    k.loop = report_loop(plan, [&](Expr e) { return nearest_source(f.pool, e); });
     describe(f.pool, plan, k);
     prove(f.exprs, plan);
     EmittedKernel e = emit_smaller(k.name, f.exprs, plan, sizes);
@@ -479,7 +522,7 @@ class ProgramBuilder {
     k.num_warps = sizes.num_warps;
     k.num_stages = sizes.num_stages;
     k.function = std::move(e.function);
-    program_.kernels.push_back(std::move(k));
+    kernels_->push_back(std::move(k));
   }
 
   // Halves the tiles of the grid and of the loop, then those of other reductions, until every tile of the kernel is within the limits.
@@ -509,7 +552,7 @@ class ProgramBuilder {
     for (const std::string& part : written) {
       name += name.empty() ? "" : "_";
       for (unsigned char c : part)
-        if (std::isalnum(c) || c == '_') name += static_cast<char>(c);
+        if (std::isalnum(c) || c == '_' || c == '.' || c == '&') name += std::isalnum(c) ? static_cast<char>(c) : '_';
     }
     if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "k");
     while (!names_.insert(name).second) name += "_";
@@ -523,7 +566,11 @@ class ProgramBuilder {
     std::set<std::uint32_t> covered;
     for (const KernelOutput& o : plan.outputs) cover_sources(pool, o.value, seen, covered);
     for (std::uint32_t n : covered) k.covers.push_back({n});
-    for (const Refusal& r : plan.refusals) explain(pool, plan, r);
+    for (const Refusal& r : plan.refusals) {
+      const std::string line = refusal_text(g_, pool, plan, r);
+      if (std::find(program_.not_fused.begin(), program_.not_fused.end(), line) == program_.not_fused.end())
+        program_.not_fused.push_back(line);
+    }
     k.flops = count_flops(plan);
   }
 
@@ -536,30 +583,6 @@ class ProgramBuilder {
       if (!is_leaf(g_.node(n).op) && !(e->is(ExprKind::load) && n == e->tensor->node)) covered.insert(n.index);
     if (e->is(ExprKind::load)) return;
     for (Expr x : children(e)) cover_sources(pool, x, seen, covered);
-  }
-
-  // The node whose value an expression is, or that of the nearest expression inside.
-  static NodeId source(const ExprPool& pool, Expr e) {
-    if (const auto& nodes = pool.sources(e); !nodes.empty()) return nodes.front();
-    for (Expr x : children(e))
-      if (const NodeId n = source(pool, x); n.valid()) return n;
-    return {};
-  }
-
-  std::string place(NodeId n) const {
-    if (!n.valid()) return "an unknown line";
-    const Location& where = graph::call_location(g_, n);
-    return fmt::format("{}:{}", where.file, where.line);
-  }
-
-  std::string name_of(NodeId n) const { return n.valid() ? graph::display_name(g_, n) : "a value"; }
-
-  void explain(const ExprPool& pool, const Plan& plan, const Refusal& r) {
-    const NodeId what = source(pool, r.why.node), why = source(pool, r.why.pending);
-    const std::string line = fmt::format("not fused: {} in {} ({}) because {} ({}) is complete only after all of {}", r.why.reason,
-                                         name_of(what), place(what), name_of(why), place(why), plan.loop->name);
-    if (std::find(program_.not_fused.begin(), program_.not_fused.end(), line) == program_.not_fused.end())
-      program_.not_fused.push_back(line);
   }
 
   void prove(ExprBuilder& exprs, const Plan& plan) {
@@ -576,11 +599,15 @@ class ProgramBuilder {
   const graph::Graph& g_;
   const ProgramOptions& options_;
   const ir::TargetDesc& target_;
+  const KnownNodes known_;
   Program program_;
-  std::map<std::string, int> buffers_;  // by the name of the tensor
-  int intermediates_ = 0;               // that are no node's value
+  std::vector<ProgramKernel>* kernels_ = &program_.kernels;  // to which kernels are added
+  std::map<std::string, int> buffers_;                       // by the name of the tensor
+  int intermediates_ = 0;                                    // that are no node's value
   std::set<std::string> names_;
   std::set<const graph::OpaqueKernel*> called_;
+  std::set<std::string> derived_;  // names of tensors that hold what depends on parameters alone
+  std::set<NodeId> ahead_;         // results of segments that depend on parameters alone
 };
 
 }  // namespace

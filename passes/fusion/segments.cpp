@@ -8,6 +8,8 @@
 #include <functional>
 #include <map>
 
+#include "passes/fusion/parameters.h"
+
 namespace tilewright::passes::fusion {
 
 namespace {
@@ -54,7 +56,7 @@ Dim elements(const graph::TensorShape& shape) {
 class Divider {
  public:
   explicit Divider(const Graph& g)
-      : g_(g), needed_(g.size()), is_product_(g.size()), is_cut_(g.size()), depth_(g.size()), level_(g.size()) {
+      : g_(g), known_(g), needed_(g.size()), is_product_(g.size()), is_cut_(g.size()), depth_(g.size()), level_(g.size()) {
     for (std::size_t i = 0; i < g.size(); ++i) is_product_[i] = is_product(g.node(id(i)));
     for (const graph::Output& o : g_.outputs()) needed_[o.node.index] = true;
     for (std::size_t i = g_.size(); i-- > 0;)
@@ -86,6 +88,7 @@ class Divider {
       }
       memory.insert(nodes.begin(), nodes.end());
     }
+    find_ahead(all);
     return all;
   }
 
@@ -239,6 +242,20 @@ class Divider {
     return all;
   }
 
+  void find_ahead(std::vector<Segment>& all) const {
+    std::set<NodeId> read;
+    for (const Segment& s : all)
+      for (NodeId n : s.nodes)
+        if (s.memory.contains(n)) read.insert(n);
+    for (Segment& s : all)
+      for (std::size_t i = 0; i < s.nodes.size(); ++i)
+        if (const NodeId n = s.nodes[i];
+            known_.is_known(n) && read.contains(n) && std::binary_search(s.results.begin(), s.results.end(), n)) {
+          s.ahead.push_back(n);
+          s.structure += fmt::format("ahead {}\n", i);
+        }
+  }
+
   void describe(Segment& s) const {
     std::map<NodeId, std::size_t> numbers;
     const std::function<std::size_t(NodeId)> number = [&](NodeId n) {
@@ -246,7 +263,7 @@ class Divider {
       const Node& node = g_.node(n);
       std::string line;
       if (s.memory.count(n) != 0 || is_in_memory(node)) {
-        line = fmt::format("memory {} {} {}", node.op == Op::scalar, node.is_parameter, static_cast<int>(node.element));
+        line = fmt::format("memory {} {} {}", node.op == Op::scalar, known_.is_known(n), static_cast<int>(node.element));
         line += dims_text(node.shape) + (node.op == Op::input && !node.lengths.empty() ? dims_text(node.lengths) : "");
       } else {
         std::string operands;
@@ -286,6 +303,7 @@ class Divider {
   }
 
   const Graph& g_;
+  const KnownNodes known_;
   std::vector<bool> needed_, is_product_, is_cut_;
   std::vector<int> depth_, level_;
 };

@@ -15,6 +15,8 @@ namespace tilewright::passes::fusion {
 struct Segment {
   /// What it computes: each node is stored, or an output of the graph. Ascending.
   std::vector<graph::NodeId> results;
+  /// Those results that depend on parameters alone and that later segments read: they are computed before a run.
+  std::vector<graph::NodeId> ahead;
   /// Values of earlier segments.
   std::set<graph::NodeId> memory;
   /// All nodes, operands first: equal segments have nodes of the same meaning at each place.

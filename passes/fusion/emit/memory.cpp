@@ -36,7 +36,7 @@ ir::ValueId TileValues::parameter(Tensor t) {
   const bool is_written = std::find(written_.begin(), written_.end(), t) != written_.end();
   constexpr std::int64_t kAlignment = 16;
   std::string name;
-  for (unsigned char c : t->name) name += std::isalnum(c) || c == '_' ? static_cast<char>(c) : 't';
+  for (unsigned char c : t->name) name += std::isalnum(c) || c == '_' ? static_cast<char>(c) : c == '.' || c == '&' ? '_' : 't';
   if (std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(name.begin(), 't');
   const ir::ValueId v = ir_.function().add_param(t->is_scalar ? ir::Type(t->element) : ir::Type::pointer(t->element, !is_written),
                                                  {name, t->is_scalar ? 1 : kAlignment, is_written});

@@ -67,7 +67,7 @@ std::map<std::string, double> errors_of(const graph::Graph& g, const Program& pr
     for (std::size_t i = 0; bits && i < count; ++i)
       std::memcpy(memory.back().data() + i * width, &(*bits)[bits->size() == 1 ? 0 : i], width);
   }
-  for (const ProgramKernel& k : program.kernels) {
+  const auto run = [&](const ProgramKernel& k) {
     ir::verify_or_throw(k.function);
     std::vector<std::uint64_t> words;
     for (const KernelArgument& a : k.arguments) {
@@ -85,7 +85,9 @@ std::map<std::string, double> errors_of(const graph::Graph& g, const Program& pr
       for (const GridFactor& f : k.grid[i])
         options.grid[i] *= static_cast<std::int32_t>((*f.extent.evaluate(symbols) + f.tile - 1) / f.tile);
     ir::interpret(k.function, words, options);
-  }
+  };
+  for (const ProgramKernel& k : program.parameter_kernels) run(k);
+  for (const ProgramKernel& k : program.kernels) run(k);
   std::map<std::string, double> errors;
   for (const auto& [name, want] : graph::interpret(g, arguments, graph::Rounding::double_precision)) {
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {

@@ -1,0 +1,77 @@
+// Finds values that depend on parameters and constants alone: they are computed when a parameter is given, and not at every run.
+//
+//   x W g        with parameters W: [k, n] and g: [k]      x V,   V = W g
+//   x (A B)      with parameters A and B                   x C,   C = A B
+//   x cast(W)    to a narrower type                        x V,   V = cast(W)
+//
+//   (x g + b) W                                            x V + c,   V = g W, c = b W
+//
+// Factors of a product and terms of a sum are taken together where one of them has the axes of all: storing W g moves no more bytes than
+// reading W and g. A value is stored if reading it moves at most the bytes that computing it again would read: views, broadcasts, and
+// weights that a kernel widens stay in the kernel. A mask stays, too: where it does not hold, the whole product is 0, whatever the other
+// factors are.
+#pragma once
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "passes/fusion/plan.h"
+
+namespace tilewright::passes::fusion {
+
+/// Which nodes of a graph are known before a run.
+class KnownNodes {
+ public:
+  explicit KnownNodes(const graph::Graph&);
+  /// Whether the value depends on parameters and constants alone.
+  bool is_known(graph::NodeId n) const { return known_[n.index]; }
+  /// Whether all symbols are those of shapes of parameters: others may change from run to run while the parameters stay.
+  bool is_fixed(const Dim&) const;
+
+ private:
+  std::vector<bool> known_;
+  std::set<std::uint32_t> symbols_;
+};
+
+class ParameterFolding {
+ public:
+  struct Options {
+    bool move_rounding = true;                            // products of parameters may round to the type in which they are multiplied
+    std::function<bool(Tensor)> is_known;                 // whether the tensor has its contents before a run
+    std::function<bool(const Dim&)> is_fixed;             // see KnownNodes
+    std::function<std::string(std::string)> name_tensor;  // a name that is new in the program
+  };
+  ParameterFolding(ExprBuilder& b, Options options) : b_(b), options_(std::move(options)) {}
+
+  /// The value with loads in place of what is computed ahead. The values in place of the loads give the formula again; if they did not,
+  /// nothing would be folded.
+  Expr fold(Expr value);
+  /// What the folded values load: the values to compute, and the tensors for them.
+  const std::vector<KernelOutput>& ahead() const { return ahead_; }
+
+ private:
+  Expr distribute(Expr);
+  Expr distribute_product(Expr);
+  Expr visit(Expr);
+  Expr fold_parts(Expr);
+  Expr fold_sum(Expr);
+  Expr fold_product(Expr product, const AxisSet& bound, ir::Element operand_element);
+  Expr fold_reduction(Expr);
+  Expr stored(Expr value, ir::Element);
+  ir::Element stored_element(Expr value, Expr product, const AxisSet& bound, ir::Element operand_element) const;
+  bool is_known(Expr);
+  bool holds_known_load(Expr);
+  bool pays(Expr value, ir::Element) const;
+
+  ExprBuilder& b_;
+  const Options options_;
+  std::vector<KernelOutput> ahead_;
+  std::vector<graph::NodeId> calls_;  // of which the expression being visited is a part
+  ExprMap distributed_, folded_, definitions_;
+  std::map<std::pair<const ExprData*, ir::Element>, Expr> stored_;
+  std::unordered_map<Expr, bool, ExprHash> known_, has_load_;
+};
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,53 @@
+// Chooses the layout of stored values.
+#include "passes/fusion/stored_tensor.h"
+
+#include <algorithm>
+#include <map>
+
+#include "passes/fusion/plan.h"
+#include "passes/fusion/scans.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+// Each load votes for the axis along which it is contiguous, with the number of its elements.
+std::vector<Axis> memory_order(const ExprBuilder& b, Expr value) {
+  std::map<Axis, double> votes;
+  ExprSet seen;
+  const std::function<void(Expr)> visit = [&](Expr e) {
+    if (e->is(ExprKind::reference) || e->is(ExprKind::shift_reference) || !seen.insert(e).second) return;
+    if (e->is(ExprKind::load))
+      for (std::size_t i = 0; i < e->operands.size(); ++i)
+        if (e->tensor->strides[i] == Dim(1))
+          for (const Term& t : b.terms(e->operands[i]))
+            if (t.value->is(ExprKind::index) && t.coefficient.is_one()) votes[t.value->axis] += estimated_extent(e->axes);
+    for (Expr x : children(e)) visit(x);
+  };
+  visit(value);
+  if (value->is(ExprKind::scan)) votes[scan_axis(value)] = votes[*value->bound.begin()];
+  std::vector<Axis> axes(value->axes.begin(), value->axes.end());
+  std::stable_sort(axes.begin(), axes.end(), [&](Axis x, Axis y) { return votes[x] < votes[y]; });
+  return axes;
+}
+
+}  // namespace
+
+Expr add_stored_tensor(ExprBuilder& b, Expr value, ir::Element element, std::string name) {
+  TensorInfo info;
+  info.name = std::move(name);
+  info.element = element;
+  info.is_nonnegative = value->is_nonnegative;
+  std::vector<Expr> index;
+  const std::vector<Axis> axes = memory_order(b, value);
+  for (Axis a : axes) info.shape.push_back(a->extent), index.push_back(b.index(a));
+  info.strides.assign(axes.size(), 1);
+  for (std::size_t i = axes.size(); i-- > 1;) info.strides[i - 1] = info.strides[i] * info.shape[i];
+  const Expr load = b.load(b.pool().add_tensor(std::move(info)), std::move(index));
+  for (graph::NodeId n : std::vector(b.pool().sources(value))) b.pool().note_source(load, n);
+  return load;
+}
+
+double stored_bytes(const AxisSet& axes, ir::Element e) { return estimated_extent(axes) * ir::bytes(e); }
+
+}  // namespace tilewright::passes::fusion
