@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "backend/compiled_kernel.h"
 #include "runtime/memory_registry.h"
@@ -39,6 +40,8 @@ class Stream {
   virtual void wait(const Event&) = 0;
   /// The driver's own handle, or null.
   virtual void* native() const = 0;
+  /// Whether work goes into a graph that the user captures, and is done when the user launches that graph.
+  virtual bool is_capturing() const { return false; }
 };
 
 /// A kernel that is loaded on a device, which it keeps alive; unloaded when it dies.
@@ -55,6 +58,21 @@ struct LaunchConfig {
   int num_warps = 4;
   bool check = false;  // the kernel was compiled for checked mode
   Here where = {};     // the user's launch
+};
+
+/// A launch with its arguments.
+struct PreparedLaunch {
+  const Executable* executable = nullptr;
+  LaunchConfig config;
+  std::vector<std::uint64_t> arguments;
+};
+
+/// Launches one after the other that are submitted as one. For one thread at a time. The executables outlive it.
+class LaunchSequence {
+ public:
+  virtual ~LaunchSequence() = default;
+  /// A call with other launches than the call before submits those. Throws as Device::launch. Requires: the stream is not capturing.
+  virtual void launch(std::span<const PreparedLaunch>, Stream&) = 0;
 };
 
 /// One device. Every function may be called from any thread. Functions without a parameter for the user's line throw UnplacedDeviceError if
@@ -97,6 +115,9 @@ class Device : public std::enable_shared_from_this<Device> {
   virtual std::shared_ptr<const Executable> load(const backend::CompiledKernel&, const Here& where) = 0;
   /// `arguments`: 8 bytes a parameter, its bits in the low end. Throws Error for a violation that checked mode found.
   virtual void launch(const Executable&, const LaunchConfig&, std::span<const std::uint64_t> arguments, Stream&) = 0;
+
+  /// Null if the device has no graphs: launches are submitted one by one.
+  virtual std::unique_ptr<LaunchSequence> create_sequence() { return nullptr; }
 
   MemoryRegistry& memory() { return memory_; }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "runtime/cuda/cuda_kernel.h"
+#include "runtime/cuda/launch_graph.h"
 #include "runtime/cuda/streams.h"
 #include "runtime/cuda/transfers.h"
 #include "runtime/device_failure.h"
@@ -50,6 +51,7 @@ class CudaDevice : public Device {
 
   std::shared_ptr<const Executable> load(const backend::CompiledKernel&, const Here&) override;
   void launch(const Executable&, const LaunchConfig&, std::span<const std::uint64_t> arguments, Stream&) override;
+  std::unique_ptr<LaunchSequence> create_sequence() override { return std::make_unique<LaunchGraph>(shared_from_this(), context_); }
 
  private:
   StreamHome home() { return {*this, context_, parts_.memory, parts_.reports}; }

@@ -49,6 +49,11 @@ std::shared_ptr<Event> CudaStream::record() {
   return std::make_shared<CudaEvent>(home_.device.shared_from_this(), home_.context, handle_);
 }
 
+bool CudaStream::is_capturing() const {
+  const Current current(home_.context);
+  return cuda::is_capturing(home_.context.driver(), handle_);
+}
+
 void CudaStream::wait(const Event& event) {
   const Current current(home_.context);
   TW_CUDA_CALL(home_.context, Here(), cuStreamWaitEvent, handle_, static_cast<const CudaEvent&>(event).handle(), 0);

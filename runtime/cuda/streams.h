@@ -41,6 +41,7 @@ class CudaStream : public Stream {
   std::shared_ptr<Event> record() override;
   void wait(const Event&) override;
   void* native() const override { return handle_; }
+  bool is_capturing() const override;
   CUstream handle() const { return handle_; }
 
  private:

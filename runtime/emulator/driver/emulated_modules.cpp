@@ -153,6 +153,14 @@ CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std
   return found.empty() ? CUDA_SUCCESS : explain(found);
 }
 
+/// The arguments as the kernel's parameter memory has them.
+std::vector<std::byte> packed(const Kernel& kernel, void** parameters) {
+  std::vector<std::byte> params(kernel.parameter_bytes);
+  for (std::size_t k = 0; k < kernel.parameters.size(); ++k)
+    std::memcpy(params.data() + kernel.parameters[k].offset, parameters[k], kernel.parameters[k].bytes);
+  return params;
+}
+
 CUresult launch_kernel(const CUlaunchConfig* config, CUfunction handle, void** parameters, void** extra) {
   auto* function = reinterpret_cast<EmulatedFunction*>(handle);
   if (function == nullptr || extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -164,13 +172,48 @@ CUresult launch_kernel(const CUlaunchConfig* config, CUfunction handle, void** p
     if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) cluster = {extents.x, extents.y, extents.z};
     cooperative |= attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute.value.cooperative != 0;
   }
-  const Kernel& kernel = *function->kernel;
-  std::vector<std::byte> params(kernel.parameter_bytes);
-  for (std::size_t k = 0; k < kernel.parameters.size(); ++k)
-    std::memcpy(params.data() + kernel.parameters[k].offset, parameters[k], kernel.parameters[k].bytes);
-  return submit(config->hStream, [function, launch = *config, cluster, cooperative, params = std::move(params)] {
+  return submit(config->hStream, [function, launch = *config, cluster, cooperative, params = packed(*function->kernel, parameters)] {
     return run(function, launch, cluster, cooperative, params);
   });
+}
+
+// ---- kernel nodes ----
+
+/// The work of a node; empty if its parameters are none.
+Work node_work(const CUDA_KERNEL_NODE_PARAMS* node) {
+  if (node == nullptr || node->func == nullptr || node->extra != nullptr || node->kernelParams == nullptr) return {};
+  auto* function = reinterpret_cast<EmulatedFunction*>(node->func);
+  CUlaunchConfig launch{};
+  launch.gridDimX = node->gridDimX, launch.gridDimY = node->gridDimY, launch.gridDimZ = node->gridDimZ;
+  launch.blockDimX = node->blockDimX, launch.blockDimY = node->blockDimY, launch.blockDimZ = node->blockDimZ;
+  launch.sharedMemBytes = node->sharedMemBytes;
+  return [function, launch, params = packed(*function->kernel, node->kernelParams)] { return run(function, launch, {}, false, params); };
+}
+
+CUresult add_kernel_node(CUgraphNode* result, CUgraph handle, const CUgraphNode* dependencies, std::size_t count,
+                         const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  auto* graph = reinterpret_cast<EmulatedGraph*>(handle);
+  if (result == nullptr || graph == nullptr || (count > 0 && dependencies == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  for (std::size_t i = 0; i < count; ++i)
+    if (const auto* node = reinterpret_cast<EmulatedGraphNode*>(dependencies[i]); node == nullptr || node->graph != graph)
+      return CUDA_ERROR_INVALID_VALUE;
+  Work work = node_work(parameters);
+  if (!work) return CUDA_ERROR_INVALID_VALUE;
+  graph->nodes.push_back({graph, graph->work.size()});
+  graph->work.push_back(std::move(work));
+  *result = reinterpret_cast<CUgraphNode>(&graph->nodes.back());
+  return CUDA_SUCCESS;
+}
+
+CUresult set_node_parameters(CUgraphExec handle, CUgraphNode node_handle, const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  auto* executable = reinterpret_cast<EmulatedGraphExec*>(handle);
+  const auto* node = reinterpret_cast<EmulatedGraphNode*>(node_handle);
+  if (executable == nullptr || node == nullptr || node->graph != executable->source || node->index >= executable->work.size())
+    return CUDA_ERROR_INVALID_VALUE;
+  Work work = node_work(parameters);
+  if (!work) return CUDA_ERROR_INVALID_VALUE;
+  executable->work[node->index] = std::move(work);
+  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -182,6 +225,8 @@ void fill_modules(Driver& table) {
   table.cuFuncGetAttribute = get_attribute;
   table.cuFuncSetAttribute = [](CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; };
   table.cuLaunchKernelEx = launch_kernel;
+  table.cuGraphAddKernelNode = add_kernel_node;
+  table.cuGraphExecKernelNodeSetParams = set_node_parameters;
 }
 
 }  // namespace tilewright::rt::emulator

@@ -24,8 +24,19 @@ struct EmulatedDevice {
 
 using Work = std::function<cuda::CUresult()>;
 
+struct EmulatedGraphNode {
+  struct EmulatedGraph* graph = nullptr;
+  std::size_t index = 0;  // of its work
+};
+
 struct EmulatedGraph {
+  std::vector<Work> work;               // in the order of creation: what a node depends on was created before it
+  std::deque<EmulatedGraphNode> nodes;  // the kernel nodes that were added by name
+};
+
+struct EmulatedGraphExec {
   std::vector<Work> work;
+  const EmulatedGraph* source = nullptr;  // its nodes name work of this graph; may be gone
 };
 
 struct EmulatedStream {

@@ -10,13 +10,14 @@ namespace {
 EmulatedStream* stream_of(CUstream stream) { return reinterpret_cast<EmulatedStream*>(stream); }
 EmulatedEvent* event_of(CUevent event) { return reinterpret_cast<EmulatedEvent*>(event); }
 EmulatedGraph* graph_of(CUgraph graph) { return reinterpret_cast<EmulatedGraph*>(graph); }
-EmulatedGraph* graph_of(CUgraphExec graph) { return reinterpret_cast<EmulatedGraph*>(graph); }
+EmulatedGraphExec* exec_of(CUgraphExec graph) { return reinterpret_cast<EmulatedGraphExec*>(graph); }
 
 bool captures(CUstream stream) { return stream != nullptr && stream_of(stream)->captured != nullptr; }
 
-CUresult run_graph(const EmulatedGraph& graph) {
-  for (const Work& work : graph.work)
-    if (const CUresult status = work(); status != CUDA_SUCCESS) return status;
+CUresult launch_graph(CUgraphExec executable, CUstream stream) {
+  if (executable == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (const Work& work : exec_of(executable)->work)
+    if (const CUresult status = submit(stream, work); status != CUDA_SUCCESS) return status;
   return CUDA_SUCCESS;
 }
 
@@ -57,14 +58,18 @@ void fill_graphs(Driver& table) {
     return CUDA_SUCCESS;
   };
   table.cuThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode*) { return CUDA_SUCCESS; };
-  table.cuGraphInstantiate = [](CUgraphExec* executable, CUgraph graph, unsigned long long) {
-    *executable = reinterpret_cast<CUgraphExec>(new EmulatedGraph(*graph_of(graph)));
+  table.cuGraphCreate = [](CUgraph* graph, unsigned flags) {
+    if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    *graph = reinterpret_cast<CUgraph>(new EmulatedGraph);
     return CUDA_SUCCESS;
   };
-  table.cuGraphLaunch = [](CUgraphExec executable, CUstream stream) {
-    return submit(stream, [graph = *graph_of(executable)] { return run_graph(graph); });
+  table.cuGraphInstantiate = [](CUgraphExec* executable, CUgraph graph, unsigned long long) {
+    if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *executable = reinterpret_cast<CUgraphExec>(new EmulatedGraphExec{graph_of(graph)->work, graph_of(graph)});
+    return CUDA_SUCCESS;
   };
-  table.cuGraphExecDestroy = [](CUgraphExec executable) { return delete graph_of(executable), CUDA_SUCCESS; };
+  table.cuGraphLaunch = launch_graph;
+  table.cuGraphExecDestroy = [](CUgraphExec executable) { return delete exec_of(executable), CUDA_SUCCESS; };
   table.cuGraphDestroy = [](CUgraph graph) { return delete graph_of(graph), CUDA_SUCCESS; };
 }
 

@@ -327,6 +327,71 @@ TEST_CASE("emulated driver: graphs repeat what was captured") {
   driver().cuMemFree(memory);
 }
 
+TEST_CASE("emulated driver: kernel nodes follow each other, and an executable graph takes other parameters") {
+  Loaded loaded(module_of(".param .u64 p", kAddOne));
+  CUdeviceptr memory = 0, other = 0;
+  REQUIRE(driver().cuMemAlloc(&memory, 64) == CUDA_SUCCESS);
+  REQUIRE(driver().cuMemAlloc(&other, 64) == CUDA_SUCCESS);
+  driver().cuMemsetD32Async(memory, 0, 16, nullptr);
+  driver().cuMemsetD32Async(other, 0, 16, nullptr);
+  const auto parameters = [&](CUdeviceptr& to, unsigned threads, void** words) {
+    words[0] = &to;
+    CUDA_KERNEL_NODE_PARAMS p{};
+    p.func = loaded.function;
+    p.gridDimX = p.gridDimY = p.gridDimZ = 1;
+    p.blockDimX = threads, p.blockDimY = p.blockDimZ = 1;
+    p.kernelParams = words;
+    return p;
+  };
+  const auto values = [&](CUdeviceptr from) {
+    std::vector<u32> all(16);
+    driver().cuMemcpyDtoHAsync(all.data(), from, 64, nullptr);
+    return all;
+  };
+  void* words[1];
+  CUgraph graph = nullptr, empty = nullptr;
+  CUgraphNode first = nullptr, second = nullptr, none = nullptr;
+  CUgraphExec executable = nullptr;
+  REQUIRE(driver().cuGraphCreate(&graph, 0) == CUDA_SUCCESS);
+  REQUIRE(driver().cuGraphCreate(&empty, 0) == CUDA_SUCCESS);
+  CUDA_KERNEL_NODE_PARAMS p = parameters(memory, 16, words);
+  CHECK(driver().cuGraphAddKernelNode(&first, graph, nullptr, 0, &p) == CUDA_SUCCESS);
+  p = parameters(memory, 8, words);
+  CHECK(driver().cuGraphAddKernelNode(&second, graph, &first, 1, &p) == CUDA_SUCCESS);
+  CHECK(driver().cuGraphAddKernelNode(&none, empty, &first, 1, &p) == CUDA_ERROR_INVALID_VALUE);  // a node of another graph
+  REQUIRE(driver().cuGraphInstantiate(&executable, graph, 0) == CUDA_SUCCESS);
+  CHECK(values(memory) == std::vector<u32>(16, 0));
+  CHECK(driver().cuGraphLaunch(executable, nullptr) == CUDA_SUCCESS);
+  for (u32 i = 0; i < 16; ++i) CHECK(values(memory)[i] == (i < 8 ? 2 : 1));
+
+  // The parameters are copied: what they point to may change, and other launches of the executable graph have the new ones.
+  p = parameters(other, 16, words);
+  CHECK(driver().cuGraphExecKernelNodeSetParams(executable, second, &p) == CUDA_SUCCESS);
+  words[0] = nullptr;
+  CHECK(driver().cuGraphLaunch(executable, nullptr) == CUDA_SUCCESS);
+  for (u32 i = 0; i < 16; ++i) CHECK(values(memory)[i] == (i < 8 ? 3 : 2));
+  CHECK(values(other) == std::vector<u32>(16, 1));
+
+  // A launch on a stream that captures becomes a part of that graph.
+  CUstream stream = nullptr;
+  REQUIRE(driver().cuStreamCreate(&stream, 0) == CUDA_SUCCESS);
+  CHECK(driver().cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) == CUDA_SUCCESS);
+  CHECK(driver().cuGraphLaunch(executable, stream) == CUDA_SUCCESS);
+  CUgraph captured = nullptr;
+  CUgraphExec again = nullptr;
+  CHECK(driver().cuStreamEndCapture(stream, &captured) == CUDA_SUCCESS);
+  CHECK(driver().cuGraphInstantiate(&again, captured, 0) == CUDA_SUCCESS);
+  CHECK(values(other) == std::vector<u32>(16, 1));
+  CHECK(driver().cuGraphLaunch(again, stream) == CUDA_SUCCESS);
+  CHECK(values(other) == std::vector<u32>(16, 2));
+  p = parameters(other, 16, words);
+  CHECK(driver().cuGraphExecKernelNodeSetParams(again, second, &p) == CUDA_ERROR_INVALID_VALUE);
+  for (CUgraphExec e : {executable, again}) driver().cuGraphExecDestroy(e);
+  for (CUgraph g : {graph, empty, captured}) driver().cuGraphDestroy(g);
+  driver().cuStreamDestroy(stream);
+  for (CUdeviceptr m : {memory, other}) driver().cuMemFree(m);
+}
+
 TEST_CASE("emulated driver: what cannot be loaded says why in the log") {
   CUcontext context = nullptr;
   driver().cuDevicePrimaryCtxRetain(&context, emulated_ordinal("sm_75"));

@@ -76,6 +76,8 @@ inline void check_clean(const FakeDriver& driver) {
   CHECK(driver.contexts == 0);
   CHECK(driver.modules == 0);
   CHECK(driver.pools == 0);
+  CHECK(driver.graphs == 0);
+  CHECK(driver.graph_executables == 0);
   CHECK(driver.streams.empty());
   CHECK(driver.events.empty());
   CHECK(driver.allocations.empty());

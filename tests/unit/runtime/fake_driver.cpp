@@ -151,6 +151,24 @@ struct Does {
     const bool is = stream && stream == fake().capturing;
     return *status = is ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
   }
+  static CUresult cuGraphCreate(CUgraph* graph, unsigned) {
+    ++fake().graphs;
+    return *graph = fake().make_handle<CUgraph>(), CUDA_SUCCESS;
+  }
+  static CUresult cuGraphDestroy(CUgraph) { return --fake().graphs, CUDA_SUCCESS; }
+  static CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph, const CUgraphNode* dependencies, std::size_t count,
+                                       const CUDA_KERNEL_NODE_PARAMS*) {
+    std::vector<CUgraphNode>& nodes = fake().nodes;
+    const bool is_chain = nodes.empty() ? count == 0 : count == 1 && dependencies[0] == nodes.back();
+    if (!is_chain) return wrong("a kernel node that does not follow the one before");
+    nodes.push_back(*node = fake().make_handle<CUgraphNode>());
+    return CUDA_SUCCESS;
+  }
+  static CUresult cuGraphInstantiate(CUgraphExec* executable, CUgraph, unsigned long long) {
+    ++fake().graph_executables;
+    return *executable = fake().make_handle<CUgraphExec>(), CUDA_SUCCESS;
+  }
+  static CUresult cuGraphExecDestroy(CUgraphExec) { return --fake().graph_executables, CUDA_SUCCESS; }
   static CUresult cuEventCreate(CUevent* event, unsigned) {
     *event = fake().make_handle<CUevent>();
     return fake().events[*event] = 0, CUDA_SUCCESS;

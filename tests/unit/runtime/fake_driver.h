@@ -50,7 +50,8 @@ class FakeDriver {
   std::function<CUresult()> kernel;
 
   // Live things.
-  int contexts = 0, modules = 0, pools = 0;
+  int contexts = 0, modules = 0, pools = 0, graphs = 0, graph_executables = 0;
+  std::vector<CUgraphNode> nodes;  // of all graphs; a test clears it before another graph is made
   std::map<CUstream, unsigned> streams;
   std::map<CUevent, int> events;  // when recorded; 0 before
   std::map<CUdeviceptr, std::vector<std::byte>> allocations;
