@@ -1,6 +1,8 @@
 // How long a kernel takes from a C++ function to machine code, and a graph from formulas, by phase; how that grows with the tile and with
 // the code; and what a launch costs after it. Goes through the layers one by one and not through Kernel::compile, which also writes the
 // texts that it returns.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -97,6 +99,7 @@ class CompileBench {
     measure_graph("graph_48_layers", [](tw::Graph& g) { graphs::transformer(g, 48); });
     warm_launch();
     warm_launch_on_host();
+    warm_run_on_host();
     report_.finish();
   }
 
@@ -174,16 +177,23 @@ class CompileBench {
     }
   }
 
-  /// What the host does for a launch: on a GPU whose driver takes every launch and runs none.
+  /// A GPU whose driver takes every launch and runs none.
+  static tw::Device open_idle(tw::rt::cuda::Driver& idle) {
+    using namespace tw::rt::cuda;
+    idle = tw::rt::emulator::emulated_driver();
+    idle.cuLaunchKernelEx = [](const CUlaunchConfig*, CUfunction, void**, void**) { return CUDA_SUCCESS; };
+    idle.cuGraphLaunch = [](CUgraphExec, CUstream) { return CUDA_SUCCESS; };
+    idle.cuGraphExecKernelNodeSetParams = [](CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*) { return CUDA_SUCCESS; };
+    const DeviceFacts facts = device_facts(idle, tw::rt::emulator::emulated_ordinal("sm_80"));
+    return tw::Device(make_cuda_device(idle, {"idle", facts, "sm_80", true}, tw::Here::current()));
+  }
+
+  /// What the host does for a launch.
   void warm_launch_on_host() {
     if (!options_.wants("warm launch, host")) return;
     constexpr int kLaunches = 100000;
-    tw::rt::cuda::Driver idle = tw::rt::emulator::emulated_driver();
-    idle.cuLaunchKernelEx = [](const tw::rt::cuda::CUlaunchConfig*, tw::rt::cuda::CUfunction, void**, void**) {
-      return tw::rt::cuda::CUDA_SUCCESS;
-    };
-    const tw::rt::cuda::DeviceFacts facts = tw::rt::cuda::device_facts(idle, tw::rt::emulator::emulated_ordinal("sm_80"));
-    const tw::Device device(tw::rt::cuda::make_cuda_device(idle, {"idle", facts, "sm_80", true}, tw::Here::current()));
+    tw::rt::cuda::Driver idle;
+    const tw::Device device = open_idle(idle);
     Kernels kernels;
     auto x = device.allocate<float>(4096), y = device.allocate<float>(4096), z = device.allocate<float>(4096);
     auto cell = device.allocate<std::int32_t>(64);
@@ -197,6 +207,44 @@ class CompileBench {
     };
     measure("1 argument", [&] { kernels.touch({.grid = 1}, cell); });
     measure("4 arguments, 1 constant, stream", [&] { kernels.vector_add({.grid = 4, .stream = stream}, x, y, z, 4000, 1024); });
+  }
+
+  /// What the host does for a run of a plan: with the buffers of the run before, and with others of another length.
+  void warm_run_on_host() {
+    if (!options_.wants("warm run, host")) return;
+    constexpr int kRuns = 10000, kModel = 1024;
+    tw::rt::cuda::Driver idle;
+    const tw::Device device = open_idle(idle);
+    for (int layers : {1, 4}) {
+      tw::Graph graph;
+      graphs::transformer(graph, layers);
+      const tw::Plan plan = graph.compile(device);
+      std::vector<tw::Buffer<float>> buffers;
+      std::vector<tw::RunArgument> arguments;
+      buffers.reserve(2 + 9 * static_cast<std::size_t>(layers));
+      const auto add = [&](std::vector<tw::RunArgument>& to, const std::string& name, std::size_t count) {
+        to.emplace_back(name, buffers.emplace_back(device.allocate<float>(count)));
+      };
+      for (int layer = 0; layer < layers; ++layer)
+        for (const auto& [name, count] : graphs::transformer_weights()) add(arguments, name + std::to_string(layer) + "_", count);
+      std::vector<tw::Buffer<float>> lengths;
+      lengths.reserve(4);
+      std::vector<tw::RunArgument> runs[2];
+      for (int i = 0; i < 2; ++i)
+        for (const char* name : {"x", "y"})
+          runs[i].emplace_back(name, lengths.emplace_back(device.allocate<float>(static_cast<std::size_t>(64 + i) * kModel)));
+      arguments.insert(arguments.end(), runs[0].begin(), runs[0].end());
+      plan.run(arguments);
+      const auto measure = [&](const char* what, auto&& run) {
+        const Samples ms = time_ms(options_.repeats, [&] {
+          for (int i = 0; i < kRuns; ++i) run(i);
+        });
+        report_.row(fmt::format("warm run, host, {} kernels, {}", plan.kernels().size(), what),
+                    {{"ns", 1e6 * ms.median / kRuns}, {"least ns", 1e6 * ms.least / kRuns}});
+      };
+      measure("same buffers", [&](int) { plan.run(runs[0]); });
+      measure("another length each", [&](int i) { plan.run(runs[i % 2]); });
+    }
   }
 
   Options options_;

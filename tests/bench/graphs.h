@@ -2,6 +2,7 @@
 #pragma once
 #include <tilewright/tilewright.h>
 
+#include <map>
 #include <string>
 
 namespace bench::graphs {
@@ -13,6 +14,14 @@ inline void attention(tw::Graph& graph) {
   auto q = graph.input<float>("q", {kHeads, kSeq, kDim}), k = graph.input<float>("k", {kHeads, kSeq, kDim}),
        v = graph.input<float>("v", {kHeads, kSeq, kDim});
   graph.output("out", tw::matmul(tw::softmax(tw::matmul(q, tw::transpose(k)) * 0.125f, -1), v));
+}
+
+/// The sizes of the weights of a layer below, by name.
+inline const std::map<std::string, std::size_t>& transformer_weights() {
+  static const std::map<std::string, std::size_t> sizes{{"gamma1", 1024},    {"wq", 1024 * 1024}, {"wk", 1024 * 256},
+                                                        {"wv", 1024 * 256},  {"wo", 1024 * 1024}, {"gamma2", 1024},
+                                                        {"wg", 1024 * 2816}, {"wu", 1024 * 2816}, {"wd", 2816 * 1024}};
+  return sizes;
 }
 
 /// Layers of RMS norm, rotary causal attention with grouped heads, and a gated MLP, with residuals; the length is a symbol.

@@ -123,7 +123,9 @@ std::string PlanState::explain() const {
   std::lock_guard lock(mutex_);
   const fusion::Program& p = parts_.program;
   std::string text = header_text() + kernels_text(p.kernels, sizes_.kernels);
-  if (!p.parameter_kernels.empty()) text += "\nwhen a parameter is given\n" + kernels_text(p.parameter_kernels, sizes_.parameter_kernels);
+  if (!p.parameter_kernels.empty())
+    text += fmt::format("\nwhen a parameter is given; {} are kept\n", bytes_text(static_cast<double>(sizes_.derived_bytes))) +
+            kernels_text(p.parameter_kernels, sizes_.parameter_kernels);
   text += totals_text();
   for (const std::string& line : p.not_fused) text += line + "\n";
   return text + "proof: " + proof_text(p.proof) + "\n";

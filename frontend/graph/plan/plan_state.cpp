@@ -24,6 +24,7 @@ PlanState::PlanState(PlanParts parts, const Here& at)
   compile(parts_.program.kernels, kernels_);
   compile(parts_.program.parameter_kernels, parameter_kernels_);
   constants_.resize(parts_.program.buffers.size());
+  if (parts_.device) sequence_ = parts_.device->create_sequence();
   sizes_ = program_sizes_.of_report(symbol_values_.least());
   if (sizes_.workspace_bytes > parts_.max_workspace)
     throw Error(location_of(at), fmt::format("compile: the plan needs a workspace of {} bytes; max_workspace is {}", sizes_.workspace_bytes,

@@ -43,13 +43,6 @@ class PlanState {
   std::int64_t compilations() const;
 
  private:
-  /// A launch that is ready: what a run needs of the device is there before the first one.
-  struct PreparedLaunch {
-    const rt::Executable* executable;
-    rt::LaunchConfig config;
-    std::vector<std::uint64_t> words;
-  };
-
   // ---- run ----
   rt::Stream& stream_of(const RunOptions&, const RunCall&) const;
   /// Sets sizes_; gives what they were, if they change.
@@ -58,13 +51,14 @@ class PlanState {
   void check_view(const Slot&, const Binding&, const RunCall&) const;
   void check_overlaps(const RunCall&) const;
   bool needs_parameter_kernels() const;
+  void release(RawBuffer&);
   void allocate(const RunCall&);
   void upload_constants(const RunCall&);
   std::uint64_t address_of(int buffer) const;
   void prepare(std::deque<PlanKernel>&, const std::vector<passes::fusion::ProgramKernel>&, const std::vector<KernelSize>&,
-               std::vector<PreparedLaunch>&, const RunCall&);
+               std::vector<rt::PreparedLaunch>&, const RunCall&);
   void follow_previous_run(rt::Stream&, const std::shared_ptr<rt::Stream>&);
-  void launch(const std::vector<PreparedLaunch>&, rt::Stream&) const;
+  void launch(const std::vector<rt::PreparedLaunch>&, rt::LaunchSequence*, rt::Stream&) const;
 
   // ---- reports; their callers hold the lock ----
   PlannedKernel planned(const passes::fusion::ProgramKernel&, const KernelSize&, const PlanKernel&) const;
@@ -83,10 +77,12 @@ class PlanState {
   Sizes sizes_;                       // of the latest run
   std::vector<RawBuffer> constants_;  // by buffer of the program, empty for others
   RawBuffer workspace_, derived_;
-  std::optional<std::vector<std::int64_t>> derived_symbols_;  // the symbols for which derived_ has its contents
-  std::vector<PreparedLaunch> launches_, parameter_launches_;
+  std::optional<std::vector<std::int64_t>> derived_symbols_;       // the symbols for which derived_ has its contents
+  std::vector<rt::PreparedLaunch> launches_, parameter_launches_;  // what a run needs of the device is there before the first one
+  std::unique_ptr<rt::LaunchSequence> sequence_;                   // of launches_; null if the device has no graphs
   std::int64_t compilations_ = 0;
-  bool has_run_ = false;
+  bool has_run_ = false, was_captured_ = false;
+  std::vector<RawBuffer> captured_memory_;  // of runs that the user captured, and too small for later ones
   // The latest run that used memory of the plan: a run on another stream must follow it.
   enum class Previous { none, default_stream, other_stream } previous_ = Previous::none;
   std::weak_ptr<rt::Stream> previous_stream_;

@@ -38,16 +38,19 @@ void PlanState::run(std::span<const RunArgument> arguments, const RunOptions& op
     if (with_parameters) prepare(parameter_kernels_, parts_.program.parameter_kernels, sizes_.parameter_kernels, parameter_launches_, call);
     prepare(kernels_, parts_.program.kernels, sizes_.kernels, launches_, call);
 
-    const bool uses_memory = workspace_.size() + derived_.size() > 0;
+    const bool is_captured = stream.is_capturing();
+    was_captured_ |= is_captured;
+    // The user orders the launches of a captured run: events are none of its graph.
+    const bool uses_memory = workspace_.size() + derived_.size() > 0 && !is_captured;
     if (uses_memory) follow_previous_run(stream, options.stream.given() ? options.stream.stream().handle() : nullptr);
     bindings_.keep_parameters();
     has_run_ = true;
     if (with_parameters) {
       derived_symbols_.reset();
-      launch(parameter_launches_, stream);
-      derived_symbols_ = sizes_.symbols;
+      launch(parameter_launches_, nullptr, stream);
+      if (!is_captured) derived_symbols_ = sizes_.symbols;
     }
-    launch(launches_, stream);
+    launch(launches_, is_captured ? nullptr : sequence_.get(), stream);
     // The user may destroy the stream before the next run: an event stays. The device's own stream remains.
     if (uses_memory && options.stream.given()) previous_end_ = stream.record();
   });
@@ -150,10 +153,16 @@ bool PlanState::needs_parameter_kernels() const {
   return false;
 }
 
+/// Graphs that the user captured keep the addresses of a run: that memory stays.
+void PlanState::release(RawBuffer& memory) {
+  if (was_captured_ && memory.device()) captured_memory_.push_back(std::move(memory));
+  memory = RawBuffer();
+}
+
 void PlanState::allocate(const RunCall& call) {
   const auto grow = [&](RawBuffer& memory, std::uint64_t bytes) {
     if (memory.size() >= bytes) return false;
-    memory = RawBuffer();  // first, so that both need not fit at once
+    release(memory);  // first, so that both need not fit at once
     memory = RawBuffer(parts_.device, Code::u8, static_cast<std::int64_t>(bytes), call.at);
     return true;
   };
@@ -186,6 +195,7 @@ void PlanState::upload_constants(const RunCall& call) {
     RawBuffer memory(parts_.device, Code::u8, static_cast<std::int64_t>(size.bytes), call.at);
     const std::vector<std::byte> bytes = packed(*b.data, size.elements, static_cast<std::size_t>(ir::bytes(b.element)));
     memory.write(bytes.data(), bytes.size(), call.at);
+    release(constants_[i]);
     constants_[i] = std::move(memory);
   }
 }
@@ -204,17 +214,17 @@ std::uint64_t PlanState::address_of(int buffer) const {
 // ---- launches --------------------------------------------------------------------------------------------------------
 
 void PlanState::prepare(std::deque<PlanKernel>& kernels, const std::vector<fusion::ProgramKernel>& sources,
-                        const std::vector<KernelSize>& sizes, std::vector<PreparedLaunch>& launches, const RunCall& call) {
+                        const std::vector<KernelSize>& sizes, std::vector<rt::PreparedLaunch>& launches, const RunCall& call) {
   launches.resize(kernels.size());
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    PreparedLaunch& l = launches[k];
-    l.words = sizes[k].words;
-    for (std::size_t i = 0; i < l.words.size(); ++i) {
+    rt::PreparedLaunch& l = launches[k];
+    l.arguments = sizes[k].words;
+    for (std::size_t i = 0; i < l.arguments.size(); ++i) {
       const KernelArgument& a = sources[k].arguments[i];
-      if (a.kind == KernelArgument::Kind::buffer) l.words[i] = address_of(a.buffer);
-      if (a.kind == KernelArgument::Kind::scalar) l.words[i] = bindings_[static_cast<std::size_t>(bindings_.find(a.scalar))].bits;
+      if (a.kind == KernelArgument::Kind::buffer) l.arguments[i] = address_of(a.buffer);
+      if (a.kind == KernelArgument::Kind::scalar) l.arguments[i] = bindings_[static_cast<std::size_t>(bindings_.find(a.scalar))].bits;
     }
-    l.executable = &kernels[k].prepare(*parts_.device, l.words, compilations_, call.at);
+    l.executable = &kernels[k].prepare(*parts_.device, l.arguments, compilations_, call.at);
     l.config = {.grid = {}, .num_warps = kernels[k].num_warps(), .check = kernels[k].is_checked(), .where = call.at};
     std::transform(sizes[k].grid.begin(), sizes[k].grid.end(), l.config.grid.begin(),
                    [](std::int64_t n) { return static_cast<std::int32_t>(n); });
@@ -232,8 +242,9 @@ void PlanState::follow_previous_run(rt::Stream& stream, const std::shared_ptr<rt
   if (!given) previous_end_.reset();
 }
 
-void PlanState::launch(const std::vector<PreparedLaunch>& launches, rt::Stream& stream) const {
-  for (const PreparedLaunch& l : launches) parts_.device->launch(*l.executable, l.config, l.words, stream);
+void PlanState::launch(const std::vector<rt::PreparedLaunch>& launches, rt::LaunchSequence* sequence, rt::Stream& stream) const {
+  if (sequence != nullptr) return sequence->launch(launches, stream);
+  for (const rt::PreparedLaunch& l : launches) parts_.device->launch(*l.executable, l.config, l.arguments, stream);
 }
 
 }  // namespace tilewright::detail

@@ -238,11 +238,16 @@ std::uint64_t moved_bytes(const Program& program, const Sizes& sizes) {
 }
 
 std::uint64_t compulsory_bytes(const Program& program, const Sizes& sizes) {
-  std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < program.buffers.size(); ++i)
-    if (const BufferKind kind = program.buffers[i].kind; kind == BufferKind::input || kind == BufferKind::output)
-      bytes += sizes.buffers[i].bytes;
-  return bytes;
+  std::set<int> once;
+  for (const ProgramKernel& k : program.kernels) {
+    once.insert(k.reads.begin(), k.reads.end());
+    once.insert(k.writes.begin(), k.writes.end());
+  }
+  std::erase_if(once, [&](int b) {
+    const BufferKind kind = program.buffers[static_cast<std::size_t>(b)].kind;
+    return kind == BufferKind::intermediate || kind == BufferKind::constant;
+  });
+  return bytes_of({once.begin(), once.end()}, sizes);
 }
 
 }  // namespace tilewright::detail

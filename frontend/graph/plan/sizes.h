@@ -70,7 +70,7 @@ class ProgramSizes {
 
 /// Bytes that the kernels of each run read and write, each tensor once a kernel.
 std::uint64_t moved_bytes(const passes::fusion::Program&, const Sizes&);
-/// Bytes of the inputs that are used and of the outputs, each once: what every plan must move.
+/// Bytes of the inputs that a run reads, of what is kept of its parameters, and of the outputs, each once.
 std::uint64_t compulsory_bytes(const passes::fusion::Program&, const Sizes&);
 std::uint64_t bytes_of(const std::vector<int>& buffers, const Sizes&);
 

@@ -52,9 +52,9 @@ struct PlannedKernel {
   std::string ptx;                                 // empty for hosts
 };
 
-/// Options of one run.
+/// Options of one run. A captured run, replayed by a CUDA graph, uses memory of the plan: it must not overlap with other runs of the plan.
 struct RunOptions {
-  StreamRef stream = {};  // default: the device's own
+  StreamRef stream = {};  // default: the device's own; one that is being captured takes the kernels as nodes of its graph
 };
 
 namespace detail {
