@@ -138,8 +138,8 @@ void SymbolValues::fail_conflict(const Fact& f, const Bindings& bindings, const 
   const auto expected = extent.is_constant() ? extent.value() : table_.evaluate(extent.expression()->polynomial, values_);
   const std::string wanted = expected ? std::to_string(*expected) : "no whole number of";
   if (f.axis == kCount)
-    call.fail(fmt::format("'{}' is {}{}, and has {} elements; the buffer given has {}", slot.name, shape, values_text(*f.equation), wanted,
-                          f.value),
+    call.fail(fmt::format("'{}' is {}{}, and has {} element{}; the buffer given has {}", slot.name, shape, values_text(*f.equation), wanted,
+                          wanted == "1" ? "" : "s", f.value),
               declaration_of(slot));
   call.fail(
       fmt::format("'{}' is {}{}; axis {} of the view given has extent {}", slot.name, shape, values_text(*f.equation), f.axis, f.value),

@@ -201,7 +201,7 @@ TEST_CASE("graph programs: inputs and outputs of ranks 0 and 6, of one element a
     CHECK(total.download()[0] == doctest::Approx(count * (count - 1) / 2.0 + 0.5));
     CHECK(same.download()[0] == 0.5f);
     auto two = device.allocate<float>(2);
-    mistake("'s' is [], and has 1 elements; the buffer given has 2",
+    mistake("'s' is a scalar, and has 1 element; the buffer given has 2",
             [&] { plan.run({{"s", two}, {"x", bx}, {"y", y}, {"total", total}, {"same", same}, {"m", hm}}); });
   }
 }
