@@ -439,6 +439,7 @@ class Coverer {
     for (const Axis loop : {a.plan->loop, c.plan->loop}) {
       if ((plan && plan->loop == loop) || !is_loop_of(both, loop) || (scanned && scanned != loop)) continue;
       Plan merged(b_, both, loop);
+      if (!share_programs(merged, a.outputs, c.outputs)) continue;
       const KernelCost merged_cost = estimate(merged, b_, target_);
       if (!merged_cost.fits || (plan && cost.seconds <= merged_cost.seconds)) continue;
       plan.emplace(std::move(merged));
@@ -449,6 +450,15 @@ class Coverer {
     std::string reason = fmt::format("kernels for {} and {} take {:.3g} times as long", names(a), names(c), apart / cost.seconds);
     kernels_[i] = kernel(std::move(*plan), cost, std::move(reason));
     kernels_.erase(kernels_.begin() + static_cast<std::ptrdiff_t>(j));
+    return true;
+  }
+
+  // Two values that both vary along an axis of the grid which the other one lacks have more programs together than apart.
+  static bool share_programs(const Plan& merged, const std::vector<KernelOutput>& first, const std::vector<KernelOutput>& second) {
+    const auto tiled = [&](const KernelOutput& o) { return o.value->axes.common(merged.grid).without(merged.payload); };
+    for (const KernelOutput& x : first)
+      for (const KernelOutput& y : second)
+        if (!tiled(x).contains(tiled(y)) && !tiled(y).contains(tiled(x))) return false;
     return true;
   }
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <map>
 #include <set>
@@ -22,6 +21,7 @@
 #include "passes/fusion/plan_numbers.h"
 #include "passes/fusion/refusal_text.h"
 #include "passes/fusion/segments.h"
+#include "passes/fusion/stopwatch.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
 
@@ -42,18 +42,6 @@ bool is_view(Op op) { return op == Op::reshape || op == Op::permute || op == Op:
 bool is_leaf(Op op) {
   return op == Op::input || op == Op::scalar || op == Op::constant || op == Op::iota || op == Op::extent || op == Op::argument;
 }
-
-/// Adds the time until stop() to a sum.
-class Stopwatch {
- public:
-  explicit Stopwatch(double& ms) : ms_(ms), start_(Clock::now()) {}
-  void stop() { ms_ += std::chrono::duration<double, std::milli>(Clock::now() - start_).count(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  double& ms_;
-  Clock::time_point start_;
-};
 
 class ProgramBuilder {
  public:
