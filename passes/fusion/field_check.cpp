@@ -17,7 +17,6 @@ namespace {
 using graph::Combine;
 
 constexpr int kTile = 2;
-constexpr int kStates = 2;
 
 // Residues of one value modulo both primes.
 struct Residues {
@@ -100,33 +99,6 @@ class PlanChecker {
     return true;
   }
 
-  void draw_references(State& state, int pass, bool is_final) {
-    for (const Reduction& r : plan_.reductions) {
-      if (r.pass != pass) continue;
-      for (const Point& p : points(r.value->axes, plan_.loop))
-        state.references[r.value.operator->()][p] = is_final ? final_.at(r.value).at(p) : random();
-    }
-    for (Expr shift : shifts(pass))
-      for (const Point& p : points(shift->axes, plan_.loop))
-        if (Table& table = state.shifts[shift.operator->()]; !is_final || table.count(p) == 0) table[p] = random();
-  }
-
-  std::vector<Expr> shifts(int pass) const {
-    std::vector<Expr> found;
-    ExprSet seen;
-    const std::function<void(Expr)> visit = [&](Expr e) {
-      if (!seen.insert(e).second) return;
-      if (e->is(ExprKind::shift_reference)) found.push_back(e);
-      for (Expr x : children(e)) visit(x);
-    };
-    for (const Accumulator& a : plan_.accumulators)
-      if (a.pass == pass) visit(a.body);
-    for (const Reduction& r : plan_.reductions)
-      if (r.pass == pass)
-        for (const AccumulatorTerm& t : r.terms) visit(t.factor);
-    return found;
-  }
-
   // Complete values of reductions of earlier passes, or of all but one.
   std::optional<std::uint64_t> complete(Expr e, const Point& p, const Modulus& m,
                                         const std::function<bool(const Reduction&)>& is_complete) const {
@@ -136,14 +108,20 @@ class PlanChecker {
     return final_.at(e).at(restricted(p, e->axes)).at(m);
   }
 
+  // The value of a shift or its change; a plan that lacks the step which makes it is wrong.
+  std::uint64_t found(const std::map<const ExprData*, Table>& tables, Expr key, Expr value, const Point& p, const Modulus& m) const {
+    const auto table = tables.find(key.operator->());
+    if (table == tables.end()) missing_ = value;
+    return table == tables.end() ? 0 : table->second.at(restricted(p, value->axes)).at(m);
+  }
+
   // Evaluates with the references of a state.
   FieldEvaluator at_references(const State& state, int pass, const std::map<const ExprData*, Table>* deltas = nullptr) const {
     return FieldEvaluator(seed_, plan_.loop,
                           [this, &state, pass, deltas](Expr e, const Point& p, const Modulus& m) -> std::optional<std::uint64_t> {
                             if (e->is(ExprKind::reference)) return with_references(state, pass).value(e->operands[0], p, m);
-                            if (e->is(ExprKind::shift_reference)) return state.shifts.at(e.operator->()).at(restricted(p, e->axes)).at(m);
-                            if (e->is(ExprKind::delta) && deltas)
-                              return deltas->at(e->operands[0].operator->()).at(restricted(p, e->axes)).at(m);
+                            if (e->is(ExprKind::shift_reference)) return found(state.shifts, e, e, p, m);
+                            if (e->is(ExprKind::delta) && deltas) return found(*deltas, e->operands[0], e, p, m);
                             return complete(e, p, m, [pass](const Reduction& r) { return r.pass < pass; });
                           });
   }
@@ -154,16 +132,24 @@ class PlanChecker {
                           [this, &state, pass](Expr e, const Point& p, const Modulus& m) -> std::optional<std::uint64_t> {
                             const auto reference = state.references.find(e.operator->());
                             if (reference != state.references.end()) return reference->second.at(restricted(p, e->axes)).at(m);
+                            if (const Reduction* r = plan_.find(e); r && r->pass == pass) missing_ = e;
                             return complete(e, p, m, [pass](const Reduction& r) { return r.pass < pass; });
                           });
   }
 
+  std::uint64_t accumulated(int index, const State& state, const Point& p) const {
+    const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(index)];
+    const auto table = state.accumulators.find(index);
+    if (table == state.accumulators.end()) missing_ = a.body;
+    return table == state.accumulators.end() ? 0 : table->second.at(restricted(p, a.axes));
+  }
+
   // The accumulator of one state at the references of another: moved by its shifts, then by its exponent.
-  std::uint64_t moved(int index, const State& from, const State& to, int pass, const Point& p) const {
+  std::uint64_t moved(const AbsorbStep& step, const State& from, const State& to, int pass, const Point& p) const {
     const Modulus& m = Modulus::values();
-    const Accumulator& a = plan_.accumulators[index];
-    std::uint64_t result = from.accumulators.at(index).at(p);
-    if (!a.move.empty()) {
+    const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)];
+    std::uint64_t result = accumulated(step.index, from, p);
+    if (step.moves_by_shifts) {
       std::map<const ExprData*, Table> deltas;
       for (const auto& [shift, table] : to.shifts)
         for (const auto& [at, value] : table) {
@@ -174,12 +160,10 @@ class PlanChecker {
       FieldEvaluator evaluator = at_references(from, pass, &deltas);
       result = 0;
       for (const AccumulatorTerm& t : a.move) {
-        const auto& moving = from.accumulators.at(t.accumulator);
-        const Point there = restricted(p, plan_.accumulators[t.accumulator].axes);
-        result = m.add(result, m.multiply(evaluator.value(t.factor, p, m), moving.at(there)));
+        result = m.add(result, m.multiply(evaluator.value(t.factor, p, m), accumulated(t.accumulator, from, p)));
       }
     }
-    if (!a.exponent->is_number(0)) {
+    if (step.moves_by_exponent) {
       const Modulus& e = Modulus::exponents();
       const std::uint64_t change =
           e.subtract(with_references(to, pass).value(a.exponent, p, e), with_references(from, pass).value(a.exponent, p, e));
@@ -188,45 +172,65 @@ class PlanChecker {
     return result;
   }
 
-  // Brings the state to new references and adds a tile, or another state.
-  void absorb(State& state, int pass, const std::vector<std::int64_t>& tile, const State* other, bool is_final) {
+  // Follows the steps of the pass: the state `old` takes in other states, or a tile of the loop's positions. References are random, but
+  // those of the last absorption are the complete values. Accumulators of maxima are not modelled.
+  State absorb(int pass, const State* old, const std::vector<const State*>& others, const std::vector<std::int64_t>& tile, bool is_last) {
     const Modulus& m = Modulus::values();
-    const State old = state;
-    draw_references(state, pass, is_final);
-    FieldEvaluator body = at_references(state, pass);
-    for (std::size_t i = 0; i < plan_.accumulators.size(); ++i) {
-      const Accumulator& a = plan_.accumulators[i];
-      if (a.pass != pass || a.combine != Combine::sum) continue;
-      const int index = static_cast<int>(i);
-      for (const Point& p : points(a.axes, plan_.loop)) {
-        std::uint64_t sum = old.accumulators.count(index) != 0 ? moved(index, old, state, pass, p) : 0;
-        if (other) sum = m.add(sum, moved(index, *other, state, pass, p));
-        for (std::int64_t position : tile) {
-          Point all = p;
-          all[plan_.loop] = position;
-          sum = m.add(sum, body.value(a.body, all, m));
+    const PassState& steps = plan_.states[static_cast<std::size_t>(pass - 1)];
+    State now;
+    now.shifts = fixed_shifts_;
+    FieldEvaluator body = at_references(now, pass);
+    for (const Reduction& r : plan_.reductions)
+      if (r.pass == pass && r.constant) now.references[r.value.operator->()] = final_.at(r.value);
+    for (const AbsorbStep& step : steps.steps) {
+      if (step.kind == AbsorbStep::Kind::refer) {
+        const Expr value = plan_.reductions[static_cast<std::size_t>(step.index)].value;
+        for (const auto& [p, complete] : final_.at(value)) now.references[value.operator->()][p] = is_last ? complete : random();
+      } else if (step.kind == AbsorbStep::Kind::shift) {
+        for (const Point& p : points(step.shift->axes, plan_.loop)) {
+          with_references(now, pass).value(step.shift->operands[0], p, m);  // what it is made of must be there
+          now.shifts[step.shift.operator->()][p] = random();
         }
-        state.accumulators[index][p] = sum;
+      } else if (const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)]; a.combine == Combine::sum) {
+        for (const Point& p : points(a.axes, plan_.loop)) {
+          std::uint64_t sum = old ? moved(step, *old, now, pass, p) : 0;
+          for (const State* other : others) sum = m.add(sum, moved(step, *other, now, pass, p));
+          for (std::int64_t position : tile) {
+            Point all = p;
+            all[plan_.loop] = position;
+            sum = m.add(sum, body.value(a.body, all, m));
+          }
+          now.accumulators[step.index][p] = sum;
+        }
       }
     }
+    return now;
   }
 
+  // The whole loop; then three parts of it, of which one is empty, and the merge of their states: two at once, then the third.
   std::optional<Expr> run_pass(int pass) {
+    fixed_shifts_.clear();
+    for (Expr shift : plan_.states[static_cast<std::size_t>(pass - 1)].fixed_shifts)
+      for (const Point& p : points(shift->axes, plan_.loop)) fixed_shifts_[shift.operator->()][p] = random();
     const int extent = checked_extent(plan_.loop, plan_.loop);
-    std::vector<State> states;
-    for (int k = 0; k < kStates; ++k) {
-      State state;
-      const int begin = extent * k / kStates, end = extent * (k + 1) / kStates;
-      for (int i = begin; i < end; i += kTile) {
-        std::vector<std::int64_t> tile;
-        for (int j = i; j < std::min(i + kTile, end); ++j) tile.push_back(j);
-        absorb(state, pass, tile, nullptr, false);
-      }
-      states.push_back(std::move(state));
+    std::optional<Expr> wrong = compare(walk(pass, 0, extent, true), pass);
+    if (!wrong && plan_.passes == 1) {
+      const State first = walk(pass, 0, kTile, false), second = walk(pass, kTile, extent, false), empty = walk(pass, 0, 0, false);
+      const State both = absorb(pass, nullptr, {&first, &empty}, {}, false);
+      wrong = compare(absorb(pass, &both, {&second}, {}, true), pass);
     }
-    for (int k = 1; k < kStates; ++k) absorb(states[0], pass, {}, &states[k], false);
-    absorb(states[0], pass, {}, nullptr, true);
-    return compare(states[0], pass);
+    return missing_ ? missing_ : wrong;
+  }
+
+  // The last tile brings the state to the complete values, if it is that of the whole loop.
+  State walk(int pass, int begin, int end, bool is_whole) {
+    State state = absorb(pass, nullptr, {}, {}, false);
+    for (int i = begin; i < end; i += kTile) {
+      std::vector<std::int64_t> tile;
+      for (int j = i; j < std::min(i + kTile, end); ++j) tile.push_back(j);
+      state = absorb(pass, &state, {}, tile, is_whole && i + kTile >= end);
+    }
+    return state;
   }
 
   // Whether tiles that continue what the tiles before them gave are the running sum or product.
@@ -258,7 +262,7 @@ class PlanChecker {
   std::optional<Expr> compare(const State& state, int pass) {
     const Modulus& m = Modulus::values();
     FieldEvaluator factors(seed_, plan_.loop, [&](Expr e, const Point& p, const Modulus& n) -> std::optional<std::uint64_t> {
-      if (e->is(ExprKind::shift_reference)) return state.shifts.at(e.operator->()).at(restricted(p, e->axes)).at(n);
+      if (e->is(ExprKind::shift_reference)) return found(state.shifts, e, e, p, n);
       return complete(e, p, n, [](const Reduction&) { return true; });
     });
     for (const Reduction& r : plan_.reductions) {
@@ -269,8 +273,7 @@ class PlanChecker {
       for (const Point& p : points(r.value->axes, plan_.loop)) {
         std::uint64_t sum = 0;
         for (const AccumulatorTerm& t : r.terms) {
-          const Point there = restricted(p, plan_.accumulators[t.accumulator].axes);
-          sum = m.add(sum, m.multiply(factors.value(t.factor, p, m), state.accumulators.at(t.accumulator).at(there)));
+          sum = m.add(sum, m.multiply(factors.value(t.factor, p, m), accumulated(t.accumulator, state, p)));
         }
         if (sum != definition.value(r.value, p, m)) return r.value;
       }
@@ -279,6 +282,8 @@ class PlanChecker {
   }
 
   const Plan& plan_;
+  std::map<const ExprData*, Table> fixed_shifts_;
+  mutable std::optional<Expr> missing_;  // a reduction whose value a step needs before it is there
   std::uint64_t seed_, drawn_ = 0;
   std::map<Expr, Table, decltype([](Expr a, Expr b) { return a->key < b->key; })> final_;
 };

@@ -1,8 +1,8 @@
 // Checks a plan against the formulas that it computes, exactly, at random points of a finite field (field.h).
 //
-// The loop runs as emitted: tile by tile, in several states that are merged, each time with new random references, and last with the
-// complete values as references. Every sum must then be what its definition gives. Since any reference is right, the maximum need not be
-// modelled.
+// The loop runs by the steps that are emitted (absorb.h): tile by tile, in several states that are merged, each time with new random
+// references, and last with the complete values as references. Every sum must then be what its definition gives. Since any reference is
+// right, the maximum need not be modelled.
 #pragma once
 #include <string>
 

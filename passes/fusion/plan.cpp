@@ -132,6 +132,7 @@ Plan::Plan(ExprBuilder& b, std::vector<KernelOutput> given, Axis axis) : outputs
     make_accumulators();
     make_moves();
     choose_policies();
+    for (int pass = 1; pass <= passes; ++pass) states.push_back(pass_state(*this, pass));
   }
   choose_grid();
 }
@@ -291,6 +292,13 @@ bool Plan::is_only_reference(Expr reduce) {
   return std::none_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) { return depends(at_references(o.value), reduce); });
 }
 
+ir::Element Accumulator::element() const {
+  if (ir::is_integer(body->element) && reduce->operand_element == ir::Element::i8) return ir::Element::i32;
+  if (body->is(ExprKind::number)) return ir::Element::f32;
+  // A body of extents alone, in a sum of floats.
+  return ir::is_integer(body->element) && ir::is_float(reduce->element) ? reduce->element : body->element;
+}
+
 const Reduction* Plan::find(Expr reduce) const {
   for (const Reduction& r : reductions)
     if (r.value == reduce) return &r;
@@ -300,7 +308,7 @@ const Reduction* Plan::find(Expr reduce) const {
 bool Plan::is_read(int accumulator) const {
   for (const Reduction& r : reductions)
     for (const AccumulatorTerm& t : r.terms)
-      if (t.accumulator == accumulator && r.policy != Policy::constant && r.policy != Policy::unused) return true;
+      if (t.accumulator == accumulator && r.is_computed()) return true;
   return false;
 }
 

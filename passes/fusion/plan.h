@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "passes/fusion/absorb.h"
 #include "passes/fusion/forms.h"
 
 namespace tilewright::passes::fusion {
@@ -42,6 +43,7 @@ struct Accumulator {
   std::vector<AccumulatorTerm> move;
   Expr reduce;  // a reduction of which it is a term
   Fold fold() const { return combine == graph::Combine::combine ? reduce->fold() : Fold(combine); }
+  ir::Element element() const;  // in which it adds up
 };
 
 struct Reduction {
@@ -51,6 +53,8 @@ struct Reduction {
   bool is_only_reference = false;      // no output depends on its value
   std::vector<AccumulatorTerm> terms;  // its value when the pass has ended
   std::optional<double> constant;      // policy constant: the reference
+
+  bool is_computed() const { return policy != Policy::constant && policy != Policy::unused; }
 };
 
 /// A running combination along the loop's axis: each tile continues what the tiles before it gave.
@@ -93,6 +97,7 @@ class Plan {
   bool is_reverse = false;  // the loop begins at the last tile, as its scans do
   std::vector<Refusal> refusals;
   int passes = 1;
+  std::vector<PassState> states;  // of pass 1, 2, ...
 
   AxisSet grid;         // free axes that programs share out
   AxisSet payload;      // free axes that every program has whole

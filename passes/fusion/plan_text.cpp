@@ -27,6 +27,13 @@ std::string terms_text(const std::vector<AccumulatorTerm>& terms, const ExprName
   return joined;
 }
 
+std::string epilogue_text(const Plan& plan, const ExprNames& names) {
+  std::string all = "  epilogue\n";
+  for (const KernelOutput& o : plan.outputs)
+    all += fmt::format("    {} = {}{}\n", o.name, text(o.value, names), o.has(plan.loop) ? "; written in the last pass" : "");
+  return all;
+}
+
 }  // namespace
 
 std::string Plan::text() const {
@@ -49,7 +56,7 @@ std::string Plan::text() const {
                          : r.value->combine == graph::Combine::max ? "max"
                                                                    : "reduction",
                          text(r.value->bound), text(r.policy), r.is_only_reference ? ", only a reference" : "");
-      if (r.policy != Policy::constant && r.policy != Policy::unused) all += fmt::format("    = {}\n", terms_text(r.terms, names));
+      if (r.is_computed()) all += fmt::format("    = {}\n", terms_text(r.terms, names));
     }
     for (std::size_t i = 0; i < accumulators.size(); ++i) {
       const Accumulator& a = accumulators[i];
@@ -65,13 +72,34 @@ std::string Plan::text() const {
     all += fmt::format("  s{}[{}] {} {}; running {} {}\n", i, text(scans[i].value->axes), combine_text(scans[i].value->combine),
                        text(scans[i].body, names), is_reverse ? "from the end of" : "along", loop->name);
   }
-  all += "  epilogue\n";
-  for (const KernelOutput& o : outputs)
-    all += fmt::format("    {} = {}{}\n", o.name, text(o.value, names), o.has(loop) ? "; written in the last pass" : "");
+  all += epilogue_text(*this, names);
   for (const Refusal& r : refusals)
     all += fmt::format("  not fused: {}: {}, because {} is complete only after all of {}\n", r.why.reason, text(r.why.node, names),
                        text(r.why.pending, names), loop->name);
   return all;
+}
+
+std::string merge_text(const Plan& plan, int pass) {
+  using fusion::text;
+  ExprNames names;
+  for (std::size_t i = 0; i < plan.reductions.size(); ++i) names[plan.reductions[i].value] = fmt::format("r{}", i);
+  std::string all =
+      fmt::format("merge of states of the loop over {}; grid [{}]; payload [{}]\n", plan.loop->name, text(plan.grid), text(plan.payload));
+  for (const AbsorbStep& step : plan.states[static_cast<std::size_t>(pass - 1)].steps) {
+    if (step.kind == AbsorbStep::Kind::refer) {
+      const Reduction& r = plan.reductions[static_cast<std::size_t>(step.index)];
+      all += fmt::format("  refer to {} = {}\n", names.at(r.value), terms_text(r.terms, names));
+    } else if (step.kind == AbsorbStep::Kind::shift) {
+      all += fmt::format("  shift to {}\n", text(step.shift->operands[0], names));
+    } else {
+      const Accumulator& a = plan.accumulators[static_cast<std::size_t>(step.index)];
+      all += fmt::format("    T{}[{}] {} T{} of each state", step.index, text(a.axes), combine_text(a.combine), step.index);
+      if (step.moves_by_shifts) all += ", shifted to " + terms_text(a.move, names);
+      if (step.moves_by_exponent) all += fmt::format(", moved by exp of the change of {}", text(a.exponent, names));
+      all += "\n";
+    }
+  }
+  return all + epilogue_text(plan, names);
 }
 
 }  // namespace tilewright::passes::fusion

@@ -9,10 +9,12 @@
 #include <set>
 
 #include "passes/fusion/called_kernel.h"
+#include "passes/fusion/cost.h"
 #include "passes/fusion/cover.h"
 #include "passes/fusion/emit/configuration.h"
 #include "passes/fusion/emit/scatter.h"
 #include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/error_bound.h"
 #include "passes/fusion/expr_text.h"
 #include "passes/fusion/field_check.h"
 #include "passes/fusion/graph_to_exprs.h"
@@ -474,22 +476,51 @@ class ProgramBuilder {
   }
 
   void emit(Formulas& f, const Plan& plan, const std::string& reason) {
-    TileSizes sizes = choose_tiles(plan, f.exprs, target_);
-    ProgramKernel k;
+    TileSizes sizes = choose_tiles(plan, f.exprs, target_, options_.batch_invariant);
     std::vector<std::string> written;
     for (const KernelOutput& o : plan.outputs) written.push_back(o.name);
-    k.name = kernel_name(written);
-    k.reason = reason.empty() ? reason_of(plan) : reason;
-    k.passes = plan.passes;
-    k.plan_text = plan.text();
-    k.loop = report_loop(plan, [&](Expr e) { return nearest_source(f.pool, e); });
-    describe(f.pool, plan, k);
+    const std::string name = kernel_name(written);
+    SplitChoice split;
+    if (options_.fuse && options_.reassociate) split = choose_split(f.exprs, plan, sizes, split_limits());
     prove(f.exprs, plan);
-    EmittedKernel e = emit_smaller(k.name, f.exprs, plan, sizes);
-    add_kernel(std::move(k), std::move(e), sizes);
+    if (split.parts == 1) {
+      ProgramKernel k = described(f.pool, plan, reason.empty() ? reason_of(plan) : reason, plan.text());
+      EmittedKernel e = emit_smaller(sizes, [&] { return emit_kernel(name, f.exprs, plan, sizes); });
+      k.error_text = error_text(plan, sum_bounds(plan, sizes, 1));
+      add_kernel(std::move(k), std::move(e), sizes);
+    } else {
+      emit_split(f, plan, name, sizes, split, reason);
+    }
+  }
+
+  SplitLimits split_limits() const {
+    const int processors = target_.is_gpu() ? static_cast<int>(machine_facts(target_).processors) : options_.threads;
+    return {processors, target_.is_gpu() ? "multiprocessors" : "threads", options_.batch_invariant, options_.max_workspace};
+  }
+
+  // Programs store the states of the parts of the loop; a second kernel merges them.
+  void emit_split(Formulas& f, const Plan& plan, const std::string& name, TileSizes& sizes, const SplitChoice& choice,
+                  const std::string& reason) {
+    std::string states = name + "_state";
+    const auto is_taken = [&](const ProgramBuffer& b) { return b.name.starts_with(states); };
+    while (std::any_of(program_.buffers.begin(), program_.buffers.end(), is_taken)) states += "_";
+    const SplitLoop split = split_loop(f.exprs, plan, accumulator_order(plan, sizes), choice.parts, states);
+    const std::string part_name = unused_name(name + "_parts");
+    EmittedKernel parts = emit_smaller(sizes, [&] { return emit_part_kernel(part_name, f.exprs, plan, sizes, split); });
+    std::int64_t at_once = 1;
+    TileSizes merging = merge_tiles(plan, sizes, choice.parts, at_once);
+    EmittedKernel merge = emit_smaller(merging, [&] { return emit_merge_kernel(name, f.exprs, plan, merging, split, at_once); });
+    add_kernel(described(f.pool, plan, choice.reason + "\n" + (reason.empty() ? reason_of(plan) : reason), plan.text(), Share::reductions),
+               std::move(parts), sizes);
+    ProgramKernel merged = described(f.pool, plan, fmt::format("merges the states of {} parts in a fixed order", choice.parts),
+                                     merge_text(plan, 1), Share::rest);
+    merged.flops.clear();
+    merged.error_text = error_text(plan, sum_bounds(plan, sizes, choice.parts));
+    add_kernel(std::move(merged), std::move(merge), merging);
   }
 
   void add_kernel(ProgramKernel k, EmittedKernel e, const TileSizes& sizes) {
+    k.name = e.function.name;
     for (const EmittedKernel::Parameter& p : e.parameters) {
       KernelArgument a;
       if (!p.tensor) {
@@ -514,10 +545,10 @@ class ProgramBuilder {
   }
 
   // Halves the tiles of the grid and of the loop, then those of other reductions, until every tile of the kernel is within the limits.
-  static EmittedKernel emit_smaller(const std::string& name, ExprBuilder& exprs, const Plan& plan, TileSizes& sizes) {
+  static EmittedKernel emit_smaller(TileSizes& sizes, const std::function<EmittedKernel()>& emit) {
     for (;;) {
       try {
-        return emit_kernel(name, exprs, plan, sizes);
+        return emit();
       } catch (const TileTooLarge&) {
         bool is_smaller = sizes.loop > 1;
         sizes.loop = std::max<std::int64_t>(sizes.loop / 2, 1);
@@ -543,23 +574,48 @@ class ProgramBuilder {
         if (std::isalnum(c) || c == '_' || c == '.' || c == '&') name += std::isalnum(c) ? static_cast<char>(c) : '_';
     }
     if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "k");
+    return unused_name(std::move(name));
+  }
+
+  std::string unused_name(std::string name) {
     while (!names_.insert(name).second) name += "_";
     return name;
   }
 
   // ---- reports ----
 
-  void describe(const ExprPool& pool, const Plan& plan, ProgramKernel& k) {
+  // What a kernel computes of a plan: all, the reductions, or what follows them.
+  enum class Share : std::uint8_t { whole, reductions, rest };
+
+  std::vector<NodeId> covered(const ExprPool& pool, const Plan& plan, Share share) const {
     ExprSet seen;
-    std::set<std::uint32_t> covered;
-    for (const KernelOutput& o : plan.outputs) cover_sources(pool, o.value, seen, covered);
-    for (std::uint32_t n : covered) k.covers.push_back({n});
+    std::set<std::uint32_t> nodes;
+    for (const Reduction& r : plan.reductions) {
+      if (share == Share::reductions) cover_sources(pool, r.value, seen, nodes);
+      if (share == Share::rest) seen.insert(r.value);
+    }
+    if (share != Share::reductions)
+      for (const KernelOutput& o : plan.outputs) cover_sources(pool, o.value, seen, nodes);
+    std::vector<NodeId> all;
+    for (std::uint32_t n : nodes) all.push_back({n});
+    return all;
+  }
+
+  ProgramKernel described(const ExprPool& pool, const Plan& plan, const std::string& reason, std::string plan_text,
+                          Share share = Share::whole) {
+    ProgramKernel k;
+    k.reason = reason;
+    k.passes = plan.passes;
+    k.plan_text = std::move(plan_text);
+    k.covers = covered(pool, plan, share);
+    if (share != Share::rest) k.loop = report_loop(plan, [&](Expr e) { return nearest_source(pool, e); });
     for (const Refusal& r : plan.refusals) {
       const std::string line = refusal_text(g_, pool, plan, r);
       if (std::find(program_.not_fused.begin(), program_.not_fused.end(), line) == program_.not_fused.end())
         program_.not_fused.push_back(line);
     }
     k.flops = count_flops(plan);
+    return k;
   }
 
   // The nodes whose values are computed inside of an expression.

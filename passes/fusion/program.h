@@ -74,6 +74,7 @@ struct ProgramKernel {
   std::vector<FlopCount> flops;    // multiplications and additions: their sum
   LoopReport loop;
   std::string plan_text;  // all of the plan in formulas: equal plans have equal texts
+  std::string error_text;          // bounds of the rounding errors of sums
 };
 
 struct ProgramProof {
@@ -86,6 +87,7 @@ struct ProgramProof {
 struct ProgramOptions {
   bool fuse = true, reassociate = true, move_rounding = true, deterministic = true, batch_invariant = false;
   std::uint64_t max_workspace = UINT64_MAX;
+  int threads = 1;  // of a host that runs the program
 };
 
 /// How long phases of build_program took.

@@ -8,6 +8,7 @@
 #include "frontend/graph/plan/plan_state.h"
 #include "runtime/active_call.h"
 #include "runtime/environment.h"
+#include "runtime/host/cpu_model.h"
 #include "tileir/graph/text/graph_text.h"
 #include "tilewright/graph.h"
 #include "tilewright/kernel_key.h"
@@ -69,7 +70,8 @@ Plan detail::compile_graph(std::shared_ptr<const graph::Graph> nodes, std::share
                                  .move_rounding = o.move_rounding,
                                  .deterministic = o.deterministic,
                                  .batch_invariant = o.batch_invariant,
-                                 .max_workspace = o.max_workspace};
+                                 .max_workspace = o.max_workspace,
+                                 .threads = rt::cpu_threads()};
   PlanParts parts{.graph = nodes,
                   .program = fusion::build_program(*nodes, options, facts),
                   .unfused = {},

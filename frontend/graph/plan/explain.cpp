@@ -157,7 +157,7 @@ std::string PlanState::kernels_text(const std::vector<fusion::ProgramKernel>& ke
     for (const CoveredNode& c : covered_nodes(*parts_.graph, without_views(*parts_.graph, k.covers)))
       covers.push_back(fmt::format("{} ({})", c.name, short_text(c.where)));
     if (!covers.empty()) text += paragraph("covers", covers);
-    text += indented("because", k.reason) + indented("loop", loop_text(*parts_.graph, k.loop));
+    text += indented("because", k.reason) + indented("loop", loop_text(*parts_.graph, k.loop)) + indented("error", k.error_text);
     text += fmt::format("   {:<11}reads {} ({}), writes {} ({}){}\n", "moves", bytes_text(static_cast<double>(bytes_of(k.reads, sizes_))),
                         names_text(k.reads, parts_.program), bytes_text(static_cast<double>(bytes_of(k.writes, sizes_))),
                         names_text(k.writes, parts_.program), sizes[i].flops > 0 ? "; " + flops_text(sizes[i].flops) : "");

@@ -51,7 +51,8 @@ Axis contiguous_axis(const KernelOutput& o, const ExprBuilder& b) {
 
 class TileChooser {
  public:
-  TileChooser(const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target) : plan_(plan), b_(b), target_(target) {
+  TileChooser(const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target, bool is_batch_invariant)
+      : plan_(plan), b_(b), target_(target), is_batch_invariant_(is_batch_invariant) {
     ExprSet seen;
     for (const KernelOutput& o : plan.outputs) collect_loads(o.value, b, seen, loads_);
   }
@@ -114,7 +115,7 @@ class TileChooser {
 
   // Matrix instructions of narrow elements need tiles of 128 x 128 to be fed; small results need more programs instead.
   bool is_narrow_and_large(const std::vector<Axis>& tiled) const {
-    if (!target_.is_gpu() || !sizes_.payload.empty() || tiled.size() < 2) return false;
+    if (is_batch_invariant_ || !target_.is_gpu() || !sizes_.payload.empty() || tiled.size() < 2) return false;
     constexpr double kLarge = 1024;
     if (estimated_extent(tiled[0]->extent) < kLarge || estimated_extent(tiled[1]->extent) < kLarge) return false;
     for (const Reduction& r : plan_.reductions)
@@ -129,11 +130,14 @@ class TileChooser {
     std::vector<Axis> tiled;
     constexpr double kWorthATile = 1.0 / 16;
     for (Axis a : grid)
-      if (shared[a] > 0 && shared[a] >= kWorthATile * most_shared) tiled.push_back(a);
-    std::stable_sort(tiled.begin(), tiled.end(), [](Axis a, Axis b) { return estimated_extent(a->extent) > estimated_extent(b->extent); });
+      if (shared[a] > 0 && (is_batch_invariant_ || shared[a] >= kWorthATile * most_shared)) tiled.push_back(a);
+    if (!is_batch_invariant_)
+      std::stable_sort(tiled.begin(), tiled.end(),
+                       [](Axis a, Axis b) { return estimated_extent(a->extent) > estimated_extent(b->extent); });
     const std::int64_t side = is_narrow_and_large(tiled) ? 128 : 64;
     const std::size_t most = sizes_.payload.empty() ? 2 : 1;
-    for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i) sizes_.grid[tiled[i]] = std::min(side, whole(tiled[i]));
+    for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i)
+      sizes_.grid[tiled[i]] = is_batch_invariant_ ? side : std::min(side, whole(tiled[i]));
     std::int64_t cells = 1;
     for (const auto& [axis, size] : sizes_.payload) cells *= size;
     // Rows with long payloads: fewer of them.
@@ -158,7 +162,7 @@ class TileChooser {
     const auto contiguous = std::find_if(grid.begin(), grid.end(), [&](Axis a) { return is_contiguous(a); });
     if (contiguous != grid.end()) {
       constexpr std::int64_t kLine = 32;
-      sizes_.grid[*contiguous] = std::min({whole(*contiguous), kLine, most / cells});
+      sizes_.grid[*contiguous] = std::min({is_batch_invariant_ ? kLine : whole(*contiguous), kLine, most / cells});
       cells *= sizes_.grid[*contiguous];
     }
     cells *= choose_inner(most / cells);
@@ -168,7 +172,7 @@ class TileChooser {
     Axis longest = nullptr;
     for (Axis a : grid)
       if (!longest || estimated_extent(a->extent) > estimated_extent(longest->extent)) longest = a;
-    if (longest)
+    if (longest && !is_batch_invariant_)
       while (sizes_.grid[longest] < whole(longest) && sizes_.grid[longest] * sizes_.loop * cells < 512) sizes_.grid[longest] *= 2;
   }
 
@@ -223,12 +227,15 @@ class TileChooser {
   const Plan& plan_;
   const ExprBuilder& b_;
   const ir::TargetDesc& target_;
+  bool is_batch_invariant_;
   std::vector<Load> loads_;
   TileSizes sizes_;
 };
 
 }  // namespace
 
-TileSizes choose_tiles(const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target) { return TileChooser(plan, b, target).run(); }
+TileSizes choose_tiles(const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target, bool is_batch_invariant) {
+  return TileChooser(plan, b, target, is_batch_invariant).run();
+}
 
 }  // namespace tilewright::passes::fusion

@@ -5,7 +5,8 @@
 
 namespace tilewright::passes::fusion {
 
-TileSizes choose_tiles(const Plan&, const ExprBuilder&, const ir::TargetDesc&);
+/// is_batch_invariant: not by the extents of axes that programs share out, so that a row's sums have one order however many rows there are.
+TileSizes choose_tiles(const Plan&, const ExprBuilder&, const ir::TargetDesc&, bool is_batch_invariant = false);
 
 /// Axes of reductions that are longer than this are walked in a loop.
 inline constexpr std::int64_t kMostWholeExtent = 256;

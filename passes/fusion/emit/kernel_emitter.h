@@ -6,10 +6,14 @@
 //                         reference of the exponents = the value so far; accumulators move to it and take the tile's contribution
 //                     the reductions of the pass are complete
 //   outputs are stored; those that vary along the loop's axis in the last pass
+//
+// A loop that several programs divide among them is two kernels: the first stores the state of each part of the loop, the second merges the
+// states of all parts, and goes on as behind a whole loop.
 #pragma once
 #include <map>
 #include <string>
 
+#include "passes/fusion/emit/split_loop.h"
 #include "passes/fusion/plan.h"
 #include "passes/fusion/program.h"
 
@@ -31,16 +35,23 @@ struct TileSizes {
 
 struct EmittedKernel {
   ir::Function function;
+  std::vector<Tensor> writes;
   struct Parameter {
     Tensor tensor;  // null: an extent
     Dim extent;
   };
   std::vector<Parameter> parameters;
-  std::vector<Tensor> writes;
   std::vector<GridFactor> grid[3];
 };
 
 /// Throws TileTooLarge (tile_values.h) if a tile would exceed the limits of tile IR.
 EmittedKernel emit_kernel(const std::string& name, ExprBuilder&, const Plan&, const TileSizes&);
+/// The two kernels of a loop that is divided. `at_once`: how many states the second one merges at a time, a power of two.
+EmittedKernel emit_part_kernel(const std::string& name, ExprBuilder&, const Plan&, const TileSizes&, const SplitLoop&);
+EmittedKernel emit_merge_kernel(const std::string& name, ExprBuilder&, const Plan&, const TileSizes&, const SplitLoop&,
+                                std::int64_t at_once);
+
+/// The axes of accumulators in the order of the outputs, the contiguous axis last.
+std::vector<Axis> accumulator_order(const Plan&, const TileSizes&);
 
 }  // namespace tilewright::passes::fusion

@@ -113,6 +113,9 @@ class TileValues {
   /// The neutral element.
   Part neutral(const Fold&, ir::Element, const Order&);
   Part combine_parts(const Fold&, const Part& earlier, const Part& later, const Order&);
+  enum class End : std::uint8_t { first, last };
+  /// Along the first or the last `axes` axes.
+  Part reduce_tile(const Fold&, const Part&, int axes, End = End::last);
   /// The axes that a reduction over these axes must walk in loops, since their tiles are not the whole axes.
   std::vector<Axis> looped_axes(const AxisSet&) const;
   /// The running combinations of what a body contributes along an axis, and what the tile after this one begins with.
@@ -169,8 +172,6 @@ class TileValues {
                           const std::optional<Part>& accumulator);
   Part group_value(const std::vector<Factor>&, const Order& order, const AxisSet& along, ir::Element);
   static Order united(const Part&, const Part&, const Part&, const Order&);
-  enum class End : std::uint8_t { first, last };
-  Part reduce_tile(const Fold&, const Part&, int axes, End = End::last);
   End end_of_reduced(Expr body, const AxisSet& along) const;
   ir::ValueId scan_tile(const Fold&, const Part&, Axis along, bool is_reverse);
   void emit_region(ir::OpId, const Fold&, ir::Type element);

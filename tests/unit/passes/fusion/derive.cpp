@@ -57,9 +57,25 @@ Derived derive(const Workload& w, Variants& v) {
 
 Plan plan_of(Derived& d) { return best_plan(*d.exprs, d.outputs); }
 
-std::map<std::string, double> errors_of(Derived& d, const Plan& plan, const TileSizes& sizes, std::uint64_t seed) {
-  const EmittedKernel kernel = emit_kernel("kernel", *d.exprs, plan, sizes);
-  ir::verify_or_throw(kernel.function);
+namespace {
+
+// A kernel, or the two of a loop in `parts` parts.
+std::vector<EmittedKernel> emitted(Derived& d, const Plan& plan, const TileSizes& sizes, std::int64_t parts) {
+  std::vector<EmittedKernel> kernels;
+  if (parts == 1) {
+    kernels.push_back(emit_kernel("kernel", *d.exprs, plan, sizes));
+  } else {
+    const SplitLoop split = split_loop(*d.exprs, plan, accumulator_order(plan, sizes), parts, "state");
+    kernels.push_back(emit_part_kernel("parts", *d.exprs, plan, sizes, split));
+    kernels.push_back(emit_merge_kernel("merge", *d.exprs, plan, sizes, split, std::min<std::int64_t>(parts, 4)));
+  }
+  for (const EmittedKernel& k : kernels) ir::verify_or_throw(k.function);
+  return kernels;
+}
+
+}  // namespace
+
+std::map<std::string, double> errors_of(Derived& d, const Plan& plan, const TileSizes& sizes, std::uint64_t seed, std::int64_t parts) {
   std::mt19937_64 engine(seed);
   graph::Arguments arguments;
   std::map<std::string, std::vector<std::byte>> memory;
@@ -80,23 +96,29 @@ std::map<std::string, double> errors_of(Derived& d, const Plan& plan, const Tile
   const std::map<std::string, graph::Array> want = graph::interpret(*d.graph, arguments, graph::Rounding::double_precision);
 
   std::map<std::string, std::vector<float>> got;
-  std::vector<std::uint64_t> words;
-  for (const EmittedKernel::Parameter& p : kernel.parameters) {
-    void* at = nullptr;
-    if (p.tensor->name.rfind("out_", 0) == 0) {
-      std::vector<float>& out = got[p.tensor->name.substr(4)];
-      out.assign(static_cast<std::size_t>(elements(p.tensor->shape)), NAN);
-      at = out.data();
-    } else {
-      at = memory.at(p.tensor->name).data();
+  for (const EmittedKernel& kernel : emitted(d, plan, sizes, parts)) {
+    std::vector<std::uint64_t> words;
+    for (const EmittedKernel::Parameter& p : kernel.parameters) {
+      void* at = nullptr;
+      const auto count = static_cast<std::size_t>(elements(p.tensor->shape));
+      if (p.tensor->name.starts_with("out_")) {
+        std::vector<float>& out = got[p.tensor->name.substr(4)];
+        out.assign(count, NAN);
+        at = out.data();
+      } else {
+        std::vector<std::byte>& bytes = memory[p.tensor->name];
+        // NaN, for what is not written of a state.
+        if (bytes.empty()) bytes.assign(count * static_cast<std::size_t>(ir::bytes(p.tensor->element)), std::byte{0xff});
+        at = bytes.data();
+      }
+      words.push_back(reinterpret_cast<std::uintptr_t>(at));
     }
-    words.push_back(reinterpret_cast<std::uintptr_t>(at));
+    ir::InterpretOptions options;
+    for (int i = 0; i < 3; ++i)
+      for (const GridFactor& f : kernel.grid[i])
+        options.grid[static_cast<std::size_t>(i)] *= static_cast<std::int32_t>((f.extent.value() + f.tile - 1) / f.tile);
+    ir::interpret(kernel.function, words, options);
   }
-  ir::InterpretOptions options;
-  for (int i = 0; i < 3; ++i)
-    for (const GridFactor& f : kernel.grid[i])
-      options.grid[static_cast<std::size_t>(i)] *= static_cast<std::int32_t>((f.extent.value() + f.tile - 1) / f.tile);
-  ir::interpret(kernel.function, words, options);
 
   std::map<std::string, double> errors;
   for (const auto& [name, array] : want) {

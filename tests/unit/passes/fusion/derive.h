@@ -26,6 +26,7 @@ Derived derive(const Workload&, Variants&);
 Plan plan_of(Derived&);
 
 /// The relative error of each output of the kernel, run by the interpreter on random inputs, against the graph in double precision.
-std::map<std::string, double> errors_of(Derived&, const Plan&, const TileSizes&, std::uint64_t seed);
+/// parts: into how many the loop is divided; a second kernel merges their states.
+std::map<std::string, double> errors_of(Derived&, const Plan&, const TileSizes&, std::uint64_t seed, std::int64_t parts = 1);
 
 }  // namespace tilewright::passes::fusion::test

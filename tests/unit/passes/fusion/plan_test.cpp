@@ -137,6 +137,28 @@ TEST_CASE("exact check: the field finds the maxima that are only references") {
   CHECK(unobserved_maxima(*observed.exprs, plan_of(observed)).empty());
 }
 
+// Mistakes in how a state takes in a tile or other states: a move, an accumulator or a reference is left out.
+void add_merge_mutants(const Plan& plan, std::vector<Plan>& all) {
+  for (std::size_t pass = 0; pass < plan.states.size(); ++pass)
+    for (std::size_t i = 0; i < plan.states[pass].steps.size(); ++i) {
+      const AbsorbStep& step = plan.states[pass].steps[i];
+      const bool is_sum = step.kind == AbsorbStep::Kind::accumulate &&
+                          plan.accumulators[static_cast<std::size_t>(step.index)].combine == graph::Combine::sum;
+      const auto without = [&](bool AbsorbStep::* move) {
+        if (!is_sum || !(step.*move)) return;
+        Plan mutant = plan;
+        mutant.states[pass].steps[i].*move = false;
+        all.push_back(std::move(mutant));
+      };
+      without(&AbsorbStep::moves_by_exponent);
+      without(&AbsorbStep::moves_by_shifts);
+      if (step.kind == AbsorbStep::Kind::accumulate && !is_sum) continue;  // the field has no maxima
+      Plan dropped = plan;
+      dropped.states[pass].steps.erase(dropped.states[pass].steps.begin() + static_cast<std::ptrdiff_t>(i));
+      all.push_back(std::move(dropped));
+    }
+}
+
 // A plan with one mistake; none if the mistake would change nothing.
 std::vector<Plan> mutants(ExprBuilder& b, const Plan& plan) {
   std::vector<Plan> all;
@@ -167,6 +189,11 @@ std::vector<Plan> mutants(ExprBuilder& b, const Plan& plan) {
     for (const Reduction& r : plan.reductions)
       for (const AccumulatorTerm& t : r.terms) is_read = is_read || t.accumulator == static_cast<int>(i);
     if (!is_read) continue;
+    // What does not move with the references is no mistake there.
+    const std::vector<AbsorbStep>& steps = plan.states[static_cast<std::size_t>(a.pass - 1)].steps;
+    const auto step = std::find_if(steps.begin(), steps.end(), [&](const AbsorbStep& s) {
+      return s.kind == AbsorbStep::Kind::accumulate && s.index == static_cast<int>(i);
+    });
     Plan doubled = plan, steeper = plan, opposite = plan, squared = plan;
     squared.accumulators[i].body = b.product({a.body, a.body});
     const bool is_idempotent = squared.accumulators[i].body == a.body;
@@ -175,8 +202,9 @@ std::vector<Plan> mutants(ExprBuilder& b, const Plan& plan) {
     steeper.accumulators[i].exponent = b.scale(2, a.exponent);
     opposite.accumulators[i].exponent = b.scale(-1, a.exponent);
     keep_if_changed(std::move(doubled), true);
-    keep_if_changed(std::move(steeper), a.exponent != b.zero());
-    keep_if_changed(std::move(opposite), a.exponent != b.zero());
+    keep_if_changed(std::move(steeper), step->moves_by_exponent);
+    keep_if_changed(std::move(opposite), step->moves_by_exponent);
+    if (!step->moves_by_shifts) continue;
     for (std::size_t t = 0; t < a.move.size(); ++t) {
       Plan turned = plan, dropped = plan;
       turned.accumulators[i].move[t].factor = b.scale(-1, a.move[t].factor);
@@ -185,6 +213,7 @@ std::vector<Plan> mutants(ExprBuilder& b, const Plan& plan) {
       keep_if_changed(std::move(dropped), a.move.size() > 1);
     }
   }
+  add_merge_mutants(plan, all);
   return all;
 }
 

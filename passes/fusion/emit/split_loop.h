@@ -1,0 +1,47 @@
+// A loop that several programs divide among them: how many parts, and where the states of the parts are in memory.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "passes/fusion/plan.h"
+
+namespace tilewright::passes::fusion {
+
+struct TileSizes;
+
+struct SplitLoop {
+  Axis part = nullptr;                             // its extent is the number of parts, a power of two
+  std::vector<std::pair<int, Expr>> accumulators;  // each with the element of memory that holds it: over part and its axes
+  std::vector<std::pair<Expr, Expr>> rolling_shifts;
+  std::vector<std::pair<Expr, Expr>> fixed_shifts;  // over their axes: the same in all parts
+
+  std::int64_t parts() const { return part->extent.value(); }
+  std::vector<Expr> elements() const;
+};
+
+/// Whether the plan's loop can be divided: one pass, and nothing is written inside of the loop.
+bool can_split(const Plan&);
+
+struct SplitLimits {
+  int processors = 1;  // that run programs at once
+  std::string processor_name;
+  bool is_batch_invariant = false;
+  std::uint64_t max_workspace = UINT64_MAX;
+};
+
+/// Into how many parts a loop is divided; 1: not at all.
+struct SplitChoice {
+  std::int64_t parts = 1;
+  std::string reason;
+};
+SplitChoice choose_split(ExprBuilder&, const Plan&, const TileSizes&, const SplitLimits&);
+
+/// The tiles of the kernel that merges, and how many states it merges at a time.
+TileSizes merge_tiles(const Plan&, const TileSizes& of_parts, std::int64_t parts, std::int64_t& at_once);
+
+/// Makes the tensors of the states; their names begin with `name`.
+SplitLoop split_loop(ExprBuilder&, const Plan&, const std::vector<Axis>& order, std::int64_t parts, const std::string& name);
+
+}  // namespace tilewright::passes::fusion

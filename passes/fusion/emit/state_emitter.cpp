@@ -1,0 +1,196 @@
+// Follows the steps of absorb.h with tiles.
+#include "passes/fusion/emit/state_emitter.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using graph::Combine;
+using ir::Element;
+using ir::OpKind;
+
+void collect_references(Expr e, ExprSet& seen, std::vector<Expr>& found) {
+  if (!seen.insert(e).second) return;
+  if (e->is(ExprKind::reference)) found.push_back(e);
+  for (Expr x : children(e)) collect_references(x, seen, found);
+}
+
+}  // namespace
+
+Order StateEmitter::order_of(const AxisSet& axes, Axis part) const {
+  Order order = tiles_.restricted(order_, axes);
+  if (part && tiles_.is_tiled(part)) order.push_back(part);
+  return order;
+}
+
+Part StateEmitter::finite(const Part& x) {
+  const Element e = tiles_.element(x);
+  const Part is_finite = tiles_.binary(OpKind::lt_, tiles_.unary(OpKind::abs_, x), tiles_.constant(e, HUGE_VAL), x.axes);
+  return tiles_.select(is_finite, x, tiles_.constant(e, 0), x.axes);
+}
+
+// ---- values of expressions in a state ----
+
+// A name for a value that differs from state to state.
+Expr StateEmitter::alias(Expr e, Axis part) {
+  if (const auto known = aliases_.find(e); known != aliases_.end()) return known->second;
+  TensorInfo info;
+  info.name = fmt::format("{} {:x} {:x}", part->name, e->key.high, e->key.low);
+  info.element = e->element;
+  std::vector<Expr> index{exprs_.index(part)};
+  for (Axis a : e->axes) index.push_back(exprs_.index(a));
+  info.shape.assign(index.size(), 1);
+  info.strides.assign(index.size(), 1);
+  const Tensor known = exprs_.pool().find_tensor(info.name);
+  return aliases_[e] = exprs_.load(known ? known : exprs_.pool().add_tensor(std::move(info)), std::move(index));
+}
+
+Part StateEmitter::with(PartsByExpr known, Axis part, Expr e, const Order& order) {
+  EmitScope scope;
+  scope.block = tiles_.scope().block;
+  scope.before = tiles_.scope().before;
+  if (part) {
+    ExprMap names;
+    for (const auto& [key, value] : known) {
+      names[key] = alias(key, part);
+      scope.known[names[key]] = value;
+    }
+    e = exprs_.substitute(e, names);
+  } else {
+    scope.known = std::move(known);
+  }
+  tiles_.push(std::move(scope));
+  const Part result = tiles_.value_as(e, order, e->is(ExprKind::number) ? Element::f32 : e->element);
+  tiles_.pop();
+  return result;
+}
+
+Part StateEmitter::with(const TileState& s, Expr e, const Order& order) {
+  PartsByExpr known = s.values;
+  known.insert(s.shifts.begin(), s.shifts.end());
+  return with(std::move(known), s.part, e, order);
+}
+
+Part StateEmitter::terms_value(const Reduction& r, const TileState& s) {
+  const Order order = order_of(r.value->axes, s.part);
+  std::optional<Part> sum;
+  for (const AccumulatorTerm& t : r.terms) {
+    Part x = s.accumulators.at(t.accumulator);
+    if (!t.factor->is_number(1)) {
+      Part factor = with(s, t.factor, order);
+      if (tiles_.element(factor) != tiles_.element(x)) factor = tiles_.cast(factor, tiles_.element(x));
+      x = tiles_.binary(OpKind::mul_, factor, x, order);
+    }
+    sum = sum ? tiles_.binary(OpKind::add_, *sum, x, order) : x;
+  }
+  return *sum;
+}
+
+// ---- from one reference to another ----
+
+bool StateEmitter::has_sum(Expr exponent, const TileState& s) const {
+  for (const Reduction& r : plan_.reductions)
+    if (r.value->combine == Combine::sum && s.values.count(r.value) != 0 && contains(exponent, r.value)) return true;
+  return false;
+}
+
+// exp(exponent new - exponent old). Before the first element a maximum is -inf: its exponent is +inf, and the factor 0.
+Part StateEmitter::scale(Expr exponent, const TileState& from, const TileState& to) {
+  const Expr reference = exprs_.reference(exponent);
+  const bool is_known = tiles_.scope().known.count(reference) != 0;
+  const Part now = is_known ? tiles_.value(reference, order_) : finite(with(to, exponent, order_));
+  Order order = order_;
+  if (from.part) order.push_back(from.part);
+  const Part raw = with(from, exponent, order);
+  const Part old = has_sum(exponent, from) ? finite(raw) : raw;
+  return tiles_.exp_of_change(now, old, order);
+}
+
+// The accumulator when its shift references have moved.
+Part StateEmitter::shifted(const Accumulator& a, const TileState& from, const TileState& to, const Order& order) {
+  PartsByExpr known;
+  for (const auto& [shift, value] : to.shifts)
+    known[exprs_.delta(shift->operands[0])] = tiles_.binary(OpKind::sub_, value, from.shifts.at(shift), order_of(shift->axes, from.part));
+  // Shifts inside of the factors are those before the move.
+  known.insert(from.shifts.begin(), from.shifts.end());
+  std::optional<Part> sum;
+  for (const AccumulatorTerm& t : a.move) {
+    Part x = from.accumulators.at(t.accumulator);
+    if (!t.factor->is_number(1)) x = tiles_.binary(OpKind::mul_, with(known, from.part, t.factor, order), x, order);
+    sum = sum ? tiles_.binary(OpKind::add_, *sum, x, order) : x;
+  }
+  return *sum;
+}
+
+// An accumulator of `from` at the references of `to`.
+Part StateEmitter::moved(const AbsorbStep& step, const TileState& from, const TileState& to) {
+  const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)];
+  const Order order = order_of(a.axes, from.part);
+  Part x = step.moves_by_shifts ? shifted(a, from, to, order) : from.accumulators.at(step.index);
+  if (!step.moves_by_exponent) return x;
+  const std::pair key(a.exponent.operator->(), &from);
+  if (scales_.count(key) == 0) scales_.emplace(key, scale(a.exponent, from, to));
+  const Part product = tiles_.binary(OpKind::mul_, scales_.at(key), x, order);
+  if (!has_sum(a.exponent, from)) return product;
+  // The reference of an empty state is 0, from which the change may be too large for exp.
+  const Part zero = tiles_.constant(tiles_.element(x), 0);
+  return tiles_.select(tiles_.binary(OpKind::eq_, x, zero, order), zero, product, order);
+}
+
+Part StateEmitter::accumulated(const AbsorbStep& step, const TileState* old, const TileState* incoming, const TileState& now) {
+  const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)];
+  const Order order = order_of(a.axes);
+  std::optional<Part> start;
+  if (old) start = moved(step, *old, now);
+  Part next;
+  if (incoming) {
+    const Order all = order_of(a.axes, incoming->part);
+    const Part each{tiles_.broadcast(moved(step, *incoming, now), all), all};
+    next = tiles_.reduce_tile(a.fold(), each, static_cast<int>(all.size() - order.size()));
+    if (start) next = tiles_.combine_parts(a.fold(), *start, next, order);
+  } else {
+    // References inside of the body are the values so far.
+    ExprSet seen;
+    std::vector<Expr> references;
+    collect_references(a.body, seen, references);
+    for (Expr r : references)
+      if (tiles_.scope().known.count(r) == 0) tiles_.know(r, finite(with(now, r->operands[0], order_)));
+    next = tiles_.combine(a.fold(), {plan_.loop}, a.body, a.reduce->operand_element, order, start);
+  }
+  next = {tiles_.broadcast(next, order), order};
+  return tiles_.element(next) == a.element() ? next : tiles_.cast(next, a.element());
+}
+
+TileState StateEmitter::absorb(const PassState& pass, TileState* old, TileState* incoming) {
+  TileState now;
+  scales_.clear();
+  for (const Reduction& r : plan_.reductions)
+    if (r.constant)
+      for (TileState* s : {&now, old, incoming})
+        if (s) s->values[r.value] = tiles_.constant(r.value->element, *r.constant);
+  for (const AbsorbStep& step : pass.steps) {
+    switch (step.kind) {
+      case AbsorbStep::Kind::accumulate: now.accumulators[step.index] = accumulated(step, old, incoming, now); break;
+      case AbsorbStep::Kind::refer: {
+        const Reduction& r = plan_.reductions[static_cast<std::size_t>(step.index)];
+        for (TileState* s : {&now, old, incoming})
+          if (s) s->values[r.value] = terms_value(r, *s);
+        break;
+      }
+      case AbsorbStep::Kind::shift:
+        now.shifts[step.shift] = finite(with(now, step.shift->operands[0], order_));
+        tiles_.know(step.shift, now.shifts[step.shift]);
+        break;
+    }
+  }
+  return now;
+}
+
+}  // namespace tilewright::passes::fusion

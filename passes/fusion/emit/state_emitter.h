@@ -1,0 +1,57 @@
+// Emits the state of a pass: its accumulators with the references at which they are, and how it takes in a tile or other states.
+#pragma once
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/plan.h"
+
+namespace tilewright::passes::fusion {
+
+using PartsByExpr = std::unordered_map<Expr, Part, ExprHash>;
+
+struct TileState {
+  std::map<int, Part> accumulators;
+  PartsByExpr shifts;  // the shift references that roll
+  PartsByExpr values;  // of reductions, so far
+  /// Several states at once: the tiles have this axis as well, behind the others.
+  Axis part = nullptr;
+};
+
+class StateEmitter {
+ public:
+  /// order: the axes of accumulators.
+  StateEmitter(TileValues& tiles, const Plan& plan, const Order& order)
+      : tiles_(tiles), exprs_(tiles.exprs()), plan_(plan), order_(order) {}
+
+  /// `old` (null: the empty state) with what comes in: other states, or (null) the tile of the loop's axis.
+  TileState absorb(const PassState&, TileState* old, TileState* incoming);
+
+  /// The value of a reduction from its accumulators.
+  Part terms_value(const Reduction&, const TileState&);
+  /// The value of an expression for the reductions and shift references of a state.
+  Part with(const TileState&, Expr, const Order&);
+  /// A reference may be any number: what is none (-inf before the first element, 0 / 0) becomes 0.
+  Part finite(const Part&);
+  /// The axes of a value in a state that have tiles.
+  Order order_of(const AxisSet& axes, Axis part = nullptr) const;
+
+ private:
+  Part with(PartsByExpr known, Axis part, Expr, const Order&);
+  Part accumulated(const AbsorbStep&, const TileState* old, const TileState* incoming, const TileState& now);
+  Part moved(const AbsorbStep&, const TileState& from, const TileState& to);
+  Part shifted(const Accumulator&, const TileState& from, const TileState& to, const Order&);
+  Part scale(Expr exponent, const TileState& from, const TileState& to);
+  bool has_sum(Expr exponent, const TileState&) const;
+  Expr alias(Expr, Axis part);
+
+  TileValues& tiles_;
+  ExprBuilder& exprs_;
+  const Plan& plan_;
+  const Order& order_;
+  std::map<std::pair<const ExprData*, const TileState*>, Part> scales_;  // of the absorption that runs
+  ExprMap aliases_;
+};
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,214 @@
+// Programs with few rows and long loops: the loop is divided among programs, and a second kernel merges what they found.
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "tests/unit/frontend/graph/graph_program.h"
+
+namespace graph_program {
+namespace {
+
+bool has(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+
+/// The cpu device has 16 threads while this lives.
+class ManyThreads {
+ public:
+  ManyThreads() {
+    if (const char* text = std::getenv("TILEWRIGHT_THREADS")) before_ = text;
+    setenv("TILEWRIGHT_THREADS", "16", 1);
+  }
+  ~ManyThreads() { before_ ? setenv("TILEWRIGHT_THREADS", before_->c_str(), 1) : unsetenv("TILEWRIGHT_THREADS"); }
+  ManyThreads(const ManyThreads&) = delete;
+  ManyThreads& operator=(const ManyThreads&) = delete;
+
+ private:
+  std::optional<std::string> before_;
+};
+
+void on_devices(const std::function<void(tw::Device&)>& f) {
+  const ManyThreads threads;
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    CAPTURE(name);
+    tw::Device device = tw::Device::open(name);
+    f(device);
+  }
+}
+
+/// Two kernels, of which the first says that it is divided.
+void check_split(const tw::Plan& plan) {
+  const std::string text = plan.explain();
+  CAPTURE(text);
+  REQUIRE(plan.kernels().size() == 2);
+  CHECK(has(plan.kernels()[0].reason, "is divided into"));
+  CHECK(has(plan.kernels()[1].reason, "merges the states"));
+  CHECK(plan.workspace_bytes() > 0);
+  CHECK(plan.workspace_bytes() >= plan.intermediate_bytes());
+  CHECK(has(text, "is divided into"));
+}
+
+/// One query of each head over a cache: q[heads, d], k, v[heads / group, keys, d], and which positions a head sees.
+struct Decode {
+  static constexpr int kHeads = 4, kGroup = 2, kDim = 64;
+  int keys;
+  std::vector<float> q, k, v;
+  std::vector<bool> seen;
+
+  explicit Decode(int n) : keys(n), seen(static_cast<std::size_t>(kHeads * n), true) {
+    const auto rows = static_cast<std::size_t>(kHeads / kGroup * n * kDim);
+    q = normal(kHeads * kDim, 1), k = normal(rows, 2), v = normal(rows, 3);
+  }
+  Numbers want() const {
+    Numbers out;
+    for (int h = 0; h < kHeads; ++h) {
+      const int kv = h / kGroup * keys;
+      Numbers p(static_cast<std::size_t>(keys), -HUGE_VAL);
+      double most = -HUGE_VAL, total = 0;
+      for (int j = 0; j < keys; ++j) {
+        if (!seen[static_cast<std::size_t>(h * keys + j)]) continue;
+        double dot = 0;
+        for (int c = 0; c < kDim; ++c) dot += double(q[h * kDim + c]) * double(k[(kv + j) * kDim + c]);
+        p[j] = dot / 8;
+        most = std::isnan(dot) || std::isnan(most) ? NAN : std::max(most, p[j]);
+      }
+      for (double& x : p) total += x = std::exp(x - most);
+      for (int c = 0; c < kDim; ++c) {
+        double sum = 0;
+        for (int j = 0; j < keys; ++j) sum += p[j] / total * double(v[(kv + j) * kDim + c]);
+        out.push_back(sum);
+      }
+    }
+    return out;
+  }
+  /// The formula; `keys` may be a symbol.
+  static void add(Program& p, const tw::Dim& n) {
+    auto q = p.graph.input<float>("q", {kHeads / kGroup, kGroup, kDim});
+    auto k = p.graph.input<float>("k", {kHeads / kGroup, n, kDim}), v = p.graph.input<float>("v", {kHeads / kGroup, n, kDim});
+    auto seen = p.graph.input<bool>("seen", {kHeads / kGroup, kGroup, n});
+    auto scores = tw::where(seen, tw::matmul(q, tw::transpose(k)) * 0.125f, -tw::inf);
+    p.graph.output("out", tw::matmul(tw::softmax(scores, -1), v));
+  }
+  void set(Program& p) const {
+    p.set("q", q), p.set("k", k), p.set("v", v), p.set("seen", std::vector<bool>(seen));
+    p.expect<float>("out", {}, want(), 2e-3);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("graph programs: decoding divides the cache, for every length") {
+  on_devices([](tw::Device& device) {
+    Program p;
+    Decode::add(p, p.graph.dim("keys", {.max = 1 << 20}));
+    const tw::Plan plan = p.graph.compile(device);
+    CHECK(plan.proof().exact);
+    for (const int keys : {1, 63, 300, 2500}) {  // the first ones leave parts empty
+      CAPTURE(keys);
+      Decode d(keys);
+      if (keys > 1)
+        for (int j = 0; j < keys; ++j) {
+          d.seen[static_cast<std::size_t>(2 * keys + j)] = j >= keys / 2;  // parts that see nothing
+          d.seen[static_cast<std::size_t>(3 * keys + j)] = false;          // a row that sees nothing
+        }
+      d.set(p);
+      p.check(device, plan);
+      if (keys == 2500) check_split(plan);
+    }
+    Decode d(700);
+    d.k[5] = NAN;
+    d.set(p);
+    p.check(device, plan);
+  });
+}
+
+TEST_CASE("graph programs: a row times a long matrix is divided") {
+  constexpr int kLong = 9000, kColumns = 48;
+  const auto x = normal(kLong, 1), w = normal(static_cast<std::size_t>(kLong) * kColumns, 2);
+  Numbers want(kColumns);
+  for (int i = 0; i < kLong; ++i)
+    for (int j = 0; j < kColumns; ++j) want[j] += double(x[i]) * double(w[i * kColumns + j]);
+  on_devices([&](tw::Device& device) {
+    Program p;
+    auto a = p.input("x", {1, kLong}, x), b = p.input("w", {kLong, kColumns}, w);
+    p.output("y", tw::matmul(a, b), want, 2e-3);
+    check_split(p.check_on(device));
+  });
+}
+
+TEST_CASE("graph programs: the log-sum-exp of one long row is divided") {
+  constexpr int kLong = 150001;
+  std::vector<float> x = normal(kLong, 1, 3);
+  x[kLong - 7] = 300;  // only the last part needs this maximum
+  double most = -HUGE_VAL, total = 0;
+  for (float v : x) most = std::max(most, double(v));
+  for (float v : x) total += std::exp(v - most);
+  on_devices([&](tw::Device& device) {
+    Program p;
+    auto a = p.input("x", {kLong}, x);
+    p.output("y", tw::logsumexp(a, 0), {most + std::log(total)}, 1e-6);
+    check_split(p.check_on(device));
+  });
+}
+
+TEST_CASE("graph programs: the loss of few rows divides the vocabulary") {
+  constexpr int kRows = 3, kDim = 32, kVocabulary = 6000;
+  const auto x = normal(kRows * kDim, 1), w = normal(static_cast<std::size_t>(kVocabulary) * kDim, 2);
+  const std::vector<std::int32_t> t{0, 4711, kVocabulary - 1};
+  Numbers want;
+  for (int i = 0; i < kRows; ++i) {
+    Numbers logits(kVocabulary);
+    double most = -HUGE_VAL, total = 0;
+    for (int j = 0; j < kVocabulary; ++j) {
+      for (int c = 0; c < kDim; ++c) logits[j] += double(x[i * kDim + c]) * double(w[j * kDim + c]);
+      most = std::max(most, logits[j]);
+    }
+    for (double l : logits) total += std::exp(l - most);
+    want.push_back(most + std::log(total) - logits[t[i]]);
+  }
+  on_devices([&](tw::Device& device) {
+    Program p;
+    auto a = p.input("x", {kRows, kDim}, x), b = p.input("w", {kVocabulary, kDim}, w);
+    auto targets = p.input("t", {kRows}, t);
+    p.output("loss", tw::cross_entropy(tw::matmul(a, tw::transpose(b)), targets), want, 2e-3);
+    check_split(p.check_on(device));
+  });
+}
+
+TEST_CASE("graph programs: a loop is not divided beyond the workspace, nor without reassociation") {
+  const ManyThreads threads;
+  for (const tw::PlanOptions& options : {tw::PlanOptions{.max_workspace = 10}, tw::PlanOptions{.reassociate = false}}) {
+    tw::Graph g;
+    g.output("y", tw::sum(g.input<float>("x", {1 << 20}), 0));
+    const tw::Plan plan = g.compile("sm_90a", options);
+    for (const tw::PlannedKernel& k : plan.kernels()) CHECK_FALSE(has(k.reason, "is divided into"));
+    CHECK(plan.workspace_bytes() == 0);
+  }
+}
+
+TEST_CASE("graph programs: with batch_invariant a row has the same bits beside any other rows") {
+  constexpr int kLong = 4096, kColumns = 40, kMost = 70;
+  const auto x = normal(static_cast<std::size_t>(kMost) * kLong, 1), w = normal(static_cast<std::size_t>(kLong) * kColumns, 2);
+  on_devices([&](tw::Device& device) {
+    auto bw = device.upload(w);
+    std::vector<float> first;
+    for (const int rows : {0, 2, 5, kMost}) {  // 0: a symbol, with one row
+      CAPTURE(rows);
+      tw::Graph g;
+      const tw::Dim n = rows == 0 ? g.dim("rows", {.max = 100}) : tw::Dim(rows);
+      auto a = g.input<float>("x", {n, kLong}), b = g.input<float>("w", {kLong, kColumns});
+      auto product = tw::matmul(a, b);
+      g.output("y", product / (tw::logsumexp(a, 1, true) + 1.0f));
+      const tw::Plan plan = g.compile(device, {.batch_invariant = true});
+      CHECK(has(plan.explain(), "is divided into"));
+      const std::size_t count = std::max(rows, 1);
+      auto bx = device.upload(std::vector<float>(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(count * kLong)));
+      auto y = device.allocate<float>(static_cast<std::int64_t>(count * kColumns));
+      plan.run({{"x", bx}, {"w", bw}, {"y", y}});
+      std::vector<float> row = y.download();
+      row.resize(kColumns);
+      if (first.empty()) first = row;
+      CHECK(row == first);
+    }
+  });
+}
+
+}  // namespace graph_program
