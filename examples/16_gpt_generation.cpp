@@ -1,7 +1,6 @@
 // Generates tokens with a decoder like GPT's: several layers of attention and gated products, on random weights. The ideas: a whole model
-// as formulas; one plan for the prompt and one for each token behind it, whose symbol `past` grows, and one that draws a token; a cache of
-// keys and values in memory that the program owns, of which a run reads the rows so far and writes the next; and a draw from the
-// distribution, so that a token never leaves the device before the next one is computed.
+// as formulas; one plan for the prompt, one for each token behind it, whose symbol `past` grows, and one that draws a token; and a cache of
+// keys and values in memory that the program owns, of which a run reads the rows so far and writes the next ones right behind them.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
