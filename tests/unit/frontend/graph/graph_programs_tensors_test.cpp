@@ -1,4 +1,4 @@
-// Programs of users over all kinds of tensors: extents with symbols, views with strides, larger buffers, ranks 0 and 6, scalars, mistakes.
+// Programs of users over all kinds of tensors: extents with symbols, views with strides, larger buffers, ranks 0 and 6, mistakes.
 #include <cstdint>
 #include <thread>
 
@@ -203,82 +203,6 @@ TEST_CASE("graph programs: inputs and outputs of ranks 0 and 6, of one element a
     auto two = device.allocate<float>(2);
     mistake("'s' is a scalar, and has 1 element; the buffer given has 2",
             [&] { plan.run({{"s", two}, {"x", bx}, {"y", y}, {"total", total}, {"same", same}, {"m", hm}}); });
-  }
-}
-
-TEST_CASE("graph programs: scalars of every kind of element are numbers of the run") {
-  for (const std::string& name : two_devices()) {
-    CAPTURE(name);
-    tw::Device device = tw::Device::open(name);
-    tw::Graph graph;
-    auto f = graph.scalar<float>("f");
-    auto h = graph.scalar<tw::f16>("h");
-    auto b = graph.scalar<tw::bf16>("b");
-    auto d = graph.scalar<double>("d");
-    auto i = graph.scalar<std::int64_t>("i");
-    auto u = graph.scalar<std::uint8_t>("u");
-    auto flag = graph.scalar<bool>("flag");
-    auto x = graph.input<float>("x", {3});
-    graph.output("y", tw::where(flag, x * f + h.to<float>() + b.to<float>(), x));
-    graph.output("wide", d * 2.0 + i.to<double>());
-    graph.output("count", u);
-    const tw::Plan plan = graph.compile(device);
-    auto bx = device.upload(counted(3)), y = device.allocate<float>(3);
-    auto wide = device.allocate<double>(1);
-    auto count = device.allocate<std::uint8_t>(1);
-    const auto run = [&](bool on, std::int64_t whole) {
-      plan.run({{"f", 3},
-                {"h", 0.5},
-                {"b", 2.0f},
-                {"d", 0.1},
-                {"i", whole},
-                {"u", 200},
-                {"flag", on},
-                {"x", bx},
-                {"y", y},
-                {"wide", wide},
-                {"count", count}});
-    };
-    run(true, std::int64_t{1} << 40);
-    CHECK(y.download() == std::vector<float>{2.5f, 5.5f, 8.5f});
-    CHECK(wide.download()[0] == 0.2 + static_cast<double>(std::int64_t{1} << 40));
-    CHECK(count.download()[0] == 200);
-    run(false, -7);
-    CHECK(y.download() == counted(3));
-    CHECK(wide.download()[0] == 0.2 - 7);
-    CHECK(plan.compilations() == 0);
-    mistake("scalar 'u': constant 256 ", [&] {
-      plan.run({{"f", 3},
-                {"h", 0.5},
-                {"b", 2},
-                {"d", 0.1},
-                {"i", 1},
-                {"u", 256},
-                {"flag", true},
-                {"x", bx},
-                {"y", y},
-                {"wide", wide},
-                {"count", count}});
-    });
-    mistake("scalar 'i'", [&] {
-      plan.run({{"f", 3},
-                {"h", 0.5},
-                {"b", 2},
-                {"d", 0.1},
-                {"i", 1.5},
-                {"u", 5},
-                {"flag", true},
-                {"x", bx},
-                {"y", y},
-                {"wide", wide},
-                {"count", count}});
-    });
-    mistake("no number is given for scalar 'f'", [&] {
-      plan.run(
-          {{"h", 0.5}, {"b", 2}, {"d", 0.1}, {"i", 1}, {"u", 5}, {"flag", true}, {"x", bx}, {"y", y}, {"wide", wide}, {"count", count}});
-    });
-    run(true, 0);
-    CHECK(y.download() == std::vector<float>{2.5f, 5.5f, 8.5f});
   }
 }
 
