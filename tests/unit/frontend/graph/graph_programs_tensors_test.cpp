@@ -206,6 +206,17 @@ TEST_CASE("graph programs: inputs and outputs of ranks 0 and 6, of one element a
   }
 }
 
+TEST_CASE("graph programs: a scalar of integers takes no fraction") {
+  tw::Device device = tw::Device::open("cpu");
+  tw::Graph graph;
+  graph.output("y", graph.scalar<std::int64_t>("i"));
+  const tw::Plan plan = graph.compile(device);
+  auto y = device.allocate<std::int64_t>(1);
+  mistake("scalar 'i': 1.5 is no number of i64", [&] { plan.run({{"i", 1.5}, {"y", y}}); });
+  plan.run({{"i", -7}, {"y", y}});
+  CHECK(y.download()[0] == -7);
+}
+
 TEST_CASE("graph programs: several plans, threads and streams on one device") {
   for (const std::string& name : two_devices()) {
     CAPTURE(name);
