@@ -75,6 +75,11 @@ class Coverer {
     std::string reason;
   };
 
+  // Which operands of products that hold products are stored: those that the loop cannot compute (inside) or all of them, and whether with
+  // what is computed element by element from one product (followers).
+  struct Way {
+    bool inside, followers;
+  };
   // A way to compute one output: a loop, and the values that other kernels store before it.
   struct Choice {
     std::optional<Plan> plan;
@@ -155,12 +160,14 @@ class Coverer {
     std::vector<Axis> loops = bound_axes({output});
     if (loops.empty()) loops.push_back(nullptr);
     for (Axis loop : loops)
-      for (const bool inside : {true, false}) {
+      for (const Way kind : {Way{true, false}, Way{true, true}, Way{false, false}, Way{false, true}}) {
         ExprMap stored;
         KernelOutput reduced = output;
-        reduced.value = with_stored_operands(output.value, loop, inside, stored);
+        reduced.value = with_stored_operands(output.value, loop, kind, stored);
         if (loop && reductions_over(loop, {reduced}).empty()) continue;
-        if (!inside && !ways.empty() && ways.back().plan->loop == loop && ways.back().stored == stored) continue;
+        const bool is_known =
+            std::any_of(ways.begin(), ways.end(), [&](const Choice& c) { return c.plan->loop == loop && c.stored == stored; });
+        if (is_known) continue;
         ways.push_back(way(Plan(b_, {reduced}, loop), std::move(stored)));
       }
     if (std::none_of(ways.begin(), ways.end(), [](const Choice& c) { return c.cost.fits; })) {
@@ -213,11 +220,16 @@ class Coverer {
   // ---- operands ----
 
   // Replaces operands of products that the kernel had better not compute itself.
-  Expr with_stored_operands(Expr root, Axis loop, bool inside, ExprMap& stored) {
-    ExprMap replaced;
+  Expr with_stored_operands(Expr root, Axis loop, Way way, ExprMap& stored) {
+    const bool inside = way.inside;
+    ExprMap replaced, scaled;  // scaled: products by the value of which they are a factor
+    std::vector<MovedFactors> moved;
     ExprSet seen;
     const std::function<void(Expr)> visit = [&](Expr e) {
       if (!seen.insert(e).second || !walk_.holds_product(e)) return;
+      if (e->is(ExprKind::mul))
+        for (const Factor& f : e->factors)
+          if (f.exponent.is_one() && is_product(f.base, b_)) scaled.emplace(f.base, e);
       if (is_product(e, b_) && e != root) {
         // A product of the kernel's own, or one inside of another.
         if (must_store(e, root, loop, inside)) {
@@ -242,13 +254,21 @@ class Coverer {
             group.push_back(*f);
             f = shared.erase(f);
           }
+          std::vector<Factor> scale;
+          if (const auto product = scaled.find(e); product != scaled.end()) scale = factors_of_operand(product->second, e, operand);
+          for (const MovedFactors& m : moved)
+            if (const auto product = scaled.find(e); product != scaled.end() && m.scaled == product->second)
+              std::erase_if(scale, [&](const Factor& f) { return std::find(m.factors.begin(), m.factors.end(), f) != m.factors.end(); });
+          group.insert(group.end(), scale.begin(), scale.end());
           const Expr value = b_.multiply(1, group);
           std::vector<Expr> inner;
           ExprSet visited;
           collect_computed(value, visited, inner);
-          // One product with element-wise followers is stored by itself, below: other kernels may read it, too.
-          if (inner.size() == 1 && inner[0] != value && group.size() == own) continue;
+          // One product with element-wise followers may be stored by itself, below: other kernels may read it, too.
+          if (!way.followers && inner.size() == 1 && inner[0] != value && group.size() == own) continue;
           stored[value] = load_of(value);
+          if (!scale.empty()) moved.push_back({scaled.at(e), e, scale});
+          group.resize(group.size() - scale.size());
           replace_group(e, group, stored[value], replaced);
           for (const Factor& f : group) seen.insert(f.base);
         }
@@ -256,7 +276,34 @@ class Coverer {
       for (Expr x : children(e)) visit(x);
     };
     visit(root);
+    // Values inside of others were visited later.
+    for (auto m = moved.rbegin(); m != moved.rend(); ++m) {
+      const Expr current = replaced.count(m->scaled) != 0 ? replaced.at(m->scaled) : m->scaled;
+      std::vector<Factor> rest = b_.factors(current);
+      for (const Factor& f : m->factors) rest.erase(std::remove(rest.begin(), rest.end(), f), rest.end());
+      const Rational coefficient = current->is(ExprKind::mul) ? current->number : Rational(1);
+      replaced[m->scaled] = b_.substitute(b_.multiply(coefficient, rest), replaced);
+    }
     return replaced.empty() ? root : b_.substitute(root, replaced);
+  }
+
+  // Factors that stand before a product in normal form, and go with an operand of it into memory.
+  struct MovedFactors {
+    Expr scaled, product;
+    std::vector<Factor> factors;
+  };
+
+  // Reductions that scale a product and that the operand needs as well: the kernel that stores the operand has them.
+  std::vector<Factor> factors_of_operand(Expr scaled, Expr product, Expr operand) {
+    std::vector<Factor> found;
+    for (const Factor& f : scaled->factors) {
+      if (f.base == product || !walk_.holds_reduction(f.base) || walk_.holds_product(f.base) || !operand->axes.contains(f.base->axes) ||
+          f.base->axes.intersects(product->bound))
+        continue;
+      const std::vector<Expr> own = reductions_over(nullptr, {{{}, f.base, nullptr, {}}});
+      if (std::all_of(own.begin(), own.end(), [&](Expr r) { return contains(operand, r); })) found.push_back(f);
+    }
+    return found;
   }
 
   // The outermost reductions inside that hold products.

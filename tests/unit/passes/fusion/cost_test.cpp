@@ -47,5 +47,20 @@ TEST_CASE("fusion cost: a wide second product of a chain is a kernel of its own,
   }
 }
 
+TEST_CASE("fusion cover: an operand is stored with the norm that scales it") {
+  Derived d;
+  graph::Graph& g = *d.graph;
+  const Formula x = input(g, "x", {4096, 1024}), w = input(g, "w", {1024, 4096}), u = input(g, "u", {1024, 4096}),
+                v = input(g, "v", {4096, 1024});
+  const Formula n = x * rsqrt(sum(square(x)) / 1024.0 + 1e-6);
+  const Formula gate = einsum("rk,kf->rf", {n, w}), up = einsum("rk,kf->rf", {n, u});
+  builder(g).output("y", (x + einsum("rf,fn->rn", {gate / (1.0 + exp(-gate)) * up, v})).id);
+  translate_outputs(d);
+  const std::vector<CoveredKernel> kernels = cover(*d.exprs, d.outputs, {});
+  REQUIRE(kernels.size() == 2);
+  CHECK(kernels[0].plan.reductions.size() == 3);
+  CHECK(kernels[1].plan.reductions.size() == 1);
+}
+
 }  // namespace
 }  // namespace tilewright::passes::fusion::test
