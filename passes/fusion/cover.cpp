@@ -28,31 +28,6 @@ constexpr double kMostWhole = 256;
 
 bool is_reference(Expr e) { return e->is(ExprKind::reference) || e->is(ExprKind::shift_reference); }
 
-class Walk {
- public:
-  explicit Walk(const ExprBuilder& b) : b_(b) {}
-  bool holds_product(Expr e) { return facts(e).holds_product; }
-  bool holds_reduction(Expr e) { return facts(e).holds_reduction; }
-
- private:
-  struct Facts {
-    bool holds_product = false, holds_reduction = false;
-  };
-  Facts facts(Expr e) {
-    if (const auto known = known_.find(e); known != known_.end()) return known->second;
-    Facts f{is_product(e, b_), e->is(ExprKind::reduce)};
-    for (Expr x : children(e)) {
-      const Facts inside = facts(x);
-      f.holds_product = f.holds_product || inside.holds_product;
-      f.holds_reduction = f.holds_reduction || inside.holds_reduction;
-    }
-    return known_[e] = f;
-  }
-
-  const ExprBuilder& b_;
-  std::unordered_map<Expr, Facts, ExprHash> known_;
-};
-
 std::tuple<bool, int, double> cost(const Plan& p) { return {!fits_on_chip(p), p.passes, p.cells + p.resident + p.after}; }
 
 class Coverer {
@@ -561,7 +536,7 @@ class Coverer {
 
   ExprBuilder& b_;
   const ir::TargetDesc& target_;
-  Walk walk_;
+  HeldReductions walk_;
   const int first_;  // the number of the first intermediate result
   ExprMap loads_;
   ExprSet started_;

@@ -19,4 +19,15 @@ bool is_product(Expr e, const ExprBuilder& b) {
   return e->is(ExprKind::reduce) && e->combine == graph::Combine::sum && is_product(b.factors(e->operands[0]), e->bound);
 }
 
+HeldReductions::Facts HeldReductions::facts(Expr e) {
+  if (const auto known = known_.find(e); known != known_.end()) return known->second;
+  Facts f{is_product(e, b_), e->is(ExprKind::reduce)};
+  for (Expr x : children(e)) {
+    const Facts inside = facts(x);
+    f.holds_product = f.holds_product || inside.holds_product;
+    f.holds_reduction = f.holds_reduction || inside.holds_reduction;
+  }
+  return known_[e] = f;
+}
+
 }  // namespace tilewright::passes::fusion

@@ -9,4 +9,21 @@ bool is_product(const std::vector<Factor>& factors, const AxisSet& along);
 /// Whether an expression is a sum of such products.
 bool is_product(Expr, const ExprBuilder&);
 
+/// Whether expressions are reductions, or have some inside; each is visited once.
+class HeldReductions {
+ public:
+  explicit HeldReductions(const ExprBuilder& b) : b_(b) {}
+  bool holds_product(Expr e) { return facts(e).holds_product; }
+  bool holds_reduction(Expr e) { return facts(e).holds_reduction; }
+
+ private:
+  struct Facts {
+    bool holds_product = false, holds_reduction = false;
+  };
+  Facts facts(Expr);
+
+  const ExprBuilder& b_;
+  std::unordered_map<Expr, Facts, ExprHash> known_;
+};
+
 }  // namespace tilewright::passes::fusion
