@@ -485,7 +485,7 @@ class ProgramBuilder {
     prove(f.exprs, plan);
     if (split.parts == 1) {
       ProgramKernel k = described(f.pool, plan, reason.empty() ? reason_of(plan) : reason, plan.text());
-      EmittedKernel e = emit_smaller(sizes, [&] { return emit_kernel(name, f.exprs, plan, sizes); });
+      EmittedKernel e = emit_within_limits(sizes, [&] { return emit_kernel(name, f.exprs, plan, sizes); });
       k.error_text = error_text(plan, sum_bounds(plan, sizes, 1));
       add_kernel(std::move(k), std::move(e), sizes);
     } else {
@@ -506,10 +506,10 @@ class ProgramBuilder {
     while (std::any_of(program_.buffers.begin(), program_.buffers.end(), is_taken)) states += "_";
     const SplitLoop split = split_loop(f.exprs, plan, accumulator_order(plan, sizes), choice.parts, states);
     const std::string part_name = unused_name(name + "_parts");
-    EmittedKernel parts = emit_smaller(sizes, [&] { return emit_part_kernel(part_name, f.exprs, plan, sizes, split); });
+    EmittedKernel parts = emit_within_limits(sizes, [&] { return emit_part_kernel(part_name, f.exprs, plan, sizes, split); });
     std::int64_t at_once = 1;
     TileSizes merging = merge_tiles(plan, sizes, choice.parts, at_once);
-    EmittedKernel merge = emit_smaller(merging, [&] { return emit_merge_kernel(name, f.exprs, plan, merging, split, at_once); });
+    EmittedKernel merge = emit_within_limits(merging, [&] { return emit_merge_kernel(name, f.exprs, plan, merging, split, at_once); });
     add_kernel(described(f.pool, plan, choice.reason + "\n" + (reason.empty() ? reason_of(plan) : reason), plan.text(), Share::reductions),
                std::move(parts), sizes);
     ProgramKernel merged = described(f.pool, plan, fmt::format("merges the states of {} parts in a fixed order", choice.parts),
@@ -542,28 +542,6 @@ class ProgramBuilder {
     k.num_stages = sizes.num_stages;
     k.function = std::move(e.function);
     kernels_->push_back(std::move(k));
-  }
-
-  // Halves the tiles of the grid and of the loop, then those of other reductions, until every tile of the kernel is within the limits.
-  static EmittedKernel emit_smaller(TileSizes& sizes, const std::function<EmittedKernel()>& emit) {
-    for (;;) {
-      try {
-        return emit();
-      } catch (const TileTooLarge&) {
-        bool is_smaller = sizes.loop > 1;
-        sizes.loop = std::max<std::int64_t>(sizes.loop / 2, 1);
-        for (auto& [axis, size] : sizes.grid) {
-          is_smaller = is_smaller || size > 1;
-          size = std::max<std::int64_t>(size / 2, 1);
-        }
-        for (auto& [axis, inner] : sizes.inner) {
-          if (is_smaller || inner.size == 1 || sizes.payload.count(axis) != 0) continue;
-          inner = {inner.size / 2, true};
-          is_smaller = true;
-        }
-        if (!is_smaller) throw;
-      }
-    }
   }
 
   std::string kernel_name(const std::vector<std::string>& written) {

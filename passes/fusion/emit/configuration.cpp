@@ -5,6 +5,7 @@
 #include <bit>
 #include <map>
 
+#include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/products.h"
 
 namespace tilewright::passes::fusion {
@@ -236,6 +237,27 @@ class TileChooser {
 
 TileSizes choose_tiles(const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target, bool is_batch_invariant) {
   return TileChooser(plan, b, target, is_batch_invariant).run();
+}
+
+EmittedKernel emit_within_limits(TileSizes& sizes, const std::function<EmittedKernel()>& emit) {
+  for (;;) {
+    try {
+      return emit();
+    } catch (const TileTooLarge&) {
+      bool is_smaller = sizes.loop > 1;
+      sizes.loop = std::max<std::int64_t>(sizes.loop / 2, 1);
+      for (auto& [axis, size] : sizes.grid) {
+        is_smaller = is_smaller || size > 1;
+        size = std::max<std::int64_t>(size / 2, 1);
+      }
+      for (auto& [axis, inner] : sizes.inner) {
+        if (is_smaller || inner.size == 1 || sizes.payload.count(axis) != 0) continue;
+        inner = {inner.size / 2, true};
+        is_smaller = true;
+      }
+      if (!is_smaller) throw;
+    }
+  }
 }
 
 }  // namespace tilewright::passes::fusion
