@@ -136,4 +136,15 @@ std::string renamed(const std::string& text, const std::map<std::string, std::st
   return result;
 }
 
+std::string kernel_name_of(const std::vector<std::string>& written) {
+  std::string name;
+  for (const std::string& part : written) {
+    name += name.empty() ? "" : "_";
+    for (unsigned char c : part)
+      if (std::isalnum(c) || c == '_' || c == '.' || c == '&') name += std::isalnum(c) ? static_cast<char>(c) : '_';
+  }
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "k");
+  return name;
+}
+
 }  // namespace tilewright::passes::fusion

@@ -11,6 +11,7 @@
 #include "passes/fusion/called_kernel.h"
 #include "passes/fusion/cost.h"
 #include "passes/fusion/cover.h"
+#include "passes/fusion/covered_nodes.h"
 #include "passes/fusion/emit/configuration.h"
 #include "passes/fusion/emit/scatter.h"
 #include "passes/fusion/emit/tile_values.h"
@@ -24,6 +25,7 @@
 #include "passes/fusion/refusal_text.h"
 #include "passes/fusion/segments.h"
 #include "passes/fusion/stopwatch.h"
+#include "passes/fusion/stored_tensor.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
 
@@ -34,16 +36,7 @@ namespace {
 using graph::NodeId;
 using graph::Op;
 
-std::vector<Dim> row_major(const graph::TensorShape& shape) {
-  std::vector<Dim> strides(shape.size(), 1);
-  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-  return strides;
-}
-
 bool is_view(Op op) { return op == Op::reshape || op == Op::permute || op == Op::broadcast || op == Op::slice || op == Op::flip; }
-bool is_leaf(Op op) {
-  return op == Op::input || op == Op::scalar || op == Op::constant || op == Op::iota || op == Op::extent || op == Op::argument;
-}
 
 class ProgramBuilder {
  public:
@@ -427,7 +420,7 @@ class ProgramBuilder {
     std::set<std::uint32_t> covered{n.index};
     ExprSet seen;
     for (Expr e : {s.start, s.target, s.update})
-      if (e != s.start || !is_atomic) cover_sources(f.pool, e, seen, covered);
+      if (e != s.start || !is_atomic) cover_sources(g_, f.pool, e, seen, covered);
     for (std::uint32_t node : covered) k.covers.push_back({node});
     k.plan_text =
         fmt::format("{}[{}] += {}{}", text_of(n), fusion::text(s.target), fusion::text(s.update), is_atomic ? ", atomic" : ", in order");
@@ -544,16 +537,7 @@ class ProgramBuilder {
     kernels_->push_back(std::move(k));
   }
 
-  std::string kernel_name(const std::vector<std::string>& written) {
-    std::string name;
-    for (const std::string& part : written) {
-      name += name.empty() ? "" : "_";
-      for (unsigned char c : part)
-        if (std::isalnum(c) || c == '_' || c == '.' || c == '&') name += std::isalnum(c) ? static_cast<char>(c) : '_';
-    }
-    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "k");
-    return unused_name(std::move(name));
-  }
+  std::string kernel_name(const std::vector<std::string>& written) { return unused_name(kernel_name_of(written)); }
 
   std::string unused_name(std::string name) {
     while (!names_.insert(name).second) name += "_";
@@ -562,30 +546,13 @@ class ProgramBuilder {
 
   // ---- reports ----
 
-  // What a kernel computes of a plan: all, the reductions, or what follows them.
-  enum class Share : std::uint8_t { whole, reductions, rest };
-
-  std::vector<NodeId> covered(const ExprPool& pool, const Plan& plan, Share share) const {
-    ExprSet seen;
-    std::set<std::uint32_t> nodes;
-    for (const Reduction& r : plan.reductions) {
-      if (share == Share::reductions) cover_sources(pool, r.value, seen, nodes);
-      if (share == Share::rest) seen.insert(r.value);
-    }
-    if (share != Share::reductions)
-      for (const KernelOutput& o : plan.outputs) cover_sources(pool, o.value, seen, nodes);
-    std::vector<NodeId> all;
-    for (std::uint32_t n : nodes) all.push_back({n});
-    return all;
-  }
-
   ProgramKernel described(const ExprPool& pool, const Plan& plan, const std::string& reason, std::string plan_text,
                           Share share = Share::whole) {
     ProgramKernel k;
     k.reason = reason;
     k.passes = plan.passes;
     k.plan_text = std::move(plan_text);
-    k.covers = covered(pool, plan, share);
+    k.covers = covered_nodes(g_, pool, plan, share);
     if (share != Share::rest) k.loop = report_loop(plan, [&](Expr e) { return nearest_source(pool, e); });
     for (const Refusal& r : plan.refusals) {
       const std::string line = refusal_text(g_, pool, plan, r);
@@ -594,17 +561,6 @@ class ProgramBuilder {
     }
     k.flops = count_flops(plan);
     return k;
-  }
-
-  // The nodes whose values are computed inside of an expression.
-  void cover_sources(const ExprPool& pool, Expr e, ExprSet& seen, std::set<std::uint32_t>& covered) const {
-    if (!seen.insert(e).second) return;
-    // What is read from memory is another kernel's work; views of it are this one's.
-    if (e->is(ExprKind::load) && !e->tensor->node.valid()) return;
-    for (NodeId n : pool.sources(e))
-      if (!is_leaf(g_.node(n).op) && !(e->is(ExprKind::load) && n == e->tensor->node)) covered.insert(n.index);
-    if (e->is(ExprKind::load)) return;
-    for (Expr x : children(e)) cover_sources(pool, x, seen, covered);
   }
 
   void prove(ExprBuilder& exprs, const Plan& plan) {

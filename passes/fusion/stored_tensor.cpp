@@ -50,4 +50,10 @@ Expr add_stored_tensor(ExprBuilder& b, Expr value, ir::Element element, std::str
 
 double stored_bytes(const AxisSet& axes, ir::Element e) { return estimated_extent(axes) * ir::bytes(e); }
 
+std::vector<Dim> row_major(const graph::TensorShape& shape) {
+  std::vector<Dim> strides(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
 }  // namespace tilewright::passes::fusion

@@ -1,6 +1,7 @@
 // Tensors in memory for values between kernels.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "passes/fusion/normal_form.h"
 
@@ -9,6 +10,9 @@ namespace tilewright::passes::fusion {
 /// Adds a tensor that holds a value at every point of its axes, and gives the load of the value from it. The axis along which most of the
 /// memory inside is contiguous is the last one. Requires: no tensor of the pool has this name.
 Expr add_stored_tensor(ExprBuilder&, Expr value, ir::Element, std::string name);
+
+/// The strides of a tensor whose last axis is contiguous.
+std::vector<Dim> row_major(const graph::TensorShape&);
 
 /// Bytes of a value in memory, for typical symbols.
 double stored_bytes(const AxisSet&, ir::Element);
