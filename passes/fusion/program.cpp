@@ -204,9 +204,8 @@ class ProgramBuilder {
       derive(s);
       d.end = program_.kernels.size();
       d.parameter_end = program_.parameter_kernels.size();
-      std::string structure = s.structure;
-      d.segment = std::move(s);
-      derivations.emplace(std::move(structure), std::move(d));
+      d.segment = s;
+      derivations.emplace(s.structure, std::move(d));
     }
   }
 
