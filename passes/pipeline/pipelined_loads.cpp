@@ -87,7 +87,7 @@ class LoadFinder {
       const OpKind k = f_.kind(user);
       const bool is_product = k == OpKind::mma_ || k == OpKind::dot_;
       found = found || k == OpKind::buffer_store_ || (is_product && f_.operand(user, 2) != used);
-      const bool moves = k == OpKind::broadcast_ || k == OpKind::reshape_ || k == OpKind::permute_ || k == OpKind::convert_layout_;
+      const bool moves = k == OpKind::broadcast_ || k == OpKind::permute_ || k == OpKind::convert_layout_;
       return moves || ir::info(k).has(ir::kElementwise) ? ir::WalkResult::advance : ir::WalkResult::skip;
     });
     return found;
