@@ -16,6 +16,8 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
+constexpr std::int64_t kLongestPayload = 1024;
+
 using graph::Combine;
 using ir::OpKind;
 
@@ -110,6 +112,11 @@ class Estimator {
       for (const Factor& f : b_.factors(body)) visit(f.base, seen);
     } else {
       cost_.flops += count;
+      for (Axis a : along) {
+        const auto inner = tiles_.inner.find(a);
+        walks_inside_ |=
+            plan_.loop && !axes.contains(plan_.loop) && a != plan_.loop && inner != tiles_.inner.end() && inner->second.is_looped;
+      }
       visit(body, seen);
     }
   }
@@ -132,19 +139,20 @@ class Estimator {
     for (Expr x : children(e)) visit(x, seen);
   }
 
-  // An axis that a program has whole must fit for every value of its symbols.
+  // An axis that a program has whole must fit for every value of its symbols. A sum that is no product, too long for a
+  // tile, and the same for all of the loop would be walked again for each tile of it.
   bool fits() const {
-    constexpr std::int64_t kMostWhole = 1024;
     const bool is_bounded =
-        std::all_of(tiles_.payload.begin(), tiles_.payload.end(), [](const auto& axis) { return axis.second <= kMostWhole; });
-    return is_bounded && fits_on_chip(plan_) && cost_.accumulator_bytes <= facts_.accumulator_bytes;
+        std::all_of(tiles_.payload.begin(), tiles_.payload.end(), [](const auto& axis) { return axis.second <= kLongestPayload; });
+    return is_bounded && !walks_inside_ && fits_on_chip(plan_) && cost_.accumulator_bytes <= facts_.accumulator_bytes;
   }
 
   double seconds() const {
-    // A loop can be shared out over programs, a few steps each.
-    constexpr double kLeastSteps = 8;
+    // A loop can be shared out over programs, two steps each. A kernel of fewer programs than processors is short, and launches count as
+    // much as what it leaves idle: that has a limit.
+    constexpr double kLeastSteps = 2, kLeastBusy = 0.25;
     const double steps = plan_.loop ? estimated_extent(plan_.loop->extent) / static_cast<double>(tiles_.loop) : 1;
-    const double busy = std::min(1.0, cost_.programs * std::max(1.0, steps / kLeastSteps) / facts_.processors);
+    const double busy = std::clamp(cost_.programs * std::max(1.0, steps / kLeastSteps) / facts_.processors, kLeastBusy, 1.0);
     const double memory = (cost_.read_bytes + cost_.written_bytes) / facts_.memory_bytes + cost_.reread_bytes / facts_.cache_bytes;
     const double matrix = bits_ >= 32 ? facts_.matrix_flops_32 : bits_ == 16 ? facts_.matrix_flops_16 : facts_.matrix_flops_8;
     const double compute = cost_.matrix_flops / matrix + cost_.flops / facts_.flops + cost_.exponentials / facts_.exponentials;
@@ -160,6 +168,7 @@ class Estimator {
   ExprSet stop_;
   std::map<Tensor, double> read_;
   int bits_ = 64;  // of the narrowest operands of a product
+  bool walks_inside_ = false;
   KernelCost cost_;
 };
 

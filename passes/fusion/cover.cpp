@@ -145,12 +145,15 @@ class Coverer {
         if (is_known) continue;
         ways.push_back(way(Plan(b_, {reduced}, loop), std::move(stored)));
       }
-    if (std::none_of(ways.begin(), ways.end(), [](const Choice& c) { return c.cost.fits; })) {
+    const auto add_with_stored_reductions = [&](Reductions which) {
       ExprMap stored;
       KernelOutput reduced = output;
-      reduced.value = with_stored_reductions(output.value, stored);
+      reduced.value = with_stored_reductions(output.value, which, stored);
       if (!stored.empty()) ways.push_back(way(best_plan(b_, {reduced}), std::move(stored)));
-    }
+    };
+    // Products of one row are no products, and yet no program should compute them again for each tile of another axis.
+    add_with_stored_reductions(Reductions::inner);
+    if (std::none_of(ways.begin(), ways.end(), [](const Choice& c) { return c.cost.fits; })) add_with_stored_reductions(Reductions::all);
     const auto is_better = [](const Choice& a, const Choice& c) {
       // Estimates are rough, and what is stored needs memory of its own.
       constexpr double kOfStoring = 1.25;
@@ -388,14 +391,15 @@ class Coverer {
     replaced[product] = b_.reduce(Combine::sum, product->bound, b_.multiply(coefficient, left), product->operand_element);
   }
 
-  // The last resort: every reduction inside of another one, or that does not fit beside others, is stored.
-  Expr with_stored_reductions(Expr root, ExprMap& stored) {
+  // inner: those inside of another reduction; all: also those that do not fit beside others.
+  enum class Reductions : std::uint8_t { inner, all };
+  Expr with_stored_reductions(Expr root, Reductions which, ExprMap& stored) {
     ExprMap replaced;
     ExprSet seen;
     const std::function<void(Expr, bool)> visit = [&](Expr e, bool is_inside) {
       if (!seen.insert(e).second) return;
       if (e->is(ExprKind::reduce) && e != root) {
-        if (is_inside || root->is(ExprKind::reduce) || !e->axes.empty()) {
+        if (is_inside || (which == Reductions::all && (root->is(ExprKind::reduce) || !e->axes.empty()))) {
           stored[e] = load_of(e);
           replaced[e] = stored[e];
           return;

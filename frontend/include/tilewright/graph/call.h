@@ -124,7 +124,7 @@ struct CallParameter<View<T, R>> {
   static View<T, R> stand_in(const CallArguments& to) {
     // Extents of which only the last stride is 1.
     const auto extents = []<std::size_t... I>(std::index_sequence<I...>) {
-      return std::array<Extent, R>{((void)I, Extent(2))...};
+      return PerAxis<Extent, R>{((void)I, Extent(2))...};
     }(std::make_index_sequence<static_cast<std::size_t>(R)>());
     return ViewAccess<T, R>::make({nullptr, 16}, extents.data(), nullptr, to.at);
   }
