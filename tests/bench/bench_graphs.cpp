@@ -21,7 +21,7 @@ class GraphBench {
       : options_(options),
         targets_(std::move(targets)),
         folder_(std::move(folder)),
-        device_(tw::Device::open(options.device)),
+        device_(options.device.empty() ? tw::Device::open() : tw::Device::open(options.device)),
         report_(options, "graphs", device_.name()) {}
 
   void run() {

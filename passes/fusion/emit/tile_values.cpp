@@ -100,10 +100,15 @@ Order TileValues::restricted(const Order& order, const AxisSet& axes) const {
 }
 
 Part TileValues::permuted(const Part& p, const Order& order) {
-  if (p.axes == order) return p;
+  // A value that is the same along an axis may lack it.
+  Order own;
   std::vector<std::int64_t> axes;
-  for (Axis a : order) axes.push_back(std::find(p.axes.begin(), p.axes.end(), a) - p.axes.begin());
-  return {ir_.permute(p.value, axes), order};
+  for (Axis a : order)
+    if (const auto at = std::find(p.axes.begin(), p.axes.end(), a); at != p.axes.end()) {
+      own.push_back(a);
+      axes.push_back(at - p.axes.begin());
+    }
+  return p.axes == own ? p : Part{ir_.permute(p.value, axes), own};
 }
 
 ValueId TileValues::lifted(const Part& p, const Order& order) {
