@@ -139,8 +139,10 @@ class TileChooser {
     const std::size_t most = sizes_.payload.empty() ? 2 : 1;
     for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i)
       sizes_.grid[tiled[i]] = is_batch_invariant_ ? side : std::min(side, whole(tiled[i]));
+    // More than this does not fit in any case.
+    constexpr std::int64_t kMany = std::int64_t{1} << 20;
     std::int64_t cells = 1;
-    for (const auto& [axis, size] : sizes_.payload) cells *= size;
+    for (const auto& [axis, size] : sizes_.payload) cells = std::min(cells * std::min(size, kMany), kMany);
     // Rows with long payloads: fewer of them.
     constexpr std::int64_t kMostCells = 64 * 256;
     for (auto& [axis, size] : sizes_.grid)
@@ -158,7 +160,7 @@ class TileChooser {
   void choose_for_rows(const AxisSet& grid) {
     const std::int64_t most = target_.is_gpu() ? 4096 : 2048;
     std::int64_t cells = 1;
-    for (const auto& [axis, size] : sizes_.payload) cells = std::min(cells * size, most);
+    for (const auto& [axis, size] : sizes_.payload) cells = std::min(cells * std::min(size, most), most);
     // An axis along which memory is contiguous gets a tile, so that whole cache lines are read.
     const auto contiguous = std::find_if(grid.begin(), grid.end(), [&](Axis a) { return is_contiguous(a); });
     if (contiguous != grid.end()) {
