@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "passes/fusion/integer_range.h"
+#include "passes/fusion/stored_tensor.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 
@@ -34,12 +35,6 @@ AxisSet axes_of(const Position& position) {
 bool is_identifier(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; }) &&
          !std::isdigit(static_cast<unsigned char>(text[0]));
-}
-
-std::vector<Dim> row_major(const graph::TensorShape& shape) {
-  std::vector<Dim> strides(shape.size(), 1);
-  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-  return strides;
 }
 
 }  // namespace
