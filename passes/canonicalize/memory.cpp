@@ -59,8 +59,8 @@ bool fold_atomic(Rewriter& rw, OpId id) {
 
 bool fold_memory(Rewriter& rw, OpId id) {
   switch (rw.ir().kind(id)) {
-    case OpKind::load_: return fold_load(rw, id);
-    case OpKind::store_: return fold_store(rw, id);
+    case OpKind::load_: return fold_load(rw, id) || drop_unit_axes_of_load(rw, id);
+    case OpKind::store_: return fold_store(rw, id) || drop_unit_axes_of_store(rw, id);
     default: return ir::info(rw.ir().kind(id)).family == ir::Family::atomic && fold_atomic(rw, id);
   }
 }

@@ -31,6 +31,10 @@ bool fold_split(Rewriter&, ir::OpId);
 bool fold_sort(Rewriter&, ir::OpId);
 /// load, store: constant masks.
 bool fold_memory(Rewriter&, ir::OpId);
+/// reshape(load(p)) -> load(reshape(p)), where the reshape drops axes of one element and is the only use.
+bool drop_unit_axes_of_load(Rewriter&, ir::OpId);
+/// store(p, reshape(x)) -> store(reshape(p), x), where the reshape adds axes of one element.
+bool drop_unit_axes_of_store(Rewriter&, ir::OpId);
 /// for, if, while, reduce, scan: known trip counts and conditions, loop-carried values that do not change.
 bool fold_control(Rewriter&, ir::OpId);
 /// Dead code elimination of ops, loops, loop-carried values and results of if. A while may not end, so it is kept.

@@ -18,6 +18,8 @@ const char* const kPastEnd =
     "past the last iteration a copy reads rows behind the matrix, here memory of another buffer, to a slot that is not multiplied (where "
     "it "
     "is no memory of a buffer, or scratch takes the place of the slot, checks do find it)";
+const char* const kNotRead =
+    "a copy of an iteration that does not run reads rows of the view, or none and writes zeros, to a slot that no iteration reads then";
 
 }  // namespace
 
@@ -45,8 +47,12 @@ const std::vector<Equivalent>& known_equivalents() {
       {"add_gradients", kGuard, R"(@%p ld\.global\.b32 .*)", ".*gradients.*", 2,
        "a program has a first token, so that this guard holds everywhere"},
 
-      {"attention", kBound, R"(setp\.gt\.s64 %p, %rd, -1;)", ".*", 19, "the offsets of these views are never negative"},
-      {"attention", kBound, R"(setp\.lt\.s64 .*)", ".*", 15, kParity},
+      {"attention", kBound, R"(setp\.gt\.s64 %p, %rd, -1;)", ".*", 11, "the offsets of these views are never negative"},
+      {"attention", kBound, R"(setp\.lt\.s64 .*)", ".*", 11, kParity},
+      {"attention", kGuard, R"(@%p cp\.async\.cg\..*)", "auto (keys|values) = .*", 48, kNotRead},
+      {"attention", kBound, R"(setp\.(gt\.s32 %p, %r, 0|gt\.u32 %p, %r, 1|lt\.s32 %p, %r, %r);)", "(for|auto values).*", 3, kNotRead},
+      {"attention", kBarrier, "bar\\.sync 0;", R"(out\.store.*)", 1,
+       "it keeps what is stored from what the copies read, and the copies of all iterations are over at the last iteration's barrier"},
       {"add_gradients", kBound, R"(setp\.(lt|gt)\.s32 .*)", ".*", 4, kParity},
       {"histogram", kBound, R"(setp\.lt\.s32 .*)", ".*", 16, kParity},
       {"dropout", kBound, R"(setp\.lt\.s32 .*)", ".*", 4, kParity},

@@ -95,15 +95,18 @@ void launch_matmul(Inputs& in) {
 void launch_attention(Inputs& in) {
   Kernel kernel("attention", ::attention::attention);
   const auto view_of = [](auto& buffer, int heads, int length) { return view(buffer, {heads, length, 64}); };
-  const auto launch = [&](int heads, int length) {
+  const auto launch = [&](int heads, int length, int blocks) {
     const int count = heads * length * 64;
     auto &q = in.floats(count), &k = in.floats(count), &v = in.floats(count), &out = in.filled(count, kNone);
     View<const float, 3> q_view = view_of(q, heads, length), k_view = view_of(k, heads, length), v_view = view_of(v, heads, length);
     View<float, 3> out_view = view_of(out, heads, length);
-    kernel({.grid = {cdiv(length, 64), heads}}, q_view, k_view, v_view, out_view, 0.125f, ::attention::Sizes{.causal = true});
+    kernel({.grid = {blocks, heads}}, q_view, k_view, v_view, out_view, 0.125f, ::attention::Sizes{.causal = true});
   };
-  launch(2, 150);
-  for (int length = 2; length < 64; length += 4) launch(1, length);
+  launch(2, 150, 3);
+  for (int length = 2; length < 64; length += 4) launch(1, length, 1);
+  launch(1, 66, 2);
+  launch(1, 130, 3);
+  launch(1, 0, 1);  // no iteration
 }
 
 void launch_histogram(Inputs& in) {
