@@ -77,7 +77,7 @@ class LoopNest {
       Value* most = nullptr;
       for (const PrefixMask& p : masks) {
         least = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, least, p.count);
-        most = most ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, most, p.count) : p.count;
+        most = most ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, most, p.end) : p.end;
       }
       Value* full = b_.CreateAnd(least, e_.i64(-width), "full");
       for (const PrefixMask& p : masks) nest_.assume_true(p.masks);
@@ -89,7 +89,7 @@ class LoopNest {
     for (const Partials& p : reduces_) finish_reduce(nest_, p);
   }
 
-  /// Whether nothing is left to do beyond the longest mask.
+  /// Whether nothing is left to do beyond the ends of all masks.
   bool has_only_masked_stores(const std::vector<PrefixMask>& masks) const {
     return std::all_of(step_.items.begin(), step_.items.end(), [&](const Item& item) {
       return item.op && f_.kind(item.op) == OpKind::store_ && f_.op(item.op).operands.size() > 2 &&

@@ -1,4 +1,4 @@
-// Masks that hold for the first lanes of a row and no others, as bounds checks do.
+// Masks that hold for the first lanes of a row, as bounds checks do.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,8 @@ namespace tilewright::backend::host {
 
 struct PrefixMask {
   std::vector<ValueId> masks;  // the mask, then the values that it is the conjunction of
-  Value* count;                // lanes of the row for which it holds, i64; they are its first ones
+  Value* count;                // the mask holds for so many first lanes of the row, i64
+  Value* end;                  // and for no lane from here on, i64; the same as `count` but for a row that begins below a lower bound
 };
 
 /// The masks of the nest's loads and stores that are known to be such, each once, with code for their counts. None in checked mode.

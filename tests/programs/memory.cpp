@@ -281,3 +281,32 @@ TEST_CASE("memory: loops that are pipelined load what others load") {
     check_column_sums<double>(device);
   });
 }
+
+TEST_CASE("memory: rows of several vectors that begin before a view, inside of it, or end behind it") {
+  on_every_device([](tw::Device& device) {
+    const tw::Kernel kernel(
+        "rows", [](tw::View<const std::int32_t, 2> x, tw::View<std::int32_t, 2> y, tw::Ptr<std::int32_t> sums, tw::I32 i, tw::I32 j) {
+          const auto t = x.load({i, j}, {2, 128}, -1);
+          tw::store(sums + tw::arange(0, 2), tw::sum(t, 1));
+          y.store({i, j}, t * 2);
+        });
+    constexpr int m = 3, n = 150;
+    std::vector<std::int32_t> x(m * n);
+    for (int k = 0; k < m * n; ++k) x[k] = 10 + k;
+    const auto bx = device.upload(x);
+    for (int i : {-1, 0, 2})
+      for (int j : {-140, -128, -127, -17, -1, 0, 22, 23, 100, 149, 150}) {
+        auto y = device.upload(std::vector<std::int32_t>(m * n, 5)), sums = device.allocate<std::int32_t>(2);
+        kernel({.grid = 1}, tw::view(bx, {m, n}), tw::view(y, {m, n}), sums, i, j);
+        std::vector<std::int32_t> want(m * n, 5), want_sums(2);
+        for (int r = i; r < i + 2; ++r)
+          for (int c = j; c < j + 128; ++c) {
+            const bool inside = r >= 0 && r < m && c >= 0 && c < n;
+            want_sums[r - i] += inside ? x[r * n + c] : -1;
+            if (inside) want[r * n + c] = x[r * n + c] * 2;
+          }
+        check_same("y", y.download(), want);
+        check_same("sums", sums.download(), want_sums);
+      }
+  });
+}
