@@ -38,12 +38,13 @@ CLI::App* add_command(CLI::App& root, Session& session, const char* name, const 
   return command;
 }
 
-// In the order of --help; each is in a file of its name.
+// In the order of --help; each is in a file of its name, bench in a folder.
 void add_devices(CLI::App& root, Session&);
 void add_compile(CLI::App& root, Session&);
 void add_opt(CLI::App& root, Session&);
 void add_run(CLI::App& root, Session&);
 void add_graph(CLI::App& root, Session&);
+void add_bench(CLI::App& root, Session&);
 void add_reduce(CLI::App& root, Session&);
 void add_ops(CLI::App& root, Session&);
 void add_layout(CLI::App& root, Session&);

@@ -14,7 +14,8 @@ namespace {
 
 using cli::read_npy;
 
-const std::vector<std::string> kCommands = {"devices", "compile", "opt", "run", "graph", "reduce", "ops", "layout", "completion", "man"};
+const std::vector<std::string> kCommands = {"devices", "compile", "opt",    "run",        "graph", "bench",
+                                            "reduce",  "ops",     "layout", "completion", "man"};
 
 TEST_CASE("command line: --help explains the program and every command, with an example each") {
   const Outcome root = tilewright({"--help"});

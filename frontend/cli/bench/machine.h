@@ -1,0 +1,26 @@
+// What a table of times must say of the machine: device, driver, clocks, load; and the most that it computes.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tileir/type.h"
+#include "tilewright/device.h"
+
+namespace tilewright::cli::bench {
+
+/// "driver" -> "CUDA 12.4", "clocks" -> "1980 MHz", in the order of a report.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// What is known of a device and its machine now.
+Facts machine_facts(const Device&);
+
+/// Operations a second, in 10^9, that a device reaches at most in products of these elements; 0 if it is not known.
+struct Peak {
+  double gflops = 0;
+  std::string how;  // "measured", "stated"
+};
+/// Measures it on the cpu, by multiply-adds in registers on all cores. GPUs: by the programming guide and the device's clock.
+Peak peak_of(const Device&, ir::Element, bool ieee);
+
+}  // namespace tilewright::cli::bench

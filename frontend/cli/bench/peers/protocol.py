@@ -1,0 +1,53 @@
+"""Answers the requests of `tilewright bench`: the first half of the script of each peer in Python; the second defines its Library.
+
+A request is a line of JSON on standard input, the answer a line "@ok VALUE" or "@no REASON" on standard output. A Library has
+    open(device, threads, ieee) -> the text of its version
+    load(path, element type, shape) -> an array
+    save(array, path)
+    kernels: {name: function(arrays by name, shape) -> a function that runs the kernel once and returns the result}
+    time(function, launches) -> milliseconds of all launches
+"""
+import json
+import os
+import sys
+
+
+def refuse(error):
+    text = str(error).strip() or type(error).__name__
+    return "@no " + text.splitlines()[0][:300]
+
+
+class Server:
+    def __init__(self, library):
+        self.library = library
+        self.run = None
+
+    def open(self, request):
+        return self.library.open(request["device"], request["threads"], request["ieee"])
+
+    def prepare(self, request):
+        kernel = self.library.kernels.get(request["kernel"])
+        if kernel is None:
+            raise RuntimeError("it has no " + request["kernel"])
+        self.run = None  # frees the arrays of the last one
+        arrays = {t["name"]: self.library.load(t["file"], t["type"], t["shape"]) for t in request["tensors"]}
+        self.run = kernel(arrays, request["shape"])
+        return ""
+
+    def time(self, request):
+        return "%.9g" % (self.library.time(self.run, request["launches"]) / request["launches"])
+
+    def result(self, request):
+        self.library.save(self.run(), request["file"])
+        return ""
+
+    def serve(self):
+        answers = os.fdopen(os.dup(1), "w", buffering=1)
+        os.dup2(2, 1)  # what libraries print is no answer
+        for line in sys.stdin:
+            request = json.loads(line)
+            try:
+                value = getattr(self, request["do"])(request)
+                answers.write(("@ok " + value).rstrip() + "\n")
+            except Exception as error:
+                answers.write(refuse(error) + "\n")

@@ -1,0 +1,181 @@
+// The command bench: what it measures and counts, its files, and what does not end it.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+
+#include "tests/cli/arrays.h"
+#include "tests/cli/program.h"
+
+namespace tilewright::test {
+namespace {
+
+/// Whether Python finds no mistake in a JSON or an XML file, and what it then says of it by `print(d)`.
+bool is_well_formed(const Folder& folder, const std::string& file) {
+  const std::string path = (folder.path() / file).string();
+  const char* parse =
+      file.ends_with(".json") ? "import json, sys; json.load(open(sys.argv[1]))" : "import sys, xml.dom.minidom as m; m.parse(sys.argv[1])";
+  return std::system(fmt::format("{} -c '{}' {}", TW_PYTHON, parse, path).c_str()) == 0;
+}
+
+void write_executable(const Folder& folder, const std::string& name, const std::string& text) {
+  folder.write(name, text);
+  chmod((folder.path() / name).c_str(), 0700);
+}
+
+/// A kernel with a shape that takes no time.
+struct Small {
+  const char *kernel, *shape;
+};
+constexpr Small kSmall[] = {{"matmul", "33x17x65"},
+                            {"matvec", "33x65"},
+                            {"gated_mlp", "9x17x33"},
+                            {"softmax", "5x100"},
+                            {"log_softmax", "5x100"},
+                            {"layer_norm", "5x100"},
+                            {"rms_norm", "5x100"},
+                            {"cross_entropy", "5x100"},
+                            {"attention", "1x2x33x16"},
+                            {"attention_causal", "1x2x33x16"},
+                            {"decode_attention", "2x2x33x16"},
+                            {"rotary", "1x2x9x16"},
+                            {"transpose", "33x65"},
+                            {"copy", "33x65"},
+                            {"dropout", "33x65"}};
+
+TEST_CASE("bench: every kernel of the list is right and measured, in every type, on the cpu") {
+  const std::string list = tilewright({"bench", "--list"}).out;
+  for (const Small& s : kSmall) {
+    CAPTURE(s.kernel);
+    CHECK(contains(list, fmt::format("\n  {} ", s.kernel)));
+    const Outcome o = tilewright({"bench", s.kernel, "--shapes", s.shape, "--types", "all", "--rounds", "3", "--seconds", "0"});
+    CHECK(o.code == 0);
+    CHECK(o.err.empty());
+    CHECK(contains(o.out, "kernel "));
+    for (const char* type : {"f32", "f16", "bf16", "f64"}) CHECK(contains(o.out, fmt::format("{}  {:<4}  ", s.shape, type)));
+  }
+}
+
+TEST_CASE("bench: emulators count, and check results") {
+  const Folder folder;
+  const Outcome o =
+      tilewright({"bench", "matmul", "softmax", "--device", "emulator:sm_80", "--shapes", "64x64", "--json", "b.json"}, "", folder.path());
+  CHECK(o.code == 2);  // shapes of two kernels
+  const Outcome counted = tilewright({"bench", "matmul", "softmax", "attention_causal", "--device", "emulator:sm_80", "--json", "b.json",
+                                      "--plot", "b.svg", "--vs", "torch"},
+                                     "", folder.path());
+  CHECK(counted.code == 0);
+  CHECK(contains(counted.out, "torch      left out: nothing is timed on an emulator"));
+  CHECK(contains(counted.out, "64x64x64     f16          4"));
+  CHECK(contains(counted.out, "262,144"));  // multiply-adds of 64 x 64 x 64
+  CHECK(is_well_formed(folder, "b.json"));
+  CHECK(is_well_formed(folder, "b.svg"));
+  CHECK(contains(folder.read("b.json"), "\"matrix_products\": 262144"));
+  CHECK(contains(folder.read("b.svg"), "estimated from what the emulator counted"));
+}
+
+TEST_CASE("bench: files hold what the table says") {
+  const Folder folder;
+  const Outcome o = tilewright({"bench", "matmul", "softmax", "--types", "f32,f64", "--rounds", "3", "--seconds", "0", "--cold", "--vs",
+                                "memcpy", "--json", "b.json", "--plot", "b.svg"},
+                               "", folder.path());
+  CHECK(o.code == 0);
+  CHECK(contains(o.out, "caches cold"));
+  CHECK(is_well_formed(folder, "b.json"));
+  CHECK(is_well_formed(folder, "b.svg"));
+  const std::string json = folder.read("b.json"), svg = folder.read("b.svg");
+  for (const char* what : {"\"caches\": \"cold\"", "\"interrupted\": false", "\"clocks\"", "\"load\"", "\"relative_error\"",
+                           "\"peak_gflops\"", "\"lower_quartile_ms\"", "\"share_of_roofline\"", "\"rounds\": 3", "\"memcpy\""})
+    CHECK(contains(json, what));
+  for (const char* what : {"1024x1024x1024 f64", "tilewright", "roofline", "GFLOP/s"}) CHECK(contains(svg, what));
+  const Outcome to_stdout = tilewright({"bench", "copy", "--shapes", "8x8", "--rounds", "3", "--json", "-"});
+  CHECK(to_stdout.out.starts_with("{"));
+  CHECK(contains(to_stdout.err, "kernel "));
+}
+
+TEST_CASE("bench: peers that are not there, break or lie are left out with a word") {
+  const Folder folder;
+  write_executable(folder, "ends", "#!/bin/sh\necho 'no such module' >&2\nexit 1\n");
+  write_executable(folder, "breaks", "#!/bin/sh\nread request\necho '@ok version 1'\nread request\nexit 1\n");
+  write_executable(folder, "lies",
+                   "#!/bin/sh\nread request\necho '@ok version 1'\nread request\necho noise\necho @ok\nread request\n"
+                   "file=${request##*\"file\": \\\"}\nfile=${file%%\\\"*}\nhead -c 256 /dev/zero > \"$file\"\necho @ok\nread request\n");
+  write_executable(folder, "has_none",
+                   "#!/bin/sh\nread request\necho '@ok version 1'\nread request\necho '@no it has no copy'\nread request\n");
+  const auto bench = [&](const std::string& python) {
+    const Outcome o =
+        tilewright({"bench", "copy", "--shapes", "8x8", "--rounds", "3", "--vs", "numpy,cublas", "--python", python, "--json", "b.json"},
+                   "", folder.path());
+    CAPTURE(python);
+    CHECK(o.code == 0);
+    CHECK(contains(o.out, "cublas     left out: it needs a GPU"));
+    CHECK(contains(o.out, "copy    8x8    f32 "));
+    CHECK(is_well_formed(folder, "b.json"));
+    return o.out + o.err;
+  };
+  CHECK(contains(bench("./ends"), "numpy      left out: its process ended: no such module"));
+  CHECK(contains(bench("./nowhere"), "cannot start './nowhere'"));
+  CHECK(contains(bench("./breaks"), "numpy: left out of copy 8x8 f32: its process ended"));
+  CHECK(contains(bench("./lies"), "numpy: left out of copy 8x8 f32: its result is wrong"));
+  CHECK(contains(bench("./has_none"), "numpy: left out of copy 8x8 f32: it has no copy"));
+}
+
+TEST_CASE("bench: NumPy as a peer is right, and measured in turns") {
+  if (std::system(TW_PYTHON " -c 'import numpy' 2>/dev/null") != 0) return;
+  const Folder folder;
+  for (const Small& s : kSmall) {
+    const std::string kernel = s.kernel;
+    if (kernel == "decode_attention" || kernel == "rotary" || kernel == "dropout") continue;
+    CAPTURE(kernel);
+    const Outcome o = tilewright({"bench", kernel, "--shapes", s.shape, "--types", "f32,f64", "--rounds", "3", "--seconds", "0", "--vs",
+                                  "numpy", "--python", TW_PYTHON, "--json", "b.json"},
+                                 "", folder.path());
+    CHECK(o.code == 0);
+    CHECK(o.err.empty());
+    CHECK(contains(o.out, "NumPy "));
+    CHECK_FALSE(contains(folder.read("b.json"), "failure"));
+    CHECK(contains(folder.read("b.json"), "time_over_ours"));
+  }
+}
+
+TEST_CASE("bench: Ctrl-C leaves the rows that are done, in all files") {
+  const Folder folder;
+  const Outcome o = tilewright({"bench", "copy", "matmul", "--rounds", "100000", "--seconds", "0.5", "--json", "b.json", "--plot", "b.svg"},
+                               "", folder.path(), 1500);
+  CHECK(o.code == 130);
+  CHECK(contains(o.out, "kernel "));
+  CHECK(contains(o.err, "interrupted: "));
+  CHECK(is_well_formed(folder, "b.json"));
+  CHECK(is_well_formed(folder, "b.svg"));
+  CHECK(contains(folder.read("b.json"), "\"interrupted\": true"));
+}
+
+TEST_CASE("bench: a kernel of a file, on the cpu and on an emulator") {
+  const Folder folder;
+  folder.write("add.tile", kernel_text("add"));
+  folder.write("x.npy", npy(ir::Element::f32, numbers(1000, 0.5f)));
+  const std::vector<std::string> words = {"bench",   "add.tile", "--grid",           "4",     "--arg",      "x=x.npy", "--arg",
+                                          "y=x.npy", "--arg",    "z=zeros:f32:1000", "--arg", "n=i32:1000", "--json",  "b.json"};
+  const auto bench = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), more.begin(), more.end());
+    return tilewright(all, "", folder.path());
+  };
+  const Outcome cpu = bench({"--rounds", "3", "--vs", "memcpy", "--plot", "b.svg"});
+  CHECK(cpu.code == 0);
+  CHECK(contains(cpu.out, "add     grid 4"));
+  CHECK(contains(cpu.out, "GB/s"));
+  CHECK(contains(folder.read("b.json"), "\"bytes\": 12000"));
+  CHECK(is_well_formed(folder, "b.svg"));
+  const Outcome emulator = bench({"--device", "emulator:sm_80"});
+  CHECK(emulator.code == 0);
+  CHECK(contains(emulator.out, "375 (100 %)"));  // sectors of 12000 bytes
+  CHECK(is_well_formed(folder, "b.json"));
+  const Outcome outside = tilewright({"bench", "add.tile", "--grid", "4"}, "", folder.path());
+  CHECK(outside.code == 2);
+  CHECK(contains(outside.err, "no --arg gives a value to 'x'"));
+}
+
+}  // namespace
+}  // namespace tilewright::test
