@@ -98,9 +98,10 @@ TEST_CASE("bench: peers that are not there, break or lie are left out with a wor
   const Folder folder;
   write_executable(folder, "ends", "#!/bin/sh\necho 'no such module' >&2\nexit 1\n");
   write_executable(folder, "breaks", "#!/bin/sh\nread request\necho '@ok version 1'\nread request\nexit 1\n");
-  write_executable(folder, "lies",
-                   "#!/bin/sh\nread request\necho '@ok version 1'\nread request\necho noise\necho @ok\nread request\n"
-                   "file=${request##*\"file\": \\\"}\nfile=${file%%\\\"*}\nhead -c 256 /dev/zero > \"$file\"\necho @ok\nread request\n");
+  write_executable(
+      folder, "lies",
+      "#!/bin/sh\nread request\necho '@ok version 1'\nread request\necho noise\necho @ok\nread request\n"
+      "file=$(echo \"$request\" | sed 's/.*\"file\": \"//; s/\".*//')\nhead -c 256 /dev/zero > \"$file\"\necho @ok\nread request\n");
   write_executable(folder, "has_none",
                    "#!/bin/sh\nread request\necho '@ok version 1'\nread request\necho '@no it has no copy'\nread request\n");
   const auto bench = [&](const std::string& python) {

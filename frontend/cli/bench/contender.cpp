@@ -8,7 +8,9 @@
 #include <fstream>
 #include <thread>
 
-#include "runtime/device.h"
+#include "frontend/cli/command.h"
+#include "frontend/cli/execution.h"
+#include "runtime/devices.h"
 
 namespace tilewright::cli::bench {
 
@@ -49,6 +51,11 @@ std::uint64_t run_time_ns(int process) {
 }
 
 }  // namespace
+
+Device open_measured_device(const std::string& name) {
+  if (name == "interpreter") throw UsageError("--device: the interpreter is the meaning of kernels, and has no times");
+  return Device(name.empty() ? rt::open_best_device(Here()) : open_named_device(name));
+}
 
 std::unique_ptr<Contender> our_kernel(const Setting& setting, const Case& of) { return std::make_unique<OurKernel>(setting, of); }
 

@@ -24,6 +24,9 @@ struct Setting {
   kernels::Options options;
   std::string folder;  // for files that other processes read
 };
+/// The device of a command line; empty: the best one. Throws UsageError for a name that no device can have, Failure if it is not there.
+Device open_measured_device(const std::string& name);
+
 inline bool is_gpu(const Device& d) { return d.name().starts_with("cuda"); }
 inline bool is_emulator(const Device& d) { return d.name().starts_with("emulator:"); }
 

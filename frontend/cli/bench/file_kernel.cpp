@@ -11,7 +11,6 @@
 #include "frontend/cli/command.h"
 #include "frontend/cli/emulator_launches.h"
 #include "frontend/cli/execution.h"
-#include "runtime/devices.h"
 #include "tilewright/device_print.h"
 
 namespace tilewright::cli::bench {
@@ -73,9 +72,8 @@ void measure_file(const Setting& setting, const BenchOptions& options, Execution
 
 void bench_file(const std::string& file, const BenchOptions& options, const FileKernelOptions& of, Files& files) {
   expect_options_of_files(options);
-  if (options.device == "interpreter") throw UsageError("--device: the interpreter is the meaning of kernels, and has no times");
   if (of.grid.empty()) throw UsageError("--grid is required: how many programs to run, as --grid 64 or --grid 8,8");
-  Setting setting{Device(options.device.empty() ? rt::open_best_device(Here()) : open_named_device(options.device)), {}, ""};
+  Setting setting{open_measured_device(options.device), {}, ""};
   const Device& device = setting.device;
   const EmulatorLaunches launches(device.name(), {});
   std::optional<Interruption> interruption;

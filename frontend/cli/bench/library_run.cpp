@@ -13,8 +13,6 @@
 #include "frontend/cli/bench/temporary_folder.h"
 #include "frontend/cli/command.h"
 #include "frontend/cli/emulator_launches.h"
-#include "frontend/cli/execution.h"
-#include "runtime/devices.h"
 
 namespace tilewright::cli::bench {
 
@@ -167,7 +165,7 @@ void report_failures(const CaseResult& r, std::set<std::string>& told, Output& o
 }  // namespace
 
 void bench_library(const std::vector<std::string>& kernels, const BenchOptions& options, Files& files) {
-  const Device device(options.device.empty() ? rt::open_best_device(Here()) : open_named_device(options.device));
+  const Device device = open_measured_device(options.device);
   const std::vector<CaseName> cases = parse_cases(kernels, options.shapes, options.types, kind_of(device));
   const std::vector<const PeerKind*> kinds = chosen_peers(options.peers, kind_of(device));
   Output output(options.json, options.plot);

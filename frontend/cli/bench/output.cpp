@@ -10,7 +10,6 @@
 
 #include "frontend/cli/bench/contender.h"
 #include "frontend/cli/command.h"
-#include "frontend/cli/commit.h"
 
 namespace tilewright::cli::bench {
 

@@ -23,6 +23,9 @@ class Output {
   const std::string json_, plot_;
 };
 
+/// The commit of the sources, with a mark if they were changed; empty if they were in no repository. Defined in what the build generates.
+extern const std::string_view kCommit;
+
 /// Results without cases, from what is known before the first.
 Results started_results(const Device&, const MeasuringOptions&);
 
