@@ -140,6 +140,61 @@ TEST_CASE("bench: NumPy as a peer is right, and measured in turns") {
   }
 }
 
+#ifdef TW_FAKE_NVIDIA
+/// An environment variable, while this object lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+TEST_CASE("bench: cuBLAS by its functions, on a driver with emulated GPUs") {
+  const Variable libraries("LD_LIBRARY_PATH", TW_FAKE_NVIDIA);
+  const Folder folder;
+  const auto bench = [&](const std::string& kernel, const std::string& shape, const std::string& type) {
+    const Outcome o = tilewright({"bench", kernel, "--device", "cuda:1", "--shapes", shape, "--types", type, "--vs", "cublas,memcpy",
+                                  "--rounds", "3", "--seconds", "0", "--json", "b.json", "--plot", "b.svg"},
+                                 "", folder.path());
+    CAPTURE(o.err);
+    CHECK(o.code == 0);
+    CHECK(contains(o.out, "cublas     cublasLt 12.9.6"));
+    CHECK(contains(o.out, "driver     CUDA 12.6, 999.88"));
+    CHECK(contains(o.out, "clocks     1110 of 3330 MHz, memory 2220 MHz"));
+    CHECK(is_well_formed(folder, "b.json"));
+    CHECK(is_well_formed(folder, "b.svg"));
+    return o.err + folder.read("b.json");
+  };
+  const std::string product = bench("matmul", "48x33x65", "f32");
+  CHECK(contains(product, "{\"name\": \"cublas\", \"relative_error\": "));
+  CHECK_FALSE(contains(product, "failure"));
+  CHECK_FALSE(contains(bench("matvec", "48x65", "f32"), "failure"));
+  CHECK(contains(bench("softmax", "8x65", "f16"), "cublas: left out of softmax 8x65 f16: it has no softmax"));
+  CHECK(contains(bench("matmul", "8x8x8", "f16"), "its heuristics have no algorithm (cublasStatus_t 15)"));
+  const Variable wrong("FAKE_CUBLAS", "wrong");
+  CHECK(contains(bench("matmul", "8x8x8", "f32"), "cublas: left out of matmul 8x8x8 f32: its result is wrong"));
+  const Variable fails("FAKE_CUBLAS", "fails");
+  CHECK(contains(bench("matmul", "8x8x8", "f32"), "cublasLtMatmul fails with cublasStatus_t 13"));
+}
+
+TEST_CASE("bench: a kernel of a file on a driver with emulated GPUs") {
+  const Variable libraries("LD_LIBRARY_PATH", TW_FAKE_NVIDIA);
+  const Folder folder;
+  folder.write("add.tile", kernel_text("add"));
+  const Outcome o = tilewright({"bench", "add.tile", "--device", "cuda:4", "--grid", "4", "--arg", "x=zeros:f32:1000", "--arg",
+                                "y=zeros:f32:1000", "--arg", "z=zeros:f32:1000", "--arg", "n=i32:1000", "--rounds", "3", "--cold"},
+                               "", folder.path());
+  CAPTURE(o.err);
+  CHECK(o.code == 0);
+  CHECK(contains(o.out, "add     grid 4"));
+}
+
+#endif
+
 TEST_CASE("bench: Ctrl-C leaves the rows that are done, in all files") {
   const Folder folder;
   const Outcome o = tilewright({"bench", "copy", "matmul", "--rounds", "100000", "--seconds", "0.5", "--json", "b.json", "--plot", "b.svg"},

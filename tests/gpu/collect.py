@@ -57,7 +57,7 @@ def main():
     for name, step in steps.items():
         merged["steps"][name] = step
         measured = read(options.results / f"{name}.json")
-        rows += [dict(row, step=name) for row in measured.get("rows", [])]
+        rows += [dict(row, step=name) for row in measured.get("rows", measured.get("cases", []))]
         counters += measured.get("counters", [])
         for key in ("cublas", "copy_gb_s", "cuda"):
             if measured.get(key):
