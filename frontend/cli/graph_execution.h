@@ -30,7 +30,7 @@ class GraphExecution {
  public:
   GraphExecution(const graph::Graph&, const Plan&, std::shared_ptr<rt::Device>, const GraphArguments&);
 
-  /// Runs the plan and waits for it.
+  /// Runs the plan and waits for it. Parameters are given to the first run; the plan keeps them.
   void launch();
   std::vector<GraphResult> results() const;
 
@@ -51,7 +51,7 @@ class GraphExecution {
   std::shared_ptr<rt::Device> device_;
   std::vector<Buffer> inputs_;
   std::vector<OutputBuffer> outputs_;
-  std::vector<RunArgument> arguments_;
+  std::vector<RunArgument> arguments_, parameters_;
 };
 
 /// The outputs by the interpreter. With Rounding::double_precision floats are f64.
