@@ -19,14 +19,15 @@ namespace {
 
 constexpr std::string_view kNames[] = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"};
 
-/// CUDA C++ Programming Guide, "Compute Capabilities", technical specifications per compute capability.
+/// CUDA C++ Programming Guide, "Compute Capabilities", technical specifications per compute capability. Multiprocessors: of a T4, an A100,
+/// an A40, an L40 and an H100.
 struct Facts {
   std::string_view name;
-  int sm, shared_kib, warps_per_sm;
+  int sm, shared_kib, warps_per_sm, multiprocessors;
 };
 constexpr Facts kFacts[] = {
-    {"sm_75", 75, 64, 32}, {"sm_80", 80, 163, 64}, {"sm_86", 86, 99, 48},
-    {"sm_89", 89, 99, 48}, {"sm_90", 90, 227, 64}, {"sm_90a", 90, 227, 64},
+    {"sm_75", 75, 64, 32, 40},  {"sm_80", 80, 163, 64, 108}, {"sm_86", 86, 99, 48, 84},
+    {"sm_89", 89, 99, 48, 142}, {"sm_90", 90, 227, 64, 132}, {"sm_90a", 90, 227, 64, 132},
 };
 
 void initialise_llvm() {
@@ -58,6 +59,7 @@ std::optional<ir::TargetDesc> describe(std::string_view target) {
     d.has_wgmma = target == "sm_90a";
     d.shared_bytes = facts.shared_kib * 1024;
     d.warps_per_sm = facts.warps_per_sm;
+    d.processors = facts.multiprocessors;
     return d;
   }
   return std::nullopt;

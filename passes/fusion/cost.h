@@ -1,7 +1,7 @@
 // Estimates how long a kernel takes, to choose between ways to divide formulas into kernels.
 //
-// What counts is what programs do altogether: bytes that memory must move, bytes that programs read again from caches, matrix products,
-// other arithmetic, exponentials and launches. Tiles are those that the emitter will choose.
+// What counts is what the processor with the most programs does: bytes that it moves, matrix products, other arithmetic, exponentials; then
+// the bytes that memory must move altogether, and launches. Tiles and the division of loops are those that the emitter will choose.
 #pragma once
 #include <string>
 
@@ -10,14 +10,17 @@
 
 namespace tilewright::passes::fusion {
 
-/// What a machine does in a second, of the kind that a target stands for.
+/// What a machine of the kind that a target stands for does in a second.
 struct MachineFacts {
-  double memory_bytes, cache_bytes;
+  double memory_bytes;  // the machine
+  // One processor: what it moves from and to memory or caches, and computes.
+  double cache_bytes;
+  double line_bytes;  // that memory moves at least
   double flops;                                             // f32, outside of matrix instructions
   double matrix_flops_32, matrix_flops_16, matrix_flops_8;  // by bits of the operands
   double exponentials;
-  double launch_seconds;
-  double processors;         // programs that run at once, at least
+  double launch_seconds;     // of a kernel
+  double share_seconds;      // more, if several processors take part
   double accumulator_bytes;  // that one program holds
 };
 const MachineFacts& machine_facts(const ir::TargetDesc&);
@@ -28,12 +31,13 @@ struct KernelCost {
   double matrix_flops = 0, flops = 0, exponentials = 0;
   double accumulator_bytes = 0;  // of one program
   double programs = 1;
+  double parts = 1;  // into which programs divide the loop, and a second kernel merges
   bool fits = true;
   double seconds = 0;
   /// The terms, in one line.
   std::string text() const;
 };
 
-KernelCost estimate(const Plan&, const ExprBuilder&, const ir::TargetDesc&);
+KernelCost estimate(const Plan&, ExprBuilder&, const ir::TargetDesc&);
 
 }  // namespace tilewright::passes::fusion

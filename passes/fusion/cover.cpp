@@ -9,6 +9,7 @@
 #include <set>
 
 #include "passes/fusion/cost.h"
+#include "passes/fusion/own_axes.h"
 #include "passes/fusion/products.h"
 #include "passes/fusion/scans.h"
 #include "passes/fusion/stored_tensor.h"
@@ -20,19 +21,15 @@ namespace {
 
 using graph::Combine;
 
-// f32 accumulators of one row: 64 rows of them fill the registers of a GPU's program.
-constexpr double kMostCells = 1024;
 // An axis this long is held whole beside a tile of rows, as an accumulator or to be reduced.
 constexpr double kMostPayload = 512;
 constexpr double kMostWhole = 256;
 
 bool is_reference(Expr e) { return e->is(ExprKind::reference) || e->is(ExprKind::shift_reference); }
 
-std::tuple<bool, int, double> cost(const Plan& p) { return {!fits_on_chip(p), p.passes, p.cells + p.resident + p.after}; }
-
 class Coverer {
  public:
-  Coverer(ExprBuilder& b, const ir::TargetDesc& target, int first) : b_(b), target_(target), walk_(b), first_(first) {}
+  Coverer(ExprBuilder& b, const ir::TargetDesc& target, int first) : b_(b), target_(target), walk_(b), own_axes_(b), first_(first) {}
 
   std::vector<CoveredKernel> run(std::vector<KernelOutput> outputs) {
     for (const KernelOutput& o : outputs) know_output(o);
@@ -68,6 +65,7 @@ class Coverer {
   void know_output(const KernelOutput& o) {
     AxisSet axes;
     for (Expr i : o.index) {
+      if (i->is_number(0)) continue;
       if (!i->is(ExprKind::index) || axes.contains(i->axis)) return;
       axes.insert(i->axis);
     }
@@ -143,26 +141,54 @@ class Coverer {
         const bool is_known =
             std::any_of(ways.begin(), ways.end(), [&](const Choice& c) { return c.plan->loop == loop && c.stored == stored; });
         if (is_known) continue;
-        ways.push_back(way(Plan(b_, {reduced}, loop), std::move(stored)));
+        add_ways(reduced, loop, std::move(stored), ways);
+      }
+    for (Axis loop : loops)
+      for (const Operands which : {Operands::outermost, Operands::same_along_loop}) {
+        ExprMap stored;
+        KernelOutput reduced = output;
+        reduced.value = with_stored_values(output.value, loop, which, stored);
+        if (!loop || stored.empty() || reductions_over(loop, {reduced}).empty()) continue;
+        add_ways(reduced, loop, std::move(stored), ways);
       }
     const auto add_with_stored_reductions = [&](Reductions which) {
       ExprMap stored;
       KernelOutput reduced = output;
       reduced.value = with_stored_reductions(output.value, which, stored);
-      if (!stored.empty()) ways.push_back(way(best_plan(b_, {reduced}), std::move(stored)));
+      if (stored.empty()) return;
+      Plan plan = best_plan(b_, {reduced});
+      if (const Expr value = own_axes_.apply(reduced.value, plan.loop); value != reduced.value) {
+        reduced.value = value;
+        ways.push_back(way(Plan(b_, {reduced}, plan.loop), stored));
+      }
+      ways.push_back(way(std::move(plan), std::move(stored)));
     };
     // Products of one row are no products, and yet no program should compute them again for each tile of another axis.
     add_with_stored_reductions(Reductions::inner);
     if (std::none_of(ways.begin(), ways.end(), [](const Choice& c) { return c.cost.fits; })) add_with_stored_reductions(Reductions::all);
-    const auto is_better = [](const Choice& a, const Choice& c) {
+    const auto is_better = [&](const Choice& a, const Choice& c) {
       // Estimates are rough, and what is stored needs memory of its own.
       constexpr double kOfStoring = 1.25;
-      const auto weighted = [](const Choice& x) { return x.seconds * (x.stored.empty() ? 1 : kOfStoring); };
+      const auto weighted = [&](const Choice& x) { return x.seconds * (stores_more(x.stored) ? kOfStoring : 1); };
       return std::pair(!a.cost.fits, weighted(a)) < std::pair(!c.cost.fits, weighted(c));
     };
     std::stable_sort(ways.begin(), ways.end(), is_better);
     if (ways.size() > 1) ways[0].rejected = rejection(ways[0], ways[1]);
     return choices_.emplace(output.tensor, std::move(ways[0])).first->second;
+  }
+
+  // Whether a value has no memory yet.
+  bool stores_more(const ExprMap& stored) const {
+    return std::any_of(stored.begin(), stored.end(), [&](const auto& s) { return started_.count(s.first) == 0; });
+  }
+
+  // With the axes of reductions as they are, and with axes of their own where that makes a difference.
+  void add_ways(KernelOutput output, Axis loop, ExprMap stored, std::vector<Choice>& ways) {
+    const Expr value = output.value;
+    output.value = own_axes_.apply(value, loop);
+    if (output.value != value) ways.push_back(way(Plan(b_, {output}, loop), stored));
+    output.value = value;
+    ways.push_back(way(Plan(b_, {output}, loop), std::move(stored)));
   }
 
   Choice way(Plan plan, ExprMap stored) {
@@ -218,7 +244,7 @@ class Coverer {
         }
       }
       if (is_product(e, b_)) {
-        auto [groups, shared] = operands(e);
+        auto [groups, shared] = operand_groups(e, b_);
         for (std::vector<Factor>& group : groups) {
           const Expr operand = b_.multiply(1, group);
           if (!walk_.holds_product(operand) || (inside && stays_inside(operand, root, loop))) continue;
@@ -310,7 +336,7 @@ class Coverer {
         if (estimated_extent(a->extent) > kMostPayload) return false;
         repeated *= estimated_extent(a->extent);
       }
-    return repeated <= kMostCells && !has_cascade(value, loop);
+    return repeated <= kMostRowCells && !has_cascade(value, loop);
   }
 
   // Whether a long reduction inside, that is not over the loop's axis, needs another one first: it wants a loop of its own.
@@ -340,47 +366,6 @@ class Coverer {
     return std::all_of(inside.begin(), inside.end(), [&](Expr x) { return binds(x, loop, seen); });
   }
 
-  struct Operands {
-    std::vector<std::vector<Factor>> groups;  // by the axes of the result that the factors share
-    std::vector<Factor> shared;               // of contracted axes only
-  };
-  Operands operands(Expr product) const {
-    std::vector<std::pair<AxisSet, std::vector<Factor>>> groups;
-    std::vector<Factor> shared;
-    for (const Factor& f : b_.factors(product->operands[0])) {
-      AxisSet own = f.base->axes.without(product->bound);
-      if (own.empty()) {
-        shared.push_back(f);
-        continue;
-      }
-      std::vector<Factor> members{f};
-      for (auto g = groups.begin(); g != groups.end();) {
-        // Axes that all factors have (batch axes) join nothing.
-        const AxisSet common = g->first.common(own);
-        bool joins = false;
-        for (Axis a : common) joins = joins || !is_batch(a, product);
-        if (!joins) {
-          ++g;
-          continue;
-        }
-        own.insert(g->first);
-        members.insert(members.end(), g->second.begin(), g->second.end());
-        g = groups.erase(g);
-      }
-      groups.emplace_back(own, members);
-    }
-    Operands result;
-    for (auto& [axes, members] : groups) result.groups.push_back(std::move(members));
-    result.shared = std::move(shared);
-    return result;
-  }
-
-  bool is_batch(Axis a, Expr product) const {
-    for (const Factor& f : b_.factors(product->operands[0]))
-      if (f.base->axes.intersects(product->bound) && !f.base->axes.contains(a)) return false;
-    return true;
-  }
-
   // Factors of a product become one load.
   void replace_group(Expr product, const std::vector<Factor>& group, Expr load, ExprMap& replaced) {
     Expr current = replaced.count(product) != 0 ? replaced.at(product) : product;
@@ -389,6 +374,44 @@ class Coverer {
     left.push_back({load, 1});
     const Rational coefficient = current->operands[0]->is(ExprKind::mul) ? current->operands[0]->number : Rational(1);
     replaced[product] = b_.reduce(Combine::sum, product->bound, b_.multiply(coefficient, left), product->operand_element);
+  }
+
+  // Stores what reductions combine and what holds reductions itself, each operand with all that is computed element by element from them:
+  // of the outermost reductions, or only what is the same for all of the loop.
+  enum class Operands : std::uint8_t { outermost, same_along_loop };
+  Expr with_stored_values(Expr root, Axis loop, Operands which, ExprMap& stored) {
+    ExprMap replaced;
+    ExprSet seen;
+    const std::function<void(Expr)> visit = [&](Expr e) {
+      if (!walk_.holds_reduction(e) || !seen.insert(e).second) return;
+      if (!e->is(ExprKind::reduce) || e->combine == Combine::combine) {
+        for (Expr x : children(e)) visit(x);
+        return;
+      }
+      auto [groups, shared] = operand_groups(e, b_);
+      groups.push_back(shared);
+      std::vector<Factor> rest = b_.factors(e->operands[0]);
+      for (const std::vector<Factor>& group : groups) {
+        std::vector<Factor> own;
+        std::copy_if(group.begin(), group.end(), std::back_inserter(own), [&](const Factor& f) {
+          return walk_.holds_reduction(f.base) && (which == Operands::outermost || !f.base->axes.contains(loop));
+        });
+        if (own.empty()) continue;
+        const Expr value = b_.multiply(1, own);
+        stored[value] = load_of(value);
+        for (const Factor& f : own) rest.erase(std::remove(rest.begin(), rest.end(), f), rest.end());
+        rest.push_back({stored[value], 1});
+      }
+      if (rest != b_.factors(e->operands[0])) {
+        const Rational coefficient = e->operands[0]->is(ExprKind::mul) ? e->operands[0]->number : Rational(1);
+        replaced[e] = b_.reduce(e->combine, e->bound, b_.multiply(coefficient, rest), e->operand_element);
+        for (graph::NodeId n : std::vector(b_.pool().sources(e))) b_.pool().note_source(replaced[e], n);
+      } else {
+        for (Expr x : children(e)) visit(x);
+      }
+    };
+    visit(root);
+    return replaced.empty() ? root : b_.substitute(root, replaced);
   }
 
   // inner: those inside of another reduction; all: also those that do not fit beside others.
@@ -541,6 +564,7 @@ class Coverer {
   ExprBuilder& b_;
   const ir::TargetDesc& target_;
   HeldReductions walk_;
+  OwnAxes own_axes_;
   const int first_;  // the number of the first intermediate result
   ExprMap loads_;
   ExprSet started_;
@@ -549,30 +573,6 @@ class Coverer {
 };
 
 }  // namespace
-
-bool fits_on_chip(const Plan& p) {
-  // Programs hold the axes that they do not share out whole: of such an axis a longest extent must be known.
-  constexpr std::int64_t kMostWhole = 8192;
-  AxisSet whole = p.payload;
-  for (const KernelOutput& o : p.outputs) whole.insert(o.value->axes.without(p.grid));
-  for (Axis a : whole)
-    if (p.loop && a != p.loop && a->extent.greatest() > kMostWhole) return false;
-  return p.cells + p.after <= kMostCells;
-}
-
-Plan best_plan(ExprBuilder& b, const std::vector<KernelOutput>& outputs) {
-  std::optional<Plan> best;
-  std::vector<Axis> candidates = bound_axes(outputs);
-  std::vector<Expr> values;
-  for (const KernelOutput& o : outputs) values.push_back(o.value);
-  if (const std::optional<ScanLoop> scans = scan_loop(values)) candidates = {scans->axis};
-  if (candidates.empty()) candidates.push_back(nullptr);
-  for (Axis loop : candidates) {
-    Plan plan(b, outputs, loop);
-    if (!best || cost(plan) < cost(*best)) best.emplace(std::move(plan));
-  }
-  return std::move(*best);
-}
 
 std::vector<CoveredKernel> cover(ExprBuilder& b, std::vector<KernelOutput> outputs, const ir::TargetDesc& target, int first) {
   return Coverer(b, target, first).run(std::move(outputs));

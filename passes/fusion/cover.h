@@ -27,6 +27,9 @@ std::vector<CoveredKernel> cover(ExprBuilder&, std::vector<KernelOutput> outputs
 /// The cheapest plan of outputs that are computed by one kernel.
 Plan best_plan(ExprBuilder&, const std::vector<KernelOutput>&);
 
+/// f32 accumulators of one row: 64 rows of them fill the registers of a GPU's program.
+inline constexpr double kMostRowCells = 1024;
+
 /// Whether the accumulators of one row fit beside each other in registers and shared memory.
 bool fits_on_chip(const Plan&);
 

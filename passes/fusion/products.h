@@ -9,6 +9,13 @@ bool is_product(const std::vector<Factor>& factors, const AxisSet& along);
 /// Whether an expression is a sum of such products.
 bool is_product(Expr, const ExprBuilder&);
 
+/// The factors of a product, by the operand to which they belong.
+struct OperandGroups {
+  std::vector<std::vector<Factor>> groups;  // by the axes of the result that the factors share
+  std::vector<Factor> shared;               // of contracted axes only
+};
+OperandGroups operand_groups(Expr reduce, const ExprBuilder&);
+
 /// Whether expressions are reductions, or have some inside; each is visited once.
 class HeldReductions {
  public:

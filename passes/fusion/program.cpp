@@ -486,8 +486,7 @@ class ProgramBuilder {
   }
 
   SplitLimits split_limits() const {
-    const int processors = target_.is_gpu() ? static_cast<int>(machine_facts(target_).processors) : options_.threads;
-    return {processors, target_.is_gpu() ? "multiprocessors" : "threads", options_.batch_invariant, options_.max_workspace};
+    return {target_.processors, target_.is_gpu() ? "multiprocessors" : "threads", options_.batch_invariant, options_.max_workspace};
   }
 
   // Programs store the states of the parts of the loop; a second kernel merges them.

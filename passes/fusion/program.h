@@ -87,7 +87,6 @@ struct ProgramProof {
 struct ProgramOptions {
   bool fuse = true, reassociate = true, move_rounding = true, deterministic = true, batch_invariant = false;
   std::uint64_t max_workspace = UINT64_MAX;
-  int threads = 1;  // of a host that runs the program
 };
 
 /// How long phases of build_program took.

@@ -23,6 +23,7 @@ struct TargetDesc {
   bool has_f16_conversion = false;  // f16 <-> f32 instructions
   bool has_masked_memory = false;   // masked vector loads and stores
   ReductionOrder reduction;
+  int processors = 8;  // that run programs at once: threads of a host, multiprocessors of a GPU
 
   // nvptx
   int sm = 0;                     // compute capability: 75, 80, 86, 89, 90

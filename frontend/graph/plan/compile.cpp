@@ -63,15 +63,15 @@ std::shared_ptr<const graph::Graph> snapshot_of(const Graph& g, const Here& at) 
 
 Plan detail::compile_graph(std::shared_ptr<const graph::Graph> nodes, std::shared_ptr<rt::Device> device, const std::string& target,
                            const PlanOptions& o, const Here& at) {
-  const ir::TargetDesc facts = describe(target, at);
+  ir::TargetDesc facts = describe(target, at);
+  if (!facts.is_gpu()) facts.processors = rt::cpu_threads();
   const GraphDump dump(*nodes, target, at);
   fusion::ProgramOptions options{.fuse = o.fuse,
                                  .reassociate = o.reassociate,
                                  .move_rounding = o.move_rounding,
                                  .deterministic = o.deterministic,
                                  .batch_invariant = o.batch_invariant,
-                                 .max_workspace = o.max_workspace,
-                                 .threads = rt::cpu_threads()};
+                                 .max_workspace = o.max_workspace};
   PlanParts parts{.graph = nodes,
                   .program = fusion::build_program(*nodes, options, facts),
                   .unfused = {},

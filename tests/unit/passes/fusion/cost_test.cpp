@@ -62,5 +62,66 @@ TEST_CASE("fusion cover: an operand is stored with the norm that scales it") {
   CHECK(kernels[1].plan.reductions.size() == 1);
 }
 
+// A row, its norm, a gate of two products, and a product of that: what a decoding step computes behind its attention.
+void gated_row(Derived& d) {
+  graph::Graph& g = *d.graph;
+  const Formula x = input(g, "x", {1, 256}), w = input(g, "w", {256, 640}), u = input(g, "u", {256, 640}), v = input(g, "v", {640, 256});
+  const Formula n = x * rsqrt(sum(square(x)) / 256.0 + 1e-6);
+  const Formula gate = einsum("rk,kf->rf", {n, w}), up = einsum("rk,kf->rf", {n, u});
+  builder(g).output("y", (x + einsum("rf,fn->rn", {gate / (1.0 + exp(-gate)) * up, v})).id);
+  translate_outputs(d);
+}
+
+TEST_CASE("fusion cover: products of one row are kernels of several programs, each product computed once") {
+  for (const int processors : {2, 8}) {
+    CAPTURE(processors);
+    Derived d;
+    gated_row(d);
+    ir::TargetDesc host;
+    host.processors = processors;
+    const std::vector<CoveredKernel> kernels = cover(*d.exprs, d.outputs, host);
+    for (const CoveredKernel& k : kernels) {
+      const KernelCost c = estimate(k.plan, *d.exprs, host);
+      CHECK(c.programs * c.parts >= 4);
+      CHECK(c.reread_bytes < c.read_bytes);
+      CHECK(k.plan.passes == 1);
+    }
+  }
+}
+
+TEST_CASE("fusion cost: few programs leave processors idle, neighbours of less than a line move it again") {
+  Derived d;
+  gated_row(d);
+  ir::TargetDesc two;
+  two.processors = 2;
+  const std::vector<CoveredKernel> kernels = cover(*d.exprs, d.outputs, two);
+  const auto seconds = [&](int processors) {
+    ir::TargetDesc host;
+    host.processors = processors;
+    return estimate(kernels[0].plan, *d.exprs, host).seconds;
+  };
+  CHECK(seconds(1) > seconds(2));
+  CHECK(seconds(64) == doctest::Approx(seconds(32)));
+  // Loops over the gate's axis read few neighbours of each row of w and u.
+  const Plan whole = best_plan(*d.exprs, d.outputs);
+  CHECK(estimate(whole, *d.exprs, {}).reread_bytes > 4 * 256 * 640);
+}
+
+TEST_CASE("fusion cover: the mean of an output reads it") {
+  Derived d;
+  graph::Graph& g = *d.graph;
+  const Formula x = input(g, "x", {90, 64}), w = input(g, "w", {1000, 64}), s = einsum("rk,vk->rv", {x, w});
+  const Formula e = exp(s - max(s)), lse = log(sum(e)) + max(s);
+  builder(g).output("lse", lse.id);
+  builder(g).output("mean", (sum(reshape(lse, {90})) / 90.0).id);
+  translate_outputs(d);
+  for (const int processors : {1, 2, 8, 64}) {
+    CAPTURE(processors);
+    ir::TargetDesc host;
+    host.processors = processors;
+    CHECK(cover(*d.exprs, d.outputs, host).size() == 2);
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::passes::fusion::test

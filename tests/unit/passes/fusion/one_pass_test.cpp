@@ -48,6 +48,7 @@ ir::TargetDesc gpu() {
   target.kind = ir::TargetDesc::Kind::nvptx;
   target.sm = 90;
   target.has_wgmma = true;
+  target.processors = 132;
   target.shared_bytes = 232448;
   return target;
 }
