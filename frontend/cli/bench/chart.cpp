@@ -178,7 +178,7 @@ class Drawing {
                             x_of(b.lower), x_of(b.upper), y + kBarHeight / 2);
         label = std::max(label, x_of(b.upper));
       }
-      text(label + 7, y + kBarHeight - 3.5, b.label, "font-size=\"11\"");
+      text(label + 7, y + kBarHeight - 3.5, b.label, "font-size=\"11\" paint-order=\"stroke\" stroke=\"#ffffff\" stroke-width=\"3\"");
       y += kBarHeight + kBarGap;
     }
   }

@@ -33,7 +33,8 @@ class Library(TorchArrays):
         x, gamma = t["x"], t["gamma"]
         if hasattr(F, "rms_norm"):
             return lambda: F.rms_norm(x, (shape[1],), gamma, 1e-5)
-        return lambda: (x * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * gamma
+        wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+        return lambda: (x * torch.rsqrt(x.to(wide).pow(2).mean(-1, keepdim=True) + 1e-5)).to(x.dtype) * gamma
 
     def cross_entropy(self, t, shape):
         targets = t["targets"].long()
