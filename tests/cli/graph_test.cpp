@@ -57,13 +57,13 @@ TEST_CASE("graph: explains the plan of a file, as text and as a picture, for a t
   const Outcome text = tilewright({"graph", "attention.graph"}, "", folder.path());
   CHECK(text.code == 0);
   CHECK(text.err.empty());
-  CHECK(text.out.starts_with("plan for cpu: "));
+  CHECK(text.out.starts_with("plan for cpu: 1 kernel;"));
   for (const char* part : {"scores (mul) (attention.graph:11)", "softmax (attention.graph:3)", "\nproof: exact"})
     CHECK(contains(text.out, part));
   CHECK(tilewright({"graph", "attention.graph", "--emit", "explain", "--target", "sm_90a"}, "", folder.path())
-            .out.starts_with("plan for sm_90a: "));
+            .out.starts_with("plan for sm_90a: 1 kernel;"));
   CHECK(tilewright({"graph", "attention.graph", "--device", "emulator:sm_80"}, "", folder.path())
-            .out.starts_with("plan for emulator:sm_80: "));
+            .out.starts_with("plan for emulator:sm_80: 1 kernel;"));
   const Outcome unfused = tilewright({"graph", "attention.graph", "--no-fuse"}, "", folder.path());
   CHECK(contains(unfused.out, "because    one node\n"));
   const Outcome picture = tilewright({"graph", "attention.graph", "--emit", "svg", "-o", "a.svg"}, "", folder.path());

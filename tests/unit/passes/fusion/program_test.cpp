@@ -51,16 +51,20 @@ TEST_CASE("fusion program: node by node gives the same values") {
   }
 }
 
-// TILEWRIGHT_RANDOM_GRAPHS: how many, beside the default.
+// TILEWRIGHT_RANDOM_GRAPHS: how many, beside the default. TILEWRIGHT_RANDOM_GRAPH: the seed of one, which runs alone.
 TEST_CASE("fusion program: random graphs compute what they say") {
   const char* wanted = std::getenv("TILEWRIGHT_RANDOM_GRAPHS");
-  const int count = wanted ? std::atoi(wanted) : 150;
+  const char* only = std::getenv("TILEWRIGHT_RANDOM_GRAPH");
+  const int first = only ? std::atoi(only) : 0, last = only ? first + 1 : wanted ? std::atoi(wanted) : 150;
   constexpr double kRandomTolerance = 1e-3;  // differences of values that are nearly equal lose bits
-  for (int seed = 0; seed < count; ++seed) {
+  for (int seed = first; seed < last; ++seed) {
     CAPTURE(seed);
     graph::Graph g;
     random_graph(g, static_cast<std::uint64_t>(seed));
     const Program p = build_program(g, {}, {});
+    std::string plans;
+    for (const ProgramKernel& k : p.kernels) plans += k.plan_text + "\n";
+    CAPTURE(plans);
     CHECK(p.proof.exact);
     for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 5))) {
       CAPTURE(name);
