@@ -2,6 +2,7 @@
 #include "tilewright/kernels/configuration.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/device.h"
 #include "tilewright/ops/library.h"
@@ -83,6 +84,27 @@ Configuration element_configuration(const Device& device, std::int64_t rows, std
   const int elements = facts_of(device).is_gpu ? 2048 : 4096;
   c.bn = cover(columns, 1, rows <= 8 ? elements : 64);
   c.bm = cover(rows, 1, elements / c.bn);
+  return c;
+}
+
+Configuration reduce_configuration(const Device& device, std::int64_t matrices, std::int64_t m, std::int64_t k, const Options& options) {
+  if (options.configuration) return *options.configuration;
+  // How rows are combined must then depend on their length alone.
+  Configuration c = element_configuration(device, options.batch_invariant ? 64 : m, k, options);
+  std::swap(c.bn, c.bk);
+  const std::int64_t tiles = options.batch_invariant ? 1 : matrices * cdiv(m, static_cast<std::int64_t>(c.bm));
+  // Parts of at least 4 steps each.
+  const std::int64_t most = std::max<std::int64_t>(k / c.bk / 4, 1);
+  c.splits = static_cast<int>(std::min(most, cdiv(4 * facts_of(device).programs, std::max<std::int64_t>(tiles, 1))));
+  return c;
+}
+
+Configuration scan_configuration(const Device& device, std::int64_t n, const Options& options) {
+  if (options.configuration) return *options.configuration;
+  const DeviceFacts facts = facts_of(device);
+  Configuration c;
+  c.bn = cover(n, 1, facts.is_gpu ? 1024 : 4096);
+  c.splits = static_cast<int>(std::clamp<std::int64_t>(n / c.bn / 4, 1, 4 * facts.programs));
   return c;
 }
 

@@ -87,6 +87,23 @@ TEST_CASE("mistakes: other products and elements") {
   CHECK_MISTAKE("fill: 'y' is empty", kernels::fill(tw::View<float, 1>(), 1.0f));
   CHECK_MISTAKE("random_normal: elements of 'y' share memory", kernels::random_normal(tw::view(result, {4, 4}, {1, 1}), 1));
 }
+
+TEST_CASE("mistakes: reductions and scans") {
+  tw::Device device = tw::Device::open("cpu");
+  auto buffer = device.allocate<float>(100), other = device.allocate<float>(100), empty = tw::Buffer<float>();
+  const auto x = tw::view(buffer, {8, 6}), y = tw::view(other, {8, 6});
+  const auto sum = [](auto a, auto b) { return a + b; };
+  CHECK_MISTAKE("error: this buffer is empty", kernels::reduce(empty, sum, 0.0f));
+  CHECK_MISTAKE("reduce: 'x' is empty: a view comes from tw::view()", kernels::reduce(tw::View<float, 2>(), sum, 0.0f));
+  CHECK_MISTAKE("reduce: axis = 2; it must be -2 to 1", kernels::reduce(x, 2, tw::view(other, {8})));
+  CHECK_MISTAKE("reduce: axis = -3; it must be -2 to 1", kernels::reduce(x, -3, tw::view(other, {8}), sum, 0.0f));
+  CHECK_MISTAKE("reduce: 'y' is [8]; its extent 0 must be extent = 6 of 'x', which is [8, 6]", kernels::reduce(x, 0, tw::view(other, {8})));
+  CHECK_MISTAKE("reduce: 'y' is [8, 6]; its extent 1 must be the reduced extent = 1", kernels::reduce(x, 1, y));
+  CHECK_MISTAKE("reduce: 'y', a result, shares memory with 'x'", kernels::reduce(x, 1, tw::view(buffer, {8})));
+  CHECK_MISTAKE("scan: 'y' is [6, 8]; it must be [8, 6] as 'x' is [8, 6]", kernels::scan(x, tw::view(other, {6, 8}), sum, 0.0f));
+  CHECK_MISTAKE("scan: 'y', a result, shares memory with 'x'", kernels::scan(tw::view(buffer, {50}), tw::view(buffer, {50}, {2}), sum, 0.0f));
+  CHECK_MISTAKE("scan: bn = 3 of the configuration", kernels::scan(x, y, sum, 0.0f, {.configuration = kernels::Configuration{.bn = 3}}));
+}
 // clang-format on
 
 TEST_CASE("mistakes: views that interleave share no memory") {

@@ -16,5 +16,7 @@
 #include "tilewright/kernels/normalization.h"
 #include "tilewright/kernels/options.h"
 #include "tilewright/kernels/random.h"
+#include "tilewright/kernels/reduce.h"
 #include "tilewright/kernels/rotary.h"
+#include "tilewright/kernels/scan.h"
 #include "tilewright/kernels/softmax.h"

@@ -20,6 +20,10 @@ Configuration matvec_configuration(const Device&, std::int64_t m, std::int64_t k
 Configuration row_configuration(const Device&, std::int64_t n, const Options&);
 /// For kernels over the elements of matrices, in tiles of bm rows and bn columns.
 Configuration element_configuration(const Device&, std::int64_t rows, std::int64_t columns, const Options&);
+/// For reductions of rows of k elements: bm rows, bk elements in a step, the rows in `splits` parts.
+Configuration reduce_configuration(const Device&, std::int64_t matrices, std::int64_t m, std::int64_t k, const Options&);
+/// For scans of n elements: bn in a step, in `splits` parts.
+Configuration scan_configuration(const Device&, std::int64_t n, const Options&);
 /// For attention: bm queries, bn keys; heads of `depth` elements; `queries` of each head.
 Configuration attention_configuration(const Device&, std::int64_t queries, std::int64_t keys, int depth, int element_bytes, const Options&);
 /// What decides on the configuration of attention over a cache.

@@ -1,0 +1,156 @@
+// Reductions of whole arrays, and along an axis.
+#pragma once
+#include "tilewright/kernels/whole_arrays.h"
+
+namespace tilewright::kernels {
+
+/// y = f over the last axis of x, [.., M, K] to [.., M]: a program combines up to `length` elements of bm rows, always in the order of the
+/// axis. If the axis has several parts of that length, their results are in rows of y: those of the first part, then those of the next.
+template <class X, class S, class Y, int RX, int RY, class F>
+void reduce_kernel(View<const X, RX> x, View<Y, RY> y, I64 matrices, I64 length, Tile<S> identity, int bm, int bk, F f) {
+  const I64 tiles = cdiv(x.extent(RX - 2), bm), K = x.extent(RX - 1);
+  const I64 row = program_id(0).to<std::int64_t>() / tiles, i = program_id(0).to<std::int64_t>() % tiles * bm;
+  const auto rows = matrix_of(x, row % matrices);
+  // The end of a part is that of a step, so that no element counts twice.
+  const I64 begin = row / matrices * length;
+  auto total = broadcast_to(identity, {bm});
+  for (auto k : range(begin, minimum(begin + length, K), bk)) {
+    const auto v = rows.load({i, k}, {bm, bk}).template to<S>();
+    const auto inside = broadcast_to(tilewright::row(k + arange(0, bk)) < K, {bm, bk});
+    total = f(total, tilewright::reduce(where(inside, v, identity), 1, f));
+  }
+  row_of(y, row).store({i}, total.template to<Y>());
+}
+
+/// The function of a sum.
+struct Add {
+  template <class S>
+  Tile<S> operator()(const Tile<S>& earlier, const Tile<S>& later) const {
+    return earlier + later;
+  }
+};
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+/// The type of sums: that of the results if they are integers, else float, or double if x or y holds it.
+template <class X, class Y>
+using SumType = std::conditional_t<std::is_integral_v<Y>, Y, std::conditional_t<OneOf<double, X, Y>, double, float>>;
+
+template <class S, class X, class Y, int RX, int RY, class F>
+void launch_reduce_parts(const View<const X, RX>& x, const View<Y, RY>& y, std::int64_t parts, const Configuration& c, S identity, F f,
+                         const Options& options, const Here& at) {
+  static const Kernel kernel("reduce", reduce_kernel<X, S, Y, RX, RY, F>);
+  const std::int64_t m = extent_of(x, -2), k = extent_of(x, -1), matrices = size_of(y) / m / parts;
+  const std::int64_t length = tilewright::cdiv(tilewright::cdiv(k, parts), std::int64_t{c.bk}) * c.bk;
+  const Launch launch{
+      .grid = parts * matrices * tilewright::cdiv(m, std::int64_t{c.bm}), .num_warps = c.num_warps, .stream = stream_of(options)};
+  kernel(launch, x, y, matrices, length, identity, c.bm, c.bk, f, at);
+}
+
+/// y = f over the last axis of x. Few long rows are combined in parts, which a second launch combines in their order.
+template <class S, class X, class Y, int RX, int RY, class F>
+void launch_reduce(const Device& device, const View<const X, RX>& x, const View<Y, RY>& y, S identity, F f, const Options& options,
+                   const Here& at) {
+  const std::int64_t results = size_of(y), m = extent_of(x, -2);
+  if (results == 0) return;
+  const Configuration c = reduce_configuration(device, results / m, m, extent_of(x, -1), options);
+  if (c.splits == 1) return launch_reduce_parts<S>(x, y, 1, c, identity, f, options, at);
+  Buffer<S> memory = device.allocate<S>(c.splits * results, at);
+  launch_reduce_parts<S>(x, view(memory, {c.splits * (results / m), m}, at), c.splits, c, identity, f, options, at);
+  const View<const S, 3> parts = view(memory, {results / m, m, std::int64_t{c.splits}}, {m, std::int64_t{1}, results}, at);
+  launch_reduce_parts<S>(parts, y, 1, c, identity, f, options, at);
+}
+
+/// The view with an axis moved to the end; and without an axis.
+template <class T, int R>
+auto axis_last(const View<T, R>& v, int axis, const Here& at) {
+  if constexpr (R == 1) {
+    return with_batch<2>(v, 1, at);
+  } else {
+    auto extents = detail::ViewAccess<T, R>::extents(v);
+    auto strides = detail::ViewAccess<T, R>::strides(v);
+    std::rotate(extents.begin() + axis, extents.begin() + axis + 1, extents.end());
+    std::rotate(strides.begin() + axis, strides.begin() + axis + 1, strides.end());
+    return detail::ViewAccess<T, R>::over(detail::ViewAccess<T, R>::host(v), extents, strides, at);
+  }
+}
+template <int RY, class T, int R>
+View<T, RY> without_axis(const View<T, R>& v, int axis, const Here& at) {
+  if constexpr (R == RY) {
+    return v;
+  } else {
+    detail::PerAxis<std::int64_t, RY> extents{}, strides{};
+    for (int i = 0; i < RY; ++i) {
+      extents[static_cast<std::size_t>(i)] = extent_of(v, i < axis ? i : i + 1);
+      strides[static_cast<std::size_t>(i)] = stride_of(v, i < axis ? i : i + 1);
+    }
+    return detail::ViewAccess<T, RY>::over(detail::ViewAccess<T, R>::host(v), extents, strides, at);
+  }
+}
+
+template <class S, class X, class Y, int R, int RY, class F>
+void reduce_axis(const View<X, R>& x, int axis, const View<Y, RY>& y, S identity, F f, const Options& options, const Here& at) {
+  using T = std::remove_const_t<X>;
+  static_assert(RY == R || (RY == R - 1 && R > 1), "y has the axes of x without the one that is reduced, or with an extent of 1 there");
+  ArgumentCheck check("reduce", at);
+  check.input("x", x);
+  check.output("y", y);
+  if (axis < -R || axis >= R)
+    check.fail("axis = " + std::to_string(axis) + "; it must be " + std::to_string(-R) + " to " + std::to_string(R - 1));
+  if (axis < 0) axis += R;
+  for (int i = 0; i < R; ++i) {
+    const int to = RY == R || i < axis ? i : i - 1;
+    if (i != axis)
+      check.equal("y", to, "extent", "x", i);
+    else if (RY == R)
+      check.equal("y", to, "the reduced extent", 1);
+  }
+  check.configuration(options);
+  check.finish();
+  const View<const T, (R > 1 ? R : 2)> from = axis_last(x, axis, at);
+  launch_reduce<S>(check.device(), from, without_axis<(R > 1 ? R - 1 : 1)>(y, axis, at), identity, f, options, at);
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// f over all elements of a view or buffer x in row-major order; the identity if there are none. f(earlier, later) is a lambda without
+/// captures over scalars and over tiles; it must be associative, need not be commutative, and f(x, identity) must be x. The result is back
+/// when the function returns. 16-bit floats are combined in float if f takes it.
+template <host::WholeArray X, host::CombineFunction<host::WholeElement<X>> F>
+host::WholeElement<X> reduce(X&& x, F f, std::type_identity_t<host::WholeElement<X>> identity, const Options& options = {},
+                             Here at = Here::current()) {
+  using T = host::WholeElement<X>;
+  using S = CombineType<T, F>;
+  const auto all = host::view_of(x, at);
+  host::ArgumentCheck check("reduce", at);
+  check.input("x", all);
+  check.configuration(options);
+  check.finish();
+  if (host::size_of(all) == 0) return identity;
+  Buffer<T> copy, result = check.device().template allocate<T>(1, at);
+  const View<const T, 2> line = host::with_batch<2>(host::line_of(all, copy, check, options), 1, at);
+  host::launch_reduce<S>(check.device(), line, view(result, {1}, at), S(identity), f, options, at);
+  return host::only_element(result, options, at);
+}
+
+/// y = the sums along an axis, which counts from the end if it is negative. y has the axes of x without that one, or with an extent of 1
+/// there. Integers are added up in the type of y, floats in float, or in double if x or y holds it.
+template <class X, class Y, int R, int RY>
+void reduce(const View<X, R>& x, int axis, const View<Y, RY>& y, const Options& options = {}, Here at = Here::current()) {
+  using S = host::SumType<std::remove_const_t<X>, Y>;
+  static_assert(!(std::is_integral_v<Y> && host::kIsFloat<X>), "sums of floats need a y of floats");
+  host::reduce_axis<S>(x, axis, y, S(0), Add(), options, at);
+}
+/// y = f over the elements along an axis, in their order.
+template <class X, class Y, int R, int RY, host::CombineFunction<std::remove_const_t<X>> F>
+void reduce(const View<X, R>& x, int axis, const View<Y, RY>& y, F f, std::type_identity_t<std::remove_const_t<X>> identity,
+            const Options& options = {}, Here at = Here::current()) {
+  using S = CombineType<std::remove_const_t<X>, F>;
+  host::reduce_axis<S>(x, axis, y, S(identity), f, options, at);
+}
+
+}  // namespace tilewright::kernels
