@@ -86,6 +86,7 @@ std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) 
     case ExprKind::indicator: return holds(e->operands[0], p) ? 1 : 0;
     case ExprKind::select: return value(holds(e->operands[0], p) ? e->operands[1] : e->operands[2], p, m);
     case ExprKind::reduce: {
+      if ((e->combine == graph::Combine::max || e->combine == graph::Combine::min) && ir::is_float(e->element)) return extreme(e, p, m);
       if (e->combine != graph::Combine::sum) break;
       std::uint64_t sum = 0;
       for (const Point& inner : points(e->bound, loop_)) {
@@ -110,6 +111,22 @@ std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) 
     default: break;
   }
   return hashed(e, p, m);
+}
+
+// An extreme of values that have a factor in common is the extreme without it, times the factor: the first value times a hash of the
+// quotients by it. That the factor is not negative is checked where it moves.
+std::uint64_t FieldEvaluator::extreme(Expr e, const Point& p, const Modulus& m) {
+  std::uint64_t first = 0, h = mix(seed_, static_cast<std::uint64_t>(e->combine) + 7);
+  for (const Point& inner : points(e->bound, loop_)) {
+    Point all = p;
+    for (const auto& [axis, position] : inner) all[axis] = position;
+    const std::uint64_t x = value(e->operands[0], all, m);
+    if (first == 0)
+      first = x;
+    else
+      h = mix(h, m.multiply(x, field_power(m, first, -1)));
+  }
+  return m.multiply(first, residue(h, m));
 }
 
 // Sums and products up to a position; other combinations are hashes.

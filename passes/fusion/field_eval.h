@@ -44,6 +44,7 @@ class FieldEvaluator {
   std::int64_t extent(const Dim&) const;
   std::uint64_t weight(const Point& inner, const Modulus&) const;
   std::uint64_t scan(Expr, const Point&, const Modulus&);
+  std::uint64_t extreme(Expr, const Point&, const Modulus&);
   std::uint64_t hashed(Expr, const Point&, const Modulus&);
 
   std::uint64_t seed_;

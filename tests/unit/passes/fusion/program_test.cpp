@@ -73,6 +73,19 @@ TEST_CASE("fusion program: random graphs compute what they say") {
   }
 }
 
+// The factor, which needs all of the loop and is positive, moves out of the maximum and of the sum.
+TEST_CASE("fusion program: a factor in a maximum moves out of it, and the check knows why") {
+  graph::Graph g;
+  const Formula x = input(g, "x", {5, 7}), products = tanh(einsum("kj,ki->ji", {x, x}));
+  const Formula factor = 1.0 / (abs(sum(reshape(max(x), {5}))) + 12.0);
+  builder(g).output("y", sum(reshape(max(products * reshape(factor, {1, 1})), {7})).id);
+  const Program p = build_program(g, {}, {});
+  CHECK(p.kernels.size() == 1);
+  CHECK(p.kernels[0].passes == 1);
+  CHECK(p.proof.exact);
+  check_values(g, p, {});
+}
+
 // Layers of RMS norm, rotary causal attention with grouped heads, a gated MLP, residuals; the length is a symbol.
 void transformer(graph::Graph& g, int layers) {
   constexpr int kModel = 64, kHeads = 4, kKv = 2, kDim = 16, kHidden = 96;
