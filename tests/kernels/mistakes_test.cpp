@@ -104,6 +104,19 @@ TEST_CASE("mistakes: reductions and scans") {
   CHECK_MISTAKE("scan: 'y', a result, shares memory with 'x'", kernels::scan(tw::view(buffer, {50}), tw::view(buffer, {50}, {2}), sum, 0.0f));
   CHECK_MISTAKE("scan: bn = 3 of the configuration", kernels::scan(x, y, sum, 0.0f, {.configuration = kernels::Configuration{.bn = 3}}));
 }
+
+TEST_CASE("mistakes: histograms and compaction") {
+  tw::Device device = tw::Device::open("cpu");
+  auto numbers = device.upload(std::vector<int>(10, 1)), others = device.allocate<int>(10), results = device.upload(std::vector<int>(10, 5));
+  CHECK_MISTAKE("histogram: bins = 0; it must be 1 to 2147483647", kernels::histogram(numbers, 0));
+  CHECK_MISTAKE("histogram: 'bins' is [0]; there must be at least 1", kernels::histogram(numbers, tw::view(others, {0})));
+  CHECK_MISTAKE("histogram: 'bins', a result, shares memory with 'x'", kernels::histogram(numbers, numbers));
+  CHECK_MISTAKE("histogram: 'x' is empty", kernels::histogram(tw::View<int, 1>(), 5));
+  CHECK_MISTAKE("compact: 'mask' is [9]; it must be [10] as 'x' is [10]", kernels::compact(numbers, tw::view(others, {9}), results));
+  CHECK_MISTAKE("compact: 'y', a result, shares memory with 'x'", kernels::compact(numbers, others, numbers));
+  CHECK_MISTAKE("compact: 'y' is [9]; it must have room for the 10 elements that are kept", kernels::compact(numbers, numbers, tw::view(results, {9})));
+  CHECK(results.download() == std::vector<int>(10, 5));
+}
 // clang-format on
 
 TEST_CASE("mistakes: views that interleave share no memory") {

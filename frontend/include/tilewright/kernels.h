@@ -5,11 +5,13 @@
 
 #include "tilewright/kernels/attention.h"
 #include "tilewright/kernels/attention_backward.h"
+#include "tilewright/kernels/compact.h"
 #include "tilewright/kernels/cross_entropy.h"
 #include "tilewright/kernels/decode_attention.h"
 #include "tilewright/kernels/elements.h"
 #include "tilewright/kernels/gated_mlp.h"
 #include "tilewright/kernels/grouped_matmul.h"
+#include "tilewright/kernels/histogram.h"
 #include "tilewright/kernels/matmul.h"
 #include "tilewright/kernels/matmul_scaled.h"
 #include "tilewright/kernels/matvec.h"
@@ -20,3 +22,4 @@
 #include "tilewright/kernels/rotary.h"
 #include "tilewright/kernels/scan.h"
 #include "tilewright/kernels/softmax.h"
+#include "tilewright/kernels/sort.h"

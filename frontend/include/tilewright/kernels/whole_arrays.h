@@ -85,6 +85,12 @@ View<const std::remove_const_t<T>, 1> line_of(const View<T, R>& v, Buffer<std::r
   return view(std::as_const(memory), {memory.size()}, check.at());
 }
 
+/// The address of the first element, for a kernel's Ptr: of results whose places the kernel computes.
+template <class T, int R>
+T* address_of(const View<T, R>& v) {
+  return static_cast<T*>(detail::ViewAccess<T, R>::host(v).buffer->memory());
+}
+
 /// Whether two views are the same elements in the same order.
 template <class X, class Y, int R>
 bool is_same_memory(const View<X, R>& x, const View<Y, R>& y) {

@@ -1,0 +1,134 @@
+// Radix sort of whole arrays.
+#pragma once
+#include "tilewright/kernels/scan.h"
+
+namespace tilewright::kernels {
+
+inline constexpr int kDigits = 256;  // values of a digit of 8 bits
+
+/// Unsigned integers in the order of the keys: NaN last in either direction, +0 and -0 equal.
+template <class U, class K>
+Tile<U> order_bits(const Tile<K>& key, bool descending) {
+  constexpr U kHigh = static_cast<U>(U{1} << (sizeof(U) * 8 - 1)), kOnes = static_cast<U>(~U{0});
+  if constexpr (IntegerElement<K>) {
+    const auto bits = std::is_signed_v<K> ? key.template to<U>() ^ kHigh : key.template to<U>();
+    return descending ? ~bits : bits;
+  } else {
+    const auto raw = key.template bitcast<U>();
+    auto bits = where((raw & kHigh) != U{0}, ~raw, raw | kHigh);
+    bits = where((raw & static_cast<U>(~kHigh)) == U{0}, kHigh, bits);
+    return where(key != key, kOnes, descending ? ~bits : bits);
+  }
+}
+
+/// counts[digit][program] = how many of `length` keys have the digit.
+template <class U, class K>
+void sort_counts_kernel(View<const K, 1> keys, View<std::int32_t, 2> counts, I64 length, int shift, int block, bool descending) {
+  const I64 begin = program_id(0).to<std::int64_t>() * length, n = keys.extent(0);
+  auto total = zeros<std::int32_t>({kDigits});
+  for (auto i : range(begin, minimum(begin + length, n), block)) {
+    const auto digit = ((order_bits<U>(keys.load({i}, {block}), descending) >> static_cast<U>(shift)) & U{255}).template to<std::int32_t>();
+    total += tilewright::histogram(digit, kDigits, i + arange(0, block) < n);
+  }
+  counts.store({0, program_id(0)}, column(total));
+}
+
+/// Moves keys, and values if there are any, to the offsets of their digits, equal digits in their order. Each tile is sorted by digit
+/// first, so that neighbours are written to neighbours.
+template <class U, class K, class V>
+void sort_kernel(View<const K, 1> keys, Ptr<K> to_keys, I64 key_stride, View<const V, 1> values, Ptr<V> to_values, I64 value_stride,
+                 View<const std::int32_t, 2> offsets, I64 length, int shift, int block, bool descending, bool has_values) {
+  const I64 begin = program_id(0).to<std::int64_t>() * length, n = keys.extent(0);
+  auto next = reshape(offsets.load({0, program_id(0)}, {kDigits, 1}), {kDigits});
+  const auto lane = arange(0, block);
+  for (auto i : range(begin, minimum(begin + length, n), block)) {
+    const auto key = keys.load({i}, {block});
+    auto digit = ((order_bits<U>(key, descending) >> static_cast<U>(shift)) & U{255}).template to<std::int32_t>();
+    digit = where(i + lane < n, digit, kDigits);
+    const auto ordered = tilewright::sort(digit * block + lane);
+    const auto from = ordered % block, at = ordered / block;
+    const auto counts = tilewright::histogram(digit, kDigits);
+    const auto first = next - (cumsum(counts, 0) - counts);
+    const auto to = (tilewright::gather(first, minimum(at, kDigits - 1), 0) + lane).template to<std::int64_t>();
+    store(to_keys + to * key_stride, tilewright::gather(key, from, 0), at < kDigits);
+    if (has_values) store(to_values + to * value_stride, tilewright::gather(values.load({i}, {block}), from, 0), at < kDigits);
+    next += counts;
+  }
+}
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+template <std::size_t Bytes>
+using UnsignedOf =
+    std::conditional_t<Bytes == 1, std::uint8_t,
+                       std::conditional_t<Bytes == 2, std::uint16_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
+
+/// No values: what sort() moves if it is given keys alone.
+struct NoValues {};
+
+/// Sorts keys, and values with them if has_values, by 8 bits at a time, to memory of its own and back.
+template <class K, class V>
+void launch_sort(const Device& device, const View<K, 1>& keys, const View<V, 1>& values, bool has_values, bool descending,
+                 const Options& options, const Here& at) {
+  using U = UnsignedOf<sizeof(K)>;
+  const std::int64_t n = extent_of(keys, 0);
+  if (n < 2) return;
+  Configuration c = scan_configuration(device, n, options);
+  c.bn = options.configuration ? c.bn : std::min(c.bn, 1024);
+  const std::int64_t length = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{c.splits}), std::int64_t{c.bn}) * c.bn;
+  const std::int64_t parts = tilewright::cdiv(n, length);
+  Buffer<K> key_memory = device.allocate<K>(n, at);
+  Buffer<V> value_memory = device.allocate<V>(has_values ? n : 1, at);
+  Buffer<std::int32_t> counts = device.allocate<std::int32_t>(kDigits * parts, at),
+                       offsets = device.allocate<std::int32_t>(kDigits * parts, at);
+  View<K, 1> from = keys, to = view_of(key_memory, at);
+  View<V, 1> from_values = values, to_values = view_of(value_memory, at);
+  const auto swap = [&] { std::swap(from, to), std::swap(from_values, to_values); };
+  if (sizeof(K) == 1) {  // one pass, which must end in the caller's memory
+    copy(from, to, {.stream = options.stream}, at);
+    if (has_values) copy(from_values, to_values, {.stream = options.stream}, at);
+    swap();
+  }
+  static const Kernel counts_kernel("sort_counts", sort_counts_kernel<U, K>);
+  static const Kernel kernel("sort", sort_kernel<U, K, V>);
+  const Launch launch{.grid = parts, .num_warps = c.num_warps, .stream = stream_of(options)};
+  for (int shift = 0; shift < static_cast<int>(sizeof(K)) * 8; shift += 8, swap()) {
+    counts_kernel(launch, from, view(counts, {std::int64_t{kDigits}, parts}, at), length, shift, c.bn, descending, at);
+    launch_scan<std::int32_t>(device, View<const std::int32_t, 1>(view_of(counts, at)), view_of(offsets, at), 0, true, Add(),
+                              {.stream = options.stream}, at);
+    kernel(launch, from, address_of(to), stride_of(to, 0), from_values, address_of(to_values), stride_of(to_values, 0),
+           view(offsets, {std::int64_t{kDigits}, parts}, at), length, shift, c.bn, descending, has_values, at);
+  }
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// Sorts keys in place, ascending or descending, and values, which are moved with them if they are given: views of rank 1 or buffers.
+/// Equal keys keep their order. Keys: integers, f16, bf16, float, double; NaN come last in either direction, +0 and -0 are equal.
+template <host::WholeArray K, class V = host::NoValues>
+  requires(host::WholeArray<V> || std::is_same_v<V, host::NoValues>)
+void sort(K&& keys, V&& values = {}, bool descending = false, const Options& options = {}, Here at = Here::current()) {
+  using T = host::WholeElement<K>;
+  static_assert(IntegerElement<T> || host::kIsFloat<T>, "keys are integers, f16, bf16, float or double");
+  const auto in = host::view_of(keys, at);
+  host::ArgumentCheck check("sort", at);
+  check.output("keys", in);
+  if constexpr (std::is_same_v<V, host::NoValues>) {
+    check.configuration(options);
+    check.finish();
+    host::launch_sort(check.device(), in, host::no_elements<std::int32_t, 1>(in, at), false, descending, options, at);
+  } else {
+    const auto moved = host::view_of(values, at);
+    check.output("values", moved);
+    check.equal("values", 0, "N", "keys", 0);
+    check.configuration(options);
+    check.finish();
+    host::launch_sort(check.device(), in, moved, true, descending, options, at);
+  }
+}
+
+}  // namespace tilewright::kernels
