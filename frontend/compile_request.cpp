@@ -11,6 +11,7 @@
 #include "runtime/device.h"
 #include "runtime/environment.h"
 #include "runtime/log.h"
+#include "runtime/wisdom/wisdom.h"
 
 namespace tilewright::detail {
 
@@ -46,6 +47,7 @@ backend::CompileOptions checked_options(const Request& request, const Launch& la
 
 backend::CompiledKernel compile_function(const Request& request, ir::Function function, const backend::CompileOptions& options,
                                          bool keep_text, std::uint64_t hash) {
+  if (rt::is_sealed()) request.refuse("this kernel would be compiled now, but tw::seal() was called, after which nothing is compiled");
   backend::CompileHooks hooks{.keep_text = keep_text, .dump = {}, .text_only = keep_text};
   std::optional<DumpFolder> folder;
   if (const std::string dir = rt::environment_dump(); !dir.empty()) {

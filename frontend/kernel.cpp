@@ -55,14 +55,18 @@ std::shared_ptr<KernelState> make_kernel(std::string name) {
           }};
 }
 
+const std::string& name_of(KernelState* kernel, const Here& at) {
+  if (!kernel) throw Error(location_of(at), "this kernel has been moved from");
+  return kernel->name;
+}
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
 double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
 
 Request expect_usable(const char* what, KernelState* kernel, const Here& at) {
-  if (!kernel) throw Error(location_of(at), "this kernel has been moved from");
-  const Request r{what, kernel->name, at};
+  const Request r{what, name_of(kernel, at), at};
   if (Trace::active()) r.refuse("a kernel cannot be launched or compiled inside of a kernel");
   return r;
 }

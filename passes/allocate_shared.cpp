@@ -123,11 +123,11 @@ bool allocate_shared(ir::Function& f, const PassContext& context) {
     const bool is_buffer = f.kind(id) == OpKind::alloc_buffer_;
     const std::int64_t start = is_buffer ? buffers.allocate(id, bytes) : rounded_up(buffers.end_at(id), alignment);
     if (start + bytes > context.target.shared_bytes)
-      throw Error(
+      throw lacking_resources(Error(
           f.where(id),
           fmt::format("{} of {} works in {} bytes of shared memory{}; a program of {} has at most {}: use smaller tiles{}",
                       ir::text(f.kind(id)), tile_text(f, id), bytes, start > 0 ? fmt::format(" beside {} bytes of buffers", start) : "",
-                      context.target.name, context.target.shared_bytes, has_stages(f) ? ", or lower num_stages" : ""));
+                      context.target.name, context.target.shared_bytes, has_stages(f) ? ", or lower num_stages" : "")));
     if (is_buffer) return f.set_attr(id, {ir::AttrName::shared, start});
     all.push_back({id, rounded_up(bytes, alignment), alignment, start});
     largest = std::max(largest, all.back().bytes);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -87,6 +88,8 @@ class Device : public std::enable_shared_from_this<Device> {
   /// The name for Device::open: "cpu", "cuda:0".
   const std::string& name() const { return name_; }
   virtual std::string description() const = 0;
+  /// The version of the driver; empty if there is none.
+  virtual std::string driver_version() const { return ""; }
   /// The target for backend::compile.
   virtual std::string target() const = 0;
   virtual std::size_t free_memory() const = 0;
@@ -97,6 +100,8 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Complete when they return.
   virtual void copy_in(std::uint64_t to, const void* from, std::size_t bytes, Stream&) = 0;
   virtual void copy_out(void* to, std::uint64_t from, std::size_t bytes, Stream&) = 0;
+  /// Copies memory of this device that does not overlap; the copy may be under way when it returns.
+  virtual void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, Stream&) = 0;
   /// Writes `count` copies of a pattern of 1, 2, 4 or 8 bytes.
   virtual void fill(std::uint64_t to, const void* pattern, std::size_t pattern_bytes, std::size_t count, Stream&) = 0;
 
@@ -121,8 +126,19 @@ class Device : public std::enable_shared_from_this<Device> {
 
   MemoryRegistry& memory() { return memory_; }
 
+  /// What measurements on this device depend on: the target, its description; and the version of its driver. Asked once.
+  struct Identity {
+    std::string device, driver;
+  };
+  const Identity& identity() {
+    std::call_once(identified_, [&] { identity_ = {target() + ", " + description(), driver_version()}; });
+    return identity_;
+  }
+
  private:
   std::string name_;
+  std::once_flag identified_;
+  Identity identity_;
   MemoryRegistry memory_;
 };
 

@@ -22,6 +22,11 @@ class UnplacedDeviceError : public DeviceError {
   throw DeviceError(detail::location_of(where), message);
 }
 
+/// The same for a program that needs more of a resource than the device has. Requires: a line.
+[[noreturn]] inline void throw_lack_of_resources(const Here& where, const std::string& message) {
+  throw lacking_resources(DeviceError(detail::location_of(where), message));
+}
+
 /// Calls f(); its failures get the user's line.
 template <class F>
 decltype(auto) at_line(const Here& at, F&& f) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/driver_loader.h"
 #include "runtime/device_print.h"
+#include "runtime/emulator/cost/roofline.h"
 #include "runtime/emulator/driver/emulated_driver.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/host/host_device.h"
@@ -101,9 +103,8 @@ cuda::DeviceFacts emulator_facts(std::string_view target) {
 
 std::shared_ptr<Device> emulator_device(std::string_view target, const Here& at) {
   const std::string name = fmt::format("{}{}", kEmulator, target);
-  return opened(name, [&] {
-    return cuda::make_cuda_device(emulated_driver(), {name, emulator_facts(target), std::string(target), true}, at);
-  });
+  return opened(name,
+                [&] { return cuda::make_cuda_device(emulated_driver(), {name, emulator_facts(target), std::string(target), true}, at); });
 }
 
 std::string usable_names() {
@@ -167,10 +168,21 @@ std::vector<DeviceInfo> list_devices() {
 
 namespace {
 
+int emulated_ordinal_of(std::string_view device) {
+  const std::string_view target = device.substr(kEmulator.size());
+  return emulator::emulated_ordinal(target == "sm_90" ? "sm_90a" : target);
+}
+
 std::map<std::string, emulator::KernelCounters, std::less<>> take_counters(std::string_view device) {
   if (!device.starts_with(kEmulator)) return {};
-  const std::string_view target = device.substr(kEmulator.size());
-  return emulator::take_report(emulator::emulated_ordinal(target == "sm_90" ? "sm_90a" : target)).counters.kernels;
+  return emulator::take_report(emulated_ordinal_of(device)).counters.kernels;
+}
+
+/// The known GPU that an emulated target stands for in estimates.
+const emulator::Gpu& gpu_of(std::string_view device) {
+  const std::string_view name = device.substr(kEmulator.size()).starts_with("sm_90") ? "H100 SXM" : "A100 SXM";
+  const auto& gpus = emulator::known_gpus();
+  return *std::find_if(gpus.begin(), gpus.end(), [&](const emulator::Gpu& gpu) { return gpu.name == name; });
 }
 
 }  // namespace
@@ -188,6 +200,31 @@ std::vector<KernelReport> take_kernel_reports(std::string_view device) {
                               line.wavefronts.requests, line.wavefronts.units, line.wavefronts.ideal});
   }
   return reports;
+}
+
+std::optional<double> estimated_microseconds(std::string_view device, const std::function<void()>& f) {
+  if (!device.starts_with(kEmulator)) return std::nullopt;
+  const int ordinal = emulated_ordinal_of(device);
+  emulator::EmulatorReport before = emulator::take_report(ordinal);
+  double microseconds = 0;
+  const auto measure = [&] {
+    emulator::EmulatorReport report = emulator::take_report(ordinal);
+    for (const auto& [name, counters] : report.counters.kernels) {
+      const emulator::Estimate estimate = emulator::estimate(counters, gpu_of(device));
+      microseconds += estimate.resident_blocks == 0 ? std::numeric_limits<double>::infinity()
+                                                    : estimate.microseconds * static_cast<double>(counters.launches);
+    }
+    emulator::give_back_report(ordinal, std::move(report));
+    emulator::give_back_report(ordinal, std::move(before));
+  };
+  try {
+    f();
+  } catch (...) {
+    measure();
+    throw;
+  }
+  measure();
+  return microseconds;
 }
 
 std::string take_counters_text(std::string_view device, int registers) {

@@ -46,6 +46,15 @@ std::string environment_emulator_order() { return read("TILEWRIGHT_EMULATOR_ORDE
 
 std::string environment_emulator_limit() { return read("TILEWRIGHT_EMULATOR_LIMIT"); }
 
+std::string environment_wisdom() { return read("TILEWRIGHT_WISDOM"); }
+
+std::string environment_cache_folder() {
+  // The XDG Base Directory Specification: a relative path is to be ignored.
+  if (const std::string folder = read("XDG_CACHE_HOME"); folder.starts_with('/')) return folder + "/tilewright";
+  const std::string home = read("HOME");
+  return home.empty() ? "" : home + "/.cache/tilewright";
+}
+
 std::string environment_path() { return read("PATH"); }
 
 }  // namespace tilewright::rt

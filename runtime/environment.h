@@ -37,6 +37,13 @@ std::string environment_emulator_order();
 /// Read at each call.
 std::string environment_emulator_limit();
 
+/// TILEWRIGHT_WISDOM: the path of the wisdom file, or `off`; empty if unset. Read at each call.
+std::string environment_wisdom();
+
+/// The user's folder for files that can be made again: tilewright in XDG_CACHE_HOME, else in .cache in HOME; empty if neither is set. Read
+/// at each call.
+std::string environment_cache_folder();
+
 /// PATH: folders, separated by ':'. Read at each call.
 std::string environment_path();
 

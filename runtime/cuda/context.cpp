@@ -26,6 +26,7 @@ void Context::fail(CUresult status, const char* call, const Here& where, const s
       text += fmt::format(", which was lost when {} failed", lost_by_);
     }
   }
+  if (status == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES && where.line() != 0) throw_lack_of_resources(where, text);
   throw_device_error(where, text);
 }
 

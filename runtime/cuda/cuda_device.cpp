@@ -28,6 +28,7 @@ class CudaDevice : public Device {
         parts_(*this, context_, where) {}
 
   std::string description() const override { return describe(facts_); }
+  std::string driver_version() const override;
   std::string target() const override { return target_; }
   std::size_t free_memory() const override { return parts_.memory.free_bytes(); }
 
@@ -38,6 +39,10 @@ class CudaDevice : public Device {
   }
   void copy_out(void* to, std::uint64_t from, std::size_t bytes, Stream& stream) override {
     deliver_after(stream, [&] { parts_.transfers.copy_out(to, from, bytes, handle(stream)); });
+  }
+  void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, Stream& stream) override {
+    const Current current(context_);
+    TW_CUDA_CALL(context_, Here(), cuMemcpyDtoDAsync, to, from, bytes, handle(stream));
   }
   void fill(std::uint64_t to, const void* pattern, std::size_t pattern_bytes, std::size_t count, Stream& stream) override {
     parts_.transfers.fill(to, pattern, pattern_bytes, count, handle(stream));
@@ -90,6 +95,12 @@ class CudaDevice : public Device {
   mutable Context context_;
   Parts parts_;
 };
+
+std::string CudaDevice::driver_version() const {
+  int version = 0;
+  TW_CUDA_CALL(context_, Here(), cuDriverGetVersion, &version);
+  return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
+}
 
 std::string CudaDevice::reason_against(std::uint64_t address) const {
   if (parts_.reaches_host_memory) return "";

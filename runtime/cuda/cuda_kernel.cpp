@@ -89,15 +89,15 @@ void CudaKernel::measure(const backend::CompiledKernel& kernel, const Here& wher
   TW_CUDA_CALL(context, where, cuFuncGetAttribute, &most_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function);
   TW_CUDA_CALL(context, where, cuDeviceGetAttribute, &most_shared, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, context.device());
   if (static_cast<int>(threads) > most_threads)
-    throw_device_error(where, fmt::format("kernel '{}' needs {} registers in each of {} threads; device '{}' can run {} threads of it at "
-                                          "most: use fewer warps or smaller tiles",
-                                          name, registers, threads, context.device_name(), most_threads));
+    throw_lack_of_resources(where,
+                            fmt::format("kernel '{}' needs {} registers in each of {} threads; device '{}' can run {} threads of it at "
+                                        "most: use fewer warps or smaller tiles",
+                                        name, registers, threads, context.device_name(), most_threads));
   const std::int64_t shared = std::int64_t{static_shared_bytes} + dynamic_shared_bytes;
   if (shared > most_shared)
-    throw_device_error(where,
-                       fmt::format("kernel '{}' needs {} bytes of shared memory; device '{}' has {} for a program: use smaller tiles "
-                                   "or fewer stages",
-                                   name, shared, context.device_name(), most_shared));
+    throw_lack_of_resources(where, fmt::format("kernel '{}' needs {} bytes of shared memory; device '{}' has {} for a program: use smaller "
+                                               "tiles or fewer stages",
+                                               name, shared, context.device_name(), most_shared));
   if (shared > kPlainSharedBytes)
     TW_CUDA_CALL(context, where, cuFuncSetAttribute, function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                  static_cast<int>(dynamic_shared_bytes));

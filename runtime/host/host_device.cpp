@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "runtime/bounds_check.h"
+#include "runtime/device_failure.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/host/object_loader.h"
 #include "runtime/host/scratch.h"
@@ -117,6 +118,10 @@ class HostDevice : public Device {
     const auto turn = enter(stream);
     std::memcpy(to, pointer(from), bytes);
   }
+  void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes, Stream& stream) override {
+    const auto turn = enter(stream);
+    std::memcpy(pointer(to), pointer(from), bytes);
+  }
   void fill(std::uint64_t to, const void* pattern, std::size_t pattern_bytes, std::size_t count, Stream&) override;
 
   std::shared_ptr<Stream> create_stream() override;
@@ -197,8 +202,8 @@ void HostDevice::launch(const Executable& executable, const LaunchConfig& config
   // As in allocate(): an error instead of overcommitted memory.
   const auto threads = static_cast<std::size_t>(std::min<std::int64_t>(programs, threads_));
   if (kernel.scratch_bytes > total_memory_ / threads)
-    throw DeviceError(detail::location_of(config.where),
-                      fmt::format("launch: out of memory: each of {} threads needs {} bytes for the kernel's tiles on device '{}'", threads,
+    throw_lack_of_resources(
+        config.where, fmt::format("launch: out of memory: each of {} threads needs {} bytes for the kernel's tiles on device '{}'", threads,
                                   kernel.scratch_bytes, name()));
   std::optional<BoundsCheck> check;
   if (config.check) check.emplace(memory().snapshot(), kernel.sites);

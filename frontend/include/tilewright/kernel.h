@@ -71,6 +71,8 @@ namespace detail {
 /// A kernel without its signature: its name and its compiled specializations.
 class KernelState;
 std::shared_ptr<KernelState> make_kernel(std::string name);
+/// Throws Error if the kernel has been moved from.
+const std::string& name_of(KernelState*, const Here&);
 
 /// Calls the kernel's function with the parameters of the current trace. No `call`: the function is null.
 struct Body {
@@ -125,6 +127,8 @@ class Kernel<void(P...)> {
     detail::set_max_specializations(state_.get(), count.value, at);
   }
 
+  // For the library itself.
+  const std::string& name(const Here& at) const { return detail::name_of(state_.get(), at); }
   // For the library itself: the function as a node of a graph has it. Each word of an argument is a number; that of a stand-in is 0.
   std::shared_ptr<graph::OpaqueKernel> traced(const Launch& options, const detail::CompileArgument<P>&... args, const Here& at) const {
     detail::Arguments arguments(at);

@@ -15,4 +15,6 @@
 #include "tilewright/ops.h"
 #include "tilewright/plan.h"
 #include "tilewright/tile.h"
+#include "tilewright/tuner.h"
 #include "tilewright/view.h"
+#include "tilewright/wisdom.h"

@@ -236,6 +236,20 @@ EmulatorReport take_report(int ordinal) {
   return report;
 }
 
+void give_back_report(int ordinal, EmulatorReport report) {
+  EmulatedDevice* device = device_at(ordinal);
+  if (device == nullptr) return;
+  const std::lock_guard lock(device->mutex);
+  for (const auto& [name, counted] : device->counters.kernels) report.counters.kernels[name].add(counted);
+  const auto append = [](std::vector<Diagnostic>& to, std::vector<Diagnostic>& more) {
+    to.insert(to.end(), more.begin(), more.end());
+    std::swap(to, more);
+  };
+  std::swap(report.counters, device->counters);
+  append(report.diagnostics, device->diagnostics);
+  append(report.remarks, device->remarks);
+}
+
 void set_print_function(void (*print)(std::string_view line)) { EmulatedDriverState::instance().print_line = print; }
 
 void observe_launches(std::function<void(const EmulatedLaunch&)> observer) {

@@ -27,6 +27,8 @@ struct EmulatorReport {
   std::vector<Diagnostic> diagnostics, remarks;
 };
 EmulatorReport take_report(int ordinal);
+/// Puts a report back, in front of what there is by now.
+void give_back_report(int ordinal, EmulatorReport);
 
 /// What all launches on emulated devices have in common, over what the environment says.
 struct LaunchDefaults {

@@ -24,10 +24,22 @@ class Error : public std::runtime_error {
  public:
   Error(Location where, const std::string& message, const std::vector<Note>& notes = {});
   const Location& where() const { return where_; }
+  /// Whether a program needs more shared memory, registers or memory than there is, so that smaller tiles may run.
+  bool lacks_resources() const { return lacks_resources_; }
 
  private:
+  template <class E>
+  friend E lacking_resources(E);
   Location where_;
+  bool lacks_resources_ = false;
 };
+
+/// The same error with lacks_resources().
+template <class E>
+E lacking_resources(E error) {
+  error.lacks_resources_ = true;
+  return error;
+}
 
 /// A device that failed: the driver call and the name of its error are in the text.
 class DeviceError : public Error {

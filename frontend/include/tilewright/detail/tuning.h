@@ -1,0 +1,144 @@
+// What a tuner is made of that needs no types of the user: keys, configurations as text, the memory that a launch may write.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "tilewright/constants.h"
+#include "tilewright/detail/signature.h"
+#include "tilewright/launch.h"
+
+namespace tilewright {
+
+/// What the best configuration depends on besides the kernel and the device: {m, n, "f16"}. Integers, floats, enums, bools and texts.
+class TuningKey {
+ public:
+  struct Part {
+    template <class T>
+      requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
+    Part(T value) {
+      if constexpr (std::is_enum_v<T>)
+        text = std::to_string(static_cast<std::int64_t>(value));
+      else
+        text = std::to_string(value);
+    }
+    template <class T>
+      requires std::convertible_to<const T&, std::string_view>
+    Part(const T& value) : text(std::string_view(value)) {}
+    Part(const Extent& extent) : text(std::to_string(extent.value)) {}
+    std::string text;
+  };
+
+  TuningKey() = default;
+  TuningKey(std::initializer_list<Part> parts) {
+    for (const Part& p : parts) add(p);
+  }
+  template <class T>
+    requires(!std::same_as<std::remove_cvref_t<T>, TuningKey> && std::convertible_to<const T&, Part>)
+  TuningKey(const T& part) {
+    add(part);
+  }
+  template <std::ranges::input_range R>
+    requires(!std::convertible_to<const R&, Part> && std::convertible_to<std::ranges::range_reference_t<const R&>, Part>)
+  TuningKey(const R& parts) {
+    for (const auto& p : parts) add(p);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  void add(const Part& p) {
+    if (!text_.empty()) text_ += ',';
+    text_ += p.text;
+  }
+  std::string text_;
+};
+
+namespace detail {
+
+std::string constant_text(double);
+std::string constant_text(std::string_view);
+
+/// "128,64,true": the leaves of a constant. Leaves of a user's type that are no text are given by their hash.
+template <Constant T>
+std::string text_of_constant(const T& value) {
+  std::string text;
+  visit_leaves(value, [&]<class L>(const L& leaf) {
+    if (!text.empty()) text += ',';
+    if constexpr (std::is_same_v<L, bool>)
+      text += leaf ? "true" : "false";
+    else if constexpr (std::is_enum_v<L>)
+      text += std::to_string(static_cast<std::int64_t>(leaf));
+    else if constexpr (std::is_integral_v<L>)
+      text += std::to_string(leaf);
+    else if constexpr (PlainConstant<L>)
+      text += constant_text(static_cast<double>(leaf));
+    else if constexpr (std::convertible_to<const L&, std::string_view>)
+      text += constant_text(std::string_view(leaf));
+    else
+      text += "#" + std::to_string(std::hash<L>{}(leaf));
+  });
+  return text;
+}
+
+/// Memory that a launch may write: a buffer, or what a raw pointer leads to.
+struct WrittenMemory {
+  const RawBuffer* buffer;
+  const void* raw;
+};
+
+/// Adds what a launch may write through an argument for a parameter of type P: through pointers and views of elements that are not const.
+template <class P>
+struct Written {
+  static void add(std::vector<WrittenMemory>&, const auto&) {}
+};
+template <PointerElement P>
+struct Written<Tile<P>> {
+  static void add(std::vector<WrittenMemory>& to, const PointerArgument& a) {
+    if (!Parameter<Tile<P>>::kReadOnly && (a.buffer || a.raw)) to.push_back({a.buffer, a.raw});
+  }
+};
+template <class T, int R>
+struct Written<View<T, R>> {
+  static void add(std::vector<WrittenMemory>& to, const View<T, R>& v) {
+    if (!std::is_const_v<T>) to.push_back({ViewAccess<T, R>::host(v).buffer, nullptr});
+  }
+};
+template <HandleAggregate P>
+struct Written<P> {
+  static void add(std::vector<WrittenMemory>& to, const auto& a) {
+    [&]<class... F>(std::type_identity<std::tuple<F&...>>) {
+      std::apply([&](const auto&... each) { (Written<std::remove_const_t<F>>::add(to, each), ...); }, a.each);
+    }(std::type_identity<PartsOf<P>>{});
+  }
+};
+
+/// A call of a tuner. Configurations are named by their text.
+struct TuningRequest {
+  std::string_view kernel, problem;
+  const std::vector<std::string>& configurations;
+  double budget_ms;
+  std::int64_t max_measured;
+  bool tune, restore;
+  StreamRef stream;
+  std::vector<WrittenMemory> written;
+  rt::Device* device;
+  std::function<void(std::size_t)> launch;  // of a configuration
+};
+/// The number of the best known configuration; 0 if none is known. Measures first if it shall. Throws what launches throw.
+std::size_t tuned_configuration(const TuningRequest&, const Here&);
+
+/// The device of a launch; null if nothing says it.
+rt::Device* device_of_launch(const Arguments&, const Launch&);
+
+/// Throws Error unless there is a configuration, and the numbers of the options are in their ranges.
+void check_tuner(std::string_view kernel, std::size_t given, std::size_t left, double budget_ms, std::int64_t max_measured, const Here&);
+
+}  // namespace detail
+}  // namespace tilewright

@@ -1,0 +1,42 @@
+// The search for the fastest of some configurations, by few measurements.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace tilewright::tuning {
+
+struct SearchOptions {
+  double budget_ms = 0;            // of the whole search, compilations included; 0: no limit
+  std::int64_t max_measured = 30;  // at least 1
+  bool is_exact = false;           // a sample is always the same number: one is enough
+};
+
+/// One candidate after its first samples, or without them if it needs more resources than there are.
+struct SearchStep {
+  std::size_t index = 0;
+  std::optional<double> microseconds;
+};
+
+struct SearchResult {
+  std::size_t index = 0;
+  double microseconds = 0;    // the median of its samples
+  double spread = 0;          // the distance of the quartiles over the median
+  std::int64_t measured = 0;  // candidates
+};
+
+/// Measures candidates in their order:
+///   1. Each is launched once, which compiles it, and sampled once; one that takes over twice the time of the best so far is out. A
+///   candidate
+///      whose launch fails with Error::lacks_resources() is left out and does not count.
+///   2. The others are sampled in turns, so that what slows the machine for a while slows all of them; one whose least time is 10 % over
+///   the
+///      best one's is out.
+/// The best is the one with the least median. When the budget is used up, what was measured decides; the first one always is.
+/// `sample`: launches a candidate and returns microseconds. None if no candidate could be launched.
+std::optional<SearchResult> search(std::size_t candidates, const std::function<double(std::size_t)>& sample, const SearchOptions&,
+                                   const std::function<void(const SearchStep&)>& report);
+
+}  // namespace tilewright::tuning

@@ -1,0 +1,195 @@
+// Finds the best known configuration of a tuner's call, or measures it.
+#include <fmt/format.h>
+
+#include <mutex>
+#include <new>
+
+#include "frontend/compile_request.h"
+#include "frontend/tuning/saved_memory.h"
+#include "frontend/tuning/search.h"
+#include "runtime/active_call.h"
+#include "runtime/device_failure.h"
+#include "runtime/devices.h"
+#include "runtime/log.h"
+#include "runtime/wisdom/wisdom.h"
+#include "tilewright/tuner.h"
+
+namespace tilewright {
+
+namespace {
+
+/// Searches of this process run one at a time, since each would disturb what another one measures.
+struct Searches {
+  std::mutex running, sink_mutex;
+  std::function<void(const TuningProgress&)> sink;
+};
+Searches& searches() {
+  static auto* only = new Searches;
+  return *only;
+}
+
+void report(const TuningProgress& progress) {
+  std::function<void(const TuningProgress&)> sink;
+  {
+    const std::lock_guard lock(searches().sink_mutex);
+    sink = searches().sink;
+  }
+  if (sink) sink(progress);
+}
+
+}  // namespace
+
+void set_tuning_progress(std::function<void(const TuningProgress&)> sink) {
+  const rt::ActiveCall call(Here{});
+  const std::lock_guard lock(searches().sink_mutex);
+  searches().sink = std::move(sink);
+}
+
+namespace detail {
+
+namespace {
+
+using Range = tuning::SavedMemory::Range;
+
+std::optional<std::size_t> known_configuration(const TuningRequest& request) {
+  rt::Wisdom& wisdom = rt::Wisdom::instance();
+  if (wisdom.is_empty()) return std::nullopt;
+  const std::optional<rt::WisdomEntry> entry = wisdom.find(request.kernel, request.problem, *request.device);
+  if (!entry) return std::nullopt;
+  const auto& all = request.configurations;
+  const auto found = std::find(all.begin(), all.end(), entry->configuration);
+  if (found != all.end()) return static_cast<std::size_t>(found - all.begin());
+  rt::log(LogLevel::info, fmt::format("wisdom of '{}' for {} is ignored: its configuration {} is none of the tuner's", request.kernel,
+                                      request.problem, entry->configuration));
+  return std::nullopt;
+}
+
+/// The memory to put back after each measured launch; none if the extent of some of it is not known.
+std::optional<std::vector<Range>> written_ranges(const TuningRequest& request) {
+  std::vector<Range> ranges;
+  if (!request.restore) return ranges;
+  std::optional<std::vector<rt::Region>> regions;
+  for (const WrittenMemory& w : request.written) {
+    const auto address = reinterpret_cast<std::uint64_t>(w.buffer ? w.buffer->memory() : w.raw);
+    if (!regions) regions = request.device->memory().snapshot();
+    const auto holds = [&](const rt::Region& r) { return r.begin <= address && address < r.end(); };
+    bool found = w.buffer && w.buffer->size() == 0;
+    for (const rt::Region& r : *regions)
+      if (holds(r)) ranges.push_back({r.begin, r.end()}), found = true;
+    if (!found) return std::nullopt;
+  }
+  return ranges;
+}
+
+/// Measures and remembers. None if nothing could be measured; then the log says why.
+std::optional<std::size_t> measure(const TuningRequest& request, rt::Stream& stream, const Here& at) {
+  const auto skip = [&](std::string_view why) {
+    rt::log(LogLevel::warning, fmt::format("'{}' is not tuned for {}: {}", request.kernel, request.problem, why));
+    return std::nullopt;
+  };
+  if (stream.is_capturing()) return skip("its stream is being captured");
+  const std::optional<std::vector<Range>> ranges = written_ranges(request);
+  if (!ranges) return skip("it writes through a raw pointer, and how far is not known; TunerOptions::restore = false measures it as it is");
+  std::optional<tuning::SavedMemory> saved;
+  try {
+    saved.emplace(*request.device, *ranges, stream);
+  } catch (const std::bad_alloc&) {
+    return skip("there is no memory for a copy of what it writes; TunerOptions::restore = false needs none");
+  }
+  const bool is_emulated = rt::estimated_microseconds(request.device->name(), [] {}).has_value();
+  const auto sample = [&](std::size_t i) {
+    saved->restore();
+    if (is_emulated) return *rt::estimated_microseconds(request.device->name(), [&] { request.launch(i); });
+    const auto begin = stream.record();
+    request.launch(i);
+    const auto end = stream.record();
+    return begin->elapsed_ms(*end) * 1000;
+  };
+  TuningProgress progress{
+      std::string(request.kernel), std::string(request.problem), {}, 0, request.configurations.size(), {}, 0, {}, false};
+  const auto tried = [&](const tuning::SearchStep& step) {
+    progress.position = step.index + 1;
+    progress.configuration = request.configurations[step.index];
+    progress.microseconds = step.microseconds;
+    if (!step.microseconds)
+      rt::log(LogLevel::info, fmt::format("configuration {} of '{}' is left out: it needs more resources than device '{}' has",
+                                          progress.configuration, request.kernel, request.device->name()));
+    else if (progress.best.empty() || *step.microseconds < progress.best_microseconds)
+      progress.best_microseconds = *step.microseconds, progress.best = progress.configuration;
+    report(progress);
+  };
+  const auto put_back = [&] {
+    saved->restore();
+    stream.synchronize();
+  };
+  std::optional<tuning::SearchResult> result;
+  try {
+    result = tuning::search(request.configurations.size(), sample, {request.budget_ms, request.max_measured, is_emulated}, tried);
+  } catch (const DeviceError&) {
+    throw;  // the device may be lost
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  put_back();
+  if (!result)
+    throw Error(location_of(at), fmt::format("tune of '{}': each of {} configurations needs more resources than device '{}' has",
+                                             request.kernel, request.configurations.size(), request.device->name()));
+  progress.is_done = true;
+  progress.configuration = request.configurations[result->index];
+  progress.microseconds = result->microseconds;
+  report(progress);
+  rt::log(LogLevel::info, fmt::format("'{}' for {}: {} is the fastest of {}, {:.1f} us", request.kernel, request.problem,
+                                      progress.configuration, result->measured, result->microseconds));
+  rt::Wisdom::instance().add({rt::wisdom_key(request.kernel, request.problem, *request.device), progress.configuration,
+                              result->microseconds, result->spread, result->measured, rt::wisdom_date()});
+  return result->index;
+}
+
+}  // namespace
+
+std::size_t tuned_configuration(const TuningRequest& request, const Here& at) {
+  const rt::ActiveCall call(at);
+  if (!request.device) return 0;  // the launch says what is missing
+  if (const auto known = known_configuration(request)) return *known;
+  if (!request.tune || request.configurations.size() == 1) return 0;
+  if (rt::is_sealed())
+    throw Error(location_of(at), fmt::format("tune of '{}': nothing is known of {} on device '{}', and tw::seal() was called, after which "
+                                             "nothing is measured",
+                                             request.kernel, request.problem, request.device->name()));
+  const std::lock_guard lock(searches().running);
+  rt::Wisdom::instance().refresh();  // another thread or process may have measured it
+  if (const auto known = known_configuration(request)) return *known;
+  rt::Stream& stream = request.stream.given() ? *request.stream.stream().handle() : request.device->default_stream();
+  return rt::at_line(at, [&] { return measure(request, stream, at).value_or(0); });
+}
+
+rt::Device* device_of_launch(const Arguments& arguments, const Launch& launch) {
+  if (launch.stream.given() && !launch.stream.stream().handle()) return nullptr;
+  if (arguments.device()) return arguments.device();
+  return launch.stream.given() ? launch.stream.stream().device().get() : launch.device.handle().get();
+}
+
+void check_tuner(std::string_view kernel, std::size_t given, std::size_t left, double budget_ms, std::int64_t max_measured,
+                 const Here& at) {
+  const auto refuse = [&](const std::string& message) { throw Error(location_of(at), fmt::format("tuner of '{}': {}", kernel, message)); };
+  if (given == 0) refuse("there is no configuration");
+  if (left == 0) refuse(fmt::format("prune leaves none of {} configurations", given));
+  if (!(budget_ms >= 0)) refuse(fmt::format("budget_ms is {}; it must be at least 0, which is no limit", budget_ms));
+  if (max_measured < 1) refuse(fmt::format("max_measured is {}; it must be at least 1", max_measured));
+}
+
+std::string constant_text(double value) { return fmt::format("{}", value); }
+// As a word of the list: no separator of it, and no end of a line.
+std::string constant_text(std::string_view value) {
+  std::string text;
+  for (const char c : value)
+    if (c == ',' || c == '\\' || static_cast<unsigned char>(c) < ' ')
+      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      text += c;
+  return text;
+}
+
+}  // namespace detail
+}  // namespace tilewright

@@ -1,0 +1,120 @@
+// Reads and writes the wisdom file.
+#include "runtime/wisdom/wisdom_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "runtime/environment.h"
+
+namespace tilewright::rt {
+
+namespace {
+
+std::string reason() { return std::strerror(errno); }
+
+/// The whole file; none if it cannot be read, with errno.
+std::optional<std::string> contents_of(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rbe");
+  if (file == nullptr) return std::nullopt;
+  std::string text;
+  char block[1 << 14];
+  for (std::size_t got; (got = std::fread(block, 1, sizeof block, file)) > 0;) text.append(block, got);
+  const bool failed = std::ferror(file) != 0;
+  std::fclose(file);
+  if (failed) return std::nullopt;
+  return text;
+}
+
+/// The text reaches the disk before the file gets its name: a reader finds the old file or the new one, after a crash too.
+bool replace(const std::string& path, const std::string& text) {
+  const std::string made = path + ".new";
+  const int file = ::open(made.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) return false;
+  bool good = true;
+  for (std::size_t at = 0; good && at < text.size();) {
+    const ssize_t written = ::write(file, text.data() + at, text.size() - at);
+    if (written < 0 && errno == EINTR) continue;
+    good = written > 0;
+    if (good) at += static_cast<std::size_t>(written);
+  }
+  good = good && ::fsync(file) == 0;
+  const int error = errno;
+  ::close(file);
+  errno = error;
+  return good && std::rename(made.c_str(), path.c_str()) == 0;
+}
+
+/// Excludes other writers, of this process and of others, while it lives. A process that dies leaves it.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& path) : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    while (file_ >= 0 && ::flock(file_, LOCK_EX) != 0)
+      if (errno != EINTR) {
+        const int error = errno;
+        ::close(file_);
+        errno = error;
+        file_ = -1;
+      }
+  }
+  ~FileLock() {
+    if (file_ >= 0) ::close(file_);
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+  bool is_held() const { return file_ >= 0; }
+
+ private:
+  int file_;
+};
+
+}  // namespace
+
+std::string wisdom_path() {
+  if (const std::string path = environment_wisdom(); !path.empty()) return path == "off" ? "" : path;
+  const std::string folder = environment_cache_folder();
+  return folder.empty() ? "" : folder + "/wisdom";
+}
+
+WisdomFile read_wisdom(const std::string& path) {
+  WisdomFile file;
+  const std::optional<std::string> text = contents_of(path);
+  if (!text) {
+    file.is_missing = errno == ENOENT || errno == ENOTDIR;
+    file.notice = fmt::format("wisdom file {}: {}", path, file.is_missing ? "there is none yet" : reason());
+    return file;
+  }
+  WisdomText read = parse_wisdom(*text);
+  file.entries = std::move(read.entries);
+  file.is_newer = read.format == WisdomText::Format::newer;
+  file.is_damaged = read.format == WisdomText::Format::unknown || read.damaged > 0;
+  if (file.is_newer)
+    file.notice = fmt::format("wisdom file {} is ignored: a later version of Tilewright wrote it", path);
+  else if (read.format == WisdomText::Format::unknown)
+    file.notice = fmt::format("wisdom file {} is ignored: it is damaged, or no wisdom file", path);
+  else if (read.damaged > 0)
+    file.notice = fmt::format("wisdom file {}: {} damaged line{} ignored", path, read.damaged, read.damaged == 1 ? " is" : "s are");
+  return file;
+}
+
+std::string add_to_wisdom(const std::string& path, const std::vector<WisdomEntry>& added) {
+  std::error_code ignored;  // opening the lock says what is wrong
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  const FileLock lock(path + ".lock");
+  if (!lock.is_held()) return fmt::format("wisdom file {}.lock: {}", path, reason());
+  WisdomFile file = read_wisdom(path);
+  if (!file.notice.empty() && !file.is_missing && !file.is_damaged) return file.notice;  // what is there must not be lost
+  if (file.is_damaged && file.entries.empty()) std::rename(path.c_str(), (path + ".damaged").c_str());
+  merge_wisdom(file.entries, added);
+  if (!replace(path, print_wisdom(file.entries))) return fmt::format("wisdom file {}: {}", path, reason());
+  return "";
+}
+
+}  // namespace tilewright::rt
