@@ -59,6 +59,7 @@ class Prune {
   std::function<std::vector<C>(std::vector<C>)> left_;
 };
 
+/// What a tuner measures, and when.
 template <class C>
 struct TunerOptions {
   TuningKey key = {};               // shapes, rounded as you like: what the best configuration depends on
@@ -215,14 +216,16 @@ struct TunerBase<Signature, C, Split> {
 
 }  // namespace detail
 
+/// A tuner of kernels of a signature and of configurations of a type, both deduced from what it is made from.
+template <class Signature, class C>
+class Tuner;
+
 /// Launches a kernel with the fastest of some configurations. `C` is the type of one parameter of the kernel, a constant: in general a
 /// struct with tile sizes, and with num_warps and num_stages if they vary. What is known comes from the wisdom file; with
 /// TunerOptions::tune, a launch whose key is not known measures first. The first configuration should be the best guess.
 ///
 /// Measured launches find the memory that the kernel may write as the first one did, and the last launch does its work on it. Every
 /// function may be called from many threads at once; one search runs at a time.
-template <class Signature, class C>
-class Tuner;
 template <class... P, class C>
 class Tuner<void(P...), C>
     : public detail::TunerBase<void(P...), C, detail::SplitAt<C, detail::TypeList<>, std::remove_cvref_t<P>...>>::type {
