@@ -7,8 +7,9 @@ LoopReport report_loop(const Plan& plan, const std::function<graph::NodeId(Expr)
   if (!plan.loop) return {};
   LoopReport report{plan.loop->name, plan.loop->extent.text(), plan.cells, {}};
   for (int pass = 1; pass <= plan.passes; ++pass)
-    for (const Reduction& r : plan.reductions)
-      if (r.pass == pass) report.reductions.push_back({pass, r.policy, r.value->combine, source(r.value)});
+    for (std::size_t i = 0; i < plan.reductions.size(); ++i)
+      if (const Reduction& r = plan.reductions[i]; r.pass == pass)
+        report.reductions.push_back({static_cast<int>(i), pass, r.policy, r.value->combine, source(r.value)});
   return report;
 }
 

@@ -11,6 +11,7 @@ namespace tilewright::passes::fusion {
 
 /// A reduction over the loop's axis.
 struct ReductionReport {
+  int number = 0;  // r0, r1, ... of the plan, to which bounds of errors refer
   int pass = 1;
   Policy policy{};
   graph::Combine kind{};

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "frontend/graph/plan/covered_nodes.h"
+#include "frontend/graph/plan/node_names.h"
 #include "frontend/graph/plan/plan_state.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
@@ -69,7 +69,7 @@ std::string indented(const char* label, const std::string& lines) {
   return text;
 }
 
-/// "over k1, 150 elements; a row keeps 66 numbers", then each reduction: its policy, and what asked for it.
+/// "over k1, 150 elements; a row keeps 66 numbers", then each reduction: its number, its policy, and what asked for it.
 std::string loop_text(const graph::Graph& g, const fusion::LoopReport& loop) {
   if (loop.axis.empty()) return "";
   std::string text = fmt::format("over {}, {} elements", loop.axis, loop.extent);
@@ -79,7 +79,7 @@ std::string loop_text(const graph::Graph& g, const fusion::LoopReport& loop) {
     const std::string from = r.node.valid()
                                  ? fmt::format("{} ({})", graph::display_name(g, r.node), short_text(graph::call_location(g, r.node)))
                                  : std::string();
-    text += fmt::format("\n{}{:<9} {:<4} {}", has_passes ? fmt::format("pass {}  ", r.pass) : "", fusion::text(r.policy),
+    text += fmt::format("\nr{:<2} {}{:<9} {:<4} {}", r.number, has_passes ? fmt::format("pass {}  ", r.pass) : "", fusion::text(r.policy),
                         graph::text(r.kind), from);
   }
   return text + "\n";
@@ -98,7 +98,7 @@ std::string proof_text(const fusion::ProgramProof& proof) {
 PlannedKernel PlanState::planned(const fusion::ProgramKernel& k, const KernelSize& size, const PlanKernel& compiled) const {
   return {.name = k.name,
           .reason = k.reason,
-          .covers = covered_nodes(*parts_.graph, k.covers),
+          .covers = named_nodes(*parts_.graph, k.covers),
           .passes = k.passes,
           .grid = size.grid,
           .bytes_read = static_cast<std::int64_t>(bytes_of(k.reads, sizes_)),
@@ -154,7 +154,7 @@ std::string PlanState::kernels_text(const std::vector<fusion::ProgramKernel>& ke
     const fusion::ProgramKernel& k = kernels[i];
     text += fmt::format("\n{}. {}: grid {}, {} pass{}\n", i + 1, k.name, grid_text(sizes[i].grid), k.passes, k.passes == 1 ? "" : "es");
     std::vector<std::string> covers;
-    for (const CoveredNode& c : covered_nodes(*parts_.graph, without_views(*parts_.graph, k.covers)))
+    for (const CoveredNode& c : named_nodes(*parts_.graph, without_views(*parts_.graph, k.covers)))
       covers.push_back(fmt::format("{} ({})", c.name, short_text(c.where)));
     if (!covers.empty()) text += paragraph("covers", covers);
     text += indented("because", k.reason) + indented("loop", loop_text(*parts_.graph, k.loop)) + indented("error", k.error_text);

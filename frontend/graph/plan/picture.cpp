@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "frontend/graph/plan/covered_nodes.h"
+#include "frontend/graph/plan/node_names.h"
 #include "frontend/graph/plan/plan_state.h"
 #include "frontend/graph/plan/svg_canvas.h"
 #include "tileir/graph/shape_rules.h"
@@ -85,7 +85,7 @@ void Picture::describe() {
     row.title = SvgCanvas::shortened(fmt::format("{}. {}", k + 1, kernels[k].name), kMostCharacters);
     row.subtitle =
         fmt::format("grid {}, {} pass{}", grid_text(sizes_.kernels[k].grid), kernels[k].passes, kernels[k].passes == 1 ? "" : "es");
-    const std::vector<CoveredNode> covered = covered_nodes(graph_, without_views(graph_, kernels[k].covers));
+    const std::vector<CoveredNode> covered = named_nodes(graph_, without_views(graph_, kernels[k].covers));
     for (const CoveredNode& c : covered) {
       if (row.nodes.size() == kMostNodes) {
         row.nodes.push_back(fmt::format("and {} more", covered.size() - kMostNodes));

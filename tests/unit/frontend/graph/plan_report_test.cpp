@@ -49,7 +49,8 @@ struct Sample {
     for (std::uint32_t i = 0; i < g.size(); ++i)
       if (const tw::graph::Node& node = g.node({i}); node.op == tw::graph::Op::reduce)
         loop.reductions.push_back(
-            {1,
+            {static_cast<int>(loop.reductions.size()),
+             1,
              node.kind == tw::graph::Combine::max ? tw::passes::fusion::Policy::rolling : tw::passes::fusion::Policy::deferred,
              node.kind,
              {i}});
@@ -117,8 +118,8 @@ TEST_CASE("plan report: explain") {
       "\n2. make_t1",
       fmt::format("softmax (plan_report_test.cpp:{})", sample.line),
       "   loop       over j, 16 elements; a row keeps 2 numbers\n",
-      fmt::format("              rolling   max  softmax (plan_report_test.cpp:{})\n", sample.line),
-      fmt::format("              deferred  sum  softmax (plan_report_test.cpp:{})\n", sample.line),
+      fmt::format("              r0  rolling   max  softmax (plan_report_test.cpp:{})\n", sample.line),
+      fmt::format("              r1  deferred  sum  softmax (plan_report_test.cpp:{})\n", sample.line),
       "\n3. make_y",
       "   loop       over jjjj",
       "j...\n",

@@ -1,5 +1,5 @@
 // Names nodes for reports.
-#include "frontend/graph/plan/covered_nodes.h"
+#include "frontend/graph/plan/node_names.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 
+#include "passes/fusion/covered_nodes.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 
@@ -14,20 +15,18 @@ namespace tilewright::detail {
 
 namespace {
 
-bool is_leaf(graph::Op op) { return graph::info(op).family == graph::Family::leaf && op != graph::Op::rand; }
-
 std::string labelled(const std::string& name, const std::string& function) {
   return name.empty() ? function : fmt::format("{} ({})", name, function);
 }
 
 }  // namespace
 
-std::vector<CoveredNode> covered_nodes(const graph::Graph& g, const std::vector<graph::NodeId>& nodes) {
+std::vector<CoveredNode> named_nodes(const graph::Graph& g, const std::vector<graph::NodeId>& nodes) {
   std::vector<CoveredNode> covered;
   std::map<std::uint32_t, std::size_t> composites;  // where in `covered`
   for (graph::NodeId id : nodes) {
     const graph::Node& n = g.node(id);
-    if (is_leaf(n.op)) continue;
+    if (passes::fusion::is_leaf(n.op)) continue;
     if (!n.composite) {
       covered.push_back({labelled(n.name, graph::function_name(n)), n.where});
       continue;

@@ -11,7 +11,7 @@
 namespace tilewright::detail {
 
 /// Parts of one composite function, as softmax, are named once, by the function; inputs and constants are left out.
-std::vector<CoveredNode> covered_nodes(const graph::Graph&, const std::vector<graph::NodeId>&);
+std::vector<CoveredNode> named_nodes(const graph::Graph&, const std::vector<graph::NodeId>&);
 
 /// The nodes that compute something; views, if there are only these.
 std::vector<graph::NodeId> without_views(const graph::Graph&, const std::vector<graph::NodeId>&);
