@@ -116,4 +116,20 @@ void view_store(const ViewOf& view, std::span<const Offset> offsets, const Handl
   e.b().create(ir::OpKind::store_, operands);
 }
 
+Made view_pointer(const Handle& base, std::span<const Tile<std::int64_t>> strides, std::span<const Offset> indices, const Here& at) {
+  Emit e("view pointer", at);
+  e.expect_no_combine();
+  constexpr std::string_view names[] = {"pointer", "index"};
+  ir::ValueId pointer = e.value(base, "view");
+  for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+    const ir::ValueId index = e.integer_input(indices[axis], ir::Element::i64, "index");
+    ir::ValueId factors[] = {index, e.value(strides[axis], "view")};
+    e.broadcast_all(factors, names);
+    ir::ValueId step[] = {pointer, e.b().binary(ir::OpKind::mul_, factors[0], factors[1])};
+    e.broadcast_all(step, names);
+    pointer = e.b().add_ptr(step[0], step[1]);
+  }
+  return made(pointer);
+}
+
 }  // namespace tilewright::detail

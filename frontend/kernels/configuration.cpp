@@ -108,6 +108,17 @@ Configuration scan_configuration(const Device& device, std::int64_t n, const Opt
   return c;
 }
 
+Configuration sparse_configuration(const Device& device, std::int64_t rows, std::int64_t nonzeros, const Options& options) {
+  if (options.configuration) return *options.configuration;
+  const DeviceFacts facts = facts_of(device);
+  Configuration c;
+  c.bn = facts.is_gpu ? 1024 : 256;
+  c.bk = options.batch_invariant ? 16 : cover(cdiv(nonzeros, std::max<std::int64_t>(rows, 1)), 1, 64);
+  c.bm = cover(rows, 1, 1024 / c.bk);
+  while (!options.batch_invariant && c.bm > 1 && cdiv(rows, std::int64_t{c.bm}) < 2 * facts.programs) c.bm /= 2;
+  return c;
+}
+
 Configuration attention_configuration(const Device& device, std::int64_t queries, std::int64_t keys, int depth, int element_bytes,
                                       const Options& options) {
   if (options.configuration) return *options.configuration;

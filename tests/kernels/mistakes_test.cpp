@@ -1,17 +1,11 @@
 // Mistakes of launches: each names the function, the argument, what came and what fits, at the caller's line.
-#include "tests/kernels/matrices.h"
+#include "tests/kernels/mistakes.h"
 
 using namespace kernel_tests;
 namespace kernels = tw::kernels;
 
 // A mistake and its check stand on one line:
 // clang-format off
-#define CHECK_MISTAKE(TEXT, ...)                                                                       \
-  do {                                                                                                 \
-    const std::string text = message_of([&] { __VA_ARGS__; });                                         \
-    CHECK_MESSAGE(has(text, "mistakes_test.cpp:" + std::to_string(__LINE__) + ":"), text);             \
-    CHECK_MESSAGE(has(text, TEXT), text);                                                              \
-  } while (false)
 
 TEST_CASE("mistakes: shapes of products") {
   tw::Device device = tw::Device::open("cpu");

@@ -10,6 +10,7 @@
 #include "tilewright/kernels/decode_attention.h"
 #include "tilewright/kernels/elements.h"
 #include "tilewright/kernels/gated_mlp.h"
+#include "tilewright/kernels/gather.h"
 #include "tilewright/kernels/grouped_matmul.h"
 #include "tilewright/kernels/histogram.h"
 #include "tilewright/kernels/matmul.h"
@@ -23,3 +24,4 @@
 #include "tilewright/kernels/scan.h"
 #include "tilewright/kernels/softmax.h"
 #include "tilewright/kernels/sort.h"
+#include "tilewright/kernels/spmv.h"

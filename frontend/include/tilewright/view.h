@@ -41,11 +41,15 @@ template <class T, int R>
   requires ValueElement<std::remove_const_t<T>>
 class View {
   static_assert(R >= 1 && R <= 5, "a view has 1 to 5 axes");
-  // Offsets: tiles of rank 0 and integers, exactly R of them.
+  // Offsets: tiles and integers, exactly R of them, or an array of tiles.
   struct Offsets {
     template <std::convertible_to<detail::Offset>... I>
       requires(sizeof...(I) == R)
     Offsets(const I&... offset) : each{detail::Offset(offset)...} {}
+    template <IntegerElement I>
+    Offsets(const detail::PerAxis<Tile<I>, R>& offsets) : Offsets(offsets, std::make_index_sequence<R>()) {}
+    template <class Tiles, std::size_t... Axis>
+    Offsets(const Tiles& offsets, std::index_sequence<Axis...>) : each{detail::Offset(offsets[Axis])...} {}
     std::span<const detail::Offset> at(const Here& here) {
       for (detail::Offset& o : each) o.at = here;  // the user's line, and not that of the constructor above
       return each;
@@ -80,6 +84,12 @@ class View {
   {
     expect_parameter("store", at);
     detail::view_store<element_type>(base_, extents_, strides_, offsets.at(at), tile, at);
+  }
+  /// The addresses of the elements at indices that may be tiles, which broadcast: v.pointer({column(rows), row(columns)}). Whether they are
+  /// inside of the extents is not checked: the mask of the load or store says where they are.
+  Ptr<T> pointer(Offsets indices, Here at = Here::current()) const {
+    expect_parameter("pointer", at);
+    return Ptr<T>(detail::view_pointer(base_, strides_, indices.at(at), at));
   }
   /// The rest of the axes at `index` of the first one.
   template <IntegerElement I>

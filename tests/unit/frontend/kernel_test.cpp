@@ -232,6 +232,19 @@ TEST_CASE("kernel: views know their extents and strides") {
   CHECK(sizes.download() == std::vector<std::int64_t>{2, 5, 1, 2});
 }
 
+TEST_CASE("kernel: the addresses of a view's elements at tiles of indices") {
+  tw::Device device = tw::Device::open("cpu");
+  auto in = device.upload(iota(15, 0)), out = device.upload(std::vector<float>(16, -1));
+  tw::Kernel turn("turn", [](tw::View<const float, 2> from, tw::View<float, 2> to) {
+    const auto i = tw::column(tw::arange(0, 4)), j = tw::row(tw::arange(0, 8));
+    const std::array<tw::I32, 2> flipped{2 - i, 4 - j};
+    tw::store(to.pointer({j, i}), tw::load(from.pointer(flipped), i < 3 && j < 5), i < 3 && j < 5);
+    tw::store(to.pointer({4, 2}), 50);
+  });
+  turn({.grid = 1}, tw::view(in, {3, 5}), tw::view(out, {5, 3}, {3, 1}));
+  CHECK(out.download() == std::vector<float>{14, 9, 4, 13, 8, 3, 12, 7, 2, 11, 6, 1, 10, 5, 50, -1});
+}
+
 TEST_CASE("kernel: an error in the body names the body's line, and is not remembered") {
   tw::Device device = tw::Device::open("cpu");
   auto p = device.upload(std::vector<int>(64));

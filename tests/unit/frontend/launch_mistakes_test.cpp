@@ -332,6 +332,8 @@ TEST_CASE("launch mistakes: loads and stores of views") {
   OF_VIEWS("view load: 'other' is [8] and does not broadcast", (void)v.load({0, 0}, {4, 4}, tw::zeros<float>({8})));
   OF_VIEWS("view store: the view has 2 axes and the tile is [4]", o.store({0, 0}, tw::zeros<float>({4})));
   OF_VIEWS("view store: 'tile' is empty", o.store({0, 0}, tw::F32()));
+  OF_VIEWS("view pointer: 'index' is empty", (void)v.pointer({tw::I32(), 0}));
+  OF_VIEWS("view pointer: 'pointer' is [4] and 'index' is [8]", (void)v.pointer({lanes(4), lanes(8)}));
   OF_VIEWS("extent: axis 2 of a view of rank 2; it must be -2 to 1", (void)v.extent(2));
   OF_VIEWS("stride: axis -3 of a view of rank 2", (void)v.stride(-3));
 #undef OF_VIEWS

@@ -24,6 +24,8 @@ Configuration element_configuration(const Device&, std::int64_t rows, std::int64
 Configuration reduce_configuration(const Device&, std::int64_t matrices, std::int64_t m, std::int64_t k, const Options&);
 /// For scans of n elements: bn in a step, in `splits` parts.
 Configuration scan_configuration(const Device&, std::int64_t n, const Options&);
+/// For sparse matrices in compressed rows: bm rows, bk nonzeros of each at a time, or bn nonzeros of one long row.
+Configuration sparse_configuration(const Device&, std::int64_t rows, std::int64_t nonzeros, const Options&);
 /// For attention: bm queries, bn keys; heads of `depth` elements; `queries` of each head.
 Configuration attention_configuration(const Device&, std::int64_t queries, std::int64_t keys, int depth, int element_bytes, const Options&);
 /// What decides on the configuration of attention over a cache.

@@ -48,6 +48,8 @@ struct ViewOf {
 };
 Made view_load(const ViewOf&, std::span<const Offset> offsets, const Shape&, const Maybe& other, const Here&);
 void view_store(const ViewOf&, std::span<const Offset> offsets, const Handle& tile, const Here&);
+/// base + the sum of index * stride; the indices broadcast.
+Made view_pointer(const Handle& base, std::span<const Tile<std::int64_t>> strides, std::span<const Offset> indices, const Here&);
 
 /// The tile of `shape` at `offsets` of a view; outside of the extents it gives `other`, or 0.
 template <ValueElement T, PointerElement P>

@@ -1,0 +1,58 @@
+// Arrays as functions over whole buffers take them: a buffer, which has one axis, or a view; and the indices of an element by its number.
+#pragma once
+#include <array>
+#include <type_traits>
+#include <utility>
+
+#include "tilewright/kernels/arguments.h"
+#include "tilewright/ops.h"
+
+namespace tilewright::kernels {
+
+/// The indices along N axes of v, from axis `first` on, of element n in row-major order.
+template <std::size_t N, class T, int R>
+std::array<I64, N> unravel(I64 n, const View<T, R>& v, std::size_t first = 0) {
+  std::array<I64, N> indices;
+  for (std::size_t i = N; i-- > 0;) {
+    const I64 extent = v.extent(first + i);
+    indices[i] = i > 0 ? n % extent : n;
+    if (i > 0) n = n / extent;
+  }
+  return indices;
+}
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+template <class A>
+struct ArrayOf {};
+template <class T>
+struct ArrayOf<Buffer<T>> {
+  static constexpr bool owns_memory = true;
+};
+template <class T, int R>
+struct ArrayOf<View<T, R>> {
+  static constexpr bool owns_memory = false;
+};
+
+/// A view, or a buffer that is not about to be destroyed.
+template <class A>
+concept Array = requires { ArrayOf<std::remove_cvref_t<A>>::owns_memory; } &&
+                (std::is_lvalue_reference_v<A> || !ArrayOf<std::remove_cvref_t<A>>::owns_memory);
+
+/// The view itself, or all of the buffer.
+template <class T, int R>
+const View<T, R>& as_view(const View<T, R>& v, const Here&) {
+  return v;
+}
+template <class T>
+View<T, 1> as_view(Buffer<T>& buffer, const Here& at) {
+  return view(buffer, {buffer.size()}, at);
+}
+template <class T>
+View<const T, 1> as_view(const Buffer<T>& buffer, const Here& at) {
+  return view(buffer, {buffer.size()}, at);
+}
+
+}  // namespace tilewright::kernels::host

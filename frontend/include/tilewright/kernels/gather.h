@@ -1,0 +1,113 @@
+// Elements or rows of an array that an array of indices chooses.
+#pragma once
+#include "tilewright/kernels/array.h"
+#include "tilewright/kernels/configuration.h"
+
+namespace tilewright::kernels {
+
+/// A tile of an array of slices [index's extents.., slice's extents..]: rows count all axes but the last in row-major order, columns are
+/// the last one. Slice s of it belongs to slice `chosen` of the array that the index leads into.
+template <std::size_t K>
+struct SliceTile {
+  std::array<I64, K> at;       // the indices of its elements
+  I64 chosen;                  // of each element, or of each row
+  Bool inside, chosen_inside;  // of the array, and of the index's values that lead to a slice
+};
+
+/// The tile of `slices` that this program works on. `count`: how many slices the index may choose from.
+template <class T, class I, int K, int P>
+SliceTile<K> slice_tile(const View<T, K>& slices, const View<const I, P>& index, const I64& count, int bm, int bn) {
+  I64 rows = 1;
+  for (int axis = 0; axis + 1 < K; ++axis) rows *= slices.extent(axis);
+  const I64 columns = slices.extent(K - 1);
+  const I64 program = program_id(0).to<std::int64_t>(), tiles_n = cdiv(columns, bn);
+  const I64 i = column(program / tiles_n * bm + arange(0, bm)), j = row(program % tiles_n * bn + arange(0, bn));
+  SliceTile<K> tile;
+  const auto leading = unravel<K - 1>(i, slices);
+  for (std::size_t axis = 0; axis + 1 < K; ++axis) tile.at[axis] = leading[axis];
+  tile.at[K - 1] = j;
+  tile.inside = i < rows && j < columns;
+  std::array<I64, P> of_index;
+  for (std::size_t axis = 0; axis < P; ++axis) of_index[axis] = tile.at[axis];
+  // An index is that of a row where slices have axes, else that of an element.
+  const Bool index_inside = P < K ? i < rows : tile.inside;
+  tile.chosen = load(index.pointer(of_index), index_inside).template to<std::int64_t>();
+  tile.chosen_inside = tile.chosen >= 0 && tile.chosen < count;
+  device_assert(tile.chosen_inside, "an index is out of range", index_inside);
+  return tile;
+}
+
+/// The indices in the array that the index leads into: [chosen, slice's indices..].
+template <int R, std::size_t K>
+std::array<I64, R> chosen_indices(const SliceTile<K>& tile) {
+  std::array<I64, R> indices{tile.chosen};
+  for (std::size_t axis = 1; axis < R; ++axis) indices[axis] = tile.at[K - R + axis];
+  return indices;
+}
+
+/// y[i.., j..] = x[index[i..], j..]; 0 where the index leads to no slice of x.
+template <class T, class I, int R, int P>
+void gather_kernel(View<const T, R> x, View<const I, P> index, View<T, P + R - 1> y, int bm, int bn) {
+  const auto tile = slice_tile(y, index, x.extent(0), bm, bn);
+  store(y.pointer(tile.at), load(x.pointer(chosen_indices<R>(tile)), tile.inside && tile.chosen_inside), tile.inside);
+}
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+/// Checks an array of slices that an index chooses from `of`: [index's extents.., extents of `of` from its second axis on..].
+inline void check_slices(const ArgumentCheck& check, const char* slices, const char* index, int index_rank, const char* of, int of_rank) {
+  check.same_shape(slices, index, index_rank);
+  static constexpr const char* axis_names[] = {"that of axis 0", "that of axis 1", "that of axis 2", "that of axis 3", "that of axis 4"};
+  for (int axis = 1; axis < of_rank; ++axis) check.equal(slices, index_rank + axis - 1, axis_names[axis], of, axis);
+}
+
+/// The tiles of an array of slices.
+template <class T, int R>
+std::int64_t slice_tiles(const View<T, R>& slices, const Configuration& c) {
+  std::int64_t rows = 1;
+  for (int axis = 0; axis + 1 < R; ++axis) rows *= extent_of(slices, axis);
+  return tilewright::cdiv(rows, std::int64_t{c.bm}) * tilewright::cdiv(extent_of(slices, -1), std::int64_t{c.bn});
+}
+template <class T, int R>
+Configuration slice_configuration(const Device& device, const View<T, R>& slices, const Options& options) {
+  std::int64_t rows = 1;
+  for (int axis = 0; axis + 1 < R; ++axis) rows *= extent_of(slices, axis);
+  return element_configuration(device, rows, extent_of(slices, -1), options);
+}
+
+template <class X, class I, class Y, int R, int P, int K>
+void launch_gather(const View<X, R>& x, const View<I, P>& index, const View<Y, K>& y, const Options& options, const Here& at) {
+  using T = std::remove_const_t<X>;
+  using Index = std::remove_const_t<I>;
+  static_assert(std::is_same_v<T, Y>, "x and y have one element type, and y is a view that can be written");
+  static_assert(OneOf<Index, std::int32_t, std::int64_t>, "index holds int32_t or int64_t");
+  static_assert(K == P + R - 1, "y has the axes of index, and then those of x from its second one on");
+  ArgumentCheck check("gather", at);
+  check.input("x", x);
+  check.input("index", index);
+  check.output("y", y);
+  check_slices(check, "y", "index", P, "x", R);
+  check.configuration(options);
+  check.finish();
+  const Configuration c = slice_configuration(check.device(), y, options);
+  const std::int64_t programs = slice_tiles(y, c);
+  if (programs == 0) return;
+  static const Kernel kernel("gather", gather_kernel<T, Index, R, P>);
+  kernel({.grid = programs, .num_warps = c.num_warps, .stream = stream_of(options)}, x, index, y, c.bm, c.bn, at);
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// y[i..] = x[index[i..]]: elements of x if it has one axis, else its rows, which may have more axes: x [N, slice..], index of any rank, y
+/// [index's extents.., slice..]. An index holds int32_t or int64_t. What an index outside of 0 .. N - 1 chooses is 0, and an Error in
+/// checked mode. Buffers or views, of any element type.
+template <host::Array X, host::Array I, host::Array Y>
+void gather(X&& x, I&& index, Y&& y, const Options& options = {}, Here at = Here::current()) {
+  host::launch_gather(host::as_view(x, at), host::as_view(index, at), host::as_view(y, at), options, at);
+}
+
+}  // namespace tilewright::kernels
