@@ -25,3 +25,4 @@
 #include "tilewright/kernels/softmax.h"
 #include "tilewright/kernels/sort.h"
 #include "tilewright/kernels/spmv.h"
+#include "tilewright/kernels/stencil.h"

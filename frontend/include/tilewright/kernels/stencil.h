@@ -1,0 +1,152 @@
+// Stencils: each element of the result is a function of the elements near its place.
+#pragma once
+#include <string>
+
+#include "tilewright/kernels/configuration.h"
+#include "tilewright/kernels/elements.h"
+#include "tilewright/kernels/matmul.h"
+
+namespace tilewright::kernels {
+
+/// What a stencil finds outside of the array: 0, the nearest element, or the element at the other side; keep: it does not go there, and
+/// elements of the result whose distance to a border is less than the radius stay as they are.
+enum class Border { zero, clamp, wrap, keep };
+
+/// The type that a stencil computes in: float for f16 and bf16, int for smaller integers, else the element type.
+template <class T>
+using StencilElement =
+    std::conditional_t<OneOf<T, f16, bf16>, float,
+                       std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) < 4, std::int32_t, T>>;
+
+/// The elements near those of a tile: at(dy, dx) are those dy rows below and dx columns to the right; at(dz, dy, dx) with three axes.
+template <class T, int R>
+class Neighbours {
+ public:
+  /// `inside`: all of them are inside of the array.
+  Neighbours(const View<const T, R>& x, const std::array<I64, R>& indices, int radius, Border border, bool inside)
+      : x_(x), indices_(indices), radius_(radius), border_(border), inside_(inside) {}
+
+  Tile<StencilElement<T>> operator()(int dx, Here at = Here::current()) const
+    requires(R == 1)
+  {
+    return load_at({dx}, at);
+  }
+  Tile<StencilElement<T>> operator()(int dy, int dx, Here at = Here::current()) const
+    requires(R == 2)
+  {
+    return load_at({dy, dx}, at);
+  }
+  Tile<StencilElement<T>> operator()(int dz, int dy, int dx, Here at = Here::current()) const
+    requires(R == 3)
+  {
+    return load_at({dz, dy, dx}, at);
+  }
+
+ private:
+  Tile<StencilElement<T>> load_at(const std::array<int, R>& offsets, const Here& at) const {
+    std::array<I64, R> indices;
+    Bool mask = true;
+    for (std::size_t axis = 0; axis < R; ++axis) {
+      const int offset = offsets[axis];
+      if (offset < -radius_ || offset > radius_)
+        throw Error(detail::location_of(at), "stencil: offset " + std::to_string(offset) + " along axis " + std::to_string(axis) +
+                                                 "; the radius is " + std::to_string(radius_));
+      I64 index = indices_[axis] + offset;
+      const I64 extent = x_.extent(axis);
+      if (!inside_ && border_ == Border::clamp) index = clamp(index, 0, extent - 1);
+      if (!inside_ && border_ == Border::wrap) index = (index % extent + extent) % extent;
+      if (!inside_ && (border_ == Border::zero || border_ == Border::keep)) mask = mask && index >= 0 && index < extent;
+      indices[axis] = index;
+    }
+    return load(x_.pointer(indices), mask, {}, {}, at).template to<StencilElement<T>>();
+  }
+
+  View<const T, R> x_;
+  std::array<I64, R> indices_;
+  int radius_;
+  Border border_;
+  bool inside_;
+};
+
+/// f(at), or f(at, indices..) with the index of the elements along each axis as I32.
+template <class F, class T, int R>
+auto stencil_value(F f, const Neighbours<T, R>& at, const detail::PerAxis<I64, R>& indices) {
+  const auto index = [&](std::size_t axis) { return indices[axis].template to<std::int32_t>(); };
+  if constexpr (std::is_invocable_v<F, Neighbours<T, R>>)
+    return f(at);
+  else if constexpr (R == 1)
+    return f(at, index(0));
+  else if constexpr (R == 2)
+    return f(at, index(0), index(1));
+  else
+    return f(at, index(0), index(1), index(2));
+}
+
+/// y = f of the elements near, for one tile [bm, bn] of one plane. Tiles at a border have a form of their own: the others need no masks.
+template <class X, class Y, int R, class F>
+void stencil_kernel(View<const X, R> x, View<Y, R> y, F f, int radius, Border border, int bm, int bn) {
+  const auto [plane, i, j] = element_place(R > 1 ? y.extent(std::max(R - 2, 0)) : I64(1), y.extent(R - 1), bm, bn);
+  const std::array<I64, 3> all{plane, column(i.template to<std::int64_t>() + arange(0, bm)),
+                               row(j.template to<std::int64_t>() + arange(0, bn))};
+  const std::array<I64, 3> first{plane, i.template to<std::int64_t>(), j.template to<std::int64_t>()};
+  const std::array<int, 3> extents{1, bm, bn};
+  std::array<I64, R> indices;
+  Bool in_array = true, is_written = true, inside = true;  // is an element, which the stencil writes; so are all near those of the tile
+  for (std::size_t axis = 0; axis < R; ++axis) {
+    const std::size_t of_three = axis + 3 - R;
+    const I64 extent = y.extent(axis);
+    indices[axis] = all[of_three];
+    in_array = in_array && indices[axis] < extent;
+    is_written = is_written && indices[axis] >= radius && indices[axis] < extent - radius;
+    inside = inside && first[of_three] >= radius && first[of_three] + (extents[of_three] + radius) <= extent;
+  }
+  const auto value = [&](bool is_inside) {
+    return broadcast_to(stencil_value(f, Neighbours<X, R>(x, indices, radius, border, is_inside), indices).template to<Y>(), {bm, bn});
+  };
+  when(
+      inside, [&] { store(y.pointer(indices), value(true)); },
+      [&] { store(y.pointer(indices), value(false), border == Border::keep ? is_written : in_array); });
+}
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+template <class X, class Y, int R, class F>
+void launch_stencil(const View<X, R>& x, const View<Y, R>& y, F f, int radius, Border border, const Options& options, const Here& at) {
+  static_assert(R <= 3, "a stencil has 1 to 3 axes");
+  ArgumentCheck check("stencil", at);
+  check.input("x", x);
+  check.output("y", y);
+  check.same_shape("y", "x");
+  if (radius < 0 || radius > 65536) check.fail("radius = " + std::to_string(radius) + "; it must be 0 to 65536");
+  check.configuration(options);
+  check.finish();
+  const std::int64_t planes = R == 3 ? extent_of(y, 0) : 1, rows = R > 1 ? extent_of(y, R > 1 ? -2 : -1) : 1, columns = extent_of(y, -1);
+  Configuration c = element_configuration(check.device(), rows, columns, options);
+  if (R == 1) c.bm = 1;
+  const std::int64_t programs = planes * tilewright::cdiv(rows, std::int64_t{c.bm}) * tilewright::cdiv(columns, std::int64_t{c.bn});
+  if (programs == 0) return;
+  static const Kernel kernel("stencil", stencil_kernel<std::remove_const_t<X>, Y, R, F>);
+  kernel({.grid = programs, .num_warps = c.num_warps, .stream = stream_of(options)}, x, y, f, radius, border, c.bm, c.bn, at);
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// y = f(at) at each element: at(dy, dx) is the element of x that is dy rows below and dx columns to the right, at(dz, dy, dx) with three
+/// axes, at(dx) with one. f is a lambda without captures whose parameters are `auto`; f(at, i, j) gets the indices too, as I32. Offsets are
+/// integers from -radius to radius. f16 and bf16 arrive as float, integers of less than 32 bits as int; the result is cast to the type of
+/// y. The border says what is found outside of x.
+template <class X, class Y, int R, host::EpilogueFunction F, std::same_as<Border> B>
+void stencil(const View<X, R>& x, const View<Y, R>& y, F f, int radius, B border, const Options& options = {}, Here at = Here::current()) {
+  host::launch_stencil(x, y, f, radius, border, options, at);
+}
+/// The same with 0 outside of x.
+template <class X, class Y, int R, host::EpilogueFunction F>
+void stencil(const View<X, R>& x, const View<Y, R>& y, F f, int radius, const Options& options = {}, Here at = Here::current()) {
+  host::launch_stencil(x, y, f, radius, Border::zero, options, at);
+}
+
+}  // namespace tilewright::kernels
