@@ -119,6 +119,14 @@ Configuration sparse_configuration(const Device& device, std::int64_t rows, std:
   return c;
 }
 
+Configuration fft_configuration(const Device& device, std::int64_t transforms, const Options& options) {
+  if (options.configuration) return *options.configuration;
+  Configuration c;
+  c.bn = cover(transforms, 1, facts_of(device).is_gpu ? 128 : 64);
+  c.num_warps = std::clamp(c.bn / 32, 1, 4);
+  return c;
+}
+
 Configuration attention_configuration(const Device& device, std::int64_t queries, std::int64_t keys, int depth, int element_bytes,
                                       const Options& options) {
   if (options.configuration) return *options.configuration;

@@ -9,6 +9,7 @@
 #include "tilewright/kernels/cross_entropy.h"
 #include "tilewright/kernels/decode_attention.h"
 #include "tilewright/kernels/elements.h"
+#include "tilewright/kernels/fft.h"
 #include "tilewright/kernels/gated_mlp.h"
 #include "tilewright/kernels/gather.h"
 #include "tilewright/kernels/grouped_matmul.h"

@@ -26,6 +26,8 @@ Configuration reduce_configuration(const Device&, std::int64_t matrices, std::in
 Configuration scan_configuration(const Device&, std::int64_t n, const Options&);
 /// For sparse matrices in compressed rows: bm rows, bk nonzeros of each at a time, or bn nonzeros of one long row.
 Configuration sparse_configuration(const Device&, std::int64_t rows, std::int64_t nonzeros, const Options&);
+/// For Fourier transforms: bn small transforms, each in the registers of a lane.
+Configuration fft_configuration(const Device&, std::int64_t transforms, const Options&);
 /// For attention: bm queries, bn keys; heads of `depth` elements; `queries` of each head.
 Configuration attention_configuration(const Device&, std::int64_t queries, std::int64_t keys, int depth, int element_bytes, const Options&);
 /// What decides on the configuration of attention over a cache.

@@ -1,0 +1,143 @@
+// Discrete Fourier transforms of power-of-two length.
+#pragma once
+#include <bit>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "tilewright/kernels/arguments.h"
+#include "tilewright/kernels/configuration.h"
+#include "tilewright/ops.h"
+
+namespace tilewright::kernels {
+
+/// A tile of complex numbers.
+template <class T>
+struct Complex {
+  Tile<T> re, im;
+  friend Complex operator+(const Complex& a, const Complex& b) { return {a.re + b.re, a.im + b.im}; }
+  friend Complex operator-(const Complex& a, const Complex& b) { return {a.re - b.re, a.im - b.im}; }
+  friend Complex operator*(const Complex& a, const Complex& b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
+};
+
+/// exp(sign 2 pi i k / n) for 0 <= k < n, n a power of two. The angle is reduced to an eighth of a turn in integers, so it has one
+/// rounding.
+template <class T>
+Complex<T> unit_root(const I64& k, const I64& n, int sign) {
+  const I64 quarter = (4 * k + n / 2) / n, rest = 4 * k - quarter * n;
+  const Tile<T> angle = rest.template to<T>() / n.template to<T>() * T(std::numbers::pi / 2);
+  const Tile<T> c = cos(angle), s = sin(angle);
+  const Bool is_odd = quarter == 1 || quarter == 3, is_left = quarter == 1 || quarter == 2, is_below = quarter == 2 || quarter == 3;
+  const Tile<T> re = where(is_odd, s, c), im = where(is_odd, c, s) * T(sign);
+  return {where(is_left, -re, re), where(is_below, -im, im)};
+}
+
+/// The transform of as many tiles as v has, a power of two, each element on its own.
+template <class T>
+std::vector<Complex<T>> transform_of(const std::vector<Complex<T>>& v, int sign) {
+  const std::size_t n = v.size(), half = n / 2;
+  if (n == 1) return v;
+  std::vector<Complex<T>> even, odd, result(n);
+  for (std::size_t i = 0; i < n; i += 2) even.push_back(v[i]), odd.push_back(v[i + 1]);
+  even = transform_of(even, sign), odd = transform_of(odd, sign);
+  for (std::size_t k = 0; k < half; ++k) {
+    const double angle = sign * 2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n);
+    const T c = static_cast<T>(std::cos(angle)), s = static_cast<T>(std::sin(angle));
+    if (4 * k == n)
+      odd[k] = {odd[k].im * T(-sign), odd[k].re * T(sign)};
+    else if (k > 0)
+      odd[k] = {odd[k].re * c - odd[k].im * s, odd[k].re * s + odd[k].im * c};
+    result[k] = even[k] + odd[k];
+    result[k + half] = even[k] - odd[k];
+  }
+  return result;
+}
+
+/// The constants of a pass.
+struct FftPass {
+  int radix, bn;  // elements of a small transform, and how many of these a program computes
+  int sign;       // of the exponent
+  bool is_first;  // `done` is 1
+};
+
+/// One pass of a Stockham transform: x has transforms of `done` elements, y gets those of done * radix, times `scale`. A transform's
+/// elements are contiguous in y, and the radix parts that it is made of are n / radix apart in x, so nothing is reordered at the end.
+template <class T>
+void fft_kernel(View<const T, 3> x, View<T, 3> y, I64 done, Tile<T> scale, FftPass pass) {
+  const I64 stride = x.extent(1) / pass.radix;
+  const I64 at = program_id(0).to<std::int64_t>() * pass.bn + arange(0, pass.bn), batch = at / stride, j = at % stride;
+  const I64 k = j % done, to = (j - k) * pass.radix + k;
+  const Bool inside = batch < x.extent(0);
+  std::vector<Complex<T>> v;
+  for (int r = 0; r < pass.radix; ++r) {
+    const I64 from = j + stride * r;
+    v.push_back({load(x.pointer({batch, from, 0}), inside), load(x.pointer({batch, from, 1}), inside)});
+    if (r > 0 && !pass.is_first) v.back() = v.back() * unit_root<T>(k * r, done * pass.radix, pass.sign);
+  }
+  v = transform_of(v, pass.sign);
+  for (int r = 0; r < pass.radix; ++r) {
+    const I64 element = to + done * r;
+    store(y.pointer({batch, element, 0}), v[static_cast<std::size_t>(r)].re * scale, inside);
+    store(y.pointer({batch, element, 1}), v[static_cast<std::size_t>(r)].im * scale, inside);
+  }
+}
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+template <class X, class T>
+void launch_fft(const ArgumentCheck& check, const View<X, 3>& x, const View<T, 3>& y, bool inverse, const Options& options,
+                const Here& at) {
+  const std::int64_t batch = extent_of(x, 0), n = extent_of(x, 1);
+  const int bits = std::countr_zero(static_cast<std::uint64_t>(n));
+  constexpr int kMostBits = 4;  // of a pass: 16 complex numbers fit in registers
+  const int passes = std::max(1, tilewright::cdiv(bits, kMostBits));
+  Buffer<T> memory = check.device().template allocate<T>(passes > 1 ? 2 * batch * n : 0, at);
+  View<T, 3> between = y;
+  if (passes > 1) between = view(memory, {batch, n, 2}, at);
+  View<const T, 3> from = x;
+  std::int64_t done = 1;
+  for (int pass = 0; pass < passes; ++pass) {
+    const bool is_last = pass + 1 == passes;
+    const int radix = 1 << (bits * (pass + 1) / passes - bits * pass / passes);
+    const View<T, 3> to = (passes - pass) % 2 == 1 ? y : between;  // the last pass writes y, those before it take turns
+    const std::int64_t transforms = batch * (n / radix);
+    const Configuration c = fft_configuration(check.device(), transforms, options);
+    static const Kernel kernel("fft", fft_kernel<T>);
+    kernel({.grid = tilewright::cdiv(transforms, std::int64_t{c.bn}), .num_warps = c.num_warps, .stream = stream_of(options)}, from, to,
+           done, is_last && inverse ? static_cast<T>(1.0 / static_cast<double>(n)) : T(1),
+           FftPass{radix, c.bn, inverse ? 1 : -1, pass == 0}, at);
+    from = to;
+    done *= radix;
+  }
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// y[b, k] = the sum over j of x[b, j] exp(-2 pi i j k / n), for each row of a batch; `inverse`: exp(+2 pi i j k / n), divided by n. x and
+/// y: [batch, n, 2] or [n, 2], real and imaginary parts next to each other along the last axis; float or double; n a power of two from 1 to
+/// 2^28. Any strides; y shares no memory with x.
+template <class X, class Y, int R>
+void fft(const View<X, R>& x, const View<Y, R>& y, bool inverse = false, const Options& options = {}, Here at = Here::current()) {
+  static_assert(OneOf<Y, float, double> && std::is_same_v<std::remove_const_t<X>, Y>, "x and y have one element type: float or double");
+  static_assert(R == 2 || R == 3, "x and y are [batch, n, 2] or [n, 2]");
+  host::ArgumentCheck check("fft", at);
+  check.input("x", x);
+  check.output("y", y);
+  check.equal("x", -1, "parts of a number", 2);
+  check.same_shape("y", "x");
+  check.at_most("x", -2, std::int64_t{1} << 28);
+  const std::int64_t n = host::extent_of(x, -2);
+  if (!std::has_single_bit(static_cast<std::uint64_t>(n)))
+    check.fail("extent " + std::to_string(R - 2) + " of 'x' is " + std::to_string(n) + "; it must be a power of two");
+  check.configuration(options);
+  check.finish();
+  const std::int64_t batch = R == 3 ? host::extent_of(x, 0) : 1;
+  if (batch == 0) return;
+  host::launch_fft(check, host::with_batch<3>(x, batch, at), host::with_batch<3>(y, batch, at), inverse, options, at);
+}
+
+}  // namespace tilewright::kernels
