@@ -77,13 +77,12 @@ void verify(const llvm::Module& m) {
   if (llvm::verifyModule(m, &stream)) TW_UNREACHABLE("the lowering made wrong LLVM IR: " + broken);
 }
 
-/// Throws Error for a name that is none.
+}  // namespace
+
 std::unique_ptr<TargetHooks> find_target(const std::string& name) {
   auto gpu = nvptx::hooks_of(name);
   return gpu ? std::move(gpu) : host::hooks_of(name);
 }
-
-}  // namespace
 
 ir::TargetDesc describe_target(const std::string& target) { return find_target(target)->description(); }
 

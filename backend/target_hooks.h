@@ -23,6 +23,8 @@ class TargetHooks {
   const ir::TargetDesc& description() const { return description_; }
 
   virtual CompiledKernel::Format format() const = 0;
+  /// LLVM's names of the processor and its features for which code is generated: what the name of a target leaves open.
+  virtual std::string processor() const = 0;
   /// The symbol of a kernel's entry point.
   virtual std::string entry_of(const ir::Function&) const = 0;
   virtual std::unique_ptr<llvm::TargetMachine> make_machine(const ir::Function&, const CompileOptions&) const = 0;
@@ -42,5 +44,8 @@ class TargetHooks {
  private:
   ir::TargetDesc description_;
 };
+
+/// Throws Error for a name that is none.
+std::unique_ptr<TargetHooks> find_target(const std::string& name);
 
 }  // namespace tilewright::backend

@@ -77,6 +77,7 @@ GROUPS = [
     ("Plans", "What a graph is compiled to: kernels, what they cover, and how to run them.", [FRONT + "plan.h"]),
     ("Tuning", "[Tuning a kernel of your own](../kernels.md#tuning-a-kernel-of-your-own) tells how a search goes.",
      [FRONT + "tuner.h", RUNTIME + "wisdom.h"]),
+    ("Disk cache", "", [RUNTIME + "cache.h"]),
     ("Errors and the log", "The library never prints, but for `device_print`, and never exits.", [TILEIR + "error.h", TILEIR + "compiler_bug.h", RUNTIME + "log.h"]),
 ]
 # Headers with nothing for users in them, or that only include others.

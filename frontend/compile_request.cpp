@@ -1,14 +1,17 @@
-// Checks the options of a launch, and compiles with dumps.
+// Checks the options of a launch, and compiles with the disk cache or with dumps.
 #include "frontend/compile_request.h"
 
 #include <fmt/format.h>
 
 #include <cctype>
+#include <chrono>
 #include <optional>
 #include <string_view>
 
+#include "backend/compilation_key.h"
 #include "frontend/dump.h"
 #include "runtime/device.h"
+#include "runtime/disk_cache/code_cache.h"
 #include "runtime/environment.h"
 #include "runtime/log.h"
 #include "runtime/wisdom/wisdom.h"
@@ -45,10 +48,34 @@ backend::CompileOptions checked_options(const Request& request, const Launch& la
   return options;
 }
 
+namespace {
+
+/// From the disk cache, or compiled and stored there.
+backend::CompiledKernel compile_cached(ir::Function function, const backend::CompileOptions& options) {
+  const std::shared_ptr<rt::DiskCache> cache = rt::code_cache();
+  if (!cache) return backend::compile(std::move(function), options);
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<std::byte> key = backend::compilation_key(function, options);
+  if (key.empty()) {
+    rt::log(LogLevel::info, "disk cache: not used, since the program was linked without --build-id and cannot be told from other builds");
+    return backend::compile(std::move(function), options);
+  }
+  if (auto kernel = rt::load_kernel(*cache, key)) {
+    kernel->timings = {{"disk cache", std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()}};
+    return *std::move(kernel);
+  }
+  backend::CompiledKernel compiled = backend::compile(std::move(function), options);
+  rt::store_kernel(*cache, key, compiled);
+  return compiled;
+}
+
+}  // namespace
+
 backend::CompiledKernel compile_function(const Request& request, ir::Function function, const backend::CompileOptions& options,
-                                         bool keep_text, std::uint64_t hash) {
+                                         Output output, std::uint64_t hash) {
   if (rt::is_sealed()) request.refuse("this kernel would be compiled now, but tw::seal() was called, after which nothing is compiled");
-  backend::CompileHooks hooks{.keep_text = keep_text, .dump = {}, .text_only = keep_text};
+  const bool is_text = output == Output::text;
+  backend::CompileHooks hooks{.keep_text = is_text, .dump = {}, .text_only = is_text};
   std::optional<DumpFolder> folder;
   if (const std::string dir = rt::environment_dump(); !dir.empty()) {
     folder.emplace(dir, symbol_name(function.name), hash, location_of(request.at));
@@ -56,7 +83,8 @@ backend::CompiledKernel compile_function(const Request& request, ir::Function fu
   }
   try {
     const std::string name = function.name;
-    backend::CompiledKernel compiled = backend::compile(std::move(function), options, hooks);
+    backend::CompiledKernel compiled = output == Output::code && !hooks.dump ? compile_cached(std::move(function), options)
+                                                                             : backend::compile(std::move(function), options, hooks);
     for (const std::string& remark : compiled.remarks)
       rt::log(LogLevel::warning, fmt::format("kernel '{}' for {}: {}", name, options.target, remark));
     return compiled;

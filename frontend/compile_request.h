@@ -26,9 +26,13 @@ std::array<std::int32_t, 3> checked_grid(const Request&, const Grid&);
 /// The compile options of a launch, but for the target, which the caller sets. Throws Error for values that no target accepts.
 backend::CompileOptions checked_options(const Request&, const Launch&);
 
-/// Compiles, and writes the stages into the folder NAME-HASH of TILEWRIGHT_DUMP. `keep_text`: only the text is needed, so no host object is
-/// made. What the target cannot do at all is an Error at the line of the request.
-backend::CompiledKernel compile_function(const Request&, ir::Function, const backend::CompileOptions&, bool keep_text, std::uint64_t hash);
+/// What a compilation is for: code that is loaded, which may come from the disk cache; code of a compilation of now, with its timings; or
+/// only the texts, without a host's object.
+enum class Output { code, fresh_code, text };
+
+/// Compiles, and writes the stages into the folder NAME-HASH of TILEWRIGHT_DUMP, which leaves out the disk cache. What the target cannot do
+/// at all is an Error at the line of the request.
+backend::CompiledKernel compile_function(const Request&, ir::Function, const backend::CompileOptions&, Output, std::uint64_t hash);
 
 /// Throws Error unless the name is a C identifier: it becomes a symbol and the name of a folder.
 std::string symbol_name(const std::string& name);

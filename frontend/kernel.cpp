@@ -116,11 +116,11 @@ ir::Function trace(const Request& request, const Arguments& arguments, Body body
 }
 
 backend::CompiledKernel trace_and_compile(const Request& request, const Arguments& arguments, const backend::CompileOptions& options,
-                                          bool keep_text, std::uint64_t hash, Body body) {
+                                          Output output, std::uint64_t hash, Body body) {
   const auto start = Clock::now();
   ir::Function function = trace(request, arguments, body);
   const double traced_ms = ms_since(start);
-  backend::CompiledKernel compiled = compile_function(request, std::move(function), options, keep_text, hash);
+  backend::CompiledKernel compiled = compile_function(request, std::move(function), options, output, hash);
   compiled.timings.insert(compiled.timings.begin(), {"trace", traced_ms});
   return compiled;
 }
@@ -152,7 +152,7 @@ void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body
   if (!executable)
     executable = &kernel.cache.get(key, [&] {
       options.target = device.target();
-      const auto compiled = trace_and_compile(request, arguments, options, false, key.hash(), body);
+      const auto compiled = trace_and_compile(request, arguments, options, Output::code, key.hash(), body);
       auto loaded = device.load(compiled, at);
       kernel.count_constants(constants);
       return loaded;
@@ -169,7 +169,7 @@ Compiled compile(KernelState* state, std::string_view target, const Launch& laun
   KernelKey& key = arguments.key();
   add_rest(key, arguments, options);
   key.add_bytes(target.data(), target.size());
-  backend::CompiledKernel made = trace_and_compile(request, arguments, options, true, key.hash(), body);
+  backend::CompiledKernel made = trace_and_compile(request, arguments, options, Output::text, key.hash(), body);
 
   Compiled::Parts parts;
   parts.target = made.target;

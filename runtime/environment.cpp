@@ -55,6 +55,14 @@ std::string environment_cache_folder() {
   return home.empty() ? "" : home + "/.cache/tilewright";
 }
 
+std::string environment_cache() {
+  const std::string named = read("TILEWRIGHT_CACHE");
+  if (!named.empty()) return means_off(named) ? "" : named;
+  return environment_cache_folder();
+}
+
+std::string environment_cache_limit() { return read("TILEWRIGHT_CACHE_LIMIT"); }
+
 std::string environment_path() { return read("PATH"); }
 
 }  // namespace tilewright::rt

@@ -44,6 +44,13 @@ std::string environment_wisdom();
 /// at each call.
 std::string environment_cache_folder();
 
+/// TILEWRIGHT_CACHE: the folder of the disk cache, "off" for none; `tilewright` in the user's cache folder (XDG_CACHE_HOME, or .cache in HOME)
+/// if unset. Empty for none. Read at each call.
+std::string environment_cache();
+
+/// TILEWRIGHT_CACHE_LIMIT: the most bytes that the disk cache takes, with K, M or G for powers of 1024; empty if unset. Read at each call.
+std::string environment_cache_limit();
+
 /// PATH: folders, separated by ':'. Read at each call.
 std::string environment_path();
 

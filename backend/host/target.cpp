@@ -97,6 +97,7 @@ class HostHooks final : public TargetHooks {
   explicit HostHooks(const Machine& m) : TargetHooks(m.description), cpu_(m.cpu), features_(m.features) {}
 
   CompiledKernel::Format format() const override { return CompiledKernel::Format::elf; }
+  std::string processor() const override { return cpu_ + ' ' + features_; }
   std::string entry_of(const ir::Function&) const override { return "tilewright_entry"; }
 
   std::unique_ptr<llvm::TargetMachine> make_machine(const ir::Function&, const CompileOptions&) const override {

@@ -26,6 +26,7 @@ class NvptxHooks final : public TargetHooks {
   using TargetHooks::TargetHooks;
 
   CompiledKernel::Format format() const override { return CompiledKernel::Format::ptx; }
+  std::string processor() const override { return description().name; }
   std::string entry_of(const ir::Function& f) const override { return f.name; }
 
   std::unique_ptr<llvm::TargetMachine> make_machine(const ir::Function& f, const CompileOptions& options) const override {

@@ -113,7 +113,8 @@ std::string emit(const ir::Function& f, const Options& options) {
                       {.num_warps = options.warps, .num_stages = options.stages, .check = options.check, .contract = !options.no_contract});
   compile.target = options.target;
   const bool keep_text = options.emit != "stats" && options.emit != "cubin";
-  const backend::CompiledKernel k = detail::compile_function({"compile", f.name, here}, f, compile, keep_text, 0);
+  const backend::CompiledKernel k =
+      detail::compile_function({"compile", f.name, here}, f, compile, keep_text ? detail::Output::text : detail::Output::fresh_code, 0);
   if (options.remarks) print_remarks(k);
   if (options.emit == "llvm") return k.llvm_ir;
   if (options.emit == "assembly" || options.emit == "ptx") return k.assembly;

@@ -70,7 +70,7 @@ Execution::Execution(const ir::Function& f, const std::vector<Argument>& argumen
   restore();
   if (interpreted) return;
   compile.target = device_->target();
-  const backend::CompiledKernel compiled = detail::compile_function(request, f, compile, false, hash_of(f, compile));
+  const backend::CompiledKernel compiled = detail::compile_function(request, f, compile, detail::Output::code, hash_of(f, compile));
   timings_ = compiled.timings;
   const auto start = std::chrono::steady_clock::now();
   executable_ = device_->load(compiled, here);

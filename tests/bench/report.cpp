@@ -55,6 +55,7 @@ std::string quoted(const std::string& text) {
 }  // namespace
 
 Options parse(int argc, char** argv, const std::string& description, const std::vector<Flag>& more) {
+  setenv("TILEWRIGHT_CACHE", "off", 0);  // compilations are measured
   Options options;
   CLI::App app(description);
   app.add_option("--device", options.device, "as Device::open takes it; the best one if not given");

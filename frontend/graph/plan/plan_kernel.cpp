@@ -45,7 +45,7 @@ backend::CompiledKernel PlanKernel::compile(Variant variant, const Here& at) con
   options.check = is_checked_;
   options.contract = source_.contract;
   const std::uint64_t hash = hash_of(f, options);
-  return compile_function({"compile", source_.name, at}, std::move(f), options, false, hash);
+  return compile_function({"compile", source_.name, at}, std::move(f), options, Output::code, hash);
 }
 
 bool PlanKernel::keeps_promises(std::span<const std::uint64_t> words) const {

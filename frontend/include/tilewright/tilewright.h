@@ -2,6 +2,7 @@
 #pragma once
 #include "tilewright/detail/requirements.h"
 
+#include "tilewright/cache.h"
 #include "tilewright/compiler_bug.h"
 #include "tilewright/constants.h"
 #include "tilewright/device.h"

@@ -1,0 +1,71 @@
+// A cache of bytes by key in a folder on disk, for many processes at once, any of which may be killed at any time.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/disk_cache/file.h"
+
+namespace tilewright::rt {
+
+/// One file an entry, in the folder `code` of the cache's folder. Every function may be called from any thread; none throws for what goes
+/// wrong with the disk: that is a notice in the log, and the entry is not found or not stored.
+///
+/// * A file appears by a rename when it is complete, and never changes. Its checksum finds the rest: a disk that failed, a machine that
+/// lost
+///   power. Such files are removed.
+/// * Readers take no lock. A file that is removed while it is read stays readable.
+/// * The least recently used entries are removed when all together are larger than the limit. The time of a use is the file's modification
+///   time. The file `size` has one byte for each 4 KiB stored: appending to it is atomic, so a killed writer leaves at worst a count that
+///   is too high, and the removal, by one process at a time under the file `lock`, sets it right.
+/// * The code is executed, so nothing is read or written where another user could have put it.
+class DiskCache {
+ public:
+  /// Makes the folder if there is none. Null, with a notice, if it cannot be used: it is another user's, or others may write to it.
+  static std::shared_ptr<DiskCache> open(const std::string& folder, std::uint64_t limit_bytes);
+
+  /// The content that was stored for exactly this key.
+  std::optional<std::vector<std::byte>> load(std::span<const std::byte> key);
+  void store(std::span<const std::byte> key, std::span<const std::byte> content);
+  /// Removes the entry, whose content is not what it should be.
+  void reject(std::span<const std::byte> key, std::string_view reason);
+  /// Removes all entries.
+  void clear();
+
+  struct Usage {
+    std::uint64_t entries = 0, bytes = 0;  // in steps of 4 KiB
+  };
+  Usage usage() const;
+  const std::string& folder() const { return folder_; }
+  std::uint64_t limit_bytes() const { return limit_bytes_; }
+
+  /// Of this process.
+  struct Counters {
+    std::atomic<std::uint64_t> hits{0}, misses{0}, stores{0}, rejected{0}, evicted{0};
+  };
+  const Counters& counters() const { return counters_; }
+
+ private:
+  struct Found;
+  DiskCache(std::string folder, File files, std::uint64_t limit_bytes);
+  void reject_file(const std::string& name, std::string_view reason);
+  File open_size() const;
+  void add_to_count(const File& size, std::uint64_t blocks) const;
+  std::uint64_t counted_bytes(const File& size) const;
+  void keep_limit(const File& size, bool recount);
+  bool evict(const File& size, std::uint64_t limit, int lock_flags);
+  std::vector<Found> scan() const;
+  void report(std::string_view action, const std::string& name) const;
+
+  const std::string folder_;
+  const File files_;  // the folder of the entries
+  const std::uint64_t limit_bytes_;
+  Counters counters_;
+};
+
+}  // namespace tilewright::rt
