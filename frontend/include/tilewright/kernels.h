@@ -27,3 +27,4 @@
 #include "tilewright/kernels/sort.h"
 #include "tilewright/kernels/spmv.h"
 #include "tilewright/kernels/stencil.h"
+#include "tilewright/kernels/top_k.h"

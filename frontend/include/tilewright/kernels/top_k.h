@@ -1,0 +1,72 @@
+// The largest elements of rows.
+#pragma once
+#include <algorithm>
+#include <limits>
+
+#include "tilewright/kernels/rows.h"
+
+namespace tilewright::kernels {
+
+/// The first half of a tile.
+template <class T>
+Tile<T> first_half(const Tile<T>& t, int half) {
+  return split(permute(reshape(t, {2, half}), {1, 0})).first;
+}
+
+/// values[.., i], indices[.., i] = the i-th largest element of a row, and where it is. A program keeps the `block` largest of those before,
+/// and sorts them with the next ones. What is past the end of the row sorts last: it stands behind elements that equal it.
+template <class T, int R>
+void top_k_kernel(View<const T, R> x, View<T, R> values, View<std::int32_t, R> indices, Tile<T> last, int block) {
+  const I64 at = program_id(0).to<std::int64_t>();
+  const auto from = row_of(x, at);
+  const I32 n = from.extent(0).template to<std::int32_t>();
+  auto [value, index] = tilewright::sort(from.load({0}, {block}, last), arange(0, block), true);
+  Tile<T> best = value;
+  I32 place = index;
+  for (auto i : range(block, n, block)) {
+    const auto [v, p] = tilewright::sort(cat(best, from.load({i}, {block}, last), 0), cat(place, i + arange(0, block), 0), true);
+    best = first_half(v, block);
+    place = first_half(p, block);
+  }
+  row_of(values, at).store({0}, best);
+  row_of(indices, at).store({0}, place);
+}
+
+/// Sorts last, from the largest to the smallest: NaN, or the least integer.
+template <class T>
+T sorts_last() {
+  if constexpr (std::is_integral_v<T>)
+    return std::numeric_limits<T>::lowest();
+  else
+    return T(std::numeric_limits<float>::quiet_NaN());
+}
+
+/// The k largest elements of each row of the last axis, largest first, and their indices. Elements that are equal stand in the order of
+/// their indices; NaNs are last. values and indices (int32_t) are [.., k]; k is at most 4096, and at most the length of a row.
+template <class X, class V, int R>
+void top_k(const View<X, R>& x, std::int64_t k, const View<V, R>& values, const View<std::int32_t, R>& indices, const Options& options = {},
+           Here at = Here::current()) {
+  using T = std::remove_const_t<X>;
+  static_assert(std::is_same_v<T, V>, "x and values have one element type");
+  static_assert(host::kIsFloat<T> || (std::is_integral_v<T> && !std::is_same_v<T, bool>),
+                "elements are integers, f16, bf16, float or double");
+  host::ArgumentCheck check("top_k", at);
+  check.input("x", x);
+  check.output("values", values);
+  check.output("indices", indices);
+  const std::int64_t most = std::min<std::int64_t>(host::extent_of(x, -1), 4096);
+  if (k < 1 || k > most) check.fail("k = " + std::to_string(k) + "; it must be 1 to " + std::to_string(most));
+  check.same_shape("values", "x", R - 1);
+  check.equal("values", -1, "k", k);
+  check.same_shape("indices", "values");
+  const host::RowPlan plan = host::plan_rows(check, x, options);
+  check.finish();
+  if (plan.is_empty()) return;
+  static const Kernel kernel("top_k", top_k_kernel<T, R>);
+  const int block =
+      static_cast<int>(std::max(tilewright::next_power_of_two(k), std::min<std::int64_t>(tilewright::next_power_of_two(plan.length), 256)));
+  kernel({.grid = plan.rows, .num_warps = std::clamp(block / 256, 1, 8), .stream = host::stream_of(options)}, x, values, indices,
+         sorts_last<T>(), block, at);
+}
+
+}  // namespace tilewright::kernels
