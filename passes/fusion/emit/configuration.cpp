@@ -142,13 +142,14 @@ class TileChooser {
       sizes_.grid[tiled[i]] = is_batch_invariant_ ? side : std::min(side, whole(tiled[i]));
     // More than this does not fit in any case.
     constexpr std::int64_t kMany = std::int64_t{1} << 20;
-    std::int64_t cells = 1;
+    std::int64_t cells = 0;  // of all accumulators of a row
     for (const Accumulator& a : plan_.accumulators) {
       std::int64_t own = 1;
       for (const auto& [axis, size] : sizes_.payload)
         if (a.axes.contains(axis)) own = std::min(own * std::min(size, kMany), kMany);
-      cells = std::max(cells, own);
+      if (own > 1) cells = std::min(cells + own, kMany);
     }
+    cells = std::max<std::int64_t>(cells, 1);
     // Rows with long payloads: fewer of them.
     constexpr std::int64_t kMostCells = 64 * 256;
     for (auto& [axis, size] : sizes_.grid)
