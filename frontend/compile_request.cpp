@@ -5,6 +5,7 @@
 
 #include <cctype>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -50,21 +51,23 @@ backend::CompileOptions checked_options(const Request& request, const Launch& la
 
 namespace {
 
+using Compile = std::function<backend::CompiledKernel(ir::Function)>;
+
 /// From the disk cache, or compiled and stored there.
-backend::CompiledKernel compile_cached(ir::Function function, const backend::CompileOptions& options) {
+backend::CompiledKernel compile_cached(ir::Function function, const backend::CompileOptions& options, const Compile& compile) {
   const std::shared_ptr<rt::DiskCache> cache = rt::code_cache();
-  if (!cache) return backend::compile(std::move(function), options);
+  if (!cache) return compile(std::move(function));
   const auto start = std::chrono::steady_clock::now();
   const std::vector<std::byte> key = backend::compilation_key(function, options);
   if (key.empty()) {
     rt::log(LogLevel::info, "disk cache: not used, since the program was linked without --build-id and cannot be told from other builds");
-    return backend::compile(std::move(function), options);
+    return compile(std::move(function));
   }
   if (auto kernel = rt::load_kernel(*cache, key)) {
     kernel->timings = {{"disk cache", std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()}};
     return *std::move(kernel);
   }
-  backend::CompiledKernel compiled = backend::compile(std::move(function), options);
+  backend::CompiledKernel compiled = compile(std::move(function));
   rt::store_kernel(*cache, key, compiled);
   return compiled;
 }
@@ -73,7 +76,6 @@ backend::CompiledKernel compile_cached(ir::Function function, const backend::Com
 
 backend::CompiledKernel compile_function(const Request& request, ir::Function function, const backend::CompileOptions& options,
                                          Output output, std::uint64_t hash) {
-  if (rt::is_sealed()) request.refuse("this kernel would be compiled now, but tw::seal() was called, after which nothing is compiled");
   const bool is_text = output == Output::text;
   backend::CompileHooks hooks{.keep_text = is_text, .dump = {}, .text_only = is_text};
   std::optional<DumpFolder> folder;
@@ -81,10 +83,14 @@ backend::CompiledKernel compile_function(const Request& request, ir::Function fu
     folder.emplace(dir, symbol_name(function.name), hash, location_of(request.at));
     hooks.dump = [&](const std::string& stage, const std::string& text) { folder->write(stage, text); };
   }
+  const Compile compile = [&](ir::Function f) {
+    if (rt::is_sealed()) request.refuse("this kernel would be compiled now, but tw::seal() was called, after which nothing is compiled");
+    return backend::compile(std::move(f), options, hooks);
+  };
   try {
     const std::string name = function.name;
-    backend::CompiledKernel compiled = output == Output::code && !hooks.dump ? compile_cached(std::move(function), options)
-                                                                             : backend::compile(std::move(function), options, hooks);
+    backend::CompiledKernel compiled =
+        output == Output::code && !hooks.dump ? compile_cached(std::move(function), options, compile) : compile(std::move(function));
     for (const std::string& remark : compiled.remarks)
       rt::log(LogLevel::warning, fmt::format("kernel '{}' for {}: {}", name, options.target, remark));
     return compiled;

@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 
 #include "runtime/wisdom/wisdom.h"
+#include "tests/scoped_cache.h"
 #include "tests/tuner/tuning.h"
 
 using namespace tuner_tests;
@@ -203,4 +204,16 @@ TEST_CASE("seal: nothing is measured or compiled any more") {
   tw::rt::set_sealed(false);
   kernel({.grid = 1}, x, 1, Block{32});
   CHECK(tuned("unknown"));
+}
+
+TEST_CASE("seal: what the disk cache has is loaded") {
+  const tests::ScopedCache cache;
+  tw::Device device = tw::Device::open("cpu");
+  auto x = device.allocate<int>(64);
+  tw::Kernel("on_disk", set_to)({.grid = 1}, x, 1, Block{64});
+  tw::seal();
+  tw::Kernel("on_disk", set_to)({.grid = 1}, x, 1, Block{64});
+  CHECK(tw::cache_statistics().hits == 1);
+  CHECK(has(message_of([&] { tw::Kernel("on_disk", set_to)({.grid = 1}, x, 1, Block{32}); }), "this kernel would be compiled now"));
+  tw::rt::set_sealed(false);
 }
