@@ -1,4 +1,4 @@
-// Gathers and scatters: elements and rows, ranks, strides, indices that lead nowhere.
+// Gathers: elements and rows, ranks, strides, indices that lead nowhere.
 #include <algorithm>
 
 #include "tests/kernels/mistakes.h"

@@ -1,0 +1,201 @@
+// Values combined by key.
+#pragma once
+#include <tuple>
+
+#include "tilewright/kernels/sort.h"
+
+namespace tilewright::kernels {
+
+/// What group_by returns: keys in ascending order, each once, and what its values combine to.
+template <class K, class V>
+struct Groups {
+  Buffer<K> keys;
+  Buffer<V> values;
+  std::int64_t count() const { return keys.size(); }
+};
+
+/// Combines runs: the flag of a tile's element says that a run begins there or, of a combination, that one begins inside.
+template <class F>
+struct CombineRuns {
+  template <class S>
+  using Run = std::tuple<I32, Tile<S>>;
+  template <class S>
+  Run<S> operator()(const Run<S>& a, const Run<S>& b) const {
+    return {std::get<0>(a) | std::get<0>(b), after(std::get<1>(a), b)};
+  }
+  /// The value of a run, or of the one that goes on from `before`.
+  template <class S>
+  static Tile<S> after(const Tile<S>& before, const Run<S>& run) {
+    return where(std::get<0>(run) != 0, std::get<1>(run), Tile<S>(F()(before, std::get<1>(run))));
+  }
+};
+
+/// heads[i] = 1 where keys in order have another key before them, or none, else 0.
+template <class U, class K>
+void group_heads_kernel(View<const K, 1> keys, View<std::int32_t, 1> heads, int block) {
+  const I64 i = program_id(0).to<std::int64_t>() * block + arange(0, block), n = keys.extent(0);
+  const auto bits = order_bits<U>(load(keys.pointer({i}), i < n), false);
+  const auto before = order_bits<U>(load(keys.pointer({i - 1}), i > 0 && i < n), false);
+  heads.store({program_id(0).to<std::int64_t>() * block}, (i == 0 || bits != before).template to<std::int32_t>());
+}
+
+/// Elements i of values, as runs: ids has the number of each element's run, from 1 on.
+template <class S, class V>
+std::tuple<I32, Tile<S>> load_runs(const View<const V, 1>& values, const View<const std::int32_t, 1>& ids, const I64& i) {
+  const auto inside = i < values.extent(0);
+  const auto id = load(ids.pointer({i}), inside), before = load(ids.pointer({i - 1}), inside && i > 0);
+  return {(id != before || !inside).template to<std::int32_t>(), load(values.pointer({i}), inside).template to<S>()};
+}
+
+/// What `length` elements combine to since the last run that begins among them, and whether one does.
+template <class S, class V, class F>
+void group_parts_kernel(View<const V, 1> values, View<const std::int32_t, 1> ids, View<std::int32_t, 1> begins, View<S, 1> totals,
+                        I64 length, int block, F) {
+  const I64 begin = program_id(0).to<std::int64_t>() * length;
+  I32 begins_run = 0;
+  Tile<S> total = zeros<S>({});
+  for (auto i : range(begin, minimum(begin + length, values.extent(0)), block)) {
+    const auto run = tilewright::reduce(load_runs<S>(values, ids, i + arange(0, block)), 0, CombineRuns<F>());
+    total = where(i == begin, std::get<1>(run), CombineRuns<F>::after(total, run));
+    begins_run = begins_run | std::get<0>(run);
+  }
+  begins.store({program_id(0)}, reshape(begins_run, {1}));
+  totals.store({program_id(0)}, reshape(total, {1}));
+}
+
+/// carries[part + 1] = what the elements of the parts up to `part` combine to since the last run that begins there; count[0] = how many
+/// runs there are. One program.
+template <class S, class F>
+void group_carries_kernel(View<const std::int32_t, 1> begins, View<const S, 1> totals, View<S, 1> carries, View<const std::int32_t, 1> ids,
+                          View<std::int32_t, 1> count, int block, F) {
+  const I64 parts = totals.extent(0);
+  Tile<S> carry = zeros<S>({});
+  for (auto i : range(I64(0), parts, block)) {
+    const I64 part = i + arange(0, block);
+    const std::tuple<I32, Tile<S>> runs(where(part < parts, begins.load({i}, {block}), 1), totals.load({i}, {block}));
+    const auto scanned = tilewright::scan(runs, 0, CombineRuns<F>());
+    store(carries.pointer({part + 1}), CombineRuns<F>::after(carry, scanned), part + 1 < parts);
+    carry = CombineRuns<F>::after(carry, tilewright::reduce(runs, 0, CombineRuns<F>()));
+  }
+  count.store({0}, ids.load({ids.extent(0) - 1}, {1}));
+}
+
+/// Stores the key and the combined values of each run that ends among `length` elements.
+template <class K, class S, class V, class F>
+void group_results_kernel(View<const K, 1> keys, View<const V, 1> values, View<const std::int32_t, 1> ids, View<const S, 1> carries,
+                          View<K, 1> to_keys, View<V, 1> to_values, I64 length, int block, F) {
+  const I64 begin = program_id(0).to<std::int64_t>() * length, n = values.extent(0);
+  Tile<S> carry = reshape(carries.load({program_id(0)}, {1}), {});
+  for (auto at : range(begin, minimum(begin + length, n), block)) {
+    const I64 i = at + arange(0, block);
+    const auto runs = load_runs<S>(values, ids, i);
+    const auto combined = CombineRuns<F>::after(carry, tilewright::scan(runs, 0, CombineRuns<F>()));
+    carry = CombineRuns<F>::after(carry, tilewright::reduce(runs, 0, CombineRuns<F>()));
+    const auto id = load(ids.pointer({i}), i < n), next = load(ids.pointer({i + 1}), i + 1 < n);
+    const auto ends = i < n && id != next;
+    store(to_keys.pointer({(id - 1).template to<std::int64_t>()}), load(keys.pointer({i}), ends), ends);
+    store(to_values.pointer({(id - 1).template to<std::int64_t>()}), combined.template to<V>(), ends);
+  }
+}
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+/// The number of each sorted key's run of equal keys, from 1 on.
+template <class K>
+Buffer<std::int32_t> number_runs(const Device& device, const View<const K, 1>& sorted, const Options& options, const Here& at) {
+  const std::int64_t n = extent_of(sorted, 0);
+  const Configuration c = scan_configuration(device, n, options);
+  Buffer<std::int32_t> ids = device.allocate<std::int32_t>(n, at);
+  static const Kernel kernel("group_heads", group_heads_kernel<UnsignedOf<sizeof(K)>, K>);
+  kernel({.grid = tilewright::cdiv(n, std::int64_t{c.bn}), .num_warps = c.num_warps, .stream = stream_of(options)}, sorted,
+         view_of(ids, at), c.bn, at);
+  launch_scan<std::int32_t>(device, View<const std::int32_t, 1>(view_of(ids, at)), view_of(ids, at), 0, false, Add(),
+                            {.stream = options.stream}, at);
+  return ids;
+}
+
+/// Combines the values of sorted keys, at least one, by key. Holds what the kernels use until they have run.
+template <class K, class V, class F>
+class Runs {
+ public:
+  using S = CombineType<V, F>;
+
+  Runs(const Device& device, const View<const K, 1>& keys, const View<const V, 1>& values, F f, const Options& options, const Here& at)
+      : keys_(keys), values_(values), f_(f), options_(options), at_(at), c_(scan_configuration(device, extent_of(keys, 0), options)) {
+    const std::int64_t n = extent_of(keys, 0), block = c_.bn;
+    length_ = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{c_.splits}), block) * block;
+    parts_ = tilewright::cdiv(n, length_);
+    static const Kernel parts_kernel("group_parts", group_parts_kernel<S, V, F>),
+        carries_kernel("group_carries", group_carries_kernel<S, F>);
+    ids_ = number_runs(device, keys, options, at);
+    begins_ = device.allocate<std::int32_t>(parts_, at), count_ = device.allocate<std::int32_t>(1, at);
+    totals_ = device.allocate<S>(parts_, at), carries_ = device.allocate<S>(parts_, at);
+    parts_kernel(launch(parts_), values, view_of(ids_, at), view_of(begins_, at), view_of(totals_, at), length_, c_.bn, f, at);
+    carries_kernel(launch(1), view_of(begins_, at), view_of(totals_, at), view_of(carries_, at), view_of(ids_, at), view_of(count_, at),
+                   c_.bn, f, at);
+  }
+
+  /// The number of different keys, on the device.
+  Buffer<std::int32_t>& count() { return count_; }
+  /// Stores each key and its combined values, from the first element on.
+  void store(const View<K, 1>& to_keys, const View<V, 1>& to_values) {
+    static const Kernel kernel("group_results", group_results_kernel<K, S, V, F>);
+    kernel(launch(parts_), keys_, values_, view_of(ids_, at_), view_of(carries_, at_), to_keys, to_values, length_, c_.bn, f_, at_);
+  }
+
+ private:
+  Launch launch(std::int64_t grid) const { return {.grid = grid, .num_warps = c_.num_warps, .stream = stream_of(options_)}; }
+
+  View<const K, 1> keys_;
+  View<const V, 1> values_;
+  F f_;
+  const Options& options_;
+  const Here& at_;
+  Configuration c_;
+  std::int64_t length_ = 0, parts_ = 0;  // elements of a part, and how many parts there are
+  Buffer<std::int32_t> ids_, begins_, count_;
+  Buffer<S> totals_, carries_;
+};
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// The different keys in ascending order, and for each of them f over its values in their order: f(f(v0, v1), v2) or any other way to
+/// bracket it, so that f is associative. Keys and values: views of rank 1 or buffers of one length; keys as for sort (all NaN are one key,
+/// +0 and -0 too), f as for reduce. Waits for the stream.
+template <host::WholeArray K, host::WholeArray V, host::CombineFunction<host::WholeElement<V>> F>
+Groups<std::remove_const_t<host::WholeElement<K>>, std::remove_const_t<host::WholeElement<V>>> group_by(K&& keys, V&& values, F f,
+                                                                                                        const Options& options = {},
+                                                                                                        Here at = Here::current()) {
+  using Key = std::remove_const_t<host::WholeElement<K>>;
+  using Value = std::remove_const_t<host::WholeElement<V>>;
+  static_assert(IntegerElement<Key> || host::kIsFloat<Key>, "keys are integers, f16, bf16, float or double");
+  const auto by = host::view_of(keys, at);
+  const auto of = host::view_of(values, at);
+  host::ArgumentCheck check("group_by", at);
+  check.input("keys", by);
+  check.input("values", of);
+  check.equal("values", 0, "N", "keys", 0);
+  check.configuration(options);
+  check.finish();
+  const Device& device = check.device();
+  const std::int64_t n = host::extent_of(by, 0);
+  Groups<Key, Value> sorted{device.allocate<Key>(n, at), device.allocate<Value>(n, at)};
+  if (n == 0) return sorted;
+  const auto sorted_keys = host::view_of(sorted.keys, at);
+  const auto sorted_values = host::view_of(sorted.values, at);
+  host::launch_copy("copy", by, sorted_keys, {.stream = options.stream}, at);
+  host::launch_copy("copy", of, sorted_values, {.stream = options.stream}, at);
+  host::launch_sort(device, sorted_keys, sorted_values, true, false, options, at);
+  host::Runs<Key, Value, F> runs(device, sorted_keys, sorted_values, f, options, at);
+  const std::int64_t groups = host::only_element(runs.count(), options, at);
+  Groups<Key, Value> result{device.allocate<Key>(groups, at), device.allocate<Value>(groups, at)};
+  runs.store(host::view_of(result.keys, at), host::view_of(result.values, at));
+  if (options.stream.handle()) options.stream.synchronize(at);
+  return result;
+}
+
+}  // namespace tilewright::kernels

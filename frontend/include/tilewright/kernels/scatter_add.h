@@ -1,0 +1,131 @@
+// Elements or rows of an array added where an array of indices says.
+#pragma once
+#include <bit>
+
+#include "tilewright/kernels/gather.h"
+#include "tilewright/kernels/group_by.h"
+
+namespace tilewright::kernels {
+
+/// to[i] = i.
+inline void scatter_positions_kernel(View<std::int64_t, 1> to, int block) {
+  const I64 begin = program_id(0).to<std::int64_t>() * block;
+  to.store({begin}, begin + arange(0, block));
+}
+
+/// starts[run] = where each run of equal sorted indices begins; count[0] = how many runs there are.
+inline void scatter_starts_kernel(View<const std::int32_t, 1> ids, View<std::int64_t, 1> starts, View<std::int32_t, 1> count, int block) {
+  const I64 i = program_id(0).to<std::int64_t>() * block + arange(0, block), n = ids.extent(0);
+  const auto id = load(ids.pointer({i}), i < n), before = load(ids.pointer({i - 1}), i > 0 && i < n);
+  store(starts.pointer({(id - 1).to<std::int64_t>()}), i, i < n && id != before);
+  store(count.pointer({I64(0) * i}), id, i == n - 1);
+}
+
+/// y[index[run]] += sums[run].
+template <class T, class I>
+void scatter_elements_kernel(View<const I, 1> indices, View<const T, 1> sums, View<const std::int32_t, 1> count, View<T, 1> y, int block) {
+  const I64 i = program_id(0).to<std::int64_t>() * block + arange(0, block);
+  const auto runs = reshape(count.load({0}, {1}), {}).template to<std::int64_t>();
+  const I64 index = load(indices.pointer({i}), i < runs).template to<std::int64_t>();
+  const auto inside = index >= 0 && index < y.extent(0);
+  device_assert(inside, "an index is out of range", i < runs);
+  const auto to = y.pointer({index});
+  store(to, load(to, i < runs && inside) + load(sums.pointer({i}), i < runs), i < runs && inside);
+}
+
+/// y[index[run], j..] += the slices of x at the run's positions, in their order. A program adds `bn` elements of the slices of a run.
+template <class S, class T, class I, int R, int K>
+void scatter_slices_kernel(View<const T, K> x, View<const I, 1> indices, View<const std::int64_t, 1> positions,
+                           View<const std::int64_t, 1> starts, View<const std::int32_t, 1> count, View<T, R> y, int bn) {
+  I64 columns = 1;
+  for (int axis = 1; axis < R; ++axis) columns *= y.extent(axis);
+  const I64 program = program_id(0).to<std::int64_t>(), tiles = cdiv(columns, bn), run = program / tiles;
+  const I64 runs = reshape(count.load({0}, {1}), {}).template to<std::int64_t>();
+  const I64 begin = load(starts.pointer({run}), run < runs);
+  const I64 end = where(run < runs, load(starts.pointer({run + 1}), run + 1 < runs, positions.extent(0)), begin);
+  const I64 j = program % tiles * bn + arange(0, bn);
+  const auto of_slice = unravel<R - 1>(j, y, 1);
+  auto sum = zeros<S>({bn});
+  for (auto p : range(begin, end)) {
+    const auto of_index = unravel<K - R + 1>(load(positions.pointer({p})), x);
+    std::array<I64, K> at;
+    for (std::size_t axis = 0; axis < K; ++axis) at[axis] = axis + R < K + 1 ? of_index[axis] : of_slice[axis + R - K - 1];
+    sum += load(x.pointer(at), j < columns).template to<S>();
+  }
+  const I64 index = load(indices.pointer({begin}), run < runs).template to<std::int64_t>();
+  const auto inside = index >= 0 && index < y.extent(0) && run < runs;
+  device_assert(inside, "an index is out of range", run < runs);
+  std::array<I64, R> to{index};
+  for (std::size_t axis = 1; axis < R; ++axis) to[axis] = of_slice[axis - 1];
+  const auto address = y.pointer(to);
+  const auto mask = inside && j < columns;
+  store(address, (load(address, mask).template to<S>() + sum).template to<T>(), mask);
+}
+
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+template <class X, class I, class Y, int R, int P, int K>
+void launch_scatter_add(const View<X, K>& x, const View<I, P>& index, const View<Y, R>& y, const Options& options, const Here& at) {
+  using T = std::remove_const_t<X>;
+  using Index = std::remove_const_t<I>;
+  using S = std::conditional_t<OneOf<T, f16, bf16>, float, T>;
+  static_assert(std::is_same_v<T, Y>, "x and y have one element type, and y is a view that can be written");
+  static_assert(OneOf<Index, std::int32_t, std::int64_t>, "index holds int32_t or int64_t");
+  static_assert(K == P + R - 1, "x has the axes of index, and then those of y from its second one on");
+  ArgumentCheck check("scatter_add", at);
+  check.input("x", x);
+  check.input("index", index);
+  check.output("y", y);
+  check_slices(check, "x", "index", P, "y", R);
+  check.configuration(options);
+  check.finish();
+  const Device& device = check.device();
+  const std::int64_t n = size_of(index);
+  if (size_of(x) == 0) return;
+  const Configuration c = scan_configuration(device, n, options);
+  const auto launch = [&](std::int64_t grid) { return Launch{.grid = grid, .num_warps = c.num_warps, .stream = stream_of(options)}; };
+  const std::int64_t blocks = tilewright::cdiv(n, std::int64_t{c.bn});
+  Buffer<Index> keys = device.allocate<Index>(n, at);
+  launch_copy("copy", index, dense_like(keys, index, at), {.stream = options.stream}, at);
+  if constexpr (R == 1) {
+    Buffer<T> values = device.allocate<T>(n, at), sums = device.allocate<T>(n, at);
+    Buffer<Index> indices = device.allocate<Index>(n, at);
+    launch_copy("copy", x, dense_like(values, x, at), {.stream = options.stream}, at);
+    launch_sort(device, view_of(keys, at), view_of(values, at), true, false, options, at);
+    Runs<Index, T, Add> runs(device, view_of(keys, at), view_of(values, at), Add(), options, at);
+    runs.store(view_of(indices, at), view_of(sums, at));
+    static const Kernel kernel("scatter_elements", scatter_elements_kernel<T, Index>);
+    kernel(launch(blocks), view_of(indices, at), view_of(sums, at), view_of(runs.count(), at), y, c.bn, at);
+  } else {
+    Buffer<std::int64_t> positions = device.allocate<std::int64_t>(n, at), starts = device.allocate<std::int64_t>(n, at);
+    Buffer<std::int32_t> count = device.allocate<std::int32_t>(1, at);
+    static const Kernel positions_kernel("scatter_positions", scatter_positions_kernel),
+        starts_kernel("scatter_starts", scatter_starts_kernel);
+    static const Kernel kernel("scatter_slices", scatter_slices_kernel<S, T, Index, R, K>);
+    positions_kernel(launch(blocks), view_of(positions, at), c.bn, at);
+    launch_sort(device, view_of(keys, at), view_of(positions, at), true, false, options, at);
+    Buffer<std::int32_t> ids = number_runs(device, View<const Index, 1>(view_of(keys, at)), options, at);
+    starts_kernel(launch(blocks), view_of(ids, at), view_of(starts, at), view_of(count, at), c.bn, at);
+    const std::int64_t columns = size_of(x) / n;
+    const int bn = static_cast<int>(std::min<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)), 1024));
+    kernel(launch(n * tilewright::cdiv(columns, std::int64_t{bn})), x, view_of(keys, at), view_of(positions, at), view_of(starts, at),
+           view_of(count, at), y, bn, at);
+  }
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// y[index[i..]] += x[i..]: elements of y if it has one axis, else its rows, which may have more axes: y [N, slice..], index of any rank, x
+/// [index's extents.., slice..]. An index holds int32_t or int64_t; what is to be added at an index outside of 0 .. N - 1 is left out, and
+/// an Error in checked mode. Equal indices are added in a fixed order (sums of f16 and bf16 in float), so that the bits are the same each
+/// time. Buffers or views.
+template <host::Array X, host::Array I, host::Array Y>
+void scatter_add(X&& x, I&& index, Y&& y, const Options& options = {}, Here at = Here::current()) {
+  host::launch_scatter_add(host::as_view(x, at), host::as_view(index, at), host::as_view(y, at), options, at);
+}
+
+}  // namespace tilewright::kernels
