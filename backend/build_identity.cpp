@@ -63,7 +63,7 @@ Object object_of(R (*function)(P...)) {
 std::vector<std::byte> read_identity() {
   const Object compiler = object_of(&read_identity), llvm = object_of(&llvm::sys::getProcessTriple);
   if (compiler.build_id.empty() || llvm.build_id.empty()) return {};
-  ByteWriter identity;
+  ir::ByteWriter identity;
   identity.write(std::span(compiler.build_id));
   if (llvm.base != compiler.base) identity.write(std::span(llvm.build_id));
   return std::move(identity).bytes();

@@ -10,7 +10,7 @@ namespace tilewright::backend {
 std::vector<std::byte> compilation_key(const ir::Function& f, const CompileOptions& options) {
   const std::span<const std::byte> build = build_identity();
   if (build.empty()) return {};
-  ByteWriter out;
+  ir::ByteWriter out;
   out.write(build);
   // Does not compile when an option is added.
   const auto& [target, num_warps, num_stages, check, contract, ptx_version] = options;

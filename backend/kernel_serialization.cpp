@@ -11,24 +11,24 @@ namespace {
 
 // Each pair names every member of its struct in a structured binding, which does not compile when a member is added.
 
-void write(ByteWriter& out, const Location& location) {
+void write(ir::ByteWriter& out, const Location& location) {
   out.write(location.file);
   out.write(location.line);
   out.write(location.column);
 }
-void read(ByteReader& in, Location& location) {
+void read(ir::ByteReader& in, Location& location) {
   location.file = in.text();
   location.line = in.read<int>();
   location.column = in.read<int>();
 }
 
-void write(ByteWriter& out, const ir::Type& type) { out.write(type.key()); }
-void read(ByteReader& in, ir::Type& type) { type = std::bit_cast<ir::Type>(in.read<std::uint64_t>()); }
+void write(ir::ByteWriter& out, const ir::Type& type) { out.write(type.key()); }
+void read(ir::ByteReader& in, ir::Type& type) { type = std::bit_cast<ir::Type>(in.read<std::uint64_t>()); }
 
-void write(ByteWriter& out, const std::string& text) { out.write(text); }
-void read(ByteReader& in, std::string& text) { text = in.text(); }
+void write(ir::ByteWriter& out, const std::string& text) { out.write(text); }
+void read(ir::ByteReader& in, std::string& text) { text = in.text(); }
 
-void write(ByteWriter& out, const AccessSite& site) {
+void write(ir::ByteWriter& out, const AccessSite& site) {
   const auto& [where, is_store, element_bytes, parameter, is_atomic, needs_alignment] = site;
   write(out, where);
   out.write(is_store);
@@ -37,7 +37,7 @@ void write(ByteWriter& out, const AccessSite& site) {
   out.write(is_atomic);
   out.write(needs_alignment);
 }
-void read(ByteReader& in, AccessSite& site) {
+void read(ir::ByteReader& in, AccessSite& site) {
   auto& [where, is_store, element_bytes, parameter, is_atomic, needs_alignment] = site;
   read(in, where);
   is_store = in.read<bool>();
@@ -47,21 +47,21 @@ void read(ByteReader& in, AccessSite& site) {
   needs_alignment = in.read<bool>();
 }
 
-void write(ByteWriter&, const ReportSite&);
-void read(ByteReader&, ReportSite&);
+void write(ir::ByteWriter&, const ReportSite&);
+void read(ir::ByteReader&, ReportSite&);
 
 template <class T>
-void write(ByteWriter& out, const std::vector<T>& list) {
+void write(ir::ByteWriter& out, const std::vector<T>& list) {
   out.write(std::uint64_t{list.size()});
   for (const T& element : list) write(out, element);
 }
 template <class T>
-void read(ByteReader& in, std::vector<T>& list) {
+void read(ir::ByteReader& in, std::vector<T>& list) {
   list.resize(in.length());
   for (T& element : list) read(in, element);
 }
 
-void write(ByteWriter& out, const ReportSite& site) {
+void write(ir::ByteWriter& out, const ReportSite& site) {
   const auto& [where, is_print, text, reason, operands] = site;
   write(out, where);
   out.write(is_print);
@@ -69,7 +69,7 @@ void write(ByteWriter& out, const ReportSite& site) {
   out.write(reason);
   write(out, operands);
 }
-void read(ByteReader& in, ReportSite& site) {
+void read(ir::ByteReader& in, ReportSite& site) {
   auto& [where, is_print, text, reason, operands] = site;
   read(in, where);
   is_print = in.read<bool>();
@@ -78,11 +78,11 @@ void read(ByteReader& in, ReportSite& site) {
   read(in, operands);
 }
 
-void write(ByteWriter& out, const Resources& resources) {
+void write(ir::ByteWriter& out, const Resources& resources) {
   const auto& [registers, spill_bytes, shared_bytes, num_warps] = resources;
   for (const int number : {registers, spill_bytes, shared_bytes, num_warps}) out.write(number);
 }
-void read(ByteReader& in, Resources& resources) {
+void read(ir::ByteReader& in, Resources& resources) {
   auto& [registers, spill_bytes, shared_bytes, num_warps] = resources;
   for (int* number : {&registers, &spill_bytes, &shared_bytes, &num_warps}) *number = in.read<int>();
 }
@@ -92,7 +92,7 @@ void read(ByteReader& in, Resources& resources) {
 std::vector<std::byte> serialize(const CompiledKernel& kernel) {
   const auto& [name, entry, target, format, image, params, scratch_bytes, sites, reports, resources, remarks, timings, tile_ir, llvm_ir,
                assembly] = kernel;
-  ByteWriter out;
+  ir::ByteWriter out;
   for (const std::string* text : {&name, &entry, &target}) out.write(*text);
   out.write(format);
   out.write(image);
@@ -109,7 +109,7 @@ std::optional<CompiledKernel> deserialize(std::span<const std::byte> bytes) {
   CompiledKernel kernel;
   auto& [name, entry, target, format, image, params, scratch_bytes, sites, reports, resources, remarks, timings, tile_ir, llvm_ir,
          assembly] = kernel;
-  ByteReader in(bytes);
+  ir::ByteReader in(bytes);
   for (std::string* text : {&name, &entry, &target}) *text = in.text();
   format = in.read<CompiledKernel::Format>();
   image = in.bytes();

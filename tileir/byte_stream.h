@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace tilewright {
+namespace tilewright::ir {
 
 /// Appends values. A text or list has its length in front, so equal bytes mean equal values.
 class ByteWriter {
@@ -83,4 +83,4 @@ class ByteReader {
   bool ok_ = true;
 };
 
-}  // namespace tilewright
+}  // namespace tilewright::ir

@@ -47,7 +47,7 @@ class View {
       requires(sizeof...(I) == R)
     Offsets(const I&... offset) : each{detail::Offset(offset)...} {}
     template <IntegerElement I>
-    Offsets(const detail::PerAxis<Tile<I>, R>& offsets) : Offsets(offsets, std::make_index_sequence<R>()) {}
+    Offsets(const detail::PerAxis<Tile<I>, R>& offsets) : Offsets(offsets, std::make_index_sequence<static_cast<std::size_t>(R)>()) {}
     template <class Tiles, std::size_t... Axis>
     Offsets(const Tiles& offsets, std::index_sequence<Axis...>) : each{detail::Offset(offsets[Axis])...} {}
     std::span<const detail::Offset> at(const Here& here) {

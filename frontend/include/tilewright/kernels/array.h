@@ -9,11 +9,15 @@
 
 namespace tilewright::kernels {
 
+/// The index of an element along each of N axes.
+template <int N>
+using Indices = tilewright::detail::PerAxis<I64, N>;
+
 /// The indices along N axes of v, from axis `first` on, of element n in row-major order.
-template <std::size_t N, class T, int R>
-std::array<I64, N> unravel(I64 n, const View<T, R>& v, std::size_t first = 0) {
-  std::array<I64, N> indices;
-  for (std::size_t i = N; i-- > 0;) {
+template <int N, class T, int R>
+Indices<N> unravel(I64 n, const View<T, R>& v, std::size_t first = 0) {
+  Indices<N> indices;
+  for (std::size_t i = indices.size(); i-- > 0;) {
     const I64 extent = v.extent(first + i);
     indices[i] = i > 0 ? n % extent : n;
     if (i > 0) n = n / extent;

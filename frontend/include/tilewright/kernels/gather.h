@@ -7,9 +7,9 @@ namespace tilewright::kernels {
 
 /// A tile of an array of slices [index's extents.., slice's extents..]: rows count all axes but the last in row-major order, columns are
 /// the last one. Slice s of it belongs to slice `chosen` of the array that the index leads into.
-template <std::size_t K>
+template <int K>
 struct SliceTile {
-  std::array<I64, K> at;       // the indices of its elements
+  Indices<K> at;               // the indices of its elements
   I64 chosen;                  // of each element, or of each row
   Bool inside, chosen_inside;  // of the array, and of the index's values that lead to a slice
 };
@@ -27,7 +27,7 @@ SliceTile<K> slice_tile(const View<T, K>& slices, const View<const I, P>& index,
   for (std::size_t axis = 0; axis + 1 < K; ++axis) tile.at[axis] = leading[axis];
   tile.at[K - 1] = j;
   tile.inside = i < rows && j < columns;
-  std::array<I64, P> of_index;
+  Indices<P> of_index;
   for (std::size_t axis = 0; axis < P; ++axis) of_index[axis] = tile.at[axis];
   // An index is that of a row where slices have axes, else that of an element.
   const Bool index_inside = P < K ? i < rows : tile.inside;
@@ -38,9 +38,9 @@ SliceTile<K> slice_tile(const View<T, K>& slices, const View<const I, P>& index,
 }
 
 /// The indices in the array that the index leads into: [chosen, slice's indices..].
-template <int R, std::size_t K>
-std::array<I64, R> chosen_indices(const SliceTile<K>& tile) {
-  std::array<I64, R> indices{tile.chosen};
+template <int R, int K>
+Indices<R> chosen_indices(const SliceTile<K>& tile) {
+  Indices<R> indices{tile.chosen};
   for (std::size_t axis = 1; axis < R; ++axis) indices[axis] = tile.at[K - R + axis];
   return indices;
 }

@@ -11,7 +11,7 @@ template <class K, class V>
 struct Groups {
   Buffer<K> keys;
   Buffer<V> values;
-  std::int64_t count() const { return keys.size(); }
+  std::int64_t count() const { return static_cast<std::int64_t>(keys.size()); }
 };
 
 /// Combines runs: the flag of a tile's element says that a run begins there or, of a combination, that one begins inside.
@@ -127,8 +127,8 @@ class Runs {
     const std::int64_t n = extent_of(keys, 0), block = c_.bn;
     length_ = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{c_.splits}), block) * block;
     parts_ = tilewright::cdiv(n, length_);
-    static const Kernel parts_kernel("group_parts", group_parts_kernel<S, V, F>),
-        carries_kernel("group_carries", group_carries_kernel<S, F>);
+    static const Kernel parts_kernel("group_parts", group_parts_kernel<S, V, F>);
+    static const Kernel carries_kernel("group_carries", group_carries_kernel<S, F>);
     ids_ = number_runs(device, keys, options, at);
     begins_ = device.allocate<std::int32_t>(parts_, at), count_ = device.allocate<std::int32_t>(1, at);
     totals_ = device.allocate<S>(parts_, at), carries_ = device.allocate<S>(parts_, at);

@@ -32,7 +32,8 @@ void launch_scan(const Device& device, const View<const X, 1>& x, const View<Y, 
   const Configuration c = scan_configuration(device, n, options);
   const std::int64_t length = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{c.splits}), std::int64_t{c.bn}) * c.bn;
   const std::int64_t parts = tilewright::cdiv(n, length);
-  static const Kernel kernel("scan", scan_kernel<X, S, Y, F>), carry_kernel("scan_carries", scan_kernel<S, S, S, F>);
+  static const Kernel kernel("scan", scan_kernel<X, S, Y, F>);
+  static const Kernel carry_kernel("scan_carries", scan_kernel<S, S, S, F>);
   const auto launch = [&](std::int64_t grid) { return Launch{.grid = grid, .num_warps = c.num_warps, .stream = stream_of(options)}; };
   if (parts == 1) {
     kernel(launch(1), x, no_elements<const S, 1>(x, at), y, length, identity, c.bn, exclusive, f, at);

@@ -48,14 +48,14 @@ void scatter_slices_kernel(View<const T, K> x, View<const I, 1> indices, View<co
   auto sum = zeros<S>({bn});
   for (auto p : range(begin, end)) {
     const auto of_index = unravel<K - R + 1>(load(positions.pointer({p})), x);
-    std::array<I64, K> at;
+    Indices<K> at;
     for (std::size_t axis = 0; axis < K; ++axis) at[axis] = axis + R < K + 1 ? of_index[axis] : of_slice[axis + R - K - 1];
     sum += load(x.pointer(at), j < columns).template to<S>();
   }
   const I64 index = load(indices.pointer({begin}), run < runs).template to<std::int64_t>();
   const auto inside = index >= 0 && index < y.extent(0) && run < runs;
   device_assert(inside, "an index is out of range", run < runs);
-  std::array<I64, R> to{index};
+  Indices<R> to{index};
   for (std::size_t axis = 1; axis < R; ++axis) to[axis] = of_slice[axis - 1];
   const auto address = y.pointer(to);
   const auto mask = inside && j < columns;
@@ -101,8 +101,8 @@ void launch_scatter_add(const View<X, K>& x, const View<I, P>& index, const View
   } else {
     Buffer<std::int64_t> positions = device.allocate<std::int64_t>(n, at), starts = device.allocate<std::int64_t>(n, at);
     Buffer<std::int32_t> count = device.allocate<std::int32_t>(1, at);
-    static const Kernel positions_kernel("scatter_positions", scatter_positions_kernel),
-        starts_kernel("scatter_starts", scatter_starts_kernel);
+    static const Kernel positions_kernel("scatter_positions", scatter_positions_kernel);
+    static const Kernel starts_kernel("scatter_starts", scatter_starts_kernel);
     static const Kernel kernel("scatter_slices", scatter_slices_kernel<S, T, Index, R, K>);
     positions_kernel(launch(blocks), view_of(positions, at), c.bn, at);
     launch_sort(device, view_of(keys, at), view_of(positions, at), true, false, options, at);

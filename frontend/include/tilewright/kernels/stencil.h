@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "tilewright/kernels/array.h"
 #include "tilewright/kernels/configuration.h"
 #include "tilewright/kernels/elements.h"
 #include "tilewright/kernels/matmul.h"
@@ -23,7 +24,7 @@ template <class T, int R>
 class Neighbours {
  public:
   /// `inside`: all of them are inside of the array.
-  Neighbours(const View<const T, R>& x, const std::array<I64, R>& indices, int radius, Border border, bool inside)
+  Neighbours(const View<const T, R>& x, const Indices<R>& indices, int radius, Border border, bool inside)
       : x_(x), indices_(indices), radius_(radius), border_(border), inside_(inside) {}
 
   Tile<StencilElement<T>> operator()(int dx, Here at = Here::current()) const
@@ -43,8 +44,8 @@ class Neighbours {
   }
 
  private:
-  Tile<StencilElement<T>> load_at(const std::array<int, R>& offsets, const Here& at) const {
-    std::array<I64, R> indices;
+  Tile<StencilElement<T>> load_at(const tilewright::detail::PerAxis<int, R>& offsets, const Here& at) const {
+    Indices<R> indices;
     Bool mask = true;
     for (std::size_t axis = 0; axis < R; ++axis) {
       const int offset = offsets[axis];
@@ -62,7 +63,7 @@ class Neighbours {
   }
 
   View<const T, R> x_;
-  std::array<I64, R> indices_;
+  Indices<R> indices_;
   int radius_;
   Border border_;
   bool inside_;
@@ -90,7 +91,7 @@ void stencil_kernel(View<const X, R> x, View<Y, R> y, F f, int radius, Border bo
                                row(j.template to<std::int64_t>() + arange(0, bn))};
   const std::array<I64, 3> first{plane, i.template to<std::int64_t>(), j.template to<std::int64_t>()};
   const std::array<int, 3> extents{1, bm, bn};
-  std::array<I64, R> indices;
+  Indices<R> indices;
   Bool in_array = true, is_written = true, inside = true;  // is an element, which the stencil writes; so are all near those of the tile
   for (std::size_t axis = 0; axis < R; ++axis) {
     const std::size_t of_three = axis + 3 - R;
