@@ -29,34 +29,25 @@ Indices<N> unravel(I64 n, const View<T, R>& v, std::size_t first = 0) {
 
 namespace tilewright::kernels::host {
 
-template <class A>
-struct ArrayOf {};
-template <class T>
-struct ArrayOf<Buffer<T>> {
-  static constexpr bool owns_memory = true;
-};
+/// The view that an argument is, or that of all elements of a buffer.
 template <class T, int R>
-struct ArrayOf<View<T, R>> {
-  static constexpr bool owns_memory = false;
-};
-
-/// A view, or a buffer that is not about to be destroyed.
-template <class A>
-concept Array = requires { ArrayOf<std::remove_cvref_t<A>>::owns_memory; } &&
-                (std::is_lvalue_reference_v<A> || !ArrayOf<std::remove_cvref_t<A>>::owns_memory);
-
-/// The view itself, or all of the buffer.
-template <class T, int R>
-const View<T, R>& as_view(const View<T, R>& v, const Here&) {
+const View<T, R>& view_of(const View<T, R>& v, const Here&) {
   return v;
 }
 template <class T>
-View<T, 1> as_view(Buffer<T>& buffer, const Here& at) {
+View<T, 1> view_of(Buffer<T>& buffer, const Here& at) {
   return view(buffer, {buffer.size()}, at);
 }
 template <class T>
-View<const T, 1> as_view(const Buffer<T>& buffer, const Here& at) {
+View<const T, 1> view_of(const Buffer<T>& buffer, const Here& at) {
   return view(buffer, {buffer.size()}, at);
 }
+/// A view or a buffer.
+template <class X>
+concept WholeArray = requires(X& x, const Here& at) { view_of(x, at); };
+template <WholeArray X>
+using WholeView = std::remove_cvref_t<decltype(view_of(std::declval<X&>(), std::declval<const Here&>()))>;
+template <WholeArray X>
+using WholeElement = typename WholeView<X>::element_type;
 
 }  // namespace tilewright::kernels::host

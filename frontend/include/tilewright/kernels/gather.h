@@ -105,9 +105,9 @@ namespace tilewright::kernels {
 /// y[i..] = x[index[i..]]: elements of x if it has one axis, else its rows, which may have more axes: x [N, slice..], index of any rank, y
 /// [index's extents.., slice..]. An index holds int32_t or int64_t. What an index outside of 0 .. N - 1 chooses is 0, and an Error in
 /// checked mode. Buffers or views, of any element type.
-template <host::Array X, host::Array I, host::Array Y>
+template <host::WholeArray X, host::WholeArray I, host::WholeArray Y>
 void gather(X&& x, I&& index, Y&& y, const Options& options = {}, Here at = Here::current()) {
-  host::launch_gather(host::as_view(x, at), host::as_view(index, at), host::as_view(y, at), options, at);
+  host::launch_gather(host::view_of(x, at), host::view_of(index, at), host::view_of(y, at), options, at);
 }
 
 }  // namespace tilewright::kernels

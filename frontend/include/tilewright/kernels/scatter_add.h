@@ -13,12 +13,11 @@ inline void scatter_positions_kernel(View<std::int64_t, 1> to, int block) {
   to.store({begin}, begin + arange(0, block));
 }
 
-/// starts[run] = where each run of equal sorted indices begins; count[0] = how many runs there are.
-inline void scatter_starts_kernel(View<const std::int32_t, 1> ids, View<std::int64_t, 1> starts, View<std::int32_t, 1> count, int block) {
+/// starts[run] = where each run of equal sorted indices begins. ids: the number of each index's run, from 1 on.
+inline void scatter_starts_kernel(View<const std::int32_t, 1> ids, View<std::int64_t, 1> starts, int block) {
   const I64 i = program_id(0).to<std::int64_t>() * block + arange(0, block), n = ids.extent(0);
   const auto id = load(ids.pointer({i}), i < n), before = load(ids.pointer({i - 1}), i > 0 && i < n);
   store(starts.pointer({(id - 1).to<std::int64_t>()}), i, i < n && id != before);
-  store(count.pointer({I64(0) * i}), id, i == n - 1);
 }
 
 /// y[index[run]] += sums[run].
@@ -36,20 +35,22 @@ void scatter_elements_kernel(View<const I, 1> indices, View<const T, 1> sums, Vi
 /// y[index[run], j..] += the slices of x at the run's positions, in their order. A program adds `bn` elements of the slices of a run.
 template <class S, class T, class I, int R, int K>
 void scatter_slices_kernel(View<const T, K> x, View<const I, 1> indices, View<const std::int64_t, 1> positions,
-                           View<const std::int64_t, 1> starts, View<const std::int32_t, 1> count, View<T, R> y, int bn) {
+                           View<const std::int64_t, 1> starts, View<const std::int32_t, 1> ids, View<T, R> y, int bn) {
+  constexpr int kIndexRank = K - R + 1;
+  constexpr auto kSliceAxes = static_cast<std::size_t>(kIndexRank);  // of x: the first axis of a slice
   I64 columns = 1;
   for (int axis = 1; axis < R; ++axis) columns *= y.extent(axis);
   const I64 program = program_id(0).to<std::int64_t>(), tiles = cdiv(columns, bn), run = program / tiles;
-  const I64 runs = reshape(count.load({0}, {1}), {}).template to<std::int64_t>();
+  const I64 runs = reshape(ids.load({ids.extent(0) - 1}, {1}), {}).template to<std::int64_t>();
   const I64 begin = load(starts.pointer({run}), run < runs);
   const I64 end = where(run < runs, load(starts.pointer({run + 1}), run + 1 < runs, positions.extent(0)), begin);
   const I64 j = program % tiles * bn + arange(0, bn);
   const auto of_slice = unravel<R - 1>(j, y, 1);
   auto sum = zeros<S>({bn});
   for (auto p : range(begin, end)) {
-    const auto of_index = unravel<K - R + 1>(load(positions.pointer({p})), x);
+    const auto of_index = unravel<kIndexRank>(load(positions.pointer({p})), x);
     Indices<K> at;
-    for (std::size_t axis = 0; axis < K; ++axis) at[axis] = axis + R < K + 1 ? of_index[axis] : of_slice[axis + R - K - 1];
+    for (std::size_t axis = 0; axis < K; ++axis) at[axis] = axis < kSliceAxes ? of_index[axis] : of_slice[axis - kSliceAxes];
     sum += load(x.pointer(at), j < columns).template to<S>();
   }
   const I64 index = load(indices.pointer({begin}), run < runs).template to<std::int64_t>();
@@ -100,18 +101,17 @@ void launch_scatter_add(const View<X, K>& x, const View<I, P>& index, const View
     kernel(launch(blocks), view_of(indices, at), view_of(sums, at), view_of(runs.count(), at), y, c.bn, at);
   } else {
     Buffer<std::int64_t> positions = device.allocate<std::int64_t>(n, at), starts = device.allocate<std::int64_t>(n, at);
-    Buffer<std::int32_t> count = device.allocate<std::int32_t>(1, at);
     static const Kernel positions_kernel("scatter_positions", scatter_positions_kernel);
     static const Kernel starts_kernel("scatter_starts", scatter_starts_kernel);
     static const Kernel kernel("scatter_slices", scatter_slices_kernel<S, T, Index, R, K>);
     positions_kernel(launch(blocks), view_of(positions, at), c.bn, at);
     launch_sort(device, view_of(keys, at), view_of(positions, at), true, false, options, at);
     Buffer<std::int32_t> ids = number_runs(device, View<const Index, 1>(view_of(keys, at)), options, at);
-    starts_kernel(launch(blocks), view_of(ids, at), view_of(starts, at), view_of(count, at), c.bn, at);
+    starts_kernel(launch(blocks), view_of(ids, at), view_of(starts, at), c.bn, at);
     const std::int64_t columns = size_of(x) / n;
     const int bn = static_cast<int>(std::min<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)), 1024));
     kernel(launch(n * tilewright::cdiv(columns, std::int64_t{bn})), x, view_of(keys, at), view_of(positions, at), view_of(starts, at),
-           view_of(count, at), y, bn, at);
+           view_of(ids, at), y, bn, at);
   }
 }
 
@@ -123,9 +123,9 @@ namespace tilewright::kernels {
 /// [index's extents.., slice..]. An index holds int32_t or int64_t; what is to be added at an index outside of 0 .. N - 1 is left out, and
 /// an Error in checked mode. Equal indices are added in a fixed order (sums of f16 and bf16 in float), so that the bits are the same each
 /// time. Buffers or views.
-template <host::Array X, host::Array I, host::Array Y>
+template <host::WholeArray X, host::WholeArray I, host::WholeArray Y>
 void scatter_add(X&& x, I&& index, Y&& y, const Options& options = {}, Here at = Here::current()) {
-  host::launch_scatter_add(host::as_view(x, at), host::as_view(index, at), host::as_view(y, at), options, at);
+  host::launch_scatter_add(host::view_of(x, at), host::view_of(index, at), host::view_of(y, at), options, at);
 }
 
 }  // namespace tilewright::kernels

@@ -182,10 +182,10 @@ namespace tilewright::kernels {
 /// columns, values: [nonzeros]; x: [columns]; y: [rows]. row_ends and columns hold int32_t or int64_t. Rows may have any lengths. A column
 /// that x does not have counts as 0, and is an Error in checked mode. f16, bf16 and float are added up in float and stored as float, f16
 /// or bf16; double as double. Buffers or views.
-template <host::Array RowEnds, host::Array Columns, host::Array Values, host::Array X, host::Array Y>
+template <host::WholeArray RowEnds, host::WholeArray Columns, host::WholeArray Values, host::WholeArray X, host::WholeArray Y>
 void spmv(RowEnds&& row_ends, Columns&& columns, Values&& values, X&& x, Y&& y, const Options& options = {}, Here at = Here::current()) {
-  host::launch_spmv(host::as_view(row_ends, at), host::as_view(columns, at), host::as_view(values, at), host::as_view(x, at),
-                    host::as_view(y, at), options, at);
+  host::launch_spmv(host::view_of(row_ends, at), host::view_of(columns, at), host::view_of(values, at), host::view_of(x, at),
+                    host::view_of(y, at), options, at);
 }
 
 }  // namespace tilewright::kernels

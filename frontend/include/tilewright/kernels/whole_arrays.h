@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "tilewright/kernels/array.h"
 #include "tilewright/kernels/elements.h"
 
 namespace tilewright::kernels {
@@ -21,27 +22,6 @@ using CombineType = typename decltype(combine_type<T, F>())::type;
 }  // namespace tilewright::kernels
 
 namespace tilewright::kernels::host {
-
-/// The view that an argument is, or that of all elements of a buffer.
-template <class T, int R>
-const View<T, R>& view_of(const View<T, R>& v, const Here&) {
-  return v;
-}
-template <class T>
-View<T, 1> view_of(Buffer<T>& buffer, const Here& at) {
-  return view(buffer, {buffer.size()}, at);
-}
-template <class T>
-View<const T, 1> view_of(const Buffer<T>& buffer, const Here& at) {
-  return view(buffer, {buffer.size()}, at);
-}
-/// A view or a buffer.
-template <class X>
-concept WholeArray = requires(X& x, const Here& at) { view_of(x, at); };
-template <WholeArray X>
-using WholeView = std::remove_cvref_t<decltype(view_of(std::declval<X&>(), std::declval<const Here&>()))>;
-template <WholeArray X>
-using WholeElement = typename WholeView<X>::element_type;
 
 /// A function without state that combines two elements of T, or two of float for 16-bit floats.
 template <class F, class T>
