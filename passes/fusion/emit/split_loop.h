@@ -26,7 +26,7 @@ bool can_split(const Plan&);
 
 struct SplitLimits {
   int processors = 1;  // that run programs at once
-  std::string processor_name;
+  std::string processor_name = {};
   bool is_batch_invariant = false;
   std::uint64_t max_workspace = UINT64_MAX;
 };

@@ -18,27 +18,27 @@ def refuse(error):
 
 
 class Server:
-    def __init__(self, library):
-        self.library = library
+    def __init__(self, peer):
+        self.peer = peer
         self.run = None
 
     def open(self, request):
-        return self.library.open(request["device"], request["threads"], request["ieee"])
+        return self.peer.open(request["device"], request["threads"], request["ieee"])
 
     def prepare(self, request):
-        kernel = self.library.kernels.get(request["kernel"])
+        kernel = self.peer.kernels.get(request["kernel"])
         if kernel is None:
             raise RuntimeError("it has no " + request["kernel"])
         self.run = None  # frees the arrays of the last one
-        arrays = {t["name"]: self.library.load(t["file"], t["type"], t["shape"]) for t in request["tensors"]}
+        arrays = {t["name"]: self.peer.load(t["file"], t["type"], t["shape"]) for t in request["tensors"]}
         self.run = kernel(arrays, request["shape"])
         return ""
 
     def time(self, request):
-        return "%.9g" % (self.library.time(self.run, request["launches"]) / request["launches"])
+        return "%.9g" % (self.peer.time(self.run, request["launches"]) / request["launches"])
 
     def result(self, request):
-        self.library.save(self.run(), request["file"])
+        self.peer.save(self.run(), request["file"])
         return ""
 
     def serve(self):
