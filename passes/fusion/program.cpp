@@ -22,10 +22,10 @@
 #include "passes/fusion/loop_report.h"
 #include "passes/fusion/parameters.h"
 #include "passes/fusion/plan_numbers.h"
+#include "passes/fusion/program_buffers.h"
 #include "passes/fusion/refusal_text.h"
 #include "passes/fusion/segments.h"
 #include "passes/fusion/stopwatch.h"
-#include "passes/fusion/stored_tensor.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
 
@@ -41,138 +41,29 @@ bool is_view(Op op) { return op == Op::reshape || op == Op::permute || op == Op:
 class ProgramBuilder {
  public:
   ProgramBuilder(const graph::Graph& g, const ProgramOptions& options, const ir::TargetDesc& target)
-      : g_(g), options_(options), target_(target), known_(g) {}
+      : g_(g), options_(options), target_(target), known_(g), buffers_(g, known_) {}
 
-  Program run() {
-    add_named_buffers();
-    if (options_.fuse && options_.reassociate) {
-      try {
-        build_fused();
-      } catch (const TileTooLarge&) {
-        // Formulas with more axes than a tile has.
-        program_ = {};
-        buffers_.clear();
-        names_.clear();
-        called_.clear();
-        derived_.clear();
-        add_named_buffers();
-        build_unfused();
-      }
-    } else {
-      build_unfused();
-    }
-    mark_used();
-    return std::move(program_);
+  Program run_fused() {
+    build_fused();
+    return finish();
+  }
+
+  Program run_unfused() {
+    build_unfused();
+    return finish();
   }
 
  private:
+  Program finish() {
+    program_.buffers = std::move(buffers_).finish(program_.kernels, program_.parameter_kernels);
+    return std::move(program_);
+  }
+
   // Expressions of kernels that were derived together.
   struct Formulas {
     ExprPool pool;
     ExprBuilder exprs{pool};
   };
-
-  // ---- buffers ----
-
-  void add_named_buffers() {
-    for (std::size_t i = 0; i < g_.size(); ++i) {
-      const NodeId id{static_cast<std::uint32_t>(i)};
-      const graph::Node& n = g_.node(id);
-      if (n.op != Op::input) continue;
-      ProgramBuffer b;
-      b.name = n.text;
-      b.kind = BufferKind::input;
-      b.element = n.element;
-      b.shape = n.shape;
-      b.strides = n.lengths;
-      b.is_parameter = n.is_parameter;
-      b.is_used = false;
-      b.node = id;
-      program_.buffers.push_back(std::move(b));
-    }
-    for (const graph::Output& o : g_.outputs()) {
-      const graph::Node& n = g_.node(o.node);
-      ProgramBuffer b;
-      b.name = o.name;
-      b.kind = BufferKind::output;
-      b.element = n.element;
-      b.shape = n.shape;
-      b.node = o.node;
-      program_.buffers.push_back(std::move(b));
-    }
-  }
-
-  // The buffer of a tensor: an input or an output by its name, or a new one.
-  int buffer_of(Tensor t) {
-    if (t->node.valid()) return buffer_of(t->node);
-    if (const auto known = buffers_.find(t->name); known != buffers_.end()) return known->second;
-    ProgramBuffer b;
-    b.name = t->name;
-    b.kind = derived_.contains(t->name) ? BufferKind::derived : BufferKind::intermediate;
-    b.element = t->element;
-    b.shape = t->shape;
-    return add_buffer(t->name, std::move(b));
-  }
-
-  // The buffer of a node's value.
-  int buffer_of(NodeId id) {
-    const graph::Node& n = g_.node(id);
-    const std::string name = n.op == Op::input ? n.text : "%" + std::to_string(id.index);
-    if (const auto known = buffers_.find(name); known != buffers_.end()) return known->second;
-    for (std::size_t i = 0; i < program_.buffers.size(); ++i)
-      if (program_.buffers[i].kind == BufferKind::input && program_.buffers[i].node == id) return buffers_[name] = static_cast<int>(i);
-    ProgramBuffer b;
-    b.name = text_of(id);
-    b.kind = known_.is_known(id) ? BufferKind::derived : BufferKind::intermediate;
-    b.element = n.element;
-    b.shape = n.shape;
-    b.node = id;
-    if (n.op == Op::constant) {
-      b.kind = BufferKind::constant;
-      b.data = n.data;
-    }
-    return add_buffer(name, std::move(b));
-  }
-
-  int add_buffer(const std::string& key, ProgramBuffer b) {
-    program_.buffers.push_back(std::move(b));
-    return buffers_[key] = static_cast<int>(program_.buffers.size()) - 1;
-  }
-
-  Tensor output_tensor(const graph::Output& o, ExprPool& pool) {
-    const graph::Node& n = g_.node(o.node);
-    TensorInfo info;
-    info.name = "out " + o.name;
-    info.element = n.element;
-    info.shape = n.shape;
-    info.strides = row_major(n.shape);
-    const Tensor t = pool.add_tensor(std::move(info));
-    for (std::size_t i = 0; i < program_.buffers.size(); ++i)
-      if (program_.buffers[i].kind == BufferKind::output && program_.buffers[i].name == o.name) buffers_[t->name] = static_cast<int>(i);
-    return t;
-  }
-
-  void mark_used() {
-    std::vector<bool> is_kept(program_.buffers.size());
-    for (const ProgramKernel& k : program_.kernels)
-      for (int b : k.reads) program_.buffers[b].is_used = is_kept[b] = true;
-    for (const ProgramKernel& k : program_.parameter_kernels)
-      for (int b : k.reads) program_.buffers[b].is_used = true;
-    // What only parameter kernels read is not kept from run to run.
-    for (std::size_t b = 0; b < program_.buffers.size(); ++b)
-      if (program_.buffers[b].kind == BufferKind::derived && !is_kept[b]) program_.buffers[b].kind = BufferKind::intermediate;
-  }
-
-  // A name that no buffer has.
-  std::string unique_name(const std::string& wanted) {
-    std::string name = wanted;
-    const auto is_taken = [&] {
-      return buffers_.contains(name) || derived_.contains(name) ||
-             std::any_of(program_.buffers.begin(), program_.buffers.end(), [&](const ProgramBuffer& b) { return b.name == name; });
-    };
-    for (int i = 2; is_taken(); ++i) name = fmt::format("{}.{}", wanted, i);
-    return name;
-  }
 
   // ---- kernels ----
 
@@ -187,10 +78,7 @@ class ProgramBuilder {
     std::vector<Segment> segments = divide(g_);
     for (const Segment& s : segments) ahead_.insert(s.ahead.begin(), s.ahead.end());
     // A value that is an output and that later segments read is stored once; but what is known before a run is not an output's alone.
-    for (std::size_t i = 0; i < program_.buffers.size(); ++i)
-      if (const ProgramBuffer& b = program_.buffers[i];
-          b.kind == BufferKind::output && g_.node(b.node).op != Op::input && !ahead_.contains(b.node))
-        buffers_.emplace("%" + std::to_string(b.node.index), static_cast<int>(i));
+    buffers_.store_in_outputs([&](NodeId n) { return g_.node(n).op != Op::input && !ahead_.contains(n); });
     std::map<std::string, Derivation> derivations;
     for (Segment& s : segments) {
       const auto known = derivations.find(s.structure);
@@ -231,22 +119,17 @@ class ProgramBuilder {
     ParameterFolding folding(formulas.exprs, {.move_rounding = options_.move_rounding,
                                               .is_known = [&](Tensor t) { return is_known(t); },
                                               .is_fixed = [&](const Dim& d) { return known_.is_fixed(d); },
-                                              .name_tensor =
-                                                  [&](const std::string& wanted) {
-                                                    std::string name = unique_name(wanted);
-                                                    derived_.insert(name);
-                                                    return name;
-                                                  }});
+                                              .name_tensor = [&](const std::string& wanted) { return buffers_.name_derived(wanted); }});
     std::vector<KernelOutput> outputs;
     for (const graph::Output& o : g_.outputs()) {
       if (!is_result(s, o.node)) continue;
       const BoundValue v = translator.translate(o.node);
-      outputs.push_back({o.name, folding.fold(v.value), output_tensor(o, formulas.pool), v.index});
+      outputs.push_back({o.name, folding.fold(v.value), buffers_.output_tensor(o, formulas.pool), v.index});
     }
     for (NodeId n : s.results) {
-      if (ahead_.contains(n) || !output_buffers(n).empty()) continue;
+      if (ahead_.contains(n) || !buffers_.outputs_of(n).empty()) continue;
       const BoundValue v = translator.translate(n);
-      outputs.push_back({text_of(n), folding.fold(v.value), translator.tensor_of(n), v.index});
+      outputs.push_back({buffers_.text_of(n), folding.fold(v.value), translator.tensor_of(n), v.index});
     }
     derive_time.stop();
     emit_covered(formulas, folding.ahead(), program_.parameter_kernels);
@@ -262,7 +145,7 @@ class ProgramBuilder {
     std::vector<KernelOutput> outputs;
     for (NodeId n : s.ahead) {
       const BoundValue v = translator.translate(n);
-      outputs.push_back({text_of(n), v.value, translator.tensor_of(n), v.index});
+      outputs.push_back({buffers_.text_of(n), v.value, translator.tensor_of(n), v.index});
     }
     emit_covered(formulas, std::move(outputs), program_.parameter_kernels);
   }
@@ -270,16 +153,16 @@ class ProgramBuilder {
   void emit_covered(Formulas& formulas, std::vector<KernelOutput> outputs, std::vector<ProgramKernel>& to) {
     if (outputs.empty()) return;
     Stopwatch cover_time(program_.times.cover_ms);
-    const std::vector<CoveredKernel> kernels = cover(formulas.exprs, std::move(outputs), target_, intermediates_);
+    const std::vector<CoveredKernel> kernels = cover(formulas.exprs, std::move(outputs), target_, buffers_.next_number());
     cover_time.stop();
     kernels_ = &to;
     for (const CoveredKernel& k : kernels) emit_or_divide(formulas, k.plan, k.reason);
     kernels_ = &program_.kernels;
-    intermediates_ += static_cast<int>(formulas.pool.tensors());
+    buffers_.take_numbers(static_cast<int>(formulas.pool.tensors()));
   }
 
   bool is_known(Tensor t) const {
-    if (!t->node.valid()) return derived_.contains(t->name);
+    if (!t->node.valid()) return buffers_.is_derived(t);
     const Op op = g_.node(t->node).op;
     return op == Op::input || op == Op::constant ? known_.is_known(t->node) : ahead_.contains(t->node);
   }
@@ -296,36 +179,27 @@ class ProgramBuilder {
       if (op == Op::input || op == Op::scalar) names[g_.node(from).text] = g_.node(to).text;
       if (op != Op::input && op != Op::constant && d.segment.memory.count(from) == 0 && !is_result(d.segment, from)) continue;
       if (op == Op::constant && g_.node(from).data->bits.size() == 1) continue;
-      buffers[buffer_of(from)] = buffer_of(to);
-      names[text_of(from)] = text_of(to);
+      buffers[buffers_.of(from)] = buffers_.of(to);
+      names[buffers_.text_of(from)] = buffers_.text_of(to);
     }
     for (NodeId n : d.segment.results) {
-      const std::vector<int> from = output_buffers(n), to = output_buffers(nodes.at(n));
+      const std::vector<int> from = buffers_.outputs_of(n), to = buffers_.outputs_of(nodes.at(n));
       for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i) buffers[from[i]] = to[i];
     }
-    for (auto [from, to] : buffers) names[program_.buffers[from].name] = program_.buffers[to].name;
+    for (auto [from, to] : buffers) names[buffers_[from].name] = buffers_[to].name;
     repeat_kernels(program_.kernels, d.begin, d.end, buffers, nodes, names);
     repeat_kernels(program_.parameter_kernels, d.parameter_begin, d.parameter_end, buffers, nodes, names);
   }
 
   static bool is_result(const Segment& s, NodeId n) { return std::binary_search(s.results.begin(), s.results.end(), n); }
 
-  std::vector<int> output_buffers(NodeId n) const {
-    std::vector<int> all;
-    for (std::size_t i = 0; i < program_.buffers.size(); ++i)
-      if (program_.buffers[i].kind == BufferKind::output && program_.buffers[i].node == n) all.push_back(static_cast<int>(i));
-    return all;
-  }
-
   void repeat_kernels(std::vector<ProgramKernel>& kernels, std::size_t begin, std::size_t end, std::map<int, int>& buffers,
                       const std::map<NodeId, NodeId>& nodes, std::map<std::string, std::string>& names) {
     const auto mapped = [&](int b) {
       if (const auto known = buffers.find(b); known != buffers.end()) return known->second;
-      ProgramBuffer own = program_.buffers[b];
-      own.name = own.kind == BufferKind::derived ? unique_name(renamed(own.name, names)) : fmt::format("t{}", intermediates_++);
-      names[program_.buffers[b].name] = own.name;
-      program_.buffers.push_back(std::move(own));
-      return buffers[b] = static_cast<int>(program_.buffers.size()) - 1;
+      const int own = buffers_.add_like(b, renamed(buffers_[b].name, names));
+      names[buffers_[b].name] = buffers_[own].name;
+      return buffers[b] = own;
     };
     for (std::size_t i = begin; i < end; ++i) {
       ProgramKernel k = kernels[i];
@@ -336,7 +210,7 @@ class ProgramBuilder {
       for (int& b : k.reads) b = mapped(b);
       for (int& b : k.writes) b = mapped(b);
       std::vector<std::string> written;
-      for (int b : k.writes) written.push_back(program_.buffers[b].name);
+      for (int b : k.writes) written.push_back(buffers_[b].name);
       k.name = kernel_name(written);
       for (NodeId& n : k.covers)
         if (const auto own = nodes.find(n); own != nodes.end()) n = own->second;
@@ -363,13 +237,7 @@ class ProgramBuilder {
     };
     for (const graph::Output& o : g_.outputs()) visit(o.node);
     // A node that is an output is stored there, and later nodes read it there; but what is known before a run is kept elsewhere.
-    std::set<std::string> written;
-    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
-      const ProgramBuffer& b = program_.buffers[i];
-      if (b.kind == BufferKind::output && computed.count(b.node) != 0 && !known_.is_known(b.node) &&
-          buffers_.emplace("%" + std::to_string(b.node.index), static_cast<int>(i)).second)
-        written.insert(b.name);
-    }
+    const std::set<std::string> written = buffers_.store_in_outputs([&](NodeId n) { return computed.contains(n) && !known_.is_known(n); });
     for (NodeId n : computed) {
       std::set<NodeId> stored = computed;
       stored.erase(n);
@@ -382,7 +250,7 @@ class ProgramBuilder {
       GraphToExprs translator(g_, axes, formulas.exprs, {options_.move_rounding});
       const BoundValue v = translator.translate(n);
       kernels_ = known_.is_known(n) ? &program_.parameter_kernels : &program_.kernels;
-      emit(formulas, best_plan(formulas.exprs, {{text_of(n), v.value, translator.tensor_of(n), v.index}}), "one node");
+      emit(formulas, best_plan(formulas.exprs, {{buffers_.text_of(n), v.value, translator.tensor_of(n), v.index}}), "one node");
       kernels_ = &program_.kernels;
     }
     for (const graph::Output& o : g_.outputs())
@@ -394,7 +262,7 @@ class ProgramBuilder {
     Formulas formulas;
     GraphToExprs translator(g_, axes, formulas.exprs, {options_.move_rounding});
     const BoundValue v = translator.translate(o.node);
-    emit(formulas, best_plan(formulas.exprs, {{o.name, v.value, output_tensor(o, formulas.pool), v.index}}), "an output");
+    emit(formulas, best_plan(formulas.exprs, {{o.name, v.value, buffers_.output_tensor(o, formulas.pool), v.index}}), "an output");
   }
 
   // ---- nodes with kernels of their own ----
@@ -412,22 +280,22 @@ class ProgramBuilder {
     GraphToExprs translator(g_, axes, f.exprs, {options_.move_rounding});
     const Scatter s = scatter_of(g_, n, translator, f.exprs);
     const bool is_atomic = adds_by_atomics(s.result->element, options_.deterministic);
-    if (is_atomic) emit(f, best_plan(f.exprs, {{text_of(n), s.start, s.result, s.place}}), "what updates are added to");
+    if (is_atomic) emit(f, best_plan(f.exprs, {{buffers_.text_of(n), s.start, s.result, s.place}}), "what updates are added to");
     ProgramKernel k;
-    k.name = kernel_name({text_of(n)});
+    k.name = kernel_name({buffers_.text_of(n)});
     k.reason = is_atomic ? "programs add the updates by atomics" : "each program adds the updates of its rows and columns in order";
     std::set<std::uint32_t> covered{n.index};
     ExprSet seen;
     for (Expr e : {s.start, s.target, s.update})
       if (e != s.start || !is_atomic) cover_sources(g_, f.pool, e, seen, covered);
     for (std::uint32_t node : covered) k.covers.push_back({node});
-    k.plan_text =
-        fmt::format("{}[{}] += {}{}", text_of(n), fusion::text(s.target), fusion::text(s.update), is_atomic ? ", atomic" : ", in order");
+    k.plan_text = fmt::format("{}[{}] += {}{}", buffers_.text_of(n), fusion::text(s.target), fusion::text(s.update),
+                              is_atomic ? ", atomic" : ", in order");
     TileSizes sizes;
     EmittedKernel e =
         is_atomic ? emit_scatter_atomic(k.name, f.exprs, s, sizes) : emit_scatter_in_order(k.name, f.exprs, s, target_, sizes);
     add_kernel(std::move(k), std::move(e), sizes);
-    if (is_atomic) program_.kernels.back().reads.push_back(buffer_of(s.result));
+    if (is_atomic) program_.kernels.back().reads.push_back(buffers_.of(s.result));
     add_to_proof("scatter_add is not derived, and not checked");
   }
 
@@ -436,10 +304,10 @@ class ProgramBuilder {
     const graph::Node& node = g_.node(n);
     if (!called_.insert(node.kernel.get()).second) return;
     std::vector<int> operands, results(node.kernel->results.size());
-    for (NodeId x : node.operands) operands.push_back(buffer_of(x));
+    for (NodeId x : node.operands) operands.push_back(buffers_.of(x));
     for (std::size_t i = 0; i < g_.size(); ++i)
       if (const NodeId id{static_cast<std::uint32_t>(i)}; g_.node(id).kernel == node.kernel)
-        results[static_cast<std::size_t>(g_.node(id).position)] = buffer_of(id);
+        results[static_cast<std::size_t>(g_.node(id).position)] = buffers_.of(id);
     ProgramKernel k = called_kernel(*node.kernel, operands, results);
     k.name = kernel_name({node.kernel->name});
     k.covers = {n};
@@ -450,11 +318,6 @@ class ProgramBuilder {
   void add_to_proof(const std::string& text) {
     std::string& all = program_.proof.text;
     if (all.find(text) == std::string::npos) all += (all.empty() ? "" : "; ") + text;
-  }
-
-  std::string text_of(NodeId n) const {
-    const graph::Node& node = g_.node(n);
-    return !node.name.empty() ? node.name : "%" + std::to_string(n.index);
   }
 
   // A kernel of several outputs that tiles cannot hold at once becomes one for each output.
@@ -493,8 +356,7 @@ class ProgramBuilder {
   void emit_split(Formulas& f, const Plan& plan, const std::string& name, TileSizes& sizes, const SplitChoice& choice,
                   const std::string& reason) {
     std::string states = name + "_state";
-    const auto is_taken = [&](const ProgramBuffer& b) { return b.name.starts_with(states); };
-    while (std::any_of(program_.buffers.begin(), program_.buffers.end(), is_taken)) states += "_";
+    while (buffers_.is_prefix_of_a_name(states)) states += "_";
     const SplitLoop split = split_loop(f.exprs, plan, accumulator_order(plan, sizes), choice.parts, states);
     const std::string part_name = unused_name(name + "_parts");
     EmittedKernel parts = emit_within_limits(sizes, [&] { return emit_part_kernel(part_name, f.exprs, plan, sizes, split); });
@@ -522,7 +384,7 @@ class ProgramBuilder {
         a.scalar = p.tensor->name;
       } else {
         a.kind = KernelArgument::Kind::buffer;
-        a.buffer = buffer_of(p.tensor);
+        a.buffer = buffers_.of(p.tensor);
         const bool is_written = std::find(e.writes.begin(), e.writes.end(), p.tensor) != e.writes.end();
         (is_written ? k.writes : k.reads).push_back(a.buffer);
       }
@@ -576,20 +438,25 @@ class ProgramBuilder {
   const ProgramOptions& options_;
   const ir::TargetDesc& target_;
   const KnownNodes known_;
+  ProgramBuffers buffers_;
   Program program_;
   std::vector<ProgramKernel>* kernels_ = &program_.kernels;  // to which kernels are added
-  std::map<std::string, int> buffers_;                       // by the name of the tensor
-  int intermediates_ = 0;                                    // that are no node's value
   std::set<std::string> names_;
   std::set<const graph::OpaqueKernel*> called_;
-  std::set<std::string> derived_;  // names of tensors that hold what depends on parameters alone
-  std::set<NodeId> ahead_;         // results of segments that depend on parameters alone
+  std::set<NodeId> ahead_;  // results of segments that depend on parameters alone
 };
 
 }  // namespace
 
 Program build_program(const graph::Graph& g, const ProgramOptions& options, const ir::TargetDesc& target) {
-  return ProgramBuilder(g, options, target).run();
+  if (options.fuse && options.reassociate) {
+    try {
+      return ProgramBuilder(g, options, target).run_fused();
+    } catch (const TileTooLarge&) {
+      // A formula has more axes than a tile.
+    }
+  }
+  return ProgramBuilder(g, options, target).run_unfused();
 }
 
 }  // namespace tilewright::passes::fusion
