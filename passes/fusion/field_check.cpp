@@ -173,7 +173,7 @@ class PlanChecker {
   }
 
   // Follows the steps of the pass: the state `old` takes in other states, or a tile of the loop's positions. References are random, but
-  // those of the last absorption are the complete values. Accumulators of maxima are not modelled.
+  // those of the last absorption are the complete values. Accumulators of maxima are not modelled here.
   State absorb(int pass, const State* old, const std::vector<const State*>& others, const std::vector<std::int64_t>& tile, bool is_last) {
     const Modulus& m = Modulus::values();
     const PassState& steps = plan_.states[static_cast<std::size_t>(pass - 1)];
@@ -266,19 +266,33 @@ class PlanChecker {
       return complete(e, p, n, [](const Reduction&) { return true; });
     });
     for (const Reduction& r : plan_.reductions) {
-      if (r.pass != pass || r.value->combine != Combine::sum) continue;
+      if (r.pass != pass || (r.value->combine != Combine::sum && !is_float_extreme(r.value))) continue;
       FieldEvaluator definition(seed_, plan_.loop, [&](Expr e, const Point& p, const Modulus& n) {
         return complete(e, p, n, [&](const Reduction& other) { return &other != &r; });
       });
       for (const Point& p : points(r.value->axes, plan_.loop)) {
         std::uint64_t sum = 0;
         for (const AccumulatorTerm& t : r.terms) {
-          sum = m.add(sum, m.multiply(factors.value(t.factor, p, m), accumulated(t.accumulator, state, p)));
+          const std::uint64_t whole = r.value->combine == Combine::sum ? accumulated(t.accumulator, state, p) : extreme(factors, t, p);
+          sum = m.add(sum, m.multiply(factors.value(t.factor, p, m), whole));
         }
         if (sum != definition.value(r.value, p, m)) return r.value;
       }
     }
     return std::nullopt;
+  }
+
+  static bool is_float_extreme(Expr e) {
+    return e->is(ExprKind::reduce) && (e->combine == Combine::max || e->combine == Combine::min) && ir::is_float(e->element);
+  }
+
+  // What an accumulator of extremes has after the loop, which walks its axis in any order.
+  std::uint64_t extreme(FieldEvaluator& evaluator, const AccumulatorTerm& t, const Point& p) const {
+    const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(t.accumulator)];
+    const bool is_one = is_float_extreme(a.body) && a.body->combine == a.combine;
+    AxisSet bound{plan_.loop};
+    if (is_one) bound.insert(a.body->bound);
+    return evaluator.extreme(a.combine, bound, is_one ? a.body->operands[0] : a.body, p, Modulus::values());
   }
 
   const Plan& plan_;

@@ -2,7 +2,7 @@
 //
 // The loop runs by the steps that are emitted (absorb.h): tile by tile, in several states that are merged, each time with new random
 // references, and last with the complete values as references. Every sum must then be what its definition gives. Since any reference is
-// right, the maximum need not be modelled.
+// right, the loop need not keep maxima; that what they combine and their factors give the maximum is compared as for sums.
 #pragma once
 #include <string>
 

@@ -25,6 +25,10 @@ std::uint64_t residue(std::uint64_t h, const Modulus& m) { return mix(h, m.prime
 
 }  // namespace
 
+bool is_odd(Expr e) {
+  return e->is(ExprKind::function) && (e->function == OpKind::tanh_ || e->function == OpKind::erf_) && ir::is_float(e->element);
+}
+
 int checked_extent(Axis axis, Axis loop) { return axis == loop ? 5 : 2; }
 
 std::vector<Point> points(const AxisSet& axes, Axis loop) {
@@ -86,7 +90,8 @@ std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) 
     case ExprKind::indicator: return holds(e->operands[0], p) ? 1 : 0;
     case ExprKind::select: return value(holds(e->operands[0], p) ? e->operands[1] : e->operands[2], p, m);
     case ExprKind::reduce: {
-      if ((e->combine == graph::Combine::max || e->combine == graph::Combine::min) && ir::is_float(e->element)) return extreme(e, p, m);
+      if ((e->combine == graph::Combine::max || e->combine == graph::Combine::min) && ir::is_float(e->element))
+        return extreme(e->combine, e->bound, e->operands[0], p, m);
       if (e->combine != graph::Combine::sum) break;
       std::uint64_t sum = 0;
       for (const Point& inner : points(e->bound, loop_)) {
@@ -104,6 +109,7 @@ std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) 
         const std::uint64_t x = value(e->operands[0], p, m);
         return m.multiply(x, x);
       }
+      if (is_odd(e)) return odd(e, p, m);
       break;
     case ExprKind::reference:
     case ExprKind::shift_reference:
@@ -111,22 +117,6 @@ std::uint64_t FieldEvaluator::compute(Expr e, const Point& p, const Modulus& m) 
     default: break;
   }
   return hashed(e, p, m);
-}
-
-// An extreme of values that have a factor in common is the extreme without it, times the factor: the first value times a hash of the
-// quotients by it. That the factor is not negative is checked where it moves.
-std::uint64_t FieldEvaluator::extreme(Expr e, const Point& p, const Modulus& m) {
-  std::uint64_t first = 0, h = mix(seed_, static_cast<std::uint64_t>(e->combine) + 7);
-  for (const Point& inner : points(e->bound, loop_)) {
-    Point all = p;
-    for (const auto& [axis, position] : inner) all[axis] = position;
-    const std::uint64_t x = value(e->operands[0], all, m);
-    if (first == 0)
-      first = x;
-    else
-      h = mix(h, m.multiply(x, field_power(m, first, -1)));
-  }
-  return m.multiply(first, residue(h, m));
 }
 
 // Sums and products up to a position; other combinations are hashes.
@@ -169,6 +159,13 @@ std::uint64_t FieldEvaluator::weight(const Point& inner, const Modulus& m) const
     product = m.multiply(product, w);
   }
   return product;
+}
+
+// f(-x) = -f(x): the hash of x or of -x, whichever is less.
+std::uint64_t FieldEvaluator::odd(Expr e, const Point& p, const Modulus& m) {
+  const std::uint64_t x = value(e->operands[0], p, m), opposite = m.subtract(0, x);
+  const std::uint64_t h = residue(mix(mix(seed_, static_cast<std::uint64_t>(e->function)), std::min(x, opposite)), m);
+  return x == 0 ? 0 : x < opposite ? h : m.subtract(0, h);
 }
 
 // A function without a law: a hash of its name and operands.

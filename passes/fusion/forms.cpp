@@ -55,12 +55,19 @@ Form Forms::reduction(Expr r) {
   if (r->combine == Combine::sum) return form(inner);
   if (!has_pending(inner)) return {{b_.one(), b_.zero(), inner}};
   Forms without_shift(b_, loop_, pending_, false);
-  const Form terms = without_shift.form(inner);
+  Form terms = without_shift.form(inner);
+  if (terms.size() == 1) terms[0] = with_positive_factor(terms[0]);
   if (terms.size() != 1 || terms[0].exponent != b_.zero() || !terms[0].factor->is_nonnegative ||
       (r->combine != Combine::max && terms[0].factor != b_.one()))
     refuse(fmt::format("{} of a value that is not monotone in its data", r->combine == Combine::max ? "the maximum" : "a reduction"),
            inner);
   return terms;
+}
+
+// A factor that is never positive gives its sign to the body, so that the term is monotone in its body.
+FormTerm Forms::with_positive_factor(FormTerm t) {
+  const Expr negated = b_.scale(-1, t.factor);
+  return t.factor->is_nonnegative || !negated->is_nonnegative ? t : FormTerm{negated, t.exponent, b_.scale(-1, t.body)};
 }
 
 // Terms with equal exponents and bodies add their factors; terms with equal factors and exponents add their bodies.
@@ -201,7 +208,8 @@ Form Forms::inner_reduction(Expr e) {
   Forms inner(b_, loop_, pending_, shift_ && is_sum);
   const Form body = inner.form(e->operands[0]);
   Form all;
-  for (const FormTerm& x : body) {
+  for (FormTerm x : body) {
+    if (!is_sum) x = with_positive_factor(x);
     if (e->bound.intersects(x.factor->axes) || e->bound.intersects(x.exponent->axes))
       refuse("a factor that depends on a pending reduction, inside of a reduction over an axis of that factor", e);
     if (!is_sum && (body.size() != 1 || x.exponent != b_.zero() || !x.factor->is_nonnegative))

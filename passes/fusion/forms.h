@@ -55,6 +55,7 @@ class Forms {
   Form selection(Expr);
   Form logarithm(Expr);
   Form inner_reduction(Expr);
+  FormTerm with_positive_factor(FormTerm);
   Form multiply(const Form&, const Form&);
   Form merge(Form);
   Expr first_pending(Expr);

@@ -166,7 +166,7 @@ std::vector<Plan> mutants(ExprBuilder& b, const Plan& plan) {
     if (has_changed) all.push_back(std::move(p));
   };
   for (std::size_t r = 0; r < plan.reductions.size(); ++r) {
-    if (plan.reductions[r].value->combine != graph::Combine::sum) continue;
+    if (!ir::is_float(plan.reductions[r].value->element)) continue;
     for (std::size_t t = 0; t < plan.reductions[r].terms.size(); ++t) {
       const Expr factor = plan.reductions[r].terms[t].factor;
       Plan doubled = plan, squared = plan, dropped = plan, negated = plan, plain = plan;
@@ -230,6 +230,52 @@ TEST_CASE("exact check: every mutant of a plan is found") {
     }
   }
   CHECK(count >= 500);
+}
+
+// sum over l of the extreme over k of |c| x, times g, where c is the sum of g over l: |c| leaves the extreme and the sum.
+Derived factor_in_extreme(graph::Combine combine) {
+  Derived d;
+  graph::Graph& g = *d.graph;
+  const Formula x = input(g, "x", {53, 7}), weight = input(g, "g", {53, 1}), c = abs(sum(weight, {0}));
+  builder(g).output("y", sum(reduce(combine, x * c, {1}, true) * weight, {0}).id);
+  translate_outputs(d);
+  return d;
+}
+
+TEST_CASE("exact check: only a factor that is not negative leaves a maximum or minimum") {
+  for (const graph::Combine combine : {graph::Combine::max, graph::Combine::min}) {
+    CAPTURE(combine == graph::Combine::max);
+    Derived d = factor_in_extreme(combine);
+    ExprBuilder& b = *d.exprs;
+    const Plan plan = plan_over(d, "g0");
+    INFO(plan.text());
+    REQUIRE(plan.passes == 1);
+    const Reduction& outer = plan.reductions.back();
+    REQUIRE(outer.terms.size() == 1);
+    const Expr magnitude = outer.terms[0].factor;
+    REQUIRE(magnitude->is(ExprKind::function));
+    CHECK(check_plan(b, plan).exact);
+    const Expr c = magnitude->operands[0];
+    // The same plan for a formula in which the factor is negative, or has a sign that is not known.
+    for (const Expr other : {b.scale(-1, magnitude), c, b.add({c, b.one()}), b.product({c, b.add({c, b.one()})})}) {
+      Plan moved = plan;
+      Reduction& r = moved.reductions.back();
+      r.value = b.substitute(r.value, {{magnitude, other}});
+      r.terms[0].factor = other;
+      REQUIRE(r.value != outer.value);
+      CAPTURE(moved.text());
+      CHECK_FALSE(check_plan(b, moved, 1).exact);
+    }
+    // And for factors that are positive.
+    for (const Expr other : {b.add({magnitude, b.one()}), b.product({c, c}), b.exp(c), b.scale(3, magnitude)}) {
+      Plan moved = plan;
+      Reduction& r = moved.reductions.back();
+      r.value = b.substitute(r.value, {{magnitude, other}});
+      r.terms[0].factor = other;
+      CAPTURE(moved.text());
+      CHECK(check_plan(b, moved).exact);
+    }
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
 #include "tileir/graph/formulas.h"
+#include "tileir/graph/text/graph_text.h"
 
 namespace tilewright::passes::fusion::test {
 namespace {
@@ -64,7 +65,7 @@ TEST_CASE("fusion program: random graphs compute what they say") {
     const Program p = build_program(g, {}, {});
     std::string plans;
     for (const ProgramKernel& k : p.kernels) plans += k.plan_text + "\n";
-    CAPTURE(plans);
+    INFO(graph::print(g) << plans);
     CHECK(p.proof.exact);
     for (const auto& [name, error] : errors_of(g, p, random_arguments(g, {}, 5))) {
       CAPTURE(name);
@@ -84,6 +85,20 @@ TEST_CASE("fusion program: a factor in a maximum moves out of it, and the check 
   CHECK(p.kernels[0].passes == 1);
   CHECK(p.proof.exact);
   check_values(g, p, {});
+}
+
+// Along the axis of the running product, the difference inside has its terms in another order, and so another sign.
+TEST_CASE("fusion program: the check knows that tanh and erf are odd") {
+  for (const ir::OpKind op : {ir::OpKind::tanh_, ir::OpKind::erf_}) {
+    graph::Graph g;
+    const Formula x = input(g, "x0", {2, 3}), y = input(g, "x2", {6, 2});
+    const Formula most = maximum(y, Formula{&g, builder(g).reduce(graph::Combine::max, x.id, std::vector<std::int64_t>{1}, false)});
+    const Formula inside = where(greater_equal(iota(g, {6, 2}, 1), number(g, 0, ir::Element::i32)), most - exp(tanh(y)), number(g, 0));
+    builder(g).output("y", builder(g).scan(graph::Combine::prod, map(op, {inside}).id, 1, false));
+    const Program p = build_program(g, {}, {});
+    CHECK(p.proof.exact);
+    check_values(g, p, {});
+  }
 }
 
 // Layers of RMS norm, rotary causal attention with grouped heads, a gated MLP, residuals; the length is a symbol.
