@@ -61,6 +61,12 @@ bool computes(Expr e) {
   }
 }
 
+double elements_of(Tensor t) {
+  double elements = 1;
+  for (const Dim& d : t->shape) elements *= estimated_extent(d);
+  return elements;
+}
+
 // Bytes that a kernel reads to compute the value: of each tensor the elements at the points of its axes. A reduction inside is an
 // intermediate result that is written and read.
 double recomputed_bytes(Expr value) {
@@ -71,10 +77,8 @@ double recomputed_bytes(Expr value) {
     if (!seen.insert(e).second) return;
     if (e->is(ExprKind::reduce) || e->is(ExprKind::scan)) reductions += 2 * stored_bytes(e->axes, e->element);
     if (e->is(ExprKind::load)) {
-      double elements = 1;
-      for (const Dim& d : e->tensor->shape) elements *= estimated_extent(d);
       double& bytes = tensors[e->tensor];
-      bytes = std::max(bytes, std::min(elements, estimated_extent(e->axes)) * ir::bytes(e->tensor->element));
+      bytes = std::max(bytes, std::min(elements_of(e->tensor), estimated_extent(e->axes)) * ir::bytes(e->tensor->element));
     }
     for (Expr x : children(e)) visit(x);
   };
@@ -108,7 +112,23 @@ bool ParameterFolding::pays(Expr value, Element element) const {
   // Integers are exact in formulas, and not in memory: only those that are complete in their type are stored.
   if (!ir::is_float(value->element) && !value->is(ExprKind::reduce)) return false;
   const double stored = stored_bytes(value->axes, element), read = recomputed_bytes(value);
-  return stored < read || (stored == read && computes(value));
+  return (stored < read || (stored == read && computes(value))) && has_room(value, element);
+}
+
+bool ParameterFolding::has_room(Expr value, Element element) const {
+  constexpr double kMostCopies = 2;
+  return stored_.contains({value.operator->(), element}) || stored_bytes_ + stored_bytes(value->axes, element) <= kMostCopies * read_bytes_;
+}
+
+void ParameterFolding::count_read_memory(Expr value) {
+  ExprSet seen;
+  const std::function<void(Expr)> visit = [&](Expr e) {
+    if (!seen.insert(e).second || !holds_known_load(e)) return;
+    if (e->is(ExprKind::load) && options_.is_known(e->tensor) && read_.insert(e->tensor).second)
+      read_bytes_ += elements_of(e->tensor) * ir::bytes(e->tensor->element);
+    for (Expr x : children(e)) visit(x);
+  };
+  visit(value);
 }
 
 bool ParameterFolding::is_known(Expr e) {
@@ -132,6 +152,7 @@ bool ParameterFolding::holds_known_load(Expr e) {
 // ---- the walk --------------------------------------------------------------------------------------------------------
 
 Expr ParameterFolding::fold(Expr value) {
+  count_read_memory(value);
   const Expr terms = distribute(value), result = visit(terms);
   return result != terms && b_.substitute(result, definitions_) == terms ? result : value;
 }
@@ -302,6 +323,7 @@ Expr ParameterFolding::stored(Expr value, Element element) {
   load = add_stored_tensor(b_, value, element, options_.name_tensor(name_of(value)));
   ahead_.push_back({load->tensor->name, value, load->tensor, load->operands});
   definitions_.emplace(load, value);
+  stored_bytes_ += stored_bytes(value->axes, element);
   return load;
 }
 

@@ -9,7 +9,8 @@
 // Factors of a product and terms of a sum are taken together where one of them has the axes of all: storing W g moves no more bytes than
 // reading W and g. A value is stored if reading it moves at most the bytes that computing it again would read: views, broadcasts, and
 // weights that a kernel widens stay in the kernel. A mask stays, too: where it does not hold, the whole product is 0, whatever the other
-// factors are.
+// factors are. Together the stored values take at most twice the memory of the parameters and constants that the values read: one weight
+// under many gains, or a product of narrow matrices, is not stored at any size.
 #pragma once
 #include <functional>
 #include <map>
@@ -64,6 +65,8 @@ class ParameterFolding {
   bool is_known(Expr);
   bool holds_known_load(Expr);
   bool pays(Expr value, ir::Element) const;
+  bool has_room(Expr value, ir::Element) const;
+  void count_read_memory(Expr value);
 
   ExprBuilder& b_;
   const Options options_;
@@ -72,6 +75,8 @@ class ParameterFolding {
   ExprMap distributed_, folded_, definitions_;
   std::map<std::pair<const ExprData*, ir::Element>, Expr> stored_;
   std::unordered_map<Expr, bool, ExprHash> known_, has_load_;
+  std::set<Tensor> read_;  // parameters and constants of the values
+  double read_bytes_ = 0, stored_bytes_ = 0;
 };
 
 }  // namespace tilewright::passes::fusion

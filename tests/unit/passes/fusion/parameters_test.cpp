@@ -104,6 +104,38 @@ TEST_CASE("fusion parameters: a gain is multiplied into the weight of a product"
   CHECK(p.kernels[0].covers.size() >= 3);
 }
 
+// Bytes of what stays from run to run.
+double kept_bytes(const Program& p) {
+  double bytes = 0;
+  for (const ProgramBuffer* b : derived(p)) {
+    double elements = 1;
+    for (const Dim& d : b->shape) elements *= static_cast<double>(d.value());
+    bytes += elements * ir::bytes(b->element);
+  }
+  return bytes;
+}
+
+TEST_CASE("fusion parameters: what is kept takes at most twice the memory of the parameters") {
+  SUBCASE("one weight under many gains") {
+    constexpr int kGains = 6;
+    graph::Graph g;
+    const Formula x = input(g, "x", {5, 16}), w = parameter(g, "w", {16, 24});
+    for (int i = 0; i < kGains; ++i) {
+      const std::string number = std::to_string(i);
+      output("y" + number, matmul(x * parameter(g, "gamma" + number, {16}), w));
+    }
+    const Program p = check(g);
+    CHECK(kept_bytes(p) > 0);
+    CHECK(kept_bytes(p) <= 2 * 4 * (16 * 24 + kGains * 16));
+  }
+  SUBCASE("a product of narrow matrices") {
+    graph::Graph g;
+    const Formula x = input(g, "x", {5, 96}), a = parameter(g, "a", {96, 4}), b = parameter(g, "b", {4, 96});
+    output("y", matmul(x, matmul(a, b)));
+    CHECK(kept_bytes(check(g)) <= 2 * 4 * (2 * 96 * 4));
+  }
+}
+
 TEST_CASE("fusion parameters: projections of one norm share a loop, and no program folds what another one folds") {
   graph::Graph g;
   const Formula n = rms(input(g, "x", {40, 64})) * parameter(g, "gamma", {64});
