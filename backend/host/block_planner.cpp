@@ -122,23 +122,16 @@ void BlockPlanner::schedule_fused(OpId id) {
   const auto& op = f_.op(id);
   const Type shape = f_.type(op.kind == OpKind::store_ || op.kind == OpKind::reduce_ ? op.operands[0] : op.results[0]);
   const auto extents = squeezed(shape);
-  bool sequential = false;
-  if (op.kind == OpKind::reduce_) {
-    const int axis = static_cast<int>(f_.attr(id, ir::AttrName::axis));
-    const bool innermost = squeezed_axes(shape)[axis] == static_cast<int>(extents.size()) - 1;
-    sequential = innermost && !f_.attr(id, ir::AttrName::commutative);
-  }
   int at = needs(id, extents);
   if (op.kind == OpKind::load_)
     at = std::max(at, f_.attr(id, ir::AttrName::is_volatile) ? std::max(load_floor_, store_floor_) : load_floor_);
   if (op.kind == OpKind::store_) at = std::max(at, store_floor_);
   const int count = static_cast<int>(steps_.size());
-  while (at < count && !(steps_[at].is_loops && steps_[at].extents == extents && steps_[at].sequential == sequential)) ++at;
+  while (at < count && !(steps_[at].is_loops && steps_[at].extents == extents)) ++at;
   if (at == count) {
     Step step;
     step.is_loops = true;
     step.extents = extents;
-    step.sequential = sequential;
     append(std::move(step));
   }
   steps_[at].items.push_back({id, {}, kNoClass});

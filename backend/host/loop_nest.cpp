@@ -20,16 +20,11 @@ class LoopNest {
  public:
   LoopNest(Emitter& e, NonTemporalStores& non_temporal, const Step& step)
       : e_(e), b_(e.b()), f_(e.f()), non_temporal_(non_temporal), step_(step), nest_(e, step) {
-    if (nest_.dims() == 0 || step.sequential) return;
+    if (nest_.dims() == 0) return;
     const auto extent = static_cast<unsigned>(step.extents.back());
     nest_.set_lanes(std::min(extent, static_cast<unsigned>(e.target().lanes())));
     for (const Item& item : step.items)
-      if (item.op && is_inner_reduce(f_, step, item.op)) {
-        // Partial results: see ir::ReductionOrder.
-        const unsigned partials = std::min(extent, static_cast<unsigned>(e.target().reduction.lanes));
-        TW_CHECK(partials % nest_.lanes() == 0, "partials do not fill vectors");
-        unroll_ = partials / nest_.lanes();
-      }
+      if (item.op && is_inner_reduce(f_, step, item.op)) unroll_ = std::max(unroll_, vectors_of_reduce(nest_, item.op));
   }
 
   void run() { emit_dim(0); }
@@ -56,8 +51,8 @@ class LoopNest {
     Values init;
     for (const Item& item : step_.items) {
       if (!item.op || nest_.dims() == 0 || !is_inner_reduce(f_, step_, item.op)) continue;
-      reduces_.push_back({item.op, std::vector<Values>(unroll_, identity(e_, item.op, nest_.lanes()))});
-      for (const Values& v : reduces_.back().vectors) init.insert(init.end(), v.begin(), v.end());
+      reduces_.push_back(begin_reduce(nest_, item.op));
+      for (const Values& v : reduces_.back().carried) init.insert(init.end(), v.begin(), v.end());
     }
     if (nest_.dims() == 0) {
       emit_body(nullptr);
@@ -130,13 +125,13 @@ class LoopNest {
   Values carried() const {
     Values out;
     for (const Partials& p : reduces_)
-      for (const Values& v : p.vectors) out.insert(out.end(), v.begin(), v.end());
+      for (const Values& v : p.carried) out.insert(out.end(), v.begin(), v.end());
     return out;
   }
   void set_carried(const Values& values) {
     std::size_t n = 0;
     for (Partials& p : reduces_)
-      for (Values& v : p.vectors)
+      for (Values& v : p.carried)
         for (Value*& each : v) each = values[n++];
   }
 

@@ -52,7 +52,6 @@ struct Step {
   bool is_loops = false;
   // Of loops:
   std::vector<std::int64_t> extents;  // without those of 1; the last one is vectorised
-  bool sequential = false;            // one lane at a time: an order-keeping reduce along the last extent
   std::vector<Item> items;
   // Of a single op:
   OpId op;

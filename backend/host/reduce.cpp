@@ -1,6 +1,8 @@
 // Accumulates partial results, and combines those of vectors and lanes.
 #include "backend/host/reduce.h"
 
+#include <algorithm>
+
 #include "backend/host/combine.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
@@ -12,6 +14,35 @@ using ir::AttrName;
 namespace {
 
 int axis_of(const Function& f, OpId reduce) { return static_cast<int>(f.attr(reduce, AttrName::axis)); }
+
+bool is_in_order(const Function& f, OpId reduce) { return f.attr(reduce, AttrName::commutative) == 0; }
+
+/// Lanes first, first + step, ... of vectors of `lanes` lanes, or of pairs of them; one lane is a scalar.
+Values lanes_of(Emitter& e, const Values& vectors, unsigned first, unsigned step, unsigned count, const Values& second = {}) {
+  llvm::IRBuilder<>& b = e.b();
+  llvm::SmallVector<int, 64> lanes;
+  for (unsigned i = 0; i < count; ++i) lanes.push_back(static_cast<int>(first + i * step));
+  Values out;
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    if (count == 1 && second.empty())
+      out.push_back(b.CreateExtractElement(vectors[i], first));
+    else
+      out.push_back(b.CreateShuffleVector(vectors[i], second.empty() ? llvm::PoisonValue::get(vectors[i]->getType()) : second[i], lanes));
+  }
+  return out;
+}
+
+unsigned lane_count(Value* v) { return llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements(); }
+
+/// Elements 0 and 1, 2 and 3, ... of a vector; and of two, one behind the other.
+Values combine_neighbours(Emitter& e, OpId id, const Values& v) {
+  const unsigned n = lane_count(v[0]);
+  return combine(e, id, lanes_of(e, v, 0, 2, n / 2), lanes_of(e, v, 1, 2, n / 2));
+}
+Values combine_neighbours(Emitter& e, OpId id, const Values& first, const Values& second) {
+  const unsigned n = lane_count(first[0]);
+  return combine(e, id, lanes_of(e, first, 0, 2, n, second), lanes_of(e, first, 1, 2, n, second));
+}
 
 /// The dimensions of the nest that run with the axes of a result of type t.
 AxisMap result_dims(const AxisMap& operand_dims, int axis, Type t) {
@@ -27,51 +58,59 @@ bool is_inner_reduce(const Function& f, const Step& step, OpId id) {
   return squeezed_axes(f.type(f.operand(id, 0)))[axis_of(f, id)] == static_cast<int>(step.extents.size()) - 1;
 }
 
-void accumulate(Nest& nest, Partials& partials, unsigned u) {
+unsigned vectors_of_reduce(Nest& nest, OpId id) {
+  const ir::ReductionOrder& order = nest.e().target().reduction;
+  const auto extent = static_cast<unsigned>(nest.step().extents.back());
+  const unsigned elements = std::min(extent, static_cast<unsigned>(is_in_order(nest.e().f(), id) ? order.block : order.lanes));
+  TW_CHECK(elements % nest.lanes() == 0, "partials do not fill vectors");
+  return elements / nest.lanes();
+}
+
+Partials begin_reduce(Nest& nest, OpId id) {
+  Partials p{id, is_in_order(nest.e().f(), id), {}, {}};
+  if (p.in_order)
+    p.carried.push_back(identity(nest.e(), id, 1));
+  else
+    p.carried.assign(vectors_of_reduce(nest, id), identity(nest.e(), id, nest.lanes()));
+  return p;
+}
+
+void accumulate(Nest& nest, Partials& p, unsigned u) {
   Emitter& e = nest.e();
   llvm::IRBuilder<>& b = e.b();
   Values later;
-  for (ValueId x : e.f().op(partials.op).operands) later.push_back(nest.operand(x));
-  Values next = combine(e, partials.op, partials.vectors[u], later);
-  if (!has_identity(e.f(), partials.op)) {
-    // The first element of each partial stands alone. `base` of the loop is 0 for the first vector of every u.
+  for (ValueId x : e.f().op(p.op).operands) later.push_back(nest.operand(x));
+  const unsigned vectors = vectors_of_reduce(nest, p.op);
+  if (p.in_order) {
+    for (unsigned n = u % vectors; n % 2 != 0; n /= 2) {
+      later = combine_neighbours(e, p.op, p.block.back(), later);
+      p.block.pop_back();
+    }
+    if (u % vectors != vectors - 1) return p.block.push_back(later);
+    while (later[0]->getType()->isVectorTy()) later = combine_neighbours(e, p.op, later);
+  }
+  Values& earlier = p.carried[p.in_order ? 0 : u % vectors];
+  Values next = combine(e, p.op, earlier, later);
+  if (!has_identity(e.f(), p.op) && u < vectors) {
+    // The first elements of each partial stand alone. `base` of the loop is 0 for the first vector of every u.
     Value* base = b.CreateSub(nest.index(nest.vector_dim()), e.i64(static_cast<std::int64_t>(u) * nest.lanes()));
     Value* first = b.CreateICmpEQ(base, e.i64(0));
     for (std::size_t i = 0; i < next.size(); ++i) next[i] = b.CreateSelect(first, later[i], next[i]);
   }
-  partials.vectors[u] = next;
+  earlier = next;
 }
 
 void finish_reduce(Nest& nest, const Partials& p) {
   Emitter& e = nest.e();
-  llvm::IRBuilder<>& b = e.b();
-  std::vector<Values> vectors = p.vectors;
+  std::vector<Values> vectors = p.carried;
   while (vectors.size() > 1) {
     const std::size_t half = vectors.size() / 2;
     for (std::size_t u = 0; u < half; ++u) vectors[u] = combine(e, p.op, vectors[u], vectors[u + half]);
     vectors.resize(half);
   }
   Values v = vectors[0];
-  for (unsigned n = nest.lanes(); n > 1; n /= 2) {
-    Values low;
-    Values high;
-    for (Value* x : v) {
-      if (n == 2) {
-        low.push_back(b.CreateExtractElement(x, std::uint64_t{0}));
-        high.push_back(b.CreateExtractElement(x, std::uint64_t{1}));
-        continue;
-      }
-      llvm::SmallVector<int, 32> first;
-      llvm::SmallVector<int, 32> second;
-      for (unsigned i = 0; i < n / 2; ++i) {
-        first.push_back(static_cast<int>(i));
-        second.push_back(static_cast<int>(i + n / 2));
-      }
-      low.push_back(b.CreateShuffleVector(x, first));
-      high.push_back(b.CreateShuffleVector(x, second));
-    }
-    v = combine(e, p.op, low, high);
-  }
+  for (unsigned n = p.in_order ? 1 : nest.lanes(); n > 1; n /= 2)
+    v = combine(e, p.op, lanes_of(e, v, 0, 1, n / 2), lanes_of(e, v, n / 2, 1, n / 2));
   const auto& op = e.f().op(p.op);
   const AxisMap operand_dims = squeezed_axes(e.f().type(op.operands[0]));
   for (std::size_t i = 0; i < v.size(); ++i) {

@@ -9,12 +9,17 @@ namespace tilewright::backend::host {
 /// Whether the op is a reduce along the last extent of the step.
 bool is_inner_reduce(const Function&, const Step&, OpId);
 
-/// A reduce along the last extent while its nest runs: partial results in registers.
+/// A reduce along the last extent while its nest runs: partial results in registers. See ir::ReductionOrder.
 struct Partials {
   OpId op;
-  std::vector<Values> vectors;  // by vector of an iteration, then by result
+  bool in_order;                // not commutative
+  std::vector<Values> carried;  // from iteration to iteration; values by result. Commutative: vectors; in order: what is before, scalars
+  std::vector<Values> block;    // in order: of the vectors of this iteration, what has no neighbour to be combined with yet
 };
 
+/// How many vectors of an iteration the reduce combines at once.
+unsigned vectors_of_reduce(Nest&, OpId);
+Partials begin_reduce(Nest&, OpId);
 /// Combines the elements at the current index, of vector `unroll_index` of the iteration, into the partial results.
 void accumulate(Nest&, Partials&, unsigned unroll_index);
 /// Combines the partial results, and sets or stores the results of the reduce.

@@ -63,6 +63,8 @@ void describe(Machine& m, const std::string& name, int vector_bits, bool fma, bo
   d.has_masked_memory = masked;
   // Two vectors of partials hide an addition's latency.
   d.reduction.lanes = 2 * d.lanes();
+  // Three steps between vectors for two inside of the last one: more vectors make more code, and save little.
+  d.reduction.block = 4 * d.lanes();
 }
 
 }  // namespace

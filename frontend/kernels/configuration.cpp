@@ -2,7 +2,6 @@
 #include "tilewright/kernels/configuration.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "runtime/device.h"
 #include "tilewright/ops/library.h"
@@ -87,14 +86,24 @@ Configuration element_configuration(const Device& device, std::int64_t rows, std
   return c;
 }
 
-Configuration reduce_configuration(const Device& device, std::int64_t matrices, std::int64_t m, std::int64_t k, const Options& options) {
+Configuration reduce_configuration(const Device& device, const ReduceShape& s, const Options& options) {
   if (options.configuration) return *options.configuration;
+  const bool is_gpu = facts_of(device).is_gpu;
   // How rows are combined must then depend on their length alone.
-  Configuration c = element_configuration(device, options.batch_invariant ? 64 : m, k, options);
-  std::swap(c.bn, c.bk);
-  const std::int64_t tiles = options.batch_invariant ? 1 : matrices * cdiv(m, static_cast<std::int64_t>(c.bm));
+  const std::int64_t m = options.batch_invariant ? 64 : s.m;
+  // On a cpu long pieces of memory, which its prefetchers follow.
+  const int elements = is_gpu ? 2048 : 4096, piece = is_gpu ? 64 : 1024;
+  Configuration c;
+  if (s.has_dense_columns && !options.batch_invariant) {
+    c.bm = cover(m, 1, piece);
+    c.bk = cover(s.k, 1, elements / c.bm);
+  } else {
+    c.bk = cover(s.k, 1, m <= 8 ? elements : piece);
+    c.bm = cover(m, 1, elements / c.bk);
+  }
+  const std::int64_t tiles = options.batch_invariant ? 1 : s.matrices * cdiv(m, static_cast<std::int64_t>(c.bm));
   // Parts of at least 4 steps each.
-  const std::int64_t most = std::max<std::int64_t>(k / c.bk / 4, 1);
+  const std::int64_t most = std::max<std::int64_t>(s.k / c.bk / 4, 1);
   c.splits = static_cast<int>(std::min(most, cdiv(4 * facts_of(device).programs, std::max<std::int64_t>(tiles, 1))));
   return c;
 }

@@ -45,10 +45,18 @@ TEST_CASE("reduce: sum, product, extremes along every axis of every shape, for e
 }
 
 TEST_CASE("reduce: combines that keep an order, and several tiles at once") {
-  for (const Shape& shape : {Shape{64}, Shape{8, 32}, Shape{32, 8}, Shape{4, 4, 4}})
+  for (const Shape& shape : {Shape{64}, Shape{8, 32}, Shape{32, 8}, Shape{4, 4, 4}, Shape{2, 256}})
     for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
       ProgramBuilder p("ordered");
       Builder& b = p.ir();
+      // Rounded sums, whose bits show the order, beside one in any order; and elements without an identity.
+      for (Element e : {Element::f32, Element::f64, Element::f16, Element::i8, Element::boolean}) {
+        const ValueId x = p.input(Type(e, shape));
+        const OpKind k = e == Element::boolean ? OpKind::bit_xor_ : OpKind::add_;
+        p.output(reduce(b, {x}, axis, false,
+                        [&](Builder& in, const std::vector<ValueId>& a) { return std::vector{in.binary(k, a[0], a[1])}; })[0]);
+        p.output(reduce_by(b, x, axis, k)[0]);
+      }
       // The last element; and x -> a x + c composed, which is associative and not commutative (in wrapping integers).
       p.output(reduce(b, {p.input(Type(Element::f32, shape))}, axis, false,
                       [](Builder&, const std::vector<ValueId>& a) { return std::vector{a[1]}; })[0]);

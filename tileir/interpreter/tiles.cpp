@@ -35,10 +35,11 @@ void Interpreter::run_reduce(OpId id) {
   const Type& t = type(x[0]);
   const int axis = static_cast<int>(f_.attr(id, AttrName::axis));
   const std::int64_t extent = t.extent(axis), inner = strides(t)[axis], rows = t.elements() / extent;
-  const bool commutative = f_.attr(id, AttrName::commutative) != 0, split = inner == 1 && commutative;
+  const bool commutative = f_.attr(id, AttrName::commutative) != 0, innermost = inner == 1;
   const bool distributed = f_.layout_id(x[0]).valid();
   const std::vector<ReduceStep> steps = distributed ? reduce_steps(f_.layout(x[0]), axis, commutative) : std::vector<ReduceStep>();
-  const std::int64_t lanes = split ? std::min<std::int64_t>(extent, options_.reduction.lanes) : 1;
+  const std::int64_t lanes = innermost && commutative ? std::min<std::int64_t>(extent, options_.reduction.lanes) : 1;
+  const std::int64_t block = innermost && !commutative ? std::min<std::int64_t>(extent, options_.reduction.block) : 1;
   const std::size_t n = x.size();
   for (ValueId r : f_.op(id).results) words(r).resize(static_cast<std::size_t>(rows));
   Words elements(static_cast<std::size_t>(extent) * n);  // element k of tile j at k * n + j
@@ -55,8 +56,11 @@ void Interpreter::run_reduce(OpId id) {
         ++done;
       }
     } else {
+      // The result of a block replaces its first element.
+      for (std::int64_t step = 1; step < block; step *= 2)
+        for (std::int64_t k = 0; k < extent; k += 2 * step) combine(id, &elements[k * n], &elements[(k + step) * n]);
       // Partial k replaces element k.
-      for (std::int64_t k = lanes; k < extent; ++k) combine(id, &elements[(k % lanes) * n], &elements[k * n]);
+      for (std::int64_t k = lanes * block; k < extent; k += block) combine(id, &elements[(k % (lanes * block)) * n], &elements[k * n]);
       for (std::int64_t half = lanes / 2; half > 0; half /= 2)
         for (std::int64_t k = 0; k < half; ++k) combine(id, &elements[k * n], &elements[(k + half) * n]);
     }

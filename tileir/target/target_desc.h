@@ -8,10 +8,12 @@ namespace tilewright::ir {
 /// compute the bits of any target.
 ///
 /// Along the innermost axis of more than one element, a commutative reduce keeps L = min(extent, lanes) partials: partial k takes
-/// elements k, k + L, k + 2L, ... in order; then, while L > 1, L halves and partial k takes partial k + L. Every other reduce (not
-/// commutative, or along an outer axis) takes the elements in order. For distributed tiles see layout/reduce_steps.h.
+/// elements k, k + L, k + 2L, ... in order; then, while L > 1, L halves and partial k takes partial k + L. One that is not commutative
+/// takes blocks of min(extent, block) elements in order; in a block it combines neighbours, then neighbours of the results, until one is
+/// left. A reduce along an outer axis takes the elements in order. For distributed tiles see layout/reduce_steps.h.
 struct ReductionOrder {
-  int lanes = 1;
+  int lanes = 1;  // a power of two
+  int block = 1;  // a power of two
 };
 
 struct TargetDesc {

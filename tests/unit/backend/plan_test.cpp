@@ -89,6 +89,26 @@ TEST_CASE("plan: a value computed from a reduction starts the next nest") {
   CHECK(p.nests(p.function.body()) == std::vector<std::string>{"load reduce", "sub reduce", "mul store"});
 }
 
+TEST_CASE("plan: reduces in order and in any order share the nest of what they reduce") {
+  const Planned p(R"(kernel @both(%x: ptr<f32>) {
+    %i = arange {lo = 0, hi = 64} : i32[64]
+    %xb = broadcast %x : ptr<f32>[64]
+    %xp = add_ptr %xb, %i : ptr<f32>[64]
+    %a = load %xp : f32[64]
+    %m = reduce %a {axis = 0} : f32 (%p: f32, %q: f32) {
+      %r = add %p, %q : f32
+      yield %r
+    }
+    %n = reduce %a {axis = 0, commutative} : f32 (%p: f32, %q: f32) {
+      %r = maximum %p, %q : f32
+      yield %r
+    }
+    %d = add %m, %n : f32
+    store %x, %d
+  })");
+  CHECK(p.nests(p.function.body()) == std::vector<std::string>{"load reduce reduce"});
+}
+
 TEST_CASE("plan: a load after a store, and a second store, never share its nest") {
   const Planned p(R"(kernel @order(%x: ptr<i32>) {
     %i = arange {lo = 0, hi = 64} : i32[64]

@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -240,6 +242,38 @@ TEST_CASE("interpreter: a commutative reduce along the innermost axis combines l
     std::vector<float> sums(in.begin(), in.begin() + 8);
     for (std::size_t i = 8; i < in.size(); ++i) sums[i % 8] += in[i];
     CHECK(outer[0] == ordered_sum(sums, 1));
+  }
+}
+
+TEST_CASE("interpreter: a reduce that is not commutative combines the neighbours of a block along the innermost axis") {
+  std::vector<float> in(64);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = std::exp(6 * std::sin(static_cast<float>(i))) * (i % 3 == 0 ? -3.3f : 1.7f);
+  const auto pairwise = [](std::span<const float> x, auto self) -> float {
+    return x.size() == 1 ? x[0] : self(x.first(x.size() / 2), self) + self(x.last(x.size() / 2), self);
+  };
+  REQUIRE(pairwise(in, pairwise) != ordered_sum(in, 1));  // the order shows
+  for (int block : {1, 4, 16, 64, 128}) {
+    std::vector<float> inner(1), outer(1), short_row(1);
+    Kernel k;
+    const ValueId p = k.buffer(in, Element::f32);
+    const auto add = [&](ValueId a, ValueId b) { return k.b.binary(OpKind::add_, a, b); };
+    k.store(k.buffer(inner, Element::f32), k.reduce(k.load(p, {64}), 0, false, add));
+    k.store(k.buffer(outer, Element::f32), k.reduce(k.reduce(k.load(p, {8, 8}), 0, false, add), 0, true, add));
+    k.store(k.buffer(short_row, Element::f32), k.reduce(k.load(p, {8}), 0, false, add));
+    InterpretOptions options;
+    options.reduction.block = block;
+    k.run(options);
+    const std::size_t size = std::min<std::size_t>(static_cast<std::size_t>(block), in.size());
+    float sum = pairwise(std::span(in).first(size), pairwise);
+    for (std::size_t i = size; i < in.size(); i += size) sum += pairwise(std::span(in).subspan(i, size), pairwise);
+    CHECK(inner[0] == sum);
+    std::vector<float> sums(in.begin(), in.begin() + 8);
+    for (std::size_t i = 8; i < in.size(); ++i) sums[i % 8] += in[i];
+    CHECK(outer[0] == ordered_sum(sums, 1));
+    const std::size_t part = std::min<std::size_t>(size, 8);
+    sum = pairwise(std::span(in).first(part), pairwise);
+    for (std::size_t i = part; i < 8; i += part) sum += pairwise(std::span(in).subspan(i, part), pairwise);
+    CHECK(short_row[0] == sum);
   }
 }
 

@@ -20,8 +20,13 @@ Configuration matvec_configuration(const Device&, std::int64_t m, std::int64_t k
 Configuration row_configuration(const Device&, std::int64_t n, const Options&);
 /// For kernels over the elements of matrices, in tiles of bm rows and bn columns.
 Configuration element_configuration(const Device&, std::int64_t rows, std::int64_t columns, const Options&);
-/// For reductions of rows of k elements: bm rows, bk elements in a step, the rows in `splits` parts.
-Configuration reduce_configuration(const Device&, std::int64_t matrices, std::int64_t m, std::int64_t k, const Options&);
+/// What decides on the configuration of reductions of rows of k elements.
+struct ReduceShape {
+  std::int64_t matrices, m, k;
+  bool has_dense_columns;
+};
+/// bm rows, bk elements in a step, the rows in `splits` parts.
+Configuration reduce_configuration(const Device&, const ReduceShape&, const Options&);
 /// For scans of n elements: bn in a step, in `splits` parts.
 Configuration scan_configuration(const Device&, std::int64_t n, const Options&);
 /// For sparse matrices in compressed rows: bm rows, bk nonzeros of each at a time, or bn nonzeros of one long row.

@@ -6,18 +6,18 @@ namespace tilewright::kernels {
 
 /// y = f over the last axis of x, [.., M, K] to [.., M]: a program combines up to `length` elements of bm rows, always in the order of the
 /// axis. If the axis has several parts of that length, their results are in rows of y: those of the first part, then those of the next.
+/// `by_columns`: the rows run along the last axis of a tile, because their elements at one k are neighbours in memory.
 template <class X, class S, class Y, int RX, int RY, class F>
-void reduce_kernel(View<const X, RX> x, View<Y, RY> y, I64 matrices, I64 length, Tile<S> identity, int bm, int bk, F f) {
+void reduce_kernel(View<const X, RX> x, View<Y, RY> y, I64 matrices, I64 length, Tile<X> identity, int bm, int bk, bool by_columns, F f) {
   const I64 tiles = cdiv(x.extent(RX - 2), bm), K = x.extent(RX - 1);
   const I64 row = program_id(0).to<std::int64_t>() / tiles, i = program_id(0).to<std::int64_t>() % tiles * bm;
   const auto rows = matrix_of(x, row % matrices);
   // The end of a part is that of a step, so that no element counts twice.
   const I64 begin = row / matrices * length;
-  auto total = broadcast_to(identity, {bm});
+  auto total = broadcast_to(identity.template to<S>(), {bm});
   for (auto k : range(begin, minimum(begin + length, K), bk)) {
-    const auto v = rows.load({i, k}, {bm, bk}).template to<S>();
-    const auto inside = broadcast_to(tilewright::row(k + arange(0, bk)) < K, {bm, bk});
-    total = f(total, tilewright::reduce(where(inside, v, identity), 1, f));
+    const auto v = by_columns ? transposed(rows).load({k, i}, {bk, bm}, identity) : rows.load({i, k}, {bm, bk}, identity);
+    total = f(total, tilewright::reduce(v.template to<S>(), by_columns ? 0 : 1, f));
   }
   row_of(y, row).store({i}, total.template to<Y>());
 }
@@ -38,29 +38,37 @@ namespace tilewright::kernels::host {
 template <class X, class Y>
 using SumType = std::conditional_t<std::is_integral_v<Y>, Y, std::conditional_t<OneOf<double, X, Y>, double, float>>;
 
+/// Whether the elements of a column are closer in memory than those of a row.
+template <class T, int R>
+bool has_dense_columns(const View<T, R>& x) {
+  return extent_of(x, -2) > 1 && std::abs(stride_of(x, -2)) < std::abs(stride_of(x, -1));
+}
+
 template <class S, class X, class Y, int RX, int RY, class F>
-void launch_reduce_parts(const View<const X, RX>& x, const View<Y, RY>& y, std::int64_t parts, const Configuration& c, S identity, F f,
+void launch_reduce_parts(const View<const X, RX>& x, const View<Y, RY>& y, std::int64_t parts, const Configuration& c, X identity, F f,
                          const Options& options, const Here& at) {
   static const Kernel kernel("reduce", reduce_kernel<X, S, Y, RX, RY, F>);
   const std::int64_t m = extent_of(x, -2), k = extent_of(x, -1), matrices = size_of(y) / m / parts;
   const std::int64_t length = tilewright::cdiv(tilewright::cdiv(k, parts), std::int64_t{c.bk}) * c.bk;
   const Launch launch{
       .grid = parts * matrices * tilewright::cdiv(m, std::int64_t{c.bm}), .num_warps = c.num_warps, .stream = stream_of(options)};
-  kernel(launch, x, y, matrices, length, identity, c.bm, c.bk, f, at);
+  // The order of a sum must not depend on the strides then.
+  const bool by_columns = !options.batch_invariant && has_dense_columns(x);
+  kernel(launch, x, y, matrices, length, identity, c.bm, c.bk, by_columns, f, at);
 }
 
 /// y = f over the last axis of x. Few long rows are combined in parts, which a second launch combines in their order.
 template <class S, class X, class Y, int RX, int RY, class F>
-void launch_reduce(const Device& device, const View<const X, RX>& x, const View<Y, RY>& y, S identity, F f, const Options& options,
+void launch_reduce(const Device& device, const View<const X, RX>& x, const View<Y, RY>& y, X identity, F f, const Options& options,
                    const Here& at) {
   const std::int64_t results = size_of(y), m = extent_of(x, -2);
   if (results == 0) return;
-  const Configuration c = reduce_configuration(device, results / m, m, extent_of(x, -1), options);
+  const Configuration c = reduce_configuration(device, {results / m, m, extent_of(x, -1), has_dense_columns(x)}, options);
   if (c.splits == 1) return launch_reduce_parts<S>(x, y, 1, c, identity, f, options, at);
   Buffer<S> memory = device.allocate<S>(c.splits * results, at);
   launch_reduce_parts<S>(x, view(memory, {c.splits * (results / m), m}, at), c.splits, c, identity, f, options, at);
   const View<const S, 3> parts = view(memory, {results / m, m, std::int64_t{c.splits}}, {m, std::int64_t{1}, results}, at);
-  launch_reduce_parts<S>(parts, y, 1, c, identity, f, options, at);
+  launch_reduce_parts<S>(parts, y, 1, c, S(identity), f, options, at);
 }
 
 /// The view with an axis moved to the end; and without an axis.
@@ -91,7 +99,8 @@ View<T, RY> without_axis(const View<T, R>& v, int axis, const Here& at) {
 }
 
 template <class S, class X, class Y, int R, int RY, class F>
-void reduce_axis(const View<X, R>& x, int axis, const View<Y, RY>& y, S identity, F f, const Options& options, const Here& at) {
+void reduce_axis(const View<X, R>& x, int axis, const View<Y, RY>& y, std::remove_const_t<X> identity, F f, const Options& options,
+                 const Here& at) {
   using T = std::remove_const_t<X>;
   static_assert(RY == R || (RY == R - 1 && R > 1), "y has the axes of x without the one that is reduced, or with an extent of 1 there");
   ArgumentCheck check("reduce", at);
@@ -133,7 +142,7 @@ host::WholeElement<X> reduce(X&& x, F f, std::type_identity_t<host::WholeElement
   if (host::size_of(all) == 0) return identity;
   Buffer<T> copy, result = check.device().template allocate<T>(1, at);
   const View<const T, 2> line = host::with_batch<2>(host::line_of(all, copy, check, options), 1, at);
-  host::launch_reduce<S>(check.device(), line, view(result, {1}, at), S(identity), f, options, at);
+  host::launch_reduce<S>(check.device(), line, view(result, {1}, at), identity, f, options, at);
   return host::only_element(result, options, at);
 }
 
@@ -143,14 +152,14 @@ template <class X, class Y, int R, int RY>
 void reduce(const View<X, R>& x, int axis, const View<Y, RY>& y, const Options& options = {}, Here at = Here::current()) {
   using S = host::SumType<std::remove_const_t<X>, Y>;
   static_assert(!(std::is_integral_v<Y> && host::kIsFloat<X>), "sums of floats need a y of floats");
-  host::reduce_axis<S>(x, axis, y, S(0), Add(), options, at);
+  host::reduce_axis<S>(x, axis, y, std::remove_const_t<X>(0), Add(), options, at);
 }
 /// y = f over the elements along an axis, in their order.
 template <class X, class Y, int R, int RY, host::CombineFunction<std::remove_const_t<X>> F>
 void reduce(const View<X, R>& x, int axis, const View<Y, RY>& y, F f, std::type_identity_t<std::remove_const_t<X>> identity,
             const Options& options = {}, Here at = Here::current()) {
   using S = CombineType<std::remove_const_t<X>, F>;
-  host::reduce_axis<S>(x, axis, y, S(identity), f, options, at);
+  host::reduce_axis<S>(x, axis, y, identity, f, options, at);
 }
 
 }  // namespace tilewright::kernels

@@ -25,8 +25,9 @@ namespace tilewright::kernels::host {
 
 /// y = the scan of x: parts of x are combined, the results scanned by one program, and then each part with the result before it.
 template <class S, class X, class Y, class F>
-void launch_scan(const Device& device, const View<const X, 1>& x, const View<Y, 1>& y, S identity, bool exclusive, F f,
+void launch_scan(const Device& device, const View<const X, 1>& x, const View<Y, 1>& y, X identity, bool exclusive, F f,
                  const Options& options, const Here& at) {
+  const S neutral(identity);
   const std::int64_t n = extent_of(x, 0);
   if (n == 0) return;
   const Configuration c = scan_configuration(device, n, options);
@@ -36,7 +37,7 @@ void launch_scan(const Device& device, const View<const X, 1>& x, const View<Y, 
   static const Kernel carry_kernel("scan_carries", scan_kernel<S, S, S, F>);
   const auto launch = [&](std::int64_t grid) { return Launch{.grid = grid, .num_warps = c.num_warps, .stream = stream_of(options)}; };
   if (parts == 1) {
-    kernel(launch(1), x, no_elements<const S, 1>(x, at), y, length, identity, c.bn, exclusive, f, at);
+    kernel(launch(1), x, no_elements<const S, 1>(x, at), y, length, neutral, c.bn, exclusive, f, at);
     return;
   }
   Buffer<S> totals = device.allocate<S>(parts, at), carries = device.allocate<S>(parts, at);
@@ -46,8 +47,8 @@ void launch_scan(const Device& device, const View<const X, 1>& x, const View<Y, 
                          options, at);
   const View<const S, 1> from = view(totals, {parts}, at), none = no_elements<const S, 1>(x, at);
   const View<S, 1> to = view(carries, {parts}, at);
-  carry_kernel(launch(1), from, none, to, tilewright::cdiv(parts, std::int64_t{c.bn}) * c.bn, identity, c.bn, true, f, at);
-  kernel(launch(parts), x, View<const S, 1>(to), y, length, identity, c.bn, exclusive, f, at);
+  carry_kernel(launch(1), from, none, to, tilewright::cdiv(parts, std::int64_t{c.bn}) * c.bn, neutral, c.bn, true, f, at);
+  kernel(launch(parts), x, View<const S, 1>(to), y, length, neutral, c.bn, exclusive, f, at);
 }
 
 }  // namespace tilewright::kernels::host
@@ -75,7 +76,7 @@ void scan(X&& x, Y&& y, F f, std::type_identity_t<host::WholeElement<X>> identit
   const View<const T, 1> line = host::line_of(from, copy, check, options);
   const auto result = host::as_line(to, at);
   if (!result) dense = check.device().template allocate<U>(host::size_of(to), at);
-  host::launch_scan<S>(check.device(), line, result ? *result : view(dense, {dense.size()}, at), S(identity), exclusive, f, options, at);
+  host::launch_scan<S>(check.device(), line, result ? *result : view(dense, {dense.size()}, at), identity, exclusive, f, options, at);
   if (!result) host::launch_copy("copy", host::dense_like(dense, to, at), to, {.stream = options.stream}, at);
 }
 /// The same with options only.
