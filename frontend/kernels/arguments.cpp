@@ -159,6 +159,22 @@ std::int64_t ArgumentCheck::broadcast(std::initializer_list<const char*> inputs,
   return extent(result, axis);
 }
 
+std::string ArgumentCheck::types() const {
+  std::string text;
+  for (const View_& v : views_) {
+    const auto unit = std::find(v.strides.rbegin(), v.strides.rend(), 1);
+    text += fmt::format("{}{};{}", text.empty() ? "" : ",", v.type, v.strides.rend() - unit - 1);
+  }
+  return text;
+}
+
+std::vector<const detail::RawBuffer*> ArgumentCheck::updated() const {
+  std::vector<const detail::RawBuffer*> buffers;
+  for (const View_& v : views_)
+    if (v.updated) buffers.push_back(v.memory.buffer);
+  return buffers;
+}
+
 Device ArgumentCheck::device() const { return Device(views_.front().memory.buffer->device()); }
 
 void ArgumentCheck::finish() const {

@@ -136,9 +136,7 @@ class TunerOf {
       : kernel_(std::move(kernel)), options_(options), configurations_(options.prune(all)) {
     check_tuner(kernel_.name(at), all.size(), configurations_.size(), options.budget_ms.value, options.max_measured.value, at);
     for (const C& c : configurations_) names_.push_back(text_of_constant(c));
-    std::uint64_t types = 0xcbf29ce484222325u;  // FNV-1a
-    for (const char* s = typeid(Signature).name(); *s; ++s) types = (types ^ static_cast<unsigned char>(*s)) * 0x100000001b3u;
-    problem_ = options.key.text() + ";types " + std::to_string(types);
+    problem_ = options.key.text() + ";types " + types_text(typeid(Signature));
   }
 
   /// After prune, in the order in which they are tried.

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <typeinfo>
 #include <vector>
 
 #include "tilewright/constants.h"
@@ -118,6 +119,13 @@ struct Written<P> {
     }(std::type_identity<PartsOf<P>>{});
   }
 };
+
+/// A number for types that a kernel is compiled for, the same in each run of a program.
+inline std::string types_text(const std::type_info& types) {
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  for (const char* s = types.name(); *s; ++s) hash = (hash ^ static_cast<unsigned char>(*s)) * 0x100000001b3u;
+  return std::to_string(hash);
+}
 
 /// A call of a tuner. Configurations are named by their text.
 struct TuningRequest {

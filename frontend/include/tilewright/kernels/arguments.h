@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <typeinfo>
 #include <vector>
 
 #include "tilewright/kernel.h"
@@ -25,6 +26,12 @@ class ArgumentCheck {
     static_assert(!std::is_const_v<T>, "a result needs a view that can be written: View<T, R>, not View<const T, R>");
     add<T, R>(name, v, true);
   }
+  /// A result that the kernel reads too: a second launch would not write the same again.
+  template <class T, int R>
+  void update(const char* name, const View<T, R>& v) {
+    output(name, v);
+    views_.back().updated = true;
+  }
   /// The extent of an axis of `name`, which is called `symbol`, must be that of an axis of `other`. Negative axes count from the end.
   void equal(const char* name, int axis, const char* symbol, const char* other, int other_axis) const;
   void equal(const char* name, int axis, const char* symbol, std::int64_t want) const;
@@ -44,7 +51,12 @@ class ArgumentCheck {
 
   std::int64_t extent(const char* name, int axis) const;
   Device device() const;
+  const char* function() const { return function_; }
   const Here& at() const { return at_; }
+  /// The element type of each argument, and along which axis it is contiguous: "f;1,i;0".
+  std::string types() const;
+  /// The memory of arguments that were given to update().
+  std::vector<const detail::RawBuffer*> updated() const;
 
  private:
   struct View_ {
@@ -53,6 +65,8 @@ class ArgumentCheck {
     std::vector<std::int64_t> extents, strides;
     int element_bytes;
     bool written;
+    const char* type;
+    bool updated = false;
     std::string shape() const;
   };
 
@@ -60,7 +74,13 @@ class ArgumentCheck {
   void add(const char* name, const View<T, R>& v, bool written) {
     const auto& extents = detail::ViewAccess<T, R>::extents(v);
     const auto& strides = detail::ViewAccess<T, R>::strides(v);
-    add({name, detail::ViewAccess<T, R>::host(v), {extents.begin(), extents.end()}, {strides.begin(), strides.end()}, sizeof(T), written});
+    add({name,
+         detail::ViewAccess<T, R>::host(v),
+         {extents.begin(), extents.end()},
+         {strides.begin(), strides.end()},
+         sizeof(T),
+         written,
+         typeid(T).name()});
   }
   void add(View_ view);
   const View_& find(const char* name) const;

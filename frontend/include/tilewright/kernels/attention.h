@@ -49,11 +49,10 @@ struct AttentionPlan {
   std::int64_t batch, heads, key_heads, queries, keys;
   double scale;
   std::int64_t window;
-  AttentionTiles tiles;
-  Configuration configuration;
-  Launch launch(std::int64_t grid, const Options& options) const {
-    return {.grid = grid, .num_warps = configuration.num_warps, .num_stages = configuration.num_stages, .stream = stream_of(options)};
-  }
+  int depth, value_depth;  // extents of tiles
+  bool causal, windowed;
+  AttentionShape shape;
+  AttentionTiles tiles(const Configuration& c) const { return {c.bm, c.bn, depth, value_depth, causal, windowed}; }
 };
 
 /// The extent of a tile that holds a head.
@@ -62,8 +61,18 @@ inline int tile_depth(std::int64_t depth) { return static_cast<int>(std::max<std
 /// Checks the shapes of q, k and v, which are inputs of `check` already.
 inline AttentionPlan plan_attention(const ArgumentCheck& check, int element_bytes, const AttentionOptions& attention,
                                     const Options& options) {
-  AttentionPlan p{
-      check.extent("q", 0), check.extent("q", 1), check.extent("k", 1), check.extent("q", 2), check.extent("k", 2), 0, 0, {}, {}};
+  AttentionPlan p{check.extent("q", 0),
+                  check.extent("q", 1),
+                  check.extent("k", 1),
+                  check.extent("q", 2),
+                  check.extent("k", 2),
+                  0,
+                  0,
+                  0,
+                  0,
+                  attention.causal,
+                  attention.window > 0,
+                  {}};
   check.equal("k", 0, "batch", "q", 0);
   check.equal("k", 3, "d", "q", 3);
   check.equal("v", 0, "batch", "k", 0);
@@ -77,9 +86,9 @@ inline AttentionPlan plan_attention(const ArgumentCheck& check, int element_byte
   const std::int64_t depth = check.extent("q", 3), value_depth = check.extent("v", 3);
   p.scale = attention.scale.value_or(depth > 0 ? 1 / std::sqrt(static_cast<double>(depth)) : 1);
   p.window = std::min<std::int64_t>(attention.window, INT32_MAX / 2);
-  const int deepest = tile_depth(std::max(depth, value_depth));
-  p.configuration = attention_configuration(check.device(), p.queries, p.keys, deepest, element_bytes, options);
-  p.tiles = {p.configuration.bm, p.configuration.bn, tile_depth(depth), tile_depth(value_depth), attention.causal, attention.window > 0};
+  p.depth = tile_depth(depth), p.value_depth = tile_depth(value_depth);
+  const std::int64_t seen = attention.window > 0 ? std::min(p.keys, p.window * (attention.causal ? 1 : 2)) : p.keys;
+  p.shape = {p.batch * p.heads, p.queries, seen, p.depth, p.value_depth, element_bytes, attention.causal};
   return p;
 }
 
@@ -122,11 +131,15 @@ void attention(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, co
   if (host::is_given(lse)) check.output("lse", lse), check.same_shape("lse", "q");
   if (attention.score.pointer() && std::is_same_v<O, double>) check.fail("a score function takes scores in float, and q is of double");
   check.finish();
-  const std::int64_t programs = plan.batch * plan.heads * tilewright::cdiv(plan.queries, std::int64_t{plan.tiles.bm});
-  if (programs == 0) return;
+  if (plan.batch * plan.heads * plan.queries == 0) return;
   static const Kernel kernel("attention", attention_kernel<O>);
-  kernel(plan.launch(programs, options), q, k, v, out, host::or_none(lse, q, at), {plan.scale, plan.window}, plan.tiles, options.precision,
-         attention.score.pointer(), host::is_given(lse), at);
+  const auto launch = [&](const Options& o) {
+    const AttentionTiles tiles = plan.tiles(*o.configuration);
+    const std::int64_t programs = plan.batch * plan.heads * tilewright::cdiv(plan.queries, std::int64_t{tiles.bm});
+    kernel(host::staged_launch_of(programs, o), q, k, v, out, host::or_none(lse, q, at), {plan.scale, plan.window}, tiles, o.precision,
+           attention.score.pointer(), host::is_given(lse), at);
+  };
+  host::launch_tuned(check, plan.shape, options, launch, attention.score.type());
 }
 
 }  // namespace tilewright::kernels

@@ -111,7 +111,8 @@ void attention_backward(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 
   check.output("dq", dq);
   check.output("dk", dk);
   check.output("dv", dv);
-  const host::AttentionPlan plan = host::plan_attention(check, sizeof(T), attention, options);
+  host::AttentionPlan plan = host::plan_attention(check, sizeof(T), attention, options);
+  plan.shape.backward = true;
   check.same_shape("out", "q", 3);
   check.equal("out", 3, "d", "v", 3);
   check.same_shape("lse", "q");
@@ -128,17 +129,18 @@ void attention_backward(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 
   static const Kernel dkv_kernel("attention_dkv", attention_dkv_kernel<T>);
   Buffer<S> memory = check.device().template allocate<S>(rows, at);
   const View<S, 3> delta = view(memory, {plan.batch, plan.heads, plan.queries}, at);
-  if (rows > 0) {
-    delta_kernel(plan.launch(rows, options), out, dout, delta, plan.tiles.value_depth, at);
-    const std::int64_t tiles = tilewright::cdiv(plan.queries, std::int64_t{plan.tiles.bm});
-    dq_kernel(plan.launch(plan.batch * plan.heads * tiles, options), q, k, v, lse, delta, dout, dq, {plan.scale, plan.window}, plan.tiles,
-              options.precision, at);
-  }
-  if (key_rows > 0) {
-    const std::int64_t tiles = tilewright::cdiv(plan.keys, std::int64_t{plan.tiles.bn});
-    dkv_kernel(plan.launch(plan.batch * plan.key_heads * tiles, options), q, k, v, lse, delta, dout, dk, dv, {plan.scale, plan.window},
-               plan.tiles, options.precision, at);
-  }
+  host::launch_tuned(check, plan.shape, options, [&](const Options& o) {
+    const AttentionTiles tiles = plan.tiles(*o.configuration);
+    if (rows > 0) {
+      delta_kernel(host::staged_launch_of(rows, o), out, dout, delta, tiles.value_depth, at);
+      const std::int64_t blocks = plan.batch * plan.heads * tilewright::cdiv(plan.queries, std::int64_t{tiles.bm});
+      dq_kernel(host::staged_launch_of(blocks, o), q, k, v, lse, delta, dout, dq, {plan.scale, plan.window}, tiles, o.precision, at);
+    }
+    if (key_rows > 0) {
+      const std::int64_t blocks = plan.batch * plan.key_heads * tilewright::cdiv(plan.keys, std::int64_t{tiles.bn});
+      dkv_kernel(host::staged_launch_of(blocks, o), q, k, v, lse, delta, dout, dk, dv, {plan.scale, plan.window}, tiles, o.precision, at);
+    }
+  });
 }
 
 }  // namespace tilewright::kernels

@@ -17,11 +17,15 @@ class ScoreFunction {
   ScoreFunction() = default;
   template <class F>
     requires(std::is_empty_v<F> && std::is_default_constructible_v<F> && std::is_invocable_r_v<F32, F, F32, I32, I32, I32>)
-  ScoreFunction(F) : pointer_([](const F32& s, const I32& q, const I32& k, const I32& h) -> F32 { return F()(s, q, k, h); }) {}
+  ScoreFunction(F)
+      : pointer_([](const F32& s, const I32& q, const I32& k, const I32& h) -> F32 { return F()(s, q, k, h); }), type_(&typeid(F)) {}
   Pointer pointer() const { return pointer_; }
+  /// That of the function; void if there is none.
+  const std::type_info& type() const { return *type_; }
 
  private:
   Pointer pointer_ = nullptr;
+  const std::type_info* type_ = &typeid(void);
 };
 
 /// A number for each query, in the type of the sums: double for double, else float.

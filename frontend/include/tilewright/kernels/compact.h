@@ -29,6 +29,45 @@ void compact_kernel(View<const T, 1> x, View<const M, 1> mask, Ptr<T> y, I64 str
   }
 }
 
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
+/// Waits until it is known how many elements are kept. `options` have a configuration.
+template <class T, class M>
+std::int64_t launch_compact(const ArgumentCheck& check, const View<const T, 1>& x, const View<const M, 1>& mask, const View<T, 1>& y,
+                            const Options& options, const Here& at) {
+  const std::int64_t n = extent_of(x, 0), splits = options.configuration->splits;
+  const int bn = options.configuration->bn;
+  const std::int64_t length = tilewright::cdiv(tilewright::cdiv(n, splits), std::int64_t{bn}) * bn;
+  const std::int64_t parts = tilewright::cdiv(n, length);
+  static const Kernel counts_kernel("compact_counts", compact_counts_kernel<M>);
+  static const Kernel kernel("compact", compact_kernel<T, M>);
+  // With a last part of no elements, whose offset is the number of those kept.
+  Buffer<std::int32_t> counts = check.device().template allocate<std::int32_t>(parts + 1, at),
+                       offsets = check.device().template allocate<std::int32_t>(parts + 1, at);
+  const auto counts_view = view_of(counts, at), offsets_view = view_of(offsets, at);
+  counts_kernel(launch_of(parts + 1, options), mask, counts_view, length, bn, at);
+  launch_scan<std::int32_t>(check.device(), View<const std::int32_t, 1>(counts_view), offsets_view, 0, true, Add(),
+                            {.stream = options.stream}, at);
+  const auto write = [&] { kernel(launch_of(parts, options), x, mask, address_of(y), stride_of(y, 0), offsets_view, length, bn, at); };
+  const bool has_room = extent_of(y, 0) >= n;
+  if (has_room) write();
+  if (options.stream.handle()) options.stream.synchronize(at);
+  const std::int64_t kept = offsets.download(at).back();
+  if (has_room) return kept;
+  if (extent_of(y, 0) < kept)
+    check.fail("'y' is [" + std::to_string(extent_of(y, 0)) + "]; it must have room for the " + std::to_string(kept) +
+               " elements that are kept");
+  write();
+  if (options.stream.handle()) options.stream.synchronize(at);
+  return kept;
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
 /// y = the elements of x whose mask is true, or not 0, in their order; returns how many. x and mask: views of one shape, read in
 /// row-major order, or buffers; y: a view of rank 1 or a buffer. It may
 /// be shorter than x if it has room for them; what is behind them stays.
@@ -50,36 +89,13 @@ std::int64_t compact(X&& x, M&& mask, Y&& y, const Options& options = {}, Here a
   check.finish();
   const std::int64_t n = host::size_of(from);
   if (n == 0) return 0;
-  const Configuration c = host::scan_configuration(check.device(), n, options);
-  const std::int64_t length = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{c.splits}), std::int64_t{c.bn}) * c.bn;
-  const std::int64_t parts = tilewright::cdiv(n, length);
-  static const Kernel counts_kernel("compact_counts", compact_counts_kernel<B>);
-  static const Kernel kernel("compact", compact_kernel<T, B>);
-  const auto launch = [&](std::int64_t grid) { return Launch{.grid = grid, .num_warps = c.num_warps, .stream = host::stream_of(options)}; };
   Buffer<T> copied;
   Buffer<B> copied_mask;
   const auto line = host::line_of(from, copied, check, options);
   const auto mask_line = host::line_of(flags, copied_mask, check, options);
-  // With a last part of no elements, whose offset is the number of those kept.
-  Buffer<std::int32_t> counts = check.device().template allocate<std::int32_t>(parts + 1, at),
-                       offsets = check.device().template allocate<std::int32_t>(parts + 1, at);
-  const auto counts_view = host::view_of(counts, at), offsets_view = host::view_of(offsets, at);
-  counts_kernel(launch(parts + 1), mask_line, counts_view, length, c.bn, at);
-  host::launch_scan<std::int32_t>(check.device(), View<const std::int32_t, 1>(counts_view), offsets_view, 0, true, Add(),
-                                  {.stream = options.stream}, at);
-  const auto write = [&] {
-    kernel(launch(parts), line, mask_line, host::address_of(to), host::stride_of(to, 0), offsets_view, length, c.bn, at);
-  };
-  const bool has_room = host::extent_of(to, 0) >= n;
-  if (has_room) write();
-  if (options.stream.handle()) options.stream.synchronize(at);
-  const std::int64_t kept = offsets.download(at).back();
-  if (has_room) return kept;
-  if (host::extent_of(to, 0) < kept)
-    check.fail("'y' is [" + std::to_string(host::extent_of(to, 0)) + "]; it must have room for the " + std::to_string(kept) +
-               " elements that are kept");
-  write();
-  if (options.stream.handle()) options.stream.synchronize(at);
+  std::int64_t kept = 0;
+  host::launch_tuned(check, host::ScanShape{n, sizeof(T), 4}, options,
+                     [&](const Options& o) { kept = host::launch_compact(check, line, mask_line, to, o, at); });
   return kept;
 }
 

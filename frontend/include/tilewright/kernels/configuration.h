@@ -1,47 +1,109 @@
-// The choice of configurations: the one place where the kernel library decides on tile sizes.
+// How a launch of the kernel library gets its configuration: what is launched, as the choice sees it, and the choice.
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <typeinfo>
+#include <variant>
 
-#include "tilewright/device.h"
+#include "tilewright/kernels/arguments.h"
 #include "tilewright/kernels/options.h"
 
 namespace tilewright::kernels::host {
 
-/// What decides on the configuration of a product.
+/// A product [batch, m, k] [batch, k, n].
 struct ProductShape {
   std::int64_t batch, m, n, k;
+  int element_bytes;       // of a and b
+  bool can_split = false;  // the kernel adds up parts of long sums: Configuration::splits counts
+  int products = 1;        // that are computed side by side
+  int least_k = 16;        // of Configuration::bk
+};
+/// A product [batch, m, k] [batch, k] in tiles of bm rows, in steps of bk.
+struct MatvecShape {
+  std::int64_t batch, m, k;
   int element_bytes;
 };
-/// For matmul and its kind. The options' own configuration comes first.
-Configuration product_configuration(const Device&, const ProductShape&, const Options&);
-/// For products of a matrix and a vector: [m, k] with [k].
-Configuration matvec_configuration(const Device&, std::int64_t m, std::int64_t k, const Options&);
-/// For kernels over rows of `n` elements: bn is the tile's extent, and at least n if the row is short enough for one tile.
-Configuration row_configuration(const Device&, std::int64_t n, const Options&);
-/// For kernels over the elements of matrices, in tiles of bm rows and bn columns.
-Configuration element_configuration(const Device&, std::int64_t rows, std::int64_t columns, const Options&);
-/// What decides on the configuration of reductions of rows of k elements.
-struct ReduceShape {
-  std::int64_t matrices, m, k;
-  bool has_dense_columns;
+/// Rows of n elements, a program each, in steps of bn.
+struct RowsShape {
+  std::int64_t rows, n;
+  int element_bytes;
+  int arrays = 1;        // that are read
+  int passes = 1;        // over a row
+  int exponentials = 0;  // of an element
+  bool once = false;     // a row that is no longer than bn is read once
 };
-/// bm rows, bk elements in a step, the rows in `splits` parts.
-Configuration reduce_configuration(const Device&, const ReduceShape&, const Options&);
-/// For scans of n elements: bn in a step, in `splits` parts.
-Configuration scan_configuration(const Device&, std::int64_t n, const Options&);
-/// For sparse matrices in compressed rows: bm rows, bk nonzeros of each at a time, or bn nonzeros of one long row.
-Configuration sparse_configuration(const Device&, std::int64_t rows, std::int64_t nonzeros, const Options&);
-/// For Fourier transforms: bn small transforms, each in the registers of a lane.
-Configuration fft_configuration(const Device&, std::int64_t transforms, const Options&);
-/// For attention: bm queries, bn keys; heads of `depth` elements; `queries` of each head.
-Configuration attention_configuration(const Device&, std::int64_t queries, std::int64_t keys, int depth, int element_bytes, const Options&);
-/// What decides on the configuration of attention over a cache.
+/// The elements of matrices, in tiles of bm rows and bn columns.
+struct ElementsShape {
+  std::int64_t matrices, rows, columns;
+  int element_bytes;
+  int work = 1;  // operations on an element, more or less
+  // Where columns of what is read are contiguous and rows of what is written are, or the reverse: the distance of neighbours along the
+  // other axis, in bytes.
+  std::int64_t turned_stride = 0;
+  bool whole_rows = false;  // a tile has whole rows: bn does not count
+};
+/// Rows of k elements to one element each: bm rows, bk elements in a step, the rows in `splits` parts.
+struct ReductionShape {
+  std::int64_t matrices, m, k;
+  int element_bytes;
+  bool turned = false;  // elements of a column are contiguous, not those of a row
+};
+/// n elements in their order: bn in a step, in `splits` parts.
+struct ScanShape {
+  std::int64_t n;
+  int element_bytes;
+  int work = 1;           // operations on an element, more or less
+  int most_block = 4096;  // of bn
+};
+/// A sparse matrix in compressed rows: bm rows, bk nonzeros of each at a time, or bn nonzeros of one long row.
+struct SparseShape {
+  std::int64_t rows, nonzeros;
+  int element_bytes;
+};
+/// Fourier transforms: bn small transforms, each in the registers of a lane.
+struct FftShape {
+  std::int64_t transforms;
+  int element_bytes;
+};
+/// Attention: bm queries, bn keys; heads of `depth` elements.
+struct AttentionShape {
+  std::int64_t heads, queries, keys;  // heads of all batches
+  int depth, value_depth, element_bytes;
+  bool causal = false, backward = false;
+};
+/// Attention over a cache: bm heads, bn keys, the keys in `splits` parts.
 struct DecodeShape {
   std::int64_t sequences;  // times key heads
   std::int64_t capacity, page_size;
   std::int64_t group;  // heads that share a key head
+  int depth, element_bytes;
 };
-/// bm heads, bn keys, the keys in `splits` parts.
-Configuration decode_configuration(const Device&, const DecodeShape&, const Options&);
+
+/// What decides on the configuration of a launch, besides the device.
+using Problem = std::variant<ProductShape, MatvecShape, RowsShape, ElementsShape, ReductionShape, ScanShape, SparseShape, FftShape,
+                             AttentionShape, DecodeShape>;
+
+/// The first choice of the model, or the options' own configuration.
+Configuration chosen_configuration(const Device&, const Problem&, const Options&);
+
+/// Calls launch(options) with the best configuration in them that is known: the options' own; what was measured, as the wisdom file has it;
+/// else the first choice of the model. With Options::tune, measures first where nothing is known: then launches many times, so each launch
+/// must overwrite what the one before wrote, or write only what ArgumentCheck::update() names. batch_invariant: always the model's
+/// choice, which does not depend on the number of rows. The call needs all checks of the arguments to be done. `functions`: the types of
+/// functions that are compiled into the kernel.
+void launch_tuned(const ArgumentCheck&, const Problem&, const Options&, const std::function<void(const Options&)>& launch,
+                  const std::type_info& functions = typeid(void));
+
+/// The launch of as many programs with the configuration of options that have one.
+inline Launch launch_of(const Grid& grid, const Options& options) {
+  return {.grid = grid, .num_warps = options.configuration->num_warps, .stream = stream_of(options)};
+}
+/// The same for kernels whose loops load ahead.
+inline Launch staged_launch_of(const Grid& grid, const Options& options) {
+  Launch launch = launch_of(grid, options);
+  launch.num_stages = options.configuration->num_stages;
+  return launch;
+}
 
 }  // namespace tilewright::kernels::host

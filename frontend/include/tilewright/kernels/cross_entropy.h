@@ -67,13 +67,16 @@ void cross_entropy(const View<X, R>& logits, const View<I, kNumbersRank<R>>& tar
   host::check_numbers<R>(check, "targets", "logits");
   host::check_numbers<R>(check, "losses", "logits");
   if (host::is_given(lse)) check.output("lse", lse), host::check_numbers<R>(check, "lse", "logits");
-  const host::RowPlan plan = host::plan_rows(check, logits, options);
+  check.configuration(options);
   check.finish();
-  if (plan.is_empty()) return;
+  const host::RowsShape shape = host::rows_of(logits, 1, 1, 1, true);
+  if (host::is_empty(shape)) return;
   static const Kernel kernel("cross_entropy", cross_entropy_kernel<std::remove_const_t<X>, std::remove_const_t<I>, L, R>);
-  const int block = plan.configuration.bn;
-  kernel(plan.launch(options), logits, targets, losses, host::or_none(lse, logits, at), ignore_index, block, block >= plan.length,
-         host::is_given(lse), at);
+  host::launch_tuned(check, shape, options, [&](const Options& o) {
+    const int block = o.configuration->bn;
+    kernel(host::launch_of(shape.rows, o), logits, targets, losses, host::or_none(lse, logits, at), ignore_index, block, block >= shape.n,
+           host::is_given(lse), at);
+  });
 }
 /// The same with options only.
 template <class X, class I, class L, int R>
@@ -99,12 +102,15 @@ void cross_entropy_backward(const View<X, R>& logits, const View<I, kNumbersRank
   host::check_numbers<R>(check, "lse", "logits");
   host::check_numbers<R>(check, "dlosses", "logits");
   check.same_shape("dlogits", "logits");
-  const host::RowPlan plan = host::plan_rows(check, logits, options);
+  check.configuration(options);
   check.finish();
-  if (plan.is_empty()) return;
+  const host::RowsShape shape = host::rows_of(logits, 1, 1, 1);
+  if (host::is_empty(shape)) return;
   static const Kernel kernel("cross_entropy_backward",
                              cross_entropy_backward_kernel<DX, std::remove_const_t<I>, std::remove_const_t<DL>, R>);
-  kernel(plan.launch(options), logits, targets, lse, dlosses, dlogits, ignore_index, plan.configuration.bn, at);
+  host::launch_tuned(check, shape, options, [&](const Options& o) {
+    kernel(host::launch_of(shape.rows, o), logits, targets, lse, dlosses, dlogits, ignore_index, o.configuration->bn, at);
+  });
 }
 /// The same with options only.
 template <class X, class I, class DL, class DX, int R>

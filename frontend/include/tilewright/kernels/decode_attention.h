@@ -115,35 +115,36 @@ void decode_attention(const View<Q, 3>& q, const View<K, 4>& k_cache, const View
   const std::int64_t depth = host::extent_of(q, 2), value_depth = host::extent_of(v_cache, 3);
   if (batch == 0 || heads == 0 || value_depth == 0) return;
   if (page_size == 0) check.fail("'k_cache' has no key: its extent 2 is 0");
-  const Configuration c = host::decode_configuration(check.device(), {batch * key_heads, capacity, page_size, heads / key_heads}, options);
-  const DecodeTiles tiles{c.bm, c.bn, host::tile_depth(depth), host::tile_depth(value_depth), paged};
-  if (c.bm < heads / key_heads) check.fail("bm of the configuration is less than the heads of a key head");
-  const std::int64_t blocks = tilewright::cdiv(capacity, page_size) * tilewright::cdiv(page_size, std::int64_t{c.bn});
-  const std::int64_t parts = std::min<std::int64_t>(c.splits, std::max<std::int64_t>(blocks, 1));
-  const std::int64_t blocks_of_part = tilewright::cdiv(blocks, parts);
+  if (options.configuration && options.configuration->bm < heads / key_heads)
+    check.fail("bm of the configuration is less than the heads of a key head");
   const double scale = decode.scale.value_or(depth > 0 ? 1 / std::sqrt(static_cast<double>(depth)) : 1);
-  const auto launch = [&](std::int64_t grid) {
-    return Launch{.grid = grid, .num_warps = c.num_warps, .num_stages = c.num_stages, .stream = host::stream_of(options)};
-  };
   const View<const O, 4> grouped_q = host::split_axis(View<const O, 3>(q), 1, key_heads, at);
-  Buffer<S> lse_memory = check.device().template allocate<S>(parts * batch * heads, at);
-  const View<S, 3> lse = view(lse_memory, {parts, batch, heads}, at);
   const auto pages = host::or_none(decode.pages, lengths, at);
-  const std::int64_t programs = parts * batch * key_heads;
-  if (parts == 1) {
-    static const Kernel kernel("decode_attention", decode_attention_kernel<O, O>);
-    kernel(launch(programs), grouped_q, k_cache, v_cache, lengths, pages,
-           host::split_axis(host::with_batch<4>(out, 1, at), 2, key_heads, at), host::split_axis(lse, 2, key_heads, at), scale,
-           blocks_of_part, tiles, options.precision, at);
-    return;
-  }
-  static const Kernel kernel("decode_attention_parts", decode_attention_kernel<O, S>);
-  static const Kernel sum_kernel("decode_attention_sum", decode_sum_kernel<S, O>);
-  Buffer<S> memory = check.device().template allocate<S>(parts * batch * heads * value_depth, at);
-  const View<S, 4> results = view(memory, {parts, batch, heads, value_depth}, at);
-  kernel(launch(programs), grouped_q, k_cache, v_cache, lengths, pages, host::split_axis(results, 2, key_heads, at),
-         host::split_axis(lse, 2, key_heads, at), scale, blocks_of_part, tiles, options.precision, at);
-  sum_kernel(launch(batch * heads), results, lse, out, tiles.value_depth, at);
+  const host::DecodeShape shape{batch * key_heads, capacity, page_size, heads / key_heads, host::tile_depth(std::max(depth, value_depth)),
+                                sizeof(O)};
+  host::launch_tuned(check, shape, options, [&](const Options& o) {
+    const Configuration& c = *o.configuration;
+    const DecodeTiles tiles{c.bm, c.bn, host::tile_depth(depth), host::tile_depth(value_depth), paged};
+    const std::int64_t blocks = tilewright::cdiv(capacity, page_size) * tilewright::cdiv(page_size, std::int64_t{c.bn});
+    const std::int64_t parts = std::min<std::int64_t>(c.splits, std::max<std::int64_t>(blocks, 1));
+    const std::int64_t blocks_of_part = tilewright::cdiv(blocks, parts), programs = parts * batch * key_heads;
+    Buffer<S> lse_memory = check.device().template allocate<S>(parts * batch * heads, at);
+    const View<S, 3> lse = view(lse_memory, {parts, batch, heads}, at);
+    if (parts == 1) {
+      static const Kernel kernel("decode_attention", decode_attention_kernel<O, O>);
+      kernel(host::staged_launch_of(programs, o), grouped_q, k_cache, v_cache, lengths, pages,
+             host::split_axis(host::with_batch<4>(out, 1, at), 2, key_heads, at), host::split_axis(lse, 2, key_heads, at), scale,
+             blocks_of_part, tiles, o.precision, at);
+      return;
+    }
+    static const Kernel kernel("decode_attention_parts", decode_attention_kernel<O, S>);
+    static const Kernel sum_kernel("decode_attention_sum", decode_sum_kernel<S, O>);
+    Buffer<S> memory = check.device().template allocate<S>(parts * batch * heads * value_depth, at);
+    const View<S, 4> results = view(memory, {parts, batch, heads, value_depth}, at);
+    kernel(host::staged_launch_of(programs, o), grouped_q, k_cache, v_cache, lengths, pages, host::split_axis(results, 2, key_heads, at),
+           host::split_axis(lse, 2, key_heads, at), scale, blocks_of_part, tiles, o.precision, at);
+    sum_kernel(host::staged_launch_of(batch * heads, o), results, lse, out, tiles.value_depth, at);
+  });
 }
 
 }  // namespace tilewright::kernels

@@ -1,5 +1,6 @@
 // Copies between arrays of any strides, transposition, and filling with a value.
 #pragma once
+#include <algorithm>
 #include <utility>
 
 #include "tilewright/kernels/rows.h"
@@ -49,23 +50,23 @@ void fill_kernel(View<Y, R> y, Tile<Y> value, int bm, int bn) {
 
 namespace tilewright::kernels::host {
 
-/// How many tiles, and their extents.
-struct ElementPlan {
-  std::int64_t programs;
-  Configuration configuration;
-  Launch launch(const Options& options) const {
-    return {.grid = programs, .num_warps = configuration.num_warps, .stream = stream_of(options)};
-  }
-};
-
+/// The elements of y, with `work` operations each.
 template <class T, int R>
-ElementPlan plan_elements(const ArgumentCheck& check, const View<T, R>& y, const Options& options) {
-  check.configuration(options);
+ElementsShape elements_of(const View<T, R>& y, int work) {
   std::int64_t matrices = 1;
   for (int axis = 0; axis + 2 < R; ++axis) matrices *= extent_of(y, axis);
-  const std::int64_t rows = extent_of(y, -2), columns = extent_of(y, -1);
-  const Configuration c = element_configuration(check.device(), rows, columns, options);
-  return {matrices * tilewright::cdiv(rows, std::int64_t{c.bm}) * tilewright::cdiv(columns, std::int64_t{c.bn}), c};
+  return {matrices, extent_of(y, -2), extent_of(y, -1), sizeof(T), work};
+}
+inline bool is_empty(const ElementsShape& s) { return s.matrices * s.rows * s.columns == 0; }
+/// The launch of a program for each tile.
+inline Launch tiles_launch_of(const ElementsShape& s, const Options& o) {
+  const Configuration& c = *o.configuration;
+  return launch_of(s.matrices * tilewright::cdiv(s.rows, std::int64_t{c.bm}) * tilewright::cdiv(s.columns, std::int64_t{c.bn}), o);
+}
+/// Whether elements along columns are next to each other, and those along rows are not.
+template <class T, int R>
+bool has_contiguous_columns(const View<T, R>& v) {
+  return stride_of(v, -1) != 1 && stride_of(v, -2) == 1;
 }
 
 /// The view itself, or a matrix of one row.
@@ -87,11 +88,15 @@ void launch_copy(const char* name, const View<X, R>& x, const View<Y, R>& y, con
   check.same_shape("y", "x");
   const auto from = as_matrix(x, at);
   const auto to = as_matrix(y, at);
-  const ElementPlan plan = plan_elements(check, to, options);
+  check.configuration(options);
   check.finish();
-  if (plan.programs == 0) return;
+  ElementsShape shape = elements_of(to, 1);
+  if (has_contiguous_columns(from) != has_contiguous_columns(to))
+    shape.turned_stride = std::max(stride_of(from, -1) * std::int64_t{sizeof(X)}, stride_of(to, -1) * std::int64_t{sizeof(Y)});
+  if (is_empty(shape)) return;
   static const Kernel kernel("copy", copy_kernel<From, Y, (R > 1 ? R : 2)>);
-  kernel(plan.launch(options), from, to, plan.configuration.bm, plan.configuration.bn, at);
+  launch_tuned(check, shape, options,
+               [&](const Options& o) { kernel(tiles_launch_of(shape, o), from, to, o.configuration->bm, o.configuration->bn, at); });
 }
 
 }  // namespace tilewright::kernels::host
@@ -121,11 +126,14 @@ void fill(const View<Y, R>& y, std::type_identity_t<Y> value, const Options& opt
   host::ArgumentCheck check("fill", at);
   check.output("y", y);
   const auto to = host::as_matrix(y, at);
-  const host::ElementPlan plan = host::plan_elements(check, to, options);
+  check.configuration(options);
   check.finish();
-  if (plan.programs == 0) return;
+  const host::ElementsShape shape = host::elements_of(to, 1);
+  if (host::is_empty(shape)) return;
   static const Kernel kernel("fill", fill_kernel<Y, (R > 1 ? R : 2)>);
-  kernel(plan.launch(options), to, value, plan.configuration.bm, plan.configuration.bn, at);
+  host::launch_tuned(check, shape, options, [&](const Options& o) {
+    kernel(host::tiles_launch_of(shape, o), to, value, o.configuration->bm, o.configuration->bn, at);
+  });
 }
 
 }  // namespace tilewright::kernels

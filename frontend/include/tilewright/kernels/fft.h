@@ -86,13 +86,15 @@ void fft_kernel(View<const T, 3> x, View<T, 3> y, I64 done, Tile<T> scale, FftPa
 
 namespace tilewright::kernels::host {
 
+constexpr int kMostFftBits = 4;  // of a pass: 16 complex numbers fit in registers
+
+/// `options` have a configuration.
 template <class X, class T>
 void launch_fft(const ArgumentCheck& check, const View<X, 3>& x, const View<T, 3>& y, bool inverse, const Options& options,
                 const Here& at) {
   const std::int64_t batch = extent_of(x, 0), n = extent_of(x, 1);
   const int bits = std::countr_zero(static_cast<std::uint64_t>(n));
-  constexpr int kMostBits = 4;  // of a pass: 16 complex numbers fit in registers
-  const int passes = std::max(1, tilewright::cdiv(bits, kMostBits));
+  const int passes = std::max(1, tilewright::cdiv(bits, kMostFftBits)), bn = options.configuration->bn;
   Buffer<T> memory = check.device().template allocate<T>(passes > 1 ? 2 * batch * n : 0, at);
   View<T, 3> between = y;
   if (passes > 1) between = view(memory, {batch, n, 2}, at);
@@ -103,11 +105,9 @@ void launch_fft(const ArgumentCheck& check, const View<X, 3>& x, const View<T, 3
     const int radix = 1 << (bits * (pass + 1) / passes - bits * pass / passes);
     const View<T, 3> to = (passes - pass) % 2 == 1 ? y : between;  // the last pass writes y, those before it take turns
     const std::int64_t transforms = batch * (n / radix);
-    const Configuration c = fft_configuration(check.device(), transforms, options);
     static const Kernel kernel("fft", fft_kernel<T>);
-    kernel({.grid = tilewright::cdiv(transforms, std::int64_t{c.bn}), .num_warps = c.num_warps, .stream = stream_of(options)}, from, to,
-           done, is_last && inverse ? static_cast<T>(1.0 / static_cast<double>(n)) : T(1),
-           FftPass{radix, c.bn, inverse ? 1 : -1, pass == 0}, at);
+    kernel(launch_of(tilewright::cdiv(transforms, std::int64_t{bn}), options), from, to, done,
+           is_last && inverse ? static_cast<T>(1.0 / static_cast<double>(n)) : T(1), FftPass{radix, bn, inverse ? 1 : -1, pass == 0}, at);
     from = to;
     done *= radix;
   }
@@ -137,7 +137,10 @@ void fft(const View<X, R>& x, const View<Y, R>& y, bool inverse = false, const O
   check.finish();
   const std::int64_t batch = R == 3 ? host::extent_of(x, 0) : 1;
   if (batch == 0) return;
-  host::launch_fft(check, host::with_batch<3>(x, batch, at), host::with_batch<3>(y, batch, at), inverse, options, at);
+  const host::FftShape shape{batch * std::max<std::int64_t>(n >> host::kMostFftBits, 1), sizeof(Y)};
+  host::launch_tuned(check, shape, options, [&](const Options& o) {
+    host::launch_fft(check, host::with_batch<3>(x, batch, at), host::with_batch<3>(y, batch, at), inverse, o, at);
+  });
 }
 
 }  // namespace tilewright::kernels

@@ -42,10 +42,13 @@ void gated_mlp(const View<X, 2>& x, const View<G, 2>& wg, const View<U, 2>& wu, 
   const std::int64_t m = host::extent_of(x, 0), f = host::extent_of(wg, 1), k = host::extent_of(x, 1);
   Buffer<T> memory = check.device().template allocate<T>(m * f, at);
   const View<T, 2> hidden = view(memory, {m, f}, at);
-  host::ProductPlan plan{1, m, f, k, host::product_configuration(check.device(), {1, m, f, k, sizeof(T)}, options)};
-  if (plan.programs() > 0) {
+  const host::ProductShape shape{.batch = 1, .m = m, .n = f, .k = k, .element_bytes = sizeof(T), .products = 2};
+  if (!host::is_empty(shape)) {
     static const Kernel kernel("gated", gated_kernel<T>);
-    kernel(plan.launch(plan.programs(), options), x, wg, wu, hidden, plan.tiles(), options.precision, at);
+    host::launch_tuned(check, shape, options, [&](const Options& o) {
+      const Configuration& c = *o.configuration;
+      kernel(host::staged_launch_of(host::programs_of(shape, c), o), x, wg, wu, hidden, host::tiles_of(shape, c), o.precision, at);
+    });
   }
   matmul(hidden, wd, out, options, at);
 }

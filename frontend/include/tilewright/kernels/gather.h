@@ -63,18 +63,12 @@ inline void check_slices(const ArgumentCheck& check, const char* slices, const c
   for (int axis = 1; axis < of_rank; ++axis) check.equal(slices, index_rank + axis - 1, axis_names[axis], of, axis);
 }
 
-/// The tiles of an array of slices.
+/// The elements of an array of slices, each axis but the last one as rows of one matrix.
 template <class T, int R>
-std::int64_t slice_tiles(const View<T, R>& slices, const Configuration& c) {
+ElementsShape slices_of(const View<T, R>& slices) {
   std::int64_t rows = 1;
   for (int axis = 0; axis + 1 < R; ++axis) rows *= extent_of(slices, axis);
-  return tilewright::cdiv(rows, std::int64_t{c.bm}) * tilewright::cdiv(extent_of(slices, -1), std::int64_t{c.bn});
-}
-template <class T, int R>
-Configuration slice_configuration(const Device& device, const View<T, R>& slices, const Options& options) {
-  std::int64_t rows = 1;
-  for (int axis = 0; axis + 1 < R; ++axis) rows *= extent_of(slices, axis);
-  return element_configuration(device, rows, extent_of(slices, -1), options);
+  return {1, rows, extent_of(slices, -1), sizeof(T)};
 }
 
 template <class X, class I, class Y, int R, int P, int K>
@@ -91,11 +85,11 @@ void launch_gather(const View<X, R>& x, const View<I, P>& index, const View<Y, K
   check_slices(check, "y", "index", P, "x", R);
   check.configuration(options);
   check.finish();
-  const Configuration c = slice_configuration(check.device(), y, options);
-  const std::int64_t programs = slice_tiles(y, c);
-  if (programs == 0) return;
+  const ElementsShape shape = slices_of(y);
+  if (is_empty(shape)) return;
   static const Kernel kernel("gather", gather_kernel<T, Index, R, P>);
-  kernel({.grid = programs, .num_warps = c.num_warps, .stream = stream_of(options)}, x, index, y, c.bm, c.bn, at);
+  launch_tuned(check, shape, options,
+               [&](const Options& o) { kernel(tiles_launch_of(shape, o), x, index, y, o.configuration->bm, o.configuration->bn, at); });
 }
 
 }  // namespace tilewright::kernels::host

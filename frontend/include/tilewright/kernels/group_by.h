@@ -106,7 +106,7 @@ namespace tilewright::kernels::host {
 template <class K>
 Buffer<std::int32_t> number_runs(const Device& device, const View<const K, 1>& sorted, const Options& options, const Here& at) {
   const std::int64_t n = extent_of(sorted, 0);
-  const Configuration c = scan_configuration(device, n, options);
+  const Configuration c = chosen_configuration(device, ScanShape{n, sizeof(K)}, options);
   Buffer<std::int32_t> ids = device.allocate<std::int32_t>(n, at);
   static const Kernel kernel("group_heads", group_heads_kernel<UnsignedOf<sizeof(K)>, K>);
   kernel({.grid = tilewright::cdiv(n, std::int64_t{c.bn}), .num_warps = c.num_warps, .stream = stream_of(options)}, sorted,
@@ -123,7 +123,12 @@ class Runs {
   using S = CombineType<V, F>;
 
   Runs(const Device& device, const View<const K, 1>& keys, const View<const V, 1>& values, F f, const Options& options, const Here& at)
-      : keys_(keys), values_(values), f_(f), options_(options), at_(at), c_(scan_configuration(device, extent_of(keys, 0), options)) {
+      : keys_(keys),
+        values_(values),
+        f_(f),
+        options_(options),
+        at_(at),
+        c_(chosen_configuration(device, ScanShape{extent_of(keys, 0), sizeof(V)}, options)) {
     const std::int64_t n = extent_of(keys, 0), block = c_.bn;
     length_ = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{c_.splits}), block) * block;
     parts_ = tilewright::cdiv(n, length_);

@@ -54,13 +54,14 @@ void grouped_matmul(const View<A, 2>& a, const View<B, 3>& b, const View<I, 1>& 
   check.finish();
   const std::int64_t rows = host::extent_of(c, 0), n = host::extent_of(c, 1), groups = host::extent_of(b, 0), k = host::extent_of(a, 1);
   if (rows * n * groups == 0) return;
-  host::ProductPlan plan{1, rows, n, k, {}};
-  plan.configuration = host::product_configuration(check.device(), {groups, tilewright::cdiv(rows, groups), n, k, sizeof(T)}, options);
-  const ProductTiles tiles = plan.tiles();
-  // Each group may have one tile that is not full.
-  const std::int64_t most = tilewright::cdiv(rows, std::int64_t{tiles.bm}) + groups;
   static const Kernel kernel("grouped_matmul", grouped_matmul_kernel<T, std::remove_const_t<I>, C>);
-  kernel(plan.launch(most * tilewright::cdiv(n, std::int64_t{tiles.bn}), options), a, b, group_ends, c, tiles, options.precision, at);
+  const host::ProductShape of_group{groups, tilewright::cdiv(rows, groups), n, k, sizeof(T)};
+  host::launch_tuned(check, of_group, options, [&](const Options& o) {
+    const ProductTiles tiles = host::tiles_of({1, rows, n, k, sizeof(T)}, *o.configuration);
+    // Each group may have one tile that is not full.
+    const std::int64_t most = tilewright::cdiv(rows, std::int64_t{tiles.bm}) + groups;
+    kernel(host::staged_launch_of(most * tilewright::cdiv(n, std::int64_t{tiles.bn}), o), a, b, group_ends, c, tiles, o.precision, at);
+  });
 }
 
 }  // namespace tilewright::kernels

@@ -32,15 +32,16 @@ namespace tilewright::kernels::host {
 
 template <class X, class C>
 void launch_histogram(ArgumentCheck& check, const View<const X, 1>& x, const View<C, 1>& counts, const Options& options) {
-  fill(counts, C(0), {.stream = options.stream}, check.at());
   const std::int64_t n = extent_of(x, 0), bins = extent_of(counts, 0);
-  if (n == 0 || bins == 0) return;
-  const Configuration c = scan_configuration(check.device(), n, options);
-  const std::int64_t length = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{c.splits}), std::int64_t{c.bn}) * c.bn;
+  if (n == 0) return fill(counts, C(0), {.stream = options.stream}, check.at());
   const int table = bins <= 4096 ? static_cast<int>(next_power_of_two(bins)) : 0;
   static const Kernel kernel("histogram", histogram_kernel<X, C>);
-  kernel({.grid = tilewright::cdiv(n, length), .num_warps = c.num_warps, .stream = stream_of(options)}, x, address_of(counts),
-         stride_of(counts, 0), bins, length, c.bn, table, check.at());
+  launch_tuned(check, ScanShape{n, sizeof(X), 4}, options, [&](const Options& o) {
+    const int splits = o.configuration->splits, bn = o.configuration->bn;
+    const std::int64_t length = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{splits}), std::int64_t{bn}) * bn;
+    fill(counts, C(0), {.stream = o.stream}, check.at());
+    kernel(launch_of(tilewright::cdiv(n, length), o), x, address_of(counts), stride_of(counts, 0), bins, length, bn, table, check.at());
+  });
 }
 
 }  // namespace tilewright::kernels::host

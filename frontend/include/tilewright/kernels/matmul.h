@@ -135,23 +135,17 @@ template <class F>
 concept EpilogueFunction =
     std::is_empty_v<std::remove_cvref_t<F>> && std::is_class_v<std::remove_cvref_t<F>> && !OneOf<std::remove_cvref_t<F>, Options, Here>;
 
-/// What a product has in common for all element types: its shape, and how it is computed.
-struct ProductPlan {
-  std::int64_t batch, m, n, k;
-  Configuration configuration;
-  std::int64_t programs() const { return batch * cdiv(m, std::int64_t{configuration.bm}) * cdiv(n, std::int64_t{configuration.bn}); }
-  ProductTiles tiles() const {
-    const Configuration& c = configuration;
-    return {c.bm, c.bn, c.bk, c.group, m % c.bm == 0 && n % c.bn == 0};
-  }
-  Launch launch(std::int64_t grid, const Options& options) const {
-    return {.grid = grid, .num_warps = configuration.num_warps, .num_stages = configuration.num_stages, .stream = stream_of(options)};
-  }
-};
+inline bool is_empty(const ProductShape& s) { return s.batch * s.m * s.n == 0; }
+inline std::int64_t programs_of(const ProductShape& s, const Configuration& c) {
+  return s.batch * cdiv(s.m, std::int64_t{c.bm}) * cdiv(s.n, std::int64_t{c.bn});
+}
+inline ProductTiles tiles_of(const ProductShape& s, const Configuration& c) {
+  return {c.bm, c.bn, c.bk, c.group, s.m % c.bm == 0 && s.n % c.bn == 0};
+}
 
 /// Checks the arguments a [.., M, K], b [.., K, N] and c [.., M, N], and with `more` what else the function takes.
 template <class A, class B, class C, int R, class More = void (*)()>
-ProductPlan plan_product(
+ProductShape check_product(
     ArgumentCheck& check, const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const Options& options, More more = [] {}) {
   static_assert(R == 2 || R == 3, "a matrix has 2 axes, or 3 with a batch");
   check.input("a", a);
@@ -164,36 +158,39 @@ ProductPlan plan_product(
   more();
   check.configuration(options);
   check.finish();
-  const ProductShape shape{batch, extent_of(c, -2), extent_of(c, -1), extent_of(a, -1), sizeof(A)};
-  return {batch, shape.m, shape.n, shape.k, product_configuration(check.device(), shape, options)};
+  return {batch, extent_of(c, -2), extent_of(c, -1), extent_of(a, -1), sizeof(A)};
 }
 
 template <class A, class B, class C, int R, class Epilogue, class... X>
 void launch_matmul(const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const Options& options, const Here& at, Epilogue epilogue,
-                   X&&... extra) {
+                   X&&... extra) {  // as lvalues: a search launches many times
   using T = std::remove_const_t<A>;
   using S = Accumulator<T>;
   static_assert(kIsFactor<A>, "the elements of a and b are f16, bf16, float, double, int8_t, f8e4m3 or f8e5m2");
   static_assert(std::is_same_v<T, std::remove_const_t<B>>, "a and b must have the same element type");
   ArgumentCheck check("matmul", at);
-  const ProductPlan plan = plan_product(check, a, b, c, options);
-  if (plan.programs() == 0) return;
-  const View<const T, 3> a3 = with_batch<3>(a, plan.batch, at), b3 = with_batch<3>(b, plan.batch, at);
-  const View<C, 3> c3 = with_batch<3>(c, plan.batch, at);
-  const ProductTiles tiles = plan.tiles();
-  const std::int64_t splits = plan.configuration.splits, programs = plan.programs();
-  if (splits == 1) {
-    static const Kernel kernel("matmul", matmul_kernel<T, C, Epilogue, ExtraOf<X>...>);
-    kernel(plan.launch(programs, options), a3, b3, c3, tiles, options.precision, epilogue, std::forward<X>(extra)..., at);
-    return;
-  }
-  static const Kernel parts_kernel("matmul_parts", matmul_parts_kernel<T>);
-  static const Kernel sum_kernel("matmul_sum", matmul_sum_kernel<S, C, Epilogue, ExtraOf<X>...>);
-  Buffer<S> memory = check.device().allocate<S>(splits * plan.batch * plan.m * plan.n, at);
-  const View<S, 3> parts = view(memory, {splits * plan.batch, plan.m, plan.n}, at);
-  const std::int64_t length = cdiv(cdiv(plan.k, splits), std::int64_t{tiles.bk}) * tiles.bk;
-  parts_kernel(plan.launch(splits * programs, options), a3, b3, parts, length, tiles, options.precision, at);
-  sum_kernel(plan.launch(programs, options), parts, c3, tiles, epilogue, std::forward<X>(extra)..., at);
+  ProductShape shape = check_product(check, a, b, c, options);
+  shape.can_split = true;
+  if (is_empty(shape)) return;
+  const View<const T, 3> a3 = with_batch<3>(a, shape.batch, at), b3 = with_batch<3>(b, shape.batch, at);
+  const View<C, 3> c3 = with_batch<3>(c, shape.batch, at);
+  const auto launch = [&](const Options& o) {
+    const ProductTiles tiles = tiles_of(shape, *o.configuration);
+    const std::int64_t splits = o.configuration->splits, programs = programs_of(shape, *o.configuration);
+    if (splits == 1) {
+      static const Kernel kernel("matmul", matmul_kernel<T, C, Epilogue, ExtraOf<X>...>);
+      kernel(staged_launch_of(programs, o), a3, b3, c3, tiles, o.precision, epilogue, extra..., at);
+      return;
+    }
+    static const Kernel parts_kernel("matmul_parts", matmul_parts_kernel<T>);
+    static const Kernel sum_kernel("matmul_sum", matmul_sum_kernel<S, C, Epilogue, ExtraOf<X>...>);
+    Buffer<S> memory = check.device().allocate<S>(splits * shape.batch * shape.m * shape.n, at);
+    const View<S, 3> parts = view(memory, {splits * shape.batch, shape.m, shape.n}, at);
+    const std::int64_t length = cdiv(cdiv(shape.k, splits), std::int64_t{tiles.bk}) * tiles.bk;
+    parts_kernel(staged_launch_of(splits * programs, o), a3, b3, parts, length, tiles, o.precision, at);
+    sum_kernel(staged_launch_of(programs, o), parts, c3, tiles, epilogue, extra..., at);
+  };
+  launch_tuned(check, shape, options, launch, typeid(void(Epilogue, ExtraOf<X>...)));
 }
 
 }  // namespace tilewright::kernels::host

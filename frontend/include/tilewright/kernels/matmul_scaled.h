@@ -49,16 +49,19 @@ void matmul_scaled(const View<A, R>& a, const View<SA, V>& a_scale, const View<B
   host::ArgumentCheck check("matmul_scaled", at);
   check.input("a_scale", a_scale);
   check.input("b_scale", b_scale);
-  const host::ProductPlan plan = host::plan_product(check, a, b, c, options, [&] {
+  const host::ProductShape shape = host::check_product(check, a, b, c, options, [&] {
     check.equal("a_scale", -1, "M", "a", -2);
     check.equal("b_scale", -1, "N", "b", -1);
     if constexpr (R == 3) check.broadcast({"a", "b", "a_scale", "b_scale"}, "c", 0);
   });
-  if (plan.programs() == 0) return;
+  if (host::is_empty(shape)) return;
   static const Kernel kernel("matmul_scaled", matmul_scaled_kernel<T, C>);
-  kernel(plan.launch(plan.programs(), options), host::with_batch<3>(a, plan.batch, at), host::with_batch<2>(a_scale, plan.batch, at),
-         host::with_batch<3>(b, plan.batch, at), host::with_batch<2>(b_scale, plan.batch, at), host::with_batch<3>(c, plan.batch, at),
-         plan.tiles(), at);
+  host::launch_tuned(check, shape, options, [&](const Options& o) {
+    kernel(host::staged_launch_of(host::programs_of(shape, *o.configuration), o), host::with_batch<3>(a, shape.batch, at),
+           host::with_batch<2>(a_scale, shape.batch, at), host::with_batch<3>(b, shape.batch, at),
+           host::with_batch<2>(b_scale, shape.batch, at), host::with_batch<3>(c, shape.batch, at), host::tiles_of(shape, *o.configuration),
+           at);
+  });
 }
 
 /// c = a b of microscaling formats: a [M, K] and b [K, N] of fp8, or uint8_t that hold two e2m1 along K each, the low half first; a_scale
@@ -74,7 +77,7 @@ void matmul_scaled(const View<A, R>& a, const std::type_identity_t<View<const st
   host::ArgumentCheck check("matmul_scaled", at);
   check.input("a_scale", a_scale);
   check.input("b_scale", b_scale);
-  const host::ProductPlan plan = host::plan_product(check, a, b, c, options, [&] {
+  host::ProductShape shape = host::check_product(check, a, b, c, options, [&] {
     check.equal("a_scale", -2, "M", "a", -2);
     check.equal("b_scale", -2, "N", "b", -1);
     const std::int64_t blocks = tilewright::cdiv(host::extent_of(a, -1) * kPacked<T>, std::int64_t{32});
@@ -84,13 +87,15 @@ void matmul_scaled(const View<A, R>& a, const std::type_identity_t<View<const st
     if (options.configuration && options.configuration->bk < 32)
       check.fail("bk of the configuration is less than 32, the elements of a scale");
   });
-  if (plan.programs() == 0) return;
-  ProductTiles tiles = plan.tiles();
-  tiles.bk = std::max(tiles.bk, 32);
+  shape.least_k = 32;
+  if (host::is_empty(shape)) return;
   static const Kernel kernel("matmul_blocks", matmul_blocks_kernel<T, C>);
-  kernel(plan.launch(plan.programs(), options), host::with_batch<3>(a, plan.batch, at), host::with_batch<3>(a_scale, plan.batch, at),
-         host::with_batch<3>(b, plan.batch, at), host::with_batch<3>(b_scale, plan.batch, at), host::with_batch<3>(c, plan.batch, at),
-         tiles, at);
+  host::launch_tuned(check, shape, options, [&](const Options& o) {
+    kernel(host::staged_launch_of(host::programs_of(shape, *o.configuration), o), host::with_batch<3>(a, shape.batch, at),
+           host::with_batch<3>(a_scale, shape.batch, at), host::with_batch<3>(b, shape.batch, at),
+           host::with_batch<3>(b_scale, shape.batch, at), host::with_batch<3>(c, shape.batch, at), host::tiles_of(shape, *o.configuration),
+           at);
+  });
 }
 
 }  // namespace tilewright::kernels

@@ -39,10 +39,13 @@ void matvec(const View<A, R>& a, const View<X, V>& x, const View<Y, V>& y, const
   check.configuration(options);
   check.finish();
   if (batch * m == 0) return;
-  const Configuration c = host::matvec_configuration(check.device(), m, host::extent_of(a, -1), options);
   static const Kernel kernel("matvec", matvec_kernel<T, Y>);
-  kernel({.grid = batch * tilewright::cdiv(m, std::int64_t{c.bm}), .num_warps = c.num_warps, .stream = host::stream_of(options)},
-         host::with_batch<3>(a, batch, at), host::with_batch<2>(x, batch, at), host::with_batch<2>(y, batch, at), c.bm, c.bk, at);
+  const host::MatvecShape shape{batch, m, host::extent_of(a, -1), sizeof(T)};
+  host::launch_tuned(check, shape, options, [&](const Options& o) {
+    const int bm = o.configuration->bm, bk = o.configuration->bk;
+    kernel(host::launch_of(batch * tilewright::cdiv(m, std::int64_t{bm}), o), host::with_batch<3>(a, batch, at),
+           host::with_batch<2>(x, batch, at), host::with_batch<2>(y, batch, at), bm, bk, at);
+  });
 }
 
 }  // namespace tilewright::kernels

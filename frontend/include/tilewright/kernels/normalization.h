@@ -134,12 +134,15 @@ void launch_norm(const char* name, bool centered, const View<X, R>& x, const Vie
   };
   weight("gamma", gamma), weight("beta", beta), number("mean", mean), number("rstd", rstd);
   if (!(eps >= 0)) check.fail("eps must not be negative, nor NaN");
-  const RowPlan plan = plan_rows(check, x, options);
+  check.configuration(options);
   check.finish();
-  if (plan.is_empty()) return;
+  const RowsShape shape = rows_of(x, 1, centered ? 3 : 2);
+  if (is_empty(shape)) return;
   static const Kernel kernel("norm", norm_kernel<Y, W, R>);
-  kernel(plan.launch(options), x, or_none(gamma, x, at), or_none(beta, x, at), y, eps, or_none(mean, x, at), or_none(rstd, x, at),
-         plan.configuration.bn, parts, at);
+  launch_tuned(check, shape, options, [&](const Options& o) {
+    kernel(launch_of(shape.rows, o), x, or_none(gamma, x, at), or_none(beta, x, at), y, eps, or_none(mean, x, at), or_none(rstd, x, at),
+           o.configuration->bn, parts, at);
+  });
 }
 
 template <class X, class W, class DY, class DX, int R>
@@ -160,33 +163,36 @@ void launch_norm_backward(const char* name, bool centered, const View<X, R>& x, 
   check_numbers<R>(check, "rstd", "x");
   if (is_given(dgamma)) check.output("dgamma", dgamma), check.equal("dgamma", 0, "N", "x", -1);
   if (is_given(dbeta)) check.output("dbeta", dbeta), check.equal("dbeta", 0, "N", "x", -1);
-  const RowPlan plan = plan_rows(check, x, options);
+  check.configuration(options);
   check.finish();
-  if (plan.length == 0) return;
+  const RowsShape shape = rows_of(x, 2, 2);
+  if (shape.n == 0) return;
   const auto means = or_none(mean, x, at);
-  if (plan.rows > 0) {
+  if (shape.rows > 0) {
     static const Kernel kernel("norm_backward", norm_backward_kernel<DX, W, R>);
-    kernel(plan.launch(options), x, or_none(gamma, x, at), means, rstd, dy, dx, plan.configuration.bn,
-           {centered, is_given(gamma), false, centered, true}, at);
+    launch_tuned(check, shape, options, [&](const Options& o) {
+      kernel(launch_of(shape.rows, o), x, or_none(gamma, x, at), means, rstd, dy, dx, o.configuration->bn,
+             {centered, is_given(gamma), false, centered, true}, at);
+    });
   }
   if (!is_given(dgamma) && !is_given(dbeta)) return;
+  Options chosen = options;
+  chosen.configuration = chosen_configuration(check.device(), shape, options);
   // Sums over rows in parts, so that more programs run than there are blocks of columns; then the parts.
   using S = Accumulator<DX>;
-  const int block = std::min(plan.configuration.bn, 256);
-  const std::int64_t blocks = tilewright::cdiv(plan.length, std::int64_t{block});
-  const std::int64_t count = options.batch_invariant ? 1 : std::clamp<std::int64_t>(plan.rows / 16, 1, 64);
-  const std::int64_t length = std::max<std::int64_t>(tilewright::cdiv(plan.rows, count), 1);
+  const int block = std::min(chosen.configuration->bn, 256);
+  const std::int64_t blocks = tilewright::cdiv(shape.n, std::int64_t{block});
+  const std::int64_t count = options.batch_invariant ? 1 : std::clamp<std::int64_t>(shape.rows / 16, 1, 64);
+  const std::int64_t length = std::max<std::int64_t>(tilewright::cdiv(shape.rows, count), 1);
   static const Kernel weights_kernel("norm_weights", norm_weights_kernel<DX, R>);
   static const Kernel add_kernel("norm_add_parts", add_parts_kernel<S, W>);
-  Buffer<S> products = check.device().template allocate<S>(count * plan.length, at);
-  Buffer<S> sums = check.device().template allocate<S>(count * plan.length, at);
-  const View<S, 2> product_parts = view(products, {count, plan.length}, at), sum_parts = view(sums, {count, plan.length}, at);
-  Launch launch = plan.launch(options);
-  launch.grid = {blocks, count};
-  weights_kernel(launch, x, means, rstd, dy, product_parts, sum_parts, plan.rows, length, block,
+  Buffer<S> products = check.device().template allocate<S>(count * shape.n, at);
+  Buffer<S> sums = check.device().template allocate<S>(count * shape.n, at);
+  const View<S, 2> product_parts = view(products, {count, shape.n}, at), sum_parts = view(sums, {count, shape.n}, at);
+  weights_kernel(launch_of({blocks, count}, chosen), x, means, rstd, dy, product_parts, sum_parts, shape.rows, length, block,
                  {centered, is_given(dgamma), is_given(dbeta), centered, true}, at);
-  if (is_given(dgamma)) add_kernel(plan.launch(blocks, options), product_parts, dgamma, block, at);
-  if (is_given(dbeta)) add_kernel(plan.launch(blocks, options), sum_parts, dbeta, block, at);
+  if (is_given(dgamma)) add_kernel(launch_of(blocks, chosen), product_parts, dgamma, block, at);
+  if (is_given(dbeta)) add_kernel(launch_of(blocks, chosen), sum_parts, dbeta, block, at);
 }
 
 }  // namespace tilewright::kernels::host

@@ -23,6 +23,7 @@ struct Options {
   bool deterministic = true;     // equal results from run to run
   bool batch_invariant = false;  // the result of a row does not depend on how many rows there are
   std::optional<Configuration> configuration = {};
+  bool tune = false;  // measure configurations where no measurement of the kernel, the types and the shapes is known
 };
 
 }  // namespace tilewright::kernels

@@ -46,11 +46,14 @@ void launch_random(const char* name, const View<Y, R>& y, std::uint64_t seed, do
   ArgumentCheck check(name, at);
   check.output("y", y);
   const auto to = as_matrix(y, at);
-  const ElementPlan plan = plan_elements(check, to, options);
+  check.configuration(options);
   check.finish();
-  if (plan.programs == 0) return;
+  const ElementsShape shape = elements_of(to, normal ? 100 : 50);
+  if (is_empty(shape)) return;
   static const Kernel kernel("random", random_kernel<Y, (R > 1 ? R : 2)>);
-  kernel(plan.launch(options), to, seed, low, high, plan.configuration.bm, plan.configuration.bn, normal, at);
+  launch_tuned(check, shape, options, [&](const Options& o) {
+    kernel(tiles_launch_of(shape, o), to, seed, low, high, o.configuration->bm, o.configuration->bn, normal, at);
+  });
 }
 
 }  // namespace tilewright::kernels::host
@@ -82,11 +85,14 @@ void dropout(const View<X, R>& x, const View<Y, R>& y, double p, std::uint64_t s
   if (!(p >= 0 && p <= 1)) check.fail("p = " + std::to_string(p) + "; it must be 0 to 1");
   const auto from = host::as_matrix(x, at);
   const auto to = host::as_matrix(y, at);
-  const host::ElementPlan plan = host::plan_elements(check, to, options);
+  check.configuration(options);
   check.finish();
-  if (plan.programs == 0) return;
+  const host::ElementsShape shape = host::elements_of(to, 50);
+  if (host::is_empty(shape)) return;
   static const Kernel kernel("dropout", dropout_kernel<Y, (R > 1 ? R : 2)>);
-  kernel(plan.launch(options), from, to, p, p < 1 ? 1 / (1 - p) : 0.0, seed, plan.configuration.bm, plan.configuration.bn, at);
+  host::launch_tuned(check, shape, options, [&](const Options& o) {
+    kernel(host::tiles_launch_of(shape, o), from, to, p, p < 1 ? 1 / (1 - p) : 0.0, seed, o.configuration->bm, o.configuration->bn, at);
+  });
 }
 
 }  // namespace tilewright::kernels

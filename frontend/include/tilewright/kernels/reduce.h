@@ -44,31 +44,36 @@ bool has_dense_columns(const View<T, R>& x) {
   return extent_of(x, -2) > 1 && std::abs(stride_of(x, -2)) < std::abs(stride_of(x, -1));
 }
 
+/// `options` have a configuration.
 template <class S, class X, class Y, int RX, int RY, class F>
-void launch_reduce_parts(const View<const X, RX>& x, const View<Y, RY>& y, std::int64_t parts, const Configuration& c, X identity, F f,
-                         const Options& options, const Here& at) {
+void launch_reduce_parts(const View<const X, RX>& x, const View<Y, RY>& y, std::int64_t parts, X identity, F f, const Options& options,
+                         const Here& at) {
   static const Kernel kernel("reduce", reduce_kernel<X, S, Y, RX, RY, F>);
   const std::int64_t m = extent_of(x, -2), k = extent_of(x, -1), matrices = size_of(y) / m / parts;
-  const std::int64_t length = tilewright::cdiv(tilewright::cdiv(k, parts), std::int64_t{c.bk}) * c.bk;
-  const Launch launch{
-      .grid = parts * matrices * tilewright::cdiv(m, std::int64_t{c.bm}), .num_warps = c.num_warps, .stream = stream_of(options)};
+  const int bm = options.configuration->bm, bk = options.configuration->bk;
+  const std::int64_t length = tilewright::cdiv(tilewright::cdiv(k, parts), std::int64_t{bk}) * bk;
   // The order of a sum must not depend on the strides then.
   const bool by_columns = !options.batch_invariant && has_dense_columns(x);
-  kernel(launch, x, y, matrices, length, identity, c.bm, c.bk, by_columns, f, at);
+  kernel(launch_of(parts * matrices * tilewright::cdiv(m, std::int64_t{bm}), options), x, y, matrices, length, identity, bm, bk, by_columns,
+         f, at);
 }
 
 /// y = f over the last axis of x. Few long rows are combined in parts, which a second launch combines in their order.
 template <class S, class X, class Y, int RX, int RY, class F>
-void launch_reduce(const Device& device, const View<const X, RX>& x, const View<Y, RY>& y, X identity, F f, const Options& options,
+void launch_reduce(const ArgumentCheck& check, const View<const X, RX>& x, const View<Y, RY>& y, X identity, F f, const Options& options,
                    const Here& at) {
   const std::int64_t results = size_of(y), m = extent_of(x, -2);
   if (results == 0) return;
-  const Configuration c = reduce_configuration(device, {results / m, m, extent_of(x, -1), has_dense_columns(x)}, options);
-  if (c.splits == 1) return launch_reduce_parts<S>(x, y, 1, c, identity, f, options, at);
-  Buffer<S> memory = device.allocate<S>(c.splits * results, at);
-  launch_reduce_parts<S>(x, view(memory, {c.splits * (results / m), m}, at), c.splits, c, identity, f, options, at);
-  const View<const S, 3> parts = view(memory, {results / m, m, std::int64_t{c.splits}}, {m, std::int64_t{1}, results}, at);
-  launch_reduce_parts<S>(parts, y, 1, c, S(identity), f, options, at);
+  const ReductionShape shape{results / m, m, extent_of(x, -1), sizeof(X), has_dense_columns(x)};
+  const auto launch = [&](const Options& o) {
+    const std::int64_t splits = o.configuration->splits;
+    if (splits == 1) return launch_reduce_parts<S>(x, y, 1, identity, f, o, at);
+    Buffer<S> memory = check.device().template allocate<S>(splits * results, at);
+    launch_reduce_parts<S>(x, view(memory, {splits * (results / m), m}, at), splits, identity, f, o, at);
+    const View<const S, 3> parts = view(memory, {results / m, m, splits}, {m, std::int64_t{1}, results}, at);
+    launch_reduce_parts<S>(parts, y, 1, S(identity), f, o, at);
+  };
+  launch_tuned(check, shape, options, launch, typeid(F));
 }
 
 /// The view with an axis moved to the end; and without an axis.
@@ -119,7 +124,7 @@ void reduce_axis(const View<X, R>& x, int axis, const View<Y, RY>& y, std::remov
   check.configuration(options);
   check.finish();
   const View<const T, (R > 1 ? R : 2)> from = axis_last(x, axis, at);
-  launch_reduce<S>(check.device(), from, without_axis<(R > 1 ? R - 1 : 1)>(y, axis, at), identity, f, options, at);
+  launch_reduce<S>(check, from, without_axis<(R > 1 ? R - 1 : 1)>(y, axis, at), identity, f, options, at);
 }
 
 }  // namespace tilewright::kernels::host
@@ -142,7 +147,7 @@ host::WholeElement<X> reduce(X&& x, F f, std::type_identity_t<host::WholeElement
   if (host::size_of(all) == 0) return identity;
   Buffer<T> copy, result = check.device().template allocate<T>(1, at);
   const View<const T, 2> line = host::with_batch<2>(host::line_of(all, copy, check, options), 1, at);
-  host::launch_reduce<S>(check.device(), line, view(result, {1}, at), identity, f, options, at);
+  host::launch_reduce<S>(check, line, view(result, {1}, at), identity, f, options, at);
   return host::only_element(result, options, at);
 }
 

@@ -39,7 +39,7 @@ void rotary(const View<T, R>& x, const View<I, P>& positions, double base = 1000
   static_assert(OneOf<std::remove_const_t<I>, std::int32_t, std::int64_t>, "positions are int32_t or int64_t");
   static_assert(P == 1 || (P == 2 && R == 4), "positions are [length], or [batch, length] where x has a batch");
   host::ArgumentCheck check("rotary", at);
-  check.output("x", x);
+  check.update("x", x);
   check.input("positions", positions);
   check.equal("positions", P - 1, "length", "x", -2);
   if constexpr (P == 2) check.equal("positions", 0, "batch", "x", 0);
@@ -57,14 +57,19 @@ void rotary(const View<T, R>& x, const View<I, P>& positions, double base = 1000
       return x;
   }();
   const std::int64_t batch = host::extent_of(with_heads, 0), length = host::extent_of(x, -2), half = host::extent_of(x, -1) / 2;
-  if (batch * host::extent_of(with_heads, 1) * length * half == 0) return;
-  const Configuration c = host::element_configuration(check.device(), length, half, options);
+  const host::ElementsShape shape{.matrices = batch * host::extent_of(with_heads, 1),
+                                  .rows = length,
+                                  .columns = half,
+                                  .element_bytes = sizeof(T),
+                                  .work = 50,
+                                  .whole_rows = true};
+  if (host::is_empty(shape)) return;
   static const Kernel kernel("rotary", rotary_kernel<T, std::remove_const_t<I>>);
-  kernel({.grid = batch * host::extent_of(with_heads, 1) * tilewright::cdiv(length, std::int64_t{c.bm}),
-          .num_warps = c.num_warps,
-          .stream = host::stream_of(options)},
-         host::split_axis(with_heads, 3, 2, at), host::with_batch<2>(positions, batch, at), std::log2(base), c.bm,
-         static_cast<int>(tilewright::next_power_of_two(half)), at);
+  host::launch_tuned(check, shape, options, [&](const Options& o) {
+    const int bm = o.configuration->bm;
+    kernel(host::launch_of(shape.matrices * tilewright::cdiv(length, std::int64_t{bm}), o), host::split_axis(with_heads, 3, 2, at),
+           host::with_batch<2>(positions, batch, at), std::log2(base), bm, static_cast<int>(tilewright::next_power_of_two(half)), at);
+  });
 }
 
 }  // namespace tilewright::kernels

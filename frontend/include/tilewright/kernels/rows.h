@@ -50,25 +50,14 @@ namespace tilewright::kernels::host {
 template <class T>
 inline constexpr bool kIsFloat = OneOf<std::remove_const_t<T>, f16, bf16, float, double>;
 
-/// How many rows, of what length, and the configuration for them.
-struct RowPlan {
-  std::int64_t rows, length;
-  Configuration configuration;
-  bool is_empty() const { return rows == 0 || length == 0; }
-  Launch launch(const Options& options) const { return launch(rows, options); }
-  Launch launch(std::int64_t grid, const Options& options) const {
-    return {.grid = grid, .num_warps = configuration.num_warps, .stream = stream_of(options)};
-  }
-};
-
+/// The rows of x, of which the kernel reads `arrays` of the same shape in `passes`.
 template <class T, int R>
-RowPlan plan_rows(const ArgumentCheck& check, const View<T, R>& x, const Options& options) {
+RowsShape rows_of(const View<T, R>& x, int arrays, int passes, int exponentials = 0, bool once = false) {
   std::int64_t rows = 1;
   for (int axis = 0; axis + 1 < R; ++axis) rows *= extent_of(x, axis);
-  const std::int64_t length = extent_of(x, -1);
-  check.configuration(options);
-  return {rows, length, row_configuration(check.device(), length, options)};
+  return {rows, extent_of(x, -1), sizeof(T), arrays, passes, exponentials, once};
 }
+inline bool is_empty(const RowsShape& s) { return s.rows == 0 || s.n == 0; }
 
 /// Checks an array with one number for each row of `of`.
 template <int R>

@@ -23,14 +23,15 @@ void scan_kernel(View<const X, 1> x, View<const S, 1> carries, View<Y, 1> y, I64
 
 namespace tilewright::kernels::host {
 
-/// y = the scan of x: parts of x are combined, the results scanned by one program, and then each part with the result before it.
+/// y = the scan of x: parts of x are combined, the results scanned by one program, and then each part with the result before it. Takes the
+/// first choice of a configuration if the options have none.
 template <class S, class X, class Y, class F>
 void launch_scan(const Device& device, const View<const X, 1>& x, const View<Y, 1>& y, X identity, bool exclusive, F f,
                  const Options& options, const Here& at) {
   const S neutral(identity);
   const std::int64_t n = extent_of(x, 0);
   if (n == 0) return;
-  const Configuration c = scan_configuration(device, n, options);
+  const Configuration c = chosen_configuration(device, ScanShape{n, sizeof(X)}, options);
   const std::int64_t length = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{c.splits}), std::int64_t{c.bn}) * c.bn;
   const std::int64_t parts = tilewright::cdiv(n, length);
   static const Kernel kernel("scan", scan_kernel<X, S, Y, F>);
@@ -41,10 +42,11 @@ void launch_scan(const Device& device, const View<const X, 1>& x, const View<Y, 
     return;
   }
   Buffer<S> totals = device.allocate<S>(parts, at), carries = device.allocate<S>(parts, at);
-  Configuration each = c;
-  each.bm = 1, each.bk = c.bn;
-  launch_reduce_parts<S>(View<const X, 2>(with_batch<2>(x, 1, at)), view(totals, {parts, std::int64_t{1}}, at), parts, each, identity, f,
-                         options, at);
+  Options each = options;
+  each.configuration = c;
+  each.configuration->bm = 1, each.configuration->bk = c.bn;
+  launch_reduce_parts<S>(View<const X, 2>(with_batch<2>(x, 1, at)), view(totals, {parts, std::int64_t{1}}, at), parts, identity, f, each,
+                         at);
   const View<const S, 1> from = view(totals, {parts}, at), none = no_elements<const S, 1>(x, at);
   const View<S, 1> to = view(carries, {parts}, at);
   carry_kernel(launch(1), from, none, to, tilewright::cdiv(parts, std::int64_t{c.bn}) * c.bn, neutral, c.bn, true, f, at);
@@ -66,9 +68,10 @@ void scan(X&& x, Y&& y, F f, std::type_identity_t<host::WholeElement<X>> identit
   const auto from = host::view_of(x, at);
   const auto to = host::view_of(y, at);
   host::ArgumentCheck check("scan", at);
-  const bool in_place = host::is_same_memory(from, to);
-  check.output("y", to);
-  if (!in_place) check.input("x", from), check.same_shape("y", "x");
+  if (host::is_same_memory(from, to))
+    check.update("y", to);
+  else
+    check.output("y", to), check.input("x", from), check.same_shape("y", "x");
   check.configuration(options);
   check.finish();
   Buffer<T> copy;
@@ -76,7 +79,9 @@ void scan(X&& x, Y&& y, F f, std::type_identity_t<host::WholeElement<X>> identit
   const View<const T, 1> line = host::line_of(from, copy, check, options);
   const auto result = host::as_line(to, at);
   if (!result) dense = check.device().template allocate<U>(host::size_of(to), at);
-  host::launch_scan<S>(check.device(), line, result ? *result : view(dense, {dense.size()}, at), identity, exclusive, f, options, at);
+  const View<U, 1> scanned = result ? *result : view(dense, {dense.size()}, at);
+  const auto launch = [&](const Options& o) { host::launch_scan<S>(check.device(), line, scanned, identity, exclusive, f, o, at); };
+  if (host::size_of(from) > 0) host::launch_tuned(check, host::ScanShape{host::size_of(from), sizeof(T)}, options, launch, typeid(F));
   if (!result) host::launch_copy("copy", host::dense_like(dense, to, at), to, {.stream = options.stream}, at);
 }
 /// The same with options only.

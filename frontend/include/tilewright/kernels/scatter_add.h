@@ -85,7 +85,7 @@ void launch_scatter_add(const View<X, K>& x, const View<I, P>& index, const View
   const Device& device = check.device();
   const std::int64_t n = size_of(index);
   if (size_of(x) == 0) return;
-  const Configuration c = scan_configuration(device, n, options);
+  const Configuration c = chosen_configuration(device, ScanShape{n, sizeof(T)}, options);
   const auto launch = [&](std::int64_t grid) { return Launch{.grid = grid, .num_warps = c.num_warps, .stream = stream_of(options)}; };
   const std::int64_t blocks = tilewright::cdiv(n, std::int64_t{c.bn});
   Buffer<Index> keys = device.allocate<Index>(n, at);

@@ -81,12 +81,15 @@ void launch_softmax(const char* name, const View<X, R>& x, const View<Y, R>& y, 
   check.input("x", x);
   check.output("y", y);
   check.same_shape("y", "x");
-  const RowPlan plan = plan_rows(check, x, options);
+  check.configuration(options);
   check.finish();
-  if (plan.is_empty()) return;
+  const RowsShape shape = rows_of(x, 1, 2, 1, true);
+  if (is_empty(shape)) return;
   static const Kernel kernel("softmax", softmax_kernel<Y, R>);
-  const int block = plan.configuration.bn;
-  kernel(plan.launch(options), x, y, block, block >= plan.length, logarithm, at);
+  launch_tuned(check, shape, options, [&](const Options& o) {
+    const int block = o.configuration->bn;
+    kernel(launch_of(shape.rows, o), x, y, block, block >= shape.n, logarithm, at);
+  });
 }
 
 }  // namespace tilewright::kernels::host
@@ -115,11 +118,13 @@ void softmax_backward(const View<Y, R>& y, const View<DY, R>& dy, const View<DX,
   check.output("dx", dx);
   check.same_shape("dy", "y");
   check.same_shape("dx", "y");
-  const host::RowPlan plan = host::plan_rows(check, y, options);
+  check.configuration(options);
   check.finish();
-  if (plan.is_empty()) return;
+  const host::RowsShape shape = host::rows_of(y, 2, 2);
+  if (host::is_empty(shape)) return;
   static const Kernel kernel("softmax_backward", softmax_backward_kernel<DX, R>);
-  kernel(plan.launch(options), y, dy, dx, plan.configuration.bn, at);
+  host::launch_tuned(check, shape, options,
+                     [&](const Options& o) { kernel(host::launch_of(shape.rows, o), y, dy, dx, o.configuration->bn, at); });
 }
 
 }  // namespace tilewright::kernels

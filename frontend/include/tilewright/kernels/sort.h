@@ -68,6 +68,12 @@ using UnsignedOf =
 /// No values: what sort() moves if it is given keys alone.
 struct NoValues {};
 
+/// n keys, counted and moved for each of their bytes; more than 1024 in a step do not fit in registers.
+template <class K>
+ScanShape sort_shape(std::int64_t n) {
+  return {n, sizeof(K), 20 * static_cast<int>(sizeof(K)), 1024};
+}
+
 /// Sorts keys, and values with them if has_values, by 8 bits at a time, to memory of its own and back.
 template <class K, class V>
 void launch_sort(const Device& device, const View<K, 1>& keys, const View<V, 1>& values, bool has_values, bool descending,
@@ -75,8 +81,7 @@ void launch_sort(const Device& device, const View<K, 1>& keys, const View<V, 1>&
   using U = UnsignedOf<sizeof(K)>;
   const std::int64_t n = extent_of(keys, 0);
   if (n < 2) return;
-  Configuration c = scan_configuration(device, n, options);
-  c.bn = options.configuration ? c.bn : std::min(c.bn, 1024);
+  const Configuration c = chosen_configuration(device, sort_shape<K>(n), options);
   const std::int64_t length = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{c.splits}), std::int64_t{c.bn}) * c.bn;
   const std::int64_t parts = tilewright::cdiv(n, length);
   Buffer<K> key_memory = device.allocate<K>(n, at);
@@ -116,18 +121,21 @@ void sort(K&& keys, V&& values = {}, bool descending = false, const Options& opt
   static_assert(IntegerElement<T> || host::kIsFloat<T>, "keys are integers, f16, bf16, float or double");
   const auto in = host::view_of(keys, at);
   host::ArgumentCheck check("sort", at);
-  check.output("keys", in);
+  check.update("keys", in);
   if constexpr (std::is_same_v<V, host::NoValues>) {
     check.configuration(options);
     check.finish();
-    host::launch_sort(check.device(), in, host::no_elements<std::int32_t, 1>(in, at), false, descending, options, at);
+    host::launch_tuned(check, host::sort_shape<T>(host::extent_of(in, 0)), options, [&](const Options& o) {
+      host::launch_sort(check.device(), in, host::no_elements<std::int32_t, 1>(in, at), false, descending, o, at);
+    });
   } else {
     const auto moved = host::view_of(values, at);
-    check.output("values", moved);
+    check.update("values", moved);
     check.equal("values", 0, "N", "keys", 0);
     check.configuration(options);
     check.finish();
-    host::launch_sort(check.device(), in, moved, true, descending, options, at);
+    host::launch_tuned(check, host::sort_shape<T>(host::extent_of(in, 0)), options,
+                       [&](const Options& o) { host::launch_sort(check.device(), in, moved, true, descending, o, at); });
   }
 }
 

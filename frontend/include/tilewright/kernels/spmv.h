@@ -157,20 +157,21 @@ void launch_spmv(const View<I, 1>& row_ends, const View<J, 1>& columns, const Vi
   check.configuration(options);
   check.finish();
   if (rows == 0) return;
-  const Configuration c = sparse_configuration(check.device(), rows, nonzeros, options);
-  // The order of a row's sum must not depend on where its nonzeros are.
-  const int chunk = options.batch_invariant ? INT32_MAX : 16 * c.bn;
-  const SpmvTiles tiles{c.bm, c.bk, c.bn, chunk, starts};
-  const std::int64_t chunks = nonzeros > chunk ? tilewright::cdiv(nonzeros, std::int64_t{chunk}) : 0;
-  const auto launch = [&](std::int64_t grid) { return Launch{.grid = grid, .num_warps = c.num_warps, .stream = stream_of(options)}; };
-  Buffer<S> memory = check.device().template allocate<S>(2 * chunks, at);
-  const View<S, 2> partial = view(memory, {chunks, 2}, at);
-  if (chunks > 0) {
-    static const Kernel kernel("spmv_chunks", spmv_chunks_kernel<Value, RowEnd, Column>);
-    kernel(launch(chunks), row_ends, columns, values, x, rows, partial, tiles, at);
-  }
-  static const Kernel kernel("spmv", spmv_kernel<Value, RowEnd, Column, Y>);
-  kernel(launch(tilewright::cdiv(rows, std::int64_t{c.bm})), row_ends, columns, values, x, partial, y, tiles, at);
+  launch_tuned(check, SparseShape{rows, nonzeros, sizeof(T)}, options, [&](const Options& o) {
+    const Configuration& c = *o.configuration;
+    // The order of a row's sum must not depend on where its nonzeros are.
+    const int chunk = o.batch_invariant ? INT32_MAX : 16 * c.bn;
+    const SpmvTiles tiles{c.bm, c.bk, c.bn, chunk, starts};
+    const std::int64_t chunks = nonzeros > chunk ? tilewright::cdiv(nonzeros, std::int64_t{chunk}) : 0;
+    Buffer<S> memory = check.device().template allocate<S>(2 * chunks, at);
+    const View<S, 2> partial = view(memory, {chunks, 2}, at);
+    if (chunks > 0) {
+      static const Kernel kernel("spmv_chunks", spmv_chunks_kernel<Value, RowEnd, Column>);
+      kernel(launch_of(chunks, o), row_ends, columns, values, x, rows, partial, tiles, at);
+    }
+    static const Kernel kernel("spmv", spmv_kernel<Value, RowEnd, Column, Y>);
+    kernel(launch_of(tilewright::cdiv(rows, std::int64_t{c.bm}), o), row_ends, columns, values, x, partial, y, tiles, at);
+  });
 }
 
 }  // namespace tilewright::kernels::host

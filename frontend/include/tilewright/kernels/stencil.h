@@ -124,12 +124,15 @@ void launch_stencil(const View<X, R>& x, const View<Y, R>& y, F f, int radius, B
   check.configuration(options);
   check.finish();
   const std::int64_t planes = R == 3 ? extent_of(y, 0) : 1, rows = R > 1 ? extent_of(y, R > 1 ? -2 : -1) : 1, columns = extent_of(y, -1);
-  Configuration c = element_configuration(check.device(), rows, columns, options);
-  if (R == 1) c.bm = 1;
-  const std::int64_t programs = planes * tilewright::cdiv(rows, std::int64_t{c.bm}) * tilewright::cdiv(columns, std::int64_t{c.bn});
-  if (programs == 0) return;
+  const ElementsShape shape{planes, rows, columns, sizeof(Y), 4 * (2 * radius + 1)};
+  if (is_empty(shape)) return;
   static const Kernel kernel("stencil", stencil_kernel<std::remove_const_t<X>, Y, R, F>);
-  kernel({.grid = programs, .num_warps = c.num_warps, .stream = stream_of(options)}, x, y, f, radius, border, c.bm, c.bn, at);
+  const auto launch = [&](const Options& o) {
+    const int bm = R == 1 ? 1 : o.configuration->bm, bn = o.configuration->bn;
+    const std::int64_t programs = planes * tilewright::cdiv(rows, std::int64_t{bm}) * tilewright::cdiv(columns, std::int64_t{bn});
+    kernel(launch_of(programs, o), x, y, f, radius, border, bm, bn, at);
+  };
+  launch_tuned(check, shape, options, launch, typeid(F));
 }
 
 }  // namespace tilewright::kernels::host

@@ -59,13 +59,14 @@ void top_k(const View<X, R>& x, std::int64_t k, const View<V, R>& values, const 
   check.same_shape("values", "x", R - 1);
   check.equal("values", -1, "k", k);
   check.same_shape("indices", "values");
-  const host::RowPlan plan = host::plan_rows(check, x, options);
+  check.configuration(options);
   check.finish();
-  if (plan.is_empty()) return;
+  const host::RowsShape shape = host::rows_of(x, 1, 1);
+  if (host::is_empty(shape)) return;
   static const Kernel kernel("top_k", top_k_kernel<T, R>);
   const int block =
-      static_cast<int>(std::max(tilewright::next_power_of_two(k), std::min<std::int64_t>(tilewright::next_power_of_two(plan.length), 256)));
-  kernel({.grid = plan.rows, .num_warps = std::clamp(block / 256, 1, 8), .stream = host::stream_of(options)}, x, values, indices,
+      static_cast<int>(std::max(tilewright::next_power_of_two(k), std::min<std::int64_t>(tilewright::next_power_of_two(shape.n), 256)));
+  kernel({.grid = shape.rows, .num_warps = std::clamp(block / 256, 1, 8), .stream = host::stream_of(options)}, x, values, indices,
          sorts_last<T>(), block, at);
 }
 

@@ -1,0 +1,217 @@
+// The candidates of each kind of problem, and the keys of what is measured.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/kernels/configuration_space.h"
+#include "tileir/diagnostics.h"
+#include "tilewright/ops/library.h"
+
+namespace tilewright::kernels::host {
+
+namespace {
+
+/// The least power of two that covers `extent`, from `least` to `most`.
+int cover(std::int64_t extent, int least, int most) {
+  return static_cast<int>(
+      std::clamp<std::int64_t>(next_power_of_two(std::min<std::int64_t>(std::max<std::int64_t>(extent, 1), most)), least, most));
+}
+
+/// The powers of two from `least` to the one that covers `extent`, at most `most`.
+std::vector<int> sizes(std::int64_t extent, int least, int most) {
+  std::vector<int> all;
+  for (int size = least; size <= cover(extent, least, most); size *= 2) all.push_back(size);
+  return all;
+}
+
+// Threads of a GPU's program; a host's programs have none.
+std::vector<int> warps(const Machine& m, std::vector<int> of_gpu) { return m.target.is_gpu() ? of_gpu : std::vector{4}; }
+
+/// How many steps have their loads under way: as many as half of the shared memory holds, so that two programs share a multiprocessor.
+int stages_of(const Machine& m, std::int64_t step_bytes) {
+  if (!m.target.is_gpu()) return 1;
+  return static_cast<int>(std::clamp<std::int64_t>(m.target.shared_bytes / 2 / std::max<std::int64_t>(step_bytes, 1), 2, 4));
+}
+
+/// In how many parts long sums are computed, where there are too few programs for all processors.
+std::vector<int> splits(const Machine& m, std::int64_t programs, std::int64_t steps, int least_steps) {
+  std::vector<int> all = {1};
+  for (int parts = 2; parts <= 64 && steps / parts >= least_steps && programs * parts <= 4 * m.target.processors; parts *= 2)
+    all.push_back(parts);
+  return all;
+}
+
+std::vector<Configuration> candidates(const Machine& m, const ProductShape& s) {
+  std::vector<Configuration> all;
+  const bool is_gpu = m.target.is_gpu();
+  // On a GPU, more than 128 accumulators a thread spill.
+  constexpr int kMostAccumulators = 128;
+  for (const int bm : sizes(s.m, 16, is_gpu ? 128 : 256))
+    for (const int bn : sizes(s.n, 16, 256))
+      for (const int bk : sizes(s.k, s.least_k, is_gpu ? std::max(256 / s.element_bytes, 32) : 256))
+        for (const int w : warps(m, {1, 2, 4, 8})) {
+          const int step_bytes = (bm + s.products * bn) * bk * s.element_bytes, stages = stages_of(m, step_bytes);
+          if (is_gpu &&
+              (s.products * bm * bn > w * 32 * kMostAccumulators || bm * bn < w * 256 || step_bytes * stages > m.target.shared_bytes))
+            continue;
+          const std::int64_t programs = s.batch * cdiv(s.m, std::int64_t{bm}) * cdiv(s.n, std::int64_t{bn});
+          for (const int parts : s.can_split ? splits(m, programs, cdiv(s.k, std::int64_t{bk}), 4) : std::vector{1})
+            all.push_back({.bm = bm, .bn = bn, .bk = bk, .num_warps = w, .num_stages = stages, .splits = parts});
+        }
+  return all;
+}
+
+std::vector<Configuration> candidates(const Machine& m, const MatvecShape& s) {
+  std::vector<Configuration> all;
+  for (const int bm : sizes(s.m, 1, 64))
+    for (const int bk : sizes(s.k, 16, 2048))
+      for (const int w : warps(m, {2, 4, 8}))
+        if (bm * bk <= 8192 && (!m.target.is_gpu() || bm * bk >= 32 * w || w == 2)) all.push_back({.bm = bm, .bk = bk, .num_warps = w});
+  return all;
+}
+
+std::vector<Configuration> candidates(const Machine& m, const RowsShape& s) {
+  std::vector<Configuration> all;
+  for (const int bn : sizes(s.n, std::min(64, cover(s.n, 1, 64)), m.target.is_gpu() ? 16384 : 65536))
+    for (const int w : warps(m, {1, 2, 4, 8, 16}))
+      if (!m.target.is_gpu() || (bn <= 64 * 32 * w && (bn >= 32 * w || w == 1))) all.push_back({.bn = bn, .num_warps = w});
+  return all;
+}
+
+std::vector<Configuration> candidates(const Machine& m, const ElementsShape& s) {
+  std::vector<Configuration> all;
+  for (const int bm : sizes(s.rows, 1, 1024))
+    for (const int bn : s.whole_rows ? std::vector{cover(s.columns, 1, 65536)} : sizes(s.columns, 1, 16384))
+      for (const int w : warps(m, {2, 4, 8})) {
+        const bool is_whole = bm >= s.rows && bn >= s.columns, is_small = bm * bn < (m.target.is_gpu() ? 128 * w : 1024);
+        const bool is_large = bm * bn > (m.target.is_gpu() ? 1024 * w : 32768);
+        // Tiles whose rows are short although those of the matrix are long: they touch parts of lines.
+        const bool is_narrow = bn < 16 && bn < s.columns;
+        if ((!is_small || is_whole) && !is_large && !is_narrow) all.push_back({.bm = bm, .bn = bn, .num_warps = w});
+      }
+  if (all.empty()) all.push_back({.bm = 1, .bn = cover(s.columns, 1, 65536)});
+  return all;
+}
+
+std::vector<Configuration> candidates(const Machine& m, const ReductionShape& s) {
+  std::vector<Configuration> all;
+  for (const int bm : sizes(s.m, 1, 256))
+    for (const int bk : sizes(s.k, 1, 8192))
+      for (const int w : warps(m, {4, 8})) {
+        const int least = std::min(512, cover(s.m, 1, 256) * cover(s.k, 1, 8192));
+        if (bm * bk < least || bm * bk > (m.target.is_gpu() ? 1024 * w : 16384)) continue;
+        for (const int parts : splits(m, s.matrices * cdiv(s.m, std::int64_t{bm}), cdiv(s.k, std::int64_t{bk}), 4))
+          all.push_back({.bm = bm, .bk = bk, .num_warps = w, .splits = parts});
+      }
+  return all;
+}
+
+std::vector<Configuration> candidates(const Machine& m, const ScanShape& s) {
+  std::vector<Configuration> all;
+  for (const int bn : sizes(s.n, std::min(16, cover(s.n, 1, 16)), s.most_block))
+    for (const int w : warps(m, {4, 8}))
+      if (!m.target.is_gpu() || bn <= 512 * w)
+        for (const int parts : splits(m, 1, cdiv(s.n, std::int64_t{bn}), 2)) all.push_back({.bn = bn, .num_warps = w, .splits = parts});
+  return all;
+}
+
+std::vector<Configuration> candidates(const Machine& m, const SparseShape& s) {
+  std::vector<Configuration> all;
+  for (const int bm : sizes(s.rows, 1, 256))
+    for (const int bk : sizes(2 * cdiv(s.nonzeros, std::max<std::int64_t>(s.rows, 1)), 1, 64))
+      if (bm * bk <= 2048 && (bm * bk >= 64 || bm >= s.rows)) all.push_back({.bm = bm, .bn = m.target.is_gpu() ? 1024 : 256, .bk = bk});
+  if (all.empty()) all.push_back({.bm = cover(s.rows, 1, 16), .bn = 256, .bk = 16});
+  return all;
+}
+
+std::vector<Configuration> candidates(const Machine& m, const FftShape& s) {
+  std::vector<Configuration> all;
+  for (const int bn : sizes(s.transforms, 1, m.target.is_gpu() ? 256 : 512))
+    if (bn >= std::min(cover(s.transforms, 1, 512), 16)) all.push_back({.bn = bn, .num_warps = std::clamp(bn / 32, 1, 4)});
+  return all;
+}
+
+std::vector<Configuration> candidates(const Machine& m, const AttentionShape& s) {
+  std::vector<Configuration> all;
+  const bool is_gpu = m.target.is_gpu();
+  for (const int bm : sizes(s.queries, 16, is_gpu ? 128 : 256))
+    for (const int bn : sizes(s.keys, 16, is_gpu ? 128 : 256))
+      for (const int w : warps(m, {1, 2, 4, 8})) {
+        const int step_bytes = bn * (s.depth + s.value_depth) * s.element_bytes, query_bytes = bm * s.depth * s.element_bytes;
+        const int accumulators = bm * (s.value_depth + bn) * (s.backward ? 2 : 1);
+        // A warp has 16 to 64 rows.
+        if (is_gpu && (bm < 16 * w || bm > 64 * w || accumulators > w * 32 * 192 || query_bytes + 2 * step_bytes > m.target.shared_bytes))
+          continue;
+        all.push_back({.bm = bm, .bn = bn, .num_warps = w, .num_stages = is_gpu ? 2 : 1});
+      }
+  if (all.empty()) all.push_back({.bm = 16, .bn = 16, .num_stages = 2});
+  return all;
+}
+
+std::vector<Configuration> candidates(const Machine& m, const DecodeShape& s) {
+  std::vector<Configuration> all;
+  const int bm = cover(s.group, 16, 65536);
+  for (const int bn : sizes(s.page_size, 16, 256))
+    for (const int w : warps(m, {2, 4}))
+      for (const int parts : splits(m, s.sequences, cdiv(s.capacity, std::int64_t{bn}), 4))
+        all.push_back({.bm = bm, .bn = bn, .num_warps = w, .num_stages = m.target.is_gpu() ? 2 : 1, .splits = parts});
+  return all;
+}
+
+// Exact extents decide on tails and strides; those along which programs are divided decide on how many there are.
+std::int64_t about(std::int64_t extent) { return next_power_of_two(std::max<std::int64_t>(extent, 1)); }
+
+std::string key(const ProductShape& s) {
+  return fmt::format("product {}x{}x{}x{}, {} of {} from {}", about(s.batch), about(s.m), s.n, s.k, s.products, s.element_bytes, s.least_k);
+}
+std::string key(const MatvecShape& s) { return fmt::format("matvec {}x{}x{}", about(s.batch), about(s.m), s.k); }
+std::string key(const RowsShape& s) { return fmt::format("rows {}x{}", about(s.rows), s.n); }
+std::string key(const ElementsShape& s) {
+  return fmt::format("elements {}x{}x{}, work {}, turned {}", about(s.matrices), about(s.rows), s.columns, s.work, s.turned_stride);
+}
+std::string key(const ReductionShape& s) {
+  return fmt::format("reduction {}x{}x{}{}", about(s.matrices), about(s.m), about(s.k), s.turned ? " turned" : "");
+}
+std::string key(const ScanShape& s) { return fmt::format("scan {}", about(s.n)); }
+std::string key(const SparseShape& s) { return fmt::format("sparse {}x{}", about(s.rows), about(s.nonzeros)); }
+std::string key(const FftShape& s) { return fmt::format("fft {}", about(s.transforms)); }
+std::string key(const AttentionShape& s) {
+  return fmt::format("attention {}x{}x{}x{}x{}{}", about(s.heads), about(s.queries), about(s.keys), s.depth, s.value_depth,
+                     s.causal ? " causal" : "");
+}
+std::string key(const DecodeShape& s) {
+  return fmt::format("decode {}x{}x{}x{}x{}", about(s.sequences), about(s.capacity), s.page_size, s.group, s.depth);
+}
+
+// How many rows a caller has that asks for results that do not depend on it.
+constexpr std::int64_t kSomeRows = 64;
+void forget(ProductShape& s) { s.batch = 1, s.m = kSomeRows; }
+void forget(MatvecShape& s) { s.batch = 1, s.m = kSomeRows; }
+void forget(RowsShape& s) { s.rows = kSomeRows; }
+void forget(ElementsShape& s) { s.matrices = 1, s.rows = kSomeRows; }
+void forget(ReductionShape& s) { s.matrices = 1, s.m = kSomeRows, s.turned = false; }
+void forget(ScanShape&) {}
+void forget(SparseShape& s) { s.rows = kSomeRows, s.nonzeros = 16 * kSomeRows; }
+void forget(FftShape& s) { s.transforms = kSomeRows; }
+void forget(AttentionShape& s) { s.heads = 1, s.queries = kSomeRows; }
+void forget(DecodeShape& s) { s.sequences = 8; }
+
+}  // namespace
+
+std::vector<Configuration> candidates_of(const Machine& m, const Problem& p) {
+  std::vector<Configuration> all = std::visit([&](const auto& s) { return candidates(m, s); }, p);
+  TW_CHECK(!all.empty(), "no configuration for " + key_of(p));
+  return all;
+}
+
+std::string key_of(const Problem& p) {
+  return std::visit([](const auto& s) { return key(s); }, p);
+}
+
+Problem without_batch(Problem p) {
+  std::visit([](auto& s) { forget(s); }, p);
+  return p;
+}
+
+}  // namespace tilewright::kernels::host

@@ -1,0 +1,185 @@
+// The model of programs on GPUs: what one program does, and how long all of them take.
+//
+// Programs are shared out evenly, and each multiprocessor moves bytes, multiplies matrices and does other arithmetic. Memory moves what the
+// problem has at least once. Machine facts are those of the cost model of graphs; what depends on tiles is counted here.
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/kernels/models.h"
+
+namespace tilewright::kernels::host {
+
+namespace {
+
+/// What a launch does. Bytes, operations and steps are those of one program.
+struct Work {
+  double programs = 1;
+  double memory_bytes = 0;  // of all programs, each element once
+  double bytes = 0;         // that a program moves from and to memory or caches
+  double products = 0;      // operations of matrix products
+  double operations = 0;    // others
+  double exponentials = 0;
+  double steps = 1;     // of its loop
+  double launches = 1;  // of kernels
+};
+
+double parts_of(std::int64_t extent, int size) { return std::ceil(static_cast<double>(extent) / size); }
+
+/// Bytes of rows of `run` contiguous elements, as memory moves them: in whole lines.
+double lines(const Machine& m, double rows, double run, int element_bytes) {
+  return rows * std::max(run * element_bytes, m.facts.line_bytes);
+}
+
+Work work_of(const Machine&, const ProductShape& s, const Configuration& c) {
+  const double k = std::ceil(parts_of(s.k, c.bk) / c.splits) * c.bk, tile = static_cast<double>(c.bm) * c.bn, e = s.element_bytes;
+  Work w;
+  w.programs = static_cast<double>(s.batch) * parts_of(s.m, c.bm) * parts_of(s.n, c.bn) * c.splits;
+  w.steps = k / c.bk;
+  w.products = 2 * tile * k * s.products;
+  w.bytes = (c.bm + s.products * c.bn) * k * e + tile * 4;
+  w.memory_bytes = static_cast<double>(s.batch) *
+                       (static_cast<double>(s.m) * static_cast<double>(s.k) + static_cast<double>(s.products * s.n * s.k)) * e +
+                   static_cast<double>(s.batch * s.m * s.n) * 4;
+  if (c.splits > 1) {
+    w.launches = 2;
+    w.memory_bytes += 2.0 * c.splits * static_cast<double>(s.batch * s.m * s.n) * 4;
+    w.bytes += 2 * tile * 4;
+  }
+  return w;
+}
+
+Work work_of(const Machine& m, const MatvecShape& s, const Configuration& c) {
+  Work w;
+  w.programs = static_cast<double>(s.batch) * parts_of(s.m, c.bm);
+  w.steps = parts_of(s.k, c.bk);
+  const double elements = static_cast<double>(c.bm) * c.bk * w.steps;
+  w.bytes = w.steps * (lines(m, c.bm, c.bk, s.element_bytes) + c.bk * s.element_bytes);
+  w.operations = 2 * elements + 2.0 * c.bm * c.bk;
+  w.memory_bytes = static_cast<double>(s.batch * s.m * s.k) * s.element_bytes;
+  return w;
+}
+
+Work work_of(const Machine&, const RowsShape& s, const Configuration& c) {
+  Work w;
+  w.programs = static_cast<double>(s.rows);
+  const bool fits = s.once && c.bn >= s.n;
+  w.steps = parts_of(s.n, c.bn) * (fits ? 1 : s.passes);
+  const double elements = w.steps * c.bn;
+  w.bytes = elements * s.element_bytes * s.arrays + static_cast<double>(s.n) * s.element_bytes;
+  w.operations = 4 * elements + c.bn;
+  w.exponentials = s.exponentials * (fits ? elements : 2 * elements);
+  w.memory_bytes = static_cast<double>(s.rows * s.n) * s.element_bytes * (s.arrays + 1);
+  return w;
+}
+
+Work work_of(const Machine& m, const ElementsShape& s, const Configuration& c) {
+  Work w;
+  w.programs = static_cast<double>(s.matrices) * parts_of(s.rows, c.bm) * (s.whole_rows ? 1 : parts_of(s.columns, c.bn));
+  const double elements = static_cast<double>(c.bm) * c.bn;
+  w.bytes = lines(m, c.bm, c.bn, s.element_bytes) +
+            (s.turned_stride != 0 ? lines(m, c.bn, c.bm, s.element_bytes) : lines(m, c.bm, c.bn, s.element_bytes));
+  w.operations = elements * s.work + 4.0 * c.bm;
+  w.memory_bytes = 2.0 * static_cast<double>(s.matrices * s.rows * s.columns) * s.element_bytes;
+  return w;
+}
+
+Work work_of(const Machine& m, const ReductionShape& s, const Configuration& c) {
+  Work w;
+  w.programs = static_cast<double>(s.matrices) * parts_of(s.m, c.bm) * c.splits;
+  w.steps = std::ceil(parts_of(s.k, c.bk) / c.splits);
+  w.bytes = w.steps * (s.turned ? lines(m, c.bk, c.bm, s.element_bytes) : lines(m, c.bm, c.bk, s.element_bytes));
+  w.operations = w.steps * 3.0 * c.bm * c.bk;
+  w.memory_bytes = static_cast<double>(s.matrices * s.m * s.k) * s.element_bytes;
+  w.launches = c.splits > 1 ? 2 : 1;
+  return w;
+}
+
+Work work_of(const Machine&, const ScanShape& s, const Configuration& c) {
+  Work w;
+  w.programs = c.splits;
+  w.steps = std::ceil(parts_of(s.n, c.bn) / c.splits);
+  const double elements = w.steps * c.bn, passes = c.splits > 1 ? 2 : 1;
+  w.bytes = elements * s.element_bytes * (passes + 1);
+  w.operations = elements * (s.work * 4 + std::log2(static_cast<double>(c.bn)));
+  w.memory_bytes = static_cast<double>(s.n) * s.element_bytes * (passes + 1);
+  w.launches = c.splits > 1 ? 3 : 1;
+  return w;
+}
+
+Work work_of(const Machine&, const SparseShape& s, const Configuration& c) {
+  Work w;
+  w.programs = parts_of(s.rows, c.bm);
+  const double row = static_cast<double>(s.nonzeros) / std::max(1.0, static_cast<double>(s.rows));
+  w.steps = std::ceil(row / c.bk);
+  const double elements = w.steps * c.bm * c.bk;
+  w.bytes = elements * (2 * s.element_bytes + 4);
+  w.operations = elements * 4;
+  w.memory_bytes = static_cast<double>(s.nonzeros) * (s.element_bytes + 4);
+  return w;
+}
+
+Work work_of(const Machine&, const FftShape& s, const Configuration& c) {
+  Work w;
+  w.programs = parts_of(s.transforms, c.bn);
+  w.bytes = c.bn * 64.0 * s.element_bytes;
+  w.operations = c.bn * 300.0;
+  w.memory_bytes = w.bytes * w.programs;
+  return w;
+}
+
+Work work_of(const Machine&, const AttentionShape& s, const Configuration& c) {
+  Work w;
+  w.programs = static_cast<double>(s.heads) * parts_of(s.queries, c.bm);
+  const double share = s.causal ? std::min(1.0, 0.5 * (1 + static_cast<double>(c.bm) / static_cast<double>(s.keys))) : 1;
+  w.steps = std::ceil(parts_of(s.keys, c.bn) * share);
+  const double keys = w.steps * c.bn, scores = c.bm * keys, depths = s.depth + s.value_depth;
+  w.products = 2 * scores * depths * (s.backward ? 3.5 : 1);
+  w.bytes = (keys + c.bm) * depths * s.element_bytes;
+  w.operations = scores * 6 + w.steps * c.bm * (s.value_depth * 3 + 10);
+  w.exponentials = scores + w.steps * c.bm;
+  w.memory_bytes = static_cast<double>(s.heads * (s.queries + s.keys)) * depths * s.element_bytes;
+  w.launches = s.backward ? 3 : 1;
+  return w;
+}
+
+Work work_of(const Machine&, const DecodeShape& s, const Configuration& c) {
+  Work w;
+  w.programs = static_cast<double>(s.sequences) * c.splits;
+  w.steps = std::ceil(static_cast<double>(s.capacity) / c.bn / c.splits);
+  const double keys = w.steps * c.bn, scores = keys * c.bm;
+  w.bytes = keys * 2 * s.depth * s.element_bytes + 8.0 * c.bm * s.depth;
+  w.products = 4 * scores * s.depth;
+  w.operations = scores * 6 + w.steps * c.bm * (s.depth * 3 + 10);
+  w.exponentials = scores;
+  w.memory_bytes = static_cast<double>(s.sequences * s.capacity) * 2 * s.depth * s.element_bytes;
+  w.launches = c.splits > 1 ? 2 : 1;
+  return w;
+}
+
+int element_bytes_of(const Problem& p) {
+  return std::visit([](const auto& s) { return s.element_bytes; }, p);
+}
+
+double seconds_of(const Machine& m, const Work& w, int element_bytes) {
+  const passes::fusion::MachineFacts& f = m.facts;
+  const double processors = m.target.processors, turns = std::ceil(w.programs / processors);
+  const double rate = element_bytes >= 4 ? f.matrix_flops_32 : element_bytes == 2 ? f.matrix_flops_16 : f.matrix_flops_8;
+  // A program starts, and each step of its loop computes addresses and conditions.
+  constexpr double start = 0.3e-6, step = 0.05e-6;
+  const double compute = w.products / rate + w.operations / f.flops + w.exponentials / f.exponentials + start + w.steps * step;
+  const double moved = w.bytes / f.cache_bytes;
+  constexpr double kApart = 0.25;  // of the shorter of both that does not overlap
+  const double program = std::max(compute, moved) + kApart * std::min(compute, moved);
+  const double reread = m.is_emulated ? w.programs * w.bytes : w.memory_bytes;
+  const double memory = std::max(reread, w.memory_bytes) / f.memory_bytes;
+  return std::max(turns * program, memory) + kApart * std::min(turns * program, memory) +
+         w.launches * (f.launch_seconds + (w.programs > 1 ? f.share_seconds : 0));
+}
+
+}  // namespace
+
+double gpu_seconds(const Machine& m, const Problem& p, const Configuration& c) {
+  return seconds_of(m, std::visit([&](const auto& s) { return work_of(m, s, c); }, p), element_bytes_of(p));
+}
+
+}  // namespace tilewright::kernels::host
