@@ -96,10 +96,11 @@ std::vector<Configuration> candidates(const Machine& m, const ElementsShape& s) 
 
 std::vector<Configuration> candidates(const Machine& m, const ReductionShape& s) {
   std::vector<Configuration> all;
-  for (const int bm : sizes(s.m, 1, 256))
+  const int most_rows = m.target.is_gpu() ? 256 : 1024;
+  for (const int bm : sizes(s.m, 1, most_rows))
     for (const int bk : sizes(s.k, 1, 8192))
       for (const int w : warps(m, {4, 8})) {
-        const int least = std::min(512, cover(s.m, 1, 256) * cover(s.k, 1, 8192));
+        const int least = std::min(512, cover(s.m, 1, most_rows) * cover(s.k, 1, 8192));
         if (bm * bk < least || bm * bk > (m.target.is_gpu() ? 1024 * w : 16384)) continue;
         for (const int parts : splits(m, s.matrices * cdiv(s.m, std::int64_t{bm}), cdiv(s.k, std::int64_t{bk}), 4))
           all.push_back({.bm = bm, .bk = bk, .num_warps = w, .splits = parts});

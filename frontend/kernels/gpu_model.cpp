@@ -88,7 +88,9 @@ Work work_of(const Machine& m, const ReductionShape& s, const Configuration& c) 
   w.programs = static_cast<double>(s.matrices) * parts_of(s.m, c.bm) * c.splits;
   w.steps = std::ceil(parts_of(s.k, c.bk) / c.splits);
   w.bytes = w.steps * (s.turned ? lines(m, c.bk, c.bm, s.element_bytes) : lines(m, c.bm, c.bk, s.element_bytes));
-  w.operations = w.steps * 3.0 * c.bm * c.bk;
+  // Threads that share a row combine what they have by shuffles.
+  const double threads = 32.0 * c.num_warps, sharing = std::min<double>(std::max(threads / c.bm, 1.0), c.bk);
+  w.operations = w.steps * (3.0 * c.bm * c.bk + threads * 8 * std::log2(sharing));
   w.memory_bytes = static_cast<double>(s.matrices * s.m * s.k) * s.element_bytes;
   w.launches = c.splits > 1 ? 2 : 1;
   return w;

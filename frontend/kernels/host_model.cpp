@@ -121,11 +121,10 @@ Programs programs_of(const Machine&, const ReductionShape& s, const Configuratio
   const double rows = static_cast<double>(s.matrices) * parts_of(s.m, c.bm);
   p.count = rows * c.splits;
   p.memory_bytes = static_cast<double>(s.matrices * s.m * s.k) * s.element_bytes;
-  // Long rows are combined in order, by vectors of few elements.
-  const double element =
-      s.turned ? 0.38 + 2.2 / bk + std::min(0.0055 * bk, 1.2)
-               : 0.25 + 3.5 / bk + std::clamp(0.07 * std::log2(bk / 64), 0.0, 0.3) + (s.element_bytes < 4 && tile > 1024 ? 0.09 : 0);
+  // Rows of the tile in memory begin: along k, or, where columns are contiguous, along m.
+  const double element = s.turned ? 0.03 + 3.3 / c.bm + 0.03 / bk : 0.045 + 2.6 / bk + 0.004 * std::max(std::log2(bk / 1024), 0.0);
   p.nanoseconds = kProgram + steps * (kStep + tile * element);
+  if (s.turned && has_tail(s.k, c.bk)) p.nanoseconds += tile * kMasked / 2;
   if (has_tail(s.m, c.bm) && !s.turned)
     p.tails = static_cast<double>(s.matrices) * c.splits, p.tail_nanoseconds = steps * std::min(c.bm, 40) * bk * kMasked;
   p.launches = c.splits > 1 ? 2 : 1;

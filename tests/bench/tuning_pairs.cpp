@@ -182,9 +182,9 @@ std::vector<TuningPair> tuning_pairs(bool is_small) {
           transpose<float>(1024, 1024),
           transpose<f16>(777, 2001),
           copy<float>(1000, 1000),
-          reduce_rows<float>(4096, 256),
+          reduce_rows<float>(1000, 1000),
           reduce_rows<float>(1, 4000000),
-          reduce_columns<float>(4096, 256),
+          reduce_columns<float>(2000, 1000),
           scan(1000000),
           attention<float>(8, 256, 64, false),
           decode<float>(4, 8, 1024, 64)};
