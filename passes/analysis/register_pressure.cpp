@@ -16,75 +16,62 @@ namespace {
 /// Registers for addresses of loops, the thread index and temporaries of an instruction.
 constexpr int kOther = 16;
 
-class Pressure {
- public:
-  explicit Pressure(const Function& f) : f_(f), is_index_(f.value_capacity()), live_(f.value_capacity()) {
-    f.walk([&](OpId id) {
-      if (f.op(id).results.size() == 1) is_index_[f.result(id).index] = is_index(id);
-    });
-    block(f.body());
-  }
-
-  RegisterPressure result() const {
-    RegisterPressure r = worst_;
-    r.registers += kOther;
-    return r;
-  }
-
-  int registers(ValueId v) const {
-    const ir::Type t = f_.type(v);
-    const int each = (t.element_bits() + 31) / 32;
-    if (t.is_scalar()) return 0;  // in uniform registers, or few
-    const OpId id = f_.value(v).op;
-    if (f_.constant_bits(v)) return 0;
-    if (id && f_.kind(id) == OpKind::broadcast_ && f_.type(f_.operand(id, 0)).is_scalar()) return each;
-    const ir::LinearLayout& l = f_.layout(v);
-    const int held = 1 << (l.bits(ir::HardwareDim::reg) - std::popcount(l.free_bits(ir::HardwareDim::reg)));
-    if (t.is_bool()) return std::max(held / 32, 1);
-    const int small = t.element_bits() < 32 ? std::max(held * t.element_bits() / 32, 1) : held * each;
-    return is_index_[v.index] ? std::max(small / 4, 1) : small;
-  }
-
- private:
-  /// Whether the op computes its result from thread indices and scalars only.
-  bool is_index(OpId id) const {
-    const OpKind k = f_.kind(id);
-    if (k == OpKind::arange_ || k == OpKind::constant_) return true;
+/// Whether each value is computed from thread indices and scalars only.
+std::vector<bool> index_values(const Function& f) {
+  std::vector<bool> is_index(f.value_capacity());
+  f.walk([&](OpId id) {
+    const OpKind k = f.kind(id);
     const ir::OpInfo& info = ir::info(k);
     const bool keeps_index = info.has(ir::kElementwise) || info.family == ir::Family::shape || info.family == ir::Family::hint;
-    return keeps_index && !f_.op(id).operands.empty() && std::all_of(f_.op(id).operands.begin(), f_.op(id).operands.end(), [&](ValueId v) {
-             return f_.type(v).is_scalar() || is_index_[v.index];
-           });
-  }
+    const auto& operands = f.op(id).operands;
+    const bool is_computed = keeps_index && !operands.empty() && std::all_of(operands.begin(), operands.end(), [&](ValueId v) {
+                               return f.type(v).is_scalar() || is_index[v.index];
+                             });
+    if (f.op(id).results.size() == 1) is_index[f.result(id).index] = k == OpKind::arange_ || k == OpKind::constant_ || is_computed;
+  });
+  return is_index;
+}
 
+/// The op at which live tiles are largest together, by `size`: int(ValueId), 0 for scalars.
+template <class Size>
+class LiveTiles {
+ public:
+  LiveTiles(const Function& f, Size size) : f_(f), size_(size), live_(f.value_capacity()) { block(f.body()); }
+
+  std::int64_t most() const { return most_; }
+  OpId at() const { return at_; }
+  ValueId largest() const { return largest_; }
+
+ private:
   void begin_live(ValueId v) {
     if (live_[v.index] || f_.type(v).is_scalar()) return;
     live_[v.index] = true;
-    registers_now_ += registers(v);
+    now_ += size_(v);
     live_list_.push_back(v);
   }
 
   void end_live(ValueId v) {
     if (!live_[v.index]) return;
     live_[v.index] = false;
-    registers_now_ -= registers(v);
+    now_ -= size_(v);
     live_list_.erase(std::find(live_list_.begin(), live_list_.end(), v));
   }
 
-  void update_worst(OpId at) {
-    if (registers_now_ <= worst_.registers) return;
-    worst_.registers = registers_now_;
-    worst_.at = at;
-    worst_.largest_registers = 0;
+  void update_most(OpId at) {
+    if (now_ <= most_) return;
+    most_ = now_;
+    at_ = at;
+    largest_ = {};
+    std::int64_t largest = 0;
     for (ValueId v : live_list_)
-      if (registers(v) > worst_.largest_registers) worst_.largest = v, worst_.largest_registers = registers(v);
+      if (size_(v) > largest) largest_ = v, largest = size_(v);
   }
 
   void block(BlockId b) {
     for (OpId id = f_.block(b).last; id; id = f_.op(id).prev) {
       const ir::OpData& op = f_.op(id);
       for (ValueId v : op.results) begin_live(v);
-      update_worst(id);
+      update_most(id);
       if (!ir::combines(op.kind) && !op.regions.empty()) {
         // Values that a loop uses from outside are live in all of it.
         for (BlockId r : op.regions)
@@ -96,20 +83,55 @@ class Pressure {
       }
       for (ValueId v : op.results) end_live(v);
       for (ValueId v : op.operands) begin_live(v);
-      update_worst(id);
+      update_most(id);
     }
   }
 
   const Function& f_;
-  std::vector<bool> is_index_, live_;  // by value
+  Size size_;
+  std::vector<bool> live_;  // by value
   std::vector<ValueId> live_list_;
-  int registers_now_ = 0;
-  RegisterPressure worst_;
+  std::int64_t now_ = 0, most_ = 0;
+  OpId at_;
+  ValueId largest_;
 };
+
+/// Of a thread, for a tile of a distributed function.
+int registers_of(const Function& f, ValueId v, bool is_index) {
+  const ir::Type t = f.type(v);
+  const int each = (t.element_bits() + 31) / 32;
+  if (t.is_scalar()) return 0;  // in uniform registers, or few
+  const OpId id = f.value(v).op;
+  if (f.constant_bits(v)) return 0;
+  if (id && f.kind(id) == OpKind::broadcast_ && f.type(f.operand(id, 0)).is_scalar()) return each;
+  const ir::LinearLayout& l = f.layout(v);
+  const int held = 1 << (l.bits(ir::HardwareDim::reg) - std::popcount(l.free_bits(ir::HardwareDim::reg)));
+  if (t.is_bool()) return std::max(held / 32, 1);
+  const int small = t.element_bits() < 32 ? std::max(held * t.element_bits() / 32, 1) : held * each;
+  return is_index ? std::max(small / 4, 1) : small;
+}
+
+std::int64_t data_words(const Function& f, ValueId v, const std::vector<bool>& is_index) {
+  const ir::Type t = f.type(v);
+  if (t.is_scalar() || t.is_bool() || is_index[v.index]) return 0;
+  if (const OpId id = f.value(v).op; id && (f.kind(id) == OpKind::broadcast_ || f.kind(id) == OpKind::reshape_))
+    return data_words(f, f.operand(id, 0), is_index);
+  return (t.elements() * t.element_bits() + 31) / 32;
+}
 
 }  // namespace
 
-RegisterPressure register_pressure(const Function& f) { return Pressure(f).result(); }
+RegisterPressure register_pressure(const Function& f) {
+  const std::vector<bool> is_index = index_values(f);
+  const auto size = [&](ValueId v) { return registers_of(f, v, is_index[v.index]); };
+  const LiveTiles live(f, size);
+  return {static_cast<int>(live.most()) + kOther, live.at(), live.largest(), live.largest() ? size(live.largest()) : 0};
+}
+
+std::int64_t live_data_words(const Function& f) {
+  const std::vector<bool> is_index = index_values(f);
+  return LiveTiles(f, [&](ValueId v) { return data_words(f, v, is_index); }).most();
+}
 
 int blocks_per_sm(const Function& f, const ir::TargetDesc& target, int num_warps, std::int64_t shared_bytes) {
   // CUDA C++ Programming Guide, "Compute Capabilities": registers go to warps in units of 8 a thread; each program takes 1 KiB of shared
@@ -131,7 +153,8 @@ std::string too_large(const Function& f, const ir::TargetDesc& target, int num_w
   const int available = std::min(target.max_registers, target.registers_per_sm / (32 * num_warps));
   if (p.registers <= 2 * available || !p.largest) return {};  // ptxas may need fewer than the estimate
   int fits = num_warps;
-  for (int share = p.registers; fits < 32 && share > std::min(target.max_registers, target.registers_per_sm / (32 * fits)); share = (share - kOther) / 2 + kOther)
+  for (int share = p.registers; fits < 32 && share > std::min(target.max_registers, target.registers_per_sm / (32 * fits));
+       share = (share - kOther) / 2 + kOther)
     fits *= 2;
   std::string message = fmt::format("a thread would hold about {} registers at once, {} of them for {}; it has {}", p.registers,
                                     p.largest_registers, ir::text(f.type(p.largest)), available);

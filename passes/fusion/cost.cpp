@@ -160,7 +160,7 @@ class Estimator {
   bool fits() const {
     const bool is_bounded =
         std::all_of(tiles_.payload.begin(), tiles_.payload.end(), [](const auto& axis) { return axis.second <= kLongestPayload; });
-    return is_bounded && fits_on_chip(plan_) && cost_.accumulator_bytes <= facts_.accumulator_bytes;
+    return is_bounded && tiles_.operands_fit && fits_on_chip(plan_) && cost_.accumulator_bytes <= facts_.accumulator_bytes;
   }
 
   // Extents that are not known may be large, and then time matters.

@@ -13,6 +13,7 @@
 #include "passes/fusion/cover.h"
 #include "passes/fusion/covered_nodes.h"
 #include "passes/fusion/emit/configuration.h"
+#include "passes/fusion/emit/limits.h"
 #include "passes/fusion/emit/scatter.h"
 #include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/error_bound.h"
@@ -340,7 +341,7 @@ class ProgramBuilder {
     prove(f.exprs, plan);
     if (split.parts == 1) {
       ProgramKernel k = described(f.pool, plan, reason.empty() ? reason_of(plan) : reason, plan.text());
-      EmittedKernel e = emit_within_limits(sizes, [&] { return emit_kernel(name, f.exprs, plan, sizes); });
+      EmittedKernel e = emit_within_limits(sizes, target_, [&] { return emit_kernel(name, f.exprs, plan, sizes); });
       k.error_text = error_text(plan, sum_bounds(plan, sizes, 1));
       add_kernel(std::move(k), std::move(e), sizes);
     } else {
@@ -359,10 +360,11 @@ class ProgramBuilder {
     while (buffers_.is_prefix_of_a_name(states)) states += "_";
     const SplitLoop split = split_loop(f.exprs, plan, accumulator_order(plan, sizes), choice.parts, states);
     const std::string part_name = unused_name(name + "_parts");
-    EmittedKernel parts = emit_within_limits(sizes, [&] { return emit_part_kernel(part_name, f.exprs, plan, sizes, split); });
+    EmittedKernel parts = emit_within_limits(sizes, target_, [&] { return emit_part_kernel(part_name, f.exprs, plan, sizes, split); });
     std::int64_t at_once = 1;
     TileSizes merging = merge_tiles(plan, sizes, choice.parts, at_once);
-    EmittedKernel merge = emit_within_limits(merging, [&] { return emit_merge_kernel(name, f.exprs, plan, merging, split, at_once); });
+    EmittedKernel merge =
+        emit_within_limits(merging, target_, [&] { return emit_merge_kernel(name, f.exprs, plan, merging, split, at_once); });
     add_kernel(described(f.pool, plan, choice.reason + "\n" + (reason.empty() ? reason_of(plan) : reason), plan.text(), Share::reductions),
                std::move(parts), sizes);
     ProgramKernel merged = described(f.pool, plan, fmt::format("merges the states of {} parts in a fixed order", choice.parts),

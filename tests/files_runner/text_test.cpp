@@ -121,6 +121,7 @@ constexpr Analysis kAnalyses[] = {
     {"axis_info", [](const ir::Function& f, const Case&) { return passes::AxisInfoAnalysis(f).print(); }},
     {"coalesce", print_coalescing},
     {"hazards", [](const ir::Function& f, const Case& c) { return passes::print_hazards(f, passes::LoweringPlans(f, c.warps)); }},
+    {"live_data_words", [](const ir::Function& f, const Case&) { return fmt::format("{} words\n", passes::live_data_words(f)); }},
     {"register_pressure", print_pressure},
 };
 

@@ -13,6 +13,9 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
+// More than this does not fit in any case.
+constexpr std::int64_t kMany = std::int64_t{1} << 20;
+
 std::int64_t power_of_two(std::int64_t at_least) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(at_least, 1))));
 }
@@ -78,8 +81,9 @@ class TileChooser {
     for (Axis a : payload) sizes_.payload[a] = whole(a);
     for (Axis a : grid) sizes_.grid[a] = 1;
     if (plan_.loop && has_product()) {
-      choose_for_product(grid);
-      choose_inner(INT64_MAX);
+      const std::int64_t contracted = choose_for_product(grid);
+      choose_inner(INT64_MAX, contracted);
+      if (target_.is_gpu()) fit_operands();
     } else if (plan_.loop) {
       choose_for_rows(grid);
     } else {
@@ -125,7 +129,8 @@ class TileChooser {
     return false;
   }
 
-  void choose_for_product(const AxisSet& grid) {
+  // Returns how many positions of operands are contracted at once.
+  std::int64_t choose_for_product(const AxisSet& grid) {
     std::map<Axis, double> shared;
     double most_shared = 0;
     for (Axis a : grid) most_shared = std::max(most_shared, shared[a] = shared_along(a, grid));
@@ -140,8 +145,6 @@ class TileChooser {
     const std::size_t most = sizes_.payload.empty() ? 2 : 1;
     for (std::size_t i = 0; i < std::min(most, tiled.size()); ++i)
       sizes_.grid[tiled[i]] = is_batch_invariant_ ? side : std::min(side, whole(tiled[i]));
-    // More than this does not fit in any case.
-    constexpr std::int64_t kMany = std::int64_t{1} << 20;
     std::int64_t cells = 0;  // of all accumulators of a row
     for (const Accumulator& a : plan_.accumulators) {
       std::int64_t own = 1;
@@ -153,16 +156,17 @@ class TileChooser {
     // Rows with long payloads: fewer of them.
     constexpr std::int64_t kMostCells = 64 * 256;
     for (auto& [axis, size] : sizes_.grid)
-      while (size > 16 && size * cells > kMostCells) size /= 2;
+      while (size > kLeastOfMatrix && size * cells > kMostCells) size /= 2;
     use_processors();
     const bool is_contracted = sizes_.payload.empty() && !has_product_along_loop();
-    sizes_.loop = std::min<std::int64_t>(is_contracted ? 32 : 64, whole(plan_.loop));
-    // Matrix instructions contract at least 16 positions.
-    sizes_.loop = std::max<std::int64_t>(sizes_.loop, 16);
+    const std::int64_t contracted = is_contracted ? 32 : 64;
+    sizes_.loop = std::min(contracted, whole(plan_.loop));
+    sizes_.loop = std::max(sizes_.loop, kLeastOfMatrix);
     while (sizes_.loop > 32 && cells * sizes_.loop > 64 * 128) sizes_.loop /= 2;
     // A product over several axes contracts the others in each position of the loop.
     for (const Reduction& r : plan_.reductions)
       if (r.value->bound.size() > 1) sizes_.loop = 1;
+    return contracted;
   }
 
   // Smaller tiles where more than half of a host's threads would have no program: what tiles read twice is in their caches. Extents that
@@ -176,11 +180,9 @@ class TileChooser {
       return product;
     };
     while (!is_batch_invariant_ && !target_.is_gpu() && 2 * programs() <= target_.processors) {
-      const auto largest = std::max_element(sizes_.grid.begin(), sizes_.grid.end(), [](const auto& a, const auto& b) {
-        return std::pair(a.second, b.first->name) < std::pair(b.second, a.first->name);
-      });
-      if (largest == sizes_.grid.end() || largest->second <= kLeastSide) return;
-      largest->second /= 2;
+      std::int64_t* largest = largest_grid_tile(sizes_);
+      if (!largest || *largest <= kLeastSide) return;
+      *largest /= 2;
     }
   }
 
@@ -197,7 +199,7 @@ class TileChooser {
       sizes_.grid[*contiguous] = std::min({is_batch_invariant_ ? line : whole(*contiguous), line, most / cells});
       cells *= sizes_.grid[*contiguous];
     }
-    cells *= choose_inner(most / cells);
+    cells *= choose_inner(most / cells, INT64_MAX);
     sizes_.loop = std::min(whole(plan_.loop), most / cells);
     if (contiguous != grid.end()) return;
     // Short rows: several at once.
@@ -224,9 +226,8 @@ class TileChooser {
     }
   }
 
-  // Tiles of the axes that reductions bind beside the loop's, of at most so many positions together. Returns how many they are.
-  std::int64_t choose_inner(std::int64_t most) {
-    // Forms make reductions of their own beside those of the outputs.
+  // Forms make reductions of their own beside those of the outputs.
+  std::vector<Expr> all_reductions() const {
     std::vector<KernelOutput> all = plan_.outputs;
     for (const Accumulator& a : plan_.accumulators) {
       all.push_back({{}, a.body, nullptr, {}});
@@ -235,8 +236,75 @@ class TileChooser {
     }
     for (const Reduction& r : plan_.reductions)
       for (const AccumulatorTerm& t : r.terms) all.push_back({{}, t.factor, nullptr, {}});
-    AxisSet bound;
-    for (Expr r : reductions_over(nullptr, all)) bound.insert(r->bound);
+    return reductions_over(nullptr, all);
+  }
+
+  // Operands of products go through shared memory: both of a product, each twice while the next tile is on its way.
+  void fit_operands() {
+    const std::int64_t most = target_.shared_bytes / 4;
+    for (Expr r : all_reductions()) {
+      if (!is_product(r, b_)) continue;
+      const std::int64_t bytes = std::max(ir::bits(r->operand_element) / 8, 1);
+      for (const AxisSet& axes : operands(r))
+        while (positions(axes) > most / bytes)
+          if (!halve_tile_of(axes)) {
+            sizes_.operands_fit = false;
+            return;
+          }
+    }
+  }
+
+  // The axes of each operand of a product: of factors that have an axis of the result in common which has a tile.
+  std::vector<AxisSet> operands(Expr product) const {
+    std::vector<AxisSet> all;
+    for (const Factor& f : b_.factors(product->operands[0])) {
+      AxisSet own;
+      for (Axis a : f.base->axes.without(product->bound))
+        if (tile_of(a) > 1) own.insert(a);
+      if (own.empty()) continue;
+      own.insert(f.base->axes.common(product->bound));
+      const auto joins = [&](const AxisSet& other) { return other.without(product->bound).intersects(own); };
+      for (const AxisSet& other : all)
+        if (joins(other)) own.insert(other);
+      std::erase_if(all, joins);
+      all.push_back(own);
+    }
+    return all;
+  }
+
+  std::int64_t tile_of(Axis a) const {
+    if (a == plan_.loop) return sizes_.loop;
+    if (const auto grid = sizes_.grid.find(a); grid != sizes_.grid.end()) return grid->second;
+    if (const auto inner = sizes_.inner.find(a); inner != sizes_.inner.end()) return inner->second.size;
+    const auto payload = sizes_.payload.find(a);
+    return payload != sizes_.payload.end() ? payload->second : 1;
+  }
+
+  // Of tiles of these axes.
+  std::int64_t positions(const AxisSet& axes) const {
+    std::int64_t all = 1;
+    for (Axis a : axes) all = std::min(all * std::min(tile_of(a), kMany), kMany);
+    return all;
+  }
+
+  // The larger one of the loop's tile and that of an axis that programs share out. False if no tile can be halved.
+  bool halve_tile_of(const AxisSet& axes) {
+    std::int64_t* largest = axes.contains(plan_.loop) ? &sizes_.loop : nullptr;
+    for (auto& [axis, size] : sizes_.grid)
+      if (axes.contains(axis) && (!largest || size > *largest)) largest = &size;
+    if (!largest || *largest <= kLeastOfMatrix) return false;
+    *largest /= 2;
+    return true;
+  }
+
+  // Tiles of the axes that reductions bind beside the loop's, of at most so many positions together; `most_with_loop`: of axes that a
+  // reduction over the loop's axis binds as well. Returns how many they are.
+  std::int64_t choose_inner(std::int64_t most, std::int64_t most_with_loop) {
+    AxisSet bound, with_loop;
+    for (Expr r : all_reductions()) {
+      bound.insert(r->bound);
+      if (r->bound.contains(plan_.loop)) with_loop.insert(r->bound);
+    }
     std::vector<Axis> order;
     for (Axis a : bound) {
       if (const auto payload = sizes_.payload.find(a); payload != sizes_.payload.end())
@@ -245,15 +313,17 @@ class TileChooser {
         order.push_back(a);
     }
     std::stable_partition(order.begin(), order.end(), [&](Axis a) { return is_contiguous(a); });
-    std::int64_t positions = 1;
+    std::int64_t all = 1, beside_loop = 1;
     for (Axis a : order) {
       constexpr std::int64_t kWalked = 64;
-      const std::int64_t size = whole(a), left = most / positions;
+      const bool is_with_loop = with_loop.contains(a);
+      const std::int64_t size = whole(a), left = std::min(most / all, is_with_loop ? most_with_loop / beside_loop : INT64_MAX);
       const bool is_whole = size <= std::min(kMostWholeExtent, left);
       sizes_.inner[a] = is_whole ? TileSizes::Inner{size, false} : TileSizes::Inner{std::min(kWalked, left), true};
-      positions *= sizes_.inner[a].size;
+      all *= sizes_.inner[a].size;
+      if (is_with_loop) beside_loop *= sizes_.inner[a].size;
     }
-    return positions;
+    return all;
   }
 
   const Plan& plan_;
@@ -270,25 +340,11 @@ TileSizes choose_tiles(const Plan& plan, const ExprBuilder& b, const ir::TargetD
   return TileChooser(plan, b, target, is_batch_invariant).run();
 }
 
-EmittedKernel emit_within_limits(TileSizes& sizes, const std::function<EmittedKernel()>& emit) {
-  for (;;) {
-    try {
-      return emit();
-    } catch (const TileTooLarge&) {
-      bool is_smaller = sizes.loop > 1;
-      sizes.loop = std::max<std::int64_t>(sizes.loop / 2, 1);
-      for (auto& [axis, size] : sizes.grid) {
-        is_smaller = is_smaller || size > 1;
-        size = std::max<std::int64_t>(size / 2, 1);
-      }
-      for (auto& [axis, inner] : sizes.inner) {
-        if (is_smaller || inner.size == 1 || sizes.payload.count(axis) != 0) continue;
-        inner = {inner.size / 2, true};
-        is_smaller = true;
-      }
-      if (!is_smaller) throw;
-    }
-  }
+std::int64_t* largest_grid_tile(TileSizes& sizes) {
+  const auto largest = std::max_element(sizes.grid.begin(), sizes.grid.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.second, b.first->name) < std::pair(b.second, a.first->name);
+  });
+  return largest == sizes.grid.end() ? nullptr : &largest->second;
 }
 
 }  // namespace tilewright::passes::fusion

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 
+#include "passes/fusion/emit/configuration.h"
 #include "passes/fusion/emit/kernel_emitter.h"
 #include "passes/fusion/emit/loop_bounds.h"
 
@@ -181,11 +182,9 @@ TileSizes merge_tiles(const Plan& plan, const TileSizes& sizes, std::int64_t par
   // Registers hold the states of a merge; rows that do not fit beside each other go to other programs.
   constexpr double kMostElements = 8192;
   while (cells() * static_cast<double>(parts) > kMostElements) {
-    const auto largest = std::max_element(smaller.grid.begin(), smaller.grid.end(), [](const auto& a, const auto& b) {
-      return std::pair(a.second, b.first->name) < std::pair(b.second, a.first->name);
-    });
-    if (largest == smaller.grid.end() || largest->second == 1) break;
-    largest->second /= 2;
+    std::int64_t* largest = largest_grid_tile(smaller);
+    if (!largest || *largest == 1) break;
+    *largest /= 2;
   }
   at_once = std::min(parts, power_of_two_at_most(kMostElements / cells()));
   return smaller;

@@ -1,0 +1,14 @@
+// Keeps kernels within the limits of tile IR and of a target's registers.
+#pragma once
+#include <functional>
+
+#include "passes/fusion/emit/kernel_emitter.h"
+#include "tileir/target/target_desc.h"
+
+namespace tilewright::passes::fusion {
+
+/// Emits with these tiles; makes them smaller until every tile of the kernel is within the limits of tile IR and, for GPUs, what the tiles
+/// hold at once fits into registers, if it can. Chooses the number of warps. Throws TileTooLarge if no tile can be halved.
+EmittedKernel emit_within_limits(TileSizes&, const ir::TargetDesc&, const std::function<EmittedKernel()>& emit);
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,88 @@
+// Warps and tiles of kernels for GPUs: what programs hold fits into registers and shared memory.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "passes/analysis/register_pressure.h"
+#include "passes/fusion/program.h"
+#include "tests/unit/passes/fusion/workloads.h"
+#include "tileir/op_kind.h"
+
+namespace tilewright::passes::fusion::test {
+namespace {
+
+ir::TargetDesc gpu(int sm, int shared_bytes) {
+  ir::TargetDesc target;
+  target.name = "sm_" + std::to_string(sm);
+  target.kind = ir::TargetDesc::Kind::nvptx;
+  target.sm = sm;
+  target.shared_bytes = shared_bytes;
+  target.processors = 108;
+  return target;
+}
+
+const ir::TargetDesc kTuring = gpu(75, 65536), kAmpere = gpu(80, 166912);
+
+Program attention(const ir::TargetDesc& target, const Dim& queries, std::int64_t head, const ProgramOptions& options = {}) {
+  const auto w = std::find_if(workloads().begin(), workloads().end(), [](const Workload& x) { return x.name == "attention"; });
+  REQUIRE(w != workloads().end());
+  graph::Graph g;
+  Variants plain;
+  plain.at = {.batch = 1, .heads = 8, .queries = queries, .keys = 1024, .head = head, .value_head = head};
+  w->build(g, plain);
+  return build_program(g, options, target);
+}
+
+// The largest operand of a product, in bytes.
+std::int64_t largest_operand(const Program& p) {
+  std::int64_t largest = 0;
+  for (const ProgramKernel& k : p.kernels)
+    k.function.walk([&](ir::OpId id) {
+      if (k.function.kind(id) != ir::OpKind::dot_) return;
+      for (int i = 0; i < 2; ++i) {
+        const ir::Type t = k.function.type(k.function.operand(id, i));
+        largest = std::max(largest, t.elements() * t.element_bits() / 8);
+      }
+    });
+  return largest;
+}
+
+TEST_CASE("fusion configuration: programs have as many warps as what they hold needs registers") {
+  for (const ir::TargetDesc& target : {kTuring, kAmpere}) {
+    CAPTURE(target.name);
+    const Program narrow = attention(target, 1024, 64), wide = attention(target, 1024, 256);
+    REQUIRE(narrow.kernels.size() == 1);
+    REQUIRE(wide.kernels.size() == 1);
+    CHECK(narrow.kernels[0].num_warps == 4);
+    CHECK(wide.kernels[0].num_warps == 8);
+    CHECK(live_data_words(narrow.kernels[0].function) <= 128 * 255);
+    CHECK(live_data_words(wide.kernels[0].function) <= 256 * 132);
+  }
+}
+
+TEST_CASE("fusion configuration: operands of products fit into shared memory beside those of the next tile") {
+  for (const std::int64_t head : {64, 128, 256, 512})
+    for (const ir::TargetDesc& target : {kTuring, kAmpere}) {
+      CAPTURE(head);
+      CAPTURE(target.name);
+      CHECK(largest_operand(attention(target, 1024, head)) <= target.shared_bytes / 4);
+    }
+}
+
+TEST_CASE("fusion configuration: if other rows must not matter, neither the warps nor the tiles depend on their number") {
+  const ProgramOptions options{.batch_invariant = true};
+  for (const std::int64_t head : {64, 256}) {
+    CAPTURE(head);
+    const Program few = attention(kAmpere, 2, head, options), many = attention(kAmpere, 1000, head, options);
+    REQUIRE(few.kernels.size() == many.kernels.size());
+    for (std::size_t i = 0; i < few.kernels.size(); ++i) {
+      CHECK(few.kernels[i].num_warps == many.kernels[i].num_warps);
+      for (int axis = 0; axis < 3; ++axis)
+        for (std::size_t f = 0; f < few.kernels[i].grid[axis].size(); ++f)
+          CHECK(few.kernels[i].grid[axis][f].tile == many.kernels[i].grid[axis][f].tile);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::passes::fusion::test
