@@ -7,7 +7,6 @@
 #include <sstream>
 #include <string_view>
 
-#include "backend/compile.h"
 #include "runtime/ptx_lint.h"
 #include "runtime/ptxas.h"
 #include "tileir/text/parser.h"
@@ -50,14 +49,11 @@ bool has_ordered_atomic(const ir::Function& f) {
 
 }  // namespace
 
-void PtxChecker::add(const std::string& name, ir::Function f, int num_warps, bool check) {
+void PtxChecker::add(const std::string& name, ir::Function f, std::span<const std::string> targets, backend::CompileOptions options) {
   f.name = fmt::format("k{}_{}", counts_.kernels++, f.name);
-  for (const std::string& target : targets_) {
-    const std::string where = fmt::format("{} for {}", name, target);
-    backend::CompileOptions options;
+  for (const std::string& target : targets) {
+    const std::string where = fmt::format("{} for {}, {} warps", name, target, options.num_warps);
     options.target = target;
-    options.num_warps = num_warps;
-    options.check = check;
     backend::CompiledKernel kernel;
     try {
       kernel = backend::compile(f, options, {.keep_text = true, .dump = {}});
@@ -80,7 +76,7 @@ void PtxChecker::add(const std::string& name, ir::Function f, int num_warps, boo
       ++counts_.too_long;
       return;
     }
-    if (ptxas_) bodies_[target].push_back({where, std::move(kernel.assembly)});
+    if (ptxas_) bodies_[target].push_back({where, f.name, std::move(kernel.assembly)});
   }
 }
 
@@ -102,8 +98,9 @@ void PtxChecker::assemble(const std::string& target, std::span<const Body> bodie
       ++counts_.assembled;
       if (k.spill_store_bytes + k.spill_load_bytes == 0) continue;
       ++counts_.with_spills;
-      if (no_spills_)
-        problems_.push_back(fmt::format("{} for {}: {} bytes of spills", k.name, target, k.spill_store_bytes + k.spill_load_bytes));
+      if (!no_spills_) continue;
+      const auto body = std::find_if(bodies.begin(), bodies.end(), [&](const Body& b) { return b.entry == k.name; });
+      problems_.push_back(fmt::format("{}: {} bytes of spills", body->name, k.spill_store_bytes + k.spill_load_bytes));
     }
   } catch (const Error& e) {
     if (bodies.size() == 1) return problems_.push_back(fmt::format("{}: {}", bodies[0].name, e.what()));

@@ -2,9 +2,11 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "backend/compile.h"
 #include "tileir/ir.h"
 
 namespace tilewright::test {
@@ -16,13 +18,12 @@ struct PtxCounts {
 
 class PtxChecker {
  public:
-  /// `ptxas`: none: only the lint. `targets`: of rt::ptx_targets(). `no_spills`: local memory is a problem, of the
-  /// PTX or where ptxas spills registers.
-  PtxChecker(std::vector<std::string> targets, std::optional<std::string> ptxas, bool no_spills)
-      : targets_(std::move(targets)), ptxas_(std::move(ptxas)), no_spills_(no_spills) {}
+  /// `ptxas`: none: only the lint. `no_spills`: local memory is a problem, of the PTX or where ptxas spills registers.
+  PtxChecker(std::optional<std::string> ptxas, bool no_spills) : ptxas_(std::move(ptxas)), no_spills_(no_spills) {}
 
-  /// Compiles for every target; `name` is for messages. What needs more shared memory than a target has may be refused.
-  void add(const std::string& name, ir::Function, int num_warps, bool check);
+  /// Compiles for each of the targets, of rt::ptx_targets(), with the other options; `name` is for messages. What needs more shared memory
+  /// than a target has may be refused.
+  void add(const std::string& name, ir::Function, std::span<const std::string> targets, backend::CompileOptions);
   /// Assembles all that was added, many kernels at once.
   void finish();
 
@@ -32,12 +33,11 @@ class PtxChecker {
 
  private:
   struct Body {
-    std::string name, ptx;
+    std::string name, entry, ptx;  // entry: its kernel
   };
   void check_orders(const std::string& where, const std::string& tile_ir, int ordered_atomics, int fences);
   void assemble(const std::string& target, std::span<const Body>);
 
-  std::vector<std::string> targets_;
   std::optional<std::string> ptxas_;
   bool no_spills_;
   std::map<std::string, std::vector<Body>> bodies_;  // by target

@@ -1,5 +1,6 @@
 // check_ptx: compiles each kernel of the .tile files under some folders to PTX for each GPU, which the lint and, if installed, ptxas must
-// accept. Of a folder that TILEWRIGHT_DUMP wrote, only the traced kernels are compiled.
+// accept. Of a folder that TILEWRIGHT_DUMP wrote, only the traced kernels are compiled. Kernels of .graph files are derived for each GPU,
+// and compiled for it with the warps that they are launched with.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -12,10 +13,13 @@
 #include <set>
 #include <sstream>
 
+#include "backend/compile.h"
 #include "frontend/cli/child_process.h"
+#include "passes/fusion/program.h"
 #include "runtime/ptx_lint.h"
 #include "runtime/ptxas.h"
 #include "tests/ptx_check/checker.h"
+#include "tileir/graph/text/graph_text.h"
 #include "tileir/op_kind.h"
 #include "tileir/text/parser.h"
 #include "tileir/text/printer.h"
@@ -29,8 +33,8 @@ using namespace tilewright;
 struct Kernel {
   std::string name;
   ir::Function function;
-  int num_warps;
-  bool check;
+  std::vector<std::string> targets;
+  backend::CompileOptions options;
 };
 
 std::string contents(const fs::path& path) {
@@ -38,13 +42,14 @@ std::string contents(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::vector<fs::path> tile_files(const std::vector<std::string>& folders) {
+std::vector<fs::path> files_in(const std::vector<std::string>& folders) {
   std::vector<fs::path> files;
   for (const std::string& folder : folders)
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
       const fs::path& path = entry.path();
       const bool is_dump = fs::exists(path.parent_path() / "00_traced.tile");
-      if (path.extension() == ".tile" && (!is_dump || path.filename() == "00_traced.tile")) files.push_back(path);
+      const bool is_tile = path.extension() == ".tile" && (!is_dump || path.filename() == "00_traced.tile");
+      if (is_tile || path.extension() == ".graph") files.push_back(path);
     }
   std::sort(files.begin(), files.end());
   return files;
@@ -79,25 +84,62 @@ bool has_long_sort(const ir::Function& f) {
   return found;
 }
 
-/// `warps`: of every program; 0: by the size of its tiles.
-std::vector<Kernel> read_kernels(const std::vector<fs::path>& files, int warps) {
-  std::vector<Kernel> kernels;
-  std::set<std::string> seen;
-  for (const fs::path& file : files) {
+class KernelReader {
+ public:
+  /// `warps`: of every program of tile IR; 0: by the size of its tiles.
+  KernelReader(std::vector<std::string> targets, int warps) : targets_(std::move(targets)), warps_(warps) {}
+
+  void read(const fs::path& file) {
+    const bool is_graph = file.extension() == ".graph";
+    graph::Graph g;
     ir::Module module;
     try {
-      module = ir::parse(contents(file), file.string());
+      if (is_graph)
+        g = graph::parse(contents(file), file.string());
+      else
+        module = ir::parse(contents(file), file.string());
     } catch (const Error&) {
-      continue;  // of tests of the parser
+      return;  // of tests of the parsers
     }
+    is_graph ? derive(file, g) : add_traced(file, module);
+  }
+  std::vector<Kernel>& kernels() { return kernels_; }
+
+ private:
+  void add_traced(const fs::path& file, ir::Module& module) {
     for (ir::Function& f : module.functions) {
-      if (!ir::verify(f).empty() || !is_traced(f) || !seen.insert(ir::print(f)).second) continue;
-      const int number_of_warps = warps != 0 ? warps : warps_for(f, kernels.size());
-      kernels.push_back({fmt::format("{} of {}", f.name, file.string()), std::move(f), number_of_warps, kernels.size() % 8 == 7});
+      if (!ir::verify(f).empty() || !is_traced(f)) continue;
+      backend::CompileOptions options;
+      options.num_warps = warps_ != 0 ? warps_ : warps_for(f, kernels_.size());
+      options.check = kernels_.size() % 8 == 7;
+      add(file, std::move(f), targets_, options);
     }
   }
-  return kernels;
-}
+
+  void derive(const fs::path& file, const graph::Graph& g) {
+    for (const std::string& target : targets_) {
+      passes::fusion::Program program = passes::fusion::build_program(g, {}, backend::describe_target(target));
+      for (auto* all : {&program.kernels, &program.parameter_kernels})
+        for (passes::fusion::ProgramKernel& k : *all) {
+          backend::CompileOptions options;
+          options.num_warps = k.num_warps;
+          options.num_stages = k.num_stages;
+          options.contract = k.contract;
+          add(file, std::move(k.function), {target}, options);
+        }
+    }
+  }
+
+  void add(const fs::path& file, ir::Function f, std::vector<std::string> targets, const backend::CompileOptions& options) {
+    if (!seen_.insert(fmt::format("{} {}", fmt::join(targets, " "), ir::print(f))).second) return;
+    kernels_.push_back({fmt::format("{} of {}", f.name, file.string()), std::move(f), std::move(targets), options});
+  }
+
+  std::vector<std::string> targets_;
+  int warps_;
+  std::set<std::string> seen_;
+  std::vector<Kernel> kernels_;
+};
 
 class Run {
  public:
@@ -114,7 +156,7 @@ class Run {
     }
     ++counts_.kernels;
     const std::string said = result.errors.substr(0, result.errors.find('\n'));
-    problems_.push_back(fmt::format("{}, {} warps: {}: {}", kernels[0].name, kernels[0].num_warps, strsignal(result.signal), said));
+    problems_.push_back(fmt::format("{}, {} warps: {}: {}", kernels[0].name, kernels[0].options.num_warps, strsignal(result.signal), said));
   }
 
   int report() const {
@@ -132,8 +174,8 @@ class Run {
  private:
   /// The counts in a line, then problems, each before a '\0': they may have many lines.
   std::string outcome(std::span<const Kernel> kernels) const {
-    test::PtxChecker checker(targets_, ptxas_, no_spills_);
-    for (const Kernel& k : kernels) checker.add(k.name, k.function, k.num_warps, k.check);
+    test::PtxChecker checker(ptxas_, no_spills_);
+    for (const Kernel& k : kernels) checker.add(k.name, k.function, k.targets, k.options);
     checker.finish();
     const test::PtxCounts& c = checker.counts();
     std::string text = fmt::format("{} {} {} {} {} {}\n", c.kernels, c.texts, c.assembled, c.with_spills, c.refused, c.too_long);
@@ -165,7 +207,7 @@ class Run {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("PTX for every GPU of the kernels in .tile files, checked by the lint and by ptxas");
+  CLI::App app("PTX for every GPU of the kernels in .tile and .graph files, checked by the lint and by ptxas");
   std::vector<std::string> folders, targets;
   std::size_t share = 0, shares = 1;
   int warps = 0;
@@ -175,7 +217,7 @@ int main(int argc, char** argv) {
   app.add_option("--share", share,
                  "Which of the shares to check, from 0; the first one has the kernels that are compiled for one target only");
   app.add_option("--of", shares, "Number of shares that the targets are divided into");
-  app.add_option("--warps", warps, "Of every program; default: by the size of its tiles");
+  app.add_option("--warps", warps, "Of every program of tile IR; default: by the size of its tiles");
   app.add_flag("--no-spills", no_spills, "Local memory and spilled registers are a problem");
   CLI11_PARSE(app, argc, argv);
   if (targets.empty())
@@ -183,7 +225,9 @@ int main(int argc, char** argv) {
   // Shares by kernel would be uneven, because a few kernels take most of the time.
   std::vector<std::string> my_targets;
   for (std::size_t i = share; i < targets.size(); i += shares) my_targets.push_back(std::move(targets[i]));
-  std::vector<Kernel> kernels = read_kernels(tile_files(folders), warps);
+  KernelReader reader(my_targets, warps);
+  for (const fs::path& file : files_in(folders)) reader.read(file);
+  std::vector<Kernel>& kernels = reader.kernels();
   if (share != 0) std::erase_if(kernels, [](const Kernel& k) { return has_long_sort(k.function); });
   Run run(my_targets, rt::find_ptxas(), no_spills);
   constexpr std::size_t kAtOnce = 32;
