@@ -13,6 +13,8 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
+// Positions along which operands of products are contracted at once; on hosts only of the axis of the loop.
+constexpr std::int64_t kContracted = 32;
 // More than this does not fit in any case.
 constexpr std::int64_t kMany = std::int64_t{1} << 20;
 
@@ -81,8 +83,8 @@ class TileChooser {
     for (Axis a : payload) sizes_.payload[a] = whole(a);
     for (Axis a : grid) sizes_.grid[a] = 1;
     if (plan_.loop && has_product()) {
-      const std::int64_t contracted = choose_for_product(grid);
-      choose_inner(INT64_MAX, contracted);
+      choose_for_product(grid);
+      choose_inner(INT64_MAX, target_.is_gpu() ? kContracted : INT64_MAX);
       if (target_.is_gpu()) fit_operands();
     } else if (plan_.loop) {
       choose_for_rows(grid);
@@ -129,8 +131,7 @@ class TileChooser {
     return false;
   }
 
-  // Returns how many positions of operands are contracted at once.
-  std::int64_t choose_for_product(const AxisSet& grid) {
+  void choose_for_product(const AxisSet& grid) {
     std::map<Axis, double> shared;
     double most_shared = 0;
     for (Axis a : grid) most_shared = std::max(most_shared, shared[a] = shared_along(a, grid));
@@ -159,14 +160,12 @@ class TileChooser {
       while (size > kLeastOfMatrix && size * cells > kMostCells) size /= 2;
     use_processors();
     const bool is_contracted = sizes_.payload.empty() && !has_product_along_loop();
-    const std::int64_t contracted = is_contracted ? 32 : 64;
-    sizes_.loop = std::min(contracted, whole(plan_.loop));
+    sizes_.loop = std::min(is_contracted ? kContracted : 64, whole(plan_.loop));
     sizes_.loop = std::max(sizes_.loop, kLeastOfMatrix);
     while (sizes_.loop > 32 && cells * sizes_.loop > 64 * 128) sizes_.loop /= 2;
     // A product over several axes contracts the others in each position of the loop.
     for (const Reduction& r : plan_.reductions)
       if (r.value->bound.size() > 1) sizes_.loop = 1;
-    return contracted;
   }
 
   // Smaller tiles where more than half of a host's threads would have no program: what tiles read twice is in their caches. Extents that
