@@ -38,7 +38,7 @@ void Maker::choose_shapes() {
   const int inner = static_cast<int>(r_.between(0, total));
   const std::int64_t n = std::int64_t{1} << total, columns = std::int64_t{1} << inner, rows = n / columns;
   shapes_ = {{}, {n}, {rows, columns}, {rows, 1}, {1, columns}};
-  if (r_.chance(25)) {
+  if (r_.chance(35)) {
     const std::int64_t half = rows > 1 ? 2 : 1;
     shapes_.push_back({half, rows / half, columns});
   }
@@ -137,7 +137,11 @@ void Maker::shape_step() {
       if (t.rank() >= 2) {
         Shape axes(t.rank());
         for (int i = 0; i < t.rank(); ++i) axes[i] = i;
-        for (int i = t.rank() - 1; i > 0; --i) std::swap(axes[i], axes[r_.below(i + 1)]);
+        // Half of them rotate: of three axes, a rotation differs from its inverse.
+        if (r_.chance(50))
+          std::rotate(axes.begin(), axes.begin() + 1, axes.end());
+        else
+          for (int i = t.rank() - 1; i > 0; --i) std::swap(axes[i], axes[r_.below(i + 1)]);
         keep(b_.permute(x, axes));
         return;
       }

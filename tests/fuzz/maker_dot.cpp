@@ -130,12 +130,14 @@ void Maker::dot_scaled_step() {
     const ValueId v = value_of(Type(e, s));
     return e == Element::u8 ? v : small_integers(v);
   };
-  // 2^-2 to 2^1: sums of multiples of 2^-6 are exact.
-  const auto scale = [&](std::int64_t rows) {
+  // Sums of multiples of 2^-10 are exact.
+  const auto scale = [&](std::int64_t rows, std::int64_t least, std::int64_t mask) {
     const Type t(Element::u8, Shape{rows, depth / kBlock});
-    return b_.binary(OpKind::add_, b_.binary(OpKind::bit_and_, value_of(t), b_.constant(t, 3)), b_.constant(t, 125));
+    return b_.binary(OpKind::add_, b_.binary(OpKind::bit_and_, value_of(t), b_.constant(t, mask)), b_.constant(t, least));
   };
-  const ValueId factor_a = factor(ea, a), scale_a = scale(m), factor_b = factor(eb, b), scale_b = scale(n);
+  const bool has_subnormals = r_.chance(30);  // 2^-127 and 2^-126 times 2^119 and 2^120; else 2^-2 to 2^1 each
+  const ValueId factor_a = factor(ea, a), scale_a = has_subnormals ? scale(m, 0, 1) : scale(m, 125, 3);
+  const ValueId factor_b = factor(eb, b), scale_b = has_subnormals ? scale(n, 246, 1) : scale(n, 125, 3);
   const ValueId operands[] = {factor_a, scale_a, factor_b, scale_b, small_integers(value_of(Type(Element::f32, Shape{m, n})))};
   keep(result(b_.create(OpKind::dot_scaled_, operands)));
 }

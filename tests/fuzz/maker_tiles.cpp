@@ -118,6 +118,8 @@ void Maker::sort_step() {
   std::vector<ValueId> operands{keys};
   if (t.is_integer() && r_.chance(30))  // many equal keys: what shows whether it is stable
     operands[0] = b_.binary(OpKind::rem_, keys, index_constant(t.shape(), t.element(), r_.between(1, 5)));
+  if (t.is_float() && r_.chance(15))  // zeros of both signs are equal
+    operands[0] = b_.binary(OpKind::mul_, keys, b_.constant(t, 0));
   for (std::size_t n = r_.below(3); n > 0; --n)
     operands.push_back(value_of(Type(static_cast<Element>(r_.below(kElementCount)), t.shape())));
   std::vector<Attr> attrs;
