@@ -220,7 +220,7 @@ class Scope:
             members = []
             for item in scope.items:
                 members.append(Member(item.signatures, item.doc))
-            self.add([name], [], code=cpp_text.one_line(re.sub(r" : public detail::\w+", "", declaration)), members=members)
+            self.add([name], [], code=cpp_text.one_line(re.sub(r"\s*: public detail::.*", "", declaration, flags=re.S)), members=members)
 
     def add(self, names, signatures, shared=False, code=None, members=None):
         if shared and self.items:

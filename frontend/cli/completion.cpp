@@ -1,6 +1,9 @@
 // tilewright completion: shell completion scripts, made from the same data as --help.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "frontend/cli/bench/kernel_row.h"
 #include "frontend/cli/command.h"
 #include "frontend/cli/command_tree.h"
 #include "tileir/op_info.h"
@@ -32,19 +35,21 @@ std::vector<std::string> option_names(const CommandText& c) {
   return names;
 }
 
-/// The completions of a positional; empty: a file.
+/// The words that a positional may be.
 std::vector<std::string> positional_choices(const CommandText& c) {
   std::vector<std::string> words;
   if (c.name == "ops")
     for (const ir::OpKind k : ir::all_ops()) words.emplace_back(ir::text(k));
+  if (c.name == "bench")
+    for (const bench::KernelRow& row : bench::kernel_rows()) words.push_back(row.name);
   if (c.name == "completion") words.assign(kShells.begin(), kShells.end());
   return words;
 }
 
-bool has_positional(const CommandText& c) {
-  for (const OptionText& o : c.options)
-    if (o.positional) return true;
-  return false;
+/// Whether a positional may be a file.
+bool takes_file(const CommandText& c) {
+  const bool has_positional = std::any_of(c.options.begin(), c.options.end(), [](const OptionText& o) { return o.positional; });
+  return has_positional && (c.name == "bench" || positional_choices(c).empty());
 }
 
 std::string bash(const CommandTree& tree) {
@@ -84,7 +89,7 @@ std::string bash(const CommandTree& tree) {
       "  case $command:$current in *:-*) ;; ";
   std::vector<std::string> with_files;
   for (const CommandText& c : tree.commands)
-    if (has_positional(c) && positional_choices(c).empty()) with_files.push_back(c.name + ":*");
+    if (takes_file(c)) with_files.push_back(c.name + ":*");
   return out + fmt::format("{}) COMPREPLY+=($(compgen -f -- \"$current\")) ;; esac\n}}\ncomplete -o filenames -F _tilewright tilewright\n",
                            fmt::join(with_files, "|"));
 }
@@ -120,7 +125,11 @@ std::string zsh(const CommandTree& tree) {
     for (const OptionText& o : c.options) {
       out += " \\\n        ";
       if (o.positional) {
-        out += fmt::format("'{}:{}'", zsh_text(":" + o.names[0]).substr(1), zsh_words(positional_choices(c)));
+        const std::vector<std::string> words = positional_choices(c);
+        const std::string action = !words.empty() && takes_file(c) ? fmt::format("{{_alternative \"words:{}:{}\" \"files:file:_files\"}}",
+                                                                                 zsh_text(o.names[0]), zsh_words(words))
+                                                                   : zsh_words(words);
+        out += fmt::format("'{}:{}'", zsh_text(":" + o.names[0]).substr(1), action);
         continue;
       }
       for (std::size_t i = 0; i < o.names.size(); ++i) {
@@ -155,7 +164,8 @@ std::string fish(const CommandTree& tree) {
       if (const auto words = o.choices(); !words.empty()) out += fmt::format(" -f -a {}", fish_text(joined(words)));
       out += fmt::format(" -d {}\n", fish_text(o.description));
     }
-    if (const auto words = positional_choices(c); !words.empty()) out += fmt::format("{} -f -a {}\n", here, fish_text(joined(words)));
+    if (const auto words = positional_choices(c); !words.empty())
+      out += fmt::format("{}{} -a {}\n", here, takes_file(c) ? "" : " -f", fish_text(joined(words)));
   }
   return out;
 }

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <numeric>
+#include <span>
 
 #include "runtime/device.h"
 
@@ -159,13 +160,26 @@ std::int64_t ArgumentCheck::broadcast(std::initializer_list<const char*> inputs,
   return extent(result, axis);
 }
 
+namespace {
+
+/// -1 if it is contiguous along none.
+std::ptrdiff_t contiguous_axis(std::span<const std::int64_t> strides) {
+  return strides.rend() - std::find(strides.rbegin(), strides.rend(), 1) - 1;
+}
+
+}  // namespace
+
 std::string ArgumentCheck::types() const {
   std::string text;
-  for (const View_& v : views_) {
-    const auto unit = std::find(v.strides.rbegin(), v.strides.rend(), 1);
-    text += fmt::format("{}{};{}", text.empty() ? "" : ",", v.type, v.strides.rend() - unit - 1);
-  }
+  for (const View_& v : views_) text += fmt::format("{}{};{}", text.empty() ? "" : ",", v.type, contiguous_axis(v.strides));
   return text;
+}
+
+std::size_t ArgumentCheck::types_hash() const {
+  std::size_t hash = 0;
+  for (const View_& v : views_)
+    hash = hash * 1000003 + reinterpret_cast<std::uintptr_t>(v.type) * 31 + static_cast<std::size_t>(contiguous_axis(v.strides));
+  return hash;
 }
 
 std::vector<const detail::RawBuffer*> ArgumentCheck::updated() const {

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <compare>
+#include <map>
 #include <mutex>
-#include <unordered_map>
+#include <optional>
 
 #include "backend/compile.h"
 #include "frontend/kernels/models.h"
@@ -21,6 +23,47 @@ namespace {
 constexpr double kBudgetMs = 60'000;  // of a search, compilations included
 constexpr std::size_t kMostMeasured = 30;
 constexpr double kHopeless = 4;  // times the model's best estimate: not measured
+
+/// What the choice of a launch depends on.
+struct LaunchKey {
+  std::string_view function;
+  std::string device;
+  std::size_t types, functions;
+  Precision precision;
+  bool batch_invariant;
+  Problem problem;
+  auto operator<=>(const LaunchKey&) const = default;
+};
+
+/// The choices of earlier launches: ranking all candidates takes longer than a launch.
+class ChosenConfigurations {
+ public:
+  struct Choice {
+    Configuration configuration;
+    std::uint64_t wisdom = 0;  // its generation
+    bool is_measured = false;
+  };
+  static ChosenConfigurations& instance() {
+    static auto* only = new ChosenConfigurations;
+    return *only;
+  }
+  std::optional<Choice> find(const LaunchKey& key, std::uint64_t wisdom) {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(key);
+    if (found == known_.end() || found->second.wisdom != wisdom) return std::nullopt;
+    return found->second;
+  }
+  void add(const LaunchKey& key, const Choice& choice) {
+    constexpr std::size_t kMost = 10'000;
+    const std::lock_guard lock(mutex_);
+    if (known_.size() >= kMost) known_.clear();
+    known_.insert_or_assign(key, choice);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<LaunchKey, Choice> known_;
+};
 
 /// The candidates that a search may measure.
 std::vector<Configuration> measured_candidates(const Machine& m, const Problem& p) {
@@ -65,27 +108,40 @@ void launch_tuned(const ArgumentCheck& check, const Problem& problem, const Opti
                   const std::function<void(const Options&)>& launch, const std::type_info& functions) {
   Options chosen = options;
   chosen.tune = false;
+  if (options.configuration) return launch(chosen);
+  rt::Wisdom& wisdom = rt::Wisdom::instance();
   const Device device = check.device();
-  const bool is_fixed = options.configuration || options.batch_invariant || (!options.tune && rt::Wisdom::instance().is_empty());
-  if (is_fixed) {
+  const bool can_tune = !options.batch_invariant;
+  const LaunchKey key{check.function(),        device.name(), check.types_hash(), functions.hash_code(), options.precision,
+                      options.batch_invariant, problem};
+  const auto known = ChosenConfigurations::instance().find(key, wisdom.generation());
+  if (known && (known->is_measured || !options.tune || !can_tune)) {
+    chosen.configuration = known->configuration;
+    return launch(chosen);
+  }
+  if (!can_tune || (!options.tune && wisdom.is_empty())) {
     chosen.configuration = chosen_configuration(device, problem, options);
+    ChosenConfigurations::instance().add(key, {*chosen.configuration, wisdom.generation()});
     return launch(chosen);
   }
   const std::vector<Configuration> all = measured_candidates(machine_of(device), problem);
   std::vector<std::string> names;
   for (const Configuration& c : all) names.push_back(detail::text_of_constant(c));
   const std::string kernel = fmt::format("kernels::{}", check.function());
-  const std::string key = fmt::format("{};{};precision {};functions {}", key_of(problem), check.types(),
-                                      static_cast<int>(options.precision), detail::types_text(functions));
+  const std::string text = fmt::format("{};{};precision {};functions {}", key_of(problem), check.types(),
+                                       static_cast<int>(options.precision), detail::types_text(functions));
   std::vector<detail::WrittenMemory> updated;
   for (const detail::RawBuffer* buffer : check.updated()) updated.push_back({buffer, nullptr});
   const auto run = [&](std::size_t i) {
     chosen.configuration = all[i];
     launch(chosen);
   };
-  run(detail::tuned_configuration({kernel, key, names, kBudgetMs, static_cast<std::int64_t>(kMostMeasured), options.tune, true,
-                                   stream_of(options), updated, device.handle().get(), run},
-                                  check.at()));
+  const std::size_t best = detail::tuned_configuration({kernel, text, names, kBudgetMs, static_cast<std::int64_t>(kMostMeasured),
+                                                        options.tune, true, stream_of(options), updated, device.handle().get(), run},
+                                                       check.at());
+  const bool is_measured = wisdom.find(kernel, text, *device.handle()).has_value() || all.size() == 1;
+  ChosenConfigurations::instance().add(key, {all[best], wisdom.generation(), is_measured});
+  run(best);
 }
 
 }  // namespace tilewright::kernels::host

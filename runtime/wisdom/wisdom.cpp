@@ -38,6 +38,7 @@ WisdomKey wisdom_key(std::string_view kernel, std::string_view problem, rt::Devi
 }
 
 void Wisdom::insert(WisdomEntry e) {
+  ++generation_;
   std::vector<WisdomEntry>& there = known_[place_of(e.key.kernel, e.key.problem, e.key.device)];
   const auto same = std::find_if(there.begin(), there.end(), [&](const WisdomEntry& o) { return o.key == e.key; });
   if (same == there.end())
@@ -58,6 +59,7 @@ void Wisdom::follow_path() {
   if (path_ == path) return;
   path_ = std::move(path);
   known_.clear();
+  ++generation_;
   read_file();
 }
 
@@ -67,7 +69,7 @@ std::optional<WisdomEntry> Wisdom::find(std::string_view kernel, std::string_vie
   const std::lock_guard lock(mutex_);
   follow_path();
   const auto there = known_.find(place);
-  if (there == known_.end()) return std::nullopt;
+  if (there == known_.end() || ignored_) return std::nullopt;
   for (const WisdomEntry& e : there->second)
     if (e.key.driver == identity.driver && e.key.version == TILEWRIGHT_VERSION) return e;
   if (reported_.insert(place).second) {
@@ -96,6 +98,18 @@ void Wisdom::add(WisdomEntry e) {
   if (path.empty()) return;
   if (const std::string failure = add_to_wisdom(path, {std::move(e)}); !failure.empty())
     log(LogLevel::warning, "what was measured is not kept: " + failure);
+}
+
+void Wisdom::set_ignored(bool ignored) {
+  const std::lock_guard lock(mutex_);
+  ignored_ = ignored;
+  ++generation_;
+}
+
+std::uint64_t Wisdom::generation() {
+  const std::lock_guard lock(mutex_);
+  follow_path();
+  return generation_;
 }
 
 void Wisdom::refresh() {

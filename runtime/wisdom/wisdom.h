@@ -27,6 +27,10 @@ class Wisdom {
   bool is_empty();
   /// Adds a measurement, and writes it into the file; that this fails is a notice of the log.
   void add(WisdomEntry);
+  /// Whether find() answers that nothing is known, so that tuners measure again.
+  void set_ignored(bool);
+  /// Another number whenever find() may answer something else.
+  std::uint64_t generation();
   /// Reads the file again: other processes may have measured meanwhile.
   void refresh();
 
@@ -43,6 +47,8 @@ class Wisdom {
   // By kernel, problem and device; the entries of each differ in driver and version.
   std::unordered_map<std::string, std::vector<WisdomEntry>> known_;
   std::set<std::string> reported_;
+  bool ignored_ = false;
+  std::uint64_t generation_ = 0;
 };
 
 /// The key of an entry that is measured now.

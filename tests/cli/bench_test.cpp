@@ -75,6 +75,47 @@ TEST_CASE("bench: emulators count, and check results") {
   CHECK(contains(folder.read("b.svg"), "estimated from what the emulator counted"));
 }
 
+/// An environment variable, while this object lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+TEST_CASE("bench: --tune says what it chose and what the model had chosen, and writes the wisdom file") {
+  const Folder folder;
+  const Variable wisdom("TILEWRIGHT_WISDOM", (folder.path() / "wisdom").c_str());
+  const auto bench = [&](const std::string& kernel, const std::string& shape, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"bench", kernel, "--shapes", shape, "--tune", "--rounds", "3", "--seconds", "0", "--json", "b.json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome o = tilewright(words, "", folder.path());
+    CHECK(o.code == 0);
+    CHECK(o.err.empty());
+    CHECK(is_well_formed(folder, "b.json"));
+    return o.out;
+  };
+  for (const char* device : {"cpu", "emulator:sm_80"})
+    for (int time = 0; time < 2; ++time) {  // what is known is measured again
+      CAPTURE(device);
+      const std::string out = bench("matmul", "48x33x65", {"--types", "f32", "--device", device});
+      CHECK(contains(out, "  kernels::matmul tuned: bm "));
+      CHECK(contains(out, "model's choice"));
+      CHECK(contains(folder.read("b.json"), "\"tuned\": [{\"kernel\": \"kernels::matmul\", \"chosen\": {\"bm\": "));
+      CHECK(contains(folder.read("b.json"), "\"model\": {\"bm\": "));
+      CHECK(contains(folder.read("wisdom"), "kernels::matmul"));
+    }
+  const std::string both = bench("gated_mlp", "40x48x64", {});
+  CHECK(contains(both, "  kernels::gated_mlp tuned: "));
+  CHECK(contains(both, "  kernels::matmul tuned: "));
+  CHECK(contains(bench("softmax", "5x30", {}), "  nothing to tune: there is one configuration\n"));
+  CHECK_FALSE(contains(tilewright({"bench", "copy", "--shapes", "33x65", "--rounds", "3", "--json", "-"}).out, "\"tuned\""));
+}
+
 TEST_CASE("bench: files hold what the table says") {
   const Folder folder;
   const Outcome o = tilewright({"bench", "matmul", "softmax", "--types", "f32,f64", "--rounds", "3", "--seconds", "0", "--cold", "--vs",
@@ -141,18 +182,6 @@ TEST_CASE("bench: NumPy as a peer is right, and measured in turns") {
 }
 
 #ifdef TW_FAKE_NVIDIA
-/// An environment variable, while this object lives.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Variable() { unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-};
-
 TEST_CASE("bench: cuBLAS by its functions, on a driver with emulated GPUs") {
   const Variable libraries("LD_LIBRARY_PATH", TW_FAKE_NVIDIA);
   const Folder folder;

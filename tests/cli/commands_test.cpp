@@ -354,7 +354,7 @@ TEST_CASE("man and completion: made of the same commands and options as --help")
     CHECK(o.code == 0);
     CHECK(o.err.empty());
     for (const std::string& c : kCommands) CHECK(contains(o.out, c));
-    for (const char* word : {"expand_math", "tileir", "interpreter", "atomic_add", "no-contract"}) CHECK(contains(o.out, word));
+    for (const char* word : {"expand_math", "tileir", "interpreter", "atomic_add", "no-contract", "decode_attention"}) CHECK(contains(o.out, word));
   }
 }
 

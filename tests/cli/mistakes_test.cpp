@@ -89,6 +89,7 @@ const std::vector<Mistake> kMistakes = {
     {{"bench", "add.tile"}, 2, "--grid is required: how many programs to run, as --grid 64 or --grid 8,8"},
     {{"bench", "add.tile", "add.tile"}, 2, "a FILE.tile is measured alone"},
     {{"bench", "add.tile", "--grid", "1", "--shapes", "8x8"}, 2, "--shapes and --types are for kernels of the library"},
+    {{"bench", "add.tile", "--grid", "1", "--tune"}, 2, "--tune is for kernels of the library"},
     {{"bench", "add.tile", "--grid", "1", "--vs", "torch"}, 2, "--vs 'torch': the only peer of a kernel of a file is memcpy"},
     {{"bench", "add.tile", "--grid", "1", "--device", "interpreter"},
      2,

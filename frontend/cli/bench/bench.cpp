@@ -59,12 +59,13 @@ void add_bench(CLI::App& root, Session& session) {
   CLI::App* c = add_command(
       root, session, "bench", "Measure kernels of the library, or one of a file, beside other libraries",
       "Examples: what there is; products of three sizes beside OpenBLAS and NumPy; what a softmax does on an H100 that is not here;\n"
-      "a kernel of a file\n"
+      "a kernel of a file; what tuning gains\n"
       "  tilewright bench --list\n"
       "  tilewright bench matmul --shapes 256x256x256,1000x1000x1000 --types f32,f64 --vs openblas,numpy --json matmul.json --plot "
       "matmul.svg\n"
       "  tilewright bench softmax --device emulator:sm_90a\n"
       "  tilewright bench add.tile --grid 4 --arg x=x.npy --arg y=y.npy --arg z=zeros:f32:1000 --arg n=i32:1000\n"
+      "  tilewright bench softmax layer_norm --shapes 1024x1000 --tune\n"
       "Results are checked against double precision before anything is measured. Contenders run in turns, round by round; times are "
       "medians.\n"
       "'roofline' is the time of a copy of as many bytes in the same rounds, or of the operations at the device's peak, whichever is "
@@ -89,6 +90,8 @@ void add_bench(CLI::App& root, Session& session) {
       ->type_name("S")
       ->check(CLI::NonNegativeNumber);
   c->add_flag("--cold", b.measuring.cold, "Overwrite the caches before each launch");
+  c->add_flag("--tune", b.tune,
+              "Measure configurations of each kernel first, at most 30, and write the fastest into the wisdom file that launches read");
   c->add_flag("--ieee", b.ieee, "Products of f32 by multiply-adds in f32, of peers too; not by tf32, where the device has it");
   c->add_option("--json", b.json, "Write the results as JSON; - is standard output")->type_name("FILE.json");
   c->add_option("--plot", b.plot, "Draw shares of the roofline and of the peers")->type_name("FILE.svg");

@@ -39,6 +39,7 @@ class FileKernel final : public Contender {
 
 void expect_options_of_files(const BenchOptions& options) {
   if (!options.shapes.empty() || !options.types.empty()) throw UsageError("--shapes and --types are for kernels of the library");
+  if (options.tune) throw UsageError("--tune is for kernels of the library");
   if (!options.peers.empty() && options.peers != "memcpy")
     throw UsageError(fmt::format("--vs '{}': the only peer of a kernel of a file is memcpy, a copy of as many bytes as its buffers have",
                                  options.peers));

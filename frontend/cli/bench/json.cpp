@@ -48,6 +48,15 @@ std::string counted_json(const Counted& n) {
                       {"estimates", json_array(estimates)}});
 }
 
+std::string tuned_json(const Tuned& t) {
+  return json_object({{"kernel", json_string(t.kernel)},
+                      {"chosen", configuration_json(t.chosen)},
+                      {"microseconds", json_number(t.microseconds)},
+                      {"model", configuration_json(t.model)},
+                      {"candidates", json_number(static_cast<double>(t.candidates))},
+                      {"measured", json_number(static_cast<double>(t.measured))}});
+}
+
 std::string case_json(const CaseResult& c) {
   std::vector<std::string> contestants;
   for (const Contestant& p : c.contestants) contestants.push_back("\n        " + contestant_json(c, p));
@@ -59,6 +68,11 @@ std::string case_json(const CaseResult& c) {
   if (c.copy_ms > 0) members.emplace_back("copy_ms", json_number(c.copy_ms));
   if (c.peak_gflops > 0) members.emplace_back("peak_gflops", json_number(c.peak_gflops));
   if (c.counted) members.emplace_back("counted", counted_json(*c.counted));
+  if (c.tuned) {
+    std::vector<std::string> searches;
+    for (const Tuned& t : *c.tuned) searches.push_back(tuned_json(t));
+    members.emplace_back("tuned", json_array(searches));
+  }
   members.emplace_back("contestants", json_array(contestants));
   return json_object(members);
 }

@@ -85,6 +85,7 @@ class Run {
     if (c.problem.bytes == 0)
       for (const Tensor& t : c.problem.tensors) c.problem.bytes += static_cast<double>(t.bytes.size());
     r.flops = c.problem.flops, r.bytes = c.problem.bytes;
+    if (options_.tune && !tune_case(c, r, index, what)) return r;
     if (is_emulator(setting_.device))
       count(c, r);
     else
@@ -94,6 +95,25 @@ class Run {
   }
 
  private:
+  struct Interrupted {};
+
+  /// False if the case has no times for that reason: the user interrupted it, or it failed.
+  bool tune_case(const Case& c, CaseResult& r, std::size_t index, const std::string& what) {
+    try {
+      r.tuned = tune(setting_, c, [&](double share, const std::string& step) {
+        if (Interruption::flag()) throw Interrupted();
+        progress_.show(index, share / 2, fmt::format("{}: {}", what, step));
+      });
+      return true;
+    } catch (const Interrupted&) {
+      progress_.clear();
+    } catch (const std::exception& failed) {
+      progress_.clear();
+      r.contestants.push_back({"tilewright", {}, false, 0, failed.what()});
+    }
+    return false;
+  }
+
   void count(const Case& c, CaseResult& r) {
     std::vector<Entrant> ours(1);
     ours[0].name = "tilewright";
@@ -196,7 +216,7 @@ void bench_library(const std::vector<std::string>& kernels, const BenchOptions& 
   for (std::size_t i = 0; i < cases.size() && !Interruption::flag(); ++i) {
     CaseResult r = run.measure_case(cases[i], i);
     if (Interruption::flag()) break;  // what it measured is no fair share of its rounds
-    output.print(table.row(r));
+    output.print(table.row(r) + tuned_text(r));
     report_failures(r, told, output);
     wrong += !r.ours().failure.empty();
     results.cases.push_back(std::move(r));

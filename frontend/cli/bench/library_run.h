@@ -10,7 +10,7 @@ namespace tilewright::cli::bench {
 
 struct BenchOptions {
   std::string device, shapes, types, peers, json, plot, python;
-  bool ieee = false;
+  bool ieee = false, tune = false;
   MeasuringOptions measuring;
 };
 

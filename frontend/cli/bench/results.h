@@ -7,6 +7,7 @@
 #include "frontend/cli/bench/counting.h"
 #include "frontend/cli/bench/machine.h"
 #include "frontend/cli/bench/measurement.h"
+#include "frontend/cli/bench/tuning.h"
 
 namespace tilewright::cli::bench {
 
@@ -28,6 +29,7 @@ struct CaseResult {
   double copy_ms = 0;                   // of as many bytes, in the same rounds; 0: not measured
   double peak_gflops = 0;
   std::optional<Counted> counted;
+  std::optional<std::vector<Tuned>> tuned;  // with --tune
 
   const Contestant& ours() const { return contestants.front(); }
   /// The time of the roofline: that of the copy or of the operations at the peak, whichever is longer; 0 if neither is known.
@@ -72,6 +74,9 @@ class Table {
   bool counts_;
   std::size_t kernel_width_, shape_width_;
 };
+
+/// The lines below the row of a case that was tuned; empty for others.
+std::string tuned_text(const CaseResult&);
 
 /// All results, as a JSON object.
 std::string json_text(const Results&);

@@ -112,4 +112,16 @@ std::string Table::row(const CaseResult& c) const {
   return text + "\n";
 }
 
+std::string tuned_text(const CaseResult& c) {
+  if (!c.tuned) return "";
+  if (c.tuned->empty()) return "  nothing to tune: there is one configuration\n";
+  std::string text;
+  for (const Tuned& t : *c.tuned) {
+    const std::string model = t.chosen == t.model ? " too" : ": " + configuration_text(t.model);
+    text += fmt::format("  {} tuned: {}, {:.1f} us; the model's choice{}; {} of {} measured\n", t.kernel, configuration_text(t.chosen),
+                        t.microseconds, model, t.measured, t.candidates);
+  }
+  return text;
+}
+
 }  // namespace tilewright::cli::bench

@@ -55,6 +55,8 @@ class ArgumentCheck {
   const Here& at() const { return at_; }
   /// The element type of each argument, and along which axis it is contiguous: "f;1,i;0".
   std::string types() const;
+  /// A number for the same.
+  std::size_t types_hash() const;
   /// The memory of arguments that were given to update().
   std::vector<const detail::RawBuffer*> updated() const;
 

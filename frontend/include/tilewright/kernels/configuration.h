@@ -1,5 +1,6 @@
 // How a launch of the kernel library gets its configuration: what is launched, as the choice sees it, and the choice.
 #pragma once
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <type_traits>
@@ -18,11 +19,13 @@ struct ProductShape {
   bool can_split = false;  // the kernel adds up parts of long sums: Configuration::splits counts
   int products = 1;        // that are computed side by side
   int least_k = 16;        // of Configuration::bk
+  auto operator<=>(const ProductShape&) const = default;
 };
 /// A product [batch, m, k] [batch, k] in tiles of bm rows, in steps of bk.
 struct MatvecShape {
   std::int64_t batch, m, k;
   int element_bytes;
+  auto operator<=>(const MatvecShape&) const = default;
 };
 /// Rows of n elements, a program each, in steps of bn.
 struct RowsShape {
@@ -32,6 +35,7 @@ struct RowsShape {
   int passes = 1;        // over a row
   int exponentials = 0;  // of an element
   bool once = false;     // a row that is no longer than bn is read once
+  auto operator<=>(const RowsShape&) const = default;
 };
 /// The elements of matrices, in tiles of bm rows and bn columns.
 struct ElementsShape {
@@ -42,12 +46,14 @@ struct ElementsShape {
   // other axis, in bytes.
   std::int64_t turned_stride = 0;
   bool whole_rows = false;  // a tile has whole rows: bn does not count
+  auto operator<=>(const ElementsShape&) const = default;
 };
 /// Rows of k elements to one element each: bm rows, bk elements in a step, the rows in `splits` parts.
 struct ReductionShape {
   std::int64_t matrices, m, k;
   int element_bytes;
   bool turned = false;  // elements of a column are contiguous, not those of a row
+  auto operator<=>(const ReductionShape&) const = default;
 };
 /// n elements in their order: bn in a step, in `splits` parts.
 struct ScanShape {
@@ -55,22 +61,26 @@ struct ScanShape {
   int element_bytes;
   int work = 1;           // operations on an element, more or less
   int most_block = 4096;  // of bn
+  auto operator<=>(const ScanShape&) const = default;
 };
 /// A sparse matrix in compressed rows: bm rows, bk nonzeros of each at a time, or bn nonzeros of one long row.
 struct SparseShape {
   std::int64_t rows, nonzeros;
   int element_bytes;
+  auto operator<=>(const SparseShape&) const = default;
 };
 /// Fourier transforms: bn small transforms, each in the registers of a lane.
 struct FftShape {
   std::int64_t transforms;
   int element_bytes;
+  auto operator<=>(const FftShape&) const = default;
 };
 /// Attention: bm queries, bn keys; heads of `depth` elements.
 struct AttentionShape {
   std::int64_t heads, queries, keys;  // heads of all batches
   int depth, value_depth, element_bytes;
   bool causal = false, backward = false;
+  auto operator<=>(const AttentionShape&) const = default;
 };
 /// Attention over a cache: bm heads, bn keys, the keys in `splits` parts.
 struct DecodeShape {
@@ -78,6 +88,7 @@ struct DecodeShape {
   std::int64_t capacity, page_size;
   std::int64_t group;  // heads that share a key head
   int depth, element_bytes;
+  auto operator<=>(const DecodeShape&) const = default;
 };
 
 /// What decides on the configuration of a launch, besides the device.
