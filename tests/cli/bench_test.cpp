@@ -67,7 +67,7 @@ TEST_CASE("bench: emulators count, and check results") {
                                      "", folder.path());
   CHECK(counted.code == 0);
   CHECK(contains(counted.out, "torch      left out: nothing is timed on an emulator"));
-  CHECK(contains(counted.out, "64x64x64     f16          4"));
+  CHECK(contains(counted.out, "64x64x64     f16         16"));
   CHECK(contains(counted.out, "262,144"));  // multiply-adds of 64 x 64 x 64
   CHECK(is_well_formed(folder, "b.json"));
   CHECK(is_well_formed(folder, "b.svg"));

@@ -48,14 +48,16 @@ bool has_dense_columns(const View<T, R>& x) {
 template <class S, class X, class Y, int RX, int RY, class F>
 void launch_reduce_parts(const View<const X, RX>& x, const View<Y, RY>& y, std::int64_t parts, X identity, F f, const Options& options,
                          const Here& at) {
+  // Of two names, since counters keep one compiled kernel of each.
   static const Kernel kernel("reduce", reduce_kernel<X, S, Y, RX, RY, F>);
+  static const Kernel parts_kernel("reduce_parts", reduce_kernel<X, S, Y, RX, RY, F>);
   const std::int64_t m = extent_of(x, -2), k = extent_of(x, -1), matrices = size_of(y) / m / parts;
   const int bm = options.configuration->bm, bk = options.configuration->bk;
   const std::int64_t length = tilewright::cdiv(tilewright::cdiv(k, parts), std::int64_t{bk}) * bk;
   // The order of a sum must not depend on the strides then.
   const bool by_columns = !options.batch_invariant && has_dense_columns(x);
-  kernel(launch_of(parts * matrices * tilewright::cdiv(m, std::int64_t{bm}), options), x, y, matrices, length, identity, bm, bk, by_columns,
-         f, at);
+  (parts > 1 ? parts_kernel : kernel)(launch_of(parts * matrices * tilewright::cdiv(m, std::int64_t{bm}), options), x, y, matrices, length,
+                                      identity, bm, bk, by_columns, f, at);
 }
 
 /// y = f over the last axis of x. Few long rows are combined in parts, which a second launch combines in their order.
