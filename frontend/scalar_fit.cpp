@@ -61,7 +61,10 @@ FittedScalar fit_real(double v, ir::Element e) {
 
 FittedScalar fit(const Scalar& s, ir::Element e) {
   if (s.kind == Scalar::Kind::real) return fit_real(s.real, e);
-  if (e == ir::Element::boolean) return {s.bits, {}};
+  if (e == ir::Element::boolean) {
+    if (s.bits <= 1) return {s.bits, {}};
+    return {0, fmt::format("constant {} does not fit {} (0 to 1)", text_of(s), ir::text(e))};
+  }
   if (ir::is_float(e)) {
     const std::uint64_t magnitude = negative(s) ? 0 - s.bits : s.bits;
     const double v = negative(s) ? -static_cast<double>(magnitude) : static_cast<double>(magnitude);

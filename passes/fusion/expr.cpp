@@ -214,6 +214,13 @@ const std::vector<graph::NodeId>& ExprPool::sources(Expr e) const {
   return at == sources_.end() ? kNone : at->second;
 }
 
+Location ExprPool::where(Expr e) const {
+  if (!graph_) return {};
+  for (graph::NodeId n : sources(e))
+    if (const graph::Node& node = graph_->node(n); !node.operands.empty() && node.where.line > 0) return node.where;
+  return {};
+}
+
 void ExprPool::note_source(Expr e, graph::NodeId node) {
   std::vector<graph::NodeId>& nodes = sources_[e.operator->()];
   if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
@@ -248,6 +255,12 @@ bool contains(Expr outer, Expr inner) {
     return false;
   };
   return visit(visit, outer);
+}
+
+bool holds_load(Expr e) {
+  if (e->is(ExprKind::load)) return true;
+  const std::vector<Expr> inside = children(e);
+  return std::any_of(inside.begin(), inside.end(), holds_load);
 }
 
 graph::NodeId nearest_source(const ExprPool& pool, Expr e) {

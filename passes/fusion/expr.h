@@ -187,6 +187,10 @@ class ExprPool {
   /// The nodes whose value this expression is, in the order of note_source; of a sum without one: a node of whose value it is a part.
   const std::vector<graph::NodeId>& sources(Expr) const;
   void note_source(Expr, graph::NodeId);
+  /// The graph of the sources; it must outlive the pool's use.
+  void set_graph(const graph::Graph& g) { graph_ = &g; }
+  /// The user's line that computes the expression; line 0 if it is the value of no operation.
+  Location where(Expr) const;
 
   std::size_t size() const { return exprs_.size(); }
 
@@ -202,6 +206,7 @@ class ExprPool {
   std::unordered_map<std::string, Tensor> tensor_by_name_;
   std::vector<CombiningFunction> functions_;
   std::unordered_map<const ExprData*, std::vector<graph::NodeId>> sources_;
+  const graph::Graph* graph_ = nullptr;
 };
 
 /// The `bits` of a bitcast: its element types.
@@ -216,5 +221,7 @@ graph::NodeId nearest_source(const ExprPool&, Expr);
 
 /// Whether `inner` is `outer` or part of it. References count as parts.
 bool contains(Expr outer, Expr inner);
+/// Whether an expression reads memory.
+bool holds_load(Expr);
 
 }  // namespace tilewright::passes::fusion

@@ -41,6 +41,7 @@ bool is_identifier(const std::string& text) {
 
 GraphToExprs::GraphToExprs(const graph::Graph& g, const AxisAnalysis& axes, ExprBuilder& b, Options options)
     : g_(g), axes_(axes), b_(b), options_(options) {
+  b_.pool().set_graph(g);
   name_axes();
 }
 

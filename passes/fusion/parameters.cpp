@@ -41,12 +41,6 @@ bool KnownNodes::is_fixed(const Dim& d) const {
 
 namespace {
 
-bool holds_load(Expr e) {
-  if (e->is(ExprKind::load)) return true;
-  const std::vector<Expr> inside = children(e);
-  return std::any_of(inside.begin(), inside.end(), holds_load);
-}
-
 // Whether a kernel that reads the operands does more than to place and scale them.
 bool computes(Expr e) {
   switch (e->kind) {

@@ -114,6 +114,7 @@ Part TileValues::loaded(Expr e, const Order& order) {
   const std::size_t at = scope_of(e);
   if (const auto found = find_emitted(scopes_[at].loads, e, own)) return *found;
   if (e->tensor->is_scalar) return {parameter(e->tensor), {}};
+  const LineOf line(*this, e);
   const Part part = in_scope(at, [&]() -> Part {
     const Part pointer = address(e->tensor, e->operands, own);
     std::vector<ir::ValueId> operands{broadcast(pointer, own)};
@@ -125,6 +126,7 @@ Part TileValues::loaded(Expr e, const Order& order) {
 }
 
 void TileValues::store(Tensor t, std::span<const Expr> index, Expr stored, const Order& order) {
+  const LineOf line(*this, stored);
   AxisSet axes;
   for (Expr i : index) axes.insert(i->axes);
   const Order own = restricted(order, axes);

@@ -36,6 +36,14 @@ Part StateEmitter::finite(const Part& x) {
   return tiles_.select(is_finite, x, tiles_.constant(e, 0), x.axes);
 }
 
+// Before the first element, or if all are neutral, an exponent is +inf; 0 serves as well, and leaves exp(element + exponent) a number.
+// An exponent of -inf stays: its maximum is +inf, and the formula gives 0 beside it and NaN at it.
+Part StateEmitter::pointed(const Part& exponent) {
+  const Element e = tiles_.element(exponent);
+  const Part is_below = tiles_.binary(OpKind::lt_, exponent, tiles_.constant(e, HUGE_VAL), exponent.axes);
+  return tiles_.select(is_below, exponent, tiles_.constant(e, 0), exponent.axes);
+}
+
 // ---- values of expressions in a state ----
 
 // A name for a value that differs from state to state.
@@ -105,11 +113,11 @@ bool StateEmitter::has_sum(Expr exponent, const TileState& s) const {
 Part StateEmitter::scale(Expr exponent, const TileState& from, const TileState& to) {
   const Expr reference = exprs_.reference(exponent);
   const bool is_known = tiles_.scope().known.count(reference) != 0;
-  const Part now = is_known ? tiles_.value(reference, order_) : finite(with(to, exponent, order_));
+  const Part now = is_known ? tiles_.value(reference, order_) : pointed(with(to, exponent, order_));
   Order order = order_;
   if (from.part) order.push_back(from.part);
   const Part raw = with(from, exponent, order);
-  const Part old = has_sum(exponent, from) ? finite(raw) : raw;
+  const Part old = has_sum(exponent, from) ? pointed(raw) : raw;
   return tiles_.exp_of_change(now, old, order);
 }
 
@@ -146,6 +154,7 @@ Part StateEmitter::moved(const AbsorbStep& step, const TileState& from, const Ti
 
 Part StateEmitter::accumulated(const AbsorbStep& step, const TileState* old, const TileState* incoming, const TileState& now) {
   const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(step.index)];
+  const TileValues::LineOf line(tiles_, a.reduce);
   const Order order = order_of(a.axes);
   std::optional<Part> start;
   if (old) start = moved(step, *old, now);
@@ -161,7 +170,7 @@ Part StateEmitter::accumulated(const AbsorbStep& step, const TileState* old, con
     std::vector<Expr> references;
     collect_references(a.body, seen, references);
     for (Expr r : references)
-      if (tiles_.scope().known.count(r) == 0) tiles_.know(r, finite(with(now, r->operands[0], order_)));
+      if (tiles_.scope().known.count(r) == 0) tiles_.know(r, pointed(with(now, r->operands[0], order_)));
     next = tiles_.combine(a.fold(), {plan_.loop}, a.body, a.reduce->operand_element, order, start);
   }
   next = {tiles_.broadcast(next, order), order};

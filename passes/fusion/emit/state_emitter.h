@@ -32,8 +32,10 @@ class StateEmitter {
   Part terms_value(const Reduction&, const TileState&);
   /// The value of an expression for the reductions and shift references of a state.
   Part with(const TileState&, Expr, const Order&);
-  /// A reference may be any number: what is none (-inf before the first element, 0 / 0) becomes 0.
+  /// A shift may be any number: what is none (0 / 0 before the first element) becomes 0.
   Part finite(const Part&);
+  /// An exponent that may serve as a reference: 0 in place of +inf and NaN.
+  Part pointed(const Part& exponent);
   /// The axes of a value in a state that have tiles.
   Order order_of(const AxisSet& axes, Axis part = nullptr) const;
 

@@ -164,6 +164,14 @@ Part TileValues::ternary(OpKind op, const Part& a, const Part& b, const Part& c,
 
 // ---- values ----
 
+// What is read at positions, and not at places that are data, has the line of its reader.
+TileValues::LineOf::LineOf(TileValues& values, Expr e) : ir_(values.ir_), outer_(ir_.loc()) {
+  if (e->is(ExprKind::load) && std::none_of(e->operands.begin(), e->operands.end(), holds_load)) return;
+  const Location where = values.exprs_.pool().where(e);
+  if (where.line > 0)
+    ir_.set_loc({ir_.function().add_file(where.file), static_cast<std::uint32_t>(where.line), static_cast<std::uint32_t>(where.column)});
+}
+
 Part TileValues::value(Expr e, const Order& order) {
   for (auto s = scopes_.rbegin(); s != scopes_.rend(); ++s)
     if (const auto known = s->known.find(e); known != s->known.end()) {
@@ -174,6 +182,7 @@ Part TileValues::value(Expr e, const Order& order) {
   const Order own = restricted(order, e->axes);
   const std::size_t at = scope_of(e);
   if (const auto found = find_emitted(scopes_[at].emitted, e, own)) return *found;
+  const LineOf line(*this, e);
   const Part part = in_scope(at, [&] { return emit(e, own); });
   scopes_[at].emitted[{e.operator->(), own}] = part;
   return part;

@@ -47,6 +47,19 @@ struct TileTooLarge {};
 
 class TileValues {
  public:
+  /// While it lives, ops have the line of an expression, if that is known.
+  class LineOf {
+   public:
+    LineOf(TileValues&, Expr);
+    ~LineOf() { ir_.set_loc(outer_); }
+    LineOf(const LineOf&) = delete;
+    LineOf& operator=(const LineOf&) = delete;
+
+   private:
+    ir::Builder& ir_;
+    const ir::Loc outer_;
+  };
+
   TileValues(ExprBuilder& exprs, ir::Builder& ir) : exprs_(exprs), ir_(ir) {}
 
   // ---- parameters, made when they are first needed ----

@@ -243,6 +243,44 @@ TEST_CASE("graph programs: logsumexp along axis 0, and of nothing but -inf") {
   p.check();
 }
 
+// Each function is its formula: max, differences, exponentials, their sum.
+TEST_CASE("graph programs: softmax of rows with infinities and NaN") {
+  for (const int n : {5, 300}) {
+    CAPTURE(n);
+    const int rows = 4, columns = 3;
+    auto hx = normal(rows * n, 1);
+    const auto hv = normal(n * columns, 2);
+    hx[1] = HUGE_VALF, hx[2] = -HUGE_VALF;
+    hx[2 * n - 1] = HUGE_VALF;
+    hx[2 * n + 3] = NAN;
+    for (int i = 0; i < n; ++i) hx[3 * n + i] = -HUGE_VALF;
+    Numbers soft, logs, mixed(rows * columns);
+    for (int r = 0; r < rows; ++r) {
+      double most = -HUGE_VAL, total = 0;
+      const auto at = [&](int i) { return double(hx[r * n + i]); };
+      for (int i = 0; i < n; ++i) most = std::isnan(at(i)) || std::isnan(most) ? NAN : std::max(most, at(i));
+      for (int i = 0; i < n; ++i) total += std::exp(at(i) - most);
+      for (int i = 0; i < n; ++i) {
+        soft.push_back(std::exp(at(i) - most) / total);
+        logs.push_back(at(i) - most - std::log(total));
+        for (int c = 0; c < columns; ++c) mixed[r * columns + c] += soft.back() * hv[i * columns + c];
+      }
+    }
+    Program p;
+    auto x = p.input("x", {rows, n}, hx), v = p.input("v", {n, columns}, hv);
+    p.output("softmax", tw::softmax(x, 1), soft);
+    p.output("log_softmax", tw::log_softmax(x, 1), logs);
+    p.output("mixed", tw::matmul(tw::softmax(x, 1), v), mixed, 2e-3);
+    p.output("reversed", tw::softmax(tw::flip(x, 1), 1), [&] {
+      Numbers flipped;
+      for (int r = 0; r < rows; ++r)
+        for (int i = n; i-- > 0;) flipped.push_back(soft[r * n + i]);
+      return flipped;
+    }());
+    p.check();
+  }
+}
+
 TEST_CASE("graph programs: a norm of rows of one element, of primes, and of a scalar's axis") {
   for (const int n : {1, 3, 257}) {
     CAPTURE(n);
