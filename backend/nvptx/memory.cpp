@@ -80,7 +80,8 @@ void emit_load(Emitter& e, BoundsCheck& bounds, OpId id) {
   const Registers& pointers = e.registers(operands[0]);
   const Registers* other = operands.size() > 2 ? &e.registers(operands[2]) : nullptr;
   const LinearLayout& l = e.layout(operands[0]);
-  const bool has_poison_passthru = f.attr(id, ir::AttrName::poison_passthru) != 0;
+  // An element outside of every buffer is not loaded either, and is used.
+  const bool has_poison_passthru = f.attr(id, ir::AttrName::poison_passthru) != 0 && !e.options().check;
   const std::uint32_t free = l.free_bits(HardwareDim::reg);
   const Registers active = bounds.active_elements(id);
   Registers out(pointers.size());

@@ -99,6 +99,27 @@ TEST_CASE("device reports: what was printed before an access outside of a buffer
   CHECK(has(lines.all[0], "about to go wrong"));
 }
 
+TEST_CASE("device reports: an element outside of its buffer is named, also under a mask, where its value is stored") {
+  const int line = __LINE__ + 3;
+  Kernel kernel("picks", [](Ptr<const float> table, Ptr<const int> index, Ptr<float> out, I32 n) {
+    const auto i = arange(0, 4);
+    store(out + i, load(table + load(index + i, i < n), i < n), i < n);
+  });
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    CAPTURE(name);
+    const Device device = Device::open(name);
+    const auto table = device.upload(std::vector<float>(24, 1));
+    const auto index = device.upload(std::vector<int>{0, 1, -6, 2});
+    auto out = device.allocate<float>(4);
+    const std::string message = message_of([&] {
+      kernel({.check = true}, table, index, out, 3);
+      device.synchronize();
+    });
+    CHECK_MESSAGE(has(message, "device_reports_test.cpp:" + std::to_string(line)), message);
+    CHECK_MESSAGE(has(message, "load of 4 bytes at index -6 of a buffer of 24 float elements"), message);
+  }
+}
+
 TEST_CASE("device reports: threads that launch and wait at once lose no line and print none twice") {
   const Device device = Device::open("emulator:sm_80");
   Kernel one("one", [](I32 n) { device_print("one {}", n); });

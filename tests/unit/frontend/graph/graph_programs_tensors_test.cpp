@@ -217,6 +217,55 @@ TEST_CASE("graph programs: a scalar of integers takes no fraction") {
   CHECK(y.download()[0] == -7);
 }
 
+TEST_CASE("graph programs: scalars of every element type at a run") {
+  const auto check = []<class T>(T value, double tolerance) {
+    const int rows = 7, columns = 33;
+    std::vector<T> hx;
+    for (float v : normal(rows * columns, 1, 3)) hx.push_back(T(std::is_integral_v<T> ? std::fabs(v) : v));
+    Numbers scaled, sums(rows);
+    for (int i = 0; i < rows * columns; ++i) {
+      scaled.push_back(number_of(hx[i]) * number_of(value) + number_of(value));
+      sums[i / columns] += number_of(hx[i]) + number_of(value);
+    }
+    Program p;
+    auto x = p.input("x", {rows, columns}, hx);
+    auto s = p.graph.scalar<T>("s");
+    p.set_number("s", value);
+    p.output("scaled", x * s + s, scaled, tolerance);
+    p.output("sums", tw::sum(x + s, 1), sums, tolerance);
+    p.check();
+  };
+  check(tw::f16(1.5f), 2e-3);
+  check(tw::bf16(1.5f), 1e-2);
+  check(1.0 / 3, 1e-14);
+  check(std::uint8_t(3), 0);
+  check(std::int8_t(-2), 0);
+  check(std::int16_t(-300), 0);
+  check(std::uint16_t(300), 0);
+  check(70000u, 0);
+  check(std::int64_t(1) << 40, 0);
+  for (const bool value : {true, false}) {
+    Program p;
+    auto x = p.input("x", {5}, std::vector<float>{1, 2, 3, 4, 5});
+    auto s = p.graph.scalar<bool>("s");
+    p.set_number("s", value);
+    p.output("chosen", tw::where(s, x, -x), value ? Numbers{1, 2, 3, 4, 5} : Numbers{-1, -2, -3, -4, -5}, 0);
+    p.output("both", s && x > 2.5f, {0, 0, 1.0 * value, 1.0 * value, 1.0 * value}, 0);
+    p.check();
+  }
+}
+
+TEST_CASE("graph programs: a scalar of bool is 0 or 1") {
+  tw::Device device = tw::Device::open("cpu");
+  tw::Graph graph;
+  graph.output("y", graph.scalar<bool>("b"));
+  const tw::Plan plan = graph.compile(device);
+  auto y = device.allocate<bool>(1);
+  mistake("scalar 'b': constant 2 does not fit i1 (0 to 1)", [&] { plan.run({{"b", 2}, {"y", y}}); });
+  plan.run({{"b", 1}, {"y", y}});
+  CHECK(y.download()[0]);
+}
+
 TEST_CASE("graph programs: several plans, threads and streams on one device") {
   for (const std::string& name : two_devices()) {
     CAPTURE(name);

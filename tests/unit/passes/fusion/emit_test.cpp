@@ -30,6 +30,25 @@ TEST_CASE("fusion emit: kernels compute their formulas, in one tile and in loops
 }
 
 // With tiles of 4, the 53 positions of most loops are 14 tiles: of 8 parts the last one is empty, of 16 the last nine are.
+TEST_CASE("fusion emit: ops have the line of the function that they compute") {
+  Derived d;
+  graph::Graph& g = *d.graph;
+  const Formula table = input(g, "table", {9, 4}), index = input(g, "index", {5}, ir::Element::i32);
+  const Formula rows{&g, builder(g).gather(table.id, index.id, 0)}, y = exp(rows);
+  builder(g).output("y", y.id);
+  translate_outputs(d);
+  const Plan plan = plan_of(d);
+  const EmittedKernel k = emit_kernel("kernel", *d.exprs, plan, choose_tiles(plan, *d.exprs, {}));
+  std::map<ir::OpKind, std::vector<int>> lines;
+  for (const ir::OpId op : k.function.ops(k.function.body()))
+    if (ir::info(k.function.kind(op)).family == ir::Family::memory || k.function.kind(op) == ir::OpKind::exp_)
+      lines[k.function.kind(op)].push_back(k.function.where(op).line);
+  const int gathered = g.node(rows.id).where.line, computed = g.node(y.id).where.line;
+  CHECK(lines[ir::OpKind::load_] == std::vector{gathered, gathered});
+  CHECK(lines[ir::OpKind::exp_] == std::vector{computed});
+  CHECK(lines[ir::OpKind::store_] == std::vector{computed});
+}
+
 TEST_CASE("fusion emit: loops in parts compute the same formulas") {
   int count = 0;
   for (const Workload& w : workloads())
