@@ -148,7 +148,9 @@ class KernelEmitter {
     std::map<int, Part> accumulated;
     if (is_one_tile) {
       tiles_.scope().tiles[plan_.loop] = {sizes_.loop, {}, has_whole_tiles()};
-      accumulated = states_.absorb(state, nullptr, nullptr).accumulators;
+      const bool is_stored_along =
+          std::any_of(plan_.outputs.begin(), plan_.outputs.end(), [&](const auto& o) { return o.has(plan_.loop); });
+      accumulated = (is_stored_along ? states_.absorb_whole(state) : states_.absorb(state, nullptr, nullptr)).accumulators;
       if (!along.empty()) run_scans({});
       for (const KernelOutput* o : along) store(*o);
     } else {

@@ -165,16 +165,39 @@ Part StateEmitter::accumulated(const AbsorbStep& step, const TileState* old, con
     next = tiles_.reduce_tile(a.fold(), each, static_cast<int>(all.size() - order.size()));
     if (start) next = tiles_.combine_parts(a.fold(), *start, next, order);
   } else {
-    // References inside of the body are the values so far.
-    ExprSet seen;
-    std::vector<Expr> references;
-    collect_references(a.body, seen, references);
-    for (Expr r : references)
-      if (tiles_.scope().known.count(r) == 0) tiles_.know(r, pointed(with(now, r->operands[0], order_)));
-    next = tiles_.combine(a.fold(), {plan_.loop}, a.body, a.reduce->operand_element, order, start);
+    const Expr body = is_whole_ ? body_of_whole(a, now) : body_in_loop(a, now);
+    next = tiles_.combine(a.fold(), {plan_.loop}, body, a.reduce->operand_element, order, start);
   }
   next = {tiles_.broadcast(next, order), order};
   return tiles_.element(next) == a.element() ? next : tiles_.cast(next, a.element());
+}
+
+// References inside of the body are the values so far.
+Expr StateEmitter::body_in_loop(const Accumulator& a, const TileState& now) {
+  ExprSet seen;
+  std::vector<Expr> references;
+  collect_references(a.body, seen, references);
+  for (Expr r : references)
+    if (tiles_.scope().known.count(r) == 0) tiles_.know(r, pointed(with(now, r->operands[0], order_)));
+  return a.body;
+}
+
+// The body without references, as the outputs have it.
+Expr StateEmitter::body_of_whole(const Accumulator& a, const TileState& now) {
+  ExprSet seen;
+  std::vector<Expr> references;
+  collect_references(a.body, seen, references);
+  ExprMap values;
+  for (Expr r : references) values[r] = r->operands[0];
+  for (const auto& [reduction, value] : now.values) tiles_.know(reduction, value);
+  return values.empty() ? a.body : exprs_.substitute(a.body, values);
+}
+
+TileState StateEmitter::absorb_whole(const PassState& pass) {
+  is_whole_ = true;
+  TileState state = absorb(pass, nullptr, nullptr);
+  is_whole_ = false;
+  return state;
 }
 
 TileState StateEmitter::absorb(const PassState& pass, TileState* old, TileState* incoming) {

@@ -27,6 +27,9 @@ class StateEmitter {
 
   /// `old` (null: the empty state) with what comes in: other states, or (null) the tile of the loop's axis.
   TileState absorb(const PassState&, TileState* old, TileState* incoming);
+  /// The only tile of the loop's axis. References are what they stand for, so that bodies share tiles with outputs along the axis: an
+  /// exponential that is summed and stored is computed once.
+  TileState absorb_whole(const PassState&);
 
   /// The value of a reduction from its accumulators.
   Part terms_value(const Reduction&, const TileState&);
@@ -42,6 +45,8 @@ class StateEmitter {
  private:
   Part with(PartsByExpr known, Axis part, Expr, const Order&);
   Part accumulated(const AbsorbStep&, const TileState* old, const TileState* incoming, const TileState& now);
+  Expr body_in_loop(const Accumulator&, const TileState& now);
+  Expr body_of_whole(const Accumulator&, const TileState& now);
   Part moved(const AbsorbStep&, const TileState& from, const TileState& to);
   Part shifted(const Accumulator&, const TileState& from, const TileState& to, const Order&);
   Part scale(Expr exponent, const TileState& from, const TileState& to);
@@ -54,6 +59,7 @@ class StateEmitter {
   const Order& order_;
   std::map<std::pair<const ExprData*, const TileState*>, Part> scales_;  // of the absorption that runs
   ExprMap aliases_;
+  bool is_whole_ = false;  // the absorption that runs takes in the only tile
 };
 
 }  // namespace tilewright::passes::fusion

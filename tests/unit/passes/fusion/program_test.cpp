@@ -9,6 +9,7 @@
 #include "tests/unit/passes/fusion/workloads.h"
 #include "tileir/graph/formulas.h"
 #include "tileir/graph/text/graph_text.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion::test {
 namespace {
@@ -99,6 +100,20 @@ TEST_CASE("fusion program: the check knows that tanh and erf are odd") {
     CHECK(p.proof.exact);
     check_values(g, p, {});
   }
+}
+
+TEST_CASE("fusion program: an exponential that is summed and stored is computed once where a row is one tile") {
+  graph::Graph g;
+  const Formula x = input(g, "x", {5, 53}), e = exp(x - max(x));
+  builder(g).output("y", (e / sum(e)).id);
+  const Program p = build_program(g, {}, {});
+  REQUIRE(p.kernels.size() == 1);
+  const ir::Function& f = p.kernels[0].function;
+  int exponentials = 0;
+  f.walk([&](ir::OpId id) { exponentials += f.kind(id) == ir::OpKind::exp_; });
+  CHECK(exponentials == 1);
+  CHECK(p.proof.exact);
+  check_values(g, p, {});
 }
 
 // Layers of RMS norm, rotary causal attention with grouped heads, a gated MLP, residuals; the length is a symbol.
