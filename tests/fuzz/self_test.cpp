@@ -360,12 +360,12 @@ TEST_CASE("fuzz: likely mistakes are caught, and shrink to a few ops that still 
     RewritingExecutor candidate(m.name, m.rewrite, {16});
     InterpreterExecutor reference({16});
     const auto fails = [&](const Program& p) { return compare(p, reference, candidate).has_value(); };
-    // Edits one at a time may end at a program that no single edit makes smaller; of three failing ones the best is taken.
+    // Edits one at a time may end at a program that no single edit makes smaller; of six failing ones the best is taken.
     constexpr std::uint64_t kMost = 10'000;
     std::uint64_t seed = 0;
     Program small;
     std::size_t size = SIZE_MAX;
-    for (int found = 0; found < 3 && size > 45; ++found) {
+    for (int found = 0; found < 6 && size > 45; ++found) {
       Program p = generate(++seed);
       while (seed < kMost && !(contains(p.function, m.kind) && fails(p))) p = generate(++seed);
       REQUIRE(seed < kMost);
