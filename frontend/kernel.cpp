@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <mutex>
+#include <typeinfo>
 #include <unordered_set>
 #include <utility>
 
@@ -106,13 +107,27 @@ void add_rest(KernelKey& key, const Arguments& arguments, const backend::Compile
                static_cast<std::uint64_t>(options.check) << 1 | static_cast<std::uint64_t>(options.contract));
 }
 
+/// Calls f. An error of its kernel gets a note of the request's line if that stands in another file, as for a kernel of a library.
+template <class F>
+auto with_request_noted(const Request& request, F f) {
+  try {
+    return f();
+  } catch (const Error& e) {
+    const Location here = location_of(request.at);
+    if (typeid(e) != typeid(Error) || e.where().file == here.file) throw;
+    throw Error(e, {here, fmt::format("the {} of '{}' is here", request.what, request.kernel)});
+  }
+}
+
 ir::Function trace(const Request& request, const Arguments& arguments, Body body) {
   if (!body.call) request.refuse("the kernel has no function: what it was made from is null");
   std::vector<TracedParam> params;
   for (const Arguments::Word& w : arguments.words())
     params.push_back(
         {ir_type(w.type), {.name = fmt::format("arg{}", params.size()), .divisible_by = w.divisible_by, .disjoint = w.disjoint}});
-  return trace_kernel(symbol_name(request.kernel), params, [&] { body.call(body.context); }, location_of(request.at));
+  return with_request_noted(request, [&] {
+    return trace_kernel(symbol_name(request.kernel), params, [&] { body.call(body.context); }, location_of(request.at));
+  });
 }
 
 backend::CompiledKernel trace_and_compile(const Request& request, const Arguments& arguments, const backend::CompileOptions& options,
@@ -120,7 +135,8 @@ backend::CompiledKernel trace_and_compile(const Request& request, const Argument
   const auto start = Clock::now();
   ir::Function function = trace(request, arguments, body);
   const double traced_ms = ms_since(start);
-  backend::CompiledKernel compiled = compile_function(request, std::move(function), options, output, hash);
+  backend::CompiledKernel compiled =
+      with_request_noted(request, [&] { return compile_function(request, std::move(function), options, output, hash); });
   compiled.timings.insert(compiled.timings.begin(), {"trace", traced_ms});
   return compiled;
 }

@@ -16,9 +16,10 @@ std::string text(const Location& at) {
 }
 
 namespace {
+std::string line_of(const Note& note) { return fmt::format("\n{}: note: {}", text(note.where), note.text); }
 std::string full_text(const Location& where, const std::string& message, const std::vector<Note>& notes) {
   std::string s = fmt::format("{}: error: {}", text(where), message);
-  for (const Note& n : notes) s += fmt::format("\n{}: note: {}", text(n.where), n.text);
+  for (const Note& n : notes) s += line_of(n);
   return s;
 }
 thread_local BugContext* innermost = nullptr;
@@ -26,6 +27,8 @@ thread_local BugContext* innermost = nullptr;
 
 Error::Error(Location where, const std::string& message, const std::vector<Note>& notes)
     : std::runtime_error(full_text(where, message, notes)), where_(std::move(where)) {}
+Error::Error(const Error& error, const Note& note)
+    : std::runtime_error(error.what() + line_of(note)), where_(error.where_), lacks_resources_(error.lacks_resources_) {}
 
 BugContext::BugContext(std::string_view name, const void* subject, Describe describe)
     : name_(name), subject_(subject), describe_(describe), outer_(innermost) {

@@ -220,7 +220,12 @@ void ArgumentCheck::finish() const {
   }
 }
 
-void ArgumentCheck::configuration(const Options& options) const {
+void ArgumentCheck::options(const Options& options) const {
+  const rt::Device* on = options.stream.handle() ? options.stream.device().get() : nullptr;
+  const View_& first = views_.front();
+  if (on && on != first.memory.buffer->device().get())
+    fail(fmt::format("the stream is on device '{}', but '{}' is on device '{}'", on->name(), first.name,
+                     first.memory.buffer->device()->name()));
   if (!options.configuration) return;
   const Configuration& c = *options.configuration;
   const std::pair<const char*, int> sizes[] = {{"bm", c.bm}, {"bn", c.bn}, {"bk", c.bk}};

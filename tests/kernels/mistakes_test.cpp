@@ -25,7 +25,9 @@ TEST_CASE("mistakes: shapes of products") {
   tw::Device second = tw::Device::open("emulator:sm_80");
   auto far = second.allocate<float>(100);
   CHECK_MISTAKE("matmul: 'b' is on device 'emulator:sm_80', but 'a' is on device 'cpu'; all arguments must be on one device", kernels::matmul(a, tw::view(far, {6, 4}), c));
-  CHECK_MISTAKE("launch of 'matmul': the buffers are on device 'cpu', but the stream is 'emulator:sm_80'", kernels::matmul(a, b, c, {.stream = second.stream()}));
+  CHECK_MISTAKE("matmul: the stream is on device 'emulator:sm_80', but 'a' is on device 'cpu'", kernels::matmul(a, b, c, {.stream = second.stream()}));
+  CHECK_MISTAKE("sort: the stream is on device 'emulator:sm_80', but 'keys' is on device 'cpu'", kernels::sort(buffer, {}, false, {.stream = second.stream()}));
+  CHECK_MISTAKE("note: the launch of 'matmul' is here", kernels::matmul(a, b, c, {.configuration = kernels::Configuration{.bm = 4096, .bn = 4096}}));
   CHECK_MISTAKE("transposed: the view is empty", tw::transposed(tw::View<float, 2>()));
 }
 

@@ -6,6 +6,47 @@ namespace kernels = tw::kernels;
 
 namespace {
 
+/// The functions over whole arrays, of `rows` rows and of as many elements.
+template <class T>
+void call_whole_arrays(tw::Device& device, const tw::Buffer<T>& in, std::int64_t rows, const tw::Stream& stream) {
+  const auto add = [](auto a, auto b) { return a + b; };
+  const auto n = static_cast<std::size_t>(rows);
+  const auto index = device.upload(std::vector<int>(n, 0));
+  const auto wide = device.upload(std::vector<std::int64_t>(n, 0));
+  const auto ends = device.upload([&] {
+    std::vector<int> all(n);
+    for (std::size_t i = 0; i < n; ++i) all[i] = static_cast<int>(i) + 1;
+    return all;
+  }());
+  const auto mask = device.upload(std::vector<bool>(n, true));
+  auto out = device.allocate<T>(512), line = device.allocate<T>(n);
+  auto counts = device.allocate<int>(4), places = device.allocate<int>(n), best = device.allocate<int>(3 * n);
+  const auto x = tw::view(in, {rows, 8});
+  const auto elements = tw::view(in, {rows});
+  kernels::reduce(x, 0, tw::view(out, {8}), {.stream = stream});
+  kernels::reduce(x, -1, line, add, T(0.0f), {.stream = stream});
+  CHECK(number(kernels::reduce(elements, add, T(0.0f), {.stream = stream})) == 0.5 * static_cast<double>(rows));
+  kernels::scan(elements, line, add, T(0.0f), true, {.stream = stream});
+  kernels::scan(elements, line, add, T(0.0f), {.stream = stream});
+  kernels::sort(line, places, true, {.stream = stream});
+  kernels::sort(line, {}, false, {.stream = stream});
+  kernels::histogram(index, counts, {.stream = stream});
+  kernels::histogram(index, 4, {.stream = stream});
+  CHECK(kernels::group_by(index, elements, add, {.stream = stream}).count() == (rows > 0 ? 1 : 0));
+  CHECK(kernels::compact(elements, mask, line, {.stream = stream}) == rows);
+  kernels::gather(x, index, tw::view(out, {rows, 8}), {.stream = stream});
+  kernels::gather(in, tw::view(wide, {rows, 1}), tw::view(out, {rows, 1}), {.stream = stream});
+  kernels::scatter_add(x, wide, tw::view(out, {5, 8}), {.stream = stream});
+  kernels::scatter_add(elements, index, out, {.stream = stream});
+  kernels::spmv(ends, index, elements, in, line, {.stream = stream});
+  kernels::top_k(x, 3, tw::view(out, {rows, 3}), tw::view(best, {rows, 3}), {.stream = stream});
+  kernels::stencil(x, tw::view(out, {rows, 8}), [](auto at) { return at(0, -1); }, 1, {.stream = stream});
+  kernels::stencil(x, tw::view(out, {rows, 8}), [](auto at) { return at(0, 1); }, 1, kernels::Border::keep, {.stream = stream});
+  if constexpr (tw::OneOf<T, float, double>)
+    kernels::fft(tw::view(in, {rows, 4, 2}), tw::view(out, {rows, 4, 2}), true, {.stream = stream});
+  stream.synchronize();
+}
+
 /// Every function of the library over read-only inputs of T, on a stream.
 template <class T>
 void call_all(tw::Device& device, std::int64_t rows) {
@@ -51,6 +92,7 @@ void call_all(tw::Device& device, std::int64_t rows) {
   kernels::transpose(x, tw::view(out, {8, rows}), {.stream = stream});
   kernels::random_uniform(y, 1, 0, 1, {.stream = stream});
   kernels::random_normal(y, 1, 0, 1, {.stream = stream});
+  call_whole_arrays(device, in, rows, stream);
   kernels::fill(y, T(3.0f), {.stream = stream});
   stream.synchronize();
   const auto result = out.download();

@@ -60,6 +60,14 @@ class View {
  public:
   using element_type = std::remove_const_t<T>;
   View() = default;
+  /// All elements of a buffer, as one axis.
+  View(Buffer<element_type>& buffer, Here at = Here::current())
+    requires(R == 1)
+      : View(detail::ViewAccess<T, R>::over({&buffer.raw()}, {static_cast<std::int64_t>(buffer.size())}, {1}, at)) {}
+  /// The same of a const buffer: read only.
+  View(const Buffer<element_type>& buffer, Here at = Here::current())
+    requires(R == 1 && std::is_const_v<T>)
+      : View(detail::ViewAccess<T, R>::over({&buffer.raw()}, {static_cast<std::int64_t>(buffer.size())}, {1}, at)) {}
   template <class U>
     requires std::same_as<const U, T>
   View(const View<U, R>& v)

@@ -23,6 +23,8 @@ struct Note {
 class Error : public std::runtime_error {
  public:
   Error(Location where, const std::string& message, const std::vector<Note>& notes = {});
+  /// The same error with a further note.
+  Error(const Error&, const Note&);
   const Location& where() const { return where_; }
   /// Whether a program needs more shared memory, registers or memory than there is, so that smaller tiles may run.
   bool lacks_resources() const { return lacks_resources_; }

@@ -45,8 +45,8 @@ class ArgumentCheck {
   std::int64_t broadcast(std::initializer_list<const char*> inputs, const char* result, int axis) const;
   /// The last check: one device, no result that shares memory with another argument, or elements with itself.
   void finish() const;
-  /// Tile sizes that the caller gives.
-  void configuration(const Options&) const;
+  /// The stream and the tile sizes that the caller gives.
+  void options(const Options&) const;
   [[noreturn]] void fail(const std::string& message) const;
 
   std::int64_t extent(const char* name, int axis) const;

@@ -50,4 +50,18 @@ using WholeView = std::remove_cvref_t<decltype(view_of(std::declval<X&>(), std::
 template <WholeArray X>
 using WholeElement = typename WholeView<X>::element_type;
 
+template <class X>
+inline constexpr int kAxes = 0;
+template <class T, int R>
+inline constexpr int kAxes<View<T, R>> = R;
+/// How many axes it has: a buffer one.
+template <WholeArray X>
+inline constexpr int kRank = kAxes<WholeView<X>>;
+/// One of R axes: a buffer if that is 1.
+template <class X, int R>
+concept ArrayOf = WholeArray<X> && kRank<X> == R;
+/// One of as many axes as another.
+template <class X, class Of>
+concept ArrayLike = WholeArray<Of> && ArrayOf<X, kRank<Of>>;
+
 }  // namespace tilewright::kernels::host

@@ -82,7 +82,7 @@ inline AttentionPlan plan_attention(const ArgumentCheck& check, int element_byte
   check.at_most("q", 3, 256);
   check.at_most("v", 3, 256);
   if (attention.window < 0) check.fail("window = " + std::to_string(attention.window) + "; it must not be negative");
-  check.configuration(options);
+  check.options(options);
   const std::int64_t depth = check.extent("q", 3), value_depth = check.extent("v", 3);
   p.scale = attention.scale.value_or(depth > 0 ? 1 / std::sqrt(static_cast<double>(depth)) : 1);
   p.window = std::min<std::int64_t>(attention.window, INT32_MAX / 2);

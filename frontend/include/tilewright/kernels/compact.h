@@ -37,20 +37,21 @@ namespace tilewright::kernels::host {
 template <class T, class M>
 std::int64_t launch_compact(const ArgumentCheck& check, const View<const T, 1>& x, const View<const M, 1>& mask, const View<T, 1>& y,
                             const Options& options, const Here& at) {
-  const std::int64_t n = extent_of(x, 0), splits = options.configuration->splits;
+  const std::int64_t n = extent_of(x, 0);
   const int bn = options.configuration->bn;
-  const std::int64_t length = tilewright::cdiv(tilewright::cdiv(n, splits), std::int64_t{bn}) * bn;
-  const std::int64_t parts = tilewright::cdiv(n, length);
+  const Parts parts = parts_of(n, *options.configuration);
   static const Kernel counts_kernel("compact_counts", compact_counts_kernel<M>);
   static const Kernel kernel("compact", compact_kernel<T, M>);
   // With a last part of no elements, whose offset is the number of those kept.
-  Buffer<std::int32_t> counts = check.device().template allocate<std::int32_t>(parts + 1, at),
-                       offsets = check.device().template allocate<std::int32_t>(parts + 1, at);
+  Buffer<std::int32_t> counts = check.device().template allocate<std::int32_t>(parts.count + 1, at),
+                       offsets = check.device().template allocate<std::int32_t>(parts.count + 1, at);
   const auto counts_view = view_of(counts, at), offsets_view = view_of(offsets, at);
-  counts_kernel(launch_of(parts + 1, options), mask, counts_view, length, bn, at);
+  counts_kernel(launch_of(parts.count + 1, options), mask, counts_view, parts.length, bn, at);
   launch_scan<std::int32_t>(check.device(), View<const std::int32_t, 1>(counts_view), offsets_view, 0, true, Add(),
                             {.stream = options.stream}, at);
-  const auto write = [&] { kernel(launch_of(parts, options), x, mask, address_of(y), stride_of(y, 0), offsets_view, length, bn, at); };
+  const auto write = [&] {
+    kernel(launch_of(parts.count, options), x, mask, address_of(y), stride_of(y, 0), offsets_view, parts.length, bn, at);
+  };
   const bool has_room = extent_of(y, 0) >= n;
   if (has_room) write();
   if (options.stream.handle()) options.stream.synchronize(at);
@@ -85,7 +86,7 @@ std::int64_t compact(X&& x, M&& mask, Y&& y, const Options& options = {}, Here a
   check.input("mask", flags);
   check.output("y", to);
   check.same_shape("mask", "x");
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const std::int64_t n = host::size_of(from);
   if (n == 0) return 0;

@@ -48,6 +48,57 @@ constexpr void check_cross_entropy_types() {
   static_assert(OneOf<std::remove_const_t<I>, std::int32_t, std::int64_t>, "targets are int32_t or int64_t");
 }
 
+template <class X, class I, class L, int R>
+void launch_cross_entropy(const View<X, R>& logits, const View<I, kNumbersRank<R>>& targets, const View<L, kNumbersRank<R>>& losses,
+                          const Numbers<X, R>& lse, std::int64_t ignore_index, const Options& options, const Here& at) {
+  check_cross_entropy_types<X, I>();
+  static_assert(kIsFloat<L> && !std::is_const_v<L>, "losses are f16, bf16, float or double, in a view that can be written");
+  ArgumentCheck check("cross_entropy", at);
+  check.input("logits", logits);
+  check.input("targets", targets);
+  check.output("losses", losses);
+  check_numbers<R>(check, "targets", "logits");
+  check_numbers<R>(check, "losses", "logits");
+  if (is_given(lse)) check.output("lse", lse), check_numbers<R>(check, "lse", "logits");
+  check.options(options);
+  check.finish();
+  const RowsShape shape = rows_of(logits, 1, 1, 1, true);
+  if (is_empty(shape)) return;
+  static const Kernel kernel("cross_entropy", cross_entropy_kernel<std::remove_const_t<X>, std::remove_const_t<I>, L, R>);
+  launch_tuned(check, shape, options, [&](const Options& o) {
+    const int block = o.configuration->bn;
+    kernel(launch_of(shape.rows, o), logits, targets, losses, or_none(lse, logits, at), ignore_index, block, block >= shape.n,
+           is_given(lse), at);
+  });
+}
+
+template <class X, class I, class DL, class DX, int R>
+void launch_cross_entropy_backward(const View<X, R>& logits, const View<I, kNumbersRank<R>>& targets, const NumbersOf<X, R>& lse,
+                                   const View<DL, kNumbersRank<R>>& dlosses, const View<DX, R>& dlogits, std::int64_t ignore_index,
+                                   const Options& options, const Here& at) {
+  check_cross_entropy_types<X, I>();
+  static_assert(std::is_same_v<std::remove_const_t<X>, DX>, "dlogits has the element type of logits");
+  ArgumentCheck check("cross_entropy_backward", at);
+  check.input("logits", logits);
+  check.input("targets", targets);
+  check.input("lse", lse);
+  check.input("dlosses", dlosses);
+  check.output("dlogits", dlogits);
+  check_numbers<R>(check, "targets", "logits");
+  check_numbers<R>(check, "lse", "logits");
+  check_numbers<R>(check, "dlosses", "logits");
+  check.same_shape("dlogits", "logits");
+  check.options(options);
+  check.finish();
+  const RowsShape shape = rows_of(logits, 1, 1, 1);
+  if (is_empty(shape)) return;
+  static const Kernel kernel("cross_entropy_backward",
+                             cross_entropy_backward_kernel<DX, std::remove_const_t<I>, std::remove_const_t<DL>, R>);
+  launch_tuned(check, shape, options, [&](const Options& o) {
+    kernel(launch_of(shape.rows, o), logits, targets, lse, dlosses, dlogits, ignore_index, o.configuration->bn, at);
+  });
+}
+
 }  // namespace tilewright::kernels::host
 
 namespace tilewright::kernels {
@@ -55,67 +106,28 @@ namespace tilewright::kernels {
 /// losses = log(sum(exp(logits))) - logits[target] of each row of the last axis. targets (int32_t or int64_t) and losses have a number for
 /// each row; lse, the logarithm of the sum, is stored if it is given: the gradient needs it. A row whose target is `ignore_index` has loss
 /// 0.
-template <class X, class I, class L, int R>
-void cross_entropy(const View<X, R>& logits, const View<I, kNumbersRank<R>>& targets, const View<L, kNumbersRank<R>>& losses,
-                   const Numbers<X, R>& lse = {}, std::int64_t ignore_index = -1, const Options& options = {}, Here at = Here::current()) {
-  host::check_cross_entropy_types<X, I>();
-  static_assert(host::kIsFloat<L> && !std::is_const_v<L>, "losses are f16, bf16, float or double, in a view that can be written");
-  host::ArgumentCheck check("cross_entropy", at);
-  check.input("logits", logits);
-  check.input("targets", targets);
-  check.output("losses", losses);
-  host::check_numbers<R>(check, "targets", "logits");
-  host::check_numbers<R>(check, "losses", "logits");
-  if (host::is_given(lse)) check.output("lse", lse), host::check_numbers<R>(check, "lse", "logits");
-  check.configuration(options);
-  check.finish();
-  const host::RowsShape shape = host::rows_of(logits, 1, 1, 1, true);
-  if (host::is_empty(shape)) return;
-  static const Kernel kernel("cross_entropy", cross_entropy_kernel<std::remove_const_t<X>, std::remove_const_t<I>, L, R>);
-  host::launch_tuned(check, shape, options, [&](const Options& o) {
-    const int block = o.configuration->bn;
-    kernel(host::launch_of(shape.rows, o), logits, targets, losses, host::or_none(lse, logits, at), ignore_index, block, block >= shape.n,
-           host::is_given(lse), at);
-  });
+template <host::WholeArray X, host::RowNumbersLike<X> I, host::RowNumbersLike<X> L>
+void cross_entropy(X&& logits, I&& targets, L&& losses, const host::RowNumbers<X>& lse = {}, std::int64_t ignore_index = -1,
+                   const Options& options = {}, Here at = Here::current()) {
+  host::launch_cross_entropy(host::view_of(logits, at), host::view_of(targets, at), host::view_of(losses, at), lse, ignore_index, options,
+                             at);
 }
 /// The same with options only.
-template <class X, class I, class L, int R>
-void cross_entropy(const View<X, R>& logits, const View<I, kNumbersRank<R>>& targets, const View<L, kNumbersRank<R>>& losses,
-                   const Numbers<X, R>& lse, const Options& options, Here at = Here::current()) {
+template <host::WholeArray X, host::RowNumbersLike<X> I, host::RowNumbersLike<X> L>
+void cross_entropy(X&& logits, I&& targets, L&& losses, const host::RowNumbers<X>& lse, const Options& options, Here at = Here::current()) {
   cross_entropy(logits, targets, losses, lse, -1, options, at);
 }
 
 /// dlogits = (softmax(logits) - one at the target) * dlosses, from the lse that cross_entropy stored; 0 where the target is ignored.
-template <class X, class I, class DL, class DX, int R>
-void cross_entropy_backward(const View<X, R>& logits, const View<I, kNumbersRank<R>>& targets, const NumbersOf<X, R>& lse,
-                            const View<DL, kNumbersRank<R>>& dlosses, const View<DX, R>& dlogits, std::int64_t ignore_index = -1,
-                            const Options& options = {}, Here at = Here::current()) {
-  host::check_cross_entropy_types<X, I>();
-  static_assert(std::is_same_v<std::remove_const_t<X>, DX>, "dlogits has the element type of logits");
-  host::ArgumentCheck check("cross_entropy_backward", at);
-  check.input("logits", logits);
-  check.input("targets", targets);
-  check.input("lse", lse);
-  check.input("dlosses", dlosses);
-  check.output("dlogits", dlogits);
-  host::check_numbers<R>(check, "targets", "logits");
-  host::check_numbers<R>(check, "lse", "logits");
-  host::check_numbers<R>(check, "dlosses", "logits");
-  check.same_shape("dlogits", "logits");
-  check.configuration(options);
-  check.finish();
-  const host::RowsShape shape = host::rows_of(logits, 1, 1, 1);
-  if (host::is_empty(shape)) return;
-  static const Kernel kernel("cross_entropy_backward",
-                             cross_entropy_backward_kernel<DX, std::remove_const_t<I>, std::remove_const_t<DL>, R>);
-  host::launch_tuned(check, shape, options, [&](const Options& o) {
-    kernel(host::launch_of(shape.rows, o), logits, targets, lse, dlosses, dlogits, ignore_index, o.configuration->bn, at);
-  });
+template <host::WholeArray X, host::RowNumbersLike<X> I, host::RowNumbersLike<X> DL, host::ArrayLike<X> DX>
+void cross_entropy_backward(X&& logits, I&& targets, const host::RowNumbersOf<X>& lse, DL&& dlosses, DX&& dlogits,
+                            std::int64_t ignore_index = -1, const Options& options = {}, Here at = Here::current()) {
+  host::launch_cross_entropy_backward(host::view_of(logits, at), host::view_of(targets, at), lse, host::view_of(dlosses, at),
+                                      host::view_of(dlogits, at), ignore_index, options, at);
 }
 /// The same with options only.
-template <class X, class I, class DL, class DX, int R>
-void cross_entropy_backward(const View<X, R>& logits, const View<I, kNumbersRank<R>>& targets, const NumbersOf<X, R>& lse,
-                            const View<DL, kNumbersRank<R>>& dlosses, const View<DX, R>& dlogits, const Options& options,
+template <host::WholeArray X, host::RowNumbersLike<X> I, host::RowNumbersLike<X> DL, host::ArrayLike<X> DX>
+void cross_entropy_backward(X&& logits, I&& targets, const host::RowNumbersOf<X>& lse, DL&& dlosses, DX&& dlogits, const Options& options,
                             Here at = Here::current()) {
   cross_entropy_backward(logits, targets, lse, dlosses, dlogits, -1, options, at);
 }

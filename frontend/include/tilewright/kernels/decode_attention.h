@@ -83,14 +83,13 @@ void decode_sum_kernel(View<const S, 4> parts, View<const S, 3> lse, View<T, 3> 
 /// out = softmax(q k^T * scale) v over the first lengths[b] keys of each sequence. q: [batch, heads, d], caches: [batch, key heads,
 /// capacity, d], or [pages, key heads, page size, d] with DecodeOptions::pages; out: [batch, heads, dv]; lengths: [batch]. A sequence of
 /// length 0 gets 0. Long caches are read in parts by several programs; their results are added in a fixed order.
-template <class Q, class K, class V, class L, class O>
-void decode_attention(const View<Q, 3>& q, const View<K, 4>& k_cache, const View<V, 4>& v_cache, const View<L, 1>& lengths,
+template <class Q, class K, class V, class O>
+void decode_attention(const View<Q, 3>& q, const View<K, 4>& k_cache, const View<V, 4>& v_cache, const View<const std::int32_t, 1>& lengths,
                       const View<O, 3>& out, const DecodeOptions& decode = {}, const Options& options = {}, Here at = Here::current()) {
   using S = Accumulator<Q>;
   static_assert(host::kIsFloat<Q> && std::is_same_v<std::remove_const_t<Q>, O> && std::is_same_v<std::remove_const_t<K>, O> &&
                     std::is_same_v<std::remove_const_t<V>, O>,
                 "q, the caches and out have one element type: f16, bf16, float or double");
-  static_assert(std::is_same_v<std::remove_const_t<L>, std::int32_t>, "lengths are int32_t");
   const bool paged = host::is_given(decode.pages);
   host::ArgumentCheck check("decode_attention", at);
   check.input("q", q);
@@ -108,7 +107,7 @@ void decode_attention(const View<Q, 3>& q, const View<K, 4>& k_cache, const View
   check.head_group("q", "k_cache", 1);
   check.at_most("q", 2, 256);
   check.at_most("v_cache", 3, 256);
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const std::int64_t batch = host::extent_of(q, 0), heads = host::extent_of(q, 1), key_heads = host::extent_of(k_cache, 1);
   const std::int64_t page_size = host::extent_of(k_cache, 2), capacity = paged ? page_size * host::extent_of(decode.pages, 1) : page_size;

@@ -88,7 +88,7 @@ void launch_copy(const char* name, const View<X, R>& x, const View<Y, R>& y, con
   check.same_shape("y", "x");
   const auto from = as_matrix(x, at);
   const auto to = as_matrix(y, at);
-  check.configuration(options);
+  check.options(options);
   check.finish();
   ElementsShape shape = elements_of(to, 1);
   if (has_contiguous_columns(from) != has_contiguous_columns(to))
@@ -99,14 +99,28 @@ void launch_copy(const char* name, const View<X, R>& x, const View<Y, R>& y, con
                [&](const Options& o) { kernel(tiles_launch_of(shape, o), from, to, o.configuration->bm, o.configuration->bn, at); });
 }
 
+template <class Y, int R>
+void launch_fill(const View<Y, R>& y, std::type_identity_t<Y> value, const Options& options, const Here& at) {
+  ArgumentCheck check("fill", at);
+  check.output("y", y);
+  const auto to = as_matrix(y, at);
+  check.options(options);
+  check.finish();
+  const ElementsShape shape = elements_of(to, 1);
+  if (is_empty(shape)) return;
+  static const Kernel kernel("fill", fill_kernel<Y, (R > 1 ? R : 2)>);
+  launch_tuned(check, shape, options,
+               [&](const Options& o) { kernel(tiles_launch_of(shape, o), to, value, o.configuration->bm, o.configuration->bn, at); });
+}
+
 }  // namespace tilewright::kernels::host
 
 namespace tilewright::kernels {
 
 /// y = x, element by element, cast if the element types differ. Any strides.
-template <class X, class Y, int R>
-void copy(const View<X, R>& x, const View<Y, R>& y, const Options& options = {}, Here at = Here::current()) {
-  host::launch_copy("copy", x, y, options, at);
+template <host::WholeArray X, host::ArrayLike<X> Y>
+void copy(X&& x, Y&& y, const Options& options = {}, Here at = Here::current()) {
+  host::launch_copy("copy", host::view_of(x, at), host::view_of(y, at), options, at);
 }
 /// y[.., j, i] = x[.., i, j].
 template <class X, class Y, int R>
@@ -121,19 +135,9 @@ void transpose(const View<X, R>& x, const View<Y, R>& y, const Options& options 
   host::launch_copy("transpose", transposed(x, at), y, options, at);
 }
 /// Every element of y becomes the value.
-template <class Y, int R>
-void fill(const View<Y, R>& y, std::type_identity_t<Y> value, const Options& options = {}, Here at = Here::current()) {
-  host::ArgumentCheck check("fill", at);
-  check.output("y", y);
-  const auto to = host::as_matrix(y, at);
-  check.configuration(options);
-  check.finish();
-  const host::ElementsShape shape = host::elements_of(to, 1);
-  if (host::is_empty(shape)) return;
-  static const Kernel kernel("fill", fill_kernel<Y, (R > 1 ? R : 2)>);
-  host::launch_tuned(check, shape, options, [&](const Options& o) {
-    kernel(host::tiles_launch_of(shape, o), to, value, o.configuration->bm, o.configuration->bn, at);
-  });
+template <host::WholeArray Y>
+void fill(Y&& y, std::type_identity_t<host::WholeElement<Y>> value, const Options& options = {}, Here at = Here::current()) {
+  host::launch_fill(host::view_of(y, at), value, options, at);
 }
 
 }  // namespace tilewright::kernels

@@ -133,7 +133,7 @@ void fft(const View<X, R>& x, const View<Y, R>& y, bool inverse = false, const O
   const std::int64_t n = host::extent_of(x, -2);
   if (!std::has_single_bit(static_cast<std::uint64_t>(n)))
     check.fail("extent " + std::to_string(R - 2) + " of 'x' is " + std::to_string(n) + "; it must be a power of two");
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const std::int64_t batch = R == 3 ? host::extent_of(x, 0) : 1;
   if (batch == 0) return;

@@ -37,7 +37,7 @@ void gated_mlp(const View<X, 2>& x, const View<G, 2>& wg, const View<U, 2>& wu, 
   check.equal("wd", 0, "F", "wg", 1);
   check.equal("out", 0, "M", "x", 0);
   check.equal("out", 1, "N", "wd", 1);
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const std::int64_t m = host::extent_of(x, 0), f = host::extent_of(wg, 1), k = host::extent_of(x, 1);
   Buffer<T> memory = check.device().template allocate<T>(m * f, at);

@@ -83,7 +83,7 @@ void launch_gather(const View<X, R>& x, const View<I, P>& index, const View<Y, K
   check.input("index", index);
   check.output("y", y);
   check_slices(check, "y", "index", P, "x", R);
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const ElementsShape shape = slices_of(y);
   if (is_empty(shape)) return;

@@ -128,16 +128,14 @@ class Runs {
         f_(f),
         options_(options),
         at_(at),
-        c_(chosen_configuration(device, ScanShape{extent_of(keys, 0), sizeof(V)}, options)) {
-    const std::int64_t n = extent_of(keys, 0), block = c_.bn;
-    length_ = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{c_.splits}), block) * block;
-    parts_ = tilewright::cdiv(n, length_);
+        c_(chosen_configuration(device, ScanShape{extent_of(keys, 0), sizeof(V)}, options)),
+        parts_(parts_of(extent_of(keys, 0), c_)) {
     static const Kernel parts_kernel("group_parts", group_parts_kernel<S, V, F>);
     static const Kernel carries_kernel("group_carries", group_carries_kernel<S, F>);
     ids_ = number_runs(device, keys, options, at);
-    begins_ = device.allocate<std::int32_t>(parts_, at), count_ = device.allocate<std::int32_t>(1, at);
-    totals_ = device.allocate<S>(parts_, at), carries_ = device.allocate<S>(parts_, at);
-    parts_kernel(launch(parts_), values, view_of(ids_, at), view_of(begins_, at), view_of(totals_, at), length_, c_.bn, f, at);
+    begins_ = device.allocate<std::int32_t>(parts_.count, at), count_ = device.allocate<std::int32_t>(1, at);
+    totals_ = device.allocate<S>(parts_.count, at), carries_ = device.allocate<S>(parts_.count, at);
+    parts_kernel(launch(parts_.count), values, view_of(ids_, at), view_of(begins_, at), view_of(totals_, at), parts_.length, c_.bn, f, at);
     carries_kernel(launch(1), view_of(begins_, at), view_of(totals_, at), view_of(carries_, at), view_of(ids_, at), view_of(count_, at),
                    c_.bn, f, at);
   }
@@ -147,7 +145,8 @@ class Runs {
   /// Stores each key and its combined values, from the first element on.
   void store(const View<K, 1>& to_keys, const View<V, 1>& to_values) {
     static const Kernel kernel("group_results", group_results_kernel<K, S, V, F>);
-    kernel(launch(parts_), keys_, values_, view_of(ids_, at_), view_of(carries_, at_), to_keys, to_values, length_, c_.bn, f_, at_);
+    kernel(launch(parts_.count), keys_, values_, view_of(ids_, at_), view_of(carries_, at_), to_keys, to_values, parts_.length, c_.bn, f_,
+           at_);
   }
 
  private:
@@ -159,7 +158,7 @@ class Runs {
   const Options& options_;
   const Here& at_;
   Configuration c_;
-  std::int64_t length_ = 0, parts_ = 0;  // elements of a part, and how many parts there are
+  Parts parts_;
   Buffer<std::int32_t> ids_, begins_, count_;
   Buffer<S> totals_, carries_;
 };
@@ -184,7 +183,7 @@ Groups<std::remove_const_t<host::WholeElement<K>>, std::remove_const_t<host::Who
   check.input("keys", by);
   check.input("values", of);
   check.equal("values", 0, "N", "keys", 0);
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const Device& device = check.device();
   const std::int64_t n = host::extent_of(by, 0);

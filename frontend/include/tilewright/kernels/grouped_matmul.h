@@ -1,5 +1,6 @@
 // Products of groups of rows with a matrix each, as the experts of a mixture have them.
 #pragma once
+#include "tilewright/kernels/array.h"
 #include "tilewright/kernels/matmul.h"
 
 namespace tilewright::kernels {
@@ -33,34 +34,36 @@ void grouped_matmul_kernel(View<const T, 2> a, View<const T, 3> b, View<const I,
 /// c[r] = a[r] b[g] for the rows r of group g: those from group_ends[g - 1], or 0, up to and without group_ends[g]. a: [rows, K], b:
 /// [G, K, N], group_ends: [G], int32_t or int64_t, ascending, c: [rows, N]. Groups may be empty; rows of c past the last end are left as
 /// they are. Element types as for matmul.
-template <class A, class B, class I, class C>
-void grouped_matmul(const View<A, 2>& a, const View<B, 3>& b, const View<I, 1>& group_ends, const View<C, 2>& c,
-                    const Options& options = {}, Here at = Here::current()) {
+template <class A, class B, host::ArrayOf<1> I, class C>
+void grouped_matmul(const View<A, 2>& a, const View<B, 3>& b, I&& group_ends, const View<C, 2>& c, const Options& options = {},
+                    Here at = Here::current()) {
+  using Index = host::WholeElement<I>;
+  const auto ends = host::view_of(group_ends, at);
   using T = std::remove_const_t<A>;
   static_assert(host::kIsFactor<A> && std::is_same_v<T, std::remove_const_t<B>>, "a and b have one element type, one that matmul takes");
   static_assert(host::kHoldsProduct<C, A>,
                 "c holds what the product is added up in: float, f16 or bf16; double for double; int for int8_t");
-  static_assert(OneOf<std::remove_const_t<I>, std::int32_t, std::int64_t>, "group_ends are int32_t or int64_t");
+  static_assert(OneOf<Index, std::int32_t, std::int64_t>, "group_ends are int32_t or int64_t");
   host::ArgumentCheck check("grouped_matmul", at);
   check.input("a", a);
   check.input("b", b);
-  check.input("group_ends", group_ends);
+  check.input("group_ends", ends);
   check.output("c", c);
   check.equal("b", 1, "K", "a", 1);
   check.equal("group_ends", 0, "G", "b", 0);
   check.equal("c", 0, "rows", "a", 0);
   check.equal("c", 1, "N", "b", 2);
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const std::int64_t rows = host::extent_of(c, 0), n = host::extent_of(c, 1), groups = host::extent_of(b, 0), k = host::extent_of(a, 1);
   if (rows * n * groups == 0) return;
-  static const Kernel kernel("grouped_matmul", grouped_matmul_kernel<T, std::remove_const_t<I>, C>);
+  static const Kernel kernel("grouped_matmul", grouped_matmul_kernel<T, Index, C>);
   const host::ProductShape of_group{groups, tilewright::cdiv(rows, groups), n, k, sizeof(T)};
   host::launch_tuned(check, of_group, options, [&](const Options& o) {
     const ProductTiles tiles = host::tiles_of({1, rows, n, k, sizeof(T)}, *o.configuration);
     // Each group may have one tile that is not full.
     const std::int64_t most = tilewright::cdiv(rows, std::int64_t{tiles.bm}) + groups;
-    kernel(host::staged_launch_of(most * tilewright::cdiv(n, std::int64_t{tiles.bn}), o), a, b, group_ends, c, tiles, o.precision, at);
+    kernel(host::staged_launch_of(most * tilewright::cdiv(n, std::int64_t{tiles.bn}), o), a, b, ends, c, tiles, o.precision, at);
   });
 }
 

@@ -37,10 +37,9 @@ void launch_histogram(ArgumentCheck& check, const View<const X, 1>& x, const Vie
   const int table = bins <= 4096 ? static_cast<int>(next_power_of_two(bins)) : 0;
   static const Kernel kernel("histogram", histogram_kernel<X, C>);
   launch_tuned(check, ScanShape{n, sizeof(X), 4}, options, [&](const Options& o) {
-    const int splits = o.configuration->splits, bn = o.configuration->bn;
-    const std::int64_t length = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{splits}), std::int64_t{bn}) * bn;
+    const auto [length, parts] = parts_of(n, *o.configuration);
     fill(counts, C(0), {.stream = o.stream}, check.at());
-    kernel(launch_of(tilewright::cdiv(n, length), o), x, address_of(counts), stride_of(counts, 0), bins, length, bn, table, check.at());
+    kernel(launch_of(parts, o), x, address_of(counts), stride_of(counts, 0), bins, length, o.configuration->bn, table, check.at());
   });
 }
 
@@ -63,7 +62,7 @@ void histogram(X&& x, C&& counts, const Options& options = {}, Here at = Here::c
   check.input("x", all);
   check.output("bins", to);
   if (host::extent_of(to, 0) == 0) check.fail("'bins' is [0]; there must be at least 1");
-  check.configuration(options);
+  check.options(options);
   check.finish();
   Buffer<T> copy;
   host::launch_histogram(check, host::line_of(all, copy, check, options), to, options);
@@ -77,7 +76,7 @@ Buffer<std::int32_t> histogram(X&& x, N bins, const Options& options = {}, Here 
   host::ArgumentCheck check("histogram", at);
   check.input("x", all);
   if (!std::in_range<std::int32_t>(bins) || bins < 1) check.fail("bins = " + std::to_string(bins) + "; it must be 1 to 2147483647");
-  check.configuration(options);
+  check.options(options);
   check.finish();
   Buffer<T> copy;
   Buffer<std::int32_t> counts = check.device().template allocate<std::int32_t>(bins, at);

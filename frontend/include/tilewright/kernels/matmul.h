@@ -156,7 +156,7 @@ ProductShape check_product(
   check.equal("c", -1, "N", "b", -1);
   const std::int64_t batch = R == 3 ? check.broadcast({"a", "b"}, "c", 0) : 1;
   more();
-  check.configuration(options);
+  check.options(options);
   check.finish();
   return {batch, extent_of(c, -2), extent_of(c, -1), extent_of(a, -1), sizeof(A)};
 }

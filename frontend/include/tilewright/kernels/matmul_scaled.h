@@ -38,10 +38,10 @@ void matmul_blocks_kernel(View<const T, 3> a, View<const std::uint8_t, 3> a_scal
 
 /// c = (a b) * a_scale[row] * b_scale[column]: a [M, K] and b [K, N] of int8_t or fp8, a_scale [M] and b_scale [N] of float, c [M, N] of
 /// float, f16 or bf16; or all with an axis more in front, of a batch: extents equal, or 1.
-template <class A, class SA, class B, class SB, class C, int R, int V>
-  requires(V == R - 1 && std::is_same_v<std::remove_const_t<SA>, float> && std::is_same_v<std::remove_const_t<SB>, float>)
-void matmul_scaled(const View<A, R>& a, const View<SA, V>& a_scale, const View<B, R>& b, const View<SB, V>& b_scale, const View<C, R>& c,
-                   const Options& options = {}, Here at = Here::current()) {
+template <class A, class B, class C, int R>
+void matmul_scaled(const View<A, R>& a, const std::type_identity_t<View<const float, R - 1>>& a_scale, const View<B, R>& b,
+                   const std::type_identity_t<View<const float, R - 1>>& b_scale, const View<C, R>& c, const Options& options = {},
+                   Here at = Here::current()) {
   using T = std::remove_const_t<A>;
   static_assert(OneOf<T, std::int8_t, f8e4m3, f8e5m2> && std::is_same_v<T, std::remove_const_t<B>>,
                 "a and b have one element type: int8_t, f8e4m3 or f8e5m2");

@@ -1,5 +1,6 @@
 // The product of a matrix and a vector.
 #pragma once
+#include "tilewright/kernels/array.h"
 #include "tilewright/kernels/matmul.h"
 
 namespace tilewright::kernels {
@@ -19,33 +20,44 @@ void matvec_kernel(View<const T, 3> a, View<const T, 2> x, View<Y, 2> y, int bm,
   y.at(batch).store({i}, sum(sums, 1).template to<Y>());
 }
 
-/// y = a x. a: [M, K], x: [K], y: [M], or all with an axis more in front, of a batch: extents equal, or 1 for a and x. Element types as for
-/// matmul.
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
 template <class A, class X, class Y, int R, int V>
-  requires(V == R - 1)
-void matvec(const View<A, R>& a, const View<X, V>& x, const View<Y, V>& y, const Options& options = {}, Here at = Here::current()) {
+void launch_matvec(const View<A, R>& a, const View<X, V>& x, const View<Y, V>& y, const Options& options, const Here& at) {
   using T = std::remove_const_t<A>;
   static_assert(R == 2 || R == 3, "a matrix has 2 axes, or 3 with a batch");
-  static_assert(host::kIsFactor<A> && std::is_same_v<T, std::remove_const_t<X>>, "a and x have one element type, one that matmul takes");
-  static_assert(host::kHoldsProduct<Y, A>,
-                "y holds what the product is added up in: float, f16 or bf16; double for double; int for int8_t");
-  host::ArgumentCheck check("matvec", at);
+  static_assert(kIsFactor<A> && std::is_same_v<T, std::remove_const_t<X>>, "a and x have one element type, one that matmul takes");
+  static_assert(kHoldsProduct<Y, A>, "y holds what the product is added up in: float, f16 or bf16; double for double; int for int8_t");
+  ArgumentCheck check("matvec", at);
   check.input("a", a);
   check.input("x", x);
   check.output("y", y);
   check.equal("x", -1, "K", "a", -1);
   check.equal("y", -1, "M", "a", -2);
-  const std::int64_t batch = R == 3 ? check.broadcast({"a", "x"}, "y", 0) : 1, m = host::extent_of(a, -2);
-  check.configuration(options);
+  const std::int64_t batch = R == 3 ? check.broadcast({"a", "x"}, "y", 0) : 1, m = extent_of(a, -2);
+  check.options(options);
   check.finish();
   if (batch * m == 0) return;
   static const Kernel kernel("matvec", matvec_kernel<T, Y>);
-  const host::MatvecShape shape{batch, m, host::extent_of(a, -1), sizeof(T)};
-  host::launch_tuned(check, shape, options, [&](const Options& o) {
+  const MatvecShape shape{batch, m, extent_of(a, -1), sizeof(T)};
+  launch_tuned(check, shape, options, [&](const Options& o) {
     const int bm = o.configuration->bm, bk = o.configuration->bk;
-    kernel(host::launch_of(batch * tilewright::cdiv(m, std::int64_t{bm}), o), host::with_batch<3>(a, batch, at),
-           host::with_batch<2>(x, batch, at), host::with_batch<2>(y, batch, at), bm, bk, at);
+    kernel(launch_of(batch * tilewright::cdiv(m, std::int64_t{bm}), o), with_batch<3>(a, batch, at), with_batch<2>(x, batch, at),
+           with_batch<2>(y, batch, at), bm, bk, at);
   });
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// y = a x. a: [M, K], x: [K], y: [M], or all with an axis more in front, of a batch: extents equal, or 1 for a and x. Element types as for
+/// matmul.
+template <class A, int R, host::ArrayOf<R - 1> X, host::ArrayOf<R - 1> Y>
+void matvec(const View<A, R>& a, X&& x, Y&& y, const Options& options = {}, Here at = Here::current()) {
+  host::launch_matvec(a, host::view_of(x, at), host::view_of(y, at), options, at);
 }
 
 }  // namespace tilewright::kernels

@@ -112,9 +112,9 @@ void add_parts_kernel(View<const S, 2> parts, View<W, 1> to, int block) {
 namespace tilewright::kernels::host {
 
 template <class X, class W, class Y, int R>
-void launch_norm(const char* name, bool centered, const View<X, R>& x, const View<const W, 1>& gamma, const View<const W, 1>& beta,
-                 const View<Y, R>& y, double eps, const Numbers<Y, R>& mean, const Numbers<Y, R>& rstd, const Options& options,
-                 const Here& at) {
+void launch_norm(const char* name, bool centered, const View<X, R>& x, const View<const W, 1>& gamma,
+                 const std::type_identity_t<View<const W, 1>>& beta, const View<Y, R>& y, double eps, const Numbers<Y, R>& mean,
+                 const Numbers<Y, R>& rstd, const Options& options, const Here& at) {
   static_assert(kIsFloat<X> && std::is_same_v<std::remove_const_t<X>, Y>, "x and y have one element type: f16, bf16, float or double");
   static_assert(kIsFloat<W>, "the weights are f16, bf16, float or double");
   ArgumentCheck check(name, at);
@@ -134,7 +134,7 @@ void launch_norm(const char* name, bool centered, const View<X, R>& x, const Vie
   };
   weight("gamma", gamma), weight("beta", beta), number("mean", mean), number("rstd", rstd);
   if (!(eps >= 0)) check.fail("eps must not be negative, nor NaN");
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const RowsShape shape = rows_of(x, 1, centered ? 3 : 2);
   if (is_empty(shape)) return;
@@ -145,10 +145,12 @@ void launch_norm(const char* name, bool centered, const View<X, R>& x, const Vie
   });
 }
 
-template <class X, class W, class DY, class DX, int R>
-void launch_norm_backward(const char* name, bool centered, const View<X, R>& x, const View<const W, 1>& gamma, const NumbersOf<DX, R>& mean,
-                          const NumbersOf<DX, R>& rstd, const View<DY, R>& dy, const View<DX, R>& dx, const View<W, 1>& dgamma,
-                          const View<W, 1>& dbeta, const Options& options, const Here& at) {
+template <class X, class G, class DY, class DX, int R>
+void launch_norm_backward(const char* name, bool centered, const View<X, R>& x, const View<G, 1>& gamma, const NumbersOf<DX, R>& mean,
+                          const NumbersOf<DX, R>& rstd, const View<DY, R>& dy, const View<DX, R>& dx,
+                          const View<std::remove_const_t<G>, 1>& dgamma, const View<std::remove_const_t<G>, 1>& dbeta,
+                          const Options& options, const Here& at) {
+  using W = std::remove_const_t<G>;
   static_assert(kIsFloat<X> && std::is_same_v<std::remove_const_t<X>, DX> && std::is_same_v<std::remove_const_t<DY>, DX>,
                 "x, dy and dx have one element type: f16, bf16, float or double");
   ArgumentCheck check(name, at);
@@ -163,7 +165,7 @@ void launch_norm_backward(const char* name, bool centered, const View<X, R>& x, 
   check_numbers<R>(check, "rstd", "x");
   if (is_given(dgamma)) check.output("dgamma", dgamma), check.equal("dgamma", 0, "N", "x", -1);
   if (is_given(dbeta)) check.output("dbeta", dbeta), check.equal("dbeta", 0, "N", "x", -1);
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const RowsShape shape = rows_of(x, 2, 2);
   if (shape.n == 0) return;
@@ -171,7 +173,7 @@ void launch_norm_backward(const char* name, bool centered, const View<X, R>& x, 
   if (shape.rows > 0) {
     static const Kernel kernel("norm_backward", norm_backward_kernel<DX, W, R>);
     launch_tuned(check, shape, options, [&](const Options& o) {
-      kernel(launch_of(shape.rows, o), x, or_none(gamma, x, at), means, rstd, dy, dx, o.configuration->bn,
+      kernel(launch_of(shape.rows, o), x, or_none(View<const W, 1>(gamma), x, at), means, rstd, dy, dx, o.configuration->bn,
              {centered, is_given(gamma), false, centered, true}, at);
     });
   }
@@ -201,35 +203,34 @@ namespace tilewright::kernels {
 
 /// y = (x - mean) / sqrt(variance + eps) * gamma + beta along the last axis. gamma and beta: [N], each may be an empty view. mean and
 /// rstd = 1 / sqrt(variance + eps), a number for each row, are stored if they are given; the gradient needs them.
-template <class X, class G, class B, class Y, int R>
-void layer_norm(const View<X, R>& x, const View<G, 1>& gamma, const View<B, 1>& beta, const View<Y, R>& y, double eps,
-                const Numbers<X, R>& mean = {}, const Numbers<X, R>& rstd = {}, const Options& options = {}, Here at = Here::current()) {
-  static_assert(std::is_same_v<std::remove_const_t<G>, std::remove_const_t<B>>, "gamma and beta have one element type");
-  host::launch_norm<X, std::remove_const_t<G>>("layer_norm", true, x, gamma, beta, y, eps, mean, rstd, options, at);
+template <host::WholeArray X, host::ArrayOf<1> G, host::ArrayOf<1> B, host::ArrayLike<X> Y>
+void layer_norm(X&& x, G&& gamma, B&& beta, Y&& y, double eps, const host::RowNumbers<X>& mean = {}, const host::RowNumbers<X>& rstd = {},
+                const Options& options = {}, Here at = Here::current()) {
+  static_assert(std::is_same_v<host::WholeElement<G>, host::WholeElement<B>>, "gamma and beta have one element type");
+  host::launch_norm("layer_norm", true, host::view_of(x, at), View<const host::WholeElement<G>, 1>(host::view_of(gamma, at)),
+                    host::view_of(beta, at), host::view_of(y, at), eps, mean, rstd, options, at);
 }
 /// y = x / sqrt(mean of x^2 + eps) * gamma along the last axis; gamma may be an empty view.
-template <class X, class G, class Y, int R>
-void rms_norm(const View<X, R>& x, const View<G, 1>& gamma, const View<Y, R>& y, double eps, const Numbers<X, R>& rstd = {},
-              const Options& options = {}, Here at = Here::current()) {
-  using W = std::remove_const_t<G>;
-  host::launch_norm<X, W>("rms_norm", false, x, gamma, View<const W, 1>(), y, eps, Numbers<X, R>(), rstd, options, at);
+template <host::WholeArray X, host::ArrayOf<1> G, host::ArrayLike<X> Y>
+void rms_norm(X&& x, G&& gamma, Y&& y, double eps, const host::RowNumbers<X>& rstd = {}, const Options& options = {},
+              Here at = Here::current()) {
+  host::launch_norm("rms_norm", false, host::view_of(x, at), View<const host::WholeElement<G>, 1>(host::view_of(gamma, at)), {},
+                    host::view_of(y, at), eps, {}, rstd, options, at);
 }
 /// The gradients of layer_norm, from the mean and rstd that it stored. dgamma and dbeta may be empty views.
-template <class X, class G, class DY, class DX, int R>
-void layer_norm_backward(const View<X, R>& x, const View<G, 1>& gamma, const NumbersOf<X, R>& mean, const NumbersOf<X, R>& rstd,
-                         const View<DY, R>& dy, const View<DX, R>& dx, const View<std::remove_const_t<G>, 1>& dgamma,
-                         const View<std::remove_const_t<G>, 1>& dbeta, const Options& options = {}, Here at = Here::current()) {
-  host::launch_norm_backward<X, std::remove_const_t<G>>("layer_norm_backward", true, x, gamma, mean, rstd, dy, dx, dgamma, dbeta, options,
-                                                        at);
+template <host::WholeArray X, host::ArrayOf<1> G, host::ArrayLike<X> DY, host::ArrayLike<X> DX>
+void layer_norm_backward(X&& x, G&& gamma, const host::RowNumbersOf<X>& mean, const host::RowNumbersOf<X>& rstd, DY&& dy, DX&& dx,
+                         const View<host::WholeElement<G>, 1>& dgamma, const View<host::WholeElement<G>, 1>& dbeta,
+                         const Options& options = {}, Here at = Here::current()) {
+  host::launch_norm_backward("layer_norm_backward", true, host::view_of(x, at), host::view_of(gamma, at), mean, rstd, host::view_of(dy, at),
+                             host::view_of(dx, at), dgamma, dbeta, options, at);
 }
 /// The gradients of rms_norm, from the rstd that it stored.
-template <class X, class G, class DY, class DX, int R>
-void rms_norm_backward(const View<X, R>& x, const View<G, 1>& gamma, const NumbersOf<X, R>& rstd, const View<DY, R>& dy,
-                       const View<DX, R>& dx, const View<std::remove_const_t<G>, 1>& dgamma, const Options& options = {},
-                       Here at = Here::current()) {
-  using W = std::remove_const_t<G>;
-  host::launch_norm_backward<X, W>("rms_norm_backward", false, x, gamma, NumbersOf<X, R>(), rstd, dy, dx, dgamma, View<W, 1>(), options,
-                                   at);
+template <host::WholeArray X, host::ArrayOf<1> G, host::ArrayLike<X> DY, host::ArrayLike<X> DX>
+void rms_norm_backward(X&& x, G&& gamma, const host::RowNumbersOf<X>& rstd, DY&& dy, DX&& dx, const View<host::WholeElement<G>, 1>& dgamma,
+                       const Options& options = {}, Here at = Here::current()) {
+  host::launch_norm_backward("rms_norm_backward", false, host::view_of(x, at), host::view_of(gamma, at), {}, rstd, host::view_of(dy, at),
+                             host::view_of(dx, at), dgamma, {}, options, at);
 }
 
 }  // namespace tilewright::kernels

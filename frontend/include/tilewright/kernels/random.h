@@ -46,7 +46,7 @@ void launch_random(const char* name, const View<Y, R>& y, std::uint64_t seed, do
   ArgumentCheck check(name, at);
   check.output("y", y);
   const auto to = as_matrix(y, at);
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const ElementsShape shape = elements_of(to, normal ? 100 : 50);
   if (is_empty(shape)) return;
@@ -56,43 +56,45 @@ void launch_random(const char* name, const View<Y, R>& y, std::uint64_t seed, do
   });
 }
 
+template <class X, class Y, int R>
+void launch_dropout(const View<X, R>& x, const View<Y, R>& y, double p, std::uint64_t seed, const Options& options, const Here& at) {
+  static_assert(kIsFloat<Y> && std::is_same_v<std::remove_const_t<X>, Y>, "x and y have one element type: f16, bf16, float or double");
+  ArgumentCheck check("dropout", at);
+  check.input("x", x);
+  check.output("y", y);
+  check.same_shape("y", "x");
+  if (!(p >= 0 && p <= 1)) check.fail("p = " + std::to_string(p) + "; it must be 0 to 1");
+  const auto from = as_matrix(x, at);
+  const auto to = as_matrix(y, at);
+  check.options(options);
+  check.finish();
+  const ElementsShape shape = elements_of(to, 50);
+  if (is_empty(shape)) return;
+  static const Kernel kernel("dropout", dropout_kernel<Y, (R > 1 ? R : 2)>);
+  launch_tuned(check, shape, options, [&](const Options& o) {
+    kernel(tiles_launch_of(shape, o), from, to, p, p < 1 ? 1 / (1 - p) : 0.0, seed, o.configuration->bm, o.configuration->bn, at);
+  });
+}
+
 }  // namespace tilewright::kernels::host
 
 namespace tilewright::kernels {
 
 /// Uniform in [low, high), in 2^24 steps. A type of fewer digits rounds, and may give `high`.
-template <class Y, int R>
-void random_uniform(const View<Y, R>& y, std::uint64_t seed, double low = 0, double high = 1, const Options& options = {},
-                    Here at = Here::current()) {
-  host::launch_random("random_uniform", y, seed, low, high, false, options, at);
+template <host::WholeArray Y>
+void random_uniform(Y&& y, std::uint64_t seed, double low = 0, double high = 1, const Options& options = {}, Here at = Here::current()) {
+  host::launch_random("random_uniform", host::view_of(y, at), seed, low, high, false, options, at);
 }
 /// Of the normal distribution.
-template <class Y, int R>
-void random_normal(const View<Y, R>& y, std::uint64_t seed, double mean = 0, double deviation = 1, const Options& options = {},
+template <host::WholeArray Y>
+void random_normal(Y&& y, std::uint64_t seed, double mean = 0, double deviation = 1, const Options& options = {},
                    Here at = Here::current()) {
-  host::launch_random("random_normal", y, seed, mean, deviation, true, options, at);
+  host::launch_random("random_normal", host::view_of(y, at), seed, mean, deviation, true, options, at);
 }
 /// y = x / (1 - p), or 0 with probability p. The same seed drops the same elements: the gradient is dropout(dy, dx, p, seed).
-template <class X, class Y, int R>
-void dropout(const View<X, R>& x, const View<Y, R>& y, double p, std::uint64_t seed, const Options& options = {},
-             Here at = Here::current()) {
-  static_assert(host::kIsFloat<Y> && std::is_same_v<std::remove_const_t<X>, Y>,
-                "x and y have one element type: f16, bf16, float or double");
-  host::ArgumentCheck check("dropout", at);
-  check.input("x", x);
-  check.output("y", y);
-  check.same_shape("y", "x");
-  if (!(p >= 0 && p <= 1)) check.fail("p = " + std::to_string(p) + "; it must be 0 to 1");
-  const auto from = host::as_matrix(x, at);
-  const auto to = host::as_matrix(y, at);
-  check.configuration(options);
-  check.finish();
-  const host::ElementsShape shape = host::elements_of(to, 50);
-  if (host::is_empty(shape)) return;
-  static const Kernel kernel("dropout", dropout_kernel<Y, (R > 1 ? R : 2)>);
-  host::launch_tuned(check, shape, options, [&](const Options& o) {
-    kernel(host::tiles_launch_of(shape, o), from, to, p, p < 1 ? 1 / (1 - p) : 0.0, seed, o.configuration->bm, o.configuration->bn, at);
-  });
+template <host::WholeArray X, host::ArrayLike<X> Y>
+void dropout(X&& x, Y&& y, double p, std::uint64_t seed, const Options& options = {}, Here at = Here::current()) {
+  host::launch_dropout(host::view_of(x, at), host::view_of(y, at), p, seed, options, at);
 }
 
 }  // namespace tilewright::kernels

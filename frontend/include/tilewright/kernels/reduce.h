@@ -123,7 +123,7 @@ void reduce_axis(const View<X, R>& x, int axis, const View<Y, RY>& y, std::remov
     else if (RY == R)
       check.equal("y", to, "the reduced extent", 1);
   }
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const View<const T, (R > 1 ? R : 2)> from = axis_last(x, axis, at);
   launch_reduce<S>(check, from, without_axis<(R > 1 ? R - 1 : 1)>(y, axis, at), identity, f, options, at);
@@ -144,7 +144,7 @@ host::WholeElement<X> reduce(X&& x, F f, std::type_identity_t<host::WholeElement
   const auto all = host::view_of(x, at);
   host::ArgumentCheck check("reduce", at);
   check.input("x", all);
-  check.configuration(options);
+  check.options(options);
   check.finish();
   if (host::size_of(all) == 0) return identity;
   Buffer<T> copy, result = check.device().template allocate<T>(1, at);
@@ -155,18 +155,20 @@ host::WholeElement<X> reduce(X&& x, F f, std::type_identity_t<host::WholeElement
 
 /// y = the sums along an axis, which counts from the end if it is negative. y has the axes of x without that one, or with an extent of 1
 /// there. Integers are added up in the type of y, floats in float, or in double if x or y holds it.
-template <class X, class Y, int R, int RY>
-void reduce(const View<X, R>& x, int axis, const View<Y, RY>& y, const Options& options = {}, Here at = Here::current()) {
-  using S = host::SumType<std::remove_const_t<X>, Y>;
-  static_assert(!(std::is_integral_v<Y> && host::kIsFloat<X>), "sums of floats need a y of floats");
-  host::reduce_axis<S>(x, axis, y, std::remove_const_t<X>(0), Add(), options, at);
+template <host::WholeArray X, host::WholeArray Y>
+void reduce(X&& x, int axis, Y&& y, const Options& options = {}, Here at = Here::current()) {
+  using T = host::WholeElement<X>;
+  using U = host::WholeElement<Y>;
+  using S = host::SumType<T, U>;
+  static_assert(!(std::is_integral_v<U> && host::kIsFloat<T>), "sums of floats need a y of floats");
+  host::reduce_axis<S>(host::view_of(x, at), axis, host::view_of(y, at), T(0), Add(), options, at);
 }
 /// y = f over the elements along an axis, in their order.
-template <class X, class Y, int R, int RY, host::CombineFunction<std::remove_const_t<X>> F>
-void reduce(const View<X, R>& x, int axis, const View<Y, RY>& y, F f, std::type_identity_t<std::remove_const_t<X>> identity,
-            const Options& options = {}, Here at = Here::current()) {
-  using S = CombineType<std::remove_const_t<X>, F>;
-  host::reduce_axis<S>(x, axis, y, identity, f, options, at);
+template <host::WholeArray X, host::WholeArray Y, host::CombineFunction<host::WholeElement<X>> F>
+void reduce(X&& x, int axis, Y&& y, F f, std::type_identity_t<host::WholeElement<X>> identity, const Options& options = {},
+            Here at = Here::current()) {
+  using S = CombineType<host::WholeElement<X>, F>;
+  host::reduce_axis<S>(host::view_of(x, at), axis, host::view_of(y, at), identity, f, options, at);
 }
 
 }  // namespace tilewright::kernels

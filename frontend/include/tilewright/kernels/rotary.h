@@ -33,20 +33,23 @@ namespace tilewright::kernels {
 
 /// Rotary position embedding of the rows of x, in place: the pairs (x[i], x[i + d / 2]) are turned by position * base^(-2 i / d). x:
 /// [batch, heads, length, d], or [heads, length, d], or [length, d], d even; positions: [length] or [batch, length], int32_t or int64_t.
-template <class T, class I, int R, int P>
-void rotary(const View<T, R>& x, const View<I, P>& positions, double base = 10000, const Options& options = {}, Here at = Here::current()) {
+template <class T, int R, host::WholeArray I>
+void rotary(const View<T, R>& x, I&& positions, double base = 10000, const Options& options = {}, Here at = Here::current()) {
+  using Index = host::WholeElement<I>;
+  constexpr int P = host::kRank<I>;
+  const auto places = host::view_of(positions, at);
   static_assert(host::kIsFloat<T> && R >= 2 && R <= 4, "x is f16, bf16, float or double, and has 2 to 4 axes");
-  static_assert(OneOf<std::remove_const_t<I>, std::int32_t, std::int64_t>, "positions are int32_t or int64_t");
+  static_assert(OneOf<Index, std::int32_t, std::int64_t>, "positions are int32_t or int64_t");
   static_assert(P == 1 || (P == 2 && R == 4), "positions are [length], or [batch, length] where x has a batch");
   host::ArgumentCheck check("rotary", at);
   check.update("x", x);
-  check.input("positions", positions);
+  check.input("positions", places);
   check.equal("positions", P - 1, "length", "x", -2);
   if constexpr (P == 2) check.equal("positions", 0, "batch", "x", 0);
   if (host::extent_of(x, -1) % 2 != 0)
     check.fail("the last extent of 'x' is " + std::to_string(host::extent_of(x, -1)) + "; it must be even");
   if (!(base > 0)) check.fail("base = " + std::to_string(base) + "; it must be greater than 0");
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const auto with_heads = [&] {
     if constexpr (R == 2)
@@ -64,11 +67,11 @@ void rotary(const View<T, R>& x, const View<I, P>& positions, double base = 1000
                                   .work = 50,
                                   .whole_rows = true};
   if (host::is_empty(shape)) return;
-  static const Kernel kernel("rotary", rotary_kernel<T, std::remove_const_t<I>>);
+  static const Kernel kernel("rotary", rotary_kernel<T, Index>);
   host::launch_tuned(check, shape, options, [&](const Options& o) {
     const int bm = o.configuration->bm;
     kernel(host::launch_of(shape.matrices * tilewright::cdiv(length, std::int64_t{bm}), o), host::split_axis(with_heads, 3, 2, at),
-           host::with_batch<2>(positions, batch, at), std::log2(base), bm, static_cast<int>(tilewright::next_power_of_two(half)), at);
+           host::with_batch<2>(places, batch, at), std::log2(base), bm, static_cast<int>(tilewright::next_power_of_two(half)), at);
   });
 }
 

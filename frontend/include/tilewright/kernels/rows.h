@@ -1,8 +1,7 @@
 // Rows of arrays: how kernels that work along the last axis get their row, and its steps.
 #pragma once
-#include "tilewright/kernels/arguments.h"
+#include "tilewright/kernels/array.h"
 #include "tilewright/kernels/configuration.h"
-#include "tilewright/ops.h"
 
 namespace tilewright::kernels {
 
@@ -49,6 +48,15 @@ namespace tilewright::kernels::host {
 
 template <class T>
 inline constexpr bool kIsFloat = OneOf<std::remove_const_t<T>, f16, bf16, float, double>;
+
+/// A view with one number for each row of X, which may be a buffer; and one that is read.
+template <WholeArray X>
+using RowNumbers = Numbers<WholeElement<X>, kRank<X>>;
+template <WholeArray X>
+using RowNumbersOf = NumbersOf<WholeElement<X>, kRank<X>>;
+/// An array with one number for each row of X.
+template <class A, class X>
+concept RowNumbersLike = WholeArray<X> && ArrayOf<A, kNumbersRank<kRank<X>>>;
 
 /// The rows of x, of which the kernel reads `arrays` of the same shape in `passes`.
 template <class T, int R>

@@ -32,8 +32,7 @@ void launch_scan(const Device& device, const View<const X, 1>& x, const View<Y, 
   const std::int64_t n = extent_of(x, 0);
   if (n == 0) return;
   const Configuration c = chosen_configuration(device, ScanShape{n, sizeof(X)}, options);
-  const std::int64_t length = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{c.splits}), std::int64_t{c.bn}) * c.bn;
-  const std::int64_t parts = tilewright::cdiv(n, length);
+  const auto [length, parts] = parts_of(n, c);
   static const Kernel kernel("scan", scan_kernel<X, S, Y, F>);
   static const Kernel carry_kernel("scan_carries", scan_kernel<S, S, S, F>);
   const auto launch = [&](std::int64_t grid) { return Launch{.grid = grid, .num_warps = c.num_warps, .stream = stream_of(options)}; };
@@ -72,7 +71,7 @@ void scan(X&& x, Y&& y, F f, std::type_identity_t<host::WholeElement<X>> identit
     check.update("y", to);
   else
     check.output("y", to), check.input("x", from), check.same_shape("y", "x");
-  check.configuration(options);
+  check.options(options);
   check.finish();
   Buffer<T> copy;
   Buffer<U> dense;

@@ -80,7 +80,7 @@ void launch_scatter_add(const View<X, K>& x, const View<I, P>& index, const View
   check.input("index", index);
   check.output("y", y);
   check_slices(check, "x", "index", P, "y", R);
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const Device& device = check.device();
   const std::int64_t n = size_of(index);

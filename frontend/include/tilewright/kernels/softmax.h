@@ -81,7 +81,7 @@ void launch_softmax(const char* name, const View<X, R>& x, const View<Y, R>& y, 
   check.input("x", x);
   check.output("y", y);
   check.same_shape("y", "x");
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const RowsShape shape = rows_of(x, 1, 2, 1, true);
   if (is_empty(shape)) return;
@@ -92,39 +92,42 @@ void launch_softmax(const char* name, const View<X, R>& x, const View<Y, R>& y, 
   });
 }
 
-}  // namespace tilewright::kernels::host
-
-namespace tilewright::kernels {
-
-/// y = exp(x - max) / sum(exp(x - max)) along the last axis.
-template <class X, class Y, int R>
-void softmax(const View<X, R>& x, const View<Y, R>& y, const Options& options = {}, Here at = Here::current()) {
-  host::launch_softmax("softmax", x, y, false, options, at);
-}
-/// y = x - max - log(sum(exp(x - max))) along the last axis.
-template <class X, class Y, int R>
-void log_softmax(const View<X, R>& x, const View<Y, R>& y, const Options& options = {}, Here at = Here::current()) {
-  host::launch_softmax("log_softmax", x, y, true, options, at);
-}
-/// dx = y * (dy - sum(y * dy)) along the last axis: the gradient of y = softmax(x).
 template <class Y, class DY, class DX, int R>
-void softmax_backward(const View<Y, R>& y, const View<DY, R>& dy, const View<DX, R>& dx, const Options& options = {},
-                      Here at = Here::current()) {
-  static_assert(host::kIsFloat<Y> && std::is_same_v<std::remove_const_t<Y>, DX> && std::is_same_v<std::remove_const_t<DY>, DX>,
+void launch_softmax_backward(const View<Y, R>& y, const View<DY, R>& dy, const View<DX, R>& dx, const Options& options, const Here& at) {
+  static_assert(kIsFloat<Y> && std::is_same_v<std::remove_const_t<Y>, DX> && std::is_same_v<std::remove_const_t<DY>, DX>,
                 "y, dy and dx have one element type: f16, bf16, float or double");
-  host::ArgumentCheck check("softmax_backward", at);
+  ArgumentCheck check("softmax_backward", at);
   check.input("y", y);
   check.input("dy", dy);
   check.output("dx", dx);
   check.same_shape("dy", "y");
   check.same_shape("dx", "y");
-  check.configuration(options);
+  check.options(options);
   check.finish();
-  const host::RowsShape shape = host::rows_of(y, 2, 2);
-  if (host::is_empty(shape)) return;
+  const RowsShape shape = rows_of(y, 2, 2);
+  if (is_empty(shape)) return;
   static const Kernel kernel("softmax_backward", softmax_backward_kernel<DX, R>);
-  host::launch_tuned(check, shape, options,
-                     [&](const Options& o) { kernel(host::launch_of(shape.rows, o), y, dy, dx, o.configuration->bn, at); });
+  launch_tuned(check, shape, options, [&](const Options& o) { kernel(launch_of(shape.rows, o), y, dy, dx, o.configuration->bn, at); });
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// y = exp(x - max) / sum(exp(x - max)) along the last axis.
+template <host::WholeArray X, host::ArrayLike<X> Y>
+void softmax(X&& x, Y&& y, const Options& options = {}, Here at = Here::current()) {
+  host::launch_softmax("softmax", host::view_of(x, at), host::view_of(y, at), false, options, at);
+}
+/// y = x - max - log(sum(exp(x - max))) along the last axis.
+template <host::WholeArray X, host::ArrayLike<X> Y>
+void log_softmax(X&& x, Y&& y, const Options& options = {}, Here at = Here::current()) {
+  host::launch_softmax("log_softmax", host::view_of(x, at), host::view_of(y, at), true, options, at);
+}
+/// dx = y * (dy - sum(y * dy)) along the last axis: the gradient of y = softmax(x).
+template <host::WholeArray Y, host::ArrayLike<Y> DY, host::ArrayLike<Y> DX>
+void softmax_backward(Y&& y, DY&& dy, DX&& dx, const Options& options = {}, Here at = Here::current()) {
+  host::launch_softmax_backward(host::view_of(y, at), host::view_of(dy, at), host::view_of(dx, at), options, at);
 }
 
 }  // namespace tilewright::kernels

@@ -82,8 +82,7 @@ void launch_sort(const Device& device, const View<K, 1>& keys, const View<V, 1>&
   const std::int64_t n = extent_of(keys, 0);
   if (n < 2) return;
   const Configuration c = chosen_configuration(device, sort_shape<K>(n), options);
-  const std::int64_t length = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{c.splits}), std::int64_t{c.bn}) * c.bn;
-  const std::int64_t parts = tilewright::cdiv(n, length);
+  const auto [length, parts] = parts_of(n, c);
   Buffer<K> key_memory = device.allocate<K>(n, at);
   Buffer<V> value_memory = device.allocate<V>(has_values ? n : 1, at);
   Buffer<std::int32_t> counts = device.allocate<std::int32_t>(kDigits * parts, at),
@@ -123,7 +122,7 @@ void sort(K&& keys, V&& values = {}, bool descending = false, const Options& opt
   host::ArgumentCheck check("sort", at);
   check.update("keys", in);
   if constexpr (std::is_same_v<V, host::NoValues>) {
-    check.configuration(options);
+    check.options(options);
     check.finish();
     host::launch_tuned(check, host::sort_shape<T>(host::extent_of(in, 0)), options, [&](const Options& o) {
       host::launch_sort(check.device(), in, host::no_elements<std::int32_t, 1>(in, at), false, descending, o, at);
@@ -132,7 +131,7 @@ void sort(K&& keys, V&& values = {}, bool descending = false, const Options& opt
     const auto moved = host::view_of(values, at);
     check.update("values", moved);
     check.equal("values", 0, "N", "keys", 0);
-    check.configuration(options);
+    check.options(options);
     check.finish();
     host::launch_tuned(check, host::sort_shape<T>(host::extent_of(in, 0)), options,
                        [&](const Options& o) { host::launch_sort(check.device(), in, moved, true, descending, o, at); });

@@ -154,7 +154,7 @@ void launch_spmv(const View<I, 1>& row_ends, const View<J, 1>& columns, const Vi
   const std::int64_t rows = extent_of(y, 0), nonzeros = extent_of(values, 0);
   const bool starts = extent_of(row_ends, 0) == rows + 1;
   if (!starts) check.equal("row_ends", 0, "rows", "y", 0);
-  check.configuration(options);
+  check.options(options);
   check.finish();
   if (rows == 0) return;
   launch_tuned(check, SparseShape{rows, nonzeros, sizeof(T)}, options, [&](const Options& o) {

@@ -121,7 +121,7 @@ void launch_stencil(const View<X, R>& x, const View<Y, R>& y, F f, int radius, B
   check.output("y", y);
   check.same_shape("y", "x");
   if (radius < 0 || radius > 65536) check.fail("radius = " + std::to_string(radius) + "; it must be 0 to 65536");
-  check.configuration(options);
+  check.options(options);
   check.finish();
   const std::int64_t planes = R == 3 ? extent_of(y, 0) : 1, rows = R > 1 ? extent_of(y, R > 1 ? -2 : -1) : 1, columns = extent_of(y, -1);
   const ElementsShape shape{planes, rows, columns, sizeof(Y), 4 * (2 * radius + 1)};
@@ -143,14 +143,14 @@ namespace tilewright::kernels {
 /// axes, at(dx) with one. f is a lambda without captures whose parameters are `auto`; f(at, i, j) gets the indices too, as I32. Offsets are
 /// integers from -radius to radius. f16 and bf16 arrive as float, integers of less than 32 bits as int; the result is cast to the type of
 /// y. The border says what is found outside of x.
-template <class X, class Y, int R, host::EpilogueFunction F, std::same_as<Border> B>
-void stencil(const View<X, R>& x, const View<Y, R>& y, F f, int radius, B border, const Options& options = {}, Here at = Here::current()) {
-  host::launch_stencil(x, y, f, radius, border, options, at);
+template <host::WholeArray X, host::ArrayLike<X> Y, host::EpilogueFunction F, std::same_as<Border> B>
+void stencil(X&& x, Y&& y, F f, int radius, B border, const Options& options = {}, Here at = Here::current()) {
+  host::launch_stencil(host::view_of(x, at), host::view_of(y, at), f, radius, border, options, at);
 }
 /// The same with 0 outside of x.
-template <class X, class Y, int R, host::EpilogueFunction F>
-void stencil(const View<X, R>& x, const View<Y, R>& y, F f, int radius, const Options& options = {}, Here at = Here::current()) {
-  host::launch_stencil(x, y, f, radius, Border::zero, options, at);
+template <host::WholeArray X, host::ArrayLike<X> Y, host::EpilogueFunction F>
+void stencil(X&& x, Y&& y, F f, int radius, const Options& options = {}, Here at = Here::current()) {
+  host::launch_stencil(host::view_of(x, at), host::view_of(y, at), f, radius, Border::zero, options, at);
 }
 
 }  // namespace tilewright::kernels

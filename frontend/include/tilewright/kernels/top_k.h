@@ -41,33 +41,46 @@ T sorts_last() {
     return T(std::numeric_limits<float>::quiet_NaN());
 }
 
-/// The k largest elements of each row of the last axis, largest first, and their indices. Elements that are equal stand in the order of
-/// their indices; NaNs are last. values and indices (int32_t) are [.., k]; k is at most 4096, and at most the length of a row.
+}  // namespace tilewright::kernels
+
+namespace tilewright::kernels::host {
+
 template <class X, class V, int R>
-void top_k(const View<X, R>& x, std::int64_t k, const View<V, R>& values, const View<std::int32_t, R>& indices, const Options& options = {},
-           Here at = Here::current()) {
+void launch_top_k(const View<X, R>& x, std::int64_t k, const View<V, R>& values, const View<std::int32_t, R>& indices,
+                  const Options& options, const Here& at) {
   using T = std::remove_const_t<X>;
   static_assert(std::is_same_v<T, V>, "x and values have one element type");
-  static_assert(host::kIsFloat<T> || (std::is_integral_v<T> && !std::is_same_v<T, bool>),
-                "elements are integers, f16, bf16, float or double");
-  host::ArgumentCheck check("top_k", at);
+  static_assert(kIsFloat<T> || (std::is_integral_v<T> && !std::is_same_v<T, bool>), "elements are integers, f16, bf16, float or double");
+  ArgumentCheck check("top_k", at);
   check.input("x", x);
   check.output("values", values);
   check.output("indices", indices);
-  const std::int64_t most = std::min<std::int64_t>(host::extent_of(x, -1), 4096);
+  const std::int64_t most = std::min<std::int64_t>(extent_of(x, -1), 4096);
   if (k < 1 || k > most) check.fail("k = " + std::to_string(k) + "; it must be 1 to " + std::to_string(most));
   check.same_shape("values", "x", R - 1);
   check.equal("values", -1, "k", k);
   check.same_shape("indices", "values");
-  check.configuration(options);
+  check.options(options);
   check.finish();
-  const host::RowsShape shape = host::rows_of(x, 1, 1);
-  if (host::is_empty(shape)) return;
+  const RowsShape shape = rows_of(x, 1, 1);
+  if (is_empty(shape)) return;
   static const Kernel kernel("top_k", top_k_kernel<T, R>);
   const int block =
       static_cast<int>(std::max(tilewright::next_power_of_two(k), std::min<std::int64_t>(tilewright::next_power_of_two(shape.n), 256)));
-  kernel({.grid = shape.rows, .num_warps = std::clamp(block / 256, 1, 8), .stream = host::stream_of(options)}, x, values, indices,
+  kernel({.grid = shape.rows, .num_warps = std::clamp(block / 256, 1, 8), .stream = stream_of(options)}, x, values, indices,
          sorts_last<T>(), block, at);
+}
+
+}  // namespace tilewright::kernels::host
+
+namespace tilewright::kernels {
+
+/// The k largest elements of each row of the last axis, largest first, and their indices. Elements that are equal stand in the order of
+/// their indices; NaNs are last. values and indices (int32_t) are [.., k]; k is at most 4096, and at most the length of a row.
+template <host::WholeArray X, host::ArrayLike<X> V, host::ArrayLike<X> I>
+void top_k(X&& x, std::int64_t k, V&& values, I&& indices, const Options& options = {}, Here at = Here::current()) {
+  static_assert(std::is_same_v<host::WholeElement<I>, std::int32_t>, "indices hold int32_t");
+  host::launch_top_k(host::view_of(x, at), k, host::view_of(values, at), host::view_of(indices, at), options, at);
 }
 
 }  // namespace tilewright::kernels

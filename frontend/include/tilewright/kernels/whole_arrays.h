@@ -34,6 +34,16 @@ std::int64_t size_of(const View<T, R>& v) {
   return size;
 }
 
+/// n elements in parts, each of whole blocks: programs of their own work on them.
+struct Parts {
+  std::int64_t length, count;
+};
+/// Not more than c.splits parts, of blocks of c.bn.
+inline Parts parts_of(std::int64_t n, const Configuration& c) {
+  const std::int64_t length = tilewright::cdiv(tilewright::cdiv(n, std::int64_t{c.splits}), std::int64_t{c.bn}) * c.bn;
+  return {length, tilewright::cdiv(n, length)};
+}
+
 /// All elements as one axis, if their distance is the same everywhere.
 template <class T, int R>
 std::optional<View<T, 1>> as_line(const View<T, R>& v, const Here& at) {

@@ -1,0 +1,50 @@
+// Checked mode of the library: indices that lead out of an array. TILEWRIGHT_CHECK turns it on for a whole process, so that these cases run
+// in one of their own, the test `kernels_checked`.
+#include <cstdlib>
+
+#include "tests/kernels/mistakes.h"
+
+using namespace kernel_tests;
+namespace kernels = tw::kernels;
+
+namespace {
+bool is_off() { return !std::getenv("TILEWRIGHT_CHECK"); }
+}  // namespace
+
+TEST_CASE("checked: indices out of range" * doctest::skip(is_off())) {
+  on_every_device([](tw::Device& device) {
+    const auto x = device.upload(std::vector<float>(12, 1)), values = device.upload(std::vector<float>(3, 1));
+    auto y = device.upload(std::vector<float>(12, 0)), few = device.allocate<float>(3);
+    const auto rows = tw::view(x, {4, 3});
+    const auto to = tw::view(y, {4, 3});
+    const auto ends = device.upload(std::vector<int>{1, 2, 3});
+    for (const int wrong : {-1, 12, 1 << 30}) {
+      const auto index = device.upload(std::vector<int>{0, wrong, 1});
+      const auto wide = device.upload(std::vector<std::int64_t>{0, wrong, 1});
+      // clang-format off
+      CHECK_MISTAKE("an index is out of range", { kernels::gather(x, index, few); device.synchronize(); });
+      CHECK_MISTAKE("an index is out of range", { kernels::gather(rows, wide, tw::view(y, {3, 3})); device.synchronize(); });
+      CHECK_MISTAKE("an index is out of range", { kernels::scatter_add(values, index, y); device.synchronize(); });
+      CHECK_MISTAKE("an index is out of range", { kernels::scatter_add(tw::view(x, {3, 3}), wide, to); device.synchronize(); });
+      CHECK_MISTAKE("a column is out of range", { kernels::spmv(ends, index, values, x, few); device.synchronize(); });
+      CHECK_MISTAKE("a column is out of range", { kernels::spmv(ends, wide, values, x, few); device.synchronize(); });
+      // clang-format on
+    }
+  });
+}
+
+TEST_CASE("checked: right calls are no mistakes" * doctest::skip(is_off())) {
+  on_every_device([](tw::Device& device) {
+    const auto x = device.upload(std::vector<float>(256, 1));
+    const auto index = device.upload(std::vector<int>{0, 3, 2});
+    const auto values = device.upload(std::vector<float>(3, 1));
+    auto y = device.upload(std::vector<float>(256, 0)), few = device.allocate<float>(3);
+    kernels::gather(x, index, few);
+    kernels::scatter_add(few, index, y);
+    kernels::spmv(device.upload(std::vector<int>{1, 2, 3}), index, values, x, few);
+    for (const int n : {1, 4, 128}) kernels::fft(tw::view(x, {n, 2}), tw::view(y, {n, 2}));
+    kernels::stencil(tw::view(x, {16, 16}), tw::view(y, {16, 16}), [](auto at) { return at(-3, 0) + at(0, 3); }, 3);
+    kernels::sort(y);
+    CHECK(message_of([&] { device.synchronize(); }) == "");
+  });
+}
