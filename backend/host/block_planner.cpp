@@ -32,6 +32,8 @@ void BlockPlanner::run() {
       schedule_dot(id);
     } else if (works_on_buffers(op.kind)) {
       schedule_on_buffers(id);
+    } else if (const int axis = transposed_axis(id); axis >= 0) {
+      schedule_transposed_load(id, axis);
     } else if (op.kind == OpKind::store_ || (op.kind == OpKind::load_ && !f_.type(op.results[0]).is_scalar())) {
       if (op.kind == OpKind::store_ && f_.type(op.operands[0]).is_scalar())
         schedule_scalar(id);
@@ -127,7 +129,7 @@ void BlockPlanner::schedule_fused(OpId id) {
     at = std::max(at, f_.attr(id, ir::AttrName::is_volatile) ? std::max(load_floor_, store_floor_) : load_floor_);
   if (op.kind == OpKind::store_) at = std::max(at, store_floor_);
   const int count = static_cast<int>(steps_.size());
-  while (at < count && !(steps_[at].is_loops && steps_[at].extents == extents)) ++at;
+  while (at < count && !(steps_[at].is_loops && !steps_[at].is_transposed && steps_[at].extents == extents)) ++at;
   if (at == count) {
     Step step;
     step.is_loops = true;
@@ -152,6 +154,50 @@ void BlockPlanner::schedule_fused(OpId id) {
     if (f_.attr(id, ir::AttrName::is_volatile)) load_floor_ = at + 1;
   }
   if (op.kind == OpKind::store_) load_floor_ = store_floor_ = at + 1;
+}
+
+int BlockPlanner::transposed_axis(OpId id) const {
+  if (!p_.memory_ || f_.kind(id) != OpKind::load_ || f_.attr(id, ir::AttrName::is_volatile)) return -1;
+  const auto& op = f_.op(id);
+  const Type t = f_.type(op.results[0]);
+  const auto extents = squeezed(t);
+  if (extents.size() < 2) return -1;
+  const auto block = transposed_block(p_.memory_->lanes, t.element_bytes());
+  const AxisMap number = squeezed_axes(t);
+  const passes::AxisInfo& info = p_.memory_->info(op.operands[0]);
+  int longest = -1;
+  for (int axis = 0; axis < t.rank(); ++axis) {
+    const bool is_last = number[axis] == static_cast<int>(extents.size()) - 1;
+    if (is_last && (info.contiguity[axis] > 1 || info.constancy[axis] > 1 || t.extent(axis) < block)) return -1;
+    if (!is_last && info.contiguity[axis] >= block && (longest < 0 || info.contiguity[axis] > info.contiguity[longest])) longest = axis;
+  }
+  // Other operands would be read from buffers along the wrong axis.
+  for (ValueId x : op.operands)
+    if (!f_.type(x).is_scalar() && p_.schedule(p_.resolve(x).value) != Schedule::inlined) return -1;
+  return longest;
+}
+
+/// A step of its own, so that everything else about its result runs along the last axis.
+void BlockPlanner::schedule_transposed_load(OpId id, int axis) {
+  const auto& op = f_.op(id);
+  const Type t = f_.type(op.results[0]);
+  const std::int8_t moved = squeezed_axes(t)[axis];
+  Step step;
+  step.is_loops = step.is_transposed = true;
+  const auto extents = squeezed(t);
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    if (static_cast<int>(i) == moved) continue;
+    step.dims_of_axes[i] = static_cast<std::int8_t>(step.extents.size());
+    step.extents.push_back(extents[i]);
+  }
+  step.dims_of_axes[static_cast<std::size_t>(moved)] = static_cast<std::int8_t>(step.extents.size());
+  step.extents.push_back(extents[static_cast<std::size_t>(moved)]);
+  step.items.push_back({id, {}, kNoClass});
+  const int at = append(std::move(step));
+  p_.step_of_[id.index] = at;
+  p_.ensure_class(op.results[0]);
+  ready_[op.results[0].index] = at + 1;
+  store_floor_ = std::max(store_floor_, at + 1);
 }
 
 void BlockPlanner::require_buffer(ValueId v) {

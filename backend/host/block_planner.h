@@ -22,6 +22,9 @@ class BlockPlanner {
   int append(Step);
   void schedule_scalar(OpId);
   void schedule_fused(OpId);
+  /// The axis along which a load's memory is contiguous, if the load should go through a buffer to be transposed; -1 otherwise.
+  int transposed_axis(OpId load) const;
+  void schedule_transposed_load(OpId, int axis);
   void schedule_reshape(OpId);
   void schedule_dot(OpId);
   void schedule_on_buffers(OpId);
@@ -42,9 +45,9 @@ class BlockPlanner {
   const Function& f_;
   BlockId block_;
   std::vector<Step>& steps_;
-  std::vector<OpId> pending_;      // scalars that go before the next step
-  std::vector<int> ready_;         // by value: the step before which it may be used other than in its own loop nest
-  std::vector<int> made_in_;       // by value: the loop nest that makes it, -1 otherwise
+  std::vector<OpId> pending_;  // scalars that go before the next step
+  std::vector<int> ready_;     // by value: the step before which it may be used other than in its own loop nest
+  std::vector<int> made_in_;   // by value: the loop nest that makes it, -1 otherwise
   int load_floor_ = 0, store_floor_ = 0;
 };
 

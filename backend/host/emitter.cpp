@@ -8,7 +8,13 @@
 namespace tilewright::backend::host {
 
 Emitter::Emitter(llvm::Module& m, const Function& f, const ir::TargetDesc& target, bool check, const std::string& entry)
-    : b_(m.getContext()), f_(f), target_(target), check_(check), axes_(f), plan_(f), scalars_(f.value_capacity(), nullptr) {
+    : b_(m.getContext()),
+      f_(f),
+      target_(target),
+      check_(check),
+      axes_(f),
+      plan_(f, check ? std::nullopt : std::optional(MemoryAxes{axes_, target.lanes()})),
+      scalars_(f.value_capacity(), nullptr) {
   llvm::Type* ptr = b_.getPtrTy();
   llvm::Type* i64t = b_.getInt64Ty();
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, i64t, i64t, ptr}, false);

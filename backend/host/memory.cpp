@@ -44,7 +44,7 @@ Access access_of(Nest& nest, OpId id, bool is_store) {
     a.mask = nest.operand(mask);
     if (all_true(a.mask)) a.mask = nullptr;
   }
-  const AxisMap dims = squeezed_axes(t);
+  const AxisMap dims = nest.dims_of(t);
   if (e.check()) {
     a.address = nest.operand(pointer);
     a.mask = check_addresses(e, a.address, a.mask, nest.lanes(), id, is_store, a.element_bytes);

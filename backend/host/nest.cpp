@@ -61,9 +61,17 @@ void Nest::assume_true(const std::vector<ValueId>& masks) {
   for (ValueId v : masks) known_true_.insert(v.index);
 }
 
+AxisMap Nest::dims_of(Type t) const {
+  AxisMap dims = squeezed_axes(t);
+  if (step_.is_transposed)
+    for (std::int8_t& d : dims)
+      if (d >= 0) d = step_.dims_of_axes[static_cast<std::size_t>(d)];
+  return dims;
+}
+
 Value* Nest::operand(ValueId v, bool vector) {
   const Type t = e_.f().type(v);
-  return evaluate(v, t.is_scalar() ? kNoAxes : squeezed_axes(t), vector);
+  return evaluate(v, t.is_scalar() ? kNoAxes : dims_of(t), vector);
 }
 
 Value* Nest::splat(Value* s, int depth, std::uint64_t key) {
@@ -84,7 +92,7 @@ Value* Nest::evaluate(ValueId v, const AxisMap& dims, bool vector) {
     return evaluate(s.value, through(s, dims), vector);
   }
   if (has_register(v)) {
-    TW_CHECK(dims == squeezed_axes(t), "a value in registers is asked for at another index");
+    TW_CHECK(dims == dims_of(t), "a value in registers is asked for at another index");
     Value* value = in_register(v);
     return vector || !is_vectorised() ? value : e_.b().CreateExtractElement(value, std::uint64_t{0});
   }

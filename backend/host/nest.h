@@ -27,6 +27,8 @@ class Nest {
   /// The index of a dimension, i64; of the last one that of the first lane.
   Value* index(int dim) const { return index_[static_cast<std::size_t>(dim)]; }
   void set_index(int dim, Value* v) { index_[static_cast<std::size_t>(dim)] = v; }
+  /// The dimensions that run with the axes of a tile of the nest's shape.
+  AxisMap dims_of(Type) const;
 
   /// Begins the code that depends on the first `dim` indices: the builder's block gets what depends on no more than them.
   void enter(int dim);

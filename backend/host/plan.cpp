@@ -49,6 +49,8 @@ AxisMap squeezed_axes(const Type& t) {
   return map;
 }
 
+int transposed_block(int lanes, int element_bytes) { return std::min(lanes, 64 / element_bytes); }
+
 bool works_on_buffers(OpKind k) {
   switch (k) {
     // Index mappings: aliases, or a buffer under another shape.
@@ -126,8 +128,9 @@ Source Plan::resolve(ValueId v) const {
   }
 }
 
-Plan::Plan(const Function& f)
+Plan::Plan(const Function& f, std::optional<MemoryAxes> memory)
     : f_(f),
+      memory_(memory),
       schedule_(f.value_capacity(), Schedule::scalar),
       cost_(f.value_capacity(), 0),
       class_(f.value_capacity(), kNoClass),

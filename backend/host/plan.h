@@ -7,8 +7,10 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "passes/analysis/axis_info.h"
 #include "tileir/ir.h"
 
 namespace tilewright::backend::host {
@@ -53,9 +55,12 @@ struct Step {
   // Of loops:
   std::vector<std::int64_t> extents;  // without those of 1; the last one is vectorised
   std::vector<Item> items;
+  // A transposed load (transposed_load.h), the only item: its last dimension is the axis along which memory is contiguous.
+  bool is_transposed = false;
+  AxisMap dims_of_axes = kNoAxes;  // by number of the axis among those with extents other than 1
   // Of a single op:
   OpId op;
-  std::vector<Copy> copies;  // of a terminator: done in order when it is reached
+  std::vector<Copy> copies;    // of a terminator: done in order when it is reached
   std::vector<ClassId> freed;  // buffers with their last use in this step
 };
 
@@ -69,9 +74,16 @@ struct Source {
   AxisMap map = kNoAxes;  // axis of `value` -> axis of the value asked about
 };
 
+/// Where memory is contiguous, for a target with vectors of so many lanes.
+struct MemoryAxes {
+  const passes::AxisInfoAnalysis& info;
+  int lanes;
+};
+
 class Plan {
  public:
-  explicit Plan(const Function&);
+  /// Without the axes of memory there are no transposed loads.
+  explicit Plan(const Function&, std::optional<MemoryAxes> = std::nullopt);
 
   Schedule schedule(ValueId v) const { return schedule_[v.index]; }
   const BlockPlan& block(BlockId b) const { return blocks_[b.index]; }
@@ -96,6 +108,7 @@ class Plan {
   void plan_lifetimes();
 
   const Function& f_;
+  const std::optional<MemoryAxes> memory_;
   std::vector<Schedule> schedule_;
   std::vector<int> cost_;  // of computing a value at each use
   std::vector<ClassId> class_;
@@ -116,6 +129,8 @@ class Plan {
 bool works_on_buffers(ir::OpKind);
 /// Whether an op only maps indices: broadcast of a tile, permute, reshape that moves extents of 1, reduce along an extent of 1, hints.
 bool is_alias(const Function&, OpId);
+/// Side of the square blocks in which elements of this size are transposed in registers: whole vectors, and at most 64 bytes of a row.
+int transposed_block(int lanes, int element_bytes);
 /// Extents other than 1, in order.
 std::vector<std::int64_t> squeezed(const ir::Type&);
 /// The axes with extents other than 1, in order, numbered 0, 1, ...

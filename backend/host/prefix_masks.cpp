@@ -95,7 +95,7 @@ std::vector<PrefixMask> prefix_masks(Nest& nest) {
     if ((kind != OpKind::load_ && kind != OpKind::store_) || !mask) continue;
     if (std::any_of(out.begin(), out.end(), [&](const PrefixMask& p) { return p.masks.front() == mask; })) continue;
     std::vector<ValueId> parts;
-    if (const auto lanes = prefix_lanes(nest, mask, squeezed_axes(f.type(mask)), parts))
+    if (const auto lanes = prefix_lanes(nest, mask, nest.dims_of(f.type(mask)), parts))
       out.push_back({std::move(parts), lanes->count, lanes->end});
   }
   return out;

@@ -4,6 +4,7 @@
 #include "backend/host/loop_nest.h"
 #include "backend/host/memory.h"
 #include "backend/host/nest.h"
+#include "backend/host/transposed_load.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
@@ -86,7 +87,10 @@ void emit_steps(Emitter& e, NonTemporalStores& non_temporal, BlockId block) {
       emit_scalar(e, id);
       points.add(sequence, e.b());
     }
-    if (step.is_loops) emit_loop_nest(e, non_temporal, step);
+    if (step.is_transposed)
+      emit_transposed_load(e, step);
+    else if (step.is_loops)
+      emit_loop_nest(e, non_temporal, step);
     if (step.op) {
       emit_copies(e, step);
       emit_op(e, step.op);

@@ -30,6 +30,32 @@ TEST_CASE("copy and transpose: ranks, strides and casts") {
   });
 }
 
+TEST_CASE("transpose: every size of an element, at shapes that blocks and tiles do not divide") {
+  on_every_device([](tw::Device& device) {
+    const auto check = [&]<class T>(T, std::int64_t m, std::int64_t n, Placement from, Placement to) {
+      INFO(sizeof(T), " bytes, ", m, " x ", n);
+      Array<T, 2> x(device, {m, n}, 1, from), y(device, {n, m}, 2, to);
+      kernels::transpose(x.view(), y.view());
+      const auto in = x.values(), out = y.values();
+      bool same = true;
+      for (std::int64_t i = 0; i < m; ++i)
+        for (std::int64_t j = 0; j < n; ++j)
+          same = same && out[static_cast<std::size_t>(j * m + i)] == in[static_cast<std::size_t>(i * n + j)];
+      CHECK(same);
+      CHECK(y.gaps_untouched());
+    };
+    for (const auto& [m, n] :
+         {std::pair<std::int64_t, std::int64_t>{0, 5}, {1, 1}, {1, 97}, {97, 1}, {3, 200}, {16, 16}, {67, 131}, {128, 128}}) {
+      check(std::int8_t{}, m, n, Placement::dense, Placement::dense);
+      check(tw::bf16(), m, n, Placement::dense, Placement::dense);
+      check(0.0f, m, n, Placement::dense, Placement::dense);
+      check(0.0, m, n, Placement::dense, Placement::dense);
+      check(0.0f, m, n, Placement::padded, Placement::reversed);
+      check(tw::f16(), m, n, Placement::reversed, Placement::padded);
+    }
+  });
+}
+
 TEST_CASE("fill: every element and no other") {
   on_every_device([](tw::Device& device) {
     Array<tw::bf16, 3> y(device, {3, 5, 40}, 1, Placement::padded);

@@ -273,6 +273,50 @@ void check_column_sums(tw::Device& device) {
 
 }  // namespace
 
+TEST_CASE("memory: tiles along the first and the middle axis, with masks, others and sums") {
+  on_every_device([](tw::Device& device) {
+    const tw::Kernel kernel("other_axes", [](tw::View<const float, 3> x, tw::Ptr<const bool> rows, tw::Ptr<const std::int8_t> bytes,
+                                             tw::Ptr<float> out, tw::I32 i, tw::I32 n) {
+      auto a = arange(0, 2), b = arange(0, 32), c = arange(0, 16);
+      const auto at = tw::expand_dims(tw::expand_dims(a, 1), 2) * 512 + tw::expand_dims(column(b), 0) * 16 + tw::expand_dims(row(c), 0);
+      store(out + at, x.load({0, i, 0}, {2, 32, 16}, 5.0f) * 2);  // its middle axis is dense
+      // A mask that is no bound, and others that differ.
+      auto m = column(b), k = row(c);
+      const auto v = load(bytes + m + k * 32, (m + k) % 3 != 0 && k < n, (m - k).to<std::int8_t>());
+      store(out + 1024 + m * 16 + k, v.to<float>());
+      // Rows that are chosen by loaded flags.
+      const auto w = load(bytes + m + k * 32, load(rows + k) && m < n, -1);
+      store(out + 1536 + c, tw::sum(w.to<float>(), 0));
+      store(out + 1552 + b, tw::sum(w.to<float>(), 1));
+    });
+    const int plane = 37 * 16;
+    const auto x = numbers<float>(2 * plane, 1);
+    std::vector<std::int8_t> bytes(512);
+    for (int t = 0; t < 512; ++t) bytes[static_cast<std::size_t>(t)] = static_cast<std::int8_t>(t * 7 % 101 - 50);
+    std::vector<bool> rows;
+    for (int k = 0; k < 16; ++k) rows.push_back(k % 5 != 1);
+    const auto in = device.upload(x);
+    for (const auto& [i, n] : {std::pair{0, 16}, {20, 9}, {-3, 0}, {37, 1}}) {
+      auto out = device.upload(std::vector<float>(1584, -7));
+      kernel({.grid = 1}, tw::view(in, {2, 37, 16}, {plane, 1, 37}), device.upload(rows), device.upload(bytes), out, i, n);
+      std::vector<float> want(1584, 0);
+      for (int p = 0; p < 2; ++p)
+        for (int q = 0; q < 32; ++q)
+          for (int r = 0; r < 16; ++r)
+            want[p * 512 + q * 16 + r] = 2 * (i + q >= 0 && i + q < 37 ? x[static_cast<std::size_t>(p * plane + i + q + r * 37)] : 5.0f);
+      for (int m = 0; m < 32; ++m)
+        for (int k = 0; k < 16; ++k) {
+          const float byte = bytes[static_cast<std::size_t>(m + k * 32)];
+          want[1024 + m * 16 + k] = (m + k) % 3 != 0 && k < n ? byte : static_cast<float>(m - k);
+          const float w = rows[k] && m < n ? byte : -1;
+          want[1536 + k] += w;
+          want[1552 + m] += w;
+        }
+      check_same("other axes", out.download(), want);
+    }
+  });
+}
+
 TEST_CASE("memory: loops that are pipelined load what others load") {
   on_every_device([](tw::Device& device) {
     check_column_sums<float>(device);

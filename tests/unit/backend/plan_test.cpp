@@ -89,6 +89,42 @@ TEST_CASE("plan: a value computed from a reduction starts the next nest") {
   CHECK(p.nests(p.function.body()) == std::vector<std::string>{"load reduce", "sub reduce", "mul store"});
 }
 
+TEST_CASE("plan: a load along another axis than the last one is transposed, and shares no nest") {
+  const char* text = R"(kernel @transpose(%x: ptr<f32>, %y: ptr<f32>) {
+    %r = arange {lo = 0, hi = 32} : i32[32]
+    %n = constant {value = 64} : i32[32, 64]
+    %w = constant {value = 32} : i32[32, 64]
+    %c = arange {lo = 0, hi = 64} : i32[64]
+    %rc = reshape %r : i32[32, 1]
+    %cr = reshape %c : i32[1, 64]
+    %i = broadcast %rc : i32[32, 64]
+    %j = broadcast %cr : i32[32, 64]
+    %in = mul %i, %n : i32[32, 64]
+    %jw = mul %j, %w : i32[32, 64]
+    %from = add %i, %jw : i32[32, 64]
+    %to = add %in, %j : i32[32, 64]
+    %xb = broadcast %x : ptr<f32>[32, 64]
+    %yb = broadcast %y : ptr<f32>[32, 64]
+    %xp = add_ptr %xb, %from : ptr<f32>[32, 64]
+    %yp = add_ptr %yb, %to : ptr<f32>[32, 64]
+    %a = load %xp : f32[32, 64]
+    %b = load %yp : f32[32, 64]
+    %s = add %a, %b : f32[32, 64]
+    store %yp, %s
+  })";
+  const ir::Function f = std::move(ir::parse(text, "test.tile").functions.at(0));
+  const passes::AxisInfoAnalysis axes(f);
+  const auto first_step = [&](const Plan& plan) { return plan.block(f.body()).steps.at(0); };
+  for (int lanes : {4, 8, 16}) {
+    const Step step = first_step(Plan(f, MemoryAxes{axes, lanes}));
+    CHECK(step.is_transposed);
+    CHECK(step.items.size() == 1);
+    CHECK(step.extents == std::vector<std::int64_t>{64, 32});
+    CHECK(step.dims_of_axes == AxisMap{1, 0, -1, -1, -1});
+  }
+  CHECK(!first_step(Plan(f)).is_transposed);
+}
+
 TEST_CASE("plan: reduces in order and in any order share the nest of what they reduce") {
   const Planned p(R"(kernel @both(%x: ptr<f32>) {
     %i = arange {lo = 0, hi = 64} : i32[64]
