@@ -74,6 +74,11 @@ std::vector<Configuration> measured_candidates(const Machine& m, const Problem& 
   return all;
 }
 
+/// The name of a candidate in wisdom.
+std::string text_of(const Configuration& c) {
+  return fmt::format("{},{},{},{},{},{},{}", c.bm, c.bn, c.bk, c.num_warps, c.num_stages, c.group, c.splits);
+}
+
 }  // namespace
 
 Machine machine_of(const Device& device) {
@@ -126,7 +131,7 @@ void launch_tuned(const ArgumentCheck& check, const Problem& problem, const Opti
   }
   const std::vector<Configuration> all = measured_candidates(machine_of(device), problem);
   std::vector<std::string> names;
-  for (const Configuration& c : all) names.push_back(detail::text_of_constant(c));
+  for (const Configuration& c : all) names.push_back(text_of(c));
   const std::string kernel = fmt::format("kernels::{}", check.function());
   const std::string text = fmt::format("{};{};precision {};functions {}", key_of(problem), check.types(),
                                        static_cast<int>(options.precision), detail::types_text(functions));
