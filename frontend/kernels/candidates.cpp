@@ -185,18 +185,18 @@ std::string key(const DecodeShape& s) {
   return fmt::format("decode {}x{}x{}x{}x{}", about(s.sequences), about(s.capacity), s.page_size, s.group, s.depth);
 }
 
-// How many rows a caller has that asks for results that do not depend on it.
+// Results of a batch-invariant launch do not depend on the number of rows, and so neither does its configuration: this number is assumed.
 constexpr std::int64_t kSomeRows = 64;
-void forget(ProductShape& s) { s.batch = 1, s.m = kSomeRows; }
-void forget(MatvecShape& s) { s.batch = 1, s.m = kSomeRows; }
-void forget(RowsShape& s) { s.rows = kSomeRows; }
-void forget(ElementsShape& s) { s.matrices = 1, s.rows = kSomeRows; }
-void forget(ReductionShape& s) { s.matrices = 1, s.m = kSomeRows, s.turned = false; }
-void forget(ScanShape&) {}
-void forget(SparseShape& s) { s.rows = kSomeRows, s.nonzeros = 16 * kSomeRows; }
-void forget(FftShape& s) { s.transforms = kSomeRows; }
-void forget(AttentionShape& s) { s.heads = 1, s.queries = kSomeRows; }
-void forget(DecodeShape& s) { s.sequences = 8; }
+void assume_rows(ProductShape& s) { s.batch = 1, s.m = kSomeRows; }
+void assume_rows(MatvecShape& s) { s.batch = 1, s.m = kSomeRows; }
+void assume_rows(RowsShape& s) { s.rows = kSomeRows; }
+void assume_rows(ElementsShape& s) { s.matrices = 1, s.rows = kSomeRows; }
+void assume_rows(ReductionShape& s) { s.matrices = 1, s.m = kSomeRows, s.turned = false; }
+void assume_rows(ScanShape&) {}
+void assume_rows(SparseShape& s) { s.rows = kSomeRows, s.nonzeros = 16 * kSomeRows; }
+void assume_rows(FftShape& s) { s.transforms = kSomeRows; }
+void assume_rows(AttentionShape& s) { s.heads = 1, s.queries = kSomeRows; }
+void assume_rows(DecodeShape& s) { s.sequences = 8; }
 
 }  // namespace
 
@@ -211,7 +211,7 @@ std::string key_of(const Problem& p) {
 }
 
 Problem without_batch(Problem p) {
-  std::visit([](auto& s) { forget(s); }, p);
+  std::visit([](auto& s) { assume_rows(s); }, p);
   return p;
 }
 

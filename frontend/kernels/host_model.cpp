@@ -1,7 +1,7 @@
 // The model of programs on hosts: the time of one program, from what its loops cost a row, a step and an element.
 //
 // The numbers are nanoseconds, fitted to all candidates of 42 kernels and shapes on a core of an AMD EPYC (Zen 5, AVX-512), 2026-11-25.
-// They rank configurations; other processors differ in all of them by a similar factor.
+// They only rank configurations: other processors are assumed to differ in all of them by one factor. None was measured.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -16,6 +16,17 @@ namespace {
 
 std::string key_of(NodeId id) { return "%" + std::to_string(id.index); }
 
+/// A buffer for a node's value.
+ProgramBuffer buffer_for(const graph::Graph& g, NodeId id, std::string name, BufferKind kind) {
+  ProgramBuffer b;
+  b.name = std::move(name);
+  b.kind = kind;
+  b.element = g.node(id).element;
+  b.shape = g.node(id).shape;
+  b.node = id;
+  return b;
+}
+
 }  // namespace
 
 ProgramBuffers::ProgramBuffers(const graph::Graph& g, const KnownNodes& known) : g_(g), known_(known) {
@@ -23,15 +34,10 @@ ProgramBuffers::ProgramBuffers(const graph::Graph& g, const KnownNodes& known) :
     const NodeId id{static_cast<std::uint32_t>(i)};
     const graph::Node& n = g_.node(id);
     if (n.op != Op::input) continue;
-    ProgramBuffer b;
-    b.name = n.text;
-    b.kind = BufferKind::input;
-    b.element = n.element;
-    b.shape = n.shape;
+    ProgramBuffer b = buffer_for(g, id, n.text, BufferKind::input);
     b.strides = n.lengths;
     b.is_parameter = n.is_parameter;
     b.is_used = false;
-    b.node = id;
     all_.push_back(std::move(b));
   }
   for (const graph::Output& o : g_.outputs()) {
@@ -63,12 +69,7 @@ int ProgramBuffers::of(NodeId id) {
   if (const auto known = by_key_.find(key); known != by_key_.end()) return known->second;
   for (std::size_t i = 0; i < all_.size(); ++i)
     if (all_[i].kind == BufferKind::input && all_[i].node == id) return by_key_[key] = static_cast<int>(i);
-  ProgramBuffer b;
-  b.name = text_of(id);
-  b.kind = known_.is_known(id) ? BufferKind::derived : BufferKind::intermediate;
-  b.element = n.element;
-  b.shape = n.shape;
-  b.node = id;
+  ProgramBuffer b = buffer_for(g_, id, text_of(id), known_.is_known(id) ? BufferKind::derived : BufferKind::intermediate);
   if (n.op == Op::constant) {
     b.kind = BufferKind::constant;
     b.data = n.data;

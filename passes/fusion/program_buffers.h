@@ -37,8 +37,9 @@ class ProgramBuffers {
 
   /// A buffer like i for the values of another part of the graph; `wanted`: its name, if i holds what depends on parameters alone.
   int add_like(int i, const std::string& wanted);
-  /// The number of the next intermediate that is no node's value. `count` numbers are taken.
+  /// Numbers name intermediates that are no node's value: takes `count` of them, and returns the first.
   int take_numbers(int count);
+  /// The number that take_numbers returns next.
   int next_number() const { return numbers_; }
 
   /// What a report calls a node's value: the user's name, or %7.
