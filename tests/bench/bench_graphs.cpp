@@ -1,13 +1,18 @@
 // Kernels that are derived from formulas beside kernels by hand that compute the same: the time of both on one device. Also writes the PTX
-// of both and the derived tile IR to files on request.
+// of both and the derived tile IR to files on request. And a transformer block, fused beside node by node and beside NumPy.
+#include <fmt/format.h>
+
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <random>
 
 #include "tests/bench/fused.h"
 #include "tests/bench/graphs.h"
 #include "tests/bench/kernels.h"
+#include "tests/bench/numpy_block.h"
 #include "tests/bench/report.h"
 
 namespace {
@@ -30,6 +35,7 @@ class GraphBench {
     cross_entropy();
     product_with_epilogue();
     softmax();
+    for (int rows : {1, 128, 1024}) transformer_block(rows);
     report_.finish();
   }
 
@@ -101,6 +107,56 @@ class GraphBench {
     const auto launch = [&] { kernel({.grid = kRows}, x, y, kColumns, kTile); };
     compare("softmax", graph, {{"x", x}, {"y", y}}, launch,
             [&](const std::string& target) { return kernel.compile(target, {}, in_, out_, kColumns, kTile); });
+  }
+
+  /// The block fused, node by node, and in NumPy, which has half of the repeats before it and half after it.
+  void transformer_block(int rows) {
+    const std::string name = fmt::format("transformer block, {} rows", rows);
+    if (!options_.wants(name)) return;
+    constexpr int kModel = 1024;
+    tw::Graph graph;
+    graphs::transformer(graph, 1);
+    std::vector<Buffer> buffers;
+    std::vector<tw::RunArgument> arguments;
+    NumpyBlock numpy_block;
+    std::mt19937 random(1);
+    const auto add = [&](const std::string& argument, const std::string& file, std::size_t count, float scale) {
+      std::vector<float> values(count);
+      for (float& value : values) value = std::uniform_real_distribution(-scale, scale)(random);
+      numpy_block.write(file, values);
+      arguments.emplace_back(argument, buffers.emplace_back(device_.upload(values)));
+    };
+    buffers.reserve(2 + graphs::transformer_weights().size());
+    const std::size_t count = static_cast<std::size_t>(rows) * kModel;
+    add("x", "x", count, 1);
+    for (const auto& [weight, size] : graphs::transformer_weights())
+      add(weight + "0_", weight, size, size > kModel ? 1 / std::sqrt(float{kModel}) : 1);
+    Buffer& y = buffers.emplace_back(empty(count));
+    arguments.emplace_back("y", y);
+
+    const tw::Plan fused = graph.compile(device_), unfused = graph.compile(device_, {.fuse = false});
+    double fused_ms = 1e30, unfused_ms = 1e30;
+    const auto measure = [&] {
+      for (int i = 0; i < (options_.repeats + 1) / 2; ++i)
+        for (const auto& [plan, least] : {std::pair(&fused, &fused_ms), std::pair(&unfused, &unfused_ms)})
+          *least = std::min(*least, time_ms(1, [&] {
+                                      plan->run(arguments);
+                                      device_.synchronize();
+                                    }).least);
+    };
+    measure();
+    const auto numpy = numpy_block.run(options_.repeats);
+    measure();
+    std::vector<std::pair<std::string, double>> values{{"fused ms", fused_ms},
+                                                       {"kernels", static_cast<double>(fused.kernels().size())},
+                                                       {"unfused ms", unfused_ms},
+                                                       {"unfused kernels", static_cast<double>(unfused.kernels().size())}};
+    if (numpy) {
+      fused.run(arguments);
+      values.emplace_back("numpy ms", numpy->ms);
+      values.emplace_back("relative difference", relative_difference(y.download(), numpy->result));
+    }
+    report_.row(numpy ? name + ", " + numpy->library : name, values);
   }
 
   Buffer filled(std::size_t n) {

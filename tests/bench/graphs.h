@@ -24,10 +24,9 @@ inline const std::map<std::string, std::size_t>& transformer_weights() {
   return sizes;
 }
 
-/// Layers of RMS norm, rotary causal attention with grouped heads, and a gated MLP, with residuals; the length is a symbol.
-inline void transformer(tw::Graph& graph, int layers) {
+/// Layers of RMS norm, rotary causal attention with grouped heads, and a gated MLP, with residuals, on `seq` rows.
+inline void transformer(tw::Graph& graph, int layers, tw::Dim seq) {
   constexpr int kModel = 1024, kHeads = 16, kKv = 4, kDim = 64, kHidden = 2816;
-  const tw::Dim seq = graph.dim("seq", {.max = 4096});
   auto x = graph.input<float>("x", {seq, kModel});
   auto position = tw::iota<std::int32_t>(graph, {seq}, 0);
   auto causal = tw::expand_dims(position, 1) >= tw::expand_dims(position, 0);
@@ -50,5 +49,7 @@ inline void transformer(tw::Graph& graph, int layers) {
   }
   graph.output("y", x);
 }
+/// The same on a number of rows that is a symbol.
+inline void transformer(tw::Graph& graph, int layers) { transformer(graph, layers, graph.dim("seq", {.max = 4096})); }
 
 }  // namespace bench::graphs
