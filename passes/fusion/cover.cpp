@@ -182,9 +182,16 @@ class Coverer {
     return std::any_of(stored.begin(), stored.end(), [&](const auto& s) { return started_.count(s.first) == 0; });
   }
 
-  // With the axes of reductions as they are, and with axes of their own where that makes a difference.
+  // With the axes of reductions as they are, with axes of their own where that makes a difference, and with the reductions stored that are
+  // not over the loop's axis.
   void add_ways(KernelOutput output, Axis loop, ExprMap stored, std::vector<Choice>& ways) {
     const Expr value = output.value;
+    if (loop) {
+      ExprMap more = stored;
+      output.value = own_axes_.apply(with_stored_reductions(value, Reductions::of_other_loops, more, loop), loop);
+      if (more.size() > stored.size() && !reductions_over(loop, {output}).empty())
+        ways.push_back(way(Plan(b_, {output}, loop), std::move(more)));
+    }
     output.value = own_axes_.apply(value, loop);
     if (output.value != value) ways.push_back(way(Plan(b_, {output}, loop), stored));
     output.value = value;
@@ -414,15 +421,19 @@ class Coverer {
     return replaced.empty() ? root : b_.substitute(root, replaced);
   }
 
-  // inner: those inside of another reduction; all: also those that do not fit beside others.
-  enum class Reductions : std::uint8_t { inner, all };
-  Expr with_stored_reductions(Expr root, Reductions which, ExprMap& stored) {
+  // inner: those inside of another reduction; all: also those that do not fit beside others; of_other_loops: the outermost ones that
+  // neither are over the loop's axis nor vary along it.
+  enum class Reductions : std::uint8_t { inner, all, of_other_loops };
+  Expr with_stored_reductions(Expr root, Reductions which, ExprMap& stored, Axis loop = nullptr) {
     ExprMap replaced;
     ExprSet seen;
     const std::function<void(Expr, bool)> visit = [&](Expr e, bool is_inside) {
       if (!seen.insert(e).second) return;
       if (e->is(ExprKind::reduce) && e != root) {
-        if (is_inside || (which == Reductions::all && (root->is(ExprKind::reduce) || !e->axes.empty()))) {
+        const bool is_stored = which == Reductions::of_other_loops
+                                   ? !is_inside && !e->bound.contains(loop) && !e->axes.contains(loop)
+                                   : is_inside || (which == Reductions::all && (root->is(ExprKind::reduce) || !e->axes.empty()));
+        if (is_stored) {
           stored[e] = load_of(e);
           replaced[e] = stored[e];
           return;

@@ -330,7 +330,8 @@ Part TileValues::power(Expr base, const Rational& exponent, const Order& own, El
   return binary(OpKind::pow_, x, constant(element, exponent.to_double()), own);
 }
 
-// numerator / denominator, each with few axes first; conditions select around the whole product, since 0 * inf is NaN.
+// numerator / denominator, each with few axes first. What has no other axes than the denominator is divided before the rest multiplies, so
+// that a tile with more axes is not divided. Conditions select around the whole product, since 0 * inf is NaN.
 Part TileValues::emit_float_product(Expr e, const Order& own) {
   std::vector<Part> numerator, denominator;
   std::vector<Expr> conditions;
@@ -346,17 +347,26 @@ Part TileValues::emit_float_product(Expr e, const Order& own) {
       numerator.push_back(power(f.base, f.exponent, own, e->element));
     }
   }
-  const auto product = [&](std::vector<Part>& parts) -> std::optional<Part> {
+  const auto product = [&](std::optional<Part> result, std::span<Part> parts) {
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.axes.size() < b.axes.size(); });
-    std::optional<Part> result;
     for (const Part& p : parts) result = result ? binary(OpKind::mul_, *result, p, own) : p;
     return result;
   };
   const bool is_negation = coefficient == -1 && denominator.empty() && numerator.size() == 1;
-  if (coefficient != 1 && !is_negation) numerator.push_back(constant(e->element, coefficient));
-  Part result = product(numerator).value_or(constant(e->element, 1));
+  const std::optional<Part> divisor = product({}, denominator);
+  const auto is_of_divisor = [&](const Part& p) {
+    return divisor && std::all_of(p.axes.begin(), p.axes.end(),
+                                  [&](Axis a) { return std::find(divisor->axes.begin(), divisor->axes.end(), a) != divisor->axes.end(); });
+  };
+  auto first_other = std::stable_partition(numerator.begin(), numerator.end(), is_of_divisor);
+  // A reciprocal would overflow where the quotient need not.
+  if (first_other == numerator.begin()) first_other = numerator.end();
+  std::optional<Part> start;
+  if (coefficient != 1 && !is_negation) start = constant(e->element, coefficient);
+  Part result = product(start, {numerator.begin(), first_other}).value_or(constant(e->element, 1));
   if (is_negation) result = unary(OpKind::neg_, result);
-  if (const auto d = product(denominator)) result = binary(OpKind::div_, result, *d, own);
+  if (divisor) result = binary(OpKind::div_, result, *divisor, own);
+  result = *product(result, {first_other, numerator.end()});
   if (!conditions.empty()) result = select(value(exprs_.conjunction(conditions), own), result, constant(e->element, 0), own);
   return result;
 }

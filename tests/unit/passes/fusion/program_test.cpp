@@ -1,6 +1,7 @@
 // Whole programs: graphs divided into kernels, with symbols, fused and node by node.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <set>
 
@@ -113,6 +114,45 @@ TEST_CASE("fusion program: an exponential that is summed and stored is computed 
   f.walk([&](ir::OpId id) { exponentials += f.kind(id) == ir::OpKind::exp_; });
   CHECK(exponentials == 1);
   CHECK(p.proof.exact);
+  check_values(g, p, {});
+}
+
+TEST_CASE("fusion program: a product after a norm is shared among programs where a row is all there is") {
+  constexpr int kSize = 1024;
+  graph::Graph g;
+  graph::GraphBuilder b = builder(g);
+  const Formula x = input(g, "x", {1, kSize}), gamma = input(g, "gamma", {kSize});
+  const Formula n{&g, graph::rms_norm(b, x.id, gamma.id, 1e-6)};
+  const Formula v = einsum("rk,kn->rn", {n, input(g, "wv", {kSize, kSize})});
+  builder(g).output("y", (x + einsum("rk,kn->rn", {v, input(g, "wo", {kSize, kSize})})).id);
+  const Program p = build_program(g, {}, {});
+  CHECK(p.proof.exact);
+  CHECK(p.kernels.size() == 2);
+  for (const ProgramKernel& k : p.kernels) {
+    CAPTURE(k.plan_text);
+    CHECK(k.passes == 1);
+    double programs = 1;
+    for (const auto& factors : k.grid)
+      for (const GridFactor& f : factors) programs *= std::ceil(static_cast<double>(f.extent.value()) / static_cast<double>(f.tile));
+    CHECK(programs >= 8);
+  }
+  check_values(g, p, {});
+}
+
+TEST_CASE("fusion program: what has the axes of a divisor is divided before a tile with more axes is") {
+  graph::Graph g;
+  const Formula a = input(g, "a", {32}), b = input(g, "b", {32}), w = input(g, "w", {32, 48});
+  builder(g).output("y", (expand(a / (b * b + number(g, 1.0)), 1) * w).id);
+  const Program p = build_program(g, {}, {});
+  REQUIRE(p.kernels.size() == 1);
+  const ir::Function& f = p.kernels[0].function;
+  int divisions = 0;
+  f.walk([&](ir::OpId id) {
+    if (f.kind(id) != ir::OpKind::div_) return;
+    ++divisions;
+    CHECK(f.type(f.result(id, 0)).rank() == 1);
+  });
+  CHECK(divisions == 1);
   check_values(g, p, {});
 }
 
