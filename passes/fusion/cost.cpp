@@ -48,8 +48,8 @@ class Estimator {
       : plan_(plan), b_(b), target_(target), facts_(machine_facts(target)), tiles_(choose_tiles(plan, b, target)) {}
 
   KernelCost run() {
+    cost_.parts = static_cast<double>(choose_split(b_, plan_, tiles_, split_limits(target_)).parts);
     for (const auto& [axis, size] : tiles_.grid) cost_.programs *= tile_count(axis);
-    cost_.parts = static_cast<double>(choose_split(b_, plan_, tiles_, {.processors = target_.processors}).parts);
     for (const Reduction& r : plan_.reductions) stop_.insert(r.value);
     // What a pass has computed is not computed again by what follows in it: the outputs belong to the last one.
     ExprSet seen;
@@ -192,7 +192,7 @@ class Estimator {
   ExprBuilder& b_;
   const ir::TargetDesc& target_;
   const MachineFacts& facts_;
-  const TileSizes tiles_;
+  TileSizes tiles_;
   ExprSet stop_;
   std::map<Tensor, double> read_;
   int bits_ = 64;  // of the narrowest operands of a product

@@ -337,7 +337,7 @@ class ProgramBuilder {
     for (const KernelOutput& o : plan.outputs) written.push_back(o.name);
     const std::string name = kernel_name(written);
     SplitChoice split;
-    if (options_.fuse && options_.reassociate) split = choose_split(f.exprs, plan, sizes, split_limits());
+    split = choose_split(f.exprs, plan, sizes, split_limits());
     prove(f.exprs, plan);
     if (split.parts == 1) {
       ProgramKernel k = described(f.pool, plan, reason.empty() ? reason_of(plan) : reason, plan.text());
@@ -350,7 +350,11 @@ class ProgramBuilder {
   }
 
   SplitLimits split_limits() const {
-    return {target_.processors, target_.is_gpu() ? "multiprocessors" : "threads", options_.batch_invariant, options_.max_workspace};
+    SplitLimits limits = fusion::split_limits(target_);
+    limits.is_batch_invariant = options_.batch_invariant;
+    limits.max_workspace = options_.max_workspace;
+    limits.may_divide = options_.fuse && options_.reassociate;
+    return limits;
   }
 
   // Programs store the states of the parts of the loop; a second kernel merges them.

@@ -187,14 +187,14 @@ class TileChooser {
 
   void choose_for_rows(const AxisSet& grid) {
     const auto contiguous = std::find_if(grid.begin(), grid.end(), [&](Axis a) { return is_contiguous(a); });
-    // Hosts keep the accumulators of a part of each row in registers: few rows of many neighbours at once. A row times a 256 x 640 matrix
-    // takes 22 us by tiles of 64 x 32, and 11 us by 8 x 64 (AMD EPYC Zen 5, one core, 2026-11-25).
-    const std::int64_t most = target_.is_gpu() ? 4096 : contiguous != grid.end() ? 512 : 2048;
+    const std::int64_t line = target_.is_gpu() ? 32 : contiguous != grid.end() ? host_piece(*contiguous, grid) : 1;
+    // Hosts keep the accumulators of few rows.
+    constexpr std::int64_t kHostRows = 8;
+    const std::int64_t most = target_.is_gpu() ? 4096 : contiguous != grid.end() ? kHostRows * line : 2048;
     std::int64_t cells = 1;
     for (const auto& [axis, size] : sizes_.payload) cells = std::min(cells * std::min(size, most), most);
     // An axis along which memory is contiguous gets a tile, so that whole cache lines are read.
     if (contiguous != grid.end()) {
-      const std::int64_t line = target_.is_gpu() ? 32 : 64;
       sizes_.grid[*contiguous] = std::min({is_batch_invariant_ ? line : whole(*contiguous), line, most / cells});
       cells *= sizes_.grid[*contiguous];
     }
@@ -207,6 +207,20 @@ class TileChooser {
       if (!longest || estimated_extent(a->extent) > estimated_extent(longest->extent)) longest = a;
     if (longest && !is_batch_invariant_)
       while (sizes_.grid[longest] < whole(longest) && sizes_.grid[longest] * sizes_.loop * cells < 512) sizes_.grid[longest] *= 2;
+  }
+
+  // How much of a row a program of a host has. Parts stay in registers: a row times a 256 x 640 matrix takes 22 us by tiles of 64 x 32, and
+  // 11 us by 8 x 64 (AMD EPYC Zen 5, one core, 2026-11-25). Memory is read faster by whole rows, which threads share out: a row times a
+  // 2816 x 1024 matrix takes 240 us by 8 x 64 and 124 us by 16 x 1024 (Zen 4, two cores).
+  std::int64_t host_piece(Axis contiguous, const AxisSet& grid) const {
+    constexpr std::int64_t kOfRegisters = 64, kOfMemory = 4096;
+    constexpr double kLeastBytes = 4 << 20;
+    const std::int64_t piece = std::min(whole(contiguous), kOfMemory);
+    double bytes = 0;
+    for (const Load& l : loads_)
+      if (l.contiguous == contiguous)
+        bytes += estimated_extent(l.axes.without(grid)) * static_cast<double>(piece) * ir::bytes(l.tensor->element);
+    return std::min(piece, bytes < kLeastBytes ? kOfRegisters : kOfMemory);
   }
 
   void choose_for_elements(const AxisSet& grid) {

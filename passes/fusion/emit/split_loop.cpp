@@ -85,6 +85,34 @@ class SplitCost {
   const TileSizes& sizes_;
 };
 
+SplitChoice divided(ExprBuilder& b, const Plan& plan, const TileSizes& sizes, const SplitLimits& limits) {
+  const SplitCost cost(plan, sizes);
+  // A second kernel costs some microseconds: as much as one processor needs to read this much.
+  constexpr double kLeastBytes = 512 * 1024, kLeastBytesOfPart = 64 * 1024, kLeastTilesOfPart = 4;
+  const double bytes = cost.bytes_of_loop();
+  if (bytes < kLeastBytes) return {};
+  // Of a window most parts would be empty.
+  for (const LoopBound& bound : loop_bounds(b, plan, plan.states[0]))
+    if (!bound.is_upper) return {};
+  // States are written and read again: at most an eighth of what the loop reads.
+  constexpr double kGreatestShareOfStates = 1.0 / 8;
+  const double most =
+      std::min({bytes / kLeastBytesOfPart, cost.tiles() / kLeastTilesOfPart, kGreatestShareOfStates * bytes / (2 * cost.bytes_of_state())});
+  // If other rows must not matter, neither must their number.
+  constexpr double kInvariantParts = 8;
+  const double wanted =
+      limits.is_batch_invariant ? std::min<double>(kInvariantParts, limits.processors) : limits.processors / cost.programs();
+  const std::int64_t parts = power_of_two_at_most(std::min(most, wanted));
+  const std::int64_t least_parts = bytes < limits.least_bytes_of_two ? 4 : 2;
+  if (parts < least_parts || static_cast<double>(parts) * cost.greatest_bytes_of_states() > static_cast<double>(limits.max_workspace))
+    return {};
+  const std::string why = limits.is_batch_invariant
+                              ? std::string("as many for every number of rows, since bits must not depend on it")
+                              : fmt::format("{:.0f} program{} would leave most of {} {} idle", cost.programs(),
+                                            cost.programs() == 1 ? "" : "s", limits.processors, limits.processor_name);
+  return {parts, fmt::format("the loop over {} is divided into {} parts: {}", plan.loop->name, parts, why)};
+}
+
 }  // namespace
 
 std::vector<Expr> SplitLoop::elements() const {
@@ -104,33 +132,22 @@ bool can_split(const Plan& plan) {
   });
 }
 
-SplitChoice choose_split(ExprBuilder& b, const Plan& plan, const TileSizes& sizes, const SplitLimits& limits) {
-  if (!can_split(plan)) return {};
-  const SplitCost cost(plan, sizes);
-  // A second kernel costs some microseconds: as much as one processor needs to read this much.
-  constexpr double kLeastBytes = 512 * 1024, kLeastBytesOfPart = 64 * 1024, kLeastTilesOfPart = 4;
-  const double bytes = cost.bytes_of_loop();
-  if (bytes < kLeastBytes) return {};
-  // Of a window most parts would be empty.
-  for (const LoopBound& bound : loop_bounds(b, plan, plan.states[0]))
-    if (!bound.is_upper) return {};
-  // States are written and read again: at most an eighth of what the loop reads.
-  constexpr double kGreatestShareOfStates = 1.0 / 8;
-  const double most =
-      std::min({bytes / kLeastBytesOfPart, cost.tiles() / kLeastTilesOfPart, kGreatestShareOfStates * bytes / (2 * cost.bytes_of_state())});
-  // If other rows must not matter, neither must their number.
-  constexpr double kInvariantParts = 8;
-  const double wanted =
-      limits.is_batch_invariant ? std::min<double>(kInvariantParts, limits.processors) : limits.processors / cost.programs();
-  const std::int64_t parts = power_of_two_at_most(std::min(most, wanted));
-  constexpr std::int64_t kLeastParts = 4;
-  if (parts < kLeastParts || static_cast<double>(parts) * cost.greatest_bytes_of_states() > static_cast<double>(limits.max_workspace))
-    return {};
-  const std::string why = limits.is_batch_invariant
-                              ? std::string("as many for every number of rows, since bits must not depend on it")
-                              : fmt::format("{:.0f} program{} would leave most of {} {} idle", cost.programs(),
-                                            cost.programs() == 1 ? "" : "s", limits.processors, limits.processor_name);
-  return {parts, fmt::format("the loop over {} is divided into {} parts: {}", plan.loop->name, parts, why)};
+SplitLimits split_limits(const ir::TargetDesc& target) {
+  if (target.is_gpu()) return {.processors = target.processors, .processor_name = "multiprocessors"};
+  // What a thread reads from memory it reads faster by whole rows than by tiles of them; from a cache, tiles of any shape do.
+  return {.processors = target.processors, .processor_name = "threads", .least_bytes_of_two = 4 << 20, .least_side = 64};
+}
+
+SplitChoice choose_split(ExprBuilder& b, const Plan& plan, TileSizes& sizes, const SplitLimits& limits) {
+  if (limits.may_divide && can_split(plan))
+    if (SplitChoice choice = divided(b, plan, sizes, limits); choice.parts > 1) return choice;
+  if (plan.loop && limits.least_side > 0 && !limits.is_batch_invariant)
+    while (SplitCost(plan, sizes).programs() < limits.processors) {
+      std::int64_t* largest = largest_grid_tile(sizes);
+      if (!largest || *largest <= limits.least_side) break;
+      *largest /= 2;
+    }
+  return {};
 }
 
 SplitLoop split_loop(ExprBuilder& b, const Plan& plan, const std::vector<Axis>& order, std::int64_t parts, const std::string& name) {
