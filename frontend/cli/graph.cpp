@@ -12,6 +12,7 @@
 #include "frontend/cli/emulator_launches.h"
 #include "frontend/cli/execution.h"
 #include "frontend/cli/graph_execution.h"
+#include "frontend/cli/launch_options.h"
 #include "frontend/cli/launch_timing.h"
 #include "frontend/cli/npy.h"
 #include "frontend/cli/targets.h"
@@ -206,22 +207,19 @@ void add_graph(CLI::App& root, Session& session) {
       o, execute);
   c->add_option("FILE", o->file, "A textual graph; - is standard input")->required()->type_name("");
   c->add_option("--target", o->target, "What to compile for, without running; cpu, this machine, if not given")->type_name(kTargetNames);
-  c->add_option("--device", o->device, "The device of a run, or the interpreter; cpu if not given")
-      ->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4|cuda:N|emulator:sm_XX|interpreter");
+  add_device_option(*c, o->device, "The device of a run, or the interpreter; cpu if not given", Interpreter::is_device);
   c->add_option("--emit", o->emit, "explain if there is no run; tileir: the kernels as derived; graph: the graph as it was read")
       ->type_name("explain|svg|tileir|ptx|graph");
   c->add_option("--kernel", o->kernel, "Which kernel of the plan; default: all, or the only one")->type_name("NAME");
   c->add_option("-o,--output", o->output, "The file for --emit; default: standard output")->type_name("OUT");
   add_plan_options(*c, *o);
-  c->add_option("--arg", o->arguments, "Run: FILE.npy or zeros:f32:N for an input, a number for a scalar or a symbol")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_argument_option(*c, o->arguments, "Run: FILE.npy or zeros:f32:N for an input, a number for a scalar or a symbol");
   c->add_option("--random", o->random, "Run: random numbers for the inputs that no --arg gives; normally distributed, integers 0 or 1")
       ->type_name("SEED");
-  c->add_option("--out", o->outputs, "Run: write an output; - is standard output")->type_name("NAME=FILE.npy")->allow_extra_args(false);
+  add_output_option(*c, o->outputs, "Run: write an output; - is standard output");
   c->add_option("--compare", o->compare, "Run: compare with the graph in double precision; fail beyond this relative error")
       ->type_name("NUMBER");
-  c->add_option("--limit", o->limit, "On emulators: end a launch after N warp instructions, 0 for no limit")->type_name("N");
+  add_limit_option(*c, o->limit);
   c->add_flag("--report", o->report, "Run: print the device and times on standard error, and what emulators counted");
   c->add_flag("--locations", o->locations, "Print the location of each node with --emit graph");
 }

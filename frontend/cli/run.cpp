@@ -9,6 +9,7 @@
 #include "frontend/cli/command.h"
 #include "frontend/cli/emulator_launches.h"
 #include "frontend/cli/execution.h"
+#include "frontend/cli/launch_options.h"
 #include "frontend/cli/launch_timing.h"
 #include "frontend/cli/npy.h"
 #include "frontend/cli/run_options.h"
@@ -91,12 +92,9 @@ void execute(const Options& options, Session& session) {
 void add_run_options(CLI::App& command, RunOptions& o) {
   command.add_option("FILE", o.file, "Textual tile IR, or for run PTX if it ends in .ptx; - is standard input")->required()->type_name("");
   command.add_option("--kernel", o.kernel, "Which kernel of the file; may be left out if there is one")->type_name("NAME");
-  command.add_option("--device", o.device, "The device, or the interpreter")
-      ->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4|cuda:N|emulator:sm_XX|interpreter");
+  add_device_option(command, o.device, "The device, or the interpreter", Interpreter::is_device);
   command.add_option("--grid", o.grid, "How many programs along each axis")->type_name("X[,Y[,Z]]");
-  command.add_option("--arg", o.arguments, "A parameter's value: FILE.npy, zeros:f32:N (a buffer), i32:5, f32:0.5, ... (a scalar)")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_argument_option(command, o.arguments, "A parameter's value: FILE.npy, zeros:f32:N (a buffer), i32:5, f32:0.5, ... (a scalar)");
   command.add_option("--warps", o.warps, "Warps of a program, where the target has them")->type_name("N");
   command.add_flag("--check", o.check,
                    "Checked mode: accesses outside of every buffer and assertions that fail are reported, on the cpu also wrong hints");
@@ -126,11 +124,9 @@ void add_run(CLI::App& root, Session& session) {
       "bf16 and fp8 are stored as void of 2 or 1 bytes, as ml_dtypes does: array.view(ml_dtypes.bfloat16).",
       o, execute);
   add_run_options(*c, o->run);
-  c->add_option("--out", o->outputs, "Write a parameter's buffer after the launch; - is standard output")
-      ->type_name("NAME=FILE.npy")
-      ->allow_extra_args(false);
+  add_output_option(*c, o->outputs, "Write a parameter's buffer after the launch; - is standard output");
   c->add_option("--shared", o->shared, "Dynamic shared memory of a block, for PTX")->type_name("BYTES");
-  c->add_option("--limit", o->limit, "On emulators: end the launch after N warp instructions, 0 for no limit")->type_name("N");
+  add_limit_option(*c, o->limit);
   c->add_flag("--report", o->report,
               "Print the device, sizes and times on standard error, and what emulators counted; launches again to time it");
 }

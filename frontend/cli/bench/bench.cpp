@@ -10,6 +10,7 @@
 #include "frontend/cli/bench/peers.h"
 #include "frontend/cli/command.h"
 #include "frontend/cli/interruption.h"
+#include "frontend/cli/launch_options.h"
 
 namespace tilewright::cli {
 
@@ -24,18 +25,22 @@ struct Options {
   bool list = false;
 };
 
+constexpr int kNameWidth = 22;
+
 /// What --list prints.
 std::string list_text() {
   std::string text = "kernels:\n";
   for (const KernelRow& row : kernel_rows()) {
     std::vector<std::string> types;
-    for (const ir::Element e : row.types) types.emplace_back(ir::text(e));
-    text += fmt::format("  {:<17} {}\n  {:<17}   shape {}; types {}\n", row.name, row.formula, "", fmt::join(row.axes, "x"),
-                        fmt::join(types, ", "));
+    for (const ir::Element e : row.problems.types) types.emplace_back(ir::text(e));
+    text += fmt::format("  {:<{}} {}\n", row.name, kNameWidth, row.formula);
+    text += fmt::format("  {:<{}}   shape {}; types {}\n", "", kNameWidth, fmt::join(row.axes, "x"), fmt::join(types, ", "));
+    if (!row.data.empty()) text += fmt::format("  {:<{}}   {}\n", "", kNameWidth, row.data);
   }
+  text += fmt::format("  inputs are {} where no other is named\n", kUsualData);
   text += "peers:\n";
   for (const PeerKind& kind : peer_kinds())
-    text += fmt::format("  {:<17} {}; on {}\n", kind.name, kind.about,
+    text += fmt::format("  {:<{}} {}; on {}\n", kind.name, kNameWidth, kind.about,
                         kind.on_cpu && kind.on_gpu ? "cpu and GPUs"
                         : kind.on_cpu              ? "cpu"
                                                    : "GPUs");
@@ -77,8 +82,7 @@ void add_bench(CLI::App& root, Session& session) {
   BenchOptions& b = o->bench;
   c->add_option("KERNEL", o->kernels, "Kernels of the library (see --list), all, or one FILE.tile")->type_name("");
   c->add_flag("--list", o->list, "List the kernels, their shapes and types, and the peers");
-  c->add_option("--device", b.device, "The device; the best one if not given")
-      ->type_name("cpu|cpu:x86-64|cpu:x86-64-v3|cpu:x86-64-v4|cuda:N|emulator:sm_XX");
+  add_device_option(*c, b.device, "The device; the best one if not given", Interpreter::is_no_device);
   c->add_option("--shapes", b.shapes, "Shapes, their axes in the order of --list: 1024x1024x1024,4096x4096x4096")
       ->type_name("SHAPE[,SHAPE...]");
   c->add_option("--types", b.types, "Element types, or all: f16,f32; if not given, f32 on the cpu and f16 on GPUs")
@@ -98,9 +102,7 @@ void add_bench(CLI::App& root, Session& session) {
   c->add_option("--python", b.python, "The interpreter for peers in Python; python3 if not given")->type_name("FILE");
   c->add_option("--kernel", o->file.kernel, "Of a FILE.tile: which kernel")->type_name("NAME");
   c->add_option("--grid", o->file.grid, "Of a FILE.tile: how many programs along each axis")->type_name("X[,Y[,Z]]");
-  c->add_option("--arg", o->file.arguments, "Of a FILE.tile: a parameter's value, as 'tilewright run' takes it")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_argument_option(*c, o->file.arguments, "Of a FILE.tile: a parameter's value, as 'tilewright run' takes it");
   c->add_option("--warps", o->file.warps, "Of a FILE.tile: warps of a program, where the target has them")->type_name("N");
 }
 

@@ -53,19 +53,19 @@ Shape parse_shape(const KernelRow& row, const std::string& word) {
 
 ir::Element parse_type(const KernelRow& row, const std::string& word) {
   std::vector<std::string> names;
-  for (const ir::Element e : row.types) names.emplace_back(ir::text(e));
+  for (const ir::Element e : row.problems.types) names.emplace_back(ir::text(e));
   const auto type = parse_element_name(word);
-  if (!type || std::find(row.types.begin(), row.types.end(), *type) == row.types.end())
+  if (!type || std::find(row.problems.types.begin(), row.problems.types.end(), *type) == row.problems.types.end())
     throw UsageError(fmt::format("--types: '{}' has no type '{}'{}; it has {}", row.name, word, type ? "" : ir::suggestion(word, names),
                                  fmt::join(names, ", ")));
   return *type;
 }
 
 std::vector<ir::Element> types_of(const KernelRow& row, const std::string& types, DeviceKind kind) {
-  if (types == "all") return row.types;
+  if (types == "all") return row.problems.types;
   if (types.empty()) {
-    const auto half = std::find(row.types.begin(), row.types.end(), ir::Element::f16);
-    return {kind != DeviceKind::cpu && half != row.types.end() ? *half : row.types.front()};
+    const auto half = std::find(row.problems.types.begin(), row.problems.types.end(), ir::Element::f16);
+    return {kind != DeviceKind::cpu && half != row.problems.types.end() ? *half : row.problems.types.front()};
   }
   std::vector<ir::Element> chosen;
   for (const std::string& word : split_list(types, "--types")) chosen.push_back(parse_type(row, word));

@@ -2,6 +2,7 @@
 #include "frontend/cli/bench/contender.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -16,25 +17,31 @@ namespace tilewright::cli::bench {
 
 namespace {
 
-class OurKernel final : public Contender {
+class CallsOnDevice final : public Contender {
  public:
-  OurKernel(const Setting& setting, const Case& of) : setting_(setting), case_(of), tensors_(setting.device, of.problem.tensors) {}
+  CallsOnDevice(const Device& device, const Case& of, std::function<void(DeviceTensors&)> call, bool settle)
+      : device_(device), case_(of), call_(std::move(call)), settle_(settle), tensors_(device, of.problem.tensors) {}
 
   double time(int launches) override {
-    return time_calls(setting_.device, launches, [&] { launch(); });
+    return time_calls(device_, launches, [&] { call_(tensors_); });
   }
-  std::vector<std::byte> result(std::string_view tensor) override {
+  Contents results() override {
     tensors_.restore(case_.problem.tensors);
-    launch();
-    setting_.device.synchronize();
-    return tensors_.contents(tensor);
+    call_(tensors_);
+    device_.synchronize();
+    Contents all;
+    for (const Reference& r : case_.problem.references) all.emplace(r.tensor, tensors_.contents(r.tensor));
+    return all;
+  }
+  void settle() override {
+    if (settle_) wait_until_idle(getpid());
   }
 
  private:
-  void launch() { case_.problem.launch(tensors_, setting_.options); }
-
-  const Setting& setting_;
+  const Device device_;
   const Case& case_;
+  const std::function<void(DeviceTensors&)> call_;
+  const bool settle_;
   DeviceTensors tensors_;
 };
 
@@ -57,7 +64,22 @@ Device open_measured_device(const std::string& name) {
   return Device(name.empty() ? rt::open_best_device(Here()) : open_named_device(name));
 }
 
-std::unique_ptr<Contender> our_kernel(const Setting& setting, const Case& of) { return std::make_unique<OurKernel>(setting, of); }
+std::unique_ptr<Contender> calls_on_device(const Device& device, const Case& of, std::function<void(DeviceTensors&)> call, bool settle) {
+  return std::make_unique<CallsOnDevice>(device, of, std::move(call), settle);
+}
+
+std::unique_ptr<Contender> our_kernel(const Setting& setting, const Case& of) {
+  return calls_on_device(setting.device, of, [&](DeviceTensors& t) { of.problem.launch(t, setting.options); });
+}
+
+void prepare_inputs(const Setting& setting, Problem& p) {
+  if (!p.prepare) return;
+  DeviceTensors tensors(setting.device, p.tensors);
+  p.prepare(setting.device, tensors);
+  setting.device.synchronize();
+  for (Tensor& t : p.tensors)
+    if (!t.written) t.bytes = tensors.contents(t.name);
+}
 
 double time_calls(const Device& device, int calls, const std::function<void()>& call) {
   if (is_gpu(device)) {

@@ -2,10 +2,10 @@
 #pragma once
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "frontend/cli/bench/kernel_row.h"
@@ -30,13 +30,16 @@ Device open_measured_device(const std::string& name);
 inline bool is_gpu(const Device& d) { return d.name().starts_with("cuda"); }
 inline bool is_emulator(const Device& d) { return d.name().starts_with("emulator:"); }
 
+/// The contents of arrays by their names.
+using Contents = std::map<std::string, std::vector<std::byte>, std::less<>>;
+
 class Contender {
  public:
   virtual ~Contender() = default;
   /// Milliseconds of a launch: the mean of `launches` one after the other.
   virtual double time(int launches) = 0;
-  /// A result of one launch on the arrays as they were at first; empty if there is nothing to check.
-  virtual std::vector<std::byte> result(std::string_view tensor) = 0;
+  /// The results of one launch on the arrays as they were at first; none if there is nothing to check.
+  virtual Contents results() = 0;
   /// Returns when its threads do not compute any more: threads of libraries wait for their next work in loops.
   virtual void settle() {}
 };
@@ -60,8 +63,15 @@ class Peer {
   virtual std::unique_ptr<Contender> prepare(const Case&) = 0;
 };
 
+/// A call that launches a kernel, or runs it, on copies of a case's arrays in the memory of the device. `settle`: the call has threads that
+/// wait for work in loops.
+std::unique_ptr<Contender> calls_on_device(const Device&, const Case&, std::function<void(DeviceTensors&)> call, bool settle = false);
+
 /// Our kernel of a case.
 std::unique_ptr<Contender> our_kernel(const Setting&, const Case&);
+
+/// Fills those arrays of a case that a kernel before the measured one makes.
+void prepare_inputs(const Setting&, Problem&);
 
 /// Milliseconds of a call on the device's default stream: the mean of `calls`, by events on GPUs.
 double time_calls(const Device&, int calls, const std::function<void()>& call);

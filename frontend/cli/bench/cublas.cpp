@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <memory>
+#include <optional>
 
 #include "frontend/cli/bench/cublas_lt.h"
 #include "frontend/cli/bench/gpu_context.h"
@@ -54,88 +56,83 @@ struct Scale {
 };
 
 /// c = a b of row-major matrices, which the library takes for the columns of c^T = b^T a^T.
-class Product final : public Contender {
+class Product {
  public:
-  Product(const CublasLt& lt, CublasLtHandle handle, const Setting& setting, const Case& of, const std::array<const char*, 3>& names,
-          std::array<std::int64_t, 3> mnk)
+  Product(const CublasLt& lt, CublasLtHandle handle, const Setting& setting, const Case& of)
       : lt_(lt),
         handle_(handle),
         device_(setting.device),
-        case_(of),
-        names_(names),
+        product_of_(*of.problem.product),
         types_(types_of(of.type, setting.options.precision == Precision::ieee)),
         scale_(types_.scale),
-        tensors_(setting.device, of.problem.tensors),
         workspace_(setting.device.allocate<std::int8_t>(kWorkspaceBytes)) {
-    const auto [m, n, k] = mnk;
+    const auto layout = [&](CublasLtDescriptor& to, int type, std::int64_t rows, std::int64_t columns) {
+      expect(lt.layout_create(&to, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows),
+             "cublasLtMatrixLayoutCreate");
+    };
+    const MatrixProduct& p = product_of_;
     expect(lt.product_create(&product_, types_.compute, types_.scale), "cublasLtMatmulDescCreate");
-    expect(lt.layout_create(&first_, types_.factor, static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(k), n),
-           "cublasLtMatrixLayoutCreate");
-    expect(lt.layout_create(&second_, types_.factor, static_cast<std::uint64_t>(k), static_cast<std::uint64_t>(m), k),
-           "cublasLtMatrixLayoutCreate");
-    expect(lt.layout_create(&result_, types_.result, static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(m), n),
-           "cublasLtMatrixLayoutCreate");
-    choose_algorithm();
+    layout(first_, types_.factor, p.n, p.k);
+    layout(second_, types_.factor, p.k, p.m);
+    layout(result_, types_.result, p.n, p.m);
+    propose();
   }
-  ~Product() override {
+  ~Product() {
     for (CublasLtDescriptor layout : {first_, second_, result_})
       if (layout) lt_.layout_destroy(layout);
     if (product_) lt_.product_destroy(product_);
   }
+  Product(const Product&) = delete;
+  Product& operator=(const Product&) = delete;
 
-  double time(int launches) override { return time_with(algorithm_, launches); }
-  std::vector<std::byte> result(std::string_view tensor) override {
-    tensors_.restore(case_.problem.tensors);
-    multiply(algorithm_);
-    device_.synchronize();
-    return tensors_.contents(tensor);
+  /// By the fastest of the proposed algorithms, which the first call finds.
+  void multiply(DeviceTensors& tensors) {
+    if (!algorithm_) choose_algorithm(tensors);
+    multiply(tensors, *algorithm_);
   }
 
  private:
-  /// The fastest of those that the heuristics propose.
-  void choose_algorithm() {
+  /// Asks the heuristics for algorithms.
+  void propose() {
     CublasLtDescriptor preference = nullptr;
     expect(lt_.preference_create(&preference), "cublasLtMatmulPreferenceCreate");
     const std::uint64_t bytes = kWorkspaceBytes;
-    std::array<CublasLtHeuristic, kMostAlgorithms> proposals{};
-    int found = 0;
     const int set = lt_.preference_set(preference, kMaxWorkspaceBytes, &bytes, sizeof bytes);
     const int status = set != 0 ? set
                                 : lt_.find_algorithms(handle_, product_, first_, second_, result_, result_, preference, kMostAlgorithms,
-                                                      proposals.data(), &found);
+                                                      proposals_.data(), &proposed_);
     lt_.preference_destroy(preference);
-    if (status != 0 || found == 0) throw Unavailable(fmt::format("its heuristics have no algorithm (cublasStatus_t {})", status));
+    if (status != 0 || proposed_ == 0) throw Unavailable(fmt::format("its heuristics have no algorithm (cublasStatus_t {})", status));
+  }
+
+  void choose_algorithm(DeviceTensors& tensors) {
     double least = 1e30;
-    for (int i = 0; i < found; ++i) {
-      const CublasLtAlgorithm& proposed = proposals[static_cast<std::size_t>(i)].algorithm;
-      time_with(proposed, 1);
-      const double ms = time_with(proposed, kTrialLaunches);
-      if (ms < least) least = ms, algorithm_ = proposed;
+    for (int i = 0; i < proposed_; ++i) {
+      const CublasLtAlgorithm& tried = proposals_[static_cast<std::size_t>(i)].algorithm;
+      multiply(tensors, tried);
+      const double ms = time_calls(device_, kTrialLaunches, [&] { multiply(tensors, tried); });
+      if (ms < least) least = ms, algorithm_ = tried;
     }
   }
 
-  double time_with(const CublasLtAlgorithm& algorithm, int launches) {
-    return time_calls(device_, launches, [&] { multiply(algorithm); });
-  }
-
-  void multiply(const CublasLtAlgorithm& algorithm) {
-    void* c = tensors_.address(names_[2]);
-    expect(lt_.multiply(handle_, product_, scale_.one.data(), tensors_.address(names_[1]), first_, tensors_.address(names_[0]), second_,
-                        scale_.zero.data(), c, result_, c, result_, &algorithm, workspace_.data(), kWorkspaceBytes, nullptr),
+  void multiply(DeviceTensors& tensors, const CublasLtAlgorithm& algorithm) {
+    void* c = tensors.address(product_of_.c);
+    expect(lt_.multiply(handle_, product_, scale_.one.data(), tensors.address(product_of_.b), first_, tensors.address(product_of_.a),
+                        second_, scale_.zero.data(), c, result_, c, result_, &algorithm, workspace_.data(), kWorkspaceBytes, nullptr),
            "cublasLtMatmul");
   }
 
   const CublasLt& lt_;
   const CublasLtHandle handle_;
   const Device device_;
-  const Case& case_;
-  const std::array<const char*, 3> names_;
+  const MatrixProduct product_of_;
   const ProductTypes types_;
   const Scale scale_;
-  DeviceTensors tensors_;
   Buffer<std::int8_t> workspace_;
   CublasLtDescriptor product_ = nullptr, first_ = nullptr, second_ = nullptr, result_ = nullptr;
-  CublasLtAlgorithm algorithm_{};
+  std::array<CublasLtHeuristic, kMostAlgorithms> proposals_{};
+  int proposed_ = 0;
+  std::optional<CublasLtAlgorithm> algorithm_;
 };
 
 class Cublas final : public Peer {
@@ -153,13 +150,9 @@ class Cublas final : public Peer {
   }
 
   std::unique_ptr<Contender> prepare(const Case& c) override {
-    if (c.row->name == "matmul")
-      return std::make_unique<Product>(lt_, handle_, setting_, c, std::array{"a", "b", "c"},
-                                       std::array{c.shape[0], c.shape[1], c.shape[2]});
-    if (c.row->name == "matvec")
-      return std::make_unique<Product>(lt_, handle_, setting_, c, std::array{"a", "x", "y"},
-                                       std::array{c.shape[0], std::int64_t{1}, c.shape[1]});
-    throw Unavailable(fmt::format("it has no {}", c.row->name));
+    if (!c.problem.product) throw Unavailable("it is called for single products only");
+    const auto product = std::make_shared<Product>(lt_, handle_, setting_, c);
+    return calls_on_device(setting_.device, c, [product](DeviceTensors& t) { product->multiply(t); });
   }
 
  private:

@@ -65,6 +65,7 @@ std::string case_json(const CaseResult& c) {
                       {"type", json_string(c.type)},
                       {"flops", json_number(c.flops)},
                       {"bytes", json_number(c.bytes)}};
+  if (!c.data.empty()) members.emplace_back("data", json_string(c.data));
   if (c.copy_ms > 0) members.emplace_back("copy_ms", json_number(c.copy_ms));
   if (c.peak_gflops > 0) members.emplace_back("peak_gflops", json_number(c.peak_gflops));
   if (c.counted) members.emplace_back("counted", counted_json(*c.counted));

@@ -2,19 +2,39 @@
 #include "frontend/cli/bench/kernel_row.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
 
 #include "frontend/cli/command.h"
 #include "tileir/text/suggestion.h"
 
 namespace tilewright::cli::bench {
 
-const std::vector<ir::Element> kFloatTypes = {ir::Element::f32, ir::Element::f16, ir::Element::bf16, ir::Element::f64};
+Reference exactly(Reference r) {
+  r.exact = true;
+  return r;
+}
+
+Reference whole(std::string tensor, std::int64_t n, std::function<void(const Values&, std::span<double> to)> compute) {
+  const auto known = std::make_shared<std::vector<double>>();
+  return {.tensor = std::move(tensor),
+          .columns = n,
+          .operations_a_row = static_cast<double>(n),
+          .row = [=](const Values& v, std::int64_t, std::span<double> to) {
+            if (known->empty()) {
+              known->resize(to.size());
+              compute(v, *known);
+            }
+            std::copy(known->begin(), known->end(), to.begin());
+          }};
+}
 
 const KernelRows& kernel_rows() {
   static const KernelRows rows = [] {
     KernelRows all;
-    for (auto* add : {add_products, add_rows, add_attention, add_elements}) add(all);
+    for (auto* add : {add_products, add_rows, add_attention, add_gradients, add_elements, add_whole_arrays, add_indexed, add_transforms})
+      add(all);
     return all;
   }();
   return rows;
@@ -26,8 +46,8 @@ const KernelRow& find_kernel(const std::string& name) {
     if (row.name == name) return row;
     names.push_back(row.name);
   }
-  throw UsageError(
-      fmt::format("there is no kernel '{}'{}; there are: {}, or a FILE.tile", name, ir::suggestion(name, names), fmt::join(names, ", ")));
+  throw UsageError(fmt::format("there is no kernel '{}'{}; 'tilewright bench --list' lists them; a kernel of a file is FILE.tile", name,
+                               ir::suggestion(name, names)));
 }
 
 }  // namespace tilewright::cli::bench

@@ -75,21 +75,29 @@ class Run {
     if (options.measuring.cold && !is_emulator(setting.device)) flush_.emplace(setting.device);
   }
 
-  /// A result that is not complete has no times of ours and no failure: the user interrupted it.
+  /// What fails is a failure of ours in the result. One that the user interrupted is not complete.
   CaseResult measure_case(const CaseName& name, std::size_t index) {
     CaseResult r;
-    r.kernel = name.row->name, r.shape = text(name.shape), r.type = std::string(ir::text(name.type));
+    r.kernel = name.row->name, r.data = name.row->data, r.shape = text(name.shape), r.type = std::string(ir::text(name.type));
     const std::string what = fmt::format("{} {} {}", r.kernel, r.shape, r.type);
     progress_.show(index, 0, what + ": checking");
-    Case c{name.row, name.shape, name.type, name.row->problem(name.shape, name.type)};
-    if (c.problem.bytes == 0)
-      for (const Tensor& t : c.problem.tensors) c.problem.bytes += static_cast<double>(t.bytes.size());
-    r.flops = c.problem.flops, r.bytes = c.problem.bytes;
-    if (options_.tune && !tune_case(c, r, index, what)) return r;
-    if (is_emulator(setting_.device))
-      count(c, r);
-    else
-      time(c, r, index, what);
+    try {
+      Case c{name.row, name.shape, name.type, name.row->problems.make(name.shape, name.type)};
+      prepare_inputs(setting_, c.problem);
+      if (c.problem.bytes == 0)
+        for (const Tensor& t : c.problem.tensors) c.problem.bytes += static_cast<double>(t.bytes.size());
+      r.flops = c.problem.flops, r.bytes = c.problem.bytes;
+      if (options_.tune) tune_case(c, r, index, what);
+      if (is_emulator(setting_.device))
+        count(c, r);
+      else
+        time(c, r, index, what);
+    } catch (const Interrupted&) {
+    } catch (const std::bad_alloc&) {
+      r.contestants = {{"tilewright", {}, false, 0, "out of memory"}};
+    } catch (const std::exception& failed) {
+      r.contestants = {{"tilewright", {}, false, 0, failed.what()}};
+    }
     progress_.clear();
     return r;
   }
@@ -97,21 +105,11 @@ class Run {
  private:
   struct Interrupted {};
 
-  /// False if the case has no times for that reason: the user interrupted it, or it failed.
-  bool tune_case(const Case& c, CaseResult& r, std::size_t index, const std::string& what) {
-    try {
-      r.tuned = tune(setting_, c, [&](double share, const std::string& step) {
-        if (Interruption::flag()) throw Interrupted();
-        progress_.show(index, share / 2, fmt::format("{}: {}", what, step));
-      });
-      return true;
-    } catch (const Interrupted&) {
-      progress_.clear();
-    } catch (const std::exception& failed) {
-      progress_.clear();
-      r.contestants.push_back({"tilewright", {}, false, 0, failed.what()});
-    }
-    return false;
+  void tune_case(const Case& c, CaseResult& r, std::size_t index, const std::string& what) {
+    r.tuned = tune(setting_, c, [&](double share, const std::string& step) {
+      if (Interruption::flag()) throw Interrupted();
+      progress_.show(index, share / 2, fmt::format("{}: {}", what, step));
+    });
   }
 
   void count(const Case& c, CaseResult& r) {

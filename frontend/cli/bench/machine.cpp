@@ -174,9 +174,9 @@ Facts machine_facts(const Device& device) {
 }
 
 Peak peak_of(const Device& device, ir::Element e, bool ieee) {
-  if (is_emulator(device) || e == ir::Element::i32) return {};
+  if (is_emulator(device)) return {};
   if (is_gpu(device)) return {stated_gflops(device, e, ieee), "stated"};
-  if (e == ir::Element::i8) return {};
+  if (!ir::is_float(e)) return {};
   // The cpu multiplies small floats as f32.
   return {e == ir::Element::f64 ? measured_gflops<double>(device) : measured_gflops<float>(device), "measured"};
 }

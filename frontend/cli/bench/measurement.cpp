@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "runtime/host/cpu_model.h"
 
@@ -64,39 +65,57 @@ Times summarise(std::vector<double> samples) {
   return t;
 }
 
-double relative_error(const Case& c, const std::vector<std::byte>& result) {
+double relative_error(const Case& c, const Reference& reference, const Contents& results) {
   const Problem& p = c.problem;
-  const Tensor& of = find_tensor(p, p.reference.tensor);
   Values values;
   for (const Tensor& t : p.tensors) {
-    values.emplace(t.name, Reader(t.name == of.name ? result.data() : t.bytes.data(), t.element));
+    const auto written = results.find(t.name);
+    values.emplace(t.name, Reader(written == results.end() ? t.bytes.data() : written->second.data(), t.element));
     values.emplace(t.name + " before", Reader(t.bytes.data(), t.element));
   }
-  const Reader actual(result.data(), of.element);
-  const std::int64_t columns = p.reference.columns;
+  const Reader& actual = values.at(reference.tensor);
+  const std::int64_t columns = reference.columns;
   std::vector<double> want(static_cast<std::size_t>(columns));
   double difference = 0, size = 0;
-  for (const std::int64_t row : checked_rows(of.elements() / columns, p.reference.operations_a_row)) {
-    p.reference.row(values, row, want);
+  for (const std::int64_t row : checked_rows(reference.rows, reference.operations_a_row)) {
+    reference.row(values, row, want);
     for (std::int64_t i = 0; i < columns; ++i) {
       const double w = want[static_cast<std::size_t>(i)], d = actual[row * columns + i] - w;
       difference += d * d;
       size += w * w;
     }
   }
-  return difference == 0 ? 0 : std::sqrt(difference / size);
+  return difference == 0 ? 0 : std::sqrt(difference) / std::max(std::sqrt(size), reference.least_size);
 }
 
-double tolerance(const Case& c, const Setting& setting) {
+double tolerance(const Case& c, const Reference& reference, const Setting& setting) {
+  if (reference.exact) return 0;
   const bool may_use_tf32 =
       c.problem.multiplies && !setting.device.name().starts_with("cpu") && setting.options.precision != Precision::ieee;
-  switch (c.type) {
+  const double roundings = std::numeric_limits<float>::epsilon() * std::sqrt(reference.terms);
+  switch (find_tensor(c.problem, reference.tensor).element) {
     case ir::Element::f64: return 1e-10;
-    case ir::Element::f32: return may_use_tf32 ? 3e-3 : 1e-5;
-    case ir::Element::f16: return 4e-3;
-    case ir::Element::bf16: return 3e-2;
+    case ir::Element::f32: return (may_use_tf32 ? 3e-3 : 1e-5) + roundings;
+    case ir::Element::f16: return 4e-3 + roundings;
+    case ir::Element::bf16: return 3e-2 + roundings;
     default: return 0;
   }
+}
+
+double checked_error(const Case& c, const Contents& results, const Setting& setting) {
+  double largest = 0;
+  for (const Reference& r : c.problem.references) {
+    const Tensor& t = find_tensor(c.problem, r.tensor);
+    const std::size_t size = results.at(r.tensor).size(), element = static_cast<std::size_t>(ir::bytes(t.element));
+    if (size != t.bytes.size() && size != static_cast<std::size_t>(r.rows * r.columns) * element)
+      throw std::runtime_error(fmt::format("its result '{}' has {} elements and not {}", r.tensor, size / element, r.rows * r.columns));
+    const double error = relative_error(c, r, results), most = tolerance(c, r, setting);
+    if (!(error <= most))
+      throw std::runtime_error(fmt::format("its result {}is wrong: relative error {:.2g}, above {:.2g}",
+                                           c.problem.references.size() > 1 ? "'" + r.tensor + "' " : "", error, most));
+    largest = std::max(largest, error);
+  }
+  return largest;
 }
 
 CacheFlush::CacheFlush(const Device& device) : device_(device) {
@@ -114,12 +133,10 @@ void check_results(const Case& c, const Setting& setting, std::vector<Entrant>& 
   for (Entrant& e : entrants) {
     if (!e.contender) continue;
     attempt(e, [&] {
-      const std::vector<std::byte> result = e.contender->result(c.problem.reference.tensor);
-      if (result.empty()) return;
-      e.error = relative_error(c, result);
+      const Contents results = e.contender->results();
+      if (results.empty()) return;
+      e.error = checked_error(c, results, setting);
       e.checked = true;
-      if (const double most = tolerance(c, setting); !(e.error <= most))
-        throw std::runtime_error(fmt::format("its result is wrong: relative error {:.2g}, above {:.2g}", e.error, most));
     });
     if (e.contender) e.contender->settle();
   }

@@ -21,15 +21,18 @@ struct Times {
 Times summarise(std::vector<double> samples);
 
 /// How wrong a result is beside double precision: |result - reference| / |reference|; not a number where the kernel left out elements.
-double relative_error(const Case&, const std::vector<std::byte>& result);
-/// What it may be, by element type and device.
-double tolerance(const Case&, const Setting&);
+/// Throws std::runtime_error if it has not as many elements as it should.
+double relative_error(const Case&, const Reference&, const Contents& results);
+/// What it may be, by the result's element type and the device.
+double tolerance(const Case&, const Reference&, const Setting&);
+/// The largest error of all results, each relative to itself. Throws std::runtime_error if one is beyond its tolerance.
+double checked_error(const Case&, const Contents& results, const Setting&);
 
 struct Entrant {
   std::string name;
   std::unique_ptr<Contender> contender;  // null: it takes no part
   std::string failure;                   // why it takes no part, or no longer
-  double error = 0;                      // relative_error
+  double error = 0;                      // checked_error
   bool checked = false;
   Times times;  // no rounds: it was not measured
   std::vector<double> samples;

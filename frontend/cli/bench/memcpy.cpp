@@ -20,7 +20,7 @@ class HostCopy final : public Contender {
   double time(int launches) override {
     return time_calls(device_, launches, [&] { copy(); });
   }
-  std::vector<std::byte> result(std::string_view) override { return {}; }
+  Contents results() override { return {}; }
 
  private:
   static constexpr std::size_t kPart = std::size_t{64} << 10;
@@ -63,7 +63,7 @@ class GpuCopy final : public Contender {
         throw std::runtime_error("the driver does not copy");
     });
   }
-  std::vector<std::byte> result(std::string_view) override { return {}; }
+  Contents results() override { return {}; }
 
  private:
   static rt::cuda::CUdeviceptr address_of(const void* memory) { return reinterpret_cast<rt::cuda::CUdeviceptr>(memory); }

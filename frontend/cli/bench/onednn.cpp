@@ -1,7 +1,6 @@
 // The peer onednn: products of f32 by a function of oneDNN that versions 2 and 3 have alike, found at run time.
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "frontend/cli/bench/peers.h"
 
@@ -35,35 +34,6 @@ OneDnn load_onednn() {
   return dnn;
 }
 
-class Product final : public Contender {
- public:
-  Product(const Device& device, const Case& c, Sgemm sgemm)
-      : device_(device), case_(c), sgemm_(sgemm), tensors_(device, c.problem.tensors) {}
-
-  double time(int launches) override {
-    return time_calls(device_, launches, [&] { multiply(); });
-  }
-  std::vector<std::byte> result(std::string_view tensor) override {
-    tensors_.restore(case_.problem.tensors);
-    multiply();
-    return tensors_.contents(tensor);
-  }
-  void settle() override { wait_until_idle(getpid()); }
-
- private:
-  float* at(const char* name) { return static_cast<float*>(tensors_.address(name)); }
-  void multiply() {
-    const std::int64_t m = case_.shape[0], n = case_.shape[1], k = case_.shape[2];
-    if (const int status = sgemm_('N', 'N', m, n, k, 1, at("a"), k, at("b"), n, 0, at("c"), n); status != 0)
-      throw std::runtime_error(fmt::format("dnnl_sgemm fails with dnnl_status_t {}", status));
-  }
-
-  const Device device_;
-  const Case& case_;
-  const Sgemm sgemm_;
-  DeviceTensors tensors_;
-};
-
 class OneDnnPeer final : public Peer {
  public:
   explicit OneDnnPeer(const Setting& setting) : setting_(setting), dnn_(load_onednn()) {}
@@ -73,9 +43,14 @@ class OneDnnPeer final : public Peer {
     return fmt::format("oneDNN {}.{}.{}, its dnnl_sgemm", v.major, v.minor, v.patch);
   }
   std::unique_ptr<Contender> prepare(const Case& c) override {
-    if (c.row->name != "matmul") throw Unavailable(fmt::format("its C functions are not called for {}", c.row->name));
-    if (c.type != ir::Element::f32) throw Unavailable(fmt::format("its C functions are not called for {}", ir::text(c.type)));
-    return std::make_unique<Product>(setting_.device, c, dnn_.sgemm);
+    if (!c.problem.product || c.type != ir::Element::f32) throw Unavailable("its C functions are called for products of f32 only");
+    const MatrixProduct p = *c.problem.product;
+    const auto multiply = [p, sgemm = dnn_.sgemm](DeviceTensors& t) {
+      const auto at = [&](const std::string& name) { return static_cast<float*>(t.address(name)); };
+      if (const int status = sgemm('N', 'N', p.m, p.n, p.k, 1, at(p.a), p.k, at(p.b), p.n, 0, at(p.c), p.n); status != 0)
+        throw std::runtime_error(fmt::format("dnnl_sgemm fails with dnnl_status_t {}", status));
+    };
+    return calls_on_device(setting_.device, c, multiply, true);
   }
 
  private:

@@ -1,7 +1,6 @@
 // The peer openblas: products of f32 and f64 by a CBLAS that is found at run time.
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "frontend/cli/bench/peers.h"
 #include "runtime/host/cpu_model.h"
@@ -45,53 +44,15 @@ OpenBlas load_openblas() {
   return blas;
 }
 
-/// A call of the library on arrays in the cpu's memory.
-class BlasCall final : public Contender {
- public:
-  BlasCall(const Device& device, const Case& c, std::function<void(DeviceTensors&)> call)
-      : device_(device), case_(c), call_(std::move(call)), tensors_(device, c.problem.tensors) {}
-
-  double time(int launches) override {
-    return time_calls(device_, launches, [&] { call_(tensors_); });
-  }
-  std::vector<std::byte> result(std::string_view tensor) override {
-    tensors_.restore(case_.problem.tensors);
-    call_(tensors_);
-    return tensors_.contents(tensor);
-  }
-  void settle() override { wait_until_idle(getpid()); }
-
- private:
-  const Device device_;
-  const Case& case_;
-  std::function<void(DeviceTensors&)> call_;
-  DeviceTensors tensors_;
-};
-
-template <class T>
-T* at(DeviceTensors& t, const char* name) {
-  return static_cast<T*>(t.address(name));
-}
-
-template <class T>
-std::function<void(DeviceTensors&)> product(const Case& c, decltype(OpenBlas::sgemm) single, decltype(OpenBlas::dgemm) twofold) {
-  const int m = static_cast<int>(c.shape[0]), n = static_cast<int>(c.shape[1]), k = static_cast<int>(c.shape[2]);
-  return [=](DeviceTensors& t) {
-    if constexpr (std::is_same_v<T, float>)
-      single(kRowMajor, kNoTrans, kNoTrans, m, n, k, 1, at<T>(t, "a"), k, at<T>(t, "b"), n, 0, at<T>(t, "c"), n);
+/// c = a b, by gemm or, of a vector, by gemv.
+template <class T, class Gemm, class Gemv>
+std::function<void(DeviceTensors&)> product(const MatrixProduct& p, Gemm gemm, Gemv gemv) {
+  return [=, m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k)](DeviceTensors& t) {
+    const auto at = [&](const std::string& name) { return static_cast<T*>(t.address(name)); };
+    if (n == 1)
+      gemv(kRowMajor, kNoTrans, m, k, 1, at(p.a), k, at(p.b), 1, 0, at(p.c), 1);
     else
-      twofold(kRowMajor, kNoTrans, kNoTrans, m, n, k, 1, at<T>(t, "a"), k, at<T>(t, "b"), n, 0, at<T>(t, "c"), n);
-  };
-}
-
-template <class T>
-std::function<void(DeviceTensors&)> matrix_vector(const Case& c, decltype(OpenBlas::sgemv) single, decltype(OpenBlas::dgemv) twofold) {
-  const int m = static_cast<int>(c.shape[0]), k = static_cast<int>(c.shape[1]);
-  return [=](DeviceTensors& t) {
-    if constexpr (std::is_same_v<T, float>)
-      single(kRowMajor, kNoTrans, m, k, 1, at<T>(t, "a"), k, at<T>(t, "x"), 1, 0, at<T>(t, "y"), 1);
-    else
-      twofold(kRowMajor, kNoTrans, m, k, 1, at<T>(t, "a"), k, at<T>(t, "x"), 1, 0, at<T>(t, "y"), 1);
+      gemm(kRowMajor, kNoTrans, kNoTrans, m, n, k, 1, at(p.a), k, at(p.b), n, 0, at(p.c), n);
   };
 }
 
@@ -103,15 +64,10 @@ class OpenBlasPeer final : public Peer {
 
   std::unique_ptr<Contender> prepare(const Case& c) override {
     const bool single = c.type == ir::Element::f32;
-    if (!single && c.type != ir::Element::f64) throw Unavailable(fmt::format("it has no {}", ir::text(c.type)));
-    std::function<void(DeviceTensors&)> call;
-    if (c.row->name == "matmul")
-      call = single ? product<float>(c, blas_.sgemm, blas_.dgemm) : product<double>(c, blas_.sgemm, blas_.dgemm);
-    else if (c.row->name == "matvec")
-      call = single ? matrix_vector<float>(c, blas_.sgemv, blas_.dgemv) : matrix_vector<double>(c, blas_.sgemv, blas_.dgemv);
-    else
-      throw Unavailable(fmt::format("it has no {}", c.row->name));
-    return std::make_unique<BlasCall>(setting_.device, c, std::move(call));
+    if (!c.problem.product || (!single && c.type != ir::Element::f64)) throw Unavailable("it is called for products of f32 and f64 only");
+    const MatrixProduct& p = *c.problem.product;
+    return calls_on_device(setting_.device, c,
+                           single ? product<float>(p, blas_.sgemm, blas_.sgemv) : product<double>(p, blas_.dgemm, blas_.dgemv), true);
   }
 
  private:

@@ -62,19 +62,21 @@ class PythonKernel final : public Contender {
     return ms;
   }
 
-  std::vector<std::byte> result(std::string_view tensor) override {
-    const std::string path = fmt::format("{}/{}.result", folder_, tensor);
-    process_.ask(json_object({{"do", json_string("result")}, {"tensor", json_string(tensor)}, {"file", json_string(path)}}));
-    std::vector<std::byte> bytes = read_file(path);
-    for (const Tensor& t : case_.problem.tensors)
-      if (t.name == tensor && bytes.size() != t.bytes.size())
-        throw Unavailable(fmt::format("its result has {} bytes and not {}", bytes.size(), t.bytes.size()));
-    return bytes;
+  Contents results() override {
+    std::vector<std::string> files;
+    for (const Reference& r : case_.problem.references)
+      files.push_back(json_object({{"name", json_string(r.tensor)}, {"file", json_string(path_of_result(r.tensor))}}));
+    process_.ask(json_object({{"do", json_string("results")}, {"files", json_array(files)}}));
+    Contents all;
+    for (const Reference& r : case_.problem.references) all.emplace(r.tensor, read_file(path_of_result(r.tensor)));
+    return all;
   }
 
   void settle() override { wait_until_idle(process_.id()); }
 
  private:
+  std::string path_of_result(const std::string& tensor) const { return fmt::format("{}/{}.result", folder_, tensor); }
+
   PythonProcess& process_;
   const Case& case_;
   const std::string folder_;

@@ -1,5 +1,7 @@
 // The results of `tilewright bench`, as the table, the JSON file and the chart show them.
 #pragma once
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +26,7 @@ struct Contestant {
 /// The result of one case.
 struct CaseResult {
   std::string kernel, shape, type;
+  std::string data;  // what is random in another way than in the other cases
   double flops = 0, bytes = 0;
   std::vector<Contestant> contestants;  // ours first, then the peers in their order
   double copy_ms = 0;                   // of as many bytes, in the same rounds; 0: not measured
@@ -43,7 +46,7 @@ struct PeerVersion {
 struct Results {
   std::string version, commit, date;
   Facts facts;
-  std::string data = "uniform in [-1, 1), integers in [-4, 4); results are checked against double precision first";
+  std::string data = fmt::format("{}, but where --list says otherwise; results are checked against double precision first", kUsualData);
   std::vector<PeerVersion> peers;
   bool cold = false;
   int rounds = 0;

@@ -1,4 +1,4 @@
-// Fills arrays with random numbers, and moves them to devices and back.
+// Makes room for arrays, reads their elements, and moves them to devices and back.
 #include "frontend/cli/bench/tensor.h"
 
 #include <fmt/format.h>
@@ -6,31 +6,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <limits>
 #include <new>
+#include <span>
 
 namespace tilewright::cli::bench {
 
 namespace {
-
-/// A hash of a counter: splitmix64.
-std::uint64_t scrambled(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-template <class T>
-T random_element(std::uint64_t hash) {
-  if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<int>(hash >> 61) - 4);
-  else if constexpr (std::is_same_v<T, double>)
-    return static_cast<double>(hash >> 11) * 0x1p-52 - 1;
-  else
-    return T(static_cast<float>(hash >> 40) * 0x1p-23f - 1);
-}
 
 template <class T>
 double as_double(T value) {
@@ -40,51 +21,35 @@ double as_double(T value) {
     return static_cast<double>(static_cast<float>(value));
 }
 
-template <class T>
-T unwritten() {
-  if constexpr (std::is_integral_v<T>)
-    return std::numeric_limits<T>::min();
-  else
-    return T(std::numeric_limits<float>::quiet_NaN());
-}
-
-/// Room for the elements of a tensor. Throws std::bad_alloc where the system would end the process once it were used.
-template <class T>
-T* allocate(Tensor& t) {
-  const double bytes = static_cast<double>(t.elements()) * sizeof(T);
-  if (bytes > static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))) throw std::bad_alloc();
-  t.bytes.resize(static_cast<std::size_t>(t.elements()) * sizeof(T));
-  return reinterpret_cast<T*>(t.bytes.data());
-}
-
 }  // namespace
 
 std::string text(const Shape& shape) { return fmt::format("{}", fmt::join(shape, "x")); }
 
-std::int64_t Tensor::elements() const {
+std::int64_t elements_of(const Shape& shape) {
   std::int64_t n = 1;
   for (const std::int64_t extent : shape) n *= extent;
   return n;
 }
 
-Tensor random_input(std::string name, ir::Element element, Shape shape) {
+Tensor allocated(std::string name, ir::Element element, Shape shape) {
   Tensor t{std::move(name), element, std::move(shape)};
-  std::uint64_t seed = 1;
-  for (const char c : t.name) seed = scrambled(seed + static_cast<unsigned char>(c));
-  with_type(element, [&]<class T>(std::type_identity<T>) {
-    T* to = allocate<T>(t);
-    for (std::int64_t i = 0; i < t.elements(); ++i) to[i] = random_element<T>(scrambled(seed + static_cast<std::uint64_t>(i)));
-  });
+  const double bytes = static_cast<double>(t.elements()) * ir::bytes(element);
+  if (bytes > static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))) throw std::bad_alloc();
+  t.bytes.resize(static_cast<std::size_t>(bytes));
   return t;
 }
 
-Tensor result(std::string name, ir::Element element, Shape shape) {
-  Tensor t{std::move(name), element, std::move(shape), true};
-  with_type(element, [&]<class T>(std::type_identity<T>) {
-    T* to = allocate<T>(t);
-    std::fill(to, to + t.elements(), unwritten<T>());
-  });
-  return t;
+std::uint64_t scrambled(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+std::uint64_t seed_of(std::string_view name) {
+  std::uint64_t seed = 1;
+  for (const char c : name) seed = scrambled(seed + static_cast<unsigned char>(c));
+  return seed;
 }
 
 double Reader::operator[](std::int64_t index) const {
@@ -99,21 +64,26 @@ DeviceTensors::DeviceTensors(const Device& device, const std::vector<Tensor>& te
 }
 
 void DeviceTensors::restore(const std::vector<Tensor>& tensors) {
-  for (const Tensor& t : tensors)
+  for (const Tensor& t : tensors) {
+    Entry& e = find(t.name);
+    e.returned.clear();
     with_type(t.element, [&]<class T>(std::type_identity<T>) {
-      std::get<Buffer<T>>(find(t.name).buffer)
-          .upload(std::span<const T>(reinterpret_cast<const T*>(t.bytes.data()), static_cast<std::size_t>(t.elements())));
+      std::get<Buffer<T>>(e.buffer).upload(
+          std::span<const T>(reinterpret_cast<const T*>(t.bytes.data()), static_cast<std::size_t>(t.elements())));
     });
+  }
 }
 
 std::vector<std::byte> DeviceTensors::contents(std::string_view name) const {
+  const Entry& e = entries_.find(name)->second;
+  if (!e.returned.empty()) return e.returned;
   return std::visit(
       []<class T>(const Buffer<T>& buffer) {
         std::vector<std::byte> bytes(buffer.size() * sizeof(T));
         buffer.download(std::span<T>(reinterpret_cast<T*>(bytes.data()), buffer.size()));
         return bytes;
       },
-      entries_.find(name)->second.buffer);
+      e.buffer);
 }
 
 void* DeviceTensors::address(std::string_view name) {

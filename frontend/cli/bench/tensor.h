@@ -2,10 +2,11 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -19,6 +20,30 @@ using Shape = std::vector<std::int64_t>;
 
 /// "1024x512".
 std::string text(const Shape&);
+/// The product of the extents.
+std::int64_t elements_of(const Shape&);
+
+template <class T>
+inline constexpr ir::Element kElement = static_cast<ir::Element>(tilewright::detail::CodeOf<T>::value);
+
+/// A list of element types as C++ types.
+template <class... T>
+struct ElementTypes {};
+/// All that arrays of benchmarks can have.
+using ArrayTypes = ElementTypes<float, double, f16, bf16, f8e4m3, std::int8_t, std::uint8_t, std::int32_t, std::int64_t, bool>;
+
+/// Calls f with a std::type_identity of the C++ type of an element. Requires: it is one of the list.
+template <class T, class... More, class F>
+decltype(auto) with_type(ElementTypes<T, More...>, ir::Element e, F&& f) {
+  if constexpr (sizeof...(More) > 0) {
+    if (e != kElement<T>) return with_type(ElementTypes<More...>(), e, std::forward<F>(f));
+  }
+  return f(std::type_identity<T>());
+}
+template <class F>
+decltype(auto) with_type(ir::Element e, F&& f) {
+  return with_type(ArrayTypes(), e, std::forward<F>(f));
+}
 
 struct Tensor {
   std::string name;
@@ -27,22 +52,67 @@ struct Tensor {
   bool written = false;            // a result
   std::vector<std::byte> bytes{};  // before a launch
 
-  std::int64_t elements() const;
+  std::int64_t elements() const { return elements_of(shape); }
 };
 
-/// An input of numbers that are uniform in [-1, 1), of small integers in [-4, 4) for integer types. The seed is that of the name.
-Tensor random_input(std::string name, ir::Element, Shape);
-/// An input of i32 whose element i is value(i).
-template <class F>
-Tensor integer_input(std::string name, Shape shape, F value) {
-  Tensor t{std::move(name), ir::Element::i32, std::move(shape)};
-  t.bytes.resize(static_cast<std::size_t>(t.elements()) * sizeof(std::int32_t));
-  auto* to = reinterpret_cast<std::int32_t*>(t.bytes.data());
-  for (std::int64_t i = 0; i < t.elements(); ++i) to[i] = static_cast<std::int32_t>(value(i));
+/// An array with room for its elements. Throws std::bad_alloc where the system would end the process once it were used.
+Tensor allocated(std::string name, ir::Element, Shape);
+/// A hash of a counter: splitmix64.
+std::uint64_t scrambled(std::uint64_t);
+/// A seed for the random numbers of an array.
+std::uint64_t seed_of(std::string_view name);
+
+/// An input whose element i is value(i).
+template <class T, class F>
+Tensor input(std::string name, Shape shape, F value) {
+  Tensor t = allocated(std::move(name), kElement<T>, std::move(shape));
+  T* to = reinterpret_cast<T*>(t.bytes.data());
+  for (std::int64_t i = 0, n = t.elements(); i < n; ++i) to[i] = T(value(i));
   return t;
 }
+/// An input of numbers that are uniform in [-1, 1), of small integers in [-4, 4) for integer types. The seed is that of the name.
+template <class T>
+Tensor random_input(std::string name, Shape shape) {
+  const std::uint64_t seed = seed_of(name);
+  return input<T>(std::move(name), std::move(shape), [seed](std::int64_t i) {
+    const std::uint64_t hash = scrambled(seed + static_cast<std::uint64_t>(i));
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<int>(hash >> 61) - 4;
+    else if constexpr (std::is_same_v<T, double>)
+      return static_cast<double>(hash >> 11) * 0x1p-52 - 1;
+    else
+      return static_cast<float>(hash >> 40) * 0x1p-23f - 1;
+  });
+}
+/// An input of integers that are uniform in [0, below).
+template <class T>
+Tensor random_below(std::string name, Shape shape, std::int64_t below) {
+  const std::uint64_t seed = seed_of(name), values = static_cast<std::uint64_t>(below);
+  return input<T>(std::move(name), std::move(shape),
+                  [=](std::int64_t i) { return scrambled(seed + static_cast<std::uint64_t>(i)) % values; });
+}
+/// An input that a kernel before the measured one makes: zeros until then.
+template <class T>
+Tensor prepared(std::string name, Shape shape) {
+  return input<T>(std::move(name), std::move(shape), [](std::int64_t) { return 0; });
+}
 /// A result, which is NaN, or the least integer, where a kernel writes nothing.
-Tensor result(std::string name, ir::Element, Shape);
+template <class T>
+Tensor result(std::string name, Shape shape) {
+  Tensor t = input<T>(std::move(name), std::move(shape), [](std::int64_t) {
+    if constexpr (std::is_integral_v<T>)
+      return std::numeric_limits<T>::min();
+    else
+      return std::numeric_limits<float>::quiet_NaN();
+  });
+  t.written = true;
+  return t;
+}
+/// An input that the kernel changes.
+inline Tensor changed(Tensor t) {
+  t.written = true;
+  return t;
+}
 
 /// The elements of an array in double precision.
 class Reader {
@@ -74,11 +144,28 @@ class DeviceTensors {
     return view_of<T>(std::get<Buffer<std::remove_const_t<T>>>(e.buffer), e.shape, std::make_index_sequence<R>());
   }
 
+  /// What a function returned becomes the contents of an array: its first element, or all of them.
+  template <class T>
+  void keep(std::string_view name, T value) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+    find(name).returned.assign(bytes, bytes + sizeof value);
+  }
+  template <class T>
+  void keep(std::string_view name, Buffer<T>&& values) {
+    find(name).buffer = std::move(values);
+  }
+
  private:
-  using AnyBuffer = std::variant<Buffer<float>, Buffer<double>, Buffer<f16>, Buffer<bf16>, Buffer<std::int8_t>, Buffer<std::int32_t>>;
+  template <class>
+  struct VariantOf;
+  template <class... T>
+  struct VariantOf<ElementTypes<T...>> {
+    using type = std::variant<Buffer<T>...>;
+  };
   struct Entry {
     Shape shape;
-    AnyBuffer buffer;
+    VariantOf<ArrayTypes>::type buffer;
+    std::vector<std::byte> returned{};
   };
   Entry& find(std::string_view name) { return entries_.find(name)->second; }
 
@@ -91,28 +178,5 @@ class DeviceTensors {
 
   std::map<std::string, Entry, std::less<>> entries_;
 };
-
-/// Calls f with a std::type_identity of the C++ type of an element; elements are those of benchmarks' arrays.
-template <class F>
-decltype(auto) with_type(ir::Element e, F&& f) {
-  switch (e) {
-    case ir::Element::f64: return f(std::type_identity<double>());
-    case ir::Element::f16: return f(std::type_identity<f16>());
-    case ir::Element::bf16: return f(std::type_identity<bf16>());
-    case ir::Element::i8: return f(std::type_identity<std::int8_t>());
-    case ir::Element::i32: return f(std::type_identity<std::int32_t>());
-    default: return f(std::type_identity<float>());
-  }
-}
-/// The same for floats only, so that fewer kernels are instantiated.
-template <class F>
-decltype(auto) with_float(ir::Element e, F&& f) {
-  switch (e) {
-    case ir::Element::f64: return f(std::type_identity<double>());
-    case ir::Element::f16: return f(std::type_identity<f16>());
-    case ir::Element::bf16: return f(std::type_identity<bf16>());
-    default: return f(std::type_identity<float>());
-  }
-}
 
 }  // namespace tilewright::cli::bench

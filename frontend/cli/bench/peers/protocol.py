@@ -3,8 +3,8 @@
 A request is a line of JSON on standard input, the answer a line "@ok VALUE" or "@no REASON" on standard output. A Library has
     open(device, threads, ieee) -> the text of its version
     load(path, element type, shape) -> an array
-    save(array, path)
-    kernels: {name: function(arrays by name, shape) -> a function that runs the kernel once and returns the result}
+    save(array, element type, path)
+    kernels: {name: function(arrays by name, shape) -> a function that runs the kernel once and returns its result, or a tuple of them}
     time(function, launches) -> milliseconds of all launches
 """
 import json
@@ -31,14 +31,21 @@ class Server:
             raise RuntimeError("it has no " + request["kernel"])
         self.run = None  # frees the arrays of the last one
         arrays = {t["name"]: self.peer.load(t["file"], t["type"], t["shape"]) for t in request["tensors"]}
+        self.types = {t["name"]: t["type"] for t in request["tensors"]}
         self.run = kernel(arrays, request["shape"])
         return ""
 
     def time(self, request):
         return "%.9g" % (self.peer.time(self.run, request["launches"]) / request["launches"])
 
-    def result(self, request):
-        self.peer.save(self.run(), request["file"])
+    def results(self, request):
+        results = self.run()
+        if not isinstance(results, tuple):
+            results = (results,)
+        if len(results) != len(request["files"]):
+            raise RuntimeError("it has %d results and not %d" % (len(results), len(request["files"])))
+        for array, to in zip(results, request["files"]):
+            self.peer.save(array, self.types[to["name"]], to["file"])
         return ""
 
     def serve(self):

@@ -19,14 +19,19 @@ class TorchArrays:
             return "PyTorch %s, CUDA %s, %s" % (torch.__version__, torch.version.cuda, torch.cuda.get_device_name(self.device))
         return "PyTorch %s, %d threads" % (torch.__version__, torch.get_num_threads())
 
-    def load(self, path, element, shape):
-        types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
-                 "i8": torch.int8, "i32": torch.int32}
-        with open(path, "rb") as file:
-            return torch.frombuffer(bytearray(file.read()), dtype=types[element]).reshape(shape).to(self.device)
+    @staticmethod
+    def types():
+        return {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64, "i8": torch.int8,
+                "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64, "i1": torch.bool}
 
-    def save(self, tensor, path):
-        plain = tensor.contiguous().cpu()
+    def load(self, path, element, shape):
+        if element not in self.types():
+            raise RuntimeError("it is not measured in " + element)
+        with open(path, "rb") as file:
+            return torch.frombuffer(bytearray(file.read()), dtype=self.types()[element]).reshape(shape).to(self.device)
+
+    def save(self, tensor, element, path):
+        plain = torch.as_tensor(tensor).to(self.types()[element]).contiguous().cpu()
         with open(path, "wb") as file:
             file.write(ctypes.string_at(plain.data_ptr(), plain.numel() * plain.element_size()))
 

@@ -1,7 +1,7 @@
 // Elements or rows of an array that an array of indices chooses.
 #pragma once
 #include "tilewright/kernels/array.h"
-#include "tilewright/kernels/configuration.h"
+#include "tilewright/kernels/elements.h"
 
 namespace tilewright::kernels {
 
