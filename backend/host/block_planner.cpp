@@ -271,7 +271,11 @@ void BlockPlanner::schedule_dot(OpId id) {
 /// Results of rank 0, which split may have, are scalars from this step on.
 void BlockPlanner::schedule_on_buffers(OpId id) {
   const auto& op = f_.op(id);
-  for (std::size_t i = 0; i < op.operands.size(); ++i) read_whole(id, static_cast<int>(i));
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    // Of what a sort takes along, it computes the elements that it keeps.
+    if (op.kind == OpKind::sort_ && i > 0 && p_.schedule(op.operands[i]) == Schedule::inlined) continue;
+    read_whole(id, static_cast<int>(i));
+  }
   const bool is_atomic = ir::info(op.kind).family == ir::Family::atomic;
   for (ValueId r : op.results)
     if (!f_.type(r).is_scalar() && !(is_atomic && !f_.has_uses(r))) p_.ensure_class(r);  // the results of most atomics are unused

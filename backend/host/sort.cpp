@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "backend/host/nest.h"
 #include "backend/host/steps.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/builder.h"
@@ -17,12 +18,12 @@ namespace {
 
 /// Emits one sort, a group of rows at a time:
 /// 1. make_records  A record is a signed integer: the key, mapped so that signed order is the requested order, above its index in the row.
-/// No
-///                  two records are equal, so any network sorts stably. Keys too wide for that have a second word for the index; integers
-///                  that are sorted alone have no index, because equal ones are interchangeable.
+///                  No two records are equal, so any network sorts stably. Keys too wide for that have a second word for the index;
+///                  integers that are sorted alone have no index, because equal ones are interchangeable.
 /// 2. sort_group    The network; every comparison puts the lesser record first. To merge two sorted runs of n, records i and 2n - 1 - i are
 ///                  compared first, then those n/2, n/4, ... 1 apart. Distances below the lanes of a vector are shuffles, the others whole
 ///                  vectors; extents are loop bounds, so that the size of the code depends on the vector alone.
+///    select_least  In place of both, for the few least of a long row: sorts only records that may be among them.
 /// 3. write_rows    Writes the elements of every tile in the order of the records.
 class RowSorter {
   using Record = std::array<Value*, 2>;  // vectors; the second one is null if one word holds the record
@@ -36,7 +37,7 @@ class RowSorter {
     log2_kept_ = result.log2_extent(result.rank() - 1);
     for (std::size_t j = 0; j < op.operands.size(); ++j) {
       types_.push_back(e.f().type(op.operands[j]));
-      from_.push_back(e.operand_buffer(id, j));
+      from_.push_back(is_computed(j) ? nullptr : e.operand_buffer(id, j));
       to_.push_back(e.buffer_of(op.results[j]));
     }
     keys_only_ = op.operands.size() == 1 && !keys_.is_float();
@@ -52,18 +53,26 @@ class RowSorter {
 
   void run() {
     if (log2_extent_ == 0) {
-      for (std::size_t j = 0; j < types_.size(); ++j) e_.move_block(types_[j], keys_.elements(), to_[j], e_.i64(0), from_[j], e_.i64(0));
+      loop(keys_.elements(), 1, [&](Value* row) {
+        for (std::size_t j = 0; j < types_.size(); ++j) move_element(j, row, row);
+      });
       return;
     }
+    // A run that is sorted, and one that is collected.
+    const bool selects = log2_extent_ >= log2_lanes_ && log2_extent_ >= log2_run_ + 2;
     std::array<Emitter::ScratchRange, 2> scratch{};
     for (int w = 0; w < words_; ++w) {
-      scratch[w] = e_.allocate_scratch((std::int64_t{word_bits_} / 8) << log2_group_);
+      scratch[w] = e_.allocate_scratch((std::int64_t{word_bits_} / 8) << (selects ? log2_run_ + 1 : log2_group_));
       records_[w] = scratch[w].address;
     }
     loop(keys_.elements() >> log2_group_, 1, [&](Value* group) {
       Value* first = b_.CreateShl(group, static_cast<std::uint64_t>(log2_group_), "", true, true);
-      make_records(first);
-      sort_group();
+      if (selects) {
+        select_least(first);
+      } else {
+        make_records(first);
+        sort_group();
+      }
       write_rows(first);
     });
     for (int w = 0; w < words_; ++w) e_.free_scratch(scratch[w]);
@@ -112,12 +121,16 @@ class RowSorter {
   }
   Record reversed(const Record& r) { return exchanged(r, static_cast<int>(lanes_) - 1); }
 
+  Value* less(const Record& a, const Record& b) {
+    Value* is_less = b_.CreateICmpSLT(a[0], b[0]);
+    if (words_ == 1) return is_less;
+    return b_.CreateOr(is_less, b_.CreateAnd(b_.CreateICmpEQ(a[0], b[0]), b_.CreateICmpSLT(a[1], b[1])));
+  }
   /// The lesser and the greater of two records, lane by lane.
   std::pair<Record, Record> ordered(const Record& a, const Record& b) {
     if (words_ == 1)
       return {{b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a[0], b[0])}, {b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a[0], b[0])}};
-    Value* equal = b_.CreateICmpEQ(a[0], b[0]);
-    Value* swap = b_.CreateOr(b_.CreateICmpSLT(b[0], a[0]), b_.CreateAnd(equal, b_.CreateICmpSLT(b[1], a[1])));
+    Value* swap = less(b, a);
     std::pair<Record, Record> r;
     for (int w = 0; w < words_; ++w) {
       r.first[w] = b_.CreateSelect(swap, b[w], a[w]);
@@ -148,22 +161,24 @@ class RowSorter {
     return b_.CreateSelect(is_nan, constant(magnitude), order);
   }
 
-  /// The records of the rows that begin at element `first`.
-  void make_records(Value* first) {
+  /// The records of the elements from `at` on, of rows that begin at element `first`.
+  Record make_record(Value* first, Value* at) {
+    Value* key = b_.CreateSExt(mapped(e_.read_lanes(from_[0], keys_, plus(first, at), lanes_)), words());
+    if (keys_only_) return {key};
     std::vector<llvm::Constant*> steps;
     for (unsigned i = 0; i < lanes_; ++i) steps.push_back(llvm::ConstantInt::get(word(), i));
-    Value* within_row = llvm::ConstantInt::get(words(), (std::uint64_t{1} << log2_extent_) - 1);
-    loop(std::int64_t{1} << log2_group_, lanes_, [&](Value* at) {
-      Value* key = b_.CreateSExt(mapped(e_.read_lanes(from_[0], keys_, plus(first, at), lanes_)), words());
-      Value* position = b_.CreateAdd(b_.CreateVectorSplat(lanes_, b_.CreateTrunc(at, word())), llvm::ConstantVector::get(steps));
-      Value* index = b_.CreateAnd(position, within_row);
-      if (words_ == 2)
-        store(at, {key, index});
-      else if (keys_only_)
-        store(at, {key});
-      else
-        store(at, {b_.CreateOr(b_.CreateShl(key, static_cast<std::uint64_t>(log2_extent_)), index)});
-    });
+    Value* position = b_.CreateAdd(b_.CreateVectorSplat(lanes_, b_.CreateTrunc(at, word())), llvm::ConstantVector::get(steps));
+    Value* index = b_.CreateAnd(position, llvm::ConstantInt::get(words(), (std::uint64_t{1} << log2_extent_) - 1));
+    if (words_ == 2) return {key, index};
+    return {b_.CreateOr(b_.CreateShl(key, static_cast<std::uint64_t>(log2_extent_)), index)};
+  }
+  void make_records(Value* first) {
+    loop(std::int64_t{1} << log2_group_, lanes_, [&](Value* at) { store(at, make_record(first, at)); });
+  }
+  /// Less than no record, in every lane.
+  Record greatest() {
+    llvm::Constant* word_max = llvm::ConstantInt::get(words(), ~std::uint64_t{0} >> (65 - word_bits_));
+    return {word_max, words_ == 2 ? word_max : nullptr};
   }
 
   // ---- the network ----
@@ -253,21 +268,72 @@ class RowSorter {
     });
   }
 
-  /// Reduces each pair of sorted runs to the lesser half of its records, as a sorted run, until one run is left.
+  /// Merges the sorted runs at `low` and behind it to the lesser half of their records, a sorted run at `to`.
+  void merge_least(Value* low, Value* to) {
+    const std::int64_t run = std::int64_t{1} << log2_run_;
+    Value* last = plus(low, e_.i64(2 * run - lanes_));
+    loop(run, lanes_, [&](Value* i) { store(plus(to, i), ordered(load(plus(low, i)), reversed(load(minus(last, i)))).first); });
+    compare_down(to, log2_run_, e_.i64(log2_run_), log2_lanes_);
+    finish_lanes(to, log2_run_);
+  }
+
+  /// Reduces pairs of sorted runs until one run is left.
   void keep_least() {
     loop(e_.i64(0), e_.i64(log2_group_ - log2_run_), 1, false, [&](Value* round) {
       Value* pairs = power(minus(e_.i64(log2_group_ - log2_run_ - 1), round));
       loop(e_.i64(0), pairs, 1, false, [&](Value* pair) {
-        const std::int64_t run = std::int64_t{1} << log2_run_;
-        Value* low = b_.CreateShl(pair, static_cast<std::uint64_t>(log2_run_) + 1, "", true, true);
-        Value* last = plus(low, e_.i64(2 * run - lanes_));
         // Overwrites runs that are merged already, or the first one of the pair.
-        Value* to = b_.CreateShl(pair, static_cast<std::uint64_t>(log2_run_), "", true, true);
-        loop(run, lanes_, [&](Value* i) { store(plus(to, i), ordered(load(plus(low, i)), reversed(load(minus(last, i)))).first); });
-        compare_down(to, log2_run_, e_.i64(log2_run_), log2_lanes_);
-        finish_lanes(to, log2_run_);
+        merge_least(b_.CreateShl(pair, static_cast<std::uint64_t>(log2_run_) + 1, "", true, true),
+                    b_.CreateShl(pair, static_cast<std::uint64_t>(log2_run_), "", true, true));
       });
     });
+  }
+
+  /// Leaves the least records of a row, sorted, at 0. Behind them collects vectors in which some record is less than the last of those that
+  /// are kept so far; when they fill a run, or the row ends, it is sorted and merged.
+  void select_least(Value* first) {
+    const std::int64_t run = std::int64_t{1} << log2_run_, extent = std::int64_t{1} << log2_extent_;
+    loop(run, lanes_, [&](Value* i) { store(i, greatest()); });
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    llvm::BasicBlock *select = e_.new_block("select"), *collect = e_.new_block("collect"), *collected = e_.new_block("collected");
+    llvm::BasicBlock *merge = e_.new_block("merge"), *done = e_.new_block("selected");
+    b_.CreateBr(select);
+
+    b_.SetInsertPoint(select);
+    auto* begin = b_.CreatePHI(b_.getInt64Ty(), 2, "begin");
+    begin->addIncoming(e_.i64(0), before);
+    Record last{};
+    for (int w = 0; w < words_; ++w) {
+      Value* of_kept = address(w, e_.i64((std::int64_t{1} << log2_kept_) - 1));
+      last[w] = b_.CreateVectorSplat(lanes_, b_.CreateAlignedLoad(word(), of_kept, align(1)));
+    }
+    b_.CreateBr(collect);
+
+    b_.SetInsertPoint(collect);
+    auto *at = b_.CreatePHI(b_.getInt64Ty(), 2, "at"), *end = b_.CreatePHI(b_.getInt64Ty(), 2, "end");
+    at->addIncoming(begin, select);
+    end->addIncoming(e_.i64(run), select);
+    const Record record = make_record(first, at);
+    store(end, record);  // and overwritten, unless it is kept
+    Value* is_kept = b_.CreateOrReduce(less(record, last));
+    Value* next_end = plus(end, b_.CreateSelect(is_kept, e_.i64(lanes_), e_.i64(0)));
+    Value* next = plus(at, e_.i64(lanes_));
+    at->addIncoming(next, collect);
+    end->addIncoming(next_end, collect);
+    Value* is_left = b_.CreateICmpSLT(next, e_.i64(extent));
+    b_.CreateCondBr(b_.CreateAnd(is_left, b_.CreateICmpSLT(next_end, e_.i64(2 * run))), collect, collected);
+
+    b_.SetInsertPoint(collected);
+    b_.CreateCondBr(b_.CreateICmpEQ(next_end, e_.i64(run)), done, merge);  // the row has ended
+
+    b_.SetInsertPoint(merge);
+    loop(next_end, e_.i64(2 * run), lanes_, true, [&](Value* i) { store(i, greatest()); });
+    sort_run(e_.i64(run), log2_run_);
+    merge_least(e_.i64(0), e_.i64(0));
+    begin->addIncoming(next, b_.GetInsertBlock());
+    b_.CreateCondBr(is_left, select, done);
+
+    b_.SetInsertPoint(done);
   }
 
   void sort_group() {
@@ -302,9 +368,31 @@ class RowSorter {
       loop(kept, 1, [&](Value* i) {
         Value* record = b_.CreateAlignedLoad(word(), address(words_ - 1, plus(sorted, i)), align(1));
         Value* index = b_.CreateAnd(b_.CreateZExt(record, b_.getInt64Ty()), e_.i64((std::int64_t{1} << log2_extent_) - 1));
-        for (std::size_t j = 0; j < types_.size(); ++j) e_.move_block(types_[j], 1, to_[j], plus(to, i), from_[j], plus(from, index));
+        for (std::size_t j = 0; j < types_.size(); ++j) move_element(j, plus(to, i), plus(from, index));
       });
     });
+  }
+
+  /// Whether an operand is not in a buffer, but computed for the indices that are written.
+  bool is_computed(std::size_t j) const { return j > 0 && e_.plan().schedule(e_.f().op(id_).operands[j]) == Schedule::inlined; }
+
+  /// Writes element `from` of operand j as element `to` of the result.
+  void move_element(std::size_t j, Value* to, Value* from) {
+    if (!is_computed(j)) return e_.move_block(types_[j], 1, to_[j], to, from_[j], from);
+    Step step;
+    step.extents = squeezed(types_[j]);
+    Nest nest(e_, step);
+    std::uint64_t stride = 0;  // its logarithm
+    for (int dim = nest.dims() - 1; dim >= 0; --dim) {
+      const std::int64_t extent = step.extents[static_cast<std::size_t>(dim)];
+      nest.set_index(dim, b_.CreateAnd(b_.CreateLShr(from, stride), e_.i64(extent - 1)));
+      stride += static_cast<std::uint64_t>(std::countr_zero(static_cast<std::uint64_t>(extent)));
+    }
+    for (int dim = 0; dim < nest.dims(); ++dim) nest.enter(dim);
+    llvm::BasicBlock* rest = e_.new_block("element");
+    b_.CreateBr(rest);
+    b_.SetInsertPoint(rest);
+    e_.write_lanes(to_[j], types_[j], to, nest.operand(e_.f().op(id_).operands[j]));
   }
 
   Emitter& e_;

@@ -140,6 +140,26 @@ TEST_CASE("sort: the first so many of each row") {
     }
 }
 
+TEST_CASE("sort: the first of rows that are in order, in reverse order and of equal elements, and indices that are computed") {
+  for (const Shape& shape : {Shape{2, 1024}, Shape{2, 1, 4, 128}, Shape{64, 32}})
+    for (std::int64_t count : {1, 2, 32}) {
+      ProgramBuilder p("ordered");
+      Builder& b = p.ir();
+      const std::int64_t extent = shape.back(), rows = Type(Element::i32, shape).elements() / extent;
+      Shape line(shape.size(), 1), across = shape;
+      line.back() = extent;
+      across.back() = 1;
+      const ValueId column = b.broadcast(b.reshape(b.arange(0, extent), line), shape);
+      const ValueId row = b.broadcast(b.reshape(b.arange(0, rows), across), shape);
+      const ValueId number = b.binary(OpKind::add_, column, b.binary(OpKind::mul_, row, row));
+      for (Element e : {Element::i16, Element::i32, Element::i64, Element::f32, Element::f64})
+        for (ValueId key : {b.cast(column, e), b.cast(b.unary(OpKind::neg_, column), e), b.cast(row, e)})
+          for (bool descending : {false, true})
+            for (ValueId v : sort(b, {key, number}, descending, count)) p.output(v);
+      check_on_machines(p.take());
+    }
+}
+
 TEST_CASE("sort: rows longer than what the first-level cache holds") {
   for (std::int64_t count : {1, 16, 4096, 16384}) {
     ProgramBuilder p("long");
@@ -165,7 +185,8 @@ TEST_CASE("gather: every type along every axis, by indices of every type, inside
       if (shape.size() <= 2) {
         for (Element e : kNumbers) p.output(gather(b, p.input(Type(e, shape)), p.input(Type(Element::i32, more)), axis));
         for (Element e : kIntegers)
-          for (const Shape& picked : {fewer, shape}) p.output(gather(b, p.input(Type(Element::f32, shape)), p.input(Type(e, picked)), axis));
+          for (const Shape& picked : {fewer, shape})
+            p.output(gather(b, p.input(Type(Element::f32, shape)), p.input(Type(e, picked)), axis));
       }
       // Of a tile that is never stored, by one; and of addresses.
       const ValueId s = p.scalar(Type(Element::i32), 3);
