@@ -85,7 +85,8 @@ std::vector<Configuration> candidates(const Machine& m, const ElementsShape& s) 
     for (const int bn : s.whole_rows ? std::vector{cover(s.columns, 1, 65536)} : sizes(s.columns, 1, 16384))
       for (const int w : warps(m, {2, 4, 8})) {
         const bool is_whole = bm >= s.rows && bn >= s.columns, is_small = bm * bn < (m.target.is_gpu() ? 128 * w : 1024);
-        const bool is_large = bm * bn > (m.target.is_gpu() ? 1024 * w : 32768);
+        const int most_of_host = s.turned_stride != 0 ? (64 << 10) / s.element_bytes : 32768;
+        const bool is_large = bm * bn > (m.target.is_gpu() ? 1024 * w : most_of_host);
         // Tiles whose rows are short although those of the matrix are long: they touch parts of lines.
         const bool is_narrow = bn < 16 && bn < s.columns;
         if ((!is_small || is_whole) && !is_large && !is_narrow) all.push_back({.bm = bm, .bn = bn, .num_warps = w});

@@ -4,7 +4,6 @@
 // They only rank configurations: other processors are assumed to differ in all of them by one factor. None was measured.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "frontend/kernels/models.h"
 
@@ -13,6 +12,7 @@ namespace tilewright::kernels::host {
 namespace {
 
 constexpr double kLevel1Bytes = 32 << 10;  // of the first cache, what one tile may fill
+constexpr double kCacheBytes = 16 << 20;   // of the last cache, what a launch may count on
 constexpr double kRow = 4;                 // a row of a tile begins: addresses, masks, what no vector does
 constexpr double kStep = 10;               // a step of a program's loop begins
 constexpr double kProgram = 100;           // a program begins
@@ -106,12 +106,13 @@ Programs programs_of(const Machine&, const ElementsShape& s, const Configuration
     // Larger tiles leave the streams that processors load ahead of.
     element += tile * s.element_bytes > kLevel1Bytes / 2 ? 0.04 : 0;
   } else {
-    // Elements of a row are read from a line each, and lines whose distance is a multiple of 4 KiB displace each other.
-    const double same_set = columns * static_cast<double>(std::gcd(s.turned_stride, std::int64_t{4096})) / 4096;
-    element += 0.33 + std::min(0.02 * same_set, 1.7) + 0.0015 * same_set + 0.05 * std::max(1.0, 64.0 / (c.bm * s.element_bytes)) +
-               0.01 * std::log2(columns) + outside_level1(tile * s.element_bytes, 0.1);
+    // Blocks are transposed in registers. Reads and writes both profit from long runs, those along the rows more.
+    element += 0.1 + 0.05 * std::max(0.0, std::log2(256.0 / c.bm));
+    // Rows that begin within a line share it with the next tile, which finds it in the caches only if tiles are small.
+    const bool shares_lines = s.turned_stride % 64 != 0 && p.memory_bytes > kCacheBytes;
+    if (shares_lines) element += 0.07 * std::max(0.0, std::log2(tile * s.element_bytes / 8192));
   }
-  p.nanoseconds = kProgram + tile * element + c.bm * kRow;
+  p.nanoseconds = kProgram + tile * element + c.bm * (s.turned_stride == 0 ? kRow : kRow / 2);
   return p;
 }
 
