@@ -32,21 +32,23 @@ void BlockPlanner::run() {
       schedule_dot(id);
     } else if (works_on_buffers(op.kind)) {
       schedule_on_buffers(id);
-    } else if (const int axis = transposed_axis(id); axis >= 0) {
-      schedule_transposed_load(id, axis);
+    } else if (schedule_interchanged(id)) {
+      continue;
     } else if (op.kind == OpKind::store_ || (op.kind == OpKind::load_ && !f_.type(op.results[0]).is_scalar())) {
       if (op.kind == OpKind::store_ && f_.type(op.operands[0]).is_scalar())
         schedule_scalar(id);
       else
         schedule_fused(id);
     } else if (op.kind == OpKind::reduce_) {
-      if (!is_alias(f_, id)) schedule_fused(id);
+      if (!p_.is_alias(id)) schedule_fused(id);
     } else if (p_.schedule(op.results[0]) == Schedule::scalar) {
       schedule_scalar(id);
     } else if (p_.schedule(op.results[0]) == Schedule::fused) {
       schedule_fused(id);
     } else if (p_.schedule(op.results[0]) == Schedule::buffered) {
-      schedule_reshape(id);
+      op.kind == OpKind::permute_ ? schedule_permute(id) : schedule_reshape(id);
+    } else if (p_.schedule(op.results[0]) == Schedule::inlined) {
+      for (ValueId x : op.operands) require_buffer(x);
     }
   }
   if (!pending_.empty()) append(Step{});
@@ -129,7 +131,7 @@ void BlockPlanner::schedule_fused(OpId id) {
     at = std::max(at, f_.attr(id, ir::AttrName::is_volatile) ? std::max(load_floor_, store_floor_) : load_floor_);
   if (op.kind == OpKind::store_) at = std::max(at, store_floor_);
   const int count = static_cast<int>(steps_.size());
-  while (at < count && !(steps_[at].is_loops && !steps_[at].is_transposed && steps_[at].extents == extents)) ++at;
+  while (at < count && !(steps_[at].is_loops && !steps_[at].is_interchanged && steps_[at].extents == extents)) ++at;
   if (at == count) {
     Step step;
     step.is_loops = true;
@@ -156,48 +158,85 @@ void BlockPlanner::schedule_fused(OpId id) {
   if (op.kind == OpKind::store_) load_floor_ = store_floor_ = at + 1;
 }
 
-int BlockPlanner::transposed_axis(OpId id) const {
-  if (!p_.memory_ || f_.kind(id) != OpKind::load_ || f_.attr(id, ir::AttrName::is_volatile)) return -1;
+int BlockPlanner::interchanged_axis(OpId id) const {
   const auto& op = f_.op(id);
-  const Type t = f_.type(op.results[0]);
+  const Type t = f_.type(op.operands[0]);
   const auto extents = squeezed(t);
-  if (extents.size() < 2) return -1;
-  const auto block = transposed_block(p_.memory_->lanes, t.element_bytes());
+  if (!p_.memory_ || extents.size() < 2 || f_.attr(id, ir::AttrName::is_volatile)) return -1;
   const AxisMap number = squeezed_axes(t);
   const passes::AxisInfo& info = p_.memory_->info(op.operands[0]);
   int longest = -1;
   for (int axis = 0; axis < t.rank(); ++axis) {
     const bool is_last = number[axis] == static_cast<int>(extents.size()) - 1;
-    if (is_last && (info.contiguity[axis] > 1 || info.constancy[axis] > 1 || t.extent(axis) < block)) return -1;
-    if (!is_last && info.contiguity[axis] >= block && (longest < 0 || info.contiguity[axis] > info.contiguity[longest])) longest = axis;
+    if (is_last && (info.contiguity[axis] > 1 || info.constancy[axis] > 1)) return -1;
+    if (!is_last && info.contiguity[axis] > 1 && (longest < 0 || info.contiguity[axis] > info.contiguity[longest])) longest = axis;
   }
   // Other operands would be read from buffers along the wrong axis.
-  for (ValueId x : op.operands)
-    if (!f_.type(x).is_scalar() && p_.schedule(p_.resolve(x).value) != Schedule::inlined) return -1;
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    const bool is_stored = op.kind == OpKind::store_ && i == 1;
+    if (!is_stored && !f_.type(op.operands[i]).is_scalar() && p_.schedule(p_.resolve(op.operands[i]).value) != Schedule::inlined) return -1;
+  }
   return longest;
 }
 
-/// A step of its own, so that everything else about its result runs along the last axis.
-void BlockPlanner::schedule_transposed_load(OpId id, int axis) {
+bool BlockPlanner::schedule_interchanged(OpId id) {
   const auto& op = f_.op(id);
-  const Type t = f_.type(op.results[0]);
-  const std::int8_t moved = squeezed_axes(t)[axis];
+  const bool is_load = op.kind == OpKind::load_;
+  if (!is_load && op.kind != OpKind::store_) return false;
+  const int axis = interchanged_axis(id);
+  if (axis < 0) return false;
+  const ValueId tile = is_load ? op.results[0] : op.operands[1];
+  const Type t = f_.type(tile);
+  const std::int64_t run = p_.memory_->info(op.operands[0]).contiguity[axis];
+  const Source s = p_.resolve(tile);
+  const Strides strides = strides_of(f_, s);
+  const bool is_in_buffer = p_.schedule(s.value) == Schedule::fused || p_.schedule(s.value) == Schedule::buffered;
   Step step;
-  step.is_loops = step.is_transposed = true;
-  const auto extents = squeezed(t);
-  for (std::size_t i = 0; i < extents.size(); ++i) {
-    if (static_cast<int>(i) == moved) continue;
-    step.dims_of_axes[i] = static_cast<std::int8_t>(step.extents.size());
-    step.extents.push_back(extents[i]);
+  int before_last = -1;
+  if (!is_in_buffer || strides[axis] <= 1) {
+    // What is stored is read along the same axis.
+    if (run < std::min<std::int64_t>(t.extent(axis), p_.memory_->lanes)) return false;
+  } else {
+    before_last = static_cast<int>(std::find(strides.begin(), strides.end(), 1) - strides.begin());
+    if (before_last == ir::kMaxRank) return false;
+    const std::int64_t other = t.extent(before_last);
+    step.transposed = transposed_block(p_.memory_->lanes, t.element_bytes(), is_load ? other : run, is_load ? run : other);
+    if (!step.transposed) return false;
   }
-  step.dims_of_axes[static_cast<std::size_t>(moved)] = static_cast<std::int8_t>(step.extents.size());
-  step.extents.push_back(extents[static_cast<std::size_t>(moved)]);
+  step.is_loops = step.is_interchanged = true;
+  const AxisMap number = squeezed_axes(t);
+  const auto add_dim = [&](int a) {
+    step.dims_of_axes[static_cast<std::size_t>(number[a])] = static_cast<std::int8_t>(step.extents.size());
+    step.extents.push_back(t.extent(a));
+  };
+  for (int a = 0; a < t.rank(); ++a)
+    if (t.log2_extent(a) > 0 && a != axis && a != before_last) add_dim(a);
+  if (before_last >= 0) add_dim(before_last);
+  add_dim(axis);
   step.items.push_back({id, {}, kNoClass});
+  if (is_load)
+    p_.ensure_class(tile);
+  else
+    require_buffer(tile);
   const int at = append(std::move(step));
   p_.step_of_[id.index] = at;
-  p_.ensure_class(op.results[0]);
-  ready_[op.results[0].index] = at + 1;
   store_floor_ = std::max(store_floor_, at + 1);
+  if (is_load)
+    ready_[tile.index] = at + 1;
+  else
+    load_floor_ = at + 1;
+  return true;
+}
+
+void BlockPlanner::schedule_permute(OpId id) {
+  const auto& op = f_.op(id);
+  require_buffer(op.operands[0]);
+  p_.ensure_class(op.results[0]);
+  Step step;
+  step.op = id;
+  const int at = append(std::move(step));
+  p_.step_of_[id.index] = at;
+  ready_[op.results[0].index] = at + 1;
 }
 
 void BlockPlanner::require_buffer(ValueId v) {
@@ -379,7 +418,7 @@ void BlockPlanner::schedule_terminator(OpId id) {
 std::vector<OpId> BlockPlanner::readers(ValueId v) const {
   std::vector<OpId> out;
   for (OpId user : f_.value(v).users) {
-    if (is_alias(f_, user)) {
+    if (p_.is_alias(user)) {
       for (ValueId r : f_.op(user).results)
         for (OpId u : readers(r)) out.push_back(u);
       continue;

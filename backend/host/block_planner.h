@@ -22,9 +22,12 @@ class BlockPlanner {
   int append(Step);
   void schedule_scalar(OpId);
   void schedule_fused(OpId);
-  /// The axis along which a load's memory is contiguous, if the load should go through a buffer to be transposed; -1 otherwise.
-  int transposed_axis(OpId load) const;
-  void schedule_transposed_load(OpId, int axis);
+  /// The axis along which the memory of a load or store is contiguous, if it is not the tile's last one; -1 otherwise.
+  int interchanged_axis(OpId) const;
+  /// Makes a load or store along another axis than the tile's last one a step of its own, so that everything else about the tile runs along
+  /// the last axis. Returns false, and changes nothing, if it is no better than one element after the other.
+  bool schedule_interchanged(OpId);
+  void schedule_permute(OpId);
   void schedule_reshape(OpId);
   void schedule_dot(OpId);
   void schedule_on_buffers(OpId);

@@ -154,12 +154,16 @@ Value* load_at(Nest& nest, OpId id) {
 }
 
 void store_at(Nest& nest, OpId id, NonTemporalStores& non_temporal) {
+  store_at(nest, id, non_temporal, nest.operand(nest.e().f().operand(id, 1)));
+}
+
+void store_at(Nest& nest, OpId id, NonTemporalStores& non_temporal, Value* elements) {
   Emitter& e = nest.e();
   const auto& op = e.f().op(id);
   const Type t = e.f().type(op.operands[1]);
   const bool in_order = is_volatile(e.f(), id);
   const Access a = access_of(nest, id, true);
-  Value* v = e.to_memory(nest.operand(op.operands[1]), t);
+  Value* v = e.to_memory(elements, t);
   if (in_order) keep_order(e);
   if (!a.mask && !in_order && non_temporal.applies_to(nest, id))
     non_temporal.store(v, a.address);

@@ -11,5 +11,7 @@ void store_scalar(Emitter&, OpId);
 /// The elements at the nest's current index.
 Value* load_at(Nest&, OpId);
 void store_at(Nest&, OpId, NonTemporalStores&);
+/// Stores these elements in place of the op's operand.
+void store_at(Nest&, OpId, NonTemporalStores&, Value* elements);
 
 }  // namespace tilewright::backend::host

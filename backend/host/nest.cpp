@@ -63,7 +63,7 @@ void Nest::assume_true(const std::vector<ValueId>& masks) {
 
 AxisMap Nest::dims_of(Type t) const {
   AxisMap dims = squeezed_axes(t);
-  if (step_.is_transposed)
+  if (step_.is_interchanged)
     for (std::int8_t& d : dims)
       if (d >= 0) d = step_.dims_of_axes[static_cast<std::size_t>(d)];
   return dims;
@@ -87,7 +87,7 @@ Value* Nest::evaluate(ValueId v, const AxisMap& dims, bool vector) {
   const Type t = f.type(v);
   if (known_true_.contains(v.index)) return constant_lanes(e_.context(), t, 1, vector ? lanes_ : 0);
   if (t.is_scalar()) return vector ? splat(e_.scalar(v), 0, key_of(v, kNoAxes, Form::splat)) : e_.scalar(v);
-  if (const OpId def = f.value(v).op; def && is_alias(f, def)) {
+  if (const OpId def = f.value(v).op; def && e_.plan().is_alias(def)) {
     const Source s = e_.plan().resolve(v);
     return evaluate(s.value, through(s, dims), vector);
   }

@@ -35,7 +35,7 @@ bool NonTemporalStores::is_candidate(const Nest& nest, OpId id) const {
   const ValueId pointer = f.operand(id, 0);
   if (e_.plan().schedule(e_.plan().resolve(pointer).value) != Schedule::inlined) return false;
   const Type t = f.type(pointer);
-  const AxisMap dims = squeezed_axes(t);
+  const AxisMap dims = nest.dims_of(t);
   int axis = 0;
   while (dims[axis] != nest.vector_dim()) ++axis;
   return static_cast<int>(nest.lanes()) * ir::bytes(t.element()) * 8 == e_.target().vector_bits &&
@@ -49,7 +49,7 @@ Value* NonTemporalStores::row_condition(Nest& nest) {
   for (const Item& item : nest.step().items) {
     if (!item.op || !is_candidate(nest, item.op)) continue;
     const ValueId pointer = e_.f().operand(item.op, 0);
-    AxisMap first = squeezed_axes(e_.f().type(pointer));
+    AxisMap first = nest.dims_of(e_.f().type(pointer));
     for (auto& dim : first)
       if (dim == nest.vector_dim()) dim = -1;
     Value* misaligned = b.CreateAnd(nest.evaluate(pointer, first, false), e_.i64(e_.target().vector_bits / 8 - 1));

@@ -15,7 +15,7 @@ using ir::Type;
 
 namespace {
 
-// Above this many operations an expression of scalars and index ranges is worth a buffer.
+// Above this many operations an expression of scalars, index ranges and smaller tiles is worth a buffer.
 constexpr int kInlineLimit = 16;
 
 int op_cost(OpKind k) {
@@ -49,7 +49,26 @@ AxisMap squeezed_axes(const Type& t) {
   return map;
 }
 
-int transposed_block(int lanes, int element_bytes) { return std::min(lanes, 64 / element_bytes); }
+Strides strides_of(const Function& f, const Source& source) {
+  Strides strides{};
+  const Type t = f.type(source.value);
+  std::int64_t stride = 1;
+  for (int i = t.rank() - 1; i >= 0; --i) {
+    if (t.log2_extent(i) > 0 && source.map[i] >= 0) strides[source.map[i]] = stride;
+    stride *= t.extent(i);
+  }
+  return strides;
+}
+
+std::optional<TransposedBlock> transposed_block(int lanes, int element_bytes, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t square = 16 / element_bytes;
+  if (rows < square || columns < square) return std::nullopt;
+  // A vector is written whole: of each row it has an element, of each `square` rows 128 bits. As many vectors as a square has columns hold
+  // the squares below each other; more of them hold those beside, as far as there are registers.
+  const std::int64_t below = std::min<std::int64_t>(lanes / 4, rows / square);
+  const std::int64_t beside = std::min({below, std::max<std::int64_t>(lanes / square, 1), columns / square});
+  return TransposedBlock{static_cast<int>(below * square), static_cast<int>(beside * square)};
+}
 
 bool works_on_buffers(OpKind k) {
   switch (k) {
@@ -74,7 +93,7 @@ bool works_on_buffers(OpKind k) {
   return !info.has(ir::kElementwise) && !is_scalar && !is_alias && info.family != Family::control;
 }
 
-bool is_alias(const Function& f, OpId id) {
+bool maps_indices(const Function& f, OpId id) {
   const auto& op = f.op(id);
   switch (op.kind) {
     case OpKind::broadcast_: return !f.type(op.operands[0]).is_scalar();
@@ -97,7 +116,7 @@ Source Plan::resolve(ValueId v) const {
   for (int i = 0; i < t.rank(); ++i) s.map[i] = t.log2_extent(i) > 0 ? static_cast<std::int8_t>(i) : std::int8_t{-1};
   while (true) {
     const OpId id = f_.value(s.value).op;
-    if (!id || !is_alias(f_, id)) return s;
+    if (!id || !is_alias(id)) return s;
     const auto& op = f_.op(id);
     const ValueId x = op.kind == OpKind::reduce_ ? op.operands[f_.value(s.value).number] : op.operands[0];
     const Type from = f_.type(x);
@@ -159,16 +178,18 @@ void Plan::choose_schedules() {
       bool cheap = op.kind == OpKind::constant_ || op.kind == OpKind::arange_ || elementwise || reshapes;
       int cost = op_cost(op.kind) * (reshapes ? 0 : 1);
       for (ValueId x : op.operands) {
-        cheap = cheap && (f_.type(x).is_scalar() || schedule_[x.index] == Schedule::inlined);
-        cost = std::min(cost + cost_[x.index], 1 << 20);
+        const bool is_read = elementwise && is_of_smaller_tile(x, f_.type(r));
+        cheap = cheap && (f_.type(x).is_scalar() || schedule_[x.index] == Schedule::inlined || is_read);
+        cost = std::min(cost + cost_[x.index] + (is_read ? 1 : 0), 1 << 20);
       }
       // A reshape that is no alias cannot be indexed through; its operand must be in a buffer.
-      const bool opaque = op.kind == OpKind::reshape_ && !is_alias(f_, id) && !f_.type(op.operands[0]).is_scalar();
+      const bool opaque = op.kind == OpKind::reshape_ && !maps_indices(f_, id) && !f_.type(op.operands[0]).is_scalar();
       if (cheap && !opaque && cost <= kInlineLimit) {
         schedule = Schedule::inlined;
         cost_[r.index] = cost;
-      } else if (is_alias(f_, id)) {
+      } else if (maps_indices(f_, id)) {
         schedule = Schedule::alias;
+        if (op.kind == OpKind::permute_ && is_worth_a_buffer(r)) schedule = Schedule::buffered;
       } else if (elementwise || op.kind == OpKind::load_ || op.kind == OpKind::reduce_) {
         schedule = Schedule::fused;
       } else {
@@ -176,6 +197,26 @@ void Plan::choose_schedules() {
       }
     }
   });
+}
+
+bool Plan::is_of_smaller_tile(ValueId x, const Type& use) const {
+  if (schedule_[x.index] != Schedule::alias) return false;
+  // Not of a block's argument, whose buffer may be overwritten before a use.
+  const ValueId source = resolve(x).value;
+  return schedule_[source.index] == Schedule::fused && f_.type(source).elements() < use.elements();
+}
+
+bool Plan::is_worth_a_buffer(ValueId permuted) const {
+  if (!memory_) return false;
+  const Source s = resolve(permuted);
+  if (schedule_[s.value.index] != Schedule::fused && schedule_[s.value.index] != Schedule::buffered) return false;
+  const Strides strides = strides_of(f_, s);
+  const Type t = f_.type(permuted);
+  int last = t.rank() - 1;
+  while (last > 0 && t.log2_extent(last) == 0) --last;
+  const auto contiguous = std::find(strides.begin(), strides.end(), 1);
+  return strides[last] > 1 && contiguous != strides.end() &&
+         transposed_block(memory_->lanes, t.element_bytes(), t.extent(last), t.extent(static_cast<int>(contiguous - strides.begin())));
 }
 
 ClassId Plan::new_class(std::int64_t bytes) {
@@ -240,8 +281,14 @@ void Plan::plan_lifetimes() {
     for (std::size_t s = 0; s < blocks_[n].steps.size(); ++s) {
       const Step& step = blocks_[n].steps[s];
       const auto at = static_cast<std::int32_t>(s);
+      const auto touch_value = [&](const auto& self, ValueId x) -> void {
+        const ValueId source = resolve(x).value;
+        touch(class_of(source), b, at);
+        if (schedule(source) != Schedule::inlined) return;
+        for (ValueId operand : f_.op(f_.value(source).op).operands) self(self, operand);
+      };
       const auto touch_op = [&](OpId id) {
-        for (ValueId x : f_.op(id).operands) touch(class_of(resolve(x).value), b, at);
+        for (ValueId x : f_.op(id).operands) touch_value(touch_value, x);
         for (ValueId r : f_.op(id).results) touch(class_of(r), b, at);
       };
       for (OpId id : step.scalars_before) touch_op(id);
@@ -249,7 +296,7 @@ void Plan::plan_lifetimes() {
       for (const Item& item : step.items) {
         if (item.op) touch_op(item.op);
         if (item.fill) {
-          touch(class_of(resolve(item.fill).value), b, at);
+          touch_value(touch_value, item.fill);
           touch(item.target, b, at);
         }
       }

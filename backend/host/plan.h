@@ -27,7 +27,7 @@ inline constexpr AxisMap kNoAxes{-1, -1, -1, -1, -1};
 /// How a value is computed.
 enum class Schedule : std::uint8_t {
   scalar,    // rank 0: one LLVM value
-  inlined,   // cheap, of scalars and index ranges alone: computed at each use
+  inlined,   // cheap, of scalars, index ranges and broadcasts of smaller tiles: computed at each use
   alias,     // another tile under an index mapping; never computed
   fused,     // Halide's compute_at: computed in a loop nest, in registers; stored to a buffer if other steps use it
   buffered,  // Halide's compute_root: the result of an op of its own (dot, flip, control flow), or a block argument: always in a buffer
@@ -48,6 +48,12 @@ struct Copy {
   ClassId from, to;
 };
 
+/// A block that is transposed in registers: read in `rows` vectors of `columns` elements, written in `columns` vectors of `rows` elements.
+struct TransposedBlock {
+  int rows, columns;
+  friend bool operator==(const TransposedBlock&, const TransposedBlock&) = default;
+};
+
 /// A loop nest, or an op that is emitted by itself.
 struct Step {
   std::vector<OpId> scalars_before;
@@ -55,9 +61,13 @@ struct Step {
   // Of loops:
   std::vector<std::int64_t> extents;  // without those of 1; the last one is vectorised
   std::vector<Item> items;
-  // A transposed load (transposed_load.h), the only item: its last dimension is the axis along which memory is contiguous.
-  bool is_transposed = false;
+  // Loop interchange: the last dimension is another axis than the tile's last one. Of a load or a store that is the only item, the axis
+  // along which memory is contiguous.
+  bool is_interchanged = false;
   AxisMap dims_of_axes = kNoAxes;  // by number of the axis among those with extents other than 1
+  // The load or store passes its tile through registers that transpose it (transposition.h): the tile's buffer is contiguous along the
+  // dimension before the last one.
+  std::optional<TransposedBlock> transposed;
   // Of a single op:
   OpId op;
   std::vector<Copy> copies;    // of a terminator: done in order when it is reached
@@ -74,15 +84,22 @@ struct Source {
   AxisMap map = kNoAxes;  // axis of `value` -> axis of the value asked about
 };
 
+/// The strides of the buffer of `source.value` along the axes of the tile asked about; 0 where it has none.
+using Strides = std::array<std::int64_t, ir::kMaxRank>;
+Strides strides_of(const Function&, const Source& source);
+
 /// Where memory is contiguous, for a target with vectors of so many lanes.
 struct MemoryAxes {
   const passes::AxisInfoAnalysis& info;
   int lanes;
 };
 
+/// Whether an op only maps indices: broadcast of a tile, permute, reshape that moves extents of 1, reduce along an extent of 1, hints.
+bool maps_indices(const Function&, OpId);
+
 class Plan {
  public:
-  /// Without the axes of memory there are no transposed loads.
+  /// Without the axes of memory nothing is transposed in registers.
   explicit Plan(const Function&, std::optional<MemoryAxes> = std::nullopt);
 
   Schedule schedule(ValueId v) const { return schedule_[v.index]; }
@@ -95,6 +112,8 @@ class Plan {
   /// Whether a fused value is stored to a buffer.
   bool has_buffer(ValueId v) const { return class_[v.index] != kNoClass; }
   Source resolve(ValueId) const;
+  /// Whether the op only maps indices here: every op that may (maps_indices), but for permutes that are steps of their own.
+  bool is_alias(OpId id) const { return maps_indices(f_, id) && schedule(f_.op(id).results[0]) != Schedule::buffered; }
   /// The buffer that holds `v` for an op that reads it whole: its own, or the one it was filled into for this op.
   ClassId operand_class(OpId op, int operand) const;
 
@@ -105,6 +124,10 @@ class Plan {
   ClassId find(ClassId c) const;
   void unite(ClassId a, ClassId b);
   void choose_schedules();
+  /// Whether a value is a smaller tile, under an index mapping, that a loop nest computes: it is read from a buffer at each use.
+  bool is_of_smaller_tile(ValueId, const ir::Type& use) const;
+  /// Whether a permute, which is an alias so far, would be read against the order of its operand's buffer, and can be transposed instead.
+  bool is_worth_a_buffer(ValueId permuted) const;
   void plan_lifetimes();
 
   const Function& f_;
@@ -127,10 +150,9 @@ class Plan {
 /// Whether an op is a step of its own that takes whole operands in buffers and makes whole results in buffers (scalars: values). So does
 /// every op of the table that the planner does not treat otherwise.
 bool works_on_buffers(ir::OpKind);
-/// Whether an op only maps indices: broadcast of a tile, permute, reshape that moves extents of 1, reduce along an extent of 1, hints.
-bool is_alias(const Function&, OpId);
-/// Side of the square blocks in which elements of this size are transposed in registers: whole vectors, and at most 64 bytes of a row.
-int transposed_block(int lanes, int element_bytes);
+/// Of a tile with so many rows, in which so many elements are neighbours, the blocks in which it is transposed by vectors of so many lanes
+/// of 32 bits; none if it has less than 16 bytes in either direction.
+std::optional<TransposedBlock> transposed_block(int lanes, int element_bytes, std::int64_t rows, std::int64_t columns);
 /// Extents other than 1, in order.
 std::vector<std::int64_t> squeezed(const ir::Type&);
 /// The axes with extents other than 1, in order, numbered 0, 1, ...

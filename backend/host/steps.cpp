@@ -4,7 +4,7 @@
 #include "backend/host/loop_nest.h"
 #include "backend/host/memory.h"
 #include "backend/host/nest.h"
-#include "backend/host/transposed_load.h"
+#include "backend/host/transposition.h"
 #include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
@@ -87,8 +87,8 @@ void emit_steps(Emitter& e, NonTemporalStores& non_temporal, BlockId block) {
       emit_scalar(e, id);
       points.add(sequence, e.b());
     }
-    if (step.is_transposed)
-      emit_transposed_load(e, step);
+    if (step.transposed)
+      emit_transposed_access(e, non_temporal, step);
     else if (step.is_loops)
       emit_loop_nest(e, non_temporal, step);
     if (step.op) {
@@ -115,7 +115,6 @@ TW_NO_STEP(num_programs)
 TW_NO_STEP(constant)
 TW_NO_STEP(arange)
 TW_NO_STEP(broadcast)
-TW_NO_STEP(permute)
 TW_NO_STEP(multiple_of)
 TW_NO_STEP(max_contiguous)
 // Items of loop nests: loop_nest.cpp.

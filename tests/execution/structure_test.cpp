@@ -1,6 +1,8 @@
 // Ops that are not element-wise: reductions along each axis, dot, shapes and control flow; and buffers that the host planner may share.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/execution/machines.h"
 #include "tileir/op_kind.h"
 #include "tileir/text/parser.h"
@@ -125,6 +127,30 @@ TEST_CASE("shapes: permuted, broadcast and reshaped tiles of computed values") {
                       b.reshape(b.permute(x, swap), Shape{16, 32})));
   }
   check_on_machines(p.take());
+}
+
+TEST_CASE("shapes: permuted tiles of every size of an element, as far as vectors transpose them and smaller") {
+  for (const Shape& shape :
+       {Shape{64, 64}, Shape{4, 128}, Shape{128, 4}, Shape{16, 8}, Shape{2, 2}, Shape{2, 64, 32}, Shape{64, 2, 16}, Shape{16, 1, 32, 2}}) {
+    ProgramBuilder p("permuted");
+    Builder& b = p.ir();
+    for (Element e : {Element::i8, Element::bf16, Element::u32, Element::f64}) {
+      const Type t(e, shape);
+      Shape axes(shape.size());
+      for (std::size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<std::int64_t>(i);
+      const auto permuted = [&](ValueId v) { return b.permute(v, axes); };
+      std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
+      p.output(permuted(b.binary(OpKind::add_, p.input(t), p.small_input(t))));
+      std::rotate(axes.begin(), axes.begin() + 1, axes.end());
+      const ValueId x = permuted(p.input(t));
+      p.output(x);
+      p.output(b.binary(OpKind::add_, x, p.small_input(b.function().type(x))));
+      // Of another order than that of the buffer it is made from, twice.
+      std::reverse(axes.begin(), axes.end());
+      p.output(permuted(x));
+    }
+    check_on_machines(p.take());
+  }
 }
 
 TEST_CASE("shapes: flip, join, split and cat of every type along every axis") {

@@ -317,6 +317,72 @@ TEST_CASE("memory: tiles along the first and the middle axis, with masks, others
   });
 }
 
+namespace {
+
+/// Stores tiles along their first axis: loaded, computed, permuted, constant along either axis, and of indices alone.
+template <class T>
+void store_columns(tw::Ptr<const T> x, tw::Ptr<T> out, tw::I32 rows, tw::I32 columns, int m, int n) {
+  auto i = column(arange(0, m)), j = row(arange(0, n));
+  const auto inside = i < rows && j < columns;
+  auto slot = [&, k = 0]() mutable { return out + k++ * m * n + i + j * m; };
+  const auto v = load(x + i * n + j);
+  store(slot(), v);
+  store(slot(), v + load(x + j), inside);
+  store(slot(), tw::transpose(load(x + column(arange(0, n)) * m + row(arange(0, m)))), j < columns);
+  store(slot(), tw::broadcast_to(load(x + i), {m, n}), i < rows);
+  store(slot(), tw::broadcast_to(load(x + j), {m, n}), inside);
+  store(slot(), (i * 3 + j).template to<std::int8_t>().template to<T>(), inside);
+  store(slot(), v, (i + j) % 3 == 0);
+  // What was stored is loaded, along either axis.
+  auto p = slot();
+  store(p, v + v);
+  store(p, load(p) + load(out + 7 * m * n + i * n + j), inside);
+}
+
+template <class T>
+void check_store_columns(tw::Device& device) {
+  const tw::Kernel kernel("store_columns", store_columns<T>);
+  for (const auto& [m, n] : {std::pair{64, 64}, {16, 4}, {4, 32}, {128, 2}, {8, 16}})
+    for (const auto& [rows, columns] : {std::pair{m, n}, {m - 1, n / 2 + 1}, {3, n}, {0, 1}}) {
+      INFO(sizeof(T), " bytes, ", rows, " x ", columns, " of ", m, " x ", n);
+      const int size = m * n;
+      std::vector<T> x(static_cast<std::size_t>(size));
+      for (int k = 0; k < size; ++k) x[static_cast<std::size_t>(k)] = static_cast<T>(static_cast<float>(k * 7 % 29 - 14));
+      auto out = device.upload(std::vector<T>(static_cast<std::size_t>(8 * size), static_cast<T>(99.0f)));
+      kernel({.grid = 1}, device.upload(x), out, rows, columns, m, n);
+      std::vector<T> want(static_cast<std::size_t>(8 * size), static_cast<T>(99.0f));
+      const auto at = [&](int k) { return as_double(x[static_cast<std::size_t>(k)]); };
+      for (int i = 0; i < m; ++i)
+        for (int j = 0; j < n; ++j) {
+          const bool inside = i < rows && j < columns;
+          const auto put = [&](int k, double value) {
+            want[static_cast<std::size_t>(k * size + i + j * m)] = static_cast<T>(static_cast<float>(value));
+          };
+          put(0, at(i * n + j));
+          if (inside) put(1, at(i * n + j) + at(j));
+          if (j < columns) put(2, at(j * m + i));
+          if (i < rows) put(3, at(i));
+          if (inside) put(4, at(j));
+          if (inside) put(5, static_cast<std::int8_t>(i * 3 + j));
+          if ((i + j) % 3 == 0) put(6, at(i * n + j));
+          const int other = i * n + j;  // in the order of the store: element [other % m, other / m]
+          put(7, at(i * n + j) * 2 + (inside ? at(other % m * n + other / m) * 2 : 0));
+        }
+      check_same("columns", out.download(), want);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("memory: stores along another axis than the last one, of every size of an element") {
+  on_every_device([](tw::Device& device) {
+    check_store_columns<std::int8_t>(device);
+    check_store_columns<tw::f16>(device);
+    check_store_columns<float>(device);
+    check_store_columns<double>(device);
+  });
+}
+
 TEST_CASE("memory: loops that are pipelined load what others load") {
   on_every_device([](tw::Device& device) {
     check_column_sums<float>(device);

@@ -89,7 +89,7 @@ TEST_CASE("plan: a value computed from a reduction starts the next nest") {
   CHECK(p.nests(p.function.body()) == std::vector<std::string>{"load reduce", "sub reduce", "mul store"});
 }
 
-TEST_CASE("plan: a load along another axis than the last one is transposed, and shares no nest") {
+TEST_CASE("plan: a load or store along another axis than the last one is transposed, and shares no nest") {
   const char* text = R"(kernel @transpose(%x: ptr<f32>, %y: ptr<f32>) {
     %r = arange {lo = 0, hi = 32} : i32[32]
     %n = constant {value = 64} : i32[32, 64]
@@ -111,18 +111,73 @@ TEST_CASE("plan: a load along another axis than the last one is transposed, and 
     %b = load %yp : f32[32, 64]
     %s = add %a, %b : f32[32, 64]
     store %yp, %s
+    store %xp, %s
+    %one = constant {value = 1.0} : f32[32, 64]
+    store %xp, %one
   })";
   const ir::Function f = std::move(ir::parse(text, "test.tile").functions.at(0));
   const passes::AxisInfoAnalysis axes(f);
-  const auto first_step = [&](const Plan& plan) { return plan.block(f.body()).steps.at(0); };
   for (int lanes : {4, 8, 16}) {
-    const Step step = first_step(Plan(f, MemoryAxes{axes, lanes}));
-    CHECK(step.is_transposed);
-    CHECK(step.items.size() == 1);
-    CHECK(step.extents == std::vector<std::int64_t>{64, 32});
-    CHECK(step.dims_of_axes == AxisMap{1, 0, -1, -1, -1});
+    const Plan plan(f, MemoryAxes{axes, lanes});
+    const auto& steps = plan.block(f.body()).steps;
+    REQUIRE(steps.size() == 5);
+    for (int i : {0, 3, 4}) {  // the load, the store of the sum, and that of ones, of which no buffer is read
+      const Step& step = steps[static_cast<std::size_t>(i)];
+      CHECK(step.is_interchanged);
+      CHECK(step.transposed == (i == 4 ? std::nullopt : std::optional(TransposedBlock{lanes, lanes})));
+      CHECK(step.items.size() == 1);
+      CHECK(step.extents == std::vector<std::int64_t>{64, 32});
+      CHECK(step.dims_of_axes == AxisMap{1, 0, -1, -1, -1});
+    }
+    CHECK(!steps[1].is_interchanged);
+    CHECK(!steps[2].is_interchanged);
   }
-  CHECK(!first_step(Plan(f)).is_transposed);
+  const Plan without_memory(f);
+  for (const Step& step : without_memory.block(f.body()).steps) CHECK(!step.is_interchanged);
+}
+
+TEST_CASE("plan: a permute that is read against the order of its operand's buffer has a buffer of its own") {
+  const char* text = R"(kernel @permutes(%x: ptr<f32>) {
+    %i = arange {lo = 0, hi = 2048} : i32[2048]
+    %o = reshape %i : i32[2, 32, 32]
+    %xb = broadcast %x : ptr<f32>[2, 32, 32]
+    %xp = add_ptr %xb, %o : ptr<f32>[2, 32, 32]
+    %a = load %xp : f32[2, 32, 32]
+    %turned = permute %a {axes = [0, 2, 1]} : f32[2, 32, 32]
+    %in_rows = permute %a {axes = [1, 0, 2]} : f32[32, 2, 32]
+    %j = arange {lo = 0, hi = 32} : i32[32]
+    %line = reshape %j : i32[1, 1, 32]
+    %all = broadcast %line : i32[2, 32, 32]
+    %indices = permute %all {axes = [0, 2, 1]} : i32[2, 32, 32]
+    %short = permute %a {axes = [1, 2, 0]} : f32[32, 32, 2]
+    %back = permute %turned {axes = [0, 2, 1]} : f32[2, 32, 32]
+  })";
+  const ir::Function f = std::move(ir::parse(text, "test.tile").functions.at(0));
+  const passes::AxisInfoAnalysis axes(f);
+  const Plan plan(f, MemoryAxes{axes, 16});
+  std::vector<Schedule> schedules;
+  f.walk([&](OpId id) {
+    if (f.kind(id) == OpKind::permute_) schedules.push_back(plan.schedule(f.result(id)));
+  });
+  REQUIRE(schedules.size() == 5);
+  CHECK(schedules[0] == Schedule::buffered);
+  CHECK(schedules[1] == Schedule::alias);
+  CHECK(schedules[2] == Schedule::inlined);
+  CHECK(schedules[3] == Schedule::alias);  // of two elements along the last axis
+  CHECK(schedules[4] == Schedule::buffered);
+}
+
+TEST_CASE("plan: blocks fill vectors as far as a tile does, and have 16 bytes each way at least") {
+  CHECK(transposed_block(16, 4, 64, 64) == TransposedBlock{16, 16});
+  CHECK(transposed_block(16, 2, 64, 64) == TransposedBlock{32, 16});
+  CHECK(transposed_block(16, 1, 64, 64) == TransposedBlock{64, 16});
+  CHECK(transposed_block(16, 8, 64, 64) == TransposedBlock{8, 8});
+  CHECK(transposed_block(16, 4, 8, 64) == TransposedBlock{8, 8});
+  CHECK(transposed_block(16, 4, 64, 4) == TransposedBlock{16, 4});
+  CHECK(transposed_block(8, 1, 64, 64) == TransposedBlock{32, 16});
+  CHECK(transposed_block(4, 8, 64, 64) == TransposedBlock{2, 2});
+  CHECK(transposed_block(16, 4, 64, 2) == std::nullopt);
+  CHECK(transposed_block(16, 1, 8, 64) == std::nullopt);
 }
 
 TEST_CASE("plan: reduces in order and in any order share the nest of what they reduce") {
@@ -229,6 +284,35 @@ TEST_CASE("plan: index arithmetic lies in no buffer") {
   p.function.walk([&](OpId id) {
     for (ValueId r : p.function.op(id).results) CHECK_FALSE(p.plan.has_buffer(r));
   });
+}
+
+TEST_CASE("plan: addresses made of loaded indices are computed where they are used, not stored as tiles") {
+  const Planned p(R"(kernel @rows(%x: ptr<f32>, %ids: ptr<i32>, %out: ptr<f32>) {
+    %i = arange {lo = 0, hi = 64} : i32[64]
+    %ib = broadcast %ids : ptr<i32>[64]
+    %ip = add_ptr %ib, %i : ptr<i32>[64]
+    %id = load %ip : i32[64]
+    %n = constant {value = 64} : i32[64]
+    %row = mul %id, %n : i32[64]
+    %c = reshape %row : i32[64, 1]
+    %w = broadcast %c : i32[64, 64]
+    %r = reshape %i : i32[1, 64]
+    %v = broadcast %r : i32[64, 64]
+    %o = add %w, %v : i32[64, 64]
+    %xb = broadcast %x : ptr<f32>[64, 64]
+    %xp = add_ptr %xb, %o : ptr<f32>[64, 64]
+    %a = load %xp : f32[64, 64]
+    %ob = broadcast %out : ptr<f32>[64, 64]
+    %op = add_ptr %ob, %o : ptr<f32>[64, 64]
+    store %op, %a
+  })");
+  CHECK(p.nests(p.function.body()) == std::vector<std::string>{"load mul", "load", "store"});
+  std::vector<OpKind> stored;
+  p.function.walk([&](OpId id) {
+    for (ValueId r : p.function.op(id).results)
+      if (p.plan.has_buffer(r)) stored.push_back(p.function.kind(id));
+  });
+  CHECK(stored == std::vector{OpKind::mul_, OpKind::load_});
 }
 
 TEST_CASE("plan: volatile scalar loads stay in order, though the later one could be made earlier") {
