@@ -112,7 +112,8 @@ class Maker {
       }
       case 17: {  // (1 + a) (1 + b) - 1
         const Formula a{&g_, builder(g_).argument(Element::f32, 0)}, b{&g_, builder(g_).argument(Element::f32, 1)};
-        const Formula y = bounded(x), f = a + b + a * b;
+        // |y| is at most 1 / n: the product of n factors 1 + y is at most e, and no partial result overflows.
+        const Formula y = bounded(x) / static_cast<double>(extent(x, axis)), f = a + b + a * b;
         return bounded({&g_, builder(g_).reduce_by(y.id, std::vector<std::int64_t>{axis}, 0, f.id)});
       }
       case 18: {  // every third position of an axis in one row
