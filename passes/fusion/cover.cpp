@@ -13,23 +13,17 @@
 #include "passes/fusion/products.h"
 #include "passes/fusion/scans.h"
 #include "passes/fusion/stored_tensor.h"
+#include "passes/fusion/stored_values.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::passes::fusion {
 
 namespace {
 
-using graph::Combine;
-
-// An axis this long is held whole beside a tile of rows, as an accumulator or to be reduced.
-constexpr double kMostPayload = 512;
-constexpr double kMostWhole = 256;
-
-bool is_reference(Expr e) { return e->is(ExprKind::reference) || e->is(ExprKind::shift_reference); }
-
 class Coverer {
  public:
-  Coverer(ExprBuilder& b, const ir::TargetDesc& target, int first) : b_(b), target_(target), walk_(b), own_axes_(b), first_(first) {}
+  Coverer(ExprBuilder& b, const ir::TargetDesc& target, int first)
+      : b_(b), target_(target), held_(b), stored_(b, held_, [this](Expr value) { return load_of(value); }), own_axes_(b), first_(first) {}
 
   std::vector<CoveredKernel> run(std::vector<KernelOutput> outputs) {
     for (const KernelOutput& o : outputs) know_output(o);
@@ -39,6 +33,10 @@ class Coverer {
   }
 
  private:
+  using Operands = StoredValues::Operands;
+  using Combined = StoredValues::Combined;
+  using Reductions = StoredValues::Reductions;
+
   struct Kernel {
     std::vector<KernelOutput> outputs;
     std::optional<Plan> plan;
@@ -47,11 +45,6 @@ class Coverer {
     std::string reason;
   };
 
-  // Which operands of products that hold products are stored: those that the loop cannot compute (inside) or all of them, and whether with
-  // what is computed element by element from one product (followers).
-  struct Way {
-    bool inside, followers;
-  };
   // A way to compute one output: a loop, and the values that other kernels store before it.
   struct Choice {
     std::optional<Plan> plan;
@@ -69,7 +62,7 @@ class Coverer {
       if (!i->is(ExprKind::index) || axes.contains(i->axis)) return;
       axes.insert(i->axis);
     }
-    if (axes != o.value->axes || o.tensor->element != o.value->element || !walk_.holds_reduction(o.value)) return;
+    if (axes != o.value->axes || o.tensor->element != o.value->element || !held_.holds_reduction(o.value)) return;
     if (loads_.emplace(o.value, b_.load(o.tensor, o.index)).second) started_.insert(o.value);
   }
 
@@ -133,10 +126,10 @@ class Coverer {
     std::vector<Axis> loops = bound_axes({output});
     if (loops.empty()) loops.push_back(nullptr);
     for (Axis loop : loops)
-      for (const Way kind : {Way{true, false}, Way{true, true}, Way{false, false}, Way{false, true}}) {
+      for (const Operands which : {Operands{true, false}, Operands{true, true}, Operands{false, false}, Operands{false, true}}) {
         ExprMap stored;
         KernelOutput reduced = output;
-        reduced.value = with_stored_operands(output.value, loop, kind, stored);
+        reduced.value = stored_.store_operands(output.value, loop, which, stored);
         if (loop && reductions_over(loop, {reduced}).empty()) continue;
         const bool is_known =
             std::any_of(ways.begin(), ways.end(), [&](const Choice& c) { return c.plan->loop == loop && c.stored == stored; });
@@ -144,17 +137,17 @@ class Coverer {
         add_ways(reduced, loop, std::move(stored), ways);
       }
     for (Axis loop : loops)
-      for (const Operands which : {Operands::outermost, Operands::same_along_loop}) {
+      for (const Combined which : {Combined::outermost, Combined::same_along_loop}) {
         ExprMap stored;
         KernelOutput reduced = output;
-        reduced.value = with_stored_values(output.value, loop, which, stored);
+        reduced.value = stored_.store_combined(output.value, loop, which, stored);
         if (!loop || stored.empty() || reductions_over(loop, {reduced}).empty()) continue;
         add_ways(reduced, loop, std::move(stored), ways);
       }
     const auto add_with_stored_reductions = [&](Reductions which) {
       ExprMap stored;
       KernelOutput reduced = output;
-      reduced.value = with_stored_reductions(output.value, which, stored);
+      reduced.value = stored_.store_reductions(output.value, which, stored);
       if (stored.empty()) return;
       Plan plan = best_plan(b_, {reduced});
       if (const Expr value = own_axes_.apply(reduced.value, plan.loop); value != reduced.value) {
@@ -188,7 +181,7 @@ class Coverer {
     const Expr value = output.value;
     if (loop) {
       ExprMap more = stored;
-      output.value = own_axes_.apply(with_stored_reductions(value, Reductions::of_other_loops, more, loop), loop);
+      output.value = own_axes_.apply(stored_.store_reductions(value, Reductions::of_other_loops, more, loop), loop);
       if (more.size() > stored.size() && !reductions_over(loop, {output}).empty())
         ways.push_back(way(Plan(b_, {output}, loop), std::move(more)));
     }
@@ -226,223 +219,6 @@ class Coverer {
     const Expr load = add_stored_tensor(b_, value, value->element, std::move(name));
     loads_[value] = load;
     return load;
-  }
-
-  // ---- operands ----
-
-  // Replaces operands of products that the kernel had better not compute itself.
-  Expr with_stored_operands(Expr root, Axis loop, Way way, ExprMap& stored) {
-    const bool inside = way.inside;
-    ExprMap replaced, scaled;  // scaled: products by the value of which they are a factor
-    std::vector<MovedFactors> moved;
-    ExprSet seen;
-    const std::function<void(Expr)> visit = [&](Expr e) {
-      if (!seen.insert(e).second || !walk_.holds_product(e)) return;
-      if (e->is(ExprKind::mul))
-        for (const Factor& f : e->factors)
-          if (f.exponent.is_one() && is_product(f.base, b_)) scaled.emplace(f.base, e);
-      if (is_product(e, b_) && e != root) {
-        // A product of the kernel's own, or one inside of another.
-        if (must_store(e, root, loop, inside)) {
-          const Expr value = e;
-          stored[value] = load_of(value);
-          replaced[value] = stored[value];
-          return;
-        }
-      }
-      if (is_product(e, b_)) {
-        auto [groups, shared] = operand_groups(e, b_);
-        for (std::vector<Factor>& group : groups) {
-          const Expr operand = b_.multiply(1, group);
-          if (!walk_.holds_product(operand) || (inside && stays_inside(operand, root, loop))) continue;
-          // Reductions that scale the operand are applied before it is stored.
-          const std::size_t own = group.size();
-          for (auto f = shared.begin(); f != shared.end();) {
-            if (!walk_.holds_reduction(f->base)) {
-              ++f;
-              continue;
-            }
-            group.push_back(*f);
-            f = shared.erase(f);
-          }
-          std::vector<Factor> scale;
-          if (const auto product = scaled.find(e); product != scaled.end()) scale = factors_of_operand(product->second, e, operand);
-          for (const MovedFactors& m : moved)
-            if (const auto product = scaled.find(e); product != scaled.end() && m.scaled == product->second)
-              std::erase_if(scale, [&](const Factor& f) { return std::find(m.factors.begin(), m.factors.end(), f) != m.factors.end(); });
-          group.insert(group.end(), scale.begin(), scale.end());
-          const Expr value = b_.multiply(1, group);
-          std::vector<Expr> inner;
-          ExprSet visited;
-          collect_computed(value, visited, inner);
-          // One product with element-wise followers may be stored by itself, below: other kernels may read it, too.
-          if (!way.followers && inner.size() == 1 && inner[0] != value && group.size() == own) continue;
-          stored[value] = load_of(value);
-          if (!scale.empty()) moved.push_back({scaled.at(e), e, scale});
-          group.resize(group.size() - scale.size());
-          replace_group(e, group, stored[value], replaced);
-          for (const Factor& f : group) seen.insert(f.base);
-        }
-      }
-      for (Expr x : children(e)) visit(x);
-    };
-    visit(root);
-    // Values inside of others were visited later.
-    for (auto m = moved.rbegin(); m != moved.rend(); ++m) {
-      const Expr current = replaced.count(m->scaled) != 0 ? replaced.at(m->scaled) : m->scaled;
-      std::vector<Factor> rest = b_.factors(current);
-      for (const Factor& f : m->factors) rest.erase(std::remove(rest.begin(), rest.end(), f), rest.end());
-      const Rational coefficient = current->is(ExprKind::mul) ? current->number : Rational(1);
-      replaced[m->scaled] = b_.substitute(b_.multiply(coefficient, rest), replaced);
-    }
-    return replaced.empty() ? root : b_.substitute(root, replaced);
-  }
-
-  // Factors that stand before a product in normal form, and go with an operand of it into memory.
-  struct MovedFactors {
-    Expr scaled, product;
-    std::vector<Factor> factors;
-  };
-
-  // Reductions that scale a product and that the operand needs as well: the kernel that stores the operand has them.
-  std::vector<Factor> factors_of_operand(Expr scaled, Expr product, Expr operand) {
-    std::vector<Factor> found;
-    for (const Factor& f : scaled->factors) {
-      if (f.base == product || !walk_.holds_reduction(f.base) || walk_.holds_product(f.base) || !operand->axes.contains(f.base->axes) ||
-          f.base->axes.intersects(product->bound))
-        continue;
-      const std::vector<Expr> own = reductions_over(nullptr, {{{}, f.base, nullptr, {}}});
-      if (std::all_of(own.begin(), own.end(), [&](Expr r) { return contains(operand, r); })) found.push_back(f);
-    }
-    return found;
-  }
-
-  // The outermost reductions inside that hold products.
-  void collect_computed(Expr e, ExprSet& seen, std::vector<Expr>& found) {
-    if (!seen.insert(e).second || !walk_.holds_product(e)) return;
-    if (e->is(ExprKind::reduce)) {
-      found.push_back(e);
-      return;
-    }
-    for (Expr x : children(e)) collect_computed(x, seen, found);
-  }
-
-  // A product that the loop does not compute, and that does not vary along the loop.
-  bool must_store(Expr e, Expr root, Axis loop, bool inside) {
-    if (!loop || e->bound.contains(loop)) return false;
-    return !inside || !stays_inside(e, root, loop);
-  }
-
-  bool stays_inside(Expr value, Expr root, Axis loop) {
-    if (!loop) return false;
-    const bool is_of_loop = value->axes.contains(loop) || binds(value, loop);
-    if (!is_of_loop) return false;
-    double repeated = 1;
-    for (Axis a : root->axes.without({loop}))
-      if (!value->axes.contains(a)) {
-        if (estimated_extent(a->extent) > kMostPayload) return false;
-        repeated *= estimated_extent(a->extent);
-      }
-    return repeated <= kMostRowCells && !has_cascade(value, loop);
-  }
-
-  // Whether a long reduction inside, that is not over the loop's axis, needs another one first: it wants a loop of its own.
-  bool has_cascade(Expr e, Axis loop) {
-    ExprSet seen;
-    return has_cascade(e, loop, seen);
-  }
-  bool has_cascade(Expr e, Axis loop, ExprSet& seen) {
-    if (is_reference(e) || !walk_.holds_reduction(e) || !seen.insert(e).second) return false;
-    if (e->is(ExprKind::reduce) && !e->bound.contains(loop) && estimated_extent(e->bound) > kMostWhole &&
-        walk_.holds_reduction(e->operands[0]))
-      return true;
-    for (Expr x : children(e))
-      if (has_cascade(x, loop, seen)) return true;
-    return false;
-  }
-
-  // Whether the products inside are reductions over the loop's axis themselves.
-  bool binds(Expr e, Axis loop) {
-    ExprSet seen;
-    return binds(e, loop, seen);
-  }
-  bool binds(Expr e, Axis loop, ExprSet& seen) {
-    if (!walk_.holds_product(e) || !seen.insert(e).second) return true;
-    if (is_product(e, b_)) return e->bound.contains(loop);
-    const std::vector<Expr> inside = children(e);
-    return std::all_of(inside.begin(), inside.end(), [&](Expr x) { return binds(x, loop, seen); });
-  }
-
-  // Factors of a product become one load.
-  void replace_group(Expr product, const std::vector<Factor>& group, Expr load, ExprMap& replaced) {
-    Expr current = replaced.count(product) != 0 ? replaced.at(product) : product;
-    std::vector<Factor> left = b_.factors(current->operands[0]);
-    for (const Factor& f : group) left.erase(std::remove(left.begin(), left.end(), f), left.end());
-    left.push_back({load, 1});
-    const Rational coefficient = current->operands[0]->is(ExprKind::mul) ? current->operands[0]->number : Rational(1);
-    replaced[product] = b_.reduce(Combine::sum, product->bound, b_.multiply(coefficient, left), product->operand_element);
-  }
-
-  // Stores what reductions combine and what holds reductions itself, each operand with all that is computed element by element from them:
-  // of the outermost reductions, or only what is the same for all of the loop.
-  enum class Operands : std::uint8_t { outermost, same_along_loop };
-  Expr with_stored_values(Expr root, Axis loop, Operands which, ExprMap& stored) {
-    ExprMap replaced;
-    ExprSet seen;
-    const std::function<void(Expr)> visit = [&](Expr e) {
-      if (!walk_.holds_reduction(e) || !seen.insert(e).second) return;
-      if (!e->is(ExprKind::reduce) || e->combine == Combine::combine) {
-        for (Expr x : children(e)) visit(x);
-        return;
-      }
-      auto [groups, shared] = operand_groups(e, b_);
-      groups.push_back(shared);
-      std::vector<Factor> rest = b_.factors(e->operands[0]);
-      for (const std::vector<Factor>& group : groups) {
-        std::vector<Factor> own;
-        std::copy_if(group.begin(), group.end(), std::back_inserter(own), [&](const Factor& f) {
-          return walk_.holds_reduction(f.base) && (which == Operands::outermost || !f.base->axes.contains(loop));
-        });
-        if (own.empty()) continue;
-        const Expr value = b_.multiply(1, own);
-        stored[value] = load_of(value);
-        for (const Factor& f : own) rest.erase(std::remove(rest.begin(), rest.end(), f), rest.end());
-        rest.push_back({stored[value], 1});
-      }
-      if (rest != b_.factors(e->operands[0])) {
-        const Rational coefficient = e->operands[0]->is(ExprKind::mul) ? e->operands[0]->number : Rational(1);
-        replaced[e] = b_.reduce(e->combine, e->bound, b_.multiply(coefficient, rest), e->operand_element);
-        for (graph::NodeId n : std::vector(b_.pool().sources(e))) b_.pool().note_source(replaced[e], n);
-      } else {
-        for (Expr x : children(e)) visit(x);
-      }
-    };
-    visit(root);
-    return replaced.empty() ? root : b_.substitute(root, replaced);
-  }
-
-  // inner: those inside of another reduction; all: also those that do not fit beside others; of_other_loops: the outermost ones that
-  // neither are over the loop's axis nor vary along it.
-  enum class Reductions : std::uint8_t { inner, all, of_other_loops };
-  Expr with_stored_reductions(Expr root, Reductions which, ExprMap& stored, Axis loop = nullptr) {
-    ExprMap replaced;
-    ExprSet seen;
-    const std::function<void(Expr, bool)> visit = [&](Expr e, bool is_inside) {
-      if (!seen.insert(e).second) return;
-      if (e->is(ExprKind::reduce) && e != root) {
-        const bool is_stored = which == Reductions::of_other_loops
-                                   ? !is_inside && !e->bound.contains(loop) && !e->axes.contains(loop)
-                                   : is_inside || (which == Reductions::all && (root->is(ExprKind::reduce) || !e->axes.empty()));
-        if (is_stored) {
-          stored[e] = load_of(e);
-          replaced[e] = stored[e];
-          return;
-        }
-      }
-      for (Expr x : children(e)) visit(x, is_inside || e->is(ExprKind::reduce));
-    };
-    visit(root, false);
-    return replaced.empty() ? root : b_.substitute(root, replaced);
   }
 
   // ---- merging ----
@@ -534,7 +310,7 @@ class Coverer {
   // Whether each output has a reduction over the loop's axis, or is computed element by element: that can be part of any loop.
   bool is_loop_of(const std::vector<KernelOutput>& outputs, Axis loop) {
     return std::all_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) {
-      return !walk_.holds_reduction(o.value) || (loop && !reductions_over(loop, {o}).empty());
+      return !held_.holds_reduction(o.value) || (loop && !reductions_over(loop, {o}).empty());
     });
   }
 
@@ -574,7 +350,8 @@ class Coverer {
 
   ExprBuilder& b_;
   const ir::TargetDesc& target_;
-  HeldReductions walk_;
+  HeldReductions held_;
+  StoredValues stored_;
   OwnAxes own_axes_;
   const int first_;  // the number of the first intermediate result
   ExprMap loads_;
