@@ -57,6 +57,15 @@ int main(int argc, char** argv) {
   const example::Options options(argc, argv);
   const int length = options.quick ? 150 : 1024, rows = kHeads * length;
   const std::size_t count = std::size_t(rows) * kDepth, shared = std::size_t(kGroups) * length * kDepth;
+  tw::Device device = options.open();
+  tw::Graph graph;
+  attention(graph);
+  tw::Plan plan = graph.compile(device);
+  if (options.plan) {
+    std::printf("%s\n", plan.explain().c_str());
+    return 0;
+  }
+
   const auto qs = example::normal(count, 1), ks = example::normal(shared, 2), vs = example::normal(shared, 3);
   std::vector<double> want(count);
   std::vector<float> plain_out(count);
@@ -67,10 +76,6 @@ int main(int argc, char** argv) {
   };
   attend_all(want);
 
-  tw::Device device = options.open();
-  tw::Graph graph;
-  attention(graph);
-  tw::Plan plan = graph.compile(device);
   auto q = device.upload(qs), k = device.upload(ks), v = device.upload(vs);
   auto out = device.upload(std::vector<float>(count, NAN));
   const auto run = [&] {

@@ -147,13 +147,18 @@ int main(int argc, char** argv) {
   const example::Options options(argc, argv);
   const Sizes s = options.quick ? Sizes{64, 4, 2, 16, 96} : Sizes{};
   const int length = options.quick ? 50 : 256, longer = length + 17;
-  const Weights w(s);
-  const auto xs = example::normal(std::size_t(longer) * s.model, 3);
-
   tw::Device device = options.open();
   tw::Graph graph;
   block(graph, s);
-  tw::Plan plan = graph.compile(device), node_by_node = graph.compile(device, {.fuse = false});
+  tw::Plan plan = graph.compile(device);
+  if (options.plan) {
+    std::printf("%s\n", plan.explain().c_str());
+    return 0;
+  }
+
+  const Weights w(s);
+  const auto xs = example::normal(std::size_t(longer) * s.model, 3);
+  tw::Plan node_by_node = graph.compile(device, {.fuse = false});
   std::vector<std::pair<const char*, tw::Buffer<float>>> parameters;
   for (const auto& [name, values] : {std::pair("norm1", &w.norm1),
                                      {"wq", &w.wq},

@@ -296,6 +296,11 @@ int main(int argc, char** argv) {
 
   tw::Device device = options.open();
   Generator generator(device, s, weights, noise);
+  if (options.plan) {
+    for (const tw::Plan* plan : {&generator.prompt_plan(), &generator.step_plan(), &generator.head_plan()})
+      std::printf("%s\n", plan->explain().c_str());
+    return 0;
+  }
   const std::vector<int> tokens = generator.generate(prompt);
   std::printf("%zu kernels for the prompt, %zu for each token behind it, %zu to draw one\ntokens:",
               generator.prompt_plan().kernels().size(), generator.step_plan().kernels().size(), generator.head_plan().kernels().size());

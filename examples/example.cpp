@@ -167,12 +167,14 @@ Options::Options(int argc, char** argv) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--quick") {
       quick = true;
+    } else if (words[i] == "--plan") {
+      plan = true;
     } else if (words[i] == "--device" && i + 1 < words.size()) {
       device = words[++i];
     } else if (words[i] == "--table" && i + 1 < words.size()) {
       table = words[++i];
     } else {
-      std::fprintf(stderr, "usage: %s [--device NAME] [--table FILE] [--quick]\n", argv[0]);
+      std::fprintf(stderr, "usage: %s [--device NAME] [--table FILE] [--quick] [--plan]\n", argv[0]);
       std::exit(2);
     }
   }

@@ -11,13 +11,14 @@
 
 namespace example {
 
-/// --device NAME: which device, the best one if not given. --table FILE: append the row there. --quick: small sizes, for tests.
+/// --device NAME: which device, the best one if not given. --table FILE: append the row there. --quick: small sizes, for tests. --plan: of
+/// examples with graphs, derive the kernels and run nothing.
 struct Options {
   Options(int argc, char** argv);
   tilewright::Device open() const { return device.empty() ? tilewright::Device::open() : tilewright::Device::open(device); }
 
   std::string device, table;
-  bool quick = false;
+  bool quick = false, plan = false;
 };
 
 /// Normally distributed numbers.

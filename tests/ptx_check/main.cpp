@@ -121,6 +121,7 @@ class KernelReader {
       passes::fusion::Program program = passes::fusion::build_program(g, {}, backend::describe_target(target));
       for (auto* all : {&program.kernels, &program.parameter_kernels})
         for (passes::fusion::ProgramKernel& k : *all) {
+          if (k.like >= 0) continue;
           backend::CompileOptions options;
           options.num_warps = k.num_warps;
           options.num_stages = k.num_stages;
