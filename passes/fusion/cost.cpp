@@ -10,7 +10,6 @@
 
 #include "passes/fusion/cover.h"
 #include "passes/fusion/emit/configuration.h"
-#include "passes/fusion/emit/split_loop.h"
 #include "passes/fusion/products.h"
 
 namespace tilewright::passes::fusion {
@@ -36,35 +35,38 @@ bool is_transcendental(Expr e) {
   }
 }
 
-double tensor_bytes(Tensor t) {
-  double elements = 1;
-  for (const Dim& d : t->shape) elements *= estimated_extent(d);
-  return elements * ir::bytes(t->element);
-}
-
 class Estimator {
  public:
-  Estimator(const Plan& plan, ExprBuilder& b, const ir::TargetDesc& target)
-      : plan_(plan), b_(b), target_(target), facts_(machine_facts(target)), tiles_(choose_tiles(plan, b, target)) {}
+  Estimator(const Plan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const ProgramOptions& options)
+      : plan_(plan), b_(b), target_(target), facts_(machine_facts(target)), tiling_(tiling), tiles_(tiling.sizes) {
+    if (!options.batch_invariant) return;
+    for (const KernelOutput& o : plan.outputs) rows_.insert(o.value->axes);
+    for (Axis a : bound_axes(plan.outputs)) rows_ = rows_.without({a});
+  }
 
   KernelCost run() {
-    cost_.parts = static_cast<double>(choose_split(b_, plan_, tiles_, split_limits(target_)).parts);
     for (const auto& [axis, size] : tiles_.grid) cost_.programs *= tile_count(axis);
+    cost_.parts = static_cast<double>(tiling_.split.parts);
     for (const Reduction& r : plan_.reductions) stop_.insert(r.value);
-    // What a pass has computed is not computed again by what follows in it: the outputs belong to the last one.
+    // What a pass has computed is not computed again by what follows in it: the outputs belong to the last one. If a tile is the whole
+    // loop, there is one pass.
     ExprSet seen;
     for (int pass = 1; pass <= plan_.passes; ++pass) {
-      seen.clear();
+      if (!has_one_tile()) seen.clear();
       add_pass(pass, seen);
     }
     for (const KernelOutput& o : plan_.outputs) {
       visit(o.value, seen);
-      cost_.written_bytes += tensor_bytes(o.tensor);
+      cost_.written_bytes += extent(o.value->axes) * ir::bytes(o.tensor->element);
     }
     for (const auto& [tensor, bytes] : read_) {
       const double once = std::min(bytes, tensor_bytes(tensor));
       cost_.read_bytes += once;
       cost_.reread_bytes += bytes - once;
+    }
+    if (plan_.loop) {
+      const double tiles = std::ceil(extent(plan_.loop) / static_cast<double>(tiles_.loop));
+      cost_.spilled_bytes = 2 * 4 * static_cast<double>(tiling_.spilled_words) * tiles * plan_.passes * cost_.programs;
     }
     cost_.fits = fits();
     cost_.seconds = seconds();
@@ -72,22 +74,36 @@ class Estimator {
   }
 
  private:
-  double tile_count(Axis a) const { return std::ceil(estimated_extent(a->extent) / static_cast<double>(tiles_.grid.at(a))); }
+  bool has_one_tile() const { return plan_.loop && plan_.loop->extent.is_constant() && plan_.loop->extent.value() <= tiles_.loop; }
+
+  // Where other rows must not matter, the number of rows is a typical one.
+  double extent(Axis a) const {
+    constexpr double kTypical = 1024;
+    return rows_.contains(a) ? kTypical : estimated_extent(a->extent);
+  }
+  double extent(const AxisSet& axes) const {
+    double product = 1;
+    for (Axis a : axes) product *= extent(a);
+    return product;
+  }
+
+  // Of all that is read, each element once.
+  double tensor_bytes(Tensor t) const {
+    double elements = 1;
+    for (const Dim& d : t->shape) elements *= estimated_extent(d);
+    if (!rows_.empty()) elements = extent(axes_.at(t));
+    return elements * ir::bytes(t->element);
+  }
+
+  double tile_count(Axis a) const { return std::ceil(extent(a) / static_cast<double>(tiles_.grid.at(a))); }
 
   // How many elements of a value with these axes all programs compute.
   double evaluations(const AxisSet& axes) const {
     double count = 1;
-    for (Axis a : axes) count *= estimated_extent(a->extent);
+    for (Axis a : axes) count *= extent(a);
     for (const auto& [axis, size] : tiles_.grid)
       if (!axes.contains(axis)) count *= tile_count(axis);
     return count;
-  }
-  std::int64_t tile_of(Axis a) const {
-    if (a == plan_.loop) return tiles_.loop;
-    if (const auto inner = tiles_.inner.find(a); inner != tiles_.inner.end()) return inner->second.size;
-    if (const auto grid = tiles_.grid.find(a); grid != tiles_.grid.end()) return grid->second;
-    const auto payload = tiles_.payload.find(a);
-    return payload != tiles_.payload.end() ? payload->second : 1;
   }
 
   // Memory moves whole lines: neighbours in a tile that are less than a line move it once for each tile.
@@ -96,7 +112,7 @@ class Estimator {
       if (!(load->tensor->strides[i] == Dim(1))) continue;
       for (const Term& t : b_.terms(load->operands[i]))
         if (t.value->is(ExprKind::index) && t.coefficient.is_one()) {
-          const double run = std::min(static_cast<double>(tile_of(t.value->axis)), estimated_extent(t.value->axis->extent));
+          const double run = std::min(static_cast<double>(tile_of(t.value->axis, plan_, tiles_)), extent(t.value->axis));
           return std::max(1.0, facts_.line_bytes / (run * ir::bytes(load->tensor->element)));
         }
     }
@@ -111,16 +127,17 @@ class Estimator {
     for (std::size_t i = 0; i < plan_.accumulators.size(); ++i) {
       const Accumulator& a = plan_.accumulators[i];
       if (a.pass != pass || !plan_.is_read(static_cast<int>(i))) continue;
-      add_reduction(a.combine, a.body, {plan_.loop}, a.reduce->operand_element, a.axes, seen);
+      const Expr body = has_one_tile() ? body_at_values(b_, a) : a.body;
+      add_reduction(a.combine, body, {plan_.loop}, a.reduce->operand_element, a.axes, seen);
       if (!a.exponent->is_number(0)) {
-        const double steps = std::ceil(estimated_extent(plan_.loop->extent) / static_cast<double>(tiles_.loop));
+        const double steps = std::ceil(extent(plan_.loop) / static_cast<double>(tiles_.loop));
         cost_.flops += steps * evaluations(a.axes);
         cost_.exponentials += steps * evaluations(a.exponent->axes);
       }
       double cells = 4;
       for (Axis x : a.axes) {
         const auto grid = tiles_.grid.find(x);
-        cells *= grid == tiles_.grid.end() ? estimated_extent(x->extent) : static_cast<double>(grid->second);
+        cells *= grid == tiles_.grid.end() ? extent(x) : static_cast<double>(grid->second);
       }
       cost_.accumulator_bytes += cells;
     }
@@ -141,7 +158,9 @@ class Estimator {
   void visit(Expr e, ExprSet& seen) {
     if (is_reference(e) || stop_.count(e) != 0 || !seen.insert(e).second) return;
     if (e->is(ExprKind::load)) {
-      if (!e->tensor->is_scalar) read_[e->tensor] += evaluations(e->axes) * ir::bytes(e->tensor->element) * lines_per_run(e);
+      if (e->tensor->is_scalar) return;
+      read_[e->tensor] += evaluations(e->axes) * ir::bytes(e->tensor->element) * lines_per_run(e);
+      axes_[e->tensor].insert(e->axes);
       return;
     }
     if (e->is(ExprKind::index) || e->is(ExprKind::extent) || e->is(ExprKind::number)) return;
@@ -160,27 +179,26 @@ class Estimator {
   bool fits() const {
     const bool is_bounded =
         std::all_of(tiles_.payload.begin(), tiles_.payload.end(), [](const auto& axis) { return axis.second <= kLongestPayload; });
-    return is_bounded && tiles_.operands_fit && fits_on_chip(plan_) && cost_.accumulator_bytes <= facts_.accumulator_bytes;
+    return is_bounded && tiling_.fits && fits_on_chip(plan_) && cost_.accumulator_bytes <= facts_.accumulator_bytes;
   }
 
   // Extents that are not known may be large, and then time matters.
   double most_programs() const {
     double programs = 1;
     for (const auto& [axis, size] : tiles_.grid)
-      programs *= std::ceil(static_cast<double>(axis->extent.greatest()) / static_cast<double>(size));
+      programs *=
+          std::ceil((rows_.contains(axis) ? extent(axis) : static_cast<double>(axis->extent.greatest())) / static_cast<double>(size));
     return programs;
   }
 
   double seconds() const {
     const double programs = most_programs() * cost_.parts, processors = target_.processors;
-    double share = std::ceil(programs / processors) / programs;  // of the work, that the busiest processor does
-    // A policy, no fact: on GPUs, small problems move few bytes rather than keep more than a quarter of the multiprocessors busy.
-    constexpr double kLeastBusy = 0.25;
-    if (target_.is_gpu()) share = std::min(share, 1 / (kLeastBusy * processors));
+    const double share = std::ceil(programs / processors) / programs;  // of the work, that the busiest processor does
     const double matrix = bits_ >= 32 ? facts_.matrix_flops_32 : bits_ == 16 ? facts_.matrix_flops_16 : facts_.matrix_flops_8;
     const double compute = cost_.matrix_flops / matrix + cost_.flops / facts_.flops + cost_.exponentials / facts_.exponentials;
     const double moved = cost_.read_bytes + cost_.written_bytes;
-    const double memory = std::max(moved / facts_.memory_bytes, share * (moved + cost_.reread_bytes) / facts_.cache_bytes);
+    const double memory =
+        std::max(moved / facts_.memory_bytes, share * (moved + cost_.reread_bytes + cost_.spilled_bytes) / facts_.cache_bytes);
     // Memory and arithmetic overlap for the most part.
     constexpr double kApart = 0.25;
     const double work = std::max(memory, share * compute) + kApart * std::min(memory, share * compute);
@@ -192,10 +210,13 @@ class Estimator {
   ExprBuilder& b_;
   const ir::TargetDesc& target_;
   const MachineFacts& facts_;
-  TileSizes tiles_;
+  const Tiling& tiling_;
+  const TileSizes& tiles_;
   ExprSet stop_;
+  AxisSet rows_;  // of outputs whose bits must not depend on their number
   std::map<Tensor, double> read_;
-  int bits_ = 64;  // of the narrowest operands of a product
+  std::map<Tensor, AxisSet> axes_;  // along which it is read
+  int bits_ = 64;                   // of the narrowest operands of a product
   KernelCost cost_;
 };
 
@@ -224,11 +245,14 @@ const MachineFacts& machine_facts(const ir::TargetDesc& target) {
   return target.sm >= 90 ? kHopper : target.sm >= 80 ? kAmpere : kTuring;
 }
 
-KernelCost estimate(const Plan& plan, ExprBuilder& b, const ir::TargetDesc& target) { return Estimator(plan, b, target).run(); }
+KernelCost estimate(const Plan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const ProgramOptions& options) {
+  return Estimator(plan, tiling, b, target, options).run();
+}
 
 std::string KernelCost::text() const {
   std::string all = fmt::format("estimate: {} from and to memory", amount(read_bytes + written_bytes, "B"));
   if (reread_bytes > 0) all += fmt::format(", {} again from caches", amount(reread_bytes, "B"));
+  if (spilled_bytes > 0) all += fmt::format(", {} of spilled registers", amount(spilled_bytes, "B"));
   if (matrix_flops > 0) all += fmt::format(", {} in products", amount(matrix_flops, "flop"));
   all += fmt::format(", {} beside", amount(flops, "flop"));
   if (exponentials > 0) all += fmt::format(", {}", amount(exponentials, "exp"));

@@ -5,6 +5,7 @@
 #pragma once
 #include <string>
 
+#include "passes/fusion/emit/tiling.h"
 #include "passes/fusion/plan.h"
 #include "tileir/target/target_desc.h"
 
@@ -15,7 +16,7 @@ struct MachineFacts {
   double memory_bytes;  // the machine
   // One processor: what it moves from and to memory or caches, and computes.
   double cache_bytes;
-  double line_bytes;  // that memory moves at least
+  double line_bytes;                                        // that memory moves at least
   double flops;                                             // f32, outside of matrix instructions
   double matrix_flops_32, matrix_flops_16, matrix_flops_8;  // by bits of the operands
   double exponentials;
@@ -28,6 +29,7 @@ const MachineFacts& machine_facts(const ir::TargetDesc&);
 struct KernelCost {
   double read_bytes = 0, written_bytes = 0;  // each tensor once
   double reread_bytes = 0;                   // what programs read beyond that
+  double spilled_bytes = 0;                  // what they write and read because registers are few
   double matrix_flops = 0, flops = 0, exponentials = 0;
   double accumulator_bytes = 0;  // of one program
   double programs = 1;
@@ -38,6 +40,7 @@ struct KernelCost {
   std::string text() const;
 };
 
-KernelCost estimate(const Plan&, ExprBuilder&, const ir::TargetDesc&);
+/// With batch_invariant the same for every number of rows: of positions along axes of the outputs that no reduction binds.
+KernelCost estimate(const Plan&, const Tiling&, ExprBuilder&, const ir::TargetDesc&, const ProgramOptions& = {});
 
 }  // namespace tilewright::passes::fusion

@@ -2,13 +2,15 @@
 //
 //   1. Each output is a kernel. For each axis that may be its loop, operands of products that hold products themselves are computed inside
 //      of the loop (scores of attention, logits of a loss), or by kernels that store them. Chosen is what takes the least time by the
-//      estimate of cost.h, with the kernels that store operands: a dynamic program over the values.
+//      estimate of cost.h, with the kernels that store operands: a dynamic program over the values. The best way is emitted, and estimated
+//      again with the tiles that fit, until one remains the best.
 //   2. Values that are stored become kernels in the same way, each stored once however often it is read.
 //   3. Kernels with one loop that do not wait for each other merge, if one kernel takes less time than the two.
 #pragma once
 #include <string>
 #include <vector>
 
+#include "passes/fusion/emit/tiling.h"
 #include "passes/fusion/plan.h"
 #include "tileir/target/target_desc.h"
 
@@ -16,13 +18,15 @@ namespace tilewright::passes::fusion {
 
 struct CoveredKernel {
   Plan plan;
+  Tiling tiling;
   /// What it costs by the estimate, and the next best way, for reports.
   std::string reason;
 };
 
 /// The kernels in an order in which each one's operands are stored before it runs. Intermediate tensors are added to the pool, with names
 /// from t`first` on.
-std::vector<CoveredKernel> cover(ExprBuilder&, std::vector<KernelOutput> outputs, const ir::TargetDesc&, int first = 0);
+std::vector<CoveredKernel> cover(ExprBuilder&, std::vector<KernelOutput> outputs, const ir::TargetDesc&, const ProgramOptions& = {},
+                                 int first = 0);
 
 /// The cheapest plan of outputs that are computed by one kernel.
 Plan best_plan(ExprBuilder&, const std::vector<KernelOutput>&);

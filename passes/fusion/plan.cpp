@@ -299,6 +299,12 @@ ir::Element Accumulator::element() const {
   return ir::is_integer(body->element) && ir::is_float(reduce->element) ? reduce->element : body->element;
 }
 
+Expr body_at_values(ExprBuilder& b, const Accumulator& a) {
+  ExprMap values;
+  for (Expr r : all_of_kind(a.body, ExprKind::reference)) values[r] = r->operands[0];
+  return values.empty() ? a.body : b.substitute(a.body, values);
+}
+
 const Reduction* Plan::find(Expr reduce) const {
   for (const Reduction& r : reductions)
     if (r.value == reduce) return &r;

@@ -126,6 +126,9 @@ class Plan {
   std::map<Expr, Form, bool (*)(Expr, Expr)> forms_;
 };
 
+/// The body of an accumulator with values in place of references in exponents: what a loop of one tile computes.
+Expr body_at_values(ExprBuilder&, const Accumulator&);
+
 /// The reductions over an axis inside of an expression, what one needs before it.
 std::vector<Expr> reductions_over(Axis, const std::vector<KernelOutput>&);
 /// The axes that some reduction of the outputs binds.

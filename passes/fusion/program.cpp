@@ -12,10 +12,10 @@
 #include "passes/fusion/cost.h"
 #include "passes/fusion/cover.h"
 #include "passes/fusion/covered_nodes.h"
-#include "passes/fusion/emit/configuration.h"
 #include "passes/fusion/emit/limits.h"
 #include "passes/fusion/emit/scatter.h"
 #include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/emit/tiling.h"
 #include "passes/fusion/error_bound.h"
 #include "passes/fusion/expr_text.h"
 #include "passes/fusion/field_check.h"
@@ -154,10 +154,10 @@ class ProgramBuilder {
   void emit_covered(Formulas& formulas, std::vector<KernelOutput> outputs, std::vector<ProgramKernel>& to) {
     if (outputs.empty()) return;
     Stopwatch cover_time(program_.times.cover_ms);
-    const std::vector<CoveredKernel> kernels = cover(formulas.exprs, std::move(outputs), target_, buffers_.next_number());
+    std::vector<CoveredKernel> kernels = cover(formulas.exprs, std::move(outputs), target_, options_, buffers_.next_number());
     cover_time.stop();
     kernels_ = &to;
-    for (const CoveredKernel& k : kernels) emit_or_divide(formulas, k.plan, k.reason);
+    for (CoveredKernel& k : kernels) emit_or_divide(formulas, std::move(k));
     kernels_ = &program_.kernels;
     buffers_.take_numbers(static_cast<int>(formulas.pool.tensors()));
   }
@@ -322,39 +322,32 @@ class ProgramBuilder {
   }
 
   // A kernel of several outputs that tiles cannot hold at once becomes one for each output.
-  void emit_or_divide(Formulas& f, const Plan& plan, const std::string& reason) {
+  void emit_or_divide(Formulas& f, CoveredKernel k) {
     try {
-      emit(f, plan, reason_of(plan) + "\n" + reason);
+      emit(f, k.plan, std::move(k.tiling), reason_of(k.plan) + "\n" + k.reason);
     } catch (const TileTooLarge&) {
-      if (plan.outputs.size() == 1) throw;
-      for (const KernelOutput& o : plan.outputs) emit(f, best_plan(f.exprs, {o}), {});
+      if (k.plan.outputs.size() == 1) throw;
+      for (const KernelOutput& o : k.plan.outputs) emit(f, best_plan(f.exprs, {o}), {});
     }
   }
 
-  void emit(Formulas& f, const Plan& plan, const std::string& reason) {
-    TileSizes sizes = choose_tiles(plan, f.exprs, target_, options_.batch_invariant);
+  void emit(Formulas& f, const Plan& plan, const std::string& reason) { emit(f, plan, {}, reason); }
+
+  void emit(Formulas& f, const Plan& plan, Tiling tiling, const std::string& reason) {
     std::vector<std::string> written;
     for (const KernelOutput& o : plan.outputs) written.push_back(o.name);
+    if (!tiling.kernel) tiling = fit_tiling(f.exprs, plan, target_, options_);
+    if (!tiling.kernel) throw TileTooLarge();
     const std::string name = kernel_name(written);
-    SplitChoice split;
-    split = choose_split(f.exprs, plan, sizes, split_limits());
     prove(f.exprs, plan);
-    if (split.parts == 1) {
+    if (tiling.split.parts == 1) {
       ProgramKernel k = described(f.pool, plan, reason.empty() ? reason_of(plan) : reason, plan.text());
-      EmittedKernel e = emit_within_limits(sizes, target_, [&] { return emit_kernel(name, f.exprs, plan, sizes); });
-      k.error_text = error_text(plan, sum_bounds(plan, sizes, 1));
-      add_kernel(std::move(k), std::move(e), sizes);
+      tiling.kernel->function.name = name;
+      k.error_text = error_text(plan, sum_bounds(plan, tiling.sizes, 1));
+      add_kernel(std::move(k), std::move(*tiling.kernel), tiling.sizes);
     } else {
-      emit_split(f, plan, name, sizes, split, reason);
+      emit_split(f, plan, name, tiling.sizes, tiling.split, reason);
     }
-  }
-
-  SplitLimits split_limits() const {
-    SplitLimits limits = fusion::split_limits(target_);
-    limits.is_batch_invariant = options_.batch_invariant;
-    limits.max_workspace = options_.max_workspace;
-    limits.may_divide = options_.fuse && options_.reassociate;
-    return limits;
   }
 
   // Programs store the states of the parts of the loop; a second kernel merges them.
@@ -364,11 +357,12 @@ class ProgramBuilder {
     while (buffers_.is_prefix_of_a_name(states)) states += "_";
     const SplitLoop split = split_loop(f.exprs, plan, accumulator_order(plan, sizes), choice.parts, states);
     const std::string part_name = unused_name(name + "_parts");
-    EmittedKernel parts = emit_within_limits(sizes, target_, [&] { return emit_part_kernel(part_name, f.exprs, plan, sizes, split); });
+    EmittedKernel parts =
+        emit_within_limits(sizes, target_, [&] { return emit_part_kernel(part_name, f.exprs, plan, sizes, split); }).kernel;
     std::int64_t at_once = 1;
     TileSizes merging = merge_tiles(plan, sizes, choice.parts, at_once);
     EmittedKernel merge =
-        emit_within_limits(merging, target_, [&] { return emit_merge_kernel(name, f.exprs, plan, merging, split, at_once); });
+        emit_within_limits(merging, target_, [&] { return emit_merge_kernel(name, f.exprs, plan, merging, split, at_once); }).kernel;
     add_kernel(described(f.pool, plan, choice.reason + "\n" + (reason.empty() ? reason_of(plan) : reason), plan.text(), Share::reductions),
                std::move(parts), sizes);
     ProgramKernel merged = described(f.pool, plan, fmt::format("merges the states of {} parts in a fixed order", choice.parts),

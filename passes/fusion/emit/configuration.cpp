@@ -85,7 +85,6 @@ class TileChooser {
     if (plan_.loop && has_product()) {
       choose_for_product(grid);
       choose_inner(INT64_MAX, target_.is_gpu() ? kContracted : INT64_MAX);
-      if (target_.is_gpu()) fit_operands();
     } else if (plan_.loop) {
       choose_for_rows(grid);
     } else {
@@ -239,82 +238,11 @@ class TileChooser {
     }
   }
 
-  // Forms make reductions of their own beside those of the outputs.
-  std::vector<Expr> all_reductions() const {
-    std::vector<KernelOutput> all = plan_.outputs;
-    for (const Accumulator& a : plan_.accumulators) {
-      all.push_back({{}, a.body, nullptr, {}});
-      all.push_back({{}, a.exponent, nullptr, {}});
-      for (const AccumulatorTerm& t : a.move) all.push_back({{}, t.factor, nullptr, {}});
-    }
-    for (const Reduction& r : plan_.reductions)
-      for (const AccumulatorTerm& t : r.terms) all.push_back({{}, t.factor, nullptr, {}});
-    return reductions_over(nullptr, all);
-  }
-
-  // Operands of products go through shared memory: both of a product, each twice while the next tile is on its way.
-  void fit_operands() {
-    const std::int64_t most = target_.shared_bytes / 4;
-    for (Expr r : all_reductions()) {
-      if (!is_product(r, b_)) continue;
-      const std::int64_t bytes = std::max(ir::bits(r->operand_element) / 8, 1);
-      for (const AxisSet& axes : operands(r))
-        while (positions(axes) > most / bytes)
-          if (!halve_tile_of(axes)) {
-            sizes_.operands_fit = false;
-            return;
-          }
-    }
-  }
-
-  // The axes of each operand of a product: of factors that have an axis of the result in common which has a tile.
-  std::vector<AxisSet> operands(Expr product) const {
-    std::vector<AxisSet> all;
-    for (const Factor& f : b_.factors(product->operands[0])) {
-      AxisSet own;
-      for (Axis a : f.base->axes.without(product->bound))
-        if (tile_of(a) > 1) own.insert(a);
-      if (own.empty()) continue;
-      own.insert(f.base->axes.common(product->bound));
-      const auto joins = [&](const AxisSet& other) { return other.without(product->bound).intersects(own); };
-      for (const AxisSet& other : all)
-        if (joins(other)) own.insert(other);
-      std::erase_if(all, joins);
-      all.push_back(own);
-    }
-    return all;
-  }
-
-  std::int64_t tile_of(Axis a) const {
-    if (a == plan_.loop) return sizes_.loop;
-    if (const auto grid = sizes_.grid.find(a); grid != sizes_.grid.end()) return grid->second;
-    if (const auto inner = sizes_.inner.find(a); inner != sizes_.inner.end()) return inner->second.size;
-    const auto payload = sizes_.payload.find(a);
-    return payload != sizes_.payload.end() ? payload->second : 1;
-  }
-
-  // Of tiles of these axes.
-  std::int64_t positions(const AxisSet& axes) const {
-    std::int64_t all = 1;
-    for (Axis a : axes) all = std::min(all * std::min(tile_of(a), kMany), kMany);
-    return all;
-  }
-
-  // The larger one of the loop's tile and that of an axis that programs share out. False if no tile can be halved.
-  bool halve_tile_of(const AxisSet& axes) {
-    std::int64_t* largest = axes.contains(plan_.loop) ? &sizes_.loop : nullptr;
-    for (auto& [axis, size] : sizes_.grid)
-      if (axes.contains(axis) && (!largest || size > *largest)) largest = &size;
-    if (!largest || *largest <= kLeastOfMatrix) return false;
-    *largest /= 2;
-    return true;
-  }
-
   // Tiles of the axes that reductions bind beside the loop's, of at most so many positions together; `most_with_loop`: of axes that a
   // reduction over the loop's axis binds as well. Returns how many they are.
   std::int64_t choose_inner(std::int64_t most, std::int64_t most_with_loop) {
     AxisSet bound, with_loop;
-    for (Expr r : all_reductions()) {
+    for (Expr r : computed_reductions(plan_)) {
       bound.insert(r->bound);
       if (r->bound.contains(plan_.loop)) with_loop.insert(r->bound);
     }
@@ -351,6 +279,26 @@ class TileChooser {
 
 TileSizes choose_tiles(const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target, bool is_batch_invariant) {
   return TileChooser(plan, b, target, is_batch_invariant).run();
+}
+
+std::vector<Expr> computed_reductions(const Plan& plan) {
+  std::vector<KernelOutput> all = plan.outputs;
+  for (const Accumulator& a : plan.accumulators) {
+    all.push_back({{}, a.body, nullptr, {}});
+    all.push_back({{}, a.exponent, nullptr, {}});
+    for (const AccumulatorTerm& t : a.move) all.push_back({{}, t.factor, nullptr, {}});
+  }
+  for (const Reduction& r : plan.reductions)
+    for (const AccumulatorTerm& t : r.terms) all.push_back({{}, t.factor, nullptr, {}});
+  return reductions_over(nullptr, all);
+}
+
+std::int64_t tile_of(Axis a, const Plan& plan, const TileSizes& sizes) {
+  if (a == plan.loop) return sizes.loop;
+  if (const auto inner = sizes.inner.find(a); inner != sizes.inner.end()) return inner->second.size;
+  if (const auto grid = sizes.grid.find(a); grid != sizes.grid.end()) return grid->second;
+  const auto payload = sizes.payload.find(a);
+  return payload != sizes.payload.end() ? payload->second : 1;
 }
 
 std::int64_t* largest_grid_tile(TileSizes& sizes) {

@@ -8,6 +8,12 @@ namespace tilewright::passes::fusion {
 /// is_batch_invariant: not by the extents of axes that programs share out, so that a row's sums have one order however many rows there are.
 TileSizes choose_tiles(const Plan&, const ExprBuilder&, const ir::TargetDesc&, bool is_batch_invariant = false);
 
+/// The reductions of the outputs, and those that forms make beside them.
+std::vector<Expr> computed_reductions(const Plan&);
+
+/// The positions of an axis that a program has at once.
+std::int64_t tile_of(Axis, const Plan&, const TileSizes&);
+
 /// The largest tile of the grid; of equal ones that of the axis whose name comes first. Null if there is none.
 std::int64_t* largest_grid_tile(TileSizes&);
 

@@ -30,8 +30,7 @@ struct TileSizes {
   };
   std::map<Axis, Inner> inner;  // axes of reductions other than the loop's
   int num_warps = 4, num_stages = 0;
-  bool has_exp2 = false;     // the target has it as an instruction
-  bool operands_fit = true;  // those of products, into shared memory
+  bool has_exp2 = false;  // the target has it as an instruction
 };
 
 struct EmittedKernel {

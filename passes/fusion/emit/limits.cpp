@@ -28,45 +28,60 @@ bool halve_all(TileSizes& sizes) {
   return is_smaller;
 }
 
-// Halves the largest tile of the grid or, if that is small, that of the loop.
+// Halves the largest tile: of equal ones the loop's, which does not change what programs read.
 bool halve_largest(TileSizes& sizes) {
   std::int64_t* largest = largest_grid_tile(sizes);
-  if (!largest || *largest <= kLeastOfMatrix) largest = &sizes.loop;
+  if (!largest || *largest <= sizes.loop) largest = &sizes.loop;
   if (*largest <= kLeastOfMatrix) return false;
   *largest /= 2;
   return true;
 }
 
-// The number of warps that have registers for what a kernel holds at once; 0: none has.
+// With fewer than 16 rows, matrix instructions are not used in full.
+bool halve_grid(TileSizes& sizes) {
+  std::int64_t* largest = largest_grid_tile(sizes);
+  if (!largest || *largest == 1) return false;
+  *largest /= 2;
+  return true;
+}
+
+// The words that a program of 4 or 8 warps can hold in registers.
 //
-// A thread has 255 registers, and needs about 40 of them for addresses and temporaries. 8 warps have all registers of a multiprocessor;
-// more warps do not have more. Each warp holds at least 16 rows of a product: where warps share rows, each holds the same operands, and
-// there is room for about half as much data as registers. As much is enough for kernels without products, which wait for memory.
+// A thread needs registers for addresses and temporaries beside data. Each warp holds at least 16 rows of a product: with fewer rows, warps
+// hold the same operands, and there is room for about half as many words as registers. As many are enough for kernels without products,
+// which wait for memory. More than 8 warps do not have more registers together.
 //
-// Measured with ptxas 13.0.88 (2026-11-25) on the kernels of examples 14 to 16 for sm_75 to sm_90a, in words a thread: 4 warps spill
-// nothing up to 212 with 64 rows (from 253 on they do), and up to 96 with fewer (from 131 on they do); 8 warps up to 132 (from 146 on they
-// do).
-int warps_for(const ir::Function& f, TileSizes& sizes) {
-  constexpr std::int64_t kMostOf4 = 128 * 212, kMostOf4WithSharedRows = 128 * 96, kMostOf8 = 256 * 132, kRowsOf4 = 64;
-  const std::int64_t words = live_data_words(f);
+// The shares are measured with ptxas 13.0.88 (2026-11-25) on the kernels of examples 14 to 16 for sm_75 to sm_90a. In words a thread: 4
+// warps spill nothing up to 212 with 64 rows (from 253 on they do), and up to 96 with fewer (from 131 on they do); 8 warps up to 132 (from
+// 146 on they do).
+std::int64_t room_for_words(const ir::Function& f, TileSizes& sizes, const ir::TargetDesc& target, int warps) {
+  constexpr double kOwnRows = 212.0 / 255, kSharedRowsOf4 = 96.0 / 255, kSharedRowsOf8 = 132.0 / 255;
   bool has_product = false;
   f.walk([&](ir::OpId id) { has_product = has_product || f.kind(id) == ir::OpKind::dot_; });
   const std::int64_t* rows = largest_grid_tile(sizes);
-  if (words <= (has_product && rows && *rows >= kRowsOf4 ? kMostOf4 : kMostOf4WithSharedRows)) return 4;
-  return words <= kMostOf8 ? 8 : 0;
+  const bool has_own_rows = has_product && rows && *rows >= kLeastOfMatrix * warps;
+  const double share = warps == 8 ? kSharedRowsOf8 : has_own_rows ? kOwnRows : kSharedRowsOf4;
+  const int threads = 32 * warps, registers = std::min(target.max_registers, target.registers_per_sm / threads);
+  return static_cast<std::int64_t>(threads * share * registers);
 }
 
 }  // namespace
 
-EmittedKernel emit_within_limits(TileSizes& sizes, const ir::TargetDesc& target, const std::function<EmittedKernel()>& emit) {
+LimitedKernel emit_within_limits(TileSizes& sizes, const ir::TargetDesc& target, const std::function<EmittedKernel()>& emit) {
   for (;;) {
     try {
       EmittedKernel kernel = emit();
-      if (!target.is_gpu()) return kernel;
-      sizes.num_warps = warps_for(kernel.function, sizes);
-      if (sizes.num_warps != 0) return kernel;
-      sizes.num_warps = 8;
-      if (!halve_largest(sizes)) return kernel;
+      if (!target.is_gpu()) return {std::move(kernel)};
+      const std::int64_t words = live_data_words(kernel.function);
+      for (const int warps : {4, 8}) {
+        sizes.num_warps = warps;
+        if (words <= room_for_words(kernel.function, sizes, target, warps)) return {std::move(kernel)};
+      }
+      if (halve_largest(sizes)) continue;
+      // A few spilled words cost less than reading all of the loop in more programs.
+      constexpr std::int64_t kShareToSpill = 8;
+      const std::int64_t room = room_for_words(kernel.function, sizes, target, 8), spilled = words - room;
+      if (spilled <= room / kShareToSpill || !halve_grid(sizes)) return {std::move(kernel), spilled};
     } catch (const TileTooLarge&) {
       if (!halve_all(sizes)) throw;
     }

@@ -7,8 +7,13 @@
 
 namespace tilewright::passes::fusion {
 
+struct LimitedKernel {
+  EmittedKernel kernel;
+  std::int64_t spilled_words = 0;  // 32-bit words that a program holds at once, those that are more than registers
+};
+
 /// Emits with these tiles; makes them smaller until every tile of the kernel is within the limits of tile IR and, for GPUs, what the tiles
 /// hold at once fits into registers, if it can. Chooses the number of warps. Throws TileTooLarge if no tile can be halved.
-EmittedKernel emit_within_limits(TileSizes&, const ir::TargetDesc&, const std::function<EmittedKernel()>& emit);
+LimitedKernel emit_within_limits(TileSizes&, const ir::TargetDesc&, const std::function<EmittedKernel()>& emit);
 
 }  // namespace tilewright::passes::fusion

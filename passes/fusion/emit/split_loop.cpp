@@ -36,6 +36,13 @@ class SplitCost {
     return product;
   }
   double tiles() const { return estimated_extent(plan_.loop->extent) / static_cast<double>(sizes_.loop); }
+  // With those of the loops inside.
+  double steps() const {
+    double product = tiles();
+    for (const auto& [axis, inner] : sizes_.inner)
+      if (inner.is_looped) product *= std::ceil(estimated_extent(axis->extent) / static_cast<double>(inner.size));
+    return product;
+  }
 
   // Bytes that one program reads in its whole loop.
   double bytes_of_loop() const {
@@ -88,7 +95,7 @@ class SplitCost {
 SplitChoice divided(ExprBuilder& b, const Plan& plan, const TileSizes& sizes, const SplitLimits& limits) {
   const SplitCost cost(plan, sizes);
   // A second kernel costs some microseconds: as much as one processor needs to read this much.
-  constexpr double kLeastBytes = 512 * 1024, kLeastBytesOfPart = 64 * 1024, kLeastTilesOfPart = 4;
+  constexpr double kLeastBytes = 512 * 1024, kLeastBytesOfPart = 64 * 1024, kLeastStepsOfPart = 4;
   const double bytes = cost.bytes_of_loop();
   if (bytes < kLeastBytes) return {};
   // Of a window most parts would be empty.
@@ -96,8 +103,8 @@ SplitChoice divided(ExprBuilder& b, const Plan& plan, const TileSizes& sizes, co
     if (!bound.is_upper) return {};
   // States are written and read again: at most an eighth of what the loop reads.
   constexpr double kGreatestShareOfStates = 1.0 / 8;
-  const double most =
-      std::min({bytes / kLeastBytesOfPart, cost.tiles() / kLeastTilesOfPart, kGreatestShareOfStates * bytes / (2 * cost.bytes_of_state())});
+  const double most = std::min({bytes / kLeastBytesOfPart, cost.tiles(), cost.steps() / kLeastStepsOfPart,
+                                kGreatestShareOfStates * bytes / (2 * cost.bytes_of_state())});
   // If other rows must not matter, neither must their number.
   constexpr double kInvariantParts = 8;
   const double wanted =

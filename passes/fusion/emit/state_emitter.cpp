@@ -184,13 +184,8 @@ Expr StateEmitter::body_in_loop(const Accumulator& a, const TileState& now) {
 
 // The body without references, as the outputs have it.
 Expr StateEmitter::body_of_whole(const Accumulator& a, const TileState& now) {
-  ExprSet seen;
-  std::vector<Expr> references;
-  collect_references(a.body, seen, references);
-  ExprMap values;
-  for (Expr r : references) values[r] = r->operands[0];
   for (const auto& [reduction, value] : now.values) tiles_.know(reduction, value);
-  return values.empty() ? a.body : exprs_.substitute(a.body, values);
+  return body_at_values(exprs_, a);
 }
 
 TileState StateEmitter::absorb_whole(const PassState& pass) {

@@ -78,8 +78,8 @@ const std::vector<Case>& cases() {
       {"projection and cross entropy",
        [](tw::Graph& g) {
          Sizes sizes;
-         auto x = input(g, sizes, "x", {64, 64}), w = input(g, sizes, "w", {1024, 64});
-         output(g, sizes, "lse", tw::logsumexp(tw::matmul(x, tw::transpose(w)), {-1}), {64});
+         auto x = input(g, sizes, "x", {16, 64}), w = input(g, sizes, "w", {512, 64});
+         output(g, sizes, "lse", tw::logsumexp(tw::matmul(x, tw::transpose(w)), {-1}), {16});
          return sizes;
        }},
       {"largest magnitude and product",

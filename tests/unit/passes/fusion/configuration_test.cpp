@@ -5,23 +5,12 @@
 
 #include "passes/analysis/register_pressure.h"
 #include "passes/fusion/program.h"
+#include "tests/unit/passes/fusion/gpu_targets.h"
 #include "tests/unit/passes/fusion/workloads.h"
 #include "tileir/op_kind.h"
 
 namespace tilewright::passes::fusion::test {
 namespace {
-
-ir::TargetDesc gpu(int sm, int shared_bytes) {
-  ir::TargetDesc target;
-  target.name = "sm_" + std::to_string(sm);
-  target.kind = ir::TargetDesc::Kind::nvptx;
-  target.sm = sm;
-  target.shared_bytes = shared_bytes;
-  target.processors = 108;
-  return target;
-}
-
-const ir::TargetDesc kTuring = gpu(75, 65536), kAmpere = gpu(80, 166912);
 
 Program attention(const ir::TargetDesc& target, const Dim& queries, std::int64_t head, const ProgramOptions& options = {}) {
   const auto w = std::find_if(workloads().begin(), workloads().end(), [](const Workload& x) { return x.name == "attention"; });

@@ -18,12 +18,16 @@ Derived derived(const std::string& name, const Sizes& sizes) {
   return derive(*w, plain);
 }
 
+KernelCost estimated(const Plan& plan, ExprBuilder& b, const ir::TargetDesc& target = {}) {
+  return estimate(plan, choose_tiling(b, plan, target, {}), b, target);
+}
+
 TEST_CASE("fusion cost: attention reads its operands once, and counts products and exponentials") {
   constexpr double kHeads = 8, kLength = 1024, kDim = 64;
   Derived d = derived("attention", {.batch = 1, .heads = 8, .queries = 1024, .keys = 1024, .head = 64, .value_head = 64});
   const std::vector<CoveredKernel> kernels = cover(*d.exprs, d.outputs, {});
   REQUIRE(kernels.size() == 1);
-  const KernelCost c = estimate(kernels[0].plan, *d.exprs, {});
+  const KernelCost c = estimated(kernels[0].plan, *d.exprs);
   CHECK(c.read_bytes == 3 * 4 * kHeads * kLength * kDim);
   CHECK(c.written_bytes == 4 * kHeads * kLength * kDim);
   CHECK(c.reread_bytes == 2 * 4 * kHeads * kLength * kDim * (kLength / 64 - 1));  // keys and values, by each tile of 64 rows
@@ -81,7 +85,7 @@ TEST_CASE("fusion cover: products of one row are kernels of several programs, ea
     host.processors = processors;
     const std::vector<CoveredKernel> kernels = cover(*d.exprs, d.outputs, host);
     for (const CoveredKernel& k : kernels) {
-      const KernelCost c = estimate(k.plan, *d.exprs, host);
+      const KernelCost c = estimated(k.plan, *d.exprs, host);
       CHECK(c.programs * c.parts >= std::min(processors, 4));
       CHECK(c.reread_bytes < c.read_bytes);
       CHECK(k.plan.passes == 1);
@@ -98,13 +102,13 @@ TEST_CASE("fusion cost: few programs leave processors idle, neighbours of less t
   const auto seconds = [&](int processors) {
     ir::TargetDesc host;
     host.processors = processors;
-    return estimate(kernels[0].plan, *d.exprs, host).seconds;
+    return estimated(kernels[0].plan, *d.exprs, host).seconds;
   };
   CHECK(seconds(1) > seconds(2));
   CHECK(seconds(64) == doctest::Approx(seconds(32)));
   // Loops over the gate's axis read few neighbours of each row of w and u.
   const Plan whole = best_plan(*d.exprs, d.outputs);
-  CHECK(estimate(whole, *d.exprs, {}).reread_bytes > 4 * 256 * 640);
+  CHECK(estimated(whole, *d.exprs).reread_bytes > 4 * 256 * 640);
 }
 
 TEST_CASE("fusion cover: the mean of an output reads it") {

@@ -82,6 +82,8 @@ TEST_CASE("one pass: at the sizes of models") {
 TEST_CASE("one pass: with rows, queries and keys of any number") {
   for (const char* name : kOnePass) {
     CAPTURE(std::string(name));
+    // Its squares vary along queries, keys and columns: few rows fit beside each other, and it is a matter of the sizes whether that pays.
+    if (std::string_view(name) == "variance") continue;
     graph::Graph g;
     Variants plain;
     plain.at = of_models();

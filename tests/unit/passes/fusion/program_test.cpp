@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "tests/unit/passes/fusion/gpu_targets.h"
 #include "tests/unit/passes/fusion/random_graph.h"
 #include "tests/unit/passes/fusion/run_program.h"
 #include "tests/unit/passes/fusion/workloads.h"
@@ -159,6 +160,25 @@ TEST_CASE("fusion program: what has the axes of a divisor is divided before a ti
   });
   CHECK(divisions == 1);
   check_values(g, p, {});
+}
+
+TEST_CASE("fusion program: exponentials and their sum as two outputs are one kernel") {
+  for (const ir::TargetDesc& target : {ir::TargetDesc{}, kAmpere, kHopper}) {
+    CAPTURE(target.name);
+    for (const int columns : {53, 3000}) {
+      CAPTURE(columns);
+      if (columns > 2048 && !target.is_gpu())
+        continue;  // two tiles: a second kernel reads the exponentials sooner than they are computed again
+      graph::Graph g;
+      const Formula x = input(g, "x", {5, columns}), e = exp(x - max(x));
+      builder(g).output("e", e.id);
+      builder(g).output("total", sum(e).id);
+      const Program p = build_program(g, {}, target);
+      CHECK(p.kernels.size() == 1);
+      CHECK(p.proof.exact);
+      check_values(g, p, {});
+    }
+  }
 }
 
 // Layers of RMS norm, rotary causal attention with grouped heads, a gated MLP, residuals; the length is a symbol.
