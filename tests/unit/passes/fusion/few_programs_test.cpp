@@ -58,7 +58,7 @@ TEST_CASE("fusion cover: a row times large matrices is divided, times small ones
       CAPTURE(k.reason);
       CAPTURE(programs_of(k));
       const bool merges = k.reason.starts_with("merges");
-      CHECK((merges || 2 * programs_of(k) >= target.processors || bytes_read(divided, k) < 1 << 19));
+      CHECK((merges || 4 * programs_of(k) >= target.processors || bytes_read(divided, k) < 1 << 19));
     }
     gated_row(small, 16, 40);
     const Program p = build_program(small, {}, target);
