@@ -77,7 +77,7 @@ class Coverer {
 
   void add(KernelOutput output) {
     if (add_scans(output)) return;
-    Choice& choice = best(output);
+    Choice& choice = best_emitted(output);
     store_all(choice.stored);
     kernels_.push_back(planned_kernel(std::move(*choice.plan), std::move(choice.tiling), choice.cost, std::move(choice.rejected)));
   }
@@ -127,9 +127,26 @@ class Coverer {
     return {load->tensor->name, value, load->tensor, load->operands};
   }
 
-  // The way that takes the least time, with the kernels that store what it reads: a dynamic program over the values.
-  Choice& best(const KernelOutput& output) {
-    if (const auto known = choices_.find(output.tensor); known != choices_.end()) return known->second;
+  // The way that takes the least time by its estimate, with the kernels that store what it reads: a dynamic program over the values.
+  const Choice& best(const KernelOutput& output) { return ways(output).front(); }
+
+  // The same for tiles that fit: smaller tiles take longer, so what is the best way with its own tiles is the best of all.
+  Choice& best_emitted(const KernelOutput& output) {
+    std::vector<Choice>& all = ways(output);
+    while (!all.front().is_emitted && all.front().cost.fits) {
+      Choice& first = all.front();
+      first.tiling = fit_tiling(b_, *first.plan, target_, options_);
+      first.cost = estimate(*first.plan, first.tiling, b_, target_, options_);
+      first.is_emitted = true;
+      sort(all);
+    }
+    if (all.size() > 1) all[0].rejected = rejection(all[0], all[1]);
+    return all.front();
+  }
+
+  // All ways, the best first.
+  std::vector<Choice>& ways(const KernelOutput& output) {
+    if (const auto known = ways_.find(output.tensor); known != ways_.end()) return known->second;
     std::vector<Choice> ways;
     std::vector<Axis> loops = bound_axes({output});
     if (loops.empty()) loops.push_back(nullptr);
@@ -166,27 +183,19 @@ class Coverer {
     };
     // Products of one row are no products, and yet no program should compute them again for each tile of another axis.
     add_with_stored_reductions(Reductions::inner);
+    if (std::none_of(ways.begin(), ways.end(), [](const Choice& c) { return c.cost.fits; })) add_with_stored_reductions(Reductions::all);
+    sort(ways);
+    return ways_.emplace(output.tensor, std::move(ways)).first->second;
+  }
+
+  void sort(std::vector<Choice>& ways) const {
     const auto is_better = [&](const Choice& a, const Choice& c) {
       // Estimates are rough, and what is stored needs memory of its own.
       constexpr double kOfStoring = 1.25;
       const auto weighted = [&](const Choice& x) { return x.seconds() * (stores_more(x.stored) ? kOfStoring : 1); };
       return std::pair(!a.cost.fits, weighted(a)) < std::pair(!c.cost.fits, weighted(c));
     };
-    // Smaller tiles take longer: what is the best way with its own tiles is the best of all.
-    for (bool has_all = false;;) {
-      if (!has_all && std::none_of(ways.begin(), ways.end(), [](const Choice& c) { return c.cost.fits; })) {
-        add_with_stored_reductions(Reductions::all);
-        has_all = true;
-      }
-      std::stable_sort(ways.begin(), ways.end(), is_better);
-      Choice& first = ways.front();
-      if (first.is_emitted || !first.cost.fits) break;
-      first.tiling = fit_tiling(b_, *first.plan, target_, options_);
-      first.cost = estimate(*first.plan, first.tiling, b_, target_, options_);
-      first.is_emitted = true;
-    }
-    if (ways.size() > 1) ways[0].rejected = rejection(ways[0], ways[1]);
-    return choices_.emplace(output.tensor, std::move(ways[0])).first->second;
+    std::stable_sort(ways.begin(), ways.end(), is_better);
   }
 
   // Whether a value has no memory yet.
@@ -249,7 +258,7 @@ class Coverer {
   const int first_;  // the number of the first intermediate result
   ExprMap loads_;
   ExprSet started_;
-  std::map<Tensor, Choice> choices_;
+  std::map<Tensor, std::vector<Choice>> ways_;  // to compute it
   std::vector<PlannedKernel> kernels_;
 };
 
