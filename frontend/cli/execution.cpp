@@ -67,7 +67,7 @@ Execution::Execution(const ir::Function& f, const std::vector<Argument>& argumen
     words_.push_back(a.is_buffer() ? reinterpret_cast<std::uint64_t>(buffer.memory()) : a.word);
     buffers_.push_back(std::move(buffer));
   }
-  restore();
+  for (std::size_t i = 0; i < arguments_.size(); ++i) fill(i);
   if (interpreted) return;
   compile.target = device_->target();
   const backend::CompiledKernel compiled = detail::compile_function(request, f, compile, detail::Output::code, hash_of(f, compile));
@@ -80,15 +80,18 @@ Execution::Execution(const ir::Function& f, const std::vector<Argument>& argumen
 }
 
 void Execution::restore() {
-  for (std::size_t i = 0; i < arguments_.size(); ++i) {
-    const Argument& a = arguments_[i];
-    const std::uint64_t zero = 0;
-    if (!a.is_buffer() || a.elements == 0) continue;
-    if (a.bytes.empty())
-      buffers_[i].fill(&zero, Here());
-    else
-      buffers_[i].write(a.bytes.data(), static_cast<std::size_t>(a.elements), Here());
-  }
+  for (std::size_t i = 0; i < arguments_.size(); ++i)
+    if (!arguments_[i].type.is_const_pointer()) fill(i);
+}
+
+void Execution::fill(std::size_t parameter) {
+  const Argument& a = arguments_[parameter];
+  const std::uint64_t zero = 0;
+  if (!a.is_buffer() || a.elements == 0) return;
+  if (a.bytes.empty())
+    buffers_[parameter].fill(&zero, Here());
+  else
+    buffers_[parameter].write(a.bytes.data(), static_cast<std::size_t>(a.elements), Here());
 }
 
 std::vector<std::byte> Execution::contents(int parameter) const {

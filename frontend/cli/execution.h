@@ -34,7 +34,7 @@ class Execution {
 
   /// Runs the kernel. Throws Error for a violation in checked mode. The interpreter always checks.
   void launch();
-  /// Resets every buffer to the contents of its argument.
+  /// Resets every buffer that the kernel may write to the contents of its argument.
   void restore();
   /// The contents of the buffer of a parameter.
   std::vector<std::byte> contents(int parameter) const;
@@ -46,6 +46,8 @@ class Execution {
 
  private:
   void interpret();
+  /// Gives the buffer of a parameter the contents of its argument; nothing for scalars.
+  void fill(std::size_t parameter);
 
   ir::Function function_;
   const std::vector<Argument>& arguments_;

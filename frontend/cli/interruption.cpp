@@ -1,4 +1,4 @@
-// The handler of SIGINT and its flag.
+// The handler of SIGINT and SIGTERM and its flag.
 #include "frontend/cli/interruption.h"
 
 #include <csignal>
@@ -9,25 +9,31 @@ namespace {
 
 // Global, since a signal handler has no arguments of its own.
 std::atomic<bool> interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
+std::atomic<int> received{SIGINT};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-void interrupt(int) {
+void handle_both(void (*handler)(int)) {
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, handler);
+}
+
+void interrupt(int signal) {
+  received = signal;
   interrupted = true;
-  std::signal(SIGINT, SIG_DFL);
+  handle_both(SIG_DFL);
 }
 
 }  // namespace
 
-Interruption::Interruption() { std::signal(SIGINT, interrupt); }
-Interruption::~Interruption() { std::signal(SIGINT, SIG_DFL); }
+Interruption::Interruption() { handle_both(interrupt); }
+Interruption::~Interruption() { handle_both(SIG_DFL); }
 
 const std::atomic<bool>& Interruption::flag() { return interrupted; }
 
 void end_if_interrupted() {
   if (!interrupted) return;
   std::fflush(nullptr);
-  std::signal(SIGINT, SIG_DFL);
-  std::raise(SIGINT);
+  handle_both(SIG_DFL);
+  std::raise(received);
 }
 
 }  // namespace tilewright::cli

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <cstdlib>
 #include <map>
@@ -269,6 +270,18 @@ TEST_CASE("bench: Ctrl-C leaves the rows that are done, in all files") {
   CHECK(contains(o.err, "interrupted: "));
   CHECK(is_well_formed(folder, "b.json"));
   CHECK(is_well_formed(folder, "b.svg"));
+  CHECK(contains(folder.read("b.json"), "\"interrupted\": true"));
+}
+
+TEST_CASE("bench: what ends it in time leaves the rows that are done, too") {
+  const Folder folder;
+  const std::string command =
+      fmt::format("cd {} && timeout 1.5 {} bench copy matmul --rounds 100000 --seconds 0.5 --json b.json > out 2>&1",
+                  folder.path().string(), TW_PROGRAM);
+  const int status = std::system(command.c_str());
+  CHECK(WEXITSTATUS(status) == 124);
+  CHECK(contains(folder.read("out"), "interrupted: "));
+  CHECK(is_well_formed(folder, "b.json"));
   CHECK(contains(folder.read("b.json"), "\"interrupted\": true"));
 }
 

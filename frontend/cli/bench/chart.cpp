@@ -62,8 +62,8 @@ void add_times(Chart& chart, Group& group, const CaseResult& c) {
     // The copy is the roofline of memory itself.
     if (!p.measured() || p.name == "memcpy") continue;
     const double ms = p.times.median, share = roofline / ms;
-    const std::string label = &p == &c.ours() ? fmt::format("{:.0f} %, {}", 100 * share, rate_text(c, ms))
-                                              : fmt::format("{:.0f} %, {:.2f}x our time", 100 * share, ms / ours);
+    const std::string label = &p == &c.ours() ? fmt::format("{}, {}", percent(share), rate_text(c, ms))
+                                              : fmt::format("{}, {} our time", percent(share), ratio_text(ms / ours));
     group.bars.push_back({series_of(chart, p.name), share, roofline / p.times.upper, roofline / p.times.lower, label});
   }
 }
@@ -178,7 +178,9 @@ class Drawing {
                             x_of(b.lower), x_of(b.upper), y + kBarHeight / 2);
         label = std::max(label, x_of(b.upper));
       }
-      text(label + 7, y + kBarHeight - 3.5, b.label, "font-size=\"11\" paint-order=\"stroke\" stroke=\"#ffffff\" stroke-width=\"3\"");
+      // With a white edge below: not all viewers know paint-order.
+      text(label + 7, y + kBarHeight - 3.5, b.label, "font-size=\"11\" stroke=\"#ffffff\" stroke-width=\"3\"");
+      text(label + 7, y + kBarHeight - 3.5, b.label, "font-size=\"11\"");
       y += kBarHeight + kBarGap;
     }
   }

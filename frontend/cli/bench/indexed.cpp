@@ -107,7 +107,7 @@ void add_indexed(KernelRows& rows) {
   const std::vector<std::string> axes = {"N", "ROWS", "WIDTH"};
   const DefaultShapes shapes{.emulator = {{64, 32, 64}},
                              .cpu = {{8192, 16384, 256}, {1 << 20, 1 << 20, 1}},
-                             .gpu = {{131072, 65536, 1024}, {1 << 26, 1 << 24, 1}}};
+                             .gpu = {{131072, 65536, 1024}, {1 << 24, 1 << 22, 1}}};
   rows.push_back({"gather", "y[i] = x[index[i]]: ROWS of the N rows of x, of WIDTH elements", axes, shapes, problems(Floats(), gather),
                   "indices uniform over N"});
   rows.push_back({"scatter_add", "y[index[i]] += x[i]: ROWS rows of WIDTH elements, added to N", axes, shapes,

@@ -59,6 +59,10 @@ struct Results {
 std::string time_text(double ms);
 /// "512 GFLOP/s" or "43.1 GB/s", of the kernel's own bound.
 std::string rate_text(const CaseResult&, double ms);
+/// "68 %", "0.31 %".
+std::string percent(double share);
+/// "1.25x", "0.04x".
+std::string ratio_text(double ratio);
 
 /// The lines above the table.
 std::string heading_text(const Results&);

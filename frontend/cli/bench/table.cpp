@@ -9,9 +9,6 @@ namespace tilewright::cli::bench {
 
 namespace {
 
-/// "68 %".
-std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
-
 std::string thousands(std::uint64_t n) {
   std::string digits = std::to_string(n);
   for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<std::size_t>(i), ",");
@@ -44,8 +41,14 @@ std::string time_text(double ms) {
 std::string rate_text(const CaseResult& c, double ms) {
   const double giga_a_second = (c.flops > 0 ? c.flops : c.bytes) / (ms * 1e6);
   if (c.flops > 0 && giga_a_second >= 10000) return fmt::format("{:.1f} TFLOP/s", giga_a_second / 1000);
-  return fmt::format("{:.{}f} {}", giga_a_second, giga_a_second < 100 ? 1 : 0, c.flops > 0 ? "GFLOP/s" : "GB/s");
+  const char* unit = c.flops > 0 ? "GFLOP/s" : "GB/s";
+  if (giga_a_second < 1) return fmt::format("{:.2g} {}", giga_a_second, unit);
+  return fmt::format("{:.{}f} {}", giga_a_second, giga_a_second < 100 ? 1 : 0, unit);
 }
+
+std::string percent(double share) { return share >= 0.1 ? fmt::format("{:.0f} %", 100 * share) : fmt::format("{:.2g} %", 100 * share); }
+
+std::string ratio_text(double ratio) { return ratio >= 0.1 ? fmt::format("{:.2f}x", ratio) : fmt::format("{:.1g}x", ratio); }
 
 std::string heading_text(const Results& r) {
   std::string text = fmt::format("tilewright {}{}, {}\n", r.version, r.commit.empty() ? "" : " (" + r.commit + ")", r.date);
@@ -104,10 +107,9 @@ std::string Table::row(const CaseResult& c) const {
   for (const std::string& name : peers_) {
     const auto peer = std::find_if(c.contestants.begin() + 1, c.contestants.end(), [&](const Contestant& p) { return p.name == name; });
     const bool measured = peer != c.contestants.end() && peer->measured();
-    text += fmt::format(
-        "  {:>{}}",
-        measured ? fmt::format("{} {:>6}", time_text(peer->times.median), fmt::format("{:.2f}x", peer->times.median / ms)) : "-",
-        peer_width(name));
+    text += fmt::format("  {:>{}}",
+                        measured ? fmt::format("{} {:>6}", time_text(peer->times.median), ratio_text(peer->times.median / ms)) : "-",
+                        peer_width(name));
   }
   return text + "\n";
 }

@@ -196,9 +196,9 @@ constexpr auto compact = []<class T>(std::type_identity<T>, const Shape& s) {
 }  // namespace
 
 void add_whole_arrays(KernelRows& rows) {
-  const DefaultShapes lines{.emulator = {{5000}}, .cpu = {{1 << 20}, {1 << 24}}, .gpu = {{1 << 24}, {1 << 28}}};
+  const DefaultShapes lines{.emulator = {{5000}}, .cpu = {{1 << 20}, {1 << 24}}, .gpu = {{1 << 22}, {1 << 25}}};
   const DefaultShapes matrices{.emulator = {{32, 256}}, .cpu = {{4096, 1000}, {4096, 4096}}, .gpu = {{65536, 1024}, {16384, 16384}}};
-  const DefaultShapes sorts{.emulator = {{3000}}, .cpu = {{1 << 20}, {1 << 22}}, .gpu = {{1 << 22}, {1 << 26}}};
+  const DefaultShapes sorts{.emulator = {{3000}}, .cpu = {{1 << 20}, {1 << 22}}, .gpu = {{1 << 22}, {1 << 25}}};
   rows.push_back({"reduce", "total = the sum of x", {"N"}, lines, problems(Summands(), reduce)});
   rows.push_back({"reduce_rows",
                   "y = the sums of the rows of x",
@@ -226,13 +226,13 @@ void add_whole_arrays(KernelRows& rows) {
   rows.push_back({"histogram",
                   "counts[b] = how many elements of x are b",
                   {"N", "BINS"},
-                  {.emulator = {{5000, 64}}, .cpu = {{1 << 24, 256}, {1 << 24, 65536}}, .gpu = {{1 << 28, 256}, {1 << 28, 65536}}},
+                  {.emulator = {{5000, 64}}, .cpu = {{1 << 24, 256}, {1 << 24, 65536}}, .gpu = {{1 << 26, 256}, {1 << 26, 65536}}},
                   problems(ElementTypes<std::int32_t, std::uint8_t>(), histogram),
                   "uniform over the bins; for u8 over at most 256 of them"});
   rows.push_back({"group_by",
                   "the different keys in order, and the sum of the values of each",
                   {"N", "GROUPS"},
-                  {.emulator = {{3000, 40}}, .cpu = {{1 << 20, 1000}, {1 << 22, 100000}}, .gpu = {{1 << 24, 1000}, {1 << 26, 1 << 20}}},
+                  {.emulator = {{3000, 40}}, .cpu = {{1 << 20, 1000}, {1 << 22, 100000}}, .gpu = {{1 << 22, 1000}, {1 << 25, 1 << 20}}},
                   problems(Summands(), group_by),
                   "keys of i32, uniform over GROUPS values"});
   rows.push_back({"compact",
