@@ -47,8 +47,7 @@ Handle scalar(Graph& g, const std::string& name, TypeCode code, const Here& at) 
 Handle constant(Graph& g, TypeCode code, const std::vector<Dim>& shape, std::vector<std::uint64_t> bits, const Here& at) {
   TensorCall c("constant", at, g);
   // One element for a larger shape would fill it, which is full's task.
-  if (const Dim count = graph::element_count(shape); count != Dim(bits.size()))
-    c.b.fail(fmt::format("{} elements for shape {}, which has {}", bits.size(), graph::shape_text(shape), count.text()));
+  if (const std::string problem = graph::problem_of_count(bits.size(), shape); !problem.empty()) c.b.fail(problem);
   return c.made(c.b.constant(element(code), shape, std::move(bits)));
 }
 

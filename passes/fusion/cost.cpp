@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 
+#include "passes/fusion/amount_text.h"
 #include "passes/fusion/cover.h"
 #include "passes/fusion/emit/configuration.h"
 #include "passes/fusion/products.h"
@@ -220,18 +221,6 @@ class Estimator {
   KernelCost cost_;
 };
 
-std::string amount(double value, const char* unit) {
-  constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P"};
-  std::size_t i = 0;
-  for (; value >= 1000 && i + 1 < std::size(kPrefixes); ++i) value /= 1000;
-  return fmt::format("{:.3g} {}{}", value, kPrefixes[i], unit);
-}
-
-std::string time_text(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
-  return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
-}
-
 }  // namespace
 
 const MachineFacts& machine_facts(const ir::TargetDesc& target) {
@@ -246,17 +235,22 @@ const MachineFacts& machine_facts(const ir::TargetDesc& target) {
 }
 
 KernelCost estimate(const Plan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const ProgramOptions& options) {
-  return Estimator(plan, tiling, b, target, options).run();
+  KernelCost cost = Estimator(plan, tiling, b, target, options).run();
+  const auto is_symbolic = [](Axis a) { return !a->extent.is_constant(); };
+  cost.has_symbols = (plan.loop && is_symbolic(plan.loop)) || std::any_of(plan.grid.begin(), plan.grid.end(), is_symbolic) ||
+                     std::any_of(plan.payload.begin(), plan.payload.end(), is_symbolic);
+  return cost;
 }
 
 std::string KernelCost::text() const {
-  std::string all = fmt::format("estimate: {} from and to memory", amount(read_bytes + written_bytes, "B"));
-  if (reread_bytes > 0) all += fmt::format(", {} again from caches", amount(reread_bytes, "B"));
-  if (spilled_bytes > 0) all += fmt::format(", {} of spilled registers", amount(spilled_bytes, "B"));
-  if (matrix_flops > 0) all += fmt::format(", {} in products", amount(matrix_flops, "flop"));
-  all += fmt::format(", {} beside", amount(flops, "flop"));
-  if (exponentials > 0) all += fmt::format(", {}", amount(exponentials, "exp"));
-  if (accumulator_bytes > 0) all += fmt::format(", {} of accumulators a program", amount(accumulator_bytes, "B"));
+  std::string all = has_symbols ? fmt::format("with {:.0f} for a symbol: ", kTypicalExtent) : std::string();
+  all += fmt::format("{} through memory", bytes_text(read_bytes + written_bytes));
+  if (reread_bytes > 0) all += fmt::format(", {} again from caches", bytes_text(reread_bytes));
+  if (spilled_bytes > 0) all += fmt::format(", {} of spilled registers", bytes_text(spilled_bytes));
+  if (matrix_flops > 0) all += fmt::format(", {} in products", flops_text(matrix_flops));
+  all += fmt::format(", {} {}", flops_text(flops), matrix_flops > 0 ? "elsewhere" : "of arithmetic");
+  if (exponentials > 0) all += fmt::format(", {} exponentials", count_text(exponentials));
+  if (accumulator_bytes > 0) all += fmt::format(", {} of accumulators in each program", bytes_text(accumulator_bytes));
   return all + fmt::format(": about {} in {:.0f} program{}", time_text(seconds), programs * parts, programs * parts == 1 ? "" : "s") +
          (fits ? "" : "; does not fit");
 }

@@ -232,12 +232,13 @@ class Coverer {
   }
 
   static std::string rejection(const Choice& chosen, const Choice& other) {
-    std::string text = other.plan->loop ? fmt::format("a loop over {}", other.plan->loop->name) : "no loop";
+    std::string text = other.plan->loop ? fmt::format("next best: a loop over {}", other.plan->loop->label) : "next best: no loop";
     if (other.plan->passes > 1) text += fmt::format(" with {} passes", other.plan->passes);
-    if (other.stored.size() > chosen.stored.size())
-      text += fmt::format(" that stores {} value{} first", other.stored.size(), other.stored.size() == 1 ? "" : "s");
-    if (!other.cost.fits) return text + " does not fit on chip";
-    return text + fmt::format(" takes {:.3g} times as long", other.seconds() / chosen.seconds());
+    if (other.stored.size() != chosen.stored.size())
+      text += fmt::format(" that stores {} value{} first", other.stored.empty() ? "no" : std::to_string(other.stored.size()),
+                          other.stored.size() == 1 ? "" : "s");
+    if (!other.cost.fits) return text + ", which does not fit on chip";
+    return text + fmt::format(", {:.2f} times as long", other.seconds() / chosen.seconds());
   }
 
   Expr load_of(Expr value) {

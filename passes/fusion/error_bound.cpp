@@ -2,9 +2,11 @@
 #include "passes/fusion/error_bound.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace tilewright::passes::fusion {
 
@@ -57,15 +59,34 @@ std::vector<SumBound> sum_bounds(const Plan& plan, const TileSizes& sizes, std::
 }
 
 std::string error_text(const Plan& plan, const std::vector<SumBound>& bounds) {
-  std::string all;
+  struct Line {
+    std::vector<std::string> sums;
+    std::string terms, moves, rest;
+  };
+  std::vector<Line> lines;
   for (const SumBound& b : bounds) {
     const auto at =
         std::find_if(plan.reductions.begin(), plan.reductions.end(), [&](const Reduction& r) { return r.value == b.reduction; });
-    std::string own = fmt::format("{} u sum|terms|", count_text(b, b.fixed));
-    if (b.moves) own += fmt::format(" + {} (u + e) |r{}|", count_text(b, b.parts > 1 ? 1 : 0), at - plan.reductions.begin());
+    Line own;
+    own.sums = {fmt::format("r{}", at - plan.reductions.begin())};
+    own.terms = fmt::format("{} u sum|terms|", count_text(b, b.fixed));
+    if (b.moves) own.moves = fmt::format(" + {} (u + e) ", count_text(b, b.parts > 1 ? 1 : 0));
     // Node by node the terms are stored, each rounded once more, and the reference does not change.
-    all += fmt::format("|error of r{}| <= {}; unfused {} u sum|terms|; u = 2^{:.0f}{}\n", at - plan.reductions.begin(), own,
-                       count_text(b, b.fixed + 1), std::log2(b.unit), b.moves ? fmt::format(", e = 2^{:.0f}", std::log2(b.exp_error)) : "");
+    own.rest = fmt::format("; unfused {} u sum|terms|; u = 2^{:.0f}{}", count_text(b, b.fixed + 1), std::log2(b.unit),
+                           b.moves ? fmt::format(", e = 2^{:.0f}", std::log2(b.exp_error)) : "");
+    const auto same = std::find_if(lines.begin(), lines.end(), [&](const Line& l) {
+      return std::tie(l.terms, l.moves, l.rest) == std::tie(own.terms, own.moves, own.rest);
+    });
+    if (same == lines.end())
+      lines.push_back(std::move(own));
+    else
+      same->sums.push_back(own.sums[0]);
+  }
+  std::string all;
+  for (const Line& l : lines) {
+    const std::string names = fmt::format("{}", fmt::join(l.sums, ", "));
+    const std::string moves = l.moves.empty() ? "" : fmt::format("{}|{}|", l.moves, l.sums.size() == 1 ? names : "sum");
+    all += fmt::format("|error of {}| <= {}{}{}\n", names, l.terms, moves, l.rest);
   }
   return all;
 }

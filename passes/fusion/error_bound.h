@@ -32,7 +32,7 @@ struct SumBound {
 /// Of the sums over the loop's axis.
 std::vector<SumBound> sum_bounds(const Plan&, const TileSizes&, std::int64_t parts);
 
-/// A line for each sum, with the bound of the unfused formula beside it.
+/// A line for each bound, with that of the unfused formula beside it: sums of equal bounds share one.
 std::string error_text(const Plan&, const std::vector<SumBound>&);
 
 }  // namespace tilewright::passes::fusion

@@ -12,8 +12,6 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-bool by_name(Axis a, Axis b) { return a->name < b->name; }
-
 // Two lanes of a multiplicative hash; the constants are those of splitmix64 and of PCG.
 class ContentHash {
  public:
@@ -116,32 +114,39 @@ AxisSet free_axes(const ExprData& e) {
 
 }  // namespace
 
+// ---- axes ----
+
+std::string label_again(const std::string& label) {
+  const bool is_word = label.find(' ') == label.npos;
+  return label + (is_word ? "'" : " (again)");
+}
+
 // ---- AxisSet ----
 
 void AxisSet::insert(Axis a) {
-  const auto at = std::lower_bound(axes_.begin(), axes_.end(), a, by_name);
+  const auto at = std::lower_bound(axes_.begin(), axes_.end(), a, AxisLess());
   if (at == axes_.end() || *at != a) axes_.insert(at, a);
 }
 void AxisSet::insert(const AxisSet& other) {
   if (other.empty()) return;
   std::vector<Axis> both;
   both.reserve(axes_.size() + other.size());
-  std::set_union(begin(), end(), other.begin(), other.end(), std::back_inserter(both), by_name);
+  std::set_union(begin(), end(), other.begin(), other.end(), std::back_inserter(both), AxisLess());
   axes_ = std::move(both);
 }
-bool AxisSet::contains(Axis a) const { return std::binary_search(begin(), end(), a, by_name); }
-bool AxisSet::contains(const AxisSet& other) const { return std::includes(begin(), end(), other.begin(), other.end(), by_name); }
+bool AxisSet::contains(Axis a) const { return std::binary_search(begin(), end(), a, AxisLess()); }
+bool AxisSet::contains(const AxisSet& other) const { return std::includes(begin(), end(), other.begin(), other.end(), AxisLess()); }
 bool AxisSet::intersects(const AxisSet& other) const {
   return std::any_of(other.begin(), other.end(), [&](Axis a) { return contains(a); });
 }
 AxisSet AxisSet::without(const AxisSet& other) const {
   AxisSet rest;
-  std::set_difference(begin(), end(), other.begin(), other.end(), std::back_inserter(rest.axes_), by_name);
+  std::set_difference(begin(), end(), other.begin(), other.end(), std::back_inserter(rest.axes_), AxisLess());
   return rest;
 }
 AxisSet AxisSet::common(const AxisSet& other) const {
   AxisSet both;
-  std::set_intersection(begin(), end(), other.begin(), other.end(), std::back_inserter(both.axes_), by_name);
+  std::set_intersection(begin(), end(), other.begin(), other.end(), std::back_inserter(both.axes_), AxisLess());
   return both;
 }
 
@@ -161,9 +166,9 @@ Expr ExprPool::intern(ExprData e) {
   return Expr(&exprs_.back());
 }
 
-Axis ExprPool::axis(const std::string& name, const Dim& extent) {
+Axis ExprPool::axis(const std::string& name, const Dim& extent, const std::string& label) {
   if (const Axis known = find_axis(name)) return known;
-  axes_.push_back({name, extent, static_cast<std::uint32_t>(axes_.size())});
+  axes_.push_back({name, label.empty() ? name : label, extent, static_cast<std::uint32_t>(axes_.size())});
   axis_by_name_.emplace(name, &axes_.back());
   return &axes_.back();
 }
@@ -223,18 +228,30 @@ Location ExprPool::where(Expr e) const {
 
 void ExprPool::note_source(Expr e, graph::NodeId node) {
   std::vector<graph::NodeId>& nodes = sources_[e.operator->()];
-  if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+  // What was known as a part of another node's value has a node of its own: that comes first.
+  const bool was_part = parts_.erase(e.operator->()) != 0;
+  if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.insert(was_part ? nodes.begin() : nodes.end(), node);
   // A sum that the normal form has taken factors out of is the value of no node. It is part of this one, and of no operand of it.
   std::unordered_set<const ExprData*> seen;
   const std::function<void(Expr)> note_parts = [&](Expr outer) {
     for (Expr x : children(outer)) {
       if (sources_.count(x.operator->()) != 0 || !seen.insert(x.operator->()).second) continue;
       note_parts(x);
-      if (x->is(ExprKind::reduce)) sources_[x.operator->()] = {node};
+      if (x->is(ExprKind::reduce)) {
+        sources_[x.operator->()] = {node};
+        parts_.insert(x.operator->());
+      }
     }
   };
   note_parts(e);
 }
+
+void ExprPool::copy_sources(Expr from, Expr to) {
+  for (graph::NodeId n : std::vector(sources(from))) note_source(to, n);
+  if (parts_.contains(from.operator->())) parts_.insert(to.operator->());
+}
+
+bool ExprPool::is_value_of_source(Expr e) const { return !sources(e).empty() && !parts_.contains(e.operator->()); }
 
 // ---- walks ----
 

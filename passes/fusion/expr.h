@@ -7,9 +7,11 @@
 #include <compare>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "tileir/graph/graph.h"
@@ -22,10 +24,19 @@ using ir::Rational;
 /// A named axis with its extent. Axes of equal names in one pool are one object.
 struct AxisData {
   std::string name;
+  std::string label;  // what reports call it
   Dim extent;
   std::uint32_t id;  // in the order of creation
 };
 using Axis = const AxisData*;
+/// Maps by axis are ascending by name: by address, the order would differ from run to run.
+struct AxisLess {
+  bool operator()(Axis a, Axis b) const { return a->name < b->name; }
+};
+template <class T>
+using AxisMap = std::map<Axis, T, AxisLess>;
+/// The label of a further axis of the same positions: "n'" beside "n", "axis 0 of x (again)".
+std::string label_again(const std::string&);
 
 /// A set of axes, ascending by name.
 class AxisSet {
@@ -173,8 +184,8 @@ class ExprPool {
  public:
   /// The expression with these contents. `axes`, `key` and `is_nonnegative` are computed here.
   Expr intern(ExprData);
-  /// The axis of this name; made with this extent if it is new.
-  Axis axis(const std::string& name, const Dim& extent);
+  /// The axis of this name; made with this extent and label if it is new. An empty label stands for the name.
+  Axis axis(const std::string& name, const Dim& extent, const std::string& label = {});
   Axis find_axis(const std::string& name) const;
   Tensor add_tensor(TensorInfo);
   Tensor find_tensor(const std::string& name) const;
@@ -187,6 +198,10 @@ class ExprPool {
   /// The nodes whose value this expression is, in the order of note_source; of a sum without one: a node of whose value it is a part.
   const std::vector<graph::NodeId>& sources(Expr) const;
   void note_source(Expr, graph::NodeId);
+  /// Notes the sources of one expression for another one that stands for it.
+  void copy_sources(Expr from, Expr to);
+  /// Whether an expression is the value of its first source, and not a part of it only.
+  bool is_value_of_source(Expr) const;
   /// The graph of the sources; it must outlive the pool's use.
   void set_graph(const graph::Graph& g) { graph_ = &g; }
   /// The user's line that computes the expression; line 0 if it is the value of no operation.
@@ -206,6 +221,7 @@ class ExprPool {
   std::unordered_map<std::string, Tensor> tensor_by_name_;
   std::vector<CombiningFunction> functions_;
   std::unordered_map<const ExprData*, std::vector<graph::NodeId>> sources_;
+  std::unordered_set<const ExprData*> parts_;  // whose sources are nodes of whose values they are parts
   const graph::Graph* graph_ = nullptr;
 };
 

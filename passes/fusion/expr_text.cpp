@@ -117,34 +117,4 @@ std::string text(const AxisSet& axes) {
   return joined;
 }
 
-std::string renamed(const std::string& text, const std::map<std::string, std::string>& names) {
-  const auto is_part = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '%'; };
-  std::string result;
-  for (std::size_t i = 0; i < text.size();) {
-    std::size_t end = i;
-    const auto is_part_at = [&](std::size_t at) { return at < text.size() && is_part(static_cast<unsigned char>(text[at])); };
-    while (is_part_at(end) || (end > i && text[end] == '.' && is_part_at(end + 1))) ++end;
-    if (end == i) {
-      result += text[i++];
-      continue;
-    }
-    const std::string word = text.substr(i, end - i);
-    const auto known = names.find(word);
-    result += known == names.end() ? word : known->second;
-    i = end;
-  }
-  return result;
-}
-
-std::string kernel_name_of(const std::vector<std::string>& written) {
-  std::string name;
-  for (const std::string& part : written) {
-    name += name.empty() ? "" : "_";
-    for (unsigned char c : part)
-      if (std::isalnum(c) || c == '_' || c == '.' || c == '&') name += std::isalnum(c) ? static_cast<char>(c) : '_';
-  }
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "k");
-  return name;
-}
-
 }  // namespace tilewright::passes::fusion

@@ -1,4 +1,4 @@
-// Names axes, and translates leaves, views, reductions and indexed reads.
+// Translates leaves, views, reductions and indexed reads.
 #include "passes/fusion/graph_to_exprs.h"
 
 #include <algorithm>
@@ -32,64 +32,12 @@ AxisSet axes_of(const Position& position) {
   return all;
 }
 
-bool is_identifier(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; }) &&
-         !std::isdigit(static_cast<unsigned char>(text[0]));
-}
-
 }  // namespace
 
 GraphToExprs::GraphToExprs(const graph::Graph& g, const AxisAnalysis& axes, ExprBuilder& b, Options options)
     : g_(g), axes_(axes), b_(b), options_(options) {
   b_.pool().set_graph(g);
   name_axes();
-}
-
-// ---- names ----
-
-// An atom is named for the first axis, by input and position, that has it: by that axis's symbol, or by input and number.
-void GraphToExprs::name_axes() {
-  struct Claim {
-    Atom::Tag tag;
-    std::size_t part;
-    Atom* atom;
-    std::string label;
-  };
-  std::vector<Claim> claims;
-  for (NodeId n : axes_.nodes()) {
-    const Node& node = g_.node(n);
-    if (node.op != Op::input && !axes_.is_stored(n)) continue;
-    const TensorAtoms all = axes_.atoms(n);
-    for (std::size_t axis = 0; axis < all.size(); ++axis)
-      for (std::size_t part = 0; part < all[axis].size(); ++part) {
-        const std::string symbol = node.shape[axis].text();
-        std::string label = is_identifier(symbol) ? symbol : (node.op == Op::input ? node.text : "t") + std::to_string(axis);
-        if (all[axis].size() > 1) label += "_" + std::to_string(part);
-        claims.push_back({{node.text, static_cast<int>(axis)}, part, all[axis][part], std::move(label)});
-      }
-  }
-  std::stable_sort(claims.begin(), claims.end(),
-                   [](const Claim& a, const Claim& b) { return std::tie(a.tag, a.part) < std::tie(b.tag, b.part); });
-  std::set<std::string> used;
-  const auto give = [&](Atom* atom, std::string label) {
-    if (names_.count(atom) != 0) return;
-    while (!used.insert(label).second) label += "_";
-    names_[atom] = label;
-  };
-  for (const Claim& c : claims) give(c.atom, c.label);
-  for (NodeId n : axes_.nodes())
-    for (const AtomList& axis : axes_.atoms(n))
-      for (Atom* a : axis) give(a, "i" + std::to_string(names_.size()));
-}
-
-Axis GraphToExprs::axis_of(Atom* atom, const AxisSet& used) {
-  atom = AxisAnalysis::root(atom);
-  const auto known = names_.find(atom);
-  std::string name = known != names_.end() ? known->second : names_.emplace(atom, "i" + std::to_string(names_.size())).first->second;
-  for (;; name += "'") {
-    const Axis axis = b_.pool().axis(name, atom->extent);
-    if (!used.contains(axis)) return axis;
-  }
 }
 
 // ---- positions ----

@@ -4,6 +4,7 @@
 // axes that it binds. A name that is already in use where a reduction binds it gets a prime: in x x^T with one x, rows and columns are two
 // axes of one tensor. Names come from inputs only (input and axis), so no rewriting of the formulas between can change them.
 #pragma once
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -31,7 +32,8 @@ struct BoundValue {
 class GraphToExprs {
  public:
   struct Options {
-    bool move_rounding = true;  // casts to narrower floats may round elsewhere
+    bool move_rounding = true;                               // casts to narrower floats may round elsewhere
+    std::function<std::string(graph::NodeId)> name_of = {};  // what reports call a node's value
   };
   GraphToExprs(const graph::Graph&, const AxisAnalysis&, ExprBuilder&, Options);
 
@@ -44,6 +46,7 @@ class GraphToExprs {
 
  private:
   void name_axes();
+  std::string label_of(graph::NodeId, std::size_t axis, std::size_t part, std::size_t parts) const;
   Axis axis_of(Atom*, const AxisSet& used);
   Axis axis_of_scan(graph::NodeId, const AtomList&, const AxisSet& used);
   Expr at(graph::NodeId, const Position&);
@@ -92,7 +95,10 @@ class GraphToExprs {
   const AxisAnalysis& axes_;
   ExprBuilder& b_;
   Options options_;
-  std::map<Atom*, std::string> names_;
+  struct AxisName {
+    std::string name, label;
+  };
+  std::map<Atom*, AxisName> names_;
   std::map<graph::NodeId, std::vector<std::pair<Position, Expr>>> memo_;
 };
 

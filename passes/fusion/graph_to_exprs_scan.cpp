@@ -5,17 +5,6 @@
 
 namespace tilewright::passes::fusion {
 
-// The axis that a scan binds has a name that no position has, so that no substitution of a position meets it.
-Axis GraphToExprs::axis_of_scan(graph::NodeId n, const AtomList& atoms, const AxisSet& used) {
-  const graph::Node& node = g_.node(n);
-  std::string name = atoms.size() == 1 ? axis_of(atoms[0], {})->name : "scan" + std::to_string(n.index);
-  for (;;) {
-    name += "*";
-    const Axis axis = b_.pool().axis(name, node.shape[static_cast<std::size_t>(node.axes[0])]);
-    if (!used.contains(axis)) return axis;
-  }
-}
-
 Expr GraphToExprs::scan(graph::NodeId n, const Position& position) {
   const graph::Node& node = g_.node(n);
   const auto axis = static_cast<std::size_t>(node.axes[0]);

@@ -1,7 +1,6 @@
 // The loop of a kernel in words that docs/fusion.md explains, for explain().
 #pragma once
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -27,8 +26,5 @@ struct LoopReport {
 
 /// `source`: the node whose value a reduction is, or a part of.
 LoopReport report_loop(const Plan&, const std::function<graph::NodeId(Expr)>& source);
-
-/// The name of an axis that is called after a tensor, "w0_1", when the tensors have other names.
-std::string renamed_axis(const std::string& axis, const std::map<std::string, std::string>& tensors);
 
 }  // namespace tilewright::passes::fusion

@@ -27,12 +27,6 @@ std::set<Tensor> tensors_read(const std::vector<KernelOutput>& outputs) {
   return tensors;
 }
 
-std::string names(const PlannedKernel& k) {
-  std::string all;
-  for (const KernelOutput& o : k.plan->outputs) all += (all.empty() ? "" : ", ") + o.name;
-  return all;
-}
-
 bool reads_from(const PlannedKernel& k, const PlannedKernel& other) {
   return std::any_of(other.plan->outputs.begin(), other.plan->outputs.end(),
                      [&](const KernelOutput& o) { return k.reads.count(o.tensor) != 0; });
@@ -109,7 +103,7 @@ class Merger {
     Tiling tiling = fit_tiling(b_, *plan, target_, options_);
     cost = estimate(*plan, tiling, b_, target_, options_);
     if (!cost.fits || cost.seconds >= apart) return false;
-    std::string reason = fmt::format("kernels for {} and {} take {:.3g} times as long", names(a), names(c), apart / cost.seconds);
+    std::string reason = fmt::format("next best: two kernels in its place, {:.2f} times as long", apart / cost.seconds);
     kernels_[i] = planned_kernel(std::move(*plan), std::move(tiling), cost, std::move(reason));
     kernels_.erase(kernels_.begin() + static_cast<std::ptrdiff_t>(j));
     return true;

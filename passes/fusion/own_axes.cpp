@@ -9,7 +9,7 @@ Axis OwnAxes::own(Axis a) {
   if (const auto known = own_.find(a); known != own_.end()) return known->second;
   std::string name = a->name + "'";
   while (b_.pool().find_axis(name)) name += "'";
-  return own_[a] = b_.pool().axis(name, a->extent);
+  return own_[a] = b_.pool().axis(name, a->extent, label_again(a->label));
 }
 
 // Inner reductions first: those over the same axis are renamed alike, and the outer one's body refers to the new names.

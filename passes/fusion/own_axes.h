@@ -19,7 +19,7 @@ class OwnAxes {
   Axis own(Axis);
 
   ExprBuilder& b_;
-  std::map<Axis, Axis> own_;
+  AxisMap<Axis> own_;
 };
 
 }  // namespace tilewright::passes::fusion

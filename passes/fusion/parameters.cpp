@@ -82,22 +82,16 @@ double recomputed_bytes(Expr value) {
   return bytes;
 }
 
-// "gamma&wq": of the tensors inside.
-std::string name_of(Expr value) {
-  constexpr std::size_t kMostNames = 3;
-  std::set<std::string> names;
+std::vector<Tensor> tensors_of(Expr value) {
+  std::vector<Tensor> tensors;
   ExprSet seen;
   const std::function<void(Expr)> visit = [&](Expr e) {
     if (!seen.insert(e).second) return;
-    if (e->is(ExprKind::load)) names.insert(e->tensor->name);
+    if (e->is(ExprKind::load)) tensors.push_back(e->tensor);
     for (Expr x : children(e)) visit(x);
   };
   visit(value);
-  std::string text;
-  std::size_t count = 0;
-  for (const std::string& name : names)
-    if (++count <= kMostNames) text += (text.empty() ? "" : "&") + name;
-  return names.size() > 1 ? text : "folded&" + text;
+  return tensors;
 }
 
 }  // namespace
@@ -314,7 +308,7 @@ Expr ParameterFolding::stored(Expr value, Element element) {
   // Reports name the calls of which the value is a part.
   if (b_.pool().sources(value).empty())
     for (NodeId n : calls_) b_.pool().note_source(value, n);
-  load = add_stored_tensor(b_, value, element, options_.name_tensor(name_of(value)));
+  load = add_stored_tensor(b_, value, element, options_.name_tensor(tensors_of(value)));
   ahead_.push_back({load->tensor->name, value, load->tensor, load->operands});
   definitions_.emplace(load, value);
   stored_bytes_ += stored_bytes(value->axes, element);

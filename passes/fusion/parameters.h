@@ -39,10 +39,10 @@ class KnownNodes {
 class ParameterFolding {
  public:
   struct Options {
-    bool move_rounding = true;                            // products of parameters may round to the type in which they are multiplied
-    std::function<bool(Tensor)> is_known;                 // whether the tensor has its contents before a run
-    std::function<bool(const Dim&)> is_fixed;             // see KnownNodes
-    std::function<std::string(std::string)> name_tensor;  // a name that is new in the program
+    bool move_rounding = true;                 // products of parameters may round to the type in which they are multiplied
+    std::function<bool(Tensor)> is_known;      // whether the tensor has its contents before a run
+    std::function<bool(const Dim&)> is_fixed;  // see KnownNodes
+    std::function<std::string(const std::vector<Tensor>&)> name_tensor;  // a name that is new in the program, for what reads these
   };
   ParameterFolding(ExprBuilder& b, Options options) : b_(b), options_(std::move(options)) {}
 

@@ -102,8 +102,7 @@ std::string_view text(Policy p) {
 
 double estimated_extent(const Dim& d) {
   if (d.is_constant()) return static_cast<double>(d.value());
-  constexpr double kTypical = 1024;
-  return std::clamp(kTypical, static_cast<double>(d.least()), static_cast<double>(d.greatest()));
+  return std::clamp(kTypicalExtent, static_cast<double>(d.least()), static_cast<double>(d.greatest()));
 }
 double estimated_extent(const AxisSet& axes) {
   double product = 1;

@@ -80,6 +80,8 @@ struct KernelOutput {
   bool has(Axis) const;
 };
 
+/// What estimates take for a symbol, unless its bounds exclude it.
+inline constexpr double kTypicalExtent = 1024;
 /// The estimated number of positions along an axis: its extent, or for symbols a size that is typical.
 double estimated_extent(const Dim&);
 double estimated_extent(const AxisSet&);

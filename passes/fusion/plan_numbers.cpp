@@ -54,7 +54,9 @@ std::string listed(const std::vector<std::string>& parts) {
   return text;
 }
 
-std::string counted(int count, const std::string& what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+std::string counted(int count, const std::string& one, const std::string& several) {
+  return fmt::format("{} {}", count, count == 1 ? one : several);
+}
 
 }  // namespace
 
@@ -67,20 +69,21 @@ std::vector<FlopCount> count_flops(const Plan& plan) {
 
 std::string reason_of(const Plan& plan) {
   if (!plan.loop) return "element by element, from one read of each operand";
-  int sums = 0, extremes = 0, others = 0, rolling = 0, shifted = 0;
+  int sums = 0, maxima = 0, minima = 0, others = 0, rolling = 0, shifted = 0;
   for (const Reduction& r : plan.reductions) {
     if (r.policy == Policy::unused || r.policy == Policy::constant) continue;
     const graph::Combine c = r.value->combine;
-    ++(c == graph::Combine::sum ? sums : c == graph::Combine::max || c == graph::Combine::min ? extremes : others);
+    ++(c == graph::Combine::sum ? sums : c == graph::Combine::max ? maxima : c == graph::Combine::min ? minima : others);
     rolling += r.policy == Policy::rolling;
     shifted += r.policy == Policy::shifted;
   }
   std::vector<std::string> what;
-  if (!plan.scans.empty()) what.push_back(counted(static_cast<int>(plan.scans.size()), "running combination"));
-  if (extremes > 0) what.push_back(counted(extremes, "extreme"));
-  if (sums > 0) what.push_back(counted(sums, "sum"));
-  if (others > 0) what.push_back(counted(others, "other reduction"));
-  std::string text = fmt::format("a loop over {} computes {}", plan.loop->name, what.empty() ? "no reduction" : listed(what));
+  if (!plan.scans.empty()) what.push_back(counted(static_cast<int>(plan.scans.size()), "scan", "scans"));
+  if (maxima > 0) what.push_back(counted(maxima, "maximum", "maxima"));
+  if (minima > 0) what.push_back(counted(minima, "minimum", "minima"));
+  if (sums > 0) what.push_back(counted(sums, "sum", "sums"));
+  if (others > 0) what.push_back(counted(others, "other reduction", "other reductions"));
+  std::string text = fmt::format("a loop over {} computes {}", plan.loop->label, what.empty() ? "no reduction" : listed(what));
   text += plan.passes == 1 ? " in one pass" : fmt::format(" in {} passes", plan.passes);
   if (rolling > 0) text += "; exponents refer to the value so far";
   if (shifted > 0) text += "; differences refer to an estimate of the first tile";

@@ -2,6 +2,7 @@
 #include "passes/fusion/program.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -66,6 +67,10 @@ class ProgramBuilder {
     ExprBuilder exprs{pool};
   };
 
+  GraphToExprs::Options translation() const {
+    return {options_.move_rounding, [&](NodeId n) { return buffers_.name_of(n); }};
+  }
+
   // ---- kernels ----
 
   // The kernels of a segment, for segments of the same structure.
@@ -116,11 +121,11 @@ class ProgramBuilder {
     memory.insert(s.ahead.begin(), s.ahead.end());
     const AxisAnalysis axes(g_, s.results, std::move(memory));
     Formulas formulas;
-    GraphToExprs translator(g_, axes, formulas.exprs, {options_.move_rounding});
+    GraphToExprs translator(g_, axes, formulas.exprs, translation());
     ParameterFolding folding(formulas.exprs, {.move_rounding = options_.move_rounding,
                                               .is_known = [&](Tensor t) { return is_known(t); },
                                               .is_fixed = [&](const Dim& d) { return known_.is_fixed(d); },
-                                              .name_tensor = [&](const std::string& wanted) { return buffers_.name_derived(wanted); }});
+                                              .name_tensor = [&](const std::vector<Tensor>& read) { return buffers_.name_derived(read); }});
     std::vector<KernelOutput> outputs;
     for (const graph::Output& o : g_.outputs()) {
       if (!is_result(s, o.node)) continue;
@@ -130,7 +135,7 @@ class ProgramBuilder {
     for (NodeId n : s.results) {
       if (ahead_.contains(n) || !buffers_.outputs_of(n).empty()) continue;
       const BoundValue v = translator.translate(n);
-      outputs.push_back({buffers_.text_of(n), folding.fold(v.value), translator.tensor_of(n), v.index});
+      outputs.push_back({buffers_.name_of(n), folding.fold(v.value), translator.tensor_of(n), v.index});
     }
     derive_time.stop();
     emit_covered(formulas, folding.ahead(), program_.parameter_kernels);
@@ -142,11 +147,11 @@ class ProgramBuilder {
     if (s.ahead.empty()) return;
     const AxisAnalysis axes(g_, s.ahead, s.memory);
     Formulas formulas;
-    GraphToExprs translator(g_, axes, formulas.exprs, {options_.move_rounding});
+    GraphToExprs translator(g_, axes, formulas.exprs, translation());
     std::vector<KernelOutput> outputs;
     for (NodeId n : s.ahead) {
       const BoundValue v = translator.translate(n);
-      outputs.push_back({buffers_.text_of(n), v.value, translator.tensor_of(n), v.index});
+      outputs.push_back({buffers_.name_of(n), v.value, translator.tensor_of(n), v.index});
     }
     emit_covered(formulas, std::move(outputs), program_.parameter_kernels);
   }
@@ -157,6 +162,8 @@ class ProgramBuilder {
     std::vector<CoveredKernel> kernels = cover(formulas.exprs, std::move(outputs), target_, options_, buffers_.next_number());
     cover_time.stop();
     kernels_ = &to;
+    for (const CoveredKernel& k : kernels)
+      for (const KernelOutput& o : k.plan.outputs) buffers_.add_written(o, formulas.exprs);
     for (CoveredKernel& k : kernels) emit_or_divide(formulas, std::move(k));
     kernels_ = &program_.kernels;
     buffers_.take_numbers(static_cast<int>(formulas.pool.tensors()));
@@ -181,7 +188,6 @@ class ProgramBuilder {
       if (op != Op::input && op != Op::constant && d.segment.memory.count(from) == 0 && !is_result(d.segment, from)) continue;
       if (op == Op::constant && g_.node(from).data->bits.size() == 1) continue;
       buffers[buffers_.of(from)] = buffers_.of(to);
-      names[buffers_.text_of(from)] = buffers_.text_of(to);
     }
     for (NodeId n : d.segment.results) {
       const std::vector<int> from = buffers_.outputs_of(n), to = buffers_.outputs_of(nodes.at(n));
@@ -198,7 +204,7 @@ class ProgramBuilder {
                       const std::map<NodeId, NodeId>& nodes, std::map<std::string, std::string>& names) {
     const auto mapped = [&](int b) {
       if (const auto known = buffers.find(b); known != buffers.end()) return known->second;
-      const int own = buffers_.add_like(b, renamed(buffers_[b].name, names));
+      const int own = buffers_.add_like(b, nodes, names);
       names[buffers_[b].name] = buffers_[own].name;
       return buffers[b] = own;
     };
@@ -210,15 +216,14 @@ class ProgramBuilder {
       }
       for (int& b : k.reads) b = mapped(b);
       for (int& b : k.writes) b = mapped(b);
-      std::vector<std::string> written;
-      for (int b : k.writes) written.push_back(buffers_[b].name);
-      k.name = kernel_name(written);
       for (NodeId& n : k.covers)
         if (const auto own = nodes.find(n); own != nodes.end()) n = own->second;
-      for (ReductionReport& r : k.loop.reductions)
-        if (const auto own = nodes.find(r.node); own != nodes.end()) r.node = own->second;
-      k.loop.axis = renamed_axis(k.loop.axis, names);
-      k.plan_text = renamed(k.plan_text, names);
+      k.reason = fmt::format("the same formulas as in kernel {}, which has the same code", k.name);
+      k.loop = {};
+      k.error_text.clear();
+      k.estimate.clear();
+      k.name = kernel_name(k.writes);
+      name_function(k);
       k.like = k.like < 0 ? static_cast<int>(i) : k.like;
       kernels.push_back(std::move(k));
     }
@@ -248,10 +253,10 @@ class ProgramBuilder {
       }
       const AxisAnalysis axes(g_, {n}, std::move(stored));
       Formulas formulas;
-      GraphToExprs translator(g_, axes, formulas.exprs, {options_.move_rounding});
+      GraphToExprs translator(g_, axes, formulas.exprs, translation());
       const BoundValue v = translator.translate(n);
       kernels_ = known_.is_known(n) ? &program_.parameter_kernels : &program_.kernels;
-      emit(formulas, best_plan(formulas.exprs, {{buffers_.text_of(n), v.value, translator.tensor_of(n), v.index}}), "one node");
+      emit(formulas, best_plan(formulas.exprs, {{buffers_.name_of(n), v.value, translator.tensor_of(n), v.index}}), "one node");
       kernels_ = &program_.kernels;
     }
     for (const graph::Output& o : g_.outputs())
@@ -261,7 +266,7 @@ class ProgramBuilder {
   void copy_output(const graph::Output& o, const std::set<NodeId>& stored) {
     const AxisAnalysis axes(g_, {o.node}, stored);
     Formulas formulas;
-    GraphToExprs translator(g_, axes, formulas.exprs, {options_.move_rounding});
+    GraphToExprs translator(g_, axes, formulas.exprs, translation());
     const BoundValue v = translator.translate(o.node);
     emit(formulas, best_plan(formulas.exprs, {{o.name, v.value, buffers_.output_tensor(o, formulas.pool), v.index}}), "an output");
   }
@@ -278,19 +283,19 @@ class ProgramBuilder {
   void derive_scatter(NodeId n, std::set<NodeId> memory) {
     const AxisAnalysis axes(g_, g_.node(n).operands, std::move(memory));
     Formulas f;
-    GraphToExprs translator(g_, axes, f.exprs, {options_.move_rounding});
+    GraphToExprs translator(g_, axes, f.exprs, translation());
     const Scatter s = scatter_of(g_, n, translator, f.exprs);
     const bool is_atomic = adds_by_atomics(s.result->element, options_.deterministic);
-    if (is_atomic) emit(f, best_plan(f.exprs, {{buffers_.text_of(n), s.start, s.result, s.place}}), "what updates are added to");
+    if (is_atomic) emit(f, best_plan(f.exprs, {{buffers_.name_of(n), s.start, s.result, s.place}}), "what updates are added to");
     ProgramKernel k;
-    k.name = kernel_name({buffers_.text_of(n)});
+    k.name = kernel_name({buffers_.of(n)});
     k.reason = is_atomic ? "programs add the updates by atomics" : "each program adds the updates of its rows and columns in order";
     std::set<std::uint32_t> covered{n.index};
     ExprSet seen;
     for (Expr e : {s.start, s.target, s.update})
       if (e != s.start || !is_atomic) cover_sources(g_, f.pool, e, seen, covered);
     for (std::uint32_t node : covered) k.covers.push_back({node});
-    k.plan_text = fmt::format("{}[{}] += {}{}", buffers_.text_of(n), fusion::text(s.target), fusion::text(s.update),
+    k.plan_text = fmt::format("{}[{}] += {}{}", buffers_.name_of(n), fusion::text(s.target), fusion::text(s.update),
                               is_atomic ? ", atomic" : ", in order");
     TileSizes sizes;
     EmittedKernel e =
@@ -310,7 +315,7 @@ class ProgramBuilder {
       if (const NodeId id{static_cast<std::uint32_t>(i)}; g_.node(id).kernel == node.kernel)
         results[static_cast<std::size_t>(g_.node(id).position)] = buffers_.of(id);
     ProgramKernel k = called_kernel(*node.kernel, operands, results);
-    k.name = kernel_name({node.kernel->name});
+    k.name = kernel_names_.add(identifier(node.kernel->name));
     k.covers = {n};
     program_.kernels.push_back(std::move(k));
     add_to_proof("kernels of the program are not derived, and not checked");
@@ -324,47 +329,50 @@ class ProgramBuilder {
   // A kernel of several outputs that tiles cannot hold at once becomes one for each output.
   void emit_or_divide(Formulas& f, CoveredKernel k) {
     try {
-      emit(f, k.plan, std::move(k.tiling), reason_of(k.plan) + "\n" + k.reason);
+      emit(f, k.plan, std::move(k.tiling), {}, k.reason);
     } catch (const TileTooLarge&) {
       if (k.plan.outputs.size() == 1) throw;
       for (const KernelOutput& o : k.plan.outputs) emit(f, best_plan(f.exprs, {o}), {});
     }
   }
 
-  void emit(Formulas& f, const Plan& plan, const std::string& reason) { emit(f, plan, {}, reason); }
+  void emit(Formulas& f, const Plan& plan, const std::string& reason) { emit(f, plan, {}, reason, {}); }
 
-  void emit(Formulas& f, const Plan& plan, Tiling tiling, const std::string& reason) {
-    std::vector<std::string> written;
-    for (const KernelOutput& o : plan.outputs) written.push_back(o.name);
+  // No reason: that of the plan.
+  void emit(Formulas& f, const Plan& plan, Tiling tiling, const std::string& reason, const std::string& estimate) {
     if (!tiling.kernel) tiling = fit_tiling(f.exprs, plan, target_, options_);
     if (!tiling.kernel) throw TileTooLarge();
+    std::vector<int> written;
+    for (const KernelOutput& o : plan.outputs) written.push_back(buffers_.of(o.tensor));
     const std::string name = kernel_name(written);
     prove(f.exprs, plan);
     if (tiling.split.parts == 1) {
       ProgramKernel k = described(f.pool, plan, reason.empty() ? reason_of(plan) : reason, plan.text());
+      k.estimate = estimate;
       tiling.kernel->function.name = name;
       k.error_text = error_text(plan, sum_bounds(plan, tiling.sizes, 1));
       add_kernel(std::move(k), std::move(*tiling.kernel), tiling.sizes);
     } else {
-      emit_split(f, plan, name, tiling.sizes, tiling.split, reason);
+      emit_split(f, plan, name, tiling.sizes, tiling.split, reason, estimate);
     }
   }
 
   // Programs store the states of the parts of the loop; a second kernel merges them.
   void emit_split(Formulas& f, const Plan& plan, const std::string& name, TileSizes& sizes, const SplitChoice& choice,
-                  const std::string& reason) {
-    std::string states = name + "_state";
-    while (buffers_.is_prefix_of_a_name(states)) states += "_";
-    const SplitLoop split = split_loop(f.exprs, plan, accumulator_order(plan, sizes), choice.parts, states);
-    const std::string part_name = unused_name(name + "_parts");
+                  const std::string& reason, const std::string& estimate) {
+    const SplitLoop split = split_loop(f.exprs, plan, accumulator_order(plan, sizes), choice.parts,
+                                       [&](Expr reduction) { return buffers_.name_state(f.pool, reduction); });
+    const std::string part_name = kernel_names_.add(name + "_parts");
     EmittedKernel parts =
         emit_within_limits(sizes, target_, [&] { return emit_part_kernel(part_name, f.exprs, plan, sizes, split); }).kernel;
     std::int64_t at_once = 1;
     TileSizes merging = merge_tiles(plan, sizes, choice.parts, at_once);
     EmittedKernel merge =
         emit_within_limits(merging, target_, [&] { return emit_merge_kernel(name, f.exprs, plan, merging, split, at_once); }).kernel;
-    add_kernel(described(f.pool, plan, choice.reason + "\n" + (reason.empty() ? reason_of(plan) : reason), plan.text(), Share::reductions),
-               std::move(parts), sizes);
+    ProgramKernel divided =
+        described(f.pool, plan, choice.reason + "\n" + (reason.empty() ? reason_of(plan) : reason), plan.text(), Share::reductions);
+    divided.estimate = estimate;
+    add_kernel(std::move(divided), std::move(parts), sizes);
     ProgramKernel merged = described(f.pool, plan, fmt::format("merges the states of {} parts in a fixed order", choice.parts),
                                      merge_text(plan, 1), Share::rest);
     merged.flops.clear();
@@ -394,14 +402,27 @@ class ProgramBuilder {
     k.num_warps = sizes.num_warps;
     k.num_stages = sizes.num_stages;
     k.function = std::move(e.function);
+    name_function(k);
     kernels_->push_back(std::move(k));
   }
 
-  std::string kernel_name(const std::vector<std::string>& written) { return unused_name(kernel_name_of(written)); }
+  // A kernel is called after what it writes.
+  std::string kernel_name(const std::vector<int>& written) {
+    std::vector<std::string> names;
+    for (int b : written)
+      if (const std::string name = buffers_.subject_of(b); std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+    constexpr std::size_t kMostNames = 3;
+    if (names.size() > kMostNames) return kernel_names_.add(fmt::format("{}_and_{}_more", names[0], names.size() - 1));
+    return kernel_names_.add(fmt::format("{}", fmt::join(names, "_")));
+  }
 
-  std::string unused_name(std::string name) {
-    while (!names_.insert(name).second) name += "_";
-    return name;
+  // The function and its parameters have the names of the kernel and of its buffers.
+  void name_function(ProgramKernel& k) const {
+    k.function.name = k.name;
+    for (std::size_t i = 0; i < k.arguments.size(); ++i)
+      if (const KernelArgument& a = k.arguments[i]; a.kind == KernelArgument::Kind::buffer)
+        k.function.params[i].name = identifier(buffers_[a.buffer].name);
   }
 
   // ---- reports ----
@@ -441,7 +462,7 @@ class ProgramBuilder {
   ProgramBuffers buffers_;
   Program program_;
   std::vector<ProgramKernel>* kernels_ = &program_.kernels;  // to which kernels are added
-  std::set<std::string> names_;
+  NameSet kernel_names_;
   std::set<const graph::OpaqueKernel*> called_;
   std::set<NodeId> ahead_;  // results of segments that depend on parameters alone
 };

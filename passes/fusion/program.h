@@ -23,6 +23,13 @@ enum class BufferKind : std::uint8_t {
   derived,       // computed from parameters alone; kept from run to run until a parameter is given again
 };
 
+/// What a tensor between kernels holds of the value of a graph's node.
+enum class BufferContents : std::uint8_t {
+  value,  // all of it
+  part,   // a value inside of its formula
+  state,  // what the parts of a divided loop have found of it
+};
+
 struct ProgramBuffer {
   std::string name;  // of input and output: the user's
   BufferKind kind{};
@@ -33,6 +40,8 @@ struct ProgramBuffer {
   bool is_used = true;                              // input: false if no output needs it
   std::shared_ptr<const graph::ConstantData> data;  // constant: one element for all, or all in row-major order
   graph::NodeId node;                               // whose value it is; none for an intermediate that is no node's value
+  graph::NodeId source;                             // for reports: the node of whose value it holds `contents`
+  BufferContents contents{};
 };
 
 /// One argument of a kernel, in the order of the function's parameters.
@@ -67,14 +76,15 @@ struct ProgramKernel {
   int like = -1;
 
   // For reports.
-  std::string reason;  // why these nodes are one kernel
+  std::string reason;    // why these nodes are one kernel
+  std::string estimate;  // what it costs, and the next best way; empty if there was no choice
   std::vector<graph::NodeId> covers;
   int passes = 1;                  // over the loop's axis
   std::vector<int> reads, writes;  // buffers
   std::vector<FlopCount> flops;    // multiplications and additions: their sum
   LoopReport loop;
-  std::string plan_text;  // all of the plan in formulas: equal plans have equal texts
-  std::string error_text;          // bounds of the rounding errors of sums
+  std::string plan_text;   // all of the plan in formulas: equal plans have equal texts
+  std::string error_text;  // bounds of the rounding errors of sums
 };
 
 struct ProgramProof {

@@ -1,9 +1,10 @@
 // Gives tensors and values their buffers.
 #include "passes/fusion/program_buffers.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <tuple>
 
 #include "passes/fusion/stored_tensor.h"
 
@@ -14,7 +15,21 @@ using graph::Op;
 
 namespace {
 
-std::string key_of(NodeId id) { return "%" + std::to_string(id.index); }
+/// The node of which a value without a node is a part: the last product inside of it, or the last of the other nodes.
+NodeId whole_of(const graph::Graph& g, const ExprPool& pool, Expr value) {
+  NodeId product, other;
+  ExprSet seen;
+  const std::function<void(Expr)> visit = [&](Expr e) {
+    if (!seen.insert(e).second) return;
+    const std::vector<NodeId>& sources = pool.sources(e);
+    for (NodeId n : sources)
+      if (NodeId& last = g.node(n).op == Op::einsum ? product : other; !last.valid() || last < n) last = n;
+    if (sources.empty())
+      for (Expr x : children(e)) visit(x);
+  };
+  visit(value);
+  return product.valid() ? product : other;
+}
 
 /// A buffer for a node's value.
 ProgramBuffer buffer_for(const graph::Graph& g, NodeId id, std::string name, BufferKind kind) {
@@ -23,13 +38,13 @@ ProgramBuffer buffer_for(const graph::Graph& g, NodeId id, std::string name, Buf
   b.kind = kind;
   b.element = g.node(id).element;
   b.shape = g.node(id).shape;
-  b.node = id;
+  b.node = b.source = id;
   return b;
 }
 
 }  // namespace
 
-ProgramBuffers::ProgramBuffers(const graph::Graph& g, const KnownNodes& known) : g_(g), known_(known) {
+ProgramBuffers::ProgramBuffers(const graph::Graph& g, const KnownNodes& known) : g_(g), known_(known), names_(g) {
   for (std::size_t i = 0; i < g_.size(); ++i) {
     const NodeId id{static_cast<std::uint32_t>(i)};
     const graph::Node& n = g_.node(id);
@@ -38,48 +53,38 @@ ProgramBuffers::ProgramBuffers(const graph::Graph& g, const KnownNodes& known) :
     b.strides = n.lengths;
     b.is_parameter = n.is_parameter;
     b.is_used = false;
-    all_.push_back(std::move(b));
+    by_node_[id] = add(std::move(b));
   }
-  for (const graph::Output& o : g_.outputs()) {
-    const graph::Node& n = g_.node(o.node);
-    ProgramBuffer b;
-    b.name = o.name;
-    b.kind = BufferKind::output;
-    b.element = n.element;
-    b.shape = n.shape;
-    b.node = o.node;
-    all_.push_back(std::move(b));
-  }
+  for (const graph::Output& o : g_.outputs()) add(buffer_for(g, o.node, o.name, BufferKind::output));
+}
+
+int ProgramBuffers::add(ProgramBuffer b) {
+  all_.push_back(std::move(b));
+  return static_cast<int>(all_.size()) - 1;
 }
 
 int ProgramBuffers::of(Tensor t) {
   if (t->node.valid()) return of(t->node);
-  if (const auto known = by_key_.find(t->name); known != by_key_.end()) return known->second;
+  if (const auto known = by_tensor_.find(t->name); known != by_tensor_.end()) return known->second;
   ProgramBuffer b;
   b.name = t->name;
   b.kind = is_derived(t) ? BufferKind::derived : BufferKind::intermediate;
   b.element = t->element;
   b.shape = t->shape;
-  return add(t->name, std::move(b));
+  if (const auto state = states_.find(t->name); state != states_.end()) std::tie(b.source, b.contents) = state->second;
+  return by_tensor_[t->name] = add(std::move(b));
 }
 
 int ProgramBuffers::of(NodeId id) {
+  if (const auto known = by_node_.find(id); known != by_node_.end()) return known->second;
   const graph::Node& n = g_.node(id);
-  const std::string key = n.op == Op::input ? n.text : key_of(id);
-  if (const auto known = by_key_.find(key); known != by_key_.end()) return known->second;
-  for (std::size_t i = 0; i < all_.size(); ++i)
-    if (all_[i].kind == BufferKind::input && all_[i].node == id) return by_key_[key] = static_cast<int>(i);
-  ProgramBuffer b = buffer_for(g_, id, text_of(id), known_.is_known(id) ? BufferKind::derived : BufferKind::intermediate);
+  ProgramBuffer b =
+      buffer_for(g_, id, name_for(id, BufferContents::value), known_.is_known(id) ? BufferKind::derived : BufferKind::intermediate);
   if (n.op == Op::constant) {
     b.kind = BufferKind::constant;
     b.data = n.data;
   }
-  return add(key, std::move(b));
-}
-
-int ProgramBuffers::add(const std::string& key, ProgramBuffer b) {
-  all_.push_back(std::move(b));
-  return by_key_[key] = static_cast<int>(all_.size()) - 1;
+  return by_node_[id] = add(std::move(b));
 }
 
 std::vector<int> ProgramBuffers::outputs_of(NodeId n) const {
@@ -98,7 +103,7 @@ Tensor ProgramBuffers::output_tensor(const graph::Output& o, ExprPool& pool) {
   info.strides = row_major(n.shape);
   const Tensor t = pool.add_tensor(std::move(info));
   for (int i : outputs_of(o.node))
-    if ((*this)[i].name == o.name) by_key_[t->name] = i;
+    if ((*this)[i].name == o.name) by_tensor_[t->name] = i;
   return t;
 }
 
@@ -106,47 +111,88 @@ std::set<std::string> ProgramBuffers::store_in_outputs(const std::function<bool(
   std::set<std::string> names;
   for (std::size_t i = 0; i < all_.size(); ++i) {
     const ProgramBuffer& b = all_[i];
-    if (b.kind == BufferKind::output && which(b.node) && by_key_.emplace(key_of(b.node), static_cast<int>(i)).second) names.insert(b.name);
+    if (b.kind == BufferKind::output && which(b.node) && by_node_.emplace(b.node, static_cast<int>(i)).second) names.insert(b.name);
   }
   return names;
 }
 
-std::string ProgramBuffers::name_derived(const std::string& wanted) {
-  std::string name = unique_name(wanted);
-  derived_.insert(name);
+const std::string& ProgramBuffers::name_of(NodeId n) const {
+  const auto known = by_node_.find(n);
+  return known == by_node_.end() ? names_.of(n) : (*this)[known->second].name;
+}
+
+std::string ProgramBuffers::name_for(NodeId source, BufferContents contents) {
+  const std::string name = source.valid() ? name_of(source) : "value";
+  if (contents == BufferContents::state) return names_.add(name + "_state");
+  if (contents == BufferContents::part) return names_.add(name + "_part");
+  const bool is_taken = std::any_of(all_.begin(), all_.end(), [&](const ProgramBuffer& b) { return b.name == name; });
+  return is_taken || !source.valid() ? names_.add(name) : name;
+}
+
+void ProgramBuffers::add_written(const KernelOutput& o, ExprBuilder& exprs) {
+  const Tensor t = o.tensor;
+  if (t->node.valid() || by_tensor_.contains(t->name) || is_derived(t)) return;
+  // The load of a stored value has its sources; in the value itself others may be replaced.
+  const ExprPool& pool = exprs.pool();
+  const Expr load = exprs.load(t, o.index);
+  const std::vector<NodeId>& sources = pool.sources(load);
+  const auto named = std::find_if(sources.begin(), sources.end(), [&](NodeId n) { return !g_.node(n).name.empty(); });
+  ProgramBuffer b;
+  b.kind = BufferKind::intermediate;
+  b.element = t->element;
+  b.shape = t->shape;
+  b.source = named != sources.end() ? *named : sources.empty() ? whole_of(g_, pool, o.value) : sources.front();
+  b.contents = pool.is_value_of_source(load) ? BufferContents::value : BufferContents::part;
+  b.name = name_for(b.source, b.contents);
+  by_tensor_[t->name] = add(std::move(b));
+}
+
+std::string ProgramBuffers::name_state(const ExprPool& pool, Expr reduction) {
+  const NodeId source = whole_of(g_, pool, reduction);
+  std::string name = name_for(source, BufferContents::state);
+  states_[name] = {source, BufferContents::state};
   return name;
 }
 
-std::string ProgramBuffers::unique_name(const std::string& wanted) const {
-  std::string name = wanted;
-  const auto is_taken = [&] {
-    return by_key_.contains(name) || derived_.contains(name) ||
-           std::any_of(all_.begin(), all_.end(), [&](const ProgramBuffer& b) { return b.name == name; });
-  };
-  for (int i = 2; is_taken(); ++i) name = fmt::format("{}.{}", wanted, i);
+std::string ProgramBuffers::name_derived(const std::vector<Tensor>& read) {
+  std::set<std::string> names;
+  for (Tensor t : read) names.insert(t->node.valid() ? name_of(t->node) : t->name);
+  return name_derived(std::vector<std::string>(names.begin(), names.end()));
+}
+
+std::string ProgramBuffers::joined(const std::vector<std::string>& read) {
+  constexpr std::size_t kMostNames = 3;
+  std::string name;
+  for (std::size_t i = 0; i < std::min(read.size(), kMostNames); ++i) name += (i == 0 ? "" : "_") + identifier(read[i]);
+  return read.size() == 1 ? name + "_folded" : name;
+}
+
+std::string ProgramBuffers::subject_of(int i) const {
+  const ProgramBuffer& b = (*this)[i];
+  if (const auto read = derived_.find(b.name); read != derived_.end()) return joined(read->second);
+  const bool is_part = b.contents != BufferContents::value && b.source.valid();
+  return identifier(is_part ? name_of(b.source) : b.name);
+}
+
+std::string ProgramBuffers::name_derived(std::vector<std::string> read) {
+  std::string name = names_.add(joined(read));
+  derived_[name] = std::move(read);
   return name;
 }
 
-bool ProgramBuffers::is_prefix_of_a_name(const std::string& prefix) const {
-  return std::any_of(all_.begin(), all_.end(), [&](const ProgramBuffer& b) { return b.name.starts_with(prefix); });
-}
-
-int ProgramBuffers::add_like(int i, const std::string& wanted) {
+int ProgramBuffers::add_like(int i, const std::map<NodeId, NodeId>& nodes, const std::map<std::string, std::string>& names) {
   ProgramBuffer b = (*this)[i];
-  b.name = b.kind == BufferKind::derived ? unique_name(wanted) : fmt::format("t{}", take_numbers(1));
-  all_.push_back(std::move(b));
-  return static_cast<int>(all_.size()) - 1;
-}
-
-int ProgramBuffers::take_numbers(int count) {
-  const int first = numbers_;
-  numbers_ += count;
-  return first;
-}
-
-std::string ProgramBuffers::text_of(NodeId n) const {
-  const graph::Node& node = g_.node(n);
-  return !node.name.empty() ? node.name : key_of(n);
+  if (const auto read = derived_.find(b.name); read != derived_.end()) {
+    std::vector<std::string> own = read->second;
+    for (std::string& name : own)
+      if (const auto there = names.find(name); there != names.end()) name = there->second;
+    b.name = name_derived(std::move(own));
+  } else {
+    for (NodeId* n : {&b.node, &b.source})
+      if (const auto there = nodes.find(*n); there != nodes.end()) *n = there->second;
+    b.name = name_for(b.source, b.contents);
+  }
+  return add(std::move(b));
 }
 
 std::vector<ProgramBuffer> ProgramBuffers::finish(const std::vector<ProgramKernel>& kernels,

@@ -1,4 +1,4 @@
-// The buffers of a program: in which of them each tensor and each node's value is.
+// The buffers of a program: in which of them each tensor and each node's value is, and what they are called.
 #pragma once
 #include <functional>
 #include <map>
@@ -8,6 +8,7 @@
 
 #include "passes/fusion/parameters.h"
 #include "passes/fusion/program.h"
+#include "passes/fusion/tensor_names.h"
 
 namespace tilewright::passes::fusion {
 
@@ -30,34 +31,45 @@ class ProgramBuffers {
   /// names.
   std::set<std::string> store_in_outputs(const std::function<bool(graph::NodeId)>& which);
 
-  /// A name for a tensor that holds what depends on parameters alone.
-  std::string name_derived(const std::string& wanted);
+  /// Adds the buffer of what a kernel writes, if it has none: it is called after what it holds.
+  void add_written(const KernelOutput&, ExprBuilder&);
+  /// A name for a tensor that holds a part of the state of a divided loop: of this reduction, or of a reference to it.
+  std::string name_state(const ExprPool&, Expr);
+  /// A name for a tensor that is computed from these, which depend on parameters alone.
+  std::string name_derived(const std::vector<Tensor>& read);
   bool is_derived(Tensor t) const { return derived_.contains(t->name); }
-  bool is_prefix_of_a_name(const std::string& prefix) const;
 
-  /// A buffer like i for the values of another part of the graph; `wanted`: its name, if i holds what depends on parameters alone.
-  int add_like(int i, const std::string& wanted);
-  /// Numbers name intermediates that are no node's value: takes `count` of them, and returns the first.
-  int take_numbers(int count);
-  /// The number that take_numbers returns next.
+  /// A buffer like i for the values of another part of the graph. `nodes`, `names`: nodes and names of tensors there.
+  int add_like(int i, const std::map<graph::NodeId, graph::NodeId>& nodes, const std::map<std::string, std::string>& names);
+  /// Numbers that tell the tensors of all segments apart, for cover(): takes `count` of them.
+  void take_numbers(int count) { numbers_ += count; }
   int next_number() const { return numbers_; }
 
-  /// What a report calls a node's value: the user's name, or %7.
-  std::string text_of(graph::NodeId) const;
+  /// What a kernel that writes the buffer is called after: equal for parts of one value.
+  std::string subject_of(int i) const;
+  /// What reports call a node's value.
+  const std::string& name_of(graph::NodeId) const;
 
   /// The buffers; those that no kernel reads are marked.
   std::vector<ProgramBuffer> finish(const std::vector<ProgramKernel>& kernels, const std::vector<ProgramKernel>& parameter_kernels) &&;
 
  private:
-  int add(const std::string& key, ProgramBuffer);
-  std::string unique_name(const std::string& wanted) const;
+  int add(ProgramBuffer);
+  /// A name that no buffer has: that of the source, if the buffer holds all of its value.
+  std::string name_for(graph::NodeId source, BufferContents);
+  std::string name_derived(std::vector<std::string> read);
+  static std::string joined(const std::vector<std::string>& read);
 
   const graph::Graph& g_;
   const KnownNodes& known_;
+  TensorNames names_;
   std::vector<ProgramBuffer> all_;
-  std::map<std::string, int> by_key_;  // of the tensors' names
-  std::set<std::string> derived_;      // names of tensors that hold what depends on parameters alone
-  int numbers_ = 0;                    // of intermediates that are no node's value
+  std::map<graph::NodeId, int> by_node_;
+  std::map<std::string, int> by_tensor_;  // tensors that are no node's value, by their names in pools
+  std::map<std::string, std::vector<std::string>>
+      derived_;  // tensors that hold what depends on parameters alone: the names of what is read
+  std::map<std::string, std::pair<graph::NodeId, BufferContents>> states_;  // tensors of states
+  int numbers_ = 0;
 };
 
 }  // namespace tilewright::passes::fusion

@@ -42,7 +42,7 @@ Expr stored_scan(ExprBuilder& b, Expr scan) {
   std::string name = bound->name.substr(0, bound->name.find('*'));
   Axis axis = nullptr;
   for (;; name += "'") {
-    axis = b.pool().axis(name, bound->extent);
+    axis = b.pool().axis(name, bound->extent, bound->label);
     if (axis->extent == bound->extent && !body->axes.contains(axis)) break;
   }
   return b.scan(scan->combine, bound, scan->bits != 0, body, b.index(axis), scan->element);

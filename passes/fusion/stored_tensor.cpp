@@ -13,7 +13,7 @@ namespace {
 
 // Each load votes for the axis along which it is contiguous, with the number of its elements.
 std::vector<Axis> memory_order(const ExprBuilder& b, Expr value) {
-  std::map<Axis, double> votes;
+  AxisMap<double> votes;
   ExprSet seen;
   const std::function<void(Expr)> visit = [&](Expr e) {
     if (e->is(ExprKind::reference) || e->is(ExprKind::shift_reference) || !seen.insert(e).second) return;
@@ -25,7 +25,7 @@ std::vector<Axis> memory_order(const ExprBuilder& b, Expr value) {
     for (Expr x : children(e)) visit(x);
   };
   visit(value);
-  if (value->is(ExprKind::scan)) votes[scan_axis(value)] = votes[*value->bound.begin()];
+  if (value->is(ExprKind::scan) && scan_axis(value)) votes[scan_axis(value)] = votes[*value->bound.begin()];
   std::vector<Axis> axes(value->axes.begin(), value->axes.end());
   std::stable_sort(axes.begin(), axes.end(), [&](Axis x, Axis y) { return votes[x] < votes[y]; });
   return axes;
@@ -44,7 +44,7 @@ Expr add_stored_tensor(ExprBuilder& b, Expr value, ir::Element element, std::str
   info.strides.assign(axes.size(), 1);
   for (std::size_t i = axes.size(); i-- > 1;) info.strides[i - 1] = info.strides[i] * info.shape[i];
   const Expr load = b.load(b.pool().add_tensor(std::move(info)), std::move(index));
-  for (graph::NodeId n : std::vector(b.pool().sources(value))) b.pool().note_source(load, n);
+  b.pool().copy_sources(value, load);
   return load;
 }
 

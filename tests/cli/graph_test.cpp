@@ -70,7 +70,7 @@ TEST_CASE("graph: explains the plan of a file, as text and as a picture, for a t
   CHECK(picture.code == 0);
   CHECK(picture.out.empty());
   CHECK(folder.read("a.svg").starts_with("<svg "));
-  CHECK(contains(folder.read("a.svg"), "softmax, attention.graph:3"));
+  CHECK(contains(folder.read("a.svg"), "softmax (attention.graph:3)"));
 }
 
 TEST_CASE("graph: its kernels as tile IR, which compile reads, and as PTX; the graph itself") {
@@ -121,7 +121,7 @@ TEST_CASE("graph: random inputs, zeros of a size, results through standard outpu
   const Outcome o =
       graph(kAttention, {"--random", "7", "--arg", "n=33", "--arg", "scale=0.5", "--compare", "1e-4", "--report", "--emit=explain"});
   CHECK(o.code == 0);
-  CHECK(contains(o.out, "; n = 33\n"));
+  CHECK(contains(o.out, "; sizes are for n = 33 of the latest run\n"));
   CHECK(contains(o.err, "graph on cpu: "));
   CHECK(contains(o.err, ", the median of "));
   CHECK(contains(o.err, "out: relative error "));

@@ -35,6 +35,14 @@ Dim element_count(const TensorShape& shape) {
   return count;
 }
 
+std::string problem_of_count(std::size_t elements, const TensorShape& shape) {
+  const Dim count = element_count(shape);
+  if (count == Dim(elements)) return {};
+  const std::string seen = fmt::format("{} element{} for shape {}", elements, elements == 1 ? "" : "s", shape_text(shape));
+  if (!count.is_constant()) return seen + ", which has a symbol; the extents of a constant must be numbers";
+  return fmt::format("{}, which has {}", seen, count.text());
+}
+
 TensorShape gather_shape(const TensorShape& table, const TensorShape& index, int axis) {
   TensorShape shape(table.begin(), table.begin() + axis);
   shape.insert(shape.end(), index.begin(), index.end());
@@ -131,8 +139,7 @@ Inferred rule_scalar(const RuleInput& in) {
 Inferred rule_constant(const RuleInput& in) {
   const std::size_t given = in.node.data ? in.node.data->bits.size() : 0;
   if (given == 1) return stated(in);
-  if (const Dim count = element_count(in.node.shape); count != Dim(given))
-    return in.fail(fmt::format("{} elements for shape {}, which has {}", given, shape_text(in.node.shape), count.text()));
+  if (const std::string problem = problem_of_count(given, in.node.shape); !problem.empty()) return in.fail(problem);
   return stated(in);
 }
 Inferred rule_iota(const RuleInput& in) {

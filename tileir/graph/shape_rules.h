@@ -39,6 +39,8 @@ bool broadcasts(const TensorShape& from, const TensorShape& to);
 Inferred common_shape(const Graph&, const std::vector<Party>&);
 /// The product of the extents.
 Dim element_count(const TensorShape&);
+/// Why a constant of this shape cannot have so many elements; empty if it can.
+std::string problem_of_count(std::size_t elements, const TensorShape&);
 /// The shape of gather's result: the axes of index in place of `axis` of the table.
 TensorShape gather_shape(const TensorShape& table, const TensorShape& index, int axis);
 /// Why this is no shape of a tensor; empty if it is one.

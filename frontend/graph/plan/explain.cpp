@@ -6,6 +6,7 @@
 
 #include "frontend/graph/plan/node_names.h"
 #include "frontend/graph/plan/plan_state.h"
+#include "passes/fusion/amount_text.h"
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/shape_rules.h"
@@ -15,16 +16,11 @@ namespace tilewright::detail {
 
 namespace fusion = passes::fusion;
 
+using fusion::bytes_text;
+
 namespace {
 
 std::string plural(std::size_t count, const std::string& what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
-
-std::string flops_text(double flops) {
-  constexpr const char* kUnits[] = {"", "k", "M", "G", "T", "P"};
-  std::size_t unit = 0;
-  for (; flops >= 1000 && unit + 1 < std::size(kUnits); ++unit) flops /= 1000;
-  return fmt::format("{:.3g} {}flop", flops, kUnits[unit]);
-}
 
 std::string names_text(const std::vector<int>& buffers, const fusion::Program& program) {
   std::string text;
@@ -85,6 +81,18 @@ std::string loop_text(const graph::Graph& g, const fusion::LoopReport& loop) {
   return text + "\n";
 }
 
+/// What a kernel leaves for others: "scores f32[n, n] (matmul at block.cpp:41)".
+std::vector<std::string> stored_texts(const graph::Graph& g, const fusion::Program& program, const fusion::ProgramKernel& k) {
+  std::vector<std::string> texts;
+  for (int i : k.writes) {
+    const fusion::ProgramBuffer& b = program.buffers[static_cast<std::size_t>(i)];
+    if (b.kind == fusion::BufferKind::output) continue;
+    texts.push_back(fmt::format("{} {}{}", b.name, ir::text(b.element), graph::shape_text(b.shape)));
+    if (b.source.valid()) texts.back() += fmt::format(" ({})", source_text(g, b));
+  }
+  return texts;
+}
+
 std::string proof_text(const fusion::ProgramProof& proof) {
   if (!proof.text.empty()) return proof.text;
   if (!proof.exact) return "not exact";
@@ -97,7 +105,7 @@ std::string proof_text(const fusion::ProgramProof& proof) {
 
 PlannedKernel PlanState::planned(const fusion::ProgramKernel& k, const KernelSize& size, const PlanKernel& compiled) const {
   return {.name = k.name,
-          .reason = k.reason,
+          .reason = k.estimate.empty() ? k.reason : fmt::format("{}\nestimate: {}", k.reason, k.estimate),
           .covers = named_nodes(*parts_.graph, k.covers),
           .passes = k.passes,
           .grid = size.grid,
@@ -124,19 +132,20 @@ std::string PlanState::explain() const {
   const fusion::Program& p = parts_.program;
   std::string text = header_text() + kernels_text(p.kernels, sizes_.kernels);
   if (!p.parameter_kernels.empty())
-    text += fmt::format("\nwhen a parameter is given; {} are kept\n", bytes_text(static_cast<double>(sizes_.derived_bytes))) +
+    text += fmt::format("\nkernels that run when a parameter is given; what they write is kept, {}\n",
+                        bytes_text(static_cast<double>(sizes_.derived_bytes))) +
             kernels_text(p.parameter_kernels, sizes_.parameter_kernels);
   text += totals_text();
   for (const std::string& line : p.not_fused) text += line + "\n";
   return text + "proof: " + proof_text(p.proof) + "\n";
 }
 
-/// "; n = 8, m = 3".
+/// "; sizes are for n = 8, m = 3 of the latest run".
 std::string PlanState::symbols_text() const {
   std::string text;
   for (std::uint32_t s : program_sizes_.symbols())
-    text += fmt::format("{}{} = {}", text.empty() ? "; " : ", ", program_sizes_.table()[s].name, sizes_.symbols[s]);
-  return text;
+    text += fmt::format("{}{} = {}", text.empty() ? "; sizes are for " : ", ", program_sizes_.table()[s].name, sizes_.symbols[s]);
+  return text.empty() ? text : text + (has_run_ ? " of the latest run" : ", the least");
 }
 
 std::string PlanState::header_text() const {
@@ -153,14 +162,16 @@ std::string PlanState::kernels_text(const std::vector<fusion::ProgramKernel>& ke
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const fusion::ProgramKernel& k = kernels[i];
     text += fmt::format("\n{}. {}: grid {}, {} pass{}\n", i + 1, k.name, grid_text(sizes[i].grid), k.passes, k.passes == 1 ? "" : "es");
-    std::vector<std::string> covers;
-    for (const CoveredNode& c : named_nodes(*parts_.graph, without_views(*parts_.graph, k.covers)))
-      covers.push_back(fmt::format("{} ({})", c.name, short_text(c.where)));
-    if (!covers.empty()) text += paragraph("covers", covers);
-    text += indented("because", k.reason) + indented("loop", loop_text(*parts_.graph, k.loop)) + indented("error", k.error_text);
-    text += fmt::format("   {:<11}reads {} ({}), writes {} ({}){}\n", "moves", bytes_text(static_cast<double>(bytes_of(k.reads, sizes_))),
-                        names_text(k.reads, parts_.program), bytes_text(static_cast<double>(bytes_of(k.writes, sizes_))),
-                        names_text(k.writes, parts_.program), sizes[i].flops > 0 ? "; " + flops_text(sizes[i].flops) : "");
+    if (const std::vector<std::string> covers = covered_texts(*parts_.graph, k.covers); !covers.empty())
+      text += paragraph("covers", covers);
+    text += indented("because", k.reason) + indented("estimate", k.estimate) + indented("loop", loop_text(*parts_.graph, k.loop)) +
+            indented("error", k.error_text);
+    if (const std::vector<std::string> stored = stored_texts(*parts_.graph, parts_.program, k); !stored.empty())
+      text += paragraph("stores", stored);
+    text += indented(
+        "moves", fmt::format("reads {} ({}), writes {} ({}){}", bytes_text(static_cast<double>(bytes_of(k.reads, sizes_))),
+                             names_text(k.reads, parts_.program), bytes_text(static_cast<double>(bytes_of(k.writes, sizes_))),
+                             names_text(k.writes, parts_.program), sizes[i].flops > 0 ? "; " + fusion::flops_text(sizes[i].flops) : ""));
   }
   return text;
 }

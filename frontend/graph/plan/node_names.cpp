@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include "passes/fusion/covered_nodes.h"
 #include "tileir/graph/function_name.h"
@@ -17,6 +18,16 @@ namespace {
 
 std::string labelled(const std::string& name, const std::string& function) {
   return name.empty() ? function : fmt::format("{} ({})", name, function);
+}
+
+/// The nodes that compute something; views, if there are only these.
+std::vector<graph::NodeId> without_views(const graph::Graph& g, const std::vector<graph::NodeId>& nodes) {
+  std::vector<graph::NodeId> computing;
+  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(computing), [&](graph::NodeId id) {
+    const graph::Op op = g.node(id).op;
+    return graph::info(op).family != graph::Family::shape || op == graph::Op::pad || op == graph::Op::concat;
+  });
+  return computing.empty() ? nodes : computing;
 }
 
 }  // namespace
@@ -39,13 +50,37 @@ std::vector<CoveredNode> named_nodes(const graph::Graph& g, const std::vector<gr
   return covered;
 }
 
-std::vector<graph::NodeId> without_views(const graph::Graph& g, const std::vector<graph::NodeId>& nodes) {
-  std::vector<graph::NodeId> computing;
-  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(computing), [&](graph::NodeId id) {
-    const graph::Op op = g.node(id).op;
-    return graph::info(op).family != graph::Family::shape || op == graph::Op::pad || op == graph::Op::concat;
-  });
-  return computing.empty() ? nodes : computing;
+std::vector<std::string> covered_texts(const graph::Graph& g, const std::vector<graph::NodeId>& nodes) {
+  struct Line {
+    std::string where;
+    std::vector<std::pair<std::string, int>> names;  // with how many there are
+  };
+  std::vector<Line> lines;
+  for (const CoveredNode& c : named_nodes(g, without_views(g, nodes))) {
+    if (lines.empty() || lines.back().where != short_text(c.where)) lines.push_back({short_text(c.where), {}});
+    auto& names = lines.back().names;
+    const auto same = std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.first == c.name; });
+    if (same == names.end())
+      names.emplace_back(c.name, 1);
+    else
+      ++same->second;
+  }
+  std::vector<std::string> texts;
+  for (const Line& l : lines) {
+    std::string text;
+    for (const auto& [name, count] : l.names)
+      text += fmt::format("{}{}{}", text.empty() ? "" : ", ", name, count > 1 ? fmt::format(" x{}", count) : "");
+    texts.push_back(fmt::format("{} ({})", text, l.where));
+  }
+  return texts;
+}
+
+std::string source_text(const graph::Graph& g, const passes::fusion::ProgramBuffer& b) {
+  using passes::fusion::BufferContents;
+  const graph::Node& n = g.node(b.source);
+  const char* what = b.contents == BufferContents::part ? "part of " : b.contents == BufferContents::state ? "state of " : "";
+  return fmt::format("{}{} at {}", what, n.composite ? g.composite(*n.composite).name : graph::function_name(n),
+                     short_text(graph::call_location(g, b.source)));
 }
 
 std::string grid_text(const std::array<std::int64_t, 3>& grid) {
@@ -56,14 +91,6 @@ std::string grid_text(const std::array<std::int64_t, 3>& grid) {
 std::string short_text(const Location& where) {
   const auto folder = where.file.rfind('/');
   return fmt::format("{}:{}", folder == std::string::npos ? where.file : where.file.substr(folder + 1), where.line);
-}
-
-std::string bytes_text(double bytes) {
-  if (bytes < 1024) return fmt::format("{:.0f} B", bytes);
-  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (bytes /= 1024; bytes >= 1024 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
-  return fmt::format("{:.1f} {}", bytes, kUnits[unit]);
 }
 
 }  // namespace tilewright::detail

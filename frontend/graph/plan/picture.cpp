@@ -9,18 +9,20 @@
 #include "frontend/graph/plan/node_names.h"
 #include "frontend/graph/plan/plan_state.h"
 #include "frontend/graph/plan/svg_canvas.h"
+#include "passes/fusion/amount_text.h"
 #include "tileir/graph/shape_rules.h"
 
 namespace tilewright::detail {
 
 namespace fusion = passes::fusion;
 using fusion::BufferKind;
+using fusion::bytes_text;
 using Box = SvgCanvas::Box;
 
 namespace {
 
 constexpr double kTop = 64, kLeft = 20, kGap = 46, kPort = 22, kPadding = 10, kChip = 22;
-constexpr std::size_t kMostCharacters = 52, kMostNodes = 16;
+constexpr std::size_t kMostCharacters = 64, kMostNodes = 16;
 
 class Picture {
  public:
@@ -57,7 +59,7 @@ class Picture {
     return fmt::format("{}{}", ir::text(buffer.element), kind);
   }
   std::string moved(int b) const { return bytes_text(static_cast<double>(sizes_.buffers[static_cast<std::size_t>(b)].bytes)); }
-  std::string between(int b) const { return SvgCanvas::shortened(program_.buffers[static_cast<std::size_t>(b)].name, 16) + " " + moved(b); }
+  std::string between(int b) const { return SvgCanvas::shortened(program_.buffers[static_cast<std::size_t>(b)].name, 24) + " " + moved(b); }
 
   void describe();
   void place();
@@ -85,13 +87,13 @@ void Picture::describe() {
     row.title = SvgCanvas::shortened(fmt::format("{}. {}", k + 1, kernels[k].name), kMostCharacters);
     row.subtitle =
         fmt::format("grid {}, {} pass{}", grid_text(sizes_.kernels[k].grid), kernels[k].passes, kernels[k].passes == 1 ? "" : "es");
-    const std::vector<CoveredNode> covered = named_nodes(graph_, without_views(graph_, kernels[k].covers));
-    for (const CoveredNode& c : covered) {
+    const std::vector<std::string> covered = covered_texts(graph_, kernels[k].covers);
+    for (const std::string& text : covered) {
       if (row.nodes.size() == kMostNodes) {
         row.nodes.push_back(fmt::format("and {} more", covered.size() - kMostNodes));
         break;
       }
-      row.nodes.push_back(SvgCanvas::shortened(fmt::format("{}, {}", c.name, short_text(c.where)), kMostCharacters));
+      row.nodes.push_back(SvgCanvas::shortened(text, kMostCharacters));
     }
     for (int b : kernels[k].reads) {
       if (program_.buffers[static_cast<std::size_t>(b)].kind == BufferKind::intermediate) {

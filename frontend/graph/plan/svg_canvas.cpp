@@ -10,6 +10,7 @@ namespace tilewright::detail {
 namespace {
 
 constexpr double kCharacter = 7.3, kMargin = 20;
+constexpr std::string_view kOverLines = "bytes";  // the style of texts that stand on lines
 
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
@@ -55,7 +56,13 @@ void SvgCanvas::box(const Box& b, const char* style) {
   grow(b.right(), b.bottom());
 }
 
-void SvgCanvas::text(double x, double y, std::string_view text, const char* style, Anchor anchor) {
+void SvgCanvas::text(double x, double y, std::string_view text, std::string_view style, Anchor anchor) {
+  // Not every viewer knows paint-order, which would let the outline of a text cover lines.
+  if (style == kOverLines) {
+    const double left = anchor == Anchor::end ? x - width(text) : x;
+    texts_ += fmt::format("<path class=\"blank\" d=\"M{:.1f},{:.1f} h{:.1f} v{:.1f} h-{:.1f} z\"/>\n", left - 2, y - 10, width(text) + 4,
+                          kLine - 4, width(text) + 4);
+  }
   texts_ += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", style, x, y,
                         anchor == Anchor::end ? " text-anchor=\"end\"" : "", escaped(text));
   grow(anchor == Anchor::end ? x : x + width(text), y);
@@ -76,7 +83,7 @@ std::string SvgCanvas::finish() const {
 <style>
 text {{ font-family: "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: 12px; fill: #222; }}
 .title {{ font-weight: bold; }} .small {{ fill: #666; }}
-.bytes {{ fill: #444; stroke: #fff; stroke-width: 4px; paint-order: stroke; }}
+.bytes {{ fill: #444; }} .blank {{ fill: #fff; }}
 .kernel {{ fill: #eef3fb; stroke: #3a6ab0; stroke-width: 1.5; }} .node {{ fill: #fff; stroke: #a9bfdd; }}
 .tensor {{ fill: #f6f6f2; stroke: #8d8d80; }} .edge {{ fill: none; stroke: #555; stroke-width: 1.2; }}
 </style>

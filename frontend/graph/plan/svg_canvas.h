@@ -21,7 +21,7 @@ class SvgCanvas {
   void box(const Box&, const char* style);
   enum class Anchor { start, end };
   /// `y`: of the baseline.
-  void text(double x, double y, std::string_view, const char* style, Anchor = Anchor::start);
+  void text(double x, double y, std::string_view, std::string_view style, Anchor = Anchor::start);
   /// An arrow along a line, a cubic curve and a line: the ends, and in between the two ends of the curve and its control points.
   struct Point {
     double x, y;

@@ -131,7 +131,7 @@ class TileChooser {
   }
 
   void choose_for_product(const AxisSet& grid) {
-    std::map<Axis, double> shared;
+    AxisMap<double> shared;
     double most_shared = 0;
     for (Axis a : grid) most_shared = std::max(most_shared, shared[a] = shared_along(a, grid));
     std::vector<Axis> tiled;

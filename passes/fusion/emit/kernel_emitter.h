@@ -21,14 +21,14 @@ namespace tilewright::passes::fusion {
 
 /// How many positions of each axis a program has at once: powers of two.
 struct TileSizes {
-  std::map<Axis, std::int64_t> grid;  // axes that programs share out
+  AxisMap<std::int64_t> grid;  // axes that programs share out
   std::int64_t loop = 1;
-  std::map<Axis, std::int64_t> payload;  // at least the extent
+  AxisMap<std::int64_t> payload;  // at least the extent
   struct Inner {
     std::int64_t size;
     bool is_looped;  // the size is less than the extent
   };
-  std::map<Axis, Inner> inner;  // axes of reductions other than the loop's
+  AxisMap<Inner> inner;  // axes of reductions other than the loop's
   int num_warps = 4, num_stages = 0;
   bool has_exp2 = false;  // the target has it as an instruction
 };

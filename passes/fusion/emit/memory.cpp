@@ -3,6 +3,7 @@
 
 #include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/integer_range.h"
+#include "passes/fusion/tensor_names.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 
@@ -35,11 +36,8 @@ ir::ValueId TileValues::parameter(Tensor t) {
     if (p.tensor == t) return p.value;
   const bool is_written = std::find(written_.begin(), written_.end(), t) != written_.end();
   constexpr std::int64_t kAlignment = 16;
-  std::string name;
-  for (unsigned char c : t->name) name += std::isalnum(c) || c == '_' ? static_cast<char>(c) : c == '.' || c == '&' ? '_' : 't';
-  if (std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(name.begin(), 't');
   const ir::ValueId v = ir_.function().add_param(t->is_scalar ? ir::Type(t->element) : ir::Type::pointer(t->element, !is_written),
-                                                 {name, t->is_scalar ? 1 : kAlignment, is_written});
+                                                 {identifier(t->name), t->is_scalar ? 1 : kAlignment, is_written});
   parameters_.push_back({t, {}, v});
   return v;
 }
@@ -67,7 +65,10 @@ Part TileValues::address(Tensor t, std::span<const Expr> index, const Order& ord
   const Expr offset = exprs_.add(products);
   const Element element = index_element(offset);
   // Terms by the axes along which they vary.
-  std::map<Order, std::vector<Term>> groups;
+  const auto is_before = [](const Order& a, const Order& b) {
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), AxisLess());
+  };
+  std::map<Order, std::vector<Term>, decltype(is_before)> groups(is_before);
   for (const Term& term : exprs_.terms(offset)) groups[restricted(order, term.value->axes)].push_back(term);
   std::vector<std::pair<Order, Expr>> sums;
   for (const auto& [axes, terms] : groups) sums.emplace_back(axes, exprs_.add_terms(terms));

@@ -15,7 +15,7 @@ using ir::OpKind;
 
 class ProgramGrid {
  public:
-  ProgramGrid(TileValues& tiles, const std::map<Axis, std::int64_t>& sizes, std::vector<GridFactor> (&grid)[3])
+  ProgramGrid(TileValues& tiles, const AxisMap<std::int64_t>& sizes, std::vector<GridFactor> (&grid)[3])
       : tiles_(tiles), ir_(tiles.ir()), sizes_(sizes), grid_(grid) {}
 
   void run() {
@@ -72,13 +72,13 @@ class ProgramGrid {
 
   TileValues& tiles_;
   ir::Builder& ir_;
-  const std::map<Axis, std::int64_t>& sizes_;
+  const AxisMap<std::int64_t>& sizes_;
   std::vector<GridFactor> (&grid_)[3];
 };
 
 }  // namespace
 
-void share_out(TileValues& tiles, const std::map<Axis, std::int64_t>& sizes, std::vector<GridFactor> (&grid)[3]) {
+void share_out(TileValues& tiles, const AxisMap<std::int64_t>& sizes, std::vector<GridFactor> (&grid)[3]) {
   ProgramGrid(tiles, sizes, grid).run();
 }
 

@@ -10,6 +10,6 @@ namespace tilewright::passes::fusion {
 
 /// Gives each axis a tile of this size in the outermost scope, from a start that the program's ids give, and adds the axis to a dimension
 /// of the grid.
-void share_out(TileValues&, const std::map<Axis, std::int64_t>& sizes, std::vector<GridFactor> (&grid)[3]);
+void share_out(TileValues&, const AxisMap<std::int64_t>& sizes, std::vector<GridFactor> (&grid)[3]);
 
 }  // namespace tilewright::passes::fusion

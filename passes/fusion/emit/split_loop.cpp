@@ -117,7 +117,7 @@ SplitChoice divided(ExprBuilder& b, const Plan& plan, const TileSizes& sizes, co
                               ? std::string("as many for every number of rows, since bits must not depend on it")
                               : fmt::format("{:.0f} program{} would leave most of {} {} idle", cost.programs(),
                                             cost.programs() == 1 ? "" : "s", limits.processors, limits.processor_name);
-  return {parts, fmt::format("the loop over {} is divided into {} parts: {}", plan.loop->name, parts, why)};
+  return {parts, fmt::format("the loop over {} is divided into {} parts: {}", plan.loop->label, parts, why)};
 }
 
 }  // namespace
@@ -157,17 +157,16 @@ SplitChoice choose_split(ExprBuilder& b, const Plan& plan, TileSizes& sizes, con
   return {};
 }
 
-SplitLoop split_loop(ExprBuilder& b, const Plan& plan, const std::vector<Axis>& order, std::int64_t parts, const std::string& name) {
+SplitLoop split_loop(ExprBuilder& b, const Plan& plan, const std::vector<Axis>& order, std::int64_t parts,
+                     const std::function<std::string(Expr)>& name) {
   ExprPool& pool = b.pool();
   SplitLoop split;
   std::string part = "part of " + plan.loop->name;
   while (pool.find_axis(part)) part += "'";
   split.part = pool.axis(part, parts);
-  int count = 0;
-  const auto element = [&](const AxisSet& axes, bool has_parts, ir::Element type) {
+  const auto element = [&](Expr of, const AxisSet& axes, bool has_parts, ir::Element type) {
     TensorInfo info;
-    info.name = fmt::format("{}{}", name, count++);
-    while (pool.find_tensor(info.name)) info.name += "_";
+    info.name = name(of);
     info.element = type;
     std::vector<Axis> all;
     if (has_parts) all.push_back(split.part);
@@ -182,10 +181,10 @@ SplitLoop split_loop(ExprBuilder& b, const Plan& plan, const std::vector<Axis>& 
   const PassState& state = plan.states[0];
   for (int i : state.accumulators) {
     const Accumulator& a = plan.accumulators[static_cast<std::size_t>(i)];
-    split.accumulators.emplace_back(i, element(a.axes, true, a.element()));
+    split.accumulators.emplace_back(i, element(a.reduce, a.axes, true, a.element()));
   }
-  for (Expr s : state.rolling_shifts) split.rolling_shifts.emplace_back(s, element(s->axes, true, s->element));
-  for (Expr s : state.fixed_shifts) split.fixed_shifts.emplace_back(s, element(s->axes, false, s->element));
+  for (Expr s : state.rolling_shifts) split.rolling_shifts.emplace_back(s, element(s->operands[0], s->axes, true, s->element));
+  for (Expr s : state.fixed_shifts) split.fixed_shifts.emplace_back(s, element(s->operands[0], s->axes, false, s->element));
   return split;
 }
 

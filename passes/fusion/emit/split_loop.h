@@ -2,6 +2,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,7 +50,8 @@ SplitChoice choose_split(ExprBuilder&, const Plan&, TileSizes&, const SplitLimit
 /// The tiles of the kernel that merges, and how many states it merges at a time.
 TileSizes merge_tiles(const Plan&, const TileSizes& of_parts, std::int64_t parts, std::int64_t& at_once);
 
-/// Makes the tensors of the states; their names begin with `name`.
-SplitLoop split_loop(ExprBuilder&, const Plan&, const std::vector<Axis>& order, std::int64_t parts, const std::string& name);
+/// Makes the tensors of the states. `name`: a new name for the state of a reduction, or of the value that a shift reference stands for.
+SplitLoop split_loop(ExprBuilder&, const Plan&, const std::vector<Axis>& order, std::int64_t parts,
+                     const std::function<std::string(Expr)>& name);
 
 }  // namespace tilewright::passes::fusion

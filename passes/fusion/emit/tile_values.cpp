@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "passes/fusion/integer_range.h"
+#include "passes/fusion/tensor_names.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 
@@ -21,6 +22,15 @@ using ir::ValueId;
 
 // A float that is a number for every position: numbers, extents and roots of them.
 bool is_constant(Expr e) { return e->is(ExprKind::number) || e->is(ExprKind::constant); }
+// "n", "extent_512_n": words and numbers of the text.
+std::string extent_name(const std::string& text) {
+  std::string name;
+  for (char c : identifier(text))
+    if (c != '_' || (!name.empty() && name.back() != '_')) name += c;
+  while (name.ends_with('_')) name.pop_back();
+  return text == name ? name : "extent_" + name;
+}
+
 double constant_value(Expr e) { return e->is(ExprKind::number) ? e->number.to_double() : std::bit_cast<double>(e->bits); }
 
 }  // namespace
@@ -388,10 +398,8 @@ Part TileValues::extent(const Dim& d, Element element) {
   for (const Parameter& p : parameters_)
     if (!p.tensor && p.extent == d) return {ir_.cast(p.value, element), {}};
   const Element own = fits({d.least(), d.greatest()}, Element::i32) ? Element::i32 : Element::i64;
-  const std::string symbol = d.text();
-  const bool is_name = std::all_of(symbol.begin(), symbol.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
-  const ir::ValueId v = ir_.function().add_param(ir::Type(own), {is_name ? symbol : "extent" + std::to_string(parameters_.size()),
-                                                                 std::max<std::int64_t>(d.known_divisor(), 1), false});
+  const ir::ValueId v =
+      ir_.function().add_param(ir::Type(own), {extent_name(d.text()), std::max<std::int64_t>(d.known_divisor(), 1), false});
   parameters_.push_back({nullptr, d, v});
   return {ir_.cast(v, element), {}};
 }

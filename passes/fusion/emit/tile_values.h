@@ -35,7 +35,7 @@ struct AxisTile {
 struct EmitScope {
   ir::BlockId block;
   ir::OpId before;                                 // values go before this op; none: at the end of the block
-  std::map<Axis, AxisTile> tiles;                  // of the axes that the scope gives positions to
+  AxisMap<AxisTile> tiles;                         // of the axes that the scope gives positions to
   std::unordered_map<Expr, Part, ExprHash> known;  // values that the scope gives: accumulators, references
   std::map<std::pair<const ExprData*, Order>, Part> emitted;
   std::map<std::pair<const ExprData*, Order>, Part> loads;  // as they lie in memory
@@ -196,7 +196,7 @@ class TileValues {
   std::vector<Tensor> written_;
   bool has_exp2_ = false;
   std::vector<EmitScope> scopes_;
-  std::map<Axis, InnerTile> inner_tiles_;
+  AxisMap<InnerTile> inner_tiles_;
 };
 
 /// The integer type in which an expression and an access are computed: i32 where every value fits.

@@ -141,7 +141,9 @@ TEST_CASE("graph mistakes: shapes and symbols") {
   GRAPH_MISTAKE("input: 1 strides for shape [4, 4]; there must be one for each axis", f.graph.input<float>("x", {4, 4}, {4}));
   GRAPH_MISTAKE("input: stride -1 must not be negative", f.graph.input<float>("x", {4, 4}, {4, -1}));
   GRAPH_MISTAKE("constant: 2 elements for shape [3], which has 3", f.graph.constant(std::vector<float>{1, 2}, {3}));
-  GRAPH_MISTAKE("constant: 1 elements for shape [3], which has 3", f.graph.constant(std::vector<float>{1}, {3}));
+  GRAPH_MISTAKE("constant: 1 element for shape [3], which has 3", f.graph.constant(std::vector<float>{1}, {3}));
+  GRAPH_MISTAKE("constant: 2 elements for shape [n], which has a symbol; the extents of a constant must be numbers",
+                f.graph.constant(std::vector<float>{1, 2}, {f.n}));
   GRAPH_MISTAKE("dim: min = -1 of 'm' must not be negative", f.graph.dim("m", {.min = -1}));
   GRAPH_MISTAKE("dim: multiple_of = 0 of 'm' must be 1 or more", f.graph.dim("m", {.multiple_of = 0}));
   GRAPH_MISTAKE("dim: no multiple of 4 is from min = 5 to max = 7 of 'm'", f.graph.dim("m", {.min = 5, .max = 7, .multiple_of = 4}));

@@ -147,6 +147,7 @@ TEST_CASE("graph ops: reductions along one axis, several and all") {
           return sum / 8;
         }));
   const double all = std::accumulate(f.data.begin(), f.data.end(), 0.0);
+  check(tw::sum(f.x, std::vector<int>()), "[2, 3, 4]", each(2, 3, 4, [&](int i, int j, int k) { return f.at(i, j, k); }));  // no axis
   check(tw::sum(f.x), "[]", {all});
   check(tw::mean(f.x), "[]", {all / 24});
   check(tw::prod(f.x, 1), "[2, 4]", each(2, 4, 1, [&](int i, int k, int) { return x(i, 0, k) * x(i, 1, k) * x(i, 2, k); }));

@@ -33,8 +33,9 @@ concept Averaged = AnyFloatElement<T>;
   Tensor<RESULT> NAME(const Tensor<T>& t, const Axes& axes, bool keep_dims = false, Here at = Here::current()) { \
     return Tensor<RESULT>(detail::tensor::reduce(detail::tensor::Reduction::NAME, t, &axes, keep_dims, at));     \
   }
-/// Along one axis or several, which go unless keep_dims; without axes, over all elements. Of the tensor's type; 8- and 16-bit floats are
-/// summed and multiplied in f32 and rounded once, integers wrap.
+/// Along one axis or several, which go unless keep_dims; without axes, over all elements. An empty list names no axis: as in NumPy, each
+/// element is a sum of its own. Of the tensor's type; 8- and 16-bit floats are summed and multiplied in f32 and rounded once, integers
+/// wrap.
 TW_REDUCE(sum, detail::tensor::Summable, T)
 TW_REDUCE(prod, NumberElement, T)
 /// The sum divided by the number of elements, rounded once.

@@ -11,7 +11,7 @@ struct Lines {
   int reduction = 0, operation = 0;
 };
 
-/// The operand of a product with w, made from x, whose reduction and operation stand on lines of their own.
+/// The operand of a product with w, made from x and gamma, whose reduction and operation stand on lines of their own.
 template <class Build>
 void check_refused(const std::string& operation, const std::string& reduction, Build&& build) {
   CAPTURE(operation);
@@ -19,8 +19,8 @@ void check_refused(const std::string& operation, const std::string& reduction, B
     CAPTURE(target);
     tw::Graph graph;
     Lines lines;
-    auto x = graph.input<float>("x", {70, 96}), w = graph.input<float>("w", {96, 48});
-    graph.output("out", tw::matmul(build(x, lines), w));
+    auto x = graph.input<float>("x", {70, 96}), gamma = graph.input<float>("gamma", {96}), w = graph.input<float>("w", {96, 48});
+    graph.output("out", tw::matmul(build(x, gamma, lines), w));
     const tw::Plan plan = graph.compile(target);
     const std::string text = plan.explain();
     CAPTURE(text);
@@ -43,23 +43,28 @@ void check_refused(const std::string& operation, const std::string& reduction, B
 // Each operation stands on the line of its __LINE__.
 // clang-format off
 TEST_CASE("graph programs: what no single pass computes is refused by the right two lines") {
-  check_refused("exp", "mean", [](const auto& s, Lines& lines) {
+  check_refused("exp", "mean", [](const auto& s, const auto&, Lines& lines) {
     auto sigma = tw::sqrt(tw::mean(s * s, -1, true)); lines.reduction = __LINE__;
     auto e = tw::exp(s / sigma); lines.operation = __LINE__;
     return e;
   });
-  check_refused("rint", "max", [](const auto& x, Lines& lines) {
+  check_refused("rint", "max", [](const auto& x, const auto&, Lines& lines) {
     auto amax = tw::max(tw::abs(x), -1, true); lines.reduction = __LINE__;
     auto quantised = tw::rint(x / amax * 127.0f); lines.operation = __LINE__;
     return quantised;
   });
-  check_refused("silu", "mean", [](const auto& x, Lines& lines) {
+  check_refused("silu", "mean", [](const auto& x, const auto&, Lines& lines) {
     auto rstd = tw::rsqrt(tw::mean(x * x, -1, true) + 1e-6f); lines.reduction = __LINE__;
     auto gate = tw::silu(x * rstd); lines.operation = __LINE__;
     return gate;
   });
   // The composite function brings its reduction with it: both on one line.
-  check_refused("silu", "softmax", [](const auto& x, Lines& lines) {
+  check_refused("silu", "rms_norm", [](const auto& x, const auto& gamma, Lines& lines) {
+    auto n = tw::rms_norm(x, gamma); lines.reduction = __LINE__;
+    auto gate = tw::silu(n); lines.operation = __LINE__;
+    return gate;
+  });
+  check_refused("silu", "softmax", [](const auto& x, const auto&, Lines& lines) {
     auto n = tw::softmax(x, -1); lines.reduction = __LINE__;
     auto gate = tw::silu(n); lines.operation = __LINE__;
     return gate;

@@ -54,6 +54,9 @@ struct Sample {
              node.kind == tw::graph::Combine::max ? tw::passes::fusion::Policy::rolling : tw::passes::fusion::Policy::deferred,
              node.kind,
              {i}});
+    tw::passes::fusion::ProgramBuffer& second = program->program.buffers[static_cast<std::size_t>(program->buffer("t1"))];
+    second.source = {soft.node()}, second.contents = tw::passes::fusion::BufferContents::part;
+    program->program.kernels[1].estimate = "1.0 KiB through memory";
     program->program.not_fused = {"not fused: exp (a.cpp:3) because sum (a.cpp:2) is complete only after all of j"};
     program->program.proof = {true, 3, -180, ""};
   }
@@ -109,17 +112,20 @@ TEST_CASE("plan report: explain") {
   const tw::Plan plan = sample.program->plan(tw::Device::open("cpu"));
   const std::string text = plan.explain();
   INFO(text);
-  CHECK(text.starts_with("plan for cpu: 4 kernels; 1.0 KiB between kernels, in a workspace of 1.0 KiB; n = 8\n"));
+  CHECK(text.starts_with("plan for cpu: 4 kernels; 1.0 KiB between kernels, in a workspace of 1.0 KiB; sizes are for n = 8, the least\n"));
   const std::vector<std::string> in_order = {
       "\n1. make_t0: grid [2], 1 pass\n",
       "covers     scaled & <biased> (mul) (plan_report_test.cpp:",
       "because    made by hand\n",
+      "stores     t0 f32[n, 16]\n",
       "moves      reads 1.0 KiB (x, bias), writes 512 B (t0); 256 flop\n",
       "\n2. make_t1",
       fmt::format("softmax (plan_report_test.cpp:{})", sample.line),
+      "estimate   1.0 KiB through memory\n",
       "   loop       over j, 16 elements; a row keeps 2 numbers\n",
       fmt::format("              r0  rolling   max  softmax (plan_report_test.cpp:{})\n", sample.line),
       fmt::format("              r1  deferred  sum  softmax (plan_report_test.cpp:{})\n", sample.line),
+      fmt::format("   stores     t1 f32[n, 16] (part of softmax at plan_report_test.cpp:{})\n", sample.line),
       "\n3. make_y",
       "   loop       over jjjj",
       "j...\n",

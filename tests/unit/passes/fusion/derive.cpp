@@ -65,7 +65,9 @@ std::vector<EmittedKernel> emitted(Derived& d, const Plan& plan, const TileSizes
   if (parts == 1) {
     kernels.push_back(emit_kernel("kernel", *d.exprs, plan, sizes));
   } else {
-    const SplitLoop split = split_loop(*d.exprs, plan, accumulator_order(plan, sizes), parts, "state");
+    int states = 0;
+    const SplitLoop split =
+        split_loop(*d.exprs, plan, accumulator_order(plan, sizes), parts, [&](Expr) { return "state" + std::to_string(states++); });
     kernels.push_back(emit_part_kernel("parts", *d.exprs, plan, sizes, split));
     kernels.push_back(emit_merge_kernel("merge", *d.exprs, plan, sizes, split, std::min<std::int64_t>(parts, 4)));
   }

@@ -46,6 +46,9 @@ TEST_CASE("fusion error bound: a tile, then one addition for each tile and part"
   CHECK(parts[0].additions(kLong) == 8 + 16 + 8);
   CHECK(parts[0].reference_changes(kLong) == 8 + 1);
   CHECK(error_text(plan, whole) == "|error of r1| <= 79 u sum|terms| + 63 (u + e) |r1|; unfused 80 u sum|terms|; u = 2^-24, e = 2^-22\n");
+  const std::vector<SumBound> twice = {whole[0], whole[0]};
+  CHECK(error_text(plan, twice) ==
+        "|error of r1, r1| <= 79 u sum|terms| + 63 (u + e) |sum|; unfused 80 u sum|terms|; u = 2^-24, e = 2^-22\n");
   Derived squares = sum_of_squares();
   CHECK(sum_bounds(plan_of(squares), sizes, 1)[0].reference_changes(kLong) == 0);
 }

@@ -92,7 +92,7 @@ TEST_CASE("fusion parameters: a gain is multiplied into the weight of a product"
   const Program p = check(g);
   REQUIRE(p.kernels.size() == 1);
   CHECK(p.kernels[0].passes == 1);
-  CHECK(names_read(p) == Names{"gamma&w", "x"});
+  CHECK(names_read(p) == Names{"gamma_w", "x"});
   REQUIRE(p.parameter_kernels.size() == 1);
   CHECK(p.parameter_kernels[0].reads.size() == 2);
   REQUIRE(derived(p).size() == 1);
@@ -194,7 +194,7 @@ TEST_CASE("fusion parameters: weights are cast ahead to the narrower type in whi
     const Program p = check(g, {}, {}, 1e-2);
     REQUIRE(derived(p).size() == 1);
     CHECK(derived(p)[0]->element == narrow);
-    CHECK(names_read(p) == Names{"folded&w", "x"});
+    CHECK(names_read(p) == Names{"w_folded", "x"});
     // Where rounding may not move, the cast is an op of its own, and known ahead as well.
     ProgramOptions strict;
     strict.move_rounding = false;
@@ -227,7 +227,7 @@ TEST_CASE("fusion parameters: sums of parameters are one term") {
   const Formula x = input(g, "x", {5, 16}), a = parameter(g, "a", {16}), b = parameter(g, "b", {16});
   output("y", a * 3.0 + x + b);
   const Program p = check(g);
-  CHECK(names_read(p) == Names{"a&b", "x"});
+  CHECK(names_read(p) == Names{"a_b", "x"});
 }
 
 TEST_CASE("fusion parameters: what would move more bytes stays in the kernel") {
@@ -305,7 +305,7 @@ TEST_CASE("fusion parameters: symbols of parameters' shapes may be in what is co
   output("y", matmul(x * gamma, w) + slice(table, 0, 0, seq) * slice(other, 0, 0, seq));
   for (const std::int64_t n : {1, 33}) {
     const Program p = check(g, {{"k", 20 + n}, {"seq", n}});
-    CHECK(names_read(p) == Names{"gamma&w", "other", "table", "x"});
+    CHECK(names_read(p) == Names{"gamma_w", "other", "table", "x"});
   }
 }
 
@@ -336,7 +336,7 @@ TEST_CASE("fusion parameters: equal layers share kernels, and each has tensors o
   CHECK(derived(p).size() == kLayers);
   std::vector<std::string> names;
   for (const ProgramBuffer* b : derived(p)) names.push_back(b->name);
-  CHECK(names == Names{"gamma.0&w.0", "gamma.1&w.1", "gamma.2&w.2", "gamma.3&w.3"});
+  CHECK(names == Names{"gamma_0_w_0", "gamma_1_w_1", "gamma_2_w_2", "gamma_3_w_3"});
   CHECK(p.parameter_kernels.back().like >= 0);
 }
 

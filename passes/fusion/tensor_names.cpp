@@ -1,0 +1,89 @@
+// Names values by the user's names and by functions.
+#include "passes/fusion/tensor_names.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include "tileir/graph/function_name.h"
+
+namespace tilewright::passes::fusion {
+
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::Op;
+
+std::string identifier(std::string_view name) {
+  std::string word;
+  for (unsigned char c : name) {
+    const bool continues_character = (c & 0xc0) == 0x80;  // UTF-8
+    if (!continues_character) word += std::isalnum(c) ? static_cast<char>(c) : '_';
+  }
+  if (word.empty() || std::isdigit(static_cast<unsigned char>(word[0]))) word.insert(0, "_");
+  return word;
+}
+
+std::string NameSet::add(const std::string& wanted) {
+  std::string name = wanted;
+  for (int& number = next_.try_emplace(wanted, 2).first->second; has(name); ++number) name = fmt::format("{}_{}", wanted, number);
+  take(name);
+  return name;
+}
+
+void NameSet::take(const std::string& name) {
+  names_.insert(name);
+  names_.insert(identifier(name));
+}
+
+namespace {
+
+std::vector<bool> needed_nodes(const Graph& g) {
+  std::vector<bool> needed(g.size());
+  for (const graph::Output& o : g.outputs()) needed[o.node.index] = true;
+  for (std::size_t i = g.size(); i-- > 0;)
+    if (needed[i])
+      for (NodeId x : g.node({static_cast<std::uint32_t>(i)}).operands) needed[x.index] = true;
+  return needed;
+}
+
+/// The last node of each composite function: its result.
+std::vector<NodeId> composite_results(const Graph& g) {
+  std::vector<NodeId> results(g.composites());
+  for (std::uint32_t i = 0; i < g.size(); ++i)
+    if (const Node& n = g.node({i}); n.composite) results[*n.composite] = {i};
+  return results;
+}
+
+}  // namespace
+
+TensorNames::TensorNames(const Graph& g) : of_(g.size()) {
+  const auto each = [&](auto&& visit) {
+    for (std::uint32_t i = 0; i < g.size(); ++i) visit(NodeId{i}, g.node({i}), of_[i]);
+  };
+  each([&](NodeId, const Node& n, std::string& name) {
+    if (n.op == Op::input || n.op == Op::scalar) names_.take(name = n.text);
+  });
+  for (const graph::Output& o : g.outputs()) names_.take(o.name);
+  for (std::uint32_t s = 0; s < g.symbols()->size(); ++s) names_.take((*g.symbols())[s].name);
+  const std::vector<bool> needed = needed_nodes(g);
+  each([&](NodeId id, const Node& n, std::string& name) {
+    if (needed[id.index] && name.empty() && !n.name.empty()) name = add(n.name);
+  });
+  const std::vector<NodeId> results = composite_results(g);
+  // What no output needs comes last, so that it changes no other name.
+  for (const bool is_needed : {true, false})
+    each([&](NodeId id, const Node& n, std::string& name) {
+      if (needed[id.index] != is_needed || !name.empty()) return;
+      if (!n.name.empty())
+        name = add(n.name);
+      else if (!n.composite)
+        name = add(graph::function_name(n));
+      else if (const std::string& whole = g.composite(*n.composite).name; results[*n.composite] == id)
+        name = add(whole);
+      else
+        name = add(whole + "_" + graph::function_name(n));
+    });
+}
+
+}  // namespace tilewright::passes::fusion
