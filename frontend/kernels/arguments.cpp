@@ -10,6 +10,7 @@
 #include <numeric>
 #include <span>
 
+#include "frontend/scalar_fit.h"
 #include "runtime/device.h"
 
 namespace tilewright::kernels::host {
@@ -144,6 +145,24 @@ void ArgumentCheck::head_group(const char* name, const char* of, int axis) const
   if (heads > 0 && (key_heads == 0 || heads % key_heads != 0))
     fail(fmt::format("'{}' is {}; its {} heads must be a multiple of the {} heads of '{}', which is {}", name, v.shape(), heads, key_heads,
                      of, o.shape()));
+}
+
+void ArgumentCheck::extra(int number, const detail::HostView& memory, const std::vector<std::int64_t>& extents) const {
+  const std::string name = fmt::format("extra argument {} of the epilogue", number);
+  if (!memory.made()) fail(fmt::format("{} is empty: a view comes from tw::view()", name));
+  const rt::Device* const on = memory.buffer ? memory.buffer->device().get() : nullptr;
+  if (!on) fail(fmt::format("the buffer of {} is empty: it was never allocated, or has been moved from", name));
+  const View_& first = views_.front();
+  if (on != first.memory.buffer->device().get())
+    fail(fmt::format("{}, which is [{}], is on device '{}', but '{}' is on device '{}'; all arguments must be on one device", name,
+                     fmt::join(extents, ", "), on->name(), first.name, first.memory.buffer->device()->name()));
+}
+
+std::uint64_t ArgumentCheck::element_bits(const char* name, const tilewright::detail::Scalar& number,
+                                          tilewright::detail::TypeCode type) const {
+  const tilewright::detail::FittedScalar fitted = tilewright::detail::fit(number, static_cast<ir::Element>(type.element));
+  if (!fitted.problem.empty()) fail(fmt::format("{}: {}", name, fitted.problem));
+  return fitted.bits;
 }
 
 std::int64_t ArgumentCheck::broadcast(std::initializer_list<const char*> inputs, const char* result, int axis) const {

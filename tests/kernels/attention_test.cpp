@@ -137,6 +137,21 @@ TEST_CASE("attention: a function of the scores") {
   });
 }
 
+TEST_CASE("attention: a function of scores in double") {
+  tw::Device device = tw::Device::open("cpu");
+  const Shape s{1, 2, 1, 21, 33, 16, 16};
+  Array<double, 4> q(device, {1, 2, 21, 16}, 1), k(device, {1, 1, 33, 16}, 2), v(device, {1, 1, 33, 16}, 3), out(device, {1, 2, 21, 16}, 4);
+  const auto check = [&](const kernels::AttentionOptionsOf<double>& options, const Score& score) {
+    kernels::attention(q.view(), k.view(), v.view(), out.view(), options);
+    const Attention want = attention_of(s, q.values(), k.values(), v.values(), std::vector<double>(2 * 21 * 16), false, 0, 0.25, score);
+    CHECK(error(out.values(), want.out) < tolerance<double>(device));
+  };
+  check({.score = [](auto x, auto, auto key, auto) { return x + 0.1 * key.template to<double>(); }},
+        [](double x, std::int64_t, std::int64_t j, std::int64_t) { return x + 0.1 * static_cast<double>(j); });
+  check({.score = [](tw::F64 x, tw::I32, tw::I32, tw::I32) { return 5 * tw::tanh(x / 5); }},
+        [](double x, std::int64_t, std::int64_t, std::int64_t) { return 5 * std::tanh(x / 5); });
+}
+
 TEST_CASE("decode_attention: contiguous and paged caches, in parts and in one") {
   on_every_device([](tw::Device& device) {
     for (int splits : {1, 3}) {

@@ -65,6 +65,15 @@ TEST_CASE("fill: every element and no other") {
     Array<std::int32_t, 1> z(device, {1}, 1);
     kernels::fill(z.view(), 7);
     CHECK(z.values()[0] == 7);
+    Array<tw::f16, 1> halves(device, {5}, 1);
+    kernels::fill(halves.view(), 1.5f);
+    for (double v : halves.values()) CHECK(v == 1.5);
+    kernels::fill(halves.view(), 0.1);
+    for (double v : halves.values()) CHECK(v == number(tw::f16(0.1)));
+    kernels::fill(halves.view(), 3);
+    for (double v : halves.values()) CHECK(v == 3);
+    kernels::fill(halves.view(), -tw::inf);
+    for (double v : halves.values()) CHECK(v == -INFINITY);
   });
 }
 

@@ -31,6 +31,21 @@ TEST_CASE("mistakes: shapes of products") {
   CHECK_MISTAKE("transposed: the view is empty", tw::transposed(tw::View<float, 2>()));
 }
 
+TEST_CASE("mistakes: epilogues and what is passed on to them") {
+  tw::Device device = tw::Device::open("cpu"), second = tw::Device::open("emulator:sm_80");
+  auto buffer = device.allocate<float>(10000), other = device.allocate<float>(10000), result = device.allocate<float>(10000), far = second.allocate<float>(4);
+  const auto a = tw::view(buffer, {8, 6}), b = tw::view(other, {6, 4}), c = tw::view(result, {8, 4});
+  const auto add = [](auto sum, auto, auto, auto, auto) { return sum; };
+  tw::Buffer<float> none;
+  CHECK_MISTAKE("matmul: the buffer of extra argument 2 of the epilogue is empty: it was never allocated", kernels::matmul(a, b, c, add, 1.0f, none));
+  CHECK_MISTAKE("matmul: extra argument 1 of the epilogue is empty: a view comes from tw::view()", kernels::matmul(a, b, c, add, tw::View<float, 1>(), 1.0f));
+  CHECK_MISTAKE("matmul: extra argument 2 of the epilogue, which is [4], is on device 'emulator:sm_80', but 'a' is on device 'cpu'", kernels::matmul(a, b, c, add, buffer, far));
+  CHECK_MISTAKE("matmul: extra argument 1 of the epilogue, which is [2, 2], is on device 'emulator:sm_80'", kernels::matmul(a, b, c, add, tw::view(far, {2, 2}), 1));
+  CHECK_MISTAKE("matmul: the epilogue returned [16, 1]; it must return [16, 16], the shape of the sum", kernels::matmul(a, b, c, [](auto sum, auto, auto) { return tw::sum(sum, 1, true); }, {.configuration = kernels::Configuration{.bm = 16, .bn = 16, .bk = 16}}));
+  CHECK_MISTAKE("matmul: the epilogue returned a scalar; it must return [16, 16], the shape of the sum", kernels::matmul(a, b, c, [](auto, auto, auto, auto x) { return x; }, 2.0f, {.configuration = kernels::Configuration{.bm = 16, .bn = 16, .bk = 16}}));
+  CHECK_MISTAKE("stencil: the function returned [8, 1]; it must return [8, 4], the shape of the elements near", kernels::stencil(c, tw::view(other, {8, 4}), [](auto at) { return tw::max(at(0, 0), 1, true); }, 1, {.configuration = kernels::Configuration{.bm = 8, .bn = 4}}));
+}
+
 TEST_CASE("mistakes: rows") {
   tw::Device device = tw::Device::open("cpu");
   auto buffer = device.allocate<float>(10000), other = device.allocate<float>(10000), third = device.allocate<float>(10000);
@@ -62,6 +77,10 @@ TEST_CASE("mistakes: attention") {
   CHECK_MISTAKE("attention: 'q' is [1, 1, 2, 300]; its extent 3 must be at most 256", kernels::attention(tw::view(qs, {1, 1, 2, 300}), tw::view(ks, {1, 1, 2, 300}), tw::view(vs, {1, 1, 2, 16}), tw::view(os, {1, 1, 2, 16})));
   CHECK_MISTAKE("attention: window = -1; it must not be negative", kernels::attention(q, k, v, out, {.window = -1}));
   CHECK_MISTAKE("attention: 'lse' holds double; it must be float, the type of the sums", kernels::attention(q, k, v, out, {.lse = tw::view(numbers, {2, 6, 10})}));
+  CHECK_MISTAKE("attention: scale = nan; it must be finite", kernels::attention(q, k, v, out, {.scale = NAN}));
+  CHECK_MISTAKE("attention: scale = -inf; it must be finite", kernels::attention(q, k, v, out, {.scale = -INFINITY}));
+  CHECK_MISTAKE("decode_attention: scale = nan; it must be finite", kernels::decode_attention(tw::view(qs, {2, 6, 16}), k, v, tw::view(lengths, {2}), tw::view(os, {2, 6, 16}), {.scale = NAN}));
+  CHECK_MISTAKE("attention: the score function returned [16, 1]; it must return [16, 16], the shape of the scores that it got", kernels::attention(q, k, v, out, {.score = [](auto x, auto, auto, auto) { return tw::max(x, 1, true); }}, {.configuration = kernels::Configuration{.bm = 16, .bn = 16}}));
   CHECK_MISTAKE("decode_attention: 'lengths' is [3]; its extent 0 must be batch = 2 of 'q'", kernels::decode_attention(tw::view(qs, {2, 6, 16}), k, v, tw::view(lengths, {3}), tw::view(os, {2, 6, 16})));
 }
 
@@ -81,6 +100,10 @@ TEST_CASE("mistakes: other products and elements") {
   CHECK_MISTAKE("copy: 'y' is [8, 4]; it must be [8, 6] as 'x' is [8, 6]", kernels::copy(a, c));
   CHECK_MISTAKE("transpose: 'y' is [8, 4]; its extent 0 must be columns = 6 of 'x', which is [8, 6]", kernels::transpose(a, c));
   CHECK_MISTAKE("fill: 'y' is empty", kernels::fill(tw::View<float, 1>(), 1.0f));
+  CHECK_MISTAKE("fill: value: constant 300 does not fit i8 (-128 to 127)", kernels::fill(bytes, 300));
+  auto halves = device.allocate<tw::f16>(10);
+  CHECK_MISTAKE("fill: value: constant 100000 overflows f16, whose greatest value is 65504", kernels::fill(halves, 1e5));
+  CHECK_MISTAKE("reduce: identity: constant 2049 is not exact in f16: write it as a float to have it rounded", kernels::reduce(halves, [](auto x, auto y) { return x + y; }, 2049));
   CHECK_MISTAKE("random_normal: elements of 'y' share memory", kernels::random_normal(tw::view(result, {4, 4}, {1, 1}), 1));
 }
 

@@ -76,6 +76,19 @@ TEST_CASE("reduce: views, types, and the same bits again") {
   });
 }
 
+TEST_CASE("reduce and scan: the identity of 16-bit floats may be any number") {
+  tw::Device device = tw::Device::open("cpu");
+  const auto x = device.upload(std::vector<tw::f16>{tw::f16(-1.0f), tw::f16(-3.0f), tw::f16(-2.0f)});
+  auto y = device.allocate<tw::f16>(3);
+  const auto most = [](auto a, auto b) { return tw::maximum(a, b); };
+  CHECK(number(kernels::reduce(x, most, -tw::inf)) == -1);
+  CHECK(number(kernels::reduce(x, most, -1e4)) == -1);
+  CHECK(number(kernels::reduce(x, [](auto a, auto b) { return a + b; }, 0)) == -6);
+  kernels::scan(x, y, most, -tw::inf, true);
+  CHECK(number(y.download()[0]) == -INFINITY);
+  CHECK(number(y.download()[2]) == -1);
+}
+
 TEST_CASE("reduce: sums and functions along each axis") {
   on_every_device([](tw::Device& device) {
     const std::array<std::int64_t, 3> shape{3, 130, 37};

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <string>
 #include <typeinfo>
@@ -47,6 +48,10 @@ class ArgumentCheck {
   void finish() const;
   /// The stream and the tile sizes that the caller gives.
   void options(const Options&) const;
+  /// An array that is passed on to an epilogue; `number`, of all that is, counts from 1. After the arguments.
+  void extra(int number, const detail::HostView&, const std::vector<std::int64_t>& extents) const;
+  /// A number of the caller as an element of this type.
+  std::uint64_t element_bits(const char* name, const tilewright::detail::Scalar& number, tilewright::detail::TypeCode) const;
   [[noreturn]] void fail(const std::string& message) const;
 
   std::int64_t extent(const char* name, int axis) const;
@@ -91,6 +96,24 @@ class ArgumentCheck {
   const char* function_;
   Here at_;
   std::vector<View_> views_;
+};
+
+/// A number of the caller for an element of T: what tw::full takes, and converted as it does.
+template <class T>
+class ElementValue {
+ public:
+  template <tilewright::detail::ConstantOf<T> N>
+  ElementValue(N number) : number_(number) {}
+  /// Throws Error that names it if T does not hold it.
+  T in(const ArgumentCheck& check, const char* name) const {
+    const std::uint64_t bits = check.element_bits(name, number_, tilewright::detail::kCode<T>);
+    T value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+
+ private:
+  tilewright::detail::Scalar number_;
 };
 
 /// Whether the memory of two views has an element in common. Address: begin + the sum of index * stride, in bytes.

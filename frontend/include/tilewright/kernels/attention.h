@@ -12,7 +12,7 @@ namespace tilewright::kernels {
 /// A query that sees no key gets 0, and lse -inf.
 template <class T>
 void attention_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4> v, View<T, 4> out, View<Accumulator<T>, 3> lse,
-                      AttentionNumbers numbers, AttentionTiles t, Precision precision, ScoreFunction::Pointer score, bool store_lse) {
+                      AttentionNumbers numbers, AttentionTiles t, Precision precision, ScorePointer<T> score, bool store_lse) {
   using S = Accumulator<T>;
   const I32 heads = q.extent(1).template to<std::int32_t>(), key_heads = k.extent(1).template to<std::int32_t>();
   const I32 queries = q.extent(2).template to<std::int32_t>(), keys = k.extent(2).template to<std::int32_t>();
@@ -58,9 +58,15 @@ struct AttentionPlan {
 /// The extent of a tile that holds a head.
 inline int tile_depth(std::int64_t depth) { return static_cast<int>(std::max<std::int64_t>(16, tilewright::next_power_of_two(depth))); }
 
+/// The scale of scores: 1 / sqrt(d) if the caller gives none.
+inline double scale_of(const ArgumentCheck& check, const std::optional<double>& given, std::int64_t depth) {
+  if (given && !std::isfinite(*given)) check.fail("scale = " + std::to_string(*given) + "; it must be finite");
+  return given.value_or(depth > 0 ? 1 / std::sqrt(static_cast<double>(depth)) : 1);
+}
+
 /// Checks the shapes of q, k and v, which are inputs of `check` already.
-inline AttentionPlan plan_attention(const ArgumentCheck& check, int element_bytes, const AttentionOptions& attention,
-                                    const Options& options) {
+template <class S>
+AttentionPlan plan_attention(const ArgumentCheck& check, int element_bytes, const AttentionOptionsOf<S>& attention, const Options& options) {
   AttentionPlan p{check.extent("q", 0),
                   check.extent("q", 1),
                   check.extent("k", 1),
@@ -84,7 +90,7 @@ inline AttentionPlan plan_attention(const ArgumentCheck& check, int element_byte
   if (attention.window < 0) check.fail("window = " + std::to_string(attention.window) + "; it must not be negative");
   check.options(options);
   const std::int64_t depth = check.extent("q", 3), value_depth = check.extent("v", 3);
-  p.scale = attention.scale.value_or(depth > 0 ? 1 / std::sqrt(static_cast<double>(depth)) : 1);
+  p.scale = scale_of(check, attention.scale, depth);
   p.window = std::min<std::int64_t>(attention.window, INT32_MAX / 2);
   p.depth = tile_depth(depth), p.value_depth = tile_depth(value_depth);
   const std::int64_t seen = attention.window > 0 ? std::min(p.keys, p.window * (attention.causal ? 1 : 2)) : p.keys;
@@ -111,10 +117,10 @@ namespace tilewright::kernels {
 
 /// out = softmax(q k^T * scale) v for each head. q: [batch, heads, M, d], k: [batch, key heads, N, d], v: [batch, key heads, N, dv],
 /// out: [batch, heads, M, dv]; heads are a multiple of the key heads, neighbours sharing one; d and dv are at most 256. See
-/// AttentionOptions for what a query sees.
+/// AttentionOptionsOf for what a query sees.
 template <class Q, class K, class V, class O>
-void attention(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, const View<O, 4>& out, const AttentionOptions& attention = {},
-               const Options& options = {}, Here at = Here::current()) {
+void attention(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, const View<O, 4>& out,
+               const AttentionOptionsOf<Accumulator<Q>>& attention = {}, const Options& options = {}, Here at = Here::current()) {
   using S = Accumulator<Q>;
   static_assert(host::kIsFloat<Q> && std::is_same_v<std::remove_const_t<Q>, O> && std::is_same_v<std::remove_const_t<K>, O> &&
                     std::is_same_v<std::remove_const_t<V>, O>,
@@ -129,7 +135,6 @@ void attention(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, co
   check.equal("out", 3, "d", "v", 3);
   const View<S, 3>& lse = host::numbers_of<S>(check, "lse", attention.lse);
   if (host::is_given(lse)) check.output("lse", lse), check.same_shape("lse", "q");
-  if (attention.score.pointer() && std::is_same_v<O, double>) check.fail("a score function takes scores in float, and q is of double");
   check.finish();
   if (plan.batch * plan.heads * plan.queries == 0) return;
   static const Kernel kernel("attention", attention_kernel<O>);

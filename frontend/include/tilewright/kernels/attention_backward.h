@@ -95,7 +95,7 @@ template <class Q, class K, class V, class O, class DO, class T>
 void attention_backward(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, const View<O, 4>& out,
                         const View<const Accumulator<T>, 3>& lse, const View<DO, 4>& dout, const View<T, 4>& dq,
                         const std::type_identity_t<View<T, 4>>& dk, const std::type_identity_t<View<T, 4>>& dv,
-                        const AttentionOptions& attention = {}, const Options& options = {}, Here at = Here::current()) {
+                        const AttentionOptionsOf<Accumulator<T>>& attention = {}, const Options& options = {}, Here at = Here::current()) {
   using S = Accumulator<T>;
   static_assert(host::kIsFloat<T> && std::is_same_v<std::remove_const_t<Q>, T> && std::is_same_v<std::remove_const_t<K>, T> &&
                     std::is_same_v<std::remove_const_t<V>, T> && std::is_same_v<std::remove_const_t<O>, T> &&

@@ -5,20 +5,22 @@
 #include <type_traits>
 
 #include "tilewright/kernels/arguments.h"
+#include "tilewright/kernels/callers_functions.h"
 #include "tilewright/ops.h"
 
 namespace tilewright::kernels {
 
-/// A function of a tile of scores [BM, BN], its queries [BM, 1], its keys [1, BN], and the head: a lambda without captures, that may have
-/// `auto` parameters.
-class ScoreFunction {
+/// A function of a tile of scores [BM, BN] in S, its queries [BM, 1], its keys [1, BN], and the head: a lambda without captures, that may
+/// have `auto` parameters. It returns a tile of scores of the same shape.
+template <class S>
+class ScoreFunctionOf {
  public:
-  using Pointer = F32 (*)(const F32& score, const I32& query, const I32& key, const I32& head);
-  ScoreFunction() = default;
+  using Pointer = Tile<S> (*)(const Tile<S>& score, const I32& query, const I32& key, const I32& head);
+  ScoreFunctionOf() = default;
   template <class F>
-    requires(std::is_empty_v<F> && std::is_default_constructible_v<F> && std::is_invocable_r_v<F32, F, F32, I32, I32, I32>)
-  ScoreFunction(F)
-      : pointer_([](const F32& s, const I32& q, const I32& k, const I32& h) -> F32 { return F()(s, q, k, h); }), type_(&typeid(F)) {}
+    requires(std::is_empty_v<F> && std::is_default_constructible_v<F> && std::is_invocable_r_v<Tile<S>, F, Tile<S>, I32, I32, I32>)
+  ScoreFunctionOf(F)
+      : pointer_([](const Tile<S>& s, const I32& q, const I32& k, const I32& h) -> Tile<S> { return F()(s, q, k, h); }), type_(&typeid(F)) {}
   Pointer pointer() const { return pointer_; }
   /// That of the function; void if there is none.
   const std::type_info& type() const { return *type_; }
@@ -27,6 +29,9 @@ class ScoreFunction {
   Pointer pointer_ = nullptr;
   const std::type_info* type_ = &typeid(void);
 };
+/// The type of scores of q and k of T is that of their sums.
+template <class T>
+using ScorePointer = typename ScoreFunctionOf<Accumulator<T>>::Pointer;
 
 /// A number for each query, in the type of the sums: double for double, else float.
 class PerQuery {
@@ -38,14 +43,17 @@ class PerQuery {
   View<double, 3> in_double;
 };
 
-/// Query i of M stands at position i + N - M among the N keys: the last query at the last key.
-struct AttentionOptions {
+/// Query i of M stands at position i + N - M among the N keys: the last query at the last key. S is the type of the scores: double where q
+/// is of double, else float.
+template <class S>
+struct AttentionOptionsOf {
   bool causal = false;               // a query sees the keys up to its position
   std::int64_t window = 0;           // it sees the keys less than this far from its position; 0: all
   std::optional<double> scale = {};  // of the scores; 1 / sqrt(d) if not given
   PerQuery lse = {};                 // [batch, heads, M]: log(sum(exp(scores))) is stored there if it is given
-  ScoreFunction score = {};          // applied to the scaled scores
+  ScoreFunctionOf<S> score = {};     // applied to the scaled scores
 };
+using AttentionOptions = AttentionOptionsOf<float>;
 
 /// The constants of the kernels of attention.
 struct AttentionTiles {
@@ -64,12 +72,14 @@ struct AttentionNumbers {
 template <class T>
 Tile<Accumulator<T>> attention_scores(const Tile<T>& q, const Tile<T>& k, const I32& i, const I32& n, const I32& queries, const I32& keys,
                                       const AttentionNumbers& numbers, const I32& head, AttentionTiles t, Precision precision,
-                                      ScoreFunction::Pointer score) {
+                                      ScorePointer<T> score) {
   using S = Accumulator<T>;
   const auto query = column(i + arange(0, t.bm)), key = row(n + arange(0, t.bn));
   auto scores = dot(q, k, {}, precision) * numbers.scale.template to<S>();
-  if constexpr (std::is_same_v<S, float>)
-    if (score) scores = score(scores, query, key, head);
+  if (score) {
+    scores = score(scores, query, key, head);
+    expect_shape(scores, {t.bm, t.bn}, "attention", "the score function", "the scores that it got");
+  }
   auto seen = key < keys;
   const auto position = query + (keys - queries);
   if (t.causal) seen = seen && key <= position;

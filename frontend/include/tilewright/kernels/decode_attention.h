@@ -116,7 +116,7 @@ void decode_attention(const View<Q, 3>& q, const View<K, 4>& k_cache, const View
   if (page_size == 0) check.fail("'k_cache' has no key: its extent 2 is 0");
   if (options.configuration && options.configuration->bm < heads / key_heads)
     check.fail("bm of the configuration is less than the heads of a key head");
-  const double scale = decode.scale.value_or(depth > 0 ? 1 / std::sqrt(static_cast<double>(depth)) : 1);
+  const double scale = host::scale_of(check, decode.scale, depth);
   const View<const O, 4> grouped_q = host::split_axis(View<const O, 3>(q), 1, key_heads, at);
   const auto pages = host::or_none(decode.pages, lengths, at);
   const host::DecodeShape shape{batch * key_heads, capacity, page_size, heads / key_heads, host::tile_depth(std::max(depth, value_depth)),

@@ -100,12 +100,13 @@ void launch_copy(const char* name, const View<X, R>& x, const View<Y, R>& y, con
 }
 
 template <class Y, int R>
-void launch_fill(const View<Y, R>& y, std::type_identity_t<Y> value, const Options& options, const Here& at) {
+void launch_fill(const View<Y, R>& y, const ElementValue<Y>& given, const Options& options, const Here& at) {
   ArgumentCheck check("fill", at);
   check.output("y", y);
   const auto to = as_matrix(y, at);
   check.options(options);
   check.finish();
+  const Y value = given.in(check, "value");
   const ElementsShape shape = elements_of(to, 1);
   if (is_empty(shape)) return;
   static const Kernel kernel("fill", fill_kernel<Y, (R > 1 ? R : 2)>);
@@ -134,9 +135,9 @@ void transpose(const View<X, R>& x, const View<Y, R>& y, const Options& options 
   check.equal("y", -1, "rows", "x", -2);
   host::launch_copy("transpose", transposed(x, at), y, options, at);
 }
-/// Every element of y becomes the value.
+/// Every element of y becomes the value, which is converted to its type as by tw::full.
 template <host::WholeArray Y>
-void fill(Y&& y, std::type_identity_t<host::WholeElement<Y>> value, const Options& options = {}, Here at = Here::current()) {
+void fill(Y&& y, host::ElementValue<host::WholeElement<Y>> value, const Options& options = {}, Here at = Here::current()) {
   host::launch_fill(host::view_of(y, at), value, options, at);
 }
 

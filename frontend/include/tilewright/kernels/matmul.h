@@ -1,6 +1,7 @@
 // Matrix products: any strides, batches, an epilogue of the caller, long sums in parts.
 #pragma once
 #include "tilewright/kernels/arguments.h"
+#include "tilewright/kernels/callers_functions.h"
 #include "tilewright/kernels/configuration.h"
 #include "tilewright/ops.h"
 
@@ -45,7 +46,8 @@ void store_product(const View<C, 2>& c, const Tile<S>& sum, const I32& i, const 
     column = minimum(column, c.extent(1).template to<std::int32_t>() - 1);
   }
   const auto value = epilogue(sum, row, column, extra...);
-  c.store({i, j}, broadcast_to(value.template to<C>(), {t.bm, t.bn}));
+  expect_shape(value, {t.bm, t.bn}, "matmul", "the epilogue", "the sum");
+  c.store({i, j}, value.template to<C>());
 }
 
 /// c = epilogue(a b): [batch, M, K], [batch, K, N], [batch, M, N]. A program computes one tile of c.
@@ -131,6 +133,22 @@ concept Extra = requires { typename ExtraParameter<std::remove_reference_t<X>>::
 template <class X>
 using ExtraOf = typename ExtraParameter<std::remove_reference_t<X>>::type;
 
+/// Checks what the caller gives to an epilogue; numbers and raw pointers need no check.
+inline void check_extra(const ArgumentCheck&, int, const auto&) {}
+template <class T>
+void check_extra(const ArgumentCheck& check, int number, const Buffer<T>& x) {
+  check.extra(number, {&x.raw()}, {static_cast<std::int64_t>(x.size())});
+}
+template <class T>
+void check_extra(const ArgumentCheck& check, int number, const BufferAt<T>& x) {
+  check_extra(check, number, *x.buffer);
+}
+template <class T, int R>
+void check_extra(const ArgumentCheck& check, int number, const View<T, R>& x) {
+  const auto& extents = detail::ViewAccess<T, R>::extents(x);
+  check.extra(number, detail::ViewAccess<T, R>::host(x), {extents.begin(), extents.end()});
+}
+
 template <class F>
 concept EpilogueFunction =
     std::is_empty_v<std::remove_cvref_t<F>> && std::is_class_v<std::remove_cvref_t<F>> && !OneOf<std::remove_cvref_t<F>, Options, Here>;
@@ -170,6 +188,8 @@ void launch_matmul(const View<A, R>& a, const View<B, R>& b, const View<C, R>& c
   static_assert(std::is_same_v<T, std::remove_const_t<B>>, "a and b must have the same element type");
   ArgumentCheck check("matmul", at);
   ProductShape shape = check_product(check, a, b, c, options);
+  int number = 0;
+  (check_extra(check, ++number, extra), ...);
   shape.can_split = true;
   if (is_empty(shape)) return;
   const View<const T, 3> a3 = with_batch<3>(a, shape.batch, at), b3 = with_batch<3>(b, shape.batch, at);

@@ -106,8 +106,8 @@ View<T, RY> without_axis(const View<T, R>& v, int axis, const Here& at) {
 }
 
 template <class S, class X, class Y, int R, int RY, class F>
-void reduce_axis(const View<X, R>& x, int axis, const View<Y, RY>& y, std::remove_const_t<X> identity, F f, const Options& options,
-                 const Here& at) {
+void reduce_axis(const View<X, R>& x, int axis, const View<Y, RY>& y, const ElementValue<std::remove_const_t<X>>& identity, F f,
+                 const Options& options, const Here& at) {
   using T = std::remove_const_t<X>;
   static_assert(RY == R || (RY == R - 1 && R > 1), "y has the axes of x without the one that is reduced, or with an extent of 1 there");
   ArgumentCheck check("reduce", at);
@@ -126,7 +126,7 @@ void reduce_axis(const View<X, R>& x, int axis, const View<Y, RY>& y, std::remov
   check.options(options);
   check.finish();
   const View<const T, (R > 1 ? R : 2)> from = axis_last(x, axis, at);
-  launch_reduce<S>(check, from, without_axis<(R > 1 ? R - 1 : 1)>(y, axis, at), identity, f, options, at);
+  launch_reduce<S>(check, from, without_axis<(R > 1 ? R - 1 : 1)>(y, axis, at), identity.in(check, "identity"), f, options, at);
 }
 
 }  // namespace tilewright::kernels::host
@@ -137,7 +137,7 @@ namespace tilewright::kernels {
 /// captures over scalars and over tiles; it must be associative, need not be commutative, and f(x, identity) must be x. The result is back
 /// when the function returns. 16-bit floats are combined in float if f takes it.
 template <host::WholeArray X, host::CombineFunction<host::WholeElement<X>> F>
-host::WholeElement<X> reduce(X&& x, F f, std::type_identity_t<host::WholeElement<X>> identity, const Options& options = {},
+host::WholeElement<X> reduce(X&& x, F f, host::ElementValue<host::WholeElement<X>> identity, const Options& options = {},
                              Here at = Here::current()) {
   using T = host::WholeElement<X>;
   using S = CombineType<T, F>;
@@ -146,10 +146,11 @@ host::WholeElement<X> reduce(X&& x, F f, std::type_identity_t<host::WholeElement
   check.input("x", all);
   check.options(options);
   check.finish();
-  if (host::size_of(all) == 0) return identity;
+  const T neutral = identity.in(check, "identity");
+  if (host::size_of(all) == 0) return neutral;
   Buffer<T> copy, result = check.device().template allocate<T>(1, at);
   const View<const T, 2> line = host::with_batch<2>(host::line_of(all, copy, check, options), 1, at);
-  host::launch_reduce<S>(check, line, view(result, {1}, at), identity, f, options, at);
+  host::launch_reduce<S>(check, line, view(result, {1}, at), neutral, f, options, at);
   return host::only_element(result, options, at);
 }
 
@@ -165,7 +166,7 @@ void reduce(X&& x, int axis, Y&& y, const Options& options = {}, Here at = Here:
 }
 /// y = f over the elements along an axis, in their order.
 template <host::WholeArray X, host::WholeArray Y, host::CombineFunction<host::WholeElement<X>> F>
-void reduce(X&& x, int axis, Y&& y, F f, std::type_identity_t<host::WholeElement<X>> identity, const Options& options = {},
+void reduce(X&& x, int axis, Y&& y, F f, host::ElementValue<host::WholeElement<X>> identity, const Options& options = {},
             Here at = Here::current()) {
   using S = CombineType<host::WholeElement<X>, F>;
   host::reduce_axis<S>(host::view_of(x, at), axis, host::view_of(y, at), identity, f, options, at);

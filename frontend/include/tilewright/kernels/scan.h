@@ -59,7 +59,7 @@ namespace tilewright::kernels {
 /// y[i] = f over x[0] to x[i], or to x[i - 1] if it is exclusive, in row-major order: y[0] is then the identity. x and y are views or
 /// buffers of one shape, and may be the same. f as for reduce.
 template <host::WholeArray X, host::WholeArray Y, host::CombineFunction<host::WholeElement<X>> F>
-void scan(X&& x, Y&& y, F f, std::type_identity_t<host::WholeElement<X>> identity, bool exclusive = false, const Options& options = {},
+void scan(X&& x, Y&& y, F f, host::ElementValue<host::WholeElement<X>> identity, bool exclusive = false, const Options& options = {},
           Here at = Here::current()) {
   using T = host::WholeElement<X>;
   using U = host::WholeElement<Y>;
@@ -79,13 +79,14 @@ void scan(X&& x, Y&& y, F f, std::type_identity_t<host::WholeElement<X>> identit
   const auto result = host::as_line(to, at);
   if (!result) dense = check.device().template allocate<U>(host::size_of(to), at);
   const View<U, 1> scanned = result ? *result : view(dense, {dense.size()}, at);
-  const auto launch = [&](const Options& o) { host::launch_scan<S>(check.device(), line, scanned, identity, exclusive, f, o, at); };
+  const T neutral = identity.in(check, "identity");
+  const auto launch = [&](const Options& o) { host::launch_scan<S>(check.device(), line, scanned, neutral, exclusive, f, o, at); };
   if (host::size_of(from) > 0) host::launch_tuned(check, host::ScanShape{host::size_of(from), sizeof(T)}, options, launch, typeid(F));
   if (!result) host::launch_copy("copy", host::dense_like(dense, to, at), to, {.stream = options.stream}, at);
 }
 /// The same with options only.
 template <host::WholeArray X, host::WholeArray Y, host::CombineFunction<host::WholeElement<X>> F>
-void scan(X&& x, Y&& y, F f, std::type_identity_t<host::WholeElement<X>> identity, const Options& options, Here at = Here::current()) {
+void scan(X&& x, Y&& y, F f, host::ElementValue<host::WholeElement<X>> identity, const Options& options, Here at = Here::current()) {
   scan(x, y, f, identity, false, options, at);
 }
 
