@@ -24,17 +24,16 @@ void attention_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4> v
   const auto query_tile = q.at(batch).at(head).load({i, 0}, {t.bm, t.depth});
   auto largest = full<S>({t.bm}, -inf), total = zeros<S>({t.bm});
   auto sums = zeros<S>({t.bm, t.value_depth});
-  const auto [first, last] = keys_seen(i, queries, keys, numbers, t);
-  for (auto n : range(first, last, t.bn)) {
+  for_each_step(keys_seen(i, queries, keys, numbers, t), t.bn, [&](const I32& n, bool masked) {
     const auto key_tile = transposed(key_rows).load({0, n}, {t.depth, t.bn});
-    const auto scores = attention_scores<T>(query_tile, key_tile, i, n, queries, keys, numbers, head, t, precision, score);
+    const auto scores = attention_scores<T>(query_tile, key_tile, i, n, queries, keys, numbers, head, t, precision, score, masked);
     const auto larger = maximum(largest, max(scores, 1));
-    const auto shift = where(larger == -inf, S(0), larger);  // no key seen yet
+    const auto shift = masked || score ? where(larger == -inf, S(0), larger) : larger;  // no key seen yet
     const auto weights = exp(scores - column(shift)), rescale = exp(largest - shift);
     total = total * rescale + sum(weights, 1);
     sums = dot(weights.template to<T>(), value_rows.load({n, 0}, {t.bn, t.value_depth}), sums * column(rescale), precision);
     largest = larger;
-  }
+  });
   const auto divisor = where(total == S(0), S(1), total);
   out.at(batch).at(head).store({i, 0}, (sums / column(divisor)).template to<T>());
   if (store_lse) lse.at(batch).at(head).store({i}, largest + log(total));
@@ -52,7 +51,16 @@ struct AttentionPlan {
   int depth, value_depth;  // extents of tiles
   bool causal, windowed;
   AttentionShape shape;
-  AttentionTiles tiles(const Configuration& c) const { return {c.bm, c.bn, depth, value_depth, causal, windowed}; }
+  AttentionTiles tiles(const Configuration& c) const {
+    return {.bm = c.bm,
+            .bn = c.bn,
+            .depth = depth,
+            .value_depth = value_depth,
+            .causal = causal,
+            .windowed = windowed,
+            .ragged_queries = queries % c.bm != 0,
+            .ragged_keys = keys % c.bn != 0};
+  }
 };
 
 /// The extent of a tile that holds a head.

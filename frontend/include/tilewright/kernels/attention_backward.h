@@ -22,12 +22,12 @@ template <class T>
 AttentionGradient<Accumulator<T>> attention_gradient(const Tile<T>& q, const Tile<T>& k, const Tile<T>& v, const Tile<T>& dout,
                                                      const Tile<Accumulator<T>>& lse, const Tile<Accumulator<T>>& delta, const I32& i,
                                                      const I32& n, const I32& queries, const I32& keys, const AttentionNumbers& numbers,
-                                                     const I32& head, AttentionTiles t, Precision precision) {
+                                                     const I32& head, AttentionTiles t, Precision precision, bool masked) {
   using S = Accumulator<T>;
-  const auto scores = attention_scores<T>(q, k, i, n, queries, keys, numbers, head, t, precision, nullptr);
+  const auto scores = attention_scores<T>(q, k, i, n, queries, keys, numbers, head, t, precision, nullptr, masked);
+  auto weights = exp(scores - column(lse));
   // A query that sees no key has lse -inf; queries past the end have weights of no meaning, which must not be NaN.
-  const auto seen = scores != -inf && column(i + arange(0, t.bm)) < queries;
-  const auto weights = where(seen, exp(scores - column(lse)), S(0));
+  if (masked) weights = where(scores != -inf && column(i + arange(0, t.bm)) < queries, weights, S(0));
   const auto dweights = dot(dout, v, {}, precision);
   return {weights, weights * (dweights - column(delta)) * numbers.scale.template to<S>()};
 }
@@ -48,13 +48,12 @@ void attention_dq_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4
   const auto dout_tile = dout.at(batch).at(head).load({i, 0}, {t.bm, t.value_depth});
   const auto lse_tile = lse.at(batch).at(head).load({i}, {t.bm}), delta_tile = delta.at(batch).at(head).load({i}, {t.bm});
   auto sums = zeros<Accumulator<T>>({t.bm, t.depth});
-  const auto [first, last] = keys_seen(i, queries, keys, numbers, t);
-  for (auto n : range(first, last, t.bn)) {
+  for_each_step(keys_seen(i, queries, keys, numbers, t), t.bn, [&](const I32& n, bool masked) {
     const auto key_tile = key_rows.load({n, 0}, {t.bn, t.depth}), value_tile = value_rows.load({n, 0}, {t.bn, t.value_depth});
     const auto gradient = attention_gradient<T>(query_tile, transpose(key_tile), transpose(value_tile), dout_tile, lse_tile, delta_tile, i,
-                                                n, queries, keys, numbers, head, t, precision);
+                                                n, queries, keys, numbers, head, t, precision, masked);
     sums = dot(gradient.dscores.template to<T>(), key_tile, sums, precision);
-  }
+  });
   dq.at(batch).at(head).store({i, 0}, sums.template to<T>());
 }
 
@@ -71,20 +70,17 @@ void attention_dkv_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 
   const auto key_tile = transposed(k.at(batch).at(key_head)).load({0, n}, {t.depth, t.bn});
   const auto value_tile = transposed(v.at(batch).at(key_head)).load({0, n}, {t.value_depth, t.bn});
   auto key_sums = zeros<Accumulator<T>>({t.bn, t.depth}), value_sums = zeros<Accumulator<T>>({t.bn, t.value_depth});
-  // The queries that may see these keys: for the position p of a query, p >= key if causal, |p - key| < window.
-  I32 first = 0, last = queries;
-  if (t.causal) first = maximum(n - (keys - queries), 0) / t.bm * t.bm;
-  if (t.windowed) last = minimum(last, n + (t.bn - 1) - (keys - queries) + numbers.window);
+  const SeenRange seen = queries_seen(n, queries, keys, numbers, t);
   for (auto head : range(key_head * group, (key_head + 1) * group))
-    for (auto i : range(first, last, t.bm)) {
+    for_each_step(seen, t.bm, [&](const I32& i, bool masked) {
       const auto query_tile = q.at(batch).at(head).load({i, 0}, {t.bm, t.depth});
       const auto dout_tile = dout.at(batch).at(head).load({i, 0}, {t.bm, t.value_depth});
       const auto gradient =
           attention_gradient<T>(query_tile, key_tile, value_tile, dout_tile, lse.at(batch).at(head).load({i}, {t.bm}),
-                                delta.at(batch).at(head).load({i}, {t.bm}), i, n, queries, keys, numbers, head, t, precision);
+                                delta.at(batch).at(head).load({i}, {t.bm}), i, n, queries, keys, numbers, head, t, precision, masked);
       value_sums = dot(transpose(gradient.weights.template to<T>()), dout_tile, value_sums, precision);
       key_sums = dot(transpose(gradient.dscores.template to<T>()), query_tile, key_sums, precision);
-    }
+    });
   dk.at(batch).at(key_head).store({n, 0}, key_sums.template to<T>());
   dv.at(batch).at(key_head).store({n, 0}, value_sums.template to<T>());
 }

@@ -60,6 +60,7 @@ struct AttentionTiles {
   int bm, bn;              // queries, keys
   int depth, value_depth;  // of a head, as extents of tiles
   bool causal, windowed;
+  bool ragged_queries, ragged_keys;  // the last tile has queries, or keys, past the end
 };
 
 /// What the kernels of attention compute with, besides the arrays.
@@ -68,11 +69,12 @@ struct AttentionNumbers {
   I32 window;
 };
 
-/// The scaled scores of queries i.. and keys n.., -inf where the query does not see the key. q: [bm, depth], k: [depth, bn].
+/// The scaled scores of queries i.. and keys n... q: [bm, depth], k: [depth, bn]. `masked`: -inf where the query does not see the key;
+/// queries past the end see any.
 template <class T>
 Tile<Accumulator<T>> attention_scores(const Tile<T>& q, const Tile<T>& k, const I32& i, const I32& n, const I32& queries, const I32& keys,
                                       const AttentionNumbers& numbers, const I32& head, AttentionTiles t, Precision precision,
-                                      ScorePointer<T> score) {
+                                      ScorePointer<T> score, bool masked) {
   using S = Accumulator<T>;
   const auto query = column(i + arange(0, t.bm)), key = row(n + arange(0, t.bn));
   auto scores = dot(q, k, {}, precision) * numbers.scale.template to<S>();
@@ -80,23 +82,63 @@ Tile<Accumulator<T>> attention_scores(const Tile<T>& q, const Tile<T>& k, const 
     scores = score(scores, query, key, head);
     expect_shape(scores, {t.bm, t.bn}, "attention", "the score function", "the scores that it got");
   }
-  auto seen = key < keys;
+  if (!masked) return scores;
   const auto position = query + (keys - queries);
-  if (t.causal) seen = seen && key <= position;
-  if (t.windowed) seen = seen && key > position - numbers.window && key < position + numbers.window;
+  auto seen = t.causal ? key <= position : key < keys;  // the position of a query is less than the number of keys
+  if (t.windowed) seen = seen && key > position - numbers.window;
+  if (t.windowed && !t.causal) seen = seen && key < position + numbers.window;
   return where(seen, scores, -inf);
 }
 
-/// The keys that any of the queries i .. i + bm - 1 sees: from the first, a multiple of bn, up to and without the last.
-inline std::pair<I32, I32> keys_seen(const I32& i, const I32& queries, const I32& keys, const AttentionNumbers& numbers, AttentionTiles t) {
-  const I32 shift = keys - queries;
-  I32 first = 0, last = keys;
-  if (t.causal) last = clamp(minimum(i + t.bm, queries) + shift, 0, keys);
-  if (t.windowed) {
-    first = maximum(i + shift - numbers.window + 1, 0) / t.bn * t.bn;
-    if (!t.causal) last = minimum(last, i + (t.bm - 1) + shift + numbers.window);
-  }
-  return {first, last};
+/// The steps of a loop over keys, or over queries: they begin at `first` and end at `last`. Between `whole_first` and `whole_last` every
+/// query of a step sees every key of it. All of them but `last` are multiples of the step.
+struct SeenRange {
+  I32 first, whole_first, whole_last, last;
+  bool masked_before, masked_after;  // whether there may be other steps before the whole ones, and after them
+};
+/// Rounds the bounds to steps, so that what a mask must decide on is outside of the whole ones.
+inline SeenRange seen_range(const I32& first, const I32& whole_first, const I32& whole_last, const I32& last, int step, bool masked_before,
+                            bool masked_after) {
+  const I32 begin = first / step * step, end = maximum(maximum(whole_last, 0) / step * step, begin);
+  if (!masked_before) return {begin, begin, end, last, masked_before, masked_after};
+  return {begin, clamp(cdiv(whole_first, step) * step, begin, end), end, maximum(last, begin), masked_before, masked_after};
+}
+
+/// Calls body(at, masked) for each step, in two loops: the steps without a mask, and those before and after them.
+template <class Body>
+void for_each_step(const SeenRange& seen, int step, Body body) {
+  for (auto at : range(seen.whole_first, seen.whole_last, step)) body(at, false);
+  const I32 whole = seen.whole_last - seen.whole_first;
+  if (seen.masked_before && seen.masked_after)
+    for (auto at : range(seen.first, seen.last - whole, step)) body(where(at < seen.whole_first, at, at + whole), true);
+  else if (seen.masked_before)
+    for (auto at : range(seen.first, seen.whole_first, step)) body(at, true);
+  else if (seen.masked_after)
+    for (auto at : range(seen.whole_last, seen.last, step)) body(at, true);
+}
+
+/// The keys that queries i .. i + bm - 1 see.
+inline SeenRange keys_seen(const I32& i, const I32& queries, const I32& keys, const AttentionNumbers& numbers, AttentionTiles t) {
+  const I32 first = i + (keys - queries), last = minimum(i + t.bm, queries) + (keys - queries) - 1;  // positions of the queries
+  I32 begin = 0, whole_begin = 0, whole_end = keys, end = keys;
+  if (t.windowed) begin = maximum(first - numbers.window + 1, 0), whole_begin = maximum(last - numbers.window + 1, 0);
+  if (t.causal)
+    whole_end = first + 1, end = maximum(last + 1, 0);
+  else if (t.windowed)
+    whole_end = minimum(keys, first + numbers.window), end = minimum(keys, last + numbers.window);
+  return seen_range(begin, whole_begin, whole_end, end, t.bn, t.windowed, t.causal || t.windowed || t.ragged_keys);
+}
+
+/// The queries that see keys n .. n + bn - 1.
+inline SeenRange queries_seen(const I32& n, const I32& queries, const I32& keys, const AttentionNumbers& numbers, AttentionTiles t) {
+  const I32 shift = keys - queries, first = n - shift, last = minimum(n + t.bn, keys) - 1 - shift;  // the queries at the keys' positions
+  I32 begin = 0, whole_begin = 0, whole_end = queries, end = queries;
+  if (t.causal)
+    begin = maximum(first, 0), whole_begin = maximum(last, 0);
+  else if (t.windowed)
+    begin = maximum(first - numbers.window + 1, 0), whole_begin = maximum(last - numbers.window + 1, 0);
+  if (t.windowed) whole_end = minimum(queries, first + numbers.window), end = minimum(queries, last + numbers.window);
+  return seen_range(begin, whole_begin, whole_end, end, t.bm, t.causal || t.windowed, t.windowed || t.ragged_queries);
 }
 
 }  // namespace tilewright::kernels

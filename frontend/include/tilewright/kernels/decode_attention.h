@@ -16,6 +16,7 @@ struct DecodeTiles {
   int bm, bn;  // queries of the heads that share a key head, at least as many as there are; keys
   int depth, value_depth;
   bool paged;
+  bool whole_blocks;  // pages end where blocks of bn keys do
 };
 
 /// One part of the keys of one sequence, for the queries that share a key head, a group. q: [batch, key heads, group, d], caches: [pages,
@@ -37,23 +38,33 @@ void decode_attention_kernel(View<const T, 4> q, View<const T, 4> k_cache, View<
   const auto query_tile = q.at(batch).at(key_head).load({0, 0}, {t.bm, t.depth});
   auto largest = full<S>({t.bm}, -inf), total = zeros<S>({t.bm});
   auto sums = zeros<S>({t.bm, t.value_depth});
-  for (auto block : range(part * blocks_of_part, minimum((part + 1) * blocks_of_part, blocks))) {
+  const auto add_block = [&](const I32& block, bool masked) {
     const I32 number = block / blocks_of_page, start = block % blocks_of_page * t.bn;
     I32 page = batch;
     if (t.paged) page = reshape(pages.at(batch).load({number}, {1}), {});
     const auto keys = transposed(k_cache.at(page).at(key_head)).load({0, start}, {t.depth, t.bn});
-    const auto in_page = row(start + arange(0, t.bn));
-    const auto seen = in_page < page_size && number * page_size + in_page < length;
-    const auto scores = where(seen, dot(query_tile, keys, {}, precision) * scale.template to<S>(), -inf);
+    auto scores = dot(query_tile, keys, {}, precision) * scale.template to<S>();
+    auto values = v_cache.at(page).at(key_head).load({start, 0}, {t.bn, t.value_depth});
+    if (masked) {
+      const auto in_page = row(start + arange(0, t.bn));
+      const auto seen = in_page < page_size && number * page_size + in_page < length;
+      scores = where(seen, scores, -inf);
+      // What the cache holds past the length may be NaN, which a weight of 0 would not remove.
+      values = where(transpose(seen), values, zeros<T>({t.bn, t.value_depth}));
+    }
     const auto larger = maximum(largest, max(scores, 1));
     const auto weights = exp(scores - column(larger)), rescale = exp(largest - larger);  // a block has at least one key
     total = total * rescale + sum(weights, 1);
-    // What the cache holds past the length may be NaN, which a weight of 0 would not remove.
-    const auto values =
-        where(transpose(seen), v_cache.at(page).at(key_head).load({start, 0}, {t.bn, t.value_depth}), zeros<T>({t.bn, t.value_depth}));
     sums = dot(weights.template to<T>(), values, sums * column(rescale), precision);
     largest = larger;
+  };
+  const I32 begin = part * blocks_of_part, end = minimum(begin + blocks_of_part, blocks);
+  I32 masked_begin = begin;  // the block in which the sequence ends
+  if (t.whole_blocks) {
+    masked_begin = clamp(length / t.bn, begin, end);
+    for (auto block : range(begin, masked_begin)) add_block(block, false);
   }
+  for (auto block : range(masked_begin, end)) add_block(block, true);
   const auto divisor = where(total == S(0), S(1), total);
   const auto result = (sums / column(divisor)).template to<O>();
   // The rows past the group are those of the next key head: the view of the group's own ends before them.
@@ -123,7 +134,12 @@ void decode_attention(const View<Q, 3>& q, const View<K, 4>& k_cache, const View
                                 sizeof(O)};
   host::launch_tuned(check, shape, options, [&](const Options& o) {
     const Configuration& c = *o.configuration;
-    const DecodeTiles tiles{c.bm, c.bn, host::tile_depth(depth), host::tile_depth(value_depth), paged};
+    const DecodeTiles tiles{.bm = c.bm,
+                            .bn = c.bn,
+                            .depth = host::tile_depth(depth),
+                            .value_depth = host::tile_depth(value_depth),
+                            .paged = paged,
+                            .whole_blocks = !paged || page_size % c.bn == 0};
     const std::int64_t blocks = tilewright::cdiv(capacity, page_size) * tilewright::cdiv(page_size, std::int64_t{c.bn});
     const std::int64_t parts = std::min<std::int64_t>(c.splits, std::max<std::int64_t>(blocks, 1));
     const std::int64_t blocks_of_part = tilewright::cdiv(blocks, parts), programs = parts * batch * key_heads;
