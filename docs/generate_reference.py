@@ -35,7 +35,7 @@ GROUPS = [
                 "split", "interleave", "cat"])]),
     ("Element-wise", "Also the operators of `Tile`, above. Loads, stores, comparisons, min and max keep subnormals. "
      "[Accuracy](../../passes/ACCURACY.md).",
-     [FRONT + "ops/elementwise.h"]),
+     [FRONT + "ops/elementwise.h", FRONT + "ops/derivative.h"]),
     ("Reduce", "Tiles of any rank. The order of combinations is fixed: the same bits from run to run.", [FRONT + "ops/reduce.h"]),
     ("Scan", "Each element becomes the combination of those up to it.", [FRONT + "ops/scan.h"]),
     ("Sort", "Along the last axis, stable; NaN last in either direction, equal to each other as +0 and -0 are.", [FRONT + "ops/sort.h"]),

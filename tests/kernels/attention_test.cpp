@@ -15,9 +15,10 @@ struct Attention {
 };
 using Score = std::function<double(double, std::int64_t, std::int64_t, std::int64_t)>;
 
-/// Attention and the gradients for dout, as the formula says.
+/// Attention and the gradients for dout, as the formula says. `slope`: the derivative of the score function.
 Attention attention_of(const Shape& s, const std::vector<double>& q, const std::vector<double>& k, const std::vector<double>& v,
-                       const std::vector<double>& dout, bool causal, std::int64_t window, double scale, const Score& score = {}) {
+                       const std::vector<double>& dout, bool causal, std::int64_t window, double scale, const Score& score = {},
+                       const Score& slope = {}) {
   const auto size = [](std::int64_t n) { return static_cast<std::size_t>(n); };
   Attention r;
   r.out.resize(size(s.batch * s.heads * s.m * s.dv)), r.lse.resize(size(s.batch * s.heads * s.m));
@@ -25,13 +26,14 @@ Attention attention_of(const Shape& s, const std::vector<double>& q, const std::
   for (std::int64_t row = 0; row < s.batch * s.heads * s.m; ++row) {
     const std::int64_t i = row % s.m, head = row / s.m % s.heads, batch = row / s.m / s.heads;
     const std::int64_t keys = (batch * s.key_heads + head / (s.heads / s.key_heads)) * s.n, position = i + s.n - s.m;
-    std::vector<double> scores(size(s.n), -INFINITY);
+    std::vector<double> scores(size(s.n), -INFINITY), slopes(size(s.n), 1);
     double most = -INFINITY, total = 0, delta = 0;
     for (std::int64_t j = 0; j < s.n; ++j) {
       if ((causal && j > position) || (window > 0 && std::abs(j - position) >= window)) continue;
       double dot = 0;
       for (std::int64_t l = 0; l < s.d; ++l) dot += q[size(row * s.d + l)] * k[size((keys + j) * s.d + l)];
       scores[size(j)] = score ? score(dot * scale, i, j, head) : dot * scale;
+      if (slope) slopes[size(j)] = slope(dot * scale, i, j, head);
       most = std::max(most, scores[size(j)]);
     }
     for (std::int64_t j = 0; j < s.n && most > -INFINITY; ++j) total += std::exp(scores[size(j)] - most);
@@ -43,14 +45,16 @@ Attention attention_of(const Shape& s, const std::vector<double>& q, const std::
     for (std::int64_t l = 0; l < s.dv; ++l) delta += dout[size(row * s.dv + l)] * r.out[size(row * s.dv + l)];
     for (std::int64_t j = 0; j < s.n; ++j) {
       const double p = std::exp(scores[size(j)] - most) / total;
+      if (p == 0) continue;
       double dp = 0;
       for (std::int64_t l = 0; l < s.dv; ++l) {
         dp += dout[size(row * s.dv + l)] * v[size((keys + j) * s.dv + l)];
         r.dv[size((keys + j) * s.dv + l)] += p * dout[size(row * s.dv + l)];
       }
+      const double dproduct = p * (dp - delta) * slopes[size(j)] * scale;
       for (std::int64_t l = 0; l < s.d; ++l) {
-        r.dq[size(row * s.d + l)] += p * (dp - delta) * scale * k[size((keys + j) * s.d + l)];
-        r.dk[size((keys + j) * s.d + l)] += p * (dp - delta) * scale * q[size(row * s.d + l)];
+        r.dq[size(row * s.d + l)] += dproduct * k[size((keys + j) * s.d + l)];
+        r.dk[size((keys + j) * s.d + l)] += dproduct * q[size(row * s.d + l)];
       }
     }
   }
@@ -135,6 +139,53 @@ TEST_CASE("attention: a function of the scores") {
                                           [](double x, std::int64_t, std::int64_t, std::int64_t) { return 5 * std::tanh(x / 5); });
     CHECK(error(out.values(), capped.out) < tolerance<float>(device));
   });
+}
+
+TEST_CASE("attention_backward: gradients through a function of the scores") {
+  const auto check = [&]<class T>(T, tw::Device& device, const kernels::AttentionOptionsOf<kernels::Accumulator<T>>& given, const Score& score,
+                                  const Score& slope) {
+    const Shape s{1, 4, 2, 21, 37, 16, 16};
+    Array<T, 4> q(device, {1, 4, 21, 16}, 1), k(device, {1, 2, 37, 16}, 2), v(device, {1, 2, 37, 16}, 3), out(device, {1, 4, 21, 16}, 4),
+        dout(device, out.extents, 5), dq(device, q.extents, 6), dk(device, k.extents, 7), dv(device, v.extents, 8);
+    Array<kernels::Accumulator<T>, 3> lse(device, {1, 4, 21}, 9);
+    auto options = given;
+    options.lse = lse.view();
+    kernels::attention(q.view(), k.view(), v.view(), out.view(), options, kSmall);
+    kernels::attention_backward(q.view(), k.view(), v.view(), out.view(), lse.view(), dout.view(), dq.view(), dk.view(), dv.view(), given,
+                                kSmall);
+    const Attention want =
+        attention_of(s, q.values(), k.values(), v.values(), dout.values(), given.causal, given.window, 0.25, score, slope);
+    CHECK(error(out.values(), want.out) < tolerance<T>(device));
+    CHECK(error(dq.values(), want.dq) < 4 * tolerance<T>(device));
+    CHECK(error(dk.values(), want.dk) < 4 * tolerance<T>(device));
+    CHECK(error(dv.values(), want.dv) < 4 * tolerance<T>(device));
+  };
+  const auto capped = [](auto x, auto, auto, auto) { return 2.0f * tw::tanh(x / 2.0f); };
+  const Score cap = [](double x, std::int64_t, std::int64_t, std::int64_t) { return 2 * std::tanh(x / 2); };
+  const Score cap_slope = [](double x, std::int64_t, std::int64_t, std::int64_t) { return 1 - std::pow(std::tanh(x / 2), 2); };
+  on_every_device([&](tw::Device& device) {
+    for (const std::int64_t window : {0, 9}) check(float(), device, {.causal = true, .window = window, .score = capped}, cap, cap_slope);
+    check(float(), device, {.score = capped}, cap, cap_slope);
+    // A bias of the position, and keys that the function hides: its derivative there does not count.
+    check(float(), device, {.score = [](tw::F32 x, tw::I32 query, tw::I32 key, tw::I32) {
+            const auto biased = x * x * 0.5f - (query - key).to<float>() * 0.1f;
+            return tw::where(key % 3 == 1, -tw::inf, biased);
+          }},
+          [](double x, std::int64_t i, std::int64_t j, std::int64_t) {
+            return j % 3 == 1 ? -INFINITY : x * x * 0.5 - 0.1 * static_cast<double>(i - j);
+          },
+          [](double x, std::int64_t, std::int64_t, std::int64_t) { return x; });
+  });
+  tw::Device cpu = tw::Device::open("cpu");
+  check(double(), cpu, {.causal = true, .score = [](auto x, auto, auto, auto) { return 2 * tw::tanh(x / 2); }}, cap, cap_slope);
+  Array<float, 4> x(cpu, {1, 1, 4, 16}, 1), y(cpu, {1, 1, 4, 16}, 2), dx(cpu, {1, 1, 4, 16}, 3), dk(cpu, {1, 1, 4, 16}, 4), dv(cpu, {1, 1, 4, 16}, 5);
+  Array<float, 3> lse(cpu, {1, 1, 4}, 6);
+  const std::string text = message_of([&] {
+    kernels::attention_backward(x.view(), x.view(), x.view(), x.view(), lse.view(), y.view(), dx.view(), dk.view(), dv.view(),
+                                {.score = [](auto s, auto, auto, auto) { return s - tw::max(s, 1, true); }});
+  });
+  CHECK_MESSAGE(has(text, "derivative: 'y' depends on 'x' by reduce, which is not differentiated"), text);
+  CHECK_MESSAGE(has(text, "attention_test.cpp"), text);
 }
 
 TEST_CASE("attention: a function of scores in double") {

@@ -4,6 +4,7 @@
 #include "tilewright/ops/control.h"
 #include "tilewright/ops/create.h"
 #include "tilewright/ops/debug.h"
+#include "tilewright/ops/derivative.h"
 #include "tilewright/ops/dot.h"
 #include "tilewright/ops/elementwise.h"
 #include "tilewright/ops/index.h"

@@ -26,7 +26,7 @@ void attention_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4> v
   auto sums = zeros<S>({t.bm, t.value_depth});
   for_each_step(keys_seen(i, queries, keys, numbers, t), t.bn, [&](const I32& n, bool masked) {
     const auto key_tile = transposed(key_rows).load({0, n}, {t.depth, t.bn});
-    const auto scores = attention_scores<T>(query_tile, key_tile, i, n, queries, keys, numbers, head, t, precision, score, masked);
+    const auto scores = attention_scores<T>(query_tile, key_tile, i, n, queries, keys, numbers, head, t, precision, score, masked).scores;
     const auto larger = maximum(largest, max(scores, 1));
     const auto shift = masked || score ? where(larger == -inf, S(0), larger) : larger;  // no key seen yet
     const auto weights = exp(scores - column(shift)), rescale = exp(largest - shift);

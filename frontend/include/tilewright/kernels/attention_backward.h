@@ -13,30 +13,34 @@ void attention_delta_kernel(View<const T, 4> out, View<const T, 4> dout, View<Ac
   store_number(delta, row, sum(a * b, 0));
 }
 
-/// The weights [bm, bn] of queries i.. and keys n.., and the gradient of their scores, the scale included.
+/// The weights [bm, bn] of queries i.. and keys n.., and the gradient of their products q k^T.
 template <class S>
 struct AttentionGradient {
-  Tile<S> weights, dscores;
+  Tile<S> weights, dproducts;
 };
 template <class T>
 AttentionGradient<Accumulator<T>> attention_gradient(const Tile<T>& q, const Tile<T>& k, const Tile<T>& v, const Tile<T>& dout,
                                                      const Tile<Accumulator<T>>& lse, const Tile<Accumulator<T>>& delta, const I32& i,
                                                      const I32& n, const I32& queries, const I32& keys, const AttentionNumbers& numbers,
-                                                     const I32& head, AttentionTiles t, Precision precision, bool masked) {
+                                                     const I32& head, AttentionTiles t, Precision precision, ScorePointer<T> score,
+                                                     bool masked) {
   using S = Accumulator<T>;
-  const auto scores = attention_scores<T>(q, k, i, n, queries, keys, numbers, head, t, precision, nullptr, masked);
+  const auto [scaled, scores] = attention_scores<T>(q, k, i, n, queries, keys, numbers, head, t, precision, score, masked);
   auto weights = exp(scores - column(lse));
   // A query that sees no key has lse -inf; queries past the end have weights of no meaning, which must not be NaN.
-  if (masked) weights = where(scores != -inf && column(i + arange(0, t.bm)) < queries, weights, S(0));
+  const auto seen = scores != -inf && column(i + arange(0, t.bm)) < queries;
+  if (masked || score) weights = where(seen, weights, S(0));
   const auto dweights = dot(dout, v, {}, precision);
-  return {weights, weights * (dweights - column(delta)) * numbers.scale.template to<S>()};
+  auto dscores = weights * (dweights - column(delta));
+  if (score) dscores = where(seen, dscores * derivative(scores, scaled), S(0));
+  return {weights, dscores * numbers.scale.template to<S>()};
 }
 
 /// dq of bm queries: the sum over the keys.
 template <class T>
 void attention_dq_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4> v, View<const Accumulator<T>, 3> lse,
                          View<const Accumulator<T>, 3> delta, View<const T, 4> dout, View<T, 4> dq, AttentionNumbers numbers,
-                         AttentionTiles t, Precision precision) {
+                         AttentionTiles t, Precision precision, ScorePointer<T> score) {
   const I32 heads = q.extent(1).template to<std::int32_t>(), key_heads = k.extent(1).template to<std::int32_t>();
   const I32 queries = q.extent(2).template to<std::int32_t>(), keys = k.extent(2).template to<std::int32_t>();
   const I32 tiles = cdiv(queries, t.bm), at = program_id(0);
@@ -51,8 +55,8 @@ void attention_dq_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4
   for_each_step(keys_seen(i, queries, keys, numbers, t), t.bn, [&](const I32& n, bool masked) {
     const auto key_tile = key_rows.load({n, 0}, {t.bn, t.depth}), value_tile = value_rows.load({n, 0}, {t.bn, t.value_depth});
     const auto gradient = attention_gradient<T>(query_tile, transpose(key_tile), transpose(value_tile), dout_tile, lse_tile, delta_tile, i,
-                                                n, queries, keys, numbers, head, t, precision, masked);
-    sums = dot(gradient.dscores.template to<T>(), key_tile, sums, precision);
+                                                n, queries, keys, numbers, head, t, precision, score, masked);
+    sums = dot(gradient.dproducts.template to<T>(), key_tile, sums, precision);
   });
   dq.at(batch).at(head).store({i, 0}, sums.template to<T>());
 }
@@ -61,7 +65,7 @@ void attention_dq_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4
 template <class T>
 void attention_dkv_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4> v, View<const Accumulator<T>, 3> lse,
                           View<const Accumulator<T>, 3> delta, View<const T, 4> dout, View<T, 4> dk, View<T, 4> dv,
-                          AttentionNumbers numbers, AttentionTiles t, Precision precision) {
+                          AttentionNumbers numbers, AttentionTiles t, Precision precision, ScorePointer<T> score) {
   const I32 heads = q.extent(1).template to<std::int32_t>(), key_heads = k.extent(1).template to<std::int32_t>();
   const I32 queries = q.extent(2).template to<std::int32_t>(), keys = k.extent(2).template to<std::int32_t>();
   const I32 tiles = cdiv(keys, t.bn), at = program_id(0), group = heads / key_heads;
@@ -77,16 +81,16 @@ void attention_dkv_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 
       const auto dout_tile = dout.at(batch).at(head).load({i, 0}, {t.bm, t.value_depth});
       const auto gradient =
           attention_gradient<T>(query_tile, key_tile, value_tile, dout_tile, lse.at(batch).at(head).load({i}, {t.bm}),
-                                delta.at(batch).at(head).load({i}, {t.bm}), i, n, queries, keys, numbers, head, t, precision, masked);
+                                delta.at(batch).at(head).load({i}, {t.bm}), i, n, queries, keys, numbers, head, t, precision, score, masked);
       value_sums = dot(transpose(gradient.weights.template to<T>()), dout_tile, value_sums, precision);
-      key_sums = dot(transpose(gradient.dscores.template to<T>()), query_tile, key_sums, precision);
+      key_sums = dot(transpose(gradient.dproducts.template to<T>()), query_tile, key_sums, precision);
     });
   dk.at(batch).at(key_head).store({n, 0}, key_sums.template to<T>());
   dv.at(batch).at(key_head).store({n, 0}, value_sums.template to<T>());
 }
 
-/// The gradients of attention from its result, from the lse that it stored and from dout. Options as they were there, without a score
-/// function, whose derivative is not known.
+/// The gradients of attention from its result, from the lse that it stored and from dout. Options as they were there. A score function is
+/// differentiated (tw::derivative) by the scores alone: it must be made of element-wise operations.
 template <class Q, class K, class V, class O, class DO, class T>
 void attention_backward(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, const View<O, 4>& out,
                         const View<const Accumulator<T>, 3>& lse, const View<DO, 4>& dout, const View<T, 4>& dq,
@@ -116,7 +120,6 @@ void attention_backward(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 
   check.same_shape("dq", "q");
   check.same_shape("dk", "k");
   check.same_shape("dv", "v");
-  if (attention.score.pointer()) check.fail("a score function has no derivative that is known; its gradient is not computed");
   check.finish();
   const std::int64_t rows = plan.batch * plan.heads * plan.queries, key_rows = plan.batch * plan.key_heads * plan.keys;
   if (rows == 0 && key_rows == 0) return;
@@ -125,18 +128,21 @@ void attention_backward(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 
   static const Kernel dkv_kernel("attention_dkv", attention_dkv_kernel<T>);
   Buffer<S> memory = check.device().template allocate<S>(rows, at);
   const View<S, 3> delta = view(memory, {plan.batch, plan.heads, plan.queries}, at);
-  host::launch_tuned(check, plan.shape, options, [&](const Options& o) {
+  const auto launch = [&](const Options& o) {
     const AttentionTiles tiles = plan.tiles(*o.configuration);
     if (rows > 0) {
       delta_kernel(host::staged_launch_of(rows, o), out, dout, delta, tiles.value_depth, at);
       const std::int64_t blocks = plan.batch * plan.heads * tilewright::cdiv(plan.queries, std::int64_t{tiles.bm});
-      dq_kernel(host::staged_launch_of(blocks, o), q, k, v, lse, delta, dout, dq, {plan.scale, plan.window}, tiles, o.precision, at);
+      dq_kernel(host::staged_launch_of(blocks, o), q, k, v, lse, delta, dout, dq, {plan.scale, plan.window}, tiles, o.precision,
+                attention.score.pointer(), at);
     }
     if (key_rows > 0) {
       const std::int64_t blocks = plan.batch * plan.key_heads * tilewright::cdiv(plan.keys, std::int64_t{tiles.bn});
-      dkv_kernel(host::staged_launch_of(blocks, o), q, k, v, lse, delta, dout, dk, dv, {plan.scale, plan.window}, tiles, o.precision, at);
+      dkv_kernel(host::staged_launch_of(blocks, o), q, k, v, lse, delta, dout, dk, dv, {plan.scale, plan.window}, tiles, o.precision,
+                 attention.score.pointer(), at);
     }
-  });
+  };
+  host::launch_tuned(check, plan.shape, options, launch, attention.score.type());
 }
 
 }  // namespace tilewright::kernels

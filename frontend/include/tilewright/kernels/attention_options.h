@@ -69,25 +69,31 @@ struct AttentionNumbers {
   I32 window;
 };
 
-/// The scaled scores of queries i.. and keys n... q: [bm, depth], k: [depth, bn]. `masked`: -inf where the query does not see the key;
-/// queries past the end see any.
+/// What becomes of the scores of queries i.. and keys n...
 template <class T>
-Tile<Accumulator<T>> attention_scores(const Tile<T>& q, const Tile<T>& k, const I32& i, const I32& n, const I32& queries, const I32& keys,
-                                      const AttentionNumbers& numbers, const I32& head, AttentionTiles t, Precision precision,
-                                      ScorePointer<T> score, bool masked) {
+struct Scores {
+  Tile<Accumulator<T>> scaled, scores;  // as the product gives them; and after the score function, and masked
+};
+
+/// q: [bm, depth], k: [depth, bn]. `masked`: scores are -inf where the query does not see the key; queries past the end see any.
+template <class T>
+Scores<T> attention_scores(const Tile<T>& q, const Tile<T>& k, const I32& i, const I32& n, const I32& queries, const I32& keys,
+                           const AttentionNumbers& numbers, const I32& head, AttentionTiles t, Precision precision, ScorePointer<T> score,
+                           bool masked) {
   using S = Accumulator<T>;
   const auto query = column(i + arange(0, t.bm)), key = row(n + arange(0, t.bn));
-  auto scores = dot(q, k, {}, precision) * numbers.scale.template to<S>();
+  const auto scaled = dot(q, k, {}, precision) * numbers.scale.template to<S>();
+  auto scores = scaled;
   if (score) {
-    scores = score(scores, query, key, head);
+    scores = score(scaled, query, key, head);
     expect_shape(scores, {t.bm, t.bn}, "attention", "the score function", "the scores that it got");
   }
-  if (!masked) return scores;
+  if (!masked) return {scaled, scores};
   const auto position = query + (keys - queries);
   auto seen = t.causal ? key <= position : key < keys;  // the position of a query is less than the number of keys
   if (t.windowed) seen = seen && key > position - numbers.window;
   if (t.windowed && !t.causal) seen = seen && key < position + numbers.window;
-  return where(seen, scores, -inf);
+  return {scaled, where(seen, scores, -inf)};
 }
 
 /// The steps of a loop over keys, or over queries: they begin at `first` and end at `last`. Between `whole_first` and `whole_last` every
