@@ -173,7 +173,7 @@ int emulated_ordinal_of(std::string_view device) {
   return emulator::emulated_ordinal(target == "sm_90" ? "sm_90a" : target);
 }
 
-std::map<std::string, emulator::KernelCounters, std::less<>> take_counters(std::string_view device) {
+std::multimap<std::string, emulator::KernelCounters, std::less<>> take_counters(std::string_view device) {
   if (!device.starts_with(kEmulator)) return {};
   return emulator::take_report(emulated_ordinal_of(device)).counters.kernels;
 }

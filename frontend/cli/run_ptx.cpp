@@ -124,7 +124,7 @@ class Launcher {
     for (const auto& [buffer, path] : outputs) write_output(buffer, path);
     if (!found.empty()) throw Failure(found);
     if (options_.report)
-      fmt::print(stderr, "kernel '{}' on {}\n{}", kernel_->name, options_.run.device, report_text(counters.kernels[kernel_->name]));
+      fmt::print(stderr, "kernel '{}' on {}\n{}", kernel_->name, options_.run.device, report_text(counters.of(kernel_->name)));
   }
 
  private:

@@ -85,7 +85,7 @@ std::vector<Configuration> candidates(const Machine& m, const ElementsShape& s) 
     for (const int bn : s.whole_rows ? std::vector{cover(s.columns, 1, 65536)} : sizes(s.columns, 1, 16384))
       for (const int w : warps(m, {2, 4, 8})) {
         const bool is_whole = bm >= s.rows && bn >= s.columns, is_small = bm * bn < (m.target.is_gpu() ? 128 * w : 1024);
-        const int most_of_host = s.turned_stride != 0 ? (64 << 10) / s.element_bytes : 32768;
+        const int most_of_host = s.transposed_stride != 0 ? (64 << 10) / s.element_bytes : 32768;
         const bool is_large = bm * bn > (m.target.is_gpu() ? 1024 * w : most_of_host);
         // Tiles whose rows are short although those of the matrix are long: they touch parts of lines.
         const bool is_narrow = bn < 16 && bn < s.columns;
@@ -99,9 +99,9 @@ std::vector<Configuration> candidates(const Machine& m, const ReductionShape& s)
   std::vector<Configuration> all;
   const int most_rows = m.target.is_gpu() ? 256 : 1024;
   for (const int bm : sizes(s.m, 1, most_rows))
-    for (const int bk : sizes(s.k, 1, 8192))
+    for (const int bk : sizes(s.k, 1, s.most_step))
       for (const int w : warps(m, {4, 8})) {
-        const int least = std::min(512, cover(s.m, 1, most_rows) * cover(s.k, 1, 8192));
+        const int least = std::min(s.most_step > 1 ? 512 : 128, cover(s.m, 1, most_rows) * cover(s.k, 1, s.most_step));
         if (bm * bk < least || bm * bk > (m.target.is_gpu() ? 1024 * w : 16384)) continue;
         for (const int parts : splits(m, s.matrices * cdiv(s.m, std::int64_t{bm}), cdiv(s.k, std::int64_t{bk}), 4))
           all.push_back({.bm = bm, .bk = bk, .num_warps = w, .splits = parts});
@@ -170,10 +170,11 @@ std::string key(const ProductShape& s) {
 std::string key(const MatvecShape& s) { return fmt::format("matvec {}x{}x{}", about(s.batch), about(s.m), s.k); }
 std::string key(const RowsShape& s) { return fmt::format("rows {}x{}", about(s.rows), s.n); }
 std::string key(const ElementsShape& s) {
-  return fmt::format("elements {}x{}x{}, work {}, turned {}", about(s.matrices), about(s.rows), s.columns, s.work, s.turned_stride);
+  return fmt::format("elements {}x{}x{}, work {}, transposed {}", about(s.matrices), about(s.rows), s.columns, s.work, s.transposed_stride);
 }
 std::string key(const ReductionShape& s) {
-  return fmt::format("reduction {}x{}x{}{}", about(s.matrices), about(s.m), about(s.k), s.turned ? " turned" : "");
+  return fmt::format("reduction {}x{}x{}{} in steps of {}", about(s.matrices), about(s.m), about(s.k), s.transposed ? " transposed" : "",
+                     s.most_step);
 }
 std::string key(const ScanShape& s) { return fmt::format("scan {}", about(s.n)); }
 std::string key(const SparseShape& s) { return fmt::format("sparse {}x{}", about(s.rows), about(s.nonzeros)); }
@@ -192,7 +193,7 @@ void assume_rows(ProductShape& s) { s.batch = 1, s.m = kSomeRows; }
 void assume_rows(MatvecShape& s) { s.batch = 1, s.m = kSomeRows; }
 void assume_rows(RowsShape& s) { s.rows = kSomeRows; }
 void assume_rows(ElementsShape& s) { s.matrices = 1, s.rows = kSomeRows; }
-void assume_rows(ReductionShape& s) { s.matrices = 1, s.m = kSomeRows, s.turned = false; }
+void assume_rows(ReductionShape& s) { s.matrices = 1, s.m = kSomeRows, s.transposed = false; }
 void assume_rows(ScanShape&) {}
 void assume_rows(SparseShape& s) { s.rows = kSomeRows, s.nonzeros = 16 * kSomeRows; }
 void assume_rows(FftShape& s) { s.transforms = kSomeRows; }

@@ -77,7 +77,7 @@ Work work_of(const Machine& m, const ElementsShape& s, const Configuration& c) {
   w.programs = static_cast<double>(s.matrices) * parts_of(s.rows, c.bm) * (s.whole_rows ? 1 : parts_of(s.columns, c.bn));
   const double elements = static_cast<double>(c.bm) * c.bn;
   w.bytes = lines(m, c.bm, c.bn, s.element_bytes) +
-            (s.turned_stride != 0 ? lines(m, c.bn, c.bm, s.element_bytes) : lines(m, c.bm, c.bn, s.element_bytes));
+            (s.transposed_stride != 0 ? lines(m, c.bn, c.bm, s.element_bytes) : lines(m, c.bm, c.bn, s.element_bytes));
   w.operations = elements * s.work + 4.0 * c.bm;
   w.memory_bytes = 2.0 * static_cast<double>(s.matrices * s.rows * s.columns) * s.element_bytes;
   return w;
@@ -87,7 +87,7 @@ Work work_of(const Machine& m, const ReductionShape& s, const Configuration& c) 
   Work w;
   w.programs = static_cast<double>(s.matrices) * parts_of(s.m, c.bm) * c.splits;
   w.steps = std::ceil(parts_of(s.k, c.bk) / c.splits);
-  w.bytes = w.steps * (s.turned ? lines(m, c.bk, c.bm, s.element_bytes) : lines(m, c.bm, c.bk, s.element_bytes));
+  w.bytes = w.steps * (s.transposed ? lines(m, c.bk, c.bm, s.element_bytes) : lines(m, c.bm, c.bk, s.element_bytes));
   // Threads that share a row combine what they have by shuffles.
   const double threads = 32.0 * c.num_warps, sharing = std::min<double>(std::max(threads / c.bm, 1.0), c.bk);
   w.operations = w.steps * (3.0 * c.bm * c.bk + threads * 8 * std::log2(sharing));

@@ -102,17 +102,17 @@ Programs programs_of(const Machine&, const ElementsShape& s, const Configuration
   p.count = static_cast<double>(s.matrices) * parts_of(s.rows, c.bm) * tiles;
   p.memory_bytes = 2.0 * static_cast<double>(s.matrices * s.rows * s.columns) * s.element_bytes;
   double element = 0.07 + 0.02 * s.work;
-  if (s.turned_stride == 0) {
+  if (s.transposed_stride == 0) {
     // Larger tiles leave the streams that processors load ahead of.
     element += tile * s.element_bytes > kLevel1Bytes / 2 ? 0.04 : 0;
   } else {
     // Blocks are transposed in registers. Reads and writes both profit from long runs, those along the rows more.
     element += 0.1 + 0.05 * std::max(0.0, std::log2(256.0 / c.bm));
     // Rows that begin within a line share it with the next tile, which finds it in the caches only if tiles are small.
-    const bool shares_lines = s.turned_stride % 64 != 0 && p.memory_bytes > kCacheBytes;
+    const bool shares_lines = s.transposed_stride % 64 != 0 && p.memory_bytes > kCacheBytes;
     if (shares_lines) element += 0.07 * std::max(0.0, std::log2(tile * s.element_bytes / 8192));
   }
-  p.nanoseconds = kProgram + tile * element + c.bm * (s.turned_stride == 0 ? kRow : kRow / 2);
+  p.nanoseconds = kProgram + tile * element + c.bm * (s.transposed_stride == 0 ? kRow : kRow / 2);
   return p;
 }
 
@@ -123,10 +123,10 @@ Programs programs_of(const Machine&, const ReductionShape& s, const Configuratio
   p.count = rows * c.splits;
   p.memory_bytes = static_cast<double>(s.matrices * s.m * s.k) * s.element_bytes;
   // Rows of the tile in memory begin: along k, or, where columns are contiguous, along m.
-  const double element = s.turned ? 0.03 + 3.3 / c.bm + 0.03 / bk : 0.045 + 2.6 / bk + 0.004 * std::max(std::log2(bk / 1024), 0.0);
+  const double element = s.transposed ? 0.03 + 3.3 / c.bm + 0.03 / bk : 0.045 + 2.6 / bk + 0.004 * std::max(std::log2(bk / 1024), 0.0);
   p.nanoseconds = kProgram + steps * (kStep + tile * element);
-  if (s.turned && has_tail(s.k, c.bk)) p.nanoseconds += tile * kMasked / 2;
-  if (has_tail(s.m, c.bm) && !s.turned)
+  if (s.transposed && has_tail(s.k, c.bk)) p.nanoseconds += tile * kMasked / 2;
+  if (has_tail(s.m, c.bm) && !s.transposed)
     p.tails = static_cast<double>(s.matrices) * c.splits, p.tail_nanoseconds = steps * std::min(c.bm, 40) * bk * kMasked;
   p.launches = c.splits > 1 ? 2 : 1;
   return p;

@@ -202,7 +202,7 @@ class EmulatorBench {
     };
     run();
     c.check();
-    const auto executed = static_cast<double>(counters.kernels.at(kernel.name).total().executed);
+    const auto executed = static_cast<double>(counters.of(kernel.name).total().executed);
     const double checked = bench::time_ms(options_.repeats, run).least;
     launch_params.check = false;
     const double unchecked = bench::time_ms(options_.repeats, run).least;

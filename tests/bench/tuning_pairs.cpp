@@ -84,7 +84,7 @@ TuningPair cross_entropy(std::int64_t rows, std::int64_t n) {
 template <class T>
 TuningPair transpose(std::int64_t m, std::int64_t n) {
   return {std::string("transpose ") + name_of<T>() + " " + text({m, n}),
-          ElementsShape{.matrices = 1, .rows = n, .columns = m, .element_bytes = sizeof(T), .turned_stride = n * std::int64_t{sizeof(T)}},
+          ElementsShape{.matrices = 1, .rows = n, .columns = m, .element_bytes = sizeof(T), .transposed_stride = n * std::int64_t{sizeof(T)}},
           [=](const tw::Device& d) {
             return [=, x = filled<T>(d, m * n), y = filled<T>(d, m * n)](const kernels::Options& o) {
               kernels::transpose(tw::view(*x, {m, n}), tw::view(*y, {n, m}), o);

@@ -55,7 +55,7 @@ void run_file(const std::string& path) {
     execution.launch();
     const auto report = rt::emulator::take_report(ordinal);
     CHECK(report.diagnostics.empty());
-    for (const std::string& assertion : asked.at("counters")) CHECK(failure_of(assertion, report.counters.kernels.at(f.name)) == "");
+    for (const std::string& assertion : asked.at("counters")) CHECK(failure_of(assertion, report.counters.of(f.name)) == "");
   }
 }
 

@@ -49,8 +49,8 @@ std::vector<std::string> Subject::add(const EmulatedLaunch& about) {
     run(*program_, launch, schedule, params);
     for (const Diagnostic& diagnostic : diagnostics.list()) reports.push_back(to_string(diagnostic));
     launch.after[schedule] = contents(launch);
-    launch.executed = counters.kernels.at(kernel_).total().executed;
-    counters_.add(counters.kernels.at(kernel_));
+    launch.executed = counters.of(kernel_).total().executed;
+    counters_.add(counters.of(kernel_));
   }
   restore(launch);
   return reports;

@@ -13,7 +13,6 @@ void Count::add(const Count& other) {
 }
 
 void KernelCounters::add(const KernelCounters& other) {
-  if (places != other.places) *this = {};
   instructions.resize(other.instructions.size());
   for (std::size_t i = 0; i < other.instructions.size(); ++i) instructions[i].add(other.instructions[i]);
   places = other.places;
@@ -23,6 +22,24 @@ void KernelCounters::add(const KernelCounters& other) {
   shared_bytes = other.shared_bytes;
   registers = other.registers;
 }
+
+void Counters::add(const std::string& name, const KernelCounters& counted) {
+  constexpr std::ptrdiff_t kMost = 64;  // of a name: a process may compile any number, and each has a count for every instruction
+  auto [first, last] = kernels.equal_range(name);
+  for (auto k = first; k != last; ++k)
+    if (k->second.places == counted.places) {
+      k->second.add(counted);
+      if (std::next(k) == last) return;
+      // The one that was launched last is the last of its name.
+      auto node = kernels.extract(k);
+      kernels.insert(last, std::move(node));
+      return;
+    }
+  if (std::distance(first, last) >= kMost) kernels.erase(first);
+  kernels.emplace(name, KernelCounters())->second.add(counted);
+}
+
+const KernelCounters& Counters::of(std::string_view name) const { return std::prev(kernels.upper_bound(name))->second; }
 
 Count KernelCounters::of(Category category) const {
   Count sum;

@@ -28,7 +28,7 @@ struct KernelCounters {
   u64 threads = 0, shared_bytes = 0;  // of a block, in the last launch
   int registers = 0;                  // of a thread, live at the same time in the PTX
 
-  /// More launches of the kernel. What another kernel of its name did before is forgotten.
+  /// More launches of the kernel.
   void add(const KernelCounters&);
 
   /// Of all instructions of a category.
@@ -52,9 +52,15 @@ struct LineCount {
 /// By file and line, ("", 0) for what comes from none; lines of which nothing ran are left out.
 std::map<std::pair<std::string, int>, LineCount> line_counts(const KernelCounters&);
 
-/// By kernel name.
+/// Of all kernels.
 struct Counters {
-  std::map<std::string, KernelCounters, std::less<>> kernels;
+  /// By name. Kernels of one name, as specializations are, have an entry each, the last ones that were launched.
+  std::multimap<std::string, KernelCounters, std::less<>> kernels;
+
+  /// More launches of a kernel.
+  void add(const std::string& name, const KernelCounters&);
+  /// Those of the last kernel of a name. Requires: it was launched.
+  const KernelCounters& of(std::string_view name) const;
 };
 
 /// In lines for people, each of which begins with two blanks: the instruction mix, memory traffic by space, what never ran, an estimate of

@@ -240,7 +240,7 @@ void give_back_report(int ordinal, EmulatorReport report) {
   EmulatedDevice* device = device_at(ordinal);
   if (device == nullptr) return;
   const std::lock_guard lock(device->mutex);
-  for (const auto& [name, counted] : device->counters.kernels) report.counters.kernels[name].add(counted);
+  for (const auto& [name, counted] : device->counters.kernels) report.counters.add(name, counted);
   const auto append = [](std::vector<Diagnostic>& to, std::vector<Diagnostic>& more) {
     to.insert(to.end(), more.begin(), more.end());
     std::swap(to, more);

@@ -146,7 +146,7 @@ CUresult run(EmulatedFunction* function, const CUlaunchConfig& config, const std
   const std::vector<Diagnostic> found = diagnostics.list(), remarks = diagnostics.remarks();
   {
     const std::lock_guard lock(device.mutex);
-    for (const auto& [name, counted] : counters.kernels) device.counters.kernels[name].add(counted);
+    for (const auto& [name, counted] : counters.kernels) device.counters.add(name, counted);
     device.diagnostics.insert(device.diagnostics.end(), found.begin(), found.end());
     device.remarks.insert(device.remarks.end(), remarks.begin(), remarks.end());
   }

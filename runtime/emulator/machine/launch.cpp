@@ -161,9 +161,13 @@ bool launch(const LoadedModule& program, std::string_view name, Memory& memory, 
   std::vector<Count> counts(kernel->code.size());
   run_grid(launch, params, counts);
   if (params.counters != nullptr)
-    params.counters->kernels[kernel->name].add({std::move(counts), kernel->places, 1, product(params.grid), product(params.block),
-                                                kernel->static_shared_bytes + params.dynamic_shared_bytes,
-                                                static_cast<int>(std::min<u32>(kernel->register_bytes / 128, 255))});
+    params.counters->add(kernel->name, {.instructions = std::move(counts),
+                                        .places = kernel->places,
+                                        .launches = 1,
+                                        .blocks = product(params.grid),
+                                        .threads = product(params.block),
+                                        .shared_bytes = kernel->static_shared_bytes + params.dynamic_shared_bytes,
+                                        .registers = static_cast<int>(std::min<u32>(kernel->register_bytes / 128, 255))});
   return !launch.has_diagnostics;
 }
 

@@ -30,7 +30,7 @@ struct LineReport {
   std::uint64_t global_requests = 0, sectors = 0, least_sectors = 0;
   std::uint64_t shared_requests = 0, wavefronts = 0, least_wavefronts = 0;
 };
-/// The counters of all launches of one kernel on an emulated device.
+/// The counters of all launches of one kernel on an emulated device. Each specialization of a kernel is one.
 struct KernelReport {
   std::string kernel;
   std::uint64_t launches = 0, programs = 0, instructions = 0;

@@ -274,7 +274,7 @@ TEST_CASE("emulated driver: what was found in a kernel is the text of its error,
   CHECK(text_of(CUDA_ERROR_LAUNCH_FAILED).find("race in 'k', block (1,0,0)") == 0);
   const EmulatorReport report = take_report(emulated_ordinal("sm_80"));
   CHECK(report.diagnostics.size() == 4);
-  CHECK(report.counters.kernels.at("k").launches == 3);
+  CHECK(report.counters.of("k").launches == 3);
   CHECK(take_report(emulated_ordinal("sm_80")).counters.kernels.empty());
   driver().cuMemFree(memory);
 }

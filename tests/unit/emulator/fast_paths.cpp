@@ -45,7 +45,7 @@ FastPathComparison::Result FastPathComparison::run(const std::string& kernel, La
   std::string text = printed;
   for (const Diagnostic& diagnostic : diagnostics.list()) text += to_string(diagnostic) + "\n";
   for (const Diagnostic& remark : diagnostics.remarks()) text += to_string(remark) + "\n";
-  for (const Count& count : counters.kernels.at(kernel).instructions)
+  for (const Count& count : counters.of(kernel).instructions)
     text += fmt::format("{} {} {} {} {} {}\n", count.executed, count.lanes, count.requests, count.units, count.ideal, count.bytes);
   return {text, contents()};
 }

@@ -79,7 +79,7 @@ TEST_CASE("emulator memory: counters of sectors and wavefronts") {
     Array<u32> memory(bench.memory, 32 * 32);
     Params params;
     CHECK(bench.run("k", {1, 1, 1}, {32, 1, 1}, params.add(memory.address()).add(stride)));
-    const KernelCounters& counters = bench.counters.kernels.at("k");
+    const KernelCounters& counters = bench.counters.of("k");
     return std::array<u64, 3>{counters.of(Category::load_global).units, counters.of(Category::load_global).ideal,
                               counters.of(Category::store_shared).units};
   };

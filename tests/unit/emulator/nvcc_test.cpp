@@ -299,7 +299,7 @@ TEST_CASE("emulator nvcc: jump tables and transposes") {
   CHECK(*reinterpret_cast<const int*>(bench.program->variable("counter").address) == 44);
   // The padding is what it is for.
   for (const auto& count :
-       {bench.counters.kernels["transpose"].of(Category::load_shared), bench.counters.kernels["transpose"].of(Category::store_shared)})
+       {bench.counters.of("transpose").of(Category::load_shared), bench.counters.of("transpose").of(Category::store_shared)})
     CHECK(count.units == count.ideal);
 }
 

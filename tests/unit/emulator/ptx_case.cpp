@@ -335,7 +335,7 @@ class Case {
     check_findings(bench, found, chosen);
     for (const Directive& d : of("value")) check_value(d, arrays);
     for (const Directive& d : of("counters"))
-      if (const std::string failure = test::failure_of(d.text, bench.counters.kernels.at("k")); !failure.empty()) fail(d.line, failure);
+      if (const std::string failure = test::failure_of(d.text, bench.counters.of("k")); !failure.empty()) fail(d.line, failure);
   }
 
   void check_error(const std::string& module, const std::map<std::string, std::string>& chosen) {

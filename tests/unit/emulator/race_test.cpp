@@ -212,7 +212,7 @@ TEST_CASE("emulator races: a launch stops at its first finding where it is told 
     Params params;
     CHECK(!bench.run("k", {100, 1, 1}, {32, 1, 1}, params.add(out.address())));
     CHECK(bench.has_found(DiagnosticKind::out_of_bounds));
-    return bench.counters.kernels.at("k").total().executed;
+    return bench.counters.of("k").total().executed;
   };
   CHECK(executed(false) >= 300);
   CHECK(executed(true) < 10);

@@ -80,7 +80,7 @@ TEST_CASE("estimate: products of a launch on tensor cores are counted from its i
   Params params;
   CHECK(bench.run("tensor_matmul", {1, 1, 1}, {128, 1, 1},
                   params.add(a.address()).add(b.address()).add(c.address()).add(u32{128}).add(u32{128}).add(u32{32})));
-  const KernelCounters& counters = bench.counters.kernels.at("tensor_matmul");
+  const KernelCounters& counters = bench.counters.of("tensor_matmul");
   CHECK(counters.matrix_products() == 128 * 128 * 32);
   CHECK(counters.threads == 128);
   CHECK(counters.shared_bytes == 49152);

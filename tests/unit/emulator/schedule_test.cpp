@@ -60,7 +60,7 @@ std::vector<u32> numbers_of(Order order, u64 seed, u64* executed = nullptr) {
   CHECK(values[0] == 12);
   std::set<u32> numbers(values.begin() + 1, values.begin() + 13);
   CHECK(numbers.size() == 12);
-  if (executed != nullptr) *executed = bench.counters.kernels.at("k").total().executed;
+  if (executed != nullptr) *executed = bench.counters.of("k").total().executed;
   return values;
 }
 

@@ -69,7 +69,7 @@ TEST_CASE("emulator wavefronts: as an H100 counts them, for every request measur
     REQUIRE(bench.run("k", {1, 1, 1}, {32, 1, 1}, params));
     const auto category = r.is_store ? Category::store_shared : Category::load_shared;
     INFO((r.is_store ? "st " : "ld "), r.bytes, " bytes, the first two at ", r.at[0], " and ", r.at[1]);
-    CHECK(bench.counters.kernels.at("k").of(category).units == r.wavefronts);
+    CHECK(bench.counters.of("k").of(category).units == r.wavefronts);
   }
 }
 

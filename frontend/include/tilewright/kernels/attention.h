@@ -102,7 +102,13 @@ AttentionPlan plan_attention(const ArgumentCheck& check, int element_bytes, cons
   p.window = std::min<std::int64_t>(attention.window, INT32_MAX / 2);
   p.depth = tile_depth(depth), p.value_depth = tile_depth(value_depth);
   const std::int64_t seen = attention.window > 0 ? std::min(p.keys, p.window * (attention.causal ? 1 : 2)) : p.keys;
-  p.shape = {p.batch * p.heads, p.queries, seen, p.depth, p.value_depth, element_bytes, attention.causal};
+  p.shape = {.heads = p.batch * p.heads,
+             .queries = p.queries,
+             .keys = seen,
+             .depth = p.depth,
+             .value_depth = p.value_depth,
+             .element_bytes = element_bytes,
+             .causal = attention.causal};
   return p;
 }
 

@@ -106,8 +106,12 @@ struct SeenRange {
 inline SeenRange seen_range(const I32& first, const I32& whole_first, const I32& whole_last, const I32& last, int step, bool masked_before,
                             bool masked_after) {
   const I32 begin = first / step * step, end = maximum(maximum(whole_last, 0) / step * step, begin);
-  if (!masked_before) return {begin, begin, end, last, masked_before, masked_after};
-  return {begin, clamp(cdiv(whole_first, step) * step, begin, end), end, maximum(last, begin), masked_before, masked_after};
+  return {.first = begin,
+          .whole_first = masked_before ? clamp(cdiv(whole_first, step) * step, begin, end) : begin,
+          .whole_last = end,
+          .last = maximum(last, begin),
+          .masked_before = masked_before,
+          .masked_after = masked_after};
 }
 
 /// Calls body(at, masked) for each step, in two loops: the steps without a mask, and those before and after them.

@@ -95,7 +95,7 @@ std::int64_t compact(X&& x, M&& mask, Y&& y, const Options& options = {}, Here a
   const auto line = host::line_of(from, copied, check, options);
   const auto mask_line = host::line_of(flags, copied_mask, check, options);
   std::int64_t kept = 0;
-  host::launch_tuned(check, host::ScanShape{n, sizeof(T), 4}, options,
+  host::launch_tuned(check, host::ScanShape{.n = n, .element_bytes = sizeof(T), .work = 4}, options,
                      [&](const Options& o) { kept = host::launch_compact(check, line, mask_line, to, o, at); });
   return kept;
 }

@@ -29,8 +29,8 @@ struct MatvecShape {
 };
 /// Rows of n elements, a program each, in steps of bn.
 struct RowsShape {
-  std::int64_t rows, n;
-  int element_bytes;
+  std::int64_t rows = 0, n = 0;
+  int element_bytes = 0;
   int arrays = 1;        // that are read
   int passes = 1;        // over a row
   int exponentials = 0;  // of an element
@@ -44,7 +44,7 @@ struct ElementsShape {
   int work = 1;  // operations on an element, more or less
   // Where columns of what is read are contiguous and rows of what is written are, or the reverse: the distance of neighbours along the
   // other axis, in bytes.
-  std::int64_t turned_stride = 0;
+  std::int64_t transposed_stride = 0;
   bool whole_rows = false;  // a tile has whole rows: bn does not count
   auto operator<=>(const ElementsShape&) const = default;
 };
@@ -52,7 +52,8 @@ struct ElementsShape {
 struct ReductionShape {
   std::int64_t matrices, m, k;
   int element_bytes;
-  bool turned = false;  // elements of a column are contiguous, not those of a row
+  bool transposed = false;  // elements of a column are contiguous, not those of a row
+  int most_step = 8192;     // of bk
   auto operator<=>(const ReductionShape&) const = default;
 };
 /// n elements in their order: bn in a step, in `splits` parts.

@@ -62,7 +62,7 @@ void launch_cross_entropy(const View<X, R>& logits, const View<I, kNumbersRank<R
   if (is_given(lse)) check.output("lse", lse), check_numbers<R>(check, "lse", "logits");
   check.options(options);
   check.finish();
-  const RowsShape shape = rows_of(logits, 1, 1, 1, true);
+  const RowsShape shape = rows_of(logits, {.exponentials = 1, .once = true});
   if (is_empty(shape)) return;
   static const Kernel kernel("cross_entropy", cross_entropy_kernel<std::remove_const_t<X>, std::remove_const_t<I>, L, R>);
   launch_tuned(check, shape, options, [&](const Options& o) {
@@ -90,7 +90,7 @@ void launch_cross_entropy_backward(const View<X, R>& logits, const View<I, kNumb
   check.same_shape("dlogits", "logits");
   check.options(options);
   check.finish();
-  const RowsShape shape = rows_of(logits, 1, 1, 1);
+  const RowsShape shape = rows_of(logits, {.exponentials = 1});
   if (is_empty(shape)) return;
   static const Kernel kernel("cross_entropy_backward",
                              cross_entropy_backward_kernel<DX, std::remove_const_t<I>, std::remove_const_t<DL>, R>);

@@ -130,8 +130,12 @@ void decode_attention(const View<Q, 3>& q, const View<K, 4>& k_cache, const View
   const double scale = host::scale_of(check, decode.scale, depth);
   const View<const O, 4> grouped_q = host::split_axis(View<const O, 3>(q), 1, key_heads, at);
   const auto pages = host::or_none(decode.pages, lengths, at);
-  const host::DecodeShape shape{batch * key_heads, capacity, page_size, heads / key_heads, host::tile_depth(std::max(depth, value_depth)),
-                                sizeof(O)};
+  const host::DecodeShape shape{.sequences = batch * key_heads,
+                                .capacity = capacity,
+                                .page_size = page_size,
+                                .group = heads / key_heads,
+                                .depth = host::tile_depth(std::max(depth, value_depth)),
+                                .element_bytes = sizeof(O)};
   host::launch_tuned(check, shape, options, [&](const Options& o) {
     const Configuration& c = *o.configuration;
     const DecodeTiles tiles{.bm = c.bm,

@@ -55,7 +55,7 @@ template <class T, int R>
 ElementsShape elements_of(const View<T, R>& y, int work) {
   std::int64_t matrices = 1;
   for (int axis = 0; axis + 2 < R; ++axis) matrices *= extent_of(y, axis);
-  return {matrices, extent_of(y, -2), extent_of(y, -1), sizeof(T), work};
+  return {.matrices = matrices, .rows = extent_of(y, -2), .columns = extent_of(y, -1), .element_bytes = sizeof(T), .work = work};
 }
 inline bool is_empty(const ElementsShape& s) { return s.matrices * s.rows * s.columns == 0; }
 /// The launch of a program for each tile.
@@ -92,7 +92,7 @@ void launch_copy(const char* name, const View<X, R>& x, const View<Y, R>& y, con
   check.finish();
   ElementsShape shape = elements_of(to, 1);
   if (has_contiguous_columns(from) != has_contiguous_columns(to))
-    shape.turned_stride = std::max(stride_of(from, -1) * std::int64_t{sizeof(X)}, stride_of(to, -1) * std::int64_t{sizeof(Y)});
+    shape.transposed_stride = std::max(stride_of(from, -1) * std::int64_t{sizeof(X)}, stride_of(to, -1) * std::int64_t{sizeof(Y)});
   if (is_empty(shape)) return;
   static const Kernel kernel("copy", copy_kernel<From, Y, (R > 1 ? R : 2)>);
   launch_tuned(check, shape, options,

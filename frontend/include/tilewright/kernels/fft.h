@@ -137,7 +137,7 @@ void fft(const View<X, R>& x, const View<Y, R>& y, bool inverse = false, const O
   check.finish();
   const std::int64_t batch = R == 3 ? host::extent_of(x, 0) : 1;
   if (batch == 0) return;
-  const host::FftShape shape{batch * std::max<std::int64_t>(n >> host::kMostFftBits, 1), sizeof(Y)};
+  const host::FftShape shape{.transforms = batch * std::max<std::int64_t>(n >> host::kMostFftBits, 1), .element_bytes = sizeof(Y)};
   host::launch_tuned(check, shape, options, [&](const Options& o) {
     host::launch_fft(check, host::with_batch<3>(x, batch, at), host::with_batch<3>(y, batch, at), inverse, o, at);
   });

@@ -5,6 +5,13 @@
 
 namespace tilewright::kernels {
 
+/// Whether an index chooses one of `count`; an Error in checked mode where it does not, and `read` says that it is one.
+inline Bool chooses_one(const I64& index, const I64& count, const Bool& read) {
+  const auto inside = index >= 0 && index < count;
+  device_assert(inside, "an index is out of range", read);
+  return inside;
+}
+
 /// A tile of an array of slices [index's extents.., slice's extents..]: rows count all axes but the last in row-major order, columns are
 /// the last one. Slice s of it belongs to slice `chosen` of the array that the index leads into.
 template <int K>
@@ -32,8 +39,7 @@ SliceTile<K> slice_tile(const View<T, K>& slices, const View<const I, P>& index,
   // An index is that of a row where slices have axes, else that of an element.
   const Bool index_inside = P < K ? i < rows : tile.inside;
   tile.chosen = load(index.pointer(of_index), index_inside).template to<std::int64_t>();
-  tile.chosen_inside = tile.chosen >= 0 && tile.chosen < count;
-  device_assert(tile.chosen_inside, "an index is out of range", index_inside);
+  tile.chosen_inside = chooses_one(tile.chosen, count, index_inside);
   return tile;
 }
 
@@ -56,11 +62,17 @@ void gather_kernel(View<const T, R> x, View<const I, P> index, View<T, P + R - 1
 
 namespace tilewright::kernels::host {
 
-/// Checks an array of slices that an index chooses from `of`: [index's extents.., extents of `of` from its second axis on..].
-inline void check_slices(const ArgumentCheck& check, const char* slices, const char* index, int index_rank, const char* of, int of_rank) {
-  check.same_shape(slices, index, index_rank);
+/// Checks an array of slices that an index of rank P chooses from `of`, [index's extents.., extents of `of` from its second axis on..], and
+/// what is checked last of all. T, I and Y: the elements of x, the index and y.
+template <class T, class I, class Y>
+void check_slices(const ArgumentCheck& check, const char* slices, int index_rank, const char* of, int of_rank, const Options& options) {
+  static_assert(std::is_same_v<T, Y>, "x and y have one element type, and y is a view that can be written");
+  static_assert(OneOf<I, std::int32_t, std::int64_t>, "index holds int32_t or int64_t");
+  check.same_shape(slices, "index", index_rank);
   static constexpr const char* axis_names[] = {"that of axis 0", "that of axis 1", "that of axis 2", "that of axis 3", "that of axis 4"};
   for (int axis = 1; axis < of_rank; ++axis) check.equal(slices, index_rank + axis - 1, axis_names[axis], of, axis);
+  check.options(options);
+  check.finish();
 }
 
 /// The elements of an array of slices, each axis but the last one as rows of one matrix.
@@ -68,23 +80,19 @@ template <class T, int R>
 ElementsShape slices_of(const View<T, R>& slices) {
   std::int64_t rows = 1;
   for (int axis = 0; axis + 1 < R; ++axis) rows *= extent_of(slices, axis);
-  return {1, rows, extent_of(slices, -1), sizeof(T)};
+  return {.matrices = 1, .rows = rows, .columns = extent_of(slices, -1), .element_bytes = sizeof(T)};
 }
 
 template <class X, class I, class Y, int R, int P, int K>
 void launch_gather(const View<X, R>& x, const View<I, P>& index, const View<Y, K>& y, const Options& options, const Here& at) {
   using T = std::remove_const_t<X>;
   using Index = std::remove_const_t<I>;
-  static_assert(std::is_same_v<T, Y>, "x and y have one element type, and y is a view that can be written");
-  static_assert(OneOf<Index, std::int32_t, std::int64_t>, "index holds int32_t or int64_t");
   static_assert(K == P + R - 1, "y has the axes of index, and then those of x from its second one on");
   ArgumentCheck check("gather", at);
   check.input("x", x);
   check.input("index", index);
   check.output("y", y);
-  check_slices(check, "y", "index", P, "x", R);
-  check.options(options);
-  check.finish();
+  check_slices<T, Index, Y>(check, "y", P, "x", R, options);
   const ElementsShape shape = slices_of(y);
   if (is_empty(shape)) return;
   static const Kernel kernel("gather", gather_kernel<T, Index, R, P>);

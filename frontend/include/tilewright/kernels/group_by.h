@@ -81,9 +81,9 @@ void group_carries_kernel(View<const std::int32_t, 1> begins, View<const S, 1> t
 }
 
 /// Stores the key and the combined values of each run that ends among `length` elements.
-template <class K, class S, class V, class F>
+template <class K, class S, class V, class R, class F>
 void group_results_kernel(View<const K, 1> keys, View<const V, 1> values, View<const std::int32_t, 1> ids, View<const S, 1> carries,
-                          View<K, 1> to_keys, View<V, 1> to_values, I64 length, int block, F) {
+                          View<K, 1> to_keys, View<R, 1> to_values, I64 length, int block, F) {
   const I64 begin = program_id(0).to<std::int64_t>() * length, n = values.extent(0);
   Tile<S> carry = reshape(carries.load({program_id(0)}, {1}), {});
   for (auto at : range(begin, minimum(begin + length, n), block)) {
@@ -94,7 +94,7 @@ void group_results_kernel(View<const K, 1> keys, View<const V, 1> values, View<c
     const auto id = load(ids.pointer({i}), i < n), next = load(ids.pointer({i + 1}), i + 1 < n);
     const auto ends = i < n && id != next;
     store(to_keys.pointer({(id - 1).template to<std::int64_t>()}), load(keys.pointer({i}), ends), ends);
-    store(to_values.pointer({(id - 1).template to<std::int64_t>()}), combined.template to<V>(), ends);
+    store(to_values.pointer({(id - 1).template to<std::int64_t>()}), combined.template to<R>(), ends);
   }
 }
 
@@ -102,21 +102,20 @@ void group_results_kernel(View<const K, 1> keys, View<const V, 1> values, View<c
 
 namespace tilewright::kernels::host {
 
-/// The number of each sorted key's run of equal keys, from 1 on.
+/// The number of each sorted key's run of equal keys, from 1 on. `options` have a configuration.
 template <class K>
 Buffer<std::int32_t> number_runs(const Device& device, const View<const K, 1>& sorted, const Options& options, const Here& at) {
   const std::int64_t n = extent_of(sorted, 0);
-  const Configuration c = chosen_configuration(device, ScanShape{n, sizeof(K)}, options);
+  const int bn = options.configuration->bn;
   Buffer<std::int32_t> ids = device.allocate<std::int32_t>(n, at);
   static const Kernel kernel("group_heads", group_heads_kernel<UnsignedOf<sizeof(K)>, K>);
-  kernel({.grid = tilewright::cdiv(n, std::int64_t{c.bn}), .num_warps = c.num_warps, .stream = stream_of(options)}, sorted,
-         view_of(ids, at), c.bn, at);
+  kernel(launch_of(tilewright::cdiv(n, std::int64_t{bn}), options), sorted, view_of(ids, at), bn, at);
   launch_scan<std::int32_t>(device, View<const std::int32_t, 1>(view_of(ids, at)), view_of(ids, at), 0, false, Add(),
                             {.stream = options.stream}, at);
   return ids;
 }
 
-/// Combines the values of sorted keys, at least one, by key. Holds what the kernels use until they have run.
+/// Combines the values of sorted keys, at least one, by key. Holds what the kernels use until they have run. `options` have a configuration.
 template <class K, class V, class F>
 class Runs {
  public:
@@ -128,7 +127,7 @@ class Runs {
         f_(f),
         options_(options),
         at_(at),
-        c_(chosen_configuration(device, ScanShape{extent_of(keys, 0), sizeof(V)}, options)),
+        c_(*options.configuration),
         parts_(parts_of(extent_of(keys, 0), c_)) {
     static const Kernel parts_kernel("group_parts", group_parts_kernel<S, V, F>);
     static const Kernel carries_kernel("group_carries", group_carries_kernel<S, F>);
@@ -143,8 +142,9 @@ class Runs {
   /// The number of different keys, on the device.
   Buffer<std::int32_t>& count() { return count_; }
   /// Stores each key and its combined values, from the first element on.
-  void store(const View<K, 1>& to_keys, const View<V, 1>& to_values) {
-    static const Kernel kernel("group_results", group_results_kernel<K, S, V, F>);
+  template <class R>
+  void store(const View<K, 1>& to_keys, const View<R, 1>& to_values) {
+    static const Kernel kernel("group_results", group_results_kernel<K, S, V, R, F>);
     kernel(launch(parts_.count), keys_, values_, view_of(ids_, at_), view_of(carries_, at_), to_keys, to_values, parts_.length, c_.bn, f_,
            at_);
   }
@@ -185,20 +185,25 @@ Groups<std::remove_const_t<host::WholeElement<K>>, std::remove_const_t<host::Who
   check.equal("values", 0, "N", "keys", 0);
   check.options(options);
   check.finish();
-  const Device& device = check.device();
+  const Device device = check.device();
   const std::int64_t n = host::extent_of(by, 0);
-  Groups<Key, Value> sorted{device.allocate<Key>(n, at), device.allocate<Value>(n, at)};
-  if (n == 0) return sorted;
-  const auto sorted_keys = host::view_of(sorted.keys, at);
-  const auto sorted_values = host::view_of(sorted.values, at);
-  host::launch_copy("copy", by, sorted_keys, {.stream = options.stream}, at);
-  host::launch_copy("copy", of, sorted_values, {.stream = options.stream}, at);
-  host::launch_sort(device, sorted_keys, sorted_values, true, false, options, at);
-  host::Runs<Key, Value, F> runs(device, sorted_keys, sorted_values, f, options, at);
-  const std::int64_t groups = host::only_element(runs.count(), options, at);
-  Groups<Key, Value> result{device.allocate<Key>(groups, at), device.allocate<Value>(groups, at)};
-  runs.store(host::view_of(result.keys, at), host::view_of(result.values, at));
-  if (options.stream.handle()) options.stream.synchronize(at);
+  Groups<Key, Value> result{device.allocate<Key>(0, at), device.allocate<Value>(0, at)};
+  if (n == 0) return result;
+  const auto launch = [&](const Options& o) {
+    Buffer<Key> sorted_keys = device.allocate<Key>(n, at);
+    Buffer<Value> sorted_values = device.allocate<Value>(n, at);
+    const auto keys_view = host::view_of(sorted_keys, at);
+    const auto values_view = host::view_of(sorted_values, at);
+    host::launch_copy("copy", by, keys_view, {.stream = o.stream}, at);
+    host::launch_copy("copy", of, values_view, {.stream = o.stream}, at);
+    host::launch_sort(device, keys_view, values_view, true, false, o, at);
+    host::Runs<Key, Value, F> runs(device, keys_view, values_view, f, o, at);
+    const std::int64_t groups = host::only_element(runs.count(), o, at);
+    result = {device.allocate<Key>(groups, at), device.allocate<Value>(groups, at)};
+    runs.store(host::view_of(result.keys, at), host::view_of(result.values, at));
+    if (o.stream.handle()) o.stream.synchronize(at);
+  };
+  host::launch_tuned(check, host::sort_shape<Key>(n), options, launch, typeid(F));
   return result;
 }
 

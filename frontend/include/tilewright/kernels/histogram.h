@@ -36,7 +36,7 @@ void launch_histogram(ArgumentCheck& check, const View<const X, 1>& x, const Vie
   if (n == 0) return fill(counts, C(0), {.stream = options.stream}, check.at());
   const int table = bins <= 4096 ? static_cast<int>(next_power_of_two(bins)) : 0;
   static const Kernel kernel("histogram", histogram_kernel<X, C>);
-  launch_tuned(check, ScanShape{n, sizeof(X), 4}, options, [&](const Options& o) {
+  launch_tuned(check, ScanShape{.n = n, .element_bytes = sizeof(X), .work = 4}, options, [&](const Options& o) {
     const auto [length, parts] = parts_of(n, *o.configuration);
     fill(counts, C(0), {.stream = o.stream}, check.at());
     kernel(launch_of(parts, o), x, address_of(counts), stride_of(counts, 0), bins, length, o.configuration->bn, table, check.at());

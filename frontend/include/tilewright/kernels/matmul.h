@@ -158,7 +158,7 @@ inline std::int64_t programs_of(const ProductShape& s, const Configuration& c) {
   return s.batch * cdiv(s.m, std::int64_t{c.bm}) * cdiv(s.n, std::int64_t{c.bn});
 }
 inline ProductTiles tiles_of(const ProductShape& s, const Configuration& c) {
-  return {c.bm, c.bn, c.bk, c.group, s.m % c.bm == 0 && s.n % c.bn == 0};
+  return {.bm = c.bm, .bn = c.bn, .bk = c.bk, .group = c.group, .whole = s.m % c.bm == 0 && s.n % c.bn == 0};
 }
 
 /// Checks the arguments a [.., M, K], b [.., K, N] and c [.., M, N], and with `more` what else the function takes.
@@ -176,7 +176,7 @@ ProductShape check_product(
   more();
   check.options(options);
   check.finish();
-  return {batch, extent_of(c, -2), extent_of(c, -1), extent_of(a, -1), sizeof(A)};
+  return {.batch = batch, .m = extent_of(c, -2), .n = extent_of(c, -1), .k = extent_of(a, -1), .element_bytes = sizeof(A)};
 }
 
 template <class A, class B, class C, int R, class Epilogue, class... X>

@@ -41,7 +41,7 @@ void launch_matvec(const View<A, R>& a, const View<X, V>& x, const View<Y, V>& y
   check.finish();
   if (batch * m == 0) return;
   static const Kernel kernel("matvec", matvec_kernel<T, Y>);
-  const MatvecShape shape{batch, m, extent_of(a, -1), sizeof(T)};
+  const MatvecShape shape{.batch = batch, .m = m, .k = extent_of(a, -1), .element_bytes = sizeof(T)};
   launch_tuned(check, shape, options, [&](const Options& o) {
     const int bm = o.configuration->bm, bk = o.configuration->bk;
     kernel(launch_of(batch * tilewright::cdiv(m, std::int64_t{bm}), o), with_batch<3>(a, batch, at), with_batch<2>(x, batch, at),

@@ -136,7 +136,7 @@ void launch_norm(const char* name, bool centered, const View<X, R>& x, const Vie
   if (!(eps >= 0)) check.fail("eps must not be negative, nor NaN");
   check.options(options);
   check.finish();
-  const RowsShape shape = rows_of(x, 1, centered ? 3 : 2);
+  const RowsShape shape = rows_of(x, {.passes = centered ? 3 : 2});
   if (is_empty(shape)) return;
   static const Kernel kernel("norm", norm_kernel<Y, W, R>);
   launch_tuned(check, shape, options, [&](const Options& o) {
@@ -167,7 +167,7 @@ void launch_norm_backward(const char* name, bool centered, const View<X, R>& x, 
   if (is_given(dbeta)) check.output("dbeta", dbeta), check.equal("dbeta", 0, "N", "x", -1);
   check.options(options);
   check.finish();
-  const RowsShape shape = rows_of(x, 2, 2);
+  const RowsShape shape = rows_of(x, {.arrays = 2, .passes = 2});
   if (shape.n == 0) return;
   const auto means = or_none(mean, x, at);
   if (shape.rows > 0) {
@@ -178,23 +178,27 @@ void launch_norm_backward(const char* name, bool centered, const View<X, R>& x, 
     });
   }
   if (!is_given(dgamma) && !is_given(dbeta)) return;
-  Options chosen = options;
-  chosen.configuration = chosen_configuration(check.device(), shape, options);
-  // Sums over rows in parts, so that more programs run than there are blocks of columns; then the parts.
-  using S = Accumulator<DX>;
-  const int block = std::min(chosen.configuration->bn, 256);
-  const std::int64_t blocks = tilewright::cdiv(shape.n, std::int64_t{block});
-  const std::int64_t count = options.batch_invariant ? 1 : std::clamp<std::int64_t>(shape.rows / 16, 1, 64);
-  const std::int64_t length = std::max<std::int64_t>(tilewright::cdiv(shape.rows, count), 1);
-  static const Kernel weights_kernel("norm_weights", norm_weights_kernel<DX, R>);
-  static const Kernel add_kernel("norm_add_parts", add_parts_kernel<S, W>);
-  Buffer<S> products = check.device().template allocate<S>(count * shape.n, at);
-  Buffer<S> sums = check.device().template allocate<S>(count * shape.n, at);
-  const View<S, 2> product_parts = view(products, {count, shape.n}, at), sum_parts = view(sums, {count, shape.n}, at);
-  weights_kernel(launch_of({blocks, count}, chosen), x, means, rstd, dy, product_parts, sum_parts, shape.rows, length, block,
-                 {centered, is_given(dgamma), is_given(dbeta), centered, true}, at);
-  if (is_given(dgamma)) add_kernel(launch_of(blocks, chosen), product_parts, dgamma, block, at);
-  if (is_given(dbeta)) add_kernel(launch_of(blocks, chosen), sum_parts, dbeta, block, at);
+  // The caller's configuration is one of rows.
+  Options of_sums = options;
+  of_sums.configuration = {};
+  const ReductionShape sums{
+      .matrices = 1, .m = shape.n, .k = shape.rows, .element_bytes = sizeof(DX), .transposed = true, .most_step = 1};
+  launch_tuned(check, sums, of_sums, [&](const Options& o) {
+    // Sums over rows in parts, so that more programs run than there are blocks of columns; then the parts.
+    using S = Accumulator<DX>;
+    const int block = o.configuration->bm;
+    const std::int64_t blocks = tilewright::cdiv(shape.n, std::int64_t{block}), count = o.batch_invariant ? 1 : o.configuration->splits;
+    const std::int64_t length = std::max<std::int64_t>(tilewright::cdiv(shape.rows, count), 1);
+    static const Kernel weights_kernel("norm_weights", norm_weights_kernel<DX, R>);
+    static const Kernel add_kernel("norm_add_parts", add_parts_kernel<S, W>);
+    Buffer<S> product_memory = check.device().template allocate<S>(count * shape.n, at);
+    Buffer<S> sum_memory = check.device().template allocate<S>(count * shape.n, at);
+    const View<S, 2> products = view(product_memory, {count, shape.n}, at), of_dy = view(sum_memory, {count, shape.n}, at);
+    weights_kernel(launch_of({blocks, count}, o), x, means, rstd, dy, products, of_dy, shape.rows, length, block,
+                   {centered, is_given(dgamma), is_given(dbeta), centered, true}, at);
+    if (is_given(dgamma)) add_kernel(launch_of(blocks, o), products, dgamma, block, at);
+    if (is_given(dbeta)) add_kernel(launch_of(blocks, o), of_dy, dbeta, block, at);
+  });
 }
 
 }  // namespace tilewright::kernels::host

@@ -48,16 +48,14 @@ bool has_dense_columns(const View<T, R>& x) {
 template <class S, class X, class Y, int RX, int RY, class F>
 void launch_reduce_parts(const View<const X, RX>& x, const View<Y, RY>& y, std::int64_t parts, X identity, F f, const Options& options,
                          const Here& at) {
-  // Of two names, since counters keep one compiled kernel of each.
   static const Kernel kernel("reduce", reduce_kernel<X, S, Y, RX, RY, F>);
-  static const Kernel parts_kernel("reduce_parts", reduce_kernel<X, S, Y, RX, RY, F>);
   const std::int64_t m = extent_of(x, -2), k = extent_of(x, -1), matrices = size_of(y) / m / parts;
   const int bm = options.configuration->bm, bk = options.configuration->bk;
   const std::int64_t length = tilewright::cdiv(tilewright::cdiv(k, parts), std::int64_t{bk}) * bk;
   // The order of a sum must not depend on the strides then.
   const bool by_columns = !options.batch_invariant && has_dense_columns(x);
-  (parts > 1 ? parts_kernel : kernel)(launch_of(parts * matrices * tilewright::cdiv(m, std::int64_t{bm}), options), x, y, matrices, length,
-                                      identity, bm, bk, by_columns, f, at);
+  kernel(launch_of(parts * matrices * tilewright::cdiv(m, std::int64_t{bm}), options), x, y, matrices, length, identity, bm, bk, by_columns, f,
+         at);
 }
 
 /// y = f over the last axis of x. Few long rows are combined in parts, which a second launch combines in their order.
@@ -66,7 +64,8 @@ void launch_reduce(const ArgumentCheck& check, const View<const X, RX>& x, const
                    const Here& at) {
   const std::int64_t results = size_of(y), m = extent_of(x, -2);
   if (results == 0) return;
-  const ReductionShape shape{results / m, m, extent_of(x, -1), sizeof(X), has_dense_columns(x)};
+  const ReductionShape shape{
+      .matrices = results / m, .m = m, .k = extent_of(x, -1), .element_bytes = sizeof(X), .transposed = has_dense_columns(x)};
   const auto launch = [&](const Options& o) {
     const std::int64_t splits = o.configuration->splits;
     if (splits == 1) return launch_reduce_parts<S>(x, y, 1, identity, f, o, at);

@@ -58,12 +58,12 @@ using RowNumbersOf = NumbersOf<WholeElement<X>, kRank<X>>;
 template <class A, class X>
 concept RowNumbersLike = WholeArray<X> && ArrayOf<A, kNumbersRank<kRank<X>>>;
 
-/// The rows of x, of which the kernel reads `arrays` of the same shape in `passes`.
+/// The rows of x, with what the kernel does with them.
 template <class T, int R>
-RowsShape rows_of(const View<T, R>& x, int arrays, int passes, int exponentials = 0, bool once = false) {
-  std::int64_t rows = 1;
-  for (int axis = 0; axis + 1 < R; ++axis) rows *= extent_of(x, axis);
-  return {rows, extent_of(x, -1), sizeof(T), arrays, passes, exponentials, once};
+RowsShape rows_of(const View<T, R>& x, RowsShape work) {
+  work.rows = 1, work.n = extent_of(x, -1), work.element_bytes = sizeof(T);
+  for (int axis = 0; axis + 1 < R; ++axis) work.rows *= extent_of(x, axis);
+  return work;
 }
 inline bool is_empty(const RowsShape& s) { return s.rows == 0 || s.n == 0; }
 

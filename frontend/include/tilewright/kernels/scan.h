@@ -31,7 +31,7 @@ void launch_scan(const Device& device, const View<const X, 1>& x, const View<Y, 
   const S neutral(identity);
   const std::int64_t n = extent_of(x, 0);
   if (n == 0) return;
-  const Configuration c = chosen_configuration(device, ScanShape{n, sizeof(X)}, options);
+  const Configuration c = chosen_configuration(device, ScanShape{.n = n, .element_bytes = sizeof(X)}, options);
   const auto [length, parts] = parts_of(n, c);
   static const Kernel kernel("scan", scan_kernel<X, S, Y, F>);
   static const Kernel carry_kernel("scan_carries", scan_kernel<S, S, S, F>);
@@ -81,7 +81,7 @@ void scan(X&& x, Y&& y, F f, host::ElementValue<host::WholeElement<X>> identity,
   const View<U, 1> scanned = result ? *result : view(dense, {dense.size()}, at);
   const T neutral = identity.in(check, "identity");
   const auto launch = [&](const Options& o) { host::launch_scan<S>(check.device(), line, scanned, neutral, exclusive, f, o, at); };
-  if (host::size_of(from) > 0) host::launch_tuned(check, host::ScanShape{host::size_of(from), sizeof(T)}, options, launch, typeid(F));
+  if (host::size_of(from) > 0) host::launch_tuned(check, host::ScanShape{.n = host::size_of(from), .element_bytes = sizeof(T)}, options, launch, typeid(F));
   if (!result) host::launch_copy("copy", host::dense_like(dense, to, at), to, {.stream = options.stream}, at);
 }
 /// The same with options only.

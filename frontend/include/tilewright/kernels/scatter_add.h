@@ -21,15 +21,14 @@ inline void scatter_starts_kernel(View<const std::int32_t, 1> ids, View<std::int
 }
 
 /// y[index[run]] += sums[run].
-template <class T, class I>
-void scatter_elements_kernel(View<const I, 1> indices, View<const T, 1> sums, View<const std::int32_t, 1> count, View<T, 1> y, int block) {
+template <class S, class T, class I>
+void scatter_elements_kernel(View<const I, 1> indices, View<const S, 1> sums, View<const std::int32_t, 1> count, View<T, 1> y, int block) {
   const I64 i = program_id(0).to<std::int64_t>() * block + arange(0, block);
   const auto runs = reshape(count.load({0}, {1}), {}).template to<std::int64_t>();
   const I64 index = load(indices.pointer({i}), i < runs).template to<std::int64_t>();
-  const auto inside = index >= 0 && index < y.extent(0);
-  device_assert(inside, "an index is out of range", i < runs);
+  const auto mask = chooses_one(index, y.extent(0), i < runs) && i < runs;
   const auto to = y.pointer({index});
-  store(to, load(to, i < runs && inside) + load(sums.pointer({i}), i < runs), i < runs && inside);
+  store(to, (load(to, mask).template to<S>() + load(sums.pointer({i}), mask)).template to<T>(), mask);
 }
 
 /// y[index[run], j..] += the slices of x at the run's positions, in their order. A program adds `bn` elements of the slices of a run.
@@ -54,8 +53,7 @@ void scatter_slices_kernel(View<const T, K> x, View<const I, 1> indices, View<co
     sum += load(x.pointer(at), j < columns).template to<S>();
   }
   const I64 index = load(indices.pointer({begin}), run < runs).template to<std::int64_t>();
-  const auto inside = index >= 0 && index < y.extent(0) && run < runs;
-  device_assert(inside, "an index is out of range", run < runs);
+  const auto inside = chooses_one(index, y.extent(0), run < runs) && run < runs;
   Indices<R> to{index};
   for (std::size_t axis = 1; axis < R; ++axis) to[axis] = of_slice[axis - 1];
   const auto address = y.pointer(to);
@@ -67,52 +65,74 @@ void scatter_slices_kernel(View<const T, K> x, View<const I, 1> indices, View<co
 
 namespace tilewright::kernels::host {
 
+/// The indices in row-major order, for a sort.
+template <class I, int P>
+Buffer<std::remove_const_t<I>> copy_of(const ArgumentCheck& check, const View<I, P>& x, const Options& options) {
+  Buffer<std::remove_const_t<I>> copy = check.device().template allocate<std::remove_const_t<I>>(size_of(x), check.at());
+  launch_copy("copy", x, dense_like(copy, x, check.at()), {.stream = options.stream}, check.at());
+  return copy;
+}
+
+/// `options` have a configuration.
+template <class S, class X, class I, class Y, int P>
+void scatter_elements(const ArgumentCheck& check, const View<X, P>& x, const View<I, P>& index, const View<Y, 1>& y, const Options& options) {
+  using Index = std::remove_const_t<I>;
+  const Here& at = check.at();
+  const Device device = check.device();
+  const std::int64_t n = size_of(index);
+  Buffer<Index> keys = copy_of(check, index, options), indices = device.allocate<Index>(n, at);
+  Buffer<Y> values = copy_of(check, x, options);
+  Buffer<S> sums = device.allocate<S>(n, at);
+  launch_sort(device, view_of(keys, at), view_of(values, at), true, false, options, at);
+  Runs<Index, Y, Add> runs(device, view_of(keys, at), view_of(values, at), Add(), options, at);
+  runs.store(view_of(indices, at), view_of(sums, at));
+  static const Kernel kernel("scatter_elements", scatter_elements_kernel<S, Y, Index>);
+  const int bn = options.configuration->bn;
+  kernel(launch_of(tilewright::cdiv(n, std::int64_t{bn}), options), view_of(indices, at), view_of(sums, at), view_of(runs.count(), at), y, bn,
+         at);
+}
+
+/// `options` have a configuration.
+template <class S, class X, class I, class Y, int R, int P, int K>
+void scatter_slices(const ArgumentCheck& check, const View<X, K>& x, const View<I, P>& index, const View<Y, R>& y, const Options& options) {
+  using Index = std::remove_const_t<I>;
+  const Here& at = check.at();
+  const Device device = check.device();
+  const std::int64_t n = size_of(index), blocks = tilewright::cdiv(n, std::int64_t{options.configuration->bn}), columns = size_of(x) / n;
+  Buffer<Index> keys = copy_of(check, index, options);
+  Buffer<std::int64_t> positions = device.allocate<std::int64_t>(n, at), starts = device.allocate<std::int64_t>(n, at);
+  static const Kernel positions_kernel("scatter_positions", scatter_positions_kernel);
+  static const Kernel starts_kernel("scatter_starts", scatter_starts_kernel);
+  static const Kernel kernel("scatter_slices", scatter_slices_kernel<S, Y, Index, R, K>);
+  positions_kernel(launch_of(blocks, options), view_of(positions, at), options.configuration->bn, at);
+  launch_sort(device, view_of(keys, at), view_of(positions, at), true, false, options, at);
+  Buffer<std::int32_t> ids = number_runs(device, View<const Index, 1>(view_of(keys, at)), options, at);
+  starts_kernel(launch_of(blocks, options), view_of(ids, at), view_of(starts, at), options.configuration->bn, at);
+  const int bn = static_cast<int>(std::min<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)), 1024));
+  kernel(launch_of(n * tilewright::cdiv(columns, std::int64_t{bn}), options), x, view_of(keys, at), view_of(positions, at), view_of(starts, at),
+         view_of(ids, at), y, bn, at);
+}
+
 template <class X, class I, class Y, int R, int P, int K>
 void launch_scatter_add(const View<X, K>& x, const View<I, P>& index, const View<Y, R>& y, const Options& options, const Here& at) {
   using T = std::remove_const_t<X>;
   using Index = std::remove_const_t<I>;
   using S = std::conditional_t<OneOf<T, f16, bf16>, float, T>;
-  static_assert(std::is_same_v<T, Y>, "x and y have one element type, and y is a view that can be written");
-  static_assert(OneOf<Index, std::int32_t, std::int64_t>, "index holds int32_t or int64_t");
   static_assert(K == P + R - 1, "x has the axes of index, and then those of y from its second one on");
   ArgumentCheck check("scatter_add", at);
   check.input("x", x);
   check.input("index", index);
-  check.output("y", y);
-  check_slices(check, "x", "index", P, "y", R);
-  check.options(options);
-  check.finish();
-  const Device& device = check.device();
+  check.update("y", y);
+  check_slices<T, Index, Y>(check, "x", P, "y", R, options);
   const std::int64_t n = size_of(index);
   if (size_of(x) == 0) return;
-  const Configuration c = chosen_configuration(device, ScanShape{n, sizeof(T)}, options);
-  const auto launch = [&](std::int64_t grid) { return Launch{.grid = grid, .num_warps = c.num_warps, .stream = stream_of(options)}; };
-  const std::int64_t blocks = tilewright::cdiv(n, std::int64_t{c.bn});
-  Buffer<Index> keys = device.allocate<Index>(n, at);
-  launch_copy("copy", index, dense_like(keys, index, at), {.stream = options.stream}, at);
-  if constexpr (R == 1) {
-    Buffer<T> values = device.allocate<T>(n, at), sums = device.allocate<T>(n, at);
-    Buffer<Index> indices = device.allocate<Index>(n, at);
-    launch_copy("copy", x, dense_like(values, x, at), {.stream = options.stream}, at);
-    launch_sort(device, view_of(keys, at), view_of(values, at), true, false, options, at);
-    Runs<Index, T, Add> runs(device, view_of(keys, at), view_of(values, at), Add(), options, at);
-    runs.store(view_of(indices, at), view_of(sums, at));
-    static const Kernel kernel("scatter_elements", scatter_elements_kernel<T, Index>);
-    kernel(launch(blocks), view_of(indices, at), view_of(sums, at), view_of(runs.count(), at), y, c.bn, at);
-  } else {
-    Buffer<std::int64_t> positions = device.allocate<std::int64_t>(n, at), starts = device.allocate<std::int64_t>(n, at);
-    static const Kernel positions_kernel("scatter_positions", scatter_positions_kernel);
-    static const Kernel starts_kernel("scatter_starts", scatter_starts_kernel);
-    static const Kernel kernel("scatter_slices", scatter_slices_kernel<S, T, Index, R, K>);
-    positions_kernel(launch(blocks), view_of(positions, at), c.bn, at);
-    launch_sort(device, view_of(keys, at), view_of(positions, at), true, false, options, at);
-    Buffer<std::int32_t> ids = number_runs(device, View<const Index, 1>(view_of(keys, at)), options, at);
-    starts_kernel(launch(blocks), view_of(ids, at), view_of(starts, at), c.bn, at);
-    const std::int64_t columns = size_of(x) / n;
-    const int bn = static_cast<int>(std::min<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)), 1024));
-    kernel(launch(n * tilewright::cdiv(columns, std::int64_t{bn})), x, view_of(keys, at), view_of(positions, at), view_of(starts, at),
-           view_of(ids, at), y, bn, at);
-  }
+  const auto launch = [&](const Options& o) {
+    if constexpr (R == 1)
+      scatter_elements<S>(check, x, index, y, o);
+    else
+      scatter_slices<S>(check, x, index, y, o);
+  };
+  launch_tuned(check, sort_shape<Index>(n), options, launch);
 }
 
 }  // namespace tilewright::kernels::host

@@ -83,7 +83,7 @@ void launch_softmax(const char* name, const View<X, R>& x, const View<Y, R>& y, 
   check.same_shape("y", "x");
   check.options(options);
   check.finish();
-  const RowsShape shape = rows_of(x, 1, 2, 1, true);
+  const RowsShape shape = rows_of(x, {.passes = 2, .exponentials = 1, .once = true});
   if (is_empty(shape)) return;
   static const Kernel kernel("softmax", softmax_kernel<Y, R>);
   launch_tuned(check, shape, options, [&](const Options& o) {
@@ -104,7 +104,7 @@ void launch_softmax_backward(const View<Y, R>& y, const View<DY, R>& dy, const V
   check.same_shape("dx", "y");
   check.options(options);
   check.finish();
-  const RowsShape shape = rows_of(y, 2, 2);
+  const RowsShape shape = rows_of(y, {.arrays = 2, .passes = 2});
   if (is_empty(shape)) return;
   static const Kernel kernel("softmax_backward", softmax_backward_kernel<DX, R>);
   launch_tuned(check, shape, options, [&](const Options& o) { kernel(launch_of(shape.rows, o), y, dy, dx, o.configuration->bn, at); });

@@ -71,7 +71,7 @@ struct NoValues {};
 /// n keys, counted and moved for each of their bytes; more than 1024 in a step do not fit in registers.
 template <class K>
 ScanShape sort_shape(std::int64_t n) {
-  return {n, sizeof(K), 20 * static_cast<int>(sizeof(K)), 1024};
+  return {.n = n, .element_bytes = sizeof(K), .work = 20 * static_cast<int>(sizeof(K)), .most_block = 1024};
 }
 
 /// Sorts keys, and values with them if has_values, by 8 bits at a time, to memory of its own and back.

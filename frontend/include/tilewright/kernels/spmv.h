@@ -157,7 +157,7 @@ void launch_spmv(const View<I, 1>& row_ends, const View<J, 1>& columns, const Vi
   check.options(options);
   check.finish();
   if (rows == 0) return;
-  launch_tuned(check, SparseShape{rows, nonzeros, sizeof(T)}, options, [&](const Options& o) {
+  launch_tuned(check, SparseShape{.rows = rows, .nonzeros = nonzeros, .element_bytes = sizeof(T)}, options, [&](const Options& o) {
     const Configuration& c = *o.configuration;
     // The order of a row's sum must not depend on where its nonzeros are.
     const int chunk = o.batch_invariant ? INT32_MAX : 16 * c.bn;
