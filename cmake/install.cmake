@@ -1,7 +1,8 @@
 # What `cmake --install` lays down: the merged public headers, the library, and its CMake and pkg-config descriptions.
 include(CMakePackageConfigHelpers)
 # What the archive needs beyond the C++ library; glibc 2.34 and later have all of it in libc.
-set(TILEWRIGHT_STATIC_NEEDS -pthread -ldl -lrt -lm)
+# The disk cache knows a program that contains the library by its build id.
+set(TILEWRIGHT_STATIC_NEEDS -pthread -ldl -lrt -lm -Wl,--build-id)
 
 install(TARGETS tilewright EXPORT tilewrightTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}

@@ -52,7 +52,8 @@ class Derivatives {
     switch (kind) {
       case OpKind::neg_: return unary(OpKind::neg_, d);
       case OpKind::cast_: return e_.b().cast(d, f_.type(y).element());
-      case OpKind::abs_: return times(d, sub(to_float(binary(OpKind::gt_, a, real(a, 0)), a), to_float(binary(OpKind::lt_, a, real(a, 0)), a)));
+      case OpKind::abs_:
+        return times(d, sub(to_float(binary(OpKind::gt_, a, real(a, 0)), a), to_float(binary(OpKind::lt_, a, real(a, 0)), a)));
       case OpKind::ceil_:
       case OpKind::floor_:
       case OpKind::round_:
@@ -101,8 +102,7 @@ class Derivatives {
       case OpKind::pow_:
         return sum(product(d[0], times(x[1], binary(OpKind::pow_, x[0], sub(x[1], real(y, 1))))),
                    d[1] ? times(d[1], times(y, unary(OpKind::log_, x[0]))) : ValueId());
-      case OpKind::atan2_:
-        return over(sum(product(d[0], x[1]), negated(product(d[1], x[0]))), add(times(x[0], x[0]), times(x[1], x[1])));
+      case OpKind::atan2_: return over(sum(product(d[0], x[1]), negated(product(d[1], x[0]))), add(times(x[0], x[0]), times(x[1], x[1])));
       case OpKind::hypot_: return over(sum(product(d[0], x[0]), product(d[1], x[1])), y);
       default: refuse(y, ir::text(kind));
     }

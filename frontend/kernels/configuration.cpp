@@ -59,6 +59,13 @@ class ChosenConfigurations {
     if (known_.size() >= kMost) known_.clear();
     known_.insert_or_assign(key, choice);
   }
+  std::vector<Problem> problems(std::string_view function) {
+    const std::lock_guard lock(mutex_);
+    std::vector<Problem> all;
+    for (const auto& [key, choice] : known_)
+      if (key.function == function) all.push_back(key.problem);
+    return all;
+  }
 
  private:
   std::mutex mutex_;
@@ -109,6 +116,8 @@ Configuration chosen_configuration(const Device& device, const Problem& given, c
   return ranked_candidates(machine_of(device), problem).front();
 }
 
+std::vector<Problem> launched_problems(std::string_view function) { return ChosenConfigurations::instance().problems(function); }
+
 void launch_tuned(const ArgumentCheck& check, const Problem& problem, const Options& options,
                   const std::function<void(const Options&)>& launch, const std::type_info& functions) {
   Options chosen = options;
@@ -129,9 +138,11 @@ void launch_tuned(const ArgumentCheck& check, const Problem& problem, const Opti
     ChosenConfigurations::instance().add(key, {*chosen.configuration, wisdom.generation()});
     return launch(chosen);
   }
-  const std::vector<Configuration> all = measured_candidates(machine_of(device), problem);
+  const Machine machine = machine_of(device);
+  const std::vector<Configuration> all = measured_candidates(machine, problem);
   std::vector<std::string> names;
-  for (const Configuration& c : all) names.push_back(text_of(c));
+  std::vector<double> predicted;
+  for (const Configuration& c : all) names.push_back(text_of(c)), predicted.push_back(estimated_seconds(machine, problem, c) * 1e6);
   const std::string kernel = fmt::format("kernels::{}", check.function());
   const std::string text = fmt::format("{};{};precision {};functions {}", key_of(problem), check.types(),
                                        static_cast<int>(options.precision), detail::types_text(functions));
@@ -141,9 +152,10 @@ void launch_tuned(const ArgumentCheck& check, const Problem& problem, const Opti
     chosen.configuration = all[i];
     launch(chosen);
   };
-  const std::size_t best = detail::tuned_configuration({kernel, text, names, kBudgetMs, static_cast<std::int64_t>(kMostMeasured),
-                                                        options.tune, true, stream_of(options), updated, device.handle().get(), run},
-                                                       check.at());
+  const std::size_t best =
+      detail::tuned_configuration({kernel, text, names, kBudgetMs, static_cast<std::int64_t>(kMostMeasured), options.tune, true,
+                                   stream_of(options), updated, device.handle().get(), run, predicted},
+                                  check.at());
   const bool is_measured = wisdom.find(kernel, text, *device.handle()).has_value() || all.size() == 1;
   ChosenConfigurations::instance().add(key, {all[best], wisdom.generation(), is_measured});
   run(best);

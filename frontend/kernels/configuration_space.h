@@ -1,6 +1,7 @@
 // The configurations of the kernel library: the candidates of a problem, and the model that ranks them. Both stand here and nowhere else.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "passes/fusion/cost.h"
@@ -28,6 +29,9 @@ std::vector<Configuration> ranked_candidates(const Machine&, const Problem&);
 
 /// What measurements are kept under: extents that programs are divided along are rounded up to powers of two.
 std::string key_of(const Problem&);
+
+/// The problems of a function of the library, "matmul", that were launched in this process, as far as their choices are remembered.
+std::vector<Problem> launched_problems(std::string_view function);
 
 /// The problem with a number of rows, or of what else batches are made of, that does not depend on the caller's.
 Problem without_batch(Problem);

@@ -11,12 +11,15 @@ namespace tilewright::tuning {
 
 namespace {
 
-constexpr double kHopeless = 2.0;  // times the best, after one sample
-constexpr double kSlower = 1.1;    // times the best, after kFewSamples
-constexpr std::size_t kFewSamples = 3, kMostSamples = 25;
-// Short launches are sampled at least this often and long, since a timer and interrupts weigh more on them.
-constexpr double kEnoughMicroseconds = 20'000;
-constexpr std::size_t kEnoughSamples = 7;
+constexpr double kHopeless = 2.0;  // times the best, after the first samples
+constexpr double kSlower = 1.1;    // times the best, after few samples
+// Short launches are sampled more often, since a timer, interrupts and sleeping threads weigh more on them.
+struct Enough {
+  std::size_t samples;  // at least
+  double microseconds;  // in sum, or
+  std::size_t most_samples;
+};
+constexpr Enough kFirst{1, 200, 10}, kFew{3, 1'000, 50}, kAll{7, 20'000, 1'000};
 
 struct Candidate {
   std::size_t index;
@@ -36,6 +39,9 @@ struct Candidate {
     return sorted[low] + (sorted[high] - sorted[low]) * (at - static_cast<double>(low));
   }
   double median() const { return quantile(0.5); }
+  bool has(const Enough& enough) const {
+    return samples.size() >= enough.samples && (total() >= enough.microseconds || samples.size() >= enough.most_samples);
+  }
 };
 
 class Search {
@@ -70,15 +76,18 @@ class Search {
     Candidate c{index, {}};
     try {
       const double first = sample_(index);
-      c.samples.push_back(options_.is_exact ? first : sample_(index));
+      if (options_.is_exact)
+        c.samples.push_back(first);
+      else
+        while (!c.has(kFirst)) c.samples.push_back(sample_(index));
     } catch (const Error& e) {
       if (!e.lacks_resources()) throw;
       return report_({index, std::nullopt});
     }
     if (std::isinf(c.samples[0])) return report_({index, std::nullopt});
     ++measured_;
-    report_({index, c.samples[0]});
-    least_ = live_.empty() ? c.samples[0] : std::min(least_, c.samples[0]);
+    report_({index, c.least()});
+    least_ = live_.empty() ? c.least() : std::min(least_, c.least());
     live_.push_back(std::move(c));
     drop(kHopeless);
   }
@@ -88,17 +97,17 @@ class Search {
   }
 
   void sample_in_turns() {
-    const auto is_enough = [](const Candidate& c) {
-      return c.samples.size() >= kMostSamples || (c.samples.size() >= kEnoughSamples && c.total() >= kEnoughMicroseconds);
+    const auto all_have = [&](const Enough& enough) {
+      return std::all_of(live_.begin(), live_.end(), [&](const Candidate& c) { return c.has(enough); });
     };
-    for (std::size_t turn = 0; !std::all_of(live_.begin(), live_.end(), is_enough); ++turn) {
+    for (std::size_t turn = 0; !all_have(kAll); ++turn) {
       for (std::size_t i = 0; i < live_.size(); ++i) {
         if (is_over()) return;
         Candidate& c = live_[(turn + i) % live_.size()];
         c.samples.push_back(sample_(c.index));
         least_ = std::min(least_, c.samples.back());
       }
-      if (live_[0].samples.size() >= kFewSamples) drop(kSlower);
+      if (all_have(kFew)) drop(kSlower);
     }
   }
 

@@ -28,12 +28,10 @@ struct SearchResult {
 };
 
 /// Measures candidates in their order:
-///   1. Each is launched once, which compiles it, and sampled once; one that takes over twice the time of the best so far is out. A
-///   candidate
-///      whose launch fails with Error::lacks_resources() is left out and does not count.
+///   1. Each is launched once, which compiles it, and sampled, more than once if it is short; one that takes over twice the time of the
+///      best so far is out. A candidate whose launch fails with Error::lacks_resources() is left out and does not count.
 ///   2. The others are sampled in turns, so that what slows the machine for a while slows all of them; one whose least time is 10 % over
-///   the
-///      best one's is out.
+///      the best one's is out.
 /// The best is the one with the least median. When the budget is used up, what was measured decides; the first one always is.
 /// `sample`: launches a candidate and returns microseconds. None if no candidate could be launched.
 std::optional<SearchResult> search(std::size_t candidates, const std::function<double(std::size_t)>& sample, const SearchOptions&,

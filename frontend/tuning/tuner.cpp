@@ -106,11 +106,13 @@ std::optional<std::size_t> measure(const TuningRequest& request, rt::Stream& str
     return begin->elapsed_ms(*end) * 1000;
   };
   TuningProgress progress{
-      std::string(request.kernel), std::string(request.problem), {}, 0, request.configurations.size(), {}, 0, {}, false};
+      .kernel = std::string(request.kernel), .problem = std::string(request.problem), .candidates = request.configurations.size()};
+  const auto predicted = [&](std::size_t i) { return request.predicted.empty() ? std::nullopt : std::optional(request.predicted[i]); };
   const auto tried = [&](const tuning::SearchStep& step) {
     progress.position = step.index + 1;
     progress.configuration = request.configurations[step.index];
     progress.microseconds = step.microseconds;
+    progress.predicted_microseconds = predicted(step.index);
     if (!step.microseconds)
       rt::log(LogLevel::info, fmt::format("configuration {} of '{}' is left out: it needs more resources than device '{}' has",
                                           progress.configuration, request.kernel, request.device->name()));
@@ -138,6 +140,7 @@ std::optional<std::size_t> measure(const TuningRequest& request, rt::Stream& str
   progress.is_done = true;
   progress.configuration = request.configurations[result->index];
   progress.microseconds = result->microseconds;
+  progress.predicted_microseconds = predicted(result->index);
   report(progress);
   rt::log(LogLevel::info, fmt::format("'{}' for {}: {} is the fastest of {}, {:.1f} us", request.kernel, request.problem,
                                       progress.configuration, result->measured, result->microseconds));

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <stdexcept>
 
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ namespace {
 using namespace bench;
 using kernels::Configuration;
 using kernels::host::Machine;
+using kernels::host::Problem;
 
 constexpr double kSampleMs = 0.5;  // shorter ones are launched several times
 constexpr double kHopeless = 1.5;  // times the best, after two samples
@@ -72,12 +74,22 @@ class TuningBench {
     return (now_us() - begin) / launches;
   }
 
+  /// What the launcher chooses a configuration from.
+  static Problem problem_of(const TuningPair& pair, const Launcher& launch) {
+    const std::string function = pair.name.substr(0, pair.name.find(' '));
+    const std::vector<Problem> before = kernels::host::launched_problems(function);
+    launch({});
+    for (const Problem& p : kernels::host::launched_problems(function))
+      if (std::find(before.begin(), before.end(), p) == before.end()) return p;
+    throw std::runtime_error(pair.name + ": its launch chose no configuration");
+  }
+
   /// The candidates by time, the fastest first; medians of samples in turns.
-  std::vector<Candidate> exhaustive(const TuningPair& pair, const Launcher& launch) {
+  std::vector<Candidate> exhaustive(const TuningPair& pair, const Problem& problem, const Launcher& launch) {
     std::vector<Candidate> all;
     double best = 1e300;
-    for (const Configuration& c : kernels::host::ranked_candidates(machine_, pair.problem)) {
-      Candidate one{c, kernels::host::estimated_seconds(machine_, pair.problem, c) * 1e6};
+    for (const Configuration& c : kernels::host::ranked_candidates(machine_, problem)) {
+      Candidate one{c, kernels::host::estimated_seconds(machine_, problem, c) * 1e6};
       try {
         if (!machine_.is_emulated) sample(launch, c, 1);  // compiles
         double once = sample(launch, c, 1);
@@ -131,9 +143,10 @@ class TuningBench {
 
   void measure(const TuningPair& pair) {
     const Launcher launch = pair.prepare(device_);
-    const std::string first = text_of(kernels::host::ranked_candidates(machine_, pair.problem).front());
+    const Problem problem = problem_of(pair, launch);
+    const std::string first = text_of(kernels::host::ranked_candidates(machine_, problem).front());
     const auto [chosen, measured] = tuned(launch);
-    const std::vector<Candidate> all = exhaustive(pair, launch);
+    const std::vector<Candidate> all = exhaustive(pair, problem, launch);
     const auto over_best = [&](const std::string& configuration) {
       for (const Candidate& c : all)
         if (text_of(c.configuration) == configuration) return c.median() / all.front().median();
@@ -141,7 +154,7 @@ class TuningBench {
     };
     const double model = over_best(first), tune = chosen.empty() ? model : over_best(chosen);
     pairs_ += 1, model_good_ += model <= 1.1, tune_good_ += tune <= 1.03;
-    report_.row(pair.name, {{"candidates", static_cast<double>(kernels::host::candidates_of(machine_, pair.problem).size())},
+    report_.row(pair.name, {{"candidates", static_cast<double>(kernels::host::candidates_of(machine_, problem).size())},
                             {"measured", measured},
                             {"best us", all.front().median()},
                             {"model / best", model},

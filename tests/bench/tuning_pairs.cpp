@@ -7,8 +7,6 @@ namespace bench {
 
 namespace {
 
-using namespace kernels::host;
-
 /// A buffer of numbers between -1 and 1 that look random.
 template <class T>
 std::shared_ptr<tw::Buffer<T>> filled(const tw::Device& device, std::int64_t n) {
@@ -31,8 +29,7 @@ std::string text(std::initializer_list<std::int64_t> extents) {
 
 template <class T>
 TuningPair product(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return {std::string("matmul ") + name_of<T>() + " " + text({m, n, k}), ProductShape{1, m, n, k, sizeof(T), true},
-          [=](const tw::Device& d) {
+  return {std::string("matmul ") + name_of<T>() + " " + text({m, n, k}), [=](const tw::Device& d) {
             return [=, a = filled<T>(d, m * k), b = filled<T>(d, k * n), c = filled<T>(d, m * n)](const kernels::Options& o) {
               kernels::matmul(tw::view(*a, {m, k}), tw::view(*b, {k, n}), tw::view(*c, {m, n}), o);
             };
@@ -41,7 +38,7 @@ TuningPair product(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 template <class T>
 TuningPair matvec(std::int64_t m, std::int64_t k) {
-  return {std::string("matvec ") + name_of<T>() + " " + text({m, k}), MatvecShape{1, m, k, sizeof(T)}, [=](const tw::Device& d) {
+  return {std::string("matvec ") + name_of<T>() + " " + text({m, k}), [=](const tw::Device& d) {
             return [=, a = filled<T>(d, m * k), x = filled<T>(d, k), y = filled<T>(d, m)](const kernels::Options& o) {
               kernels::matvec(tw::view(*a, {m, k}), tw::view(*x, {k}), tw::view(*y, {m}), o);
             };
@@ -50,8 +47,7 @@ TuningPair matvec(std::int64_t m, std::int64_t k) {
 
 template <class T>
 TuningPair softmax(std::int64_t rows, std::int64_t n) {
-  return {std::string("softmax ") + name_of<T>() + " " + text({rows, n}), RowsShape{rows, n, sizeof(T), 1, 2, 1, true},
-          [=](const tw::Device& d) {
+  return {std::string("softmax ") + name_of<T>() + " " + text({rows, n}), [=](const tw::Device& d) {
             return [=, x = filled<T>(d, rows * n), y = filled<T>(d, rows * n)](const kernels::Options& o) {
               kernels::softmax(tw::view(*x, {rows, n}), tw::view(*y, {rows, n}), o);
             };
@@ -60,7 +56,7 @@ TuningPair softmax(std::int64_t rows, std::int64_t n) {
 
 template <class T>
 TuningPair layer_norm(std::int64_t rows, std::int64_t n) {
-  return {std::string("layer_norm ") + name_of<T>() + " " + text({rows, n}), RowsShape{rows, n, sizeof(T), 1, 3}, [=](const tw::Device& d) {
+  return {std::string("layer_norm ") + name_of<T>() + " " + text({rows, n}), [=](const tw::Device& d) {
             return [=, x = filled<T>(d, rows * n), y = filled<T>(d, rows * n), gamma = filled<T>(d, n),
                     beta = filled<T>(d, n)](const kernels::Options& o) {
               kernels::layer_norm(tw::view(*x, {rows, n}), tw::view(*gamma, {n}), tw::view(*beta, {n}), tw::view(*y, {rows, n}), 1e-5, {},
@@ -71,8 +67,7 @@ TuningPair layer_norm(std::int64_t rows, std::int64_t n) {
 
 template <class T>
 TuningPair cross_entropy(std::int64_t rows, std::int64_t n) {
-  return {std::string("cross_entropy ") + name_of<T>() + " " + text({rows, n}), RowsShape{rows, n, sizeof(T), 1, 1, 1, true},
-          [=](const tw::Device& d) {
+  return {std::string("cross_entropy ") + name_of<T>() + " " + text({rows, n}), [=](const tw::Device& d) {
             auto targets =
                 std::make_shared<tw::Buffer<std::int32_t>>(d.upload(std::vector<std::int32_t>(static_cast<std::size_t>(rows), 3)));
             return [=, x = filled<T>(d, rows * n), y = filled<float>(d, rows)](const kernels::Options& o) {
@@ -84,7 +79,7 @@ TuningPair cross_entropy(std::int64_t rows, std::int64_t n) {
 template <class T>
 TuningPair transpose(std::int64_t m, std::int64_t n) {
   return {std::string("transpose ") + name_of<T>() + " " + text({m, n}),
-          ElementsShape{.matrices = 1, .rows = n, .columns = m, .element_bytes = sizeof(T), .transposed_stride = n * std::int64_t{sizeof(T)}},
+
           [=](const tw::Device& d) {
             return [=, x = filled<T>(d, m * n), y = filled<T>(d, m * n)](const kernels::Options& o) {
               kernels::transpose(tw::view(*x, {m, n}), tw::view(*y, {n, m}), o);
@@ -94,7 +89,7 @@ TuningPair transpose(std::int64_t m, std::int64_t n) {
 
 template <class T>
 TuningPair copy(std::int64_t m, std::int64_t n) {
-  return {std::string("copy ") + name_of<T>() + " " + text({m, n}), ElementsShape{1, m, n, sizeof(T)}, [=](const tw::Device& d) {
+  return {std::string("copy ") + name_of<T>() + " " + text({m, n}), [=](const tw::Device& d) {
             return [=, x = filled<T>(d, m * n), y = filled<T>(d, m * n)](const kernels::Options& o) {
               kernels::copy(tw::view(*x, {m, n}), tw::view(*y, {m, n}), o);
             };
@@ -103,8 +98,7 @@ TuningPair copy(std::int64_t m, std::int64_t n) {
 
 template <class T>
 TuningPair reduce_rows(std::int64_t m, std::int64_t k) {
-  return {std::string("reduce ") + name_of<T>() + " " + text({m, k}) + " axis 1", ReductionShape{1, m, k, sizeof(T)},
-          [=](const tw::Device& d) {
+  return {std::string("reduce ") + name_of<T>() + " " + text({m, k}) + " axis 1", [=](const tw::Device& d) {
             return [=, x = filled<T>(d, m * k), y = filled<float>(d, m)](const kernels::Options& o) {
               kernels::reduce(tw::view(*x, {m, k}), 1, tw::view(*y, {m}), o);
             };
@@ -112,8 +106,7 @@ TuningPair reduce_rows(std::int64_t m, std::int64_t k) {
 }
 template <class T>
 TuningPair reduce_columns(std::int64_t k, std::int64_t m) {
-  return {std::string("reduce ") + name_of<T>() + " " + text({k, m}) + " axis 0", ReductionShape{1, m, k, sizeof(T), true},
-          [=](const tw::Device& d) {
+  return {std::string("reduce ") + name_of<T>() + " " + text({k, m}) + " axis 0", [=](const tw::Device& d) {
             return [=, x = filled<T>(d, m * k), y = filled<float>(d, m)](const kernels::Options& o) {
               kernels::reduce(tw::view(*x, {k, m}), 0, tw::view(*y, {m}), o);
             };
@@ -121,7 +114,7 @@ TuningPair reduce_columns(std::int64_t k, std::int64_t m) {
 }
 
 TuningPair scan(std::int64_t n) {
-  return {"scan f32 " + text({n}), ScanShape{n, sizeof(float)}, [=](const tw::Device& d) {
+  return {"scan f32 " + text({n}), [=](const tw::Device& d) {
             return [=, x = filled<float>(d, n), y = filled<float>(d, n)](const kernels::Options& o) {
               kernels::scan(*x, *y, [](auto a, auto b) { return a + b; }, 0.0f, o);
             };
@@ -131,7 +124,7 @@ TuningPair scan(std::int64_t n) {
 template <class T>
 TuningPair attention(std::int64_t heads, std::int64_t length, int depth, bool causal) {
   return {std::string("attention ") + name_of<T>() + " " + text({heads, length, depth}) + (causal ? " causal" : ""),
-          AttentionShape{heads, length, length, depth, depth, sizeof(T), causal}, [=](const tw::Device& d) {
+          [=](const tw::Device& d) {
             const std::int64_t n = heads * length * depth;
             return [=, q = filled<T>(d, n), k = filled<T>(d, n), v = filled<T>(d, n), out = filled<T>(d, n)](const kernels::Options& o) {
               const auto of = [&](auto& b) { return tw::view(*b, {std::int64_t{1}, heads, length, std::int64_t{depth}}); };
@@ -142,8 +135,7 @@ TuningPair attention(std::int64_t heads, std::int64_t length, int depth, bool ca
 
 template <class T>
 TuningPair decode(std::int64_t batch, std::int64_t heads, std::int64_t capacity, int depth) {
-  return {std::string("decode_attention ") + name_of<T>() + " " + text({batch, heads, capacity, depth}),
-          DecodeShape{batch * heads, capacity, capacity, 1, depth, sizeof(T)}, [=](const tw::Device& d) {
+  return {std::string("decode_attention ") + name_of<T>() + " " + text({batch, heads, capacity, depth}), [=](const tw::Device& d) {
             auto lengths = std::make_shared<tw::Buffer<std::int32_t>>(
                 d.upload(std::vector<std::int32_t>(static_cast<std::size_t>(batch), static_cast<std::int32_t>(capacity))));
             const std::int64_t cache = batch * heads * capacity * depth, n = batch * heads * depth;

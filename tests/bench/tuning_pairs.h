@@ -1,4 +1,4 @@
-// The (kernel, shape) pairs whose configurations are searched: what a pair launches, and what its configuration is chosen from.
+// The (kernel, shape) pairs whose configurations are searched, and what a pair launches.
 #pragma once
 #include <tilewright/kernels.h>
 #include <tilewright/tilewright.h>
@@ -16,8 +16,7 @@ namespace kernels = tilewright::kernels;
 using Launcher = std::function<void(const kernels::Options&)>;
 
 struct TuningPair {
-  std::string name;
-  kernels::host::Problem problem;
+  std::string name;  // the first word is the function's
   std::function<Launcher(const tw::Device&)> prepare;
 };
 

@@ -50,11 +50,19 @@ internal=$(grep -E '^((typeinfo|typeinfo name|vtable|guard variable) for )?tilew
   grep -v '@@TILEWRIGHT_PRIVATE_' || true)
 [ -z "$foreign$internal" ] || fail "the library exports what is not for users: $(head -n 5 <<<"$foreign$internal")"
 
+# Without the build ids that many compilers ask for by themselves: what contains the archive must get one from the package.
+no_id=-Wl,--build-id=none
+has_build_id() { readelf -n "$1" | grep -q 'Build ID' || fail "$2 has no build id, without which there is no disk cache"; }
 cmake -S "$here/consumer" -B "$work/cmake" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" \
-  -DCMAKE_CXX_FLAGS="$flags" >"$work/log" || { cat "$work/log"; fail "find_package"; }
+  -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_EXE_LINKER_FLAGS="$no_id" >"$work/log" || { cat "$work/log"; fail "find_package"; }
 cmake --build "$work/cmake" >"$work/log" || { cat "$work/log"; fail "the consumer does not build through CMake"; }
 "$work/cmake/consumer"
-if [ -e "$work/cmake/static_consumer" ]; then "$work/cmake/static_consumer"; else [ ! -e "$archive" ] || fail "no target tilewright::static"; fi
+if [ -e "$work/cmake/static_consumer" ]; then
+  "$work/cmake/static_consumer"
+  has_build_id "$work/cmake/static_consumer" "a program with tilewright::static"
+elif [ -e "$archive" ]; then
+  fail "no target tilewright::static"
+fi
 
 if command -v pkg-config >/dev/null; then
   export PKG_CONFIG_PATH=$(dirname "$library")/pkgconfig
@@ -64,8 +72,9 @@ if command -v pkg-config >/dev/null; then
   LD_LIBRARY_PATH=$(dirname "$library") "$work/consumer"
   if [ -e "$archive" ]; then
     # shellcheck disable=SC2046,SC2086
-    "$cxx" $flags -static -std=c++20 "$here/consumer/consumer.cpp" -o "$work/consumer" $(pkg-config --static --cflags --libs tilewright) \
+    "$cxx" $flags $no_id -static -std=c++20 "$here/consumer/consumer.cpp" -o "$work/consumer" $(pkg-config --static --cflags --libs tilewright) \
       2>"$work/log" || { cat "$work/log"; fail "a wholly static program does not build"; }
     "$work/consumer"
+    has_build_id "$work/consumer" "a wholly static program"
   fi
 fi

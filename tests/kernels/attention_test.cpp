@@ -142,8 +142,8 @@ TEST_CASE("attention: a function of the scores") {
 }
 
 TEST_CASE("attention_backward: gradients through a function of the scores") {
-  const auto check = [&]<class T>(T, tw::Device& device, const kernels::AttentionOptionsOf<kernels::Accumulator<T>>& given, const Score& score,
-                                  const Score& slope) {
+  const auto check = [&]<class T>(T, tw::Device& device, const kernels::AttentionOptionsOf<kernels::Accumulator<T>>& given,
+                                  const Score& score, const Score& slope) {
     const Shape s{1, 4, 2, 21, 37, 16, 16};
     Array<T, 4> q(device, {1, 4, 21, 16}, 1), k(device, {1, 2, 37, 16}, 2), v(device, {1, 2, 37, 16}, 3), out(device, {1, 4, 21, 16}, 4),
         dout(device, out.extents, 5), dq(device, q.extents, 6), dk(device, k.extents, 7), dv(device, v.extents, 8);
@@ -167,18 +167,22 @@ TEST_CASE("attention_backward: gradients through a function of the scores") {
     for (const std::int64_t window : {0, 9}) check(float(), device, {.causal = true, .window = window, .score = capped}, cap, cap_slope);
     check(float(), device, {.score = capped}, cap, cap_slope);
     // A bias of the position, and keys that the function hides: its derivative there does not count.
-    check(float(), device, {.score = [](tw::F32 x, tw::I32 query, tw::I32 key, tw::I32) {
-            const auto biased = x * x * 0.5f - (query - key).to<float>() * 0.1f;
-            return tw::where(key % 3 == 1, -tw::inf, biased);
-          }},
-          [](double x, std::int64_t i, std::int64_t j, std::int64_t) {
-            return j % 3 == 1 ? -INFINITY : x * x * 0.5 - 0.1 * static_cast<double>(i - j);
-          },
-          [](double x, std::int64_t, std::int64_t, std::int64_t) { return x; });
+    check(
+        float(), device,
+        {.score =
+             [](tw::F32 x, tw::I32 query, tw::I32 key, tw::I32) {
+               const auto biased = x * x * 0.5f - (query - key).to<float>() * 0.1f;
+               return tw::where(key % 3 == 1, -tw::inf, biased);
+             }},
+        [](double x, std::int64_t i, std::int64_t j, std::int64_t) {
+          return j % 3 == 1 ? -INFINITY : x * x * 0.5 - 0.1 * static_cast<double>(i - j);
+        },
+        [](double x, std::int64_t, std::int64_t, std::int64_t) { return x; });
   });
   tw::Device cpu = tw::Device::open("cpu");
   check(double(), cpu, {.causal = true, .score = [](auto x, auto, auto, auto) { return 2 * tw::tanh(x / 2); }}, cap, cap_slope);
-  Array<float, 4> x(cpu, {1, 1, 4, 16}, 1), y(cpu, {1, 1, 4, 16}, 2), dx(cpu, {1, 1, 4, 16}, 3), dk(cpu, {1, 1, 4, 16}, 4), dv(cpu, {1, 1, 4, 16}, 5);
+  Array<float, 4> x(cpu, {1, 1, 4, 16}, 1), y(cpu, {1, 1, 4, 16}, 2), dx(cpu, {1, 1, 4, 16}, 3), dk(cpu, {1, 1, 4, 16}, 4),
+      dv(cpu, {1, 1, 4, 16}, 5);
   Array<float, 3> lse(cpu, {1, 1, 4}, 6);
   const std::string text = message_of([&] {
     kernels::attention_backward(x.view(), x.view(), x.view(), x.view(), lse.view(), y.view(), dx.view(), dk.view(), dv.view(),

@@ -55,6 +55,9 @@ TEST_CASE("library: tune measures at most 30 configurations once, and writes wha
     CHECK(tried.results[0].kernel == "kernels::matmul");
     CHECK(has(contents(own.path), "kernels::matmul"));
     CHECK(has(contents(own.path), tried.results[0].configuration));
+    for (const tw::TuningProgress& step : tried.steps) CHECK(step.predicted_microseconds.value_or(0) > 0);
+    CHECK(tried.steps[0].predicted_microseconds <= tried.steps.back().predicted_microseconds);
+    CHECK(tried.results[0].predicted_microseconds.value_or(0) > 0);
     p.launch({.tune = true});
     p.launch({});
     CHECK(tried.results.size() == 1);

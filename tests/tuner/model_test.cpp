@@ -16,27 +16,28 @@ Configuration first(const Machine& m, const Problem& p) { return ranked_candidat
 
 std::vector<Problem> problems_of(std::int64_t n, int bytes) {
   const int few = static_cast<int>(std::min<std::int64_t>(n, 256));
-  return {ProductShape{1, n, 3, n, bytes, true},
-          ProductShape{2, 3, n, 17, bytes, true, 2, 32},
-          MatvecShape{1, n, 5, bytes},
-          MatvecShape{1, 5, n, bytes},
-          RowsShape{n, 3, bytes, 2, 2},
-          RowsShape{3, n, bytes, 1, 2, 1, true},
-          ElementsShape{1, n, 3, bytes},
-          ElementsShape{3, 1, n, bytes, 50},
-          ElementsShape{1, n, n, bytes, 1, n * bytes},
+  return {ProductShape{.batch = 1, .m = n, .n = 3, .k = n, .element_bytes = bytes, .can_split = true},
+          ProductShape{.batch = 2, .m = 3, .n = n, .k = 17, .element_bytes = bytes, .can_split = true, .products = 2, .least_k = 32},
+          MatvecShape{.batch = 1, .m = n, .k = 5, .element_bytes = bytes},
+          MatvecShape{.batch = 1, .m = 5, .k = n, .element_bytes = bytes},
+          RowsShape{.rows = n, .n = 3, .element_bytes = bytes, .arrays = 2, .passes = 2},
+          RowsShape{.rows = 3, .n = n, .element_bytes = bytes, .passes = 2, .exponentials = 1, .once = true},
+          ElementsShape{.matrices = 1, .rows = n, .columns = 3, .element_bytes = bytes},
+          ElementsShape{.matrices = 3, .rows = 1, .columns = n, .element_bytes = bytes, .work = 50},
+          ElementsShape{.matrices = 1, .rows = n, .columns = n, .element_bytes = bytes, .transposed_stride = n * bytes},
           ElementsShape{.matrices = n, .rows = 7, .columns = 9, .element_bytes = bytes, .whole_rows = true},
-          ReductionShape{1, n, 1, bytes},
-          ReductionShape{1, 1, n, bytes},
-          ReductionShape{3, 5, n, bytes, true},
-          ScanShape{n, bytes},
-          SparseShape{n, 3 * n, bytes},
-          SparseShape{n, 0, bytes},
-          FftShape{n, bytes},
-          AttentionShape{2, n, 100, few, 64, bytes, true},
-          AttentionShape{2, 1, n, 256, 256, bytes, false, true},
-          DecodeShape{n, 1000, 1000, 4, 256, bytes},
-          DecodeShape{2, n, 16, 80, 64, bytes}};
+          ReductionShape{.matrices = 1, .m = n, .k = 1, .element_bytes = bytes},
+          ReductionShape{.matrices = 1, .m = 1, .k = n, .element_bytes = bytes},
+          ReductionShape{.matrices = 3, .m = 5, .k = n, .element_bytes = bytes, .transposed = true},
+          ReductionShape{.matrices = 1, .m = n, .k = 77, .element_bytes = bytes, .transposed = true, .most_step = 1},
+          ScanShape{.n = n, .element_bytes = bytes},
+          SparseShape{.rows = n, .nonzeros = 3 * n, .element_bytes = bytes},
+          SparseShape{.rows = n, .nonzeros = 0, .element_bytes = bytes},
+          FftShape{.transforms = n, .element_bytes = bytes},
+          AttentionShape{.heads = 2, .queries = n, .keys = 100, .depth = few, .value_depth = 64, .element_bytes = bytes, .causal = true},
+          AttentionShape{.heads = 2, .queries = 1, .keys = n, .depth = 256, .value_depth = 256, .element_bytes = bytes, .backward = true},
+          DecodeShape{.sequences = n, .capacity = 1000, .page_size = 1000, .group = 4, .depth = 256, .element_bytes = bytes},
+          DecodeShape{.sequences = 2, .capacity = n, .page_size = 16, .group = 80, .depth = 64, .element_bytes = bytes}};
 }
 
 TEST_CASE("model: every problem has candidates, with times") {
@@ -63,7 +64,7 @@ TEST_CASE("model: every problem has candidates, with times") {
 
 TEST_CASE("model: candidates of GPUs fit in shared memory and registers") {
   const Machine m = machine("emulator:sm_75");
-  for (const Configuration& c : candidates_of(m, ProductShape{1, 4096, 4096, 4096, 2})) {
+  for (const Configuration& c : candidates_of(m, ProductShape{.batch = 1, .m = 4096, .n = 4096, .k = 4096, .element_bytes = 2})) {
     CHECK((c.bm + c.bn) * c.bk * 2 * c.num_stages <= m.target.shared_bytes);
     CHECK(c.bm * c.bn / (32 * c.num_warps) <= 128);
   }
@@ -73,20 +74,23 @@ TEST_CASE("model: large products take large tiles, small ones keep all multiproc
   for (const char* name : {"emulator:sm_80", "emulator:sm_90a"}) {
     CAPTURE(name);
     const Machine m = machine(name);
-    const Configuration large = first(m, ProductShape{1, 8192, 8192, 8192, 2, true});
+    const Configuration large = first(m, ProductShape{.batch = 1, .m = 8192, .n = 8192, .k = 8192, .element_bytes = 2, .can_split = true});
     CHECK(large.bm * large.bn >= 128 * 128);
     CHECK(large.splits == 1);
-    const Configuration small = first(m, ProductShape{1, 256, 256, 256, 2, true});
+    const Configuration small = first(m, ProductShape{.batch = 1, .m = 256, .n = 256, .k = 256, .element_bytes = 2, .can_split = true});
     CHECK(small.bm * small.bn <= 64 * 64);
-    CHECK(first(m, ProductShape{1, 64, 64, 65536, 2, true}).splits > 1);
+    CHECK(first(m, ProductShape{.batch = 1, .m = 64, .n = 64, .k = 65536, .element_bytes = 2, .can_split = true}).splits > 1);
   }
 }
 
 TEST_CASE("model: a batch-invariant choice is the same for every number of rows") {
   for (const char* name : kDevices) {
     const Machine m = machine(name);
-    for (const Problem& p : {Problem(ProductShape{1, 2, 512, 512, 4, true}), Problem(RowsShape{2, 1000, 4, 1, 2, 1, true}),
-                             Problem(ReductionShape{1, 2, 1000, 4}), Problem(AttentionShape{2, 2, 300, 64, 64, 4})}) {
+    for (const Problem& p :
+         {Problem(ProductShape{.batch = 1, .m = 2, .n = 512, .k = 512, .element_bytes = 4, .can_split = true}),
+          Problem(RowsShape{.rows = 2, .n = 1000, .element_bytes = 4, .passes = 2, .exponentials = 1, .once = true}),
+          Problem(ReductionShape{.matrices = 1, .m = 2, .k = 1000, .element_bytes = 4}),
+          Problem(AttentionShape{.heads = 2, .queries = 2, .keys = 300, .depth = 64, .value_depth = 64, .element_bytes = 4})}) {
       Problem more = p;
       std::visit(
           []<class S>(S& s) {
@@ -101,9 +105,12 @@ TEST_CASE("model: a batch-invariant choice is the same for every number of rows"
 }
 
 TEST_CASE("model: rows of a batch have one key, other extents and the axis that is contiguous do not") {
-  CHECK(key_of(ProductShape{1, 100, 64, 32, 4}) == key_of(ProductShape{1, 128, 64, 32, 4}));
-  CHECK(key_of(ProductShape{1, 100, 64, 32, 4}) != key_of(ProductShape{1, 100, 65, 32, 4}));
-  CHECK(key_of(ReductionShape{1, 64, 64, 4, false}) != key_of(ReductionShape{1, 64, 64, 4, true}));
+  CHECK(key_of(ProductShape{.batch = 1, .m = 100, .n = 64, .k = 32, .element_bytes = 4}) ==
+        key_of(ProductShape{.batch = 1, .m = 128, .n = 64, .k = 32, .element_bytes = 4}));
+  CHECK(key_of(ProductShape{.batch = 1, .m = 100, .n = 64, .k = 32, .element_bytes = 4}) !=
+        key_of(ProductShape{.batch = 1, .m = 100, .n = 65, .k = 32, .element_bytes = 4}));
+  CHECK(key_of(ReductionShape{.matrices = 1, .m = 64, .k = 64, .element_bytes = 4}) !=
+        key_of(ReductionShape{.matrices = 1, .m = 64, .k = 64, .element_bytes = 4, .transposed = true}));
 }
 
 }  // namespace

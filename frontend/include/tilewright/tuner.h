@@ -17,11 +17,12 @@ namespace tilewright {
 /// What a search reports after each configuration that it tried.
 struct TuningProgress {
   std::string kernel, problem, configuration;
-  std::size_t position = 0, candidates = 0;  // from 1 on; how many there are
-  std::optional<double> microseconds;        // none: it needs more resources than the device has
-  double best_microseconds = 0;              // so far
-  std::string best;                          // its configuration
-  bool is_done = false;                      // the last report: `configuration` is the result
+  std::size_t position = 0, candidates = 0;           // from 1 on; how many there are
+  std::optional<double> microseconds;                 // none: it needs more resources than the device has
+  double best_microseconds = 0;                       // so far
+  std::string best;                                   // its configuration
+  bool is_done = false;                               // the last report: `configuration` is the result
+  std::optional<double> predicted_microseconds = {};  // of this configuration, by the model of the kernel library
 };
 /// Calls `sink` with the progress of every search, on the thread that searches; an empty one ends that. It must not call the library.
 void set_tuning_progress(std::function<void(const TuningProgress&)> sink);

@@ -150,7 +150,9 @@ TEST_CASE("derivative: inside of a loop, by a value of the iteration") {
 }
 
 TEST_CASE("derivative: what is not differentiated is refused with both lines") {
-  const auto by = [](const char* what) { return std::string("derivative: 'y' depends on 'x' by ") + what + ", which is not differentiated"; };
+  const auto by = [](const char* what) {
+    return std::string("derivative: 'y' depends on 'x' by ") + what + ", which is not differentiated";
+  };
   const std::string sum = refused([](tw::F64 x) { tw::derivative(x - tw::sum(x, 0), x); });
   CHECK_MESSAGE(has(sum, by("reduce")), sum);
   CHECK_MESSAGE(has(sum, "derivative_test.cpp"), sum);
@@ -163,6 +165,7 @@ TEST_CASE("derivative: what is not differentiated is refused with both lines") {
               tw::derivative(y, x);
             }),
             by("a loop or a branch")));
-  CHECK(has(refused([](tw::F64 x) { tw::derivative(tw::sum(x, 0), x); }), "derivative: 'y' is a scalar and 'x' is [8]; they must have one shape"));
+  CHECK(has(refused([](tw::F64 x) { tw::derivative(tw::sum(x, 0), x); }),
+            "derivative: 'y' is a scalar and 'x' is [8]; they must have one shape"));
   CHECK(refused([](tw::F64 x) { tw::derivative(x + tw::sum(tw::arange(0, kCount).to<double>(), 0), x); }) == "");
 }

@@ -138,6 +138,7 @@ struct TuningRequest {
   std::vector<WrittenMemory> written;
   rt::Device* device;
   std::function<void(std::size_t)> launch;  // of a configuration
+  std::vector<double> predicted = {};       // microseconds of each, if a model says so
 };
 /// The number of the best known configuration; 0 if none is known. Measures first if it shall. Throws what launches throw.
 std::size_t tuned_configuration(const TuningRequest&, const Here&);

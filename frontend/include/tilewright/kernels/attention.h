@@ -74,7 +74,8 @@ inline double scale_of(const ArgumentCheck& check, const std::optional<double>& 
 
 /// Checks the shapes of q, k and v, which are inputs of `check` already.
 template <class S>
-AttentionPlan plan_attention(const ArgumentCheck& check, int element_bytes, const AttentionOptionsOf<S>& attention, const Options& options) {
+AttentionPlan plan_attention(const ArgumentCheck& check, int element_bytes, const AttentionOptionsOf<S>& attention,
+                             const Options& options) {
   AttentionPlan p{check.extent("q", 0),
                   check.extent("q", 1),
                   check.extent("k", 1),

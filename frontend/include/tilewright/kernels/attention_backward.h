@@ -79,9 +79,9 @@ void attention_dkv_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 
     for_each_step(seen, t.bm, [&](const I32& i, bool masked) {
       const auto query_tile = q.at(batch).at(head).load({i, 0}, {t.bm, t.depth});
       const auto dout_tile = dout.at(batch).at(head).load({i, 0}, {t.bm, t.value_depth});
-      const auto gradient =
-          attention_gradient<T>(query_tile, key_tile, value_tile, dout_tile, lse.at(batch).at(head).load({i}, {t.bm}),
-                                delta.at(batch).at(head).load({i}, {t.bm}), i, n, queries, keys, numbers, head, t, precision, score, masked);
+      const auto gradient = attention_gradient<T>(query_tile, key_tile, value_tile, dout_tile, lse.at(batch).at(head).load({i}, {t.bm}),
+                                                  delta.at(batch).at(head).load({i}, {t.bm}), i, n, queries, keys, numbers, head, t,
+                                                  precision, score, masked);
       value_sums = dot(transpose(gradient.weights.template to<T>()), dout_tile, value_sums, precision);
       key_sums = dot(transpose(gradient.dproducts.template to<T>()), query_tile, key_sums, precision);
     });

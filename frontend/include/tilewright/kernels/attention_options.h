@@ -20,7 +20,8 @@ class ScoreFunctionOf {
   template <class F>
     requires(std::is_empty_v<F> && std::is_default_constructible_v<F> && std::is_invocable_r_v<Tile<S>, F, Tile<S>, I32, I32, I32>)
   ScoreFunctionOf(F)
-      : pointer_([](const Tile<S>& s, const I32& q, const I32& k, const I32& h) -> Tile<S> { return F()(s, q, k, h); }), type_(&typeid(F)) {}
+      : pointer_([](const Tile<S>& s, const I32& q, const I32& k, const I32& h) -> Tile<S> { return F()(s, q, k, h); }),
+        type_(&typeid(F)) {}
   Pointer pointer() const { return pointer_; }
   /// That of the function; void if there is none.
   const std::type_info& type() const { return *type_; }

@@ -115,7 +115,8 @@ Buffer<std::int32_t> number_runs(const Device& device, const View<const K, 1>& s
   return ids;
 }
 
-/// Combines the values of sorted keys, at least one, by key. Holds what the kernels use until they have run. `options` have a configuration.
+/// Combines the values of sorted keys, at least one, by key. Holds what the kernels use until they have run. `options` have a
+/// configuration.
 template <class K, class V, class F>
 class Runs {
  public:

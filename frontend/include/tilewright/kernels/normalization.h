@@ -181,8 +181,7 @@ void launch_norm_backward(const char* name, bool centered, const View<X, R>& x, 
   // The caller's configuration is one of rows.
   Options of_sums = options;
   of_sums.configuration = {};
-  const ReductionShape sums{
-      .matrices = 1, .m = shape.n, .k = shape.rows, .element_bytes = sizeof(DX), .transposed = true, .most_step = 1};
+  const ReductionShape sums{.matrices = 1, .m = shape.n, .k = shape.rows, .element_bytes = sizeof(DX), .transposed = true, .most_step = 1};
   launch_tuned(check, sums, of_sums, [&](const Options& o) {
     // Sums over rows in parts, so that more programs run than there are blocks of columns; then the parts.
     using S = Accumulator<DX>;

@@ -54,8 +54,8 @@ void launch_reduce_parts(const View<const X, RX>& x, const View<Y, RY>& y, std::
   const std::int64_t length = tilewright::cdiv(tilewright::cdiv(k, parts), std::int64_t{bk}) * bk;
   // The order of a sum must not depend on the strides then.
   const bool by_columns = !options.batch_invariant && has_dense_columns(x);
-  kernel(launch_of(parts * matrices * tilewright::cdiv(m, std::int64_t{bm}), options), x, y, matrices, length, identity, bm, bk, by_columns, f,
-         at);
+  kernel(launch_of(parts * matrices * tilewright::cdiv(m, std::int64_t{bm}), options), x, y, matrices, length, identity, bm, bk, by_columns,
+         f, at);
 }
 
 /// y = f over the last axis of x. Few long rows are combined in parts, which a second launch combines in their order.

@@ -81,7 +81,8 @@ void scan(X&& x, Y&& y, F f, host::ElementValue<host::WholeElement<X>> identity,
   const View<U, 1> scanned = result ? *result : view(dense, {dense.size()}, at);
   const T neutral = identity.in(check, "identity");
   const auto launch = [&](const Options& o) { host::launch_scan<S>(check.device(), line, scanned, neutral, exclusive, f, o, at); };
-  if (host::size_of(from) > 0) host::launch_tuned(check, host::ScanShape{.n = host::size_of(from), .element_bytes = sizeof(T)}, options, launch, typeid(F));
+  if (host::size_of(from) > 0)
+    host::launch_tuned(check, host::ScanShape{.n = host::size_of(from), .element_bytes = sizeof(T)}, options, launch, typeid(F));
   if (!result) host::launch_copy("copy", host::dense_like(dense, to, at), to, {.stream = options.stream}, at);
 }
 /// The same with options only.

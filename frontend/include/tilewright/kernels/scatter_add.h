@@ -75,7 +75,8 @@ Buffer<std::remove_const_t<I>> copy_of(const ArgumentCheck& check, const View<I,
 
 /// `options` have a configuration.
 template <class S, class X, class I, class Y, int P>
-void scatter_elements(const ArgumentCheck& check, const View<X, P>& x, const View<I, P>& index, const View<Y, 1>& y, const Options& options) {
+void scatter_elements(const ArgumentCheck& check, const View<X, P>& x, const View<I, P>& index, const View<Y, 1>& y,
+                      const Options& options) {
   using Index = std::remove_const_t<I>;
   const Here& at = check.at();
   const Device device = check.device();
@@ -88,8 +89,8 @@ void scatter_elements(const ArgumentCheck& check, const View<X, P>& x, const Vie
   runs.store(view_of(indices, at), view_of(sums, at));
   static const Kernel kernel("scatter_elements", scatter_elements_kernel<S, Y, Index>);
   const int bn = options.configuration->bn;
-  kernel(launch_of(tilewright::cdiv(n, std::int64_t{bn}), options), view_of(indices, at), view_of(sums, at), view_of(runs.count(), at), y, bn,
-         at);
+  kernel(launch_of(tilewright::cdiv(n, std::int64_t{bn}), options), view_of(indices, at), view_of(sums, at), view_of(runs.count(), at), y,
+         bn, at);
 }
 
 /// `options` have a configuration.
@@ -109,8 +110,8 @@ void scatter_slices(const ArgumentCheck& check, const View<X, K>& x, const View<
   Buffer<std::int32_t> ids = number_runs(device, View<const Index, 1>(view_of(keys, at)), options, at);
   starts_kernel(launch_of(blocks, options), view_of(ids, at), view_of(starts, at), options.configuration->bn, at);
   const int bn = static_cast<int>(std::min<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)), 1024));
-  kernel(launch_of(n * tilewright::cdiv(columns, std::int64_t{bn}), options), x, view_of(keys, at), view_of(positions, at), view_of(starts, at),
-         view_of(ids, at), y, bn, at);
+  kernel(launch_of(n * tilewright::cdiv(columns, std::int64_t{bn}), options), x, view_of(keys, at), view_of(positions, at),
+         view_of(starts, at), view_of(ids, at), y, bn, at);
 }
 
 template <class X, class I, class Y, int R, int P, int K>
