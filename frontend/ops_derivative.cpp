@@ -34,7 +34,7 @@ class Derivatives {
  private:
   ValueId derive(ValueId v) {
     const ir::OpId op = f_.value(v).op;
-    if (!op || !f_.op(op).regions.empty()) refuse(v, "a loop or a branch");
+    if (!op || ir::info(f_.kind(op)).family == ir::Family::control) refuse(v, "a loop or a branch");
     const std::vector<ValueId> operands = f_.op(op).operands;
     const OpKind kind = f_.kind(op);
     if (kind == OpKind::select_) return chosen(operands[0], of(operands[1]), of(operands[2]), v);

@@ -69,6 +69,17 @@ TEST_CASE("scatter_add: elements") {
   });
 }
 
+TEST_CASE("scatter_add: sums of 16-bit floats are rounded once") {
+  on_every_device([](tw::Device& device) {
+    // 2051 is between 2050 and 2052, which is even in units of 2: rounded before it is added, the result would be 4.
+    const auto ones = device.upload(std::vector<tw::f16>(2051, tw::f16(1.0f)));
+    const auto first = device.upload(std::vector<int>(2051, 0));
+    auto z = device.upload(std::vector<tw::f16>{tw::f16(-2048.0f)});
+    kernels::scatter_add(ones, first, z);
+    CHECK(number(z.download()[0]) == 3);
+  });
+}
+
 TEST_CASE("scatter_add: an index of two axes, slices of two axes, buffers") {
   on_every_device([](tw::Device& device) {
     const auto indices = random_indices<std::int32_t>(12, 4);

@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "runtime/devices.h"
 #include "runtime/wisdom/wisdom.h"
 #include "tests/tuner/tuning.h"
 
@@ -154,6 +155,68 @@ TEST_CASE("library: arrays that a kernel updates in place are changed once") {
   kernels::rotary(tw::view(once, {256, 32}), tw::view(positions, {256}));
   CHECK(r.download() == once.download());
   CHECK(tried.results.size() == 3);
+}
+
+TEST_CASE("library: functions of several kernels are tuned as a whole") {
+  for (const char* name : {"cpu", "emulator:sm_80"}) {
+    CAPTURE(name);
+    const OwnWisdom own;
+    tw::Device device = tw::Device::open(name);
+    Tried tried;
+    const int n = 700;
+    std::vector<int> keys(n), values(n, 1);
+    for (int i = 0; i < n; ++i) keys[static_cast<std::size_t>(i)] = i * 31 % 7;
+    tw::Buffer<int> k = device.upload(keys), v = device.upload(values);
+    const auto add = [](auto a, auto b) { return a + b; };
+    const auto groups = kernels::group_by(k, v, add, {.tune = true});
+    CHECK(groups.keys.download() == std::vector<int>{0, 1, 2, 3, 4, 5, 6});
+    CHECK(groups.values.download() == std::vector<int>(7, 100));
+    CHECK(tried.results.size() == 1);
+    CHECK(tried.steps.size() > 1);
+
+    tw::Buffer<int> sums = device.upload(std::vector<int>(7, 5)), rows = device.upload(std::vector<int>(7 * 3, 5));
+    kernels::scatter_add(v, k, sums, {.tune = true});
+    CHECK(sums.download() == std::vector<int>(7, 105));
+    CHECK(tried.results.size() == 2);
+    tw::Buffer<int> slices = device.upload(std::vector<int>(n * 3, 1));
+    kernels::scatter_add(tw::view(slices, {n, 3}), k, tw::view(rows, {7, 3}), {.tune = true});
+    CHECK(rows.download() == std::vector<int>(7 * 3, 105));
+    CHECK(tried.results.size() == 3);
+    kernels::group_by(k, v, add, {.tune = true});
+    CHECK(tried.results.size() == 3);
+
+    tw::Buffer<float> x = device.upload(std::vector<float>(40 * 24, 1.0f)), dx = device.allocate<float>(40 * 24),
+                      dbeta = device.allocate<float>(24), dgamma = device.allocate<float>(24),
+                      numbers = device.upload(std::vector<float>(40, 0.5f));
+    const auto matrix = [](tw::Buffer<float>& b) { return tw::view(b, {40, 24}); };
+    kernels::layer_norm_backward(matrix(x), dgamma, numbers, numbers, matrix(x), matrix(dx), tw::View<float, 1>(), dbeta, {.tune = true});
+    CHECK(tried.results.size() == 5);  // of the rows, and of the sums over them
+    CHECK(dbeta.download() == std::vector<float>(24, 40.0f));
+  }
+}
+
+TEST_CASE("library: the estimate of an emulated GPU counts every kernel of a name") {
+  tw::Device device = tw::Device::open("emulator:sm_80");
+  tw::Buffer<float> x = device.upload(std::vector<float>(2 * 4096, 1.0f)), y = device.allocate<float>(2 * 4096);
+  const auto estimate = [&](int passes) {
+    return tw::rt::estimated_microseconds(device.name(),
+                                          [&] {
+                                            for (int size : {256, 512})
+                                              if (passes & size) {
+                                                const tw::Kernel kernel("same_name",
+                                                                        [](tw::Ptr<const float> in, tw::Ptr<float> out, int block) {
+                                                                          const auto i = tw::program_id(0) * block + tw::arange(0, block);
+                                                                          tw::store(out + i, tw::load(in + i) * 2.0f);
+                                                                        });
+                                                kernel({.grid = 2 * 4096 / size}, x, y, size);
+                                              }
+                                          })
+        .value();
+  };
+  const double first = estimate(256), second = estimate(512);
+  CHECK(first > 0);
+  CHECK(second > 0);
+  CHECK(estimate(256 | 512) == doctest::Approx(first + second).epsilon(1e-9));
 }
 
 TEST_CASE("library: shapes are rounded where batches differ, types and functions are told apart") {

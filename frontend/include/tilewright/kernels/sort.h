@@ -23,11 +23,11 @@ Tile<U> order_bits(const Tile<K>& key, bool descending) {
 
 /// counts[digit][program] = how many of `length` keys have the digit.
 template <class U, class K>
-void sort_counts_kernel(View<const K, 1> keys, View<std::int32_t, 2> counts, I64 length, int shift, int block, bool descending) {
+void sort_counts_kernel(View<const K, 1> keys, View<std::int32_t, 2> counts, I64 length, Tile<U> shift, int block, bool descending) {
   const I64 begin = program_id(0).to<std::int64_t>() * length, n = keys.extent(0);
   auto total = zeros<std::int32_t>({kDigits});
   for (auto i : range(begin, minimum(begin + length, n), block)) {
-    const auto digit = ((order_bits<U>(keys.load({i}, {block}), descending) >> static_cast<U>(shift)) & U{255}).template to<std::int32_t>();
+    const auto digit = ((order_bits<U>(keys.load({i}, {block}), descending) >> shift) & U{255}).template to<std::int32_t>();
     total += tilewright::histogram(digit, kDigits, i + arange(0, block) < n);
   }
   counts.store({0, program_id(0)}, column(total));
@@ -37,13 +37,13 @@ void sort_counts_kernel(View<const K, 1> keys, View<std::int32_t, 2> counts, I64
 /// first, so that neighbours are written to neighbours.
 template <class U, class K, class V>
 void sort_kernel(View<const K, 1> keys, Ptr<K> to_keys, I64 key_stride, View<const V, 1> values, Ptr<V> to_values, I64 value_stride,
-                 View<const std::int32_t, 2> offsets, I64 length, int shift, int block, bool descending, bool has_values) {
+                 View<const std::int32_t, 2> offsets, I64 length, Tile<U> shift, int block, bool descending, bool has_values) {
   const I64 begin = program_id(0).to<std::int64_t>() * length, n = keys.extent(0);
   auto next = reshape(offsets.load({0, program_id(0)}, {kDigits, 1}), {kDigits});
   const auto lane = arange(0, block);
   for (auto i : range(begin, minimum(begin + length, n), block)) {
     const auto key = keys.load({i}, {block});
-    auto digit = ((order_bits<U>(key, descending) >> static_cast<U>(shift)) & U{255}).template to<std::int32_t>();
+    auto digit = ((order_bits<U>(key, descending) >> shift) & U{255}).template to<std::int32_t>();
     digit = where(i + lane < n, digit, kDigits);
     const auto ordered = tilewright::sort(digit * block + lane);
     const auto from = ordered % block, at = ordered / block;
@@ -99,11 +99,11 @@ void launch_sort(const Device& device, const View<K, 1>& keys, const View<V, 1>&
   static const Kernel kernel("sort", sort_kernel<U, K, V>);
   const Launch launch{.grid = parts, .num_warps = c.num_warps, .stream = stream_of(options)};
   for (int shift = 0; shift < static_cast<int>(sizeof(K)) * 8; shift += 8, swap()) {
-    counts_kernel(launch, from, view(counts, {std::int64_t{kDigits}, parts}, at), length, shift, c.bn, descending, at);
+    counts_kernel(launch, from, view(counts, {std::int64_t{kDigits}, parts}, at), length, static_cast<U>(shift), c.bn, descending, at);
     launch_scan<std::int32_t>(device, View<const std::int32_t, 1>(view_of(counts, at)), view_of(offsets, at), 0, true, Add(),
                               {.stream = options.stream}, at);
     kernel(launch, from, address_of(to), stride_of(to, 0), from_values, address_of(to_values), stride_of(to_values, 0),
-           view(offsets, {std::int64_t{kDigits}, parts}, at), length, shift, c.bn, descending, has_values, at);
+           view(offsets, {std::int64_t{kDigits}, parts}, at), length, static_cast<U>(shift), c.bn, descending, has_values, at);
   }
 }
 

@@ -62,7 +62,7 @@ void launch_top_k(const View<X, R>& x, std::int64_t k, const View<V, R>& values,
   check.same_shape("indices", "values");
   check.options(options);
   check.finish();
-  const RowsShape shape = rows_of(x, 1, 1);
+  const RowsShape shape = rows_of(x, {});
   if (is_empty(shape)) return;
   static const Kernel kernel("top_k", top_k_kernel<T, R>);
   const int block =
