@@ -16,11 +16,13 @@ namespace {
 using ir::OpKind;
 using ir::ValueId;
 
-/// Derivatives by one value. No value stands for 0.
-class Derivatives {
+/// The derivative of y by x, from the ops between them. No value stands for 0.
+class Derivative {
  public:
-  Derivatives(Emit& e, ValueId x) : e_(e), f_(e.trace().function()), x_(x) {}
+  Derivative(Emit& e, ValueId y, ValueId x) : e_(e), f_(e.trace().function()), y_(y), x_(x) {}
+  ValueId trace() { return of(y_); }
 
+ private:
   ValueId of(ValueId v) {
     if (v == x_) return real(v, 1);
     // Values are numbered in the order in which they are made.
@@ -31,10 +33,12 @@ class Derivatives {
     return d;
   }
 
- private:
   ValueId derive(ValueId v) {
     const ir::OpId op = f_.value(v).op;
-    if (!op || ir::info(f_.kind(op)).family == ir::Family::control) refuse(v, "a loop or a branch");
+    if (!op || ir::info(f_.kind(op)).family == ir::Family::control) {
+      if (depends(v)) refuse(v, "a loop or a branch");
+      return {};
+    }
     const std::vector<ValueId> operands = f_.op(op).operands;
     const OpKind kind = f_.kind(op);
     if (kind == OpKind::select_) return chosen(operands[0], of(operands[1]), of(operands[2]), v);
@@ -113,10 +117,21 @@ class Derivatives {
     if (v == x_) return true;
     if (v.index < x_.index) return false;
     const ir::OpId op = f_.value(v).op;
-    if (!op) return true;
+    // What a loop around y carries may, by the iterations before. A loop before y is asked for all that it uses.
+    if (!op) return f_.value(v).block != f_.body() && f_.encloses(f_.value(v).block, f_.defining_block(y_));
+    if (const auto known = depends_.find(v.index); known != depends_.end()) return known->second;
+    const bool result = uses_dependent(op);
+    depends_.emplace(v.index, result);
+    return result;
+  }
+  /// Whether an op, or one of its regions, uses a value that depends on x.
+  bool uses_dependent(ir::OpId op) {
     for (const ValueId operand : f_.op(op).operands)
       if (depends(operand)) return true;
-    return !f_.op(op).regions.empty();
+    for (const ir::BlockId block : f_.op(op).regions)
+      for (const ir::OpId inner : f_.ops(block))
+        if (uses_dependent(inner)) return true;
+    return false;
   }
 
   [[noreturn]] void refuse(ValueId v, std::string_view what) {
@@ -142,8 +157,9 @@ class Derivatives {
 
   Emit& e_;
   ir::Function& f_;
-  ValueId x_;
+  ValueId y_, x_;
   std::unordered_map<std::uint32_t, ValueId> known_;
+  std::unordered_map<std::uint32_t, bool> depends_;
 };
 
 }  // namespace
@@ -155,7 +171,7 @@ Made derivative(const Handle& y, const Handle& x, const Here& at) {
   if (e.type(of).shape() != e.type(by).shape())
     e.fail(fmt::format("'y' is {} and 'x' is {}; they must have one shape", ir::shape_text(e.type(of)), ir::shape_text(e.type(by))), by,
            "'x' defined here");
-  const ValueId d = Derivatives(e, by).of(of);
+  const ValueId d = Derivative(e, of, by).trace();
   return made(d ? d : e.real(e.type(of), 0));
 }
 

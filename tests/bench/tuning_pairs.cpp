@@ -78,9 +78,7 @@ TuningPair cross_entropy(std::int64_t rows, std::int64_t n) {
 
 template <class T>
 TuningPair transpose(std::int64_t m, std::int64_t n) {
-  return {std::string("transpose ") + name_of<T>() + " " + text({m, n}),
-
-          [=](const tw::Device& d) {
+  return {std::string("transpose ") + name_of<T>() + " " + text({m, n}), [=](const tw::Device& d) {
             return [=, x = filled<T>(d, m * n), y = filled<T>(d, m * n)](const kernels::Options& o) {
               kernels::transpose(tw::view(*x, {m, n}), tw::view(*y, {n, m}), o);
             };

@@ -181,9 +181,8 @@ constexpr auto attention_backward = []<class T>(std::type_identity<T>, const Sha
   p.flops = 10.0 * static_cast<double>(elements_of(s)) * static_cast<double>(length);
   p.multiplies = true;
   p.prepare = [](const Device&, DeviceTensors& t) {
-    kernels::AttentionOptions attention;
-    attention.lse = t.view<S, 3>("lse");
-    kernels::attention(t.view<const T, 4>("q"), t.view<const T, 4>("k"), t.view<const T, 4>("v"), t.view<T, 4>("out"), attention);
+    kernels::attention(t.view<const T, 4>("q"), t.view<const T, 4>("k"), t.view<const T, 4>("v"), t.view<T, 4>("out"),
+                       {.lse = t.view<S, 3>("lse")});
   };
   p.launch = [](DeviceTensors& t, const Options& o) {
     kernels::attention_backward(t.view<const T, 4>("q"), t.view<const T, 4>("k"), t.view<const T, 4>("v"), t.view<const T, 4>("out"),

@@ -149,6 +149,24 @@ TEST_CASE("derivative: inside of a loop, by a value of the iteration") {
   for (std::size_t i = 0; i < sums.size(); ++i) CHECK(sums[i] == 6 * static_cast<double>(i) + 6);
 }
 
+TEST_CASE("derivative: arguments of the kernel and loops that x is not used in are constants") {
+  std::vector<double> one(1), other(1);
+  traced::run(
+      [](tw::F64 a, tw::F64 b, tw::Ptr<double> by_a, tw::Ptr<double> by_b) {
+        tw::F64 total = 0.0;
+        for (auto n : tw::range(0, 3)) {
+          tw::F64 product = b;
+          for ([[maybe_unused]] auto m : tw::range(0, 2)) product = product * 2.0;
+          total += product + n.to<double>();
+        }
+        tw::store(by_a, tw::derivative(a * b * total, a));
+        tw::store(by_b, tw::derivative(a * b, b));
+      },
+      3.0, 5.0, one, other);
+  CHECK(one[0] == 5 * (3 * 4 * 5 + 3));
+  CHECK(other[0] == 3);
+}
+
 TEST_CASE("derivative: what is not differentiated is refused with both lines") {
   const auto by = [](const char* what) {
     return std::string("derivative: 'y' depends on 'x' by ") + what + ", which is not differentiated";
@@ -165,6 +183,20 @@ TEST_CASE("derivative: what is not differentiated is refused with both lines") {
               tw::derivative(y, x);
             }),
             by("a loop or a branch")));
+  CHECK(has(refused([](tw::F64 x) {
+              auto y = x;
+              for ([[maybe_unused]] auto n : tw::range(0, 3)) {
+                y = y * x;
+                tw::derivative(y, x);
+              }
+            }),
+            by("a loop or a branch")));
+  CHECK(has(refused([](tw::F64 x) {
+              auto y = x;
+              for (int i = 0; i < 64; ++i) y = y * y;  // as many paths as 2 to the 64
+              tw::derivative(y.bitcast<std::int64_t>().bitcast<double>(), x);
+            }),
+            by("bitcast")));
   CHECK(has(refused([](tw::F64 x) { tw::derivative(tw::sum(x, 0), x); }),
             "derivative: 'y' is a scalar and 'x' is [8]; they must have one shape"));
   CHECK(refused([](tw::F64 x) { tw::derivative(x + tw::sum(tw::arange(0, kCount).to<double>(), 0), x); }) == "");
