@@ -185,13 +185,14 @@ TEST_CASE("library: functions of several kernels are tuned as a whole") {
     kernels::group_by(k, v, add, {.tune = true});
     CHECK(tried.results.size() == 3);
 
-    tw::Buffer<float> x = device.upload(std::vector<float>(40 * 24, 1.0f)), dx = device.allocate<float>(40 * 24),
-                      dbeta = device.allocate<float>(24), dgamma = device.allocate<float>(24),
+    const int width = 1000;
+    tw::Buffer<float> x = device.upload(std::vector<float>(40 * width, 1.0f)), dx = device.allocate<float>(40 * width),
+                      dbeta = device.allocate<float>(width), gamma = device.upload(std::vector<float>(width, 1.0f)),
                       numbers = device.upload(std::vector<float>(40, 0.5f));
-    const auto matrix = [](tw::Buffer<float>& b) { return tw::view(b, {40, 24}); };
-    kernels::layer_norm_backward(matrix(x), dgamma, numbers, numbers, matrix(x), matrix(dx), tw::View<float, 1>(), dbeta, {.tune = true});
+    const auto matrix = [&](tw::Buffer<float>& b) { return tw::view(b, {40, width}); };
+    kernels::layer_norm_backward(matrix(x), gamma, numbers, numbers, matrix(x), matrix(dx), tw::View<float, 1>(), dbeta, {.tune = true});
     CHECK(tried.results.size() == 5);  // of the rows, and of the sums over them
-    CHECK(dbeta.download() == std::vector<float>(24, 40.0f));
+    CHECK(dbeta.download() == std::vector<float>(width, 40.0f));
   }
 }
 

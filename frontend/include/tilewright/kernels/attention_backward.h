@@ -13,7 +13,7 @@ void attention_delta_kernel(View<const T, 4> out, View<const T, 4> dout, View<Ac
   store_number(delta, row, sum(a * b, 0));
 }
 
-/// The weights [bm, bn] of queries i.. and keys n.., and the gradient of their products q k^T.
+/// The weights [bm, bn] of the queries from i on and the keys from n on, and the gradient of their products q k^T.
 template <class S>
 struct AttentionGradient {
   Tile<S> weights, dproducts;

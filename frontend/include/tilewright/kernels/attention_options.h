@@ -70,10 +70,10 @@ struct AttentionNumbers {
   I32 window;
 };
 
-/// What becomes of the scores of queries i.. and keys n...
+/// The scores of the queries from i on and the keys from n on.
 template <class T>
 struct Scores {
-  Tile<Accumulator<T>> scaled, scores;  // as the product gives them; and after the score function, and masked
+  Tile<Accumulator<T>> scaled, scores;  // q k^T * scale; and the same after the score function and the mask
 };
 
 /// q: [bm, depth], k: [depth, bn]. `masked`: scores are -inf where the query does not see the key; queries past the end see any.
@@ -97,13 +97,13 @@ Scores<T> attention_scores(const Tile<T>& q, const Tile<T>& k, const I32& i, con
   return {scaled, where(seen, scores, -inf)};
 }
 
-/// The steps of a loop over keys, or over queries: they begin at `first` and end at `last`. Between `whole_first` and `whole_last` every
-/// query of a step sees every key of it. All of them but `last` are multiples of the step.
+/// The steps of a loop over keys, or over queries, from `first` to `last`. In those from `whole_first` to `whole_last` every query sees
+/// every key, so that they need no mask. All bounds but `last` are multiples of the step.
 struct SeenRange {
   I32 first, whole_first, whole_last, last;
   bool masked_before, masked_after;  // whether there may be other steps before the whole ones, and after them
 };
-/// Rounds the bounds to steps, so that what a mask must decide on is outside of the whole ones.
+/// Rounds the bounds to steps: those of `whole` inwards, so that a step that needs a mask is outside of them.
 inline SeenRange seen_range(const I32& first, const I32& whole_first, const I32& whole_last, const I32& last, int step, bool masked_before,
                             bool masked_after) {
   const I32 begin = first / step * step, end = maximum(maximum(whole_last, 0) / step * step, begin);

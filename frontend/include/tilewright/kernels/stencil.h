@@ -102,9 +102,9 @@ void stencil_kernel(View<const X, R> x, View<Y, R> y, F f, int radius, Border bo
     inside = inside && first[of_three] >= radius && first[of_three] + (extents[of_three] + radius) <= extent;
   }
   const auto value = [&](bool is_inside) {
-    const auto value = stencil_value(f, Neighbours<X, R>(x, indices, radius, border, is_inside), indices);
-    expect_shape(value, {bm, bn}, "stencil", "the function", "the elements near");
-    return value.template to<Y>();
+    const auto result = stencil_value(f, Neighbours<X, R>(x, indices, radius, border, is_inside), indices);
+    expect_shape(result, {bm, bn}, "stencil", "the function", "the elements near");
+    return result.template to<Y>();
   };
   when(
       inside, [&] { store(y.pointer(indices), value(true)); },
