@@ -32,6 +32,14 @@ Complex<T> unit_root(const I64& k, const I64& n, int sign) {
   return {where(is_left, -re, re), where(is_below, -im, im)};
 }
 
+/// w, w^2, ..., w^count. The factors of a power have half its exponent, so that rounding errors grow with the logarithm of the exponent.
+template <class T>
+std::vector<Complex<T>> powers_of(const Complex<T>& w, int count) {
+  std::vector<Complex<T>> powers{w};
+  for (std::size_t e = 2; e <= static_cast<std::size_t>(count); ++e) powers.push_back(powers[e / 2 - 1] * powers[e - e / 2 - 1]);
+  return powers;
+}
+
 /// The transform of as many tiles as v has, a power of two, each element on its own.
 template <class T>
 std::vector<Complex<T>> transform_of(const std::vector<Complex<T>>& v, int sign) {
@@ -68,11 +76,12 @@ void fft_kernel(View<const T, 3> x, View<T, 3> y, I64 done, Tile<T> scale, FftPa
   const I64 at = program_id(0).to<std::int64_t>() * pass.bn + arange(0, pass.bn), batch = at / stride, j = at % stride;
   const I64 k = j % done, to = (j - k) * pass.radix + k;
   const Bool inside = batch < x.extent(0);
-  std::vector<Complex<T>> v;
+  std::vector<Complex<T>> v, roots;
+  if (!pass.is_first) roots = powers_of(unit_root<T>(k, done * pass.radix, pass.sign), pass.radix - 1);
   for (int r = 0; r < pass.radix; ++r) {
     const I64 from = j + stride * r;
     v.push_back({load(x.pointer({batch, from, 0}), inside), load(x.pointer({batch, from, 1}), inside)});
-    if (r > 0 && !pass.is_first) v.back() = v.back() * unit_root<T>(k * r, done * pass.radix, pass.sign);
+    if (r > 0 && !pass.is_first) v.back() = v.back() * roots[static_cast<std::size_t>(r - 1)];
   }
   v = transform_of(v, pass.sign);
   for (int r = 0; r < pass.radix; ++r) {
