@@ -151,6 +151,14 @@ TEST_CASE("bench: --tune says what it chose and what the model had chosen, and w
   CHECK_FALSE(contains(tilewright({"bench", "copy", "--shapes", "33x65", "--rounds", "3", "--json", "-"}).out, "\"tuned\""));
 }
 
+TEST_CASE("bench: products of integers have a peak of their own") {
+  const Outcome o = tilewright({"bench", "matmul", "--shapes", "33x17x65", "--types", "f32,i8", "--rounds", "3"});
+  CHECK(o.code == 0);
+  CHECK(contains(o.out, " GFLOP/s, measured\n"));
+  CHECK(contains(o.out, "i8: "));
+  CHECK(contains(o.out, " GOP/s, measured in i32\n"));
+}
+
 TEST_CASE("bench: files hold what the table says") {
   const Folder folder;
   const Outcome o = tilewright({"bench", "matmul", "softmax", "--types", "f32,f64", "--rounds", "3", "--seconds", "0", "--cold", "--vs",

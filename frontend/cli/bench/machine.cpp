@@ -88,14 +88,19 @@ constexpr int kSteps = 25'000;  // milliseconds: longer than threads take to wak
 constexpr int kUnrolled = 16;   // of a step: the loop carries its chains through memory
 
 /// Chains of multiply-adds that need no memory: enough to hide the latency of one, few enough to stay in registers.
+/// The factor and the term are arguments, so that the steps of integers are not folded into one.
 template <class T>
-void multiply_adds(Ptr<T> out, I32 steps, int lanes) {
+void multiply_adds(Ptr<T> out, Tile<T> factor, Tile<T> term, I32 steps, int lanes) {
   std::array<Tile<T>, kChains> chain;
   for (int c = 0; c < kChains; ++c) chain[static_cast<std::size_t>(c)] = full<T>({lanes}, T(c));
-  const auto factor = full<T>({lanes}, T(0.999)), term = full<T>({lanes}, T(0.001));
   for ([[maybe_unused]] auto step : range(0, steps))
     for (int i = 0; i < kUnrolled; ++i)
-      for (auto& c : chain) c = fma(c, factor, term);
+      for (auto& c : chain) {
+        if constexpr (std::is_integral_v<T>)
+          c = c * factor + term;
+        else
+          c = fma(c, factor, term);
+      }
   auto sum = chain[0];
   for (std::size_t c = 1; c < kChains; ++c) sum += chain[c];
   store(out + (program_id(0) * lanes + arange(0, lanes)), sum);
@@ -115,8 +120,10 @@ double measured_gflops(const Device& device) {
   const int programs = 4 * rt::cpu_threads();
   static const Kernel kernel("multiply_adds", multiply_adds<T>);
   auto out = device.allocate<T>(programs * lanes);
+  const T factor = std::is_integral_v<T> ? T(3) : T(0.999), term = std::is_integral_v<T> ? T(1) : T(0.001);
   double least = 1e30;
-  for (int i = 0; i < 20; ++i) least = std::min(least, time_calls(device, 1, [&] { kernel({.grid = programs}, out, kSteps, lanes); }));
+  for (int i = 0; i < 20; ++i)
+    least = std::min(least, time_calls(device, 1, [&] { kernel({.grid = programs}, out, factor, term, kSteps, lanes); }));
   return 2.0 * kChains * kUnrolled * lanes * kSteps * programs / (least * 1e6);
 }
 
@@ -176,8 +183,8 @@ Facts machine_facts(const Device& device) {
 Peak peak_of(const Device& device, ir::Element e, bool ieee) {
   if (is_emulator(device)) return {};
   if (is_gpu(device)) return {stated_gflops(device, e, ieee), "stated"};
-  if (!ir::is_float(e)) return {};
-  // The cpu multiplies small floats as f32.
+  // Small floats are multiplied as f32, small integers as i32.
+  if (!ir::is_float(e)) return {measured_gflops<std::int32_t>(device), "measured in i32"};
   return {e == ir::Element::f64 ? measured_gflops<double>(device) : measured_gflops<float>(device), "measured"};
 }
 

@@ -23,6 +23,8 @@ std::string beside_least(std::uint64_t count, std::uint64_t least) {
 
 constexpr std::size_t kPeerWidth = 18;
 
+const char* operations_per_second(const std::string& type) { return type.starts_with('i') ? "OP/s" : "FLOP/s"; }
+
 std::size_t peer_width(const std::string& name) { return std::max(kPeerWidth, name.size()); }
 
 }  // namespace
@@ -40,8 +42,9 @@ std::string time_text(double ms) {
 
 std::string rate_text(const CaseResult& c, double ms) {
   const double giga_a_second = (c.flops > 0 ? c.flops : c.bytes) / (ms * 1e6);
-  if (c.flops > 0 && giga_a_second >= 10000) return fmt::format("{:.1f} TFLOP/s", giga_a_second / 1000);
-  const char* unit = c.flops > 0 ? "GFLOP/s" : "GB/s";
+  const char* operations = operations_per_second(c.type);
+  if (c.flops > 0 && giga_a_second >= 10000) return fmt::format("{:.1f} T{}", giga_a_second / 1000, operations);
+  const std::string unit = c.flops > 0 ? fmt::format("G{}", operations) : "GB/s";
   if (giga_a_second < 1) return fmt::format("{:.2g} {}", giga_a_second, unit);
   return fmt::format("{:.{}f} {}", giga_a_second, giga_a_second < 100 ? 1 : 0, unit);
 }
@@ -61,7 +64,7 @@ std::string heading_text(const Results& r) {
   else
     line("counts", "of one launch; times in us are estimates for GPUs that are not here (docs/estimate.md)");
   for (const auto& [type, peak] : r.peaks)
-    if (peak.gflops > 0) line("peak", fmt::format("{}: {:.0f} GFLOP/s, {}", type, peak.gflops, peak.how));
+    if (peak.gflops > 0) line("peak", fmt::format("{}: {:.0f} G{}, {}", type, peak.gflops, operations_per_second(type), peak.how));
   for (const PeerVersion& p : r.peers) line(p.name, p.absence.empty() ? p.version : fmt::format("left out: {}", p.absence));
   return text;
 }
