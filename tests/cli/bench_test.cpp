@@ -156,7 +156,7 @@ TEST_CASE("bench: products of integers have a peak of their own") {
   CHECK(o.code == 0);
   CHECK(contains(o.out, " GFLOP/s, measured\n"));
   CHECK(contains(o.out, "i8: "));
-  CHECK(contains(o.out, " GOP/s, measured in i32\n"));
+  CHECK(contains(o.out, " GOP/s, measured in i16\n"));
 }
 
 TEST_CASE("bench: files hold what the table says") {

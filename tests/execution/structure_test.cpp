@@ -88,7 +88,7 @@ TEST_CASE("dot: every pair of element types, every size of a register tile and s
     std::int64_t batch, m, n, k;
   };
   for (const Size& s : {Size{0, 16, 16, 16}, Size{0, 64, 64, 32}, Size{0, 1, 1, 1}, Size{0, 2, 4, 8}, Size{0, 128, 8, 2},
-                        Size{0, 4, 128, 1}, Size{4, 8, 16, 4}}) {
+                        Size{0, 4, 128, 1}, Size{0, 16, 32, 64}, Size{4, 8, 16, 4}}) {
     ProgramBuilder p("dot");
     const auto shape = [&](std::int64_t a, std::int64_t b) { return s.batch ? Shape{s.batch, a, b} : Shape{a, b}; };
     for (const auto& [in, out] : {std::pair{Element::f16, Element::f32},
@@ -103,6 +103,9 @@ TEST_CASE("dot: every pair of element types, every size of a register tile and s
       const ValueId operands[] = {operand(s.m, s.k), operand(s.k, s.n), p.small_input(Type(out, shape(s.m, s.n)))};
       p.output(p.ir().function().result(p.ir().create(OpKind::dot_, operands)));
     }
+    const ValueId bytes[] = {p.input(Type(Element::i8, shape(s.m, s.k))), p.input(Type(Element::i8, shape(s.k, s.n))),
+                             p.input(Type(Element::i32, shape(s.m, s.n)))};
+    p.output(p.ir().function().result(p.ir().create(OpKind::dot_, bytes)));
     // Fused multiply-adds, in the interpreter's order.
     const ValueId operands[] = {p.input(Type(Element::f32, shape(s.m, s.k))), p.input(Type(Element::f32, shape(s.k, s.n))),
                                 p.small_input(Type(Element::f32, shape(s.m, s.n)))};
