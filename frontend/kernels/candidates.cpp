@@ -79,6 +79,14 @@ std::vector<Configuration> candidates(const Machine& m, const RowsShape& s) {
   return all;
 }
 
+std::vector<Configuration> candidates(const Machine& m, const TopKShape& s) {
+  std::vector<Configuration> all;
+  for (const int bn : sizes(s.n, s.kept, std::max(s.kept, m.target.is_gpu() ? 4096 : 32768)))
+    for (const int w : warps(m, {1, 2, 4, 8}))
+      if (!m.target.is_gpu() || w == 8 || (bn <= 512 * w && (bn >= 64 * w || w == 1))) all.push_back({.bn = bn, .num_warps = w});
+  return all;
+}
+
 std::vector<Configuration> candidates(const Machine& m, const ElementsShape& s) {
   std::vector<Configuration> all;
   for (const int bm : sizes(s.rows, 1, 1024))
@@ -169,6 +177,7 @@ std::string key(const ProductShape& s) {
 }
 std::string key(const MatvecShape& s) { return fmt::format("matvec {}x{}x{}", about(s.batch), about(s.m), s.k); }
 std::string key(const RowsShape& s) { return fmt::format("rows {}x{}", about(s.rows), s.n); }
+std::string key(const TopKShape& s) { return fmt::format("top_k {}x{}x{}", about(s.rows), about(s.n), s.kept); }
 std::string key(const ElementsShape& s) {
   return fmt::format("elements {}x{}x{}, work {}, transposed {}", about(s.matrices), about(s.rows), s.columns, s.work, s.transposed_stride);
 }
@@ -192,6 +201,7 @@ constexpr std::int64_t kSomeRows = 64;
 void assume_rows(ProductShape& s) { s.batch = 1, s.m = kSomeRows; }
 void assume_rows(MatvecShape& s) { s.batch = 1, s.m = kSomeRows; }
 void assume_rows(RowsShape& s) { s.rows = kSomeRows; }
+void assume_rows(TopKShape& s) { s.rows = kSomeRows; }
 void assume_rows(ElementsShape& s) { s.matrices = 1, s.rows = kSomeRows; }
 void assume_rows(ReductionShape& s) { s.matrices = 1, s.m = kSomeRows, s.transposed = false; }
 void assume_rows(ScanShape&) {}

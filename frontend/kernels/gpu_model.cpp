@@ -72,6 +72,18 @@ Work work_of(const Machine&, const RowsShape& s, const Configuration& c) {
   return w;
 }
 
+Work work_of(const Machine&, const TopKShape& s, const Configuration& c) {
+  Work w;
+  w.programs = static_cast<double>(s.rows);
+  w.steps = parts_of(s.n, c.bn);
+  // Compare-exchanges of a bitonic sort of n keys and their indices.
+  const auto exchanges = [](double n) { return n * std::log2(n) * (std::log2(n) + 1) / 4; };
+  w.operations = 8 * (w.steps * exchanges(c.bn) + (w.steps - 1) * exchanges(2.0 * s.kept));
+  w.bytes = w.steps * c.bn * s.element_bytes;
+  w.memory_bytes = static_cast<double>(s.rows * s.n) * s.element_bytes;
+  return w;
+}
+
 Work work_of(const Machine& m, const ElementsShape& s, const Configuration& c) {
   Work w;
   w.programs = static_cast<double>(s.matrices) * parts_of(s.rows, c.bm) * (s.whole_rows ? 1 : parts_of(s.columns, c.bn));

@@ -12,6 +12,7 @@ namespace tilewright::kernels::host {
 namespace {
 
 constexpr double kLevel1Bytes = 32 << 10;  // of the first cache, what one tile may fill
+constexpr double kLevel2Bytes = 4 << 20;   // of the caches of a core and what else is near
 constexpr double kCacheBytes = 16 << 20;   // of the last cache, what a launch may count on
 constexpr double kRow = 4;                 // a row of a tile begins: addresses, masks, what no vector does
 constexpr double kStep = 10;               // a step of a program's loop begins
@@ -94,6 +95,16 @@ Programs programs_of(const Machine&, const RowsShape& s, const Configuration& c)
   return p;
 }
 
+Programs programs_of(const Machine&, const TopKShape& s, const Configuration& c) {
+  Programs p;
+  p.count = static_cast<double>(s.rows);
+  p.memory_bytes = static_cast<double>(s.rows * s.n) * s.element_bytes;
+  // In a random order, the i-th element is among the k largest of those before it with probability k / i: these are sorted.
+  const double kept = s.kept, steps = parts_of(s.n, c.bn), sorted = kept * (1 + std::log(c.bn / kept));
+  p.nanoseconds = kProgram + steps * (kStep + 0.5 * c.bn + 12 * sorted) + (steps - 1) * 7 * kept;
+  return p;
+}
+
 Programs programs_of(const Machine&, const ElementsShape& s, const Configuration& c) {
   // What is past the end of a row takes no time.
   const double tiles = s.whole_rows ? 1 : parts_of(s.columns, c.bn), columns = static_cast<double>(s.columns) / tiles,
@@ -102,6 +113,8 @@ Programs programs_of(const Machine&, const ElementsShape& s, const Configuration
   p.count = static_cast<double>(s.matrices) * parts_of(s.rows, c.bm) * tiles;
   p.memory_bytes = 2.0 * static_cast<double>(s.matrices * s.rows * s.columns) * s.element_bytes;
   double element = 0.07 + 0.02 * s.work;
+  // Rows whose first elements are masked have a mask for each vector.
+  if (s.has_borders) element += 0.5 / tiles;
   if (s.transposed_stride == 0) {
     // Larger tiles leave the streams that processors load ahead of.
     element += tile * s.element_bytes > kLevel1Bytes / 2 ? 0.04 : 0;
@@ -125,6 +138,8 @@ Programs programs_of(const Machine&, const ReductionShape& s, const Configuratio
   // Rows of the tile in memory begin: along k, or, where columns are contiguous, along m.
   const double element = s.transposed ? 0.03 + 3.3 / c.bm + 0.03 / bk : 0.045 + 2.6 / bk + 0.004 * std::max(std::log2(bk / 1024), 0.0);
   p.nanoseconds = kProgram + steps * (kStep + tile * element);
+  // Several rows, each a part at a time, are more streams than processors load ahead of.
+  if (!s.transposed && c.bm > 1 && bk < static_cast<double>(s.k) && p.memory_bytes > kLevel2Bytes) p.nanoseconds += steps * tile * 0.2;
   if (s.transposed && has_tail(s.k, c.bk)) p.nanoseconds += tile * kMasked / 2;
   if (has_tail(s.m, c.bm) && !s.transposed)
     p.tails = static_cast<double>(s.matrices) * c.splits, p.tail_nanoseconds = steps * std::min(c.bm, 40) * bk * kMasked;

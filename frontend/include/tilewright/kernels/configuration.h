@@ -37,6 +37,13 @@ struct RowsShape {
   bool once = false;     // a row that is no longer than bn is read once
   auto operator<=>(const RowsShape&) const = default;
 };
+/// The `kept` largest of rows of n elements, a program each: of bn elements in a step.
+struct TopKShape {
+  std::int64_t rows, n;
+  int kept;  // a power of two
+  int element_bytes;
+  auto operator<=>(const TopKShape&) const = default;
+};
 /// The elements of matrices, in tiles of bm rows and bn columns.
 struct ElementsShape {
   std::int64_t matrices, rows, columns;
@@ -45,7 +52,8 @@ struct ElementsShape {
   // Where columns of what is read are contiguous and rows of what is written are, or the reverse: the distance of neighbours along the
   // other axis, in bytes.
   std::int64_t transposed_stride = 0;
-  bool whole_rows = false;  // a tile has whole rows: bn does not count
+  bool whole_rows = false;   // a tile has whole rows: bn does not count
+  bool has_borders = false;  // elements are read that lie beyond the edges of a matrix, and masked
   auto operator<=>(const ElementsShape&) const = default;
 };
 /// Rows of k elements to one element each: bm rows, bk elements in a step, the rows in `splits` parts.
@@ -93,8 +101,8 @@ struct DecodeShape {
 };
 
 /// What decides on the configuration of a launch, besides the device.
-using Problem = std::variant<ProductShape, MatvecShape, RowsShape, ElementsShape, ReductionShape, ScanShape, SparseShape, FftShape,
-                             AttentionShape, DecodeShape>;
+using Problem = std::variant<ProductShape, MatvecShape, RowsShape, TopKShape, ElementsShape, ReductionShape, ScanShape, SparseShape,
+                             FftShape, AttentionShape, DecodeShape>;
 
 /// The first choice of the model, or the options' own configuration.
 Configuration chosen_configuration(const Device&, const Problem&, const Options&);

@@ -126,7 +126,12 @@ void launch_stencil(const View<X, R>& x, const View<Y, R>& y, F f, int radius, B
   check.options(options);
   check.finish();
   const std::int64_t planes = R == 3 ? extent_of(y, 0) : 1, rows = R > 1 ? extent_of(y, R > 1 ? -2 : -1) : 1, columns = extent_of(y, -1);
-  const ElementsShape shape{.matrices = planes, .rows = rows, .columns = columns, .element_bytes = sizeof(Y), .work = 4 * (2 * radius + 1)};
+  const ElementsShape shape{.matrices = planes,
+                            .rows = rows,
+                            .columns = columns,
+                            .element_bytes = sizeof(Y),
+                            .work = 4 * (2 * radius + 1),
+                            .has_borders = radius > 0};
   if (is_empty(shape)) return;
   static const Kernel kernel("stencil", stencil_kernel<std::remove_const_t<X>, Y, R, F>);
   const auto launch = [&](const Options& o) {

@@ -13,20 +13,21 @@ Tile<T> first_half(const Tile<T>& t, int half) {
   return split(permute(reshape(t, {2, half}), {1, 0})).first;
 }
 
-/// values[.., i], indices[.., i] = the i-th largest element of a row, and where it is. A program keeps the `block` largest of those before,
-/// and sorts them with the next ones. What is past the end of the row sorts last: it stands behind elements that equal it.
+/// values[.., i], indices[.., i] = the i-th largest element of a row, and where it is. A program keeps the `kept` largest of those before,
+/// and sorts them with those of the next block. What is past the end of the row sorts last: it stands behind elements that equal it.
 template <class T, int R>
-void top_k_kernel(View<const T, R> x, View<T, R> values, View<std::int32_t, R> indices, Tile<T> last, int block) {
+void top_k_kernel(View<const T, R> x, View<T, R> values, View<std::int32_t, R> indices, Tile<T> last, int kept, int block) {
   const I64 at = program_id(0).to<std::int64_t>();
   const auto from = row_of(x, at);
   const I32 n = from.extent(0).template to<std::int32_t>();
-  auto [value, index] = tilewright::sort(from.load({0}, {block}, last), arange(0, block), true);
+  auto [value, index] = topk(from.load({0}, {block}, last), kept);
   Tile<T> best = value;
   I32 place = index;
   for (auto i : range(block, n, block)) {
-    const auto [v, p] = tilewright::sort(cat(best, from.load({i}, {block}, last), 0), cat(place, i + arange(0, block), 0), true);
-    best = first_half(v, block);
-    place = first_half(p, block);
+    const auto [next, next_index] = topk(from.load({i}, {block}, last), kept);
+    const auto [v, p] = tilewright::sort(cat(best, next, 0), cat(place, i + next_index, 0), true);
+    best = first_half(v, kept);
+    place = first_half(p, kept);
   }
   row_of(values, at).store({0}, best);
   row_of(indices, at).store({0}, place);
@@ -65,10 +66,11 @@ void launch_top_k(const View<X, R>& x, std::int64_t k, const View<V, R>& values,
   const RowsShape shape = rows_of(x, {});
   if (is_empty(shape)) return;
   static const Kernel kernel("top_k", top_k_kernel<T, R>);
-  const int block =
-      static_cast<int>(std::max(tilewright::next_power_of_two(k), std::min<std::int64_t>(tilewright::next_power_of_two(shape.n), 256)));
-  kernel({.grid = shape.rows, .num_warps = std::clamp(block / 256, 1, 8), .stream = stream_of(options)}, x, values, indices,
-         sorts_last<T>(), block, at);
+  const int kept = static_cast<int>(tilewright::next_power_of_two(k));
+  launch_tuned(check, TopKShape{shape.rows, shape.n, kept, sizeof(T)}, options, [&](const Options& o) {
+    const int block = std::max(kept, o.configuration->bn);
+    kernel(launch_of(shape.rows, o), x, values, indices, sorts_last<T>(), kept, block, at);
+  });
 }
 
 }  // namespace tilewright::kernels::host
