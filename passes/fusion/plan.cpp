@@ -247,7 +247,7 @@ void Plan::choose_policies() {
     r.is_only_reference = is_only_reference(r.value);
     if (!r.is_only_reference) continue;
     if (r.policy == Policy::deferred) {
-      r.policy = Policy::unused;
+      if (!is_read_behind_loop(r.value)) r.policy = Policy::unused;
       continue;
     }
     // exp of what remains below the reference must stay far from the least float.
@@ -289,6 +289,21 @@ bool Plan::is_only_reference(Expr reduce) {
     return e;
   };
   return std::none_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) { return depends(at_references(o.value), reduce); });
+}
+
+// What cancels when references take its place may stand in the formulas all the same.
+bool Plan::is_read_behind_loop(Expr reduce) const {
+  ExprSet others;
+  for (const Reduction& r : reductions)
+    if (r.value != reduce) others.insert(r.value);
+  const auto reads = [&](Expr e) {
+    ExprSet seen = others;
+    return depends(e, reduce, seen);
+  };
+  return std::any_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) { return reads(o.value); }) ||
+         std::any_of(reductions.begin(), reductions.end(), [&](const Reduction& r) {
+           return std::any_of(r.terms.begin(), r.terms.end(), [&](const AccumulatorTerm& t) { return reads(t.factor); });
+         });
 }
 
 ir::Element Accumulator::element() const {

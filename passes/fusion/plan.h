@@ -122,6 +122,7 @@ class Plan {
   void make_moves();
   void choose_policies();
   bool is_only_reference(Expr reduce);
+  bool is_read_behind_loop(Expr reduce) const;
   void choose_grid();
 
   ExprBuilder* b_;
