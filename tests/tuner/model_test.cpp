@@ -1,4 +1,5 @@
 // The candidates of the kernel library and the models that rank them.
+#include <bit>
 #include <cmath>
 
 #include "frontend/kernels/configuration_space.h"
@@ -22,6 +23,8 @@ std::vector<Problem> problems_of(std::int64_t n, int bytes) {
           MatvecShape{.batch = 1, .m = 5, .k = n, .element_bytes = bytes},
           RowsShape{.rows = n, .n = 3, .element_bytes = bytes, .arrays = 2, .passes = 2},
           RowsShape{.rows = 3, .n = n, .element_bytes = bytes, .passes = 2, .exponentials = 1, .once = true},
+          TopKShape{.rows = 3, .n = n, .kept = static_cast<int>(std::bit_floor(static_cast<unsigned>(few))), .element_bytes = bytes},
+          TopKShape{.rows = n, .n = 5000, .kept = 4096, .element_bytes = bytes},
           ElementsShape{.matrices = 1, .rows = n, .columns = 3, .element_bytes = bytes},
           ElementsShape{.matrices = 3, .rows = 1, .columns = n, .element_bytes = bytes, .work = 50},
           ElementsShape{.matrices = 1, .rows = n, .columns = n, .element_bytes = bytes, .transposed_stride = n * bytes},
@@ -60,6 +63,14 @@ TEST_CASE("model: every problem has candidates, with times") {
           CHECK(least > 0);
         }
   }
+}
+
+TEST_CASE("model: a host reads large arrays row after row, and computes the largest of a row in few steps") {
+  const Machine m = machine("cpu");
+  const auto rows = ReductionShape{.matrices = 1, .m = 4096, .k = 1000, .element_bytes = 4};
+  const Configuration of_rows = first(m, rows), of_few = first(m, TopKShape{.rows = 512, .n = 32768, .kept = 64, .element_bytes = 4});
+  CHECK((of_rows.bm == 1 || of_rows.bk >= 1000));
+  CHECK(of_few.bn >= 16384);
 }
 
 TEST_CASE("model: candidates of GPUs fit in shared memory and registers") {
