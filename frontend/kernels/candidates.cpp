@@ -179,7 +179,8 @@ std::string key(const MatvecShape& s) { return fmt::format("matvec {}x{}x{}", ab
 std::string key(const RowsShape& s) { return fmt::format("rows {}x{}", about(s.rows), s.n); }
 std::string key(const TopKShape& s) { return fmt::format("top_k {}x{}x{}", about(s.rows), about(s.n), s.kept); }
 std::string key(const ElementsShape& s) {
-  return fmt::format("elements {}x{}x{}, work {}, transposed {}", about(s.matrices), about(s.rows), s.columns, s.work, s.transposed_stride);
+  return fmt::format("elements {}x{}x{}, work {}, transposed {}{}", about(s.matrices), about(s.rows), s.columns, s.work,
+                     s.transposed_stride, s.has_borders ? ", with borders" : "");
 }
 std::string key(const ReductionShape& s) {
   return fmt::format("reduction {}x{}x{}{} in steps of {}", about(s.matrices), about(s.m), about(s.k), s.transposed ? " transposed" : "",
