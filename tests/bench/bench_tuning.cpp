@@ -84,8 +84,9 @@ class TuningBench {
     throw std::runtime_error(pair.name + ": its launch chose no configuration");
   }
 
-  /// The candidates by time, the fastest first; medians of samples in turns.
-  std::vector<Candidate> exhaustive(const TuningPair& pair, const Problem& problem, const Launcher& launch) {
+  /// The candidates by time, the fastest first; medians of samples in turns. Those that are hopeless are left out, but for the first choice
+  /// of the model and `chosen`.
+  std::vector<Candidate> exhaustive(const TuningPair& pair, const Problem& problem, const Launcher& launch, const std::string& chosen) {
     std::vector<Candidate> all;
     double best = 1e300;
     for (const Configuration& c : kernels::host::ranked_candidates(machine_, problem)) {
@@ -106,7 +107,7 @@ class TuningBench {
     if (!machine_.is_emulated) {
       std::vector<Candidate> live = {all.front()};
       for (std::size_t i = 1; i < all.size(); ++i)
-        if (dump_.is_open() || all[i].least() < kHopeless * best) live.push_back(all[i]);
+        if (dump_.is_open() || all[i].least() < kHopeless * best || text_of(all[i].configuration) == chosen) live.push_back(all[i]);
       all = std::move(live);
       for (int round = 0; round < options_.repeats; ++round)
         for (Candidate& c : all) {
@@ -146,11 +147,11 @@ class TuningBench {
     const Problem problem = problem_of(pair, launch);
     const std::string first = text_of(kernels::host::ranked_candidates(machine_, problem).front());
     const auto [chosen, measured] = tuned(launch);
-    const std::vector<Candidate> all = exhaustive(pair, problem, launch);
+    const std::vector<Candidate> all = exhaustive(pair, problem, launch, chosen);
     const auto over_best = [&](const std::string& configuration) {
       for (const Candidate& c : all)
         if (text_of(c.configuration) == configuration) return c.median() / all.front().median();
-      return 99.0;  // left out as hopeless
+      throw std::runtime_error(pair.name + ": " + configuration + " is no candidate");
     };
     const double model = over_best(first), tune = chosen.empty() ? model : over_best(chosen);
     pairs_ += 1, model_good_ += model <= 1.1, tune_good_ += tune <= 1.03;
