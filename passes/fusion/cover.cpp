@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "passes/fusion/cost.h"
 #include "passes/fusion/merge_kernels.h"
@@ -84,11 +86,15 @@ class Coverer {
 
   // What a kernel reads is computed before it.
   void store_all(const ExprMap& stored) {
+    for (Expr v : sorted_values(stored))
+      if (started_.insert(v).second) add(stored_output(v));
+  }
+
+  static std::vector<Expr> sorted_values(const ExprMap& stored) {
     std::vector<Expr> values;
     for (const auto& [value, load] : stored) values.push_back(value);
     std::sort(values.begin(), values.end(), [](Expr a, Expr c) { return a->key < c->key; });
-    for (Expr v : values)
-      if (started_.insert(v).second) add(stored_output(v));
+    return values;
   }
 
   // Scans run in kernels of their own, with what is computed element by element before and after them. A value whose scans one loop
@@ -223,12 +229,68 @@ class Coverer {
     Choice c;
     c.tiling = choose_tiling(b_, plan, target_, options_);
     c.cost = estimate(plan, c.tiling, b_, target_, options_);
-    for (const auto& [value, load] : stored) {
-      if (started_.count(value) == 0) c.of_stored += best(stored_output(value)).seconds();
-    }
+    c.of_stored = seconds_to_store(stored);
     c.stored = std::move(stored);
     c.plan.emplace(std::move(plan));
     return c;
+  }
+
+  // Seconds of all kernels that run before: each value is stored once, however many kernels read it. The kernels of values with a product
+  // in common become one, so their products count once. Values join the first kernel that takes less time with them.
+  double seconds_to_store(const ExprMap& stored) {
+    struct Kernel {
+      std::vector<Expr> values;
+      Axis loop;
+      double seconds;
+    };
+    ExprMap all;
+    const std::function<void(const ExprMap&)> collect = [&](const ExprMap& values) {
+      for (const auto& [value, load] : values)
+        if (started_.count(value) == 0 && all.emplace(value, load).second) collect(best(stored_output(value)).stored);
+    };
+    collect(stored);
+    std::vector<Kernel> kernels;
+    for (Expr v : sorted_values(all)) {
+      const Choice& own = best(stored_output(v));
+      const auto joined = std::find_if(kernels.begin(), kernels.end(), [&](Kernel& k) {
+        if (k.loop != own.plan->loop || !own.plan->scans.empty()) return false;
+        const std::optional<double> together = seconds_together(k.values, v, k.loop);
+        if (!together || *together >= k.seconds + own.cost.seconds) return false;
+        k.seconds = *together;
+        k.values.push_back(v);
+        return true;
+      });
+      if (joined == kernels.end()) kernels.push_back({{v}, own.plan->loop, own.cost.seconds});
+    }
+    double seconds = 0;
+    for (const Kernel& k : kernels) seconds += k.seconds;
+    return seconds;
+  }
+
+  // What one kernel for the values takes, if they have a product in common.
+  std::optional<double> seconds_together(const std::vector<Expr>& values, Expr more, Axis loop) {
+    const std::vector<Expr>& own = products_of(more);
+    const auto has_common = [&](Expr v) {
+      const std::vector<Expr>& others = products_of(v);
+      return std::find_first_of(own.begin(), own.end(), others.begin(), others.end()) != own.end();
+    };
+    if (std::none_of(values.begin(), values.end(), has_common)) return std::nullopt;
+    std::vector<Tensor> all{loads_.at(more)->tensor};
+    for (Expr v : values) all.push_back(loads_.at(v)->tensor);
+    if (const auto known = together_.find(all); known != together_.end()) return known->second;
+    std::vector<KernelOutput> first;
+    for (Expr v : values) first.push_back(best(stored_output(v)).plan->outputs[0]);
+    const std::optional<MergedPlan> merged =
+        merged_plan(b_, held_, first, best(stored_output(more)).plan->outputs, {loop}, {}, target_, options_);
+    return together_[all] = merged ? std::optional(merged->cost.seconds) : std::nullopt;
+  }
+
+  // The products that the kernel of a stored value computes.
+  const std::vector<Expr>& products_of(Expr value) {
+    if (const auto known = products_.find(value); known != products_.end()) return known->second;
+    std::vector<Expr> products = reductions_over(nullptr, best(stored_output(value)).plan->outputs);
+    std::erase_if(products, [&](Expr r) { return !is_product(r, b_); });
+    return products_.emplace(value, std::move(products)).first->second;
   }
 
   static std::string rejection(const Choice& chosen, const Choice& other) {
@@ -259,7 +321,9 @@ class Coverer {
   const int first_;  // the number of the first intermediate result
   ExprMap loads_;
   ExprSet started_;
-  std::map<Tensor, std::vector<Choice>> ways_;  // to compute it
+  std::map<Tensor, std::vector<Choice>> ways_;                     // to compute it
+  std::map<std::vector<Tensor>, std::optional<double>> together_;  // seconds of one kernel for all of them
+  std::unordered_map<Expr, std::vector<Expr>, ExprHash> products_;
   std::vector<PlannedKernel> kernels_;
 };
 

@@ -50,6 +50,13 @@ Axis common_scan_axis(const std::vector<KernelOutput>& outputs) {
   return loop ? loop->axis : nullptr;
 }
 
+// Whether each output has a reduction over the loop's axis, or is computed element by element: that can be part of any loop.
+bool is_loop_of(HeldReductions& held, const std::vector<KernelOutput>& outputs, Axis loop) {
+  return std::all_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) {
+    return !held.holds_reduction(o.value) || (loop && !reductions_over(loop, {o}).empty());
+  });
+}
+
 class Merger {
  public:
   Merger(ExprBuilder& b, std::vector<PlannedKernel>& kernels, const std::set<Tensor>& given, const ir::TargetDesc& target,
@@ -85,26 +92,23 @@ class Merger {
     both.insert(both.end(), second.begin(), second.end());
     const Axis scanned = common_scan_axis(both);
     if ((!a.plan->scans.empty() || !c.plan->scans.empty()) && !scanned) return false;
-    std::optional<Plan> plan;
-    KernelCost cost;
-    for (const Axis loop : {a.plan->loop, c.plan->loop}) {
-      if ((plan && plan->loop == loop) || !is_loop_of(both, loop) || (scanned && scanned != loop)) continue;
-      Plan merged(b_, both, loop);
-      if (!share_programs(merged, first, second)) continue;
-      // What reads all rows of another output would have one program compute all of them.
-      if (is_reader && !(merged.grid.contains(a.plan->grid) && merged.grid.contains(c.plan->grid))) continue;
-      const KernelCost merged_cost = estimate(merged, choose_tiling(b_, merged, target_, options_), b_, target_, options_);
-      if (!merged_cost.fits || (plan && cost.seconds <= merged_cost.seconds)) continue;
-      plan.emplace(std::move(merged));
-      cost = merged_cost;
+    std::vector<Axis> loops{a.plan->loop};
+    if (c.plan->loop != a.plan->loop) loops.push_back(c.plan->loop);
+    if (scanned) std::erase_if(loops, [&](Axis loop) { return loop != scanned; });
+    AxisSet shared_out;
+    // What reads all rows of another output would have one program compute all of them.
+    if (is_reader) {
+      shared_out = a.plan->grid;
+      shared_out.insert(c.plan->grid);
     }
+    std::optional<MergedPlan> merged = merged_plan(b_, held_, first, second, loops, shared_out, target_, options_);
     const double apart = a.cost.seconds + c.cost.seconds;
-    if (!plan || cost.seconds >= apart) return false;
-    Tiling tiling = fit_tiling(b_, *plan, target_, options_);
-    cost = estimate(*plan, tiling, b_, target_, options_);
+    if (!merged || merged->cost.seconds >= apart) return false;
+    Tiling tiling = fit_tiling(b_, merged->plan, target_, options_);
+    const KernelCost cost = estimate(merged->plan, tiling, b_, target_, options_);
     if (!cost.fits || cost.seconds >= apart) return false;
     std::string reason = fmt::format("next best: two kernels in its place, {:.2f} times as long", apart / cost.seconds);
-    kernels_[i] = planned_kernel(std::move(*plan), std::move(tiling), cost, std::move(reason));
+    kernels_[i] = planned_kernel(std::move(merged->plan), std::move(tiling), cost, std::move(reason));
     kernels_.erase(kernels_.begin() + static_cast<std::ptrdiff_t>(j));
     return true;
   }
@@ -141,13 +145,6 @@ class Merger {
     return std::none_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) { return left.count(o.tensor) != 0; });
   }
 
-  // Whether each output has a reduction over the loop's axis, or is computed element by element: that can be part of any loop.
-  bool is_loop_of(const std::vector<KernelOutput>& outputs, Axis loop) {
-    return std::all_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) {
-      return !held_.holds_reduction(o.value) || (loop && !reductions_over(loop, {o}).empty());
-    });
-  }
-
   ExprBuilder& b_;
   std::vector<PlannedKernel>& kernels_;
   const std::set<Tensor>& given_;
@@ -157,6 +154,22 @@ class Merger {
 };
 
 }  // namespace
+
+std::optional<MergedPlan> merged_plan(ExprBuilder& b, HeldReductions& held, const std::vector<KernelOutput>& first,
+                                      const std::vector<KernelOutput>& second, const std::vector<Axis>& loops, const AxisSet& shared_out,
+                                      const ir::TargetDesc& target, const ProgramOptions& options) {
+  std::vector<KernelOutput> both = first;
+  both.insert(both.end(), second.begin(), second.end());
+  std::optional<MergedPlan> best;
+  for (Axis loop : loops) {
+    if (!is_loop_of(held, both, loop)) continue;
+    Plan plan(b, both, loop);
+    if (!share_programs(plan, first, second) || !plan.grid.contains(shared_out)) continue;
+    const KernelCost cost = estimate(plan, choose_tiling(b, plan, target, options), b, target, options);
+    if (cost.fits && (!best || cost.seconds < best->cost.seconds)) best.emplace(MergedPlan{std::move(plan), cost});
+  }
+  return best;
+}
 
 PlannedKernel planned_kernel(Plan plan, Tiling tiling, const KernelCost& cost, std::string reason) {
   PlannedKernel k;

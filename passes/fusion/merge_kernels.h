@@ -8,6 +8,7 @@
 #include "passes/fusion/cost.h"
 #include "passes/fusion/emit/tiling.h"
 #include "passes/fusion/plan.h"
+#include "passes/fusion/products.h"
 
 namespace tilewright::passes::fusion {
 
@@ -19,6 +20,16 @@ struct PlannedKernel {
   std::string reason;  // for reports
 };
 PlannedKernel planned_kernel(Plan, Tiling, const KernelCost&, std::string reason);
+
+struct MergedPlan {
+  Plan plan;
+  KernelCost cost;  // with the tiles of choose_tiling
+};
+/// The cheapest plan of the outputs of two kernels with one of these loops, in which programs share out at least the axes `shared_out`.
+/// None if no loop is both kernels', if the programs of one would compute the other's again, or if no plan fits.
+std::optional<MergedPlan> merged_plan(ExprBuilder&, HeldReductions&, const std::vector<KernelOutput>& first,
+                                      const std::vector<KernelOutput>& second, const std::vector<Axis>& loops, const AxisSet& shared_out,
+                                      const ir::TargetDesc&, const ProgramOptions&);
 
 /// Merges kernels that share what they read and have one loop: those that do not wait for each other, and those of which one reads an
 /// output of the segment (`given`) that the other one computes: x and a sum of x.

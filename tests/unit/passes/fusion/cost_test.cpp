@@ -2,10 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "passes/fusion/cost.h"
 #include "passes/fusion/cover.h"
 #include "tests/unit/passes/fusion/derive.h"
+#include "tileir/graph/formulas.h"
 
 namespace tilewright::passes::fusion::test {
 namespace {
@@ -90,6 +92,43 @@ TEST_CASE("fusion cover: products of one row are kernels of several programs, ea
       CHECK(c.reread_bytes < c.read_bytes);
       CHECK(k.plan.passes == 1);
     }
+  }
+}
+
+// What attention reads: both halves of each rotated head need the same two products.
+TEST_CASE("fusion cover: values with products in common are stored by one kernel, and no product is computed twice") {
+  constexpr int kRows = 128, kModel = 1024, kKv = 4, kEach = 4, kDim = 64;
+  for (const int processors : {2, 8}) {
+    CAPTURE(processors);
+    Derived d;
+    graph::Graph& g = *d.graph;
+    graph::GraphBuilder b = builder(g);
+    const Formula x = input(g, "x", {kRows, kModel}), position = iota(g, {kRows}, 0);
+    const Formula n = x * rsqrt(sum(square(x)) / static_cast<double>(kModel) + 1e-6);
+    const auto heads = [&](const char* weight, int each) {
+      const Formula t = einsum("rk,kf->rf", {n, input(g, weight, {kModel, kKv * each * kDim})});
+      return permute(reshape(t, {kRows, kKv, each, kDim}), {1, 2, 0, 3});
+    };
+    const auto rope = [&](Formula t) { return Formula{&g, graph::rope(b, t.id, position.id, 10000)}; };
+    const Formula q = rope(heads("wq", kEach)), k = rope(heads("wk", 1)), v = heads("wv", 1);
+    const Formula causal = greater_equal(expand(position, 1), expand(position, 0));
+    const Formula scores = where(causal, einsum("ghqd,gokd->ghqk", {q, k}) / 8.0, number(g, -HUGE_VAL));
+    const Formula e = exp(scores - max(scores));
+    const Formula attended = einsum("ghqk,gokd->ghqd", {e / sum(e), v});
+    const Formula flat = reshape(permute(attended, {2, 0, 1, 3}), {kRows, kModel});
+    builder(g).output("y", (x + einsum("rk,kn->rn", {flat, input(g, "wo", {kModel, kModel})})).id);
+    translate_outputs(d);
+    ir::TargetDesc host;
+    host.processors = processors;
+    const std::vector<CoveredKernel> kernels = cover(*d.exprs, d.outputs, host);
+    std::string plans;
+    for (const CoveredKernel& c : kernels) plans += c.plan.text() + "\n" + c.reason + "\n";
+    CAPTURE(plans);
+    CHECK(kernels.size() == 5);  // keys and values, queries, scores, the softmax times values, the last product
+    double flops = 0;
+    for (const CoveredKernel& c : kernels) flops += estimated(c.plan, *d.exprs, host).matrix_flops;
+    const double projections = 2.0 * kRows * kModel * (2 * kModel + 2 * kKv * kDim);
+    CHECK(flops == projections + 4.0 * kKv * kEach * kRows * kRows * kDim);
   }
 }
 
