@@ -168,9 +168,11 @@ std::size_t tuned_configuration(const TuningRequest& request, const Here& at) {
 }
 
 rt::Device* device_of_launch(const Arguments& arguments, const Launch& launch) {
-  if (launch.stream.given() && !launch.stream.stream().handle()) return nullptr;
-  if (arguments.device()) return arguments.device();
-  return launch.stream.given() ? launch.stream.stream().device().get() : launch.device.handle().get();
+  const bool has_stream = launch.stream.given();
+  if (has_stream && !launch.stream.stream().handle()) return nullptr;
+  rt::Device* const of_stream = has_stream ? launch.stream.stream().device().get() : nullptr;
+  if (arguments.device()) return of_stream && of_stream != arguments.device() ? nullptr : arguments.device();
+  return of_stream ? of_stream : launch.device.handle().get();
 }
 
 void check_tuner(std::string_view kernel, std::size_t given, std::size_t left, double budget_ms, std::int64_t max_measured,

@@ -80,7 +80,7 @@ TEST_CASE("tuner: configurations, keys and launches in all their forms") {
   const tw::Kernel kernel("fill_tile", fill_tile);
   const int m = 64;
   const std::string type = "f32";
-  // A list without types, a grid alone, a view, braces for the launch.
+  // A list without types, a grid from a function and alone, a view, braces for the launch.
   tw::Tuner untyped(kernel, {{32, 32}, {.bm = 64, .bn = 16, .num_warps = 2}}, {.key = {m, 64u, 2.5, true, type, std::string_view("a")}});
   const auto grid = [](const Tiles& t) { return tw::Grid{64 / t.bm, 64 / t.bn}; };
   untyped(grid, tw::view(x, {64, 64}), 1.0f);
@@ -90,6 +90,10 @@ TEST_CASE("tuner: configurations, keys and launches in all their forms") {
   tw::Tuner of_array(kernel, std::array<Tiles, 1>{Tiles{64, 64}}, {.key = shape, .budget_ms = std::chrono::seconds(1), .tune = true});
   of_array({.grid = 1}, tw::view(x, {64, 64}), 2.0f);
   check_all(x, 2);
+  of_array(1, tw::view(x, {64, 64}), 3.0f);
+  check_all(x, 3);
+  of_array(tw::Grid{1, 1}, tw::view(x, {64, 64}), 4.0f);
+  check_all(x, 4);
   // A configuration that is a number.
   auto y = device.upload(std::vector<float>(kCount, 0.0f));
   const tw::Kernel plain("add_one_plain", add_one_plain);
@@ -144,6 +148,11 @@ TEST_CASE("tuner: mistakes name the tuner's line") {
   auto x = device.upload(std::vector<float>(kCount, 0.0f));
   tw::Tuner tuner(kernel, kBlocks, {.tune = true});
   refused([&] { tuner([](const Block&) { return tw::Launch{.grid = 0}; }, x, kCount); }, "grid extent 0 is 0");
+  const OwnWisdom wisdom;
+  tw::Device gpu = tw::Device::open("emulator:sm_80");
+  auto far = gpu.upload(std::vector<float>(kCount, 0.0f));
+  for (const tw::Stream& stream : {device.stream(), tw::Device::open("emulator:sm_90a").stream()})
+    refused([&] { tuner({.grid = 1, .stream = stream}, far, kCount); }, "the buffers are on device 'emulator:sm_80', but the stream is");
   check_all(x, 0);
 }
 

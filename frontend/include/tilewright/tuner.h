@@ -78,6 +78,8 @@ template <class C>
 class LaunchFor {
  public:
   LaunchFor(const Launch& launch) : of_([launch](const C&) { return launch; }) {}
+  template <std::convertible_to<Grid> G>
+  LaunchFor(const G& grid) : LaunchFor(Launch{.grid = grid}) {}
   template <class F>
     requires std::is_invocable_r_v<Launch, const F&, const C&>
   LaunchFor(const F& f) : of_([&f](const C& c) -> Launch { return f(c); }) {}

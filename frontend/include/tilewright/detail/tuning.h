@@ -143,7 +143,7 @@ struct TuningRequest {
 /// The number of the best known configuration; 0 if none is known. Measures first if it shall. Throws what launches throw.
 std::size_t tuned_configuration(const TuningRequest&, const Here&);
 
-/// The device of a launch; null if nothing says it.
+/// The device of a launch; null if nothing says it, or its stream and its buffers are of two: the launch refuses that.
 rt::Device* device_of_launch(const Arguments&, const Launch&);
 
 /// Throws Error unless there is a configuration, and the numbers of the options are in their ranges.
