@@ -1,5 +1,4 @@
 // Traces derivatives: forward-mode differentiation of the element-wise ops that lead from one value to another.
-#include "tileir/op_kind.h"
 #include "tilewright/ops/derivative.h"
 
 #include <fmt/format.h>
@@ -7,7 +6,9 @@
 #include <numbers>
 #include <unordered_map>
 
-#include "frontend/emit.h"
+#include "frontend/derivative.h"
+#include "tileir/diagnostics.h"
+#include "tileir/op_kind.h"
 
 namespace tilewright::detail {
 
@@ -19,7 +20,8 @@ using ir::ValueId;
 /// The derivative of y by x, from the ops between them. No value stands for 0.
 class Derivative {
  public:
-  Derivative(Emit& e, ValueId y, ValueId x) : e_(e), f_(e.trace().function()), y_(y), x_(x) {}
+  Derivative(Emit& e, ValueId y, ValueId x, const RefuseDerivative& refuse)
+      : e_(e), f_(e.trace().function()), y_(y), x_(x), refuse_(refuse) {}
   ValueId trace() { return of(y_); }
 
  private:
@@ -135,7 +137,8 @@ class Derivative {
   }
 
   [[noreturn]] void refuse(ValueId v, std::string_view what) {
-    e_.fail(fmt::format("'y' depends on 'x' by {}, which is not differentiated", what), v, "it is here");
+    refuse_(v, what);
+    TW_CHECK(false, "a derivative that is refused must throw");
   }
 
   ValueId real(ValueId like, double value) { return e_.real(f_.type(like), value); }
@@ -158,11 +161,17 @@ class Derivative {
   Emit& e_;
   ir::Function& f_;
   ValueId y_, x_;
+  const RefuseDerivative& refuse_;
   std::unordered_map<std::uint32_t, ValueId> known_;
   std::unordered_map<std::uint32_t, bool> depends_;
 };
 
 }  // namespace
+
+ValueId trace_derivative(Emit& e, ValueId y, ValueId x, const RefuseDerivative& refuse) {
+  const ValueId d = Derivative(e, y, x, refuse).trace();
+  return d ? d : e.real(e.type(y), 0);
+}
 
 Made derivative(const Handle& y, const Handle& x, const Here& at) {
   Emit e("derivative", at);
@@ -171,8 +180,9 @@ Made derivative(const Handle& y, const Handle& x, const Here& at) {
   if (e.type(of).shape() != e.type(by).shape())
     e.fail(fmt::format("'y' is {} and 'x' is {}; they must have one shape", ir::shape_text(e.type(of)), ir::shape_text(e.type(by))), by,
            "'x' defined here");
-  const ValueId d = Derivative(e, of, by).trace();
-  return made(d ? d : e.real(e.type(of), 0));
+  return made(trace_derivative(e, of, by, [&](ValueId v, std::string_view what) {
+    e.fail(fmt::format("'y' depends on 'x' by {}, which is not differentiated", what), v, "it is here");
+  }));
 }
 
 }  // namespace tilewright::detail

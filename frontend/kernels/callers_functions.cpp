@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "frontend/emit.h"
+#include "frontend/derivative.h"
 
 namespace tilewright::kernels {
 
@@ -18,5 +18,21 @@ void expect_shape(const tilewright::detail::Handle& tile, const Shape& shape, co
   throw Error(made.line > 0 ? made : location_of(at),
               fmt::format("{}: {} returned {}; it must return {}, the shape of {}", function, callee, got, want, like));
 }
+
+namespace host {
+
+tilewright::detail::Made derivative_of(const tilewright::detail::Handle& result, const tilewright::detail::Handle& argument,
+                                       const char* function, const char* callee, const char* called, const Here& at) {
+  using namespace tilewright::detail;
+  Emit e(function, at);
+  const auto refuse = [&](ir::ValueId v, std::string_view what) {
+    const Location there = e.trace().function().where(v);
+    throw Error(there.line > 0 ? there : location_of(at),
+                fmt::format("{}: {} depends on {} by {}, which is not differentiated", function, callee, called, what));
+  };
+  return made(trace_derivative(e, e.value(result, "result"), e.value(argument, "argument"), refuse));
+}
+
+}  // namespace host
 
 }  // namespace tilewright::kernels

@@ -32,7 +32,7 @@ AttentionGradient<Accumulator<T>> attention_gradient(const Tile<T>& q, const Til
   if (masked || score) weights = where(seen, weights, S(0));
   const auto dweights = dot(dout, v, {}, precision);
   auto dscores = weights * (dweights - column(delta));
-  if (score) dscores = where(seen, dscores * derivative(scores, scaled), S(0));
+  if (score) dscores = where(seen, dscores * derivative_of(scores, scaled, "attention_backward", "the score function", "its score"), S(0));
   return {weights, dscores * numbers.scale.template to<S>()};
 }
 
@@ -90,7 +90,7 @@ void attention_dkv_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 
 }
 
 /// The gradients of attention from its result, from the lse that it stored and from dout. Options as they were there. A score function is
-/// differentiated (tw::derivative) by the scores alone: it must be made of element-wise operations.
+/// differentiated (as tw::derivative does) by the scores alone: it must be made of element-wise operations.
 template <class Q, class K, class V, class O, class DO, class T>
 void attention_backward(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, const View<O, 4>& out,
                         const View<const Accumulator<T>, 3>& lse, const View<DO, 4>& dout, const View<T, 4>& dq,
