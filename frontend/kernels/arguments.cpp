@@ -132,6 +132,15 @@ void ArgumentCheck::same_shape(const char* name, const char* other, int count) c
     fail(fmt::format("'{}' is {}; it must be [{}] as '{}' is {}", name, v.shape(), fmt::join(want, ", "), other, o.shape()));
 }
 
+void ArgumentCheck::same_extent(const char* name, int axis, const char* other, int other_axis) const {
+  const View_& v = find(name);
+  const View_& o = find(other);
+  const std::int64_t want = o.extents[axis_of(o, other_axis)];
+  if (v.extents[axis_of(v, axis)] != want)
+    fail(fmt::format("'{}' is {}; its extent {} must be {}, extent {} of '{}', which is {}", name, v.shape(), axis_of(v, axis), want,
+                     axis_of(o, other_axis), other, o.shape()));
+}
+
 void ArgumentCheck::at_most(const char* name, int axis, std::int64_t most) const {
   const View_& v = find(name);
   if (v.extents[axis_of(v, axis)] > most)

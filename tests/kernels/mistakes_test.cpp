@@ -4,6 +4,16 @@
 using namespace kernel_tests;
 namespace kernels = tw::kernels;
 
+namespace {
+
+constexpr auto kAdd = [](auto x, auto y) { return x + y; };
+template <class X, class Y>
+concept Scannable = requires(X& x, Y& y) { kernels::scan(x, y, kAdd, 0); };
+static_assert(Scannable<tw::View<float, 2>, tw::View<float, 2>> && Scannable<tw::Buffer<float>, tw::View<float, 1>>);
+static_assert(!Scannable<tw::View<float, 2>, tw::View<float, 1>>, "an array of other axes is refused by the declaration");
+
+}  // namespace
+
 // A mistake and its check stand on one line:
 // clang-format off
 
@@ -54,6 +64,8 @@ TEST_CASE("mistakes: rows") {
   const auto weights = tw::view(third, {6});
   CHECK_MISTAKE("softmax: 'y' is [8, 5]; it must be [8, 6] as 'x' is [8, 6]", kernels::softmax(x, tw::view(other, {8, 5})));
   CHECK_MISTAKE("softmax: 'y', a result, shares memory with 'x'", kernels::softmax(x, x));
+  tw::Buffer<float> none;
+  CHECK_MISTAKE("this buffer is empty: it was never allocated, or has been moved from", kernels::softmax(none, other));
   CHECK_MISTAKE("log_softmax: 'x' is empty", kernels::log_softmax(tw::View<float, 2>(), y));
   CHECK_MISTAKE("softmax_backward: 'dy' is [7, 6]; it must be [8, 6]", kernels::softmax_backward(x, tw::view(other, {7, 6}), y));
   CHECK_MISTAKE("layer_norm: 'gamma' is [5]; its extent 0 must be N = 6 of 'x', which is [8, 6]", kernels::layer_norm(x, tw::view(third, {5}), weights, y, 1e-5));
@@ -104,6 +116,9 @@ TEST_CASE("mistakes: other products and elements") {
   auto halves = device.allocate<tw::f16>(10);
   CHECK_MISTAKE("fill: value: constant 100000 overflows f16, whose greatest value is 65504", kernels::fill(halves, 1e5));
   CHECK_MISTAKE("reduce: identity: constant 2049 is not exact in f16: write it as a float to have it rounded", kernels::reduce(halves, [](auto x, auto y) { return x + y; }, 2049));
+  CHECK_MISTAKE("random_uniform: low = 3.000000, high = 2.000000; they must be finite, and low not greater than high", kernels::random_uniform(a, 1, 3, 2));
+  CHECK_MISTAKE("random_normal: mean = 0.000000, deviation = nan; they must be finite, and the deviation not negative", kernels::random_normal(a, 1, 0, NAN));
+  CHECK_MISTAKE("random_normal: mean = 0.000000, deviation = -1.000000; they must", kernels::random_normal(a, 1, 0, -1));
   CHECK_MISTAKE("random_normal: elements of 'y' share memory", kernels::random_normal(tw::view(result, {4, 4}, {1, 1}), 1));
 }
 
@@ -116,7 +131,7 @@ TEST_CASE("mistakes: reductions and scans") {
   CHECK_MISTAKE("reduce: 'x' is empty: a view comes from tw::view()", kernels::reduce(tw::View<float, 2>(), sum, 0.0f));
   CHECK_MISTAKE("reduce: axis = 2; it must be -2 to 1", kernels::reduce(x, 2, tw::view(other, {8})));
   CHECK_MISTAKE("reduce: axis = -3; it must be -2 to 1", kernels::reduce(x, -3, tw::view(other, {8}), sum, 0.0f));
-  CHECK_MISTAKE("reduce: 'y' is [8]; its extent 0 must be extent = 6 of 'x', which is [8, 6]", kernels::reduce(x, 0, tw::view(other, {8})));
+  CHECK_MISTAKE("reduce: 'y' is [8]; its extent 0 must be 6, extent 1 of 'x', which is [8, 6]", kernels::reduce(x, 0, tw::view(other, {8})));
   CHECK_MISTAKE("reduce: 'y' is [8, 6]; its extent 1 must be the reduced extent = 1", kernels::reduce(x, 1, y));
   CHECK_MISTAKE("reduce: 'y', a result, shares memory with 'x'", kernels::reduce(x, 1, tw::view(buffer, {8})));
   CHECK_MISTAKE("scan: 'y' is [6, 8]; it must be [8, 6] as 'x' is [8, 6]", kernels::scan(x, tw::view(other, {6, 8}), sum, 0.0f));

@@ -38,6 +38,8 @@ class ArgumentCheck {
   void equal(const char* name, int axis, const char* symbol, std::int64_t want) const;
   /// All extents, or the first `count` of them, must be those of `other` from its first axis on.
   void same_shape(const char* name, const char* other, int count = -1) const;
+  /// An extent must be that of another argument.
+  void same_extent(const char* name, int axis, const char* other, int other_axis) const;
   /// An extent must be at most `most`.
   void at_most(const char* name, int axis, std::int64_t most) const;
   /// The heads of `name`, along an axis, must be a multiple of those of `of`.

@@ -36,11 +36,11 @@ const View<T, R>& view_of(const View<T, R>& v, const Here&) {
 }
 template <class T>
 View<T, 1> view_of(Buffer<T>& buffer, const Here& at) {
-  return view(buffer, {buffer.size()}, at);
+  return View<T, 1>(buffer, at);
 }
 template <class T>
 View<const T, 1> view_of(const Buffer<T>& buffer, const Here& at) {
-  return view(buffer, {buffer.size()}, at);
+  return View<const T, 1>(buffer, at);
 }
 /// A view or a buffer.
 template <class X>

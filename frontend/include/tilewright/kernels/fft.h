@@ -136,7 +136,8 @@ void fft(const View<X, R>& x, const View<Y, R>& y, bool inverse = false, const O
   host::ArgumentCheck check("fft", at);
   check.input("x", x);
   check.output("y", y);
-  check.equal("x", -1, "parts of a number", 2);
+  if (host::extent_of(x, -1) != 2)
+    check.fail("the last extent of 'x' is " + std::to_string(host::extent_of(x, -1)) + "; it must be 2, for real and imaginary parts");
   check.same_shape("y", "x");
   check.at_most("x", -2, std::int64_t{1} << 28);
   const std::int64_t n = host::extent_of(x, -2);

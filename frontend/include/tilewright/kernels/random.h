@@ -46,6 +46,11 @@ void launch_random(const char* name, const View<Y, R>& y, std::uint64_t seed, do
   ArgumentCheck check(name, at);
   check.output("y", y);
   const auto to = as_matrix(y, at);
+  if (!std::isfinite(low) || !std::isfinite(high) || high < (normal ? 0 : low))
+    check.fail(normal ? "mean = " + std::to_string(low) + ", deviation = " + std::to_string(high) +
+                            "; they must be finite, and the deviation not negative"
+                      : "low = " + std::to_string(low) + ", high = " + std::to_string(high) +
+                            "; they must be finite, and low not greater than high");
   check.options(options);
   check.finish();
   const ElementsShape shape = elements_of(to, normal ? 100 : 50);

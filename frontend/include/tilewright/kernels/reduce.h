@@ -118,7 +118,7 @@ void reduce_axis(const View<X, R>& x, int axis, const View<Y, RY>& y, const Elem
   for (int i = 0; i < R; ++i) {
     const int to = RY == R || i < axis ? i : i - 1;
     if (i != axis)
-      check.equal("y", to, "extent", "x", i);
+      check.same_extent("y", to, "x", i);
     else if (RY == R)
       check.equal("y", to, "the reduced extent", 1);
   }

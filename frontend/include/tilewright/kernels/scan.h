@@ -58,7 +58,7 @@ namespace tilewright::kernels {
 
 /// y[i] = f over x[0] to x[i], or to x[i - 1] if it is exclusive, in row-major order: y[0] is then the identity. x and y are views or
 /// buffers of one shape, and may be the same. f as for reduce.
-template <host::WholeArray X, host::WholeArray Y, host::CombineFunction<host::WholeElement<X>> F>
+template <host::WholeArray X, host::ArrayLike<X> Y, host::CombineFunction<host::WholeElement<X>> F>
 void scan(X&& x, Y&& y, F f, host::ElementValue<host::WholeElement<X>> identity, bool exclusive = false, const Options& options = {},
           Here at = Here::current()) {
   using T = host::WholeElement<X>;
@@ -86,7 +86,7 @@ void scan(X&& x, Y&& y, F f, host::ElementValue<host::WholeElement<X>> identity,
   if (!result) host::launch_copy("copy", host::dense_like(dense, to, at), to, {.stream = options.stream}, at);
 }
 /// The same with options only.
-template <host::WholeArray X, host::WholeArray Y, host::CombineFunction<host::WholeElement<X>> F>
+template <host::WholeArray X, host::ArrayLike<X> Y, host::CombineFunction<host::WholeElement<X>> F>
 void scan(X&& x, Y&& y, F f, host::ElementValue<host::WholeElement<X>> identity, const Options& options, Here at = Here::current()) {
   scan(x, y, f, identity, false, options, at);
 }
