@@ -30,16 +30,6 @@ std::int64_t value_of(const Dim& d, const graph::Node& n, const std::vector<std:
                                    value ? fmt::format("is {}", *value) : std::string("is no integer"), least));
 }
 
-/// The inputs and scalars that an output needs.
-std::vector<bool> needed_nodes(const graph::Graph& g) {
-  std::vector<bool> needed(g.size());
-  for (const graph::Output& o : g.outputs()) needed[o.node.index] = true;
-  for (std::size_t i = g.size(); i-- > 0;)
-    if (needed[i])
-      for (graph::NodeId operand : g.node({static_cast<std::uint32_t>(i)}).operands) needed[operand.index] = true;
-  return needed;
-}
-
 class Parsing {
  public:
   Parsing(const graph::Graph& g, Files& files) : graph_(g), table_(*g.symbols()), files_(files) {
@@ -63,7 +53,7 @@ class Parsing {
     const auto miss = [&](const std::string& what) { missing += (missing.empty() ? "" : ", ") + what; };
     for (std::uint32_t s = 0; s < table_.size(); ++s)
       if (result_.symbols[s] == kUnknown) miss(fmt::format("symbol '{}' (a number)", table_[s].name));
-    const std::vector<bool> needed = needed_nodes(graph_);
+    const std::vector<bool> needed = graph_.needed_nodes();
     for (std::uint32_t i = 0; i < graph_.size(); ++i) {
       const graph::Op op = graph_.node({i}).op;
       const bool is_random = op == graph::Op::input && seed;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "tileir/graph/graph_op_info.h"
+
 namespace tilewright::passes::fusion {
 
 namespace {
@@ -12,11 +14,6 @@ using graph::NodeId;
 using graph::Op;
 
 bool is_one(const Dim& d) { return d == Dim(1); }
-
-bool is_leaf(Op op) {
-  return op == Op::input || op == Op::scalar || op == Op::constant || op == Op::iota || op == Op::rand || op == Op::argument ||
-         op == Op::extent;
-}
 
 }  // namespace
 
@@ -138,7 +135,8 @@ TensorAtoms AxisAnalysis::operand(NodeId n, std::size_t i) {
 
 TensorAtoms AxisAnalysis::make_atoms(NodeId n) {
   const graph::Node& node = g_.node(n);
-  if (is_leaf(node.op) || stored_.count(n) != 0) return fresh(node.shape, node.op == Op::input || stored_.count(n) != 0 ? n : NodeId{});
+  if (graph::is_leaf(node.op) || stored_.count(n) != 0)
+    return fresh(node.shape, node.op == Op::input || stored_.count(n) != 0 ? n : NodeId{});
   switch (node.op) {
     case Op::map:
     case Op::broadcast: {

@@ -1,4 +1,4 @@
-// Finds which axes of the tensors of a graph are one.
+// Finds which axes of the tensors of a graph are the same.
 //
 // Each axis of each tensor is a list of atoms. Element-wise ops and products unify the atoms of their operands, and a reshape splits atoms:
 // after that, permute, reshape and broadcast are lists of atoms and nothing else. An atom that is split is split everywhere.

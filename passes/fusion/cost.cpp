@@ -12,6 +12,7 @@
 #include "passes/fusion/cover.h"
 #include "passes/fusion/emit/configuration.h"
 #include "passes/fusion/products.h"
+#include "passes/fusion/stored_tensor.h"
 
 namespace tilewright::passes::fusion {
 
@@ -21,8 +22,6 @@ constexpr std::int64_t kLongestPayload = 1024;
 
 using graph::Combine;
 using ir::OpKind;
-
-bool is_reference(Expr e) { return e->is(ExprKind::reference) || e->is(ExprKind::shift_reference) || e->is(ExprKind::delta); }
 
 bool is_transcendental(Expr e) {
   if (e->is(ExprKind::exp) || e->is(ExprKind::log)) return true;
@@ -109,16 +108,12 @@ class Estimator {
 
   // Memory moves whole lines: neighbours in a tile that are less than a line move it once for each tile.
   double lines_per_run(Expr load) const {
-    for (std::size_t i = 0; i < load->operands.size(); ++i) {
-      if (!(load->tensor->strides[i] == Dim(1))) continue;
-      for (const Term& t : b_.terms(load->operands[i]))
-        if (t.value->is(ExprKind::index) && t.coefficient.is_one()) {
-          const double run = std::min(static_cast<double>(tile_of(t.value->axis, plan_, tiles_)), extent(t.value->axis));
-          return std::max(1.0, facts_.line_bytes / (run * ir::bytes(load->tensor->element)));
-        }
-    }
-    return 1;
+    const std::vector<Axis> contiguous = contiguous_axes(b_, load->tensor, load->operands);
+    if (contiguous.empty()) return 1;
+    const double run = std::min(static_cast<double>(tile_of(contiguous[0], plan_, tiles_)), extent(contiguous[0]));
+    return std::max(1.0, facts_.line_bytes / (run * ir::bytes(load->tensor->element)));
   }
+
   static AxisSet both(AxisSet a, const AxisSet& b) {
     a.insert(b);
     return a;
@@ -157,7 +152,7 @@ class Estimator {
   }
 
   void visit(Expr e, ExprSet& seen) {
-    if (is_reference(e) || stop_.count(e) != 0 || !seen.insert(e).second) return;
+    if (e->is_reference() || e->is(ExprKind::delta) || stop_.count(e) != 0 || !seen.insert(e).second) return;
     if (e->is(ExprKind::load)) {
       if (e->tensor->is_scalar) return;
       read_[e->tensor] += evaluations(e->axes) * ir::bytes(e->tensor->element) * lines_per_run(e);

@@ -187,7 +187,8 @@ class Coverer {
       }
       ways.push_back(way(std::move(plan), std::move(stored)));
     };
-    // Products of one row are no products, and yet no program should compute them again for each tile of another axis.
+    // A row times a matrix is no product to store_operands, but a reduction, which stays inside. Stored, it is computed once, and not again
+    // for each tile of another axis.
     add_with_stored_reductions(Reductions::inner);
     if (std::none_of(ways.begin(), ways.end(), [](const Choice& c) { return c.cost.fits; })) add_with_stored_reductions(Reductions::all);
     sort(ways);

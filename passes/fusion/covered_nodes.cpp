@@ -1,19 +1,18 @@
 // Collects the sources of expressions.
 #include "passes/fusion/covered_nodes.h"
 
+#include "tileir/graph/graph_op_info.h"
+
 namespace tilewright::passes::fusion {
 
-bool is_leaf(graph::Op op) {
-  using graph::Op;
-  return op == Op::input || op == Op::scalar || op == Op::constant || op == Op::iota || op == Op::extent || op == Op::argument;
-}
+bool computes_nothing(graph::Op op) { return graph::is_leaf(op) && op != graph::Op::rand; }
 
 void cover_sources(const graph::Graph& g, const ExprPool& pool, Expr e, ExprSet& seen, std::set<std::uint32_t>& covered) {
   if (!seen.insert(e).second) return;
   // What is read from memory is another kernel's work; views of it are this one's.
   if (e->is(ExprKind::load) && !e->tensor->node.valid()) return;
   for (graph::NodeId n : pool.sources(e))
-    if (!is_leaf(g.node(n).op) && !(e->is(ExprKind::load) && n == e->tensor->node)) covered.insert(n.index);
+    if (!computes_nothing(g.node(n).op) && !(e->is(ExprKind::load) && n == e->tensor->node)) covered.insert(n.index);
   if (e->is(ExprKind::load)) return;
   for (Expr x : children(e)) cover_sources(g, pool, x, seen, covered);
 }

@@ -11,8 +11,8 @@ namespace tilewright::passes::fusion {
 /// What a kernel computes of a plan: all, the reductions, or what follows them.
 enum class Share : std::uint8_t { whole, reductions, rest };
 
-/// Ops that compute nothing.
-bool is_leaf(graph::Op);
+/// Whether an op only names what is known: a leaf that is no random number.
+bool computes_nothing(graph::Op);
 
 std::vector<graph::NodeId> covered_nodes(const graph::Graph&, const ExprPool&, const Plan&, Share);
 /// Adds the indices of the nodes whose values are computed inside of an expression.

@@ -68,7 +68,6 @@ bool same_contents(const ExprData& a, const ExprData& b) {
 }
 
 // Known to be at least 0 where it is a number.
-bool nonnegative(const Factor& f) { return f.exponent.is_even() || !f.exponent.is_integer() || f.base->is_nonnegative; }
 bool compute_nonnegative(const ExprData& e) {
   const auto each_is = [](Expr x) { return x->is_nonnegative; };
   switch (e.kind) {
@@ -84,7 +83,7 @@ bool compute_nonnegative(const ExprData& e) {
     case ExprKind::add:
       return std::all_of(e.terms.begin(), e.terms.end(),
                          [](const Term& t) { return !t.coefficient.is_negative() && t.value->is_nonnegative; });
-    case ExprKind::mul: return !e.number.is_negative() && std::all_of(e.factors.begin(), e.factors.end(), nonnegative);
+    case ExprKind::mul: return !e.number.is_negative() && std::all_of(e.factors.begin(), e.factors.end(), is_nonnegative);
     case ExprKind::function:
       return e.function == ir::OpKind::abs_ ||
              (e.function == ir::OpKind::maximum_ && std::any_of(e.operands.begin(), e.operands.end(), each_is));

@@ -171,10 +171,14 @@ class ExprData {
   bool is_nonnegative = false;  // known to be >= 0, or NaN
 
   bool is(ExprKind k) const { return kind == k; }
+  bool is_reference() const { return kind == ExprKind::reference || kind == ExprKind::shift_reference; }
   bool is_number(std::int64_t value) const { return kind == ExprKind::number && number == Rational(value); }
   Fold fold() const { return {combine, combine == graph::Combine::combine ? static_cast<std::uint32_t>(bits) : 0}; }
   bool is_negative_infinity() const { return kind == ExprKind::infinity && number.is_negative(); }
 };
+
+/// Whether base^exponent is known to be >= 0, or NaN.
+inline bool is_nonnegative(const Factor& f) { return f.exponent.is_even() || !f.exponent.is_integer() || f.base->is_nonnegative; }
 
 /// The expressions directly inside of one.
 std::vector<Expr> children(Expr);

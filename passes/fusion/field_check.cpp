@@ -316,7 +316,7 @@ std::string unmodelled(const Plan& plan, std::string text) {
 
 }  // namespace
 
-ProofResult check_plan(ExprBuilder& b, const Plan& plan, int rounds, std::uint64_t seed) {
+ProofResult check_plan(const ExprBuilder& b, const Plan& plan, int rounds, std::uint64_t seed) {
   ProofResult result;
   if (b.has_rounded()) {
     result.exact = false;
@@ -341,7 +341,7 @@ ProofResult check_plan(ExprBuilder& b, const Plan& plan, int rounds, std::uint64
   return result;
 }
 
-std::vector<Expr> unobserved_maxima(ExprBuilder&, const Plan& plan, std::uint64_t seed) {
+std::vector<Expr> unobserved_maxima(const Plan& plan, std::uint64_t seed) {
   std::vector<Expr> found;
   const Modulus& m = Modulus::values();
   for (const Reduction& r : plan.reductions) {

@@ -17,15 +17,13 @@ using ir::OpKind;
 constexpr std::size_t kMostTerms = 12;
 constexpr std::int64_t kMostPower = 4;
 
-bool is_reference(Expr e) { return e->is(ExprKind::reference) || e->is(ExprKind::shift_reference); }
-
 }  // namespace
 
 Forms::Forms(ExprBuilder& b, Axis loop, std::vector<Expr> pending, bool shift)
     : b_(b), loop_(loop), pending_(std::move(pending)), shift_(shift) {}
 
 bool Forms::has_pending(Expr e) {
-  if (is_reference(e)) return false;
+  if (e->is_reference()) return false;
   if (e->is(ExprKind::delta)) return true;
   if (const auto known = has_pending_.find(e); known != has_pending_.end()) return known->second;
   bool result = std::find(pending_.begin(), pending_.end(), e) != pending_.end();

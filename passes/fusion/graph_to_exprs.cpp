@@ -365,16 +365,17 @@ Expr GraphToExprs::reduce(NodeId n, const Position& position) {
   std::vector<ReducedPiece> pieces;
   for (const Position& w : ways) {
     AxisSet bound;
-    Expr place = b_.zero();
+    Expr linear_position = b_.zero();
     for (std::size_t axis = 0; axis < theirs.size(); ++axis)
       if (is_reduced(axis)) {
         bound.insert(axes_of(w[axis]));
-        place = b_.add({b_.product({place, b_.extent(g_.node(node.operands[0]).shape[axis])}), whole(w[axis], theirs[axis])});
+        linear_position =
+            b_.add({b_.product({linear_position, b_.extent(g_.node(node.operands[0]).shape[axis])}), whole(w[axis], theirs[axis])});
       }
     bound = bound.without(outside);
     const Expr body = is_position ? operand(n, 0, w) : summand(operand(n, 0, w), node.element);
     if (is_position)
-      pieces.push_back({bound, body, place});
+      pieces.push_back({bound, body, linear_position});
     else
       results.push_back(b_.reduce(node.kind, bound, body));
   }

@@ -67,10 +67,10 @@ class GraphToExprs {
   Expr pad(graph::NodeId, const Position&);
   Expr concat(graph::NodeId, const Position&);
   Expr reduce(graph::NodeId, const Position&);
-  /// What a reduction combines of one piece of its axes: the value at `place`, the position in row-major order.
+  /// What a reduction combines of one piece of its axes: the value at `position`, in row-major order.
   struct ReducedPiece {
     AxisSet bound;
-    Expr body, place;
+    Expr body, position;
   };
   Expr summand(Expr body, ir::Element result);
   Expr combined(graph::Combine, Expr a, Expr b, ir::Element);

@@ -43,7 +43,7 @@ Expr GraphToExprs::position_of_extreme(const graph::Node& node, const std::vecto
   if (ir::bits(element) <= 32) {
     const Expr key = reduced(Combine::max, Element::i64, [&](const ReducedPiece& p) {
       const Expr order = ir::is_float(element) ? float_order(b_, p.body, is_least) : b_.scale(is_least ? -1 : 1, p.body);
-      return b_.add({b_.scale(kPositions, order), b_.number(kPositions - 1), b_.scale(-1, p.place)});
+      return b_.add({b_.scale(kPositions, order), b_.number(kPositions - 1), b_.scale(-1, p.position)});
     });
     const Expr low = b_.function(OpKind::bit_and_, {key, b_.number(kPositions - 1)}, Element::i64);
     return b_.subtract(b_.number(kPositions - 1), low);
@@ -52,7 +52,7 @@ Expr GraphToExprs::position_of_extreme(const graph::Node& node, const std::vecto
   return reduced(Combine::min, Element::i32, [&](const ReducedPiece& p) {
     Expr is_other = b_.negation(compare(OpKind::eq_, p.body, extreme, element));
     if (ir::is_float(element)) is_other = b_.conjunction({is_other, b_.negation(b_.function(OpKind::isnan_, {p.body}, Element::boolean))});
-    return b_.select(is_other, b_.number(INT32_MAX), p.place, Element::i32);
+    return b_.select(is_other, b_.number(INT32_MAX), p.position, Element::i32);
   });
 }
 

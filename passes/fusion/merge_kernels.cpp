@@ -14,16 +14,12 @@ namespace tilewright::passes::fusion {
 
 namespace {
 
-void collect_tensors(Expr e, ExprSet& seen, std::set<Tensor>& tensors) {
-  if (!seen.insert(e).second) return;
-  if (e->is(ExprKind::load)) tensors.insert(e->tensor);
-  for (Expr x : children(e)) collect_tensors(x, seen, tensors);
-}
-
 std::set<Tensor> tensors_read(const std::vector<KernelOutput>& outputs) {
   ExprSet seen;
+  std::vector<Expr> loads;
+  for (const KernelOutput& o : outputs) collect_loads(o.value, seen, loads);
   std::set<Tensor> tensors;
-  for (const KernelOutput& o : outputs) collect_tensors(o.value, seen, tensors);
+  for (Expr e : loads) tensors.insert(e->tensor);
   return tensors;
 }
 

@@ -22,7 +22,6 @@ bool by_key(Expr a, Expr b) { return a->key < b->key; }
 
 bool is_integer(Expr e) { return ir::is_integer(e->element); }
 bool is_masked(Expr e) { return e->is(ExprKind::select) && e->operands[2]->is_negative_infinity(); }
-bool nonnegative(Expr base, const Rational& exponent) { return exponent.is_even() || !exponent.is_integer() || base->is_nonnegative; }
 
 }  // namespace
 
@@ -258,7 +257,7 @@ Expr ExprBuilder::log(Expr u) {
       std::vector<Expr> sum;
       std::vector<Factor> rest;
       for (const Factor& f : u->factors) {
-        if (nonnegative(f.base, f.exponent))
+        if (is_nonnegative(f))
           sum.push_back(scale(f.exponent, log(f.base->is_nonnegative ? f.base : absolute(f.base))));
         else
           rest.push_back(f);
@@ -278,8 +277,7 @@ Expr ExprBuilder::absolute(Expr u) {
   if (u->is(ExprKind::number)) return number(-u->number);
   if (u->is(ExprKind::mul) && !is_integer(u) && (!u->number.is_one() || u->factors.size() > 1)) {
     std::vector<Factor> all;
-    for (const Factor& f : u->factors)
-      all.push_back({f.exponent.is_even() || f.base->is_nonnegative || !f.exponent.is_integer() ? f.base : absolute(f.base), f.exponent});
+    for (const Factor& f : u->factors) all.push_back({is_nonnegative(f) ? f.base : absolute(f.base), f.exponent});
     return multiply(u->number.is_negative() ? -u->number : u->number, std::move(all));
   }
   return function(OpKind::abs_, {u}, is_integer(u) ? u->element : common_element(std::span(&u, 1)));

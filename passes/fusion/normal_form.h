@@ -123,6 +123,9 @@ class ExprBuilder {
   bool has_rounded_ = false;
 };
 
+/// Adds the loads inside of an expression, but for what is in `seen`.
+void collect_loads(Expr, ExprSet& seen, std::vector<Expr>& loads);
+
 /// The element type of arithmetic on these values: numbers and extents adapt to the others, integers are exact.
 ir::Element common_element(std::span<const Expr>);
 

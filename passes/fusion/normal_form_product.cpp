@@ -12,7 +12,6 @@ namespace {
 using ir::Element;
 
 bool is_integer(Expr e) { return ir::is_integer(e->element); }
-bool nonnegative(Expr base, const Rational& exponent) { return exponent.is_even() || !exponent.is_integer() || base->is_nonnegative; }
 
 }  // namespace
 
@@ -128,7 +127,7 @@ class ExprBuilder::ProductBuilder {
     take_number(base->number, exponent);
     std::vector<Factor> rest;
     for (const Factor& f : base->factors) {
-      if (!exponent.is_integer() && !nonnegative(f.base, f.exponent)) {
+      if (!exponent.is_integer() && !is_nonnegative(f)) {
         rest.push_back(f);
         continue;
       }

@@ -117,6 +117,12 @@ Expr ExprBuilder::reference(Expr e) { return e->is(ExprKind::number) ? e : make(
 Expr ExprBuilder::shift_reference(Expr e) { return e->is(ExprKind::number) ? e : make(ExprKind::shift_reference, {e}, e->element); }
 Expr ExprBuilder::delta(Expr e) { return make(ExprKind::delta, {e}, e->element); }
 
+void collect_loads(Expr e, ExprSet& seen, std::vector<Expr>& loads) {
+  if (!seen.insert(e).second) return;
+  if (e->is(ExprKind::load)) loads.push_back(e);
+  for (Expr x : children(e)) collect_loads(x, seen, loads);
+}
+
 // ---- substitution ----
 
 Expr ExprBuilder::substitute(Expr e, const ExprMap& map, const ExprSet& opaque) {
@@ -142,8 +148,7 @@ Expr ExprBuilder::substitute(Expr e, const ExprMap& map, const ExprSet& opaque) 
     } else {
       result = rebuild(x, visit);
     }
-    if (result != x)
-      for (graph::NodeId n : std::vector(pool_.sources(x))) pool_.note_source(result, n);
+    if (result != x) pool_.copy_sources(x, result);
     done.emplace(x, result);
     return result;
   };
@@ -158,7 +163,6 @@ Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
     changed |= operands.back() != x;
   }
   if (e->is(ExprKind::add)) {
-    std::vector<Term> terms;
     std::vector<Expr> values;
     for (const Term& t : e->terms) values.push_back(scale(t.coefficient, visit(t.value)));
     return add(values);

@@ -26,7 +26,7 @@ Expr OwnAxes::renamed(Expr e, Axis a, ExprMap& done) {
   bound.insert({own(a)});
   const Expr result = e->combine == graph::Combine::combine ? b_.reduce_by(b_.pool().function(e->fold().function), own(a), body)
                                                             : b_.reduce(e->combine, bound, body, e->operand_element);
-  for (graph::NodeId n : std::vector(b_.pool().sources(e))) b_.pool().note_source(result, n);
+  b_.pool().copy_sources(e, result);
   return done[e] = result;
 }
 

@@ -83,14 +83,11 @@ double recomputed_bytes(Expr value) {
 }
 
 std::vector<Tensor> tensors_of(Expr value) {
-  std::vector<Tensor> tensors;
   ExprSet seen;
-  const std::function<void(Expr)> visit = [&](Expr e) {
-    if (!seen.insert(e).second) return;
-    if (e->is(ExprKind::load)) tensors.push_back(e->tensor);
-    for (Expr x : children(e)) visit(x);
-  };
-  visit(value);
+  std::vector<Expr> loads;
+  collect_loads(value, seen, loads);
+  std::vector<Tensor> tensors;
+  for (Expr e : loads) tensors.push_back(e->tensor);
   return tensors;
 }
 
@@ -158,8 +155,7 @@ Expr ParameterFolding::distribute(Expr e) {
     result = b_.rebuild(e, [&](Expr x) { return distribute(x); });
   }
   if (result->is(ExprKind::reduce) && result->combine == Combine::sum) result = distribute_product(result);
-  if (result != e)
-    for (NodeId n : std::vector(b_.pool().sources(e))) b_.pool().note_source(result, n);
+  if (result != e) b_.pool().copy_sources(e, result);
   return distributed_[e] = result;
 }
 

@@ -16,7 +16,6 @@ namespace {
 using graph::Combine;
 
 bool by_key(Expr a, Expr b) { return a->key < b->key; }
-bool is_reference(Expr e) { return e->is(ExprKind::reference) || e->is(ExprKind::shift_reference); }
 
 void collect_kind(Expr e, ExprKind kind, ExprSet& seen, std::vector<Expr>& found) {
   if (!seen.insert(e).second) return;
@@ -34,7 +33,7 @@ std::vector<Expr> all_of_kind(Expr e, ExprKind kind) {
 // Whether a value changes with `inner`; references are free and do not count.
 bool depends(Expr e, Expr inner, ExprSet& seen) {
   if (e == inner) return true;
-  if (is_reference(e) || !seen.insert(e).second) return false;
+  if (e->is_reference() || !seen.insert(e).second) return false;
   for (Expr x : children(e))
     if (depends(x, inner, seen)) return true;
   return false;
@@ -52,7 +51,7 @@ struct Read {
 };
 
 void collect_reads(Expr e, ExprSet& seen, std::vector<Read>& reads) {
-  if (is_reference(e) || !seen.insert(e).second) return;
+  if (e->is_reference() || !seen.insert(e).second) return;
   if (e->is(ExprKind::load)) {
     const Read r{e->tensor, e->axes};
     if (std::find(reads.begin(), reads.end(), r) == reads.end()) reads.push_back(r);
@@ -69,13 +68,13 @@ void collect_reads_along(Expr e, Axis x, ExprSet& seen, std::vector<Read>& reads
 }
 
 void collect_inner_reductions(Expr e, Axis loop, ExprSet& seen, std::vector<Expr>& found) {
-  if (is_reference(e) || !seen.insert(e).second) return;
+  if (e->is_reference() || !seen.insert(e).second) return;
   if (e->is(ExprKind::reduce) && !e->bound.contains(loop)) found.push_back(e);
   for (Expr x : children(e)) collect_inner_reductions(x, loop, seen, found);
 }
 
 void collect_bound(Expr e, const ExprSet& stop, ExprSet& seen, AxisSet& bound) {
-  if (is_reference(e) || stop.count(e) != 0 || !seen.insert(e).second) return;
+  if (e->is_reference() || stop.count(e) != 0 || !seen.insert(e).second) return;
   bound.insert(e->bound);
   for (Expr x : children(e)) collect_bound(x, stop, seen, bound);
 }

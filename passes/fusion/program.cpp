@@ -38,8 +38,6 @@ namespace {
 using graph::NodeId;
 using graph::Op;
 
-bool is_view(Op op) { return op == Op::reshape || op == Op::permute || op == Op::broadcast || op == Op::slice || op == Op::flip; }
-
 class ProgramBuilder {
  public:
   ProgramBuilder(const graph::Graph& g, const ProgramOptions& options, const ir::TargetDesc& target)
@@ -235,7 +233,7 @@ class ProgramBuilder {
     const std::function<void(NodeId)> visit = [&](NodeId n) {
       if (!needed.insert(n).second) return;
       for (NodeId x : g_.node(n).operands) visit(x);
-      if (!is_leaf(g_.node(n).op) && !is_view(g_.node(n).op)) computed.insert(n);
+      if (!computes_nothing(g_.node(n).op) && !graph::is_view(g_.node(n).op)) computed.insert(n);
       // A kernel of the user reads memory.
       if (g_.node(n).op == Op::call)
         for (NodeId x : g_.node(n).operands)
@@ -286,7 +284,7 @@ class ProgramBuilder {
     GraphToExprs translator(g_, axes, f.exprs, translation());
     const Scatter s = scatter_of(g_, n, translator, f.exprs);
     const bool is_atomic = adds_by_atomics(s.result->element, options_.deterministic);
-    if (is_atomic) emit(f, best_plan(f.exprs, {{buffers_.name_of(n), s.start, s.result, s.place}}), "what updates are added to");
+    if (is_atomic) emit(f, best_plan(f.exprs, {{buffers_.name_of(n), s.start, s.result, s.own}}), "what updates are added to");
     ProgramKernel k;
     k.name = kernel_name({buffers_.of(n)});
     k.reason = is_atomic ? "programs add the updates by atomics" : "each program adds the updates of its rows and columns in order";

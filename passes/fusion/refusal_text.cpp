@@ -11,7 +11,7 @@ using graph::NodeId;
 
 namespace {
 
-std::string place(const graph::Graph& g, NodeId n) {
+std::string location_text(const graph::Graph& g, NodeId n) {
   if (!n.valid()) return "an unknown line";
   const Location& where = graph::call_location(g, n);
   return fmt::format("{}:{}", where.file, where.line);
@@ -24,7 +24,7 @@ std::string name_of(const graph::Graph& g, NodeId n) { return n.valid() ? graph:
 std::string refusal_text(const graph::Graph& g, const ExprPool& pool, const Plan& plan, const Refusal& r) {
   const NodeId what = nearest_source(pool, r.why.node), why = nearest_source(pool, r.why.pending);
   return fmt::format("not fused: {} in {} ({}) because {} ({}) is complete only after all of {}", r.why.reason, name_of(g, what),
-                     place(g, what), name_of(g, why), place(g, why), plan.loop->label);
+                     location_text(g, what), name_of(g, why), location_text(g, why), plan.loop->label);
 }
 
 }  // namespace tilewright::passes::fusion

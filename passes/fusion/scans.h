@@ -15,13 +15,13 @@ struct ScanLoop {
 };
 
 /// The loop that computes every scan of the values, those inside of other scans aside. None if there are no scans, if they run along
-/// several axes or in both directions, if one is read at another place than its own position, or if a reduction holds one.
+/// several axes or in both directions, if one is read at another position than its own, or if a reduction holds one.
 std::optional<ScanLoop> scan_loop(const std::vector<Expr>& values);
 
 /// What a scan adds up, as an expression of the axis of its position.
 Expr scanned(ExprBuilder&, Expr scan);
 
-/// The scan at each position of an axis of its own: equal scans that are read at several places are one value in memory.
+/// The scan at each position of an axis of its own: equal scans that are read at several positions are one value in memory.
 Expr stored_scan(ExprBuilder&, Expr scan);
 
 /// The axis of the position of a stored scan.

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "passes/fusion/parameters.h"
+#include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
 
@@ -19,11 +20,6 @@ using graph::Node;
 using graph::NodeId;
 using graph::Op;
 
-bool is_leaf(Op op) {
-  return op == Op::input || op == Op::scalar || op == Op::constant || op == Op::iota || op == Op::rand || op == Op::argument ||
-         op == Op::extent;
-}
-bool is_view(Op op) { return op == Op::reshape || op == Op::permute || op == Op::broadcast || op == Op::slice || op == Op::flip; }
 bool is_in_memory(const Node& n) { return n.op == Op::input || n.op == Op::scalar || (n.op == Op::constant && n.data->bits.size() > 1); }
 
 // Whether operands that lack different labels of the result are contracted.
@@ -56,12 +52,8 @@ Dim elements(const graph::TensorShape& shape) {
 class Divider {
  public:
   explicit Divider(const Graph& g)
-      : g_(g), known_(g), needed_(g.size()), is_product_(g.size()), is_cut_(g.size()), depth_(g.size()), level_(g.size()) {
+      : g_(g), known_(g), needed_(g.needed_nodes()), is_product_(g.size()), is_cut_(g.size()), depth_(g.size()), level_(g.size()) {
     for (std::size_t i = 0; i < g.size(); ++i) is_product_[i] = is_product(g.node(id(i)));
-    for (const graph::Output& o : g_.outputs()) needed_[o.node.index] = true;
-    for (std::size_t i = g_.size(); i-- > 0;)
-      if (needed_[i])
-        for (NodeId x : g_.node(id(i)).operands) needed_[x.index] = true;
   }
 
   std::vector<Segment> run() {
@@ -185,9 +177,9 @@ class Divider {
   }
 
   NodeId needed_again(NodeId a, NodeId other, const Dim& count, int farthest) const {
-    while (is_view(g_.node(a).op)) a = g_.node(a).operands[0];
+    while (graph::is_view(g_.node(a).op)) a = g_.node(a).operands[0];
     const Node& n = g_.node(a);
-    if (is_leaf(n.op) || elements(n.shape) != count) return {};
+    if (graph::is_leaf(n.op) || elements(n.shape) != count) return {};
     if (depends_by_product(other, a)) return a;
     if (n.op != Op::map || farthest == 0) return {};
     for (NodeId x : n.operands)
@@ -218,7 +210,7 @@ class Divider {
       if (has_own_kernels(g_.node(results[i]).op)) continue;
       const std::function<void(NodeId)> visit = [&](NodeId n) {
         const bool is_read = memory.count(n) != 0 || (is_in_memory(g_.node(n)) && g_.node(n).op != Op::scalar);
-        if (is_leaf(g_.node(n).op) && !is_read) return;
+        if (graph::is_leaf(g_.node(n).op) && !is_read) return;
         const auto [at, is_new] = owner.emplace(n, i);
         if (!is_new) {
           const std::size_t from = group[i], to = group[at->second];
@@ -304,7 +296,8 @@ class Divider {
 
   const Graph& g_;
   const KnownNodes known_;
-  std::vector<bool> needed_, is_product_, is_cut_;
+  const std::vector<bool> needed_;
+  std::vector<bool> is_product_, is_cut_;
   std::vector<int> depth_, level_;
 };
 

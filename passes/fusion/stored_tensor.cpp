@@ -16,12 +16,9 @@ std::vector<Axis> memory_order(const ExprBuilder& b, Expr value) {
   AxisMap<double> votes;
   ExprSet seen;
   const std::function<void(Expr)> visit = [&](Expr e) {
-    if (e->is(ExprKind::reference) || e->is(ExprKind::shift_reference) || !seen.insert(e).second) return;
+    if (e->is_reference() || !seen.insert(e).second) return;
     if (e->is(ExprKind::load))
-      for (std::size_t i = 0; i < e->operands.size(); ++i)
-        if (e->tensor->strides[i] == Dim(1))
-          for (const Term& t : b.terms(e->operands[i]))
-            if (t.value->is(ExprKind::index) && t.coefficient.is_one()) votes[t.value->axis] += estimated_extent(e->axes);
+      for (Axis a : contiguous_axes(b, e->tensor, e->operands)) votes[a] += estimated_extent(e->axes);
     for (Expr x : children(e)) visit(x);
   };
   visit(value);
@@ -33,6 +30,16 @@ std::vector<Axis> memory_order(const ExprBuilder& b, Expr value) {
 
 }  // namespace
 
+std::vector<Axis> contiguous_axes(const ExprBuilder& b, Tensor tensor, const std::vector<Expr>& index) {
+  std::vector<Axis> found;
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    if (tensor->strides[i] != Dim(1)) continue;
+    for (const Term& t : b.terms(index[i]))
+      if (t.value->is(ExprKind::index) && t.coefficient.is_one()) found.push_back(t.value->axis);
+  }
+  return found;
+}
+
 Expr add_stored_tensor(ExprBuilder& b, Expr value, ir::Element element, std::string name) {
   TensorInfo info;
   info.name = std::move(name);
@@ -41,8 +48,7 @@ Expr add_stored_tensor(ExprBuilder& b, Expr value, ir::Element element, std::str
   std::vector<Expr> index;
   const std::vector<Axis> axes = memory_order(b, value);
   for (Axis a : axes) info.shape.push_back(a->extent), index.push_back(b.index(a));
-  info.strides.assign(axes.size(), 1);
-  for (std::size_t i = axes.size(); i-- > 1;) info.strides[i - 1] = info.strides[i] * info.shape[i];
+  info.strides = row_major(info.shape);
   const Expr load = b.load(b.pool().add_tensor(std::move(info)), std::move(index));
   b.pool().copy_sources(value, load);
   return load;

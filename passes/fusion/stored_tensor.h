@@ -11,6 +11,9 @@ namespace tilewright::passes::fusion {
 /// memory inside is contiguous is the last one. Requires: no tensor of the pool has this name.
 Expr add_stored_tensor(ExprBuilder&, Expr value, ir::Element, std::string name);
 
+/// The axes of an index along which neighbouring positions are neighbours in the tensor's memory, in the order of the index.
+std::vector<Axis> contiguous_axes(const ExprBuilder&, Tensor, const std::vector<Expr>& index);
+
 /// The strides of a tensor whose last axis is contiguous.
 std::vector<Dim> row_major(const graph::TensorShape&);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "passes/fusion/cover.h"
+#include "passes/fusion/emit/configuration.h"
 
 namespace tilewright::passes::fusion {
 
@@ -11,15 +12,11 @@ namespace {
 
 using graph::Combine;
 
-// An axis this long is held whole beside a tile of rows, as an accumulator or to be reduced.
+// The longest axis of an accumulator that a program holds whole beside a tile of rows.
 constexpr double kMostPayload = 512;
-constexpr double kMostWhole = 256;
-
-bool is_reference(Expr e) { return e->is(ExprKind::reference) || e->is(ExprKind::shift_reference); }
 
 }  // namespace
 
-// Replaces operands of products that the kernel had better not compute itself.
 Expr StoredValues::store_operands(Expr root, Axis loop, Operands which, ExprMap& stored) {
   const bool inside = which.inside;
   ExprMap replaced, scaled;  // scaled: products by the value of which they are a factor
@@ -30,14 +27,9 @@ Expr StoredValues::store_operands(Expr root, Axis loop, Operands which, ExprMap&
     if (e->is(ExprKind::mul))
       for (const Factor& f : e->factors)
         if (f.exponent.is_one() && is_product(f.base, b_)) scaled.emplace(f.base, e);
-    if (is_product(e, b_) && e != root) {
-      // A product of the kernel's own, or one inside of another.
-      if (must_store(e, root, loop, inside)) {
-        const Expr value = e;
-        stored[value] = load_of_(value);
-        replaced[value] = stored[value];
-        return;
-      }
+    if (is_product(e, b_) && e != root && must_store(e, root, loop, inside)) {
+      replaced[e] = stored[e] = load_of_(e);
+      return;
     }
     if (is_product(e, b_)) {
       auto [groups, shared] = operand_groups(e, b_);
@@ -132,8 +124,8 @@ bool StoredValues::stays_inside(Expr value, Expr root, Axis loop) {
 
 // Whether a long reduction inside, that is not over the loop's axis, needs another one first: it wants a loop of its own.
 bool StoredValues::has_cascade(Expr e, Axis loop, ExprSet& seen) {
-  if (is_reference(e) || !held_.holds_reduction(e) || !seen.insert(e).second) return false;
-  if (e->is(ExprKind::reduce) && !e->bound.contains(loop) && estimated_extent(e->bound) > kMostWhole &&
+  if (e->is_reference() || !held_.holds_reduction(e) || !seen.insert(e).second) return false;
+  if (e->is(ExprKind::reduce) && !e->bound.contains(loop) && estimated_extent(e->bound) > kMostWholeExtent &&
       held_.holds_reduction(e->operands[0]))
     return true;
   for (Expr x : children(e))
@@ -185,7 +177,7 @@ Expr StoredValues::store_combined(Expr root, Axis loop, Combined which, ExprMap&
     if (rest != b_.factors(e->operands[0])) {
       const Rational coefficient = e->operands[0]->is(ExprKind::mul) ? e->operands[0]->number : Rational(1);
       replaced[e] = b_.reduce(e->combine, e->bound, b_.multiply(coefficient, rest), e->operand_element);
-      for (graph::NodeId n : std::vector(b_.pool().sources(e))) b_.pool().note_source(replaced[e], n);
+      b_.pool().copy_sources(e, replaced[e]);
     } else {
       for (Expr x : children(e)) visit(x);
     }

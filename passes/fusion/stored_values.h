@@ -1,4 +1,4 @@
-// Replaces values inside of a kernel's output by loads, where other kernels had better compute them.
+// Replaces values inside of a kernel's output by loads: other kernels compute and store these values.
 #pragma once
 #include <functional>
 #include <vector>
@@ -16,15 +16,15 @@ class StoredValues {
   StoredValues(ExprBuilder& b, HeldReductions& held, std::function<Expr(Expr)> load_of)
       : b_(b), held_(held), load_of_(std::move(load_of)) {}
 
-  /// Operands of products that hold products: those that the loop cannot compute (inside) or all of them, and whether with what is computed
-  /// element by element from one product (followers).
+  /// Which operands of products are stored, of those that hold products themselves.
   struct Operands {
-    bool inside, followers;
+    bool inside;     // those that the loop can compute are not
+    bool followers;  // what is computed element by element from one product is stored, and not the product alone
   };
   Expr store_operands(Expr root, Axis loop, Operands, ExprMap& stored);
 
-  /// What reductions combine and what holds reductions itself, each operand with all that is computed element by element from them: of the
-  /// outermost reductions, or only what is the same for all of the loop.
+  /// Operands of the outermost reductions that hold reductions themselves, with all that is computed element by element from these:
+  /// outermost: all of them; same_along_loop: those that do not vary along the loop's axis.
   enum class Combined : std::uint8_t { outermost, same_along_loop };
   Expr store_combined(Expr root, Axis loop, Combined, ExprMap& stored);
 

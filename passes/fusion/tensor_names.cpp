@@ -38,15 +38,6 @@ void NameSet::take(const std::string& name) {
 
 namespace {
 
-std::vector<bool> needed_nodes(const Graph& g) {
-  std::vector<bool> needed(g.size());
-  for (const graph::Output& o : g.outputs()) needed[o.node.index] = true;
-  for (std::size_t i = g.size(); i-- > 0;)
-    if (needed[i])
-      for (NodeId x : g.node({static_cast<std::uint32_t>(i)}).operands) needed[x.index] = true;
-  return needed;
-}
-
 /// The last node of each composite function: its result.
 std::vector<NodeId> composite_results(const Graph& g) {
   std::vector<NodeId> results(g.composites());
@@ -66,7 +57,7 @@ TensorNames::TensorNames(const Graph& g) : of_(g.size()) {
   });
   for (const graph::Output& o : g.outputs()) names_.take(o.name);
   for (std::uint32_t s = 0; s < g.symbols()->size(); ++s) names_.take((*g.symbols())[s].name);
-  const std::vector<bool> needed = needed_nodes(g);
+  const std::vector<bool> needed = g.needed_nodes();
   each([&](NodeId id, const Node& n, std::string& name) {
     if (needed[id.index] && name.empty() && !n.name.empty()) name = add(n.name);
   });

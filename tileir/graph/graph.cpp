@@ -11,6 +11,15 @@ std::optional<NodeId> Graph::find_input(const std::string& name) const {
   return std::nullopt;
 }
 
+std::vector<bool> Graph::needed_nodes() const {
+  std::vector<bool> needed(nodes_.size());
+  for (const Output& o : outputs_) needed[o.node.index] = true;
+  for (std::size_t i = nodes_.size(); i-- > 0;)
+    if (needed[i])
+      for (NodeId operand : nodes_[i].operands) needed[operand.index] = true;
+  return needed;
+}
+
 NodeId Graph::append(Node node) {
   for (NodeId operand : node.operands) TW_CHECK(operand.index < nodes_.size(), "an operand must be defined before its user");
   nodes_.push_back(std::move(node));

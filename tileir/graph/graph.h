@@ -57,17 +57,17 @@ struct Node {
   std::vector<NodeId> operands;
 
   // Attributes; the op's row says which of them it uses.
-  ir::OpKind function{};              // map
-  Combine kind{};                     // reduce, scan
-  bool keep_dims = false;             // reduce: reduced axes stay with extent 1
-  bool reverse = false;               // scan
-  bool is_parameter = false;          // input: seldom changes
-  ProductPrecision precision{};       // einsum
-  int position = 0;                   // argument, call
-  std::vector<int> axes;              // not negative; of reduce: ascending
-  std::vector<Dim> lengths;           // slice, pad, strided input
-  std::string text;                   // einsum: the equation; input, scalar: the name that run() uses
-  std::uint64_t seed = 0;             // rand
+  ir::OpKind function{};         // map
+  Combine kind{};                // reduce, scan
+  bool keep_dims = false;        // reduce: reduced axes stay with extent 1
+  bool reverse = false;          // scan
+  bool is_parameter = false;     // input: seldom changes
+  ProductPrecision precision{};  // einsum
+  int position = 0;              // argument, call
+  std::vector<int> axes;         // not negative; of reduce: ascending
+  std::vector<Dim> lengths;      // slice, pad, strided input
+  std::string text;              // einsum: the equation; input, scalar: the name that run() uses
+  std::uint64_t seed = 0;        // rand
   std::shared_ptr<const ConstantData> data;
   std::optional<std::uint64_t> identity;  // reduce by combine: the bits of the neutral element
   NodeId combiner;                        // reduce by combine: the result of the function, a rank-0 node over two `argument` nodes
@@ -75,7 +75,7 @@ struct Node {
 
   // For reports.
   Location where;
-  std::string name;                   // given by the user, or empty
+  std::string name;  // given by the user, or empty
   std::optional<std::uint32_t> composite;
 };
 
@@ -96,6 +96,8 @@ class Graph {
   const std::shared_ptr<SymbolTable>& symbols() const { return symbols_; }
   /// The input or scalar of this name, if there is one.
   std::optional<NodeId> find_input(const std::string& name) const;
+  /// By node: whether an output needs its value.
+  std::vector<bool> needed_nodes() const;
 
   /// Appends a node whose shape and element are already inferred; only GraphBuilder and the parser call this.
   NodeId append(Node);

@@ -54,6 +54,9 @@ std::optional<E> find(const std::string_view (&names)[N], std::string_view name)
 
 const OpInfo& info(Op op) { return table()[static_cast<std::size_t>(op)]; }
 
+bool is_leaf(Op op) { return info(op).family == Family::leaf; }
+bool is_view(Op op) { return op == Op::reshape || op == Op::permute || op == Op::broadcast || op == Op::slice || op == Op::flip; }
+
 std::span<const Op> all_ops() {
   static constexpr Op ops[] = {
 #define TW_GRAPH_OP(name, ...) Op::name,

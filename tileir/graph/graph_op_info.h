@@ -34,6 +34,10 @@ inline std::string_view text(Op op) { return info(op).name; }
 std::optional<Op> parse_op(std::string_view name);
 /// Every op of the table, in its order.
 std::span<const Op> all_ops();
+/// Whether an op has no operands: one of the family `leaf`.
+bool is_leaf(Op);
+/// Whether the elements of an op's result are elements of its one operand: it computes indices alone.
+bool is_view(Op);
 
 /// The function of a map by its name in tile IR; none for ops that are not element-wise.
 std::optional<ir::OpKind> parse_function(std::string_view name);

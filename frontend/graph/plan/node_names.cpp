@@ -23,10 +23,7 @@ std::string labelled(const std::string& name, const std::string& function) {
 /// The nodes that compute something; views, if there are only these.
 std::vector<graph::NodeId> without_views(const graph::Graph& g, const std::vector<graph::NodeId>& nodes) {
   std::vector<graph::NodeId> computing;
-  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(computing), [&](graph::NodeId id) {
-    const graph::Op op = g.node(id).op;
-    return graph::info(op).family != graph::Family::shape || op == graph::Op::pad || op == graph::Op::concat;
-  });
+  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(computing), [&](graph::NodeId id) { return !graph::is_view(g.node(id).op); });
   return computing.empty() ? nodes : computing;
 }
 
@@ -37,7 +34,7 @@ std::vector<CoveredNode> named_nodes(const graph::Graph& g, const std::vector<gr
   std::map<std::uint32_t, std::size_t> composites;  // where in `covered`
   for (graph::NodeId id : nodes) {
     const graph::Node& n = g.node(id);
-    if (passes::fusion::is_leaf(n.op)) continue;
+    if (passes::fusion::computes_nothing(n.op)) continue;
     if (!n.composite) {
       covered.push_back({labelled(n.name, graph::function_name(n)), n.where});
       continue;

@@ -80,8 +80,7 @@ ProgramSizes::ProgramSizes(const graph::Graph& g, const Program& program)
 
 /// The checks that only a run can make, of the nodes that outputs need.
 void ProgramSizes::add_checks(const graph::Graph& g) {
-  std::vector<bool> needed(g.size());
-  for (const graph::Output& o : g.outputs()) needed[o.node.index] = true;
+  const std::vector<bool> needed = g.needed_nodes();
   const auto add = [&](const Dim& extent, std::int64_t least, const Location& where) {
     const bool is_known =
         std::any_of(checks_.begin(), checks_.end(), [&](const ExtentCheck& c) { return c.least == least && c.extent == extent; });
@@ -90,7 +89,6 @@ void ProgramSizes::add_checks(const graph::Graph& g) {
   for (std::size_t i = g.size(); i-- > 0;) {
     if (!needed[i]) continue;
     const graph::Node& n = g.node({static_cast<std::uint32_t>(i)});
-    for (graph::NodeId operand : n.operands) needed[operand.index] = true;
     for (const Dim& d : n.shape) add(d, 1, n.where);
     if (n.op == graph::Op::slice) {
       const Dim& extent = g.node(n.operands[0]).shape[static_cast<std::size_t>(n.axes[0])];
@@ -187,12 +185,12 @@ Sizes ProgramSizes::compute(const Evaluation& value) const {
     sizes.buffers.push_back(b.kind == BufferKind::input && !b.is_used ? BufferSize() : size_of(b, value));
   for (const ProgramKernel& k : program_.kernels) sizes.kernels.push_back(size_of(k, value));
   for (const ProgramKernel& k : program_.parameter_kernels) sizes.parameter_kernels.push_back(size_of(k, value));
-  place(sizes);
+  lay_out_memory(sizes);
   return sizes;
 }
 
 /// Gives intermediates and derived tensors their memory. The time of liveness counts the parameter kernels, then the kernels of the run.
-void ProgramSizes::place(Sizes& sizes) const {
+void ProgramSizes::lay_out_memory(Sizes& sizes) const {
   struct Life {
     int first = -1, last = -1;
   };

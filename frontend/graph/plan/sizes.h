@@ -58,7 +58,7 @@ class ProgramSizes {
  private:
   class Evaluation;
   Sizes compute(const Evaluation&) const;
-  void place(Sizes&) const;
+  void lay_out_memory(Sizes&) const;
   void add_checks(const graph::Graph&);
   std::string values_text(const Dim&, const std::vector<std::int64_t>& symbols) const;
 

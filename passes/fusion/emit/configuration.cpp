@@ -8,6 +8,7 @@
 
 #include "passes/fusion/emit/tile_values.h"
 #include "passes/fusion/products.h"
+#include "passes/fusion/stored_tensor.h"
 
 namespace tilewright::passes::fusion {
 
@@ -34,26 +35,10 @@ struct Load {
   Axis contiguous = nullptr;  // neighbouring positions are neighbours in memory
 };
 
-void collect_loads(Expr e, const ExprBuilder& b, ExprSet& seen, std::vector<Load>& loads) {
-  if (!seen.insert(e).second) return;
-  if (e->is(ExprKind::load) && !e->operands.empty()) {
-    Load l{e->tensor, e->axes, nullptr};
-    for (std::size_t i = 0; i < e->operands.size(); ++i)
-      if (e->tensor->strides[i] == Dim(1))
-        for (const Term& t : b.terms(e->operands[i]))
-          if (t.value->is(ExprKind::index) && t.coefficient.is_one()) l.contiguous = t.value->axis;
-    loads.push_back(l);
-  }
-  for (Expr x : children(e)) collect_loads(x, b, seen, loads);
-}
-
 // The axis along which an output is contiguous; null if there is none.
 Axis contiguous_axis(const KernelOutput& o, const ExprBuilder& b) {
-  for (std::size_t i = 0; i < o.index.size(); ++i)
-    if (o.tensor->strides[i] == Dim(1))
-      for (const Term& t : b.terms(o.index[i]))
-        if (t.value->is(ExprKind::index) && t.coefficient.is_one()) return t.value->axis;
-  return nullptr;
+  const std::vector<Axis> contiguous = contiguous_axes(b, o.tensor, o.index);
+  return contiguous.empty() ? nullptr : contiguous.front();
 }
 
 class TileChooser {
@@ -61,7 +46,13 @@ class TileChooser {
   TileChooser(const Plan& plan, const ExprBuilder& b, const ir::TargetDesc& target, bool is_batch_invariant)
       : plan_(plan), b_(b), target_(target), is_batch_invariant_(is_batch_invariant) {
     ExprSet seen;
-    for (const KernelOutput& o : plan.outputs) collect_loads(o.value, b, seen, loads_);
+    std::vector<Expr> loads;
+    for (const KernelOutput& o : plan.outputs) collect_loads(o.value, seen, loads);
+    for (Expr e : loads) {
+      if (e->operands.empty()) continue;
+      const std::vector<Axis> contiguous = contiguous_axes(b, e->tensor, e->operands);
+      loads_.push_back({e->tensor, e->axes, contiguous.empty() ? nullptr : contiguous.back()});
+    }
   }
 
   TileSizes run() {

@@ -23,15 +23,15 @@ using ir::OpKind;
 
 // The axes of the outputs, the contiguous axis last.
 Order order_of_outputs(const Plan& plan) {
-  std::vector<std::pair<std::size_t, Axis>> places;
+  std::vector<std::pair<std::size_t, Axis>> found;  // with the axis of the tensor
   std::set<Axis> seen;
   for (const KernelOutput& o : plan.outputs)
     for (std::size_t i = 0; i < o.index.size(); ++i)
       for (Axis a : o.index[i]->axes)
-        if (seen.insert(a).second) places.emplace_back(i, a);
-  std::stable_sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        if (seen.insert(a).second) found.emplace_back(i, a);
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   Order order;
-  for (const auto& [place, axis] : places) order.push_back(axis);
+  for (const auto& [i, axis] : found) order.push_back(axis);
   return order;
 }
 

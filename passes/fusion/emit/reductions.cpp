@@ -90,9 +90,7 @@ Part TileValues::combine(const Fold& fold, const AxisSet& along, Expr body, Elem
     if (is_tiled(a)) reduced.push_back(a);
   const End end = end_of_reduced(body, along);
   inner.insert(end == End::first ? inner.begin() : inner.end(), reduced.begin(), reduced.end());
-  Part x = body->element == Element::boolean ? value(body, inner)
-           : ir::is_integer(body->element)   ? value_as(body, inner, body->element)
-                                             : value_as(body, inner, body->element);
+  Part x = body->element == Element::boolean ? value(body, inner) : value_as(body, inner, body->element);
   AxisSet masked;
   for (Axis a : along)
     if (is_tiled(a) && !(fold == Combine::sum && is_zero_outside(exprs_.factors(body), a))) masked.insert(a);
@@ -235,7 +233,7 @@ Part TileValues::emit_loops(Expr e, const Order& own, std::span<const Axis> axes
   const Axis axis = axes.front();
   const std::int64_t size = inner_tiles_.at(axis).size;
   ir::Function& f = ir_.function();
-  const Element index = index_element(exprs_.extent(axis->extent)) == Element::i32 ? Element::i32 : Element::i64;
+  const Element index = index_element(exprs_.extent(axis->extent));
   const ir::ValueId operands[] = {integer(index, 0).value, extent(axis->extent, index).value, integer(index, size).value, start->value};
   const ir::OpId loop = ir_.create(OpKind::for_, operands);
   EmitScope inside;
@@ -245,16 +243,16 @@ Part TileValues::emit_loops(Expr e, const Order& own, std::span<const Axis> axes
   // What the loop finds computed outside goes in front of it, in each scope of the block.
   const ir::BlockId around = scopes_.back().block;
   const ir::OpId outer_before = scopes_.back().before;
-  const auto place = [&](ir::OpId before) {
+  const auto emit_before = [&](ir::OpId before) {
     for (auto s = scopes_.rbegin(); s != scopes_.rend() && s->block == around; ++s) s->before = before;
   };
-  place(loop);
+  emit_before(loop);
   push(std::move(inside));
   const Part next = emit_loops(e, own, axes.subspan(1), Part{carried, own});
   const ir::ValueId yielded = broadcast(next, own);
   ir_.create(OpKind::yield_, std::span(&yielded, 1));
   scopes_.pop_back();
-  place(outer_before);
+  emit_before(outer_before);
   to_scope();
   return {f.result(loop), own};
 }

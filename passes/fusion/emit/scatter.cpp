@@ -15,7 +15,7 @@ using ir::Element;
 using ir::OpKind;
 
 // The least power of two that holds the extent, at most `most`.
-std::int64_t tile_of(const Dim& extent, std::int64_t most) {
+std::int64_t covering_tile(const Dim& extent, std::int64_t most) {
   const std::int64_t greatest = std::min(extent.greatest(), most);
   return std::min(most, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(greatest, 1)))));
 }
@@ -40,7 +40,7 @@ class ScatterEmitter {
       begin = tiles_.cast({tiles_.tile(s_.row).start, {}}, e);
       end = tiles_.binary(OpKind::minimum_, end, tiles_.binary(OpKind::add_, begin, tiles_.integer(e, owned->second), {}), {});
     }
-    loop(begin, end, s_.row, e, [&] { tiles_.store(s_.result, s_.place, s_.start, order_); });
+    loop(begin, end, s_.row, e, [&] { tiles_.store(s_.result, s_.own, s_.start, order_); });
     add_updates(0, begin, end);
     return finish();
   }
@@ -111,7 +111,7 @@ class ScatterEmitter {
 // Columns first, the contiguous one with the widest tile; what is left of a program's lanes goes to axes further out.
 std::int64_t share_out_columns(const Scatter& s, std::int64_t lanes, TileSizes& sizes) {
   for (std::size_t i = s.columns.size(); i-- > 0;) {
-    const std::int64_t size = tile_of(s.columns[i]->extent, lanes);
+    const std::int64_t size = covering_tile(s.columns[i]->extent, lanes);
     sizes.grid[s.columns[i]] = size;
     lanes /= size;
   }
@@ -134,16 +134,19 @@ Scatter scatter_of(const graph::Graph& g, graph::NodeId n, GraphToExprs& values,
   }
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const Axis a = b.pool().axis(i == at ? "row" : "column " + std::to_string(i), shape[i]);
-    i == at ? void(s.row = a) : s.columns.push_back(a);
-    s.place.push_back(b.index(a));
+    if (i == at)
+      s.row = a;
+    else
+      s.columns.push_back(a);
+    s.own.push_back(b.index(a));
   }
-  s.start = values.value_at(node.operands[0], s.place);
+  s.start = values.value_at(node.operands[0], s.own);
   s.target = values.value_at(node.operands[1], positions);
-  std::vector<Expr> in_updates(s.place.begin(), s.place.begin() + node.axes[0]);
+  std::vector<Expr> in_updates(s.own.begin(), s.own.begin() + node.axes[0]);
   in_updates.insert(in_updates.end(), positions.begin(), positions.end());
-  in_updates.insert(in_updates.end(), s.place.begin() + node.axes[0] + 1, s.place.end());
+  in_updates.insert(in_updates.end(), s.own.begin() + node.axes[0] + 1, s.own.end());
   s.update = values.value_at(node.operands[2], in_updates);
-  s.destination = s.place;
+  s.destination = s.own;
   s.destination[at] = s.target;
   return s;
 }
@@ -176,7 +179,7 @@ EmittedKernel emit_scatter_atomic(const std::string& name, ExprBuilder& exprs, c
   constexpr std::int64_t kLanes = 1024;
   std::int64_t lanes = share_out_columns(s, kLanes, sizes);
   for (std::size_t i = s.positions.size(); i-- > 0;) {
-    const std::int64_t size = tile_of(s.positions[i]->extent, lanes);
+    const std::int64_t size = covering_tile(s.positions[i]->extent, lanes);
     sizes.grid[s.positions[i]] = size;
     lanes /= size;
   }

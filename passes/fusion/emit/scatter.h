@@ -1,4 +1,4 @@
-// Emits scatter_add: t plus updates at places that are data.
+// Emits scatter_add: t plus updates at positions that are data.
 //
 // In order: a program owns some columns of the result and a range of its rows. It copies t there, and walks all updates in order; those
 // of other rows it leaves aside. Each element is one program's, so the order of its sum is that of the updates.
@@ -20,9 +20,9 @@ struct Scatter {
   Axis row = nullptr;
   std::vector<Axis> columns;      // the other axes of the result
   std::vector<Axis> positions;    // the axes of the index
-  std::vector<Expr> place;        // in the result: rows and columns
-  std::vector<Expr> destination;  // likewise, with the index in place of the row
-  Expr start, target, update;     // t at the place; the index at a position; the update at a position and columns
+  std::vector<Expr> own;          // the index of an element of the result: row and columns
+  std::vector<Expr> destination;  // the same with the index's value as the row
+  Expr start, target, update;     // t at `own`; the index at a position; the update at a position and columns
 };
 
 Scatter scatter_of(const graph::Graph&, graph::NodeId, GraphToExprs&, ExprBuilder&);

@@ -10,6 +10,7 @@
 #include "passes/fusion/emit/configuration.h"
 #include "passes/fusion/emit/kernel_emitter.h"
 #include "passes/fusion/emit/loop_bounds.h"
+#include "passes/fusion/stored_tensor.h"
 
 namespace tilewright::passes::fusion {
 
@@ -18,12 +19,6 @@ namespace {
 using graph::Combine;
 
 std::int64_t power_of_two_at_most(double x) { return x < 1 ? 1 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(x))); }
-
-void collect_loads(Expr e, ExprSet& seen, std::vector<Expr>& loads) {
-  if (!seen.insert(e).second) return;
-  if (e->is(ExprKind::load)) loads.push_back(e);
-  for (Expr x : children(e)) collect_loads(x, seen, loads);
-}
 
 // What dividing a loop gains and costs.
 class SplitCost {
@@ -174,8 +169,7 @@ SplitLoop split_loop(ExprBuilder& b, const Plan& plan, const std::vector<Axis>& 
       if (axes.contains(a)) all.push_back(a);
     std::vector<Expr> index;
     for (Axis a : all) info.shape.push_back(a->extent), index.push_back(b.index(a));
-    info.strides.assign(all.size(), 1);
-    for (std::size_t i = all.size(); i-- > 1;) info.strides[i - 1] = info.strides[i] * info.shape[i];
+    info.strides = row_major(info.shape);
     return b.load(pool.add_tensor(std::move(info)), std::move(index));
   };
   const PassState& state = plan.states[0];

@@ -20,9 +20,10 @@ using ir::Element;
 using ir::OpKind;
 using ir::ValueId;
 
-// A float that is a number for every position: numbers, extents and roots of them.
 bool is_constant(Expr e) { return e->is(ExprKind::number) || e->is(ExprKind::constant); }
-// "n", "extent_512_n": words and numbers of the text.
+double constant_value(Expr e) { return e->is(ExprKind::number) ? e->number.to_double() : std::bit_cast<double>(e->bits); }
+
+// A symbol's own name; else the words and numbers of the expression: "512 n" is "extent_512_n".
 std::string extent_name(const std::string& text) {
   std::string name;
   for (char c : identifier(text))
@@ -30,8 +31,6 @@ std::string extent_name(const std::string& text) {
   while (name.ends_with('_')) name.pop_back();
   return text == name ? name : "extent_" + name;
 }
-
-double constant_value(Expr e) { return e->is(ExprKind::number) ? e->number.to_double() : std::bit_cast<double>(e->bits); }
 
 }  // namespace
 
@@ -174,7 +173,7 @@ Part TileValues::ternary(OpKind op, const Part& a, const Part& b, const Part& c,
 
 // ---- values ----
 
-// What is read at positions, and not at places that are data, has the line of its reader.
+// What is read at positions that are no data has the line of its reader.
 TileValues::LineOf::LineOf(TileValues& values, Expr e) : ir_(values.ir_), outer_(ir_.loc()) {
   if (e->is(ExprKind::load) && std::none_of(e->operands.begin(), e->operands.end(), holds_load)) return;
   const Location where = values.exprs_.pool().where(e);

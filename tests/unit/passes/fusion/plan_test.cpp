@@ -132,9 +132,9 @@ TEST_CASE("exact check: the field finds the maxima that are only references") {
   Variants plain;
   Derived d = derive(workload("attention"), plain);
   const Plan p = plan_of(d);
-  CHECK(unobserved_maxima(*d.exprs, p) == std::vector<Expr>{maximum(p).value});
+  CHECK(unobserved_maxima(p) == std::vector<Expr>{maximum(p).value});
   Derived observed = derive(workload("statistics"), plain);
-  CHECK(unobserved_maxima(*observed.exprs, plan_of(observed)).empty());
+  CHECK(unobserved_maxima(plan_of(observed)).empty());
 }
 
 // Mistakes in how a state takes in a tile or other states: a move, an accumulator or a reference is left out.
