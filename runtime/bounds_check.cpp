@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "tileir/text/plural.h"
+
 namespace tilewright::rt {
 
 namespace {
@@ -44,8 +46,6 @@ bool is_misaligned(std::uint64_t address, const backend::AccessSite& site) {
   return site.needs_alignment && address % static_cast<std::uint64_t>(site.element_bytes) != 0;
 }
 
-std::string plural(std::uint64_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
-
 }  // namespace
 
 std::string describe_bad_access(std::uint64_t address, const backend::AccessSite& site, std::span<const Region> live,
@@ -54,7 +54,7 @@ std::string describe_bad_access(std::uint64_t address, const backend::AccessSite
                                          site.is_atomic  ? "atomic access"
                                          : site.is_store ? "store"
                                                          : "load",
-                                         plural(site.element_bytes, "byte"));
+                                         ir::plural(site.element_bytes, "byte"));
   if (is_misaligned(address, site))
     return fmt::format("{} at address {:#x}, which is not a multiple of {}", access, address, site.element_bytes);
   std::optional<std::uint64_t> origin;
@@ -69,14 +69,14 @@ std::string describe_bad_access(std::uint64_t address, const backend::AccessSite
   if (address < r->begin) {
     const std::uint64_t before = (r->begin - address + width - 1) / width;
     index = -static_cast<std::int64_t>(before);
-    far = plural(before, "element") + " before its beginning";
+    far = ir::plural(before, "element") + " before its beginning";
   } else if (address < r->end()) {
     index = static_cast<std::int64_t>((address - r->begin) / width);
-    far = fmt::format("its last {} past the end", plural(address + site.element_bytes - r->end(), "byte"));
+    far = fmt::format("its last {} past the end", ir::plural(address + site.element_bytes - r->end(), "byte"));
   } else {
     const std::uint64_t past = (address - r->end()) / width;
     index = r->elements + static_cast<std::int64_t>(past);
-    far = past == 0 ? "the first element past its end" : plural(past, "element") + " past its end";
+    far = past == 0 ? "the first element past its end" : ir::plural(past, "element") + " past its end";
   }
   return fmt::format("{} at index {} of a buffer of {} {} element{} ({})", access, index, r->elements, r->element,
                      r->elements == 1 ? "" : "s", far);

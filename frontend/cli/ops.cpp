@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontend/cli/command.h"
+#include "frontend/cli/json_value.h"
 #include "tileir/op_info.h"
 #include "tileir/text/suggestion.h"
 
@@ -122,18 +123,6 @@ std::string in_full(OpKind k) {
   line("traits", fmt::format("{}", fmt::join(traits(op), ", ")));
   line("type rule", rule(k));
   return s;
-}
-
-std::string json_string(std::string_view s) {
-  std::string out = "\"";
-  for (const char c : s) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
-    else
-      out += c;
-  }
-  return out + '"';
 }
 
 std::string as_json(OpKind k) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tileir/text/plural.h"
+
 namespace tilewright::passes::fusion {
 
 namespace {
@@ -54,10 +56,6 @@ std::string listed(const std::vector<std::string>& parts) {
   return text;
 }
 
-std::string counted(int count, const std::string& one, const std::string& several) {
-  return fmt::format("{} {}", count, count == 1 ? one : several);
-}
-
 }  // namespace
 
 std::vector<FlopCount> count_flops(const Plan& plan) {
@@ -69,7 +67,7 @@ std::vector<FlopCount> count_flops(const Plan& plan) {
 
 std::string reason_of(const Plan& plan) {
   if (!plan.loop) return "element by element, from one read of each operand";
-  int sums = 0, maxima = 0, minima = 0, others = 0, rolling = 0, shifted = 0;
+  unsigned sums = 0, maxima = 0, minima = 0, others = 0, rolling = 0, shifted = 0;
   for (const Reduction& r : plan.reductions) {
     if (r.policy == Policy::unused || r.policy == Policy::constant) continue;
     const graph::Combine c = r.value->combine;
@@ -78,11 +76,11 @@ std::string reason_of(const Plan& plan) {
     shifted += r.policy == Policy::shifted;
   }
   std::vector<std::string> what;
-  if (!plan.scans.empty()) what.push_back(counted(static_cast<int>(plan.scans.size()), "scan", "scans"));
-  if (maxima > 0) what.push_back(counted(maxima, "maximum", "maxima"));
-  if (minima > 0) what.push_back(counted(minima, "minimum", "minima"));
-  if (sums > 0) what.push_back(counted(sums, "sum", "sums"));
-  if (others > 0) what.push_back(counted(others, "other reduction", "other reductions"));
+  if (!plan.scans.empty()) what.push_back(ir::plural(plan.scans.size(), "scan"));
+  if (maxima > 0) what.push_back(ir::counted(maxima, "maximum", "maxima"));
+  if (minima > 0) what.push_back(ir::counted(minima, "minimum", "minima"));
+  if (sums > 0) what.push_back(ir::plural(sums, "sum"));
+  if (others > 0) what.push_back(ir::plural(others, "other reduction"));
   std::string text = fmt::format("a loop over {} computes {}", plan.loop->label, what.empty() ? "no reduction" : listed(what));
   text += plan.passes == 1 ? " in one pass" : fmt::format(" in {} passes", plan.passes);
   if (rolling > 0) text += "; exponents refer to the value so far";

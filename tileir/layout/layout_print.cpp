@@ -9,12 +9,11 @@
 #include "tileir/layout/element_coordinates.h"
 #include "tileir/layout/movement.h"
 #include "tileir/layout/swizzle.h"
+#include "tileir/text/plural.h"
 
 namespace tilewright::ir {
 
 namespace {
-
-std::string counted(std::uint64_t n, std::string_view one, std::string_view many) { return fmt::format("{} {}", n, n == 1 ? one : many); }
 
 std::string shape(const LinearLayout& l) {
   std::vector<std::int64_t> extents;
@@ -95,9 +94,8 @@ std::string accesses_text(const LinearLayout& l, const LinearLayout& shared, int
   const SharedAccesses a = shared_accesses(l, shared, log2_vector);
   const int lanes = l.bits(HardwareDim::lane), wavefronts = shared_wavefronts(a.warp_offset(lanes, idle), bytes, log2_vector);
   return fmt::format("{} of {} a thread, {} each (at least {})", a.offsets.size(),
-                     counted(static_cast<std::uint64_t>(bytes) << log2_vector, "byte", "bytes"),
-                     counted(static_cast<std::uint64_t>(wavefronts), "wavefront", "wavefronts"),
-                     least_wavefronts(bytes, log2_vector, lanes));
+                     plural(static_cast<std::uint64_t>(bytes) << log2_vector, "byte"),
+                     plural(static_cast<std::uint64_t>(wavefronts), "wavefront"), least_wavefronts(bytes, log2_vector, lanes));
 }
 
 }  // namespace
@@ -106,12 +104,11 @@ std::string describe(const LinearLayout& l, Element e) {
   std::string out = fmt::format("{}{}", text(e), shape(l));
   if (l.bits(HardwareDim::offset) > 0)
     return out + fmt::format(" in {} bytes of shared memory\n{}\n", bytes(e) << l.bits(HardwareDim::offset), text(l));
-  out +=
-      fmt::format(": {} of {}, {} a thread\n{}\n", counted(l.size(HardwareDim::warp), "warp", "warps"),
-                  counted(l.size(HardwareDim::lane), "lane", "lanes"), counted(l.size(HardwareDim::reg), "element", "elements"), text(l));
+  out += fmt::format(": {} of {}, {} a thread\n{}\n", plural(l.size(HardwareDim::warp), "warp"), plural(l.size(HardwareDim::lane), "lane"),
+                     plural(l.size(HardwareDim::reg), "element"), text(l));
   const int run = ElementCoordinates(l).log2_run();
-  out += fmt::format("{} in a row a thread ({})\n", counted(1u << run, "element", "elements"),
-                     counted(static_cast<std::uint64_t>(bytes(e)) << run, "byte", "bytes"));
+  out +=
+      fmt::format("{} in a row a thread ({})\n", plural(1u << run, "element"), plural(static_cast<std::uint64_t>(bytes(e)) << run, "byte"));
   const F2Matrix m = l.matrix();
   const int copies = m.width() - m.rank();
   if (copies > 0) out += fmt::format("each element is held {} times; copies by {}\n", 1u << copies, free_bits_text(l));

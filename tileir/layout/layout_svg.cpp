@@ -6,6 +6,7 @@
 #include "tileir/diagnostics.h"
 #include "tileir/layout/element_coordinates.h"
 #include "tileir/layout/layout_print.h"
+#include "tileir/text/xml_text.h"
 
 namespace tilewright::ir {
 
@@ -13,20 +14,6 @@ namespace {
 
 constexpr int kRowHeight = 18, kMargin = 40, kTitleHeight = 28, kLetterWidth = 6;
 constexpr int kBanks = 32, kBankBytes = 4;
-
-std::string escaped(std::string_view s) {
-  std::string out;
-  for (const char c : s) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
 
 /// What one picture adds below those before it.
 class SvgPicture {
@@ -41,7 +28,7 @@ class SvgPicture {
 
   std::string text(int top) const {
     std::string out =
-        fmt::format("<text x=\"{}\" y=\"{}\" class=\"title\">{}</text>\n", kMargin, top + kTitleHeight - 10, escaped(picture_.title));
+        fmt::format("<text x=\"{}\" y=\"{}\" class=\"title\">{}</text>\n", kMargin, top + kTitleHeight - 10, xml_escaped(picture_.title));
     int y = top + kTitleHeight;
     const std::uint32_t rows = static_cast<std::uint32_t>(elements() / columns() / grids());
     for (std::uint32_t grid = 0; grid < grids(); ++grid) {
@@ -96,7 +83,7 @@ class SvgPicture {
   }
 
   static std::string label(int x, int y, std::string_view text, std::string_view anchor) {
-    return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x, y, anchor, escaped(text));
+    return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x, y, anchor, xml_escaped(text));
   }
 
   const Picture& picture_;

@@ -11,6 +11,7 @@
 
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
+#include "tileir/text/plural.h"
 
 namespace tilewright::ir {
 
@@ -114,15 +115,13 @@ class Filler {
   const bool abridged_;
 };
 
-std::string count(std::size_t n, std::string_view what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
-
 }  // namespace
 
 std::string wrong_with_print(std::string_view text, std::span<const Type> values) {
   const PrintFormat p = parse(text);
   if (!p.error.empty()) return p.error;
   if (p.specs.size() != values.size())
-    return fmt::format("the text has {} {{}} for {}", count(p.specs.size(), "placeholder"), count(values.size(), "value"));
+    return fmt::format("the text has {} {{}} for {}", plural(p.specs.size(), "placeholder"), plural(values.size(), "value"));
   for (std::size_t i = 0; i < values.size(); ++i) {
     try {
       formatted(values[i].scalar(), 0, p.specs[i]);

@@ -1,5 +1,5 @@
-// Draws results as SVG: for each case a bar for ours and for each peer, as long as its share of the roofline. By itself, since no C++
-// library of charts is packaged for Debian 12.
+// Draws results as SVG: for each case a bar for ours and for each peer, as long as its share of the roofline. Debian 12 packages no C++
+// library of charts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "frontend/cli/bench/results.h"
+#include "tileir/text/xml_text.h"
 
 namespace tilewright::cli::bench {
 
@@ -35,18 +36,6 @@ struct Chart {
   std::string axis;
   bool is_share = false;
 };
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  return out;
-}
 
 /// The number of a series by its name; a new one at the end.
 std::size_t series_of(Chart& chart, const std::string& name) {
@@ -128,7 +117,7 @@ class Drawing {
   double x_of(double value) const { return kLeft + (kWidth - kLeft - kRight) * std::min(value, chart_.most) / chart_.most; }
 
   void text(double x, double y, std::string_view what, std::string_view attributes = "") {
-    out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes, escaped(what));
+    out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes, ir::xml_escaped(what));
   }
 
   void draw_heading() {

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "frontend/cli/bench/json_value.h"
+#include "frontend/cli/json_value.h"
 #include "runtime/host/cpu_model.h"
 
 namespace tilewright::cli::bench {

@@ -6,7 +6,7 @@
 #include <array>
 #include <sstream>
 
-#include "frontend/cli/bench/json_value.h"
+#include "frontend/cli/json_value.h"
 #include "runtime/wisdom/wisdom.h"
 #include "tilewright/tuner.h"
 

@@ -10,6 +10,7 @@
 #include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/shape_rules.h"
+#include "tileir/text/plural.h"
 #include "tileir/text/printer.h"
 
 namespace tilewright::detail {
@@ -19,8 +20,6 @@ namespace fusion = passes::fusion;
 using fusion::bytes_text;
 
 namespace {
-
-std::string plural(std::size_t count, const std::string& what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 std::string names_text(const std::vector<int>& buffers, const fusion::Program& program) {
   std::string text;
@@ -154,7 +153,7 @@ std::string PlanState::header_text() const {
                                                                           bytes_text(static_cast<double>(sizes_.intermediate_bytes)),
                                                                           bytes_text(static_cast<double>(sizes_.workspace_bytes)));
   return fmt::format("plan for {}: {}; {}{}\n", parts_.device ? parts_.device->name() : parts_.target,
-                     plural(parts_.program.kernels.size(), "kernel"), memory, symbols_text());
+                     ir::plural(parts_.program.kernels.size(), "kernel"), memory, symbols_text());
 }
 
 std::string PlanState::kernels_text(const std::vector<fusion::ProgramKernel>& kernels, const std::vector<KernelSize>& sizes) const {
@@ -184,7 +183,7 @@ std::string PlanState::totals_text() const {
   if (parts_.unfused) {
     if (!unfused_) unfused_ = parts_.unfused();
     const auto separate = static_cast<double>(moved_bytes(*unfused_, ProgramSizes(*parts_.graph, *unfused_).of_report(sizes_.symbols)));
-    text += fmt::format("; unfused: {} in {}", bytes_text(separate), plural(unfused_->kernels.size(), "kernel"));
+    text += fmt::format("; unfused: {} in {}", bytes_text(separate), ir::plural(unfused_->kernels.size(), "kernel"));
     if (moved > 0) text += fmt::format(" ({:.2f} times)", separate / moved);
   }
   return text + "\n";

@@ -11,6 +11,7 @@
 #include "frontend/graph/plan/svg_canvas.h"
 #include "passes/fusion/amount_text.h"
 #include "tileir/graph/shape_rules.h"
+#include "tileir/text/plural.h"
 
 namespace tilewright::detail {
 
@@ -30,7 +31,7 @@ class Picture {
 
   std::string draw(const std::string& title) {
     describe();
-    place();
+    lay_out();
     canvas_.text(kLeft, 28, title, "title");
     for (std::size_t k = 0; k < rows_.size(); ++k) draw_row(k);
     return canvas_.finish();
@@ -62,7 +63,7 @@ class Picture {
   std::string between(int b) const { return SvgCanvas::shortened(program_.buffers[static_cast<std::size_t>(b)].name, 24) + " " + moved(b); }
 
   void describe();
-  void place();
+  void lay_out();
   void draw_row(std::size_t k);
   void draw_tensor(int b, const Box&);
   static double stack_height(std::size_t tensors) { return static_cast<double>(tensors) * (2 * SvgCanvas::kLine + 22); }
@@ -118,7 +119,7 @@ void Picture::describe() {
   }
 }
 
-void Picture::place() {
+void Picture::lay_out() {
   const auto widen = [](double& width, const std::string& text) { width = std::max(width, SvgCanvas::width(text) + 2 * kPadding); };
   std::size_t skipping = 0;
   for (const Row& row : rows_) {
@@ -221,9 +222,8 @@ void Picture::draw_row(std::size_t k) {
 std::string PlanState::explain_svg() const {
   std::lock_guard lock(mutex_);
   const auto moved = static_cast<double>(moved_bytes(parts_.program, sizes_));
-  const std::size_t count = parts_.program.kernels.size();
   return Picture(*parts_.graph, parts_.program, sizes_)
-      .draw(fmt::format("{} kernel{} for {}, {} moved{}", count, count == 1 ? "" : "s",
+      .draw(fmt::format("{} for {}, {} moved{}", ir::plural(parts_.program.kernels.size(), "kernel"),
                         parts_.device ? parts_.device->name() : parts_.target, bytes_text(moved), symbols_text()));
 }
 

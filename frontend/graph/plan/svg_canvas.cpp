@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tileir/text/xml_text.h"
+
 namespace tilewright::detail {
 
 namespace {
@@ -13,21 +15,6 @@ constexpr double kCharacter = 7.3, kMargin = 20;
 constexpr std::string_view kOverLines = "bytes";  // the style of texts that stand on lines
 
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else
-      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -64,7 +51,7 @@ void SvgCanvas::text(double x, double y, std::string_view text, std::string_view
                           kLine - 4, width(text) + 4);
   }
   texts_ += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\"{}>{}</text>\n", style, x, y,
-                        anchor == Anchor::end ? " text-anchor=\"end\"" : "", escaped(text));
+                        anchor == Anchor::end ? " text-anchor=\"end\"" : "", ir::xml_escaped(text));
   grow(anchor == Anchor::end ? x : x + width(text), y);
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace tilewright::cli::bench {
+namespace tilewright::cli {
 
 /// Names of members, and values that are JSON already.
 using JsonMembers = std::vector<std::pair<std::string, std::string>>;
@@ -16,4 +16,4 @@ std::string json_number(double);
 std::string json_array(const std::vector<std::string>& values);
 std::string json_object(const JsonMembers&);
 
-}  // namespace tilewright::cli::bench
+}  // namespace tilewright::cli
