@@ -160,8 +160,7 @@ Value* Emitter::read_lanes(Value* base, Type t, Value* index, unsigned lanes) {
 
 void Emitter::write_lanes(Value* base, Type t, Value* index, Value* v) {
   llvm::Type* element = memory_type(context(), t);
-  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
-  const std::uint64_t bytes = static_cast<std::uint64_t>(t.element_bytes()) * (vector ? vector->getNumElements() : 1);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(t.element_bytes()) * lane_count(v);
   const llvm::Align align(std::min<std::uint64_t>(64, bytes));
   b_.CreateAlignedStore(to_memory(v, t), b_.CreateInBoundsGEP(element, base, index), align);
 }

@@ -188,8 +188,7 @@ Value* Nest::load_buffer(Value* base, Type t, const AxisMap& dims, bool vector) 
 void Nest::store_buffer(Value* base, Type t, const AxisMap& dims, Value* v) {
   llvm::IRBuilder<>& b = e_.b();
   llvm::Type* element = memory_type(e_.context(), t);
-  const auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
-  const unsigned align = static_cast<unsigned>(t.element_bytes()) * (lanes ? lanes->getNumElements() : 1);
+  const unsigned align = static_cast<unsigned>(t.element_bytes()) * lane_count(v);
   b.CreateAlignedStore(e_.to_memory(v, t), b.CreateInBoundsGEP(element, base, buffer_index(t, dims)), llvm::Align(std::min(64u, align)));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backend/host/combine.h"
+#include "backend/lowering/elementwise.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
 
@@ -18,7 +19,7 @@ int axis_of(const Function& f, OpId reduce) { return static_cast<int>(f.attr(red
 bool is_in_order(const Function& f, OpId reduce) { return f.attr(reduce, AttrName::commutative) == 0; }
 
 /// Lanes first, first + step, ... of vectors of `lanes` lanes, or of pairs of them; one lane is a scalar.
-Values lanes_of(Emitter& e, const Values& vectors, unsigned first, unsigned step, unsigned count, const Values& second = {}) {
+Values select_lanes(Emitter& e, const Values& vectors, unsigned first, unsigned step, unsigned count, const Values& second = {}) {
   llvm::IRBuilder<>& b = e.b();
   llvm::SmallVector<int, 64> lanes;
   for (unsigned i = 0; i < count; ++i) lanes.push_back(static_cast<int>(first + i * step));
@@ -32,16 +33,14 @@ Values lanes_of(Emitter& e, const Values& vectors, unsigned first, unsigned step
   return out;
 }
 
-unsigned lane_count(Value* v) { return llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements(); }
-
 /// Elements 0 and 1, 2 and 3, ... of a vector; and of two, one behind the other.
 Values combine_neighbours(Emitter& e, OpId id, const Values& v) {
   const unsigned n = lane_count(v[0]);
-  return combine(e, id, lanes_of(e, v, 0, 2, n / 2), lanes_of(e, v, 1, 2, n / 2));
+  return combine(e, id, select_lanes(e, v, 0, 2, n / 2), select_lanes(e, v, 1, 2, n / 2));
 }
 Values combine_neighbours(Emitter& e, OpId id, const Values& first, const Values& second) {
   const unsigned n = lane_count(first[0]);
-  return combine(e, id, lanes_of(e, first, 0, 2, n, second), lanes_of(e, first, 1, 2, n, second));
+  return combine(e, id, select_lanes(e, first, 0, 2, n, second), select_lanes(e, first, 1, 2, n, second));
 }
 
 /// The dimensions of the nest that run with the axes of a result of type t.
@@ -110,7 +109,7 @@ void finish_reduce(Nest& nest, const Partials& p) {
   }
   Values v = vectors[0];
   for (unsigned n = p.in_order ? 1 : nest.lanes(); n > 1; n /= 2)
-    v = combine(e, p.op, lanes_of(e, v, 0, 1, n / 2), lanes_of(e, v, n / 2, 1, n / 2));
+    v = combine(e, p.op, select_lanes(e, v, 0, 1, n / 2), select_lanes(e, v, n / 2, 1, n / 2));
   const auto& op = e.f().op(p.op);
   const AxisMap operand_dims = squeezed_axes(e.f().type(op.operands[0]));
   for (std::size_t i = 0; i < v.size(); ++i) {

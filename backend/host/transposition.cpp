@@ -15,8 +15,6 @@ namespace tilewright::backend::host {
 
 namespace {
 
-unsigned lanes_of(Value* v) { return llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements(); }
-
 /// Transposes rows of integers: vector c of the result has element c of each row. In three phases, which exchange the bits of a row's
 /// number for those of a column's. Shuffles that cross the 128-bit parts of a vector cost more than those that do not, and go first:
 /// 1. concat  rows below each other fill whole vectors
@@ -30,8 +28,8 @@ Values transposed(llvm::IRBuilder<>& b, Values v) {
     for (std::size_t i = 0; i < v.size(); ++i)
       if ((i & distance) == 0) replace(v[i], v[i + distance]);
   };
-  while (lanes_of(v[0]) < rows) {
-    std::vector<int> both(2 * lanes_of(v[0]));
+  while (lane_count(v[0]) < rows) {
+    std::vector<int> both(2 * lane_count(v[0]));
     for (std::size_t i = 0; i < both.size(); ++i) both[i] = static_cast<int>(i);
     Values wider;
     for (std::size_t i = 0; i < v.size(); ++i)
@@ -73,7 +71,7 @@ class Words {
     return e_.b().CreateAlignedLoad(llvm::FixedVectorType::get(word_, lanes), e_.b().CreateInBoundsGEP(word_, base, index), align(lanes));
   }
   void store(Value* base, Value* index, Value* v) {
-    e_.b().CreateAlignedStore(v, e_.b().CreateInBoundsGEP(word_, base, index), align(lanes_of(v)));
+    e_.b().CreateAlignedStore(v, e_.b().CreateInBoundsGEP(word_, base, index), align(lane_count(v)));
   }
   /// From and to the elements in registers.
   Value* pack(Value* v) { return e_.b().CreateBitCast(e_.to_memory(v, type_), with_lanes_of(word_, v)); }

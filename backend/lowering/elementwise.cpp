@@ -31,6 +31,11 @@ llvm::Type* with_lanes_of(llvm::Type* scalar, const Value* like) {
   return v ? llvm::FixedVectorType::get(scalar, v->getNumElements()) : scalar;
 }
 
+unsigned lane_count(const Value* v) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(v->getType());
+  return vector ? vector->getNumElements() : 1;
+}
+
 llvm::Constant* constant_lanes(llvm::LLVMContext& c, Type t, std::uint64_t bits, unsigned lanes) {
   llvm::Type* type = register_type(c, t);
   llvm::Constant* one =
@@ -184,8 +189,10 @@ Value* extreme(const Lanes& e, ID id, Value* a, Value* b) {
     return call && (call->getIntrinsicID() == id) == same;
   };
   const auto fenced = [&](Value* v) { return e.b.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {v->getType()}, {v}); };
-  if (is(a, true) && is(b, false)) b = fenced(b);
-  else if (is(a, false) && is(b, true)) a = fenced(a);
+  if (is(a, true) && is(b, false))
+    b = fenced(b);
+  else if (is(a, false) && is(b, true))
+    a = fenced(a);
   return e.call(id, {a, b});
 }
 Value* lower_minimum(const Lanes& e) {

@@ -16,6 +16,8 @@ llvm::Type* memory_type(llvm::LLVMContext&, ir::Type);
 
 /// `scalar`, or a vector of it with as many lanes as `like` has.
 llvm::Type* with_lanes_of(llvm::Type* scalar, const llvm::Value* like);
+/// The lanes of a vector; 1 for a scalar.
+unsigned lane_count(const llvm::Value*);
 /// A constant of a register type, splat to `lanes` (0: a scalar).
 llvm::Constant* constant_lanes(llvm::LLVMContext&, ir::Type, std::uint64_t bits, unsigned lanes);
 
