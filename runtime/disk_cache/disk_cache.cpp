@@ -27,7 +27,7 @@ void make_folders(const std::string& path) {
   }
 }
 
-/// Why code must not be loaded from a file or folder; empty if it may be. `writers`: the permissions that nobody else may have.
+/// Why code must not be loaded from a file or folder; empty if it may be. `writers`: the permissions that no other user may have.
 std::string reason_against(const struct stat& status, mode_t writers) {
   if (status.st_uid != geteuid()) return fmt::format("it belongs to user {}, not to user {}", status.st_uid, geteuid());
   if (status.st_mode & writers) return fmt::format("others may write to it (mode {:04o})", status.st_mode & 07777);

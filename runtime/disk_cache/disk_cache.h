@@ -16,9 +16,8 @@ namespace tilewright::rt {
 /// One file an entry, in the folder `code` of the cache's folder. Every function may be called from any thread; none throws for what goes
 /// wrong with the disk: that is a notice in the log, and the entry is not found or not stored.
 ///
-/// * A file appears by a rename when it is complete, and never changes. Its checksum finds the rest: a disk that failed, a machine that
-/// lost
-///   power. Such files are removed.
+/// * A file appears by a rename when it is complete, and never changes. A wrong checksum means that the disk failed or the machine lost
+///   power: such a file is removed.
 /// * Readers take no lock. A file that is removed while it is read stays readable.
 /// * The least recently used entries are removed when all together are larger than the limit. The time of a use is the file's modification
 ///   time. The file `size` has one byte for each 4 KiB stored: appending to it is atomic, so a killed writer leaves at worst a count that

@@ -1,4 +1,5 @@
-// A hash of 128 bits for names and checksums of files. It finds accidents, not forgeries: whoever may write the files may run code as well.
+// A hash of 128 bits for names and checksums of files. It finds accidents, not forgeries: a user who may write the files may run code as
+// well.
 #pragma once
 #include <bit>
 #include <cstddef>

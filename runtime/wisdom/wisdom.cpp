@@ -14,7 +14,7 @@ namespace tilewright::rt {
 
 namespace {
 
-std::string place_of(std::string_view kernel, std::string_view problem, std::string_view device) {
+std::string lookup_key(std::string_view kernel, std::string_view problem, std::string_view device) {
   std::string text;
   text.reserve(kernel.size() + problem.size() + device.size() + 2);
   return text.append(kernel).append("\n").append(problem).append("\n").append(device);
@@ -39,7 +39,7 @@ WisdomKey wisdom_key(std::string_view kernel, std::string_view problem, rt::Devi
 
 void Wisdom::insert(WisdomEntry e) {
   ++generation_;
-  std::vector<WisdomEntry>& there = known_[place_of(e.key.kernel, e.key.problem, e.key.device)];
+  std::vector<WisdomEntry>& there = known_[lookup_key(e.key.kernel, e.key.problem, e.key.device)];
   const auto same = std::find_if(there.begin(), there.end(), [&](const WisdomEntry& o) { return o.key == e.key; });
   if (same == there.end())
     there.push_back(std::move(e));
@@ -65,14 +65,14 @@ void Wisdom::follow_path() {
 
 std::optional<WisdomEntry> Wisdom::find(std::string_view kernel, std::string_view problem, rt::Device& device) {
   const rt::Device::Identity& identity = device.identity();
-  const std::string place = place_of(kernel, problem, identity.device);
+  const std::string lookup = lookup_key(kernel, problem, identity.device);
   const std::lock_guard lock(mutex_);
   follow_path();
-  const auto there = known_.find(place);
+  const auto there = known_.find(lookup);
   if (there == known_.end() || ignored_) return std::nullopt;
   for (const WisdomEntry& e : there->second)
     if (e.key.driver == identity.driver && e.key.version == TILEWRIGHT_VERSION) return e;
-  if (reported_.insert(place).second) {
+  if (reported_.insert(lookup).second) {
     const WisdomKey& key = there->second.front().key;
     log(LogLevel::info, fmt::format("wisdom of '{}' for {} is ignored: it was measured by version {}{}{}, this is version {}{}{}", kernel,
                                     problem, key.version, key.driver.empty() ? "" : " with ", key.driver, TILEWRIGHT_VERSION,
@@ -124,7 +124,7 @@ std::vector<WisdomEntry> Wisdom::entries() {
   const std::lock_guard lock(mutex_);
   follow_path();
   std::vector<WisdomEntry> all;
-  for (const auto& [place, there] : known_) all.insert(all.end(), there.begin(), there.end());
+  for (const auto& [lookup, there] : known_) all.insert(all.end(), there.begin(), there.end());
   std::sort(all.begin(), all.end(), [](const WisdomEntry& a, const WisdomEntry& b) {
     return std::tie(a.key.kernel, a.key.problem, a.key.device, a.date) < std::tie(b.key.kernel, b.key.problem, b.key.device, b.date);
   });

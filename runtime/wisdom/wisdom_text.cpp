@@ -148,10 +148,10 @@ void merge_wisdom(std::vector<WisdomEntry>& into, const std::vector<WisdomEntry>
   using Text = decltype(text_of(WisdomKey{}));
   std::vector<WisdomEntry> all;
   all.reserve(into.size() + added.size());  // the map refers to keys
-  std::map<Text, std::size_t> places;
+  std::map<Text, std::size_t> known;
   const auto add = [&](const WisdomEntry& e) {
     all.push_back(e);
-    const auto [found, is_new] = places.emplace(text_of(all.back().key), all.size() - 1);
+    const auto [found, is_new] = known.emplace(text_of(all.back().key), all.size() - 1);
     if (is_new) return;
     if (e.date >= all[found->second].date) all[found->second] = e;
     all.pop_back();
