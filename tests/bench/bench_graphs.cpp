@@ -166,11 +166,7 @@ class GraphBench {
     report_.row(numpy ? name + ", " + numpy->library : name, values);
   }
 
-  Buffer filled(std::size_t n) {
-    std::vector<float> values(n);
-    for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<float>(i % 97) / 97.0f - 0.5f;
-    return device_.upload(values);
-  }
+  Buffer filled(std::size_t n) { return device_.upload(sample_values(n)); }
   Buffer empty(std::size_t n) { return device_.allocate<float>(n); }
 
   // Both in turn, so that what else the machine does meets both.

@@ -69,11 +69,7 @@ class KernelBench {
   }
 
  private:
-  tw::Buffer<float> filled(std::size_t n) {
-    std::vector<float> values(n);
-    for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<float>(i % 97) / 97.0f - 0.5f;
-    return device_.upload(values);
-  }
+  tw::Buffer<float> filled(std::size_t n) { return device_.upload(sample_values(n)); }
   tw::Buffer<float> empty(std::size_t n) { return device_.allocate<float>(n); }
 
   template <class Make>

@@ -3,12 +3,20 @@
 #include <tilewright/tilewright.h>
 
 #include <string>
+#include <vector>
 
 namespace bench {
 
 namespace tw = tilewright;
 
 inline tw::Device open_device(const std::string& name) { return name.empty() ? tw::Device::open() : tw::Device::open(name); }
+
+/// Inputs from -0.5 to 0.5, which repeat every 97 elements.
+inline std::vector<float> sample_values(std::size_t n) {
+  std::vector<float> values(n);
+  for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<float>(i % 97) / 97.0f - 0.5f;
+  return values;
+}
 
 /// Does nothing worth measuring: what is left is the launch.
 inline void touch(tw::Ptr<std::int32_t> out) { tw::store(out + tw::program_id(0), 1); }
