@@ -41,16 +41,6 @@ double GraphResult::number(std::size_t i) const {
   return ir::is_unsigned(element) ? static_cast<double>(bits) : static_cast<double>(ir::integer_value(element, bits));
 }
 
-namespace {
-
-bool is_parameter(const graph::Graph& g, const std::string& name) {
-  for (std::size_t i = 0; i < g.size(); ++i)
-    if (const graph::Node& n = g.node({static_cast<std::uint32_t>(i)}); n.op == graph::Op::input && n.text == name) return n.is_parameter;
-  return false;
-}
-
-}  // namespace
-
 GraphExecution::GraphExecution(const graph::Graph& g, const Plan& plan, std::shared_ptr<rt::Device> device, const GraphArguments& arguments)
     : plan_(plan), device_(std::move(device)) {
   inputs_.reserve(arguments.given.size());
@@ -78,7 +68,7 @@ GraphExecution::GraphExecution(const graph::Graph& g, const Plan& plan, std::sha
     const std::uint64_t poison = e == ir::Element::boolean ? 0 : UINT64_MAX;
     outputs_.back().buffer.memory.fill(&poison, Here());
   }
-  for (const Buffer& b : inputs_) (is_parameter(g, b.name) ? parameters_ : arguments_).push_back(argument(b));
+  for (const Buffer& b : inputs_) (g.node(*g.find_input(b.name)).is_parameter ? parameters_ : arguments_).push_back(argument(b));
   for (const OutputBuffer& o : outputs_) arguments_.push_back(argument(o.buffer));
   for (std::uint32_t s = 0; s < g.symbols()->size(); ++s)
     arguments_.emplace_back((*g.symbols())[s].name, number_value(ir::Element::i64, static_cast<std::uint64_t>(arguments.symbols[s])));
