@@ -30,9 +30,9 @@ WorkspaceLayout place_tensors(std::span<const LiveTensor> tensors) {
     }
     layout.offsets[t] = offset;
     layout.bytes = std::max(layout.bytes, offset + aligned(mine.bytes));
-    const auto place =
+    const auto next =
         std::upper_bound(placed.begin(), placed.end(), offset, [&](std::uint64_t o, std::size_t p) { return o < layout.offsets[p]; });
-    placed.insert(place, t);
+    placed.insert(next, t);
   }
   return layout;
 }

@@ -20,7 +20,8 @@ struct WorkspaceLayout {
   std::uint64_t bytes = 0;
 };
 
-/// First fit, the largest tensor first: a tensor takes the lowest place that no tensor has which is live at the same kernel.
+/// First fit, the largest tensor first: a tensor takes the lowest offset at which it overlaps no tensor that is live at the same
+/// kernel.
 WorkspaceLayout place_tensors(std::span<const LiveTensor>);
 
 }  // namespace tilewright::detail
