@@ -133,6 +133,13 @@ TEST_CASE("tuner: prune, the number measured and the budget bound a search") {
   check_all(x, 4);
 }
 
+TEST_CASE("tuner: keys of different values are different") {
+  CHECK(tw::TuningKey{1e-9}.text() != tw::TuningKey{2e-9}.text());
+  CHECK(tw::TuningKey{1.0f, 2}.text() != tw::TuningKey{1, 2.5f}.text());
+  CHECK(tw::TuningKey{"a,b"}.text() != tw::TuningKey{"a", "b"}.text());
+  CHECK(tw::TuningKey{"a\n"}.text().find('\n') == std::string::npos);
+}
+
 TEST_CASE("tuner: mistakes name the tuner's line") {
   const tw::Kernel kernel("add_one", add_one);
   const auto refused = [&](auto&& f, const char* piece) {

@@ -18,6 +18,12 @@
 
 namespace tilewright {
 
+namespace detail {
+/// A number or a text as one word of a list with commas: equal words only for equal values.
+std::string constant_text(double);
+std::string constant_text(std::string_view);
+}  // namespace detail
+
 /// What the best configuration depends on besides the kernel and the device: {m, n, "f16"}. Integers, floats, enums, bools and texts.
 class TuningKey {
  public:
@@ -27,12 +33,14 @@ class TuningKey {
     Part(T value) {
       if constexpr (std::is_enum_v<T>)
         text = std::to_string(static_cast<std::int64_t>(value));
+      else if constexpr (std::is_floating_point_v<T>)
+        text = detail::constant_text(static_cast<double>(value));
       else
         text = std::to_string(value);
     }
     template <class T>
       requires std::convertible_to<const T&, std::string_view>
-    Part(const T& value) : text(std::string_view(value)) {}
+    Part(const T& value) : text(detail::constant_text(std::string_view(value))) {}
     Part(const Extent& extent) : text(std::to_string(extent.value)) {}
     std::string text;
   };
@@ -62,9 +70,6 @@ class TuningKey {
 };
 
 namespace detail {
-
-std::string constant_text(double);
-std::string constant_text(std::string_view);
 
 /// "128,64,true": the leaves of a constant. Leaves of a user's type that are no text are given by their hash.
 template <Constant T>
