@@ -70,8 +70,8 @@ std::int64_t launch_compact(const ArgumentCheck& check, const View<const T, 1>& 
 namespace tilewright::kernels {
 
 /// y = the elements of x whose mask is true, or not 0, in their order; returns how many. x and mask: views of one shape, read in
-/// row-major order, or buffers; y: a view of rank 1 or a buffer. It may
-/// be shorter than x if it has room for them; what is behind them stays.
+/// row-major order, or buffers; y: a view of rank 1 or a buffer. It may be shorter than x if it has room for them; what is behind them
+/// stays.
 template <host::WholeArray X, host::WholeArray M, host::WholeArray Y>
 std::int64_t compact(X&& x, M&& mask, Y&& y, const Options& options = {}, Here at = Here::current()) {
   using T = host::WholeElement<X>;

@@ -220,7 +220,8 @@ void rms_norm(X&& x, G&& gamma, Y&& y, double eps, const host::RowNumbers<X>& rs
   host::launch_norm("rms_norm", false, host::view_of(x, at), View<const host::WholeElement<G>, 1>(host::view_of(gamma, at)), {},
                     host::view_of(y, at), eps, {}, rstd, options, at);
 }
-/// The gradients of layer_norm, from the mean and rstd that it stored. dgamma and dbeta may be empty views.
+/// The gradients of layer_norm(x, gamma, beta) where dy is that of its result: dx, dgamma and dbeta are overwritten. dy and dx: the shape
+/// of x, [..., N]; mean and rstd: [...], what layer_norm stored; gamma, dgamma and dbeta: [N], each may be an empty view.
 template <host::WholeArray X, host::ArrayOf<1> G, host::ArrayLike<X> DY, host::ArrayLike<X> DX>
 void layer_norm_backward(X&& x, G&& gamma, const host::RowNumbersOf<X>& mean, const host::RowNumbersOf<X>& rstd, DY&& dy, DX&& dx,
                          const View<host::WholeElement<G>, 1>& dgamma, const View<host::WholeElement<G>, 1>& dbeta,
@@ -228,7 +229,8 @@ void layer_norm_backward(X&& x, G&& gamma, const host::RowNumbersOf<X>& mean, co
   host::launch_norm_backward("layer_norm_backward", true, host::view_of(x, at), host::view_of(gamma, at), mean, rstd, host::view_of(dy, at),
                              host::view_of(dx, at), dgamma, dbeta, options, at);
 }
-/// The gradients of rms_norm, from the rstd that it stored.
+/// The gradients of rms_norm(x, gamma) where dy is that of its result: dx and dgamma are overwritten. dy and dx: the shape of x, [..., N];
+/// rstd: [...], what rms_norm stored; gamma and dgamma: [N], each may be an empty view.
 template <host::WholeArray X, host::ArrayOf<1> G, host::ArrayLike<X> DY, host::ArrayLike<X> DX>
 void rms_norm_backward(X&& x, G&& gamma, const host::RowNumbersOf<X>& rstd, DY&& dy, DX&& dx, const View<host::WholeElement<G>, 1>& dgamma,
                        const Options& options = {}, Here at = Here::current()) {

@@ -27,10 +27,6 @@ void rotary_kernel(View<T, 5> x, View<const I, 2> positions, F64 log2_base, int 
   rows.store({i, 1, 0}, reshape((second * c + first * s).template to<T>(), {bm, 1, half}));
 }
 
-}  // namespace tilewright::kernels
-
-namespace tilewright::kernels {
-
 /// Rotary position embedding of the rows of x, in place: the pairs (x[i], x[i + d / 2]) are turned by position * base^(-2 i / d). x:
 /// [batch, heads, length, d], or [heads, length, d], or [length, d], d even; positions: [length] or [batch, length], int32_t or int64_t.
 template <class T, int R, host::WholeArray I>
