@@ -183,8 +183,9 @@ Facts machine_facts(const Device& device) {
 Peak peak_of(const Device& device, ir::Element e, bool ieee) {
   if (is_emulator(device)) return {};
   if (is_gpu(device)) return {stated_gflops(device, e, ieee), "stated"};
-  // Small floats are multiplied as f32, small integers as i16.
-  if (!ir::is_float(e)) return {measured_gflops<std::int16_t>(device), "measured in i16"};
+  // Small floats are multiplied as f32, bytes as i16.
+  if (e == ir::Element::i8) return {measured_gflops<std::int16_t>(device), "measured in i16"};
+  if (!ir::is_float(e)) return {measured_gflops<std::int32_t>(device), "measured in i32"};
   return {e == ir::Element::f64 ? measured_gflops<double>(device) : measured_gflops<float>(device), "measured"};
 }
 
