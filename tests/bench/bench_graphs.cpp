@@ -163,7 +163,7 @@ class GraphBench {
       values.emplace_back("numpy ms", numpy->ms);
       values.emplace_back("relative difference", relative_difference(y.download(), numpy->result));
     }
-    report_.row(numpy ? name + ", " + numpy->library : name, values);
+    report_.row(numpy ? name + ", " + numpy->blas : name, values);
   }
 
   Buffer filled(std::size_t n) { return device_.upload(sample_values(n)); }

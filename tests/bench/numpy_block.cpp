@@ -37,7 +37,7 @@ std::optional<NumpyBlock::Run> NumpyBlock::run(int repeats) const {
     return std::nullopt;
   }
   Run run;
-  std::ifstream(printed) >> run.ms >> run.library;
+  std::ifstream(printed) >> run.ms >> run.blas;
   run.result.resize(std::filesystem::file_size(result) / sizeof(float));
   std::ifstream in(result, std::ios::binary);
   in.read(reinterpret_cast<char*>(run.result.data()), static_cast<std::streamsize>(run.result.size() * sizeof(float)));

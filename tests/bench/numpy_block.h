@@ -19,8 +19,8 @@ class NumpyBlock {
   void write(const std::string& name, const std::vector<float>&) const;
 
   struct Run {
-    double ms;            // the least of the repeats
-    std::string library;  // that multiplies matrices
+    double ms;         // the least of the repeats
+    std::string blas;  // the library that multiplies matrices
     std::vector<float> result;
   };
   /// None, with a line on stderr, if there is no Python with NumPy.
