@@ -60,7 +60,7 @@ class Expander {
  private:
   static bool multiplies_bf16(const ir::TargetDesc& target) {
     return target.is_gpu() && std::ranges::any_of(ir::matrix_instructions(), [&](const ir::MatrixInstruction& i) {
-             return i.factors == ir::Element::bf16 && i.sm <= target.sm;
+             return i.factors == ir::Element::bf16 && i.chips.has(target.sm);
            });
   }
 

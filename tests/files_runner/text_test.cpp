@@ -76,7 +76,7 @@ void read_target(Case& c, int line, const std::string& text) {
     t.name = "host-" + text;
     t.vector_bits = text == "avx2" ? 256 : 512;
     t.has_fma = t.has_f16_conversion = t.has_masked_memory = true;
-  } else if (text == "sm_75" || text == "sm_80" || text == "sm_90") {
+  } else if (text == "sm_75" || text == "sm_80" || text == "sm_89" || text == "sm_90") {
     t.name = text;
     t.kind = ir::TargetDesc::Kind::nvptx;
     t.sm = std::stoi(text.substr(3));
@@ -84,7 +84,7 @@ void read_target(Case& c, int line, const std::string& text) {
     t.has_fma = t.has_f16_conversion = t.has_masked_memory = true;
     t.shared_bytes = 64 * 1024;
   } else {
-    c.fail(line, fmt::format("unknown target '{}'; expected baseline, avx2, avx512, sm_75, sm_80 or sm_90", text));
+    c.fail(line, fmt::format("unknown target '{}'; expected baseline, avx2, avx512, sm_75, sm_80, sm_89 or sm_90", text));
   }
   t.reduction.lanes = t.lanes();
 }

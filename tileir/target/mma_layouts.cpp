@@ -12,9 +12,14 @@ namespace {
 
 constexpr int log2(int extent) { return std::countr_zero(static_cast<unsigned>(extent)); }
 
+constexpr int kNewest = 999;
+constexpr ChipSet since(int sm) { return {{{sm, kNewest}, {}}}; }
+/// Ada, and consumer Blackwell.
+constexpr ChipSet fp8_chips() { return {{{89, 89}, {120, kNewest}}}; }
+
 constexpr MatrixInstruction kInstructions[] = {
-#define TW_MATRIX_INSTRUCTION(name, sm, isa, factors, sums, m, n, k, ptx, section) \
-  {#name, sm, isa, Element::factors, Element::sums, log2(m), log2(n), log2(k), ptx},
+#define TW_MATRIX_INSTRUCTION(name, chips, isa, factors, sums, m, n, k, ptx, section) \
+  {#name, chips, isa, Element::factors, Element::sums, log2(m), log2(n), log2(k), ptx},
 #include "tileir/target/matrix_instructions.def"
 #undef TW_MATRIX_INSTRUCTION
 };

@@ -7,10 +7,23 @@
 
 namespace tilewright::ir {
 
+/// A set of compute capabilities: two ranges, both ends included.
+struct ChipSet {
+  struct Range {
+    int first = 1, last = 0;  // empty
+  } ranges[2];
+  constexpr bool has(int sm) const {
+    for (const Range& r : ranges)
+      if (r.first <= sm && sm <= r.last) return true;
+    return false;
+  }
+};
+
 /// A row of matrix_instructions.def.
 struct MatrixInstruction {
   std::string_view name;
-  int sm, ptx_version;
+  ChipSet chips;
+  int ptx_version;
   Element factors, sums;
   int log2_m, log2_n, log2_k;
   std::string_view ptx;

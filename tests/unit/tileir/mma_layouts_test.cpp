@@ -121,7 +121,12 @@ TEST_CASE("matrix_instructions: the name says the extents, the text says name an
         "m" + std::to_string(1 << i.log2_m) + "n" + std::to_string(1 << i.log2_n) + "k" + std::to_string(1 << i.log2_k);
     CHECK(i.name.starts_with(shape + "_"));
     CHECK(i.ptx.starts_with("mma.sync.aligned." + shape + ".row.col."));
-    CHECK(i.sm >= 75);
+    CHECK(!i.chips.has(70));
+    CHECK(i.chips.has(120));
+    CHECK(i.chips.has(89));
+    // Emulated there by products of f16.
+    for (const int sm : {80, 90, 100, 110})
+      if (is_fp8(i.factors)) CHECK(!i.chips.has(sm));
   }
 }
 
