@@ -8,8 +8,8 @@
 
 namespace tilewright::rt::cuda {
 
-Context::Context(const Driver& driver, CUdevice device, std::string device_name, bool survives_faults, const Here& where)
-    : driver_(driver), device_(device), device_name_(std::move(device_name)), survives_faults_(survives_faults) {
+Context::Context(const Driver& driver, CUdevice device, std::string device_name, bool is_emulated, const Here& where)
+    : driver_(driver), device_(device), device_name_(std::move(device_name)), is_emulated_(is_emulated) {
   TW_CUDA_CALL(*this, where, cuDevicePrimaryCtxRetain, &handle_, device_);
 }
 
@@ -17,7 +17,7 @@ Context::~Context() { driver_.cuDevicePrimaryCtxRelease(device_); }
 
 void Context::fail(CUresult status, const char* call, const Here& where, const std::string& details) {
   std::string text = failure_text(driver_, call, status, fmt::format(" on device '{}'{}", device_name_, details));
-  if (loses_context(status) && !survives_faults_) {
+  if (loses_context(status) && !is_emulated_) {
     std::lock_guard lock(mutex_);
     if (lost_by_.empty()) {
       lost_by_ = history_.suspects();

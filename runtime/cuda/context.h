@@ -18,8 +18,8 @@ namespace tilewright::rt::cuda {
 /// while this object lives, and never reset or destroyed.
 class Context {
  public:
-  /// `survives_faults`: the context remains usable after a kernel failed (the emulator). Throws DeviceError at `where`.
-  Context(const Driver&, CUdevice, std::string device_name, bool survives_faults, const Here& where);
+  /// `is_emulated`: the driver is the emulator, whose context remains usable after a kernel failed. Throws DeviceError at `where`.
+  Context(const Driver&, CUdevice, std::string device_name, bool is_emulated, const Here& where);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -28,6 +28,7 @@ class Context {
   CUcontext handle() const { return handle_; }
   CUdevice device() const { return device_; }
   const std::string& device_name() const { return device_name_; }
+  bool is_emulated() const { return is_emulated_; }
   LaunchHistory& history() { return history_; }
   /// Whether the address is in memory that the driver allocated or registered. Requires: the context is current.
   bool knows_address(CUdeviceptr) const;
@@ -46,7 +47,7 @@ class Context {
   const Driver& driver_;
   const CUdevice device_;
   const std::string device_name_;
-  const bool survives_faults_;
+  const bool is_emulated_;
   CUcontext handle_ = nullptr;
   LaunchHistory history_;
   std::mutex mutex_;

@@ -24,7 +24,7 @@ class CudaDevice : public Device {
       : Device(options.name),
         facts_(std::move(options.facts)),
         target_(std::move(options.target)),
-        context_(driver, facts_.device, options.name, options.survives_faults, where),
+        context_(driver, facts_.device, options.name, options.is_emulated, where),
         parts_(*this, context_, where) {}
 
   std::string description() const override { return describe(facts_); }

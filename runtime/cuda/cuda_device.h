@@ -12,7 +12,7 @@ struct CudaDeviceOptions {
   std::string name;              // "cuda:0"
   DeviceFacts facts;             // without a reason against it
   std::string target;            // see target_for
-  bool survives_faults = false;  // the context remains usable after a kernel failed: the emulator
+  bool is_emulated = false;  // the emulator: the context remains usable after a kernel failed, and every access is checked
 };
 
 /// Retains the device's primary context for as long as the device lives. The driver table must outlive it. Throws DeviceError.

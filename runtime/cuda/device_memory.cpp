@@ -6,6 +6,14 @@
 
 namespace tilewright::rt::cuda {
 
+namespace {
+
+/// The bytes behind each allocation that belong to none. The driver packs allocations without gaps, and without a guard checked mode would
+/// take the first elements behind a buffer for those of the next one. The emulator finds every access outside of an allocation by itself.
+constexpr std::size_t kGuardBytes = 256;
+
+}  // namespace
+
 DeviceMemory::DeviceMemory(Context& context, const Here& where) : context_(context) {
   const Driver& driver = context_.driver();
   int has_pools = 0;
@@ -58,8 +66,9 @@ CUdeviceptr DeviceMemory::allocate(std::size_t bytes) {
   const Current current(context_);
   const OutsideCapture outside(context_.driver());
   CUdeviceptr address = 0;
-  const std::size_t at_least_one = std::max<std::size_t>(bytes, 1);  // the driver refuses 0 bytes
-  const CUresult status = pool_ ? allocate_from_pool(&address, at_least_one) : context_.driver().cuMemAlloc(&address, at_least_one);
+  // The driver refuses 0 bytes.
+  const std::size_t size = context_.is_emulated() ? std::max<std::size_t>(bytes, 1) : bytes + kGuardBytes;
+  const CUresult status = pool_ ? allocate_from_pool(&address, size) : context_.driver().cuMemAlloc(&address, size);
   if (status == CUDA_ERROR_OUT_OF_MEMORY) throw std::bad_alloc();
   context_.expect(status, pool_ ? "cuMemAllocFromPoolAsync" : "cuMemAlloc", Here());
   if (!pool_) return address;
