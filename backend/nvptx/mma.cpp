@@ -171,7 +171,10 @@ class MmaLowering {
   Value* word(const std::vector<Value*>& elements) {
     llvm::IRBuilder<>& b = e_.b();
     if (element_.element() != ir::Element::f32) return pack(b, element_, elements)[0];
-    if (log2_packed_ == 0) return inline_ptx(b, "cvt.rna.tf32.f32 $0, $1;", b.getInt32Ty(), {elements[0]});
+    // Both round to nearest. Ties away from zero take three machine instructions on Hopper, ties to even take one; Ampere has the former
+    // alone.
+    if (log2_packed_ == 0)
+      return inline_ptx(b, e_.target().sm >= 90 ? "cvt.rn.tf32.f32 $0, $1;" : "cvt.rna.tf32.f32 $0, $1;", b.getInt32Ty(), {elements[0]});
     return inline_ptx(b, "cvt.rn.bf16x2.f32 $0, $2, $1;", b.getInt32Ty(), {elements[0], elements[1]});
   }
 
