@@ -17,7 +17,9 @@ void attention_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 4> v
   const I32 heads = q.extent(1).template to<std::int32_t>(), key_heads = k.extent(1).template to<std::int32_t>();
   const I32 queries = q.extent(2).template to<std::int32_t>(), keys = k.extent(2).template to<std::int32_t>();
   const I32 tiles = cdiv(queries, t.bm), at = program_id(0);
-  const I32 i = at % tiles * t.bm, head = at / tiles % heads, batch = at / tiles / heads;
+  // Under a causal mask the last queries see most keys: their programs begin first, so that the last programs to end are short ones.
+  const I32 tile = t.causal ? tiles - 1 - at % tiles : at % tiles;
+  const I32 i = tile * t.bm, head = at / tiles % heads, batch = at / tiles / heads;
   const I32 key_head = head / (heads / key_heads);
   const auto key_rows = k.at(batch).at(key_head), value_rows = v.at(batch).at(key_head);
 
