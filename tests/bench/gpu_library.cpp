@@ -1,6 +1,7 @@
 // Our kernels as functions with C linkage, so that one process of Python can time them beside other compilers' and libraries': see
 // peers/on_gpu.py. They run on the caller's memory and stream.
 #include <dlfcn.h>
+#include <tilewright/kernels.h>
 #include <tilewright/tilewright.h>
 
 #include <chrono>
@@ -26,6 +27,9 @@ struct Product {
   };
   virtual void launch(const tw::Device&, const tw::Stream&, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, int k,
                       const Tiles&) const = 0;
+  /// By the kernel library, which chooses the tiles.
+  virtual void launch_library(const tw::Device&, const tw::Stream&, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n,
+                              int k) const = 0;
   /// With no launch. `divisible_by`: of all extents.
   virtual tw::Compiled compile(const std::string& target, int divisible_by, const Tiles&) const = 0;
 };
@@ -39,6 +43,13 @@ class ProductOf final : public Product {
     kernel_({.grid = tw::cdiv(m, t.m) * tw::cdiv(n, t.n), .num_warps = t.warps, .num_stages = t.stages, .stream = stream},
             device.wrap(reinterpret_cast<T*>(a), std::int64_t{m} * k), device.wrap(reinterpret_cast<T*>(b), std::int64_t{k} * n), out, m, n,
             k, k, kTransposed ? k : n, n, t.m, t.n, t.k, t.group);
+  }
+  void launch_library(const tw::Device& device, const tw::Stream& stream, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n,
+                      int k) const override {
+    const auto x = device.wrap(reinterpret_cast<T*>(a), std::int64_t{m} * k), y = device.wrap(reinterpret_cast<T*>(b), std::int64_t{k} * n);
+    auto out = device.wrap(reinterpret_cast<C*>(c), std::int64_t{m} * n);
+    const auto right = kTransposed ? tw::view(y, {k, n}, {1, k}) : tw::view(y, {k, n});
+    tw::kernels::matmul(tw::view(x, {m, k}), right, tw::view(out, {m, n}), {.stream = stream});
   }
   tw::Compiled compile(const std::string& target, int divisible_by, const Tiles& t) const override {
     const auto extent = tw::scalar<std::int32_t>(divisible_by);
@@ -58,6 +69,7 @@ std::map<std::string, std::unique_ptr<Product>> all_products() {
   all["bf16"] = std::make_unique<ProductOf<tw::bf16, float, tw::bf16, false>>();
   all["tf32"] = std::make_unique<ProductOf<float, float, float, false>>();
   all["i8"] = std::make_unique<ProductOf<std::int8_t, std::int32_t, std::int32_t, false>>();
+  all["e4m3 bt"] = std::make_unique<ProductOf<tw::f8e4m3, float, tw::f16, true>>();
   all["i8 bt"] = std::make_unique<ProductOf<std::int8_t, std::int32_t, std::int32_t, true>>();
   return all;
 }
@@ -158,12 +170,20 @@ int tw_matmul(std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, i
   });
 }
 
-/// `types`: "f16", "bf16", "tf32", "i8", of B [K, N]; "f16 bt", "i8 bt" of B [N, K].
+/// `types`: "f16", "bf16", "tf32", "i8", of B [K, N]; "f16 bt", "i8 bt", "e4m3 bt" of B [N, K].
 int tw_product(const char* types, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, int k, int bm, int bn, int bk, int warps,
                int stages, int group) {
   return attempt([&] {
     const Library& l = *library;
     l.products.at(types)->launch(l.device, l.stream, a, b, c, m, n, k, {bm, bn, bk, warps, stages, group});
+  });
+}
+
+/// The same product by the kernel library, which chooses the tiles.
+int tw_library_product(const char* types, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, int k) {
+  return attempt([&] {
+    const Library& l = *library;
+    l.products.at(types)->launch_library(l.device, l.stream, a, b, c, m, n, k);
   });
 }
 
@@ -188,6 +208,20 @@ int tw_attention(std::uint64_t q, std::uint64_t k, std::uint64_t v, std::uint64_
     auto result = halves(out);
     l.attention({.grid = {tw::cdiv(length, bm), heads}, .num_warps = warps, .num_stages = stages, .stream = l.stream}, halves(q), halves(k),
                 halves(v), result, length, scale, bm, bn, depth);
+  });
+}
+
+/// The same attention by the kernel library, which chooses the tiles; `causal` is 0 or 1.
+int tw_library_attention(std::uint64_t q, std::uint64_t k, std::uint64_t v, std::uint64_t out, int heads, int length, int depth,
+                         int causal) {
+  return attempt([&] {
+    const Library& l = *library;
+    const std::int64_t count = std::int64_t{heads} * length * depth;
+    const auto halves = [&](std::uint64_t address) { return l.device.wrap(reinterpret_cast<tw::f16*>(address), count); };
+    const auto bq = halves(q), bk = halves(k), bv = halves(v);
+    auto result = halves(out);
+    const auto of = [&](auto& buffer) { return tw::view(buffer, {1, heads, length, depth}); };
+    tw::kernels::attention(of(bq), of(bk), of(bv), of(result), {.causal = causal != 0}, {.stream = l.stream});
   });
 }
 

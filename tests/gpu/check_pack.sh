@@ -18,13 +18,17 @@ for file in "$pack"/bin/* "$pack"/lib/*.so*; do
   if readelf -d "$file" | grep -E '(RPATH|RUNPATH)' | grep -F "$build"; then fail "$file looks for libraries in the build"; fi
 done
 
-cat >>"$pack/steps" <<'TEXT'
+cat >>"$pack/profiles/full" <<'TEXT'
 planted.passes   20  echo "it works"
 planted.fails    20  printf 'a "quoted" word,\ta tab and a \\ \n\n'; exit 3
 planted.crashes  20  kill -SEGV $BASHPID
 planted.hangs     1  sleep 60
 planted.deaf      1  trap '' TERM; sleep 60
 planted.skips    20  skip "there is no such thing"
+[together 4]
+together.first   20  sleep 1; echo first
+together.second  20  sleep 1; echo second
+together.long    20  sleep 60
 TEXT
 
 # run_pack ARG...: in the root folder, with a bare environment. Sets `status`, and leaves what it says in $work/said.
@@ -35,7 +39,7 @@ run_pack() {
 expect_status() { [ "$status" -eq "$1" ] || { cat "$work/said"; fail "$2: status $status, expected $1"; }; }
 
 run_pack --out "$work/results" --quick device fuzz.fresh_1 fuzz.14_at_once examples.01_vector_add examples.04_matmul_epilogue examples.05_attention \
-  acceptance tests.matmuls bench.product_f16 counters
+  programs tests.matmuls bench.product_f16 counters
 expect_status 0 "steps that pass or are skipped"
 grep -q "^bench.product_f16 .*skipped .* emulator:sm_80 is no GPU" "$work/said" || fail "a benchmark does not say why it is skipped"
 
@@ -44,8 +48,8 @@ expect_status 1 "steps that fail"
 python3 - "$work/results/steps.jsonl" <<'PYTHON' || fail "steps.jsonl is not what it should be"
 import json, sys
 steps = {step["step"]: step for step in map(json.loads, open(sys.argv[1]))}
-want = {"device": "passed", "fuzz.fresh_1": "passed", "fuzz.14_at_once": "passed", "examples.01_vector_add": "passed", "tests.matmuls": "passed",
-        "acceptance.tutorial_01_launch": "passed", "bench.product_f16": "skipped", "counters": "skipped", "planted.passes": "passed",
+want = {"device": "passed", "fuzz.fresh_1": "passed", "fuzz.14_at_once_fresh": "passed", "examples.01_vector_add": "passed", "tests.matmuls": "passed",
+        "programs.tutorial_01_launch": "passed", "bench.product_f16": "skipped", "counters": "skipped", "planted.passes": "passed",
         "planted.fails": "failed", "planted.crashes": "crashed", "planted.hangs": "timed out", "planted.deaf": "timed out", "planted.skips": "skipped"}
 for name, status in want.items():
     if steps[name]["status"] != status:
@@ -55,14 +59,35 @@ if steps["planted.fails"]["last_line"] != 'a "quoted" word, a tab and a \\' or s
 if "passed | 0 failed" in steps["tests.matmuls"]["last_line"]:
     sys.exit("tests.matmuls ran no test")
 PYTHON
+run_pack --out "$work/together" together
+expect_status 1 "steps that run together, of which one is too long"
+python3 - "$work/together/steps.jsonl" <<'PYTHON' || fail "steps do not run together"
+import json, sys
+steps = {step["step"]: step for step in map(json.loads, open(sys.argv[1]))}
+assert {name: step["status"] for name, step in steps.items()} == {"together.first": "passed", "together.second": "passed", "together.long": "timed out"}, steps
+assert steps["together.first"]["last_line"] == "first" and steps["together.long"]["seconds"] <= 6, steps
+PYTHON
+[ "$(wc -c <"$work/together/summary.txt")" -le 10000 ] && grep -q -- "-- together.long: timed out" "$work/together/summary.txt" || fail "no summary"
+tar -tzf "$work/together.tar.gz" | grep -q together/together.first.log || fail "the results are not packed"
+
+# First contact: 480 seconds at most, an archive of 45 MiB at most, one command that a form of 2,000 characters takes.
+run_pack --profile contact --list
+expect_status 0 "the list of a profile"
+[ "$(sed -n 's/^[0-9]* steps, \([0-9]*\) s at most$/\1/p' "$work/said")" -le 480 ] || fail "first contact takes more than 8 minutes"
+run_pack --profile contact --quick --out "$work/contact" device right.dots examples.01_vector_add fast counters
+expect_status 0 "first contact on an emulated GPU"
+[ "$(wc -c <"$work/contact/summary.txt")" -le 10000 ] || fail "the summary of first contact is too long"
+[ "$(tar -C "$pack/.." -c pack | xz -T0 -0 | wc -c)" -le $((45 << 20)) ] || fail "the archive is larger than 45 MiB"
+[ "$("$here/../../dev" gpu --print-call | head -n 1 | wc -c)" -lt 2000 ] || fail "the call is too long"
+
 run_pack --out "$work/results" --resume planted.passes planted.fails
 expect_status 1 "a step that fails again"
-if grep -q planted.passes "$work/said"; then fail "--resume repeats a step that passed"; fi
+if grep -q "^planted.passes" "$work/said"; then cat "$work/said"; fail "--resume repeats a step that passed"; fi
 [ "$(grep -c '"planted.fails"' "$work/results/steps.jsonl")" -eq 1 ] || fail "--resume leaves two lines for a step"
 run_pack --out "$work/short" --seconds 5 planted.passes
 expect_status 0 "a step for which there is no time"
 grep -q '"skipped".*no time left' "$work/short/steps.jsonl" || fail "--seconds does not skip"
-for wrong in "--no-such-option" "no_such_step" "--seconds soon"; do
+for wrong in "--no-such-option" "no_such_step" "--seconds soon" "--profile none" "--profile ../run"; do
   # shellcheck disable=SC2086
   run_pack $wrong
   expect_status 2 "run $wrong"
@@ -71,7 +96,8 @@ done
 # Rows of a benchmark and counters, as steps leave them.
 echo '{"rows": [{"kernel": "product", "us": 1.5}], "cublas": 130000}' >"$work/results/planted.passes.json"
 echo '{"counters": [{"kernel": "add"}]}' >"$work/results/counters.json"
-for _ in 1 2; do python3 "$here/collect.py" "$work/results" --out "$work/collected" >/dev/null; done
+tar -C "$work" -czf "$work/results.tar.gz" results
+for results in results results.tar.gz; do python3 "$here/collect.py" "$work/$results" --out "$work/collected" >/dev/null; done
 python3 - "$work"/collected/*-emulator-sm-80.json <<'PYTHON' || fail "collect.py does not merge"
 import json, sys
 merged = json.load(open(sys.argv[1]))

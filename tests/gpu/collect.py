@@ -3,7 +3,7 @@
 
     python collect.py RESULTS [--out FOLDER]
 
-Writes FOLDER/<date>-<device>.json: the device, the driver, versions, the commit; each step with how it ended; the rows of all
+RESULTS is the folder, or its .tar.gz. Writes FOLDER/<date>-<device>.json: the device, the driver, versions, the commit; each step with how it ended; the rows of all
 benchmarks; the counters. FOLDER is tests/bench/results if not given. A file of the same day and device is not overwritten but gets the
 steps of this run: those of the same name are replaced.
 """
@@ -12,6 +12,8 @@ import json
 import pathlib
 import re
 import sys
+import tarfile
+import tempfile
 
 RESULTS = pathlib.Path(__file__).resolve().parents[1] / "bench" / "results"
 
@@ -41,22 +43,36 @@ def main():
     parser.add_argument("results", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=RESULTS)
     options = parser.parse_args()
-    if not (options.results / "steps.jsonl").exists():
-        sys.exit(f"'{options.results}' has no steps.jsonl: it is no folder that run wrote")
-    steps = steps_of(options.results)
-    described, pack = read(options.results / "device.json"), read(options.results / "pack.json")
+    if options.results.is_dir():
+        return collect(options.results, options.out)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            with tarfile.open(options.results) as archive:
+                files = [m for m in archive if m.isfile() and not m.name.startswith("/") and ".." not in m.name.split("/")]
+                archive.extractall(folder, files)
+        except (OSError, tarfile.TarError) as e:
+            sys.exit(f"'{options.results}' is neither a folder nor an archive: {e}")
+        found = sorted(pathlib.Path(folder).glob("*/steps.jsonl"))
+        collect(found[0].parent if found else pathlib.Path(folder), options.out)
+
+
+def collect(results, out):
+    if not (results / "steps.jsonl").exists():
+        sys.exit(f"'{results}' has no steps.jsonl: run did not write it")
+    steps = steps_of(results)
+    described, pack = read(results / "device.json"), read(results / "pack.json")
     kind = next(iter(steps.values()))["device"]
     merged = dict(date=described.get("date") or pack.get("packed", "")[:10], device=described.get("device") or kind, driver=described.get("driver"),
                   commit=pack.get("commit"), torch=described.get("torch"), triton=described.get("triton"), ncu=described.get("ncu"),
                   properties=described.get("properties"), steps={}, rows=[], counters=[])
-    file = options.out / f"{merged['date']}-{slug(merged['device'])}.json"
+    file = out / f"{merged['date']}-{slug(merged['device'])}.json"
     before = read(file)
     for name in ("steps", "rows", "counters"):
         merged[name] = before.get(name, merged[name])
     rows, counters = [], []
     for name, step in steps.items():
         merged["steps"][name] = step
-        measured = read(options.results / f"{name}.json")
+        measured = read(results / f"{name}.json")
         rows += [dict(row, step=name) for row in measured.get("rows", measured.get("cases", []))]
         counters += measured.get("counters", [])
         for key in ("cublas", "copy_gb_s", "cuda"):
@@ -64,7 +80,7 @@ def main():
                 merged[key] = measured[key]
     merged["rows"] = [row for row in merged["rows"] if row.get("step") not in steps] + rows
     merged["counters"] = counters or merged["counters"]
-    options.out.mkdir(parents=True, exist_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(merged, indent=1) + "\n")
     ended = [step["status"] for step in steps.values()]
     print(f"wrote {file}: {len(steps)} steps (" + ", ".join(f"{ended.count(s)} {s}" for s in sorted(set(ended))) + f"), {len(rows)} rows, "

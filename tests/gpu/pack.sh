@@ -13,12 +13,11 @@ if [ -e "$dir" ]; then
   [ -f "$dir/pack.json" ] || [ -z "$(ls -A "$dir")" ] || fail "'$dir' has files that are not of a pack"
   rm -rf "$dir"
 fi
-mkdir -p "$dir/bin" "$dir/lib/fallback" "$dir/python" "$dir/counters"
+mkdir -p "$dir/bin" "$dir/lib/fallback" "$dir/python" "$dir/counters" "$dir/profiles"
 commit=$(git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown)
 [ -z "$(git -C "$root" status --porcelain --untracked-files=no 2>/dev/null)" ] || commit+="+changes"
 printf '{"commit": "%s", "packed": "%s"}\n' "$commit" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$dir/pack.json"
 cp "$here/run" "$dir/run"
-cp "$here/steps" "$dir/steps"
 
 # program FILE [FOLDER]: without symbols, and with libraries beside it.
 program() {
@@ -27,7 +26,7 @@ program() {
   mkdir -p "$(dirname "$to")"
   strip -o "$to" "$1" && chmod +x "$to"
 }
-for name in tilewright test_programs test_execution test_runtime fuzz_programs; do program "$build/bin/$name"; done
+for name in tilewright test_programs test_kernels test_execution test_runtime fuzz_programs; do program "$build/bin/$name"; done
 # Programs find it by a path relative to their own.
 strip -o "$dir/lib/$(readlink "$build/lib/libtilewright.so")" "$build/lib/libtilewright.so"
 strip -o "$dir/lib/libbench_gpu.so" "$build/lib/libbench_gpu.so"
@@ -40,17 +39,30 @@ done
 # Examples compiled for any processor of the last ten years, if there are: those of the tests are compiled for this one.
 examples=$build/bin/portable
 [ -d "$examples" ] || examples=$build/bin
+example_names=() program_names=()
 for file in "$examples"/[0-9][0-9]_*; do
   name=$(basename "$file")
   case $name in 12_race | 13_report) continue ;; esac  # on emulators only
   program "$file"
-  printf 'examples.%-20s 60  native bin/%s --device $device --quick\n' "$name" "$name" >>"$dir/steps"
+  example_names+=("$name")
 done
 for file in "$@"; do
   name=$(basename "$file")
   program "$file" programs
-  printf 'acceptance.%-18s 180  native programs/%s $device\n' "$name" "$name" >>"$dir/steps"
+  program_names+=("$name")
 done
 
-cp "$root"/tests/bench/peers/{on_gpu.py,side_by_side.py,ptx_kernel.py,cublas.py} "$root/tests/counters/beside_ncu.py" "$here/describe_device.py" "$dir/python"
+# The lines `examples LIMIT` and `programs LIMIT` of a profile are a step for each of them.
+for profile in full contact; do
+  while IFS= read -r line; do
+    read -r word limit _ <<<"$line" || true
+    case $word in
+      examples) for name in "${example_names[@]}"; do printf 'examples.%-20s %s  native bin/%s --device $device --quick\n' "$name" "$limit" "$name"; done ;;
+      programs) for name in "${program_names[@]}"; do printf 'programs.%-20s %s  native programs/%s $device\n' "$name" "$limit" "$name"; done ;;
+      *) printf '%s\n' "$line" ;;
+    esac
+  done <"$here/profiles/$profile" >"$dir/profiles/$profile"
+done
+
+cp "$root"/tests/bench/peers/{on_gpu.py,contact.py,side_by_side.py,ptx_kernel.py,cublas.py,gpu_state.py,profiled.py} "$root/tests/counters/beside_ncu.py" "$here/describe_device.py" "$dir/python"
 cp "$root"/tests/counters/kernels/*.tile "$dir/counters"

@@ -32,18 +32,24 @@ try:
 except ImportError as e:
     print(f"python3 cannot import torch: {e}")
     sys.exit(77)
-try:
-    import triton
-
-    import side_by_side as kernels
-except ImportError as e:
-    print(f"without Triton: {e}")
-    triton = kernels = None
-
 from cublas import Cublas
+from gpu_state import GpuState
 from ptx_kernel import PtxKernel
 
 REPEATS = 30
+triton = kernels = None
+
+
+def use_triton():
+    """Makes Triton a contender where it is installed."""
+    global triton, kernels
+    try:
+        import triton as imported
+
+        import side_by_side
+        triton, kernels = imported, side_by_side
+    except ImportError as e:
+        print(f"without Triton: {e}")
 
 
 def cdiv(a, b):
@@ -80,6 +86,8 @@ class Bench:
     def __init__(self, quick=False):
         self.rows, self.quick, self.failed = [], quick, False
         self.save = lambda: None  # called after each comparison: a run that is stopped leaves what it has measured
+        self.said = lambda: ""  # what the driver's assembler said since the last call
+        self.state = GpuState()
         self.flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
 
     def check(self, out, want):
@@ -88,7 +96,7 @@ class Bench:
 
     def compare(self, kernel, shape, contenders, out, want, moved, flops=None, tolerance=1e-5):
         """contenders: {(who, how): function that fills `out`, or returns the result}."""
-        usable, errors = {}, {}
+        usable, errors, assembler = {}, {}, {}
         for key, f in contenders.items():
             if triton is None and key[0].startswith("triton"):
                 continue
@@ -102,6 +110,7 @@ class Bench:
                 self.rows.append(dict(kernel=kernel, shape=shape, who=key[0], how=key[1], failure=text[:400]))
                 self.failed |= key[0] == "ours" and "shared memory" not in text  # a tile that does not fit is refused
                 continue
+            assembler[key] = self.said()
             errors[key] = self.check(returned if isinstance(returned, torch.Tensor) else out, want)
             if not errors[key] <= tolerance:
                 print(f"{kernel} {shape} {key}: WRONG, relative error {errors[key]}", flush=True)
@@ -122,6 +131,7 @@ class Bench:
                 f()
                 end.record()
                 events.append((key, begin, end))
+        state = self.state.now()  # while the device works
         torch.cuda.synchronize()
         for key, begin, end in events:
             times[key].append(begin.elapsed_time(end) * 1e3)
@@ -131,7 +141,9 @@ class Bench:
             us = statistics.median(t)
             quartiles = statistics.quantiles(t, n=4)
             row = dict(kernel=kernel, shape=shape, who=key[0], how=key[1], us=us, quartiles_us=[quartiles[0], quartiles[2]],
-                       gb_s=moved / us / 1e3, of_copy=copy / us, least_us=min(t), error=errors.get(key))
+                       gb_s=moved / us / 1e3, of_copy=copy / us, least_us=min(t), error=errors.get(key), **state)
+            if assembler.get(key):
+                row["assembler"] = assembler[key]
             if flops:
                 row["tflop_s"] = flops / us / 1e6
             self.rows.append(row)
@@ -310,19 +322,19 @@ PRODUCT_TILES = {
 }
 PRODUCT_TILES["bf16"] = PRODUCT_TILES["f16"]
 GROUP = 8
-TOLERANCE = {"f16": 1e-3, "bf16": 8e-3, "tf32": 2e-3, "i8": 0}
+TOLERANCE = {"f16": 1e-3, "bf16": 8e-3, "tf32": 2e-3, "i8": 0, "e4m3": 2e-3}
 TRITON_TYPES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.int8: "i8", torch.int32: "i32"}
 
 
 def factors(types, m, n, k, transposed):
     """Random A and B, and the empty result."""
-    dtype = {"f16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32, "i8": torch.int8}[types]
+    dtype = {"f16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32, "i8": torch.int8, "e4m3": torch.float8_e4m3fn}[types]
     shape = (n, k) if transposed else (k, n)
     if types == "i8":
         x, y = (torch.randint(-128, 128, s, dtype=dtype, device="cuda") for s in ((m, k), shape))
     else:
         x, y = (randn(*s).to(dtype) for s in ((m, k), shape))
-    return x, y, torch.empty(m, n, dtype=torch.int32 if types == "i8" else dtype, device="cuda")
+    return x, y, torch.empty(m, n, dtype={"i8": torch.int32, "e4m3": torch.float16}.get(types, dtype), device="cuda")
 
 
 class HeldToMmaSync:
@@ -464,11 +476,16 @@ def main():
     parser.add_argument("--commit", default="")
     parser.add_argument("--only", nargs="*", choices=list(CASES), default=list(CASES))
     parser.add_argument("--quick", action="store_true", help="few sizes of products and attention")
+    parser.add_argument("--contact", action="store_true", help="the rows of a first contact, without Triton")
+    parser.add_argument("--seconds", type=int, default=0, help="with --contact: begin no row after so long")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         print("PyTorch sees no GPU")
         sys.exit(77)
+    began = time.monotonic()
     torch.manual_seed(int(time.time()))
+    if not options.contact:
+        use_triton()
     b, tw = Bench(options.quick), Ours(options.bench_gpu)
     big = torch.empty(1 << 29, dtype=torch.float32, device="cuda").normal_()
     other = torch.empty_like(big)
@@ -496,8 +513,12 @@ def main():
                 json.dump(result, f, indent=1)
 
     b.save = save
-    for name in options.only:
-        CASES[name](b, tw)
+    if options.contact:
+        import contact
+        contact.run(b, tw, began + options.seconds if options.seconds else float("inf"))
+    else:
+        for name in options.only:
+            CASES[name](b, tw)
     save()
     sys.exit(1 if b.failed else 0)
 
