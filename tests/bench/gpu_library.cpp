@@ -27,9 +27,9 @@ struct Product {
   };
   virtual void launch(const tw::Device&, const tw::Stream&, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, int k,
                       const Tiles&) const = 0;
-  /// By the kernel library, which chooses the tiles.
-  virtual void launch_library(const tw::Device&, const tw::Stream&, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n,
-                              int k) const = 0;
+  /// By the kernel library, which chooses the tiles if none are given.
+  virtual void launch_library(const tw::Device&, const tw::Stream&, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, int k,
+                              const std::optional<tw::kernels::Configuration>&) const = 0;
   /// With no launch. `divisible_by`: of all extents.
   virtual tw::Compiled compile(const std::string& target, int divisible_by, const Tiles&) const = 0;
 };
@@ -45,11 +45,11 @@ class ProductOf final : public Product {
             k, k, kTransposed ? k : n, n, t.m, t.n, t.k, t.group);
   }
   void launch_library(const tw::Device& device, const tw::Stream& stream, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n,
-                      int k) const override {
+                      int k, const std::optional<tw::kernels::Configuration>& configuration) const override {
     const auto x = device.wrap(reinterpret_cast<T*>(a), std::int64_t{m} * k), y = device.wrap(reinterpret_cast<T*>(b), std::int64_t{k} * n);
     auto out = device.wrap(reinterpret_cast<C*>(c), std::int64_t{m} * n);
     const auto right = kTransposed ? tw::view(y, {k, n}, {1, k}) : tw::view(y, {k, n});
-    tw::kernels::matmul(tw::view(x, {m, k}), right, tw::view(out, {m, n}), {.stream = stream});
+    tw::kernels::matmul(tw::view(x, {m, k}), right, tw::view(out, {m, n}), {.stream = stream, .configuration = configuration});
   }
   tw::Compiled compile(const std::string& target, int divisible_by, const Tiles& t) const override {
     const auto extent = tw::scalar<std::int32_t>(divisible_by);
@@ -93,6 +93,13 @@ struct Library {
 
 std::optional<Library> library;
 std::string failure, text;
+
+/// `numbers`: bm, bn, bk, warps, stages, splits; null: the kernel library chooses.
+std::optional<tw::kernels::Configuration> configuration_of(const int* numbers) {
+  if (!numbers) return std::nullopt;
+  return tw::kernels::Configuration{
+      .bm = numbers[0], .bn = numbers[1], .bk = numbers[2], .num_warps = numbers[3], .num_stages = numbers[4], .splits = numbers[5]};
+}
 
 /// 0, or 1 with the message for tw_failure().
 template <class F>
@@ -179,11 +186,12 @@ int tw_product(const char* types, std::uint64_t a, std::uint64_t b, std::uint64_
   });
 }
 
-/// The same product by the kernel library, which chooses the tiles.
-int tw_library_product(const char* types, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, int k) {
+/// The same product by the kernel library; see configuration_of.
+int tw_library_product(const char* types, std::uint64_t a, std::uint64_t b, std::uint64_t c, int m, int n, int k,
+                       const int* configuration) {
   return attempt([&] {
     const Library& l = *library;
-    l.products.at(types)->launch_library(l.device, l.stream, a, b, c, m, n, k);
+    l.products.at(types)->launch_library(l.device, l.stream, a, b, c, m, n, k, configuration_of(configuration));
   });
 }
 
@@ -211,9 +219,9 @@ int tw_attention(std::uint64_t q, std::uint64_t k, std::uint64_t v, std::uint64_
   });
 }
 
-/// The same attention by the kernel library, which chooses the tiles; `causal` is 0 or 1.
-int tw_library_attention(std::uint64_t q, std::uint64_t k, std::uint64_t v, std::uint64_t out, int heads, int length, int depth,
-                         int causal) {
+/// The same attention by the kernel library, see configuration_of; `causal` is 0 or 1.
+int tw_library_attention(std::uint64_t q, std::uint64_t k, std::uint64_t v, std::uint64_t out, int heads, int length, int depth, int causal,
+                         const int* configuration) {
   return attempt([&] {
     const Library& l = *library;
     const std::int64_t count = std::int64_t{heads} * length * depth;
@@ -221,7 +229,8 @@ int tw_library_attention(std::uint64_t q, std::uint64_t k, std::uint64_t v, std:
     const auto bq = halves(q), bk = halves(k), bv = halves(v);
     auto result = halves(out);
     const auto of = [&](auto& buffer) { return tw::view(buffer, {1, heads, length, depth}); };
-    tw::kernels::attention(of(bq), of(bk), of(bv), of(result), {.causal = causal != 0}, {.stream = l.stream});
+    tw::kernels::attention(of(bq), of(bk), of(bv), of(result), {.causal = causal != 0},
+                           {.stream = l.stream, .configuration = configuration_of(configuration)});
   });
 }
 

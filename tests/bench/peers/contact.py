@@ -45,7 +45,7 @@ def product(b, tw, types, m, n, k):
     c = {}
     on_gpu.add_cublas(b, c, types, x, y, out, m, n, k)
     on_gpu.add_products(b, tw, c, types, x, y, out, m, n, k, [t for t in TILES[types] if (t[0] < 64) == (m < 64)])
-    c["ours", "library"] = lambda: tw.call("tw_library_product", types.encode(), x, y, out, m, n, k)
+    c["ours", "library"] = lambda: tw.call("tw_library_product", types.encode(), x, y, out, m, n, k, None)
     moved = (x.numel() + y.numel()) * x.element_size() + out.numel() * out.element_size()
     b.compare("product " + types, f"{m}x{n}x{k}", c, out, on_gpu.exact_product(x, y), moved, flops=2 * m * n * k, tolerance=on_gpu.TOLERANCE[types])
 
@@ -56,7 +56,7 @@ def product_fp8(b, tw, m, n, k):
     one = torch.ones((), device="cuda")
     c = {("torch", ""): lambda: torch._scaled_mm(x, y.t(), scale_a=one, scale_b=one, out_dtype=torch.float16)}
     on_gpu.add_products(b, tw, c, "e4m3", x, y, out, m, n, k, [(128, 128, 64, 4, 3), (128, 256, 64, 8, 3)], True)
-    c["ours", "library"] = lambda: tw.call("tw_library_product", b"e4m3 bt", x, y, out, m, n, k)
+    c["ours", "library"] = lambda: tw.call("tw_library_product", b"e4m3 bt", x, y, out, m, n, k, None)
     moved = x.numel() + y.numel() + 2 * out.numel()
     b.compare("product e4m3 bt", f"{m}x{n}x{k}", c, out, on_gpu.exact_product(x, y, True), moved, flops=2 * m * n * k, tolerance=on_gpu.TOLERANCE["e4m3"])
 
@@ -89,7 +89,7 @@ def attention(b, tw, heads, length, depth, causal):
         for bm, bn, warps, stages in ((128, 64, 4, 3), (128, 64, 8, 3), (128, 128, 8, 2), (64, 64, 4, 3)):
             c["ours", f"{bm}x{bn}, {warps} warps, {stages} stages"] = lambda bm=bm, bn=bn, warps=warps, stages=stages: tw.call(
                 "tw_attention", q, k, v, out, heads, length, depth, ctypes.c_float(scale), bm, bn, warps, stages)
-    c["ours", "library"] = lambda: tw.call("tw_library_attention", q, k, v, out, heads, length, depth, int(causal))
+    c["ours", "library"] = lambda: tw.call("tw_library_attention", q, k, v, out, heads, length, depth, int(causal), None)
     b.compare("attention f16" + (" causal" if causal else ""), f"{heads}x{length}x{depth}", c, out, want, 8 * heads * length * depth,
               flops=(2 if causal else 4) * heads * length**2 * depth, tolerance=2e-3)
 
