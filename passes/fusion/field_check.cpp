@@ -51,21 +51,40 @@ class PlanChecker {
     return {mix(seed_, drawn_) % (Modulus::values().prime() - 1) + 1, mix(seed_ + 1, drawn_) % (Modulus::exponents().prime() - 1) + 1};
   }
 
+  // What a root is taken of, and the axes of a reduction along which its values are those of the base: it may read others besides.
+  struct RootBase {
+    Expr value;
+    AxisSet shared;
+  };
+
   // Half of the residues have no root: one that a formula takes the root of is drawn until it has one, so that the square of the root is
   // it.
   void draw_complete_values() {
     constexpr int kMostDraws = 200;
     const std::vector<Expr> bases = bases_of_roots();
     for (const Reduction& r : plan_.reductions) {
-      std::vector<Expr> own;
+      std::vector<RootBase> own;
       for (Expr b : bases)
-        if (b->axes.contains(r.value->axes) && contains(b, r.value) && is_drawn(b, r)) own.push_back(b);
+        if (contains(b, r.value) && is_drawn(b, r)) own.push_back({b, shared_axes(b, r.value)});
       for (const Point& p : points(r.value->axes, plan_.loop))
         for (int i = 0; i < kMostDraws; ++i) {
           final_[r.value][p] = random();
-          if (std::all_of(own.begin(), own.end(), [&](Expr b) { return has_roots(b, r.value->axes, p); })) break;
+          if (std::all_of(own.begin(), own.end(), [&](const RootBase& b) { return has_roots(b, p); })) break;
         }
     }
+  }
+
+  // A softmax reads its scores at the position of its own, and at all others: the maximum and the sum bind the axis.
+  AxisSet shared_axes(Expr base, Expr reduction) const {
+    AxisSet bound;
+    ExprSet seen;
+    const std::function<void(Expr)> visit = [&](Expr e) {
+      if (e == reduction || !seen.insert(e).second) return;
+      if (e->bound.intersects(reduction->axes) && contains(e, reduction)) bound.insert(e->bound);
+      for (Expr x : children(e)) visit(x);
+    };
+    visit(base);
+    return base->axes.common(reduction->axes).without(bound);
   }
 
   // What roots are taken of, without the loop's axis.
@@ -88,14 +107,23 @@ class PlanChecker {
                         [&](const Reduction& r) { return contains(base, r.value); });
   }
 
-  bool has_roots(Expr base, const AxisSet& axes, const Point& p) const {
-    const Modulus& m = Modulus::values();
-    FieldEvaluator evaluator(seed_, plan_.loop, [&](Expr e, const Point& at, const Modulus& n) {
-      return complete(e, at, n, [](const Reduction&) { return true; });
-    });
-    for (const Point& at : points(base->axes, plan_.loop))
-      if (restricted(at, axes.common(base->axes)) == restricted(p, axes.common(base->axes)) && !has_root(evaluator.value(base, at, m)))
-        return false;
+  // Whether the base has a root wherever the values that are drawn so far, the one at p last, decide it.
+  bool has_roots(const RootBase& base, const Point& p) const {
+    const Point here = restricted(p, base.shared);
+    for (const Point& at : points(base.value->axes, plan_.loop)) {
+      if (restricted(at, base.shared) != here) continue;
+      bool is_decided = true;
+      FieldEvaluator evaluator(seed_, plan_.loop, [&](Expr e, const Point& point, const Modulus& n) -> std::optional<std::uint64_t> {
+        const Reduction* r = e->is(ExprKind::reduce) ? plan_.find(e) : nullptr;
+        if (!r) return std::nullopt;
+        if (const auto table = final_.find(e); table != final_.end())
+          if (const auto drawn = table->second.find(restricted(point, e->axes)); drawn != table->second.end()) return drawn->second.at(n);
+        is_decided = false;
+        return 1;
+      });
+      const std::uint64_t value = evaluator.value(base.value, at, Modulus::values());
+      if (is_decided && !has_root(value)) return false;
+    }
     return true;
   }
 
