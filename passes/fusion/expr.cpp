@@ -96,6 +96,18 @@ bool compute_nonnegative(const ExprData& e) {
   }
 }
 
+bool compute_numeric(const ExprData& e) {
+  switch (e.kind) {
+    case ExprKind::number:
+    case ExprKind::constant: return true;
+    case ExprKind::exp:
+    case ExprKind::log: return e.operands[0]->is_numeric;
+    case ExprKind::add: return std::all_of(e.terms.begin(), e.terms.end(), [](const Term& t) { return t.value->is_numeric; });
+    case ExprKind::mul: return std::all_of(e.factors.begin(), e.factors.end(), [](const Factor& f) { return f.base->is_numeric; });
+    default: return false;
+  }
+}
+
 AxisSet free_axes(const ExprData& e) {
   AxisSet axes;
   // The bound axis of a scan is that of what is scanned; the position is outside of it.
@@ -160,6 +172,7 @@ Expr ExprPool::intern(ExprData e) {
   }
   e.axes = free_axes(e);
   e.is_nonnegative = compute_nonnegative(e);
+  e.is_numeric = compute_numeric(e);
   exprs_.push_back(std::move(e));
   by_key_.emplace(exprs_.back().key, &exprs_.back());
   return Expr(&exprs_.back());
@@ -251,6 +264,18 @@ void ExprPool::copy_sources(Expr from, Expr to) {
 }
 
 bool ExprPool::is_value_of_source(Expr e) const { return !sources(e).empty() && !parts_.contains(e.operator->()); }
+
+// ---- integers ----
+
+std::int64_t whole(const Rational& r) {
+  TW_CHECK(r.is_integer(), "fusion: a fraction in an expression of integers");
+  return static_cast<std::int64_t>(r.numerator());
+}
+
+std::int64_t whole_power(const Factor& f) {
+  TW_CHECK(!f.exponent.is_negative(), "fusion: a quotient in an expression of integers");
+  return whole(f.exponent);
+}
 
 // ---- walks ----
 

@@ -169,6 +169,7 @@ class ExprData {
   AxisSet axes;  // the free axes
   ExprKey key;
   bool is_nonnegative = false;  // known to be >= 0, or NaN
+  bool is_numeric = false;      // made of numbers alone: log(2), 3 * 2^(1/2)
 
   bool is(ExprKind k) const { return kind == k; }
   bool is_reference() const { return kind == ExprKind::reference || kind == ExprKind::shift_reference; }
@@ -180,13 +181,20 @@ class ExprData {
 /// Whether base^exponent is known to be >= 0, or NaN.
 inline bool is_nonnegative(const Factor& f) { return f.exponent.is_even() || !f.exponent.is_integer() || f.base->is_nonnegative; }
 
+/// The element type of the expression of a value of this type: narrow floats are computed in f32.
+inline ir::Element computed(ir::Element e) { return ir::is_float(e) && e != ir::Element::f64 ? ir::Element::f32 : e; }
+
+/// The number that a coefficient of an integer expression is, and the power to which a factor of one is raised: fractions are floats.
+std::int64_t whole(const Rational&);
+std::int64_t whole_power(const Factor&);
+
 /// The expressions directly inside of one.
 std::vector<Expr> children(Expr);
 
 /// Owns expressions, axes and tensors.
 class ExprPool {
  public:
-  /// The expression with these contents. `axes`, `key` and `is_nonnegative` are computed here.
+  /// The expression with these contents. `axes`, `key`, `is_nonnegative` and `is_numeric` are computed here.
   Expr intern(ExprData);
   /// The axis of this name; made with this extent and label if it is new. An empty label stands for the name.
   Axis axis(const std::string& name, const Dim& extent, const std::string& label = {});
@@ -235,6 +243,10 @@ constexpr std::uint64_t bitcast_types(ir::Element from, ir::Element to) {
 }
 constexpr ir::Element bitcast_from(std::uint64_t bits) { return static_cast<ir::Element>(bits >> 8); }
 constexpr ir::Element bitcast_to(std::uint64_t bits) { return static_cast<ir::Element>(bits & 0xff); }
+
+/// The `bits` of a comparison or of a test: the element type of its operands, which numbers and exact integers do not say.
+constexpr std::uint64_t operand_bits(ir::Element e) { return static_cast<std::uint64_t>(e) + 1; }
+constexpr ir::Element operand_of_bits(std::uint64_t bits) { return static_cast<ir::Element>(bits - 1); }
 
 /// The first node whose value an expression is; if there is none, that of the nearest expression inside.
 graph::NodeId nearest_source(const ExprPool&, Expr);

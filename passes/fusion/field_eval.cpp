@@ -205,17 +205,17 @@ bool FieldEvaluator::holds(Expr c, const Point& p) {
 
 std::int64_t FieldEvaluator::integer(Expr e, const Point& p) {
   switch (e->kind) {
-    case ExprKind::number: return static_cast<std::int64_t>(e->number.numerator());
+    case ExprKind::number: return whole(e->number);
     case ExprKind::index: return p.at(e->axis);
     case ExprKind::add: {
       std::int64_t sum = 0;
-      for (const Term& t : e->terms) sum += static_cast<std::int64_t>(t.coefficient.numerator()) * integer(t.value, p);
+      for (const Term& t : e->terms) sum += whole(t.coefficient) * integer(t.value, p);
       return sum;
     }
     case ExprKind::mul: {
-      auto product = static_cast<std::int64_t>(e->number.numerator());
+      std::int64_t product = whole(e->number);
       for (const Factor& f : e->factors)
-        for (Rational i = 0; i < f.exponent; i += 1) product *= integer(f.base, p);
+        for (std::int64_t i = whole_power(f); i > 0; --i) product *= integer(f.base, p);
       return product;
     }
     case ExprKind::extent: return extent(e->extent);

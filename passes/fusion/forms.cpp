@@ -49,7 +49,8 @@ const Form& Forms::form(Expr e) {
 }
 
 Form Forms::reduction(Expr r) {
-  const Expr inner = b_.reduce(r->combine, r->bound.without({loop_}), r->operands[0], r->operand_element);
+  const AxisSet others = r->bound.without({loop_});
+  const Expr inner = others.empty() ? r->operands[0] : b_.reduce(r->combine, others, r->operands[0], r->operand_element, r->element);
   if (r->combine == Combine::sum) return form(inner);
   if (!has_pending(inner)) return {{b_.one(), b_.zero(), inner}};
   Forms without_shift(b_, loop_, pending_, false);
@@ -186,8 +187,8 @@ Form Forms::selection(Expr e) {
   if (has_pending(condition)) refuse("a mask that depends on a pending reduction", e);
   if (other->is(ExprKind::infinity)) refuse("an infinity outside of an exponent and of a maximum", e);
   Form all;
-  for (const FormTerm& x : form(value)) all.push_back({x.factor, x.exponent, b_.select(condition, x.body, b_.zero())});
-  for (const FormTerm& x : form(other)) all.push_back({x.factor, x.exponent, b_.select(condition, b_.zero(), x.body)});
+  for (const FormTerm& x : form(value)) all.push_back({x.factor, x.exponent, b_.select(condition, x.body, b_.zero(), e->element)});
+  for (const FormTerm& x : form(other)) all.push_back({x.factor, x.exponent, b_.select(condition, b_.zero(), x.body, e->element)});
   return all;
 }
 
@@ -212,7 +213,7 @@ Form Forms::inner_reduction(Expr e) {
       refuse("a factor that depends on a pending reduction, inside of a reduction over an axis of that factor", e);
     if (!is_sum && (body.size() != 1 || x.exponent != b_.zero() || !x.factor->is_nonnegative))
       refuse("the maximum of a value that is not monotone in its data", e);
-    all.push_back({x.factor, x.exponent, b_.reduce(e->combine, e->bound, x.body, e->operand_element)});
+    all.push_back({x.factor, x.exponent, b_.reduce(e->combine, e->bound, x.body, e->operand_element, e->element)});
   }
   return all;
 }

@@ -213,7 +213,7 @@ Expr GraphToExprs::leaf(const Node& node, NodeId n, const Position& position) {
   const TensorAtoms atoms = axes_.atoms(n);
   switch (node.op) {
     case Op::iota: return cast(whole(position[node.axes[0]], atoms[node.axes[0]]), Element::i64, node.element);
-    case Op::extent: return b_.extent(node.lengths[0]);
+    case Op::extent: return cast(b_.extent(node.lengths[0]), Element::i64, node.element);
     case Op::rand: return b_.random(node.seed, linear(position, atoms, node.shape));
     case Op::constant:
       if (node.data->bits.size() == 1) {
@@ -228,6 +228,7 @@ Expr GraphToExprs::leaf(const Node& node, NodeId n, const Position& position) {
               return b_.number(*fraction);
           return b_.constant(value);
         }
+        if (node.element == Element::u64) return b_.number(Rational(ir::Int128{bits}, 1));
         return b_.number(ir::integer_value(node.element, bits));
       }
       break;
@@ -325,12 +326,6 @@ Expr GraphToExprs::concat(NodeId n, const Position& position) {
 
 // ---- reductions and products ----
 
-// Integers that are narrower than the result are summed as what they are widened to.
-Expr GraphToExprs::summand(Expr body, Element result) {
-  const bool is_narrow = ir::is_integer(result) && (!ir::is_integer(body->element) || ir::bits(body->element) < ir::bits(result));
-  return is_narrow ? b_.function(ir::OpKind::cast_, {body}, result) : body;
-}
-
 Expr GraphToExprs::reduce(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   if (node.kind == Combine::combine) return reduce_by_function(n, position);
@@ -373,11 +368,11 @@ Expr GraphToExprs::reduce(NodeId n, const Position& position) {
             b_.add({b_.product({linear_position, b_.extent(g_.node(node.operands[0]).shape[axis])}), whole(w[axis], theirs[axis])});
       }
     bound = bound.without(outside);
-    const Expr body = is_position ? operand(n, 0, w) : summand(operand(n, 0, w), node.element);
+    const Expr body = operand(n, 0, w);
     if (is_position)
       pieces.push_back({bound, body, linear_position});
     else
-      results.push_back(b_.reduce(node.kind, bound, body));
+      results.push_back(b_.reduce(node.kind, bound, body, Element::f32, computed(node.element)));
   }
   if (is_position) return position_of_extreme(node, pieces);
   Expr result = results[0];
@@ -426,7 +421,7 @@ Expr GraphToExprs::einsum(NodeId n, const Position& position) {
   }
   Element multiplied = Element::f32;
   for (NodeId x : node.operands) multiplied = g_.node(x).element;
-  std::vector<Expr> sums;
+  Expr sum;
   for (const auto& w : ways) {
     AxisSet bound;
     for (const auto& [label, p] : w)
@@ -443,9 +438,10 @@ Expr GraphToExprs::einsum(NodeId n, const Position& position) {
       ++at_label;
       factors.push_back({operand(n, i, p), 1});
     }
-    sums.push_back(b_.reduce(Combine::sum, bound, summand(b_.multiply(1, std::move(factors)), node.element), multiplied));
+    const Expr one = b_.reduce(Combine::sum, bound, b_.multiply(1, std::move(factors)), multiplied, computed(node.element));
+    sum = sum ? combined(Combine::sum, sum, one, node.element) : one;
   }
-  return b_.add(sums);
+  return sum;
 }
 
 // ---- indexed ----
@@ -497,7 +493,7 @@ Expr GraphToExprs::pick(Expr value, const AxisPosition& along, const AtomList& a
     if (!visited.insert(e).second) return;
     if (e->is(ExprKind::reduce)) {
       moved[e] = e->element == Element::boolean ? b_.reduce(Combine::any, bound, b_.conjunction({here, e}))
-                                                : b_.reduce(Combine::sum, bound, b_.select(here, e, b_.zero()));
+                                                : b_.reduce(Combine::sum, bound, b_.select(here, e, b_.zero(), e->element));
       return;
     }
     for (Expr x : children(e)) visit(x);

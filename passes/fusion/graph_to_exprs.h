@@ -62,6 +62,7 @@ class GraphToExprs {
   Expr integer_arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
   Expr compare(ir::OpKind, Expr a, Expr b, ir::Element);
   Expr cast(Expr, ir::Element from, ir::Element to);
+  Expr truncated(Expr number, ir::Element to);
   Expr reshape(graph::NodeId, const Position&);
   Expr slice_or_flip(graph::NodeId, const Position&);
   Expr pad(graph::NodeId, const Position&);
@@ -72,7 +73,6 @@ class GraphToExprs {
     AxisSet bound;
     Expr body, position;
   };
-  Expr summand(Expr body, ir::Element result);
   Expr combined(graph::Combine, Expr a, Expr b, ir::Element);
   Expr position_of_extreme(const graph::Node&, const std::vector<ReducedPiece>&);
   Expr einsum(graph::NodeId, const Position&);

@@ -3,6 +3,7 @@
 
 #include "passes/fusion/graph_to_exprs.h"
 #include "passes/fusion/integer_range.h"
+#include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 
 namespace tilewright::passes::fusion {
@@ -16,6 +17,9 @@ using ir::OpKind;
 bool is_comparison(OpKind op) {
   return op == OpKind::eq_ || op == OpKind::ne_ || op == OpKind::lt_ || op == OpKind::le_ || op == OpKind::gt_ || op == OpKind::ge_;
 }
+
+// What counts bits needs to know how many there are.
+bool counts_bits(OpKind op) { return op == OpKind::popcount_ || op == OpKind::clz_ || op == OpKind::ffs_; }
 
 // Whether a float of the node's type need not hold the result exactly. A cast rounds by itself.
 bool may_round(const Node& node) {
@@ -37,9 +41,6 @@ bool may_round(const Node& node) {
   }
 }
 
-// The element type of an expression of this type: narrow floats are computed in f32.
-Element computed(Element e) { return ir::is_float(e) && e != Element::f64 ? Element::f32 : e; }
-
 }  // namespace
 
 Expr GraphToExprs::map(const Node& node, const std::vector<Expr>& x) {
@@ -55,8 +56,13 @@ Expr GraphToExprs::map(const Node& node, const std::vector<Expr>& x) {
       default: return b_.function(node.function, x, Element::boolean);
     }
   }
+  if (counts_bits(node.function)) {
+    const bool is_typed = x[0]->element == operand_element;
+    return b_.function(node.function, {is_typed ? x[0] : b_.function(OpKind::cast_, {x[0]}, operand_element)}, node.element);
+  }
   if (node.function == OpKind::bitcast_) return b_.bitcast(x[0], operand_element, node.element);
   if (ir::is_float(node.element) == ir::is_float(operand_element)) return arithmetic(node.function, x, node.element);
+  if (node.element == Element::boolean) return b_.function(node.function, x, Element::boolean, operand_bits(computed(operand_element)));
   return b_.function(node.function, x, computed(node.element));
 }
 
@@ -124,7 +130,16 @@ Expr GraphToExprs::compare(OpKind op, Expr a, Expr b, Element element) {
     return b_.truth(op == OpKind::eq_ ? a == b : op == OpKind::gt_ ? a->number > b->number : a->number >= b->number);
   std::vector<Expr> both{a, b};
   if (op == OpKind::eq_) std::sort(both.begin(), both.end(), [](Expr l, Expr r) { return l->key < r->key; });
-  return b_.function(op, std::move(both), Element::boolean);
+  return b_.function(op, std::move(both), Element::boolean, operand_bits(computed(element)));
+}
+
+// A float toward zero; what the type does not hold is cast by the op.
+Expr GraphToExprs::truncated(Expr number, Element to) {
+  const ir::Int128 whole = number->number.numerator() / number->number.denominator();
+  const Expr integer = b_.number(Rational(whole, 1));
+  const ir::Int128 least = ir::is_signed(to) ? -(ir::Int128{1} << (ir::bits(to) - 1)) : 0;
+  const ir::Int128 greatest = (ir::Int128{1} << (ir::is_signed(to) ? ir::bits(to) - 1 : ir::bits(to))) - 1;
+  return whole >= least && whole <= greatest ? integer : b_.function(OpKind::cast_, {number}, to, operand_bits(Element::f64));
 }
 
 Expr GraphToExprs::cast(Expr x, Element from, Element to) {
@@ -134,11 +149,16 @@ Expr GraphToExprs::cast(Expr x, Element from, Element to) {
     return b_.negation(compare(OpKind::eq_, x, b_.zero(), from));
   }
   if (from == Element::boolean) {
-    if (ir::is_float(to)) return b_.indicator(x);
+    if (ir::is_float(to)) return b_.indicator(x, computed(to));
     return b_.select(x, b_.one(), b_.zero(), to);
   }
   if (ir::is_integer(from) && ir::is_integer(to)) return fits(integer_range(x), to) ? x : b_.function(OpKind::cast_, {x}, to);
+  if (x->is(ExprKind::number) && ir::is_float(from) && ir::is_integer(to)) return truncated(x, to);
+  // A constant's rounding may move, but not out of its type into a wider one.
+  if (x->is(ExprKind::number) && ir::is_float(from) && to == Element::f64)
+    return b_.constant(ir::float_value(from, ir::element_bits(from, x->number.to_double())));
   if (x->is(ExprKind::number) && ir::is_float(to)) return x;
+  if (x->is(ExprKind::extent) && ir::is_integer(from) && ir::is_float(to)) return b_.extent(x->extent, computed(to));
   if (ir::is_float(from) && ir::is_float(to)) {
     const bool is_wide = from == Element::f64 || to == Element::f64;
     const bool widens = ir::bits(to) > ir::bits(from);

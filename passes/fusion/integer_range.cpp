@@ -45,6 +45,11 @@ std::optional<Range> function_range(Expr e, const AxisRanges& box) {
   if (e->function != ir::OpKind::div_ && e->function != ir::OpKind::rem_) return std::nullopt;
   const Range a = integer_range(e->operands[0], box), b = integer_range(e->operands[1], box);
   if (b.least < 1) return std::nullopt;
+  // Of 64 bits without a sign, more than an interval holds.
+  if (e->element == ir::Element::u64 && a.least < 0) {
+    if (e->function == ir::OpKind::rem_) return Range{0, b.greatest - 1};
+    return Range{0, static_cast<std::int64_t>(std::min<std::uint64_t>(UINT64_MAX / static_cast<std::uint64_t>(b.least), INT64_MAX))};
+  }
   if (e->function == ir::OpKind::div_)
     return Range{a.least / (a.least < 0 ? b.least : b.greatest), a.greatest / (a.greatest < 0 ? b.greatest : b.least)};
   return Range{std::max(std::min<std::int64_t>(a.least, 0), 1 - b.greatest),
@@ -96,7 +101,8 @@ Range integer_range(Expr e, const AxisRanges& box) {
 }
 
 bool fits(const Range& r, ir::Element e) {
-  const Range type = of_type(e);
+  Range type = of_type(e);
+  if (e == ir::Element::u64) type.least = 0;
   // The limits of 64 bits also stand for what lies beyond them.
   return r.least >= type.least && r.greatest <= type.greatest && r.least != INT64_MIN && r.greatest != INT64_MAX;
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "passes/fusion/integer_range.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/symbols.h"
 
@@ -76,17 +77,17 @@ Expr ExprBuilder::constant(double value) {
   return pool_.intern(std::move(e));
 }
 
-Expr ExprBuilder::extent(const Dim& dim) {
+Expr ExprBuilder::extent(const Dim& dim, Element element) {
   if (dim.is_constant()) return number(dim.value());
   // A product of symbols is a product here, too: 1 / (n m) = 1 / n * 1 / m.
   for (std::uint32_t symbol : dim.symbols()) {
     const Dim factor = dim.table()->dim(symbol);
     if (factor == dim) break;
-    if (const auto rest = Dim::divide_exactly(dim, factor)) return product({extent(factor), extent(*rest)});
+    if (const auto rest = Dim::divide_exactly(dim, factor)) return product({extent(factor, element), extent(*rest, element)});
   }
   ExprData e;
   e.kind = ExprKind::extent;
-  e.element = Element::i64;
+  e.element = element;
   e.extent = dim;
   return pool_.intern(std::move(e));
 }
@@ -119,22 +120,24 @@ Expr ExprBuilder::load(Tensor tensor, std::vector<Expr> indices) {
 
 // ---- sums ----
 
-Rational ExprBuilder::add_rounded(const Rational& a, const Rational& b) {
+std::optional<Rational> ExprBuilder::added(const Rational& a, const Rational& b) {
   try {
     return a + b;
   } catch (const ir::RationalOverflow&) {
-    has_rounded_ = true;
-    return Rational::from_double(a.to_double() + b.to_double()).value_or(0);
+    const std::optional<Rational> rounded = Rational::from_double(a.to_double() + b.to_double());
+    has_rounded_ = has_rounded_ || rounded.has_value();
+    return rounded;
   }
 }
 
-Rational ExprBuilder::multiply_rounded(const Rational& a, const Rational& b) {
+std::optional<Expr> ExprBuilder::scaled_sum(const Rational& c, Expr sum) {
+  std::vector<Term> scaled;
   try {
-    return a * b;
+    for (const Term& t : sum->terms) scaled.push_back({c * t.coefficient, t.value});
   } catch (const ir::RationalOverflow&) {
-    has_rounded_ = true;
-    return Rational::from_double(a.to_double() * b.to_double()).value_or(0);
+    return std::nullopt;
   }
+  return add_terms(scaled);
 }
 
 Term ExprBuilder::split_coefficient(Expr e) const {
@@ -162,6 +165,7 @@ Expr ExprBuilder::add(std::span<const Expr> values) {
 
 Expr ExprBuilder::add_terms(std::span<const Term> given) {
   std::map<ExprKey, Term> merged;
+  std::vector<Term> apart;  // whose coefficient and that of their equal do not fit into one
   std::vector<Expr> masked;
   for (const Term& t : given) {
     // The mask of an additive mask becomes the mask of the sum; a negative multiple of one is +inf there and stays a term.
@@ -170,12 +174,18 @@ Expr ExprBuilder::add_terms(std::span<const Term> given) {
       continue;
     }
     const auto [at, is_new] = merged.emplace(t.value->key, t);
-    if (!is_new) at->second.coefficient = add_rounded(at->second.coefficient, t.coefficient);
+    if (is_new) continue;
+    if (const std::optional<Rational> both = added(at->second.coefficient, t.coefficient))
+      at->second.coefficient = *both;
+    else
+      apart.push_back(t);
   }
   ExprData sum;
   std::vector<Expr> values;
   for (auto& [key, t] : merged)
     if (!t.coefficient.is_zero()) sum.terms.push_back(t), values.push_back(t.value);
+  sum.terms.insert(sum.terms.end(), apart.begin(), apart.end());
+  std::stable_sort(sum.terms.begin(), sum.terms.end(), [](const Term& a, const Term& b) { return by_key(a.value, b.value); });
   Expr result;
   if (sum.terms.empty()) {
     result = zero_;
@@ -189,13 +199,12 @@ Expr ExprBuilder::add_terms(std::span<const Term> given) {
   if (masked.empty()) return result;
   std::vector<Expr> conditions, inside{result};
   for (Expr m : masked) conditions.push_back(m->operands[0]), inside.push_back(m->operands[1]);
-  return select(conjunction(conditions), add(inside), negative_infinity_);
+  return select(conjunction(conditions), add(inside), negative_infinity_, common_element(masked));
 }
 
 Expr ExprBuilder::scale(const Rational& c, Expr e) {
   if (c.is_one()) return e;
   if (c.is_zero()) return zero_;
-  if (e->is(ExprKind::number)) return number(multiply_rounded(c, e->number));
   if (e->is(ExprKind::infinity)) {
     ExprData infinity;
     infinity.kind = ExprKind::infinity;
@@ -203,14 +212,11 @@ Expr ExprBuilder::scale(const Rational& c, Expr e) {
     infinity.number = c.is_negative() == e->number.is_negative() ? 1 : -1;
     return pool_.intern(std::move(infinity));
   }
-  if (e->is(ExprKind::add)) {
-    std::vector<Term> scaled;
-    for (const Term& t : e->terms) scaled.push_back({multiply_rounded(c, t.coefficient), t.value});
-    return add_terms(scaled);
-  }
+  if (e->is(ExprKind::add))
+    if (const std::optional<Expr> sum = scaled_sum(c, e)) return *sum;
   // A masked value keeps its infinity, with the sign of the coefficient.
   if (e->is(ExprKind::select) && e->operands[2]->is(ExprKind::infinity))
-    return select(e->operands[0], scale(c, e->operands[1]), scale(c, e->operands[2]));
+    return select(e->operands[0], scale(c, e->operands[1]), scale(c, e->operands[2]), e->element);
   return multiply(c, {{e, 1}});
 }
 
@@ -219,7 +225,7 @@ Expr ExprBuilder::scale(const Rational& c, Expr e) {
 Expr ExprBuilder::exp(Expr u) {
   if (u == zero_) return one_;
   if (u->is_negative_infinity()) return zero_;
-  if (is_masked(u)) return select(u->operands[0], exp(u->operands[1]), zero_);
+  if (is_masked(u)) return select(u->operands[0], exp(u->operands[1]), zero_, u->element);
   // exp(u + c log x) = x^c exp(u)
   std::vector<Term> rest;
   std::vector<Factor> powers;
@@ -241,7 +247,7 @@ Expr ExprBuilder::log(Expr u) {
   if (u == zero_) return negative_infinity_;
   if (u->is(ExprKind::exp)) return u->operands[0];
   const auto indicator_at = [](const Factor& f) { return f.base->is(ExprKind::indicator); };
-  if (u->is(ExprKind::indicator)) return select(u->operands[0], zero_, negative_infinity_);
+  if (u->is(ExprKind::indicator)) return select(u->operands[0], zero_, negative_infinity_, u->element);
   if (u->is(ExprKind::mul)) {
     if (std::any_of(u->factors.begin(), u->factors.end(), indicator_at)) {
       std::vector<Expr> conditions;
@@ -251,7 +257,7 @@ Expr ExprBuilder::log(Expr u) {
           conditions.push_back(f.base->operands[0]);
         else
           rest.push_back(f);
-      return select(conjunction(conditions), log(multiply(u->number, std::move(rest))), negative_infinity_);
+      return select(conjunction(conditions), log(multiply(u->number, std::move(rest))), negative_infinity_, u->element);
     }
     if (!u->number.is_negative()) {
       std::vector<Expr> sum;
@@ -293,6 +299,11 @@ Expr ExprBuilder::maximum(Expr a, Expr b) {
   return function(OpKind::maximum_, std::move(both), element);
 }
 
+Expr ExprBuilder::wrapped(Expr integer, Element element) {
+  if (integer->element == element || fits(integer_range(integer), element)) return integer;
+  return function(OpKind::cast_, {integer}, element);
+}
+
 Expr ExprBuilder::function(OpKind op, std::vector<Expr> operands, Element element, std::uint64_t bits) {
   // Odd functions: tanh(-x) = -tanh(x), and the like.
   if ((op == OpKind::tanh_ || op == OpKind::erf_) && split_coefficient(operands[0]).coefficient.is_negative())
@@ -308,8 +319,7 @@ Expr ExprBuilder::function(OpKind op, std::vector<Expr> operands, Element elemen
 
 // Narrow floats are computed in f32: `bits` names the types between which the bits are the same.
 Expr ExprBuilder::bitcast(Expr x, Element from, Element to) {
-  const Element computed = ir::is_float(to) && to != Element::f64 ? Element::f32 : to;
-  return function(OpKind::bitcast_, {x}, computed, bitcast_types(from, to));
+  return function(OpKind::bitcast_, {x}, computed(to), bitcast_types(from, to));
 }
 
 // ---- conditions ----
@@ -353,10 +363,10 @@ Expr ExprBuilder::negation(Expr condition) {
   return make(ExprKind::negation, {condition}, Element::boolean);
 }
 
-Expr ExprBuilder::indicator(Expr condition) {
+Expr ExprBuilder::indicator(Expr condition, Element element) {
   if (condition == truth(true)) return one_;
   if (condition == truth(false)) return zero_;
-  return multiply(1, {{make(ExprKind::indicator, {condition}, Element::f32), 1}});
+  return multiply(1, {{make(ExprKind::indicator, {condition}, element), 1}});
 }
 
 Expr ExprBuilder::select(Expr condition, Expr value, Expr other, Element element) {
@@ -366,12 +376,14 @@ Expr ExprBuilder::select(Expr condition, Expr value, Expr other, Element element
   // m ? (n ? a : b) : b = m and n ? a : b
   if (value->is(ExprKind::select) && value->operands[2] == other)
     return select(conjunction({condition, value->operands[0]}), value->operands[1], other, element);
-  const bool is_float = !ir::is_integer(element) && !is_integer(value) && !is_integer(other) && value->element != Element::boolean;
-  if (is_float && other == zero_) return multiply(1, {{value, 1}, {make(ExprKind::indicator, {condition}, Element::f32), 1}});
-  if (is_float && value == zero_ && !other->is(ExprKind::infinity))
-    return multiply(1, {{other, 1}, {make(ExprKind::indicator, {negation(condition)}, Element::f32), 1}});
+  if (value->element == Element::boolean) return make(ExprKind::select, {condition, value, other}, Element::boolean);
+  // Positions are integers of no type: 64 bits hold them.
+  if (ir::is_integer(element) || is_integer(value) || is_integer(other))
+    return make(ExprKind::select, {condition, value, other}, ir::is_integer(element) ? element : Element::i64);
   const Expr both[] = {value, other};
-  const Element common = value->element == Element::boolean ? Element::boolean : is_float ? common_element(both) : Element::i64;
+  const Element common = element == Element::f64 ? Element::f64 : common_element(both);
+  if (other == zero_) return multiply(1, {{value, 1}, {indicator(condition, common), 1}});
+  if (value == zero_ && !other->is(ExprKind::infinity)) return multiply(1, {{other, 1}, {indicator(negation(condition), common), 1}});
   return make(ExprKind::select, {condition, value, other}, common);
 }
 

@@ -3,7 +3,8 @@
 // The rules, in the order of their worth (each has a test in tests/unit/passes/fusion/normal_form_test.cpp):
 //   1. Products are flat: x / y = x y^-1; sqrt, rsqrt, square are rational powers; (x y)^p = x^p y^p for factors known to be >= 0;
 //      (x^2)^(1/2) = |x|. Roots of numbers stay exact: 96^(1/2) = 4 * 2^(1/2) * 3^(1/2).
-//   2. Numbers stand in front of products, and are distributed over sums: c (a + b) = c a + c b.
+//   2. Numbers stand in front of products, and are distributed over sums: c (a + b) = c a + c b. Where a coefficient would have more than
+//      127 bits, as that of (1e-20 x)^2, the number is a factor like any other.
 //   3. What lacks the axes of a reduction leaves it: factors and numbers leave a sum, positive numbers leave a maximum.
 //   4. exp(u + c log x) = x^c exp(u); exp(a) exp(b) = exp(a + b); log(c exp(a) x^p) = log c + a + p log x for factors known to be >= 0.
 //   5. min x = -max(-x), for floats: only maxima exist.
@@ -15,6 +16,7 @@
 // Integer expressions are exact integers: GraphToExprs makes sums and products of them only where no step can wrap.
 #pragma once
 #include <functional>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -42,8 +44,8 @@ class ExprBuilder {
   Expr number(const Rational&);
   /// A number if the double is a rational that fits, infinity, or a constant.
   Expr constant(double);
-  /// The value of an expression over symbols.
-  Expr extent(const Dim&);
+  /// The value of an expression over symbols, as an integer or as a float: floats have fractions, integers are positions.
+  Expr extent(const Dim&, ir::Element = ir::Element::i64);
   Expr index(Axis);
   Expr load(Tensor, std::vector<Expr> indices);
   Expr random(std::uint64_t seed, Expr counter);
@@ -63,7 +65,10 @@ class ExprBuilder {
   Expr absolute(Expr);
   Expr maximum(Expr, Expr);
   Expr minimum(Expr a, Expr b) { return scale(-1, maximum(scale(-1, a), scale(-1, b))); }
-  /// Any other element-wise op, by its row in the table; `bits` for what the op takes beside its operands (a seed).
+  /// An exact integer as a value of a type, in which it wraps.
+  Expr wrapped(Expr integer, ir::Element);
+  /// Any other element-wise op, by its row in the table; `bits` for what the op takes beside its operands (a seed; of a comparison or a
+  /// test: operand_bits).
   Expr function(ir::OpKind, std::vector<Expr> operands, ir::Element, std::uint64_t bits = 0);
   /// The bits of a value of type `from` as a value of type `to`.
   Expr bitcast(Expr, ir::Element from, ir::Element to);
@@ -76,13 +81,15 @@ class ExprBuilder {
   Expr conjunction(std::span<const Expr>);
   Expr conjunction(std::initializer_list<Expr> values) { return conjunction(std::span(values.begin(), values.size())); }
   Expr negation(Expr);
-  Expr indicator(Expr condition);
-  /// `element`: an integer type if the values are integers, which numbers alone do not say.
+  Expr indicator(Expr condition, ir::Element = ir::Element::f32);
+  /// `element`: that of the values, which numbers alone do not say.
   Expr select(Expr condition, Expr value, Expr other, ir::Element element = ir::Element::f32);
 
   // ---- reductions ----
-  /// The body combined over the axes. operand_element: the type in which factors of a product are multiplied.
-  Expr reduce(graph::Combine, const AxisSet&, Expr body, ir::Element operand_element = ir::Element::f32);
+  /// The body combined over the axes. operand_element: the type in which factors of a product are multiplied. element: of the result, in
+  /// which integers wrap; none: the body's.
+  Expr reduce(graph::Combine, const AxisSet&, Expr body, ir::Element operand_element = ir::Element::f32,
+              std::optional<ir::Element> element = {});
   /// By a function of the user, along one axis: it need not be commutative.
   Expr reduce_by(const CombiningFunction&, Axis, Expr body);
 
@@ -114,9 +121,11 @@ class ExprBuilder {
  private:
   class ProductBuilder;
   Expr make(ExprKind, std::vector<Expr> operands, ir::Element);
-  Expr reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ir::Element operand_element);
-  Rational add_rounded(const Rational&, const Rational&);
-  Rational multiply_rounded(const Rational&, const Rational&);
+  Expr reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ir::Element operand_element, ir::Element result);
+  /// The sum of two coefficients; none if it neither fits nor rounds to a fraction that does.
+  std::optional<Rational> added(const Rational&, const Rational&);
+  /// A sum with its coefficients multiplied; none if one of them does not fit.
+  std::optional<Expr> scaled_sum(const Rational&, Expr);
 
   ExprPool& pool_;
   Expr zero_, one_, negative_infinity_;

@@ -30,7 +30,7 @@ class ExprBuilder::ProductBuilder {
       case ExprKind::exp: exponents_.push_back(b_.scale(exponent, base->operands[0])); return;
       case ExprKind::indicator:
         if (!exponent.is_negative()) {
-          conditions_.push_back(base->operands[0]);
+          take_condition(base->operands[0], base->element);
           return;
         }
         break;
@@ -47,7 +47,7 @@ class ExprBuilder::ProductBuilder {
       const Expr condition = b_.conjunction(conditions_);
       if (condition == b_.truth(false)) return b_.zero();
       if (const Expr selected = resolve_select(condition)) return selected;
-      if (condition != b_.truth(true)) merge(b_.make(ExprKind::indicator, {condition}, Element::f32), 1);
+      if (condition != b_.truth(true)) merge(b_.make(ExprKind::indicator, {condition}, mask_element_), 1);
     }
     if (!exponents_.empty()) {
       const Expr exponential = b_.exp(b_.add(exponents_));
@@ -63,8 +63,9 @@ class ExprBuilder::ProductBuilder {
     if (all.size() == 1 && all[0].exponent.is_one()) {
       const Expr only = all[0].base;
       if (coefficient_.is_one()) return only;
-      if (only->is(ExprKind::add) || (only->is(ExprKind::select) && only->operands[2]->is(ExprKind::infinity)) ||
-          only->is(ExprKind::infinity))
+      if (only->is(ExprKind::add))
+        if (const std::optional<Expr> sum = b_.scaled_sum(coefficient_, only)) return *sum;
+      if ((only->is(ExprKind::select) && only->operands[2]->is(ExprKind::infinity)) || only->is(ExprKind::infinity))
         return b_.scale(coefficient_, only);
     }
     ExprData e;
@@ -78,7 +79,20 @@ class ExprBuilder::ProductBuilder {
   }
 
  private:
-  void times(const Rational& c) { coefficient_ = b_.multiply_rounded(coefficient_, c); }
+  // A number that does not fit into the coefficient is a factor.
+  void times(const Rational& c) {
+    try {
+      coefficient_ = coefficient_ * c;
+    } catch (const ir::RationalOverflow&) {
+      if (c.is_negative()) coefficient_ = -coefficient_;
+      merge(b_.number(c.is_negative() ? -c : c), 1);
+    }
+  }
+
+  void take_condition(Expr condition, Element element) {
+    conditions_.push_back(condition);
+    if (element == Element::f64) mask_element_ = Element::f64;
+  }
 
   void merge(Expr base, const Rational& exponent) {
     const auto [at, is_new] = factors_.emplace(base->key, Factor{base, exponent});
@@ -144,9 +158,10 @@ class ExprBuilder::ProductBuilder {
     if (!is_integer(base)) {
       const auto first = std::find_if(base->terms.begin(), base->terms.end(), [&](const Term& t) { return t.value != b_.one(); });
       const Rational c = first->coefficient;
-      if (!c.is_one() && (!c.is_negative() || exponent.is_integer())) {
+      const bool is_movable = !c.is_one() && (!c.is_negative() || exponent.is_integer());
+      if (const std::optional<Expr> monic = is_movable ? b_.scaled_sum(Rational(1) / c, base) : std::nullopt) {
         take_number(c, exponent);
-        base = b_.scale(Rational(1) / c, base);
+        base = *monic;
       }
     }
     merge(base, exponent);
@@ -164,7 +179,7 @@ class ExprBuilder::ProductBuilder {
       factors_.erase(at);
       std::vector<Factor> all = listed();
       all.push_back({base->operands[1], exponent});
-      all.push_back({b_.indicator(condition), 1});
+      all.push_back({b_.indicator(condition, base->element == Element::f64 ? Element::f64 : mask_element_), 1});
       for (Expr u : exponents_) all.push_back({b_.exp(u), 1});
       return b_.multiply(coefficient_, std::move(all));
     }
@@ -183,6 +198,7 @@ class ExprBuilder::ProductBuilder {
   std::map<ExprKey, Factor> factors_;
   std::map<ir::Int128, Rational> roots_;
   std::vector<Expr> exponents_, conditions_;
+  Element mask_element_ = Element::f32;  // of the indicator of all conditions
 };
 
 Expr ExprBuilder::multiply(Rational coefficient, std::vector<Factor> factors) {

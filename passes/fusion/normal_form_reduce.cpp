@@ -20,27 +20,33 @@ bool is_integer(Expr e) { return ir::is_integer(e->element); }
 
 // ---- reductions ----
 
-Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, Element operand_element) {
-  if (axes.empty()) return body;
-  const bool is_float = !is_integer(body) && body->element != Element::boolean;
-  if (combine == Combine::min && is_float) return scale(-1, reduce(Combine::max, axes, scale(-1, body)));
+Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, Element operand_element, std::optional<Element> element) {
+  const Element result = element.value_or(body->element);
+  if (axes.empty()) return ir::is_integer(result) ? wrapped(body, result) : body;
+  const bool is_float = ir::is_float(result);
+  if (combine == Combine::min && is_float) return scale(-1, reduce(Combine::max, axes, scale(-1, body), operand_element, result));
   if (combine != Combine::sum) operand_element = Element::f32;
   const AxisSet here = axes.common(body->axes), absent = axes.without(here);
-  if (combine == Combine::sum && (is_float || body->is(ExprKind::number))) return reduce_sum(here, absent, body, operand_element);
+  if (combine == Combine::sum && is_float) return reduce_sum(here, absent, body, operand_element, result);
+  if (combine == Combine::sum && body->is(ExprKind::number)) {
+    std::vector<Factor> count{{body, 1}};
+    for (Axis a : absent) count.push_back({extent(a->extent), 1});
+    return wrapped(multiply(1, std::move(count)), result);
+  }
   const bool idempotent = combine == Combine::max || combine == Combine::min || combine == Combine::any || combine == Combine::all;
   if (here.empty() && idempotent) return body;
   if (combine == Combine::max && is_float) {
     const auto [c, rest] = split_coefficient(body);
-    if (!c.is_one() && !c.is_negative()) return scale(c, reduce(combine, here, rest));
+    if (!c.is_one() && !c.is_negative()) return scale(c, reduce(combine, here, rest, operand_element, result));
   }
-  if (body->is(ExprKind::reduce) && body->combine == combine && idempotent && !here.intersects(body->bound)) {
+  if (body->is(ExprKind::reduce) && body->combine == combine && body->element == result && idempotent && !here.intersects(body->bound)) {
     AxisSet all = here;
     all.insert(body->bound);
-    return reduce(combine, all, body->operands[0]);
+    return reduce(combine, all, body->operands[0], operand_element, result);
   }
   ExprData e;
   e.kind = ExprKind::reduce;
-  e.element = body->element;
+  e.element = result;
   e.combine = combine;
   e.bound = idempotent ? here : axes;
   e.operand_element = operand_element;
@@ -72,9 +78,9 @@ Expr ExprBuilder::scan(Combine combine, Axis axis, bool reverse, Expr body, Expr
   return pool_.intern(std::move(e));
 }
 
-Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, Element operand_element) {
+Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, Element operand_element, Element result) {
   std::vector<Factor> outside;
-  for (Axis a : absent) outside.push_back({extent(a->extent), 1});
+  for (Axis a : absent) outside.push_back({extent(a->extent, result), 1});
   if (here.empty()) {
     outside.push_back({body, 1});
     return multiply(1, std::move(outside));
@@ -82,7 +88,7 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
   Term scaled = split_coefficient(body);
   if (body->is(ExprKind::add)) {
     const auto first = std::find_if(body->terms.begin(), body->terms.end(), [&](const Term& t) { return t.value != one_; });
-    scaled = {first->coefficient, scale(Rational(1) / first->coefficient, body)};
+    if (const std::optional<Expr> monic = scaled_sum(Rational(1) / first->coefficient, body)) scaled = {first->coefficient, *monic};
   }
   std::vector<Factor> inside;
   for (const Factor& f : factors(scaled.value)) {
@@ -92,18 +98,18 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
       outside.push_back(f);
   }
   if (!outside.empty() || !scaled.coefficient.is_one()) {
-    outside.push_back({reduce(Combine::sum, here, multiply(1, std::move(inside)), operand_element), 1});
+    outside.push_back({reduce(Combine::sum, here, multiply(1, std::move(inside)), operand_element, result), 1});
     return multiply(scaled.coefficient, std::move(outside));
   }
   if (body->is(ExprKind::reduce) && body->combine == Combine::sum && !here.intersects(body->bound) &&
-      body->operand_element == operand_element) {
+      body->operand_element == operand_element && body->element == result) {
     AxisSet all = here;
     all.insert(body->bound);
-    return reduce(Combine::sum, all, body->operands[0], operand_element);
+    return reduce(Combine::sum, all, body->operands[0], operand_element, result);
   }
   ExprData e;
   e.kind = ExprKind::reduce;
-  e.element = body->element;
+  e.element = result;
   e.combine = Combine::sum;
   e.bound = here;
   e.operand_element = operand_element;
@@ -181,11 +187,11 @@ Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
     case ExprKind::equal: return equal(operands[0], operands[1]);
     case ExprKind::conjunction: return conjunction(operands);
     case ExprKind::negation: return negation(operands[0]);
-    case ExprKind::indicator: return indicator(operands[0]);
+    case ExprKind::indicator: return indicator(operands[0], e->element);
     case ExprKind::random: return random(e->bits, operands[0]);
     case ExprKind::reduce:
       if (e->combine == Combine::combine) return reduce_by(pool_.function(e->fold().function), *e->bound.begin(), operands[0]);
-      return reduce(e->combine, e->bound, operands[0], e->operand_element);
+      return reduce(e->combine, e->bound, operands[0], e->operand_element, e->element);
     case ExprKind::scan: return scan(e->combine, *e->bound.begin(), e->bits != 0, operands[0], operands[1], e->element);
     case ExprKind::reference: return reference(operands[0]);
     case ExprKind::shift_reference: return shift_reference(operands[0]);

@@ -25,7 +25,7 @@ Expr OwnAxes::renamed(Expr e, Axis a, ExprMap& done) {
   AxisSet bound = e->bound.without({a});
   bound.insert({own(a)});
   const Expr result = e->combine == graph::Combine::combine ? b_.reduce_by(b_.pool().function(e->fold().function), own(a), body)
-                                                            : b_.reduce(e->combine, bound, body, e->operand_element);
+                                                            : b_.reduce(e->combine, bound, body, e->operand_element, e->element);
   b_.pool().copy_sources(e, result);
   return done[e] = result;
 }

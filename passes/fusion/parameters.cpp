@@ -177,7 +177,8 @@ Expr ParameterFolding::distribute_product(Expr reduce) {
       std::vector<Factor> factors = body->factors;
       factors[i] = {t.value, 1};
       const Expr part = b_.multiply(body->number, std::move(factors));
-      parts.push_back(b_.scale(t.coefficient, distribute(b_.reduce(Combine::sum, reduce->bound, part, reduce->operand_element))));
+      parts.push_back(
+          b_.scale(t.coefficient, distribute(b_.reduce(Combine::sum, reduce->bound, part, reduce->operand_element, reduce->element))));
     }
     return b_.add(parts);
   }

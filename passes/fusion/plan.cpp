@@ -191,7 +191,7 @@ int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr 
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const Accumulator& a = accumulators[i];
     const bool is_one_fold = a.combine == combine && (combine != Combine::combine || a.fold() == reduce->fold());
-    if (a.pass == pass && is_one_fold && a.body == body) return static_cast<int>(i);
+    if (a.pass == pass && is_one_fold && a.body == body && a.element() == reduce->element) return static_cast<int>(i);
   }
   Accumulator a;
   a.combine = combine;
@@ -303,13 +303,6 @@ bool Plan::is_read_behind_loop(Expr reduce) const {
          std::any_of(reductions.begin(), reductions.end(), [&](const Reduction& r) {
            return std::any_of(r.terms.begin(), r.terms.end(), [&](const AccumulatorTerm& t) { return reads(t.factor); });
          });
-}
-
-ir::Element Accumulator::element() const {
-  if (ir::is_integer(body->element) && reduce->operand_element == ir::Element::i8) return ir::Element::i32;
-  if (body->is(ExprKind::number)) return ir::Element::f32;
-  // A body of extents alone, in a sum of floats.
-  return ir::is_integer(body->element) && ir::is_float(reduce->element) ? reduce->element : body->element;
 }
 
 Expr body_at_values(ExprBuilder& b, const Accumulator& a) {

@@ -43,7 +43,7 @@ struct Accumulator {
   std::vector<AccumulatorTerm> move;
   Expr reduce;  // a reduction of which it is a term
   Fold fold() const { return combine == graph::Combine::combine ? reduce->fold() : Fold(combine); }
-  ir::Element element() const;  // in which it adds up
+  ir::Element element() const { return reduce->element; }  // in which it adds up
 };
 
 struct Reduction {

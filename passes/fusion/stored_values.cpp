@@ -148,7 +148,7 @@ void StoredValues::replace_group(Expr product, const std::vector<Factor>& group,
   for (const Factor& f : group) left.erase(std::remove(left.begin(), left.end(), f), left.end());
   left.push_back({load, 1});
   const Rational coefficient = current->operands[0]->is(ExprKind::mul) ? current->operands[0]->number : Rational(1);
-  replaced[product] = b_.reduce(Combine::sum, product->bound, b_.multiply(coefficient, left), product->operand_element);
+  replaced[product] = b_.reduce(Combine::sum, product->bound, b_.multiply(coefficient, left), product->operand_element, product->element);
 }
 
 Expr StoredValues::store_combined(Expr root, Axis loop, Combined which, ExprMap& stored) {
@@ -176,7 +176,7 @@ Expr StoredValues::store_combined(Expr root, Axis loop, Combined which, ExprMap&
     }
     if (rest != b_.factors(e->operands[0])) {
       const Rational coefficient = e->operands[0]->is(ExprKind::mul) ? e->operands[0]->number : Rational(1);
-      replaced[e] = b_.reduce(e->combine, e->bound, b_.multiply(coefficient, rest), e->operand_element);
+      replaced[e] = b_.reduce(e->combine, e->bound, b_.multiply(coefficient, rest), e->operand_element, e->element);
       b_.pool().copy_sources(e, replaced[e]);
     } else {
       for (Expr x : children(e)) visit(x);

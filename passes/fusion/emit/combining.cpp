@@ -29,9 +29,6 @@ OpKind combine_op(Combine c) {
   return OpKind::add_;
 }
 
-// Narrow floats are computed in f32.
-Element computed(Element e) { return ir::is_float(e) && e != Element::f64 ? Element::f32 : e; }
-
 // Emits a function of the user for tiles or, in a region, for scalars.
 class FunctionEmitter {
  public:

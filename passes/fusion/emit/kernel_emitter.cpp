@@ -369,7 +369,7 @@ class KernelEmitter {
       for (const AccumulatorTerm& t : r.terms) {
         const Accumulator& a = plan_.accumulators[static_cast<std::size_t>(t.accumulator)];
         estimates.accumulators[t.accumulator] =
-            tiles_.combine(a.fold(), {plan_.loop}, a.body, a.reduce->operand_element, states_.order_of(a.axes), std::nullopt);
+            tiles_.combine(a.fold(), a.reduce, {plan_.loop}, a.body, states_.order_of(a.axes), std::nullopt);
       }
       const Part value = states_.terms_value(r, estimates);
       estimates.values[r.value] = tiles_.binary(OpKind::mul_, tiles_.cast(share, tiles_.element(value)), value, order_);
@@ -378,7 +378,7 @@ class KernelEmitter {
           return other.pass != pass || !contains(s->operands[0], other.value) || estimates.values.count(other.value) != 0;
         });
         if (found.count(s) != 0 || !is_ready) continue;
-        found[s] = states_.finite(states_.with(estimates, s->operands[0], order_));
+        found[s] = states_.finite(states_.with(estimates, s->operands[0], order_, s->element));
         tiles_.know(s, found[s]);
       }
     }

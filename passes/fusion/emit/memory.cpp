@@ -131,11 +131,8 @@ void TileValues::store(Tensor t, std::span<const Expr> index, Expr stored, const
   AxisSet axes;
   for (Expr i : index) axes.insert(i->axes);
   const Order own = restricted(order, axes);
-  const Part x =
-      ir::is_float(t->element) ? value_as(stored, own, ir::is_float(stored->element) ? stored->element : Element::f32) : value(stored, own);
-  const Part converted = t->element == Element::boolean                                  ? x
-                         : ir::is_integer(t->element) && ir::is_integer(stored->element) ? value_as(stored, own, t->element)
-                                                                                         : cast(x, t->element);
+  const bool is_wide = ir::is_float(t->element) && stored->element == Element::f64;
+  const Part converted = cast(value_as(stored, own, is_wide ? Element::f64 : computed(t->element)), t->element);
   const Part pointer = address(t, index, own);
   std::optional<Part> inside = mask(axes, own);
   // Programs that share the value leave it to the first of them.

@@ -51,7 +51,7 @@ Part TileValues::reduce_tile(const Fold& fold, const Part& p, int axes, End end)
   const std::int64_t axis = end == End::first ? 0 : static_cast<std::int64_t>(kept.size());
   std::vector<ir::Attr> attrs{ir::Attr{ir::AttrName::axis, axis, {}}};
   // Elements in any order: a tree, and vectors. Functions of the program are associative and no more.
-  if (!(fold == Combine::combine)) attrs.push_back(ir::Attr{ir::AttrName::commutative, 1, {}});
+  if (fold.combine != Combine::combine) attrs.push_back(ir::Attr{ir::AttrName::commutative, 1, {}});
   const ir::OpId op = ir_.create(OpKind::reduce_, std::span(&flat.value, 1), attrs);
   emit_region(op, fold, element);
   return {f.result(op), kept};
@@ -81,16 +81,16 @@ std::vector<Axis> TileValues::looped_axes(const AxisSet& axes) const {
   return looped;
 }
 
-Part TileValues::combine(const Fold& fold, const AxisSet& along, Expr body, Element operand_element, const Order& order,
+Part TileValues::combine(const Fold& fold, Expr reduction, const AxisSet& along, Expr body, const Order& order,
                          std::optional<Part> accumulator) {
   if (fold == Combine::sum)
-    if (const auto product = dot(along, body, operand_element, order, accumulator)) return *product;
+    if (const auto product = dot(reduction, along, body, order, accumulator)) return *product;
   Order inner = restricted(order, body->axes), reduced;
   for (Axis a : along)
     if (is_tiled(a)) reduced.push_back(a);
   const End end = end_of_reduced(body, along);
   inner.insert(end == End::first ? inner.begin() : inner.end(), reduced.begin(), reduced.end());
-  Part x = body->element == Element::boolean ? value(body, inner) : value_as(body, inner, body->element);
+  Part x = value_as(body, inner, reduction->element);
   AxisSet masked;
   for (Axis a : along)
     if (is_tiled(a) && !(fold == Combine::sum && is_zero_outside(exprs_.factors(body), a))) masked.insert(a);
@@ -121,8 +121,9 @@ Part TileValues::group_value(const std::vector<Factor>& factors, const Order& or
   return {broadcast(cast(x, element), order), order};
 }
 
-std::optional<Part> TileValues::dot(const AxisSet& along, Expr body, Element operand_element, const Order& order,
+std::optional<Part> TileValues::dot(Expr reduction, const AxisSet& along, Expr body, const Order& order,
                                     const std::optional<Part>& accumulator) {
+  const Element operand_element = reduction->operand_element;
   if (!body->is(ExprKind::mul) || !(body->number.is_one() || ir::is_float(body->element))) return std::nullopt;
   // Factors that share an axis of the result are one component; those with none go to the first.
   std::vector<std::pair<Order, std::vector<Factor>>> components;
@@ -169,9 +170,9 @@ std::optional<Part> TileValues::dot(const AxisSet& along, Expr body, Element ope
     if (std::none_of(group->begin(), group->end(), [&](const Factor& f) { return f.base->axes.intersects(along); })) return std::nullopt;
 
   Element multiplied = operand_element;
-  if (ir::is_integer(body->element)) {
-    if (operand_element != Element::i8) return std::nullopt;
-  } else if (body->element == Element::f64) {
+  if (ir::is_integer(reduction->element)) {
+    if (operand_element != Element::i8 || reduction->element != Element::i32) return std::nullopt;
+  } else if (reduction->element == Element::f64) {
     multiplied = Element::f64;
   } else if (!ir::is_float(operand_element)) {
     multiplied = Element::f32;
@@ -217,10 +218,7 @@ EmitScope TileValues::inner_scope(const AxisSet& bound) {
 Part TileValues::emit_reduction(Expr e, const Order& own) {
   const std::vector<Axis> looped = looped_axes(e->bound);
   std::optional<Part> start;
-  if (!looped.empty()) {
-    const bool is_wide = ir::is_integer(e->element) && e->operand_element == Element::i8;
-    start = neutral(e->fold(), is_wide ? Element::i32 : e->element, own);
-  }
+  if (!looped.empty()) start = neutral(e->fold(), e->element, own);
   push(inner_scope(e->bound));
   const Part result = emit_loops(e, own, looped, start);
   pop();
@@ -229,7 +227,7 @@ Part TileValues::emit_reduction(Expr e, const Order& own) {
 
 // Loops over tiles of the axes, each inside of the one before.
 Part TileValues::emit_loops(Expr e, const Order& own, std::span<const Axis> axes, const std::optional<Part>& start) {
-  if (axes.empty()) return combine(e->fold(), e->bound, e->operands[0], e->operand_element, own, start);
+  if (axes.empty()) return combine(e->fold(), e, e->bound, e->operands[0], own, start);
   const Axis axis = axes.front();
   const std::int64_t size = inner_tiles_.at(axis).size;
   ir::Function& f = ir_.function();

@@ -60,7 +60,7 @@ Expr StateEmitter::alias(Expr e, Axis part) {
   return aliases_[e] = exprs_.load(known ? known : exprs_.pool().add_tensor(std::move(info)), std::move(index));
 }
 
-Part StateEmitter::with(PartsByExpr known, Axis part, Expr e, const Order& order) {
+Part StateEmitter::with(PartsByExpr known, Axis part, Expr e, const Order& order, Element element) {
   EmitScope scope;
   scope.block = tiles_.scope().block;
   scope.before = tiles_.scope().before;
@@ -75,15 +75,15 @@ Part StateEmitter::with(PartsByExpr known, Axis part, Expr e, const Order& order
     scope.known = std::move(known);
   }
   tiles_.push(std::move(scope));
-  const Part result = tiles_.value_as(e, order, e->is(ExprKind::number) ? Element::f32 : e->element);
+  const Part result = tiles_.value_as(e, order, element);
   tiles_.pop();
   return result;
 }
 
-Part StateEmitter::with(const TileState& s, Expr e, const Order& order) {
+Part StateEmitter::with(const TileState& s, Expr e, const Order& order, Element element) {
   PartsByExpr known = s.values;
   known.insert(s.shifts.begin(), s.shifts.end());
-  return with(std::move(known), s.part, e, order);
+  return with(std::move(known), s.part, e, order, element);
 }
 
 Part StateEmitter::terms_value(const Reduction& r, const TileState& s) {
@@ -92,9 +92,7 @@ Part StateEmitter::terms_value(const Reduction& r, const TileState& s) {
   for (const AccumulatorTerm& t : r.terms) {
     Part x = s.accumulators.at(t.accumulator);
     if (!t.factor->is_number(1)) {
-      Part factor = with(s, t.factor, order);
-      if (tiles_.element(factor) != tiles_.element(x)) factor = tiles_.cast(factor, tiles_.element(x));
-      x = tiles_.binary(OpKind::mul_, factor, x, order);
+      x = tiles_.binary(OpKind::mul_, with(s, t.factor, order, r.value->element), x, order);
     }
     sum = sum ? tiles_.binary(OpKind::add_, *sum, x, order) : x;
   }
@@ -113,10 +111,10 @@ bool StateEmitter::has_sum(Expr exponent, const TileState& s) const {
 Part StateEmitter::scale(Expr exponent, const TileState& from, const TileState& to) {
   const Expr reference = exprs_.reference(exponent);
   const bool is_known = tiles_.scope().known.count(reference) != 0;
-  const Part now = is_known ? tiles_.value(reference, order_) : pointed(with(to, exponent, order_));
+  const Part now = is_known ? tiles_.value(reference, order_) : pointed(with(to, exponent, order_, exponent->element));
   Order order = order_;
   if (from.part) order.push_back(from.part);
-  const Part raw = with(from, exponent, order);
+  const Part raw = with(from, exponent, order, exponent->element);
   const Part old = has_sum(exponent, from) ? pointed(raw) : raw;
   return tiles_.exp_of_change(now, old, order);
 }
@@ -131,7 +129,7 @@ Part StateEmitter::shifted(const Accumulator& a, const TileState& from, const Ti
   std::optional<Part> sum;
   for (const AccumulatorTerm& t : a.move) {
     Part x = from.accumulators.at(t.accumulator);
-    if (!t.factor->is_number(1)) x = tiles_.binary(OpKind::mul_, with(known, from.part, t.factor, order), x, order);
+    if (!t.factor->is_number(1)) x = tiles_.binary(OpKind::mul_, with(known, from.part, t.factor, order, a.element()), x, order);
     sum = sum ? tiles_.binary(OpKind::add_, *sum, x, order) : x;
   }
   return *sum;
@@ -166,7 +164,7 @@ Part StateEmitter::accumulated(const AbsorbStep& step, const TileState* old, con
     if (start) next = tiles_.combine_parts(a.fold(), *start, next, order);
   } else {
     const Expr body = is_whole_ ? body_of_whole(a, now) : body_in_loop(a, now);
-    next = tiles_.combine(a.fold(), {plan_.loop}, body, a.reduce->operand_element, order, start);
+    next = tiles_.combine(a.fold(), a.reduce, {plan_.loop}, body, order, start);
   }
   next = {tiles_.broadcast(next, order), order};
   return tiles_.element(next) == a.element() ? next : tiles_.cast(next, a.element());
@@ -178,7 +176,7 @@ Expr StateEmitter::body_in_loop(const Accumulator& a, const TileState& now) {
   std::vector<Expr> references;
   collect_references(a.body, seen, references);
   for (Expr r : references)
-    if (tiles_.scope().known.count(r) == 0) tiles_.know(r, pointed(with(now, r->operands[0], order_)));
+    if (tiles_.scope().known.count(r) == 0) tiles_.know(r, pointed(with(now, r->operands[0], order_, r->element)));
   return a.body;
 }
 
@@ -212,7 +210,7 @@ TileState StateEmitter::absorb(const PassState& pass, TileState* old, TileState*
         break;
       }
       case AbsorbStep::Kind::shift:
-        now.shifts[step.shift] = finite(with(now, step.shift->operands[0], order_));
+        now.shifts[step.shift] = finite(with(now, step.shift->operands[0], order_, step.shift->element));
         tiles_.know(step.shift, now.shifts[step.shift]);
         break;
     }

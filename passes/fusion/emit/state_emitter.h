@@ -34,7 +34,7 @@ class StateEmitter {
   /// The value of a reduction from its accumulators.
   Part terms_value(const Reduction&, const TileState&);
   /// The value of an expression for the reductions and shift references of a state.
-  Part with(const TileState&, Expr, const Order&);
+  Part with(const TileState&, Expr, const Order&, ir::Element);
   /// A shift may be any number: what is none (0 / 0 before the first element) becomes 0.
   Part finite(const Part&);
   /// An exponent that may serve as a reference: 0 in place of +inf and NaN.
@@ -43,7 +43,7 @@ class StateEmitter {
   Order order_of(const AxisSet& axes, Axis part = nullptr) const;
 
  private:
-  Part with(PartsByExpr known, Axis part, Expr, const Order&);
+  Part with(PartsByExpr known, Axis part, Expr, const Order&, ir::Element);
   Part accumulated(const AbsorbStep&, const TileState* old, const TileState* incoming, const TileState& now);
   Expr body_in_loop(const Accumulator&, const TileState& now);
   Expr body_of_whole(const Accumulator&, const TileState& now);

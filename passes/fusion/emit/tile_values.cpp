@@ -15,13 +15,37 @@ namespace tilewright::passes::fusion {
 namespace {
 
 constexpr double kLog2E = 1.4426950408889634;
+// Of an integer power that is a product.
+constexpr std::int64_t kMostFactors = 4;
 
 using ir::Element;
 using ir::OpKind;
 using ir::ValueId;
 
-bool is_constant(Expr e) { return e->is(ExprKind::number) || e->is(ExprKind::constant); }
-double constant_value(Expr e) { return e->is(ExprKind::number) ? e->number.to_double() : std::bit_cast<double>(e->bits); }
+// log(2) or log(10) to a power: exponentials and logarithms to these bases are ops.
+std::optional<int> base_of_log(const Factor& f, const Rational& exponent) {
+  if (!f.base->is(ExprKind::log) || f.exponent != exponent) return std::nullopt;
+  for (const int base : {2, 10})
+    if (f.base->operands[0]->is_number(base)) return base;
+  return std::nullopt;
+}
+
+// log(x) / log(2) is log2(x), which is whole for powers of two. Takes both factors; none if they are not there.
+struct LogarithmToBase {
+  OpKind op;
+  Expr x;
+};
+std::optional<LogarithmToBase> take_logarithm(std::vector<Factor>& factors) {
+  const auto divisor = std::find_if(factors.begin(), factors.end(), [](const Factor& f) { return base_of_log(f, -1).has_value(); });
+  const auto logarithm = std::find_if(factors.begin(), factors.end(), [](const Factor& f) {
+    return f.base->is(ExprKind::log) && f.exponent.is_one() && !constant_value(f.base);
+  });
+  if (divisor == factors.end() || logarithm == factors.end()) return std::nullopt;
+  const LogarithmToBase taken{base_of_log(*divisor, -1) == 2 ? OpKind::log2_ : OpKind::log10_, logarithm->base->operands[0]};
+  const Factor both[] = {*divisor, *logarithm};
+  for (const Factor& f : both) std::erase(factors, f);
+  return taken;
+}
 
 // A symbol's own name; else the words and numbers of the expression: "512 n" is "extent_512_n".
 std::string extent_name(const std::string& text) {
@@ -34,7 +58,9 @@ std::string extent_name(const std::string& text) {
 
 }  // namespace
 
-Element index_element(Expr e) { return fits(integer_range(e), Element::i32) ? Element::i32 : Element::i64; }
+Element index_element(Expr e) {
+  return fits(integer_range(e), Element::i32) ? Element::i32 : e->element == Element::u64 ? Element::u64 : Element::i64;
+}
 
 // ---- scopes ----
 
@@ -207,9 +233,9 @@ std::optional<Part> TileValues::find_emitted(const std::map<std::pair<const Expr
 Part TileValues::value_as(Expr e, const Order& order, Element wanted) {
   if (ir::is_integer(wanted) && e->element != Element::boolean) return cast(emit_integer(e, order, wanted), wanted);
   if (ir::is_float(wanted)) {
-    if (is_constant(e)) return constant(wanted, constant_value(e));
+    if (const std::optional<Wide> number = constant_value(e)) return constant(wanted, static_cast<double>(*number));
     if (e->is(ExprKind::infinity)) return constant(wanted, e->number.is_negative() ? -HUGE_VAL : HUGE_VAL);
-    if (e->is(ExprKind::extent)) return cast(extent(e->extent, Element::i64), wanted);
+    if (e->is(ExprKind::extent)) return extent(e->extent, wanted);
     if (ir::is_integer(e->element)) return cast(emit_integer(e, order, index_element(e)), wanted);
   }
   return cast(value(e, order), wanted);
@@ -220,7 +246,7 @@ Part TileValues::emit(Expr e, const Order& own) {
     case ExprKind::number:
     case ExprKind::constant:
     case ExprKind::infinity: return value_as(e, own, Element::f32);
-    case ExprKind::extent:
+    case ExprKind::extent: return extent(e->extent, ir::is_float(e->element) ? e->element : index_element(e));
     case ExprKind::index: return emit_integer(e, own, index_element(e));
     case ExprKind::load: {
       const Part raw = loaded(e, own);
@@ -259,8 +285,8 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
   };
   std::vector<Summand> all;
   for (const Term& t : e->terms) {
-    if (is_constant(t.value))
-      all.push_back({constant(e->element, t.coefficient.to_double() * constant_value(t.value)), 1});
+    if (const std::optional<Wide> number = constant_value(t.value))
+      all.push_back({constant(e->element, static_cast<double>(wide(t.coefficient) * *number)), 1});
     else
       all.push_back({value_as(t.value, own, e->element), t.coefficient});
   }
@@ -285,6 +311,14 @@ Part TileValues::emit_float_sum(Expr e, const Order& own) {
 // that refers to it by one factor near 1: sums that are divided by each other do not see it. From 2^30 on the factor would not be near 1;
 // then a difference is 0 or at most -64, of which exp2 as well as exp is 1 or nearly 0.
 Part TileValues::emit_exp(Expr e, const Order& own) {
+  // exp(x log 2) is exp2(x).
+  for (const Factor& f : e->operands[0]->factors)
+    if (const std::optional<int> base = base_of_log(f, 1)) {
+      std::vector<Factor> rest = e->operands[0]->factors;
+      std::erase(rest, f);
+      const Expr x = exprs_.multiply(e->operands[0]->number, std::move(rest));
+      return unary(*base == 2 ? OpKind::exp2_ : OpKind::exp10_, value_as(x, own, e->element));
+    }
   Expr reference;
   std::vector<Term> rest;
   for (const Term& t : exprs_.terms(e->operands[0])) {
@@ -300,7 +334,7 @@ Part TileValues::emit_exp(Expr e, const Order& own) {
   // The reference has the same factor, and is rounded: only powers of two leave a score that is its own reference at 0.
   int exponent = 0;
   const bool is_scaled =
-      rest.size() == 1 && !is_constant(rest[0].value) && std::fabs(std::frexp(rest[0].coefficient.to_double(), &exponent)) == 0.5;
+      rest.size() == 1 && !constant_value(rest[0].value) && std::fabs(std::frexp(rest[0].coefficient.to_double(), &exponent)) == 0.5;
   const Part x = is_scaled ? value_as(rest[0].value, own, Element::f32) : value_as(exprs_.add_terms(rest), own, Element::f32);
   Part factor = unit;
   if (is_scaled && !rest[0].coefficient.is_one())
@@ -330,7 +364,6 @@ Part TileValues::power(Expr base, const Rational& exponent, const Order& own, El
   const Part x = value_as(base, own, element);
   if (exponent == Rational(1, 2)) return unary(OpKind::sqrt_, x);
   if (exponent == Rational(-1, 2)) return unary(OpKind::rsqrt_, x);
-  constexpr std::int64_t kMostFactors = 4;
   if (exponent.is_integer() && !exponent.is_negative() && exponent <= Rational(kMostFactors)) {
     Part result = x;
     for (Rational i = 1; i < exponent; i += 1) result = binary(OpKind::mul_, result, x, own);
@@ -339,23 +372,54 @@ Part TileValues::power(Expr base, const Rational& exponent, const Order& own, El
   return binary(OpKind::pow_, x, constant(element, exponent.to_double()), own);
 }
 
+// Whether a constant is near the end of its type's range, or outside of it: as written, its parts need not have been.
+bool TileValues::is_far_from_one(Wide number, Element element) {
+  const int most = element == Element::f64 ? 900 : 100;
+  return number != 0 && std::isfinite(number) && std::abs(std::ilogb(number)) > most;
+}
+
+// Multiplies the factors in turn by powers of two, until the rest of the number is near 1: (1e-20 x)^2 is not 1e-40 x^2, which is inf or 0.
+Wide TileValues::share_out(Wide number, std::vector<Part>& numerator, std::vector<Part>& denominator, Element element) {
+  std::vector<Part>& factors = numerator.empty() ? denominator : numerator;
+  if (factors.empty()) return number;
+  const int most = element == Element::f64 ? 500 : 60;
+  for (std::size_t i = 0; std::abs(std::ilogb(number)) > most; ++i) {
+    const int step = std::ilogb(number) < 0 ? -most : most;
+    number = std::ldexp(number, -step);
+    Part& x = factors[i % factors.size()];
+    x = binary(OpKind::mul_, x, constant(element, std::ldexp(1.0, &factors == &numerator ? step : -step)), x.axes);
+  }
+  return number;
+}
+
 // numerator / denominator, each with few axes first. What has no other axes than the denominator is divided before the rest multiplies, so
 // that a tile with more axes is not divided. Conditions select around the whole product, since 0 * inf is NaN.
 Part TileValues::emit_float_product(Expr e, const Order& own) {
   std::vector<Part> numerator, denominator;
   std::vector<Expr> conditions;
-  double coefficient = e->number.to_double();
-  for (const Factor& f : e->factors) {
-    if (f.base->is(ExprKind::indicator) && f.exponent.is_one()) {
+  Wide number = wide(e->number);
+  std::vector<Factor> given = e->factors, factors;
+  if (const auto log = take_logarithm(given)) numerator.push_back(unary(log->op, value_as(log->x, own, e->element)));
+  for (const Factor& f : given) {
+    if (f.base->is(ExprKind::indicator) && f.exponent.is_one())
       conditions.push_back(f.base->operands[0]);
-    } else if (is_constant(f.base)) {
-      coefficient *= std::pow(constant_value(f.base), f.exponent.to_double());
-    } else if (f.exponent.is_negative() && f.exponent.is_integer()) {
-      denominator.push_back(power(f.base, -f.exponent, own, e->element));
-    } else {
-      numerator.push_back(power(f.base, f.exponent, own, e->element));
-    }
+    else if (const std::optional<Wide> value = constant_value(f.base))
+      number *= std::pow(*value, wide(f.exponent));
+    else
+      factors.push_back(f);
   }
+  const bool is_extreme = is_far_from_one(number, e->element);
+  for (const Factor& f : factors) {
+    const bool divides = f.exponent.is_negative() && f.exponent.is_integer();
+    std::vector<Part>& side = divides ? denominator : numerator;
+    const Rational exponent = divides ? -f.exponent : f.exponent;
+    // One by one, an extreme number is shared out to them.
+    const bool is_repeated = is_extreme && exponent.is_integer() && exponent <= Rational(kMostFactors);
+    const Part x = power(f.base, is_repeated ? Rational(1) : exponent, own, e->element);
+    side.insert(side.end(), is_repeated ? static_cast<std::size_t>(whole(exponent)) : 1, x);
+  }
+  if (is_extreme) number = share_out(number, numerator, denominator, e->element);
+  const auto coefficient = static_cast<double>(number);
   const auto product = [&](std::optional<Part> result, std::span<Part> parts) {
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.axes.size() < b.axes.size(); });
     for (const Part& p : parts) result = result ? binary(OpKind::mul_, *result, p, own) : p;
@@ -406,7 +470,7 @@ Part TileValues::extent(const Dim& d, Element element) {
 // Sums and products wrap alike in every width, so the width of the result is that of the operands.
 Part TileValues::emit_integer(Expr e, const Order& order, Element element) {
   switch (e->kind) {
-    case ExprKind::number: return integer(element, static_cast<std::int64_t>(e->number.numerator()));
+    case ExprKind::number: return integer(element, whole(e->number));
     case ExprKind::extent: return extent(e->extent, element);
     case ExprKind::index: return index(e->axis, order, element);
     case ExprKind::add: {
@@ -418,17 +482,16 @@ Part TileValues::emit_integer(Expr e, const Order& order, Element element) {
       std::optional<Part> sum;
       for (const auto& [part, c] : all) {
         const bool subtracts = sum && c == Rational(-1);
-        const Part x =
-            c.is_one() || subtracts ? part : binary(OpKind::mul_, part, integer(element, static_cast<std::int64_t>(c.numerator())), order);
+        const Part x = c.is_one() || subtracts ? part : binary(OpKind::mul_, part, integer(element, whole(c)), order);
         sum = sum ? binary(subtracts ? OpKind::sub_ : OpKind::add_, *sum, x, order) : x;
       }
       return *sum;
     }
     case ExprKind::mul: {
-      Part product = integer(element, static_cast<std::int64_t>(e->number.numerator()));
+      Part product = integer(element, whole(e->number));
       bool is_one = e->number.is_one();
       for (const Factor& f : e->factors)
-        for (Rational i = 0; i < f.exponent; i += 1) {
+        for (std::int64_t i = whole_power(f); i > 0; --i) {
           const Part x = emit_integer(f.base, order, element);
           product = is_one ? x : binary(OpKind::mul_, product, x, order);
           is_one = false;
@@ -480,6 +543,7 @@ Part TileValues::emit_condition(Expr e, const Order& own) {
 Part TileValues::emit_function(Expr e, const Order& own) {
   if (e->function == OpKind::cast_) {
     const Expr x = e->operands[0];
+    if (e->bits != 0) return cast(value_as(x, own, operand_of_bits(e->bits)), e->element);
     if (ir::is_integer(e->element) && x->is(ExprKind::number)) return emit_integer(x, own, e->element);
     return cast(ir::is_integer(x->element) ? emit_integer(x, own, index_element(x)) : value(x, own), e->element);
   }
@@ -489,10 +553,10 @@ Part TileValues::emit_function(Expr e, const Order& own) {
   }
   const ir::OpInfo& info = ir::info(e->function);
   // Operands of comparisons and tests have a type of their own; those of other ops have the result's.
-  Element element = e->element;
+  Element element = e->element == Element::boolean && e->bits != 0 ? operand_of_bits(e->bits) : e->element;
   const bool keeps_element = element != Element::boolean && info.family != ir::Family::convert;
   if (!keeps_element || e->function == OpKind::popcount_ || e->function == OpKind::clz_ || e->function == OpKind::ffs_)
-    for (Expr x : e->operands) element = is_constant(x) ? (element == Element::boolean ? Element::f32 : element) : x->element;
+    for (Expr x : e->operands) element = constant_value(x) ? (element == Element::boolean ? Element::f32 : element) : x->element;
   std::vector<Part> x;
   for (Expr operand : e->operands) x.push_back(value_as(operand, own, element));
   if (x.size() == 1) return unary(e->function, x[0]);

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "passes/fusion/emit/constant_value.h"
 #include "passes/fusion/normal_form.h"
 #include "tileir/builder.h"
 
@@ -119,10 +120,9 @@ class TileValues {
   ExprBuilder& exprs() { return exprs_; }
 
   // ---- reductions inside of a tile (reductions.cpp) ----
-  /// Combines what a body contributes along axes that have whole or masked tiles; adds it to `accumulator` if there is one. The result has
-  /// the axes of `order`.
-  Part combine(const Fold&, const AxisSet& along, Expr body, ir::Element operand_element, const Order& order,
-               std::optional<Part> accumulator);
+  /// What a body contributes along axes that have whole or masked tiles, by the fold and in the types of a reduction; added to
+  /// `accumulator` if there is one. The result has the axes of `order`.
+  Part combine(const Fold&, Expr reduction, const AxisSet& along, Expr body, const Order& order, std::optional<Part> accumulator);
   /// The neutral element.
   Part neutral(const Fold&, ir::Element, const Order&);
   Part combine_parts(const Fold&, const Part& earlier, const Part& later, const Order&);
@@ -170,6 +170,8 @@ class TileValues {
   Part emit_float_product(Expr, const Order&);
   Part emit_exp(Expr, const Order&);
   Part is_moderate(const Part&);
+  static bool is_far_from_one(Wide, ir::Element);
+  Wide share_out(Wide number, std::vector<Part>& numerator, std::vector<Part>& denominator, ir::Element);
   Part power(Expr base, const Rational& exponent, const Order&, ir::Element);
   Part emit_integer(Expr, const Order&, ir::Element);
   Part emit_condition(Expr, const Order&);
@@ -181,8 +183,7 @@ class TileValues {
   ir::ValueId parameter(Tensor);
   Part address(Tensor, std::span<const Expr> index, const Order&);
   std::optional<Part> access_mask(Tensor, std::span<const Expr> index, const AxisSet&, const Order&);
-  std::optional<Part> dot(const AxisSet& along, Expr body, ir::Element operand_element, const Order&,
-                          const std::optional<Part>& accumulator);
+  std::optional<Part> dot(Expr reduction, const AxisSet& along, Expr body, const Order&, const std::optional<Part>& accumulator);
   Part group_value(const std::vector<Factor>&, const Order& order, const AxisSet& along, ir::Element);
   static Order united(const Part&, const Part&, const Part&, const Order&);
   End end_of_reduced(Expr body, const AxisSet& along) const;
@@ -199,7 +200,7 @@ class TileValues {
   AxisMap<InnerTile> inner_tiles_;
 };
 
-/// The integer type in which an expression and an access are computed: i32 where every value fits.
+/// The integer type in which an expression and an access are computed: i32 where every value fits, else 64 bits with or without a sign.
 ir::Element index_element(Expr);
 
 }  // namespace tilewright::passes::fusion

@@ -213,6 +213,77 @@ TEST_CASE("graph programs: f16 and bf16 meet in f32, weights of a norm may be wi
   p.check();
 }
 
+TEST_CASE("graph programs: masked integers wrap, and are greater or less, in their own type") {
+  const auto run = [&]<class T>(T) {
+    const int rows = 3, n = 70;
+    std::mt19937_64 engine(3);
+    std::vector<T> x, y;
+    std::vector<bool> is_kept;
+    for (int i = 0; i < rows * n; ++i) {
+      x.push_back(static_cast<T>(engine())), y.push_back(static_cast<T>(engine()));
+      is_kept.push_back(engine() % 4 != 0);
+    }
+    std::vector<int32_t> kept(is_kept.begin(), is_kept.end());
+    Numbers least, order, as_float, as_double;
+    for (int r = 0; r < rows; ++r) {
+      T masked_sum = 0, sum = 0;
+      for (int i = 0; i < n; ++i) {
+        masked_sum = static_cast<T>(masked_sum + (is_kept[r * n + i] ? x[r * n + i] : T(0)));
+        sum = static_cast<T>(sum + y[r * n + i]);
+      }
+      least.push_back(number_of(std::min(masked_sum, sum)));
+      order.push_back(masked_sum < sum);
+      for (int i = r * n; i < (r + 1) * n; ++i) {
+        const T choice = is_kept[i] ? x[i] : T(3);
+        as_float.push_back(number_of(static_cast<float>(choice)));
+        as_double.push_back(number_of(static_cast<double>(std::max(choice, y[i]))));
+      }
+    }
+    Program p;
+    auto a = p.input("x", {rows, n}, x), b = p.input("y", {rows, n}, y);
+    auto keep = p.input("keep", {rows, n}, kept) != 0;
+    const auto masked = tw::sum(tw::where(keep, a, T(0)), {1}), plain = tw::sum(b, {1});
+    p.output("least", tw::minimum(masked, plain), least, 0);
+    p.output("order", (masked < plain).template to<int32_t>(), order, 0);
+    const auto choice = tw::where(keep, a, T(3));
+    p.output("float", choice.template to<float>(), as_float, 1e-7);
+    p.output("double", tw::maximum(choice, b).template to<double>(), as_double, 0);
+    p.check();
+  };
+  run(int8_t()), run(uint8_t()), run(int16_t()), run(int32_t()), run(uint32_t()), run(int64_t()), run(uint64_t());
+}
+
+TEST_CASE("graph programs: doubles, and fractions of symbols") {
+  const auto run = [&]<class T>(T, double tolerance) {
+    for (const int n : {2, 61}) {
+      const int rows = 4;
+      const auto h = rounded_to<T>(normal(rows * n, 7, 2));
+      Numbers centred, normed, powers;
+      for (int r = 0; r < rows; ++r) {
+        double total = 0, mean = 0, square = 0;
+        for (int i = 0; i < n; ++i) total += std::exp(number_of(h[r * n + i])), mean += number_of(h[r * n + i]) / n;
+        for (int i = 0; i < n; ++i) square += (number_of(h[r * n + i]) - mean) * (number_of(h[r * n + i]) - mean) / n;
+        for (int i = 0; i < n; ++i) {
+          centred.push_back(std::exp(number_of(h[r * n + i])) / total - 1.0 / n);
+          normed.push_back((number_of(h[r * n + i]) - mean) / std::sqrt(square + 1e-3));
+          powers.push_back(std::exp2(number_of(h[r * n + i])) + std::log10(square + 1));
+        }
+      }
+      Program p;
+      const tw::Dim symbol = p.graph.dim("n");
+      auto x = p.input("x", {rows, symbol}, h);
+      const auto weights = tw::softmax(x, -1);
+      p.output("centred", weights - tw::mean(weights, {1}, true), centred, tolerance);
+      const auto differences = x - tw::mean(x, {1}, true);
+      const auto variance = tw::mean(differences * differences, {1}, true);
+      p.output("normed", differences / tw::sqrt(variance + T(1e-3)), normed, tolerance);
+      p.output("powers", tw::exp2(x) + tw::log10(variance + T(1)), powers, tolerance);
+      p.check();
+    }
+  };
+  run(float(), 1e-5), run(double(), 1e-13);
+}
+
 TEST_CASE("graph programs: broadcasting of ranks 0 to 6") {
   const int e[] = {2, 3, 2, 2, 3, 5};
   const auto hx = normal(2 * 3 * 2 * 2 * 3 * 5, 1), hrow = normal(5, 2), hmid = normal(2 * 3, 3), houter = normal(3 * 2, 4);

@@ -54,6 +54,20 @@ graph::Arguments random_arguments(const graph::Graph& g, const std::map<std::str
   return arguments;
 }
 
+graph::Arguments full_range_arguments(const graph::Graph& g, const std::map<std::string, std::int64_t>& symbols, std::uint64_t seed) {
+  graph::Arguments arguments = random_arguments(g, symbols, seed);
+  std::mt19937_64 engine(seed);
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    const graph::Node& n = g.node({static_cast<std::uint32_t>(i)});
+    if (n.op != graph::Op::input || !ir::is_integer(n.element)) continue;
+    const int width = ir::bits(n.element);
+    const std::uint64_t mask = width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1, top = std::uint64_t{1} << (width - 1);
+    const std::uint64_t ends[] = {0, 1, top - 1, top, mask};
+    for (std::uint64_t& bits : arguments.arrays[n.text]) bits = engine() % 4 == 0 ? ends[engine() % 5] : engine() & mask;
+  }
+  return arguments;
+}
+
 std::map<std::string, double> errors_of(const graph::Graph& g, const Program& program, const graph::Arguments& arguments) {
   const std::vector<std::int64_t> symbols = symbol_values(g, arguments.symbols);
   std::vector<std::vector<std::byte>> memory;

@@ -11,6 +11,9 @@ namespace tilewright::passes::fusion::test {
 /// Random inputs, and the given values of the symbols.
 graph::Arguments random_arguments(const graph::Graph&, const std::map<std::string, std::int64_t>& symbols, std::uint64_t seed);
 
+/// The same with integers of their whole range, whose ends are among them.
+graph::Arguments full_range_arguments(const graph::Graph&, const std::map<std::string, std::int64_t>& symbols, std::uint64_t seed);
+
 /// The relative error of each output against the graph in double precision.
 std::map<std::string, double> errors_of(const graph::Graph&, const Program&, const graph::Arguments&);
 
