@@ -136,6 +136,13 @@ bool Arguments::may_meet(const Reach& a, const Reach& b) {
   return !is_allocation || (a.begin <= b.end && b.begin <= a.end);
 }
 
+std::vector<Arguments::Reach> Arguments::written() const {
+  std::vector<Reach> written;
+  for (const Reach& r : reaches_)
+    if (words_.data()[r.word].type.indirection == Indirection::pointer) written.push_back(r);
+  return written;
+}
+
 void Arguments::add_value(Code code, std::uint64_t bits) {
   // The low bits decide, for any width and sign: 16 divides -32 in two's complement too.
   add_word({code}, bits, is_integer(code) && element_bytes(code) >= 2 ? power_of_two_in(bits) : 1);

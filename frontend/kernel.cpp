@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <typeinfo>
 #include <unordered_set>
 #include <utility>
@@ -13,11 +14,13 @@
 #include "frontend/compile_request.h"
 #include "frontend/trace.h"
 #include "frontend/trace_state.h"
+#include "frontend/tuning/first_write.h"
 #include "runtime/active_call.h"
 #include "runtime/devices.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/log.h"
 #include "runtime/ptxas.h"
+#include "runtime/write_observer.h"
 #include "tileir/graph/opaque_kernel.h"
 
 namespace tilewright::detail {
@@ -141,6 +144,37 @@ backend::CompiledKernel trace_and_compile(const Request& request, const Argument
   return compiled;
 }
 
+/// Tells a measurement on this thread what the launch may write. Throws Error if the kernel writes memory of unknown extent.
+void announce_writes(rt::WriteObserver& observer, const Request& request, rt::Device& device, rt::Stream& stream,
+                     const Arguments& arguments, Body body) {
+  std::optional<ir::Function> traced;
+  for (const Arguments::Reach& r : arguments.written()) {
+    if (r.buffer) {
+      observer.before_write(device, r.begin, r.end, stream, request.at);
+      continue;
+    }
+    bool is_known = false;
+    for (const rt::Region& region : device.memory().snapshot())
+      if (r.begin == region.begin || (region.begin < r.begin && r.begin < region.end())) {
+        is_known = true;
+        observer.before_write(device, region.begin, region.end(), stream, request.at);
+      }
+    if (is_known) continue;
+    if (!traced) traced = trace(request, arguments, body);
+    const ir::OpId write = tuning::first_write(*traced, r.word);
+    if (!write.valid()) continue;
+    std::vector<Note> notes{{traced->where(write), "it writes here"}};
+    if (const Location measured = location_of(observer.at()), here = location_of(request.at);
+        measured.file != here.file || measured.line != here.line)
+      notes.push_back({measured, "the launch is measured here"});
+    throw Error(location_of(request.at),
+                fmt::format("tune: kernel '{}' writes through a raw pointer that leads into no buffer: what is there cannot be put back "
+                            "between measurements; Device::wrap makes a buffer of it",
+                            request.kernel),
+                notes);
+  }
+}
+
 }  // namespace
 
 void set_max_specializations(KernelState* state, std::int64_t count, const Here& at) {
@@ -173,7 +207,10 @@ void launch(KernelState* state, const Launch& launch, Arguments& arguments, Body
       kernel.count_constants(constants);
       return loaded;
     });
-  device.launch(*executable, config, arguments.bits(), launch.stream.given() ? *launch.stream.stream().handle() : device.default_stream());
+  rt::Stream& stream = launch.stream.given() ? *launch.stream.stream().handle() : device.default_stream();
+  if (rt::WriteObserver* observer = rt::WriteObserver::current()) [[unlikely]]
+    announce_writes(*observer, request, device, stream, arguments, body);
+  device.launch(*executable, config, arguments.bits(), stream);
 }
 
 Compiled compile(KernelState* state, std::string_view target, const Launch& launch, Arguments& arguments, Body body, const Here& at) {

@@ -38,15 +38,16 @@ void device_print(const Text& format, std::span<const Handle* const> tiles) {
   e.b().create(ir::OpKind::device_print_, values, {text_attribute(ir::AttrName::text, format.text)});
 }
 
-void device_assert(const Handle& condition, const Text& text, const Maybe& mask) {
+void device_assert(const Handle& condition, const Text& text, const Maybe& mask, const Handle* seen) {
   Emit e("device_assert", text.at);
   e.expect_no_combine();
-  std::vector<ir::ValueId> operands{e.value(condition, "condition")};
-  if (mask.given()) {
-    constexpr std::string_view names[] = {"condition", "mask"};
-    operands.push_back(e.value(*mask.handle, names[1]));
-    e.broadcast_all(operands, names);
-  }
+  constexpr std::string_view names[] = {"condition", "mask", "seen"};
+  std::vector<ir::ValueId> operands{e.value(condition, names[0])};
+  if (mask.given()) operands.push_back(e.value(*mask.handle, names[1]));
+  // What is seen is the operand behind the mask.
+  if (seen && !mask.given()) operands.push_back(e.integer(e.type(operands[0]), 1));
+  if (seen) operands.push_back(e.value(*seen, names[2]));
+  if (operands.size() > 1) e.broadcast_all(operands, std::span(names).first(operands.size()));
   e.b().create(ir::OpKind::device_assert_, operands, {text_attribute(ir::AttrName::text, text.text)});
 }
 

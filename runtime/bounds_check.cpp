@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "runtime/violation.h"
 #include "tileir/text/plural.h"
 
 namespace tilewright::rt {
@@ -143,7 +144,7 @@ void BoundsCheck::report(std::span<const std::uint64_t> arguments, const Here& l
   if (failures_ > 1)
     launch_note += fmt::format("; {} accesses in all were outside of every buffer{}", failures_,
                                site.is_atomic || is_misaligned(first_->address, site) ? " or misaligned" : "");
-  throw Error(site.where, describe_bad_access(first_->address, site, live_, arguments), {{detail::location_of(launched), launch_note}});
+  throw violation(site.where, describe_bad_access(first_->address, site, live_, arguments), launched, launch_note);
 }
 
 }  // namespace tilewright::rt

@@ -21,10 +21,18 @@ std::vector<Region> MemoryRegistry::snapshot() const {
   {
     std::lock_guard lock(mutex_);
     all.reserve(regions_.size());
-    for (const auto& [id, region] : regions_) all.push_back(region);
+    for (const auto& [id, region] : regions_) {
+      all.push_back(region);
+      all.back().id = id;
+    }
   }
   std::sort(all.begin(), all.end(), [](const Region& a, const Region& b) { return a.begin < b.begin; });
   return all;
+}
+
+std::uint64_t MemoryRegistry::next_id() const {
+  std::lock_guard lock(mutex_);
+  return next_;
 }
 
 }  // namespace tilewright::rt

@@ -13,6 +13,8 @@ struct Region {
   std::int64_t elements = 0;
   int element_bytes = 1;
   const char* element = "";  // "float"; a literal
+  bool owned = false;        // by the buffer
+  std::uint64_t id = 0;      // that add() returned; set in snapshots
   std::uint64_t end() const { return begin + bytes; }
 };
 
@@ -24,6 +26,8 @@ class MemoryRegistry {
   void remove(std::uint64_t id);
   /// All regions, in order of `begin`.
   std::vector<Region> snapshot() const;
+  /// The numbers of regions that are added from now on are at least this one.
+  std::uint64_t next_id() const;
 
  private:
   mutable std::mutex mutex_;

@@ -8,6 +8,7 @@
 #include "runtime/active_call.h"
 #include "runtime/device.h"
 #include "runtime/device_failure.h"
+#include "runtime/write_observer.h"
 #include "tilewright/buffer.h"
 
 namespace tilewright::detail {
@@ -104,7 +105,8 @@ RawBuffer::~RawBuffer() { release(); }
 void RawBuffer::watch() {
   const int width = facts(element_).bytes;
   try {
-    watched_ = device_->memory().add({address(memory_), static_cast<std::uint64_t>(count_) * width, count_, width, facts(element_).name});
+    watched_ =
+        device_->memory().add({address(memory_), static_cast<std::uint64_t>(count_) * width, count_, width, facts(element_).name, owned_});
   } catch (...) {
     release();  // the destructor of an object whose constructor throws does not run
     throw;
@@ -135,6 +137,12 @@ void RawBuffer::expect_size(const char* what, std::size_t count, const Here& at)
                 fmt::format("{}: the host side has {} elements, the buffer {}; they must be as many", what, count, size()));
 }
 
+void RawBuffer::announce_write(const Here& at) {
+  const std::uint64_t begin = address(memory_), bytes = static_cast<std::uint64_t>(count_) * facts(element_).bytes;
+  if (rt::WriteObserver* observer = rt::WriteObserver::current())
+    observer->before_write(*device_, begin, begin + bytes, device_->default_stream(), at);
+}
+
 void RawBuffer::read(void* to, std::size_t count, const Here& at) const {
   const rt::ActiveCall call(at);
   expect_size("download", count, at);
@@ -146,12 +154,14 @@ void RawBuffer::write(const void* from, std::size_t count, const Here& at) {
   const rt::ActiveCall call(at);
   expect_size("upload", count, at);
   if (count == 0) return;
+  announce_write(at);
   rt::at_line(at, [&] { device_->copy_in(address(memory_), from, count * facts(element_).bytes, device_->default_stream()); });
 }
 
 void RawBuffer::fill(const void* element, const Here& at) {
   const rt::ActiveCall call(at);
   this->at(0, at);
+  announce_write(at);
   rt::at_line(at, [&] { device_->fill(address(memory_), element, facts(element_).bytes, size(), device_->default_stream()); });
 }
 

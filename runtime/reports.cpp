@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/device_print.h"
+#include "runtime/violation.h"
 #include "tileir/text/print_format.h"
 
 namespace tilewright::rt {
@@ -46,7 +47,9 @@ std::string seen(const ReportSite& site, const void* const* operands, std::int64
 /// "multiple_of: 70 is no multiple of 16". The site's text says what was expected.
 std::string claim(const ReportSite& site, const void* const* operands, std::int64_t lane) {
   switch (site.reason) {
-    case ir::Reason::assertion: return "device_assert: " + site.text;
+    case ir::Reason::assertion:
+      if (const std::string what = seen(site, operands, lane); !what.empty()) return fmt::format("{}: {}", site.text, what);
+      return "device_assert: " + site.text;
     case ir::Reason::assume: return "assume: the condition does not hold";
     case ir::Reason::multiple_of: return fmt::format("multiple_of: {} is no multiple of {}", seen(site, operands, lane), site.text);
     case ir::Reason::max_contiguous:
@@ -98,7 +101,7 @@ void Reports::finish(const Here& launched) const {
   if (!first_) return;
   std::string note = "launched here";
   if (failures_ > first_->elements) note += fmt::format("; {} elements in all failed", failures_);
-  throw Error(sites_[static_cast<std::size_t>(first_->site)].where, first_->message, {{detail::location_of(launched), note}});
+  throw violation(sites_[static_cast<std::size_t>(first_->site)].where, first_->message, launched, note);
 }
 
 }  // namespace tilewright::rt

@@ -206,15 +206,24 @@ std::string ArgumentCheck::types() const {
 std::size_t ArgumentCheck::types_hash() const {
   std::size_t hash = 0;
   for (const View_& v : views_)
-    hash = hash * 1000003 + reinterpret_cast<std::uintptr_t>(v.type) * 31 + static_cast<std::size_t>(contiguous_axis(v.strides));
+    hash = hash * 1000003 + std::hash<std::string_view>()(v.type) * 31 + static_cast<std::size_t>(contiguous_axis(v.strides));
   return hash;
 }
 
-std::vector<const detail::RawBuffer*> ArgumentCheck::updated() const {
-  std::vector<const detail::RawBuffer*> buffers;
-  for (const View_& v : views_)
-    if (v.updated) buffers.push_back(v.memory.buffer);
-  return buffers;
+std::vector<detail::Arguments::Reach> ArgumentCheck::reread(std::span<const detail::Arguments::Reach> extras) const {
+  std::vector<detail::Arguments::Reach> memory;
+  for (const View_& v : views_) {
+    if (!v.written || std::find(v.extents.begin(), v.extents.end(), 0) != v.extents.end()) continue;
+    // From its first element to its last one.
+    std::int64_t first = 0, last = 0;
+    for (std::size_t i = 0; i < v.extents.size(); ++i) (v.strides[i] < 0 ? first : last) += (v.extents[i] - 1) * v.strides[i];
+    const auto start = reinterpret_cast<std::uint64_t>(v.memory.buffer->memory());
+    const auto at = [&](std::int64_t element) { return start + static_cast<std::uint64_t>(element * v.element_bytes); };
+    const detail::Arguments::Reach result{.word = 0, .begin = at(first), .end = at(last + 1), .buffer = v.memory.buffer};
+    const auto meets = [&](const detail::Arguments::Reach& extra) { return detail::Arguments::may_meet(result, extra); };
+    if (v.updated || std::any_of(extras.begin(), extras.end(), meets)) memory.push_back(result);
+  }
+  return memory;
 }
 
 Device ArgumentCheck::device() const { return Device(views_.front().memory.buffer->device()); }

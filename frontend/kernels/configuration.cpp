@@ -26,8 +26,7 @@ constexpr double kHopeless = 4;  // times the model's best estimate: not measure
 
 /// What the choice of a launch depends on.
 struct LaunchKey {
-  std::string_view function;
-  std::string device;
+  std::string function, device;
   std::size_t types, functions;
   Precision precision;
   bool batch_invariant;
@@ -119,7 +118,7 @@ Configuration chosen_configuration(const Device& device, const Problem& given, c
 std::vector<Problem> launched_problems(std::string_view function) { return ChosenConfigurations::instance().problems(function); }
 
 void launch_tuned(const ArgumentCheck& check, const Problem& problem, const Options& options,
-                  const std::function<void(const Options&)>& launch, const std::type_info& functions) {
+                  const std::function<void(const Options&)>& launch, const std::type_info& functions, const detail::Arguments* extras) {
   Options chosen = options;
   chosen.tune = false;
   if (options.configuration) return launch(chosen);
@@ -146,16 +145,27 @@ void launch_tuned(const ArgumentCheck& check, const Problem& problem, const Opti
   const std::string kernel = fmt::format("kernels::{}", check.function());
   const std::string text = fmt::format("{};{};precision {};functions {}", key_of(problem), check.types(),
                                        static_cast<int>(options.precision), detail::types_text(functions));
-  std::vector<detail::WrittenMemory> updated;
-  for (const detail::RawBuffer* buffer : check.updated()) updated.push_back({buffer, nullptr});
+  std::vector<detail::Arguments::Reach> written = check.reread(extras ? extras->reaches() : std::span<const detail::Arguments::Reach>());
+  if (extras)
+    for (const detail::Arguments::Reach& r : extras->written()) written.push_back(r);
   const auto run = [&](std::size_t i) {
     chosen.configuration = all[i];
     launch(chosen);
   };
-  const std::size_t best =
-      detail::tuned_configuration({kernel, text, names, kBudgetMs, static_cast<std::int64_t>(kMostMeasured), options.tune, true,
-                                   stream_of(options), updated, device.handle().get(), run, predicted},
-                                  check.at());
+  const std::size_t best = detail::tuned_configuration({.kernel = kernel,
+                                                        .problem = text,
+                                                        .configurations = names,
+                                                        .budget_ms = kBudgetMs,
+                                                        .max_measured = static_cast<std::int64_t>(kMostMeasured),
+                                                        .tune = options.tune,
+                                                        .restore = true,
+                                                        .stream = stream_of(options),
+                                                        .written = std::move(written),
+                                                        .follow_writes = false,
+                                                        .device = device.handle().get(),
+                                                        .launch = run,
+                                                        .predicted = predicted},
+                                                       check.at());
   const bool is_measured = wisdom.find(kernel, text, *device.handle()).has_value() || all.size() == 1;
   ChosenConfigurations::instance().add(key, {all[best], wisdom.generation(), is_measured});
   run(best);

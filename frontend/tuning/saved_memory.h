@@ -1,36 +1,49 @@
 // Copies of memory that launches write, so that each measured launch finds what the first one found.
 #pragma once
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "runtime/device.h"
+#include "runtime/write_observer.h"
 
 namespace tilewright::tuning {
 
-class SavedMemory {
+/// There is no memory for a copy.
+struct NoMemoryForCopy {};
+
+/// As an observer, copies what is written for the first time, if it was asked to, unless it was allocated since the measured call began:
+/// what a call allocates holds nothing for the next one.
+class SavedMemory : public rt::WriteObserver {
  public:
   struct Range {
     std::uint64_t begin = 0, end = 0;
   };
-  /// Copies the ranges, which may overlap, in the order of the stream. Throws what Device::allocate throws.
-  SavedMemory(rt::Device&, std::vector<Range>, rt::Stream&);
-  ~SavedMemory();
-  SavedMemory(const SavedMemory&) = delete;
-  SavedMemory& operator=(const SavedMemory&) = delete;
-  /// Submits copies that make the memory as it was.
+  /// `stream`: of copies. `follow_writes`: copies what calls are about to write.
+  SavedMemory(rt::Device& device, rt::Stream& stream, bool follow_writes, const Here& at)
+      : WriteObserver(at), device_(device), stream_(stream), follow_writes_(follow_writes) {}
+  ~SavedMemory() override;
+
+  /// Copies what is not copied yet, in the order of the stream. Throws NoMemoryForCopy.
+  void save(rt::Device&, Range, rt::Stream&);
+  void before_write(rt::Device&, std::uint64_t begin, std::uint64_t end, rt::Stream&, const Here& at) override;
+  /// Submits copies that make the memory as it was, but for buffers that are gone. Later calls are a new measured call.
   void restore();
 
  private:
   struct Copy {
+    rt::Device* device;
     Range range;
     std::uint64_t address;
+    std::uint64_t region;  // the buffer that had the memory; 0: none
   };
-  void release() noexcept;
 
   rt::Device& device_;
   rt::Stream& stream_;
-  std::vector<Copy> copies_;
+  const bool follow_writes_;
+  std::uint64_t first_new_region_ = UINT64_MAX;
+  std::vector<Copy> copies_;  // of ranges that do not overlap
+
+  rt::Stream& stream_of(const Copy& c) const { return c.device == &device_ ? stream_ : c.device->default_stream(); }
 };
 
 }  // namespace tilewright::tuning

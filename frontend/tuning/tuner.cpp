@@ -1,8 +1,9 @@
 // Finds the best known configuration of a tuner's call, or measures it.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <mutex>
-#include <new>
+#include <thread>
 
 #include "frontend/compile_request.h"
 #include "frontend/tuning/saved_memory.h"
@@ -12,6 +13,7 @@
 #include "runtime/devices.h"
 #include "runtime/log.h"
 #include "runtime/wisdom/wisdom.h"
+#include "runtime/write_observer.h"
 #include "tilewright/tuner.h"
 
 namespace tilewright {
@@ -21,12 +23,21 @@ namespace {
 /// Searches of this process run one at a time, since each would disturb what another one measures.
 struct Searches {
   std::mutex running, sink_mutex;
+  std::atomic<std::thread::id> owner;  // the thread whose search runs
   std::function<void(const TuningProgress&)> sink;
 };
 Searches& searches() {
   static auto* only = new Searches;
   return *only;
 }
+
+/// Makes this thread the owner of the search that runs.
+struct Owner {
+  Owner() { searches().owner = std::this_thread::get_id(); }
+  ~Owner() { searches().owner = std::thread::id(); }
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+};
 
 void report(const TuningProgress& progress) {
   std::function<void(const TuningProgress&)> sink;
@@ -64,19 +75,17 @@ std::optional<std::size_t> known_configuration(const TuningRequest& request) {
   return std::nullopt;
 }
 
-/// The memory to put back after each measured launch; none if the extent of some of it is not known.
-std::optional<std::vector<Range>> written_ranges(const TuningRequest& request) {
+/// The memory to put back after each measured launch: of a raw pointer, the buffers that it leads into. One that leads into none is refused
+/// by the launch.
+std::vector<Range> written_ranges(const TuningRequest& request) {
   std::vector<Range> ranges;
-  if (!request.restore) return ranges;
-  std::optional<std::vector<rt::Region>> regions;
-  for (const WrittenMemory& w : request.written) {
-    const auto address = reinterpret_cast<std::uint64_t>(w.buffer ? w.buffer->memory() : w.raw);
-    if (!regions) regions = request.device->memory().snapshot();
-    const auto holds = [&](const rt::Region& r) { return r.begin <= address && address < r.end(); };
-    bool found = w.buffer && w.buffer->size() == 0;
-    for (const rt::Region& r : *regions)
-      if (holds(r)) ranges.push_back({r.begin, r.end()}), found = true;
-    if (!found) return std::nullopt;
+  for (const Arguments::Reach& w : request.written) {
+    if (w.buffer) {
+      ranges.push_back({w.begin, w.end});
+      continue;
+    }
+    for (const rt::Region& r : request.device->memory().snapshot())
+      if (r.begin <= w.begin && w.begin < r.end()) ranges.push_back({r.begin, r.end()});
   }
   return ranges;
 }
@@ -88,17 +97,20 @@ std::optional<std::size_t> measure(const TuningRequest& request, rt::Stream& str
     return std::nullopt;
   };
   if (stream.is_capturing()) return skip("its stream is being captured");
-  const std::optional<std::vector<Range>> ranges = written_ranges(request);
-  if (!ranges) return skip("it writes through a raw pointer, and how far is not known; TunerOptions::restore = false measures it as it is");
-  std::optional<tuning::SavedMemory> saved;
-  try {
-    saved.emplace(*request.device, *ranges, stream);
-  } catch (const std::bad_alloc&) {
-    return skip("there is no memory for a copy of what it writes; TunerOptions::restore = false needs none");
+  constexpr std::string_view kNoMemory = "there is no memory for a copy of what it writes; TunerOptions::restore = false needs none";
+  tuning::SavedMemory saved(*request.device, stream, request.follow_writes, at);
+  std::optional<rt::ObservedWrites> observed;
+  if (request.restore) {
+    try {
+      for (const Range& r : written_ranges(request)) saved.save(*request.device, r, stream);
+    } catch (const tuning::NoMemoryForCopy&) {
+      return skip(kNoMemory);
+    }
+    observed.emplace(saved);
   }
   const bool is_emulated = rt::estimated_microseconds(request.device->name(), [] {}).has_value();
   const auto sample = [&](std::size_t i) {
-    saved->restore();
+    saved.restore();
     if (is_emulated) return *rt::estimated_microseconds(request.device->name(), [&] { request.launch(i); });
     const auto begin = stream.record();
     request.launch(i);
@@ -121,7 +133,7 @@ std::optional<std::size_t> measure(const TuningRequest& request, rt::Stream& str
     report(progress);
   };
   const auto put_back = [&] {
-    saved->restore();
+    saved.restore();
     stream.synchronize();
   };
   std::optional<tuning::SearchResult> result;
@@ -129,6 +141,9 @@ std::optional<std::size_t> measure(const TuningRequest& request, rt::Stream& str
     result = tuning::search(request.configurations.size(), sample, {request.budget_ms, request.max_measured, is_emulated}, tried);
   } catch (const DeviceError&) {
     throw;  // the device may be lost
+  } catch (const tuning::NoMemoryForCopy&) {
+    put_back();
+    return skip(kNoMemory);
   } catch (...) {
     put_back();
     throw;
@@ -160,7 +175,9 @@ std::size_t tuned_configuration(const TuningRequest& request, const Here& at) {
     throw Error(location_of(at), fmt::format("tune of '{}': nothing is known of {} on device '{}', and tw::seal() was called, after which "
                                              "nothing is measured",
                                              request.kernel, request.problem, request.device->name()));
+  if (searches().owner == std::this_thread::get_id()) return 0;  // a launch of a launch that is measured
   const std::lock_guard lock(searches().running);
+  const Owner owner;
   rt::Wisdom::instance().refresh();  // another thread or process may have measured it
   if (const auto known = known_configuration(request)) return *known;
   rt::Stream& stream = request.stream.given() ? *request.stream.stream().handle() : request.device->default_stream();

@@ -141,6 +141,18 @@ TEST_CASE("attention: a function of the scores") {
   });
 }
 
+TEST_CASE("attention: a function of the scores gets the position of a query, which stands at the last keys") {
+  on_every_device([](tw::Device& device) {
+    // What causal attention sees, written as a function: rows are 12 positions before their last key.
+    Array<float, 4> q(device, {1, 1, 21, 16}, 1), k(device, {1, 1, 33, 16}, 2), v(device, {1, 1, 33, 16}, 3),
+        out(device, {1, 1, 21, 16}, 4), causal(device, {1, 1, 21, 16}, 5);
+    kernels::attention(q.view(), k.view(), v.view(), causal.view(), {.causal = true}, kSmall);
+    kernels::attention(q.view(), k.view(), v.view(), out.view(),
+                       {.score = [](auto x, auto query, auto key, auto) { return tw::where(key <= query, x, -tw::inf); }}, kSmall);
+    CHECK(error(out.values(), causal.values()) < tolerance<float>(device));
+  });
+}
+
 TEST_CASE("attention_backward: gradients through a function of the scores") {
   const auto check = [&]<class T>(T, tw::Device& device, const kernels::AttentionOptionsOf<kernels::Accumulator<T>>& given,
                                   const Score& score, const Score& slope) {
@@ -258,6 +270,27 @@ TEST_CASE("decode_attention: contiguous and paged caches, in parts and in one") 
       kernels::decode_attention(q.view(), tw::view(k_pages, {16, 2, 20, 24}), tw::view(v_pages, {16, 2, 20, 40}), tw::view(lengths, {4}),
                                 paged_out.view(), {.pages = tw::view(pages, {4, 4})}, options);
       CHECK(error(paged_out.values(), want) < tolerance<float>(device));
+    }
+  });
+}
+
+TEST_CASE("decode_attention: keys and values of a page outside of the cache are 0") {
+  on_every_device([](tw::Device& device) {
+    for (const int wrong : {-1, 3, -(1 << 30), 1 << 30}) {
+      CAPTURE(wrong);
+      Array<float, 3> q(device, {1, 2, 16}, 1), out(device, {1, 2, 16}, 2);
+      Array<float, 4> k(device, {3, 1, 16, 16}, 3), v(device, {3, 1, 16, 16}, 4);
+      const auto lengths = device.upload(std::vector<int>{40}), pages = device.upload(std::vector<int>{2, wrong, 0});
+      kernels::decode_attention(q.view(), k.view(), v.view(), lengths, out.view(), {.pages = tw::view(pages, {1, 3})});
+      const auto qs = q.values(), ks = k.values(), vs = v.values();
+      std::vector<double> keys(40 * 16, 0.0), values(40 * 16, 0.0);
+      for (std::size_t j = 0; j < 40; ++j)
+        for (std::size_t d = 0; d < 16 && j / 16 != 1; ++d) {
+          const std::size_t from = ((j < 16 ? 2 : 0) * 16 + j % 16) * 16 + d;
+          keys[j * 16 + d] = ks[from], values[j * 16 + d] = vs[from];
+        }
+      const Attention want = attention_of({1, 2, 1, 1, 40, 16, 16}, qs, keys, values, std::vector<double>(32), false, 0, 0.25);
+      CHECK(error(out.values(), want.out) < tolerance<float>(device));
     }
   });
 }

@@ -28,7 +28,31 @@ TEST_CASE("checked: indices out of range" * doctest::skip(is_off())) {
       CHECK_MISTAKE("an index is out of range", { kernels::scatter_add(tw::view(x, {3, 3}), wide, to); device.synchronize(); });
       CHECK_MISTAKE("a column is out of range", { kernels::spmv(ends, index, values, x, few); device.synchronize(); });
       CHECK_MISTAKE("a column is out of range", { kernels::spmv(ends, wide, values, x, few); device.synchronize(); });
+      // The user's line comes first, and the index that was out is named.
+      const std::string text = message_of([&] { kernels::gather(x, index, few); device.synchronize(); });
       // clang-format on
+      CHECK_MESSAGE(text.starts_with(std::string(__FILE__) + ":" + std::to_string(__LINE__ - 2) + ":"), text);
+      CHECK_MESSAGE(has(text, "an index is out of range: " + std::to_string(wrong) + " "), text);
+      CHECK_MESSAGE(has(text, "gather.h:"), text);
+    }
+  });
+}
+
+TEST_CASE("checked: a page outside of the cache" * doctest::skip(is_off())) {
+  on_every_device([](tw::Device& device) {
+    const auto q = device.upload(std::vector<float>(2 * 16, 1)), cache = device.upload(std::vector<float>(3 * 8 * 16, 1));
+    auto out = device.allocate<float>(2 * 16);
+    const auto lengths = device.upload(std::vector<int>{9, 3});
+    for (const int wrong : {-1, 3, 1 << 30}) {
+      const auto pages = device.upload(std::vector<int>{0, wrong, 1, wrong});  // the last one is read by no sequence
+      const auto decode = [&] {
+        kernels::decode_attention(tw::view(q, {2, 1, 16}), tw::view(cache, {3, 1, 8, 16}), tw::view(cache, {3, 1, 8, 16}), lengths,
+                                  tw::view(out, {2, 1, 16}), {.pages = tw::view(pages, {2, 2})});
+        device.synchronize();
+      };
+      const std::string text = message_of(decode);
+      CHECK_MESSAGE(text.starts_with(std::string(__FILE__) + ":" + std::to_string(__LINE__ - 5) + ":"), text);
+      CHECK_MESSAGE(has(text, "out of range: " + std::to_string(wrong) + " "), text);
     }
   });
 }

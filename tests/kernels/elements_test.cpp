@@ -77,6 +77,36 @@ TEST_CASE("fill: every element and no other") {
   });
 }
 
+TEST_CASE("random numbers: uniform ones are never the upper bound, whatever the type rounds to") {
+  on_every_device([](tw::Device& device) {
+    const auto check = [&]<class T>(T, double low, double high) {
+      CAPTURE(low);
+      auto y = device.allocate<T>(1 << 16);
+      kernels::random_uniform(y, 7, low, high);
+      double mean = 0, least = INFINITY, greatest = -INFINITY;
+      for (const T& v : y.download()) {
+        least = std::min(least, number(v)), greatest = std::max(greatest, number(v));
+        mean += number(v) / (1 << 16);
+      }
+      CHECK(least >= low);
+      CHECK(greatest < high);
+      CHECK(mean == doctest::Approx((low + high) / 2).epsilon(0.02));
+    };
+    check(tw::f16(), 0, 1);
+    check(tw::bf16(), 0, 1);
+    check(tw::bf16(), 0.1, 0.7);
+    check(tw::f16(), -3, -2.9);
+    check(float(), 0, 1);
+    check(float(), 1, 2);
+    check(float(), 1, 1 + 4e-7);
+    check(double(), 1, 2);
+    // No number is between them: the nearest one.
+    auto y = device.allocate<tw::f16>(16);
+    kernels::random_uniform(y, 7, 1.0001, 1.0002);
+    for (const tw::f16& v : y.download()) CHECK(number(v) == 1);
+  });
+}
+
 TEST_CASE("random numbers: moments, and the same on every device and for all strides") {
   std::vector<std::vector<double>> uniform, normal;
   on_every_device([&](tw::Device& device) {

@@ -49,6 +49,10 @@ class PlanState {
   std::optional<Sizes> update_sizes(const RunCall&);
   void check_memory(const RunCall&) const;
   void check_view(const Slot&, const Binding&, const RunCall&) const;
+  struct Memory {
+    std::uint64_t begin, end;
+  };
+  Memory memory_of(std::size_t slot) const;
   void check_overlaps(const RunCall&) const;
   bool needs_parameter_kernels() const;
   void release(RawBuffer&);
@@ -58,6 +62,7 @@ class PlanState {
   void prepare(std::deque<PlanKernel>&, const std::vector<passes::fusion::ProgramKernel>&, const std::vector<KernelSize>&,
                std::vector<rt::PreparedLaunch>&, const RunCall&);
   void follow_previous_run(rt::Stream&, const std::shared_ptr<rt::Stream>&);
+  void announce_writes(rt::Stream&, const RunCall&) const;
   void launch(const std::vector<rt::PreparedLaunch>&, rt::LaunchSequence*, rt::Stream&) const;
 
   // ---- reports; their callers hold the lock ----

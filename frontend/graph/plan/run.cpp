@@ -6,6 +6,7 @@
 
 #include "frontend/graph/plan/plan_state.h"
 #include "runtime/device_failure.h"
+#include "runtime/write_observer.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/shape_rules.h"
 
@@ -43,6 +44,7 @@ void PlanState::run(std::span<const RunArgument> arguments, const RunOptions& op
     // The user orders the launches of a captured run: events are none of its graph.
     const bool uses_memory = workspace_.size() + derived_.size() > 0 && !is_captured;
     if (uses_memory) follow_previous_run(stream, options.stream.given() ? options.stream.stream().handle() : nullptr);
+    announce_writes(stream, call);
     bindings_.keep_parameters();
     has_run_ = true;
     if (with_parameters) {
@@ -107,18 +109,16 @@ void PlanState::check_view(const Slot& slot, const Binding& b, const RunCall& ca
   }
 }
 
+PlanState::Memory PlanState::memory_of(std::size_t slot) const {
+  const Slot& s = bindings_.slots()[slot];
+  const Binding& b = bindings_[slot];
+  std::int64_t count = b.count;
+  // Of a part of a buffer, what lies behind the tensor belongs to others.
+  if (s.buffer >= 0 && b.value.kind != RunValue::Kind::buffer) count = sizes_.buffers[static_cast<std::size_t>(s.buffer)].span;
+  return {b.address, b.address + static_cast<std::uint64_t>(count * ir::bytes(s.element))};
+}
+
 void PlanState::check_overlaps(const RunCall& call) const {
-  struct Memory {
-    std::uint64_t begin, end;
-  };
-  const auto memory_of = [&](std::size_t slot) {
-    const Slot& s = bindings_.slots()[slot];
-    const Binding& b = bindings_[slot];
-    std::int64_t count = b.count;
-    // Of a part of a buffer, what lies behind the tensor belongs to others.
-    if (s.buffer >= 0 && b.value.kind != RunValue::Kind::buffer) count = sizes_.buffers[static_cast<std::size_t>(s.buffer)].span;
-    return Memory{b.address, b.address + static_cast<std::uint64_t>(count * ir::bytes(s.element))};
-  };
   const auto is_memory = [&](std::size_t slot) {
     const Slot::Kind kind = bindings_.slots()[slot].kind;
     return bindings_[slot].is_there() && (kind == Slot::Kind::input || kind == Slot::Kind::output);
@@ -240,6 +240,17 @@ void PlanState::follow_previous_run(rt::Stream& stream, const std::shared_ptr<rt
   previous_ = now;
   previous_stream_ = given;
   if (!given) previous_end_.reset();
+}
+
+/// Tells a measurement on this thread what the run writes.
+void PlanState::announce_writes(rt::Stream& stream, const RunCall& call) const {
+  rt::WriteObserver* const observer = rt::WriteObserver::current();
+  if (!observer) return;
+  for (std::size_t i = 0; i < bindings_.slots().size(); ++i) {
+    if (bindings_.slots()[i].kind != Slot::Kind::output) continue;
+    const Memory output = memory_of(i);
+    observer->before_write(*parts_.device, output.begin, output.end, stream, call.at);
+  }
 }
 
 void PlanState::launch(const std::vector<rt::PreparedLaunch>& launches, rt::LaunchSequence* sequence, rt::Stream& stream) const {

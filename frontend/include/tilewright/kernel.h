@@ -101,7 +101,7 @@ inline constexpr int kMostSpecializations = 512;
 template <class... P>
 class Kernel<void(P...)> {
  public:
-  /// `name` appears in messages, dumps and profiles.
+  /// `name` appears in messages and dumps, and in profiles of a GPU; code of the cpu has no name that a profiler or a debugger sees.
   Kernel(std::string name, std::function<void(P...)> f) : state_(detail::make_kernel(std::move(name))), f_(std::move(f)) {}
 
   /// Runs one program for each point of the grid. Compiles first if this specialization is new. Arguments may share memory; a raw pointer

@@ -145,21 +145,30 @@ class TunerOf {
   /// After prune, in the order in which they are tried.
   const std::vector<C>& configurations() const { return configurations_; }
 
-  /// Calls run(configuration) with the best known one. `run` launches by itself, on `device`; what it writes is not put back after
-  /// measured calls, so each call must overwrite what the one before wrote.
+  /// Calls run(configuration) with the best known one. `run` launches by itself, on `device` and on the calling thread. Measured calls find
+  /// the memory of buffers that launches, runs of plans and uploads in them write as the first call did.
   template <class F>
     requires std::is_void_v<std::invoke_result_t<const F&, const C&>>
   void operator()(const F& run, const Device& device, Here at = Here::current()) const {
     const auto launch = [&](std::size_t i) { run(configurations_[i]); };
-    launch(tuned_configuration(request({}, {}, device.handle().get(), launch), at));
+    launch(tuned_configuration(request({}, {}, true, device.handle().get(), launch), at));
   }
 
  protected:
-  TuningRequest request(const StreamRef& stream, std::vector<WrittenMemory> written, rt::Device* device,
+  TuningRequest request(const StreamRef& stream, std::vector<Arguments::Reach> written, bool follow_writes, rt::Device* device,
                         std::function<void(std::size_t)> launch) const {
-    return {kernel_.name(Here()),        problem_,      names_,           options_.budget_ms.value,
-            options_.max_measured.value, options_.tune, options_.restore, stream,
-            std::move(written),          device,        std::move(launch)};
+    return {.kernel = kernel_.name(Here()),
+            .problem = problem_,
+            .configurations = names_,
+            .budget_ms = options_.budget_ms.value,
+            .max_measured = options_.max_measured.value,
+            .tune = options_.tune,
+            .restore = options_.restore,
+            .stream = stream,
+            .written = std::move(written),
+            .follow_writes = follow_writes,
+            .device = device,
+            .launch = std::move(launch)};
   }
 
   Kernel<Signature> kernel_;
@@ -186,22 +195,14 @@ class TunerLaunch<Signature, C, TypeList<B...>, TypeList<A...>> : public TunerOf
     const std::vector<C>& all = this->configurations_;
     const Launch first = launch_of(all[0]);
     Arguments arguments(at);
-    std::vector<WrittenMemory> written;
-    (add<B>(arguments, written, before), ...);
+    (Parameter<std::remove_cvref_t<B>>::add(arguments, before), ...);
     Parameter<C>::add(arguments, all[0]);
-    (add<A>(arguments, written, after), ...);
+    (Parameter<std::remove_cvref_t<A>>::add(arguments, after), ...);
     const auto launch = [&](std::size_t i) { this->kernel_(i == 0 ? first : launch_of(all[i]), before..., all[i], after..., at); };
-    launch(tuned_configuration(this->request(first.stream, std::move(written), device_of_launch(arguments, first), launch), at));
+    launch(tuned_configuration(this->request(first.stream, arguments.written(), false, device_of_launch(arguments, first), launch), at));
   }
   void operator()(const Launch& launch, LaunchArgument<B>... before, LaunchArgument<A>... after, Here at = Here::current()) const {
     (*this)(LaunchFor<C>(launch), std::move(before)..., std::move(after)..., at);
-  }
-
- private:
-  template <class P, class Argument>
-  static void add(Arguments& to, std::vector<WrittenMemory>& written, const Argument& a) {
-    Parameter<std::remove_cvref_t<P>>::add(to, a);
-    Written<std::remove_cvref_t<P>>::add(written, a);
   }
 };
 

@@ -197,9 +197,12 @@ struct ViewAccess {
   static const PerAxis<std::int64_t, R>& strides(const View<T, R>& v) { return v.host_strides_; }
 };
 
+// Host compilers print the parameters of a deleted function.
+struct keep_the_buffer_in_a_variable_since_a_view_does_not {};
+
 }  // namespace detail
 
-/// The first elements of a buffer as a row-major array. Throws Error if they are not as many as the extents.
+/// The first elements of a buffer as a row-major array. Throws Error if the buffer has fewer; it may have more.
 template <class T, std::size_t R>
 View<T, static_cast<int>(R)> view(Buffer<T>& buffer, const Extent (&extents)[R], Here at = Here::current()) {
   return detail::ViewAccess<T, static_cast<int>(R)>::make({&buffer.raw()}, extents, nullptr, at);
@@ -220,6 +223,15 @@ View<const T, static_cast<int>(R)> view(const Buffer<T>& buffer, const Extent (&
                                         Here at = Here::current()) {
   return detail::ViewAccess<const T, static_cast<int>(R)>::make({&buffer.raw()}, extents, strides, at);
 }
+
+/// Refused: the temporary would be gone before the view is used.
+template <class T, std::size_t R>
+View<const T, static_cast<int>(R)> view(const Buffer<T>&&, const Extent (&extents)[R], Here at = Here::current(),
+                                        detail::keep_the_buffer_in_a_variable_since_a_view_does_not = {}) = delete;
+template <class T, std::size_t R>
+View<const T, static_cast<int>(R)> view(const Buffer<T>&&, const Extent (&extents)[R], const Extent (&strides)[R],
+                                        Here at = Here::current(),
+                                        detail::keep_the_buffer_in_a_variable_since_a_view_does_not = {}) = delete;
 
 /// The last two axes swapped: the same memory with other strides. On the host and in kernels.
 template <class T, int R>

@@ -45,6 +45,8 @@ class RawBuffer {
 
  private:
   void expect_size(const char* what, std::size_t count, const Here&) const;
+  /// Tells a measurement on this thread that all elements are written.
+  void announce_write(const Here&);
   /// Adds the memory to the device's MemoryRegistry, for the bounds checks of checked mode.
   void watch();
   void release() noexcept;

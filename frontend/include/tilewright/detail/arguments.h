@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tilewright/buffer.h"
 #include "tilewright/constants.h"
@@ -66,8 +67,20 @@ class Arguments {
     std::int64_t divisible_by;  // an argument attribute, as in ir::Param
     bool disjoint = false;      // likewise: a pointer to memory that no other one leads to
   };
+  /// The memory that a pointer leads to: its buffer. Without a buffer only the address is known, which is `begin` and `end`.
+  struct Reach {
+    std::size_t word;
+    std::uint64_t begin, end;
+    const RawBuffer* buffer;
+  };
+  /// Whether two pointers may lead to a common byte.
+  static bool may_meet(const Reach&, const Reach&);
   std::span<const std::uint64_t> bits() const { return bits_; }
   std::span<const Word> words() const { return words_; }
+  /// Those of all pointers that are not null.
+  std::span<const Reach> reaches() const { return reaches_; }
+  /// Those through which a kernel may write.
+  std::vector<Reach> written() const;
   /// The device of the buffers among the arguments; null if there is none.
   rt::Device* device() const { return device_; }
   /// Holds the constants; the launch adds the rest.
@@ -82,13 +95,6 @@ class Arguments {
   void advance();
   [[noreturn]] void fail(const std::string& message) const;
 
-  // The memory that a pointer leads to: its buffer; without a buffer only the address is known.
-  struct Reach {
-    std::size_t word;
-    std::uint64_t begin, end;
-    const RawBuffer* buffer;
-  };
-  static bool may_meet(const Reach&, const Reach&);
   static constexpr std::size_t kUsual = 24;  // words; more of them need allocations
 
   Here at_;

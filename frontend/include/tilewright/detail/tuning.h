@@ -1,4 +1,4 @@
-// What a tuner is made of that needs no types of the user: keys, configurations as text, the memory that a launch may write.
+// What a tuner is made of that needs no types of the user: keys, configurations as text, the request to launch the best one.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -93,38 +93,6 @@ std::string text_of_constant(const T& value) {
   return text;
 }
 
-/// Memory that a launch may write: a buffer, or what a raw pointer leads to.
-struct WrittenMemory {
-  const RawBuffer* buffer;
-  const void* raw;
-};
-
-/// Adds what a launch may write through an argument for a parameter of type P: through pointers and views of elements that are not const.
-template <class P>
-struct Written {
-  static void add(std::vector<WrittenMemory>&, const auto&) {}
-};
-template <PointerElement P>
-struct Written<Tile<P>> {
-  static void add(std::vector<WrittenMemory>& to, const PointerArgument& a) {
-    if (!Parameter<Tile<P>>::kReadOnly && (a.buffer || a.raw)) to.push_back({a.buffer, a.raw});
-  }
-};
-template <class T, int R>
-struct Written<View<T, R>> {
-  static void add(std::vector<WrittenMemory>& to, const View<T, R>& v) {
-    if (!std::is_const_v<T>) to.push_back({ViewAccess<T, R>::host(v).buffer, nullptr});
-  }
-};
-template <HandleAggregate P>
-struct Written<P> {
-  static void add(std::vector<WrittenMemory>& to, const auto& a) {
-    [&]<class... F>(std::type_identity<std::tuple<F&...>>) {
-      std::apply([&](const auto&... each) { (Written<std::remove_const_t<F>>::add(to, each), ...); }, a.each);
-    }(std::type_identity<PartsOf<P>>{});
-  }
-};
-
 /// A number for types that a kernel is compiled for, the same in each run of a program.
 inline std::string types_text(const std::type_info& types) {
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
@@ -140,7 +108,8 @@ struct TuningRequest {
   std::int64_t max_measured;
   bool tune, restore;
   StreamRef stream;
-  std::vector<WrittenMemory> written;
+  std::vector<Arguments::Reach> written;  // memory to put back after each measured launch
+  bool follow_writes;                     // put back what its launches are seen to write, too
   rt::Device* device;
   std::function<void(std::size_t)> launch;  // of a configuration
   std::vector<double> predicted = {};       // microseconds of each, if a model says so

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <typeinfo>
 #include <vector>
@@ -64,8 +65,9 @@ class ArgumentCheck {
   std::string types() const;
   /// A number for the same.
   std::size_t types_hash() const;
-  /// The memory of arguments that were given to update().
-  std::vector<const detail::RawBuffer*> updated() const;
+  /// The memory of results that a launch may read too: of those that were given to update(), and of those that share memory with `extras`,
+  /// which the launch passes on to a function of the caller.
+  std::vector<detail::Arguments::Reach> reread(std::span<const detail::Arguments::Reach> extras) const;
 
  private:
   struct View_ {
@@ -167,16 +169,17 @@ View<T, R + 1> split_axis(const View<T, R>& v, int axis, std::int64_t outer, con
   return detail::ViewAccess<T, R + 1>::over(detail::ViewAccess<T, R>::host(v), extents, strides, at);
 }
 
-/// A view of no elements, for a result that the caller does not want: it stands in for memory of another argument.
-template <class T, int R, class U, int S>
-View<T, R> no_elements(const View<U, S>& of, const Here& at) {
-  return detail::ViewAccess<T, R>::over(detail::ViewAccess<U, S>::host(of), {}, {}, at);
+/// A view of no elements and no memory, for what the caller leaves out.
+template <class T, int R>
+View<T, R> no_elements(const Here& at) {
+  constexpr int kAlignment = 16;  // as that of most arguments, so that it makes no further specialization
+  return detail::ViewAccess<T, R>::over({nullptr, kAlignment}, {}, {}, at);
 }
 
 /// The view, or one of no elements if the caller left it out.
 template <class T, int R>
-View<T, R> or_none(const View<T, R>& v, const auto& stand_in, const Here& at) {
-  return is_given(v) ? v : no_elements<T, R>(stand_in, at);
+View<T, R> or_none(const View<T, R>& v, const Here& at) {
+  return is_given(v) ? v : no_elements<T, R>(at);
 }
 
 inline StreamRef stream_of(const Options& options) { return options.stream.handle() ? StreamRef(options.stream) : StreamRef(); }

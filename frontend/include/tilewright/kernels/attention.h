@@ -136,8 +136,9 @@ namespace tilewright::kernels {
 /// out: [batch, heads, M, dv]; heads are a multiple of the key heads, neighbours sharing one; d and dv are at most 256. See
 /// AttentionOptionsOf for what a query sees.
 template <class Q, class K, class V, class O>
-void attention(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, const View<O, 4>& out,
-               const AttentionOptionsOf<Accumulator<Q>>& attention = {}, const Options& options = {}, Here at = Here::current()) {
+TW_PER_MODULE void attention(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, const View<O, 4>& out,
+                             const AttentionOptionsOf<Accumulator<Q>>& attention = {}, const Options& options = {},
+                             Here at = Here::current()) {
   using S = Accumulator<Q>;
   static_assert(host::kIsFloat<Q> && std::is_same_v<std::remove_const_t<Q>, O> && std::is_same_v<std::remove_const_t<K>, O> &&
                     std::is_same_v<std::remove_const_t<V>, O>,
@@ -158,7 +159,7 @@ void attention(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, co
   const auto launch = [&](const Options& o) {
     const AttentionTiles tiles = plan.tiles(*o.configuration);
     const std::int64_t programs = plan.batch * plan.heads * tilewright::cdiv(plan.queries, std::int64_t{tiles.bm});
-    kernel(host::staged_launch_of(programs, o), q, k, v, out, host::or_none(lse, q, at), {plan.scale, plan.window}, tiles, o.precision,
+    kernel(host::staged_launch_of(programs, o), q, k, v, out, host::or_none(lse, at), {plan.scale, plan.window}, tiles, o.precision,
            attention.score.pointer(), host::is_given(lse), at);
   };
   host::launch_tuned(check, plan.shape, options, launch, attention.score.type());

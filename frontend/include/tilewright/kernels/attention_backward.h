@@ -92,10 +92,11 @@ void attention_dkv_kernel(View<const T, 4> q, View<const T, 4> k, View<const T, 
 /// The gradients of attention from its result, from the lse that it stored and from dout. Options as they were there. A score function is
 /// differentiated (as tw::derivative does) by the scores alone: it must be made of element-wise operations.
 template <class Q, class K, class V, class O, class DO, class T>
-void attention_backward(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, const View<O, 4>& out,
-                        const View<const Accumulator<T>, 3>& lse, const View<DO, 4>& dout, const View<T, 4>& dq,
-                        const std::type_identity_t<View<T, 4>>& dk, const std::type_identity_t<View<T, 4>>& dv,
-                        const AttentionOptionsOf<Accumulator<T>>& attention = {}, const Options& options = {}, Here at = Here::current()) {
+TW_PER_MODULE void attention_backward(const View<Q, 4>& q, const View<K, 4>& k, const View<V, 4>& v, const View<O, 4>& out,
+                                      const View<const Accumulator<T>, 3>& lse, const View<DO, 4>& dout, const View<T, 4>& dq,
+                                      const std::type_identity_t<View<T, 4>>& dk, const std::type_identity_t<View<T, 4>>& dv,
+                                      const AttentionOptionsOf<Accumulator<T>>& attention = {}, const Options& options = {},
+                                      Here at = Here::current()) {
   using S = Accumulator<T>;
   static_assert(host::kIsFloat<T> && std::is_same_v<std::remove_const_t<Q>, T> && std::is_same_v<std::remove_const_t<K>, T> &&
                     std::is_same_v<std::remove_const_t<V>, T> && std::is_same_v<std::remove_const_t<O>, T> &&

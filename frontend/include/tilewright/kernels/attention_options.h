@@ -10,8 +10,8 @@
 
 namespace tilewright::kernels {
 
-/// A function of a tile of scores [BM, BN] in S, its queries [BM, 1], its keys [1, BN], and the head: a lambda without captures, that may
-/// have `auto` parameters. It returns a tile of scores of the same shape.
+/// A function of a tile of scores [BM, BN] in S, the positions of its queries [BM, 1], its keys [1, BN], and the head: a lambda without
+/// captures, that may have `auto` parameters. It returns a tile of scores of the same shape. Positions are those of AttentionOptionsOf.
 template <class S>
 class ScoreFunctionOf {
  public:
@@ -52,7 +52,7 @@ struct AttentionOptionsOf {
   std::int64_t window = 0;           // it sees the keys less than this far from its position; 0: all
   std::optional<double> scale = {};  // of the scores; 1 / sqrt(d) if not given
   PerQuery lse = {};                 // [batch, heads, M]: log(sum(exp(scores))) is stored there if it is given
-  ScoreFunctionOf<S> score = {};     // applied to the scaled scores
+  ScoreFunctionOf<S> score = {};     // applied to the scaled scores, with the query's position
 };
 using AttentionOptions = AttentionOptionsOf<float>;
 
@@ -76,21 +76,21 @@ struct Scores {
   Tile<Accumulator<T>> scaled, scores;  // q k^T * scale; and the same after the score function and the mask
 };
 
-/// q: [bm, depth], k: [depth, bn]. `masked`: scores are -inf where the query does not see the key; queries past the end see any.
+/// q: [bm, depth], k: [depth, bn], queries from number i on, keys from number n on. `masked`: scores are -inf where the query does not see
+/// the key; queries past the end see any.
 template <class T>
 Scores<T> attention_scores(const Tile<T>& q, const Tile<T>& k, const I32& i, const I32& n, const I32& queries, const I32& keys,
                            const AttentionNumbers& numbers, const I32& head, AttentionTiles t, Precision precision, ScorePointer<T> score,
                            bool masked) {
   using S = Accumulator<T>;
-  const auto query = column(i + arange(0, t.bm)), key = row(n + arange(0, t.bn));
+  const auto position = column(i + (keys - queries) + arange(0, t.bm)), key = row(n + arange(0, t.bn));
   const auto scaled = dot(q, k, {}, precision) * numbers.scale.template to<S>();
   auto scores = scaled;
   if (score) {
-    scores = score(scaled, query, key, head);
+    scores = score(scaled, position, key, head);
     expect_shape(scores, {t.bm, t.bn}, "attention", "the score function", "the scores that it got");
   }
   if (!masked) return {scaled, scores};
-  const auto position = query + (keys - queries);
   auto seen = t.causal ? key <= position : key < keys;  // the position of a query is less than the number of keys
   if (t.windowed) seen = seen && key > position - numbers.window;
   if (t.windowed && !t.causal) seen = seen && key < position + numbers.window;

@@ -35,8 +35,8 @@ namespace tilewright::kernels::host {
 
 /// Waits until it is known how many elements are kept. `options` have a configuration.
 template <class T, class M>
-std::int64_t launch_compact(const ArgumentCheck& check, const View<const T, 1>& x, const View<const M, 1>& mask, const View<T, 1>& y,
-                            const Options& options, const Here& at) {
+TW_PER_MODULE std::int64_t launch_compact(const ArgumentCheck& check, const View<const T, 1>& x, const View<const M, 1>& mask,
+                                          const View<T, 1>& y, const Options& options, const Here& at) {
   const std::int64_t n = extent_of(x, 0);
   const int bn = options.configuration->bn;
   const Parts parts = parts_of(n, *options.configuration);

@@ -109,11 +109,11 @@ Configuration chosen_configuration(const Device&, const Problem&, const Options&
 
 /// Calls launch(options) with the best configuration in them that is known: the options' own; what was measured, as the wisdom file has it;
 /// else the first choice of the model. With Options::tune, measures first where nothing is known: then launches many times, so each launch
-/// must overwrite what the one before wrote, or write only what ArgumentCheck::update() names. batch_invariant: always the model's
-/// choice, which does not depend on the number of rows. The call needs all checks of the arguments to be done. `functions`: the types of
-/// functions that are compiled into the kernel.
+/// must overwrite what the one before wrote, or write only what ArgumentCheck::update() names and what `extras` lead to. batch_invariant:
+/// always the model's choice, which does not depend on the number of rows. The call needs all checks of the arguments to be done.
+/// `functions`: the types of functions of the caller that are compiled into the kernel. `extras`: what these get besides the arguments.
 void launch_tuned(const ArgumentCheck&, const Problem&, const Options&, const std::function<void(const Options&)>& launch,
-                  const std::type_info& functions = typeid(void));
+                  const std::type_info& functions = typeid(void), const detail::Arguments* extras = nullptr);
 
 /// The launch of as many programs with the configuration of options that have one.
 inline Launch launch_of(const Grid& grid, const Options& options) {

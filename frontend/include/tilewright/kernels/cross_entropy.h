@@ -49,8 +49,9 @@ constexpr void check_cross_entropy_types() {
 }
 
 template <class X, class I, class L, int R>
-void launch_cross_entropy(const View<X, R>& logits, const View<I, kNumbersRank<R>>& targets, const View<L, kNumbersRank<R>>& losses,
-                          const Numbers<X, R>& lse, std::int64_t ignore_index, const Options& options, const Here& at) {
+TW_PER_MODULE void launch_cross_entropy(const View<X, R>& logits, const View<I, kNumbersRank<R>>& targets,
+                                        const View<L, kNumbersRank<R>>& losses, const Numbers<X, R>& lse, std::int64_t ignore_index,
+                                        const Options& options, const Here& at) {
   check_cross_entropy_types<X, I>();
   static_assert(kIsFloat<L> && !std::is_const_v<L>, "losses are f16, bf16, float or double, in a view that can be written");
   ArgumentCheck check("cross_entropy", at);
@@ -67,15 +68,15 @@ void launch_cross_entropy(const View<X, R>& logits, const View<I, kNumbersRank<R
   static const Kernel kernel("cross_entropy", cross_entropy_kernel<std::remove_const_t<X>, std::remove_const_t<I>, L, R>);
   launch_tuned(check, shape, options, [&](const Options& o) {
     const int block = o.configuration->bn;
-    kernel(launch_of(shape.rows, o), logits, targets, losses, or_none(lse, logits, at), ignore_index, block, block >= shape.n,
-           is_given(lse), at);
+    kernel(launch_of(shape.rows, o), logits, targets, losses, or_none(lse, at), ignore_index, block, block >= shape.n, is_given(lse), at);
   });
 }
 
 template <class X, class I, class DL, class DX, int R>
-void launch_cross_entropy_backward(const View<X, R>& logits, const View<I, kNumbersRank<R>>& targets, const NumbersOf<X, R>& lse,
-                                   const View<DL, kNumbersRank<R>>& dlosses, const View<DX, R>& dlogits, std::int64_t ignore_index,
-                                   const Options& options, const Here& at) {
+TW_PER_MODULE void launch_cross_entropy_backward(const View<X, R>& logits, const View<I, kNumbersRank<R>>& targets,
+                                                 const NumbersOf<X, R>& lse, const View<DL, kNumbersRank<R>>& dlosses,
+                                                 const View<DX, R>& dlogits, std::int64_t ignore_index, const Options& options,
+                                                 const Here& at) {
   check_cross_entropy_types<X, I>();
   static_assert(std::is_same_v<std::remove_const_t<X>, DX>, "dlogits has the element type of logits");
   ArgumentCheck check("cross_entropy_backward", at);

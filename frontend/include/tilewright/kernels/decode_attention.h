@@ -1,11 +1,12 @@
 // Attention of one query a sequence over a cache of keys and values, in parts that run at the same time.
 #pragma once
 #include "tilewright/kernels/attention.h"
+#include "tilewright/kernels/gather.h"
 
 namespace tilewright::kernels {
 
 /// pages: [batch, most pages of a sequence]: page p of a sequence, keys p * page size and on, is that of the cache's first axis. Without
-/// pages, sequence b is at b.
+/// pages, sequence b is at b. Keys and values of a page that the cache does not have are 0, and an Error in checked mode.
 struct DecodeOptions {
   std::optional<double> scale = {};  // of the scores; 1 / sqrt(d) if not given
   View<const std::int32_t, 2> pages = {};
@@ -40,11 +41,17 @@ void decode_attention_kernel(View<const T, 4> q, View<const T, 4> k_cache, View<
   auto sums = zeros<S>({t.bm, t.value_depth});
   const auto add_block = [&](const I32& block, bool masked) {
     const I32 number = block / blocks_of_page, start = block % blocks_of_page * t.bn;
-    I32 page = batch;
-    if (t.paged) page = reshape(pages.at(batch).load({number}, {1}), {});
-    const auto keys = transposed(k_cache.at(page).at(key_head)).load({0, start}, {t.depth, t.bn});
+    I32 page = batch, page_end = page_size;
+    if (t.paged) {
+      const I32 chosen = reshape(pages.at(batch).load({number}, {1}), {});
+      const Bool is_there = chooses_one(chosen.to<std::int64_t>(), k_cache.extent(0), Bool(true));
+      page = where(is_there, chosen, 0), page_end = where(is_there, page_size, 0);
+    }
+    auto key_rows = k_cache.at(page).at(key_head), value_rows = v_cache.at(page).at(key_head);
+    if (t.paged) key_rows = key_rows.first(page_end), value_rows = value_rows.first(page_end);
+    const auto keys = transposed(key_rows).load({0, start}, {t.depth, t.bn});
     auto scores = dot(query_tile, keys, {}, precision) * scale.template to<S>();
-    auto values = v_cache.at(page).at(key_head).load({start, 0}, {t.bn, t.value_depth});
+    auto values = value_rows.load({start, 0}, {t.bn, t.value_depth});
     if (masked) {
       const auto in_page = row(start + arange(0, t.bn));
       const auto seen = in_page < page_size && number * page_size + in_page < length;
@@ -95,8 +102,9 @@ void decode_sum_kernel(View<const S, 4> parts, View<const S, 3> lse, View<T, 3> 
 /// capacity, d], or [pages, key heads, page size, d] with DecodeOptions::pages; out: [batch, heads, dv]; lengths: [batch]. A sequence of
 /// length 0 gets 0. Long caches are read in parts by several programs; their results are added in a fixed order.
 template <class Q, class K, class V, class O>
-void decode_attention(const View<Q, 3>& q, const View<K, 4>& k_cache, const View<V, 4>& v_cache, const View<const std::int32_t, 1>& lengths,
-                      const View<O, 3>& out, const DecodeOptions& decode = {}, const Options& options = {}, Here at = Here::current()) {
+TW_PER_MODULE void decode_attention(const View<Q, 3>& q, const View<K, 4>& k_cache, const View<V, 4>& v_cache,
+                                    const View<const std::int32_t, 1>& lengths, const View<O, 3>& out, const DecodeOptions& decode = {},
+                                    const Options& options = {}, Here at = Here::current()) {
   using S = Accumulator<Q>;
   static_assert(host::kIsFloat<Q> && std::is_same_v<std::remove_const_t<Q>, O> && std::is_same_v<std::remove_const_t<K>, O> &&
                     std::is_same_v<std::remove_const_t<V>, O>,
@@ -129,7 +137,7 @@ void decode_attention(const View<Q, 3>& q, const View<K, 4>& k_cache, const View
     check.fail("bm of the configuration is less than the heads of a key head");
   const double scale = host::scale_of(check, decode.scale, depth);
   const View<const O, 4> grouped_q = host::split_axis(View<const O, 3>(q), 1, key_heads, at);
-  const auto pages = host::or_none(decode.pages, lengths, at);
+  const auto pages = host::or_none(decode.pages, at);
   const host::DecodeShape shape{.sequences = batch * key_heads,
                                 .capacity = capacity,
                                 .page_size = page_size,

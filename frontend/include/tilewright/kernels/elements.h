@@ -79,7 +79,7 @@ auto as_matrix(const View<T, R>& v, const Here& at) {
 }
 
 template <class X, class Y, int R>
-void launch_copy(const char* name, const View<X, R>& x, const View<Y, R>& y, const Options& options, const Here& at) {
+TW_PER_MODULE void launch_copy(const char* name, const View<X, R>& x, const View<Y, R>& y, const Options& options, const Here& at) {
   using From = std::remove_const_t<X>;
   static_assert(std::is_same_v<From, Y> || requires(Tile<From> t) { t.template to<Y>(); }, "there is no cast between these element types");
   ArgumentCheck check(name, at);
@@ -100,7 +100,7 @@ void launch_copy(const char* name, const View<X, R>& x, const View<Y, R>& y, con
 }
 
 template <class Y, int R>
-void launch_fill(const View<Y, R>& y, const ElementValue<Y>& given, const Options& options, const Here& at) {
+TW_PER_MODULE void launch_fill(const View<Y, R>& y, const ElementValue<Y>& given, const Options& options, const Here& at) {
   ArgumentCheck check("fill", at);
   check.output("y", y);
   const auto to = as_matrix(y, at);

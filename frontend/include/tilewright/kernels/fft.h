@@ -99,8 +99,8 @@ constexpr int kMostFftBits = 4;  // of a pass: 16 complex numbers fit in registe
 
 /// `options` have a configuration.
 template <class X, class T>
-void launch_fft(const ArgumentCheck& check, const View<X, 3>& x, const View<T, 3>& y, bool inverse, const Options& options,
-                const Here& at) {
+TW_PER_MODULE void launch_fft(const ArgumentCheck& check, const View<X, 3>& x, const View<T, 3>& y, bool inverse, const Options& options,
+                              const Here& at) {
   const std::int64_t batch = extent_of(x, 0), n = extent_of(x, 1);
   const int bits = std::countr_zero(static_cast<std::uint64_t>(n));
   const int passes = std::max(1, tilewright::cdiv(bits, kMostFftBits)), bn = options.configuration->bn;

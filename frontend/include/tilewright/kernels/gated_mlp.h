@@ -20,8 +20,8 @@ void gated_kernel(View<const T, 2> x, View<const T, 2> wg, View<const T, 2> wu, 
 
 /// out = (silu(x wg) * (x wu)) wd. x: [M, K], wg and wu: [K, F], wd: [F, N], out: [M, N]. What is between is rounded to the element type.
 template <class X, class G, class U, class D, class O>
-void gated_mlp(const View<X, 2>& x, const View<G, 2>& wg, const View<U, 2>& wu, const View<D, 2>& wd, const View<O, 2>& out,
-               const Options& options = {}, Here at = Here::current()) {
+TW_PER_MODULE void gated_mlp(const View<X, 2>& x, const View<G, 2>& wg, const View<U, 2>& wu, const View<D, 2>& wd, const View<O, 2>& out,
+                             const Options& options = {}, Here at = Here::current()) {
   using T = std::remove_const_t<X>;
   static_assert(OneOf<T, f16, bf16, float, double> && std::is_same_v<T, O> && std::is_same_v<std::remove_const_t<G>, T> &&
                     std::is_same_v<std::remove_const_t<U>, T> && std::is_same_v<std::remove_const_t<D>, T>,

@@ -8,7 +8,7 @@ namespace tilewright::kernels {
 /// Whether an index chooses one of `count`; an Error in checked mode where it does not, and `read` says that it is one.
 inline Bool chooses_one(const I64& index, const I64& count, const Bool& read) {
   const auto inside = index >= 0 && index < count;
-  device_assert(inside, "an index is out of range", read);
+  tilewright::detail::device_assert(inside, "an index is out of range", tilewright::detail::Optional<bool>(read), &index);
   return inside;
 }
 
@@ -83,7 +83,8 @@ ElementsShape slices_of(const View<T, R>& slices) {
 }
 
 template <class X, class I, class Y, int R, int P, int K>
-void launch_gather(const View<X, R>& x, const View<I, P>& index, const View<Y, K>& y, const Options& options, const Here& at) {
+TW_PER_MODULE void launch_gather(const View<X, R>& x, const View<I, P>& index, const View<Y, K>& y, const Options& options,
+                                 const Here& at) {
   using T = std::remove_const_t<X>;
   using Index = std::remove_const_t<I>;
   static_assert(K == P + R - 1, "y has the axes of index, and then those of x from its second one on");

@@ -104,7 +104,8 @@ namespace tilewright::kernels::host {
 
 /// The number of each sorted key's run of equal keys, from 1 on. `options` have a configuration.
 template <class K>
-Buffer<std::int32_t> number_runs(const Device& device, const View<const K, 1>& sorted, const Options& options, const Here& at) {
+TW_PER_MODULE Buffer<std::int32_t> number_runs(const Device& device, const View<const K, 1>& sorted, const Options& options,
+                                               const Here& at) {
   const std::int64_t n = extent_of(sorted, 0);
   const int bn = options.configuration->bn;
   Buffer<std::int32_t> ids = device.allocate<std::int32_t>(n, at);
@@ -118,7 +119,7 @@ Buffer<std::int32_t> number_runs(const Device& device, const View<const K, 1>& s
 /// Combines the values of sorted keys, at least one, by key. Holds what the kernels use until they have run. `options` have a
 /// configuration.
 template <class K, class V, class F>
-class Runs {
+class TW_PER_MODULE Runs {
  public:
   using S = CombineType<V, F>;
 

@@ -35,8 +35,8 @@ void grouped_matmul_kernel(View<const T, 2> a, View<const T, 3> b, View<const I,
 /// [G, K, N], group_ends: [G], int32_t or int64_t, ascending, c: [rows, N]. Groups may be empty; rows of c past the last end are left as
 /// they are. Element types as for matmul.
 template <class A, class B, host::ArrayOf<1> I, class C>
-void grouped_matmul(const View<A, 2>& a, const View<B, 3>& b, I&& group_ends, const View<C, 2>& c, const Options& options = {},
-                    Here at = Here::current()) {
+TW_PER_MODULE void grouped_matmul(const View<A, 2>& a, const View<B, 3>& b, I&& group_ends, const View<C, 2>& c,
+                                  const Options& options = {}, Here at = Here::current()) {
   using Index = host::WholeElement<I>;
   const auto ends = host::view_of(group_ends, at);
   using T = std::remove_const_t<A>;

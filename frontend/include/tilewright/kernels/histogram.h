@@ -31,7 +31,7 @@ void histogram_kernel(View<const X, 1> x, Ptr<C> counts, I64 stride, I64 bins, I
 namespace tilewright::kernels::host {
 
 template <class X, class C>
-void launch_histogram(ArgumentCheck& check, const View<const X, 1>& x, const View<C, 1>& counts, const Options& options) {
+TW_PER_MODULE void launch_histogram(ArgumentCheck& check, const View<const X, 1>& x, const View<C, 1>& counts, const Options& options) {
   const std::int64_t n = extent_of(x, 0), bins = extent_of(counts, 0);
   if (n == 0) return fill(counts, C(0), {.stream = options.stream}, check.at());
   const int table = bins <= 4096 ? static_cast<int>(next_power_of_two(bins)) : 0;

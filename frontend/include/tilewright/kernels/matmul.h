@@ -1,5 +1,7 @@
 // Matrix products: any strides, batches, an epilogue of the caller, long sums in parts.
 #pragma once
+#include <optional>
+
 #include "tilewright/kernels/arguments.h"
 #include "tilewright/kernels/callers_functions.h"
 #include "tilewright/kernels/configuration.h"
@@ -180,8 +182,9 @@ ProductShape check_product(
 }
 
 template <class A, class B, class C, int R, class Epilogue, class... X>
-void launch_matmul(const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const Options& options, const Here& at, Epilogue epilogue,
-                   X&&... extra) {  // as lvalues: a search launches many times
+TW_PER_MODULE void launch_matmul(const View<A, R>& a, const View<B, R>& b, const View<C, R>& c, const Options& options, const Here& at,
+                                 Epilogue epilogue,
+                                 X&&... extra) {  // as lvalues: a search launches many times
   using T = std::remove_const_t<A>;
   using S = Accumulator<T>;
   static_assert(kIsFactor<A>, "the elements of a and b are f16, bf16, float, double, int8_t, f8e4m3 or f8e5m2");
@@ -210,7 +213,9 @@ void launch_matmul(const View<A, R>& a, const View<B, R>& b, const View<C, R>& c
     parts_kernel(staged_launch_of(splits * programs, o), a3, b3, parts, length, tiles, o.precision, at);
     sum_kernel(staged_launch_of(programs, o), parts, c3, tiles, epilogue, extra..., at);
   };
-  launch_tuned(check, shape, options, launch, typeid(void(Epilogue, ExtraOf<X>...)));
+  std::optional<detail::Arguments> extras;
+  if (options.tune && sizeof...(X) > 0) (detail::Parameter<ExtraOf<X>>::add(extras ? *extras : extras.emplace(at), extra), ...);
+  launch_tuned(check, shape, options, launch, typeid(void(Epilogue, ExtraOf<X>...)), extras ? &*extras : nullptr);
 }
 
 }  // namespace tilewright::kernels::host

@@ -39,9 +39,9 @@ void matmul_blocks_kernel(View<const T, 3> a, View<const std::uint8_t, 3> a_scal
 /// c = (a b) * a_scale[row] * b_scale[column]: a [M, K] and b [K, N] of int8_t or fp8, a_scale [M] and b_scale [N] of float, c [M, N] of
 /// float, f16 or bf16; or all with an axis more in front, of a batch: extents equal, or 1.
 template <class A, class B, class C, int R>
-void matmul_scaled(const View<A, R>& a, const std::type_identity_t<View<const float, R - 1>>& a_scale, const View<B, R>& b,
-                   const std::type_identity_t<View<const float, R - 1>>& b_scale, const View<C, R>& c, const Options& options = {},
-                   Here at = Here::current()) {
+TW_PER_MODULE void matmul_scaled(const View<A, R>& a, const std::type_identity_t<View<const float, R - 1>>& a_scale, const View<B, R>& b,
+                                 const std::type_identity_t<View<const float, R - 1>>& b_scale, const View<C, R>& c,
+                                 const Options& options = {}, Here at = Here::current()) {
   using T = std::remove_const_t<A>;
   static_assert(OneOf<T, std::int8_t, f8e4m3, f8e5m2> && std::is_same_v<T, std::remove_const_t<B>>,
                 "a and b have one element type: int8_t, f8e4m3 or f8e5m2");
@@ -67,9 +67,9 @@ void matmul_scaled(const View<A, R>& a, const std::type_identity_t<View<const fl
 /// c = a b of microscaling formats: a [M, K] and b [K, N] of fp8, or uint8_t that hold two e2m1 along K each, the low half first; a_scale
 /// [M, K / 32] and b_scale [N, K / 32] of uint8_t: e8m0, 2^(s - 127), for 32 elements of K, rounded up.
 template <class A, class B, class C, int R>
-void matmul_scaled(const View<A, R>& a, const std::type_identity_t<View<const std::uint8_t, R>>& a_scale, const View<B, R>& b,
-                   const std::type_identity_t<View<const std::uint8_t, R>>& b_scale, const View<C, R>& c, const Options& options = {},
-                   Here at = Here::current()) {
+TW_PER_MODULE void matmul_scaled(const View<A, R>& a, const std::type_identity_t<View<const std::uint8_t, R>>& a_scale, const View<B, R>& b,
+                                 const std::type_identity_t<View<const std::uint8_t, R>>& b_scale, const View<C, R>& c,
+                                 const Options& options = {}, Here at = Here::current()) {
   using T = std::remove_const_t<A>;
   static_assert(OneOf<T, std::uint8_t, f8e4m3, f8e5m2> && std::is_same_v<T, std::remove_const_t<B>>,
                 "a and b have one element type: f8e4m3, f8e5m2, or uint8_t with two e2m1");

@@ -25,7 +25,7 @@ void matvec_kernel(View<const T, 3> a, View<const T, 2> x, View<Y, 2> y, int bm,
 namespace tilewright::kernels::host {
 
 template <class A, class X, class Y, int R, int V>
-void launch_matvec(const View<A, R>& a, const View<X, V>& x, const View<Y, V>& y, const Options& options, const Here& at) {
+TW_PER_MODULE void launch_matvec(const View<A, R>& a, const View<X, V>& x, const View<Y, V>& y, const Options& options, const Here& at) {
   using T = std::remove_const_t<A>;
   static_assert(R == 2 || R == 3, "a matrix has 2 axes, or 3 with a batch");
   static_assert(kIsFactor<A> && std::is_same_v<T, std::remove_const_t<X>>, "a and x have one element type, one that matmul takes");

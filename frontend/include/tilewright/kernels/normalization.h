@@ -112,9 +112,9 @@ void add_parts_kernel(View<const S, 2> parts, View<W, 1> to, int block) {
 namespace tilewright::kernels::host {
 
 template <class X, class W, class Y, int R>
-void launch_norm(const char* name, bool centered, const View<X, R>& x, const View<const W, 1>& gamma,
-                 const std::type_identity_t<View<const W, 1>>& beta, const View<Y, R>& y, double eps, const Numbers<Y, R>& mean,
-                 const Numbers<Y, R>& rstd, const Options& options, const Here& at) {
+TW_PER_MODULE void launch_norm(const char* name, bool centered, const View<X, R>& x, const View<const W, 1>& gamma,
+                               const std::type_identity_t<View<const W, 1>>& beta, const View<Y, R>& y, double eps,
+                               const Numbers<Y, R>& mean, const Numbers<Y, R>& rstd, const Options& options, const Here& at) {
   static_assert(kIsFloat<X> && std::is_same_v<std::remove_const_t<X>, Y>, "x and y have one element type: f16, bf16, float or double");
   static_assert(kIsFloat<W>, "the weights are f16, bf16, float or double");
   ArgumentCheck check(name, at);
@@ -140,16 +140,16 @@ void launch_norm(const char* name, bool centered, const View<X, R>& x, const Vie
   if (is_empty(shape)) return;
   static const Kernel kernel("norm", norm_kernel<Y, W, R>);
   launch_tuned(check, shape, options, [&](const Options& o) {
-    kernel(launch_of(shape.rows, o), x, or_none(gamma, x, at), or_none(beta, x, at), y, eps, or_none(mean, x, at), or_none(rstd, x, at),
+    kernel(launch_of(shape.rows, o), x, or_none(gamma, at), or_none(beta, at), y, eps, or_none(mean, at), or_none(rstd, at),
            o.configuration->bn, parts, at);
   });
 }
 
 template <class X, class G, class DY, class DX, int R>
-void launch_norm_backward(const char* name, bool centered, const View<X, R>& x, const View<G, 1>& gamma, const NumbersOf<DX, R>& mean,
-                          const NumbersOf<DX, R>& rstd, const View<DY, R>& dy, const View<DX, R>& dx,
-                          const View<std::remove_const_t<G>, 1>& dgamma, const View<std::remove_const_t<G>, 1>& dbeta,
-                          const Options& options, const Here& at) {
+TW_PER_MODULE void launch_norm_backward(const char* name, bool centered, const View<X, R>& x, const View<G, 1>& gamma,
+                                        const NumbersOf<DX, R>& mean, const NumbersOf<DX, R>& rstd, const View<DY, R>& dy,
+                                        const View<DX, R>& dx, const View<std::remove_const_t<G>, 1>& dgamma,
+                                        const View<std::remove_const_t<G>, 1>& dbeta, const Options& options, const Here& at) {
   using W = std::remove_const_t<G>;
   static_assert(kIsFloat<X> && std::is_same_v<std::remove_const_t<X>, DX> && std::is_same_v<std::remove_const_t<DY>, DX>,
                 "x, dy and dx have one element type: f16, bf16, float or double");
@@ -169,11 +169,11 @@ void launch_norm_backward(const char* name, bool centered, const View<X, R>& x, 
   check.finish();
   const RowsShape shape = rows_of(x, {.arrays = 2, .passes = 2});
   if (shape.n == 0) return;
-  const auto means = or_none(mean, x, at);
+  const auto means = or_none(mean, at);
   if (shape.rows > 0) {
     static const Kernel kernel("norm_backward", norm_backward_kernel<DX, W, R>);
     launch_tuned(check, shape, options, [&](const Options& o) {
-      kernel(launch_of(shape.rows, o), x, or_none(View<const W, 1>(gamma), x, at), means, rstd, dy, dx, o.configuration->bn,
+      kernel(launch_of(shape.rows, o), x, or_none(View<const W, 1>(gamma), at), means, rstd, dy, dx, o.configuration->bn,
              {centered, is_given(gamma), false, centered, true}, at);
     });
   }

@@ -5,6 +5,11 @@
 #include "tilewright/launch.h"
 #include "tilewright/ops/dot.h"
 
+// Of a function whose kernels are static: each program and each shared object has functions and kernels of its own. A dynamic linker
+// unites statics of inline functions, but a kernel made by one copy of this library cannot be launched by another copy, and is gone when
+// the shared object that made it is unloaded.
+#define TW_PER_MODULE [[gnu::visibility("hidden")]]
+
 namespace tilewright::kernels {
 
 /// Tile sizes and launch options of one kernel. Kernels over rows use bn only. Tile sizes are powers of two.
@@ -20,7 +25,6 @@ struct Configuration {
 struct Options {
   Stream stream = {};  // default: the device's own
   Precision precision = Precision::standard;
-  bool deterministic = true;     // equal results from run to run
   bool batch_invariant = false;  // the result of a row does not depend on how many rows there are
   std::optional<Configuration> configuration = {};
   bool tune = false;  // measure configurations where no measurement of the kernel, the types and the shapes is known

@@ -1,5 +1,7 @@
 // Arrays of random numbers, and dropout. Element n in row-major order depends on the seed and on n: not on strides, tiles or the device.
 #pragma once
+#include <bit>
+
 #include "tilewright/kernels/elements.h"
 
 namespace tilewright::kernels {
@@ -10,17 +12,19 @@ inline I64 element_numbers(const ElementPlace& place, const I64& rows, const I64
   return (place.matrix * rows + row) * columns + col;
 }
 
-/// y = low + u * (high - low) with u uniform in [0, 1), or low + n * high with n of the normal distribution.
+/// y = low + u * (high - low) with u uniform in [0, 1), from `least` to `greatest`, or low + n * high with n of the normal distribution.
 template <class Y, int R>
-void random_kernel(View<Y, R> y, U64 seed, F64 low, F64 high, int bm, int bn, bool normal) {
+void random_kernel(View<Y, R> y, U64 seed, F64 low, F64 high, F64 least, F64 greatest, int bm, int bn, bool normal) {
   using S = Accumulator<Y>;
   const I64 rows = y.extent(R - 2), columns = y.extent(R - 1);
   const ElementPlace place = element_place(rows, columns, bm, bn);
   const I64 n = element_numbers(place, rows, columns, bm, bn);
   const auto drawn = (normal ? randn(seed, n) : rand(seed, n)).template to<S>();
   const auto first = low.template to<S>(), second = high.template to<S>();
-  matrix_of(y, place.matrix)
-      .store({place.i, place.j}, (normal ? first + drawn * second : first + drawn * (second - first)).template to<Y>());
+  // Bounds that Y holds: sums and casts round, but over no number of the type.
+  const auto number =
+      normal ? first + drawn * second : clamp(first + drawn * (second - first), least.template to<S>(), greatest.template to<S>());
+  matrix_of(y, place.matrix).store({place.i, place.j}, number.template to<Y>());
 }
 
 /// y = x / (1 - p) where the element's number is at least p, else 0.
@@ -39,9 +43,33 @@ void dropout_kernel(View<const T, R> x, View<T, R> y, F32 p, F64 scale, U64 seed
 
 namespace tilewright::kernels::host {
 
+/// The number of type Y next to y, towards +inf or -inf.
+template <class Y>
+Y next_number(Y y, bool up) {
+  using Bits = std::conditional_t<sizeof(Y) == 2, std::uint16_t, std::conditional_t<sizeof(Y) == 4, std::uint32_t, std::uint64_t>>;
+  constexpr auto kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Y) - 1));
+  // The order of floats of one sign is that of their bits.
+  auto bits = std::bit_cast<Bits>(y);
+  if ((bits & ~kSign) == 0) return std::bit_cast<Y>(static_cast<Bits>(up ? 1 : kSign | 1));
+  const bool is_positive = (bits & kSign) == 0;
+  return std::bit_cast<Y>(static_cast<Bits>(up == is_positive ? bits + 1 : bits - 1));
+}
+/// The greatest number of type Y that is less than x, or at most x.
+template <class Y>
+double greatest_number(double x, bool less) {
+  const auto fits = [&](Y y) {
+    const auto value = static_cast<double>(static_cast<Accumulator<Y>>(y));
+    return less ? value < x : value <= x;
+  };
+  Y y(static_cast<Accumulator<Y>>(x));  // near: it is rounded, perhaps twice
+  while (!fits(y)) y = next_number(y, false);
+  while (fits(next_number(y, true))) y = next_number(y, true);
+  return static_cast<double>(static_cast<Accumulator<Y>>(y));
+}
+
 template <class Y, int R>
-void launch_random(const char* name, const View<Y, R>& y, std::uint64_t seed, double low, double high, bool normal, const Options& options,
-                   const Here& at) {
+TW_PER_MODULE void launch_random(const char* name, const View<Y, R>& y, std::uint64_t seed, double low, double high, bool normal,
+                                 const Options& options, const Here& at) {
   static_assert(kIsFloat<Y>, "random numbers are f16, bf16, float or double");
   ArgumentCheck check(name, at);
   check.output("y", y);
@@ -56,13 +84,16 @@ void launch_random(const char* name, const View<Y, R>& y, std::uint64_t seed, do
   const ElementsShape shape = elements_of(to, normal ? 100 : 50);
   if (is_empty(shape)) return;
   static const Kernel kernel("random", random_kernel<Y, (R > 1 ? R : 2)>);
+  double least = -greatest_number<Y>(-low, false), greatest = greatest_number<Y>(high, true);
+  if (least > greatest) least = greatest = low;  // no element is between them: that which is nearest
   launch_tuned(check, shape, options, [&](const Options& o) {
-    kernel(tiles_launch_of(shape, o), to, seed, low, high, o.configuration->bm, o.configuration->bn, normal, at);
+    kernel(tiles_launch_of(shape, o), to, seed, low, high, least, greatest, o.configuration->bm, o.configuration->bn, normal, at);
   });
 }
 
 template <class X, class Y, int R>
-void launch_dropout(const View<X, R>& x, const View<Y, R>& y, double p, std::uint64_t seed, const Options& options, const Here& at) {
+TW_PER_MODULE void launch_dropout(const View<X, R>& x, const View<Y, R>& y, double p, std::uint64_t seed, const Options& options,
+                                  const Here& at) {
   static_assert(kIsFloat<Y> && std::is_same_v<std::remove_const_t<X>, Y>, "x and y have one element type: f16, bf16, float or double");
   ArgumentCheck check("dropout", at);
   check.input("x", x);
@@ -85,7 +116,8 @@ void launch_dropout(const View<X, R>& x, const View<Y, R>& y, double p, std::uin
 
 namespace tilewright::kernels {
 
-/// Uniform in [low, high), in 2^24 steps. A type of fewer digits rounds, and may give `high`.
+/// Uniform in [low, high), in 2^24 steps. A type of fewer digits rounds, but not to `high`; where it has no number in the range, the one
+/// nearest to `low`.
 template <host::WholeArray Y>
 void random_uniform(Y&& y, std::uint64_t seed, double low = 0, double high = 1, const Options& options = {}, Here at = Here::current()) {
   host::launch_random("random_uniform", host::view_of(y, at), seed, low, high, false, options, at);

@@ -46,8 +46,8 @@ bool has_dense_columns(const View<T, R>& x) {
 
 /// `options` have a configuration.
 template <class S, class X, class Y, int RX, int RY, class F>
-void launch_reduce_parts(const View<const X, RX>& x, const View<Y, RY>& y, std::int64_t parts, X identity, F f, const Options& options,
-                         const Here& at) {
+TW_PER_MODULE void launch_reduce_parts(const View<const X, RX>& x, const View<Y, RY>& y, std::int64_t parts, X identity, F f,
+                                       const Options& options, const Here& at) {
   static const Kernel kernel("reduce", reduce_kernel<X, S, Y, RX, RY, F>);
   const std::int64_t m = extent_of(x, -2), k = extent_of(x, -1), matrices = size_of(y) / m / parts;
   const int bm = options.configuration->bm, bk = options.configuration->bk;

@@ -30,7 +30,7 @@ void rotary_kernel(View<T, 5> x, View<const I, 2> positions, F64 log2_base, int 
 /// Rotary position embedding of the rows of x, in place: the pairs (x[i], x[i + d / 2]) are turned by position * base^(-2 i / d). x:
 /// [batch, heads, length, d], or [heads, length, d], or [length, d], d even; positions: [length] or [batch, length], int32_t or int64_t.
 template <class T, int R, host::WholeArray I>
-void rotary(const View<T, R>& x, I&& positions, double base = 10000, const Options& options = {}, Here at = Here::current()) {
+TW_PER_MODULE void rotary(const View<T, R>& x, I&& positions, double base = 10000, const Options& options = {}, Here at = Here::current()) {
   using Index = host::WholeElement<I>;
   constexpr int P = host::kRank<I>;
   const auto places = host::view_of(positions, at);

@@ -26,8 +26,8 @@ namespace tilewright::kernels::host {
 /// y = the scan of x: parts of x are combined, the results scanned by one program, and then each part with the result before it. Takes the
 /// first choice of a configuration if the options have none.
 template <class S, class X, class Y, class F>
-void launch_scan(const Device& device, const View<const X, 1>& x, const View<Y, 1>& y, X identity, bool exclusive, F f,
-                 const Options& options, const Here& at) {
+TW_PER_MODULE void launch_scan(const Device& device, const View<const X, 1>& x, const View<Y, 1>& y, X identity, bool exclusive, F f,
+                               const Options& options, const Here& at) {
   const S neutral(identity);
   const std::int64_t n = extent_of(x, 0);
   if (n == 0) return;
@@ -37,7 +37,7 @@ void launch_scan(const Device& device, const View<const X, 1>& x, const View<Y, 
   static const Kernel carry_kernel("scan_carries", scan_kernel<S, S, S, F>);
   const auto launch = [&](std::int64_t grid) { return Launch{.grid = grid, .num_warps = c.num_warps, .stream = stream_of(options)}; };
   if (parts == 1) {
-    kernel(launch(1), x, no_elements<const S, 1>(x, at), y, length, neutral, c.bn, exclusive, f, at);
+    kernel(launch(1), x, no_elements<const S, 1>(at), y, length, neutral, c.bn, exclusive, f, at);
     return;
   }
   Buffer<S> totals = device.allocate<S>(parts, at), carries = device.allocate<S>(parts, at);
@@ -46,7 +46,7 @@ void launch_scan(const Device& device, const View<const X, 1>& x, const View<Y, 
   each.configuration->bm = 1, each.configuration->bk = c.bn;
   launch_reduce_parts<S>(View<const X, 2>(with_batch<2>(x, 1, at)), view(totals, {parts, std::int64_t{1}}, at), parts, identity, f, each,
                          at);
-  const View<const S, 1> from = view(totals, {parts}, at), none = no_elements<const S, 1>(x, at);
+  const View<const S, 1> from = view(totals, {parts}, at), none = no_elements<const S, 1>(at);
   const View<S, 1> to = view(carries, {parts}, at);
   carry_kernel(launch(1), from, none, to, tilewright::cdiv(parts, std::int64_t{c.bn}) * c.bn, neutral, c.bn, true, f, at);
   kernel(launch(parts), x, View<const S, 1>(to), y, length, neutral, c.bn, exclusive, f, at);

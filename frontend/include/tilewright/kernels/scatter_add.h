@@ -75,8 +75,8 @@ Buffer<std::remove_const_t<I>> copy_of(const ArgumentCheck& check, const View<I,
 
 /// `options` have a configuration.
 template <class S, class X, class I, class Y, int P>
-void scatter_elements(const ArgumentCheck& check, const View<X, P>& x, const View<I, P>& index, const View<Y, 1>& y,
-                      const Options& options) {
+TW_PER_MODULE void scatter_elements(const ArgumentCheck& check, const View<X, P>& x, const View<I, P>& index, const View<Y, 1>& y,
+                                    const Options& options) {
   using Index = std::remove_const_t<I>;
   const Here& at = check.at();
   const Device device = check.device();
@@ -95,7 +95,8 @@ void scatter_elements(const ArgumentCheck& check, const View<X, P>& x, const Vie
 
 /// `options` have a configuration.
 template <class S, class X, class I, class Y, int R, int P, int K>
-void scatter_slices(const ArgumentCheck& check, const View<X, K>& x, const View<I, P>& index, const View<Y, R>& y, const Options& options) {
+TW_PER_MODULE void scatter_slices(const ArgumentCheck& check, const View<X, K>& x, const View<I, P>& index, const View<Y, R>& y,
+                                  const Options& options) {
   using Index = std::remove_const_t<I>;
   const Here& at = check.at();
   const Device device = check.device();

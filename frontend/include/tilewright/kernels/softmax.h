@@ -75,7 +75,8 @@ void softmax_backward_kernel(View<const T, R> y, View<const T, R> dy, View<T, R>
 namespace tilewright::kernels::host {
 
 template <class X, class Y, int R>
-void launch_softmax(const char* name, const View<X, R>& x, const View<Y, R>& y, bool logarithm, const Options& options, const Here& at) {
+TW_PER_MODULE void launch_softmax(const char* name, const View<X, R>& x, const View<Y, R>& y, bool logarithm, const Options& options,
+                                  const Here& at) {
   static_assert(kIsFloat<X> && std::is_same_v<std::remove_const_t<X>, Y>, "x and y have one element type: f16, bf16, float or double");
   ArgumentCheck check(name, at);
   check.input("x", x);
@@ -93,7 +94,8 @@ void launch_softmax(const char* name, const View<X, R>& x, const View<Y, R>& y, 
 }
 
 template <class Y, class DY, class DX, int R>
-void launch_softmax_backward(const View<Y, R>& y, const View<DY, R>& dy, const View<DX, R>& dx, const Options& options, const Here& at) {
+TW_PER_MODULE void launch_softmax_backward(const View<Y, R>& y, const View<DY, R>& dy, const View<DX, R>& dx, const Options& options,
+                                           const Here& at) {
   static_assert(kIsFloat<Y> && std::is_same_v<std::remove_const_t<Y>, DX> && std::is_same_v<std::remove_const_t<DY>, DX>,
                 "y, dy and dx have one element type: f16, bf16, float or double");
   ArgumentCheck check("softmax_backward", at);

@@ -76,8 +76,8 @@ ScanShape sort_shape(std::int64_t n) {
 
 /// Sorts keys, and values with them if has_values, by 8 bits at a time, to memory of its own and back.
 template <class K, class V>
-void launch_sort(const Device& device, const View<K, 1>& keys, const View<V, 1>& values, bool has_values, bool descending,
-                 const Options& options, const Here& at) {
+TW_PER_MODULE void launch_sort(const Device& device, const View<K, 1>& keys, const View<V, 1>& values, bool has_values, bool descending,
+                               const Options& options, const Here& at) {
   using U = UnsignedOf<sizeof(K)>;
   const std::int64_t n = extent_of(keys, 0);
   if (n < 2) return;
@@ -125,7 +125,7 @@ void sort(K&& keys, V&& values = {}, bool descending = false, const Options& opt
     check.options(options);
     check.finish();
     host::launch_tuned(check, host::sort_shape<T>(host::extent_of(in, 0)), options, [&](const Options& o) {
-      host::launch_sort(check.device(), in, host::no_elements<std::int32_t, 1>(in, at), false, descending, o, at);
+      host::launch_sort(check.device(), in, host::no_elements<std::int32_t, 1>(at), false, descending, o, at);
     });
   } else {
     const auto moved = host::view_of(values, at);

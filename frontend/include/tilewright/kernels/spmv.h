@@ -41,7 +41,7 @@ Tile<Accumulator<T>> products_of(const CompressedRows<T, I, J>& a, const View<co
   const Bool inside = k < end;
   const auto at = load(a.columns.pointer({k}), inside).template to<std::int64_t>();
   const Bool is_column = at >= 0 && at < x.extent(0);
-  device_assert(is_column, "a column is out of range", inside);
+  tilewright::detail::device_assert(is_column, "a column is out of range", tilewright::detail::Optional<bool>(inside), &at);
   return load(a.values.pointer({k}), inside).template to<S>() * load(x.pointer({at}), inside && is_column).template to<S>();
 }
 
@@ -130,8 +130,8 @@ void spmv_kernel(View<const I, 1> row_ends, View<const J, 1> columns, View<const
 namespace tilewright::kernels::host {
 
 template <class I, class J, class T, class X, class Y>
-void launch_spmv(const View<I, 1>& row_ends, const View<J, 1>& columns, const View<T, 1>& values, const View<X, 1>& x, const View<Y, 1>& y,
-                 const Options& options, const Here& at) {
+TW_PER_MODULE void launch_spmv(const View<I, 1>& row_ends, const View<J, 1>& columns, const View<T, 1>& values, const View<X, 1>& x,
+                               const View<Y, 1>& y, const Options& options, const Here& at) {
   using Value = std::remove_const_t<T>;
   using S = Accumulator<Value>;
   static_assert(kIsFloat<T> && std::is_same_v<Value, std::remove_const_t<X>>,

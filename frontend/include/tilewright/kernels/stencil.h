@@ -116,7 +116,8 @@ void stencil_kernel(View<const X, R> x, View<Y, R> y, F f, int radius, Border bo
 namespace tilewright::kernels::host {
 
 template <class X, class Y, int R, class F>
-void launch_stencil(const View<X, R>& x, const View<Y, R>& y, F f, int radius, Border border, const Options& options, const Here& at) {
+TW_PER_MODULE void launch_stencil(const View<X, R>& x, const View<Y, R>& y, F f, int radius, Border border, const Options& options,
+                                  const Here& at) {
   static_assert(R <= 3, "a stencil has 1 to 3 axes");
   ArgumentCheck check("stencil", at);
   check.input("x", x);

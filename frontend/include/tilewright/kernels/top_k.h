@@ -47,8 +47,8 @@ T sorts_last() {
 namespace tilewright::kernels::host {
 
 template <class X, class V, int R>
-void launch_top_k(const View<X, R>& x, std::int64_t k, const View<V, R>& values, const View<std::int32_t, R>& indices,
-                  const Options& options, const Here& at) {
+TW_PER_MODULE void launch_top_k(const View<X, R>& x, std::int64_t k, const View<V, R>& values, const View<std::int32_t, R>& indices,
+                                const Options& options, const Here& at) {
   using T = std::remove_const_t<X>;
   static_assert(std::is_same_v<T, V>, "x and values have one element type");
   static_assert(kIsFloat<T> || (std::is_integral_v<T> && !std::is_same_v<T, bool>), "elements are integers, f16, bf16, float or double");

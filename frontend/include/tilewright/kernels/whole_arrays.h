@@ -75,10 +75,11 @@ View<const std::remove_const_t<T>, 1> line_of(const View<T, R>& v, Buffer<std::r
   return view(std::as_const(memory), {memory.size()}, check.at());
 }
 
-/// The address of the first element, for a kernel's Ptr: of results whose places the kernel computes.
+/// The address of the first element, for a kernel's Ptr: of results whose places the kernel computes. Null if the view has no memory.
 template <class T, int R>
 T* address_of(const View<T, R>& v) {
-  return static_cast<T*>(detail::ViewAccess<T, R>::host(v).buffer->memory());
+  const detail::RawBuffer* const buffer = detail::ViewAccess<T, R>::host(v).buffer;
+  return buffer ? static_cast<T*>(buffer->memory()) : nullptr;
 }
 
 /// Whether two views are the same elements in the same order.

@@ -20,7 +20,8 @@ struct Text {
 };
 
 void device_print(const Text& format, std::span<const Handle* const> tiles);
-void device_assert(const Handle& condition, const Text& text, const Maybe& mask);
+/// `seen`: what the message names of the first element that fails; broadcasts with the condition.
+void device_assert(const Handle& condition, const Text& text, const Maybe& mask, const Handle* seen = nullptr);
 void assume(const Handle& condition, const Here&);
 Made multiple_of(const Handle&, std::int64_t divisor, const Here&);
 Made max_contiguous(const Handle&, std::int64_t length, const Here&);
