@@ -41,7 +41,7 @@ struct Leave {
   }
 };
 
-Slot& take_slot() {
+void take_slot() {
   for (Slot* s = slots.load(); s && !own; s = s->next)
     if (bool was_in_use = false; s->in_use.compare_exchange_strong(was_in_use, true)) own = s;
   if (!own) {
@@ -49,13 +49,18 @@ Slot& take_slot() {
     own->next = slots.load();
     while (!slots.compare_exchange_weak(own->next, own)) continue;
   }
-  static thread_local Leave leave;
-  static_cast<void>(leave);
-  return *own;
 }
 
+/// The thread keeps its slot from now on.
+void keep_slot() {
+  if (!own) take_slot();
+  static thread_local Leave leave;
+  static_cast<void>(leave);
+}
+
+/// Requires: the thread has a slot.
 void enter() {
-  Slot& slot = own ? *own : take_slot();
+  Slot& slot = *own;
   if (slot.depth++ > 0) return;
   while (true) {
     // Sequentially consistent, like the reader's load of the shared pointer and the writer's unlinking and its load of this slot: then
@@ -115,13 +120,22 @@ ActiveCall::ActiveCall(const Here& where) {
         fmt::format("this process was forked while another thread was in a call of the library, which did not end within {} s; such "
                     "a process cannot use the library: fork when no kernel is compiled or running, or call exec",
                     kPatience.count()));
+  if (!own) keep_slot();
   enter();
 }
 
-ActiveCall::ActiveCall(std::nothrow_t) noexcept { enter(); }
+// A destructor may run while the shared object that contains this library is unloaded. A destructor of the thread that is registered from
+// then on would be called when its code is gone, so that such a call takes a slot for itself.
+ActiveCall::ActiveCall(std::nothrow_t) noexcept : gives_slot_back_(!own) {
+  if (!own) take_slot();
+  enter();
+}
 
 ActiveCall::~ActiveCall() {
   if (--own->depth == 0) own->epoch.store(0, std::memory_order_release);
+  if (!gives_slot_back_) return;
+  own->in_use.store(false, std::memory_order_release);
+  own = nullptr;
 }
 
 bool ActiveCall::is_allowed() const noexcept { return !unusable.load(std::memory_order_relaxed); }

@@ -23,6 +23,9 @@ class ActiveCall {
   ActiveCall(const ActiveCall&) = delete;
   ActiveCall& operator=(const ActiveCall&) = delete;
   bool is_allowed() const noexcept;
+
+ private:
+  bool gives_slot_back_ = false;
 };
 
 /// The epoch of calls that begin from now on.

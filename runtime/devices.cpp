@@ -17,6 +17,7 @@
 #include "runtime/device_print.h"
 #include "runtime/emulator/cost/roofline.h"
 #include "runtime/emulator/driver/emulated_driver.h"
+#include "runtime/environment.h"
 #include "runtime/host/cpu_model.h"
 #include "runtime/host/host_device.h"
 #include "runtime/log.h"
@@ -36,7 +37,8 @@ std::shared_ptr<Device> opened(const std::string& name, const std::function<std:
   return device;
 }
 
-std::shared_ptr<Device> host_device(const std::string& name) {
+std::shared_ptr<Device> host_device(const std::string& name, const Here& at) {
+  if (const std::string mistake = environment_threads_mistake(); !mistake.empty()) throw Error(detail::location_of(at), mistake);
   return opened(name, [&] { return make_host_device(name); });
 }
 
@@ -137,7 +139,7 @@ std::shared_ptr<Device> open_device(std::string_view name, const Here& at) {
     reason = "a device is 'cpu', 'cpu:LEVEL', 'cuda:N' or 'emulator:sm_XX'";
   }
   if (!reason.empty()) refuse(name, reason, at);
-  return host_device(std::string(name));
+  return host_device(std::string(name), at);
 }
 
 std::shared_ptr<Device> open_best_device(const Here& at) {
@@ -149,7 +151,7 @@ std::shared_ptr<Device> open_best_device(const Here& at) {
       // A GPU that another process uses exclusively, or that has failed.
       log(LogLevel::warning, fmt::format("{} is there but cannot be opened, so the cpu is used: {}", name, e.what()));
     }
-  return host_device("cpu");
+  return host_device("cpu", at);
 }
 
 std::vector<DeviceInfo> list_devices() {

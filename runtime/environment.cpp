@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <string_view>
 
 namespace tilewright::rt {
 
@@ -12,7 +11,12 @@ std::string read(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
-bool means_off(std::string_view value) { return value.empty() || value == "0" || value == "false" || value == "off" || value == "no"; }
+/// In small and in capital letters.
+bool means_off(std::string value) {
+  for (char& c : value)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return value.empty() || value == "0" || value == "false" || value == "off" || value == "no";
+}
 }  // namespace
 
 bool environment_check() {
@@ -25,6 +29,11 @@ int environment_threads() {
   int threads = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), threads);
   return error == std::errc() && end == value.data() + value.size() && threads > 0 ? threads : 0;
+}
+
+std::string environment_threads_mistake() {
+  const std::string value = read("TILEWRIGHT_THREADS");
+  return value.empty() || environment_threads() > 0 ? "" : "TILEWRIGHT_THREADS is '" + value + "'; it must be a positive number";
 }
 
 std::string environment_dump() { return read("TILEWRIGHT_DUMP"); }
@@ -46,7 +55,12 @@ std::string environment_emulator_order() { return read("TILEWRIGHT_EMULATOR_ORDE
 
 std::string environment_emulator_limit() { return read("TILEWRIGHT_EMULATOR_LIMIT"); }
 
-std::string environment_wisdom() { return read("TILEWRIGHT_WISDOM"); }
+std::string environment_wisdom() {
+  const std::string named = read("TILEWRIGHT_WISDOM");
+  if (!named.empty()) return means_off(named) ? "" : named;
+  const std::string folder = environment_cache_folder();
+  return folder.empty() ? "" : folder + "/wisdom";
+}
 
 std::string environment_cache_folder() {
   // The XDG Base Directory Specification: a relative path is to be ignored.

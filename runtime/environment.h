@@ -9,6 +9,8 @@ bool environment_check();
 
 /// TILEWRIGHT_THREADS: how many threads run a grid on the cpu device; 0 if unset or not a positive number. Read at each call.
 int environment_threads();
+/// What is wrong with TILEWRIGHT_THREADS; empty if it is unset or a positive number.
+std::string environment_threads_mistake();
 
 /// TILEWRIGHT_DUMP: the folder for the stages of compiled kernels; empty if unset. Read at each call.
 std::string environment_dump();
@@ -37,15 +39,16 @@ std::string environment_emulator_order();
 /// Read at each call.
 std::string environment_emulator_limit();
 
-/// TILEWRIGHT_WISDOM: the path of the wisdom file, or `off`; empty if unset. Read at each call.
+/// TILEWRIGHT_WISDOM: the path of the wisdom file, "off" for none; `wisdom` in the user's cache folder if unset. Empty for none. Read at
+/// each call.
 std::string environment_wisdom();
 
 /// The user's folder for files that can be made again: tilewright in XDG_CACHE_HOME, else in .cache in HOME; empty if neither is set. Read
 /// at each call.
 std::string environment_cache_folder();
 
-/// TILEWRIGHT_CACHE: the folder of the disk cache, "off" for none; `tilewright` in the user's cache folder (XDG_CACHE_HOME, or .cache in HOME)
-/// if unset. Empty for none. Read at each call.
+/// TILEWRIGHT_CACHE: the folder of the disk cache, "off" for none; `tilewright` in the user's cache folder (XDG_CACHE_HOME, or .cache in
+/// HOME) if unset. Empty for none. Read at each call.
 std::string environment_cache();
 
 /// TILEWRIGHT_CACHE_LIMIT: the most bytes that the disk cache takes, with K, M or G for powers of 1024; empty if unset. Read at each call.

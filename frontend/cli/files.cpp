@@ -22,6 +22,26 @@ struct Close {
 };
 using OpenFile = std::unique_ptr<std::FILE, Close>;
 
+bool write_to(std::FILE* f, std::string_view contents) {
+  return std::fwrite(contents.data(), 1, contents.size(), f) == contents.size() && std::fflush(f) == 0;
+}
+
+/// A new file gets its name when all of it is written: a program that is ended meanwhile leaves none, or the one that was there. False,
+/// with errno, if writing fails. Throws UsageError if there can be no such file.
+bool write_file(const std::string& path, std::string_view contents) {
+  std::error_code ignored;
+  // Devices, pipes and links stay what they are, and so do files with an owner or rights of their own.
+  const bool is_new = !std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
+  const std::string made = is_new ? path + ".part" : path;
+  OpenFile f(std::fopen(made.c_str(), "wb"));
+  if (!f) throw UsageError(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
+  const bool good = write_to(f.get(), contents) && (!is_new || std::rename(made.c_str(), path.c_str()) == 0);
+  const int error = errno;
+  if (!good && is_new) std::filesystem::remove(made, ignored);
+  errno = error;
+  return good;
+}
+
 std::string read_all(std::FILE* f, const std::string& shown) {
   std::string contents;
   char block[1 << 16];
@@ -48,11 +68,8 @@ void Files::write(const std::string& path, std::string_view contents) {
   const bool to_stdout = path == "-";
   if (to_stdout && std::exchange(stdout_taken_, true))
     throw UsageError("standard output '-' is written twice; it can be only one of the outputs");
-  OpenFile opened(to_stdout ? nullptr : std::fopen(path.c_str(), "wb"));
-  std::FILE* f = to_stdout ? stdout : opened.get();
-  if (!f) throw UsageError(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
-  const bool written = std::fwrite(contents.data(), 1, contents.size(), f) == contents.size() && std::fflush(f) == 0;
-  if (!written) throw Failure(fmt::format("cannot write {}: {}", to_stdout ? "standard output" : "'" + path + "'", std::strerror(errno)));
+  if (to_stdout ? write_to(stdout, contents) : write_file(path, contents)) return;
+  throw Failure(fmt::format("cannot write {}: {}", to_stdout ? "standard output" : "'" + path + "'", std::strerror(errno)));
 }
 
 ir::Module Files::read_tile(const std::string& path) {

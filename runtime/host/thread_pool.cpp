@@ -1,15 +1,19 @@
 // Runs the programs of a grid on all cores.
 #include "runtime/host/thread_pool.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "runtime/active_call.h"
+#include "runtime/log.h"
 
 namespace tilewright::rt {
 
@@ -100,8 +104,13 @@ ThreadPool::Workers& ThreadPool::workers() {
 }
 
 void ThreadPool::Workers::start(int count) {
-  threads.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) threads.emplace_back([this] { serve(); });
+  try {
+    for (int i = 0; i < count; ++i) threads.emplace_back([this] { serve(); });
+  } catch (const std::system_error& e) {
+    // The caller does the work by itself if it must.
+    log(LogLevel::warning, fmt::format("only {} of {} threads run the programs of launches on the cpu: no other one could be started: {}",
+                                       threads.size() + 1, count + 1, e.what()));
+  }
 }
 
 void ThreadPool::run(std::int64_t total, const Work& work) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,17 +21,38 @@ namespace {
 
 std::string reason() { return std::strerror(errno); }
 
-/// The whole file; none if it cannot be read, with errno.
-std::optional<std::string> contents_of(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) return std::nullopt;
+/// The whole of a regular file; else why it cannot be read.
+struct Contents {
+  std::optional<std::string> text;
+  bool is_missing = false;
+  std::string why;
+};
+Contents contents_of(const std::string& path) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 28;  // bytes: a million entries
+  // A FIFO without a writer would make the call wait, and a device may never end.
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return {{}, errno == ENOENT || errno == ENOTDIR, reason()};
+  Contents read;
+  struct stat facts{};
+  if (::fstat(file, &facts) != 0)
+    read.why = reason();
+  else if (!S_ISREG(facts.st_mode))
+    read.why = "it is no regular file";
+  else if (facts.st_size > kMost)
+    read.why = fmt::format("it has more than {} bytes", kMost);
   std::string text;
   char block[1 << 14];
-  for (std::size_t got; (got = std::fread(block, 1, sizeof block, file)) > 0;) text.append(block, got);
-  const bool failed = std::ferror(file) != 0;
-  std::fclose(file);
-  if (failed) return std::nullopt;
-  return text;
+  while (read.why.empty()) {
+    const ssize_t got = ::read(file, block, sizeof block);
+    if (got == 0) break;
+    if (got > 0)
+      text.append(block, static_cast<std::size_t>(got));
+    else if (errno != EINTR)
+      read.why = reason();
+  }
+  ::close(file);
+  if (read.why.empty()) read.text = std::move(text);
+  return read;
 }
 
 /// The text reaches the disk before the file gets its name: a reader finds the old file or the new one, after a crash too.
@@ -77,21 +99,17 @@ class FileLock {
 
 }  // namespace
 
-std::string wisdom_path() {
-  if (const std::string path = environment_wisdom(); !path.empty()) return path == "off" ? "" : path;
-  const std::string folder = environment_cache_folder();
-  return folder.empty() ? "" : folder + "/wisdom";
-}
+std::string wisdom_path() { return environment_wisdom(); }
 
 WisdomFile read_wisdom(const std::string& path) {
   WisdomFile file;
-  const std::optional<std::string> text = contents_of(path);
-  if (!text) {
-    file.is_missing = errno == ENOENT || errno == ENOTDIR;
-    file.notice = fmt::format("wisdom file {}: {}", path, file.is_missing ? "there is none yet" : reason());
+  const Contents contents = contents_of(path);
+  if (!contents.text) {
+    file.is_missing = contents.is_missing;
+    file.notice = fmt::format("wisdom file {}: {}", path, file.is_missing ? "there is none yet" : contents.why);
     return file;
   }
-  WisdomText read = parse_wisdom(*text);
+  WisdomText read = parse_wisdom(*contents.text);
   file.entries = std::move(read.entries);
   file.is_newer = read.format == WisdomText::Format::newer;
   file.is_damaged = read.format == WisdomText::Format::unknown || read.damaged > 0;
@@ -106,6 +124,9 @@ WisdomFile read_wisdom(const std::string& path) {
 
 std::string add_to_wisdom(const std::string& path, const std::vector<WisdomEntry>& added) {
   std::error_code ignored;  // opening the lock says what is wrong
+  if (const std::filesystem::file_status there = std::filesystem::status(path, ignored);
+      std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+    return fmt::format("wisdom file {}: it is no regular file", path);
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   const FileLock lock(path + ".lock");
   if (!lock.is_held()) return fmt::format("wisdom file {}.lock: {}", path, reason());

@@ -1,4 +1,5 @@
 // Wisdom files: kept from process to process, merged by writers, ignored where they are damaged, older or of another device; and the seal.
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "runtime/wisdom/wisdom.h"
@@ -216,4 +217,23 @@ TEST_CASE("seal: what the disk cache has is loaded") {
   CHECK(tw::cache_statistics().hits == 1);
   CHECK(has(message_of([&] { tw::Kernel("on_disk", set_to)({.grid = 1}, x, 1, Block{32}); }), "this kernel would be compiled now"));
   tw::rt::set_sealed(false);
+}
+
+TEST_CASE("wisdom: a device, a FIFO and a folder are no wisdom files, and stay what they are") {
+  OwnWisdom wisdom;
+  const std::string fifo = wisdom.folder + "/fifo", link = wisdom.folder + "/zero", folder = wisdom.folder + "/folder";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  std::filesystem::create_symlink("/dev/zero", link);
+  std::filesystem::create_directory(folder);
+  for (const std::string& path : {fifo, link, folder}) {
+    CAPTURE(path);
+    ::setenv("TILEWRIGHT_WISDOM", path.c_str(), 1);
+    Notices notices;
+    CHECK(tuned(path));
+    CHECK_MESSAGE(has(notices.text, "wisdom file " + path + ": it is no regular file"), notices.text);
+    CHECK_FALSE(std::filesystem::exists(path + ".damaged"));
+  }
+  struct stat facts{};
+  CHECK((::stat(fifo.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode)));
+  CHECK((::stat("/dev/zero", &facts) == 0 && S_ISCHR(facts.st_mode)));
 }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 
 #include "frontend/cli/bench/contender.h"
 #include "frontend/cli/command.h"
@@ -15,11 +16,15 @@ namespace tilewright::cli::bench {
 
 namespace {
 
+/// Leaves no empty file: the program may end before there are results.
 void expect_writable(const std::string& path) {
   if (path.empty() || path == "-") return;
+  std::error_code ignored;
+  const bool was_there = std::filesystem::exists(path, ignored);
   std::FILE* file = std::fopen(path.c_str(), "ab");
   if (!file) throw UsageError(fmt::format("cannot write '{}': {}", path, std::strerror(errno)));
   std::fclose(file);
+  if (!was_there) std::filesystem::remove(path, ignored);
 }
 
 }  // namespace

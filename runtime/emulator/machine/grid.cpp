@@ -80,13 +80,19 @@ class Grid {
   void run(std::vector<Count>& counts) {
     std::vector<std::thread> started;
     threads_[0].idle_at = HostThread::kBusy;
+    bool has_started = false;
     run_thread(threads_[0], [&] {
       // A launch that is over at once is not worth the threads.
-      if (!started.empty() || threads_[0].worker.executed() < kWorthThreads) return;
-      for (auto thread = std::next(threads_.begin()); thread != threads_.end(); ++thread) {
-        thread->idle_at = HostThread::kBusy;
-        started.emplace_back([this, thread] { run_thread(*thread, [] {}); });
-      }
+      if (has_started || threads_[0].worker.executed() < kWorthThreads) return;
+      has_started = true;
+      for (auto thread = std::next(threads_.begin()); thread != threads_.end(); ++thread) try {
+          thread->idle_at = HostThread::kBusy;
+          started.emplace_back([this, thread] { run_thread(*thread, [] {}); });
+        } catch (const std::system_error&) {
+          // The process may start no further thread: this one does the work.
+          thread->idle_at = HostThread::kEmpty;
+          break;
+        }
     });
     for (std::thread& thread : started) thread.join();
     report_ending();

@@ -2,6 +2,7 @@
 #include "tilewright/device.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cstdlib>
 #include <numeric>
@@ -199,7 +200,26 @@ TEST_CASE("environment: the number of threads is a positive number or nothing") 
     setenv("TILEWRIGHT_THREADS", text, 1);
     CHECK(rt::environment_threads() == want);
   }
+  for (const char* text : {"abc", "0", "-3", "99999999999999"}) {
+    setenv("TILEWRIGHT_THREADS", text, 1);
+    const std::string message = error_of([&] { (void)Device::open("cpu"); });
+    CHECK_MESSAGE(has(message, fmt::format("TILEWRIGHT_THREADS is '{}'; it must be a positive number", text)), message);
+    CHECK(has(message, "device_test.cpp:"));
+  }
   before.empty() ? unsetenv("TILEWRIGHT_THREADS") : setenv("TILEWRIGHT_THREADS", before.c_str(), 1);
+}
+
+TEST_CASE("environment: off is understood in capital letters too") {
+  const char* const before = getenv("TILEWRIGHT_CACHE");
+  const std::string cache = before ? before : "";
+  for (const char* text : {"OFF", "Off", "off", "No", "0", "FALSE"}) {
+    setenv("TILEWRIGHT_CACHE", text, 1);
+    setenv("TILEWRIGHT_WISDOM", text, 1);
+    CHECK(rt::environment_cache() == "");
+    CHECK(rt::environment_wisdom() == "");
+  }
+  unsetenv("TILEWRIGHT_WISDOM");
+  setenv("TILEWRIGHT_CACHE", cache.empty() ? "off" : cache.c_str(), 1);
 }
 
 TEST_CASE("log: a sink receives notices until it is removed") {

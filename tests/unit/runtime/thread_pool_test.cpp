@@ -3,7 +3,11 @@
 #include "runtime/host/thread_pool.h"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -31,6 +35,31 @@ TEST_CASE("thread_pool: each program runs exactly once") {
     ThreadPool pool(threads);
     for (std::int64_t total : {0, 1, 2, 3, 17, 1000}) CHECK(count_runs(pool, total) == std::vector<int>(total, 1));
   }
+}
+
+TEST_CASE("thread_pool: where no thread can be started, the caller does the work") {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    // No memory for the stacks of threads.
+    std::int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const auto bytes = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE) + (4 << 20));
+    const rlimit least{bytes, bytes};
+    if (setrlimit(RLIMIT_AS, &least) != 0) _exit(2);
+    try {
+      ThreadPool pool(5000);
+      for (int i = 0; i < 2; ++i)
+        if (count_runs(pool, 100'000) != std::vector<int>(100'000, 1)) _exit(3);
+    } catch (const std::exception&) {
+      _exit(4);
+    }
+    _exit(0);  // without the destructors of the parent's objects
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("thread_pool: a grid of one program runs on the caller") {
