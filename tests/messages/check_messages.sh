@@ -61,6 +61,9 @@ message 25 'is no pointer.*std::string' 'tw::Kernel k("k", [](tw::Ptr<float>, co
 message 14 'const_buffer_is_read_only|deleted function' 'tw::Kernel k("k", [](tw::Ptr<float>) {}); k({.grid = 1}, in);'
 message 14 'no match' 'tw::Kernel k("k", [](tw::Ptr<float>) {}); k({.grid = 1}, in + 1);'
 message 14 'no match' 'tw::Kernel k("k", [](tw::I32) {}); k({.grid = 1, .device = tw::Device::open()}, 3.5f);'
+# Views of temporaries.
+message 45 'keep_the_buffer_in_a_variable|deleted function' 'auto v = tw::view(tw::Device::open().upload(std::vector<float>(4)), {2, 2});'
+message 45 'keep_the_buffer_in_a_variable|deleted function' 'auto v = tw::view(tw::Device::open().allocate<int>(4), {2, 2}, {1, 2});'
 
 # The layout of std::vector: the flag that changes it is refused, not linked.
 echo '#include <tilewright/tilewright.h>' >debug.cpp
