@@ -25,10 +25,16 @@
 
 namespace tilewright::detail {
 
+namespace {
+// Its address tells copies of the library in one process apart.
+const char this_copy = 0;
+}  // namespace
+
 class KernelState {
  public:
   explicit KernelState(std::string kernel_name) : name(std::move(kernel_name)) {}
 
+  const char* const made_by = &this_copy;
   const std::string name;
   rt::KernelCache cache{kMostSpecializations};
 
@@ -71,6 +77,10 @@ double ms_since(Clock::time_point start) { return std::chrono::duration<double, 
 
 Request expect_usable(const char* what, KernelState* kernel, const Here& at) {
   const Request r{what, name_of(kernel, at), at};
+  if (kernel->made_by != &this_copy)
+    r.refuse(
+        "another copy of the library made this kernel: shared objects that contain the archive share the statics of inline functions, "
+        "unless these are hidden");
   if (Trace::active()) r.refuse("a kernel cannot be launched or compiled inside of a kernel");
   return r;
 }
