@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 
 #include "frontend/cli/bench/kernel_row.h"
@@ -291,6 +292,19 @@ TEST_CASE("bench: what ends it in time leaves the rows that are done, too") {
   CHECK(contains(folder.read("out"), "interrupted: "));
   CHECK(is_well_formed(folder, "b.json"));
   CHECK(contains(folder.read("b.json"), "\"interrupted\": true"));
+}
+
+TEST_CASE("bench: a second signal leaves no file that is empty") {
+  for (const char* pause : {"0", "0.02", "0.2"}) {
+    const Folder folder;
+    const std::string command = fmt::format(
+        "cd {} && {{ {} bench copy matmul --rounds 100000 --seconds 60 --json b.json --plot b.svg > out 2>&1 & }}; sleep 1; kill $!; sleep "
+        "{}; "
+        "kill $!; wait $!",
+        folder.path().string(), TW_PROGRAM, pause);
+    CHECK(std::system(command.c_str()) != 0);
+    for (const char* file : {"b.json", "b.svg"}) CHECK((!std::filesystem::exists(folder.path() / file) || is_well_formed(folder, file)));
+  }
 }
 
 TEST_CASE("bench: a kernel of a file, on the cpu and on an emulator") {
