@@ -131,7 +131,8 @@ Form Forms::sum(Expr e) {
   }
   const Expr d = b_.add(data), p = b_.add(pending);
   Form all;
-  if (d != b_.zero() && p != b_.zero() && shift_ && d->axes.contains(loop_)) {
+  // Sums of integers do not cancel: they wrap.
+  if (d != b_.zero() && p != b_.zero() && shift_ && ir::is_float(e->element) && d->axes.contains(loop_)) {
     const Expr reference = b_.shift_reference(p);
     all = {{b_.one(), b_.zero(), b_.add({d, reference})}, {b_.subtract(p, reference), b_.zero(), b_.one()}};
   } else {

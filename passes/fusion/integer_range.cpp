@@ -21,11 +21,17 @@ Range of_type(ir::Element e) {
   return {-(std::int64_t{1} << (width - 1)), (std::int64_t{1} << (width - 1)) - 1};
 }
 
-Range add(const Range& a, const Range& b) { return {saturate(Int128{a.least} + b.least), saturate(Int128{a.greatest} + b.greatest)}; }
+// A limit stands for all that lies beyond it, whatever is added to it.
+Range add(const Range& a, const Range& b) {
+  const bool has_least = a.least != INT64_MIN && b.least != INT64_MIN, has_greatest = a.greatest != INT64_MAX && b.greatest != INT64_MAX;
+  return {has_least ? saturate(Int128{a.least} + b.least) : INT64_MIN,
+          has_greatest ? saturate(Int128{a.greatest} + b.greatest) : INT64_MAX};
+}
 
 Range multiply(const Range& a, const Range& b) {
-  const Int128 corners[] = {Int128{a.least} * b.least, Int128{a.least} * b.greatest, Int128{a.greatest} * b.least,
-                            Int128{a.greatest} * b.greatest};
+  const auto wide = [](std::int64_t v) { return Int128{v} + (v == INT64_MAX ? 1 : 0); };  // -limit is a limit
+  const Int128 corners[] = {wide(a.least) * wide(b.least), wide(a.least) * wide(b.greatest), wide(a.greatest) * wide(b.least),
+                            wide(a.greatest) * wide(b.greatest)};
   return {saturate(*std::min_element(std::begin(corners), std::end(corners))),
           saturate(*std::max_element(std::begin(corners), std::end(corners)))};
 }
@@ -64,7 +70,7 @@ Range integer_range(Expr e, const AxisRanges& box) {
   switch (e->kind) {
     case ExprKind::number: {
       const std::int64_t value = saturate(e->number.numerator());
-      return e->number.is_integer() ? Range{value, value} : Range::everything();
+      return e->number.is_integer() && value == e->number.numerator() ? Range{value, value} : Range::everything();
     }
     case ExprKind::extent: return {e->extent.least(), bounded(e->extent.greatest())};
     case ExprKind::index: {
