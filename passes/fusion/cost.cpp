@@ -13,6 +13,7 @@
 #include "passes/fusion/emit/configuration.h"
 #include "passes/fusion/products.h"
 #include "passes/fusion/stored_tensor.h"
+#include "tileir/target/gpu_chips.h"
 
 namespace tilewright::passes::fusion {
 
@@ -221,12 +222,26 @@ class Estimator {
 const MachineFacts& machine_facts(const ir::TargetDesc& target) {
   // Measured on a core of an AMD EPYC (Zen 5, AVX-512), 2026-11-25: sums of rows in the last cache, of products, of exponentials; launches.
   static constexpr MachineFacts kHost{50e9, 40e9, 64, 1e11, 2e11, 2e11, 2e11, 8e9, 0.5e-6, 1.5e-6, 1 << 20};
-  // What data sheets say of a T4, an A100 and an H100, for one of their 40, 108 and 132 multiprocessors.
-  static constexpr MachineFacts kTuring{0.32e12, 32e9, 32, 0.2e12, 0.2e12, 1.6e12, 3.2e12, 25e9, 4e-6, 0, 192 << 10};
-  static constexpr MachineFacts kAmpere{1.9e12, 42e9, 32, 0.18e12, 1.44e12, 2.9e12, 5.8e12, 22e9, 3e-6, 0, 192 << 10};
-  static constexpr MachineFacts kHopper{3.3e12, 42e9, 32, 0.5e12, 3.75e12, 7.5e12, 15e12, 30e9, 3e-6, 0, 192 << 10};
   if (!target.is_gpu()) return kHost;
-  return target.sm >= 90 ? kHopper : target.sm >= 80 ? kAmpere : kTuring;
+  // What data sheets say of a T4, an A100, an A40, an L40, an H100, a B200 and an RTX 5090, for one of their multiprocessors. Of products,
+  // what mma.sync does: of a B200 that is not published, and an H100's is assumed.
+  struct Row {
+    int capability;
+    MachineFacts facts;
+  };
+  static constexpr Row kRows[] = {
+      {75, {0.32e12, 32e9, 32, 0.2e12, 0.2e12, 1.6e12, 3.2e12, 25e9, 4e-6, 0, 192 << 10}},
+      {80, {1.9e12, 42e9, 32, 0.18e12, 1.44e12, 2.9e12, 5.8e12, 22e9, 3e-6, 0, 192 << 10}},
+      {86, {0.7e12, 42e9, 32, 0.44e12, 0.89e12, 1.8e12, 3.6e12, 28e9, 3e-6, 0, 192 << 10}},
+      {89, {0.86e12, 42e9, 32, 0.64e12, 0.64e12, 1.3e12, 2.5e12, 40e9, 3e-6, 0, 192 << 10}},
+      {90, {3.3e12, 42e9, 32, 0.5e12, 3.75e12, 7.5e12, 15e12, 30e9, 3e-6, 0, 192 << 10}},
+      {100, {8e12, 42e9, 32, 0.54e12, 3.75e12, 7.5e12, 15e12, 30e9, 3e-6, 0, 192 << 10}},
+      {120, {1.8e12, 42e9, 32, 0.62e12, 0.62e12, 1.2e12, 2.5e12, 39e9, 3e-6, 0, 192 << 10}},
+  };
+  const Row* of_chip = kRows;
+  for (const Row& row : kRows)
+    if (row.capability <= ir::chip_capability(target)) of_chip = &row;
+  return of_chip->facts;
 }
 
 KernelCost estimate(const Plan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const ProgramOptions& options) {
