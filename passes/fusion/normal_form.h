@@ -121,6 +121,8 @@ class ExprBuilder {
  private:
   class ProductBuilder;
   Expr make(ExprKind, std::vector<Expr> operands, ir::Element);
+  Expr sum_of(std::span<const Term>);
+  Expr log_of_product(Expr);
   Expr reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ir::Element operand_element, ir::Element result);
   /// The sum of two coefficients; none if it neither fits nor rounds to a fraction that does.
   std::optional<Rational> added(const Rational&, const Rational&);
