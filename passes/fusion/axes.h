@@ -81,10 +81,10 @@ class AxisAnalysis {
   TensorAtoms fresh(const graph::TensorShape&, graph::NodeId tagged = {});
   AtomList fresh(const Dim&);
   TensorAtoms operand(graph::NodeId, std::size_t);
-  TensorAtoms reshape(graph::NodeId);
-  TensorAtoms slice(graph::NodeId);
-  TensorAtoms concat(graph::NodeId);
-  TensorAtoms einsum(graph::NodeId);
+  // TensorAtoms atoms_input(graph::NodeId); and so on: a tensor op without one does not link.
+#define TW_GRAPH_OP(name, ...) TensorAtoms atoms_##name(graph::NodeId);
+#include "tileir/graph/graph_ops.def"
+#undef TW_GRAPH_OP
   void unify(AtomList, AtomList, Use blamed);
   void split(Atom*, const Dim& outer);
   void merge(Atom*, Atom*);

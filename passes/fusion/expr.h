@@ -103,6 +103,14 @@ struct CombiningFunction {
   std::uint64_t identity = 0;  // bits of the element type of `result`
 };
 
+/// What is known of a float before its data is: rules that drop, move or cancel a value ask for it. Infinities and NaN of the data itself
+/// are in no `for_finite_data`; integers and conditions are always finite.
+enum class Finite : std::uint8_t {
+  unknown,          // 1 / x, log(x), -inf
+  for_finite_data,  // a number if all elements of tensors are: x y, exp(x), a maximum
+  always,
+};
+
 class ExprData;
 /// A handle to an expression; never null but when default-constructed.
 class Expr {
@@ -170,6 +178,8 @@ class ExprData {
   ExprKey key;
   bool is_nonnegative = false;  // known to be >= 0, or NaN
   bool is_numeric = false;      // made of numbers alone: log(2), 3 * 2^(1/2)
+  bool is_positive = false;     // known to be > 0 for finite data
+  Finite finite{};
 
   bool is(ExprKind k) const { return kind == k; }
   bool is_reference() const { return kind == ExprKind::reference || kind == ExprKind::shift_reference; }
@@ -187,6 +197,11 @@ inline ir::Element computed(ir::Element e) { return ir::is_float(e) && e != ir::
 /// The number that a coefficient of an integer expression is, and the power to which a factor of one is raised: fractions are floats.
 std::int64_t whole(const Rational&);
 std::int64_t whole_power(const Factor&);
+/// What is known of base^exponent.
+Finite finiteness(const Factor&);
+
+/// Whether an expression is x / x: 1, or NaN where x is 0 or not finite.
+bool is_guard(Expr);
 
 /// The expressions directly inside of one.
 std::vector<Expr> children(Expr);
@@ -194,7 +209,7 @@ std::vector<Expr> children(Expr);
 /// Owns expressions, axes and tensors.
 class ExprPool {
  public:
-  /// The expression with these contents. `axes`, `key`, `is_nonnegative` and `is_numeric` are computed here.
+  /// The expression with these contents. `axes`, `key` and what is known of the value are computed here.
   Expr intern(ExprData);
   /// The axis of this name; made with this extent and label if it is new. An empty label stands for the name.
   Axis axis(const std::string& name, const Dim& extent, const std::string& label = {});

@@ -86,6 +86,10 @@ FieldEvaluator::Reals FieldEvaluator::compute_reals(Expr e, const Point& p) {
     case ExprKind::indicator: result.fill(holds(e->operands[0], p) ? 1 : 0); return result;
     case ExprKind::select: return reals(holds(e->operands[0], p) ? e->operands[1] : e->operands[2], p);
     case ExprKind::function:
+      if (is_guard(e)) {
+        result.fill(1);
+        return result;
+      }
       if (const bool is_magnitude = e->function == OpKind::abs_ && ir::is_float(e->element); is_magnitude || is_odd(e)) {
         result = reals(e->operands[0], p);
         each([&](double& x) { x = is_magnitude ? std::fabs(x) : std::tanh(x); });

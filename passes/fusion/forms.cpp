@@ -147,6 +147,9 @@ Form Forms::product(Expr e) {
   Form all{{b_.number(e->number), b_.zero(), b_.one()}};
   for (const Factor& f : e->factors) {
     const Form x = form(f.base);
+    // A root is taken of both parts of a product if one of them is known to be >= 0: two negative parts have no roots.
+    if (x.size() == 1 && !f.exponent.is_integer() && !x[0].factor->is_nonnegative && !x[0].body->is_nonnegative)
+      refuse("a root of a product of data and a pending reduction whose signs are not known", f.base);
     if (x.size() == 1) {
       all = multiply(all, {{b_.power(x[0].factor, f.exponent), b_.scale(f.exponent, x[0].exponent), b_.power(x[0].body, f.exponent)}});
     } else if (f.exponent.is_integer() && !f.exponent.is_negative() && f.exponent <= Rational(kMostPower)) {
@@ -188,6 +191,10 @@ Form Forms::selection(Expr e) {
   if (has_pending(condition)) refuse("a mask that depends on a pending reduction", e);
   if (other->is(ExprKind::infinity)) refuse("an infinity outside of an exponent and of a maximum", e);
   Form all;
+  // 0 times a factor that is infinite is NaN, where the mask gives 0.
+  for (Expr part : {value, other})
+    for (const FormTerm& x : form(part))
+      if (has_pending(x.factor) && x.factor->finite == Finite::unknown) refuse("a mask that hides a factor which may be infinite", e);
   for (const FormTerm& x : form(value)) all.push_back({x.factor, x.exponent, b_.select(condition, x.body, b_.zero(), e->element)});
   for (const FormTerm& x : form(other)) all.push_back({x.factor, x.exponent, b_.select(condition, b_.zero(), x.body, e->element)});
   return all;
@@ -197,6 +204,8 @@ Form Forms::logarithm(Expr e) {
   const Form& x = form(e->operands[0]);
   if (x.size() != 1) refuse("log of a sum of data and a pending reduction", e);
   if (x[0].exponent != b_.zero()) refuse("log of a value that moves with a reference", e);
+  if (!x[0].factor->is_nonnegative && !x[0].body->is_nonnegative)
+    refuse("log of a product of data and a pending reduction whose signs are not known", e);
   return {{b_.log(x[0].factor), b_.zero(), b_.one()}, {b_.one(), b_.zero(), b_.log(x[0].body)}};
 }
 

@@ -162,38 +162,35 @@ Expr GraphToExprs::operand(NodeId n, std::size_t i, const Position& position) {
 }
 
 Expr GraphToExprs::make(NodeId n, const Position& position) {
-  const Node& node = g_.node(n);
-  if (axes_.is_stored(n)) return leaf(node, n, position);
-  switch (node.op) {
-    case Op::map:
-    case Op::broadcast: {
-      std::vector<Expr> operands;
-      for (std::size_t i = 0; i < node.operands.size(); ++i) {
-        const TensorAtoms atoms = axes_.operand_atoms(n, i);
-        Position p(position.end() - static_cast<std::ptrdiff_t>(atoms.size()), position.end());
-        for (std::size_t axis = 0; axis < p.size(); ++axis)
-          if (atoms[axis].empty()) p[axis] = {};
-        operands.push_back(operand(n, i, p));
-      }
-      return node.op == Op::broadcast ? operands[0] : map(node, operands);
-    }
-    case Op::reshape: return reshape(n, position);
-    case Op::permute: {
-      Position p(position.size());
-      for (std::size_t i = 0; i < position.size(); ++i) p[node.axes[i]] = position[i];
-      return operand(n, 0, p);
-    }
-    case Op::slice:
-    case Op::flip: return slice_or_flip(n, position);
-    case Op::pad: return pad(n, position);
-    case Op::concat: return concat(n, position);
-    case Op::reduce: return reduce(n, position);
-    case Op::einsum: return einsum(n, position);
-    case Op::scan: return scan(n, position);
-    case Op::gather:
-    case Op::take_along: return indexed(n, position);
-    default: return leaf(node, n, position);
+  if (axes_.is_stored(n)) return load(n, position);
+  switch (g_.node(n).op) {
+#define TW_GRAPH_OP(name, ...) \
+  case Op::name: return translate_##name(n, position);
+#include "tileir/graph/graph_ops.def"
+#undef TW_GRAPH_OP
   }
+  TW_UNREACHABLE("a tensor op");
+}
+
+Expr GraphToExprs::translate_map(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  std::vector<Expr> operands;
+  for (std::size_t i = 0; i < node.operands.size(); ++i) {
+    const TensorAtoms atoms = axes_.operand_atoms(n, i);
+    Position p(position.end() - static_cast<std::ptrdiff_t>(atoms.size()), position.end());
+    for (std::size_t axis = 0; axis < p.size(); ++axis)
+      if (atoms[axis].empty()) p[axis] = {};
+    operands.push_back(operand(n, i, p));
+  }
+  return node.op == Op::broadcast ? operands[0] : map(node, operands);
+}
+
+Expr GraphToExprs::translate_broadcast(NodeId n, const Position& position) { return translate_map(n, position); }
+
+Expr GraphToExprs::translate_permute(NodeId n, const Position& position) {
+  Position p(position.size());
+  for (std::size_t i = 0; i < position.size(); ++i) p[g_.node(n).axes[i]] = position[i];
+  return operand(n, 0, p);
 }
 
 Tensor GraphToExprs::tensor(const Node& node, NodeId n) {
@@ -209,39 +206,55 @@ Tensor GraphToExprs::tensor(const Node& node, NodeId n) {
   return b_.pool().add_tensor(std::move(info));
 }
 
-Expr GraphToExprs::leaf(const Node& node, NodeId n, const Position& position) {
+// ---- leaves ----
+
+Expr GraphToExprs::load(NodeId n, const Position& position) {
   const TensorAtoms atoms = axes_.atoms(n);
-  switch (node.op) {
-    case Op::iota: return cast(whole(position[node.axes[0]], atoms[node.axes[0]]), Element::i64, node.element);
-    case Op::extent: return cast(b_.extent(node.lengths[0]), Element::i64, node.element);
-    case Op::rand: return b_.random(node.seed, linear(position, atoms, node.shape));
-    case Op::constant:
-      if (node.data->bits.size() == 1) {
-        const std::uint64_t bits = node.data->bits[0];
-        if (node.element == Element::boolean) return b_.truth(bits != 0);
-        if (ir::is_float(node.element)) {
-          const double value = ir::float_value(node.element, bits);
-          // sum * (1.0f / n) is the mean, as sum / n is: the constant's rounding moves to the result.
-          if (options_.move_rounding)
-            if (const auto fraction =
-                    node.element == Element::f64 ? ir::intended_fraction(value) : ir::intended_fraction(static_cast<float>(value)))
-              return b_.number(*fraction);
-          return b_.constant(value);
-        }
-        if (node.element == Element::u64) return b_.number(Rational(ir::Int128{bits}, 1));
-        return b_.number(ir::integer_value(node.element, bits));
-      }
-      break;
-    default: break;
-  }
   std::vector<Expr> index;
   for (std::size_t axis = 0; axis < position.size(); ++axis) index.push_back(whole(position[axis], atoms[axis]));
-  return b_.load(tensor(node, n), std::move(index));
+  return b_.load(tensor(g_.node(n), n), std::move(index));
 }
+
+Expr GraphToExprs::translate_input(NodeId n, const Position& position) { return load(n, position); }
+Expr GraphToExprs::translate_scalar(NodeId n, const Position& position) { return load(n, position); }
+
+Expr GraphToExprs::translate_constant(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  if (node.data->bits.size() != 1) return load(n, position);
+  const std::uint64_t bits = node.data->bits[0];
+  if (node.element == Element::boolean) return b_.truth(bits != 0);
+  if (node.element == Element::u64) return b_.number(Rational(ir::Int128{bits}, 1));
+  if (!ir::is_float(node.element)) return b_.number(ir::integer_value(node.element, bits));
+  const double value = ir::float_value(node.element, bits);
+  // sum * (1.0f / n) is the mean, as sum / n is: the constant's rounding moves to the result.
+  if (options_.move_rounding)
+    if (const auto fraction =
+            node.element == Element::f64 ? ir::intended_fraction(value) : ir::intended_fraction(static_cast<float>(value)))
+      return b_.number(*fraction);
+  return b_.constant(value);
+}
+
+Expr GraphToExprs::translate_iota(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  const TensorAtoms atoms = axes_.atoms(n);
+  return cast(whole(position[node.axes[0]], atoms[node.axes[0]]), Element::i64, node.element);
+}
+
+Expr GraphToExprs::translate_extent(NodeId n, const Position&) {
+  return cast(b_.extent(g_.node(n).lengths[0]), Element::i64, g_.node(n).element);
+}
+
+Expr GraphToExprs::translate_rand(NodeId n, const Position& position) {
+  return b_.random(g_.node(n).seed, linear(position, axes_.atoms(n), g_.node(n).shape));
+}
+
+Expr GraphToExprs::translate_argument(NodeId, const Position&) { TW_UNREACHABLE("an argument outside of its function"); }
+Expr GraphToExprs::translate_scatter_add(NodeId, const Position&) { TW_UNREACHABLE("scatter_add has kernels of its own, which store it"); }
+Expr GraphToExprs::translate_call(NodeId, const Position&) { TW_UNREACHABLE("a call has a kernel of its own, which stores its results"); }
 
 // ---- shape ----
 
-Expr GraphToExprs::reshape(NodeId n, const Position& position) {
+Expr GraphToExprs::translate_reshape(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const TensorAtoms own = axes_.atoms(n);
   if (axes_.is_detached({n, 0})) {
@@ -272,19 +285,27 @@ Expr GraphToExprs::reshape(NodeId n, const Position& position) {
   return operand(n, 0, there);
 }
 
-Expr GraphToExprs::slice_or_flip(NodeId n, const Position& position) {
-  const Node& node = g_.node(n);
-  const int axis = node.axes[0];
-  const TensorAtoms own = axes_.atoms(n), theirs = axes_.operand_atoms(n, 0);
-  const Expr i = whole(position[axis], own[axis]);
+// The element whose position along the node's axis is another one.
+Expr GraphToExprs::moved_along(NodeId n, const Position& position, Expr along) {
+  const int axis = g_.node(n).axes[0];
   Position there = position;
-  const Expr moved = node.op == Op::flip ? b_.subtract(b_.extent(node.shape[axis] - Dim(1)), i)
-                                         : b_.add({b_.extent(node.lengths[0]), b_.product({b_.extent(node.lengths[2]), i})});
-  there[axis] = parts({{moved}, true}, theirs[axis]);
+  there[axis] = parts({{along}, true}, axes_.operand_atoms(n, 0)[axis]);
   return operand(n, 0, there);
 }
 
-Expr GraphToExprs::pad(NodeId n, const Position& position) {
+Expr GraphToExprs::translate_slice(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  const Expr i = whole(position[node.axes[0]], axes_.atoms(n)[node.axes[0]]);
+  return moved_along(n, position, b_.add({b_.extent(node.lengths[0]), b_.product({b_.extent(node.lengths[2]), i})}));
+}
+
+Expr GraphToExprs::translate_flip(NodeId n, const Position& position) {
+  const Node& node = g_.node(n);
+  const Expr i = whole(position[node.axes[0]], axes_.atoms(n)[node.axes[0]]);
+  return moved_along(n, position, b_.subtract(b_.extent(node.shape[node.axes[0]] - Dim(1)), i));
+}
+
+Expr GraphToExprs::translate_pad(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const int axis = node.axes[0];
   const TensorAtoms own = axes_.atoms(n), theirs = axes_.operand_atoms(n, 0);
@@ -296,7 +317,7 @@ Expr GraphToExprs::pad(NodeId n, const Position& position) {
   return b_.select(inside, operand(n, 0, there), operand(n, 1, {}), node.element);
 }
 
-Expr GraphToExprs::concat(NodeId n, const Position& position) {
+Expr GraphToExprs::translate_concat(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const int axis = node.axes[0];
   const TensorAtoms own = axes_.atoms(n);
@@ -326,7 +347,7 @@ Expr GraphToExprs::concat(NodeId n, const Position& position) {
 
 // ---- reductions and products ----
 
-Expr GraphToExprs::reduce(NodeId n, const Position& position) {
+Expr GraphToExprs::translate_reduce(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   if (node.kind == Combine::combine) return reduce_by_function(n, position);
   const TensorAtoms theirs = axes_.operand_atoms(n, 0);
@@ -395,7 +416,7 @@ Expr GraphToExprs::combined(Combine combine, Expr a, Expr b, Element element) {
   return a;
 }
 
-Expr GraphToExprs::einsum(NodeId n, const Position& position) {
+Expr GraphToExprs::translate_einsum(NodeId n, const Position& position) {
   const Node& node = g_.node(n);
   const std::string_view equation = node.text;
   const std::size_t arrow = equation.find("->");
@@ -445,6 +466,9 @@ Expr GraphToExprs::einsum(NodeId n, const Position& position) {
 }
 
 // ---- indexed ----
+
+Expr GraphToExprs::translate_gather(NodeId n, const Position& position) { return indexed(n, position); }
+Expr GraphToExprs::translate_take_along(NodeId n, const Position& position) { return indexed(n, position); }
 
 Expr GraphToExprs::indexed(NodeId n, const Position& position) {
   const Node& node = g_.node(n);

@@ -6,10 +6,10 @@
 //   2. Numbers stand in front of products, and are distributed over sums: c (a + b) = c a + c b. Where a coefficient would have more than
 //      127 bits, as that of (1e-20 x)^2, the number is a factor like any other.
 //   3. What lacks the axes of a reduction leaves it: factors and numbers leave a sum, positive numbers leave a maximum.
-//   4. exp(u + c log x) = x^c exp(u); exp(a) exp(b) = exp(a + b); log(c exp(a) x^p) = log c + a + p log x for factors known to be >= 0.
+//   4. exp(u + c log x) = x^c exp(u), log(c exp(a) x^p) = log c + a + p log x for x known to be >= 0; exp(a) exp(b) = exp(a + b).
 //   5. min x = -max(-x), for floats: only maxima exist.
-//   6. m ? a : 0 = [m] a, an indicator factor; [m]^2 = [m]; [m] [n] = [m and n]; [m] (m ? a : b) = [m] a.
-//   7. x + (m ? 0 : -inf) = m ? x : -inf; exp(m ? u : -inf) = [m] exp(u).
+//   6. m ? a : 0 = [m] a for an a that is finite for finite data; [m]^2 = [m]; [m] [n] = [m and n]; [m] (m ? a : b) = [m] a.
+//   7. x + (m ? 0 : -inf) = m ? x : -inf for such an x; exp(m ? u : -inf) = [m] exp(u).
 //   8. Reductions of one kind over several axes, one inside of the other, are one.
 //   9. In a sum that stands in a product or under a sum, the first term that is no constant has the coefficient 1.
 //
@@ -121,6 +121,8 @@ class ExprBuilder {
  private:
   class ProductBuilder;
   Expr make(ExprKind, std::vector<Expr> operands, ir::Element);
+  Expr sum_of(std::span<const Term>);
+  Expr log_of_product(Expr);
   Expr reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ir::Element operand_element, ir::Element result);
   /// The sum of two coefficients; none if it neither fits nor rounds to a fraction that does.
   std::optional<Rational> added(const Rational&, const Rational&);

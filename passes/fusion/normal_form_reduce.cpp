@@ -37,7 +37,7 @@ Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, Elemen
   if (here.empty() && idempotent) return body;
   if (combine == Combine::max && is_float) {
     const auto [c, rest] = split_coefficient(body);
-    if (!c.is_one() && !c.is_negative()) return scale(c, reduce(combine, here, rest, operand_element, result));
+    if (!c.is_one() && c > Rational(0)) return scale(c, reduce(combine, here, rest, operand_element, result));
   }
   if (body->is(ExprKind::reduce) && body->combine == combine && body->element == result && idempotent && !here.intersects(body->bound)) {
     AxisSet all = here;
@@ -87,8 +87,11 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
   }
   Term scaled = split_coefficient(body);
   if (body->is(ExprKind::add)) {
-    const auto first = std::find_if(body->terms.begin(), body->terms.end(), [&](const Term& t) { return t.value != one_; });
-    if (const std::optional<Expr> monic = scaled_sum(Rational(1) / first->coefficient, body)) scaled = {first->coefficient, *monic};
+    const auto first =
+        std::find_if(body->terms.begin(), body->terms.end(), [&](const Term& t) { return t.value != one_ && !t.coefficient.is_zero(); });
+    const bool has_first = first != body->terms.end();
+    if (const std::optional<Expr> monic = has_first ? scaled_sum(Rational(1) / first->coefficient, body) : std::nullopt)
+      scaled = {first->coefficient, *monic};
   }
   std::vector<Factor> inside;
   for (const Factor& f : factors(scaled.value)) {

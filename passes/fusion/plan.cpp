@@ -30,17 +30,29 @@ std::vector<Expr> all_of_kind(Expr e, ExprKind kind) {
   return found;
 }
 
-// Whether a value changes with `inner`; references are free and do not count.
+// Whether a value changes with `inner`, of finite values; references are free and do not count.
 bool depends(Expr e, Expr inner, ExprSet& seen) {
   if (e == inner) return true;
-  if (e->is_reference() || !seen.insert(e).second) return false;
-  for (Expr x : children(e))
+  if (e->is_reference() || is_guard(e) || !seen.insert(e).second) return false;
+  for (const Term& t : e->terms)
+    if (!t.coefficient.is_zero() && depends(t.value, inner, seen)) return true;
+  for (const Factor& f : e->factors)
+    if (!e->number.is_zero() && depends(f.base, inner, seen)) return true;
+  for (Expr x : e->operands)
     if (depends(x, inner, seen)) return true;
   return false;
 }
 bool depends(Expr e, Expr inner) {
   ExprSet seen;
   return depends(e, inner, seen);
+}
+// Whether a value is computed from `inner`, if only to know whether it is finite.
+bool reads(Expr e, Expr inner, ExprSet& seen) {
+  if (e == inner) return true;
+  if (e->is_reference() || !seen.insert(e).second) return false;
+  for (Expr x : children(e))
+    if (reads(x, inner, seen)) return true;
+  return false;
 }
 
 // A tensor's element as the grid rule counts it: two uses of one element are one read.
@@ -295,13 +307,13 @@ bool Plan::is_read_behind_loop(Expr reduce) const {
   ExprSet others;
   for (const Reduction& r : reductions)
     if (r.value != reduce) others.insert(r.value);
-  const auto reads = [&](Expr e) {
+  const auto is_read = [&](Expr e) {
     ExprSet seen = others;
-    return depends(e, reduce, seen);
+    return reads(e, reduce, seen);
   };
-  return std::any_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) { return reads(o.value); }) ||
+  return std::any_of(outputs.begin(), outputs.end(), [&](const KernelOutput& o) { return is_read(o.value); }) ||
          std::any_of(reductions.begin(), reductions.end(), [&](const Reduction& r) {
-           return std::any_of(r.terms.begin(), r.terms.end(), [&](const AccumulatorTerm& t) { return reads(t.factor); });
+           return std::any_of(r.terms.begin(), r.terms.end(), [&](const AccumulatorTerm& t) { return is_read(t.factor); });
          });
 }
 

@@ -4,10 +4,12 @@
 // are known when the program runs.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "passes/fusion/field_check.h"
 #include "passes/fusion/loop_report.h"
 #include "tileir/graph/graph.h"
 #include "tileir/ir.h"
@@ -97,6 +99,8 @@ struct ProgramProof {
 struct ProgramOptions {
   bool fuse = true, reassociate = true, move_rounding = true, deterministic = true, batch_invariant = false;
   std::uint64_t max_workspace = UINT64_MAX;
+  /// What each plan must pass. Tests refuse plans by it.
+  std::function<ProofResult(const ExprBuilder&, const Plan&)> check = [](const ExprBuilder& b, const Plan& p) { return check_plan(b, p); };
 };
 
 /// How long phases of build_program took.
@@ -113,7 +117,9 @@ struct Program {
   std::vector<std::string> not_fused;  // one line each: "not fused: ... (file:line) ... because ... (file:line) ..."
 };
 
-/// Derives the kernels of a graph's outputs. Requires: a verified graph with an output. `target.sm` is 0 for hosts.
+/// Derives the kernels of a graph's outputs. A plan that its check refutes is never emitted: another plan takes its place, else the nodes
+/// of the segment one by one; throws CompilerBug if the check refutes one of those, too. Requires: a verified graph with an output.
+/// `target.sm` is 0 for hosts.
 Program build_program(const graph::Graph&, const ProgramOptions&, const ir::TargetDesc&);
 
 }  // namespace tilewright::passes::fusion

@@ -93,11 +93,11 @@ std::vector<std::string> stored_texts(const graph::Graph& g, const fusion::Progr
 }
 
 std::string proof_text(const fusion::ProgramProof& proof) {
-  if (!proof.text.empty()) return proof.text;
-  if (!proof.exact) return "not exact";
-  if (proof.rounds == 0) return "exact";
-  return fmt::format("exact in {} rounds; a wrong derivation would pass with a probability of 2^{:.0f} at most", proof.rounds,
-                     proof.log2_error);
+  std::string text = proof.exact ? "exact" : "not exact";
+  if (proof.exact && proof.log2_error != 0)
+    text +=
+        fmt::format(" in {} rounds; a wrong derivation would pass with a probability of 2^{:.0f} at most", proof.rounds, proof.log2_error);
+  return proof.text.empty() ? text : text + "; " + proof.text;
 }
 
 }  // namespace

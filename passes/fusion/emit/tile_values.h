@@ -168,6 +168,7 @@ class TileValues {
   Part emit(Expr, const Order& own);
   Part emit_float_sum(Expr, const Order&);
   Part emit_float_product(Expr, const Order&);
+  Part emit_partly_hidden(Expr, const Order&);
   Part emit_exp(Expr, const Order&);
   Part is_moderate(const Part&);
   static bool is_far_from_one(Wide, ir::Element);
