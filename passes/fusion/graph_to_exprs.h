@@ -52,6 +52,7 @@ class GraphToExprs {
   Expr at(graph::NodeId, const Position&);
   Expr make(graph::NodeId, const Position&);
   Expr operand(graph::NodeId, std::size_t i, const Position&);
+  Expr constant(ir::Element, std::uint64_t bits);
   Expr leaf(const graph::Node&, graph::NodeId, const Position&);
   Expr map(const graph::Node&, const std::vector<Expr>&);
   /// The value of a node, rounded to its type if roundings stay where they are.
@@ -68,6 +69,7 @@ class GraphToExprs {
   Expr pad(graph::NodeId, const Position&);
   Expr concat(graph::NodeId, const Position&);
   Expr reduce(graph::NodeId, const Position&);
+  Expr some_element(graph::NodeId reduction);
   /// What a reduction combines of one piece of its axes: the value at `position`, in row-major order.
   struct ReducedPiece {
     AxisSet bound;

@@ -1,5 +1,6 @@
 // Products in normal form.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "passes/fusion/normal_form.h"
@@ -42,7 +43,7 @@ class ExprBuilder::ProductBuilder {
 
   Expr finish() {
     take_roots();
-    if (coefficient_.is_zero()) return b_.zero();
+    if (coefficient_.is_zero()) return factors_.contains(b_.zero()->key) ? b_.constant(NAN) : b_.zero();  // 0 / 0
     if (!conditions_.empty()) {
       const Expr condition = b_.conjunction(conditions_);
       if (condition == b_.truth(false)) return b_.zero();
