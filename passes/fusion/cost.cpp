@@ -28,6 +28,12 @@ bool is_transcendental(Expr e) {
   if (e->is(ExprKind::exp) || e->is(ExprKind::log)) return true;
   if (!e->is(ExprKind::function)) return false;
   switch (e->function) {
+    case OpKind::exp_:
+    case OpKind::exp2_:
+    case OpKind::exp10_:
+    case OpKind::log_:
+    case OpKind::log2_:
+    case OpKind::log10_:
     case OpKind::tanh_:
     case OpKind::sin_:
     case OpKind::cos_:
@@ -140,16 +146,26 @@ class Estimator {
     }
   }
 
-  void add_reduction(Combine c, Expr body, const AxisSet& along, ir::Element operands, const AxisSet& axes, ExprSet& seen) {
+  void add_reduction(Combine c, Expr body, const AxisSet& along, const ProductElement& operands, const AxisSet& axes, ExprSet& seen) {
     const double count = evaluations(both(axes, along));
     if (c == Combine::sum && is_product(b_.factors(body), along)) {
       cost_.matrix_flops += 2 * count;
-      bits_ = std::min(bits_, ir::bits(operands));
+      precision_seconds_ += 2 * count * seconds_of_precision(operands.precision);
+      bits_ = std::min(bits_, ir::bits(operands.element));
       for (const Factor& f : b_.factors(body)) visit(f.base, seen);
     } else {
       cost_.flops += count;
       visit(body, seen);
     }
+  }
+
+  // What one operation of a product costs beyond one of the standard precision: products of three parts of the factors, or no matrix
+  // instruction.
+  double seconds_of_precision(graph::ProductPrecision p) const {
+    using graph::ProductPrecision;
+    if (!target_.is_gpu() || p == ProductPrecision::standard || p == ProductPrecision::tf32) return 0;
+    if (p == ProductPrecision::tf32x3 || p == ProductPrecision::bf16x3) return 2 / facts_.matrix_flops_32;
+    return 1 / facts_.flops - 1 / facts_.matrix_flops_32;
   }
 
   void visit(Expr e, ExprSet& seen) {
@@ -192,7 +208,8 @@ class Estimator {
     const double programs = most_programs() * cost_.parts, processors = target_.processors;
     const double share = std::ceil(programs / processors) / programs;  // of the work, that the busiest processor does
     const double matrix = bits_ >= 32 ? facts_.matrix_flops_32 : bits_ == 16 ? facts_.matrix_flops_16 : facts_.matrix_flops_8;
-    const double compute = cost_.matrix_flops / matrix + cost_.flops / facts_.flops + cost_.exponentials / facts_.exponentials;
+    const double compute =
+        cost_.matrix_flops / matrix + precision_seconds_ + cost_.flops / facts_.flops + cost_.exponentials / facts_.exponentials;
     const double moved = cost_.read_bytes + cost_.written_bytes;
     const double memory =
         std::max(moved / facts_.memory_bytes, share * (moved + cost_.reread_bytes + cost_.spilled_bytes) / facts_.cache_bytes);
@@ -214,6 +231,7 @@ class Estimator {
   std::map<Tensor, double> read_;
   std::map<Tensor, AxisSet> axes_;  // along which it is read
   int bits_ = 64;                   // of the narrowest operands of a product
+  double precision_seconds_ = 0;    // of products that are multiplied more exactly than by one instruction
   KernelCost cost_;
 };
 

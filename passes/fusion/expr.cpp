@@ -54,7 +54,8 @@ ExprKey key_of(const ExprData& e) {
   for (Expr x : e.operands) h.add(x);
   h.add(static_cast<std::uint64_t>(e.function));
   h.add(static_cast<std::uint64_t>(e.combine));
-  h.add(static_cast<std::uint64_t>(e.operand_element));
+  h.add(static_cast<std::uint64_t>(e.operand_element.element));
+  h.add(static_cast<std::uint64_t>(e.operand_element.precision));
   for (Axis a : e.bound) h.add(a->name);
   if (e.axis) h.add(e.axis->name);
   if (e.tensor) h.add(e.tensor->name);

@@ -111,6 +111,15 @@ enum class Finite : std::uint8_t {
   always,
 };
 
+/// How the factors of a product that is summed are multiplied: the type to which they are rounded, and how exactly those of f32 are.
+struct ProductElement {
+  constexpr ProductElement(ir::Element e = ir::Element::f32, graph::ProductPrecision p = graph::ProductPrecision::standard)
+      : element(e), precision(e == ir::Element::f32 ? p : graph::ProductPrecision::standard) {}
+  ir::Element element;
+  graph::ProductPrecision precision;  // standard, but for f32
+  friend bool operator==(const ProductElement&, const ProductElement&) = default;
+};
+
 class ExprData;
 /// A handle to an expression; never null but when default-constructed.
 class Expr {
@@ -165,14 +174,16 @@ class ExprData {
   std::vector<Term> terms;      // add: ascending by key
   std::vector<Factor> factors;  // mul: ascending by key
   std::vector<Expr> operands;
-  ir::OpKind function{};          // function
-  graph::Combine combine{};       // reduce, scan
-  ir::Element operand_element{};  // reduce: the element type in which a product of operands is multiplied
-  AxisSet bound;                  // reduce; scan: one axis, of the first operand
-  Axis axis = nullptr;            // index
-  Tensor tensor = nullptr;        // load
-  Dim extent;                     // extent
-  std::uint64_t bits = 0;         // constant; random: the seed; reduce by combine: the pool's number of the function; scan: 1 if reverse
+  ir::OpKind function{};           // function
+  graph::Combine combine{};        // reduce, scan
+  ProductElement operand_element;  // reduce: how a product of operands is multiplied
+  AxisSet bound;                   // reduce; scan: one axis, of the first operand
+  Axis axis = nullptr;             // index
+  Tensor tensor = nullptr;         // load
+  Dim extent;                      // extent
+  // constant; random: the seed; reduce by combine: the pool's number of the function; scan: 1 if reverse; load: 1 if positions may be
+  // outside of the tensor, where the value is not used
+  std::uint64_t bits = 0;
 
   AxisSet axes;  // the free axes
   ExprKey key;

@@ -51,6 +51,7 @@ const Form& Forms::form(Expr e) {
 Form Forms::reduction(Expr r) {
   const AxisSet others = r->bound.without({loop_});
   const Expr inner = others.empty() ? r->operands[0] : b_.reduce(r->combine, others, r->operands[0], r->operand_element, r->element);
+  if (!b_.rewrites() && has_pending(inner)) refuse("a formula that is to be computed as it is written", inner);
   if (r->combine == Combine::sum) return form(inner);
   if (!has_pending(inner)) return {{b_.one(), b_.zero(), inner}};
   Forms without_shift(b_, loop_, pending_, false);
@@ -223,6 +224,8 @@ Form Forms::inner_reduction(Expr e) {
       refuse("a factor that depends on a pending reduction, inside of a reduction over an axis of that factor", e);
     if (!is_sum && (body.size() != 1 || x.exponent != b_.zero() || !x.factor->is_nonnegative))
       refuse("the maximum of a value that is not monotone in its data", e);
+    // The sum of nothing is 0, whatever its factor is.
+    if (is_sum && !x.factor->is(ExprKind::number)) x.factor = b_.product({x.factor, b_.indicator(b_.have_positions(e->bound))});
     all.push_back({x.factor, x.exponent, b_.reduce(e->combine, e->bound, x.body, e->operand_element, e->element)});
   }
   return all;

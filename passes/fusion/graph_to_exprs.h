@@ -58,6 +58,7 @@ class GraphToExprs {
 #undef TW_GRAPH_OP
   /// An element of a tensor in memory.
   Expr load(graph::NodeId, const Position&);
+  Expr constant(ir::Element, std::uint64_t bits);
   Expr map(const graph::Node&, const std::vector<Expr>&);
   /// The value of a node, rounded to its type if roundings stay where they are.
   Expr rounded(const graph::Node&, Expr value);
@@ -69,6 +70,7 @@ class GraphToExprs {
   Expr cast(Expr, ir::Element from, ir::Element to);
   Expr truncated(Expr number, ir::Element to);
   Expr moved_along(graph::NodeId, const Position&, Expr along);
+  Expr some_element(graph::NodeId reduction);
   /// What a reduction combines of one piece of its axes: the value at `position`, in row-major order.
   struct ReducedPiece {
     AxisSet bound;

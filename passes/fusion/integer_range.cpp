@@ -113,6 +113,12 @@ bool fits(const Range& r, ir::Element e) {
   return r.least >= type.least && r.greatest <= type.greatest && r.least != INT64_MIN && r.greatest != INT64_MAX;
 }
 
+bool stays_inside(Expr position, const Dim& extent) {
+  if (position->is(ExprKind::index) && position->axis->extent == extent) return true;
+  const Range r = integer_range(position);
+  return r.least >= 0 && r.greatest < extent.least();
+}
+
 std::optional<bool> holds(Expr condition, const AxisRanges& box) {
   switch (condition->kind) {
     case ExprKind::at_least_zero: {

@@ -41,7 +41,7 @@ Element common_element(std::span<const Expr> values) {
 
 // ---- leaves ----
 
-ExprBuilder::ExprBuilder(ExprPool& pool) : pool_(pool) {
+ExprBuilder::ExprBuilder(ExprPool& pool, Rewriting rewriting) : pool_(pool), rewriting_(rewriting) {
   zero_ = number(0);
   one_ = number(1);
   ExprData infinity;
@@ -109,12 +109,13 @@ Expr ExprBuilder::index(Axis axis) {
   return pool_.intern(std::move(e));
 }
 
-Expr ExprBuilder::load(Tensor tensor, std::vector<Expr> indices) {
+Expr ExprBuilder::load(Tensor tensor, std::vector<Expr> indices, bool may_leave) {
   ExprData e;
   e.kind = ExprKind::load;
   e.element = ir::is_float(tensor->element) && tensor->element != Element::f64 ? Element::f32 : tensor->element;
   e.tensor = tensor;
   e.operands = std::move(indices);
+  e.bits = may_leave ? 1 : 0;
   return pool_.intern(std::move(e));
 }
 
@@ -325,7 +326,7 @@ Expr ExprBuilder::wrapped(Expr integer, Element element) {
 
 Expr ExprBuilder::function(OpKind op, std::vector<Expr> operands, Element element, std::uint64_t bits) {
   // Odd functions: tanh(-x) = -tanh(x), and the like.
-  if ((op == OpKind::tanh_ || op == OpKind::erf_) && split_coefficient(operands[0]).coefficient.is_negative())
+  if (rewrites() && (op == OpKind::tanh_ || op == OpKind::erf_) && split_coefficient(operands[0]).coefficient.is_negative())
     return scale(-1, function(op, {scale(-1, operands[0])}, element, bits));
   ExprData e;
   e.kind = ExprKind::function;
@@ -360,6 +361,14 @@ Expr ExprBuilder::equal(Expr a, Expr b) {
 }
 
 Expr ExprBuilder::truth(bool holds) { return make(ExprKind::at_least_zero, {holds ? zero_ : number(-1)}, Element::boolean); }
+
+Expr ExprBuilder::is_positive(const Dim& d) { return d.least() >= 1 ? truth(true) : at_least_zero(extent(d - Dim(1))); }
+
+Expr ExprBuilder::have_positions(const AxisSet& axes) {
+  std::vector<Expr> conditions;
+  for (Axis a : axes) conditions.push_back(is_positive(a->extent));
+  return conjunction(conditions);
+}
 
 Expr ExprBuilder::conjunction(std::span<const Expr> conditions) {
   std::vector<Expr> all;

@@ -32,10 +32,15 @@ struct ExprHash {
 using ExprMap = std::unordered_map<Expr, Expr, ExprHash>;
 using ExprSet = std::unordered_set<Expr, ExprHash>;
 
+/// Whether formulas are rewritten: into normal form, or not at all. As written, sums are reduced as they are and nothing leaves them;
+/// GraphToExprs then makes each element-wise op of floats a `function`, which has no rule.
+enum class Rewriting : std::uint8_t { normal_form, none };
+
 class ExprBuilder {
  public:
-  explicit ExprBuilder(ExprPool& pool);
+  explicit ExprBuilder(ExprPool& pool, Rewriting = Rewriting::normal_form);
   ExprPool& pool() { return pool_; }
+  bool rewrites() const { return rewriting_ == Rewriting::normal_form; }
 
   // ---- leaves ----
   Expr zero() const { return zero_; }
@@ -47,7 +52,8 @@ class ExprBuilder {
   /// The value of an expression over symbols, as an integer or as a float: floats have fractions, integers are positions.
   Expr extent(const Dim&, ir::Element = ir::Element::i64);
   Expr index(Axis);
-  Expr load(Tensor, std::vector<Expr> indices);
+  /// `may_leave`: positions may be outside of the tensor, although they are data; the value is not used there.
+  Expr load(Tensor, std::vector<Expr> indices, bool may_leave = false);
   Expr random(std::uint64_t seed, Expr counter);
 
   // ---- arithmetic ----
@@ -78,6 +84,9 @@ class ExprBuilder {
   Expr equal(Expr a, Expr b);
   /// A condition that always or never holds.
   Expr truth(bool);
+  /// Whether an extent is not 0; always, where it cannot be 0.
+  Expr is_positive(const Dim& extent);
+  Expr have_positions(const AxisSet&);
   Expr conjunction(std::span<const Expr>);
   Expr conjunction(std::initializer_list<Expr> values) { return conjunction(std::span(values.begin(), values.size())); }
   Expr negation(Expr);
@@ -86,10 +95,9 @@ class ExprBuilder {
   Expr select(Expr condition, Expr value, Expr other, ir::Element element = ir::Element::f32);
 
   // ---- reductions ----
-  /// The body combined over the axes. operand_element: the type in which factors of a product are multiplied. element: of the result, in
-  /// which integers wrap; none: the body's.
-  Expr reduce(graph::Combine, const AxisSet&, Expr body, ir::Element operand_element = ir::Element::f32,
-              std::optional<ir::Element> element = {});
+  /// The body combined over the axes. operand_element: how factors of a product are multiplied. element: of the result, in which integers
+  /// wrap; none: the body's.
+  Expr reduce(graph::Combine, const AxisSet&, Expr body, ProductElement operand_element = {}, std::optional<ir::Element> element = {});
   /// By a function of the user, along one axis: it need not be commutative.
   Expr reduce_by(const CombiningFunction&, Axis, Expr body);
 
@@ -123,13 +131,15 @@ class ExprBuilder {
   Expr make(ExprKind, std::vector<Expr> operands, ir::Element);
   Expr sum_of(std::span<const Term>);
   Expr log_of_product(Expr);
-  Expr reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ir::Element operand_element, ir::Element result);
+  Expr make_reduction(graph::Combine, const AxisSet& bound, Expr body, const ProductElement&, ir::Element result);
+  Expr reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ProductElement operand_element, ir::Element result);
   /// The sum of two coefficients; none if it neither fits nor rounds to a fraction that does.
   std::optional<Rational> added(const Rational&, const Rational&);
   /// A sum with its coefficients multiplied; none if one of them does not fit.
   std::optional<Expr> scaled_sum(const Rational&, Expr);
 
   ExprPool& pool_;
+  Rewriting rewriting_;
   Expr zero_, one_, negative_infinity_;
   bool has_rounded_ = false;
 };

@@ -20,12 +20,13 @@ bool is_integer(Expr e) { return ir::is_integer(e->element); }
 
 // ---- reductions ----
 
-Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, Element operand_element, std::optional<Element> element) {
+Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, ProductElement operand_element, std::optional<Element> element) {
   const Element result = element.value_or(body->element);
   if (axes.empty()) return ir::is_integer(result) ? wrapped(body, result) : body;
+  if (!rewrites()) return make_reduction(combine, axes, body, operand_element, result);
   const bool is_float = ir::is_float(result);
   if (combine == Combine::min && is_float) return scale(-1, reduce(Combine::max, axes, scale(-1, body), operand_element, result));
-  if (combine != Combine::sum) operand_element = Element::f32;
+  if (combine != Combine::sum) operand_element = {};
   const AxisSet here = axes.common(body->axes), absent = axes.without(here);
   if (combine == Combine::sum && is_float) return reduce_sum(here, absent, body, operand_element, result);
   if (combine == Combine::sum && body->is(ExprKind::number)) {
@@ -44,11 +45,15 @@ Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, Elemen
     all.insert(body->bound);
     return reduce(combine, all, body->operands[0], operand_element, result);
   }
+  return make_reduction(combine, idempotent ? here : axes, body, operand_element, result);
+}
+
+Expr ExprBuilder::make_reduction(Combine combine, const AxisSet& bound, Expr body, const ProductElement& operand_element, Element result) {
   ExprData e;
   e.kind = ExprKind::reduce;
   e.element = result;
   e.combine = combine;
-  e.bound = idempotent ? here : axes;
+  e.bound = bound;
   e.operand_element = operand_element;
   e.operands = {body};
   return pool_.intern(std::move(e));
@@ -60,7 +65,6 @@ Expr ExprBuilder::reduce_by(const CombiningFunction& function, Axis axis, Expr b
   e.element = body->element;
   e.combine = Combine::combine;
   e.bound = {axis};
-  e.operand_element = Element::f32;
   e.bits = pool_.add_function(function);
   e.operands = {body};
   return pool_.intern(std::move(e));
@@ -78,12 +82,22 @@ Expr ExprBuilder::scan(Combine combine, Axis axis, bool reverse, Expr body, Expr
   return pool_.intern(std::move(e));
 }
 
-Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, Element operand_element, Element result) {
+Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ProductElement operand_element, Element result) {
   std::vector<Factor> outside;
   for (Axis a : absent) outside.push_back({extent(a->extent, result), 1});
+  // The sum of nothing is 0, whatever stands in front of it.
+  AxisSet all_axes = here;
+  all_axes.insert(absent);
+  const auto masked = [&](std::vector<Factor> factors) {
+    const bool is_finite = std::all_of(factors.begin(), factors.end(), [](const Factor& f) {
+      return !f.exponent.is_negative() && (f.base->is(ExprKind::number) || f.base->is(ExprKind::extent) || f.base->is(ExprKind::indicator));
+    });
+    if (!is_finite) factors.push_back({indicator(have_positions(all_axes)), 1});
+    return factors;
+  };
   if (here.empty()) {
     outside.push_back({body, 1});
-    return multiply(1, std::move(outside));
+    return multiply(1, masked(std::move(outside)));
   }
   Term scaled = split_coefficient(body);
   if (body->is(ExprKind::add)) {
@@ -101,23 +115,16 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
       outside.push_back(f);
   }
   if (!outside.empty() || !scaled.coefficient.is_one()) {
+    outside = masked(std::move(outside));
     outside.push_back({reduce(Combine::sum, here, multiply(1, std::move(inside)), operand_element, result), 1});
     return multiply(scaled.coefficient, std::move(outside));
   }
   if (body->is(ExprKind::reduce) && body->combine == Combine::sum && !here.intersects(body->bound) &&
       body->operand_element == operand_element && body->element == result) {
-    AxisSet all = here;
-    all.insert(body->bound);
-    return reduce(Combine::sum, all, body->operands[0], operand_element, result);
+    all_axes.insert(body->bound);
+    return reduce(Combine::sum, all_axes, body->operands[0], operand_element, result);
   }
-  ExprData e;
-  e.kind = ExprKind::reduce;
-  e.element = result;
-  e.combine = Combine::sum;
-  e.bound = here;
-  e.operand_element = operand_element;
-  e.operands = {body};
-  return pool_.intern(std::move(e));
+  return make_reduction(Combine::sum, here, body, operand_element, result);
 }
 
 // ---- references ----
@@ -178,7 +185,7 @@ Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
   }
   if (!changed) return e;
   switch (e->kind) {
-    case ExprKind::load: return load(e->tensor, std::move(operands));
+    case ExprKind::load: return load(e->tensor, std::move(operands), e->bits != 0);
     case ExprKind::exp: return exp(operands[0]);
     case ExprKind::log: return log(operands[0]);
     case ExprKind::function:

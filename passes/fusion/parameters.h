@@ -58,7 +58,7 @@ class ParameterFolding {
   Expr visit(Expr);
   Expr fold_parts(Expr);
   Expr fold_sum(Expr);
-  Expr fold_product(Expr product, const AxisSet& bound, ir::Element operand_element);
+  Expr fold_product(Expr product, const AxisSet& bound, ProductElement operand_element);
   Expr fold_reduction(Expr);
   Expr stored(Expr value, ir::Element);
   ir::Element stored_element(Expr value, Expr product, const AxisSet& bound, ir::Element operand_element) const;

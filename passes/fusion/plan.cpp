@@ -113,7 +113,7 @@ std::string_view text(Policy p) {
 
 double estimated_extent(const Dim& d) {
   if (d.is_constant()) return static_cast<double>(d.value());
-  return std::clamp(kTypicalExtent, static_cast<double>(d.least()), static_cast<double>(d.greatest()));
+  return std::max(1.0, std::clamp(kTypicalExtent, static_cast<double>(d.least()), static_cast<double>(d.greatest())));
 }
 double estimated_extent(const AxisSet& axes) {
   double product = 1;
@@ -203,7 +203,10 @@ int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr 
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const Accumulator& a = accumulators[i];
     const bool is_one_fold = a.combine == combine && (combine != Combine::combine || a.fold() == reduce->fold());
-    if (a.pass == pass && is_one_fold && a.body == body && a.element() == reduce->element) return static_cast<int>(i);
+    // Products of another precision are other numbers.
+    const bool is_one_product = !body->is(ExprKind::mul) || a.reduce->operand_element.precision == reduce->operand_element.precision;
+    const bool is_one_body = a.body == body && a.element() == reduce->element;
+    if (a.pass == pass && is_one_fold && is_one_product && is_one_body) return static_cast<int>(i);
   }
   Accumulator a;
   a.combine = combine;

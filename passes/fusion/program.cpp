@@ -32,6 +32,7 @@
 #include "passes/fusion/stopwatch.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/graph_op_info.h"
+#include "tileir/graph/neutral.h"
 
 namespace tilewright::passes::fusion {
 
@@ -67,12 +68,16 @@ class ProgramBuilder {
 
   // Expressions of kernels that were derived together.
   struct Formulas {
+    explicit Formulas(const ProgramOptions& o) : exprs(pool, o.fuse && !o.reassociate ? Rewriting::none : Rewriting::normal_form) {}
     ExprPool pool;
-    ExprBuilder exprs{pool};
+    ExprBuilder exprs;
   };
 
+  // Where formulas are kept, roundings are a part of them.
+  bool moves_rounding() const { return options_.move_rounding && (options_.reassociate || !options_.fuse); }
+
   GraphToExprs::Options translation() const {
-    return {options_.move_rounding, [&](NodeId n) { return buffers_.name_of(n); }};
+    return {moves_rounding(), [&](NodeId n) { return buffers_.name_of(n); }};
   }
 
   // ---- kernels ----
@@ -87,8 +92,9 @@ class ProgramBuilder {
   void build_fused() {
     std::vector<Segment> segments = divide(g_);
     for (const Segment& s : segments) ahead_.insert(s.ahead.begin(), s.ahead.end());
-    // A value that is an output and that later segments read is stored once; but what is known before a run is not an output's alone.
-    buffers_.store_in_outputs([&](NodeId n) { return g_.node(n).op != Op::input && !ahead_.contains(n); });
+    // A value that is an output and that later segments read is stored once; but inputs and constants are in memory of their own, and what
+    // is known before a run is not an output's alone.
+    buffers_.store_in_outputs([&](NodeId n) { return !graph::is_leaf(g_.node(n).op) && !ahead_.contains(n); });
     std::map<std::string, Derivation> derivations;
     for (Segment& s : segments) {
       const auto known = derivations.find(s.structure);
@@ -113,7 +119,11 @@ class ProgramBuilder {
     }
   }
 
+  // Tensors without elements need no kernel; what calls write is theirs.
+  bool is_nothing(NodeId n) const { return graph::is_empty(g_.node(n).shape) && g_.node(n).op != Op::call; }
+
   void derive(const Segment& s) {
+    if (std::all_of(s.results.begin(), s.results.end(), [&](NodeId n) { return is_nothing(n); })) return;
     if (has_own_kernels(g_.node(s.results[0]).op)) {
       derive_own_kernels(s.results[0], s.memory);
       // A second output of the same value is a copy.
@@ -128,22 +138,22 @@ class ProgramBuilder {
     std::set<NodeId> memory = s.memory;
     memory.insert(s.ahead.begin(), s.ahead.end());
     const AxisAnalysis axes(g_, s.results, std::move(memory));
-    Formulas formulas;
+    Formulas formulas(options_);
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
-    ParameterFolding folding(formulas.exprs, {.move_rounding = options_.move_rounding,
+    ParameterFolding folding(formulas.exprs, {.move_rounding = moves_rounding(),
                                               .is_known = [&](Tensor t) { return is_known(t); },
                                               .is_fixed = [&](const Dim& d) { return known_.is_fixed(d); },
                                               .name_tensor = [&](const std::vector<Tensor>& read) { return buffers_.name_derived(read); }});
     std::vector<KernelOutput> outputs;
     std::vector<CheckedResult> results;
     for (const graph::Output& o : g_.outputs()) {
-      if (!is_result(s, o.node)) continue;
+      if (!is_result(s, o.node) || is_nothing(o.node)) continue;
       const BoundValue v = translator.translate(o.node);
       outputs.push_back({o.name, folding.fold(v.value), buffers_.output_tensor(o, formulas.pool), v.index});
       results.push_back({o.node, outputs.back().tensor});
     }
     for (NodeId n : s.results) {
-      if (ahead_.contains(n) || !buffers_.outputs_of(n).empty()) continue;
+      if (ahead_.contains(n) || is_nothing(n) || !buffers_.outputs_of(n).empty()) continue;
       const BoundValue v = translator.translate(n);
       outputs.push_back({buffers_.name_of(n), folding.fold(v.value), translator.tensor_of(n), v.index});
       results.push_back({n, outputs.back().tensor});
@@ -183,11 +193,12 @@ class ProgramBuilder {
   void derive_ahead(const Segment& s) {
     if (s.ahead.empty()) return;
     const AxisAnalysis axes(g_, s.ahead, s.memory);
-    Formulas formulas;
+    Formulas formulas(options_);
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
     std::vector<KernelOutput> outputs;
     std::vector<CheckedResult> results;
     for (NodeId n : s.ahead) {
+      if (is_nothing(n)) continue;
       const BoundValue v = translator.translate(n);
       outputs.push_back({buffers_.name_of(n), v.value, translator.tensor_of(n), v.index});
       results.push_back({n, outputs.back().tensor});
@@ -285,7 +296,7 @@ class ProgramBuilder {
       // A kernel of the user reads memory.
       if (g_.node(n).op == Op::call)
         for (NodeId x : g_.node(n).operands)
-          if (g_.node(x).op != Op::input) computed.insert(x);
+          if (!has_own_memory(g_.node(x))) computed.insert(x);
     };
     for (const graph::Output& o : g_.outputs()) visit(o.node);
     // A node that is an output is stored there, and later nodes read it there; but what is known before a run is kept elsewhere.
@@ -297,13 +308,14 @@ class ProgramBuilder {
 
   // The kernel of one node, whose operands are in memory.
   void derive_node(NodeId n, std::set<NodeId> stored) {
+    if (is_nothing(n)) return;
     stored.erase(n);
     if (has_own_kernels(g_.node(n).op)) {
       derive_own_kernels(n, std::move(stored));
       return;
     }
     const AxisAnalysis axes(g_, {n}, std::move(stored));
-    Formulas formulas;
+    Formulas formulas(options_);
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
     const BoundValue v = translator.translate(n);
     const Plan plan = best_plan(formulas.exprs, {{buffers_.name_of(n), v.value, translator.tensor_of(n), v.index}});
@@ -321,8 +333,9 @@ class ProgramBuilder {
   }
 
   void copy_output(const graph::Output& o, const std::set<NodeId>& stored) {
+    if (is_nothing(o.node)) return;
     const AxisAnalysis axes(g_, {o.node}, stored);
-    Formulas formulas;
+    Formulas formulas(options_);
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
     const BoundValue v = translator.translate(o.node);
     const Tensor written = buffers_.output_tensor(o, formulas.pool);
@@ -354,12 +367,15 @@ class ProgramBuilder {
 
   void derive_scatter(NodeId n, std::set<NodeId> memory) {
     const AxisAnalysis axes(g_, g_.node(n).operands, std::move(memory));
-    Formulas f;
+    Formulas f(options_);
     GraphToExprs translator(g_, axes, f.exprs, translation());
     const Scatter s = scatter_of(g_, n, translator, f.exprs);
     check_scatter(n, axes, f, s);
     const bool is_atomic = adds_by_atomics(s.result->element, options_.deterministic);
-    if (is_atomic) emit(f, best_plan(f.exprs, {{buffers_.name_of(n), s.start, s.result, s.own}}), "what updates are added to");
+    const bool has_updates = !graph::has_empty_operand(g_, g_.node(n));
+    if (is_atomic || !has_updates)
+      emit(f, best_plan(f.exprs, {{buffers_.name_of(n), s.start, s.result, s.own}}), "what updates are added to");
+    if (!has_updates) return;
     ProgramKernel k;
     k.name = kernel_name({buffers_.of(n)});
     k.reason = is_atomic ? "programs add the updates by atomics" : "each program adds the updates of its rows and columns in order";
@@ -563,7 +579,7 @@ class ProgramBuilder {
 }  // namespace
 
 Program build_program(const graph::Graph& g, const ProgramOptions& options, const ir::TargetDesc& target) {
-  if (options.fuse && options.reassociate) {
+  if (options.fuse) {
     try {
       return ProgramBuilder(g, options, target).run_fused();
     } catch (const TileTooLarge&) {

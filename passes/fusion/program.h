@@ -3,6 +3,7 @@
 // Buffers are the tensors in memory: what run() gets by name, constants, and intermediate results. Extents may have symbols; their values
 // are known when the program runs.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -55,10 +56,14 @@ struct KernelArgument {
   std::uint64_t bits = 0;  // number: the word
 };
 
-/// The number of programs along one axis of the grid: the product of extent / tile, rounded up.
+/// The number of programs along one axis of the grid is the product of these: extent / tile, rounded up.
 struct GridFactor {
   Dim extent;
   std::int64_t tile = 1;
+  bool at_least_one = false;  // also where the extent is 0: an output lacks the axis
+  std::int64_t programs(std::int64_t extent_of_run) const {
+    return std::max<std::int64_t>(extent_of_run / tile + (extent_of_run % tile != 0), at_least_one ? 1 : 0);
+  }
 };
 
 /// So many operations at each point of a space.

@@ -20,7 +20,7 @@ using graph::Node;
 using graph::NodeId;
 using graph::Op;
 
-bool is_in_memory(const Node& n) { return n.op == Op::input || n.op == Op::scalar || (n.op == Op::constant && n.data->bits.size() > 1); }
+bool is_in_memory(const Node& n) { return n.op == Op::scalar || has_own_memory(n); }
 
 // Whether operands that lack different labels of the result are contracted.
 bool is_product(const Node& n) {
@@ -99,7 +99,7 @@ class Divider {
       if (!needed_[i] || !has_own_kernels(n.op)) continue;
       is_cut_[i] = true;
       for (NodeId x : n.operands)
-        if (g_.node(x).op != Op::input && (n.op == Op::call || is_computed[x.index])) is_cut_[x.index] = true;
+        if (!has_own_memory(g_.node(x)) && (n.op == Op::call || is_computed[x.index])) is_cut_[x.index] = true;
     }
   }
 
@@ -302,6 +302,8 @@ class Divider {
 };
 
 }  // namespace
+
+bool has_own_memory(const Node& n) { return n.op == Op::input || (n.op == Op::constant && n.data->bits.size() > 1); }
 
 bool has_own_kernels(Op op) { return op == Op::scatter_add || op == Op::call; }
 

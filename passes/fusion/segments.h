@@ -29,6 +29,9 @@ struct Segment {
 /// element by element from what is.
 bool has_own_kernels(graph::Op);
 
+/// Whether a node's value is in memory that no kernel writes: an input, or a constant of several elements.
+bool has_own_memory(const graph::Node&);
+
 /// The segments of a graph's outputs, in an order in which each one's operands are computed before it.
 std::vector<Segment> divide(const graph::Graph&);
 

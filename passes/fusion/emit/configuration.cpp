@@ -117,7 +117,7 @@ class TileChooser {
     constexpr double kLarge = 1024;
     if (estimated_extent(tiled[0]->extent) < kLarge || estimated_extent(tiled[1]->extent) < kLarge) return false;
     for (const Reduction& r : plan_.reductions)
-      if (ir::bits(r.value->operand_element) < 32) return plan_.accumulators.size() <= 2;
+      if (ir::bits(r.value->operand_element.element) < 32) return plan_.accumulators.size() <= 2;
     return false;
   }
 
