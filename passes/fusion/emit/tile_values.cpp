@@ -279,12 +279,13 @@ Part TileValues::emit(Expr e, const Order& own) {
 
 // Terms with few axes first, so that the sum grows to the whole tile as late as possible.
 Part TileValues::emit_float_sum(Expr e, const Order& own) {
+  if (const auto written = emit_written_sum(e, own)) return *written;
   struct Summand {
     Part part;
     Rational coefficient;
   };
   std::vector<Summand> all;
-  for (const Term& t : e->terms) {
+  for (const Term& t : grouped_terms(e)) {
     if (const std::optional<Wide> number = constant_value(t.value))
       all.push_back({constant(e->element, static_cast<double>(wide(t.coefficient) * *number)), 1});
     else
@@ -395,6 +396,7 @@ Wide TileValues::share_out(Wide number, std::vector<Part>& numerator, std::vecto
 // numerator / denominator, each with few axes first. What has no other axes than the denominator is divided before the rest multiplies, so
 // that a tile with more axes is not divided. Conditions select around the whole product, since 0 * inf is NaN.
 Part TileValues::emit_float_product(Expr e, const Order& own) {
+  if (const auto written = emit_written_product(e, own)) return *written;
   std::vector<Part> numerator, denominator;
   std::vector<Expr> conditions;
   Wide number = wide(e->number);
