@@ -435,6 +435,20 @@ std::int64_t whole_power(const Factor& f) {
   return whole(f.exponent);
 }
 
+// ---- how values are written ----
+
+const WrittenValue* ExprPool::written_value(Expr e) const {
+  const auto at = written_.find(e.operator->());
+  return at == written_.end() || !at->second.left ? nullptr : &at->second;
+}
+
+void ExprPool::note_written_value(Expr value, const WrittenValue& written) {
+  if (!written_.emplace(value.operator->(), written).second) return;
+  // A part that is not written as a product or sum by now never is: else two values could be parts of each other.
+  for (Expr part : {written.left, written.right})
+    if (part) written_.emplace(part.operator->(), WrittenValue());
+}
+
 // ---- walks ----
 
 Finite finiteness(const Factor& f) {

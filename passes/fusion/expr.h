@@ -214,6 +214,13 @@ Finite finiteness(const Factor&);
 /// Whether an expression is x / x: 1, or NaN where x is 0 or not finite.
 bool is_guard(Expr);
 
+/// The operation of the program that computes a value.
+struct WrittenValue {
+  enum class Kind : std::uint8_t { product, quotient, power, sum } kind{};
+  Expr left, right;       // power: no `right`
+  Rational exponent = 1;  // power
+};
+
 /// The expressions directly inside of one.
 std::vector<Expr> children(Expr);
 
@@ -240,6 +247,10 @@ class ExprPool {
   void copy_sources(Expr from, Expr to);
   /// Whether an expression is the value of its first source, and not a part of it only.
   bool is_value_of_source(Expr) const;
+  /// How the program computes a product or a sum: (a / b) (c / d) and a c / (b d) are one expression, and not in one range; a - b + c and
+  /// a + c - b are one, and not of one error. The first way that is noted counts.
+  const WrittenValue* written_value(Expr) const;
+  void note_written_value(Expr, const WrittenValue&);
   /// The graph of the sources; it must outlive the pool's use.
   void set_graph(const graph::Graph& g) { graph_ = &g; }
   /// The user's line that computes the expression; line 0 if it is the value of no operation.
@@ -259,6 +270,7 @@ class ExprPool {
   std::unordered_map<std::string, Tensor> tensor_by_name_;
   std::vector<CombiningFunction> functions_;
   std::unordered_map<const ExprData*, std::vector<graph::NodeId>> sources_;
+  std::unordered_map<const ExprData*, WrittenValue> written_;
   std::unordered_set<const ExprData*> parts_;  // whose sources are nodes of whose values they are parts
   const graph::Graph* graph_ = nullptr;
 };

@@ -64,6 +64,9 @@ class GraphToExprs {
   Expr rounded(const graph::Node&, Expr value);
   /// An op that gives numbers of this type.
   Expr arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
+  Expr written_sum(Expr x, Expr y);
+  Expr written_product(Expr x, Expr y);
+  Expr written_power(Expr x, const Rational& exponent);
   Expr float_arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
   Expr integer_arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
   Expr compare(ir::OpKind, Expr a, Expr b, ir::Element);

@@ -5,8 +5,10 @@
 //      (x^2)^(1/2) = |x|. Roots of numbers stay exact: 96^(1/2) = 4 * 2^(1/2) * 3^(1/2).
 //   2. Numbers stand in front of products, and are distributed over sums: c (a + b) = c a + c b. Where a coefficient would have more than
 //      127 bits, as that of (1e-20 x)^2, the number is a factor like any other.
-//   3. What lacks the axes of a reduction leaves it: factors and numbers leave a sum, positive numbers leave a maximum.
-//   4. exp(u + c log x) = x^c exp(u), log(c exp(a) x^p) = log c + a + p log x for x known to be >= 0; exp(a) exp(b) = exp(a + b).
+//   3. What lacks the axes of a reduction leaves it: factors and numbers leave a sum whose range that keeps (magnitude.h), positive
+//      numbers leave a maximum.
+//   4. exp(u + c log x) = x^c exp(u) for x known to be >= 0 where u is 0 or x the sum of a softmax; exp(a) exp(b) = exp(a + b);
+//      log(c exp(a) x^p) = log c + a + p log x for factors known to be >= 0.
 //   5. min x = -max(-x), for floats: only maxima exist.
 //   6. m ? a : 0 = [m] a for an a that is finite for finite data; [m]^2 = [m]; [m] [n] = [m and n]; [m] (m ? a : b) = [m] a.
 //   7. x + (m ? 0 : -inf) = m ? x : -inf for such an x; exp(m ? u : -inf) = [m] exp(u).
@@ -118,6 +120,9 @@ class ExprBuilder {
   /// The coefficient and the value that it multiplies: 3 x is {3, x}, a number n is {n, 1}.
   Term split_coefficient(Expr) const;
 
+  /// Notes how the program computes a product or a sum, unless what it computes it from holds more than the value does.
+  void note_written(Expr, const WrittenValue&);
+
   /// Replaces expressions, rebuilding what holds them in normal form. Does not look inside of `opaque` expressions.
   Expr substitute(Expr, const ExprMap&, const ExprSet& opaque = {});
   /// The expression with other parts: `part` is called for each of them. Not for products, whose factors have exponents.
@@ -129,6 +134,7 @@ class ExprBuilder {
  private:
   class ProductBuilder;
   Expr make(ExprKind, std::vector<Expr> operands, ir::Element);
+  bool may_be_power(const Term& logarithm, const std::vector<Term>& all);
   Expr sum_of(std::span<const Term>);
   Expr log_of_product(Expr);
   Expr make_reduction(graph::Combine, const AxisSet& bound, Expr body, const ProductElement&, ir::Element result);
@@ -137,6 +143,7 @@ class ExprBuilder {
   std::optional<Rational> added(const Rational&, const Rational&);
   /// A sum with its coefficients multiplied; none if one of them does not fit.
   std::optional<Expr> scaled_sum(const Rational&, Expr);
+  Rational keep_in_range(Rational& coefficient, std::vector<Factor>& outside, std::vector<Factor>& inside, ir::Element operand_element);
 
   ExprPool& pool_;
   Rewriting rewriting_;

@@ -1,7 +1,9 @@
 // Reductions, references and substitution in normal form.
 #include <algorithm>
 #include <functional>
+#include <utility>
 
+#include "passes/fusion/magnitude.h"
 #include "passes/fusion/normal_form.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
@@ -82,6 +84,23 @@ Expr ExprBuilder::scan(Combine combine, Axis axis, bool reverse, Expr body, Expr
   return pool_.intern(std::move(e));
 }
 
+// Moves back what must not leave a sum; gives the coefficient that stays. See magnitude.h.
+Rational ExprBuilder::keep_in_range(Rational& coefficient, std::vector<Factor>& outside, std::vector<Factor>& inside,
+                                    Element operand_element) {
+  if (outside.empty() && coefficient.is_one()) return 1;
+  const Expr product = multiply(1, inside);
+  const bool is_kept = is_narrow(operand_element) && !factors_fit_operand(*this, product, operand_element);
+  const bool is_free = !is_kept && is_linear(*this, product);
+  for (auto f = outside.begin(); f != outside.end();) {
+    const bool may_leave = is_moderate(*this, multiply(1, {*f})) || (is_free && !f->base->is_numeric);
+    const bool stays = !f->base->is(ExprKind::extent) && (is_kept || !may_leave);
+    if (stays) inside.push_back(*f);
+    f = stays ? outside.erase(f) : f + 1;
+  }
+  const bool leaves = !is_kept && is_moderate(coefficient);
+  return leaves ? Rational(1) : std::exchange(coefficient, 1);
+}
+
 Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ProductElement operand_element, Element result) {
   std::vector<Factor> outside;
   for (Axis a : absent) outside.push_back({extent(a->extent, result), 1});
@@ -114,9 +133,10 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
     else
       outside.push_back(f);
   }
+  const Rational kept = keep_in_range(scaled.coefficient, outside, inside, operand_element.element);
   if (!outside.empty() || !scaled.coefficient.is_one()) {
     outside = masked(std::move(outside));
-    outside.push_back({reduce(Combine::sum, here, multiply(1, std::move(inside)), operand_element, result), 1});
+    outside.push_back({reduce(Combine::sum, here, multiply(kept, std::move(inside)), operand_element, result), 1});
     return multiply(scaled.coefficient, std::move(outside));
   }
   if (body->is(ExprKind::reduce) && body->combine == Combine::sum && !here.intersects(body->bound) &&
@@ -137,6 +157,26 @@ void collect_loads(Expr e, ExprSet& seen, std::vector<Expr>& loads) {
   if (!seen.insert(e).second) return;
   if (e->is(ExprKind::load)) loads.push_back(e);
   for (Expr x : children(e)) collect_loads(x, seen, loads);
+}
+
+void ExprBuilder::note_written(Expr value, const WrittenValue& written) {
+  const auto parts = [&](Expr e) {
+    std::vector<Expr> all;
+    if (value->is(ExprKind::add))
+      for (const Term& t : terms(e)) all.push_back(t.value);
+    else if (!e->is(ExprKind::number))
+      for (const Factor& f : factors(e)) all.push_back(f.base);
+    return all;
+  };
+  if (!value->is(ExprKind::mul) && !value->is(ExprKind::add)) return;
+  const std::vector<Expr> whole = parts(value);
+  for (Expr part : {written.left, written.right}) {
+    if (!part) continue;
+    if (part == value) return;
+    const std::vector<Expr> own = parts(part);
+    if (!std::all_of(own.begin(), own.end(), [&](Expr e) { return std::find(whole.begin(), whole.end(), e) != whole.end(); })) return;
+  }
+  pool_.note_written_value(value, written);
 }
 
 // ---- substitution ----
@@ -164,7 +204,15 @@ Expr ExprBuilder::substitute(Expr e, const ExprMap& map, const ExprSet& opaque) 
     } else {
       result = rebuild(x, visit);
     }
-    if (result != x) pool_.copy_sources(x, result);
+    if (result != x) {
+      pool_.copy_sources(x, result);
+      if (const WrittenValue* written = pool_.written_value(x)) {
+        WrittenValue own = *written;
+        own.left = visit(own.left);
+        if (own.right) own.right = visit(own.right);
+        note_written(result, own);
+      }
+    }
     done.emplace(x, result);
     return result;
   };

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "passes/fusion/integer_range.h"
+#include "passes/fusion/magnitude.h"
 #include "passes/fusion/scans.h"
 #include "passes/fusion/value_bounds.h"
 #include "tileir/diagnostics.h"
@@ -219,10 +220,12 @@ int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr 
   return static_cast<int>(accumulators.size()) - 1;
 }
 
-// Bodies that differ by a number are one accumulator.
+// Bodies that differ by a moderate number are one accumulator.
 AccumulatorTerm Plan::term(const FormTerm& t, int pass, Combine combine, Expr exponent, Expr reduce) {
   Term body{1, t.body};
   if (combine == Combine::sum && ir::is_float(t.body->element) && !t.body->is(ExprKind::number)) body = b_->split_coefficient(t.body);
+  const bool keeps_range = !is_narrow(reduce->operand_element) || factors_fit_operand(*b_, t.body, reduce->operand_element);
+  if (!is_moderate(body.coefficient) || !keeps_range) body = {1, t.body};
   return {b_->scale(body.coefficient, t.factor), accumulator(pass, combine, exponent, body.value, reduce)};
 }
 
@@ -231,6 +234,18 @@ void Plan::make_accumulators() {
     for (const FormTerm& t : forms_[r.value]) r.terms.push_back(term(t, r.pass, r.value->combine, t.exponent, r.value));
 }
 
+bool Plan::may_roll(Expr shift, int pass) const {
+  std::vector<Expr> sums;
+  for (const Reduction& r : reductions) {
+    if (!contains(shift->operands[0], r.value)) continue;
+    if (r.value->combine != Combine::sum) return true;
+    if (r.pass == pass) sums.push_back(r.value);
+  }
+  return is_ratio_of_sums(*b_, shift->operands[0], sums);
+}
+
+bool Plan::is_rolling(Expr shift) const { return rolling_.contains(shift); }
+
 // The transport of a body with shift references y: the form of body[y + delta], with delta pending. Bodies that turn up become
 // accumulators.
 void Plan::make_moves() {
@@ -238,7 +253,10 @@ void Plan::make_moves() {
     const std::vector<Expr> shifts = all_of_kind(accumulators[i].body, ExprKind::shift_reference);
     if (shifts.empty()) continue;
     ExprMap moved;
-    for (Expr s : shifts) moved[s] = b_->add({s, b_->delta(s->operands[0])});
+    for (Expr s : shifts) {
+      moved[s] = b_->add({s, b_->delta(s->operands[0])});
+      if (may_roll(s, accumulators[i].pass)) rolling_.insert(s);
+    }
     Forms forms(*b_, loop, {}, false);
     const Form transported = forms.form(b_->substitute(accumulators[i].body, moved));
     std::vector<AccumulatorTerm> move;
@@ -264,18 +282,29 @@ void Plan::choose_policies() {
       if (!is_read_behind_loop(r.value)) r.policy = Policy::unused;
       continue;
     }
-    // exp of what remains below the reference must stay far from the least float.
-    constexpr double kMostSpread = 80;
-    const ValueBounds bounds = value_bounds(accumulators[r.terms[0].accumulator].body);
-    double spread = 0;
-    for (const Accumulator& a : accumulators)
-      for (const Term& t : b_->terms(a.exponent))
-        if (contains(t.value, r.value)) spread = std::max(spread, std::fabs(t.coefficient.to_double()) * (bounds.greatest - bounds.least));
-    if (spread <= kMostSpread) {
+    if (const auto middle = constant_reference(r)) {
       r.policy = Policy::constant;
-      r.constant = bounds.greatest;
+      r.constant = middle;
     }
   }
+}
+
+// The middle of the values that a maximum has for all data, if exponentials of what remains are moderate, and none of them is 0 as an
+// operand of a product.
+std::optional<double> Plan::constant_reference(const Reduction& r) const {
+  // 2^32 to both sides; in f16 2^7, of numbers down to 2^-14 that have all their bits.
+  constexpr double kMostSpread = 22, kMostNarrowSpread = 5;
+  const ValueBounds bounds = value_bounds(accumulators[r.terms[0].accumulator].body);
+  const double middle = (bounds.least + bounds.greatest) / 2;
+  for (const Accumulator& a : accumulators)
+    for (const Term& t : b_->terms(a.exponent)) {
+      if (!contains(t.value, r.value)) continue;
+      const ir::Element type = a.reduce->operand_element;
+      if (ir::is_fp8(type)) return std::nullopt;
+      const double most = is_narrow(type) ? kMostNarrowSpread : kMostSpread;
+      if (!(std::fabs(t.coefficient.to_double()) * (bounds.greatest - middle) <= most)) return std::nullopt;
+    }
+  return middle;
 }
 
 // With every sum as its terms at the references, does an output still depend on the value?

@@ -174,6 +174,10 @@ class TileValues {
   Part emit_float_sum(Expr, const Order&);
   Part emit_float_product(Expr, const Order&);
   Part emit_partly_hidden(Expr, const Order&);
+  std::vector<Term> grouped_terms(Expr sum);
+  Part emit_written(const WrittenValue&, const Order&, ir::Element);
+  std::optional<Part> emit_written_product(Expr, const Order&);
+  std::optional<Part> emit_written_sum(Expr, const Order&);
   Part emit_exp(Expr, const Order&);
   Part is_moderate(const Part&);
   static bool is_far_from_one(Wide, ir::Element);
