@@ -153,6 +153,7 @@ class Estimator {
 
   void visit(Expr e, ExprSet& seen) {
     if (e->is_reference() || e->is(ExprKind::delta) || stop_.count(e) != 0 || !seen.insert(e).second) return;
+    b_.pool().steps().take(1);
     if (e->is(ExprKind::load)) {
       if (e->tensor->is_scalar) return;
       read_[e->tensor] += evaluations(e->axes) * ir::bytes(e->tensor->element) * lines_per_run(e);

@@ -12,6 +12,7 @@
 //
 // A value without a form is computed in a further pass over L, when the reductions in it are complete.
 #pragma once
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -59,6 +60,8 @@ class Forms {
   Form multiply(const Form&, const Form&);
   Form merge(Form);
   Expr first_pending(Expr);
+  /// The same values without shifts. One for all exponents and extremes inside: one for each would visit again what they share.
+  Forms& without_shift();
   [[noreturn]] void refuse(std::string reason, Expr node);
 
   ExprBuilder& b_;
@@ -67,6 +70,7 @@ class Forms {
   bool shift_;
   std::unordered_map<Expr, Form, ExprHash> forms_;
   std::unordered_map<Expr, bool, ExprHash> has_pending_;
+  std::unique_ptr<Forms> without_shift_;
 };
 
 }  // namespace tilewright::passes::fusion

@@ -121,7 +121,7 @@ class Plan {
   int accumulator(int pass, graph::Combine, Expr exponent, Expr body, Expr reduce);
   void make_moves();
   void choose_policies();
-  bool is_only_reference(Expr reduce);
+  std::vector<Expr> outputs_at_references();
   bool is_read_behind_loop(Expr reduce) const;
   void choose_grid();
 

@@ -21,14 +21,18 @@
 #include "passes/fusion/expr_text.h"
 #include "passes/fusion/field_check.h"
 #include "passes/fusion/graph_to_exprs.h"
+#include "passes/fusion/graph_walk.h"
 #include "passes/fusion/loop_report.h"
 #include "passes/fusion/parameters.h"
 #include "passes/fusion/plan_numbers.h"
 #include "passes/fusion/program_buffers.h"
 #include "passes/fusion/refusal_text.h"
+#include "passes/fusion/segment_parts.h"
+#include "passes/fusion/segment_structure.h"
 #include "passes/fusion/segments.h"
 #include "passes/fusion/stopwatch.h"
 #include "tileir/diagnostics.h"
+#include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
@@ -41,7 +45,9 @@ using graph::Op;
 class ProgramBuilder {
  public:
   ProgramBuilder(const graph::Graph& g, const ProgramOptions& options, const ir::TargetDesc& target)
-      : g_(g), options_(options), target_(target), known_(g), buffers_(g, known_) {}
+      : g_(g), options_(options), target_(target), known_(g), structure_(g, known_), buffers_(g, known_) {
+    for (const graph::Output& o : g.outputs()) outputs_[o.node].push_back(&o);
+  }
 
   Program run_fused() {
     build_fused();
@@ -85,6 +91,7 @@ class ProgramBuilder {
     buffers_.store_in_outputs([&](NodeId n) { return g_.node(n).op != Op::input && !ahead_.contains(n); });
     std::map<std::string, Derivation> derivations;
     for (Segment& s : segments) {
+      if (s.cut) report_cut(*s.cut, fmt::format("a part has at most {}", kMostOperations));
       const auto known = derivations.find(s.structure);
       if (known != derivations.end()) {
         repeat(known->second, s);
@@ -101,34 +108,69 @@ class ProgramBuilder {
     }
   }
 
+  void report_cut(const SegmentCut& cut, const std::string& why) {
+    const Location& where = graph::call_location(g_, cut.last);
+    program_.not_fused.push_back(fmt::format("not fused: {} operations up to {} ({}:{}) are derived in {} parts, because {}",
+                                             cut.operations, graph::display_name(g_, cut.last), where.file, where.line, cut.parts, why));
+  }
+
   void derive(const Segment& s) {
     if (has_own_kernels(g_.node(s.results[0]).op)) {
       derive_own_kernels(s.results[0], s.memory);
       // A second output of the same value is a copy.
       for (NodeId n : s.results) {
-        std::vector<graph::Output> outputs;
-        std::copy_if(g_.outputs().begin(), g_.outputs().end(), std::back_inserter(outputs),
-                     [&](const graph::Output& o) { return o.node == n; });
-        for (std::size_t i = 1; i < outputs.size(); ++i) copy_output(outputs[i], {n});
+        const std::vector<const graph::Output*> outputs = outputs_of(n);
+        for (std::size_t i = 1; i < outputs.size(); ++i) copy_output(*outputs[i], {n});
       }
       return;
     }
     derive_ahead(s);
-    Stopwatch derive_time(program_.times.derive_ms);
+    if (s.ahead.empty()) return derive_within_budget(s);
+    Segment rest;
     std::set<NodeId> memory = s.memory;
     memory.insert(s.ahead.begin(), s.ahead.end());
-    const AxisAnalysis axes(g_, s.results, std::move(memory));
+    std::copy_if(s.results.begin(), s.results.end(), std::back_inserter(rest.results),
+                 [&](NodeId n) { return !ahead_.contains(n) || !outputs_of(n).empty(); });
+    if (rest.results.empty()) return;
+    structure_.describe(rest, [&](NodeId n) { return memory.contains(n); });
+    derive_within_budget(rest);
+  }
+
+  // What takes too many steps as a whole is derived in halves.
+  void derive_within_budget(const Segment& s) {
+    constexpr std::size_t kFewestOperations = 8;
+    const std::size_t operations = operations_of(g_, s);
+    std::vector<Segment> halves;
+    if (operations > kFewestOperations) halves = structure_.divided(s, (operations + 1) / 2);
+    const std::uint64_t most = options_.steps_of_operation * operations;
+    try {
+      return derive_results(s, halves.size() > 1 ? most : UINT64_MAX);
+    } catch (const TooManySteps&) {
+    }
+    program_.steps += most;
+    report_cut(*halves[0].cut, fmt::format("the whole takes more than {} steps", most));
+    for (const Segment& half : halves) derive_within_budget(half);
+  }
+
+  // Throws TooManySteps before it adds a kernel.
+  void derive_results(const Segment& s, std::uint64_t most_steps) {
+    Stopwatch derive_time(program_.times.derive_ms);
+    const AxisAnalysis axes(g_, s.results, s.memory);
     Formulas formulas;
+    formulas.pool.steps().limit(most_steps);
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
     ParameterFolding folding(formulas.exprs, {.move_rounding = options_.move_rounding,
                                               .is_known = [&](Tensor t) { return is_known(t); },
                                               .is_fixed = [&](const Dim& d) { return known_.is_fixed(d); },
                                               .name_tensor = [&](const std::vector<Tensor>& read) { return buffers_.name_derived(read); }});
     std::vector<KernelOutput> outputs;
-    for (const graph::Output& o : g_.outputs()) {
-      if (!is_result(s, o.node)) continue;
-      const BoundValue v = translator.translate(o.node);
-      outputs.push_back({o.name, folding.fold(v.value), buffers_.output_tensor(o, formulas.pool), v.index});
+    std::vector<const graph::Output*> given;  // in the order of the graph's outputs
+    for (NodeId n : s.results)
+      for (const graph::Output* o : outputs_of(n)) given.push_back(o);
+    std::sort(given.begin(), given.end());
+    for (const graph::Output* o : given) {
+      const BoundValue v = translator.translate(o->node);
+      outputs.push_back({o->name, folding.fold(v.value), buffers_.output_tensor(*o, formulas.pool), v.index});
     }
     for (NodeId n : s.results) {
       if (ahead_.contains(n) || !buffers_.outputs_of(n).empty()) continue;
@@ -136,8 +178,12 @@ class ProgramBuilder {
       outputs.push_back({buffers_.name_of(n), folding.fold(v.value), translator.tensor_of(n), v.index});
     }
     derive_time.stop();
-    emit_covered(formulas, folding.ahead(), program_.parameter_kernels);
-    emit_covered(formulas, std::move(outputs), program_.kernels);
+    std::vector<CoveredKernel> ahead = covered(formulas, folding.ahead());
+    std::vector<CoveredKernel> kernels = covered(formulas, std::move(outputs));
+    formulas.pool.steps().limit(UINT64_MAX);
+    emit_covered(formulas, std::move(ahead), program_.parameter_kernels);
+    emit_covered(formulas, std::move(kernels), program_.kernels);
+    program_.steps += formulas.pool.steps().taken();
   }
 
   // The results of a segment that are known before a run.
@@ -151,20 +197,25 @@ class ProgramBuilder {
       const BoundValue v = translator.translate(n);
       outputs.push_back({buffers_.name_of(n), v.value, translator.tensor_of(n), v.index});
     }
-    emit_covered(formulas, std::move(outputs), program_.parameter_kernels);
+    emit_covered(formulas, covered(formulas, std::move(outputs)), program_.parameter_kernels);
+    program_.steps += formulas.pool.steps().taken();
   }
 
-  void emit_covered(Formulas& formulas, std::vector<KernelOutput> outputs, std::vector<ProgramKernel>& to) {
-    if (outputs.empty()) return;
+  std::vector<CoveredKernel> covered(Formulas& formulas, std::vector<KernelOutput> outputs) {
+    if (outputs.empty()) return {};
     Stopwatch cover_time(program_.times.cover_ms);
     std::vector<CoveredKernel> kernels = cover(formulas.exprs, std::move(outputs), target_, options_, buffers_.next_number());
     cover_time.stop();
+    buffers_.take_numbers(static_cast<int>(formulas.pool.tensors()));
+    return kernels;
+  }
+
+  void emit_covered(Formulas& formulas, std::vector<CoveredKernel> kernels, std::vector<ProgramKernel>& to) {
     kernels_ = &to;
     for (const CoveredKernel& k : kernels)
       for (const KernelOutput& o : k.plan.outputs) buffers_.add_written(o, formulas.exprs);
     for (CoveredKernel& k : kernels) emit_or_divide(formulas, std::move(k));
     kernels_ = &program_.kernels;
-    buffers_.take_numbers(static_cast<int>(formulas.pool.tensors()));
   }
 
   bool is_known(Tensor t) const {
@@ -194,6 +245,11 @@ class ProgramBuilder {
     for (auto [from, to] : buffers) names[buffers_[from].name] = buffers_[to].name;
     repeat_kernels(program_.kernels, d.begin, d.end, buffers, nodes, names);
     repeat_kernels(program_.parameter_kernels, d.parameter_begin, d.parameter_end, buffers, nodes, names);
+  }
+
+  std::vector<const graph::Output*> outputs_of(NodeId n) const {
+    const auto at = outputs_.find(n);
+    return at == outputs_.end() ? std::vector<const graph::Output*>() : at->second;
   }
 
   static bool is_result(const Segment& s, NodeId n) { return std::binary_search(s.results.begin(), s.results.end(), n); }
@@ -229,22 +285,21 @@ class ProgramBuilder {
 
   // Each node that computes something is a kernel; views are part of the kernel that reads them.
   void build_unfused() {
-    std::set<NodeId> needed, computed;
-    const std::function<void(NodeId)> visit = [&](NodeId n) {
-      if (!needed.insert(n).second) return;
-      for (NodeId x : g_.node(n).operands) visit(x);
-      if (!computes_nothing(g_.node(n).op) && !graph::is_view(g_.node(n).op)) computed.insert(n);
+    const std::vector<bool> needed = g_.needed_nodes();
+    std::set<NodeId> computed;
+    for (std::uint32_t i = 0; i < g_.size(); ++i) {
+      const graph::Node& n = g_.node({i});
+      if (!needed[i]) continue;
+      if (!computes_nothing(n.op) && !graph::is_view(n.op)) computed.insert({i});
       // A kernel of the user reads memory.
-      if (g_.node(n).op == Op::call)
-        for (NodeId x : g_.node(n).operands)
+      if (n.op == Op::call)
+        for (NodeId x : n.operands)
           if (g_.node(x).op != Op::input) computed.insert(x);
-    };
-    for (const graph::Output& o : g_.outputs()) visit(o.node);
+    }
     // A node that is an output is stored there, and later nodes read it there; but what is known before a run is kept elsewhere.
     const std::set<std::string> written = buffers_.store_in_outputs([&](NodeId n) { return computed.contains(n) && !known_.is_known(n); });
     for (NodeId n : computed) {
-      std::set<NodeId> stored = computed;
-      stored.erase(n);
+      std::set<NodeId> stored = stored_operands(n, computed);
       if (has_own_kernels(g_.node(n).op)) {
         derive_own_kernels(n, std::move(stored));
         continue;
@@ -261,8 +316,21 @@ class ProgramBuilder {
       if (written.count(o.name) == 0) copy_output(o, computed);
   }
 
+  // What the kernel of a node reads of the values of other kernels: behind views and leaves.
+  std::set<NodeId> stored_operands(NodeId n, const std::set<NodeId>& computed) const {
+    std::set<NodeId> seen, stored;
+    const auto parts = [&](NodeId x) { return stored.contains(x) ? std::vector<NodeId>() : g_.node(x).operands; };
+    const auto enter = [&](NodeId x) {
+      if (x != n && computed.contains(x)) stored.insert(x);
+      return seen.insert(x).second;
+    };
+    visit_operands_first(n, parts, enter, [](NodeId) {});
+    return stored;
+  }
+
   void copy_output(const graph::Output& o, const std::set<NodeId>& stored) {
-    const AxisAnalysis axes(g_, {o.node}, stored);
+    std::set<NodeId> read = stored.contains(o.node) ? std::set<NodeId>{o.node} : stored_operands(o.node, stored);
+    const AxisAnalysis axes(g_, {o.node}, std::move(read));
     Formulas formulas;
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
     const BoundValue v = translator.translate(o.node);
@@ -457,12 +525,14 @@ class ProgramBuilder {
   const ProgramOptions& options_;
   const ir::TargetDesc& target_;
   const KnownNodes known_;
+  const SegmentStructure structure_;
   ProgramBuffers buffers_;
   Program program_;
   std::vector<ProgramKernel>* kernels_ = &program_.kernels;  // to which kernels are added
   NameSet kernel_names_;
   std::set<const graph::OpaqueKernel*> called_;
   std::set<NodeId> ahead_;  // results of segments that depend on parameters alone
+  std::map<NodeId, std::vector<const graph::Output*>> outputs_;
 };
 
 }  // namespace
