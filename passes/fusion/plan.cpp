@@ -6,6 +6,7 @@
 
 #include "passes/fusion/integer_range.h"
 #include "passes/fusion/scans.h"
+#include "passes/fusion/typical_value.h"
 #include "passes/fusion/value_bounds.h"
 #include "tileir/diagnostics.h"
 
@@ -100,9 +101,22 @@ std::string_view text(Policy p) {
   return "";
 }
 
+std::int64_t typical_value(const DimBounds& b) {
+  const auto up = [&](std::int64_t v) { return (v / b.multiple_of + (v % b.multiple_of != 0 ? 1 : 0)) * b.multiple_of; };
+  return std::min(std::max(up(static_cast<std::int64_t>(kTypicalExtent)), up(b.min)), b.max / b.multiple_of * b.multiple_of);
+}
+
 double estimated_extent(const Dim& d) {
   if (d.is_constant()) return static_cast<double>(d.value());
-  return std::clamp(kTypicalExtent, static_cast<double>(d.least()), static_cast<double>(d.greatest()));
+  const SymbolTable& table = *d.table();
+  const std::vector<std::uint32_t> symbols = d.symbols();
+  std::vector<std::int64_t> values(table.size());
+  for (std::uint32_t s : symbols) values[s] = typical_value(table[s].bounds);
+  const std::optional<std::int64_t> value = d.evaluate(values);
+  // A quotient that does not come out even.
+  const double typical = value ? static_cast<double>(*value) : kTypicalExtent;
+  return std::clamp(typical, static_cast<double>(std::max<std::int64_t>(d.least(), 1)),
+                    static_cast<double>(std::max<std::int64_t>(d.greatest(), 1)));
 }
 double estimated_extent(const AxisSet& axes) {
   double product = 1;
