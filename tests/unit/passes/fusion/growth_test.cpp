@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "passes/fusion/expr_text.h"
+#include "passes/fusion/integer_range.h"
 #include "passes/fusion/segment_parts.h"
 #include "passes/fusion/segments.h"
+#include "passes/fusion/value_bounds.h"
 #include "tests/unit/passes/fusion/families.h"
 #include "tests/unit/passes/fusion/run_program.h"
 
@@ -127,6 +129,26 @@ TEST_CASE("fusion growth: a formula that uses its parts again is printed with na
   CHECK(printed.size() < 4000);
   CHECK(printed.starts_with("atan2(exp(v"));
   CHECK(printed.find(" where v0 = atan2(exp(x), x), v1 = atan2(exp(v0), v0), ") != printed.npos);
+}
+
+// As a tree it has 2^60 leaves.
+TEST_CASE("fusion growth: bounds of values visit what is used twice once") {
+  ExprPool pool;
+  ExprBuilder b(pool);
+  const Axis axis = pool.axis("i", 4);
+  constexpr int kSteps = 60;
+  Expr real = b.function(ir::OpKind::tanh_, {b.index(axis)}, ir::Element::f32), whole = b.index(axis);
+  for (int i = 0; i < kSteps; ++i) {
+    const Expr condition = b.at_least_zero(b.subtract(b.index(axis), b.number(i % 3 + 1)));
+    real = b.select(condition, b.add({real, b.one()}), b.scale(Rational(1, 2), real));
+    whole = b.select(condition, b.add({whole, b.one()}), b.scale(-1, whole), ir::Element::i32);
+  }
+  const ValueBounds bounds = value_bounds(real);
+  CHECK(bounds.least >= -1);
+  CHECK(bounds.greatest <= kSteps + 1);
+  const Range range = integer_range(whole);
+  CHECK(range.least >= -kSteps - 4);
+  CHECK(range.greatest <= kSteps + 4);
 }
 
 }  // namespace
