@@ -170,6 +170,7 @@ class Estimator {
 
   void visit(Expr e, ExprSet& seen) {
     if (e->is_reference() || e->is(ExprKind::delta) || stop_.count(e) != 0 || !seen.insert(e).second) return;
+    b_.pool().steps().take(1);
     if (e->is(ExprKind::load)) {
       if (e->tensor->is_scalar) return;
       read_[e->tensor] += evaluations(e->axes) * ir::bytes(e->tensor->element) * lines_per_run(e);
@@ -263,16 +264,11 @@ const MachineFacts& machine_facts(const ir::TargetDesc& target) {
 }
 
 KernelCost estimate(const Plan& plan, const Tiling& tiling, ExprBuilder& b, const ir::TargetDesc& target, const ProgramOptions& options) {
-  KernelCost cost = Estimator(plan, tiling, b, target, options).run();
-  const auto is_symbolic = [](Axis a) { return !a->extent.is_constant(); };
-  cost.has_symbols = (plan.loop && is_symbolic(plan.loop)) || std::any_of(plan.grid.begin(), plan.grid.end(), is_symbolic) ||
-                     std::any_of(plan.payload.begin(), plan.payload.end(), is_symbolic);
-  return cost;
+  return Estimator(plan, tiling, b, target, options).run();
 }
 
 std::string KernelCost::text() const {
-  std::string all = has_symbols ? fmt::format("with {:.0f} for a symbol: ", kTypicalExtent) : std::string();
-  all += fmt::format("{} through memory", bytes_text(read_bytes + written_bytes));
+  std::string all = fmt::format("{} through memory", bytes_text(read_bytes + written_bytes));
   if (reread_bytes > 0) all += fmt::format(", {} again from caches", bytes_text(reread_bytes));
   if (spilled_bytes > 0) all += fmt::format(", {} of spilled registers", bytes_text(spilled_bytes));
   if (matrix_flops > 0) all += fmt::format(", {} in products", flops_text(matrix_flops));

@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "passes/fusion/steps.h"
 #include "tileir/graph/graph.h"
 #include "tileir/rational.h"
 
@@ -187,12 +188,16 @@ class ExprData {
 
   AxisSet axes;  // the free axes
   ExprKey key;
+  std::uint32_t height = 0;     // the longest way down to a leaf: a part of an expression is less high
+  std::uint32_t kinds = 0;      // a bit for the kind of the expression and of each part
   bool is_nonnegative = false;  // known to be >= 0, or NaN
   bool is_numeric = false;      // made of numbers alone: log(2), 3 * 2^(1/2)
   bool is_positive = false;     // known to be > 0 for finite data
   Finite finite{};
 
   bool is(ExprKind k) const { return kind == k; }
+  /// Whether it is of this kind, or has a part that is.
+  bool holds(ExprKind k) const { return (kinds >> static_cast<unsigned>(k) & 1) != 0; }
   bool is_reference() const { return kind == ExprKind::reference || kind == ExprKind::shift_reference; }
   bool is_number(std::int64_t value) const { return kind == ExprKind::number && number == Rational(value); }
   Fold fold() const { return {combine, combine == graph::Combine::combine ? static_cast<std::uint32_t>(bits) : 0}; }
@@ -227,7 +232,7 @@ std::vector<Expr> children(Expr);
 /// Owns expressions, axes and tensors.
 class ExprPool {
  public:
-  /// The expression with these contents. `axes`, `key` and what is known of the value are computed here.
+  /// The expression with these contents. What only depends on them (`axes`, `key`, `height`, what is known of the value, ...) is computed here.
   Expr intern(ExprData);
   /// The axis of this name; made with this extent and label if it is new. An empty label stands for the name.
   Axis axis(const std::string& name, const Dim& extent, const std::string& label = {});
@@ -257,6 +262,8 @@ class ExprPool {
   Location where(Expr) const;
 
   std::size_t size() const { return exprs_.size(); }
+  /// Each expression that is made is a step, known ones too; plans and estimates add theirs.
+  Steps& steps() { return steps_; }
 
  private:
   struct KeyHash {
@@ -273,6 +280,7 @@ class ExprPool {
   std::unordered_map<const ExprData*, WrittenValue> written_;
   std::unordered_set<const ExprData*> parts_;  // whose sources are nodes of whose values they are parts
   const graph::Graph* graph_ = nullptr;
+  Steps steps_;
 };
 
 /// The `bits` of a bitcast: its element types.
@@ -292,6 +300,6 @@ graph::NodeId nearest_source(const ExprPool&, Expr);
 /// Whether `inner` is `outer` or part of it. References count as parts.
 bool contains(Expr outer, Expr inner);
 /// Whether an expression reads memory.
-bool holds_load(Expr);
+inline bool holds_load(Expr e) { return e->holds(ExprKind::load); }
 
 }  // namespace tilewright::passes::fusion

@@ -98,6 +98,12 @@ Expr Forms::first_pending(Expr e) {
   return e;
 }
 
+Forms& Forms::without_shift() {
+  if (!shift_) return *this;
+  if (!without_shift_) without_shift_ = std::make_unique<Forms>(b_, loop_, pending_, false);
+  return *without_shift_;
+}
+
 void Forms::refuse(std::string reason, Expr node) { throw NoForm{std::move(reason), node, first_pending(node)}; }
 
 const Form& Forms::form(Expr e) {
@@ -117,8 +123,7 @@ Form Forms::reduction(Expr r) {
     return terms;
   }
   if (!has_pending(inner)) return {{b_.one(), b_.zero(), inner}};
-  Forms without_shift(b_, loop_, pending_, false);
-  Form terms = without_shift.form(inner);
+  Form terms = without_shift().form(inner);
   if (terms.size() == 1) terms[0] = with_positive_factor(terms[0]);
   if (terms.size() != 1 || terms[0].exponent != b_.zero() || !terms[0].factor->is_nonnegative ||
       (r->combine != Combine::max && terms[0].factor != b_.one()))
@@ -275,14 +280,13 @@ void Forms::check_operand(Expr reduce, const Form& terms) {
 // if it is a maximum of the data, or bounded.
 Form Forms::exponential(Expr e, const std::vector<Expr>& conditions) {
   std::vector<Expr> pending, data;
-  Forms inner(b_, loop_, pending_, false);
   for (const Term& t : b_.terms(e->operands[0])) {
     if (!has_pending(t.value)) {
       data.push_back(b_.scale(t.coefficient, t.value));
     } else if (!t.value->axes.contains(loop_)) {
       pending.push_back(b_.scale(t.coefficient, t.value));
     } else {
-      for (const FormTerm& x : inner.form(t.value)) {
+      for (const FormTerm& x : without_shift().form(t.value)) {
         const bool is_pending = has_pending(x.factor);
         if (x.exponent != b_.zero() || (is_pending && x.body->axes.contains(loop_)))
           refuse("exp of a product of data and a pending reduction", e);
@@ -329,8 +333,7 @@ Form Forms::inner_reduction(Expr e) {
   const bool is_sum = e->combine == Combine::sum;
   if (e->operands.size() > 1 || (!is_sum && e->combine != Combine::max))
     refuse("a reduction of a value with data and a pending reduction", e);
-  Forms inner(b_, loop_, pending_, shift_ && is_sum);
-  const Form body = inner.form(e->operands[0]);
+  const Form body = (is_sum ? *this : without_shift()).form(e->operands[0]);
   Form all;
   for (FormTerm x : body) {
     if (!is_sum) x = with_positive_factor(x);

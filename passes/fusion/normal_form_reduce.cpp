@@ -154,7 +154,7 @@ Expr ExprBuilder::shift_reference(Expr e) { return e->is(ExprKind::number) ? e :
 Expr ExprBuilder::delta(Expr e) { return make(ExprKind::delta, {e}, e->element); }
 
 void collect_loads(Expr e, ExprSet& seen, std::vector<Expr>& loads) {
-  if (!seen.insert(e).second) return;
+  if (!holds_load(e) || !seen.insert(e).second) return;
   if (e->is(ExprKind::load)) loads.push_back(e);
   for (Expr x : children(e)) collect_loads(x, seen, loads);
 }

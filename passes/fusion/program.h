@@ -106,6 +106,8 @@ struct ProgramOptions {
   std::uint64_t max_workspace = UINT64_MAX;
   /// What each plan must pass. Tests refuse plans by it.
   std::function<ProofResult(const ExprBuilder&, const Plan&)> check = [](const ExprBuilder& b, const Plan& p) { return check_plan(b, p); };
+  /// Steps (steps.h) that a derivation may take for each operation; what takes more is cut. Formulas of models take a tenth of it.
+  std::uint64_t steps_of_operation = 4000;
 };
 
 /// How long phases of build_program took.
@@ -119,6 +121,7 @@ struct Program {
   std::vector<ProgramKernel> parameter_kernels;  // when a parameter is given, in order
   ProgramProof proof;
   ProgramTimes times;
+  std::uint64_t steps = 0;             // of all derivations (steps.h): what times depend on, without a clock
   std::vector<std::string> not_fused;  // one line each: "not fused: ... (file:line) ... because ... (file:line) ..."
 };
 
