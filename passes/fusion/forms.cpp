@@ -270,10 +270,10 @@ void Forms::check_power(Expr sum, Expr product) {
 
 // Operands of products of narrow floats must be what such floats hold, also without the factors that wait.
 void Forms::check_operand(Expr reduce, const Form& terms) {
-  if (!is_narrow(reduce->operand_element)) return;
+  if (!is_narrow(reduce->operand_element.element)) return;
   for (const FormTerm& t : terms)
-    if ((has_pending(t.factor) || has_pending(t.exponent)) && !factors_fit_operand(b_, t.body, reduce->operand_element))
-      refuse(fmt::format("an operand that keeps the range of {} by a pending reduction", ir::text(reduce->operand_element)), reduce);
+    if ((has_pending(t.factor) || has_pending(t.exponent)) && !factors_fit_operand(b_, t.body, reduce->operand_element.element))
+      refuse(fmt::format("an operand that keeps the range of {} by a pending reduction", ir::text(reduce->operand_element.element)), reduce);
 }
 
 // exp(u): each term of u must be data, or pending. The reference of what is pending is its value so far: it keeps the exponential in range

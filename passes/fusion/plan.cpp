@@ -240,7 +240,7 @@ int Plan::accumulator(int pass, Combine combine, Expr exponent, Expr body, Expr 
 AccumulatorTerm Plan::term(const FormTerm& t, int pass, Combine combine, Expr exponent, Expr reduce) {
   Term body{1, t.body};
   if (combine == Combine::sum && ir::is_float(t.body->element) && !t.body->is(ExprKind::number)) body = b_->split_coefficient(t.body);
-  const bool keeps_range = !is_narrow(reduce->operand_element) || factors_fit_operand(*b_, t.body, reduce->operand_element);
+  const bool keeps_range = !is_narrow(reduce->operand_element.element) || factors_fit_operand(*b_, t.body, reduce->operand_element.element);
   if (!is_moderate(body.coefficient) || !keeps_range) body = {1, t.body};
   return {b_->scale(body.coefficient, t.factor), accumulator(pass, combine, exponent, body.value, reduce)};
 }
