@@ -2,8 +2,8 @@
 //
 // precision = tf32x3 or bf16x3: a factor x is high + low, where high is x rounded to tf32 or bf16 and low the rounded rest; low * low, at
 // most 2^-22 or 2^-16 of the product, is left out. A finite x is at most what two parts can add up to, and its high part at most the
-// greatest finite number, so that neither rounds to infinity. Infinities and NaNs are low, and 1 with their sign is high: then no product is
-// an infinity times a zero that a rest is, infinities meet each other with the right sign, and NaNs everything.
+// greatest finite number, so that neither rounds to infinity. Infinities and NaNs are low, and 1 with their sign is high: then no product
+// is an infinity times a zero that a rest is, infinities meet each other with the right sign, and NaNs everything.
 //
 // Elements that the tile does not have (a tile may be smaller than a fragment): along K they are zeros, in both operands, since 0 times an
 // infinity would be NaN; along M and N they are copies, which only compute copies of sums.
