@@ -149,10 +149,13 @@ bool is_exp_at_most_one(ExprBuilder& b, Expr u, std::span<const Expr> conditions
   for (const Term& t : b.terms(u))
     if (t.value->is(ExprKind::reference)) values[t.value] = t.value->operands[0];
   if (!values.empty()) u = b.substitute(u, values);
-  for (const Term& t : b.terms(u)) {
-    if (t.value == b.one()) continue;
-    const Expr bound = b.scale(-t.coefficient, t.value);
-    if (is_at_most(b, b.add({u, bound}), bound, conditions)) return true;
+  const std::vector<Term> all = b.terms(u);
+  for (const Term& t : all) {
+    if (t.value == b.one() || t.coefficient.is_zero()) continue;
+    std::vector<Expr> others;
+    for (const Term& o : all)
+      if (o.value != t.value && !o.coefficient.is_zero()) others.push_back(b.scale(o.coefficient, o.value));
+    if (is_at_most(b, b.add(others), b.scale(-t.coefficient, t.value), conditions)) return true;
   }
   return false;
 }
