@@ -273,7 +273,8 @@ void Forms::check_operand(Expr reduce, const Form& terms) {
   if (!is_narrow(reduce->operand_element.element)) return;
   for (const FormTerm& t : terms)
     if ((has_pending(t.factor) || has_pending(t.exponent)) && !factors_fit_operand(b_, t.body, reduce->operand_element.element))
-      refuse(fmt::format("an operand that keeps the range of {} by a pending reduction", ir::text(reduce->operand_element.element)), reduce);
+      refuse(fmt::format("an operand that keeps the range of {} by a pending reduction", ir::text(reduce->operand_element.element)),
+             reduce);
 }
 
 // exp(u): each term of u must be data, or pending. The reference of what is pending is its value so far: it keeps the exponential in range
@@ -342,7 +343,7 @@ Form Forms::inner_reduction(Expr e) {
     if (!is_sum && (body.size() != 1 || x.exponent != b_.zero() || !x.factor->is_nonnegative))
       refuse("the maximum of a value that is not monotone in its data", e);
     // The sum of nothing is 0, whatever its factor is.
-    if (is_sum && !x.factor->is(ExprKind::number)) x.factor = b_.product({x.factor, b_.indicator(b_.have_positions(e->bound))});
+    if (is_sum && !x.factor->is(ExprKind::number)) x.factor = b_.select(b_.have_positions(e->bound), x.factor, b_.zero());
     all.push_back({x.factor, x.exponent, b_.reduce(e->combine, e->bound, x.body, e->operand_element, e->element)});
   }
   if (is_sum) check_operand(e, body);

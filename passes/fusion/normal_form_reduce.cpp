@@ -107,16 +107,15 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
   // The sum of nothing is 0, whatever stands in front of it.
   AxisSet all_axes = here;
   all_axes.insert(absent);
-  const auto masked = [&](std::vector<Factor> factors) {
+  const auto of_some = [&](const std::vector<Factor>& factors, Expr product) {
     const bool is_finite = std::all_of(factors.begin(), factors.end(), [](const Factor& f) {
       return !f.exponent.is_negative() && (f.base->is(ExprKind::number) || f.base->is(ExprKind::extent) || f.base->is(ExprKind::indicator));
     });
-    if (!is_finite) factors.push_back({indicator(have_positions(all_axes)), 1});
-    return factors;
+    return is_finite ? product : select(have_positions(all_axes), product, zero_, result);
   };
   if (here.empty()) {
     outside.push_back({body, 1});
-    return multiply(1, masked(std::move(outside)));
+    return of_some(outside, multiply(1, outside));
   }
   Term scaled = split_coefficient(body);
   if (body->is(ExprKind::add)) {
@@ -135,9 +134,9 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
   }
   const Rational kept = keep_in_range(scaled.coefficient, outside, inside, operand_element.element);
   if (!outside.empty() || !scaled.coefficient.is_one()) {
-    outside = masked(std::move(outside));
-    outside.push_back({reduce(Combine::sum, here, multiply(kept, std::move(inside)), operand_element, result), 1});
-    return multiply(scaled.coefficient, std::move(outside));
+    std::vector<Factor> all = outside;
+    all.push_back({reduce(Combine::sum, here, multiply(kept, std::move(inside)), operand_element, result), 1});
+    return of_some(outside, multiply(scaled.coefficient, std::move(all)));
   }
   if (body->is(ExprKind::reduce) && body->combine == Combine::sum && !here.intersects(body->bound) &&
       body->operand_element == operand_element && body->element == result) {
