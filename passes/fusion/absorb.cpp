@@ -14,7 +14,7 @@ using graph::Combine;
 using Kind = AbsorbStep::Kind;
 
 void collect_shifts(Expr e, ExprSet& seen, std::vector<Expr>& found) {
-  if (!seen.insert(e).second) return;
+  if (!e->holds(ExprKind::shift_reference) || !seen.insert(e).second) return;
   if (e->is(ExprKind::shift_reference)) found.push_back(e);
   for (Expr x : children(e)) collect_shifts(x, seen, found);
 }
@@ -39,14 +39,9 @@ class StateMaker {
     return found;
   }
 
-  // A shift that depends on a maximum moves with it; others keep the estimate of the first tile.
-  bool is_rolling(Expr shift) const {
-    return std::any_of(plan_.reductions.begin(), plan_.reductions.end(),
-                       [&](const Reduction& r) { return r.value->combine != Combine::sum && contains(shift->operands[0], r.value); });
-  }
   bool has_rolling_shift(const Accumulator& a) const {
     const std::vector<Expr> shifts = shifts_in(a.body);
-    return std::any_of(shifts.begin(), shifts.end(), [&](Expr s) { return is_rolling(s); });
+    return std::any_of(shifts.begin(), shifts.end(), [&](Expr s) { return plan_.is_rolling(s); });
   }
 
   void choose_accumulators() {
@@ -68,7 +63,7 @@ class StateMaker {
   void choose_shifts() {
     const auto add = [&](Expr in) {
       for (Expr s : shifts_in(in)) {
-        std::vector<Expr>& to = is_rolling(s) ? state_.rolling_shifts : state_.fixed_shifts;
+        std::vector<Expr>& to = plan_.is_rolling(s) ? state_.rolling_shifts : state_.fixed_shifts;
         if (std::find(to.begin(), to.end(), s) == to.end()) to.push_back(s);
       }
     };

@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "tileir/diagnostics.h"
+#include "tileir/graph/graph_op_info.h"
+#include "tileir/graph/neutral.h"
 
 namespace tilewright::passes::fusion {
 
@@ -27,9 +29,19 @@ AxisAnalysis::AxisAnalysis(const graph::Graph& g, const std::vector<NodeId>& out
 
 void AxisAnalysis::visit(NodeId n) {
   if (!visited_.insert(n).second) return;
-  if (stored_.count(n) == 0)
-    for (NodeId x : g_.node(n).operands) visit(x);
+  const auto& operands = g_.node(n).operands;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (is_visited(n, i)) visit(operands[i]);
   order_.push_back(n);
+}
+
+// A tensor without elements needs no operands; one of a reduction or a product of nothing is a constant; a pad or a concatenation has the
+// other operands.
+bool AxisAnalysis::is_visited(NodeId n, std::size_t i) const {
+  const graph::Node& node = g_.node(n);
+  if (stored_.count(n) != 0 || graph::is_empty(node.shape)) return false;
+  if (!graph::has_empty_operand(g_, node)) return true;
+  return (node.op == Op::pad || node.op == Op::concat) && !graph::is_empty(g_.node(node.operands[i]).shape);
 }
 
 bool AxisAnalysis::try_build() {
@@ -134,8 +146,11 @@ TensorAtoms AxisAnalysis::operand(NodeId n, std::size_t i) {
 }
 
 TensorAtoms AxisAnalysis::make_atoms(NodeId n) {
-  if (stored_.count(n) != 0) return fresh(g_.node(n).shape, n);
-  switch (g_.node(n).op) {
+  const graph::Node& node = g_.node(n);
+  if (stored_.count(n) != 0) return fresh(node.shape, n);
+  const bool is_constant = !node.operands.empty() && !is_visited(n, 0) && !(node.op == Op::pad || node.op == Op::concat);
+  if (is_constant) return fresh(node.shape);
+  switch (node.op) {
 #define TW_GRAPH_OP(name, ...) \
   case Op::name: return atoms_##name(n);
 #include "tileir/graph/graph_ops.def"
@@ -187,6 +202,7 @@ TensorAtoms AxisAnalysis::atoms_permute(NodeId n) {
 // Along one axis the result has positions of its own.
 TensorAtoms AxisAnalysis::atoms_pad(NodeId n) {
   const graph::Node& node = g_.node(n);
+  if (!is_visited(n, 0)) return fresh(node.shape);
   TensorAtoms result = operand(n, 0);
   result[node.axes[0]] = fresh(node.shape[node.axes[0]]);
   return result;
@@ -274,18 +290,24 @@ TensorAtoms AxisAnalysis::atoms_slice(NodeId n) {
 TensorAtoms AxisAnalysis::atoms_concat(NodeId n) {
   const graph::Node& node = g_.node(n);
   const int along = node.axes[0];
-  std::vector<TensorAtoms> all;
-  for (std::size_t i = 0; i < node.operands.size(); ++i) all.push_back(operand(n, i));
-  TensorAtoms result = all[0];
-  for (std::size_t i = 1; i < all.size(); ++i)
+  struct Joined {
+    std::size_t operand;
+    TensorAtoms atoms;
+  };
+  std::vector<Joined> all;
+  for (std::size_t i = 0; i < node.operands.size(); ++i)
+    if (is_visited(n, i)) all.push_back({i, operand(n, i)});
+  if (all.empty()) return fresh(node.shape);
+  TensorAtoms result = all[0].atoms;
+  for (const Joined& j : all)
     for (std::size_t axis = 0; axis < result.size(); ++axis)
-      if (static_cast<int>(axis) != along) unify(result[axis], all[i][axis], {n, i});
+      if (static_cast<int>(axis) != along && j.operand != all[0].operand) unify(result[axis], j.atoms[axis], {n, j.operand});
   result[along] = fresh(node.shape[along]);
   if (result[along].empty()) return result;
   Dim begin = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Dim end = begin + g_.node(node.operands[i]).shape[along];
-    result[along][0]->pieces.push_back({begin, end, all[i][along]});
+  for (const Joined& j : all) {
+    const Dim end = begin + g_.node(node.operands[j.operand]).shape[along];
+    result[along][0]->pieces.push_back({begin, end, j.atoms[along]});
     begin = end;
   }
   return result;

@@ -77,6 +77,8 @@ class AxisAnalysis {
   };
   bool try_build();
   void visit(graph::NodeId);
+  /// Whether atoms of the operand are used: not of what is read from memory, and not of operands without elements.
+  bool is_visited(graph::NodeId, std::size_t operand) const;
   TensorAtoms make_atoms(graph::NodeId);
   TensorAtoms fresh(const graph::TensorShape&, graph::NodeId tagged = {});
   AtomList fresh(const Dim&);

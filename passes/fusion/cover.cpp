@@ -312,7 +312,9 @@ class Coverer {
       text += fmt::format(" that stores {} value{} first", other.stored.empty() ? "no" : std::to_string(other.stored.size()),
                           other.stored.size() == 1 ? "" : "s");
     if (!other.cost.fits) return text + ", which does not fit on chip";
-    return text + fmt::format(", {:.2f} times as long", other.seconds() / chosen.seconds());
+    const double ratio = other.seconds() / chosen.seconds();
+    // sort() wants more of what stores values.
+    return text + fmt::format(", {:.2f} times as long{}", ratio, ratio < 1 ? ", which is too little to store values for" : "");
   }
 
   Expr load_of(Expr value) {

@@ -50,6 +50,7 @@ std::vector<SumBound> sum_bounds(const Plan& plan, const TileSizes& sizes, std::
     b.per_step = sizes.loop * parts;
     b.fixed = static_cast<std::int64_t>(static_cast<double>(tile) * inner_positions(r.value->bound, plan.loop)) + (parts > 1 ? parts : 0);
     b.parts = parts;
+    b.parts_of_sum = static_cast<int>(r.terms.size());
     b.moves = moves_by_exponent(plan, r);
     b.unit = r.value->element == ir::Element::f64 ? kUnit64 : kUnit32;
     b.exp_error = r.value->element == ir::Element::f64 ? kExpError64 : kExpError32;
@@ -69,7 +70,9 @@ std::string error_text(const Plan& plan, const std::vector<SumBound>& bounds) {
         std::find_if(plan.reductions.begin(), plan.reductions.end(), [&](const Reduction& r) { return r.value == b.reduction; });
     Line own;
     own.sums = {fmt::format("r{}", at - plan.reductions.begin())};
-    own.terms = fmt::format("{} u sum|terms|", count_text(b, b.fixed));
+    // Of a sum that is taken apart, those of each part with its factor.
+    const char* const terms = b.parts_of_sum > 1 ? "sum|c_i terms_i|" : "sum|terms|";
+    own.terms = fmt::format("{} u {}", count_text(b, b.fixed), terms);
     if (b.moves) own.moves = fmt::format(" + {} (u + e) ", count_text(b, b.parts > 1 ? 1 : 0));
     // Node by node the terms are stored, each rounded once more, and the reference does not change.
     own.rest = fmt::format("; unfused {} u sum|terms|; u = 2^{:.0f}{}", count_text(b, b.fixed + 1), std::log2(b.unit),

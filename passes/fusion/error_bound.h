@@ -6,6 +6,9 @@
 // sums of parts to each other: a term takes part in as many additions as a tile has terms, and in one for each tile and part behind it.
 // Each tile may move the reference, which multiplies the accumulator by a rounded exp. The terms are what the kernel computes: their own
 // errors, which the formula's operations make, come on top.
+//
+// A reduction that is the sum of several accumulators T_i with factors c_i may be smaller than each of c_i T_i: sum|c_i terms_i| counts the
+// terms of all of them with their factors. Plans use such a sum only where these terms are as small as those of the formula (forms.h).
 #pragma once
 #include <string>
 #include <vector>
@@ -21,6 +24,7 @@ struct SumBound {
   std::int64_t per_step = 1;  // positions of the loop's axis that all parts together take at a time
   std::int64_t fixed = 0;     // additions inside of a tile and between parts
   std::int64_t parts = 1;
+  int parts_of_sum = 1;  // accumulators with a factor each, whose sum it is
   bool moves = false;
   double unit = 0, exp_error = 0;
 

@@ -54,7 +54,8 @@ ExprKey key_of(const ExprData& e) {
   for (Expr x : e.operands) h.add(x);
   h.add(static_cast<std::uint64_t>(e.function));
   h.add(static_cast<std::uint64_t>(e.combine));
-  h.add(static_cast<std::uint64_t>(e.operand_element));
+  h.add(static_cast<std::uint64_t>(e.operand_element.element));
+  h.add(static_cast<std::uint64_t>(e.operand_element.precision));
   for (Axis a : e.bound) h.add(a->name);
   if (e.axis) h.add(e.axis->name);
   if (e.tensor) h.add(e.tensor->name);
@@ -278,6 +279,18 @@ AxisSet free_axes(const ExprData& e) {
   return axes.without(e.bound);
 }
 
+void add_facts_of_parts(ExprData& e) {
+  const auto add = [&](Expr part) {
+    e.height = std::max(e.height, part->height + 1);
+    e.kinds |= part->kinds;
+  };
+  static_assert(static_cast<unsigned>(ExprKind::delta) < 32);
+  e.kinds = 1u << static_cast<unsigned>(e.kind);
+  for (const Term& t : e.terms) add(t.value);
+  for (const Factor& f : e.factors) add(f.base);
+  for (Expr x : e.operands) add(x);
+}
+
 }  // namespace
 
 // ---- axes ----
@@ -319,6 +332,7 @@ AxisSet AxisSet::common(const AxisSet& other) const {
 // ---- ExprPool ----
 
 Expr ExprPool::intern(ExprData e) {
+  steps_.take(1);
   e.key = key_of(e);
   const auto at = by_key_.find(e.key);
   if (at != by_key_.end()) {
@@ -328,6 +342,7 @@ Expr ExprPool::intern(ExprData e) {
   e.axes = free_axes(e);
   e.is_nonnegative = compute_nonnegative(e);
   e.is_numeric = compute_numeric(e);
+  add_facts_of_parts(e);
   e.finite = compute_finite(e);
   e.is_positive = compute_positive(e);
   exprs_.push_back(std::move(e));
@@ -434,6 +449,20 @@ std::int64_t whole_power(const Factor& f) {
   return whole(f.exponent);
 }
 
+// ---- how values are written ----
+
+const WrittenValue* ExprPool::written_value(Expr e) const {
+  const auto at = written_.find(e.operator->());
+  return at == written_.end() || !at->second.left ? nullptr : &at->second;
+}
+
+void ExprPool::note_written_value(Expr value, const WrittenValue& written) {
+  if (!written_.emplace(value.operator->(), written).second) return;
+  // A part that is not written as a product or sum by now never is: else two values could be parts of each other.
+  for (Expr part : {written.left, written.right})
+    if (part) written_.emplace(part.operator->(), WrittenValue());
+}
+
 // ---- walks ----
 
 Finite finiteness(const Factor& f) {
@@ -454,25 +483,25 @@ bool contains(Expr outer, Expr inner) {
   std::unordered_set<const ExprData*> seen;
   const auto visit = [&](const auto& self, Expr e) -> bool {
     if (e == inner) return true;
-    if (!seen.insert(e.operator->()).second) return false;
-    for (Expr x : children(e))
-      if (self(self, x)) return true;
-    return false;
+    if (e->height <= inner->height || !seen.insert(e.operator->()).second) return false;
+    const auto is_inside = [&](Expr x) { return self(self, x); };
+    return std::any_of(e->operands.begin(), e->operands.end(), is_inside) ||
+           std::any_of(e->terms.begin(), e->terms.end(), [&](const Term& t) { return is_inside(t.value); }) ||
+           std::any_of(e->factors.begin(), e->factors.end(), [&](const Factor& f) { return is_inside(f.base); });
   };
   return visit(visit, outer);
 }
 
-bool holds_load(Expr e) {
-  if (e->is(ExprKind::load)) return true;
-  const std::vector<Expr> inside = children(e);
-  return std::any_of(inside.begin(), inside.end(), holds_load);
-}
-
 graph::NodeId nearest_source(const ExprPool& pool, Expr e) {
-  if (const auto& nodes = pool.sources(e); !nodes.empty()) return nodes.front();
-  for (Expr x : children(e))
-    if (const graph::NodeId n = nearest_source(pool, x); n.valid()) return n;
-  return {};
+  std::unordered_set<const ExprData*> seen;
+  const auto visit = [&](const auto& self, Expr x) -> graph::NodeId {
+    if (const auto& nodes = pool.sources(x); !nodes.empty()) return nodes.front();
+    if (!seen.insert(x.operator->()).second) return {};
+    for (Expr part : children(x))
+      if (const graph::NodeId n = self(self, part); n.valid()) return n;
+    return {};
+  };
+  return visit(visit, e);
 }
 
 }  // namespace tilewright::passes::fusion

@@ -31,6 +31,13 @@ bool is_extreme(Expr e) { return (e->combine == Combine::max || e->combine == Co
 }  // namespace
 
 std::uint64_t FieldEvaluator::extreme(Combine combine, const AxisSet& bound, Expr x, const Point& p, const Modulus& m) {
+  // A maximum of maxima is one, unless the inner ones have values of their own.
+  if (x->is(ExprKind::reduce) && is_extreme(x) && x->combine == combine && !x->bound.intersects(bound) &&
+      !override_(x, extended(p, points(bound, loop_).front()), m)) {
+    AxisSet all = bound;
+    all.insert(x->bound);
+    return extreme(combine, all, x->operands[0], p, m);
+  }
   std::vector<std::uint64_t> residues;
   std::vector<Reals> order;
   for (const Point& inner : points(bound, loop_)) {

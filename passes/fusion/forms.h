@@ -10,8 +10,11 @@
 //
 //   exp(s - m) / l * v   has one term:  c = 1 / l,  a = -m,  body = exp(s - reference(m)) v
 //
-// A value without a form is computed in a further pass over L, when the reductions in it are complete.
+// A value without a form is computed in a further pass over L, when the reductions in it are complete. So is one whose form would leave the
+// range of the formula (magnitude.h), and one whose terms would cancel where the formula subtracts numbers that are near to each other:
+// (x - m)^2 has a form for an average m of x, since an estimate of m stands in its body, and (y - a - b x)^2 has none.
 #pragma once
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,6 +38,9 @@ struct NoForm {
   Expr pending;  // a pending reduction inside of it
 };
 
+/// Whether a value stays as it is if all these sums grow by one factor: an average with weights does, and its value so far is an estimate.
+bool is_ratio_of_sums(ExprBuilder&, Expr value, const std::vector<Expr>& sums);
+
 class Forms {
  public:
   /// shift: data + pending becomes (data + reference) + (pending - reference), which cancels less than two terms.
@@ -51,7 +57,9 @@ class Forms {
   Form make(Expr);
   Form sum(Expr);
   Form product(Expr);
-  Form exponential(Expr);
+  void check_power(Expr sum, Expr product);
+  void check_operand(Expr reduce, const Form&);
+  Form exponential(Expr, const std::vector<Expr>& conditions);
   Form selection(Expr);
   Form logarithm(Expr);
   Form inner_reduction(Expr);
@@ -59,6 +67,8 @@ class Forms {
   Form multiply(const Form&, const Form&);
   Form merge(Form);
   Expr first_pending(Expr);
+  /// The same values without shifts. One for all exponents and extremes inside: one for each would visit again what they share.
+  Forms& without_shift();
   [[noreturn]] void refuse(std::string reason, Expr node);
 
   ExprBuilder& b_;
@@ -67,6 +77,7 @@ class Forms {
   bool shift_;
   std::unordered_map<Expr, Form, ExprHash> forms_;
   std::unordered_map<Expr, bool, ExprHash> has_pending_;
+  std::unique_ptr<Forms> without_shift_;
 };
 
 }  // namespace tilewright::passes::fusion

@@ -58,17 +58,22 @@ class GraphToExprs {
 #undef TW_GRAPH_OP
   /// An element of a tensor in memory.
   Expr load(graph::NodeId, const Position&);
+  Expr constant(ir::Element, std::uint64_t bits);
   Expr map(const graph::Node&, const std::vector<Expr>&);
   /// The value of a node, rounded to its type if roundings stay where they are.
   Expr rounded(const graph::Node&, Expr value);
   /// An op that gives numbers of this type.
   Expr arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
+  Expr written_sum(Expr x, Expr y);
+  Expr written_product(Expr x, Expr y);
+  Expr written_power(Expr x, const Rational& exponent);
   Expr float_arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
   Expr integer_arithmetic(ir::OpKind, const std::vector<Expr>&, ir::Element);
   Expr compare(ir::OpKind, Expr a, Expr b, ir::Element);
   Expr cast(Expr, ir::Element from, ir::Element to);
   Expr truncated(Expr number, ir::Element to);
   Expr moved_along(graph::NodeId, const Position&, Expr along);
+  Expr some_element(graph::NodeId reduction);
   /// What a reduction combines of one piece of its axes: the value at `position`, in row-major order.
   struct ReducedPiece {
     AxisSet bound;

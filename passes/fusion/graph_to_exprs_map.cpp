@@ -3,6 +3,7 @@
 
 #include "passes/fusion/graph_to_exprs.h"
 #include "passes/fusion/integer_range.h"
+#include "passes/fusion/magnitude.h"
 #include "tileir/builder.h"
 #include "tileir/diagnostics.h"
 
@@ -75,18 +76,50 @@ Expr GraphToExprs::arithmetic(OpKind op, const std::vector<Expr>& x, Element ele
   return ir::is_float(element) ? float_arithmetic(op, x, element) : integer_arithmetic(op, x, element);
 }
 
+// A product, and how it is written: x * (1 / y) as x / y.
+Expr GraphToExprs::written_product(Expr x, Expr y) {
+  const Expr product = b_.product({x, y});
+  const auto is_inverse = [](Expr e) {
+    return e->is(ExprKind::mul) && e->number.is_one() &&
+           std::all_of(e->factors.begin(), e->factors.end(), [](const Factor& f) { return f.exponent.is_negative(); });
+  };
+  if (!is_inverse(y) && (is_inverse(x) || y->key < x->key)) std::swap(x, y);
+  const bool is_quotient = is_inverse(y);
+  if (is_quotient) y = b_.power(y, -1);
+  b_.note_written(product, {is_quotient ? WrittenValue::Kind::quotient : WrittenValue::Kind::product, x, y});
+  // Without its coefficient it may be a term of a sum.
+  const auto [c, unscaled] = b_.split_coefficient(product);
+  if (unscaled != product && is_moderate(c) && b_.pool().written_value(product))
+    b_.note_written(unscaled, {WrittenValue::Kind::product, product, b_.number(Rational(1) / c)});
+  return product;
+}
+
+Expr GraphToExprs::written_power(Expr x, const Rational& exponent) {
+  const Expr power = b_.power(x, exponent);
+  if (power != x) b_.note_written(power, {WrittenValue::Kind::power, x, {}, exponent});
+  return power;
+}
+
+Expr GraphToExprs::written_sum(Expr x, Expr y) {
+  const Expr sum = b_.add({x, y});
+  if (y->key < x->key) std::swap(x, y);
+  b_.note_written(sum, {WrittenValue::Kind::sum, x, y});
+  return sum;
+}
+
 Expr GraphToExprs::float_arithmetic(OpKind op, const std::vector<Expr>& x, Element element) {
+  if (!b_.rewrites()) return b_.function(op, x, computed(element));
   const auto base = [&](int n) { return b_.log(b_.number(n)); };
   switch (op) {
     case OpKind::neg_: return b_.scale(-1, x[0]);
     case OpKind::abs_: return b_.absolute(x[0]);
-    case OpKind::add_: return b_.add({x[0], x[1]});
-    case OpKind::sub_: return b_.subtract(x[0], x[1]);
-    case OpKind::mul_: return b_.product({x[0], x[1]});
-    case OpKind::div_: return b_.divide(x[0], x[1]);
-    case OpKind::fma_: return b_.add({b_.product({x[0], x[1]}), x[2]});
-    case OpKind::sqrt_: return b_.power(x[0], Rational(1, 2));
-    case OpKind::rsqrt_: return b_.power(x[0], Rational(-1, 2));
+    case OpKind::add_: return written_sum(x[0], x[1]);
+    case OpKind::sub_: return written_sum(x[0], b_.scale(-1, x[1]));
+    case OpKind::mul_: return written_product(x[0], x[1]);
+    case OpKind::div_: return written_product(x[0], b_.power(x[1], -1));
+    case OpKind::fma_: return written_sum(written_product(x[0], x[1]), x[2]);
+    case OpKind::sqrt_: return written_power(x[0], Rational(1, 2));
+    case OpKind::rsqrt_: return written_power(x[0], Rational(-1, 2));
     case OpKind::exp_: return b_.exp(x[0]);
     case OpKind::exp2_: return b_.exp(b_.product({x[0], base(2)}));
     case OpKind::exp10_: return b_.exp(b_.product({x[0], base(10)}));
@@ -96,7 +129,7 @@ Expr GraphToExprs::float_arithmetic(OpKind op, const std::vector<Expr>& x, Eleme
     case OpKind::maximum_: return b_.maximum(x[0], x[1]);
     case OpKind::minimum_: return b_.minimum(x[0], x[1]);
     case OpKind::pow_:
-      if (x[1]->is(ExprKind::number)) return b_.power(x[0], x[1]->number);
+      if (x[1]->is(ExprKind::number)) return written_power(x[0], x[1]->number);
       break;
     default: break;
   }
@@ -157,7 +190,7 @@ Expr GraphToExprs::cast(Expr x, Element from, Element to) {
   // A constant's rounding may move, but not out of its type into a wider one.
   if (x->is(ExprKind::number) && ir::is_float(from) && to == Element::f64)
     return b_.constant(ir::float_value(from, ir::element_bits(from, x->number.to_double())));
-  if (x->is(ExprKind::number) && ir::is_float(to)) return x;
+  if (b_.rewrites() && x->is(ExprKind::number) && ir::is_float(to)) return x;
   if (x->is(ExprKind::extent) && ir::is_integer(from) && ir::is_float(to)) return b_.extent(x->extent, computed(to));
   if (ir::is_float(from) && ir::is_float(to)) {
     const bool is_wide = from == Element::f64 || to == Element::f64;

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "passes/fusion/integer_range.h"
+#include "passes/fusion/magnitude.h"
 #include "tileir/diagnostics.h"
 #include "tileir/graph/symbols.h"
 
@@ -41,7 +42,7 @@ Element common_element(std::span<const Expr> values) {
 
 // ---- leaves ----
 
-ExprBuilder::ExprBuilder(ExprPool& pool) : pool_(pool) {
+ExprBuilder::ExprBuilder(ExprPool& pool, Rewriting rewriting) : pool_(pool), rewriting_(rewriting) {
   zero_ = number(0);
   one_ = number(1);
   ExprData infinity;
@@ -109,12 +110,13 @@ Expr ExprBuilder::index(Axis axis) {
   return pool_.intern(std::move(e));
 }
 
-Expr ExprBuilder::load(Tensor tensor, std::vector<Expr> indices) {
+Expr ExprBuilder::load(Tensor tensor, std::vector<Expr> indices, bool may_leave) {
   ExprData e;
   e.kind = ExprKind::load;
   e.element = ir::is_float(tensor->element) && tensor->element != Element::f64 ? Element::f32 : tensor->element;
   e.tensor = tensor;
   e.operands = std::move(indices);
+  e.bits = may_leave ? 1 : 0;
   return pool_.intern(std::move(e));
 }
 
@@ -235,6 +237,23 @@ Expr ExprBuilder::scale(const Rational& c, Expr e) {
 
 // ---- functions ----
 
+// Whether exp(.. + c log x) is in the range of x^c and of the exponential of the other terms: x is the sum of a softmax, or of the
+// exponentials of these terms. Of a density, x^199 is 0 where its product with another power is not.
+bool ExprBuilder::may_be_power(const Term& logarithm, const std::vector<Term>& all) {
+  const Expr x = logarithm.value->operands[0];
+  if (x->is(ExprKind::number) && !x->number.is_negative())
+    return std::fabs(logarithm.coefficient.to_double() * std::log2(x->number.to_double())) <= kSpareBits;
+  if (logarithm.coefficient > Rational(1) || -logarithm.coefficient > Rational(1) || !is_sum_of_exponentials(*this, x)) return false;
+  if (is_moderate(*this, x)) return true;
+  std::vector<Term> others;
+  for (const Term& t : all)
+    if (!t.value->is(ExprKind::log)) others.push_back(t);
+  const Expr exponential = exp(add_terms(others));
+  if (!x->is(ExprKind::reduce)) return false;
+  const std::vector<Factor> summed = factors(x->operands[0]);
+  return std::any_of(summed.begin(), summed.end(), [&](const Factor& f) { return f.base == exponential; });
+}
+
 Expr ExprBuilder::exp(Expr u) {
   if (u == zero_) return one_;
   if (u->is_negative_infinity()) return zero_;
@@ -242,8 +261,10 @@ Expr ExprBuilder::exp(Expr u) {
   // exp(u + c log x) = x^c exp(u), if x is known to be >= 0; exp(u + (m ? v : -inf)) = exp(u) [m] exp(v)
   std::vector<Term> rest;
   std::vector<Factor> powers;
-  for (const Term& t : terms(u)) {
-    if (t.value->is(ExprKind::log) && t.value->operands[0]->is_nonnegative && !t.coefficient.is_zero())
+  const std::vector<Term> all = terms(u);
+  for (const Term& t : all) {
+    if (t.value->is(ExprKind::log) && t.value->operands[0]->is_nonnegative && !t.coefficient.is_zero() &&
+        (all.size() == 1 || may_be_power(t, all)))
       powers.push_back({t.value->operands[0], t.coefficient});
     else if (is_masked(t.value) && t.coefficient.is_one())
       powers.push_back({exp(t.value), 1});
@@ -325,7 +346,7 @@ Expr ExprBuilder::wrapped(Expr integer, Element element) {
 
 Expr ExprBuilder::function(OpKind op, std::vector<Expr> operands, Element element, std::uint64_t bits) {
   // Odd functions: tanh(-x) = -tanh(x), and the like.
-  if ((op == OpKind::tanh_ || op == OpKind::erf_) && split_coefficient(operands[0]).coefficient.is_negative())
+  if (rewrites() && (op == OpKind::tanh_ || op == OpKind::erf_) && split_coefficient(operands[0]).coefficient.is_negative())
     return scale(-1, function(op, {scale(-1, operands[0])}, element, bits));
   ExprData e;
   e.kind = ExprKind::function;
@@ -360,6 +381,14 @@ Expr ExprBuilder::equal(Expr a, Expr b) {
 }
 
 Expr ExprBuilder::truth(bool holds) { return make(ExprKind::at_least_zero, {holds ? zero_ : number(-1)}, Element::boolean); }
+
+Expr ExprBuilder::is_positive(const Dim& d) { return d.least() >= 1 ? truth(true) : at_least_zero(extent(d - Dim(1))); }
+
+Expr ExprBuilder::have_positions(const AxisSet& axes) {
+  std::vector<Expr> conditions;
+  for (Axis a : axes) conditions.push_back(is_positive(a->extent));
+  return conjunction(conditions);
+}
 
 Expr ExprBuilder::conjunction(std::span<const Expr> conditions) {
   std::vector<Expr> all;

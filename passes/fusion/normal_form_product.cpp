@@ -1,5 +1,6 @@
 // Products in normal form.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "passes/fusion/normal_form.h"

@@ -1,7 +1,9 @@
 // Reductions, references and substitution in normal form.
 #include <algorithm>
 #include <functional>
+#include <utility>
 
+#include "passes/fusion/magnitude.h"
 #include "passes/fusion/normal_form.h"
 #include "tileir/diagnostics.h"
 #include "tileir/op_kind.h"
@@ -20,12 +22,13 @@ bool is_integer(Expr e) { return ir::is_integer(e->element); }
 
 // ---- reductions ----
 
-Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, Element operand_element, std::optional<Element> element) {
+Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, ProductElement operand_element, std::optional<Element> element) {
   const Element result = element.value_or(body->element);
   if (axes.empty()) return ir::is_integer(result) ? wrapped(body, result) : body;
+  if (!rewrites()) return make_reduction(combine, axes, body, operand_element, result);
   const bool is_float = ir::is_float(result);
   if (combine == Combine::min && is_float) return scale(-1, reduce(Combine::max, axes, scale(-1, body), operand_element, result));
-  if (combine != Combine::sum) operand_element = Element::f32;
+  if (combine != Combine::sum) operand_element = {};
   const AxisSet here = axes.common(body->axes), absent = axes.without(here);
   if (combine == Combine::sum && is_float) return reduce_sum(here, absent, body, operand_element, result);
   if (combine == Combine::sum && body->is(ExprKind::number)) {
@@ -44,11 +47,15 @@ Expr ExprBuilder::reduce(Combine combine, const AxisSet& axes, Expr body, Elemen
     all.insert(body->bound);
     return reduce(combine, all, body->operands[0], operand_element, result);
   }
+  return make_reduction(combine, idempotent ? here : axes, body, operand_element, result);
+}
+
+Expr ExprBuilder::make_reduction(Combine combine, const AxisSet& bound, Expr body, const ProductElement& operand_element, Element result) {
   ExprData e;
   e.kind = ExprKind::reduce;
   e.element = result;
   e.combine = combine;
-  e.bound = idempotent ? here : axes;
+  e.bound = bound;
   e.operand_element = operand_element;
   e.operands = {body};
   return pool_.intern(std::move(e));
@@ -60,7 +67,6 @@ Expr ExprBuilder::reduce_by(const CombiningFunction& function, Axis axis, Expr b
   e.element = body->element;
   e.combine = Combine::combine;
   e.bound = {axis};
-  e.operand_element = Element::f32;
   e.bits = pool_.add_function(function);
   e.operands = {body};
   return pool_.intern(std::move(e));
@@ -78,12 +84,39 @@ Expr ExprBuilder::scan(Combine combine, Axis axis, bool reverse, Expr body, Expr
   return pool_.intern(std::move(e));
 }
 
-Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, Element operand_element, Element result) {
+// Moves back what must not leave a sum; gives the coefficient that stays. See magnitude.h.
+Rational ExprBuilder::keep_in_range(Rational& coefficient, std::vector<Factor>& outside, std::vector<Factor>& inside,
+                                    Element operand_element) {
+  if (outside.empty() && coefficient.is_one()) return 1;
+  const Expr product = multiply(1, inside);
+  const bool is_kept = is_narrow(operand_element) && !factors_fit_operand(*this, product, operand_element);
+  const bool is_free = !is_kept && is_linear(*this, product);
+  for (auto f = outside.begin(); f != outside.end();) {
+    const bool may_leave = is_moderate(*this, multiply(1, {*f})) || (is_free && !f->base->is_numeric);
+    const bool stays = !f->base->is(ExprKind::extent) && (is_kept || !may_leave);
+    if (stays) inside.push_back(*f);
+    f = stays ? outside.erase(f) : f + 1;
+  }
+  const bool leaves = !is_kept && is_moderate(coefficient);
+  return leaves ? Rational(1) : std::exchange(coefficient, 1);
+}
+
+Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr body, ProductElement operand_element, Element result) {
   std::vector<Factor> outside;
   for (Axis a : absent) outside.push_back({extent(a->extent, result), 1});
+  // The sum of nothing is 0, whatever stands in front of it.
+  AxisSet all_axes = here;
+  all_axes.insert(absent);
+  const auto masked = [&](std::vector<Factor> factors) {
+    const bool is_finite = std::all_of(factors.begin(), factors.end(), [](const Factor& f) {
+      return !f.exponent.is_negative() && (f.base->is(ExprKind::number) || f.base->is(ExprKind::extent) || f.base->is(ExprKind::indicator));
+    });
+    if (!is_finite) factors.push_back({indicator(have_positions(all_axes)), 1});
+    return factors;
+  };
   if (here.empty()) {
     outside.push_back({body, 1});
-    return multiply(1, std::move(outside));
+    return multiply(1, masked(std::move(outside)));
   }
   Term scaled = split_coefficient(body);
   if (body->is(ExprKind::add)) {
@@ -100,24 +133,18 @@ Expr ExprBuilder::reduce_sum(const AxisSet& here, const AxisSet& absent, Expr bo
     else
       outside.push_back(f);
   }
+  const Rational kept = keep_in_range(scaled.coefficient, outside, inside, operand_element.element);
   if (!outside.empty() || !scaled.coefficient.is_one()) {
-    outside.push_back({reduce(Combine::sum, here, multiply(1, std::move(inside)), operand_element, result), 1});
+    outside = masked(std::move(outside));
+    outside.push_back({reduce(Combine::sum, here, multiply(kept, std::move(inside)), operand_element, result), 1});
     return multiply(scaled.coefficient, std::move(outside));
   }
   if (body->is(ExprKind::reduce) && body->combine == Combine::sum && !here.intersects(body->bound) &&
       body->operand_element == operand_element && body->element == result) {
-    AxisSet all = here;
-    all.insert(body->bound);
-    return reduce(Combine::sum, all, body->operands[0], operand_element, result);
+    all_axes.insert(body->bound);
+    return reduce(Combine::sum, all_axes, body->operands[0], operand_element, result);
   }
-  ExprData e;
-  e.kind = ExprKind::reduce;
-  e.element = result;
-  e.combine = Combine::sum;
-  e.bound = here;
-  e.operand_element = operand_element;
-  e.operands = {body};
-  return pool_.intern(std::move(e));
+  return make_reduction(Combine::sum, here, body, operand_element, result);
 }
 
 // ---- references ----
@@ -127,9 +154,29 @@ Expr ExprBuilder::shift_reference(Expr e) { return e->is(ExprKind::number) ? e :
 Expr ExprBuilder::delta(Expr e) { return make(ExprKind::delta, {e}, e->element); }
 
 void collect_loads(Expr e, ExprSet& seen, std::vector<Expr>& loads) {
-  if (!seen.insert(e).second) return;
+  if (!holds_load(e) || !seen.insert(e).second) return;
   if (e->is(ExprKind::load)) loads.push_back(e);
   for (Expr x : children(e)) collect_loads(x, seen, loads);
+}
+
+void ExprBuilder::note_written(Expr value, const WrittenValue& written) {
+  const auto parts = [&](Expr e) {
+    std::vector<Expr> all;
+    if (value->is(ExprKind::add))
+      for (const Term& t : terms(e)) all.push_back(t.value);
+    else if (!e->is(ExprKind::number))
+      for (const Factor& f : factors(e)) all.push_back(f.base);
+    return all;
+  };
+  if (!value->is(ExprKind::mul) && !value->is(ExprKind::add)) return;
+  const std::vector<Expr> whole = parts(value);
+  for (Expr part : {written.left, written.right}) {
+    if (!part) continue;
+    if (part == value) return;
+    const std::vector<Expr> own = parts(part);
+    if (!std::all_of(own.begin(), own.end(), [&](Expr e) { return std::find(whole.begin(), whole.end(), e) != whole.end(); })) return;
+  }
+  pool_.note_written_value(value, written);
 }
 
 // ---- substitution ----
@@ -157,7 +204,15 @@ Expr ExprBuilder::substitute(Expr e, const ExprMap& map, const ExprSet& opaque) 
     } else {
       result = rebuild(x, visit);
     }
-    if (result != x) pool_.copy_sources(x, result);
+    if (result != x) {
+      pool_.copy_sources(x, result);
+      if (const WrittenValue* written = pool_.written_value(x)) {
+        WrittenValue own = *written;
+        own.left = visit(own.left);
+        if (own.right) own.right = visit(own.right);
+        note_written(result, own);
+      }
+    }
     done.emplace(x, result);
     return result;
   };
@@ -178,7 +233,7 @@ Expr ExprBuilder::rebuild(Expr e, const std::function<Expr(Expr)>& visit) {
   }
   if (!changed) return e;
   switch (e->kind) {
-    case ExprKind::load: return load(e->tensor, std::move(operands));
+    case ExprKind::load: return load(e->tensor, std::move(operands), e->bits != 0);
     case ExprKind::exp: return exp(operands[0]);
     case ExprKind::log: return log(operands[0]);
     case ExprKind::function:

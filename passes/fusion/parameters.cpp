@@ -96,8 +96,10 @@ std::vector<Tensor> tensors_of(Expr value) {
 bool ParameterFolding::pays(Expr value, Element element) const {
   // Integers are exact in formulas, and not in memory: only those that are complete in their type are stored.
   if (!ir::is_float(value->element) && !value->is(ExprKind::reduce)) return false;
+  // A gain times a weight moves hardly less than both, and would be a second copy of the weight.
+  constexpr double kWorthMemory = 0.95;
   const double stored = stored_bytes(value->axes, element), read = recomputed_bytes(value);
-  return (stored < read || (stored == read && computes(value))) && has_room(value, element);
+  return (stored <= kWorthMemory * read || (stored == read && computes(value))) && has_room(value, element);
 }
 
 bool ParameterFolding::has_room(Expr value, Element element) const {
@@ -206,16 +208,16 @@ Expr ParameterFolding::fold_parts(Expr e) {
 
 namespace {
 
-// Indices of values, those that have the axes of others first.
-std::vector<std::vector<std::size_t>> group_by_axes(const std::vector<Expr>& values) {
+// Indices of values, those that have the axes of others first. A group is computed together; one of each value, if formulas are kept.
+std::vector<std::vector<std::size_t>> group_by_axes(const std::vector<Expr>& values, bool rewrites) {
   std::vector<std::size_t> order(values.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return values[a]->axes.size() > values[b]->axes.size(); });
   std::vector<std::vector<std::size_t>> groups;
   for (std::size_t i : order) {
-    const auto at =
-        std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return values[group[0]]->axes.contains(values[i]->axes); });
+    const auto at = std::find_if(groups.begin(), groups.end(),
+                                 [&](const auto& group) { return rewrites && values[group[0]]->axes.contains(values[i]->axes); });
     if (at == groups.end())
       groups.push_back({i});
     else
@@ -238,7 +240,7 @@ Expr ParameterFolding::fold_sum(Expr e) {
     known.push_back(t);
     values.push_back(t.value);
   }
-  for (const std::vector<std::size_t>& group : group_by_axes(values)) {
+  for (const std::vector<std::size_t>& group : group_by_axes(values, b_.rewrites())) {
     std::vector<Term> members;
     for (std::size_t i : group) members.push_back(known[i]);
     const Expr sum = b_.add_terms(members);
@@ -253,7 +255,7 @@ Expr ParameterFolding::fold_sum(Expr e) {
   return b_.add(scaled);
 }
 
-Expr ParameterFolding::fold_product(Expr e, const AxisSet& bound, Element operand_element) {
+Expr ParameterFolding::fold_product(Expr e, const AxisSet& bound, ProductElement operand_element) {
   std::vector<Factor> factors, known;
   std::vector<Expr> values;
   for (const Factor& f : e->factors) {
@@ -266,11 +268,11 @@ Expr ParameterFolding::fold_product(Expr e, const AxisSet& bound, Element operan
     known.push_back(f);
     values.push_back(f.base);
   }
-  for (const std::vector<std::size_t>& group : group_by_axes(values)) {
+  for (const std::vector<std::size_t>& group : group_by_axes(values, b_.rewrites())) {
     std::vector<Factor> members;
     for (std::size_t i : group) members.push_back(known[i]);
     const Expr product = b_.multiply(1, members);
-    const Element element = stored_element(product, e, bound, operand_element);
+    const Element element = stored_element(product, e, bound, operand_element.element);
     if (pays(product, element)) {
       factors.push_back({stored(product, element), 1});
     } else {

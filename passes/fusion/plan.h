@@ -110,6 +110,9 @@ class Plan {
   const Reduction* find(Expr reduce) const;
   /// Whether a reduction that is computed is a term of the accumulator. Others give only constants, or moves of other accumulators.
   bool is_read(int accumulator) const;
+  /// Whether a shift reference is the value so far, to which the accumulators move, and not an estimate from the first tile: it holds a
+  /// maximum, or is a ratio of sums, which says nothing as long as the weights are 0.
+  bool is_rolling(Expr shift) const;
   /// The plan as text for people: loop, passes, accumulators, merge of two states, epilogue, refusals.
   std::string text() const;
 
@@ -121,12 +124,15 @@ class Plan {
   int accumulator(int pass, graph::Combine, Expr exponent, Expr body, Expr reduce);
   void make_moves();
   void choose_policies();
-  bool is_only_reference(Expr reduce);
+  bool may_roll(Expr shift, int pass) const;
+  std::optional<double> constant_reference(const Reduction&) const;
+  std::vector<Expr> outputs_at_references();
   bool is_read_behind_loop(Expr reduce) const;
   void choose_grid();
 
   ExprBuilder* b_;
   std::map<Expr, Form, bool (*)(Expr, Expr)> forms_;
+  ExprSet rolling_;  // of the shift references
 };
 
 /// The body of an accumulator with values in place of references in exponents: what a loop of one tile computes.

@@ -22,16 +22,21 @@
 #include "passes/fusion/field_check.h"
 #include "passes/fusion/graph_to_exprs.h"
 #include "passes/fusion/instance/instance_check.h"
+#include "passes/fusion/graph_walk.h"
 #include "passes/fusion/loop_report.h"
 #include "passes/fusion/parameters.h"
 #include "passes/fusion/plan_numbers.h"
 #include "passes/fusion/program_buffers.h"
 #include "passes/fusion/program_check.h"
 #include "passes/fusion/refusal_text.h"
+#include "passes/fusion/segment_parts.h"
+#include "passes/fusion/segment_structure.h"
 #include "passes/fusion/segments.h"
 #include "passes/fusion/stopwatch.h"
 #include "tileir/diagnostics.h"
+#include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
+#include "tileir/graph/neutral.h"
 
 namespace tilewright::passes::fusion {
 
@@ -43,7 +48,9 @@ using graph::Op;
 class ProgramBuilder {
  public:
   ProgramBuilder(const graph::Graph& g, const ProgramOptions& options, const ir::TargetDesc& target)
-      : g_(g), options_(options), target_(target), known_(g), buffers_(g, known_), instances_(g) {}
+      : g_(g), options_(options), target_(target), known_(g), structure_(g, known_), buffers_(g, known_), instances_(g) {
+    for (const graph::Output& o : g.outputs()) outputs_[o.node].push_back(&o);
+  }
 
   Program run_fused() {
     build_fused();
@@ -67,12 +74,16 @@ class ProgramBuilder {
 
   // Expressions of kernels that were derived together.
   struct Formulas {
+    explicit Formulas(const ProgramOptions& o) : exprs(pool, o.fuse && !o.reassociate ? Rewriting::none : Rewriting::normal_form) {}
     ExprPool pool;
-    ExprBuilder exprs{pool};
+    ExprBuilder exprs;
   };
 
+  // Where formulas are kept, roundings are a part of them.
+  bool moves_rounding() const { return options_.move_rounding && (options_.reassociate || !options_.fuse); }
+
   GraphToExprs::Options translation() const {
-    return {options_.move_rounding, [&](NodeId n) { return buffers_.name_of(n); }};
+    return {moves_rounding(), [&](NodeId n) { return buffers_.name_of(n); }};
   }
 
   // ---- kernels ----
@@ -87,10 +98,12 @@ class ProgramBuilder {
   void build_fused() {
     std::vector<Segment> segments = divide(g_);
     for (const Segment& s : segments) ahead_.insert(s.ahead.begin(), s.ahead.end());
-    // A value that is an output and that later segments read is stored once; but what is known before a run is not an output's alone.
-    buffers_.store_in_outputs([&](NodeId n) { return g_.node(n).op != Op::input && !ahead_.contains(n); });
+    // A value that is an output and that later segments read is stored once; but inputs and constants are in memory of their own, and what
+    // is known before a run is not an output's alone.
+    buffers_.store_in_outputs([&](NodeId n) { return !graph::is_leaf(g_.node(n).op) && !ahead_.contains(n); });
     std::map<std::string, Derivation> derivations;
     for (Segment& s : segments) {
+      if (s.cut) report_cut(*s.cut, fmt::format("a part has at most {}", kMostOperations));
       const auto known = derivations.find(s.structure);
       if (known != derivations.end()) {
         repeat(known->second, s);
@@ -113,37 +126,79 @@ class ProgramBuilder {
     }
   }
 
+  // Tensors without elements need no kernel; what calls write is theirs.
+  bool is_nothing(NodeId n) const { return graph::is_empty(g_.node(n).shape) && g_.node(n).op != Op::call; }
+
+  void report_cut(const SegmentCut& cut, const std::string& why) {
+    const Location& where = graph::call_location(g_, cut.last);
+    program_.not_fused.push_back(fmt::format("not fused: {} operations up to {} ({}:{}) are derived in {} parts, because {}",
+                                             cut.operations, graph::display_name(g_, cut.last), where.file, where.line, cut.parts, why));
+  }
+
   void derive(const Segment& s) {
+    if (std::all_of(s.results.begin(), s.results.end(), [&](NodeId n) { return is_nothing(n); })) return;
     if (has_own_kernels(g_.node(s.results[0]).op)) {
       derive_own_kernels(s.results[0], s.memory);
       // A second output of the same value is a copy.
       for (NodeId n : s.results) {
-        const std::vector<graph::Output> outputs = outputs_of(n);
-        for (std::size_t i = 1; i < outputs.size(); ++i) copy_output(outputs[i], {n});
+        const std::vector<const graph::Output*> outputs = outputs_of(n);
+        for (std::size_t i = 1; i < outputs.size(); ++i) copy_output(*outputs[i], {n});
       }
       return;
     }
     derive_ahead(s);
-    Stopwatch derive_time(program_.times.derive_ms);
+    if (s.ahead.empty()) return derive_within_budget(s);
+    Segment rest;
     std::set<NodeId> memory = s.memory;
     memory.insert(s.ahead.begin(), s.ahead.end());
-    const AxisAnalysis axes(g_, s.results, std::move(memory));
-    Formulas formulas;
+    std::copy_if(s.results.begin(), s.results.end(), std::back_inserter(rest.results),
+                 [&](NodeId n) { return !ahead_.contains(n) || !outputs_of(n).empty(); });
+    if (rest.results.empty()) return;
+    structure_.describe(rest, [&](NodeId n) { return memory.contains(n); });
+    derive_within_budget(rest);
+  }
+
+  // What takes too many steps as a whole is derived in halves.
+  void derive_within_budget(const Segment& s) {
+    constexpr std::size_t kFewestOperations = 8;
+    const std::size_t operations = operations_of(g_, s);
+    std::vector<Segment> halves;
+    if (operations > kFewestOperations) halves = structure_.divided(s, (operations + 1) / 2);
+    const std::uint64_t most = options_.steps_of_operation * operations;
+    try {
+      return derive_results(s, halves.size() > 1 ? most : UINT64_MAX);
+    } catch (const TooManySteps&) {
+    }
+    program_.steps += most;
+    report_cut(*halves[0].cut, fmt::format("the whole takes more than {} steps", most));
+    for (const Segment& half : halves) derive_within_budget(half);
+  }
+
+  // Throws TooManySteps before it adds a kernel.
+  void derive_results(const Segment& s, std::uint64_t most_steps) {
+    Stopwatch derive_time(program_.times.derive_ms);
+    const AxisAnalysis axes(g_, s.results, s.memory);
+    Formulas formulas(options_);
+    formulas.pool.steps().limit(most_steps);
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
-    ParameterFolding folding(formulas.exprs, {.move_rounding = options_.move_rounding,
+    ParameterFolding folding(formulas.exprs, {.move_rounding = moves_rounding(),
                                               .is_known = [&](Tensor t) { return is_known(t); },
                                               .is_fixed = [&](const Dim& d) { return known_.is_fixed(d); },
                                               .name_tensor = [&](const std::vector<Tensor>& read) { return buffers_.name_derived(read); }});
     std::vector<KernelOutput> outputs;
     std::vector<CheckedResult> results;
-    for (const graph::Output& o : g_.outputs()) {
-      if (!is_result(s, o.node)) continue;
-      const BoundValue v = translator.translate(o.node);
-      outputs.push_back({o.name, folding.fold(v.value), buffers_.output_tensor(o, formulas.pool), v.index});
-      results.push_back({o.node, outputs.back().tensor});
+    std::vector<const graph::Output*> given;  // in the order of the graph's outputs
+    for (NodeId n : s.results)
+      for (const graph::Output* o : outputs_of(n)) given.push_back(o);
+    std::sort(given.begin(), given.end());
+    for (const graph::Output* o : given) {
+      if (is_nothing(o->node)) continue;
+      const BoundValue v = translator.translate(o->node);
+      outputs.push_back({o->name, folding.fold(v.value), buffers_.output_tensor(*o, formulas.pool), v.index});
+      results.push_back({o->node, outputs.back().tensor});
     }
     for (NodeId n : s.results) {
-      if (ahead_.contains(n) || !buffers_.outputs_of(n).empty()) continue;
+      if (ahead_.contains(n) || is_nothing(n) || !buffers_.outputs_of(n).empty()) continue;
       const BoundValue v = translator.translate(n);
       outputs.push_back({buffers_.name_of(n), folding.fold(v.value), translator.tensor_of(n), v.index});
       results.push_back({n, outputs.back().tensor});
@@ -153,9 +208,11 @@ class ProgramBuilder {
     std::vector<const Plan*> plans;
     for (const std::vector<CoveredKernel>* part : {&ahead, &kernels})
       for (const CoveredKernel& k : *part) plans.push_back(&k.plan);
+    formulas.pool.steps().limit(UINT64_MAX);
     check_instances(axes, formulas, results, plans);
     emit_covered(formulas, std::move(ahead), program_.parameter_kernels);
     emit_covered(formulas, std::move(kernels), program_.kernels);
+    program_.steps += formulas.pool.steps().taken();
   }
 
   // Each node of a segment by itself: no plan of the segment has passed its check.
@@ -168,11 +225,11 @@ class ProgramBuilder {
       const bool is_stored = is_result(s, n) || !(computes_nothing(g_.node(n).op) || graph::is_view(g_.node(n).op));
       if (is_stored && stored.insert(n).second) computed.push_back(n);
     }
-    for (NodeId n : computed) derive_node(n, stored);
+    for (NodeId n : computed) derive_node(n, stored_operands(n, stored));
     for (NodeId n : s.results) {
-      const std::vector<graph::Output> outputs = outputs_of(n);
+      const std::vector<const graph::Output*> outputs = outputs_of(n);
       // What is known before a run is kept elsewhere than in the output.
-      for (std::size_t i = known_.is_known(n) ? 0 : 1; i < outputs.size(); ++i) copy_output(outputs[i], stored);
+      for (std::size_t i = known_.is_known(n) ? 0 : 1; i < outputs.size(); ++i) copy_output(*outputs[i], stored);
     }
     const Location& where = g_.node(s.results.back()).where;
     program_.not_fused.push_back(fmt::format("not fused: node by node ({}:{}), because the check of the fused kernels failed: {}",
@@ -183,11 +240,12 @@ class ProgramBuilder {
   void derive_ahead(const Segment& s) {
     if (s.ahead.empty()) return;
     const AxisAnalysis axes(g_, s.ahead, s.memory);
-    Formulas formulas;
+    Formulas formulas(options_);
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
     std::vector<KernelOutput> outputs;
     std::vector<CheckedResult> results;
     for (NodeId n : s.ahead) {
+      if (is_nothing(n)) continue;
       const BoundValue v = translator.translate(n);
       outputs.push_back({buffers_.name_of(n), v.value, translator.tensor_of(n), v.index});
       results.push_back({n, outputs.back().tensor});
@@ -197,6 +255,7 @@ class ProgramBuilder {
     for (const CoveredKernel& k : kernels) plans.push_back(&k.plan);
     check_instances(axes, formulas, results, plans);
     emit_covered(formulas, std::move(kernels), program_.parameter_kernels);
+    program_.steps += formulas.pool.steps().taken();
   }
 
   std::vector<CoveredKernel> covered(Formulas& formulas, std::vector<KernelOutput> outputs) {
@@ -244,6 +303,11 @@ class ProgramBuilder {
     repeat_kernels(program_.parameter_kernels, d.parameter_begin, d.parameter_end, buffers, nodes, names);
   }
 
+  std::vector<const graph::Output*> outputs_of(NodeId n) const {
+    const auto at = outputs_.find(n);
+    return at == outputs_.end() ? std::vector<const graph::Output*>() : at->second;
+  }
+
   static bool is_result(const Segment& s, NodeId n) { return std::binary_search(s.results.begin(), s.results.end(), n); }
 
   void repeat_kernels(std::vector<ProgramKernel>& kernels, std::size_t begin, std::size_t end, std::map<int, int>& buffers,
@@ -277,33 +341,34 @@ class ProgramBuilder {
 
   // Each node that computes something is a kernel; views are part of the kernel that reads them.
   void build_unfused() {
-    std::set<NodeId> needed, computed;
-    const std::function<void(NodeId)> visit = [&](NodeId n) {
-      if (!needed.insert(n).second) return;
-      for (NodeId x : g_.node(n).operands) visit(x);
-      if (!computes_nothing(g_.node(n).op) && !graph::is_view(g_.node(n).op)) computed.insert(n);
+    const std::vector<bool> needed = g_.needed_nodes();
+    std::set<NodeId> computed;
+    for (std::uint32_t i = 0; i < g_.size(); ++i) {
+      const graph::Node& n = g_.node({i});
+      if (!needed[i]) continue;
+      if (!computes_nothing(n.op) && !graph::is_view(n.op)) computed.insert({i});
       // A kernel of the user reads memory.
-      if (g_.node(n).op == Op::call)
-        for (NodeId x : g_.node(n).operands)
-          if (g_.node(x).op != Op::input) computed.insert(x);
-    };
-    for (const graph::Output& o : g_.outputs()) visit(o.node);
+      if (n.op == Op::call)
+        for (NodeId x : n.operands)
+          if (!has_own_memory(g_.node(x))) computed.insert(x);
+    }
     // A node that is an output is stored there, and later nodes read it there; but what is known before a run is kept elsewhere.
     const std::set<std::string> written = buffers_.store_in_outputs([&](NodeId n) { return computed.contains(n) && !known_.is_known(n); });
-    for (NodeId n : computed) derive_node(n, computed);
+    for (NodeId n : computed) derive_node(n, stored_operands(n, computed));
     for (const graph::Output& o : g_.outputs())
       if (written.count(o.name) == 0) copy_output(o, computed);
   }
 
   // The kernel of one node, whose operands are in memory.
   void derive_node(NodeId n, std::set<NodeId> stored) {
+    if (is_nothing(n)) return;
     stored.erase(n);
     if (has_own_kernels(g_.node(n).op)) {
       derive_own_kernels(n, std::move(stored));
       return;
     }
     const AxisAnalysis axes(g_, {n}, std::move(stored));
-    Formulas formulas;
+    Formulas formulas(options_);
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
     const BoundValue v = translator.translate(n);
     const Plan plan = best_plan(formulas.exprs, {{buffers_.name_of(n), v.value, translator.tensor_of(n), v.index}});
@@ -313,16 +378,23 @@ class ProgramBuilder {
     kernels_ = &program_.kernels;
   }
 
-  std::vector<graph::Output> outputs_of(NodeId n) const {
-    std::vector<graph::Output> outputs;
-    std::copy_if(g_.outputs().begin(), g_.outputs().end(), std::back_inserter(outputs),
-                 [&](const graph::Output& o) { return o.node == n; });
-    return outputs;
+  // What the kernel of a node reads of the values of other kernels: behind views and leaves.
+  std::set<NodeId> stored_operands(NodeId n, const std::set<NodeId>& computed) const {
+    std::set<NodeId> seen, stored;
+    const auto parts = [&](NodeId x) { return stored.contains(x) ? std::vector<NodeId>() : g_.node(x).operands; };
+    const auto enter = [&](NodeId x) {
+      if (x != n && computed.contains(x)) stored.insert(x);
+      return seen.insert(x).second;
+    };
+    visit_operands_first(n, parts, enter, [](NodeId) {});
+    return stored;
   }
 
   void copy_output(const graph::Output& o, const std::set<NodeId>& stored) {
-    const AxisAnalysis axes(g_, {o.node}, stored);
-    Formulas formulas;
+    if (is_nothing(o.node)) return;
+    std::set<NodeId> read = stored.contains(o.node) ? std::set<NodeId>{o.node} : stored_operands(o.node, stored);
+    const AxisAnalysis axes(g_, {o.node}, std::move(read));
+    Formulas formulas(options_);
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
     const BoundValue v = translator.translate(o.node);
     const Tensor written = buffers_.output_tensor(o, formulas.pool);
@@ -354,12 +426,15 @@ class ProgramBuilder {
 
   void derive_scatter(NodeId n, std::set<NodeId> memory) {
     const AxisAnalysis axes(g_, g_.node(n).operands, std::move(memory));
-    Formulas f;
+    Formulas f(options_);
     GraphToExprs translator(g_, axes, f.exprs, translation());
     const Scatter s = scatter_of(g_, n, translator, f.exprs);
     check_scatter(n, axes, f, s);
     const bool is_atomic = adds_by_atomics(s.result->element, options_.deterministic);
-    if (is_atomic) emit(f, best_plan(f.exprs, {{buffers_.name_of(n), s.start, s.result, s.own}}), "what updates are added to");
+    const bool has_updates = !graph::has_empty_operand(g_, g_.node(n));
+    if (is_atomic || !has_updates)
+      emit(f, best_plan(f.exprs, {{buffers_.name_of(n), s.start, s.result, s.own}}), "what updates are added to");
+    if (!has_updates) return;
     ProgramKernel k;
     k.name = kernel_name({buffers_.of(n)});
     k.reason = is_atomic ? "programs add the updates by atomics" : "each program adds the updates of its rows and columns in order";
@@ -551,6 +626,7 @@ class ProgramBuilder {
   const ProgramOptions& options_;
   const ir::TargetDesc& target_;
   const KnownNodes known_;
+  const SegmentStructure structure_;
   ProgramBuffers buffers_;
   InstanceCheck instances_;
   Program program_;
@@ -558,12 +634,13 @@ class ProgramBuilder {
   NameSet kernel_names_;
   std::set<const graph::OpaqueKernel*> called_;
   std::set<NodeId> ahead_;  // results of segments that depend on parameters alone
+  std::map<NodeId, std::vector<const graph::Output*>> outputs_;
 };
 
 }  // namespace
 
 Program build_program(const graph::Graph& g, const ProgramOptions& options, const ir::TargetDesc& target) {
-  if (options.fuse && options.reassociate) {
+  if (options.fuse) {
     try {
       return ProgramBuilder(g, options, target).run_fused();
     } catch (const TileTooLarge&) {

@@ -3,6 +3,7 @@
 // Buffers are the tensors in memory: what run() gets by name, constants, and intermediate results. Extents may have symbols; their values
 // are known when the program runs.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -55,10 +56,14 @@ struct KernelArgument {
   std::uint64_t bits = 0;  // number: the word
 };
 
-/// The number of programs along one axis of the grid: the product of extent / tile, rounded up.
+/// The number of programs along one axis of the grid is the product of these: extent / tile, rounded up.
 struct GridFactor {
   Dim extent;
   std::int64_t tile = 1;
+  bool at_least_one = false;  // also where the extent is 0: an output lacks the axis
+  std::int64_t programs(std::int64_t extent_of_run) const {
+    return std::max<std::int64_t>(extent_of_run / tile + (extent_of_run % tile != 0), at_least_one ? 1 : 0);
+  }
 };
 
 /// So many operations at each point of a space.
@@ -101,6 +106,8 @@ struct ProgramOptions {
   std::uint64_t max_workspace = UINT64_MAX;
   /// What each plan must pass. Tests refuse plans by it.
   std::function<ProofResult(const ExprBuilder&, const Plan&)> check = [](const ExprBuilder& b, const Plan& p) { return check_plan(b, p); };
+  /// Steps (steps.h) that a derivation may take for each operation; what takes more is cut. Formulas of models take a tenth of it.
+  std::uint64_t steps_of_operation = 4000;
 };
 
 /// How long phases of build_program took.
@@ -114,6 +121,7 @@ struct Program {
   std::vector<ProgramKernel> parameter_kernels;  // when a parameter is given, in order
   ProgramProof proof;
   ProgramTimes times;
+  std::uint64_t steps = 0;             // of all derivations (steps.h): what times depend on, without a clock
   std::vector<std::string> not_fused;  // one line each: "not fused: ... (file:line) ... because ... (file:line) ..."
 };
 

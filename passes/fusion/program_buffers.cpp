@@ -59,8 +59,11 @@ ProgramBuffers::ProgramBuffers(const graph::Graph& g, const KnownNodes& known) :
 }
 
 int ProgramBuffers::add(ProgramBuffer b) {
+  const int index = static_cast<int>(all_.size());
+  if (b.kind == BufferKind::output) outputs_[b.node].push_back(index);
+  named_.insert(b.name);
   all_.push_back(std::move(b));
-  return static_cast<int>(all_.size()) - 1;
+  return index;
 }
 
 int ProgramBuffers::of(Tensor t) {
@@ -88,10 +91,8 @@ int ProgramBuffers::of(NodeId id) {
 }
 
 std::vector<int> ProgramBuffers::outputs_of(NodeId n) const {
-  std::vector<int> found;
-  for (std::size_t i = 0; i < all_.size(); ++i)
-    if (all_[i].kind == BufferKind::output && all_[i].node == n) found.push_back(static_cast<int>(i));
-  return found;
+  const auto at = outputs_.find(n);
+  return at == outputs_.end() ? std::vector<int>() : at->second;
 }
 
 Tensor ProgramBuffers::output_tensor(const graph::Output& o, ExprPool& pool) {
@@ -125,8 +126,7 @@ std::string ProgramBuffers::name_for(NodeId source, BufferContents contents) {
   const std::string name = source.valid() ? name_of(source) : "value";
   if (contents == BufferContents::state) return names_.add(name + "_state");
   if (contents == BufferContents::part) return names_.add(name + "_part");
-  const bool is_taken = std::any_of(all_.begin(), all_.end(), [&](const ProgramBuffer& b) { return b.name == name; });
-  return is_taken || !source.valid() ? names_.add(name) : name;
+  return named_.contains(name) || !source.valid() ? names_.add(name) : name;
 }
 
 void ProgramBuffers::add_written(const KernelOutput& o, ExprBuilder& exprs) {

@@ -64,6 +64,8 @@ class ProgramBuffers {
   const KnownNodes& known_;
   TensorNames names_;
   std::vector<ProgramBuffer> all_;
+  std::set<std::string> named_;                        // the names of all
+  std::map<graph::NodeId, std::vector<int>> outputs_;  // by node
   std::map<graph::NodeId, int> by_node_;
   std::map<std::string, int> by_tensor_;  // tensors that are no node's value, by their names in pools
   std::map<std::string, std::vector<std::string>>

@@ -279,12 +279,13 @@ Part TileValues::emit(Expr e, const Order& own) {
 
 // Terms with few axes first, so that the sum grows to the whole tile as late as possible.
 Part TileValues::emit_float_sum(Expr e, const Order& own) {
+  if (const auto written = emit_written_sum(e, own)) return *written;
   struct Summand {
     Part part;
     Rational coefficient;
   };
   std::vector<Summand> all;
-  for (const Term& t : e->terms) {
+  for (const Term& t : grouped_terms(e)) {
     if (const std::optional<Wide> number = constant_value(t.value))
       all.push_back({constant(e->element, static_cast<double>(wide(t.coefficient) * *number)), 1});
     else
@@ -396,6 +397,7 @@ Wide TileValues::share_out(Wide number, std::vector<Part>& numerator, std::vecto
 // that a tile with more axes is not divided. Conditions select around what they hide, since 0 * inf is NaN: all factors that are finite for
 // finite data. The other factors multiply the 0.
 Part TileValues::emit_float_product(Expr e, const Order& own) {
+  if (const auto written = emit_written_product(e, own)) return *written;
   const auto is_condition = [](const Factor& f) { return f.base->is(ExprKind::indicator) && f.exponent.is_one(); };
   const auto is_hidden = [](const Factor& f) { return finiteness(f) != Finite::unknown; };
   if (std::any_of(e->factors.begin(), e->factors.end(), is_condition) && !std::all_of(e->factors.begin(), e->factors.end(), is_hidden))

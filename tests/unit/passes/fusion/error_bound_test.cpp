@@ -53,6 +53,24 @@ TEST_CASE("fusion error bound: a tile, then one addition for each tile and part"
   CHECK(sum_bounds(plan_of(squares), sizes, 1)[0].reference_changes(kLong) == 0);
 }
 
+// The sum of squares is that of the squares from an estimate of the mean, and two terms that correct it.
+TEST_CASE("fusion error bound: a sum that is taken apart counts the terms of its parts") {
+  Derived d;
+  const Formula x = input(*d.graph, "x", {kLong});
+  builder(*d.graph).output("y", sum(square(x - sum(x, {0}) / double(kLong)), {0}, false).id);
+  translate_outputs(d);
+  const Plan plan = plan_of(d);
+  TileSizes sizes = choose_tiles(plan, *d.exprs, {});
+  sizes.loop = 16;
+  const std::vector<SumBound> bounds = sum_bounds(plan, sizes, 1);
+  REQUIRE(bounds.size() == 2);
+  CHECK(bounds[0].parts_of_sum == 1);
+  CHECK(bounds[1].parts_of_sum == 3);
+  const std::string text = error_text(plan, bounds);
+  CHECK(text.find("|error of r0| <= 79 u sum|terms|;") != text.npos);
+  CHECK(text.find("|error of r1| <= 79 u sum|c_i terms_i|;") != text.npos);
+}
+
 TEST_CASE("fusion error bound: kernels stay within it") {
   constexpr double kUnit = 0x1p-24;
   struct Case {

@@ -68,6 +68,33 @@ TEST_CASE_FIXTURE(Fixture, "normal form: what lacks the axis leaves a reduction"
   CHECK(b.reduce(Combine::min, {k}, x) == b.scale(-1, b.reduce(Combine::max, {k}, b.scale(-1, x))));
 }
 
+TEST_CASE_FIXTURE(Fixture, "normal form: what leaves a sum keeps its range") {
+  using graph::Combine;
+  const Expr tiny = b.number(Rational(1, std::int64_t{1} << 60));
+  const auto sum = [&](std::initializer_list<Expr> factors, ir::Element operands = ir::Element::f32) {
+    return b.reduce(Combine::sum, {k}, b.product(factors), operands);
+  };
+  CHECK(sum({tiny, x})->is(ExprKind::reduce));
+  CHECK(sum({x, x, z})->is(ExprKind::reduce));
+  CHECK(sum({x, b.power(y, -1), z})->is(ExprKind::reduce));
+  CHECK(sum({x, y, z}) == b.product({z, sum({x, y})}));
+  CHECK(sum({x, x, b.number(3)}) == b.product({b.number(3), sum({x, x})}));
+  // In f16, x is no number without its scale z.
+  CHECK(sum({x, y, z}, ir::Element::f16)->is(ExprKind::reduce));
+}
+
+TEST_CASE_FIXTURE(Fixture, "normal form: exponentials of logarithms are powers where that keeps their range") {
+  using graph::Combine;
+  const Expr e = b.exp(b.subtract(x, b.reduce(Combine::max, {k}, x))), total = b.reduce(Combine::sum, {k}, e);
+  CHECK(b.exp(b.subtract(b.subtract(x, b.reduce(Combine::max, {k}, x)), b.log(total))) == b.divide(e, total));
+  const Expr plain = b.reduce(Combine::sum, {k}, b.exp(x));
+  CHECK(b.exp(b.subtract(x, b.log(plain))) == b.divide(b.exp(x), plain));
+  CHECK(b.exp(b.subtract(y, b.log(plain)))->is(ExprKind::exp));
+  const Expr positive = b.exp(z);
+  CHECK(b.exp(b.add({b.scale(199, b.log(b.add({positive, b.one()}))), b.scale(299, b.log(b.add({positive, b.number(2)})))}))
+            ->is(ExprKind::exp));
+}
+
 TEST_CASE_FIXTURE(Fixture, "normal form: nested reductions of one kind are one") {
   using graph::Combine;
   const Expr both = b.exp(b.add({x, z}));

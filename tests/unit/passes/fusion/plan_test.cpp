@@ -1,6 +1,8 @@
 // Plans of the workloads: passes, policies, equal plans of equivalent formulas, and the exact check with its mutants.
 #include <doctest/doctest.h>
 
+#include <functional>
+
 #include "passes/fusion/field_check.h"
 #include "passes/fusion/plan.h"
 #include "tests/unit/passes/fusion/derive.h"
@@ -89,7 +91,100 @@ TEST_CASE("fusion plan: bounded scores need no maximum") {
   Derived d = derive(workload("softcap"), plain);
   const Plan p = plan_of(d);
   CHECK(maximum(p).policy == Policy::constant);
-  CHECK(maximum(p).constant == 1.0);
+  CHECK(maximum(p).constant == 0.0);
+}
+
+// Exponentials of a difference of up to 40 are no numbers of f16.
+TEST_CASE("fusion plan: operands in f16 keep the maximum of bounded scores") {
+  for (const double cap : {4.0, 20.0}) {
+    Derived d;
+    graph::Graph& g = *d.graph;
+    const Formula s = tanh(input(g, "s", {9, 53})) * cap, v = input(g, "v", {53, 6}, ir::Element::f16), e = exp(s - max(s));
+    const Formula o = einsum("qk,ke->qe", {cast(e / sum(e), ir::Element::f16), v});
+    builder(g).output("o", cast(o, ir::Element::f32).id);
+    translate_outputs(d);
+    const Plan p = plan_of(d);
+    INFO(p.text());
+    CHECK(p.passes == 1);
+    CHECK(maximum(p).policy == (cap < 5 ? Policy::constant : Policy::rolling));
+  }
+}
+
+// The values of a square or a product with a form, and of one that needs another pass.
+Plan plan_of_squares(Derived& d, const std::function<Formula(graph::Graph&, Formula x)>& squared) {
+  const Formula x = input(*d.graph, "x", {53});
+  builder(*d.graph).output("y", sum(squared(*d.graph, x), {0}, false).id);
+  translate_outputs(d);
+  return plan_of(d);
+}
+Formula average(Formula x) { return sum(x, {0}) / 53.0; }
+
+TEST_CASE("fusion plan: only squares of differences from an average of the data are taken apart") {
+  struct Case {
+    const char* name;
+    int passes;
+    std::function<Formula(graph::Graph&, Formula)> squared;
+  };
+  const auto other = [](graph::Graph& g, const char* name) { return input(g, name, {53}); };
+  const Case cases[] = {
+      {"variance", 1, [](graph::Graph&, Formula x) { return square(x - average(x)); }},
+      {"fourth moment", 1, [](graph::Graph&, Formula x) { return square(square(x - average(x))); }},
+      {"covariance", 1,
+       [&](graph::Graph& g, Formula x) {
+         const Formula z = other(g, "z");
+         return (x - average(x)) * (z - average(z));
+       }},
+      {"difference", 1, [&](graph::Graph& g, Formula x) { return (x - average(x)) * other(g, "z"); }},
+      {"weights", 1,
+       [&](graph::Graph& g, Formula x) {
+         const Formula w = other(g, "w");
+         return square(x - sum(w * x, {0}) / sum(w, {0})) * w;
+       }},
+      {"other weights", 2,
+       [&](graph::Graph& g, Formula x) {
+         const Formula w = other(g, "w");
+         return square(x - sum(w * x, {0}) / sum(w, {0}));
+       }},
+      {"weights and a count", 2,
+       [&](graph::Graph& g, Formula x) {
+         const Formula w = other(g, "w");
+         return square(x - sum(w * x, {0}) / maximum(sum(w, {0}), number(g, 1))) * w;
+       }},
+      {"average of other data", 2, [&](graph::Graph& g, Formula x) { return square(x - average(other(g, "z"))); }},
+      {"multiple", 2,
+       [&](graph::Graph& g, Formula x) {
+         const Formula z = other(g, "z");
+         return square(x - sum(x * z, {0}) * z);
+       }},
+      {"positive terms", 1, [](graph::Graph&, Formula x) { return square(1.0 + abs(x) / sum(abs(x), {0})); }},
+      {"scaled square", 2, [](graph::Graph&, Formula x) { return square(x / max(abs(x), {0})); }},
+      {"scaled product", 1, [&](graph::Graph& g, Formula x) { return x / max(abs(x), {0}) * other(g, "z"); }},
+      {"exp from a mean", 2, [](graph::Graph&, Formula x) { return exp(x - average(x)); }},
+      {"exp from a maximum", 1, [](graph::Graph&, Formula x) { return exp(x - max(x, {0})); }},
+      {"exp from another maximum", 2, [&](graph::Graph& g, Formula x) { return exp(x - max(other(g, "z"), {0})); }},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    Derived d;
+    const Plan p = plan_of_squares(d, c.squared);
+    INFO(p.text());
+    CHECK(p.passes == c.passes);
+    CHECK(check_plan(*d.exprs, p).exact);
+  }
+}
+
+TEST_CASE("fusion plan: the shift of an average with weights follows it") {
+  const auto shift = [](bool is_weighted) {
+    Derived d;
+    const Plan p = plan_of_squares(d, [&](graph::Graph& g, Formula x) {
+      if (!is_weighted) return square(x - average(x));
+      const Formula w = input(g, "w", {53});
+      return square(x - sum(w * x, {0}) / sum(w, {0})) * w;
+    });
+    return std::pair(p.states[0].fixed_shifts.size(), p.states[0].rolling_shifts.size());
+  };
+  CHECK(shift(false) == std::pair<std::size_t, std::size_t>(1, 0));
+  CHECK(shift(true) == std::pair<std::size_t, std::size_t>(0, 1));
 }
 
 TEST_CASE("fusion plan: a maximum that is an output is observed") {

@@ -96,9 +96,8 @@ std::map<std::string, std::vector<double>> outputs_of(const graph::Graph& g, con
     }
     ir::InterpretOptions options;
     for (std::size_t i = 0; i < 3; ++i)
-      for (const GridFactor& f : k.grid[i])
-        options.grid[i] *= static_cast<std::int32_t>((*f.extent.evaluate(symbols) + f.tile - 1) / f.tile);
-    ir::interpret(k.function, words, options);
+      for (const GridFactor& f : k.grid[i]) options.grid[i] *= static_cast<std::int32_t>(f.programs(*f.extent.evaluate(symbols)));
+    if (options.grid[0] != 0 && options.grid[1] != 0 && options.grid[2] != 0) ir::interpret(k.function, words, options);
   };
   for (const ProgramKernel& k : program.parameter_kernels) run(k);
   for (const ProgramKernel& k : program.kernels) run(k);

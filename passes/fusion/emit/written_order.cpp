@@ -1,0 +1,110 @@
+// Sums and products in an order that keeps the range and the exactness of the formula.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "passes/fusion/emit/tile_values.h"
+#include "passes/fusion/magnitude.h"
+
+namespace tilewright::passes::fusion {
+
+namespace {
+
+using ir::Element;
+using ir::OpKind;
+
+Rational magnitude(const Rational& c) { return c.is_negative() ? -c : c; }
+
+bool is_power_of_two(const Rational& c) {
+  int exponent = 0;
+  return std::frexp(c.to_double(), &exponent) == 0.5;
+}
+
+// None if the fraction does not fit.
+std::optional<Rational> quotient(const Rational& a, const Rational& b) {
+  try {
+    return a / b;
+  } catch (const ir::RationalOverflow&) {
+    return std::nullopt;
+  }
+}
+
+// How many factors of a product may be of any magnitude; a power counts as often as its base is multiplied.
+double unknown_factors(ExprBuilder& b, Expr e) {
+  double count = is_moderate(e->number) ? 0 : 1;
+  for (const Factor& f : e->factors)
+    if (!is_moderate(b, f.base) && !fits_operand(b, f.base, Element::f16)) count += std::ceil(std::fabs(f.exponent.to_double()));
+  return count;
+}
+
+}  // namespace
+
+// (x - y) c is c x - c y in normal form, where rounded products may be far from each other's difference: c is applied to the sum of the
+// terms that have it, or a small multiple of it. Powers of two round nothing.
+std::vector<Term> TileValues::grouped_terms(Expr sum) {
+  constexpr std::int64_t kMostMultiple = 16;
+  std::vector<Term> left = sum->terms, grouped;
+  std::stable_sort(left.begin(), left.end(),
+                   [](const Term& a, const Term& b) { return magnitude(a.coefficient) < magnitude(b.coefficient); });
+  while (!left.empty()) {
+    const Rational c = magnitude(left.front().coefficient);
+    const auto equal = std::count_if(left.begin(), left.end(), [&](const Term& t) { return magnitude(t.coefficient) == c; });
+    std::vector<Term> members;
+    const auto multiple_of = [&](const Term& t) -> std::optional<Rational> {
+      const std::optional<Rational> m = quotient(t.coefficient, c);
+      const bool is_small = m && equal > 1 && m->is_integer() && magnitude(*m) <= Rational(kMostMultiple);
+      return m && (is_power_of_two(magnitude(*m)) || is_small) ? m : std::nullopt;
+    };
+    if (!is_power_of_two(c) || !fusion::is_moderate(c))
+      for (const Term& t : left)
+        if (const auto multiple = multiple_of(t)) members.push_back({*multiple, t.value});
+    if (members.size() < 2) {
+      grouped.push_back(left.front());
+      left.erase(left.begin());
+      continue;
+    }
+    grouped.push_back({c, exprs_.add_terms(members)});
+    std::erase_if(left, [&](const Term& t) { return multiple_of(t).has_value(); });
+  }
+  return grouped;
+}
+
+Part TileValues::emit_written(const WrittenValue& written, const Order& own, Element element) {
+  if (written.kind == WrittenValue::Kind::power) return power(written.left, written.exponent, own, element);
+  const OpKind op = written.kind == WrittenValue::Kind::product    ? OpKind::mul_
+                    : written.kind == WrittenValue::Kind::quotient ? OpKind::div_
+                                                                   : OpKind::add_;
+  return binary(op, value_as(written.left, own, element), value_as(written.right, own, element), own);
+}
+
+// Of a product with several factors of any magnitude, a partial product may leave the range which those of the formula keep.
+std::optional<Part> TileValues::emit_written_product(Expr e, const Order& own) {
+  const std::vector<Expr> conditions = conditions_of(e->factors);
+  if (!conditions.empty()) {
+    std::vector<Factor> rest;
+    std::copy_if(e->factors.begin(), e->factors.end(), std::back_inserter(rest),
+                 [](const Factor& f) { return !f.base->is(ExprKind::indicator) || f.exponent.is_negative(); });
+    const Expr product = exprs_.multiply(e->number, rest);
+    const auto inside = product->is(ExprKind::mul) ? emit_written_product(product, own) : std::nullopt;
+    if (!inside) return std::nullopt;
+    return select(value(exprs_.conjunction(conditions), own), *inside, constant(e->element, 0), own);
+  }
+  constexpr double kFew = 2;
+  if (unknown_factors(exprs_, e) <= kFew) return std::nullopt;
+  if (const WrittenValue* written = exprs_.pool().written_value(e)) return emit_written(*written, own, e->element);
+  if (e->number.is_one() || !fusion::is_moderate(e->number)) return std::nullopt;
+  const Expr unscaled = exprs_.multiply(1, e->factors);
+  if (!exprs_.pool().written_value(unscaled)) return std::nullopt;
+  return binary(OpKind::mul_, value_as(unscaled, own, e->element), constant(e->element, e->number.to_double()), own);
+}
+
+// Of a sum with several differences, a partial sum may be rounded where those of the formula are exact.
+std::optional<Part> TileValues::emit_written_sum(Expr e, const Order& own) {
+  const auto negative = std::count_if(e->terms.begin(), e->terms.end(), [](const Term& t) { return t.coefficient.is_negative(); });
+  const auto terms = static_cast<std::ptrdiff_t>(e->terms.size());
+  if (terms <= 2 || negative == 0 || negative == terms) return std::nullopt;
+  const WrittenValue* written = exprs_.pool().written_value(e);
+  return written ? std::optional(emit_written(*written, own, e->element)) : std::nullopt;
+}
+
+}  // namespace tilewright::passes::fusion

@@ -1,0 +1,195 @@
+// Formulas that subtract numbers near to each other: fused or not, their results have the error of the formula as it is written.
+#include <algorithm>
+#include <numeric>
+
+#include "tests/unit/frontend/graph/graph_program.h"
+
+namespace graph_program {
+namespace {
+
+// Fused on each device, with many tiles, and node by node on a host.
+struct Place {
+  const char* device;
+  int positions;  // more than one tile
+};
+constexpr Place kPlaces[] = {{"cpu", 3000}, {"emulator:sm_80", 400}};
+
+void check_at(const Program& p, const Place& place) {
+  tw::Device device = tw::Device::open(place.device);
+  p.check_on(device);
+  if (std::string(place.device) == "cpu") p.check_on(device, {.fuse = false});
+}
+
+// What an average and the squares about it count: a mask, the same with a count of at least 1, weights; or squares of all elements.
+enum class Weights : std::uint8_t { mask, clamped_mask, numbers, mask_of_mean };
+
+// Columns of `positions` elements, of which the first ones are hidden: one tile and more.
+template <class T>
+Program variance(Weights kind, int positions, float mean) {
+  const int n = positions, columns = 64, hidden = n / 3;
+  std::vector<float> hx = normal(static_cast<std::size_t>(n * columns), 1), hw = normal(static_cast<std::size_t>(n * columns), 2);
+  for (float& x : hx) x += mean;
+  for (int i = 0; i < n; ++i)
+    for (int c = 0; c < columns; ++c) {
+      float& w = hw[static_cast<std::size_t>(i * columns + c)];
+      w = i < hidden + c ? 0 : kind == Weights::numbers ? std::fabs(w) : 1;
+    }
+  const std::vector<T> narrow = rounded_to<T>(hx);
+  Numbers want;
+  for (int c = 0; c < columns; ++c) {
+    double count = 0, sum = 0, squares = 0;
+    for (int i = 0; i < n; ++i) {
+      const auto at = static_cast<std::size_t>(i * columns + c);
+      count += double(hw[at]), sum += double(hw[at]) * number_of(narrow[at]);
+    }
+    for (int i = 0; i < n; ++i) {
+      const auto at = static_cast<std::size_t>(i * columns + c);
+      const double d = number_of(narrow[at]) - sum / count;
+      squares += (kind == Weights::mask_of_mean ? 1 : double(hw[at])) * d * d;
+    }
+    want.push_back(squares / count);
+  }
+  Program p;
+  const tw::Dim rows = p.graph.dim("n");
+  p.set_number("n", n);
+  auto x = p.input("x", {rows, columns}, narrow).template to<float>();
+  auto w = p.input("w", {rows, columns}, hw);
+  auto mask = w > 0.0f;
+  auto count = kind == Weights::numbers ? tw::sum(w, 0, true) : tw::sum(mask.template to<float>(), 0, true);
+  if (kind == Weights::clamped_mask) count = tw::maximum(count, 1.0f);
+  auto centred = x - tw::sum(kind == Weights::numbers ? w * x : tw::where(mask, x, 0.0f), 0, true) / count;
+  auto squares = centred * centred;
+  if (kind == Weights::numbers) squares = w * squares;
+  if (kind == Weights::mask) squares = tw::where(mask, squares, 0.0f);
+  if (kind == Weights::clamped_mask) {
+    auto kept = tw::where(mask, centred, 0.0f);
+    squares = kept * kept;
+  }
+  // The mean itself is off by 2^-24 of its magnitude; with other weights than those of the squares that is of first order.
+  p.output("variance", tw::sum(squares, 0) / tw::squeeze(count, 0), want, mean < 1e4f ? 1e-5 : 1e-4);
+  return p;
+}
+
+TEST_CASE("graph programs: a variance whose first tile is hidden") {
+  for (const Place& place : kPlaces)
+    for (const Weights kind : {Weights::mask, Weights::clamped_mask, Weights::numbers, Weights::mask_of_mean})
+      for (const float mean : {1.0f, 100.0f, 1000.0f, 1e4f}) {
+        CAPTURE(place.device);
+        CAPTURE(int(kind));
+        CAPTURE(mean);
+        check_at(variance<float>(kind, place.positions, mean), place);
+      }
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.device);
+    check_at(variance<tw::f16>(Weights::mask, place.positions, 1000), place);
+    check_at(variance<tw::bf16>(Weights::numbers, place.positions, 1e4f), place);
+  }
+}
+
+TEST_CASE("graph programs: a masked variance is one pass, since its shift follows the mean") {
+  const Program p = variance<float>(Weights::mask, 100, 1);
+  for (const char* target : {"cpu", "sm_90a"}) {
+    const tw::Plan plan = p.graph.compile(target);
+    CHECK(plan.kernels().size() == 1);
+    CHECK(plan.kernels()[0].passes == 1);
+  }
+}
+
+TEST_CASE("graph programs: squares of the residuals of a line") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.device);
+    const int n = place.positions;
+    std::vector<float> ht(static_cast<std::size_t>(n)), hy = normal(static_cast<std::size_t>(n), 3, 1e-3f);
+    for (int i = 0; i < n; ++i) ht[i] = float(i) / 256, hy[i] += 5 + 3 * ht[i];
+    const double mt = std::accumulate(ht.begin(), ht.end(), 0.0) / n, my = std::accumulate(hy.begin(), hy.end(), 0.0) / n;
+    double tt = 0, ty = 0, squares = 0;
+    for (int i = 0; i < n; ++i) tt += (ht[i] - mt) * (ht[i] - mt), ty += (ht[i] - mt) * (hy[i] - my);
+    for (int i = 0; i < n; ++i) squares += std::pow(hy[i] - (my - ty / tt * mt) - ty / tt * ht[i], 2);
+    Program p;
+    auto t = p.input("t", {n}, ht), y = p.input("y", {n}, hy);
+    auto from_t = t - tw::mean(t), from_y = y - tw::mean(y);
+    auto slope = tw::sum(from_t * from_y) / tw::sum(from_t * from_t);
+    auto residual = y - (tw::mean(y) - slope * tw::mean(t)) - slope * t;
+    p.output("squares", tw::sum(residual * residual), {squares}, 2e-3);
+    check_at(p, place);
+  }
+}
+
+TEST_CASE("graph programs: the remainder of a Gram-Schmidt step") {
+  for (const Place& place : kPlaces) {
+    CAPTURE(place.device);
+    const int n = place.positions;
+    const auto hu = normal(static_cast<std::size_t>(n), 4);
+    auto hv = normal(static_cast<std::size_t>(n), 5, 1e-2f);
+    for (int i = 0; i < n; ++i) hv[i] += 3 * hu[i];
+    double uu = 0, uv = 0, rr = 0;
+    for (int i = 0; i < n; ++i) uu += double(hu[i]) * hu[i], uv += double(hu[i]) * hv[i];
+    Numbers remainder;
+    for (int i = 0; i < n; ++i) remainder.push_back(hv[i] - uv / uu * hu[i]), rr += remainder.back() * remainder.back();
+    for (double& r : remainder) r /= std::sqrt(rr);
+    Program p;
+    auto u = p.input("u", {n}, hu), v = p.input("v", {n}, hv);
+    auto unit = u * tw::rsqrt(tw::sum(u * u));
+    auto rest = v - tw::sum(unit * v) * unit;
+    p.output("next", rest * tw::rsqrt(tw::sum(rest * rest)), remainder, 1e-3);
+    check_at(p, place);
+  }
+}
+
+TEST_CASE("graph programs: the residual of conjugate gradients") {
+  constexpr int n = 48, steps = 8;
+  const auto ha = normal(n * n, 6), hb = normal(n, 7);
+  std::vector<float> matrix(n * n);
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) {
+      double s = i == j ? 30 : 0;
+      for (int k = 0; k < n; ++k) s += double(ha[i * n + k]) * ha[j * n + k] / 8;
+      matrix[i * n + j] = float(s);
+    }
+  Numbers residual = numbers_of(hb), direction = residual;
+  double squared = std::inner_product(residual.begin(), residual.end(), residual.begin(), 0.0);
+  for (int step = 0; step < steps; ++step) {
+    Numbers image(n);
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) image[i] += double(matrix[i * n + j]) * direction[j];
+    const double alpha = squared / std::inner_product(direction.begin(), direction.end(), image.begin(), 0.0);
+    for (int i = 0; i < n; ++i) residual[i] -= alpha * image[i];
+    const double next = std::inner_product(residual.begin(), residual.end(), residual.begin(), 0.0);
+    for (int i = 0; i < n; ++i) direction[i] = residual[i] + next / squared * direction[i];
+    squared = next;
+  }
+  Program p;
+  auto a = p.input("a", {n, n}, matrix), b = p.input("b", {n}, hb);
+  auto r = b, d = b;
+  auto rr = tw::sum(r * r);
+  for (int step = 0; step < steps; ++step) {
+    auto image = tw::sum(a * d, 1);
+    auto alpha = rr / tw::sum(d * image);
+    r = r - alpha * image;
+    auto next = tw::sum(r * r);
+    d = r + next / rr * d;
+    rr = next;
+  }
+  p.output("squared", rr, {squared}, 1e-4);
+  p.check();
+}
+
+TEST_CASE("graph programs: a difference times a number is exact where the difference is") {
+  const int n = 700;
+  auto ha = normal(n + 2, 8, 1e-2f);
+  for (float& x : ha) x += 1e4f;
+  Numbers scaled, second;
+  for (int i = 0; i < n; ++i) {
+    scaled.push_back((double(ha[i + 1]) - ha[i]) * double(0.1f));
+    second.push_back((double(ha[i + 2]) - 2 * double(ha[i + 1]) + ha[i]) / double(0.3f));
+  }
+  Program p;
+  auto a = p.input("a", {n + 2}, ha);
+  auto at = [&](int i) { return tw::slice(a, 0, i, n + i); };
+  p.output("scaled", (at(1) - at(0)) * 0.1f, scaled, 1e-6);
+  p.output("second", (at(2) - 2.0f * at(1) + at(0)) / 0.3f, second, 1e-6);
+  p.check();
+}
+
+}  // namespace
+}  // namespace graph_program

@@ -1,0 +1,195 @@
+// A result that is finite as the formula is written, with a few powers of 2 to spare, is finite and as exact when it is fused.
+#include <algorithm>
+
+#include "tests/unit/frontend/graph/graph_program.h"
+
+namespace graph_program {
+namespace {
+
+double f16_of(float x) { return number_of(tw::f16(x)); }
+
+std::vector<float> scaled(std::vector<float> values, float scale) {
+  for (float& v : values) v *= scale;
+  return values;
+}
+
+TEST_CASE("graph range: attention in f16 with bounded scores keeps its weights") {
+  const int queries = 5, keys = 150, head = 16;
+  const auto hq = normal(queries * head, 1), hk = normal(keys * head, 2), hv = normal(keys * head, 3);
+  for (const float cap : {3.0f, 20.0f, 30.0f}) {
+    CAPTURE(cap);
+    Numbers want;
+    for (int i = 0; i < queries; ++i) {
+      Numbers weights(keys);
+      double total = 0;
+      for (int j = 0; j < keys; ++j) {
+        double s = 0;
+        for (int d = 0; d < head; ++d) s += f16_of(hq[i * head + d]) * f16_of(hk[j * head + d]);
+        weights[j] = std::exp(double(cap) * std::tanh(s * 0.25 / double(cap)));
+        total += weights[j];
+      }
+      for (int d = 0; d < head; ++d) {
+        double o = 0;
+        for (int j = 0; j < keys; ++j) o += weights[j] / total * f16_of(hv[j * head + d]);
+        want.push_back(o);
+      }
+    }
+    Program p;
+    auto q = p.input("q", {queries, head}, rounded_to<tw::f16>(hq)), k = p.input("k", {keys, head}, rounded_to<tw::f16>(hk)),
+         v = p.input("v", {keys, head}, rounded_to<tw::f16>(hv));
+    auto scores = tw::einsum("qd,kd->qk", q, k).to<float>() * 0.25f;
+    auto weights = tw::softmax(tw::tanh(scores / cap) * cap, 1);
+    p.output("f16", tw::matmul(weights.to<tw::f16>(), v), want, 4e-3);
+    p.output("f32", tw::matmul(weights, v.to<float>()), want, 2e-3);
+    p.check();
+  }
+}
+
+TEST_CASE("graph range: what scales rows to f16 is applied before they are rounded") {
+  const int rows = 5, inner = 96, columns = 24;
+  const auto hg = normal(inner, 2, 0.3f), hw = normal(inner * columns, 3, 0.1f);
+  for (const float scale : {1e-30f, 1e-7f, 1.0f, 1e6f, 1e15f}) {
+    CAPTURE(scale);
+    const auto hx = scaled(normal(rows * inner, 1), scale);
+    Numbers rms, amax, mean;
+    for (int r = 0; r < rows; ++r) {
+      double squares = 0, most = 0, sum = 0;
+      for (int k = 0; k < inner; ++k) {
+        const double x = double(hx[r * inner + k]) / double(scale);
+        squares += x * x / inner, most = std::max(most, std::fabs(x)), sum += std::fabs(x) / inner;
+      }
+      for (int c = 0; c < columns; ++c) {
+        double product = 0;
+        for (int k = 0; k < inner; ++k)
+          product += double(hx[r * inner + k]) / double(scale) * (1 + double(hg[k])) * f16_of(hw[k * columns + c]);
+        rms.push_back(product / std::sqrt(squares)), amax.push_back(product / most), mean.push_back(product / sum);
+      }
+    }
+    Program p;
+    auto x = p.input("x", {rows, inner}, hx);
+    auto gamma = 1.0f + p.input("gamma", {inner}, hg);
+    auto w = p.input("w", {inner, columns}, rounded_to<tw::f16>(hw));
+    p.output("amax", tw::matmul((x / tw::max(tw::abs(x), 1, true) * gamma).to<tw::f16>(), w), amax, 4e-3);
+    p.output("mean", tw::matmul((x / tw::mean(tw::abs(x), 1, true) * gamma).to<tw::f16>(), w), mean, 4e-3);
+    if (scale > 1e-20f) p.output("rms", tw::matmul(tw::rms_norm(x, gamma, 0.0).to<tw::f16>(), w), rms, 4e-3);
+    p.check();
+  }
+}
+
+TEST_CASE("graph range: a norm is scaled by the largest magnitude") {
+  const int rows = 3, n = 700;
+  for (const float scale : {1e-30f, 1.0f, 1e30f}) {
+    CAPTURE(scale);
+    const auto hx = scaled(normal(rows * n, 1), scale);
+    Numbers want;
+    for (int r = 0; r < rows; ++r) {
+      double squares = 0;
+      for (int i = 0; i < n; ++i) squares += double(hx[r * n + i]) * double(hx[r * n + i]);
+      want.push_back(std::sqrt(squares));
+    }
+    Program p;
+    const tw::Dim length = p.graph.dim("n");
+    auto x = p.input("x", {rows, length}, hx);
+    auto most = tw::max(tw::abs(x), 1, true);
+    auto small = x / most;
+    p.output("norm", tw::squeeze(most * tw::sqrt(tw::sum(small * small, 1, true)), 1), want, 1e-5);
+    p.check();
+  }
+}
+
+TEST_CASE("graph range: densities by their logarithms") {
+  const int n = 900;
+  std::vector<float> hx(n);
+  for (int i = 0; i < n; ++i) hx[i] = 0.3f + 0.2f * float(i) / n;
+  const float log_beta = float(std::lgamma(200.0) + std::lgamma(300.0) - std::lgamma(500.0));
+  Numbers want;
+  double mean = 0;
+  for (float x : hx) {
+    want.push_back(std::exp(199 * std::log(double(x)) + 299 * std::log1p(-double(x)) - double(log_beta)));
+    mean += want.back() * double(x);
+  }
+  Program p;
+  auto x = p.input("x", {n}, hx);
+  auto density = tw::exp(199.0f * tw::log(x) + 299.0f * tw::log(1.0f - x) - log_beta);
+  p.output("density", density, want, 1e-4);
+  p.output("mean", tw::sum(density * x), {mean}, 1e-4);
+  p.check();
+}
+
+TEST_CASE("graph range: exponentials of differences from a mean, of which the first are low") {
+  const int rows = 8, n = 3000, low = 375, columns = 16;
+  auto hx = normal(rows * n, 1);
+  const auto hv = normal(n * columns, 2);
+  for (int r = 0; r < rows; ++r)
+    for (int i = 0; i < n; ++i) hx[r * n + i] += i < low ? -80.0f : 90.0f;
+  Numbers want;
+  for (int r = 0; r < rows; ++r) {
+    double mean = 0, total = 0;
+    Numbers weights;
+    for (int i = 0; i < n; ++i) mean += double(hx[r * n + i]) / n;
+    for (int i = 0; i < n; ++i) weights.push_back(std::exp(double(hx[r * n + i]) - mean)), total += weights.back();
+    for (int c = 0; c < columns; ++c) {
+      double o = 0;
+      for (int i = 0; i < n; ++i) o += weights[i] / total * double(hv[i * columns + c]);
+      want.push_back(o);
+    }
+  }
+  Program p;
+  const tw::Dim length = p.graph.dim("n");
+  auto x = p.input("x", {rows, length}, hx), v = p.input("v", {length, columns}, hv);
+  auto weights = tw::exp(x - tw::mean(x, 1, true));
+  p.output("mixed", tw::matmul(weights / tw::sum(weights, 1, true), v), want, 1e-3);
+  p.check();
+}
+
+TEST_CASE("graph range: small numbers stay inside of sums of great ones") {
+  const int rows = 3, n = 600;
+  for (const float scale : {1e-30f, 3e-20f}) {
+    CAPTURE(scale);
+    const auto hx = normal(rows * n, 1, 3e37f), hy = normal(rows * n, 2, 1e-30f);
+    Numbers sums, great;
+    for (int r = 0; r < rows; ++r) {
+      double a = 0, b = 0;
+      for (int i = 0; i < n; ++i) {
+        const double x = std::fabs(double(hx[r * n + i])), y = double(hy[r * n + i]);
+        a += x * double(scale), b += y * double(1 / scale);
+      }
+      sums.push_back(a), great.push_back(b);
+    }
+    Program p;
+    auto x = tw::abs(p.input("x", {rows, n}, hx)), y = p.input("y", {rows, n}, hy);
+    p.output("sums", tw::sum(x * scale, 1), sums, 1e-5);
+    p.output("great", tw::sum(y * (1 / scale), 1), great, 1e-4);
+    p.check();
+  }
+}
+
+TEST_CASE("graph range: quotients of great and of small numbers") {
+  const int n = 300;
+  for (const float scale : {1e-30f, 1.0f, 1e30f}) {
+    CAPTURE(scale);
+    std::vector<float> h[4];
+    for (unsigned i = 0; i < 4; ++i) {
+      h[i] = normal(n, i);
+      for (float& x : h[i]) x = (std::fabs(x) + 0.1f) * scale;
+    }
+    Numbers pairs, square, weighted;
+    double sum = 0;
+    for (int i = 0; i < n; ++i) {
+      const double x = double(h[0][i]) / h[1][i], y = double(h[2][i]) / h[3][i];
+      pairs.push_back(x * y), square.push_back(x * x), weighted.push_back(x * y * 3 + 1), sum += x * y;
+    }
+    Program p;
+    auto a = p.input("a", {n}, h[0]), b = p.input("b", {n}, h[1]), c = p.input("c", {n}, h[2]), d = p.input("d", {n}, h[3]);
+    auto x = a / b, y = c / d;
+    p.output("pairs", x * y, pairs, 1e-6);
+    p.output("square", x * x, square, 1e-6);
+    p.output("weighted", 3.0f * x * y + 1.0f, weighted, 1e-6);
+    p.output("masked", tw::where(a > 0.0f, x * y, 0.0f), pairs, 1e-6);
+    p.output("sum", tw::sum(x * y), {sum}, 1e-5);
+    p.check();
+  }
+}
+
+}  // namespace
+}  // namespace graph_program
