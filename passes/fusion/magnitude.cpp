@@ -132,7 +132,7 @@ bool is_at_most(ExprBuilder& b, Expr x, Expr bound, std::span<const Expr> condit
   if (bound->is(ExprKind::function) && bound->function == OpKind::maximum_)
     return std::any_of(bound->operands.begin(), bound->operands.end(), [&](Expr o) { return is_at_most(b, x, o, conditions); });
   const auto [c, value] = b.split_coefficient(bound);
-  if (value == bound || value == b.one()) return false;
+  if (value == bound || value == b.one() || c.is_zero()) return false;
   if (!c.is_negative()) return is_at_most(b, b.scale(Rational(1) / c, x), value, conditions);
   // A minimum is -max(-u, -w). Of a limit beyond any score, as that to which logsumexp clamps a maximum, only infinity is not below.
   constexpr double kLimit = 60000;
@@ -150,7 +150,7 @@ bool is_exp_at_most_one(ExprBuilder& b, Expr u, std::span<const Expr> conditions
     if (t.value->is(ExprKind::reference)) values[t.value] = t.value->operands[0];
   if (!values.empty()) u = b.substitute(u, values);
   for (const Term& t : b.terms(u)) {
-    if (t.value == b.one()) continue;
+    if (t.value == b.one() || t.coefficient.is_zero()) continue;
     const Expr bound = b.scale(-t.coefficient, t.value);
     if (is_at_most(b, b.add({u, bound}), bound, conditions)) return true;
   }
