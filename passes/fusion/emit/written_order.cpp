@@ -20,8 +20,9 @@ bool is_power_of_two(const Rational& c) {
   return std::frexp(c.to_double(), &exponent) == 0.5;
 }
 
-// None if the fraction does not fit.
+// None if the fraction does not fit, or there is none.
 std::optional<Rational> quotient(const Rational& a, const Rational& b) {
+  if (b.is_zero()) return std::nullopt;
   try {
     return a / b;
   } catch (const ir::RationalOverflow&) {
