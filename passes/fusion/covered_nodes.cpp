@@ -1,6 +1,8 @@
 // Collects the sources of expressions.
 #include "passes/fusion/covered_nodes.h"
 
+#include <algorithm>
+#include <map>
 #include <vector>
 
 #include "tileir/graph/graph_op_info.h"
@@ -33,15 +35,41 @@ void collect_read_nodes(const ExprPool& pool, Expr e, ExprSet& seen, std::set<st
   for (Expr x : children(e)) collect_read_nodes(pool, x, seen, read);
 }
 
+// Whether a kernel that reads these nodes has all that a node needs: one that stores gamma * w is part of norm(x) * gamma * w, and computes
+// nothing of x.
+class Available {
+ public:
+  Available(const graph::Graph& g, const std::set<std::uint32_t>& read) : g_(g), read_(read) {}
+
+  bool operator()(std::uint32_t n) {
+    if (read_.contains(n)) return true;
+    const graph::Node& node = g_.node({n});
+    if (graph::is_leaf(node.op)) return node.op != graph::Op::input && (node.op != graph::Op::constant || node.data->bits.size() == 1);
+    if (const auto known = known_.find(n); known != known_.end()) return known->second;
+    constexpr std::size_t kMostNodes = 512;  // a kernel has fewer
+    if (known_.size() >= kMostNodes) return false;
+    known_[n] = false;
+    const bool has_all = std::all_of(node.operands.begin(), node.operands.end(), [&](graph::NodeId x) { return (*this)(x.index); });
+    return known_[n] = has_all;
+  }
+
+ private:
+  const graph::Graph& g_;
+  const std::set<std::uint32_t>& read_;
+  std::map<std::uint32_t, bool> known_;
+};
+
 // Formulas in normal form lack values that became part of others: x * 2 in (x * 2 + 1) * 3. They are computed where their users are.
 void cover_operands(const graph::Graph& g, const std::set<std::uint32_t>& read, std::set<std::uint32_t>& covered) {
+  Available available(g, read);
   std::vector<std::uint32_t> todo(covered.begin(), covered.end());
   while (!todo.empty()) {
     const std::uint32_t n = todo.back();
     todo.pop_back();
     if (read.contains(n)) continue;
     for (graph::NodeId x : g.node({n}).operands)
-      if (!read.contains(x.index) && !computes_nothing(g.node(x).op) && covered.insert(x.index).second) todo.push_back(x.index);
+      if (!read.contains(x.index) && !computes_nothing(g.node(x).op) && available(x.index) && covered.insert(x.index).second)
+        todo.push_back(x.index);
   }
 }
 

@@ -96,10 +96,8 @@ std::vector<Tensor> tensors_of(Expr value) {
 bool ParameterFolding::pays(Expr value, Element element) const {
   // Integers are exact in formulas, and not in memory: only those that are complete in their type are stored.
   if (!ir::is_float(value->element) && !value->is(ExprKind::reduce)) return false;
-  // A gain times a weight moves hardly less than both, and would be a second copy of the weight.
-  constexpr double kWorthMemory = 0.95;
   const double stored = stored_bytes(value->axes, element), read = recomputed_bytes(value);
-  return (stored <= kWorthMemory * read || (stored == read && computes(value))) && has_room(value, element);
+  return (stored < read || (stored == read && computes(value))) && has_room(value, element);
 }
 
 bool ParameterFolding::has_room(Expr value, Element element) const {

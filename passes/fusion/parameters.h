@@ -6,9 +6,9 @@
 //
 //   (x g + b) W                                            x V + c,   V = g W, c = b W
 //
-// Factors of a product and terms of a sum are taken together where one of them has the axes of all. A value is stored if reading it moves
-// fewer bytes than what it is computed from, by a twentieth at least, or as many and it takes arithmetic: views, broadcasts, weights that a
-// kernel widens, and the gain of a long row stay in the kernel, where W g would be a second copy of W. A mask stays, too: where it does not
+// Factors of a product and terms of a sum are taken together where one of them has the axes of all: storing W g moves no more bytes than
+// reading W and g. A value is stored if reading it moves at most the bytes that computing it again would read: views, broadcasts, and
+// weights that a kernel widens stay in the kernel. A mask stays, too: where it does not
 // hold, the whole product is 0, whatever the other factors are. Together the stored values take at most twice the memory of the parameters
 // and constants that the values read: one weight under many gains, or a product of narrow matrices, is not stored at any size.
 #pragma once

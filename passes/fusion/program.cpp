@@ -2,7 +2,6 @@
 #include "passes/fusion/program.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -22,7 +21,7 @@
 #include "passes/fusion/field_check.h"
 #include "passes/fusion/graph_to_exprs.h"
 #include "passes/fusion/instance/instance_check.h"
-#include "passes/fusion/graph_walk.h"
+#include "passes/fusion/kernel_arguments.h"
 #include "passes/fusion/loop_report.h"
 #include "passes/fusion/parameters.h"
 #include "passes/fusion/plan_numbers.h"
@@ -34,7 +33,6 @@
 #include "passes/fusion/segments.h"
 #include "passes/fusion/stopwatch.h"
 #include "tileir/diagnostics.h"
-#include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 #include "tileir/graph/neutral.h"
 
@@ -103,7 +101,7 @@ class ProgramBuilder {
     buffers_.store_in_outputs([&](NodeId n) { return !graph::is_leaf(g_.node(n).op) && !ahead_.contains(n); });
     std::map<std::string, Derivation> derivations;
     for (Segment& s : segments) {
-      if (s.cut) report_cut(*s.cut, fmt::format("a part has at most {}", kMostOperations));
+      if (s.cut) program_.not_fused.push_back(cut_text(g_, *s.cut, fmt::format("a part has at most {}", kMostOperations)));
       const auto known = derivations.find(s.structure);
       if (known != derivations.end()) {
         repeat(known->second, s);
@@ -129,12 +127,6 @@ class ProgramBuilder {
   // Tensors without elements need no kernel; what calls write is theirs.
   bool is_nothing(NodeId n) const { return graph::is_empty(g_.node(n).shape) && g_.node(n).op != Op::call; }
 
-  void report_cut(const SegmentCut& cut, const std::string& why) {
-    const Location& where = graph::call_location(g_, cut.last);
-    program_.not_fused.push_back(fmt::format("not fused: {} operations up to {} ({}:{}) are derived in {} parts, because {}",
-                                             cut.operations, graph::display_name(g_, cut.last), where.file, where.line, cut.parts, why));
-  }
-
   void derive(const Segment& s) {
     if (std::all_of(s.results.begin(), s.results.end(), [&](NodeId n) { return is_nothing(n); })) return;
     if (has_own_kernels(g_.node(s.results[0]).op)) {
@@ -147,15 +139,8 @@ class ProgramBuilder {
       return;
     }
     derive_ahead(s);
-    if (s.ahead.empty()) return derive_within_budget(s);
-    Segment rest;
-    std::set<NodeId> memory = s.memory;
-    memory.insert(s.ahead.begin(), s.ahead.end());
-    std::copy_if(s.results.begin(), s.results.end(), std::back_inserter(rest.results),
-                 [&](NodeId n) { return !ahead_.contains(n) || !outputs_of(n).empty(); });
-    if (rest.results.empty()) return;
-    structure_.describe(rest, [&](NodeId n) { return memory.contains(n); });
-    derive_within_budget(rest);
+    const Segment rest = structure_.without_ahead(s);
+    if (!rest.results.empty()) derive_within_budget(rest);
   }
 
   // What takes too many steps as a whole is derived in halves.
@@ -170,7 +155,7 @@ class ProgramBuilder {
     } catch (const TooManySteps&) {
     }
     program_.steps += most;
-    report_cut(*halves[0].cut, fmt::format("the whole takes more than {} steps", most));
+    program_.not_fused.push_back(cut_text(g_, *halves[0].cut, fmt::format("the whole takes more than {} steps", most)));
     for (const Segment& half : halves) derive_within_budget(half);
   }
 
@@ -225,7 +210,7 @@ class ProgramBuilder {
       const bool is_stored = is_result(s, n) || !(computes_nothing(g_.node(n).op) || graph::is_view(g_.node(n).op));
       if (is_stored && stored.insert(n).second) computed.push_back(n);
     }
-    for (NodeId n : computed) derive_node(n, stored_operands(n, stored));
+    for (NodeId n : computed) derive_node(n, stored_operands(g_, n, stored));
     for (NodeId n : s.results) {
       const std::vector<const graph::Output*> outputs = outputs_of(n);
       // What is known before a run is kept elsewhere than in the output.
@@ -354,7 +339,7 @@ class ProgramBuilder {
     }
     // A node that is an output is stored there, and later nodes read it there; but what is known before a run is kept elsewhere.
     const std::set<std::string> written = buffers_.store_in_outputs([&](NodeId n) { return computed.contains(n) && !known_.is_known(n); });
-    for (NodeId n : computed) derive_node(n, stored_operands(n, computed));
+    for (NodeId n : computed) derive_node(n, stored_operands(g_, n, computed));
     for (const graph::Output& o : g_.outputs())
       if (written.count(o.name) == 0) copy_output(o, computed);
   }
@@ -378,21 +363,9 @@ class ProgramBuilder {
     kernels_ = &program_.kernels;
   }
 
-  // What the kernel of a node reads of the values of other kernels: behind views and leaves.
-  std::set<NodeId> stored_operands(NodeId n, const std::set<NodeId>& computed) const {
-    std::set<NodeId> seen, stored;
-    const auto parts = [&](NodeId x) { return stored.contains(x) ? std::vector<NodeId>() : g_.node(x).operands; };
-    const auto enter = [&](NodeId x) {
-      if (x != n && computed.contains(x)) stored.insert(x);
-      return seen.insert(x).second;
-    };
-    visit_operands_first(n, parts, enter, [](NodeId) {});
-    return stored;
-  }
-
   void copy_output(const graph::Output& o, const std::set<NodeId>& stored) {
     if (is_nothing(o.node)) return;
-    std::set<NodeId> read = stored.contains(o.node) ? std::set<NodeId>{o.node} : stored_operands(o.node, stored);
+    std::set<NodeId> read = stored.contains(o.node) ? std::set<NodeId>{o.node} : stored_operands(g_, o.node, stored);
     const AxisAnalysis axes(g_, {o.node}, std::move(read));
     Formulas formulas(options_);
     GraphToExprs translator(g_, axes, formulas.exprs, translation());
@@ -435,16 +408,8 @@ class ProgramBuilder {
     if (is_atomic || !has_updates)
       emit(f, best_plan(f.exprs, {{buffers_.name_of(n), s.start, s.result, s.own}}), "what updates are added to");
     if (!has_updates) return;
-    ProgramKernel k;
+    ProgramKernel k = scatter_kernel(g_, f.pool, n, s, is_atomic, buffers_.name_of(n));
     k.name = kernel_name({buffers_.of(n)});
-    k.reason = is_atomic ? "programs add the updates by atomics" : "each program adds the updates of its rows and columns in order";
-    std::set<std::uint32_t> covered{n.index};
-    ExprSet seen;
-    for (Expr e : {s.start, s.target, s.update})
-      if (e != s.start || !is_atomic) cover_sources(g_, f.pool, e, seen, covered);
-    for (std::uint32_t node : covered) k.covers.push_back({node});
-    k.plan_text = fmt::format("{}[{}] += {}{}", buffers_.name_of(n), fusion::text(s.target), fusion::text(s.update),
-                              is_atomic ? ", atomic" : ", in order");
     TileSizes sizes;
     EmittedKernel e =
         is_atomic ? emit_scatter_atomic(k.name, f.exprs, s, sizes) : emit_scatter_in_order(k.name, f.exprs, s, target_, sizes);
@@ -551,41 +516,13 @@ class ProgramBuilder {
   }
 
   void add_kernel(ProgramKernel k, EmittedKernel e, const TileSizes& sizes) {
-    k.name = e.function.name;
-    for (const EmittedKernel::Parameter& p : e.parameters) {
-      KernelArgument a;
-      if (!p.tensor) {
-        a.kind = KernelArgument::Kind::extent;
-        a.extent = p.extent;
-      } else if (p.tensor->is_scalar) {
-        a.kind = KernelArgument::Kind::scalar;
-        a.scalar = p.tensor->name;
-      } else {
-        a.kind = KernelArgument::Kind::buffer;
-        a.buffer = buffers_.of(p.tensor);
-        const bool is_written = std::find(e.writes.begin(), e.writes.end(), p.tensor) != e.writes.end();
-        (is_written ? k.writes : k.reads).push_back(a.buffer);
-      }
-      k.arguments.push_back(std::move(a));
-    }
-    for (int i = 0; i < 3; ++i) k.grid[i] = e.grid[i];
-    k.num_warps = sizes.num_warps;
-    k.num_stages = sizes.num_stages;
-    k.function = std::move(e.function);
+    take_emitted(k, std::move(e), sizes, buffers_);
     name_function(k);
     kernels_->push_back(std::move(k));
   }
 
   // A kernel is called after what it writes.
-  std::string kernel_name(const std::vector<int>& written) {
-    std::vector<std::string> names;
-    for (int b : written)
-      if (const std::string name = buffers_.subject_of(b); std::find(names.begin(), names.end(), name) == names.end())
-        names.push_back(name);
-    constexpr std::size_t kMostNames = 3;
-    if (names.size() > kMostNames) return kernel_names_.add(fmt::format("{}_and_{}_more", names[0], names.size() - 1));
-    return kernel_names_.add(fmt::format("{}", fmt::join(names, "_")));
-  }
+  std::string kernel_name(const std::vector<int>& written) { return kernel_names_.add(buffers_.subject_of(written)); }
 
   // The function and its parameters have the names of the kernel and of its buffers.
   void name_function(ProgramKernel& k) const {

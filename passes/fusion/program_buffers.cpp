@@ -1,6 +1,9 @@
 // Gives tensors and values their buffers.
 #include "passes/fusion/program_buffers.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -172,6 +175,15 @@ std::string ProgramBuffers::subject_of(int i) const {
   if (const auto read = derived_.find(b.name); read != derived_.end()) return joined(read->second);
   const bool is_part = b.contents != BufferContents::value && b.source.valid();
   return identifier(is_part ? name_of(b.source) : b.name);
+}
+
+std::string ProgramBuffers::subject_of(const std::vector<int>& written) const {
+  std::vector<std::string> names;
+  for (int b : written)
+    if (std::string name = subject_of(b); std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  constexpr std::size_t kMostNames = 3;
+  if (names.size() > kMostNames) return fmt::format("{}_and_{}_more", names[0], names.size() - 1);
+  return fmt::format("{}", fmt::join(names, "_"));
 }
 
 std::string ProgramBuffers::name_derived(std::vector<std::string> read) {

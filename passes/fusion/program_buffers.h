@@ -47,6 +47,8 @@ class ProgramBuffers {
 
   /// What a kernel that writes the buffer is called after: equal for parts of one value.
   std::string subject_of(int i) const;
+  /// The same for a kernel that writes several.
+  std::string subject_of(const std::vector<int>& written) const;
   /// What reports call a node's value.
   const std::string& name_of(graph::NodeId) const;
 

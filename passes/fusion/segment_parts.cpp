@@ -1,6 +1,8 @@
 // Chooses cuts by the bytes of the values that live across them.
 #include "passes/fusion/segment_parts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,6 +10,7 @@
 #include "passes/fusion/graph_walk.h"
 #include "passes/fusion/plan.h"
 #include "passes/fusion/segment_structure.h"
+#include "tileir/graph/function_name.h"
 #include "tileir/graph/graph_op_info.h"
 
 namespace tilewright::passes::fusion {
@@ -128,6 +131,23 @@ std::vector<std::vector<NodeId>> results_of_parts(const Graph& g, const Segment&
     begin = end;
   }
   return parts;
+}
+
+std::string cut_text(const Graph& g, const SegmentCut& cut, const std::string& why) {
+  const Location& where = graph::call_location(g, cut.last);
+  return fmt::format("not fused: {} operations up to {} ({}:{}) are derived in {} parts, because {}", cut.operations,
+                     graph::display_name(g, cut.last), where.file, where.line, cut.parts, why);
+}
+
+std::set<NodeId> stored_operands(const Graph& g, NodeId n, const std::set<NodeId>& stored) {
+  std::set<NodeId> seen, read;
+  const auto parts = [&](NodeId x) { return read.contains(x) ? std::vector<NodeId>() : g.node(x).operands; };
+  const auto enter = [&](NodeId x) {
+    if (x != n && stored.contains(x)) read.insert(x);
+    return seen.insert(x).second;
+  };
+  visit_operands_first(n, parts, enter, [](NodeId) {});
+  return read;
 }
 
 }  // namespace tilewright::passes::fusion

@@ -78,6 +78,16 @@ void SegmentStructure::describe(Segment& s, const std::function<bool(NodeId)>& i
     if (outputs_[n.index] > 1) s.structure += fmt::format("result {} is {} outputs\n", numbers.at(n), outputs_[n.index]);
 }
 
+Segment SegmentStructure::without_ahead(const Segment& s) const {
+  if (s.ahead.empty()) return s;
+  const std::set<NodeId> ahead(s.ahead.begin(), s.ahead.end());
+  Segment rest;
+  for (NodeId n : s.results)
+    if (!ahead.contains(n) || outputs_[n.index] > 0) rest.results.push_back(n);
+  describe(rest, [&](NodeId n) { return s.memory.contains(n) || ahead.contains(n); });
+  return rest;
+}
+
 std::vector<Segment> SegmentStructure::divided(Segment whole, std::size_t most) const {
   std::vector<std::vector<NodeId>> results = results_of_parts(g_, whole, most);
   std::vector<Segment> parts;

@@ -17,6 +17,8 @@ class SegmentStructure {
   SegmentStructure(const graph::Graph&, const KnownNodes&);
   /// Sets `nodes`, `memory` and `structure` of a segment whose results are set. is_stored: whether earlier segments compute a node.
   void describe(Segment&, const std::function<bool(graph::NodeId)>& is_stored) const;
+  /// What is left of a segment when its results that are known ahead are in memory: those that are outputs are still written.
+  Segment without_ahead(const Segment&) const;
   /// The parts of a segment, each with at most `most` operations; the first one has `cut` if there are several.
   std::vector<Segment> divided(Segment, std::size_t most) const;
 
