@@ -149,10 +149,12 @@ bool is_exp_at_most_one(ExprBuilder& b, Expr u, std::span<const Expr> conditions
   for (const Term& t : b.terms(u))
     if (t.value->is(ExprKind::reference)) values[t.value] = t.value->operands[0];
   if (!values.empty()) u = b.substitute(u, values);
-  for (const Term& t : b.terms(u)) {
-    if (t.value == b.one() || t.coefficient.is_zero()) continue;
-    const Expr bound = b.scale(-t.coefficient, t.value);
-    if (is_at_most(b, b.add({u, bound}), bound, conditions)) return true;
+  const std::vector<Term> terms = b.terms(u);
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i].value == b.one() || terms[i].coefficient.is_zero()) continue;
+    std::vector<Term> rest = terms;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    if (is_at_most(b, b.add_terms(rest), b.scale(-terms[i].coefficient, terms[i].value), conditions)) return true;
   }
   return false;
 }
