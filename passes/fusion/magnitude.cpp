@@ -149,12 +149,13 @@ bool is_exp_at_most_one(ExprBuilder& b, Expr u, std::span<const Expr> conditions
   for (const Term& t : b.terms(u))
     if (t.value->is(ExprKind::reference)) values[t.value] = t.value->operands[0];
   if (!values.empty()) u = b.substitute(u, values);
-  const std::vector<Term> terms = b.terms(u);
-  for (std::size_t i = 0; i < terms.size(); ++i) {
-    if (terms[i].value == b.one() || terms[i].coefficient.is_zero()) continue;
-    std::vector<Term> rest = terms;
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-    if (is_at_most(b, b.add_terms(rest), b.scale(-terms[i].coefficient, terms[i].value), conditions)) return true;
+  const std::vector<Term> all = b.terms(u);
+  for (const Term& t : all) {
+    if (t.value == b.one() || t.coefficient.is_zero()) continue;
+    std::vector<Expr> others;
+    for (const Term& o : all)
+      if (o.value != t.value && !o.coefficient.is_zero()) others.push_back(b.scale(o.coefficient, o.value));
+    if (is_at_most(b, b.add(others), b.scale(-t.coefficient, t.value), conditions)) return true;
   }
   return false;
 }

@@ -187,6 +187,7 @@ TEST_CASE("fusion numbers: constants whose product is no coefficient") {
       {"sum of both", Element::f64, 1, [](Formula x) { return x * 1e30 * 1e30 + x * 1e-30 * 1e-30; }},
       {"quotient", Element::f32, 1e-20, [](Formula x) { return 1e-20 / x / (x * 1e30) * 1e-20; }},
       {"cancelled", Element::f64, 1, [](Formula x) { return x * 1e-40 * 1e-40 / 1e-40 / 1e-40; }},
+      {"least of 128 bits", Element::f64, 1, [](Formula x) { return x * 0x1p63 * -0x1p64; }},
       {"least floats", Element::f32, 1, [](Formula x) { return x * 1e-30 * 1e-5 * 1e20 * 1e10; }},
       {"energy", Element::f64, 1, [](Formula x) { return sum(square(x * 1.6e-19)) / 9.1e-31 / 1.38e-23; }},
   };
