@@ -149,10 +149,13 @@ bool is_exp_at_most_one(ExprBuilder& b, Expr u, std::span<const Expr> conditions
   for (const Term& t : b.terms(u))
     if (t.value->is(ExprKind::reference)) values[t.value] = t.value->operands[0];
   if (!values.empty()) u = b.substitute(u, values);
-  for (const Term& t : b.terms(u)) {
+  const std::vector<Term> all = b.terms(u);
+  for (const Term& t : all) {
     if (t.value == b.one()) continue;
-    const Expr bound = b.scale(-t.coefficient, t.value);
-    if (is_at_most(b, b.add({u, bound}), bound, conditions)) return true;
+    // Without the term, and not by a sum in which it cancels: that is another value where it is infinite.
+    std::vector<Term> rest;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(rest), [&](const Term& other) { return !(other == t); });
+    if (is_at_most(b, b.add_terms(rest), b.scale(-t.coefficient, t.value), conditions)) return true;
   }
   return false;
 }
