@@ -91,11 +91,8 @@ std::optional<Part> TileValues::emit_written_product(Expr e, const Order& own) {
   }
   constexpr double kFew = 2;
   if (unknown_factors(exprs_, e) <= kFew) return std::nullopt;
-  if (const WrittenValue* written = exprs_.pool().written_value(e)) return emit_written(*written, own, e->element);
-  if (e->number.is_one() || !fusion::is_moderate(e->number)) return std::nullopt;
-  const Expr unscaled = exprs_.multiply(1, e->factors);
-  if (!exprs_.pool().written_value(unscaled)) return std::nullopt;
-  return binary(OpKind::mul_, value_as(unscaled, own, e->element), constant(e->element, e->number.to_double()), own);
+  const WrittenValue* written = exprs_.pool().written_value(e);
+  return written ? std::optional(emit_written(*written, own, e->element)) : std::nullopt;
 }
 
 // Of a sum with several differences, a partial sum may be rounded where those of the formula are exact.
