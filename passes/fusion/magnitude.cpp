@@ -151,7 +151,7 @@ bool is_exp_at_most_one(ExprBuilder& b, Expr u, std::span<const Expr> conditions
   if (!values.empty()) u = b.substitute(u, values);
   const std::vector<Term> all = b.terms(u);
   for (const Term& t : all) {
-    if (t.value == b.one()) continue;
+    if (t.value == b.one() || t.coefficient.is_zero()) continue;
     // Without the term, and not by a sum in which it cancels: that is another value where it is infinite.
     std::vector<Term> rest;
     std::copy_if(all.begin(), all.end(), std::back_inserter(rest), [&](const Term& other) { return !(other == t); });
