@@ -113,7 +113,7 @@ std::optional<Part> TileValues::emit_written_sum(Expr e, const Order& own) {
     ExprSet seen;
     return is_data(t.value, seen);
   });
-  if (terms <= 2 || negative == 0 || negative == terms || data < 2) return std::nullopt;
+  if (terms <= 2 || negative == 0 || negative == terms || data == 0) return std::nullopt;
   const WrittenValue* written = exprs_.pool().written_value(e);
   return written ? std::optional(emit_written(*written, own, e->element)) : std::nullopt;
 }
